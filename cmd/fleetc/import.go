@@ -25,7 +25,7 @@ lists each release, each field that is not carried with what to do, and the
 mistakes in the files. Exit status is 1 when a release is not proven.
 
 The fleet changes only when all of it can be written. Importing again updates
-the files that nobody edited, and shows the others.`
+the files that were not edited, and shows the others.`
 
 func newImportCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
@@ -35,6 +35,7 @@ func newImportCommand(o *options) *cobra.Command {
 		Example: `  fleetc init example.com/infra
   fleetc import flux ../home-ops --cluster main=kubernetes/flux/cluster
   fleetc import argocd ../apps
+  fleetc import helmfile ../helmfile.yaml -e dev -e prod
   fleetc import kustomize ../app/overlays/dev ../app/overlays/prod
   fleetc import helm --context dev --context prod/eu=prod-eu`,
 		Args: noSubcommand,

@@ -25,7 +25,7 @@ another value, or if the files would have more lines. lift says why a value
 stays that all clusters set.
 
 A layer with one cluster or one layer below it takes no values: one cluster does
-not show what is common to all.`
+not show the common values.`
 
 const liftExample = `  fleetc lift --dry-run
   fleetc lift

@@ -65,7 +65,7 @@ func (w *work) body(c *Cluster, r *Release) *Node {
 	}{{"open", w.open[c.ID+" "+r.Name]}, {"random", w.random[c.ID+" "+r.Name]}} {
 		if len(extra.of) > 0 {
 			n := Map()
-			for _, key := range sortedKeys(extra.of) {
+			for _, key := range SortedKeys(extra.of) {
 				n.Set(key, extra.of[key])
 			}
 			b.Set(extra.field, n)
@@ -173,7 +173,7 @@ func (w *work) writeManifests() error {
 				continue
 			}
 			h := sha256.New()
-			for _, name := range sortedKeys(content) {
+			for _, name := range SortedKeys(content) {
 				fmt.Fprintf(h, "%s %d\n", name, len(content[name]))
 				h.Write(content[name])
 			}

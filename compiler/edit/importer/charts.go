@@ -52,7 +52,7 @@ func (w *work) pinCharts(ctx context.Context) error {
 	}
 	finder := w.compiler(w.stage).Source(w.stage)
 	var remote []string
-	for _, key := range sortedKeys(sources) {
+	for _, key := range SortedKeys(sources) {
 		dir, err := w.copyOf(sources[key])
 		if dir == "" && err == nil {
 			remote = append(remote, key)
@@ -253,7 +253,7 @@ func (w *work) copyChart(ctx context.Context, s *ChartSource, from string, isDir
 	for i := 2; !w.isFree(name, files); i++ {
 		name = fmt.Sprintf("%s-%d", base, i)
 	}
-	for _, file := range sortedKeys(files) {
+	for _, file := range SortedKeys(files) {
 		to := path.Join(name, file)
 		w.files[to] = files[file]
 		if err := w.put(to, files[file]); err != nil {

@@ -57,6 +57,30 @@ type Model struct {
 	Mistakes   []Note // that the reader found in the files
 	Documents  int    // number of documents
 	Lines      int    // number of lines of the files that were read
+
+	noted, mistaken map[Note]bool // notes that were added
+}
+
+// Note adds a field that is not carried, once: clusters share documents.
+func (m *Model) Note(n Note) {
+	if m.noted == nil {
+		m.noted = map[Note]bool{}
+	}
+	if !m.noted[n] {
+		m.noted[n] = true
+		m.NotCarried = append(m.NotCarried, n)
+	}
+}
+
+// Mistake adds a mistake in the files, once.
+func (m *Model) Mistake(n Note) {
+	if m.mistaken == nil {
+		m.mistaken = map[Note]bool{}
+	}
+	if !m.mistaken[n] {
+		m.mistaken[n] = true
+		m.Mistakes = append(m.Mistakes, n)
+	}
 }
 
 // A Note says something about a field of a document.

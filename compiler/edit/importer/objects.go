@@ -6,8 +6,48 @@ import (
 	"path"
 	"slices"
 
+	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kyaml "sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
+
+// SetRendered is [Release.SetObjects] for objects that another program renders, and whose
+// content has no place in a file.
+func (r *Release) SetRendered(objs []fleet.Object) {
+	contents, nodes := Rendered(objs)
+	r.SetObjects(contents, nodes)
+}
+
+// Rendered returns the contents and the nodes of objects that another program renders.
+func Rendered(objs []fleet.Object) (contents []*unstructured.Unstructured, nodes []*Node) {
+	for _, o := range objs {
+		contents, nodes = append(contents, o.Unstructured), append(nodes, NodeOf(o.Object, nil))
+	}
+	return contents, nodes
+}
+
+// ObjectOf returns the object of a YAML document; nil for an empty one.
+func ObjectOf(document *yaml.Node) (*unstructured.Unstructured, error) {
+	var v any
+	if len(document.Content) == 0 {
+		return nil, nil
+	}
+	if err := document.Decode(&v); err != nil || v == nil {
+		return nil, err
+	}
+	text, err := yaml.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	data, err := kyaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	o := &unstructured.Unstructured{}
+	return o, o.UnmarshalJSON(data)
+}
 
 // SetObjects sets the objects of a release, with a distinct key for each. sources are
 // the nodes with their content. A release without a namespace gets the most frequent one

@@ -51,7 +51,7 @@ func (w *work) namePackages() {
 			}
 		}
 	}
-	for _, key := range sortedKeys(w.charts) {
+	for _, key := range SortedKeys(w.charts) {
 		pin := w.charts[key]
 		base := chart.PackageName(pin.Name)
 		location := pin.Ref.Location()
@@ -96,7 +96,7 @@ func (w *work) writePackages(ctx context.Context, finder *chart.Source) error {
 	}
 	slices.Sort(layers[1:])
 	results := w.compiler(w.stage).Results()
-	for _, pkg := range sortedKeys(w.packages) {
+	for _, pkg := range SortedKeys(w.packages) {
 		versions := w.packages[pkg]
 		text := chart.Package(pkg, versions...)
 		var typed []values.Version

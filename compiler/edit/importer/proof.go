@@ -377,9 +377,9 @@ func unknownKinds(want map[string]*expectation, c *Cluster) *Node {
 		return nil
 	}
 	out := Map()
-	for _, version := range sortedKeys(scopes) {
+	for _, version := range SortedKeys(scopes) {
 		kinds := Map()
-		for _, kind := range sortedKeys(scopes[version]) {
+		for _, kind := range SortedKeys(scopes[version]) {
 			kinds.Set(kind, Text(scopes[version][kind]))
 		}
 		out.Set(version, kinds)

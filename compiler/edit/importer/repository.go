@@ -49,3 +49,16 @@ func (r *Repository) Position(p diag.Pos) diag.Pos {
 	p.File = path.Join(filepath.ToSlash(r.Dir), p.File)
 	return p
 }
+
+// GitRoot returns the root of the git repository of a directory, an absolute path. It
+// returns false if the directory is in none.
+func GitRoot(dir string) (string, bool) {
+	for above := dir; ; above = filepath.Dir(above) {
+		if _, err := os.Lstat(filepath.Join(above, ".git")); err == nil {
+			return above, true
+		}
+		if above == filepath.Dir(above) {
+			return "", false
+		}
+	}
+}

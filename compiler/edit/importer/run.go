@@ -151,7 +151,7 @@ func (w *work) plan() (*FilePlan, error) {
 	before := w.before
 	p := &FilePlan{}
 	var sum bytes.Buffer
-	for _, name := range sortedKeys(w.files) {
+	for _, name := range SortedKeys(w.files) {
 		have, err := os.ReadFile(filepath.Join(w.root, filepath.FromSlash(name)))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -167,7 +167,7 @@ func (w *work) plan() (*FilePlan, error) {
 		}
 		fmt.Fprintf(&sum, "%s  %s\n", digest(w.files[name]), name)
 	}
-	for _, name := range sortedKeys(before) {
+	for _, name := range SortedKeys(before) {
 		if w.files[name] != nil {
 			continue
 		}

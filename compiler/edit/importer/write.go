@@ -14,7 +14,8 @@ import (
 // bodyOrder is the order of the fields of a release.
 var bodyOrder = []string{"namespace", "clusters", "depends", "chart", "jsonnet", "kustomize", "manifests", "values", "patches", "ownership", "actions", "health", "open", "random", "objects"}
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+// SortedKeys returns the keys of a map in their order.
+func SortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // writeLayers plans the CUE files of all layers.
 func (w *work) writeLayers() error {
@@ -245,7 +246,7 @@ func (w *work) writeClusters(known facts, used map[string]bool) error {
 			cluster.Set("uid", Text(c.UID))
 		}
 		of := Map()
-		for _, name := range sortedKeys(known[c.ID]) {
+		for _, name := range SortedKeys(known[c.ID]) {
 			if used[name] {
 				of.Set(name, Text(known[c.ID][name]))
 			}

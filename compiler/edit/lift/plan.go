@@ -51,7 +51,7 @@ func isBelow(path, want []string) bool {
 type planner struct{ moves []*move }
 
 // lift adds the moves of a path into a layer, or into layers below it. A layer with one
-// layer below takes no values: one cluster does not show what is common. Neither does one
+// layer below takes no values: one cluster does not show the common values. Neither does one
 // whose files are all links.
 func (p *planner) lift(l *layer, path []string) {
 	if len(l.below) == 0 {

@@ -51,7 +51,6 @@ type reader struct {
 	model                *importer.Model
 	clusters             map[string]*importer.Cluster // by destination
 	makes                map[string]bool              // whether the chart of a directory makes Applications
-	noted                map[string]bool              // fields that were noted, since Applications of a set share their document
 }
 
 // An app is an Application.
@@ -73,7 +72,7 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 	}
 	defer files.Close()
 	r := &reader{
-		Repository: files, ctx: ctx, opts: opts, model: &importer.Model{Tool: "argocd"}, clusters: map[string]*importer.Cluster{}, makes: map[string]bool{}, noted: map[string]bool{},
+		Repository: files, ctx: ctx, opts: opts, model: &importer.Model{Tool: "argocd"}, clusters: map[string]*importer.Cluster{}, makes: map[string]bool{},
 	}
 	if err := r.walk(); err != nil {
 		return nil, err
@@ -259,13 +258,9 @@ func (r *reader) fault(a *app, field []string, msg, hint string) error {
 	return &diag.Diag{At: []diag.Pos{r.at(a, field)}, Path: strings.Join(field, "."), Msg: msg, Hint: hint}
 }
 
-// note adds a field that is not carried, once for each position.
+// note adds a field that is not carried.
 func (r *reader) note(a *app, field []string, do string) {
-	n := importer.Note{Pos: r.at(a, field), Doc: a.title(), Field: strings.Join(field, "."), Do: do}
-	if key := n.Pos.String() + n.Field + do; !r.noted[key] {
-		r.noted[key] = true
-		r.model.NotCarried = append(r.model.NotCarried, n)
-	}
+	r.model.Note(importer.Note{Pos: r.at(a, field), Doc: a.title(), Field: strings.Join(field, "."), Do: do})
 }
 
 // account adds the fields of an Application that are not carried.

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
@@ -54,12 +52,7 @@ func (r *reader) jsonnetReleases(s *source, files []string, alone bool) ([]*impo
 		if err != nil {
 			return nil, err
 		}
-		contents := make([]*unstructured.Unstructured, len(result.Objects))
-		nodes := make([]*importer.Node, len(result.Objects))
-		for i, o := range result.Objects {
-			contents[i], nodes[i] = o.Unstructured, importer.NodeOf(o.Object, nil)
-		}
-		one.SetObjects(contents, nodes)
+		one.SetRendered(result.Objects)
 		one.Source = &importer.Source{Field: "jsonnet", Path: file, Files: kept}
 		one.Values = importer.NodeOf(params, nil)
 		if len(result.Objects) > 0 {

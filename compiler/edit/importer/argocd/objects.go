@@ -66,11 +66,7 @@ func (r *reader) kustomize(s *source, dir string, out *importer.Release) error {
 	if err = errors.Join(err, unmatched.Err(), os.RemoveAll(overlay)); err != nil {
 		return r.moved(s, err)
 	}
-	contents := make([]*unstructured.Unstructured, len(objs))
-	nodes := make([]*importer.Node, len(objs))
-	for i, o := range objs {
-		contents[i], nodes[i] = o.Unstructured, importer.NodeOf(o.Object, nil)
-	}
+	contents, nodes := importer.Rendered(objs)
 	r.setObjects(out, contents, nodes)
 	return nil
 }
@@ -138,7 +134,7 @@ func (r *reader) manifests(files []string, out *importer.Release) error {
 				}
 				break
 			}
-			o, err := objectOf(&node)
+			o, err := importer.ObjectOf(&node)
 			if err != nil {
 				return &diag.Diag{At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.Dir), file), Line: node.Line, Col: node.Column}}, Msg: diag.Brief(err), Hint: "write a Kubernetes object, or leave the file out with directory.exclude"}
 			}
@@ -149,27 +145,6 @@ func (r *reader) manifests(files []string, out *importer.Release) error {
 	}
 	r.setObjects(out, contents, nodes)
 	return nil
-}
-
-// objectOf returns the object of a document; nil for an empty one.
-func objectOf(node *yaml.Node) (*unstructured.Unstructured, error) {
-	if len(node.Content) == 0 {
-		return nil, nil
-	}
-	var v any
-	if err := node.Decode(&v); err != nil || v == nil {
-		return nil, err
-	}
-	text, err := yaml.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	data, err := kyaml.YAMLToJSON(text)
-	if err != nil {
-		return nil, err
-	}
-	o := &unstructured.Unstructured{}
-	return o, o.UnmarshalJSON(data)
 }
 
 // manifestFiles returns the manifests of a directory, sorted, that directory.include and

@@ -28,7 +28,7 @@ var applicationTable = func() importer.Table {
 		"spec.ignoreDifferences.*.kind":                  "",
 		"spec.ignoreDifferences.*.name":                  "",
 		"spec.ignoreDifferences.*.namespace":             "",
-		"spec.ignoreDifferences.*.jsonPointers":          "", // release.go notes what has no counterpart
+		"spec.ignoreDifferences.*.jsonPointers":          "", // release.go notes the fields without a counterpart
 		"spec.ignoreDifferences.*.jqPathExpressions":     "write the fields under ownership with leave: true",
 		"spec.ignoreDifferences.*.managedFieldsManagers": "write the fields of these managers under ownership with leave: true",
 		"spec.syncPolicy.automated":                      noSync,

@@ -1,7 +1,7 @@
 package argocd
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -9,20 +9,15 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/Masterminds/sprig/v3"
-
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/guard"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
-// maxText limits the result of one template, in bytes.
-const maxText = 1 << 20
-
 // functions are the functions of Go templates: those of sprig that depend on nothing but
 // their arguments, and Argo CD's own.
 var functions = func() template.FuncMap {
-	f := sprig.HermeticTxtFuncMap() // without environment, clock, random and network
+	f := importer.TemplateFunctions()
 	f["normalize"], f["slugify"] = normalized, normalized
 	return f
 }()
@@ -93,26 +88,18 @@ func (s *set) text(text string, params map[string]any) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		b := &limitedBuffer{}
+		b := &importer.TemplateOutput{}
 		err = t.Execute(b, params)
 		return b.String(), err
 	})
 	if err != nil {
-		why := position.ReplaceAllString(diag.Brief(err), "")
-		return "", s.fault([]string{"spec", "template"}, "the template "+diag.Visible(text, diag.MaxText)+" cannot be evaluated: "+why, "correct the template, or its parameters")
+		why, hint := position.ReplaceAllString(diag.Brief(err), ""), "correct the template, or its parameters"
+		if v, ok := errors.AsType[*importer.VaryingError](err); ok {
+			why, hint = v.Error(), "write the value into the parameters"
+		}
+		return "", s.fault([]string{"spec", "template"}, "the template "+diag.Visible(text, diag.MaxText)+" cannot be evaluated: "+why, hint)
 	}
 	return out, nil
-}
-
-// limitedBuffer is a buffer with a maximum size.
-type limitedBuffer struct{ bytes.Buffer }
-
-// Write implements io.Writer.
-func (l *limitedBuffer) Write(p []byte) (int, error) {
-	if l.Len()+len(p) > maxText {
-		return 0, fmt.Errorf("the result is larger than %d bytes", maxText)
-	}
-	return l.Buffer.Write(p)
 }
 
 // flatten adds the parameters by their paths: path.basename, path[0]. The parameter path

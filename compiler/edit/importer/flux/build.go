@@ -73,7 +73,7 @@ func (s *state) build(k *kustomization) ([]*object, error) {
 	}
 	for _, d := range unmatched {
 		if len(d.At) > 0 && (d.At[0].File != file || d.At[0].Line <= lines) {
-			s.mistake(importer.Note{Pos: s.Position(d.At[0]), Doc: "kustomization " + d.At[0].File, Do: d.Msg})
+			s.model.Mistake(importer.Note{Pos: s.Position(d.At[0]), Doc: "kustomization " + d.At[0].File, Do: d.Msg})
 		}
 	}
 	out := make([]*object, 0, len(objs))

@@ -32,7 +32,6 @@ type repository struct {
 	files                map[string][]*importer.Document // parsed files by path relative to dir
 	model                *importer.Model
 	remotes              map[string][]string // addresses that were removed from kustomizations, by directory
-	notes                map[string]bool     // of fields that were noted, since clusters share documents
 }
 
 // Read reads the clusters of a repository. The error holds all faults of the files.
@@ -43,7 +42,7 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 	}
 	defer files.Close()
 	r := &repository{
-		Repository: files, ctx: ctx, opts: opts, files: map[string][]*importer.Document{}, notes: map[string]bool{}, remotes: map[string][]string{},
+		Repository: files, ctx: ctx, opts: opts, files: map[string][]*importer.Document{}, remotes: map[string][]string{},
 		model: &importer.Model{Tool: "flux"},
 	}
 	var faults diag.List
@@ -111,22 +110,6 @@ func (s *state) at(o *object, field ...string) diag.Pos {
 		return o.stage.pos
 	}
 	return diag.Pos{}
-}
-
-// note adds a field that is not carried, once for all clusters.
-func (r *repository) note(n importer.Note) {
-	if key := n.Pos.String() + "\x00" + n.Field + "\x00" + n.Do + n.Doc; !r.notes[key] {
-		r.notes[key] = true
-		r.model.NotCarried = append(r.model.NotCarried, n)
-	}
-}
-
-// mistake adds a mistake in the files, once for all clusters.
-func (r *repository) mistake(n importer.Note) {
-	if key := "mistake\x00" + n.Pos.String() + "\x00" + n.Do; !r.notes[key] {
-		r.notes[key] = true
-		r.model.Mistakes = append(r.model.Mistakes, n)
-	}
 }
 
 // fault returns a fault in a document.

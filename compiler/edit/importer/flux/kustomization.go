@@ -144,7 +144,7 @@ func (s *state) add(k *kustomization, o *object) (*kustomization, error) {
 		if o.group() == kustomizeGroup && o.kind() == "Kustomization" && s.stages[path.Join(o.namespace(), o.name())] != nil {
 			return nil, nil // a Kustomization that contains itself
 		}
-		s.note(importer.Note{
+		s.model.Note(importer.Note{
 			Pos: s.at(o), Doc: o.title(),
 			Do: "the Kustomizations " + before.stage.name() + " and " + k.name() + " both apply this object: it is imported once, from " + before.stage.name() + "; remove the other",
 		})
@@ -159,7 +159,7 @@ func (s *state) add(k *kustomization, o *object) (*kustomization, error) {
 	case o.group() == helmGroup && o.kind() == "HelmRelease", o.group() == sourceGroup, o.group() == artifactGroup:
 	case o.group() == imageGroup:
 		o.used = true
-		s.note(importer.Note{Pos: s.at(o), Doc: o.title(), Do: "fleetc does not update images: let Renovate or another bot change the fleet's files"})
+		s.model.Note(importer.Note{Pos: s.at(o), Doc: o.title(), Do: "fleetc does not update images: let Renovate or another bot change the fleet's files"})
 	default:
 		k.plain = append(k.plain, o)
 	}
@@ -176,7 +176,7 @@ func (s *state) locate(k *kustomization) (bool, error) {
 	dir, note := s.sourcePath(k.object, k.spec)
 	if note != "" {
 		s.account(k.object, kustomizationTable)
-		s.note(importer.Note{Pos: s.at(k.object, "spec", "sourceRef"), Doc: k.object.title(), Field: "spec.sourceRef", Do: note})
+		s.model.Note(importer.Note{Pos: s.at(k.object, "spec", "sourceRef"), Doc: k.object.title(), Field: "spec.sourceRef", Do: note})
 		return false, nil
 	}
 	if dir != "." && !filepath.IsLocal(filepath.FromSlash(dir)) {
@@ -200,7 +200,7 @@ func (s *state) accountKustomization(k *kustomization) {
 		s.account(k.object, kustomizationTable)
 	}
 	if k.spec["prune"] == false {
-		s.note(importer.Note{
+		s.model.Note(importer.Note{
 			Pos: s.at(k.object, "spec", "prune"), Doc: k.object.title(), Field: "spec.prune",
 			Do: "fleetc prunes objects that leave the bundle: keep some with the annotation helm.sh/resource-policy: keep",
 		})
@@ -210,7 +210,7 @@ func (s *state) accountKustomization(k *kustomization) {
 // account notes the fields of a document that the table does not carry.
 func (s *state) account(o *object, table importer.Table) {
 	for _, n := range importer.Account(o.content, o.title(), table, func(path []string) diag.Pos { return s.at(o, path...) }) {
-		s.note(n)
+		s.model.Note(n)
 	}
 }
 
@@ -251,7 +251,7 @@ func (s *state) dependencies(k *kustomization) []*kustomization {
 		other := s.stages[path.Join(namespace, importer.TextAt(d, "name"))]
 		if other == nil {
 			if k.object != nil {
-				s.mistake(importer.Note{
+				s.model.Mistake(importer.Note{
 					Pos: s.at(k.object, "spec", "dependsOn", fmt.Sprint(i)), Doc: k.object.title(), Field: "spec.dependsOn",
 					Do: "it depends on the Kustomization " + path.Join(namespace, importer.TextAt(d, "name")) + ", which does not exist",
 				})

@@ -60,7 +60,7 @@ func (s *state) patches(o *object, r *importer.Release) {
 			patch, ok := kustomizePatch(p)
 			if !ok {
 				r.Unproven = "a patch of postRenderers has no counterpart"
-				s.note(importer.Note{Pos: s.at(o, at...), Doc: o.title(), Field: "spec.postRenderers", Do: "the target or the form of this patch has no counterpart: write it as a patch of the release, see docs/patches.md"})
+				s.model.Note(importer.Note{Pos: s.at(o, at...), Doc: o.title(), Field: "spec.postRenderers", Do: "the target or the form of this patch has no counterpart: write it as a patch of the release, see docs/patches.md"})
 				continue
 			}
 			patch.Name = fmt.Sprintf("%02d-post-renderer", len(r.Patches)+1)
@@ -69,7 +69,7 @@ func (s *state) patches(o *object, r *importer.Release) {
 		for j, image := range importer.ListAt(renderer, "kustomize", "images") {
 			at := []string{"spec", "postRenderers", fmt.Sprint(i), "kustomize", "images", fmt.Sprint(j)}
 			r.Unproven = "images of postRenderers are not imported"
-			s.note(importer.Note{Pos: s.at(o, at...), Doc: o.title(), Field: "spec.postRenderers", Do: "set the image " + importer.TextAt(image, "name") + " by a value of the chart, or by a patch"})
+			s.model.Note(importer.Note{Pos: s.at(o, at...), Doc: o.title(), Field: "spec.postRenderers", Do: "set the image " + importer.TextAt(image, "name") + " by a value of the chart, or by a patch"})
 		}
 	}
 	for _, renderer := range importer.ListAt(o.content, "spec", "postRenderers") {
@@ -150,7 +150,7 @@ func (s *state) ownership(o *object, r *importer.Release) {
 			fields = append(fields, fleet.FieldText(fleet.PointerKeys(pointer)))
 		}
 		if !ok || len(fields) == 0 {
-			s.note(importer.Note{Pos: s.at(o, at...), Doc: o.title(), Field: "spec.driftDetection.ignore", Do: "this rule has no counterpart: write the fields under ownership, see docs/apply.md"})
+			s.model.Note(importer.Note{Pos: s.at(o, at...), Doc: o.title(), Field: "spec.driftDetection.ignore", Do: "this rule has no counterpart: write the fields under ownership, see docs/apply.md"})
 			continue
 		}
 		r.Ownership = append(r.Ownership, importer.Ownership{Name: fmt.Sprintf("drift-%d", i+1), Target: target, Fields: fields})

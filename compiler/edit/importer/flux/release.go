@@ -90,7 +90,7 @@ func (s *state) uniqueName(o *object, name, namespace string) string {
 		unique = fmt.Sprintf("%s-%s-%d", name, namespace, i)
 	}
 	if unique != name {
-		s.note(importer.Note{
+		s.model.Note(importer.Note{
 			Pos: s.at(o), Doc: o.title(), Field: "spec.releaseName",
 			Do: "the release is called " + unique + " in the fleet, because names are unique in a cluster and have at most 53 characters: objects that are named after the release get other names",
 		})
@@ -169,7 +169,7 @@ func (s *state) plainRelease(k *kustomization, name string, depends []string) *i
 			r.Unproven = "the value of the variable " + o.unknown[0] + " is unknown"
 		}
 		if importer.TextAt(o.content, "metadata", "annotations", pruneKey) == "disabled" {
-			s.note(importer.Note{
+			s.model.Note(importer.Note{
 				Pos: s.at(o, "metadata", "annotations", pruneKey), Doc: o.title(), Field: "metadata.annotations",
 				Do: "fleetc prunes this object when it leaves the bundle: keep it with the annotation helm.sh/resource-policy: keep",
 			})
@@ -196,7 +196,7 @@ func (s *state) helmRelease(o *object) (*importer.Release, error) {
 	}
 	chart, field, note := s.chartSource(o)
 	if chart == nil {
-		s.note(importer.Note{Pos: s.at(o, strings.Split(field, ".")...), Doc: o.title(), Field: field, Do: note})
+		s.model.Note(importer.Note{Pos: s.at(o, strings.Split(field, ".")...), Doc: o.title(), Field: field, Do: note})
 		r.Unproven = note
 		return r, nil
 	}
@@ -214,7 +214,7 @@ func (s *state) helmRelease(o *object) (*importer.Release, error) {
 		namespace := cmp.Or(importer.TextAt(d, "namespace"), o.namespace())
 		name, ok := s.byRelease[path.Join(namespace, importer.TextAt(d, "name"))]
 		if !ok {
-			s.mistake(importer.Note{
+			s.model.Mistake(importer.Note{
 				Pos: s.at(o, "spec", "dependsOn", fmt.Sprint(i)), Doc: o.title(), Field: "spec.dependsOn",
 				Do: "it depends on the HelmRelease " + path.Join(namespace, importer.TextAt(d, "name")) + ", which does not exist",
 			})

@@ -48,7 +48,7 @@ func (s *state) withoutRemote(dir string) ([]string, error) {
 			if isRemote(entry) {
 				changed = true
 				found = append(found, entry)
-				s.note(importer.Note{
+				s.model.Note(importer.Note{
 					Pos: doc.At(s.Dir, []string{key, strconv.Itoa(i)}), Doc: "kustomization " + file, Field: key,
 					Do: entry + " is remote, and an import fetches no kustomizations: write a kustomization with it into the fleet, make it a release with kustomize, and pin it with fleetc source add",
 				})

@@ -96,7 +96,7 @@ func (s *state) noteUnusedSources() {
 			s.account(o, sourceTable)
 			continue
 		}
-		s.note(importer.Note{Pos: s.at(o), Doc: o.title(), Do: "no release uses this source: nothing to do, unless another tool reads it"})
+		s.model.Note(importer.Note{Pos: s.at(o), Doc: o.title(), Do: "no release uses this source: nothing to do, unless another tool reads it"})
 	}
 }
 

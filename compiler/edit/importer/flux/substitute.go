@@ -57,7 +57,7 @@ func (s *state) missingSource(k *kustomization) string {
 func (s *state) noteMissingSource(k *kustomization) {
 	for i, ref := range importer.ListAt(k.spec, "postBuild", "substituteFrom") {
 		if s.variableSource(k, ref) == nil && !importer.IsTrueAt(ref, "optional") {
-			s.note(importer.Note{
+			s.model.Note(importer.Note{
 				Pos: s.at(k.object, "spec", "postBuild", "substituteFrom", strconv.Itoa(i)), Doc: k.object.title(), Field: "spec.postBuild.substituteFrom",
 				Do: "the repository has no " + importer.TextAt(ref, "kind") + " " + importer.TextAt(ref, "name") + ": give the values of its variables with --variable NAME=VALUE",
 			})
@@ -160,7 +160,7 @@ func (s *state) substitute(o *object, v variables) error {
 	}
 	o.content = content
 	for _, name := range o.unknown {
-		s.note(importer.Note{
+		s.model.Note(importer.Note{
 			Pos: s.at(o), Doc: o.title(),
 			Do: "the value of ${" + name + "} is " + v.source(name) + ", and the text stays as it is: give the value with --variable " + name + "=VALUE",
 		})

@@ -53,9 +53,9 @@ var helmReleaseTable = withMetadata(importer.Table{
 	"spec.persistentClient":                    "nothing to do: fleetc has no client that persists",
 	"spec.commonMetadata.labels":               "",
 	"spec.commonMetadata.annotations":          "",
-	"spec.postRenderers":                       "", // patches.go notes what has no counterpart
+	"spec.postRenderers":                       "", // patches.go notes the fields without a counterpart
 	"spec.driftDetection.mode":                 "fleetc diff --live shows drift, and apply reverts it",
-	"spec.driftDetection.ignore":               "", // patches.go notes what has no counterpart
+	"spec.driftDetection.ignore":               "", // patches.go notes the fields without a counterpart
 	"spec.install.crds":                        "",
 	"spec.upgrade.crds":                        "Helm does not upgrade the CRDs of a crds directory unless this says so; fleetc always applies those of the pinned chart",
 	"spec.install.createNamespace":             "write the Namespace as an object of a release",

@@ -30,7 +30,7 @@ func (s *state) values(o *object) (values map[string]any, unproven string, err e
 				continue
 			}
 			unproven = "the repository has no " + title + " with values"
-			s.note(importer.Note{Pos: s.at(o, strings.Split(at, ".")...), Doc: o.title(), Field: "spec.valuesFrom", Do: unproven + ": write the values into the release"})
+			s.model.Note(importer.Note{Pos: s.at(o, strings.Split(at, ".")...), Doc: o.title(), Field: "spec.valuesFrom", Do: unproven + ": write the values into the release"})
 			continue
 		}
 		data, encrypted := stringData(source)
@@ -38,7 +38,7 @@ func (s *state) values(o *object) (values map[string]any, unproven string, err e
 		switch {
 		case encrypted[key]:
 			unproven = "the values in " + title + " are encrypted"
-			s.note(importer.Note{Pos: s.at(o, strings.Split(at, ".")...), Doc: o.title(), Field: "spec.valuesFrom", Do: unproven + ": let the chart read an existing Secret, or write the values into the release"})
+			s.model.Note(importer.Note{Pos: s.at(o, strings.Split(at, ".")...), Doc: o.title(), Field: "spec.valuesFrom", Do: unproven + ": let the chart read an existing Secret, or write the values into the release"})
 			continue
 		case !ok && importer.IsTrueAt(ref, "optional"):
 			continue
@@ -49,7 +49,7 @@ func (s *state) values(o *object) (values map[string]any, unproven string, err e
 			result = importer.MergeValues(result, own)
 			if err := importer.SetValue(result, target, value, importer.IsTrueAt(ref, "literal")); err != nil {
 				unproven = "the value for " + target + " is not imported"
-				s.note(importer.Note{Pos: s.at(o, strings.Split(at, ".")...), Doc: o.title(), Field: "spec.valuesFrom.targetPath", Do: err.Error() + ": write the value into the release"})
+				s.model.Note(importer.Note{Pos: s.at(o, strings.Split(at, ".")...), Doc: o.title(), Field: "spec.valuesFrom.targetPath", Do: err.Error() + ": write the value into the release"})
 			}
 			continue
 		}

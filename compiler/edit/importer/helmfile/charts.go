@@ -1,6 +1,7 @@
 package helmfile
 
 import (
+	"cmp"
 	"path"
 	"path/filepath"
 	"slices"
@@ -82,7 +83,7 @@ func gitChart(d *helmfileRelease, s *importer.ChartSource, text string) error {
 		host, file, _ = strings.Cut(rest, "//")
 	}
 	s.Git, s.Path, s.Version = scheme+"://"+host, strings.Trim(file, "/"), ""
-	s.Name = path.Base(firstText(s.Path, strings.TrimSuffix(host, ".git")))
+	s.Name = path.Base(cmp.Or(s.Path, strings.TrimSuffix(host, ".git")))
 	return nil
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -38,8 +37,8 @@ func (e *environmentRun) directory(d *helmfileRelease, out *importer.Release, di
 				e.count(file, lineCount(data), 0)
 			}
 		}
+		objs, nodes = importer.Rendered(built)
 		for _, o := range built {
-			objs, nodes = append(objs, o.Unstructured), append(nodes, importer.NodeOf(o.Object, nil))
 			if o.GetNamespace() != "" && o.GetNamespace() != out.Namespace {
 				out.Unproven = "helmfile puts all of its objects into the namespace " + out.Namespace
 			}
@@ -83,7 +82,10 @@ func (e *environmentRun) manifests(d *helmfileRelease, dir string) (objs []*unst
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			o, err := objectOf(&node, err)
+			var o *unstructured.Unstructured
+			if err == nil {
+				o, err = importer.ObjectOf(&node)
+			}
 			if err != nil {
 				line := max(node.Line, 1)
 				if line <= len(lines) {
@@ -97,26 +99,4 @@ func (e *environmentRun) manifests(d *helmfileRelease, dir string) (objs []*unst
 		}
 	}
 	return objs, nodes, nil
-}
-
-// objectOf returns the object of a document; nil for an empty one. err is the error of
-// decoding it.
-func objectOf(node *yaml.Node, err error) (*unstructured.Unstructured, error) {
-	if err != nil || len(node.Content) == 0 || node.Content[0].Tag == "!!null" {
-		return nil, err
-	}
-	var v any
-	if err := node.Decode(&v); err != nil {
-		return nil, err
-	}
-	text, err := yaml.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	data, err := kyaml.YAMLToJSON(text)
-	if err != nil {
-		return nil, err
-	}
-	o := &unstructured.Unstructured{}
-	return o, o.UnmarshalJSON(data)
 }

@@ -1,9 +1,9 @@
 package helmfile
 
 import (
+	"cmp"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -53,7 +53,7 @@ func (e *environmentRun) loadEnvironment(s *state, before environment) (environm
 	out := environment{context: before.context, values: before.values, defaults: before.defaults}
 	var faults diag.List
 	if spec, ok := s.maps["environments"][e.name]; ok {
-		out.context = firstText(importer.TextAt(spec.value, "kubeContext"), out.context)
+		out.context = cmp.Or(importer.TextAt(spec.value, "kubeContext"), out.context)
 		handler := importer.TextAt(spec.value, "missingFileHandler")
 		values, err := e.loadValues(s.dir, spec.below("values"), handler, before)
 		faults.Add(err)
@@ -66,14 +66,6 @@ func (e *environmentRun) loadEnvironment(s *state, before environment) (environm
 	faults.Add(err)
 	out.defaults = importer.MergeValues(out.defaults, defaults)
 	return out, faults.Err()
-}
-
-func firstText(texts ...string) string {
-	i := slices.IndexFunc(texts, func(s string) bool { return s != "" })
-	if i < 0 {
-		return ""
-	}
-	return texts[i]
 }
 
 // loadValues returns the merged values of a list of files and maps. dir is the directory
@@ -163,7 +155,7 @@ func isRemote(name string) bool { return strings.Contains(name, "://") || string
 // placeholder: its path. The files are not decrypted.
 func (e *environmentRun) loadSecrets(s *state, spec item) (map[string]any, error) {
 	out := map[string]any{}
-	handler := firstText(importer.TextAt(spec.value, "missingFileHandler"), s.text("missingFileHandler"))
+	handler := cmp.Or(importer.TextAt(spec.value, "missingFileHandler"), s.text("missingFileHandler"))
 	var faults diag.List
 	for _, entry := range spec.below("secrets") {
 		name, _ := entry.value.(string)

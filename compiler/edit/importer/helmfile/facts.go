@@ -3,6 +3,8 @@ package helmfile
 import (
 	"strings"
 	"unicode"
+
+	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
 // minFact is the length of the shortest value that is a fact of the cluster.
@@ -16,7 +18,7 @@ func (e *environmentRun) facts() {
 		addTexts(texts, d.state.env.merged(), "")
 	}
 	seen := map[string]bool{} // names without case and separators
-	for _, path := range sortedKeys(texts) {
+	for _, path := range importer.SortedKeys(texts) {
 		key := strings.ToLower(strings.ReplaceAll(path, "_", ""))
 		if key == "" || seen[key] || unicode.IsDigit(rune(path[0])) {
 			continue
@@ -30,7 +32,7 @@ func (e *environmentRun) facts() {
 func addTexts(texts map[string]string, v any, path string) {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, key := range sortedKeys(v) {
+		for _, key := range importer.SortedKeys(v) {
 			name := strings.Map(func(r rune) rune {
 				if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
 					return r

@@ -60,7 +60,7 @@ func (e *environmentRun) chooseContext() {
 		}
 	}
 	most := 0
-	for _, name := range sortedKeys(uses) {
+	for _, name := range importer.SortedKeys(uses) {
 		if uses[name] > most {
 			e.cluster.Context, most = name, uses[name]
 		}
@@ -88,7 +88,7 @@ func (e *environmentRun) depends(d *helmfileRelease) {
 		}
 		switch {
 		case found == nil:
-			e.mistake(importer.Note{Pos: at, Doc: d.title(), Field: "needs", Do: "there is no release " + need})
+			e.model.Mistake(importer.Note{Pos: at, Doc: d.title(), Field: "needs", Do: "there is no release " + need})
 		case found.out == nil:
 			e.note(at, d.title(), "needs", "nothing to do: "+need+" is not installed in environment "+e.name)
 		case found != d && !slices.Contains(d.out.Depends, found.out.Name):

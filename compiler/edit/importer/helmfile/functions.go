@@ -9,29 +9,17 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/Masterminds/sprig/v3"
 	"go.yaml.in/yaml/v3"
-)
 
-// nondeterministic are functions of sprig whose result depends on the clock, on random
-// numbers or on the network.
-var nondeterministic = []string{
-	"date", "date_in_zone", "date_modify", "now", "htmlDate", "htmlDateInZone", "dateInZone", "dateModify", "must_date_modify", "mustDateModify",
-	"ago", "toDate", "mustToDate", "randAlphaNum", "randAlpha", "randAscii", "randNumeric", "randBytes", "randInt", "uuidv4", "shuffle",
-	"genPrivateKey", "genCA", "genCAWithKey", "genSelfSignedCert", "genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey",
-	"htpasswd", "bcrypt", "encryptAES", "getHostByName",
-}
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+)
 
 // functions returns the functions of templates: those of sprig that depend on nothing but
 // their arguments, and helmfile's own.
 func (g *engine) functions(set *template.Template) template.FuncMap {
-	f := sprig.TxtFuncMap()
+	f := importer.TemplateFunctions()
 	f["sprigGet"] = f["get"]
-	for _, name := range nondeterministic {
-		f[name] = func(...any) (string, error) {
-			return "", &programFault{msg: "the result of " + name + " differs every time", hint: "write the value into the values of the environment"}
-		}
-	}
 	for _, name := range []string{"exec", "envExec"} {
 		f[name] = func(args ...any) (string, error) {
 			program := ""
@@ -44,7 +32,7 @@ func (g *engine) functions(set *template.Template) template.FuncMap {
 			return "", &programFault{msg: "it runs the program" + program, hint: "fleetc import runs no programs: write the output of the program into the values of the environment"}
 		}
 	}
-	f["env"], f["requiredEnv"] = g.env, g.env
+	f["env"], f["requiredEnv"] = g.env, g.requiredEnv
 	f["expandenv"] = func(string) (string, error) {
 		return "", &programFault{msg: "it reads all environment variables", hint: `use env "NAME" instead of expandenv`}
 	}
@@ -64,7 +52,7 @@ func (g *engine) functions(set *template.Template) template.FuncMap {
 			return "", &programFault{msg: fmt.Sprintf("templates call each other more than %d times", maxDepth), hint: "remove the cycle of tpl or include"}
 		}
 		defer func() { g.depth-- }()
-		b := &limitedBuffer{}
+		b := &importer.TemplateOutput{}
 		err := set.ExecuteTemplate(b, name, data)
 		return b.String(), err
 	}
@@ -78,6 +66,14 @@ func (g *engine) env(name string) string {
 		g.missing = append(g.missing, name)
 	}
 	return value
+}
+
+// requiredEnv is [engine.env] for a variable that must not be empty.
+func (g *engine) requiredEnv(name string) (string, error) {
+	if value, ok := g.run.opts.Variables[name]; ok && value == "" {
+		return "", &programFault{msg: "the environment variable " + diag.Visible(name, diag.MaxText) + " is empty, and requiredEnv needs a value", hint: "give one: --env " + diag.Visible(name, diag.MaxText) + "=VALUE"}
+	}
+	return g.env(name), nil
 }
 
 // exists reports whether a path below the directory of the text exists.
@@ -127,7 +123,7 @@ func (g *engine) readDir(name string) ([]string, error) {
 
 // toYAML returns a value as YAML with two spaces for each level.
 func toYAML(v any) (string, error) {
-	b := &limitedBuffer{}
+	b := &importer.TemplateOutput{}
 	encoder := yaml.NewEncoder(b)
 	encoder.SetIndent(2)
 	err := encoder.Encode(v)

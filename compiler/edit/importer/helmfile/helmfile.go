@@ -41,7 +41,6 @@ type reader struct {
 	tree    *os.Root
 	dir     string // absolute path of the repository, for positions
 	model   *importer.Model
-	noted   map[string]bool // notes that were added, since environments share documents
 	counted map[string]bool // files and parts in the counts of the model
 }
 
@@ -59,7 +58,10 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 	if !info.IsDir() {
 		dir = filepath.Dir(file)
 	}
-	root := repositoryOf(dir)
+	root, ok := importer.GitRoot(dir)
+	if !ok {
+		root = dir
+	}
 	rel, err := filepath.Rel(root, file)
 	if err != nil {
 		return nil, err
@@ -70,7 +72,7 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 	}
 	defer tree.Close()
 	r := &reader{
-		ctx: ctx, opts: opts, tree: tree, dir: root, model: &importer.Model{Tool: "helmfile"}, noted: map[string]bool{}, counted: map[string]bool{},
+		ctx: ctx, opts: opts, tree: tree, dir: root, model: &importer.Model{Tool: "helmfile"}, counted: map[string]bool{},
 	}
 	var faults diag.List
 	for _, c := range opts.Clusters {
@@ -83,19 +85,6 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 	}
 	slices.SortFunc(r.model.Clusters, func(a, b *importer.Cluster) int { return cmp.Compare(a.ID, b.ID) })
 	return r.model, faults.Err()
-}
-
-// repositoryOf returns the directory that files may be read from: the git repository of a
-// directory, or without one the directory itself.
-func repositoryOf(dir string) string {
-	for above := dir; ; above = filepath.Dir(above) {
-		if _, err := os.Lstat(filepath.Join(above, ".git")); err == nil {
-			return above
-		}
-		if above == filepath.Dir(above) {
-			return dir
-		}
-	}
 }
 
 // cluster returns the releases of an environment.
@@ -173,7 +162,7 @@ func (e *environmentRun) evaluate(file string) error {
 // missingFaults returns a fault for each environment variable that has no value.
 func (e *environmentRun) missingFaults() error {
 	var faults diag.List
-	for _, name := range sortedKeys(e.missing) {
+	for _, name := range importer.SortedKeys(e.missing) {
 		faults.Add(&diag.Diag{
 			At: []diag.Pos{e.missing[name]}, Msg: fmt.Sprintf("a template reads the environment variable %s", diag.Visible(name, diag.MaxText)),
 			Hint: fmt.Sprintf("give its value with --env %s=VALUE; it is part of the fleet then", diag.Visible(name, diag.MaxText)),
@@ -217,20 +206,9 @@ func (e *environmentRun) directoryFiles(dir string) []string {
 	return slices.Compact(out)
 }
 
-// note adds a field that is not carried, once for each position.
+// note adds a field that is not carried.
 func (r *reader) note(pos diag.Pos, doc, field, do string) {
-	n := importer.Note{Pos: pos, Doc: doc, Field: field, Do: do}
-	if key := n.Pos.String() + n.Field + do; !r.noted[key] {
-		r.noted[key] = true
-		r.model.NotCarried = append(r.model.NotCarried, n)
-	}
-}
-
-// mistake adds a mistake in the files, once.
-func (r *reader) mistake(n importer.Note) {
-	if !slices.Contains(r.model.Mistakes, n) {
-		r.model.Mistakes = append(r.model.Mistakes, n)
-	}
+	r.model.Note(importer.Note{Pos: pos, Doc: doc, Field: field, Do: do})
 }
 
 // count adds a part of a file to the counts of the model, once.

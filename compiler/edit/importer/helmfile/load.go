@@ -1,6 +1,7 @@
 package helmfile
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -64,7 +65,7 @@ func (e *environmentRun) visitSub(s *state, sub item, opts visitOptions) error {
 		e.note(sub.at("path"), sub.title(), "helmfiles", "the helmfile is in another repository: import that repository, or copy the file into this one")
 		return nil
 	}
-	handler := firstText(s.text("missingFileHandler"), "Error")
+	handler := cmp.Or(s.text("missingFileHandler"), "Error")
 	files, err := e.resolve(s.dir, name, handler, sub.at())
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package helmfile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -82,7 +83,7 @@ func (e *environmentRun) evaluateRelease(s *state, i item) (*helmfileRelease, er
 	i.above = append(above, i)
 	i.value = content
 	d := &helmfileRelease{item: i, state: s, installed: true, labels: map[string]string{}}
-	d.context = firstText(d.text("kubeContext"), textOf(s.maps["helmDefaults"]["kubeContext"]), s.env.context)
+	d.context = cmp.Or(d.text("kubeContext"), textOf(s.maps["helmDefaults"]["kubeContext"]), s.env.context)
 	for name, v := range importer.MapAt(content, "labels") {
 		d.labels[name] = fmt.Sprint(v)
 	}
@@ -94,8 +95,8 @@ func (e *environmentRun) evaluateRelease(s *state, i item) (*helmfileRelease, er
 	}
 	content = importer.MapAt(d.value)
 	d.name = d.text("name")
-	d.namespace = firstText(s.text("namespace"), d.text("namespace"))
-	d.context = firstText(s.text("kubeContext"), d.context)
+	d.namespace = cmp.Or(s.text("namespace"), d.text("namespace"))
+	d.context = cmp.Or(s.text("kubeContext"), d.context)
 	d.data.Release.Namespace, d.data.Namespace = d.namespace, s.text("namespace")
 	if v, ok := content["installed"].(bool); ok {
 		d.installed = v
@@ -106,7 +107,7 @@ func (e *environmentRun) evaluateRelease(s *state, i item) (*helmfileRelease, er
 	switch {
 	case d.name == "":
 		return nil, d.fault(nil, "a release has no name", "write its name")
-	case firstText(d.text("chart"), d.text("directory")) == "":
+	case cmp.Or(d.text("chart"), d.text("directory")) == "":
 		return nil, d.fault(nil, "it has no chart", "write its chart")
 	}
 	return d, nil

@@ -101,7 +101,7 @@ func (r *reader) newState(dir string, s *section, content map[string]any) (*stat
 	bad := func(key, want string) {
 		faults.Add(&diag.Diag{At: []diag.Pos{s.at(key)}, Path: key, Msg: key + " is not a " + want, Hint: "correct the helmfile"})
 	}
-	for _, key := range sortedKeys(content) {
+	for _, key := range importer.SortedKeys(content) {
 		v := content[key]
 		root := item{value: content, section: s}
 		switch {

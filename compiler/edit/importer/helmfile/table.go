@@ -45,8 +45,8 @@ var helmFields = map[string]string{
 var releaseFields = map[string]string{
 	"name": "", "namespace": "", "chart": "", "directory": "", "version": "", "values": "", "valuesTemplate": "", "set": "", "setString": "", "setTemplate": "",
 	"secrets": "", "needs": "", "installed": "", "installedTemplate": "", "condition": "", "inherit": "", "missingFileHandler": "", "env": "", "valuesPathPrefix": "",
-	"strategicMergePatches": "", "jsonPatches": "", // patches.go notes what has no counterpart
-	"hooks":                      "", // hooks.go notes what has no counterpart
+	"strategicMergePatches": "", "jsonPatches": "", // patches.go notes the fields without a counterpart
+	"hooks":                      "", // hooks.go notes the fields without a counterpart
 	"labels":                     selectsOnly,
 	"missingFileHandlerConfig":   "nothing to do: fleetc import does not fetch values",
 	"disableValidationOnInstall": noValidation,

@@ -1,7 +1,6 @@
 package helmfile
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"path"
@@ -13,10 +12,8 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/guard"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
-
-// maxText limits the result of one template, in bytes.
-const maxText = 4 << 20
 
 // A templateText is a text with templates and its place.
 type templateText struct {
@@ -100,7 +97,10 @@ func (r *reader) textPos(t templateText, line int) diag.Pos {
 func (e *environmentRun) templateFault(t templateText, err error) error {
 	var fault *programFault
 	hint := "correct the template, or the values that it reads"
-	if errors.As(err, &fault) {
+	if v, ok := errors.AsType[*importer.VaryingError](err); ok {
+		fault = &programFault{msg: v.Error(), hint: "write the value into the values of the environment"}
+	}
+	if fault != nil || errors.As(err, &fault) {
 		hint = fault.hint
 	}
 	text := diag.Brief(err)
@@ -173,7 +173,7 @@ func (g *engine) execute(t templateText, data any, marks bool) (string, error) {
 	if marks && set.Tree != nil && set.Root != nil && !strings.ContainsAny(t.text, markStart+markEnd) {
 		markLines(set.Root, t.text)
 	}
-	b := &limitedBuffer{}
+	b := &importer.TemplateOutput{}
 	err = set.Execute(b, data)
 	return b.String(), err
 }
@@ -251,15 +251,4 @@ func plainLines(text string, first int) []int {
 		lines[i] = first + i
 	}
 	return lines
-}
-
-// limitedBuffer is a buffer with a maximum size.
-type limitedBuffer struct{ bytes.Buffer }
-
-// Write implements io.Writer.
-func (l *limitedBuffer) Write(p []byte) (int, error) {
-	if l.Len()+len(p) > maxText {
-		return 0, fmt.Errorf("the result is larger than %d MiB", maxText>>20)
-	}
-	return l.Buffer.Write(p)
 }

@@ -1,6 +1,7 @@
 package helmfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +17,7 @@ import (
 // release returns the release of the model. isShared reports whether another release of the
 // environment has the same name.
 func (e *environmentRun) release(d *helmfileRelease, isShared bool) (*importer.Release, error) {
-	out := &importer.Release{Name: importer.NameOf(d.name), Namespace: firstText(d.namespace, "default"), Origin: d.title(), Pos: d.at("name")}
+	out := &importer.Release{Name: importer.NameOf(d.name), Namespace: cmp.Or(d.namespace, "default"), Origin: d.title(), Pos: d.at("name")}
 	if isShared {
 		out.Name = importer.NameOf(out.Namespace + "-" + d.name)
 	}
@@ -126,7 +127,7 @@ func (e *environmentRun) releaseFile(d *helmfileRelease, name string, at diag.Po
 	if strings.HasPrefix(name, "ref+") {
 		return nil, nil, &diag.Diag{At: []diag.Pos{at}, Msg: d.title() + ": the values come from a secret store", Hint: "write them into a file, with references to secrets as docs/secrets.md shows"}
 	}
-	handler := firstText(d.text("missingFileHandler"), d.state.text("missingFileHandler"))
+	handler := cmp.Or(d.text("missingFileHandler"), d.state.text("missingFileHandler"))
 	files, err := e.resolve(d.state.dir, d.text("valuesPathPrefix")+name, handler, at)
 	if err != nil || len(files) == 0 {
 		return nil, nil, err
@@ -143,7 +144,7 @@ func (e *environmentRun) releaseFile(d *helmfileRelease, name string, at diag.Po
 	if kyaml.Unmarshal([]byte(text), &content) == nil && err != nil {
 		// Helm accepts a key that is defined twice, and takes the last value.
 		fault := diag.All(err)[0]
-		e.mistake(importer.Note{Pos: fault.At[0], Doc: d.title(), Field: "values", Do: strings.TrimPrefix(fault.Msg, "not valid YAML: ")})
+		e.model.Mistake(importer.Note{Pos: fault.At[0], Doc: d.title(), Field: "values", Do: strings.TrimPrefix(fault.Msg, "not valid YAML: ")})
 		return content, nil, nil
 	}
 	if err != nil {
@@ -164,7 +165,7 @@ func (e *environmentRun) set(d *helmfileRelease, values map[string]any) error {
 		for i, v := range importer.ListAt(d.value, key) {
 			s := setting{field: []string{key, fmt.Sprint(i)}, content: v, literal: key == "setString"}
 			if s.literal && d.isPatched() {
-				e.mistake(importer.Note{Pos: d.at(s.field...), Doc: d.title(), Field: key, Do: "helmfile ignores it in a release with patches"})
+				e.model.Mistake(importer.Note{Pos: d.at(s.field...), Doc: d.title(), Field: key, Do: "helmfile ignores it in a release with patches"})
 				continue
 			}
 			if importer.TextAt(v, "file") != "" && importer.ValueAt(v, "value") == nil {

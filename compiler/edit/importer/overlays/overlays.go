@@ -18,7 +18,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
 
@@ -87,16 +86,9 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 // repositoryOf returns the directory that overlays may read: the git repository of the
 // first one, or without one the directory that contains all of them.
 func repositoryOf(overlays []importer.ClusterSource) (string, error) {
-	root := overlays[0].Source
-	for dir := root; ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			root = dir
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			root = filepath.Dir(filepath.Dir(root))
-			break
-		}
+	root, ok := importer.GitRoot(overlays[0].Source)
+	if !ok {
+		root = filepath.Dir(filepath.Dir(overlays[0].Source))
 	}
 	for _, o := range overlays {
 		if rel, err := filepath.Rel(root, o.Source); err != nil || !filepath.IsLocal(rel) {
@@ -120,12 +112,7 @@ func readOverlay(ctx context.Context, root string, o importer.ClusterSource, nam
 		return c, reads, err
 	}
 	r := &importer.Release{Name: name, Origin: "overlay " + dir, Pos: diag.Pos{File: filepath.ToSlash(filepath.Join(o.Source, "kustomization.yaml"))}}
-	contents := make([]*unstructured.Unstructured, len(objs))
-	nodes := make([]*importer.Node, len(objs))
-	for i, obj := range objs {
-		contents[i], nodes[i] = obj.Unstructured, importer.NodeOf(obj.Object, nil)
-	}
-	r.SetObjects(contents, nodes)
+	r.SetRendered(objs)
 	c.Releases = []*importer.Release{r}
 	return c, reads, nil
 }

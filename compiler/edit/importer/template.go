@@ -1,0 +1,73 @@
+package importer
+
+import (
+	"bytes"
+	"fmt"
+	"text/template"
+
+	"github.com/Masterminds/sprig/v3"
+)
+
+// varying are the functions of sprig whose result depends on the clock, on random numbers,
+// on the time zone or on the network, by kind.
+var varying = map[string][]string{
+	"differs every time": {
+		"ago", "now", "randAlpha", "randAlphaNum", "randAscii", "randBytes", "randInt", "randNumeric", "shuffle", "uuidv4",
+		"bcrypt", "encryptAES", "genCA", "genCAWithKey", "genPrivateKey", "genSelfSignedCert", "genSelfSignedCertWithKey", "genSignedCert",
+		"genSignedCertWithKey", "htpasswd",
+	},
+	"depends on the time and the time zone of the machine": {
+		"date", "dateInZone", "dateModify", "date_in_zone", "date_modify", "htmlDate", "htmlDateInZone", "mustDateModify", "mustToDate",
+		"must_date_modify", "toDate",
+	},
+	"depends on the network":                              {"getHostByName"},
+	"depends on all environment variables of the machine": {"env", "expandenv"},
+}
+
+// A VaryingError is the error of a template that calls a function whose result another
+// machine or another run would not have.
+type VaryingError struct{ Function, Why string }
+
+// Error implements error.
+func (e *VaryingError) Error() string { return "the result of " + e.Function + " " + e.Why }
+
+// TemplateFunctions returns the functions of sprig for templates of other tools. A function
+// whose result does not depend on its arguments alone returns a [VaryingError]. Keys and
+// values of maps, which sprig returns in a random order, are sorted by key.
+func TemplateFunctions() template.FuncMap {
+	out := sprig.TxtFuncMap()
+	for why, names := range varying {
+		for _, name := range names {
+			out[name] = func(...any) (string, error) { return "", &VaryingError{name, why} }
+		}
+	}
+	out["keys"] = func(maps ...map[string]any) []string {
+		var keys []string
+		for _, m := range maps {
+			keys = append(keys, SortedKeys(m)...)
+		}
+		return keys
+	}
+	out["values"] = func(m map[string]any) []any {
+		values := []any{}
+		for _, key := range SortedKeys(m) {
+			values = append(values, m[key])
+		}
+		return values
+	}
+	return out
+}
+
+// MaxTemplateOutput limits the result of a template, in bytes.
+const MaxTemplateOutput = 4 << 20
+
+// A TemplateOutput is the result of a template, of limited size.
+type TemplateOutput struct{ bytes.Buffer }
+
+// Write implements [io.Writer].
+func (o *TemplateOutput) Write(p []byte) (int, error) {
+	if o.Len()+len(p) > MaxTemplateOutput {
+		return 0, fmt.Errorf("the result is larger than %d MiB", MaxTemplateOutput>>20)
+	}
+	return o.Buffer.Write(p)
+}
