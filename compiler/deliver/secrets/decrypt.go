@@ -9,13 +9,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"filippo.io/age"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/git"
 	"github.com/fleetc/fleetc/compiler/base/sops"
 	"github.com/fleetc/fleetc/compiler/stage/secret"
 )
@@ -78,28 +76,20 @@ const program = "sops"
 // decryptWithProgram decrypts a file with the sops program.
 func (r *Resolver) decryptWithProgram(ctx context.Context, name string, keys []string) (plainValues, error) {
 	file := filepath.Join(r.Dir, filepath.FromSlash(name))
-	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, program, "decrypt", "--output-type", "json", file)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = r.Dir, &stdout, &stderr
-	git.Detach(cmd)
-	cmd.WaitDelay = 5 * time.Second
-	err := cmd.Run()
+	out, err := r.output(ctx, "install sops, or add an age key to the file", program, "decrypt", "--output-type", "json", file)
 	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
 	case errors.Is(err, exec.ErrNotFound):
 		return nil, &diag.Diag{
 			Msg:  fmt.Sprintf("%s is encrypted for %s, which needs the sops program", name, strings.Join(keys, ", ")),
 			Hint: "install sops, or add an age key to the file", Cause: err,
 		}
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
 	case err != nil:
-		return nil, &diag.Diag{
-			Msg:  fmt.Sprintf("sops does not decrypt %s: %s", name, diag.Brief(errors.New(stderr.String()))),
-			Hint: "check that this process has the key", Cause: err,
-		}
+		return nil, &diag.Diag{Msg: name + " is not decrypted: " + diag.Brief(err), Hint: "check that this process has the key", Cause: err}
 	}
 	var tree any
-	decoder := json.NewDecoder(&stdout)
+	decoder := json.NewDecoder(bytes.NewReader(out))
 	decoder.UseNumber()
 	if err := decoder.Decode(&tree); err != nil {
 		return nil, &diag.Diag{Msg: "sops prints invalid JSON for " + name, Hint: "install another version of sops"}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"strings"
 	"time"
@@ -42,30 +43,30 @@ func (r *Resolver) output(ctx context.Context, missing string, words ...string) 
 	case stdout.over:
 		return nil, &diag.Diag{Msg: fmt.Sprintf("%s prints more than %d MiB", name, maxOutput>>20), Hint: "name a command that prints one value"}
 	case err != nil:
-		said := strings.TrimSpace(stderr.String())
+		said := strings.TrimSpace(stderr.data.String())
 		if said == "" {
 			said = err.Error()
 		}
 		return nil, &diag.Diag{Msg: name + " fails: " + diag.Brief(errors.New(said)), Hint: "run it by hand in the fleet's root", Cause: err}
 	}
-	return stdout.Bytes(), nil
+	return stdout.data.Bytes(), nil
 }
 
-// A boundedBuffer keeps the first bytes that are written to it.
+// A boundedBuffer keeps the first bytes that are written to it, and then takes no more, so
+// that the program ends.
 type boundedBuffer struct {
-	bytes.Buffer
+	data bytes.Buffer // not embedded: io.Copy would call its ReadFrom
 	most int
 	over bool // whether there were more
 }
 
 // Write implements [io.Writer].
 func (b *boundedBuffer) Write(p []byte) (int, error) {
-	n := len(p)
-	if left := b.most - b.Len(); n > left {
-		p, b.over = p[:left], true
+	if b.data.Len()+len(p) > b.most {
+		b.over = true
+		return 0, io.ErrShortBuffer
 	}
-	_, err := b.Buffer.Write(p)
-	return n, err
+	return b.data.Write(p)
 }
 
 // printed returns the value that a command prints, which is run once.
