@@ -12,6 +12,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
+	"github.com/fleetc/fleetc/compiler/deliver/secrets"
 	"github.com/fleetc/fleetc/compiler/stage/patch"
 )
 
@@ -37,6 +38,7 @@ func Vet(ctx context.Context, f *compiler.Fleet, layout fleet.Layout) iter.Seq2[
 			faults.Add(checkLayouts(f, b, layout))
 			faults.Add(apply.CheckOrder(b))
 			faults.Add(sizes.check(f, c))
+			faults.Add(secrets.CheckLive(b))
 			if layout == "" && len(c.GitOps.Layouts) == 0 {
 				faults.Add(checkApplied(b))
 			}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,13 +34,12 @@ func live(ctx context.Context, b *fleet.Bundle, s fleet.Secret, read Reader) (st
 	if read == nil {
 		return "", &diag.Diag{Msg: "the value of secrets." + s.Name + " is in the cluster alone", Hint: "apply the cluster with fleetc apply, or give the secret another source"}
 	}
-	value, place, readable := "", "", false
+	value, place := "", ""
 	for _, o := range b.Objects {
 		fields := fieldsWith(o, s.Name)
 		if len(fields) == 0 {
 			continue
 		}
-		readable = true
 		found, err := read(ctx, o.Unstructured)
 		if err != nil {
 			return "", &diag.Diag{At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("it cannot be read for the value of the secret %s: %s", s.Name, diag.Brief(err)), Hint: "allow the user to read the object", Cause: err}
@@ -60,16 +60,30 @@ func live(ctx context.Context, b *fleet.Bundle, s fleet.Secret, read Reader) (st
 			}
 		}
 	}
-	if !readable {
-		return "", &diag.Diag{
-			Msg:  "no field of an object has the value of the secret " + s.Name + " alone or between other texts, so that it cannot be read from the cluster",
-			Hint: "write it into a key of its own of a Secret",
-		}
-	}
 	if value != "" {
 		return value, nil
 	}
 	return random(cmp.Or(s.Live.Length, liveLength), cmp.Or(s.Live.Alphabet, liveAlphabet))
+}
+
+// CheckLive returns a fault for each live secret whose value could not be read from the
+// cluster again.
+func CheckLive(b *fleet.Bundle) error {
+	var faults diag.List
+	references := referencesOf(b)
+	for _, s := range b.Cluster.Secrets {
+		_, isUsed := references[s.Reference()]
+		hasField := func(o fleet.Object) bool { return len(fieldsWith(o, s.Name)) > 0 }
+		if s.Live == nil || !isUsed || slices.ContainsFunc(b.Objects, hasField) {
+			continue
+		}
+		faults.Add(&diag.Diag{
+			At: []diag.Pos{s.Pos}, Path: "secrets." + s.Name,
+			Msg:  "no field of an object has the value alone or between other texts, so that it cannot be read from the cluster",
+			Hint: "write it into a key of its own of a Secret",
+		})
+	}
+	return faults.Err()
 }
 
 // random returns a random text of a length from the characters of an alphabet.

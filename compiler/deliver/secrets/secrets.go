@@ -51,6 +51,9 @@ func (r *Resolver) Values(ctx context.Context, b *fleet.Bundle, read Reader) (*f
 	if len(references) == 0 {
 		return b, nil, nil
 	}
+	if err := CheckLive(b); err != nil {
+		return nil, nil, diag.In(b.Cluster.ID, err)
+	}
 	var faults diag.List
 	values, renamed, reported := map[string]string{}, map[string]string{}, map[*diag.Diag]bool{}
 	for _, reference := range slices.Sorted(maps.Keys(references)) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -18,8 +17,6 @@ import (
 
 // maxFile limits the size of a file that is read, in bytes.
 const maxFile = 8 << 20
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // errOutside is the error for a path that leads out of the repository.
 var errOutside = errors.New("the path leads out of the repository")
