@@ -22,12 +22,10 @@ func (f *Fleet) derivedSecrets(ctx context.Context, c *fleet.Cluster, all *Clust
 		if len(names) == 0 || all.Renderings[i].Err != nil || len(f.derivedFrom(ctx, all, i, names)) == 0 {
 			continue
 		}
-		for _, name := range names {
+		for _, name := range names { // which one is it?
 			for _, d := range f.derivedFrom(ctx, all, i, []string{name}) {
-				if err := secret.Derived(r, d.object, d.path, d.before, d.after, name); err != nil {
-					faults.Add(err)
-					found[r] = append(found[r], name)
-				}
+				faults.Add(secret.Derived(r, d.object, d.path, name))
+				found[r] = append(found[r], name)
 			}
 		}
 	}
@@ -36,13 +34,12 @@ func (f *Fleet) derivedSecrets(ctx context.Context, c *fleet.Cluster, all *Clust
 
 // A derivedField is a field that depends on the reference to a secret.
 type derivedField struct {
-	object        fleet.Object
-	path          []string
-	before, after any
+	object fleet.Object
+	path   []string
 }
 
 // derivedFrom returns the fields of the i-th release that change when the references to the
-// secrets with the names do, but for the references.
+// secrets with the names do, but for the references and for checksums.
 func (f *Fleet) derivedFrom(ctx context.Context, all *ClusterRendering, i int, names []string) []derivedField {
 	r, one := all.Releases[i], all.Renderings[i]
 	again := f.renderOne(ctx, all.Cluster, secret.WithOtherDigests(r, names), one.SeenAPIs)
@@ -60,11 +57,14 @@ func (f *Fleet) derivedFrom(ctx context.Context, all *ClusterRendering, i int, n
 			continue
 		}
 		d := derivedField{object: before[part.Object], path: part.Path}
-		d.before, _ = fleet.Lookup(d.object.Object, part.Path)
+		was, _ := fleet.Lookup(d.object.Object, part.Path)
+		var now any
 		if part.Second >= 0 {
-			d.after, _ = fleet.Lookup(after[part.Second].Object, part.Path)
+			now, _ = fleet.Lookup(after[part.Second].Object, part.Path)
 		}
-		out = append(out, d)
+		if !secret.IsChecksum(part.Path, was, now) {
+			out = append(out, d)
+		}
 	}
 	return out
 }

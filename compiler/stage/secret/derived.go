@@ -49,12 +49,8 @@ func ValueNames(r *fleet.Release) []string {
 
 // Derived returns the fault of a release in whose object a field depends on the reference
 // to a secret without having it: the chart hashed, encrypted, measured or compared it. path
-// is the field, empty for the whole object. It returns nil for a checksum in metadata or in
-// a name, which only rolls pods.
-func Derived(r *fleet.Release, o fleet.Object, path []string, before, after any, name string) error {
-	if isChecksum(o, path, before, after) {
-		return nil
-	}
+// is the field, empty for the whole object.
+func Derived(r *fleet.Release, o fleet.Object, path []string, name string) error {
 	at := []diag.Pos{r.Pos}
 	where := ""
 	for _, ref := range valueReferences(r.Values, nil) {
@@ -77,9 +73,9 @@ func Derived(r *fleet.Release, o fleet.Object, path []string, before, after any,
 // hexDigest matches the part of a text that may be a checksum.
 var hexDigest = regexp.MustCompile(`[0-9a-f]{6,128}`)
 
-// isChecksum reports whether a field differs in checksums alone, outside of the data of an
-// object.
-func isChecksum(o fleet.Object, path []string, before, after any) bool {
+// IsChecksum reports whether a field differs in checksums alone, outside of the data of an
+// object: in an annotation or a name, it only rolls pods.
+func IsChecksum(path []string, before, after any) bool {
 	a, ok1 := before.(string)
 	b, ok2 := after.(string)
 	if !ok1 || !ok2 || len(path) == 0 || strings.Contains(strings.ToLower(path[0]), "data") && path[0] != "metadata" {
