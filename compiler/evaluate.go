@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -57,7 +58,7 @@ func (c *Compiler) Unify(ctx context.Context, loaded *load.Fleet, err error) Eva
 			err = health.Check(cluster)
 		}
 		if err == nil {
-			err = secret.Bind(cluster, sopsFiles)
+			err = cmp.Or(secret.CheckLayers(cluster, loaded.IDs), secret.Bind(cluster, sopsFiles))
 		}
 		return cluster, err
 	})
