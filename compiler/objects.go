@@ -41,8 +41,9 @@ func (f *Fleet) checkedObjects(ctx context.Context, c *fleet.Cluster) (rendered 
 	faults.Add(err)
 	derived, err := f.derivedSecrets(ctx, c, rendered)
 	faults.Add(err)
-	faults.Add(secret.Check(c, slices.Concat(objs, rendered.hooks), derived))
-	all, err := secret.External(c, slices.Concat(objs, rendered.hooks))
+	all := slices.Concat(objs, rendered.hooks)
+	faults.Add(secret.Check(c, all, derived))
+	all, err = secret.External(c, all)
 	faults.Add(err)
 	objs = all[:len(objs)]
 	if err := f.check(ctx, c, objs); err != nil { // validate, policy

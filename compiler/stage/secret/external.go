@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -79,7 +80,7 @@ func (e *externalizer) externalSecret() (*unstructured.Unstructured, error) {
 	}
 	if o.Release.Delivery == fleet.ByHelm || o.Unapplied {
 		return nil, fault("Helm would create a Secret with the secret "+name+", whose value only the External Secrets Operator has",
-			`give the chart the name of a Secret that another release has, or deliver the release with delivery: "apply"`)
+			`give the chart the name of a Secret that another release has, or deliver the release with delivery: "manifests"`)
 	}
 	for _, f := range inside {
 		if e.external[f.Secret].External == nil {
@@ -91,10 +92,15 @@ func (e *externalizer) externalSecret() (*unstructured.Unstructured, error) {
 		values, _, _ := unstructured.NestedMap(o.Object, part)
 		for key, v := range values {
 			text := fmt.Sprint(v)
-			if decoded, err := base64.StdEncoding.DecodeString(text); part == "data" && err == nil {
-				text = string(decoded)
+			decoded, err := base64.StdEncoding.DecodeString(text)
+			switch {
+			case part == "stringData" || err != nil:
+				data[key] = e.template(text)
+			case !utf8.Valid(decoded): // such as a key store
+				data[key] = "{{ " + strconv.Quote(text) + " | b64dec }}"
+			default:
+				data[key] = e.template(string(decoded))
 			}
-			data[key] = e.template(text)
 		}
 	}
 	return e.resource(data), nil

@@ -79,19 +79,23 @@ func externalData() map[string]any {
 // apply, for values of all kinds.
 func TestExternalValues(t *testing.T) {
 	data := externalData()
-	secret := ofKind("Secret", map[string]any{"stringData": data, "data": map[string]any{"coded": base64.StdEncoding.EncodeToString([]byte("x((fleetc:db))"))}})
+	secret := ofKind("Secret", map[string]any{"stringData": data, "data": map[string]any{
+		"coded": base64.StdEncoding.EncodeToString([]byte("x((fleetc:db))")), "binary": base64.StdEncoding.EncodeToString([]byte("\xff\x00")),
+	}})
 	objs, err := External(inVault(), []fleet.Object{secret})
 	if err != nil {
 		t.Fatal(err)
 	}
 	templates := map[string]string{}
 	found, _, err := unstructured.NestedStringMap(objs[0].Object, "spec", "target", "template", "data")
-	if err != nil || len(found) != len(data)+1 {
+	if err != nil || len(found) != len(data)+2 {
 		t.Fatalf("%d templates: %v", len(found), err)
 	}
 	for key, text := range found {
 		templates[key] = text
 	}
+	// The program prints texts, and JSON has no binary data.
+	templates["binary64"] = strings.Replace(templates["binary"], "}}", "| b64enc }}", 1)
 	values := []string{"simple", "0123", "true", `with "quotes" and 'single'`, "a: b # c", "back\\slash", "<b>&amp;", "{{ .x }}", "$HOME ${x}", "ünïcode ☃", `{"a": 1}`, " spaces ", "YWJj", "line\nbreak", `ends in \`, `"`, "-", "[x"}
 	var cases []externalCase
 	for _, value := range values {
@@ -107,6 +111,9 @@ func TestExternalValues(t *testing.T) {
 			if !sameText(key, got[key], want) {
 				t.Errorf("value %q: %s is %q, want %q from %s", values[i], key, got[key], want, templates[key])
 			}
+		}
+		if coded, err := base64.StdEncoding.DecodeString(got["binary64"]); err != nil || string(coded) != "\xff\x00" {
+			t.Errorf("binary data is %q, %v", coded, err)
 		}
 		if got["coded"] != "x"+values[i] {
 			t.Errorf("value %q: coded is %q", values[i], got["coded"])
