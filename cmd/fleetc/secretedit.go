@@ -29,7 +29,14 @@ nothing, the file stays as it is.
 FILE is a SOPS file. SECRET is a secret, whose file is edited; with CLUSTER, its
 file in that cluster or directory of clusters.`
 
+// An editedFile is the output of secret edit -o json.
+type editedFile struct {
+	SOPS    string `json:"sops"`
+	Changed bool   `json:"changed"`
+}
+
 func newSecretEditCommand(o *options) *cobra.Command {
+	var output string
 	cmd := &cobra.Command{
 		Use:     "edit FILE|SECRET [CLUSTER]",
 		Short:   "Change a SOPS file in an editor",
@@ -58,6 +65,9 @@ func newSecretEditCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if output == "json" {
+				return writeJSON(cmd.OutOrStdout(), editedFile{file, changed})
+			}
 			if !changed {
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), "nothing changed in "+diag.Visible(file, diag.MaxText))
 				return err
@@ -66,6 +76,7 @@ func newSecretEditCommand(o *options) *cobra.Command {
 			return err
 		},
 	}
+	outputFlag(cmd, &output, "text", "json")
 	return cmd
 }
 
