@@ -11,8 +11,12 @@ import (
 )
 
 // add reports a fault of the current value, or of a value below it at the path
-// more, with names of fields and indexes of items.
-func (w *walk) add(hint, msg string, more ...any) {
+// more, with names of fields and indexes of items. It reports nothing for a text
+// with a reference to a secret: the text with the value may be valid.
+func (w *walk) add(hint, msg string, more ...any) { w.report(hint, msg, false, more...) }
+
+// report is add, also for a text with a reference if no value can make it valid.
+func (w *walk) report(hint, msg string, inReferences bool, more ...any) {
 	if w.full() {
 		return
 	}
@@ -37,6 +41,10 @@ func (w *walk) add(hint, msg string, more ...any) {
 		if cause.Field[i] = s.name; s.name == "" && !s.key {
 			cause.Field[i] = strconv.Itoa(s.index)
 		}
+	}
+	v, _ := fleet.Lookup(o.Object, cause.Field)
+	if text, isText := v.(string); isText && !inReferences && fleet.MayRefer(text) {
+		return
 	}
 	w.faults = append(w.faults, &diag.Diag{At: places(o.Pos), Path: o.Title(), Msg: msg + o.Origin() + ")", Hint: hint, Cause: cause})
 }

@@ -53,7 +53,7 @@ func (w *walk) text(s *kube.Schema, text string) {
 	switch s.Format {
 	case "byte":
 		if at, ok := base64Fault(text); ok {
-			w.add("encode it in base64", fmt.Sprintf("is not valid base64: its byte %d does not belong there", at))
+			w.report("encode it in base64", fmt.Sprintf("is not valid base64: its byte %d does not belong there", at), true)
 		}
 	case "date-time":
 		layout, as := time.RFC3339, "2006-01-02T15:04:05Z"
@@ -156,7 +156,7 @@ func (w *walk) wrongType(want string, v any) {
 	case want == "a map":
 		hint = "write it as key: value"
 	}
-	w.add(hint, "is "+found+", not "+want)
+	w.report(hint, "is "+found+", not "+want, true)
 }
 
 func isNumber(text string) bool {
