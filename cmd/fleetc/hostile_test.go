@@ -26,7 +26,7 @@ const hostileText = "a![b](//evil.example) <b> @all | `b`\x1b[2J\x1b]8;;https://
 // hostileCommands are command lines of every command that works without a
 // cluster, for the fleet of hostileFleet. TEXT stands for the text.
 var hostileCommands = []string{
-	"list", "list TEXT", "__complete list -l t", "vet -v", "vet --render", "vet TEXT",
+	"list", "list TEXT", "__complete list -l t", "vet -v", "vet --render", "vet --render --secrets", "vet TEXT",
 	"build", "build --release TEXT", "export --out out", "export --out out --check", "export --git TEXT --path a", "export --oci TEXT",
 	"affected --since git:HEAD", "affected --since git:HEAD --files", "affected --since git:TEXT",
 	"compare prod/eu prod/us --full", "compare --all", "compare prod/eu TEXT",

@@ -29,6 +29,10 @@ vet reports all faults of all clusters at once. A fault of a shared layer
 appears once, with the clusters that it concerns. With -o json or sarif,
 standard output has only the faults; without faults, it is an empty list.
 
+--secrets finds the values of secrets in memory, as an apply does. It reports
+values that are missing, that do not fit their field or document, and copies of
+them in plain text. Without it, vet needs no key.
+
 --kubernetes checks an upgrade in advance: vet checks all clusters as if they
 ran that version. With --render, it lists the API versions that this version no
 longer serves, by release. Layers still see the version that their cluster sets.
@@ -50,6 +54,7 @@ type vetOptions struct {
 	render, verbose                   bool
 	kubernetes, since, output, layout string
 	shard                             func() (fleet.Shard, error)
+	checks                            deliver.VetOptions
 }
 
 func newVetCommand(o *options) *cobra.Command {
@@ -70,6 +75,8 @@ func newVetCommand(o *options) *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("kubernetes", cobra.FixedCompletions(kubernetesVersions(), cobra.ShellCompDirectiveNoFileComp))
 	sinceFlag(cmd, &v.since)
 	layoutFlag(cmd, &v.layout, "", "with --render, report the faults of an export with this `layout`: plain, flux or argocd (default: each cluster's gitops.layouts)")
+	cmd.Flags().BoolVar(&v.checks.Secrets, "secrets", false, "with --render, find the values of secrets as an apply does, and check them (needs the keys)")
+	allowExecFlag(cmd, &v.checks.AllowExec)
 	v.shard = shardFlag(cmd)
 	cacheRegistryFlag(cmd, o)
 	selectorFlags(cmd, o)
@@ -97,15 +104,10 @@ func runVet(cmd *cobra.Command, o *options, v *vetOptions, patterns []string) er
 	if c.Shard, err = v.shard(); err != nil {
 		return err
 	}
-	if v.layout != "" {
-		if _, err := layoutOf(v.layout); err != nil {
-			return err
-		}
-		if !v.render {
-			return &diag.Diag{Msg: "--layout needs --render", Hint: "add --render"}
-		}
+	if err := v.checkFlags(); err != nil {
+		return err
 	}
-	result, err := vet(cmd, c, v.render, fleet.Layout(v.layout), patterns)
+	result, err := vet(cmd, c, v, patterns)
 	if err != nil || o.started.IsDocument() {
 		return err
 	}
@@ -116,6 +118,25 @@ func runVet(cmd *cobra.Command, o *options, v *vetOptions, patterns []string) er
 	}
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), result.summary(v.render))
 	return err
+}
+
+// checkFlags checks the flags that need another, and sets the checks of rendered clusters.
+func (v *vetOptions) checkFlags() error {
+	if v.layout != "" {
+		if _, err := layoutOf(v.layout); err != nil {
+			return err
+		}
+	}
+	for flag, isSet := range map[string]bool{"--layout": v.layout != "", "--secrets": v.checks.Secrets} {
+		if isSet && !v.render {
+			return &diag.Diag{Msg: flag + " needs --render", Hint: "add --render"}
+		}
+	}
+	if v.checks.AllowExec && !v.checks.Secrets {
+		return &diag.Diag{Msg: "--allow-exec needs --secrets", Hint: "add --secrets"}
+	}
+	v.checks.Layout = fleet.Layout(v.layout)
+	return nil
 }
 
 // A vetResult is the cached result of a check without faults.
@@ -141,12 +162,11 @@ func (v *vetResult) summary(rendered bool) string {
 	return text + ": no faults"
 }
 
-// vet checks the clusters that are not up to date, and renders them if render
-// is set.
-func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, layout fleet.Layout, patterns []string) (*vetResult, error) {
+// vet checks the clusters that are not up to date, and renders them with --render.
+func vet(cmd *cobra.Command, c *compiler.Compiler, v *vetOptions, patterns []string) (*vetResult, error) {
 	all, mu := &vetResult{}, sync.Mutex{}
 	rules := map[string][]fleet.RuleCheck{}
-	task := incremental.Task{Name: "vet", Charts: true, Holds: func(cluster, text string) bool {
+	task := incremental.Task{Name: "vet", Charts: true, Values: v.checks.Secrets, Holds: func(cluster, text string) bool {
 		var last vetResult
 		if err := json.Unmarshal([]byte(text), &last); err != nil {
 			return false
@@ -157,8 +177,8 @@ func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, layout fleet.Lay
 		rules[cluster] = last.Rules
 		return true
 	}}
-	if render {
-		task.Name = "vet --render --layout " + string(layout)
+	if v.render {
+		task.Name = fmt.Sprintf("vet --render --layout %s --secrets=%t", v.layout, v.checks.Secrets)
 	}
 	f, settled, err := incremental.Load(cmd.Context(), c, task, patterns...)
 	if err != nil {
@@ -169,14 +189,14 @@ func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, layout fleet.Lay
 	for i, cluster := range f.Clusters {
 		checked[i] = vetResult{Clusters: 1, Releases: len(cluster.Releases)}
 	}
-	if !render {
+	if !v.render {
 		if err := f.CheckWritten(cmd.Context()); err != nil {
 			return nil, err
 		}
 	}
-	if render {
+	if v.render {
 		var faults diag.List
-		faults.Add(renderAll(cmd, f, layout, checked, rules))
+		faults.Add(renderAll(cmd, f, v.checks, checked, rules))
 		faults.Add(c.CheckRules(rules))
 		if err := faults.Err(); err != nil {
 			return nil, err
@@ -195,12 +215,12 @@ func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, layout fleet.Lay
 
 // renderAll renders the clusters of a fleet, counts their objects, and
 // collects the results of rules that must hold in at least one cluster.
-func renderAll(cmd *cobra.Command, f *compiler.Fleet, layout fleet.Layout, checked []vetResult, rules map[string][]fleet.RuleCheck) error {
+func renderAll(cmd *cobra.Command, f *compiler.Fleet, checks deliver.VetOptions, checked []vetResult, rules map[string][]fleet.RuleCheck) error {
 	var faults diag.List
 	p := newProgress(cmd, len(f.Clusters))
 	defer p.clear()
 	i := 0
-	for found, err := range deliver.Vet(cmd.Context(), f, layout) {
+	for found, err := range deliver.Vet(cmd.Context(), f, checks) {
 		faults.Add(err)
 		if found != nil {
 			checked[i].Objects, checked[i].Rules = found.Objects, found.Rules

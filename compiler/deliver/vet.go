@@ -14,7 +14,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/secrets"
 	"github.com/fleetc/fleetc/compiler/stage/patch"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
+
+// VetOptions say what [Vet] checks beside the objects of clusters.
+type VetOptions struct {
+	Layout    fleet.Layout // of exports; those of [fleet.GitOps] if it is empty
+	Secrets   bool         // whether to find the values of secrets, and to check objects with them
+	AllowExec bool         // whether secrets may run commands
+}
 
 // VettedCluster is the result of [Vet] for a cluster that renders.
 type VettedCluster struct {
@@ -22,12 +30,12 @@ type VettedCluster struct {
 	Rules   []fleet.RuleCheck // rules that must match an object of some cluster, for [compiler.Compiler.CheckRules]
 }
 
-// Vet compiles the clusters and yields their faults, including those of [Exports] in the
-// given layout, or in the layouts of [fleet.GitOps] if it is empty, and those of applies
-// that can be found without a cluster. It yields the result of a cluster beside the faults
-// of checks.
-func Vet(ctx context.Context, f *compiler.Fleet, layout fleet.Layout) iter.Seq2[*VettedCluster, error] {
+// Vet compiles the clusters and yields their faults, including those of [Exports], and
+// those of applies that can be found without a cluster. It yields the result of a cluster
+// beside the faults of checks.
+func Vet(ctx context.Context, f *compiler.Fleet, options VetOptions) iter.Seq2[*VettedCluster, error] {
 	var sizes chartSizes
+	layout, resolver := options.Layout, &secrets.Resolver{Dir: f.Dir, Fleet: f.Module, AllowExec: options.AllowExec}
 	return par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*VettedCluster, error) {
 		c := f.Clusters[i]
 		b, err := f.Assemble(ctx, c)
@@ -39,6 +47,10 @@ func Vet(ctx context.Context, f *compiler.Fleet, layout fleet.Layout) iter.Seq2[
 			faults.Add(apply.CheckOrder(b))
 			faults.Add(sizes.check(f, c))
 			faults.Add(secrets.CheckLive(b))
+			if options.Secrets {
+				_, _, err := resolver.Values(ctx, b, emptyCluster)
+				faults.Add(err)
+			}
 			if layout == "" && len(c.GitOps.Layouts) == 0 {
 				faults.Add(checkApplied(b))
 			}
@@ -50,6 +62,11 @@ func Vet(ctx context.Context, f *compiler.Fleet, layout fleet.Layout) iter.Seq2[
 		f.NoteRendered(c)
 		return out, nil
 	})
+}
+
+// emptyCluster reads objects from a cluster that has none.
+func emptyCluster(context.Context, *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return nil, nil
 }
 
 // checkLayouts returns the faults of exports of a bundle in the given layout, or in those

@@ -310,7 +310,7 @@ func vetText(t *testing.T, c *compiler.Compiler, layout fleet.Layout) []string {
 	t.Helper()
 	f, faults := loadRefused(t, c)
 	if len(faults) == 0 {
-		for _, err := range Vet(t.Context(), f, layout) {
+		for _, err := range Vet(t.Context(), f, VetOptions{Layout: layout}) {
 			faults = append(faults, faultTexts(err)...)
 		}
 	}

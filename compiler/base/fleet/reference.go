@@ -36,6 +36,15 @@ const referenceStart = "((fleetc:"
 // referenceForm matches a reference; its group is the name of the secret.
 var referenceForm = regexp.MustCompile(`\(\(fleetc:([A-Za-z0-9](?:[-_.A-Za-z0-9]*[A-Za-z0-9])?)(?:@[0-9a-f]+)?\)\)`)
 
+// damagedStart matches the beginning of a reference, also one in upper case.
+var damagedStart = regexp.MustCompile(`(?i)\(\(fleetc:`)
+
+// HasDamagedReference reports whether a text has a part of a reference, or one with other
+// letters: something has changed the reference, and no value can replace it.
+func HasDamagedReference(text string) bool {
+	return len(damagedStart.FindAllStringIndex(text, -1)) != len(referenceForm.FindAllStringIndex(text, -1))
+}
+
 // maxEncodings is how often a reference may be encoded as base64: the password in a Docker
 // configuration is, once by itself and once as the data of a Secret.
 const maxEncodings = 2
@@ -121,7 +130,7 @@ func ReferringFields(u *unstructured.Unstructured) (inside, outside []ReferringF
 	}
 	fields := referringFields(u.Object)
 	for _, f := range fields {
-		if f.isSecretData(u) {
+		if IsSecretData(u, f.keys) {
 			inside = append(inside, f.ReferringField)
 		} else {
 			outside = append(outside, f.ReferringField)
@@ -203,9 +212,9 @@ type keyedField struct {
 	keys []string
 }
 
-// isSecretData reports whether the field is in the data of a Secret.
-func (f keyedField) isSecretData(u *unstructured.Unstructured) bool {
-	return len(f.keys) > 1 && (f.keys[0] == "data" || f.keys[0] == "stringData") && isSecret(u)
+// IsSecretData reports whether the field at a path is in the data of a Secret.
+func IsSecretData(u *unstructured.Unstructured, path []string) bool {
+	return len(path) > 1 && (path[0] == "data" || path[0] == "stringData") && isSecret(u)
 }
 
 func referringFields(v any) []keyedField {
@@ -246,7 +255,7 @@ func SecretFields(u *unstructured.Unstructured) [][]string {
 		return nil
 	}
 	for _, f := range referringFields(u.Object) {
-		if !f.isSecretData(u) {
+		if !IsSecretData(u, f.keys) {
 			out = append(out, f.keys)
 		}
 	}

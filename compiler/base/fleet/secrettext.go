@@ -91,6 +91,24 @@ var setting = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|none|null|enable
 // isSetting reports whether a text is not a secret under any key.
 func isSetting(text string) bool { return setting.MatchString(strings.TrimSpace(text)) }
 
+// hostName matches the name of a host with a domain, with or without a port.
+var hostName = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+(:[0-9]+)?$`)
+
+// IsDistinctive reports whether a text that is equal to the value of a secret is a copy of it
+// rather than a coincidence: it is long, with letters and with digits or symbols.
+// Settings, names of hosts and certificates are not distinctive.
+func IsDistinctive(value string) bool {
+	const long, pem = 8, "-----BEGIN CERTIFICATE"
+	if len(value) < long || isSetting(value) || hostName.MatchString(value) || strings.HasPrefix(value, pem) {
+		return false
+	}
+	var seen [4]bool
+	for _, r := range value {
+		seen[classOf(r)] = true
+	}
+	return (seen[1] || seen[2]) && (seen[3] || strings.ContainsAny(value, "!#$%&*+=?^~<>{}[]()|;,"))
+}
+
 // isDigest reports whether the name of a label or annotation indicates that
 // its value is a digest.
 func isDigest(key string) bool {

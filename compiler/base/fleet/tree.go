@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
@@ -131,4 +132,24 @@ func (t *Tree) Lookup(path ...string) (at *Tree, depth int) {
 		t = next
 	}
 	return t, len(path)
+}
+
+// EachScalar calls a function with each scalar of the tree and its path, in the order of
+// paths. A nil tree has none.
+func (t *Tree) EachScalar(f func(path []string, scalar *Tree)) { t.eachScalar(nil, f) }
+
+func (t *Tree) eachScalar(path []string, f func(path []string, scalar *Tree)) {
+	switch {
+	case t == nil:
+	case t.Fields != nil:
+		for _, key := range t.Keys() {
+			t.Fields[key].eachScalar(append(slices.Clone(path), key), f)
+		}
+	case t.List != nil:
+		for i, e := range t.List {
+			e.eachScalar(append(slices.Clone(path), strconv.Itoa(i)), f)
+		}
+	default:
+		f(path, t)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -26,9 +27,10 @@ const stateAnnotation = "fleetc.dev/secret-state"
 // Encrypted returns a bundle in which the Secrets with references are encrypted as the
 // layout demands: by SOPS for the age recipients of the cluster, or as a SealedSecret for
 // its controller. previous returns an object of the previous export, nil if there is none:
-// a Secret whose references and keys are the same stays as it was, and needs no key.
+// a Secret whose references and keys are the same stays as it was, and needs no key. A copy
+// of a value that was needed in another object is a fault.
 func (r *Resolver) Encrypted(ctx context.Context, b *fleet.Bundle, layout fleet.Layout, previous func(fleet.Object) (map[string]any, error)) (*fleet.Bundle, error) {
-	e := encrypter{resolver: r, bundle: b, previous: previous}
+	e := encrypter{resolver: r, bundle: b, previous: previous, known: map[string]string{}}
 	var faults diag.List
 	for i, o := range b.Objects {
 		switch o.Encryption(b.Cluster, layout) {
@@ -41,6 +43,7 @@ func (r *Resolver) Encrypted(ctx context.Context, b *fleet.Bundle, layout fleet.
 			return nil, err
 		}
 	}
+	faults.Add(diag.In(b.Cluster.ID, checkCopies(b, e.known)))
 	if err := faults.Err(); err != nil || e.out == nil {
 		return b, err
 	}
@@ -51,7 +54,8 @@ func (r *Resolver) Encrypted(ctx context.Context, b *fleet.Bundle, layout fleet.
 type encrypter struct {
 	resolver *Resolver
 	bundle   *fleet.Bundle
-	out      *fleet.Bundle // nil until an object is encrypted
+	out      *fleet.Bundle     // nil until an object is encrypted
+	known    map[string]string // values that were needed, by reference
 	previous func(fleet.Object) (map[string]any, error)
 }
 
@@ -176,6 +180,7 @@ func (e *encrypter) values(ctx context.Context, o fleet.Object) (fleet.Object, m
 		return o, nil, err
 	}
 	o.Unstructured = out.Objects[0].Unstructured
+	maps.Copy(e.known, values)
 	return o, values, nil
 }
 

@@ -7,7 +7,6 @@ package secrets
 import (
 	"context"
 	"encoding/hex"
-	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -26,6 +25,7 @@ import (
 // program once. It is safe for concurrent use.
 type Resolver struct {
 	Dir       string                      // absolute path of the fleet's root
+	Fleet     string                      // module path of the fleet
 	AllowExec bool                        // whether secrets may run commands
 	Getenv    func(string) (string, bool) // looks up an environment variable; os.LookupEnv if nil
 
@@ -33,6 +33,7 @@ type Resolver struct {
 	files   *secret.Files
 	plain   map[string]plainFile // by name
 	outputs par.Memo[string, programOutput]
+	digests par.Memo[digestKey, string]
 }
 
 // plainFile is the values of a file, or the error of decrypting it.
@@ -45,7 +46,7 @@ type plainFile struct {
 // to a source without a digest gets one in the returned bundle, so that a change of the
 // value changes it: a slow hash with a salt, from which the value cannot be guessed. read
 // reads live secrets; nil without a cluster. The error has a fault for each secret without
-// a value, at its line, and for each document that a value would break.
+// a value, at its line, and those of [checkValues].
 func (r *Resolver) Values(ctx context.Context, b *fleet.Bundle, read Reader) (*fleet.Bundle, map[string]string, error) {
 	references := referencesOf(b)
 	if len(references) == 0 {
@@ -78,9 +79,7 @@ func (r *Resolver) Values(ctx context.Context, b *fleet.Bundle, read Reader) (*f
 			continue
 		}
 		if s.Digest == "" {
-			if s.Digest, err = fingerprint(value, b.Cluster.ID+" "+s.Name); err != nil {
-				return nil, nil, err
-			}
+			s.Digest = r.digests.Get(digestKey{s.Name, value}, func() string { return fingerprint(value, r.Fleet+" "+s.Name) })
 		}
 		renamed[reference] = s.Reference()
 		values[s.Reference()] = value
@@ -90,40 +89,22 @@ func (r *Resolver) Values(ctx context.Context, b *fleet.Bundle, read Reader) (*f
 	}
 	out, err := rebind(b, renamed)
 	if err == nil {
-		err = diag.In(b.Cluster.ID, checkDocuments(out, values))
+		err = checkValues(out, values)
 	}
 	return out, values, err
 }
 
-// checkDocuments returns a fault for each YAML document in a text of an object that the
-// values of secrets would break.
-func checkDocuments(b *fleet.Bundle, values map[string]string) error {
-	var faults diag.List
-	replace := func(reference, _ string) string { return values[reference] }
-	for _, o := range slices.Concat(b.Objects, b.Hooks) {
-		if !fleet.MayRefer(o.Object) {
-			continue
-		}
-		fleet.EachText(o.Object, func(path []string, text string) {
-			if fleet.FitsDocument(text, replace) {
-				return
-			}
-			names := fleet.References(text)
-			faults.Add(&diag.Diag{
-				At: o.Places(), Path: o.Title(),
-				Msg:  fmt.Sprintf("the value of the secret %s would break the YAML document in %s (%s)", names[0], diag.Visible(fleet.FieldText(path), diag.MaxText), o.Origin()),
-				Hint: "write the reference in double quotes in the document",
-			})
-		})
-	}
-	return faults.Err()
-}
+// digestKey identifies the digest of a value: it takes about 0.1 s, and clusters share values.
+type digestKey struct{ secret, value string }
 
 // fingerprint returns a hash of a value from which it cannot be guessed.
-func fingerprint(value, salt string) (string, error) {
+func fingerprint(value, salt string) string {
 	const cost, blocks, parallel, length = 1 << 15, 8, 1, 6
 	key, err := scrypt.Key([]byte(value), []byte("fleetc "+salt), cost, blocks, parallel, length)
-	return hex.EncodeToString(key), err
+	if err != nil {
+		panic(err) // the parameters are constant
+	}
+	return hex.EncodeToString(key)
 }
 
 // referencesOf returns the names of the secrets by the references in a bundle; none for a
@@ -154,7 +135,11 @@ func (r *Resolver) value(ctx context.Context, b *fleet.Bundle, s fleet.Secret, r
 	case s.Env != "":
 		value, ok := r.getenv(s.Env)
 		if !ok || value == "" {
-			return "", &diag.Diag{Msg: "the environment variable " + s.Env + " is not set", Hint: "set it for the process that applies, for example as a secret of the CI job"}
+			state := " is not set"
+			if ok {
+				state = " is empty"
+			}
+			return "", &diag.Diag{Msg: "the environment variable " + s.Env + state, Hint: "set it for the process that applies, for example as a secret of the CI job"}
 		}
 		return value, nil
 	case s.Vals != "":

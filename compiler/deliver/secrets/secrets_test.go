@@ -49,7 +49,7 @@ func referring(secrets ...fleet.Secret) *fleet.Bundle {
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "a"}, "data": data}}
 	return &fleet.Bundle{
-		Cluster: &fleet.Cluster{ID: "dev", Secrets: secrets, Releases: []*fleet.Release{r}},
+		Cluster: &fleet.Cluster{ID: "dev", KubeVersion: "1.36", Secrets: secrets, Releases: []*fleet.Release{r}},
 		Objects: []fleet.Object{{Unstructured: u, Release: r}}, YAML: []fleet.Text{{[]byte("text")}},
 	}
 }
@@ -61,14 +61,16 @@ var (
 )
 
 // Values are found by reference. That of a variable gets a digest, which depends on the
-// value and the cluster, and which the texts of objects have.
+// value and the fleet, and which the texts of objects have.
 func TestValues(t *testing.T) {
 	digests := map[string]bool{}
-	for _, c := range []struct{ cluster, value string }{{"dev", "one"}, {"dev", "two"}, {"prod", "one"}, {"dev", "one"}} {
+	for _, c := range []struct{ fleet, cluster, value string }{{"a", "dev", "one"}, {"a", "dev", "two"}, {"b", "dev", "one"}, {"a", "prod", "one"}} {
 		b := referring(password, token)
 		b.Cluster.ID = c.cluster
 		env := map[string]string{"SOPS_AGE_KEY_FILE": keyFile["SOPS_AGE_KEY_FILE"], "TOKEN": c.value}
-		out, values, err := resolver(t, read(t, "all.yaml"), env).Values(context.Background(), b, nil)
+		r := resolver(t, read(t, "all.yaml"), env)
+		r.Fleet = c.fleet
+		out, values, err := r.Values(context.Background(), b, nil)
 		if err != nil || len(values) != 2 || values[password.Reference()] != "hunter22" {
 			t.Fatalf("%v, %v", values, err)
 		}
@@ -126,7 +128,7 @@ func TestValueFaults(t *testing.T) {
 		"truncated":     {all[:len(all)/2], keyFile, password, "s.yaml:"},
 		"KMS":           {kms, keyFile, password, "s.yaml is encrypted for AWS KMS, which needs the sops program"},
 		"no variable":   {all, nil, token, "the environment variable TOKEN is not set"},
-		"empty":         {all, map[string]string{"TOKEN": ""}, token, "the environment variable TOKEN is not set"},
+		"empty":         {all, map[string]string{"TOKEN": ""}, token, "the environment variable TOKEN is empty"},
 	} {
 		_, values, err := resolver(t, c.text, c.env).Values(context.Background(), referring(c.secret), nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) || values != nil {

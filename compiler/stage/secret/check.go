@@ -12,14 +12,15 @@ import (
 
 // Check returns the faults of rendered objects that refer to secrets: references outside
 // of Secrets that the release does not allow, references that a chart invents, references
-// of values that no object has, and allowances that nothing needs. A chart that hashes or
-// encrypts a value loses its reference; derived are the secrets with a fault for that
-// already, by release. In a cluster without secrets, only the data of Secrets is checked.
+// of values that no object has, and allowances that nothing needs. It also finds encrypted
+// Secrets that the cluster cannot decrypt. A chart that hashes or encrypts a value loses its
+// reference; derived are the secrets with a fault for that already, by release. In a cluster without secrets, only the data of Secrets is checked.
 func Check(c *fleet.Cluster, objs []fleet.Object, derived map[*fleet.Release][]string) error {
 	k := checker{cluster: c, needed: map[*fleet.Release]map[string]bool{}, found: map[*fleet.Release]map[string]bool{}}
 	for _, o := range objs {
 		if len(c.Secrets) > 0 || o.GetKind() == "Secret" {
 			k.object(o)
+			k.faults.Add(checkReadable(c, o))
 		}
 	}
 	for _, r := range c.Releases {
@@ -116,7 +117,7 @@ func (k *checker) invented(r *fleet.Release, fields []fleet.ReferringField) []st
 
 // release checks the references in the values of a release, and its allowances.
 func (k *checker) release(r *fleet.Release, derived []string) {
-	for _, ref := range valueReferences(r.Values, nil) {
+	for _, ref := range valueReferences(r.Values) {
 		if k.found[r][ref.name] || slices.Contains(derived, ref.name) {
 			continue
 		}
@@ -144,22 +145,17 @@ type valueReference struct {
 }
 
 // valueReferences returns the references in values, in the order of paths.
-func valueReferences(t *fleet.Tree, path []string) []valueReference {
+func valueReferences(t *fleet.Tree) []valueReference {
 	if !t.MayRefer() {
 		return nil
 	}
 	var out []valueReference
-	for _, key := range t.Keys() {
-		out = append(out, valueReferences(t.Fields[key], append(slices.Clone(path), key))...)
-	}
-	for i, e := range t.List {
-		out = append(out, valueReferences(e, append(slices.Clone(path), strconv.Itoa(i)))...)
-	}
-	if text, ok := t.Scalar.(string); ok {
+	t.EachScalar(func(path []string, scalar *fleet.Tree) {
+		text, _ := scalar.Scalar.(string)
 		for _, name := range fleet.References(text) {
-			out = append(out, valueReference{fleet.FieldText(path), name, t.Pos})
+			out = append(out, valueReference{fleet.FieldText(path), name, scalar.Pos})
 		}
-	}
+	})
 	return out
 }
 
@@ -168,7 +164,7 @@ func valueReferences(t *fleet.Tree, path []string) []valueReference {
 func Used(r *fleet.Release) []string {
 	names := map[string]bool{}
 	for _, t := range append([]*fleet.Tree{r.Values}, r.Objects...) {
-		for _, ref := range valueReferences(t, nil) {
+		for _, ref := range valueReferences(t) {
 			names[ref.name] = true
 		}
 	}

@@ -40,7 +40,7 @@ func WithoutDigests(objs []fleet.Object) []fleet.Object {
 // sorted.
 func ValueNames(r *fleet.Release) []string {
 	var out []string
-	for _, ref := range valueReferences(r.Values, nil) {
+	for _, ref := range valueReferences(r.Values) {
 		out = append(out, ref.name)
 	}
 	slices.Sort(out)
@@ -53,7 +53,7 @@ func ValueNames(r *fleet.Release) []string {
 func Derived(r *fleet.Release, o fleet.Object, path []string, name string) error {
 	at := []diag.Pos{r.Pos}
 	where := ""
-	for _, ref := range valueReferences(r.Values, nil) {
+	for _, ref := range valueReferences(r.Values) {
 		if ref.name == name {
 			at, where = []diag.Pos{ref.pos}, ref.path
 			break
