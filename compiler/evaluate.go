@@ -22,6 +22,7 @@ type Evaluation struct {
 	*fleet.Fleet                  // clusters without faults; nil when the directory is not a fleet
 	atFault      []*fleet.Cluster // clusters with faults, if they could be evaluated
 	Faults       error            // of all clusters
+	SOPSFiles    *secret.Files    // files of secrets; nil when Fleet is
 }
 
 // All returns the fleet with all evaluated clusters, including those with faults.
@@ -38,8 +39,7 @@ func (c *Compiler) Unify(ctx context.Context, loaded *load.Fleet, err error) Eva
 	}
 	var faults diag.List
 	faults.Add(err)
-	e := Evaluation{Fleet: &fleet.Fleet{Dir: loaded.Root, Module: loaded.Module}}
-	sopsFiles := secret.NewFiles(loaded.Root)
+	e := Evaluation{Fleet: &fleet.Fleet{Dir: loaded.Root, Module: loaded.Module}, SOPSFiles: secret.NewFiles(loaded.Root)}
 	evaluated := par.Map(ctx, c.Parallel(), len(loaded.Clusters), func(ctx context.Context, i int) (*fleet.Cluster, error) {
 		in := loaded.Clusters[i]
 		cluster, err := guard.Run(ctx, c.Limits, func() (*fleet.Cluster, error) {
@@ -58,7 +58,7 @@ func (c *Compiler) Unify(ctx context.Context, loaded *load.Fleet, err error) Eva
 			err = health.Check(cluster)
 		}
 		if err == nil {
-			err = cmp.Or(secret.CheckLayers(cluster, loaded.IDs), secret.Bind(cluster, sopsFiles))
+			err = cmp.Or(secret.CheckLayers(cluster, loaded.IDs), secret.Bind(cluster, e.SOPSFiles))
 		}
 		return cluster, err
 	})

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query"
 )
@@ -36,31 +35,34 @@ func newSecretCommand(o *options) *cobra.Command {
 
 const secretListLong = `list shows each secret with its source, the number of its clusters, the releases
 that refer to it, who can decrypt the file, and when the file was changed. It
-needs no key, and shows no value.
+needs no key, and shows no value. --render also lists the objects that refer to
+it.
 
 A secret with several sources has a line for each. With -o json, the output has
 the IDs of the clusters and all keys of the file.`
 
 func newSecretListCommand(o *options) *cobra.Command {
 	var output string
+	var render bool
 	cmd := &cobra.Command{
 		Use:               "list [CLUSTER...]",
 		Short:             "List the secrets with their sources and readers",
 		Long:              secretListLong,
-		Example:           "  fleetc secret list\n  fleetc secret list prod -o json",
+		Example:           "  fleetc secret list\n  fleetc secret list prod --render -o json",
 		ValidArgsFunction: clusterArgs(o),
 		RunE: func(cmd *cobra.Command, patterns []string) error {
-			all, err := query.Secrets(cmd.Context(), o.compiler(), patterns...)
+			all, err := query.Secrets(cmd.Context(), o.compiler(), render, patterns...)
 			if err != nil {
 				return err
 			}
 			if output == "json" {
-				return writeJSON(cmd.OutOrStdout(), listSecrets(all))
+				return writeJSON(cmd.OutOrStdout(), slices.Concat([]query.SecretUse{}, all))
 			}
-			return secretTable(cmd.OutOrStdout(), all)
+			return secretTable(cmd.OutOrStdout(), all, render)
 		},
 	}
 	outputFlag(cmd, &output, "text", "json")
+	cmd.Flags().BoolVar(&render, "render", false, "also render the releases, and list the objects that refer to each secret")
 	selectorFlags(cmd, o)
 	return cmd
 }
@@ -122,7 +124,7 @@ func secretArgs(o *options) cobra.CompletionFunc {
 		if len(args) > 0 {
 			return clusterArgs(o)(cmd, args, text)
 		}
-		all, _ := query.Secrets(cmd.Context(), o.compiler())
+		all, _ := query.Secrets(cmd.Context(), o.compiler(), false)
 		var names []string
 		for _, s := range all {
 			names = append(names, s.Name)
@@ -138,15 +140,23 @@ type setSecret struct {
 	Key  string `json:"key"`
 }
 
-func secretTable(w io.Writer, all []query.SecretUse) error {
+// secretTable writes secrets as a table, with a column of objects if they were rendered.
+func secretTable(w io.Writer, all []query.SecretUse, rendered bool) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "no secrets")
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "SECRET\tSOURCE\tCLUSTERS\tRELEASES\tREADERS\tCHANGED")
+	objects := ""
+	if rendered {
+		objects = "OBJECTS\t"
+	}
+	fmt.Fprintln(t, "SECRET\tSOURCE\tCLUSTERS\tRELEASES\t"+objects+"READERS\tCHANGED")
 	for _, s := range all {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", s.Name, diag.Visible(s.Text(), diag.MaxText), len(s.Clusters), cmp.Or(briefList(s.Releases), "-"), readers(s.Readers), cmp.Or(s.Modified, "-"))
+		if rendered {
+			objects = cmp.Or(briefList(s.Objects), "-") + "\t"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s%s\t%s\n", s.Name, diag.Visible(s.Text(), diag.MaxText), len(s.Clusters), cmp.Or(briefList(s.Releases), "-"), objects, readers(s.Readers), cmp.Or(s.Modified, "-"))
 	}
 	return t.Flush()
 }
@@ -162,26 +172,4 @@ func readers(keys []string) string {
 		out = append(out, key)
 	}
 	return cmp.Or(briefList(out), "-")
-}
-
-// A listedSecret is a secret in the output of secret list -o json.
-type listedSecret struct {
-	Name string `json:"name"`
-	fleet.SecretSource
-	Clusters []string `json:"clusters"`
-	Releases []string `json:"releases"`
-	Readers  []string `json:"readers"`
-	Changed  string   `json:"changed,omitempty"`
-	Position string   `json:"position"`
-}
-
-func listSecrets(all []query.SecretUse) []listedSecret {
-	out := []listedSecret{}
-	for _, s := range all {
-		out = append(out, listedSecret{
-			Name: s.Name, SecretSource: s.SecretSource, Clusters: s.Clusters, Releases: append([]string{}, s.Releases...),
-			Readers: append([]string{}, s.Readers...), Changed: s.Modified, Position: s.Pos.String(),
-		})
-	}
-	return out
 }

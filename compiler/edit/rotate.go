@@ -29,6 +29,7 @@ type RotatedFile struct {
 	Removed []string       `json:"removed,omitempty"` // recipients
 	DataKey bool           `json:"dataKey"`           // whether the data key is new
 	Replace []ExposedValue `json:"replace,omitempty"` // values that removed recipients may know
+	Manual  bool           `json:"manual,omitempty"`  // whether only the sops program can rotate the file, which stays as it is
 }
 
 // An ExposedValue is a value in a SOPS file that a removed recipient may know.
@@ -51,7 +52,7 @@ func RotateSecrets(ctx context.Context, c *compiler.Compiler, o RotateOptions) (
 	if err != nil {
 		return nil, err
 	}
-	r := rotation{RotateOptions: o, root: e.Dir, files: secret.NewFiles(e.Dir), clusters: e.All().Clusters}
+	r := rotation{RotateOptions: o, root: e.Dir, files: e.SOPSFiles, clusters: e.All().Clusters}
 	r.edit = func(f *sops.File) (*sops.Editor, error) { return f.Edit(identities) }
 	names := o.Files
 	if len(names) == 0 {
@@ -64,8 +65,7 @@ func RotateSecrets(ctx context.Context, c *compiler.Compiler, o RotateOptions) (
 	texts := map[string][]byte{}
 	for _, name := range names {
 		rotated, text, err := r.file(name)
-		faults.Add(err)
-		if text != nil {
+		if faults.Add(err); rotated != nil {
 			out, texts[name] = append(out, *rotated), text
 		}
 	}
@@ -78,6 +78,9 @@ func RotateSecrets(ctx context.Context, c *compiler.Compiler, o RotateOptions) (
 	}
 	defer tree.Close()
 	for _, f := range out {
+		if f.Manual {
+			continue
+		}
 		if err := WriteFile(tree, f.File, texts[f.File]); err != nil {
 			return nil, err
 		}
@@ -102,7 +105,7 @@ func (r *rotation) all() ([]string, error) {
 		return nil, err
 	}
 	for _, name := range ruled {
-		if data, err := secret.Read(r.root, name); err == nil && sops.FormatOf(data) == sops.TreeFormat {
+		if data, err := secret.Read(r.root, name); err == nil && sops.FormatOf(data) != sops.PlainFormat {
 			out = append(out, name)
 		}
 	}
@@ -117,11 +120,29 @@ func (r *rotation) all() ([]string, error) {
 	return slices.Compact(out), nil
 }
 
+// manual returns what changes in a file as ENV or INI; nil if nothing does.
+func (r *rotation) manual(name string, data []byte) (*RotatedFile, error) {
+	want, hasRule, err := r.files.Recipients(name)
+	if err != nil || !hasRule {
+		return nil, err
+	}
+	out := &RotatedFile{File: name, Manual: true}
+	out.Added, out.Removed = sops.CompareRecipients(want, sops.OtherRecipients(data))
+	if len(out.Added)+len(out.Removed) == 0 {
+		return nil, nil
+	}
+	return out, nil
+}
+
 // file returns what changes in a file, and its new text; nil if nothing does.
 func (r *rotation) file(name string) (*RotatedFile, []byte, error) {
 	data, err := secret.Read(r.root, name)
 	if err != nil {
 		return nil, nil, err
+	}
+	if len(r.Files) == 0 && sops.FormatOf(data) == sops.OtherFormat {
+		out, err := r.manual(name, data)
+		return out, nil, err
 	}
 	f, err := sops.Parse(name, data)
 	if err != nil {

@@ -13,59 +13,91 @@ import (
 
 // A SecretUse is a secret with one source, in the clusters that have it.
 type SecretUse struct {
-	Name string // of the secret
+	Name string `json:"name"`
 	fleet.SecretSource
-	Clusters []string // IDs, sorted
-	Releases []string // that refer to it, sorted
-	Readers  []string // age recipients of the file, then other keys, such as AWS KMS
-	Modified string   // time of the last change of the file, RFC 3339
-	Pos      diag.Pos // of the secret in the first cluster
+	Clusters []string `json:"clusters"`          // IDs, sorted
+	Releases []string `json:"releases"`          // that refer to it in their values, objects and patches, sorted
+	Objects  []string `json:"objects,omitempty"` // rendered objects that refer to it, as Kind namespace/name, sorted
+	Readers  []string `json:"readers"`           // age recipients of the file, then other keys, such as AWS KMS
+	Modified string   `json:"changed,omitempty"` // time of the last change of the file, RFC 3339
+	Position string   `json:"position"`          // of the secret in the first cluster
 }
 
 // Secrets returns the secrets of the clusters that the patterns select, sorted by name and
-// source. It needs no key.
-func Secrets(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]SecretUse, error) {
+// source. It needs no key. With render, it renders the clusters to find the objects that
+// refer to a secret.
+func Secrets(ctx context.Context, c *compiler.Compiler, render bool, patterns ...string) ([]SecretUse, error) {
 	e := c.Evaluate(ctx, patterns)
 	if e.Fleet == nil || e.Faults != nil {
 		return nil, e.Faults
 	}
-	files := secret.NewFiles(e.Dir)
-	index := map[string]int{}
-	var out []SecretUse
+	s := secretList{files: e.SOPSFiles, index: map[secretKey]int{}}
 	for _, cluster := range e.Clusters {
-		for _, s := range cluster.Secrets {
-			key := s.Name + "\x00" + s.Text()
-			i, ok := index[key]
-			if !ok {
-				i = len(out)
-				index[key] = i
-				of, err := describe(s, files)
-				if err != nil {
-					return nil, err
-				}
-				out = append(out, of)
-			}
-			out[i].Clusters = append(out[i].Clusters, cluster.ID)
-			out[i].Releases = append(out[i].Releases, usersOf(cluster, s.Name)...)
+		if err := s.cluster(cluster); err != nil {
+			return nil, err
 		}
 	}
-	for i := range out {
-		slices.Sort(out[i].Releases)
-		out[i].Releases = slices.Compact(out[i].Releases)
+	if render {
+		f, err := c.LoadEvaluated(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.objects(ctx, f); err != nil {
+			return nil, err
+		}
 	}
-	slices.SortFunc(out, func(a, b SecretUse) int {
+	for i := range s.uses {
+		for _, list := range []*[]string{&s.uses[i].Releases, &s.uses[i].Objects} {
+			slices.Sort(*list)
+			*list = slices.Compact(*list)
+		}
+	}
+	slices.SortFunc(s.uses, func(a, b SecretUse) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Text(), b.Text()))
 	})
-	return out, nil
+	return s.uses, nil
+}
+
+// secretKey identifies a secret with one source.
+type secretKey struct{ name, source string }
+
+// A secretList is the state of Secrets.
+type secretList struct {
+	files *secret.Files
+	uses  []SecretUse
+	index map[secretKey]int // in uses
+}
+
+// cluster adds the secrets of a cluster.
+func (l *secretList) cluster(c *fleet.Cluster) error {
+	for _, s := range c.Secrets {
+		key := secretKey{s.Name, s.Text()}
+		i, ok := l.index[key]
+		if !ok {
+			use, err := l.describe(s)
+			if err != nil {
+				return err
+			}
+			i = len(l.uses)
+			l.index[key], l.uses = i, append(l.uses, use)
+		}
+		l.uses[i].Clusters = append(l.uses[i].Clusters, c.ID)
+		for _, r := range c.Releases {
+			if slices.Contains(secret.Used(r), s.Name) {
+				l.uses[i].Releases = append(l.uses[i].Releases, r.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // describe returns a secret with the readers of its file.
-func describe(s fleet.Secret, files *secret.Files) (SecretUse, error) {
-	out := SecretUse{Name: s.Name, SecretSource: s.SecretSource, Pos: s.Pos}
+func (l *secretList) describe(s fleet.Secret) (SecretUse, error) {
+	out := SecretUse{Name: s.Name, SecretSource: s.SecretSource, Position: s.Pos.String(), Releases: []string{}, Readers: []string{}}
 	if s.SOPS == "" {
 		return out, nil
 	}
-	f, err := files.File(s.SOPS)
+	f, err := l.files.File(s.SOPS)
 	if err != nil {
 		return out, err
 	}
@@ -73,13 +105,27 @@ func describe(s fleet.Secret, files *secret.Files) (SecretUse, error) {
 	return out, nil
 }
 
-// usersOf returns the releases of a cluster that refer to a secret.
-func usersOf(c *fleet.Cluster, name string) []string {
-	var out []string
-	for _, r := range c.Releases {
-		if slices.Contains(secret.Used(r), name) {
-			out = append(out, r.Name)
+// objects adds the rendered objects that refer to secrets, and the releases of those whose
+// files do.
+func (l *secretList) objects(ctx context.Context, f *compiler.Fleet) error {
+	var faults diag.List
+	for b, err := range f.Bundles(ctx) {
+		if faults.Add(err); err != nil {
+			continue
+		}
+		sources := map[string]string{}
+		for _, s := range b.Cluster.Secrets {
+			sources[s.Name] = s.Text()
+		}
+		for _, o := range slices.Concat(b.Objects, b.Hooks) {
+			inside, outside := fleet.ReferringFields(o.Unstructured)
+			for _, field := range slices.Concat(inside, outside) {
+				if i, ok := l.index[secretKey{field.Secret, sources[field.Secret]}]; ok {
+					l.uses[i].Objects = append(l.uses[i].Objects, o.Title())
+					l.uses[i].Releases = append(l.uses[i].Releases, o.Release.Name)
+				}
+			}
 		}
 	}
-	return out
+	return faults.Err()
 }

@@ -49,14 +49,14 @@ var secretCommands = []secretCommand{
 	{"secret check", 0},
 	{"secret edit token", 2},
 	{"secret edit secrets/db.yaml", 0},
-	{"secret list -o json", 0},
+	{"secret list --render -o json", 0},
 	{"secret rotate --data-key --dry-run", 0},
 	{"secret set token", 2},
 	{"source add https://127.0.0.1:1/a", 2},
 	{"status", 0},
 	{"test dev/one", 2},
 	{"version", 0},
-	{"vet -v --render", 0},
+	{"vet -v --render --secrets", 0},
 	{"destroy dev/one --dry-run", 1},
 }
 
