@@ -150,6 +150,11 @@ func TestMapReferencesInYAML(t *testing.T) {
 		"not a document":  {"password = ((fleetc:db))", "a: #", "password = a: #"},
 		"a text":          {"((fleetc:db))", "a: 1", "a: 1"},
 		"a list in JSON":  {`["((fleetc:db))"]`, `"`, `["\""]`},
+		"bare in JSON":    {`{"a": ((fleetc:db)), "b": [((fleetc:db))]}`, "x", `{"a": "x", "b": ["x"]}`},
+		"a tab in JSON":   {`["((fleetc:db))"]`, "a\tb", `["a\tb"]`},
+		"a word of YAML":  {"a: ((fleetc:db))\nb: x\n", "yes", "a: \"yes\"\nb: x\n"},
+		"a time of YAML":  {"a: ((fleetc:db))\n", "12:30", "a: \"12:30\"\n"},
+		"a colon":         {"a: [((fleetc:db)), x]\n", "b:", "a: [\"b:\", x]\n"},
 		"a line in block": {"a: |\n  p = ((fleetc:db))\n", "a: #", "a: |\n  p = a: #\n"},
 	} {
 		replace := func(string, string) string { return c.value }

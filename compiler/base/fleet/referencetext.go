@@ -3,6 +3,7 @@ package fleet
 import (
 	"encoding/base64"
 	"encoding/json"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -97,9 +98,13 @@ const everywhere = -1
 // allQuoted are the quotes of the references in a JSON document.
 var allQuoted = map[int]Quote{everywhere: {Kind: DoubleQuoted}}
 
-// isJSON reports whether a text is an object of JSON.
-func isJSON(text string) bool {
-	return strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text))
+// isJSON reports whether a text is an object or a list of JSON.
+func isJSON(text string) bool { return isFlow(text) && json.Valid([]byte(text)) }
+
+// isFlow reports whether a text begins like an object or a list of JSON.
+func isFlow(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
 }
 
 // splitEncoded returns the parts of a text without plain references: base64 of texts with
@@ -168,14 +173,34 @@ func mapReferences(text string, replace func(reference, name string) string, dep
 		return out, fits
 	}
 	before := yamlDocuments(text)
-	if before == nil || sameDocuments(before, yamlDocuments(out), replace) {
+	if before != nil && isFlow(text) && !strings.Contains(out, referenceStart) { // perhaps JSON with references that are not in quotes
+		if quoted, fits := joinParts(parseReferences(text, true, depth), replace, depth); isJSON(quoted) {
+			return quoted, fits
+		}
+	}
+	isSame := before == nil || sameDocuments(before, yamlDocuments(out), replace)
+	if before == nil || isSame && !hasAmbiguous(text, replace) {
 		return out, fits
 	}
-	quoted, fits := joinParts(parseReferences(text, true, depth), replace, depth)
+	quoted, quotedFits := joinParts(parseReferences(text, true, depth), replace, depth)
 	if sameDocuments(before, yamlDocuments(quoted), replace) {
-		return quoted, fits
+		return quoted, quotedFits
 	}
-	return out, false
+	return out, fits && isSame
+}
+
+// ambiguous matches values that YAML 1.1 does not read as texts, or not in all parsers.
+var ambiguous = regexp.MustCompile(`^(?i:y|n|yes|no|on|off)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$|^[-+]?[0-9][0-9_]*_[0-9_]*$|\t|:$`)
+
+// hasAmbiguous reports whether a reference in a text has a value that only quotes make a text
+// in all parsers of YAML.
+func hasAmbiguous(text string, replace func(reference, name string) string) bool {
+	for _, m := range referenceForm.FindAllStringSubmatch(text, -1) {
+		if ambiguous.MatchString(replace(m[0], m[1])) {
+			return true
+		}
+	}
+	return false
 }
 
 // joinParts returns a text with the results of replace, and whether all documents in base64
