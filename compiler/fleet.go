@@ -30,6 +30,10 @@ type Fleet struct {
 	// they are rendered when it is nil or returns nil.
 	Keep func(ctx context.Context, cluster string) Keeper
 
+	// Exported returns the objects of a cluster in the previous export whose files are as
+	// the export wrote them. Nil before the first export.
+	Exported func(cluster string) ([]fleet.Object, error)
+
 	// Results are the results of earlier runs. OnCacheLookup is called for each release
 	// of a chart with whether its result was stored; it may be nil.
 	Results       *results.Store

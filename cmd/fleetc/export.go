@@ -236,6 +236,7 @@ func (x *exportRun) exportChanged(ctx context.Context, c *compiler.Compiler, tre
 	}
 	defer settled.Close()
 	loaded.KeepLast(tree.Objects)
+	loaded.Exported = tree.Intact
 	x.fleet = loaded
 	p := &exportPart{clusters: loaded.Clusters, unchangedFiles: kept, isRetired: x.isRetired}
 	summary, err := x.stage(session, p, nil)
@@ -272,6 +273,7 @@ func (p *exportPart) compiled(sum export.Summary) iter.Seq2[*fleet.Cluster, expo
 func (x *exportRun) write(tree *export.Tree, begin func(context.Context) (*export.Session, error), p *exportPart, each func(*fleet.Bundle)) (export.Summary, error) {
 	tree.Fleet, tree.Version = x.fleet.Module, toolVersion()
 	x.fleet.KeepLast(tree.Objects)
+	x.fleet.Exported = tree.Intact
 	session, err := begin(x.cmd.Context())
 	if err != nil {
 		return export.Summary{}, err

@@ -53,9 +53,10 @@ func (x *exportRun) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 	if err := faults.Err(); err != nil {
 		return err
 	}
-	x.fleet.KeepLast(func(cluster string) ([]fleet.Object, error) {
+	x.fleet.Exported = func(cluster string) ([]fleet.Object, error) {
 		return deliver.LastArtifact(ctx, x.fleet, client, cluster)
-	})
+	}
+	x.fleet.KeepLast(x.fleet.Exported)
 	dir, err := os.MkdirTemp("", "fleetc-oci-")
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ import (
 // its release allows it. allowExec says whether secrets may run commands. If take is not nil, it is called with each bundle before the
 // bundle is yielded, concurrently and in any order. Its error is yielded beside the bundle.
 func Exports(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, clusters []*fleet.Cluster, allowExec bool, take func(*fleet.Bundle) error) iter.Seq2[*fleet.Bundle, error] {
-	resolver := &secrets.Resolver{Dir: f.Dir, AllowExec: allowExec}
+	resolver := &secrets.Resolver{Dir: f.Dir, Fleet: f.Module, AllowExec: allowExec}
 	return par.Map(ctx, f.Parallel, len(clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
 		b, err := exportCluster(ctx, f, clusters[i], layout, resolver)
 		if err == nil && take != nil {
@@ -51,8 +51,8 @@ func exportCluster(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, lay
 // Those that did not change stay as in the previous export.
 func encrypted(ctx context.Context, f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout, resolver *secrets.Resolver) (*fleet.Bundle, error) {
 	previous := func(fleet.Object) (map[string]any, error) { return nil, nil }
-	if f.Keep != nil {
-		keep := f.Keep(ctx, b.Cluster.ID)
+	if f.Exported != nil {
+		keep := compiler.KeepFrom(func() ([]fleet.Object, error) { return f.Exported(b.Cluster.ID) })
 		previous = func(o fleet.Object) (map[string]any, error) {
 			v, _, err := keep(o, nil)
 			before, _ := v.(map[string]any)

@@ -2,7 +2,6 @@ package export
 
 import (
 	"errors"
-	"fmt"
 	"path"
 	"slices"
 
@@ -58,7 +57,26 @@ func (t *Tree) Objects(cluster string) ([]fleet.Object, error) {
 	return objs, err
 }
 
+// Intact returns the objects of a cluster like [Tree.Objects], without those whose files are
+// missing or not as the export wrote them.
+func (t *Tree) Intact(cluster string) ([]fleet.Object, error) {
+	s, err := t.Check()
+	if err != nil {
+		return nil, err
+	}
+	objs, err := s.readObjects(cluster, true)
+	if cerr := s.Close(); err == nil {
+		err = cerr
+	}
+	return objs, err
+}
+
 func (s *Session) objects(cluster string) ([]fleet.Object, error) {
+	return s.readObjects(cluster, false)
+}
+
+// readObjects returns the objects of a cluster, or only those with intact files.
+func (s *Session) readObjects(cluster string, onlyIntact bool) ([]fleet.Object, error) {
 	index, err := s.readIndex(cluster, ownedIndex{})
 	if index.indexContents == nil || err != nil {
 		return nil, err
@@ -67,6 +85,9 @@ func (s *Session) objects(cluster string) ([]fleet.Object, error) {
 	var objs []fleet.Object
 	var faults diag.List
 	for _, o := range index.Objects {
+		if onlyIntact && !s.isIntact(path.Join(cluster, o.File), o.Digest) {
+			continue
+		}
 		u, err := s.object(path.Join(cluster, o.File))
 		if err != nil {
 			faults.Add(err)
@@ -80,6 +101,16 @@ func (s *Session) objects(cluster string) ([]fleet.Object, error) {
 		objs = append(objs, fleet.Object{Unstructured: u, Release: r})
 	}
 	return objs, faults.Err()
+}
+
+// isIntact reports whether a file of an object has a digest.
+func (s *Session) isIntact(name, digest string) bool {
+	info, err := s.lstat(name)
+	if err != nil || info == nil || !info.Mode().IsRegular() || info.Size() > maxObject {
+		return false
+	}
+	data, err := s.readFile(name, info.Size())
+	return err == nil && digestOf(data) == digest
 }
 
 // object reads the file of one object.
@@ -105,8 +136,11 @@ func (s *Session) object(name string) (*unstructured.Unstructured, error) {
 	if err == nil {
 		err = utiljson.Unmarshal(text, &u.Object)
 	}
-	if err != nil || u.Object == nil {
-		return nil, wrong(fmt.Sprintf("the file has no object: %v", err), err)
+	if err == nil && u.Object == nil {
+		return nil, wrong("the file is empty", nil)
+	}
+	if err != nil {
+		return nil, wrong("the file has no object: "+diag.Brief(err), err)
 	}
 	return fleet.Unmark(u), nil
 }
