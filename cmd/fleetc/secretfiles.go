@@ -98,12 +98,21 @@ func printRotated(w io.Writer, files []edit.RotatedFile, dryRun bool) error {
 	if dryRun {
 		verb = "would rotate"
 	}
+	changed := 0
 	for _, f := range files {
-		fmt.Fprintf(w, "%s %s", verb, diag.Visible(f.File, diag.MaxText))
+		name := diag.Visible(f.File, diag.MaxText)
+		if f.Manual {
+			fmt.Fprintf(w, "not rotated %s: run sops updatekeys %s, and sops rotate --in-place %s\n", name, name, name)
+		} else {
+			changed++
+			fmt.Fprintf(w, "%s %s", verb, name)
+		}
 		if f.DataKey {
 			fmt.Fprint(w, ", with a new data key")
 		}
-		fmt.Fprintln(w)
+		if !f.Manual {
+			fmt.Fprintln(w)
+		}
 		for _, recipient := range f.Added {
 			fmt.Fprintln(w, "  + "+diag.Visible(recipient, diag.MaxText))
 		}
@@ -122,7 +131,7 @@ func printRotated(w io.Writer, files []edit.RotatedFile, dryRun bool) error {
 	if dryRun {
 		end = " would change"
 	}
-	_, err := fmt.Fprintln(w, plural(len(files), "file", "files")+end)
+	_, err := fmt.Fprintln(w, plural(changed, "file", "files")+end)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -39,7 +40,7 @@ func EditSecrets(ctx context.Context, c *compiler.Compiler, o EditOptions, patte
 		return "", false, e.Faults
 	}
 	if file = o.File; file == "" {
-		s, err := onlySource(e.All().Clusters, o.Secret)
+		s, err := onlySource(e, o.Secret)
 		if err != nil {
 			return "", false, err
 		}
@@ -67,6 +68,9 @@ func EditSecrets(ctx context.Context, c *compiler.Compiler, o EditOptions, patte
 	text, err := editor.Bytes(o.Now)
 	if err != nil {
 		return "", false, err
+	}
+	if now, err := secret.Read(e.Dir, file); err != nil || !bytes.Equal(now, data) {
+		return "", false, &diag.Diag{At: []diag.Pos{{File: file}}, Msg: "the file has changed while the editor was open, and nothing is written", Hint: "edit it again", Cause: err}
 	}
 	tree, err := os.OpenRoot(e.Dir)
 	if err != nil {

@@ -1,9 +1,11 @@
 package edit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +25,7 @@ func SetSecret(ctx context.Context, c *compiler.Compiler, name, value string, ge
 	if e.Fleet == nil {
 		return "", "", e.Faults
 	}
-	s, err := onlySource(e.All().Clusters, name)
+	s, err := onlySource(e, name)
 	if err != nil {
 		return "", "", err
 	}
@@ -43,7 +45,7 @@ func SetSecret(ctx context.Context, c *compiler.Compiler, name, value string, ge
 	if err != nil {
 		return "", "", err
 	}
-	if err := editor.Set(s.Key, value); err != nil {
+	if err := cmp.Or(editor.CheckEncrypts(s.Key), editor.Set(s.Key, value)); err != nil {
 		return "", "", err
 	}
 	text, err := editor.Bytes(now)
@@ -59,12 +61,18 @@ func SetSecret(ctx context.Context, c *compiler.Compiler, name, value string, ge
 }
 
 // onlySource returns the secret with a name, which must have one SOPS file in the clusters.
-func onlySource(clusters []*fleet.Cluster, name string) (fleet.Secret, error) {
+func onlySource(e compiler.Evaluation, name string) (fleet.Secret, error) {
+	clusters := e.All().Clusters
+	if len(clusters) == 0 && e.Faults != nil {
+		return fleet.Secret{}, e.Faults
+	}
 	var found []fleet.Secret
 	var names, sources []string
 	for _, c := range clusters {
 		for _, s := range c.Secrets {
-			names = append(names, s.Name)
+			if !slices.Contains(names, s.Name) {
+				names = append(names, s.Name)
+			}
 			source := s.Text()
 			if s.Name != name || strings.Contains("\n"+strings.Join(sources, "\n")+"\n", "\n"+source+"\n") {
 				continue

@@ -2,6 +2,7 @@ package edit
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,7 +11,10 @@ import (
 // WriteFile replaces a file of the fleet atomically and keeps its mode. It removes the
 // temporary file of a killed process, NAME.new, but not the target of a link there.
 func WriteFile(tree *os.Root, name string, data []byte) error {
-	file := filepath.FromSlash(name)
+	file, err := linkTarget(tree, filepath.FromSlash(name))
+	if err != nil {
+		return err
+	}
 	if err := tree.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
@@ -34,4 +38,27 @@ func WriteFile(tree *os.Root, name string, data []byte) error {
 		return errors.Join(err, tree.Remove(next))
 	}
 	return nil
+}
+
+// linkTarget returns the file to which a symbolic link leads below the root; the name itself
+// if it is not a link.
+func linkTarget(tree *os.Root, file string) (string, error) {
+	const most = 10 // links
+	for range most {
+		info, err := tree.Lstat(file)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode()&fs.ModeSymlink == 0 {
+			return file, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		to, err := tree.Readlink(file)
+		if err != nil {
+			return "", err
+		}
+		if file = filepath.Join(filepath.Dir(file), to); filepath.IsAbs(to) || !filepath.IsLocal(file) {
+			return "", fmt.Errorf("%s leads out of the repository", to)
+		}
+	}
+	return "", fmt.Errorf("%s is a loop of links", file)
 }

@@ -160,6 +160,12 @@ func (e *Editor) sealLeaves(edited *File) error {
 			continue
 		}
 		kind := typeOf(l.node)
+		if tag := l.node.ShortTag(); kind == "str" && tag != "!!str" {
+			return &diag.Diag{At: []diag.Pos{edited.pos(l.node)}, Path: l.field, Msg: "a value cannot have the tag " + diag.Visible(tag, diag.MaxText), Hint: "remove the tag"}
+		}
+		if _, err := strconv.ParseInt(l.node.Value, 0, 64); kind == "int" && err != nil {
+			return &diag.Diag{At: []diag.Pos{edited.pos(l.node)}, Path: l.field, Msg: "the number is too large for SOPS", Hint: "write it in quotes"}
+		}
 		text := plainBytes(l.node)
 		if old, ok := e.file.find(l.field); ok && old.encrypted && isEncrypted(old.node) {
 			was, err := e.file.value(old, e.key)

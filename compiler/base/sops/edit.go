@@ -83,6 +83,16 @@ func (e *Editor) Set(path, value string) error {
 	return nil
 }
 
+// CheckEncrypts returns a fault if the rules of the file leave a value at a path in plain text.
+func (e *Editor) CheckEncrypts(path string) error {
+	field, _ := fleet.ParseField(path)
+	encrypted, err := e.file.rules()
+	if err != nil || encrypted(e.keys(field)) {
+		return err
+	}
+	return e.invalid(path, "the rules of the file leave the value in plain text", "choose another path, or write the value with sops edit "+e.file.name)
+}
+
 func (e *Editor) sealer() encrypter { return encrypter{key: e.key} }
 
 func (e *Editor) invalid(path, msg, hint string) error {

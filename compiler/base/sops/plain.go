@@ -2,6 +2,8 @@ package sops
 
 import (
 	"bytes"
+	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -27,6 +29,19 @@ func FormatOf(data []byte) Format {
 		return OtherFormat
 	}
 	return PlainFormat
+}
+
+// ageRecipient matches an age recipient in the metadata of a SOPS file as ENV or INI.
+var ageRecipient = regexp.MustCompile(`(?m)^(?:sops_)?age__list_[0-9]+__map_recipient\s*=\s*(\S+)`)
+
+// OtherRecipients returns the age recipients of a file in [OtherFormat], sorted.
+func OtherRecipients(data []byte) []string {
+	var out []string
+	for _, m := range ageRecipient.FindAllSubmatch(data, -1) {
+		out = append(out, string(m[1]))
+	}
+	slices.Sort(out)
+	return out
 }
 
 // NamesFiles reports whether the rule is for files with certain paths, and not for all.

@@ -99,6 +99,9 @@ func ParseRules(name string, data []byte) (*Rules, error) {
 	if len(root.Content) == 0 {
 		return r, nil
 	}
+	if root.Content[0].Kind != yaml.MappingNode {
+		return nil, &diag.Diag{At: at(root.Content[0]), Msg: "the file is not a map", Hint: "write creation_rules: and the list of rules below it"}
+	}
 	list := child(root.Content[0], "creation_rules")
 	if list == nil {
 		return r, nil
@@ -234,6 +237,12 @@ func (r *Rule) checked(wrong func(n *yaml.Node, path, msg, hint string) error, n
 // isPlugin reports whether a recipient needs a plugin of age, such as age1yubikey1...
 func isPlugin(recipient string) bool {
 	return strings.HasPrefix(recipient, "age1") && !strings.HasPrefix(recipient, "age1pq1") && strings.Count(recipient, "1") > 1
+}
+
+// NamesKeys reports whether the rule says for which keys a file is encrypted. A rule without
+// keys leaves them to the command line of sops, and several key groups are not compared.
+func (r *Rule) NamesKeys() bool {
+	return len(r.Recipients) > 0 || len(r.Others) > 0 && !slices.Contains(r.Others, "key_groups")
 }
 
 // For returns the rule for a file: the first one that matches its path relative to the

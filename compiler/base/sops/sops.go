@@ -106,6 +106,9 @@ func Parse(name string, data []byte) (*File, error) {
 	if sops == nil && otherFormat.Match(data) {
 		return nil, otherFormatFault(name)
 	}
+	if sops == nil && bytes.Contains(data, []byte("ENC[AES256_GCM,data:")) {
+		return nil, &diag.Diag{At: []diag.Pos{f.pos(top)}, Msg: "the file has encrypted values, and no metadata of SOPS", Hint: "restore it from version control: nobody can decrypt it as it is"}
+	}
 	if top.Kind != yaml.MappingNode || sops == nil {
 		return nil, &diag.Diag{
 			At: []diag.Pos{f.pos(top)}, Msg: "the file is not encrypted: it has no metadata of SOPS",
@@ -154,6 +157,9 @@ func (f *File) collect(top *yaml.Node) error {
 			seen := make(map[string]bool, len(n.Content)/2)
 			for i := 0; i+1 < len(n.Content); i += 2 {
 				key := n.Content[i].Value
+				if n.Content[i].Kind != yaml.ScalarNode || n.Content[i].ShortTag() != "!!str" {
+					return &diag.Diag{At: []diag.Pos{f.pos(n.Content[i])}, Path: fleet.FieldText(field), Msg: "the key " + diag.Visible(key, diag.MaxText) + " is not a text, which sops cannot read", Hint: "write it in quotes"}
+				}
 				if seen[key] {
 					return &diag.Diag{At: []diag.Pos{f.pos(n.Content[i])}, Path: fleet.FieldText(append(slices.Clone(field), key)), Msg: "the key is there twice", Hint: "remove one of them with sops edit " + f.name}
 				}
@@ -314,6 +320,13 @@ func normalized(path string) string {
 func (f *File) Has(path string) bool {
 	_, ok := f.find(path)
 	return ok
+}
+
+// IsEncrypted reports whether the value at a path is encrypted. SOPS leaves an empty text as
+// it is, also where it encrypts.
+func (f *File) IsEncrypted(path string) bool {
+	l, ok := f.find(path)
+	return ok && l.encrypted && l.node.ShortTag() != "!!null"
 }
 
 // Ciphertext returns the encrypted value at a path, which changes when the value changes.

@@ -51,7 +51,7 @@ func (f *Files) File(name string) (*sops.File, error) {
 		}
 		file, err := sops.Parse(name, data)
 		if err == nil {
-			err = f.checkRecipients(name, file)
+			err = f.checkRecipients(name, file.Recipients(), "fleetc secret rotate")
 		}
 		return readFile{file, err}
 	})
@@ -59,16 +59,16 @@ func (f *Files) File(name string) (*sops.File, error) {
 }
 
 // checkRecipients compares the age recipients of a file with the rule for it in the nearest
-// .sops.yaml, if there is one.
-func (f *Files) checkRecipients(name string, file *sops.File) error {
+// .sops.yaml, if there is one. command gives the file other recipients.
+func (f *Files) checkRecipients(name string, recipients []string, command string) error {
 	rule, err := f.rule(name)
-	if err != nil || rule == nil {
+	if err != nil || rule == nil || !rule.NamesKeys() {
 		return err
 	}
-	missing, surplus := sops.CompareRecipients(rule.Recipients, file.Recipients())
+	missing, surplus := sops.CompareRecipients(rule.Recipients, recipients)
 	var faults diag.List
 	wrong := func(msg, hint string) {
-		faults.Add(&diag.Diag{At: []diag.Pos{{File: name}, rule.Pos}, Msg: msg, Hint: "run fleetc secret rotate " + name + hint})
+		faults.Add(&diag.Diag{At: []diag.Pos{{File: name}, rule.Pos}, Msg: msg, Hint: "run " + command + " " + name + hint})
 	}
 	if len(missing) > 0 {
 		wrong("the file is not encrypted for "+diag.Visible(strings.Join(missing, ", "), diag.MaxText)+", which the rule names", "")
@@ -123,6 +123,9 @@ func Bind(c *fleet.Cluster, files *Files) error {
 		b.known[s.Name] = *s
 	}
 	for _, r := range c.Releases {
+		if len(c.Secrets) > 0 {
+			b.damaged(r)
+		}
 		b.release(r)
 	}
 	for _, s := range c.Secrets {
@@ -169,6 +172,13 @@ func (b *binder) digest(s *fleet.Secret, files *Files) {
 		})
 		return
 	}
+	if !file.IsEncrypted(s.Key) {
+		b.faults.Add(&diag.Diag{
+			At: []diag.Pos{s.Pos}, Path: path + ".key", Msg: fmt.Sprintf("%s has no encrypted value at %s: it is null, or the rules of the file leave it in plain text", s.SOPS, diag.Visible(s.Key, diag.MaxText)),
+			Hint: "encrypt it, see the rules at the end of the file; or write it as a plain value in CUE if it is not secret",
+		})
+		return
+	}
 	s.Digest = shortDigest(file.Ciphertext(s.Key))
 }
 
@@ -177,6 +187,21 @@ func shortDigest(text string) string {
 	const length = 6 // bytes
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:length])
+}
+
+// damaged reports the references in the values and objects of a release that an expression
+// has changed, as strings.ToUpper does.
+func (b *binder) damaged(r *fleet.Release) {
+	for _, t := range append([]*fleet.Tree{r.Values}, r.Objects...) {
+		t.EachScalar(func(path []string, scalar *fleet.Tree) {
+			if text, _ := scalar.Scalar.(string); fleet.HasDamagedReference(text) {
+				b.faults.Add(&diag.Diag{
+					At: []diag.Pos{scalar.Pos}, Path: r.Path(), Msg: "the text has a part of a reference to a secret: " + diag.Visible(fleet.FieldText(path), diag.MaxText),
+					Hint: "write the whole ref, as in secrets.db.ref; only a text around it can be added",
+				})
+			}
+		})
+	}
 }
 
 // release binds the references of a release.

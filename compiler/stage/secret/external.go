@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -97,7 +98,7 @@ func (e *externalizer) externalSecret() (*unstructured.Unstructured, error) {
 			case part == "stringData" || err != nil:
 				data[key] = e.template(text)
 			case !utf8.Valid(decoded): // such as a key store
-				data[key] = "{{ " + strconv.Quote(text) + " | b64dec }}"
+				data[key] = e.binary(string(decoded))
 			default:
 				data[key] = e.template(string(decoded))
 			}
@@ -140,7 +141,8 @@ func (e *externalizer) resource(data map[string]any) *unstructured.Unstructured 
 }
 
 // fetches returns the part of a specification that says which values the operator fetches,
-// from where and how often. The store of the first secret is that of all without another.
+// from where and how often. The store of the first secret is that of all without another,
+// and the shortest interval is that of all.
 func (e *externalizer) fetches() map[string]any {
 	names := slices.Sorted(maps.Keys(e.names))
 	first := storeOf(e.external[names[0]])
@@ -158,9 +160,17 @@ func (e *externalizer) fetches() map[string]any {
 			value["sourceRef"] = map[string]any{"storeRef": store}
 		}
 		values = append(values, value)
-		refresh = cmp.Or(refresh, s.Refresh)
+		if refresh == "" || s.Refresh != "" && duration(s.Refresh) < duration(refresh) {
+			refresh = s.Refresh
+		}
 	}
 	return map[string]any{"refreshInterval": cmp.Or(refresh, externalRefresh), "secretStoreRef": first, "data": values}
+}
+
+// duration returns an interval, which the schema has checked.
+func duration(text string) time.Duration {
+	d, _ := time.ParseDuration(text)
+	return d
 }
 
 // storeOf returns the reference to the store of a secret.
@@ -184,6 +194,23 @@ func (e *externalizer) template(text string) string {
 			action(&b, e.encoded(part.Text))
 		case part.Reference == "":
 			b.WriteString(literal(part.Text))
+		default:
+			action(&b, e.quoted(part))
+		}
+	}
+	return b.String()
+}
+
+// binary returns bytes that are not a text as a template, in which the values of references
+// are fields.
+func (e *externalizer) binary(bytes string) string {
+	var b strings.Builder
+	for _, part := range fleet.ParseReferences(bytes) {
+		switch {
+		case part.IsEncoded:
+			action(&b, e.encoded(part.Text))
+		case part.Reference == "":
+			action(&b, strconv.Quote(base64.StdEncoding.EncodeToString([]byte(part.Text)))+" | b64dec")
 		default:
 			action(&b, e.quoted(part))
 		}

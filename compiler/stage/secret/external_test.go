@@ -81,6 +81,7 @@ func TestExternalValues(t *testing.T) {
 	data := externalData()
 	secret := ofKind("Secret", map[string]any{"stringData": data, "data": map[string]any{
 		"coded": base64.StdEncoding.EncodeToString([]byte("x((fleetc:db))")), "binary": base64.StdEncoding.EncodeToString([]byte("\xff\x00")),
+		"bytes": base64.StdEncoding.EncodeToString([]byte("\xff((fleetc:db))\xfe")),
 	}})
 	objs, err := External(inVault(), []fleet.Object{secret})
 	if err != nil {
@@ -88,7 +89,7 @@ func TestExternalValues(t *testing.T) {
 	}
 	templates := map[string]string{}
 	found, _, err := unstructured.NestedStringMap(objs[0].Object, "spec", "target", "template", "data")
-	if err != nil || len(found) != len(data)+2 {
+	if err != nil || len(found) != len(data)+3 {
 		t.Fatalf("%d templates: %v", len(found), err)
 	}
 	for key, text := range found {
@@ -114,6 +115,9 @@ func TestExternalValues(t *testing.T) {
 		}
 		if coded, err := base64.StdEncoding.DecodeString(got["binary64"]); err != nil || string(coded) != "\xff\x00" {
 			t.Errorf("binary data is %q, %v", coded, err)
+		}
+		if want := "\ufffd" + values[i] + "\ufffd"; got["bytes"] != want { // as JSON writes bytes that are not a text
+			t.Errorf("value %q: bytes are %q, want %q", values[i], got["bytes"], want)
 		}
 		if got["coded"] != "x"+values[i] {
 			t.Errorf("value %q: coded is %q", values[i], got["coded"])

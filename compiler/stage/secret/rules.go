@@ -41,7 +41,7 @@ func (f *Files) Recipients(name string) ([]string, bool, error) {
 func (f *Files) Ruled() ([]string, error) {
 	var out []string
 	var faults diag.List
-	reported := map[error]bool{}
+	reported := map[string]bool{} // by text
 	err := filepath.WalkDir(f.root, func(file string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -58,8 +58,8 @@ func (f *Files) Ruled() ([]string, error) {
 			return nil
 		}
 		rule, err := f.rule(name)
-		if err != nil && !reported[err] {
-			reported[err] = true
+		if err != nil && !reported[err.Error()] {
+			reported[err.Error()] = true
 			faults.Add(err)
 		}
 		if rule != nil && rule.NamesFiles() {
@@ -86,7 +86,7 @@ func (f *Files) Check(name string) error {
 		_, err := f.File(name)
 		return err
 	case sops.OtherFormat:
-		return nil
+		return f.checkRecipients(name, sops.OtherRecipients(data), "sops updatekeys")
 	}
 	rule, err := f.rule(name)
 	if err != nil || rule == nil || !rule.NamesFiles() || !rule.Encrypts(data) {

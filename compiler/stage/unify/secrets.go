@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"path"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 
 	"cuelang.org/go/cue"
@@ -18,17 +20,18 @@ import (
 func (e *evaluation) secrets(v cue.Value, faults *diag.List) []fleet.Secret {
 	var out []fleet.Secret
 	for _, f := range fieldsOf(v, "secrets") {
-		source, err := e.secretSource(f.v)
+		r := sourceReader{evaluation: e, path: "secrets." + cue.Str(f.name).String(), pos: e.fieldPos(f.v)}
+		source, err := r.read(f.v)
 		if err != nil {
 			faults.Add(cuediag.Faults(e.root, err, v).Err())
 			continue
 		}
-		s := fleet.Secret{Name: f.name, SecretSource: source, Pos: e.fieldPos(f.v)}
 		if msg, hint := incompleteSource(source); msg != "" {
-			faults.Add(&diag.Diag{At: []diag.Pos{s.Pos}, Path: "secrets." + cue.Str(f.name).String(), Msg: msg, Hint: hint})
+			faults.Add(&diag.Diag{At: []diag.Pos{r.pos}, Path: r.path, Msg: msg, Hint: hint})
 			continue
 		}
-		out = append(out, s)
+		faults.Add(r.faults.Err())
+		out = append(out, fleet.Secret{Name: f.name, SecretSource: source, Pos: r.pos})
 	}
 	return out
 }
@@ -43,19 +46,36 @@ func incompleteSource(s fleet.SecretSource) (msg, hint string) {
 		return "the secret has several sources: " + strings.Join(kinds, ", "), "keep one of them; a nearer layer overrides a source in defaults: LAYER: ..."
 	case (s.SOPS == "") != (s.Key == ""):
 		return "a secret of SOPS needs both sops, the file, and key, the value in it", `write sops: "secrets/prod.yaml", key: "path.of.the.value"`
-	case s.SOPS != "" && (path.Clean(s.SOPS) != s.SOPS || !filepath.IsLocal(filepath.FromSlash(s.SOPS))):
+	case s.SOPS != "" && filepath.IsLocal(filepath.FromSlash(s.SOPS)) && path.Clean(s.SOPS) != s.SOPS:
+		return "the path " + diag.Visible(s.SOPS, diag.MaxText) + " has parts that are not needed", "write " + diag.Visible(path.Clean(s.SOPS), diag.MaxText)
+	case s.SOPS != "" && !filepath.IsLocal(filepath.FromSlash(s.SOPS)):
 		return "the path " + diag.Visible(s.SOPS, diag.MaxText) + " leads out of the repository", "write it relative to the root of the repository, as in secrets/prod.yaml"
+	case s.Live != nil && len(s.Live.Alphabet) > 0 && strings.Count(s.Live.Alphabet, s.Live.Alphabet[:1]) == len(s.Live.Alphabet):
+		return "the alphabet has one character only, so that everybody can guess the value", `write several, as in alphabet: "abcdef0123456789"`
 	case s.External != nil && (s.External.Store == "" || s.External.Key == ""):
 		return "a secret of the External Secrets Operator needs both store, its name, and key, the value in it", `write external: {store: "vault", key: "prod/db", property: "password"}`
 	}
 	return "", ""
 }
 
-// secretSource returns the source of a secret: the fields that are set beside defaults, or
-// the defaults of the nearest layers.
-func (e *evaluation) secretSource(v cue.Value) (fleet.SecretSource, error) {
+// A sourceReader reads the source of a secret.
+type sourceReader struct {
+	*evaluation
+	path   string   // of the secret
+	pos    diag.Pos // of the secret; after read, that of the effective source
+	faults diag.List
+}
+
+// read returns the source of a secret: the fields that are set beside defaults, or the
+// defaults of the nearest layers. A default that these fields override, and that is in a
+// nearer layer than they are, is a fault.
+func (e *sourceReader) read(v cue.Value) (fleet.SecretSource, error) {
+	own, farthest, err := e.fields(v)
+	if err != nil {
+		return own, err
+	}
 	var out fleet.SecretSource
-	for _, l := range e.layers {
+	for i, l := range e.layers {
 		d := v.LookupPath(cue.MakePath(cue.Str("defaults"), cue.Str(l.Name)))
 		if !d.Exists() {
 			continue
@@ -64,16 +84,14 @@ func (e *evaluation) secretSource(v cue.Value) (fleet.SecretSource, error) {
 		if err := d.Decode(&s); err != nil {
 			return out, err
 		}
-		out = s.Over(out)
-	}
-	var own fleet.SecretSource
-	for field, into := range map[string]any{
-		"sops": &own.SOPS, "key": &own.Key, "env": &own.Env, "vals": &own.Vals, "exec": &own.Exec, "live": &own.Live, "external": &own.External,
-	} {
-		if f := lookup(v, field); f.Exists() {
-			if err := f.Decode(into); err != nil {
-				return out, err
-			}
+		if effective := own.Over(s); i > farthest && !reflect.DeepEqual(s.Over(effective), effective) {
+			e.faults.Add(&diag.Diag{
+				At: []diag.Pos{e.fieldPos(d), e.pos}, Path: e.path + ".defaults." + l.Name, Msg: "it has no effect: a farther layer sets the source directly",
+				Hint: "write that source as defaults, too: " + e.path + ": defaults: " + cue.Str(e.layers[farthest].Name).String() + ": ...",
+			})
+		}
+		if out = s.Over(out); len(own.Kinds()) == 0 {
+			e.pos = e.fieldPos(d)
 		}
 	}
 	out = own.Over(out)
@@ -81,6 +99,26 @@ func (e *evaluation) secretSource(v cue.Value) (fleet.SecretSource, error) {
 		out.External.StoreKind = cmp.Or(out.External.StoreKind, "ClusterSecretStore")
 	}
 	return out, nil
+}
+
+// fields returns the source that fields beside defaults set, and the index of the farthest
+// layer that sets one.
+func (e *sourceReader) fields(v cue.Value) (own fleet.SecretSource, farthest int, err error) {
+	farthest = len(e.layers)
+	for field, into := range map[string]any{
+		"sops": &own.SOPS, "key": &own.Key, "env": &own.Env, "vals": &own.Vals, "exec": &own.Exec, "live": &own.Live, "external": &own.External,
+	} {
+		if f := lookup(v, field); f.Exists() {
+			if err := f.Decode(into); err != nil {
+				return own, farthest, err
+			}
+			layer := e.layerOfFile(e.fieldPos(f).File)
+			if i := slices.IndexFunc(e.layers, func(l fleet.Layer) bool { return l.Name == layer }); i >= 0 {
+				farthest = min(farthest, i)
+			}
+		}
+	}
+	return own, farthest, nil
 }
 
 // sealingCert returns a fault for a certificate of the Sealed Secrets controller that
