@@ -57,7 +57,7 @@ func (k *checker) object(o fleet.Object) {
 	for _, name := range k.invented(r, fields) {
 		k.faults.Add(&diag.Diag{
 			At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("it refers to the secret %s, which no value of the release names (%s)", name, o.Origin()),
-			Hint: "a chart cannot choose secrets by itself: give it the reference in a value",
+			Hint: "charts and Jsonnet cannot choose secrets by themselves: give them the reference in a value",
 		})
 	}
 	if len(outside) == 0 || len(k.cluster.Secrets) == 0 {
@@ -97,10 +97,11 @@ func (k *checker) unknown(fields []fleet.ReferringField) []string {
 	return out
 }
 
-// invented returns the secrets in the fields that the inputs of a chart do not name.
+// invented returns the secrets in the fields that the inputs of a chart or a Jsonnet file do
+// not name: others maintain charts and libraries of Jsonnet.
 func (k *checker) invented(r *fleet.Release, fields []fleet.ReferringField) []string {
-	if r.Chart == (fleet.ChartRef{}) {
-		return nil // files of the repository name secrets directly
+	if r.Chart == (fleet.ChartRef{}) && r.Jsonnet == "" {
+		return nil // kustomizations and manifests name secrets directly
 	}
 	named := map[string]bool{}
 	for _, name := range Used(r) {
