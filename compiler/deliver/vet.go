@@ -1,6 +1,7 @@
 package deliver
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -45,7 +46,7 @@ func Vet(ctx context.Context, f *compiler.Fleet, options VetOptions) iter.Seq2[*
 		if b != nil {
 			faults.Add(checkLayouts(f, b, layout))
 			faults.Add(apply.CheckOrder(b))
-			faults.Add(sizes.check(f, c))
+			faults.Add(sizes.check(f, b))
 			faults.Add(secrets.CheckLive(b))
 			if options.Secrets {
 				_, _, err := resolver.Values(ctx, b, emptyCluster)
@@ -112,8 +113,9 @@ type chartSize struct {
 }
 
 // check returns the faults of releases of a cluster that Helm cannot store because of their
-// charts. Argo CD stores no records.
-func (s *chartSizes) check(f *compiler.Fleet, c *fleet.Cluster) error {
+// size. Argo CD stores no records.
+func (s *chartSizes) check(f *compiler.Fleet, b *fleet.Bundle) error {
+	c := b.Cluster
 	if layouts := c.GitOps.Layouts; len(layouts) > 0 && !slices.ContainsFunc(layouts, func(l fleet.Layout) bool { return l != fleet.ArgoLayout }) {
 		return nil
 	}
@@ -128,7 +130,9 @@ func (s *chartSizes) check(f *compiler.Fleet, c *fleet.Cluster) error {
 			return s
 		})
 		faults.Add(size.err)
-		if size.bytes > helm.MaxRecord {
+		if size.bytes <= helm.MaxRecord {
+			faults.Add(checkRecord(ch, size.bytes, b, r))
+		} else {
 			faults.Add(&diag.Diag{
 				At: []diag.Pos{r.Pos}, Path: r.Path("delivery"),
 				Msg:  fmt.Sprintf("Helm stores the chart in a Secret, where it has %d bytes: Kubernetes takes at most %d", size.bytes, helm.MaxRecord),
@@ -137,4 +141,28 @@ func (s *chartSizes) check(f *compiler.Fleet, c *fleet.Cluster) error {
 		}
 	}
 	return faults.Err()
+}
+
+// checkRecord returns a fault if the record of a release is too large for Helm, with its
+// manifest. chartBytes is the size of the chart alone.
+func checkRecord(ch *fleet.Chart, chartBytes int, b *fleet.Bundle, r *fleet.Release) error {
+	var manifest bytes.Buffer
+	for i, o := range b.Objects {
+		if o.Release == r {
+			manifest.WriteString("---\n" + b.YAML[i].String())
+		}
+	}
+	const worst = 3 // compression of a manifest that is hard to compress
+	if chartBytes+manifest.Len()*4/3/worst < helm.MaxRecord {
+		return nil
+	}
+	size, err := helm.RecordSize(ch, manifest.String())
+	if err != nil || size <= helm.MaxRecord {
+		return err
+	}
+	return &diag.Diag{
+		At: []diag.Pos{r.Pos}, Path: r.Path("delivery"),
+		Msg:  fmt.Sprintf("Helm stores the chart and its objects in a Secret, where they have %d bytes: Kubernetes takes at most %d", size, helm.MaxRecord),
+		Hint: `make the chart or its values smaller, or set delivery: "manifests"`,
+	}
 }

@@ -216,6 +216,20 @@ var applyRefusals = map[string]struct {
 		passes: sameStage + `releases: apple: depends: crd: true`,
 		want:   "its CRD comes with release crd, which applies later in stage first",
 	},
+	"a namespace of a later stage": {
+		layer:  laterNamespace,
+		passes: laterNamespace + `releases: space: stage: "first"`,
+		want:   "ConfigMap late/a: its namespace comes with release space of the later stage second",
+	},
+	"a record that is too large for Helm": {
+		layer:  `releases: app: {namespace: "a", delivery: "helm", chart: path: "chart"}`,
+		passes: `releases: app: {namespace: "a", chart: path: "chart"}`,
+		files: map[string]string{
+			"chart/files/noise.txt":      noise(1 << 19),
+			"chart/templates/noise.yaml": "{{ range tuple 1 2 3 }}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a{{ . }}}\ndata: {a: {{ $.Files.Get \"files/noise.txt\" | sha256sum }}, b: {{ $.Files.Get \"files/noise.txt\" | b64enc | quote }}}\n{{ end }}\n",
+		},
+		want: "Helm stores the chart and its objects in a Secret, where they have",
+	},
 	"a chart that is too large for Helm": {
 		layer:  `releases: app: {namespace: "a", delivery: "helm", chart: path: "chart"}`,
 		passes: `releases: app: {namespace: "a", chart: path: "chart"}`,
@@ -235,6 +249,11 @@ releases: crd: {
 		}]}
 	}
 }
+stages: [{name: "first"}, {name: "second"}]
+`
+	laterNamespace = `releases: early: {namespace: "late", stage: "first", objects: a: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "a"}}
+releases: space: {namespace: "late", objects: ns: {apiVersion: "v1", kind: "Namespace", metadata: name: "late"}}
+releases: space: stage: string | *"second"
 stages: [{name: "first"}, {name: "second"}]
 `
 	laterCRD  = appleAndCRD + `releases: crd: stage: "second"` + "\n"

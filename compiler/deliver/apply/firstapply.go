@@ -10,28 +10,42 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// CheckOrder returns the faults of custom resources whose CRD the bundle applies in a later
-// step. It ignores kinds that the cluster serves without the bundle.
+// CheckOrder returns the faults of objects whose CRD or namespace the bundle applies in a
+// later step, so that the first apply to an empty cluster fails. It ignores kinds that the
+// cluster serves without the bundle, and namespaces that each cluster has.
 func CheckOrder(b *fleet.Bundle) error {
-	crds := map[schema.GroupVersionKind]fleet.Object{}
+	crds, namespaces := map[schema.GroupVersionKind]fleet.Object{}, map[string]fleet.Object{}
 	for _, o := range b.Objects {
-		if o.GroupVersionKind().GroupKind() == (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
+		switch o.GroupVersionKind().GroupKind() {
+		case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
 			for _, gvk := range definedKinds(o.Unstructured) {
 				crds[gvk] = o
+			}
+		case schema.GroupKind{Kind: "Namespace"}:
+			if !slices.Contains(standardNamespaces, o.GetName()) {
+				namespaces[o.GetName()] = o
 			}
 		}
 	}
 	var faults diag.List
-	for _, o := range b.Objects {
-		crd, ok := crds[o.GroupVersionKind()]
-		if !ok || b.Cluster.CompareSteps(crd.Release.ApplyStep(), o.Release.ApplyStep()) <= 0 || isServed(b.Cluster, o) {
-			continue
+	check := func(o, needed fleet.Object, what string) {
+		if needed.Unstructured == nil || b.Cluster.CompareSteps(needed.Release.ApplyStep(), o.Release.ApplyStep()) <= 0 {
+			return
 		}
-		msg, hint := comesLater(o.Release, "its CRD", crd.Release)
+		msg, hint := comesLater(o.Release, what, needed.Release)
 		faults.Add(&diag.Diag{At: o.Places(), Path: o.Title(), Msg: msg, Hint: hint})
+	}
+	for _, o := range b.Objects {
+		if !isServed(b.Cluster, o) {
+			check(o, crds[o.GroupVersionKind()], "its CRD")
+		}
+		check(o, namespaces[o.GetNamespace()], "its namespace")
 	}
 	return faults.Err()
 }
+
+// standardNamespaces are the namespaces that each cluster has.
+var standardNamespaces = []string{"default", "kube-node-lease", "kube-public", "kube-system"}
 
 // isServed reports whether a cluster serves the kind of an object without the bundle.
 func isServed(c *fleet.Cluster, o fleet.Object) bool {

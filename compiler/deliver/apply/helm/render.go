@@ -177,9 +177,14 @@ func ChartSize(ch *fleet.Chart) (int, error) {
 	if size < MaxRecord/2 {
 		return 0, nil
 	}
+	return RecordSize(ch, "")
+}
+
+// RecordSize returns the size of a record with a chart and a manifest, in bytes.
+func RecordSize(ch *fleet.Chart, manifest string) (int, error) {
 	loaded, err := load(ch)
 	if err != nil {
 		return 0, fmt.Errorf("load the chart %s: %w", ch.Ref.Name, err)
 	}
-	return packedSize(&release.Release{Chart: loaded})
+	return packedSize(&release.Release{Chart: loaded, Manifest: manifest})
 }
