@@ -82,6 +82,7 @@ func TestReads(t *testing.T) {
 		{"merge", `{{ $m := merge (dict) .Values.a .Values.b }}{{ $m.c }}{{ $n := mustMergeOverwrite (deepCopy .Values.d) .Values.e }}{{ $n.f }}{{ .Values.d.g }}`, "a.c P; b.c P; d.f P; d.g P; e.f P"},
 		{"merge modifies", `{{ $_ := merge .Values.a .Values.b }}{{ .Values.a.c }}`, "a.c P; b.c P"},
 		{"set", `{{ $_ := set .Values.a "x" .Values.b }}{{ .Values.a.x.y }}{{ $d := dict }}{{ $_ := set $d "k" .Values.c }}{{ $d.k.z }}`, "a.x.y P; b.y P; c.z P"},
+		{"set at its own key", `{{ $o := deepCopy .Values.a }}{{ range $k := .Values.l }}{{ $_ := set $o $k (dig $k nil $o) }}{{ end }}{{ $o.x.y }}{{ toYaml $o.z }}`, "a.x.y P; a.z P; l TR; l.* T"},
 		{"set and print", `{{ $_ := set .Values.a "x" .Values.b }}{{ toYaml .Values.a }}`, "a P; b P"},
 		{"print and set", `{{ $d := dict }}{{ toYaml $d }}{{ $_ := set $d "k" .Values.c }}`, "c P"},
 		{"set values", `{{ $_ := set $ "Values" (mustMergeOverwrite .Values.defaults .Values) }}{{ .Values.a }}`, "a P; defaults.a P"},

@@ -340,7 +340,11 @@ func (r *interpreter) store(m, key, v *value) {
 	for _, o := range m.objects {
 		r.modified[o.site] = true
 		for _, name := range names {
-			r.put(o, name, v)
+			if strings.Contains(name, wild) {
+				r.put(o, name, withoutMembers(v, o.parts))
+			} else {
+				r.put(o, name, v)
+			}
 		}
 	}
 	for _, root := range m.roots {
@@ -351,11 +355,28 @@ func (r *interpreter) store(m, key, v *value) {
 	for _, p := range m.places {
 		for _, name := range names {
 			if strings.Contains(name, wild) {
-				r.alias(r.anyKey(p), v)
+				r.alias(r.anyKey(p), withoutMembers(v, p.self))
 			} else {
 				r.alias(r.child(p, name), v)
 			}
 		}
+	}
+}
+
+// withoutMembers returns a value without the members of a map. A template that sets a member
+// at a computed key sets it at its own key, as in set $m $k (get $m $k | default $d): the
+// other members do not get its shape.
+func withoutMembers(v, m *value) *value {
+	if v == nil || m == nil || len(m.places) == 0 {
+		return v
+	}
+	isMember := func(p *place) bool { return slices.Contains(m.places, p.parent) }
+	if !slices.ContainsFunc(v.places, isMember) {
+		return v
+	}
+	return &value{
+		places: slices.DeleteFunc(slices.Clone(v.places), isMember),
+		roots:  v.roots, objects: v.objects, texts: v.texts, unknown: v.unknown,
 	}
 }
 
