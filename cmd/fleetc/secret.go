@@ -56,7 +56,7 @@ func newSecretListCommand(o *options) *cobra.Command {
 				return err
 			}
 			if output == "json" {
-				return writeJSON(cmd.OutOrStdout(), slices.Concat([]query.SecretUse{}, all))
+				return writeJSON(cmd.OutOrStdout(), append([]query.SecretUse{}, all...))
 			}
 			return secretTable(cmd.OutOrStdout(), all, render)
 		},

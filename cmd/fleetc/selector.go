@@ -1,8 +1,13 @@
 package main
 
 import (
-	"github.com/fleetc/fleetc/compiler/query"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/query"
 )
 
 // selectorFlags adds the flags that select clusters by labels and environments
@@ -25,6 +30,12 @@ func selectorFlags(cmd *cobra.Command, o *options) {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if !flags.Changed("selector") && !flags.Changed("environment") {
 			return run(cmd, args)
+		}
+		if flags.Changed("selector") && strings.TrimSpace(s.Labels) == "" {
+			return &diag.Diag{Msg: "-l selects nothing: it is empty", Hint: "write labels, as in -l tier=gold, or leave the flag out to select all clusters"}
+		}
+		if flags.Changed("environment") && (len(s.Environments) == 0 || slices.Contains(s.Environments, "")) {
+			return &diag.Diag{Msg: "-e selects nothing: it is empty", Hint: "write an environment, or leave the flag out to select all clusters"}
 		}
 		selected, err := query.SelectClusters(cmd.Context(), o.compiler(), s, args...)
 		if err != nil {

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"maps"
 	"slices"
 	"strings"
@@ -123,18 +124,31 @@ func isSealed(u *unstructured.Unstructured) bool {
 	return u.GroupVersionKind().GroupKind() == schema.GroupKind{Group: "bitnami.com", Kind: "SealedSecret"}
 }
 
-// unsealed returns the values of a SealedSecret that are not encrypted. Encrypted
-// values are base64.
+// unsealed returns the values of a SealedSecret that are not encrypted, see [isSealedValue].
 func unsealed(u *unstructured.Unstructured) []string {
 	var fields []string
 	values, _, _ := unstructured.NestedMap(u.Object, "spec", "encryptedData")
 	for key, v := range values {
 		text, isText := v.(string)
-		if _, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), "")); !isText || err != nil && readable(text, false) {
+		if !isText || readable(text, false) && !isSealedValue(text) {
 			fields = append(fields, FieldText([]string{"spec", "encryptedData", key}))
 		}
 	}
 	return fields
+}
+
+// isSealedValue reports whether a text has the form of a value that the Sealed Secrets
+// controller decrypts, in base64: the length of the encrypted session key in two bytes, the
+// key, of at least 1024 bits, and the value with a checksum of 16 bytes.
+// https://github.com/bitnami-labs/sealed-secrets/blob/main/pkg/crypto/crypto.go
+func isSealedValue(text string) bool {
+	const lengthSize, minKey, checksum = 2, 128, 16
+	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+	if err != nil || len(data) < lengthSize {
+		return false
+	}
+	key := int(binary.BigEndian.Uint16(data))
+	return key >= minKey && len(data) >= lengthSize+key+checksum
 }
 
 // sopsValue is the prefix of a value that SOPS has encrypted.

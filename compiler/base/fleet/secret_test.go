@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -69,7 +70,11 @@ func TestPlaintextCopies(t *testing.T) {
 			t.Errorf("%s: %t", text, got)
 		}
 	}
-	for text, want := range map[string]bool{"AgBy3i4OJSWK": false, "AgBy3i4O\nJSWK\n": false, "": false, "hunter2": true, "pass word!": true} {
+	sealed := b64("\x00\x80" + strings.Repeat("x", 128+16))
+	for text, want := range map[string]bool{
+		sealed: false, sealed[:76] + "\n" + sealed[76:] + "\n": false, "": false, "hunter2": true, "pass word!": true,
+		b64("hunter2"): true, "plainhunter2": true, b64("\x00\x80" + strings.Repeat("x", 128)): true, b64(strings.Repeat("\x00", 200)): true,
+	} {
 		u := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "bitnami.com/v1alpha1", "kind": "SealedSecret", "spec": map[string]any{"encryptedData": map[string]any{"a": text}},
 		}}

@@ -173,8 +173,8 @@ func (e *evaluation) checkLayers(path string, release cue.Value) error {
 		known := slices.ContainsFunc(e.layers, func(l fleet.Layer) bool { return l.Name == name })
 		for _, c := range cuediag.Conjuncts(it.Value()) {
 			if f, ok := c.Source().(*ast.Field); ok {
-				if label, _, err := ast.LabelName(f.Label); err != nil || label != name {
-					continue // a pattern applies to every layer
+				if label, _, err := ast.LabelName(f.Label); err == nil && label != name || isPattern(f.Label) || err != nil && known {
+					continue // a pattern applies to every layer, and an expression may choose one
 				}
 			}
 			p := labelPos(c)
@@ -195,6 +195,12 @@ func (e *evaluation) checkLayers(path string, release cue.Value) error {
 		}
 	}
 	return faults.Err()
+}
+
+// isPattern reports whether a label is a pattern, as in [string].
+func isPattern(label ast.Label) bool {
+	_, ok := label.(*ast.ListLit)
+	return ok
 }
 
 func (e *evaluation) layerNames() []string {

@@ -27,6 +27,14 @@ func (e *evaluation) clusterSelectors(v cue.Value) ([]fleet.ClusterSelector, err
 			Release: name, Pos: e.fieldPos(field), IDs: e.choices(lookup(field, "ids")),
 			Environments: e.choices(lookup(field, "environments")), Labels: e.labelChoices(lookup(field, "labels")),
 		}
+		for name, choices := range map[string][]fleet.ClusterChoice{"ids": s.IDs, "environments": s.Environments} {
+			if list := lookup(field, name); list.Exists() && len(choices) == 0 {
+				faults.Add(&diag.Diag{
+					At: []diag.Pos{e.fieldPos(list)}, Path: "releases." + cue.Str(s.Release).String() + ".clusters." + name,
+					Msg: "the list is empty, so that it selects no cluster", Hint: "remove it to select all clusters, or name some",
+				})
+			}
+		}
 		for _, p := range s.IDs {
 			if _, err := path.Match(p.Text, ""); err != nil {
 				faults.Add(&diag.Diag{

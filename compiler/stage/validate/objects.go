@@ -309,6 +309,11 @@ func (k *check) form(o fleet.Object) bool {
 				k.add(o, "metadata.namespace is "+diag.TypeOf(ns)+", not a string", "put it in quotes")
 			}
 		}
+		for _, field := range []string{"uid", "resourceVersion", "managedFields"} {
+			if meta[field] != nil {
+				k.add(o, "metadata."+field+" is set by the API server, which refuses an object with it", "remove it")
+			}
+		}
 		k.strings(o, meta, "labels")
 		k.strings(o, meta, "annotations")
 	default:
