@@ -45,8 +45,12 @@ func (r *reader) tree(v cue.Value) *fleet.Tree {
 		return nil
 	}
 	pos := r.sourcePos(v)
-	if cuediag.IsType(cuediag.File(r.root, pos)) {
-		pos = r.sourcePos(given) // the reference to it
+	if given.Source() != v.Source() || cuediag.IsType(cuediag.File(r.root, pos)) {
+		// A reference in a layer to what nearer layers set, such as cluster.name, is one line
+		// for all clusters.
+		if p := r.sourcePos(given); cuediag.IsType(cuediag.File(r.root, pos)) || r.isFarther(p, pos) {
+			pos = p
+		}
 	}
 	t := &fleet.Tree{Pos: cuediag.Pos(r.root, pos), Layer: r.layerOf(pos)}
 	r.positions[t] = pos
@@ -63,6 +67,16 @@ func (r *reader) tree(v cue.Value) *fleet.Tree {
 	}
 	t.Scalar = scalar(v)
 	return t
+}
+
+// isFarther reports whether a position is in a layer that is farther than that of another.
+func (e *evaluation) isFarther(p, than token.Pos) bool {
+	rank := func(p token.Pos) int {
+		layer := e.layerOf(p)
+		return slices.IndexFunc(e.layers, func(l fleet.Layer) bool { return l.Name == layer })
+	}
+	at := rank(p)
+	return at >= 0 && at < rank(than)
 }
 
 // literalTree converts the parts of a conflicting value that the layers write
