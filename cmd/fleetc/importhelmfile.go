@@ -22,8 +22,8 @@ for layers: prod/eu=production-eu. Without them, the environment default is
 imported.
 
 Templates have no access to environment variables: --env gives the value of one
-that they read. No program runs, and no file is decrypted: the report lists such
-fields.
+that they read. No program runs, and no file is decrypted: values that SOPS
+encrypted, and references of vals, become secrets of the fleet.
 
 Charts are fetched and pinned; --chart and --charts give copies of charts.`
 

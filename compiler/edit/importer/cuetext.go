@@ -19,7 +19,7 @@ type cuePrinter struct {
 var plainKey = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]*$`)
 
 // keywords are identifiers that labels cannot be, or that expressions of a layer use.
-const keywords = " package import for in if let else true false null cluster releases fleet self "
+const keywords = " package import for in if let else true false null cluster releases secrets fleet self "
 
 // cueLabel returns a label.
 func cueLabel(key string) string {
@@ -200,12 +200,37 @@ func (p *cuePrinter) scalar(v any) {
 			p.WriteString("false")
 		}
 	case string:
-		if !p.block(v) {
-			p.WriteString(quote(v))
-		}
+		p.text(v)
 	default:
 		p.WriteString("null")
 	}
+}
+
+// secretReference matches a reference to a secret in a text.
+var secretReference = regexp.MustCompile(`\(\(fleetc:([-_.A-Za-z0-9]+)\)\)`)
+
+// text writes a string. References to secrets become references of CUE.
+func (p *cuePrinter) text(v string) {
+	field := func(reference string) string {
+		name := secretReference.FindStringSubmatch(reference)[1]
+		if plainKey.MatchString(name) {
+			return "secrets." + name + ".ref"
+		}
+		return "secrets." + quote(name) + ".ref"
+	}
+	if secretReference.FindString(v) == v && v != "" {
+		p.WriteString(field(v))
+		return
+	}
+	out := cuePrinter{depth: p.depth}
+	if !out.block(v) {
+		out.WriteString(quote(v))
+	}
+	hash := ""
+	if strings.HasPrefix(out.String(), "#") {
+		hash = "#"
+	}
+	p.WriteString(secretReference.ReplaceAllStringFunc(out.String(), func(reference string) string { return `\` + hash + "(" + field(reference) + ")" }))
 }
 
 // block writes a text of several lines as a block, and reports whether it can be one.

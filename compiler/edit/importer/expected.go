@@ -80,7 +80,7 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *flee
 	if r.Chart == nil {
 		e := &expectation{}
 		for _, o := range r.Objects {
-			content, _ := o.Node.Native().(map[string]any)
+			content, _ := w.bind(c.ID, o.Node.Native()).(map[string]any)
 			e.objects = append(e.objects, fleet.Object{Unstructured: &unstructured.Unstructured{Object: content}, Release: fr})
 		}
 		return e
@@ -89,7 +89,8 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *flee
 	if ch == nil {
 		return &expectation{err: w.charts[r.Chart.key()].missing}
 	}
-	values, err := fleet.TreeOf(r.Values.Value())
+	bound := w.bind(c.ID, r.Values.Value())
+	values, err := fleet.TreeOf(bound)
 	if err != nil {
 		return &expectation{err: err}
 	}
@@ -100,7 +101,7 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *flee
 	}
 	objs := res.Objects
 	if w.opts.ProveWith != "" {
-		if objs, err = templateWithHelm(ctx, c, r, ch, apis, res.Hooks); err != nil {
+		if objs, err = templateWithHelm(ctx, c, r, bound, ch, apis, res.Hooks); err != nil {
 			return &expectation{err: err}
 		}
 	}
@@ -108,7 +109,8 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *flee
 		objs = slices.DeleteFunc(slices.Clone(objs), func(o fleet.Object) bool { return o.CRD })
 	}
 	for _, k := range r.PostRenderers {
-		if objs, err = postRender(ctx, fr, objs, k); err != nil {
+		kustomization, _ := w.bind(c.ID, k).(map[string]any)
+		if objs, err = postRender(ctx, fr, objs, kustomization); err != nil {
 			return &expectation{err: err}
 		}
 	}

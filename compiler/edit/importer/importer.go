@@ -50,7 +50,6 @@ import (
 
 // A Model is the neutral result of a reader.
 type Model struct {
-	ApplyOnly  bool   // whether the clusters are applied to and not exported
 	Tool       string // that the files are for, such as flux
 	Clusters   []*Cluster
 	NotCarried []Note
@@ -97,7 +96,9 @@ type Cluster struct {
 	Context    string // of the kubeconfig; may be empty
 	UID        string // of the namespace kube-system; may be empty
 	Kubernetes string
+	ApplyOnly  bool              // whether it is applied to and not exported
 	Facts      map[string]string // that strings of releases may refer to
+	Secrets    []Secret          // that strings of releases refer to
 	Releases   []*Release        // sorted by name
 	Dropped    []*Release        // that cannot be written, each with the reason in Unproven; sorted by name
 }

@@ -92,13 +92,13 @@ func NodeOf(v any, source *yaml.Node) *Node {
 }
 
 // commentOf returns the comments of a key and its value as lines, without those for
-// editors of YAML.
+// editors of YAML and those that SOPS encrypted.
 func commentOf(key, value *yaml.Node) string {
 	var lines []string
 	for _, text := range []string{key.HeadComment, key.LineComment, value.LineComment} {
 		for line := range strings.Lines(text) {
 			line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "#"))
-			if line != "" && !strings.HasPrefix(line, "yaml-language-server:") && !slices.Contains(lines, line) {
+			if line != "" && !strings.HasPrefix(line, "yaml-language-server:") && !strings.HasPrefix(line, "ENC[") && !slices.Contains(lines, line) {
 				lines = append(lines, line)
 			}
 		}

@@ -43,9 +43,9 @@ func (o *Options) checkProgram() error {
 	return nil
 }
 
-// templateWithHelm returns the objects that helm template prints for a release. hooks are
+// templateWithHelm returns the objects that helm template prints for a release with values. hooks are
 // the hooks that an apply does not run, which are left out.
-func templateWithHelm(ctx context.Context, c *fleet.Cluster, r *Release, ch *fleet.Chart, apis []string, hooks []fleet.Object) ([]fleet.Object, error) {
+func templateWithHelm(ctx context.Context, c *fleet.Cluster, r *Release, values any, ch *fleet.Chart, apis []string, hooks []fleet.Object) ([]fleet.Object, error) {
 	dir, err := os.MkdirTemp("", "fleetc-import-")
 	if err != nil {
 		return nil, err
@@ -55,12 +55,12 @@ func templateWithHelm(ctx context.Context, c *fleet.Cluster, r *Release, ch *fle
 	if err := writeTree(chartDir, ch.Files); err != nil {
 		return nil, err
 	}
-	values, err := yaml.Marshal(r.Values.Value())
+	text, err := yaml.Marshal(values)
 	if err != nil {
 		return nil, err
 	}
 	valuesFile := filepath.Join(dir, "values.yaml")
-	if err := os.WriteFile(valuesFile, values, 0o600); err != nil {
+	if err := os.WriteFile(valuesFile, text, 0o600); err != nil {
 		return nil, err
 	}
 	args := []string{"template", r.Name, chartDir, "--namespace", r.Namespace, "--kube-version", c.KubeVersion, "--values", valuesFile}

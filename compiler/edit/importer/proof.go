@@ -46,6 +46,7 @@ func (w *work) prove(ctx context.Context) (report *Report, again bool, err error
 			return nil, false, invalid(loadFaults)
 		}
 		fc := f.Clusters[i]
+		w.noteReferences(fc)
 		if w.addWaivers(f, c, fc, report) {
 			again = true
 		}
@@ -220,6 +221,9 @@ func (p *clusterProof) compare(proof *Proof, r *Release, want *expectation, fr *
 		proof.Status, proof.Reason = EqualObjects, "but for fields that the chart renders differently every time"
 	case sameBytes(before, after):
 		proof.Status = EqualBytes
+		if fleet.MayRefer(r.Values.Value()) {
+			proof.Reason = "with references in place of secrets"
+		}
 	default:
 		proof.Status, proof.Reason = EqualObjects, "in another order"
 	}
@@ -385,12 +389,4 @@ func unknownKinds(want map[string]*expectation, c *Cluster) *Node {
 		out.Set(version, kinds)
 	}
 	return out
-}
-
-// plural returns n with the singular or plural noun.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

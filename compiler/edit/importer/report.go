@@ -1,6 +1,8 @@
 package importer
 
 import (
+	"fmt"
+
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
@@ -65,4 +67,12 @@ func (r *Report) describe(m *Model, p *FilePlan) {
 	for _, c := range m.Clusters {
 		r.Clusters = append(r.Clusters, c.ID)
 	}
+}
+
+// plural returns n with the singular or plural noun.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

@@ -52,6 +52,9 @@ func (w *work) writeLayers() error {
 			}
 		}
 	}
+	if err := w.writeSecrets(ids, known, used); err != nil {
+		return err
+	}
 	return w.writeClusters(known, used)
 }
 
@@ -70,7 +73,7 @@ func groupParts(l layer, files map[string]string) map[string][]layerPart {
 // fileName returns the name of the file with the releases of a namespace.
 func fileName(namespace string) string {
 	switch namespace {
-	case "fleet", "cluster", "env":
+	case "fleet", "cluster", "env", "secrets":
 		return namespace + "-namespace.cue"
 	}
 	return namespace + ".cue"
@@ -113,17 +116,27 @@ func lowerWord(word string) string {
 	return word
 }
 
-// writeLayer plans a file of a layer. used has the facts that it refers to.
-func (w *work) writeLayer(l layer, file string, parts []layerPart, used map[string]bool) error {
-	p := &cuePrinter{facts: func(name string) string {
+// layerPrinter returns a printer that adds the facts it refers to to used.
+func layerPrinter(used map[string]bool) *cuePrinter {
+	return &cuePrinter{facts: func(name string) string {
 		if name == "" {
 			return "cluster.name"
 		}
 		used[name] = true
 		return "cluster.facts." + name
 	}}
+}
+
+// isCluster reports whether a directory of layers is a cluster.
+func (w *work) isCluster(dir string) bool {
+	return slices.ContainsFunc(w.model.Clusters, func(c *Cluster) bool { return c.ID == dir })
+}
+
+// writeLayer plans a file of a layer. used has the facts that it refers to.
+func (w *work) writeLayer(l layer, file string, parts []layerPart, used map[string]bool) error {
+	p := layerPrinter(used)
 	var imports []string
-	isCluster := slices.ContainsFunc(w.model.Clusters, func(c *Cluster) bool { return c.ID == l.dir })
+	isCluster := w.isCluster(l.dir)
 	var referring []layerPart
 	for _, part := range parts {
 		plain := part.body
@@ -261,7 +274,7 @@ func (w *work) writeClusters(known facts, used map[string]bool) error {
 		p.WriteString("package fleet\n\n")
 		p.field("cluster", cluster)
 		text := strings.Replace(p.String(), `"cluster": `, "cluster: ", 1)
-		if w.model.ApplyOnly {
+		if c.ApplyOnly {
 			text += "\n// The cluster is applied to, and not exported.\ngitops: layouts: []\n"
 		}
 		if err := w.addCUE(path.Join("environments", c.ID, "cluster.cue"), []byte(text)); err != nil {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
@@ -42,7 +43,7 @@ func addTexts(texts map[string]string, v any, path string) {
 			addTexts(texts, v[key], strings.Trim(path+"_"+name, "_"))
 		}
 	case string:
-		if len(v) >= minFact && !strings.ContainsAny(v, "\n{") {
+		if len(v) >= minFact && !strings.ContainsAny(v, "\n{") && !fleet.MayRefer(v) && !valsReference.MatchString(v) {
 			texts[path] = v
 		}
 	}

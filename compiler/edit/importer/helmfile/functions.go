@@ -42,8 +42,7 @@ func (g *engine) functions(set *template.Template) template.FuncMap {
 	f["toYaml"], f["fromYaml"] = toYAML, fromYAML
 	f["get"], f["getOrNil"], f["setValueAtPath"] = valueAt, valueOrNil, setValueAtPath
 	f["required"] = required
-	f["fetchSecretValue"] = func(ref string) string { return ref }
-	f["expandSecretRefs"] = func(values map[string]any) map[string]any { return values }
+	f["fetchSecretValue"], f["expandSecretRefs"] = g.fetchSecretValue, g.expandSecretRefs
 	f["tpl"] = func(text string, data any) (string, error) {
 		return g.execute(templateText{text: text, file: "tpl"}, data, false)
 	}
@@ -80,6 +79,19 @@ func (g *engine) requiredEnv(name string) (string, error) {
 func (g *engine) exists(name string, is func(string) bool) (bool, error) {
 	file, err := g.run.place(g.dir, name)
 	return err == nil && is(file), err
+}
+
+// fetchSecretValue returns a reference to a secret in place of one of vals.
+func (g *engine) fetchSecretValue(ref string) string {
+	_, name, _ := strings.Cut(ref, "://")
+	out, _ := g.run.valsReferences(ref, valsText{dir: g.dir, doc: "helmfile"}, name).(string)
+	return out
+}
+
+// expandSecretRefs returns values with references to secrets in place of those of vals.
+func (g *engine) expandSecretRefs(values map[string]any) map[string]any {
+	out, _ := g.run.valsReferences(values, valsText{dir: g.dir, doc: "helmfile"}).(map[string]any)
+	return out
 }
 
 // readFile returns the content of a file.

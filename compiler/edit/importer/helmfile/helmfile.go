@@ -2,11 +2,12 @@
 // environment is a cluster. It evaluates files as helmfile does, with the templates, bases,
 // environment values and sub-helmfiles of one repository. It does not run programs, read
 // the environment, use the network or decrypt files: a template that needs one of these is
-// a fault, and the values of encrypted files stay out of the fleet.
+// a fault, and the values of encrypted files become secrets of the fleet.
 //
 //	load.go         files, their parts, bases and sub-helmfiles -> states
 //	state.go        the fields of a helmfile, and how files override each other
 //	environment.go  the values of an environment
+//	secrets.go      encrypted files and references of vals -> secrets
 //	template.go     Go templates, and the functions that helmfile adds
 //	release.go      a release of a state, with its templates executed
 //	finish.go       releases of all states -> releases of the model
@@ -94,40 +95,29 @@ func (r *reader) cluster(c importer.ClusterSource, file string) (*importer.Clust
 	if err := run.evaluate(file); err != nil {
 		return out, err
 	}
-	if len(run.secrets) > 0 {
-		// The same again with other placeholders: releases that differ depend on them.
+	if run.hasSecrets {
 		other := &environmentRun{reader: r, name: c.Source, cluster: &importer.Cluster{Facts: map[string]string{}}, missing: map[string]diag.Pos{}, second: true}
 		if err := other.evaluate(file); err != nil {
 			return out, err
 		}
 		run.compare(other)
 	}
+	out.DropUnusedSecrets()
+	out.ApplyOnly = len(out.Secrets) > 0 && out.Context != "" // exports cannot have the values
 	return out, nil
-}
-
-// compare marks the releases that depend on placeholders of secrets.
-func (e *environmentRun) compare(other *environmentRun) {
-	for i, r := range e.cluster.Releases {
-		if r.Unproven != "" || r.Values == nil || i >= len(other.cluster.Releases) {
-			continue
-		}
-		if second := other.cluster.Releases[i]; second.Values == nil || !r.Values.Equal(second.Values) {
-			r.Unproven = "its values depend on encrypted values"
-		}
-	}
 }
 
 // An environmentRun is the evaluation of a helmfile for one environment.
 type environmentRun struct {
 	*reader
-	name    string // of the environment
-	cluster *importer.Cluster
-	found   []*helmfileRelease  // releases in the order of files
-	missing map[string]diag.Pos // environment variables that have no value
-	stack   []string            // sub-helmfiles that are being read
-	secrets []string            // paths of values that are encrypted
-	defined bool                // a helmfile has the environment
-	second  bool                // whether placeholders are the second ones
+	name       string // of the environment
+	cluster    *importer.Cluster
+	found      []*helmfileRelease  // releases in the order of files
+	missing    map[string]diag.Pos // environment variables that have no value
+	stack      []string            // sub-helmfiles that are being read
+	hasSecrets bool                // whether values are encrypted
+	defined    bool                // a helmfile has the environment
+	second     bool                // whether references are the second ones
 }
 
 // evaluate adds the releases of a helmfile, or of all in a directory, to the cluster.

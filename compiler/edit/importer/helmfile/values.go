@@ -35,15 +35,11 @@ func (e *environmentRun) release(d *helmfileRelease, isShared bool) (*importer.R
 		return nil, err
 	}
 	if out.Chart != nil {
-		values, err := e.values(d)
+		values, err := e.values(d, out)
 		if err != nil {
 			return nil, err
 		}
 		out.Values = values
-		if strings.Contains(string(jsonOf(values.Value())), "ref+") {
-			out.Unproven = "its values refer to a secret store"
-			e.note(d.at("values"), d.title(), "values", "ref+... stays in the values as text: declare a secret, and refer to it as docs/secrets.md shows")
-		}
 	}
 	e.unproven(d, out)
 	if err := e.hooks(d, out); err != nil {
@@ -52,22 +48,8 @@ func (e *environmentRun) release(d *helmfileRelease, isShared bool) (*importer.R
 	return out, e.patches(d, out)
 }
 
-// jsonOf returns a value as JSON.
-func jsonOf(v any) []byte {
-	text, err := kyaml.Marshal(v)
-	if err != nil {
-		return nil
-	}
-	return text
-}
-
 // unproven marks a release with fields that have no counterpart and change its objects.
 func (e *environmentRun) unproven(d *helmfileRelease, out *importer.Release) {
-	for _, i := range d.below("secrets") {
-		name, _ := i.value.(string)
-		out.Unproven = "its values have encrypted ones"
-		e.note(d.at("secrets"), d.title(), "secrets", keepEncrypted(name))
-	}
 	for _, field := range []string{"dependencies", "transformers", "forceNamespace", "postRenderer"} {
 		if !isZero(importer.ValueAt(d.value, field)) {
 			out.Unproven = field + " is not imported"
@@ -79,8 +61,9 @@ func (e *environmentRun) unproven(d *helmfileRelease, out *importer.Release) {
 }
 
 // values returns the values of a release, merged as helmfile and Helm do: values in order,
-// then set, then setString, then files of set.
-func (e *environmentRun) values(d *helmfileRelease) (*importer.Node, error) {
+// then encrypted files, then set, then setString, then files of set. It marks a release with
+// encrypted values that are not imported.
+func (e *environmentRun) values(d *helmfileRelease, out *importer.Release) (*importer.Node, error) {
 	values := map[string]any{}
 	source := mergedSource{places: map[*yaml.Node]diag.Pos{}}
 	var faults diag.List
@@ -105,9 +88,15 @@ func (e *environmentRun) values(d *helmfileRelease) (*importer.Node, error) {
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
+	secrets, err := e.releaseSecrets(d, out)
+	if err != nil {
+		return nil, err
+	}
+	values = importer.MergeValues(values, plainNumbers(secrets))
 	if err := e.set(d, values); err != nil {
 		return nil, err
 	}
+	values, _ = e.valsReferences(values, valsText{d.state.dir, d.at("values"), d.title()}, d.name).(map[string]any)
 	return source.nodeOf(values), nil
 }
 

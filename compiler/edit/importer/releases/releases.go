@@ -52,7 +52,7 @@ type reader struct {
 
 // Read reads the releases of all clusters. The error holds the faults of all clusters.
 func Read(ctx context.Context, opts Options) (*importer.Model, error) {
-	r := &reader{Options: opts, model: &importer.Model{Tool: "helm", ApplyOnly: true}, sources: map[string]*importer.ChartSource{}}
+	r := &reader{Options: opts, model: &importer.Model{Tool: "helm"}, sources: map[string]*importer.ChartSource{}}
 	var faults diag.List
 	read := par.Map(ctx, len(opts.Clusters), len(opts.Clusters), func(ctx context.Context, i int) (*liveReleases, error) {
 		return readCluster(ctx, opts, opts.Clusters[i])
@@ -121,7 +121,7 @@ func readCluster(ctx context.Context, opts Options, c importer.ClusterSource) (*
 
 // cluster returns the model of a cluster.
 func (r *reader) cluster(ctx context.Context, c importer.ClusterSource, l *liveReleases) (*importer.Cluster, error) {
-	out := &importer.Cluster{ID: c.ID, Context: c.Source, UID: l.uid, Kubernetes: l.kubernetes, Facts: map[string]string{}}
+	out := &importer.Cluster{ID: c.ID, ApplyOnly: true, Context: c.Source, UID: l.uid, Kubernetes: l.kubernetes, Facts: map[string]string{}}
 	names := map[string]int{}
 	for _, d := range l.releases {
 		names[d.Name]++

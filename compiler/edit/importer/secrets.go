@@ -1,0 +1,180 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// A Secret is a value that only the cluster may know. Texts of releases refer to it by the
+// result of [Cluster.AddSecret].
+type Secret struct {
+	Name    string
+	File    string // path in the imported repository of a file that SOPS encrypted; empty for others
+	Key     string // of the value in the file
+	Content []byte // of the file
+	Vals    string // reference of vals; empty for others
+}
+
+// SecretName returns the name of a secret for the words and paths that describe it: shop and
+// db.password are shopDbPassword.
+func SecretName(words ...string) string {
+	name := strings.Map(func(r rune) rune {
+		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return '_'
+	}, strings.Join(words, "_"))
+	if strings.Trim(name, "_") == "" {
+		return "secret"
+	}
+	return factName(name)
+}
+
+// AddSecret adds a secret to the cluster, and returns the text that refers to it. The name
+// gets a number when another value of the cluster has it.
+func (c *Cluster) AddSecret(s Secret) (reference string) {
+	name := s.Name
+	for n := 2; ; n++ {
+		i := slices.IndexFunc(c.Secrets, func(o Secret) bool { return o.Name == s.Name })
+		if i < 0 {
+			c.Secrets = append(c.Secrets, s)
+			break
+		}
+		if o := c.Secrets[i]; o.File == s.File && o.Key == s.Key && o.Vals == s.Vals {
+			break
+		}
+		s.Name = fmt.Sprintf("%s%d", name, n)
+	}
+	return fleet.Secret{Name: s.Name}.Reference()
+}
+
+// DropUnusedSecrets removes the secrets to which no release of the cluster refers.
+func (c *Cluster) DropUnusedSecrets() {
+	used := map[string]bool{}
+	add := func(reference, name string) string {
+		used[name] = true
+		return reference
+	}
+	for _, r := range c.Releases {
+		nodes := []*Node{r.Values}
+		for _, o := range r.Objects {
+			nodes = append(nodes, o.Node)
+		}
+		for _, p := range r.Patches {
+			nodes = append(nodes, p.Strategic, p.JSON)
+		}
+		for _, n := range nodes {
+			fleet.MapReferencesIn(n.Value(), add)
+		}
+	}
+	c.Secrets = slices.DeleteFunc(c.Secrets, func(s Secret) bool { return !used[s.Name] })
+}
+
+// secretPlaces returns the path in the fleet of each encrypted file, by its path in the
+// imported repository.
+func (m *Model) secretPlaces() map[string]string {
+	places, taken := map[string]string{}, map[string]bool{}
+	for _, c := range m.Clusters {
+		for _, s := range c.Secrets {
+			if s.File != "" {
+				places[s.File] = ""
+			}
+		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(places)) {
+		place := path.Join("secrets", strings.TrimPrefix(file, "secrets/"))
+		ext := path.Ext(place)
+		base := strings.TrimSuffix(place, ext)
+		for n := 2; taken[place]; n++ {
+			place = fmt.Sprintf("%s-%d%s", base, n, ext)
+		}
+		places[file], taken[place] = place, true
+	}
+	return places
+}
+
+// writeSecrets plans the encrypted files, and the CUE files that declare the secrets of each
+// layer. used has the facts that they refer to.
+func (w *work) writeSecrets(ids []string, known facts, used map[string]bool) error {
+	places := w.model.secretPlaces()
+	bodies := map[string]map[string]*Node{}
+	for _, c := range w.model.Clusters {
+		for _, s := range c.Secrets {
+			if bodies[s.Name] == nil {
+				bodies[s.Name] = map[string]*Node{}
+			}
+			if s.File == "" {
+				bodies[s.Name][c.ID] = Map(Field{"vals", Text(s.Vals)})
+				continue
+			}
+			w.files[places[s.File]] = s.Content
+			bodies[s.Name][c.ID] = Map(Field{"sops", Text(places[s.File])}, Field{"key", Text(s.Key)})
+		}
+	}
+	d := divider{ids: ids, known: known, layers: map[string]*layer{}}
+	for _, name := range SortedKeys(bodies) {
+		for _, dir := range d.cover(SortedKeys(bodies[name])) {
+			of := maps.Clone(bodies[name])
+			maps.DeleteFunc(of, func(id string, _ *Node) bool { return !slices.Contains(below(ids, dir), id) })
+			d.distribute(name, dir, of)
+		}
+	}
+	for _, l := range d.sorted() {
+		if err := w.writeSecretLayer(l, used); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeSecretLayer plans the file with the secrets of a layer.
+func (w *work) writeSecretLayer(l layer, used map[string]bool) error {
+	plain, referring := Map(), Map()
+	for _, part := range l.releases {
+		a, b := part.body, (*Node)(nil)
+		if !w.isCluster(l.dir) {
+			a, b = divideReferences(part.body)
+		}
+		if a != nil {
+			plain.Set(part.name, a)
+		}
+		if b != nil {
+			referring.Set(part.name, b)
+		}
+	}
+	p := layerPrinter(used)
+	p.WriteString("package fleet\n")
+	if len(plain.Fields) > 0 {
+		p.WriteString("\nsecrets: ")
+		p.value(plain)
+		p.WriteString("\n")
+	}
+	if len(referring.Fields) > 0 {
+		p.WriteString("\n// Secrets that follow from the facts of the cluster.\nif cluster.name != _|_ {\n\tsecrets: ")
+		p.depth++
+		p.value(referring)
+		p.WriteString("\n}\n")
+	}
+	return w.addCUE(path.Join("environments", l.dir, "secrets.cue"), p.Bytes())
+}
+
+// noteReferences stores the references to the secrets of a compiled cluster.
+func (w *work) noteReferences(c *fleet.Cluster) {
+	w.references[c.ID] = map[string]string{}
+	for _, s := range c.Secrets {
+		w.references[c.ID][s.Name] = s.Reference()
+	}
+}
+
+// bind adds the digests of a cluster's secrets to the references in decoded JSON, as the
+// compiled fleet has them.
+func (w *work) bind(cluster string, v any) any {
+	return fleet.MapReferencesIn(v, func(reference, name string) string { return cmp.Or(w.references[cluster][name], reference) })
+}
