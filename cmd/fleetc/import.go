@@ -57,8 +57,9 @@ repository cannot be reached: a directory or an archive, found as
 NAME-VERSION.tgz, NAME/VERSION, NAME or NAME.tgz. --without-charts writes the
 fleet nevertheless; the releases of missing charts are then not proven.
 
-Encrypted Secrets stay encrypted. --variable gives the value of a substitution
-variable that is encrypted or not in the repository.`
+Encrypted Secrets stay encrypted; values that HelmReleases take from them become
+secrets of the fleet. --variable gives the value of a substitution variable that
+is encrypted or not in the repository.`
 
 const importFluxExample = `  fleetc import flux ../home-ops --cluster main=kubernetes/flux/cluster
   fleetc import flux ../infra --cluster staging=clusters/staging --cluster prod/eu=clusters/eu --cluster prod/us=clusters/us

@@ -270,10 +270,12 @@ func (w *work) writeClusters(known facts, used map[string]bool) error {
 		if apis := w.apis[c.ID]; apis != nil {
 			cluster.Set("apis", apis)
 		}
+		gitops := decryption(c, cluster)
 		p := &cuePrinter{}
 		p.WriteString("package fleet\n\n")
 		p.field("cluster", cluster)
 		text := strings.Replace(p.String(), `"cluster": `, "cluster: ", 1)
+		text += gitops
 		if c.ApplyOnly {
 			text += "\n// The cluster is applied to, and not exported.\ngitops: layouts: []\n"
 		}
@@ -282,4 +284,22 @@ func (w *work) writeClusters(known facts, used map[string]bool) error {
 		}
 	}
 	return nil
+}
+
+// decryption adds the keys for which exports encrypt secrets to a cluster that Flux syncs,
+// and returns the text that lets Flux decrypt them.
+func decryption(c *Cluster, cluster *Node) string {
+	if len(c.Secrets) == 0 || len(c.Age) == 0 {
+		return ""
+	}
+	keys := &Node{IsList: true}
+	for _, key := range slices.Compact(slices.Sorted(slices.Values(c.Age))) {
+		keys.List = append(keys.List, Text(key))
+	}
+	cluster.Set("sops", Map(Field{"age", keys}))
+	text := "\n// Flux decrypts the secrets with one of the keys in cluster.sops.\ngitops: {\n\tlayouts: [\"flux\"]\n"
+	if c.SOPSSecret != "" {
+		text += "\tflux: decryptionSecret: " + quote(c.SOPSSecret) + "\n"
+	}
+	return text + "}\n"
 }

@@ -79,8 +79,8 @@ func (s *state) build(k *kustomization) ([]*object, error) {
 	out := make([]*object, 0, len(objs))
 	for _, o := range objs {
 		b := &object{content: o.Object, stage: k}
-		if origin := takeOrigin(b.content, k.dir); origin != "" {
-			b.doc = s.find(origin, b.kind(), b.name())
+		if b.origin = takeOrigin(b.content, k.dir); b.origin != "" {
+			b.doc = s.find(b.origin, b.kind(), b.name())
 		}
 		out = append(out, b)
 	}

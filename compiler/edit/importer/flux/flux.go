@@ -75,7 +75,12 @@ func (r *repository) cluster(c importer.ClusterSource) (*importer.Cluster, error
 	if err := s.walk(); err != nil {
 		return s.out, err
 	}
-	return s.out, s.releases()
+	err := s.releases()
+	s.out.DropUnusedSecrets()
+	for _, k := range s.order {
+		s.out.SOPSSecret = cmp.Or(s.out.SOPSSecret, importer.TextAt(k.spec, "decryption", "secretRef", "name"))
+	}
+	return s.out, err
 }
 
 // A state is the state of reading one cluster.
@@ -99,6 +104,7 @@ type object struct {
 	stage   *kustomization
 	used    bool     // whether a release uses it as the source of a chart, or it is a Kustomization or HelmRelease
 	unknown []string // variables without a known value in it
+	origin  string   // file that it comes from, or the kustomization that generates it; may be empty
 }
 
 // at returns the position of a field of the object.

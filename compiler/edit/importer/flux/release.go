@@ -168,6 +168,7 @@ func (s *state) plainRelease(k *kustomization, name string, depends []string) *i
 		if len(o.unknown) > 0 {
 			r.Unproven = "the value of the variable " + o.unknown[0] + " is unknown"
 		}
+		s.noteEncryptedFiles(o, r)
 		if importer.TextAt(o.content, "metadata", "annotations", pruneKey) == "disabled" {
 			s.model.Note(importer.Note{
 				Pos: s.at(o, "metadata", "annotations", pruneKey), Doc: o.title(), Field: "metadata.annotations",

@@ -1,6 +1,8 @@
 package flux
 
 import (
+	"cmp"
+	"path"
 	"strconv"
 	"strings"
 
@@ -35,29 +37,52 @@ func (s *state) values(o *object) (values map[string]any, unproven string, err e
 		}
 		data, encrypted := stringData(source)
 		value, ok := data[key]
+		target := importer.TextAt(ref, "targetPath")
+		literal := importer.IsTrueAt(ref, "literal")
+		name := s.byRelease[path.Join(o.namespace(), o.name())]
 		switch {
 		case encrypted[key]:
-			unproven = "the values in " + title + " are encrypted"
-			s.model.Note(importer.Note{Pos: s.at(o, strings.Split(at, ".")...), Doc: o.title(), Field: "spec.valuesFrom", Do: unproven + ": let the chart read an existing Secret, or write the values into the release"})
-			continue
+			why := "fleetc cannot take values out of one encrypted text: write them into a file whose values sops encrypts one by one, and refer to these as docs/secrets.md shows"
+			if target != "" {
+				value, why = s.encryptedValue(source, key, name, target)
+				literal = true
+			}
+			if why != "" {
+				unproven = "the values in " + title + " are encrypted"
+				s.model.Note(importer.Note{Pos: s.at(o, strings.Split(at, ".")...), Doc: o.title(), Field: "spec.valuesFrom", Do: unproven + ": " + why})
+				continue
+			}
 		case !ok && importer.IsTrueAt(ref, "optional"):
 			continue
 		case !ok:
 			return nil, "", s.fault(o, at, title+" has no key "+key, "correct valuesKey")
 		}
-		if target := importer.TextAt(ref, "targetPath"); target != "" {
+		if target != "" {
 			result = importer.MergeValues(result, own)
-			if err := importer.SetValue(result, target, value, importer.IsTrueAt(ref, "literal")); err != nil {
+			if err := importer.SetValue(result, target, value, literal); err != nil {
 				unproven = "the value for " + target + " is not imported"
 				s.model.Note(importer.Note{Pos: s.at(o, strings.Split(at, ".")...), Doc: o.title(), Field: "spec.valuesFrom.targetPath", Do: err.Error() + ": write the value into the release"})
 			}
 			continue
 		}
-		var more map[string]any
-		if err := yaml.Unmarshal([]byte(value), &more); err != nil {
-			return nil, "", s.fault(o, at, title+" "+key+" is not valid YAML: "+diag.Brief(err), "correct the values")
+		more, unknown, err := s.valuesText(source, value, name)
+		if err != nil {
+			return nil, "", s.fault(o, at, title+" "+key+" is not valid: "+diag.All(err)[0].Msg, "correct the values")
 		}
+		unproven = cmp.Or(unproven, unknown)
 		result = importer.MergeValues(result, more)
 	}
 	return importer.MergeValues(result, own), unproven, nil
+}
+
+// valuesText returns the values in a text of a ConfigMap or Secret. Those of a file that
+// SOPS encrypted are references to secrets, whose names begin with that of the release.
+func (s *state) valuesText(source *object, text, release string) (values map[string]any, unproven string, err error) {
+	if err := yaml.Unmarshal([]byte(text), &values); err != nil {
+		return nil, "", &diag.Diag{Msg: "not YAML: " + diag.Brief(err)}
+	}
+	if !isEncryptedFile(text) {
+		return values, "", nil
+	}
+	return s.encryptedValues(source, text, release)
 }

@@ -1,0 +1,111 @@
+package flux
+
+import (
+	"cmp"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/sops"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+)
+
+// encryptedValue returns the reference to the secret for a key of a Secret that SOPS
+// encrypted. words name the secret. It says why there is none.
+func (s *state) encryptedValue(source *object, key string, words ...string) (reference, why string) {
+	field := []string{"stringData", key}
+	switch {
+	case source.doc == nil:
+		return "", "its file is unknown"
+	case importer.ValueAt(source.content, field...) == nil:
+		return "", "the value is under data, as base64, which fleetc does not decode: move it to stringData with sops edit, and import again"
+	}
+	content, err := os.ReadFile(filepath.Join(s.Work, filepath.FromSlash(source.doc.File)))
+	if err != nil {
+		return "", "its file cannot be read"
+	}
+	f, err := sops.Parse(source.doc.File, content)
+	if err != nil {
+		return "", diag.All(err)[0].Msg
+	}
+	text := fleet.FieldText(field)
+	if f.Ciphertext(text) != importer.TextAt(source.content, field...) {
+		return "", "a patch changes it"
+	}
+	s.noteRecipients(f)
+	return s.out.AddSecret(importer.Secret{Name: importer.SecretName(words...), File: source.doc.File, Key: text, Content: content}), ""
+}
+
+// encryptedValues returns the values of a file that SOPS encrypted and a generator put into
+// a Secret, with references to secrets. words begin the names of the secrets. It says which
+// part is unknown.
+func (s *state) encryptedValues(source *object, text string, words ...string) (values map[string]any, unproven string, err error) {
+	file := s.generatedFrom(source, text)
+	f, err := sops.Parse(file, []byte(text))
+	if err != nil {
+		return nil, "", err
+	}
+	s.noteRecipients(f)
+	values, err = f.Values(func(key, kind string) any {
+		if kind != "str" {
+			unproven = cmp.Or(unproven, "the encrypted value "+key+" is of type "+kind+", and its reference is a text")
+		}
+		return s.out.AddSecret(importer.Secret{Name: importer.SecretName(append(words, key)...), File: file, Key: key, Content: []byte(text)})
+	})
+	return values, unproven, err
+}
+
+// isEncryptedFile reports whether a text is a YAML file that SOPS encrypted.
+func isEncryptedFile(text string) bool {
+	var content map[string]any
+	return strings.Contains(text, "ENC[AES256_GCM,") && yaml.Unmarshal([]byte(text), &content) == nil && importer.TextAt(content, "sops", "mac") != ""
+}
+
+// noteEncryptedFiles marks a release with a Secret that a generator makes of an encrypted
+// file: Flux decrypts the file before.
+func (s *state) noteEncryptedFiles(o *object, r *importer.Release) {
+	data, _ := stringData(o)
+	for _, key := range importer.SortedKeys(data) {
+		if o.kind() == "Secret" && isEncryptedFile(data[key]) {
+			r.Unproven = "Flux decrypts a file in " + o.title()
+			s.model.Note(importer.Note{
+				Pos: s.at(o), Doc: o.title(), Field: "data",
+				Do: "the file in it stays encrypted: remove this Secret when only HelmReleases read it, or else write it as an object whose values refer to secrets",
+			})
+		}
+	}
+}
+
+// generatedFrom returns the file of which a generator made a Secret: one with its text in the
+// kustomization, or a path below the directory of the Kustomization that names the Secret.
+func (s *state) generatedFrom(o *object, text string) string {
+	dir := path.Dir(o.origin)
+	data, _ := os.ReadFile(filepath.Join(s.Work, filepath.FromSlash(o.origin)))
+	var content map[string]any
+	if yaml.Unmarshal(data, &content) == nil {
+		for _, generator := range importer.ListAt(content, "secretGenerator") {
+			for _, entry := range importer.ListAt(generator, "files") {
+				name, _ := entry.(string)
+				file := path.Join(dir, name[strings.Index(name, "=")+1:])
+				if !filepath.IsLocal(filepath.FromSlash(file)) {
+					continue
+				}
+				if have, err := os.ReadFile(filepath.Join(s.Work, filepath.FromSlash(file))); err == nil && string(have) == text {
+					return file
+				}
+			}
+		}
+	}
+	return path.Join(o.stage.dir, o.name()+".yaml")
+}
+
+// noteRecipients adds the recipients of a file to those of the cluster: Flux has the key of
+// one of them.
+func (s *state) noteRecipients(f *sops.File) {
+	s.out.Age = append(s.out.Age, f.Recipients()...)
+}
