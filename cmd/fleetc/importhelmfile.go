@@ -25,6 +25,9 @@ Templates have no access to environment variables: --env gives the value of one
 that they read. No program runs, and no file is decrypted: values that SOPS
 encrypted, and references of vals, become secrets of the fleet.
 
+--state-values-set, --state-values-set-string and --state-values-file override
+values of all environments, as the flags of helmfile do.
+
 Charts are fetched and pinned; --chart and --charts give copies of charts.`
 
 const importHelmfileExample = `  fleetc import helmfile ./helmfile.yaml --environment dev --environment prod
@@ -33,7 +36,7 @@ const importHelmfileExample = `  fleetc import helmfile ./helmfile.yaml --enviro
 
 func newImportHelmfileCommand(o *options) *cobra.Command {
 	var flags importFlags
-	var clusters, environments, variables []string
+	var clusters, environments, variables, set, setString, files []string
 	cmd := &cobra.Command{
 		Use:     "helmfile FILE --environment NAME",
 		Short:   "Import the releases of a helmfile",
@@ -49,6 +52,12 @@ func newImportHelmfileCommand(o *options) *cobra.Command {
 				if err != nil {
 					return nil, err
 				}
+				if opts.Set, err = helmfile.ParseSet(set, setString); err != nil {
+					return nil, err
+				}
+				for _, file := range files {
+					opts.ValueFiles = append(opts.ValueFiles, o.path(file))
+				}
 				opts.Kubernetes = flags.kubernetes
 				return helmfile.Read(cmd.Context(), opts)
 			})
@@ -59,6 +68,10 @@ func newImportHelmfileCommand(o *options) *cobra.Command {
 	cmd.Flags().StringArrayVar(&clusters, "cluster", nil, "`ID=ENVIRONMENT`: a cluster and its environment; may be repeated")
 	cmd.Flags().StringArrayVarP(&environments, "environment", "e", nil, "`name` of an environment and of its cluster; may be repeated")
 	cmd.Flags().StringArrayVar(&variables, "env", nil, "`NAME=VALUE`: an environment variable that templates read; may be repeated")
+	cmd.Flags().StringArrayVar(&set, "state-values-set", nil, "`NAME=VALUE[,...]`: values of the environment, as for helmfile; may be repeated")
+	cmd.Flags().StringArrayVar(&setString, "state-values-set-string", nil, "`NAME=VALUE[,...]`: values of the environment that are texts; may be repeated")
+	cmd.Flags().StringArrayVar(&files, "state-values-file", nil, "`file` of the repository with values of the environment; may be repeated")
+	_ = cmd.MarkFlagFilename("state-values-file")
 	return cmd
 }
 

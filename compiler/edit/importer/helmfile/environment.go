@@ -15,11 +15,13 @@ type environment struct {
 	context  string
 	values   map[string]any // of the environment
 	defaults map[string]any // of values at the top of helmfiles
+	passed   map[string]any // that the helmfile above or a file of the command line gives; they override values before each part
+	set      map[string]any // single values of the command line, which override all others
 }
 
 // merged returns the values over the defaults.
 func (v environment) merged() map[string]any {
-	return copyMap(importer.MergeValues(v.defaults, v.values))
+	return copyMap(importer.MergeValues(importer.MergeValues(v.defaults, v.values), v.set))
 }
 
 // templateEnvironment is .Environment in templates.
@@ -50,7 +52,7 @@ func (e *environmentRun) fileData(v environment, values map[string]any) fileData
 
 // loadEnvironment returns the values of the environment after a part of a helmfile.
 func (e *environmentRun) loadEnvironment(s *state, before environment) (environment, error) {
-	out := environment{context: before.context, values: before.values, defaults: before.defaults}
+	out := before
 	var faults diag.List
 	if spec, ok := s.maps["environments"][e.name]; ok {
 		out.context = cmp.Or(importer.TextAt(spec.value, "kubeContext"), out.context)
@@ -85,7 +87,7 @@ func (e *environmentRun) loadValues(dir string, entries []item, handler string, 
 					faults.Add(&diag.Diag{At: []diag.Pos{entry.at()}, Msg: file + " is written in HCL", Hint: "fleetc import reads YAML: write the values as YAML"})
 					continue
 				}
-				values, err := e.valuesFile(file, e.fileData(before, before.values))
+				values, err := e.valuesFile(file, e.fileData(before, importer.MergeValues(before.values, before.set)))
 				faults.Add(err)
 				out = importer.MergeValues(out, values)
 			}

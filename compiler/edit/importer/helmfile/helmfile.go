@@ -32,6 +32,8 @@ type Options struct {
 	File       string                   // helmfile, or directory with one or more
 	Clusters   []importer.ClusterSource // at least one; each source is an environment
 	Variables  map[string]string        // environment variables that templates may read
+	Set        map[string]any           // values that override those of the environment
+	ValueFiles []string                 // files of the repository with values that override those of the environment
 	Kubernetes string                   // version of the clusters
 }
 
@@ -42,6 +44,7 @@ type reader struct {
 	tree    *os.Root
 	dir     string // absolute path of the repository, for positions
 	model   *importer.Model
+	given   []item          // files with values of the command line
 	counted map[string]bool // files and parts in the counts of the model
 }
 
@@ -74,6 +77,9 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 	defer tree.Close()
 	r := &reader{
 		ctx: ctx, opts: opts, tree: tree, dir: root, model: &importer.Model{Tool: "helmfile"}, counted: map[string]bool{},
+	}
+	if r.given, err = r.valueFiles(); err != nil {
+		return nil, err
 	}
 	var faults diag.List
 	for _, c := range opts.Clusters {
@@ -126,9 +132,10 @@ func (e *environmentRun) evaluate(file string) error {
 	if err != nil {
 		return err
 	}
+	opts := visitOptions{set: e.opts.Set, values: e.given}
 	var faults diag.List
 	for _, name := range files {
-		faults.Add(e.visit(name, visitOptions{}))
+		faults.Add(e.visit(name, opts))
 	}
 	if err := e.ctx.Err(); err != nil {
 		return err

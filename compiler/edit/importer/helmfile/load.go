@@ -17,8 +17,9 @@ const maxNesting = 32
 // visitOptions are the inputs of a helmfile from the one that names it.
 type visitOptions struct {
 	selectors []string
-	values    []item // of the field values of helmfiles
-	dir       string // to which their paths are relative
+	values    []item         // of the field values of helmfiles, or files of the command line
+	set       map[string]any // single values of the command line
+	dir       string         // to which their paths are relative
 	from      diag.Pos
 }
 
@@ -32,15 +33,15 @@ func (e *environmentRun) visit(file string, opts visitOptions) error {
 	}
 	e.stack = append(e.stack, file)
 	defer func() { e.stack = e.stack[:len(e.stack)-1] }()
-	var env environment
+	env := environment{set: opts.set}
 	if len(opts.values) > 0 {
 		values, err := e.loadValues(opts.dir, opts.values, "", environment{})
 		if err != nil {
 			return err
 		}
-		env.values = values
+		env.passed = values
 	}
-	s, err := e.load(path.Dir(file), file, env, len(opts.values) > 0, true)
+	s, err := e.load(path.Dir(file), file, env, len(opts.values)+len(opts.set) > 0, true)
 	if err != nil {
 		return err
 	}
@@ -105,6 +106,7 @@ func (e *environmentRun) load(dir, file string, env environment, hasValues, take
 	line := 1
 	for i, text := range strings.Split(strings.ReplaceAll(string(content), "\r\n", "\n"), "\n---\n") {
 		e.count(fmt.Sprintf("%s part %d", file, i), strings.Count(text, "\n")+1, 1)
+		env.values = importer.MergeValues(env.values, env.passed)
 		lines := plainLines(text, line)
 		first := line
 		line += strings.Count(text, "\n") + 2 //nolint:mnd // the part's last line, and the separator
@@ -201,5 +203,6 @@ func (e *environmentRun) loadBase(dir string, base item, env environment) (*stat
 	if !e.isFile(file) {
 		return nil, &diag.Diag{At: []diag.Pos{base.at()}, Path: "bases", Msg: "the repository has no file " + diag.Visible(file, diag.MaxText), Hint: "correct the path of the base"}
 	}
+	env.passed = nil
 	return e.load(dir, file, env, true, false)
 }
