@@ -13,7 +13,8 @@ import (
 
 const importKustomizeLong = `kustomize builds overlays, and writes their objects as a release of the fleet.
 Each overlay is a cluster, with the name of its directory as ID, or another one
-with directories for layers: prod/eu=overlays/prod-eu.
+with directories for layers: prod/eu=overlays/prod-eu. A cluster with several
+overlays has a release for each, whose name follows a colon: dev:shop=shop/dev.
 
 The layers of the fleet take the place of bases, components and patches: a field
 that is equal in all overlays goes to the root, and so on. Overlays with
@@ -22,13 +23,14 @@ generators or replacements stay kustomizations, in the directory kustomize.
 Bases must be in the same git repository as the overlays.`
 
 const importKustomizeExample = `  fleetc import kustomize ../app/overlays/dev ../app/overlays/prod
-  fleetc import kustomize dev=../app/overlays/dev prod/eu=../app/overlays/eu prod/us=../app/overlays/us --release shop`
+  fleetc import kustomize dev=../app/overlays/dev prod/eu=../app/overlays/eu prod/us=../app/overlays/us --release shop
+  fleetc import kustomize dev:shop=../shop/dev dev:cart=../cart/dev prod:shop=../shop/prod prod:cart=../cart/prod`
 
 func newImportKustomizeCommand(o *options) *cobra.Command {
 	var flags importFlags
 	var opts overlays.Options
 	cmd := &cobra.Command{
-		Use:     "kustomize [ID=]DIR...",
+		Use:     "kustomize [ID[:RELEASE]=]DIR...",
 		Short:   "Import kustomize overlays",
 		Long:    importKustomizeLong,
 		Example: importKustomizeExample,
@@ -41,20 +43,21 @@ func newImportKustomizeCommand(o *options) *cobra.Command {
 				if len(args) == 0 {
 					return nil, &diag.Diag{Msg: "no overlay is named", Hint: "write the directories of overlays, as in overlays/dev overlays/prod"}
 				}
-				clusters, err := importer.ParseClusters(args, "prod/eu=overlays/prod-eu", func(dir string) string { return directoryName(o.path(dir)) })
+				var err error
+				opts.Overlays, err = overlays.Parse(args, func(dir string) string { return directoryName(o.path(dir)) })
 				if err != nil {
 					return nil, err
 				}
-				for i := range clusters {
-					clusters[i].Source = o.path(clusters[i].Source)
+				for i := range opts.Overlays {
+					opts.Overlays[i].Dir = o.path(opts.Overlays[i].Dir)
 				}
-				opts.Clusters, opts.Kubernetes = clusters, flags.kubernetes
+				opts.Kubernetes = flags.kubernetes
 				return overlays.Read(cmd.Context(), opts)
 			})
 		},
 	}
 	flags.add(cmd)
-	cmd.Flags().StringVar(&opts.Release, "release", "", "`name` of the release (default: the name of the repository's directory)")
+	cmd.Flags().StringVar(&opts.Release, "release", "", "`name` of releases without one (default: the name of the repository's directory)")
 	return cmd
 }
 

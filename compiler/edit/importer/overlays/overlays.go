@@ -1,5 +1,5 @@
 // Package overlays reads kustomize overlays into a model for import: each overlay is a
-// cluster with one release, whose objects are those that kustomize builds. The layers of
+// release of a cluster, whose objects are those that kustomize builds. The layers of
 // the fleet take the place of bases and components. The package does not use the network:
 // a remote base is a fault.
 package overlays
@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -23,98 +24,167 @@ import (
 
 // Options say what to read.
 type Options struct {
-	Clusters   []importer.ClusterSource // at least one; each source is the directory of an overlay
-	Release    string                   // name of the release; the name of the repository's directory if empty
-	Kubernetes string                   // version of the clusters
+	Overlays   []Overlay // at least one
+	Release    string    // name of releases without one; the name of the repository's directory if empty
+	Kubernetes string    // version of the clusters
+}
+
+// An Overlay is the directory of a kustomization, which is a release of a cluster.
+type Overlay struct {
+	Cluster string // ID
+	Release string // name; may be empty
+	Dir     string
+}
+
+// Parse parses texts of the form [CLUSTER[:RELEASE]=]DIR. defaultID returns the ID of the
+// cluster of a text that is only a directory.
+func Parse(texts []string, defaultID func(dir string) string) ([]Overlay, error) {
+	var out []Overlay
+	var clusters []string // texts of distinct clusters, and those of equal releases
+	seen := map[Overlay]bool{}
+	for _, text := range texts {
+		head, dir, ok := strings.Cut(text, "=")
+		if !ok {
+			head, dir = defaultID(text), text
+		}
+		id, release, isNamed := strings.Cut(head, ":")
+		if isNamed && (release == "" || importer.NameOf(release) != release) {
+			return nil, &diag.Diag{Msg: fmt.Sprintf("a release cannot be called %q", diag.Visible(release, diag.MaxText)), Hint: "write lower-case letters, digits and inner dashes, as in dev:shop=overlays/dev"}
+		}
+		of := Overlay{Cluster: id, Release: release}
+		if dir == "" || seen[of] || !slices.ContainsFunc(out, func(o Overlay) bool { return o.Cluster == id }) {
+			clusters = append(clusters, id+"="+dir)
+		}
+		seen[of] = true
+		out = append(out, Overlay{Cluster: id, Release: release, Dir: dir})
+	}
+	_, err := importer.ParseClusters(clusters, "prod/eu=overlays/prod-eu, or prod/eu:shop=overlays/prod-eu with the name of the release", nil)
+	return out, err
+}
+
+// A builtOverlay is the release of an overlay, and the files that the build read.
+type builtOverlay struct {
+	Overlay
+	release *importer.Release
+	reads   []string
 }
 
 // Read builds all overlays. The error holds the faults of all of them.
 func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 	m := &importer.Model{Tool: "kustomize"}
-	clusters := slices.Clone(opts.Clusters)
-	for i, o := range clusters {
-		if info, err := os.Stat(o.Source); err != nil || !info.IsDir() {
-			return nil, &diag.Diag{Msg: diag.Visible(o.Source, diag.MaxText) + " is not a directory", Hint: "name the directory of a kustomization", Cause: err}
+	overlays := slices.Clone(opts.Overlays)
+	for i, o := range overlays {
+		if info, err := os.Stat(o.Dir); err != nil || !info.IsDir() {
+			return nil, &diag.Diag{Msg: diag.Visible(o.Dir, diag.MaxText) + " is not a directory", Hint: "name the directory of a kustomization", Cause: err}
 		}
 		var err error
-		if clusters[i].Source, err = filepath.Abs(o.Source); err != nil {
+		if overlays[i].Dir, err = filepath.Abs(o.Dir); err != nil {
 			return nil, err
 		}
 	}
-	root, err := repositoryOf(clusters)
+	root, err := repositoryOf(overlays)
 	if err != nil {
 		return nil, err
 	}
 	name := cmp.Or(opts.Release, importer.NameOf(filepath.Base(root)), "imported")
 	var faults diag.List
-	files := map[string]bool{}
-	kept := false
-	overlayFiles := map[*importer.Cluster][]string{}
-	for _, o := range clusters {
-		c, reads, err := readOverlay(ctx, root, o, name)
+	var all []builtOverlay
+	for _, o := range overlays {
+		o.Release = cmp.Or(o.Release, name)
+		if slices.ContainsFunc(all, func(b builtOverlay) bool { return b.Cluster == o.Cluster && b.Release == o.Release }) {
+			return nil, &diag.Diag{Msg: "two overlays of " + o.Cluster + " are called " + o.Release, Hint: "name the releases, as in " + o.Cluster + ":shop=overlays/dev"}
+		}
+		r, reads, err := readOverlay(ctx, root, o)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		faults.Add(diag.In(o.ID, diag.Moved(err, (&importer.Repository{Dir: root}).Position)))
-		c.Kubernetes = opts.Kubernetes
-		m.Clusters = append(m.Clusters, c)
-		for _, file := range reads {
-			files[file] = true
-			kept = kept || hasGenerators(root, file)
-		}
-		overlayFiles[c] = reads
-		for _, r := range c.Releases {
-			m.Documents += len(r.Objects)
+		faults.Add(diag.In(o.Cluster, diag.Moved(err, (&importer.Repository{Dir: root}).Position)))
+		if err == nil {
+			all = append(all, builtOverlay{o, r, reads})
 		}
 	}
-	for i := range clusters {
-		if c := m.Clusters[i]; kept && len(c.Releases) > 0 {
-			if err := keep(root, clusters[i], c.Releases[0], overlayFiles[c]); err != nil {
-				return nil, err
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	if err := keepAll(root, all); err != nil {
+		return nil, err
+	}
+	addOverlays(m, root, all, opts.Kubernetes)
+	return m, nil
+}
+
+// keepAll keeps the kustomizations of the releases with generators, in all clusters.
+func keepAll(root string, all []builtOverlay) error {
+	kept := map[string]bool{} // by release
+	for _, o := range all {
+		if slices.ContainsFunc(o.reads, func(file string) bool { return hasGenerators(root, file) }) {
+			kept[o.Release] = true
+		}
+	}
+	for _, o := range all {
+		if kept[o.Release] {
+			if err := keep(root, o); err != nil {
+				return err
 			}
 		}
 	}
-	for file := range files {
-		if data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file))); err == nil {
-			m.Lines += strings.Count(string(data), "\n")
+	return nil
+}
+
+// addOverlays adds the clusters of overlays, and the counts of their files, to a model.
+func addOverlays(m *importer.Model, root string, all []builtOverlay, kubernetes string) {
+	clusters := map[string]*importer.Cluster{}
+	counted := map[string]bool{}
+	for _, o := range all {
+		c := clusters[o.Cluster]
+		if c == nil {
+			c = &importer.Cluster{ID: o.Cluster, Kubernetes: kubernetes, Facts: map[string]string{}}
+			clusters[o.Cluster] = c
+			m.Clusters = append(m.Clusters, c)
+		}
+		c.Releases = append(c.Releases, o.release)
+		slices.SortFunc(c.Releases, func(a, b *importer.Release) int { return cmp.Compare(a.Name, b.Name) })
+		m.Documents += len(o.release.Objects)
+		for _, file := range o.reads {
+			if data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file))); err == nil && !counted[file] {
+				counted[file] = true
+				m.Lines += strings.Count(string(data), "\n")
+			}
 		}
 	}
 	slices.SortFunc(m.Clusters, func(a, b *importer.Cluster) int { return cmp.Compare(a.ID, b.ID) })
-	return m, faults.Err()
 }
 
 // repositoryOf returns the directory that overlays may read: the git repository of the
 // first one, or without one the directory that contains all of them.
-func repositoryOf(overlays []importer.ClusterSource) (string, error) {
-	root, ok := importer.GitRoot(overlays[0].Source)
+func repositoryOf(overlays []Overlay) (string, error) {
+	root, ok := importer.GitRoot(overlays[0].Dir)
 	if !ok {
-		root = filepath.Dir(filepath.Dir(overlays[0].Source))
+		root = filepath.Dir(filepath.Dir(overlays[0].Dir))
 	}
 	for _, o := range overlays {
-		if rel, err := filepath.Rel(root, o.Source); err != nil || !filepath.IsLocal(rel) {
-			return "", &diag.Diag{Msg: "the overlay " + o.ID + " is outside of " + root, Hint: "import overlays of one repository, which has all bases"}
+		if rel, err := filepath.Rel(root, o.Dir); err != nil || !filepath.IsLocal(rel) {
+			return "", &diag.Diag{Msg: "the overlay of " + o.Cluster + " is outside of " + root, Hint: "import overlays of one repository, which has all bases"}
 		}
 	}
 	return root, nil
 }
 
-// readOverlay returns a cluster with the objects of an overlay, and the files that the
+// readOverlay returns the release with the objects of an overlay, and the files that the
 // build read.
-func readOverlay(ctx context.Context, root string, o importer.ClusterSource, name string) (*importer.Cluster, []string, error) {
-	c := &importer.Cluster{ID: o.ID, Facts: map[string]string{}}
-	dir, err := filepath.Rel(root, o.Source)
+func readOverlay(ctx context.Context, root string, o Overlay) (*importer.Release, []string, error) {
+	dir, err := filepath.Rel(root, o.Dir)
 	if err != nil {
-		return c, nil, err
+		return nil, nil, err
 	}
 	dir = filepath.ToSlash(dir)
 	objs, reads, unmatched, err := kustomize.BuildAsKustomize(ctx, root, dir, &fleet.Release{}, nil)
 	if err = errors.Join(err, unmatched.Err()); err != nil {
-		return c, reads, err
+		return nil, reads, err
 	}
-	r := &importer.Release{Name: name, Origin: "overlay " + dir, Pos: diag.Pos{File: filepath.ToSlash(filepath.Join(o.Source, "kustomization.yaml"))}}
+	r := &importer.Release{Name: o.Release, Origin: "overlay " + dir, Pos: diag.Pos{File: filepath.ToSlash(filepath.Join(o.Dir, "kustomization.yaml"))}}
 	r.SetRendered(objs)
-	c.Releases = []*importer.Release{r}
-	return c, reads, nil
+	return r, reads, nil
 }
 
 // generatorFields are fields of kustomizations that compute parts of objects from others.
@@ -135,15 +205,15 @@ func hasGenerators(root, file string) bool {
 }
 
 // keep makes the files of an overlay the source of its release.
-func keep(root string, o importer.ClusterSource, r *importer.Release, files []string) error {
-	dir, err := filepath.Rel(root, o.Source)
+func keep(root string, o builtOverlay) error {
+	dir, err := filepath.Rel(root, o.Dir)
 	if err != nil {
 		return err
 	}
-	kept, err := importer.KeptFiles(root, files)
+	files, err := importer.KeptFiles(root, o.reads)
 	if err != nil {
 		return err
 	}
-	r.Source = &importer.Source{Field: "kustomize", Path: filepath.ToSlash(dir), Files: kept}
+	o.release.Source = &importer.Source{Field: "kustomize", Path: filepath.ToSlash(dir), Files: files}
 	return nil
 }
