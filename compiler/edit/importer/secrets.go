@@ -78,8 +78,9 @@ func (c *Cluster) DropUnusedSecrets() {
 }
 
 // secretPlaces returns the path in the fleet of each encrypted file, by its path in the
-// imported repository.
+// imported repository. Files of a directory secrets keep theirs.
 func (m *Model) secretPlaces() map[string]string {
+	const dir = "secrets/"
 	places, taken := map[string]string{}, map[string]bool{}
 	for _, c := range m.Clusters {
 		for _, s := range c.Secrets {
@@ -88,8 +89,11 @@ func (m *Model) secretPlaces() map[string]string {
 			}
 		}
 	}
-	for _, file := range slices.Sorted(maps.Keys(places)) {
-		place := path.Join("secrets", strings.TrimPrefix(file, "secrets/"))
+	files := slices.SortedFunc(maps.Keys(places), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(strings.TrimPrefix(a, dir))-len(a), len(strings.TrimPrefix(b, dir))-len(b)), cmp.Compare(a, b))
+	})
+	for _, file := range files {
+		place := dir + strings.TrimPrefix(file, dir)
 		ext := path.Ext(place)
 		base := strings.TrimSuffix(place, ext)
 		for n := 2; taken[place]; n++ {

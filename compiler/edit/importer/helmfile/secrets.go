@@ -65,7 +65,7 @@ const textKind = "str"
 // returns what follows the reference for a value; words begin the names of the secrets.
 func (e *environmentRun) sopsValues(file string, content []byte, suffix func(key, kind string) string, words ...string) (map[string]any, error) {
 	if path.Ext(file) == ".gotmpl" {
-		return nil, &diag.Diag{Msg: "its values have templates"}
+		return nil, &diag.Diag{Msg: "they have templates"}
 	}
 	f, err := sops.Parse(file, content)
 	if err != nil {
@@ -96,7 +96,7 @@ func secondName(_, name string) string { return fleet.Secret{Name: name + second
 
 // keepEncrypted says what to do with an encrypted file that fleetc cannot use.
 func keepEncrypted(file string, why error) string {
-	return "the values of " + file + " stay encrypted and are not imported (" + diag.All(why)[0].Msg + "): encrypt them with sops as YAML or JSON, and import again"
+	return "the values of " + file + " are not imported: " + diag.All(why)[0].Msg + "; write them as YAML or JSON that sops encrypts, and import again"
 }
 
 // placeholders returns encrypted values with a placeholder for each.
