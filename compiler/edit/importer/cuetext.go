@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -13,13 +14,15 @@ type cuePrinter struct {
 	bytes.Buffer
 	depth int
 	facts func(name string) string // reference to a fact
+
+	encodes bool // whether the text needs the package encoding/base64
 }
 
 // plainKey matches labels that need no quotes.
 var plainKey = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]*$`)
 
 // keywords are identifiers that labels cannot be, or that expressions of a layer use.
-const keywords = " package import for in if let else true false null cluster releases secrets fleet self "
+const keywords = " package import for in if let else true false null cluster releases secrets base64 fleet self "
 
 // cueLabel returns a label.
 func cueLabel(key string) string {
@@ -128,6 +131,7 @@ func (p *cuePrinter) inline(n *Node) (string, bool) {
 		line.chain(f.Key, f.Value)
 	}
 	if text := line.String(); len(text) <= width && !strings.Contains(text, "\n") {
+		p.encodes = p.encodes || line.encodes
 		return "{" + text + "}", true
 	}
 	return "", false
@@ -209,7 +213,7 @@ func (p *cuePrinter) scalar(v any) {
 // secretReference matches a reference to a secret in a text.
 var secretReference = regexp.MustCompile(`\(\(fleetc:([-_.A-Za-z0-9]+)\)\)`)
 
-// text writes a string. References to secrets become references of CUE.
+// text writes a string. References to secrets become references of CUE, also in base64.
 func (p *cuePrinter) text(v string) {
 	field := func(reference string) string {
 		name := secretReference.FindStringSubmatch(reference)[1]
@@ -220,6 +224,13 @@ func (p *cuePrinter) text(v string) {
 	}
 	if secretReference.FindString(v) == v && v != "" {
 		p.WriteString(field(v))
+		return
+	}
+	if decoded, err := base64.StdEncoding.DecodeString(v); err == nil && secretReference.Match(decoded) {
+		p.encodes = true
+		p.WriteString("base64.Encode(null, ")
+		p.text(string(decoded))
+		p.WriteString(")")
 		return
 	}
 	out := cuePrinter{depth: p.depth}

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"reflect"
 	"testing"
@@ -46,5 +47,35 @@ func TestPrintedValues(t *testing.T) {
 		if have := got["value"].(map[string]any)[key]; !reflect.DeepEqual(have, want) {
 			t.Errorf("%q is %#v, want %#v", key, have, want)
 		}
+	}
+}
+
+// CUE reads references to secrets back as the text that stands for them, also in texts of
+// several lines and in base64, and below keys with the names that references use.
+func TestPrintedReferences(t *testing.T) {
+	a, other := "((fleetc:a))", "((fleetc:b-c.d))"
+	values := map[string]any{}
+	for _, text := range []string{
+		a, other, "pg://" + a + ":" + other + "@db", "\"" + a + "\\", "x: " + a + "\ny: z\n", `back\slash` + "\n" + other + "\n", "\\(x)" + a, a + a,
+		base64.StdEncoding.EncodeToString([]byte(a)), base64.StdEncoding.EncodeToString([]byte("x" + other + "\n\\")), "((fleetc:))", "((fleetc:a",
+	} {
+		values[text] = map[string]any{"secrets": text, "base64": []any{text, map[string]any{"k": text, "l": 1.0}}}
+	}
+	p := &cuePrinter{}
+	p.field("value", NodeOf(values, nil))
+	if !p.encodes {
+		t.Error("the text needs encoding/base64")
+	}
+	text := "import \"encoding/base64\"\nsecrets: {a: ref: \"((fleetc:a))\", \"b-c.d\": ref: \"((fleetc:b-c.d))\"}\n" + p.String()
+	data, err := cuecontext.New().CompileString(text).MarshalJSON()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got["value"], any(values)) {
+		t.Errorf("got %v\nwant %v\n%s", got["value"], values, text)
 	}
 }

@@ -55,6 +55,18 @@ func (c *Cluster) AddSecret(s Secret) (reference string) {
 	return fleet.Secret{Name: s.Name}.Reference()
 }
 
+// Content returns the values, objects and patches of the release as decoded JSON.
+func (r *Release) Content() any {
+	out := []any{r.Values.Value()}
+	for _, o := range r.Objects {
+		out = append(out, o.Node.Value())
+	}
+	for _, p := range r.Patches {
+		out = append(out, p.Strategic.Value(), p.JSON.Value())
+	}
+	return out
+}
+
 // DropUnusedSecrets removes the secrets to which no release of the cluster refers.
 func (c *Cluster) DropUnusedSecrets() {
 	used := map[string]bool{}
@@ -63,16 +75,7 @@ func (c *Cluster) DropUnusedSecrets() {
 		return reference
 	}
 	for _, r := range c.Releases {
-		nodes := []*Node{r.Values}
-		for _, o := range r.Objects {
-			nodes = append(nodes, o.Node)
-		}
-		for _, p := range r.Patches {
-			nodes = append(nodes, p.Strategic, p.JSON)
-		}
-		for _, n := range nodes {
-			fleet.MapReferencesIn(n.Value(), add)
-		}
+		fleet.MapReferencesIn(r.Content(), add)
 	}
 	c.Secrets = slices.DeleteFunc(c.Secrets, func(s Secret) bool { return !used[s.Name] })
 }

@@ -165,6 +165,9 @@ func (w *work) writeLayer(l layer, file string, parts []layerPart, used map[stri
 	}
 	var b bytes.Buffer
 	b.WriteString("package fleet\n")
+	if p.encodes {
+		imports = append(imports, "encoding/base64")
+	}
 	slices.Sort(imports)
 	if imports = slices.Compact(imports); len(imports) == 1 {
 		fmt.Fprintf(&b, "\nimport %s\n", quote(imports[0]))

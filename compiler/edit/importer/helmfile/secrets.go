@@ -217,15 +217,16 @@ func (e *environmentRun) valsSecret(backend, place string, at valsText) importer
 	return out
 }
 
-// compare marks the releases with values that templates compute from secrets.
+// compare marks the releases with values, objects or patches that templates compute from
+// secrets.
 func (e *environmentRun) compare(other *environmentRun) {
 	for i, d := range e.found {
 		r := d.out
-		if r == nil || r.Values == nil || i >= len(other.found) {
+		if r == nil || i >= len(other.found) {
 			continue
 		}
 		second := other.found[i].out
-		if second != nil && reflect.DeepEqual(fleet.MapReferencesIn(r.Values.Value(), secondName), second.Values.Value()) {
+		if second != nil && reflect.DeepEqual(fleet.MapReferencesIn(r.Content(), secondName), second.Content()) {
 			continue
 		}
 		if len(e.cluster.Secrets) > 0 {
