@@ -17,14 +17,10 @@ func (e *environmentRun) patches(d *helmfileRelease, out *importer.Release) erro
 	for _, key := range []string{"jsonPatches", "strategicMergePatches"} {
 		for i, v := range importer.ListAt(d.value, key) {
 			field := []string{key, fmt.Sprint(i)}
-			content := importer.MapAt(v)
-			if name, ok := v.(string); ok {
-				var err error
-				if content, _, err = e.releaseFile(d, name, d.at(field...)); err != nil {
-					return err
-				}
+			content, err := e.patchContent(d, v, field)
+			if err != nil {
+				return err
 			}
-			content = plainNumbers(content)
 			if len(content) == 0 {
 				continue
 			}
@@ -42,7 +38,61 @@ func (e *environmentRun) patches(d *helmfileRelease, out *importer.Release) erro
 	if len(all) > 0 {
 		out.PostRenderers = append(out.PostRenderers, map[string]any{"patches": all})
 	}
+	return e.transformers(d, out)
+}
+
+// patchContent returns a patch or transformer, which is a file or a map.
+func (e *environmentRun) patchContent(d *helmfileRelease, v any, field []string) (map[string]any, error) {
+	name, ok := v.(string)
+	if !ok {
+		return plainNumbers(importer.MapAt(v)), nil
+	}
+	content, _, err := e.releaseFile(d, name, d.at(field...))
+	return plainNumbers(content), err
+}
+
+// transformers adds the transformers of a release, which follow its patches. Those that add
+// labels or annotations to all objects become patches.
+func (e *environmentRun) transformers(d *helmfileRelease, out *importer.Release) error {
+	for i, v := range importer.ListAt(d.value, "transformers") {
+		field := []string{"transformers", fmt.Sprint(i)}
+		content, err := e.patchContent(d, v, field)
+		if err != nil {
+			return err
+		}
+		text, err := kyaml.Marshal(content)
+		if err != nil {
+			return err
+		}
+		metadata := transformedMetadata(content)
+		if metadata == nil {
+			out.Unproven = "a transformer has no counterpart"
+			e.note(d.at(field...), d.title(), "transformers", "write what this transformer changes as patches, see docs/patches.md")
+			continue
+		}
+		out.Patches = append(out.Patches, importer.Patch{
+			Name:      fmt.Sprintf("%02d-metadata", len(out.Patches)+1),
+			Strategic: importer.NodeOf(map[string]any{"metadata": metadata}, nil),
+		})
+		out.PostRenderers = append(out.PostRenderers, map[string]any{"transformers": []any{string(text)}})
+	}
 	return nil
+}
+
+// transformedMetadata returns the labels or annotations that a transformer adds to the
+// metadata of all objects; nil for one that does something else.
+func transformedMetadata(content map[string]any) map[string]any {
+	key, ok := map[string]string{"LabelTransformer": "labels", "AnnotationsTransformer": "annotations"}[importer.TextAt(content, "kind")]
+	specs := importer.ListAt(content, "fieldSpecs")
+	if !ok || importer.TextAt(content, "apiVersion") != "builtin" || len(specs) == 0 || len(importer.MapAt(content, key)) == 0 {
+		return nil
+	}
+	for _, spec := range specs {
+		if importer.TextAt(spec, "path") != "metadata/"+key || !importer.IsTrueAt(spec, "create") || len(importer.MapAt(spec)) > 2 { //nolint:mnd // path and create
+			return nil
+		}
+	}
+	return map[string]any{key: importer.MapAt(content, key)}
 }
 
 // patchOf returns the patch of a release for one of helmfile, and the same patch for

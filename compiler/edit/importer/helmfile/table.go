@@ -45,7 +45,7 @@ var helmFields = map[string]string{
 var releaseFields = map[string]string{
 	"name": "", "namespace": "", "chart": "", "directory": "", "version": "", "values": "", "valuesTemplate": "", "set": "", "setString": "", "setTemplate": "",
 	"secrets": "", "needs": "", "installed": "", "installedTemplate": "", "condition": "", "inherit": "", "missingFileHandler": "", "env": "", "valuesPathPrefix": "",
-	"strategicMergePatches": "", "jsonPatches": "", // patches.go notes the fields without a counterpart
+	"strategicMergePatches": "", "jsonPatches": "", "transformers": "", // patches.go notes the fields without a counterpart
 	"hooks":                      "", // hooks.go notes the fields without a counterpart
 	"labels":                     selectsOnly,
 	"missingFileHandlerConfig":   "nothing to do: fleetc import does not fetch values",
@@ -53,7 +53,6 @@ var releaseFields = map[string]string{
 	"apiVersions":                fleetVersions,
 	"kubeVersion":                fleetVersions,
 	"dependencies":               "write a chart with these dependencies into charts/, and name it as the chart of the release",
-	"transformers":               "write what the transformers change as patches, see docs/patches.md",
 	"forceNamespace":             "write the namespace with a patch, see docs/patches.md",
 	"adopt":                      "use fleetc apply --adopt",
 	"forceGoGetter":              helmOnly,

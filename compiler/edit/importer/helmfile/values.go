@@ -50,7 +50,7 @@ func (e *environmentRun) release(d *helmfileRelease, isShared bool) (*importer.R
 
 // unproven marks a release with fields that have no counterpart and change its objects.
 func (e *environmentRun) unproven(d *helmfileRelease, out *importer.Release) {
-	for _, field := range []string{"dependencies", "transformers", "forceNamespace", "postRenderer"} {
+	for _, field := range []string{"dependencies", "forceNamespace", "postRenderer"} {
 		if !isZero(importer.ValueAt(d.value, field)) {
 			out.Unproven = field + " is not imported"
 		}
