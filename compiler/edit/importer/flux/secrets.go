@@ -5,6 +5,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -104,8 +106,15 @@ func (s *state) generatedFrom(o *object, text string) string {
 	return path.Join(o.stage.dir, o.name()+".yaml")
 }
 
-// noteRecipients adds the recipients of a file to those of the cluster: Flux has the key of
-// one of them.
+// ageKey matches the keys that cluster.sops takes: neither SSH keys nor those of plugins.
+var ageKey = regexp.MustCompile(`^age1[0-9a-z]{58}$`)
+
+// noteRecipients keeps the keys of the cluster that can decrypt a file, too: Flux has one of
+// those that can decrypt all files.
 func (s *state) noteRecipients(f *sops.File) {
-	s.out.Age = append(s.out.Age, f.Recipients()...)
+	keys := f.Recipients()
+	if s.out.Age == nil {
+		s.out.Age = append([]string{}, keys...)
+	}
+	s.out.Age = slices.DeleteFunc(s.out.Age, func(key string) bool { return !slices.Contains(keys, key) || !ageKey.MatchString(key) })
 }
