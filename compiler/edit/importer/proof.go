@@ -221,7 +221,7 @@ func (p *clusterProof) compare(proof *Proof, r *Release, want *expectation, fr *
 		proof.Status, proof.Reason = EqualObjects, "but for fields that the chart renders differently every time"
 	case sameBytes(before, after):
 		proof.Status = EqualBytes
-		if fleet.MayRefer(r.Content()) {
+		if r.refers() {
 			proof.Reason = "with references in place of secrets"
 		}
 	default:

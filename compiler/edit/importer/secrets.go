@@ -55,16 +55,22 @@ func (c *Cluster) AddSecret(s Secret) (reference string) {
 	return fleet.Secret{Name: s.Name}.Reference()
 }
 
-// Content returns the values, objects and patches of the release as decoded JSON.
-func (r *Release) Content() any {
-	out := []any{r.Values.Value()}
+// Nodes returns the values, objects and patches of the release; nil for those that it does
+// not have.
+func (r *Release) Nodes() []*Node {
+	out := []*Node{r.Values}
 	for _, o := range r.Objects {
-		out = append(out, o.Node.Value())
+		out = append(out, o.Node)
 	}
 	for _, p := range r.Patches {
-		out = append(out, p.Strategic.Value(), p.JSON.Value())
+		out = append(out, p.Strategic, p.JSON)
 	}
 	return out
+}
+
+// refers reports whether the release refers to a secret.
+func (r *Release) refers() bool {
+	return slices.ContainsFunc(r.Nodes(), func(n *Node) bool { return fleet.MayRefer(n.Value()) })
 }
 
 // DropUnusedSecrets removes the secrets to which no release of the cluster refers.
@@ -75,7 +81,9 @@ func (c *Cluster) DropUnusedSecrets() {
 		return reference
 	}
 	for _, r := range c.Releases {
-		fleet.MapReferencesIn(r.Content(), add)
+		for _, n := range r.Nodes() {
+			fleet.MapReferencesIn(n.Value(), add)
+		}
 	}
 	c.Secrets = slices.DeleteFunc(c.Secrets, func(s Secret) bool { return !used[s.Name] })
 }

@@ -8,6 +8,7 @@
 //	state.go        the fields of a helmfile, and how files override each other
 //	environment.go  the values of an environment
 //	secrets.go      encrypted files and references of vals -> secrets
+//	computed.go     values that templates compute from secrets
 //	template.go     Go templates, and the functions that helmfile adds
 //	release.go      a release of a state, with its templates executed
 //	finish.go       releases of all states -> releases of the model

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"path"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -215,23 +214,4 @@ func (e *environmentRun) valsSecret(backend, place string, at valsText) importer
 	}
 	e.note(at.pos, at.doc, "values", "the path in ref+"+backend+"://... is relative to the root of the fleet now: copy the file there")
 	return out
-}
-
-// compare marks the releases with values, objects or patches that templates compute from
-// secrets.
-func (e *environmentRun) compare(other *environmentRun) {
-	for i, d := range e.found {
-		r := d.out
-		if r == nil || i >= len(other.found) {
-			continue
-		}
-		second := other.found[i].out
-		if second != nil && reflect.DeepEqual(fleet.MapReferencesIn(r.Content(), secondName), second.Content()) {
-			continue
-		}
-		if len(e.cluster.Secrets) > 0 {
-			e.note(d.at("values"), d.title(), "values", "a value is computed from an encrypted one, or is an encrypted number or bool: make the result a secret, see docs/secrets.md")
-		}
-		r.Unproven = cmp.Or(r.Unproven, "its values depend on encrypted values")
-	}
 }
