@@ -91,6 +91,9 @@ func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) 
 		return nil, err
 	}
 	w.skipCRDs(ctx)
+	for _, c := range model.Clusters {
+		c.addNamespaceDependencies()
+	}
 	if err := w.writeManifests(); err != nil {
 		return nil, err
 	}
