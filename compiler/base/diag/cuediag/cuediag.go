@@ -230,7 +230,8 @@ func foldAlternatives(l diag.List) diag.List {
 		return key{d.Path, m[1]}, key{d.Path, m[2]}
 	}
 	for _, d := range l {
-		if a, b := operands(d); a.value != "" {
+		a, b := operands(d)
+		if a.value != "" && !slices.Contains(allowed[a], b.value) {
 			allowed[a] = append(allowed[a], b.value)
 			allowed[b] = append(allowed[b], a.value)
 		}

@@ -194,7 +194,7 @@ func (x *explanation) otherType(m []string) {
 	switch {
 	case literal.MatchString(m[1]) && literal.MatchString(m[2]):
 		x.Msg = "set to two different values, " + m[1] + " and " + m[2]
-		x.Hint = cmp.Or(x.Hint, "keep one of them")
+		x.Hint = cmp.Or(x.Hint, shapeOf(x.Path), "keep one of them")
 		return
 	case literal.MatchString(m[2]), !literal.MatchString(m[1]) && x.isWritten(m[4]):
 		value, want, has, must = m[2], m[1], m[4], m[3]
@@ -221,15 +221,25 @@ func (x *explanation) otherType(m []string) {
 // namespaceField matches the path of a release's namespace.
 var namespaceField = regexp.MustCompile(`^releases\.("[^"]*"|[^.]+)\.namespace$`)
 
-// isWritten reports whether the user's line contains a value of the type: a list, or
+// isWritten reports whether the user's line contains a value of the type: a list, a map, or
 // anything else.
 func (x *explanation) isWritten(kind string) bool {
 	line, col := x.line()
 	if col < 1 || col > len(line) {
 		return false
 	}
-	return (line[col-1] == '[') == (kind == "list")
+	written := "other"
+	switch rest := line[col-1:]; {
+	case rest[0] == '[':
+		written = "list"
+	case rest[0] == '{' || nestedField.MatchString(rest):
+		written = "struct"
+	}
+	return written == kind || written == "other" && kind != "list" && kind != "struct"
 }
+
+// nestedField matches the field of a map that is written without braces, as in a: b: c.
+var nestedField = regexp.MustCompile(`^("[^"]*"|[A-Za-z_]\w*)[?!]?:`)
 
 // converted returns a literal as a value of the required type, or "" when it cannot
 // be converted.
@@ -271,6 +281,10 @@ var shapes = []struct {
 	{regexp.MustCompile(`^releases\.[^.]+\.patches$`), `write patches: "NAME": {...}`},
 	{regexp.MustCompile(`^releases\.[^.]+\.plaintext$`), `write plaintext: "Secret/NAME": "why"`},
 	{regexp.MustCompile(`^releases\.("[^"]*"|[^.]+)\.random\.`), `write keep: true or drop: true behind it, or value: with a value of your own`},
+	{regexp.MustCompile(`^releases\.("[^"]*"|[^.]+)\.plaintext\.`), `write plaintext: "Secret/NAME": "why"`},
+	{regexp.MustCompile(`^releases\.("[^"]*"|[^.]+)\.secretsIn\.`), `write secretsIn: "KIND/NAME": "why"`},
+	{regexp.MustCompile(`^releases\.("[^"]*"|[^.]+)\.stage$`), `write stage: "NAME", with the name of a stage`},
+	{regexp.MustCompile(`^releases\.("[^"]*"|[^.]+)\.typed$`), `write typed: "required", or remove the line`},
 	{regexp.MustCompile(`^cluster\.apis$`), `write apis: "example.com/v1": KIND: "Namespaced"`},
 }
 
@@ -298,7 +312,7 @@ func (x *explanation) twoValues(m []string) {
 	if strings.HasPrefix(x.Path, "releases.") && strings.Contains(x.Path, ".values.") {
 		hint = "keep one of them; a value that lower layers may change stands in defaults: LAYER, not in values"
 	}
-	x.Hint = cmp.Or(x.Hint, hint)
+	x.Hint = cmp.Or(x.Hint, shapeOf(x.Path), hint)
 }
 
 // noneOf explains a value that matches no alternative, which may be types.
