@@ -29,9 +29,9 @@ vet reports all faults of all clusters at once. A fault of a shared layer
 appears once, with the clusters that it concerns. With -o json or sarif,
 standard output has only the faults; without faults, it is an empty list.
 
---secrets finds the values of secrets in memory, as an apply does. It reports
-values that are missing, that do not fit their field or document, and copies of
-them in plain text. Without it, vet needs no key.
+--secrets reads the values of secrets into memory, as an apply does. It reports
+missing values, values that do not fit their field or document, and copies of
+values in plain text. Without it, vet needs no key.
 
 --kubernetes checks an upgrade in advance: vet checks all clusters as if they
 ran that version. With --render, it lists the API versions that this version no
@@ -75,7 +75,7 @@ func newVetCommand(o *options) *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("kubernetes", cobra.FixedCompletions(kubernetesVersions(), cobra.ShellCompDirectiveNoFileComp))
 	sinceFlag(cmd, &v.since)
 	layoutFlag(cmd, &v.layout, "", "with --render, report the faults of an export with this `layout`: plain, flux or argocd (default: each cluster's gitops.layouts)")
-	cmd.Flags().BoolVar(&v.checks.Secrets, "secrets", false, "with --render, find the values of secrets as an apply does, and check them (needs the keys)")
+	cmd.Flags().BoolVar(&v.checks.Secrets, "secrets", false, "with --render, read the values of secrets and check objects with them (needs the keys)")
 	allowExecFlag(cmd, &v.checks.AllowExec)
 	v.shard = shardFlag(cmd)
 	cacheRegistryFlag(cmd, o)
@@ -127,9 +127,12 @@ func (v *vetOptions) checkFlags() error {
 			return err
 		}
 	}
-	for flag, isSet := range map[string]bool{"--layout": v.layout != "", "--secrets": v.checks.Secrets} {
-		if isSet && !v.render {
-			return &diag.Diag{Msg: flag + " needs --render", Hint: "add --render"}
+	for _, flag := range []struct {
+		name  string
+		isSet bool
+	}{{"--layout", v.layout != ""}, {"--secrets", v.checks.Secrets}} {
+		if flag.isSet && !v.render {
+			return &diag.Diag{Msg: flag.name + " needs --render", Hint: "add --render"}
 		}
 	}
 	if v.checks.AllowExec && !v.checks.Secrets {

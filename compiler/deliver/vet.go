@@ -48,7 +48,7 @@ func Vet(ctx context.Context, f *compiler.Fleet, options VetOptions) iter.Seq2[*
 			faults.Add(apply.CheckOrder(b))
 			faults.Add(sizes.check(f, b))
 			faults.Add(secrets.CheckLive(b))
-			if options.Secrets {
+			if options.Secrets && err == nil {
 				_, _, err := resolver.Values(ctx, b, emptyCluster)
 				faults.Add(err)
 			}
@@ -131,7 +131,7 @@ func (s *chartSizes) check(f *compiler.Fleet, b *fleet.Bundle) error {
 		})
 		faults.Add(size.err)
 		if size.bytes <= helm.MaxRecord {
-			faults.Add(checkRecord(ch, size.bytes, b, r))
+			faults.Add(checkRecord(size.bytes, b, r))
 		} else {
 			faults.Add(&diag.Diag{
 				At: []diag.Pos{r.Pos}, Path: r.Path("delivery"),
@@ -144,20 +144,19 @@ func (s *chartSizes) check(f *compiler.Fleet, b *fleet.Bundle) error {
 }
 
 // checkRecord returns a fault if the record of a release is too large for Helm, with its
-// manifest. chartBytes is the size of the chart alone.
-func checkRecord(ch *fleet.Chart, chartBytes int, b *fleet.Bundle, r *fleet.Release) error {
+// manifest. chartBytes is the size of a record with the chart alone.
+func checkRecord(chartBytes int, b *fleet.Bundle, r *fleet.Release) error {
 	var manifest bytes.Buffer
 	for i, o := range b.Objects {
 		if o.Release == r {
 			manifest.WriteString("---\n" + b.YAML[i].String())
 		}
 	}
-	const worst = 3 // compression of a manifest that is hard to compress
-	if chartBytes+manifest.Len()*4/3/worst < helm.MaxRecord {
+	if chartBytes+manifest.Len()*4/3 < helm.MaxRecord { // also if nothing can be compressed
 		return nil
 	}
-	size, err := helm.RecordSize(ch, manifest.String())
-	if err != nil || size <= helm.MaxRecord {
+	size, err := helm.ManifestSize(manifest.String())
+	if size += chartBytes; err != nil || size <= helm.MaxRecord {
 		return err
 	}
 	return &diag.Diag{

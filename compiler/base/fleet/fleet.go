@@ -130,6 +130,14 @@ func (r *Release) Path(field ...string) string {
 	return strings.Join(append([]string{"releases", label(r.Name)}, field...), ".")
 }
 
+// ObjectKey returns the key of an object written in CUE as in a path, or its index in a list.
+func (r *Release) ObjectKey(i int) string {
+	if i < len(r.Keys) {
+		return FieldText(r.Keys[i : i+1])
+	}
+	return strconv.Itoa(i)
+}
+
 func label(name string) string {
 	if plainLabel.MatchString(name) {
 		return name

@@ -39,8 +39,8 @@ var referenceForm = regexp.MustCompile(`\(\(fleetc:([A-Za-z0-9](?:[-_.A-Za-z0-9]
 // damagedStart matches the beginning of a reference, also one in upper case.
 var damagedStart = regexp.MustCompile(`(?i)\(\(fleetc:`)
 
-// HasDamagedReference reports whether a text has a part of a reference, or one with other
-// letters: something has changed the reference, and no value can replace it.
+// HasDamagedReference reports whether a text contains a broken reference: a part of one, or
+// one in another letter case. No value can replace it.
 func HasDamagedReference(text string) bool {
 	return len(damagedStart.FindAllStringIndex(text, -1)) != len(referenceForm.FindAllStringIndex(text, -1))
 }

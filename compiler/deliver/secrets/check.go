@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -17,8 +16,8 @@ import (
 )
 
 // checkValues returns the faults of the objects of a bundle that only the values of secrets
-// show, by reference: documents that a value would break, fields that would not be valid,
-// and copies of a value in plain text. No fault contains a value.
+// show, by reference: documents that a value would break, and fields that would not be valid.
+// No fault contains a value.
 func checkValues(b *fleet.Bundle, values map[string]string) error {
 	var faults diag.List
 	for _, o := range slices.Concat(b.Objects, b.Hooks) {
@@ -27,7 +26,6 @@ func checkValues(b *fleet.Bundle, values map[string]string) error {
 			faults.Add(checkFields(b.Cluster, o, values))
 		}
 	}
-	faults.Add(checkCopies(b, values))
 	return diag.In(b.Cluster.ID, faults.Err())
 }
 
@@ -54,34 +52,37 @@ func checkDocuments(o fleet.Object, values map[string]string) error {
 // of secrets, such as a label that is too long, or data of more than 1 MiB. Without the
 // values the object is valid.
 func checkFields(c *fleet.Cluster, o fleet.Object, values map[string]string) error {
-	with := o
-	with.Unstructured, with.Shared = fleet.WithReferences(o.Unstructured, func(reference, _ string) string { return values[reference] }), false
+	resolved := o
+	resolved.Unstructured, resolved.Shared = fleet.WithReferences(o.Unstructured, func(reference, _ string) string { return values[reference] }), false
 	var faults diag.List
-	fleet.EachText(with.Object, func(path []string, text string) {
-		if !utf8.ValidString(text) {
-			faults.Add(&diag.Diag{
-				At: o.Places(), Path: o.Title(), Hint: "write it into data of a Secret, in base64",
-				Msg: fmt.Sprintf("%s is not a text with %s (%s)", orObject(path), valuesOf(secretsAt(o.Unstructured, path)), o.Origin()),
-			})
-		}
-	})
-	for _, d := range diag.All(new(validate.Checker).Alone(c, []fleet.Object{with})) {
-		var field []string
-		if at, ok := errors.AsType[*fleet.FieldError](d.Cause); ok {
-			field = at.Field
-		}
-		wrong, hint := " is not valid", "choose another value, or another place for it"
-		if len(field) == 1 && field[0] == "data" {
-			wrong, hint = " has more than 1 MiB, which Kubernetes does not accept,", "divide the value"
+	wrong := func(field []string, what, hint string) {
+		if _, ok := fleet.Lookup(o.Object, field); !ok {
+			field = nil // a key of the path has a value
 		}
 		names := secretsAt(o.Unstructured, field)
-		fault := &diag.Diag{At: o.Places(), Path: o.Title(), Msg: orObject(field) + wrong + " with " + valuesOf(names) + " (" + o.Origin() + ")", Hint: hint}
+		fault := &diag.Diag{At: o.Places(), Path: o.Title(), Msg: orObject(field) + what + " with " + valuesOf(names) + " (" + o.Origin() + ")", Hint: hint}
 		for _, s := range c.Secrets {
 			if slices.Contains(names, s.Name) {
 				fault.At = append(fault.At, s.Pos)
 			}
 		}
 		faults.Add(fault)
+	}
+	fleet.EachText(resolved.Object, func(path []string, text string) {
+		if !utf8.ValidString(text) {
+			wrong(path, " is not valid UTF-8", "write it into data of a Secret, in base64")
+		}
+	})
+	for _, d := range diag.All(new(validate.Checker).Alone(c, []fleet.Object{resolved})) {
+		at, ok := errors.AsType[*fleet.FieldError](d.Cause)
+		switch {
+		case !ok:
+			wrong(nil, " is not valid", "choose another value, or another place for it")
+		case len(at.Field) == 1 && at.Field[0] == "data":
+			wrong(at.Field, " has more than 1 MiB, which Kubernetes does not accept,", "split the value into several Secrets")
+		default:
+			wrong(at.Field, " is not valid", "choose another value, or another place for it")
+		}
 	}
 	return faults.Err()
 }
@@ -123,9 +124,9 @@ func secretsAt(u *unstructured.Unstructured, field []string) []string {
 // checkCopies returns a fault for each value and each object with a copy of the value of a
 // secret in plain text, which all readers of the fleet can read. It searches for distinctive
 // values alone: a user's name may occur by coincidence. [fleet.Plaintext] checks the data of
-// Secrets.
+// Secrets. No fault contains a value.
 func checkCopies(b *fleet.Bundle, values map[string]string) error {
-	s := searcher{names: map[string]string{}, reported: map[secretCopy]bool{}}
+	s := searcher{names: map[string]string{}, inLayers: map[secretCopy]bool{}}
 	for reference, value := range values {
 		if names := fleet.References(reference); fleet.IsDistinctive(value) && len(names) > 0 {
 			s.names[value] = max(s.names[value], names[0])
@@ -134,71 +135,73 @@ func checkCopies(b *fleet.Bundle, values map[string]string) error {
 	if len(s.names) == 0 {
 		return nil
 	}
+	s.values = slices.Sorted(maps.Keys(s.names))
 	for _, r := range b.Cluster.Releases {
 		s.tree(r, r.Values, "values")
 		for i, o := range r.Objects {
-			key := strconv.Itoa(i)
-			if i < len(r.Keys) {
-				key = fleet.FieldText(r.Keys[i : i+1])
-			}
-			s.tree(r, o, "objects", key)
+			s.tree(r, o, "objects", r.ObjectKey(i))
 		}
 	}
 	for _, o := range slices.Concat(b.Objects, b.Hooks) {
 		s.object(o)
 	}
-	return s.faults.Err()
+	return diag.In(b.Cluster.ID, s.faults.Err())
 }
 
 // A searcher is the state of checkCopies.
 type searcher struct {
+	values   []string          // sorted
 	names    map[string]string // of secrets, by value
-	reported map[secretCopy]bool
+	inLayers map[secretCopy]bool
 	faults   diag.List
 }
 
-// secretCopy identifies a copy of a secret in a release: the objects that a value causes are one
-// mistake with it.
+// secretCopy identifies a copy of a secret in a release. A copy in the layers also is in the
+// objects that they cause, which is one mistake.
 type secretCopy struct{ release, secret string }
 
 // tree searches the values or an object of a release as the layers set them.
 func (s *searcher) tree(r *fleet.Release, t *fleet.Tree, above ...string) {
 	t.EachScalar(func(path []string, scalar *fleet.Tree) {
 		text, _ := scalar.Scalar.(string)
-		s.text(r.Name, text, func(d *diag.Diag) {
-			d.At, d.Path = []diag.Pos{scalar.Pos}, r.Path(append(slices.Clone(above), fleet.FieldText(path))...)
-			d.Msg = "it" + d.Msg
-		})
+		for _, value := range s.found(text) {
+			s.inLayers[secretCopy{r.Name, s.names[value]}] = true
+			s.report(value, []diag.Pos{scalar.Pos}, r.Path(append(slices.Clone(above), fleet.FieldText(path))...), "it", "")
+		}
 	})
 }
 
 // object searches a rendered object.
 func (s *searcher) object(o fleet.Object) {
+	reported := map[string]bool{}
 	fleet.EachText(o.Object, func(path []string, text string) {
-		if fleet.IsSecretData(o.Unstructured, path) {
-			return
+		for _, value := range s.found(text) {
+			if reported[value] || s.inLayers[secretCopy{o.Release.Name, s.names[value]}] || fleet.IsSecretData(o.Unstructured, path) {
+				continue
+			}
+			reported[value] = true
+			s.report(value, o.Places(), o.Title(), diag.Visible(fleet.FieldText(path), diag.MaxText), " ("+o.Origin()+")")
 		}
-		s.text(o.Release.Name, text, func(d *diag.Diag) {
-			d.At, d.Path = o.Places(), o.Title()
-			d.Msg = diag.Visible(fleet.FieldText(path), diag.MaxText) + d.Msg + " (" + o.Origin() + ")"
-		})
 	})
 }
 
-// text adds a fault for each value of a secret that a text contains. complete adds the place
-// to a fault whose message begins with a verb.
-func (s *searcher) text(release, text string, complete func(*diag.Diag)) {
-	for _, value := range slices.Sorted(maps.Keys(s.names)) {
-		name := s.names[value]
-		if !strings.Contains(text, value) || s.reported[secretCopy{release, name}] {
-			continue
+// found returns the values of secrets that a text contains.
+func (s *searcher) found(text string) []string {
+	var out []string
+	for _, value := range s.values {
+		if strings.Contains(text, value) {
+			out = append(out, value)
 		}
-		s.reported[secretCopy{release, name}] = true
-		d := &diag.Diag{
-			Msg:  " has the value of the secret " + name + " in plain text",
-			Hint: "replace the value, which others may have read, and write secrets." + name + ".ref instead of it",
-		}
-		complete(d)
-		s.faults.Add(d)
 	}
+	return out
+}
+
+// report adds a fault for a copy of a value. A key or a name can contain the value, too.
+func (s *searcher) report(value string, at []diag.Pos, path, field, origin string) {
+	name := s.names[value]
+	hidden := strings.NewReplacer(value, "VALUE")
+	s.faults.Add(&diag.Diag{
+		At: at, Path: hidden.Replace(path), Msg: hidden.Replace(field) + " has the value of the secret " + name + " in plain text" + hidden.Replace(origin),
+		Hint: "replace the value, which others may have read, and write secrets." + name + ".ref instead of it",
+	})
 }

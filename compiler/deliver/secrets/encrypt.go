@@ -43,7 +43,7 @@ func (r *Resolver) Encrypted(ctx context.Context, b *fleet.Bundle, layout fleet.
 			return nil, err
 		}
 	}
-	faults.Add(diag.In(b.Cluster.ID, checkCopies(b, e.known)))
+	faults.Add(checkCopies(b, e.known))
 	if err := faults.Err(); err != nil || e.out == nil {
 		return b, err
 	}
@@ -175,7 +175,7 @@ func annotated(u *unstructured.Unstructured, state string) *unstructured.Unstruc
 // values returns an object with digests in all references, and their values.
 func (e *encrypter) values(ctx context.Context, o fleet.Object) (fleet.Object, map[string]string, error) {
 	one := &fleet.Bundle{Cluster: e.bundle.Cluster, Objects: []fleet.Object{o}, YAML: make([]fleet.Text, 1)}
-	out, values, err := e.resolver.Values(ctx, one, nil)
+	out, values, err := e.resolver.find(ctx, one, nil)
 	if err != nil {
 		return o, nil, err
 	}

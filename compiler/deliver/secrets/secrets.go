@@ -46,8 +46,17 @@ type plainFile struct {
 // to a source without a digest gets one in the returned bundle, so that a change of the
 // value changes it: a slow hash with a salt, from which the value cannot be guessed. read
 // reads live secrets; nil without a cluster. The error has a fault for each secret without
-// a value, at its line, and those of [checkValues].
+// a value, at its line, and those of objects that only the values show.
 func (r *Resolver) Values(ctx context.Context, b *fleet.Bundle, read Reader) (*fleet.Bundle, map[string]string, error) {
+	out, values, err := r.find(ctx, b, read)
+	if err == nil {
+		err = checkCopies(out, values)
+	}
+	return out, values, err
+}
+
+// find is Values without the search for copies.
+func (r *Resolver) find(ctx context.Context, b *fleet.Bundle, read Reader) (*fleet.Bundle, map[string]string, error) {
 	references := referencesOf(b)
 	if len(references) == 0 {
 		return b, nil, nil
@@ -94,7 +103,8 @@ func (r *Resolver) Values(ctx context.Context, b *fleet.Bundle, read Reader) (*f
 	return out, values, err
 }
 
-// digestKey identifies the digest of a value: it takes about 0.1 s, and clusters share values.
+// digestKey is the key of a memoized digest: computing one takes about 0.1 s, and clusters
+// share values.
 type digestKey struct{ secret, value string }
 
 // fingerprint returns a hash of a value from which it cannot be guessed.

@@ -167,24 +167,16 @@ func packedSize(r *release.Release) (int, error) {
 	return base64.StdEncoding.EncodedLen(packed.Len()), nil
 }
 
-// ChartSize returns the size that a chart alone has in a record, in bytes, and 0 for a
-// chart that is too small to exceed [MaxRecord].
+// ChartSize returns the size of a record with a chart alone, in bytes.
 func ChartSize(ch *fleet.Chart) (int, error) {
-	size := 0
-	for _, f := range ch.Files {
-		size += len(f.Data)
-	}
-	if size < MaxRecord/2 {
-		return 0, nil
-	}
-	return RecordSize(ch, "")
-}
-
-// RecordSize returns the size of a record with a chart and a manifest, in bytes.
-func RecordSize(ch *fleet.Chart, manifest string) (int, error) {
 	loaded, err := load(ch)
 	if err != nil {
 		return 0, fmt.Errorf("load the chart %s: %w", ch.Ref.Name, err)
 	}
-	return packedSize(&release.Release{Chart: loaded, Manifest: manifest})
+	return packedSize(&release.Release{Chart: loaded})
+}
+
+// ManifestSize returns the size of a record with a manifest alone, in bytes.
+func ManifestSize(manifest string) (int, error) {
+	return packedSize(&release.Release{Manifest: manifest})
 }
