@@ -13,8 +13,9 @@ import (
 
 const importKustomizeLong = `kustomize builds overlays, and writes their objects as a release of the fleet.
 Each overlay is a cluster, with the name of its directory as ID, or another one
-with directories for layers: prod/eu=overlays/prod-eu. A cluster with several
-overlays has a release for each, whose name follows a colon: dev:shop=shop/dev.
+with directories for layers: prod/eu=overlays/prod-eu. For several
+overlays of a cluster, write the name of the release after a colon:
+dev:shop=shop/dev.
 
 The layers of the fleet take the place of bases, components and patches: a field
 that is equal in all overlays goes to the root, and so on. Overlays with
@@ -57,7 +58,7 @@ func newImportKustomizeCommand(o *options) *cobra.Command {
 		},
 	}
 	flags.add(cmd)
-	cmd.Flags().StringVar(&opts.Release, "release", "", "`name` of releases without one (default: the name of the repository's directory)")
+	cmd.Flags().StringVar(&opts.Release, "release", "", "`name` of the release for overlays without a name (default: the name of the repository's directory)")
 	return cmd
 }
 

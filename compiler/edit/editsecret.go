@@ -70,7 +70,7 @@ func EditSecrets(ctx context.Context, c *compiler.Compiler, o EditOptions, patte
 		return "", false, err
 	}
 	if now, err := secret.Read(e.Dir, file); err != nil || !bytes.Equal(now, data) {
-		return "", false, &diag.Diag{At: []diag.Pos{{File: file}}, Msg: "the file has changed while the editor was open, and nothing is written", Hint: "edit it again", Cause: err}
+		return "", false, &diag.Diag{At: []diag.Pos{{File: file}}, Msg: "the file changed while the editor was open; nothing was written", Hint: "edit it again", Cause: err}
 	}
 	tree, err := os.OpenRoot(e.Dir)
 	if err != nil {

@@ -120,7 +120,8 @@ func (r *rotation) all() ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// manual returns what changes in a file as ENV or INI; nil if nothing does.
+// manual returns the recipients that a file in the format ENV or INI must gain or lose; nil
+// if there are none.
 func (r *rotation) manual(name string, data []byte) (*RotatedFile, error) {
 	want, hasRule, err := r.files.Recipients(name)
 	if err != nil || !hasRule {

@@ -1,7 +1,6 @@
 package edit
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -45,7 +44,10 @@ func SetSecret(ctx context.Context, c *compiler.Compiler, name, value string, ge
 	if err != nil {
 		return "", "", err
 	}
-	if err := cmp.Or(editor.CheckEncrypts(s.Key), editor.Set(s.Key, value)); err != nil {
+	if err := editor.CheckEncrypts(s.Key); err != nil {
+		return "", "", err
+	}
+	if err := editor.Set(s.Key, value); err != nil {
 		return "", "", err
 	}
 	text, err := editor.Bytes(now)

@@ -43,8 +43,8 @@ func WriteFile(tree *os.Root, name string, data []byte) error {
 // linkTarget returns the file to which a symbolic link leads below the root; the name itself
 // if it is not a link.
 func linkTarget(tree *os.Root, file string) (string, error) {
-	const most = 10 // links
-	for range most {
+	const maxLinks = 10
+	for range maxLinks {
 		info, err := tree.Lstat(file)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode()&fs.ModeSymlink == 0 {
 			return file, nil
@@ -56,9 +56,10 @@ func linkTarget(tree *os.Root, file string) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		link := file
 		if file = filepath.Join(filepath.Dir(file), to); filepath.IsAbs(to) || !filepath.IsLocal(file) {
-			return "", fmt.Errorf("%s leads out of the repository", to)
+			return "", fmt.Errorf("%s is a symbolic link to %s: use a relative link to a file in the repository", link, to)
 		}
 	}
-	return "", fmt.Errorf("%s is a loop of links", file)
+	return "", fmt.Errorf("%s: too many symbolic links", file)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // A cuePrinter writes nodes as CUE. Its output is formatted afterwards; it only takes care
@@ -226,7 +227,7 @@ func (p *cuePrinter) text(v string) {
 		p.WriteString(field(v))
 		return
 	}
-	if decoded, err := base64.StdEncoding.DecodeString(v); err == nil && secretReference.Match(decoded) {
+	if decoded, err := base64.StdEncoding.DecodeString(v); err == nil && utf8.Valid(decoded) && secretReference.Match(decoded) {
 		p.encodes = true
 		p.WriteString("base64.Encode(null, ")
 		p.text(string(decoded))

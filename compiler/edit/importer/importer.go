@@ -99,7 +99,7 @@ type Cluster struct {
 	ApplyOnly  bool              // whether it is applied to and not exported
 	Facts      map[string]string // that strings of releases may refer to
 	Secrets    []Secret          // that strings of releases refer to
-	Age        []string          // public keys, one of which is that of Flux
+	Age        []string          // age public keys; Flux has the private key of one
 	SOPSSecret string            // name of the Secret with the keys of Flux; may be empty
 	Releases   []*Release        // sorted by name
 	Dropped    []*Release        // that cannot be written, each with the reason in Unproven; sorted by name

@@ -2,15 +2,20 @@ package importer
 
 import "slices"
 
-// addNamespaceDependencies lets each release depend on the one with its Namespace, if the
-// dependencies of that one let it be applied later. Other tools try again until the
-// Namespace is there.
+// addNamespaceDependencies adds a dependency on the release that creates a release's
+// Namespace, if it would be applied later. Other tools retry until the Namespace exists.
 func (c *Cluster) addNamespaceDependencies() {
-	with := map[string]string{} // releases by the namespace that they create
+	for c.addNamespaceDependency() { // each can let another release be applied later
+	}
+}
+
+// addNamespaceDependency adds dependencies once, and reports whether it added one.
+func (c *Cluster) addNamespaceDependency() (added bool) {
+	creators := map[string]string{} // releases by the namespace that they create
 	for _, r := range c.Releases {
 		for _, o := range r.Objects {
 			if content := o.Node.Value(); TextAt(content, "kind") == "Namespace" {
-				with[TextAt(content, "metadata", "name")] = r.Name
+				creators[TextAt(content, "metadata", "name")] = r.Name
 			}
 		}
 	}
@@ -21,16 +26,18 @@ func (c *Cluster) addNamespaceDependencies() {
 		}
 		slices.Sort(namespaces)
 		for _, namespace := range slices.Compact(namespaces) {
-			name := with[namespace]
+			name := creators[namespace]
 			if name == "" || name == r.Name || slices.Contains(r.Depends, name) || c.needs(name, r.Name) {
 				continue
 			}
 			if steps := c.steps(); steps[name] > steps[r.Name] {
 				r.Depends = append(r.Depends, name)
 				slices.Sort(r.Depends)
+				added = true
 			}
 		}
 	}
+	return added
 }
 
 // steps returns the number of steps before each release: the length of the longest chain of

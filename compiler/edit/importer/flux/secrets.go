@@ -46,8 +46,8 @@ func (s *state) encryptedValue(source *object, key string, words ...string) (ref
 // encryptedValues returns the values of a file that SOPS encrypted and a generator put into
 // a Secret, with references to secrets. words begin the names of the secrets. It says which
 // part is unknown.
-func (s *state) encryptedValues(source *object, text string, words ...string) (values map[string]any, unproven string, err error) {
-	file := s.generatedFrom(source, text)
+func (s *state) encryptedValues(source *object, key, text string, words ...string) (values map[string]any, unproven string, err error) {
+	file := s.generatedFrom(source, key, text)
 	f, err := sops.Parse(file, []byte(text))
 	if err != nil {
 		return nil, "", err
@@ -55,7 +55,7 @@ func (s *state) encryptedValues(source *object, text string, words ...string) (v
 	s.noteRecipients(f)
 	values, err = f.Values(func(key, kind string) any {
 		if kind != "str" {
-			unproven = cmp.Or(unproven, "the encrypted value "+key+" is of type "+kind+", and its reference is a text")
+			unproven = cmp.Or(unproven, "the encrypted value "+key+" is of type "+kind+", but a reference can only replace a string")
 		}
 		return s.out.AddSecret(importer.Secret{Name: importer.SecretName(append(words, key)...), File: file, Key: key, Content: []byte(text)})
 	})
@@ -77,15 +77,16 @@ func (s *state) noteEncryptedFiles(o *object, r *importer.Release) {
 			r.Unproven = "Flux decrypts a file in " + o.title()
 			s.model.Note(importer.Note{
 				Pos: s.at(o), Doc: o.title(), Field: "data",
-				Do: "the file in it stays encrypted: remove this Secret when only HelmReleases read it, or else write it as an object whose values refer to secrets",
+				Do: "the file in it stays encrypted: if only HelmReleases read this Secret, remove it; otherwise write it as an object whose values refer to secrets",
 			})
 		}
 	}
 }
 
-// generatedFrom returns the file of which a generator made a Secret: one with its text in the
-// kustomization, or a path below the directory of the Kustomization that names the Secret.
-func (s *state) generatedFrom(o *object, text string) string {
+// generatedFrom returns the file of which a generator made a key of a Secret: one with its
+// text in the kustomization, or a path below the directory of the Kustomization that names
+// the Secret and the key.
+func (s *state) generatedFrom(o *object, key, text string) string {
 	dir := path.Dir(o.origin)
 	data, _ := os.ReadFile(filepath.Join(s.Work, filepath.FromSlash(o.origin)))
 	var content map[string]any
@@ -97,20 +98,20 @@ func (s *state) generatedFrom(o *object, text string) string {
 				if !filepath.IsLocal(filepath.FromSlash(file)) {
 					continue
 				}
-				if have, err := os.ReadFile(filepath.Join(s.Work, filepath.FromSlash(file))); err == nil && string(have) == text {
+				if content, err := os.ReadFile(filepath.Join(s.Work, filepath.FromSlash(file))); err == nil && string(content) == text {
 					return file
 				}
 			}
 		}
 	}
-	return path.Join(o.stage.dir, o.name()+".yaml")
+	return path.Join(o.stage.dir, o.name()+"."+key+".sops.yaml")
 }
 
 // ageKey matches the keys that cluster.sops takes: neither SSH keys nor those of plugins.
 var ageKey = regexp.MustCompile(`^age1[0-9a-z]{58}$`)
 
-// noteRecipients keeps the keys of the cluster that can decrypt a file, too: Flux has one of
-// those that can decrypt all files.
+// noteRecipients removes the cluster's keys that cannot decrypt the file: the key of Flux can
+// decrypt all files.
 func (s *state) noteRecipients(f *sops.File) {
 	keys := f.Recipients()
 	if s.out.Age == nil {

@@ -42,7 +42,7 @@ func (s *state) values(o *object) (values map[string]any, unproven string, err e
 		name := s.byRelease[path.Join(o.namespace(), o.name())]
 		switch {
 		case encrypted[key]:
-			why := "fleetc cannot take values out of one encrypted text: write them into a file whose values sops encrypts one by one, and refer to these as docs/secrets.md shows"
+			why := "all values are encrypted as one string, which fleetc cannot split: write them into a file whose values sops encrypts one by one, and refer to these as docs/secrets.md shows"
 			if target != "" {
 				value, why = s.encryptedValue(source, key, name, target)
 				literal = true
@@ -65,7 +65,7 @@ func (s *state) values(o *object) (values map[string]any, unproven string, err e
 			}
 			continue
 		}
-		more, unknown, err := s.valuesText(source, value, name)
+		more, unknown, err := s.valuesText(source, key, value, name)
 		if err != nil {
 			return nil, "", s.fault(o, at, title+" "+key+" is not valid: "+diag.All(err)[0].Msg, "correct the values")
 		}
@@ -75,14 +75,15 @@ func (s *state) values(o *object) (values map[string]any, unproven string, err e
 	return importer.MergeValues(result, own), unproven, nil
 }
 
-// valuesText returns the values in a text of a ConfigMap or Secret. Those of a file that
-// SOPS encrypted are references to secrets, whose names begin with that of the release.
-func (s *state) valuesText(source *object, text, release string) (values map[string]any, unproven string, err error) {
+// valuesText returns the values in the text of a key of a ConfigMap or Secret. Those of a
+// file that SOPS encrypted are references to secrets, whose names begin with that of the
+// release.
+func (s *state) valuesText(source *object, key, text, release string) (values map[string]any, unproven string, err error) {
 	if err := yaml.Unmarshal([]byte(text), &values); err != nil {
 		return nil, "", &diag.Diag{Msg: "not YAML: " + diag.Brief(err)}
 	}
 	if !isEncryptedFile(text) {
 		return values, "", nil
 	}
-	return s.encryptedValues(source, text, release)
+	return s.encryptedValues(source, key, text, release)
 }

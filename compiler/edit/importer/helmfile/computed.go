@@ -2,6 +2,7 @@ package helmfile
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -11,11 +12,12 @@ import (
 // compare marks the releases with values, objects or patches that templates compute from
 // secrets: those that differ in the second evaluation by more than the references.
 func (e *environmentRun) compare(other *environmentRun) {
-	for i, d := range e.found {
-		if d.out == nil || i >= len(other.found) {
+	for _, d := range e.found {
+		if d.out == nil {
 			continue
 		}
-		if second := other.found[i].out; second != nil && !hasComputed(d.out.Nodes(), second.Nodes()) {
+		i := slices.IndexFunc(other.found, func(o *helmfileRelease) bool { return o.out != nil && o.out.Name == d.out.Name })
+		if i >= 0 && !hasComputed(d.out.Nodes(), other.found[i].out.Nodes()) {
 			continue
 		}
 		if len(e.cluster.Secrets) > 0 {
@@ -30,7 +32,7 @@ func (e *environmentRun) compare(other *environmentRun) {
 const computedText = "${computed from a secret}"
 
 // hasComputed reports whether nodes differ from those of the second evaluation. It replaces
-// texts that do and have neither a whole reference nor a placeholder.
+// differing strings that have no whole reference and no placeholder.
 func hasComputed(first, second []*importer.Node) bool {
 	found := len(first) != len(second)
 	for i := range min(len(first), len(second)) {

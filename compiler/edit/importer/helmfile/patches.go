@@ -66,7 +66,7 @@ func (e *environmentRun) transformers(d *helmfileRelease, out *importer.Release)
 		}
 		metadata := transformedMetadata(content)
 		if metadata == nil {
-			out.Unproven = "a transformer has no counterpart"
+			out.Unproven = "a transformer cannot be imported"
 			e.note(d.at(field...), d.title(), "transformers", "write what this transformer changes as patches, see docs/patches.md")
 			continue
 		}

@@ -64,7 +64,7 @@ const textKind = "str"
 // returns what follows the reference for a value; words begin the names of the secrets.
 func (e *environmentRun) sopsValues(file string, content []byte, suffix func(key, kind string) string, words ...string) (map[string]any, error) {
 	if path.Ext(file) == ".gotmpl" {
-		return nil, &diag.Diag{Msg: "they have templates"}
+		return nil, &diag.Diag{Msg: "the file is a template"}
 	}
 	f, err := sops.Parse(file, content)
 	if err != nil {
@@ -129,7 +129,7 @@ func (e *environmentRun) releaseSecrets(d *helmfileRelease, out *importer.Releas
 		at := d.at("secrets", fmt.Sprint(i))
 		name, ok := v.(string)
 		if !ok {
-			out.Unproven = "its values have encrypted ones"
+			out.Unproven = "some of its values are encrypted and are not imported"
 			e.note(at, d.title(), "secrets", "the values in the helmfile are not imported: write them into a file that sops encrypts, and import again")
 			continue
 		}
@@ -145,12 +145,12 @@ func (e *environmentRun) releaseSecrets(d *helmfileRelease, out *importer.Releas
 			}
 			more, err := e.sopsValues(file, content, func(key, kind string) string {
 				if kind != textKind {
-					out.Unproven = cmp.Or(out.Unproven, "the encrypted value "+key+" is of type "+kind+", and its reference is a text")
+					out.Unproven = cmp.Or(out.Unproven, "the encrypted value "+key+" is of type "+kind+", but a reference can only replace a string")
 				}
 				return ""
 			}, d.name)
 			if err != nil {
-				out.Unproven = "its values have encrypted ones"
+				out.Unproven = "some of its values are encrypted and are not imported"
 				e.note(at, d.title(), "secrets", keepEncrypted(file, err))
 			}
 			values = importer.MergeValues(values, more)

@@ -49,7 +49,7 @@ func Parse(texts []string, defaultID func(dir string) string) ([]Overlay, error)
 		}
 		id, release, isNamed := strings.Cut(head, ":")
 		if isNamed && (release == "" || importer.NameOf(release) != release) {
-			return nil, &diag.Diag{Msg: fmt.Sprintf("a release cannot be called %q", diag.Visible(release, diag.MaxText)), Hint: "write lower-case letters, digits and inner dashes, as in dev:shop=overlays/dev"}
+			return nil, &diag.Diag{Msg: fmt.Sprintf("invalid release name %q", diag.Visible(release, diag.MaxText)), Hint: "write lower-case letters, digits and inner dashes, as in dev:shop=overlays/dev"}
 		}
 		of := Overlay{Cluster: id, Release: release}
 		if dir == "" || seen[of] || !slices.ContainsFunc(out, func(o Overlay) bool { return o.Cluster == id }) {
@@ -92,7 +92,7 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 	for _, o := range overlays {
 		o.Release = cmp.Or(o.Release, name)
 		if slices.ContainsFunc(all, func(b builtOverlay) bool { return b.Cluster == o.Cluster && b.Release == o.Release }) {
-			return nil, &diag.Diag{Msg: "two overlays of " + o.Cluster + " are called " + o.Release, Hint: "name the releases, as in " + o.Cluster + ":shop=overlays/dev"}
+			return nil, &diag.Diag{Msg: "the cluster " + o.Cluster + " has two overlays for the release " + o.Release, Hint: "name the releases, as in " + o.Cluster + ":shop=overlays/dev"}
 		}
 		r, reads, err := readOverlay(ctx, root, o)
 		if ctx.Err() != nil {
