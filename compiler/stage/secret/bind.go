@@ -196,8 +196,8 @@ func (b *binder) damaged(r *fleet.Release) {
 		t.EachScalar(func(path []string, scalar *fleet.Tree) {
 			if text, _ := scalar.Scalar.(string); fleet.HasDamagedReference(text) {
 				b.faults.Add(&diag.Diag{
-					At: []diag.Pos{scalar.Pos}, Path: r.Path(), Msg: "the text has a part of a reference to a secret: " + diag.Visible(fleet.FieldText(path), diag.MaxText),
-					Hint: "write the whole ref, as in secrets.db.ref; only a text around it can be added",
+					At: []diag.Pos{scalar.Pos}, Path: r.Path(), Msg: diag.Visible(fleet.FieldText(path), diag.MaxText) + " contains a damaged reference to a secret",
+					Hint: "use ref unchanged, as in secrets.db.ref; you can only add text before or after it",
 				})
 			}
 		})

@@ -160,17 +160,19 @@ func (e *externalizer) fetches() map[string]any {
 			value["sourceRef"] = map[string]any{"storeRef": store}
 		}
 		values = append(values, value)
-		if refresh == "" || s.Refresh != "" && duration(s.Refresh) < duration(refresh) {
-			refresh = s.Refresh
+		if every := cmp.Or(s.Refresh, externalRefresh); refresh == "" || isShorter(every, refresh) {
+			refresh = every
 		}
 	}
-	return map[string]any{"refreshInterval": cmp.Or(refresh, externalRefresh), "secretStoreRef": first, "data": values}
+	return map[string]any{"refreshInterval": refresh, "secretStoreRef": first, "data": values}
 }
 
-// duration returns an interval, which the schema has checked.
-func duration(text string) time.Duration {
-	d, _ := time.ParseDuration(text)
-	return d
+// isShorter reports whether an interval is shorter than another one. The schema has checked
+// both. With an interval of 0, the operator fetches a value once.
+func isShorter(a, b string) bool {
+	x, _ := time.ParseDuration(a)
+	y, _ := time.ParseDuration(b)
+	return x > 0 && (y == 0 || x < y)
 }
 
 // storeOf returns the reference to the store of a secret.

@@ -226,3 +226,19 @@ func TestExternalFaults(t *testing.T) {
 		}
 	}
 }
+
+// The operator fetches all values of a Secret at the shortest interval. An interval of 0
+// means once.
+func TestExternalRefresh(t *testing.T) {
+	for want, intervals := range map[string][]string{"1h": {"", "24h"}, "5m": {"5m", "24h"}, "24h": {"0s", "24h"}, "0s": {"0s", "0s"}} {
+		c := inVault()
+		c.Secrets[0].External.Refresh, c.Secrets[1].External.Refresh = intervals[0], intervals[1]
+		objs, err := External(c, []fleet.Object{ofKind("Secret", map[string]any{"stringData": map[string]any{"a": "((fleetc:db))((fleetc:my-key.1))"}})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _, _ := unstructured.NestedString(objs[0].Object, "spec", "refreshInterval"); got != want {
+			t.Errorf("%q are fetched each %s, want %s", intervals, got, want)
+		}
+	}
+}
