@@ -46,8 +46,8 @@ func (r *reader) tree(v cue.Value) *fleet.Tree {
 	}
 	pos := r.sourcePos(v)
 	if given.Source() != v.Source() || cuediag.IsType(cuediag.File(r.root, pos)) {
-		// A reference in a layer to what nearer layers set, such as cluster.name, is one line
-		// for all clusters.
+		// If a layer refers to a value of nearer layers, such as cluster.name, use the line of
+		// the reference: it is the same for all clusters.
 		if p := r.sourcePos(given); cuediag.IsType(cuediag.File(r.root, pos)) || r.isFarther(p, pos) {
 			pos = p
 		}

@@ -47,11 +47,11 @@ func incompleteSource(s fleet.SecretSource) (msg, hint string) {
 	case (s.SOPS == "") != (s.Key == ""):
 		return "a secret of SOPS needs both sops, the file, and key, the value in it", `write sops: "secrets/prod.yaml", key: "path.of.the.value"`
 	case s.SOPS != "" && filepath.IsLocal(filepath.FromSlash(s.SOPS)) && path.Clean(s.SOPS) != s.SOPS:
-		return "the path " + diag.Visible(s.SOPS, diag.MaxText) + " has parts that are not needed", "write " + diag.Visible(path.Clean(s.SOPS), diag.MaxText)
+		return "the path " + diag.Visible(s.SOPS, diag.MaxText) + " is not in its shortest form", "write " + diag.Visible(path.Clean(s.SOPS), diag.MaxText)
 	case s.SOPS != "" && !filepath.IsLocal(filepath.FromSlash(s.SOPS)):
 		return "the path " + diag.Visible(s.SOPS, diag.MaxText) + " leads out of the repository", "write it relative to the root of the repository, as in secrets/prod.yaml"
 	case s.Live != nil && len(s.Live.Alphabet) > 0 && strings.Count(s.Live.Alphabet, s.Live.Alphabet[:1]) == len(s.Live.Alphabet):
-		return "the alphabet has one character only, so that everybody can guess the value", `write several, as in alphabet: "abcdef0123456789"`
+		return "the alphabet has only one character: the value can be guessed", `write several, as in alphabet: "abcdef0123456789"`
 	case s.External != nil && (s.External.Store == "" || s.External.Key == ""):
 		return "a secret of the External Secrets Operator needs both store, its name, and key, the value in it", `write external: {store: "vault", key: "prod/db", property: "password"}`
 	}
@@ -105,11 +105,14 @@ func (e *sourceReader) read(v cue.Value) (fleet.SecretSource, error) {
 // layer that sets one.
 func (e *sourceReader) fields(v cue.Value) (own fleet.SecretSource, farthest int, err error) {
 	farthest = len(e.layers)
-	for field, into := range map[string]any{
-		"sops": &own.SOPS, "key": &own.Key, "env": &own.Env, "vals": &own.Vals, "exec": &own.Exec, "live": &own.Live, "external": &own.External,
+	for _, field := range []struct {
+		name string
+		into any
+	}{
+		{"sops", &own.SOPS}, {"key", &own.Key}, {"env", &own.Env}, {"vals", &own.Vals}, {"exec", &own.Exec}, {"live", &own.Live}, {"external", &own.External},
 	} {
-		if f := lookup(v, field); f.Exists() {
-			if err := f.Decode(into); err != nil {
+		if f := lookup(v, field.name); f.Exists() {
+			if err := f.Decode(field.into); err != nil {
 				return own, farthest, err
 			}
 			layer := e.layerOfFile(e.fieldPos(f).File)

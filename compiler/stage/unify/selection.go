@@ -27,11 +27,11 @@ func (e *evaluation) clusterSelectors(v cue.Value) ([]fleet.ClusterSelector, err
 			Release: name, Pos: e.fieldPos(field), IDs: e.choices(lookup(field, "ids")),
 			Environments: e.choices(lookup(field, "environments")), Labels: e.labelChoices(lookup(field, "labels")),
 		}
-		for name, choices := range map[string][]fleet.ClusterChoice{"ids": s.IDs, "environments": s.Environments} {
-			if list := lookup(field, name); list.Exists() && len(choices) == 0 {
+		for _, name := range []string{"ids", "environments"} {
+			if list := lookup(field, name); list.Exists() && len(e.choices(list)) == 0 {
 				faults.Add(&diag.Diag{
 					At: []diag.Pos{e.fieldPos(list)}, Path: "releases." + cue.Str(s.Release).String() + ".clusters." + name,
-					Msg: "the list is empty, so that it selects no cluster", Hint: "remove it to select all clusters, or name some",
+					Msg: "the list is empty and selects no cluster", Hint: "remove it to select all clusters, or name some",
 				})
 			}
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // yamlWord matches the plain scalars that YAML 1.1, and so Helm and Kubernetes, read as
-// bools, and CUE as texts: https://yaml.org/type/bool.html.
+// bools, and CUE as strings: https://yaml.org/type/bool.html.
 var yamlWord = regexp.MustCompile(`^(y|Y|yes|Yes|YES|on|On|ON|n|N|no|No|NO|off|Off|OFF)$`)
 
 // checkYAMLWords returns a fault for each value and object of a cluster that an embedded YAML
@@ -20,9 +20,9 @@ func (e *evaluation) checkYAMLWords(c *fleet.Cluster) error {
 	var faults diag.List
 	for _, r := range c.Releases {
 		for i, t := range append([]*fleet.Tree{r.Values}, r.Objects...) {
-			field := "values"
+			above := []string{"values"}
 			if i > 0 {
-				field = "objects"
+				above = []string{"objects", r.ObjectKey(i - 1)}
 			}
 			t.EachScalar(func(path []string, scalar *fleet.Tree) {
 				text, _ := scalar.Scalar.(string)
@@ -36,8 +36,8 @@ func (e *evaluation) checkYAMLWords(c *fleet.Cluster) error {
 					value = "true"
 				}
 				faults.Add(&diag.Diag{
-					At: []diag.Pos{pos}, Path: r.Path(field, fleet.FieldText(path)), Msg: "Helm and Kubernetes read " + text + " as " + value + ", and CUE reads it as a text",
-					Hint: "write " + value + `, or "` + text + `" for the text`,
+					At: []diag.Pos{pos}, Path: r.Path(append(above, fleet.FieldText(path))...), Msg: "Helm and Kubernetes read " + text + " as " + value + ", and CUE reads it as a string",
+					Hint: "write " + value + `, or "` + text + `" for the string`,
 				})
 			})
 		}
