@@ -102,7 +102,7 @@ func printRotated(w io.Writer, files []edit.RotatedFile, dryRun bool) error {
 	for _, f := range files {
 		name := diag.Visible(f.File, diag.MaxText)
 		if f.Manual {
-			fmt.Fprintf(w, "not rotated %s: run sops updatekeys %s, and sops rotate --in-place %s\n", name, name, name)
+			fmt.Fprintf(w, "%s was not rotated: fleetc cannot rotate this format. Run sops updatekeys %s, then sops rotate --in-place %s\n", name, name, name)
 		} else {
 			changed++
 			fmt.Fprintf(w, "%s %s", verb, name)

@@ -107,7 +107,7 @@ func Parse(name string, data []byte) (*File, error) {
 		return nil, otherFormatFault(name)
 	}
 	if sops == nil && bytes.Contains(data, []byte("ENC[AES256_GCM,data:")) {
-		return nil, &diag.Diag{At: []diag.Pos{f.pos(top)}, Msg: "the file has encrypted values, and no metadata of SOPS", Hint: "restore it from version control: nobody can decrypt it as it is"}
+		return nil, &diag.Diag{At: []diag.Pos{f.pos(top)}, Msg: "the file has encrypted values but no SOPS metadata", Hint: "restore it from version control: without the metadata it cannot be decrypted"}
 	}
 	if top.Kind != yaml.MappingNode || sops == nil {
 		return nil, &diag.Diag{
@@ -158,7 +158,7 @@ func (f *File) collect(top *yaml.Node) error {
 			for i := 0; i+1 < len(n.Content); i += 2 {
 				key := n.Content[i].Value
 				if n.Content[i].Kind != yaml.ScalarNode || n.Content[i].ShortTag() != "!!str" {
-					return &diag.Diag{At: []diag.Pos{f.pos(n.Content[i])}, Path: fleet.FieldText(field), Msg: "the key " + diag.Visible(key, diag.MaxText) + " is not a text, which sops cannot read", Hint: "write it in quotes"}
+					return &diag.Diag{At: []diag.Pos{f.pos(n.Content[i])}, Path: fleet.FieldText(field), Msg: "the key " + diag.Visible(key, diag.MaxText) + " is not a string, which sops cannot read", Hint: "write it in quotes"}
 				}
 				if seen[key] {
 					return &diag.Diag{At: []diag.Pos{f.pos(n.Content[i])}, Path: fleet.FieldText(append(slices.Clone(field), key)), Msg: "the key is there twice", Hint: "remove one of them with sops edit " + f.name}

@@ -15,7 +15,8 @@ import (
 // with a reference to a secret: the text with the value may be valid.
 func (w *walk) add(hint, msg string, more ...any) { w.report(hint, msg, false, more...) }
 
-// report is add, also for a text with a reference if no value can make it valid.
+// report is like add. With inReferences, it also reports strings with references: no value
+// can make them valid.
 func (w *walk) report(hint, msg string, inReferences bool, more ...any) {
 	if w.full() {
 		return

@@ -56,6 +56,26 @@ func (x *explanation) line() (line string, col int) {
 	return "", 0
 }
 
+// isWritten reports whether the user's line contains a value of the type: a list, a map, or
+// anything else.
+func (x *explanation) isWritten(kind string) bool {
+	line, col := x.line()
+	if col < 1 || col > len(line) {
+		return false
+	}
+	written := "other"
+	switch rest := line[col-1:]; {
+	case rest[0] == '[':
+		written = "list"
+	case rest[0] == '{' || nestedField.MatchString(rest):
+		written = "struct"
+	}
+	return written == kind || written == "other" && kind != "list" && kind != "struct"
+}
+
+// nestedField matches the field of a map that is written without braces, as in a: b: c.
+var nestedField = regexp.MustCompile(`^("[^"]*"|[A-Za-z_]\w*)[?!]?:`)
+
 // indentedOnly reports whether a line, counted from 1, is in a block that has
 // indentation but no brace, as in YAML.
 func indentedOnly(source string, line int) bool {

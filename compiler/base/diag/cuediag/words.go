@@ -221,26 +221,6 @@ func (x *explanation) otherType(m []string) {
 // namespaceField matches the path of a release's namespace.
 var namespaceField = regexp.MustCompile(`^releases\.("[^"]*"|[^.]+)\.namespace$`)
 
-// isWritten reports whether the user's line contains a value of the type: a list, a map, or
-// anything else.
-func (x *explanation) isWritten(kind string) bool {
-	line, col := x.line()
-	if col < 1 || col > len(line) {
-		return false
-	}
-	written := "other"
-	switch rest := line[col-1:]; {
-	case rest[0] == '[':
-		written = "list"
-	case rest[0] == '{' || nestedField.MatchString(rest):
-		written = "struct"
-	}
-	return written == kind || written == "other" && kind != "list" && kind != "struct"
-}
-
-// nestedField matches the field of a map that is written without braces, as in a: b: c.
-var nestedField = regexp.MustCompile(`^("[^"]*"|[A-Za-z_]\w*)[?!]?:`)
-
 // converted returns a literal as a value of the required type, or "" when it cannot
 // be converted.
 func converted(value, has, must string) string {
