@@ -49,6 +49,9 @@ func (x *explanation) syntax() {
 		d.Msg, d.Hint = "this is not CUE", "write NAME: VALUE; text stands in quotes, fields in {}, lists in []"
 		if m := foundToken.FindStringSubmatch(msg); m != nil && m[3] == "" && m[2] != "EOF" {
 			d.Msg = m[1] + m[2] + " is not expected here"
+			if m[2] == "ATTRIBUTE" {
+				d.Msg, d.Hint = "an attribute such as @embed is not expected here", "write it behind a field, as in values: _ @embed(file=values.yaml)"
+			}
 		}
 	}
 }
