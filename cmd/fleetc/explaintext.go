@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -38,7 +39,11 @@ func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name fun
 		p.line("after each layer")
 		p.table(func(add func(cells ...string)) {
 			for _, l := range e.Layers {
-				add(l.Layer.Name, fieldText(l.State, l.Value))
+				text := fieldText(l.State, l.Value)
+				if l.State == fleet.Unset && slices.ContainsFunc(e.Leaves, isFromChart) {
+					text = "the chart's own values"
+				}
+				add(l.Layer.Name, text)
 			}
 		})
 	}
@@ -69,6 +74,11 @@ func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name fun
 	}
 	_, err := io.WriteString(w, p.String())
 	return err
+}
+
+// isFromChart reports whether a value is that of a chart's values.yaml.
+func isFromChart(leaf fleet.Leaf) bool {
+	return leaf.Effective != nil && leaf.Effective.Kind == fleet.ChartDefault
 }
 
 // An explanationWriter writes the parts of an explanation.

@@ -1,6 +1,8 @@
 package values
 
 import (
+	"strings"
+
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -26,13 +28,20 @@ func slips(key string, v *fleet.Tree, t *Type, set map[string]*fleet.Tree) strin
 }
 
 // slipped reports whether the text is the word with two adjacent characters
-// swapped, or with one inner letter missing or doubled. Different letters and
-// different endings do not count: they distinguish real names such as ingester-a
-// and ingester-b, or port and ports.
+// swapped, with one inner letter missing, with a letter doubled, or with other
+// upper-case letters. Different letters and different endings do not count: they
+// distinguish real names such as ingester-a and ingester-b, or port and ports. So do
+// words in upper case, which name environment variables.
 func slipped(text, word string) bool {
+	if text != word && strings.EqualFold(text, word) {
+		return text != strings.ToUpper(text) && word != strings.ToUpper(word)
+	}
 	from := 0
 	for from < len(text) && from < len(word) && text[from] == word[from] {
 		from++
+	}
+	if from == len(word) && len(text) == len(word)+1 {
+		return from > 0 && isLetter(text[from]) && text[from] == text[from-1]
 	}
 	if from == len(word) || from == len(text) {
 		return false
