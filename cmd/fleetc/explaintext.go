@@ -39,11 +39,7 @@ func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name fun
 		p.line("after each layer")
 		p.table(func(add func(cells ...string)) {
 			for _, l := range e.Layers {
-				text := fieldText(l.State, l.Value)
-				if l.State == fleet.Unset && slices.ContainsFunc(e.Leaves, isFromChart) {
-					text = "the chart's own values"
-				}
-				add(l.Layer.Name, text)
+				add(l.Layer.Name, layerText(l.State, l.Value, e.Leaves))
 			}
 		})
 	}
@@ -74,6 +70,14 @@ func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name fun
 	}
 	_, err := io.WriteString(w, p.String())
 	return err
+}
+
+// layerText describes the value of a field after a layer. leaves are the values below it.
+func layerText(s fleet.State, value any, leaves []fleet.Leaf) string {
+	if s == fleet.Unset && slices.ContainsFunc(leaves, isFromChart) {
+		return "the chart's own values"
+	}
+	return fieldText(s, value)
 }
 
 // isFromChart reports whether a value is that of a chart's values.yaml.
