@@ -45,38 +45,26 @@ func (t *Tree) Clusters() (ids []string, err error) {
 // [fleet.Mark], and with releases that only have a name and stage. It returns
 // none if the tree does not contain the cluster. It takes no lock: during an
 // export it returns the old or the new objects, or an error.
-func (t *Tree) Objects(cluster string) ([]fleet.Object, error) {
-	s, err := t.Check()
-	if err != nil {
-		return nil, err
-	}
-	objs, err := s.objects(cluster)
-	if cerr := s.Close(); err == nil {
-		err = cerr
-	}
-	return objs, err
-}
+func (t *Tree) Objects(cluster string) ([]fleet.Object, error) { return t.objects(cluster, false) }
 
 // Intact returns the objects of a cluster like [Tree.Objects], without those whose files are
 // missing or not as the export wrote them.
-func (t *Tree) Intact(cluster string) ([]fleet.Object, error) {
+func (t *Tree) Intact(cluster string) ([]fleet.Object, error) { return t.objects(cluster, true) }
+
+func (t *Tree) objects(cluster string, onlyIntact bool) ([]fleet.Object, error) {
 	s, err := t.Check()
 	if err != nil {
 		return nil, err
 	}
-	objs, err := s.readObjects(cluster, true)
+	objs, err := s.objects(cluster, onlyIntact)
 	if cerr := s.Close(); err == nil {
 		err = cerr
 	}
 	return objs, err
 }
 
-func (s *Session) objects(cluster string) ([]fleet.Object, error) {
-	return s.readObjects(cluster, false)
-}
-
-// readObjects returns the objects of a cluster, or only those with intact files.
-func (s *Session) readObjects(cluster string, onlyIntact bool) ([]fleet.Object, error) {
+// objects returns the objects of a cluster, or only those with intact files.
+func (s *Session) objects(cluster string, onlyIntact bool) ([]fleet.Object, error) {
 	index, err := s.readIndex(cluster, ownedIndex{})
 	if index.indexContents == nil || err != nil {
 		return nil, err
@@ -85,10 +73,10 @@ func (s *Session) readObjects(cluster string, onlyIntact bool) ([]fleet.Object, 
 	var objs []fleet.Object
 	var faults diag.List
 	for _, o := range index.Objects {
-		if onlyIntact && !s.isIntact(path.Join(cluster, o.File), o.Digest) {
+		u, digest, err := s.object(path.Join(cluster, o.File))
+		if onlyIntact && (err != nil || digest != o.Digest) {
 			continue
 		}
-		u, err := s.object(path.Join(cluster, o.File))
 		if err != nil {
 			faults.Add(err)
 			continue
@@ -103,44 +91,34 @@ func (s *Session) readObjects(cluster string, onlyIntact bool) ([]fleet.Object, 
 	return objs, faults.Err()
 }
 
-// isIntact reports whether a file of an object has a digest.
-func (s *Session) isIntact(name, digest string) bool {
-	info, err := s.lstat(name)
-	if err != nil || info == nil || !info.Mode().IsRegular() || info.Size() > maxObject {
-		return false
-	}
-	data, err := s.readFile(name, info.Size())
-	return err == nil && digestOf(data) == digest
-}
-
-// object reads the file of one object.
-func (s *Session) object(name string) (*unstructured.Unstructured, error) {
-	wrong := func(msg string, cause error) error {
-		return &diag.Diag{At: s.at(name), Msg: msg, Hint: "restore it from version control, or run fleetc export", Cause: cause}
+// object reads the file of one object, and returns the digest of the file, too.
+func (s *Session) object(name string) (u *unstructured.Unstructured, digest string, err error) {
+	wrong := func(msg string, cause error) (*unstructured.Unstructured, string, error) {
+		return nil, "", &diag.Diag{At: s.at(name), Msg: msg, Hint: "restore it from version control, or run fleetc export", Cause: cause}
 	}
 	info, err := s.lstat(name)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, "", err
 	case info == nil:
-		return nil, wrong("the file is missing, and bundle.json lists it", nil)
+		return wrong("the file is missing, and bundle.json lists it", nil)
 	case !info.Mode().IsRegular() || info.Size() > maxObject:
-		return nil, wrong("this is not a file of an object", nil)
+		return wrong("this is not a file of an object", nil)
 	}
 	data, err := s.readFile(name, info.Size())
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	u := &unstructured.Unstructured{}
+	u = &unstructured.Unstructured{}
 	text, err := yaml.YAMLToJSON(data)
 	if err == nil {
 		err = utiljson.Unmarshal(text, &u.Object)
 	}
 	if err == nil && u.Object == nil {
-		return nil, wrong("the file is empty", nil)
+		return wrong("the file is empty", nil)
 	}
 	if err != nil {
-		return nil, wrong("the file has no object: "+diag.Brief(err), err)
+		return wrong("the file has no object: "+diag.Brief(err), err)
 	}
-	return fleet.Unmark(u), nil
+	return fleet.Unmark(u), digestOf(data), nil
 }
