@@ -366,6 +366,17 @@ func (f *File) OtherKeys() []string {
 	return out
 }
 
+// KeysOf returns the age recipients and the names of other keys in the metadata of an object
+// that SOPS encrypted, as [File.Recipients] and [File.OtherKeys] do.
+func KeysOf(object map[string]any) (recipients, others []string, err error) {
+	var f File
+	text, err := yaml.Marshal(object["sops"])
+	if err == nil {
+		err = yaml.Unmarshal(text, &f.meta)
+	}
+	return f.Recipients(), f.OtherKeys(), err
+}
+
 // ErrNoIdentity is the cause of a fault when no identity can decrypt a file.
 var ErrNoIdentity = errors.New("no age key fits")
 

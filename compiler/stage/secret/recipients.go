@@ -4,14 +4,10 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/sops"
 )
-
-// otherKeys are the fields of SOPS's metadata with keys of other kinds than age.
-var otherKeys = []string{"kms", "gcp_kms", "hckms", "azure_kv", "hc_vault", "pgp", "key_groups"}
 
 // checkReadable returns a fault for a Secret that SOPS encrypted for age recipients of which
 // the cluster has none, so that nothing in the cluster can decrypt it. A cluster
@@ -20,20 +16,11 @@ func checkReadable(c *fleet.Cluster, o fleet.Object) error {
 	if len(c.Recipients) == 0 || !fleet.IsEncrypted(o.Unstructured) {
 		return nil
 	}
-	metadata, _, _ := unstructured.NestedMap(o.Object, "sops")
-	for _, key := range otherKeys {
-		if list, _ := metadata[key].([]any); len(list) > 0 {
-			return nil
-		}
+	recipients, others, err := sops.KeysOf(o.Object)
+	if err != nil {
+		return &diag.Diag{At: o.Places(), Path: o.Title(), Msg: "the metadata of SOPS is not valid (" + o.Origin() + ")", Hint: "restore the Secret from version control, or encrypt it again", Cause: err}
 	}
-	var recipients []string
-	keys, _ := metadata["age"].([]any)
-	for _, key := range keys {
-		key, _ := key.(map[string]any)
-		recipient, _ := key["recipient"].(string)
-		recipients = append(recipients, recipient)
-	}
-	if len(recipients) == 0 || slices.ContainsFunc(recipients, func(r string) bool { return slices.Contains(c.Recipients, r) }) {
+	if len(recipients) == 0 || len(others) > 0 || slices.ContainsFunc(recipients, func(r string) bool { return slices.Contains(c.Recipients, r) }) {
 		return nil
 	}
 	return &diag.Diag{
