@@ -85,7 +85,7 @@ func Plans(ctx context.Context, f *compiler.Fleet, o ApplyOptions, key []byte) i
 // answer does not delay others.
 func plans(ctx context.Context, f *compiler.Fleet, all Servers, t apply.Target, key []byte) iter.Seq2[*ClusterPlan, error] {
 	turns := make(chan struct{}, f.Parallel)
-	resolver := &secrets.Resolver{Dir: f.Dir, Fleet: f.Module, AllowExec: t.Actions.AllowExec}
+	resolver := secrets.NewResolver(f.Fleet, t.Actions.AllowExec)
 	return par.Map(ctx, len(f.Clusters), len(f.Clusters), func(ctx context.Context, i int) (*ClusterPlan, error) {
 		c := f.Clusters[i]
 		s := all.Of(c.ID)

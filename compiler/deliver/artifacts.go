@@ -28,7 +28,7 @@ import (
 // says whether secrets may run commands. from has the fields of the provenance that all
 // artifacts share.
 func Artifacts(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, tree *export.Tree, dir string, allowExec bool, from oci.Provenance) iter.Seq2[*oci.Artifact, error] {
-	resolver := &secrets.Resolver{Dir: f.Dir, Fleet: f.Module, AllowExec: allowExec}
+	resolver := secrets.NewResolver(f.Fleet, allowExec)
 	return par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*oci.Artifact, error) {
 		b, err := exportCluster(ctx, f, f.Clusters[i], layout, resolver)
 		if err != nil {

@@ -25,7 +25,7 @@ import (
 // its release allows it. allowExec says whether secrets may run commands. If take is not nil, it is called with each bundle before the
 // bundle is yielded, concurrently and in any order. Its error is yielded beside the bundle.
 func Exports(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, clusters []*fleet.Cluster, allowExec bool, take func(*fleet.Bundle) error) iter.Seq2[*fleet.Bundle, error] {
-	resolver := &secrets.Resolver{Dir: f.Dir, Fleet: f.Module, AllowExec: allowExec}
+	resolver := secrets.NewResolver(f.Fleet, allowExec)
 	return par.Map(ctx, f.Parallel, len(clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
 		b, err := exportCluster(ctx, f, clusters[i], layout, resolver)
 		if err == nil && take != nil {

@@ -36,7 +36,7 @@ type VettedCluster struct {
 // beside the faults of checks.
 func Vet(ctx context.Context, f *compiler.Fleet, options VetOptions) iter.Seq2[*VettedCluster, error] {
 	var sizes chartSizes
-	layout, resolver := options.Layout, &secrets.Resolver{Dir: f.Dir, Fleet: f.Module, AllowExec: options.AllowExec}
+	layout, resolver := options.Layout, secrets.NewResolver(f.Fleet, options.AllowExec)
 	return par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*VettedCluster, error) {
 		c := f.Clusters[i]
 		b, err := f.Assemble(ctx, c)

@@ -50,7 +50,7 @@ func DiffLive(ctx context.Context, c *compiler.Compiler, req LiveRequest) (*diff
 		all[id] = func() deliver.Server { return s }
 	}
 	all.Keep(f)
-	d := &liveDiffer{LiveRequest: req, Fleet: f, servers: all, releases: map[string]bool{}, secrets: &secrets.Resolver{Dir: f.Dir, Fleet: f.Module, AllowExec: req.AllowExec}, simulated: map[string]*diff.Prediction{}}
+	d := &liveDiffer{LiveRequest: req, Fleet: f, servers: all, releases: map[string]bool{}, secrets: secrets.NewResolver(f.Fleet, req.AllowExec), simulated: map[string]*diff.Prediction{}}
 	compared := par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (liveClusterDiff, error) {
 		return d.cluster(ctx, f.Clusters[i])
 	})

@@ -36,6 +36,12 @@ type Resolver struct {
 	digests par.Memo[digestKey, string]
 }
 
+// NewResolver returns a resolver of the secrets of a fleet. allowExec says whether they may
+// run commands.
+func NewResolver(f *fleet.Fleet, allowExec bool) *Resolver {
+	return &Resolver{Dir: f.Dir, Fleet: f.Module, AllowExec: allowExec}
+}
+
 // plainFile is the values of a file, or the error of decrypting it.
 type plainFile struct {
 	values plainValues
