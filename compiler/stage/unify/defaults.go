@@ -3,7 +3,6 @@ package unify
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
@@ -71,10 +70,7 @@ func (r *reader) tree(v cue.Value) *fleet.Tree {
 
 // isFarther reports whether a position is in a layer that is farther than that of another.
 func (e *evaluation) isFarther(p, than token.Pos) bool {
-	rank := func(p token.Pos) int {
-		layer := e.layerOf(p)
-		return slices.IndexFunc(e.layers, func(l fleet.Layer) bool { return l.Name == layer })
-	}
+	rank := func(p token.Pos) int { return layerIndex(e.layers, e.layerOf(p)) }
 	at := rank(p)
 	return at >= 0 && at < rank(than)
 }
@@ -184,7 +180,7 @@ func (e *evaluation) checkLayers(path string, release cue.Value) error {
 	var faults diag.List
 	for it.Next() {
 		name := it.Selector().Unquoted()
-		known := slices.ContainsFunc(e.layers, func(l fleet.Layer) bool { return l.Name == name })
+		known := layerIndex(e.layers, name) >= 0
 		for _, c := range cuediag.Conjuncts(it.Value()) {
 			if f, ok := c.Source().(*ast.Field); ok {
 				if label, _, err := ast.LabelName(f.Label); err == nil && label != name || isPattern(f.Label) || err != nil && known {

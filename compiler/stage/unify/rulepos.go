@@ -6,8 +6,6 @@ import (
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/build"
 	"cuelang.org/go/cue/token"
-
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // A policyFinder finds the position of a policy. It reads the files, because
@@ -24,7 +22,7 @@ func (c *ruleExtractor) place(name string) (pos token.Pos, own bool) {
 	files := slices.Clone(c.in.Files)
 	rank := func(f *ast.File) int {
 		layer := c.layerOf(f.Pos())
-		return slices.IndexFunc(c.layers, func(l fleet.Layer) bool { return l.Name == layer })
+		return layerIndex(c.layers, layer)
 	}
 	slices.SortStableFunc(files, func(a, b *ast.File) int { return rank(a) - rank(b) })
 	f := policyFinder{ruleExtractor: c, name: name}

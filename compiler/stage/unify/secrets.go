@@ -5,7 +5,6 @@ import (
 	"path"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 
 	"cuelang.org/go/cue"
@@ -116,7 +115,7 @@ func (e *sourceReader) fields(v cue.Value) (own fleet.SecretSource, farthest int
 				return own, farthest, err
 			}
 			layer := e.layerOfFile(e.fieldPos(f).File)
-			if i := slices.IndexFunc(e.layers, func(l fleet.Layer) bool { return l.Name == layer }); i >= 0 {
+			if i := layerIndex(e.layers, layer); i >= 0 {
 				farthest = min(farthest, i)
 			}
 		}

@@ -62,11 +62,16 @@ func (e *evaluation) firstPos(v cue.Value, parts []cue.Value) diag.Pos {
 	for _, a := range parts {
 		p := labelPos(a)
 		layer := e.layerOf(p)
-		if i := slices.IndexFunc(e.layers, func(l fleet.Layer) bool { return l.Name == layer }); i >= 0 && i < rank {
+		if i := layerIndex(e.layers, layer); i >= 0 && i < rank {
 			best, rank = p, i
 		}
 	}
 	return cuediag.Pos(e.root, best)
+}
+
+// layerIndex returns the index of the layer with a name; -1 if there is none.
+func layerIndex(layers []fleet.Layer, name string) int {
+	return slices.IndexFunc(layers, func(l fleet.Layer) bool { return l.Name == name })
 }
 
 // layerOf returns the layer of the file at a position, or an empty string for
