@@ -98,21 +98,18 @@ func printRotated(w io.Writer, files []edit.RotatedFile, dryRun bool) error {
 	if dryRun {
 		verb = "would rotate"
 	}
-	changed := 0
+	changed := len(files)
 	for _, f := range files {
 		name := diag.Visible(f.File, diag.MaxText)
-		if f.Manual {
-			fmt.Fprintf(w, "%s was not rotated: fleetc cannot rotate this format. Run sops updatekeys %s, then sops rotate --in-place %s\n", name, name, name)
-		} else {
-			changed++
-			fmt.Fprintf(w, "%s %s", verb, name)
+		what := verb + " " + name
+		switch {
+		case f.Manual:
+			what = fmt.Sprintf("%s was not rotated: fleetc cannot rotate this format. Run sops updatekeys %s, then sops rotate --in-place %s", name, name, name)
+			changed--
+		case f.DataKey:
+			what += ", with a new data key"
 		}
-		if f.DataKey {
-			fmt.Fprint(w, ", with a new data key")
-		}
-		if !f.Manual {
-			fmt.Fprintln(w)
-		}
+		fmt.Fprintln(w, what)
 		for _, recipient := range f.Added {
 			fmt.Fprintln(w, "  + "+diag.Visible(recipient, diag.MaxText))
 		}
