@@ -45,7 +45,7 @@ func (p *secretPlace) copySecrets(from, to string) {
 	p.write("secrets/"+to, string(data))
 }
 
-// newSecrets returns a fleet whose releases get twenty secret values through a chart,
+// newSecrets returns a fleet whose releases get twenty secret values through five charts,
 // objects in CUE, Jsonnet and a release that Helm delivers.
 func newSecrets(t *testing.T) *secretPlace {
 	t.Helper()
@@ -84,6 +84,7 @@ spec:
       annotations: {checksum/config: {{ include (print $.Template.BasePath "/secret.yaml") . | sha256sum }}}
     spec: {containers: [{name: a, image: "example.com/a:1"}]}
 `)
+	p.writeSecretCharts()
 	p.write("config.jsonnet", "function(secrets) { s: { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'jsonnet' }, stringData: secrets } }\n")
 	p.write("environments/dev/env.cue", `package fleet
 
@@ -204,6 +205,7 @@ func TestSecrets(t *testing.T) {
 	for _, name := range []string{"charted", "helmed", "written", "jsonnet"} {
 		p.checkValues(name)
 	}
+	p.checkSecretCharts()
 	charted := p.data("charted")
 	if want := "postgres://app:correct-horse-battery@db/app"; charted["url"] != want {
 		t.Errorf("url is %q, want %q", charted["url"], want)
