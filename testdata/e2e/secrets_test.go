@@ -45,7 +45,7 @@ func (p *secretPlace) copySecrets(from, to string) {
 	p.write("secrets/"+to, string(data))
 }
 
-// newSecrets returns a fleet whose releases get twenty secret values through five charts,
+// newSecrets returns a fleet whose releases get twenty secret values through a chart,
 // objects in CUE, Jsonnet and a release that Helm delivers.
 func newSecrets(t *testing.T) *secretPlace {
 	t.Helper()
@@ -84,7 +84,6 @@ spec:
       annotations: {checksum/config: {{ include (print $.Template.BasePath "/secret.yaml") . | sha256sum }}}
     spec: {containers: [{name: a, image: "example.com/a:1"}]}
 `)
-	p.writeSecretCharts()
 	p.write("config.jsonnet", "function(secrets) { s: { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'jsonnet' }, stringData: secrets } }\n")
 	p.write("environments/dev/env.cue", `package fleet
 
@@ -195,6 +194,7 @@ func (p *secretPlace) checkHidden() {
 // restores the earlier value without a key.
 func TestSecrets(t *testing.T) {
 	p := newSecrets(t)
+	p.writeSecretCharts()
 	p.run("vet", "--render").ok(p.place)
 	p.run("build").ok(p.place)
 	p.run("explain", "dev/one", "releases.charted.values").ok(p.place)
