@@ -20,7 +20,7 @@ equal in a directory of clusters to that layer, the rest to the cluster. Strings
 that differ by a fact of the cluster become references to it.
 
 Both sides are rendered and compared, release by release: the expected side by
-the engine of fleetc, or by the helm program with --prove-with helm. The report
+the engines of fleetc, or by the tool's own program with --prove-with. The report
 lists each release, each field that is not carried with what to do, and the
 mistakes in the files. Exit status is 1 when a release is not proven.
 
@@ -71,14 +71,21 @@ type importFlags struct {
 	charts     []string
 	kubernetes string
 	output     string
+	programs   []string // of --prove-with
+	proofs     []string // that --prove-with takes
 }
 
-// add adds the flags of all formats.
-func (f *importFlags) add(cmd *cobra.Command) {
+// add adds the flags of all formats. programs can render the expected side.
+func (f *importFlags) add(cmd *cobra.Command, programs ...string) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.DryRun, "dry-run", false, "write nothing; only report")
 	flags.StringVar(&f.kubernetes, "kubernetes", newestKubernetes, "`version` of Kubernetes of the clusters")
 	outputFlag(cmd, &f.output, "text", "json", "markdown")
+	f.proofs = programs
+	if len(programs) > 0 {
+		flags.StringSliceVar(&f.programs, "prove-with", nil, "render the expected side with these `programs`: "+strings.Join(programs, ", ")+" (default: the engines of fleetc)")
+		_ = cmd.RegisterFlagCompletionFunc("prove-with", cobra.FixedCompletions(programs, cobra.ShellCompDirectiveNoFileComp))
+	}
 }
 
 // addCharts adds the flags of formats with charts.
@@ -87,9 +94,7 @@ func (f *importFlags) addCharts(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.charts, "chart", nil, "`NAME=DIR`: use this copy of a chart; may be repeated")
 	flags.StringVar(&f.Charts, "charts", "", "`directory` with copies of charts")
 	flags.BoolVar(&f.WithoutCharts, "without-charts", false, "write releases whose chart cannot be fetched, without a proof")
-	flags.StringVar(&f.ProveWith, "prove-with", "", "render the expected side with this `program`: helm (default: the engine of fleetc)")
 	_ = cmd.MarkFlagDirname("charts")
-	_ = cmd.RegisterFlagCompletionFunc("prove-with", cobra.FixedCompletions([]string{importer.HelmProgram}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // newestKubernetes is the default version of imported clusters.
@@ -98,6 +103,10 @@ const newestKubernetes = "1.37"
 // resolve checks the flags.
 func (f *importFlags) resolve(o *options) error {
 	if err := kube.CheckVersion(f.kubernetes); err != nil {
+		return err
+	}
+	var err error
+	if f.ProveWith, err = importer.ParsePrograms(f.programs, f.proofs); err != nil {
 		return err
 	}
 	f.Chart = map[string]string{}
@@ -132,12 +141,12 @@ func newImportFluxCommand(o *options) *cobra.Command {
 				if err != nil {
 					return nil, err
 				}
-				opts.Kubernetes = flags.kubernetes
+				opts.Kubernetes, opts.ProveWith = flags.kubernetes, flags.ProveWith
 				return flux.Read(cmd.Context(), opts)
 			})
 		},
 	}
-	flags.add(cmd)
+	flags.add(cmd, importer.HelmProgram, importer.KustomizeProgram)
 	flags.addCharts(cmd)
 	cmd.Flags().StringArrayVar(&clusters, "cluster", nil, "`ID=PATH`: a cluster and the directory that Flux syncs for it; may be repeated")
 	cmd.Flags().StringArrayVar(&variables, "variable", nil, "`NAME=VALUE`: the value of a substitution variable; may be repeated")

@@ -48,12 +48,12 @@ func newImportArgoCDCommand(o *options) *cobra.Command {
 					return nil, err
 				}
 				return argocd.Read(cmd.Context(), argocd.Options{
-					Dir: o.path(args[0]), Clusters: destinations, Kubernetes: flags.kubernetes, AppOfApps: roots, Source: c.Source,
+					Dir: o.path(args[0]), Clusters: destinations, Kubernetes: flags.kubernetes, ProveWith: flags.ProveWith, AppOfApps: roots, Source: c.Source,
 				})
 			})
 		},
 	}
-	flags.add(cmd)
+	flags.add(cmd, importer.HelmProgram, importer.KustomizeProgram)
 	flags.addCharts(cmd)
 	cmd.Flags().StringArrayVar(&clusters, "cluster", nil, "`ID=DESTINATION`: a cluster and the name or address of its destination; may be repeated")
 	cmd.Flags().StringArrayVar(&roots, "app-of-apps", nil, "`directory` in DIR with a chart that makes Applications; may be repeated")

@@ -65,7 +65,7 @@ func newImportHelmCommand(o *options) *cobra.Command {
 			})
 		},
 	}
-	flags.add(cmd)
+	flags.add(cmd, importer.HelmProgram)
 	flags.addCharts(cmd)
 	version := cmd.Flags().Lookup("kubernetes")
 	version.Usage, version.DefValue = "`version` of Kubernetes of the clusters (default: their own)", ""

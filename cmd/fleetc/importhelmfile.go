@@ -58,12 +58,12 @@ func newImportHelmfileCommand(o *options) *cobra.Command {
 				for _, file := range files {
 					opts.ValueFiles = append(opts.ValueFiles, o.path(file))
 				}
-				opts.Kubernetes = flags.kubernetes
+				opts.Kubernetes, opts.ProveWith = flags.kubernetes, flags.ProveWith
 				return helmfile.Read(cmd.Context(), opts)
 			})
 		},
 	}
-	flags.add(cmd)
+	flags.add(cmd, importer.HelmProgram, importer.HelmfileProgram)
 	flags.addCharts(cmd)
 	cmd.Flags().StringArrayVar(&clusters, "cluster", nil, "`ID=ENVIRONMENT`: a cluster and its environment; may be repeated")
 	cmd.Flags().StringArrayVarP(&environments, "environment", "e", nil, "`name` of an environment and of its cluster; may be repeated")

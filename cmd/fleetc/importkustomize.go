@@ -52,12 +52,12 @@ func newImportKustomizeCommand(o *options) *cobra.Command {
 				for i := range opts.Overlays {
 					opts.Overlays[i].Dir = o.path(opts.Overlays[i].Dir)
 				}
-				opts.Kubernetes = flags.kubernetes
+				opts.Kubernetes, opts.ProveWith = flags.kubernetes, flags.ProveWith
 				return overlays.Read(cmd.Context(), opts)
 			})
 		},
 	}
-	flags.add(cmd)
+	flags.add(cmd, importer.KustomizeProgram)
 	cmd.Flags().StringVar(&opts.Release, "release", "", "`name` of the release for overlays without a name (default: the name of the repository's directory)")
 	return cmd
 }

@@ -22,7 +22,13 @@ const (
 // hard links where the file system allows it, so a copied file must be replaced and not
 // modified. Symbolic links are copied as they are when they lead to a place inside the
 // directory, and left out otherwise. The target may be inside of the source.
-func CopyTree(ctx context.Context, from, to string) error {
+func CopyTree(ctx context.Context, from, to string) error { return copyTree(ctx, from, to, true) }
+
+// CopyFiles does what CopyTree does, without hard links: copied files may be modified.
+func CopyFiles(ctx context.Context, from, to string) error { return copyTree(ctx, from, to, false) }
+
+// copyTree copies a directory; canLink says whether files may be hard links.
+func copyTree(ctx context.Context, from, to string, canLink bool) error {
 	from, err := filepath.EvalSymlinks(from)
 	if err != nil {
 		return err
@@ -60,7 +66,7 @@ func CopyTree(ctx context.Context, from, to string) error {
 				Hint: "name a directory with the files of the clusters alone",
 			}
 		}
-		if os.Link(file, target) == nil {
+		if canLink && os.Link(file, target) == nil {
 			return nil
 		}
 		return copyFile(file, target, info.Mode().Perm())

@@ -23,6 +23,7 @@ import (
 // An expectation is the objects of a release that the other tool makes.
 type expectation struct {
 	objects []fleet.Object
+	hooks   []fleet.Object // that an apply does not run
 	random  []render.NondeterministicPart
 	err     error
 }
@@ -54,6 +55,9 @@ func (w *work) expect(ctx context.Context, charts *render.Charts, kinds *validat
 			all[r.Name] = w.expectRelease(ctx, charts, fc, r, seen)
 		}
 	}
+	if c.Render != nil {
+		renderWithProgram(ctx, c, all, seen)
+	}
 	var objs []fleet.Object
 	for _, r := range c.Releases {
 		objs = append(objs, all[r.Name].objects...)
@@ -64,6 +68,23 @@ func (w *work) expect(ctx context.Context, charts *render.Charts, kinds *validat
 		all[r.Name].objects, objs = objs[:n:n], objs[n:]
 	}
 	return all, ctx.Err()
+}
+
+// renderWithProgram replaces the expected objects of charts by those that the tool's own
+// program renders.
+func renderWithProgram(ctx context.Context, c *Cluster, all map[string]*expectation, apis []string) {
+	rendered, err := c.Render(ctx, apis)
+	for _, r := range c.Releases {
+		e := all[r.Name]
+		if r.Chart == nil || e.err != nil {
+			continue
+		}
+		objs, ok := rendered[r.Name]
+		if e.err = err; err == nil && !ok {
+			e.err = fmt.Errorf("the program renders no objects for it")
+		}
+		e.objects = withoutHooks(objs, e.hooks)
+	}
 }
 
 // chart returns the chart of a release; nil when it is missing.
@@ -100,7 +121,7 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *flee
 		return &expectation{err: err}
 	}
 	objs := res.Objects
-	if w.opts.ProveWith != "" {
+	if w.opts.ProveWith.Has(HelmProgram) {
 		if objs, err = templateWithHelm(ctx, c, r, bound, ch, apis, res.Hooks); err != nil {
 			return &expectation{err: err}
 		}
@@ -119,7 +140,7 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *flee
 			objs[i].Unstructured = withMetadata(o.Unstructured, r.CommonMetadata)
 		}
 	}
-	return &expectation{objects: objs, random: res.Nondeterministic}
+	return &expectation{objects: objs, hooks: res.Hooks, random: res.Nondeterministic}
 }
 
 // withMetadata returns a copy of an object with more labels and annotations.

@@ -38,6 +38,7 @@
 package importer
 
 import (
+	"context"
 	"os"
 	"path"
 	"path/filepath"
@@ -46,6 +47,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // A Model is the neutral result of a reader.
@@ -103,6 +105,10 @@ type Cluster struct {
 	SOPSSecret string            // name of the Secret with the keys of Flux; may be empty
 	Releases   []*Release        // sorted by name
 	Dropped    []*Release        // that cannot be written, each with the reason in Unproven; sorted by name
+
+	// Render returns the objects that the tool's own program renders for the API versions
+	// of a cluster, by release. It is nil when no program renders the expected side.
+	Render func(ctx context.Context, apis []string) (map[string][]fleet.Object, error)
 }
 
 // A Release is a release of one cluster.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,27 +21,60 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/git"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
 )
 
-// HelmProgram is the program that can render the expected side of a proof.
-const HelmProgram = "helm"
+// Programs that can render the expected side of a proof.
+const (
+	HelmProgram      = "helm"
+	KustomizeProgram = "kustomize"
+	HelmfileProgram  = "helmfile"
+)
 
-// checkProgram returns a fault when the program of the proof cannot be run.
-func (o *Options) checkProgram() error {
-	switch o.ProveWith {
-	case "":
-		return nil
-	case HelmProgram:
-	default:
-		return &diag.Diag{
-			Msg:  fmt.Sprintf("--prove-with does not take %q", diag.Visible(o.ProveWith, diag.MaxText)),
-			Hint: "write --prove-with helm, or leave it out: fleetc renders charts as Helm does",
+// Programs are the names of the programs that render the expected side of a proof. The
+// engines of fleetc render the rest.
+type Programs []string
+
+// Has reports whether a program renders the expected side.
+func (p Programs) Has(name string) bool { return slices.Contains(p, name) }
+
+// ParsePrograms checks that an import can use the named programs, and that they are in PATH.
+func ParsePrograms(names, allowed []string) (Programs, error) {
+	for _, name := range names {
+		if !slices.Contains(allowed, name) {
+			return nil, &diag.Diag{
+				Msg:  fmt.Sprintf("--prove-with does not take %q", diag.Visible(name, diag.MaxText)),
+				Hint: "write --prove-with " + strings.Join(allowed, " or ") + ", or leave it out: fleetc renders the expected side with its own engines",
+			}
+		}
+		if _, err := exec.LookPath(name); err != nil {
+			return nil, &diag.Diag{Msg: "the program " + name + " is not in PATH", Hint: "install it, or leave --prove-with out", Cause: err}
 		}
 	}
-	if _, err := exec.LookPath(o.ProveWith); err != nil {
-		return &diag.Diag{Msg: "the program " + o.ProveWith + " is not in PATH", Hint: "install it, or leave --prove-with out", Cause: err}
+	return names, nil
+}
+
+// RunProgram runs a program in a directory with the given environment, or that of the
+// process if it is nil, and returns its output. The error has the first lines that the
+// program prints about it, without the directory.
+func RunProgram(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, env, &stdout, &stderr
+	git.Detach(cmd)
+	cmd.WaitDelay = 5 * time.Second
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		text := strings.TrimSpace(strings.NewReplacer(dir+string(filepath.Separator), "", dir, ".").Replace(stderr.String()))
+		if text == "" {
+			text = err.Error()
+		}
+		return "", fmt.Errorf("%s %s fails: %s", name, args[0], diag.Brief(errors.New(text)))
 	}
-	return nil
+	return stdout.String(), nil
 }
 
 // templateWithHelm returns the objects that helm template prints for a release with values. hooks are
@@ -63,25 +97,61 @@ func templateWithHelm(ctx context.Context, c *fleet.Cluster, r *Release, values 
 	if err := os.WriteFile(valuesFile, text, 0o600); err != nil {
 		return nil, err
 	}
-	args := []string{"template", r.Name, chartDir, "--namespace", r.Namespace, "--kube-version", c.KubeVersion, "--values", valuesFile}
+	args := []string{"template", r.Name, chartDir, "--namespace", r.Namespace, "--kube-version", c.KubeVersion, "--values", valuesFile, "--skip-schema-validation"}
 	if !r.SkipCRDs {
 		args = append(args, "--include-crds")
 	}
 	for _, api := range apis {
 		args = append(args, "--api-versions", api)
 	}
-	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, HelmProgram, args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
-	git.Detach(cmd)
-	cmd.WaitDelay = 5 * time.Second
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("helm template fails: %s", diag.Brief(errors.New(strings.ReplaceAll(stderr.String(), dir, ""))))
+	printed, err := RunProgram(ctx, dir, nil, HelmProgram, args...)
+	if err != nil {
+		return nil, err
 	}
-	objs, err := printedObjects(stdout.String(), &fleet.Release{Name: r.Name, Namespace: r.Namespace})
+	objs, err := printedObjects(printed, &fleet.Release{Name: r.Name, Namespace: r.Namespace})
+	return withoutHooks(objs, hooks), err
+}
+
+// withoutHooks returns objects without the given hooks.
+func withoutHooks(objs, hooks []fleet.Object) []fleet.Object {
 	return slices.DeleteFunc(objs, func(o fleet.Object) bool {
 		return slices.ContainsFunc(hooks, func(hook fleet.Object) bool { return hook.ID() == o.ID() && fleet.IsHook(o.Unstructured) })
-	}), err
+	})
+}
+
+// A Build is the result of building a kustomization.
+type Build struct {
+	Objects   []fleet.Object
+	Reads     []string  // names of the files that the build read
+	Unmatched diag.List // patches and other entries without a target
+	Differs   string    // how the objects of the kustomize program differ; empty if they do not, or it does not run
+}
+
+// Build builds the kustomization in a directory below root, as BuildAsKustomize does, and
+// compares the objects with those of the kustomize program if that is one of p.
+func (p Programs) Build(ctx context.Context, root, dir string) (Build, error) {
+	r := &fleet.Release{}
+	var b Build
+	var err error
+	if b.Objects, b.Reads, b.Unmatched, err = kustomize.BuildAsKustomize(ctx, root, dir, r, nil); err != nil || !p.Has(KustomizeProgram) {
+		return b, err
+	}
+	var printed []fleet.Object
+	text, err := RunProgram(ctx, root, nil, KustomizeProgram, "build", "--load-restrictor", "LoadRestrictionsNone", filepath.FromSlash(dir))
+	if err == nil {
+		printed, err = printedObjects(text, r)
+	}
+	if ctx.Err() != nil {
+		return b, ctx.Err()
+	}
+	if err != nil {
+		b.Differs = diag.Brief(err)
+		return b, nil
+	}
+	if changes := differences(diff.Objects(printed, b.Objects, nil)); len(changes) > 0 {
+		b.Differs = "the program kustomize builds other objects: " + strings.Join(changes, "; ")
+	}
+	return b, nil
 }
 
 // writeTree writes the files of a chart into a directory.
@@ -103,6 +173,24 @@ func writeTree(dir string, files []fleet.File) error {
 	return nil
 }
 
+// WrittenObjects returns the objects that a program wrote to the YAML files below a
+// directory, in the order of file names.
+func WrittenObjects(dir string, r *fleet.Release) ([]fleet.Object, error) {
+	var text strings.Builder
+	err := filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(file)
+		text.WriteString("\n---\n" + string(data))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return printedObjects(text.String(), r)
+}
+
 // crdSource matches the comment that Helm prints above a file of a crds directory.
 var crdSource = regexp.MustCompile(`^# Source: (.*/)?crds/`)
 
@@ -113,7 +201,7 @@ func printedObjects(text string, r *fleet.Release) ([]fleet.Object, error) {
 	for doc := range strings.SplitSeq("\n"+text, "\n---\n") {
 		var content map[string]any
 		if err := yaml.Unmarshal([]byte(doc+"\n"), &content); err != nil {
-			return nil, fmt.Errorf("helm template prints invalid YAML: %s", diag.Brief(err))
+			return nil, fmt.Errorf("the program prints invalid YAML: %s", diag.Brief(err))
 		}
 		if content == nil {
 			continue

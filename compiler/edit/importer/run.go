@@ -27,7 +27,7 @@ type Options struct {
 	Charts        string            // directory with copies of charts; may be empty
 	WithoutCharts bool              // whether releases whose chart cannot be fetched are written
 	DryRun        bool              // whether nothing is written
-	ProveWith     string            // the program that renders charts for the expected side; fleetc's engine if empty
+	ProveWith     Programs
 }
 
 // sumFile records the digests of imported files.
@@ -58,9 +58,6 @@ type work struct {
 // Run writes the fleet of a model, proves it, and returns a report. It writes nothing
 // when it returns an error.
 func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) (*Report, error) {
-	if err := opts.checkProgram(); err != nil {
-		return nil, err
-	}
 	dir := c.Dir
 	if dir == "" {
 		dir = "."

@@ -26,6 +26,7 @@ type Options struct {
 	Clusters   []importer.ClusterSource // sources are names or addresses; if empty, each destination of an Application is a cluster
 	AppOfApps  []string                 // directories, relative to the repository, that make Applications
 	Kubernetes string                   // version of the clusters
+	ProveWith  importer.Programs
 
 	// Source returns a source for the charts of a directory.
 	Source func(root string) *chart.Source

@@ -1,6 +1,7 @@
 package argocd
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -15,9 +16,7 @@ import (
 	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
-	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
 )
 
 // overlayDir is the directory in the copy for the fields of an Application's kustomize
@@ -62,11 +61,12 @@ func (r *reader) kustomize(s *source, dir string, out *importer.Release) error {
 	if err := os.WriteFile(filepath.Join(overlay, importer.KustomizationFiles[0]), text, 0o600); err != nil {
 		return err
 	}
-	objs, _, unmatched, err := kustomize.BuildAsKustomize(r.ctx, r.Work, overlayDir, &fleet.Release{}, nil)
-	if err = errors.Join(err, unmatched.Err(), os.RemoveAll(overlay)); err != nil {
+	built, err := r.opts.ProveWith.Build(r.ctx, r.Work, overlayDir)
+	if err = errors.Join(err, built.Unmatched.Err(), os.RemoveAll(overlay)); err != nil {
 		return r.moved(s, err)
 	}
-	contents, nodes := importer.Rendered(objs)
+	out.Unproven = cmp.Or(out.Unproven, built.Differs)
+	contents, nodes := importer.Rendered(built.Objects)
 	r.setObjects(out, contents, nodes)
 	return nil
 }

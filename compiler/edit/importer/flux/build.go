@@ -14,10 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
-	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
 )
 
 // kustomizationFiles are the names of kustomization files, in kustomize's order.
@@ -67,17 +65,18 @@ func (s *state) build(k *kustomization) ([]*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	objs, _, unmatched, err := kustomize.BuildAsKustomize(s.ctx, s.Work, k.dir, &fleet.Release{}, nil)
+	built, err := s.opts.ProveWith.Build(s.ctx, s.Work, k.dir)
 	if err := errors.Join(err, restore()); err != nil {
 		return nil, s.moved(err, file, lines)
 	}
-	for _, d := range unmatched {
+	k.differs = built.Differs
+	for _, d := range built.Unmatched {
 		if len(d.At) > 0 && (d.At[0].File != file || d.At[0].Line <= lines) {
 			s.model.Mistake(importer.Note{Pos: s.Position(d.At[0]), Doc: "kustomization " + d.At[0].File, Do: d.Msg})
 		}
 	}
-	out := make([]*object, 0, len(objs))
-	for _, o := range objs {
+	out := make([]*object, 0, len(built.Objects))
+	for _, o := range built.Objects {
 		b := &object{content: o.Object, stage: k}
 		if b.origin = takeOrigin(b.content, k.dir); b.origin != "" {
 			b.doc = s.find(b.origin, b.kind(), b.name())

@@ -22,6 +22,7 @@ type Options struct {
 	Clusters   []importer.ClusterSource // at least one; each source is a directory that Flux syncs, relative to Dir and slash-separated
 	Variables  map[string]string        // values of substitution variables; they override those of files
 	Kubernetes string                   // version of the clusters
+	ProveWith  importer.Programs
 }
 
 // A repository is the state of one call of Read.

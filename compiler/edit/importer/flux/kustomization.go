@@ -34,6 +34,7 @@ type kustomization struct {
 	waiting  bool      // whether its directory was found
 	waited   bool      // whether variables are missing that no other Kustomization brings
 	unproven string    // why its objects are unknown; empty when they are known
+	differs  string    // how the program of the proof builds it differently; empty if it does not
 	plain    []*object // objects that it applies, without those of Flux
 }
 

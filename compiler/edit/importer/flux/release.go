@@ -157,7 +157,7 @@ func (k *kustomization) isBelow(other *kustomization) bool {
 
 // plainRelease returns the release with the objects of a Kustomization.
 func (s *state) plainRelease(k *kustomization, name string, depends []string) *importer.Release {
-	r := &importer.Release{Name: name, Namespace: importer.TextAt(k.spec, "targetNamespace"), Origin: "Kustomization " + k.key(), Pos: k.pos, Depends: depends, Unproven: k.unproven}
+	r := &importer.Release{Name: name, Namespace: importer.TextAt(k.spec, "targetNamespace"), Origin: "Kustomization " + k.key(), Pos: k.pos, Depends: depends, Unproven: cmp.Or(k.unproven, k.differs)}
 	if k.object == nil {
 		r.Origin = "directory " + k.dir
 	}
@@ -210,7 +210,7 @@ func (s *state) helmRelease(o *object) (*importer.Release, error) {
 		return nil, err
 	}
 	r.Values = importer.NodeOf(values, o.source("spec", "values"))
-	r.Unproven = cmp.Or(r.Unproven, unproven)
+	r.Unproven = cmp.Or(r.Unproven, unproven, o.stage.differs)
 	for i, d := range importer.ListAt(spec, "dependsOn") {
 		namespace := cmp.Or(importer.TextAt(d, "namespace"), o.namespace())
 		name, ok := s.byRelease[path.Join(namespace, importer.TextAt(d, "name"))]

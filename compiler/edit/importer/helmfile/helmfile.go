@@ -12,6 +12,7 @@
 //	template.go     Go templates, and the functions that helmfile adds
 //	release.go      a release of a state, with its templates executed
 //	finish.go       releases of all states -> releases of the model
+//	program.go      releases as the program helmfile renders them, for the proof
 package helmfile
 
 import (
@@ -36,6 +37,7 @@ type Options struct {
 	Set        map[string]any           // values that override those of the environment
 	ValueFiles []string                 // files of the repository with values that override those of the environment
 	Kubernetes string                   // version of the clusters
+	ProveWith  importer.Programs
 }
 
 // A reader is the state of one call of Read.
@@ -108,6 +110,9 @@ func (r *reader) cluster(c importer.ClusterSource, file string) (*importer.Clust
 			return out, err
 		}
 		run.compare(other)
+	}
+	if r.opts.ProveWith.Has(importer.HelmfileProgram) {
+		out.Render = run.programRender(file)
 	}
 	out.DropUnusedSecrets()
 	out.ApplyOnly = len(out.Secrets) > 0 && out.Context != "" // exports cannot have the values

@@ -16,9 +16,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
-	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
 	"sigs.k8s.io/yaml"
 )
 
@@ -27,6 +25,7 @@ type Options struct {
 	Overlays   []Overlay // at least one
 	Release    string    // name of releases without one; the name of the repository's directory if empty
 	Kubernetes string    // version of the clusters
+	ProveWith  importer.Programs
 }
 
 // An Overlay is the directory of a kustomization, which is a release of a cluster.
@@ -94,7 +93,7 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 		if slices.ContainsFunc(all, func(b builtOverlay) bool { return b.Cluster == o.Cluster && b.Release == o.Release }) {
 			return nil, &diag.Diag{Msg: "the cluster " + o.Cluster + " has two overlays for the release " + o.Release, Hint: "name the releases, as in " + o.Cluster + ":shop=overlays/dev"}
 		}
-		r, reads, err := readOverlay(ctx, root, o)
+		r, reads, err := readOverlay(ctx, root, o, opts.ProveWith)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -172,19 +171,19 @@ func repositoryOf(overlays []Overlay) (string, error) {
 
 // readOverlay returns the release with the objects of an overlay, and the files that the
 // build read.
-func readOverlay(ctx context.Context, root string, o Overlay) (*importer.Release, []string, error) {
+func readOverlay(ctx context.Context, root string, o Overlay, programs importer.Programs) (*importer.Release, []string, error) {
 	dir, err := filepath.Rel(root, o.Dir)
 	if err != nil {
 		return nil, nil, err
 	}
 	dir = filepath.ToSlash(dir)
-	objs, reads, unmatched, err := kustomize.BuildAsKustomize(ctx, root, dir, &fleet.Release{}, nil)
-	if err = errors.Join(err, unmatched.Err()); err != nil {
-		return nil, reads, err
+	built, err := programs.Build(ctx, root, dir)
+	if err = errors.Join(err, built.Unmatched.Err()); err != nil {
+		return nil, built.Reads, err
 	}
-	r := &importer.Release{Name: o.Release, Origin: "overlay " + dir, Pos: diag.Pos{File: filepath.ToSlash(filepath.Join(o.Dir, "kustomization.yaml"))}}
-	r.SetRendered(objs)
-	return r, reads, nil
+	r := &importer.Release{Name: o.Release, Origin: "overlay " + dir, Pos: diag.Pos{File: filepath.ToSlash(filepath.Join(o.Dir, "kustomization.yaml"))}, Unproven: built.Differs}
+	r.SetRendered(built.Objects)
+	return r, built.Reads, nil
 }
 
 // generatorFields are fields of kustomizations that compute parts of objects from others.
