@@ -242,8 +242,12 @@ func (w *work) copyChart(ctx context.Context, s *ChartSource, from string, isDir
 		return "", &diag.Diag{Msg: from + " has no Chart.yaml with a version"}
 	}
 	files, err := chartFiles(ctx, from)
-	if err == nil && s.Root != "" {
-		err = addDependencies(ctx, realPath(s.Root), from, files, 0)
+	if err == nil {
+		root := s.Root
+		if root != "" {
+			root = realPath(root)
+		}
+		err = w.addDependencies(ctx, root, from, files, 0)
 	}
 	if err != nil {
 		return "", err

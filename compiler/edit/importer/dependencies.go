@@ -1,7 +1,9 @@
 package importer
 
 import (
+	"cmp"
 	"context"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -14,35 +16,40 @@ import (
 // maxChartNesting limits the depth of dependencies inside dependencies.
 const maxChartNesting = 8
 
-// addDependencies adds the dependencies of a chart that are directories beside it, as
-// file://../common names them, to its files below charts/. They must be in the directory
-// root. Others are left to the fleet, which fetches them.
-func addDependencies(ctx context.Context, root, dir string, files map[string][]byte, depth int) error {
+// addDependencies adds the dependencies of a chart to its files below charts/: directories
+// beside it, as file://../common names them, which must be in the directory root, and
+// charts that --chart and --charts have. Others are left to the fleet, which fetches them.
+func (w *work) addDependencies(ctx context.Context, root, dir string, files map[string][]byte, depth int) error {
 	var meta map[string]any
 	if err := yaml.Unmarshal(files["Chart.yaml"], &meta); err != nil {
 		return nil //nolint:nilerr // the fleet reports a chart that is not valid
 	}
 	for _, d := range ListAt(meta, "dependencies") {
 		name := TextAt(d, "name")
-		beside, isDir := strings.CutPrefix(TextAt(d, "repository"), "file://")
-		if !isDir || !filepath.IsLocal(name) || filepath.IsAbs(beside) || hasDirectory(files, path.Join("charts", name)) {
+		if !filepath.IsLocal(name) || hasDirectory(files, path.Join("charts", name)) || hasArchive(files, name) {
 			continue
 		}
-		from, err := filepath.EvalSymlinks(filepath.Join(dir, filepath.FromSlash(beside)))
+		from, err := w.dependencyDir(root, dir, d)
 		if err != nil {
-			return &diag.Diag{Msg: "its dependency " + name + " in " + beside + " does not exist", Cause: err}
+			return err
 		}
-		if rel, err := filepath.Rel(root, from); err != nil || !filepath.IsLocal(rel) {
-			return &diag.Diag{Msg: "its dependency " + name + " in " + beside + " is outside of the repository"}
+		if from == "" {
+			continue
 		}
 		if depth >= maxChartNesting {
 			return &diag.Diag{Msg: "its dependencies have dependencies in a circle"}
+		}
+		if info, err := os.Stat(from); err == nil && !info.IsDir() {
+			if files[path.Join("charts", filepath.Base(from))], err = os.ReadFile(from); err != nil {
+				return err
+			}
+			continue
 		}
 		below, err := chartFiles(ctx, from)
 		if err != nil {
 			return err
 		}
-		if err := addDependencies(ctx, root, from, below, depth+1); err != nil {
+		if err := w.addDependencies(ctx, root, from, below, depth+1); err != nil {
 			return err
 		}
 		for file, data := range below {
@@ -50,6 +57,37 @@ func addDependencies(ctx context.Context, root, dir string, files map[string][]b
 		}
 	}
 	return nil
+}
+
+// dependencyDir returns the directory or archive of a dependency of the chart in dir; empty
+// for one that is fetched.
+func (w *work) dependencyDir(root, dir string, dependency any) (string, error) {
+	name, repository := TextAt(dependency, "name"), TextAt(dependency, "repository")
+	beside, isDir := strings.CutPrefix(repository, "file://")
+	if !isDir || root == "" {
+		return w.copyOf(&ChartSource{Name: name, Version: TextAt(dependency, "version"), Repo: cmp.Or(repository, "none")})
+	}
+	if filepath.IsAbs(beside) {
+		return "", nil
+	}
+	from, err := filepath.EvalSymlinks(filepath.Join(dir, filepath.FromSlash(beside)))
+	if err != nil {
+		return "", &diag.Diag{Msg: "its dependency " + name + " in " + beside + " does not exist", Cause: err}
+	}
+	if rel, err := filepath.Rel(root, from); err != nil || !filepath.IsLocal(rel) {
+		return "", &diag.Diag{Msg: "its dependency " + name + " in " + beside + " is outside of the repository"}
+	}
+	return from, nil
+}
+
+// hasArchive reports whether files have an archive of a dependency.
+func hasArchive(files map[string][]byte, name string) bool {
+	for file := range files {
+		if base, ok := strings.CutPrefix(file, "charts/"+name+"-"); ok && strings.HasSuffix(base, ".tgz") {
+			return true
+		}
+	}
+	return false
 }
 
 // hasDirectory reports whether files are below a directory.

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -58,10 +59,10 @@ type work struct {
 // Run writes the fleet of a model, proves it, and returns a report. It writes nothing
 // when it returns an error.
 func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) (*Report, error) {
-	dir := c.Dir
-	if dir == "" {
-		dir = "."
+	if !slices.ContainsFunc(model.Clusters, func(c *Cluster) bool { return len(c.Releases)+len(c.Dropped) > 0 }) {
+		return nil, &diag.Diag{Msg: "the import finds no release", Hint: "name a directory, file or environment with releases"}
 	}
+	dir := cmp.Or(c.Dir, ".")
 	root, module, err := load.Root(dir)
 	if err != nil {
 		return nil, err
@@ -82,6 +83,9 @@ func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) 
 		open: map[string]map[string]*Node{}, random: map[string]map[string]*Node{}, apis: map[string]*Node{}, files: map[string][]byte{}, references: map[string]map[string]string{},
 	}
 	if w.before, err = w.recorded(); err != nil {
+		return nil, err
+	}
+	if err := w.removeImported(); err != nil {
 		return nil, err
 	}
 	if err := w.pinCharts(ctx); err != nil {
@@ -205,6 +209,22 @@ func (w *work) recorded() (map[string]string, error) {
 	return out, err
 }
 
+// removeImported removes the files of the last import from the copy, but for those that
+// were edited: the import must not build on files that it does not write again.
+func (w *work) removeImported() error {
+	for _, name := range SortedKeys(w.before) {
+		file := filepath.Join(w.stage, filepath.FromSlash(name))
+		data, err := os.ReadFile(file)
+		if err == nil && digest(data) == w.before[name] {
+			err = os.Remove(file)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
@@ -212,7 +232,7 @@ func digest(data []byte) string {
 
 // apply changes the files of the copy.
 func (w *work) apply(p *FilePlan) error {
-	for _, name := range p.Written {
+	for _, name := range slices.Concat(p.Written, p.Same) {
 		if err := w.put(name, w.files[name]); err != nil {
 			return err
 		}
