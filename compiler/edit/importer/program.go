@@ -191,8 +191,9 @@ func WrittenObjects(dir string, r *fleet.Release) ([]fleet.Object, error) {
 	return printedObjects(text.String(), r)
 }
 
-// crdSource matches the comment that Helm prints above a file of a crds directory.
-var crdSource = regexp.MustCompile(`^# Source: (.*/)?crds/`)
+// crdSource matches the comment that Helm prints above a file in the crds directory of a
+// chart or of a dependency.
+var crdSource = regexp.MustCompile(`^# Source: [^/\n]+(/charts/[^/\n]+)*/crds/`)
 
 // printedObjects returns the objects of YAML documents. Those of a crds directory are
 // marked by the comment that Helm prints.
