@@ -83,7 +83,7 @@ func (e *environmentRun) programEnvironment() []string {
 	var out []string
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
-		if slices.Contains(programVariables, name) || strings.HasPrefix(name, "HELM_") {
+		if slices.Contains(programVariables, name) || strings.HasPrefix(name, "HELM_") || strings.HasPrefix(name, "HELMFILE_") {
 			out = append(out, v)
 		}
 	}
