@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
@@ -75,15 +76,20 @@ func (s *state) build(k *kustomization) ([]*object, error) {
 			s.model.Mistake(importer.Note{Pos: s.Position(d.At[0]), Doc: "kustomization " + d.At[0].File, Do: d.Msg})
 		}
 	}
-	out := make([]*object, 0, len(built.Objects))
-	for _, o := range built.Objects {
+	return s.builtObjects(k, built.Objects), nil
+}
+
+// builtObjects returns the objects of a build with their documents.
+func (s *state) builtObjects(k *kustomization, objs []fleet.Object) []*object {
+	out := make([]*object, 0, len(objs))
+	for _, o := range objs {
 		b := &object{content: o.Object, stage: k}
 		if b.origin = takeOrigin(b.content, k.dir); b.origin != "" {
 			b.doc = s.find(b.origin, b.kind(), b.name())
 		}
 		out = append(out, b)
 	}
-	return out, nil
+	return out
 }
 
 // withoutObjects are the fields of a kustomization that bring no objects.

@@ -59,10 +59,7 @@ func (s *state) values(o *object) (values map[string]any, unproven string, err e
 		}
 		if target != "" {
 			result = importer.MergeValues(result, own)
-			if text := withoutQuotes(value); text != value && !literal {
-				value, literal = text, true
-			}
-			if err := importer.SetValue(result, target, value, literal); err != nil {
+			if err := setTarget(result, target, value, literal); err != nil {
 				unproven = "the value for " + target + " is not imported"
 				s.model.Note(importer.Note{Pos: s.at(o, strings.Split(at, ".")...), Doc: o.title(), Field: "spec.valuesFrom.targetPath", Do: err.Error() + ": write the value into the release"})
 			}
@@ -91,13 +88,12 @@ func (s *state) valuesText(source *object, key, text, release string) (values ma
 	return s.encryptedValues(source, key, text, release)
 }
 
-// withoutQuotes returns a text without the quotes around it. Flux takes a value in quotes
-// as text.
-func withoutQuotes(value string) string {
+// setTarget sets the value at a targetPath in place. Flux takes a value in quotes as text.
+func setTarget(values map[string]any, target, value string, literal bool) error {
 	for _, quote := range []string{"'", `"`} {
-		if len(value) > 1 && strings.HasPrefix(value, quote) && strings.HasSuffix(value, quote) {
-			return strings.Trim(value, `'"`)
+		if len(value) > 1 && strings.HasPrefix(value, quote) && strings.HasSuffix(value, quote) && !literal {
+			return importer.SetValue(values, target, strings.Trim(value, `'"`), true)
 		}
 	}
-	return value
+	return importer.SetValue(values, target, value, literal)
 }
