@@ -227,7 +227,7 @@ func (c *comparer) collect(cluster int, objs []fleet.Object) {
 	versions := map[[2]string][]string{}
 	for i, images := range patch.Images(c.clusters[cluster], objs) {
 		for _, image := range images {
-			repository, version := splitImage(image)
+			repository, version := splitImage(image.Image)
 			key := [2]string{objs[i].Release.Name, repository}
 			versions[key] = append(versions[key], version)
 		}

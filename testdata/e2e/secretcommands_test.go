@@ -39,6 +39,7 @@ var secretCommands = []secretCommand{
 	{"history dev/one", 0},
 	{"import argocd . --dry-run", 2},
 	{"import flux . --cluster a=environments --dry-run", 0},
+	{"image list", 0},
 	{"import helmfile . --dry-run", 2},
 	{"import kustomize . --dry-run", 2},
 	{"import helm --context CONTEXT --dry-run", 0},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -113,28 +114,32 @@ func isRegistry(first string) bool {
 // rename renames the images of an object of a built-in kind. It reports whether
 // the patch applies to one of them.
 func (a *application) rename(it *item, names imageRename) (fits bool) {
-	a.eachImage(it.Unstructured.Object, a.schema(it.Object), func(in map[string]any, field string) {
-		if image, ok := in[field].(string); ok && image != "" {
-			name, f := names.rename(image)
-			in[field], fits = name, fits || f
-		}
+	a.eachImage(it.Unstructured.Object, a.schema(it.Object), nil, func(image string, _ []string) string {
+		name, f := names.rename(image)
+		fits = fits || f
+		return name
 	})
 	return fits
 }
 
-// Images returns the names of the images of each object of a cluster, for
-// built-in kinds, in any order.
-func Images(c *fleet.Cluster, objs []fleet.Object) [][]string {
+// An ImageField is a field of an object that names a container image.
+type ImageField struct {
+	Path  []string // keys and list indexes
+	Image string
+}
+
+// Images returns the image fields of each object of a cluster, for built-in kinds, in any
+// order.
+func Images(c *fleet.Cluster, objs []fleet.Object) [][]ImageField {
 	a := newApplication(c)
-	out := make([][]string, len(objs))
+	out := make([][]ImageField, len(objs))
 	for i, o := range objs {
 		if o.Unstructured == nil {
 			continue
 		}
-		a.eachImage(o.Object, a.schema(o), func(in map[string]any, field string) {
-			if image, ok := in[field].(string); ok && image != "" {
-				out[i] = append(out[i], image)
-			}
+		a.eachImage(o.Object, a.schema(o), nil, func(image string, path []string) string {
+			out[i] = append(out[i], ImageField{slices.Clone(path), image})
+			return image
 		})
 	}
 	return out
@@ -152,24 +157,29 @@ func imageField(s *kube.Schema) string {
 	return ""
 }
 
-// eachImage calls f for each field that names an image.
-func (a *application) eachImage(v any, s *kube.Schema, f func(in map[string]any, field string)) {
+// eachImage calls f for each field that names an image, with the path of the field, which
+// is valid during the call, and sets the field to the result. at is the path of v.
+func (a *application) eachImage(v any, s *kube.Schema, at []string, f func(image string, path []string) string) {
 	if !a.hasImages(s) {
 		return
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		if field := imageField(s); field != "" {
-			f(v, field)
+			if image, ok := v[field].(string); ok && image != "" {
+				if name := f(image, append(at, field)); name != image {
+					v[field] = name
+				}
+			}
 		}
 		for k, e := range v {
 			if sub, _ := child(s, k); sub != nil {
-				a.eachImage(e, sub, f)
+				a.eachImage(e, sub, append(at, k), f)
 			}
 		}
 	case []any:
-		for _, e := range v {
-			a.eachImage(e, elem(s), f)
+		for i, e := range v {
+			a.eachImage(e, elem(s), append(at, strconv.Itoa(i)), f)
 		}
 	}
 }
@@ -198,11 +208,10 @@ func (a *application) noImage(p *fleet.Patch, matched []*item) *diag.Diag {
 	d := &diag.Diag{At: r.at, Path: r.path + ".images", Hint: "leave the patch out, or set optional: true"}
 	var there []string
 	for _, it := range matched {
-		a.eachImage(it.Unstructured.Object, a.schema(it.Object), func(in map[string]any, field string) {
-			if image, ok := in[field].(string); ok && image != "" {
-				name, _, _ := strings.Cut(forms(image)[0], "@")
-				there = append(there, visible(name))
-			}
+		a.eachImage(it.Unstructured.Object, a.schema(it.Object), nil, func(image string, _ []string) string {
+			name, _, _ := strings.Cut(forms(image)[0], "@")
+			there = append(there, visible(name))
+			return image
 		})
 	}
 	if len(there) == 0 {

@@ -1,0 +1,234 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/par"
+	"github.com/fleetc/fleetc/compiler/stage/patch"
+)
+
+// An Image is a container image that objects of the fleet name.
+type Image struct {
+	Image      string     `json:"image"`      // as the objects name it
+	Repository string     `json:"repository"` // without tag and digest
+	Tag        string     `json:"tag,omitempty"`
+	Digest     string     `json:"digest,omitempty"` // such as sha256:...
+	Clusters   []string   `json:"clusters"`         // IDs, in the order of the fleet
+	Uses       []ImageUse `json:"uses"`             // sorted by release, object and field
+}
+
+// An ImageUse is a field of an object that names an image, in one or more clusters.
+type ImageUse struct {
+	Release  string        `json:"release"`
+	Object   string        `json:"object"` // kind, namespace and name
+	Field    string        `json:"field"`
+	Clusters []string      `json:"clusters"`
+	SetBy    []ImageSource `json:"setBy"` // parts of the image, in their order
+}
+
+// An ImageSource is a line that sets an image or a part of it.
+type ImageSource struct {
+	Part     ImagePart `json:"part"`
+	Path     string    `json:"path,omitempty"` // in the configuration, as CUE writes it; empty for manifests and for an appVersion
+	Value    string    `json:"value,omitempty"`
+	Pos      diag.Pos  `json:"-"` // not valid for a chart
+	File     string    `json:"file,omitempty"`
+	Line     int       `json:"line,omitempty"`
+	Column   int       `json:"column,omitempty"`
+	Layer    string    `json:"layer,omitempty"`
+	Chart    string    `json:"chart,omitempty"` // whose default or appVersion it is
+	Clusters []string  `json:"clusters"`
+}
+
+// An ImagePart is a part of the name of an image.
+type ImagePart string
+
+// The parts of an image.
+const (
+	WholeImage      ImagePart = "image"
+	ImageRepository ImagePart = "repository" // or a part of it, such as the registry
+	ImageTag        ImagePart = "tag"
+	ImageDigest     ImagePart = "digest"
+)
+
+// AppVersion reports whether the source is the appVersion of a chart.
+func (s ImageSource) AppVersion() bool { return s.Chart != "" && s.Path == "" }
+
+// at returns the source with a position.
+func (s ImageSource) at(pos diag.Pos) ImageSource {
+	s.Pos, s.File, s.Line, s.Column = pos, pos.File, pos.Line, pos.Col
+	return s
+}
+
+// Images returns the images of built-in kinds in the selected clusters, sorted by name.
+// patterns select images by their repository or its last part, as path.Match does; all
+// images if there are none. It fails if a cluster does not render or a pattern matches
+// nothing. done is called after each cluster.
+func Images(ctx context.Context, f *compiler.Fleet, patterns []string, done func()) ([]Image, error) {
+	l := &imageLister{f: f, index: map[string]int{}, matched: make([]bool, len(patterns)), patterns: patterns}
+	for _, p := range patterns {
+		if _, err := path.Match(p, ""); err != nil {
+			return nil, &diag.Diag{Msg: "image pattern " + diag.Visible(p, diag.MaxText) + " has a syntax error", Hint: `write it as in "ghcr.io/example/app" or "app*"`}
+		}
+	}
+	rendered := par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) ([]imageField, error) {
+		return imageFields(ctx, f, f.Clusters[i])
+	})
+	var faults diag.List
+	i := 0
+	for fields, err := range rendered {
+		faults.Add(err)
+		for _, field := range fields {
+			l.add(i, field)
+		}
+		done()
+		i++
+	}
+	if err := cmp.Or(ctx.Err(), faults.Err()); err != nil {
+		return nil, err
+	}
+	if i := slices.Index(l.matched, false); i >= 0 {
+		var names []string
+		for name := range l.repositories {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		return nil, &diag.Diag{Msg: "no image of these clusters matches " + diag.Visible(patterns[i], diag.MaxText), Hint: diag.OneOf(patterns[i], names)}
+	}
+	if err := l.findSources(ctx); err != nil {
+		return nil, err
+	}
+	return l.sorted(), nil
+}
+
+// An imageField is a field of a rendered object that names an image.
+type imageField struct {
+	patch.ImageField
+	release string
+	object  string // ID
+}
+
+// imageFields returns the image fields of a cluster.
+func imageFields(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) ([]imageField, error) {
+	objs, err := RenderedObjects(ctx, f, c)
+	if err != nil {
+		return nil, err
+	}
+	var out []imageField
+	for i, fields := range patch.Images(c, objs) {
+		for _, field := range fields {
+			out = append(out, imageField{field, objs[i].Release.Name, objs[i].ID()})
+		}
+	}
+	return out, nil
+}
+
+// An imageLister collects the images of a fleet.
+type imageLister struct {
+	f            *compiler.Fleet
+	patterns     []string
+	matched      []bool // by pattern
+	repositories map[string]bool
+	images       []*listedImage
+	index        map[string]int // of images, by image
+}
+
+// A listedImage is an image with its uses.
+type listedImage struct {
+	Image
+	uses []*listedUse
+}
+
+// A listedUse is a use with the indexes of its clusters.
+type listedUse struct {
+	imageField
+	clusters []int
+	sources  []ImageSource
+}
+
+// add adds a field of a cluster.
+func (l *imageLister) add(cluster int, field imageField) {
+	if l.repositories == nil {
+		l.repositories = map[string]bool{}
+	}
+	repository, _ := splitImage(field.Image)
+	l.repositories[repository] = true
+	if !l.selects(repository) {
+		return
+	}
+	i, ok := l.index[field.Image]
+	if !ok {
+		i = len(l.images)
+		l.index[field.Image] = i
+		l.images = append(l.images, &listedImage{Image: newImage(field.Image)})
+	}
+	image := l.images[i]
+	j := slices.IndexFunc(image.uses, func(u *listedUse) bool {
+		return u.release == field.release && u.object == field.object && slices.Equal(u.Path, field.Path)
+	})
+	if j < 0 {
+		j = len(image.uses)
+		image.uses = append(image.uses, &listedUse{imageField: field})
+	}
+	image.uses[j].clusters = append(image.uses[j].clusters, cluster)
+}
+
+// selects reports whether a pattern matches a repository, or there is none.
+func (l *imageLister) selects(repository string) bool {
+	selected := len(l.patterns) == 0
+	for i, p := range l.patterns {
+		if matches(p, repository) || matches(p, path.Base(repository)) {
+			l.matched[i], selected = true, true
+		}
+	}
+	return selected
+}
+
+// newImage returns the image with its parts.
+func newImage(text string) Image {
+	repository, version := splitImage(text)
+	out := Image{Image: text, Repository: repository}
+	if version != "latest" || strings.HasSuffix(text, ":latest") {
+		out.Tag, out.Digest, _ = strings.Cut(version, "@")
+	}
+	return out
+}
+
+// ids returns the IDs of clusters.
+func (l *imageLister) ids(indexes []int) []string {
+	out := make([]string, len(indexes))
+	for i, index := range indexes {
+		out[i] = l.f.Clusters[index].ID
+	}
+	return out
+}
+
+// sorted returns the images sorted by name.
+func (l *imageLister) sorted() []Image {
+	out := make([]Image, 0, len(l.images))
+	for _, listed := range l.images {
+		image := listed.Image
+		var clusters []int
+		for _, use := range listed.uses {
+			clusters = append(clusters, use.clusters...)
+			image.Uses = append(image.Uses, ImageUse{
+				Release: use.release, Object: use.object, Field: fleet.FieldText(use.Path), Clusters: l.ids(use.clusters), SetBy: use.sources,
+			})
+		}
+		slices.Sort(clusters)
+		image.Clusters = l.ids(slices.Compact(clusters))
+		slices.SortFunc(image.Uses, func(a, b ImageUse) int {
+			return cmp.Or(cmp.Compare(a.Release, b.Release), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Field, b.Field))
+		})
+		out = append(out, image)
+	}
+	slices.SortFunc(out, func(a, b Image) int { return cmp.Compare(a.Image, b.Image) })
+	return out
+}

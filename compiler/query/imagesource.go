@@ -1,0 +1,226 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/trial"
+	"github.com/fleetc/fleetc/compiler/origin"
+)
+
+// findSources finds the lines that set the images. The values of a field are tried in its
+// first cluster; the others have their lines for the same values.
+func (l *imageLister) findSources(ctx context.Context) error {
+	byCluster := map[int][]*listedUse{}
+	for _, image := range l.images {
+		for _, use := range image.uses {
+			byCluster[use.clusters[0]] = append(byCluster[use.clusters[0]], use)
+		}
+	}
+	for i, c := range l.f.Clusters {
+		if len(byCluster[i]) == 0 {
+			continue
+		}
+		all, objs, err := renderUnchecked(ctx, l.f, c)
+		if err != nil {
+			return err
+		}
+		for _, use := range byCluster[i] {
+			j := slices.IndexFunc(objs, func(o fleet.Object) bool { return o.Release.Name == use.release && o.ID() == use.object })
+			if j < 0 {
+				continue
+			}
+			if err := l.findSource(ctx, all, objs[j], use); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// findSource finds the lines that set the image of one use.
+func (l *imageLister) findSource(ctx context.Context, all *compiler.ClusterRendering, o fleet.Object, use *listedUse) error {
+	p, err := l.f.Origin(ctx, all, o, use.Path)
+	if err != nil {
+		return err
+	}
+	ids := l.ids(use.clusters)
+	if n := len(p.Patches); n > 0 {
+		last := p.Patches[n-1]
+		use.sources = []ImageSource{ImageSource{Part: WholeImage, Path: p.Release.Path("patches", last.Name), Value: use.Image, Clusters: ids}.at(last.Pos)}
+		return nil
+	}
+	if p.Subject == nil {
+		use.sources = []ImageSource{l.written(p, o, use, ids)}
+		return nil
+	}
+	hasVersion := false
+	for _, path := range partsIn(p.Subject.Values, use.Image) {
+		if p.Subject.Try(ctx, path...) != trial.Holds {
+			continue
+		}
+		lines := l.lines(use, p.Subject.Values, path)
+		hasVersion = hasVersion || lines[0].Part != ImageRepository
+		use.sources = append(use.sources, lines...)
+	}
+	switch version := appVersion(p, use); {
+	case hasVersion:
+	case version != "":
+		use.sources = append(use.sources, ImageSource{Part: ImageTag, Value: version, Chart: p.Release.Chart.Location(), Clusters: ids})
+	case p.Chart == nil:
+		use.sources = append(use.sources, ImageSource{Part: WholeImage, Value: use.Image, Clusters: ids}.at(o.Pos))
+	}
+	return ctx.Err()
+}
+
+// appVersion returns the appVersion that the tag of an image has: that of the chart, or of
+// the dependency whose template prints the image. It is empty for other tags.
+func appVersion(p *origin.Origin, use *listedUse) string {
+	if p.Probe == nil {
+		return ""
+	}
+	tag := newImage(use.Image).Tag
+	for _, version := range p.Probe.AppVersions(use.Path) {
+		if strings.Contains(tag, version) {
+			return version
+		}
+	}
+	return ""
+}
+
+// written returns the line of an image in CUE or in a manifest.
+func (l *imageLister) written(p *origin.Origin, o fleet.Object, use *listedUse, ids []string) ImageSource {
+	out := ImageSource{Part: WholeImage, Value: use.Image, Clusters: ids}
+	if t, at := origin.WrittenIn(p.Release, p.Raw); t != nil {
+		out.Path = fleet.FieldText(slices.Concat([]string{"releases", p.Release.Name, "objects"}, at, use.Path))
+		return out.at(origin.WrittenPos(p.Release, &fleet.FieldError{Object: p.Raw, Field: use.Path}))
+	}
+	if p.Release.Manifests != "" {
+		return out.at(origin.ManifestPos(l.f.Dir, o.Pos, use.Path))
+	}
+	return out.at(o.Pos)
+}
+
+// lines returns the lines that set a value of a use, each with its clusters.
+func (l *imageLister) lines(use *listedUse, values map[string]any, path []string) []ImageSource {
+	var out []ImageSource
+	for _, i := range use.clusters {
+		c := l.f.Clusters[i]
+		r := c.Releases[slices.IndexFunc(c.Releases, func(r *fleet.Release) bool { return r.Name == use.release })]
+		source := ImageSource{Path: valuesPath(r, values, path)}
+		if t := elementAt(r.Values, path); t != nil {
+			source.Value, source.Layer = scalarText(t.Scalar), t.Layer
+			source = source.at(t.Pos)
+		} else {
+			v, _ := fleet.Lookup(values, path)
+			source.Value, source.Chart = scalarText(v), r.Chart.Location()
+		}
+		source.Part = partOf(use.Image, source.Value)
+		j := slices.IndexFunc(out, func(s ImageSource) bool {
+			return s.Path == source.Path && s.Value == source.Value && s.Pos == source.Pos && s.Chart == source.Chart
+		})
+		if j < 0 {
+			j = len(out)
+			out = append(out, source)
+		}
+		out[j].Clusters = append(out[j].Clusters, c.ID)
+	}
+	return out
+}
+
+// elementAt returns the value at a path of keys and list indexes; nil if there is none.
+func elementAt(t *fleet.Tree, path []string) *fleet.Tree {
+	for _, key := range path {
+		switch {
+		case t == nil:
+			return nil
+		case t.List != nil:
+			i, err := strconv.Atoi(key)
+			if err != nil || i < 0 || i >= len(t.List) {
+				return nil
+			}
+			t = t.List[i]
+		default:
+			t = t.Fields[key]
+		}
+	}
+	return t
+}
+
+// scalarText returns a string or number as text; empty for other values.
+func scalarText(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return ""
+}
+
+// partsIn returns the paths of the values that are a part of an image, in the order of
+// their parts.
+func partsIn(values map[string]any, image string) [][]string {
+	type part struct {
+		at   int
+		path []string
+	}
+	var parts []part
+	tree, err := fleet.TreeOf(values)
+	if err != nil {
+		return nil
+	}
+	tree.EachScalar(func(path []string, scalar *fleet.Tree) {
+		if at := indexIn(image, scalarText(scalar.Scalar)); at >= 0 {
+			parts = append(parts, part{at, path})
+		}
+	})
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(a.at, b.at) })
+	out := make([][]string, len(parts))
+	for i, p := range parts {
+		out[i] = p.path
+	}
+	return out
+}
+
+// partOf returns the part of an image that a text is.
+func partOf(image, text string) ImagePart {
+	i := newImage(image)
+	switch at := indexIn(image, text); {
+	case at+len(text) <= len(i.Repository):
+		return ImageRepository
+	case at < len(i.Repository):
+		return WholeImage
+	case i.Digest != "" && at > strings.IndexByte(image, '@'):
+		return ImageDigest
+	}
+	return ImageTag
+}
+
+// indexIn returns the index of a text in an image if it is not inside of a word; -1 otherwise.
+func indexIn(image, text string) int {
+	inWord := func(r byte) bool { return unicode.IsLetter(rune(r)) || unicode.IsDigit(rune(r)) }
+	for from := 0; text != ""; {
+		i := strings.Index(image[from:], text)
+		if i < 0 {
+			break
+		}
+		at := from + i
+		end := at + len(text)
+		begins := at == 0 || !inWord(image[at-1]) || image[at-1] == 'v' && (at == 1 || !inWord(image[at-2]))
+		if begins && (end == len(image) || !inWord(image[end])) {
+			return at
+		}
+		from = at + 1
+	}
+	return -1
+}
