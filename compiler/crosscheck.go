@@ -29,6 +29,10 @@ func (c *Compiler) CheckTogether(ctx context.Context, loaded *load.Fleet, e *Eva
 			}
 			return others.All().Clusters, others.atFault
 		},
+		Mentioning: func(ids []string, word, except string) []string {
+			ids, _ = load.Mentioning(cmp.Or(c.Dir, "."), c.Edits, ids, []string{word}, except)
+			return ids
+		},
 	}
 	for _, cluster := range loaded.Clusters {
 		in.Evaluated = append(in.Evaluated, cluster.ID)
@@ -69,7 +73,7 @@ func (c *Compiler) otherShards(ctx context.Context, selected []*fleet.Cluster) (
 	own := fleet.IDs(selected)
 	ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(own, id) })
 	dir := cmp.Or(c.Dir, ".")
-	if ids, err = load.Mentioning(dir, c.Edits, ids, []string{"context", "uid"}); err != nil || len(ids) == 0 {
+	if ids, err = load.Mentioning(dir, c.Edits, ids, []string{"context", "uid"}, ""); err != nil || len(ids) == 0 {
 		return nil, err
 	}
 	loaded, err := load.Load(dir, ids, c.Edits)

@@ -25,6 +25,10 @@ type Clusters struct {
 	// Evaluate evaluates more clusters. all has those that can be evaluated, atFault those
 	// of them that have faults.
 	Evaluate func(ids []string) (all, atFault []*fleet.Cluster)
+
+	// Mentioning returns those of the clusters that have a word in a file of their layers,
+	// except in one file.
+	Mentioning func(ids []string, word, except string) []string
 }
 
 // Check returns the faults that can only be found by comparing clusters.
@@ -45,6 +49,7 @@ func Check(in Clusters) error {
 type fleetCheck struct {
 	Clusters
 	others  []*fleet.Cluster             // more clusters that are evaluated
+	batch   int                          // clusters of each directory that were evaluated last
 	tried   map[string]bool              // IDs of clusters that were evaluated, or could not be
 	unsure  bool                         // whether the environment of a cluster cannot be read
 	matched map[fleet.ClusterChoice]bool // whether a cluster matches, by field and text
@@ -55,15 +60,13 @@ func (f *fleetCheck) run() error {
 	f.checkIDs()
 	whole := f.complete()
 	f.checkEnvironments()
+	f.checkLabels()
 	if f.Valid {
 		f.checkDefaults()
 		f.checkRules()
 	}
-	if whole {
-		f.checkLabels()
-		if f.Valid {
-			f.checkChosen()
-		}
+	if whole && f.Valid {
+		f.checkChosen()
 	}
 	among := f.Selected
 	if whole {

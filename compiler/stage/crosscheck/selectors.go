@@ -62,12 +62,7 @@ func (f *fleetCheck) checkIDs() {
 // clusters outside of the run until one has the environment.
 func (f *fleetCheck) checkEnvironments() {
 	matches := func(t fleet.ClusterChoice) bool {
-		for !slices.ContainsFunc(f.known(), t.MatchesEnvironment) {
-			if !f.evaluateMore() {
-				return f.unsure || !f.complete()
-			}
-		}
-		return true
+		return f.findCluster(t, t.MatchesEnvironment) || f.unsure || !f.complete()
 	}
 	f.each("environments", matches, func(c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
 		var all []string
@@ -78,39 +73,59 @@ func (f *fleetCheck) checkEnvironments() {
 	})
 }
 
-// evaluateMore evaluates one more cluster of each directory, and reports whether there were
-// any left.
-func (f *fleetCheck) evaluateMore() bool {
-	ids := firstOfDirectories(slices.DeleteFunc(slices.Clone(f.IDs), func(id string) bool { return f.tried[id] }))
-	if len(ids) == 0 {
-		return false
+// findCluster reports whether a cluster of the fleet matches a text. It evaluates clusters
+// outside of the run until one does, first those whose layers have the text.
+func (f *fleetCheck) findCluster(t fleet.ClusterChoice, matches func(*fleet.Cluster) bool) bool {
+	word := t.Text
+	if word == "*" {
+		word = t.Key
 	}
+	for !slices.ContainsFunc(f.known(), matches) {
+		rest := slices.DeleteFunc(slices.Clone(f.IDs), func(id string) bool { return f.tried[id] })
+		if likely := f.Mentioning(rest, word, t.Pos.File); len(likely) > 0 {
+			rest = likely
+		}
+		if len(rest) == 0 {
+			return false
+		}
+		f.evaluateSome(rest)
+	}
+	return true
+}
+
+// evaluateSome evaluates some clusters of each directory. Each call evaluates twice as many
+// as the call before.
+func (f *fleetCheck) evaluateSome(ids []string) {
+	f.batch = max(1, 2*f.batch)
+	ids = firstOfDirectories(f.batch, ids)
 	for _, id := range ids {
 		f.tried[id] = true
 	}
 	all, atFault := f.Evaluate(ids)
 	f.others = append(f.others, all...)
 	f.unsure = f.unsure || lacksEnvironment(atFault)
-	return true
 }
 
-// firstOfDirectories returns one ID for each directory of clusters, whose clusters
-// mostly have the same environment.
-func firstOfDirectories(ids []string) []string {
+// firstOfDirectories returns the first n IDs of each directory of clusters. The clusters
+// of a directory mostly have the same environment and labels.
+func firstOfDirectories(n int, ids []string) []string {
 	var out []string
-	seen := map[string]bool{}
+	seen := map[string]int{}
 	for _, id := range ids {
-		if dir := path.Dir(id); !seen[dir] {
-			seen[dir] = true
+		if dir := path.Dir(id); seen[dir] < n {
+			seen[dir]++
 			out = append(out, id)
 		}
 	}
 	return out
 }
 
-// checkLabels reports labels that no cluster of the fleet has.
+// checkLabels reports labels that no cluster of the fleet has. It evaluates clusters
+// outside of the run until one has the label.
 func (f *fleetCheck) checkLabels() {
-	matches := func(t fleet.ClusterChoice) bool { return slices.ContainsFunc(f.known(), t.MatchesLabel) }
+	matches := func(t fleet.ClusterChoice) bool {
+		return f.findCluster(t, t.MatchesLabel) || !f.complete()
+	}
 	f.each("labels", matches, func(c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
 		var keys, texts []string
 		for _, other := range f.known() {

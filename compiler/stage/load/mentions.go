@@ -9,8 +9,9 @@ import (
 )
 
 // Mentioning returns those of the clusters whose layers contain one of the words, which is
-// quick to find out: others need not be evaluated to know that they do not set a field.
-func Mentioning(dir string, edits Edits, ids, words []string) ([]string, error) {
+// quick to find out: others need not be evaluated to know that they do not set a field. It
+// does not look into the file except.
+func Mentioning(dir string, edits Edits, ids, words []string, except string) ([]string, error) {
 	root, _, err := Root(dir)
 	if err != nil {
 		return nil, err
@@ -24,8 +25,9 @@ func Mentioning(dir string, edits Edits, ids, words []string) ([]string, error) 
 		found, ok := layers[l.Dir]
 		if !ok {
 			found = slices.ContainsFunc(t.files[l.Dir], func(name string) bool {
-				text, err := edits.read(root, path.Join(l.Dir, name))
-				return err == nil && slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(text, []byte(word)) })
+				file := path.Join(l.Dir, name)
+				text, err := edits.read(root, file)
+				return err == nil && file != except && slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(text, []byte(word)) })
 			})
 			layers[l.Dir] = found
 		}
