@@ -53,10 +53,10 @@ requests instead: one branch for each value of {environment}, {cluster} or
 {labels.KEY} in the name. git supplies the credentials, the author and the
 signing key.
 
---oci pushes one artifact for each cluster, REGISTRY/PATH/<cluster ID>:TAG. Flux
-reads it as an OCIRepository. The same bundle has the same digest, and export
-does not push an artifact that the registry already has. Credentials come from
-docker login.
+--oci pushes one artifact for each cluster, REGISTRY/PATH/<cluster ID>:TAG, with
+the ID in lower case. Flux reads it as an OCIRepository. The same bundle has the
+same digest, and export does not push an artifact that the registry already has.
+Credentials come from docker login.
 
 --shard 1/4 takes the first of four parts of the clusters, to divide the work
 between machines. With --cache-registry, the machines share rendered releases:

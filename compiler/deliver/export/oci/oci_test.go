@@ -201,10 +201,12 @@ func TestParse(t *testing.T) {
 		}
 	}
 	c := NewClient(Target{"example.com", "a", "1"})
-	if err := c.Check("prod/eu-1"); err != nil {
-		t.Error(err)
+	for _, cluster := range []string{"prod/eu-1", "Prod/EU-1"} {
+		if got, err := c.target.repository(cluster); err != nil || got != "oci://example.com/a/prod/eu-1" {
+			t.Errorf("%s: got %s, %v", cluster, got, err)
+		}
 	}
-	for cluster, want := range map[string]string{"prod/EU-1": "lower-case", "prod/eu..1": "lower-case", "prod/-a": "lower-case", strings.Repeat("a", 300): "longer than 255"} {
+	for cluster, want := range map[string]string{"prod/eu..1": "separated by single dots", "prod/-a": "separated by single dots", strings.Repeat("a", 300): "longer than 255"} {
 		if err := c.Check(cluster); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", cluster, err)
 		}

@@ -1,7 +1,7 @@
 // Package oci stores bundles in a registry: one artifact for each cluster, with
 // the media types that Flux reads, under a tag.
 //
-//	oci://<registry>/<path>/<cluster ID>:<tag>
+//	oci://<registry>/<path>/<cluster ID in lower case>:<tag>
 //
 // Equal files give an artifact with the same digest on every machine, since it
 // contains no times, users or machines. The package does not look into the
@@ -97,13 +97,10 @@ func (p rawAddress) split() (host, path, tag string, err error) {
 // repository returns the repository of a cluster, oci://host/path. The error is
 // a fault.
 func (t Target) repository(cluster string) (string, error) {
-	path := t.path + "/" + cluster
-	if !repositoryForm.MatchString(cluster) {
-		return "", &diag.Diag{
-			Msg:  fmt.Sprintf("%s is not a valid repository name: write lower-case letters and digits, separated by single dots, dashes or underscores", diag.Visible(path, diag.MaxText)),
-			Hint: "rename the directory of the cluster, or export to a directory or to git",
-		}
+	if err := CheckID(cluster); err != nil {
+		return "", err
 	}
+	path := t.path + "/" + strings.ToLower(cluster)
 	if len(path) > maxRepository {
 		return "", &diag.Diag{
 			Msg:  fmt.Sprintf("%s is not a valid repository name: it is longer than %d characters", diag.Visible(path, diag.MaxText), maxRepository),
@@ -111,4 +108,17 @@ func (t Target) repository(cluster string) (string, error) {
 		}
 	}
 	return registry.Scheme + t.registry + "/" + path, nil
+}
+
+// CheckID returns a fault if the ID of a cluster cannot be part of the name of a
+// repository, which has its letters in lower case. No two clusters of a fleet have IDs
+// that differ only in case.
+func CheckID(cluster string) error {
+	if repositoryForm.MatchString(strings.ToLower(cluster)) {
+		return nil
+	}
+	return &diag.Diag{
+		Msg:  fmt.Sprintf("the cluster ID %s cannot be the name of a repository: registries take letters and digits, separated by single dots, dashes or underscores", diag.Visible(cluster, diag.MaxText)),
+		Hint: "rename the directory of the cluster, or export to a directory or to git",
+	}
 }
