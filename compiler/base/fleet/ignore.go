@@ -14,6 +14,7 @@ type IgnoreRule struct {
 	Release string // release of the objects; empty for all objects of the cluster
 	Reason  string
 	Match   Selector
+	Texts   []MatchText // of Match
 	Fields  []FieldPath // in list order
 	Pos     diag.Pos    // position of the rule
 }

@@ -66,8 +66,8 @@ func CheckTexts(texts []MatchText, matches func(MatchText) bool, wrong func(Matc
 	return out
 }
 
-// ReleaseChecks checks that the release patterns of policies, waivers and
-// health rules match one of the releases.
+// ReleaseChecks checks that the release patterns of policies, waivers, health
+// rules and diff.ignore match one of the releases.
 func (c *Cluster) ReleaseChecks(releases []string) []RuleCheck {
 	var out []RuleCheck
 	check := func(texts []MatchText, releases []string, wrong string) {
@@ -88,9 +88,16 @@ func (c *Cluster) ReleaseChecks(releases []string) []RuleCheck {
 	for _, h := range c.Health {
 		check(h.Texts, releases, unknown)
 	}
+	for _, i := range c.Ignore {
+		check(i.Texts, releases, unknown)
+	}
 	for _, r := range c.Releases {
+		const other = "a rule is for its own release alone, and that is not %s"
 		for _, h := range r.Health {
-			check(h.Texts, []string{r.Name}, "a rule is for its own release alone, and that is not %s")
+			check(h.Texts, []string{r.Name}, other)
+		}
+		for _, i := range r.Ignore {
+			check(i.Texts, []string{r.Name}, other)
 		}
 	}
 	return out

@@ -42,7 +42,9 @@ func ignoreChecks(c *fleet.Cluster, r *fleet.IgnoreRule, objs, crds []fleet.Obje
 		check.Near, check.Msg, check.Hint = near, d.Msg, d.Hint
 		return []fleet.RuleCheck{check}
 	}
-	out := []fleet.RuleCheck{check}
+	m := &matchChecker{application: a, kinds: kindsOf(c, objs, crds)}
+	m.check(r.Match, r.Texts, itemObjects(a.items))
+	out := append([]fleet.RuleCheck{check}, m.checks...)
 	for i, f := range r.Fields {
 		path := r.Path("fields", fmt.Sprint(i))
 		check := fleet.RuleCheck{Path: path, Pos: f.Pos, Holds: true}

@@ -61,17 +61,22 @@ func (a *application) targetChecks(c *fleet.Cluster, p *fleet.Patch) []fleet.Rul
 	if len(p.Texts) == 0 {
 		return nil
 	}
+	// Kinds are checked among the objects of the cluster, which are not rendered yet.
+	m := &matchChecker{application: a}
+	texts := slices.DeleteFunc(slices.Clone(p.Texts), func(t fleet.MatchText) bool { return t.Field == "kinds" })
+	m.check(p.Target, texts, itemObjects(a.items))
+	return m.checks
+}
+
+// itemObjects returns the objects that patches have not deleted.
+func itemObjects(items []*item) []fleet.Object {
 	var objs []fleet.Object
-	for _, it := range a.items {
+	for _, it := range items {
 		if !it.deleted {
 			objs = append(objs, it.Object)
 		}
 	}
-	// Kinds are checked among the objects of the cluster, which are not rendered yet.
-	m := &matchChecker{application: a}
-	texts := slices.DeleteFunc(slices.Clone(p.Texts), func(t fleet.MatchText) bool { return t.Field == "kinds" })
-	m.check(p.Target, texts, objs)
-	return m.checks
+	return objs
 }
 
 // kindsOf returns the kinds that exist in a cluster, beside those of Kubernetes.

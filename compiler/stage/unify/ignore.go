@@ -17,7 +17,7 @@ func (e *evaluation) ignoreRules(owner cue.Value, of *fleet.Release, faults *dia
 			r.Release = of.Name
 		}
 		p := &patchReader{evaluation: e, release: owner, v: f.v, field: "diff.ignore", path: r.Path()}
-		r.Pos, r.Fields = p.place(p.v), p.fieldPaths()
+		r.Pos, r.Fields, r.Texts = p.place(p.v), p.fieldPaths(), e.matchTexts(f.v, p.path)
 		e.checkMatch(f.v, p.path, p.wrong)
 		*faults = append(*faults, p.faults...)
 		out = append(out, r)
