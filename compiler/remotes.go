@@ -22,7 +22,8 @@ func NewRemoteReader(root string, source *chart.Source) *RemoteReader {
 	return &RemoteReader{source, sync.OnceValues(func() (map[string]fleet.RemoteSource, error) { return load.Sources(root) })}
 }
 
-// get returns the source at an address, nil if it is not pinned.
+// get returns the source at an address, nil if it is not pinned. It returns a fault if the
+// address cannot be pinned.
 func (r *RemoteReader) get(ctx context.Context, address string) (*kustomize.Remote, error) {
 	pins, err := r.pins()
 	if err != nil {
@@ -30,7 +31,7 @@ func (r *RemoteReader) get(ctx context.Context, address string) (*kustomize.Remo
 	}
 	pin, ok := pins[address]
 	if !ok {
-		return nil, nil
+		return nil, chart.CheckAddress(address)
 	}
 	found, err := r.source.Pinned(ctx, pin)
 	if err != nil {

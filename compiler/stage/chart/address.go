@@ -39,11 +39,18 @@ func parseAddress(address string) (git fleet.GitRef, err error) {
 		return git, fault("leave it out: submodules are not fetched", "%q asks for submodules", oneLine(address))
 	}
 	git.URL, git.Path = splitRepo(withScheme(text))
-	if strings.HasPrefix(git.URL, "file:") {
+	if scheme, _, _ := strings.Cut(git.URL, ":"); strings.EqualFold(scheme, "file") {
 		// A third-party base must not read repositories of this machine.
 		return git, fault("copy it into the repository, and name it by its path", "%q is a directory of this machine", oneLine(address))
 	}
 	return git, checkGit(git)
+}
+
+// CheckAddress returns a fault if a remote resource of a kustomization cannot be pinned,
+// because of its form.
+func CheckAddress(address string) error {
+	_, err := parseAddress(address)
+	return err
 }
 
 // isFile reports whether the URL names a file of Kubernetes objects.
