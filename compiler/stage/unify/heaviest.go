@@ -301,13 +301,18 @@ func (w *weigher) structure(s *ast.StructLit) float64 {
 
 // comprehension multiplies the iterations by the weight of the value.
 func (w *weigher) comprehension(c *ast.Comprehension) float64 {
+	return w.iterations(c) * w.weigh(c.Value)
+}
+
+// iterations estimates how often a comprehension yields its value.
+func (w *weigher) iterations(c *ast.Comprehension) float64 {
 	times := 1.0
 	for _, clause := range c.Clauses {
 		if f, ok := clause.(*ast.ForClause); ok {
 			times = min(times*w.elements(f.Source), 1e100)
 		}
 	}
-	return times * w.weigh(c.Value)
+	return times
 }
 
 // elements estimates the length of a list or struct.

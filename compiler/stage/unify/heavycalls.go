@@ -20,8 +20,8 @@ const (
 	maxCall  = 16 << 20 // maximum weight of a call's result
 )
 
-// checkCalls reports calls whose result is so large that its allocation kills
-// the process before a limit is noticed.
+// checkCalls reports calls and texts whose result is so large that its allocation
+// kills the process before a limit is noticed.
 func checkCalls(root string, in *build.Instance) error {
 	var w *weigher
 	var faults diag.List
@@ -53,6 +53,9 @@ func checkCalls(root string, in *build.Instance) error {
 			}
 			g.file(f)
 		}
+	}
+	if len(faults) == 0 {
+		faults = checkTexts(root, in)
 	}
 	return faults.Err()
 }
