@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/signal"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -19,16 +21,24 @@ var errInterrupted = errors.New("interrupted")
 
 // An exit ends the process if a command does not end after a signal.
 type exit struct {
-	undoes atomic.Bool // whether the command is undoing its work, which takes time
-	cancel func()      // disables the exit
+	undoes  atomic.Bool    // whether the command is undoing its work, which takes time
+	cancel  func()         // disables the exit
+	signals chan os.Signal // receives the signals that end a command
 }
 
 type exitKey struct{}
 
-// withExit returns a context with an exit, which calls end when the delay
-// after the end of ctx is over.
+// withExit returns a context that the first signal cancels, with an exit, which
+// calls end when the delay after that is over. A second signal ends the process.
 func withExit(ctx context.Context, end func(status int)) (context.Context, *exit) {
-	e := &exit{}
+	e := &exit{signals: make(chan os.Signal, 1)}
+	ctx, cancel := context.WithCancel(ctx)
+	e.notify()
+	go func() {
+		<-e.signals
+		signal.Stop(e.signals)
+		cancel()
+	}()
 	done := make(chan struct{})
 	stderr := os.Stderr // os.Stderr is replaced at times
 	stop := context.AfterFunc(ctx, func() {
@@ -45,8 +55,21 @@ func withExit(ctx context.Context, end func(status int)) (context.Context, *exit
 	e.cancel = func() {
 		stop()
 		close(done)
+		signal.Stop(e.signals)
+		cancel()
 	}
 	return context.WithValue(ctx, exitKey{}, e), e
+}
+
+// notify sends the signals that end a command to e.
+func (e *exit) notify() { signal.Notify(e.signals, os.Interrupt, syscall.SIGTERM) }
+
+// endAtOnce lets the next signal end the process at once, and not by its own code: an
+// evaluation that takes much memory can delay that code.
+func (e *exit) endAtOnce() {
+	if !e.undoes.Load() {
+		signal.Stop(e.signals)
+	}
 }
 
 // mayUndo returns the context for commands that write to clusters. After a
@@ -54,6 +77,9 @@ func withExit(ctx context.Context, end func(status int)) (context.Context, *exit
 func mayUndo(ctx context.Context) context.Context {
 	if e, ok := ctx.Value(exitKey{}).(*exit); ok {
 		e.undoes.Store(true)
+		if ctx.Err() == nil {
+			e.notify() // see endAtOnce
+		}
 	}
 	return ctx
 }

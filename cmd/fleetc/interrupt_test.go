@@ -53,6 +53,29 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// TestInterruptLarge ends an evaluation that takes much memory by the signal itself: the
+// code of the process may not get to run.
+func TestInterruptLarge(t *testing.T) {
+	dir := t.TempDir()
+	layer := "package fleet\n\ncluster: {name: \"a\", kubernetes: \"1.36\"}\n_a: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
+	for name := 'b'; name < 'j'; name++ {
+		layer += fmt.Sprintf("_%c: [_%[2]c, _%[2]c, _%[2]c, _%[2]c, _%[2]c, _%[2]c, _%[2]c, _%[2]c, _%[2]c, _%[2]c]\n", name, name-1)
+	}
+	writeFiles(t, dir, map[string]string{
+		"cue.mod/module.cue":         "module: \"example.com/infra\"\nlanguage: version: \"v0.17.0\"\n",
+		"environments/a/cluster.cue": layer + `releases: x: {namespace: "x", objects: x: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "x", data: _i}}`,
+	})
+	for wait := time.Second; ; wait *= 2 {
+		status, stderr, _ := interrupted(t, dir, []string{"vet"}, wait, syscall.SIGTERM)
+		if status == -1 && wait > time.Second {
+			return // a signal ended it
+		}
+		if wait > 20*time.Second || status != -1 && !strings.Contains(stderr, "interrupted") {
+			t.Fatalf("status %d, %s", status, stderr)
+		}
+	}
+}
+
 // TestInterruptEvaluators ends what evaluates, beside CUE, with one signal.
 func TestInterruptEvaluators(t *testing.T) {
 	const objects = 3000

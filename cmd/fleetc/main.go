@@ -8,9 +8,7 @@ import (
 	"io"
 	"log"
 	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
 	_ "time/tzdata" // templates name time zones that some machines do not have
 
 	"github.com/spf13/cobra"
@@ -35,13 +33,10 @@ func run() int {
 	// Helm's SDK writes to the standard logger; its output is captured where
 	// it matters.
 	log.SetOutput(io.Discard)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	// A second signal ends the program at once.
-	context.AfterFunc(ctx, stop)
-	ctx, e := withExit(ctx, os.Exit)
+	ctx, e := withExit(context.Background(), os.Exit)
 	defer e.cancel()
 	options := &options{}
+	options.limits.Grows = e.endAtOnce
 	cmd, err := execute(ctx, options)
 	status := exitDone
 	var plugin exitStatus
@@ -64,10 +59,11 @@ func run() int {
 
 // execute runs the command of the command line.
 func execute(ctx context.Context, o *options) (*cobra.Command, error) {
-	var err error
-	if o.limits, err = limitsOf(os.Getenv); err != nil {
+	limits, err := limitsOf(os.Getenv)
+	if err != nil {
 		return newRootCommand(o), err
 	}
+	o.limits.Time, o.limits.Memory = limits.Time, limits.Memory
 	return o.execute(ctx, newRootCommand(o))
 }
 

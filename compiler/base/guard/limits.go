@@ -17,6 +17,11 @@ import (
 type Limits struct {
 	Time   time.Duration
 	Memory uint64 // heap bytes beyond those in use at the start
+
+	// Grows is called when an evaluation has taken a quarter of the memory; may be nil.
+	// The process may be unable to run goroutines afterwards: a copy of a large value
+	// cannot be interrupted, and delays all of them during a garbage collection.
+	Grows func()
 }
 
 // The default limits. The evaluation of a large cluster needs a hundredth of
@@ -90,6 +95,7 @@ func Run[T any](ctx context.Context, l Limits, f func() (T, error)) (T, error) {
 	defer deadline.Stop()
 	defer tick.Stop()
 	var since time.Time // when memory use exceeded the limit
+	grows := l.Grows
 	for {
 		select {
 		case r := <-done:
@@ -103,6 +109,10 @@ func Run[T any](ctx context.Context, l Limits, f func() (T, error)) (T, error) {
 			return none, &Excess{Time, "takes longer than " + l.Time.String()}
 		case now := <-tick.C:
 			u := Measure()
+			if grows != nil && u.Exceeds(before, l.Memory/4) {
+				grows()
+				grows = nil
+			}
 			switch {
 			case u.Stacks > before.Stacks+maxStack:
 				return none, &Excess{Depth, "nests too deep: something refers to itself without end"}

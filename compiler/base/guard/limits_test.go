@@ -55,7 +55,8 @@ func TestTime(t *testing.T) {
 func TestMemory(t *testing.T) {
 	forever := make(chan struct{})
 	defer close(forever)
-	_, err := Run(t.Context(), Limits{Memory: 8 << 20}, func() (int, error) {
+	grown := 0
+	_, err := Run(t.Context(), Limits{Memory: 8 << 20, Grows: func() { grown++ }}, func() (int, error) {
 		kept := make([]byte, 64<<20)
 		for i := range kept {
 			kept[i] = 1
@@ -65,6 +66,9 @@ func TestMemory(t *testing.T) {
 	})
 	if over, ok := errors.AsType[*Excess](err); !ok || over.Of != Memory || err.Error() != "the evaluation takes more than 8 MiB of memory" {
 		t.Errorf("got %v", err)
+	}
+	if grown != 1 {
+		t.Errorf("Grows was called %d times", grown)
 	}
 }
 
