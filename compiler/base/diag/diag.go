@@ -51,6 +51,7 @@ type Diag struct {
 	Msg      string   // the error, without a full stop
 	Hint     string   // the next step; may be empty
 	Cause    error    // the underlying error; may be nil
+	Rivals   bool     // whether At has values of one field that differ, any of which may be wrong
 
 	form string // message without values of the cluster; equal for one mistake in several clusters, empty when unknown
 }

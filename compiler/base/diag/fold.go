@@ -158,5 +158,49 @@ func Fold(err error) List {
 	for _, m := range mistakes {
 		out = append(out, m.fold())
 	}
+	return foldRivals(out)
+}
+
+// maxRivals limits the positions of values that differ from a shared one.
+const maxRivals = 5
+
+// foldRivals joins faults of several clusters whose own values of a field differ from one
+// value of a shared layer, which is the likely mistake. The result has the shared position
+// first.
+func foldRivals(all List) List {
+	type key struct{ path, shared, hint string }
+	groups := map[key]List{}
+	keyOf := func(d *Diag) (key, bool) {
+		if !d.Rivals || len(d.At) != 2 || len(d.Clusters) == 0 {
+			return key{}, false
+		}
+		return key{d.Path, d.At[1].String(), d.Hint}, true
+	}
+	for _, d := range all {
+		if k, ok := keyOf(d); ok {
+			groups[k] = append(groups[k], d)
+		}
+	}
+	var out List
+	for _, d := range all {
+		k, ok := keyOf(d)
+		group := groups[k]
+		switch {
+		case !ok || len(group) < 2:
+			out = append(out, d)
+		case group[0] == d:
+			folded := *d
+			folded.At, folded.Clusters, folded.Example = []Pos{d.At[1]}, nil, d.Clusters[0]
+			for i, of := range group {
+				if i < maxRivals {
+					folded.At = append(folded.At, of.At[0])
+				}
+				folded.Clusters = append(folded.Clusters, of.Clusters...)
+			}
+			slices.Sort(folded.Clusters)
+			folded.Clusters = slices.Compact(folded.Clusters)
+			out = append(out, &folded)
+		}
+	}
 	return out
 }

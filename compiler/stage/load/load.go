@@ -202,8 +202,8 @@ func newCluster(root string, t *tree, dir string, in *build.Instance) (Cluster, 
 		}
 	case len(above) > 0:
 		return Cluster{}, &diag.Diag{
-			At: append(own, above...), Path: "cluster.name",
-			Msg:  "a cluster inside of a cluster",
+			At: above, Path: "cluster.name",
+			Msg:  "a cluster inside of a cluster: this makes its directory a cluster, and there is one below",
 			Hint: "set cluster.name only in directories that have no clusters below them",
 		}
 	}

@@ -147,7 +147,7 @@ func (x *explanation) otherType(m []string) {
 	value, want, has, must := m[1], m[2], m[3], m[4]
 	switch {
 	case literal.MatchString(m[1]) && literal.MatchString(m[2]):
-		x.Msg = "set to two different values, " + m[1] + " and " + m[2]
+		x.Rivals, x.Msg = true, "set to two different values, "+m[1]+" and "+m[2]
 		x.Hint = cmp.Or(x.Hint, shapeOf(x.Path), "keep one of them")
 		return
 	case literal.MatchString(m[2]), !literal.MatchString(m[1]) && x.isWritten(m[4]):
@@ -241,12 +241,12 @@ func (x *explanation) twoValues(m []string) {
 		x.Msg, x.Hint = a+" does not fit "+b, cmp.Or(x.Hint, "change one of them")
 		return
 	}
-	x.Msg = "set to two different values, " + a + " and " + b
+	x.Rivals, x.Msg = true, "set to two different values, "+a+" and "+b
 	hint := "keep one of the two lines"
 	if strings.HasPrefix(x.Path, "releases.") && strings.Contains(x.Path, ".values.") {
 		hint = "keep one of them; a value that lower layers may change stands in defaults: LAYER, not in values"
 	}
-	x.Hint = cmp.Or(x.Hint, shapeOf(x.Path), hint)
+	x.Hint = cmp.Or(x.Hint, hint)
 }
 
 // noneOf explains a value that matches no alternative, which may be types.
