@@ -71,6 +71,8 @@ type Cluster struct {
 type Layer struct {
 	Name string // name of the directory; root for the topmost
 	Dir  string // relative to the fleet's root, slash-separated
+
+	Children []string // names of the layers in its subdirectories, sorted
 }
 
 // An API is one kind that a cluster serves.

@@ -50,6 +50,13 @@ func checkReplaced(root string) error {
 	top := repository(root)
 	for file, all := range replacedModules(root) {
 		for _, with := range all {
+			if file == mainModule {
+				faults.Add(&diag.Diag{
+					At: []diag.Pos{lineOf(root, file, with)}, Msg: "module.cue cannot replace a module by another",
+					Hint: "move the line with replaceWith to " + localModule,
+				})
+				continue
+			}
 			if !filepath.IsAbs(with) && !strings.HasPrefix(with, ".") {
 				continue // a registry module
 			}

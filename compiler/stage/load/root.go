@@ -66,7 +66,14 @@ func modulePath(data []byte) (string, error) {
 	const file = "cue.mod/module.cue"
 	f, err := modfile.ParseNonStrict(data, file)
 	if err != nil {
-		return "", &diag.Diag{At: []diag.Pos{{File: file}}, Msg: err.Error(), Hint: "give it module and language.version, as cue mod init writes them"}
+		hint := "give it module and language.version, as cue mod init writes them"
+		if strings.Contains(err.Error(), "field not allowed") {
+			hint = "remove it, or correct its name"
+		}
+		if strings.Contains(err.Error(), "replace: field not allowed") {
+			hint = `remove it; a directory in the place of a module is named in cue.mod/local-module.cue: deps: "MODULE@v0": replaceWith: "./DIRECTORY"`
+		}
+		return "", &diag.Diag{At: []diag.Pos{{File: file}}, Msg: err.Error(), Hint: hint}
 	}
 	module, _, _ := ast.SplitPackageVersion(f.QualifiedModule())
 	return module, nil

@@ -27,6 +27,8 @@ type tree struct {
 	// faults are those of directories and links that cannot be layers.
 	faults     diag.List
 	unloadable map[string]bool // directories that CUE cannot load, which have faults
+
+	children map[string][]string // sorted names of the layers in subdirectories, by directory
 }
 
 // A stray is a CUE file that is not part of the layer in its directory.
@@ -64,6 +66,11 @@ func scan(root string) (*tree, error) {
 			At: []diag.Pos{{File: environments}}, Msg: "no layers: the directory has no CUE files of package " + pkg,
 			Hint: "run fleetc init, which writes environments/fleet.cue",
 		}
+	}
+	t.children = map[string][]string{}
+	for _, dir := range t.dirs {
+		parent, name := path.Split(dir)
+		t.children[path.Clean(parent)] = append(t.children[path.Clean(parent)], name)
 	}
 	return t, err
 }
@@ -213,12 +220,12 @@ func LayerNames(root string) ([]string, error) {
 // layers returns the layers of a cluster's directory, from the root on. It
 // skips directories without files, except the topmost.
 func (t *tree) layers(dir string) []fleet.Layer {
-	out := []fleet.Layer{{Name: rootLayer, Dir: environments}}
+	out := []fleet.Layer{{Name: rootLayer, Dir: environments, Children: t.children[environments]}}
 	rest := strings.Split(strings.TrimPrefix(dir, environments+"/"), "/")
 	for i, name := range rest {
 		d := path.Join(environments, path.Join(rest[:i+1]...))
 		if t.files[d] != nil {
-			out = append(out, fleet.Layer{Name: name, Dir: d})
+			out = append(out, fleet.Layer{Name: name, Dir: d, Children: t.children[d]})
 		}
 	}
 	return out

@@ -33,15 +33,7 @@ func (b *binding) cycle(v cue.Value) error {
 			return true
 		}, nil)
 	})
-	refs := map[string][]string{}
-	for path, p := range waiting {
-		for ref := range references(p) {
-			if _, ok := waiting[ref]; ok {
-				refs[path] = append(refs[path], ref)
-			}
-		}
-		slices.Sort(refs[path])
-	}
+	refs := referencesAmong(waiting)
 	done := map[string]bool{}
 	var faults diag.List
 	for _, path := range slices.Sorted(maps.Keys(waiting)) {
@@ -60,6 +52,31 @@ func (b *binding) cycle(v cue.Value) error {
 		faults.Add(d)
 	}
 	return faults.Err()
+}
+
+// maxFollowed limits the values outside of releases that references are followed to.
+const maxFollowed = 1000
+
+// referencesAmong returns the references between values that are not concrete. It adds the
+// values that they refer to, if any value satisfies those.
+func referencesAmong(waiting map[string]cue.Value) map[string][]string {
+	refs := map[string][]string{}
+	todo := slices.Sorted(maps.Keys(waiting))
+	for followed := 0; len(todo) > 0; todo = todo[1:] {
+		path := todo[0]
+		for ref, of := range references(waiting[path]) {
+			if _, ok := waiting[ref]; !ok {
+				if followed == maxFollowed || of.IncompleteKind() != cue.TopKind {
+					continue
+				}
+				followed++
+				waiting[ref], todo = of, append(todo, ref)
+			}
+			refs[path] = append(refs[path], ref)
+		}
+		slices.Sort(refs[path])
+	}
+	return refs
 }
 
 // circleFrom follows the references from path and returns the first cycle that
@@ -87,13 +104,13 @@ func circleFrom(path string, refs map[string][]string, done map[string]bool) []s
 	return visit(path)
 }
 
-// references returns the paths that the expression of v refers to.
-func references(v cue.Value) map[string]bool {
-	out := map[string]bool{}
+// references returns the values that the expression of v refers to, by path.
+func references(v cue.Value) map[string]cue.Value {
+	out := map[string]cue.Value{}
 	var collect func(v cue.Value, depth int)
 	collect = func(v cue.Value, depth int) {
 		if root, path := v.ReferencePath(); root.Exists() {
-			out[path.String()] = true
+			out[path.String()] = root.LookupPath(path)
 		}
 		if op, args := v.Expr(); op != cue.NoOp && depth > 0 {
 			for _, a := range args {

@@ -3,6 +3,8 @@ package unify
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
@@ -195,9 +197,12 @@ func (e *evaluation) checkLayers(path string, release cue.Value) error {
 				continue
 			case e.embedded.embedders[d.At[0].File] != "":
 				continue // the field with @embed is reported
-			case !known:
+			case !known && !e.isOtherLayer(name):
 				d.Msg = "no layer is called " + name
-				d.Hint = cmp.Or(diag.DidYouMean(name, e.layerNames()), "put the name of this file's layer first: defaults: "+cmp.Or(in, "LAYER")+": "+cue.Str(name).String()+": ...")
+				if cuediag.NestedByIndentation(e.root, d) {
+					break
+				}
+				d.Hint = cmp.Or(e.similarLayer(name), "put the name of this file's layer first: defaults: "+cmp.Or(in, "LAYER")+": "+cue.Str(name).String()+": ...")
 			default:
 				d.Msg, d.Hint = "defaults of the layer "+name+" are set in a file of the layer "+in, "write defaults: "+in+", or move this into a file of "+name
 			}
@@ -211,6 +216,23 @@ func (e *evaluation) checkLayers(path string, release cue.Value) error {
 func isPattern(label ast.Label) bool {
 	_, ok := label.(*ast.ListLit)
 	return ok
+}
+
+// isOtherLayer reports whether a name is that of a layer beside those of the cluster.
+func (e *evaluation) isOtherLayer(name string) bool {
+	return slices.ContainsFunc(e.layers, func(l fleet.Layer) bool { return slices.Contains(l.Children, name) })
+}
+
+// similarLayer returns a hint with the layer that a name may mean, such as prod for
+// production, or "".
+func (e *evaluation) similarLayer(name string) string {
+	const least = 3
+	for _, layer := range e.layerNames() {
+		if len(layer) >= least && strings.HasPrefix(name, layer) || len(name) >= least && strings.HasPrefix(layer, name) {
+			return "did you mean " + layer + "?"
+		}
+	}
+	return diag.DidYouMean(name, e.layerNames())
 }
 
 func (e *evaluation) layerNames() []string {

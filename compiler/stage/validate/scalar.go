@@ -101,6 +101,9 @@ func (w *walk) integer(format, want string, v any) {
 	}
 }
 
+// quantities is the hint for an invalid quantity.
+const quantities = "write it as 100m, 0.5, 2, 512Mi or 1Gi"
+
 // quantity checks a quantity such as 100m or 1Gi.
 func (w *walk) quantity(v any) {
 	text, ok := v.(string)
@@ -111,7 +114,7 @@ func (w *walk) quantity(v any) {
 		return
 	}
 	if _, err := resource.ParseQuantity(strings.TrimSpace(text)); err != nil {
-		w.add("write it as 100m, 0.5, 2, 512Mi or 1Gi", "is "+w.show(text)+", which is not a valid quantity")
+		w.add(quantities, "is "+w.show(text)+", which is not a valid quantity")
 	}
 }
 
@@ -144,6 +147,9 @@ func (w *walk) wrongType(want string, v any) {
 		found += " (" + show(v) + ")"
 	}
 	hint := ""
+	if want == "a quantity" {
+		hint = quantities
+	}
 	text, isText := v.(string)
 	_, isMap := v.(map[string]any)
 	switch {

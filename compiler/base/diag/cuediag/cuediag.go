@@ -318,6 +318,9 @@ func onlyTypes(at []diag.Pos) bool {
 // field returns the position where the user writes the field, or its parent struct
 // when the field is missing.
 func field(root string, v cue.Value, path string, missing bool) diag.Pos {
+	if strings.HasPrefix(path, "_") {
+		v, path = hidden(v, path)
+	}
 	p := cue.ParsePath(path)
 	if sel := p.Selectors(); missing && p.Err() == nil && len(sel) > 0 && !v.LookupPath(p).Exists() {
 		p = cue.MakePath(sel[:len(sel)-1]...)
@@ -330,6 +333,19 @@ func field(root string, v cue.Value, path string, missing bool) diag.Pos {
 		}
 	}
 	return diag.Pos{}
+}
+
+// hidden returns the hidden field at the top of v with which a path begins, and the rest of
+// the path.
+func hidden(v cue.Value, path string) (cue.Value, string) {
+	name, rest, _ := strings.Cut(path, ".")
+	it, err := v.Fields(cue.Hidden(true))
+	for err == nil && it.Next() {
+		if it.Selector().String() == name {
+			return it.Value(), rest
+		}
+	}
+	return cue.Value{}, ""
 }
 
 // Conjuncts returns the operands of the unification v, or v itself.

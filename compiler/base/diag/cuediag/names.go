@@ -88,14 +88,11 @@ var releaseField = regexp.MustCompile(`^releases\.(?:"[^"]*"|[^."]*)\.("[^"]*"|[
 
 // unknownField explains a field that the schema does not have.
 func (x *explanation) unknownField([]string) {
-	if x.Hint != "" {
+	if NestedByIndentation(x.root, x.Diag) || x.Hint != "" {
 		return
 	}
 	line, col := x.line()
 	switch m := releaseField.FindStringSubmatch(x.Path); {
-	case indentedOnly(x.source(), x.place().Line):
-		x.Msg = "field not allowed here: CUE nests fields by braces, and not by indentation"
-		x.Hint = "put { behind the colon of the field that it belongs to, and } below"
 	case m != nil && m[1] == "version":
 		x.Hint = `write chart: version: "..." for another version of the chart`
 	case m != nil:
@@ -217,6 +214,9 @@ func (x *explanation) tooLarge(m []string) {
 // noPackage explains an import of a package that does not exist.
 func (x *explanation) noPackage(m []string) {
 	name := cmp.Or(m[1:]...)
+	if below, ok := strings.CutPrefix(name, x.module()+"/"); ok && x.isLayer(below) {
+		return
+	}
 	x.Msg = "cannot find the package " + name
 	x.Hint = cmp.Or(diag.DidYouMean(name, x.importable()), "correct the import path, or add the chart with fleetc chart add")
 }
@@ -241,7 +241,28 @@ func (x *explanation) importable() []string {
 // noStandardPackage explains an import of an unknown standard package.
 func (x *explanation) noStandardPackage(m []string) {
 	x.Msg = "no package of CUE is called " + m[1]
+	if strings.HasPrefix(m[1], "environments/") {
+		if !x.isLayer(m[1]) {
+			x.Hint = `begin with the module: write import "` + x.module() + "/" + m[1] + `"`
+		}
+		return
+	}
 	x.Hint = cmp.Or(diag.DidYouMean(m[1], slices.Sorted(maps.Values(packages))), "correct the import path")
+}
+
+// isLayer reports whether an import path, without the module, is that of a layer, and
+// explains that.
+func (x *explanation) isLayer(name string) bool {
+	name, _, _ = strings.Cut(name, ":")
+	if !strings.HasPrefix(name, "environments/") || strings.HasPrefix(name, "environments/charts/") {
+		return false
+	}
+	if info, err := os.Stat(filepath.Join(x.root, filepath.FromSlash(path.Clean(name)))); err != nil || !info.IsDir() {
+		return false
+	}
+	x.Msg = name + " is a layer, and not a package to import"
+	x.Hint = "remove the import: clusters have all fields of the layers above them; shared fields belong into a package of another name"
+	return true
 }
 
 // unreadable explains an @embed of a file that cannot be read.

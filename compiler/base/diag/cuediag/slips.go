@@ -52,6 +52,7 @@ var patterns = []pattern{
 	{line: regexp.MustCompile(`(?:^|[{,]|:\s)\s*([A-Za-z_][\w]*(?:[-./][\w]+)+)\s*:(?:[^/]|$)`), msg: "the name $1 needs quotes: it has more in it than letters, digits and _", hint: `write "$1":`},
 	{line: regexp.MustCompile(`(?:^|[{,]|:\s)\s*(\d[\w./-]*)\s*:(?:[^/]|$)`), msg: "the name $1 needs quotes: it begins with a digit", hint: `write "$1":`},
 	{line: regexp.MustCompile(`^\s*("[^"]*"|[\w#]+)\s+(".*|\{.*)$`), raw: true, msg: "a colon is missing behind $1", hint: "write $1: $2"},
+	{line: regexp.MustCompile(`:\s*((?:\w+\.)?#\w+)\s*\{`), msg: "an & is missing behind $1", hint: "write $1 & {"},
 	{line: regexp.MustCompile(`:\s*("[^"]*")\s*\{`), raw: true, msg: "a colon is missing behind $1", hint: "write $1: {"},
 	{line: regexp.MustCompile(`("[^"]*"|\d)\s+("?[\w-]+"?\s*:|"[^"]*"|\d+)`), raw: true, msg: "a comma is missing behind $1", hint: "write $1, $2"},
 }

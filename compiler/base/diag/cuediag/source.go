@@ -76,6 +76,17 @@ func (x *explanation) isWritten(kind string) bool {
 // nestedField matches the field of a map that is written without braces, as in a: b: c.
 var nestedField = regexp.MustCompile(`^("[^"]*"|[A-Za-z_]\w*)[?!]?:`)
 
+// NestedByIndentation adds a hint to a fault if its line is in a block that has indentation
+// but no brace, as in YAML. It reports whether it is.
+func NestedByIndentation(root string, d *diag.Diag) bool {
+	x := &explanation{Diag: d, root: root}
+	if !indentedOnly(x.source(), x.place().Line) {
+		return false
+	}
+	d.Msg, d.Hint = d.Msg+": CUE nests fields by braces, and not by indentation", "put { behind the colon of the field that it belongs to, and } below"
+	return true
+}
+
 // indentedOnly reports whether a line, counted from 1, is in a block that has
 // indentation but no brace, as in YAML.
 func indentedOnly(source string, line int) bool {

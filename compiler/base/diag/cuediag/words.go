@@ -169,7 +169,19 @@ func (x *explanation) otherType(m []string) {
 			x.Msg = "null stands here, where " + kindName(must) + " must be"
 		}
 	}
-	x.Hint = cmp.Or(x.Hint, shapeOf(x.Path), converted(value, has, must), "give it "+kindName(must))
+	x.Hint = cmp.Or(x.Hint, shapeOf(x.Path), durationOf(x.Path, value), converted(value, has, must), "give it "+kindName(must))
+}
+
+// durations matches the paths of fields that have durations.
+var durations = regexp.MustCompile(`(?i)(?:interval|timeout|\.after)$`)
+
+// durationOf returns the hint for a whole number where a field of the schema has a duration,
+// or "".
+func durationOf(path, value string) string {
+	if strings.Contains(path, ".values.") || strings.Contains(path, ".defaults.") || !durations.MatchString(path) || strings.Trim(value, "0123456789") != "" {
+		return ""
+	}
+	return `write a duration, as in "` + value + `s"`
 }
 
 // namespaceField matches the path of a release's namespace.
@@ -303,6 +315,12 @@ func (x *explanation) outOfBound(m []string) {
 // noValue explains a field with a type or constraint, but no value.
 func (x *explanation) noValue(m []string) {
 	x.Msg = "has no value"
+	if pattern, ok := strings.CutPrefix(m[1], "=~"); ok {
+		if _, err := regexp.Compile(unquoted(pattern)); err != nil {
+			x.brokenRegexp([]string{"", strings.TrimPrefix(err.Error(), "error parsing regexp: ")})
+			return
+		}
+	}
 	last := x.Path[strings.LastIndex(x.Path, ".")+1:]
 	if m[1] == "_" {
 		x.Hint = cmp.Or(x.Hint, "set "+last+" to a value")
@@ -314,6 +332,17 @@ func (x *explanation) noValue(m []string) {
 		return
 	}
 	x.Hint = cmp.Or(x.Hint, "set "+last+" to a value")
+}
+
+// letCycle explains names of let clauses that refer to each other.
+func (x *explanation) letCycle([]string) {
+	x.Path = strings.TrimSuffix(strings.TrimSuffix(x.Path, "let[]"), ".")
+	x.Msg, x.Hint = "a name that let sets refers to itself", "set one of the names that refer to each other to a value"
+}
+
+// brokenRegexp explains a regular expression that cannot be parsed.
+func (x *explanation) brokenRegexp(m []string) {
+	x.Msg, x.Hint = "the regular expression is broken: "+m[1], `correct it: \ in front of a sign stands for the sign itself`
 }
 
 // valueOf describes the values that a CUE expression allows.
