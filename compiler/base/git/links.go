@@ -3,6 +3,7 @@ package git
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -26,6 +27,19 @@ func IsDotGit(name string) bool {
 		}
 	}
 	return false
+}
+
+// Top returns the directory at or above dir that git has as the top of a checkout, where
+// .git is a directory or, in a work tree, a file. Without one, it returns dir.
+func Top(dir string) string {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			return dir
+		}
+	}
 }
 
 // A LinkTree contains files, directories and symbolic links; an [os.Root] is one.

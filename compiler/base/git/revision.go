@@ -16,7 +16,8 @@ const layers = "environments/"
 // temporary directory and returns its path without symbolic links. ref names the
 // commit in any form that git accepts.
 //
-// Symbolic links are written unchanged, wherever they lead; a submodule becomes an
+// Symbolic links are written unchanged, wherever they lead, except for those to files of
+// the repository outside of the fleet, which become these files. A submodule becomes an
 // empty directory, and file modes are lost. The caller must call done, which is
 // never nil; it removes the files. They are also removed when the context ends.
 //

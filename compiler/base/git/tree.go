@@ -159,6 +159,14 @@ func compare(ctx context.Context, dir string, files map[string]file) ([]string, 
 // equal reports whether a file in the working tree equals the file of the
 // commit.
 func equal(root *os.Root, name string, e fs.DirEntry, f file) (bool, error) {
+	if f.outer {
+		in, err := os.Open(filepath.Join(root.Name(), filepath.FromSlash(name)))
+		if err != nil {
+			return false, nil // the link leads elsewhere now
+		}
+		defer in.Close()
+		return f.hasContent(in), nil
+	}
 	isLink := e.Type() == fs.ModeSymlink
 	if isLink != (f.mode == linkMode) || !isLink && !e.Type().IsRegular() {
 		return false, nil

@@ -3,6 +3,9 @@ package git
 import (
 	"context"
 	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -34,6 +37,8 @@ type file struct {
 	id   string
 	mode string // 100644, 100755, or 120000 for a symbolic link
 	size int64
+
+	outer bool // whether the fleet has a symbolic link to the file, which is elsewhere in the repository
 }
 
 const linkMode = "120000"
@@ -126,7 +131,16 @@ func (c *commit) files(ctx context.Context) (map[string]file, error) {
 		return nil, err
 	}
 	tree := c.hash + ":" + strings.TrimSuffix(c.prefix, "/")
-	listing, err := c.run(ctx, "ls-tree", "-r", "-z", "-l", "--full-tree", tree)
+	files, err := c.list(ctx, "-r", tree)
+	if err == nil {
+		err = c.followOut(ctx, files)
+	}
+	return files, err
+}
+
+// list lists files of the commit, without submodules. args follow git ls-tree.
+func (c *commit) list(ctx context.Context, args ...string) (map[string]file, error) {
+	listing, err := c.run(ctx, append([]string{"ls-tree", "-z", "-l", "--full-tree"}, args...)...)
 	if Failed(err) != nil {
 		return nil, c.incomplete(err)
 	}
@@ -140,7 +154,7 @@ func (c *commit) files(ctx context.Context) (map[string]file, error) {
 		}
 		about, name, _ := strings.Cut(entry, "\t")
 		fields := strings.Fields(about)
-		if len(fields) == 4 && fields[1] == "commit" {
+		if len(fields) == 4 && (fields[1] == "commit" || fields[1] == "tree") {
 			continue
 		}
 		if len(fields) != 4 || fields[1] != "blob" || !objectID.MatchString(fields[2]) {
@@ -156,9 +170,43 @@ func (c *commit) files(ctx context.Context) (map[string]file, error) {
 				Hint: "move the fleet into a separate directory",
 			}
 		}
-		files[name] = file{fields[2], fields[0], size}
+		files[name] = file{id: fields[2], mode: fields[0], size: size}
 	}
 	return files, nil
+}
+
+// followOut replaces symbolic links out of the fleet by the files of the repository to
+// which they lead.
+func (c *commit) followOut(ctx context.Context, files map[string]file) error {
+	outer := map[string][]string{} // links, by the path of their target in the repository
+	for name, f := range files {
+		if c.prefix == "" || f.mode != linkMode {
+			continue
+		}
+		target, err := c.run(ctx, "cat-file", "blob", f.id)
+		if err != nil {
+			return err
+		}
+		to := path.Join(c.prefix, path.Dir(name), string(target))
+		if !path.IsAbs(string(target)) && filepath.IsLocal(filepath.FromSlash(to)) && !strings.HasPrefix(to+"/", c.prefix) {
+			outer[to] = append(outer[to], name)
+		}
+	}
+	if len(outer) == 0 {
+		return nil
+	}
+	found, err := c.list(ctx, append([]string{c.hash, "--"}, slices.Sorted(maps.Keys(outer))...)...)
+	if err != nil {
+		return err
+	}
+	for to, f := range found {
+		for _, name := range outer[to] {
+			if f.outer = true; f.mode != linkMode {
+				files[name] = f
+			}
+		}
+	}
+	return nil
 }
 
 // noFleet returns the fault of a commit without a fleet in this directory.

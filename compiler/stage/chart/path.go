@@ -226,7 +226,7 @@ func (w *walker) one(name string, from *os.Root, at string, above []fs.FileInfo)
 		if link, lerr := w.root.Lstat(full); lerr == nil && w.rules.Ignore(name, link) {
 			return nil
 		}
-		return outside(w.root, full, err)
+		return w.outer(name, full, err)
 	}
 	if w.rules.Ignore(name, info) {
 		return nil
@@ -254,6 +254,38 @@ func (w *walker) one(name string, from *os.Root, at string, above []fs.FileInfo)
 	}
 	w.files = append(w.files, fleet.File{Name: name, Data: content})
 	return nil
+}
+
+// outer reads the file of the git repository to which a symbolic link out of the fleet
+// leads. It returns the fault of the link if it leads elsewhere; err is why the fleet's
+// root does not have the file.
+func (w *walker) outer(name, full string, err error) error {
+	fault := outside(w.root, full, err)
+	base, aerr := filepath.Abs(w.root.Name())
+	if aerr != nil {
+		return fault
+	}
+	top := git.Top(base)
+	prefix, rerr := filepath.Rel(top, base)
+	if rerr != nil || prefix == "." {
+		return fault
+	}
+	repository, oerr := os.OpenRoot(top)
+	if oerr != nil {
+		return fault
+	}
+	defer repository.Close()
+	real, lerr := git.ResolveLink(repository, path.Join(filepath.ToSlash(prefix), full))
+	if errors.Is(lerr, git.ErrGit) {
+		return &diag.Diag{Msg: full + " " + lerr.Error(), Hint: "put the files into the fleet's repository", Cause: lerr}
+	}
+	if lerr != nil {
+		return fault
+	}
+	if info, serr := repository.Stat(real); serr != nil || !info.Mode().IsRegular() {
+		return fault
+	}
+	return w.one(name, repository, real, nil)
 }
 
 // filesDigest returns the sha256 over the sorted names and contents, each with its

@@ -40,7 +40,7 @@ func FaultFiles(dir string) diag.Files {
 	if top == "" { // faults can be of files that are named, in another fleet
 		top, _ = ResolvePath(cmp.Or(dir, "."))
 	}
-	top = repositoryTop(top)
+	top = git.Top(top)
 	absolute := func(file string) string {
 		if path.IsAbs(file) || filepath.IsAbs(file) {
 			return file
@@ -66,17 +66,6 @@ func FaultFiles(dir string) diag.Files {
 			return lines[line-1], true
 		},
 	}
-}
-
-// repositoryTop returns the directory at or above dir that git has as the top
-// of a checkout, where .git is a directory or, in a work tree, a file.
-func repositoryTop(dir string) string {
-	for at := dir; at != filepath.Dir(at); at = filepath.Dir(at) {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return at
-		}
-	}
-	return dir
 }
 
 // readLines returns the lines of a file; none when they cannot be had.

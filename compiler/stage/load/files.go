@@ -105,7 +105,7 @@ func checkLinks(root string, in *build.Instance) error {
 		return err
 	}
 	defer tree.Close()
-	top := repository(root)
+	top := git.Top(root)
 	whole, err := os.OpenRoot(top)
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func replacedModules(root string) map[string][]string {
 // a .git directory.
 func checkReplaced(root string) error {
 	var faults diag.List
-	top := repository(root)
+	top := git.Top(root)
 	for file, all := range replacedModules(root) {
 		for _, with := range all {
 			if file == mainModule {
@@ -83,19 +83,6 @@ func checkReplaced(root string) error {
 		}
 	}
 	return faults.Err()
-}
-
-// repository returns the root of the fleet's git repository, or the fleet's
-// root without one.
-func repository(root string) string {
-	for at := root; ; at = filepath.Dir(at) {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return at
-		}
-		if at == filepath.Dir(at) {
-			return root
-		}
-	}
 }
 
 // lineOf returns the position of a quoted text in a file.
