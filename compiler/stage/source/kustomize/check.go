@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -110,7 +111,7 @@ const maxObjects = 2000
 // checkFields reports fields that are not supported.
 func (b *build) checkFields(f *file) {
 	if len(f.k.HelmCharts) > 0 {
-		b.fault(f.pos("helmCharts"), "a kustomization does not render Helm charts here", "make the chart a separate release, with its patches")
+		b.fault(f.pos("helmCharts"), "a kustomization does not render Helm charts here", separately(f.k.HelmCharts[0]))
 	}
 	if len(f.k.HelmChartInflationGenerator) > 0 {
 		b.fault(f.pos("helmChartInflationGenerator"), "a kustomization does not render Helm charts here", "make the chart a separate release, with its patches")
@@ -129,6 +130,22 @@ func (b *build) checkFields(f *file) {
 	if k.CheckEmpty() != nil {
 		b.fault(diag.Pos{File: f.name}, "an empty kustomization", "")
 	}
+}
+
+// chartWord matches addresses, names and versions of charts that are safe in a command.
+var chartWord = regexp.MustCompile(`^[A-Za-z0-9][\w.:/+-]*$`)
+
+// separately returns a hint with the command that pins a chart of a kustomization.
+func separately(c types.HelmChart) string {
+	const hint = "make the chart a separate release, with its patches"
+	if !chartWord.MatchString(c.Repo) || !chartWord.MatchString(c.Name) || c.Version != "" && !chartWord.MatchString(c.Version) {
+		return hint
+	}
+	command := "run fleetc chart add " + strings.TrimSuffix(c.Repo, "/") + "/" + c.Name
+	if c.Version != "" {
+		command += " --version " + c.Version
+	}
+	return command + ", and " + hint
 }
 
 // checkGenerated checks the files of ConfigMaps and Secrets.
@@ -294,9 +311,9 @@ func (b *build) path(f *file, pos diag.Pos, p string, isDir bool) bool {
 	case err != nil:
 		b.missing(pos, f.dir, p, err)
 	case isDir && !info.IsDir():
-		b.fault(pos, p+"is a file: it must be a directory with a kustomization.yaml", "")
+		b.fault(pos, p+" is a file: it must be a directory with a kustomization.yaml", "")
 	case !isDir && info.IsDir():
-		b.fault(pos, p+"is a directory: it must be a file", "name the files in it")
+		b.fault(pos, p+" is a directory: it must be a file", "name the files in it")
 	case !isDir && !info.Mode().IsRegular():
 		b.fault(pos, p+" is not a file", "")
 	default:

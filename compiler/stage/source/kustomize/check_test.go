@@ -147,12 +147,20 @@ func TestFaults(t *testing.T) {
 		{
 			"file of a directory", "-- app/kustomization.yaml --\nresources: [../base/kustomization.yaml]\ncomponents: [x.txt]\nconfigurations: [../base]\n",
 			"app/kustomization.yaml:1:13: releases.web.kustomize: ../base/kustomization.yaml is a kustomization file\n" + at + "    hint: name its directory: ../base\n" +
-				"app/kustomization.yaml:2:14: releases.web.kustomize: x.txtis a file: it must be a directory with a kustomization.yaml\n" + at +
-				"app/kustomization.yaml:3:18: releases.web.kustomize: ../baseis a directory: it must be a file\n" + at + "    hint: name the files in it\n",
+				"app/kustomization.yaml:2:14: releases.web.kustomize: x.txt is a file: it must be a directory with a kustomization.yaml\n" + at +
+				"app/kustomization.yaml:3:18: releases.web.kustomize: ../base is a directory: it must be a file\n" + at + "    hint: name the files in it\n",
 		},
 
 		{
 			"charts", "-- app/kustomization.yaml --\nhelmCharts:\n- {name: x, repo: https://charts.example.com}\n",
+			"app/kustomization.yaml:1:1: releases.web.kustomize: a kustomization does not render Helm charts here\n" + at + "    hint: run fleetc chart add https://charts.example.com/x, and make the chart a separate release, with its patches\n",
+		},
+		{
+			"charts with a version", "-- app/kustomization.yaml --\nhelmCharts:\n- {name: x, repo: 'oci://example.com/charts/', version: 1.0.0}\n",
+			"app/kustomization.yaml:1:1: releases.web.kustomize: a kustomization does not render Helm charts here\n" + at + "    hint: run fleetc chart add oci://example.com/charts/x --version 1.0.0, and make the chart a separate release, with its patches\n",
+		},
+		{
+			"charts with a command", "-- app/kustomization.yaml --\nhelmCharts:\n- {name: 'x; ls', repo: https://charts.example.com}\n",
 			"app/kustomization.yaml:1:1: releases.web.kustomize: a kustomization does not render Helm charts here\n" + at + "    hint: make the chart a separate release, with its patches\n",
 		},
 		{
@@ -184,7 +192,7 @@ func TestFaults(t *testing.T) {
 			"plugins", "-- app/kustomization.yaml --\nresources: [../base]\ntransformers:\n- |-\n  apiVersion: someteam.example.com/v1\n  kind: Foo\n  metadata: {name: x, annotations: {config.kubernetes.io/function: \"exec: {path: ./x}\"}}\ngenerators: [gen.yaml, ../base]\nvalidators:\n- |-\n  kind: [\n  x\n-- app/gen.yaml --\napiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: x}\n",
 			"app/gen.yaml: releases.web.kustomize: a kustomization does not render Helm charts here\n" + at + "    hint: make the chart a separate release, with its patches\n" +
 				"app/kustomization.yaml:3:3: releases.web.kustomize: Foo is a plugin, and plugins are off\n" + at + "    hint: use what has apiVersion: builtin\n" +
-				"app/kustomization.yaml:7:24: releases.web.kustomize: ../baseis a directory: it must be a file\n" + at + "    hint: name the files in it\n" +
+				"app/kustomization.yaml:7:24: releases.web.kustomize: ../base is a directory: it must be a file\n" + at + "    hint: name the files in it\n" +
 				"app/kustomization.yaml:9:3: releases.web.kustomize: a configuration that does not parse: line 2: did not find expected ',' or ']'\n" + at,
 		},
 		{
