@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
 // A Finding is the result of comparing an object.
@@ -38,6 +39,8 @@ type ObjectDiff struct {
 	Before, After *unstructured.Unstructured
 
 	Fields []cluster.Field // fields of other managers
+
+	Health health.Verdict // of the live object, set by [Target.Drift]; zero without an object
 }
 
 // A Comparison compares a cluster with its bundle.
@@ -47,6 +50,8 @@ type Comparison struct {
 
 	// SecretFields are the fields with values of secrets, as in [Plan].
 	SecretFields map[string][][]string
+
+	Inventory *Inventory // nil when there is none, or when it cannot be read
 }
 
 // Compare compares the cluster with the bundle. It writes nothing and needs only
@@ -55,7 +60,10 @@ type Comparison struct {
 //
 // Hooks are left out, as are objects that an earlier apply removed from the bundle
 // and kept.
-func (t Target) Compare(ctx context.Context) (*Comparison, error) {
+func (t Target) Compare(ctx context.Context) (*Comparison, error) { return t.compare(ctx, nil) }
+
+// compare is Compare, or [Target.Drift] when there are rules for health.
+func (t Target) compare(ctx context.Context, rules *health.Rules) (*Comparison, error) {
 	inventory, err := ReadInventory(ctx, t.Live, t.Fleet, t.Bundle.Cluster.ID)
 	var out Comparison
 	blind := cluster.ReasonOf(err) == cluster.Forbidden
@@ -68,13 +76,15 @@ func (t Target) Compare(ctx context.Context) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
+	out.Inventory = inventory
 	p := t.planner(inventory)
 	if err := p.takeOverFromHelm(ctx); err != nil && cluster.ReasonOf(err) != cluster.Forbidden {
 		return nil, err
 	}
-	c := &comparer{planner: p, inventoryUnreadable: blind}
+	c := &comparer{planner: p, inventoryUnreadable: blind, rules: rules}
 	p.collectItems()
 	p.bundleCRDs, p.bundleNamespaces = nil, nil // existing objects have no prerequisites
+	c.openOrphanReader()
 	orphaned, err := c.expandHelm(ctx)
 	if err != nil {
 		return nil, err
@@ -98,8 +108,10 @@ func (t Target) Compare(ctx context.Context) (*Comparison, error) {
 type comparer struct {
 	*planner
 	inventoryUnreadable bool // so that isForeign cannot tell
-	rights              memo[cluster.Right, bool]
-	patchRights         memo[string, patchRights] // by namespace
+
+	rules       *health.Rules // of [Target.Drift]; nil otherwise
+	rights      memo[cluster.Right, bool]
+	patchRights memo[string, patchRights] // by namespace
 }
 
 // all compares the objects of the bundle, grouped by kind to need few requests.
@@ -137,6 +149,7 @@ func (c *comparer) all(ctx context.Context) ([]ObjectDiff, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.judge(found, out)
 	return out, forEach(ctx, len(out), func(ctx context.Context, i int) error {
 		if found[i] == nil {
 			if c.completedBefore(&c.items[i], nil) {
@@ -168,7 +181,7 @@ func (c *comparer) read(ctx context.Context, gvk schema.GroupVersionKind, namesp
 		namespace = ""
 	}
 	gvk = ref.GroupVersionKind
-	current, err := c.Live.Objects(ctx, gvk, namespace, names)
+	current, err := c.objects(ctx, gvk, namespace, names)
 	switch cluster.ReasonOf(err) {
 	case cluster.Forbidden:
 		return nil, Unknown, "the user may not " + listRights([]cluster.Right{{Verb: "get", Group: r.Group, Resource: r.Resource, Namespace: namespace}}), nil
@@ -188,6 +201,10 @@ func (c *comparer) compare(ctx context.Context, it *Item, current *unstructured.
 	it.uid = string(current.GetUID())
 	it.takeover = c.takeover(it, false)
 	it.Adopts = c.handedOver[it.ID] || len(it.formerManagers(current)) > 0
+	if c.isKnownUnchanged(it, current) {
+		out.Finding, out.Before, out.After = Same, nil, nil
+		return nil
+	}
 	after, err := c.afterApply(ctx, it, current, out)
 	if err != nil {
 		return err
@@ -216,9 +233,12 @@ const noPatchRight = "the user may not patch them"
 
 // afterApply returns the object after an apply, by a dry run if possible.
 func (c *comparer) afterApply(ctx context.Context, it *Item, current *unstructured.Unstructured, out *ObjectDiff) (*unstructured.Unstructured, error) {
-	may, err := c.mayPatch(ctx, it.ref)
-	if err != nil {
-		return nil, err
+	may := false
+	if c.rules == nil {
+		var err error
+		if may, err = c.mayPatch(ctx, it.ref); err != nil {
+			return nil, err
+		}
 	}
 	if it.parent != nil {
 		return c.afterHelm(ctx, it, current, out, may)

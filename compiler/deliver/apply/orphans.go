@@ -16,8 +16,9 @@ import (
 // Orphans are objects that fleetc has applied and that are not in the inventory,
 // for example after the inventory was lost.
 type Orphans struct {
-	IDs    []string // sorted
-	Unread []string // kinds that could not be listed, sorted
+	IDs      []string          // sorted
+	Releases map[string]string // by ID, as their labels name them
+	Unread   []string          // kinds that could not be listed, sorted
 }
 
 // FindOrphans lists the objects of a cluster that have the labels of the fleet and
@@ -33,7 +34,7 @@ func FindOrphans(ctx context.Context, c *cluster.Cluster, module string, v *Inve
 			f.uids[e.UID], f.ids[e.id()] = e.UID != "", true
 		}
 	}
-	found, refused := make([][]foundObject, len(kinds)), make([]string, len(kinds))
+	found, refused := make([][]labelledObject, len(kinds)), make([]string, len(kinds))
 	err = forEach(ctx, len(kinds), func(ctx context.Context, i int) error {
 		objects, err := c.Metadata(ctx, kinds[i].GroupVersionResource, "", fleet.ReleaseLabel)
 		switch cluster.ReasonOf(err) {
@@ -46,7 +47,7 @@ func FindOrphans(ctx context.Context, c *cluster.Cluster, module string, v *Inve
 		for _, o := range objects {
 			id := idOf(cluster.Ref{GroupVersionKind: kinds[i].GroupVersionKind, Namespace: o.Namespace, Name: o.Name})
 			if f.isOrphan(id, o) {
-				found[i] = append(found[i], foundObject{id, string(o.UID)})
+				found[i] = append(found[i], labelledObject{id, string(o.UID), o.Labels[fleet.ReleaseLabel]})
 			}
 		}
 		return err
@@ -54,17 +55,21 @@ func FindOrphans(ctx context.Context, c *cluster.Cluster, module string, v *Inve
 	if err != nil {
 		return nil, err
 	}
-	out := &Orphans{Unread: slices.Concat(slices.DeleteFunc(refused, func(s string) bool { return s == "" }), unread)}
+	out := &Orphans{Releases: map[string]string{}, Unread: slices.Concat(slices.DeleteFunc(refused, func(s string) bool { return s == "" }), unread)}
 	seen := map[string]bool{} // some objects are served in two groups
 	for _, o := range slices.Concat(found...) {
 		if !seen[o.uid] {
 			seen[o.uid] = true
-			out.IDs = append(out.IDs, diag.Visible(o.id, diag.MaxText))
+			id := diag.Visible(o.id, diag.MaxText)
+			out.IDs, out.Releases[id] = append(out.IDs, id), diag.Visible(o.release, diag.MaxText)
 		}
 	}
 	slices.Sort(out.IDs)
 	return out, nil
 }
+
+// A labelledObject is an object with the label of a release.
+type labelledObject struct{ id, uid, release string }
 
 // An orphanFinder decides which objects are orphans.
 type orphanFinder struct {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"math"
 	"net/url"
 	"strings"
 
@@ -31,7 +33,7 @@ func (c *Cluster) Objects(ctx context.Context, gvk schema.GroupVersionKind, name
 			isWanted[name] = true
 		}
 		var err error
-		complete, err = c.pages(ctx, gvk, namespace, listFactor*len(names), func(o *unstructured.Unstructured) {
+		complete, err = c.pages(ctx, gvk, namespace, "", listFactor*len(names), func(o *unstructured.Unstructured) {
 			if isWanted[o.GetName()] {
 				found[o.GetName()] = o
 			}
@@ -55,9 +57,38 @@ func (c *Cluster) Objects(ctx context.Context, gvk schema.GroupVersionKind, name
 	return found, nil
 }
 
-// pages calls f for up to limit objects of a kind and namespace, and reports
-// whether these are all.
-func (c *Cluster) pages(ctx context.Context, gvk schema.GroupVersionKind, namespace string, limit int, f func(*unstructured.Unstructured)) (complete bool, err error) {
+// LabelledObjects is [Cluster.Objects] for objects that usually have a label: it lists
+// only those with the label, and reads the others as Objects does. So the number of
+// requests does not depend on the other objects of the namespace.
+func (c *Cluster) LabelledObjects(ctx context.Context, gvk schema.GroupVersionKind, namespace, label string, names []string) (map[string]*unstructured.Unstructured, error) {
+	if len(names) < listFrom {
+		return c.Objects(ctx, gvk, namespace, names)
+	}
+	labelled := map[string]*unstructured.Unstructured{}
+	_, err := c.pages(ctx, gvk, namespace, label, math.MaxInt, func(o *unstructured.Unstructured) { labelled[o.GetName()] = o })
+	if err != nil && ReasonOf(err) == "" {
+		return nil, err
+	}
+	found := map[string]*unstructured.Unstructured{}
+	var rest []string
+	for _, name := range names {
+		if o := labelled[name]; o != nil {
+			found[name] = o
+		} else {
+			rest = append(rest, name)
+		}
+	}
+	if len(rest) == 0 {
+		return found, nil
+	}
+	others, err := c.Objects(ctx, gvk, namespace, rest)
+	maps.Copy(found, others)
+	return found, err
+}
+
+// pages calls f for up to limit objects of a kind and namespace with a label, and
+// reports whether these are all. An empty label selects all objects.
+func (c *Cluster) pages(ctx context.Context, gvk schema.GroupVersionKind, namespace, label string, limit int, f func(*unstructured.Unstructured)) (complete bool, err error) {
 	client, err := c.client(ctx, Ref{GroupVersionKind: gvk, Namespace: namespace})
 	if err != nil {
 		return false, err
@@ -66,7 +97,7 @@ func (c *Cluster) pages(ctx context.Context, gvk schema.GroupVersionKind, namesp
 		var page *unstructured.UnstructuredList
 		err := c.retry(ctx, func(ctx context.Context) error {
 			var err error
-			page, err = client.List(ctx, metav1.ListOptions{Limit: int64(min(limit, listPage)), Continue: more})
+			page, err = client.List(ctx, metav1.ListOptions{LabelSelector: label, Limit: int64(min(limit, listPage)), Continue: more})
 			return err
 		})
 		if err != nil {

@@ -1,0 +1,178 @@
+package apply
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/stage/health"
+)
+
+// Drift is [Target.Compare] that only reads: it sends no dry run, also if the user
+// may. It lists the objects of a kind and namespace by their label, so that
+// the number of requests does not depend on the number of objects. It also judges the
+// health of the objects of the bundle.
+func (t Target) Drift(ctx context.Context) (*Comparison, error) {
+	rules, err := health.Compile(t.Bundle.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	return t.compare(ctx, rules)
+}
+
+// openOrphanReader reads objects that are not in the bundle any more in bulk.
+func (c *comparer) openOrphanReader() {
+	if c.rules == nil {
+		return
+	}
+	inBundle := map[string]bool{}
+	for _, o := range c.Bundle.Objects {
+		inBundle[o.ID()] = true
+	}
+	var refs []cluster.Ref
+	for _, e := range c.inventory.Objects {
+		if ref := e.ref(); ref.GroupVersionKind != helmKind && !inBundle[e.id()] {
+			refs = append(refs, ref)
+		}
+	}
+	c.reader = c.Live.NewReader(refs)
+}
+
+// objects reads objects of one kind and namespace.
+func (c *comparer) objects(ctx context.Context, gvk schema.GroupVersionKind, namespace string, names []string) (map[string]*unstructured.Unstructured, error) {
+	if c.rules == nil {
+		return c.Live.Objects(ctx, gvk, namespace, names)
+	}
+	return c.Live.LabelledObjects(ctx, gvk, namespace, fleet.ReleaseLabel, names)
+}
+
+// isKnownUnchanged reports whether an object is unchanged since the last apply. This is
+// more exact than a simulated apply: the fingerprint includes the changes of webhooks.
+func (c *comparer) isKnownUnchanged(it *Item, current *unstructured.Unstructured) bool {
+	return c.rules != nil && it.parent == nil && otherFleet(current, c.Fleet) == "" && c.isUpToDate(it, current)
+}
+
+// judge sets the health of the live objects, whose items are in the same order.
+func (c *comparer) judge(live []*unstructured.Unstructured, out []ObjectDiff) {
+	if c.rules == nil {
+		return
+	}
+	objs := make([]fleet.Object, 0, len(live))
+	for i, o := range live {
+		if o != nil {
+			objs = append(objs, fleet.Object{Unstructured: o, Release: &fleet.Release{Name: c.items[i].Release}})
+		}
+	}
+	c.rules.AddCRDs(objs...)
+	hide := health.Hider(secretsOf(objs))
+	for i, o := range live {
+		if o != nil {
+			v := c.rules.Judge(fleet.Object{Unstructured: o, Release: &fleet.Release{Name: c.items[i].Release}})
+			v.Reason = hide(v.Reason)
+			out[i].Health = v
+		}
+	}
+}
+
+// IsUnhealthy reports whether the live object exists and is not ready. An object
+// without a conclusive status counts as ready.
+func (d *ObjectDiff) IsUnhealthy() bool {
+	return d.Health.State != "" && d.Health.State != health.Ready && d.Health.State != health.Unknown
+}
+
+// An Author is a field manager that has a field of a live object.
+type Author struct {
+	Manager     string    `json:"manager"`
+	Operation   string    `json:"operation"`             // Apply or Update
+	Subresource string    `json:"subresource,omitempty"` // such as scale
+	Time        time.Time `json:"time,omitzero"`         // of its last write of any field of the object
+}
+
+// Authors returns the managers that have the field at a path, or a field below it, the
+// last writer first. A field that does not exist has none.
+func Authors(o *unstructured.Unstructured, path []fleet.Step) []Author {
+	var out []Author
+	for _, m := range o.GetManagedFields() {
+		set := fieldsWhere(o, func(other metav1.ManagedFieldsEntry) bool { return isSameEntry(m, other) })
+		if !hasField(o.Object, set, path) {
+			continue
+		}
+		a := Author{Manager: m.Manager, Operation: string(m.Operation), Subresource: m.Subresource}
+		if m.Time != nil {
+			a.Time = m.Time.UTC()
+		}
+		out = append(out, a)
+	}
+	slices.SortStableFunc(out, func(a, b Author) int { return b.Time.Compare(a.Time) })
+	return out
+}
+
+// isSameEntry reports whether two entries are equal in the key of managed fields.
+func isSameEntry(a, b metav1.ManagedFieldsEntry) bool {
+	return a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource && a.APIVersion == b.APIVersion
+}
+
+// hasField reports whether a set has the field at a path of a value, or one below it.
+func hasField(v any, set fieldSet, path []fleet.Step) bool {
+	switch {
+	case set == nil:
+		return false
+	case set.isLeaf() || len(path) == 0:
+		return true
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		return path[0].Key != "" && hasField(v[path[0].Key], set["f:"+path[0].Key], path[1:])
+	case []any:
+		for _, element := range v {
+			if path[0].Key != "" || !path[0].Matches(element) {
+				continue
+			}
+			if in, _ := set.element(element); hasField(element, in, path[1:]) || set.hasValue(element) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// OrphanedObjects returns the objects that have the labels of the fleet, and are
+// neither in the inventory nor in the bundle, by ID with their release; and the kinds
+// that could not be listed, sorted.
+func (t Target) OrphanedObjects(ctx context.Context, v *Inventory) (releases map[string]string, unread []string, err error) {
+	found, err := FindOrphans(ctx, t.Live, t.Fleet, v)
+	if err != nil {
+		return nil, nil, err
+	}
+	releases = maps.Clone(found.Releases)
+	for _, o := range t.Bundle.Objects {
+		delete(releases, o.ID())
+	}
+	if len(t.Releases) > 0 {
+		maps.DeleteFunc(releases, func(_, release string) bool { return !slices.Contains(t.Releases, release) })
+	}
+	return releases, found.Unread, nil
+}
+
+// FieldSteps parses the path of a field change. It leaves out the end of a path from
+// an index on, since managed fields do not have positions of lists.
+func FieldSteps(path string) []fleet.Step {
+	for {
+		if steps, ok := fleet.ParseSteps(path); ok {
+			return steps
+		}
+		end := strings.LastIndexByte(path, '[')
+		if end < 0 {
+			return nil
+		}
+		path = path[:end]
+	}
+}
