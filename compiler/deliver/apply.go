@@ -60,7 +60,7 @@ func Plans(ctx context.Context, f *compiler.Fleet, o ApplyOptions, key []byte) i
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		s := connect(ctx, f, o.Access)
+		s := Connect(ctx, f, o.Access)
 		s.Keep(f)
 		o.Actions.Dir = f.Dir
 		planned := plans(ctx, f, s, apply.Target{Fleet: f.Module, Origin: origin, Options: o.Options}, key)
@@ -73,7 +73,7 @@ func Plans(ctx context.Context, f *compiler.Fleet, o ApplyOptions, key []byte) i
 				return
 			}
 		}
-		for id, err := range sameClusters(f, s) {
+		for id, err := range SameClusters(f, s) {
 			if p := all[id]; p != nil {
 				p.Plan, p.Changes, p.Err = nil, nil, diag.In(id, err)
 			}

@@ -55,8 +55,8 @@ func (s Servers) Of(id string) Server {
 	return Server{}
 }
 
-// connect starts to connect to all clusters. If ctx ends first, connections have its error.
-func connect(ctx context.Context, f *compiler.Fleet, a cluster.Access) Servers {
+// Connect starts to connect to all clusters. If ctx ends first, connections have its error.
+func Connect(ctx context.Context, f *compiler.Fleet, a cluster.Access) Servers {
 	const atATime = 16 // more than CPUs, since connecting is mostly waiting
 	slots := make(chan struct{}, atATime)
 	out := Servers{}
@@ -74,8 +74,8 @@ func connect(ctx context.Context, f *compiler.Fleet, a cluster.Access) Servers {
 
 // ConnectAll connects to all clusters and waits for the connections.
 func ConnectAll(ctx context.Context, f *compiler.Fleet, a cluster.Access) Servers {
-	connecting := connect(ctx, f, a)
-	same := sameClusters(f, connecting)
+	connecting := Connect(ctx, f, a)
+	same := SameClusters(f, connecting)
 	out := Servers{}
 	for id, wait := range connecting {
 		s := wait()
@@ -104,9 +104,9 @@ func connectTo(ctx context.Context, c *fleet.Cluster, a cluster.Access) Server {
 	}}
 }
 
-// sameClusters waits for all connections and returns a fault for each cluster whose context
+// SameClusters waits for all connections and returns a fault for each cluster whose context
 // leads to the same cluster as another context, by ID.
-func sameClusters(f *compiler.Fleet, s Servers) map[string]error {
+func SameClusters(f *compiler.Fleet, s Servers) map[string]error {
 	faults, first := map[string]error{}, map[string]*fleet.Cluster{}
 	for _, c := range f.Clusters {
 		l := s.Of(c.ID).Live

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -18,7 +17,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/deliver/secrets"
 	"github.com/fleetc/fleetc/compiler/query/diff"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // LiveRequest selects the running clusters to compare, and says how to connect to them.
@@ -120,7 +118,7 @@ func (d *liveDiffer) cluster(ctx context.Context, c *fleet.Cluster) (liveCluster
 	if out.compared, out.err = t.Compare(ctx); out.err != nil {
 		return out, ctx.Err()
 	}
-	out.changes, out.ignored = liveChanges(out.compared, d.Key, c.IgnoreRules())
+	out.changes, out.ignored = deliver.LiveChanges(out.compared, d.Key, c.IgnoreRules())
 	for i := range out.compared.Objects {
 		o := &out.compared.Objects[i]
 		o.Before, o.After = nil, nil
@@ -177,114 +175,4 @@ func (d *liveDiffer) result() *diff.Result {
 		r.Predicted = append(r.Predicted, *d.simulated[why])
 	}
 	return &r
-}
-
-// liveChanges returns the changes of objects, sorted as by [diff.Objects], and separately
-// the changes that the rules ignore. A field in conflict is never ignored, because an apply
-// would stop at it.
-func liveChanges(compared *apply.Comparison, key []byte, rules []fleet.IgnoreRule) (out, ignored []diff.Change) {
-	for _, o := range compared.Objects {
-		r, hidden := &fleet.Release{Name: o.Release}, compared.SecretFields[o.ID]
-		about := diff.Live{Reason: string(o.Finding), Why: o.Why, Predicted: o.Simulated}
-		switch o.Finding {
-		case apply.Same:
-			continue
-		case apply.Unknown:
-			out = append(out, diff.Change{ID: o.ID, Action: diff.Unknown, Release: o.Release, Live: about})
-			continue
-		}
-		changes, left := diff.ObjectsIgnoring(contentOf(o.Before, r, hidden), contentOf(o.After, r, hidden), key, rules)
-		changes, left = withConflicts(changes, left, o.Fields)
-		for _, c := range left {
-			c.ID, c.Live = o.ID, about
-			ignored = append(ignored, c)
-		}
-		if len(changes) == 0 && o.Finding == apply.InConflict {
-			changes = []diff.Change{{ID: o.ID, Action: diff.Update, Release: o.Release}}
-		}
-		for _, c := range changes {
-			c.ID, c.Live = o.ID, about
-			setManagers(&c, o.Fields)
-			out = append(out, c)
-		}
-	}
-	diff.Sort(out)
-	diff.Sort(ignored)
-	return out, ignored
-}
-
-// withConflicts moves the fields in conflict from the ignored changes of an object to its
-// changes. Each list has at most one change.
-func withConflicts(changes, ignored []diff.Change, conflicts []cluster.Field) (out, left []diff.Change) {
-	for _, c := range ignored {
-		moved := diff.Change{ID: c.ID, Action: c.Action, Release: c.Release}
-		inConflict := func(f diff.FieldChange) bool {
-			return slices.ContainsFunc(conflicts, func(by cluster.Field) bool { return isConflict(f, by) })
-		}
-		for _, f := range c.Fields {
-			if inConflict(f) {
-				f.Ignored = diff.IgnoreReason{}
-				moved.Fields = append(moved.Fields, f)
-			}
-		}
-		if len(moved.Fields) == 0 {
-			left = append(left, c)
-			continue
-		}
-		if c.Fields = slices.DeleteFunc(c.Fields, inConflict); len(c.Fields) > 0 {
-			left = append(left, c)
-		}
-		if len(changes) == 0 {
-			changes = []diff.Change{moved}
-			continue
-		}
-		changes[0].Fields = append(changes[0].Fields, moved.Fields...)
-		slices.SortFunc(changes[0].Fields, func(f, g diff.FieldChange) int { return strings.Compare(f.Path, g.Path) })
-	}
-	return changes, left
-}
-
-// isConflict reports whether a field in conflict is the changed field, contains it, or is
-// inside of it.
-func isConflict(f diff.FieldChange, by cluster.Field) bool {
-	at, path := plainPath(f.Path), plainPath(strings.TrimPrefix(by.Path, "."))
-	return isWithin(at, path) || isWithin(path, at)
-}
-
-// contentOf returns the content of an object as one side of a comparison; nil for nil.
-func contentOf(o *unstructured.Unstructured, r *fleet.Release, hidden [][]string) []fleet.Object {
-	if o == nil {
-		return nil
-	}
-	return []fleet.Object{{Unstructured: apply.Content(o), Release: r, SecretFields: hidden}}
-}
-
-// setManagers sets the managers of the fields in conflict. The fields in conflict without
-// a change are listed in the reason for the object.
-func setManagers(c *diff.Change, fields []cluster.Field) {
-	var others []string
-	for _, f := range fields {
-		seen := false
-		for i := range c.Fields {
-			if isConflict(c.Fields[i], f) {
-				c.Fields[i].Manager, seen = f.Manager, true
-			}
-		}
-		if !seen {
-			others = append(others, f.Manager+" has "+strings.TrimPrefix(f.Path, "."))
-		}
-	}
-	if len(others) > 0 && c.Live.Why == "" {
-		c.Live.Why = strings.Join(others, ", ")
-	}
-}
-
-// plainPath returns the path of a field without the quotes, which an API server
-// and fleetc set in different places.
-func plainPath(path string) string { return strings.ReplaceAll(path, `"`, "") }
-
-// isWithin reports whether a path is equal to another path or below it.
-func isWithin(path, of string) bool {
-	rest, ok := strings.CutPrefix(path, of)
-	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }

@@ -31,6 +31,7 @@ var secretCommands = []secretCommand{
 	{"completion bash", 0},
 	{"diff --against git:HEAD --content", 0},
 	{"diff --live", 0},
+	{"drift", 0},
 	{"explain dev/one releases.charted.values.secrets", 0},
 	{"explain dev/one Secret/charted stringData.url", 0},
 	{"export --out exported", 2},

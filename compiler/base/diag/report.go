@@ -33,7 +33,15 @@ type Report struct {
 	Err     error  // contains the faults; nil when there are none
 	Version string // of fleetc
 	Files   Files
+
+	// Findings are results of the run that are not faults, and Rule is their class.
+	// Only SARIF has them.
+	Findings []*Diag
+	Rule     Rule
 }
+
+// A Rule is a class of findings.
+type Rule struct{ ID, Summary string }
 
 // Write writes the report in a format, or as text when the format is unknown. It
 // combines equal faults of several clusters. It returns only errors of w.

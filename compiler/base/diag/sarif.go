@@ -110,7 +110,7 @@ func (r *Report) writeSARIF(w io.Writer) error {
 	}
 	notifications := []sarifFinding{}
 	for _, d := range All(r.Err) {
-		found, err := r.sarifFinding(d)
+		found, err := r.sarifFinding(d, sarifRule)
 		if err != nil {
 			return err
 		}
@@ -120,11 +120,21 @@ func (r *Report) writeSARIF(w io.Writer) error {
 			run.Results = append(run.Results, found)
 		}
 	}
+	for _, d := range r.Findings {
+		found, err := r.sarifFinding(d, r.Rule.ID)
+		if err != nil {
+			return err
+		}
+		run.Results = append(run.Results, found)
+	}
+	if r.Rule.ID != "" {
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifKind{r.Rule.ID, sarifMessage{r.Rule.Summary}})
+	}
 	run.Invocations = []sarifInvocation{{len(notifications) == 0, notifications}}
 	return encode(w, sarifLog{sarifSchema, sarifVersion, []sarifRun{run}})
 }
 
-func (r *Report) sarifFinding(d *Diag) (sarifFinding, error) {
+func (r *Report) sarifFinding(d *Diag, rule string) (sarifFinding, error) {
 	var text strings.Builder
 	without := *d
 	without.At, without.Facts = nil, nil
@@ -138,7 +148,7 @@ func (r *Report) sarifFinding(d *Diag) (sarifFinding, error) {
 	for i, p := range d.Places() {
 		l := r.sarifLocation(p)
 		if i == 0 {
-			f.RuleID, f.Locations = sarifRule, []sarifLocation{l}
+			f.RuleID, f.Locations = rule, []sarifLocation{l}
 			continue
 		}
 		// Viewers show a related location only where the message links to it.

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -10,19 +11,30 @@ import (
 
 // An IgnoreRule lists fields of objects that comparisons ignore.
 type IgnoreRule struct {
+	Of      RuleSet // OfDiff when empty
 	Name    string
 	Release string // release of the objects; empty for all objects of the cluster
 	Reason  string
 	Match   Selector
 	Texts   []MatchText // of Match
-	Fields  []FieldPath // in list order
+	Fields  []FieldPath // in list order; none in a rule of drift that ignores whole objects
+	Until   string      // the last day of a rule of drift, 2006-01-02; empty means unlimited
 	Pos     diag.Pos    // position of the rule
 }
+
+// A RuleSet is the field of a fleet that has rules to ignore.
+type RuleSet string
+
+// The sets of rules.
+const (
+	OfDiff  RuleSet = "diff"
+	OfDrift RuleSet = "drift"
+)
 
 // Path returns the path of the rule, or of a field of it, in CUE syntax:
 // diff.ignore.checksums, releases.web.diff.ignore.checksums.
 func (r *IgnoreRule) Path(field ...string) string {
-	path := append([]string{"diff", "ignore", label(r.Name)}, field...)
+	path := append([]string{string(cmp.Or(r.Of, OfDiff)), "ignore", label(r.Name)}, field...)
 	if r.Release != "" {
 		return (&Release{Name: r.Release}).Path(path...)
 	}
@@ -39,6 +51,26 @@ func (c *Cluster) IgnoreRules() []IgnoreRule {
 	rules := slices.Clone(c.Ignore)
 	for _, r := range c.Releases {
 		rules = append(rules, r.Ignore...)
+	}
+	return rules
+}
+
+// DriftRules returns the rules of the cluster and of its releases that hold on a day:
+// those for drift, and those for comparisons. An empty day is before all ends.
+func (c *Cluster) DriftRules(day string) []IgnoreRule {
+	rules := slices.Concat(c.driftRules(), c.IgnoreRules())
+	return slices.DeleteFunc(rules, func(r IgnoreRule) bool { return r.Until != "" && r.Until < day })
+}
+
+// AllIgnoreRules returns the rules of all sets.
+func (c *Cluster) AllIgnoreRules() []IgnoreRule {
+	return slices.Concat(c.IgnoreRules(), c.driftRules())
+}
+
+func (c *Cluster) driftRules() []IgnoreRule {
+	rules := slices.Clone(c.DriftIgnore)
+	for _, r := range c.Releases {
+		rules = append(rules, r.DriftIgnore...)
 	}
 	return rules
 }

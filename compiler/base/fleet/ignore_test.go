@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
@@ -51,6 +52,7 @@ func TestIgnoreRulePath(t *testing.T) {
 		want string
 	}{
 		{IgnoreRule{Name: "checksums"}, "diff.ignore.checksums"},
+		{IgnoreRule{Of: OfDrift, Name: "scale"}, "drift.ignore.scale"},
 		{IgnoreRule{Name: "a b", Release: "my-app"}, `releases."my-app".diff.ignore."a b".match`},
 	} {
 		field := []string{}
@@ -59,6 +61,28 @@ func TestIgnoreRulePath(t *testing.T) {
 		}
 		if got := test.rule.Path(field...); got != test.want {
 			t.Errorf("got %s, want %s", got, test.want)
+		}
+	}
+}
+
+// A rule holds until the end of its last day.
+func TestDriftRules(t *testing.T) {
+	c := &Cluster{
+		Ignore:      []IgnoreRule{{Of: OfDiff, Name: "diff"}},
+		DriftIgnore: []IgnoreRule{{Of: OfDrift, Name: "always"}, {Of: OfDrift, Name: "until", Until: "2026-11-30"}},
+		Releases:    []*Release{{Name: "web", DriftIgnore: []IgnoreRule{{Of: OfDrift, Name: "web", Release: "web"}}}},
+	}
+	for day, want := range map[string]string{
+		"":           "always until web diff",
+		"2026-11-30": "always until web diff",
+		"2026-12-01": "always web diff",
+	} {
+		var names []string
+		for _, r := range c.DriftRules(day) {
+			names = append(names, r.Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("on %q: %s, want %s", day, got, want)
 		}
 	}
 }

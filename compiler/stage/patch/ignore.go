@@ -8,7 +8,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// RuleChecks says of the rules of diff.ignore of a cluster whether they match any
+// RuleChecks says of the rules of diff.ignore and drift.ignore of a cluster whether they match any
 // of its objects, and whether one of these can have each of the fields; and of the
 // texts that its layers write in policies, rules for health and ownership whether each
 // of them matches an object. known are CRDs that describe custom resources and are not
@@ -16,14 +16,14 @@ import (
 func RuleChecks(c *fleet.Cluster, objs, known []fleet.Object) []fleet.RuleCheck {
 	crds := slices.DeleteFunc(slices.Concat(objs, known), func(o fleet.Object) bool { return !isCRD(o) })
 	out := matchChecks(c, objs, crds)
-	rules := c.IgnoreRules()
+	rules := c.AllIgnoreRules()
 	for i := range rules {
 		out = append(out, ignoreChecks(c, &rules[i], objs, crds)...)
 	}
 	return out
 }
 
-// ignoreChecks is RuleChecks for one rule of diff.ignore.
+// ignoreChecks is RuleChecks for one rule to ignore.
 func ignoreChecks(c *fleet.Cluster, r *fleet.IgnoreRule, objs, crds []fleet.Object) []fleet.RuleCheck {
 	a := newApplication(c)
 	in := rule{at: []diag.Pos{r.Pos}, path: r.Path(), is: "a rule", target: "match", among: "its clusters have", absent: "remove it"}

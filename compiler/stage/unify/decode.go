@@ -67,7 +67,8 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 	}
 	faults.Add(e.distinctStages(v, c.Stages))
 	c.Health = e.health(v, "health", &faults)
-	c.Ignore = e.ignoreRules(v, nil, &faults)
+	c.Ignore = e.ignoreRules(fleet.OfDiff, v, nil, &faults)
+	c.DriftIgnore = e.ignoreRules(fleet.OfDrift, v, nil, &faults)
 	c.Actions = e.actions(v, "actions", nil, c.Stages, &faults)
 	c.GitOps = e.gitops(v, &faults)
 	c.Secrets = e.secrets(v, &faults)
@@ -150,8 +151,8 @@ func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *
 	}
 	r.Random = e.random(lookup(v, "random"), path, &faults)
 	r.Open, r.Plaintext, r.SecretsIn = e.openWaivers(v, path, &faults), e.waivers(v, "plaintext"), e.waivers(v, "secretsIn")
-	r.Patches, r.Health = e.patches(v, path, &faults), e.health(v, path+".health", &faults)
-	r.Ownership, r.Replace, r.Ignore = e.ownership(v, path, &faults), e.replace(v, path, &faults), e.ignoreRules(v, r, &faults)
+	r.Patches, r.Health, r.Ownership, r.Replace = e.patches(v, path, &faults), e.health(v, path+".health", &faults), e.ownership(v, path, &faults), e.replace(v, path, &faults)
+	r.Ignore, r.DriftIgnore = e.ignoreRules(fleet.OfDiff, v, r, &faults), e.ignoreRules(fleet.OfDrift, v, r, &faults)
 	read := e.reader()
 	r.Values = withOrigins(e.lookups.forValue(final).values(read, name, v).tree, merged)
 	if objects := lookup(v, "objects"); objects.Exists() {

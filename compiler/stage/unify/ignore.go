@@ -7,18 +7,20 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// ignoreRules reads diff.ignore of the owner, which is a cluster or the
-// release of. It adds faults that CUE does not report.
-func (e *evaluation) ignoreRules(owner cue.Value, of *fleet.Release, faults *diag.List) []fleet.IgnoreRule {
+// ignoreRules reads diff.ignore or drift.ignore of the owner, which is a cluster or
+// the release of. It adds faults that CUE does not report.
+func (e *evaluation) ignoreRules(set fleet.RuleSet, owner cue.Value, of *fleet.Release, faults *diag.List) []fleet.IgnoreRule {
 	var out []fleet.IgnoreRule
-	for _, f := range fieldsOf(owner, "diff.ignore") {
-		r := fleet.IgnoreRule{Name: f.name, Reason: textOf(f.v, "reason"), Match: selectorOf(f.v)}
+	field := string(set) + ".ignore"
+	for _, f := range fieldsOf(owner, field) {
+		r := fleet.IgnoreRule{Of: set, Name: f.name, Reason: textOf(f.v, "reason"), Match: selectorOf(f.v), Until: textOf(f.v, "until")}
 		if of != nil {
 			r.Release = of.Name
 		}
-		p := &patchReader{evaluation: e, release: owner, v: f.v, field: "diff.ignore", path: r.Path()}
+		p := &patchReader{evaluation: e, release: owner, v: f.v, field: field, path: r.Path()}
 		r.Pos, r.Fields, r.Texts = p.place(p.v), p.fieldPaths(), e.matchTexts(f.v, p.path)
 		e.checkMatch(f.v, p.path, p.wrong)
+		checkUntil(f.v, p.wrong)
 		*faults = append(*faults, p.faults...)
 		out = append(out, r)
 	}

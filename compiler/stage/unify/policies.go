@@ -148,14 +148,19 @@ func (e *evaluation) checkPolicies(final cue.Value) error {
 		e.checkMatch(p.v, at, wrong)
 		for _, w := range fieldsOf(p.v, "waivers") {
 			field := ".waivers." + cue.MakePath(cue.Str(w.name)).String()
-			until := textOf(w.v, "until")
-			if _, err := time.Parse(time.DateOnly, until); until != "" && err != nil {
-				wrong(lookup(w.v, "until"), field+".until", until+" is not a valid date", "write it as in 2026-12-31")
-			}
+			checkUntil(w.v, func(v cue.Value, at, msg, hint string) { wrong(v, field+at, msg, hint) })
 			e.checkMatch(w.v, at+field, func(v cue.Value, at, msg, hint string) { wrong(v, field+at, msg, hint) })
 		}
 	}
 	return faults.Err()
+}
+
+// checkUntil reports a date that does not exist. The schema checks its form.
+func checkUntil(v cue.Value, wrong func(v cue.Value, field, msg, hint string)) {
+	until := textOf(v, "until")
+	if _, err := time.Parse(time.DateOnly, until); until != "" && err != nil {
+		wrong(lookup(v, "until"), ".until", until+" is not a valid date", "write it as in 2026-12-31")
+	}
 }
 
 // checkMatch reports invalid patterns.

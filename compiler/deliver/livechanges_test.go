@@ -1,4 +1,4 @@
-package query
+package deliver
 
 import (
 	"strings"
@@ -19,8 +19,16 @@ func liveMap(data map[string]any) *unstructured.Unstructured {
 	}}
 }
 
+// ofDrift returns rules as rules of drift.ignore.
+func ofDrift(rules []fleet.IgnoreRule) []fleet.IgnoreRule {
+	for i := range rules {
+		rules[i].Of = fleet.OfDrift
+	}
+	return rules
+}
+
 // TestLiveChangesIgnore checks that rules hide changed fields of a running cluster, but
-// never fields in conflict or objects of other tools.
+// never objects of other tools. Only rules of drift.ignore hide fields in conflict.
 func TestLiveChangesIgnore(t *testing.T) {
 	before, after := liveMap(map[string]any{"a": "1", "b": "1"}), liveMap(map[string]any{"a": "2", "b": "2"})
 	rule := func(paths ...string) []fleet.IgnoreRule {
@@ -45,6 +53,9 @@ func TestLiveChangesIgnore(t *testing.T) {
 		"all":              {apply.ObjectDiff{Finding: apply.Changed, Before: before, After: after}, rule("data"), "", "changed data.a data.b"},
 		"in conflict":      {apply.ObjectDiff{Finding: apply.InConflict, Before: before, After: after, Fields: conflict}, rule("data.a"), "conflict data.a(kubectl) data.b", ""},
 		"one of both":      {apply.ObjectDiff{Finding: apply.InConflict, Before: before, After: after, Fields: conflict}, rule("data"), "conflict data.a(kubectl)", "conflict data.b"},
+		"ignored drift":    {apply.ObjectDiff{Finding: apply.InConflict, Before: before, After: after, Fields: conflict}, ofDrift(rule("data.a")), "changed data.b", "conflict data.a"},
+		"all drift":        {apply.ObjectDiff{Finding: apply.InConflict, Before: before, After: after, Fields: conflict}, ofDrift(rule("data")), "", "conflict data.a data.b"},
+		"drift by others":  {apply.ObjectDiff{Finding: apply.InConflict, Why: "kubectl made it", Before: before, After: after}, ofDrift(rule("data")), "conflict", "conflict data.a data.b"},
 		"made by others":   {apply.ObjectDiff{Finding: apply.InConflict, Why: "kubectl made it", Before: before, After: after}, rule("data"), "conflict", "conflict data.a data.b"},
 		"missing":          {apply.ObjectDiff{Finding: apply.Missing, After: after}, rule("data"), "missing ", ""},
 		"orphaned":         {apply.ObjectDiff{Finding: apply.Orphaned, Before: before}, rule("data"), "orphaned ", ""},
@@ -52,7 +63,7 @@ func TestLiveChangesIgnore(t *testing.T) {
 		"a metadata field": {apply.ObjectDiff{Finding: apply.Changed, Before: before, After: after}, rule("metadata.labels"), "changed data.a data.b", ""},
 	} {
 		test.object.ID, test.object.Release = "ConfigMap web/web", "web"
-		shown, hidden := liveChanges(&apply.Comparison{Objects: []apply.ObjectDiff{test.object}}, nil, test.rules)
+		shown, hidden := LiveChanges(&apply.Comparison{Objects: []apply.ObjectDiff{test.object}}, nil, test.rules)
 		if got := changesText(shown); got != test.shown {
 			t.Errorf("%s: shows %q, want %q", name, got, test.shown)
 		}

@@ -1,0 +1,254 @@
+// Package drift finds out whether clusters still run what the fleet says. It compares
+// the compiled bundle of each cluster with the live objects, and reports differences
+// with a reason and with the field managers that made them.
+//
+// The package only reads from clusters. A cluster that cannot be checked is not drift.
+package drift
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/par"
+	"github.com/fleetc/fleetc/compiler/deliver"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/deliver/secrets"
+)
+
+// A Request selects the clusters to check, and says how.
+type Request struct {
+	cluster.Access
+	Clusters  []string      // patterns; all clusters when empty
+	Release   string        // check only the objects of this release; all when empty
+	Strict    bool          // whether changes by hand that an apply ignores count, see [apply.Options]
+	AllowExec bool          // whether secrets may run commands
+	Key       []byte        // for hashes of Secrets, see diff.Objects
+	Today     string        // the day for the ends of rules, 2006-01-02; empty for the day of the check in UTC
+	Timeout   time.Duration // for reading one cluster
+	Each      func(of int)  // called after each cluster; may be nil
+}
+
+// readAtATime is the number of clusters that are read at a time. It is more than the
+// number of CPUs, since reading is mostly waiting.
+const readAtATime = 16
+
+// Check checks the clusters that the request selects, each as soon as it is connected and
+// compiled. The error says why nothing was checked; what went wrong with a cluster is in
+// the report.
+func Check(ctx context.Context, c *compiler.Compiler, req Request) (*Report, error) {
+	e := c.Evaluate(ctx, req.Clusters)
+	if e.Fleet == nil {
+		return nil, e.Faults
+	}
+	f, faults := c.LoadEvaluated(ctx, e)
+	all := e.All()
+	k := newChecker(ctx, f, all.Clusters, faults, req)
+	report := NewReport()
+	results := par.Map(ctx, len(all.Clusters), len(all.Clusters), func(ctx context.Context, i int) (*Cluster, error) {
+		return k.check(ctx, all.Clusters[i])
+	})
+	var checked []*Cluster
+	for one, err := range results {
+		if err != nil {
+			return nil, err
+		}
+		checked = append(checked, one)
+		if req.Each != nil {
+			req.Each(len(all.Clusters))
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	same := deliver.SameClusters(&compiler.Fleet{Fleet: all}, k.servers)
+	for _, one := range checked {
+		if err := same[one.ID]; err != nil {
+			one.Findings, one.Ignored = []Finding{}, []Finding{}
+			one.fail(err)
+		}
+	}
+	checked = append(checked, unevaluated(all.Clusters, faults)...)
+	slices.SortFunc(checked, func(a, b *Cluster) int { return cmp.Compare(a.ID, b.ID) })
+	for _, one := range checked {
+		report.Add(one)
+	}
+	return report, k.checkRelease(report)
+}
+
+// unevaluated returns the clusters of faults whose layers could not be evaluated.
+func unevaluated(clusters []*fleet.Cluster, faults error) []*Cluster {
+	var out []*Cluster
+	seen := map[string]bool{}
+	for _, c := range clusters {
+		seen[c.ID] = true
+	}
+	for _, d := range diag.All(faults) {
+		for _, id := range d.Clusters {
+			if seen[id] {
+				continue
+			}
+			seen[id] = true
+			c := newCluster(&fleet.Cluster{ID: id})
+			c.fail(fleet.FaultsOf(id, faults))
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// A checker checks the clusters of a fleet.
+type checker struct {
+	Request
+	*compiler.Fleet
+
+	faults    error // of the fleet
+	servers   deliver.Servers
+	secrets   *secrets.Resolver
+	compiling chan struct{} // slots
+	reading   chan struct{} // slots
+}
+
+// newChecker returns a checker that connects to the clusters.
+func newChecker(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, faults error, req Request) *checker {
+	k := &checker{
+		Request: req, Fleet: f, servers: deliver.Servers{}, secrets: secrets.NewResolver(f.Fleet, req.AllowExec),
+		compiling: make(chan struct{}, f.Parallel), reading: make(chan struct{}, readAtATime),
+	}
+	var all diag.List
+	all.Add(faults)
+	all.Add(deliver.CheckContexts(clusters))
+	k.faults = all.Err()
+	valid := slices.DeleteFunc(slices.Clone(clusters), func(c *fleet.Cluster) bool { return fleet.FaultsOf(c.ID, k.faults) != nil })
+	for id, wait := range deliver.Connect(ctx, &compiler.Fleet{Fleet: &fleet.Fleet{Clusters: valid}}, req.Access) {
+		k.servers[id] = func() deliver.Server {
+			s := wait()
+			s.ReadOnly = true
+			return s
+		}
+	}
+	k.servers.Keep(f)
+	return k
+}
+
+// check checks one cluster. The error is that of the context.
+func (k *checker) check(ctx context.Context, c *fleet.Cluster) (*Cluster, error) {
+	out := newCluster(c)
+	if err := fleet.FaultsOf(c.ID, k.faults); err != nil {
+		out.fail(err)
+		return out, nil
+	}
+	s := k.servers.Of(c.ID)
+	if s.Err != nil {
+		out.fail(s.Err)
+		return out, ctx.Err()
+	}
+	if err := acquire(ctx, k.reading); err != nil {
+		return out, err
+	}
+	defer func() { <-k.reading }()
+	out.Checked = true
+	b, err := k.compile(ctx, c)
+	if err != nil {
+		out.fail(err)
+		return out, ctx.Err()
+	}
+	out.Bundle = b.Digest
+	out.fail(k.read(ctx, c, s, b, out))
+	out.sort()
+	return out, ctx.Err()
+}
+
+// compile compiles a cluster.
+func (k *checker) compile(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, error) {
+	if err := acquire(ctx, k.compiling); err != nil {
+		return nil, err
+	}
+	defer func() { <-k.compiling }()
+	return k.Compile(ctx, c)
+}
+
+// read compares the live objects of a cluster with the bundle.
+func (k *checker) read(ctx context.Context, c *fleet.Cluster, s deliver.Server, b *fleet.Bundle, out *Cluster) error {
+	ctx, cancel := context.WithTimeout(ctx, k.Timeout)
+	defer cancel()
+	err := k.compare(ctx, c, s, b, out)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return &diag.Diag{Msg: fmt.Sprintf("the check took longer than %s", k.Timeout), Hint: "see whether the API server is overloaded, or raise --timeout", Cause: err}
+	}
+	return err
+}
+
+// compare compares the live objects of a cluster with the bundle.
+func (k *checker) compare(ctx context.Context, c *fleet.Cluster, s deliver.Server, b *fleet.Bundle, out *Cluster) (err error) {
+	t := apply.Target{Fleet: k.Module, Charts: deliver.ChartsByHelm(k.Fleet, c), Live: s.Live, Options: apply.Options{Strict: k.Strict}}
+	if k.Release != "" {
+		t.Releases = []string{k.Release}
+	}
+	if t.Bundle, t.Secrets, err = k.secrets.Values(ctx, b, deliver.SecretReader(s)); err != nil {
+		return err
+	}
+	compared, err := t.Drift(ctx)
+	if err != nil {
+		return err
+	}
+	out.setRunning(compared.Inventory, b.Digest)
+	for _, r := range compared.Releases {
+		if _, known := out.places[r]; !known {
+			out.Releases = append(out.Releases, r)
+		}
+	}
+	slices.Sort(out.Releases)
+	var faults diag.List
+	rules := c.DriftRules(cmp.Or(k.Today, time.Now().UTC().Format(time.DateOnly)))
+	faults.Add(out.addFindings(compared, k.Key, rules))
+	orphans, unlisted, err := t.OrphanedObjects(ctx, compared.Inventory)
+	faults.Add(err)
+	out.addOrphans(orphans, rules)
+	out.Unlisted = append(out.Unlisted, unlisted...)
+	return faults.Err()
+}
+
+// setRunning sets the bundle that the cluster runs.
+func (c *Cluster) setRunning(v *apply.Inventory, digest string) {
+	if v == nil {
+		c.Behind = true
+		return
+	}
+	c.Behind = v.Bundle != digest
+	if r := v.Current(); r != nil {
+		c.Running = &Running{Revision: r.Number, Bundle: r.Bundle, Commit: r.Commit}
+	}
+}
+
+// checkRelease returns a fault for a release that no cluster has.
+func (k *checker) checkRelease(r *Report) error {
+	known := map[string]bool{}
+	for _, c := range r.Clusters {
+		for _, name := range c.Releases {
+			known[name] = true
+		}
+	}
+	if k.Release == "" || known[k.Release] || r.Summary.Unchecked > 0 {
+		return nil
+	}
+	return &diag.Diag{Msg: "no cluster has a release " + diag.Visible(k.Release, diag.MaxText), Hint: diag.OneOf(k.Release, slices.Sorted(maps.Keys(known)))}
+}
+
+// acquire waits for a slot.
+func acquire(ctx context.Context, slots chan struct{}) error {
+	select {
+	case slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,58 @@
+package drift
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/query/diff"
+)
+
+// maxMarkdown is the maximum length of a Markdown report in bytes, which fits a comment
+// or a summary of a CI job.
+const maxMarkdown = 60000
+
+// WriteMarkdown writes the report as a table, for a comment or the summary of a CI job.
+// It leaves out rows that do not fit, and says how many.
+func WriteMarkdown(w io.Writer, r *Report) error {
+	const head = "\n| cluster | object | release | reason | details |\n|---|---|---|---|---|\n"
+	var b strings.Builder
+	fmt.Fprintf(&b, "**%s**\n", r.Summary)
+	var rows []string
+	for _, c := range r.Clusters {
+		if !c.Checked {
+			rows = append(rows, row(c.ID, "", "", "not checked", c.Faults))
+		}
+		for _, f := range c.Findings {
+			details := []string{}
+			if f.Why != "" {
+				details = append(details, f.Why)
+			}
+			for _, field := range f.Fields {
+				details = append(details, field.line())
+			}
+			rows = append(rows, row(c.ID, f.ID, f.Release, string(f.Reason), details))
+		}
+	}
+	if len(rows) > 0 {
+		b.WriteString(head)
+	}
+	for i, text := range rows {
+		if b.Len()+len(text) > maxMarkdown-100 {
+			fmt.Fprintf(&b, "\n%s left out\n", count(len(rows)-i, "row"))
+			break
+		}
+		b.WriteString(text)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// row returns a row of the table.
+func row(cluster, object, release, reason string, details []string) string {
+	lines := make([]string, len(details))
+	for i, d := range details {
+		lines[i] = diff.MarkdownText(d)
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s |\n", diff.MarkdownText(cluster), diff.MarkdownText(object), diff.MarkdownText(release), reason, strings.Join(lines, "<br>"))
+}

@@ -1,0 +1,194 @@
+package drift
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
+)
+
+// A Reason says how an object in a cluster differs from the fleet.
+type Reason string
+
+// The reasons. An object can have two findings: Unhealthy and another one.
+const (
+	Missing   Reason = "missing"
+	Changed   Reason = "changed"   // an apply would change it
+	Conflict  Reason = "conflict"  // an apply would stop: another tool made it, or other managers have fields with other values
+	Orphaned  Reason = "orphaned"  // fleetc applied it, and the bundle does not have it
+	Unhealthy Reason = "unhealthy" // it is not ready
+)
+
+// Reasons returns all reasons.
+func Reasons() []Reason { return []Reason{Missing, Changed, Conflict, Orphaned, Unhealthy} }
+
+// A Report says which clusters drifted.
+type Report struct {
+	Summary  Summary    `json:"summary"`
+	Clusters []*Cluster `json:"clusters"` // sorted by ID
+}
+
+// A Summary counts the clusters and findings of a report.
+type Summary struct {
+	Clusters  int            `json:"clusters"`
+	Drifted   int            `json:"drifted"`   // clusters with findings
+	Unchecked int            `json:"unchecked"` // clusters that could not be checked, or only in part
+	Objects   int            `json:"objects"`   // objects with findings, in each cluster
+	Reasons   map[Reason]int `json:"reasons"`   // findings by reason; reasons without findings are left out
+	Ignored   int            `json:"ignored"`   // findings that drift.ignore or diff.ignore leaves out
+}
+
+// A Cluster is the result of checking one cluster.
+type Cluster struct {
+	ID       string    `json:"id"`
+	Checked  bool      `json:"checked"`          // whether everything could be checked
+	Behind   bool      `json:"behind"`           // whether it runs another bundle than the fleet's, so that an apply is due
+	Running  *Running  `json:"running"`          // null when no whole bundle is applied
+	Bundle   string    `json:"bundle,omitempty"` // digest of the bundle of the fleet; absent when it does not compile
+	Findings []Finding `json:"findings"`         // sorted by release, ID and reason
+	Ignored  []Finding `json:"ignored"`          // findings that rules leave out
+	Unlisted []string  `json:"unlisted"`         // kinds that could not be listed to find orphaned objects outside of the inventory
+	Faults   []string  `json:"faults"`           // why it could not be checked
+
+	Err      error               `json:"-"` // contains the faults
+	Releases []string            `json:"-"` // names, sorted; nil when they are unknown
+	places   map[string]diag.Pos // of releases
+	pos      diag.Pos            // of the cluster
+}
+
+// Running is the bundle that was applied last.
+type Running struct {
+	Revision int    `json:"revision"`
+	Bundle   string `json:"bundle"` // digest
+	Commit   string `json:"commit,omitempty"`
+}
+
+// A Finding is one difference between a cluster and the fleet.
+type Finding struct {
+	ID      string  `json:"id"` // kind.group namespace/name
+	Release string  `json:"release,omitempty"`
+	Reason  Reason  `json:"reason"`
+	Why     string  `json:"why,omitempty"`    // details, such as the tool that made the object
+	Fields  []Field `json:"fields,omitempty"` // of a changed object or one in conflict
+
+	// Rule is the path of the rule that leaves out an ignored finding; for fields, the
+	// rule of the first one.
+	Rule string `json:"rule,omitempty"`
+}
+
+// A Field is one differing field.
+type Field struct {
+	Path   string         `json:"path"`
+	Live   any            `json:"live,omitempty"`   // value in the cluster; absent when the field is
+	Fleet  any            `json:"fleet,omitempty"`  // value after an apply; absent when the field is
+	Secret bool           `json:"secret,omitempty"` // the values are hashes of values of a Secret
+	By     []apply.Author `json:"by,omitempty"`     // managers that have the field, the last writer first
+}
+
+// NewReport returns a report without clusters.
+func NewReport() *Report {
+	return &Report{Summary: Summary{Reasons: map[Reason]int{}}, Clusters: []*Cluster{}}
+}
+
+// Add adds a cluster to the report.
+func (r *Report) Add(c *Cluster) {
+	r.Clusters = append(r.Clusters, c)
+	s := &r.Summary
+	s.Clusters++
+	if !c.Checked {
+		s.Unchecked++
+	}
+	if len(c.Findings) > 0 {
+		s.Drifted++
+	}
+	ids := map[string]bool{}
+	for _, f := range c.Findings {
+		ids[f.ID] = true
+		s.Reasons[f.Reason]++
+	}
+	s.Objects += len(ids)
+	s.Ignored += len(c.Ignored)
+}
+
+// Drifted reports whether a cluster has a finding.
+func (r *Report) Drifted() bool { return r.Summary.Drifted > 0 }
+
+// Err returns the faults of all clusters.
+func (r *Report) Err() error {
+	var faults diag.List
+	for _, c := range r.Clusters {
+		faults.Add(c.Err)
+	}
+	return faults.Err()
+}
+
+// fail adds a reason why the cluster could not be checked completely.
+func (c *Cluster) fail(err error) {
+	if err == nil {
+		return
+	}
+	var all diag.List
+	all.Add(c.Err)
+	all.Add(diag.In(c.ID, err))
+	c.Err, c.Checked, c.Faults = all.Err(), false, []string{}
+	for _, d := range diag.All(c.Err) {
+		c.Faults = append(c.Faults, d.Error())
+	}
+}
+
+// sort sorts the findings.
+func (c *Cluster) sort() {
+	order := func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Release, b.Release), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Reason, b.Reason))
+	}
+	slices.SortStableFunc(c.Findings, order)
+	slices.SortStableFunc(c.Ignored, order)
+}
+
+// place returns the source position of a release, or of the cluster.
+func (c *Cluster) place(release string) diag.Pos {
+	if p, ok := c.places[release]; ok {
+		return p
+	}
+	return c.pos
+}
+
+// String returns the summary as one line.
+func (s Summary) String() string {
+	var parts []string
+	switch {
+	case s.Objects == 0 && s.Clusters == s.Unchecked && s.Clusters > 0:
+	case s.Objects == 0:
+		parts = append(parts, fmt.Sprintf("no drift in %s", count(s.Clusters-s.Unchecked, "cluster")))
+	default:
+		parts = append(parts, fmt.Sprintf("%s drifted in %d of %s", count(s.Objects, "object"), s.Drifted, count(s.Clusters, "cluster")))
+	}
+	if s.Unchecked > 0 {
+		parts = append(parts, count(s.Unchecked, "cluster")+" could not be checked")
+	}
+	if s.Ignored > 0 {
+		parts = append(parts, count(s.Ignored, "difference")+" ignored by rules")
+	}
+	return strings.Join(parts, "; ")
+}
+
+func count(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
+}
+
+// newCluster returns an unchecked cluster.
+func newCluster(c *fleet.Cluster) *Cluster {
+	out := &Cluster{ID: c.ID, Findings: []Finding{}, Ignored: []Finding{}, Unlisted: []string{}, Faults: []string{}, places: map[string]diag.Pos{}, pos: c.Pos}
+	for _, r := range c.Releases {
+		out.Releases = append(out.Releases, r.Name)
+		out.places[r.Name] = r.Pos
+	}
+	return out
+}

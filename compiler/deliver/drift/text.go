@@ -1,0 +1,124 @@
+package drift
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// WriteText writes the report for people: the clusters with findings, and a summary.
+func WriteText(w io.Writer, r *Report) error {
+	var b strings.Builder
+	for _, c := range r.Clusters {
+		if len(c.Findings) == 0 && c.Checked {
+			continue
+		}
+		fmt.Fprintf(&b, "%s: %s\n", c.ID, c.state())
+		for _, f := range c.Findings {
+			b.WriteString("  " + f.line() + "\n")
+			for _, field := range f.Fields {
+				b.WriteString("    " + field.line() + "\n")
+			}
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString(r.Summary.String() + "\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// state returns the result of a cluster as a clause.
+func (c *Cluster) state() string {
+	ids := map[string]bool{}
+	for _, f := range c.Findings {
+		ids[f.ID] = true
+	}
+	var text string
+	switch {
+	case len(ids) == 0 && c.Checked:
+		return "no drift"
+	case len(ids) == 0:
+		return "the check failed"
+	default:
+		text = count(len(ids), "object") + " drifted"
+	}
+	if c.Behind {
+		text += "; the cluster runs another bundle than the fleet's, so an apply is due"
+	}
+	if !c.Checked {
+		text += "; not everything could be checked"
+	}
+	return text
+}
+
+// line returns the finding without its fields in one line.
+func (f Finding) line() string {
+	text := f.ID
+	if f.Release != "" {
+		text += " (release " + f.Release + ")"
+	}
+	return text + " " + f.details()
+}
+
+// details returns the reason of a finding as a clause.
+func (f Finding) details() string {
+	text := "is " + string(f.Reason)
+	if f.Reason == Conflict {
+		text = "is in conflict"
+	}
+	if f.Why != "" {
+		text += ": " + f.Why
+	}
+	return text
+}
+
+// line returns the field in one line.
+func (f Field) line() string {
+	text := fmt.Sprintf("%s: %s in the cluster, %s in the fleet", f.Path, valueText(f.Live), valueText(f.Fleet))
+	if by := f.authors(); by != "" {
+		text += " (" + by + ")"
+	}
+	return text
+}
+
+// authors returns who has the field and since when.
+func (f Field) authors() string {
+	var all []string
+	for _, a := range f.By {
+		text := diag.Visible(a.Manager, diag.MaxText)
+		if a.Subresource != "" {
+			text += " (" + diag.Visible(a.Subresource, diag.MaxText) + ")"
+		}
+		if !a.Time.IsZero() {
+			text += " at " + a.Time.Format(time.RFC3339)
+		}
+		all = append(all, text)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "set by " + strings.Join(all, ", ")
+}
+
+// valueText returns a value in one short line.
+func valueText(v any) string {
+	const most = 80
+	if v == nil {
+		return "absent"
+	}
+	if s, ok := v.(string); ok && s != "" && !strings.ContainsAny(s, "\n\"") {
+		return diag.Visible(s, most)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "a value"
+	}
+	return diag.Visible(strings.TrimSpace(b.String()), most)
+}
