@@ -162,6 +162,12 @@ func runApply(cmd *cobra.Command, o *options, a *applyOptions, patterns []string
 	if err != nil {
 		return err
 	}
+	return a.planAndFinish(cmd, o, f, frozen)
+}
+
+// planAndFinish plans to apply to the clusters of the fleet, shows the plans, asks and
+// applies. frozen is the plan of --from-plan, nil without it.
+func (a *applyOptions) planAndFinish(cmd *cobra.Command, o *options, f *compiler.Fleet, frozen *planFile) error {
 	if err := a.identify(o); err != nil {
 		return err
 	}

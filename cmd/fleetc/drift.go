@@ -32,6 +32,11 @@ the name of the tool, not of the person. Fields that fleetc does not apply, such
 as those of controllers and defaults of the API, are not drift. Rules of
 drift.ignore and diff.ignore leave out differences; drift counts them.
 
+--fix restores missing, changed and conflicting objects. It applies them as
+fleetc apply does, with a plan of these objects alone, and asks first. It prunes
+nothing, and refuses a cluster that does not run the bundle of the fleet: there,
+run fleetc apply.
+
 A cluster that does not answer within ten seconds, and one that does not
 compile, could not be checked. It does not delay the others.
 
@@ -43,17 +48,24 @@ Formats (-o):
   junit      for CI systems: a suite for each cluster, a case for each release
 
 The exit status is 0 without drift, 1 with drift, and 2 when a cluster or an
-object could not be checked, also if others drifted.`
+object could not be checked, also if others drifted. With --fix, it is 0 when
+all drift is fixed.`
 
 const driftExample = `  fleetc drift
   fleetc drift --release web 'prod/*'
   fleetc drift -o json prod | jq -r '.clusters[].findings[] | [.reason, .id] | @tsv'
-  fleetc drift -o junit > drift.xml`
+  fleetc drift -o junit > drift.xml
+
+  # Restore what drifted.
+  fleetc drift --fix prod/us-east-1
+  fleetc drift --fix --yes --force-conflicts=manager:kubectl-edit prod`
 
 // driftOptions are the flags of drift.
 type driftOptions struct {
 	drift.Request
 	output string
+	fix    bool
+	apply  applyOptions // of --fix
 }
 
 func newDriftCommand(o *options) *cobra.Command {
@@ -66,7 +78,7 @@ func newDriftCommand(o *options) *cobra.Command {
 		ValidArgsFunction: clusterArgs(o),
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			d.Clusters = patterns
-			if err := d.check(o); err != nil {
+			if err := cmp.Or(d.check(o), d.checkFix(cmd, o)); err != nil {
 				return err
 			}
 			return runDrift(cmd, o, &d)
@@ -77,7 +89,8 @@ func newDriftCommand(o *options) *cobra.Command {
 	allowExecFlag(cmd, &d.AllowExec)
 	f.StringVar(&d.Release, "release", "", "check only the objects of this `release`")
 	f.BoolVar(&d.Strict, "strict", false, "also count manual changes that an apply ignores, such as with kubectl, k9s, Lens or a browser")
-	f.DurationVar(&d.Timeout, "timeout", 2*time.Minute, "how long to read a cluster at most")
+	f.DurationVar(&d.Timeout, "check-timeout", 2*time.Minute, "how long to read a cluster at most")
+	d.fixFlags(cmd, o)
 	outputFlag(cmd, &d.output, "text", "markdown", "json", "sarif", "junit")
 	cacheRegistryFlag(cmd, o)
 	selectorFlags(cmd, o)
@@ -87,7 +100,7 @@ func newDriftCommand(o *options) *cobra.Command {
 // check validates the flags and sets derived options.
 func (d *driftOptions) check(o *options) error {
 	if d.Timeout <= 0 {
-		return &diag.Diag{Msg: "--timeout must be positive", Hint: "write it as in --timeout 2m"}
+		return &diag.Diag{Msg: "--check-timeout must be positive", Hint: "write it as in --check-timeout 2m"}
 	}
 	d.Key = []byte(cmp.Or(os.Getenv(diffKeyVariable), rand.Text()))
 	d.Today = o.date
@@ -108,6 +121,9 @@ func runDrift(cmd *cobra.Command, o *options, d *driftOptions) error {
 	err = cmp.Or(err, report.Err())
 	if werr := d.write(cmd.OutOrStdout(), o, report, err); werr != nil {
 		return werr
+	}
+	if d.fix {
+		return d.fixDrift(cmd, o, report, err)
 	}
 	if err == nil && report.Drifted() {
 		return errDifferences

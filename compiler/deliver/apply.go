@@ -27,6 +27,10 @@ import (
 type ApplyOptions struct {
 	apply.Options
 	cluster.Access
+
+	// Drifted are the objects to restore, by cluster ID and ID; nil to apply whole bundles,
+	// see [apply.Target].
+	Drifted map[string]map[string]bool
 }
 
 // ClusterPlan is the plan of an apply to a cluster.
@@ -63,7 +67,7 @@ func Plans(ctx context.Context, f *compiler.Fleet, o ApplyOptions, key []byte) i
 		s := Connect(ctx, f, o.Access)
 		s.Keep(f)
 		o.Actions.Dir = f.Dir
-		planned := plans(ctx, f, s, apply.Target{Fleet: f.Module, Origin: origin, Options: o.Options}, key)
+		planned := plans(ctx, f, s, apply.Target{Fleet: f.Module, Origin: origin, Options: o.Options}, o.Drifted, key)
 		all := map[string]*ClusterPlan{}
 		for p, err := range planned {
 			if p != nil {
@@ -83,7 +87,7 @@ func Plans(ctx context.Context, f *compiler.Fleet, o ApplyOptions, key []byte) i
 
 // plans plans each cluster as soon as it is connected, so that a cluster that does not
 // answer does not delay others.
-func plans(ctx context.Context, f *compiler.Fleet, all Servers, t apply.Target, key []byte) iter.Seq2[*ClusterPlan, error] {
+func plans(ctx context.Context, f *compiler.Fleet, all Servers, t apply.Target, drifted map[string]map[string]bool, key []byte) iter.Seq2[*ClusterPlan, error] {
 	turns := make(chan struct{}, f.Parallel)
 	resolver := secrets.NewResolver(f.Fleet, t.Actions.AllowExec)
 	return par.Map(ctx, len(f.Clusters), len(f.Clusters), func(ctx context.Context, i int) (*ClusterPlan, error) {
@@ -96,7 +100,7 @@ func plans(ctx context.Context, f *compiler.Fleet, all Servers, t apply.Target, 
 			return nil, ctx.Err()
 		}
 		t := t
-		t.Live = s.Live
+		t.Live, t.Drifted = s.Live, drifted[c.ID]
 		return plan(ctx, f, c, s, t, resolver, key)
 	})
 }

@@ -42,6 +42,10 @@ type Target struct {
 	// requests to the cluster and its history contain them.
 	Secrets map[string]string
 	Origin  Origin
+
+	// Drifted are the objects to restore, by ID. All others count as unchanged. The
+	// cluster must run the bundle. Nil applies the whole bundle.
+	Drifted map[string]bool
 	Options
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/stage/health"
@@ -86,6 +87,30 @@ func (c *comparer) judge(live []*unstructured.Unstructured, out []ObjectDiff) {
 // without a conclusive status counts as ready.
 func (d *ObjectDiff) IsUnhealthy() bool {
 	return d.Health.State != "" && d.Health.State != health.Ready && d.Health.State != health.Unknown
+}
+
+// checkRestores returns a fault when drifted objects are to be restored in a cluster that
+// does not run the bundle: an apply is due, with hooks, stages and pruning.
+func (t Target) checkRestores(v *Inventory) error {
+	if t.Drifted == nil || v != nil && v.Bundle == t.Bundle.Digest {
+		return nil
+	}
+	return &diag.Diag{Msg: "the cluster does not run the bundle of the fleet, so its drift cannot be fixed alone", Hint: "run fleetc apply"}
+}
+
+// leavesAsIs plans an object without reading it, if possible: one that was unchanged in
+// an earlier plan, and, if the plan restores drift, one that did not drift.
+func (p *planner) leavesAsIs(it *Item) bool {
+	if same := p.unchanged[it.ID]; same != nil {
+		*it = *same
+		return true
+	}
+	if p.Drifted == nil || p.Drifted[it.ID] || it.hook != nil || it.IsHelm() {
+		return false
+	}
+	known := p.recorded[it.ID]
+	it.Action, it.uid, it.Preexisting, it.appliedState, it.completedDigest = Unchanged, known.UID, known.Preexisting, known.Applied, known.Completed
+	return true
 }
 
 // An Author is a field manager that has a field of a live object.

@@ -63,6 +63,9 @@ func (t Target) planAfter(ctx context.Context, earlier *Plan) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := t.checkRestores(inventory); err != nil {
+		return nil, err
+	}
 	first := inventory == nil
 	p := t.planner(inventory)
 	inventory = p.inventory

@@ -16,8 +16,7 @@ import (
 
 // planObject plans an object of the bundle.
 func (p *planner) planObject(ctx context.Context, it *Item) error {
-	if same := p.unchanged[it.ID]; same != nil {
-		*it = *same
+	if p.leavesAsIs(it) {
 		return nil
 	}
 	if it.IsHelm() {

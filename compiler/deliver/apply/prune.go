@@ -49,10 +49,7 @@ func (p *planner) planPrune(ctx context.Context) ([]Item, error) {
 		if err != nil || current == nil {
 			return err
 		}
-		it.Action, it.Reason = p.pruneOrKeep(it.kind(), current)
-		if p.recorded[it.ID].Preexisting {
-			it.Action, it.Reason = Keep, "it was there before fleetc applied it"
-		}
+		it.Action, it.Reason = p.pruneRecorded(it, current)
 		owner, err := p.newOwner(ctx, it, current)
 		if err != nil {
 			return err
@@ -73,6 +70,18 @@ func (p *planner) planPrune(ctx context.Context) ([]Item, error) {
 	p.keepContainers(items)
 	p.sortPruned(items)
 	return items, nil
+}
+
+// pruneRecorded returns whether an object of the inventory is pruned or kept, and why it
+// is kept.
+func (p *planner) pruneRecorded(it *Item, current *unstructured.Unstructured) (Action, string) {
+	if p.recorded[it.ID].Preexisting {
+		return Keep, "it was there before fleetc applied it"
+	}
+	if p.Drifted != nil {
+		return Keep, "fixing drift prunes nothing"
+	}
+	return p.pruneOrKeep(it.kind(), current)
 }
 
 // servedAs finds a version in which the cluster serves an object of the inventory;

@@ -182,7 +182,7 @@ func (k *checker) read(ctx context.Context, c *fleet.Cluster, s deliver.Server, 
 	defer cancel()
 	err := k.compare(ctx, c, s, b, out)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return &diag.Diag{Msg: fmt.Sprintf("the check took longer than %s", k.Timeout), Hint: "see whether the API server is overloaded, or raise --timeout", Cause: err}
+		return &diag.Diag{Msg: fmt.Sprintf("the check took longer than %s", k.Timeout), Hint: "see whether the API server is overloaded, or raise --check-timeout", Cause: err}
 	}
 	return err
 }

@@ -117,6 +117,29 @@ func (r *Report) Add(c *Cluster) {
 // Drifted reports whether a cluster has a finding.
 func (r *Report) Drifted() bool { return r.Summary.Drifted > 0 }
 
+// Fixable returns the objects that an apply can restore, by cluster ID and ID: those that
+// are missing, changed or in conflict in clusters that were checked.
+func (r *Report) Fixable() map[string]map[string]bool {
+	out := map[string]map[string]bool{}
+	for _, c := range r.Clusters {
+		for _, f := range c.Findings {
+			if !c.Checked || f.Reason == Orphaned || f.Reason == Unhealthy {
+				continue
+			}
+			if out[c.ID] == nil {
+				out[c.ID] = map[string]bool{}
+			}
+			out[c.ID][f.ID] = true
+		}
+	}
+	return out
+}
+
+// Unfixable returns the number of findings that an apply cannot restore.
+func (r *Report) Unfixable() int {
+	return r.Summary.Reasons[Orphaned] + r.Summary.Reasons[Unhealthy]
+}
+
 // Err returns the faults of all clusters.
 func (r *Report) Err() error {
 	var faults diag.List

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver/drift"
+)
+
+// fixOnly are the flags that need --fix.
+var fixOnly = []string{"yes", "dry-run", "force-conflicts", "timeout", "lock-timeout", "approve", "parallel"}
+
+// fixFlags adds --fix and the flags of apply that it takes.
+func (d *driftOptions) fixFlags(cmd *cobra.Command, o *options) {
+	f, a := cmd.Flags(), &d.apply
+	f.BoolVar(&d.fix, "fix", false, "apply the objects that are missing, changed or in conflict")
+	f.BoolVarP(&a.yes, "yes", "y", false, "with --fix, do not ask for confirmation")
+	f.BoolVar(&a.dryRun, "dry-run", false, "with --fix, show the plan and write nothing")
+	forceFlag(cmd, &a.force)
+	f.DurationVar(&a.Timeout, "timeout", 5*time.Minute, "with --fix, how long to wait for a stage to be healthy")
+	lockFlag(cmd, &a.LockTimeout)
+	f.StringSliceVar(&a.Actions.Approved, "approve", nil, "with --fix, approve the manual action with this `name`; may be repeated")
+	_ = cmd.RegisterFlagCompletionFunc("approve", manualActions(o))
+	parallelFlag(cmd, &a.parallel)
+}
+
+// checkFix validates the flags of --fix.
+func (d *driftOptions) checkFix(cmd *cobra.Command, o *options) error {
+	if !d.fix {
+		for _, name := range fixOnly {
+			if cmd.Flags().Changed(name) {
+				return &diag.Diag{Msg: "--" + name + " needs --fix", Hint: "add --fix, or leave it out"}
+			}
+		}
+		return nil
+	}
+	if d.output != "text" {
+		return &diag.Diag{Msg: "--fix prints text", Hint: "leave out --fix or -o " + d.output}
+	}
+	if err := checkParallel(d.apply.parallel); err != nil {
+		return err
+	}
+	d.apply.output, d.apply.Access, d.apply.Strict, d.apply.Actions.AllowExec = d.output, d.Access, d.Strict, d.AllowExec
+	_, err := d.apply.check(cmd, o, nil)
+	return err
+}
+
+// fixDrift applies the drifted objects of the report. faults are those of the check.
+func (d *driftOptions) fixDrift(cmd *cobra.Command, o *options, r *drift.Report, faults error) error {
+	var all diag.List
+	all.Add(faults)
+	d.apply.Drifted = r.Fixable()
+	if len(d.apply.Drifted) > 0 {
+		if err := d.applyDrifted(cmd, o); errors.Is(err, errDifferences) {
+			return orDifferences(all)
+		} else if err != nil {
+			all.Add(err)
+			return all.Err()
+		}
+	}
+	if n := r.Unfixable(); n > 0 {
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s not fixed: orphaned and unhealthy objects need another change\n", plural(n, "difference is", "differences are")); err != nil {
+			return err
+		}
+		return orDifferences(all)
+	}
+	return all.Err()
+}
+
+// orDifferences returns the faults, or that there are differences.
+func orDifferences(faults diag.List) error {
+	if len(faults) > 0 {
+		return faults.Err()
+	}
+	return errDifferences
+}
+
+// applyDrifted applies the drifted objects of clusters.
+func (d *driftOptions) applyDrifted(cmd *cobra.Command, o *options) error {
+	f, err := o.compiler().Load(cmd.Context(), slices.Sorted(maps.Keys(d.apply.Drifted))...)
+	if err != nil {
+		return err
+	}
+	return d.apply.planAndFinish(cmd, o, f, nil)
+}
