@@ -45,7 +45,8 @@ var doors = map[string][]string{
 	"github.com/google/cel-go":               {"compiler/stage/health"},
 	"github.com/spf13":                       {"cmd/fleetc"},
 	"k8s.io/client-go":                       {"compiler/deliver/cluster"},
-	"net/http":                               {"compiler/base/registry", "compiler/stage/chart", "compiler/deliver/export/oci", "compiler/deliver/cluster", "compiler/deliver/apply/actions"},
+	"net/http":                               {"compiler/base/registry", "compiler/stage/chart", "compiler/deliver/export/oci", "compiler/deliver/cluster", "compiler/deliver/apply/actions", "compiler/deliver/drift/serve"},
+	"github.com/prometheus":                  {"compiler/deliver/drift/serve"},
 	"os/exec":                                {"cmd/fleetc", "compiler/base/git", "compiler/deliver/apply/actions", "compiler/deliver/cluster", "compiler/deliver/secrets", "compiler/edit/importer"},
 	"filippo.io/age":                         {"compiler/base/sops", "compiler/deliver/secrets"},
 }

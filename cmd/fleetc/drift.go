@@ -37,6 +37,11 @@ fleetc apply does, with a plan of these objects alone, and asks first. It prunes
 nothing, and refuses a cluster that does not run the bundle of the fleet: there,
 run fleetc apply.
 
+--serve checks the clusters at each interval, and serves the result as metrics
+for Prometheus at /metrics, with /healthz and /readyz. It reads kubeconfigs and
+token files again in each round. With --git, it checks the tip of a branch
+instead of the files of this directory. The log is JSON on standard error.
+
 A cluster that does not answer within ten seconds, and one that does not
 compile, could not be checked. It does not delay the others.
 
@@ -58,7 +63,10 @@ const driftExample = `  fleetc drift
 
   # Restore what drifted.
   fleetc drift --fix prod/us-east-1
-  fleetc drift --fix --yes --force-conflicts=manager:kubectl-edit prod`
+  fleetc drift --fix --yes --force-conflicts=manager:kubectl-edit prod
+
+  # Serve metrics.
+  fleetc drift --serve :9090 --git https://git.example.com/infra.git --branch main`
 
 // driftOptions are the flags of drift.
 type driftOptions struct {
@@ -66,6 +74,7 @@ type driftOptions struct {
 	output string
 	fix    bool
 	apply  applyOptions // of --fix
+	serve  serveOptions
 }
 
 func newDriftCommand(o *options) *cobra.Command {
@@ -78,8 +87,11 @@ func newDriftCommand(o *options) *cobra.Command {
 		ValidArgsFunction: clusterArgs(o),
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			d.Clusters = patterns
-			if err := cmp.Or(d.check(o), d.checkFix(cmd, o)); err != nil {
+			if err := cmp.Or(d.check(o), d.checkFix(cmd, o), d.checkServe(cmd)); err != nil {
 				return err
+			}
+			if d.serve.address != "" {
+				return d.runServer(cmd, o)
 			}
 			return runDrift(cmd, o, &d)
 		},
@@ -91,6 +103,7 @@ func newDriftCommand(o *options) *cobra.Command {
 	f.BoolVar(&d.Strict, "strict", false, "also count manual changes that an apply ignores, such as with kubectl, k9s, Lens or a browser")
 	f.DurationVar(&d.Timeout, "check-timeout", 2*time.Minute, "how long to read a cluster at most")
 	d.fixFlags(cmd, o)
+	d.serveFlags(cmd)
 	outputFlag(cmd, &d.output, "text", "markdown", "json", "sarif", "junit")
 	cacheRegistryFlag(cmd, o)
 	selectorFlags(cmd, o)

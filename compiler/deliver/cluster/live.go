@@ -18,6 +18,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
@@ -40,6 +41,7 @@ type Cluster struct {
 	hide atomic.Pointer[func(string) string]
 
 	config       *rest.Config
+	transport    http.RoundTripper
 	plugin       *plugin // credential plugin; nil when the kubeconfig has the credentials
 	retryTimeout time.Duration
 	dynamic      dynamic.Interface
@@ -82,6 +84,7 @@ func Connect(ctx context.Context, a Address) (*Cluster, error) {
 	if err != nil {
 		return nil, c.fault(err)
 	}
+	c.transport = client.Transport
 	timeout := connectTimeout
 	if c.plugin != nil {
 		client.Transport = cancelTransport{client.Transport}
@@ -104,6 +107,9 @@ func Connect(ctx context.Context, a Address) (*Cluster, error) {
 	c.UID = string(ns.GetUID())
 	return c, nil
 }
+
+// Close closes idle connections. The Cluster remains usable.
+func (c *Cluster) Close() { utilnet.CloseIdleConnectionsFor(c.transport) }
 
 // Hide sets the function that removes secrets from all texts of the cluster.
 func (c *Cluster) Hide(f func(string) string) { c.hide.Store(&f) }

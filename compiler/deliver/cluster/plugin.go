@@ -59,6 +59,9 @@ func (a Access) limitPlugin(c *clientcmdapi.ExecConfig) *plugin {
 // client-go waits for a credential plugin.
 type cancelTransport struct{ next http.RoundTripper }
 
+// WrappedRoundTripper returns the next transport, so that Kubernetes' code can close it.
+func (p cancelTransport) WrappedRoundTripper() http.RoundTripper { return p.next }
+
 // RoundTrip implements [http.RoundTripper].
 func (p cancelTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	type result struct {

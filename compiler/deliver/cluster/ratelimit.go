@@ -51,6 +51,9 @@ type fairTransport struct {
 	limiter *fairLimiter
 }
 
+// WrappedRoundTripper returns the next transport, so that Kubernetes' code can close it.
+func (t fairTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
 // RoundTrip implements [http.RoundTripper].
 func (t fairTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(r)

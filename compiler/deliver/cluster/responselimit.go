@@ -9,6 +9,9 @@ import (
 // limitedTransport reads at most maxResponse bytes of each response.
 type limitedTransport struct{ next http.RoundTripper }
 
+// WrappedRoundTripper returns the next transport, so that Kubernetes' code can close it.
+func (b limitedTransport) WrappedRoundTripper() http.RoundTripper { return b.next }
+
 // RoundTrip implements [http.RoundTripper].
 func (b limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := b.next.RoundTrip(r)

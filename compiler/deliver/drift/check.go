@@ -35,6 +35,10 @@ type Request struct {
 	Today     string        // the day for the ends of rules, 2006-01-02; empty for the day of the check in UTC
 	Timeout   time.Duration // for reading one cluster
 	Each      func(of int)  // called after each cluster; may be nil
+
+	// Done is called with each cluster as soon as it is checked, in any order and also by
+	// several goroutines at a time. It may be nil.
+	Done func(*Cluster)
 }
 
 // readAtATime is the number of clusters that are read at a time. It is more than the
@@ -54,7 +58,9 @@ func Check(ctx context.Context, c *compiler.Compiler, req Request) (*Report, err
 	k := newChecker(ctx, f, all.Clusters, faults, req)
 	report := NewReport()
 	results := par.Map(ctx, len(all.Clusters), len(all.Clusters), func(ctx context.Context, i int) (*Cluster, error) {
-		return k.check(ctx, all.Clusters[i])
+		one, err := k.check(ctx, all.Clusters[i])
+		k.done(one, err)
+		return one, err
 	})
 	var checked []*Cluster
 	for one, err := range results {
@@ -74,9 +80,13 @@ func Check(ctx context.Context, c *compiler.Compiler, req Request) (*Report, err
 		if err := same[one.ID]; err != nil {
 			one.Findings, one.Ignored = []Finding{}, []Finding{}
 			one.fail(err)
+			k.done(one, nil)
 		}
 	}
-	checked = append(checked, unevaluated(all.Clusters, faults)...)
+	for _, one := range unevaluated(all.Clusters, faults) {
+		k.done(one, nil)
+		checked = append(checked, one)
+	}
 	slices.SortFunc(checked, func(a, b *Cluster) int { return cmp.Compare(a.ID, b.ID) })
 	for _, one := range checked {
 		report.Add(one)
@@ -139,6 +149,13 @@ func newChecker(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluste
 	return k
 }
 
+// done reports a checked cluster.
+func (k *checker) done(c *Cluster, err error) {
+	if k.Done != nil && err == nil {
+		k.Done(c)
+	}
+}
+
 // check checks one cluster. The error is that of the context.
 func (k *checker) check(ctx context.Context, c *fleet.Cluster) (*Cluster, error) {
 	out := newCluster(c)
@@ -155,6 +172,7 @@ func (k *checker) check(ctx context.Context, c *fleet.Cluster) (*Cluster, error)
 		return out, err
 	}
 	defer func() { <-k.reading }()
+	defer s.Live.Close()
 	out.Checked = true
 	b, err := k.compile(ctx, c)
 	if err != nil {

@@ -51,6 +51,7 @@ type Remote struct {
 	address
 	dir     string
 	timeout time.Duration // in place of the constant, for tests
+	pulled  string        // commit of the last Pull
 }
 
 // Open parses the address of a repository and makes an empty copy. A relative

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver/drift/serve"
+	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+)
+
+// serveOptions are the flags of drift --serve.
+type serveOptions struct {
+	address, git, branch, path string
+	interval                   time.Duration
+}
+
+// serveFlags adds --serve and the flags that need it.
+func (d *driftOptions) serveFlags(cmd *cobra.Command) {
+	f, s := cmd.Flags(), &d.serve
+	f.StringVar(&s.address, "serve", "", "check at each interval, and serve metrics at this `address`, such as :9090")
+	f.DurationVar(&s.interval, "interval", 5*time.Minute, "with --serve, the time from one round of checks to the next")
+	f.StringVar(&s.git, "git", "", "with --serve, check the fleet in the git repository with this `URL`")
+	f.StringVar(&s.branch, "branch", "", "`branch` in the repository of --git (default: its default branch)")
+	f.StringVar(&s.path, "path", "", "`directory` of the fleet in the repository of --git (default: the top directory)")
+	for _, name := range []string{"serve", "git", "branch", "path"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if s.git != "" && (cmd.Flags().Changed("selector") || cmd.Flags().Changed("environment")) {
+			return &diag.Diag{Msg: "-l and -e select clusters of this directory, and not of --git", Hint: "name patterns, as in 'prod/*'"}
+		}
+		return nil
+	}
+}
+
+// checkServe validates the flags of --serve.
+func (d *driftOptions) checkServe(cmd *cobra.Command) error {
+	s := &d.serve
+	for _, flag := range []struct{ name, needs string }{{"interval", "serve"}, {"git", "serve"}, {"branch", "git"}, {"path", "git"}} {
+		if cmd.Flags().Changed(flag.name) && !cmd.Flags().Changed(flag.needs) {
+			return &diag.Diag{Msg: "--" + flag.name + " needs --" + flag.needs, Hint: "add --" + flag.needs}
+		}
+	}
+	switch {
+	case !cmd.Flags().Changed("serve"):
+	case d.fix || cmd.Flags().Changed("output"):
+		return &diag.Diag{Msg: "--serve serves metrics, and takes neither --fix nor -o", Hint: "leave out --serve, or --fix and -o"}
+	case s.address == "":
+		return &diag.Diag{Msg: "the value of --serve is empty", Hint: "write an address, as in --serve :9090"}
+	case s.interval < time.Second:
+		return &diag.Diag{Msg: fmt.Sprintf("--interval does not take %s", s.interval), Hint: "pass a second or more, as in --interval 5m"}
+	case !cmd.Flags().Changed("check-timeout"):
+		d.Timeout = min(d.Timeout, s.interval) // so that a slow cluster does not delay the next round
+	case d.Timeout > s.interval:
+		return &diag.Diag{Msg: "--check-timeout is longer than --interval", Hint: "a slow cluster would delay the next round: pass a shorter one"}
+	}
+	return nil
+}
+
+// runServer serves until the context ends.
+func (d *driftOptions) runServer(cmd *cobra.Command, o *options) (err error) {
+	ctx := cmd.Context()
+	s := serve.Options{
+		Request: d.Request, Interval: d.serve.interval, Log: slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil)),
+		Compiler: func(dir string) *compiler.Compiler {
+			c := o.compiler()
+			c.Dir, c.Jobs = dir, cmp.Or(o.jobs, 1) // one cluster after the other, to use little memory
+			return c
+		},
+		Pull: func(context.Context) (string, string, error) { return o.dir, "", nil },
+	}
+	if d.serve.git != "" {
+		remote, openErr := branch.Open(ctx, d.serve.git, o.dir)
+		if openErr != nil {
+			return openErr
+		}
+		defer func() { err = cmp.Or(err, remote.Close()) }()
+		path := strings.Trim(d.serve.path, "/")
+		if path != "" && !filepath.IsLocal(filepath.FromSlash(path)) {
+			return &diag.Diag{Msg: fmt.Sprintf("--path does not take %q", diag.Visible(d.serve.path, diag.MaxText)), Hint: "name a directory in the repository"}
+		}
+		s.Pull = func(ctx context.Context) (string, string, error) {
+			dir, commit, err := remote.Pull(ctx, d.serve.branch)
+			return filepath.Join(dir, filepath.FromSlash(path)), commit, err
+		}
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", d.serve.address)
+	if err != nil {
+		return &diag.Diag{Msg: "no listener at " + diag.Visible(d.serve.address, diag.MaxText) + ": " + listenText(err), Hint: "pass a free address, as in --serve :9090", Cause: err}
+	}
+	return serve.Run(ctx, l, s)
+}
+
+// listenText returns the reason of a listener's error.
+func listenText(err error) string {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Err.Error()
+	}
+	return err.Error()
+}

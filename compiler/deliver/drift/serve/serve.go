@@ -1,0 +1,188 @@
+// Package serve checks a fleet for drift again and again, and serves the result as
+// metrics for Prometheus. It only reads from clusters.
+//
+// A cluster costs a few counts between checks: bundles, objects and connections are
+// dropped after each round, so that kubeconfigs and tokens are read again in the next.
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver/drift"
+)
+
+// Options configure the server.
+type Options struct {
+	drift.Request // its Done must be nil
+
+	Interval time.Duration
+	Compiler func(dir string) *compiler.Compiler // makes the compiler of a round for a directory with the fleet
+	Log      *slog.Logger
+
+	// Pull returns the directory with the current files of the fleet, and their commit,
+	// which may be empty.
+	Pull func(ctx context.Context) (dir, commit string, err error)
+}
+
+// A server checks the fleet in rounds.
+type server struct {
+	Options
+	state *state
+	ready atomic.Bool // whether a round has ended with a loaded fleet
+}
+
+// endDelay is how long Run waits for the end of a round after ctx has ended.
+const endDelay = time.Second
+
+// Run serves on the listener, and checks the fleet at each interval until ctx ends. The
+// error is that of the listener.
+func Run(ctx context.Context, l net.Listener, o Options) error {
+	s := &server{Options: o, state: newState()}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	web := &http.Server{
+		Handler: s.handler(), BaseContext: func(net.Listener) context.Context { return ctx },
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := web.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			cancel(err)
+		}
+	}()
+	o.Log.Info("serving", "address", l.Addr().String(), "interval", o.Interval.String())
+	rounds := make(chan struct{})
+	go func() {
+		defer close(rounds)
+		s.rounds(ctx)
+	}()
+	<-ctx.Done()
+	select { // an evaluation does not stop, and is not worth waiting for
+	case <-rounds:
+	case <-time.After(endDelay):
+	}
+	err := web.Close()
+	<-ended
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return err
+}
+
+// handler returns the handler of all pages.
+func (s *server) handler() http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(s.state, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if s.ready.Load() {
+			answer(w, http.StatusOK, "ok")
+			return
+		}
+		answer(w, http.StatusServiceUnavailable, "no round has ended")
+	})
+	return mux
+}
+
+// answer writes a line of text.
+func answer(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text + "\n")) // the client may be gone
+}
+
+// rounds checks the fleet at each interval until ctx ends. A round that takes longer than
+// the interval delays the next one.
+func (s *server) rounds(ctx context.Context) {
+	tick := time.NewTicker(s.Interval)
+	defer tick.Stop()
+	for {
+		s.round(ctx)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// round checks all clusters once.
+func (s *server) round(ctx context.Context) {
+	begin := time.Now()
+	dir, commit, err := s.Pull(ctx)
+	if err == nil {
+		err = s.check(ctx, dir)
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	s.state.loaded(err == nil)
+	if err != nil {
+		s.state.failAll()
+		s.Log.Error("the fleet was not checked", "commit", commit, "faults", faultTexts(err))
+		return
+	}
+	s.ready.Store(true)
+	s.Log.Info("round ended", "commit", commit, "seconds", time.Since(begin).Seconds())
+}
+
+// check checks all clusters of the fleet in a directory. Each result is visible as soon
+// as its cluster is checked.
+func (s *server) check(ctx context.Context, dir string) error {
+	req := s.Request
+	req.Key = []byte(rand.Text())
+	begin := time.Now()
+	req.Done = func(c *drift.Cluster) {
+		if ctx.Err() != nil {
+			return
+		}
+		s.state.set(c, time.Now())
+		s.log(c, time.Since(begin))
+	}
+	report, err := drift.Check(ctx, s.Compiler(dir), req)
+	if err != nil {
+		return err
+	}
+	s.state.keep(report)
+	return nil
+}
+
+// log writes one line about a checked cluster. The time includes the wait for other
+// clusters to compile.
+func (s *server) log(c *drift.Cluster, took time.Duration) {
+	if !c.Checked {
+		s.Log.Warn("check failed", "cluster", c.ID, "faults", c.Faults, "seconds", took.Seconds())
+		return
+	}
+	args := []any{"cluster", c.ID, "differences", len(c.Findings), "ignored", len(c.Ignored), "behind", c.Behind, "seconds", took.Seconds()}
+	if len(c.Unlisted) > 0 {
+		args = append(args, "unlisted", c.Unlisted)
+	}
+	s.Log.Info("checked", args...)
+}
+
+// faultTexts returns the faults of an error in one line each.
+func faultTexts(err error) []string {
+	var out []string
+	for _, d := range diag.All(err) {
+		out = append(out, d.Error())
+	}
+	return out
+}
