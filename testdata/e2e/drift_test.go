@@ -2,6 +2,10 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -211,5 +215,42 @@ func TestDriftUnreachable(t *testing.T) {
 	r := p.drift(2)
 	if got := findings(r, "dev/one"); len(got) != 1 || r.Clusters[1].Checked {
 		t.Errorf("beside a fault: %q, %+v", got, r.Clusters[1])
+	}
+}
+
+// A cluster that connects and then answers nothing is given up after --check-timeout, and the
+// others are checked.
+func TestDriftSlow(t *testing.T) {
+	p := newWeb(t)
+	p.fleetc("apply", "--yes").ok(p)
+	p.kubectl("one", "-n", "web", "delete", "configmap", "web")
+	ended := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/v1/namespaces/kube-system" {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": "slow"}}`)
+			return
+		}
+		select {
+		case <-r.Context().Done():
+		case <-ended:
+		}
+	}))
+	defer slow.Close()
+	defer close(ended)
+	text, err := os.ReadFile(shared.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write("kubeconfig", string(text))
+	p.kubeconfig("config", "set-cluster", "slow", "--server="+slow.URL)
+	p.kubeconfig("config", "set-context", "slow", "--cluster=slow")
+	p.write("environments/dev/slow/cluster.cue", "package fleet\n\ncluster: {name: \"slow\", kubernetes: \"1.37\", context: \"slow\"}\n")
+	r := p.drift(2, "--check-timeout", "2s", "--kubeconfig", "kubeconfig")
+	if got := findings(r, "dev/one"); len(got) != 1 || got[0] != "missing ConfigMap web/web" {
+		t.Errorf("found %q", got)
+	}
+	if c := r.Clusters[1]; c.Checked || len(c.Findings) > 0 || len(c.Faults) != 1 || !strings.Contains(c.Faults[0], "the check took longer than 2s") {
+		t.Errorf("of the slow cluster: %+v", c)
 	}
 }
