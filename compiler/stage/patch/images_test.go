@@ -120,10 +120,20 @@ func TestImages(t *testing.T) {
 		{},
 		object("CronJob", "batch/v1", map[string]any{"jobTemplate": map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers("e")}}}}}),
 	})
+	var texts [][]string
 	for _, images := range got {
-		slices.Sort(images)
+		var of []string
+		for _, image := range images {
+			of = append(of, image.Image+" "+strings.Join(image.Path, "."))
+		}
+		slices.Sort(of)
+		texts = append(texts, of)
 	}
-	if want := [][]string{{"a:1", "b", "c@sha256:00", "d"}, nil, nil, {"e"}}; !reflect.DeepEqual(got, want) {
+	want := [][]string{
+		{"a:1 spec.containers.0.image", "b spec.containers.3.image", "c@sha256:00 spec.initContainers.0.image", "d spec.volumes.0.image.reference"},
+		nil, nil, {"e spec.jobTemplate.spec.template.spec.containers.0.image"},
+	}
+	if got := texts; !reflect.DeepEqual(got, want) {
 		t.Errorf("the images are %q, want %q", got, want)
 	}
 }
