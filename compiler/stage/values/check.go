@@ -21,7 +21,7 @@ func (t *Type) Check(v *fleet.Tree, open []fleet.Waiver, accepted Accepted) diag
 
 // checked returns the checker after all checks, with waivers not yet applied.
 func (t *Type) checked(v *fleet.Tree, accepted Accepted) *checker {
-	c := &checker{root: t, values: v, text: textReads(v), accepted: accepted}
+	c := &checker{root: t, values: v, text: readsOfTexts(v), accepted: accepted}
 	c.check(v, t, nil)
 	c.release()
 	return c
@@ -37,7 +37,7 @@ type checker struct {
 	root   *Type
 	values *fleet.Tree
 	named  map[string]bool // all strings in the values; built on first use
-	text   []string        // paths that the user's own strings read, as templates
+	text   textReads       // values that the user's own strings read, as templates
 	found  []finding
 
 	accepted Accepted // nil for none
@@ -286,33 +286,6 @@ func kindHint(v *fleet.Tree, t *Type) string {
 
 var numeric = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
 
-// valueRead matches a path of values in a string that the chart passes to tpl.
-var valueRead = regexp.MustCompile(`\.Values((?:\.[A-Za-z_][A-Za-z0-9_]*)+)`)
-
-// textReads returns the paths of values that the strings in the values read.
-func textReads(v *fleet.Tree) []string {
-	var out []string
-	var walk func(v *fleet.Tree)
-	walk = func(v *fleet.Tree) {
-		for _, k := range v.Keys() {
-			walk(v.Fields[k])
-		}
-		for _, e := range v.List {
-			walk(e)
-		}
-		if s, ok := v.Scalar.(string); ok && strings.Contains(s, "{{") {
-			for _, m := range valueRead.FindAllStringSubmatch(s, -1) {
-				out = append(out, m[1])
-			}
-		}
-	}
-	if v != nil {
-		walk(v)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
 // names reports whether a string in the user's or in the chart's values equals
 // the key.
 func (c *checker) names(key string) bool {
@@ -338,24 +311,4 @@ func addTexts(v any, to map[string]bool) {
 			addTexts(e, to)
 		}
 	}
-}
-
-// inText reports whether a string in the values reads the path, or a path above
-// or below it. Paths can be relative to the chart or to the dependency.
-func (c *checker) inText(path []string) bool {
-	if len(c.text) == 0 {
-		return false
-	}
-	for from := range path {
-		if from > 0 && c.root.chart.nodeAt(path[:from]) == nil {
-			break
-		}
-		full := "." + strings.Join(path[from:], ".")
-		for _, read := range c.text {
-			if full == read || strings.HasPrefix(full, read+".") || strings.HasPrefix(read, full+".") {
-				return true
-			}
-		}
-	}
-	return false
 }
