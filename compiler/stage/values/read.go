@@ -14,7 +14,7 @@ const (
 	Tested  Mode = 1 << iota // a condition or a comparison uses it
 	Printed                  // printed as a whole, so that everything below is free-form
 	Ranged                   // iterated, so that its keys are the user's
-	Dumped                   // printed together with all other values of a chart, which says nothing about a single key
+	Dumped                   // printed together with all other values of a chart, or as a digest, which says nothing about a single key
 	Decides                  // a template tests whether it is set
 )
 

@@ -154,6 +154,10 @@ func (r *interpreter) mark(p *place, m Mode) {
 		}
 		p.marked = true
 	}
+	digest := m&Printed != 0 && r.landing == neutral
+	if digest {
+		m = m&^Printed | Dumped // says nothing about the keys
+	}
 	if m&Printed != 0 {
 		p.form |= r.landing.formAt(r.by)
 		p.asYAML = p.asYAML || r.by == asYAML
@@ -169,6 +173,9 @@ func (r *interpreter) mark(p *place, m Mode) {
 		return
 	}
 	p.mode |= fresh
+	if digest {
+		fresh = fresh&^Dumped | Printed
+	}
 	if p.also != nil {
 		r.use(p.also, fresh)
 	}
@@ -208,6 +215,8 @@ func (r *interpreter) alias(p *place, v *value) {
 				r.useAt(v, s.below(q, p))
 			}
 			r.use(v, q.mode&^Printed)
+		case q.mode&Dumped != 0 && !q.isChart():
+			r.useAt(v, neutral)
 		case q == p:
 			r.use(v, q.mode)
 		}

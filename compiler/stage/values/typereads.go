@@ -30,12 +30,10 @@ func (b *builder) complete(t *Type, reads []*Read, in reach) {
 func (b *builder) completeAt(t *Type, reads []*Read, in reach, depth int) {
 	r := gather(reads)
 	in.part = in.printed != ""
-	switch {
-	case r.mode&Dumped != 0:
-		// A template prints all values, to a ConfigMap for example. That counts
-		// as a read, but does not make unknown keys valid.
-		in.dumped = true
-	case r.mode&Printed != 0 && in.printed == "":
+	// A template prints all values, to a ConfigMap for example, or a digest of
+	// these. That counts as a read, but does not make unknown keys valid.
+	in.dumped = in.dumped || r.mode&Dumped != 0
+	if r.mode&Printed != 0 && in.printed == "" && !(t.root && in.dumped) {
 		in.printed = r.printed
 	}
 	read := len(reads) > 0 || in.printed != "" || in.ranged || in.dumped
