@@ -72,6 +72,7 @@ type scope struct {
 	vars        map[string]*value
 	outer       *scope
 	conditional bool // the block may be skipped, or run more than once
+	narrows     bool // it only restricts variables of outer blocks
 }
 
 func (s *scope) inner() *scope { return &scope{vars: map[string]*value{}, outer: s} }
@@ -95,7 +96,10 @@ func (s *scope) get(name string) *value {
 func (r *interpreter) assign(s *scope, name string, v *value) {
 	certain := true
 	for ; s != nil; s = s.outer {
-		if old, ok := s.vars[name]; ok {
+		if _, ok := s.vars[name]; ok && s.narrows {
+			delete(s.vars, name)
+		} else if ok {
+			old := s.vars[name]
 			if certain && v != nil {
 				s.vars[name] = v
 				return
@@ -279,11 +283,13 @@ func (r *interpreter) branch(n *parse.BranchNode, dot *value, s *scope, with boo
 	s = s.inner()
 	v := r.pipe(n.Pipe, dot, s)
 	r.use(v, Tested|Decides)
-	then := dot
+	then, known := dot, s
 	if with {
 		then = v
+	} else {
+		known = r.narrowed(n.Pipe, dot, s)
 	}
-	return r.union(r.list(n.List, then, s.optional()), r.list(n.ElseList, dot, s.optional()))
+	return r.union(r.list(n.List, then, known.optional()), r.list(n.ElseList, dot, s.optional()))
 }
 
 // placesOrNil returns the places of the value, nil for a nil value.
