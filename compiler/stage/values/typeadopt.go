@@ -100,10 +100,11 @@ func (t *Type) fits(s *shape, read map[string]bool) bool {
 	return true
 }
 
-// allows reports whether the shape has all keys of a default.
+// allows reports whether the shape has all keys of a default, with such values.
 func (s *shape) allows(def any) bool {
 	ok := true
-	(&shapeCheck{unknown: func(*fleet.Tree, *shape, []string) { ok = false }}).value(treeOfDefault(def), s, nil)
+	not := func(*fleet.Tree, *shape, []string) { ok = false }
+	(&shapeCheck{unknown: not, wrong: not}).value(treeOfDefault(def), s, nil)
 	return ok
 }
 

@@ -246,6 +246,9 @@ func (k *shapes) place(kinds []apiKind, path []string) *shape {
 		return k.of(all).key(path[last])
 	}
 	for i, step := range slices.Backward(path) {
+		if elem := listParts[step]; elem != "" && len(kinds) == 0 && (i == last || path[i+1] == anItem) {
+			return k.inList(elem, path[i+1:])
+		}
 		switch names := k.parts[step]; {
 		case names != nil && i == last:
 			return k.named(names...)
@@ -262,6 +265,26 @@ func (k *shapes) place(kinds []apiKind, path []string) *shape {
 		return &shape{form: f}
 	}
 	return nil
+}
+
+// listParts are the lists of pods and containers, with the definitions of their
+// elements, that templates of object fragments print.
+var listParts = map[string]string{
+	"volumes": "core.v1.Volume", "volumeMounts": "core.v1.VolumeMount", "tolerations": "core.v1.Toleration", "hostAliases": "core.v1.HostAlias",
+	"topologySpreadConstraints": "core.v1.TopologySpreadConstraint", "imagePullSecrets": "core.v1.LocalObjectReference",
+}
+
+// inList returns the shape of a list with these elements, or of the place at the
+// path in it.
+func (k *shapes) inList(elem string, path []string) *shape {
+	last := len(path) - 1
+	switch last {
+	case -1:
+		return &shape{list: true, form: listForm, elem: k.named(elem)}
+	case 0:
+		return k.named(elem)
+	}
+	return k.of(walk(k.definitions([]string{elem}), path[1:last])).key(path[last])
 }
 
 // fieldForms are the conditions of fields that mean the same in objects of all

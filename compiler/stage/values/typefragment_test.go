@@ -1,0 +1,74 @@
+package values
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// faultPaths returns the paths of the faults in the values.
+func faultPaths(t *testing.T, typ *Type, values string) string {
+	t.Helper()
+	var paths []string
+	for _, f := range typ.Check(tree(t, "v.yaml", values), nil, nil) {
+		paths = append(paths, f.Path)
+	}
+	slices.Sort(paths)
+	return strings.Join(paths, " ")
+}
+
+// TestFragmentLists checks lists that a chart prints in a fragment of a pod.
+func TestFragmentLists(t *testing.T) {
+	typ := derive(t, fleetChart(map[string]string{
+		"Chart.yaml": "apiVersion: v2\nname: app\nversion: 1.0.0\n",
+		"values.yaml": `
+defaultVolumes:
+- name: run
+  hostPath: {path: /run}
+tolerations: []
+psp: {volumes: [secret]}
+words: {volumes: [secret]}
+`,
+		"templates/_pod.tpl": `
+{{- define "pod" }}
+spec:
+  tolerations:
+    {{- toYaml .Values.tolerations | nindent 4 }}
+  volumes:
+    - name: config
+    {{- with .Values.defaultVolumes }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+{{- end }}
+{{- define "words" }}
+volumes:
+  {{- toYaml .Values.words.volumes | nindent 2 }}
+{{- end }}
+`,
+		"templates/x.yaml": `
+kind: Deployment
+apiVersion: apps/v1
+spec:
+  template: {{ include "pod" . | nindent 4 }}
+{{ include "words" . }}
+---
+kind: PodSecurityPolicy
+apiVersion: policy/v1beta1
+spec:
+  volumes: {{ toYaml .Values.psp.volumes | nindent 4 }}
+`,
+	}))
+	for values, want := range map[string]string{
+		"defaultVolumes: [{name: a, emptyDir: {}}]":            "",
+		"defaultVolumes: [{name: a, emtpyDir: {}}]":            "values.defaultVolumes[0].emtpyDir",
+		"defaultVolumes: [{name: a, hostPath: {pth: /}}]":      "values.defaultVolumes[0].hostPath.pth",
+		"defaultVolumes: [{name: a, hostPath: 7}]":             "values.defaultVolumes[0].hostPath",
+		"tolerations: [{key: a, efect: NoSchedule}]":           "values.tolerations[0].efect",
+		"tolerations: [{key: a, tolerationSeconds: three}]":    "values.tolerations[0].tolerationSeconds",
+		"psp: {volumes: [configMap]}\nwords: {volumes: [any]}": "",
+	} {
+		if got := faultPaths(t, typ, values); got != want {
+			t.Errorf("%s: got %q, want %q", values, got, want)
+		}
+	}
+}
