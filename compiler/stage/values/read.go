@@ -96,7 +96,7 @@ func (r *interpreter) tree() *Read {
 	if root == nil {
 		root = &Read{}
 	}
-	sp := &spreader{done: map[*Read]bool{}, joined: map[[2]*Read]*Read{}, nodes: nodes}
+	sp := &spreader{done: map[*Read]bool{}, joined: map[[2]*Read]*Read{}, scattered: map[*Read]*Read{}, nodes: nodes}
 	sp.spread(root)
 	if sp.nodes > maxNodes {
 		r.giveUp("the tree of reads is too large")
@@ -158,6 +158,8 @@ type spreader struct {
 	done   map[*Read]bool
 	joined map[[2]*Read]*Read
 	nodes  int
+
+	scattered map[*Read]*Read // withoutSink
 }
 
 // spread copies the reads of any key for the node and all nodes below it.
@@ -167,14 +169,34 @@ func (s *spreader) spread(n *Read) {
 	}
 	s.done[n] = true
 	s.spread(n.Any)
+	other := n.Any
+	if len(n.Keys) > 0 {
+		other = s.withoutSink(other)
+	}
 	for _, key := range slices.Sorted(maps.Keys(n.Keys)) {
 		kid := n.Keys[key]
-		if n.Any != nil {
-			kid = s.both(kid, n.Any)
+		if other != nil {
+			kid = s.both(kid, other)
 			n.Keys[key] = kid
 		}
 		s.spread(kid)
 	}
+}
+
+// withoutSink returns the reads at a computed key for the values that templates
+// read by name: the sink of one value is not that of all.
+func (s *spreader) withoutSink(n *Read) *Read {
+	if n == nil || !n.wide || n.form == 0 && len(n.choice.sinks)+len(n.choice.words) == 0 {
+		return n
+	}
+	out := s.scattered[n]
+	if out == nil {
+		c := *n
+		c.form, c.choice = 0, choice{}
+		out = &c
+		s.scattered[n] = out
+	}
+	return out
 }
 
 // both returns the union of two nodes. It modifies neither and shares the

@@ -207,6 +207,11 @@ func indentation(p *parse.PipeNode) (own bool, by int, ok bool) {
 	}
 	last := p.Cmds[len(p.Cmds)-1]
 	name, isName := last.Args[0].(*parse.IdentifierNode)
+	if isName && name.Ident == "tpl" && len(last.Args) > 1 {
+		if inner, isPipe := last.Args[1].(*parse.PipeNode); isPipe {
+			return indentation(inner)
+		}
+	}
 	if !isName || name.Ident != "indent" && name.Ident != "nindent" {
 		return false, 0, true
 	}

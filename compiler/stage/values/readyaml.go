@@ -235,6 +235,7 @@ type climber struct {
 	target   int      // the column of the last step
 	sequence bool     // the last step is an element of a list
 	begun    bool     // a line was examined
+	deeper   bool     // a branch before the first examined line has an element of a deeper list
 	list     bool
 }
 
@@ -266,6 +267,7 @@ func (c *climber) up(from int, first *textLine) (s spot, ok bool) {
 			if c.above(line) && !line.block.beside(c.here) {
 				return spot{}, false // a branch that may not be rendered
 			}
+			c.deeper = c.deeper || !c.begun && line.item && line.indent > c.target
 			continue
 		}
 		if !c.take(line) {
@@ -287,7 +289,7 @@ func (c *climber) above(line *textLine) bool {
 // take adds the line to the path if it is the parent of the last step. It
 // reports false when that is ambiguous.
 func (c *climber) take(line *textLine) bool {
-	beside := !c.begun && line.column == c.target && line.key != "" && line.value == "" && !line.filled
+	beside := !c.begun && !c.deeper && line.column == c.target && line.key != "" && line.value == "" && !line.filled
 	c.begun = true
 	c.list = c.list || beside
 	if !beside && !c.above(line) {

@@ -72,3 +72,85 @@ spec:
 		}
 	}
 }
+
+// TestPlaceOfOutput checks values that a chart prints next to, not below, the
+// line before.
+func TestPlaceOfOutput(t *testing.T) {
+	typ := derive(t, fleetChart(map[string]string{
+		"Chart.yaml":  "apiVersion: v2\nname: app\nversion: 1.0.0\n",
+		"values.yaml": "override: null\nextra: {}\npersistence: true\nnaming: standard\nplugins: {}\n",
+		"templates/x.yaml": `
+kind: ConfigMap
+apiVersion: v1
+data:
+  config.yaml: |
+    {{- if kindIs "string" .Values.naming }}
+    naming: "{{ .Values.naming }}"
+    {{- else }}
+    naming:
+      {{- toYaml .Values.naming | nindent 6 }}
+    {{- end }}
+---
+kind: Deployment
+apiVersion: apps/v1
+spec:
+  template:
+    spec:
+      securityContext:
+  {{- if kindIs "map" .Values.override }}
+    {{- tpl (toYaml .Values.override | nindent 8) . -}}
+  {{- end }}
+      volumes:
+      {{- if .Values.persistence }}
+        - name: storage
+      {{- end }}
+      {{- if .Values.extra }}
+      {{- toYaml .Values.extra | nindent 6 }}
+      {{- end }}
+`,
+	}))
+	for values, want := range map[string]string{
+		"override: {runAsUser: 1, fsGroup: 2}":                "",
+		"naming: {pattern: {strict: true}}":                   "",
+		"override: {runAsUsr: 1}":                             "values.override.runAsUsr",
+		"extra: {hostNetwork: true, dnsPolicy: ClusterFirst}": "",
+	} {
+		if got := faultPaths(t, typ, values); got != want {
+			t.Errorf("%s: got %q, want %q", values, got, want)
+		}
+	}
+}
+
+// TestScatteredKeys checks a map whose values a template copies by computed
+// keys: the sink of one of them is not the sink of all.
+func TestScatteredKeys(t *testing.T) {
+	typ := derive(t, fleetChart(map[string]string{
+		"Chart.yaml":  "apiVersion: v2\nname: app\nversion: 1.0.0\n",
+		"values.yaml": "plugins: {}\n",
+		"templates/x.yaml": `
+kind: Pod
+apiVersion: v1
+spec:
+  {{- range .Values.plugins }}
+  {{- $config := dict }}
+  {{- range $k, $v := . }}
+  {{- $_ := set $config $k $v }}
+  {{- end }}
+  schedulerName: {{ $config.volume }}
+  {{- if and (eq .type "inline") .module }}
+  {{- range $file, $text := .source }}
+  {{ $file }}: {{ $text | nindent 4 }}
+  {{- end }}
+  {{- end }}
+  {{- end }}
+`,
+	}))
+	for values, want := range map[string]string{
+		"plugins: {a: {type: inline, module: m, source: {main.go: package main}}}": "",
+		"plugins: {a: {type: path, module: m, volume: v}}":                         "",
+	} {
+		if got := faultPaths(t, typ, values); got != want {
+			t.Errorf("%s: got %q, want %q", values, got, want)
+		}
+	}
+}

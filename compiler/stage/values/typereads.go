@@ -215,13 +215,14 @@ func gather(reads []*Read) readSummary {
 	return g
 }
 
+// children returns the nodes of the values at the key. A node in Keys includes
+// the reads of Any.
 func children(reads []*Read, key string) []*Read {
 	var out []*Read
 	for _, r := range reads {
 		if c := r.Keys[key]; c != nil {
 			out = append(out, c)
-		}
-		if r.Any != nil {
+		} else if r.Any != nil {
 			out = append(out, r.Any)
 		}
 	}
@@ -315,6 +316,9 @@ func (b *builder) kinds(t *Type, r readSummary, in reach, loose bool) {
 		}
 		if r.may&Any != Any {
 			k |= r.may & (Map | List)
+		}
+		if t.seen&^Null == String && r.may&^Null == String && r.asYAML {
+			k |= Map | List // a template prints anything but a text as YAML
 		}
 		k |= t.besideBool(r, whole, in.ranged)
 		if t.seen&String != 0 && numberOrText(in.key, in.parent) {
