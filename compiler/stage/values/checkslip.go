@@ -28,9 +28,10 @@ func slips(key string, v *fleet.Tree, t *Type, set map[string]*fleet.Tree) strin
 }
 
 // slipped reports whether the text is the word with two adjacent characters
-// swapped, with one inner letter missing, with a letter doubled, or with other
-// upper-case letters. Different letters and different endings do not count: they
-// distinguish real names such as ingester-a and ingester-b, or port and ports. So do
+// swapped, with one inner letter missing, with a letter doubled, with another
+// letter inside of a long word, or with other upper-case letters. Other different
+// letters and different endings do not count: they distinguish real names such as
+// ingester-a and ingester-b, or port and ports. So do
 // words in upper case, which name environment variables.
 func slipped(text, word string) bool {
 	if text != word && strings.EqualFold(text, word) {
@@ -48,6 +49,9 @@ func slipped(text, word string) bool {
 	}
 	switch len(text) - len(word) {
 	case 0:
+		if from > 0 && len(word) >= minReplaced && text[from+1:] == word[from+1:] && insideWord(text, from) && insideWord(word, from) {
+			return true
+		}
 		return from+1 < len(word) && text[from] == word[from+1] && text[from+1] == word[from] &&
 			text[from+2:] == word[from+2:] && !isDigit(text[from]) && !isDigit(text[from+1])
 	case -1:
@@ -56,6 +60,14 @@ func slipped(text, word string) bool {
 		return from > 0 && isLetter(text[from]) && text[from] == text[from-1] && text[from+1:] == word[from:]
 	}
 	return false
+}
+
+// minReplaced is the minimum length of a key to look for one other letter.
+const minReplaced = 8
+
+// insideWord reports whether the byte is a letter between letters.
+func insideWord(s string, i int) bool {
+	return i > 0 && i+1 < len(s) && isLetter(s[i-1]) && isLetter(s[i]) && isLetter(s[i+1])
 }
 
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }

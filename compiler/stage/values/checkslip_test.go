@@ -34,6 +34,12 @@ func TestSlipped(t *testing.T) {
 		{"paple-x", "apple-y", false},
 		{"port11", "port1", false},
 		{"acd", "abcd", true},
+		{"sidecarContaimers", "sidecarContainers", true},
+		{"tineout1", "timeout1", true},
+		{"tineout", "timeout", false},
+		{"pool-a-large", "pool-b-large", false},
+		{"sidecarContainerz", "sidecarContainers", false},
+		{"ridecarContainers", "sidecarContainers", false},
 	} {
 		if got := slipped(c.text, c.word); got != c.want {
 			t.Errorf("%q for %q: %v", c.text, c.word, got)
