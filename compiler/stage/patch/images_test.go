@@ -131,7 +131,8 @@ func TestImages(t *testing.T) {
 	}
 	want := [][]string{
 		{"a:1 spec.containers.0.image", "b spec.containers.3.image", "c@sha256:00 spec.initContainers.0.image", "d spec.volumes.0.image.reference"},
-		nil, nil, {"e spec.jobTemplate.spec.template.spec.containers.0.image"},
+		nil, nil,
+		{"e spec.jobTemplate.spec.template.spec.containers.0.image"},
 	}
 	if got := texts; !reflect.DeepEqual(got, want) {
 		t.Errorf("the images are %q, want %q", got, want)
