@@ -41,7 +41,7 @@ func (d *driftOptions) checkFix(cmd *cobra.Command, o *options) error {
 		return nil
 	}
 	if d.output != "text" {
-		return &diag.Diag{Msg: "--fix prints text", Hint: "leave out --fix or -o " + d.output}
+		return &diag.Diag{Msg: "--fix supports only -o text", Hint: "leave out --fix or -o " + d.output}
 	}
 	if err := checkParallel(d.apply.parallel); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (d *driftOptions) fixDrift(cmd *cobra.Command, o *options, r *drift.Report,
 		}
 	}
 	if n := r.Unfixable(); n > 0 {
-		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s not fixed: orphaned and unhealthy objects need another change\n", plural(n, "difference is", "differences are")); err != nil {
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s not fixed: --fix does not delete orphaned objects or repair unhealthy ones\n", plural(n, "difference is", "differences are")); err != nil {
 			return err
 		}
 		return orDifferences(all)

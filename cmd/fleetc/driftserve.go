@@ -38,7 +38,7 @@ func (d *driftOptions) serveFlags(cmd *cobra.Command) {
 	}
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if s.git != "" && (cmd.Flags().Changed("selector") || cmd.Flags().Changed("environment")) {
-			return &diag.Diag{Msg: "-l and -e select clusters of this directory, and not of --git", Hint: "name patterns, as in 'prod/*'"}
+			return &diag.Diag{Msg: "-l and -e cannot be used with --git: they select clusters of this directory", Hint: "pass cluster patterns instead, as in 'prod/*'"}
 		}
 		return nil
 	}
@@ -55,7 +55,7 @@ func (d *driftOptions) checkServe(cmd *cobra.Command) error {
 	switch {
 	case !cmd.Flags().Changed("serve"):
 	case d.fix || cmd.Flags().Changed("output"):
-		return &diag.Diag{Msg: "--serve serves metrics, and takes neither --fix nor -o", Hint: "leave out --serve, or --fix and -o"}
+		return &diag.Diag{Msg: "--serve cannot be used with --fix or -o", Hint: "leave out --serve, or --fix and -o"}
 	case s.address == "":
 		return &diag.Diag{Msg: "the value of --serve is empty", Hint: "write an address, as in --serve :9090"}
 	case s.interval < time.Second:

@@ -30,8 +30,8 @@ const imageListLong = `list shows the container images that the objects of the f
 clusters and releases that use them, and the lines that set their versions. It
 renders the clusters, and needs no registry.
 
-A version comes from a value in a layer, from a default or the appVersion of a
-chart, from an object in CUE, or from a manifest. fleetc finds the value by
+A version comes from a value in a layer, a default or the appVersion of a
+chart, an object in CUE, or a manifest. fleetc finds the value by
 changing it and rendering the object again. With -o json, the output also has
 the objects, the fields, and the lines that set the repository.
 

@@ -20,9 +20,9 @@ equal in a directory of clusters to that layer, the rest to the cluster. Strings
 that differ by a fact of the cluster become references to it.
 
 Both sides are rendered and compared, release by release: the expected side by
-the engines of fleetc, or by the tool's own program with --prove-with. The
-report lists each release, each field that is not carried with what to do, and
-the mistakes in the files. Exit status is 1 when a release is not proven.
+the engines of fleetc, or by the programs of --prove-with. The report lists each
+release, each field that is not carried with what to do, and the mistakes in the
+files. Exit status is 1 when a release is not proven.
 
 The fleet changes only when all of it can be written. Importing again updates
 the files that were not edited, and shows the others.`

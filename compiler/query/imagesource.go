@@ -15,8 +15,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/origin"
 )
 
-// findSources finds the lines that set the images. The values of a field are tried in its
-// first cluster; the others have their lines for the same values.
+// findSources finds the lines that set the images. It runs the perturbation test of a
+// field in its first cluster. In the others, it looks up the positions of the same values.
 func (l *imageLister) findSources(ctx context.Context) error {
 	byCluster := map[int][]*listedUse{}
 	for _, image := range l.images {

@@ -56,7 +56,7 @@ func (c *Cluster) IgnoreRules() []IgnoreRule {
 }
 
 // DriftRules returns the rules of the cluster and of its releases that hold on a day:
-// those for drift, and those for comparisons. An empty day is before all ends.
+// those for drift, and those for comparisons. If day is empty, no rule has expired.
 func (c *Cluster) DriftRules(day string) []IgnoreRule {
 	rules := slices.Concat(c.driftRules(), c.IgnoreRules())
 	return slices.DeleteFunc(rules, func(r IgnoreRule) bool { return r.Until != "" && r.Until < day })

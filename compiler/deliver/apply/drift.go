@@ -29,7 +29,8 @@ func (t Target) Drift(ctx context.Context) (*Comparison, error) {
 	return t.compare(ctx, rules)
 }
 
-// openOrphanReader reads objects that are not in the bundle any more in bulk.
+// openOrphanReader prepares to read, in bulk, the objects of the inventory that are no longer
+// in the bundle.
 func (c *comparer) openOrphanReader() {
 	if c.rules == nil {
 		return
@@ -95,7 +96,7 @@ func (t Target) checkRestores(v *Inventory) error {
 	if t.Drifted == nil || v != nil && v.Bundle == t.Bundle.Digest {
 		return nil
 	}
-	return &diag.Diag{Msg: "the cluster does not run the bundle of the fleet, so its drift cannot be fixed alone", Hint: "run fleetc apply"}
+	return &diag.Diag{Msg: "the cluster does not run the current bundle of the fleet, so --fix cannot restore its objects", Hint: "run fleetc apply"}
 }
 
 // leavesAsIs plans an object without reading it, if possible: one that was unchanged in

@@ -83,8 +83,8 @@ type Finding struct {
 // A Field is one differing field.
 type Field struct {
 	Path   string         `json:"path"`
-	Live   any            `json:"live,omitempty"`   // value in the cluster; absent when the field is
-	Fleet  any            `json:"fleet,omitempty"`  // value after an apply; absent when the field is
+	Live   any            `json:"live,omitempty"`   // value in the cluster; nil if the field does not exist
+	Fleet  any            `json:"fleet,omitempty"`  // value after an apply; nil if an apply removes the field
 	Secret bool           `json:"secret,omitempty"` // the values are hashes of values of a Secret
 	By     []apply.Author `json:"by,omitempty"`     // managers that have the field, the last writer first
 }

@@ -86,7 +86,7 @@ func (f Field) line() string {
 	return text
 }
 
-// authors returns who has the field and since when.
+// authors returns the managers of the field, each with the time of its last write to the object.
 func (f Field) authors() string {
 	var all []string
 	for _, a := range f.By {

@@ -81,7 +81,7 @@ func renderWithProgram(ctx context.Context, c *Cluster, all map[string]*expectat
 		}
 		objs, ok := rendered[r.Name]
 		if e.err = err; err == nil && !ok {
-			e.err = fmt.Errorf("the program renders no objects for it")
+			e.err = fmt.Errorf("helmfile renders no objects for this release")
 		}
 		e.objects = withoutHooks(objs, e.hooks)
 	}

@@ -149,7 +149,7 @@ func (p Programs) Build(ctx context.Context, root, dir string) (Build, error) {
 		return b, nil
 	}
 	if changes := differences(diff.Objects(printed, b.Objects, nil)); len(changes) > 0 {
-		b.Differs = "the program kustomize builds other objects: " + strings.Join(changes, "; ")
+		b.Differs = "kustomize builds different objects: " + strings.Join(changes, "; ")
 	}
 	return b, nil
 }

@@ -30,7 +30,8 @@ func MergeValues(a, b map[string]any) map[string]any {
 }
 
 // SetValue sets the value at a path of keys and list indices in place, as helm --set does,
-// or helm --set-string if it is literal. Other texts with a meaning for --set are an error.
+// or as helm --set-string does if literal is true. A value that is not literal must not
+// contain special characters of --set.
 func SetValue(values map[string]any, path, value string, literal bool) error {
 	if literal {
 		return set(values, path, escaped.Replace(value), strvals.ParseIntoString)

@@ -203,7 +203,7 @@ func newCluster(root string, t *tree, dir string, in *build.Instance) (Cluster, 
 	case len(above) > 0:
 		return Cluster{}, &diag.Diag{
 			At: above, Path: "cluster.name",
-			Msg:  "a cluster inside of a cluster: this makes its directory a cluster, and there is one below",
+			Msg:  "a cluster inside of a cluster: cluster.name makes this directory a cluster, but a directory below is also one",
 			Hint: "set cluster.name only in directories that have no clusters below them",
 		}
 	}

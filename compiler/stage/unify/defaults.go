@@ -199,7 +199,7 @@ func (e *evaluation) checkLayers(path string, release cue.Value) error {
 				continue // the field with @embed is reported
 			case !known && !e.isOtherLayer(name):
 				d.Msg = "no layer is called " + name
-				if cuediag.NestedByIndentation(e.root, d) {
+				if cuediag.ExplainIndentation(e.root, d) {
 					break
 				}
 				d.Hint = cmp.Or(e.similarLayer(name), "put the name of this file's layer first: defaults: "+cmp.Or(in, "LAYER")+": "+cue.Str(name).String()+": ...")

@@ -26,10 +26,10 @@ func checkTexts(root string, in *build.Instance) diag.List {
 			continue
 		}
 		ast.Walk(f, func(n ast.Node) bool {
-			if e, ok := n.(ast.Expr); ok && t.builds(e) {
+			if e, ok := n.(ast.Expr); ok && t.exceedsLimit(e) {
 				faults.Add(&diag.Diag{
 					At: []diag.Pos{cuediag.Pos(root, e.Pos())}, Msg: "the text is longer than 64 MiB",
-					Hint: "make it shorter: it repeats a text that repeats others",
+					Hint: "shorten it: it repeats a text that already repeats other texts",
 				})
 			}
 			return true
@@ -44,8 +44,9 @@ type textCheck struct {
 	lengths map[ast.Expr]float64 // computed lengths; 0 during estimation
 }
 
-// builds reports whether an expression makes a text that is too long of texts that are not.
-func (t *textCheck) builds(e ast.Expr) bool {
+// exceedsLimit reports whether the text of an expression is too long although none of its
+// parts is.
+func (t *textCheck) exceedsLimit(e ast.Expr) bool {
 	parts := textParts(e)
 	if len(parts) == 0 || t.length(e) <= maxBuilt {
 		return false
@@ -58,7 +59,8 @@ func (t *textCheck) builds(e ast.Expr) bool {
 	return true
 }
 
-// textParts returns the expressions of which an expression makes a text, if it does.
+// textParts returns the operands of an expression that builds a text, or nil for other
+// expressions.
 func textParts(e ast.Expr) []ast.Expr {
 	switch e := e.(type) {
 	case *ast.Interpolation:
@@ -75,7 +77,8 @@ func textParts(e ast.Expr) []ast.Expr {
 	return nil
 }
 
-// length estimates the length of the text that an expression is, or of all texts in it.
+// length estimates the length of the text of an expression, or the total length of the texts
+// in a list or struct.
 func (t *textCheck) length(e ast.Expr) float64 {
 	n, ok := t.lengths[e]
 	if !ok && e != nil {

@@ -88,7 +88,7 @@ var releaseField = regexp.MustCompile(`^releases\.(?:"[^"]*"|[^."]*)\.("[^"]*"|[
 
 // unknownField explains a field that the schema does not have.
 func (x *explanation) unknownField([]string) {
-	if NestedByIndentation(x.root, x.Diag) || x.Hint != "" {
+	if ExplainIndentation(x.root, x.Diag) || x.Hint != "" {
 		return
 	}
 	line, col := x.line()
@@ -261,7 +261,7 @@ func (x *explanation) isLayer(name string) bool {
 		return false
 	}
 	x.Msg = name + " is a layer, and not a package to import"
-	x.Hint = "remove the import: clusters have all fields of the layers above them; shared fields belong into a package of another name"
+	x.Hint = "remove the import: a cluster has all fields of the layers above it. Put other shared fields into a package with another name"
 	return true
 }
 

@@ -76,9 +76,9 @@ func (x *explanation) isWritten(kind string) bool {
 // nestedField matches the field of a map that is written without braces, as in a: b: c.
 var nestedField = regexp.MustCompile(`^("[^"]*"|[A-Za-z_]\w*)[?!]?:`)
 
-// NestedByIndentation adds a hint to a fault if its line is in a block that has indentation
-// but no brace, as in YAML. It reports whether it is.
-func NestedByIndentation(root string, d *diag.Diag) bool {
+// ExplainIndentation changes the message and the hint of a fault if its line is in a block
+// with indentation but no braces, as in YAML. It reports whether it did.
+func ExplainIndentation(root string, d *diag.Diag) bool {
 	x := &explanation{Diag: d, root: root}
 	if !indentedOnly(x.source(), x.place().Line) {
 		return false

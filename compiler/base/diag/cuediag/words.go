@@ -337,12 +337,12 @@ func (x *explanation) noValue(m []string) {
 // letCycle explains names of let clauses that refer to each other.
 func (x *explanation) letCycle([]string) {
 	x.Path = strings.TrimSuffix(strings.TrimSuffix(x.Path, "let[]"), ".")
-	x.Msg, x.Hint = "a name that let sets refers to itself", "set one of the names that refer to each other to a value"
+	x.Msg, x.Hint = "a let clause refers to itself", "set one of the let clauses in the cycle to a value"
 }
 
 // brokenRegexp explains a regular expression that cannot be parsed.
 func (x *explanation) brokenRegexp(m []string) {
-	x.Msg, x.Hint = "the regular expression is broken: "+m[1], `correct it: \ in front of a sign stands for the sign itself`
+	x.Msg, x.Hint = "invalid regular expression: "+m[1], `correct it: write \ before a special character to match it literally`
 }
 
 // valueOf describes the values that a CUE expression allows.

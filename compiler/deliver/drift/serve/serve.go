@@ -1,4 +1,4 @@
-// Package serve checks a fleet for drift again and again, and serves the result as
+// Package serve checks a fleet for drift at each interval, and serves the result as
 // metrics for Prometheus. It only reads from clusters.
 //
 // A cluster costs a few counts between checks: bundles, objects and connections are
@@ -95,7 +95,7 @@ func (s *server) handler() http.Handler {
 			answer(w, http.StatusOK, "ok")
 			return
 		}
-		answer(w, http.StatusServiceUnavailable, "no round has ended")
+		answer(w, http.StatusServiceUnavailable, "no round with a valid fleet has ended yet")
 	})
 	return mux
 }
@@ -160,7 +160,7 @@ func (s *server) check(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	s.state.keep(report)
+	s.state.removeOthers(report)
 	return nil
 }
 

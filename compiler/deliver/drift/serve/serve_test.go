@@ -79,7 +79,7 @@ fleetc_drift_objects{cluster="dev/one",reason="unhealthy",release="web"} 1
 	s.state.set(one, at)
 	s.state.failAll()
 	s.state.loaded(false)
-	s.state.keep(&drift.Report{Clusters: []*drift.Cluster{one}})
+	s.state.removeOthers(&drift.Report{Clusters: []*drift.Cluster{one}})
 	want := `fleetc_drift_check_success{cluster="dev/one"} 0
 fleetc_drift_last_success_timestamp_seconds{cluster="dev/one"} 1.8e+09
 fleetc_drift_load_success 0

@@ -69,8 +69,8 @@ func (s *state) set(c *drift.Cluster, at time.Time) {
 	}
 }
 
-// keep forgets clusters that the fleet does not have any more.
-func (s *state) keep(r *drift.Report) {
+// removeOthers removes the clusters that are not in the report.
+func (s *state) removeOthers(r *drift.Report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.clusters, func(id string, _ *clusterState) bool {
