@@ -145,6 +145,12 @@ func TestInferredForms(t *testing.T) {
 			[]string{"m: [b] -> a map", "l: {b: c} -> a list", "last: [b] -> a map"},
 		},
 		{
+			"a list at the column of its key", "p: []\n",
+			"{{ range .Values.p }}\nkind: Own\nspec:\n  params:\n    l: {{- toYaml .l | nindent 4 }}\n    z: 1\n{{ end }}",
+			[]string{"p: [{l: [1]}]"},
+			[]string{"p: [{l: {b: c}}] -> a list"},
+		},
+		{
 			"arithmetic and texts", "num: 1\nlevel: 2\nport: 80\nmode: 1\n",
 			"a: {{ add .Values.num 1 }}\nb: --v={{ .Values.level }}\nc: x:{{ .Values.port }}\n{{ if eq .Values.mode \"auto\" }}{{ else }}d: {{ .Values.mode }}{{ end }}",
 			[]string{"num: '2'", "level: '3'", "level: 10m", "port: http", "mode: auto", "level: $(LEVEL)"},

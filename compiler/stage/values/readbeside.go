@@ -24,6 +24,9 @@ func (l *layout) beside(offset int, own bool, indent int) *shape {
 	default:
 		column += len(text)
 	}
+	if own && cut.key != "" && cut.value == "" && cut.column == column {
+		return listSink // a map would be beside its key
+	}
 	here := l.blockAt(offset - 1)
 	if cut.blank {
 		for i := n - 1; i >= 0; i-- {
