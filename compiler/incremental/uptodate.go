@@ -66,6 +66,7 @@ type clusterSources struct {
 	Selectors   []fleet.ClusterSelector `json:"selectors,omitempty"`
 	Defaults    fleet.DefaultUses       `json:"defaults,omitzero"`
 	Checks      []fleet.RuleCheck       `json:"checks,omitempty"`
+	Rollout     *fleet.Rollout          `json:"rollout,omitempty"`
 	Context     string                  `json:"context,omitempty"`
 	UID         string                  `json:"uid,omitempty"`
 	ContextPos  diag.Pos                `json:"contextPos"`
@@ -250,7 +251,8 @@ func (s *UpToDate) keyOf(kind, id string, inputs Inputs) string {
 
 func sourcesOf(c *fleet.Cluster) clusterSources {
 	out := clusterSources{
-		CRDs: c.CRDs, Environment: c.Environment, Labels: c.Labels, Selectors: c.Selectors, Defaults: c.Defaults, Checks: c.Checks, Context: c.KubeContext, UID: c.UID, Pos: c.Pos, ContextPos: c.ContextPos,
+		CRDs: c.CRDs, Environment: c.Environment, Labels: c.Labels, Selectors: c.Selectors, Defaults: c.Defaults, Checks: c.Checks, Rollout: c.Rollout,
+		Context: c.KubeContext, UID: c.UID, Pos: c.Pos, ContextPos: c.ContextPos,
 	}
 	for _, s := range c.Secrets {
 		if s.SOPS != "" {
@@ -268,7 +270,8 @@ func sourcesOf(c *fleet.Cluster) clusterSources {
 // cluster returns a cluster with the stored fields only.
 func (s clusterSources) cluster(id string) *fleet.Cluster {
 	c := &fleet.Cluster{
-		ID: id, CRDs: s.CRDs, Environment: s.Environment, Labels: s.Labels, Selectors: s.Selectors, Defaults: s.Defaults, Checks: s.Checks, KubeContext: s.Context, UID: s.UID, Pos: s.Pos, ContextPos: s.ContextPos,
+		ID: id, CRDs: s.CRDs, Environment: s.Environment, Labels: s.Labels, Selectors: s.Selectors, Defaults: s.Defaults, Checks: s.Checks, Rollout: s.Rollout,
+		KubeContext: s.Context, UID: s.UID, Pos: s.Pos, ContextPos: s.ContextPos,
 	}
 	for _, name := range s.SOPS {
 		c.Secrets = append(c.Secrets, fleet.Secret{SecretSource: fleet.SecretSource{SOPS: name}})

@@ -63,6 +63,7 @@ type Cluster struct {
 	Ignore      []IgnoreRule      // fields that comparisons ignore, sorted by name
 	DriftIgnore []IgnoreRule      // fields and objects that do not count as drift, sorted by name
 	GitOps      GitOps            // settings for Flux and Argo CD
+	Rollout     *Rollout          // of the fleet, equal in all clusters; nil when there is none
 	Pos         diag.Pos          // position of the cluster
 	KubePos     diag.Pos          // position of its Kubernetes version
 	ContextPos  diag.Pos          // position of its kubeconfig context; zero when it has none

@@ -1,7 +1,7 @@
 // Package crosscheck checks the clusters of a fleet against each other: selectors of
 // releases choose clusters that exist, release patterns match a release, no two clusters
-// have one kubeconfig context, and each default of a layer has an effect somewhere. The
-// faults are not stored with the results of clusters: each run compares all clusters.
+// have one kubeconfig context, each default of a layer has an effect somewhere, and each
+// cluster is in one wave of the rollout. The faults are not stored with the results of clusters: each run compares all clusters.
 package crosscheck
 
 import (
@@ -68,6 +68,7 @@ func (f *fleetCheck) run() error {
 	if whole && f.Valid {
 		f.checkChosen()
 	}
+	f.checkRollout(whole)
 	among := f.Selected
 	if whole {
 		among = f.known()

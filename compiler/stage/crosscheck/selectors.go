@@ -54,8 +54,34 @@ func (f *fleetCheck) checkIDs() {
 		return slices.ContainsFunc(f.IDs, func(id string) bool { return t.MatchesID(&fleet.Cluster{ID: id}) })
 	}
 	f.each("ids", matches, func(c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
-		f.fault("ids", "no cluster of the fleet matches "+strconv.Quote(t.Text), fleet.ClusterHint(t.Text, f.IDs), c, s, t)
+		msg, hint := f.unmatched("ids", t)
+		f.fault("ids", msg, hint, c, s, t)
 	})
+}
+
+// unmatched returns the message and the hint for a text in a field of a selector that
+// matches no cluster.
+func (f *fleetCheck) unmatched(field string, t fleet.ClusterChoice) (msg, hint string) {
+	if field == "ids" {
+		return "no cluster of the fleet matches " + strconv.Quote(t.Text), fleet.ClusterHint(t.Text, f.IDs)
+	}
+	var all, keys, texts []string
+	for _, other := range f.known() {
+		all = append(all, other.Environment)
+		for key, text := range other.Labels {
+			keys = append(keys, key)
+			if key == t.Key {
+				texts = append(texts, text)
+			}
+		}
+	}
+	switch {
+	case field == "environments":
+		return "no cluster of the fleet has the environment " + strconv.Quote(t.Text), hintOf(t.Text, all)
+	case len(texts) == 0:
+		return "no cluster of the fleet has the label " + strconv.Quote(t.Key), hintOf(t.Key, keys)
+	}
+	return fmt.Sprintf("no cluster of the fleet has the label %q with the value %q", t.Key, t.Text), hintOf(t.Text, texts)
 }
 
 // checkEnvironments reports environments that no cluster of the fleet has. It evaluates
@@ -65,11 +91,8 @@ func (f *fleetCheck) checkEnvironments() {
 		return f.findCluster(t, t.MatchesEnvironment) || f.unsure || !f.complete()
 	}
 	f.each("environments", matches, func(c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
-		var all []string
-		for _, other := range f.known() {
-			all = append(all, other.Environment)
-		}
-		f.fault("environments", "no cluster of the fleet has the environment "+strconv.Quote(t.Text), hintOf(t.Text, all), c, s, t)
+		msg, hint := f.unmatched("environments", t)
+		f.fault("environments", msg, hint, c, s, t)
 	})
 }
 
@@ -127,20 +150,8 @@ func (f *fleetCheck) checkLabels() {
 		return f.findCluster(t, t.MatchesLabel) || !f.complete()
 	}
 	f.each("labels", matches, func(c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
-		var keys, texts []string
-		for _, other := range f.known() {
-			for key, text := range other.Labels {
-				keys = append(keys, key)
-				if key == t.Key {
-					texts = append(texts, text)
-				}
-			}
-		}
-		if len(texts) == 0 {
-			f.fault("labels", "no cluster of the fleet has the label "+strconv.Quote(t.Key), hintOf(t.Key, keys), c, s, t)
-			return
-		}
-		f.fault("labels", fmt.Sprintf("no cluster of the fleet has the label %q with the value %q", t.Key, t.Text), hintOf(t.Text, texts), c, s, t)
+		msg, hint := f.unmatched("labels", t)
+		f.fault("labels", msg, hint, c, s, t)
 	})
 }
 

@@ -23,29 +23,37 @@ func (e *evaluation) clusterSelectors(v cue.Value) ([]fleet.ClusterSelector, err
 		if !field.Exists() || field.Validate(cue.Concrete(true)) != nil {
 			return // all clusters, or reported elsewhere
 		}
-		s := fleet.ClusterSelector{
-			Release: name, Pos: e.fieldPos(field), IDs: e.choices(lookup(field, "ids")),
-			Environments: e.choices(lookup(field, "environments")), Labels: e.labelChoices(lookup(field, "labels")),
-		}
-		for _, name := range []string{"ids", "environments"} {
-			if list := lookup(field, name); list.Exists() && len(e.choices(list)) == 0 {
-				faults.Add(&diag.Diag{
-					At: []diag.Pos{e.fieldPos(list)}, Path: "releases." + cue.Str(s.Release).String() + ".clusters." + name,
-					Msg: "the list is empty and selects no cluster", Hint: "remove it to select all clusters, or name some",
-				})
-			}
-		}
-		for _, p := range s.IDs {
-			if _, err := path.Match(p.Text, ""); err != nil {
-				faults.Add(&diag.Diag{
-					At: []diag.Pos{p.Pos}, Path: "releases." + cue.Str(name).String() + ".clusters.ids",
-					Msg: "cluster pattern " + p.Text + " has a syntax error", Hint: `write it as in "prod/*" or "prod/eu-[12]"`,
-				})
-			}
-		}
+		s := e.clusterSelector(field, "releases."+cue.Str(name).String()+".clusters", &faults)
+		s.Release = name
 		out = append(out, s)
 	})
 	return out, faults.Err()
+}
+
+// clusterSelector reads the selector in a field, whose path is given. It adds the faults of
+// invalid patterns and empty lists.
+func (e *evaluation) clusterSelector(field cue.Value, at string, faults *diag.List) fleet.ClusterSelector {
+	s := fleet.ClusterSelector{
+		Pos: e.fieldPos(field), IDs: e.choices(lookup(field, "ids")),
+		Environments: e.choices(lookup(field, "environments")), Labels: e.labelChoices(lookup(field, "labels")),
+	}
+	for _, name := range []string{"ids", "environments"} {
+		if list := lookup(field, name); list.Exists() && len(e.choices(list)) == 0 {
+			faults.Add(&diag.Diag{
+				At: []diag.Pos{e.fieldPos(list)}, Path: at + "." + name,
+				Msg: "the list is empty and selects no cluster", Hint: "remove it to select all clusters, or name some",
+			})
+		}
+	}
+	for _, p := range s.IDs {
+		if _, err := path.Match(p.Text, ""); err != nil {
+			faults.Add(&diag.Diag{
+				At: []diag.Pos{p.Pos}, Path: at + ".ids",
+				Msg: "cluster pattern " + p.Text + " has a syntax error", Hint: `write it as in "prod/*" or "prod/eu-[12]"`,
+			})
+		}
+	}
+	return s
 }
 
 // choices returns the texts of a list.

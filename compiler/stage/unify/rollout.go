@@ -1,0 +1,145 @@
+package unify
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cuelang.org/go/cue"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// rollout reads the field rollout. It returns nil when there is none, or when CUE reports
+// faults of it.
+func (e *evaluation) rollout(v cue.Value, faults *diag.List) *fleet.Rollout {
+	field := lookup(v, "rollout")
+	if !field.Exists() {
+		return nil
+	}
+	if pos, layer := e.deeperLayer(field); layer != "" {
+		faults.Add(&diag.Diag{
+			At: []diag.Pos{pos}, Path: "rollout", Msg: fmt.Sprintf("layer %s sets the rollout, which is for all clusters", layer),
+			Hint: "write it in a file of the root layer, such as environments/rollout.cue",
+		})
+		return nil
+	}
+	if field.Validate(cue.Concrete(true)) != nil {
+		return nil
+	}
+	r := &fleet.Rollout{Pos: e.fieldPos(field)}
+	waves, _ := lookup(field, "waves").List() // the schema requires a list
+	for i := 0; waves.Next(); i++ {
+		r.Waves = append(r.Waves, e.wave(waves.Value(), fmt.Sprintf("rollout.waves.%d", i), faults))
+	}
+	if freezes, err := lookup(field, "freezes").List(); err == nil {
+		for i := 0; freezes.Next(); i++ {
+			r.Freezes = append(r.Freezes, e.freeze(freezes.Value(), fmt.Sprintf("rollout.freezes.%d", i), faults))
+		}
+	}
+	for i, w := range r.Waves {
+		if j := slices.Index(r.WaveNames(), w.Name); j < i {
+			faults.Add(&diag.Diag{
+				At: []diag.Pos{w.Pos, r.Waves[j].Pos}, Path: fmt.Sprintf("rollout.waves.%d.name", i),
+				Msg: "two waves are called " + w.Name, Hint: "rename one of them",
+			})
+		}
+		if w.Others && i < len(r.Waves)-1 {
+			faults.Add(&diag.Diag{
+				At: []diag.Pos{w.Pos}, Path: fmt.Sprintf("rollout.waves.%d.others", i),
+				Msg: "wave " + w.Name + " has all other clusters, but is not the last wave", Hint: "move it to the end, or select its clusters",
+			})
+		}
+	}
+	return r
+}
+
+// deeperLayer returns the position where a layer below the root writes the field, and the
+// name of this layer; empty when there is none.
+func (e *evaluation) deeperLayer(field cue.Value) (pos diag.Pos, layer string) {
+	for _, part := range cuediag.Conjuncts(field) {
+		if name := e.layerOf(labelPos(part)); name != "" && name != e.layers[0].Name {
+			return cuediag.Pos(e.root, labelPos(part)), name
+		}
+	}
+	return diag.Pos{}, ""
+}
+
+func (e *evaluation) wave(v cue.Value, at string, faults *diag.List) fleet.Wave {
+	w := fleet.Wave{Name: textOf(v, "name"), Others: lookup(v, "others").Exists(), Approve: textOf(v, "approve"), Pos: e.fieldPos(lookup(v, "name"))}
+	clusters := lookup(v, "clusters")
+	if clusters.Exists() {
+		w.Clusters = e.clusterSelector(clusters, at+".clusters", faults)
+	}
+	if clusters.Exists() == w.Others {
+		faults.Add(&diag.Diag{
+			At: []diag.Pos{w.Pos}, Path: at, Msg: "requires exactly one of clusters and others, but has " + orNone(present(v, "clusters", "others")),
+			Hint: `write clusters to select clusters, or others: true in the last wave`,
+		})
+	}
+	e.parallel(&w, lookup(v, "parallel"), at+".parallel", faults)
+	if n, err := lookup(v, "maxFailures").Int64(); err == nil {
+		w.MaxFailures = int(n)
+	}
+	if text := textOf(v, "soak"); text != "" {
+		var err error
+		if w.Soak, err = time.ParseDuration(text); err != nil {
+			faults.Add(&diag.Diag{
+				At: []diag.Pos{e.fieldPos(lookup(v, "soak"))}, Path: at + ".soak", Msg: "invalid duration " + diag.Visible(text, diag.MaxText),
+				Hint: "write it as in 90s or 1h30m",
+			})
+		}
+	}
+	return w
+}
+
+// parallel reads a number of clusters, or a share of them.
+func (e *evaluation) parallel(w *fleet.Wave, v cue.Value, at string, faults *diag.List) {
+	if !v.Exists() {
+		return
+	}
+	text, _ := v.String()
+	if n, err := v.Int64(); err == nil {
+		w.Parallel, text = int(n), strconv.FormatInt(n, 10)
+	} else if share, ok := strings.CutSuffix(text, "%"); ok {
+		w.Share, _ = strconv.Atoi(share)
+	}
+	if w.Parallel < 1 && (w.Share < 1 || w.Share > 100) {
+		faults.Add(&diag.Diag{
+			At: []diag.Pos{e.fieldPos(v)}, Path: at, Msg: fmt.Sprintf("%q is not a number of clusters", diag.Visible(text, diag.MaxText)),
+			Hint: `write a number from 1 on, or a share of the clusters of the wave, such as "25%"`,
+		})
+	}
+}
+
+func (e *evaluation) freeze(v cue.Value, at string, faults *diag.List) fleet.Freeze {
+	f := fleet.Freeze{From: textOf(v, "from"), To: textOf(v, "to"), Reason: textOf(v, "reason"), Pos: e.fieldPos(lookup(v, "from"))}
+	for _, name := range []string{"from", "to"} {
+		if text := textOf(v, name); !isDate(text) {
+			faults.Add(&diag.Diag{
+				At: []diag.Pos{e.fieldPos(lookup(v, name))}, Path: at + "." + name, Msg: fmt.Sprintf("%q is not a valid date", text),
+				Hint: "write it as 2026-12-31",
+			})
+		}
+	}
+	if f.To < f.From {
+		faults.Add(&diag.Diag{
+			At: []diag.Pos{e.fieldPos(lookup(v, "to")), f.Pos}, Path: at + ".to",
+			Msg: fmt.Sprintf("the freeze ends on %s, before it begins on %s", f.To, f.From), Hint: "correct one of the days",
+		})
+	}
+	if except := lookup(v, "except"); except.Exists() {
+		s := e.clusterSelector(except, at+".except", faults)
+		f.Except = &s
+	}
+	return f
+}
+
+func isDate(text string) bool {
+	_, err := time.Parse(time.DateOnly, text)
+	return err == nil
+}
