@@ -2,6 +2,7 @@ package deliver
 
 import (
 	"context"
+	"time"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -28,13 +29,14 @@ const (
 // Status is the bundle that a cluster runs, compared with the fleet.
 type Status struct {
 	*Record
-	State     State
-	Revision  *apply.Revision         // the current revision, or the last one if an apply is unfinished; nil when there is none
-	Compiled  string                  // digest of the fleet's bundle; empty if it was not compiled
-	Compile   error                   // why the cluster does not compile
-	Holder    string                  // holder of the lease of a running apply; empty when there is none
-	Unhealthy []apply.UnhealthyObject // objects that are not ready, with the option Health
-	Orphans   *apply.Orphans          // with the option Orphans; nil if Err is set
+	State      State
+	Revision   *apply.Revision         // the current revision, or the last one if an apply is unfinished; nil when there is none
+	Compiled   string                  // digest of the fleet's bundle; empty if it was not compiled
+	Compile    error                   // why the cluster does not compile
+	Holder     string                  // holder of the lease of a running apply; empty when there is none
+	Unhealthy  []apply.UnhealthyObject // objects that are not ready, with the option Health
+	ReadySince time.Time               // when the last object became ready, with the option Health; zero if unknown
+	Orphans    *apply.Orphans          // with the option Orphans; nil if Err is set
 }
 
 // StatusOptions select the parts of a status.
@@ -111,7 +113,9 @@ func (s *Status) readLive(ctx context.Context, o StatusOptions, module string) {
 	}
 	var err error
 	if s.Holder, err = apply.Holder(ctx, s.server.Live); err == nil && o.Health && s.Inventory != nil {
-		s.Unhealthy, err = s.Inventory.UnhealthyObjects(ctx, s.server.Live, s.Cluster)
+		var h apply.Health
+		h, err = s.Inventory.ObjectHealth(ctx, s.server.Live, s.Cluster)
+		s.Unhealthy, s.ReadySince = h.Unhealthy, h.ReadySince
 	}
 	if err == nil && o.Orphans {
 		s.Orphans, err = apply.FindOrphans(ctx, s.server.Live, module, s.Inventory)

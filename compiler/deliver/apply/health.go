@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"time"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
@@ -15,17 +16,26 @@ type UnhealthyObject struct {
 	health.Verdict
 }
 
-// UnhealthyObjects returns the objects of the inventory that are not ready by the
-// rules of the cluster, including objects of releases that Helm delivers. Objects
-// without a conclusive status count as ready.
-func (v *Inventory) UnhealthyObjects(ctx context.Context, c *cluster.Cluster, of *fleet.Cluster) ([]UnhealthyObject, error) {
+// Health is the health of all objects of an inventory.
+type Health struct {
+	Unhealthy []UnhealthyObject
+
+	// ReadySince is the latest time at which an object became ready, as far as conditions
+	// say so; zero if none does.
+	ReadySince time.Time
+}
+
+// ObjectHealth returns the health of the objects of the inventory by the rules of the
+// cluster, including objects of releases that Helm delivers. Objects without a conclusive
+// status count as ready.
+func (v *Inventory) ObjectHealth(ctx context.Context, c *cluster.Cluster, of *fleet.Cluster) (h Health, err error) {
 	rules, err := health.Compile(of)
 	if err != nil {
-		return nil, err
+		return h, err
 	}
 	entries, err := v.delivered(ctx, c)
 	if err != nil {
-		return nil, err
+		return h, err
 	}
 	objs := make([]fleet.Object, len(entries))
 	err = forEach(ctx, len(objs), func(ctx context.Context, i int) (err error) {
@@ -34,7 +44,7 @@ func (v *Inventory) UnhealthyObjects(ctx context.Context, c *cluster.Cluster, of
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return h, err
 	}
 	var existing []fleet.Object
 	for _, o := range objs {
@@ -44,16 +54,20 @@ func (v *Inventory) UnhealthyObjects(ctx context.Context, c *cluster.Cluster, of
 	}
 	rules.AddCRDs(existing...)
 	hide := health.Hider(secretsOf(existing))
-	var out []UnhealthyObject
 	for i, o := range objs {
+		if o.Unstructured != nil {
+			if t := health.ReadySince(o.Unstructured); t.After(h.ReadySince) {
+				h.ReadySince = t
+			}
+		}
 		verdict := rules.Judge(o)
 		if entries[i].Kept || verdict.State == health.Missing && entries[i].Completed != "" || verdict.State == health.Ready || verdict.State == health.Unknown {
 			continue
 		}
 		verdict.Reason = hide(verdict.Reason)
-		out = append(out, UnhealthyObject{entries[i].id(), verdict})
+		h.Unhealthy = append(h.Unhealthy, UnhealthyObject{entries[i].id(), verdict})
 	}
-	return out, nil
+	return h, nil
 }
 
 // delivered returns the entries of the inventory, with releases that Helm delivers

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -116,4 +117,23 @@ func count(n int64, thing string) string {
 		return "1 " + thing
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// ReadySince returns the latest time at which a condition Ready or Available of the object
+// became true; zero if the object has none.
+func ReadySince(u *unstructured.Unstructured) time.Time {
+	var latest time.Time
+	listed, _ := at(u, "status", "conditions").([]any)
+	for _, item := range listed {
+		m, _ := item.(map[string]any)
+		kind, text := m["type"], m["lastTransitionTime"]
+		if kind != "Ready" && kind != "Available" || m["status"] != "True" {
+			continue
+		}
+		s, _ := text.(string)
+		if t, err := time.Parse(time.RFC3339, s); err == nil && t.After(latest) {
+			latest = t
+		}
+	}
+	return latest
 }
