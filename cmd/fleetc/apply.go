@@ -68,6 +68,13 @@ actions are undone.
 If a cluster is unreachable, or its plan has faults, apply continues with the
 other clusters and exits with status 2.
 
+If the fleet has a rollout, apply goes wave by wave: a wave begins when all
+clusters of earlier waves run their bundles, are healthy and have soaked, and
+when it has the approval that it needs. The state of waves is read from the
+clusters, so apply resumes when it runs again. It exits with status 1 if some
+clusters wait. --wave applies to the clusters of one wave, when it is their
+turn.
+
 --dry-run shows the plan, and exits with status 1 if there is something to do.
 --plan also writes the plan to a file, without the contents of objects.
 --from-plan carries out exactly that plan. It writes nothing to a cluster that
@@ -77,6 +84,7 @@ const applyExample = `  fleetc apply --dry-run
   fleetc apply prod/us-east-1
   fleetc apply --yes --stage network 'prod/*'
   fleetc apply --yes --allow-exec --approve dashboards prod
+  fleetc apply --wave canary
 
   # Take over objects of other tools, or the fields of some managers.
   fleetc apply --adopt dev/alice
@@ -116,6 +124,7 @@ func newApplyCommand(o *options) *cobra.Command {
 	f.StringVar(&a.fromPlan, "from-plan", "", "apply the plan in this `file`")
 	f.StringSliceVar(&a.Stages, "stage", nil, "apply only this `stage`, and prune nothing of others; may be repeated")
 	f.StringSliceVar(&a.Releases, "release", nil, "apply only this `release`, and prune nothing of others; may be repeated")
+	waveFlags(cmd, o, &a.RolloutOptions)
 	adoptFlag(cmd, &a.ApplyOptions)
 	parallelFlag(cmd, &a.parallel)
 	f.BoolVar(&a.Strict, "strict", false, "also undo manual changes to applied objects, such as with kubectl, k9s, Lens or a browser")
@@ -158,21 +167,22 @@ func runApply(cmd *cobra.Command, o *options, a *applyOptions, patterns []string
 	if frozen != nil {
 		patterns = frozen.clusters()
 	}
-	f, err := o.compiler().Load(cmd.Context(), patterns...)
+	if err := a.identify(o); err != nil {
+		return err
+	}
+	report := a.report(cmd, o) // completes the options
+	f, rollout, err := deliver.LoadRollout(cmd.Context(), o.compiler(), a.ApplyOptions, patterns...)
 	if err != nil {
 		return err
 	}
-	return a.planAndFinish(cmd, o, f, frozen)
+	report.rollout = rollout
+	return a.planAndFinish(cmd, o, f, report, frozen)
 }
 
 // planAndFinish plans to apply to the clusters of the fleet, shows the plans, asks and
 // applies. frozen is the plan of --from-plan, nil without it.
-func (a *applyOptions) planAndFinish(cmd *cobra.Command, o *options, f *compiler.Fleet, frozen *planFile) error {
-	if err := a.identify(o); err != nil {
-		return err
-	}
-	report := a.report(cmd, o)
-	plans, err := planAll(cmd, f, a)
+func (a *applyOptions) planAndFinish(cmd *cobra.Command, o *options, f *compiler.Fleet, report *applyReport, frozen *planFile) error {
+	plans, err := a.planAll(cmd, f, report.rollout)
 	for _, planned := range plans {
 		report.add(planned)
 	}
@@ -193,8 +203,9 @@ func (a *applyOptions) planAndFinish(cmd *cobra.Command, o *options, f *compiler
 	return a.finish(cmd, o, report, frozen != nil)
 }
 
-// identify sets the user, the tool version, and the access to clusters.
+// identify sets the user, the tool version, the day, and the access to clusters.
 func (a *applyOptions) identify(o *options) error {
+	a.Day = o.date
 	a.Tool, a.By = toolVersion(), userAtHost()
 	a.Holder = holder(a.By)
 	return completeAccess(o, &a.Access)
@@ -255,7 +266,7 @@ func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) 
 	if !a.preview() && !a.yes && (a.output == "json" || !isTerminal(cmd.InOrStdin())) {
 		return nil, &diag.Diag{Msg: cmd.Name() + " asks before it writes, but cannot ask here", Hint: "pass --yes, or --dry-run to see the plan"}
 	}
-	if err := cmp.Or(checkLock(a.LockTimeout), a.checkForget()); err != nil {
+	if err := cmp.Or(checkLock(a.LockTimeout), a.checkForget(), a.checkWave()); err != nil {
 		return nil, err
 	}
 	if a.fromPlan == "" {
@@ -264,7 +275,7 @@ func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) 
 	if len(patterns) > 0 {
 		return nil, &diag.Diag{Msg: "--from-plan takes the clusters from the plan", Hint: "name no clusters"}
 	}
-	for _, name := range []string{"plan", "stage", "release", "force-conflicts", "adopt", "adopt-forget", "strict", "prune-limit", "prune-protected"} {
+	for _, name := range []string{"plan", "stage", "release", "force-conflicts", "adopt", "adopt-forget", "strict", "prune-limit", "prune-protected", "wave"} {
 		if cmd.Flags().Changed(name) {
 			return nil, &diag.Diag{Msg: "--from-plan does what the plan says, which --" + name + " would change", Hint: "plan again"}
 		}
@@ -272,15 +283,23 @@ func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) 
 	return readPlan(o.path(a.fromPlan), a)
 }
 
-// planAll returns the plans of all clusters. The error contains the faults of
-// the fleet; faults of a cluster are in its plan.
-func planAll(cmd *cobra.Command, f *compiler.Fleet, a *applyOptions) (plans []*deliver.ClusterPlan, err error) {
+// planAll returns the plans of all clusters, in the order of the rollout, which may
+// be nil. The error contains the faults of the fleet; faults of a cluster are in its
+// plan.
+func (a *applyOptions) planAll(cmd *cobra.Command, f *compiler.Fleet, rollout *deliver.Rollout) (plans []*deliver.ClusterPlan, err error) {
 	key := make([]byte, 32)
 	rand.Read(key)
 	var faults diag.List
 	p := newProgress(cmd, len(f.Clusters))
 	defer p.clear()
-	for planned, err := range deliver.Plans(cmd.Context(), f, a.ApplyOptions, key) {
+	all := deliver.Plans(cmd.Context(), f, a.ApplyOptions, key)
+	if rollout != nil {
+		if err := rollout.Read(cmd.Context()); err != nil {
+			return nil, err
+		}
+		all = rollout.Plans(cmd.Context(), a.preview(), key)
+	}
+	for planned, err := range all {
 		p.step()
 		faults.Add(err)
 		if err == nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
@@ -14,6 +15,8 @@ import (
 type appliedCluster struct {
 	ID         string                `json:"id"`
 	Status     string                `json:"status"`
+	Wave       string                `json:"wave,omitempty"`  // of the rollout
+	Waits      []rollout.Wait        `json:"waits,omitempty"` // why the cluster gets no change now
 	Server     string                `json:"server,omitempty"`
 	UID        string                `json:"uid,omitempty"`
 	Bundle     string                `json:"bundle,omitempty"`
@@ -86,7 +89,7 @@ func (c *applyCluster) json() (appliedCluster, error) {
 	changes, err := diff.ChangesJSON(c.Changes)
 	l := appliedCluster{
 		ID: c.Cluster.ID, Status: c.status(), Stages: []string{}, NotReached: []string{},
-		Objects: []appliedObject{}, Actions: []appliedAction{}, Revision: c.revision(), Changes: changes,
+		Objects: []appliedObject{}, Actions: []appliedAction{}, Revision: c.revision(), Changes: changes, Wave: c.Wave, Waits: c.Waits,
 	}
 	if p := c.Plan; p != nil {
 		l.Server, l.UID, l.Bundle, l.First, l.Unchanged = p.Server, p.UID, p.Bundle, p.FirstApply, p.Count(apply.Unchanged)

@@ -22,6 +22,7 @@ type applyReport struct {
 	console  *applyConsole
 	style    diff.Style
 	clusters []*applyCluster
+	rollout  *deliver.Rollout // nil when the clusters are not in waves
 	destroys bool
 }
 
@@ -35,7 +36,11 @@ type applyCluster struct {
 }
 
 func (r *applyReport) add(p *deliver.ClusterPlan) {
-	r.clusters = append(r.clusters, &applyCluster{ClusterPlan: p, err: p.Faults()})
+	c := &applyCluster{ClusterPlan: p}
+	if !c.isSkipped() {
+		c.err = p.Faults()
+	}
+	r.clusters = append(r.clusters, c)
 }
 
 // checkFrozen adds faults of clusters that have changed since a plan was
@@ -63,7 +68,7 @@ func (r *applyReport) checkFrozen(frozen *planFile) {
 // checkActions adds faults of clusters with actions that cannot run.
 func (r *applyReport) checkActions() {
 	for _, c := range r.clusters {
-		if c.err == nil {
+		if c.err == nil && !c.isSkipped() {
 			c.err = c.CheckActions()
 		}
 	}
@@ -73,7 +78,7 @@ func (r *applyReport) checkActions() {
 func (r *applyReport) ready() []*applyCluster {
 	var out []*applyCluster
 	for _, c := range r.clusters {
-		if c.err == nil && !c.Plan.IsUpToDate() {
+		if c.err == nil && !c.isSkipped() && !c.Plan.IsUpToDate() {
 			out = append(out, c)
 		}
 	}
@@ -107,9 +112,23 @@ func (r *applyReport) run(parallel int, exact bool, ready []*applyCluster) {
 	if slices.ContainsFunc(ready, needsApproval) {
 		r.console.listen()
 	}
+	ctx := mayUndo(r.cmd.Context())
+	results := deliver.Run(ctx, plans, parallel, exact, r.console.tell)
+	if r.rollout != nil {
+		var failed []string
+		for _, c := range r.clusters {
+			if c.err != nil {
+				failed = append(failed, c.Cluster.ID)
+			}
+		}
+		results = r.rollout.Run(ctx, plans, failed, parallel, exact, r.console.tell)
+	}
 	i := 0
-	for result, err := range deliver.Run(mayUndo(r.cmd.Context()), plans, parallel, exact, r.console.tell) {
-		ready[i].ran, ready[i].result, ready[i].err = true, result, err
+	for result, err := range results {
+		c := ready[i]
+		if !c.stopped(err) {
+			c.ran, c.result, c.err = true, result, err
+		}
 		i++
 	}
 }
@@ -145,9 +164,15 @@ func (r *applyReport) end() error {
 		if err := r.printJSON(); err != nil {
 			return err
 		}
-		return r.faults()
+		return r.outcome()
+	}
+	if err := r.printWaits(true); err != nil {
+		return err
 	}
 	for _, c := range r.clusters {
+		if len(c.Waits) > 0 {
+			continue
+		}
 		lines := []string{c.summary()}
 		if c.rollback != nil && c.ran && c.err == nil {
 			lines = append(lines, "the fleet's files are unchanged: the next apply will roll forward again")
@@ -162,7 +187,7 @@ func (r *applyReport) end() error {
 			return err
 		}
 	}
-	return r.faults()
+	return r.outcome()
 }
 
 // printLines prints lines about a cluster.
@@ -186,6 +211,10 @@ func (c *applyCluster) revision() int {
 // status returns the result in one word.
 func (c *applyCluster) status() string {
 	switch {
+	case c.Runs:
+		return "unchanged"
+	case len(c.Waits) > 0:
+		return "waiting"
 	case !c.Reached:
 		return "unreachable"
 	case c.ran && c.err != nil:
@@ -276,7 +305,7 @@ func (r *applyReport) printPlan() error {
 			}
 		}
 	}
-	return nil
+	return r.printWaits(false)
 }
 
 // actionMoment says when an action runs: before stage apps.

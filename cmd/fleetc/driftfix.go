@@ -87,5 +87,8 @@ func (d *driftOptions) applyDrifted(cmd *cobra.Command, o *options) error {
 	if err != nil {
 		return err
 	}
-	return d.apply.planAndFinish(cmd, o, f, nil)
+	if err := d.apply.identify(o); err != nil {
+		return err
+	}
+	return d.apply.planAndFinish(cmd, o, f, d.apply.report(cmd, o), nil)
 }

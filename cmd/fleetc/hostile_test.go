@@ -42,7 +42,7 @@ var hostileCommands = []string{
 	"import flux . --cluster a=more --dry-run", "import flux . --cluster TEXT=more", "import flux TEXT --cluster a=TEXT", "import flux . --cluster a=more --chart TEXT --variable TEXT",
 	"cache", "cache why prod/eu", "cache why TEXT", "cache clean", "version", "version TEXT", "TEXT", "help TEXT", "list --TEXT", "list -o TEXT", "list --color TEXT",
 	// These commands read the fleet, and have no cluster to connect to.
-	"apply prod/eu", "apply TEXT", "destroy prod/eu", "history prod/eu", "rollback prod/eu --to 1", "status prod/eu", "drift prod/eu", "drift TEXT", "test prod/eu", "test TEXT",
+	"apply prod/eu", "apply TEXT", "destroy prod/eu", "history prod/eu", "rollback prod/eu --to 1", "status prod/eu", "apply --wave TEXT", "drift prod/eu", "drift TEXT", "test prod/eu", "test TEXT",
 }
 
 // FuzzCommands runs the commands in a fleet with hostile names, values and
@@ -222,6 +222,13 @@ releases: "web": web.#Release & {
 }
 releases: "app": {namespace: "app", jsonnet: "app/main.jsonnet"}
 releases: "more": {namespace: "app", manifests: "more"}
+`)
+	writeFile(t, dir, "environments/rollout.cue", `package fleet
+
+rollout: {
+	waves: [{name: "all", others: true, approve: `+q+`}]
+	freezes: [{from: "2020-01-01", to: "2999-01-01", reason: `+q+`}]
+}
 `)
 	writeFile(t, dir, "app/main.jsonnet", "function(params) {apiVersion: 'v1', kind: 'ConfigMap', metadata: {name: 'a'}, data: {a: "+q+"}}\n")
 	writeFile(t, dir, "built/kustomization.yaml", "resources:\n- "+quoted("https://127.0.0.1:1/"+text+".yaml")+"\n- "+quoted(text)+"\n")

@@ -65,7 +65,7 @@ func runTest(cmd *cobra.Command, o *options, a *applyOptions, patterns []string)
 	if err := a.identify(o); err != nil {
 		return err
 	}
-	plans, err := planAll(cmd, f, a)
+	plans, err := a.planAll(cmd, f, nil)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 	"github.com/fleetc/fleetc/compiler/deliver/secrets"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
@@ -27,6 +28,7 @@ import (
 type ApplyOptions struct {
 	apply.Options
 	cluster.Access
+	RolloutOptions
 
 	// Drifted are the objects to restore, by cluster ID and ID; nil to apply whole bundles,
 	// see [apply.Target].
@@ -40,6 +42,10 @@ type ClusterPlan struct {
 	Changes []diff.Change // of the plan, to show to users; without values of Secrets
 	Err     error         // why planning failed, for example because the cluster is not reachable
 	Reached bool          // whether there is a connection to the cluster
+
+	Wave  string         // of the cluster; empty without a rollout
+	Waits []rollout.Wait // why the cluster gets no change now; nil if it may
+	Runs  bool           // whether it was not planned because it runs its bundle already, while its wave waits
 
 	target apply.Target
 }
@@ -56,6 +62,17 @@ func Plans(ctx context.Context, f *compiler.Fleet, o ApplyOptions, key []byte) i
 		return func(yield func(*ClusterPlan, error) bool) { yield(nil, err) }
 	}
 	return func(yield func(*ClusterPlan, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		s := Connect(ctx, f, o.Access)
+		s.Keep(f)
+		plansOn(ctx, f, f.Clusters, s, o, key)(yield)
+	}
+}
+
+// plansOn plans some clusters of the fleet over connections to all of them.
+func plansOn(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, s Servers, o ApplyOptions, key []byte) iter.Seq2[*ClusterPlan, error] {
+	return func(yield func(*ClusterPlan, error) bool) {
 		var origin apply.Origin
 		var err error
 		if origin.Commit, origin.Dirty, err = commitOf(ctx, f.Dir); err != nil {
@@ -64,10 +81,8 @@ func Plans(ctx context.Context, f *compiler.Fleet, o ApplyOptions, key []byte) i
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		s := Connect(ctx, f, o.Access)
-		s.Keep(f)
 		o.Actions.Dir = f.Dir
-		planned := plans(ctx, f, s, apply.Target{Fleet: f.Module, Origin: origin, Options: o.Options}, o.Drifted, key)
+		planned := plans(ctx, f, clusters, s, apply.Target{Fleet: f.Module, Origin: origin, Options: o.Options}, o.Drifted, key)
 		all := map[string]*ClusterPlan{}
 		for p, err := range planned {
 			if p != nil {
@@ -87,11 +102,11 @@ func Plans(ctx context.Context, f *compiler.Fleet, o ApplyOptions, key []byte) i
 
 // plans plans each cluster as soon as it is connected, so that a cluster that does not
 // answer does not delay others.
-func plans(ctx context.Context, f *compiler.Fleet, all Servers, t apply.Target, drifted map[string]map[string]bool, key []byte) iter.Seq2[*ClusterPlan, error] {
+func plans(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, all Servers, t apply.Target, drifted map[string]map[string]bool, key []byte) iter.Seq2[*ClusterPlan, error] {
 	turns := make(chan struct{}, f.Parallel)
 	resolver := secrets.NewResolver(f.Fleet, t.Actions.AllowExec)
-	return par.Map(ctx, len(f.Clusters), len(f.Clusters), func(ctx context.Context, i int) (*ClusterPlan, error) {
-		c := f.Clusters[i]
+	return par.Map(ctx, len(clusters), len(clusters), func(ctx context.Context, i int) (*ClusterPlan, error) {
+		c := clusters[i]
 		s := all.Of(c.ID)
 		select {
 		case turns <- struct{}{}:
@@ -170,6 +185,34 @@ func (p *ClusterPlan) CheckActions() error {
 // last event of a cluster is its end. If exact is set, a cluster that changed since it was
 // planned is a fault. A fault of a cluster does not stop the others.
 func Run(ctx context.Context, plans []*ClusterPlan, parallel int, exact bool, report func(apply.Event)) iter.Seq2[apply.Result, error] {
+	return runUntil(ctx, plans, parallel, exact, report, &failureLimit{left: len(plans)})
+}
+
+// failureLimit counts the failures of clusters. It is safe for concurrent use.
+type failureLimit struct {
+	mu   sync.Mutex
+	left int // failures that do not stop the others; negative when they are stopped
+}
+
+// fail counts a failure.
+func (l *failureLimit) fail() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.left--
+}
+
+func (l *failureLimit) isExceeded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.left < 0
+}
+
+// errStopped is the error of a cluster that was not started because others have failed.
+var errStopped = errors.New("too many clusters have failed")
+
+// runUntil is [Run] that starts no further cluster when the limit is exceeded. Those have
+// the error errStopped.
+func runUntil(ctx context.Context, plans []*ClusterPlan, parallel int, exact bool, report func(apply.Event), limit *failureLimit) iter.Seq2[apply.Result, error] {
 	var mu sync.Mutex
 	reportLocked := func(e apply.Event) {
 		mu.Lock()
@@ -189,10 +232,16 @@ func Run(ctx context.Context, plans []*ClusterPlan, parallel int, exact bool, re
 			return apply.Result{}, err
 		}
 		defer func() { <-slots }()
+		if limit.isExceeded() {
+			return apply.Result{}, errStopped
+		}
 		t, id := plans[i].target, plans[i].Cluster.ID
 		t.Exact = exact
 		defer reportLocked(apply.Event{Cluster: id, What: "end"})
 		r, err := t.Run(ctx, plans[i].Plan, reportLocked)
+		if err != nil {
+			limit.fail() // before the slot is free
+		}
 		return r, diag.In(id, err)
 	})
 }

@@ -156,8 +156,8 @@ func (r *runner) removeLease(ctx context.Context) error {
 }
 
 // whyNamespaceStays returns the reason to keep fleetc's namespace, empty when it
-// can be deleted: others have created it, or it holds more than the inventory and
-// the lease.
+// can be deleted: others have created it, or it holds more than the inventory,
+// the lease, and approvals of waves.
 func (r *runner) whyNamespaceStays(ctx context.Context, ns *unstructured.Unstructured) (string, error) {
 	if ns == nil {
 		return "it does not exist", nil
@@ -168,7 +168,7 @@ func (r *runner) whyNamespaceStays(ctx context.Context, ns *unstructured.Unstruc
 		}
 	}
 	c := newCascader(r.Live, nil)
-	for _, ref := range []cluster.Ref{headRef(r.Fleet), leaseRef} {
+	for _, ref := range []cluster.Ref{headRef(r.Fleet), leaseRef, RolloutRef(r.Fleet)} {
 		o, err := r.Live.Object(ctx, ref)
 		if err != nil {
 			return "", err

@@ -150,11 +150,16 @@ func (r *runner) createNamespace(ctx context.Context, planned *Plan) error {
 			return err
 		}
 	}
+	return EnsureNamespace(ctx, r.Live)
+}
+
+// EnsureNamespace creates fleetc's namespace unless it exists.
+func EnsureNamespace(ctx context.Context, c *cluster.Cluster) error {
 	ns := &unstructured.Unstructured{Object: map[string]any{}}
 	ns.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
 	ns.SetName(Namespace)
 	ns.SetLabels(map[string]string{managedByLabel: cluster.Manager})
-	_, err := r.Live.Apply(ctx, ns, cluster.Application{})
+	_, err := c.Apply(ctx, ns, cluster.Application{})
 	return err
 }
 

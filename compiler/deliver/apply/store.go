@@ -51,10 +51,13 @@ type store struct {
 
 // headName returns the name of the Secret with the inventory of a fleet:
 // inventory.example.com.infra for the module example.com/infra.
-func headName(fleet string) string {
-	name := headPrefix + "." + strings.ToLower(strings.ReplaceAll(fleet, "/", "."))
+func headName(fleet string) string { return nameOf(headPrefix, fleet) }
+
+// nameOf returns the name of an object of a fleet in fleetc's namespace.
+func nameOf(prefix, fleet string) string {
+	name := prefix + "." + strings.ToLower(strings.ReplaceAll(fleet, "/", "."))
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return headPrefix + "." + fleetLabel(fleet)
+		return prefix + "." + fleetLabel(fleet)
 	}
 	return name
 }
@@ -69,6 +72,11 @@ func fleetLabel(fleet string) string {
 func headText(fleet string) string { return "Secret " + Namespace + "/" + headName(fleet) }
 
 func headRef(fleet string) cluster.Ref { return secretRef(headName(fleet)) }
+
+// RolloutRef returns the ConfigMap with the approvals and pauses of a fleet's waves.
+func RolloutRef(fleet string) cluster.Ref {
+	return cluster.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: Namespace, Name: nameOf("rollout", fleet)}
+}
 
 var secretResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 

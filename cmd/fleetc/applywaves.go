@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout"
+	"github.com/spf13/cobra"
+)
+
+// waveFlags adds the flags of commands that go wave by wave.
+func waveFlags(cmd *cobra.Command, o *options, into *deliver.RolloutOptions) {
+	f := cmd.Flags()
+	waveFlag(cmd, o, &into.Wave, "apply only to the clusters of this `wave` of the rollout")
+	f.BoolVar(&into.Unordered, "no-rollout", false, "apply to all clusters now, without waves, soaks and approvals; freezes still hold")
+}
+
+// waveFlag adds --wave.
+func waveFlag(cmd *cobra.Command, o *options, into *string, usage string) {
+	cmd.Flags().StringVar(into, "wave", "", usage)
+	_ = cmd.RegisterFlagCompletionFunc("wave", waveArgs(o))
+}
+
+// waveArgs completes the names of waves.
+func waveArgs(o *options) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		f, _ := o.compiler().Clusters(cmd.Context())
+		if f == nil || len(f.Clusters) == 0 || f.Clusters[0].Rollout == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return f.Clusters[0].Rollout.WaveNames(), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// checkWave rejects flags that contradict each other.
+func (a *applyOptions) checkWave() error {
+	if a.Unordered && a.Wave != "" {
+		return &diag.Diag{Msg: "--wave and --no-rollout exclude each other", Hint: "pass one of them"}
+	}
+	return nil
+}
+
+// isSkipped reports whether the cluster was not planned, because its wave waits.
+func (c *applyCluster) isSkipped() bool {
+	return c.Plan == nil && (len(c.Waits) > 0 || c.Runs)
+}
+
+// stopped reports whether err says that the cluster got no change, because its wave
+// waits.
+func (c *applyCluster) stopped(err error) bool {
+	wait, ok := errors.AsType[*rollout.WaitError](err)
+	if ok {
+		c.Waits = wait.Waits
+	}
+	return ok
+}
+
+// outcome returns the faults of all clusters. Without faults, clusters that wait are
+// differences.
+func (r *applyReport) outcome() error {
+	var faults diag.List
+	faults.Add(r.faults())
+	waits := false
+	for _, c := range r.clusters {
+		waits = waits || len(c.Waits) > 0
+		for _, w := range c.Waits {
+			if w.Reason == rollout.ForRecord {
+				faults.Add(diag.In(c.Cluster.ID, &diag.Diag{Msg: "wave " + c.Wave + " waits: " + w.Text, Hint: "see the rights for rollouts in the documentation"}))
+			}
+		}
+	}
+	if waits && len(faults) == 0 {
+		return errDifferences
+	}
+	return faults.Err()
+}
+
+// printWaits says which waves wait and for what. After a run, it leaves out the clusters
+// that it named before.
+func (r *applyReport) printWaits(ran bool) error {
+	type wait struct{ wave, text string }
+	var waits []wait
+	clusters := map[wait][]string{}
+	for _, c := range r.clusters {
+		if len(c.Waits) == 0 || ran && c.Plan == nil {
+			continue
+		}
+		w := wait{c.Wave, (&rollout.WaitError{Waits: c.Waits}).Error()}
+		if clusters[w] == nil {
+			waits = append(waits, w)
+		}
+		clusters[w] = append(clusters[w], c.Cluster.ID)
+	}
+	for _, w := range waits {
+		if _, err := fmt.Fprintf(r.cmd.OutOrStdout(), "wave %s waits (%s): %s\n", w.wave, clusterList(clusters[w]), w.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clusterList names the first clusters of a list.
+func clusterList(ids []string) string {
+	const shown = 3
+	if n := len(ids); n > shown+1 {
+		return strings.Join(ids[:shown], ", ") + fmt.Sprintf(" and %d more", n-shown)
+	}
+	return strings.Join(ids, ", ")
+}

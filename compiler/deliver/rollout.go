@@ -1,0 +1,266 @@
+package deliver
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/par"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout"
+)
+
+// RolloutOptions are the options of applies that go wave by wave.
+type RolloutOptions struct {
+	Wave      string           // only the clusters of this wave; all when empty
+	Unordered bool             // do not go wave by wave; only freezes hold
+	Day       string           // today, as in 2026-12-31; the day of Now in UTC when empty
+	Now       func() time.Time // time.Now when nil
+}
+
+func (o RolloutOptions) now() time.Time {
+	if o.Now != nil {
+		return o.Now()
+	}
+	return time.Now()
+}
+
+func (o RolloutOptions) day() string { return cmp.Or(o.Day, o.now().UTC().Format(time.DateOnly)) }
+
+// Rollout is the state of the waves up to the last one with a selected cluster.
+type Rollout struct {
+	*rollout.Rollout
+	Fleet    *compiler.Fleet
+	Statuses map[string]*Status // by cluster ID
+
+	order    *fleet.Rollout
+	selected map[string]bool // by cluster ID
+	options  ApplyOptions
+	servers  Servers
+	same     map[string]error  // faults of contexts that lead to the same cluster, by cluster ID
+	targets  map[string]string // digests of bundles, by cluster ID
+	failed   map[string]bool   // clusters that failed in this run, by ID
+}
+
+// LoadRollout loads the clusters that the patterns select, and those of earlier waves. The
+// Rollout is nil if the fleet has none.
+func LoadRollout(ctx context.Context, c *compiler.Compiler, o ApplyOptions, patterns ...string) (*compiler.Fleet, *Rollout, error) {
+	e := c.Evaluate(ctx, patterns)
+	if e.Fleet == nil || e.Faults != nil {
+		f, err := c.LoadEvaluated(ctx, e)
+		return f, nil, err
+	}
+	order := rolloutOf(e.Clusters)
+	if order == nil {
+		if o.Wave != "" || o.Unordered {
+			return nil, nil, noRollout()
+		}
+		f, err := c.LoadEvaluated(ctx, e)
+		return f, nil, err
+	}
+	if !o.Unordered && len(o.Stages)+len(o.Releases) > 0 {
+		return nil, nil, &diag.Diag{Msg: "the waves of the rollout take whole bundles, and --stage and --release select a part", Hint: "leave them out, or pass --no-rollout"}
+	}
+	r := &Rollout{Rollout: &rollout.Rollout{Fleet: e.Module}, order: order, options: o, selected: map[string]bool{}, failed: map[string]bool{}}
+	last, err := r.selectClusters(e.Clusters)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.Fleet, err = r.load(ctx, c, e, len(patterns) == 0, last); err != nil {
+		return nil, nil, err
+	}
+	for i, clusters := range order.Clusters(r.Fleet.Clusters) {
+		if i > last {
+			break
+		}
+		w := &rollout.Wave{Wave: &order.Waves[i]}
+		for _, c := range clusters {
+			w.Clusters = append(w.Clusters, &rollout.Cluster{Cluster: c, Frozen: order.FrozenBy(c, o.day())})
+		}
+		r.Waves = append(r.Waves, w)
+	}
+	return r.Fleet, r, nil
+}
+
+// rolloutOf returns the rollout of a fleet, nil if it has none.
+func rolloutOf(clusters []*fleet.Cluster) *fleet.Rollout {
+	if len(clusters) == 0 {
+		return nil
+	}
+	return clusters[0].Rollout
+}
+
+// noRollout returns the fault of a fleet without waves.
+func noRollout() error {
+	return &diag.Diag{Msg: "the fleet has no rollout", Hint: "write its waves in environments/rollout.cue: rollout: schema.#Rollout & {waves: [...]}"}
+}
+
+// selectClusters selects the clusters that are in the wave of the options, and returns the
+// index of the last wave with one of them.
+func (r *Rollout) selectClusters(clusters []*fleet.Cluster) (last int, err error) {
+	wave := r.options.Wave
+	if names := r.order.WaveNames(); wave != "" && !slices.Contains(names, wave) {
+		return 0, &diag.Diag{Msg: fmt.Sprintf("the rollout has no wave %q", diag.Visible(wave, diag.MaxText)), Hint: diag.OneOf(wave, names)}
+	}
+	for i, clusters := range r.order.Clusters(clusters) {
+		if wave != "" && r.order.Waves[i].Name != wave {
+			continue
+		}
+		for _, c := range clusters {
+			r.selected[c.ID], last = true, i
+		}
+	}
+	if len(r.selected) == 0 {
+		return 0, &diag.Diag{Msg: "wave " + wave + " has none of the named clusters", Hint: "name none to select all clusters of the wave"}
+	}
+	return last, nil
+}
+
+// load loads the selected clusters and all clusters of the waves up to the last one. e has
+// the clusters that the patterns select; all says that these are all clusters.
+func (r *Rollout) load(ctx context.Context, c *compiler.Compiler, e compiler.Evaluation, all bool, last int) (*compiler.Fleet, error) {
+	var ids []string
+	if r.options.Unordered {
+		for id := range r.selected {
+			ids = append(ids, id)
+		}
+	} else {
+		whole := e
+		if !all {
+			whole = c.Evaluate(ctx, nil)
+			if err := unreadableClusters(whole); err != nil {
+				return nil, err // of clusters that may be in an earlier wave
+			}
+		}
+		for _, clusters := range r.order.Clusters(whole.All().Clusters)[:last+1] {
+			ids = append(ids, fleet.IDs(clusters)...)
+		}
+	}
+	if len(ids) == len(e.Clusters) {
+		return c.LoadEvaluated(ctx, e)
+	}
+	return c.Load(ctx, ids...)
+}
+
+// Read connects to the clusters, compiles them, and reads the state of all waves.
+func (r *Rollout) Read(ctx context.Context) error {
+	if err := cmp.Or(CheckContexts(r.Fleet.Clusters), checkApproved(r.Fleet.Clusters, r.options.Actions.Approved)); err != nil {
+		return err
+	}
+	r.servers = Connect(ctx, r.Fleet, r.options.Access)
+	r.servers.Keep(r.Fleet)
+	r.targets, r.Statuses = map[string]string{}, map[string]*Status{}
+	var faults diag.List
+	compiled := par.Map(ctx, r.Fleet.Parallel, len(r.Fleet.Clusters), func(ctx context.Context, i int) (string, error) {
+		b, err := r.Fleet.Compile(ctx, r.Fleet.Clusters[i])
+		if err != nil {
+			return "", diag.In(r.Fleet.Clusters[i].ID, err)
+		}
+		return b.Digest, nil
+	})
+	i := 0
+	for digest, err := range compiled {
+		faults.Add(err)
+		r.targets[r.Fleet.Clusters[i].ID] = digest
+		i++
+	}
+	if err := cmp.Or(ctx.Err(), faults.Err()); err != nil {
+		return err
+	}
+	r.same = SameClusters(r.Fleet, r.servers)
+	return r.read(ctx, len(r.Waves))
+}
+
+// read reads the state of the first n waves, and the records of all waves.
+func (r *Rollout) read(ctx context.Context, n int) error {
+	const atATime = 16 // more than CPUs, since requests are mostly waiting
+	var clusters []*rollout.Cluster
+	for _, w := range r.Waves[:n] {
+		clusters = append(clusters, w.Clusters...)
+	}
+	statuses := par.Map(ctx, atATime, len(clusters), func(ctx context.Context, i int) (*Status, error) {
+		return r.status(ctx, clusters[i].Cluster), ctx.Err()
+	})
+	i := 0
+	for s, err := range statuses {
+		if err != nil {
+			return err
+		}
+		r.Statuses[s.Cluster.ID] = s
+		r.setState(clusters[i], s)
+		i++
+	}
+	records := par.Map(ctx, atATime, len(r.Waves), func(ctx context.Context, i int) (struct{}, error) {
+		w := r.Waves[i]
+		if len(w.Clusters) == 0 {
+			return struct{}{}, nil
+		}
+		s := r.servers.Of(w.Clusters[0].ID)
+		if w.RecordErr = s.Err; s.Err == nil {
+			w.Record, w.RecordErr = rollout.ReadRecord(ctx, s.Live, r.Rollout.Fleet, w.Name)
+		}
+		return struct{}{}, nil
+	})
+	for range records {
+		continue
+	}
+	return ctx.Err()
+}
+
+// status reads what a cluster runs and, if it runs its target, the health of its objects.
+func (r *Rollout) status(ctx context.Context, c *fleet.Cluster) *Status {
+	server := r.servers.Of(c.ID)
+	s := &Status{Record: &Record{Cluster: c, server: server, Reached: server.Live != nil}, Compiled: r.targets[c.ID]}
+	if s.Err = cmp.Or(r.same[c.ID], server.Err); s.Err == nil {
+		s.Inventory, s.Err = apply.ReadInventory(ctx, server.Live, r.Rollout.Fleet, c.ID)
+	}
+	s.setState()
+	s.readLive(ctx, StatusOptions{Health: s.State == UpToDate}, r.Rollout.Fleet)
+	return s
+}
+
+// setState sets the state of a cluster from its status.
+func (r *Rollout) setState(c *rollout.Cluster, s *Status) {
+	c.Target, c.Since = s.Compiled, time.Time{}
+	switch {
+	case !s.Reached:
+		c.State = rollout.Unreachable
+	case s.Err != nil:
+		c.State = rollout.Failed
+	case s.State == UpToDate && len(s.Unhealthy) > 0:
+		c.State = rollout.Unhealthy
+	case s.State == UpToDate:
+		c.State = rollout.Done
+		if v := s.Inventory.Current(); v != nil {
+			c.Since = v.LastApply().Time
+		}
+		if s.ReadySince.After(c.Since) {
+			c.Since = s.ReadySince
+		}
+	case s.State == Unfinished:
+		c.State = rollout.Unfinished
+	case s.State == Behind:
+		c.State = rollout.Behind
+	default:
+		c.State = rollout.NeverApplied
+	}
+	if r.failed[c.ID] && c.State != rollout.Done {
+		c.State = rollout.Failed
+	}
+	if (c.State == rollout.NeverApplied || c.State == rollout.Unreachable) && keepsRandom(c.Cluster) {
+		c.Target = "new" // its bundle has new random values in each run
+	}
+}
+
+// keepsRandom reports whether the bundle of the cluster has values that its first apply
+// creates.
+func keepsRandom(c *fleet.Cluster) bool {
+	return slices.ContainsFunc(c.Releases, func(r *fleet.Release) bool {
+		return slices.ContainsFunc(r.Random, func(f fleet.RandomField) bool { return f.Action == fleet.KeepRandom })
+	})
+}

@@ -1,0 +1,62 @@
+package rollout
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+)
+
+// Record is what people decided for a wave. It is stored in a ConfigMap in the first cluster
+// of the wave, beside the inventory.
+type Record struct {
+	Approval *Mark `json:"approval,omitempty"`
+	Pause    *Mark `json:"pause,omitempty"`
+	Abort    *Mark `json:"abort,omitempty"`
+}
+
+// Mark is one decision.
+type Mark struct {
+	Bundle string    `json:"bundle,omitempty"` // digest of the wave; empty for a pause
+	By     string    `json:"by"`
+	Time   time.Time `json:"time"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// text describes the mark: paused by ann at 2026-11-26T07:00:00Z: why.
+func (m *Mark) text(what string) string {
+	s := fmt.Sprintf("%s by %s at %s", what, diag.Visible(m.By, diag.MaxText), m.Time.UTC().Format(time.RFC3339))
+	if m.Reason != "" {
+		s += ": " + diag.Visible(m.Reason, diag.MaxText)
+	}
+	return s
+}
+
+// ReadRecord reads the record of a wave from its first cluster. Without one, the record is
+// empty.
+func ReadRecord(ctx context.Context, c *cluster.Cluster, module, wave string) (Record, error) {
+	_, r, err := readRecord(ctx, c, module, wave)
+	return r, err
+}
+
+func readRecord(ctx context.Context, c *cluster.Cluster, module, wave string) (o *unstructured.Unstructured, r Record, err error) {
+	o, err = c.Object(ctx, apply.RolloutRef(module))
+	if o == nil || err != nil {
+		return nil, r, err
+	}
+	text, ok, err := unstructured.NestedString(o.Object, "data", wave)
+	if err == nil && ok {
+		err = json.Unmarshal([]byte(text), &r)
+	}
+	if err != nil {
+		name := "ConfigMap " + o.GetNamespace() + "/" + o.GetName()
+		return nil, r, &diag.Diag{Msg: fmt.Sprintf("the record of wave %s in %s is not what fleetc writes", wave, name), Hint: "delete the key from " + name + ", then approve or pause again"}
+	}
+	return o, r, nil
+}

@@ -1,0 +1,259 @@
+// Package rollout decides which clusters may get a change now: it compares the waves of a
+// fleet with the state of its clusters and with the records of approvals and pauses.
+//
+// It remembers nothing between two runs. The target of a cluster is its bundle as the
+// files of the fleet say it now, so a new change starts again from the first wave, for the
+// clusters that do not have it.
+package rollout
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// State compares a cluster with its target.
+type State string
+
+// The states of clusters.
+const (
+	Done         State = "done"          // it runs the target, and its objects are ready
+	Unhealthy    State = "unhealthy"     // it runs the target, and an object is not ready
+	Behind       State = "behind"        // it runs another bundle
+	NeverApplied State = "never applied" // it runs none
+	Unfinished   State = "unfinished"    // the last apply failed or was partial
+	Unreachable  State = "unreachable"
+	Failed       State = "failed" // it cannot be read or planned, or its apply failed in this run
+)
+
+// Cluster is a cluster of a wave.
+type Cluster struct {
+	*fleet.Cluster
+	State  State
+	Target string    // digest of the bundle of the fleet; empty if it is not known
+	Since  time.Time // since when it is healthy with the target; zero unless it is Done
+	Frozen *fleet.Freeze
+}
+
+// IsFailed reports whether the cluster counts as failed.
+func (c *Cluster) IsFailed() bool {
+	return c.State == Unhealthy || c.State == Unfinished || c.State == Unreachable || c.State == Failed
+}
+
+// IsLost reports whether the cluster cannot be reached, or has failed in this run.
+func (c *Cluster) IsLost() bool { return c.State == Unreachable || c.State == Failed }
+
+// HasWork reports whether the cluster does not run the target.
+func (c *Cluster) HasWork() bool { return c.State != Done && c.State != Unhealthy }
+
+// Wave is a wave with the state of its clusters.
+type Wave struct {
+	*fleet.Wave
+	Clusters  []*Cluster // sorted by ID
+	Record    Record
+	RecordErr error // why the record cannot be read
+}
+
+// Digest identifies the target bundles of all clusters of the wave.
+func (w *Wave) Digest() string {
+	h := sha256.New()
+	for _, c := range w.Clusters {
+		fmt.Fprintf(h, "%s %s\n", c.ID, c.Target)
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// HasWork reports whether a cluster of the wave does not run its target.
+func (w *Wave) HasWork() bool { return slices.ContainsFunc(w.Clusters, (*Cluster).HasWork) }
+
+// Stopped returns why no cluster of the wave gets its target, nil unless too many of its
+// clusters cannot be reached or have failed in this run.
+func (w *Wave) Stopped() *Wait {
+	lost := w.Lost()
+	if len(lost) <= w.MaxFailures {
+		return nil
+	}
+	return &Wait{Reason: ForCluster, Text: fmt.Sprintf("wave %s has failed: %s", w.Name, states(lost))}
+}
+
+// Lost returns the clusters that cannot be reached, or have failed in this run.
+func (w *Wave) Lost() []*Cluster {
+	return slices.DeleteFunc(slices.Clone(w.Clusters), func(c *Cluster) bool { return !c.IsLost() })
+}
+
+// Reason says what a wave waits for.
+type Reason string
+
+// The reasons to wait.
+const (
+	ForWave     Reason = "wave"     // an earlier wave is not complete
+	ForCluster  Reason = "cluster"  // too many clusters of the wave cannot be reached, or have failed in this run
+	ForSoak     Reason = "soak"     // an earlier wave has not soaked
+	ForApproval Reason = "approval" // of the wave
+	ForResume   Reason = "paused"
+	ForChange   Reason = "aborted" // a new change, or a resume
+	ForRecord   Reason = "record"  // the record of the wave cannot be read
+	ForThaw     Reason = "frozen"
+)
+
+// Wait is a reason why clusters get no change now.
+type Wait struct {
+	Reason Reason    `json:"reason"`
+	Text   string    `json:"text"`
+	Until  time.Time `json:"until,omitzero"` // zero when it is not known
+}
+
+// Rollout is the state of all waves.
+type Rollout struct {
+	Fleet string // the CUE module
+	Waves []*Wave
+}
+
+// WaitsOf returns what the cluster waits for, given the waits of its wave. A cluster that
+// cannot be reached is tried in its turn.
+func (c *Cluster) WaitsOf(waits []Wait) []Wait {
+	out := slices.DeleteFunc(slices.Clone(waits), func(w Wait) bool {
+		return c.IsLost() && (w.Reason == ForCluster || w.Reason == ForRecord)
+	})
+	if c.Frozen != nil {
+		out = append(out, FrozenWait(c.Frozen))
+	}
+	return out
+}
+
+// Waits returns what the wave with an index waits for, nil if its clusters may get their
+// targets now. assume reports whether a cluster of an earlier wave counts as applied now; it
+// may be nil.
+func (r *Rollout) Waits(i int, now time.Time, assume func(*Cluster) bool) []Wait {
+	var out []Wait
+	for _, w := range r.Waves[:i] {
+		if wait := w.incomplete(now, assume); wait != nil {
+			out = append(out, *wait)
+			break // the waves after it wait for it, too
+		}
+	}
+	return append(out, r.Waves[i].ownWaits()...)
+}
+
+// incomplete returns why the next wave cannot begin, nil if it can.
+func (w *Wave) incomplete(now time.Time, assume func(*Cluster) bool) *Wait {
+	var behind, failed []*Cluster
+	var since time.Time
+	assumed := false
+	for _, c := range w.Clusters {
+		switch {
+		case c.State != Done && assume != nil && assume(c):
+			assumed = true
+		case c.IsFailed():
+			failed = append(failed, c)
+		case c.State != Done:
+			behind = append(behind, c)
+		case c.Since.After(since):
+			since = c.Since
+		}
+	}
+	until := since.Add(w.Soak)
+	switch {
+	case len(failed) > w.MaxFailures:
+		return &Wait{Reason: ForWave, Text: fmt.Sprintf("wave %s has failed: %s", w.Name, states(failed))}
+	case len(behind) > 0:
+		return &Wait{Reason: ForWave, Text: fmt.Sprintf("wave %s is not complete: %s", w.Name, states(behind))}
+	case w.Soak > 0 && assumed:
+		return &Wait{Reason: ForSoak, Text: fmt.Sprintf("wave %s soaks for %s after it is applied", w.Name, w.Soak)}
+	case w.Soak > 0 && !since.IsZero() && now.Before(until):
+		return &Wait{Reason: ForSoak, Text: fmt.Sprintf("wave %s soaks until %s", w.Name, until.UTC().Format(time.RFC3339)), Until: until}
+	}
+	return nil
+}
+
+// ownWaits returns what the wave waits for beside earlier waves.
+func (w *Wave) ownWaits() []Wait {
+	if !w.HasWork() {
+		return nil
+	}
+	stopped := w.Stopped()
+	if stopped == nil && w.RecordErr != nil {
+		text := "its approvals and pauses cannot be read in " + w.Clusters[0].ID
+		if w.Clusters[0].State == Unreachable {
+			text += ", which is unreachable"
+		} else {
+			text += ": " + diag.All(w.RecordErr)[0].Msg
+		}
+		return []Wait{{Reason: ForRecord, Text: text}}
+	}
+	var out []Wait
+	if stopped != nil {
+		out = append(out, *stopped)
+	}
+	if m := w.Record.Pause; m != nil {
+		out = append(out, Wait{Reason: ForResume, Text: "it is " + m.text("paused")})
+	}
+	digest := w.Digest()
+	if m := w.Record.Abort; m != nil && m.Bundle == digest {
+		out = append(out, Wait{Reason: ForChange, Text: "this change is " + m.text("aborted")})
+	}
+	if m := w.Record.Approval; w.Approve != "" && (m == nil || m.Bundle != digest) {
+		out = append(out, Wait{Reason: ForApproval, Text: fmt.Sprintf("it needs an approval: %s; run fleetc rollout approve %s --bundle %s", diag.Visible(w.Approve, diag.MaxText), w.Name, digest)})
+	}
+	return out
+}
+
+// FrozenWait returns what a frozen cluster waits for.
+func FrozenWait(f *fleet.Freeze) Wait {
+	text := "it is frozen until the end of " + f.To
+	if f.From == f.To {
+		text = "it is frozen on " + f.To
+	}
+	wait := Wait{Reason: ForThaw, Text: text + ": " + diag.Visible(f.Reason, diag.MaxText)}
+	if day, err := time.Parse(time.DateOnly, f.To); err == nil {
+		wait.Until = day.AddDate(0, 0, 1)
+	}
+	return wait
+}
+
+// states names clusters with their states, the first ones if there are many.
+func states(clusters []*Cluster) string {
+	const shown = 3
+	var out []string
+	for _, c := range clusters[:min(shown, len(clusters))] {
+		text := c.ID + " is " + string(c.State)
+		if c.State == Failed || c.State == NeverApplied {
+			text = c.ID + " has failed"
+			if c.State == NeverApplied {
+				text = c.ID + " was never applied"
+			}
+		}
+		if c.Frozen != nil && c.HasWork() {
+			text += " and frozen"
+		}
+		out = append(out, text)
+	}
+	if more := len(clusters) - shown; more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(out, ", ")
+}
+
+// WaitError is the error of a cluster that gets no change now.
+type WaitError struct{ Waits []Wait }
+
+// Error implements error.
+func (e *WaitError) Error() string {
+	var out []string
+	for _, w := range e.Waits {
+		out = append(out, w.Text)
+	}
+	return strings.Join(out, "; ")
+}
+
+// Until returns the latest known end of the waits; zero if there is none.
+func (e *WaitError) Until() time.Time {
+	return slices.MaxFunc(append([]Wait{{}}, e.Waits...), func(a, b Wait) int { return cmp.Compare(a.Until.Unix(), b.Until.Unix()) }).Until
+}

@@ -1,0 +1,135 @@
+package rollout
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+var noon = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+
+// running describes the bundle of a cluster, and its age.
+type running struct {
+	bundle string // empty if it was never applied to; "failed" after a failed apply; "down" if it is unreachable
+	ago    time.Duration
+	sick   bool
+}
+
+// cluster returns a cluster with a target.
+func (v running) cluster(id, target string) *Cluster {
+	c := &Cluster{Cluster: &fleet.Cluster{ID: id}, Target: target, State: Behind}
+	switch {
+	case v.bundle == "":
+		c.State = NeverApplied
+	case v.bundle == "failed":
+		c.State = Unfinished
+	case v.bundle == "down":
+		c.State = Unreachable
+	case v.bundle == target && v.sick:
+		c.State = Unhealthy
+	case v.bundle == target:
+		c.State, c.Since = Done, noon.Add(-v.ago)
+	}
+	return c
+}
+
+// TestFix tests the rule for a fix that comes while an older change is halfway: the first
+// wave soaks for an hour, and the second may need an approval.
+func TestFix(t *testing.T) {
+	approved := func(w *Wave) Record { return Record{Approval: &Mark{Bundle: w.Digest()}} }
+	aborted := func(w *Wave) Record { return Record{Abort: &Mark{Bundle: w.Digest(), By: "ann"}} }
+	for name, c := range map[string]struct {
+		canary, prod     running
+		canaryTo, prodTo string // targets of the fix
+		approve          string
+		record           func(*Wave) Record // for the targets v2 of the older change
+		want             string             // clusters with work that may be applied to now
+		waits            string             // of prod
+	}{
+		"the fix changes both":             {canary: running{bundle: "v2", ago: 2 * time.Hour}, prod: running{bundle: "v1"}, canaryTo: "v3", prodTo: "v3", want: "canary", waits: "wave canary is not complete: canary is behind"},
+		"canary has the fix and soaks":     {canary: running{bundle: "v3", ago: time.Minute}, prod: running{bundle: "v1"}, canaryTo: "v3", prodTo: "v3", waits: "wave canary soaks until 2026-11-26T12:59:00Z"},
+		"canary has soaked":                {canary: running{bundle: "v3", ago: time.Hour}, prod: running{bundle: "v1"}, canaryTo: "v3", prodTo: "v3", want: "prod"},
+		"canary has failed":                {canary: running{bundle: "failed"}, prod: running{bundle: "v1"}, canaryTo: "v3", prodTo: "v3", want: "canary", waits: "wave canary has failed: canary is unfinished"},
+		"the fix changes prod only":        {canary: running{bundle: "v2", ago: 2 * time.Hour}, prod: running{bundle: "v1"}, canaryTo: "v2", prodTo: "v3", want: "prod"},
+		"the same, and canary still soaks": {canary: running{bundle: "v2", ago: 59 * time.Minute}, prod: running{bundle: "v1"}, canaryTo: "v2", prodTo: "v3", waits: "wave canary soaks until 2026-11-26T12:01:00Z"},
+		"canary is sick":                   {canary: running{bundle: "v2", ago: 2 * time.Hour, sick: true}, prod: running{bundle: "v1"}, canaryTo: "v2", prodTo: "v2", waits: "wave canary has failed: canary is unhealthy"},
+		"the change is reverted":           {canary: running{bundle: "v2", ago: 2 * time.Hour}, prod: running{bundle: "v1"}, canaryTo: "v1", prodTo: "v1", want: "canary"},
+		"prod is halfway":                  {canary: running{bundle: "v2", ago: 2 * time.Hour}, prod: running{bundle: "failed"}, canaryTo: "v3", prodTo: "v3", want: "canary", waits: "wave canary is not complete: canary is behind"},
+		"prod needs an approval":           {canary: running{bundle: "v2", ago: 2 * time.Hour}, prod: running{bundle: "v1"}, canaryTo: "v2", prodTo: "v2", approve: "ask ann", waits: "it needs an approval: ask ann"},
+		"prod is approved":                 {canary: running{bundle: "v2", ago: 2 * time.Hour}, prod: running{bundle: "v1"}, canaryTo: "v2", prodTo: "v2", approve: "ask ann", record: approved, want: "prod"},
+		"another bundle is approved":       {canary: running{bundle: "v3", ago: 2 * time.Hour}, prod: running{bundle: "v1"}, canaryTo: "v3", prodTo: "v3", approve: "ask ann", record: approved, waits: "it needs an approval: ask ann"},
+		"the change is aborted":            {canary: running{bundle: "v2", ago: 2 * time.Hour}, prod: running{bundle: "v1"}, canaryTo: "v2", prodTo: "v2", record: aborted, waits: "this change is aborted by ann"},
+		"an older change is aborted":       {canary: running{bundle: "v3", ago: 2 * time.Hour}, prod: running{bundle: "v1"}, canaryTo: "v3", prodTo: "v3", record: aborted, want: "prod"},
+		"prod is new":                      {canary: running{bundle: "v2", ago: 2 * time.Hour}, canaryTo: "v2", prodTo: "v2", want: "prod"},
+		"canary is new":                    {prod: running{bundle: "v1"}, canaryTo: "v2", prodTo: "v2", want: "canary", waits: "wave canary is not complete: canary was never applied"},
+		"canary is unreachable":            {canary: running{bundle: "down"}, prod: running{bundle: "v1"}, canaryTo: "v2", prodTo: "v2", want: "canary", waits: "wave canary has failed: canary is unreachable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			canary := &Wave{Wave: &fleet.Wave{Name: "canary", Soak: time.Hour}, Clusters: []*Cluster{c.canary.cluster("canary", c.canaryTo)}}
+			prod := &Wave{Wave: &fleet.Wave{Name: "prod", Approve: c.approve}, Clusters: []*Cluster{c.prod.cluster("prod", c.prodTo)}}
+			if c.record != nil {
+				prod.Record = c.record(&Wave{Wave: prod.Wave, Clusters: []*Cluster{c.prod.cluster("prod", "v2")}})
+			}
+			r := &Rollout{Waves: []*Wave{canary, prod}}
+			var now []string
+			for i, w := range r.Waves {
+				if len(w.Clusters[0].WaitsOf(r.Waits(i, noon, nil))) == 0 && w.HasWork() {
+					now = append(now, w.Name)
+				}
+			}
+			if got := strings.Join(now, " "); got != c.want {
+				t.Errorf("a run applies to %q, want %q", got, c.want)
+			}
+			waits := (&WaitError{Waits: r.Waits(1, noon, nil)}).Error()
+			if !prod.HasWork() {
+				waits = ""
+			}
+			if !strings.HasPrefix(waits, c.waits) || (waits == "") != (c.waits == "") {
+				t.Errorf("prod waits for %q, want %q", waits, c.waits)
+			}
+		})
+	}
+}
+
+// TestMaxFailures tests that a wave is complete with as many failed clusters as it allows,
+// and that clusters that were not tried are no failures.
+func TestMaxFailures(t *testing.T) {
+	done, failed, down, behind := running{bundle: "v2", ago: time.Hour}, running{bundle: "failed"}, running{bundle: "down"}, running{bundle: "v1"}
+	for _, c := range []struct {
+		clusters []running
+		allowed  int
+		want     string
+	}{
+		{[]running{done, done}, 0, ""},
+		{[]running{done, failed}, 0, "wave a has failed: 1 is unfinished"},
+		{[]running{done, failed}, 1, ""},
+		{[]running{down, failed}, 1, "wave a has failed: 0 is unreachable, 1 is unfinished"},
+		{[]running{down, failed}, 2, ""},
+		{[]running{done, behind}, 1, "wave a is not complete: 1 is behind"},
+	} {
+		w := &Wave{Wave: &fleet.Wave{Name: "a", MaxFailures: c.allowed}}
+		for i, v := range c.clusters {
+			w.Clusters = append(w.Clusters, v.cluster(string(rune('0'+i)), "v2"))
+		}
+		r := &Rollout{Waves: []*Wave{w, {Wave: &fleet.Wave{Name: "b"}}}}
+		if got := (&WaitError{Waits: r.Waits(1, noon, nil)}).Error(); got != c.want {
+			t.Errorf("%v with %d failures allowed: wave b waits for %q, want %q", c.clusters, c.allowed, got, c.want)
+		}
+	}
+}
+
+// TestDigest tests that the digest of a wave depends on its clusters and their targets only.
+func TestDigest(t *testing.T) {
+	digest := func(name, target string, v running) string {
+		return (&Wave{Wave: &fleet.Wave{Name: "a"}, Clusters: []*Cluster{v.cluster(name, target)}}).Digest()
+	}
+	same := digest("x", "v2", running{bundle: "v1"})
+	if digest("x", "v2", running{bundle: "v2"}) != same {
+		t.Error("the digest depends on what the cluster runs")
+	}
+	if digest("x", "v3", running{bundle: "v1"}) == same || digest("y", "v2", running{bundle: "v1"}) == same {
+		t.Error("the digest does not depend on the cluster and its target")
+	}
+}

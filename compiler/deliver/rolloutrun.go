@@ -1,0 +1,136 @@
+package deliver
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout"
+)
+
+// waits returns what a wave waits for, beside freezes of clusters.
+func (r *Rollout) waits(i int, assume func(*rollout.Cluster) bool) []rollout.Wait {
+	if r.options.Unordered {
+		return nil
+	}
+	return r.Waits(i, r.options.now(), assume)
+}
+
+// turns returns what each selected cluster waits for, if all clusters that wait for nothing
+// get their target in this run.
+func (r *Rollout) turns() map[string][]rollout.Wait {
+	turns, applied := map[string][]rollout.Wait{}, map[string]bool{}
+	for i, w := range r.Waves {
+		waits := r.waits(i, func(c *rollout.Cluster) bool { return applied[c.ID] })
+		for _, c := range w.Clusters {
+			if !r.selected[c.ID] {
+				continue
+			}
+			mine := c.WaitsOf(waits)
+			turns[c.ID] = mine
+			applied[c.ID] = len(mine) == 0 && !c.IsLost()
+		}
+	}
+	return turns
+}
+
+// Plans plans the selected clusters as [Plans] does, in the order of waves, and yields those
+// that get no change now after them, without plans. With preview, it plans all.
+func (r *Rollout) Plans(ctx context.Context, preview bool, key []byte) iter.Seq2[*ClusterPlan, error] {
+	turns, waves := r.turns(), map[string]string{}
+	var now []*fleet.Cluster
+	var later []*ClusterPlan
+	for _, w := range r.Waves {
+		for _, c := range w.Clusters {
+			waves[c.ID] = w.Name
+			if waits := turns[c.ID]; preview && r.selected[c.ID] || r.selected[c.ID] && len(waits) == 0 {
+				now = append(now, c.Cluster)
+			} else if r.selected[c.ID] {
+				p := &ClusterPlan{Cluster: c.Cluster, Reached: true, Wave: w.Name, Waits: waits, Runs: !c.HasWork()}
+				if p.Runs {
+					p.Waits = nil
+				}
+				later = append(later, p)
+			}
+		}
+	}
+	return func(yield func(*ClusterPlan, error) bool) {
+		for p, err := range plansOn(ctx, r.Fleet, now, r.servers, r.options, key) {
+			if p != nil {
+				p.Wave, p.Waits = waves[p.Cluster.ID], turns[p.Cluster.ID]
+			}
+			if !yield(p, err) {
+				return
+			}
+		}
+		for _, p := range later {
+			if !yield(p, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Run applies plans as [Run] does, wave by wave: it reads the state of earlier waves again
+// before each wave. The plans are in the order of waves. failed are the IDs of clusters that
+// could not be planned. A cluster that gets no change now has a [rollout.WaitError].
+func (r *Rollout) Run(ctx context.Context, plans []*ClusterPlan, failed []string, parallel int, exact bool, report func(apply.Event)) iter.Seq2[apply.Result, error] {
+	for _, id := range failed {
+		r.failed[id] = true
+	}
+	if r.options.Unordered {
+		return Run(ctx, plans, parallel, exact, report)
+	}
+	return func(yield func(apply.Result, error) bool) {
+		for i, w := range r.Waves {
+			n := 0
+			for n < len(plans) && plans[n].Wave == w.Name {
+				n++
+			}
+			for result, err := range r.runWave(ctx, i, plans[:n], parallel, exact, report) {
+				if !yield(result, err) {
+					return
+				}
+			}
+			plans = plans[n:]
+		}
+	}
+}
+
+// runWave applies the plans of a wave, unless the wave waits.
+func (r *Rollout) runWave(ctx context.Context, i int, plans []*ClusterPlan, parallel int, exact bool, report func(apply.Event)) iter.Seq2[apply.Result, error] {
+	return func(yield func(apply.Result, error) bool) {
+		if len(plans) == 0 {
+			return
+		}
+		w := r.Waves[i]
+		err := r.read(ctx, i+1)
+		waits := r.waits(i, nil)
+		if err == nil && len(waits) > 0 {
+			err = &rollout.WaitError{Waits: waits}
+		}
+		if err != nil {
+			for range plans {
+				if !yield(apply.Result{}, err) {
+					return
+				}
+			}
+			return
+		}
+		limit := &failureLimit{left: w.MaxFailures - len(w.Lost())}
+		n := 0
+		for result, err := range runUntil(ctx, plans, min(parallel, w.AtATime(len(w.Clusters))), exact, report, limit) {
+			if errors.Is(err, errStopped) {
+				err = &rollout.WaitError{Waits: []rollout.Wait{{Reason: rollout.ForCluster, Text: "wave " + w.Name + " has failed"}}}
+			} else if err != nil {
+				r.failed[plans[n].Cluster.ID] = true
+			}
+			if !yield(result, err) {
+				return
+			}
+			n++
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetc/fleetc/testdata/clusters"
+)
+
+// waves is a rollout of five clusters in three waves.
+const waves = `package fleet
+
+rollout: schema.#Rollout & {
+	waves: [
+		{name: "canary", clusters: ids: ["dev/one"]},
+		{name: "early", clusters: ids: ["dev/two", "dev/three"], parallel: 1},
+		{name: "rest", others: true},
+	]
+}
+`
+
+// newWaves is a place with the release web in five clusters and three waves.
+func newWaves(t *testing.T) *place {
+	t.Helper()
+	var specs []clusters.Spec
+	for _, name := range all {
+		specs = append(specs, clusters.Spec{Name: name})
+	}
+	p := newPlace(t, specs...)
+	p.edit(fleetFile, `stages: schema.#Stages & [{name: "default"}]`, `stages: schema.#Stages`)
+	p.write("environments/web.cue", web)
+	p.write("environments/rollout.cue", strings.Replace(waves, "package fleet\n", "package fleet\n\nimport \"github.com/fleetc/fleetc/schema\"\n", 1))
+	return p
+}
+
+// all are the names of the clusters, in the order of the waves.
+var all = []string{"one", "three", "two", "five", "four"}
+
+// revisions returns the number of applies of each revision of the clusters, by ID.
+func (p *place) revisions() map[string][]int {
+	p.Helper()
+	var out struct {
+		Clusters []struct {
+			ID        string
+			Revisions []struct{ Applied int }
+		}
+	}
+	if err := json.Unmarshal([]byte(p.fleetc("history", "-o", "json").ok(p).stdout), &out); err != nil {
+		p.Fatal(err)
+	}
+	got := map[string][]int{}
+	for _, c := range out.Clusters {
+		got[c.ID] = []int{}
+		for _, r := range c.Revisions {
+			got[c.ID] = append(got[c.ID], r.Applied)
+		}
+	}
+	return got
+}
+
+// once requires that each of the clusters has n revisions, each applied once.
+func (p *place) once(n int, names ...string) {
+	p.Helper()
+	got := p.revisions()
+	for _, name := range names {
+		if want := slices.Repeat([]int{1}, n); !slices.Equal(got["dev/"+name], want) {
+			p.Errorf("dev/%s has revisions with %v applies, want %v", name, got["dev/"+name], want)
+		}
+	}
+}
+
+// colours returns the colour that each cluster runs, in the order of all.
+func (p *place) colours() string {
+	p.Helper()
+	var out []string
+	for _, name := range all {
+		out = append(out, p.kubectl(name, "-n", "web", "get", "configmap", "web", "-o", "jsonpath={.data.colour}"))
+	}
+	return strings.Join(out, " ")
+}
+
+// An apply goes wave by wave. A bundle that is never ready stops in the first wave, and
+// leaves the other clusters untouched; a fix starts again from there.
+func TestRolloutStops(t *testing.T) {
+	p := newWaves(t)
+	d := p.fleetc("apply", "--yes").ok(p)
+	var order []string
+	for line := range strings.Lines(d.stderr) {
+		if id, ok := strings.CutSuffix(strings.TrimSpace(line), ": stage apps is healthy"); ok {
+			order = append(order, strings.TrimPrefix(id, "dev/"))
+		}
+	}
+	slices.Sort(order[3:])
+	if !slices.Equal(order, all) {
+		t.Errorf("clusters were applied to in the order %v, want %v", order, all)
+	}
+	p.fleetc("apply", "--yes").ok(p).says(p, `^dev/five: runs its bundle, nothing was written`)
+	p.once(1, all...)
+
+	marks := map[string]int{}
+	for _, name := range all {
+		_, marks[name] = p.writes(name, 0)
+	}
+	p.edit("environments/web.cue", runs, stuck)
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	p.fleetc("apply", "--yes", "--timeout", stuckFor).exits(p, 2).says(p,
+		`^dev/one: failed`, `ImagePullBackOff`, `^wave early waits \(dev/three, dev/two\): wave canary has failed: dev/one has failed`, `^wave rest waits .*: wave canary has failed`)
+	// The next run tries the first wave again, and a single wave is not written before its turn.
+	p.fleetc("apply", "--yes", "--wave", "rest").exits(p, 1).says(p, `^wave rest waits \(dev/five, dev/four\): wave canary has failed: dev/one is unfinished$`)
+	p.fleetc("apply", "--yes", "dev/two").exits(p, 1).says(p, `^wave early waits \(dev/two\): wave canary has failed`)
+	for _, name := range all[1:] {
+		if w, _ := p.writes(name, marks[name]); len(w) > 0 {
+			t.Errorf("dev/%s is written to: %v", name, w)
+		}
+	}
+	p.edit("environments/web.cue", stuck, runs)
+	p.edit("environments/web.cue", `colour: "red"`, `colour: "green"`)
+	p.fleetc("apply", "--yes", "--wave", "canary").ok(p)
+	if got := p.colours(); got != "green blue blue blue blue" {
+		t.Errorf("after the fix of the first wave, clusters run %s", got)
+	}
+	p.fleetc("apply", "--yes").ok(p)
+	if got := p.colours(); got != "green green green green green" {
+		t.Errorf("after the fix, clusters run %s", got)
+	}
+	p.once(2, all...)
+	p.fleetc("apply", "--yes", "--wave", "canry").exits(p, 2).says(p, `the rollout has no wave "canry"`, `did you mean canary\?`)
+	p.fleetc("apply", "--yes", "--release", "web").exits(p, 2).says(p, `pass --no-rollout`)
+
+	// Actions have the environment of the command.
+	p.write("environments/action.cue", "package fleet\n\nactions: note: {stage: \"apps\", at: \"after\", exec: [\"sh\", \"-c\", \"test $MARK = 1\"], environment: [\"MARK\"]}\n")
+	p.env = append(p.env, "MARK=1")
+	p.edit("environments/web.cue", `colour: "green"`, `colour: "black"`)
+	p.fleetc("apply", "--yes", "--allow-exec").ok(p).says(p, `^dev/one: applied: .*actions: 1 done`, `^dev/four: applied: .*actions: 1 done`)
+}
+
+// Applies are killed at any moment, and two run at once: every cluster ends with the right
+// bundle, after the waves before it, and gets no bundle twice.
+func TestRolloutKill(t *testing.T) {
+	p := newWaves(t)
+	p.fleetc("apply", "--yes").ok(p)
+	random := rand.New(rand.NewPCG(22, 22))
+	takes := 4 * time.Second // duration of an apply; known after the first
+	colour := "blue"
+	n := kills(t, 6)
+	for round := 1; round <= n; round++ {
+		next := fmt.Sprintf("c%d", round)
+		p.edit("environments/web.cue", fmt.Sprintf("colour: %q", colour), fmt.Sprintf("colour: %q", next))
+		colour = next
+		p.begin("apply", "--yes").kill(time.Duration(random.Int64N(int64(takes))))
+		for _, name := range all {
+			p.kubectl(name, "-n", "fleetc-system", "delete", "lease", "apply", "--ignore-not-found")
+		}
+		if round%2 != 0 && round != n {
+			continue
+		}
+		began := time.Now()
+		p.fleetc("apply", "--yes").ok(p)
+		takes = time.Since(began)
+		p.checkWaves(colour)
+	}
+	p.edit("environments/web.cue", fmt.Sprintf("colour: %q", colour), `colour: "last"`)
+	first, second := p.begin("apply", "--yes", "--lock-timeout", "5m"), p.begin("apply", "--yes", "--lock-timeout", "5m")
+	first.readAll()
+	second.readAll()
+	first.end().ok(p)
+	second.end().ok(p)
+	p.checkWaves("last")
+}
+
+// checkWaves requires that all clusters run the colour, applied once and in the order of
+// waves.
+func (p *place) checkWaves(colour string) {
+	p.Helper()
+	if got, want := p.colours(), strings.TrimSpace(strings.Repeat(colour+" ", len(all))); got != want {
+		p.Errorf("clusters run %s, want %s", got, want)
+	}
+	for id, revisions := range p.revisions() {
+		if slices.Max(revisions) > 1 {
+			p.Errorf("%s got a bundle twice: its revisions have %v applies", id, revisions)
+		}
+	}
+	var out struct {
+		Clusters []struct {
+			ID      string
+			Running struct{ Time time.Time }
+		}
+	}
+	if err := json.Unmarshal([]byte(p.fleetc("status", "-o", "json").ok(p).stdout), &out); err != nil {
+		p.Fatal(err)
+	}
+	at := map[string]time.Time{}
+	for _, c := range out.Clusters {
+		at[strings.TrimPrefix(c.ID, "dev/")] = c.Running.Time
+	}
+	for _, pair := range [][2]string{{"one", "two"}, {"one", "three"}, {"two", "four"}, {"two", "five"}, {"three", "four"}, {"three", "five"}} {
+		if at[pair[1]].Before(at[pair[0]]) {
+			p.Errorf("dev/%s got the bundle before dev/%s, which is in an earlier wave", pair[1], pair[0])
+		}
+	}
+}
