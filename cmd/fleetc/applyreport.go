@@ -89,6 +89,8 @@ func (r *applyReport) ready() []*applyCluster {
 func (r *applyReport) question(ready []*applyCluster) string {
 	n, of := len(ready), len(r.clusters)
 	switch back := ready[0].rollback; {
+	case back != nil && n > 1:
+		return fmt.Sprintf("roll %d clusters of wave %s back", n, back.Wave) + alsoDeletes(ready)
 	case back != nil:
 		return fmt.Sprintf("roll %s back to revision %d", back.Cluster.ID, back.To.Number) + alsoDeletes(ready)
 	case n < of:
@@ -211,7 +213,7 @@ func (c *applyCluster) revision() int {
 // status returns the result in one word.
 func (c *applyCluster) status() string {
 	switch {
-	case c.Runs:
+	case c.Runs || c.Other:
 		return "unchanged"
 	case len(c.Waits) > 0:
 		return "waiting"
@@ -237,6 +239,9 @@ func (c *applyCluster) summary() string {
 	case "unreachable", "refused":
 		return status + ", nothing was written"
 	case "unchanged":
+		if c.Other {
+			return "runs another bundle than the fleet's, nothing was written"
+		}
 		if c.destroys() {
 			return "has nothing to destroy, nothing was written"
 		}

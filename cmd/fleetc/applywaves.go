@@ -43,9 +43,10 @@ func (a *applyOptions) checkWave() error {
 	return nil
 }
 
-// isSkipped reports whether the cluster was not planned, because its wave waits.
+// isSkipped reports whether the cluster was not planned, because its wave waits or a
+// rollback leaves it out.
 func (c *applyCluster) isSkipped() bool {
-	return c.Plan == nil && (len(c.Waits) > 0 || c.Runs)
+	return c.Plan == nil && (len(c.Waits) > 0 || c.Runs || c.Other)
 }
 
 // stopped reports whether err says that the cluster got no change, because its wave

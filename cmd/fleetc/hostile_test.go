@@ -42,7 +42,8 @@ var hostileCommands = []string{
 	"import flux . --cluster a=more --dry-run", "import flux . --cluster TEXT=more", "import flux TEXT --cluster a=TEXT", "import flux . --cluster a=more --chart TEXT --variable TEXT",
 	"cache", "cache why prod/eu", "cache why TEXT", "cache clean", "version", "version TEXT", "TEXT", "help TEXT", "list --TEXT", "list -o TEXT", "list --color TEXT",
 	// These commands read the fleet, and have no cluster to connect to.
-	"apply prod/eu", "apply TEXT", "destroy prod/eu", "history prod/eu", "rollback prod/eu --to 1", "status prod/eu", "apply --wave TEXT", "drift prod/eu", "drift TEXT", "test prod/eu", "test TEXT",
+	"apply prod/eu", "apply TEXT", "destroy prod/eu", "history prod/eu", "rollback prod/eu --to 1", "rollback --wave TEXT", "status prod/eu",
+	"apply --wave TEXT", "rollout status", "rollout approve TEXT --bundle TEXT", "rollout approve all --bundle TEXT", "rollout pause TEXT", "rollout resume TEXT", "rollout abort --reason TEXT", "drift prod/eu", "drift TEXT", "test prod/eu", "test TEXT",
 }
 
 // FuzzCommands runs the commands in a fleet with hostile names, values and

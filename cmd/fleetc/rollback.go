@@ -26,38 +26,48 @@ rollback hooks of charts instead of the upgrade hooks. With the plan, it shows
 what a rollback cannot undo: removed versions of CRDs, data in volumes, effects
 of hooks, and data of pruned objects.
 
-A rollback becomes a new revision.`
+A rollback becomes a new revision.
+
+--wave rolls back the clusters of a wave of the rollout, one after the other,
+the last one first: those that run the fleet's bundle, and those whose last
+apply is unfinished. For this, it compiles the fleet. Run it before you change
+the files.`
 
 const rollbackExample = `  fleetc history prod/us-east-1
   fleetc rollback prod/us-east-1 --dry-run
-  fleetc rollback prod/us-east-1 --to 7`
+  fleetc rollback prod/us-east-1 --to 7
+  fleetc rollback --wave canary`
 
 func newRollbackCommand(o *options) *cobra.Command {
 	var a applyOptions
 	var to int
 	cmd := &cobra.Command{
-		Use:               "rollback CLUSTER",
+		Use:               "rollback {CLUSTER | --wave WAVE}",
 		Short:             "Apply an earlier bundle to a cluster",
 		Long:              rollbackLong,
 		Example:           rollbackExample,
 		ValidArgsFunction: clusterArgs(o),
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &diag.Diag{Msg: "rollback takes one cluster", Hint: "name one, see fleetc list"}
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 && a.Wave == "" {
+				return &diag.Diag{Msg: "rollback takes one cluster", Hint: "name one, see fleetc list, or a wave with --wave"}
+			}
+			if a.Wave != "" && (len(args) > 0 || cmd.Flags().Changed("to")) {
+				return &diag.Diag{Msg: "--wave rolls each cluster of the wave back to its own earlier bundle", Hint: "name no cluster and no revision"}
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runRollback(cmd, o, &a, args[0], to)
+			return runRollback(cmd, o, &a, args, to)
 		},
 	}
 	a.flags(cmd)
 	cmd.Flags().IntVar(&to, "to", 0, "`revision` to apply (default: the newest with another bundle than the cluster runs)")
+	waveFlag(cmd, o, &a.Wave, "roll back the clusters of this `wave` of the rollout that have the fleet's bundle")
 	outputFlag(cmd, &a.output, "text", "json")
 	return cmd
 }
 
-func runRollback(cmd *cobra.Command, o *options, a *applyOptions, cluster string, to int) error {
+func runRollback(cmd *cobra.Command, o *options, a *applyOptions, clusters []string, to int) error {
 	if _, err := a.check(cmd, o, nil); err != nil {
 		return err
 	}
@@ -69,18 +79,30 @@ func runRollback(cmd *cobra.Command, o *options, a *applyOptions, cluster string
 	}
 	key := make([]byte, 32)
 	rand.Read(key)
-	back, err := deliver.PlanRollback(cmd.Context(), o.compiler(), cluster, to, a.ApplyOptions, key)
+	backs, err := planRollbacks(cmd, o, a, clusters, to, key)
 	if err != nil {
 		return err
 	}
 	report := a.report(cmd, o)
-	report.add(back.ClusterPlan)
-	report.clusters[0].rollback = back
+	for i, back := range backs {
+		report.add(back.ClusterPlan)
+		report.clusters[i].rollback = back
+	}
 	report.checkForced(a.Force)
 	if err := report.printPlan(); err != nil {
 		return err
 	}
 	return a.finish(cmd, o, report, false)
+}
+
+// planRollbacks plans the rollback of a cluster, or of the clusters of a wave.
+func planRollbacks(cmd *cobra.Command, o *options, a *applyOptions, clusters []string, to int, key []byte) ([]*deliver.Rollback, error) {
+	if wave := a.Wave; wave != "" {
+		a.Wave, a.parallel = "", 1
+		return deliver.PlanWaveRollback(cmd.Context(), o.compiler(), wave, a.ApplyOptions, key)
+	}
+	back, err := deliver.PlanRollback(cmd.Context(), o.compiler(), clusters[0], to, a.ApplyOptions, key)
+	return []*deliver.Rollback{back}, err
 }
 
 // backNotes describes the target of a rollback and the effects that it does

@@ -46,6 +46,7 @@ type ClusterPlan struct {
 	Wave  string         // of the cluster; empty without a rollout
 	Waits []rollout.Wait // why the cluster gets no change now; nil if it may
 	Runs  bool           // whether it was not planned because it runs its bundle already, while its wave waits
+	Other bool           // whether a rollback of its wave leaves it out, because it runs another bundle than the fleet's
 
 	target apply.Target
 }

@@ -139,6 +139,115 @@ func TestRolloutStops(t *testing.T) {
 	p.fleetc("apply", "--yes", "--allow-exec").ok(p).says(p, `^dev/one: applied: .*actions: 1 done`, `^dev/four: applied: .*actions: 1 done`)
 }
 
+// rolloutWave is a wave in the JSON of rollout status.
+type rolloutWave struct{ Name, State, Bundle string }
+
+// waveStatus returns the wave in rollout status.
+func (p *place) waveStatus(name string) rolloutWave {
+	p.Helper()
+	var out struct{ Waves []rolloutWave }
+	r := p.fleetc("rollout", "status", "-o", "json")
+	if err := json.Unmarshal([]byte(r.stdout), &out); err != nil {
+		p.Fatalf("%v\n%s", err, r.stderr)
+	}
+	for _, w := range out.Waves {
+		if w.Name == name {
+			return w
+		}
+	}
+	p.Fatalf("rollout status has no wave %s", name)
+	return rolloutWave{}
+}
+
+// A soak and an approval hold over several runs, and an approval for another digest than
+// that of the wave is refused.
+func TestRolloutSoakApprove(t *testing.T) {
+	p := newWaves(t)
+	p.fleetc("apply", "--yes").ok(p)
+	p.fleetc("rollout", "status").ok(p).says(p, `^canary +dev/one +done +1 `, `^wave rest is complete$`)
+	p.edit("environments/rollout.cue", `ids: ["dev/one"]`, `ids: ["dev/one"], soak: "1h"`)
+	p.edit("environments/rollout.cue", `parallel: 1`, `approve: "ask ann"`)
+
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	before := p.waveStatus("early")
+	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^wave early waits \(dev/three, dev/two\): wave canary soaks for 1h0m0s after it is applied; it needs an approval: ask ann; run fleetc rollout approve early --bundle sha256:`)
+	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^dev/one: runs its bundle, nothing was written`, `^wave early waits .*: wave canary soaks until `)
+	p.fleetc("apply", "--yes", "--wave", "rest").exits(p, 1).says(p, `^wave rest waits .*: wave canary soaks until `)
+	p.fleetc("rollout", "status").exits(p, 1).says(p, `^wave canary is soaking: wave canary soaks until `, `^wave early is waiting: `)
+	if got := p.colours(); got != "red blue blue blue blue" {
+		t.Errorf("during the soak, clusters run %s", got)
+	}
+	p.once(2, "one")
+	p.once(1, all[1:]...)
+
+	p.edit("environments/rollout.cue", `soak: "1h"`, `soak: "1s"`)
+	p.fleetc("rollout", "approve", "early", "--bundle", p.waveStatus("rest").Bundle).exits(p, 2).says(p, `wave early gets the bundle `+before.Bundle+` now, and not `)
+	p.fleetc("rollout", "approve", "early", "--bundle", before.Bundle[:20]).ok(p)
+	p.fleetc("rollout", "status").says(p, `^wave early was approved by `)
+	p.edit("environments/web.cue", `colour: "red"`, `colour: "green"`)
+	after := p.waveStatus("early")
+	p.fleetc("rollout", "approve", "early", "--bundle", before.Bundle).exits(p, 2).says(p, `nothing was approved`)
+	p.fleetc("rollout", "approve", "rest", "--bundle", before.Bundle).exits(p, 2).says(p, `wave rest needs no approval`)
+	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^dev/one: applied`, `^wave early waits .* it needs an approval`)
+	p.fleetc("rollout", "approve", "early", "--bundle", after.Bundle).ok(p).says(p, "^approved wave early")
+	p.waitFor("the soak to end", func() bool { return p.fleetc("apply", "--yes").status == 0 })
+	if got := p.colours(); got != "green green green green green" {
+		t.Errorf("after the approval, clusters run %s", got)
+	}
+	p.once(3, "one")
+	p.once(2, all[1:]...) // they never ran red
+}
+
+// Pauses, aborts and freezes stop waves; a wave is rolled back in reverse order.
+func TestRolloutStopGoBack(t *testing.T) {
+	p := newWaves(t)
+	p.fleetc("apply", "--yes").ok(p)
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	p.fleetc("rollout", "pause", "early", "rest", "--reason", "incident 42").ok(p)
+	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^dev/one: applied`, `^wave early waits .*: it is paused by .*: incident 42$`)
+	p.fleetc("rollout", "resume", "early").ok(p)
+	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^dev/three: applied`, `^wave rest waits .*: it is paused by `)
+	p.fleetc("rollout", "resume").ok(p)
+
+	p.fleetc("rollout", "abort", "--reason", "errors").ok(p).says(p, "^to go back: fleetc rollback --wave early\nto go back: fleetc rollback --wave canary\n")
+	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^wave rest waits .*: this change is aborted by .*: errors$`)
+	d := p.fleetc("rollback", "--wave", "early", "--yes").ok(p).says(p, `^dev/two: goes back to revision 1`)
+	if three, two := strings.Index(d.stderr, "dev/three: stage"), strings.Index(d.stderr, "dev/two: stage"); two < 0 || three < two {
+		t.Errorf("the wave is not rolled back in reverse order:\n%s", d.stderr)
+	}
+	p.fleetc("rollback", "--wave", "early", "--yes").ok(p).says(p, `^dev/two: runs another bundle than the fleet's, nothing was written`)
+	p.fleetc("rollback", "--wave", "canary", "--yes").ok(p)
+	if got := p.colours(); got != "blue blue blue blue blue" {
+		t.Errorf("after the rollbacks, clusters run %s", got)
+	}
+	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^wave canary waits \(dev/one\): this change is aborted`)
+
+	// A fix is another change, and a freeze holds on its first and last day.
+	p.edit("environments/web.cue", `colour: "red"`, `colour: "green"`)
+	p.edit("environments/rollout.cue", "\t]\n", "\t]\n\tfreezes: [{from: \"2026-12-20\", to: \"2026-12-21\", reason: \"holidays\", except: ids: [\"dev/one\"]}]\n")
+	frozen := `^wave early waits .*: it is frozen until the end of 2026-12-21: holidays$`
+	if d := p.fleetc("apply", "--dry-run", "--date", "2026-12-19").exits(p, 1); strings.Contains(d.stdout, "frozen") {
+		t.Errorf("clusters are frozen before the freeze:\n%s", d.stdout)
+	}
+	p.fleetc("apply", "--yes", "--date", "2026-12-20").exits(p, 1).says(p, `^dev/one: applied`, frozen)
+	p.fleetc("apply", "--yes", "--date", "2026-12-21").exits(p, 1).says(p, frozen)
+	p.fleetc("apply", "--yes", "--date", "2026-12-21", "--no-rollout").exits(p, 1).says(p, frozen)
+	p.fleetc("rollout", "status", "--date", "2026-12-21").exits(p, 1).says(p, `^wave early is waiting: it is frozen`)
+	if got := p.colours(); got != "green blue blue blue blue" {
+		t.Errorf("during the freeze, clusters run %s", got)
+	}
+	p.fleetc("apply", "--yes", "--date", "2026-12-22").ok(p)
+
+	// An unreachable cluster counts as failed: maxFailures allows one in the second wave.
+	if err := p.clusters["two"].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.edit("environments/web.cue", `colour: "green"`, `colour: "black"`)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `^dev/one: applied`, `^dev/two: unreachable, nothing was written`, `^wave early waits \(dev/three\): wave early has failed: dev/two is unreachable$`, `^wave rest waits .*: wave early has failed: dev/two is unreachable`)
+	p.edit("environments/rollout.cue", `parallel: 1`, `maxFailures: 1`)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `^dev/two: unreachable`, `^dev/three: applied`, `^dev/five: applied`)
+}
+
 // Applies are killed at any moment, and two run at once: every cluster ends with the right
 // bundle, after the waves before it, and gets no bundle twice.
 func TestRolloutKill(t *testing.T) {

@@ -48,6 +48,11 @@ var secretCommands = []secretCommand{
 	{"lift --dry-run", 0},
 	{"list", 0},
 	{"rollback dev/one --to 1 --dry-run", 1},
+	{"rollout approve all --bundle TEXT", 2},
+	{"rollout pause", 0},
+	{"rollout abort", 0},
+	{"rollout status -o markdown", 0},
+	{"rollout resume", 0},
 	{"secret check", 0},
 	{"secret edit token", 2},
 	{"secret edit secrets/db.yaml", 0},
@@ -65,6 +70,7 @@ var secretCommands = []secretCommand{
 // everyCommand runs every command of fleetc, in each format, for a search for the values.
 func (p *secretPlace) everyCommand() {
 	p.Helper()
+	p.write("environments/rollout.cue", "package fleet\n\nrollout: waves: [{name: \"all\", others: true}]\n")
 	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "fleet"}} {
 		if out, err := exec.Command("git", append([]string{"-C", p.dir}, args...)...).CombinedOutput(); err != nil {
 			p.Fatalf("git %v: %v\n%s", args, err, out)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
@@ -59,4 +60,37 @@ func readRecord(ctx context.Context, c *cluster.Cluster, module, wave string) (o
 		return nil, r, &diag.Diag{Msg: fmt.Sprintf("the record of wave %s in %s is not what fleetc writes", wave, name), Hint: "delete the key from " + name + ", then approve or pause again"}
 	}
 	return o, r, nil
+}
+
+// ChangeRecord changes the record of a wave in its first cluster.
+func ChangeRecord(ctx context.Context, c *cluster.Cluster, module, wave string, change func(*Record)) error {
+	const tries = 5 // other processes may change other waves
+	for try := 1; ; try++ {
+		o, r, err := readRecord(ctx, c, module, wave)
+		if err != nil {
+			return err
+		}
+		if o == nil {
+			if err := apply.EnsureNamespace(ctx, c); err != nil {
+				return err
+			}
+			ref := apply.RolloutRef(module)
+			o = &unstructured.Unstructured{Object: map[string]any{}}
+			o.SetGroupVersionKind(ref.GroupVersionKind)
+			o.SetNamespace(ref.Namespace)
+			o.SetName(ref.Name)
+			o.SetAnnotations(map[string]string{fleet.FleetAnnotation: module})
+		}
+		change(&r)
+		text, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		if err := unstructured.SetNestedField(o.Object, string(text), "data", wave); err != nil {
+			return err
+		}
+		if _, err = c.Put(ctx, o); err == nil || cluster.ReasonOf(err) != cluster.Moved || try == tries {
+			return err
+		}
+	}
 }

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver"
+	"github.com/spf13/cobra"
+)
+
+const rolloutLong = `rollout shows and controls how a change goes through the waves of the fleet,
+which the field rollout of the root layer lists. fleetc apply does the work: it
+applies to the clusters whose turn it is, and resumes when it runs again.
+
+The state of the waves is read from the clusters. Approvals, pauses and aborts
+are stored in the first cluster of each wave, next to fleetc's inventory.`
+
+func newRolloutCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rollout",
+		Short: "Show and control how a change goes through the waves",
+		Long:  rolloutLong,
+		Example: `  fleetc rollout status
+  fleetc rollout pause --reason "incident 42"`,
+		Args: noSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newRolloutStatusCommand(o), newRolloutApproveCommand(o), newRolloutPauseCommand(o), newRolloutResumeCommand(o), newRolloutAbortCommand(o))
+	return cmd
+}
+
+const rolloutStatusLong = `status shows for each wave and cluster which bundle the cluster runs, since
+when, from which commit, and whether its objects are ready. It compiles the
+fleet to compare, and writes nothing.
+
+A wave is
+
+  complete   its clusters run the fleet's bundles, are healthy and have soaked
+  soaking    they run the bundles, and the soak is not over
+  next       the next fleetc apply applies to its clusters
+  waiting    it waits, for example for an earlier wave or an approval
+  stopped    too many of its clusters have failed or are unhealthy; the next
+             apply tries them again
+
+The exit status is 0 when all waves are complete, 1 when one is not, and 2 when
+a cluster could not be read.`
+
+func newRolloutStatusCommand(o *options) *cobra.Command {
+	var a applyOptions
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show the state of the waves, and what they wait for",
+		Long:  rolloutStatusLong,
+		Example: `  fleetc rollout status
+  fleetc rollout status -o json | jq -r '.waves[] | [.name, .state, .bundle] | @tsv'
+  fleetc rollout status -o markdown >> "$GITHUB_STEP_SUMMARY"`,
+		Args:              noArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runRolloutStatus(cmd, o, &a)
+		},
+	}
+	accessFlags(cmd, &a.Access)
+	outputFlag(cmd, &a.output, "text", "json", "markdown")
+	return cmd
+}
+
+// noArguments rejects arguments.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &diag.Diag{Msg: cmd.CommandPath() + " takes no arguments", Hint: "run " + cmd.CommandPath() + " --help"}
+	}
+	return nil
+}
+
+// readRollout reads the state of the waves.
+func (a *applyOptions) readRollout(cmd *cobra.Command, o *options) (*deliver.Rollout, error) {
+	if err := a.identify(o); err != nil {
+		return nil, err
+	}
+	return deliver.ReadRollout(cmd.Context(), o.compiler(), a.ApplyOptions)
+}
+
+func runRolloutStatus(cmd *cobra.Command, o *options, a *applyOptions) error {
+	r, err := a.readRollout(cmd, o)
+	if err != nil {
+		return err
+	}
+	report, faults := r.Report()
+	w := cmd.OutOrStdout()
+	switch a.output {
+	case "json":
+		err = writeJSON(w, report)
+	case "markdown":
+		err = rolloutMarkdown(w, report)
+	default:
+		err = rolloutText(w, report)
+	}
+	switch {
+	case err != nil:
+		return err
+	case faults != nil:
+		return faults
+	case !report.Complete:
+		return errDifferences
+	}
+	return nil
+}
+
+func newRolloutApproveCommand(o *options) *cobra.Command {
+	var a applyOptions
+	var digest, reason string
+	cmd := &cobra.Command{
+		Use:   "approve WAVE --bundle DIGEST",
+		Short: "Approve the change of a wave",
+		Long: `approve allows fleetc apply to apply one change to the clusters of a wave that
+has approve set. --bundle is the digest of the wave, which fleetc rollout status
+prints: it stands for the bundles of all clusters of the wave. If the wave gets
+other bundles in the meantime, the approval is refused, and an approval that was
+given before does not hold for them.`,
+		Example: `  fleetc rollout status
+  fleetc apply --dry-run --wave gold
+  fleetc rollout approve gold --bundle sha256:0d4f6c1a9b3e`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return &diag.Diag{Msg: "rollout approve takes one wave", Hint: "name one, see fleetc rollout status"}
+			}
+			return nil
+		},
+		ValidArgsFunction: waveArgs(o),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if digest == "" {
+				return &diag.Diag{Msg: "rollout approve needs the digest of what is approved", Hint: "pass --bundle DIGEST, see fleetc rollout status"}
+			}
+			r, err := a.readRollout(cmd, o)
+			if err == nil {
+				err = r.Approve(cmd.Context(), args[0], digest, reason)
+			}
+			return a.recorded(cmd, err, "approved wave "+args[0])
+		},
+	}
+	cmd.Flags().StringVar(&digest, "bundle", "", "`digest` of the wave in fleetc rollout status, or its first twelve digits or more")
+	a.recordFlags(cmd, &reason)
+	return cmd
+}
+
+// recordFlags adds the flags of commands that record a decision.
+func (a *applyOptions) recordFlags(cmd *cobra.Command, reason *string) {
+	if reason != nil {
+		cmd.Flags().StringVar(reason, "reason", "", "`text` that rollout status shows")
+	}
+	accessFlags(cmd, &a.Access)
+	outputFlag(cmd, &a.output, "text", "json")
+}
+
+// recorded prints that a decision was recorded.
+func (a *applyOptions) recorded(cmd *cobra.Command, err error, lines ...string) error {
+	if err != nil {
+		return err
+	}
+	if a.output == "json" {
+		return writeJSON(cmd.OutOrStdout(), struct {
+			Done []string `json:"done"`
+		}{lines})
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newRolloutPauseCommand(o *options) *cobra.Command {
+	var a applyOptions
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "pause [WAVE...]",
+		Short: "Stop waves until they are resumed",
+		Long: `pause makes the waves wait until fleetc rollout resume; all waves without a
+name. Applies that are running finish the wave that they are in.`,
+		Example: `  fleetc rollout pause --reason "incident 42"
+  fleetc rollout pause gold rest`,
+		ValidArgsFunction: waveArgs(o),
+		RunE: func(cmd *cobra.Command, waves []string) error {
+			r, err := a.readRollout(cmd, o)
+			if err == nil {
+				err = r.Pause(cmd.Context(), waves, reason)
+			}
+			return a.recorded(cmd, err, "paused "+waveList(waves))
+		},
+	}
+	a.recordFlags(cmd, &reason)
+	return cmd
+}
+
+func newRolloutResumeCommand(o *options) *cobra.Command {
+	var a applyOptions
+	cmd := &cobra.Command{
+		Use:   "resume [WAVE...]",
+		Short: "Continue paused and aborted waves",
+		Long: `resume ends the pause and the abort of the waves; of all waves without a name.
+The next fleetc apply continues.`,
+		Example: `  fleetc rollout resume
+  fleetc rollout resume gold`,
+		ValidArgsFunction: waveArgs(o),
+		RunE: func(cmd *cobra.Command, waves []string) error {
+			r, err := a.readRollout(cmd, o)
+			if err == nil {
+				err = r.Resume(cmd.Context(), waves)
+			}
+			return a.recorded(cmd, err, "resumed "+waveList(waves))
+		},
+	}
+	a.recordFlags(cmd, nil)
+	return cmd
+}
+
+func newRolloutAbortCommand(o *options) *cobra.Command {
+	var a applyOptions
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "abort",
+		Short: "Stop the present change, and say how to go back",
+		Long: `abort stops the present change: no wave begins as long as the fleet's files give
+its clusters the same bundles. A fix, which gives them others, goes through the
+waves from the first one. abort changes no cluster. It prints the commands that
+roll back the clusters that have the change, the last wave first. resume takes
+the abort back.`,
+		Example:           `  fleetc rollout abort --reason "errors in canary"`,
+		Args:              noArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := a.readRollout(cmd, o)
+			if err != nil {
+				return err
+			}
+			lines := []string{"aborted this change in all waves"}
+			for _, wave := range r.Applied() {
+				lines = append(lines, "to go back: fleetc rollback --wave "+wave)
+			}
+			return a.recorded(cmd, r.Abort(cmd.Context(), reason), lines...)
+		},
+	}
+	a.recordFlags(cmd, &reason)
+	return cmd
+}

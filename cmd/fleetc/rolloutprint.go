@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+)
+
+// rolloutRows returns the table of a rollout, with its header.
+func rolloutRows(report rollout.Report) [][]string {
+	rows := [][]string{{"WAVE", "CLUSTER", "STATE", "REVISION", "SINCE", "COMMIT", "BUNDLE", "TARGET"}}
+	for _, w := range report.Waves {
+		for _, c := range w.Clusters {
+			revision, since, commit, running := "-", "-", "-", "-"
+			if c.Revision > 0 {
+				revision, since = fmt.Sprint(c.Revision), c.Since.UTC().Format(time.RFC3339)
+				commit = shortCommit(apply.Revision{Commit: c.Commit, Dirty: c.Dirty})
+			}
+			if c.Running != "" {
+				running = shortDigest(c.Running)
+			}
+			rows = append(rows, []string{w.Name, c.ID, string(c.State), revision, since, commit, running, shortDigest(c.Target)})
+		}
+	}
+	return rows
+}
+
+// waveLines returns what there is to say about each wave.
+func waveLines(report rollout.Report) []string {
+	var lines []string
+	for _, w := range report.Waves {
+		line := fmt.Sprintf("wave %s is %s", w.Name, w.State)
+		for i, wait := range w.Waits {
+			line += map[bool]string{true: ": ", false: "; "}[i == 0] + wait.Text
+		}
+		lines = append(lines, line)
+		if w.Approve != "" {
+			lines = append(lines, fmt.Sprintf("wave %s has the bundle %s", w.Name, w.Bundle))
+		}
+		if m := w.Approval; m != nil {
+			text := "approved"
+			if m.Bundle != w.Bundle {
+				text = "had another bundle approved"
+			}
+			lines = append(lines, fmt.Sprintf("wave %s was %s by %s at %s", w.Name, text, cell(m.By), m.Time.UTC().Format(time.RFC3339)))
+		}
+		for _, c := range w.Clusters {
+			if c.Applying != "" {
+				lines = append(lines, c.ID+": "+c.Applying+" applies to it")
+			}
+			for _, u := range c.Unhealthy {
+				lines = append(lines, c.ID+": "+u)
+			}
+		}
+	}
+	return lines
+}
+
+func rolloutText(w io.Writer, report rollout.Report) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	for _, row := range rolloutRows(report) {
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, line := range waveLines(report) {
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rolloutMarkdown writes a rollout as a comment on a change request.
+func rolloutMarkdown(w io.Writer, report rollout.Report) error {
+	var b bytes.Buffer
+	for i, row := range rolloutRows(report) {
+		for _, cell := range row {
+			b.WriteString("| " + diff.MarkdownText(cell) + " ")
+		}
+		b.WriteString("|\n")
+		if i == 0 {
+			b.WriteString(strings.Repeat("|---", len(row)) + "|\n")
+		}
+	}
+	b.WriteString("\n")
+	for _, line := range waveLines(report) {
+		b.WriteString("- " + diff.MarkdownText(line) + "\n")
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// waveList names waves, all without names.
+func waveList(names []string) string {
+	switch len(names) {
+	case 0:
+		return "all waves"
+	case 1:
+		return "wave " + names[0]
+	}
+	return "waves " + strings.Join(names, ", ")
+}

@@ -1,0 +1,104 @@
+package rollout
+
+import (
+	"time"
+)
+
+// Report is the state of a rollout for users.
+type Report struct {
+	Fleet    string       `json:"fleet"`
+	Complete bool         `json:"complete"` // whether all clusters run their targets, healthy and soaked
+	Waves    []WaveReport `json:"waves"`
+}
+
+// WaveState says what happens with a wave next.
+type WaveState string
+
+// The states of waves.
+const (
+	Complete WaveState = "complete"
+	Soaking  WaveState = "soaking"
+	Next     WaveState = "next" // the next apply applies to its clusters
+	Waiting  WaveState = "waiting"
+	Stopped  WaveState = "stopped" // too many clusters have failed, and the next apply tries them again
+)
+
+// WaveReport is the state of a wave for users.
+type WaveReport struct {
+	Name    string    `json:"name"`
+	State   WaveState `json:"state"`
+	Bundle  string    `json:"bundle"` // digest of the targets of all clusters, for approvals
+	Waits   []Wait    `json:"waits"`
+	Approve string    `json:"approve,omitempty"`
+	Record
+	Clusters []ClusterReport `json:"clusters"`
+}
+
+// ClusterReport is the state of a cluster for users.
+type ClusterReport struct {
+	ID           string    `json:"id"`
+	State        State     `json:"state"`
+	Target       string    `json:"target"`
+	Running      string    `json:"running,omitempty"` // digest of the bundle that it runs
+	Revision     int       `json:"revision,omitempty"`
+	Commit       string    `json:"commit,omitempty"`
+	Dirty        bool      `json:"dirty,omitempty"`
+	Since        time.Time `json:"since,omitzero"`        // since when it runs the bundle
+	HealthySince time.Time `json:"healthySince,omitzero"` // zero unless it runs the target and is ready
+	Frozen       string    `json:"frozen,omitempty"`      // why it is frozen
+	Applying     string    `json:"applying,omitempty"`    // the holder of the lease while an apply runs
+	Unhealthy    []string  `json:"unhealthy"`             // objects that are not ready, and why
+	Faults       []string  `json:"faults"`
+}
+
+// Report returns the state of all waves. describe adds what the clusters run.
+func (r *Rollout) Report(now time.Time, describe func(*Cluster) ClusterReport) Report {
+	out := Report{Fleet: r.Fleet, Complete: true, Waves: []WaveReport{}}
+	for i, w := range r.Waves {
+		v := WaveReport{Name: w.Name, Bundle: w.Digest(), Waits: []Wait{}, Approve: w.Approve, Record: w.Record, Clusters: []ClusterReport{}}
+		v.State, v.Waits = r.waveState(i, now)
+		for _, c := range w.Clusters {
+			line := describe(c)
+			line.ID, line.State, line.Target, line.HealthySince = c.ID, c.State, c.Target, c.Since
+			if c.Frozen != nil {
+				line.Frozen = c.Frozen.Reason
+			}
+			v.Clusters = append(v.Clusters, line)
+		}
+		out.Complete = out.Complete && v.State == Complete
+		out.Waves = append(out.Waves, v)
+	}
+	return out
+}
+
+// waveState returns the state of a wave with its waits.
+func (r *Rollout) waveState(i int, now time.Time) (WaveState, []Wait) {
+	w := r.Waves[i]
+	if !w.HasWork() {
+		switch wait := w.incomplete(now, nil); {
+		case wait == nil:
+			return Complete, []Wait{}
+		case wait.Reason == ForSoak:
+			return Soaking, []Wait{*wait}
+		default:
+			return Stopped, []Wait{*wait}
+		}
+	}
+	waits := append([]Wait{}, r.Waits(i, now, nil)...)
+	frozen := 0
+	for _, c := range w.Clusters {
+		if c.Frozen == nil || !c.HasWork() {
+			continue
+		}
+		if frozen++; frozen == 1 {
+			waits = append(waits, FrozenWait(c.Frozen))
+		}
+	}
+	switch {
+	case w.Stopped() != nil:
+		return Stopped, waits
+	case len(waits) > 0:
+		return Waiting, waits
+	}
+	return Next, waits
+}

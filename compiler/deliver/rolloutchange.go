@@ -1,0 +1,201 @@
+package deliver
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout"
+)
+
+// ReadRollout reads the state of all waves of a fleet.
+func ReadRollout(ctx context.Context, c *compiler.Compiler, o ApplyOptions) (*Rollout, error) {
+	_, r, err := LoadRollout(ctx, c, o)
+	switch {
+	case err != nil:
+		return nil, err
+	case r == nil:
+		return nil, noRollout()
+	}
+	return r, r.Read(ctx)
+}
+
+// Report returns the state of the waves for users. The error has the faults of clusters that
+// cannot be read.
+func (r *Rollout) Report() (rollout.Report, error) {
+	var faults diag.List
+	report := r.Rollout.Report(r.options.now(), func(c *rollout.Cluster) rollout.ClusterReport {
+		s := r.Statuses[c.ID]
+		err := diag.In(c.ID, s.Err)
+		faults.Add(err)
+		line := rollout.ClusterReport{Applying: s.Holder, Unhealthy: []string{}, Faults: []string{}}
+		if v := s.Revision; v != nil {
+			line.Revision, line.Commit, line.Dirty, line.Since = v.Number, v.Commit, v.Dirty, v.LastApply().Time
+		}
+		if s.Inventory != nil {
+			line.Running = s.Inventory.Bundle
+		}
+		for _, u := range s.Unhealthy {
+			line.Unhealthy = append(line.Unhealthy, fmt.Sprintf("%s is %s: %s", u.ID, u.State, diag.Visible(u.Reason, diag.MaxText)))
+		}
+		for _, d := range diag.All(err) {
+			line.Faults = append(line.Faults, d.Error())
+		}
+		return line
+	})
+	for _, w := range r.Waves {
+		if w.RecordErr != nil && !w.Clusters[0].IsLost() {
+			faults.Add(diag.In(w.Clusters[0].ID, w.RecordErr))
+		}
+	}
+	return report, faults.Err()
+}
+
+// wave returns the wave with the name.
+func (r *Rollout) wave(name string) (*rollout.Wave, error) {
+	for _, w := range r.Waves {
+		if w.Name == name {
+			return w, nil
+		}
+	}
+	return nil, &diag.Diag{Msg: fmt.Sprintf("the rollout has no wave %q", diag.Visible(name, diag.MaxText)), Hint: diag.OneOf(name, r.order.WaveNames())}
+}
+
+// Approve records that the clusters of a wave may get the bundles with the digest. Another
+// digest than that of the wave is refused.
+func (r *Rollout) Approve(ctx context.Context, name, digest, reason string) error {
+	w, err := r.wave(name)
+	if err != nil {
+		return err
+	}
+	if w.Approve == "" {
+		return &diag.Diag{At: []diag.Pos{w.Pos}, Msg: "wave " + w.Name + " needs no approval", Hint: `write approve: "..." in the wave to make it wait for one`}
+	}
+	target := w.Digest()
+	if !isDigestOf(digest, target) {
+		return &diag.Diag{
+			Msg:  fmt.Sprintf("wave %s gets the bundle %s now, and not %s: nothing was approved", w.Name, target, diag.Visible(digest, diag.MaxText)),
+			Hint: "see the change with fleetc apply --dry-run --wave " + w.Name + ", then approve this bundle",
+		}
+	}
+	return r.change(ctx, []*rollout.Wave{w}, func(w *rollout.Wave, record *rollout.Record) {
+		record.Approval = r.mark(target, reason)
+	})
+}
+
+// isDigestOf reports whether the text is the digest, or its first twelve digits or more.
+func isDigestOf(text, digest string) bool {
+	const shortest = 12
+	hash := strings.TrimPrefix(text, "sha256:")
+	return len(hash) >= shortest && strings.HasPrefix(strings.TrimPrefix(digest, "sha256:"), hash)
+}
+
+// Pause stops waves until they are resumed; all without names.
+func (r *Rollout) Pause(ctx context.Context, names []string, reason string) error {
+	return r.changeNamed(ctx, names, func(w *rollout.Wave, record *rollout.Record) { record.Pause = r.mark("", reason) })
+}
+
+// Resume ends pauses and aborts of waves; of all without names.
+func (r *Rollout) Resume(ctx context.Context, names []string) error {
+	return r.changeNamed(ctx, names, func(_ *rollout.Wave, record *rollout.Record) { record.Pause, record.Abort = nil, nil })
+}
+
+// Abort stops the present change in all waves. A change with other bundles goes on.
+func (r *Rollout) Abort(ctx context.Context, reason string) error {
+	return r.changeNamed(ctx, nil, func(w *rollout.Wave, record *rollout.Record) { record.Abort = r.mark(w.Digest(), reason) })
+}
+
+func (r *Rollout) mark(digest, reason string) *rollout.Mark {
+	return &rollout.Mark{Bundle: digest, By: r.options.By, Time: r.options.now().UTC().Truncate(time.Second), Reason: reason}
+}
+
+// changeNamed changes the records of the waves with the names; of all without names.
+func (r *Rollout) changeNamed(ctx context.Context, names []string, change func(*rollout.Wave, *rollout.Record)) error {
+	waves := r.Waves
+	if len(names) > 0 {
+		waves = nil
+	}
+	for _, name := range names {
+		w, err := r.wave(name)
+		if err != nil {
+			return err
+		}
+		waves = append(waves, w)
+	}
+	return r.change(ctx, waves, change)
+}
+
+// change changes the records of waves. A wave whose record cannot be changed does not stop
+// the others.
+func (r *Rollout) change(ctx context.Context, waves []*rollout.Wave, change func(*rollout.Wave, *rollout.Record)) error {
+	var faults diag.List
+	for _, w := range waves {
+		if len(w.Clusters) == 0 {
+			continue
+		}
+		first := w.Clusters[0].ID
+		s := r.servers.Of(first)
+		err := s.Err
+		if err == nil {
+			err = rollout.ChangeRecord(ctx, s.Live, r.Rollout.Fleet, w.Name, func(record *rollout.Record) {
+				change(w, record)
+				w.Record = *record
+			})
+		}
+		if err != nil {
+			faults.Add(diag.In(first, &diag.Diag{
+				Msg: fmt.Sprintf("the record of wave %s was not changed: %s", w.Name, diag.Visible(err.Error(), diag.MaxText)), Hint: "fleetc stores it in the first cluster of the wave; try again",
+			}))
+		}
+	}
+	return cmp.Or(ctx.Err(), faults.Err())
+}
+
+// Applied returns the names of the waves with a cluster that runs its target or has an
+// unfinished apply, the last wave first. These can be rolled back.
+func (r *Rollout) Applied() []string {
+	var out []string
+	for _, w := range slices.Backward(r.Waves) {
+		if slices.ContainsFunc(w.Clusters, canRollBack) {
+			out = append(out, w.Name)
+		}
+	}
+	return out
+}
+
+// canRollBack reports whether the cluster got its target, at least in part.
+func canRollBack(c *rollout.Cluster) bool { return !c.HasWork() || c.State == rollout.Unfinished }
+
+// PlanWaveRollback plans to roll back the clusters of a wave that run their targets or have
+// an unfinished apply, the last cluster first. Other clusters have no plan. It compiles the
+// fleet.
+func PlanWaveRollback(ctx context.Context, c *compiler.Compiler, wave string, o ApplyOptions, key []byte) ([]*Rollback, error) {
+	r, err := ReadRollout(ctx, c, o)
+	if err != nil {
+		return nil, err
+	}
+	w, err := r.wave(wave)
+	if err != nil {
+		return nil, err
+	}
+	var out []*Rollback
+	for _, c := range slices.Backward(w.Clusters) {
+		s := r.Statuses[c.ID]
+		back := &Rollback{ClusterPlan: &ClusterPlan{Cluster: c.Cluster, Reached: s.Reached, Wave: w.Name, Err: diag.In(c.ID, s.Err)}}
+		switch {
+		case back.Err != nil:
+		case !canRollBack(c):
+			back.Other = true
+		default:
+			back.Err = diag.In(c.ID, back.read(ctx, s.Record, 0, apply.Target{Fleet: r.Rollout.Fleet, Live: s.server.Live, Options: o.Options}, key))
+		}
+		out = append(out, back)
+	}
+	return out, ctx.Err()
+}
