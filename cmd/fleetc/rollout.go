@@ -178,7 +178,7 @@ func newRolloutPauseCommand(o *options) *cobra.Command {
 		Use:   "pause [WAVE...]",
 		Short: "Stop waves until they are resumed",
 		Long: `pause makes the waves wait until fleetc rollout resume; all waves without a
-name. Applies that are running finish the wave that they are in.`,
+name. An apply that is running finishes the clusters that it has begun with.`,
 		Example: `  fleetc rollout pause --reason "incident 42"
   fleetc rollout pause gold rest`,
 		ValidArgsFunction: waveArgs(o),

@@ -186,34 +186,12 @@ func (p *ClusterPlan) CheckActions() error {
 // last event of a cluster is its end. If exact is set, a cluster that changed since it was
 // planned is a fault. A fault of a cluster does not stop the others.
 func Run(ctx context.Context, plans []*ClusterPlan, parallel int, exact bool, report func(apply.Event)) iter.Seq2[apply.Result, error] {
-	return runUntil(ctx, plans, parallel, exact, report, &failureLimit{left: len(plans)})
+	return runGuarded(ctx, plans, parallel, exact, report, nil)
 }
 
-// failureLimit counts the failures of clusters. It is safe for concurrent use.
-type failureLimit struct {
-	mu   sync.Mutex
-	left int // failures that do not stop the others; negative when they are stopped
-}
-
-// fail counts a failure.
-func (l *failureLimit) fail() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.left--
-}
-
-func (l *failureLimit) isExceeded() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.left < 0
-}
-
-// errStopped is the error of a cluster that was not started because others have failed.
-var errStopped = errors.New("too many clusters have failed")
-
-// runUntil is [Run] that starts no further cluster when the limit is exceeded. Those have
-// the error errStopped.
-func runUntil(ctx context.Context, plans []*ClusterPlan, parallel int, exact bool, report func(apply.Event), limit *failureLimit) iter.Seq2[apply.Result, error] {
+// runGuarded is [Run] that starts a cluster only if the guard allows it. Otherwise the
+// cluster has the error of the guard. The guard may be nil.
+func runGuarded(ctx context.Context, plans []*ClusterPlan, parallel int, exact bool, report func(apply.Event), guard *waveGuard) iter.Seq2[apply.Result, error] {
 	var mu sync.Mutex
 	reportLocked := func(e apply.Event) {
 		mu.Lock()
@@ -233,15 +211,17 @@ func runUntil(ctx context.Context, plans []*ClusterPlan, parallel int, exact boo
 			return apply.Result{}, err
 		}
 		defer func() { <-slots }()
-		if limit.isExceeded() {
-			return apply.Result{}, errStopped
+		if guard != nil {
+			if err := guard.mayStart(ctx); err != nil {
+				return apply.Result{}, err
+			}
 		}
 		t, id := plans[i].target, plans[i].Cluster.ID
 		t.Exact = exact
 		defer reportLocked(apply.Event{Cluster: id, What: "end"})
 		r, err := t.Run(ctx, plans[i].Plan, reportLocked)
-		if err != nil {
-			limit.fail() // before the slot is free
+		if guard != nil && err != nil {
+			guard.fail(id) // before the slot is free
 		}
 		return r, diag.In(id, err)
 	})

@@ -2,8 +2,8 @@ package deliver
 
 import (
 	"context"
-	"errors"
 	"iter"
+	"sync"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
@@ -119,18 +119,47 @@ func (r *Rollout) runWave(ctx context.Context, i int, plans []*ClusterPlan, para
 			}
 			return
 		}
-		limit := &failureLimit{left: w.MaxFailures - len(w.Lost())}
-		n := 0
-		for result, err := range runUntil(ctx, plans, min(parallel, w.AtATime(len(w.Clusters))), exact, report, limit) {
-			if errors.Is(err, errStopped) {
-				err = &rollout.WaitError{Waits: []rollout.Wait{{Reason: rollout.ForCluster, Text: "wave " + w.Name + " has failed"}}}
-			} else if err != nil {
-				r.failed[plans[n].Cluster.ID] = true
-			}
+		guard := &waveGuard{rollout: r, wave: w, left: w.MaxFailures - len(w.Lost())}
+		for result, err := range runGuarded(ctx, plans, min(parallel, w.AtATime(len(w.Clusters))), exact, report, guard) {
 			if !yield(result, err) {
 				return
 			}
-			n++
 		}
 	}
+}
+
+// waveGuard decides whether the next cluster of a running wave is started. It is safe for
+// concurrent use.
+type waveGuard struct {
+	rollout *Rollout
+	wave    *rollout.Wave
+
+	mu   sync.Mutex
+	left int // clusters that may still fail; negative when too many have failed
+}
+
+// fail records that a cluster has failed.
+func (g *waveGuard) fail(id string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.left--
+	g.rollout.failed[id] = true
+}
+
+// mayStart returns a [rollout.WaitError] if too many clusters have failed, or the wave was
+// paused or aborted since it began.
+func (g *waveGuard) mayStart(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.left < 0 {
+		return &rollout.WaitError{Waits: []rollout.Wait{{Reason: rollout.ForCluster, Text: "wave " + g.wave.Name + " has failed"}}}
+	}
+	now := *g.wave
+	if s := g.rollout.servers.Of(now.Clusters[0].ID); s.Err == nil {
+		now.Record, now.RecordErr = rollout.ReadRecord(ctx, s.Live, g.rollout.Rollout.Fleet, now.Name)
+	}
+	if waits := now.OwnWaits(); len(waits) > 0 {
+		return &rollout.WaitError{Waits: waits}
+	}
+	return ctx.Err()
 }

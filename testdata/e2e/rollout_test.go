@@ -313,3 +313,38 @@ func (p *place) checkWaves(colour string) {
 		}
 	}
 }
+
+// While an apply is in the second wave, another commit reaches the first one, and the wave is
+// paused: the apply begins with no further cluster, and not with the third wave.
+func TestRolloutOvertaken(t *testing.T) {
+	p := newWaves(t)
+	p.fleetc("apply", "--yes").ok(p)
+	p.write("environments/dev/three/web.cue", "package fleet\n\nreleases: web: objects: deployment: spec: template: metadata: annotations: \"fleetc.test/stuck\": \"ImagePullBackOff\"\n")
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	older := p.begin("apply", "--yes")
+	older.readUntil("dev/three: waits for Deployment.apps web/web", 1)
+	p.fleetc("rollout", "pause", "early").ok(p)
+	p.edit("environments/web.cue", `colour: "red"`, `colour: "green"`)
+	p.fleetc("apply", "--yes", "--wave", "canary").ok(p)
+	p.kubectl("three", "-n", "web", "patch", "deployment", "web", "--type=json", "-p", `[{"op": "remove", "path": "/spec/template/metadata/annotations"}]`)
+	older.end().exits(p, 1).says(p, `^dev/three: applied`, `^wave early waits \(dev/two\): it is paused by `, `^wave rest waits .*: wave canary is not complete: dev/one is behind`)
+	if got := p.colours(); got != "green red blue blue blue" {
+		t.Errorf("clusters run %s", got)
+	}
+
+	// A user without the right to read the record of a wave does not pass it.
+	p.fleetc("rollout", "resume").ok(p)
+	p.kubectl("one", "create", "clusterrole", "narrow", "--verb=get,list,create,update,patch,delete", "--resource=namespaces,secrets,leases,deployments")
+	p.kubectl("one", "create", "clusterrolebinding", "narrow", "--clusterrole=narrow", "--user=narrow")
+	p.waitForRight("one", "narrow", "get", "secrets", "-n", "fleetc-system")
+	p.edit("environments/web.cue", `colour: "green"`, `colour: "black"`)
+	p.fleetc("apply", "--yes", "--wave", "canary", "--as", "narrow").exits(p, 2).says(p, `^wave canary waits \(dev/one\): its approvals and pauses cannot be read in dev/one: .*cannot get resource "configmaps"`)
+	p.fleetc("rollout", "status", "--as", "narrow", "--no-cache").exits(p, 2)
+
+	// destroy removes what rollout commands have stored.
+	p.kubectl("one", "-n", "fleetc-system", "get", "configmap", "rollout.example.com.infra")
+	p.fleetc("destroy", "dev/one", "--yes=dev/one", "--prune-protected").ok(p)
+	if got := p.kubectl("one", "get", "namespace", "fleetc-system", "--ignore-not-found", "-o", "name"); got != "" {
+		t.Errorf("%s still exists", got)
+	}
+}

@@ -139,7 +139,7 @@ func (r *Rollout) Waits(i int, now time.Time, assume func(*Cluster) bool) []Wait
 			break // the waves after it wait for it, too
 		}
 	}
-	return append(out, r.Waves[i].ownWaits()...)
+	return append(out, r.Waves[i].OwnWaits()...)
 }
 
 // incomplete returns why the next wave cannot begin, nil if it can.
@@ -173,8 +173,8 @@ func (w *Wave) incomplete(now time.Time, assume func(*Cluster) bool) *Wait {
 	return nil
 }
 
-// ownWaits returns what the wave waits for beside earlier waves.
-func (w *Wave) ownWaits() []Wait {
+// OwnWaits returns what the wave waits for beside earlier waves.
+func (w *Wave) OwnWaits() []Wait {
 	if !w.HasWork() {
 		return nil
 	}

@@ -40,6 +40,7 @@ func (v running) cluster(id, target string) *Cluster {
 func TestFix(t *testing.T) {
 	approved := func(w *Wave) Record { return Record{Approval: &Mark{Bundle: w.Digest()}} }
 	aborted := func(w *Wave) Record { return Record{Abort: &Mark{Bundle: w.Digest(), By: "ann"}} }
+	paused := func(*Wave) Record { return Record{Pause: &Mark{By: "ann"}} }
 	for name, c := range map[string]struct {
 		canary, prod     running
 		canaryTo, prodTo string // targets of the fix
@@ -62,6 +63,7 @@ func TestFix(t *testing.T) {
 		"another bundle is approved":       {canary: running{bundle: "v3", ago: 2 * time.Hour}, prod: running{bundle: "v1"}, canaryTo: "v3", prodTo: "v3", approve: "ask ann", record: approved, waits: "it needs an approval: ask ann"},
 		"the change is aborted":            {canary: running{bundle: "v2", ago: 2 * time.Hour}, prod: running{bundle: "v1"}, canaryTo: "v2", prodTo: "v2", record: aborted, waits: "this change is aborted by ann"},
 		"an older change is aborted":       {canary: running{bundle: "v3", ago: 2 * time.Hour}, prod: running{bundle: "v1"}, canaryTo: "v3", prodTo: "v3", record: aborted, want: "prod"},
+		"prod is paused":                   {canary: running{bundle: "v2", ago: 2 * time.Hour}, prod: running{bundle: "v1"}, canaryTo: "v2", prodTo: "v2", record: paused, waits: "it is paused by ann"},
 		"prod is new":                      {canary: running{bundle: "v2", ago: 2 * time.Hour}, canaryTo: "v2", prodTo: "v2", want: "prod"},
 		"canary is new":                    {prod: running{bundle: "v1"}, canaryTo: "v2", prodTo: "v2", want: "canary", waits: "wave canary is not complete: canary was never applied"},
 		"canary is unreachable":            {canary: running{bundle: "down"}, prod: running{bundle: "v1"}, canaryTo: "v2", prodTo: "v2", want: "canary", waits: "wave canary has failed: canary is unreachable"},
