@@ -39,12 +39,12 @@ func (r *Rollout) turns() map[string][]rollout.Wait {
 // Plans plans the selected clusters as [Plans] does, in the order of waves, and yields those
 // that get no change now after them, without plans. With preview, it plans all.
 func (r *Rollout) Plans(ctx context.Context, preview bool, key []byte) iter.Seq2[*ClusterPlan, error] {
-	turns, waves := r.turns(), map[string]string{}
+	turns, waves, hasWork := r.turns(), map[string]string{}, map[string]bool{}
 	var now []*fleet.Cluster
 	var later []*ClusterPlan
 	for _, w := range r.Waves {
 		for _, c := range w.Clusters {
-			waves[c.ID] = w.Name
+			waves[c.ID], hasWork[c.ID] = w.Name, c.HasWork()
 			if waits := turns[c.ID]; preview && r.selected[c.ID] || r.selected[c.ID] && len(waits) == 0 {
 				now = append(now, c.Cluster)
 			} else if r.selected[c.ID] {
@@ -59,7 +59,10 @@ func (r *Rollout) Plans(ctx context.Context, preview bool, key []byte) iter.Seq2
 	return func(yield func(*ClusterPlan, error) bool) {
 		for p, err := range plansOn(ctx, r.Fleet, now, r.servers, r.options, key) {
 			if p != nil {
-				p.Wave, p.Waits = waves[p.Cluster.ID], turns[p.Cluster.ID]
+				p.Wave = waves[p.Cluster.ID]
+				if hasWork[p.Cluster.ID] {
+					p.Waits = turns[p.Cluster.ID]
+				}
 			}
 			if !yield(p, err) {
 				return

@@ -172,7 +172,10 @@ func TestRolloutSoakApprove(t *testing.T) {
 	before := p.waveStatus("early")
 	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^wave early waits \(dev/three, dev/two\): wave canary soaks for 1h0m0s after it is applied; it needs an approval: ask ann; run fleetc rollout approve early --bundle sha256:`)
 	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^dev/one: runs its bundle, nothing was written`, `^wave early waits .*: wave canary soaks until `)
-	p.fleetc("apply", "--yes", "--wave", "rest").exits(p, 1).says(p, `^wave rest waits .*: wave canary soaks until `)
+	p.fleetc("apply", "--yes", "--wave", "rest", "-o", "json").exits(p, 1).says(p, `"id": "dev/five",\n *"status": "waiting",\n *"wave": "rest",`, `"reason": "soak",\n *"text": "wave canary soaks until .*",\n *"until": "`)
+	if d := p.fleetc("apply", "--dry-run", "dev/one").ok(p); strings.Contains(d.stdout, "waits") {
+		t.Errorf("a cluster that runs its bundle waits:\n%s", d.stdout)
+	}
 	p.fleetc("rollout", "status").exits(p, 1).says(p, `^wave canary is soaking: wave canary soaks until `, `^wave early is waiting: `)
 	if got := p.colours(); got != "red blue blue blue blue" {
 		t.Errorf("during the soak, clusters run %s", got)
@@ -196,6 +199,12 @@ func TestRolloutSoakApprove(t *testing.T) {
 	}
 	p.once(3, "one")
 	p.once(2, all[1:]...) // they never ran red
+
+	// The soak begins again when an object becomes available again.
+	p.edit("environments/web.cue", `colour: "green"`, `colour: "grey"`)
+	p.fleetc("apply", "--yes", "--wave", "canary").ok(p)
+	p.kubectl("one", "-n", "web", "patch", "deployment", "web", "--subresource=status", "-p", `{"status": {"conditions": [{"type": "Available", "lastTransitionTime": "2099-01-01T00:00:00Z"}]}}`)
+	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^wave early waits .*: wave canary soaks until 2099-01-01T00:00:01Z`)
 }
 
 // Pauses, aborts and freezes stop waves; a wave is rolled back in reverse order.
@@ -221,6 +230,8 @@ func TestRolloutStopGoBack(t *testing.T) {
 		t.Errorf("after the rollbacks, clusters run %s", got)
 	}
 	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^wave canary waits \(dev/one\): this change is aborted`)
+
+	p.fleetc("apply", "--dry-run", "dev/one").exits(p, 1).says(p, `data.colour: "?blue"? -> "?red"?`, `^wave canary waits \(dev/one\): this change is aborted`)
 
 	// A fix is another change, and a freeze holds on its first and last day.
 	p.edit("environments/web.cue", `colour: "red"`, `colour: "green"`)
