@@ -68,7 +68,10 @@ func (r *applyReport) outcome() error {
 	for _, c := range r.clusters {
 		waits = waits || len(c.Waits) > 0
 		for _, w := range c.Waits {
-			if w.Reason == rollout.ForRecord {
+			switch w.Reason {
+			case rollout.ForCheck:
+				faults.Add(diag.In(c.Cluster.ID, w.Fault))
+			case rollout.ForRecord:
 				faults.Add(diag.In(c.Cluster.ID, &diag.Diag{Msg: "wave " + c.Wave + " waits: " + w.Text, Hint: "see the rights for rollouts in the documentation"}))
 			}
 		}

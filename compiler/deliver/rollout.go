@@ -45,6 +45,7 @@ type Rollout struct {
 	same     map[string]error  // faults of contexts that lead to the same cluster, by cluster ID
 	targets  map[string]string // digests of bundles, by cluster ID
 	failed   map[string]bool   // clusters that failed in this run, by ID
+	verified int               // number of waves whose checks have passed in this run
 }
 
 // LoadRollout loads the clusters that the patterns select, and those of earlier waves. The

@@ -111,6 +111,9 @@ func (r *Rollout) runWave(ctx context.Context, i int, plans []*ClusterPlan, para
 		w := r.Waves[i]
 		err := r.read(ctx, i+1)
 		waits := r.waits(i, nil)
+		if err == nil && len(waits) == 0 {
+			waits = r.verify(ctx, i)
+		}
 		if err == nil && len(waits) > 0 {
 			err = &rollout.WaitError{Waits: waits}
 		}

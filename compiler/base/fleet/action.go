@@ -48,11 +48,13 @@ type Task struct {
 	Exec   []string       // a command and its arguments
 	Job    map[string]any // a Job with its namespace, in the types of Kubernetes' JSON decoder
 	Manual string         // a text that a person approves
+
+	Prometheus *PrometheusQuery `json:",omitempty"` // a query that a check of a wave makes
 }
 
 // Exists reports whether the task is set.
 func (s Task) Exists() bool {
-	return s.HTTP != nil || len(s.Exec) > 0 || s.Job != nil || s.Manual != ""
+	return s.HTTP != nil || len(s.Exec) > 0 || s.Job != nil || s.Manual != "" || s.Prometheus != nil
 }
 
 // An HTTPRequest is a request with the expected response.
@@ -64,6 +66,15 @@ type HTTPRequest struct {
 	Body          string
 	Status        []int  // expected status codes; empty means 200 to 299
 	Contains      string // a text that the response must contain
+}
+
+// A PrometheusQuery is a query whose values must not exceed a threshold.
+type PrometheusQuery struct {
+	URL           string
+	Query         string
+	Threshold     float64
+	For           time.Duration     // how long; 0 for the present value
+	SecretHeaders map[string]string // names of environment variables
 }
 
 // AllActions returns the actions of the cluster, then those of its releases.

@@ -24,6 +24,7 @@ type Wave struct {
 	Share       int             // clusters at a time, in percent; 0 for no limit
 	MaxFailures int             // clusters that may fail
 	Soak        time.Duration   // how long clusters must be healthy before the next wave
+	Verify      []Action        // checks before the next wave, sorted by name
 	Approve     string          // whom to ask for the approval; empty when none is needed
 	Pos         diag.Pos
 }

@@ -96,6 +96,7 @@ const (
 	ForWave     Reason = "wave"     // an earlier wave is not complete
 	ForCluster  Reason = "cluster"  // too many clusters of the wave cannot be reached, or have failed in this run
 	ForSoak     Reason = "soak"     // an earlier wave has not soaked
+	ForCheck    Reason = "verify"   // a check of an earlier wave does not pass
 	ForApproval Reason = "approval" // of the wave
 	ForResume   Reason = "paused"
 	ForChange   Reason = "aborted" // a new change, or a resume
@@ -108,6 +109,8 @@ type Wait struct {
 	Reason Reason    `json:"reason"`
 	Text   string    `json:"text"`
 	Until  time.Time `json:"until,omitzero"` // zero when it is not known
+
+	Fault *diag.Diag `json:"-"` // of a check that does not pass
 }
 
 // Rollout is the state of all waves.

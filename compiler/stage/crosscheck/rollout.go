@@ -2,8 +2,8 @@ package crosscheck
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -41,9 +41,14 @@ func (f *fleetCheck) checkRollout(whole bool) {
 // sameRollout returns the rollout of the clusters. It reports clusters that have different
 // ones, and then returns false.
 func (f *fleetCheck) sameRollout(clusters []*fleet.Cluster) (*fleet.Rollout, bool) {
+	var texts []string
 	for _, c := range clusters {
+		text, _ := json.Marshal(c.Rollout) // some are decoded from JSON, with other types of numbers
+		texts = append(texts, string(text))
+	}
+	for i, c := range clusters {
 		first := clusters[0]
-		if reflect.DeepEqual(c.Rollout, first.Rollout) {
+		if texts[i] == texts[0] {
 			continue
 		}
 		var at []diag.Pos

@@ -31,15 +31,7 @@ func (e *evaluation) actions(owner cue.Value, path string, release *fleet.Releas
 		if len(present(f.v, "undo")) > 0 {
 			a.Undo = r.step("undo", "POST", "http", "exec", "job")
 		}
-		if v := lookup(f.v, "environment"); v.Exists() {
-			_ = v.Decode(&a.Environment) // the schema reports decoding errors
-		}
-		if text := textOf(f.v, "timeout"); text != "" {
-			var err error
-			if a.Timeout, err = time.ParseDuration(text); err != nil || a.Timeout <= 0 {
-				r.wrong("timeout", "invalid duration "+diag.Visible(text, diag.MaxText), "write it as in 90s or 1h30m")
-			}
-		}
+		r.settings(&a)
 		if release != nil {
 			a.Release, a.Stage = release.Name, release.Stage
 		} else if a.Stage != "" && !slices.Contains(stages, a.Stage) {
@@ -70,6 +62,19 @@ func (r *actionReader) wrong(field, msg, hint string) {
 	r.faults.Add(&diag.Diag{At: []diag.Pos{r.layerPos(r.pos, v)}, Path: path, Msg: msg, Hint: hint})
 }
 
+// settings reads the environment and the timeout of the action.
+func (r *actionReader) settings(a *fleet.Action) {
+	if v := lookup(r.v, "environment"); v.Exists() {
+		_ = v.Decode(&a.Environment) // the schema reports decoding errors
+	}
+	if text := textOf(r.v, "timeout"); text != "" {
+		var err error
+		if a.Timeout, err = time.ParseDuration(text); err != nil || a.Timeout <= 0 {
+			r.wrong("timeout", "invalid duration "+diag.Visible(text, diag.MaxText), "write it as in 90s or 1h30m")
+		}
+	}
+}
+
 // step reads a task of the action from a field, or from the action itself when
 // field is empty.
 func (r *actionReader) step(field, method string, kinds ...string) fleet.Task {
@@ -89,6 +94,9 @@ func (r *actionReader) step(field, method string, kinds ...string) fleet.Task {
 	}
 	if http := lookup(v, "http"); http.Exists() {
 		s.HTTP = r.request(http, in+"http", method)
+	}
+	if query := lookup(v, "prometheus"); query.Exists() {
+		s.Prometheus = r.query(query, in+"prometheus")
 	}
 	return s
 }
@@ -117,12 +125,7 @@ func (r *actionReader) request(v cue.Value, field, method string) *fleet.HTTPReq
 			_ = f.Decode(into) // the schema reports decoding errors
 		}
 	}
-	switch u, err := url.Parse(q.URL); {
-	case err != nil || u.Host == "":
-		r.wrong(field+".url", "invalid URL", "")
-	case u.User != nil:
-		r.wrong(field+".url", "it has credentials in it", "use secretHeaders")
-	}
+	r.checkURL(q.URL, field+".url")
 	body := lookup(v, "json")
 	if !body.Exists() {
 		return q
@@ -138,6 +141,34 @@ func (r *actionReader) request(v cue.Value, field, method string) *fleet.HTTPReq
 				q.Headers = map[string]string{}
 			}
 			q.Headers["Content-Type"] = "application/json"
+		}
+	}
+	return q
+}
+
+// checkURL adds a fault for an invalid URL, or one with credentials.
+func (r *actionReader) checkURL(text, field string) {
+	switch u, err := url.Parse(text); {
+	case err != nil || u.Host == "":
+		r.wrong(field, "invalid URL", "")
+	case u.User != nil:
+		r.wrong(field, "it has credentials in it", "use secretHeaders")
+	}
+}
+
+// query reads a query of Prometheus.
+func (r *actionReader) query(v cue.Value, field string) *fleet.PrometheusQuery {
+	q := &fleet.PrometheusQuery{URL: textOf(v, "url"), Query: textOf(v, "query")}
+	for name, into := range map[string]any{"threshold": &q.Threshold, "secretHeaders": &q.SecretHeaders} {
+		if f := lookup(v, name); f.Exists() {
+			_ = f.Decode(into) // the schema reports decoding errors
+		}
+	}
+	r.checkURL(q.URL, field+".url")
+	if text := textOf(v, "for"); text != "" {
+		var err error
+		if q.For, err = time.ParseDuration(text); err != nil || q.For <= 0 {
+			r.wrong(field+".for", "invalid duration "+diag.Visible(text, diag.MaxText), "write it as in 90s or 1h30m")
 		}
 	}
 	return q

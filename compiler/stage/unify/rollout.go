@@ -81,6 +81,7 @@ func (e *evaluation) wave(v cue.Value, at string, faults *diag.List) fleet.Wave 
 			Hint: `write clusters to select clusters, or others: true in the last wave`,
 		})
 	}
+	w.Verify = e.waveChecks(v, at+".verify", faults)
 	e.parallel(&w, lookup(v, "parallel"), at+".parallel", faults)
 	if n, err := lookup(v, "maxFailures").Int64(); err == nil {
 		w.MaxFailures = int(n)
@@ -95,6 +96,20 @@ func (e *evaluation) wave(v cue.Value, at string, faults *diag.List) fleet.Wave 
 		}
 	}
 	return w
+}
+
+// waveChecks reads the checks of a wave at the path.
+func (e *evaluation) waveChecks(wave cue.Value, at string, faults *diag.List) []fleet.Action {
+	var out []fleet.Action
+	for _, f := range fieldsOf(wave, "verify") {
+		r := &actionReader{evaluation: e, v: f.v, path: at + "." + cue.Str(f.name).String(), faults: faults}
+		r.pos = e.layerPos(e.fieldPos(wave), f.v)
+		a := fleet.Action{Name: f.name, After: true, Pos: r.pos}
+		a.Task = r.step("", "GET", "http", "exec", "job", "prometheus")
+		r.settings(&a)
+		out = append(out, a)
+	}
+	return out
 }
 
 // parallel reads a number of clusters, or a share of them.

@@ -116,6 +116,11 @@ func variables(a *fleet.Action) []string {
 				names = append(names, name)
 			}
 		}
+		if s.Prometheus != nil {
+			for _, name := range s.Prometheus.SecretHeaders {
+				names = append(names, name)
+			}
+		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -130,6 +135,8 @@ func Describe(s fleet.Task) string {
 		return diag.Visible(strings.Join(s.Exec, " "), diag.MaxText)
 	case s.Job != nil:
 		return "a Job"
+	case s.Prometheus != nil:
+		return "query of " + redactedURL(s.Prometheus.URL)
 	}
 	return diag.Visible(s.Manual, diag.MaxText)
 }
@@ -171,6 +178,20 @@ func (r *Runner) Run(ctx context.Context, a *fleet.Action) (Outcome, error) {
 		}
 	}
 	return Done, nil
+}
+
+// Try runs the task of a check once, within its timeout. The error is a fault of the check,
+// unless ctx has ended.
+func (r *Runner) Try(ctx context.Context, a *fleet.Action) error {
+	if err := r.Check(a); err != nil {
+		return err
+	}
+	limited, cancel := withTimeout(ctx, a)
+	defer cancel()
+	if err := r.runTask(limited, ctx, a, a.Task, false); err != nil {
+		return r.faultOf(ctx, limited, a, err)
+	}
+	return nil
 }
 
 // Undo undoes an action that has started, within its timeout. The error is a fault
@@ -237,6 +258,8 @@ func (r *Runner) runTask(limited, ctx context.Context, a *fleet.Action, s fleet.
 		return r.command(limited, a, s.Exec)
 	case s.Job != nil:
 		return r.Job(ctx, a, undo, Timeout(a))
+	case s.Prometheus != nil:
+		return r.query(limited, s.Prometheus)
 	}
 	return r.approve(limited, a)
 }

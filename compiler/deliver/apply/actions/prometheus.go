@@ -1,0 +1,108 @@
+package actions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// promAnswer is the answer of Prometheus to an instant query.
+type promAnswer struct {
+	Status string `json:"status"`
+	Error  string `json:"error"`
+	Data   struct {
+		Type   string          `json:"resultType"`
+		Result json.RawMessage `json:"result"`
+	} `json:"data"`
+}
+
+// promSeries is one series of a vector.
+type promSeries struct {
+	Metric map[string]string `json:"metric"`
+	Value  [2]any            `json:"value"` // time and value
+}
+
+// query makes an instant query. The error says which value exceeds the threshold.
+func (r *Runner) query(ctx context.Context, q *fleet.PrometheusQuery) error {
+	expr := q.Query
+	if q.For > 0 {
+		expr = fmt.Sprintf("max_over_time((%s)[%ds:])", q.Query, int(q.For.Seconds()))
+	}
+	at := strings.TrimSuffix(q.URL, "/") + "/api/v1/query"
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(url.Values{"query": {expr}}.Encode()))
+	if err != nil {
+		return errors.New("invalid URL") // the error text may contain secrets
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for _, name := range slices.Sorted(maps.Keys(q.SecretHeaders)) {
+		req.Header.Set(name, r.getenv(q.SecretHeaders[name]))
+	}
+	// Do not follow redirects: another host must not get the request.
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	what := "query of " + redactedURL(q.URL)
+	response, err := client.Do(req)
+	if err != nil {
+		if inner, ok := errors.AsType[*url.Error](err); ok {
+			err = inner.Err // without the URL
+		}
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	var answer promAnswer
+	if err := json.Unmarshal(body, &answer); err != nil || answer.Status == "" {
+		return fmt.Errorf("%s returned %d %s, which is not an answer of Prometheus", what, response.StatusCode, http.StatusText(response.StatusCode))
+	}
+	if answer.Status != "success" {
+		return fmt.Errorf("%s failed: %s", what, diag.Visible(answer.Error, diag.MaxText))
+	}
+	return checkThreshold(what, &answer, q.Threshold)
+}
+
+// checkThreshold returns an error for a value above the threshold, or without any value.
+func checkThreshold(what string, answer *promAnswer, threshold float64) error {
+	var series []promSeries
+	var err error
+	switch answer.Data.Type {
+	case "vector":
+		err = json.Unmarshal(answer.Data.Result, &series)
+	case "scalar":
+		series = make([]promSeries, 1)
+		err = json.Unmarshal(answer.Data.Result, &series[0].Value)
+	default:
+		return fmt.Errorf("%s has a result of type %q, and must have one number for each series", what, diag.Visible(answer.Data.Type, diag.MaxText))
+	}
+	if err != nil {
+		return fmt.Errorf("%s returned a result that cannot be read", what)
+	}
+	if len(series) == 0 {
+		return fmt.Errorf("%s has no result", what)
+	}
+	for _, s := range series {
+		text, _ := s.Value[1].(string)
+		value, err := strconv.ParseFloat(text, 64)
+		if err == nil && value <= threshold { // NaN is not
+			continue
+		}
+		name := ""
+		for _, key := range slices.Sorted(maps.Keys(s.Metric)) {
+			name += " " + key + "=" + s.Metric[key]
+		}
+		return fmt.Errorf("%s has the value %s, and the threshold is %v%s", what, diag.Visible(text, diag.MaxText), threshold, diag.Visible(name, diag.MaxText))
+	}
+	return nil
+}
