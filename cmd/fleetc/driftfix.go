@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/drift"
 )
 
@@ -57,7 +58,7 @@ func (d *driftOptions) fixDrift(cmd *cobra.Command, o *options, r *drift.Report,
 	all.Add(faults)
 	d.apply.Drifted = r.Fixable()
 	if len(d.apply.Drifted) > 0 {
-		if err := d.applyDrifted(cmd, o); errors.Is(err, errDifferences) {
+		if err := d.applyDrifted(cmd, o, r); errors.Is(err, errDifferences) {
 			return orDifferences(all)
 		} else if err != nil {
 			all.Add(err)
@@ -82,13 +83,30 @@ func orDifferences(faults diag.List) error {
 }
 
 // applyDrifted applies the drifted objects of clusters.
-func (d *driftOptions) applyDrifted(cmd *cobra.Command, o *options) error {
+func (d *driftOptions) applyDrifted(cmd *cobra.Command, o *options, r *drift.Report) error {
 	f, err := o.compiler().Load(cmd.Context(), slices.Sorted(maps.Keys(d.apply.Drifted))...)
 	if err != nil {
 		return err
 	}
+	var left []string
+	if f.Clusters[0].Rollout != nil {
+		left = r.LeaveToWaves(d.apply.Drifted)
+		f.Clusters = slices.DeleteFunc(f.Clusters, func(c *fleet.Cluster) bool { return slices.Contains(left, c.ID) })
+	}
+	for _, id := range left {
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: not fixed: it does not run the fleet's bundle, which fleetc apply brings in its wave\n", id); err != nil {
+			return err
+		}
+	}
+	if len(f.Clusters) == 0 {
+		return errDifferences
+	}
 	if err := d.apply.identify(o); err != nil {
 		return err
 	}
-	return d.apply.planAndFinish(cmd, o, f, d.apply.report(cmd, o), nil)
+	err = d.apply.planAndFinish(cmd, o, f, d.apply.report(cmd, o), nil)
+	if err == nil && len(left) > 0 {
+		return errDifferences
+	}
+	return err
 }

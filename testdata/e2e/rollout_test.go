@@ -218,6 +218,13 @@ func TestRolloutStopGoBack(t *testing.T) {
 	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^dev/three: applied`, `^wave rest waits .*: it is paused by `)
 	p.fleetc("rollout", "resume").ok(p)
 
+	// A fix of drift brings no change to a cluster before its turn.
+	p.kubectl("one", "-n", "web", "delete", "configmap", "web")
+	p.fleetc("drift", "--fix", "--yes").exits(p, 1).says(p, `^dev/five: not fixed: it does not run the fleet's bundle`, `^dev/four: not fixed`)
+	if got := p.colours(); got != "red red red blue blue" {
+		t.Errorf("after the fix of drift, clusters run %s", got)
+	}
+
 	p.fleetc("rollout", "abort", "--reason", "errors").ok(p).says(p, "^to go back: fleetc rollback --wave early\nto go back: fleetc rollback --wave canary\n")
 	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^wave rest waits .*: this change is aborted by .*: errors$`)
 	d := p.fleetc("rollback", "--wave", "early", "--yes").ok(p).says(p, `^dev/two: goes back to revision 1`)

@@ -135,6 +135,19 @@ func (r *Report) Fixable() map[string]map[string]bool {
 	return out
 }
 
+// LeaveToWaves removes the clusters that run another bundle than the fleet's from the
+// fixable objects, and returns their IDs: in a fleet with a rollout, an apply changes them
+// when it is their turn.
+func (r *Report) LeaveToWaves(fixable map[string]map[string]bool) (left []string) {
+	for _, c := range r.Clusters {
+		if c.Behind && fixable[c.ID] != nil {
+			delete(fixable, c.ID)
+			left = append(left, c.ID)
+		}
+	}
+	return left
+}
+
 // Unfixable returns the number of findings that an apply cannot restore.
 func (r *Report) Unfixable() int {
 	return r.Summary.Reasons[Orphaned] + r.Summary.Reasons[Unhealthy]
