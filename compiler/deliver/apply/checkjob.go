@@ -25,7 +25,7 @@ func CheckJob(ctx context.Context, c *cluster.Cluster, a *fleet.Action, bundle s
 	sum := sha256.Sum256([]byte(bundle))
 	job.SetName(fmt.Sprintf("fleetc-%s-%s", a.Name, hex.EncodeToString(sum[:6])))
 	name := job.GetNamespace() + "/" + job.GetName()
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("Job %s is not complete after %s", name, timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the Job %s is not complete after %s", name, timeout))
 	defer cancel()
 	for {
 		current, err := c.Object(ctx, cluster.RefOf(job))
