@@ -68,10 +68,14 @@ func (r *applyReport) outcome() error {
 	for _, c := range r.clusters {
 		waits = waits || len(c.Waits) > 0
 		for _, w := range c.Waits {
-			switch w.Reason {
-			case rollout.ForCheck:
+			switch {
+			case w.IsFailure:
+				faults.Add(diag.In(c.Cluster.ID, &diag.Diag{
+					Msg: "wave " + c.Wave + " waits: " + w.Text, Hint: "see fleetc status --health; correct the cluster or the change, and run apply again",
+				}))
+			case w.Reason == rollout.ForCheck:
 				faults.Add(diag.In(c.Cluster.ID, w.Fault))
-			case rollout.ForRecord:
+			case w.Reason == rollout.ForRecord:
 				faults.Add(diag.In(c.Cluster.ID, &diag.Diag{Msg: "wave " + c.Wave + " waits: " + w.Text, Hint: "see the rights for rollouts in the documentation"}))
 			}
 		}

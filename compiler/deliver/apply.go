@@ -212,7 +212,7 @@ func runGuarded(ctx context.Context, plans []*ClusterPlan, parallel int, exact b
 		}
 		defer func() { <-slots }()
 		if guard != nil {
-			if err := guard.mayStart(ctx); err != nil {
+			if err := guard.mayStart(ctx, plans[i].Cluster); err != nil {
 				return apply.Result{}, err
 			}
 		}

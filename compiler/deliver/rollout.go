@@ -142,7 +142,8 @@ func (r *Rollout) load(ctx context.Context, c *compiler.Compiler, e compiler.Eva
 			ids = append(ids, fleet.IDs(clusters)...)
 		}
 	}
-	if len(ids) == len(e.Clusters) {
+	slices.Sort(ids)
+	if slices.Equal(ids, slices.Sorted(slices.Values(fleet.IDs(e.Clusters)))) {
 		return c.LoadEvaluated(ctx, e)
 	}
 	return c.Load(ctx, ids...)

@@ -1,8 +1,10 @@
 package deliver
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -36,6 +38,23 @@ func (r *Rollout) turns() map[string][]rollout.Wait {
 	return turns
 }
 
+// retriesFirst returns clusters with those first whose last apply is unfinished.
+func retriesFirst(clusters []*rollout.Cluster) []*rollout.Cluster {
+	out := slices.Clone(clusters)
+	slices.SortStableFunc(out, func(a, b *rollout.Cluster) int {
+		return cmp.Compare(isRetry(b), isRetry(a))
+	})
+	return out
+}
+
+// isRetry returns 1 for a cluster whose last apply is unfinished, and 0 for others.
+func isRetry(c *rollout.Cluster) int {
+	if c.State == rollout.Unfinished {
+		return 1
+	}
+	return 0
+}
+
 // Plans plans the selected clusters as [Plans] does, in the order of waves, and yields those
 // that get no change now after them, without plans. With preview, it plans all.
 func (r *Rollout) Plans(ctx context.Context, preview bool, key []byte) iter.Seq2[*ClusterPlan, error] {
@@ -43,7 +62,7 @@ func (r *Rollout) Plans(ctx context.Context, preview bool, key []byte) iter.Seq2
 	var now []*fleet.Cluster
 	var later []*ClusterPlan
 	for _, w := range r.Waves {
-		for _, c := range w.Clusters {
+		for _, c := range retriesFirst(w.Clusters) {
 			waves[c.ID], hasWork[c.ID] = w.Name, c.HasWork()
 			if waits := turns[c.ID]; preview && r.selected[c.ID] || r.selected[c.ID] && len(waits) == 0 {
 				now = append(now, c.Cluster)
@@ -102,15 +121,45 @@ func (r *Rollout) Run(ctx context.Context, plans []*ClusterPlan, failed []string
 	}
 }
 
-// runWave applies the plans of a wave, unless the wave waits.
+// runWave applies the plans of a wave, unless the wave waits. Clusters whose last apply is
+// unfinished come first: the others follow only if these do not fail again.
 func (r *Rollout) runWave(ctx context.Context, i int, plans []*ClusterPlan, parallel int, exact bool, report func(apply.Event)) iter.Seq2[apply.Result, error] {
+	return func(yield func(apply.Result, error) bool) {
+		retries := 0
+		for retries < len(plans) && r.isUnfinished(i, plans[retries].Cluster.ID) {
+			retries++
+		}
+		for _, part := range []struct {
+			plans []*ClusterPlan
+			retry bool
+		}{{plans[:retries], true}, {plans[retries:], false}} {
+			for result, err := range r.runPart(ctx, i, part.plans, part.retry, parallel, exact, report) {
+				if !yield(result, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// isUnfinished reports whether the last apply of a cluster in a wave is unfinished.
+func (r *Rollout) isUnfinished(i int, id string) bool {
+	return slices.ContainsFunc(r.Waves[i].Clusters, func(c *rollout.Cluster) bool { return c.ID == id && c.State == rollout.Unfinished })
+}
+
+// runPart applies plans of a wave, unless they wait. retry says that they are for clusters
+// whose last apply is unfinished.
+func (r *Rollout) runPart(ctx context.Context, i int, plans []*ClusterPlan, retry bool, parallel int, exact bool, report func(apply.Event)) iter.Seq2[apply.Result, error] {
 	return func(yield func(apply.Result, error) bool) {
 		if len(plans) == 0 {
 			return
 		}
 		w := r.Waves[i]
 		err := r.read(ctx, i+1)
-		waits := r.waits(i, nil)
+		waits := slices.DeleteFunc(r.waits(i, nil), func(w rollout.Wait) bool { return w.Reason == rollout.ForCluster })
+		if stopped := w.Stopped(false); stopped != nil && !retry {
+			waits = append(waits, *stopped)
+		}
 		if err == nil && len(waits) == 0 {
 			waits = r.verify(ctx, i)
 		}
@@ -125,7 +174,7 @@ func (r *Rollout) runWave(ctx context.Context, i int, plans []*ClusterPlan, para
 			}
 			return
 		}
-		guard := &waveGuard{rollout: r, wave: w, left: w.MaxFailures - len(w.Lost())}
+		guard := &waveGuard{rollout: r, wave: w, left: max(w.MaxFailures-len(w.Failures(retry)), 0)}
 		for result, err := range runGuarded(ctx, plans, min(parallel, w.AtATime(len(w.Clusters))), exact, report, guard) {
 			if !yield(result, err) {
 				return
@@ -152,19 +201,23 @@ func (g *waveGuard) fail(id string) {
 	g.rollout.failed[id] = true
 }
 
-// mayStart returns a [rollout.WaitError] if too many clusters have failed, or the wave was
-// paused or aborted since it began.
-func (g *waveGuard) mayStart(ctx context.Context) error {
+// mayStart returns a [rollout.WaitError] if too many clusters have failed, the wave was
+// paused or aborted since it began, or the cluster is frozen since then.
+func (g *waveGuard) mayStart(ctx context.Context, c *fleet.Cluster) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if f := g.rollout.order.FrozenBy(c, g.rollout.options.day()); f != nil {
+		return &rollout.WaitError{Waits: []rollout.Wait{rollout.FrozenWait(f)}}
+	}
 	if g.left < 0 {
-		return &rollout.WaitError{Waits: []rollout.Wait{{Reason: rollout.ForCluster, Text: "wave " + g.wave.Name + " has failed"}}}
+		return &rollout.WaitError{Waits: []rollout.Wait{{Reason: rollout.ForCluster, Text: "wave " + g.wave.Name + " has failed", IsFailure: true}}}
 	}
 	now := *g.wave
 	if s := g.rollout.servers.Of(now.Clusters[0].ID); s.Err == nil {
 		now.Record, now.RecordErr = rollout.ReadRecord(ctx, s.Live, g.rollout.Rollout.Fleet, now.Name)
 	}
-	if waits := now.OwnWaits(); len(waits) > 0 {
+	waits := slices.DeleteFunc(now.OwnWaits(), func(w rollout.Wait) bool { return w.Reason == rollout.ForCluster })
+	if len(waits) > 0 {
 		return &rollout.WaitError{Waits: waits}
 	}
 	return ctx.Err()

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -111,8 +113,9 @@ func TestRolloutStops(t *testing.T) {
 	p.fleetc("apply", "--yes", "--timeout", stuckFor).exits(p, 2).says(p,
 		`^dev/one: failed`, `ImagePullBackOff`, `^wave early waits \(dev/three, dev/two\): wave canary has failed: dev/one has failed`, `^wave rest waits .*: wave canary has failed`)
 	// The next run tries the first wave again, and a single wave is not written before its turn.
-	p.fleetc("apply", "--yes", "--wave", "rest").exits(p, 1).says(p, `^wave rest waits \(dev/five, dev/four\): wave canary has failed: dev/one is unfinished$`)
-	p.fleetc("apply", "--yes", "dev/two").exits(p, 1).says(p, `^wave early waits \(dev/two\): wave canary has failed`)
+	p.fleetc("apply", "--yes", "--wave", "rest").exits(p, 2).says(p, `^wave rest waits \(dev/five, dev/four\): wave canary has failed: dev/one is unfinished$`)
+	p.fleetc("apply", "--yes", "dev/two").exits(p, 2).says(p, `^wave early waits \(dev/two\): wave canary has failed`)
+	p.fleetc("apply", "--yes", "--wave", "early", "dev/two", "dev/three", "dev/four").exits(p, 2).says(p, `^wave early waits \(dev/three, dev/two\): wave canary has failed`)
 	for _, name := range all[1:] {
 		if w, _ := p.writes(name, marks[name]); len(w) > 0 {
 			t.Errorf("dev/%s is written to: %v", name, w)
@@ -255,6 +258,37 @@ func TestRolloutStopGoBack(t *testing.T) {
 		t.Errorf("during the freeze, clusters run %s", got)
 	}
 	p.fleetc("apply", "--yes", "--date", "2026-12-22").ok(p)
+
+	// A second run tries a failed cluster first: the others of its wave follow only if it
+	// gets ready.
+	p.write("environments/stuck.cue", `package fleet
+
+releases: stuck: {
+	namespace: "web"
+	stage:     "apps"
+	clusters: ids: ["dev/two", "dev/three"]
+	objects: stuck: {
+		apiVersion: "apps/v1"
+		kind:       "Deployment"
+		metadata: name: "stuck"
+		spec: {
+			selector: matchLabels: app: "stuck"
+			template: {metadata: {labels: app: "stuck", annotations: "fleetc.test/stuck": "ImagePullBackOff"}, spec: containers: [{name: "a", image: "example.com/none:1"}]}
+		}
+	}
+}
+`)
+	_, mark := p.writes("two", 0)
+	for range 2 {
+		p.fleetc("apply", "--yes", "--timeout", stuckFor).exits(p, 2).says(p, `^dev/three: failed`, `^wave early waits \(dev/two\): wave early has failed`)
+	}
+	if w, _ := p.writes("two", mark); len(w) > 0 {
+		t.Errorf("dev/two is written to: %v", w)
+	}
+	if err := os.Remove(filepath.Join(p.dir, "environments/stuck.cue")); err != nil {
+		t.Fatal(err)
+	}
+	p.fleetc("apply", "--yes").ok(p)
 
 	// An unreachable cluster counts as failed: maxFailures allows one in the second wave.
 	if err := p.clusters["two"].Kill(); err != nil {

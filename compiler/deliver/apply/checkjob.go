@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -22,7 +23,11 @@ const checkPoll = time.Second
 // is complete. Several processes may call it at the same time: they wait for one Job.
 func CheckJob(ctx context.Context, c *cluster.Cluster, a *fleet.Action, bundle string, timeout time.Duration) error {
 	job := jobOf(a, false)
-	sum := sha256.Sum256([]byte(bundle))
+	spec, err := json.Marshal(job.Object)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(append(spec, bundle...))
 	job.SetName(fmt.Sprintf("fleetc-%s-%s", a.Name, hex.EncodeToString(sum[:6])))
 	name := job.GetNamespace() + "/" + job.GetName()
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the Job %s is not complete after %s", name, timeout))

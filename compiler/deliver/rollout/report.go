@@ -95,7 +95,7 @@ func (r *Rollout) waveState(i int, now time.Time) (WaveState, []Wait) {
 		}
 	}
 	switch {
-	case w.Stopped() != nil:
+	case w.Stopped(false) != nil:
 		return Stopped, waits
 	case len(waits) > 0:
 		return Waiting, waits

@@ -73,19 +73,23 @@ func (w *Wave) Digest() string {
 // HasWork reports whether a cluster of the wave does not run its target.
 func (w *Wave) HasWork() bool { return slices.ContainsFunc(w.Clusters, (*Cluster).HasWork) }
 
-// Stopped returns why no cluster of the wave gets its target, nil unless too many of its
-// clusters cannot be reached or have failed in this run.
-func (w *Wave) Stopped() *Wait {
-	lost := w.Lost()
-	if len(lost) <= w.MaxFailures {
+// Stopped returns a wait if too many clusters of the wave have failed, and nil otherwise.
+// With retry, clusters whose last apply is unfinished do not count: they are tried again
+// before the others.
+func (w *Wave) Stopped(retry bool) *Wait {
+	failed := w.Failures(retry)
+	if len(failed) <= w.MaxFailures {
 		return nil
 	}
-	return &Wait{Reason: ForCluster, Text: fmt.Sprintf("wave %s has failed: %s", w.Name, states(lost))}
+	return &Wait{Reason: ForCluster, Text: fmt.Sprintf("wave %s has failed: %s", w.Name, states(failed)), IsFailure: true}
 }
 
-// Lost returns the clusters that cannot be reached, or have failed in this run.
-func (w *Wave) Lost() []*Cluster {
-	return slices.DeleteFunc(slices.Clone(w.Clusters), func(c *Cluster) bool { return !c.IsLost() })
+// Failures returns the clusters that have failed; with retry, without those whose last
+// apply is unfinished.
+func (w *Wave) Failures(retry bool) []*Cluster {
+	return slices.DeleteFunc(slices.Clone(w.Clusters), func(c *Cluster) bool {
+		return !c.IsFailed() || retry && c.State == Unfinished
+	})
 }
 
 // Reason says what a wave waits for.
@@ -94,7 +98,7 @@ type Reason string
 // The reasons to wait.
 const (
 	ForWave     Reason = "wave"     // an earlier wave is not complete
-	ForCluster  Reason = "cluster"  // too many clusters of the wave cannot be reached, or have failed in this run
+	ForCluster  Reason = "cluster"  // too many clusters of the wave have failed
 	ForSoak     Reason = "soak"     // an earlier wave has not soaked
 	ForCheck    Reason = "verify"   // a check of an earlier wave does not pass
 	ForApproval Reason = "approval" // of the wave
@@ -110,7 +114,8 @@ type Wait struct {
 	Text   string    `json:"text"`
 	Until  time.Time `json:"until,omitzero"` // zero when it is not known
 
-	Fault *diag.Diag `json:"-"` // of a check that does not pass
+	IsFailure bool       `json:"-"` // whether failed clusters are the reason
+	Fault     *diag.Diag `json:"-"` // of a check that does not pass
 }
 
 // Rollout is the state of all waves.
@@ -120,10 +125,10 @@ type Rollout struct {
 }
 
 // WaitsOf returns what the cluster waits for, given the waits of its wave. A cluster that
-// cannot be reached is tried in its turn.
+// has failed is tried again.
 func (c *Cluster) WaitsOf(waits []Wait) []Wait {
 	out := slices.DeleteFunc(slices.Clone(waits), func(w Wait) bool {
-		return c.IsLost() && (w.Reason == ForCluster || w.Reason == ForRecord)
+		return w.Reason == ForCluster && c.IsFailed() || w.Reason == ForRecord && c.IsLost()
 	})
 	if c.Frozen != nil {
 		out = append(out, FrozenWait(c.Frozen))
@@ -165,7 +170,7 @@ func (w *Wave) incomplete(now time.Time, assume func(*Cluster) bool) *Wait {
 	until := since.Add(w.Soak)
 	switch {
 	case len(failed) > w.MaxFailures:
-		return &Wait{Reason: ForWave, Text: fmt.Sprintf("wave %s has failed: %s", w.Name, states(failed))}
+		return &Wait{Reason: ForWave, Text: fmt.Sprintf("wave %s has failed: %s", w.Name, states(failed)), IsFailure: true}
 	case len(behind) > 0:
 		return &Wait{Reason: ForWave, Text: fmt.Sprintf("wave %s is not complete: %s", w.Name, states(behind))}
 	case w.Soak > 0 && assumed:
@@ -181,7 +186,7 @@ func (w *Wave) OwnWaits() []Wait {
 	if !w.HasWork() {
 		return nil
 	}
-	stopped := w.Stopped()
+	stopped := w.Stopped(true)
 	if stopped == nil && w.RecordErr != nil {
 		text := "its approvals and pauses cannot be read in " + w.Clusters[0].ID
 		if w.Clusters[0].State == Unreachable {

@@ -122,6 +122,37 @@ func TestMaxFailures(t *testing.T) {
 	}
 }
 
+// TestStopped tests that a wave stops when more clusters have failed than it allows, also in
+// an earlier run, and that an unfinished cluster is tried again first.
+func TestStopped(t *testing.T) {
+	done, failed, down, sick, behind := running{bundle: "v2"}, running{bundle: "failed"}, running{bundle: "down"}, running{bundle: "v2", sick: true}, running{bundle: "v1"}
+	for _, c := range []struct {
+		clusters       []running
+		allowed        int
+		retry, stopped string // why retries and the others stop
+	}{
+		{[]running{done, behind}, 0, "", ""},
+		{[]running{failed, behind}, 0, "", "wave a has failed: 0 is unfinished"},
+		{[]running{failed, behind}, 1, "", ""},
+		{[]running{sick, behind}, 0, "wave a has failed: 0 is unhealthy", "wave a has failed: 0 is unhealthy"},
+		{[]running{down, failed, behind}, 1, "", "wave a has failed: 0 is unreachable, 1 is unfinished"},
+	} {
+		w := &Wave{Wave: &fleet.Wave{Name: "a", MaxFailures: c.allowed}}
+		for i, v := range c.clusters {
+			w.Clusters = append(w.Clusters, v.cluster(string(rune('0'+i)), "v2"))
+		}
+		for retry, want := range map[bool]string{true: c.retry, false: c.stopped} {
+			got := ""
+			if wait := w.Stopped(retry); wait != nil {
+				got = wait.Text
+			}
+			if got != want {
+				t.Errorf("%v with %d failures allowed, retry %v: %q, want %q", c.clusters, c.allowed, retry, got, want)
+			}
+		}
+	}
+}
+
 // TestDigest tests that the digest of a wave depends on its clusters and their targets only.
 func TestDigest(t *testing.T) {
 	digest := func(name, target string, v running) string {

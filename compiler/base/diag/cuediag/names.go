@@ -24,6 +24,7 @@ var forms = map[string]form{
 	`^[a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?$`:                            {"letters and digits, with - _ and . between them", `"my-name"`},
 	`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`:                                       {"lower-case letters and digits, with - between them", `"my-name"`},
 	`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`:                                  {"at most 63 lower-case letters and digits, with - between them", `"my-name"`},
+	`^[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?$`:                                  {"at most 32 lower-case letters and digits, with - between them", `"my-name"`},
 	`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`:                                      {"lower-case letters and digits, with - and . between them", `"my-name"`},
 	`^1\.(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*))?$`:                              {"a version of Kubernetes", `"1.36" or "1.36.2"`},
 	`^v?[0-9]+(\.[0-9]+)?(\.[0-9]+)?(-[-0-9A-Za-z.]+)?(\+[-0-9A-Za-z.]+)?$`: {"one exact version", `"1.2.3"`},
