@@ -15,7 +15,7 @@ import (
 func waveFlags(cmd *cobra.Command, o *options, into *deliver.RolloutOptions) {
 	f := cmd.Flags()
 	waveFlag(cmd, o, &into.Wave, "apply only to the clusters of this `wave` of the rollout")
-	f.BoolVar(&into.Unordered, "no-rollout", false, "apply to all clusters now, without waves, soaks and approvals; freezes still hold")
+	f.BoolVar(&into.Unordered, "no-rollout", false, "apply to all selected clusters now: ignore waves, soaks, checks, approvals, pauses and aborts, but not freezes")
 }
 
 // waveFlag adds --wave.

@@ -28,10 +28,9 @@ of hooks, and data of pruned objects.
 
 A rollback becomes a new revision.
 
---wave rolls back the clusters of a wave of the rollout, one after the other,
-the last one first: those that run the fleet's bundle, and those whose last
-apply is unfinished. For this, it compiles the fleet. Run it before you change
-the files.`
+--wave rolls back the clusters of a wave one after the other, in reverse order.
+It takes clusters that run the fleet's bundle or whose last apply is unfinished.
+It compiles the fleet to find them, so run it before you change the files.`
 
 const rollbackExample = `  fleetc history prod/us-east-1
   fleetc rollback prod/us-east-1 --dry-run

@@ -130,7 +130,7 @@ given before does not hold for them.`,
 		ValidArgsFunction: waveArgs(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if digest == "" {
-				return &diag.Diag{Msg: "rollout approve needs the digest of what is approved", Hint: "pass --bundle DIGEST, see fleetc rollout status"}
+				return &diag.Diag{Msg: "rollout approve needs the digest of the wave", Hint: "pass --bundle DIGEST, see fleetc rollout status"}
 			}
 			r, err := a.readRollout(cmd, o)
 			if err == nil {
@@ -177,8 +177,9 @@ func newRolloutPauseCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pause [WAVE...]",
 		Short: "Stop waves until they are resumed",
-		Long: `pause makes the waves wait until fleetc rollout resume; all waves without a
-name. An apply that is running finishes the clusters that it has begun with.`,
+		Long: `pause stops the named waves until fleetc rollout resume. Without names, it stops
+all waves. A running apply finishes the clusters that it has started, and starts
+no other.`,
 		Example: `  fleetc rollout pause --reason "incident 42"
   fleetc rollout pause gold rest`,
 		ValidArgsFunction: waveArgs(o),
@@ -199,8 +200,8 @@ func newRolloutResumeCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume [WAVE...]",
 		Short: "Continue paused and aborted waves",
-		Long: `resume ends the pause and the abort of the waves; of all waves without a name.
-The next fleetc apply continues.`,
+		Long: `resume ends pauses and aborts of the named waves. Without names, it resumes all
+waves. The next fleetc apply continues.`,
 		Example: `  fleetc rollout resume
   fleetc rollout resume gold`,
 		ValidArgsFunction: waveArgs(o),
@@ -221,7 +222,7 @@ func newRolloutAbortCommand(o *options) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "abort",
-		Short: "Stop the present change, and say how to go back",
+		Short: "Stop the current change, and show how to go back",
 		Long: `abort stops the present change: no wave begins as long as the fleet's files give
 its clusters the same bundles. A fix, which gives them others, goes through the
 waves from the first one. abort changes no cluster. It prints the commands that

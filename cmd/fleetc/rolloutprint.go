@@ -45,11 +45,11 @@ func waveLines(report rollout.Report) []string {
 			lines = append(lines, fmt.Sprintf("wave %s has the bundle %s", w.Name, w.Bundle))
 		}
 		if m := w.Approval; m != nil {
-			text := "approved"
+			line := fmt.Sprintf("wave %s was approved by %s at %s", w.Name, cell(m.By), m.Time.UTC().Format(time.RFC3339))
 			if m.Bundle != w.Bundle {
-				text = "had another bundle approved"
+				line += ", with another bundle: it needs a new approval"
 			}
-			lines = append(lines, fmt.Sprintf("wave %s was %s by %s at %s", w.Name, text, cell(m.By), m.Time.UTC().Format(time.RFC3339)))
+			lines = append(lines, line)
 		}
 		for _, c := range w.Clusters {
 			if c.Applying != "" {

@@ -121,7 +121,7 @@ func newRootCommand(o *options) *cobra.Command {
 	flags.StringVar(&o.cache, "cache-dir", "", "`directory` for downloaded charts and cached results (default: fleetc in the user's cache directory)")
 	flags.BoolVar(&o.noCache, "no-cache", false, "neither read nor store cached results; see fleetc cache")
 	flags.BoolVar(&o.offline, "offline", false, "do not use the network; charts must be in the cache or in vendor/charts")
-	flags.StringVar(&o.date, "date", "", "today's `date`, such as 2026-12-31, to find expired waivers (default: do not check) and freezes (default: the day in UTC)")
+	flags.StringVar(&o.date, "date", "", "today's `date`, such as 2026-12-31, for the end dates of waivers and freezes (default: do not check waivers; today in UTC for freezes)")
 	flags.StringVar(&o.color, "color", "auto", "`when` to print in colour: auto, always or never")
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colorModes(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkPersistentFlagDirname("directory")

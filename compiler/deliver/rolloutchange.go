@@ -96,12 +96,12 @@ func isDigestOf(text, digest string) bool {
 	return len(hash) >= shortest && strings.HasPrefix(strings.TrimPrefix(digest, "sha256:"), hash)
 }
 
-// Pause stops waves until they are resumed; all without names.
+// Pause stops the named waves until they are resumed. Without names, it stops all waves.
 func (r *Rollout) Pause(ctx context.Context, names []string, reason string) error {
 	return r.changeNamed(ctx, names, func(w *rollout.Wave, record *rollout.Record) { record.Pause = r.mark("", reason) })
 }
 
-// Resume ends pauses and aborts of waves; of all without names.
+// Resume ends pauses and aborts of the named waves. Without names, it resumes all waves.
 func (r *Rollout) Resume(ctx context.Context, names []string) error {
 	return r.changeNamed(ctx, names, func(_ *rollout.Wave, record *rollout.Record) { record.Pause, record.Abort = nil, nil })
 }
@@ -115,7 +115,7 @@ func (r *Rollout) mark(digest, reason string) *rollout.Mark {
 	return &rollout.Mark{Bundle: digest, By: r.options.By, Time: r.options.now().UTC().Truncate(time.Second), Reason: reason}
 }
 
-// changeNamed changes the records of the waves with the names; of all without names.
+// changeNamed changes the records of the named waves, or of all waves without names.
 func (r *Rollout) changeNamed(ctx context.Context, names []string, change func(*rollout.Wave, *rollout.Record)) error {
 	waves := r.Waves
 	if len(names) > 0 {
