@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +58,7 @@ func ParsePrograms(names, allowed []string) (Programs, error) {
 // process if it is nil, and returns its output. The error has the first lines that the
 // program prints about it, without the directory.
 func RunProgram(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr TemplateOutput
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, env, &stdout, &stderr
 	git.Detach(cmd)
@@ -69,7 +68,7 @@ func RunProgram(ctx context.Context, dir string, env []string, name string, args
 			return "", ctx.Err()
 		}
 		text := strings.TrimSpace(strings.NewReplacer(dir+string(filepath.Separator), "", dir, ".").Replace(stderr.String()))
-		if text == "" {
+		if _, ok := errors.AsType[*exec.ExitError](err); !ok || text == "" {
 			text = err.Error()
 		}
 		return "", fmt.Errorf("%s %s fails: %s", name, args[0], diag.Brief(errors.New(text)))
@@ -137,7 +136,8 @@ func (p Programs) Build(ctx context.Context, root, dir string) (Build, error) {
 		return b, err
 	}
 	var printed []fleet.Object
-	text, err := RunProgram(ctx, root, nil, KustomizeProgram, "build", "--load-restrictor", "LoadRestrictionsNone", filepath.FromSlash(dir))
+	// A path that begins with a dash must not be a flag.
+	text, err := RunProgram(ctx, root, nil, KustomizeProgram, "build", "--load-restrictor", "LoadRestrictionsNone", "."+string(filepath.Separator)+filepath.FromSlash(dir))
 	if err == nil {
 		printed, err = printedObjects(text, r)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -69,10 +70,16 @@ func (e *environmentRun) programArgs(temp, repository, file string, apis []strin
 	}
 	helm := []string{"--kube-version", e.opts.Kubernetes}
 	for _, api := range apis {
-		helm = append(helm, "--api-versions", api)
+		if apiForm.MatchString(api) {
+			helm = append(helm, "--api-versions", api)
+		}
 	}
 	return append(args, "--args", strings.Join(helm, " ")), nil
 }
+
+// apiForm matches API versions. helmfile splits the arguments of helm at spaces, and CRDs
+// of charts name API versions.
+var apiForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9./-]*$`)
 
 // programVariables are the environment variables of the process that helmfile and helm
 // need. Templates see no others, apart from those of --env.
