@@ -111,16 +111,25 @@ func (l *imageLister) written(p *origin.Origin, o fleet.Object, use *listedUse, 
 // lines returns the lines that set a value of a use, each with its clusters.
 func (l *imageLister) lines(use *listedUse, values map[string]any, path []string) []ImageSource {
 	var out []ImageSource
-	for _, i := range use.clusters {
+	isDefault := false
+	for n, i := range use.clusters {
 		c := l.f.Clusters[i]
 		r := c.Releases[slices.IndexFunc(c.Releases, func(r *fleet.Release) bool { return r.Name == use.release })]
 		source := ImageSource{Path: valuesPath(r, values, path)}
-		if t := elementAt(r.Values, path); t != nil {
+		t := elementAt(r.Values, path)
+		if n == 0 {
+			isDefault = t == nil
+		}
+		switch {
+		case t != nil:
 			source.Value, source.Layer = scalarText(t.Scalar), t.Layer
 			source = source.at(t.Pos)
-		} else {
+		case isDefault:
 			v, _ := fleet.Lookup(values, path)
 			source.Value, source.Chart = scalarText(v), r.Chart.Location()
+		}
+		if indexIn(use.Image, source.Value) < 0 {
+			continue // the cluster has the image from another value
 		}
 		source.Part = partOf(use.Image, source.Value)
 		j := slices.IndexFunc(out, func(s ImageSource) bool {
