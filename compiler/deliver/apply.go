@@ -117,6 +117,9 @@ func plans(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, al
 		}
 		t := t
 		t.Live, t.Drifted = s.Live, drifted[c.ID]
+		if drifted != nil && t.Drifted == nil {
+			t.Drifted = map[string]bool{} // nil stands for all objects
+		}
 		return plan(ctx, f, c, s, t, resolver, key)
 	})
 }

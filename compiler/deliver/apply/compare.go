@@ -32,6 +32,7 @@ type ObjectDiff struct {
 	Finding      Finding
 	Simulated    bool   // After was simulated, without a dry run
 	Why          string // details of the finding; may be empty
+	ByHelm       bool   // only the next upgrade of its Helm release changes it back
 	SimulatedWhy string // why there was no dry run
 
 	// Before and After are the object now and after an apply. Either may be nil;

@@ -116,7 +116,7 @@ func (c *comparer) afterHelm(ctx context.Context, part *Item, now *unstructured.
 // explainPart sets the explanation of a change in a release that is up to date.
 func (it *Item) explainPart(out *ObjectDiff) {
 	if out.Finding == Changed && it.parent.digest != "" && it.parent.isUpToDate() {
-		out.Why = "Helm changes it back at the next upgrade of the release"
+		out.Why, out.ByHelm = "Helm changes it back at the next upgrade of the release", true
 	}
 }
 

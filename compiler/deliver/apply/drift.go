@@ -78,7 +78,7 @@ func (c *comparer) judge(live []*unstructured.Unstructured, out []ObjectDiff) {
 	for i, o := range live {
 		if o != nil {
 			v := c.rules.Judge(fleet.Object{Unstructured: o, Release: &fleet.Release{Name: c.items[i].Release}})
-			v.Reason = hide(v.Reason)
+			v.Reason = c.Live.Hidden(hide(v.Reason))
 			out[i].Health = v
 		}
 	}

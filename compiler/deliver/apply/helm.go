@@ -117,9 +117,9 @@ func (p *planner) planHelm(ctx context.Context, it *Item) error {
 		return err
 	}
 	switch {
-	case !state.Deployed:
+	case !state.Deployed && p.restores(it):
 		it.Action, it.After = Create, it.object
-	case it.isUpToDate() && missing == "":
+	case it.isUpToDate() && missing == "" || !p.restores(it):
 		it.Action, it.Before = Unchanged, nil
 		return nil
 	default:
@@ -127,6 +127,12 @@ func (p *planner) planHelm(ctx context.Context, it *Item) error {
 		it.Reason = whyUpgrade(state, missing)
 	}
 	return p.planParts(ctx, it)
+}
+
+// restores reports whether the plan may upgrade a release: a plan that restores drift
+// upgrades only those that drifted, or whose objects did.
+func (p *planner) restores(it *Item) bool {
+	return p.Drifted == nil || p.Drifted[it.ID] || slices.ContainsFunc(it.Parts, func(part Item) bool { return p.Drifted[part.ID] })
 }
 
 // isUpToDate reports whether the last revision of the release matches the bundle.

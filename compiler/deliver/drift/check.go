@@ -58,7 +58,12 @@ func Check(ctx context.Context, c *compiler.Compiler, req Request) (*Report, err
 	k := newChecker(ctx, f, all.Clusters, faults, req)
 	report := NewReport()
 	results := par.Map(ctx, len(all.Clusters), len(all.Clusters), func(ctx context.Context, i int) (*Cluster, error) {
-		one, err := k.check(ctx, all.Clusters[i])
+		one, err := par.Recover(func() (*Cluster, error) { return k.check(ctx, all.Clusters[i]) })
+		if err != nil && ctx.Err() == nil {
+			one = newCluster(all.Clusters[i]) // a panic does not hide the other clusters
+			one.fail(err)
+			err = nil
+		}
 		k.done(one, err)
 		return one, err
 	})
@@ -91,7 +96,13 @@ func Check(ctx context.Context, c *compiler.Compiler, req Request) (*Report, err
 	for _, one := range checked {
 		report.Add(one)
 	}
-	return report, k.checkRelease(report)
+	err := k.checkRelease(report)
+	if k.Release != "" {
+		for _, one := range report.Clusters {
+			one.Releases = slices.DeleteFunc(one.Releases, func(name string) bool { return name != k.Release })
+		}
+	}
+	return report, err
 }
 
 // unevaluated returns the clusters of faults whose layers could not be evaluated.

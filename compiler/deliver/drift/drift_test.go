@@ -54,6 +54,29 @@ func testReport() *Report {
 	return r
 }
 
+// TestUnfixable tests which findings an apply of the fixable objects leaves.
+func TestUnfixable(t *testing.T) {
+	for name, c := range map[string]struct {
+		findings []Finding
+		fixable  int
+		want     int
+	}{
+		"restored and unhealthy": {[]Finding{{ID: "a", Reason: Changed}, {ID: "a", Reason: Unhealthy}}, 1, 0},
+		"unhealthy alone":        {[]Finding{{ID: "a", Reason: Unhealthy}, {ID: "b", Reason: Missing}}, 1, 1},
+		"orphaned":               {[]Finding{{ID: "a", Reason: Orphaned}}, 0, 1},
+		"changed in Helm":        {[]Finding{{ID: "a", Release: "r", Reason: Changed, byHelm: true}}, 0, 1},
+		"upgraded by Helm":       {[]Finding{{ID: "a", Release: "r", Reason: Changed, byHelm: true}, {ID: "b", Release: "r", Reason: Missing}}, 1, 0},
+	} {
+		r := NewReport()
+		one := newCluster(&fleet.Cluster{ID: "dev/one"})
+		one.Checked, one.Findings = true, c.findings
+		r.Add(one)
+		if got := r.Unfixable(); got != c.want || len(r.Fixable()["dev/one"]) != c.fixable {
+			t.Errorf("%s: %d unfixable, %v fixable, want %d and %d", name, got, r.Fixable(), c.want, c.fixable)
+		}
+	}
+}
+
 // Each format shows every finding.
 func TestFormats(t *testing.T) {
 	for name, write := range map[string]func(io.Writer, *Report) error{

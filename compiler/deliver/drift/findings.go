@@ -61,7 +61,7 @@ func (c *Cluster) addFindings(compared *apply.Comparison, key []byte, rules []fl
 
 // findingOf returns the finding of a changed object.
 func findingOf(c diff.Change, o *apply.ObjectDiff) Finding {
-	f := Finding{ID: c.ID, Release: c.Release, Reason: Reason(c.Live.Reason), Why: diag.Visible(c.Live.Why, diag.MaxText)}
+	f := Finding{ID: c.ID, Release: c.Release, Reason: Reason(c.Live.Reason), Why: diag.Visible(c.Live.Why, diag.MaxText), byHelm: o != nil && o.ByHelm}
 	if f.Reason != Changed && f.Reason != Conflict {
 		return f
 	}

@@ -78,6 +78,8 @@ type Finding struct {
 	// Rule is the path of the rule that leaves out an ignored finding; for fields, the
 	// rule of the first one.
 	Rule string `json:"rule,omitempty"`
+
+	byHelm bool // whether only the next upgrade of the Helm release changes it back
 }
 
 // A Field is one differing field.
@@ -123,7 +125,7 @@ func (r *Report) Fixable() map[string]map[string]bool {
 	out := map[string]map[string]bool{}
 	for _, c := range r.Clusters {
 		for _, f := range c.Findings {
-			if !c.Checked || f.Reason == Orphaned || f.Reason == Unhealthy {
+			if !c.Checked || f.isUnfixable() {
 				continue
 			}
 			if out[c.ID] == nil {
@@ -148,9 +150,27 @@ func (r *Report) LeaveToWaves(fixable map[string]map[string]bool) (left []string
 	return left
 }
 
-// Unfixable returns the number of findings that an apply cannot restore.
+// Unfixable returns the number of findings that an apply cannot restore. An unhealthy object
+// that has other drift is not one: the apply waits until the restored object is healthy.
 func (r *Report) Unfixable() int {
-	return r.Summary.Reasons[Orphaned] + r.Summary.Reasons[Unhealthy]
+	fixable, n := r.Fixable(), 0
+	for _, c := range r.Clusters {
+		upgraded := map[string]bool{} // releases with fixable objects
+		for _, f := range c.Findings {
+			upgraded[f.Release] = upgraded[f.Release] || fixable[c.ID][f.ID]
+		}
+		for _, f := range c.Findings {
+			if f.isUnfixable() && !fixable[c.ID][f.ID] && !(f.byHelm && upgraded[f.Release]) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// isUnfixable reports whether an apply cannot restore what the finding says.
+func (f *Finding) isUnfixable() bool {
+	return f.Reason == Orphaned || f.Reason == Unhealthy || f.byHelm
 }
 
 // Err returns the faults of all clusters.
