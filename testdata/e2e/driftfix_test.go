@@ -69,7 +69,7 @@ releases: web: objects: more: {apiVersion: "v1", kind: "ConfigMap", metadata: na
 	// When the fleet has changed, an apply is due.
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
 	_, mark = p.writes("one", mark)
-	p.fleetc("drift", "--fix", "--yes").exits(p, 2).says(p, "does not run the bundle of the fleet")
+	p.fleetc("drift", "--fix", "--yes").exits(p, 2).says(p, "does not run the current bundle of the fleet")
 	if w, _ := p.writes("one", mark); len(w) > 0 {
 		t.Errorf("a refused fix writes %q", w)
 	}
