@@ -216,6 +216,14 @@ func (r *Rollout) read(ctx context.Context, n int) error {
 
 // status reads what a cluster runs and, if it runs its target, the health of its objects.
 func (r *Rollout) status(ctx context.Context, c *fleet.Cluster) *Status {
+	s := r.readStatus(ctx, c)
+	if s.State == Unfinished && s.Holder == "" {
+		s = r.readStatus(ctx, c) // a running apply may have ended in between
+	}
+	return s
+}
+
+func (r *Rollout) readStatus(ctx context.Context, c *fleet.Cluster) *Status {
 	server := r.servers.Of(c.ID)
 	s := &Status{Record: &Record{Cluster: c, server: server, Reached: server.Live != nil}, Compiled: r.targets[c.ID]}
 	if s.Err = cmp.Or(r.same[c.ID], server.Err); s.Err == nil {
@@ -228,7 +236,7 @@ func (r *Rollout) status(ctx context.Context, c *fleet.Cluster) *Status {
 
 // setState sets the state of a cluster from its status.
 func (r *Rollout) setState(c *rollout.Cluster, s *Status) {
-	c.Target, c.Since = s.Compiled, time.Time{}
+	c.Target, c.Since, c.Applying = s.Compiled, time.Time{}, s.Holder != ""
 	switch {
 	case !s.Reached:
 		c.State = rollout.Unreachable

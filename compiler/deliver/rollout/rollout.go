@@ -40,11 +40,14 @@ type Cluster struct {
 	Target string    // digest of the bundle of the fleet; empty if it is not known
 	Since  time.Time // since when it is healthy with the target; zero unless it is Done
 	Frozen *fleet.Freeze
+
+	Applying bool // whether an apply is running
 }
 
-// IsFailed reports whether the cluster counts as failed.
+// IsFailed reports whether the cluster counts as failed. An apply that is running is
+// unfinished, and has not failed.
 func (c *Cluster) IsFailed() bool {
-	return c.State == Unhealthy || c.State == Unfinished || c.State == Unreachable || c.State == Failed
+	return c.State == Unhealthy || c.State == Unfinished && !c.Applying || c.IsLost()
 }
 
 // IsLost reports whether the cluster cannot be reached, or has failed in this run.

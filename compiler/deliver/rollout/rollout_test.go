@@ -141,6 +141,13 @@ func TestStopped(t *testing.T) {
 		for i, v := range c.clusters {
 			w.Clusters = append(w.Clusters, v.cluster(string(rune('0'+i)), "v2"))
 		}
+		if w.Clusters[0].State == Unfinished {
+			w.Clusters[0].Applying = true
+			if wait := w.Stopped(false); wait != nil {
+				t.Errorf("an apply that is running stops the wave: %s", wait.Text)
+			}
+			w.Clusters[0].Applying = false
+		}
 		for retry, want := range map[bool]string{true: c.retry, false: c.stopped} {
 			got := ""
 			if wait := w.Stopped(retry); wait != nil {
