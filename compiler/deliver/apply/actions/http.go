@@ -29,26 +29,10 @@ func (r *Runner) request(ctx context.Context, q *fleet.HTTPRequest) error {
 	for _, name := range slices.Sorted(maps.Keys(q.Headers)) {
 		req.Header.Set(name, q.Headers[name])
 	}
-	for _, name := range slices.Sorted(maps.Keys(q.SecretHeaders)) {
-		req.Header.Set(name, r.getenv(q.SecretHeaders[name]))
-	}
-	req.Host = req.Header.Get("Host") // empty means the host of the URL
-	client := http.Client{
-		// Do not follow redirects: another host must not get the request.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
 	what := q.Method + " " + redactedURL(q.URL)
-	response, err := client.Do(req)
+	response, body, err := r.send(req, q.SecretHeaders, what)
 	if err != nil {
-		if inner, ok := errors.AsType[*url.Error](err); ok {
-			err = inner.Err // without the URL
-		}
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return err
 	}
 	detail := ""
 	if text := strings.Join(strings.Fields(string(body)), " "); text != "" && len(q.SecretHeaders) == 0 {
@@ -65,6 +49,33 @@ func (r *Runner) request(ctx context.Context, q *fleet.HTTPRequest) error {
 		return fmt.Errorf("%s returned a response without %q%s", what, diag.Visible(q.Contains, diag.MaxText), detail)
 	}
 	return nil
+}
+
+// send sends a request with the secret headers, whose values are in environment variables.
+// It returns the response, whose body is closed, and the body. Errors begin with the
+// description in the parameter what.
+func (r *Runner) send(req *http.Request, secretHeaders map[string]string, what string) (*http.Response, []byte, error) {
+	for _, name := range slices.Sorted(maps.Keys(secretHeaders)) {
+		req.Header.Set(name, r.getenv(secretHeaders[name]))
+	}
+	req.Host = req.Header.Get("Host") // empty means the host of the URL
+	client := http.Client{
+		// Do not follow redirects: another host must not get the request.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	response, err := client.Do(req)
+	if err != nil {
+		if inner, ok := errors.AsType[*url.Error](err); ok {
+			err = inner.Err // without the URL
+		}
+		return nil, nil, fmt.Errorf("%s: %w", what, err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return response, body, nil
 }
 
 // redactedURL returns a URL without user, query and fragment.

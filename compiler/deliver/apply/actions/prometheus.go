@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -45,23 +44,10 @@ func (r *Runner) query(ctx context.Context, q *fleet.PrometheusQuery) error {
 		return errors.New("invalid URL") // the error text may contain secrets
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	for _, name := range slices.Sorted(maps.Keys(q.SecretHeaders)) {
-		req.Header.Set(name, r.getenv(q.SecretHeaders[name]))
-	}
-	// Do not follow redirects: another host must not get the request.
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	what := "query of " + redactedURL(q.URL)
-	response, err := client.Do(req)
+	response, body, err := r.send(req, q.SecretHeaders, what)
 	if err != nil {
-		if inner, ok := errors.AsType[*url.Error](err); ok {
-			err = inner.Err // without the URL
-		}
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return err
 	}
 	var answer promAnswer
 	if err := json.Unmarshal(body, &answer); err != nil || answer.Status == "" {
