@@ -85,6 +85,19 @@ func ConnectAll(ctx context.Context, f *compiler.Fleet, a cluster.Access) Server
 	return out
 }
 
+// ReadOnly returns connections for commands that never write.
+func (s Servers) ReadOnly() Servers {
+	out := Servers{}
+	for id, wait := range s {
+		out[id] = func() Server {
+			server := wait()
+			server.ReadOnly = true
+			return server
+		}
+	}
+	return out
+}
+
 // connectTo connects to a cluster. It fails if the cluster does not have the UID in the
 // layers.
 func connectTo(ctx context.Context, c *fleet.Cluster, a cluster.Access) Server {

@@ -41,12 +41,7 @@ func DiffLive(ctx context.Context, c *compiler.Compiler, req LiveRequest) (*diff
 	if err := deliver.CheckContexts(f.Clusters); err != nil {
 		return nil, err
 	}
-	all := deliver.ConnectAll(ctx, f, req.Access)
-	for id := range all {
-		s := all.Of(id)
-		s.ReadOnly = true
-		all[id] = func() deliver.Server { return s }
-	}
+	all := deliver.ConnectAll(ctx, f, req.Access).ReadOnly()
 	all.Keep(f)
 	d := &liveDiffer{LiveRequest: req, Fleet: f, servers: all, releases: map[string]bool{}, secrets: secrets.NewResolver(f.Fleet, req.AllowExec), simulated: map[string]*diff.Prediction{}}
 	compared := par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (liveClusterDiff, error) {

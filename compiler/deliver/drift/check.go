@@ -141,7 +141,7 @@ type checker struct {
 // newChecker returns a checker that connects to the clusters.
 func newChecker(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, faults error, req Request) *checker {
 	k := &checker{
-		Request: req, Fleet: f, servers: deliver.Servers{}, secrets: secrets.NewResolver(f.Fleet, req.AllowExec),
+		Request: req, Fleet: f, secrets: secrets.NewResolver(f.Fleet, req.AllowExec),
 		compiling: make(chan struct{}, f.Parallel), reading: make(chan struct{}, readAtATime),
 	}
 	var all diag.List
@@ -149,13 +149,7 @@ func newChecker(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluste
 	all.Add(deliver.CheckContexts(clusters))
 	k.faults = all.Err()
 	valid := slices.DeleteFunc(slices.Clone(clusters), func(c *fleet.Cluster) bool { return fleet.FaultsOf(c.ID, k.faults) != nil })
-	for id, wait := range deliver.Connect(ctx, &compiler.Fleet{Fleet: &fleet.Fleet{Clusters: valid}}, req.Access) {
-		k.servers[id] = func() deliver.Server {
-			s := wait()
-			s.ReadOnly = true
-			return s
-		}
-	}
+	k.servers = deliver.Connect(ctx, &compiler.Fleet{Fleet: &fleet.Fleet{Clusters: valid}}, req.Access).ReadOnly()
 	k.servers.Keep(f)
 	return k
 }
