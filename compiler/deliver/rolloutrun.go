@@ -1,7 +1,6 @@
 package deliver
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -40,19 +39,15 @@ func (r *Rollout) turns() map[string][]rollout.Wait {
 
 // retriesFirst returns clusters with those first whose last apply is unfinished.
 func retriesFirst(clusters []*rollout.Cluster) []*rollout.Cluster {
-	out := slices.Clone(clusters)
-	slices.SortStableFunc(out, func(a, b *rollout.Cluster) int {
-		return cmp.Compare(isRetry(b), isRetry(a))
-	})
-	return out
-}
-
-// isRetry returns 1 for a cluster whose last apply is unfinished, and 0 for others.
-func isRetry(c *rollout.Cluster) int {
-	if c.State == rollout.Unfinished {
-		return 1
+	var retries, others []*rollout.Cluster
+	for _, c := range clusters {
+		if c.State == rollout.Unfinished {
+			retries = append(retries, c)
+		} else {
+			others = append(others, c)
+		}
 	}
-	return 0
+	return append(retries, others...)
 }
 
 // Plans plans the selected clusters as [Plans] does, in the order of waves, and yields those

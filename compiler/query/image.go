@@ -3,6 +3,7 @@ package query
 import (
 	"cmp"
 	"context"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -72,7 +73,7 @@ func (s ImageSource) at(pos diag.Pos) ImageSource {
 // images if there are none. It fails if a cluster does not render or a pattern matches
 // nothing. done is called after each cluster.
 func Images(ctx context.Context, f *compiler.Fleet, patterns []string, done func()) ([]Image, error) {
-	l := &imageLister{f: f, index: map[string]int{}, matched: make([]bool, len(patterns)), patterns: patterns}
+	l := &imageLister{f: f, repositories: map[string]bool{}, index: map[string]int{}, matched: make([]bool, len(patterns)), patterns: patterns}
 	for _, p := range patterns {
 		if _, err := path.Match(p, ""); err != nil {
 			return nil, &diag.Diag{Msg: "image pattern " + diag.Visible(p, diag.MaxText) + " has a syntax error", Hint: `write it as in "ghcr.io/example/app" or "app*"`}
@@ -95,12 +96,9 @@ func Images(ctx context.Context, f *compiler.Fleet, patterns []string, done func
 		return nil, err
 	}
 	if i := slices.Index(l.matched, false); i >= 0 {
-		var names []string
-		for name := range l.repositories {
-			names = append(names, name)
+		return nil, &diag.Diag{
+			Msg: "no image of these clusters matches " + diag.Visible(patterns[i], diag.MaxText), Hint: diag.OneOf(patterns[i], slices.Sorted(maps.Keys(l.repositories))),
 		}
-		slices.Sort(names)
-		return nil, &diag.Diag{Msg: "no image of these clusters matches " + diag.Visible(patterns[i], diag.MaxText), Hint: diag.OneOf(patterns[i], names)}
 	}
 	if err := l.findSources(ctx); err != nil {
 		return nil, err
@@ -155,9 +153,6 @@ type listedUse struct {
 
 // add adds a field of a cluster.
 func (l *imageLister) add(cluster int, field imageField) {
-	if l.repositories == nil {
-		l.repositories = map[string]bool{}
-	}
 	repository, _ := splitImage(field.Image)
 	l.repositories[repository] = true
 	if !l.selects(repository) {
