@@ -223,11 +223,11 @@ func newRolloutAbortCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "abort",
 		Short: "Stop the current change, and show how to go back",
-		Long: `abort stops the present change: no wave begins as long as the fleet's files give
-its clusters the same bundles. A fix, which gives them others, goes through the
-waves from the first one. abort changes no cluster. It prints the commands that
-roll back the clusters that have the change, the last wave first. resume takes
-the abort back.`,
+		Long: `abort stops the current change: no wave begins as long as the fleet's files give
+its clusters the same bundles. A fix changes the bundles, so it starts again
+from the first wave. abort changes no cluster. It prints the commands that roll
+back the clusters that run the bundles of the files, the last wave first. fleetc
+rollout resume undoes the abort.`,
 		Example:           `  fleetc rollout abort --reason "errors in canary"`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -131,7 +131,7 @@ func TestDriftServe(t *testing.T) {
 	p.waitForMetric(url, `fleetc_drift_check_success{cluster="dev/two"} 1`)
 	p.kubectl("one", "-n", "web", "delete", "configmap", "web")
 	p.waitForMetric(url, `fleetc_drift_objects{cluster="dev/one",reason="missing",release="web"} 1`)
-	// A cluster that does not answer hides no other, and keeps what was known.
+	// A cluster that does not answer does not hide the others. Its counts stay.
 	p.kubectl("two", "-n", "web", "delete", "secret", "web")
 	p.waitForMetric(url, `fleetc_drift_objects{cluster="dev/two",reason="missing",release="web"} 1`)
 	if err := p.clusters["two"].Kill(); err != nil {
