@@ -7,6 +7,8 @@ tool (
 	github.com/prometheus/prometheus/cmd/promtool
 )
 
+require github.com/grafana/grafana-foundation-sdk/go v0.0.22
+
 require (
 	cloud.google.com/go/auth v0.24.1-0.20261001053825-dbc26066f70a // indirect
 	cloud.google.com/go/auth/oauth2adapt v0.3.0 // indirect

@@ -171,7 +171,15 @@ func All(err error) List {
 	if err == nil {
 		return nil
 	}
-	if l, ok := errors.AsType[List](err); ok {
+	for e := err; e != nil; e = errors.Unwrap(e) { // the cause of a fault may be a list
+		switch e := e.(type) {
+		case List:
+			return e
+		case *Diag:
+			return List{e}
+		}
+	}
+	if l, ok := errors.AsType[List](err); ok { // of errors that are joined
 		return l
 	}
 	if d, ok := errors.AsType[*Diag](err); ok {

@@ -133,3 +133,17 @@ func FuzzNearest(f *testing.F) {
 		}
 	})
 }
+
+// A fault whose cause is a list is one fault.
+func TestAllOfCause(t *testing.T) {
+	inner := List{{Msg: "a"}, {Msg: "b"}}
+	outer := &Diag{Msg: "outer", Cause: inner}
+	for _, c := range []struct {
+		err  error
+		want int
+	}{{outer, 1}, {fmt.Errorf("in dev/one: %w", outer), 1}, {inner, 2}, {fmt.Errorf("in dev/one: %w", inner), 2}, {errors.Join(errors.New("c"), inner), 2}} {
+		if got := All(c.err); len(got) != c.want {
+			t.Errorf("%v has the faults %v, want %d", c.err, got, c.want)
+		}
+	}
+}
