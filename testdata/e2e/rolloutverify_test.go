@@ -24,8 +24,11 @@ func TestRolloutVerify(t *testing.T) {
 			fmt.Fprint(w, "ok")
 		case r.URL.Path == "/api/v1/query" && r.Header.Get("Authorization") == "Bearer sesame":
 			form, _ := url.ParseQuery(string(body))
-			query.Store(form.Get("query"))
-			fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"job":"web"},"value":[1,%q]}]}}`, value.Load())
+			v := "1"
+			if query.Store(form.Get("query")); form.Get("query") != "sum(errors) by (job)" {
+				v = value.Load().(string)
+			}
+			fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"job":"web"},"value":[1,%q]}]}}`, v)
 		default:
 			http.Error(w, "no", http.StatusForbidden)
 		}

@@ -32,12 +32,18 @@ type promSeries struct {
 	Value  [2]any            `json:"value"` // time and value
 }
 
-// query makes an instant query. The error says which value exceeds the threshold.
+// query checks the present values of a query, and those of the time before it. The error
+// says which value exceeds the threshold.
 func (r *Runner) query(ctx context.Context, q *fleet.PrometheusQuery) error {
-	expr := q.Query
-	if q.For > 0 {
-		expr = fmt.Sprintf("max_over_time((%s)[%ds:])", q.Query, int(q.For.Seconds()))
+	if err := r.queryNow(ctx, q, q.Query); err != nil || q.For == 0 {
+		return err
 	}
+	// The steps of a subquery end up to an evaluation interval before the present.
+	return r.queryNow(ctx, q, fmt.Sprintf("max_over_time((%s)[%ds:])", q.Query, int(q.For.Seconds())))
+}
+
+// queryNow makes an instant query.
+func (r *Runner) queryNow(ctx context.Context, q *fleet.PrometheusQuery, expr string) error {
 	at := strings.TrimSuffix(q.URL, "/") + "/api/v1/query"
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(url.Values{"query": {expr}}.Encode()))
 	if err != nil {
