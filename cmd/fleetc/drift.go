@@ -101,7 +101,7 @@ func newDriftCommand(o *options) *cobra.Command {
 	allowExecFlag(cmd, &d.AllowExec)
 	f.StringVar(&d.Release, "release", "", "check only the objects of this `release`")
 	f.BoolVar(&d.Strict, "strict", false, "also count manual changes that an apply ignores, such as with kubectl, k9s, Lens or a browser")
-	f.DurationVar(&d.Timeout, "check-timeout", 2*time.Minute, "how long to read a cluster at most")
+	f.DurationVar(&d.Timeout, "check-timeout", 2*time.Minute, "how long to compile and read a cluster at most")
 	d.fixFlags(cmd, o)
 	d.serveFlags(cmd)
 	outputFlag(cmd, &d.output, "text", "markdown", "json", "sarif", "junit")

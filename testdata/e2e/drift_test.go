@@ -224,6 +224,22 @@ func TestDriftSlow(t *testing.T) {
 	p := newWeb(t)
 	p.fleetc("apply", "--yes").ok(p)
 	p.kubectl("one", "-n", "web", "delete", "configmap", "web")
+	p.slowCluster()
+	p.grafana()
+	p.edit("environments/g.cue", `namespace: "g"`, `namespace: "g", clusters: ids: ["dev/slow"]`) // compiling reads its passwords
+	r := p.drift(2, "--check-timeout", "2s", "--kubeconfig", "kubeconfig")
+	if got := findings(r, "dev/one"); len(got) != 1 || got[0] != "missing ConfigMap web/web" {
+		t.Errorf("found %q", got)
+	}
+	if c := r.Clusters[1]; c.Checked || len(c.Findings) > 0 || len(c.Faults) != 1 || !strings.Contains(c.Faults[0], "the check took longer than 2s") {
+		t.Errorf("of the slow cluster: %+v", c)
+	}
+}
+
+// slowCluster adds the cluster dev/slow, which connects and then answers nothing. Its context
+// is in the file kubeconfig, with those of the other clusters.
+func (p *place) slowCluster() {
+	p.Helper()
 	ended := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/api/v1/namespaces/kube-system" {
@@ -236,21 +252,16 @@ func TestDriftSlow(t *testing.T) {
 		case <-ended:
 		}
 	}))
-	defer slow.Close()
-	defer close(ended)
+	p.Cleanup(func() {
+		close(ended)
+		slow.Close()
+	})
 	text, err := os.ReadFile(shared.Kubeconfig)
 	if err != nil {
-		t.Fatal(err)
+		p.Fatal(err)
 	}
 	p.write("kubeconfig", string(text))
 	p.kubeconfig("config", "set-cluster", "slow", "--server="+slow.URL)
 	p.kubeconfig("config", "set-context", "slow", "--cluster=slow")
 	p.write("environments/dev/slow/cluster.cue", "package fleet\n\ncluster: {name: \"slow\", kubernetes: \"1.37\", context: \"slow\"}\n")
-	r := p.drift(2, "--check-timeout", "2s", "--kubeconfig", "kubeconfig")
-	if got := findings(r, "dev/one"); len(got) != 1 || got[0] != "missing ConfigMap web/web" {
-		t.Errorf("found %q", got)
-	}
-	if c := r.Clusters[1]; c.Checked || len(c.Findings) > 0 || len(c.Faults) != 1 || !strings.Contains(c.Faults[0], "the check took longer than 2s") {
-		t.Errorf("of the slow cluster: %+v", c)
-	}
 }

@@ -15,12 +15,12 @@ import (
 )
 
 // prometheusTools builds promtool and prometheus, without service discovery for clouds, and
-// returns their directory. go tool knows no tags.
+// the check of dashboards, and returns their directory. go tool knows no tags.
 func prometheusTools(t *testing.T) string {
 	t.Helper()
 	const module = "github.com/prometheus/prometheus/cmd/"
 	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-tags", "remove_all_sd", "-o", dir+"/", module+"promtool", module+"prometheus")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-tags", "remove_all_sd", "-o", dir+"/", module+"promtool", module+"prometheus", "./checkdashboard")
 	cmd.Dir = filepath.Join(top, "testdata/prometheus")
 	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false -trimpath -ldflags=-s", "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -84,12 +84,14 @@ func (p *place) promQuery(server, query string) (series []string, err error) {
 }
 
 // The real promtool accepts the alerts and tests them. The real Prometheus scrapes the
-// server, begins an alert when a cluster drifts, and answers each query of the dashboard.
+// server, begins an alert when a cluster drifts, and answers each query of the dashboard and
+// of the check of a wave. Grafana's schema accepts the dashboard.
 func TestDriftAlerts(t *testing.T) {
-	p := newPlace(t, clusters.Spec{Name: "one"})
+	p := newPlace(t, clusters.Spec{Name: "one"}, clusters.Spec{Name: "two"})
 	p.edit(fleetFile, `stages: schema.#Stages & [{name: "default"}]`, `stages: schema.#Stages`)
 	p.write("environments/web.cue", web)
 	p.write("environments/monitoring.cue", monitored)
+	p.write("environments/rollout.cue", twoWaves)
 	p.fleetc("apply", "--yes").ok(p)
 	tools, dir := prometheusTools(t), t.TempDir()
 	data := func(name, key string) string {
@@ -120,7 +122,8 @@ func TestDriftAlerts(t *testing.T) {
 			return len(series) == 1 && series[0] == want
 		})
 	}
-	waitForSeries("fleetc_drift_check_success", "dev/one   1")
+	waitForSeries("sum(fleetc_drift_check_success)", "   2")
+	waitForSeries(`sum(fleetc_rollout_wave{wave="canary",position="1",state="done"})`, "   1")
 	waitForSeries("count(ALERTS) or vector(0)", "   0")
 	p.kubectl("one", "-n", "web", "delete", "configmap", "web")
 	waitForSeries(`ALERTS{alertname="FleetcDrift",alertstate="pending"}`, "dev/one web missing 1")
@@ -130,8 +133,14 @@ func TestDriftAlerts(t *testing.T) {
 			Targets []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal([]byte(data("fleetc-drift-dashboard", "fleetc-drift.json")), &dashboard); err != nil || len(dashboard.Panels) < 9 {
+	text := data("fleetc-drift-dashboard", "fleetc-drift.json")
+	if err := json.Unmarshal([]byte(text), &dashboard); err != nil || len(dashboard.Panels) < 10 {
 		t.Fatalf("%v: %+v", err, dashboard)
+	}
+	check := exec.CommandContext(t.Context(), filepath.Join(tools, "checkdashboard"))
+	check.Stdin = strings.NewReader(text)
+	if out, err := check.CombinedOutput(); err != nil {
+		t.Errorf("the dashboard is not in Grafana's format: %v\n%s", err, out)
 	}
 	for _, panel := range dashboard.Panels {
 		series, err := p.promQuery(server, strings.ReplaceAll(panel.Targets[0].Expr, "$cluster", ".*"))
@@ -139,5 +148,37 @@ func TestDriftAlerts(t *testing.T) {
 			t.Errorf("%s: %v, %q", panel.Title, err, series)
 		}
 	}
+	p.promote(server)
 	stop()
+}
+
+const twoWaves = `package fleet
+
+import "github.com/fleetc/fleetc/schema"
+
+rollout: schema.#Rollout & {waves: [{name: "canary", clusters: ids: ["dev/one"], verify: {}}, {name: "rest", others: true}]}
+`
+
+// promote requires that the check of a wave asks the Prometheus at the URL, for the present
+// and for a time before it.
+func (p *place) promote(server string) {
+	p.Helper()
+	check := func(query, window string) {
+		p.write("environments/rollout.cue", strings.Replace(twoWaves, "verify: {}", "verify: drift: prometheus: {url: \""+server+"\", query: #\""+query+"\"#, threshold: 0"+window+"}", 1))
+	}
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	drift := `sum(fleetc_drift_objects{cluster="dev/one"}) or vector(0)`
+	check(drift, `, for: "10m"`)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `^dev/one: applied`, `wave canary is not verified: check drift: query of http://.* has the value [1-9]\d*, and the threshold is 0`)
+	p.waitFor("the end of drift", func() bool {
+		series, err := p.promQuery(server, drift)
+		return err == nil && len(series) == 1 && series[0] == "   0"
+	})
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `has the value [1-9]`) // the drift of the last minutes
+	check("fleetc_unknown", "")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `check drift: query of .* has no result`)
+	check("sum(", "")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `check drift: query of .* failed: .*parse error`)
+	check(drift, "")
+	p.fleetc("apply", "--yes").ok(p).says(p, `^dev/two: applied`)
 }

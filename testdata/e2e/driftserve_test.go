@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
@@ -182,5 +183,30 @@ func TestDriftServe(t *testing.T) {
 	}
 	if n == 0 {
 		t.Error("the ServiceAccount sends nothing")
+	}
+}
+
+// Two contexts of one cluster are a failed check at every moment, also while a slow cluster
+// holds the end of a round.
+func TestDriftServeAlias(t *testing.T) {
+	p := newWeb(t)
+	p.fleetc("apply", "--yes").ok(p)
+	p.slowCluster()
+	field := func(name string) string {
+		return p.kubeconfig("config", "view", "-o", `jsonpath={.contexts[?(@.name=="`+p.clusters["one"].Context+`")].context.`+name+`}`)
+	}
+	p.kubeconfig("config", "set-context", "alias", "--cluster="+field("cluster"), "--user="+field("user"))
+	p.write("environments/dev/alias/cluster.cue", "package fleet\n\ncluster: {name: \"alias\", kubernetes: \"1.37\", context: \"alias\"}\n")
+	url, stop := p.serveDrift("--interval", "1s", "--check-timeout", "1s", "--kubeconfig", "kubeconfig")
+	p.waitForMetric(url, `fleetc_drift_check_success{cluster="dev/one"} 0`)
+	for range 60 {
+		text, err := get(url + "/metrics")
+		if err != nil || strings.Contains(text, `fleetc_drift_check_success{cluster="dev/one"} 1`) {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if log := stop(); !strings.Contains(log, "lead to the same cluster") || strings.Count(log, `"msg":"round ended"`) < 2 {
+		t.Errorf("the log is\n%s", log)
 	}
 }

@@ -190,21 +190,30 @@ func (k *checker) check(ctx context.Context, c *fleet.Cluster) (*Cluster, error)
 	return out, ctx.Err()
 }
 
-// compile compiles a cluster.
-func (k *checker) compile(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, error) {
+// compile compiles a cluster. Random values are read from the cluster.
+func (k *checker) compile(ctx context.Context, c *fleet.Cluster) (b *fleet.Bundle, err error) {
 	if err := acquire(ctx, k.compiling); err != nil {
 		return nil, err
 	}
 	defer func() { <-k.compiling }()
-	return k.Compile(ctx, c)
+	err = k.limit(ctx, func(ctx context.Context) (err error) {
+		b, err = k.Compile(ctx, c)
+		return err
+	})
+	return b, err
 }
 
 // read compares the live objects of a cluster with the bundle.
 func (k *checker) read(ctx context.Context, c *fleet.Cluster, s deliver.Server, b *fleet.Bundle, out *Cluster) error {
+	return k.limit(ctx, func(ctx context.Context) error { return k.compare(ctx, c, s, b, out) })
+}
+
+// limit calls f with the time limit of a check.
+func (k *checker) limit(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, k.Timeout)
 	defer cancel()
-	err := k.compare(ctx, c, s, b, out)
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	err := f(ctx)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &diag.Diag{Msg: fmt.Sprintf("the check took longer than %s", k.Timeout), Hint: "see whether the API server is overloaded, or raise --check-timeout", Cause: err}
 	}
 	return err
@@ -246,6 +255,7 @@ func (c *Cluster) setRunning(v *apply.Inventory, digest string) {
 		c.Behind = true
 		return
 	}
+	c.applied = true
 	c.Behind = v.Bundle != digest
 	if r := v.Current(); r != nil {
 		c.Running = &Running{Revision: r.Number, Bundle: r.Bundle, Commit: r.Commit}

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 )
 
 // A Reason says how an object in a cluster differs from the fleet.
@@ -49,6 +50,7 @@ type Cluster struct {
 	Behind   bool      `json:"behind"`           // whether it runs another bundle than the fleet's, so that an apply is due
 	Running  *Running  `json:"running"`          // null when no whole bundle is applied
 	Bundle   string    `json:"bundle,omitempty"` // digest of the bundle of the fleet; absent when it does not compile
+	Wave     string    `json:"wave,omitempty"`   // of the rollout; absent in a fleet without a rollout
 	Findings []Finding `json:"findings"`         // sorted by release, ID and reason
 	Ignored  []Finding `json:"ignored"`          // findings that rules leave out
 	Unlisted []string  `json:"unlisted"`         // kinds that could not be listed to find orphaned objects outside of the inventory
@@ -56,6 +58,8 @@ type Cluster struct {
 
 	Err      error               `json:"-"` // contains the faults
 	Releases []string            `json:"-"` // names, sorted; nil when they are unknown
+	Position int                 `json:"-"` // of the wave in the rollout, from 1; 0 for no wave
+	applied  bool                // whether an apply ever began
 	places   map[string]diag.Pos // of releases
 	pos      diag.Pos            // of the cluster
 }
@@ -246,5 +250,27 @@ func newCluster(c *fleet.Cluster) *Cluster {
 		out.Releases = append(out.Releases, r.Name)
 		out.places[r.Name] = r.Pos
 	}
+	if c.Rollout != nil {
+		if waves := c.Rollout.WavesOf(c); len(waves) > 0 {
+			out.Wave, out.Position = c.Rollout.Waves[waves[0]].Name, waves[0]+1
+		}
+	}
 	return out
+}
+
+// State compares the cluster with the bundle of the fleet.
+func (c *Cluster) State() rollout.State {
+	switch {
+	case !c.Checked:
+		return rollout.Failed
+	case !c.applied:
+		return rollout.NeverApplied
+	case c.Running == nil:
+		return rollout.Unfinished
+	case c.Behind:
+		return rollout.Behind
+	case slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Reason == Unhealthy }):
+		return rollout.Unhealthy
+	}
+	return rollout.Done
 }

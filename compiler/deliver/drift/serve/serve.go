@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +43,11 @@ type server struct {
 	Options
 	state *state
 	ready atomic.Bool // whether a round has ended with a loaded fleet
+
+	// doubtful has the clusters whose check failed only at the end of the last round, by ID:
+	// the context of another cluster leads to the same one. Their results wait for the end
+	// of the round, so that the metrics do not say success in between.
+	doubtful map[string]bool
 }
 
 // endDelay is how long Run waits for the end of a round after ctx has ended.
@@ -149,17 +155,33 @@ func (s *server) check(ctx context.Context, dir string) error {
 	req := s.Request
 	req.Key = []byte(rand.Text())
 	begin := time.Now()
-	req.Done = func(c *drift.Cluster) {
-		if ctx.Err() != nil {
-			return
-		}
+	set := func(c *drift.Cluster) {
 		s.state.set(c, time.Now())
 		s.log(c, time.Since(begin))
+	}
+	var mu sync.Mutex
+	succeeded := map[string]bool{}
+	req.Done = func(c *drift.Cluster) {
+		mu.Lock()
+		defer mu.Unlock()
+		if succeeded[c.ID] = succeeded[c.ID] || c.Checked; ctx.Err() == nil && !s.doubtful[c.ID] {
+			set(c)
+		}
 	}
 	report, err := drift.Check(ctx, s.Compiler(dir), req)
 	if err != nil {
 		return err
 	}
+	doubtful := map[string]bool{}
+	for _, c := range report.Clusters {
+		if s.doubtful[c.ID] {
+			set(c)
+		}
+		if succeeded[c.ID] && !c.Checked {
+			doubtful[c.ID] = true
+		}
+	}
+	s.doubtful = doubtful
 	s.state.removeOthers(report)
 	return nil
 }

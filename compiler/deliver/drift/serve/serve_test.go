@@ -47,7 +47,7 @@ func TestState(t *testing.T) {
 	}
 	at := time.Unix(1800000000, 0)
 	one := &drift.Cluster{
-		ID: "dev/one", Checked: true, Running: &drift.Running{Revision: 3, Bundle: "5f0c", Commit: "1c6a"},
+		ID: "dev/one", Checked: true, Wave: "canary", Position: 1, Running: &drift.Running{Revision: 3, Bundle: "5f0c", Commit: "1c6a"},
 		Findings: []drift.Finding{
 			{ID: "a", Release: "web", Reason: drift.Missing},
 			{ID: "b", Release: "web", Reason: drift.Missing},
@@ -56,7 +56,7 @@ func TestState(t *testing.T) {
 		},
 	}
 	s.state.set(one, at)
-	s.state.set(&drift.Cluster{ID: "dev/two"}, at)
+	s.state.set(&drift.Cluster{ID: "dev/two", Wave: "canary", Position: 1}, at)
 	s.state.loaded(true)
 	found := `fleetc_bundle_info{cluster="dev/one",commit="1c6a",digest="5f0c",revision="3"} 1
 fleetc_drift_check_success{cluster="dev/one"} 1
@@ -67,12 +67,16 @@ fleetc_drift_load_success 1
 fleetc_drift_objects{cluster="dev/one",reason="conflict",release="a\"\n?"} 1
 fleetc_drift_objects{cluster="dev/one",reason="missing",release="web"} 2
 fleetc_drift_objects{cluster="dev/one",reason="unhealthy",release="web"} 1
+fleetc_rollout_wave{position="1",state="failed",wave="canary"} 1
+fleetc_rollout_wave{position="1",state="never applied",wave="canary"} 1
 `
 	if _, text := page(t, s, "/metrics"); text != found {
 		t.Errorf("got\n%s\nwant\n%s", text, found)
 	}
 	s.state.set(&drift.Cluster{ID: "dev/one", Findings: one.Findings[:1]}, at.Add(time.Hour))
-	if _, text := page(t, s, "/metrics"); text != strings.Replace(found, `success{cluster="dev/one"} 1`, `success{cluster="dev/one"} 0`, 1) {
+	failed := strings.NewReplacer(`success{cluster="dev/one"} 1`, `success{cluster="dev/one"} 0`,
+		`state="failed",wave="canary"} 1`, `state="failed",wave="canary"} 2`, `fleetc_rollout_wave{position="1",state="never applied",wave="canary"} 1`+"\n", "")
+	if _, text := page(t, s, "/metrics"); text != failed.Replace(found) {
 		t.Errorf("after a failed check:\n%s", text)
 	}
 	one.Findings, one.Running = nil, nil
@@ -83,6 +87,7 @@ fleetc_drift_objects{cluster="dev/one",reason="unhealthy",release="web"} 1
 	want := `fleetc_drift_check_success{cluster="dev/one"} 0
 fleetc_drift_last_success_timestamp_seconds{cluster="dev/one"} 1.8e+09
 fleetc_drift_load_success 0
+fleetc_rollout_wave{position="1",state="failed",wave="canary"} 1
 `
 	if _, text := page(t, s, "/metrics"); text != want {
 		t.Errorf("without drift, and after the fleet broke:\n%s", text)

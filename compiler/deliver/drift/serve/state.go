@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fleetc/fleetc/compiler/deliver/drift"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 )
 
 // The metrics. docs/drift.md describes them.
@@ -19,6 +20,7 @@ var (
 	successDesc     = prometheus.NewDesc("fleetc_drift_check_success", "Whether the last check of the cluster succeeded.", []string{"cluster"}, nil)
 	lastSuccessDesc = prometheus.NewDesc("fleetc_drift_last_success_timestamp_seconds", "Time of the last successful check of the cluster; 0 for none.", []string{"cluster"}, nil)
 	bundleDesc      = prometheus.NewDesc("fleetc_bundle_info", "The bundle that the cluster runs.", []string{"cluster", "revision", "digest", "commit"}, nil)
+	waveDesc        = prometheus.NewDesc("fleetc_rollout_wave", "Clusters of a wave in a state, at the last checks. Series without clusters are left out.", []string{"wave", "position", "state"}, nil)
 	loadDesc        = prometheus.NewDesc("fleetc_drift_load_success", "Whether the files of the fleet could be loaded in the last round.", nil, nil)
 )
 
@@ -34,6 +36,14 @@ type clusterState struct {
 	success     bool
 	lastSuccess time.Time
 	running     *drift.Running
+	wave        wave
+}
+
+// A wave is a wave of the rollout with the state of a cluster in it.
+type wave struct {
+	name     string
+	position int
+	state    rollout.State
 }
 
 // A state has the results of the last checks. It is a Prometheus collector.
@@ -55,6 +65,9 @@ func (s *state) set(c *drift.Cluster, at time.Time) {
 	if one == nil {
 		one = &clusterState{}
 		s.clusters[strings.Clone(c.ID)] = one
+	}
+	if one.wave.state = c.State(); c.Checked || c.Position > 0 { // a layer that cannot be evaluated has no waves
+		one.wave.name, one.wave.position = strings.Clone(c.Wave), c.Position
 	}
 	if one.success = c.Checked; !c.Checked {
 		return
@@ -90,13 +103,13 @@ func (s *state) failAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.clusters {
-		c.success = false
+		c.success, c.wave.state = false, rollout.Failed
 	}
 }
 
 // Describe implements [prometheus.Collector].
 func (s *state) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{objectsDesc, successDesc, lastSuccessDesc, bundleDesc, loadDesc} {
+	for _, d := range []*prometheus.Desc{objectsDesc, successDesc, lastSuccessDesc, bundleDesc, waveDesc, loadDesc} {
 		out <- d
 	}
 }
@@ -119,7 +132,11 @@ func (s *state) metrics() []prometheus.Metric {
 		}
 		out = append(out, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...))
 	}
+	waves := map[wave]int{}
 	for id, c := range s.clusters {
+		if c.wave.position > 0 {
+			waves[c.wave]++
+		}
 		for k, n := range c.objects {
 			gauge(objectsDesc, float64(n), id, k.release, string(k.reason))
 		}
@@ -128,6 +145,9 @@ func (s *state) metrics() []prometheus.Metric {
 		if r := c.running; r != nil {
 			gauge(bundleDesc, 1, id, strconv.Itoa(r.Revision), r.Bundle, r.Commit)
 		}
+	}
+	for w, n := range waves {
+		gauge(waveDesc, float64(n), w.name, strconv.Itoa(w.position), string(w.state))
 	}
 	if s.ended {
 		gauge(loadDesc, number(s.load))
