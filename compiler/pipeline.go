@@ -30,7 +30,7 @@ func (c *Compiler) LoadEvaluated(ctx context.Context, e Evaluation) (*Fleet, err
 	f := &Fleet{
 		Fleet: e.Fleet, Parallel: c.Parallel(), Results: c.Results(), bundles: &bundle.Assembler{Fleet: e.Module},
 		renderer: renderer{
-			Templates: &render.Charts{}, remotes: NewRemoteReader(e.Dir, c.Source(e.Dir)), Slots: make(chan struct{}, c.Parallel()), unshared: c.unshared,
+			Templates: &render.Charts{}, Slots: make(chan struct{}, c.Parallel()), unshared: c.unshared,
 		},
 		checks:    checks{policies: policy.Checker{Limits: c.Limits}, date: c.Date},
 		renderLog: renderLog{takeNotes: c.Kubernetes == "" && len(c.Edits) == 0},
@@ -38,6 +38,7 @@ func (c *Compiler) LoadEvaluated(ctx context.Context, e Evaluation) (*Fleet, err
 	if c.ReuseFrom != nil && c.ReuseFrom.Templates != nil {
 		f.Templates = c.ReuseFrom.Templates
 	}
+	f.remotes = NewRemoteReader(e.Dir, c.Source(e.Dir), f.Templates)
 	var faults diag.List
 	faults.Add(f.initJsonnet(e.All()))
 	var err error

@@ -2,58 +2,122 @@ package compiler
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
 )
 
-// RemoteReader reads the pinned remote sources of kustomizations.
+// RemoteReader reads the pinned remote sources of kustomizations, and renders their charts.
 type RemoteReader struct {
-	source *chart.Source
-	pins   func() (map[string]fleet.RemoteSource, error)
+	source    *chart.Source
+	pins      func() (map[string]fleet.RemoteSource, error)
+	templates *render.Charts
 }
 
 // NewRemoteReader returns a reader for the fleet with the given root.
-func NewRemoteReader(root string, source *chart.Source) *RemoteReader {
-	return &RemoteReader{source, sync.OnceValues(func() (map[string]fleet.RemoteSource, error) { return load.Sources(root) })}
+func NewRemoteReader(root string, source *chart.Source, templates *render.Charts) *RemoteReader {
+	return &RemoteReader{source, sync.OnceValues(func() (map[string]fleet.RemoteSource, error) { return load.Sources(root) }), templates}
 }
 
-// get returns the source at an address, nil if it is not pinned. It returns a fault if the
-// address cannot be pinned.
-func (r *RemoteReader) get(ctx context.Context, address string) (*kustomize.Remote, error) {
-	pins, err := r.pins()
-	if err != nil {
-		return nil, err
-	}
-	pin, ok := pins[address]
-	if !ok {
-		return nil, chart.CheckAddress(address)
-	}
-	found, err := r.source.Pinned(ctx, pin)
-	if err != nil {
-		return nil, err
-	}
-	return &kustomize.Remote{Name: found.Name, Path: found.Path, Files: found.Files}, nil
+// A Kustomization is the result of building a kustomization.
+type Kustomization struct {
+	Objects []fleet.Object
+	Reads   []string // files of the fleet, sorted, with those that pin and contain remote sources
+
+	// Kubernetes is the version that the charts of the kustomization saw; empty if none of
+	// them saw the version of the cluster.
+	Kubernetes string
 }
 
-// Build builds a kustomization. It also returns the files of the fleet that the build
-// read, with the files that pin and contain remote sources.
-func (r *RemoteReader) Build(ctx context.Context, root string, release *fleet.Release) (objs []fleet.Object, reads []string, err error) {
-	var more []string
-	objs, reads, err = kustomize.Build(ctx, root, release.Kustomize, release, func(ctx context.Context, address string) (*kustomize.Remote, error) {
-		more = append(more, load.SourcesFile)
-		if pins, err := r.pins(); err == nil {
-			if pin, ok := pins[address]; ok {
-				more = append(more, r.source.RemoteFiles(pin)...)
+// Build builds a kustomization for a version of Kubernetes; an empty one is the newest.
+func (r *RemoteReader) Build(ctx context.Context, root string, release *fleet.Release, kubernetes string) (k Kustomization, err error) {
+	charts := &KustomizeCharts{Templates: r.templates, Kubernetes: kubernetes, Get: func(ctx context.Context, ref fleet.ChartRef) (*fleet.Chart, error) {
+		pin := ref
+		if ref.Path == "" {
+			k.Reads = append(k.Reads, load.SourcesFile)
+			pins, err := r.pins()
+			if pin = pins[chart.ChartAddress(ref)].Chart; err != nil || pin == (fleet.ChartRef{}) {
+				return nil, err
 			}
 		}
-		return r.get(ctx, address)
-	})
-	reads = append(reads, more...)
-	slices.Sort(reads)
-	return objs, slices.Compact(reads), err
+		files, err := r.source.Files(ctx, pin)
+		if err != nil {
+			return nil, err
+		}
+		k.Reads = append(k.Reads, files...)
+		return r.source.Chart(ctx, pin)
+	}}
+	remotes := func(ctx context.Context, address string) (*kustomize.Remote, error) {
+		k.Reads = append(k.Reads, load.SourcesFile)
+		pins, err := r.pins()
+		if err != nil {
+			return nil, err
+		}
+		pin, ok := pins[address]
+		if !ok || pin.IsChart() {
+			return nil, chart.CheckAddress(address)
+		}
+		k.Reads = append(k.Reads, r.source.RemoteFiles(pin)...)
+		found, err := r.source.Pinned(ctx, pin)
+		if err != nil {
+			return nil, err
+		}
+		return &kustomize.Remote{Name: found.Name, Path: found.Path, Files: found.Files}, nil
+	}
+	objs, reads, err := kustomize.Build(ctx, root, release.Kustomize, release, kustomize.Inputs{Remotes: remotes, Charts: charts})
+	k.Objects = objs
+	if k.Reads = append(k.Reads, reads...); charts.seen {
+		k.Kubernetes = kubernetes
+	}
+	slices.Sort(k.Reads)
+	k.Reads = slices.Compact(k.Reads)
+	return k, err
+}
+
+// KustomizeCharts renders the charts of a kustomization.
+type KustomizeCharts struct {
+	Templates  *render.Charts
+	Kubernetes string // version; the newest when empty
+	Get        func(ctx context.Context, ref fleet.ChartRef) (*fleet.Chart, error)
+
+	seen bool // whether a chart saw the version
+}
+
+// Chart implements [kustomize.Charts].
+func (k *KustomizeCharts) Chart(ctx context.Context, ref fleet.ChartRef) (*fleet.Chart, error) {
+	return k.Get(ctx, ref)
+}
+
+// Render implements [kustomize.Charts].
+func (k *KustomizeCharts) Render(ctx context.Context, r *fleet.Release, ch *fleet.Chart, version string, apis []string) ([]fleet.Object, error) {
+	switch {
+	case version != "":
+		if err := kube.CheckVersion(version); err != nil {
+			return nil, err
+		}
+	case k.Kubernetes != "":
+		version, k.seen = k.Kubernetes, true
+	default:
+		all := kube.Versions()
+		version = all[len(all)-1].String()
+	}
+	c := &fleet.Cluster{KubeVersion: version}
+	result, err := k.Templates.Release(ctx, c, r, ch, slices.Concat(render.DefaultAPIs(c), apis))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(result.Nondeterministic) > 0:
+		err = &diag.Diag{Msg: fmt.Sprintf("chart %s renders a different %s every time", ch.Ref, result.Nondeterministic[0].ID), Hint: "set a value of the chart that fixes it"}
+	case result.UsesClock:
+		err = &diag.Diag{Msg: fmt.Sprintf("chart %s reads the clock, so the result depends on the day", ch.Ref), Hint: "make the chart a separate release"}
+	}
+	return slices.Concat(result.Objects, result.Hooks), err // all hooks, as helm template prints them
 }

@@ -22,10 +22,7 @@ func (f *Fleet) Source(ctx context.Context, c *fleet.Cluster, r *fleet.Release, 
 	case r.Jsonnet != "":
 		return f.EvaluateJsonnet(ctx, c, r, apis)
 	case r.Kustomize != "":
-		return f.readOnce("kustomize "+r.Kustomize, r, func() ([]fleet.Object, error) {
-			objs, _, err := f.remotes.Build(ctx, f.Dir, r)
-			return objs, err
-		})
+		return f.kustomization(ctx, c, r)
 	case r.Manifests != "":
 		return f.readOnce("manifests "+r.Manifests, r, func() ([]fleet.Object, error) {
 			objs, _, err := manifests.Read(f.Dir, r.Manifests, r)
@@ -40,11 +37,31 @@ func (f *Fleet) Source(ctx context.Context, c *fleet.Cluster, r *fleet.Release, 
 func (f *Fleet) readOnce(key string, r *fleet.Release, read func() ([]fleet.Object, error)) (render.Result, error) {
 	first, _ := f.read.LoadOrStore(key, sync.OnceValues(read))
 	objs, err := first.(func() ([]fleet.Object, error))()
+	return render.Result{Objects: shareObjects(objs, r)}, err
+}
+
+// kustomization builds a kustomization once, or once for each version of Kubernetes if its
+// charts see the version.
+func (f *Fleet) kustomization(ctx context.Context, c *fleet.Cluster, r *fleet.Release) (render.Result, error) {
+	build := sync.OnceValues(func() (Kustomization, error) { return f.remotes.Build(ctx, f.Dir, r, c.KubeVersion) })
+	once := func(key string) (Kustomization, error) {
+		first, _ := f.read.LoadOrStore(key, build)
+		return first.(func() (Kustomization, error))()
+	}
+	k, err := once("kustomize " + r.Kustomize)
+	if k.Kubernetes != "" && k.Kubernetes != c.KubeVersion {
+		k, err = once("kustomize " + r.Kustomize + " " + c.KubeVersion)
+	}
+	return render.Result{Objects: shareObjects(k.Objects, r)}, err
+}
+
+// shareObjects returns objects as those of the release, with the same content.
+func shareObjects(objs []fleet.Object, r *fleet.Release) []fleet.Object {
 	out := make([]fleet.Object, len(objs))
 	for i, o := range objs {
 		out[i] = fleet.Object{Unstructured: o.Unstructured, Release: r, Shared: true, Template: o.Template, Pos: o.Pos}
 	}
-	return render.Result{Objects: out}, err
+	return out
 }
 
 // initJsonnet prepares the evaluation of Jsonnet. It reads the packages of charts only if a

@@ -13,7 +13,7 @@ import (
 func newSourceCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "source",
-		Short:   "Pin the remote addresses of kustomizations",
+		Short:   "Pin the remote addresses and charts of kustomizations",
 		Example: "  fleetc source add kustomize/argocd",
 		Args:    noSubcommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -22,11 +22,12 @@ func newSourceCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-const sourceAddLong = `add pins the remote addresses of kustomizations. DIR is a directory with a
-kustomization, relative to the fleet's root. add reads it with everything that
-it includes. It fetches each remote address under resources, bases and
-components, also in remote bases, and writes environments/charts/sources.cue
-with the digest of each. Compiling uses only the pinned content.
+const sourceAddLong = `add pins the remote addresses and the Helm charts of kustomizations. DIR is a
+directory with a kustomization, relative to the fleet's root. add reads it with
+everything that it includes. It fetches each remote address under resources,
+bases and components, and each chart under helmCharts, also in remote bases, and
+writes environments/charts/sources.cue with the digest of each. Compiling uses
+only the pinned content.
 
 An address is one of
 
@@ -35,7 +36,8 @@ An address is one of
   github.com/ORG/REPO/PATH?ref=REF      the same, on GitHub
   git@HOST:ORG/REPO//PATH?ref=REF       the same, over SSH
 
-REF is a branch, tag or commit. add resolves it once and pins the commit. To
+REF is a branch, tag or commit. add resolves it once and pins the commit. A
+chart without a version, or with a range, is pinned at its newest version. To
 move the pins, run add again. Pins of other kustomizations stay.
 
 fleetc chart vendor and fleetc chart verify include these sources. Credentials
@@ -52,7 +54,7 @@ func newSourceAddCommand(o *options) *cobra.Command {
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
-		Short:   "Pin the remote addresses of kustomizations",
+		Short:   "Pin the remote addresses and charts of kustomizations",
 		Long:    sourceAddLong,
 		Example: sourceAddExample,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -76,6 +78,7 @@ func newSourceAddCommand(o *options) *cobra.Command {
 // An addedSource is a source in the output of source add -o json.
 type addedSource struct {
 	Address string   `json:"address"`
+	Version string   `json:"version,omitempty"`
 	Commit  string   `json:"commit,omitempty"`
 	Dirs    []string `json:"dirs,omitempty"`
 	Digest  string   `json:"digest"`
@@ -86,20 +89,23 @@ func writeAddedSources(w io.Writer, added *edit.AddedSources, output string) err
 	if output == "json" {
 		list := []addedSource{}
 		for _, s := range added.Sources {
-			list = append(list, addedSource{s.Address, s.Git.Ref, s.Dirs, s.Digest})
+			list = append(list, addedSource{s.Address, s.Chart.Version, s.Git.Ref, s.Dirs, s.Digest})
 		}
 		return writeJSON(w, list)
 	}
 	var b strings.Builder
 	for _, s := range added.Sources {
 		fmt.Fprintf(&b, "%s\n", s.Address)
+		if s.IsChart() {
+			fmt.Fprintf(&b, "  version: %s\n", s.Chart.Version)
+		}
 		if s.Git.URL != "" {
 			fmt.Fprintf(&b, "  commit: %s\n", s.Git.Ref)
 		}
 		fmt.Fprintf(&b, "  digest: %s\n", s.Digest)
 	}
 	if len(added.Sources) == 0 {
-		b.WriteString("no remote addresses\n")
+		b.WriteString("no remote addresses or charts\n")
 	} else {
 		fmt.Fprintf(&b, "wrote: %s\n", added.File)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
 )
 
@@ -42,15 +43,16 @@ func AddSources(ctx context.Context, c *compiler.Compiler, dirs []string) (added
 	fetch := c.Source(root).Fetch()
 	defer func() { err = errors.Join(err, fetch.Close()) }()
 	var faults diag.List
+	in := kustomize.Inputs{Charts: fetchedCharts(c.Source(root), fetch), Remotes: func(ctx context.Context, address string) (*kustomize.Remote, error) {
+		found, err := fetch.Get(ctx, address)
+		if err != nil {
+			return nil, err
+		}
+		return &kustomize.Remote{Name: found.Name, Path: found.Path, Files: found.Files}, nil
+	}}
 	for _, dir := range dirs {
 		dir = path.Clean(strings.TrimPrefix(filepath.ToSlash(dir), "./"))
-		_, _, err := kustomize.Build(ctx, root, dir, &fleet.Release{Kustomize: dir}, func(ctx context.Context, address string) (*kustomize.Remote, error) {
-			found, err := fetch.Get(ctx, address)
-			if err != nil {
-				return nil, err
-			}
-			return &kustomize.Remote{Name: found.Name, Path: found.Path, Files: found.Files}, nil
-		})
+		_, _, err := kustomize.Build(ctx, root, dir, &fleet.Release{Kustomize: dir}, in)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -70,6 +72,16 @@ func AddSources(ctx context.Context, c *compiler.Compiler, dirs []string) (added
 		pins[pin.Address] = pin
 	}
 	return added, writeSources(root, sortedSources(pins))
+}
+
+// fetchedCharts renders the charts of kustomizations, which it downloads.
+func fetchedCharts(source *chart.Source, fetch *chart.Fetch) kustomize.Charts {
+	return &compiler.KustomizeCharts{Templates: &render.Charts{}, Get: func(ctx context.Context, ref fleet.ChartRef) (*fleet.Chart, error) {
+		if ref.Path != "" {
+			return source.Chart(ctx, ref)
+		}
+		return fetch.Chart(ctx, ref)
+	}}
 }
 
 // writeSources writes the file that pins sources. It does not replace a file of other tools.

@@ -22,6 +22,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/sops"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/source/jsonnet"
 	"github.com/fleetc/fleetc/compiler/stage/source/manifests"
 	"github.com/fleetc/fleetc/lib"
@@ -172,7 +173,7 @@ func newInputReader(c *compiler.Compiler, dir string) (*inputReader, error) {
 	packages, err := load.Packages(dir)
 	charts := c.Source(dir)
 	return &inputReader{
-		dir: dir, charts: charts, remotes: compiler.NewRemoteReader(dir, charts), jsonnet: &jsonnet.Renderer{Dir: dir, Library: library}, packages: packages,
+		dir: dir, charts: charts, remotes: compiler.NewRemoteReader(dir, charts, &render.Charts{}), jsonnet: &jsonnet.Renderer{Dir: dir, Library: library}, packages: packages,
 		digests: map[string]string{}, sources: map[string]sourceFiles{},
 	}, err
 }
@@ -221,8 +222,8 @@ func (r *inputReader) release(ctx context.Context, release *fleet.Release) ([]st
 		return r.once("jsonnet "+release.Jsonnet, func() ([]string, error) { return r.jsonnetFiles(ctx, release) })
 	case release.Kustomize != "":
 		return r.once("kustomize "+release.Kustomize, func() ([]string, error) {
-			_, reads, err := r.remotes.Build(ctx, r.dir, release)
-			return reads, err
+			k, err := r.remotes.Build(ctx, r.dir, release, "")
+			return k.Reads, err
 		})
 	case release.Manifests != "":
 		return r.once("manifests "+release.Manifests, func() ([]string, error) {

@@ -183,7 +183,7 @@ func postRender(ctx context.Context, r *fleet.Release, objs []fleet.Object, k ma
 			return nil, err
 		}
 	}
-	out, _, _, err := kustomize.BuildAsKustomize(ctx, dir, ".", r, nil)
+	out, _, _, err := kustomize.BuildAsKustomize(ctx, dir, ".", r, kustomize.Inputs{})
 	if err != nil {
 		return nil, fmt.Errorf("post-render: %s", diag.All(err)[0].Msg)
 	}

@@ -132,7 +132,7 @@ func (p Programs) Build(ctx context.Context, root, dir string) (Build, error) {
 	r := &fleet.Release{}
 	var b Build
 	var err error
-	if b.Objects, b.Reads, b.Unmatched, err = kustomize.BuildAsKustomize(ctx, root, dir, r, nil); err != nil || !p.Has(KustomizeProgram) {
+	if b.Objects, b.Reads, b.Unmatched, err = kustomize.BuildAsKustomize(ctx, root, dir, r, kustomize.Inputs{}); err != nil || !p.Has(KustomizeProgram) {
 		return b, err
 	}
 	var printed []fleet.Object

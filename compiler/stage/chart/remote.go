@@ -19,6 +19,12 @@ import (
 // checkSource returns a fault for a pin that `source add` cannot have written.
 func checkSource(src fleet.RemoteSource) error {
 	again := "run fleetc source add again"
+	if src.IsChart() {
+		if ref := src.Chart; ref.Path != "" || ref.Git.URL != "" || src.Address != ref.Location() && !strings.HasPrefix(src.Address, ref.Location()+"@") {
+			return fault(again, "%s: the pin is of another chart: %s", src, oneLine(ref.String()))
+		}
+		return checkRef(src.Chart)
+	}
 	git, err := parseAddress(src.Address)
 	if err != nil {
 		return err
@@ -143,6 +149,9 @@ func (s *Source) VerifyRemote(ctx context.Context, src fleet.RemoteSource) error
 	if err := checkSource(src); err != nil {
 		return err
 	}
+	if src.IsChart() {
+		return s.Verify(ctx, src.Chart)
+	}
 	_, err := s.remoteData(ctx, src)
 	if err == nil && !s.Offline {
 		_, err = s.fetchRemote(ctx, src)
@@ -186,7 +195,7 @@ func (s *Source) vendorRemote(ctx context.Context, root *os.Root, src fleet.Remo
 // RemoteFiles returns the file in the fleet's repository that has the pinned source,
 // if any.
 func (s *Source) RemoteFiles(src fleet.RemoteSource) []string {
-	if checkSource(src) != nil {
+	if checkSource(src) != nil || src.IsChart() {
 		return nil
 	}
 	name := vendoredSource(src)

@@ -19,15 +19,16 @@ import (
 // safe for concurrent use.
 type Fetch struct {
 	source *Source
-	repos  map[string]*gitFiles // by URL and ref
-	files  map[string][]byte    // by URL
-	used   map[string]bool      // addresses
+	repos  map[string]*gitFiles          // by URL and ref
+	files  map[string][]byte             // by URL
+	used   map[string]bool               // addresses
+	charts map[string]fleet.RemoteSource // by address
 	close  []func() error
 }
 
 // Fetch returns a new Fetch. The caller must close it.
 func (s *Source) Fetch() *Fetch {
-	return &Fetch{source: s, repos: map[string]*gitFiles{}, files: map[string][]byte{}, used: map[string]bool{}}
+	return &Fetch{source: s, repos: map[string]*gitFiles{}, files: map[string][]byte{}, used: map[string]bool{}, charts: map[string]fleet.RemoteSource{}}
 }
 
 // Close removes temporary downloads that are not in the store.
@@ -76,6 +77,28 @@ func (f *Fetch) Get(ctx context.Context, address string) (*SourceFiles, error) {
 	return &SourceFiles{Name: git.URL + "@" + files.commit + "-" + git.Ref, Path: atRoot(git.Path), Files: files}, nil
 }
 
+// Chart downloads the newest version of a chart in a repository, in the range of ref.
+func (f *Fetch) Chart(ctx context.Context, ref fleet.ChartRef) (*fleet.Chart, error) {
+	address := ChartAddress(ref)
+	if _, ok := f.charts[address]; !ok {
+		found, err := f.source.Resolve(ctx, Request{Ref: ref.Name, Version: ref.Version, Repo: ref.Repo})
+		if err != nil {
+			return nil, err
+		}
+		f.charts[address] = fleet.RemoteSource{Address: address, Chart: found.Ref, Digest: found.Ref.Digest}
+	}
+	return f.source.Chart(ctx, f.charts[address].Chart)
+}
+
+// ChartAddress returns the address of the pin of a chart in a kustomization. The version is
+// the one in the kustomization, which may be empty or a range.
+func ChartAddress(ref fleet.ChartRef) string {
+	if ref.Version == "" {
+		return ref.Location()
+	}
+	return ref.Location() + "@" + ref.Version
+}
+
 // repo fetches each git repository once.
 func (f *Fetch) repo(ctx context.Context, ref fleet.GitRef) (*gitFiles, error) {
 	key := ref.URL + " " + ref.Ref
@@ -122,6 +145,9 @@ func (f *Fetch) Pins(ctx context.Context) ([]fleet.RemoteSource, error) {
 			return nil, err
 		}
 		out = append(out, pin)
+	}
+	for _, address := range slices.Sorted(maps.Keys(f.charts)) {
+		out = append(out, f.charts[address])
 	}
 	return out, nil
 }
@@ -186,6 +212,9 @@ func Sources(pins []fleet.RemoteSource) []byte {
 	b.WriteString("// Package charts pins what kustomizations refer to in other places.\npackage charts\n\nsources: {\n")
 	for _, pin := range pins {
 		fmt.Fprintf(&b, "\t%s: {\n", quote(pin.Address))
+		if pin.IsChart() {
+			writeChart(&b, pin.Chart)
+		}
 		if pin.Git.URL != "" {
 			b.WriteString("\t\tgit: {\n")
 			fields := []string{"url", quote(pin.Git.URL), "ref", quote(pin.Git.Ref)}
@@ -204,6 +233,16 @@ func Sources(pins []fleet.RemoteSource) []byte {
 	}
 	b.WriteString("}\n")
 	return b.Bytes()
+}
+
+// writeChart writes the reference to the chart of a pin.
+func writeChart(b *bytes.Buffer, ref fleet.ChartRef) {
+	b.WriteString("\t\tchart: {\n")
+	writeFields(b, "\t\t\t", "repo", quote(ref.Repo), "name", quote(ref.Name), "version", quote(ref.Version))
+	for name, digest := range ref.Dependencies.All() {
+		fmt.Fprintf(b, "\t\t\tdependencies: %s: %s\n", quote(name), quote(digest))
+	}
+	b.WriteString("\t\t}\n")
 }
 
 // openRepo creates an empty temporary repository. end removes it.

@@ -85,6 +85,13 @@ func (s *Source) Vendor(ctx context.Context, refs []fleet.ChartRef, sources []fl
 	defer root.Close()
 	var faults diag.List
 	keep := map[string]bool{}
+	refs = slices.Clone(refs)
+	for _, src := range sources {
+		if src.IsChart() {
+			faults.Add(checkSource(src))
+			refs = append(refs, src.Chart)
+		}
+	}
 	for _, ref := range refs {
 		if err := checkRef(ref); err != nil {
 			faults.Add(err)
@@ -103,6 +110,9 @@ func (s *Source) Vendor(ctx context.Context, refs []fleet.ChartRef, sources []fl
 		}
 	}
 	for _, src := range sources {
+		if src.IsChart() {
+			continue
+		}
 		name, err := s.vendorRemote(ctx, root, src, keep)
 		faults.Add(err)
 		if err == nil && name != "" {

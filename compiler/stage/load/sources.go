@@ -46,16 +46,7 @@ func Sources(root string) (map[string]fleet.RemoteSource, error) {
 	if expr == nil {
 		return nil, invalid(nil)
 	}
-	type pin struct {
-		Digest string `json:"digest"`
-		Git    struct {
-			URL  string   `json:"url"`
-			Ref  string   `json:"ref"`
-			Path string   `json:"path"`
-			Dirs []string `json:"dirs"`
-		} `json:"git"`
-	}
-	pins := map[string]pin{}
+	pins := map[string]sourcePin{}
 	value := cuecontext.New().BuildExpr(expr)
 	if err := value.Validate(cue.Concrete(true)); err != nil {
 		return nil, invalid(err)
@@ -65,9 +56,35 @@ func Sources(root string) (map[string]fleet.RemoteSource, error) {
 	}
 	out := map[string]fleet.RemoteSource{}
 	for address, p := range pins {
-		out[address] = fleet.RemoteSource{
-			Address: address, Digest: p.Digest, Dirs: p.Git.Dirs, Git: fleet.GitRef{URL: p.Git.URL, Ref: p.Git.Ref, Path: p.Git.Path},
-		}
+		out[address] = p.source(address)
 	}
 	return out, nil
+}
+
+// A sourcePin is the pin of one address, as the file has it.
+type sourcePin struct {
+	Digest string `json:"digest"`
+	Chart  struct {
+		Repo         string            `json:"repo"`
+		Name         string            `json:"name"`
+		Version      string            `json:"version"`
+		Dependencies map[string]string `json:"dependencies"`
+	} `json:"chart"`
+	Git struct {
+		URL  string   `json:"url"`
+		Ref  string   `json:"ref"`
+		Path string   `json:"path"`
+		Dirs []string `json:"dirs"`
+	} `json:"git"`
+}
+
+// source returns the pinned source.
+func (p *sourcePin) source(address string) fleet.RemoteSource {
+	src := fleet.RemoteSource{
+		Address: address, Digest: p.Digest, Dirs: p.Git.Dirs, Git: fleet.GitRef{URL: p.Git.URL, Ref: p.Git.Ref, Path: p.Git.Path},
+	}
+	if c := p.Chart; c.Repo != "" {
+		src.Chart = fleet.ChartRef{Repo: c.Repo, Name: c.Name, Version: c.Version, Digest: p.Digest, Dependencies: fleet.NewDigests(c.Dependencies)}
+	}
+	return src
 }

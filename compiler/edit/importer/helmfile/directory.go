@@ -28,7 +28,7 @@ func (e *environmentRun) directory(d *helmfileRelease, out *importer.Release, di
 			return err
 		}
 	} else {
-		built, reads, unmatched, err := kustomize.BuildAsKustomize(e.ctx, e.dir, dir, &fleet.Release{}, nil)
+		built, reads, unmatched, err := kustomize.BuildAsKustomize(e.ctx, e.dir, dir, &fleet.Release{}, kustomize.Inputs{})
 		if err = errors.Join(err, unmatched.Err()); err != nil {
 			return diag.Moved(err, func(p diag.Pos) diag.Pos { return e.pos(p.File, p.Line, p.Col) })
 		}

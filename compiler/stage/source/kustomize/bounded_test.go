@@ -54,14 +54,14 @@ func TestBillionLaughs(t *testing.T) {
 		"generator":     "-- app/kustomization.yaml --\nresources: [r.yaml]\ngenerators:\n- |\n" + indent(object, "  "),
 		"configuration": "-- app/kustomization.yaml --\nresources: [r.yaml]\nconfigurations: [x.yaml]\n-- app/x.yaml --\n" + laughs(9),
 	} {
-		_, _, err := Build(t.Context(), unpack(t, []byte(archive+"-- app/r.yaml --\n{apiVersion: v1, kind: A, metadata: {name: a}}\n")), "app", release(), nil)
+		_, _, err := Build(t.Context(), unpack(t, []byte(archive+"-- app/r.yaml --\n{apiVersion: v1, kind: A, metadata: {name: a}}\n")), "app", release(), Inputs{})
 		if got := faults(t, err); !strings.Contains(got, "aliases that make more than 64 MiB of it") {
 			t.Errorf("%s:\n%s", name, got)
 		}
 	}
 	// A file that is only put into a ConfigMap is not parsed.
 	archive := "-- app/kustomization.yaml --\nconfigMapGenerator: [{name: a, files: [x.yaml]}]\n-- app/x.yaml --\n" + laughs(9)
-	if _, _, err := Build(t.Context(), unpack(t, []byte(archive)), "app", release(), nil); err != nil {
+	if _, _, err := Build(t.Context(), unpack(t, []byte(archive)), "app", release(), Inputs{}); err != nil {
 		t.Error(err)
 	}
 }

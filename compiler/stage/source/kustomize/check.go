@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -40,9 +39,9 @@ func (b *build) directory(pos diag.Pos, name, kind string) *file {
 	if !ok {
 		before := len(b.faults)
 		if f = b.open(pos, dir); f != nil {
-			b.stack = append(b.stack, dir)
+			b.stack, b.namespaces = append(b.stack, dir), append(b.namespaces, f.k.Namespace)
 			b.check(f)
-			b.stack = b.stack[:len(b.stack)-1]
+			b.stack, b.namespaces = b.stack[:len(b.stack)-1], b.namespaces[:len(b.namespaces)-1]
 		}
 		if len(b.faults) > before {
 			f = nil
@@ -50,6 +49,10 @@ func (b *build) directory(pos diag.Pos, name, kind string) *file {
 		b.checked[dir] = f
 	}
 	if f == nil {
+		return nil
+	}
+	if f.inherits && f.inherited != b.namespace() {
+		b.fault(pos, "a chart of "+name+" has the namespace of the kustomization around it, and there are two of them", "write namespace in the entry of the chart")
 		return nil
 	}
 	switch isComponent := f.k.Kind == types.ComponentKind; {
@@ -71,6 +74,7 @@ func (b *build) check(f *file) {
 	for i, p := range f.k.Resources {
 		f.k.Resources[i] = b.resource(f, f.pos("resources", i), p)
 	}
+	b.renderCharts(f)
 	for i, p := range f.deprecatedFields().bases {
 		f.deprecatedFields().bases[i] = b.resource(f, f.pos("bases", i), p)
 	}
@@ -110,12 +114,6 @@ const maxObjects = 2000
 
 // checkFields reports fields that are not supported.
 func (b *build) checkFields(f *file) {
-	if len(f.k.HelmCharts) > 0 {
-		b.fault(f.pos("helmCharts"), "a kustomization does not render Helm charts here", separately(f.k.HelmCharts[0]))
-	}
-	if len(f.k.HelmChartInflationGenerator) > 0 {
-		b.fault(f.pos("helmChartInflationGenerator"), "a kustomization does not render Helm charts here", "make the chart a separate release, with its patches")
-	}
 	if len(f.k.OpenAPI) > 0 {
 		b.fault(f.pos("openapi"), "a schema for one kustomization would hold for all others of the process", "leave it out, and write JSON patches for lists of custom resources")
 	}
@@ -130,22 +128,6 @@ func (b *build) checkFields(f *file) {
 	if k.CheckEmpty() != nil {
 		b.fault(diag.Pos{File: f.name}, "an empty kustomization", "")
 	}
-}
-
-// chartWord matches addresses, names and versions of charts that are safe in a command.
-var chartWord = regexp.MustCompile(`^[A-Za-z0-9][\w.:/+-]*$`)
-
-// separately returns a hint with the command that pins a chart of a kustomization.
-func separately(c types.HelmChart) string {
-	const hint = "make the chart a separate release, with its patches"
-	if !chartWord.MatchString(c.Repo) || !chartWord.MatchString(c.Name) || c.Version != "" && !chartWord.MatchString(c.Version) {
-		return hint
-	}
-	command := "run fleetc chart add " + strings.TrimSuffix(c.Repo, "/") + "/" + c.Name
-	if c.Version != "" {
-		command += " --version " + c.Version
-	}
-	return command + ", and " + hint
 }
 
 // checkGenerated checks the files of ConfigMaps and Secrets.
@@ -212,7 +194,7 @@ func (b *build) inline(text string) bool {
 }
 
 // follows reports whether a path is an address that the build follows.
-func (b *build) follows(p string) bool { return b.remotes != nil && remote(p) }
+func (b *build) follows(p string) bool { return b.Remotes != nil && remote(p) }
 
 // resource checks an entry of resources: a file of objects, or a directory with
 // a kustomization. It returns the entry for kustomize.
@@ -251,6 +233,9 @@ func (b *build) objectFile(f *file, pos diag.Pos, name, entry string) {
 func (f *file) include(other *file) {
 	if other != nil {
 		f.objects += other.objects
+		if other.inherits && f.k.Namespace == "" {
+			f.inherits, f.inherited = true, other.inherited
+		}
 	}
 }
 

@@ -153,15 +153,7 @@ func TestFaults(t *testing.T) {
 
 		{
 			"charts", "-- app/kustomization.yaml --\nhelmCharts:\n- {name: x, repo: https://charts.example.com}\n",
-			"app/kustomization.yaml:1:1: releases.web.kustomize: a kustomization does not render Helm charts here\n" + at + "    hint: run fleetc chart add https://charts.example.com/x, and make the chart a separate release, with its patches\n",
-		},
-		{
-			"charts with a version", "-- app/kustomization.yaml --\nhelmCharts:\n- {name: x, repo: 'oci://example.com/charts/', version: 1.0.0}\n",
-			"app/kustomization.yaml:1:1: releases.web.kustomize: a kustomization does not render Helm charts here\n" + at + "    hint: run fleetc chart add oci://example.com/charts/x --version 1.0.0, and make the chart a separate release, with its patches\n",
-		},
-		{
-			"charts with a command", "-- app/kustomization.yaml --\nhelmCharts:\n- {name: 'x; ls', repo: https://charts.example.com}\n",
-			"app/kustomization.yaml:1:1: releases.web.kustomize: a kustomization does not render Helm charts here\n" + at + "    hint: make the chart a separate release, with its patches\n",
+			"app/kustomization.yaml:2:3: releases.web.kustomize: this kustomization renders a Helm chart\n" + at + "    hint: make the chart a separate release, with its patches\n",
 		},
 		{
 			"schema", "-- app/kustomization.yaml --\nresources: [../base]\nopenapi: {path: schema.json}\n",
@@ -203,7 +195,7 @@ func TestFaults(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			objs, _, err := Build(t.Context(), unpack(t, []byte(base+test.archive)), "app", release(), nil)
+			objs, _, err := Build(t.Context(), unpack(t, []byte(base+test.archive)), "app", release(), Inputs{})
 			if got := faults(t, err); got != test.want || objs != nil {
 				t.Errorf("%d objects and\n%swant\n%s", len(objs), got, test.want)
 			}
@@ -228,13 +220,13 @@ func TestDirectory(t *testing.T) {
 		"github.com/a/b":          "github.com/a/b is remote, and a build fetches nothing\n    hint: copy it into the repository",
 		"https://example.com/a/b": "https://example.com/a/b is remote, and a build fetches nothing\n    hint: copy it into the repository",
 	} {
-		_, _, err := Build(t.Context(), root, dir, release(), nil)
+		_, _, err := Build(t.Context(), root, dir, release(), Inputs{})
 		if got := strings.TrimSpace(faults(t, err)); got != "environments/fleet.cue:7:2: releases.web.kustomize: "+want {
 			t.Errorf("%q:\n%s\nwant\n%s", dir, got, want)
 		}
 	}
 	for _, dir := range []string{"base", "./base/", "app/../base"} {
-		if objs, _, err := Build(t.Context(), root, dir, release(), nil); len(objs) != 1 || err != nil {
+		if objs, _, err := Build(t.Context(), root, dir, release(), Inputs{}); len(objs) != 1 || err != nil {
 			t.Errorf("%q: %d objects, %v", dir, len(objs), err)
 		}
 	}

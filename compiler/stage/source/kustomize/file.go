@@ -28,6 +28,8 @@ type file struct {
 	texts     map[string]bool // strategic merge patches that are inline and not paths
 	rewritten bool            // whether addresses were replaced by paths
 	objects   int             // number of objects, including those of included kustomizations
+	inherits  bool            // whether charts of it have the namespace of a kustomization around it
+	inherited string          // this namespace; may be empty
 }
 
 // isKustomization reports whether the path is that of a kustomization file.

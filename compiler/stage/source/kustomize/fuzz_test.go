@@ -28,7 +28,7 @@ func FuzzBuild(f *testing.F) {
 			return
 		}
 		root := unpack(t, []byte("-- app/kustomization.yaml --\n"+kustomization+"\n-- app/x.yaml --\n"+object+"\n"))
-		objs, reads, err := Build(t.Context(), root, "app", release(), nil)
+		objs, reads, err := Build(t.Context(), root, "app", release(), Inputs{})
 		if err != nil && objs != nil {
 			t.Error("objects with an error")
 		}

@@ -2,8 +2,9 @@
 // imports kustomize's libraries.
 //
 // It builds the same objects as the kustomize command, from files below the
-// fleet's root. Plugins, containers, Helm, git, network access and the
-// environment are not available; a kustomization that needs them is a fault.
+// fleet's root. Plugins, containers, git, network access and the
+// environment are not available; a kustomization that needs them is a fault. Charts are
+// rendered by the caller.
 // The package does not print to standard error, but the program must silence
 // the standard logger, which kustomize uses for warnings. Kustomizations do not
 // depend on clusters, so a directory gives the same objects for all of them.
@@ -35,6 +36,13 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/guard"
 )
 
+// Inputs give a build the content from outside of the repository. Addresses are faults without
+// Remotes, and charts without Charts.
+type Inputs struct {
+	Remotes Remotes
+	Charts  Charts
+}
+
 // Build returns the objects of the kustomization in dir, which is
 // slash-separated and relative to the fleet's root, in the order of the
 // kustomize command. Their Template is the kustomization file.
@@ -45,10 +53,8 @@ import (
 // The error has the faults of the kustomization and of those that it includes,
 // with the positions in the file and of the release; it is that of ctx when ctx
 // ends first.
-//
-// remotes resolves addresses; without it, they are faults.
-func Build(ctx context.Context, root, dir string, r *fleet.Release, remotes Remotes) (objs []fleet.Object, reads []string, err error) {
-	objs, reads, unmatched, err := BuildAsKustomize(ctx, root, dir, r, remotes)
+func Build(ctx context.Context, root, dir string, r *fleet.Release, in Inputs) (objs []fleet.Object, reads []string, err error) {
+	objs, reads, unmatched, err := BuildAsKustomize(ctx, root, dir, r, in)
 	if err == nil {
 		err = unmatched.Err()
 	}
@@ -60,7 +66,7 @@ func Build(ctx context.Context, root, dir string, r *fleet.Release, remotes Remo
 
 // BuildAsKustomize is [Build] that accepts patches whose targets match nothing, as the
 // kustomize command does, and returns their faults separately.
-func BuildAsKustomize(ctx context.Context, root, dir string, r *fleet.Release, remotes Remotes) (objs []fleet.Object, reads []string, unmatched diag.List, err error) {
+func BuildAsKustomize(ctx context.Context, root, dir string, r *fleet.Release, in Inputs) (objs []fleet.Object, reads []string, unmatched diag.List, err error) {
 	sys, err := os.OpenRoot(root)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("open the fleet's root: %w", err)
@@ -71,7 +77,7 @@ func BuildAsKustomize(ctx context.Context, root, dir string, r *fleet.Release, r
 		resources: resmap.NewFactory(provider.NewDefaultDepProvider().GetResourceFactory()),
 		checked:   map[string]*file{},
 		tree:      &tree{ctx: ctx, root: sys, files: map[string][]byte{}, also: map[string]bool{}, mounts: map[string]Files{}},
-		remotes:   remotes, dir: dir,
+		Inputs:    in, dir: dir,
 	}
 	b.tree.kustomization = b.serve
 	defer func() {
@@ -104,16 +110,19 @@ func BuildAsKustomize(ctx context.Context, root, dir string, r *fleet.Release, r
 
 // A build is the state of one call of Build.
 type build struct {
+	Inputs
 	release   *fleet.Release
 	resources *resmap.Factory
 	tree      *tree
 	checked   map[string]*file // kustomization files, by directory without links; nil after faults
 	faults    diag.List
-	remotes   Remotes           // nil for none
-	dir       string            // directory of the topmost kustomization
-	mounts    int               // number of resolved addresses
-	stack     []string          // directories whose check is running
-	instead   map[string][]byte // rewritten kustomization files, by name
+	dir       string // directory of the topmost kustomization
+	mounts    int    // number of resolved addresses
+
+	chartCount int               // number of rendered charts
+	stack      []string          // directories whose check is running
+	namespaces []string          // of the kustomizations in these directories
+	instead    map[string][]byte // rewritten kustomization files, by name
 }
 
 // running allows one kustomize build at a time, since kustomize stores the

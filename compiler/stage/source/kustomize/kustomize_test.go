@@ -126,7 +126,7 @@ func TestBuildsWhatKustomizeBuilds(t *testing.T) {
 	for name, archive := range good(t) {
 		t.Run(name, func(t *testing.T) {
 			root := unpack(t, archive)
-			objs, reads, err := Build(t.Context(), root, "deploy/app", release(), nil)
+			objs, reads, err := Build(t.Context(), root, "deploy/app", release(), Inputs{})
 			if err != nil {
 				t.Fatal(faults(t, err))
 			}
@@ -180,7 +180,7 @@ func golden(t *testing.T, name string, objs []fleet.Object, reads []string) {
 func TestReads(t *testing.T) {
 	for name, archive := range good(t) {
 		root := unpack(t, archive)
-		want, reads, err := Build(t.Context(), root, "deploy/app", release(), nil)
+		want, reads, err := Build(t.Context(), root, "deploy/app", release(), Inputs{})
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -197,7 +197,7 @@ func TestReads(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, again, err := Build(t.Context(), alone, "deploy/app", release(), nil)
+		got, again, err := Build(t.Context(), alone, "deploy/app", release(), Inputs{})
 		if err != nil || !reflect.DeepEqual(contents(got), contents(want)) || !slices.Equal(reads, again) {
 			t.Errorf("%s: of the files that were read come %v, %v", name, again, err)
 		}
@@ -213,7 +213,7 @@ func TestConcurrentBuilds(t *testing.T) {
 		want := plain(t, filepath.Join(root, "deploy/app"))
 		for range 4 {
 			group.Go(func() {
-				objs, _, err := Build(t.Context(), root, "deploy/app", release(), nil)
+				objs, _, err := Build(t.Context(), root, "deploy/app", release(), Inputs{})
 				if err != nil || !reflect.DeepEqual(contents(objs), want) {
 					t.Errorf("%s: %v", name, err)
 				}
@@ -226,14 +226,14 @@ func TestConcurrentBuilds(t *testing.T) {
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _, err := Build(ctx, unpack(t, good(t)["generators"]), "deploy/app", release(), nil)
+	_, _, err := Build(ctx, unpack(t, good(t)["generators"]), "deploy/app", release(), Inputs{})
 	if err != context.Canceled {
 		t.Errorf("the error is %v", err)
 	}
 }
 
 func TestNoRoot(t *testing.T) {
-	if _, _, err := Build(t.Context(), filepath.Join(t.TempDir(), "no"), "app", release(), nil); err == nil {
+	if _, _, err := Build(t.Context(), filepath.Join(t.TempDir(), "no"), "app", release(), Inputs{}); err == nil {
 		t.Error("there is no fault")
 	}
 }
@@ -249,7 +249,7 @@ kind: X
 metadata: {name: x}
 spec: {i: 9007199254740993, n: -1, f: 1.5, e: 1e3, s: "1", b: true, l: [1, 2.5]}
 `))
-	objs, _, err := Build(t.Context(), root, "app", release(), nil)
+	objs, _, err := Build(t.Context(), root, "app", release(), Inputs{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestQuiet(t *testing.T) {
 		return string(data)
 	}
 	for _, archive := range good(t) {
-		if _, _, err := Build(t.Context(), unpack(t, archive), "deploy/app", release(), nil); err != nil {
+		if _, _, err := Build(t.Context(), unpack(t, archive), "deploy/app", release(), Inputs{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -317,11 +317,11 @@ func TestLimits(t *testing.T) {
 	} {
 		limits = test.limits
 		root := unpack(t, []byte(bomb(test.size)))
-		_, _, err := Build(t.Context(), root, "app", release(), nil)
+		_, _, err := Build(t.Context(), root, "app", release(), Inputs{})
 		if got := faults(t, err); !strings.HasPrefix(got, "app/kustomization.yaml: releases.web.kustomize: "+test.want+"\n") || !errors.Is(err, diag.ErrRunaway) {
 			t.Errorf("%s:\n%s", name, got)
 		}
-		if _, _, err = Build(t.Context(), root, "app", release(), nil); !strings.Contains(faults(t, err), "another kustomization exceeded its limits") {
+		if _, _, err = Build(t.Context(), root, "app", release(), Inputs{}); !strings.Contains(faults(t, err), "another kustomization exceeded its limits") {
 			t.Errorf("%s: then\n%s", name, faults(t, err))
 		}
 		running <- struct{}{} // after the end of the abandoned build

@@ -77,7 +77,7 @@ func (b *build) mount(pos diag.Pos, address string) (string, bool) {
 		b.fault(pos, fmt.Sprintf("more than %d remote addresses in one kustomization", maxRemotes), "make it several releases")
 		return "", false
 	}
-	found, err := b.remotes(b.tree.ctx, address)
+	found, err := b.Remotes(b.tree.ctx, address)
 	if b.tree.ctx.Err() != nil {
 		return "", false
 	}

@@ -93,7 +93,7 @@ resources: ["https://a#app"]
 components: ["https://b#component"]
 patches: [{target: {kind: ServiceAccount, name: x}, patch: '[{"op": "add", "path": "/secrets", "value": [{"name": "s"}]}]'}]
 `
-	objs, reads, err := Build(t.Context(), unpack(t, []byte(local)), "app", release(), remotePlaces(remoteFiles))
+	objs, reads, err := Build(t.Context(), unpack(t, []byte(local)), "app", release(), Inputs{Remotes: remotePlaces(remoteFiles)})
 	if err != nil {
 		t.Fatal(faults(t, err))
 	}
@@ -122,10 +122,10 @@ func TestRemoteFaults(t *testing.T) {
 		"component":     {"components: ['https://a#app']", "-- a/app/kustomization.yaml --\nnamePrefix: a\n", "is not a component"},
 		"patch":         {"resources: [../secret.yaml]\npatches: [{path: 'https://a#x.yaml'}]", "-- a/x.yaml --\n{}\n", "https://a#x.yaml is remote, and a build fetches nothing"},
 		"itself":        {"resources: ['https://a#app']", "-- a/app/kustomization.yaml --\nresources: ['https://a#app']\n", "kustomizations include each other"},
-		"chart":         {"resources: ['https://a#app']", "-- a/app/kustomization.yaml --\nhelmCharts: [{name: a}]\n", "does not render Helm charts"},
+		"chart":         {"resources: ['https://a#app']", "-- a/app/kustomization.yaml --\nhelmCharts: [{name: a}]\n", "this kustomization renders a Helm chart"},
 	} {
 		local := "-- app/kustomization.yaml --\n" + test.local + "\n-- secret.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: secret}}\n"
-		objs, _, err := Build(t.Context(), unpack(t, []byte(local)), "app", release(), remotePlaces(test.remote))
+		objs, _, err := Build(t.Context(), unpack(t, []byte(local)), "app", release(), Inputs{Remotes: remotePlaces(test.remote)})
 		if err == nil || len(objs) > 0 {
 			t.Errorf("%s: no fault", name)
 		} else if got := faults(t, err); !strings.Contains(got, test.want) {
@@ -145,7 +145,7 @@ func TestEndlessRemotes(t *testing.T) {
 		return &Remote{Name: fmt.Sprint("https://a/", n), Path: ".", Files: archiveFiles{"kustomization.yaml": []byte(text)}}, nil
 	}
 	root := unpack(t, []byte("-- app/kustomization.yaml --\nresources: ['https://a/0']\n"))
-	_, _, err := Build(t.Context(), root, "app", release(), endless)
+	_, _, err := Build(t.Context(), root, "app", release(), Inputs{Remotes: endless})
 	if got := faults(t, err); n > maxRemotes || !strings.Contains(got, "more than 100 remote addresses in one kustomization") {
 		t.Errorf("%d were followed:\n%s", n, got)
 	}

@@ -106,7 +106,7 @@ func TestNothingIsFetched(t *testing.T) {
 	for place, text := range places {
 		for _, address := range addresses {
 			archive := "-- app/kustomization.yaml --\n" + strings.ReplaceAll(text, "ADDRESS", address) + "\n"
-			objs, _, err := Build(t.Context(), unpack(t, []byte(archive)), "app", release(), nil)
+			objs, _, err := Build(t.Context(), unpack(t, []byte(archive)), "app", release(), Inputs{})
 			if err == nil || len(objs) > 0 {
 				t.Errorf("%s of %s is no fault", place, address)
 			}

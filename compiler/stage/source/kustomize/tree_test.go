@@ -73,7 +73,7 @@ func TestPathsStayInside(t *testing.T) {
 					dir + "/out": "../../out", dir + "/absolute": filepath.Join(above, "out"), dir + "/chain": "out", dir + "/round": "round",
 				})
 			}
-			_, reads, err := Build(t.Context(), root, "app", release(), nil)
+			_, reads, err := Build(t.Context(), root, "app", release(), Inputs{})
 			if got := faults(t, err); !strings.Contains(got, want) {
 				t.Errorf("%s of %s:\n%s", place, path, got)
 			}
@@ -107,7 +107,7 @@ x
 		"linked": "app",
 	})
 	for _, dir := range []string{"app", "linked"} {
-		objs, reads, err := Build(t.Context(), root, dir, release(), nil)
+		objs, reads, err := Build(t.Context(), root, dir, release(), Inputs{})
 		if err != nil {
 			t.Fatal(faults(t, err))
 		}
@@ -171,7 +171,7 @@ func TestBounds(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(root, "app/pipe"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = Build(t.Context(), root, "app", release(), nil)
+	_, _, err = Build(t.Context(), root, "app", release(), Inputs{})
 	got := faults(t, err)
 	for _, want := range []string{"1:13: releases.web.kustomize: big.yaml is larger than 16 MiB", "1:23: releases.web.kustomize: pipe is not a file"} {
 		if !strings.Contains(got, want) {
@@ -213,7 +213,7 @@ func TestDoubling(t *testing.T) {
 	for _, side := range []string{"a", "b"} {
 		fmt.Fprintf(&b, "-- %s30/kustomization.yaml --\nnamePrefix: %s\nresources: [x.yaml]\n-- %s30/x.yaml --\n{apiVersion: v1, kind: ServiceAccount, metadata: {name: x}}\n", side, side, side)
 	}
-	_, _, err := Build(t.Context(), unpack(t, []byte(b.String())), "a0", release(), nil)
+	_, _, err := Build(t.Context(), unpack(t, []byte(b.String())), "a0", release(), Inputs{})
 	want := "a19/kustomization.yaml: releases.web.kustomize: 2048 objects, and kustomize takes time by the square of their number: 2000 are the most here\n" + at +
 		"    hint: make it several releases\n"
 	if got := faults(t, err); got != want+strings.Replace(want, "a19", "b19", 1) {

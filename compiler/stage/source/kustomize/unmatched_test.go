@@ -52,7 +52,7 @@ func TestUnmatchedTargets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := unpack(t, []byte(unmatchedFiles+"-- app/kustomization.yaml --\nresources: [../base]\n"+test.top+"\n"))
-			objs, _, err := Build(t.Context(), root, "app", release(), nil)
+			objs, _, err := Build(t.Context(), root, "app", release(), Inputs{})
 			got := ""
 			if err != nil {
 				got = faults(t, err)
