@@ -34,10 +34,10 @@ func (a *attempt) prepare(ctx context.Context) error {
 	if err := a.fetchTips(ctx); err != nil {
 		return err
 	}
-	if a.tree != "" && oldBase != "" && a.base != "" {
-		if oldBase == a.base {
-			return nil
-		}
+	if a.tree != "" && oldBase != "" && oldBase == a.base {
+		return nil
+	}
+	if a.tree != "" && oldBase != "" && a.base != "" && !a.Exclusive {
 		done, err := a.replay(ctx, oldBase)
 		if done || err != nil {
 			return err
@@ -58,6 +58,8 @@ func (a *attempt) fetchTips(ctx context.Context) error {
 	}
 	from := l.defaultBranch
 	switch {
+	case a.Detached:
+		from = a.Branch
 	case a.Onto != "" && !slices.Contains(l.branches, a.Onto):
 		return &diag.Diag{
 			Msg:  fmt.Sprintf("%s has no branch %s to merge into", a.Name, a.Onto),
@@ -68,12 +70,15 @@ func (a *attempt) fetchTips(ctx context.Context) error {
 	case slices.Contains(l.branches, a.Branch):
 		from = a.Branch
 	}
-	branches := append(l.branches, from)
+	branches := l.branches
+	if !a.Detached {
+		branches = append(branches, from)
+	}
 	slices.Sort(branches)
 	branches = slices.DeleteFunc(slices.Compact(branches), func(b string) bool { return b == "" })
 	var tips []string
 	if len(branches) > 0 {
-		tips, err = a.fetch(ctx, a.Path != "" || len(a.Without) > 0, branches)
+		tips, err = a.fetch(ctx, a.Path != "" || len(a.Without) > 0 || a.Depth > 0, max(a.Depth, 1), branches)
 	}
 	if failed := git.Failed(err); failed != nil && strings.Contains(failed.Text, "couldn't find remote ref") {
 		return a.moved(err)
@@ -97,7 +102,7 @@ func (a *attempt) writeFiles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	change, err := a.Write(ctx, dir)
+	change, err := a.Write(ctx, dir, a.base)
 	if err != nil {
 		return err
 	}
@@ -264,7 +269,7 @@ func (a *attempt) commit(ctx context.Context, check bool) (commit string, state 
 	} else if sign == "true" {
 		args = append(args, "-S")
 	}
-	if a.base != "" {
+	if a.base != "" && !a.Detached {
 		args = append(args, "-p", a.base)
 	}
 	out, err := a.git().Run(ctx, strings.NewReader(a.message), maxPrinted, append(args, a.tree)...)

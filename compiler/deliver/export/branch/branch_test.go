@@ -143,8 +143,8 @@ func (s *server) open(t *testing.T) *Remote {
 }
 
 // writes returns a Write that writes only the files whose content differs.
-func writes(files map[string]string) func(context.Context, string) (Change, error) {
-	return func(_ context.Context, dir string) (Change, error) {
+func writes(files map[string]string) func(context.Context, string, string) (Change, error) {
+	return func(_ context.Context, dir, _ string) (Change, error) {
 		c := Change{Message: "export\n\nTool: test\n"}
 		for name, text := range files {
 			file := filepath.Join(dir, name)
@@ -285,9 +285,9 @@ func TestBranchMoves(t *testing.T) {
 		git.ServeHTTP(w, r)
 	})
 	writeFiles := writes(map[string]string{"x": "1", "y/z": "1"})
-	result, err := s.push(t, Update{Branch: "main", Path: "ours", Write: func(ctx context.Context, dir string) (Change, error) {
+	result, err := s.push(t, Update{Branch: "main", Path: "ours", Write: func(ctx context.Context, dir, base string) (Change, error) {
 		written++
-		return writeFiles(ctx, dir)
+		return writeFiles(ctx, dir, base)
 	}})
 	if err != nil || result.State != Committed {
 		t.Fatalf("%+v, %v", result, err)
@@ -421,7 +421,7 @@ func TestAllOrNothing(t *testing.T) {
 	r := s.open(t)
 	_, err := r.Push(t.Context(), false,
 		Update{Branch: "a", Onto: "main", Write: writes(map[string]string{"x": "1"})},
-		Update{Branch: "b", Onto: "main", Write: func(context.Context, string) (Change, error) { return Change{}, wrong }})
+		Update{Branch: "b", Onto: "main", Write: func(context.Context, string, string) (Change, error) { return Change{}, wrong }})
 	if !errors.Is(err, wrong) || s.pushes != 0 {
 		t.Errorf("%v and %d pushes", err, s.pushes)
 	}

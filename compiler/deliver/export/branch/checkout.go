@@ -37,7 +37,7 @@ func (r *Remote) List(ctx context.Context, branch, path string) (Listing, error)
 	if err != nil || len(l.branches) == 0 {
 		return Listing{}, err
 	}
-	tips, err := r.fetch(ctx, true, l.branches)
+	tips, err := r.fetch(ctx, true, 1, l.branches)
 	if err != nil {
 		return Listing{}, r.fault(err)
 	}

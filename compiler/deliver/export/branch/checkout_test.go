@@ -52,7 +52,7 @@ func TestWithout(t *testing.T) {
 		var there []string
 		writeFiles := writes(map[string]string{"prod/b/x": "new", "prod/d/x": "new", "top": ""})
 		u := Update{Branch: "main", Path: path, Without: Without{"prod/a": trees["prod/a"], "dev*/c": "", "prod/file": "", "none": ""}}
-		u.Write = func(ctx context.Context, dir string) (Change, error) {
+		u.Write = func(ctx context.Context, dir, base string) (Change, error) {
 			err := fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
 				if err == nil && !e.IsDir() {
 					there = append(there, name)
@@ -62,7 +62,7 @@ func TestWithout(t *testing.T) {
 			if err != nil {
 				return Change{}, err
 			}
-			c, err := writeFiles(ctx, dir)
+			c, err := writeFiles(ctx, dir, base)
 			c.Directories = []string{"prod/b", "prod/d", "none"}
 			return c, err
 		}
@@ -134,12 +134,12 @@ func TestWithoutFetchesLess(t *testing.T) {
 	noise := strings.Repeat("0123456789abcdef", 1<<10)
 	s := serve(t, map[string]string{"a/x": "1", "b/x": noise})
 	r := s.open(t)
-	u := Update{Branch: "main", Without: Without{"b": ""}, Write: func(ctx context.Context, dir string) (Change, error) {
+	u := Update{Branch: "main", Without: Without{"b": ""}, Write: func(ctx context.Context, dir, base string) (Change, error) {
 		data, err := os.ReadFile(filepath.Join(dir, "a", "x"))
 		if string(data) != "1" || err != nil {
 			t.Errorf("%q, %v", data, err)
 		}
-		return writes(map[string]string{"a/x": "2"})(ctx, dir)
+		return writes(map[string]string{"a/x": "2"})(ctx, dir, base)
 	}}
 	if _, err := r.Push(t.Context(), false, u); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func (r *Remote) Pull(ctx context.Context, branch string) (dir, commit string, e
 	if err := os.WriteFile(filepath.Join(dir, ".git"), []byte("gitdir: "+filepath.Join(r.dir, repository)+"\n"), 0o644); err != nil {
 		return "", "", fmt.Errorf("check out %s: %w", r.Name, err)
 	}
-	tips, err := r.fetch(ctx, false, []string{branch})
+	tips, err := r.fetch(ctx, false, 1, []string{branch})
 	if err != nil {
 		return "", "", r.fault(err)
 	}

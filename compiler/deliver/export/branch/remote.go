@@ -203,11 +203,11 @@ func (r *Remote) checkBranch(ctx context.Context, name string) error {
 	}
 }
 
-// fetch fetches the tips of branches and returns their commits in the same
-// order. With lazy, git fetches the contents of files later, when it needs
-// them.
-func (r *Remote) fetch(ctx context.Context, lazy bool, branches []string) ([]string, error) {
-	args := []string{"fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance"}
+// fetch fetches the last commits of branches, depth of each, and returns their
+// tips in the same order. With lazy, git fetches the contents of files later, when
+// it needs them.
+func (r *Remote) fetch(ctx context.Context, lazy bool, depth int, branches []string) ([]string, error) {
+	args := []string{"fetch", "--quiet", fmt.Sprintf("--depth=%d", depth), "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance"}
 	if lazy {
 		args = append(args, "--filter=blob:none")
 	}

@@ -22,9 +22,14 @@ type Update struct {
 	// change.
 	Without Without
 
-	// Write changes files below dir, the checkout of Path. It runs again when
-	// another client has pushed changes to the same files.
-	Write func(ctx context.Context, dir string) (Change, error)
+	// Write changes files below dir, the checkout of Path at the commit base, which is
+	// empty for a new branch. It runs again when another client has pushed changes to
+	// the same files.
+	Write func(ctx context.Context, dir, base string) (Change, error)
+
+	Exclusive bool // Write runs again whenever the branch has moved
+	Depth     int  // number of commits to fetch, for [Remote.History]; 0 for one
+	Detached  bool // the branch starts without files, and has only one commit
 }
 
 // A Change lists the files that Write changed.
