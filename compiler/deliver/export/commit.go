@@ -45,6 +45,12 @@ func (s *Summary) add(r Result) {
 	s.Unchanged += r.Unchanged
 }
 
+// Keep drops the staged bundles of other clusters, so that Commit does not change these.
+// Removed clusters stay. Do not call it at the same time as Stage.
+func (s *Session) Keep(isKept func(id string) bool) {
+	s.plans = slices.DeleteFunc(s.plans, func(p *plan) bool { return !p.Retired && !isKept(p.Cluster) })
+}
+
 // Commit makes the staged bundles visible, one cluster after the other, each
 // in one step. It changes nothing and returns the faults if staging found any.
 // On another error, the summary contains the clusters that were changed. In a

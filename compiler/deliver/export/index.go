@@ -127,6 +127,7 @@ type indexContents struct {
 	Format  string         `json:"format"`
 	Fleet   string         `json:"fleet"`
 	Cluster string         `json:"cluster"`
+	Digest  string         `json:"digest"`
 	Objects []listedObject `json:"objects"`
 	Files   []IndexFile    `json:"files"`
 

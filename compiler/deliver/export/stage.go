@@ -42,6 +42,7 @@ type Result struct {
 	Added, Changed, Removed, Unchanged int    // number of files
 	Files                              []File // files with an action, sorted by name
 	Index                              string // digest of the new bundle.json, for staged clusters
+	Before                             string // digest of the bundle in the directory; empty if there is none
 }
 
 // Changes returns the number of files with an action.
@@ -93,6 +94,9 @@ func (s *Session) stage(b *fleet.Bundle) (*plan, error) {
 		return nil, diag.In(id, err)
 	}
 	p.Index, p.index = files[indexFile].Sum().String(), old.digest
+	if old.indexContents != nil {
+		p.Before = old.Digest
+	}
 	err = s.compare(&p.Result, old.owned(), files)
 	if err == nil && !s.check && !s.hasFaults() {
 		err = s.write(p, files)
