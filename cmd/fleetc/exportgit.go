@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -69,7 +68,7 @@ func (x *exportRun) toRemote(ctx context.Context, c *compiler.Compiler, patterns
 		return err
 	}
 	defer g.settled.Close()
-	if err := checkPlace(x.layout, x.fleet.Clusters, false, g.path); err != nil {
+	if err := deliver.CheckPlace(x.layout, x.fleet.Clusters, false, g.path); err != nil {
 		return err
 	}
 	if err := g.findBase(ctx); err != nil {
@@ -101,7 +100,7 @@ func (g *gitExport) push(ctx context.Context, parts map[string]*exportPart) erro
 			tree := &export.Tree{Dir: dir, Name: inBranch(g.base, u.Path), Jobs: g.o.jobs}
 			sum, err := g.write(tree, tree.Begin, parts[name], func(b *fleet.Bundle) { digests[b.Cluster.ID] = b.Digest })
 			summaries[i] = sum
-			return change(sum, digests, source), err
+			return deliver.ExportCommit(sum, digests, source, toolVersion()), err
 		}
 		updates[i] = u
 	}
@@ -133,43 +132,6 @@ func (x *exportRun) sourceCommit(ctx context.Context) (string, error) {
 		commit += " with changes"
 	}
 	return commit, err
-}
-
-// maxTrailers is the maximum number of clusters that a commit lists.
-const maxTrailers = 20
-
-// change returns the changed files and the commit message of an export.
-func change(sum export.Summary, digests map[string]string, source string) branch.Change {
-	var c branch.Change
-	var trailers, ids []string
-	all := sha256.New()
-	for _, r := range sum.Clusters {
-		for _, f := range r.Files {
-			c.Files = append(c.Files, f.Name)
-		}
-		if r.Changes() == 0 {
-			continue
-		}
-		ids = append(ids, r.Cluster)
-		line := "Bundle-Digest: " + r.Cluster + " " + cmp.Or(digests[r.Cluster], "none")
-		trailers = append(trailers, line)
-		fmt.Fprintln(all, line)
-	}
-	if len(trailers) > maxTrailers {
-		trailers = []string{fmt.Sprintf("Bundle-Digest: %d clusters sha256:%x", len(ids), all.Sum(nil))}
-	}
-	if source != "" {
-		trailers = append(trailers, "Source-Commit: "+source)
-	}
-	trailers = append(trailers, "Fleetc-Version: "+toolVersion())
-	subject := plural(len(ids), "cluster", "clusters") + " changed"
-	if len(ids) == 1 {
-		subject = ids[0] + " changed"
-	}
-	c.Directories = slices.Sorted(maps.Keys(digests))
-	c.Message = fmt.Sprintf("fleetc: %s\n\nFiles: %d added, %d changed, %d removed\n\n%s\n",
-		subject, sum.Added, sum.Changed, sum.Removed, strings.Join(trailers, "\n"))
-	return c
 }
 
 // report prints the results for branches. The error is errDifferences if a

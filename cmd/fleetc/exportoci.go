@@ -46,7 +46,7 @@ func (x *exportRun) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 	}
 	defer settled.Close()
 	var faults diag.List
-	faults.Add(checkPlace(x.layout, x.fleet.Clusters, true, ""))
+	faults.Add(deliver.CheckPlace(x.layout, x.fleet.Clusters, true, ""))
 	for _, c := range x.fleet.Clusters {
 		faults.Add(diag.In(c.ID, client.Check(c.ID)))
 	}

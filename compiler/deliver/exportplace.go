@@ -1,4 +1,4 @@
-package main
+package deliver
 
 import (
 	"fmt"
@@ -7,10 +7,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// checkPlace returns a fault for each cluster whose Flux or Argo CD settings
+// CheckPlace returns a fault for each cluster whose Flux or Argo CD settings
 // do not match the destination of the export: a path in a git repository, or a
 // registry.
-func checkPlace(layout fleet.Layout, clusters []*fleet.Cluster, registry bool, path string) error {
+func CheckPlace(layout fleet.Layout, clusters []*fleet.Cluster, registry bool, path string) error {
 	var faults diag.List
 	for _, c := range clusters {
 		prefix, kind := c.GitOps.Flux.Prefix, c.GitOps.Flux.Source.Kind
