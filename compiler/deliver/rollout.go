@@ -3,7 +3,6 @@ package deliver
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -106,7 +105,7 @@ func noRollout() error {
 func (r *Rollout) selectClusters(clusters []*fleet.Cluster) (last int, err error) {
 	wave := r.options.Wave
 	if names := r.order.WaveNames(); wave != "" && !slices.Contains(names, wave) {
-		return 0, &diag.Diag{Msg: fmt.Sprintf("the rollout has no wave %q", diag.Visible(wave, diag.MaxText)), Hint: diag.OneOf(wave, names)}
+		return 0, noWave(r.order, wave)
 	}
 	for i, clusters := range r.order.Clusters(clusters) {
 		if wave != "" && r.order.Waves[i].Name != wave {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 )
@@ -64,7 +65,28 @@ func (r *Rollout) wave(name string) (*rollout.Wave, error) {
 			return w, nil
 		}
 	}
-	return nil, &diag.Diag{Msg: fmt.Sprintf("the rollout has no wave %q", diag.Visible(name, diag.MaxText)), Hint: diag.OneOf(name, r.order.WaveNames())}
+	return nil, noWave(r.order, name)
+}
+
+// noWave returns the fault of a wave that does not exist.
+func noWave(order *fleet.Rollout, name string) error {
+	return &diag.Diag{Msg: fmt.Sprintf("the rollout has no wave %q", diag.Visible(name, diag.MaxText)), Hint: diag.OneOf(name, order.WaveNames())}
+}
+
+// approvable returns the digest of a wave if it needs an approval, and the given digest is
+// its own or the begin of it. hint says how to see the change.
+func approvable(w *rollout.Wave, digest, hint string) (string, error) {
+	if w.Approve == "" {
+		return "", &diag.Diag{At: []diag.Pos{w.Pos}, Msg: "wave " + w.Name + " needs no approval", Hint: `write approve: "..." in the wave to make it wait for one`}
+	}
+	target := w.Digest()
+	if !isDigestOf(digest, target) {
+		return "", &diag.Diag{
+			Msg:  fmt.Sprintf("wave %s gets the bundle %s now, and not %s: nothing was approved", w.Name, target, diag.Visible(digest, diag.MaxText)),
+			Hint: hint,
+		}
+	}
+	return target, nil
 }
 
 // Approve records that the clusters of a wave may get the bundles with the digest. Another
@@ -74,15 +96,9 @@ func (r *Rollout) Approve(ctx context.Context, name, digest, reason string) erro
 	if err != nil {
 		return err
 	}
-	if w.Approve == "" {
-		return &diag.Diag{At: []diag.Pos{w.Pos}, Msg: "wave " + w.Name + " needs no approval", Hint: `write approve: "..." in the wave to make it wait for one`}
-	}
-	target := w.Digest()
-	if !isDigestOf(digest, target) {
-		return &diag.Diag{
-			Msg:  fmt.Sprintf("wave %s gets the bundle %s now, and not %s: nothing was approved", w.Name, target, diag.Visible(digest, diag.MaxText)),
-			Hint: "see the change with fleetc apply --dry-run --wave " + w.Name + ", then approve this bundle",
-		}
+	target, err := approvable(w, digest, "see the change with fleetc apply --dry-run --wave "+w.Name+", then approve this bundle")
+	if err != nil {
+		return err
 	}
 	return r.change(ctx, []*rollout.Wave{w}, func(w *rollout.Wave, record *rollout.Record) {
 		record.Approval = r.mark(target, reason)

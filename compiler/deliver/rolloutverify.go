@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
@@ -16,32 +17,40 @@ import (
 // the process. It returns what the wave waits for.
 func (r *Rollout) verify(ctx context.Context, i int) []rollout.Wait {
 	for ; r.verified < i; r.verified++ {
-		w := r.Waves[r.verified]
-		for j := range w.Verify {
-			if err := r.try(ctx, w, &w.Verify[j]); err != nil {
-				fault := *diag.All(err)[0]
-				text := "wave " + w.Name + " is not verified: check " + w.Verify[j].Name + ": " + fault.Msg
-				fault.Path, fault.Msg = "rollout", text
-				return []rollout.Wait{{Reason: rollout.ForCheck, Text: text, Fault: &fault}}
-			}
+		waits := verifyWave(ctx, r.Fleet, r.options.Actions, r.Waves[r.verified], func(c *fleet.Cluster) Server { return r.servers.Of(c.ID) })
+		if len(waits) > 0 {
+			return waits
 		}
 	}
 	return nil
 }
 
-// try runs one check of a wave. Its Job runs in the first cluster of the wave.
-func (r *Rollout) try(ctx context.Context, w *rollout.Wave, a *fleet.Action) error {
+// verifyWave runs the checks of a wave. It returns what the next wave waits for. server
+// returns the connection to a cluster, for Jobs.
+func verifyWave(ctx context.Context, f *compiler.Fleet, o actions.Options, w *rollout.Wave, server func(*fleet.Cluster) Server) []rollout.Wait {
+	for j := range w.Verify {
+		if err := tryCheck(ctx, f, o, w, &w.Verify[j], server); err != nil {
+			fault := *diag.All(err)[0]
+			text := "wave " + w.Name + " is not verified: check " + w.Verify[j].Name + ": " + fault.Msg
+			fault.Path, fault.Msg = "rollout", text
+			return []rollout.Wait{{Reason: rollout.ForCheck, Text: text, Fault: &fault}}
+		}
+	}
+	return nil
+}
+
+// tryCheck runs one check of a wave. Its Job runs in the first cluster of the wave.
+func tryCheck(ctx context.Context, f *compiler.Fleet, o actions.Options, w *rollout.Wave, a *fleet.Action, server func(*fleet.Cluster) Server) error {
 	if len(w.Clusters) == 0 {
 		return nil
 	}
 	first, bundle := w.Clusters[0], w.Digest()
-	o := r.options.Actions
-	o.Dir = r.Fleet.Dir
+	o.Dir = f.Dir
 	runner := actions.Runner{
 		Options: o, Cluster: first.Cluster, Bundle: bundle,
 		Hide: health.Hider(o.Secrets(a)),
 		Job: func(ctx context.Context, a *fleet.Action, _ bool, timeout time.Duration) error {
-			s := r.servers.Of(first.ID)
+			s := server(first.Cluster)
 			if s.Err != nil {
 				return s.Err
 			}

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"slices"
 	"time"
 )
 
@@ -21,6 +22,7 @@ const (
 	Next     WaveState = "next" // the next apply applies to its clusters
 	Waiting  WaveState = "waiting"
 	Stopped  WaveState = "stopped" // too many clusters have failed, and the next apply tries them again
+	Running  WaveState = "running" // its clusters follow a branch, and some do not run their targets yet
 )
 
 // WaveReport is the state of a wave for users.
@@ -80,8 +82,10 @@ func (r *Rollout) waveState(i int, now time.Time) (WaveState, []Wait) {
 			return Complete, []Wait{}
 		case wait.Reason == ForSoak:
 			return Soaking, []Wait{*wait}
-		default:
+		case wait.IsFailure:
 			return Stopped, []Wait{*wait}
+		default:
+			return Running, []Wait{*wait}
 		}
 	}
 	waits := append([]Wait{}, r.Waits(i, now, nil)...)
@@ -99,6 +103,8 @@ func (r *Rollout) waveState(i int, now time.Time) (WaveState, []Wait) {
 		return Stopped, waits
 	case len(waits) > 0:
 		return Waiting, waits
+	case slices.ContainsFunc(w.Clusters, func(c *Cluster) bool { return c.State == Syncing }):
+		return Running, waits
 	}
 	return Next, waits
 }

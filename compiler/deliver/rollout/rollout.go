@@ -29,6 +29,7 @@ const (
 	Behind       State = "behind"        // it runs another bundle
 	NeverApplied State = "never applied" // it runs none
 	Unfinished   State = "unfinished"    // the last apply failed or was partial
+	Syncing      State = "syncing"       // the branch that it follows has the target, and it does not run that yet
 	Unreachable  State = "unreachable"
 	Failed       State = "failed" // it cannot be read or planned, or its apply failed in this run
 )
@@ -53,15 +54,18 @@ func (c *Cluster) IsFailed() bool {
 // IsLost reports whether the cluster cannot be reached, or has failed in this run.
 func (c *Cluster) IsLost() bool { return c.State == Unreachable || c.State == Failed }
 
-// HasWork reports whether the cluster does not run the target.
-func (c *Cluster) HasWork() bool { return c.State != Done && c.State != Unhealthy }
+// HasWork reports whether the cluster has yet to get the target.
+func (c *Cluster) HasWork() bool {
+	return c.State != Done && c.State != Unhealthy && c.State != Syncing
+}
 
 // Wave is a wave with the state of its clusters.
 type Wave struct {
 	*fleet.Wave
 	Clusters  []*Cluster // sorted by ID
 	Record    Record
-	RecordErr error // why the record cannot be read
+	RecordErr error  // why the record cannot be read
+	Place     string // flags of commands that change the record; empty if it is in the clusters
 }
 
 // Digest identifies the target bundles of all clusters of the wave.
@@ -73,7 +77,7 @@ func (w *Wave) Digest() string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// HasWork reports whether a cluster of the wave does not run its target.
+// HasWork reports whether a cluster of the wave has yet to get its target.
 func (w *Wave) HasWork() bool { return slices.ContainsFunc(w.Clusters, (*Cluster).HasWork) }
 
 // Stopped returns a wait if too many clusters of the wave have failed, and nil otherwise.
@@ -211,7 +215,7 @@ func (w *Wave) OwnWaits() []Wait {
 		out = append(out, Wait{Reason: ForChange, Text: "this change is " + m.text("aborted")})
 	}
 	if m := w.Record.Approval; w.Approve != "" && (m == nil || m.Bundle != digest) {
-		out = append(out, Wait{Reason: ForApproval, Text: fmt.Sprintf("it needs an approval: %s; run fleetc rollout approve %s --bundle %s", diag.Visible(w.Approve, diag.MaxText), w.Name, digest)})
+		out = append(out, Wait{Reason: ForApproval, Text: fmt.Sprintf("it needs an approval: %s; run fleetc rollout approve %s --bundle %s%s", diag.Visible(w.Approve, diag.MaxText), w.Name, digest, w.Place)})
 	}
 	return out
 }

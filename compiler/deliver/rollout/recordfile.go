@@ -1,0 +1,74 @@
+package rollout
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// The file with the records of all waves, below the directory of an export in a branch.
+const (
+	RecordDir  = ".fleetc"
+	RecordFile = "rollout.json"
+
+	recordFormat = "fleetc.rollout/v1"
+)
+
+// Records are the records of the waves of fleets that share a branch.
+type Records struct {
+	Format string                       `json:"format"` // fleetc.rollout/v1
+	Fleets map[string]map[string]Record `json:"fleets"` // by CUE module and wave
+}
+
+// ParseRecords parses the file with records; an empty one has none. pos is its position.
+func ParseRecords(data []byte, pos diag.Pos) (*Records, error) {
+	r := &Records{Format: recordFormat}
+	if len(data) > 0 {
+		if err := json.Unmarshal(data, r); err != nil {
+			return nil, &diag.Diag{At: []diag.Pos{pos}, Msg: "the file with approvals and pauses cannot be read: " + diag.Brief(err), Hint: "restore it from an earlier commit, or remove it, then approve and pause again"}
+		}
+		if r.Format != recordFormat {
+			return nil, &diag.Diag{At: []diag.Pos{pos}, Msg: fmt.Sprintf("the file has the format %q, but this fleetc supports %s", diag.Visible(r.Format, diag.MaxText), recordFormat), Hint: "run the version of fleetc that wrote it"}
+		}
+	}
+	if r.Fleets == nil {
+		r.Fleets = map[string]map[string]Record{}
+	}
+	return r, nil
+}
+
+// Change changes the record of a wave. It forgets waves that have nothing on record.
+func (r *Records) Change(fleet, wave string, change func(*Record)) {
+	waves := r.Fleets[fleet]
+	if waves == nil {
+		waves = map[string]Record{}
+		r.Fleets[fleet] = waves
+	}
+	record := waves[wave]
+	change(&record)
+	if record == (Record{}) {
+		delete(waves, wave)
+	} else {
+		waves[wave] = record
+	}
+	if len(waves) == 0 {
+		delete(r.Fleets, fleet)
+	}
+}
+
+// Forget removes the records of waves that the fleet does not have.
+func (r *Records) Forget(fleet string, waves []string) {
+	for name := range r.Fleets[fleet] {
+		if !slices.Contains(waves, name) {
+			r.Change(fleet, name, func(record *Record) { *record = Record{} })
+		}
+	}
+}
+
+// Encode returns the text of the file.
+func (r *Records) Encode() ([]byte, error) {
+	data, err := json.MarshalIndent(r, "", "  ")
+	return append(data, '\n'), err
+}
