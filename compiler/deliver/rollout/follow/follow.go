@@ -1,0 +1,217 @@
+// Package follow reads how far Flux or Argo CD is with the directory of a cluster in a git
+// branch: from the Kustomizations or Applications of the cluster, or from a report about
+// them that the cluster has pushed.
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+)
+
+// State is the last verdict of the GitOps tool on an object.
+type State string
+
+// The states of objects.
+const (
+	Ready     State = "ready"   // it has applied a commit, and everything is healthy
+	Failed    State = "failed"  // it has tried a commit, and will not succeed with it
+	Syncing   State = "syncing" // it has no verdict
+	Suspended State = "suspended"
+)
+
+// Object is the state of a Kustomization or an Application.
+type Object struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Fleet     string `json:"fleet"` // the CUE module
+	State     State  `json:"state"`
+
+	Commit  string    `json:"commit,omitempty"`  // that it has applied if it is ready, and tried if it has failed; empty for a chart
+	Source  string    `json:"source,omitempty"`  // of an Application, see [Target]
+	Since   time.Time `json:"since,omitzero"`    // since when it is ready
+	Message string    `json:"message,omitempty"` // why it is not ready
+}
+
+// title names the object.
+func (o *Object) title() string {
+	return o.Kind + " " + diag.Visible(o.Namespace+"/"+o.Name, diag.MaxText)
+}
+
+// The kinds whose objects are read.
+var (
+	kustomizations = schema.GroupVersionKind{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"}
+	applications   = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"}
+)
+
+// Namespaces are the namespaces of the Kustomizations and Applications; none are read for
+// an empty one.
+type Namespaces struct{ Flux, ArgoCD string }
+
+// Read reads the Kustomizations and Applications of each cluster of the fleets, by cluster
+// ID. live is the cluster in which Flux or Argo CD runs.
+func Read(ctx context.Context, live *cluster.Cluster, n Namespaces) (map[string][]Object, error) {
+	out := map[string][]Object{}
+	var forbidden error
+	listed := false
+	for _, one := range []struct {
+		kind      schema.GroupVersionKind
+		namespace string
+		object    func(*unstructured.Unstructured) Object
+	}{{kustomizations, n.Flux, fromFlux}, {applications, n.ArgoCD, fromArgo}} {
+		if one.namespace == "" {
+			continue
+		}
+		all, err := live.List(ctx, one.kind, one.namespace, "")
+		switch reason := cluster.ReasonOf(err); {
+		case reason == cluster.NotFound: // the cluster does not have the kind
+		case reason == cluster.Forbidden: // a report may need only one of the kinds
+			forbidden = errors.Join(forbidden, fmt.Errorf("list the %ss of namespace %s: %w", one.kind.Kind, one.namespace, err))
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("list the %ss of namespace %s: %w", one.kind.Kind, one.namespace, err)
+		}
+		listed = listed || err == nil
+		for i := range all {
+			a := all[i].GetAnnotations()
+			if id := a[fleet.ClusterAnnotation]; id != "" && a[fleet.FleetAnnotation] != "" {
+				o := one.object(&all[i])
+				o.Kind, o.Namespace, o.Name, o.Fleet = one.kind.Kind, all[i].GetNamespace(), all[i].GetName(), a[fleet.FleetAnnotation]
+				out[id] = append(out[id], o)
+			}
+		}
+	}
+	if !listed && forbidden != nil {
+		return nil, forbidden
+	}
+	return out, nil
+}
+
+// maxMessage limits the text of an object, in bytes.
+const maxMessage = 1000
+
+// text returns a nested text of an object; empty if there is none.
+func text(o map[string]any, path ...string) string {
+	s, _, _ := unstructured.NestedString(o, path...)
+	return s
+}
+
+// list returns the objects of a nested list.
+func list(o map[string]any, path ...string) []map[string]any {
+	all, _, _ := unstructured.NestedSlice(o, path...)
+	var out []map[string]any
+	for _, v := range all {
+		if m, ok := v.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// moment returns a nested time; zero if there is none.
+func moment(o map[string]any, path ...string) time.Time {
+	t, _ := time.Parse(time.RFC3339, text(o, path...))
+	return t
+}
+
+// latest returns the latest of times.
+func latest(times ...time.Time) time.Time {
+	return slices.MaxFunc(times, time.Time.Compare)
+}
+
+// message joins a reason and a message, and limits the length.
+func message(reason, text string) string {
+	if reason != "" && text != "" {
+		reason += ": "
+	}
+	return diag.Visible(strings.Join(strings.Fields(reason+text), " "), maxMessage)
+}
+
+// Target is an object in the directory of a cluster.
+type Target struct {
+	Kind, Namespace, Name string
+	Source                string // of an Application: digest of its source
+	IsChart               bool   // it applies a chart, and no commit
+}
+
+// Verdict is the state of a cluster.
+type Verdict struct {
+	State State
+	Since time.Time // since when all objects are ready
+	Texts []string  // about objects that are not ready
+}
+
+// Judge compares the objects of a cluster with those of its directory. isCurrent reports
+// whether the directory has the same content in a commit as now.
+func Judge(expected []Target, fleet string, found []Object, isCurrent func(commit string) (bool, error)) (Verdict, error) {
+	v := Verdict{State: Ready}
+	for _, w := range expected {
+		i := slices.IndexFunc(found, func(o Object) bool {
+			return o.Fleet == fleet && o.Kind == w.Kind && o.Namespace == w.Namespace && o.Name == w.Name
+		})
+		state, why := Syncing, "does not exist yet"
+		o := Object{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
+		if i >= 0 {
+			o = found[i]
+			current, err := isCurrent(o.Commit)
+			if err != nil {
+				return v, err
+			}
+			state, why = o.compare(w, current)
+		}
+		if state == Ready {
+			v.Since = latest(v.Since, o.Since)
+			continue
+		}
+		v.Texts = append(v.Texts, o.title()+" "+why)
+		if v.State != Failed {
+			v.State = Syncing
+		}
+		if state == Failed {
+			v.State = Failed
+		}
+	}
+	return v, nil
+}
+
+// compare returns the state of an object for the present content of the directory, and
+// why it is not ready. current says whether its commit has this content.
+func (o *Object) compare(w Target, current bool) (State, string) {
+	if w.IsChart {
+		current = o.Source == w.Source
+	}
+	about := ""
+	if o.Message != "" {
+		about = ": " + diag.Visible(o.Message, maxMessage)
+	}
+	commit := "no commit"
+	if o.Commit != "" {
+		commit = "commit " + diag.Visible(o.Commit[:min(len(o.Commit), 12)], diag.MaxText)
+	}
+	switch {
+	case o.State == Suspended:
+		return Syncing, "is suspended"
+	case o.State == Ready && w.Source != o.Source:
+		return Syncing, "has another source than the branch"
+	case o.State == Ready && current:
+		return Ready, ""
+	case o.State == Ready:
+		return Syncing, "has applied " + commit + ", which does not have the present files"
+	case o.State == Failed && current:
+		return Failed, "has failed" + about
+	case o.State == Failed:
+		return Syncing, "has failed with " + commit + ", which does not have the present files"
+	}
+	return Syncing, "is not ready yet" + about
+}

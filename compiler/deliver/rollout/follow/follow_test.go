@@ -1,0 +1,202 @@
+package follow
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// parse returns an object in YAML.
+func parse(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err == nil {
+		err = u.UnmarshalJSON([]byte(strings.Replace(string(data), "{", `{"apiVersion":"a/v1","kind":"K",`, 1)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func at(clock string) time.Time {
+	out, err := time.Parse(time.RFC3339, "2026-11-26T"+clock+":00Z")
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// The states of a Kustomization, from the fields that Flux writes.
+func TestFlux(t *testing.T) {
+	const (
+		history   = `, history: [{digest: a, firstReconciled: "2026-11-26T08:00:00Z", lastReconciled: "2026-11-26T10:00:00Z", lastReconciledStatus: ReconciliationSucceeded}]`
+		recovered = `, history: [{firstReconciled: "2026-11-26T08:00:00Z", lastReconciledStatus: ReconciliationSucceeded}, {lastReconciled: "2026-11-26T09:00:00Z", lastReconciledStatus: HealthCheckFailed}, {lastReconciled: "2026-11-26T10:00:00Z", lastReconciledStatus: ReconciliationSucceeded}]`
+		failing   = `, history: [{lastReconciled: "2026-11-26T09:00:00Z", lastReconciledStatus: HealthCheckFailed}]`
+	)
+	status := func(ready, reason, more string) string {
+		return `{metadata: {generation: 2}, status: {observedGeneration: 2, lastAppliedRevision: "main@sha1:abc", lastAttemptedRevision: "main@sha1:def", conditions: [{type: Reconciling, status: "True"}, {type: Ready, status: "` +
+			ready + `", reason: ` + reason + `, message: "one\n two", lastTransitionTime: "2026-11-26T11:00:00Z"}]` + more + `}}`
+	}
+	for name, c := range map[string]struct {
+		text string
+		want Object
+	}{
+		"ready":                          {status("True", "ReconciliationSucceeded", history), Object{State: Ready, Commit: "abc", Since: at("08:00")}},
+		"ready, and Flux has no history": {status("True", "ReconciliationSucceeded", ""), Object{State: Ready, Commit: "abc", Since: at("11:00")}},
+		"ready again after a failure":    {status("True", "ReconciliationSucceeded", recovered), Object{State: Ready, Commit: "abc", Since: at("09:00")}},
+		"checked again at its interval":  {status("Unknown", "Progressing", history), Object{State: Ready, Commit: "abc", Since: at("08:00")}},
+		"its dependency is checked":      {status("False", "DependencyNotReady", history), Object{State: Ready, Commit: "abc", Since: at("08:00")}},
+		"checked after a failure":        {status("Unknown", "Progressing", failing), Object{State: Syncing, Commit: "abc", Message: "Progressing: one two"}},
+		"waits for its dependency":       {status("False", "DependencyNotReady", ""), Object{State: Syncing, Commit: "abc", Message: "DependencyNotReady: one two"}},
+		"without its source":             {status("False", "ArtifactFailed", ""), Object{State: Syncing, Commit: "abc", Message: "ArtifactFailed: one two"}},
+		"not healthy":                    {status("False", "HealthCheckFailed", failing), Object{State: Failed, Commit: "def", Message: "HealthCheckFailed: one two"}},
+		"cannot be built":                {status("False", "BuildFailed", history), Object{State: Failed, Commit: "def", Message: "BuildFailed: one two"}},
+		"changed since":                  {strings.Replace(status("True", "ReconciliationSucceeded", history), "generation: 2", "generation: 3", 1), Object{State: Syncing, Commit: "abc", Message: "Flux has not seen its last change"}},
+		"suspended":                      {strings.Replace(status("True", "ReconciliationSucceeded", history), "{metadata", "{spec: {suspend: true}, metadata", 1), Object{State: Suspended, Commit: "abc", Message: "ReconciliationSucceeded: one two"}},
+		"new":                            {`{metadata: {generation: 1}}`, Object{State: Syncing, Message: "Flux has not seen its last change"}},
+		"nonsense":                       {`{metadata: {generation: 1}, status: {observedGeneration: 1, conditions: [1, {type: 2}], history: {a: 1}, lastAppliedRevision: 3}}`, Object{State: Syncing}},
+	} {
+		if got := fromFlux(parse(t, c.text)); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s:\n got %+v\nwant %+v", name, got, c.want)
+		}
+	}
+	for revision, want := range map[string]string{"main@sha1:abc": "abc", "sha256:abc": "abc", "main/abc": "abc", "feature/x@sha1:abc": "abc", "abc": "abc", "": ""} {
+		if got := commitOf(revision); got != want {
+			t.Errorf("the commit of %q is %q", revision, got)
+		}
+	}
+}
+
+// The states of an Application, from the fields that Argo CD writes.
+func TestArgo(t *testing.T) {
+	app := func(sync, health, operation string) string {
+		return `{spec: {source: {repoURL: r, path: p}}, status: {sync: {status: ` + sync + `, revision: abc}, health: {status: ` + health + `, message: one, lastTransitionTime: "2026-11-26T08:00:00Z"}` + operation + `}}`
+	}
+	const done = `, operationState: {phase: Succeeded, finishedAt: "2026-11-26T09:00:00Z"}`
+	for name, c := range map[string]struct {
+		text string
+		want Object
+	}{
+		"healthy":              {app("Synced", "Healthy", done), Object{State: Ready, Commit: "abc", Since: at("09:00")}},
+		"healthy without sync": {app("Synced", "Healthy", ""), Object{State: Ready, Commit: "abc", Since: at("08:00")}},
+		"in a sync":            {app("Synced", "Healthy", `, operationState: {phase: Running}`), Object{State: Syncing, Commit: "abc", Message: "Healthy: one"}},
+		"progressing":          {app("Synced", "Progressing", done), Object{State: Syncing, Commit: "abc", Message: "Progressing: one"}},
+		"suspended":            {app("Synced", "Suspended", done), Object{State: Syncing, Commit: "abc", Message: "Suspended: one"}},
+		"degraded":             {app("Synced", "Degraded", done), Object{State: Failed, Commit: "abc", Message: "Degraded: one"}},
+		"out of sync":          {app("OutOfSync", "Healthy", done), Object{State: Syncing, Commit: "abc", Message: "OutOfSync"}},
+		"sync failed":          {app("OutOfSync", "Healthy", `, operationState: {phase: Failed, message: two, syncResult: {revision: def}}`), Object{State: Failed, Commit: "def", Message: "sync Failed: two"}},
+		"sync error":           {app("OutOfSync", "Missing", `, operationState: {phase: Error, message: two}`), Object{State: Failed, Commit: "abc", Message: "sync Error: two"}},
+		"cannot be compared":   {app("Unknown", "Healthy", `, conditions: [{type: OrphanedResourceWarning}, {type: ComparisonError, message: three}]`), Object{State: Failed, Commit: "abc", Message: "ComparisonError: three"}},
+		"new":                  {`{spec: {source: {repoURL: r, path: p}}}`, Object{State: Syncing}},
+		"nonsense":             {`{spec: {source: {repoURL: r, path: p}}, status: {sync: 1, health: [], conditions: {}}}`, Object{State: Syncing}},
+	} {
+		c.want.Source = sourceOf(map[string]any{"spec": map[string]any{"source": map[string]any{"repoURL": "r", "path": "p"}}})
+		if got := fromArgo(parse(t, c.text)); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s:\n got %+v\nwant %+v", name, got, c.want)
+		}
+	}
+	chart := parse(t, `{spec: {source: {repoURL: r, chart: c, targetRevision: "1.2", helm: {valuesObject: {n: 1, f: 1.5}}, directory: {jsonnet: {}}}}, status: {sync: {status: Synced, revision: "1.2"}, health: {status: Healthy}}}`)
+	got := fromArgo(chart)
+	if got.Commit != "" || got.State != Ready {
+		t.Errorf("of a chart: %+v", got)
+	}
+	var file map[string]any
+	if err := yaml.Unmarshal([]byte("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a, namespace: n}\nspec: {source: {repoURL: r, chart: c, targetRevision: '1.2', helm: {valuesObject: {n: 1, f: 1.5}}}}"), &file); err != nil {
+		t.Fatal(err)
+	}
+	if w, ok := TargetOf(file); !ok || w.Source != got.Source || !w.IsChart {
+		t.Errorf("the file wants %+v, and the Application has %s", w, got.Source)
+	}
+}
+
+// A cluster is ready when all objects of its directory have applied its present content.
+func TestJudge(t *testing.T) {
+	wanted := []Target{{Kind: "Kustomization", Namespace: "n", Name: "a"}, {Kind: "Kustomization", Namespace: "n", Name: "b"}}
+	one := func(name string, s State, commit string) Object {
+		return Object{Kind: "Kustomization", Namespace: "n", Name: name, Fleet: "f", State: s, Commit: commit, Since: at("08:00"), Message: "why"}
+	}
+	later := one("b", Ready, "now")
+	later.Since = at("09:00")
+	foreign := one("b", Ready, "now")
+	foreign.Fleet = "other"
+	for name, c := range map[string]struct {
+		found []Object
+		want  State
+		since time.Time
+		text  string
+	}{
+		"all are ready":               {[]Object{one("a", Ready, "now"), later}, Ready, at("09:00"), ""},
+		"one does not exist":          {[]Object{one("a", Ready, "now")}, Syncing, at("08:00"), "Kustomization n/b does not exist yet"},
+		"one is of another fleet":     {[]Object{one("a", Ready, "now"), foreign}, Syncing, at("08:00"), "Kustomization n/b does not exist yet"},
+		"one has other files":         {[]Object{one("a", Ready, "now"), one("b", Ready, "old")}, Syncing, at("08:00"), "Kustomization n/b has applied commit old, which does not have the present files"},
+		"one has failed":              {[]Object{one("a", Failed, "now"), one("b", Syncing, "old")}, Failed, time.Time{}, "Kustomization n/a has failed: why; Kustomization n/b is not ready yet: why"},
+		"one has failed with another": {[]Object{one("a", Failed, "old"), one("b", Ready, "now")}, Syncing, at("08:00"), "Kustomization n/a has failed with commit old, which does not have the present files"},
+		"one is suspended":            {[]Object{one("a", Suspended, "now"), one("b", Ready, "now")}, Syncing, at("08:00"), "Kustomization n/a is suspended"},
+	} {
+		got, err := Judge(wanted, "f", c.found, func(commit string) (bool, error) { return commit == "now", nil })
+		if err != nil || got.State != c.want || got.Since != c.since || strings.Join(got.Texts, "; ") != c.text {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	if got, err := Judge(nil, "f", nil, nil); err != nil || got.State != Ready {
+		t.Errorf("without objects: %+v, %v", got, err)
+	}
+	wrong := errors.New("no history")
+	if _, err := Judge(wanted, "f", []Object{later}, func(string) (bool, error) { return false, wrong }); !errors.Is(err, wrong) {
+		t.Error(err)
+	}
+	// A chart has no commit: its source says what it applies.
+	charts := []Target{{Kind: "Application", Namespace: "n", Name: "c", Source: "s2", IsChart: true}}
+	for source, want := range map[string]State{"s1": Syncing, "s2": Ready} {
+		app := Object{Kind: "Application", Namespace: "n", Name: "c", Fleet: "f", State: Ready, Source: source}
+		if got, _ := Judge(charts, "f", []Object{app}, func(string) (bool, error) { return false, nil }); got.State != want {
+			t.Errorf("a chart with the source %s is %+v", source, got)
+		}
+	}
+}
+
+// Reports are limited, and their times are not trusted.
+func TestReport(t *testing.T) {
+	now := at("12:00")
+	r := NewReport("prod/eu", now, []Object{{State: Ready, Since: at("13:00"), Message: "a\x1b[2J"}})
+	data, err := r.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ParseReport(data, "prod/eu", now.Add(-time.Minute))
+	if err != nil || got.Objects[0].Since != now || strings.Contains(got.Objects[0].Message, "\x1b") {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := ParseReport(data, "prod/eu", now.Add(-time.Hour)); err == nil || !strings.Contains(err.Error(), "is from the future") {
+		t.Error(err)
+	}
+	if ReportBranch("reports", "prod/eu") != "reports/prod/eu.report" {
+		t.Error(ReportBranch("reports", "prod/eu"))
+	}
+	large := NewReport("a", now, make([]Object, 5000))
+	if _, err := large.Encode(); err == nil {
+		t.Error("a large report is encoded")
+	}
+}
+
+// FuzzReport parses any report without panics.
+func FuzzReport(f *testing.F) {
+	f.Add([]byte(`{"format": "fleetc.report/v1", "cluster": "a", "time": "2026-11-26T12:00:00Z", "objects": [{"state": "ready", "since": "2026-11-26T11:00:00Z"}]}`))
+	f.Add([]byte(`{"objects": [null]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := ParseReport(data, "a", at("12:00"))
+		if err != nil {
+			return
+		}
+		if _, err := Judge([]Target{{Kind: "Kustomization"}}, "", r.Objects, func(string) (bool, error) { return true, nil }); err != nil {
+			t.Error(err)
+		}
+	})
+}
