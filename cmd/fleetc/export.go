@@ -18,6 +18,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 	"github.com/fleetc/fleetc/compiler/incremental"
 	"github.com/spf13/cobra"
 )
@@ -64,6 +65,14 @@ one renders a release, and the others fetch it. Whoever can write to that
 repository can change what these machines export. If the registry fails, export
 renders the releases itself.
 
+--rollout, with --git, writes only the clusters whose turn it is in the waves of
+the rollout. The directories of the others stay as they are. export reads how
+far the clusters are from Flux or Argo CD, through the contexts of the
+kubeconfig; with --reports, from reports that the clusters push. It does not
+wait: run it again, or on a schedule, to continue. The exit status is 0 when all
+clusters run their bundles, 1 when some do not yet, and 2 when something has
+failed. Without --rollout, export ignores waves, approvals and freezes.
+
 --check writes nothing, and exits with status 1 if an export would change
 something.`
 
@@ -74,6 +83,7 @@ const exportExample = `  fleetc export --out ../clusters
 
   fleetc export --git https://github.com/example/clusters --path clusters
   fleetc export --git git@github.com:example/clusters --pr-branch 'fleetc/{environment}'
+  fleetc export --git https://github.com/example/clusters --path clusters --rollout
 
   fleetc export --oci oci://ghcr.io/example/clusters:main --shard 1/4 \
     --cache-registry oci://ghcr.io/example/cache`
@@ -83,6 +93,7 @@ type exportOptions struct {
 	check, allowExec    bool
 	git                 gitOptions
 	oci                 ociOptions
+	rollout             rolloutExport
 
 	shard func() (fleet.Shard, error)
 }
@@ -109,6 +120,7 @@ func newExportCommand(o *options) *cobra.Command {
 	_ = cmd.MarkFlagDirname("out")
 	e.git.flags(cmd)
 	e.oci.flags(cmd)
+	e.rollout.flags(cmd)
 	e.shard = shardFlag(cmd)
 	outputFlag(cmd, &e.output, "text", "json")
 	cacheRegistryFlag(cmd, o)
@@ -134,10 +146,13 @@ func (e *exportOptions) checkFlags(cmd *cobra.Command, o *options) error {
 	case to[0] == "--out" && e.out == "":
 		return &diag.Diag{Msg: "--out is empty", Hint: "name one, which may be ."}
 	}
-	for name, of := range map[string]string{"branch": "--git", "path": "--git", "pr-branch": "--git", "source": "--oci", "revision": "--oci"} {
+	for name, of := range map[string]string{"branch": "--git", "path": "--git", "pr-branch": "--git", "rollout": "--git", "source": "--oci", "revision": "--oci"} {
 		if cmd.Flags().Changed(name) && of != to[0] {
 			return &diag.Diag{Msg: "--" + name + " needs " + of, Hint: "leave it out"}
 		}
+	}
+	if err := e.rollout.check(cmd); err != nil {
+		return err
 	}
 	if o.offline && to[0] != "--out" {
 		return &diag.Diag{Msg: to[0] + " needs the network, but --offline is set", Hint: "leave --offline out, or export with --out"}
@@ -172,6 +187,9 @@ func runExport(cmd *cobra.Command, o *options, e *exportOptions, patterns []stri
 	}
 	if cmd.Flags().Changed("out") {
 		return x.toDirectory(cmd.Context(), c, patterns)
+	}
+	if e.rollout.on {
+		return x.toRollout(cmd.Context(), c, patterns)
 	}
 	if cmd.Flags().Changed("git") {
 		return x.toGit(cmd.Context(), c, patterns)
@@ -317,7 +335,7 @@ func (x *exportRun) stage(session *export.Session, part *exportPart, each func(*
 
 func printSummary(w io.Writer, s export.Summary, e *exportOptions) error {
 	if e.output == "json" {
-		return exportJSON(w, s, nil)
+		return exportJSON(w, s, nil, nil)
 	}
 	for _, c := range s.Clusters {
 		for _, f := range c.Files {
@@ -342,8 +360,8 @@ func printSummary(w io.Writer, s export.Summary, e *exportOptions) error {
 }
 
 // exportJSON prints the result of an export or comparison: counts, changed
-// files by cluster, and the branches of git.
-func exportJSON(w io.Writer, s export.Summary, git *gitResult) error {
+// files by cluster, the branches of git, and the waves of a rollout.
+func exportJSON(w io.Writer, s export.Summary, git *gitResult, waves *rollout.Report) error {
 	type file struct {
 		Name   string `json:"name"`
 		Action string `json:"action"`
@@ -355,13 +373,14 @@ func exportJSON(w io.Writer, s export.Summary, git *gitResult) error {
 		Files     []file `json:"files"`
 	}
 	out := struct {
-		Added     int        `json:"added"`
-		Changed   int        `json:"changed"`
-		Removed   int        `json:"removed"`
-		Unchanged int        `json:"unchanged"`
-		Clusters  []cluster  `json:"clusters"`
-		Git       *gitResult `json:"git,omitempty"`
-	}{s.Added, s.Changed, s.Removed, s.Unchanged, []cluster{}, git}
+		Added     int             `json:"added"`
+		Changed   int             `json:"changed"`
+		Removed   int             `json:"removed"`
+		Unchanged int             `json:"unchanged"`
+		Clusters  []cluster       `json:"clusters"`
+		Git       *gitResult      `json:"git,omitempty"`
+		Rollout   *rollout.Report `json:"rollout,omitempty"`
+	}{s.Added, s.Changed, s.Removed, s.Unchanged, []cluster{}, git, waves}
 	for _, c := range s.Clusters {
 		l := cluster{ID: c.Cluster, Retired: c.Retired, Unchanged: c.Unchanged, Files: []file{}}
 		for _, f := range c.Files {

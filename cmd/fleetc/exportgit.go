@@ -24,11 +24,17 @@ type gitOptions struct {
 }
 
 func (g *gitOptions) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&g.address, "git", "", "`URL` or path of a git repository to commit to")
+	g.placeFlags(cmd, "`URL` or path of a git repository to commit to")
+	cmd.Flags().StringVar(&g.pattern, "pr-branch", "", "push to branches with this `name`, for pull requests into --branch, as in 'fleetc/{environment}'")
+	_ = cmd.RegisterFlagCompletionFunc("pr-branch", cobra.NoFileCompletions)
+}
+
+// placeFlags adds the flags that name a directory in a branch. usage is that of --git.
+func (g *gitOptions) placeFlags(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringVar(&g.address, "git", "", usage)
 	cmd.Flags().StringVar(&g.branch, "branch", "", "`branch` in the repository of --git (default: its default branch)")
 	cmd.Flags().StringVar(&g.path, "path", "", "`directory` in the repository of --git (default: the top directory)")
-	cmd.Flags().StringVar(&g.pattern, "pr-branch", "", "push to branches with this `name`, for pull requests into --branch, as in 'fleetc/{environment}'")
-	for _, name := range []string{"git", "branch", "path", "pr-branch"} {
+	for _, name := range []string{"git", "branch", "path"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
 }
@@ -154,7 +160,7 @@ func (x *exportRun) report(repository, base string, results []branch.Result, sum
 	w := x.cmd.OutOrStdout()
 	var err error
 	if x.output == "json" {
-		err = exportJSON(w, sum, out)
+		err = exportJSON(w, sum, out, nil)
 	} else if err = printSummary(w, sum, x.exportOptions); err == nil {
 		err = printBranches(w, out, base, x.check)
 	}

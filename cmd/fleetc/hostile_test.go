@@ -43,7 +43,7 @@ var hostileCommands = []string{
 	"cache", "cache why prod/eu", "cache why TEXT", "cache clean", "version", "version TEXT", "TEXT", "help TEXT", "list --TEXT", "list -o TEXT", "list --color TEXT",
 	// These commands read the fleet, and have no cluster to connect to.
 	"apply prod/eu", "apply TEXT", "destroy prod/eu", "history prod/eu", "rollback prod/eu --to 1", "rollback --wave TEXT", "status prod/eu",
-	"apply --wave TEXT", "rollout status", "rollout approve TEXT --bundle TEXT", "rollout approve all --bundle TEXT", "rollout pause TEXT", "rollout resume TEXT", "rollout abort --reason TEXT", "drift prod/eu", "drift TEXT", "test prod/eu", "test TEXT",
+	"apply --wave TEXT", "rollout status", "rollout approve TEXT --bundle TEXT", "rollout approve all --bundle TEXT", "rollout pause TEXT", "rollout resume TEXT", "rollout abort --reason TEXT", "rollout report TEXT --git TEXT", "export --git TEXT --rollout", "rollout status --git TEXT", "drift prod/eu", "drift TEXT", "test prod/eu", "test TEXT",
 }
 
 // FuzzCommands runs the commands in a fleet with hostile names, values and

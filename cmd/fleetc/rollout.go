@@ -5,6 +5,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 	"github.com/spf13/cobra"
 )
 
@@ -13,7 +14,11 @@ which the field rollout of the root layer lists. fleetc apply does the work: it
 applies to the clusters whose turn it is, and resumes when it runs again.
 
 The state of the waves is read from the clusters. Approvals, pauses and aborts
-are stored in the first cluster of each wave, next to fleetc's inventory.`
+are stored in the first cluster of each wave, next to fleetc's inventory.
+
+With --git, the commands are about fleetc export --git --rollout, for clusters
+that follow a branch with Flux or Argo CD. Approvals, pauses and aborts are
+commits on this branch.`
 
 func newRolloutCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
@@ -25,7 +30,7 @@ func newRolloutCommand(o *options) *cobra.Command {
 		Args: noSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newRolloutStatusCommand(o), newRolloutApproveCommand(o), newRolloutPauseCommand(o), newRolloutResumeCommand(o), newRolloutAbortCommand(o))
+	cmd.AddCommand(newRolloutStatusCommand(o), newRolloutApproveCommand(o), newRolloutPauseCommand(o), newRolloutResumeCommand(o), newRolloutAbortCommand(o), newRolloutReportCommand(o))
 	return cmd
 }
 
@@ -41,26 +46,34 @@ A wave is
   waiting    it waits, for example for an earlier wave or an approval
   stopped    too many of its clusters have failed or are unhealthy; the next
              apply tries them again
+  running    with --git: the branch has the bundles of its clusters, and some do
+             not run them yet
+
+With --git, status compares the fleet with a branch, and reads Flux's
+Kustomizations or Argo CD's Applications in the clusters, or their reports.
 
 The exit status is 0 when all waves are complete, 1 when one is not, and 2 when
 a cluster could not be read.`
 
 func newRolloutStatusCommand(o *options) *cobra.Command {
-	var a applyOptions
+	var a rolloutOptions
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the state of the waves, and what they wait for",
 		Long:  rolloutStatusLong,
 		Example: `  fleetc rollout status
   fleetc rollout status -o json | jq -r '.waves[] | [.name, .state, .bundle] | @tsv'
-  fleetc rollout status -o markdown >> "$GITHUB_STEP_SUMMARY"`,
+  fleetc rollout status -o markdown >> "$GITHUB_STEP_SUMMARY"
+  fleetc rollout status --git https://github.com/example/clusters --path clusters`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runRolloutStatus(cmd, o, &a)
 		},
 	}
-	accessFlags(cmd, &a.Access)
+	a.placeFlags(cmd)
+	a.layoutFlag(cmd)
+	a.progress.flags(cmd)
 	outputFlag(cmd, &a.output, "text", "json", "markdown")
 	return cmd
 }
@@ -74,19 +87,18 @@ func noArguments(cmd *cobra.Command, args []string) error {
 }
 
 // readRollout reads the state of the waves.
-func (a *applyOptions) readRollout(cmd *cobra.Command, o *options) (*deliver.Rollout, error) {
+func (a *rolloutOptions) readRollout(cmd *cobra.Command, o *options) (*deliver.Rollout, error) {
 	if err := a.identify(o); err != nil {
 		return nil, err
 	}
 	return deliver.ReadRollout(cmd.Context(), o.compiler(), a.ApplyOptions)
 }
 
-func runRolloutStatus(cmd *cobra.Command, o *options, a *applyOptions) error {
-	r, err := a.readRollout(cmd, o)
+func runRolloutStatus(cmd *cobra.Command, o *options, a *rolloutOptions) error {
+	report, faults, err := a.status(cmd, o)
 	if err != nil {
 		return err
 	}
-	report, faults := r.Report()
 	w := cmd.OutOrStdout()
 	switch a.output {
 	case "json":
@@ -107,8 +119,28 @@ func runRolloutStatus(cmd *cobra.Command, o *options, a *applyOptions) error {
 	return nil
 }
 
+// status returns the state of the waves, in clusters or on a branch. faults are those of
+// clusters that cannot be read.
+func (a *rolloutOptions) status(cmd *cobra.Command, o *options) (report rollout.Report, faults, err error) {
+	onBranch, err := a.onBranch(cmd, o)
+	switch {
+	case err != nil:
+	case onBranch:
+		err = a.onRollout(cmd, o, true, func(r *deliver.BranchRollout) error {
+			report, faults = r.Report()
+			return nil
+		})
+	default:
+		var r *deliver.Rollout
+		if r, err = a.readRollout(cmd, o); err == nil {
+			report, faults = r.Report()
+		}
+	}
+	return report, faults, err
+}
+
 func newRolloutApproveCommand(o *options) *cobra.Command {
-	var a applyOptions
+	var a rolloutOptions
 	var digest, reason string
 	cmd := &cobra.Command{
 		Use:   "approve WAVE --bundle DIGEST",
@@ -120,7 +152,8 @@ other bundles in the meantime, the approval is refused, and an approval that was
 given before does not hold for them.`,
 		Example: `  fleetc rollout status
   fleetc apply --dry-run --wave gold
-  fleetc rollout approve gold --bundle sha256:0d4f6c1a9b3e`,
+  fleetc rollout approve gold --bundle sha256:0d4f6c1a9b3e
+  fleetc rollout approve gold --bundle sha256:0d4f6c1a9b3e --git https://github.com/example/clusters --path clusters`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return &diag.Diag{Msg: "rollout approve takes one wave", Hint: "name one, see fleetc rollout status"}
@@ -132,29 +165,39 @@ given before does not hold for them.`,
 			if digest == "" {
 				return &diag.Diag{Msg: "rollout approve needs the digest of the wave", Hint: "pass --bundle DIGEST, see fleetc rollout status"}
 			}
-			r, err := a.readRollout(cmd, o)
-			if err == nil {
-				err = r.Approve(cmd.Context(), args[0], digest, reason)
+			onBranch, err := a.onBranch(cmd, o)
+			switch {
+			case err != nil:
+			case onBranch:
+				err = a.onRollout(cmd, o, false, func(r *deliver.BranchRollout) error {
+					return r.Approve(cmd.Context(), args[0], digest, reason)
+				})
+			default:
+				var r *deliver.Rollout
+				if r, err = a.readRollout(cmd, o); err == nil {
+					err = r.Approve(cmd.Context(), args[0], digest, reason)
+				}
 			}
 			return a.recorded(cmd, err, "approved wave "+args[0])
 		},
 	}
 	cmd.Flags().StringVar(&digest, "bundle", "", "`digest` of the wave in fleetc rollout status, or its first twelve digits or more")
 	a.recordFlags(cmd, &reason)
+	a.layoutFlag(cmd)
 	return cmd
 }
 
 // recordFlags adds the flags of commands that record a decision.
-func (a *applyOptions) recordFlags(cmd *cobra.Command, reason *string) {
+func (a *rolloutOptions) recordFlags(cmd *cobra.Command, reason *string) {
 	if reason != nil {
 		cmd.Flags().StringVar(reason, "reason", "", "`text` that rollout status shows")
 	}
-	accessFlags(cmd, &a.Access)
+	a.placeFlags(cmd)
 	outputFlag(cmd, &a.output, "text", "json")
 }
 
 // recorded prints that a decision was recorded.
-func (a *applyOptions) recorded(cmd *cobra.Command, err error, lines ...string) error {
+func (a *rolloutOptions) recorded(cmd *cobra.Command, err error, lines ...string) error {
 	if err != nil {
 		return err
 	}
@@ -172,7 +215,7 @@ func (a *applyOptions) recorded(cmd *cobra.Command, err error, lines ...string) 
 }
 
 func newRolloutPauseCommand(o *options) *cobra.Command {
-	var a applyOptions
+	var a rolloutOptions
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "pause [WAVE...]",
@@ -181,13 +224,13 @@ func newRolloutPauseCommand(o *options) *cobra.Command {
 all waves. A running apply finishes the clusters that it has started, and starts
 no other.`,
 		Example: `  fleetc rollout pause --reason "incident 42"
-  fleetc rollout pause gold rest`,
+  fleetc rollout pause gold rest
+  fleetc rollout pause --git https://github.com/example/clusters --path clusters`,
 		ValidArgsFunction: waveArgs(o),
 		RunE: func(cmd *cobra.Command, waves []string) error {
-			r, err := a.readRollout(cmd, o)
-			if err == nil {
-				err = r.Pause(cmd.Context(), waves, reason)
-			}
+			err := a.decide(cmd, o,
+				func(d *deliver.Decisions) error { return d.Pause(cmd.Context(), waves, reason) },
+				func(r *deliver.Rollout) error { return r.Pause(cmd.Context(), waves, reason) })
 			return a.recorded(cmd, err, "paused "+waveList(waves))
 		},
 	}
@@ -196,7 +239,7 @@ no other.`,
 }
 
 func newRolloutResumeCommand(o *options) *cobra.Command {
-	var a applyOptions
+	var a rolloutOptions
 	cmd := &cobra.Command{
 		Use:   "resume [WAVE...]",
 		Short: "Continue paused and aborted waves",
@@ -206,10 +249,9 @@ waves. The next fleetc apply continues.`,
   fleetc rollout resume gold`,
 		ValidArgsFunction: waveArgs(o),
 		RunE: func(cmd *cobra.Command, waves []string) error {
-			r, err := a.readRollout(cmd, o)
-			if err == nil {
-				err = r.Resume(cmd.Context(), waves)
-			}
+			err := a.decide(cmd, o,
+				func(d *deliver.Decisions) error { return d.Resume(cmd.Context(), waves) },
+				func(r *deliver.Rollout) error { return r.Resume(cmd.Context(), waves) })
 			return a.recorded(cmd, err, "resumed "+waveList(waves))
 		},
 	}
@@ -218,7 +260,7 @@ waves. The next fleetc apply continues.`,
 }
 
 func newRolloutAbortCommand(o *options) *cobra.Command {
-	var a applyOptions
+	var a rolloutOptions
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "abort",
@@ -226,23 +268,18 @@ func newRolloutAbortCommand(o *options) *cobra.Command {
 		Long: `abort stops the current change: no wave begins as long as the fleet's files give
 its clusters the same bundles. A fix changes the bundles, so it starts again
 from the first wave. abort changes no cluster. It prints the commands that roll
-back the clusters that run the bundles of the files, the last wave first. fleetc
-rollout resume undoes the abort.`,
+back the clusters that run the bundles of the files, the last wave first. With
+--git, revert the change in the files and export again. fleetc rollout resume
+undoes the abort.`,
 		Example:           `  fleetc rollout abort --reason "errors in canary"`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := a.readRollout(cmd, o)
-			if err != nil {
-				return err
-			}
-			lines := []string{"aborted this change in all waves"}
-			for _, wave := range r.Applied() {
-				lines = append(lines, "to go back: fleetc rollback --wave "+wave)
-			}
-			return a.recorded(cmd, r.Abort(cmd.Context(), reason), lines...)
+			lines, err := a.abort(cmd, o, reason)
+			return a.recorded(cmd, err, lines...)
 		},
 	}
 	a.recordFlags(cmd, &reason)
+	a.layoutFlag(cmd)
 	return cmd
 }

@@ -19,8 +19,11 @@ func rolloutRows(report rollout.Report) [][]string {
 	for _, w := range report.Waves {
 		for _, c := range w.Clusters {
 			revision, since, commit, running := "-", "-", "-", "-"
-			if c.Revision > 0 {
-				revision, since = fmt.Sprint(c.Revision), c.Since.UTC().Format(time.RFC3339)
+			if c.Revision > 0 { // on a branch, clusters have no revisions
+				revision = fmt.Sprint(c.Revision)
+			}
+			if !c.Since.IsZero() {
+				since = c.Since.UTC().Format(time.RFC3339)
 				commit = shortCommit(apply.Revision{Commit: c.Commit, Dirty: c.Dirty})
 			}
 			if c.Running != "" {

@@ -49,6 +49,8 @@ func TestScripts(t *testing.T) {
 			"shut":     cmdShut,
 			"readonly": cmdReadOnly,
 			"asked":    cmdAsked,
+			"report":   cmdReport,
+			"ago":      cmdAgo,
 			"pull":     cmdPull,
 
 			"annotations": cmdAnnotations,

@@ -51,6 +51,7 @@ var secretCommands = []secretCommand{
 	{"rollout approve all --bundle TEXT", 2},
 	{"rollout pause", 0},
 	{"rollout abort", 0},
+	{"rollout report dev/one --git .", 2},
 	{"rollout status -o markdown", 0},
 	{"rollout resume", 0},
 	{"secret check", 0},

@@ -51,6 +51,7 @@ type ArgoCD struct {
 	RepoURL        string // may be empty
 	TargetRevision string
 	Prefix         string // path of the export in the repository, slash-separated; may be empty
+	Context        string // of the kubeconfig, for the cluster that runs Argo CD; may be empty
 	Server         string // may be empty
 	Automated      bool
 }

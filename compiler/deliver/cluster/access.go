@@ -39,11 +39,44 @@ type Impersonation struct {
 type Address struct {
 	Access
 	Context      string        // of the kubeconfig
+	InCluster    bool          // connect as the service account of the Pod, without a kubeconfig
 	RetryTimeout time.Duration // how long to retry while the API server is unreachable; 0 for two minutes
 }
 
-// config returns the client configuration of the kubeconfig.
+// config returns the client configuration.
 func (a Address) config() (*rest.Config, error) {
+	read := a.kubeconfig
+	if a.InCluster {
+		read = inCluster
+	}
+	config, err := read()
+	if err != nil {
+		return nil, err
+	}
+	if a.Impersonate.User != "" {
+		config.Impersonate = rest.ImpersonationConfig{UserName: a.Impersonate.User, UID: a.Impersonate.UID, Groups: a.Impersonate.Groups}
+	}
+	config.UserAgent = a.Agent
+	limiter := newFairLimiter()
+	config.RateLimiter = limiter
+	config.Wrap(limiter.transport)
+	config.Timeout = requestTimeout
+	config.WarningHandler = rest.NoWarnings{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limitedTransport{next} })
+	return config, nil
+}
+
+// inCluster returns the client configuration of a Pod.
+func inCluster() (*rest.Config, error) {
+	config, err := rest.InClusterConfig()
+	if err != nil {
+		return nil, &diag.Diag{Msg: "this is not a Pod with a service account: " + visible(err.Error()), Hint: "name a context of the kubeconfig with --context", Cause: err}
+	}
+	return config, nil
+}
+
+// kubeconfig returns the client configuration of the context.
+func (a Address) kubeconfig() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = a.Kubeconfig
 	rules.Warner = func(error) {}
@@ -69,15 +102,5 @@ func (a Address) config() (*rest.Config, error) {
 	if u, err := url.Parse(config.Host); err == nil && u.User != nil {
 		return nil, &diag.Diag{Msg: "context " + quote(a.Context) + " of the kubeconfig: the URL of the server has credentials in it", Hint: "move them to its user"}
 	}
-	if a.Impersonate.User != "" {
-		config.Impersonate = rest.ImpersonationConfig{UserName: a.Impersonate.User, UID: a.Impersonate.UID, Groups: a.Impersonate.Groups}
-	}
-	config.UserAgent = a.Agent
-	limiter := newFairLimiter()
-	config.RateLimiter = limiter
-	config.Wrap(limiter.transport)
-	config.Timeout = requestTimeout
-	config.WarningHandler = rest.NoWarnings{}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limitedTransport{next} })
 	return config, nil
 }

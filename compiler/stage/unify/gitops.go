@@ -36,6 +36,7 @@ func (e *evaluation) gitops(v cue.Value, faults *diag.List) fleet.GitOps {
 			RepoURL        string `json:"repoURL"`
 			TargetRevision string `json:"targetRevision"`
 			Prefix         string `json:"prefix"`
+			Context        string `json:"context"`
 			Server         string `json:"server"`
 			Automated      *bool  `json:"automated"`
 		} `json:"argocd"`
@@ -65,7 +66,7 @@ func (e *evaluation) gitops(v cue.Value, faults *diag.List) fleet.GitOps {
 		},
 		ArgoCD: fleet.ArgoCD{
 			Namespace: cmp.Or(a.Namespace, "argocd"), Project: cmp.Or(a.Project, "default"), RepoURL: a.RepoURL,
-			TargetRevision: cmp.Or(a.TargetRevision, "HEAD"), Prefix: a.Prefix, Server: a.Server, Automated: a.Automated == nil || *a.Automated,
+			TargetRevision: cmp.Or(a.TargetRevision, "HEAD"), Prefix: a.Prefix, Context: a.Context, Server: a.Server, Automated: a.Automated == nil || *a.Automated,
 		},
 	}
 }

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout"
+	"github.com/spf13/cobra"
+)
+
+// progressOptions are the flags that say where the progress of clusters is read.
+type progressOptions struct {
+	reports string
+	age     time.Duration
+}
+
+func (p *progressOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&p.reports, "reports", "", "read reports of fleetc rollout report instead of clusters: `[URL][#BRANCH]`, by default in the repository of --git and below the branch "+defaultReports)
+	f.DurationVar(&p.age, "report-age", 15*time.Minute, "a cluster with an older report counts as unreachable")
+	_ = cmd.RegisterFlagCompletionFunc("reports", cobra.NoFileCompletions)
+}
+
+// defaultReports is the name below which the branches of reports are by default.
+const defaultReports = "fleetc-reports"
+
+// open opens the repository of the reports, nil if clusters are read. The caller must call
+// done.
+func (p *progressOptions) open(cmd *cobra.Command, o *options, repository string) (r *deliver.Reports, done func() error, err error) {
+	done = func() error { return nil }
+	switch {
+	case p.age <= 0:
+		return nil, done, &diag.Diag{Msg: fmt.Sprintf("--report-age does not take %s", p.age), Hint: "pass how old a report may be, as in --report-age 15m"}
+	case !cmd.Flags().Changed("reports"):
+		return nil, done, nil
+	}
+	address, name, _ := strings.Cut(p.reports, "#")
+	name = cmp.Or(name, defaultReports)
+	remote, err := branch.Open(cmd.Context(), cmp.Or(address, repository), o.dir)
+	if err != nil {
+		return nil, done, err
+	}
+	return &deliver.Reports{Remote: remote, Branch: name}, remote.Close, nil
+}
+
+// rolloutExport are the flags of an export that goes wave by wave.
+type rolloutExport struct {
+	progressOptions
+	access cluster.Access
+	on     bool
+}
+
+func (r *rolloutExport) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&r.on, "rollout", false, "with --git, write only the clusters whose turn it is in the waves of the rollout")
+	accessFlags(cmd, &r.access)
+	r.progressOptions.flags(cmd)
+}
+
+// check returns a fault for flags that exclude each other.
+func (r *rolloutExport) check(cmd *cobra.Command) error {
+	for _, name := range []string{"reports", "report-age", "kubeconfig", "as", "as-group", "as-uid"} {
+		if cmd.Flags().Changed(name) && !r.on {
+			return &diag.Diag{Msg: "--" + name + " needs --rollout", Hint: "leave it out"}
+		}
+	}
+	for _, name := range []string{"pr-branch", "shard", "selector", "environment"} {
+		if cmd.Flags().Changed(name) && r.on {
+			return &diag.Diag{Msg: "--rollout and --" + name + " exclude each other: the waves say which clusters get a change", Hint: "leave one of them out; to ask people before a wave, write approve in it"}
+		}
+	}
+	return nil
+}
+
+// branchOptions returns the options of a rollout on a branch. An empty layout is that of the
+// layers.
+func (p *progressOptions) branchOptions(o *options, access *cluster.Access, g *gitOptions, layout string) (deliver.BranchOptions, error) {
+	b := deliver.BranchOptions{
+		Branch: g.branch, Path: strings.Trim(g.path, "/"), ReportAge: p.age, By: userAtHost(), Version: toolVersion(), Jobs: o.jobs,
+	}
+	b.Day = o.date
+	if err := completeAccess(o, access); err != nil {
+		return b, err
+	}
+	b.Access = *access
+	a := applyOptions{}
+	a.Kubeconfig = access.Kubeconfig
+	b.Actions.Getenv = a.getenv
+	var err error
+	if layout != "" {
+		b.Layout, err = layoutOf(layout)
+	}
+	return b, err
+}
+
+// toRollout exports the clusters whose turn it is to a branch of a git repository.
+func (x *exportRun) toRollout(ctx context.Context, c *compiler.Compiler, patterns []string) (err error) {
+	if len(patterns) > 0 {
+		return &diag.Diag{Msg: "--rollout takes no clusters: the waves say which clusters get a change", Hint: "leave out " + strings.Join(patterns, " ") + ", or --rollout"}
+	}
+	layout := ""
+	if x.cmd.Flags().Changed("layout") {
+		layout = x.exportOptions.layout
+	}
+	b, err := x.rollout.branchOptions(x.o, &x.rollout.access, &x.git, layout)
+	if err != nil {
+		return err
+	}
+	b.Check, b.Actions.AllowExec = x.check, x.allowExec
+	if b.Remote, err = branch.Open(ctx, x.git.address, x.o.dir); err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, b.Remote.Close()) }()
+	reports, done, err := x.rollout.open(x.cmd, x.o, x.git.address)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, done()) }()
+	b.Reports = reports
+	r, err := deliver.LoadBranchRollout(ctx, c, b)
+	if err != nil {
+		return err
+	}
+	x.fleet = r.Fleet
+	source, err := x.sourceCommit(ctx)
+	if err == nil {
+		err = r.Export(ctx, source)
+	}
+	if err != nil {
+		return err
+	}
+	if err := x.printRollout(r, b.Remote.Name); err != nil {
+		return err
+	}
+	wait, err := r.Outcome()
+	if err == nil && (wait || x.check && r.Summary.Changes() > 0) {
+		return errDifferences
+	}
+	return err
+}
+
+// printRollout prints the changes of an export, and the state of each wave that is not
+// complete.
+func (x *exportRun) printRollout(r *deliver.BranchRollout, repository string) error {
+	report, _ := r.Report() // Outcome has the faults
+	git := &gitResult{Repository: repository, Branches: []gitBranch{{Branch: r.Pushed.Branch, State: string(r.Pushed.State), Commit: r.Pushed.Commit}}}
+	w := x.cmd.OutOrStdout()
+	if x.output == "json" {
+		return exportJSON(w, r.Summary, git, &report)
+	}
+	if err := printSummary(w, r.Summary, x.exportOptions); err != nil {
+		return err
+	}
+	if err := printBranches(w, git, r.Pushed.Branch, x.check); err != nil {
+		return err
+	}
+	for _, wave := range report.Waves {
+		if wave.State == rollout.Complete {
+			continue
+		}
+		for _, line := range waveLines(rollout.Report{Waves: []rollout.WaveReport{wave}}) {
+			if _, err := fmt.Fprintln(w, line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

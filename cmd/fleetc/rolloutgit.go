@@ -1,0 +1,129 @@
+package main
+
+import (
+	"cmp"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver"
+	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/spf13/cobra"
+)
+
+// rolloutOptions are the flags of commands about a rollout: in clusters, or on a branch with
+// --git.
+type rolloutOptions struct {
+	applyOptions
+	git      gitOptions
+	layout   string
+	progress progressOptions
+}
+
+// placeFlags adds the flags that say where the rollout is.
+func (a *rolloutOptions) placeFlags(cmd *cobra.Command) {
+	accessFlags(cmd, &a.Access)
+	a.git.placeFlags(cmd, "`URL` or path of the git repository of export --git --rollout; without it, clusters of fleetc apply are read")
+}
+
+// layoutFlag adds --layout to commands that compile the fleet.
+func (a *rolloutOptions) layoutFlag(cmd *cobra.Command) {
+	layoutFlag(cmd, &a.layout, "", "`layout` of the files with --git: flux or argocd (default: that of the layers)")
+}
+
+// onBranch reports whether the rollout is on a branch. It rejects flags that need one.
+func (a *rolloutOptions) onBranch(cmd *cobra.Command, o *options) (bool, error) {
+	if cmd.Flags().Changed("git") {
+		if o.offline {
+			return false, &diag.Diag{Msg: "--git needs the network, but --offline is set", Hint: "leave --offline out"}
+		}
+		return true, nil
+	}
+	for _, name := range []string{"branch", "path", "layout", "reports", "report-age"} {
+		if cmd.Flags().Changed(name) {
+			return false, &diag.Diag{Msg: "--" + name + " needs --git", Hint: "leave it out, or pass --git URL"}
+		}
+	}
+	return false, nil
+}
+
+// withBranch opens the repository of --git and calls f.
+func (a *rolloutOptions) withBranch(cmd *cobra.Command, o *options, f func(deliver.BranchOptions) error) (err error) {
+	b, err := a.progress.branchOptions(o, &a.Access, &a.git, a.layout)
+	if err != nil {
+		return err
+	}
+	if b.Remote, err = branch.Open(cmd.Context(), a.git.address, o.dir); err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, b.Remote.Close()) }()
+	return f(b)
+}
+
+// onRollout reads the rollout on the branch of --git and calls f. withProgress says whether
+// the progress of clusters is needed.
+func (a *rolloutOptions) onRollout(cmd *cobra.Command, o *options, withProgress bool, f func(*deliver.BranchRollout) error) error {
+	return a.withBranch(cmd, o, func(b deliver.BranchOptions) (err error) {
+		b.NoProgress = !withProgress
+		if withProgress {
+			reports, done, err := a.progress.open(cmd, o, a.git.address)
+			if err != nil {
+				return err
+			}
+			defer func() { err = cmp.Or(err, done()) }()
+			b.Reports = reports
+		}
+		r, err := deliver.LoadBranchRollout(cmd.Context(), o.compiler(), b)
+		if err == nil {
+			err = r.Read(cmd.Context())
+		}
+		if err != nil {
+			return err
+		}
+		return f(r)
+	})
+}
+
+// decide records a decision: on the branch of --git, or in the clusters.
+func (a *rolloutOptions) decide(cmd *cobra.Command, o *options, onBranch func(*deliver.Decisions) error, inClusters func(*deliver.Rollout) error) error {
+	isOnBranch, err := a.onBranch(cmd, o)
+	if err != nil {
+		return err
+	}
+	if isOnBranch {
+		return a.withBranch(cmd, o, func(b deliver.BranchOptions) error {
+			d, err := deliver.NewDecisions(cmd.Context(), o.compiler(), b)
+			if err != nil {
+				return err
+			}
+			return onBranch(d)
+		})
+	}
+	r, err := a.readRollout(cmd, o)
+	if err != nil {
+		return err
+	}
+	return inClusters(r)
+}
+
+// abort aborts the change, and returns lines that say how to go back.
+func (a *rolloutOptions) abort(cmd *cobra.Command, o *options, reason string) ([]string, error) {
+	lines := []string{"aborted this change in all waves"}
+	onBranch, err := a.onBranch(cmd, o)
+	if err != nil {
+		return nil, err
+	}
+	if onBranch {
+		err := a.onRollout(cmd, o, false, func(r *deliver.BranchRollout) error {
+			lines = append(lines, "to go back: revert the change in the files of the fleet, and run fleetc export --rollout"+r.Flags())
+			return r.Abort(cmd.Context(), reason)
+		})
+		return lines, err
+	}
+	r, err := a.readRollout(cmd, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, wave := range r.Applied() {
+		lines = append(lines, "to go back: fleetc rollback --wave "+wave)
+	}
+	return lines, r.Abort(cmd.Context(), reason)
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout/follow"
+	"github.com/spf13/cobra"
+)
+
+const rolloutReportLong = `report pushes the state of a cluster's Kustomizations of Flux or Applications of
+Argo CD to a git repository, for fleetc export --rollout --reports. It is for
+clusters that CI cannot reach: run it in the cluster, for example every five
+minutes by a CronJob.
+
+The report of the cluster prod/eu-1 is the file report.json in the branch
+fleetc-reports/prod/eu-1.report, which has one commit. With Argo CD, run the
+command in the cluster of Argo CD, and name the clusters that it manages.
+
+report writes nothing to the cluster, and needs no files of the fleet. In a Pod,
+it uses the service account. It exits with status 0 when the reports are pushed,
+whatever they say.`
+
+func newRolloutReportCommand(o *options) *cobra.Command {
+	var git gitOptions
+	var access cluster.Access
+	var kubeContext, namespace, output string
+	cmd := &cobra.Command{
+		Use:   "report CLUSTER_ID...",
+		Short: "Push the state of Flux or Argo CD, for clusters that CI cannot reach",
+		Long:  rolloutReportLong,
+		Example: `  fleetc rollout report prod/eu-1 --git https://github.com/example/reports
+  fleetc rollout report prod/eu-1 --git git@github.com:example/reports --context eu-1`,
+		ValidArgsFunction: clusterArgs(o),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &diag.Diag{Msg: "rollout report needs the ID of a cluster", Hint: "name the cluster in which it runs, as in prod/eu-1"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, ids []string) (err error) {
+			r := deliver.ReportOptions{Branch: git.branch}
+			switch {
+			case git.address == "":
+				return &diag.Diag{Msg: "rollout report needs a repository for the report", Hint: "pass --git URL"}
+			case o.offline:
+				return &diag.Diag{Msg: "--git needs the network, but --offline is set", Hint: "leave --offline out"}
+			}
+			if err := completeAccess(o, &access); err != nil {
+				return err
+			}
+			r.Address = cluster.Address{Access: access, Context: kubeContext, InCluster: !cmd.Flags().Changed("context")}
+			r.Namespaces = follow.Namespaces{Flux: cmp.Or(namespace, "flux-system"), ArgoCD: cmp.Or(namespace, "argocd")}
+			if r.Remote, err = branch.Open(cmd.Context(), git.address, o.dir); err != nil {
+				return err
+			}
+			defer func() { err = cmp.Or(err, r.Remote.Close()) }()
+			reports, err := deliver.PushReports(cmd.Context(), r, ids)
+			if err != nil {
+				return err
+			}
+			return printReports(cmd, reports, git.branch, output)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&git.address, "git", "", "`URL` or path of the git repository for the reports")
+	f.StringVar(&git.branch, "branch", defaultReports, "the reports are in branches below this `name`")
+	f.StringVar(&kubeContext, "context", "", "`context` of the kubeconfig (default: the service account of the Pod)")
+	f.StringVar(&namespace, "namespace", "", "`namespace` of the Kustomizations or Applications (default: flux-system and argocd)")
+	for _, name := range []string{"git", "branch", "context", "namespace"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+	accessFlags(cmd, &access)
+	outputFlag(cmd, &output, "text", "json")
+	return cmd
+}
+
+// printReports prints the reports that were pushed.
+func printReports(cmd *cobra.Command, reports []follow.Report, prefix, output string) error {
+	w := cmd.OutOrStdout()
+	if output == "json" {
+		return writeJSON(w, struct {
+			Reports []follow.Report `json:"reports"`
+		}{reports})
+	}
+	for _, r := range reports {
+		n := 0
+		for _, o := range r.Objects {
+			if o.State == follow.Ready {
+				n++
+			}
+		}
+		if _, err := fmt.Fprintf(w, "%s: %d of %s ready, pushed to %s\n", r.Cluster, n, plural(len(r.Objects), "object is", "objects are"), follow.ReportBranch(prefix, r.Cluster)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

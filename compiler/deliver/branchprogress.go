@@ -1,0 +1,137 @@
+package deliver
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/par"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout/follow"
+)
+
+// observation has the Kustomizations or Applications of a cluster.
+type observation struct {
+	objects []follow.Object
+	time    time.Time // of the report; zero if the cluster was read
+}
+
+// connection returns the kubeconfig context in which the Kustomizations or Applications of a
+// cluster are, and their namespaces.
+func (r *BranchRollout) connection(c *fleet.Cluster) (kubeContext string, n follow.Namespaces) {
+	if r.Layout == fleet.ArgoLayout {
+		return cmp.Or(c.GitOps.ArgoCD.Context, c.KubeContext), follow.Namespaces{ArgoCD: c.GitOps.ArgoCD.Namespace}
+	}
+	return c.KubeContext, follow.Namespaces{Flux: c.GitOps.Flux.Namespace}
+}
+
+// connect prepares the connections to the clusters. Each is made once, when it is needed.
+func (r *BranchRollout) connect(ctx context.Context) {
+	r.sources = map[string]func() (*cluster.Cluster, error){}
+	for _, c := range r.Fleet.Clusters {
+		kubeContext, _ := r.connection(c)
+		if r.sources[kubeContext] != nil {
+			continue
+		}
+		r.sources[kubeContext] = sync.OnceValues(func() (*cluster.Cluster, error) {
+			if kubeContext == c.KubeContext {
+				s := connectTo(ctx, c, r.options.Access)
+				return s.Live, s.Err
+			}
+			return cluster.Connect(ctx, cluster.Address{Access: r.options.Access, Context: kubeContext})
+		})
+	}
+}
+
+// readClusters reads the Kustomizations or Applications of clusters.
+func (r *BranchRollout) readClusters(ctx context.Context, clusters []*fleet.Cluster) (map[string]observation, error) {
+	const atATime = 16 // more than CPUs, since requests are mostly waiting
+	type place struct {
+		kubeContext string
+		follow.Namespaces
+	}
+	of := map[place][]*fleet.Cluster{}
+	var places []place
+	for _, c := range clusters {
+		kubeContext, namespaces := r.connection(c)
+		if kubeContext == "" {
+			f := r.followers[c.ID]
+			f.err = noContext(c)
+			continue
+		}
+		p := place{kubeContext, namespaces}
+		if of[p] == nil {
+			places = append(places, p)
+		}
+		of[p] = append(of[p], c)
+	}
+	type answer struct {
+		objects map[string][]follow.Object
+		isLost  bool
+		err     error
+	}
+	answers := par.Map(ctx, atATime, len(places), func(ctx context.Context, i int) (answer, error) {
+		live, err := r.sources[places[i].kubeContext]()
+		if live == nil || err != nil {
+			return answer{err: err, isLost: live == nil}, ctx.Err()
+		}
+		objects, err := follow.Read(ctx, live, places[i].Namespaces)
+		return answer{objects: objects, err: err}, ctx.Err()
+	})
+	out := map[string]observation{}
+	i := 0
+	for a, err := range answers {
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range of[places[i]] {
+			f := r.followers[c.ID]
+			f.err, f.isLost = diag.In(c.ID, a.err), a.isLost
+			out[c.ID] = observation{objects: a.objects[c.ID]}
+		}
+		i++
+	}
+	return out, ctx.Err()
+}
+
+// readReports reads the reports of clusters.
+func (r *BranchRollout) readReports(ctx context.Context, clusters []*fleet.Cluster) (map[string]observation, error) {
+	var branches []string
+	for _, c := range clusters {
+		branches = append(branches, follow.ReportBranch(r.options.Reports.Branch, c.ID))
+	}
+	files, err := r.options.Reports.Remote.Files(ctx, branches, follow.ReportFile, follow.MaxReport)
+	if err != nil {
+		return nil, err
+	}
+	now := r.options.now()
+	out := map[string]observation{}
+	for i, c := range clusters {
+		f := r.followers[c.ID]
+		data, ok := files[branches[i]]
+		if !ok && now.Sub(f.changed) <= r.options.ReportAge {
+			continue // a new cluster needs time for its first report
+		}
+		if !ok {
+			f.isLost, f.err = true, &diag.Diag{Clusters: []string{c.ID}, Msg: "the cluster has pushed no report: there is no branch " + branches[i], Hint: "run fleetc rollout report in the cluster"}
+			continue
+		}
+		report, err := follow.ParseReport(data, c.ID, now)
+		if err != nil {
+			f.err = err
+			continue
+		}
+		if age := now.Sub(report.Time); age > r.options.ReportAge {
+			f.isLost, f.err = true, &diag.Diag{
+				Clusters: []string{c.ID}, Msg: fmt.Sprintf("its last report is of %s, more than %s ago", report.Time.UTC().Format(time.RFC3339), r.options.ReportAge),
+				Hint: "see whether fleetc rollout report runs in the cluster; --report-age allows older reports",
+			}
+		}
+		out[c.ID] = observation{report.Objects, report.Time}
+	}
+	return out, nil
+}

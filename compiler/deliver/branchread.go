@@ -1,0 +1,189 @@
+package deliver
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
+	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout/follow"
+)
+
+// read compiles all clusters, stages them in a session of the tree, and reads the state of
+// the waves at the commit base.
+func (r *BranchRollout) read(ctx context.Context, tree *export.Tree, session *export.Session, base string) error {
+	if err := r.stage(ctx, tree, session); err != nil {
+		return err
+	}
+	records, err := r.records(tree.Dir)
+	if err != nil {
+		return err
+	}
+	history, err := r.options.Remote.History(ctx, base, r.options.Path)
+	if err != nil {
+		return err
+	}
+	if !r.options.NoProgress {
+		err = r.readProgress(ctx, history)
+	}
+	if err != nil {
+		return err
+	}
+	r.Rollout = &rollout.Rollout{Fleet: r.Fleet.Module}
+	place := r.Flags()
+	for i, clusters := range r.order.Clusters(r.Fleet.Clusters) {
+		w := &rollout.Wave{Wave: &r.order.Waves[i], Place: place}
+		w.Record = records.Fleets[r.Fleet.Module][w.Name]
+		for _, c := range clusters {
+			follower := r.followers[c.ID]
+			one := &rollout.Cluster{Cluster: c, Frozen: r.order.FrozenBy(c, r.options.day()), Target: follower.target}
+			one.State, one.Since = follower.state()
+			if one.State == rollout.NeverApplied && keepsRandom(c) {
+				one.Target = "new" // its bundle has new random values in each run
+			}
+			w.Clusters = append(w.Clusters, one)
+		}
+		r.Waves = append(r.Waves, w)
+	}
+	return nil
+}
+
+// stage compiles all clusters and compares them with their directories.
+func (r *BranchRollout) stage(ctx context.Context, tree *export.Tree, session *export.Session) error {
+	r.Fleet.KeepLast(tree.Objects)
+	r.Fleet.Exported = tree.Intact
+	r.followers = map[string]*follower{}
+	var mu sync.Mutex
+	take := func(b *fleet.Bundle) error {
+		result, err := session.Stage(b)
+		if err != nil {
+			return err
+		}
+		expected, err := expectedOf(b)
+		mu.Lock()
+		defer mu.Unlock()
+		r.followers[b.Cluster.ID] = &follower{target: b.Digest, result: result, expected: expected}
+		return err
+	}
+	var faults diag.List
+	for _, err := range Exports(ctx, r.Fleet, r.Layout, r.Fleet.Clusters, r.options.Actions.AllowExec, take) {
+		faults.Add(err)
+	}
+	_, err := session.Retire(r.isRetired)
+	faults.Add(err)
+	return cmp.Or(ctx.Err(), faults.Err())
+}
+
+// expectedOf returns the Kustomizations or Applications of a bundle.
+func expectedOf(b *fleet.Bundle) ([]follow.Target, error) {
+	var out []follow.Target
+	for _, f := range b.Files {
+		var object map[string]any
+		if err := yaml.Unmarshal(f.Data, &object); err != nil {
+			return nil, fmt.Errorf("read %s of %s: %w", f.Name, b.Cluster.ID, err)
+		}
+		if w, ok := follow.TargetOf(object); ok {
+			out = append(out, w)
+		}
+	}
+	return out, nil
+}
+
+// records reads the file with the records of waves.
+func (r *BranchRollout) records(dir string) (*rollout.Records, error) {
+	name := rollout.RecordDir + "/" + rollout.RecordFile
+	data, err := readRecords(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	return rollout.ParseRecords(data, diag.Pos{File: r.inBranch(name)})
+}
+
+// state returns the state of the cluster, and since when it is healthy with its target.
+func (f *follower) state() (rollout.State, time.Time) {
+	switch {
+	case f.result.Before == "":
+		return rollout.NeverApplied, time.Time{}
+	case f.err != nil && f.isLost:
+		return rollout.Unreachable, time.Time{}
+	case f.err != nil:
+		return rollout.Failed, time.Time{}
+	case f.result.Changes() > 0:
+		return rollout.Behind, time.Time{}
+	case f.verdict.State == follow.Failed:
+		return rollout.Unhealthy, time.Time{}
+	case f.verdict.State == follow.Ready && f.verdict.Since.After(f.changed):
+		return rollout.Done, f.verdict.Since
+	case f.verdict.State == follow.Ready:
+		return rollout.Done, f.changed
+	}
+	return rollout.Syncing, time.Time{}
+}
+
+// readProgress reads how far the clusters are with their directories.
+func (r *BranchRollout) readProgress(ctx context.Context, h *branch.History) error {
+	var there []*fleet.Cluster
+	for _, c := range r.Fleet.Clusters {
+		f := r.followers[c.ID]
+		if f.result.Before == "" {
+			continue
+		}
+		there = append(there, c)
+		var err error
+		if f.commit, f.changed, err = h.Changed(ctx, c.ID); err != nil {
+			return err
+		}
+	}
+	read := r.readClusters
+	if r.options.Reports != nil {
+		read = r.readReports
+	}
+	found, err := read(ctx, there)
+	if err != nil {
+		return err
+	}
+	for _, c := range there {
+		f := r.followers[c.ID]
+		if f.err != nil || f.result.Changes() > 0 {
+			continue
+		}
+		current, err := h.Tree(ctx, h.Tip, c.ID)
+		if err != nil {
+			return err
+		}
+		one := found[c.ID]
+		if r.options.Reports != nil && one.time.Before(f.changed) {
+			f.verdict = follow.Verdict{State: follow.Syncing, Texts: []string{"it has pushed no report since the change"}}
+			continue
+		}
+		f.verdict, err = follow.Judge(f.expected, r.Fleet.Module, one.objects, func(commit string) (bool, error) {
+			tree, err := h.Tree(ctx, commit, c.ID)
+			return tree != "" && tree == current, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// Flags returns the flags of commands about this branch, each with a space before it.
+func (r *BranchRollout) Flags() string {
+	out := " --git " + r.options.Remote.Name + " --branch " + r.options.Branch
+	if r.options.Path != "" {
+		out += " --path " + r.options.Path
+	}
+	if strings.ContainsAny(out, "\"'\\$`") {
+		return " --git ..."
+	}
+	return out
+}

@@ -1,0 +1,185 @@
+package deliver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout"
+)
+
+// Decisions change the records of waves on a branch.
+type Decisions struct {
+	module  string
+	order   *fleet.Rollout
+	options BranchOptions
+}
+
+// NewDecisions evaluates the fleet, for changes of the records of its waves.
+func NewDecisions(ctx context.Context, c *compiler.Compiler, o BranchOptions) (*Decisions, error) {
+	f, err := c.Clusters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := &Decisions{module: f.Module, order: rolloutOf(f.Clusters), options: o}
+	if d.order == nil {
+		return nil, noRollout()
+	}
+	if o.Branch == "" {
+		d.options.Branch, err = o.Remote.Default(ctx)
+	}
+	return d, err
+}
+
+// Pause stops the named waves until they are resumed. Without names, it stops all waves.
+func (d *Decisions) Pause(ctx context.Context, names []string, reason string) error {
+	return d.change(ctx, "pause", names, func(_ string, r *rollout.Record) {
+		if r.Pause == nil || r.Pause.Reason != reason {
+			r.Pause = d.mark("", reason)
+		}
+	})
+}
+
+// Resume ends pauses and aborts of the named waves. Without names, it resumes all waves.
+func (d *Decisions) Resume(ctx context.Context, names []string) error {
+	return d.change(ctx, "resume", names, func(_ string, r *rollout.Record) { r.Pause, r.Abort = nil, nil })
+}
+
+// Approve records that the clusters of a wave may get the bundles with the digest. Another
+// digest than that of the wave is refused.
+func (r *BranchRollout) Approve(ctx context.Context, name, digest, reason string) error {
+	w, err := r.wave(name)
+	if err != nil {
+		return err
+	}
+	target, err := approvable(w, digest, "see the change with fleetc diff, and the digest with fleetc rollout status"+r.Flags())
+	if err != nil {
+		return err
+	}
+	d := r.decisions()
+	return d.change(ctx, "approve", []string{name}, func(_ string, record *rollout.Record) {
+		if record.Approval == nil || record.Approval.Bundle != target {
+			record.Approval = d.mark(target, reason)
+		}
+	})
+}
+
+// Abort stops the present change in all waves. A change with other bundles goes on.
+func (r *BranchRollout) Abort(ctx context.Context, reason string) error {
+	digests := map[string]string{}
+	for _, w := range r.Waves {
+		digests[w.Name] = w.Digest()
+	}
+	d := r.decisions()
+	return d.change(ctx, "abort", nil, func(wave string, record *rollout.Record) {
+		if record.Abort == nil || record.Abort.Bundle != digests[wave] {
+			record.Abort = d.mark(digests[wave], reason)
+		}
+	})
+}
+
+func (r *BranchRollout) decisions() *Decisions {
+	return &Decisions{module: r.Fleet.Module, order: r.order, options: r.options}
+}
+
+func (d *Decisions) mark(digest, reason string) *rollout.Mark {
+	return &rollout.Mark{Bundle: digest, By: d.options.By, Time: d.options.now().UTC().Truncate(time.Second), Reason: reason}
+}
+
+// change changes the records of the named waves, or of all waves without names, in one
+// commit.
+func (d *Decisions) change(ctx context.Context, verb string, names []string, change func(wave string, r *rollout.Record)) error {
+	all := d.order.WaveNames()
+	subject := "fleetc: " + verb + " all waves"
+	if len(names) > 0 {
+		subject = fmt.Sprintf("fleetc: %s wave %s", verb, names[0])
+		if len(names) > 1 {
+			subject = fmt.Sprintf("fleetc: %s %d waves", verb, len(names))
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			return noWave(d.order, name)
+		}
+	}
+	if len(names) == 0 {
+		names = all
+	}
+	dir := path.Join(d.options.Path, rollout.RecordDir)
+	_, err := d.options.Remote.Push(ctx, false, branch.Update{Branch: d.options.Branch, Path: dir, Write: func(_ context.Context, top, _ string) (branch.Change, error) {
+		changed, err := d.writeRecords(top, "git:"+d.options.Branch+":"+path.Join(dir, rollout.RecordFile), names, change)
+		out := branch.Change{Message: subject + "\n\nFleetc-Version: " + d.options.Version + "\n"}
+		if changed {
+			out.Files = []string{rollout.RecordFile}
+		}
+		return out, err
+	}})
+	return err
+}
+
+// writeRecords changes the file with the records in a directory, and reports whether it
+// differs.
+func (d *Decisions) writeRecords(dir, name string, waves []string, change func(wave string, r *rollout.Record)) (bool, error) {
+	before, err := readRecords(dir, rollout.RecordFile)
+	if err != nil {
+		return false, err
+	}
+	records, err := rollout.ParseRecords(before, diag.Pos{File: name})
+	if err != nil {
+		return false, err
+	}
+	records.Forget(d.module, d.order.WaveNames())
+	for _, wave := range waves {
+		records.Change(d.module, wave, func(r *rollout.Record) { change(wave, r) })
+	}
+	after, err := records.Encode()
+	if err != nil || bytes.Equal(before, after) || before == nil && len(records.Fleets) == 0 {
+		return false, err
+	}
+	if err = os.MkdirAll(dir, 0o755); err == nil {
+		err = os.WriteFile(filepath.Join(dir, rollout.RecordFile), after, 0o644)
+	}
+	if err != nil {
+		return false, fmt.Errorf("write the approvals and pauses: %w", err)
+	}
+	return true, nil
+}
+
+// readRecords reads the file with the records in a checkout; nil if it does not exist. It is
+// written only if it is a regular file, since a branch may have symbolic links.
+func readRecords(dir, name string) ([]byte, error) {
+	const most = 4 << 20
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the approvals and pauses: %w", err)
+	}
+	defer root.Close()
+	info, err := root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the approvals and pauses: %w", err)
+	case !info.Mode().IsRegular() || info.Size() > most:
+		return nil, &diag.Diag{Msg: name + " in the branch is not a file of fleetc", Hint: "remove it from the branch"}
+	}
+	data, err := root.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("read the approvals and pauses: %w", err)
+	}
+	return data, nil
+}

@@ -1,0 +1,66 @@
+package deliver
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout/follow"
+)
+
+// ReportOptions say what a report is about, and where it is pushed.
+type ReportOptions struct {
+	Address    cluster.Address // of the cluster that runs Flux or Argo CD
+	Namespaces follow.Namespaces
+	Remote     *branch.Remote
+	Branch     string // the reports are in branches below this name
+}
+
+// PushReports reads the Kustomizations or Applications of clusters, and pushes a report for
+// each. It writes nothing to a cluster, and needs no files of the fleet.
+func PushReports(ctx context.Context, o ReportOptions, ids []string) ([]follow.Report, error) {
+	var faults diag.List
+	for _, id := range ids {
+		if !fs.ValidPath(id) || id == "." {
+			faults.Add(&diag.Diag{Msg: fmt.Sprintf("%q is not the ID of a cluster", diag.Visible(id, diag.MaxText)), Hint: "see fleetc list"})
+		}
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	live, err := cluster.Connect(ctx, o.Address)
+	if err != nil {
+		return nil, err
+	}
+	defer live.Close()
+	now := RolloutOptions{}.now() // before the objects are read
+	objects, err := follow.Read(ctx, live, o.Namespaces)
+	if err != nil {
+		return nil, err
+	}
+	var reports []follow.Report
+	for _, id := range ids {
+		report := follow.NewReport(id, now, objects[id])
+		text, err := report.Encode()
+		if err != nil {
+			return nil, err
+		}
+		_, err = o.Remote.Push(ctx, false, branch.Update{
+			Branch: follow.ReportBranch(o.Branch, id), Detached: true,
+			Write: func(_ context.Context, dir, _ string) (branch.Change, error) {
+				err := os.WriteFile(filepath.Join(dir, follow.ReportFile), text, 0o644)
+				return branch.Change{Files: []string{follow.ReportFile}, Message: "fleetc: report of " + id + "\n\n[skip ci]\n"}, err
+			},
+		})
+		if err != nil {
+			return nil, diag.In(id, err)
+		}
+		reports = append(reports, report)
+	}
+	return reports, nil
+}

@@ -1,0 +1,153 @@
+package deliver
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
+	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout/follow"
+)
+
+// BranchOptions are the options of a rollout to clusters that follow a branch of a git
+// repository.
+type BranchOptions struct {
+	RolloutOptions // without a wave
+	Access         cluster.Access
+	Actions        actions.Options // of the checks of waves
+	Remote         *branch.Remote
+	Branch         string       // default: that of the repository
+	Path           string       // of the export in the repository
+	Layout         fleet.Layout // default: the layout that the layers of all clusters configure
+	Reports        *Reports     // nil to read the clusters
+	ReportAge      time.Duration
+	By, Version    string // the user, and the version of fleetc
+	Jobs           int
+	Check          bool // push nothing, and run no checks
+	NoProgress     bool // do not read how far clusters are
+}
+
+// Reports says where clusters push their reports.
+type Reports struct {
+	Remote *branch.Remote
+	Branch string // the reports are in branches below this name
+}
+
+// BranchRollout is the state of a rollout to clusters that follow a branch.
+type BranchRollout struct {
+	*rollout.Rollout
+	Fleet   *compiler.Fleet
+	Layout  fleet.Layout
+	Summary export.Summary // changed files
+	Pushed  branch.Result
+
+	order     *fleet.Rollout
+	options   BranchOptions
+	isRetired func(id string) bool
+	followers map[string]*follower                        // by cluster ID
+	sources   map[string]func() (*cluster.Cluster, error) // connections by kubeconfig context
+	passed    map[string]bool                             // checks of waves that have passed, by wave and digest
+	unchecked map[string][]rollout.Wait                   // waits for checks, by wave
+}
+
+// follower is the state of a cluster that follows the branch.
+type follower struct {
+	target   string // digest of its bundle
+	result   export.Result
+	expected []follow.Target
+	commit   string    // that changed its directory
+	changed  time.Time // of the commit
+	verdict  follow.Verdict
+	err      error // why its progress cannot be read
+	isLost   bool  // whether it cannot be reached
+}
+
+// LoadBranchRollout loads the fleet and its rollout.
+func LoadBranchRollout(ctx context.Context, c *compiler.Compiler, o BranchOptions) (*BranchRollout, error) {
+	f, err := c.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &BranchRollout{Fleet: f, Layout: o.Layout, order: rolloutOf(f.Clusters), options: o, passed: map[string]bool{}}
+	if r.order == nil {
+		return nil, noRollout()
+	}
+	if r.Layout == "" {
+		r.Layout, err = commonLayout(f.Clusters)
+	}
+	if err == nil && r.Layout == fleet.PlainLayout {
+		err = &diag.Diag{Msg: "a rollout on a branch needs the layout flux or argocd: they tell which commit a cluster runs", Hint: "pass --layout flux or --layout argocd, or set gitops in a file of the root layer"}
+	}
+	if err == nil {
+		err = CheckPlace(r.Layout, f.Clusters, false, o.Path)
+	}
+	if err == nil && o.Branch == "" {
+		r.options.Branch, err = o.Remote.Default(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ids := fleet.IDs(f.Clusters)
+	r.isRetired = func(id string) bool { return !slices.Contains(ids, id) }
+	r.connect(ctx)
+	return r, nil
+}
+
+// commonLayout returns the layout that all clusters configure.
+func commonLayout(clusters []*fleet.Cluster) (fleet.Layout, error) {
+	layout := fleet.PlainLayout
+	for i, c := range clusters {
+		switch {
+		case len(c.GitOps.Layouts) != 1:
+			return "", &diag.Diag{At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Path: "gitops", Msg: fmt.Sprintf("the cluster has %d layouts", len(c.GitOps.Layouts)), Hint: "name one with --layout flux or --layout argocd"}
+		case i > 0 && c.GitOps.Layouts[0] != layout:
+			return "", &diag.Diag{Clusters: []string{clusters[0].ID, c.ID}, Path: "gitops", Msg: fmt.Sprintf("the clusters have the layouts %s and %s", layout, c.GitOps.Layouts[0]), Hint: "name one with --layout flux or --layout argocd"}
+		}
+		layout = c.GitOps.Layouts[0]
+	}
+	return layout, nil
+}
+
+// Read reads the state of all waves. Nothing is written.
+func (r *BranchRollout) Read(ctx context.Context) error {
+	_, err := r.options.Remote.Push(ctx, true, r.update(func(ctx context.Context, dir, base string) (branch.Change, error) {
+		tree := r.tree(dir)
+		session, err := tree.Check()
+		if err != nil {
+			return branch.Change{}, err
+		}
+		err = r.read(ctx, tree, session, base)
+		return branch.Change{}, cmp.Or(err, session.Close())
+	}))
+	return err
+}
+
+// update returns an update of the whole export.
+func (r *BranchRollout) update(write func(ctx context.Context, dir, base string) (branch.Change, error)) branch.Update {
+	const depth = 200 // commits by which a cluster may be behind
+	return branch.Update{Branch: r.options.Branch, Path: r.options.Path, Exclusive: true, Depth: depth, Write: write}
+}
+
+// tree returns the tree of the export in a checkout.
+func (r *BranchRollout) tree(dir string) *export.Tree {
+	return &export.Tree{Dir: dir, Name: r.inBranch(""), Fleet: r.Fleet.Module, Version: r.options.Version, Jobs: r.options.Jobs}
+}
+
+// inBranch returns the name of a file for faults.
+func (r *BranchRollout) inBranch(file string) string {
+	name := path.Join(r.options.Path, file)
+	if file == "" && name != "" {
+		name += "/"
+	}
+	return "git:" + r.options.Branch + ":" + name
+}

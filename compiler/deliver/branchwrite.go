@@ -1,0 +1,175 @@
+package deliver
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
+	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/deliver/rollout"
+)
+
+// Export writes the clusters whose turn it is to the branch, in one commit. When the branch
+// moves, it decides again, so that two exports at once do not skip a wave. source is the
+// commit of the fleet.
+func (r *BranchRollout) Export(ctx context.Context, source string) error {
+	results, err := r.options.Remote.Push(ctx, r.options.Check, r.update(func(ctx context.Context, dir, base string) (branch.Change, error) {
+		tree := r.tree(dir)
+		session, err := tree.Begin(ctx)
+		if err != nil {
+			return branch.Change{}, err
+		}
+		chosen := map[string]bool{}
+		if err = r.read(ctx, tree, session, base); err == nil {
+			chosen, err = r.choose(ctx)
+		}
+		session.Keep(func(id string) bool { return chosen[id] })
+		if err == nil {
+			r.Summary, err = session.Commit()
+		}
+		digests := map[string]string{}
+		for id := range chosen {
+			digests[id] = r.followers[id].target
+		}
+		return ExportCommit(r.Summary, digests, source, r.options.Version), errors.Join(err, session.Close())
+	}))
+	if err == nil {
+		r.Pushed = results[0]
+		r.writtenNow(r.Summary)
+	}
+	return err
+}
+
+// choose returns the clusters that get their targets now, which are syncing from then on.
+func (r *BranchRollout) choose(ctx context.Context) (map[string]bool, error) {
+	chosen := map[string]bool{}
+	r.unchecked = map[string][]rollout.Wait{}
+	for i, w := range r.Waves {
+		var waiting []*rollout.Cluster
+		syncing := 0
+		for _, c := range w.Clusters {
+			switch {
+			case c.State == rollout.Syncing:
+				syncing++
+			case c.Frozen == nil && r.followers[c.ID].result.Changes() > 0:
+				waiting = append(waiting, c)
+			}
+		}
+		if len(waiting) == 0 || len(r.Waits(i, r.options.now(), nil)) > 0 {
+			continue
+		}
+		if waits := r.verify(ctx, i); len(waits) > 0 {
+			r.unchecked[w.Name] = waits
+			break
+		}
+		free := max(w.AtATime(len(w.Clusters))-syncing, 0)
+		for _, c := range waiting[:min(free, len(waiting))] {
+			chosen[c.ID] = true
+			if !c.IsLost() {
+				c.State = rollout.Syncing
+			}
+		}
+	}
+	return chosen, ctx.Err()
+}
+
+// verify runs the checks of the waves before the one with the index, each once in a run of
+// the process. It returns what the wave waits for.
+func (r *BranchRollout) verify(ctx context.Context, i int) []rollout.Wait {
+	if r.options.Check {
+		return nil
+	}
+	for _, w := range r.Waves[:i] {
+		key := w.Name + " " + w.Digest()
+		if r.passed[key] {
+			continue
+		}
+		if waits := verifyWave(ctx, r.Fleet, r.options.Actions, w, func(c *fleet.Cluster) Server { return r.jobServer(ctx, c) }); len(waits) > 0 {
+			return waits
+		}
+		r.passed[key] = true
+	}
+	return nil
+}
+
+// jobServer returns the connection to a cluster for the Job of a check.
+func (r *BranchRollout) jobServer(ctx context.Context, c *fleet.Cluster) Server {
+	switch {
+	case r.options.Reports != nil:
+		return Server{Err: &diag.Diag{Msg: "its Job needs a connection to " + c.ID + ", and with --reports there is none", Hint: "use http, exec or prometheus"}}
+	case c.KubeContext == "":
+		return Server{Err: noContext(c)}
+	}
+	return connectTo(ctx, c, r.options.Access)
+}
+
+// Outcome returns the faults of clusters that have failed, and of checks. wait reports
+// whether, without faults, a cluster does not run its bundle yet.
+func (r *BranchRollout) Outcome() (wait bool, err error) {
+	var faults diag.List
+	for _, w := range r.Waves {
+		for _, c := range w.Clusters {
+			f := r.followers[c.ID]
+			switch {
+			case c.State == rollout.Unhealthy:
+				faults.Add(&diag.Diag{Clusters: []string{c.ID}, Msg: "the cluster has the bundle, and is not healthy: " + strings.Join(f.verdict.Texts, "; "), Hint: "correct the change or the cluster, and export again; see fleetc rollout status" + r.Flags()})
+			case c.IsLost():
+				faults.Add(diag.In(c.ID, f.err))
+			}
+			wait = wait || c.State != rollout.Done
+		}
+		for _, wait := range r.unchecked[w.Name] {
+			faults.Add(wait.Fault)
+		}
+	}
+	return wait, faults.Err()
+}
+
+// Report returns the state of the waves for users. The error has the faults of clusters that
+// cannot be read.
+func (r *BranchRollout) Report() (rollout.Report, error) {
+	var faults diag.List
+	report := r.Rollout.Report(r.options.now(), func(c *rollout.Cluster) rollout.ClusterReport {
+		f := r.followers[c.ID]
+		line := rollout.ClusterReport{Running: f.result.Before, Commit: f.commit, Since: f.changed, Unhealthy: append([]string{}, f.verdict.Texts...), Faults: []string{}}
+		if c.IsLost() {
+			faults.Add(diag.In(c.ID, f.err))
+			for _, d := range diag.All(f.err) {
+				line.Faults = append(line.Faults, d.Error())
+			}
+		}
+		return line
+	})
+	for i := range report.Waves {
+		w := &report.Waves[i]
+		if waits := r.unchecked[w.Name]; len(waits) > 0 {
+			w.State, w.Waits = rollout.Waiting, append(w.Waits, waits...)
+		}
+	}
+	return report, faults.Err()
+}
+
+// wave returns the wave with the name.
+func (r *BranchRollout) wave(name string) (*rollout.Wave, error) {
+	i := slices.IndexFunc(r.Waves, func(w *rollout.Wave) bool { return w.Name == name })
+	if i < 0 {
+		return nil, noWave(r.order, name)
+	}
+	return r.Waves[i], nil
+}
+
+// writtenNow describes the clusters that the last export wrote: they have the commit of the
+// push.
+func (r *BranchRollout) writtenNow(sum export.Summary) {
+	for _, c := range sum.Clusters {
+		if f := r.followers[c.Cluster]; f != nil && c.Changes() > 0 {
+			f.result.Before, f.commit, f.changed = f.target, r.Pushed.Commit, time.Time{}
+			f.verdict.Texts = nil
+		}
+	}
+}
