@@ -34,7 +34,9 @@ update prints what changes:
   - the faults that the fleet has after the update, each at the affected line
   - the difference in the rendered objects, without the fields in diff.ignore. A
     change of several clusters appears once, and version labels and checksums
-    take one line.
+    take one line
+  - what to know or do before you merge: what clusters would refuse, objects and
+    data that would be lost, new hooks, and changes of the chart that need work
 
 update writes the new version even if it causes faults; fleetc vet shows them
 again.`
@@ -140,7 +142,13 @@ func updateText(w io.Writer, u *edit.ChartUpdate, dryRun bool, names func(string
 	if _, err := io.WriteString(w, "\n"); err != nil {
 		return err
 	}
-	return diff.WriteText(w, u.Rendered, style)
+	if err := diff.WriteText(w, u.Rendered, style); err != nil || len(u.Findings) == 0 {
+		return err
+	}
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return err
+	}
+	return diff.WriteFindings(w, u.Findings, style)
 }
 
 // mark returns the symbol of a change.

@@ -20,6 +20,7 @@ type updateReport struct {
 	Files    []string        `json:"files"`
 	Moves    []updateMove    `json:"moves"`
 	Faults   []diag.Fault    `json:"faults"`
+	Findings []diff.Finding  `json:"beforeYouMerge"`
 	Rendered json.RawMessage `json:"rendered"`
 }
 
@@ -42,6 +43,7 @@ func updateJSON(w io.Writer, u *edit.ChartUpdate, dryRun bool) error {
 	out := updateReport{
 		Chart: u.Chart.Ref.Location(), Version: u.Chart.Version, Digest: u.Chart.Ref.Digest,
 		Written: !dryRun && len(u.Files) > 0, Files: append([]string{}, u.Files...), Moves: []updateMove{}, Faults: diag.FaultsOf(u.Faults),
+		Findings: append([]diff.Finding{}, u.Findings...),
 	}
 	for _, m := range u.Moves {
 		l := updateMove{From: m.OldVersion, To: m.NewVersion, Clusters: m.Clusters, Values: []valueChange{}}

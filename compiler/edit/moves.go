@@ -10,6 +10,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/query/rehearse"
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
@@ -116,27 +117,31 @@ func (p *pinning) move(ctx context.Context, pair [2]fleet.ChartRef, old, next *c
 	return m
 }
 
-// compareRendered renders the clusters before and after and compares their objects. It skips
-// clusters that cannot be rendered in both. The error holds the faults that only the new
-// objects have.
-func compareRendered(ctx context.Context, moved []movedCluster, old, next *compiler.Fleet) (diff.Result, error) {
+// compareRendered renders the clusters before and after, compares their objects and makes
+// findings for reviewers. It compares no objects of clusters that cannot
+// be rendered in both. The error holds the faults that only the new objects have.
+func compareRendered(ctx context.Context, moved []movedCluster, old, next *compiler.Fleet) (diff.Result, []diff.Finding, error) {
 	type comparison struct {
-		changes []diff.Change
-		ignored []diff.Change
-		Faults  diag.List
+		changes  []diff.Change
+		ignored  []diff.Change
+		findings []diff.Finding
+		Faults   diag.List
 	}
 	var groups diff.Grouper
 	var faults diag.List
+	var findings []diff.Finding
 	compared := par.Map(ctx, next.Parallel, len(moved), func(ctx context.Context, i int) (comparison, error) {
 		m := moved[i]
+		before, after := sideOf(old, m.before), sideOf(next, m.after)
 		if !old.CanRender(m.before) || !next.CanRender(m.after) {
-			return comparison{}, nil
+			return comparison{findings: rehearse.Cluster(before, after)}, nil
 		}
-		before, _, errBefore := old.CheckedObjects(ctx, m.before)
-		after, _, errAfter := next.CheckedObjects(ctx, m.after)
-		out := comparison{Faults: newFaults(errBefore, diag.In(m.after.ID, errAfter))}
-		if before != nil && after != nil {
-			out.changes, out.ignored = diff.ObjectsIgnoring(before, after, nil, m.after.IgnoreRules())
+		var errBefore, errAfter error
+		before.Objects, before.Hooks, errBefore = old.CheckedObjects(ctx, m.before)
+		after.Objects, after.Hooks, errAfter = next.CheckedObjects(ctx, m.after)
+		out := comparison{Faults: newFaults(errBefore, diag.In(m.after.ID, errAfter)), findings: rehearse.Cluster(before, after)}
+		if before.Objects != nil && after.Objects != nil {
+			out.changes, out.ignored = diff.ObjectsIgnoring(before.Objects, after.Objects, nil, m.after.IgnoreRules())
 		}
 		return out, nil
 	})
@@ -146,7 +151,13 @@ func compareRendered(ctx context.Context, moved []movedCluster, old, next *compi
 		faults.Add(c.Faults.Err())
 		groups.Add(moved[i].before.ID, c.changes)
 		groups.AddIgnored(moved[i].before.ID, c.ignored)
+		findings = append(findings, c.findings...)
 		i++
 	}
-	return groups.Result(), faults.Err()
+	return groups.Result(), findings, faults.Err()
+}
+
+// sideOf returns a state of a cluster without its objects.
+func sideOf(f *compiler.Fleet, c *fleet.Cluster) rehearse.Side {
+	return rehearse.Side{Cluster: c, CRDs: f.KnownCRDs[c.ID], Charts: f.Charts}
 }

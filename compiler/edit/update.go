@@ -14,6 +14,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/query/rehearse"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/values"
@@ -35,6 +36,7 @@ type ChartUpdate struct {
 	Moves    []Move           // sorted by old version
 	Faults   error            // new faults of the fleet
 	Rendered diff.Result      // changes of the objects of the clusters
+	Findings []diff.Finding   // for reviewers of the update
 }
 
 // Move is the clusters that change from one version of a chart to another.
@@ -211,8 +213,9 @@ func (u *ChartUpdate) compare(ctx context.Context, p *pinning, before, after com
 	moved := p.moved(before.All(), after.All())
 	u.moves(ctx, p, moved, old, next)
 	var err error
-	u.Rendered, err = compareRendered(ctx, moved, old, next)
+	u.Rendered, u.Findings, err = compareRendered(ctx, moved, old, next)
 	faults.Add(err)
 	u.Faults = faults.Err()
+	u.Findings = diff.GroupFindings(append(rehearse.NewFaults(u.Faults), u.Findings...))
 	return ctx.Err()
 }

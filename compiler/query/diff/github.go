@@ -24,6 +24,14 @@ func WriteGitHub(w io.Writer, r Result, s Style) error {
 	} else {
 		fmt.Fprintln(out, "::notice title=fleetc diff::"+escapeCommand(r.String()))
 	}
+	if r.Rehearsed {
+		var lines []string
+		for _, l := range findingLines(r.Findings) {
+			lines = append(lines, paint(l.mark, l.text))
+		}
+		fmt.Fprintln(out, "::notice title="+beforeYouMerge+"::"+escapeCommand(countFindings(r.Findings)))
+		section(out, beforeYouMerge, lines)
+	}
 	var wholes []string
 	for _, l := range r.clusterLines() {
 		wholes = append(wholes, paint(l.mark, l.gutter()))

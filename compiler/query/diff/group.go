@@ -18,6 +18,10 @@ type Result struct {
 	NotCompared []string       // sorted IDs of clusters with only one known side
 	Predicted   []Prediction
 	Summary     Summary
+
+	// Rehearsed is whether the comparison looked for Findings.
+	Rehearsed bool
+	Findings  []Finding
 }
 
 // Empty reports whether no compared cluster changes.

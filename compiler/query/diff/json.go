@@ -48,6 +48,7 @@ import (
 //	      manager                 the other field manager in a conflict
 //	      ignored                 in the groups below, the rule that ignores the field
 //	ignored[]                     groups of ignored changes; may be absent
+//	beforeYouMerge[]              findings, see [Finding]; absent when nothing looked for them
 //
 // WriteJSON does not shorten values. Characters that control a terminal are
 // escaped.
@@ -61,6 +62,10 @@ func WriteJSON(w io.Writer, r Result) error {
 	}
 	out.Groups = append(out.Groups, jsonGroups(r.Groups)...)
 	out.Ignored = jsonGroups(r.Ignored)
+	if r.Rehearsed {
+		findings := append([]Finding{}, r.Findings...)
+		out.BeforeYouMerge = &findings
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -120,6 +125,8 @@ type jsonResult struct {
 	Predicted   []jsonWhy     `json:"predicted,omitempty"`
 	Groups      []jsonGroup   `json:"groups"`
 	Ignored     []jsonGroup   `json:"ignored,omitempty"`
+
+	BeforeYouMerge *[]Finding `json:"beforeYouMerge,omitempty"`
 }
 
 type jsonCluster struct {

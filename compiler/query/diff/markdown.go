@@ -34,7 +34,7 @@ func markdownEscaped(s string) string {
 }
 
 // WriteMarkdown writes the result as a comment on a change request: the
-// summary, new and removed clusters, and a collapsible section for each group,
+// summary, findings, new and removed clusters, and a collapsible section for each group,
 // of which the first is open. It writes at most [Style.Limit] bytes, and the
 // last line says how much was omitted.
 //
@@ -44,6 +44,9 @@ func WriteMarkdown(w io.Writer, r Result, s Style) error {
 	fmt.Fprintf(&b, "**%s**\n", r)
 	for _, l := range r.predictions() {
 		b.WriteString("\n" + markdownCode(l) + "\n")
+	}
+	if r.Rehearsed {
+		b.WriteString(markdownFindings(r.Findings, s.limit()/2))
 	}
 	b.WriteString(fencedWholes(r.clusterLines()))
 	shown, rest := s.visibleGroups(r)

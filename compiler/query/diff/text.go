@@ -51,7 +51,13 @@ func WriteText(w io.Writer, r Result, s Style) error {
 		fmt.Fprintln(out, l)
 	}
 	fmt.Fprintln(out, r.String())
-	return out.Flush()
+	if err := out.Flush(); err != nil || !r.Rehearsed {
+		return err
+	}
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return err
+	}
+	return WriteFindings(w, r.Findings, s)
 }
 
 // WriteChanges writes changes in the format of a group of WriteText.
@@ -147,14 +153,7 @@ func (s Style) painter() func(mark byte, text string) string {
 
 // groupTitle returns the heading of a group; name formats a cluster ID.
 func groupTitle(g Group, of int, name func(string) string) string {
-	var names []string
-	for _, c := range g.Clusters[:min(len(g.Clusters), maxClusters)] {
-		names = append(names, name(c))
-	}
-	list := strings.Join(names, ", ")
-	if n := len(g.Clusters) - len(names); n > 0 {
-		list += fmt.Sprintf(" and %d more", n)
-	}
+	list := clusterList(g.Clusters, name)
 	what := "the same changes"
 	if len(g.Changes) == 1 && len(g.Changes[0].Fields) < 2 {
 		what = "the same change"

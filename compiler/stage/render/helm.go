@@ -200,6 +200,13 @@ func capabilities(c *fleet.Cluster, apis []string) (*chartutil.Capabilities, err
 	return caps, nil
 }
 
+// AllowsKubernetes reports whether the kubeVersion of a chart allows a version of
+// Kubernetes, as Helm decides it. An empty kubeVersion allows all.
+func AllowsKubernetes(kubeVersion, version string) bool {
+	v, err := chartutil.ParseKubeVersion(version)
+	return kubeVersion == "" || err != nil || chartutil.IsCompatibleRange(kubeVersion, v.String())
+}
+
 // UsesAPIVersions reports whether a template of the chart or its dependencies
 // may depend on the API versions of the cluster. It may report true for a
 // chart that does not, but never false for one that does.

@@ -1,0 +1,229 @@
+package rehearse
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/render"
+	"github.com/fleetc/fleetc/compiler/stage/values"
+)
+
+// chartMetadata is the part of a Chart.yaml that rehearsals compare.
+type chartMetadata struct {
+	Version      string            `json:"version"`
+	AppVersion   string            `json:"appVersion"`
+	KubeVersion  string            `json:"kubeVersion"`
+	Deprecated   bool              `json:"deprecated"`
+	Home         string            `json:"home"`
+	Sources      []string          `json:"sources"`
+	Dependencies []chartDependency `json:"dependencies"`
+}
+
+// A chartDependency is a dependency in a Chart.yaml.
+type chartDependency struct {
+	Name    string `json:"name"`
+	Alias   string `json:"alias"`
+	Version string `json:"version"`
+}
+
+// metadataOf returns the metadata of a chart. Charts of the first format list dependencies
+// in another file.
+func metadataOf(ch *fleet.Chart) chartMetadata {
+	var m chartMetadata
+	for _, f := range ch.Files {
+		if f.Name == "Chart.yaml" || f.Name == "requirements.yaml" {
+			_ = yaml.Unmarshal(f.Data, &m) // a chart that does not parse is a fault already
+		}
+	}
+	return m
+}
+
+// charts compares the charts of releases whose chart changes.
+func (r *rehearsal) charts() {
+	for _, after := range r.after.Cluster.Releases {
+		i := slices.IndexFunc(r.before.Cluster.Releases, func(b *fleet.Release) bool { return b.Name == after.Name })
+		if i < 0 {
+			continue
+		}
+		before := r.before.Cluster.Releases[i]
+		old, next := r.before.Charts[before.Chart], r.after.Charts[after.Chart]
+		if old.Chart == nil || next.Chart == nil || old.Digest == next.Digest {
+			if next.Chart != nil && r.before.Cluster.KubeVersion != r.after.Cluster.KubeVersion {
+				r.kubeVersion(after, metadataOf(next.Chart))
+			}
+			continue
+		}
+		was, is := metadataOf(old.Chart), metadataOf(next.Chart)
+		r.kubeVersion(after, is)
+		r.versions(after, was, is)
+		r.dependencies(after, was, is)
+		r.capabilities(after, old.Chart, next.Chart)
+		r.defaults(after, old, next)
+	}
+}
+
+// aboutChart returns a finding about the chart of a release.
+func aboutChart(release *fleet.Release, reason diff.Reason, severity diff.Severity, text, hint string) diff.Finding {
+	return diff.Finding{Reason: reason, Severity: severity, Release: release.Name, Chart: release.Chart.Location(), Text: text, Hint: hint}
+}
+
+// kubeVersion finds a chart whose range of Kubernetes versions excludes the cluster's, and
+// did not before.
+func (r *rehearsal) kubeVersion(release *fleet.Release, is chartMetadata) {
+	if render.AllowsKubernetes(is.KubeVersion, r.after.Cluster.KubeVersion) {
+		return
+	}
+	r.add(aboutChart(release, diff.KubeVersion, diff.Breaks,
+		"the chart requires Kubernetes "+is.KubeVersion+", and the cluster has "+r.after.Cluster.KubeVersion, "upgrade the cluster first, or stay with the old version in its layer"))
+}
+
+// versions compares the versions of the chart and of its application.
+func (r *rehearsal) versions(release *fleet.Release, was, is chartMetadata) {
+	if isMajor(was.Version, is.Version) {
+		r.add(aboutChart(release, diff.ChartMajor, diff.Check, "the major version of the chart changes: "+was.Version+" -> "+is.Version, readNotes(is)))
+	}
+	if isMajor(was.AppVersion, is.AppVersion) {
+		r.add(aboutChart(release, diff.AppMajor, diff.Check, "the major version of the application changes: "+was.AppVersion+" -> "+is.AppVersion, readNotes(is)))
+	}
+	if is.Deprecated && !was.Deprecated {
+		r.add(aboutChart(release, diff.ChartDeprecated, diff.Check, "the chart is deprecated", "look for its successor"))
+	}
+}
+
+// readNotes returns the hint to read the upgrade notes of a chart.
+func readNotes(m chartMetadata) string {
+	hint := "read its upgrade notes"
+	for _, address := range append(slices.Clone(m.Sources), m.Home) {
+		if strings.HasPrefix(address, "https://") {
+			return hint + ", see " + address
+		}
+	}
+	return hint
+}
+
+// isMajor reports whether the major version changes. Below 1.0, the minor version counts.
+func isMajor(was, is string) bool {
+	a, err := semver.NewVersion(was)
+	b, err2 := semver.NewVersion(is)
+	if err != nil || err2 != nil {
+		return false
+	}
+	return a.Major() != b.Major() || a.Major() == 0 && a.Minor() != b.Minor()
+}
+
+// dependencies compares the dependencies of the chart.
+func (r *rehearsal) dependencies(release *fleet.Release, was, is chartMetadata) {
+	versions := func(m chartMetadata) map[string]string {
+		out := map[string]string{}
+		for _, d := range m.Dependencies {
+			name := d.Name
+			if d.Alias != "" {
+				name = d.Alias
+			}
+			out[name] = d.Version
+		}
+		return out
+	}
+	old, next := versions(was), versions(is)
+	var majors, others []string
+	for _, name := range sortedKeys(old) {
+		version, stays := next[name]
+		switch {
+		case !stays:
+			majors = append(majors, name+" is removed")
+		case isMajor(lowest(old[name]), lowest(version)):
+			majors = append(majors, name+" "+old[name]+" -> "+version)
+		case old[name] != version:
+			others = append(others, name+" "+old[name]+" -> "+version)
+		}
+	}
+	for _, name := range sortedKeys(next) {
+		if _, existed := old[name]; !existed {
+			majors = append(majors, name+" "+next[name]+" is new")
+		}
+	}
+	if len(majors) > 0 {
+		r.add(aboutChart(release, diff.ChartDependency, diff.Check, "dependencies are new, removed or have another major version: "+listed(majors), "read their upgrade notes too"))
+	}
+	if len(others) > 0 {
+		r.add(aboutChart(release, diff.ChartDependency, diff.Note, "dependencies have other versions: "+listed(others), ""))
+	}
+}
+
+// lowest returns the first version in a range: 9.2.* and ^9.2 are 9.2.
+func lowest(constraint string) string { return firstVersion.FindString(constraint) }
+
+var firstVersion = regexp.MustCompile(`\d+(\.\d+){0,2}`)
+
+// apiQuestion matches a template that asks for an API version.
+var apiQuestion = regexp.MustCompile(`\.Capabilities\.APIVersions\.Has\s+\(?\s*["` + "`" + `]([^"` + "`" + `\s]+)["` + "`" + `]`)
+
+// questions returns the API versions for which the templates of a chart ask, without those
+// of Kubernetes' own groups: its version decides these.
+func questions(ch *fleet.Chart) map[string]bool {
+	out := map[string]bool{}
+	for _, f := range ch.Files {
+		if !strings.Contains(f.Name, "templates/") {
+			continue
+		}
+		for _, m := range apiQuestion.FindAllSubmatch(f.Data, -1) {
+			group, _, _ := strings.Cut(string(m[1]), "/")
+			if strings.Contains(group, ".") && !kube.HasGroup(group) {
+				out[string(m[1])] = true
+			}
+		}
+	}
+	return out
+}
+
+// capabilities finds API versions for which only the new chart asks and which the cluster
+// does not declare.
+func (r *rehearsal) capabilities(release *fleet.Release, old, next *fleet.Chart) {
+	asked := questions(old)
+	served := render.APIs(slices.Concat(r.after.Objects, r.after.CRDs))
+	for _, a := range r.after.Cluster.APIs {
+		served = append(served, a.APIVersion, a.APIVersion+"/"+a.Kind)
+	}
+	var missing []string
+	for _, api := range sortedKeys(questions(next)) {
+		if !asked[api] && !slices.Contains(served, api) {
+			missing = append(missing, api)
+		}
+	}
+	if len(missing) > 0 {
+		r.add(aboutChart(release, diff.CapabilityMissing, diff.Note, "the chart now asks for API versions that the cluster does not declare: "+listed(missing), "declare them in cluster.apis if the cluster serves them"))
+	}
+}
+
+// imageVersion matches values that an upgrade always changes.
+var imageVersion = regexp.MustCompile(`(?i)(^|\.)([a-z]*tag|[a-z]*digest|sha)$`)
+
+// defaults finds values whose default changes and which the release does not set.
+func (r *rehearsal) defaults(release *fleet.Release, old, next compiler.LoadedChart) {
+	if old.Types == nil || next.Types == nil || release.Values == nil {
+		return
+	}
+	var changed []string
+	for _, c := range values.Compare(old.Types, next.Types) {
+		keys, ok := fleet.ParseField(c.Path) // values.a.b
+		if c.Kind != values.Defaulted || !ok || imageVersion.MatchString(c.Path) {
+			continue
+		}
+		path := keys[1:]
+		if at, depth := release.Values.Lookup(path...); depth < len(path) && at.IsMap() {
+			changed = append(changed, c.Path)
+		}
+	}
+	if len(changed) > 0 {
+		r.add(aboutChart(release, diff.DefaultChanged, diff.Note, plural(len(changed), "default changes", "defaults change")+" on which the release relies: "+listed(changed),
+			"set the value to keep the old behaviour; fleetc chart values shows the new default"))
+	}
+}

@@ -1,0 +1,75 @@
+package rehearse
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Schemas that accept less are found, and no others; each names the objects that it
+// concerns.
+func TestCompareSchemas(t *testing.T) {
+	const object = "{spec: {a: x, num: 5, list: [{b: w}], map: {k: {c: z}}, empty: null}}"
+	for _, c := range []struct {
+		name, before, after string
+		want                string // narrowings, separated by "; ", with ! for those that concern the object
+	}{
+		{"equal", "a: {type: string}", "a: {type: string}", ""},
+		{"another description", "a: {type: string, description: a}", "a: {type: string, description: b}", ""},
+		{"more fields", "a: {type: string}", "a: {type: string}, b: {type: string}", ""},
+		{"removed", "a: {type: string}, z: {type: string}", "", "spec.a is removed!; spec.z is removed"},
+		{"another type", "a: {type: string}", "a: {type: integer}", "spec.a has another type (integer, and was string)!"},
+		{"any type", "a: {type: string}", "a: {x-kubernetes-preserve-unknown-fields: true}", ""},
+		{"integer or string", "a: {x-kubernetes-int-or-string: true}", "a: {type: string}", "spec.a has another type (string, and was int-or-string)!"},
+		{"required", "a: {type: object, properties: {b: {type: string}}}", "a: {type: object, required: [b], properties: {b: {type: string}}}", "spec.a.b is required"},
+		{
+			"required in a list", "list: {type: array, items: {type: object, properties: {b: {type: string}, q: {type: string}}}}",
+			"list: {type: array, items: {type: object, required: [q], properties: {b: {type: string}, q: {type: string}}}}", "spec.list[].q is required!",
+		},
+		{"required with a default", "a: {type: object, properties: {b: {type: string}}}", "a: {type: object, required: [b], properties: {b: {type: string, default: x}}}", ""},
+		{"fewer values", "a: {type: string, enum: [x, w]}", "a: {type: string, enum: [w]}", `spec.a does not take "x"!`},
+		{"fewer values that nothing has", "a: {type: string, enum: [x, w]}", "a: {type: string, enum: [x]}", `spec.a does not take "w"`},
+		{"more values", "a: {type: string, enum: [x]}", "a: {type: string, enum: [x, w]}", ""},
+		{"any value to an enum", "a: {type: string}", "a: {type: string, enum: [x]}", "spec.a has a new limit (enum)!"},
+		{"lower maximum", "num: {type: integer, maximum: 9}", "num: {type: integer, maximum: 8}", "spec.num has a new limit (maximum)!"},
+		{"higher maximum", "num: {type: integer, maximum: 8}", "num: {type: integer, maximum: 9}", ""},
+		{"higher minimum", "num: {type: integer, minimum: 1}", "num: {type: integer, minimum: 2}", "spec.num has a new limit (minimum)!"},
+		{"lower minimum", "num: {type: integer, minimum: 2}", "num: {type: integer}", ""},
+		{"pattern", "a: {type: string}", "a: {type: string, pattern: a}", "spec.a has a new limit (pattern)!"},
+		{"below a list", "list: {type: array, items: {type: object, properties: {b: {type: string}}}}", "list: {type: array, items: {type: object}}", "spec.list[].b is removed!"},
+		{
+			"below a map", "map: {type: object, additionalProperties: {type: object, properties: {c: {type: string}, d: {type: string}}}}",
+			"map: {type: object, additionalProperties: {type: object}}", "spec.map.*.c is removed!; spec.map.*.d is removed",
+		},
+		{"open to closed", "map: {type: object, x-kubernetes-preserve-unknown-fields: true}", "map: {type: object}", "spec.map takes no unknown fields!"},
+		{"closed to open", "map: {type: object, properties: {k: {type: object}}}", "map: {type: object, x-kubernetes-preserve-unknown-fields: true}", ""},
+		{"no null", "empty: {type: string, nullable: true}", "empty: {type: string}", "spec.empty does not take null!"},
+	} {
+		read := func(text string) map[string]any {
+			out := map[string]any{}
+			if err := yaml.Unmarshal([]byte(text), &out); err != nil {
+				t.Fatal(c.name, err)
+			}
+			return out
+		}
+		schemaOf := func(spec string) map[string]any {
+			return read("{type: object, properties: {spec: {type: object, properties: {" + spec + "}}}}")
+		}
+		var got []string
+		for _, n := range compareSchemas(schemaOf(c.before), schemaOf(c.after)) {
+			text := n.String()
+			if n.concerns(read(object)) {
+				text += "!"
+			}
+			got = append(got, text)
+		}
+		if text := strings.Join(got, "; "); text != c.want {
+			t.Errorf("%s: %q, want %q", c.name, text, c.want)
+		}
+	}
+	status := map[string]any{"type": "object", "properties": map[string]any{"status": map[string]any{"type": "object", "properties": map[string]any{"a": map[string]any{}}}}}
+	if got := compareSchemas(status, map[string]any{"type": "object", "required": []any{"status"}}); len(got) > 0 {
+		t.Errorf("the status is compared: %v", got)
+	}
+}

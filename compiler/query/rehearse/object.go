@@ -1,0 +1,178 @@
+package rehearse
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/render"
+)
+
+// unserved finds objects in an API version that the cluster does not serve, unless it was
+// so before. Kinds of the CRDs of the old bundle are left to crds.
+func (r *rehearsal) unserved(version *kube.Version) {
+	served := servedKinds(r.after)
+	for _, gvk := range kindsOf(r.before.Objects) {
+		served[gvk] = true
+	}
+	type use struct {
+		gvk     schema.GroupVersionKind
+		release string
+	}
+	uses := map[use][]fleet.Object{}
+	var order []use
+	for _, o := range r.after.Objects {
+		if o.Unstructured == nil {
+			continue
+		}
+		gvk := o.GroupVersionKind()
+		if _, ok := version.Kind(gvk); ok || served[gvk] || r.wasUnserved(o) {
+			continue
+		}
+		u := use{gvk, releaseOf(o)}
+		if uses[u] == nil {
+			order = append(order, u)
+		}
+		uses[u] = append(uses[u], o)
+	}
+	for _, u := range order {
+		text := "the cluster does not serve " + u.gvk.GroupVersion().String() + " " + u.gvk.Kind
+		hint := "apply the release with its CRD first, or declare the kind in cluster.apis if the cluster has it"
+		if kube.HasGroup(u.gvk.Group) {
+			text = "Kubernetes " + version.String() + " does not serve " + u.gvk.GroupVersion().String() + " " + u.gvk.Kind
+			if when := kube.WhenKind(u.gvk); when != "" {
+				text += ", which is there " + when
+			}
+			hint = "choose a version of the chart that supports Kubernetes " + version.String()
+		}
+		r.add(diff.Finding{Reason: diff.APINotServed, Severity: diff.Breaks, Release: u.release, Text: text + ": " + listed(idsOf(uses[u])), Hint: hint})
+	}
+}
+
+// wasUnserved reports whether the cluster before had the object in the same API version
+// and the same version of Kubernetes, and did not serve it either.
+func (r *rehearsal) wasUnserved(o fleet.Object) bool {
+	old, ok := r.old[o.ID()]
+	if !ok || old.GroupVersionKind() != o.GroupVersionKind() {
+		return false
+	}
+	version, known := kube.Minor(r.before.Cluster.KubeVersion)
+	if !known {
+		return false
+	}
+	_, served := version.Kind(o.GroupVersionKind())
+	return !served && !servedKinds(r.before)[o.GroupVersionKind()]
+}
+
+// servedKinds returns the kinds of CRDs and of cluster.apis.
+func servedKinds(s Side) map[schema.GroupVersionKind]bool {
+	out := map[schema.GroupVersionKind]bool{}
+	for _, a := range s.Cluster.APIs {
+		out[schema.FromAPIVersionAndKind(a.APIVersion, a.Kind)] = true
+	}
+	for _, gvk := range kindsOf(slices.Concat(s.Objects, s.CRDs)) {
+		out[gvk] = true
+	}
+	return out
+}
+
+// kindsOf returns the kinds that the CRDs among objects serve.
+func kindsOf(objs []fleet.Object) []schema.GroupVersionKind {
+	var out []schema.GroupVersionKind
+	for _, api := range render.APIs(objs) {
+		if parts := strings.Split(api, "/"); len(parts) == 3 {
+			out = append(out, schema.GroupVersionKind{Group: parts[0], Version: parts[1], Kind: parts[2]})
+		}
+	}
+	return out
+}
+
+// immutable finds immutable fields that change.
+func (r *rehearsal) immutable(version *kube.Version) {
+	for _, o := range r.after.Objects {
+		if o.Unstructured == nil {
+			continue
+		}
+		before, ok := r.old[o.ID()]
+		if !ok || fleet.IsHook(o.Unstructured) && fleet.HookRuns(o.Unstructured) {
+			continue // an apply recreates hooks
+		}
+		fields := version.ImmutableChanges(before.Object, o.Object)
+		if len(fields) == 0 {
+			continue
+		}
+		list, changes := listed(fields), "changes and cannot change"
+		if len(fields) > 1 {
+			changes = "change and cannot change"
+		}
+		gk := kindOf(o)
+		switch {
+		case fleet.IsProtected(gk):
+			r.add(about(o, diff.ImmutableField, diff.Breaks, list+" "+changes, "change it back, or delete the object yourself: a "+gk.Kind+" is never recreated"))
+		case o.Release != nil && o.Release.MayReplace(o):
+			r.add(about(o, diff.ImmutableField, diff.Check, list+" "+changes+": the object is deleted and created again, as replace of the release allows", "expect an interruption"))
+		default:
+			hint := "change it back, or allow to recreate it with replace of the release"
+			if gk.Kind == "StatefulSet" {
+				hint += "; kubectl delete --cascade=orphan deletes it and keeps its pods and volumes"
+			}
+			r.add(about(o, diff.ImmutableField, diff.Breaks, list+" "+changes, hint))
+		}
+	}
+}
+
+// hooks finds hooks that are new, different or deleted. Hooks that do not run, such as the
+// service account of a Job, are one finding for each release.
+func (r *rehearsal) hooks() {
+	before, after := hooksOf(r.before), hooksOf(r.after)
+	old := byID(before)
+	beside := map[string][]fleet.Object{} // new and changed hooks that do not run, by release
+	for _, o := range after {
+		was, existed := old[o.ID()]
+		delete(old, o.ID())
+		if existed && reflect.DeepEqual(diff.WithoutVersions(was.Object), diff.WithoutVersions(o.Object)) {
+			continue
+		}
+		if !fleet.HookRuns(o.Unstructured) {
+			beside[releaseOf(o)] = append(beside[releaseOf(o)], o)
+			continue
+		}
+		reason, text := diff.HookNew, "the hook is new and runs at "
+		if existed {
+			reason, text = diff.HookChanged, "the hook changes and runs at "
+		}
+		severity := diff.Note
+		if slices.ContainsFunc(fleet.HookEvents(o.Unstructured), func(event string) bool { return strings.HasSuffix(event, "-upgrade") }) {
+			severity = diff.Check
+		}
+		r.add(about(o, reason, severity, text+strings.Join(fleet.HookEvents(o.Unstructured), ", "), "read what it does"))
+	}
+	for _, release := range sortedKeys(beside) {
+		r.add(diff.Finding{Reason: diff.HookChanged, Severity: diff.Note, Release: release, Text: "objects for hooks are new or change: " + listed(idsOf(beside[release]))})
+	}
+	gone := map[string][]fleet.Object{}
+	for _, o := range before {
+		if _, left := old[o.ID()]; left && r.hasRelease(o) {
+			gone[releaseOf(o)] = append(gone[releaseOf(o)], o)
+		}
+	}
+	for _, release := range sortedKeys(gone) {
+		r.add(diff.Finding{Reason: diff.HookDeleted, Severity: diff.Note, Release: release, Text: "hooks are deleted: " + listed(idsOf(gone[release]))})
+	}
+}
+
+// hooksOf returns all hooks of a state.
+func hooksOf(s Side) []fleet.Object {
+	var out []fleet.Object
+	for _, o := range slices.Concat(s.Objects, s.Hooks) {
+		if o.Unstructured != nil && fleet.IsHook(o.Unstructured) {
+			out = append(out, o)
+		}
+	}
+	return out
+}

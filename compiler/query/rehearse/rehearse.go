@@ -1,0 +1,129 @@
+// Package rehearse makes findings for the reviewers of a change: objects that clusters would
+// refuse, objects and data that would be lost, and work that a new version of a chart needs.
+//
+// It compares two renderings of each cluster and the charts of its releases. It reads no
+// files and uses no network or cluster.
+package rehearse
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+)
+
+// A Side is one state of a cluster.
+type Side struct {
+	Cluster *fleet.Cluster
+	Objects []fleet.Object // with the hooks that an apply runs; nil when the cluster did not render
+	Hooks   []fleet.Object // the other hooks
+	CRDs    []fleet.Object // CRDs that the cluster has without a release
+	Charts  map[fleet.ChartRef]compiler.LoadedChart
+}
+
+// maxListed is the maximum number of objects, fields or values that a finding lists.
+const maxListed = 5
+
+// Cluster returns the findings of one cluster, ungrouped. It compares objects only if both
+// sides rendered.
+func Cluster(before, after Side) []diff.Finding {
+	r := &rehearsal{before: before, after: after, old: byID(before.Objects), next: byID(after.Objects)}
+	version, known := kube.Minor(after.Cluster.KubeVersion)
+	r.charts()
+	if before.Objects != nil && after.Objects != nil {
+		r.crds()
+		if known {
+			r.unserved(version)
+			r.immutable(version)
+		}
+		r.hooks()
+		r.deleted()
+	}
+	return r.findings
+}
+
+// A rehearsal compares two states of a cluster.
+type rehearsal struct {
+	before, after Side
+	old, next     map[string]fleet.Object // objects by ID
+	findings      []diff.Finding
+}
+
+// add adds a finding about a cluster.
+func (r *rehearsal) add(f diff.Finding) {
+	f.Clusters = []string{r.after.Cluster.ID}
+	r.findings = append(r.findings, f)
+}
+
+// about returns a finding about an object.
+func about(o fleet.Object, reason diff.Reason, severity diff.Severity, text, hint string) diff.Finding {
+	return diff.Finding{Reason: reason, Severity: severity, Object: o.ID(), Release: releaseOf(o), Text: text, Hint: hint}
+}
+
+// NewFaults returns findings for faults that the fleet has only after a change.
+func NewFaults(faults error) []diff.Finding {
+	var out []diff.Finding
+	for _, d := range diag.All(faults) {
+		text := d.Msg
+		if d.Path != "" {
+			text = d.Path + ": " + text
+		}
+		out = append(out, diff.Finding{Reason: diff.NewFault, Severity: diff.Breaks, Clusters: append([]string{}, d.Clusters...), Text: text, Hint: d.Hint})
+	}
+	return out
+}
+
+// byID returns the objects by ID. It skips incomplete objects.
+func byID(objs []fleet.Object) map[string]fleet.Object {
+	out := make(map[string]fleet.Object, len(objs))
+	for _, o := range objs {
+		if o.Unstructured != nil {
+			out[o.ID()] = o
+		}
+	}
+	return out
+}
+
+func releaseOf(o fleet.Object) string {
+	if o.Release == nil {
+		return ""
+	}
+	return o.Release.Name
+}
+
+// listed joins the first texts and counts the others.
+func listed(texts []string) string {
+	shown := strings.Join(texts[:min(len(texts), maxListed)], ", ")
+	if n := len(texts) - maxListed; n > 0 {
+		shown += fmt.Sprintf(" and %d more", n)
+	}
+	return shown
+}
+
+// idsOf returns the sorted IDs of objects.
+func idsOf(objs []fleet.Object) []string {
+	var out []string
+	for _, o := range objs {
+		out = append(out, o.ID())
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// plural returns a number with its noun.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// kindOf returns the group and kind of an object.
+func kindOf(o fleet.Object) schema.GroupKind { return o.GroupVersionKind().GroupKind() }
