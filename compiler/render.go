@@ -210,6 +210,9 @@ func (all *ClusterRendering) Objects(kinds *validate.Checker, keep Keeper) ([]fl
 	return objs, faults.Err()
 }
 
+// Hooks returns the hooks that an apply does not run, after [ClusterRendering.Objects].
+func (all *ClusterRendering) Hooks() []fleet.Object { return all.hooks }
+
 // served returns the API versions that a cluster serves without the CRDs of its
 // releases.
 func (f *Fleet) served(c *fleet.Cluster) []string {

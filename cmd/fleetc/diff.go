@@ -43,6 +43,10 @@ diff never shows a value of a Secret. It shows a hash instead, with which you
 can see whether the value changed. The key of the hash is random in each run; to
 compare hashes of several runs, set a key in FLEETC_DIFF_KEY.
 
+With --rehearse, diff also says what to know or do before the change is merged:
+what clusters would refuse, such as fields that cannot change, objects and data
+that would be lost, new hooks, and changes of charts that need work.
+
 Formats (-o):
   text       for people; in colour on a terminal
   markdown   a comment for a pull request, of at most 60,000 bytes
@@ -55,7 +59,7 @@ the user may not read an object. diff still compares everything else.`
 
 const diffExample = `  fleetc diff --against ../clusters
   fleetc diff --against git:HEAD 'prod/*'
-  fleetc diff --against git:$(git merge-base origin/main HEAD) -o markdown
+  fleetc diff --against git:$(git merge-base origin/main HEAD) --rehearse -o markdown
 
   # Show what differs in the running clusters.
   fleetc diff --live
@@ -97,6 +101,7 @@ func newDiffCommand(o *options) *cobra.Command {
 	allowExecFlag(cmd, &d.allowExec)
 	flags.BoolVar(&d.strict, "strict", false, "with --live, also show manual changes to applied objects, such as with kubectl, k9s, Lens or a browser")
 	flags.StringVar(&d.Release, "release", "", "compare only the objects of this `release`")
+	flags.BoolVar(&d.Rehearse, "rehearse", false, "also print what to know or do before the change is merged")
 	flags.BoolVar(&d.stat, "stat", false, "print only the number of changed objects in each cluster")
 	flags.BoolVar(&d.style.Content, "content", false, "also print the contents of objects that are created or deleted")
 	flags.BoolVar(&d.style.All, "all", false, "show every version label and checksum that changes, and the fields in diff.ignore")
@@ -113,6 +118,8 @@ func (d *diffOptions) check(o *options, w io.Writer) error {
 		return &diag.Diag{Msg: "--live and --against cannot be combined", Hint: "leave out one of them"}
 	case !d.live && (d.access.Kubeconfig != "" || d.access.Impersonate.User != ""):
 		return &diag.Diag{Msg: "--kubeconfig and --as need --live", Hint: "pass --live"}
+	case d.Rehearse && d.against == "":
+		return &diag.Diag{Msg: "--rehearse needs --against", Hint: "pass --against git:main, or another commit or directory"}
 	case d.strict && !d.live:
 		return &diag.Diag{Msg: "--strict needs --live", Hint: "pass --live"}
 	case d.allowExec && !d.live:
@@ -134,6 +141,9 @@ func (d *diffOptions) check(o *options, w io.Writer) error {
 			return err
 		}
 		d.Tree = dir
+	}
+	if d.stat && d.Rehearse {
+		return &diag.Diag{Msg: "--stat prints only numbers", Hint: "leave out --stat or --rehearse"}
 	}
 	if d.stat && d.output != "text" {
 		return &diag.Diag{Msg: "--stat prints text", Hint: "leave out --stat or -o " + d.output}

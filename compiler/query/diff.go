@@ -12,6 +12,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/query/rehearse"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -23,6 +24,7 @@ type DiffRequest struct {
 	Tree     string   // directory of an exported tree
 	Commit   string   // git revision of the repository that contains the fleet
 	Key      []byte   // of the hashes that replace values of Secrets, see [diff.Objects]
+	Rehearse bool     // whether to make findings for reviewers, see [rehearse.Cluster]
 
 	// Each is called after each cluster with the number of clusters; it may be nil.
 	Each func(of int)
@@ -97,9 +99,9 @@ type oldState interface {
 	// load prepares clusters for objects. It may set the values for random fields in now, the
 	// current fleet.
 	load(ctx context.Context, ids []string, now *compiler.Fleet) error
-	// objects returns the objects of a cluster. now has its current objects, none if the
+	// state returns the old state of a cluster. now has its current objects, none if the
 	// cluster was removed.
-	objects(ctx context.Context, cluster string, now []fleet.Object) ([]fleet.Object, error)
+	state(ctx context.Context, cluster string, now []fleet.Object) (rehearse.Side, error)
 	close()
 }
 
@@ -118,6 +120,7 @@ type differ struct {
 type clusterDiff struct {
 	changes  []diff.Change
 	ignored  []diff.Change
+	findings []diff.Finding
 	objects  int // in both states
 	releases map[string]bool
 	oldErr   error // why the old state of the cluster cannot be compared
@@ -127,22 +130,23 @@ type clusterDiff struct {
 // current state does not.
 func (d *differ) cluster(ctx context.Context, id string, inOld bool, now *fleet.Cluster) (clusterDiff, error) {
 	var out clusterDiff
-	var before, after []fleet.Object
+	var before, after rehearse.Side
 	if now != nil {
 		var err error
-		if after, _, err = d.now.CheckedObjects(ctx, now); err != nil {
+		after = rehearse.Side{Cluster: now, CRDs: d.now.KnownCRDs[id], Charts: d.now.Charts}
+		if after.Objects, after.Hooks, err = d.now.CheckedObjects(ctx, now); err != nil {
 			return out, err
 		}
 	}
 	if inOld {
 		var err error
-		if before, err = d.old.objects(ctx, id, after); err != nil {
+		if before, err = d.old.state(ctx, id, after.Objects); err != nil {
 			out.oldErr = err
 			return out, ctx.Err()
 		}
 	}
 	out.releases = map[string]bool{}
-	for _, o := range slices.Concat(before, after) {
+	for _, o := range slices.Concat(before.Objects, after.Objects) {
 		out.releases[o.Release.Name] = true
 		if d.Release == "" || o.Release.Name == d.Release {
 			out.objects++
@@ -152,8 +156,13 @@ func (d *differ) cluster(ctx context.Context, id string, inOld bool, now *fleet.
 		other := func(c diff.Change) bool {
 			return d.Release != "" && c.Release != d.Release && c.FromRelease != d.Release
 		}
-		out.changes, out.ignored = diff.ObjectsIgnoring(before, after, d.Key, now.IgnoreRules())
+		out.changes, out.ignored = diff.ObjectsIgnoring(before.Objects, after.Objects, d.Key, now.IgnoreRules())
 		out.changes, out.ignored = slices.DeleteFunc(out.changes, other), slices.DeleteFunc(out.ignored, other)
+		if d.Rehearse {
+			out.findings = slices.DeleteFunc(rehearse.Cluster(before, after), func(f diff.Finding) bool {
+				return d.Release != "" && f.Release != d.Release
+			})
+		}
 	}
 	return out, nil
 }
@@ -176,6 +185,7 @@ func (d *differ) compare(ctx context.Context) (*diff.Result, error) {
 		return out, diag.In(id, err)
 	})
 	var groups diff.Grouper
+	var findings []diff.Finding
 	var created, deleted []diff.WholeCluster
 	var missing []string
 	var faults, oldFaults diag.List
@@ -194,6 +204,7 @@ func (d *differ) compare(ctx context.Context) (*diff.Result, error) {
 		case inOld == inNow: // both false if it is not affected
 			groups.Add(id, one.changes)
 			groups.AddIgnored(id, one.ignored)
+			findings = append(findings, one.findings...)
 		case d.Release != "" && one.objects == 0:
 		case inOld:
 			deleted = append(deleted, whole)
@@ -214,6 +225,7 @@ func (d *differ) compare(ctx context.Context) (*diff.Result, error) {
 	}
 	result := groups.Result()
 	result.Created, result.Deleted, result.NotCompared = created, deleted, missing
+	result.Rehearsed, result.Findings = d.Rehearse, diff.GroupFindings(findings)
 	return &result, oldFaults.Err()
 }
 

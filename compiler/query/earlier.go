@@ -15,6 +15,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/git"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/incremental"
+	"github.com/fleetc/fleetc/compiler/query/rehearse"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -54,8 +55,11 @@ func (e *exportedState) load(_ context.Context, _ []string, now *compiler.Fleet)
 	return nil
 }
 
-func (e *exportedState) objects(_ context.Context, cluster string, _ []fleet.Object) ([]fleet.Object, error) {
-	return e.tree.Objects(cluster)
+// state has neither the charts nor the hooks that an apply does not run, which a tree does
+// not have.
+func (e *exportedState) state(_ context.Context, cluster string, _ []fleet.Object) (rehearse.Side, error) {
+	objs, err := e.tree.Objects(cluster)
+	return rehearse.Side{Cluster: &fleet.Cluster{ID: cluster}, Objects: objs}, err
 }
 
 func (e *exportedState) close() {}
@@ -148,18 +152,20 @@ func (f *committedState) load(ctx context.Context, ids []string, now *compiler.F
 	return ctx.Err()
 }
 
-// objects does not check the objects, since the change may be a fix of them.
-func (f *committedState) objects(ctx context.Context, cluster string, now []fleet.Object) ([]fleet.Object, error) {
+// state does not check the objects, since the change may be a fix of them.
+func (f *committedState) state(ctx context.Context, cluster string, now []fleet.Object) (rehearse.Side, error) {
 	i := slices.IndexFunc(f.fleet.Clusters, func(c *fleet.Cluster) bool { return c.ID == cluster })
 	if i < 0 || !f.fleet.CanRender(f.fleet.Clusters[i]) {
-		return nil, f.withRef(fleet.FaultsOf(cluster, f.Faults))
+		return rehearse.Side{}, f.withRef(fleet.FaultsOf(cluster, f.Faults))
 	}
 	rendered, err := f.fleet.Render(ctx, f.fleet.Clusters[i])
 	if err != nil {
-		return nil, f.withRef(err)
+		return rehearse.Side{}, f.withRef(err)
 	}
 	objs, err := rendered.Objects(&f.fleet.Kinds, compiler.KeepFrom(func() ([]fleet.Object, error) { return now, nil }))
-	return objs, f.withRef(err)
+	return rehearse.Side{
+		Cluster: f.fleet.Clusters[i], Objects: objs, Hooks: rendered.Hooks(), CRDs: f.fleet.KnownCRDs[cluster], Charts: f.fleet.Charts,
+	}, f.withRef(err)
 }
 
 func (f *committedState) close() { f.remove() }

@@ -129,7 +129,14 @@ func (r *rehearsal) immutable(version *kube.Version) {
 // hooks finds hooks that are new, different or deleted. Hooks that do not run, such as the
 // service account of a Job, are one finding for each release.
 func (r *rehearsal) hooks() {
-	before, after := hooksOf(r.before), hooksOf(r.after)
+	after := r.after
+	if r.before.Charts == nil {
+		after.Hooks = nil
+	}
+	r.compareHooks(hooksOf(r.before), hooksOf(after))
+}
+
+func (r *rehearsal) compareHooks(before, after []fleet.Object) {
 	old := byID(before)
 	beside := map[string][]fleet.Object{} // new and changed hooks that do not run, by release
 	for _, o := range after {

@@ -23,7 +23,7 @@ import (
 type Side struct {
 	Cluster *fleet.Cluster
 	Objects []fleet.Object // with the hooks that an apply runs; nil when the cluster did not render
-	Hooks   []fleet.Object // the other hooks
+	Hooks   []fleet.Object // the other hooks; nil with Charts when they are not known
 	CRDs    []fleet.Object // CRDs that the cluster has without a release
 	Charts  map[fleet.ChartRef]compiler.LoadedChart
 }
