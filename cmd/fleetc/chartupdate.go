@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/values"
@@ -38,17 +39,25 @@ update prints what changes:
   - what to know or do before you merge: what clusters would refuse, objects and
     data that would be lost, new hooks, and changes of the chart that need work
 
+With --live, update also tries the new objects in dry runs on the running
+clusters that change, and lists the objects that a cluster refuses. It connects
+to clusters as fleetc apply does, and writes nothing there.
+
 update writes the new version even if it causes faults; fleetc vet shows them
 again.`
 
 const chartUpdateExample = `  fleetc chart update ingress_nginx
   fleetc chart update ingress_nginx --version ^4.11 --dry-run
-  fleetc chart update ingress_nginx --version 5.0.0 --in dev`
+  fleetc chart update ingress_nginx --version 5.0.0 --in dev
+
+  # Try the new version on the running clusters, and change nothing.
+  fleetc chart update ingress_nginx --dry-run --live`
 
 func newChartUpdateCommand(o *options) *cobra.Command {
 	var req edit.UpdateRequest
 	var output string
-	var all bool
+	var all, live bool
+	var dryRuns query.DryRunAccess
 	cmd := &cobra.Command{
 		Use:               "update NAME",
 		Short:             "Pin another version of a chart",
@@ -58,6 +67,12 @@ func newChartUpdateCommand(o *options) *cobra.Command {
 		ValidArgsFunction: packageArgs(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Name = args[0]
+			if live {
+				req.Live = &dryRuns
+			}
+			if err := checkDryRuns(o, &dryRuns, live); err != nil {
+				return err
+			}
 			u, err := edit.UpdateChart(cmd.Context(), o.compiler(), req)
 			if err != nil {
 				return err
@@ -72,11 +87,27 @@ func newChartUpdateCommand(o *options) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&req.Version, "version", "", "`range` of versions, or a git ref (default: the newest stable version)")
 	cmd.Flags().StringVar(&req.In, "in", "", "`layer` whose clusters move: its name, or its path below environments")
+	cmd.Flags().BoolVar(&live, "live", false, "also try the new objects in dry runs on the running clusters")
+	accessFlags(cmd, &dryRuns.Access)
+	allowExecFlag(cmd, &dryRuns.AllowExec)
 	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "print what would change, and write nothing")
 	_ = cmd.RegisterFlagCompletionFunc("in", layerArgs(o))
 	cmd.Flags().BoolVar(&all, "all", false, "show every version label and checksum that changes, and the fields in diff.ignore")
 	outputFlag(cmd, &output, "text", "json")
 	return cmd
+}
+
+// checkDryRuns checks the flags for access to running clusters and completes them.
+func checkDryRuns(o *options, d *query.DryRunAccess, live bool) error {
+	switch {
+	case live:
+		return completeAccess(o, &d.Access)
+	case d.Kubeconfig != "" || d.Impersonate.User != "":
+		return &diag.Diag{Msg: "--kubeconfig and --as need --live", Hint: "pass --live"}
+	case d.AllowExec:
+		return &diag.Diag{Msg: "--allow-exec needs --live", Hint: "pass --live"}
+	}
+	return nil
 }
 
 // packageArgs completes the names of generated packages.

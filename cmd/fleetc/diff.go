@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/spf13/cobra"
@@ -45,7 +44,9 @@ compare hashes of several runs, set a key in FLEETC_DIFF_KEY.
 
 With --rehearse, diff also says what to know or do before the change is merged:
 what clusters would refuse, such as fields that cannot change, objects and data
-that would be lost, new hooks, and changes of charts that need work.
+that would be lost, new hooks, and changes of charts that need work. With --live
+and --against, it also tries the changed clusters in dry runs, and lists the
+objects that a running cluster refuses.
 
 Formats (-o):
   text       for people; in colour on a terminal
@@ -63,7 +64,10 @@ const diffExample = `  fleetc diff --against ../clusters
 
   # Show what differs in the running clusters.
   fleetc diff --live
-  fleetc diff --live --release web -o json 'prod/*'`
+  fleetc diff --live --release web -o json 'prod/*'
+
+  # Try the change of a branch on the running clusters.
+  fleetc diff --against git:main --rehearse --live`
 
 // diffKeyVariable names the environment variable with the key for hashes of
 // secrets.
@@ -72,9 +76,8 @@ const diffKeyVariable = "FLEETC_DIFF_KEY"
 type diffOptions struct {
 	query.DiffRequest
 	against, output    string
-	access             cluster.Access
+	access             query.DryRunAccess
 	live, stat, strict bool
-	allowExec          bool
 	style              diff.Style
 }
 
@@ -96,9 +99,9 @@ func newDiffCommand(o *options) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&d.against, "against", "", "compare with an exported `directory`, or with a commit such as git:main")
-	flags.BoolVar(&d.live, "live", false, "compare the running clusters with the fleet")
-	accessFlags(cmd, &d.access)
-	allowExecFlag(cmd, &d.allowExec)
+	flags.BoolVar(&d.live, "live", false, "compare the running clusters with the fleet; with --rehearse, try the change on them in dry runs")
+	accessFlags(cmd, &d.access.Access)
+	allowExecFlag(cmd, &d.access.AllowExec)
 	flags.BoolVar(&d.strict, "strict", false, "with --live, also show manual changes to applied objects, such as with kubectl, k9s, Lens or a browser")
 	flags.StringVar(&d.Release, "release", "", "compare only the objects of this `release`")
 	flags.BoolVar(&d.Rehearse, "rehearse", false, "also print what to know or do before the change is merged")
@@ -113,21 +116,17 @@ func newDiffCommand(o *options) *cobra.Command {
 
 // check validates the flags and sets derived options.
 func (d *diffOptions) check(o *options, w io.Writer) error {
+	if err := checkDryRuns(o, &d.access, d.live); err != nil {
+		return err
+	}
 	switch ref, isCommit := strings.CutPrefix(d.against, "git:"); {
-	case d.live && d.against != "":
-		return &diag.Diag{Msg: "--live and --against cannot be combined", Hint: "leave out one of them"}
-	case !d.live && (d.access.Kubeconfig != "" || d.access.Impersonate.User != ""):
-		return &diag.Diag{Msg: "--kubeconfig and --as need --live", Hint: "pass --live"}
+	case d.live && d.against != "" && !d.Rehearse:
+		return &diag.Diag{Msg: "--live and --against cannot be combined", Hint: "leave out one of them, or pass --rehearse, which tries the change in dry runs"}
 	case d.Rehearse && d.against == "":
 		return &diag.Diag{Msg: "--rehearse needs --against", Hint: "pass --against git:main, or another commit or directory"}
-	case d.strict && !d.live:
-		return &diag.Diag{Msg: "--strict needs --live", Hint: "pass --live"}
-	case d.allowExec && !d.live:
-		return &diag.Diag{Msg: "--allow-exec needs --live", Hint: "pass --live"}
-	case d.live:
-		if err := completeAccess(o, &d.access); err != nil {
-			return err
-		}
+	case d.strict && (!d.live || d.Rehearse):
+		return &diag.Diag{Msg: "--strict needs --live", Hint: "pass --live, without --rehearse"}
+	case d.live && !d.Rehearse:
 	case d.against == "" || isCommit && ref == "":
 		return &diag.Diag{
 			Msg:  "diff needs something to compare with",
@@ -147,6 +146,9 @@ func (d *diffOptions) check(o *options, w io.Writer) error {
 	}
 	if d.stat && d.output != "text" {
 		return &diag.Diag{Msg: "--stat prints text", Hint: "leave out --stat or -o " + d.output}
+	}
+	if d.live && d.Rehearse {
+		d.DryRun = &d.access
 	}
 	d.style.Colour = o.style(w).Colour
 	d.Key = []byte(os.Getenv(diffKeyVariable))
@@ -180,8 +182,8 @@ func runDiff(cmd *cobra.Command, o *options, d *diffOptions) error {
 }
 
 func (d *diffOptions) compare(ctx context.Context, o *options) (*diff.Result, error) {
-	if d.live {
-		return query.DiffLive(ctx, o.compiler(), query.LiveRequest{DiffRequest: d.DiffRequest, Access: d.access, Strict: d.strict, AllowExec: d.allowExec})
+	if d.live && !d.Rehearse {
+		return query.DiffLive(ctx, o.compiler(), query.LiveRequest{DiffRequest: d.DiffRequest, Access: d.access.Access, Strict: d.strict, AllowExec: d.access.AllowExec})
 	}
 	return query.Diff(ctx, o.compiler(), d.DiffRequest)
 }

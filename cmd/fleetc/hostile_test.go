@@ -30,7 +30,7 @@ var hostileCommands = []string{
 	"build", "build --release TEXT", "export --out out", "export --out out --check", "export --git TEXT --path a", "export --oci TEXT",
 	"affected --since git:HEAD", "affected --since git:HEAD --files", "affected --since git:TEXT",
 	"compare prod/eu prod/us --full", "compare --all", "compare prod/eu TEXT",
-	"diff --against git:HEAD", "diff --against empty", "diff --against TEXT",
+	"diff --against git:HEAD", "diff --against git:HEAD --rehearse", "diff --against empty", "diff --against TEXT",
 	"explain prod/eu releases.web.values", "explain prod/eu releases.web.values.text", "explain prod/eu ConfigMap web/web data.text", "explain prod/eu TEXT",
 	"fmt --check", "fmt TEXT", "lift --dry-run", "lift TEXT", "init", "init TEXT",
 	"chart add charts/web", "chart add charts/TEXT", "chart outdated", "chart update web", "chart update TEXT",

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 
@@ -11,6 +12,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/stage/crosscheck"
 )
@@ -150,4 +153,16 @@ func at(c *fleet.Cluster, err error) error {
 		out = append(out, &e)
 	}
 	return out.Err()
+}
+
+// DryRuns plans to apply the bundles of some clusters of the fleet, and yields the plans in
+// their order. It only reads and makes dry runs, see [Plans].
+func DryRuns(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, a cluster.Access, allowExec bool) iter.Seq2[*ClusterPlan, error] {
+	return func(yield func(*ClusterPlan, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		s := Connect(ctx, &compiler.Fleet{Fleet: &fleet.Fleet{Clusters: clusters}}, a).ReadOnly()
+		s.Keep(f)
+		plans(ctx, f, clusters, s, apply.Target{Fleet: f.Module, Options: apply.Options{Actions: actions.Options{AllowExec: allowExec}}}, nil, nil)(yield)
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/query/rehearse"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
@@ -26,6 +27,8 @@ type UpdateRequest struct {
 	Version string // range of versions, or a git ref; the newest stable version when empty
 	In      string // layer whose clusters are updated; if empty, all clusters whose layers do not select a version
 	DryRun  bool   // write nothing
+
+	Live *query.DryRunAccess // adds findings of running clusters, see [query.DryRuns]; nil for none
 }
 
 // ChartUpdate is the changes of an update of a chart.
@@ -79,7 +82,7 @@ func UpdateChart(ctx context.Context, c *compiler.Compiler, req UpdateRequest) (
 	if u.Files, err = p.changed(tree); err != nil || len(u.Files) == 0 {
 		return u, err
 	}
-	if err := u.compare(ctx, p, before, after); err != nil || req.DryRun {
+	if err := u.compare(ctx, p, req, before, after); err != nil || req.DryRun {
 		return u, err
 	}
 	return u, p.commit(tree)
@@ -197,7 +200,7 @@ func (p *pinning) addForLayer(name string, f *fleet.Fleet) error {
 }
 
 // compare compares the fleet before and after the update.
-func (u *ChartUpdate) compare(ctx context.Context, p *pinning, before, after compiler.Evaluation) error {
+func (u *ChartUpdate) compare(ctx context.Context, p *pinning, req UpdateRequest, before, after compiler.Evaluation) error {
 	if after.Fleet == nil {
 		u.Faults = after.Faults
 		return nil
@@ -217,5 +220,15 @@ func (u *ChartUpdate) compare(ctx context.Context, p *pinning, before, after com
 	faults.Add(err)
 	u.Faults = faults.Err()
 	u.Findings = diff.GroupFindings(append(rehearse.NewFaults(u.Faults), u.Findings...))
-	return ctx.Err()
+	if req.Live == nil {
+		return ctx.Err()
+	}
+	changed := query.ChangedReleases{}
+	for _, g := range u.Rendered.Groups {
+		for _, id := range g.Clusters {
+			changed.Add(id, g.Changes)
+		}
+	}
+	u.Findings, err = query.DryRuns(ctx, next, changed, *req.Live, u.Findings)
+	return err
 }

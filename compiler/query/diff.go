@@ -26,6 +26,9 @@ type DiffRequest struct {
 	Key      []byte   // of the hashes that replace values of Secrets, see [diff.Objects]
 	Rehearse bool     // whether to make findings for reviewers, see [rehearse.Cluster]
 
+	// DryRun adds findings of running clusters, see [DryRuns]; nil for none.
+	DryRun *DryRunAccess
+
 	// Each is called after each cluster with the number of clusters; it may be nil.
 	Each func(of int)
 }
@@ -186,6 +189,7 @@ func (d *differ) compare(ctx context.Context) (*diff.Result, error) {
 	})
 	var groups diff.Grouper
 	var findings []diff.Finding
+	changed := ChangedReleases{}
 	var created, deleted []diff.WholeCluster
 	var missing []string
 	var faults, oldFaults diag.List
@@ -205,6 +209,7 @@ func (d *differ) compare(ctx context.Context) (*diff.Result, error) {
 			groups.Add(id, one.changes)
 			groups.AddIgnored(id, one.ignored)
 			findings = append(findings, one.findings...)
+			changed.Add(id, one.changes)
 		case d.Release != "" && one.objects == 0:
 		case inOld:
 			deleted = append(deleted, whole)
@@ -218,20 +223,29 @@ func (d *differ) compare(ctx context.Context) (*diff.Result, error) {
 	if err := cmp.Or(ctx.Err(), faults.Err()); err != nil {
 		return nil, err
 	}
-	if d.Release != "" && !releases[d.Release] && len(missing) == 0 {
-		if err := d.checkRelease(ctx, releases); err != nil {
-			return nil, err
-		}
+	if err := d.checkRelease(ctx, releases); err != nil && len(missing) == 0 {
+		return nil, err
 	}
 	result := groups.Result()
 	result.Created, result.Deleted, result.NotCompared = created, deleted, missing
-	result.Rehearsed, result.Findings = d.Rehearse, diff.GroupFindings(findings)
-	return &result, oldFaults.Err()
+	return &result, cmp.Or(d.addFindings(ctx, &result, findings, changed), oldFaults.Err())
+}
+
+// addFindings adds the findings and, with DryRun, those of running clusters to the result.
+func (d *differ) addFindings(ctx context.Context, result *diff.Result, found []diff.Finding, changed ChangedReleases) (err error) {
+	result.Rehearsed, result.Findings = d.Rehearse, diff.GroupFindings(found)
+	if d.DryRun != nil {
+		result.Findings, err = DryRuns(ctx, d.now, changed, *d.DryRun, result.Findings)
+	}
+	return err
 }
 
 // checkRelease returns a fault if no selected cluster has the requested release. releases
 // are those of the compared clusters; it evaluates the other clusters.
 func (d *differ) checkRelease(ctx context.Context, releases map[string]bool) error {
+	if d.Release == "" || releases[d.Release] {
+		return nil
+	}
 	others := slices.DeleteFunc(slices.Clone(d.selected), func(id string) bool { return load.HasID(d.affected, id) })
 	if len(others) > 0 {
 		e := d.compiler.Evaluate(ctx, others)
