@@ -1,8 +1,8 @@
 package rehearse
 
 import (
-	"cmp"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,16 +16,31 @@ var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResou
 // crds finds CRDs that are removed or narrowed.
 func (r *rehearsal) crds() {
 	kept := byID(r.after.CRDs)
+	unused := map[string][]fleet.Object{} // removed CRDs without objects, by release
 	for _, o := range r.before.Objects {
 		if o.Unstructured == nil || kindOf(o) != crdKind {
 			continue
 		}
 		next, stays := r.next[o.ID()]
 		if _, known := kept[o.ID()]; !stays && !known {
-			r.removedCRD(o)
+			if users := r.users(definedKind(o), ""); len(users) > 0 {
+				r.removedCRD(o, users)
+			} else if r.hasRelease(o) {
+				unused[releaseOf(o)] = append(unused[releaseOf(o)], o)
+			}
 		} else if stays {
 			r.changedCRD(o, next)
 		}
+	}
+	for _, release := range sortedKeys(unused) {
+		r.removedCRDs(release, unused[release])
+	}
+	for _, release := range sortedKeys(r.unusedNarrowings) {
+		texts := r.unusedNarrowings[release]
+		r.add(diff.Finding{
+			Reason: diff.CRDNarrowed, Severity: diff.Note, Release: release, Hint: "check the objects that others make",
+			Text: plural(len(texts), "CRD accepts", "CRDs accept") + " less than before, in fields that no object of the fleet sets: " + listed(texts),
+		})
 	}
 }
 
@@ -84,23 +99,40 @@ func usersText(objs []fleet.Object) string {
 	return listed(slices.Compact(texts))
 }
 
-func (r *rehearsal) removedCRD(crd fleet.Object) {
-	if !r.hasRelease(crd) && len(r.users(definedKind(crd), "")) == 0 {
-		return // it is among the data of the deleted release
+// removedCRD adds the finding for a CRD that leaves the fleet while the fleet has objects of
+// its kind.
+func (r *rehearsal) removedCRD(crd fleet.Object, users []fleet.Object) {
+	text := "the CRD leaves the fleet, which still has objects of its kind: " + usersText(users)
+	hint := "keep the CRD in a release, or remove these objects. " + keepsProtected
+	if keep := fleet.KeepAnnotation(crd.Unstructured); keep != "" {
+		hint = "keep the CRD in a release. It stays in the cluster, because it has " + keep + ", and is not updated any more"
 	}
-	keep := fleet.KeepAnnotation(crd.Unstructured)
-	users := r.users(definedKind(crd), "")
-	text, hint := "the CRD leaves the fleet, and its deletion deletes all objects of its kind", keepsProtected
-	severity := diff.Check
-	if keep != "" {
-		severity, text = diff.Note, "the CRD leaves the release and stays in the cluster, because it has "+keep
-		hint = "look after its updates in another release"
+	r.add(about(crd, diff.CRDRemoved, diff.Breaks, text, hint))
+}
+
+// removedCRDs adds the findings for CRDs that leave a release without objects of their kind
+// in the fleet. CRDs of a release that is deleted are among its data.
+func (r *rehearsal) removedCRDs(release string, crds []fleet.Object) {
+	var kept, gone []string
+	for _, o := range crds {
+		if fleet.KeepAnnotation(o.Unstructured) != "" {
+			kept = append(kept, o.GetName())
+		} else {
+			gone = append(gone, o.GetName())
+		}
 	}
-	if len(users) > 0 {
-		severity, text = diff.Breaks, text+". The fleet still has such objects: "+usersText(users)
-		hint = cmp.Or("keep the CRD in a release. " + hint)
+	if len(gone) > 0 {
+		r.add(diff.Finding{
+			Reason: diff.CRDRemoved, Severity: diff.Check, Release: release, Hint: keepsProtected,
+			Text: plural(len(gone), "CRD leaves", "CRDs leave") + " the fleet, and the deletion of a CRD deletes all objects of its kind: " + listed(gone),
+		})
 	}
-	r.add(about(crd, diff.CRDRemoved, severity, text, hint))
+	if len(kept) > 0 {
+		r.add(diff.Finding{
+			Reason: diff.CRDRemoved, Severity: diff.Note, Release: release, Hint: "look after their updates in another release",
+			Text: plural(len(kept), "CRD is", "CRDs are") + " left in the cluster by an annotation, and not updated any more: " + listed(kept),
+		})
+	}
 }
 
 // changedCRD compares two states of a CRD.
@@ -136,10 +168,11 @@ func (r *rehearsal) droppedVersion(crd fleet.Object, gk schema.GroupKind, v crdV
 	r.add(about(crd, diff.CRDVersion, severity, text, hint))
 }
 
-// narrowed adds a finding for narrowings of the CRD that concern objects of the fleet, and
-// another one for the rest.
+// narrowed adds a finding for narrowings of the CRD that concern objects of the fleet. The
+// rest of all CRDs of a release is one finding.
 func (r *rehearsal) narrowed(crd fleet.Object, gk schema.GroupKind, old, next map[string]crdVersion) {
-	var used, unused []string
+	var used []string
+	var unused []narrowing
 	for _, name := range sortedKeys(old) {
 		v, n := old[name], next[name]
 		if !v.served || !n.served {
@@ -155,7 +188,7 @@ func (r *rehearsal) narrowed(crd fleet.Object, gk schema.GroupKind, old, next ma
 				}
 			}
 			if len(users) == 0 {
-				unused = append(unused, text)
+				unused = append(unused, change)
 				continue
 			}
 			used = append(used, text+" in "+usersText(users))
@@ -164,7 +197,18 @@ func (r *rehearsal) narrowed(crd fleet.Object, gk schema.GroupKind, old, next ma
 	if len(used) > 0 {
 		r.add(about(crd, diff.CRDNarrowed, diff.Breaks, "the CRD accepts less, and the fleet uses it: "+listed(used), "change these objects for the new CRD"))
 	}
-	if len(unused) > 0 {
-		r.add(about(crd, diff.CRDNarrowed, diff.Note, "the CRD accepts less, which no object of the fleet uses: "+listed(unused), "check the objects that others make"))
+	if len(unused) == 0 {
+		return
 	}
+	slices.SortStableFunc(unused, func(a, b narrowing) int {
+		return slices.Index(narrowingKinds, a.kind) - slices.Index(narrowingKinds, b.kind)
+	})
+	text := crd.GetName() + " (" + unused[0].String()
+	if n := len(unused) - 1; n > 0 {
+		text += " and " + strconv.Itoa(n) + " more"
+	}
+	if r.unusedNarrowings == nil {
+		r.unusedNarrowings = map[string][]string{}
+	}
+	r.unusedNarrowings[releaseOf(crd)] = append(r.unusedNarrowings[releaseOf(crd)], text+")")
 }

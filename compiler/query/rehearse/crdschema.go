@@ -30,6 +30,9 @@ const (
 	notNullable   narrowingKind = "does not take null"
 )
 
+// narrowingKinds are the kinds, most severe first.
+var narrowingKinds = []narrowingKind{fieldRemoved, typeChanged, fieldRequired, closed, enumShrunk, notNullable, limited}
+
 // String describes the narrowing.
 func (n narrowing) String() string {
 	var b strings.Builder

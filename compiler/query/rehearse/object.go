@@ -154,6 +154,10 @@ func (r *rehearsal) compareHooks(before, after []fleet.Object) {
 			reason, text = diff.HookChanged, "the hook changes and runs at "
 		}
 		severity := diff.Note
+		if existed && reflect.DeepEqual(withoutImages(diff.WithoutVersions(was.Object)), withoutImages(diff.WithoutVersions(o.Object))) {
+			r.add(about(o, diff.HookChanged, diff.Note, "the hook has another image and runs at "+strings.Join(fleet.HookEvents(o.Unstructured), ", "), ""))
+			continue
+		}
 		if slices.ContainsFunc(fleet.HookEvents(o.Unstructured), func(event string) bool { return strings.HasSuffix(event, "-upgrade") }) {
 			severity = diff.Check
 		}
@@ -171,6 +175,23 @@ func (r *rehearsal) compareHooks(before, after []fleet.Object) {
 	for _, release := range sortedKeys(gone) {
 		r.add(diff.Finding{Reason: diff.HookDeleted, Severity: diff.Note, Release: release, Text: "hooks are deleted: " + listed(idsOf(gone[release]))})
 	}
+}
+
+// withoutImages removes the images of containers from an object, and returns it.
+func withoutImages(object map[string]any) map[string]any {
+	for _, path := range [][]string{{"spec", "template", "spec"}, {"spec"}} {
+		pod, _ := fleet.Lookup(object, path)
+		fields, _ := pod.(map[string]any)
+		for _, list := range []string{"containers", "initContainers"} {
+			containers, _ := fields[list].([]any)
+			for _, c := range containers {
+				if c, ok := c.(map[string]any); ok {
+					delete(c, "image")
+				}
+			}
+		}
+	}
+	return object
 }
 
 // hooksOf returns all hooks of a state.

@@ -54,6 +54,8 @@ type rehearsal struct {
 	before, after Side
 	old, next     map[string]fleet.Object // objects by ID
 	findings      []diff.Finding
+
+	unusedNarrowings map[string][]string // of CRDs, by release
 }
 
 // add adds a finding about a cluster.
