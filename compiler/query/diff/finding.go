@@ -49,6 +49,7 @@ const (
 	ObjectDeleted     Reason = "object-deleted"     // an object is deleted
 	ObjectReplaced    Reason = "object-replaced"    // an object is deleted, and another one with another name or kind is created
 	ReleaseDeleted    Reason = "release-deleted"    // all objects of a release are deleted
+	SelectorLost      Reason = "selector-lost"      // an object selects nothing any more
 	HookNew           Reason = "hook-new"           // a Helm hook is new
 	HookChanged       Reason = "hook-changed"       // a Helm hook does something else
 	HookDeleted       Reason = "hook-deleted"       // a Helm hook is deleted
@@ -63,7 +64,7 @@ const (
 
 var reasons = []Reason{
 	NewFault, KubeVersion, APINotServed, Refused, FieldConflict, ImmutableField, CRDRemoved, CRDVersion, CRDNarrowed, CRDStorage, ObjectDeleted,
-	ObjectReplaced, ReleaseDeleted, HookNew, HookChanged, HookDeleted, ChartMajor, ChartDeprecated, AppMajor, ChartDependency, CapabilityMissing, DefaultChanged, NotTried,
+	ObjectReplaced, ReleaseDeleted, SelectorLost, HookNew, HookChanged, HookDeleted, ChartMajor, ChartDeprecated, AppMajor, ChartDependency, CapabilityMissing, DefaultChanged, NotTried,
 }
 
 // GroupFindings returns the findings with equal ones of several clusters as one, the most

@@ -94,6 +94,7 @@ func kindsOf(objs []fleet.Object) []schema.GroupVersionKind {
 
 // immutable finds immutable fields that change.
 func (r *rehearsal) immutable(version *kube.Version) {
+	custom := customVersions(r.after)
 	for _, o := range r.after.Objects {
 		if o.Unstructured == nil {
 			continue
@@ -103,6 +104,9 @@ func (r *rehearsal) immutable(version *kube.Version) {
 			continue // an apply recreates hooks
 		}
 		fields := version.ImmutableChanges(before.Object, o.Object)
+		if v, ok := custom[o.GroupVersionKind()]; ok {
+			fields = immutableCustomFields(v, before.Object, o.Object)
+		}
 		if len(fields) == 0 {
 			continue
 		}

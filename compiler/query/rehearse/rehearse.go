@@ -45,6 +45,7 @@ func Cluster(before, after Side) []diff.Finding {
 		}
 		r.hooks()
 		r.deleted()
+		r.selectors()
 	}
 	return r.findings
 }

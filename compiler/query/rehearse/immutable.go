@@ -1,0 +1,66 @@
+package rehearse
+
+import (
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// immutableCustomFields returns the paths of fields of a custom resource that change and
+// that its CRD makes immutable with the rule self == oldSelf.
+func immutableCustomFields(version crdVersion, before, after map[string]any) []string {
+	var out []string
+	var walk func(s map[string]any, was, is any, path []string)
+	walk = func(s map[string]any, was, is any, path []string) {
+		if len(path) > maxSchemaDepth || was == nil || is == nil || reflect.DeepEqual(was, is) {
+			return
+		}
+		if isFrozen(s) {
+			out = append(out, strings.Join(path, "."))
+			return
+		}
+		properties, _ := s["properties"].(map[string]any)
+		old, _ := was.(map[string]any)
+		next, _ := is.(map[string]any)
+		for _, key := range sortedKeys(properties) {
+			if p, ok := properties[key].(map[string]any); ok {
+				walk(p, old[key], next[key], append(path[:len(path):len(path)], key))
+			}
+		}
+	}
+	walk(version.schema, before, after, nil)
+	return out
+}
+
+// isFrozen reports whether a schema has the rule self == oldSelf.
+func isFrozen(s map[string]any) bool {
+	rules, _ := s["x-kubernetes-validations"].([]any)
+	for _, r := range rules {
+		rule, _ := r.(map[string]any)
+		text, _ := rule["rule"].(string)
+		switch strings.ReplaceAll(text, " ", "") {
+		case "self==oldSelf", "oldSelf==self":
+			return true
+		}
+	}
+	return false
+}
+
+// customVersions returns the versions that the CRDs of a state define.
+func customVersions(s Side) map[schema.GroupVersionKind]crdVersion {
+	out := map[schema.GroupVersionKind]crdVersion{}
+	for _, list := range [][]fleet.Object{s.CRDs, s.Objects} {
+		for _, o := range list {
+			if o.Unstructured == nil || kindOf(o) != crdKind {
+				continue
+			}
+			for name, v := range versionsOf(o) {
+				out[definedKind(o).WithVersion(name)] = v
+			}
+		}
+	}
+	return out
+}
