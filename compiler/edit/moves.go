@@ -130,16 +130,17 @@ func compareRendered(ctx context.Context, moved []movedCluster, old, next *compi
 	var groups diff.Grouper
 	var faults diag.List
 	var findings []diff.Finding
+	var comparer rehearse.Comparer
 	compared := par.Map(ctx, next.Parallel, len(moved), func(ctx context.Context, i int) (comparison, error) {
 		m := moved[i]
 		before, after := sideOf(old, m.before), sideOf(next, m.after)
 		if !old.CanRender(m.before) || !next.CanRender(m.after) {
-			return comparison{findings: rehearse.Cluster(before, after)}, nil
+			return comparison{findings: comparer.Cluster(before, after)}, nil
 		}
 		var errBefore, errAfter error
 		before.Objects, before.Hooks, errBefore = old.CheckedObjects(ctx, m.before)
 		after.Objects, after.Hooks, errAfter = next.CheckedObjects(ctx, m.after)
-		out := comparison{Faults: newFaults(errBefore, diag.In(m.after.ID, errAfter)), findings: rehearse.Cluster(before, after)}
+		out := comparison{Faults: newFaults(errBefore, diag.In(m.after.ID, errAfter)), findings: comparer.Cluster(before, after)}
 		if before.Objects != nil && after.Objects != nil {
 			out.changes, out.ignored = diff.ObjectsIgnoring(before.Objects, after.Objects, nil, m.after.IgnoreRules())
 		}

@@ -24,7 +24,7 @@ type DiffRequest struct {
 	Tree     string   // directory of an exported tree
 	Commit   string   // git revision of the repository that contains the fleet
 	Key      []byte   // of the hashes that replace values of Secrets, see [diff.Objects]
-	Rehearse bool     // whether to make findings for reviewers, see [rehearse.Cluster]
+	Rehearse bool     // whether to make findings for reviewers, see [rehearse.Comparer]
 
 	// DryRun adds findings of running clusters, see [DryRuns]; nil for none.
 	DryRun *DryRunAccess
@@ -117,6 +117,7 @@ type differ struct {
 	selected []string        // clusters in either state
 	affected []string        // selected clusters that are compared
 	before   []string        // affected clusters in the old state
+	comparer rehearse.Comparer
 }
 
 // clusterDiff is the changes in one cluster.
@@ -162,7 +163,7 @@ func (d *differ) cluster(ctx context.Context, id string, inOld bool, now *fleet.
 		out.changes, out.ignored = diff.ObjectsIgnoring(before.Objects, after.Objects, d.Key, now.IgnoreRules())
 		out.changes, out.ignored = slices.DeleteFunc(out.changes, other), slices.DeleteFunc(out.ignored, other)
 		if d.Rehearse {
-			out.findings = slices.DeleteFunc(rehearse.Cluster(before, after), func(f diff.Finding) bool {
+			out.findings = slices.DeleteFunc(d.comparer.Cluster(before, after), func(f diff.Finding) bool {
 				return d.Release != "" && f.Release != d.Release
 			})
 		}

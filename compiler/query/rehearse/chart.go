@@ -187,13 +187,13 @@ func questions(ch *fleet.Chart) map[string]bool {
 // capabilities finds API versions for which only the new chart asks and which the cluster
 // does not declare.
 func (r *rehearsal) capabilities(release *fleet.Release, old, next *fleet.Chart) {
-	asked := questions(old)
+	asked := r.asked.Get(old, func() map[string]bool { return questions(old) })
 	served := render.APIs(slices.Concat(r.after.Objects, r.after.CRDs))
 	for _, a := range r.after.Cluster.APIs {
 		served = append(served, a.APIVersion, a.APIVersion+"/"+a.Kind)
 	}
 	var missing []string
-	for _, api := range sortedKeys(questions(next)) {
+	for _, api := range sortedKeys(r.asked.Get(next, func() map[string]bool { return questions(next) })) {
 		if !asked[api] && !slices.Contains(served, api) {
 			missing = append(missing, api)
 		}
@@ -212,7 +212,7 @@ func (r *rehearsal) defaults(release *fleet.Release, old, next compiler.LoadedCh
 		return
 	}
 	var changed []string
-	for _, c := range values.Compare(old.Types, next.Types) {
+	for _, c := range r.values.Get([2]*values.Type{old.Types, next.Types}, func() []values.Change { return values.Compare(old.Types, next.Types) }) {
 		keys, ok := fleet.ParseField(c.Path) // values.a.b
 		if c.Kind != values.Defaulted || !ok || imageVersion.MatchString(c.Path) {
 			continue

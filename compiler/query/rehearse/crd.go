@@ -28,7 +28,7 @@ func (r *rehearsal) crds() {
 			} else if r.hasRelease(o) {
 				unused[releaseOf(o)] = append(unused[releaseOf(o)], o)
 			}
-		} else if stays {
+		} else if stays && next.Unstructured != o.Unstructured {
 			r.changedCRD(o, next)
 		}
 	}
@@ -44,7 +44,7 @@ func (r *rehearsal) crds() {
 	}
 }
 
-// A crdVersion is one version of a CRD.
+// A crdVersion is one version of a CRD. It shares the schema of the CRD.
 type crdVersion struct {
 	name            string
 	served, storage bool
@@ -53,7 +53,8 @@ type crdVersion struct {
 
 // versionsOf returns the versions of a CRD by name.
 func versionsOf(crd fleet.Object) map[string]crdVersion {
-	list, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	field, _ := fleet.Lookup(crd.Object, []string{"spec", "versions"})
+	list, _ := field.([]any)
 	out := map[string]crdVersion{}
 	for _, e := range list {
 		m, _ := e.(map[string]any)
@@ -61,7 +62,8 @@ func versionsOf(crd fleet.Object) map[string]crdVersion {
 		v.name, _ = m["name"].(string)
 		v.served, _ = m["served"].(bool)
 		v.storage, _ = m["storage"].(bool)
-		v.schema, _, _ = unstructured.NestedMap(m, "schema", "openAPIV3Schema")
+		s, _ := fleet.Lookup(m, []string{"schema", "openAPIV3Schema"})
+		v.schema, _ = s.(map[string]any)
 		out[v.name] = v
 	}
 	return out
@@ -148,7 +150,31 @@ func (r *rehearsal) changedCRD(before, after fleet.Object) {
 			r.add(about(after, diff.CRDStorage, diff.Note, "stored objects stay in version "+name+" until they are written again", "write them again before a later version of the CRD drops "+name))
 		}
 	}
-	r.narrowed(after, gk, old, next)
+	compare := func() []versionNarrowing { return compareVersions(old, next) }
+	if before.Shared && after.Shared {
+		r.narrowed(after, gk, r.Comparer.narrowed.Get([2]*unstructured.Unstructured{before.Unstructured, after.Unstructured}, compare))
+		return
+	}
+	r.narrowed(after, gk, compare())
+}
+
+// A versionNarrowing is a narrowing of one version of a CRD.
+type versionNarrowing struct {
+	narrowing
+	version string
+}
+
+// compareVersions returns the narrowings of versions that a CRD serves before and after.
+func compareVersions(old, next map[string]crdVersion) []versionNarrowing {
+	var out []versionNarrowing
+	for _, name := range sortedKeys(old) {
+		if v, n := old[name], next[name]; v.served && n.served {
+			for _, change := range compareSchemas(v.schema, n.schema) {
+				out = append(out, versionNarrowing{change, name})
+			}
+		}
+	}
+	return out
 }
 
 // droppedVersion adds the finding for a version that a CRD no longer serves, or no longer
@@ -170,29 +196,21 @@ func (r *rehearsal) droppedVersion(crd fleet.Object, gk schema.GroupKind, v crdV
 
 // narrowed adds a finding for narrowings of the CRD that concern objects of the fleet. The
 // rest of all CRDs of a release is one finding.
-func (r *rehearsal) narrowed(crd fleet.Object, gk schema.GroupKind, old, next map[string]crdVersion) {
+func (r *rehearsal) narrowed(crd fleet.Object, gk schema.GroupKind, changes []versionNarrowing) {
 	var used []string
 	var unused []narrowing
-	for _, name := range sortedKeys(old) {
-		v, n := old[name], next[name]
-		if !v.served || !n.served {
+	for _, change := range changes {
+		var users []fleet.Object
+		for _, o := range r.users(gk, change.version) {
+			if change.concerns(o.Object) {
+				users = append(users, o)
+			}
+		}
+		if len(users) == 0 {
+			unused = append(unused, change.narrowing)
 			continue
 		}
-		objs := r.users(gk, name)
-		for _, change := range compareSchemas(v.schema, n.schema) {
-			text := change.String() + " (" + name + ")"
-			var users []fleet.Object
-			for _, o := range objs {
-				if change.concerns(o.Object) {
-					users = append(users, o)
-				}
-			}
-			if len(users) == 0 {
-				unused = append(unused, change)
-				continue
-			}
-			used = append(used, text+" in "+usersText(users))
-		}
+		used = append(used, change.String()+" ("+change.version+") in "+usersText(users))
 	}
 	if len(used) > 0 {
 		r.add(about(crd, diff.CRDNarrowed, diff.Breaks, "the CRD accepts less, and the fleet uses it: "+listed(used), "change these objects for the new CRD"))

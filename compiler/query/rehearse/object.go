@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -94,18 +95,18 @@ func kindsOf(objs []fleet.Object) []schema.GroupVersionKind {
 
 // immutable finds immutable fields that change.
 func (r *rehearsal) immutable(version *kube.Version) {
-	custom := customVersions(r.after)
+	custom := sync.OnceValue(func() map[schema.GroupVersionKind]crdVersion { return customVersions(r.after) })
 	for _, o := range r.after.Objects {
 		if o.Unstructured == nil {
 			continue
 		}
 		before, ok := r.old[o.ID()]
-		if !ok || fleet.IsHook(o.Unstructured) && fleet.HookRuns(o.Unstructured) {
+		if !ok || before.Unstructured == o.Unstructured || fleet.IsHook(o.Unstructured) && fleet.HookRuns(o.Unstructured) {
 			continue // an apply recreates hooks
 		}
 		fields := version.ImmutableChanges(before.Object, o.Object)
-		if v, ok := custom[o.GroupVersionKind()]; ok {
-			fields = immutableCustomFields(v, before.Object, o.Object)
+		if !kube.HasKind(kindOf(o)) {
+			fields = immutableCustomFields(custom()[o.GroupVersionKind()], before.Object, o.Object)
 		}
 		if len(fields) == 0 {
 			continue

@@ -10,13 +10,16 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
 // A Side is one state of a cluster.
@@ -31,10 +34,18 @@ type Side struct {
 // maxListed is the maximum number of objects, fields or values that a finding lists.
 const maxListed = 5
 
+// A Comparer compares the clusters of a fleet, and memoizes results for charts and CRDs that
+// clusters share. The zero value is ready for concurrent use.
+type Comparer struct {
+	asked    par.Memo[*fleet.Chart, map[string]bool]
+	values   par.Memo[[2]*values.Type, []values.Change]
+	narrowed par.Memo[[2]*unstructured.Unstructured, []versionNarrowing]
+}
+
 // Cluster returns the findings of one cluster, ungrouped. It compares objects only if both
 // sides rendered.
-func Cluster(before, after Side) []diff.Finding {
-	r := &rehearsal{before: before, after: after, old: byID(before.Objects), next: byID(after.Objects)}
+func (c *Comparer) Cluster(before, after Side) []diff.Finding {
+	r := &rehearsal{Comparer: c, before: before, after: after, old: byID(before.Objects), next: byID(after.Objects)}
 	version, known := kube.Minor(after.Cluster.KubeVersion)
 	r.charts()
 	if before.Objects != nil && after.Objects != nil {
@@ -52,6 +63,7 @@ func Cluster(before, after Side) []diff.Finding {
 
 // A rehearsal compares two states of a cluster.
 type rehearsal struct {
+	*Comparer
 	before, after Side
 	old, next     map[string]fleet.Object // objects by ID
 	findings      []diff.Finding
