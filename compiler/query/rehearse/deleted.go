@@ -96,9 +96,13 @@ func holdsData(o fleet.Object) bool {
 
 // deletedObjects adds findings for deleted objects of a release that stays.
 func (r *rehearsal) deletedObjects(release string, objs []fleet.Object) {
-	var others []fleet.Object
+	var others, custom []fleet.Object
 	for _, o := range objs {
 		means, own := reportedKinds[o.GetKind()]
+		if !own && !kube.HasKind(kindOf(o)) {
+			custom = append(custom, o)
+			continue
+		}
 		if !own {
 			others = append(others, o)
 			continue
@@ -112,6 +116,12 @@ func (r *rehearsal) deletedObjects(release string, objs []fleet.Object) {
 		default:
 			r.add(about(o, diff.ObjectDeleted, diff.Check, "it is deleted: "+means, "make sure that nothing needs it"))
 		}
+	}
+	if len(custom) > 0 {
+		r.add(diff.Finding{
+			Reason: diff.ObjectDeleted, Severity: diff.Check, Release: release, Hint: "make sure that nothing needs them",
+			Text: plural(len(custom), "custom resource is", "custom resources are") + " deleted, and their controllers delete what they made: " + listed(idsOf(custom)),
+		})
 	}
 	if len(others) > 0 {
 		r.add(diff.Finding{Reason: diff.ObjectDeleted, Severity: diff.Note, Release: release, Text: plural(len(others), "object is", "objects are") + " deleted: " + listed(idsOf(others))})
