@@ -54,7 +54,7 @@ type Cluster struct {
 	Stages      []string          // in apply order; at least one
 	Releases    []*Release        // sorted by name
 	Secrets     []Secret          // sorted by name
-	Selectors   []ClusterSelector // of all releases, including unselected ones; sorted by release
+	Selectors   []ClusterSelector // of all releases and images, including unselected ones; sorted by release, then by image
 	Defaults    DefaultUses       // effective and overridden defaults
 	Checks      []RuleCheck       // checks of rules that must hold in at least one cluster
 	Policies    []Policy          // sorted by name
@@ -62,6 +62,7 @@ type Cluster struct {
 	Actions     []Action          // before and after stages, sorted by name
 	Ignore      []IgnoreRule      // fields that comparisons ignore, sorted by name
 	DriftIgnore []IgnoreRule      // fields and objects that do not count as drift, sorted by name
+	Images      []ImagePolicy     // policies of images, sorted by image
 	GitOps      GitOps            // settings for Flux and Argo CD
 	Rollout     *Rollout          // of the fleet, equal in all clusters; nil when there is none
 	Pos         diag.Pos          // position of the cluster

@@ -7,14 +7,23 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// A ClusterSelector selects the clusters of a release. An empty list selects
-// all clusters.
+// A ClusterSelector selects the clusters of a release, of the policy of an image, or of a
+// wave. An empty list selects all clusters.
 type ClusterSelector struct {
-	Release      string
+	Release      string          // empty for other selectors
+	Image        string          // whose policy it is; empty for other selectors
 	IDs          []ClusterChoice // patterns, see [MatchCluster]
 	Environments []ClusterChoice
 	Labels       []ClusterChoice // required labels, sorted by key
 	Pos          diag.Pos        // position of the selector
+}
+
+// Path returns the path of a field of the selector of a release or an image.
+func (s *ClusterSelector) Path(field ...string) string {
+	if s.Image != "" {
+		return ImagePath(s.Image, field...)
+	}
+	return (&Release{Name: s.Release}).Path(append([]string{"clusters"}, field...)...)
 }
 
 // A ClusterChoice is one text of a selector.

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -40,7 +41,7 @@ func (f *fleetCheck) each(field string, matches func(fleet.ClusterChoice) bool, 
 // fault reports a text of a selector.
 func (f *fleetCheck) fault(field, msg, hint string, c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
 	f.faults.Add(&diag.Diag{
-		At: []diag.Pos{t.Pos}, Clusters: []string{c.ID}, Path: (&fleet.Release{Name: s.Release}).Path("clusters", field), Msg: msg, Hint: hint,
+		At: []diag.Pos{t.Pos}, Clusters: []string{c.ID}, Path: s.Path(field), Msg: msg, Hint: hint,
 	})
 }
 
@@ -159,24 +160,28 @@ func (f *fleetCheck) checkLabels() {
 // each of their texts matches a cluster.
 func (f *fleetCheck) checkChosen() {
 	type selector struct {
-		release string
-		pos     diag.Pos
+		path string
+		pos  diag.Pos
 	}
 	chosen, having := map[selector]bool{}, map[selector][]string{}
 	for _, c := range f.known() {
 		for i := range c.Selectors {
 			s := &c.Selectors[i]
-			key := selector{s.Release, s.Pos}
+			key := selector{s.Path(), s.Pos}
 			having[key] = append(having[key], c.ID)
 			chosen[key] = chosen[key] || s.Selects(c) || f.isAtFault(s)
 		}
 	}
 	for key, clusters := range having {
 		if !chosen[key] {
+			what := "release"
+			if strings.HasPrefix(key.path, "images.") {
+				what = "policy"
+			}
 			f.faults.Add(&diag.Diag{
-				At: []diag.Pos{key.pos}, Clusters: slices.Sorted(slices.Values(clusters)), Path: (&fleet.Release{Name: key.release}).Path("clusters"),
-				Msg:  "no cluster gets this release: the selector chooses none of the clusters whose layers have it",
-				Hint: "correct the selector, or remove the release",
+				At: []diag.Pos{key.pos}, Clusters: slices.Sorted(slices.Values(clusters)), Path: key.path,
+				Msg:  "no cluster gets this " + what + ": the selector chooses none of the clusters whose layers have it",
+				Hint: "correct the selector, or remove the " + what,
 			})
 		}
 	}

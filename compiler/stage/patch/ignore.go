@@ -20,7 +20,7 @@ func RuleChecks(c *fleet.Cluster, objs, known []fleet.Object) []fleet.RuleCheck 
 	for i := range rules {
 		out = append(out, ignoreChecks(c, &rules[i], objs, crds)...)
 	}
-	return out
+	return append(out, imageChecks(c, objs)...)
 }
 
 // ignoreChecks is RuleChecks for one rule to ignore.

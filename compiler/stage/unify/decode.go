@@ -71,6 +71,7 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 	c.DriftIgnore = e.ignoreRules(fleet.OfDrift, v, nil, &faults)
 	c.Actions = e.actions(v, "actions", nil, c.Stages, &faults)
 	c.GitOps = e.gitops(v, &faults)
+	e.images(v, c, &faults)
 	c.Rollout = e.rollout(v, &faults)
 	c.Secrets = e.secrets(v, &faults)
 	e.releases(v, func(name string, release cue.Value) {

@@ -118,8 +118,9 @@ func (e *evaluation) labelChoices(labels cue.Value) []fleet.ClusterChoice {
 // unselectedReleases reads the selectors of the releases, and returns the
 // names of the releases that the cluster does not select.
 func (e *evaluation) unselectedReleases(v cue.Value, c *fleet.Cluster) (names []string, err error) {
-	c.Selectors, err = e.clusterSelectors(v)
-	for _, s := range c.Selectors {
+	ofReleases, err := e.clusterSelectors(v)
+	c.Selectors = append(ofReleases, c.Selectors...)
+	for _, s := range ofReleases {
 		if !s.Selects(c) {
 			names = append(names, s.Release)
 		}

@@ -1,0 +1,191 @@
+package image
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// A Policy chooses a tag. The zero value is the rule for images without a policy.
+type Policy struct {
+	rule       fleet.TagRule
+	constraint *semver.Constraints // of Semver; nil for other rules
+	pattern    *regexp.Regexp      // nil if there is none
+	group      int                 // index of the group of pattern
+}
+
+// A RuleError is a mistake in a rule.
+type RuleError struct {
+	Field     string // of the rule: semver, pattern, numerical or alphabetical
+	Msg, Hint string
+}
+
+// Error implements error.
+func (e *RuleError) Error() string { return e.Field + ": " + e.Msg }
+
+// VersionGroup is the group of a pattern that has the version for a range of versions.
+const VersionGroup = "version"
+
+// Compile prepares a rule. The error is a [*RuleError].
+func Compile(rule fleet.TagRule) (*Policy, error) {
+	p := &Policy{rule: rule}
+	var err error
+	if rule.Semver != "" {
+		if p.constraint, err = semver.NewConstraint(rule.Semver); err != nil {
+			return nil, &RuleError{"semver", diag.Visible(rule.Semver, diag.MaxText) + " is not a valid range of versions", `write it as in "^1.4" or ">=1.2 <2"`}
+		}
+	}
+	if rule.Pattern != "" {
+		if p.pattern, err = regexp.Compile(rule.Pattern); err != nil {
+			return nil, &RuleError{"pattern", "the regular expression cannot be read: " + diag.Brief(err), `write it as in "^main-[0-9a-f]+-(?P<time>[0-9]+)$"`}
+		}
+	}
+	for field, group := range map[string]string{"numerical": rule.Numerical, "alphabetical": rule.Alphabetical} {
+		if group == "" {
+			continue
+		}
+		if p.pattern == nil {
+			return nil, &RuleError{field, "the policy has no pattern with a group " + diag.Visible(group, diag.MaxText), `add one, as in pattern: "^build-(?P<` + plainGroup(group) + `>[0-9]+)$"`}
+		}
+		return p, p.useGroup(field, group)
+	}
+	if p.pattern != nil && rule.Semver != "" {
+		return p, p.useGroup("pattern", VersionGroup)
+	}
+	return p, nil
+}
+
+// plainGroup returns a name of a group for a hint.
+func plainGroup(name string) string {
+	if regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`).MatchString(name) {
+		return name
+	}
+	return "time"
+}
+
+// useGroup finds the group of the pattern that a rule compares.
+func (p *Policy) useGroup(field, group string) error {
+	if p.group = p.pattern.SubexpIndex(group); p.group >= 0 {
+		return nil
+	}
+	names := slices.DeleteFunc(p.pattern.SubexpNames(), func(n string) bool { return n == "" })
+	hint := diag.OneOf(group, names)
+	if field == "pattern" || hint == "" {
+		hint = "name the part to compare, as in (?P<" + plainGroup(group) + ">...)"
+	}
+	return &RuleError{field, "the pattern has no group " + diag.Visible(group, diag.MaxText), hint}
+}
+
+// Never returns why the tag stays; empty if it does not.
+func (p *Policy) Never() string { return p.rule.Never }
+
+// IsDefault reports whether the policy is that of images without one.
+func (p *Policy) IsDefault() bool { return p.rule == fleet.TagRule{} }
+
+// Applies reports whether the policy can choose a tag for an image with a tag: without a
+// rule, only for a version.
+func (p *Policy) Applies(tag string) bool {
+	_, isVersion := parseVersion(tag)
+	return p.rule.Never == "" && (!p.IsDefault() || isVersion)
+}
+
+// String returns the rule in one line.
+func (p *Policy) String() string {
+	r := p.rule
+	switch {
+	case r.Never != "":
+		return "never: " + r.Never
+	case r.Semver != "":
+		return "semver " + r.Semver
+	case r.Numerical != "":
+		return "numerical " + r.Numerical
+	case r.Alphabetical != "":
+		return "alphabetical " + r.Alphabetical
+	}
+	return "newest version"
+}
+
+// Newest returns the newest of the tags; false if none fits. The present tag counts as
+// one of them, so that an update does not go back to an earlier one. Texts that are not
+// valid tags are left out.
+func (p *Policy) Newest(present string, tags []string) (string, bool) {
+	form, hasForm := parseVersion(present)
+	best, found := "", false
+	for _, tag := range append(slices.Clone(tags), present) {
+		if !IsTag(tag) || !p.fits(tag, form, hasForm) {
+			continue
+		}
+		order := 1
+		if found {
+			order = p.compare(tag, best)
+		}
+		if order > 0 || order == 0 && best != present && (tag == present || tag > best) {
+			best, found = tag, true
+		}
+	}
+	if !found && hasForm && p.constraint == nil && p.group == 0 && p.Never() == "" {
+		return present, true // a prerelease without a later release
+	}
+	return best, found
+}
+
+// fits reports whether the policy allows a tag. form is the version of the present tag.
+func (p *Policy) fits(tag string, form version, hasForm bool) bool {
+	if p.pattern != nil {
+		text, ok := p.groupOf(tag)
+		switch {
+		case !ok:
+			return false
+		case p.constraint != nil:
+			v, err := semver.NewVersion(text)
+			return err == nil && p.constraint.Check(v)
+		case p.rule.Numerical != "":
+			return digits.FindString(text) == text && text != ""
+		case p.rule.Alphabetical != "":
+			return true
+		}
+	}
+	v, ok := parseVersion(tag)
+	if !ok || hasForm && !v.sameForm(form) || !hasForm && v.variant != "" {
+		return false
+	}
+	if p.constraint == nil {
+		return v.prerelease == "" && (!hasForm || compareVersions(v, form) >= 0)
+	}
+	s, err := v.semver()
+	return err == nil && p.constraint.Check(s)
+}
+
+// groupOf returns the part of a tag that a rule compares; false if the tag does not match.
+func (p *Policy) groupOf(tag string) (string, bool) {
+	m := p.pattern.FindStringSubmatch(tag)
+	if m == nil {
+		return "", false
+	}
+	return m[p.group], true
+}
+
+// compare orders two tags that fit.
+func (p *Policy) compare(a, b string) int {
+	if p.pattern != nil && p.group > 0 {
+		x, _ := p.groupOf(a)
+		y, _ := p.groupOf(b)
+		switch {
+		case p.constraint != nil:
+			v, _ := semver.NewVersion(x)
+			w, _ := semver.NewVersion(y)
+			return v.Compare(w)
+		case p.rule.Numerical != "":
+			return compareNumbers(x, y)
+		}
+		return strings.Compare(x, y)
+	}
+	v, _ := parseVersion(a)
+	w, _ := parseVersion(b)
+	return compareVersions(v, w)
+}

@@ -1,0 +1,94 @@
+// Package image parses references to container images, and chooses the newest of the tags
+// of a repository by a rule. It uses no network.
+package image
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A Reference is a reference to a container image.
+type Reference struct {
+	Repository string // as it is written
+	Tag        string // empty if there is none
+	Digest     string // such as sha256:...; empty if there is none
+}
+
+// Parse splits a reference. It accepts any text.
+func Parse(text string) Reference {
+	var r Reference
+	r.Repository, r.Digest, _ = strings.Cut(text, "@")
+	if i := strings.LastIndexByte(r.Repository, ':'); i > strings.LastIndexByte(r.Repository, '/') {
+		r.Repository, r.Tag = r.Repository[:i], r.Repository[i+1:]
+	}
+	return r
+}
+
+// String returns the reference as text.
+func (r Reference) String() string { return r.Repository + r.Suffix() }
+
+// Suffix returns the tag and the digest with their separators.
+func (r Reference) Suffix() string {
+	out := ""
+	if r.Tag != "" {
+		out = ":" + r.Tag
+	}
+	if r.Digest != "" {
+		out += "@" + r.Digest
+	}
+	return out
+}
+
+var (
+	tagForm        = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+	digestForm     = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	repositoryForm = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*(:[0-9]{1,5})?/)?[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`)
+)
+
+// maxReference is the maximum length of a reference in bytes.
+const maxReference = 512
+
+// IsTag reports whether a text is a valid tag.
+func IsTag(text string) bool { return tagForm.MatchString(text) }
+
+// IsDigest reports whether a text is a valid digest.
+func IsDigest(text string) bool { return digestForm.MatchString(text) }
+
+// IsRepository reports whether a text is a valid name of a repository.
+func IsRepository(text string) bool {
+	return len(text) <= maxReference && repositoryForm.MatchString(text)
+}
+
+// IsPinned reports whether a text is a valid reference with a tag or a digest.
+func IsPinned(text string) bool {
+	r := Parse(text)
+	return len(text) <= maxReference && r.String() == text && r.Suffix() != "" && IsRepository(r.Repository) &&
+		(r.Tag == "" || IsTag(r.Tag)) && (r.Digest == "" || IsDigest(r.Digest))
+}
+
+// HasRegistry reports whether the name of a repository begins with a registry.
+func HasRegistry(repository string) bool {
+	first, _, ok := strings.Cut(repository, "/")
+	return ok && (strings.ContainsAny(first, ".:") || first == "localhost" || strings.ToLower(first) != first)
+}
+
+// hub is the default registry, and library is the default path in it.
+const (
+	hub     = "docker.io/"
+	library = "library/"
+)
+
+// FullName returns the name of a repository with its registry, as container runtimes
+// read it: docker.io/library/nginx for nginx.
+func FullName(repository string) string {
+	if rest, ok := strings.CutPrefix(repository, "index."+hub); ok {
+		repository = hub + rest
+	}
+	if !HasRegistry(repository) {
+		repository = hub + repository
+	}
+	if rest, ok := strings.CutPrefix(repository, hub); ok && !strings.Contains(rest, "/") {
+		return hub + library + rest
+	}
+	return repository
+}

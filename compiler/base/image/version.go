@@ -1,0 +1,111 @@
+package image
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// A version is a tag that begins with a version: v1.27.3-alpine3.20.
+type version struct {
+	prefix     string   // v or empty
+	numbers    []string // one to three, without leading zeros
+	prerelease string   // such as rc.1; empty for a release
+	variant    string   // the rest, such as -alpine3.20
+}
+
+var (
+	versionForm = regexp.MustCompile(`^(v?)(0|[1-9][0-9]*)(?:\.(0|[1-9][0-9]*))?(?:\.(0|[1-9][0-9]*))?((?:-[A-Za-z0-9_.-]*)?)$`)
+	digits      = regexp.MustCompile(`[0-9]+`)
+
+	// prereleaseForm matches the part of a tag that marks a version as a prerelease.
+	prereleaseForm = regexp.MustCompile(`(?i)^(?:(?:alpha|beta|rc|cr|pre|preview|prerelease|dev|develop|snapshot|nightly|canary|edge|milestone|next|test|testing|experimental|unstable|ea)[.]?[0-9]*|[abm][0-9]+)$`)
+)
+
+// parseVersion parses a tag. A number of four digits or more alone is a date or a build, not
+// a version.
+func parseVersion(tag string) (version, bool) {
+	const longest = 3 // digits of a version that is a single number
+	m := versionForm.FindStringSubmatch(tag)
+	if m == nil {
+		return version{}, false
+	}
+	v := version{prefix: m[1]}
+	for _, n := range m[2:5] {
+		if n != "" {
+			v.numbers = append(v.numbers, n)
+		}
+	}
+	if len(v.numbers) == 1 && len(v.numbers[0]) > longest {
+		return version{}, false
+	}
+	var before, rest []string
+	parts := strings.Split(strings.TrimPrefix(m[5], "-"), "-")
+	for i, part := range parts {
+		head, tail, _ := strings.Cut(part, ".")
+		switch {
+		case prereleaseForm.MatchString(part), prereleaseForm.MatchString(head) && digits.FindString(tail) == tail:
+			before = append(before, part)
+		case part != "" || i > 0:
+			rest = append(rest, part)
+		}
+	}
+	v.prerelease = strings.Join(before, ".")
+	if len(rest) > 0 {
+		v.variant = "-" + strings.Join(rest, "-")
+	}
+	return v, true
+}
+
+// sameForm reports whether two versions have the same prefix, the same count of numbers,
+// and variants that differ in numbers alone.
+func (v version) sameForm(w version) bool {
+	return v.prefix == w.prefix && len(v.numbers) == len(w.numbers) && digits.ReplaceAllString(v.variant, "0") == digits.ReplaceAllString(w.variant, "0")
+}
+
+// semver returns the version with three numbers.
+func (v version) semver() (*semver.Version, error) {
+	text := strings.Join(append(slices.Clone(v.numbers), "0", "0")[:3], ".")
+	if v.prerelease != "" {
+		text += "-" + v.prerelease
+	}
+	return semver.NewVersion(text)
+}
+
+// compareVersions orders versions, a release after its prereleases.
+func compareVersions(a, b version) int {
+	for i := range 3 {
+		if order := compareNumbers(a.number(i), b.number(i)); order != 0 {
+			return order
+		}
+	}
+	if (a.prerelease == "") != (b.prerelease == "") {
+		return cmp.Compare(len(b.prerelease), len(a.prerelease))
+	}
+	return cmp.Or(compareTexts(a.prerelease, b.prerelease), compareTexts(a.variant, b.variant), cmp.Compare(len(a.numbers), len(b.numbers)))
+}
+
+func (v version) number(i int) string {
+	if i < len(v.numbers) {
+		return v.numbers[i]
+	}
+	return "0"
+}
+
+// compareNumbers compares whole numbers of any length.
+func compareNumbers(a, b string) int {
+	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+}
+
+// compareTexts compares texts, with numbers inside of them as numbers.
+func compareTexts(a, b string) int {
+	x, y := digits.FindAllString(a, -1), digits.FindAllString(b, -1)
+	if order := cmp.Compare(digits.ReplaceAllString(a, "0"), digits.ReplaceAllString(b, "0")); order != 0 {
+		return order
+	}
+	return slices.CompareFunc(x, y, compareNumbers)
+}

@@ -1,0 +1,43 @@
+package patch
+
+import (
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/image"
+)
+
+// imageChecks says of each policy of an image whether an object of the cluster has the
+// image.
+func imageChecks(c *fleet.Cluster, objs []fleet.Object) []fleet.RuleCheck {
+	if len(c.Images) == 0 {
+		return nil
+	}
+	var names []string
+	full := map[string]bool{}
+	for _, fields := range Images(c, objs) {
+		for _, f := range fields {
+			repository := image.Parse(f.Image).Repository
+			names = append(names, repository)
+			full[image.FullName(repository)] = true
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	var out []fleet.RuleCheck
+	for _, p := range c.Images {
+		check := fleet.RuleCheck{Path: p.PolicyPath(), Pos: p.Pos, Holds: full[image.FullName(p.Image)]}
+		if !check.Holds {
+			check.Msg = "no object of its clusters has the image " + diag.Visible(p.Image, diag.MaxText)
+			if diag.Nearest(p.Image, names) != "" {
+				check.Near = 1
+			}
+			if check.Hint = diag.OneOf(p.Image, names); check.Hint == "" {
+				check.Hint = "correct the name, or remove the policy; fleetc image list shows the images"
+			}
+		}
+		out = append(out, check)
+	}
+	return out
+}

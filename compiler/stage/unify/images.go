@@ -1,0 +1,74 @@
+package unify
+
+import (
+	"errors"
+	"strings"
+
+	"cuelang.org/go/cue"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/image"
+)
+
+// images reads the policies of images, and adds faults that CUE does not report. The
+// cluster gets the selectors of all policies, and the policies that select it.
+func (e *evaluation) images(v cue.Value, c *fleet.Cluster, faults *diag.List) {
+	for _, f := range fieldsOf(v, "images") {
+		if f.v.Validate(cue.Concrete(true)) != nil {
+			continue // CUE reports it
+		}
+		p := fleet.ImagePolicy{Image: f.name, Pos: e.layerPos(e.fieldPos(v), f.v)}
+		p.Digest, _ = lookup(f.v, "digest").Bool()
+		p.Rule = e.tagRule(&p, lookup(f.v, "policy"), faults)
+		if hint := repositoryHint(f.name); hint != "" {
+			faults.Add(&diag.Diag{
+				At: []diag.Pos{p.Pos}, Path: p.PolicyPath(), Msg: diag.Visible(f.name, diag.MaxText) + " is not the repository of an image", Hint: hint,
+			})
+		}
+		if lookup(f.v, "environments").Exists() {
+			s := e.clusterSelector(f.v, p.PolicyPath(), faults)
+			s.Image = f.name
+			c.Selectors = append(c.Selectors, s)
+			if !s.Selects(c) {
+				continue
+			}
+		}
+		c.Images = append(c.Images, p)
+	}
+}
+
+// repositoryHint returns a hint for a text that is not the repository of an image.
+func repositoryHint(text string) string {
+	r := image.Parse(text)
+	switch {
+	case image.IsRepository(text):
+		return ""
+	case r.Suffix() != "" && image.IsRepository(r.Repository):
+		return "write it without a tag and a digest: " + r.Repository
+	case image.IsRepository(strings.ToLower(text)):
+		return "write it in lower case: " + strings.ToLower(text)
+	}
+	return `write it as in "ghcr.io/example/app"`
+}
+
+// tagRule reads the rule of a policy.
+func (e *evaluation) tagRule(p *fleet.ImagePolicy, v cue.Value, faults *diag.List) fleet.TagRule {
+	r := fleet.TagRule{
+		Semver: textOf(v, "semver"), Pattern: textOf(v, "pattern"), Numerical: textOf(v, "numerical"), Alphabetical: textOf(v, "alphabetical"), Never: textOf(v, "never"),
+	}
+	if set := present(v, "semver", "numerical", "alphabetical", "never"); len(set) > 1 {
+		faults.Add(&diag.Diag{
+			At: []diag.Pos{e.fieldPos(lookup(v, set[0])), e.fieldPos(lookup(v, set[1]))}, Path: p.PolicyPath("policy"),
+			Msg: "has " + strings.Join(set, " and ") + ", which exclude each other", Hint: "remove all but one",
+		})
+		return r
+	}
+	_, err := image.Compile(r)
+	if wrong, ok := errors.AsType[*image.RuleError](err); ok {
+		faults.Add(&diag.Diag{
+			At: []diag.Pos{e.fieldPos(lookup(v, wrong.Field))}, Path: p.PolicyPath("policy", wrong.Field), Msg: wrong.Msg, Hint: wrong.Hint,
+		})
+	}
+	return r
+}
