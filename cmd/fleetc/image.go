@@ -16,13 +16,14 @@ import (
 
 func newImageCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "image",
-		Short:   "Show the container images of the fleet",
-		Example: "  fleetc image list",
-		Args:    noSubcommand,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:   "image",
+		Short: "Show the container images of the fleet, and find newer ones",
+		Example: `  fleetc image list
+  fleetc image outdated`,
+		Args: noSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newImageListCommand(o))
+	cmd.AddCommand(newImageListCommand(o), newImageOutdatedCommand(o))
 	return cmd
 }
 
@@ -69,6 +70,7 @@ func newImageListCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVar(&images, "image", nil, "list only images whose repository, or its last part, matches this `pattern`; may be repeated")
+	_ = cmd.RegisterFlagCompletionFunc("image", imageArgs(o))
 	outputFlag(cmd, &output, "text", "json")
 	selectorFlags(cmd, o)
 	return cmd

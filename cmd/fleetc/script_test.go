@@ -42,6 +42,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("DOCKER_CONFIG", filepath.Join(env.WorkDir, "home", "docker"))
 			env.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(env.WorkDir, "home", "gitconfig"))
 			env.Values[serversKey{}] = &servers{}
+			env.Values[imagesKey{}] = new(*imageProxy)
 			return os.MkdirAll(filepath.Join(env.WorkDir, "home"), 0o755)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -51,6 +52,7 @@ func TestScripts(t *testing.T) {
 			"asked":    cmdAsked,
 			"report":   cmdReport,
 			"ago":      cmdAgo,
+			"images":   cmdImages,
 			"pull":     cmdPull,
 
 			"annotations": cmdAnnotations,

@@ -23,6 +23,7 @@ var secretCommands = []secretCommand{
 	{"cache clean", 0},
 	{"chart add ./chart", 0},
 	{"chart outdated", 0},
+	{"image outdated", 2},
 	{"chart update chart", 2},
 	{"chart values app", 0},
 	{"chart vendor", 0},

@@ -1,4 +1,4 @@
-// Package registry talks to OCI registries of charts and other artifacts. It
+// Package registry talks to OCI registries of charts, images and other artifacts. It
 // uses the credentials of docker login, and HTTPS except for this machine and
 // private addresses. Sizes and numbers of answers are limited, since registries
 // are not trusted.
@@ -86,6 +86,8 @@ func Fault(at, verb string, err error) error {
 	case http.StatusNotFound:
 		d.Msg, d.Hint = at+" is not in the registry", "check the name and the version"
 		d.Cause = errors.Join(ErrNotFound, err)
+	case http.StatusTooManyRequests:
+		d.Msg, d.Hint = at+": the registry limits how many requests it answers", "run the command again later, or log in with docker login "+host+": many registries then allow more"
 	default:
 		d.Hint = "run the command again"
 	}
@@ -119,7 +121,7 @@ func newLimited(base http.RoundTripper, most int64) *limitedTransport {
 // RoundTrip implements [http.RoundTripper].
 func (l *limitedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if l.requests.Add(-1) < 0 {
-		return nil, errors.New("the registry needs more than 200 requests for one artifact")
+		return nil, errors.New("the registry needs more than 200 requests for one repository")
 	}
 	resp, err := l.base.RoundTrip(req)
 	if err == nil {

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler/base/image"
+	"github.com/fleetc/fleetc/compiler/base/registry"
+	"github.com/fleetc/fleetc/compiler/edit/images"
+	"github.com/fleetc/fleetc/compiler/query"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+)
+
+const imageOutdatedLong = `outdated lists the container images of the fleet that have a newer tag. It
+renders the clusters, and asks the registry of each image once for its tags.
+IMAGE is a repository or its last part, and may have * in it. outdated writes
+nothing.
+
+The policy of an image in the field images chooses the newest tag. An image
+without a policy has the newest version of the same form as its tag:
+1.27-alpine becomes 1.28-alpine. Other tags, such as latest or a commit, are
+listed as "no policy".
+
+Credentials come from docker login. A registry that cannot be read is a fault,
+and does not hide the other images.
+
+The exit status is 1 when an image has a newer tag, and 0 when none has.`
+
+const imageOutdatedExample = `  fleetc image outdated
+  fleetc image outdated 'ghcr.io/example/*' redis
+  fleetc image outdated --all -o json`
+
+func newImageOutdatedCommand(o *options) *cobra.Command {
+	var output string
+	var all bool
+	cmd := &cobra.Command{
+		Use:               "outdated [IMAGE...]",
+		Short:             "List images that have newer tags",
+		Long:              imageOutdatedLong,
+		Example:           imageOutdatedExample,
+		ValidArgsFunction: imageArgs(o),
+	}
+	cmd.RunE = func(cmd *cobra.Command, patterns []string) error {
+		f, err := o.compiler().Load(cmd.Context())
+		if err != nil {
+			return err
+		}
+		p := newProgress(cmd, len(f.Clusters))
+		defer p.clear()
+		versions, err := images.FindVersions(cmd.Context(), f, registry.NewImages(o.compiler().Offline), patterns, p.step)
+		p.clear()
+		outdated := slices.ContainsFunc(versions, func(v images.ImageVersion) bool { return v.Status == images.Outdated })
+		if !all {
+			versions = slices.DeleteFunc(versions, func(v images.ImageVersion) bool { return v.Status == images.UpToDate || v.Status == images.Held })
+		}
+		// Print the known images even if some registries cannot be read.
+		if output == "json" {
+			err = cmp.Or(err, writeJSON(cmd.OutOrStdout(), append([]images.ImageVersion{}, versions...)))
+		} else if len(versions) > 0 || err == nil {
+			err = cmp.Or(err, imageVersionTable(cmd.OutOrStdout(), versions))
+		}
+		if err == nil && outdated {
+			err = errDifferences
+		}
+		return err
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "also list images without a newer tag")
+	outputFlag(cmd, &output, "text", "json")
+	return cmd
+}
+
+// imageVersionTable prints a row for each image and policy.
+func imageVersionTable(w io.Writer, versions []images.ImageVersion) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "IMAGE\tTAG\tNEWEST\tPOLICY\tCLUSTERS")
+	for _, v := range versions {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", diff.Inline(v.Repository), shortTag(v.Tag, v.Digest), shortTag(v.Newest, v.NewestDigest), diff.Inline(v.Policy), nameClusters(v.Clusters))
+	}
+	return t.Flush()
+}
+
+// shortTag returns a tag with the beginning of its digest.
+func shortTag(tag, digest string) string {
+	const length = len("sha256:") + 12
+	r := image.Reference{Tag: tag, Digest: digest[:min(len(digest), length)]}
+	return cmp.Or(diff.Inline(strings.TrimPrefix(r.Suffix(), ":")), "-")
+}
+
+// imageArgs completes repositories of images.
+func imageArgs(o *options) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		f, err := o.compiler().Load(cmd.Context())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		found, _ := query.ImageNames(cmd.Context(), f, nil, func() {})
+		var out []string
+		for _, i := range found {
+			if !slices.Contains(args, i.Repository) {
+				out = append(out, i.Repository)
+			}
+		}
+		return slices.DeleteFunc(slices.Compact(out), unfit), cobra.ShellCompDirectiveNoFileComp
+	}
+}

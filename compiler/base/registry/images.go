@@ -1,0 +1,125 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/par"
+)
+
+// Limits of the requests for images.
+const (
+	maxTagBytes  = 32 << 20        // answers of one repository
+	imageTimeout = 2 * time.Minute // one list or one manifest, without the wait for others
+	perHost      = 4               // repositories of a host at a time
+)
+
+// Images reads the tags and digests of container images. It lists each repository once,
+// and asks for the digest of each tag once. It is safe for concurrent use.
+type Images struct {
+	offline      bool
+	transport    http.RoundTripper
+	repositories par.Memo[string, func() (*imageRepository, error)]
+	tags         par.Memo[string, func() ([]string, error)]
+	digests      par.Memo[string, func() (string, error)]
+	hosts        par.Memo[string, chan struct{}]
+}
+
+// An imageRepository is a repository with its client, which logs in once.
+type imageRepository struct {
+	name.Repository
+	puller *remote.Puller
+}
+
+// NewImages returns a client. With offline, each request is a fault.
+func NewImages(offline bool) *Images {
+	return &Images{offline: offline, transport: newWaiting(Transport())}
+}
+
+// Tags returns the tags of a repository, as in ghcr.io/example/app, in the order of the
+// registry. They may be any texts.
+func (c *Images) Tags(ctx context.Context, repository string) ([]string, error) {
+	return c.tags.Get(repository, func() func() ([]string, error) {
+		return sync.OnceValues(func() ([]string, error) {
+			return request(ctx, c, repository, repository, func(ctx context.Context, r *imageRepository) ([]string, error) {
+				return r.puller.List(ctx, r.Repository)
+			})
+		})
+	})()
+}
+
+// Digest returns the digest of a tag: that of the index for an image of several
+// architectures. The error wraps [ErrNotFound] if the registry does not have the tag.
+func (c *Images) Digest(ctx context.Context, repository, tag string) (string, error) {
+	at := repository + ":" + tag
+	return c.digests.Get(at, func() func() (string, error) {
+		return sync.OnceValues(func() (string, error) {
+			return request(ctx, c, repository, at, func(ctx context.Context, r *imageRepository) (string, error) {
+				found, err := r.puller.Head(ctx, r.Tag(tag)) // registries count only GET as a pull
+				if err == nil {
+					return found.Digest.String(), nil
+				}
+				read, err := r.puller.Get(ctx, r.Tag(tag))
+				if err != nil {
+					return "", err
+				}
+				return read.Digest.String(), nil
+			})
+		})
+	})()
+}
+
+// request runs a request to a repository. at names its subject in faults.
+func request[T any](ctx context.Context, c *Images, repository, at string, send func(context.Context, *imageRepository) (T, error)) (T, error) {
+	var none T
+	at = diag.Visible(at, diag.MaxText)
+	if c.offline {
+		return none, &diag.Diag{Msg: at + ": a registry can only be asked with the network", Hint: "run the command again without --offline"}
+	}
+	r, err := c.open(repository)
+	if err != nil {
+		return none, &diag.Diag{Msg: at + " is not an image in a registry: " + diag.Brief(err), Hint: "correct the name of the image", Cause: err}
+	}
+	host, _, _ := strings.Cut(repository, "/")
+	slots := c.hosts.Get(host, func() chan struct{} { return make(chan struct{}, perHost) })
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+	limited, cancel := context.WithTimeout(ctx, imageTimeout)
+	defer cancel()
+	out, err := send(limited, r)
+	switch {
+	case ctx.Err() != nil:
+		return none, ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		return none, &diag.Diag{Msg: at + ": the registry did not answer within " + imageTimeout.String(), Hint: "check the address and the network", Cause: err}
+	case err != nil:
+		return none, Fault(at, "read", err)
+	}
+	return out, nil
+}
+
+// open returns the client of a repository.
+func (c *Images) open(repository string) (*imageRepository, error) {
+	return c.repositories.Get(repository, func() func() (*imageRepository, error) {
+		return sync.OnceValues(func() (*imageRepository, error) {
+			repo, options, err := open(repository, newLimited(c.transport, maxTagBytes))
+			if err != nil {
+				return nil, err
+			}
+			puller, err := remote.NewPuller(options...)
+			return &imageRepository{repo, puller}, err
+		})
+	})()
+}

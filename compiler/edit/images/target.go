@@ -1,0 +1,192 @@
+// Package images finds newer tags of the container images of a fleet, and changes the
+// lines that set them.
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/image"
+	"github.com/fleetc/fleetc/compiler/base/par"
+	"github.com/fleetc/fleetc/compiler/base/registry"
+	"github.com/fleetc/fleetc/compiler/query"
+)
+
+// A Status says whether an image has the newest tag.
+type Status string
+
+// The statuses.
+const (
+	UpToDate Status = "up to date"
+	Outdated Status = "outdated"
+	Held     Status = "held"      // the policy keeps the tag
+	NoPolicy Status = "no policy" // the tag is not a version, and no policy chooses another
+)
+
+// An ImageVersion is an image in clusters with the same policy, and its newest tag.
+type ImageVersion struct {
+	Image        string   `json:"image"`      // as the objects name it
+	Repository   string   `json:"repository"` // without tag and digest
+	Tag          string   `json:"tag,omitempty"`
+	Digest       string   `json:"digest,omitempty"`
+	Status       Status   `json:"status"`
+	Newest       string   `json:"newest,omitempty"`       // tag
+	NewestDigest string   `json:"newestDigest,omitempty"` // if the image has a digest, or the policy wants one
+	Policy       string   `json:"policy"`
+	File         string   `json:"file,omitempty"` // of the policy; empty if there is none
+	Line         int      `json:"line,omitempty"`
+	Column       int      `json:"column,omitempty"`
+	Clusters     []string `json:"clusters"` // IDs, in the order of the fleet
+
+	policy    *image.Policy
+	pos       diag.Pos // of the policy
+	hasDigest bool     // whether the image has a digest, or the policy wants one
+}
+
+// Next returns the image with the newest tag, and with the digest if it has one.
+func (v *ImageVersion) Next() string {
+	return image.Reference{Repository: v.Repository, Tag: v.Newest, Digest: v.NewestDigest}.String()
+}
+
+// FindVersions returns the newest tags of the images of a fleet, sorted by image. patterns
+// are as in [query.Images]. The error holds the faults of images whose registries cannot
+// be read; the other images are beside it.
+func FindVersions(ctx context.Context, f *compiler.Fleet, client *registry.Images, patterns []string, done func()) ([]ImageVersion, error) {
+	found, err := query.ImageNames(ctx, f, patterns, done)
+	if err != nil {
+		return nil, err
+	}
+	return newestOf(ctx, client, versionsOf(f, found), "")
+}
+
+// versionsOf divides images by the policies of their clusters.
+func versionsOf(f *compiler.Fleet, found []query.Image) []ImageVersion {
+	clusters := map[string]*fleet.Cluster{}
+	for _, c := range f.Clusters {
+		clusters[c.ID] = c
+	}
+	var out []ImageVersion
+	for _, i := range found {
+		var own []ImageVersion
+		for _, id := range i.Clusters {
+			p := policyOf(clusters[id], i.Repository)
+			j := slices.IndexFunc(own, func(v ImageVersion) bool { return v.pos == p.Pos })
+			if j < 0 {
+				j = len(own)
+				own = append(own, newVersion(i, p))
+			}
+			own[j].Clusters = append(own[j].Clusters, id)
+		}
+		out = append(out, own...)
+	}
+	return out
+}
+
+// policyOf returns the policy of an image in a cluster; zero if it has none.
+func policyOf(c *fleet.Cluster, repository string) fleet.ImagePolicy {
+	full := image.FullName(repository)
+	for _, p := range c.Images {
+		if image.FullName(p.Image) == full {
+			return p
+		}
+	}
+	return fleet.ImagePolicy{}
+}
+
+func newVersion(i query.Image, p fleet.ImagePolicy) ImageVersion {
+	compiled, err := image.Compile(p.Rule)
+	if err != nil {
+		compiled = &image.Policy{} // a fault of the cluster
+	}
+	v := ImageVersion{
+		Image: i.Image, Repository: i.Repository, Tag: i.Tag, Digest: i.Digest, Policy: compiled.String(), File: p.Pos.File, Line: p.Pos.Line, Column: p.Pos.Col,
+		policy: compiled, pos: p.Pos, hasDigest: p.Digest || i.Digest != "",
+	}
+	switch {
+	case compiled.Never() != "":
+		v.Status = Held
+	case !compiled.Applies(i.Tag):
+		v.Status, v.Policy = NoPolicy, string(NoPolicy)
+	default:
+		v.Status = UpToDate
+	}
+	return v
+}
+
+// newestOf asks the registries for the newest tags, or for a given tag. It returns the
+// versions that it knows.
+func newestOf(ctx context.Context, client *registry.Images, versions []ImageVersion, tag string) ([]ImageVersion, error) {
+	const atATime = 16
+	results := par.Map(ctx, atATime, len(versions), func(ctx context.Context, i int) (ImageVersion, error) {
+		v := versions[i]
+		if tag == "" && (v.Status == Held || v.Status == NoPolicy) {
+			return v, nil
+		}
+		err := v.ask(ctx, client, tag)
+		return v, v.blame(err)
+	})
+	var out []ImageVersion
+	var faults diag.List
+	for v, err := range results {
+		if err != nil {
+			faults.Add(err)
+			continue
+		}
+		out = append(out, v)
+	}
+	return out, faults.Err()
+}
+
+// ask sets the newest tag and digest.
+func (v *ImageVersion) ask(ctx context.Context, client *registry.Images, tag string) error {
+	full := image.FullName(v.Repository)
+	v.Newest = tag
+	if tag == "" {
+		tags, err := client.Tags(ctx, full)
+		if err != nil {
+			return err
+		}
+		var ok bool
+		if v.Newest, ok = v.policy.Newest(v.Tag, tags); !ok {
+			return &diag.Diag{
+				Msg:  fmt.Sprintf("none of the %d tags of %s fits the policy %q", len(tags), diag.Visible(v.Repository, diag.MaxText), diag.Visible(v.policy.String(), diag.MaxText)),
+				Hint: "correct the policy of the image",
+			}
+		}
+	}
+	if v.hasDigest || tag != "" {
+		digest, err := client.Digest(ctx, full, v.Newest)
+		switch {
+		case errors.Is(err, registry.ErrNotFound) && tag == "":
+			return &diag.Diag{Msg: fmt.Sprintf("%s:%s is in the list of the registry, but cannot be read", v.Repository, v.Newest), Hint: "run the command again; the tag may have been removed", Cause: err}
+		case err != nil:
+			return err
+		}
+		if v.hasDigest {
+			v.NewestDigest = digest
+		}
+	}
+	if v.Status = UpToDate; v.Newest != v.Tag || v.hasDigest && v.NewestDigest != v.Digest {
+		v.Status = Outdated
+	}
+	return nil
+}
+
+// blame adds the policy and the clusters to the faults of an image.
+func (v *ImageVersion) blame(err error) error {
+	var out diag.List
+	for _, d := range diag.All(err) {
+		blamed := *d
+		blamed.Clusters = v.Clusters
+		if v.pos.IsValid() {
+			blamed.At, blamed.Path = []diag.Pos{v.pos}, fleet.ImagePath(v.Repository)
+		}
+		out = append(out, &blamed)
+	}
+	return out.Err()
+}
