@@ -36,7 +36,9 @@ chart, an object in CUE, or a manifest. fleetc finds the value by
 changing it and rendering the object again. With -o json, the output also has
 the objects, the fields, and the lines that set the repository.
 
-Images of custom resources are not listed.`
+Images in custom resources, in arguments and in environment variables are
+listed if the text has a tag or a digest, and the name says that it is an image
+or a value of the release confirms it.`
 
 const imageListExample = `  fleetc image list
   fleetc image list prod --image 'ghcr.io/example/*'

@@ -3,7 +3,6 @@ package query
 import (
 	"cmp"
 	"context"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -68,7 +67,7 @@ func (s ImageSource) at(pos diag.Pos) ImageSource {
 	return s
 }
 
-// Images returns the images of built-in kinds in the selected clusters, sorted by name,
+// Images returns the images of the selected clusters, sorted by name,
 // with the lines that set them. patterns select images by their repository or its last
 // part, as path.Match does; all images if there are none. It fails if a cluster does not
 // render or a pattern matches nothing. done is called after each cluster.
@@ -94,7 +93,7 @@ func ImageNames(ctx context.Context, f *compiler.Fleet, patterns []string, done 
 
 // listImages renders the clusters and collects their images.
 func listImages(ctx context.Context, f *compiler.Fleet, patterns []string, done func()) (*imageLister, error) {
-	l := &imageLister{f: f, repositories: map[string]bool{}, index: map[string]int{}, matched: make([]bool, len(patterns)), patterns: patterns}
+	l := &imageLister{f: f, index: map[string]int{}}
 	for _, p := range patterns {
 		if _, err := path.Match(p, ""); err != nil {
 			return nil, &diag.Diag{Msg: "image pattern " + diag.Visible(p, diag.MaxText) + " has a syntax error", Hint: `write it as in "ghcr.io/example/app" or "app*"`}
@@ -116,12 +115,10 @@ func listImages(ctx context.Context, f *compiler.Fleet, patterns []string, done 
 	if err := cmp.Or(ctx.Err(), faults.Err()); err != nil {
 		return nil, err
 	}
-	if i := slices.Index(l.matched, false); i >= 0 {
-		return nil, &diag.Diag{
-			Msg: "no image of these clusters matches " + diag.Visible(patterns[i], diag.MaxText), Hint: diag.OneOf(patterns[i], slices.Sorted(maps.Keys(l.repositories))),
-		}
+	if err := l.confirm(ctx); err != nil {
+		return nil, err
 	}
-	return l, nil
+	return l, l.selectImages(patterns)
 }
 
 // An imageField is a field of a rendered object that names an image.
@@ -129,6 +126,7 @@ type imageField struct {
 	patch.ImageField
 	release string
 	object  string // ID
+	unsure  bool   // whether a value must confirm that the text is an image
 }
 
 // imageFields returns the image fields of a cluster.
@@ -140,7 +138,12 @@ func imageFields(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) ([]im
 	var out []imageField
 	for i, fields := range patch.Images(c, objs) {
 		for _, field := range fields {
-			out = append(out, imageField{field, objs[i].Release.Name, objs[i].ID()})
+			out = append(out, imageField{ImageField: field, release: objs[i].Release.Name, object: objs[i].ID()})
+		}
+	}
+	for i, texts := range patch.ImageTexts(c, objs) {
+		for _, text := range texts {
+			out = append(out, imageField{text.ImageField, objs[i].Release.Name, objs[i].ID(), !text.Sure})
 		}
 	}
 	return out, nil
@@ -148,12 +151,9 @@ func imageFields(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) ([]im
 
 // An imageLister collects the images of a fleet.
 type imageLister struct {
-	f            *compiler.Fleet
-	patterns     []string
-	matched      []bool // by pattern
-	repositories map[string]bool
-	images       []*listedImage
-	index        map[string]int // of images, by image
+	f      *compiler.Fleet
+	images []*listedImage
+	index  map[string]int // of images, by image
 }
 
 // A listedImage is an image with its uses.
@@ -171,11 +171,6 @@ type listedUse struct {
 
 // add adds a field of a cluster.
 func (l *imageLister) add(cluster int, field imageField) {
-	repository, _ := splitImage(field.Image)
-	l.repositories[repository] = true
-	if !l.selects(repository) {
-		return
-	}
 	i, ok := l.index[field.Image]
 	if !ok {
 		i = len(l.images)
@@ -193,15 +188,31 @@ func (l *imageLister) add(cluster int, field imageField) {
 	image.uses[j].clusters = append(image.uses[j].clusters, cluster)
 }
 
-// selects reports whether a pattern matches a repository, or there is none.
-func (l *imageLister) selects(repository string) bool {
-	selected := len(l.patterns) == 0
-	for i, p := range l.patterns {
-		if matches(p, repository) || matches(p, path.Base(repository)) {
-			l.matched[i], selected = true, true
+// selectImages removes the images that no pattern matches. A pattern that matches nothing is
+// a fault.
+func (l *imageLister) selectImages(patterns []string) error {
+	if len(patterns) == 0 {
+		return nil
+	}
+	matched := make([]bool, len(patterns))
+	var repositories []string
+	l.images = slices.DeleteFunc(l.images, func(image *listedImage) bool {
+		repositories = append(repositories, image.Repository)
+		selected := false
+		for i, p := range patterns {
+			if matches(p, image.Repository) || matches(p, path.Base(image.Repository)) {
+				matched[i], selected = true, true
+			}
+		}
+		return !selected
+	})
+	if i := slices.Index(matched, false); i >= 0 {
+		slices.Sort(repositories)
+		return &diag.Diag{
+			Msg: "no image of these clusters matches " + diag.Visible(patterns[i], diag.MaxText), Hint: diag.OneOf(patterns[i], slices.Compact(repositories)),
 		}
 	}
-	return selected
+	return nil
 }
 
 // newImage returns the image with its parts.

@@ -18,11 +18,45 @@ import (
 // findSources finds the lines that set the images. It runs the perturbation test of a
 // field in its first cluster. In the others, it looks up the positions of the same values.
 func (l *imageLister) findSources(ctx context.Context) error {
-	byCluster := map[int][]*listedUse{}
+	var uses []*listedUse
+	for _, image := range l.images {
+		uses = append(uses, image.uses...)
+	}
+	return l.findSourcesOf(ctx, uses)
+}
+
+// confirm removes the unsure uses that no value confirms: a value that the text has in it,
+// and whose name ends in image or repository.
+func (l *imageLister) confirm(ctx context.Context) error {
+	var unsure []*listedUse
 	for _, image := range l.images {
 		for _, use := range image.uses {
-			byCluster[use.clusters[0]] = append(byCluster[use.clusters[0]], use)
+			if use.unsure {
+				unsure = append(unsure, use)
+			}
 		}
+	}
+	if err := l.findSourcesOf(ctx, unsure); err != nil {
+		return err
+	}
+	for _, image := range l.images {
+		image.uses = slices.DeleteFunc(image.uses, func(use *listedUse) bool {
+			return use.unsure && !slices.ContainsFunc(use.sources, func(s ImageSource) bool {
+				name := strings.ToLower(s.Path[strings.LastIndexByte(s.Path, '.')+1:])
+				isValue := strings.HasPrefix(s.Path, (&fleet.Release{Name: use.release}).Path("values")+".")
+				return isValue && (s.Part == WholeImage || s.Part == ImageRepository) && (strings.HasSuffix(name, "image") || strings.HasSuffix(name, "repository"))
+			})
+		})
+	}
+	l.images = slices.DeleteFunc(l.images, func(image *listedImage) bool { return len(image.uses) == 0 })
+	return nil
+}
+
+// findSourcesOf finds the lines that set the images of some uses.
+func (l *imageLister) findSourcesOf(ctx context.Context, uses []*listedUse) error {
+	byCluster := map[int][]*listedUse{}
+	for _, use := range uses {
+		byCluster[use.clusters[0]] = append(byCluster[use.clusters[0]], use)
 	}
 	for i, c := range l.f.Clusters {
 		if len(byCluster[i]) == 0 {
@@ -52,6 +86,7 @@ func (l *imageLister) findSource(ctx context.Context, all *compiler.ClusterRende
 		return err
 	}
 	ids := l.ids(use.clusters)
+	use.sources = nil
 	if n := len(p.Patches); n > 0 {
 		last := p.Patches[n-1]
 		use.sources = []ImageSource{ImageSource{Part: WholeImage, Path: p.Release.Path("patches", last.Name), Value: use.Image, Clusters: ids}.at(last.Pos)}

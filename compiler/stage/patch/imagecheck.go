@@ -16,11 +16,19 @@ func imageChecks(c *fleet.Cluster, objs []fleet.Object) []fleet.RuleCheck {
 	}
 	var names []string
 	full := map[string]bool{}
+	add := func(f ImageField) {
+		repository := image.Parse(f.Image).Repository
+		names = append(names, repository)
+		full[image.FullName(repository)] = true
+	}
 	for _, fields := range Images(c, objs) {
 		for _, f := range fields {
-			repository := image.Parse(f.Image).Repository
-			names = append(names, repository)
-			full[image.FullName(repository)] = true
+			add(f)
+		}
+	}
+	for _, texts := range ImageTexts(c, objs) {
+		for _, text := range texts {
+			add(text.ImageField)
 		}
 	}
 	slices.Sort(names)
