@@ -17,13 +17,14 @@ import (
 func newImageCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "image",
-		Short: "Show the container images of the fleet, and find newer ones",
+		Short: "Show the container images of the fleet, and update them",
 		Example: `  fleetc image list
-  fleetc image outdated`,
+  fleetc image outdated
+  fleetc image update app --in dev`,
 		Args: noSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newImageListCommand(o), newImageOutdatedCommand(o))
+	cmd.AddCommand(newImageListCommand(o), newImageOutdatedCommand(o), newImageUpdateCommand(o))
 	return cmd
 }
 

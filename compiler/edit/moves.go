@@ -14,9 +14,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
-// newFaults returns the faults in after that are not in before, each with the clusters that
+// NewFaults returns the faults in after that are not in before, each with the clusters that
 // did not have it.
-func newFaults(before, after error) diag.List {
+func NewFaults(before, after error) diag.List {
 	old := map[string]map[string]bool{} // clusters by the text of the fault
 	for _, d := range diag.All(before) {
 		if old[d.Error()] == nil {
@@ -140,7 +140,7 @@ func compareRendered(ctx context.Context, moved []movedCluster, old, next *compi
 		var errBefore, errAfter error
 		before.Objects, before.Hooks, errBefore = old.CheckedObjects(ctx, m.before)
 		after.Objects, after.Hooks, errAfter = next.CheckedObjects(ctx, m.after)
-		out := comparison{Faults: newFaults(errBefore, diag.In(m.after.ID, errAfter)), findings: comparer.Cluster(before, after)}
+		out := comparison{Faults: NewFaults(errBefore, diag.In(m.after.ID, errAfter)), findings: comparer.Cluster(before, after)}
 		if before.Objects != nil && after.Objects != nil {
 			out.changes, out.ignored = diff.ObjectsIgnoring(before.Objects, after.Objects, nil, m.after.IgnoreRules())
 		}

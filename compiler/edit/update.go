@@ -212,7 +212,7 @@ func (u *ChartUpdate) compare(ctx context.Context, p *pinning, req UpdateRequest
 			f.KeepSame()
 		}
 	}
-	faults := newFaults(faultsBefore, faultsAfter)
+	faults := NewFaults(faultsBefore, faultsAfter)
 	moved := p.moved(before.All(), after.All())
 	u.moves(ctx, p, moved, old, next)
 	var err error

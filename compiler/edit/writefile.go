@@ -19,7 +19,7 @@ func WriteFile(tree *os.Root, name string, data []byte) error {
 		return err
 	}
 	next := file + ".new"
-	if err := tree.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := removeIfExists(tree, next); err != nil {
 		return err
 	}
 	out, err := tree.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -36,6 +36,14 @@ func WriteFile(tree *os.Root, name string, data []byte) error {
 	}
 	if err != nil {
 		return errors.Join(err, tree.Remove(next))
+	}
+	return nil
+}
+
+// removeIfExists removes a file.
+func removeIfExists(tree *os.Root, file string) error {
+	if err := tree.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
 }

@@ -31,6 +31,8 @@ type ImageUse struct {
 	Field    string        `json:"field"`
 	Clusters []string      `json:"clusters"`
 	SetBy    []ImageSource `json:"setBy"` // parts of the image, in their order
+	Path     []string      `json:"-"`     // of the field: keys and list indexes
+	IsText   bool          `json:"-"`     // whether the image is in a text that no schema says is an image
 }
 
 // An ImageSource is a line that sets an image or a part of it.
@@ -45,6 +47,8 @@ type ImageSource struct {
 	Layer    string    `json:"layer,omitempty"`
 	Chart    string    `json:"chart,omitempty"` // whose default or appVersion it is
 	Clusters []string  `json:"clusters"`
+	Keys     []string  `json:"-"` // path in the values of the release; nil for other sources
+	At       int       `json:"-"` // index of Value in the image; -1 if it is not in it as it is
 }
 
 // An ImagePart is a part of the name of an image.
@@ -94,10 +98,8 @@ func ImageNames(ctx context.Context, f *compiler.Fleet, patterns []string, done 
 // listImages renders the clusters and collects their images.
 func listImages(ctx context.Context, f *compiler.Fleet, patterns []string, done func()) (*imageLister, error) {
 	l := &imageLister{f: f, index: map[string]int{}}
-	for _, p := range patterns {
-		if _, err := path.Match(p, ""); err != nil {
-			return nil, &diag.Diag{Msg: "image pattern " + diag.Visible(p, diag.MaxText) + " has a syntax error", Hint: `write it as in "ghcr.io/example/app" or "app*"`}
-		}
+	if err := checkImagePatterns(patterns); err != nil {
+		return nil, err
 	}
 	rendered := par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) ([]imageField, error) {
 		return imageFields(ctx, f, f.Clusters[i])
@@ -126,6 +128,7 @@ type imageField struct {
 	patch.ImageField
 	release string
 	object  string // ID
+	isText  bool   // whether no schema says that the field is an image
 	unsure  bool   // whether a value must confirm that the text is an image
 }
 
@@ -143,7 +146,7 @@ func imageFields(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) ([]im
 	}
 	for i, texts := range patch.ImageTexts(c, objs) {
 		for _, text := range texts {
-			out = append(out, imageField{text.ImageField, objs[i].Release.Name, objs[i].ID(), !text.Sure})
+			out = append(out, imageField{text.ImageField, objs[i].Release.Name, objs[i].ID(), true, !text.Sure})
 		}
 	}
 	return out, nil
@@ -188,30 +191,80 @@ func (l *imageLister) add(cluster int, field imageField) {
 	image.uses[j].clusters = append(image.uses[j].clusters, cluster)
 }
 
-// selectImages removes the images that no pattern matches. A pattern that matches nothing is
-// a fault.
+// SelectImages returns the images that a pattern matches, all if there are none. A pattern
+// that matches nothing is a fault.
+func SelectImages(all []Image, patterns []string) ([]Image, error) {
+	if err := checkImagePatterns(patterns); err != nil || len(patterns) == 0 {
+		return all, err
+	}
+	repositories := make([]string, len(all))
+	for i, image := range all {
+		repositories[i] = image.Repository
+	}
+	selected, err := selectRepositories(repositories, patterns)
+	if err != nil {
+		return nil, err
+	}
+	var out []Image
+	for i, image := range all {
+		if selected[i] {
+			out = append(out, image)
+		}
+	}
+	return out, nil
+}
+
+// checkImagePatterns returns a fault for a pattern with a syntax error.
+func checkImagePatterns(patterns []string) error {
+	for _, p := range patterns {
+		if _, err := path.Match(p, ""); err != nil {
+			return &diag.Diag{Msg: "image pattern " + diag.Visible(p, diag.MaxText) + " has a syntax error", Hint: `write it as in "ghcr.io/example/app" or "app*"`}
+		}
+	}
+	return nil
+}
+
+// selectRepositories reports for each repository whether a pattern matches it or its last
+// part.
+func selectRepositories(repositories, patterns []string) ([]bool, error) {
+	matched, selected := make([]bool, len(patterns)), make([]bool, len(repositories))
+	for i, repository := range repositories {
+		for j, p := range patterns {
+			if matches(p, repository) || matches(p, path.Base(repository)) {
+				matched[j], selected[i] = true, true
+			}
+		}
+	}
+	if i := slices.Index(matched, false); i >= 0 {
+		repositories = slices.Clone(repositories)
+		slices.Sort(repositories)
+		return nil, &diag.Diag{
+			Msg: "no image of these clusters matches " + diag.Visible(patterns[i], diag.MaxText), Hint: diag.OneOf(patterns[i], slices.Compact(repositories)),
+		}
+	}
+	return selected, nil
+}
+
+// selectImages removes the images that no pattern matches.
 func (l *imageLister) selectImages(patterns []string) error {
 	if len(patterns) == 0 {
 		return nil
 	}
-	matched := make([]bool, len(patterns))
-	var repositories []string
-	l.images = slices.DeleteFunc(l.images, func(image *listedImage) bool {
-		repositories = append(repositories, image.Repository)
-		selected := false
-		for i, p := range patterns {
-			if matches(p, image.Repository) || matches(p, path.Base(image.Repository)) {
-				matched[i], selected = true, true
-			}
-		}
-		return !selected
-	})
-	if i := slices.Index(matched, false); i >= 0 {
-		slices.Sort(repositories)
-		return &diag.Diag{
-			Msg: "no image of these clusters matches " + diag.Visible(patterns[i], diag.MaxText), Hint: diag.OneOf(patterns[i], slices.Compact(repositories)),
+	repositories := make([]string, len(l.images))
+	for i, image := range l.images {
+		repositories[i] = image.Repository
+	}
+	selected, err := selectRepositories(repositories, patterns)
+	if err != nil {
+		return err
+	}
+	var out []*listedImage
+	for i, image := range l.images {
+		if selected[i] {
+			out = append(out, image)
 		}
 	}
+	l.images = out
 	return nil
 }
 
@@ -244,6 +297,7 @@ func (l *imageLister) sorted() []Image {
 			clusters = append(clusters, use.clusters...)
 			image.Uses = append(image.Uses, ImageUse{
 				Release: use.release, Object: use.object, Field: fleet.FieldText(use.Path), Clusters: l.ids(use.clusters), SetBy: use.sources,
+				Path: use.Path, IsText: use.isText,
 			})
 		}
 		slices.Sort(clusters)

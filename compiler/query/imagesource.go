@@ -87,13 +87,20 @@ func (l *imageLister) findSource(ctx context.Context, all *compiler.ClusterRende
 	}
 	ids := l.ids(use.clusters)
 	use.sources = nil
+	raw := use.Image
 	if n := len(p.Patches); n > 0 {
 		last := p.Patches[n-1]
-		use.sources = []ImageSource{ImageSource{Part: WholeImage, Path: p.Release.Path("patches", last.Name), Value: use.Image, Clusters: ids}.at(last.Pos)}
-		return nil
+		source := ImageSource{Part: WholeImage, Path: p.Release.Path("patches", last.Name), Value: use.Image, Clusters: ids}.at(last.Pos)
+		var renamed bool
+		if raw, renamed = beforeRename(p, use); !renamed {
+			use.sources = []ImageSource{source}
+			return nil
+		}
+		source.Part, source.Value, source.At = ImageRepository, newImage(use.Image).Repository, -1
+		use.sources = []ImageSource{source}
 	}
 	if p.Subject == nil {
-		use.sources = []ImageSource{l.written(p, o, use, ids)}
+		use.sources = append(use.sources, l.written(p, o, use, raw, ids))
 		return nil
 	}
 	hasVersion := false
@@ -108,7 +115,7 @@ func (l *imageLister) findSource(ctx context.Context, all *compiler.ClusterRende
 	switch version := appVersion(p, use); {
 	case hasVersion:
 	case version != "":
-		use.sources = append(use.sources, ImageSource{Part: ImageTag, Value: version, Chart: p.Release.Chart.Location(), Clusters: ids})
+		use.sources = append(use.sources, ImageSource{Part: ImageTag, Value: version, Chart: p.Release.Chart.Location(), Clusters: ids, At: strings.LastIndex(use.Image, version)})
 	case p.Chart == nil:
 		use.sources = append(use.sources, ImageSource{Part: WholeImage, Value: use.Image, Clusters: ids}.at(o.Pos))
 	}
@@ -130,9 +137,19 @@ func appVersion(p *origin.Origin, use *listedUse) string {
 	return ""
 }
 
-// written returns the line of an image in CUE or in a manifest.
-func (l *imageLister) written(p *origin.Origin, o fleet.Object, use *listedUse, ids []string) ImageSource {
-	out := ImageSource{Part: WholeImage, Value: use.Image, Clusters: ids}
+// beforeRename returns an image before the patches of its release; false if they change
+// more than its repository.
+func beforeRename(p *origin.Origin, use *listedUse) (string, bool) {
+	v, _ := fleet.Lookup(p.Raw.Object, use.Path)
+	raw, _ := v.(string)
+	before, after := newImage(raw), newImage(use.Image)
+	onlyNames := !slices.ContainsFunc(p.Patches, func(patch *fleet.Patch) bool { return len(patch.Images) == 0 })
+	return raw, onlyNames && before.Tag == after.Tag && before.Digest == after.Digest
+}
+
+// written returns the line of an image in CUE or in a manifest. raw is the image there.
+func (l *imageLister) written(p *origin.Origin, o fleet.Object, use *listedUse, raw string, ids []string) ImageSource {
+	out := ImageSource{Part: WholeImage, Value: raw, Clusters: ids, At: strings.Index(use.Image, raw)}
 	if t, at := origin.WrittenIn(p.Release, p.Raw); t != nil {
 		out.Path = fleet.FieldText(slices.Concat([]string{"releases", p.Release.Name, "objects"}, at, use.Path))
 		return out.at(origin.WrittenPos(p.Release, &fleet.FieldError{Object: p.Raw, Field: use.Path}))
@@ -150,7 +167,7 @@ func (l *imageLister) lines(use *listedUse, values map[string]any, path []string
 	for n, i := range use.clusters {
 		c := l.f.Clusters[i]
 		r := c.Releases[slices.IndexFunc(c.Releases, func(r *fleet.Release) bool { return r.Name == use.release })]
-		source := ImageSource{Path: valuesPath(r, values, path)}
+		source := ImageSource{Path: valuesPath(r, values, path), Keys: path}
 		t := elementAt(r.Values, path)
 		if n == 0 {
 			isDefault = t == nil
@@ -163,7 +180,7 @@ func (l *imageLister) lines(use *listedUse, values map[string]any, path []string
 			v, _ := fleet.Lookup(values, path)
 			source.Value, source.Chart = scalarText(v), r.Chart.Location()
 		}
-		if indexIn(use.Image, source.Value) < 0 {
+		if source.At = indexIn(use.Image, source.Value); source.At < 0 {
 			continue // the cluster has the image from another value
 		}
 		source.Part = partOf(use.Image, source.Value)

@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -52,12 +53,17 @@ func FindLayer(root, name string) (fleet.Layer, error) {
 	}
 }
 
-// SetVersion sets the chart version of a release in a layer. It adds the
-// changed file to the edits and leaves the rest of it unchanged: it replaces
-// an existing version, or adds a line to the release, or else adds a line at
-// the end. It returns the file, relative to the root. A version that is an
-// expression is a fault.
+// SetVersion sets the chart version of a release in a layer, see [SetText].
 func SetVersion(root string, layer fleet.Layer, release, version string, edits Edits) (file string, err error) {
+	return SetText(root, layer, []string{"releases", release, "chart", "version"}, version, edits)
+}
+
+// SetText sets the field at a path of a release in a layer to a text. It adds the changed
+// file to the edits and leaves the rest of it unchanged: it replaces an existing literal,
+// or adds a line to the innermost struct with braces below the release, or else adds a
+// line at the end. It returns the file, relative to the root. A field that is an expression
+// is a fault.
+func SetText(root string, layer fleet.Layer, path []string, value string, edits Edits) (file string, err error) {
 	t, err := scan(root)
 	if err != nil {
 		return "", err
@@ -73,7 +79,7 @@ func SetVersion(root string, layer fleet.Layer, release, version string, edits E
 		if err != nil {
 			return "", cuediag.Faults(root, err, cue.Value{}).Err()
 		}
-		p := find(parsed.Decls, []string{"releases", release, "chart", "version"})
+		p := find(parsed.Decls, path)
 		p.file, p.text, p.parsed = file, text, parsed
 		if best.file == "" || p.depth > best.depth {
 			best = p
@@ -82,7 +88,7 @@ func SetVersion(root string, layer fleet.Layer, release, version string, edits E
 	if best.file == "" {
 		return "", &diag.Diag{Msg: "the layer " + layer.Name + " has no files", Hint: "add one of package " + pkg + " to " + layer.Dir}
 	}
-	text, err := best.set(root, release, version)
+	text, err := best.set(root, path, value)
 	if err != nil {
 		return "", err
 	}
@@ -96,9 +102,11 @@ type fieldMatch struct {
 	file   string
 	text   []byte
 	parsed *ast.File
-	depth  int        // number of matched names
-	field  *ast.Field // the last matched field
-	top    ast.Decl   // the top-level declaration that contains it
+	depth  int            // number of matched names
+	field  *ast.Field     // the last matched field
+	braces *ast.StructLit // the innermost struct with braces on the path; nil if there is none
+	inside int            // number of names before those in braces
+	top    ast.Decl       // the top-level declaration that contains it
 }
 
 // find follows names through fields. It does not search comprehensions and
@@ -113,8 +121,14 @@ func find(decls []ast.Decl, names []string) fieldMatch {
 		here := fieldMatch{depth: 1, field: f}
 		if len(names) > 1 {
 			for _, lit := range structs(f.Value) {
-				if p := find(lit.Elts, names[1:]); p.depth+1 > here.depth {
-					here = fieldMatch{depth: p.depth + 1, field: p.field}
+				p := find(lit.Elts, names[1:])
+				if p.braces != nil {
+					p.inside++
+				} else if lit.Lbrace.IsValid() && lit.Rbrace.IsValid() {
+					p.braces, p.inside = lit, 1
+				}
+				if p.depth+1 > here.depth || here.braces == nil && p.depth+1 == here.depth {
+					here = fieldMatch{depth: p.depth + 1, field: cmp.Or(p.field, f), braces: p.braces, inside: p.inside}
 				}
 			}
 		}
@@ -139,32 +153,24 @@ func structs(e ast.Expr) []*ast.StructLit {
 	return nil
 }
 
-// set returns the text with the version of the release.
-func (p fieldMatch) set(root, release, version string) ([]byte, error) {
-	const whole, inRelease = 4, 2 // numbers of matched names
-	quoted := literal.String.Quote(version)
-	if p.depth == whole {
+// set returns the text with the value at the path.
+func (p fieldMatch) set(root string, path []string, value string) ([]byte, error) {
+	const inRelease = 2 // number of matched names
+	quoted := literal.String.Quote(value)
+	if p.depth == len(path) {
 		lit, ok := p.field.Value.(*ast.BasicLit)
 		if !ok {
 			return nil, &diag.Diag{
-				At: []diag.Pos{cuediag.Pos(root, p.field.Value.Pos())}, Path: "releases." + release + ".chart.version",
-				Msg: "this layer says the version by an expression", Hint: "write " + quoted + " here",
+				At: []diag.Pos{cuediag.Pos(root, p.field.Value.Pos())}, Path: strings.Join(path, "."),
+				Msg: "this layer sets the value by an expression", Hint: "write " + quoted + " here",
 			}
 		}
 		return p.splice(lit.Pos().Offset(), lit.End().Offset(), quoted), nil
 	}
-	if p.depth >= inRelease {
-		field, line := p.field, "chart: version: "+quoted
-		if p.depth > inRelease {
-			line = "version: " + quoted
-		}
-		for _, lit := range structs(field.Value) {
-			if lit.Lbrace.IsValid() && lit.Rbrace.IsValid() {
-				return p.into(lit, line), nil
-			}
-		}
+	if p.braces != nil && p.inside >= inRelease {
+		return p.into(p.braces, labels(path[p.inside:])+quoted), nil
 	}
-	line := fmt.Sprintf("releases: %s: chart: version: %s\n", literal.String.Quote(release), quoted)
+	line := "releases: " + literal.String.Quote(path[1]) + ": " + labels(path[inRelease:]) + quoted + "\n"
 	at := len(p.text)
 	if p.top != nil {
 		at = p.top.End().Offset()
@@ -181,6 +187,18 @@ func (p fieldMatch) set(root, release, version string) ([]byte, error) {
 		line = "\n" + line // after an empty line
 	}
 	return p.splice(at, at, line), nil
+}
+
+// labels returns the keys as labels of CUE, each with a colon.
+func labels(keys []string) string {
+	var out strings.Builder
+	for _, key := range keys {
+		if ast.StringLabelNeedsQuoting(key) {
+			key = literal.Label.Quote(key)
+		}
+		out.WriteString(key + ": ")
+	}
+	return out.String()
 }
 
 // into inserts a line at the beginning of a struct, indented like the next

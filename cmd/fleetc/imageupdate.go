@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/registry"
+	"github.com/fleetc/fleetc/compiler/edit/images"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+)
+
+const imageUpdateLong = `update changes the lines that set the tags of images to newer ones: those that
+image outdated lists, or those of IMAGE alone. --tag sets the tag of one image.
+
+Without --in, update changes the line that sets the tag: a value in a layer, an
+object in CUE, a manifest, a kustomization or a Jsonnet file. If a default or
+the appVersion of the chart sets it, update adds the value to the layer that
+declares the release. With --in, it changes or adds the value in this layer, as
+
+  releases: "NAME": defaults: LAYER: image: tag: "TAG"
+
+The rest of each file stays byte for byte. If the policy of the image wants a
+digest, or the image has one, update pins the digest beside the tag: in the
+value of the chart for it, or as TAG@DIGEST.
+
+update compiles the fleet with the changes before it writes them. The images
+must change as planned in all clusters that get them. Nothing else may change,
+except texts with the old tag in them, version labels and checksums. Otherwise,
+update does not write the image and says why. An image that cannot be updated
+does not prevent the others.`
+
+const imageUpdateExample = `  fleetc image update
+  fleetc image update ghcr.io/example/app --dry-run
+  fleetc image update app --tag 1.4.2 --in dev`
+
+func newImageUpdateCommand(o *options) *cobra.Command {
+	var req images.Request
+	var output string
+	var all bool
+	cmd := &cobra.Command{
+		Use:               "update [IMAGE...]",
+		Short:             "Change the lines that set the tags of images",
+		Long:              imageUpdateLong,
+		Example:           imageUpdateExample,
+		ValidArgsFunction: imageArgs(o),
+		RunE: func(cmd *cobra.Command, patterns []string) error {
+			if cmd.Flags().Changed("tag") && req.Tag == "" {
+				return &diag.Diag{Msg: "the value of --tag is empty", Hint: "write a tag, or leave the flag out to take the newest"}
+			}
+			req.Patterns = patterns
+			c := o.compiler()
+			ids, err := c.ClusterIDs()
+			if err != nil {
+				return err
+			}
+			p := newProgress(cmd, len(ids))
+			defer p.clear()
+			u, err := images.UpdateImages(cmd.Context(), c, registry.NewImages(c.Offline), req, p.step)
+			p.clear()
+			if u == nil {
+				return err
+			}
+			// Print the changes even if some images cannot be updated.
+			style := o.style(cmd.OutOrStdout())
+			style.All = all
+			show := func() error {
+				return imageUpdateText(cmd.OutOrStdout(), u, req.DryRun, err, load.FileNames(o.dir), style)
+			}
+			if output == "json" {
+				show = func() error { return imageUpdateJSON(cmd.OutOrStdout(), u, req.DryRun) }
+			}
+			if werr := show(); err == nil {
+				err = werr
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&req.In, "in", "", "`layer` whose clusters get the tags: its name, or its path below environments")
+	cmd.Flags().StringVar(&req.Tag, "tag", "", "`tag` of the image (default: the newest by its policy)")
+	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "print what would change, and write nothing")
+	cmd.Flags().BoolVar(&all, "all", false, "show every version label and checksum that changes, and the fields in diff.ignore")
+	_ = cmd.RegisterFlagCompletionFunc("in", layerArgs(o))
+	outputFlag(cmd, &output, "text", "json")
+	return cmd
+}
+
+// imageUpdateText prints an update. faults are those of images that are not updated.
+func imageUpdateText(w io.Writer, u *images.Update, dryRun bool, faults error, name func(string) string, style diff.Style) error {
+	if len(u.Edits) == 0 {
+		if faults != nil {
+			return nil
+		}
+		_, err := io.WriteString(w, "nothing to do: no image has a newer tag\n")
+		return err
+	}
+	var b strings.Builder
+	verb := "wrote"
+	if dryRun {
+		verb = "would write"
+	}
+	for _, file := range u.Files {
+		fmt.Fprintf(&b, "%s %s\n", verb, diff.Inline(name(file)))
+		for _, e := range u.Edits {
+			if e.File == file {
+				fmt.Fprintf(&b, "  %s\n", lineEditText(e))
+			}
+		}
+	}
+	b.WriteString("\n")
+	for _, v := range u.Images {
+		fmt.Fprintf(&b, "%s: %s: %s -> %s\n", nameClusters(v.Clusters), diff.Inline(v.Repository), shortTag(v.Tag, v.Digest), shortTag(v.Newest, v.NewestDigest))
+	}
+	b.WriteString("\n")
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return err
+	}
+	return diff.WriteText(w, u.Rendered, style)
+}
+
+// lineEditText returns a changed line.
+func lineEditText(e images.LineEdit) string {
+	text := diff.Inline(e.After)
+	if e.Before != "" {
+		text = diff.Inline(e.Before) + " -> " + text
+	}
+	if e.Path != "" {
+		text = diff.Inline(e.Path) + ": " + text
+	}
+	if e.Line > 0 {
+		return strconv.Itoa(e.Line) + ":" + strconv.Itoa(e.Column) + " " + text
+	}
+	return "+ " + text
+}
+
+// imageUpdateJSON prints an update in JSON.
+func imageUpdateJSON(w io.Writer, u *images.Update, dryRun bool) error {
+	var rendered bytes.Buffer
+	if err := diff.WriteJSON(&rendered, u.Rendered); err != nil {
+		return err
+	}
+	return writeJSON(w, struct {
+		Written bool `json:"written"`
+		*images.Update
+		Rendered json.RawMessage `json:"rendered"`
+	}{!dryRun && len(u.Files) > 0, u, rendered.Bytes()})
+}

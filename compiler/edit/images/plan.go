@@ -1,0 +1,249 @@
+package images
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/image"
+	"github.com/fleetc/fleetc/compiler/query"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+)
+
+// A planner finds the operations that change an image.
+type planner struct {
+	f     *compiler.Fleet
+	layer *fleet.Layer // the layer of --in; nil without it
+}
+
+// A plannedUse is a use of an image in clusters that get another version.
+type plannedUse struct {
+	*planner
+	query.ImageUse
+	version       *ImageVersion
+	before, after image.Reference
+	clusters      []*fleet.Cluster // with the use; at least one
+	release       *fleet.Release   // in the first cluster
+}
+
+// plan returns the operations for an image in its clusters.
+func (p *planner) plan(ctx context.Context, v *ImageVersion, uses []query.ImageUse) ([]operation, error) {
+	var out []operation
+	var faults diag.List
+	for _, use := range uses {
+		for _, u := range p.divide(v, use) {
+			operations, err := u.plan(ctx)
+			faults.Add(err)
+			for _, o := range operations {
+				if !slices.Contains(out, o) {
+					out = append(out, o)
+				}
+			}
+		}
+	}
+	return out, faults.Err()
+}
+
+// divide divides a use by the lines that declare its release.
+func (p *planner) divide(v *ImageVersion, use query.ImageUse) []*plannedUse {
+	var out []*plannedUse
+	for _, c := range p.f.Clusters {
+		if !slices.Contains(v.Clusters, c.ID) || !slices.Contains(use.Clusters, c.ID) {
+			continue
+		}
+		r := releaseOf(c, use.Release)
+		i := slices.IndexFunc(out, func(u *plannedUse) bool { return u.release.Pos == r.Pos })
+		if i < 0 {
+			i = len(out)
+			out = append(out, &plannedUse{planner: p, ImageUse: use, version: v, before: image.Parse(v.Image), after: image.Parse(v.Next()), release: r})
+		}
+		out[i].clusters = append(out[i].clusters, c)
+	}
+	return out
+}
+
+func releaseOf(c *fleet.Cluster, name string) *fleet.Release {
+	return c.Releases[slices.IndexFunc(c.Releases, func(r *fleet.Release) bool { return r.Name == name })]
+}
+
+// sources returns the lines that set parts of the image in the clusters, divided by paths.
+// The path with the longest text is first.
+func (u *plannedUse) sources(parts ...query.ImagePart) [][]query.ImageSource {
+	var out [][]query.ImageSource
+	for _, s := range u.SetBy {
+		if !slices.Contains(parts, s.Part) || !slices.ContainsFunc(u.clusters, func(c *fleet.Cluster) bool { return slices.Contains(s.Clusters, c.ID) }) {
+			continue
+		}
+		i := slices.IndexFunc(out, func(group []query.ImageSource) bool { return group[0].Path == s.Path && s.Path != "" })
+		if i < 0 {
+			i = len(out)
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], s)
+	}
+	slices.SortStableFunc(out, func(a, b []query.ImageSource) int { return cmp.Compare(len(b[0].Value), len(a[0].Value)) })
+	return out
+}
+
+// plan returns the operations of one use.
+func (u *plannedUse) plan(ctx context.Context) ([]operation, error) {
+	problem := ""
+	for _, group := range u.sources(query.ImageTag, query.WholeImage) {
+		if group[0].AppVersion() {
+			continue
+		}
+		operations, err := u.setGroup(ctx, group)
+		if _, isPart := err.(*partError); !isPart {
+			return operations, err
+		}
+		problem = err.Error()
+	}
+	return u.addValue(ctx, problem)
+}
+
+// A partError says that a value cannot have the new text.
+type partError struct{ msg string }
+
+// Error implements error.
+func (e *partError) Error() string { return e.msg }
+
+// setGroup returns the operations that change the lines of one path, and those of the digest.
+func (u *plannedUse) setGroup(ctx context.Context, group []query.ImageSource) ([]operation, error) {
+	texts := make([]string, len(group))
+	coversDigest := false
+	for i, s := range group {
+		var err error
+		if texts[i], err = replacePart(u.before, u.after, s.Value, s.At); err != nil {
+			return nil, &partError{fmt.Sprintf("%s is %q, and %s", s.Path, diag.Visible(s.Value, diag.MaxText), err)}
+		}
+		coversDigest = coversDigest || u.before.Digest != "" && strings.Contains(s.Value, u.before.Digest)
+	}
+	var out []operation
+	switch {
+	case u.before.Digest == "" && u.after.Digest != "" && group[0].At >= 0:
+		beside, err := u.addDigest(ctx, group, texts)
+		if err != nil {
+			return nil, err
+		}
+		out = beside
+	case u.before.Digest != "" && !coversDigest:
+		digests := u.sources(query.ImageDigest)
+		if len(digests) == 0 {
+			return nil, u.refusal("no value sets the digest", "")
+		}
+		for _, s := range digests[0] {
+			text, err := replacePart(u.before, u.after, s.Value, s.At)
+			if err != nil {
+				return nil, &partError{err.Error()}
+			}
+			o, err := u.set(s, text)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, o)
+		}
+	}
+	for i, s := range group {
+		if texts[i] == s.Value {
+			continue
+		}
+		o, err := u.set(s, texts[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+// set returns the operation that sets a line to a text.
+func (u *plannedUse) set(s query.ImageSource, text string) (operation, error) {
+	if strings.HasPrefix(s.Path, u.release.Path("patches")+".") {
+		return operation{}, &diag.Diag{At: []diag.Pos{s.Pos}, Path: s.Path, Msg: "a patch sets the image " + u.shortName(), Hint: "change the image in the patch"}
+	}
+	inPlace := s.Pos.IsValid() && s.Pos.File != "" && (u.layer == nil || path.Dir(s.File) == u.layer.Dir)
+	o := operation{at: s.Pos, path: s.Path, before: s.Value, after: text}
+	switch {
+	case s.Keys == nil && u.layer == nil && u.release.Kustomize != "":
+		return operation{kind: setKustomize, at: diag.Pos{File: u.release.Kustomize}, before: s.Value, after: text}, nil
+	case s.Keys == nil && u.layer == nil && u.release.Jsonnet != "":
+		return operation{kind: replaceOnce, at: diag.Pos{File: u.release.Jsonnet}, before: s.Value, after: text}, nil
+	case inPlace && path.Ext(s.File) == ".cue" && s.Line > 0:
+		o.kind = replaceText
+		return o, nil
+	case s.Keys != nil && s.Pos.IsValid() && load.IsInValues(u.f.Dir, s.Pos, nil):
+		return operation{}, &diag.Diag{
+			At: []diag.Pos{s.Pos}, Path: s.Path, Msg: "values set the image " + u.shortName() + " here, which a layer cannot override",
+			Hint: "write it in defaults instead, or leave --in out",
+		}
+	case s.Keys != nil:
+		return u.setDefault(s.Keys, text)
+	case u.layer != nil:
+		return operation{}, &diag.Diag{
+			At: []diag.Pos{s.Pos}, Path: s.Path, Msg: "this line sets the image " + u.shortName() + ", and a layer cannot override it",
+			Hint: "leave --in out to change it for all clusters",
+		}
+	case inPlace && isYAML(s.File) && s.Line > 0:
+		o.kind = replaceYAML
+		return o, nil
+	}
+	return operation{}, u.refusal("no line of the fleet sets it", "")
+}
+
+// setDefault returns the operation that sets a value in the layer of --in, or in the layer
+// that declares the release.
+func (u *plannedUse) setDefault(keys []string, text string) (operation, error) {
+	tree := any(u.release.Values.Value())
+	for _, key := range keys {
+		switch v := tree.(type) {
+		case map[string]any:
+			tree = v[key]
+		case []any:
+			return operation{}, u.refusal(fmt.Sprintf("releases.%s.values.%s is in a list, which a layer can only set as a whole", u.Release, fleet.FieldText(keys)), "write the list in the layer")
+		}
+	}
+	if tree == nil && slices.ContainsFunc(keys, func(k string) bool { return strings.Trim(k, "0123456789") == "" }) {
+		return operation{}, u.refusal(fmt.Sprintf("the default %s is in a list, which a layer can only set as a whole", fleet.FieldText(keys)), "write the list in a layer")
+	}
+	layer := u.layer
+	if layer == nil {
+		own := u.declaringLayer()
+		layer = &own
+	}
+	all := slices.Concat([]string{"releases", u.Release, "defaults", layer.Name}, keys)
+	return operation{kind: setInLayer, path: fleet.FieldText(all), keys: strings.Join(all, "\x00"), layer: layer.Name, layerDir: layer.Dir, after: text}, nil
+}
+
+// declaringLayer returns the layer with the release.
+func (u *plannedUse) declaringLayer() fleet.Layer {
+	dir := path.Dir(u.release.Pos.File)
+	layers, _ := load.Layers(u.f.Dir)
+	for _, l := range layers {
+		if l.Dir == dir {
+			return l.Layer
+		}
+	}
+	return layers[0].Layer // the release comes from a package
+}
+
+// shortName returns the image for messages.
+func (u *plannedUse) shortName() string { return diag.Visible(u.version.Image, diag.MaxText) }
+
+// refusal returns the fault of an image that cannot be changed.
+func (u *plannedUse) refusal(why, hint string) error {
+	if hint == "" {
+		hint = "update the chart or the file that sets it"
+		if !u.IsText {
+			hint = fmt.Sprintf(`update the chart or the file that sets it, or add to the release: patches: "image-tag": images: %q: %q`, u.version.Image, u.version.Next())
+		}
+	}
+	return &diag.Diag{
+		At: []diag.Pos{u.release.Pos}, Path: u.release.Path(), Msg: fmt.Sprintf("the image %s of %s cannot be set: %s", u.shortName(), diag.Visible(u.Object, diag.MaxText), why), Hint: hint,
+	}
+}

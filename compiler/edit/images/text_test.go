@@ -1,0 +1,69 @@
+package images
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fleetc/fleetc/compiler/base/image"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+)
+
+func TestReplacePart(t *testing.T) {
+	a, b := "sha256:"+strings.Repeat("0a", 32), "sha256:"+strings.Repeat("0b", 32)
+	for _, test := range []struct{ before, after, text, want string }{
+		{"r.example/a:1.0", "r.example/a:1.1", "1.0", "1.1"},
+		{"r.example/a:1.0", "r.example/a:1.1", "r.example/a:1.0", "r.example/a:1.1"},
+		{"r.example/a:1.0", "r.example/a:1.1", "a:1.0", "a:1.1"},
+		{"r.example/a:1.0", "r.example/a:1.1", "r.example", "r.example"},
+		{"r.example/a:v1.0", "r.example/a:v1.1", "1.0", "1.1"},
+		{"r.example/a:v1.0", "r.example/a:1.1", "1.0", ""}, // the chart writes v before it
+		{"a:1.27-alpine", "a:1.28-alpine", "1.27", "1.28"},
+		{"a:1.27-alpine", "a:1.28-alpine", "alpine", ""},
+		{"a:1.0@" + a, "a:1.1@" + b, "1.0@" + a, "1.1@" + b},
+		{"a:1.0@" + a, "a:1.1@" + b, a, b},
+		{"a:1.0@" + a, "a:1.1@" + b, strings.TrimPrefix(a, "sha256:"), strings.TrimPrefix(b, "sha256:")},
+		{"a:1.0@" + a, "a:1.1@" + b, "1.0", "1.1"},
+		{"mirror.example/a:1.0", "mirror.example/a:1.1", "docker.io/a:1.0", "docker.io/a:1.1"}, // renamed by a patch
+		{"a:1.0", "a:1.1", "b", ""},
+	} {
+		got, err := replacePart(image.Parse(test.before), image.Parse(test.after), test.text, strings.Index(test.before, test.text))
+		if got != test.want || (err == nil) != (test.want != "") {
+			t.Errorf("%s to %s: %q becomes %q, %v, want %q", test.before, test.after, test.text, got, err, test.want)
+		}
+	}
+}
+
+// A text in YAML is replaced only if it is written in one line as it is.
+func TestEditYAML(t *testing.T) {
+	for _, test := range []struct{ text, want string }{
+		{"image: a:1.0 # c\n", "image: a:1.1 # c\n"},
+		{"image: \"a:1.0\"\n", "image: \"a:1.1\"\n"},
+		{"x: {ü: ä, image: 'a:1.0' }\r\n", "x: {ü: ä, image: 'a:1.1' }\r\n"},
+		{"a: b\n---\nargs: [--image=a:1.0]\n", "a: b\n---\nargs: [--image=a:1.1]\n"},
+		{"image: |\n  a:1.0\n", ""},
+		{"image: \"a\\x3a1.0\"\n", ""},
+		{"image: &x a:1.0\nother: *x\n", ""},
+	} {
+		edits := load.Edits{"f.yaml": []byte(test.text)}
+		_, ok := replaceScalars(t, edits)
+		if got := string(edits["f.yaml"]); ok != (test.want != "") || ok && got != test.want {
+			t.Errorf("%q becomes %q, want %q", test.text, got, test.want)
+		}
+	}
+}
+
+// replaceScalars replaces a:1.0 by a:1.1 at each scalar with it.
+func replaceScalars(t *testing.T, edits load.Edits) (load.Edits, bool) {
+	t.Helper()
+	line, column := 0, 0
+	for i, l := range strings.Split(string(edits["f.yaml"]), "\n") {
+		if j := strings.Index(l, "image: "); j >= 0 {
+			line, column = i+1, len([]rune(l[:j]))+len("image: ")+1
+		} else if j := strings.Index(l, "--image"); j >= 0 {
+			line, column = i+1, j+1
+		}
+	}
+	o := operation{before: "a:1.0", after: "a:1.1"}
+	o.at.File, o.at.Line, o.at.Col = "f.yaml", line, column
+	return edits, editYAML(t.TempDir(), o, edits) == nil
+}

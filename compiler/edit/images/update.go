@@ -1,0 +1,272 @@
+package images
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/image"
+	"github.com/fleetc/fleetc/compiler/base/registry"
+	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/fleetc/fleetc/compiler/query"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+)
+
+// A Request selects images and their new tags.
+type Request struct {
+	Patterns []string // of images, as in [query.Images]
+	In       string   // layer whose clusters get the new tags; all clusters if empty
+	Tag      string   // the new tag of one image; the newest by the policy if empty
+	DryRun   bool     // write nothing
+}
+
+// An Update is the changes of an update.
+type Update struct {
+	Images   []ImageVersion `json:"images"` // that change, sorted
+	Edits    []LineEdit     `json:"edits"`
+	Files    []string       `json:"files"` // sorted, relative to the fleet's root
+	Rendered diff.Result    `json:"-"`     // changes of the objects of the clusters
+}
+
+// UpdateImages changes the lines that set the tags of images to newer ones. It compiles the
+// fleet with the changes, and writes nothing unless each image changes in all clusters that
+// get it, and nothing else changes but texts that have the old tag in them. The error holds
+// the faults of images that cannot be updated; the others are updated nevertheless.
+func UpdateImages(ctx context.Context, c *compiler.Compiler, client *registry.Images, req Request, done func()) (*Update, error) {
+	f, err := c.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.KeepSame()
+	u := &updater{c: c, planner: planner{f: f}, uses: map[string][]query.ImageUse{}, others: map[string]bool{}}
+	if req.In != "" {
+		layer, err := load.FindLayer(f.Dir, req.In)
+		if err != nil {
+			return nil, err
+		}
+		u.layer = &layer
+	}
+	var faults diag.List
+	versions, err := u.outdated(ctx, client, req, done)
+	faults.Add(err)
+	if len(versions) == 0 {
+		return &Update{Images: []ImageVersion{}, Edits: []LineEdit{}, Files: []string{}}, faults.Err()
+	}
+	if err := u.findUses(ctx, versions); err != nil {
+		return nil, err
+	}
+	var planned []plannedImage
+	for i := range versions {
+		operations, err := u.plan(ctx, &versions[i], u.uses[versions[i].Image])
+		if faults.Add(err); err == nil {
+			planned = append(planned, plannedImage{&versions[i], operations})
+		}
+	}
+	out, err := u.prove(ctx, planned)
+	if faults.Add(err); ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if !req.DryRun && len(out.Files) > 0 {
+		if err := u.write(); err != nil {
+			return nil, err
+		}
+	}
+	return out, faults.Err()
+}
+
+// An updater is one update.
+type updater struct {
+	planner
+	c      *compiler.Compiler
+	uses   map[string][]query.ImageUse // by image
+	others map[string]bool             // all uses of images, by cluster, object and field
+	before map[string][]byte           // the files that proven changes
+	proven load.Edits                  // that change the images and nothing else
+}
+
+// A plannedImage is an image with the operations that change it.
+type plannedImage struct {
+	version    *ImageVersion
+	operations []operation
+}
+
+// outdated returns the images of the request that have a newer tag.
+func (u *updater) outdated(ctx context.Context, client *registry.Images, req Request, done func()) ([]ImageVersion, error) {
+	all, err := query.ImageNames(ctx, u.f, nil, done)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range all {
+		for _, use := range i.Uses {
+			for _, id := range use.Clusters {
+				u.others[id+"\x00"+use.Object+"\x00"+use.Field] = true
+			}
+		}
+	}
+	selected, err := query.SelectImages(all, req.Patterns)
+	if err != nil {
+		return nil, err
+	}
+	versions := versionsOf(u.f, selected)
+	if u.layer != nil {
+		versions = slices.DeleteFunc(versions, func(v ImageVersion) bool { return len(u.inLayer(v.Clusters)) == 0 })
+		for i := range versions {
+			versions[i].Clusters = u.inLayer(versions[i].Clusters)
+		}
+		if len(versions) == 0 {
+			return nil, &diag.Diag{At: []diag.Pos{{File: u.layer.Dir}}, Msg: "no cluster of this layer has such an image", Hint: "name another layer with --in"}
+		}
+	}
+	if req.Tag != "" {
+		if err := checkTag(versions, req.Tag); err != nil {
+			return nil, err
+		}
+	}
+	versions, err = newestOf(ctx, client, versions, req.Tag)
+	return slices.DeleteFunc(versions, func(v ImageVersion) bool { return v.Status != Outdated }), err
+}
+
+// inLayer returns those of the clusters that are in the layer.
+func (u *updater) inLayer(ids []string) []string {
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		dir := "environments/" + id
+		return dir != u.layer.Dir && !strings.HasPrefix(dir, u.layer.Dir+"/")
+	})
+}
+
+// checkTag checks a tag that the user chose.
+func checkTag(versions []ImageVersion, tag string) error {
+	if !image.IsTag(tag) {
+		return &diag.Diag{Msg: fmt.Sprintf("%q is not a valid tag", diag.Visible(tag, diag.MaxText)), Hint: "write it as in 1.27.3"}
+	}
+	var repositories []string
+	for _, v := range versions {
+		repositories = append(repositories, v.Repository)
+		if v.Status == Held {
+			return &diag.Diag{At: []diag.Pos{v.pos}, Path: fleet.ImagePath(v.Repository), Msg: "the policy keeps the tag of the image: " + diag.Visible(v.policy.Never(), diag.MaxText), Hint: "remove the policy first"}
+		}
+	}
+	slices.Sort(repositories)
+	if repositories = slices.Compact(repositories); len(repositories) > 1 {
+		return &diag.Diag{Msg: fmt.Sprintf("--tag is for one image, but %d are selected", len(repositories)), Hint: "name one of them: " + strings.Join(repositories[:min(len(repositories), 4)], ", ")}
+	}
+	return nil
+}
+
+// findUses finds the lines that set the images.
+func (u *updater) findUses(ctx context.Context, versions []ImageVersion) error {
+	var names []string
+	for _, v := range versions {
+		if !slices.Contains(names, v.Repository) {
+			names = append(names, v.Repository)
+		}
+	}
+	found, err := query.Images(ctx, u.f, names, func() {})
+	for _, i := range found {
+		u.uses[i.Image] = i.Uses
+	}
+	return err
+}
+
+// prove returns the update of the images that change as planned. If one does not, each is
+// tried after the others.
+func (u *updater) prove(ctx context.Context, planned []plannedImage) (*Update, error) {
+	out, err := u.try(ctx, planned)
+	if err == nil || len(planned) == 1 || ctx.Err() != nil {
+		if err != nil {
+			out, _ = u.try(ctx, nil)
+		}
+		return out, err
+	}
+	var faults diag.List
+	var accepted []plannedImage
+	for _, p := range planned {
+		_, err := u.try(ctx, append(slices.Clone(accepted), p))
+		if faults.Add(err); err == nil {
+			accepted = append(accepted, p)
+		}
+	}
+	out, err = u.try(ctx, accepted)
+	faults.Add(err)
+	return out, faults.Err()
+}
+
+// try compiles the fleet with the operations of images.
+func (u *updater) try(ctx context.Context, planned []plannedImage) (*Update, error) {
+	out := &Update{Images: []ImageVersion{}, Edits: []LineEdit{}, Files: []string{}}
+	u.proven = nil
+	var operations []operation
+	for _, p := range planned {
+		out.Images = append(out.Images, *p.version)
+		operations = append(operations, p.operations...)
+	}
+	edits, lines, err := apply(u.f.Dir, operations)
+	if err != nil || len(planned) == 0 {
+		return out, err
+	}
+	if u.before, err = readBefore(u.f.Dir, edits); err != nil {
+		return out, err
+	}
+	if err := u.format(edits); err != nil {
+		return out, err
+	}
+	if out.Rendered, err = u.verify(ctx, edits, out.Images); err != nil {
+		return out, err
+	}
+	out.Edits, out.Files, u.proven = lines, slices.Sorted(maps.Keys(edits)), edits
+	return out, nil
+}
+
+// format formats the CUE files that were formatted before. The others stay byte for byte.
+func (u *updater) format(edits load.Edits) error {
+	for name, text := range edits {
+		if path.Ext(name) != ".cue" {
+			continue
+		}
+		if formatted, err := edit.FormatSource(u.f.Dir, name, u.before[name]); err != nil || !bytes.Equal(formatted, u.before[name]) {
+			continue
+		}
+		formatted, err := edit.FormatSource(u.f.Dir, name, text)
+		if err != nil {
+			return err
+		}
+		edits[name] = formatted
+	}
+	return nil
+}
+
+// write writes the files. It fails if one of them changed since it was read.
+func (u *updater) write() error {
+	tree, err := os.OpenRoot(u.f.Dir)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	return edit.WriteFiles(tree, u.before, u.proven)
+}
+
+// readBefore reads the files as they are.
+func readBefore(root string, edits load.Edits) (map[string][]byte, error) {
+	tree, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	out := map[string][]byte{}
+	for name := range edits {
+		if out[name], err = tree.ReadFile(filepath.FromSlash(name)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

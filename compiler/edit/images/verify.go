@@ -1,0 +1,306 @@
+package images
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/par"
+	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+)
+
+// verify compiles the fleet with edits and compares all objects. Each use of the images
+// must change as planned, and no other field except those whose text has the old tag in it,
+// and checksums.
+func (u *updater) verify(ctx context.Context, edits load.Edits, versions []ImageVersion) (result diff.Result, err error) {
+	var groups diff.Grouper
+	after, remove, err := u.compile(ctx, edits)
+	defer func() { err = errors.Join(err, remove()) }()
+	if err != nil {
+		return diff.Result{}, err
+	}
+	clusters := u.f.Clusters
+	type comparison struct {
+		changes, ignored []diff.Change
+		faults           diag.List
+	}
+	compared := par.Map(ctx, u.f.Parallel, len(clusters), func(ctx context.Context, i int) (comparison, error) {
+		c := clusters[i]
+		j := slices.IndexFunc(after.Clusters, func(other *fleet.Cluster) bool { return other.ID == c.ID })
+		if j < 0 {
+			return comparison{}, fmt.Errorf("the cluster %s is missing after the update", c.ID)
+		}
+		old, _, errBefore := u.f.CheckedObjects(ctx, c)
+		next, _, errAfter := after.CheckedObjects(ctx, after.Clusters[j])
+		out := comparison{faults: edit.NewFaults(diag.In(c.ID, errBefore), diag.In(c.ID, errAfter))}
+		if old == nil || next == nil {
+			return out, nil
+		}
+		k := check{updater: u, cluster: c, versions: versionsIn(versions, c.ID), all: versions}
+		k.objects(old, next)
+		out.faults.Add(k.faults.Err())
+		out.changes, out.ignored = diff.ObjectsIgnoring(old, next, nil, c.IgnoreRules())
+		return out, nil
+	})
+	var faults diag.List
+	i := 0
+	for c, err := range compared {
+		faults.Add(err)
+		faults.Add(c.faults.Err())
+		groups.Add(clusters[i].ID, c.changes)
+		groups.AddIgnored(clusters[i].ID, c.ignored)
+		i++
+	}
+	return groups.Result(), faults.Err()
+}
+
+// versionsIn returns the versions that a cluster gets.
+func versionsIn(versions []ImageVersion, cluster string) []*ImageVersion {
+	var out []*ImageVersion
+	for i := range versions {
+		if slices.Contains(versions[i].Clusters, cluster) {
+			out = append(out, &versions[i])
+		}
+	}
+	return out
+}
+
+// compile compiles the fleet with edits. Files that are not CUE are read from the disk, so
+// that their edits are compiled in a copy of the fleet, which remove removes.
+func (u *updater) compile(ctx context.Context, edits load.Edits) (after *compiler.Fleet, remove func() error, err error) {
+	remove = func() error { return nil }
+	edited := *u.c
+	edited.Edits, edited.ReuseFrom = edits, u.f
+	for name := range edits {
+		if path.Ext(name) == ".cue" {
+			continue
+		}
+		dir, err := copyFleet(u.f.Dir, edits)
+		remove = func() error { return os.RemoveAll(dir) }
+		if err != nil {
+			return nil, remove, err
+		}
+		edited.Dir, edited.Edits, edited.ReadOnlyCache = dir, nil, true
+		break
+	}
+	after, err = edited.Load(ctx)
+	if err == nil {
+		after.KeepSame()
+	}
+	return after, remove, err
+}
+
+// copyFleet copies a fleet into a temporary directory, with edits. It leaves out names that
+// begin with a dot.
+func copyFleet(root string, edits load.Edits) (string, error) {
+	dir, err := os.MkdirTemp("", "fleetc-update-")
+	if err != nil {
+		return dir, err
+	}
+	tree, err := os.OpenRoot(root)
+	if err != nil {
+		return dir, err
+	}
+	defer tree.Close()
+	err = fs.WalkDir(tree.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		to := filepath.Join(dir, filepath.FromSlash(name))
+		switch {
+		case err != nil || name == ".":
+			return err
+		case strings.HasPrefix(e.Name(), "."):
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case e.IsDir():
+			return os.Mkdir(to, 0o755)
+		case e.Type()&fs.ModeSymlink != 0:
+			target, err := tree.Readlink(filepath.FromSlash(name))
+			if err != nil {
+				return err
+			}
+			return os.Symlink(target, to)
+		case !e.Type().IsRegular():
+			return nil
+		}
+		text, ok := edits[name]
+		if !ok {
+			if text, err = tree.ReadFile(filepath.FromSlash(name)); err != nil {
+				return err
+			}
+		}
+		return os.WriteFile(to, text, 0o644)
+	})
+	return dir, err
+}
+
+// A check compares the objects of one cluster.
+type check struct {
+	*updater
+	cluster  *fleet.Cluster
+	versions []*ImageVersion // that the cluster gets
+	all      []ImageVersion  // that any cluster gets
+	faults   diag.List
+}
+
+// objects compares the objects before and after.
+func (k *check) objects(before, after []fleet.Object) {
+	next := map[string]fleet.Object{}
+	for _, o := range after {
+		next[o.ID()] = o
+	}
+	changed := map[string]bool{} // uses that changed, by object and field
+	for _, o := range before {
+		id := o.ID()
+		other, ok := next[id]
+		if !ok {
+			id = k.follow(id) // the name has the tag in it
+			other, ok = next[id]
+		}
+		delete(next, id)
+		if !ok {
+			k.fault(o.Release, o.Title()+" would be removed", "")
+			continue
+		}
+		if reflect.ValueOf(o.Object).Pointer() != reflect.ValueOf(other.Object).Pointer() {
+			k.values(o, nil, o.Object, other.Object, changed)
+		}
+	}
+	for _, o := range after {
+		if _, isNew := next[o.ID()]; isNew {
+			k.fault(o.Release, o.Title()+" would be added", "")
+		}
+	}
+	for _, v := range k.versions {
+		for _, use := range k.uses[v.Image] {
+			if slices.Contains(use.Clusters, k.cluster.ID) && !changed[use.Object+"\x00"+fleet.FieldText(use.Path)] {
+				k.fault(releaseOf(k.cluster, use.Release), fmt.Sprintf("%s of %s would still have the image %s", use.Field, diag.Visible(use.Object, diag.MaxText), v.Image), "")
+			}
+		}
+	}
+}
+
+// values compares a part of an object before and after.
+func (k *check) values(o fleet.Object, at []string, before, after any, changed map[string]bool) {
+	switch b := before.(type) {
+	case map[string]any:
+		if a, ok := after.(map[string]any); ok && len(a) == len(b) {
+			for key, v := range b {
+				other, ok := a[key]
+				if !ok {
+					k.fault(o.Release, fleet.FieldText(append(at, key))+" of "+o.Title()+" would be removed", "")
+					continue
+				}
+				k.values(o, append(slices.Clone(at), key), v, other, changed)
+			}
+			return
+		}
+	case []any:
+		if a, ok := after.([]any); ok && len(a) == len(b) {
+			for i, v := range b {
+				k.values(o, append(slices.Clone(at), strconv.Itoa(i)), v, a[i], changed)
+			}
+			return
+		}
+	}
+	if reflect.DeepEqual(before, after) {
+		return
+	}
+	field := fleet.FieldText(at)
+	old, isText := before.(string)
+	next, isText2 := after.(string)
+	isUse, reached := k.planned(o, at, old, next)
+	switch {
+	case isUse && reached:
+		changed[o.ID()+"\x00"+field] = true
+	case isUse || k.isImage(o, at):
+		hint := "one value sets both: update both images to the same tag, or name a layer with --in"
+		if slices.ContainsFunc(k.all, func(v ImageVersion) bool { return v.Image == before }) {
+			hint = "clusters with different policies share the line: name a layer with --in"
+		}
+		k.fault(o.Release, fmt.Sprintf("the image %s of %s would also become %s", brief(before), o.Title(), brief(after)), hint)
+	case !isText || !isText2 || k.follow(old) != next && !isVersionText(at):
+		k.fault(o.Release, fmt.Sprintf("%s of %s would also change, from %s to %s", field, o.Title(), brief(before), brief(after)), "")
+	}
+}
+
+// planned reports whether a field has an image that the cluster gets another version of, and
+// whether it changes to this version.
+func (k *check) planned(o fleet.Object, at []string, before, after string) (isUse, reached bool) {
+	for _, v := range k.versions {
+		for _, use := range k.uses[v.Image] {
+			if use.Object == o.ID() && slices.Equal(use.Path, at) {
+				isUse = true
+				reached = reached || strings.Replace(before, v.Image, v.Next(), 1) == after
+			}
+		}
+	}
+	return isUse, reached
+}
+
+// isImage reports whether a field has another image.
+func (k *check) isImage(o fleet.Object, at []string) bool {
+	return k.others[k.cluster.ID+"\x00"+o.ID()+"\x00"+fleet.FieldText(at)]
+}
+
+// follow returns a text with the new tags in place of the old ones.
+func (k *check) follow(text string) string {
+	for _, v := range k.versions {
+		for _, pair := range [][2]string{{v.Image, v.Next()}, {v.Tag, v.Newest}, {strings.TrimPrefix(v.Tag, "v"), strings.TrimPrefix(v.Newest, "v")}, {dashed(v.Tag), dashed(v.Newest)}} {
+			if pair[0] != "" && strings.Contains(text, pair[0]) {
+				text = strings.ReplaceAll(text, pair[0], pair[1])
+				break
+			}
+		}
+	}
+	return text
+}
+
+// dashed returns a tag as it may be in a name.
+func dashed(tag string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(tag, ".", "-"), "_", "-")
+}
+
+// versionText matches metadata that says which version or content an object has.
+var versionText = regexp.MustCompile(`(?i)(^|\.)metadata\.(annotations|labels)\.("[^"]*(version|checksum)[^"]*"|[^."]*(version|checksum)[^."]*)$`)
+
+// isVersionText reports whether a field only says which version or content an object has.
+func isVersionText(at []string) bool { return versionText.MatchString(fleet.FieldText(at)) }
+
+// brief returns a value for a message.
+func brief(v any) string {
+	const most = 80
+	return diag.Visible(fmt.Sprint(v), most)
+}
+
+// fault adds a change that was not planned.
+func (k *check) fault(r *fleet.Release, what, hint string) {
+	const most = 5 // for one cluster
+	if len(k.faults) >= most {
+		return
+	}
+	name := fmt.Sprintf("%d images are", len(k.all))
+	if len(k.all) == 1 {
+		name = diag.Visible(k.all[0].Next(), diag.MaxText) + " is"
+	}
+	d := &diag.Diag{Path: r.Path(), Msg: fmt.Sprintf("%s not written: %s", name, what), Hint: cmp.Or(hint, "change the image by hand"), Clusters: []string{k.cluster.ID}}
+	if r.Pos.IsValid() {
+		d.At = []diag.Pos{r.Pos}
+	}
+	k.faults.Add(d)
+}

@@ -1,0 +1,235 @@
+package images
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/image"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+)
+
+// readFile returns the text of a file of the fleet with the edits.
+func readFile(root, file string, edits load.Edits) ([]byte, error) {
+	if text, ok := edits[file]; ok {
+		return text, nil
+	}
+	tree, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	return tree.ReadFile(filepath.FromSlash(file))
+}
+
+// scalars calls f for each scalar of the documents in a YAML file.
+func scalars(text []byte, f func(n *yaml.Node)) error {
+	var walk func(n *yaml.Node)
+	walk = func(n *yaml.Node) {
+		if n.Kind == yaml.ScalarNode {
+			f(n)
+		}
+		for _, c := range n.Content {
+			walk(c)
+		}
+	}
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var doc yaml.Node
+		switch err := d.Decode(&doc); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		walk(&doc)
+	}
+}
+
+// spliceScalar returns the text with a part of a scalar replaced; false if the scalar is
+// not written in one line as it is.
+func spliceScalar(text []byte, n *yaml.Node, before, after string) ([]byte, bool) {
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	if n.Line < 1 || n.Line > len(lines) || strings.Count(n.Value, before) != 1 {
+		return nil, false
+	}
+	start := 0
+	for _, line := range lines[:n.Line-1] {
+		start += len(line)
+	}
+	line := lines[n.Line-1]
+	column := len(string([]rune(string(line))[:min(n.Column-1, len([]rune(string(line))))])) // yaml counts characters
+	rest := line[column:]
+	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
+		rest = rest[min(1, len(rest)):]
+		column++
+	}
+	if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 || n.Anchor != "" || !bytes.HasPrefix(rest, []byte(n.Value)) {
+		return nil, false
+	}
+	at := start + column + strings.Index(n.Value, before)
+	return slices.Concat(text[:at], []byte(after), text[at+len(before):]), true
+}
+
+// editYAML replaces a text in the scalar at a position of a YAML file.
+func editYAML(root string, o operation, edits load.Edits) error {
+	text, err := readFile(root, o.at.File, edits)
+	if err != nil {
+		return err
+	}
+	var found []*yaml.Node
+	err = scalars(text, func(n *yaml.Node) {
+		if n.Line == o.at.Line && (o.at.Col == 0 || n.Column == o.at.Col) && strings.Contains(n.Value, o.before) {
+			found = append(found, n)
+		}
+	})
+	if err == nil && len(found) == 1 {
+		if next, ok := spliceScalar(text, found[0], o.before, o.after); ok {
+			edits[o.at.File] = next
+			return nil
+		}
+	}
+	return &diag.Diag{At: []diag.Pos{o.at}, Msg: fmt.Sprintf("the text %s is not written here as one plain or quoted text", diag.Visible(o.before, diag.MaxText)), Hint: "change the image by hand", Cause: err}
+}
+
+// kustomizationNames are the names of the file of a kustomization.
+var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+// editKustomization sets the tag of an image of a kustomization: newTag or digest of its
+// entry in images, or else the image in a file of its resources.
+func editKustomization(root string, o operation, edits load.Edits) (LineEdit, error) {
+	before, after := image.Parse(o.before), image.Parse(o.after)
+	seen := map[string]bool{}
+	var visit func(dir string, depth int) (LineEdit, bool)
+	visit = func(dir string, depth int) (LineEdit, bool) {
+		const deepest = 16
+		if seen[dir] || depth > deepest {
+			return LineEdit{}, false
+		}
+		seen[dir] = true
+		for _, name := range kustomizationNames {
+			file := path.Join(dir, name)
+			text, err := readFile(root, file, edits)
+			if err != nil {
+				continue
+			}
+			var k kustomization
+			if yaml.Unmarshal(text, &k) != nil {
+				return LineEdit{}, false
+			}
+			if line, ok := k.setTag(file, text, before, after, edits); ok {
+				return line, true
+			}
+			for _, resource := range slices.Concat(k.Resources, k.Bases, k.Components) {
+				at := path.Join(dir, resource)
+				if isYAML(at) {
+					if line, ok := replaceScalar(root, at, o.before, o.after, edits); ok {
+						return line, true
+					}
+				} else if line, ok := visit(at, depth+1); ok {
+					return line, true
+				}
+			}
+		}
+		return LineEdit{}, false
+	}
+	if line, ok := visit(o.at.File, 0); ok {
+		return line, nil
+	}
+	return LineEdit{}, &diag.Diag{
+		At:   []diag.Pos{{File: o.at.File}},
+		Msg:  "neither images of the kustomization nor its files set " + diag.Visible(o.before, diag.MaxText),
+		Hint: fmt.Sprintf("add {name: %s, newTag: %q} to its images", before.Repository, after.Tag),
+	}
+}
+
+// A kustomization has the fields of a kustomization that matter for images.
+type kustomization struct {
+	Resources  []string               `yaml:"resources"`
+	Bases      []string               `yaml:"bases"`
+	Components []string               `yaml:"components"`
+	Images     []map[string]yaml.Node `yaml:"images"`
+}
+
+// setTag sets the tag of the entry for an image.
+func (k *kustomization) setTag(file string, text []byte, before, after image.Reference, edits load.Edits) (LineEdit, bool) {
+	for _, entry := range k.Images {
+		name, newName := entry["name"], entry["newName"]
+		if newName.Value != before.Repository && (newName.Value != "" || name.Value != before.Repository) {
+			continue
+		}
+		for key, parts := range map[string][2]string{
+			"newTag": {strings.TrimPrefix(before.Suffix(), ":"), strings.TrimPrefix(after.Suffix(), ":")},
+			"digest": {before.Digest, after.Digest},
+		} {
+			n := entry[key]
+			if n.Value != parts[0] || n.Value == "" || key == "digest" && before.Tag != "" {
+				continue
+			}
+			next, ok := spliceScalar(text, &n, parts[0], parts[1])
+			if !ok {
+				continue
+			}
+			edits[file] = next
+			return LineEdit{File: file, Line: n.Line, Column: n.Column, Path: "images." + key, Before: parts[0], After: parts[1]}, true
+		}
+	}
+	return LineEdit{}, false
+}
+
+// replaceScalar replaces all scalars of a YAML file that are a text.
+func replaceScalar(root, file, before, after string, edits load.Edits) (LineEdit, bool) {
+	text, err := readFile(root, file, edits)
+	if err != nil {
+		return LineEdit{}, false
+	}
+	var found []*yaml.Node
+	if scalars(text, func(n *yaml.Node) {
+		if n.Value == before {
+			found = append(found, n)
+		}
+	}) != nil || len(found) == 0 {
+		return LineEdit{}, false
+	}
+	for _, n := range slices.Backward(found) {
+		var ok bool
+		if text, ok = spliceScalar(text, n, before, after); !ok {
+			return LineEdit{}, false
+		}
+	}
+	edits[file] = text
+	return LineEdit{File: file, Line: found[0].Line, Column: found[0].Column, Before: before, After: after}, true
+}
+
+// editOnce replaces a text in quotes that a file has once.
+func editOnce(root string, o operation, edits load.Edits) (LineEdit, error) {
+	text, err := readFile(root, o.at.File, edits)
+	if err != nil {
+		return LineEdit{}, err
+	}
+	at, count := 0, 0
+	for _, quote := range []string{"'", `"`} {
+		if n := bytes.Count(text, []byte(quote+o.before+quote)); n > 0 {
+			count += n
+			at = bytes.Index(text, []byte(quote+o.before+quote)) + 1
+		}
+	}
+	if count != 1 {
+		return LineEdit{}, &diag.Diag{
+			At: []diag.Pos{{File: o.at.File}}, Msg: fmt.Sprintf("the file has the text %s %d times", diag.Visible(o.before, diag.MaxText), count),
+			Hint: "make the image a parameter of the file, and set it in values",
+		}
+	}
+	edits[o.at.File] = slices.Concat(text[:at], []byte(o.after), text[at+len(o.before):])
+	line := 1 + bytes.Count(text[:at], []byte("\n"))
+	return LineEdit{File: o.at.File, Line: line, Column: at - bytes.LastIndexByte(text[:at], '\n') - 1, Before: o.before, After: o.after}, nil
+}

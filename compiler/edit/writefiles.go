@@ -1,0 +1,79 @@
+package edit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// WriteFiles replaces existing files of the fleet, and keeps their modes. before has their
+// contents; a file with another content is a fault, because another program changed it.
+// All new contents are on disk before the first file is replaced: a process that is killed
+// leaves each file as it was or as it will be, and no partial one. If a file cannot be
+// replaced, the files before it get their contents back.
+func WriteFiles(tree *os.Root, before, after map[string][]byte) error {
+	names := slices.Sorted(maps.Keys(after))
+	var staged []stagedFile
+	var err error
+	for _, name := range names {
+		var s stagedFile
+		if s, err = stage(tree, name, before[name], after[name]); err != nil {
+			break
+		}
+		staged = append(staged, s)
+	}
+	done := 0
+	for err == nil && done < len(staged) {
+		if err = tree.Rename(staged[done].next, staged[done].file); err == nil {
+			done++
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	for i, s := range staged {
+		if i < done {
+			err = errors.Join(err, WriteFile(tree, names[i], before[names[i]]))
+		} else {
+			err = errors.Join(err, tree.Remove(s.next))
+		}
+	}
+	return err
+}
+
+// A stagedFile is a new content beside the file that it replaces.
+type stagedFile struct{ file, next string }
+
+// stage writes the new content of a file beside it.
+func stage(tree *os.Root, name string, before, after []byte) (stagedFile, error) {
+	file, err := linkTarget(tree, filepath.FromSlash(name))
+	if err != nil {
+		return stagedFile{}, err
+	}
+	info, err := tree.Stat(file)
+	if err != nil {
+		return stagedFile{}, err
+	}
+	if now, err := tree.ReadFile(file); err != nil || !bytes.Equal(now, before) {
+		return stagedFile{}, &diag.Diag{At: []diag.Pos{{File: name}}, Msg: "the file changed during the update; nothing was written", Hint: "run the command again", Cause: err}
+	}
+	s := stagedFile{file, file + ".new"}
+	if err := removeIfExists(tree, s.next); err != nil {
+		return s, err
+	}
+	out, err := tree.OpenFile(s.next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return s, err
+	}
+	_, err = out.Write(after)
+	if err = errors.Join(err, out.Sync(), out.Close(), tree.Chmod(s.next, info.Mode().Perm())); err != nil {
+		return s, errors.Join(fmt.Errorf("write %s: %w", name, err), tree.Remove(s.next))
+	}
+	return s, nil
+}

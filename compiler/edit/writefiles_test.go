@@ -1,0 +1,68 @@
+package edit
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Files are replaced together: with their modes, over what a killed process left, and not
+// at all if one of them changed or cannot be replaced.
+func TestWriteFiles(t *testing.T) {
+	dir := t.TempDir()
+	tree, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	before := map[string][]byte{"a.cue": []byte("a"), "sub/b.yaml": []byte("b")}
+	after := map[string][]byte{"a.cue": []byte("a2"), "sub/b.yaml": []byte("b2")}
+	reset := func() {
+		t.Helper()
+		for name, text := range map[string]string{"a.cue": "a", "sub/b.yaml": "b", "a.cue.new": "left by a killed process"} {
+			if err := os.MkdirAll(filepath.Join(dir, "sub"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o640); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	check := func(what, a, b string) {
+		t.Helper()
+		for name, want := range map[string]string{"a.cue": a, "sub/b.yaml": b} {
+			got, err := os.ReadFile(filepath.Join(dir, name))
+			info, _ := os.Stat(filepath.Join(dir, name))
+			if err != nil || string(got) != want || info.Mode().Perm() != 0o640 {
+				t.Errorf("%s: %s is %q, want %q; %v", what, name, got, want, err)
+			}
+		}
+		if left, _ := filepath.Glob(filepath.Join(dir, "*", "*.new")); len(left) > 0 {
+			t.Errorf("%s: left %v", what, left)
+		}
+	}
+	reset()
+	if err := WriteFiles(tree, before, after); err != nil {
+		t.Error(err)
+	}
+	check("all", "a2", "b2")
+	reset()
+	if err := os.WriteFile(filepath.Join(dir, "sub/b.yaml"), []byte("changed"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFiles(tree, before, after); err == nil || !strings.Contains(err.Error(), "changed during the update") {
+		t.Errorf("a changed file: %v", err)
+	}
+	check("a changed file", "a", "changed")
+	reset()
+	if err := os.Remove(filepath.Join(dir, "sub/b.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFiles(tree, before, after); err == nil {
+		t.Error("a removed file: no error")
+	}
+	if got, _ := os.ReadFile(filepath.Join(dir, "a.cue")); string(got) != "a" {
+		t.Errorf("a removed file: a.cue is %q", got)
+	}
+}

@@ -1,0 +1,192 @@
+package load
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/literal"
+	"cuelang.org/go/cue/parser"
+	"cuelang.org/go/cue/token"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+)
+
+// ReplaceText replaces a text in the literal at a position of a CUE file, and adds the file
+// to the edits. The rest of the file stays byte for byte. A value that is not a literal with
+// the text in it once is a fault.
+func ReplaceText(root string, at diag.Pos, before, after string, edits Edits) error {
+	f, lit, err := literalAt(root, at, edits)
+	if err != nil {
+		return err
+	}
+	if lit == nil {
+		return &diag.Diag{At: []diag.Pos{at}, Msg: fmt.Sprintf("an expression computes the value %q here", diag.Visible(before, diag.MaxText)), Hint: fmt.Sprintf("write a text that has %s in it", literal.String.Quote(after))}
+	}
+	from, to := lit.Pos().Offset(), lit.End().Offset()
+	text := lit.Value
+	if lit.Kind == token.STRING {
+		if text, err = literal.Unquote(lit.Value); err != nil {
+			return &diag.Diag{At: []diag.Pos{at}, Msg: "the text cannot be read: " + diag.Brief(err)}
+		}
+	}
+	if strings.Count(text, before) != 1 {
+		return &diag.Diag{At: []diag.Pos{at}, Msg: fmt.Sprintf("the text here does not have %q in it once", diag.Visible(before, diag.MaxText)), Hint: "change the image by hand"}
+	}
+	next := strings.Replace(text, before, after, 1)
+	quoted := literal.String.Quote(next)
+	if plain := strings.Replace(lit.Value, before, after, 1); lit.Kind == token.STRING && strings.Count(lit.Value, before) == 1 {
+		if again, err := literal.Unquote(plain); err == nil && again == next {
+			quoted = plain // keeps the form of the literal
+		}
+	}
+	edits[at.File] = fieldMatch{text: f.text}.splice(from, to, quoted)
+	return nil
+}
+
+// SetBeside sets a field beside the field whose literal is at a position of a CUE file, and
+// adds the file to the edits. It replaces a literal, or adds the field after the other one.
+func SetBeside(root string, at diag.Pos, key, value string, edits Edits) error {
+	f, lit, err := literalAt(root, at, edits)
+	if err != nil {
+		return err
+	}
+	chain := fieldsTo(f.parsed.Decls, lit)
+	if lit == nil || len(chain) == 0 {
+		return &diag.Diag{At: []diag.Pos{at}, Msg: "an expression computes the value here", Hint: fmt.Sprintf("set %s beside it by hand", key)}
+	}
+	quoted := literal.String.Quote(value)
+	last := chain[len(chain)-1]
+	if in := last.in; in != nil {
+		for _, d := range in.Elts {
+			if labelOf(d) != key {
+				continue
+			}
+			if old, ok := d.(*ast.Field).Value.(*ast.BasicLit); ok {
+				edits[at.File] = f.splice(old.Pos().Offset(), old.End().Offset(), quoted)
+				return nil
+			}
+			return &diag.Diag{At: []diag.Pos{cuediag.Pos(root, d.Pos())}, Msg: "an expression computes the value here", Hint: "write " + quoted + " here"}
+		}
+	}
+	// A chain key: key: value without braces is repeated from its outermost field on.
+	outer := len(chain) - 1
+	for outer > 0 && chain[outer].in != nil && !chain[outer].in.Lbrace.IsValid() {
+		outer--
+	}
+	begin, end := chain[outer].field.Pos().Offset(), chain[outer].field.End().Offset()
+	line := string(f.text[begin:last.field.Label.Pos().Offset()]) + labels([]string{key}) + quoted
+	if in := chain[outer].in; in != nil && in.Lbrace.Line() == in.Rbrace.Line() {
+		edits[at.File] = f.splice(end, end, ", "+line)
+		return nil
+	}
+	start := bytes.LastIndexByte(f.text[:begin], '\n') + 1
+	indent := f.text[start:begin]
+	indent = indent[:len(indent)-len(bytes.TrimLeft(indent, " \t"))]
+	if n := bytes.IndexByte(f.text[end:], '\n'); n >= 0 {
+		edits[at.File] = f.splice(end+n+1, end+n+1, string(indent)+line+"\n")
+		return nil
+	}
+	edits[at.File] = f.splice(end, end, "\n"+string(indent)+line+"\n")
+	return nil
+}
+
+// literalAt parses a file and returns the literal at a position; nil if another expression
+// is there.
+func literalAt(root string, at diag.Pos, edits Edits) (fieldMatch, *ast.BasicLit, error) {
+	f := fieldMatch{file: at.File}
+	var err error
+	if f.text, err = edits.read(root, at.File); err != nil {
+		return f, nil, err
+	}
+	f.parsed, err = parser.ParseFile(filepath.Join(root, filepath.FromSlash(at.File)), f.text, parser.ParseComments)
+	if err != nil {
+		return f, nil, cuediag.Faults(root, err, cue.Value{}).Err()
+	}
+	var found *ast.BasicLit
+	isAt := func(n ast.Node) bool { return n.Pos().Line() == at.Line && n.Pos().Column() == at.Col }
+	ast.Walk(f.parsed, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Interpolation:
+			return false
+		case *ast.Field:
+			if lit, ok := n.Value.(*ast.BasicLit); ok && isAt(n.Label) {
+				found = lit
+			}
+		case *ast.BasicLit:
+			if isAt(n) {
+				found = n
+			}
+		}
+		return true
+	}, nil)
+	return f, found, nil
+}
+
+// IsInValues reports whether the position of a CUE file is in the values of a release, which
+// lower layers cannot override, and not in its defaults.
+func IsInValues(root string, at diag.Pos, edits Edits) bool {
+	const depth = 2 // releases, and the name
+	f, _, err := literalAt(root, at, edits)
+	if err != nil {
+		return false
+	}
+	var find func(decls []ast.Decl, path []string) bool
+	find = func(decls []ast.Decl, path []string) bool {
+		for _, d := range decls {
+			field, ok := d.(*ast.Field)
+			if !ok || !contains(field, at) {
+				continue
+			}
+			here := append(slices.Clone(path), labelOf(d))
+			if len(here) > depth {
+				return here[0] == "releases" && here[depth] == "values"
+			}
+			for _, s := range structs(field.Value) {
+				if find(s.Elts, here) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return find(f.parsed.Decls, nil)
+}
+
+// contains reports whether a position is inside of a node.
+func contains(n ast.Node, at diag.Pos) bool {
+	begin, end := n.Pos(), n.End()
+	return (begin.Line() < at.Line || begin.Line() == at.Line && begin.Column() <= at.Col) &&
+		(end.Line() > at.Line || end.Line() == at.Line && end.Column() > at.Col)
+}
+
+// A chainField is a field with the struct that it is in.
+type chainField struct {
+	field *ast.Field
+	in    *ast.StructLit // nil for a field of the file
+}
+
+// fieldsTo returns the fields that lead to a literal that is the value of a field.
+func fieldsTo(decls []ast.Decl, lit *ast.BasicLit) []chainField {
+	for _, d := range decls {
+		f, ok := d.(*ast.Field)
+		if !ok || lit == nil {
+			continue
+		}
+		if f.Value == ast.Expr(lit) {
+			return []chainField{{field: f}}
+		}
+		for _, s := range structs(f.Value) {
+			if below := fieldsTo(s.Elts, lit); below != nil {
+				below[0].in = s
+				return append([]chainField{{field: f}}, below...)
+			}
+		}
+	}
+	return nil
+}
