@@ -67,3 +67,25 @@ func replaceScalars(t *testing.T, edits load.Edits) (load.Edits, bool) {
 	o.at.File, o.at.Line, o.at.Col = "f.yaml", line, column
 	return edits, editYAML(t.TempDir(), o, edits) == nil
 }
+
+// The entry of a kustomization gets the tag, the digest or both.
+func TestEditKustomization(t *testing.T) {
+	a, b := "sha256:"+strings.Repeat("0a", 32), "sha256:"+strings.Repeat("0b", 32)
+	for _, test := range []struct{ before, after, text, want string }{
+		{"r.example/a:1.0", "r.example/a:1.1", "images: [{name: r.example/a, newTag: '1.0'}] # c\n", "images: [{name: r.example/a, newTag: '1.1'}] # c\n"},
+		{"r.example/a:1.0", "r.example/a:1.1@" + b, "images:\n- newTag: 1.0\n  name: x\n  newName: r.example/a\n", "images:\n- newTag: 1.1@" + b + "\n  name: x\n  newName: r.example/a\n"},
+		{"r.example/a@" + a, "r.example/a@" + b, "images:\n- {name: r.example/a, digest: " + a + "}\n", "images:\n- {name: r.example/a, digest: " + b + "}\n"},
+		{"r.example/a:1.0@" + a, "r.example/a:1.1@" + b, "images:\n- digest: " + a + "\n  name: r.example/a\n  newTag: \"1.0\"\n", "images:\n- digest: " + b + "\n  name: r.example/a\n  newTag: \"1.1\"\n"},
+		{"r.example/a:1.0", "r.example/a:1.1", "images:\n- {name: r.example/a, newName: r.example/b, newTag: '1.0'}\n", ""},
+		{"r.example/a:1.0", "r.example/a:1.1", "images:\n- {name: r.example/a, newTag: '2.0'}\n", ""},
+		{"r.example/a:1.0", "r.example/a:1.1", "images:\n- {name: r.example/a}\nresources: [../../../etc/a.yaml, https://r.example/a.yaml]\n", ""},
+	} {
+		edits := load.Edits{"k/kustomization.yaml": []byte(test.text)}
+		o := operation{before: test.before, after: test.after}
+		o.at.File = "k"
+		_, err := editKustomization(t.TempDir(), o, edits)
+		if got := string(edits["k/kustomization.yaml"]); (err == nil) != (test.want != "") || err == nil && got != test.want {
+			t.Errorf("%q becomes %q, want %q; %v", test.text, got, test.want, err)
+		}
+	}
+}

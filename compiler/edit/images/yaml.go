@@ -2,6 +2,7 @@ package images
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -167,23 +168,46 @@ func (k *kustomization) setTag(file string, text []byte, before, after image.Ref
 		if newName.Value != before.Repository && (newName.Value != "" || name.Value != before.Repository) {
 			continue
 		}
-		for key, parts := range map[string][2]string{
-			"newTag": {strings.TrimPrefix(before.Suffix(), ":"), strings.TrimPrefix(after.Suffix(), ":")},
-			"digest": {before.Digest, after.Digest},
-		} {
-			n := entry[key]
-			if n.Value != parts[0] || n.Value == "" || key == "digest" && before.Tag != "" {
-				continue
-			}
-			next, ok := spliceScalar(text, &n, parts[0], parts[1])
-			if !ok {
-				continue
-			}
-			edits[file] = next
-			return LineEdit{File: file, Line: n.Line, Column: n.Column, Path: "images." + key, Before: parts[0], After: parts[1]}, true
+		tag, digest := entry["newTag"], entry["digest"]
+		changes := []scalarChange{{"newTag", &tag, strings.TrimPrefix(before.Suffix(), ":"), strings.TrimPrefix(after.Suffix(), ":")}}
+		switch {
+		case digest.Value != "" && tag.Value != "":
+			changes = []scalarChange{{"newTag", &tag, before.Tag, after.Tag}, {"digest", &digest, before.Digest, after.Digest}}
+		case digest.Value != "":
+			changes = []scalarChange{{"digest", &digest, before.Digest, after.Digest}}
+		}
+		if line, ok := applyScalars(file, text, changes, edits); ok {
+			return line, true
 		}
 	}
 	return LineEdit{}, false
+}
+
+// A scalarChange is a change of the whole text of a scalar.
+type scalarChange struct {
+	key           string
+	node          *yaml.Node
+	before, after string
+}
+
+// applyScalars changes scalars of a file, the last one first; false if one of them has
+// another text, or is not written in one line.
+func applyScalars(file string, text []byte, changes []scalarChange, edits load.Edits) (LineEdit, bool) {
+	slices.SortFunc(changes, func(a, b scalarChange) int {
+		return cmp.Or(cmp.Compare(b.node.Line, a.node.Line), cmp.Compare(b.node.Column, a.node.Column))
+	})
+	for _, c := range changes {
+		var ok bool
+		if c.before == "" || c.node.Value != c.before {
+			return LineEdit{}, false
+		}
+		if text, ok = spliceScalar(text, c.node, c.before, c.after); !ok {
+			return LineEdit{}, false
+		}
+	}
+	edits[file] = text
+	first := changes[len(changes)-1]
+	return LineEdit{File: file, Line: first.node.Line, Column: first.node.Column, Path: "images." + first.key, Before: first.before, After: first.after}, true
 }
 
 // replaceScalar replaces all scalars of a YAML file that are a text.
