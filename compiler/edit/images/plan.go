@@ -167,16 +167,21 @@ func (u *plannedUse) set(s query.ImageSource, text string) (operation, error) {
 	if strings.HasPrefix(s.Path, u.release.Path("patches")+".") {
 		return operation{}, &diag.Diag{At: []diag.Pos{s.Pos}, Path: s.Path, Msg: "a patch sets the image " + u.shortName(), Hint: "change the image in the patch"}
 	}
-	inPlace := s.Pos.IsValid() && s.Pos.File != "" && (u.layer == nil || path.Dir(s.File) == u.layer.Dir)
+	inPlace := isOwnFile(s.File) && s.Line > 0 && (u.layer == nil || path.Dir(s.File) == u.layer.Dir)
 	o := operation{at: s.Pos, path: s.Path, before: s.Value, after: text}
 	switch {
 	case s.Keys == nil && u.layer == nil && u.release.Kustomize != "":
 		return operation{kind: setKustomize, at: diag.Pos{File: u.release.Kustomize}, before: s.Value, after: text}, nil
 	case s.Keys == nil && u.layer == nil && u.release.Jsonnet != "":
 		return operation{kind: replaceOnce, at: diag.Pos{File: u.release.Jsonnet}, before: s.Value, after: text}, nil
-	case inPlace && path.Ext(s.File) == ".cue" && s.Line > 0:
+	case inPlace && path.Ext(s.File) == ".cue":
 		o.kind = replaceText
 		return o, nil
+	case inPlace && isYAML(s.File):
+		o.kind = replaceYAML
+		return o, nil
+	case s.Pos.IsValid() && !isOwnFile(s.File) && u.layer == nil:
+		return operation{}, &diag.Diag{At: []diag.Pos{s.Pos}, Path: s.Path, Msg: "a package sets the image " + u.shortName(), Hint: "name a layer with --in, which overrides it"}
 	case s.Keys != nil && s.Pos.IsValid() && load.IsInValues(u.f.Dir, s.Pos, nil):
 		return operation{}, &diag.Diag{
 			At: []diag.Pos{s.Pos}, Path: s.Path, Msg: "values set the image " + u.shortName() + " here, which a layer cannot override",
@@ -189,11 +194,14 @@ func (u *plannedUse) set(s query.ImageSource, text string) (operation, error) {
 			At: []diag.Pos{s.Pos}, Path: s.Path, Msg: "this line sets the image " + u.shortName() + ", and a layer cannot override it",
 			Hint: "leave --in out to change it for all clusters",
 		}
-	case inPlace && isYAML(s.File) && s.Line > 0:
-		o.kind = replaceYAML
-		return o, nil
 	}
 	return operation{}, u.refusal("no line of the fleet sets it", "")
+}
+
+// isOwnFile reports whether users write a file by hand: it is neither in a copy of a module
+// nor in a generated package.
+func isOwnFile(file string) bool {
+	return file != "" && !strings.HasPrefix(file, "cue.mod/") && file != load.PackageFile(path.Base(path.Dir(file)))
 }
 
 // setDefault returns the operation that sets a value in the layer of --in, or in the layer
