@@ -182,8 +182,11 @@ func (r *BranchRollout) Flags() string {
 	if r.options.Path != "" {
 		out += " --path " + r.options.Path
 	}
-	if strings.ContainsAny(out, "\"'\\$`") {
-		return " --git ..."
+	isSafe := func(r rune) bool {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(" @:/._+-", r)
+	}
+	if strings.ContainsFunc(out, func(r rune) bool { return !isSafe(r) }) || strings.Contains(r.options.Remote.Name, " ") {
+		return " --git ..." // the user would have to quote it
 	}
 	return out
 }
