@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"path"
 	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/deliver/rollout/follow"
 )
@@ -54,9 +54,13 @@ func reportOf(ts *testscript.TestScript, id string, about []string, git func(inp
 	ts.Check(err)
 	now := time.Now()
 	var objects []follow.Object
-	for file := range strings.FieldsSeq(git("", "ls-tree", "--name-only", "main:clusters/"+id+"/flux")) {
+	dir := "main:clusters/" + id + "/flux"
+	for file := range strings.FieldsSeq(git("", "ls-tree", "--name-only", dir)) {
+		var object map[string]any
+		ts.Check(yaml.Unmarshal([]byte(git("", "show", dir+"/"+file)), &object))
+		target, _ := follow.TargetOf(object)
 		objects = append(objects, follow.Object{
-			Kind: "Kustomization", Namespace: "flux-system", Name: strings.TrimSuffix(path.Base(file), ".yaml"), Fleet: "example.com/infra",
+			Kind: target.Kind, Namespace: target.Namespace, Name: target.Name, Source: target.Source, Fleet: "example.com/infra",
 			State: follow.State(about[0]), Commit: git("", "rev-parse", "main"), Since: now.Add(-since), Message: "as the script says",
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -88,7 +89,11 @@ func expectedOf(b *fleet.Bundle) ([]follow.Target, error) {
 	var out []follow.Target
 	for _, f := range b.Files {
 		var object map[string]any
-		if err := yaml.Unmarshal(f.Data, &object); err != nil {
+		text, err := yaml.YAMLToJSON(f.Data)
+		if err == nil {
+			err = utiljson.Unmarshal(text, &object) // numbers as a client of the API server reads them
+		}
+		if err != nil {
 			return nil, fmt.Errorf("read %s of %s: %w", f.Name, b.Cluster.ID, err)
 		}
 		if w, ok := follow.TargetOf(object); ok {

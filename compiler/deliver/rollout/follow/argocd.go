@@ -12,7 +12,7 @@ import (
 // fromArgo returns the state of an Application.
 func fromArgo(u *unstructured.Unstructured) Object {
 	status, _, _ := unstructured.NestedMap(u.Object, "status")
-	o := Object{State: Syncing, Commit: text(status, "sync", "revision"), Source: sourceOf(u.Object)}
+	o := Object{State: Syncing, Commit: text(status, "sync", "revision"), Source: argoSource(u.Object)}
 	if isChart(u.Object) {
 		o.Commit = ""
 	}
@@ -43,12 +43,17 @@ func fromArgo(u *unstructured.Unstructured) Object {
 	return o
 }
 
-// sourceOf returns a digest of the source of an Application, of the fields that decide what
+// argoSource returns a digest of the source of an Application, of the fields that decide what
 // it applies. Argo CD adds others.
-func sourceOf(o map[string]any) string {
+func argoSource(o map[string]any) string {
 	source, _, _ := unstructured.NestedMap(o, "spec", "source")
 	helm, _ := source["helm"].(map[string]any)
-	text, err := json.Marshal([]any{source["repoURL"], source["chart"], source["path"], source["targetRevision"], helm["releaseName"], helm["valuesObject"]})
+	return digestOf(source["repoURL"], source["chart"], source["path"], source["targetRevision"], helm["releaseName"], helm["valuesObject"])
+}
+
+// digestOf returns the digest of fields of an object.
+func digestOf(fields ...any) string {
+	text, err := json.Marshal(fields)
 	if err != nil {
 		return ""
 	}
@@ -69,8 +74,9 @@ func TargetOf(object map[string]any) (Target, bool) {
 	w := Target{Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
 	switch u.GroupVersionKind().GroupKind() {
 	case kustomizations.GroupKind():
+		w.Source = fluxSource(object)
 	case applications.GroupKind():
-		w.Source, w.IsChart = sourceOf(object), isChart(object)
+		w.Source, w.IsChart = argoSource(object), isChart(object)
 	default:
 		return Target{}, false
 	}

@@ -25,7 +25,7 @@ func fromFlux(u *unstructured.Unstructured) Object {
 	observed, _, _ := unstructured.NestedInt64(status, "observedGeneration")
 	ready := condition(status, "Ready")
 	history := list(status, "history")
-	o := Object{State: Syncing, Message: message(text(ready, "reason"), text(ready, "message")), Commit: commitOf(text(status, "lastAppliedRevision"))}
+	o := Object{State: Syncing, Message: message(text(ready, "reason"), text(ready, "message")), Commit: commitOf(text(status, "lastAppliedRevision")), Source: fluxSource(u.Object)}
 	wasReady := len(history) > 0 && text(history[0], "lastReconciledStatus") == succeeded
 	switch {
 	case suspended:
@@ -39,6 +39,13 @@ func fromFlux(u *unstructured.Unstructured) Object {
 		o.State, o.Commit = Failed, commitOf(text(status, "lastAttemptedRevision"))
 	}
 	return o
+}
+
+// fluxSource returns a digest of the fields of a Kustomization that decide what it applies, and
+// when it is ready. Flux may not have applied a changed Kustomization itself yet.
+func fluxSource(o map[string]any) string {
+	spec, _, _ := unstructured.NestedMap(o, "spec")
+	return digestOf(spec["path"], spec["sourceRef"], spec["dependsOn"], spec["wait"], spec["healthChecks"])
 }
 
 // readySince returns since when a Kustomization is ready with its content: since the content

@@ -39,7 +39,7 @@ type Object struct {
 	State     State  `json:"state"`
 
 	Commit  string    `json:"commit,omitempty"`  // that it has applied if it is ready, and tried if it has failed; empty for a chart
-	Source  string    `json:"source,omitempty"`  // of an Application, see [Target]
+	Source  string    `json:"source,omitempty"`  // see [Target]
 	Since   time.Time `json:"since,omitzero"`    // since when it is ready
 	Message string    `json:"message,omitempty"` // why it is not ready
 }
@@ -141,7 +141,7 @@ func message(reason, text string) string {
 // Target is an object in the directory of a cluster.
 type Target struct {
 	Kind, Namespace, Name string
-	Source                string // of an Application: digest of its source
+	Source                string // digest of the fields that decide what it applies
 	IsChart               bool   // it applies a chart, and no commit
 }
 
@@ -203,7 +203,7 @@ func (o *Object) compare(w Target, current bool) (State, string) {
 	case o.State == Suspended:
 		return Syncing, "is suspended"
 	case o.State == Ready && w.Source != o.Source:
-		return Syncing, "has another source than the branch"
+		return Syncing, "is not as in the branch yet"
 	case o.State == Ready && current:
 		return Ready, ""
 	case o.State == Ready:

@@ -63,8 +63,19 @@ func TestFlux(t *testing.T) {
 		"new":                            {`{metadata: {generation: 1}}`, Object{State: Syncing, Message: "Flux has not seen its last change"}},
 		"nonsense":                       {`{metadata: {generation: 1}, status: {observedGeneration: 1, conditions: [1, {type: 2}], history: {a: 1}, lastAppliedRevision: 3}}`, Object{State: Syncing}},
 	} {
+		c.want.Source = fluxSource(nil)
 		if got := fromFlux(parse(t, c.text)); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, c.want)
+		}
+	}
+	// The API server adds defaults to the Kustomization of a file.
+	var file map[string]any
+	if err := yaml.Unmarshal([]byte("apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nspec: {path: ./p, wait: true, dependsOn: [{name: a}]}"), &file); err != nil {
+		t.Fatal(err)
+	}
+	for live, want := range map[string]bool{`{spec: {force: false, path: ./p, wait: true, dependsOn: [{name: a}]}}`: true, `{spec: {path: ./p, wait: true}}`: false} {
+		if w, ok := TargetOf(file); !ok || (w.Source == fromFlux(parse(t, live)).Source) != want {
+			t.Errorf("%s is as in the file: %t", live, !want)
 		}
 	}
 	for revision, want := range map[string]string{"main@sha1:abc": "abc", "sha256:abc": "abc", "main/abc": "abc", "feature/x@sha1:abc": "abc", "abc": "abc", "": ""} {
@@ -97,7 +108,7 @@ func TestArgo(t *testing.T) {
 		"new":                  {`{spec: {source: {repoURL: r, path: p}}}`, Object{State: Syncing}},
 		"nonsense":             {`{spec: {source: {repoURL: r, path: p}}, status: {sync: 1, health: [], conditions: {}}}`, Object{State: Syncing}},
 	} {
-		c.want.Source = sourceOf(map[string]any{"spec": map[string]any{"source": map[string]any{"repoURL": "r", "path": "p"}}})
+		c.want.Source = argoSource(map[string]any{"spec": map[string]any{"source": map[string]any{"repoURL": "r", "path": "p"}}})
 		if got := fromArgo(parse(t, c.text)); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, c.want)
 		}
@@ -144,6 +155,10 @@ func TestJudge(t *testing.T) {
 		if err != nil || got.State != c.want || got.Since != c.since || strings.Join(got.Texts, "; ") != c.text {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
+	}
+	changed := []Target{{Kind: "Kustomization", Namespace: "n", Name: "b", Source: "s2"}}
+	if got, err := Judge(changed, "f", []Object{later}, func(string) (bool, error) { return true, nil }); err != nil || got.State != Syncing || got.Texts[0] != "Kustomization n/b is not as in the branch yet" {
+		t.Errorf("of a changed Kustomization: %+v, %v", got, err)
 	}
 	if got, err := Judge(nil, "f", nil, nil); err != nil || got.State != Ready {
 		t.Errorf("without objects: %+v, %v", got, err)
