@@ -120,7 +120,7 @@ func (r *rehearsal) deletedObjects(release string, objs []fleet.Object) {
 	if len(custom) > 0 {
 		r.add(diff.Finding{
 			Reason: diff.ObjectDeleted, Severity: diff.Check, Release: release, Hint: "make sure that nothing needs them",
-			Text: plural(len(custom), "custom resource is", "custom resources are") + " deleted, and their controllers delete what they made: " + listed(idsOf(custom)),
+			Text: plural(len(custom), "custom resource is deleted, and its controller deletes what it made", "custom resources are deleted, and their controllers delete what they made") + ": " + listed(idsOf(custom)),
 		})
 	}
 	if len(others) > 0 {
