@@ -40,6 +40,7 @@ type Schema struct {
 	Enum    []string // allowed values of a string; nil for any
 	Default any      // as decoded from JSON, with numbers as float64; nil for none
 	Open    bool     // whether unknown fields are preserved
+	Growing bool     // whether other versions can have more fields; only in the schemas of Custom
 }
 
 // A Type is the JSON type of a value, or a special format of it.

@@ -129,7 +129,7 @@ func (c *checker) fields(v *fleet.Tree, t *Type, path []string) {
 			if s, ok := t.shape.at(k); ok {
 				c.shaped(v.Fields[k], s, below)
 			} else {
-				c.notKubernetes(v.Fields[k], union(t.shape.keys(), t.Keys), below)
+				c.notKubernetes(v.Fields[k], t.shape, union(t.shape.keys(), t.Keys), below)
 			}
 		case t.Open:
 			if meant := slips(k, v.Fields[k], t, v.Fields); meant != "" && !c.inText(below) {

@@ -56,7 +56,7 @@ func (c *shapeCheck) value(v *fleet.Tree, s *shape, path []string) {
 func (c *checker) shaped(v *fleet.Tree, s *shape, path []string) {
 	other := func(v *fleet.Tree, in *shape, path []string) { c.chosen(v, in.enum, path) }
 	(&shapeCheck{wrong: c.misplaced, other: other, unknown: func(v *fleet.Tree, in *shape, below []string) {
-		c.notKubernetes(v, in.keys(), below)
+		c.notKubernetes(v, in, in.keys(), below)
 	}}).value(v, s, path)
 }
 
@@ -69,13 +69,17 @@ func (s *shape) keys() []string {
 }
 
 // notKubernetes reports a key that Kubernetes does not have at the sink. names
-// are the known keys.
-func (c *checker) notKubernetes(v *fleet.Tree, names []string, path []string) {
+// are the known keys. When other versions of the sink can have more keys, it
+// reports only those that are nearly known ones.
+func (c *checker) notKubernetes(v *fleet.Tree, in *shape, names []string, path []string) {
 	if c.inText(path) {
 		return
 	}
 	key := path[len(path)-1]
 	hint := diag.DidYouMean(key, names)
+	if hint == "" && in.grows {
+		return
+	}
 	switch {
 	case hint != "":
 	case len(names) <= 8:

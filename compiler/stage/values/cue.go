@@ -108,8 +108,8 @@ func (t *Type) further() bool {
 	if t.Open || !t.shape.closed() {
 		return t.Open
 	}
-	if t.shape.names {
-		return len(t.Keys) == 0
+	if t.shape.names || t.shape.grows {
+		return t.shape.grows || len(t.Keys) == 0
 	}
 	for name := range t.shape.fields {
 		if t.Fields[name] == nil {

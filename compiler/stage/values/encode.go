@@ -257,7 +257,7 @@ func (e *encoder) allShapes() {
 	}
 }
 
-func (s *shape) flags() []*bool { return []*bool{&s.list, &s.free, &s.names} }
+func (s *shape) flags() []*bool { return []*bool{&s.list, &s.free, &s.names, &s.grows} }
 
 // release writes the chart: its schemas, the tree of its dependencies, and the
 // reads of dependencies' values by the chart's own templates, if computed.

@@ -68,7 +68,7 @@ func marks(v any, path []string, f func(key string, path []string)) {
 // refuses reports whether an arbitrary key at the path is invalid: the kind has
 // only fixed keys there, or does not have the path.
 func refuses(k *shapes, object map[string]any, path []string) bool {
-	kind := apiKind{fmt.Sprint(object["apiVersion"]), fmt.Sprint(object["kind"])}
+	kind := apiKind{apiVersion: fmt.Sprint(object["apiVersion"]), kind: fmt.Sprint(object["kind"])}
 	if k.place([]apiKind{kind}, []string{"metadata"}) == nil {
 		kind.apiVersion = "" // one that Kubernetes has no more
 	}

@@ -16,10 +16,14 @@ const anItem = "[]"
 
 // An apiKind is the API version and kind of a document. The API version is empty
 // when it is computed.
-type apiKind struct{ apiVersion, kind string }
+type apiKind struct {
+	apiVersion, kind string
+	replaceable      bool // the kind is a default, which the user's values can replace
+}
 
 // A layout is the text of a template file as lines of YAML.
 type layout struct {
+	data   string
 	text   []byte // with actions replaced by blots
 	lines  []textLine
 	starts []int // offsets of the lines
@@ -44,6 +48,7 @@ type textLine struct {
 	indent int    // columns before the text; for an element of a list, before its dash
 	column int    // column of the key
 	item   bool   // the line begins an element of a list
+	dash   bool   // the line is only the dash of an element
 	key    string // empty when the line has no known key
 	value  string // text after the key, without actions
 	filled bool   // there are actions after the key
@@ -55,7 +60,7 @@ const blot = '\x00'
 
 // newLayout parses the text of a file.
 func newLayout(data string) *layout {
-	l := &layout{text: []byte(data)}
+	l := &layout{data: data, text: []byte(data)}
 	now := &block{opener: -1}
 	l.blocks, l.from = []*block{now}, []int{0}
 	for at := 0; ; {
@@ -176,7 +181,8 @@ func (l *layout) line(text []byte, start int) textLine {
 		return out
 	}
 	out.column = out.indent
-	out.item = bytes.HasPrefix(visible, []byte("- ")) || bytes.Equal(visible, []byte("-"))
+	out.dash = bytes.Equal(bytes.TrimRight(visible, " "), []byte("-"))
+	out.item = out.dash || bytes.HasPrefix(visible, []byte("- "))
 	dash, key, value, ok := keyLine(visible)
 	if !ok {
 		return out
@@ -295,8 +301,8 @@ func (c *climber) take(line *textLine) bool {
 	if !beside && !c.above(line) {
 		return true
 	}
-	if line.item && !c.sequence && !beside && line.column >= c.target {
-		// The line has the first key of the element that contains the last step.
+	if line.item && !c.sequence && !beside && (line.column >= c.target || line.dash) {
+		// The line begins the element that contains the last step.
 		c.path, c.target, c.sequence = append(c.path, anItem), line.indent, true
 		return true
 	}
@@ -332,7 +338,7 @@ func (l *layout) kinds(offset int) []apiKind {
 	for to+1 < len(l.lines) && inside(to+1) {
 		to++
 	}
-	d := &document{within: within, kinds: kindsIn(l.lines[from : to+1])}
+	d := &document{within: within, kinds: l.kindsIn(from, to+1)}
 	// Later calls are mostly for lines below.
 	l.known[from], l.known[line] = d, d
 	return d.kinds
@@ -345,11 +351,11 @@ type document struct {
 }
 
 // kindsIn returns the kinds in the lines of a document.
-func kindsIn(lines []textLine) []apiKind {
+func (l *layout) kindsIn(from, to int) []apiKind {
 	var kinds []apiKind
 	version := ""
 	versions := map[string]bool{}
-	for _, line := range lines {
+	for i, line := range l.lines[from:to] {
 		if line.indent > 0 || line.item || line.key != "kind" && line.key != "apiVersion" {
 			continue
 		}
@@ -359,7 +365,11 @@ func kindsIn(lines []textLine) []apiKind {
 			version = value
 			versions[value] = true
 		case value == "" || strings.ContainsRune(value, blot):
-			return nil
+			def := defaultIn(l.data[l.starts[from+i]:])
+			if def == "" {
+				return nil
+			}
+			kinds = append(kinds, apiKind{kind: def, replaceable: true})
 		default:
 			kinds = append(kinds, apiKind{kind: value})
 		}
@@ -370,4 +380,16 @@ func kindsIn(lines []textLine) []apiKind {
 		}
 	}
 	return kinds
+}
+
+// defaultIn returns the text WORD of a line that ends in {{ X | default "WORD" }};
+// empty for another line.
+func defaultIn(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	_, word, _ := strings.Cut(line, "| default \"")
+	word, rest, _ := strings.Cut(word, "\"")
+	if strings.Trim(rest, " -}\r") != "" {
+		return ""
+	}
+	return word
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -26,6 +25,7 @@ func TestPlaces(t *testing.T) {
 		"two below":             {"spec:\n  a:\n    b:\n    {{ HERE }}", 4, "spec a b whole list"},
 		"not indented by it":    {"spec:\n  a:\n    {{ HERE }}", -1, "spec a whole"},
 		"a list's element":      {"spec:\n  c:\n    - name: x\n      a:\n        {{ HERE }}", 8, "spec c [] a whole"},
+		"a dash alone":          {"spec:\n  c:\n    -\n      {{ if .x }}\n      b: 1\n      {{ end }}\n      a: {{ HERE }}", 8, "spec c [] a whole"},
 		"its first key":         {"spec:\n  c:\n    - a:\n        {{ HERE }}", 8, "spec c [] a whole"},
 		"not indented lists":    {"spec:\n  c:\n  - b: 1\n    a:\n      {{ HERE }}", 6, "spec c [] a whole"},
 		"behind its first key":  {"spec:\n  c:\n  - a: {{ HERE }}", -1, "spec c [] a whole"},
@@ -89,11 +89,16 @@ func TestKindsOfDocuments(t *testing.T) {
 		"kind: A\n---\nspec:\n  kind: B\n  {{ HERE }}\n---\nkind: C":                                  "[]",
 		"kind: A\n---\n{{ HERE }}\nkind: B\n---\nkind: C":                                             "[{ B}]",
 		"{{ define \"x\" }}kind: A\n{{ HERE }}\n{{ end }}\nkind: B":                                   "[{ A}]",
+		"kind: {{ .x | default \"A\" }}\n{{ HERE }}":                                                  "[{ A} or like it]",
+		"kind: {{ .x | default \"A\" | quote }}\n{{ HERE }}":                                          "[]",
 		"{{ HERE }}": "[]",
 	} {
 		l := newLayout(text)
-		kinds := l.kinds(strings.Index(text, here))
-		if got := fmt.Sprint(slices.Clip(kinds)); got != want {
+		var kinds []string
+		for _, k := range l.kinds(strings.Index(text, here)) {
+			kinds = append(kinds, fmt.Sprintf("{%s %s}", k.apiVersion, k.kind)+map[bool]string{true: " or like it"}[k.replaceable])
+		}
+		if got := fmt.Sprint(kinds); got != want {
 			t.Errorf("%q: got %s, want %s", text, got, want)
 		}
 	}

@@ -2,8 +2,10 @@ package values
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"helm.sh/helm/v3/pkg/chart"
 
@@ -25,8 +27,17 @@ func (k *shapes) addCRDs(c *chart.Chart) {
 	}
 }
 
-// custom returns the kinds with the name that the chart's CRDs define.
+// custom returns the kinds with the name that the chart's CRDs define, else a
+// common custom resource of the name.
 func (k *shapes) custom(name string) []servedKind {
+	out := k.ofCRDs(name)
+	if gvk, schema, known := kube.Custom(name); known && len(out) == 0 {
+		out = append(out, servedKind{gvk.Group + "/", k.withMetadata(*schema)})
+	}
+	return out
+}
+
+func (k *shapes) ofCRDs(name string) []servedKind {
 	var out []servedKind
 	line := []byte("kind: " + name + "\n")
 	for _, file := range k.crds {
@@ -58,12 +69,28 @@ func (k *shapes) defined(crd any, name string) []servedKind {
 		if version == "" || schema.Type != kube.Object || schema.Fields == nil {
 			continue
 		}
-		if meta := k.versions[0].Definition("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"); meta != nil {
-			schema.Fields["metadata"] = meta
-		}
-		out = append(out, servedKind{group + "/" + version, schema})
+		out = append(out, servedKind{group + "/" + version, k.withMetadata(*schema)})
 	}
 	return out
+}
+
+// withMetadata returns the schema of a kind with that of its metadata.
+func (k *shapes) withMetadata(s kube.Schema) *kube.Schema {
+	s.Fields = maps.Clone(s.Fields)
+	s.Fields["metadata"] = k.versions[0].Definition("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
+	return &s
+}
+
+// alternatives returns the kinds that a template can have in place of a kind
+// that the user's values can replace: those of its API group whose names end in
+// the same word, such as HTTPRoute and GRPCRoute.
+func (k *shapes) alternatives(name string) []string {
+	gvk, _, known := kube.Custom(name)
+	if !known {
+		return []string{name}
+	}
+	last := name[strings.LastIndexFunc(name, unicode.IsUpper):]
+	return slices.DeleteFunc(kube.CustomKinds(gvk.Group), func(other string) bool { return !strings.HasSuffix(other, last) })
 }
 
 // mapAt returns the map at the keys; nil when there is none.

@@ -84,3 +84,29 @@ func TestInferredFromCRDs(t *testing.T) {
 	files["crds/backup.yaml"] = "kind: Backup\n"
 	check(files, append(right, "spec: {any: 1}"), nil)
 }
+
+// TestInferredFromCommonCRDs has a chart that prints values into a route of the
+// Gateway API, whose kind the values can replace, and into a ServiceMonitor. The
+// chart has no CRDs.
+func TestInferredFromCommonCRDs(t *testing.T) {
+	typ := derive(t, fleetChart(map[string]string{
+		"values.yaml": "route: {apiVersion: '', kind: '', matches: [], rules: []}\nrelabelings: []\nauth: {}\n",
+		"templates/route.yaml": "apiVersion: {{ .Values.route.apiVersion | default \"gateway.networking.k8s.io/v1\" }}\nkind: {{ .Values.route.kind | default \"HTTPRoute\" }}\nspec:\n  rules:\n" +
+			"    {{- toYaml .Values.route.rules | nindent 4 }}\n    - name: main\n      matches:\n        {{- toYaml .Values.route.matches | nindent 8 }}\n",
+		"templates/monitor.yaml": "apiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\nspec:\n  endpoints:\n    -\n" +
+			"      basicAuth: {{ toYaml .Values.auth | nindent 8 }}\n      relabelings: {{ toYaml .Values.relabelings | nindent 8 }}\n",
+	}))
+	for _, text := range []string{
+		"route: {kind: GRPCRoute, matches: [{method: {service: a}, path: {type: Exact, value: /}}], rules: [{matches: []}]}",
+		"{relabelings: [{sourceLabels: [a], targetLabel: b, action: keep}], auth: {username: {name: a, key: b}}}",
+		"route: {matches: [{aFieldOfLaterVersions: 1}]}",
+	} {
+		if got := typ.Check(tree(t, "v.yaml", text), nil, nil); len(got) > 0 {
+			t.Errorf("%s: %s", text, faults(got))
+		}
+	}
+	wrongly(t, typ, []string{
+		"route: {matches: [{paht: {value: /}}]} -> did you mean path?", "route: {matches: {path: {}}} -> a list", "route: {rules: [{matches: [{path: {vaule: /}}]}]} -> did you mean value?",
+		"relabelings: [{sourceLabel: [a]}] -> did you mean sourceLabels?", "relabelings: [{sourceLabels: a}] -> a list", "auth: {usernme: {}} -> did you mean username?",
+	})
+}

@@ -17,6 +17,7 @@ type shape struct {
 	list   bool              // a list
 	free   bool              // a map with arbitrary keys
 	names  bool              // a map whose keys are names of resources
+	grows  bool              // further keys are possible, but not similar ones
 	form   form              // conditions on a value with this sink; 0 for none
 	enum   []string          // sorted texts that the field accepts; nil for any
 }
@@ -68,7 +69,7 @@ type shapes struct {
 
 // A servedKind is a kind in one API version and one version of Kubernetes.
 type servedKind struct {
-	apiVersion string
+	apiVersion string // ends in a slash for all versions of a group
 	schema     *kube.Schema
 }
 
@@ -124,6 +125,7 @@ func (k *shapes) of(all []*kube.Schema) *shape {
 
 func (k *shapes) fill(out *shape, all []*kube.Schema) {
 	out.form, out.enum = commonForm(all), commonEnum(all)
+	out.grows = slices.ContainsFunc(all, func(s *kube.Schema) bool { return s.Growing })
 	below := map[string][]*kube.Schema{}
 	var elems []*kube.Schema
 	for _, s := range all {
@@ -182,7 +184,7 @@ func (k *shapes) join(a, b *shape) *shape {
 		out.free = true
 		return out
 	}
-	out.list, out.free, out.names = a.list, a.free || b.free, a.names || b.names
+	out.list, out.free, out.names, out.grows = a.list, a.free || b.free, a.names || b.names, a.grows || b.grows
 	switch {
 	case !a.list && !a.free:
 		out.elem = b.elem
@@ -235,11 +237,9 @@ func (k *shapes) place(kinds []apiKind, path []string) *shape {
 	var all []*kube.Schema
 	last := len(path) - 1
 	for _, kind := range kinds {
-		for _, served := range k.served(kind.kind) {
-			if kind.apiVersion == "" || kind.apiVersion == served.apiVersion {
-				own = true
-				all = append(all, walk([]*kube.Schema{served.schema}, path[:last])...)
-			}
+		for _, served := range k.servedFor(kind) {
+			own = true
+			all = append(all, walk([]*kube.Schema{served.schema}, path[:last])...)
 		}
 	}
 	if own {
@@ -313,6 +313,23 @@ func fieldsOf(forms map[form]string) map[string]form {
 		}
 	}
 	return out
+}
+
+// servedFor returns the kinds that a document can have.
+func (k *shapes) servedFor(kind apiKind) []servedKind {
+	if !kind.replaceable {
+		return slices.DeleteFunc(slices.Clone(k.served(kind.kind)), func(s servedKind) bool { return !s.is(kind.apiVersion) })
+	}
+	var out []servedKind
+	for _, name := range k.alternatives(kind.kind) {
+		out = append(out, k.served(name)...)
+	}
+	return out
+}
+
+// is reports whether the kind is in the API version; empty for any.
+func (s servedKind) is(apiVersion string) bool {
+	return apiVersion == "" || apiVersion == s.apiVersion || strings.HasSuffix(s.apiVersion, "/") && strings.HasPrefix(apiVersion, s.apiVersion)
 }
 
 // served returns the kinds with the name.

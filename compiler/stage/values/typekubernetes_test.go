@@ -9,7 +9,7 @@ import (
 
 func TestShapes(t *testing.T) {
 	k := newShapes()
-	pod := k.place([]apiKind{{"apps/v1", "Deployment"}}, []string{"spec", "template", "spec"})
+	pod := k.place([]apiKind{{apiVersion: "apps/v1", kind: "Deployment"}}, []string{"spec", "template", "spec"})
 	for path, want := range map[string]bool{
 		"securityContext.fsGroup": true, "securityContext.privileged": false, "containers.[].securityContext.privileged": true,
 		"containers.[].securityContext.fsGroup": false, "containers.[].resources.limits.cpu": true, "containers.[].resources.limits.cup": false,
@@ -47,15 +47,15 @@ func TestShapesOfPlaces(t *testing.T) {
 		path  string
 		has   string // a field; empty when nothing is known
 	}{
-		"a kind":                     {[]apiKind{{"apps/v1", "Deployment"}}, "spec.strategy", "rollingUpdate"},
-		"a kind of any version":      {[]apiKind{{"", "HorizontalPodAutoscaler"}}, "spec.behavior", "scaleDown"},
-		"a kind of another version":  {[]apiKind{{"autoscaling/v1", "HorizontalPodAutoscaler"}}, "spec.behavior", ""},
-		"one of two kinds":           {[]apiKind{{"apps/v1", "Deployment"}, {"apps/v1", "StatefulSet"}}, "spec.updateStrategy", "rollingUpdate"},
-		"no such path":               {[]apiKind{{"v1", "ConfigMap"}}, "data.resources", ""},
-		"below an unknown path":      {[]apiKind{{"v1", "ConfigMap"}}, "spec.containers.[].resources", ""},
-		"a custom resource":          {[]apiKind{{"x.example/v1", "Thing"}}, "spec.resources", "limits"},
-		"a custom one with the name": {[]apiKind{{"x.example/v1", "Deployment"}}, "spec.strategy", ""},
-		"a part of it":               {[]apiKind{{"x.example/v1", "Thing"}}, "spec.affinity.podAffinity", "requiredDuringSchedulingIgnoredDuringExecution"},
+		"a kind":                     {[]apiKind{{apiVersion: "apps/v1", kind: "Deployment"}}, "spec.strategy", "rollingUpdate"},
+		"a kind of any version":      {[]apiKind{{apiVersion: "", kind: "HorizontalPodAutoscaler"}}, "spec.behavior", "scaleDown"},
+		"a kind of another version":  {[]apiKind{{apiVersion: "autoscaling/v1", kind: "HorizontalPodAutoscaler"}}, "spec.behavior", ""},
+		"one of two kinds":           {[]apiKind{{apiVersion: "apps/v1", kind: "Deployment"}, {apiVersion: "apps/v1", kind: "StatefulSet"}}, "spec.updateStrategy", "rollingUpdate"},
+		"no such path":               {[]apiKind{{apiVersion: "v1", kind: "ConfigMap"}}, "data.resources", ""},
+		"below an unknown path":      {[]apiKind{{apiVersion: "v1", kind: "ConfigMap"}}, "spec.containers.[].resources", ""},
+		"a custom resource":          {[]apiKind{{apiVersion: "x.example/v1", kind: "Thing"}}, "spec.resources", "limits"},
+		"a custom one with the name": {[]apiKind{{apiVersion: "x.example/v1", kind: "Deployment"}}, "spec.strategy", ""},
+		"a part of it":               {[]apiKind{{apiVersion: "x.example/v1", kind: "Thing"}}, "spec.affinity.podAffinity", "requiredDuringSchedulingIgnoredDuringExecution"},
 		"a piece":                    {nil, "containers.[].livenessProbe", "httpGet"},
 		"a piece of no name":         {nil, "spec.template", ""},
 		"an item of a piece":         {nil, "resources.[]", ""},

@@ -1,7 +1,11 @@
 // Command gen writes the table of the kinds of each minor version of
-// Kubernetes, and their schemas.
+// Kubernetes, and their schemas, and the schemas of common custom resources.
 //
 //	gen DIRECTORY VERSION...
+//	gen DIRECTORY MODULE@VERSION...
+//
+// With modules, it reads the CRDs in their source and writes custom.txt.zst.
+// With versions:
 //
 // It reads the discovery documents, the OpenAPI documents and the enums of the
 // generated Go code in the source of k8s.io/kubernetes, which it downloads with
@@ -32,7 +36,11 @@ const module = "k8s.io/kubernetes"
 
 func main() {
 	if len(os.Args) < 3 {
-		log.Fatal("usage: gen DIRECTORY VERSION...")
+		log.Fatal("usage: gen DIRECTORY VERSION... or gen DIRECTORY MODULE@VERSION...")
+	}
+	write := write
+	if strings.Contains(os.Args[2], "@") {
+		write = writeCustom
 	}
 	if err := write(os.Args[1], os.Args[2:]); err != nil {
 		log.Fatal(err)
