@@ -26,18 +26,20 @@ type Read struct {
 	Keys  map[string]*Read // by key
 	Any   *Read            // reads through a computed key, and of the elements of a list; nil when none
 
-	free   bool     // for Any: the computed key does not come only from other values
-	lands  landings // its sinks, where it is printed as a whole
-	form   form     // conditions of its sinks
-	needs  form     // conditions of the functions that it is passed to
-	choice choice   // the texts that its sinks and comparisons allow
-	asked  Kind     // kinds that a template tests for
-	keyed  bool     // a template iterates over its keys
-	bare   bool     // a template prints it without conversion
-	asYAML bool     // a template prints its YAML or JSON
-	text   bool     // it can be text
-	wide   bool     // read through a computed key of all values of a chart
-	own    *Read    // the node without such reads; nil when it has none
+	user   *Read           // reads at keys without a default, in unrolled loops
+	listed map[string]bool // the other keys, in unrolled loops
+	free   bool            // for Any: the computed key does not come only from other values
+	lands  landings        // its sinks, where it is printed as a whole
+	form   form            // conditions of its sinks
+	needs  form            // conditions of the functions that it is passed to
+	choice choice          // the texts that its sinks and comparisons allow
+	asked  Kind            // kinds that a template tests for
+	keyed  bool            // a template iterates over its keys
+	bare   bool            // a template prints it without conversion
+	asYAML bool            // a template prints its YAML or JSON
+	text   bool            // it can be text
+	wide   bool            // read through a computed key of all values of a chart
+	own    *Read           // the node without such reads; nil when it has none
 
 	// GaveUp, only set at the root, is the reason for an incomplete analysis.
 	// The root is then Printed, so that no value counts as unread.
@@ -113,6 +115,13 @@ func (r *interpreter) tree() *Read {
 func build(p *place, wide bool, nodes *int) *Read {
 	n := &Read{wide: wide, Mode: p.mode, Where: p.where, free: p.free, form: p.form, needs: p.needs, asked: p.asked, keyed: p.keyed, bare: p.bare, asYAML: p.asYAML, lands: p.lands, text: p.text, choice: p.choice}
 	for _, key := range slices.Sorted(maps.Keys(p.keys)) {
+		if p.user != nil && key == p.user.key {
+			n.user, n.listed = &Read{Mode: Printed, Where: p.user.where}, p.listed
+			if !p.isChart() {
+				n.user = build(p.user, wide, nodes)
+			}
+			continue
+		}
 		if kid := build(p.keys[key], wide, nodes); kid != nil {
 			if n.Keys == nil {
 				n.Keys = map[string]*Read{}
@@ -129,7 +138,7 @@ func build(p *place, wide bool, nodes *int) *Read {
 			}
 		}
 	}
-	if !p.marked && n.Keys == nil && n.Any == nil {
+	if !p.marked && n.Keys == nil && n.Any == nil && n.user == nil {
 		return nil
 	}
 	*nodes++
@@ -169,12 +178,18 @@ func (s *spreader) spread(n *Read) {
 	}
 	s.done[n] = true
 	s.spread(n.Any)
-	other := n.Any
+	s.spread(n.user)
+	other, unlisted := n.Any, s.both(n.Any, n.user)
 	if len(n.Keys) > 0 {
-		other = s.withoutSink(other)
+		other, unlisted = s.withoutSink(other), s.withoutSink(unlisted)
 	}
+	n.Any, n.user = s.both(n.Any, n.user), nil
 	for _, key := range slices.Sorted(maps.Keys(n.Keys)) {
 		kid := n.Keys[key]
+		other := other
+		if !n.listed[key] {
+			other = unlisted
+		}
 		if other != nil {
 			kid = s.both(kid, other)
 			n.Keys[key] = kid
@@ -224,7 +239,13 @@ func (s *spreader) both(a, b *Read) *Read {
 	case a.own != nil || b.own != nil:
 		n.own = s.both(a.exact(), b.exact())
 	}
-	n.Any = s.both(a.Any, b.Any)
+	n.Any, n.user = s.both(a.Any, b.Any), s.both(a.user, b.user)
+	if n.listed = a.listed; a.user == nil {
+		n.listed = b.listed
+	} else if b.user != nil {
+		n.listed = maps.Clone(a.listed)
+		maps.DeleteFunc(n.listed, func(key string, _ bool) bool { return !b.listed[key] })
+	}
 	if n.Where == "" {
 		n.Where = b.Where
 	}

@@ -21,6 +21,7 @@ func (r *interpreter) include(names, dot *value) *value {
 	r.use(names, Tested)
 	var out *value
 	for _, name := range names.written() {
+		name = withoutMarks(name)
 		if !strings.Contains(name, wild) {
 			if t := r.templates[name]; t != nil {
 				out = r.union(out, r.interpret(name, t, dot))
@@ -51,7 +52,7 @@ func (r *interpreter) namesLike(pattern string) []string {
 // interpret returns the output of the template for the argument. It memoizes the
 // output of a template and argument until the generation changes.
 func (r *interpreter) interpret(name string, t *template, dot *value) *value {
-	key := name + wild + dot.key()
+	key := name + wild + dot.key() + r.loopKey()
 	if t.active > maxActive {
 		key += wild
 	}

@@ -97,6 +97,12 @@ func choiceFunctions() map[string]function {
 	table := map[string]function{
 		"ternary": func(a arguments) *value {
 			a.use(a.at(2), Tested|Decides)
+			switch truth, known := a.at(2).truth(); {
+			case known && truth:
+				return a.at(0)
+			case known:
+				return a.at(1)
+			}
 			return a.union(a.at(0), a.at(1))
 		},
 		"required": func(a arguments) *value {
@@ -140,7 +146,7 @@ func kindFunctions() map[string]function {
 		table[name] = func(a arguments) *value {
 			a.useAll(Tested)
 			a.asks(kindsNamed(a.at(0)), a.rest(1)...)
-			return anything()
+			return a.isOfKind(name)
 		}
 	}
 	for _, name := range []string{"kindOf", "typeOf"} {
@@ -168,6 +174,54 @@ func kindFunctions() map[string]function {
 		}
 	}
 	return table
+}
+
+// yes and no are bools that a function returns for all values of the user.
+const (
+	yes = number + "true"
+	no  = number + "false"
+)
+
+// truth returns the bool that the value is; known is false when it can be
+// anything else.
+func (v *value) truth() (truth, known bool) {
+	if _, known = v.literal(); !known || len(v.texts) != 1 {
+		return false, false
+	}
+	return v.texts[0] == yes, v.texts[0] == yes || v.texts[0] == no
+}
+
+// isOfKind evaluates kindIs for lists, maps and texts that templates make.
+func (a arguments) isOfKind(name string) *value {
+	kinds, _ := a.at(0).literal()
+	v := a.at(1)
+	if name != "kindIs" || len(kinds) != 1 || v == nil || len(v.places)+len(v.roots) > 0 || v.unknown {
+		return anything()
+	}
+	is := map[string]bool{}
+	for _, o := range v.objects {
+		switch {
+		case o.isMap():
+			is["map"] = true
+		case o.isList() && len(o.keys) > 0:
+			is["slice"] = true
+		default:
+			return anything()
+		}
+	}
+	for _, t := range v.texts {
+		if strings.HasPrefix(t, number) || strings.Contains(t, wild) && !isUserKey(t) {
+			return anything()
+		}
+		is["string"] = true
+	}
+	switch {
+	case !is[kinds[0]]:
+		return textOf(no)
+	case len(is) == 1:
+		return textOf(yes)
+	}
+	return anything()
 }
 
 // arithmetic is the sink of values that a template computes with.

@@ -91,7 +91,7 @@ func (s *shape) below(p, q *place) *shape {
 		return nil
 	}
 	s = s.below(p, q.parent)
-	if q.parent.any == q {
+	if q.parent.any == q || q.parent.user == q {
 		return s.key(anItem)
 	}
 	return s.key(q.key)

@@ -79,6 +79,10 @@ func endOf(a arguments, last bool) *value {
 }
 
 func concatLists(a arguments) *value {
+	if all, ok := a.joinedWords(); ok {
+		a.list = all
+		return listOfAll(a)
+	}
 	var elem *value
 	for _, l := range a.list {
 		a.use(l, Tested)
@@ -87,12 +91,25 @@ func concatLists(a arguments) *value {
 	return a.listOf(a.site, elem)
 }
 
-// addToList returns the list with one more element. A list of known texts
-// remains one when a known text is added.
+// joinedWords returns the elements of all arguments when these are lists of
+// known texts.
+func (a arguments) joinedWords() (all []*value, ok bool) {
+	for _, l := range a.list {
+		words, ok := wordsOf(l)
+		if !ok || len(all)+len(words) > maxWords || a.coarse {
+			return nil, false
+		}
+		all = append(all, words...)
+	}
+	return all, true
+}
+
+// addToList returns the list with one more element. The elements of a list of
+// known texts remain known.
 func addToList(a arguments, first bool) *value {
 	a.use(a.at(0), Tested)
 	if words, ok := wordsOf(a.at(0)); ok && !a.coarse {
-		if _, ok := a.at(1).literal(); ok && len(words) < maxWords {
+		if len(words) < maxWords && (len(words) > 0 || a.at(1).isWordOrKey()) {
 			if first {
 				a.list = slices.Concat([]*value{a.at(1)}, words)
 			} else {

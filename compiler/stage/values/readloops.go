@@ -17,23 +17,37 @@ func (r *interpreter) loop(n *parse.RangeNode, dot *value, s *scope) *value {
 	if v != nil && len(v.texts) > 0 && !v.unknown {
 		v = &value{places: v.places, roots: v.roots, objects: v.objects} // a text has no elements
 	}
+	if rounds, ok := r.unrolled(n, v); ok {
+		defer func(before bool) { r.unrolling = before }(r.unrolling)
+		r.unrolling = true
+		return r.each(n, rounds, s, r.list(n.ElseList, dot, s.optional()))
+	}
 	for _, p := range v.placesOrNil() {
 		r.mark(r.anyKey(p), 0)
 		p.keyed = p.keyed || len(n.Pipe.Decl) == 2
 	}
 	out := r.list(n.ElseList, dot, s.optional())
 	if rounds, ok := r.rounds(v); ok {
-		for _, x := range rounds {
-			r.setRange(n.Pipe, s, x.key, x.elem)
-			body := s.inner()
-			body.conditional = x.optional
-			out = r.round(n, x.elem, body, out)
-		}
-		return out
+		return r.each(n, rounds, s, out)
 	}
 	elem, keys := r.elements(v), r.keysOf(v)
 	r.setRange(n.Pipe, s, keys, elem)
 	return r.repeat(n, elem, s, out)
+}
+
+// each interprets the body of a range once per round.
+func (r *interpreter) each(n *parse.RangeNode, rounds []round, s *scope, out *value) *value {
+	for _, x := range rounds {
+		if x.user {
+			defer func(before bool) { r.userRound = before }(r.userRound)
+			r.userRound = true
+		}
+		r.setRange(n.Pipe, s, x.key, x.elem)
+		body := s.inner()
+		body.conditional = x.optional
+		out = r.round(n, x.elem, body, out)
+	}
+	return out
 }
 
 // setRange sets the variables of a range.
@@ -51,6 +65,7 @@ func (r *interpreter) setRange(p *parse.PipeNode, s *scope, key, elem *value) {
 // A round is the key and the element of one iteration of a range.
 type round struct {
 	key, elem *value
+	user      bool // for keys of the user; the last one
 	optional  bool // some of the lists are shorter
 }
 
@@ -69,7 +84,7 @@ func (r *interpreter) rounds(v *value) (rounds []round, ok bool) {
 		o.read = true
 		if !o.isList() {
 			for _, key := range slices.Sorted(maps.Keys(o.keys)) {
-				rounds = append(rounds, round{textOf(key), o.keys[key], false})
+				rounds = append(rounds, round{key: textOf(key), elem: o.keys[key]})
 			}
 			return rounds, true
 		}
@@ -87,10 +102,16 @@ func (r *interpreter) rounds(v *value) (rounds []round, ok bool) {
 	return rounds, true
 }
 
+// isWordOrKey reports whether the value is a known text or a key of the user.
+func (v *value) isWordOrKey() bool {
+	_, ok := v.literal()
+	return ok || v != nil && len(v.texts) == 1 && isUserKey(v.texts[0]) && len(v.places)+len(v.roots)+len(v.objects) == 0 && !v.unknown
+}
+
 // hasWords reports whether all values in the object are known texts.
 func (o *object) hasWords() bool {
 	for _, v := range o.keys {
-		if _, ok := v.literal(); !ok {
+		if !v.isWordOrKey() {
 			return false
 		}
 	}

@@ -15,6 +15,7 @@ type object struct {
 	site  parse.Node
 	keys  map[string]*value
 	elem  *value // elements of a list, values at unknown keys
+	user  bool   // keys has a userKey
 	parts *value // maps that were merged into this one
 
 	encoded *value     // for a text: the value that it is the YAML or JSON of
@@ -106,7 +107,7 @@ func (r *interpreter) touched(o *object) {
 
 // put adds the value at the key.
 func (r *interpreter) put(o *object, key string, v *value) {
-	if strings.Contains(key, wild) {
+	if strings.Contains(key, wild) && !isUserKey(key) {
 		r.putElem(o, v)
 		return
 	}
@@ -122,6 +123,7 @@ func (r *interpreter) put(o *object, key string, v *value) {
 	if o.keys == nil {
 		o.keys = map[string]*value{}
 	}
+	o.user = o.user || isUserKey(key)
 	o.keys[key] = joined
 	r.touched(o)
 	r.usedIn(o, v, key)
@@ -250,7 +252,13 @@ func (r *interpreter) fieldOfObject(o *object, key string) *value {
 		return nil
 	}
 	o.seen, o.read = r.query, true
-	return r.unionAll(o.keys[key], o.elem, r.fieldWithin(o.parts, key))
+	out := r.unionAll(o.keys[key], o.elem, r.fieldWithin(o.parts, key))
+	for _, other := range o.userKeys() {
+		if other != key {
+			out = r.union(out, o.keys[other])
+		}
+	}
+	return out
 }
 
 // elements returns the values at all keys, and the elements of lists.
@@ -319,6 +327,8 @@ func (r *interpreter) index(v, key *value) *value {
 	}
 	for _, t := range key.texts {
 		switch {
+		case isUserKey(t):
+			out = r.union(out, r.userField(v, t))
 		case strings.Contains(t, wild):
 			out = r.union(out, r.elements(v))
 		case strings.HasPrefix(t, number) && v != nil:
@@ -340,7 +350,7 @@ func (r *interpreter) store(m, key, v *value) {
 	for _, o := range m.objects {
 		r.modified[o.site] = true
 		for _, name := range names {
-			if strings.Contains(name, wild) {
+			if strings.Contains(name, wild) && !isUserKey(name) {
 				r.put(o, name, withoutMembers(v, o.parts))
 			} else {
 				r.put(o, name, v)
@@ -354,29 +364,12 @@ func (r *interpreter) store(m, key, v *value) {
 	}
 	for _, p := range m.places {
 		for _, name := range names {
-			if strings.Contains(name, wild) {
+			if strings.Contains(name, wild) && (p.user == nil || name != p.user.key) {
 				r.alias(r.anyKey(p), withoutMembers(v, p.self))
 			} else {
 				r.alias(r.child(p, name), v)
 			}
 		}
-	}
-}
-
-// withoutMembers returns a value without the members of a map. A template that sets a member
-// at a computed key sets it at its own key, as in set $m $k (get $m $k | default $d): the
-// other members do not get its shape.
-func withoutMembers(v, m *value) *value {
-	if v == nil || m == nil || len(m.places) == 0 {
-		return v
-	}
-	isMember := func(p *place) bool { return slices.Contains(m.places, p.parent) }
-	if !slices.ContainsFunc(v.places, isMember) {
-		return v
-	}
-	return &value{
-		places: slices.DeleteFunc(slices.Clone(v.places), isMember),
-		roots:  v.roots, objects: v.objects, texts: v.texts, unknown: v.unknown,
 	}
 }
 

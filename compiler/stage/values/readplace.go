@@ -1,6 +1,9 @@
 package values
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const notes = "/NOTES.txt:"
 
@@ -35,8 +38,13 @@ type place struct {
 	// dependency.
 	also *value
 
-	beside []*place // children for which, or for a descendant of which, also is set
-	listed bool     // it is in beside of its parent
+	beside   []*place // children for which, or for a descendant of which, also is set
+	isBeside bool     // it is in beside of its parent
+
+	user   *place          // any key without a default, in unrolled loops
+	listed map[string]bool // the keys with a default, in unrolled loops
+	defs   []any           // defaults; set once known is set
+	known  bool
 
 	derived bool // found through also, so that the user's values may not have it
 	seen    int  // the last query that visited it
@@ -202,8 +210,8 @@ func (r *interpreter) alias(p *place, v *value) {
 	if joined == p.also {
 		return
 	}
-	for q := p; q.parent != nil && !q.listed; q = q.parent {
-		q.listed = true
+	for q := p; q.parent != nil && !q.isBeside; q = q.parent {
+		q.isBeside = true
 		q.parent.beside = append(q.parent.beside, q)
 	}
 	p.also = joined
@@ -252,6 +260,10 @@ func (r *interpreter) elementsOfPlace(p *place) *value {
 		return nil
 	}
 	p.seen = r.query
+	if r.userRound && p.user != nil && !r.naming {
+		// The template computes an unknown key from a key of the user.
+		return r.union(p.user.self, p.user.also)
+	}
 	kid := r.anyChild(p)
 	p.free = p.free || !r.naming
 	var out collector
@@ -263,4 +275,21 @@ func (r *interpreter) elementsOfPlace(p *place) *value {
 	}
 	out.add(r.elementsWithin(p.also))
 	return out.union(r)
+}
+
+// withoutMembers returns a value without the members of a map. A template that sets a member
+// at a computed key sets it at its own key, as in set $m $k (get $m $k | default $d): the
+// other members do not get its shape.
+func withoutMembers(v, m *value) *value {
+	if v == nil || m == nil || len(m.places) == 0 {
+		return v
+	}
+	isMember := func(p *place) bool { return slices.Contains(m.places, p.parent) }
+	if !slices.ContainsFunc(v.places, isMember) {
+		return v
+	}
+	return &value{
+		places: slices.DeleteFunc(slices.Clone(v.places), isMember),
+		roots:  v.roots, objects: v.objects, texts: v.texts, unknown: v.unknown,
+	}
 }

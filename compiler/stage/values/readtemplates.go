@@ -44,7 +44,9 @@ type interpreter struct {
 	landing    *shape   // the sink of the current output; nil when unknown
 	landings   map[parse.Node]*shape
 	written    map[*parse.TextNode]*value
-	looked     int // number of lines examined to find sinks
+	userRound  bool // in a round for keys of the user
+	unrolling  bool // in the body of an unrolled loop
+	looked     int  // number of lines examined to find sinks
 	gaveUp     string
 
 	source *source // the current file
@@ -281,8 +283,18 @@ func (r *interpreter) output(v *value) *value {
 // branch interprets both branches of if and with.
 func (r *interpreter) branch(n *parse.BranchNode, dot *value, s *scope, with bool) *value {
 	s = s.inner()
+	if r.unrolling && !with {
+		if truth, known := r.decided(n.Pipe, dot, s); known && truth {
+			return r.list(n.List, dot, s)
+		} else if known {
+			return r.list(n.ElseList, dot, s)
+		}
+	}
 	v := r.pipe(n.Pipe, dot, s)
 	r.use(v, Tested|Decides)
+	if r.unrolling && with && v.isFull() {
+		return r.list(n.List, v, s)
+	}
 	then, known := dot, s
 	if with {
 		then = v
