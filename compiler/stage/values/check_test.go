@@ -110,6 +110,8 @@ prod/v.yaml:3:1: values.image: "nginx" is a string, and the chart takes a map
     hint: give it a map
 prod/v.yaml:4:1: values.extra: 5 is a number, and the chart takes a string or a list
     hint: give it a string or a list
+prod/v.yaml:5:1: values.hosts: this is a map, and the chart takes a list
+    hint: give it a list
 prod/v.yaml:7:1: values.text: this is a list, and the chart takes a bool, a number or a string (its default is "")
     hint: give it a bool, a number or a string
 `},

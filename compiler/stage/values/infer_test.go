@@ -165,8 +165,8 @@ func TestInferredForms(t *testing.T) {
 		{
 			"elements with fields", "hosts: []\nplain: []\nboth: []\n",
 			"{{ range .Values.hosts }}{{ .name }}{{ end }}{{ range .Values.plain }}{{ . }}{{ end }}{{ range .Values.both }}{{ if kindIs \"map\" . }}{{ .name }}{{ else }}{{ . }}{{ end }}{{ end }}",
-			[]string{"hosts: [{name: a}]", "hosts: {a: {name: b}}", "plain: [a]", "both: [a, {name: b}]"},
-			[]string{"hosts: [a] -> hint: give it a map", "hosts: {a: b} -> hint: give it a map"},
+			[]string{"hosts: [{name: a}]", "plain: [a]", "both: [a, {name: b}]"},
+			[]string{"hosts: [a] -> hint: give it a map", "hosts: {a: {name: b}} -> hint: give it a list", "plain: {a: b} -> hint: give it a list"},
 		},
 		{
 			"a map by its keys", "args: {}\nextra: {}\n",

@@ -16,8 +16,8 @@ func TestInferredArguments(t *testing.T) {
 			nil,
 		},
 		{
-			"lists", "names: []\nmore: []\nany: []\n", `{{ range uniq .Values.names }}{{ . }}{{ end }}{{ if has "a" .Values.more }}{{ end }}{{ range .Values.any }}{{ . }}{{ end }}`,
-			[]string{"names: [a]", "more: [b]", "any: {a: b}"},
+			"lists", "names: []\nmore: []\nany: []\nobjects: []\n", `{{ range uniq .Values.names }}{{ . }}{{ end }}{{ if has "a" .Values.more }}{{ end }}{{ range $k, $v := .Values.any }}{{ $k }}{{ end }}{{ range .Values.objects }}{{ toYaml . }}{{ end }}`,
+			[]string{"names: [a]", "more: [b]", "any: {a: b}", "objects: {a: {b: c}}"},
 			[]string{"names: {a: b} -> this is a map", "more: {a: b} -> this is a map"},
 		},
 		{

@@ -41,8 +41,8 @@ func TestInferredByName(t *testing.T) {
 		},
 		{
 			"lists", "image: {pullSecrets: []}\nextraArgs: []\n", `{{ range .Values.image.pullSecrets }}- {{ . }}{{ end }}{{ range .Values.extraArgs }}- {{ . }}{{ end }}`,
-			[]string{"image: {pullSecrets: [a]}", "extraArgs: {a: b}"},
-			[]string{"image: {pullSecrets: {a: b}} -> where a list stands"},
+			[]string{"image: {pullSecrets: [a]}", "extraArgs: [a]"},
+			[]string{"image: {pullSecrets: {a: b}} -> takes a list", "extraArgs: {a: b} -> takes a list"},
 		},
 	} {
 		c.test(t)

@@ -168,6 +168,7 @@ type readSummary struct {
 	choice  choice // the texts that its sinks and comparisons allow
 	asked   Kind   // the kinds that a template tests for
 	keyed   bool   // a template iterates over its keys
+	elems   bool   // a template prints the YAML of its elements
 	bare    bool   // a template prints it without conversion, other than through a computed key of all values
 	asYAML  bool   // a template prints its YAML or JSON
 	text    bool   // it can be text
@@ -194,6 +195,7 @@ func gather(reads []*Read) readSummary {
 		}
 		g.asYAML = g.asYAML || r.asYAML
 		g.any = g.any || r.Any != nil
+		g.elems = g.elems || r.Any != nil && (r.Any.asYAML || r.Any.text)
 		g.free = g.free || r.free
 		g.form, g.asked, g.keyed = g.form|r.form, g.asked|r.asked, g.keyed || r.keyed
 		g.within = g.within || r.Any != nil && (r.Any.Mode&(Printed|Ranged) != 0 || r.Any.Any != nil || len(r.Any.Keys) > 0)
@@ -308,8 +310,8 @@ func (b *builder) kinds(t *Type, r readSummary, in reach, loose bool) {
 		if t.seen&(Number|Bool) != 0 && (loose || r.fields) {
 			k = Any
 		}
-		if t.seen&List != 0 && r.ranged {
-			k |= Map
+		if t.seen&List != 0 && r.ranged && (r.keyed || r.elems) {
+			k |= Map // a loop that uses keys or prints elements as a whole is often for maps, too
 		}
 		if t.seen&Map != 0 && len(t.Keys) == 0 && (whole && !in.part || loose) {
 			k |= List

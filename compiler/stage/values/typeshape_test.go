@@ -73,8 +73,12 @@ func TestShape(t *testing.T) {
 		}, `
 	empty?: [...] | null
 	scalars?: [...] | null
-	uniform?: {...} | [...] | null
-	mixed?: {...} | [...] | null
+	uniform?: [...{
+		a?: number | null
+		b?: string | null
+		c?: _
+	}] | null
+	mixed?: [...] | null
 	dumped?: string | [...] | null
 `},
 		"YAML": {map[string]string{
