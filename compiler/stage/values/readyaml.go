@@ -365,11 +365,11 @@ func (l *layout) kindsIn(from, to int) []apiKind {
 			version = value
 			versions[value] = true
 		case value == "" || strings.ContainsRune(value, blot):
-			def := defaultIn(l.data[l.starts[from+i]:])
-			if def == "" {
+			computed := computedKinds(l.data[l.starts[from+i]:])
+			if len(computed) == 0 {
 				return nil
 			}
-			kinds = append(kinds, apiKind{kind: def, replaceable: true})
+			kinds = append(kinds, computed...)
 		default:
 			kinds = append(kinds, apiKind{kind: value})
 		}
@@ -380,16 +380,4 @@ func (l *layout) kindsIn(from, to int) []apiKind {
 		}
 	}
 	return kinds
-}
-
-// defaultIn returns the text WORD of a line that ends in {{ X | default "WORD" }};
-// empty for another line.
-func defaultIn(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	_, word, _ := strings.Cut(line, "| default \"")
-	word, rest, _ := strings.Cut(word, "\"")
-	if strings.Trim(rest, " -}\r") != "" {
-		return ""
-	}
-	return word
 }

@@ -91,7 +91,10 @@ func TestKindsOfDocuments(t *testing.T) {
 		"{{ define \"x\" }}kind: A\n{{ HERE }}\n{{ end }}\nkind: B":                                   "[{ A}]",
 		"kind: {{ .x | default \"A\" }}\n{{ HERE }}":                                                  "[{ A} or like it]",
 		"kind: {{ .x | default \"A\" | quote }}\n{{ HERE }}":                                          "[]",
-		"{{ HERE }}": "[]",
+		"kind: {{ ternary \"A\" \"B\" .x }}\n{{ HERE }}":                                              "[{ A} { B}]",
+		"kind: {{ ternary \"A\" .x.kind (empty .x.kind) }}\n{{ HERE }}":                               "[{ A} or like it]",
+		"kind: {{ title .x }}\n{{ HERE }}":                                                            "[]",
+		"{{ HERE }}":                                                                                  "[]",
 	} {
 		l := newLayout(text)
 		var kinds []string

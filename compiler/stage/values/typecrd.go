@@ -3,6 +3,7 @@ package values
 import (
 	"bytes"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -81,16 +82,32 @@ func (k *shapes) withMetadata(s kube.Schema) *kube.Schema {
 	return &s
 }
 
+var crdKind = regexp.MustCompile(`(?m)^    kind: (\w+)$`)
+
+// kindsOfCRDs returns the names of the kinds that the chart's CRDs define.
+func (k *shapes) kindsOfCRDs() []string {
+	var out []string
+	for _, file := range k.crds {
+		for _, m := range crdKind.FindAllSubmatch(file, -1) {
+			out = append(out, string(m[1]))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // alternatives returns the kinds that a template can have in place of a kind
 // that the user's values can replace: those of its API group whose names end in
 // the same word, such as HTTPRoute and GRPCRoute.
 func (k *shapes) alternatives(name string) []string {
-	gvk, _, known := kube.Custom(name)
-	if !known {
-		return []string{name}
+	others := []string{name}
+	if len(k.ofCRDs(name)) > 0 {
+		others = k.kindsOfCRDs()
+	} else if gvk, _, known := kube.Custom(name); known {
+		others = kube.CustomKinds(gvk.Group)
 	}
 	last := name[strings.LastIndexFunc(name, unicode.IsUpper):]
-	return slices.DeleteFunc(kube.CustomKinds(gvk.Group), func(other string) bool { return !strings.HasSuffix(other, last) })
+	return slices.DeleteFunc(others, func(other string) bool { return !strings.HasSuffix(other, last) })
 }
 
 // mapAt returns the map at the keys; nil when there is none.

@@ -1,6 +1,9 @@
 package values
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // crdFile defines the kind Backup with a few fields.
 const crdFile = `---
@@ -109,4 +112,22 @@ func TestInferredFromCommonCRDs(t *testing.T) {
 		"route: {matches: [{paht: {value: /}}]} -> did you mean path?", "route: {matches: {path: {}}} -> a list", "route: {rules: [{matches: [{path: {vaule: /}}]}]} -> did you mean value?",
 		"relabelings: [{sourceLabel: [a]}] -> did you mean sourceLabels?", "relabelings: [{sourceLabels: a}] -> a list", "auth: {usernme: {}} -> did you mean username?",
 	})
+}
+
+// TestInferredFromAlternativeKinds has a chart with two CRDs of which a value
+// chooses one.
+func TestInferredFromAlternativeKinds(t *testing.T) {
+	full := strings.NewReplacer("kind: Backup", "kind: FullBackup", "schedule", "rotation").Replace(crdFile)
+	typ := derive(t, fleetChart(map[string]string{
+		"crds/backup.yaml": crdFile, "crds/full.yaml": full,
+		"values.yaml": "kind: ''\nspec: {}\nother: {}\n",
+		"templates/x.yaml": "apiVersion: example.com/v1\nkind: {{ ternary \"Backup\" .Values.kind (empty .Values.kind) }}\nspec: {{ toYaml .Values.spec | nindent 2 }}\n" +
+			"---\napiVersion: example.com/v1\nkind: {{ .Values.kind | default \"FullBackup\" }}\nspec: {{ toYaml .Values.other | nindent 2 }}\n",
+	}))
+	for _, text := range []string{"spec: {schedule: a, keep: 1}", "spec: {rotation: a}", "other: {rotation: a, schedule: b}"} {
+		if got := typ.Check(tree(t, "v.yaml", text), nil, nil); len(got) > 0 {
+			t.Errorf("%s: %s", text, faults(got))
+		}
+	}
+	wrongly(t, typ, []string{"spec: {shcedule: a} -> did you mean schedule?", "spec: {keep: three} -> a whole number", "other: {rotatoin: a} -> did you mean rotation?"})
 }
