@@ -62,25 +62,6 @@ func serveImages(t *testing.T, wrap func(next http.Handler) http.Handler) *image
 	return s
 }
 
-// push pushes an image with tags.
-func (s *imageServer) push(t *testing.T, repository string, tags ...string) {
-	t.Helper()
-	img, err := random.Image(64, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tag := range tags {
-		at, err := name.NewTag(s.host + "/" + repository + ":" + tag)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := remote.Write(at, img); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.asked, s.sent = map[string]int{}, nil
-}
-
 // withTags answers requests for tags with pages.
 func withTags(pages ...[]string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
