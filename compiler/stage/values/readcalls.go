@@ -9,6 +9,7 @@ import (
 // A call is a template with its argument.
 type call struct {
 	id         int
+	name       string // the name of the template
 	out        *value // the output
 	generation int    // the interpreter's generation at the last interpretation
 	running    bool
@@ -58,7 +59,7 @@ func (r *interpreter) interpret(name string, t *template, dot *value) *value {
 	}
 	c := r.calls[key]
 	if c == nil {
-		c = &call{id: len(r.calls) + 1, recursive: t.active > maxActive, generation: -1}
+		c = &call{id: len(r.calls) + 1, name: name, recursive: t.active > maxActive, generation: -1}
 		r.calls[key] = c
 	}
 	if c.running || c.generation == r.generation {

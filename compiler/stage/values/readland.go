@@ -141,28 +141,31 @@ func (r *interpreter) land(n parse.Node, p *parse.PipeNode, v *value) *value {
 // landingOf returns the sink of the action; nil when it is unknown.
 func (r *interpreter) landingOf(n parse.Node, p *parse.PipeNode) *shape {
 	src := r.source
-	if src == nil || p == nil || int(n.Position()) > len(src.data) {
+	if src == nil || p == nil {
 		return nil
 	}
-	own, indent, ok := indentation(p)
-	open := strings.LastIndex(src.data[:n.Position()], "{{")
-	if !ok || open < 0 || r.looked > maxLooked || !src.endsLine(open) {
+	at, open, ok := r.spotOf(src, n, p)
+	if open < 0 {
 		return nil
-	}
-	if src.layout == nil {
-		src.layout = newLayout(src.data)
 	}
 	defer func(before int) { r.looked += src.layout.looked - before }(src.layout.looked)
-	at, ok := src.layout.place(open, own, indent)
+	var kinds []apiKind
+	if at.root {
+		if kinds = src.layout.kinds(open); len(kinds) == 0 {
+			if s := r.inFragment(at); s != nil {
+				return s
+			}
+		}
+	}
+	own, indent, _ := indentation(p)
 	if !ok {
 		if src.layout.isDocument(open) {
 			return mapSink
 		}
 		return src.layout.beside(open, own, indent)
 	}
-	var kinds []apiKind
-	if at.whole {
-		kinds = src.layout.kinds(open)
+	if !at.whole {
+		kinds = nil
 	}
 	s := r.shapes.place(kinds, at.path)
 	switch {
@@ -172,6 +175,31 @@ func (r *interpreter) landingOf(n parse.Node, p *parse.PipeNode) *shape {
 		return nil
 	}
 	return s
+}
+
+// spotOf returns the place that an action prints to, and the offset of the
+// action; -1 when its indentation or its end of line is unknown. ok is false when
+// the place is unknown. The pipeline is nil for a template action.
+func (r *interpreter) spotOf(src *source, n parse.Node, p *parse.PipeNode) (at spot, open int, ok bool) {
+	own, indent := false, 0
+	if p != nil {
+		if own, indent, ok = indentation(p); !ok {
+			return spot{}, -1, false
+		}
+	}
+	if int(n.Position()) > len(src.data) {
+		return spot{}, -1, false
+	}
+	open = strings.LastIndex(src.data[:n.Position()], "{{")
+	if open < 0 || r.looked > maxLooked || !src.endsLine(open) {
+		return spot{}, -1, false
+	}
+	if src.layout == nil {
+		src.layout = newLayout(src.data)
+	}
+	defer func(before int) { r.looked += src.layout.looked - before }(src.layout.looked)
+	at, ok = src.layout.place(open, own, indent)
+	return at, open, ok
 }
 
 // endsLine reports whether nothing is printed after the action on its line.

@@ -43,6 +43,8 @@ type interpreter struct {
 	by         encoding // how the current output is made of the value
 	landing    *shape   // the sink of the current output; nil when unknown
 	landings   map[parse.Node]*shape
+	inclusions map[string][]inclusion // by the name of the included template; built on first use
+	included   map[string][]position  // places of the output of templates, by name
 	written    map[*parse.TextNode]*value
 	userRound  bool // in a round for keys of the user
 	unrolling  bool // in the body of an unrolled loop

@@ -206,6 +206,7 @@ func (l *layout) before(offset int) (line int, text []byte) {
 type spot struct {
 	path  []string // keys, and anItem for the elements of lists
 	whole bool     // the path begins at the root of a document
+	root  bool     // the path, maybe empty, begins at the root of a document or of the output of a definition
 	list  bool     // only a list fits: a map would be next to the last key, not below it
 }
 
@@ -281,7 +282,8 @@ func (c *climber) up(from int, first *textLine) (s spot, ok bool) {
 		}
 	}
 	slices.Reverse(c.path)
-	return spot{c.path, c.target == 0 && !c.sequence, c.list}, len(c.path) > 0
+	whole := c.target == 0 && !c.sequence
+	return spot{c.path, whole, c.target == 0 && (whole || within != nil), c.list}, len(c.path) > 0
 }
 
 // above reports whether the line can be the parent of the last step.

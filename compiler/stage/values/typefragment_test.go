@@ -73,6 +73,63 @@ spec:
 	}
 }
 
+// TestNestedFragments checks values in a fragment that a helper without a kind
+// prints, and other helpers include: the outermost one has the kind.
+func TestNestedFragments(t *testing.T) {
+	typ := derive(t, fleetChart(map[string]string{
+		"Chart.yaml":  "apiVersion: v2\nname: app\nversion: 1.0.0\n",
+		"values.yaml": "main: {rules: [], pod: {}, suffix: a}\n",
+		"templates/_helpers.tpl": `
+{{- define "rules" -}}
+{{- if .rules }}
+{{- tpl (toYaml .rules) $ }}
+{{- end }}
+- host: a
+  http:
+    {{- include "http" . | nindent 4 }}
+{{- end }}
+{{- define "http" -}}
+paths:
+  {{- with .paths }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+{{- define "pod" }}
+{{- toYaml .pod }}
+nodeName: {{ template "node" . }}
+{{- end }}
+{{- define "node" }}
+{{- .suffix }}
+{{- end }}
+`,
+		"templates/x.yaml": `
+kind: Ingress
+apiVersion: networking.k8s.io/v1
+spec:
+  rules:
+    {{- include "rules" .Values.main | trim | nindent 4 }}
+---
+kind: Pod
+apiVersion: v1
+spec:
+  {{- include "pod" .Values.main | nindent 2 }}
+`,
+	}))
+	for values, want := range map[string]string{
+		"main: {rules: [{host: b, http: {paths: []}}], paths: [{path: /, pathType: Exact}], pod: {hostNetwork: true}}": "",
+		"main: {rules: '{{ .x }}', suffix: b}":       "",
+		"main: {rules: [{hots: b}]}":                 "values.main.rules[0].hots",
+		"main: {rules: [{http: {path: []}}]}":        "values.main.rules[0].http.path",
+		"main: {rules: {host: b}}":                   "values.main.rules",
+		"main: {paths: [{path: /, pathTyp: Exact}]}": "values.main.paths[0].pathTyp",
+		"main: {pod: {hostNetwrok: true}}":           "values.main.pod.hostNetwrok",
+	} {
+		if got := faultPaths(t, typ, values); got != want {
+			t.Errorf("%s: got %q, want %q", values, got, want)
+		}
+	}
+}
+
 // TestPlaceOfOutput checks values that a chart prints next to, not below, the
 // line before.
 func TestPlaceOfOutput(t *testing.T) {
