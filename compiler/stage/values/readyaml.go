@@ -239,6 +239,7 @@ type climber struct {
 	*layout
 	here     *block
 	path     []string // innermost first
+	certain  []string // the part of path below a line that may not be rendered
 	target   int      // the column of the last step
 	sequence bool     // the last step is an element of a list
 	begun    bool     // a line was examined
@@ -272,7 +273,17 @@ func (c *climber) up(from int, first *textLine) (s spot, ok bool) {
 		}
 		if !line.block.around(c.here) {
 			if c.above(line) && !line.block.beside(c.here) {
-				return spot{}, false // a branch that may not be rendered
+				// A branch that may not be rendered. Only the path below it is certain.
+				if len(c.path) == 0 || line.key == "" || line.value != "" {
+					return spot{}, false
+				}
+				if c.certain == nil {
+					c.certain = slices.Clone(c.path)
+				}
+				if !c.take(line) {
+					return spot{}, false
+				}
+				continue
 			}
 			c.deeper = c.deeper || !c.begun && line.item && line.indent > c.target
 			continue
@@ -280,6 +291,10 @@ func (c *climber) up(from int, first *textLine) (s spot, ok bool) {
 		if !c.take(line) {
 			return spot{}, false
 		}
+	}
+	if c.certain != nil {
+		slices.Reverse(c.certain)
+		return spot{path: c.certain, list: c.list}, true
 	}
 	slices.Reverse(c.path)
 	whole := c.target == 0 && !c.sequence

@@ -130,6 +130,60 @@ spec:
 	}
 }
 
+// TestFragmentAfterCondition checks values that a helper prints below a line that
+// may not be rendered.
+func TestFragmentAfterCondition(t *testing.T) {
+	typ := derive(t, fleetChart(map[string]string{
+		"Chart.yaml":  "apiVersion: v2\nname: app\nversion: 1.0.0\n",
+		"values.yaml": "enabled: true\nenv: {}\nresources: {}\ntexts: {}\n",
+		"templates/_pod.tpl": `
+{{- define "pod" -}}
+serviceAccountName: a
+{{- if .Values.enabled }}
+initContainers:
+{{- end }}
+{{- if .Values.enabled }}
+  - name: a
+    env:
+      {{- range $key, $value := .Values.env }}
+      - name: {{ $key | quote }}
+        valueFrom:
+          {{- tpl (toYaml $value) $ | nindent 10 }}
+      {{- end }}
+    resources:
+      {{- toYaml .Values.resources | nindent 6 }}
+{{- end }}
+{{- end }}
+`,
+		"templates/x.yaml": `
+kind: Pod
+apiVersion: v1
+spec: {{ include "pod" . | nindent 2 }}
+---
+kind: ConfigMap
+apiVersion: v1
+data:
+  {{- if .Values.enabled }}
+  config.yaml: |
+  {{- end }}
+    a:
+      resources:
+        {{- toYaml .Values.texts | nindent 8 }}
+`,
+	}))
+	for values, want := range map[string]string{
+		"{env: {A: {secretKeyRef: {name: a, key: b}}}, resources: {limits: {cpu: 1}}, texts: {any: 1}}": "",
+		"env: {A: {secretKeyRef: {nmae: a, key: b}}}":                                                   "values.env.A.secretKeyRef.nmae",
+		"env: {A: {secretKeyReff: {name: a}}}":                                                          "values.env.A.secretKeyReff",
+		"env: {A: {secretKeyRef: [a]}}":                                                                 "values.env.A.secretKeyRef",
+		"resources: {limit: {cpu: 1}}":                                                                  "values.resources.limit",
+	} {
+		if got := faultPaths(t, typ, values); got != want {
+			t.Errorf("%s: got %q, want %q", values, got, want)
+		}
+	}
+}
+
 // TestPlaceOfOutput checks values that a chart prints next to, not below, the
 // line before.
 func TestPlaceOfOutput(t *testing.T) {

@@ -250,6 +250,8 @@ func (k *shapes) place(kinds []apiKind, path []string) *shape {
 			return k.inList(elem, path[i+1:])
 		}
 		switch names := k.parts[step]; {
+		case step == "env" && i+2 == last && path[last] == "valueFrom":
+			return k.named("core.v1.EnvVarSource")
 		case names != nil && i == last:
 			return k.named(names...)
 		case names != nil:
