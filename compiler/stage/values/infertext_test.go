@@ -112,3 +112,22 @@ func TestInferredBesideSchema(t *testing.T) {
 	}
 	wrongly(t, typ, []string{"a: text -> a map", "a: {b: 1} -> only text is valid", "n: three -> a whole number", "a: [b] -> takes a string or a map"})
 }
+
+// TestListsPrintedAsText has a chart that prints lists without conversion, as its
+// default is one: Go's [a] is a YAML list, too.
+func TestListsPrintedAsText(t *testing.T) {
+	typ := derive(t, fleetChart(map[string]string{
+		"values.yaml":      "auth: [public]\nname: a\nparams: []\n",
+		"templates/x.yaml": "{{- range .Values.params }}\nauth: {{ .auth | default $.Values.auth }}\nname: {{ .name | default $.Values.name }}\n{{- end }}\n",
+	}))
+	for values, want := range map[string]string{
+		"{params: [{auth: [private], name: b}], auth: [a]}": "",
+		"params: [{auth: private}]":                         "",
+		"params: [{name: [b]}]":                             "values.params[0].name",
+		"name: [b]":                                         "values.name",
+	} {
+		if got := faultPaths(t, typ, values); got != want {
+			t.Errorf("%s: got %q, want %q", values, got, want)
+		}
+	}
+}

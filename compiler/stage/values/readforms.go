@@ -1,6 +1,9 @@
 package values
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // This file models the conditions of functions on their arguments: texts, maps,
 // lists, and values of certain kinds.
@@ -49,8 +52,12 @@ func (a arguments) takes(f form, vs ...*value) {
 }
 
 // printBare records that a template prints the value without conversion, so that
-// a map or a list has Go's syntax.
+// a map or a list has Go's syntax. That is right for a list: when the chart's
+// default for one of the values is a list, the others can be lists, too.
 func (r *interpreter) printBare(v *value) {
+	if slices.ContainsFunc(v.placesOrNil(), (*place).isListByDefault) {
+		return
+	}
 	for _, p := range v.placesOrNil() {
 		p.bare = true
 	}
@@ -125,4 +132,9 @@ func kindsNamed(words ...*value) Kind {
 		return Any
 	}
 	return k
+}
+
+// isListByDefault reports whether the chart's own value at the place is a list.
+func (p *place) isListByDefault() bool {
+	return slices.ContainsFunc(p.defaults(), func(d any) bool { return kindOf(d) == List })
 }
