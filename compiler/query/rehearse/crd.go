@@ -39,7 +39,7 @@ func (r *rehearsal) crds() {
 		texts := r.unusedNarrowings[release]
 		r.add(diff.Finding{
 			Reason: diff.CRDNarrowed, Severity: diff.Note, Release: release, Hint: "check the objects that others make",
-			Text: plural(len(texts), "CRD accepts", "CRDs accept") + " less than before, in fields that no object of the fleet sets: " + listed(texts),
+			Text: plural(len(texts), "CRD accepts", "CRDs accept") + " less than before, which concerns no object of the fleet: " + listed(texts),
 		})
 	}
 }

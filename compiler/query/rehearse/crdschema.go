@@ -14,7 +14,7 @@ type narrowing struct {
 	kind narrowingKind
 	text string // details
 
-	gone []any // values of an enum that are gone
+	schema map[string]any // the new one of the field
 }
 
 // A narrowingKind is a kind of narrowing.
@@ -68,8 +68,11 @@ func (c *schemaComparer) compare(before, after map[string]any, path []string) {
 	if len(path) > maxSchemaDepth || reflect.DeepEqual(before, after) {
 		return
 	}
-	if was, is := typeOf(before), typeOf(after); was != is && is != "" {
-		c.add(narrowing{path: path, kind: typeChanged, text: fmt.Sprintf("(%s, and was %s)", is, was)})
+	if was, is := typeOf(before), typeOf(after); !isWidening(was, is) {
+		if was == "" {
+			was = "any"
+		}
+		c.add(narrowing{path: path, kind: typeChanged, text: fmt.Sprintf("(%s, and was %s)", is, was), schema: after})
 		return
 	}
 	const preserve = "x-kubernetes-preserve-unknown-fields"
@@ -94,10 +97,26 @@ func (c *schemaComparer) compare(before, after map[string]any, path []string) {
 // typeOf returns the type of a schema, empty for any.
 func typeOf(s map[string]any) string {
 	if s["x-kubernetes-int-or-string"] == true {
-		return "int-or-string"
+		return intOrString
 	}
 	t, _ := s["type"].(string)
 	return t
+}
+
+// intOrString is the type of fields that take integers and strings.
+const intOrString = "int-or-string"
+
+// isWidening reports whether a type takes all values of the type before.
+func isWidening(before, after string) bool {
+	switch after {
+	case "", before:
+		return true
+	case "number":
+		return before == "integer"
+	case intOrString:
+		return before == "integer" || before == "string"
+	}
+	return false
 }
 
 // properties compares the fields of an object.
@@ -135,20 +154,18 @@ func (c *schemaComparer) enum(before, after map[string]any, path []string) {
 	}
 	old, _ := before["enum"].([]any)
 	if old == nil {
-		c.add(narrowing{path: path, kind: limited, text: "(enum)"})
+		c.add(narrowing{path: path, kind: limited, text: "(enum)", schema: after})
 		return
 	}
-	var gone []any
 	var texts []string
 	for _, v := range old {
 		if !slices.ContainsFunc(next, func(n any) bool { return reflect.DeepEqual(n, v) }) {
-			gone = append(gone, v)
 			text, _ := json.Marshal(v) // decoded JSON
 			texts = append(texts, string(text))
 		}
 	}
-	if len(gone) > 0 {
-		c.add(narrowing{path: path, kind: enumShrunk, text: listed(texts), gone: gone})
+	if len(texts) > 0 {
+		c.add(narrowing{path: path, kind: enumShrunk, text: listed(texts), schema: after})
 	}
 }
 
@@ -175,12 +192,12 @@ func (c *schemaComparer) limits(before, after map[string]any, path []string) {
 		}
 	}
 	for _, field := range []string{"pattern", "format"} {
-		if is, ok := after[field].(string); ok && before[field] != is {
+		if is, ok := after[field].(string); ok && before[field] != is && is != "int64" && is != "double" {
 			texts = append(texts, field)
 		}
 	}
 	if len(texts) > 0 {
-		c.add(narrowing{path: path, kind: limited, text: "(" + strings.Join(texts, ", ") + ")"})
+		c.add(narrowing{path: path, kind: limited, text: "(" + strings.Join(texts, ", ") + ")", schema: after})
 	}
 }
 
@@ -206,8 +223,13 @@ func textsOf(v any) []string {
 	return out
 }
 
-// concerns reports whether an object may be affected: it sets the field, has one of the
-// values that are gone, or lacks the required field.
+// valueKeywords are the keywords of a schema that limit a value itself.
+var valueKeywords = []string{
+	"type", "enum", "format", "maxItems", "maxLength", "maxProperties", "maximum", "exclusiveMaximum", "minItems", "minLength", "minProperties", "minimum", "exclusiveMinimum", "pattern",
+}
+
+// concerns reports whether an object is affected: it sets a field that is removed, has a
+// value that the new schema refuses, or lacks the required field.
 func (n narrowing) concerns(object map[string]any) bool {
 	if n.kind == fieldRequired {
 		last := len(n.path) - 1
@@ -219,8 +241,10 @@ func (n narrowing) concerns(object map[string]any) bool {
 	}
 	return slices.ContainsFunc(valuesAt(object, n.path), func(v any) bool {
 		switch n.kind {
-		case enumShrunk:
-			return slices.ContainsFunc(n.gone, func(g any) bool { return reflect.DeepEqual(g, v) })
+		case typeChanged:
+			return !accepts(n.schema, v, "type")
+		case enumShrunk, limited:
+			return v != nil && !accepts(n.schema, v, valueKeywords...)
 		case notNullable:
 			return v == nil
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -21,7 +22,7 @@ func TestCompareSchemas(t *testing.T) {
 		{"removed", "a: {type: string}, z: {type: string}", "", "spec.a is removed!; spec.z is removed"},
 		{"another type", "a: {type: string}", "a: {type: integer}", "spec.a has another type (integer, and was string)!"},
 		{"any type", "a: {type: string}", "a: {x-kubernetes-preserve-unknown-fields: true}", ""},
-		{"integer or string", "a: {x-kubernetes-int-or-string: true}", "a: {type: string}", "spec.a has another type (string, and was int-or-string)!"},
+		{"integer or string", "a: {x-kubernetes-int-or-string: true}", "a: {type: string}", "spec.a has another type (string, and was int-or-string)"},
 		{"required", "a: {type: object, properties: {b: {type: string}}}", "a: {type: object, required: [b], properties: {b: {type: string}}}", "spec.a.b is required"},
 		{
 			"required in a list", "list: {type: array, items: {type: object, properties: {b: {type: string}, q: {type: string}}}}",
@@ -31,12 +32,26 @@ func TestCompareSchemas(t *testing.T) {
 		{"fewer values", "a: {type: string, enum: [x, w]}", "a: {type: string, enum: [w]}", `spec.a does not take "x"!`},
 		{"fewer values that nothing has", "a: {type: string, enum: [x, w]}", "a: {type: string, enum: [x]}", `spec.a does not take "w"`},
 		{"more values", "a: {type: string, enum: [x]}", "a: {type: string, enum: [x, w]}", ""},
-		{"any value to an enum", "a: {type: string}", "a: {type: string, enum: [x]}", "spec.a has a new limit (enum)!"},
-		{"lower maximum", "num: {type: integer, maximum: 9}", "num: {type: integer, maximum: 8}", "spec.num has a new limit (maximum)!"},
+		{"any value to an enum", "a: {type: string}", "a: {type: string, enum: [x]}", "spec.a has a new limit (enum)"},
+		{"any value to an enum without the value", "a: {type: string}", "a: {type: string, enum: [w]}", "spec.a has a new limit (enum)!"},
+		{"lower maximum", "num: {type: integer, maximum: 9}", "num: {type: integer, maximum: 8}", "spec.num has a new limit (maximum)"},
+		{"maximum below the value", "num: {type: integer, maximum: 9}", "num: {type: integer, maximum: 4}", "spec.num has a new limit (maximum)!"},
+		{"exclusive maximum", "num: {type: integer}", "num: {type: integer, maximum: 5, exclusiveMaximum: true}", "spec.num has a new limit (maximum)!"},
 		{"higher maximum", "num: {type: integer, maximum: 8}", "num: {type: integer, maximum: 9}", ""},
-		{"higher minimum", "num: {type: integer, minimum: 1}", "num: {type: integer, minimum: 2}", "spec.num has a new limit (minimum)!"},
+		{"higher minimum", "num: {type: integer, minimum: 1}", "num: {type: integer, minimum: 2}", "spec.num has a new limit (minimum)"},
+		{"length", "a: {type: string}", "a: {type: string, minLength: 2}", "spec.a has a new limit (minLength)!"},
+		{"number of elements", "list: {type: array, items: {type: object}}", "list: {type: array, maxItems: 1, items: {type: object}}", "spec.list has a new limit (maxItems)"},
 		{"lower minimum", "num: {type: integer, minimum: 2}", "num: {type: integer}", ""},
 		{"pattern", "a: {type: string}", "a: {type: string, pattern: a}", "spec.a has a new limit (pattern)!"},
+		{"pattern that the value matches", "a: {type: string, pattern: a}", "a: {type: string, pattern: '^[a-z]$'}", "spec.a has a new limit (pattern)"},
+		{"format", "a: {type: string}", "a: {type: string, format: ipv4}", "spec.a has a new limit (format)!"},
+		{"format of more numbers", "num: {type: integer, format: int32}", "num: {type: integer, format: int64}", ""},
+		{"format of fewer numbers", "num: {type: integer, format: int64}", "num: {type: integer, format: int32}", "spec.num has a new limit (format)"},
+		{"all numbers", "num: {type: integer}", "num: {type: number}", ""},
+		{"integer or string instead of a string", "a: {type: string}", "a: {x-kubernetes-int-or-string: true}", ""},
+		{"integers of a number", "num: {type: number}", "num: {type: integer}", "spec.num has another type (integer, and was number)"},
+		{"string of any", "a: {x-kubernetes-preserve-unknown-fields: true}", "a: {type: string}", "spec.a has another type (string, and was any)"},
+		{"integer or string instead of a map", "map: {type: object}", "map: {x-kubernetes-int-or-string: true}", "spec.map has another type (int-or-string, and was object)!"},
 		{"below a list", "list: {type: array, items: {type: object, properties: {b: {type: string}}}}", "list: {type: array, items: {type: object}}", "spec.list[].b is removed!"},
 		{
 			"below a map", "map: {type: object, additionalProperties: {type: object, properties: {c: {type: string}, d: {type: string}}}}",
@@ -48,7 +63,8 @@ func TestCompareSchemas(t *testing.T) {
 	} {
 		read := func(text string) map[string]any {
 			out := map[string]any{}
-			if err := yaml.Unmarshal([]byte(text), &out); err != nil {
+			data, err := yaml.YAMLToJSON([]byte(text))
+			if err != nil || json.Unmarshal(data, &out) != nil {
 				t.Fatal(c.name, err)
 			}
 			return out
