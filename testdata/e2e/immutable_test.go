@@ -31,12 +31,20 @@ var immutableObjects = []struct {
 			"matchLabels: {a: a} => matchLabels: {b: b}", "serviceName: a => serviceName: b", "storage: 1Gi => storage: 2Gi", "storage: 1Gi => storage: 1024Mi", "name: data => name: other",
 			"{metadata: {name: data => {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data", "name: data} => name: data, labels: {version: v2}}",
 			"replicas: 0 => replicas: 1", "replicas: 0 => podManagementPolicy: Parallel", "replicas: 0 => podManagementPolicy: OrderedReady", "replicas: 0 => minReadySeconds: 3",
-			"replicas: 0 => revisionHistoryLimit: 3", "replicas: 0 => updateStrategy: {rollingUpdate: {partition: 1}}", "accessModes: => volumeMode: Filesystem, accessModes:", "accessModes: => volumeMode: Block, accessModes:",
+			"replicas: 0 => revisionHistoryLimit: 3", "replicas: 0 => updateStrategy: {rollingUpdate: {partition: 1}}", "accessModes: => volumeMode: Filesystem, accessModes:", "accessModes: => volumeMode: Block, accessModes:", "accessModes: => storageClassName: '', accessModes:",
 		},
 	},
 	{
 		"{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {backoffLimit: 1, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}",
 		[]string{"image: a => image: b", "image: a => image: a, terminationMessagePolicy: File", "backoffLimit: 1 => backoffLimit: 2", "restartPolicy: Never => restartPolicy: Never, dnsPolicy: ClusterFirst"},
+	},
+	{
+		"{apiVersion: batch/v1, kind: Job, metadata: {name: b}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a, env: [{name: a, value: ''}], resources: {limits: {cpu: 1, memory: 1Gi}}}]}}}}",
+		[]string{
+			"cpu: 1 => cpu: '1'", "cpu: 1 => cpu: 1000m", "cpu: 1 => cpu: 2", "memory: 1Gi => memory: 1073741824", ", value: '' => ", "value: '' => value: b",
+			"image: a, => image: a, tty: false,", "image: a, => image: a, securityContext: {privileged: false},", "restartPolicy: Never => restartPolicy: Never, hostNetwork: false",
+			"restartPolicy: Never => restartPolicy: Never, serviceAccountName: ''", "template: {spec => template: {metadata: {annotations: {a: ''}}, spec",
+		},
 	},
 	{
 		"{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {clusterIP: None, selector: {a: a}, ports: [{port: 80}]}}",

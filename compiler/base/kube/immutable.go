@@ -2,6 +2,7 @@ package kube
 
 import (
 	"encoding/base64"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -192,7 +193,7 @@ func normalized(value any, s *Schema) any {
 		for key, field := range value {
 			of := s.field(key)
 			field = normalized(field, of)
-			if field == nil && key != "emptyDir" || of != nil && isDefault(s, key, field, of.Default) {
+			if field == nil && key != "emptyDir" || s != nil && s.Fields[key] != nil && (isZero(s, key, field) || isDefault(s, key, field, of.Default)) {
 				continue
 			}
 			out[key] = field
@@ -214,14 +215,33 @@ func normalized(value any, s *Schema) any {
 			out[i] = normalized(e, elem)
 		}
 		return out
-	case string:
+	case string, int64, float64:
 		if s != nil && s.Type == Quantity {
-			if q, err := resource.ParseQuantity(value); err == nil {
-				return q.String()
+			if q, err := resource.ParseQuantity(fmt.Sprint(value)); err == nil {
+				return resource.NewDecimalQuantity(*q.AsDec(), resource.DecimalSI).String()
 			}
 		}
 	}
 	return value
+}
+
+// nullableTexts are fields in which an empty text is not the same as none.
+var nullableTexts = []string{"storageClassName", "volumeAttributesClassName", "runtimeClassName", "apiGroup", "fsType", "managedBy"}
+
+// isZero reports whether the API server stores an empty text or false like an absent field.
+func isZero(s *Schema, key string, value any) bool {
+	switch value {
+	case "":
+		return !slices.Contains(nullableTexts, key)
+	case false:
+		switch key {
+		case "hostNetwork", "hostPID", "hostIPC", "stdin", "stdinOnce", "tty":
+			return true
+		case "readOnly":
+			return !strings.HasSuffix(s.Name, ".CSIVolumeSource")
+		}
+	}
+	return false
 }
 
 // isDefault reports whether a field of a definition has its default.

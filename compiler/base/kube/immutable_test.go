@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -12,6 +13,9 @@ import (
 func TestImmutableChanges(t *testing.T) {
 	v, _ := Minor("1.36")
 	const set = "{apiVersion: apps/v1, kind: StatefulSet, spec: {serviceName: a, replicas: 1, volumeClaimTemplates: [{metadata: {name: data}, spec: {resources: {requests: {storage: 1Gi}}}}]}}"
+	jobWith := func(fields string) string {
+		return "{apiVersion: batch/v1, kind: Job, spec: {template: {spec: {containers: [{name: a, " + fields + "}]}}}}"
+	}
 	for _, c := range []struct{ name, before, after, want string }{
 		{"selector", "{apiVersion: apps/v1, kind: Deployment, spec: {selector: {matchLabels: {a: b}}}}", "{apiVersion: apps/v1, kind: Deployment, spec: {selector: {matchLabels: {a: c}}}}", "spec.selector"},
 		{"replicas", "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 1}}", "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 2}}", ""},
@@ -24,6 +28,15 @@ func TestImmutableChanges(t *testing.T) {
 		{"policy", set, strings.Replace(set, "replicas: 1", "replicas: 1, podManagementPolicy: Parallel", 1), "spec.podManagementPolicy"},
 		{"template of a Job", "{apiVersion: batch/v1, kind: Job, spec: {template: {spec: {containers: [{name: a, image: b}]}}}}", "{apiVersion: batch/v1, kind: Job, spec: {template: {spec: {containers: [{name: a, image: c}]}}}}", "spec.template"},
 		{"defaults in the template of a Job", "{apiVersion: batch/v1, kind: Job, spec: {template: {spec: {containers: [{name: a}]}}}}", "{apiVersion: batch/v1, kind: Job, spec: {template: {spec: {dnsPolicy: ClusterFirst, nodeSelector: {}, containers: [{name: a, resources: {}}]}}}}", ""},
+		{"number for a quantity", jobWith("resources: {limits: {cpu: 1}}"), jobWith(`resources: {limits: {cpu: "1"}}`), ""},
+		{"thousandths for a number", jobWith("resources: {limits: {cpu: 0.5, memory: 1Gi}}"), jobWith("resources: {limits: {cpu: 500m, memory: 1073741824}}"), ""},
+		{"another number", jobWith("resources: {limits: {cpu: 1}}"), jobWith("resources: {limits: {cpu: 2}}"), "spec.template"},
+		{"empty text of a variable", jobWith(`env: [{name: a, value: ""}]`), jobWith("env: [{name: a}]"), ""},
+		{"text of a variable", jobWith("env: [{name: a, value: b}]"), jobWith("env: [{name: a}]"), "spec.template"},
+		{"false of a mount", jobWith("tty: false, volumeMounts: [{name: a, mountPath: /a, readOnly: false}]"), jobWith("volumeMounts: [{name: a, mountPath: /a}]"), ""},
+		{"false that is not the same as none", jobWith("securityContext: {privileged: false}"), jobWith(""), "spec.template"},
+		{"empty annotation", strings.Replace(jobWith(""), "template: {", `template: {metadata: {annotations: {a: ""}}, `, 1), jobWith(""), "spec.template"},
+		{"claims without a class", set, strings.Replace(set, "resources:", `storageClassName: "", resources:`, 1), "spec.volumeClaimTemplates"},
 		{"headless service", "{apiVersion: v1, kind: Service, spec: {}}", "{apiVersion: v1, kind: Service, spec: {clusterIP: None}}", "spec.clusterIP"},
 		{"address that the server keeps", "{apiVersion: v1, kind: Service, spec: {clusterIP: 10.0.0.1}}", "{apiVersion: v1, kind: Service, spec: {}}", ""},
 		{"type of a Secret", "{apiVersion: v1, kind: Secret}", "{apiVersion: v1, kind: Secret, type: kubernetes.io/tls}", "type"},
@@ -43,8 +56,9 @@ func TestImmutableChanges(t *testing.T) {
 	} {
 		var before, after map[string]any
 		for text, into := range map[string]*map[string]any{c.before: &before, c.after: &after} {
-			if err := yaml.Unmarshal([]byte(text), into); err != nil {
-				t.Fatal(err)
+			data, err := yaml.YAMLToJSON([]byte(text))
+			if err != nil || json.Unmarshal(data, into) != nil {
+				t.Fatal(err, text)
 			}
 		}
 		if got := strings.Join(v.ImmutableChanges(before, after), " "); got != c.want {
