@@ -36,7 +36,7 @@ var immutableObjects = []struct {
 	},
 	{
 		"{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {backoffLimit: 1, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}",
-		[]string{"image: a => image: b", "image: a => image: a, terminationMessagePolicy: File", "backoffLimit: 1 => backoffLimit: 2", "restartPolicy: Never => restartPolicy: Never, dnsPolicy: ClusterFirst"},
+		[]string{"image: a => image: b", "image: a => image: a, terminationMessagePolicy: File", "backoffLimit: 1 => backoffLimit: 2", "backoffLimit: 1 => completions: 2", "backoffLimit: 1 => completions: 1", "backoffLimit: 1 => parallelism: 2", "restartPolicy: Never => restartPolicy: Never, dnsPolicy: ClusterFirst"},
 	},
 	{
 		"{apiVersion: batch/v1, kind: Job, metadata: {name: b}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a, env: [{name: a, value: ''}], resources: {limits: {cpu: 1, memory: 1Gi}}}]}}}}",
@@ -44,6 +44,17 @@ var immutableObjects = []struct {
 			"cpu: 1 => cpu: '1'", "cpu: 1 => cpu: 1000m", "cpu: 1 => cpu: 2", "memory: 1Gi => memory: 1073741824", ", value: '' => ", "value: '' => value: b",
 			"image: a, => image: a, tty: false,", "image: a, => image: a, securityContext: {privileged: false},", "restartPolicy: Never => restartPolicy: Never, hostNetwork: false",
 			"restartPolicy: Never => restartPolicy: Never, serviceAccountName: ''", "template: {spec => template: {metadata: {annotations: {a: ''}}, spec",
+		},
+	},
+	{
+		"{apiVersion: batch/v1, kind: Job, metadata: {name: c}, spec: {completionMode: Indexed, completions: 1, parallelism: 1, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}",
+		[]string{"completions: 1, parallelism: 1 => completions: 2, parallelism: 2", "completions: 1, => completions: 2,", "parallelism: 1 => parallelism: 2"},
+	},
+	{
+		"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {restartPolicy: Always, activeDeadlineSeconds: 900, tolerations: [{key: a, operator: Exists}], containers: [{name: a, image: a, resources: {limits: {cpu: 1}}}]}}",
+		[]string{
+			"image: a => image: b", "image: a => image: a, command: [b]", "cpu: 1 => cpu: 1000m", "cpu: 1 => cpu: 2", "900 => 800", "900 => 1000", "activeDeadlineSeconds: 900, => ", "restartPolicy: Always => restartPolicy: Never", "restartPolicy: Always, => ",
+			"operator: Exists} => operator: Exists}, {key: b, operator: Exists}", "key: a => key: b", "restartPolicy: Always => terminationGracePeriodSeconds: 3", "name: a} => name: a, labels: {a: b}}",
 		},
 	},
 	{
@@ -125,7 +136,7 @@ func TestImmutableFields(t *testing.T) {
 			tried++
 		}
 	}
-	if tried < 50 {
+	if tried < 80 {
 		t.Errorf("tried %d changes", tried)
 	}
 }

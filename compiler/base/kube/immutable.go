@@ -22,7 +22,7 @@ type immutableField struct {
 }
 
 // immutableFields are the immutable fields of the kinds that charts render, in any version
-// of their group. Quantities of a claim are in [Version.ImmutableChanges].
+// of their group. [Version.ImmutableChanges] knows rules for values in addition.
 var immutableFields = map[schema.GroupKind][]immutableField{
 	{Group: "apps", Kind: "Deployment"}: {{path: "spec.selector"}},
 	{Group: "apps", Kind: "ReplicaSet"}: {{path: "spec.selector"}},
@@ -48,7 +48,7 @@ var immutableFields = map[schema.GroupKind][]immutableField{
 		"accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity", "persistentVolumeReclaimPolicy", "storageClassName", "volumeAttributesClassName",
 	}}},
 	{Kind: "Pod"}: {{path: "spec", but: []string{
-		"activeDeadlineSeconds", "containers", "initContainers", "ephemeralContainers", "schedulingGates", "terminationGracePeriodSeconds", "tolerations",
+		"activeDeadlineSeconds", "containers", "initContainers", "schedulingGates", "tolerations", // see podChanges
 	}}},
 	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:        {{path: "roleRef"}},
 	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}: {{path: "roleRef"}},
@@ -100,23 +100,25 @@ func (v *Version) ImmutableChanges(before, after map[string]any) []string {
 			}
 		}
 	}
-	if gvk.GroupKind() == (schema.GroupKind{Kind: "PersistentVolumeClaim"}) && shrinks(before, after) {
-		out = append(out, "spec.resources.requests.storage")
+	switch gvk.GroupKind() {
+	case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
+		if shrinks(before, after) {
+			out = append(out, "spec.resources.requests.storage")
+		}
+	case schema.GroupKind{Group: "batch", Kind: "Job"}:
+		if changesCompletions(before, after) {
+			out = append(out, "spec.completions")
+		}
+	case schema.GroupKind{Kind: "Pod"}:
+		out = append(out, podChanges(normalizedAt(before, s, "spec"), normalizedAt(after, s, "spec"))...)
+	case schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
+		const limit = "spec.revisionHistoryLimit"
+		if v.minor < 33 && !reflect.DeepEqual(normalizedAt(before, s, limit), normalizedAt(after, s, limit)) {
+			out = append(out, limit)
+		}
 	}
 	slices.Sort(out)
 	return out
-}
-
-// shrinks reports whether a claim requests less storage than before.
-func shrinks(before, after map[string]any) bool {
-	sizeOf := func(claim map[string]any) (resource.Quantity, bool) {
-		text, ok := valueAt(claim, []string{"spec", "resources", "requests", "storage"}).(string)
-		q, err := resource.ParseQuantity(text)
-		return q, ok && err == nil
-	}
-	old, ok := sizeOf(before)
-	next, ok2 := sizeOf(after)
-	return ok && ok2 && next.Cmp(old) < 0
 }
 
 func gvkOf(o map[string]any) schema.GroupVersionKind {
@@ -181,7 +183,7 @@ var codeDefaults = map[string]any{
 	"PodSpec.schedulerName": "default-scheduler", "PodSpec.restartPolicy": "Always", "PodSpec.terminationGracePeriodSeconds": int64(30),
 	"Container.terminationMessagePath": "/dev/termination-log", "Container.terminationMessagePolicy": "File", "ContainerPort.protocol": "TCP",
 	"RoleRef.apiGroup": "rbac.authorization.k8s.io", "StorageClass.reclaimPolicy": "Delete", "StorageClass.volumeBindingMode": "Immediate",
-	"PriorityClass.preemptionPolicy": "PreemptLowerPriority",
+	"PriorityClass.preemptionPolicy": "PreemptLowerPriority", "StatefulSetSpec.revisionHistoryLimit": int64(10),
 }
 
 // normalized returns a value without nulls, empty lists and maps, and defaults, and with

@@ -16,6 +16,8 @@ func TestImmutableChanges(t *testing.T) {
 	jobWith := func(fields string) string {
 		return "{apiVersion: batch/v1, kind: Job, spec: {template: {spec: {containers: [{name: a, " + fields + "}]}}}}"
 	}
+	job := func(fields string) string { return "{apiVersion: batch/v1, kind: Job, spec: {" + fields + "}}" }
+	pod := func(fields string) string { return "{apiVersion: v1, kind: Pod, spec: {" + fields + "}}" }
 	for _, c := range []struct{ name, before, after, want string }{
 		{"selector", "{apiVersion: apps/v1, kind: Deployment, spec: {selector: {matchLabels: {a: b}}}}", "{apiVersion: apps/v1, kind: Deployment, spec: {selector: {matchLabels: {a: c}}}}", "spec.selector"},
 		{"replicas", "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 1}}", "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 2}}", ""},
@@ -37,6 +39,21 @@ func TestImmutableChanges(t *testing.T) {
 		{"false that is not the same as none", jobWith("securityContext: {privileged: false}"), jobWith(""), "spec.template"},
 		{"empty annotation", strings.Replace(jobWith(""), "template: {", `template: {metadata: {annotations: {a: ""}}, `, 1), jobWith(""), "spec.template"},
 		{"claims without a class", set, strings.Replace(set, "resources:", `storageClassName: "", resources:`, 1), "spec.volumeClaimTemplates"},
+		{"completions", job("completions: 1"), job("completions: 2"), "spec.completions"},
+		{"default completions", job("backoffLimit: 1"), job("completions: 1, parallelism: 1"), ""},
+		{"completions of a work queue", job("parallelism: 2"), job("parallelism: 2, completions: 1"), "spec.completions"},
+		{"completions and parallelism of an indexed Job", job("completionMode: Indexed, completions: 1, parallelism: 1"), job("completionMode: Indexed, completions: 2, parallelism: 2"), ""},
+		{"completions of an indexed Job", job("completionMode: Indexed, completions: 1, parallelism: 1"), job("completionMode: Indexed, completions: 2, parallelism: 1"), "spec.completions"},
+		{"image of a Pod", pod("containers: [{name: a, image: a}]"), pod("containers: [{name: a, image: b}]"), ""},
+		{"command of a Pod", pod("containers: [{name: a, image: a}]"), pod("containers: [{name: a, image: a, command: [b]}]"), "spec.containers"},
+		{"another container of a Pod", pod("initContainers: [{name: a, image: a}]"), pod("initContainers: []"), "spec.initContainers"},
+		{"deadline of a Pod", pod("activeDeadlineSeconds: 9"), pod("activeDeadlineSeconds: 8"), ""},
+		{"later deadline of a Pod", pod("activeDeadlineSeconds: 9"), pod("activeDeadlineSeconds: 10"), "spec.activeDeadlineSeconds"},
+		{"one more toleration", pod("tolerations: [{key: a}]"), pod("tolerations: [{key: a}, {key: b}]"), ""},
+		{"another toleration", pod("tolerations: [{key: a}]"), pod("tolerations: [{key: b}]"), "spec.tolerations"},
+		{"another gate", pod("schedulingGates: [{name: a}]"), pod("schedulingGates: [{name: b}]"), "spec.schedulingGates"},
+		{"one gate less", pod("schedulingGates: [{name: a}]"), pod("a: b, schedulingGates: []"), "spec.a"},
+		{"grace period of a Pod", pod("nodeName: a"), pod("nodeName: a, terminationGracePeriodSeconds: 3"), "spec.terminationGracePeriodSeconds"},
 		{"headless service", "{apiVersion: v1, kind: Service, spec: {}}", "{apiVersion: v1, kind: Service, spec: {clusterIP: None}}", "spec.clusterIP"},
 		{"address that the server keeps", "{apiVersion: v1, kind: Service, spec: {clusterIP: 10.0.0.1}}", "{apiVersion: v1, kind: Service, spec: {}}", ""},
 		{"type of a Secret", "{apiVersion: v1, kind: Secret}", "{apiVersion: v1, kind: Secret, type: kubernetes.io/tls}", "type"},
@@ -63,6 +80,23 @@ func TestImmutableChanges(t *testing.T) {
 		}
 		if got := strings.Join(v.ImmutableChanges(before, after), " "); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// The history limit of a StatefulSet can change since Kubernetes 1.33.
+func TestImmutableHistoryLimit(t *testing.T) {
+	set := func(limit int64) map[string]any {
+		return map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "spec": map[string]any{"serviceName": "a", "revisionHistoryLimit": limit}}
+	}
+	unset := map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "spec": map[string]any{"serviceName": "a"}}
+	for minor, want := range map[string]string{"1.32": "spec.revisionHistoryLimit", "1.33": ""} {
+		v, _ := Minor(minor)
+		if got := strings.Join(v.ImmutableChanges(unset, set(3)), " "); got != want {
+			t.Errorf("%s: %q, want %q", minor, got, want)
+		}
+		if got := v.ImmutableChanges(unset, set(10)); len(got) > 0 {
+			t.Errorf("%s: the default is a change of %q", minor, got)
 		}
 	}
 }
