@@ -143,7 +143,7 @@ func (r *rehearsal) changedCRD(before, after fleet.Object) {
 	gk := definedKind(after)
 	for _, name := range sortedKeys(old) {
 		v, n := old[name], next[name]
-		if v.served && !n.served {
+		if n.name == "" || v.served && !n.served {
 			r.droppedVersion(after, gk, v, n.name != "")
 		}
 		if v.storage && !n.storage && n.name != "" {
@@ -183,9 +183,17 @@ func (r *rehearsal) droppedVersion(crd fleet.Object, gk schema.GroupKind, v crdV
 	users := r.users(gk, v.name)
 	severity, text := diff.Check, "version "+v.name+" is not served any more"
 	hint := "make sure that no client asks for it"
-	if v.storage && !isListed {
-		severity, text = diff.Breaks, "version "+v.name+", in which the cluster stores objects, is not listed any more: the API server refuses the CRD while its status.storedVersions has it"
-		hint = "write all objects in another version first, and remove the version from status.storedVersions"
+	if !isListed {
+		const refused = " is not listed any more: the API server refuses the CRD while its status.storedVersions has it"
+		text = "version " + v.name + refused
+		hint = "make sure that status.storedVersions of the CRD in the cluster does not have it"
+		if v.served {
+			hint += ", and that no client asks for it"
+		}
+		if v.storage {
+			severity, text = diff.Breaks, "version "+v.name+", in which the cluster stores objects,"+refused
+			hint = "write all objects in another version first, and remove the version from status.storedVersions"
+		}
 	}
 	if len(users) > 0 {
 		severity, text = diff.Breaks, text+". The fleet has objects in it: "+usersText(users)
