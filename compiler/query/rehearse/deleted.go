@@ -90,8 +90,18 @@ func (r *rehearsal) deletedRelease(release string, objs []fleet.Object) {
 }
 
 // holdsData reports whether other objects or data are lost with an object.
-func holdsData(o fleet.Object) bool {
-	return fleet.IsProtected(kindOf(o)) || kindOf(o) == schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
+func holdsData(o fleet.Object) bool { return fleet.IsProtected(kindOf(o)) || deletesClaims(o) }
+
+// hasClaims reports whether an object is a StatefulSet that makes volume claims.
+func hasClaims(o fleet.Object) bool {
+	claims, _, _ := unstructured.NestedSlice(o.Object, "spec", "volumeClaimTemplates")
+	return kindOf(o) == schema.GroupKind{Group: "apps", Kind: "StatefulSet"} && len(claims) > 0
+}
+
+// deletesClaims reports whether the volume claims of a StatefulSet are deleted with it.
+func deletesClaims(o fleet.Object) bool {
+	policy, _, _ := unstructured.NestedString(o.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
+	return policy == "Delete" && hasClaims(o)
 }
 
 // deletedObjects adds findings for deleted objects of a release that stays.
@@ -113,6 +123,10 @@ func (r *rehearsal) deletedObjects(release string, objs []fleet.Object) {
 			r.add(about(o, diff.ObjectDeleted, diff.Note, "it leaves the release and stays in the cluster, because it has "+keep, "delete it when nothing needs it"))
 		case fleet.IsProtected(kindOf(o)):
 			r.add(about(o, diff.ObjectDeleted, diff.Breaks, "it is deleted: "+means, keepsProtected))
+		case deletesClaims(o):
+			r.add(about(o, diff.ObjectDeleted, diff.Breaks, "it is deleted: its volume claims are deleted with it, as its persistentVolumeClaimRetentionPolicy says", "save the data, or set whenDeleted: Retain before"))
+		case o.GetKind() == "StatefulSet" && !hasClaims(o):
+			r.add(about(o, diff.ObjectDeleted, diff.Check, "it is deleted: its pods stop", "make sure that nothing needs it"))
 		default:
 			r.add(about(o, diff.ObjectDeleted, diff.Check, "it is deleted: "+means, "make sure that nothing needs it"))
 		}
@@ -132,11 +146,13 @@ func (r *rehearsal) deletedObjects(release string, objs []fleet.Object) {
 func (r *rehearsal) replaced(pair [2]fleet.Object) {
 	from, to := pair[0], pair[1]
 	text, severity, hint := "it is deleted, and "+to.ID()+" is created", diff.Check, "expect an interruption, and look for references to the old name"
-	claims, _, _ := unstructured.NestedSlice(from.Object, "spec", "volumeClaimTemplates")
 	switch keep := fleet.KeepAnnotation(from.Unstructured); {
 	case keep != "":
 		severity, text = diff.Note, "it stays in the cluster, because it has "+keep+", and "+to.ID()+" is created"
-	case kindOf(from).Kind == "StatefulSet" && len(claims) > 0:
+	case deletesClaims(from):
+		severity, text = diff.Breaks, text+": the volume claims of the old one are deleted with it, as its persistentVolumeClaimRetentionPolicy says"
+		hint = "save the data, set whenDeleted: Retain before, or keep the old name with a value such as fullnameOverride"
+	case hasClaims(from):
 		severity, text = diff.Breaks, text+": the new one starts with empty volumes, because volume claims are named after the StatefulSet"
 		hint = "move the data, or keep the old name with a value such as fullnameOverride"
 	case fleet.IsProtected(kindOf(from)):

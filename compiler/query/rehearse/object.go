@@ -119,6 +119,8 @@ func (r *rehearsal) immutable(version *kube.Version) {
 		switch {
 		case fleet.IsProtected(gk):
 			r.add(about(o, diff.ImmutableField, diff.Breaks, list+" "+changes, "change it back, or delete the object yourself: a "+gk.Kind+" is never recreated"))
+		case o.Release != nil && o.Release.MayReplace(o) && deletesClaims(before):
+			r.add(about(o, diff.ImmutableField, diff.Breaks, list+" "+changes+": the object is deleted and created again, as replace of the release allows, and its volume claims are deleted with it, as its persistentVolumeClaimRetentionPolicy says", "save the data, or set whenDeleted: Retain before"))
 		case o.Release != nil && o.Release.MayReplace(o):
 			r.add(about(o, diff.ImmutableField, diff.Check, list+" "+changes+": the object is deleted and created again, as replace of the release allows", "expect an interruption"))
 		default:
