@@ -22,13 +22,17 @@ func (r *rehearsal) crds() {
 			continue
 		}
 		next, stays := r.next[o.ID()]
-		if _, known := kept[o.ID()]; !stays && !known {
+		declared, known := kept[o.ID()]
+		if !stays && known {
+			next, stays = declared, true // the CRD moves to cluster.crds
+		}
+		if !stays {
 			if users := r.users(definedKind(o), ""); len(users) > 0 {
 				r.removedCRD(o, users)
 			} else if r.hasRelease(o) {
 				unused[releaseOf(o)] = append(unused[releaseOf(o)], o)
 			}
-		} else if stays && next.Unstructured != o.Unstructured {
+		} else if next.Unstructured != o.Unstructured {
 			r.changedCRD(o, next)
 		}
 	}

@@ -75,9 +75,8 @@ func (c *schemaComparer) compare(before, after map[string]any, path []string) {
 		c.add(narrowing{path: path, kind: typeChanged, text: fmt.Sprintf("(%s, and was %s)", is, was), schema: after})
 		return
 	}
-	const preserve = "x-kubernetes-preserve-unknown-fields"
-	if before[preserve] == true && after[preserve] != true && after["additionalProperties"] == nil {
-		c.add(narrowing{path: path, kind: closed})
+	if isOpen(before) && !isOpen(after) {
+		c.add(narrowing{path: path, kind: closed, schema: after})
 	}
 	if before["nullable"] == true && after["nullable"] != true {
 		c.add(narrowing{path: path, kind: notNullable})
@@ -106,6 +105,12 @@ func typeOf(s map[string]any) string {
 // intOrString is the type of fields that take integers and strings.
 const intOrString = "int-or-string"
 
+// isOpen reports whether a schema takes fields that it does not list.
+func isOpen(s map[string]any) bool {
+	more := s["additionalProperties"]
+	return s["x-kubernetes-preserve-unknown-fields"] == true || more != nil && more != false
+}
+
 // isWidening reports whether a type takes all values of the type before.
 func isWidening(before, after string) bool {
 	switch after {
@@ -123,7 +128,7 @@ func isWidening(before, after string) bool {
 func (c *schemaComparer) properties(before, after map[string]any, path []string) {
 	old, _ := before["properties"].(map[string]any)
 	next, _ := after["properties"].(map[string]any)
-	open := after["x-kubernetes-preserve-unknown-fields"] == true || after["additionalProperties"] != nil
+	open := isOpen(after)
 	was, is := textsOf(before["required"]), textsOf(after["required"])
 	for _, key := range sortedKeys(old) {
 		at := append(slices.Clip(path), key)
@@ -196,6 +201,11 @@ func (c *schemaComparer) limits(before, after map[string]any, path []string) {
 			texts = append(texts, field)
 		}
 	}
+	for _, field := range []string{"oneOf", "anyOf", "allOf", "not"} {
+		if is := after[field]; is != nil && typeOf(after) != intOrString && !reflect.DeepEqual(before[field], is) {
+			texts = append(texts, field)
+		}
+	}
 	if len(texts) > 0 {
 		c.add(narrowing{path: path, kind: limited, text: "(" + strings.Join(texts, ", ") + ")", schema: after})
 	}
@@ -226,6 +236,7 @@ func textsOf(v any) []string {
 // valueKeywords are the keywords of a schema that limit a value itself.
 var valueKeywords = []string{
 	"type", "enum", "format", "maxItems", "maxLength", "maxProperties", "maximum", "exclusiveMaximum", "minItems", "minLength", "minProperties", "minimum", "exclusiveMinimum", "pattern",
+	"oneOf", "anyOf", "allOf", "not",
 }
 
 // concerns reports whether an object is affected: it sets a field that is removed, has a
@@ -245,6 +256,10 @@ func (n narrowing) concerns(object map[string]any) bool {
 			return !accepts(n.schema, v, "type")
 		case enumShrunk, limited:
 			return v != nil && !accepts(n.schema, v, valueKeywords...)
+		case closed:
+			fields, isMap := v.(map[string]any)
+			listed, _ := n.schema["properties"].(map[string]any)
+			return isMap && slices.ContainsFunc(sortedKeys(fields), func(key string) bool { return listed[key] == nil })
 		case notNullable:
 			return v == nil
 		}

@@ -58,6 +58,10 @@ func TestCompareSchemas(t *testing.T) {
 			"map: {type: object, additionalProperties: {type: object}}", "spec.map.*.c is removed!; spec.map.*.d is removed",
 		},
 		{"open to closed", "map: {type: object, x-kubernetes-preserve-unknown-fields: true}", "map: {type: object}", "spec.map takes no unknown fields!"},
+		{"any key to listed ones", "map: {type: object, additionalProperties: {type: object}}", "map: {type: object, properties: {a: {type: object}}}", "spec.map takes no unknown fields!"},
+		{"any key to the ones of the object", "map: {type: object, additionalProperties: {type: object}}", "map: {type: object, properties: {k: {type: object}}}", "spec.map takes no unknown fields"},
+		{"alternatives", "map: {type: object}", "map: {type: object, oneOf: [{required: [a]}, {required: [b]}]}", "spec.map has a new limit (oneOf)!"},
+		{"alternatives that the value has", "map: {type: object}", "map: {type: object, oneOf: [{required: [k]}, {required: [b]}]}", "spec.map has a new limit (oneOf)"},
 		{"closed to open", "map: {type: object, properties: {k: {type: object}}}", "map: {type: object, x-kubernetes-preserve-unknown-fields: true}", ""},
 		{"no null", "empty: {type: string, nullable: true}", "empty: {type: string}", "spec.empty does not take null!"},
 	} {
