@@ -41,11 +41,22 @@ func fromFlux(u *unstructured.Unstructured) Object {
 	return o
 }
 
-// fluxSource returns a digest of the fields of a Kustomization that decide what it applies, and
-// when it is ready. Flux may not have applied a changed Kustomization itself yet.
+// fluxFields are the fields of a Kustomization that decide what it applies, where, and when it
+// is ready. The API server sets no defaults in them.
+var fluxFields = []string{
+	"path", "sourceRef", "dependsOn", "wait", "healthChecks", "healthCheckExprs", "ignore", "decryption",
+	"serviceAccountName", "kubeConfig", "targetNamespace",
+}
+
+// fluxSource returns a digest of the fields of a Kustomization. Flux may not have applied a
+// changed Kustomization itself yet.
 func fluxSource(o map[string]any) string {
 	spec, _, _ := unstructured.NestedMap(o, "spec")
-	return digestOf(spec["path"], spec["sourceRef"], spec["dependsOn"], spec["wait"], spec["healthChecks"])
+	var values []any
+	for _, name := range fluxFields {
+		values = append(values, spec[name])
+	}
+	return digestOf(values...)
 }
 
 // readySince returns since when a Kustomization is ready with its content: since the content

@@ -68,19 +68,43 @@ func TestFlux(t *testing.T) {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, c.want)
 		}
 	}
-	// The API server adds defaults to the Kustomization of a file.
-	var file map[string]any
-	if err := yaml.Unmarshal([]byte("apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nspec: {path: ./p, wait: true, dependsOn: [{name: a}]}"), &file); err != nil {
-		t.Fatal(err)
-	}
-	for live, want := range map[string]bool{`{spec: {force: false, path: ./p, wait: true, dependsOn: [{name: a}]}}`: true, `{spec: {path: ./p, wait: true}}`: false} {
-		if w, ok := TargetOf(file); !ok || (w.Source == fromFlux(parse(t, live)).Source) != want {
-			t.Errorf("%s is as in the file: %t", live, !want)
-		}
-	}
 	for revision, want := range map[string]string{"main@sha1:abc": "abc", "sha256:abc": "abc", "main/abc": "abc", "feature/x@sha1:abc": "abc", "abc": "abc", "": ""} {
 		if got := commitOf(revision); got != want {
 			t.Errorf("the commit of %q is %q", revision, got)
+		}
+	}
+}
+
+// The source of a Kustomization differs when it applies something else than the file says.
+func TestFluxSource(t *testing.T) {
+	const spec = "path: ./p, sourceRef: {kind: GitRepository, name: s}, wait: true, dependsOn: [{name: a}]"
+	target := func(spec string) Target {
+		t.Helper()
+		u := parse(t, "{spec: {"+spec+"}}")
+		u.SetGroupVersionKind(kustomizations)
+		w, ok := TargetOf(u.Object)
+		if !ok {
+			t.Fatal("no Kustomization")
+		}
+		return w
+	}
+	for live, want := range map[string]bool{
+		spec: true,
+		spec + ", force: false, prune: true, interval: 5m": true, // defaults of the API server, and fields that do not decide it
+		strings.Replace(spec, "./p", "./q", 1):             false,
+		strings.Replace(spec, "name: s", "name: other", 1): false,
+		strings.Replace(spec, "name: a", "name: b", 1):     false,
+		strings.Replace(spec, "wait: true, ", "", 1):       false,
+		spec + ", healthChecks: [{kind: Job, name: j}]":    false,
+		spec + ", healthCheckExprs: [{kind: Job}]":         false,
+		spec + ", ignore: [{paths: [/spec]}]":              false,
+		spec + ", decryption: {provider: sops}":            false,
+		spec + ", serviceAccountName: b":                   false,
+		spec + ", kubeConfig: {secretRef: {name: b}}":      false,
+		spec + ", targetNamespace: b":                      false,
+	} {
+		if got := target(spec).Source == fromFlux(parse(t, "{spec: {"+live+"}}")).Source; got != want {
+			t.Errorf("%s is as in the file: %t", live, got)
 		}
 	}
 }
