@@ -59,21 +59,29 @@ rollout: waves: [
 	}
 	status := func(name, text string) {
 		t.Helper()
-		text = strings.ReplaceAll(text, "TIP", git("--git-dir", "clusters.git", "rev-parse", "main"))
+		field := func(part string) string {
+			return fmt.Sprintf("%q:%s", part, p.kubectl("one", "-n", "argocd", "get", "application", "dev."+name, "-o", "jsonpath={.spec."+part+"}"))
+		}
+		text = strings.NewReplacer(
+			"TIP", git("--git-dir", "clusters.git", "rev-parse", "main"), "SOURCE", field("source"),
+			"COMPARED", `"comparedTo":{`+field("source")+","+field("destination")+"}",
+		).Replace(text)
 		p.kubectl("one", "-n", "argocd", "patch", "application", "dev."+name, "--type=merge", "-p", `{"status":`+text+`}`)
 	}
 	const (
-		synced  = `"sync":{"status":"Synced","revision":"TIP"},"operationState":{"phase":"Succeeded","message":"","finishedAt":"2026-01-01T00:00:00Z","syncResult":{"revision":"TIP"}}`
+		synced  = `"sync":{"status":"Synced","revision":"TIP",COMPARED},"operationState":{"phase":"Succeeded","message":"","finishedAt":"2026-01-01T00:00:00Z","syncResult":{"revision":"TIP"}}`
 		healthy = `{` + synced + `,"health":{"status":"Healthy","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}}`
 	)
 
 	export().exits(p, 1).says(p, "^added   dev/two/argocd/dev.two.yaml$", "^1 cluster, ")
 	export().exits(p, 1).says(p, "^main: nothing to push$", "^dev/two: Application argocd/dev.two does not exist yet$")
 	apply("two")
-	export().exits(p, 1).says(p, "^dev/two: Application argocd/dev.two is not ready yet$")
-	status("two", `{"sync":{"status":"OutOfSync","revision":"TIP"}}`)
+	export().exits(p, 1).says(p, "^dev/two: Application argocd/dev.two is not ready yet: Argo CD has not compared it since its last change$")
+	status("two", `{"sync":{"status":"Synced","revision":"TIP"},"health":{"status":"Healthy"}}`)
+	export().exits(p, 1).says(p, "^dev/two: Application argocd/dev.two is not ready yet: Argo CD has not compared it since its last change$")
+	status("two", `{"sync":{"status":"OutOfSync","revision":"TIP",COMPARED}}`)
 	export().exits(p, 1).says(p, "^dev/two: Application argocd/dev.two is not ready yet: OutOfSync$")
-	status("two", `{"operationState":{"phase":"Failed","message":"one error","syncResult":{"revision":"TIP"}}}`)
+	status("two", `{"operationState":{"phase":"Failed","message":"one error","syncResult":{"revision":"TIP",SOURCE}}}`)
 	export().exits(p, 2).says(p, "Application argocd/dev.two has failed: sync Failed: one error")
 	status("two", `{`+synced+`,"health":{"status":"Degraded","message":"a Deployment"}}`)
 	export().exits(p, 2).says(p, "^wave canary is stopped: wave canary has failed: dev/two is unhealthy$", "Application argocd/dev.two has failed: Degraded: a Deployment")

@@ -18,10 +18,14 @@ func fromArgo(u *unstructured.Unstructured) Object {
 	}
 	sync, health := text(status, "sync", "status"), text(status, "health", "status")
 	phase := text(status, "operationState", "phase")
+	compared, _, _ := unstructured.NestedMap(status, "sync", "comparedTo")
+	isCompared := argoTarget(compared) == argoTarget(spec(u.Object))
 	wrong := slices.IndexFunc(list(status, "conditions"), func(c map[string]any) bool {
 		return slices.Contains([]string{"ComparisonError", "InvalidSpecError"}, text(c, "type"))
 	})
 	switch {
+	case wrong < 0 && !isCompared:
+		o.Message = "Argo CD has not compared it since its last change"
 	case wrong >= 0:
 		c := list(status, "conditions")[wrong]
 		o.State, o.Message = Failed, message(text(c, "type"), text(c, "message"))
@@ -43,12 +47,36 @@ func fromArgo(u *unstructured.Unstructured) Object {
 	return o
 }
 
-// argoSource returns a digest of the source of an Application, of the fields that decide what
-// it applies. Argo CD adds others.
+// argoSource returns a digest of the fields of an Application that decide what it applies, and
+// where. Argo CD adds others.
 func argoSource(o map[string]any) string {
-	source, _, _ := unstructured.NestedMap(o, "spec", "source")
+	s := spec(o)
+	return digestOf(argoTarget(s), s["project"])
+}
+
+// argoTarget returns a digest of the source and the destination in the spec of an
+// Application, or in the status that says what Argo CD compared.
+func argoTarget(s map[string]any) string {
+	to, _ := s["destination"].(map[string]any)
+	server := to["server"]
+	if text(to, "name") != "" {
+		server = nil // Argo CD may add the server of the name
+	}
+	return digestOf(argoContent(s["source"]), s["sources"], to["name"], server, to["namespace"])
+}
+
+// argoContent returns a digest of a source.
+func argoContent(v any) string {
+	source, _ := v.(map[string]any)
 	helm, _ := source["helm"].(map[string]any)
-	return digestOf(source["repoURL"], source["chart"], source["path"], source["targetRevision"], helm["releaseName"], helm["valuesObject"])
+	directory, _ := source["directory"].(map[string]any)
+	return digestOf(source["repoURL"], source["chart"], source["path"], source["targetRevision"], directory["recurse"], helm["releaseName"], helm["valuesObject"])
+}
+
+// spec returns the spec of an object.
+func spec(o map[string]any) map[string]any {
+	s, _, _ := unstructured.NestedMap(o, "spec")
+	return s
 }
 
 // digestOf returns the digest of fields of an object.

@@ -51,10 +51,10 @@ var fluxFields = []string{
 // fluxSource returns a digest of the fields of a Kustomization. Flux may not have applied a
 // changed Kustomization itself yet.
 func fluxSource(o map[string]any) string {
-	spec, _, _ := unstructured.NestedMap(o, "spec")
+	s := spec(o)
 	var values []any
 	for _, name := range fluxFields {
-		values = append(values, spec[name])
+		values = append(values, s[name])
 	}
 	return digestOf(values...)
 }

@@ -112,8 +112,9 @@ func TestFluxSource(t *testing.T) {
 // The states of an Application, from the fields that Argo CD writes.
 func TestArgo(t *testing.T) {
 	app := func(sync, health, operation string) string {
-		return `{spec: {source: {repoURL: r, path: p}}, status: {sync: {status: ` + sync + `, revision: abc}, health: {status: ` + health + `, message: one, lastTransitionTime: "2026-11-26T08:00:00Z"}` + operation + `}}`
+		return `{spec: {project: default, source: {repoURL: r, path: p}, destination: {server: s}}, status: {sync: {status: ` + sync + `, revision: abc, comparedTo: {source: {repoURL: r, path: p}, destination: {server: s}}}, health: {status: ` + health + `, message: one, lastTransitionTime: "2026-11-26T08:00:00Z"}` + operation + `}}`
 	}
+	const stale = "Argo CD has not compared it since its last change"
 	const done = `, operationState: {phase: Succeeded, finishedAt: "2026-11-26T09:00:00Z"}`
 	for name, c := range map[string]struct {
 		text string
@@ -129,15 +130,18 @@ func TestArgo(t *testing.T) {
 		"sync failed":          {app("OutOfSync", "Healthy", `, operationState: {phase: Failed, message: two, syncResult: {revision: def}}`), Object{State: Failed, Commit: "def", Message: "sync Failed: two"}},
 		"sync error":           {app("OutOfSync", "Missing", `, operationState: {phase: Error, message: two}`), Object{State: Failed, Commit: "abc", Message: "sync Error: two"}},
 		"cannot be compared":   {app("Unknown", "Healthy", `, conditions: [{type: OrphanedResourceWarning}, {type: ComparisonError, message: three}]`), Object{State: Failed, Commit: "abc", Message: "ComparisonError: three"}},
-		"new":                  {`{spec: {source: {repoURL: r, path: p}}}`, Object{State: Syncing}},
-		"nonsense":             {`{spec: {source: {repoURL: r, path: p}}, status: {sync: 1, health: [], conditions: {}}}`, Object{State: Syncing}},
+		"new":                  {`{spec: {project: default, source: {repoURL: r, path: p}, destination: {server: s}}}`, Object{State: Syncing, Message: stale}},
+		"of another source":    {strings.Replace(app("Synced", "Healthy", done), "path: p}, destination: {server: s}}}", "path: q}, destination: {server: s}}}", 1), Object{State: Syncing, Commit: "abc", Message: stale}},
+		"of another cluster":   {strings.Replace(app("Synced", "Healthy", done), "server: s}}}", "server: old}}}", 1), Object{State: Syncing, Commit: "abc", Message: stale}},
+		"failed elsewhere":     {strings.Replace(app("Synced", "Degraded", done), "server: s}}}", "server: old}}}", 1), Object{State: Syncing, Commit: "abc", Message: stale}},
+		"nonsense":             {`{spec: {project: default, source: {repoURL: r, path: p}, destination: {server: s}}, status: {sync: 1, health: [], conditions: {}}}`, Object{State: Syncing, Message: stale}},
 	} {
-		c.want.Source = argoSource(map[string]any{"spec": map[string]any{"source": map[string]any{"repoURL": "r", "path": "p"}}})
+		c.want.Source = argoSource(parse(t, `{spec: {project: default, source: {repoURL: r, path: p}, destination: {server: s}}}`).Object)
 		if got := fromArgo(parse(t, c.text)); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, c.want)
 		}
 	}
-	chart := parse(t, `{spec: {source: {repoURL: r, chart: c, targetRevision: "1.2", helm: {valuesObject: {n: 1, f: 1.5}}, directory: {jsonnet: {}}}}, status: {sync: {status: Synced, revision: "1.2"}, health: {status: Healthy}}}`)
+	chart := parse(t, `{spec: {source: {repoURL: r, chart: c, targetRevision: "1.2", helm: {valuesObject: {n: 1, f: 1.5}}, directory: {jsonnet: {}}}}, status: {sync: {status: Synced, revision: "1.2", comparedTo: {source: {repoURL: r, chart: c, targetRevision: "1.2", helm: {valuesObject: {n: 1, f: 1.5}}}}}, health: {status: Healthy}}}`)
 	got := fromArgo(chart)
 	if got.Commit != "" || got.State != Ready {
 		t.Errorf("of a chart: %+v", got)
@@ -148,6 +152,29 @@ func TestArgo(t *testing.T) {
 	}
 	if w, ok := TargetOf(file); !ok || w.Source != got.Source || !w.IsChart {
 		t.Errorf("the file wants %+v, and the Application has %s", w, got.Source)
+	}
+}
+
+// The source of an Application differs when it applies something else than the file says, or
+// to another cluster.
+func TestArgoSource(t *testing.T) {
+	const spec = "project: a, source: {repoURL: r, path: p, targetRevision: main, directory: {recurse: true}}, destination: {server: s}"
+	want := argoSource(parse(t, "{spec: {"+spec+"}}").Object)
+	if got := argoSource(parse(t, "{spec: {"+strings.Replace(spec, "recurse: true", "recurse: true, jsonnet: {}", 1)+"}}").Object); got != want {
+		t.Error("a default of Argo CD is a difference")
+	}
+	for _, change := range [][2]string{
+		{"project: a", "project: b"},
+		{"path: p", "path: q"},
+		{"recurse: true", "recurse: false"},
+		{"{server: s}", "{server: other}"},
+		{"{server: s}", "{name: s}"},
+		{"{server: s}", "{server: s, namespace: n}"},
+		{"project: a", "project: a, sources: [{repoURL: x}]"},
+	} {
+		if got := argoSource(parse(t, "{spec: {"+strings.Replace(spec, change[0], change[1], 1)+"}}").Object); got == want {
+			t.Errorf("%s for %s is no difference", change[1], change[0])
+		}
 	}
 }
 
