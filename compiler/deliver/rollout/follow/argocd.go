@@ -30,9 +30,14 @@ func fromArgo(u *unstructured.Unstructured) Object {
 		c := list(status, "conditions")[wrong]
 		o.State, o.Message = Failed, message(text(c, "type"), text(c, "message"))
 	case sync != "Synced" && (phase == "Failed" || phase == "Error"):
-		o.State, o.Message = Failed, message("sync "+phase, text(status, "operationState", "message"))
-		if tried := text(status, "operationState", "syncResult", "revision"); tried != "" && o.Commit != "" {
-			o.Commit = tried
+		o.Message = message("sync "+phase, text(status, "operationState", "message"))
+		tried, _, _ := unstructured.NestedMap(status, "operationState", "syncResult")
+		if argoContent(tried["source"]) != argoContent(spec(u.Object)["source"]) {
+			break // of an older source: Argo CD will sync again
+		}
+		o.State = Failed
+		if !isChart(u.Object) {
+			o.Commit = text(tried, "revision")
 		}
 	case sync != "Synced":
 		o.Message = message(sync, "")

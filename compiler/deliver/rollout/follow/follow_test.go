@@ -127,8 +127,9 @@ func TestArgo(t *testing.T) {
 		"suspended":            {app("Synced", "Suspended", done), Object{State: Syncing, Commit: "abc", Message: "Suspended: one"}},
 		"degraded":             {app("Synced", "Degraded", done), Object{State: Failed, Commit: "abc", Message: "Degraded: one"}},
 		"out of sync":          {app("OutOfSync", "Healthy", done), Object{State: Syncing, Commit: "abc", Message: "OutOfSync"}},
-		"sync failed":          {app("OutOfSync", "Healthy", `, operationState: {phase: Failed, message: two, syncResult: {revision: def}}`), Object{State: Failed, Commit: "def", Message: "sync Failed: two"}},
-		"sync error":           {app("OutOfSync", "Missing", `, operationState: {phase: Error, message: two}`), Object{State: Failed, Commit: "abc", Message: "sync Error: two"}},
+		"sync failed":          {app("OutOfSync", "Healthy", `, operationState: {phase: Failed, message: two, syncResult: {revision: def, source: {repoURL: r, path: p}}}`), Object{State: Failed, Commit: "def", Message: "sync Failed: two"}},
+		"older sync failed":    {app("OutOfSync", "Healthy", `, operationState: {phase: Failed, message: two, syncResult: {revision: abc, source: {repoURL: r, path: old}}}`), Object{State: Syncing, Commit: "abc", Message: "sync Failed: two"}},
+		"sync error":           {app("OutOfSync", "Missing", `, operationState: {phase: Error, message: two}`), Object{State: Syncing, Commit: "abc", Message: "sync Error: two"}},
 		"cannot be compared":   {app("Unknown", "Healthy", `, conditions: [{type: OrphanedResourceWarning}, {type: ComparisonError, message: three}]`), Object{State: Failed, Commit: "abc", Message: "ComparisonError: three"}},
 		"new":                  {`{spec: {project: default, source: {repoURL: r, path: p}, destination: {server: s}}}`, Object{State: Syncing, Message: stale}},
 		"of another source":    {strings.Replace(app("Synced", "Healthy", done), "path: p}, destination: {server: s}}}", "path: q}, destination: {server: s}}}", 1), Object{State: Syncing, Commit: "abc", Message: stale}},
@@ -145,6 +146,14 @@ func TestArgo(t *testing.T) {
 	got := fromArgo(chart)
 	if got.Commit != "" || got.State != Ready {
 		t.Errorf("of a chart: %+v", got)
+	}
+	// A sync of an older version has failed, and the present one is not synced yet.
+	for version, want := range map[string]State{"1.1": Syncing, "1.2": Failed} {
+		u := parse(t, `{spec: {source: {repoURL: r, chart: c, targetRevision: "1.2"}}, status: {sync: {status: OutOfSync, comparedTo: {source: {repoURL: r, chart: c, targetRevision: "1.2"}}},
+  operationState: {phase: Failed, syncResult: {revision: "`+version+`", source: {repoURL: r, chart: c, targetRevision: "`+version+`"}}}}}`)
+		if got := fromArgo(u); got.State != want || got.Commit != "" {
+			t.Errorf("after the sync of %s has failed: %+v", version, got)
+		}
 	}
 	var file map[string]any
 	if err := yaml.Unmarshal([]byte("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a, namespace: n}\nspec: {source: {repoURL: r, chart: c, targetRevision: '1.2', helm: {valuesObject: {n: 1, f: 1.5}}}}"), &file); err != nil {
