@@ -35,6 +35,9 @@ func fromFlux(u *unstructured.Unstructured) Object {
 	case text(ready, "status") == "True", wasReady && (text(ready, "status") != "False" || slices.Contains(undecided, text(ready, "reason"))):
 		o.State, o.Message = Ready, ""
 		o.Since = readySince(ready, history)
+		if tried := commitOf(text(status, "lastAttemptedRevision")); tried != o.Commit {
+			o.Attempted = tried
+		}
 	case text(ready, "status") == "False" && !slices.Contains(undecided, text(ready, "reason")):
 		o.State, o.Commit = Failed, commitOf(text(status, "lastAttemptedRevision"))
 	}

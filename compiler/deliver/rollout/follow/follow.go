@@ -38,8 +38,13 @@ type Object struct {
 	Fleet     string `json:"fleet"` // the CUE module
 	State     State  `json:"state"`
 
-	Commit  string    `json:"commit,omitempty"`  // that it has applied if it is ready, and tried if it has failed; empty for a chart
-	Source  string    `json:"source,omitempty"`  // see [Target]
+	Commit string `json:"commit,omitempty"` // that it has applied if it is ready, and tried if it has failed; empty for a chart
+	Source string `json:"source,omitempty"` // see [Target]
+
+	// Attempted is a commit that Flux has tried after Commit, if it is another one: after
+	// Commit was ready, Flux may be applying it.
+	Attempted string `json:"attempted,omitempty"`
+
 	Since   time.Time `json:"since,omitzero"`    // since when it is ready
 	Message string    `json:"message,omitempty"` // why it is not ready
 }
@@ -165,6 +170,9 @@ func Judge(expected []Target, fleet string, found []Object, isCurrent func(commi
 		if i >= 0 {
 			o = found[i]
 			current, err := isCurrent(o.Commit)
+			if current && o.Attempted != "" {
+				current, err = isCurrent(o.Attempted)
+			}
 			if err != nil {
 				return v, err
 			}
@@ -195,10 +203,7 @@ func (o *Object) compare(w Target, current bool) (State, string) {
 	if o.Message != "" {
 		about = ": " + diag.Visible(o.Message, maxMessage)
 	}
-	commit := "no commit"
-	if o.Commit != "" {
-		commit = "commit " + diag.Visible(o.Commit[:min(len(o.Commit), 12)], diag.MaxText)
-	}
+	commit := commitText(o.Commit)
 	switch {
 	case o.State == Suspended:
 		return Syncing, "is suspended"
@@ -206,6 +211,8 @@ func (o *Object) compare(w Target, current bool) (State, string) {
 		return Syncing, "is not as in the branch yet"
 	case o.State == Ready && current:
 		return Ready, ""
+	case o.State == Ready && o.Attempted != "":
+		return Syncing, "has applied " + commit + " and tried " + commitText(o.Attempted) + ", and one of them does not have the present files"
 	case o.State == Ready:
 		return Syncing, "has applied " + commit + ", which does not have the present files"
 	case o.State == Failed && current:
@@ -214,4 +221,12 @@ func (o *Object) compare(w Target, current bool) (State, string) {
 		return Syncing, "has failed with " + commit + ", which does not have the present files"
 	}
 	return Syncing, "is not ready yet" + about
+}
+
+// commitText names a commit.
+func commitText(commit string) string {
+	if commit == "" {
+		return "no commit"
+	}
+	return "commit " + diag.Visible(commit[:min(len(commit), 12)], diag.MaxText)
 }

@@ -48,11 +48,11 @@ func TestFlux(t *testing.T) {
 		text string
 		want Object
 	}{
-		"ready":                          {status("True", "ReconciliationSucceeded", history), Object{State: Ready, Commit: "abc", Since: at("08:00")}},
-		"ready, and Flux has no history": {status("True", "ReconciliationSucceeded", ""), Object{State: Ready, Commit: "abc", Since: at("11:00")}},
-		"ready again after a failure":    {status("True", "ReconciliationSucceeded", recovered), Object{State: Ready, Commit: "abc", Since: at("09:00")}},
-		"checked again at its interval":  {status("Unknown", "Progressing", history), Object{State: Ready, Commit: "abc", Since: at("08:00")}},
-		"its dependency is checked":      {status("False", "DependencyNotReady", history), Object{State: Ready, Commit: "abc", Since: at("08:00")}},
+		"ready":                          {status("True", "ReconciliationSucceeded", history), Object{State: Ready, Commit: "abc", Attempted: "def", Since: at("08:00")}},
+		"ready, and Flux has no history": {status("True", "ReconciliationSucceeded", ""), Object{State: Ready, Commit: "abc", Attempted: "def", Since: at("11:00")}},
+		"ready again after a failure":    {status("True", "ReconciliationSucceeded", recovered), Object{State: Ready, Commit: "abc", Attempted: "def", Since: at("09:00")}},
+		"checked again at its interval":  {status("Unknown", "Progressing", history), Object{State: Ready, Commit: "abc", Attempted: "def", Since: at("08:00")}},
+		"its dependency is checked":      {status("False", "DependencyNotReady", history), Object{State: Ready, Commit: "abc", Attempted: "def", Since: at("08:00")}},
 		"checked after a failure":        {status("Unknown", "Progressing", failing), Object{State: Syncing, Commit: "abc", Message: "Progressing: one two"}},
 		"waits for its dependency":       {status("False", "DependencyNotReady", ""), Object{State: Syncing, Commit: "abc", Message: "DependencyNotReady: one two"}},
 		"without its source":             {status("False", "ArtifactFailed", ""), Object{State: Syncing, Commit: "abc", Message: "ArtifactFailed: one two"}},
@@ -197,6 +197,11 @@ func TestJudge(t *testing.T) {
 	later.Since = at("09:00")
 	foreign := one("b", Ready, "now")
 	foreign.Fleet = "other"
+	trying := func(attempted string) Object {
+		o := one("b", Ready, "now")
+		o.Attempted = attempted
+		return o
+	}
 	for name, c := range map[string]struct {
 		found []Object
 		want  State
@@ -207,6 +212,8 @@ func TestJudge(t *testing.T) {
 		"one does not exist":          {[]Object{one("a", Ready, "now")}, Syncing, at("08:00"), "Kustomization n/b does not exist yet"},
 		"one is of another fleet":     {[]Object{one("a", Ready, "now"), foreign}, Syncing, at("08:00"), "Kustomization n/b does not exist yet"},
 		"one has other files":         {[]Object{one("a", Ready, "now"), one("b", Ready, "old")}, Syncing, at("08:00"), "Kustomization n/b has applied commit old, which does not have the present files"},
+		"one tries the same files":    {[]Object{one("a", Ready, "now"), trying("now")}, Ready, at("08:00"), ""},
+		"one tried other files":       {[]Object{one("a", Ready, "now"), trying("old")}, Syncing, at("08:00"), "Kustomization n/b has applied commit now and tried commit old, and one of them does not have the present files"},
 		"one has failed":              {[]Object{one("a", Failed, "now"), one("b", Syncing, "old")}, Failed, time.Time{}, "Kustomization n/a has failed: why; Kustomization n/b is not ready yet: why"},
 		"one has failed with another": {[]Object{one("a", Failed, "old"), one("b", Ready, "now")}, Syncing, at("08:00"), "Kustomization n/a has failed with commit old, which does not have the present files"},
 		"one is suspended":            {[]Object{one("a", Suspended, "now"), one("b", Ready, "now")}, Syncing, at("08:00"), "Kustomization n/a is suspended"},
