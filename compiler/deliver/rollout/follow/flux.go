@@ -63,16 +63,15 @@ func fluxSource(o map[string]any) string {
 }
 
 // readySince returns since when a Kustomization is ready with its content: since the content
-// was applied first, or since the last failure.
+// was applied first, or since another content or a failure. When an older content comes back,
+// Flux moves its entry to the front and keeps its first time.
 func readySince(ready map[string]any, history []map[string]any) time.Time {
 	if len(history) == 0 || text(history[0], "lastReconciledStatus") != succeeded {
 		return moment(ready, "lastTransitionTime")
 	}
 	since := moment(history[0], "firstReconciled")
 	for _, h := range history[1:] {
-		if text(h, "lastReconciledStatus") != succeeded {
-			since = latest(since, moment(h, "lastReconciled"))
-		}
+		since = latest(since, moment(h, "lastReconciled"))
 	}
 	return since
 }

@@ -37,7 +37,8 @@ func at(clock string) time.Time {
 func TestFlux(t *testing.T) {
 	const (
 		history   = `, history: [{digest: a, firstReconciled: "2026-11-26T08:00:00Z", lastReconciled: "2026-11-26T10:00:00Z", lastReconciledStatus: ReconciliationSucceeded}]`
-		recovered = `, history: [{firstReconciled: "2026-11-26T08:00:00Z", lastReconciledStatus: ReconciliationSucceeded}, {lastReconciled: "2026-11-26T09:00:00Z", lastReconciledStatus: HealthCheckFailed}, {lastReconciled: "2026-11-26T10:00:00Z", lastReconciledStatus: ReconciliationSucceeded}]`
+		recovered = `, history: [{firstReconciled: "2026-11-26T08:00:00Z", lastReconciledStatus: ReconciliationSucceeded}, {lastReconciled: "2026-11-26T09:00:00Z", lastReconciledStatus: HealthCheckFailed}, {lastReconciled: "2026-11-26T07:00:00Z", lastReconciledStatus: ReconciliationSucceeded}]`
+		reverted  = `, history: [{digest: a, firstReconciled: "2026-11-26T08:00:00Z", lastReconciled: "2026-11-26T11:00:00Z", lastReconciledStatus: ReconciliationSucceeded}, {digest: b, firstReconciled: "2026-11-26T09:00:00Z", lastReconciled: "2026-11-26T10:30:00Z", lastReconciledStatus: ReconciliationSucceeded}]`
 		failing   = `, history: [{lastReconciled: "2026-11-26T09:00:00Z", lastReconciledStatus: HealthCheckFailed}]`
 	)
 	status := func(ready, reason, more string) string {
@@ -51,6 +52,7 @@ func TestFlux(t *testing.T) {
 		"ready":                          {status("True", "ReconciliationSucceeded", history), Object{State: Ready, Commit: "abc", Attempted: "def", Since: at("08:00")}},
 		"ready, and Flux has no history": {status("True", "ReconciliationSucceeded", ""), Object{State: Ready, Commit: "abc", Attempted: "def", Since: at("11:00")}},
 		"ready again after a failure":    {status("True", "ReconciliationSucceeded", recovered), Object{State: Ready, Commit: "abc", Attempted: "def", Since: at("09:00")}},
+		"back at older content":          {status("True", "ReconciliationSucceeded", reverted), Object{State: Ready, Commit: "abc", Attempted: "def", Since: at("10:30")}},
 		"checked again at its interval":  {status("Unknown", "Progressing", history), Object{State: Ready, Commit: "abc", Attempted: "def", Since: at("08:00")}},
 		"its dependency is checked":      {status("False", "DependencyNotReady", history), Object{State: Ready, Commit: "abc", Attempted: "def", Since: at("08:00")}},
 		"checked after a failure":        {status("Unknown", "Progressing", failing), Object{State: Syncing, Commit: "abc", Message: "Progressing: one two"}},
