@@ -112,7 +112,7 @@ func (r *BranchRollout) readReports(ctx context.Context, clusters []*fleet.Clust
 	out := map[string]observation{}
 	for i, c := range clusters {
 		f := r.followers[c.ID]
-		data, ok := files[branches[i]]
+		file, ok := files[branches[i]]
 		if !ok && now.Sub(f.changed) <= r.options.ReportAge {
 			continue // a new cluster needs time for its first report
 		}
@@ -120,7 +120,11 @@ func (r *BranchRollout) readReports(ctx context.Context, clusters []*fleet.Clust
 			f.isLost, f.err = true, &diag.Diag{Clusters: []string{c.ID}, Msg: "the cluster has pushed no report: there is no branch " + branches[i], Hint: "run fleetc rollout report in the cluster"}
 			continue
 		}
-		report, err := follow.ParseReport(data, c.ID, now)
+		if file.Err != nil {
+			f.err = &diag.Diag{Clusters: []string{c.ID}, Msg: "the branch " + branches[i] + " with its report cannot be read: " + diag.Brief(file.Err), Hint: "see what pushes to the branch; fleetc rollout report writes a new report", Cause: file.Err}
+			continue
+		}
+		report, err := follow.ParseReport(file.Data, c.ID, now)
 		if err != nil {
 			f.err = err
 			continue

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 )
@@ -94,23 +93,5 @@ func TestHistory(t *testing.T) {
 		if err != nil || !ran {
 			t.Fatalf("%t, %v", ran, err)
 		}
-	}
-}
-
-// Files reads a file of each branch, except missing and large ones.
-func TestFiles(t *testing.T) {
-	s := serve(t, map[string]string{"x": "0"})
-	for branch, files := range map[string]map[string]string{
-		"r/a": {"f": "one\n"}, "r/b": {"g": "1"}, "r/c": {"f": strings.Repeat("x", 9)}, "r/d": {"f/g": "a directory"}, "r/e": {"f": "12345678"},
-	} {
-		s.mustPush(t, Update{Branch: branch, Detached: true, Write: writes(files)}, Committed)
-	}
-	got, err := s.open(t).Files(t.Context(), []string{"r/a", "r/b", "r/c", "r/d", "r/e", "r/none"}, "f", 8)
-	want := map[string][]byte{"r/a": []byte("one\n"), "r/b": nil, "r/c": nil, "r/d": nil, "r/e": []byte("12345678")}
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%q, %v", got, err)
-	}
-	if got, err := s.open(t).Files(t.Context(), []string{"none"}, "f", 8); len(got) != 0 || err != nil {
-		t.Errorf("%q, %v", got, err)
 	}
 }

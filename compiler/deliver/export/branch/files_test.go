@@ -1,0 +1,46 @@
+package branch
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// Files reads a file of each branch, except missing and large ones.
+func TestFiles(t *testing.T) {
+	s := serve(t, map[string]string{"x": "0"})
+	for branch, files := range map[string]map[string]string{
+		"r/a": {"f": "one\n"}, "r/b": {"g": "1"}, "r/c": {"f": strings.Repeat("x", 9)}, "r/d": {"f/g": "a directory"}, "r/e": {"f": "12345678"},
+	} {
+		s.mustPush(t, Update{Branch: branch, Detached: true, Write: writes(files)}, Committed)
+	}
+	got, err := s.open(t).Files(t.Context(), []string{"r/a", "r/b", "r/c", "r/d", "r/e", "r/none"}, "f", 8)
+	want := map[string]File{"r/a": {Data: []byte("one\n")}, "r/b": {}, "r/c": {}, "r/d": {}, "r/e": {Data: []byte("12345678")}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := s.open(t).Files(t.Context(), []string{"none"}, "f", 8); len(got) != 0 || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// A branch that cannot be fetched does not affect the others.
+func TestFilesOfBadBranch(t *testing.T) {
+	s := serve(t, map[string]string{"x": "0"})
+	for branch, text := range map[string]string{"r/a": "1", "r/bad": "2", "r/c": "3"} {
+		s.mustPush(t, Update{Branch: branch, Detached: true, Write: writes(map[string]string{"f": text})}, Committed)
+	}
+	tree := strings.TrimSpace(s.git(t, "-C", s.bare, "rev-parse", "r/bad^{tree}"))
+	if err := os.Remove(filepath.Join(s.bare, "objects", tree[:2], tree[2:])); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.open(t).Files(t.Context(), []string{"r/a", "r/bad", "r/c"}, "f", 8)
+	if err != nil || string(got["r/a"].Data) != "1" || string(got["r/c"].Data) != "3" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if bad := got["r/bad"]; bad.Err == nil || bad.Data != nil {
+		t.Errorf("of the bad branch: %q", bad)
+	}
+}
