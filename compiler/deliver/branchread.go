@@ -136,6 +136,7 @@ func (f *follower) state() (rollout.State, time.Time) {
 
 // readProgress reads how far the clusters are with their directories.
 func (r *BranchRollout) readProgress(ctx context.Context, h *branch.History) error {
+	limit := r.options.now().Add(-r.longestWait())
 	var there []*fleet.Cluster
 	for _, c := range r.Fleet.Clusters {
 		f := r.followers[c.ID]
@@ -144,7 +145,7 @@ func (r *BranchRollout) readProgress(ctx context.Context, h *branch.History) err
 		}
 		there = append(there, c)
 		var err error
-		if f.commit, f.changed, err = h.Changed(ctx, c.ID); err != nil {
+		if f.commit, f.changed, err = h.Changed(ctx, c.ID, limit); err != nil {
 			return err
 		}
 	}
@@ -179,6 +180,15 @@ func (r *BranchRollout) readProgress(ctx context.Context, h *branch.History) err
 		}
 	}
 	return ctx.Err()
+}
+
+// longestWait returns the age from which the time of a change does not matter.
+func (r *BranchRollout) longestWait() time.Duration {
+	longest := r.options.ReportAge
+	for _, w := range r.order.Waves {
+		longest = max(longest, w.Soak)
+	}
+	return longest
 }
 
 // Flags returns the flags of commands about this branch, each with a space before it.

@@ -2,8 +2,12 @@ package branch
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +22,7 @@ type History struct {
 
 	remote  *Remote
 	path    string
+	step    int // number of commits that the last deepen fetched
 	commits map[string]bool
 	trees   map[string]map[string]string // object IDs of directories, by commit and path below History.path
 }
@@ -53,9 +58,32 @@ func (h *History) Tree(ctx context.Context, commit, dir string) (string, error) 
 }
 
 // Changed returns the commit that gave a directory below the path its present content, and
-// the time of the commit. If the directory did not change in the whole history, it is the
-// oldest commit.
-func (h *History) Changed(ctx context.Context, dir string) (commit string, at time.Time, err error) {
+// the time of the commit. It fetches older commits when it needs them. It returns neither if
+// the change is older than the time limit.
+func (h *History) Changed(ctx context.Context, dir string, limit time.Time) (commit string, at time.Time, err error) {
+	for {
+		commit, at, err := h.lastChange(ctx, dir)
+		if err != nil || commit == "" {
+			return "", time.Time{}, err
+		}
+		boundary, err := h.remote.boundary()
+		switch {
+		case err != nil:
+			return "", time.Time{}, err
+		case !strings.Contains(boundary, commit):
+			return commit, at, nil
+		case at.Before(limit):
+			return "", time.Time{}, nil
+		}
+		if err := h.deepen(ctx, boundary); err != nil {
+			return "", time.Time{}, err
+		}
+	}
+}
+
+// lastChange returns the last commit of the copy that changed a directory, and its time. A
+// commit at the boundary of the copy seems to add all its files.
+func (h *History) lastChange(ctx context.Context, dir string) (commit string, at time.Time, err error) {
 	if h.Tip == "" {
 		return "", time.Time{}, nil
 	}
@@ -69,4 +97,27 @@ func (h *History) Changed(ctx context.Context, dir string) (commit string, at ti
 		return "", time.Time{}, fmt.Errorf("git log prints %q", diag.Visible(out, diag.MaxText))
 	}
 	return commit, time.Unix(seconds, 0).UTC(), nil
+}
+
+// boundary returns the IDs of the oldest commits of the copy whose parents it does not have.
+func (r *Remote) boundary() (string, error) {
+	ids, err := os.ReadFile(filepath.Join(r.dir, repository, "shallow"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return string(ids), err
+}
+
+// deepen fetches commits before the boundary, twice as many each time.
+func (h *History) deepen(ctx context.Context, boundary string) error {
+	h.step = max(2*h.step, len(h.commits))
+	_, err := h.remote.remote(ctx, "fetch", "--quiet", fmt.Sprintf("--deepen=%d", h.step), "--filter=blob:none", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance", "origin", h.Tip)
+	if err != nil {
+		return h.remote.fault(err)
+	}
+	after, err := h.remote.boundary()
+	if err == nil && after == boundary {
+		err = &diag.Diag{Msg: h.remote.Name + " does not send the older commits of the branch", Hint: "its own copy must have the whole history: run git fetch --unshallow there"}
+	}
+	return err
 }

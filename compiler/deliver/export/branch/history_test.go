@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // An exclusive update decides again on every new tip, even if others changed other files.
@@ -69,7 +70,7 @@ func TestHistory(t *testing.T) {
 			if err != nil {
 				return Change{}, err
 			}
-			if commit, at, err := h.Changed(ctx, "a"); commit != changed || at.IsZero() || err != nil {
+			if commit, at, err := h.Changed(ctx, "a", time.Time{}); commit != changed || at.IsZero() || err != nil {
 				t.Errorf("a changed in %s at %v, %v, want %s", commit, at, err, changed)
 			}
 			tree := func(commit, dir string) string {
@@ -85,7 +86,7 @@ func TestHistory(t *testing.T) {
 			if (tree(oldest, "a") == "") != (depth == 2) || tree(base, "c") != "" || tree(strings.Repeat("0", 40), "a") != "" {
 				t.Errorf("trees of other commits with depth %d", depth)
 			}
-			if commit, _, err := h.Changed(ctx, "none"); commit != "" || err != nil {
+			if commit, _, err := h.Changed(ctx, "none", time.Time{}); commit != "" || err != nil {
 				t.Errorf("a missing directory changed in %s, %v", commit, err)
 			}
 			return Change{}, nil
@@ -93,5 +94,33 @@ func TestHistory(t *testing.T) {
 		if err != nil || !ran {
 			t.Fatalf("%t, %v", ran, err)
 		}
+	}
+}
+
+// The oldest commit of the copy is not the change: older ones are fetched, unless the change
+// is older than the limit.
+func TestDeepen(t *testing.T) {
+	s := serve(t, map[string]string{"top/a/x": "0", "top/b/x": "0"})
+	s.commit(t, "main", map[string]string{"top/a/x": "1"})
+	changed := s.tip(t, "main")
+	for _, text := range []string{"1", "2", "3", "4", "5", "6"} {
+		s.commit(t, "main", map[string]string{"top/b/x": text})
+	}
+	r := s.open(t)
+	_, err := r.Push(t.Context(), true, Update{Branch: "main", Path: "top", Depth: 2, Write: func(ctx context.Context, _, base string) (Change, error) {
+		h, err := r.History(ctx, base, "top")
+		if err != nil {
+			return Change{}, err
+		}
+		if commit, at, err := h.Changed(ctx, "a", time.Now().Add(time.Hour)); commit != "" || !at.IsZero() || err != nil {
+			t.Errorf("before the limit, a changed in %s at %v, %v", commit, at, err)
+		}
+		if commit, at, err := h.Changed(ctx, "a", time.Time{}); commit != changed || at.IsZero() || err != nil {
+			t.Errorf("a changed in %s at %v, %v, want %s", commit, at, err, changed)
+		}
+		return Change{}, nil
+	}})
+	if err != nil {
+		t.Error(err)
 	}
 }
