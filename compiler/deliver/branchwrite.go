@@ -53,10 +53,11 @@ func (r *BranchRollout) choose(ctx context.Context) (map[string]bool, error) {
 		var waiting []*rollout.Cluster
 		syncing := 0
 		for _, c := range w.Clusters {
+			changes := r.followers[c.ID].result.Changes()
 			switch {
-			case c.State == rollout.Syncing:
+			case c.State == rollout.Syncing, c.IsLost() && changes == 0: // a lost cluster may be syncing
 				syncing++
-			case c.Frozen == nil && r.followers[c.ID].result.Changes() > 0:
+			case c.Frozen == nil && changes > 0:
 				waiting = append(waiting, c)
 			}
 		}
