@@ -3,6 +3,7 @@ package deliver
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -90,12 +91,25 @@ func (r *BranchRollout) readClusters(ctx context.Context, clusters []*fleet.Clus
 		}
 		for _, c := range of[places[i]] {
 			f := r.followers[c.ID]
-			f.err, f.isLost = diag.In(c.ID, a.err), a.isLost
+			f.err, f.isLost = r.contextFault(c, a.err), a.isLost && !errors.Is(a.err, cluster.ErrNoContext)
 			out[c.ID] = observation{objects: a.objects[c.ID]}
 		}
 		i++
 	}
 	return out, ctx.Err()
+}
+
+// contextFault adds a cluster to an error of its connection, and the position of the context
+// if the kubeconfig does not have it.
+func (r *BranchRollout) contextFault(c *fleet.Cluster, err error) error {
+	if d, ok := errors.AsType[*diag.Diag](err); ok && errors.Is(err, cluster.ErrNoContext) {
+		path := "cluster.context"
+		if r.Layout == fleet.ArgoLayout && c.GitOps.ArgoCD.Context != "" {
+			path = "gitops.argocd.context"
+		}
+		return &diag.Diag{At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Path: path, Msg: d.Msg, Hint: d.Hint, Cause: d.Cause}
+	}
+	return diag.In(c.ID, err)
 }
 
 // readReports reads the reports of clusters.

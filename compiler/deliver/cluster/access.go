@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"time"
@@ -75,6 +76,10 @@ func inCluster() (*rest.Config, error) {
 	return config, nil
 }
 
+// ErrNoContext is the cause of an error of [Connect] if the kubeconfig does not have the
+// context, so that nothing is known of the cluster.
+var ErrNoContext = errors.New("the kubeconfig does not have the context")
+
 // kubeconfig returns the client configuration of the context.
 func (a Address) kubeconfig() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
@@ -89,7 +94,7 @@ func (a Address) kubeconfig() (*rest.Config, error) {
 		for name := range raw.Contexts {
 			names = append(names, name)
 		}
-		d := &diag.Diag{Msg: "the kubeconfig has no context " + quote(a.Context), Hint: diag.OneOf(a.Context, names)}
+		d := &diag.Diag{Msg: "the kubeconfig has no context " + quote(a.Context), Hint: diag.OneOf(a.Context, names), Cause: ErrNoContext}
 		if len(names) == 0 {
 			d.Msg, d.Hint = "there is no kubeconfig with a context "+quote(a.Context), "set KUBECONFIG, or name the file with --kubeconfig"
 		}
