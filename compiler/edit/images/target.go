@@ -43,9 +43,11 @@ type ImageVersion struct {
 	Column       int      `json:"column,omitempty"`
 	Clusters     []string `json:"clusters"` // IDs, in the order of the fleet
 
-	policy    *image.Policy
-	pos       diag.Pos // of the policy
-	hasDigest bool     // whether the image has a digest, or the policy wants one
+	policy     *image.Policy
+	rule       fleet.TagRule
+	pinsDigest bool     // whether the policy wants a digest
+	pos        diag.Pos // of the policy
+	hasDigest  bool     // whether the image has a digest, or the policy wants one
 }
 
 // Next returns the image with the newest tag, and with the digest if it has one.
@@ -75,7 +77,7 @@ func versionsOf(f *compiler.Fleet, found []query.Image) []ImageVersion {
 		var own []ImageVersion
 		for _, id := range i.Clusters {
 			p := policyOf(clusters[id], i.Repository)
-			j := slices.IndexFunc(own, func(v ImageVersion) bool { return v.pos == p.Pos })
+			j := slices.IndexFunc(own, func(v ImageVersion) bool { return v.rule == p.Rule && v.pinsDigest == p.Digest })
 			if j < 0 {
 				j = len(own)
 				own = append(own, newVersion(i, p))
@@ -105,7 +107,7 @@ func newVersion(i query.Image, p fleet.ImagePolicy) ImageVersion {
 	}
 	v := ImageVersion{
 		Image: i.Image, Repository: i.Repository, Tag: i.Tag, Digest: i.Digest, Policy: compiled.String(), File: p.Pos.File, Line: p.Pos.Line, Column: p.Pos.Col,
-		policy: compiled, pos: p.Pos, hasDigest: p.Digest || i.Digest != "",
+		policy: compiled, rule: p.Rule, pinsDigest: p.Digest, pos: p.Pos, hasDigest: p.Digest || i.Digest != "",
 	}
 	switch {
 	case compiled.Never() != "":

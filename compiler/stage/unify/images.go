@@ -7,6 +7,7 @@ import (
 	"cuelang.org/go/cue"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/image"
 )
@@ -18,7 +19,7 @@ func (e *evaluation) images(v cue.Value, c *fleet.Cluster, faults *diag.List) {
 		if f.v.Validate(cue.Concrete(true)) != nil {
 			continue // CUE reports it
 		}
-		p := fleet.ImagePolicy{Image: f.name, Pos: e.layerPos(e.fieldPos(v), f.v)}
+		p := fleet.ImagePolicy{Image: f.name, Pos: e.policyPos(e.layerPos(e.fieldPos(v), f.v), f.v)}
 		p.Digest, _ = lookup(f.v, "digest").Bool()
 		p.Rule = e.tagRule(&p, lookup(f.v, "policy"), faults)
 		if hint := repositoryHint(f.name); hint != "" {
@@ -36,6 +37,28 @@ func (e *evaluation) images(v cue.Value, c *fleet.Cluster, faults *diag.List) {
 		}
 		c.Images = append(c.Images, p)
 	}
+}
+
+// policyPos returns the position of the field of an image that sets the effective rule, or
+// the digest without a rule.
+func (e *evaluation) policyPos(otherwise diag.Pos, v cue.Value) diag.Pos {
+	rule := lookup(v, "policy")
+	for _, field := range []cue.Value{
+		lookup(rule, "never"), lookup(rule, "semver"), lookup(rule, "numerical"), lookup(rule, "alphabetical"), lookup(rule, "pattern"), lookup(v, "digest"),
+	} {
+		if !field.Exists() {
+			continue
+		}
+		source := e.sourcePos(field)
+		for _, part := range cuediag.Conjuncts(v) {
+			n := part.Source()
+			if n != nil && e.layerOf(source) != "" && n.Pos().Filename() == source.Filename() && n.Pos().Offset() <= source.Offset() && source.Offset() < n.End().Offset() {
+				return cuediag.Pos(e.root, n.Pos())
+			}
+		}
+		return otherwise
+	}
+	return otherwise
 }
 
 // repositoryHint returns a hint for a text that is not the repository of an image.
