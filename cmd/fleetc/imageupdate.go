@@ -122,7 +122,13 @@ func imageUpdateText(w io.Writer, u *images.Update, dryRun bool, faults error, n
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return err
 	}
-	return diff.WriteText(w, u.Rendered, style)
+	if err := diff.WriteText(w, u.Rendered, style); err != nil || len(u.Findings) == 0 {
+		return err
+	}
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return err
+	}
+	return diff.WriteFindings(w, u.Findings, style)
 }
 
 // lineEditText returns a changed line.

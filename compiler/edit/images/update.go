@@ -36,6 +36,7 @@ type Update struct {
 	Edits    []LineEdit     `json:"edits"`
 	Files    []string       `json:"files"` // sorted, relative to the fleet's root
 	Rendered diff.Result    `json:"-"`     // changes of the objects of the clusters
+	Findings []diff.Finding `json:"beforeYouMerge"`
 }
 
 // UpdateImages changes the lines that set the tags of images to newer ones. It compiles the
@@ -60,7 +61,7 @@ func UpdateImages(ctx context.Context, c *compiler.Compiler, client *registry.Im
 	versions, err := u.outdated(ctx, client, req, done)
 	faults.Add(err)
 	if len(versions) == 0 {
-		return &Update{Images: []ImageVersion{}, Edits: []LineEdit{}, Files: []string{}}, faults.Err()
+		return &Update{Images: []ImageVersion{}, Edits: []LineEdit{}, Files: []string{}, Findings: []diff.Finding{}}, faults.Err()
 	}
 	if err := u.findUses(ctx, versions); err != nil {
 		return nil, err
@@ -203,7 +204,7 @@ func (u *updater) prove(ctx context.Context, planned []plannedImage) (*Update, e
 
 // try compiles the fleet with the operations of images.
 func (u *updater) try(ctx context.Context, planned []plannedImage) (*Update, error) {
-	out := &Update{Images: []ImageVersion{}, Edits: []LineEdit{}, Files: []string{}}
+	out := &Update{Images: []ImageVersion{}, Edits: []LineEdit{}, Files: []string{}, Findings: []diff.Finding{}}
 	u.proven = nil
 	var operations []operation
 	for _, p := range planned {
@@ -220,7 +221,7 @@ func (u *updater) try(ctx context.Context, planned []plannedImage) (*Update, err
 	if err := u.format(edits); err != nil {
 		return out, err
 	}
-	if out.Rendered, err = u.verify(ctx, edits, out.Images); err != nil {
+	if out.Rendered, out.Findings, err = u.verify(ctx, edits, out.Images); err != nil {
 		return out, err
 	}
 	out.Edits, out.Files, u.proven = lines, slices.Sorted(maps.Keys(edits)), edits

@@ -21,22 +21,25 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/query/rehearse"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
 // verify compiles the fleet with edits and compares all objects. Each use of the images
 // must change as planned, and no other field except those whose text has the old tag in it,
 // and checksums.
-func (u *updater) verify(ctx context.Context, edits load.Edits, versions []ImageVersion) (result diff.Result, err error) {
+func (u *updater) verify(ctx context.Context, edits load.Edits, versions []ImageVersion) (result diff.Result, findings []diff.Finding, err error) {
 	var groups diff.Grouper
+	var comparer rehearse.Comparer
 	after, remove, err := u.compile(ctx, edits)
 	defer func() { err = errors.Join(err, remove()) }()
 	if err != nil {
-		return diff.Result{}, err
+		return diff.Result{}, nil, err
 	}
 	clusters := u.f.Clusters
 	type comparison struct {
 		changes, ignored []diff.Change
+		findings         []diff.Finding
 		faults           diag.List
 	}
 	compared := par.Map(ctx, u.f.Parallel, len(clusters), func(ctx context.Context, i int) (comparison, error) {
@@ -45,8 +48,8 @@ func (u *updater) verify(ctx context.Context, edits load.Edits, versions []Image
 		if j < 0 {
 			return comparison{}, fmt.Errorf("the cluster %s is missing after the update", c.ID)
 		}
-		old, _, errBefore := u.f.CheckedObjects(ctx, c)
-		next, _, errAfter := after.CheckedObjects(ctx, after.Clusters[j])
+		old, hooksBefore, errBefore := u.f.CheckedObjects(ctx, c)
+		next, hooksAfter, errAfter := after.CheckedObjects(ctx, after.Clusters[j])
 		out := comparison{faults: edit.NewFaults(diag.In(c.ID, errBefore), diag.In(c.ID, errAfter))}
 		if old == nil || next == nil {
 			return out, nil
@@ -55,6 +58,10 @@ func (u *updater) verify(ctx context.Context, edits load.Edits, versions []Image
 		k.objects(old, next)
 		out.faults.Add(k.faults.Err())
 		out.changes, out.ignored = diff.ObjectsIgnoring(old, next, nil, c.IgnoreRules())
+		out.findings = comparer.Cluster(
+			rehearse.Side{Cluster: c, CRDs: u.f.KnownCRDs[c.ID], Charts: u.f.Charts, Objects: old, Hooks: hooksBefore},
+			rehearse.Side{Cluster: after.Clusters[j], CRDs: after.KnownCRDs[c.ID], Charts: after.Charts, Objects: next, Hooks: hooksAfter},
+		)
 		return out, nil
 	})
 	var faults diag.List
@@ -64,9 +71,10 @@ func (u *updater) verify(ctx context.Context, edits load.Edits, versions []Image
 		faults.Add(c.faults.Err())
 		groups.Add(clusters[i].ID, c.changes)
 		groups.AddIgnored(clusters[i].ID, c.ignored)
+		findings = append(findings, c.findings...)
 		i++
 	}
-	return groups.Result(), faults.Err()
+	return groups.Result(), diff.GroupFindings(findings), faults.Err()
 }
 
 // versionsIn returns the versions that a cluster gets.
@@ -170,7 +178,9 @@ func (k *check) objects(before, after []fleet.Object) {
 		other, ok := next[id]
 		if !ok {
 			id = k.follow(id) // the name has the tag in it
-			other, ok = next[id]
+			if other, ok = next[id]; ok && !isRenamable(o) {
+				k.fault(o.Release, o.Title()+" would be deleted, and "+other.Title()+" created in its place", "remove the tag from its name")
+			}
 		}
 		delete(next, id)
 		if !ok {
@@ -193,6 +203,16 @@ func (k *check) objects(before, after []fleet.Object) {
 			}
 		}
 	}
+}
+
+// isRenamable reports whether an object may get another name: its kind holds no data, and
+// nothing outside of the fleet uses its name.
+func isRenamable(o fleet.Object) bool {
+	switch fmt.Sprint(o.Object["apiVersion"], " ", o.Object["kind"]) {
+	case "batch/v1 Job", "v1 Pod", "v1 ConfigMap":
+		return true
+	}
+	return false
 }
 
 // values compares a part of an object before and after.
