@@ -80,7 +80,11 @@ func imageVersionTable(w io.Writer, versions []images.ImageVersion) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "IMAGE\tTAG\tNEWEST\tPOLICY\tCLUSTERS")
 	for _, v := range versions {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", diff.Inline(v.Repository), shortTag(v.Tag, v.Digest), shortTag(v.Newest, v.NewestDigest), diff.Inline(v.Policy), nameClusters(v.Clusters))
+		policy := v.Policy
+		if v.Status == images.Outside {
+			policy = "outside of " + policy
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", diff.Inline(v.Repository), shortTag(v.Tag, v.Digest), shortTag(v.Newest, v.NewestDigest), diff.Inline(policy), nameClusters(v.Clusters))
 	}
 	return t.Flush()
 }

@@ -35,7 +35,10 @@ func TestNewest(t *testing.T) {
 		{fleet.TagRule{Semver: "~1.2"}, "v1.2.0-alpine", "v1.2.3 v1.2.4-alpine v1.3.0-alpine", "v1.2.4-alpine"},
 		{fleet.TagRule{Semver: "^1"}, "latest", "v1.2.3 1.2 1.2.3-alpine", "v1.2.3"},
 		{fleet.TagRule{Semver: "^5"}, "1.2.3", "1.2.3 1.3.0", ""},
-		{fleet.TagRule{Semver: "<2"}, "2.1.0", "1.9.0 2.2.0", "1.9.0"},
+		{fleet.TagRule{Semver: "<2"}, "2.1.0", "1.9.0 2.2.0", ""},
+		{fleet.TagRule{Semver: ">=1"}, "2.0.0-rc.3", "1.9.0 2.0.0-rc.4", ""},
+		{fleet.TagRule{Semver: ">=1"}, "2.0.0-rc.3", "1.9.0 2.0.0", "2.0.0"},
+		{fleet.TagRule{Semver: "<2", Pattern: `^r-(?P<version>.+)$`}, "r-2.1.0", "r-1.9.0", ""},
 		{fleet.TagRule{Semver: ">=1.2", Pattern: `^release-(?P<version>.+)$`}, "release-1.2", "release-1.3.1 1.9 release-x release-1.10", "release-1.10"},
 		// Numbers and texts.
 		{fleet.TagRule{Pattern: "^main-[0-9a-f]+-(?P<ts>[0-9]+)$", Numerical: "ts"}, "main-aa-9", "main-bb-100 main-cc-99 dev-dd-200 main-ee-x", "main-bb-100"},
@@ -50,6 +53,14 @@ func TestNewest(t *testing.T) {
 		if got, ok := p.Newest(test.present, strings.Split(test.tags, " ")); got != test.want || ok != (test.want != "") {
 			t.Errorf("%s: newest of %q after %s is %q, want %q", p, test.tags, test.present, got, test.want)
 		}
+	}
+}
+
+// A policy that allows only lower tags does not go back to them.
+func TestHasLower(t *testing.T) {
+	p, _ := Compile(fleet.TagRule{Semver: "<2"})
+	if !p.HasLower("2.1.0", []string{"1.9.0"}) || p.HasLower("1.0.0", []string{"1.9.0"}) || p.HasLower("2.1.0", []string{"2.2.0", "latest"}) {
+		t.Error("lower tags of the policy are not found")
 	}
 }
 

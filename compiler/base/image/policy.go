@@ -112,12 +112,12 @@ func (p *Policy) String() string {
 
 // Newest returns the newest of the tags; false if none fits. The present tag counts as
 // one of them, so that an update does not go back to an earlier one. Texts that are not
-// valid tags are left out.
+// valid tags are left out, and those that are lower than the present tag.
 func (p *Policy) Newest(present string, tags []string) (string, bool) {
 	form, hasForm := parseVersion(present)
 	best, found := "", false
 	for _, tag := range append(slices.Clone(tags), present) {
-		if !IsTag(tag) || !p.fits(tag, form, hasForm) {
+		if !IsTag(tag) || !p.fits(tag, form, hasForm) || p.isLower(tag, present) {
 			continue
 		}
 		order := 1
@@ -132,6 +132,35 @@ func (p *Policy) Newest(present string, tags []string) (string, bool) {
 		return present, true // a prerelease without a later release
 	}
 	return best, found
+}
+
+// HasLower reports whether the policy allows one of the tags, and it is lower than the
+// present tag.
+func (p *Policy) HasLower(present string, tags []string) bool {
+	form, hasForm := parseVersion(present)
+	return slices.ContainsFunc(tags, func(tag string) bool {
+		return IsTag(tag) && p.fits(tag, form, hasForm) && p.isLower(tag, present)
+	})
+}
+
+// isLower reports whether a tag that fits is lower than the present tag; false if they
+// cannot be compared.
+func (p *Policy) isLower(tag, present string) bool {
+	if p.pattern == nil || p.group == 0 {
+		_, ok := parseVersion(present)
+		return ok && p.compare(tag, present) < 0
+	}
+	text, ok := p.groupOf(present)
+	switch {
+	case !ok:
+		return false
+	case p.constraint != nil:
+		_, err := semver.NewVersion(text)
+		ok = err == nil
+	case p.rule.Numerical != "":
+		ok = digits.FindString(text) == text
+	}
+	return ok && p.compare(tag, present) < 0
 }
 
 // fits reports whether the policy allows a tag. form is the version of the present tag.

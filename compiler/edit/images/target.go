@@ -24,8 +24,9 @@ type Status string
 const (
 	UpToDate Status = "up to date"
 	Outdated Status = "outdated"
-	Held     Status = "held"      // the policy keeps the tag
-	NoPolicy Status = "no policy" // the tag is not a version, and no policy chooses another
+	Held     Status = "held"                  // the policy keeps the tag
+	Outside  Status = "outside of the policy" // which allows only lower tags
+	NoPolicy Status = "no policy"             // the tag is not a version, and no policy chooses another
 )
 
 // An ImageVersion is an image in clusters with the same policy, and its newest tag.
@@ -154,7 +155,12 @@ func (v *ImageVersion) ask(ctx context.Context, client *registry.Images, tag str
 			return err
 		}
 		var ok bool
-		if v.Newest, ok = v.policy.Newest(v.Tag, tags); !ok {
+		v.Newest, ok = v.policy.Newest(v.Tag, tags)
+		switch {
+		case !ok && v.policy.HasLower(v.Tag, tags):
+			v.Status = Outside
+			return nil
+		case !ok:
 			return &diag.Diag{
 				Msg:  fmt.Sprintf("none of the %d tags of %s fits the policy %q", len(tags), diag.Visible(v.Repository, diag.MaxText), diag.Visible(v.policy.String(), diag.MaxText)),
 				Hint: "correct the policy of the image",
