@@ -29,6 +29,13 @@ func TestNewest(t *testing.T) {
 		{present: "1.2.3", tags: "99999999999999999999999.0.0 1.2.4", want: "99999999999999999999999.0.0"},
 		{present: "1.2.3", tags: "1.2.4\x1b[2J 1.2.5$(reboot) -1.2.6 1.2.4 1.2." + strings.Repeat("9", 200), want: "1.2.4"},
 		{present: "9.9.9", tags: "1.0.0", want: "9.9.9"},
+		{present: "1.2.0-arm32v7", tags: "1.3.0-arm64v8 1.3.0-arm32v7", want: "1.3.0-arm32v7"},
+		{present: "1.2.0-x86_64", tags: "1.3.0-x86_32 1.3.0-amd64", want: "1.2.0-x86_64"},
+		{present: "1.2.0-alpine3.19-i386", tags: "1.3.0-alpine3.20-i686 1.2.1-alpine3.20-i386", want: "1.2.1-alpine3.20-i386"},
+		{present: "1.2.0-sha256", tags: "1.3.0-sha512", want: "1.2.0-sha256"},
+		{present: "1.2.0-abc1234", tags: "1.3.0-abc5678 1.3.0-1234567", want: "1.2.0-abc1234"},
+		{present: "1.2.0-1234567", tags: "1.3.0-7654321", want: "1.2.0-1234567"},
+		{present: "1.2.0-jammy-20240101", tags: "1.3.0-jammy-20250101", want: "1.3.0-jammy-20250101"},
 		// Ranges.
 		{fleet.TagRule{Semver: ">=1.2 <2"}, "1.2.0", "1.9.0 1.10.0 2.0.0 1.11.0-rc1", "1.10.0"},
 		{fleet.TagRule{Semver: ">=1.2-0 <2"}, "1.2.0", "1.9.0 1.10.0-rc.9 1.10.0-rc.10", "1.10.0-rc.10"},

@@ -21,6 +21,15 @@ var (
 	versionForm = regexp.MustCompile(`^(v?)(0|[1-9][0-9]*)(?:\.(0|[1-9][0-9]*))?(?:\.(0|[1-9][0-9]*))?((?:-[A-Za-z0-9_.-]*)?)$`)
 	digits      = regexp.MustCompile(`[0-9]+`)
 
+	// literalPart matches parts of a variant whose digits are a part of a name: architectures,
+	// hashes and commits.
+	literalPart = regexp.MustCompile(`(?i)^(?:(?:arm|aarch|amd|x86|x64|x32|i[0-9]86|s390|ppc|powerpc|riscv|mips|loong|win32|win64|sha|md5).*|git|commit|g?[0-9a-f]{7,})$`)
+	variantPart = regexp.MustCompile(`[-_]|[^-_]+`)
+	wordForm    = regexp.MustCompile(`^[A-Za-z]+$`)
+	namedForm   = regexp.MustCompile(`^[A-Za-z]+[0-9]+(?:\.[0-9]+)*$`)
+	numberForm  = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)*$`)
+	dateForm    = regexp.MustCompile(`^20[0-9]{6}$`)
+
 	// prereleaseForm matches the part of a tag that marks a version as a prerelease.
 	prereleaseForm = regexp.MustCompile(`(?i)^(?:(?:alpha|beta|rc|cr|pre|preview|prerelease|dev|develop|snapshot|nightly|canary|edge|milestone|next|test|testing|experimental|unstable|ea)[.]?[0-9]*|[abm][0-9]+)$`)
 )
@@ -61,9 +70,30 @@ func parseVersion(tag string) (version, bool) {
 }
 
 // sameForm reports whether two versions have the same prefix, the same count of numbers,
-// and variants that differ in numbers alone.
+// and variants that differ in the versions of names alone.
 func (v version) sameForm(w version) bool {
-	return v.prefix == w.prefix && len(v.numbers) == len(w.numbers) && digits.ReplaceAllString(v.variant, "0") == digits.ReplaceAllString(w.variant, "0")
+	return v.prefix == w.prefix && len(v.numbers) == len(w.numbers) && variantForm(v.variant) == variantForm(w.variant)
+}
+
+// variantForm returns a variant without the versions that follow a name in it: alpine3.19,
+// debian-12, r4. Other digits stay, such as those of arm64v8 and of a commit.
+func variantForm(variant string) string {
+	var out strings.Builder
+	afterName := false
+	for _, part := range variantPart.FindAllString(variant, -1) {
+		if part == "-" || part == "_" {
+			out.WriteString(part)
+			continue
+		}
+		isLiteral := literalPart.MatchString(part) && !dateForm.MatchString(part)
+		if !isLiteral && (namedForm.MatchString(part) || afterName && numberForm.MatchString(part)) {
+			out.WriteString(digits.ReplaceAllString(part, "0"))
+		} else {
+			out.WriteString(part)
+		}
+		afterName = !isLiteral && wordForm.MatchString(part)
+	}
+	return out.String()
 }
 
 // semver returns the version with three numbers.
