@@ -36,6 +36,9 @@ func TestNewest(t *testing.T) {
 		{present: "1.2.0-abc1234", tags: "1.3.0-abc5678 1.3.0-1234567", want: "1.2.0-abc1234"},
 		{present: "1.2.0-1234567", tags: "1.3.0-7654321", want: "1.2.0-1234567"},
 		{present: "1.2.0-jammy-20240101", tags: "1.3.0-jammy-20250101", want: "1.3.0-jammy-20250101"},
+		{present: "1.2.3-dev", tags: "1.3.0 1.2.4-dev 1.3.0-test", want: "1.2.4-dev"},
+		{present: "1.2.3-nightly", tags: "1.3.0 1.3.0-edge", want: "1.2.3-nightly"},
+		{present: "1.2.3", tags: "1.3.0-dev 1.3.0-dev.5", want: "1.2.3"},
 		// Ranges.
 		{fleet.TagRule{Semver: ">=1.2 <2"}, "1.2.0", "1.9.0 1.10.0 2.0.0 1.11.0-rc1", "1.10.0"},
 		{fleet.TagRule{Semver: ">=1.2-0 <2"}, "1.2.0", "1.9.0 1.10.0-rc.9 1.10.0-rc.10", "1.10.0-rc.10"},

@@ -56,9 +56,13 @@ func parseVersion(tag string) (version, bool) {
 	for i, part := range parts {
 		head, tail, _ := strings.Cut(part, ".")
 		switch {
+		case !digits.MatchString(part): // -dev is a variant, -rc1 a prerelease
+			if part != "" || i > 0 {
+				rest = append(rest, part)
+			}
 		case prereleaseForm.MatchString(part), prereleaseForm.MatchString(head) && digits.FindString(tail) == tail:
 			before = append(before, part)
-		case part != "" || i > 0:
+		default:
 			rest = append(rest, part)
 		}
 	}
