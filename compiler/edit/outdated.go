@@ -26,16 +26,25 @@ type ChartVersions struct {
 // chart. It skips charts in the fleet's repository. The error holds the faults of clusters,
 // and of charts whose versions cannot be listed.
 func Outdated(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]ChartVersions, error) {
-	const atATime = 8
 	e := c.Evaluate(ctx, patterns)
 	if e.Fleet == nil {
 		return nil, e.Faults
 	}
-	packages, err := load.Packages(e.Dir)
+	out, err := outdatedCharts(ctx, e.All(), c.Source(e.Dir))
+	var faults diag.List
+	faults.Add(e.Faults)
+	faults.Add(err)
+	return out, faults.Err()
+}
+
+// outdatedCharts is [Outdated] for evaluated clusters.
+func outdatedCharts(ctx context.Context, f *fleet.Fleet, source *chart.Source) ([]ChartVersions, error) {
+	const atATime = 8
+	packages, err := load.Packages(f.Dir)
 	if err != nil {
 		return nil, err
 	}
-	users, source := compiler.ChartUsers(e.All()), c.Source(e.Dir)
+	users := compiler.ChartUsers(f)
 	maps.DeleteFunc(users, func(ref fleet.ChartRef, _ *compiler.ChartUse) bool { return ref.Path != "" })
 	refs := compiler.SortedRefs(users)
 	results := par.Map(ctx, atATime, len(refs), func(ctx context.Context, i int) (ChartVersions, error) {
@@ -47,7 +56,6 @@ func Outdated(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]
 	})
 	var out []ChartVersions
 	var faults diag.List
-	faults.Add(e.Faults)
 	for v, err := range results {
 		if err != nil {
 			faults.Add(err)

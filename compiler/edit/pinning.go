@@ -70,19 +70,29 @@ func (p *pinning) write(ctx context.Context) (compiler.Evaluation, error) {
 		return after, err
 	}
 	if len(p.pkg.Pins) > 0 {
-		// The evaluation of layers does not depend on the types.
-		p.edits[p.pkg.File] = chart.Package(p.pkg.Name, p.versions...)
+		p.addUntyped()
 		after = p.evaluate(ctx)
-		if after.Fleet != nil && after.Faults == nil {
-			used := compiler.ChartUsers(after.Fleet)
-			others := slices.DeleteFunc(slices.Clone(p.versions[1:]), func(r chart.Resolution) bool { return used[r.Ref] == nil })
-			p.versions = slices.Concat(p.versions[:1], others)
-		}
+		p.dropUnused(after)
 	}
 	if err := ctx.Err(); err != nil {
 		return after, err
 	}
 	return after, p.text(ctx)
+}
+
+// addUntyped adds the edit of the package's file without types. The evaluation of layers
+// does not depend on the types.
+func (p *pinning) addUntyped() { p.edits[p.pkg.File] = chart.Package(p.pkg.Name, p.versions...) }
+
+// dropUnused removes versions that are unused and not the default, if all clusters could be
+// evaluated.
+func (p *pinning) dropUnused(after compiler.Evaluation) {
+	if after.Fleet == nil || after.Faults != nil {
+		return
+	}
+	used := compiler.ChartUsers(after.Fleet)
+	others := slices.DeleteFunc(slices.Clone(p.versions[1:]), func(r chart.Resolution) bool { return used[r.Ref] == nil })
+	p.versions = slices.Concat(p.versions[:1], others)
 }
 
 // pinSchemas pins the documents that the schemas of new versions refer to and that are not

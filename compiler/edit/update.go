@@ -164,6 +164,15 @@ func findPackage(packages []load.Package, name string) (load.Package, error) {
 
 // addForLayer adds the version to the package and selects it in a layer.
 func (p *pinning) addForLayer(name string, f *fleet.Fleet) error {
+	if err := p.selectIn(name, f); err != nil {
+		return err
+	}
+	p.addBesideDefault()
+	return nil
+}
+
+// selectIn selects the new version in a layer.
+func (p *pinning) selectIn(name string, f *fleet.Fleet) error {
 	layer, err := load.FindLayer(p.root, name)
 	if err != nil {
 		return err
@@ -188,15 +197,18 @@ func (p *pinning) addForLayer(name string, f *fleet.Fleet) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// addBesideDefault adds the existing versions of the package, and keeps its default.
+func (p *pinning) addBesideDefault() {
 	p.addExisting()
-	// The default does not change.
 	i := slices.IndexFunc(p.versions, func(r chart.Resolution) bool { return r.Version == p.pkg.Pins[0].Version })
 	if i > 0 {
 		first := p.versions[i]
 		p.versions = slices.Insert(slices.Delete(p.versions, i, i+1), 0, first)
 		slices.SortStableFunc(p.versions[1:], func(a, b chart.Resolution) int { return compareVersions(b.Version, a.Version) })
 	}
-	return nil
 }
 
 // compare compares the fleet before and after the update.

@@ -31,7 +31,7 @@ import (
 func (u *updater) verify(ctx context.Context, edits load.Edits, versions []ImageVersion) (result diff.Result, findings []diff.Finding, err error) {
 	var groups diff.Grouper
 	var comparer rehearse.Comparer
-	after, remove, err := u.compile(ctx, edits)
+	after, _, remove, err := Compile(ctx, u.c, u.f, edits)
 	defer func() { err = errors.Join(err, remove()) }()
 	if err != nil {
 		return diff.Result{}, nil, err
@@ -88,29 +88,35 @@ func versionsIn(versions []ImageVersion, cluster string) []*ImageVersion {
 	return out
 }
 
-// compile compiles the fleet with edits. Files that are not CUE are read from the disk, so
-// that their edits are compiled in a copy of the fleet, which remove removes.
-func (u *updater) compile(ctx context.Context, edits load.Edits) (after *compiler.Fleet, remove func() error, err error) {
+// Compile compiles a fleet with edits of its files. before is the fleet without them. Files
+// that are not CUE are read from the disk, so that their edits are compiled in a copy of the
+// fleet, which remove removes. The error holds the faults of the fleet, which is nil if it
+// cannot be evaluated. all has its clusters, also those with faults.
+func Compile(ctx context.Context, c *compiler.Compiler, before *compiler.Fleet, edits load.Edits) (after *compiler.Fleet, all *fleet.Fleet, remove func() error, err error) {
 	remove = func() error { return nil }
-	edited := *u.c
-	edited.Edits, edited.ReuseFrom = edits, u.f
+	edited := *c
+	edited.Edits, edited.ReuseFrom = edits, before
 	for name := range edits {
 		if path.Ext(name) == ".cue" {
 			continue
 		}
-		dir, err := copyFleet(u.f.Dir, edits)
+		dir, err := copyFleet(before.Dir, edits)
 		remove = func() error { return os.RemoveAll(dir) }
 		if err != nil {
-			return nil, remove, err
+			return nil, nil, remove, err
 		}
 		edited.Dir, edited.Edits, edited.ReadOnlyCache = dir, nil, true
 		break
 	}
-	after, err = edited.Load(ctx)
-	if err == nil {
+	e := edited.Evaluate(ctx, nil)
+	if e.Fleet == nil {
+		return nil, nil, remove, e.Faults
+	}
+	after, err = edited.LoadEvaluated(ctx, e)
+	if after != nil {
 		after.KeepSame()
 	}
-	return after, remove, err
+	return after, e.All(), remove, err
 }
 
 // copyFleet copies a fleet into a temporary directory, with edits. It leaves out names that

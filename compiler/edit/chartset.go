@@ -1,0 +1,185 @@
+package edit
+
+import (
+	"context"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/query/rehearse"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+)
+
+// A ChartPin is a chart that gets another version.
+type ChartPin struct {
+	Package load.Package // that pins the chart
+	Version string       // the new version
+	In      string       // layer whose clusters move; the default of the package changes if empty
+}
+
+// A ChartEditor pins several charts at once. It asks each repository once. It is not safe
+// for concurrent use.
+type ChartEditor struct {
+	Compiler *compiler.Compiler
+	Source   *chart.Source
+	Before   *compiler.Fleet // the whole fleet
+
+	resolved map[chart.Request]chart.Resolution
+}
+
+// Pin adds the edits that pin charts to edits, and returns the charts.
+func (e *ChartEditor) Pin(ctx context.Context, pins []ChartPin, edits load.Edits) (*PinnedCharts, error) {
+	out := &PinnedCharts{}
+	for _, pin := range pins {
+		i := slices.IndexFunc(out.pinnings, func(p *pinning) bool { return p.pkg.Name == pin.Package.Name })
+		if i < 0 {
+			resolved, err := e.resolve(ctx, pin)
+			if err != nil {
+				return nil, err
+			}
+			i = len(out.pinnings)
+			out.pinnings = append(out.pinnings, &pinning{
+				c: e.Compiler, source: e.Source, root: e.Before.Dir, pkg: pin.Package, edits: edits, versions: []chart.Resolution{resolved},
+			})
+		}
+		if pin.In == "" {
+			continue
+		}
+		if err := out.pinnings[i].selectIn(pin.In, e.Before.Fleet); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range out.pinnings {
+		if slices.ContainsFunc(pins, func(pin ChartPin) bool { return pin.Package.Name == p.pkg.Name && pin.In == "" }) {
+			p.addExisting()
+		} else {
+			p.addBesideDefault()
+		}
+		if err := p.pinSchemas(ctx); err != nil {
+			return nil, err
+		}
+		p.addUntyped()
+	}
+	if len(out.pinnings) == 0 {
+		return out, nil
+	}
+	after := out.pinnings[0].evaluate(ctx)
+	for _, p := range out.pinnings {
+		if p.dropUnused(after); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err := p.text(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// resolve finds the new version of a chart.
+func (e *ChartEditor) resolve(ctx context.Context, pin ChartPin) (chart.Resolution, error) {
+	ref := pin.Package.Pins[0].Ref
+	wanted := chart.Request{Ref: ref.Name, Repo: ref.Repo, Version: pin.Version}
+	if ref.Git.URL != "" {
+		wanted = chart.Request{Ref: "git+" + ref.Git.URL + "//" + ref.Git.Path, Version: pin.Version}
+	}
+	if r, ok := e.resolved[wanted]; ok {
+		return r, nil
+	}
+	r, err := e.Source.Resolve(ctx, wanted)
+	if err == nil {
+		if e.resolved == nil {
+			e.resolved = map[chart.Request]chart.Resolution{}
+		}
+		e.resolved[wanted] = r
+	}
+	return r, err
+}
+
+// PinnedCharts are the charts of one call of [ChartEditor.Pin].
+type PinnedCharts struct {
+	pinnings []*pinning
+}
+
+// Moves returns the clusters that change from one version to another, by package in the
+// order of the pins.
+func (c *PinnedCharts) Moves(ctx context.Context, before, after State) []Move {
+	var out []Move
+	for _, p := range c.pinnings {
+		var u ChartUpdate
+		u.moves(ctx, p, p.moved(before.All, after.All), before.Fleet, after.Fleet)
+		out = append(out, u.Moves...)
+	}
+	return out
+}
+
+// Stays returns a fault for each cluster that does not get the new version of a chart, among
+// those that use another one and should get it.
+func (c *PinnedCharts) Stays(after State, pin ChartPin, clusters []string) error {
+	var faults diag.List
+	for _, p := range c.pinnings {
+		if p.pkg.Name != pin.Package.Name {
+			continue
+		}
+		for _, cluster := range after.All.Clusters {
+			if !slices.Contains(clusters, cluster.ID) {
+				continue
+			}
+			for _, r := range cluster.Releases {
+				if sameChart(r.Chart, p.versions[0].Ref) && p.isOld(r.Chart, pin.Version) {
+					faults.Add(&diag.Diag{
+						At: []diag.Pos{r.SourcePos}, Path: r.Path("chart"), Clusters: []string{cluster.ID},
+						Msg: "the release would not get version " + diag.Visible(pin.Version, diag.MaxText) + " of its chart", Hint: "change the line that selects its version",
+					})
+				}
+			}
+		}
+	}
+	return faults.Err()
+}
+
+// isOld reports whether a chart is a pinned version other than the given one.
+func (p *pinning) isOld(ref fleet.ChartRef, version string) bool {
+	return slices.ContainsFunc(p.pkg.Pins, func(pin load.Pin) bool { return pin.Ref == ref && pin.Version != version })
+}
+
+// A State is a loaded fleet.
+type State struct {
+	*compiler.Fleet
+	All    *fleet.Fleet // with the clusters that have faults
+	Faults error
+}
+
+// A Comparison is the differences between two states of a fleet.
+type Comparison struct {
+	Rendered diff.Result    // changes of the objects of the clusters
+	Faults   error          // new ones
+	Findings []diff.Finding // for reviewers
+}
+
+// Compare compares clusters of two states of a fleet and makes findings for reviewers.
+func Compare(ctx context.Context, before, after State, clusters []string) (Comparison, error) {
+	next := map[string]*fleet.Cluster{}
+	for _, c := range after.All.Clusters {
+		next[c.ID] = c
+	}
+	var moved []movedCluster
+	for _, c := range before.All.Clusters {
+		if slices.Contains(clusters, c.ID) && next[c.ID] != nil {
+			moved = append(moved, movedCluster{before: c, after: next[c.ID]})
+		}
+	}
+	faults := NewFaults(before.Faults, after.Faults)
+	rendered, findings, err := compareRendered(ctx, moved, before.Fleet, after.Fleet)
+	faults.Add(err)
+	out := Comparison{Rendered: rendered, Faults: faults.Err()}
+	out.Findings = diff.GroupFindings(append(rehearse.NewFaults(out.Faults), findings...))
+	return out, ctx.Err()
+}
+
+// Outdated returns the available versions of the charts of the fleet, as [Outdated] does.
+func (e *ChartEditor) Outdated(ctx context.Context) ([]ChartVersions, error) {
+	return outdatedCharts(ctx, e.Before.Fleet, e.Source)
+}
