@@ -35,7 +35,7 @@ var hostileCommands = []string{
 	"fmt --check", "fmt TEXT", "lift --dry-run", "lift TEXT", "init", "init TEXT",
 	"chart add charts/web", "chart add charts/TEXT", "chart outdated", "chart update web", "chart update TEXT",
 	"chart values web", "chart values TEXT", "chart vendor", "chart verify",
-	"image list", "image list --image TEXT", "image outdated", "image outdated --all", "image outdated TEXT", "image update", "image update web --tag TEXT --in TEXT", "image update TEXT --dry-run", "source add built", "source add TEXT", "secret list", "secret list TEXT -o json", "secret set TEXT", "secret check TEXT", "secret edit TEXT", "secret check -o json", "secret rotate TEXT", "secret rotate --dry-run",
+	"image list", "image list --image TEXT", "image outdated", "image outdated --all", "image outdated TEXT", "image update", "image update web --tag TEXT --in TEXT", "image update TEXT --dry-run", "update --dry-run", "update --dry-run -o markdown", "update --group TEXT", "source add built", "source add TEXT", "secret list", "secret list TEXT -o json", "secret set TEXT", "secret check TEXT", "secret edit TEXT", "secret check -o json", "secret rotate TEXT", "secret rotate --dry-run",
 	"import argocd . --dry-run", "import argocd TEXT --cluster a=TEXT", "import argocd . --cluster TEXT=more --app-of-apps TEXT --chart TEXT",
 	"import helm --context TEXT --namespace TEXT --repo TEXT", "import helm --context a=TEXT --context b", "import helmfile TEXT -e TEXT --env TEXT", "import helmfile . --cluster a=TEXT --env TEXT=TEXT", "import helmfile helmfile.yaml", "import helmfile helmfile.yaml -e TEXT",
 	"import kustomize . --dry-run", "import kustomize TEXT a=TEXT --release TEXT",

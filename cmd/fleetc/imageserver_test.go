@@ -46,7 +46,8 @@ type imageProxy struct {
 }
 
 // serveImages starts a registry and returns the URL of its proxy. Each line of the text is
-// a reference to an image, and a kind: image, index, or listed for a tag that cannot be read.
+// a reference to an image, and a kind: image, index, labelled for an image whose label says
+// where its source is, or listed for a tag that cannot be read.
 func serveImages(text string) (*imageProxy, *httptest.Server, error) {
 	p := &imageProxy{registry: registry.New(registry.Logger(log.New(io.Discard, "", 0))), tags: map[string][]string{}, asked: map[string]int{}}
 	server := httptest.NewServer(p)
@@ -91,6 +92,14 @@ func pushImage(at, ref, kind string) error {
 			index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image(arch), Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}})
 		}
 		return remote.WriteIndex(to, index)
+	}
+	if kind == "labelled" {
+		config := v1.Config{Labels: map[string]string{"org.opencontainers.image.source": "https://code.example.com/" + to.RepositoryStr()}}
+		labelled, err := mutate.Config(image(""), config)
+		if err != nil {
+			return err
+		}
+		return remote.Write(to, labelled)
 	}
 	return remote.Write(to, image(""))
 }

@@ -15,7 +15,7 @@ func DidYouMean(word string, among []string) string {
 }
 
 // maxListed is the maximum number of words in a hint.
-const maxListed = 13
+const maxListed = 14
 
 // OneOf returns the DidYouMean hint or, if no word is near, a hint that lists
 // all words. It returns "" if there are none or too many.

@@ -65,6 +65,7 @@ type Cluster struct {
 	Images      []ImagePolicy     // policies of images, sorted by image
 	GitOps      GitOps            // settings for Flux and Argo CD
 	Rollout     *Rollout          // of the fleet, equal in all clusters; nil when there is none
+	Updates     *Updates          // of the fleet; nil when there are none
 	Pos         diag.Pos          // position of the cluster
 	KubePos     diag.Pos          // position of its Kubernetes version
 	ContextPos  diag.Pos          // position of its kubeconfig context; zero when it has none

@@ -8,10 +8,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/image"
 )
 
-// imageChecks says of each policy of an image whether an object of the cluster has the
-// image.
+// imageChecks says of each policy of an image, and of each pattern of updates for images,
+// whether an object of the cluster has the image.
 func imageChecks(c *fleet.Cluster, objs []fleet.Object) []fleet.RuleCheck {
-	if len(c.Images) == 0 {
+	if len(c.Images) == 0 && c.Updates == nil {
 		return nil
 	}
 	var names []string
@@ -46,6 +46,19 @@ func imageChecks(c *fleet.Cluster, objs []fleet.Object) []fleet.RuleCheck {
 			}
 		}
 		out = append(out, check)
+	}
+	return append(out, updateChecks(c.Updates, names)...)
+}
+
+// updateChecks says of each pattern of updates for images whether it matches one of the
+// names.
+func updateChecks(u *fleet.Updates, names []string) []fleet.RuleCheck {
+	if u == nil {
+		return nil
+	}
+	var out []fleet.RuleCheck
+	for _, p := range u.Patterns(fleet.UpdateImages) {
+		out = append(out, p.Check(names, fleet.MatchImage, "no object of the fleet has an image that matches "))
 	}
 	return out
 }

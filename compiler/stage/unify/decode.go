@@ -72,7 +72,6 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 	c.Actions = e.actions(v, "actions", nil, c.Stages, &faults)
 	c.GitOps = e.gitops(v, &faults)
 	e.images(v, c, &faults)
-	c.Rollout = e.rollout(v, &faults)
 	c.Secrets = e.secrets(v, &faults)
 	e.releases(v, func(name string, release cue.Value) {
 		r, err := e.release(v, name, release, merged[name], c.Stages)
@@ -81,6 +80,7 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 		c.Defaults.Waivers = append(c.Defaults.Waivers, e.defaultWaivers(name, release, &faults)...)
 		c.Releases = append(c.Releases, r)
 	})
+	e.ofFleet(v, c, &faults)
 	return c, faults.Err()
 }
 

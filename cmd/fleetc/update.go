@@ -1,0 +1,222 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/registry"
+	"github.com/fleetc/fleetc/compiler/edit/updates"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+)
+
+const updateLong = `update finds newer versions of the charts and images of the fleet, and changes
+the lines that pin them, as chart update and image update do. It asks each
+repository and registry once.
+
+Updates are grouped: by release, or as the field updates of the root layer says,
+see docs/updates.md. Each group is compiled and rehearsed on its own. update
+prints its versions, what changes in the values of the charts, new faults, what
+to know or do before the change is merged, and the differences in the objects.
+
+An image whose tag a chart sets follows the chart, unless the field images has a
+policy for it.
+
+update writes the files of all groups, or of those of --group. It compiles the
+fleet with all changes first. It writes nothing if the fleet would have new
+faults or an update cannot be made.
+
+Formats (-o):
+  text       for people
+  markdown   the text of a pull request, of at most 60,000 bytes
+  json       everything, see docs/updates.md
+
+The exit status is 0 when nothing has a newer version, 1 when something has, and
+2 when something failed.`
+
+const updateExample = `  fleetc update --dry-run
+  fleetc update --group cert-manager
+
+  # The text of a pull request.
+  fleetc update --group cert-manager --dry-run -o markdown`
+
+// updateOptions are the flags of update.
+type updateOptions struct {
+	updates.Request
+	output string
+	dryRun bool
+	style  diff.Style
+}
+
+func newUpdateCommand(o *options) *cobra.Command {
+	var u updateOptions
+	cmd := &cobra.Command{
+		Use:               "update",
+		Short:             "Update charts and images in groups",
+		Long:              updateLong,
+		Example:           updateExample,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runUpdate(cmd, o, &u)
+		},
+	}
+	cmd.Flags().StringSliceVar(&u.Groups, "group", nil, "update only this `group`; can be repeated")
+	cmd.Flags().BoolVar(&u.dryRun, "dry-run", false, "print what would change, and write nothing")
+	cmd.Flags().BoolVar(&u.style.All, "all", false, "show every version label and checksum that changes, and the fields in diff.ignore")
+	_ = cmd.RegisterFlagCompletionFunc("group", cobra.NoFileCompletions)
+	outputFlag(cmd, &u.output, "text", "json", "markdown")
+	return cmd
+}
+
+// runUpdate finds the updates, writes the files and prints the groups.
+func runUpdate(cmd *cobra.Command, o *options, u *updateOptions) error {
+	c := o.compiler()
+	ids, err := c.ClusterIDs()
+	if err != nil {
+		return err
+	}
+	u.Date = o.date
+	p := newProgress(cmd, len(ids))
+	defer p.clear()
+	found, err := updates.Find(cmd.Context(), c, registry.NewImages(c.Offline), u.Request, p.step)
+	p.clear()
+	if found == nil {
+		return err
+	}
+	var faults diag.List
+	faults.Add(err)
+	var written []string
+	if !u.dryRun {
+		written, err = found.Write(cmd.Context())
+		faults.Add(err)
+	}
+	u.style.Colour = o.style(cmd.OutOrStdout()).Colour
+	if err := u.print(cmd.OutOrStdout(), found, written); err != nil {
+		return err
+	}
+	for _, g := range found.Groups {
+		faults.Add(g.Failed)
+		faults.Add(g.Faults)
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	if len(found.Groups) > 0 {
+		return errDifferences
+	}
+	return nil
+}
+
+// print prints the updates.
+func (u *updateOptions) print(w io.Writer, found *updates.Updates, written []string) error {
+	switch u.output {
+	case "json":
+		return updatesJSON(w, found, written)
+	case "markdown":
+		return updatesMarkdown(w, found)
+	}
+	return updatesText(w, found, written, u.dryRun, u.style)
+}
+
+// updatesMarkdown prints the texts of pull requests for all groups.
+func updatesMarkdown(w io.Writer, found *updates.Updates) error {
+	for _, g := range found.Groups {
+		limit := updates.MaxMarkdown
+		if n := len(found.Groups); n > 1 {
+			limit /= n
+			if _, err := fmt.Fprintf(w, "# %s\n\n", diff.MarkdownText(g.Title())); err != nil {
+				return err
+			}
+		}
+		if err := g.WriteMarkdown(w, "main", "", limit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// updatesText prints the groups for people.
+func updatesText(w io.Writer, found *updates.Updates, written []string, dryRun bool, style diff.Style) error {
+	var b strings.Builder
+	for i, g := range found.Groups {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "%s: %s\n", g.Name, g.Title())
+		writeUpdates(&b, g, dryRun)
+		if len(g.Files) == 0 {
+			continue
+		}
+		b.WriteString("\n")
+		if err := diff.WriteText(&b, g.Rendered, style); err != nil {
+			return err
+		}
+	}
+	if len(found.Groups) == 0 {
+		b.WriteString("nothing to do: no chart and no image has a newer version\n")
+	}
+	writeLeftOut(&b, found)
+	if len(written) > 0 {
+		b.WriteString("\n")
+		for _, file := range written {
+			fmt.Fprintf(&b, "wrote %s\n", diff.Inline(file))
+		}
+	} else if len(found.Groups) > 0 && !dryRun {
+		b.WriteString("\nnothing was written\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeUpdates prints the updates of a group, and the changed values of its charts.
+func writeUpdates(b *strings.Builder, g *updates.Group, dryRun bool) {
+	for _, u := range g.Updates {
+		fmt.Fprintf(b, "  %s %s: %s -> %s", u.Kind, diff.Inline(u.Short()), diff.Inline(shortRef(u.From)), diff.Inline(shortRef(u.To)))
+		if u.Layer != "" {
+			fmt.Fprintf(b, " in %s", diff.Inline(u.Layer))
+		}
+		fmt.Fprintf(b, " (%s)\n", nameClusters(u.Clusters))
+	}
+	for _, v := range g.Values {
+		for _, c := range v.Concern {
+			fmt.Fprintf(b, "  value %s: %s\n", diff.Inline(c.Path), diff.Inline(c.Text()))
+		}
+	}
+	for _, file := range g.Files {
+		if dryRun {
+			fmt.Fprintf(b, "  would write %s\n", diff.Inline(file))
+		}
+	}
+}
+
+// writeLeftOut prints the updates that are left out.
+func writeLeftOut(b *strings.Builder, found *updates.Updates) {
+	if len(found.LeftOut) > 0 {
+		b.WriteString("\nleft out:\n")
+	}
+	for _, l := range found.LeftOut {
+		fmt.Fprintf(b, "  %s %s: %s -> %s: %s\n", l.Kind, diff.Inline(l.Short()), diff.Inline(shortRef(l.From)), diff.Inline(shortRef(l.To)), diff.Inline(l.Reason))
+	}
+}
+
+// updatesJSON prints the groups in JSON.
+func updatesJSON(w io.Writer, found *updates.Updates, written []string) error {
+	out := struct {
+		Written []string              `json:"written"`
+		Groups  []updates.GroupReport `json:"groups"`
+		Others  []string              `json:"others"` // names of groups that were not selected
+		LeftOut []updates.LeftOut     `json:"leftOut"`
+	}{append([]string{}, written...), []updates.GroupReport{}, append([]string{}, found.Others...), append([]updates.LeftOut{}, found.LeftOut...)}
+	for _, g := range found.Groups {
+		r, err := g.Report()
+		if err != nil {
+			return err
+		}
+		out.Groups = append(out.Groups, r)
+	}
+	return writeJSON(w, out)
+}

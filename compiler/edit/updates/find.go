@@ -1,0 +1,193 @@
+package updates
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/fleetc/fleetc/compiler/edit/images"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+)
+
+// An Update is a newer version of a chart or of an image.
+type Update struct {
+	Kind     Kind     `json:"kind"`
+	Name     string   `json:"name"` // location of the chart, or repository of the image
+	From     string   `json:"from"`
+	To       string   `json:"to"`
+	Digest   string   `json:"digest,omitempty"` // of an image that is pinned by its digest
+	Layer    string   `json:"layer,omitempty"`  // that gets the version; empty if it changes where it is set
+	Releases []string `json:"releases"`         // sorted
+	Clusters []string `json:"clusters"`         // IDs, sorted
+
+	short string // name for selectors, groups and people
+	chart *edit.ChartPin
+	image *images.Target
+}
+
+// Short returns the name for people: that of the chart, or the repository of the image.
+func (u *Update) Short() string { return u.short }
+
+// Kind says what an update is about.
+type Kind string
+
+// The kinds of updates.
+const (
+	Chart Kind = "chart"
+	Image Kind = "image"
+)
+
+// A LeftOut is a newer version that is not proposed.
+type LeftOut struct {
+	Kind   Kind   `json:"kind"`
+	Name   string `json:"name"`
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Reason string `json:"reason"`
+	short  string
+}
+
+// Short is [Update.Short].
+func (l *LeftOut) Short() string { return l.short }
+
+// leave notes that an update is left out.
+func (f *finder) leave(u Update, reason string) {
+	l := LeftOut{u.Kind, u.Name, u.From, u.To, reason, u.short}
+	if !slices.Contains(f.leftOut, l) {
+		f.leftOut = append(f.leftOut, l)
+	}
+}
+
+// find returns the updates of charts and images that the configuration does not leave out.
+func (f *finder) find(ctx context.Context) ([]Update, error) {
+	var faults diag.List
+	charts, err := f.findCharts(ctx)
+	faults.Add(err)
+	found, err := f.findImages(ctx)
+	faults.Add(err)
+	var out []Update
+	for _, u := range append(charts, found...) {
+		if s := f.ignoredBy(u); s != nil {
+			f.leave(u, s.Reason)
+			continue
+		}
+		out = append(out, u)
+	}
+	slices.SortFunc(out, compareUpdates)
+	slices.SortFunc(f.leftOut, func(a, b LeftOut) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.From, b.From), cmp.Compare(a.Reason, b.Reason))
+	})
+	return out, faults.Err()
+}
+
+func compareUpdates(a, b Update) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Layer, b.Layer), cmp.Compare(a.From, b.From), slices.Compare(a.Clusters, b.Clusters))
+}
+
+// ignoredBy returns the rule that leaves out an update; nil for none.
+func (f *finder) ignoredBy(u Update) *fleet.UpdateSelector {
+	for i := range f.config.Ignore {
+		s := &f.config.Ignore[i]
+		ended := s.Until != "" && f.date != "" && s.Until < f.date
+		if !ended && u.isIn(s) {
+			return s
+		}
+	}
+	return nil
+}
+
+func (u *Update) isIn(s *fleet.UpdateSelector) bool {
+	if u.Kind == Chart {
+		return s.Has(fleet.UpdateCharts, u.short)
+	}
+	return s.Has(fleet.UpdateImages, u.short)
+}
+
+// findCharts returns the updates of charts.
+func (f *finder) findCharts(ctx context.Context) ([]Update, error) {
+	versions, err := f.charts.Outdated(ctx)
+	packages, perr := load.Packages(f.before.Dir)
+	if perr != nil {
+		return nil, perr
+	}
+	var out []Update
+	for _, v := range versions {
+		if !v.Outdated() {
+			continue
+		}
+		u := Update{Kind: Chart, Name: v.Chart.Location(), From: v.Pinned, To: v.Newest, Clusters: slices.Sorted(slices.Values(v.Clusters)), short: v.Chart.ChartName()}
+		u.Releases = f.releasesOf(v.Chart, v.Clusters)
+		i := slices.IndexFunc(packages, func(p load.Package) bool { return p.Name == v.Package })
+		switch {
+		case i < 0:
+			f.leave(u, "a layer pins the chart: run fleetc chart add to write a package for it")
+			continue
+		case f.config.ByEnvironment:
+			for _, layer := range f.environments(u.Clusters) {
+				own := u
+				own.Layer, own.Clusters = layer.dir, layer.clusters
+				own.Releases = f.releasesOf(v.Chart, layer.clusters)
+				own.chart = &edit.ChartPin{Package: packages[i], Version: v.Newest, In: layer.dir}
+				out = append(out, own)
+			}
+			continue
+		case packages[i].Pins[0].Ref != v.Chart:
+			f.leave(u, "a layer selects this version of the chart")
+			continue
+		}
+		u.chart = &edit.ChartPin{Package: packages[i], Version: v.Newest}
+		out = append(out, u)
+	}
+	return out, err
+}
+
+// releasesOf returns the names of the releases of clusters with a chart, sorted.
+func (f *finder) releasesOf(ref fleet.ChartRef, clusters []string) []string {
+	var out []string
+	for _, c := range f.before.Clusters {
+		for _, r := range c.Releases {
+			if r.Chart == ref && slices.Contains(clusters, c.ID) {
+				out = append(out, r.Name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// findImages returns the updates of images. An image whose tag a pinned chart sets follows
+// the chart, unless a policy names it.
+func (f *finder) findImages(ctx context.Context) ([]Update, error) {
+	editor, versions, err := images.NewEditor(ctx, f.c, f.before.Fleet, f.client, f.each)
+	if editor == nil {
+		return nil, err
+	}
+	f.images = editor
+	var out []Update
+	for _, v := range versions {
+		u := Update{
+			Kind: Image, Name: v.Repository, From: v.Tag, To: v.Newest, Digest: v.NewestDigest, short: v.Repository,
+			Clusters: slices.Sorted(slices.Values(v.Clusters)), Releases: editor.Releases(v),
+		}
+		if !v.HasPolicy() && editor.SetByChart(v) {
+			f.leave(u, "the chart sets the tag: it follows the chart unless images has a policy for it")
+			continue
+		}
+		if !f.config.ByEnvironment {
+			u.image = &images.Target{Version: v}
+			out = append(out, u)
+			continue
+		}
+		for _, layer := range f.environments(u.Clusters) {
+			own, version := u, v
+			version.Clusters = slices.DeleteFunc(slices.Clone(v.Clusters), func(id string) bool { return !slices.Contains(layer.clusters, id) })
+			own.Layer, own.Clusters, own.Releases = layer.dir, layer.clusters, editor.Releases(version)
+			own.image = &images.Target{Version: version, In: layer.dir}
+			out = append(out, own)
+		}
+	}
+	return out, err
+}

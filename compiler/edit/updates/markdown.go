@@ -1,0 +1,263 @@
+package updates
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/values"
+)
+
+// MaxMarkdown is the maximum length of the text of a pull request, in bytes. Forges take
+// 65,536 characters.
+const MaxMarkdown = 60_000
+
+// Limits of the sections of a text, in bytes.
+const (
+	maxTable    = 10_000
+	maxValues   = 8_000
+	maxFaults   = 6_000
+	maxNotes    = 10_000
+	maxNoteText = 300
+	minDiff     = 2_000
+)
+
+// WriteMarkdown writes the text of a pull request for a group, of at most limit bytes. Texts
+// of charts and registries cannot leave their place in it. The base is a branch or commit to
+// compare with, for the commands to try the group; branch may be empty.
+func (g *Group) WriteMarkdown(w io.Writer, base, branch string, limit int) error {
+	head := g.table() + g.valuesSection() + g.faultsSection()
+	foot := g.notesSection() + g.commands(base, branch)
+	var rendered strings.Builder
+	style := diff.Style{Limit: max(limit-len(head)-len(foot)-len("\n## Differences\n\n\n"), minDiff)}
+	if err := diff.WriteMarkdown(&rendered, g.Rendered, style); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, head+"\n## Differences\n\n"+rendered.String()+foot)
+	return err
+}
+
+// A section is a part of a text with a maximum length.
+type section struct {
+	strings.Builder
+	limit   int
+	omitted int // lines
+}
+
+// line adds a line, unless it does not fit.
+func (s *section) line(text string) {
+	if s.omitted > 0 || s.Len()+len(text) > s.limit {
+		s.omitted++
+		return
+	}
+	s.WriteString(text + "\n")
+}
+
+// end returns the section with the number of omitted lines.
+func (s *section) end() string {
+	if s.omitted > 0 {
+		fmt.Fprintf(s, "\nToo long: %d more are left out.\n", s.omitted)
+	}
+	return s.String()
+}
+
+// table returns the versions.
+func (g *Group) table() string {
+	s := &section{limit: maxTable}
+	s.line("| | name | from | to | releases | clusters |\n|---|---|---|---|---|---|")
+	for _, u := range g.Updates {
+		name := diff.MarkdownText(diff.Inline(u.short))
+		if u.Layer != "" {
+			name += " in " + diff.MarkdownText(diff.Inline(u.Layer))
+		}
+		to := brief(u.To)
+		if u.Digest != "" {
+			to += "@" + u.Digest[:min(len(u.Digest), len("sha256:")+12)]
+		}
+		s.line(fmt.Sprintf("| %s | %s | %s | %s | %s | %d |", u.Kind, name, diff.MarkdownText(brief(u.From)), diff.MarkdownText(to), names(u.Releases), len(u.Clusters)))
+	}
+	return s.end()
+}
+
+// names returns the first names of a list.
+func names(list []string) string {
+	const most = 5
+	text := strings.Join(list[:min(len(list), most)], ", ")
+	if n := len(list) - most; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return diff.MarkdownText(text)
+}
+
+// valuesSection returns the changed values of charts that matter for the fleet.
+func (g *Group) valuesSection() string {
+	s := &section{limit: maxValues}
+	for _, v := range g.Values {
+		if v.Unknown != "" {
+			s.line("- " + diff.MarkdownText(diag.Visible(v.Name+": what changes in its values is not known: "+v.Unknown, maxNoteText)))
+			continue
+		}
+		title := fmt.Sprintf("%s %s -> %s", path.Base(v.Name), brief(v.From), brief(v.To))
+		s.line("- " + diff.MarkdownText(diff.Inline(title)) + ": " + v.counts())
+		for _, c := range v.Concern {
+			s.line("  - " + diff.MarkdownText(diff.Inline(c.Path)) + " " + diff.MarkdownText(diag.Visible(c.Text(), maxNoteText)))
+		}
+	}
+	if s.Len() == 0 {
+		return ""
+	}
+	return "\n## Values of the charts\n\n" + s.end()
+}
+
+// faultsSection returns the new faults of the fleet.
+func (g *Group) faultsSection() string {
+	faults := append(diag.All(g.Failed), diag.All(g.Faults)...)
+	if len(faults) == 0 {
+		return ""
+	}
+	s := &section{limit: maxFaults}
+	for _, d := range faults {
+		place := ""
+		if len(d.At) > 0 {
+			place = d.At[0].String() + ": "
+		}
+		if d.Path != "" {
+			place += d.Path + ": "
+		}
+		text := "- " + diff.MarkdownText(diag.Visible(place+d.Msg, 2*maxNoteText))
+		if d.Hint != "" {
+			text += "<br>do: " + diff.MarkdownText(diag.Visible(d.Hint, maxNoteText))
+		}
+		s.line(text)
+	}
+	return "\n## New faults\n\nThe fleet does not compile with this change. Fix these faults on the branch:\n\n" + s.end()
+}
+
+// notesSection returns the release notes.
+func (g *Group) notesSection() string {
+	if len(g.Notes) == 0 {
+		return ""
+	}
+	s := &section{limit: maxNotes}
+	for _, n := range g.Notes {
+		s.line("- " + diff.MarkdownText(diff.Inline(path.Base(n.Name)+" "+brief(n.Version))))
+		for _, at := range n.Links {
+			s.line("  - <" + at + ">") // has no special characters
+		}
+		if n.TooLong {
+			s.line("  - its list of changes is too long to show")
+		}
+		for _, c := range n.Changes {
+			s.line("  - " + withoutLinks(diff.MarkdownText(diag.Visible(c, maxNoteText))))
+		}
+	}
+	return "\n## Release notes\n\nThese texts come from the charts and images.\n\n" + s.end()
+}
+
+// withoutLinks escapes addresses in Markdown, which forges would turn into links.
+func withoutLinks(text string) string {
+	return strings.NewReplacer("://", "&#58;//", "www.", "www&#46;").Replace(text)
+}
+
+// commands returns the commands to try the group.
+func (g *Group) commands(base, branch string) string {
+	lines := []string{"fleetc update --group " + g.Name}
+	if branch != "" {
+		lines = []string{"git fetch origin " + branch, "git switch --detach FETCH_HEAD"}
+	}
+	lines = append(lines, "fleetc vet --render", "fleetc diff --against git:"+base+" --rehearse")
+	return "\n## Try it\n\n```sh\n" + strings.Join(lines, "\n") + "\n```\n"
+}
+
+// ChartValues is the changed values of a chart between two versions.
+type ChartValues struct {
+	Name     string        `json:"name"` // location of the chart
+	From     string        `json:"from"`
+	To       string        `json:"to"`
+	Clusters []string      `json:"clusters"`
+	Added    int           `json:"added"`
+	Removed  int           `json:"removed"`
+	Changed  int           `json:"changed"` // types and defaults
+	Concern  []ValueChange `json:"concern"` // changes that matter for the fleet, at most 100
+	Unknown  string        `json:"unknown,omitempty"`
+}
+
+// A ValueChange is the change of one value of a chart.
+type ValueChange struct {
+	Path   string `json:"path"`
+	Change string `json:"change"`
+	Was    string `json:"was,omitempty"`
+	Is     string `json:"is,omitempty"`
+}
+
+// Text describes the change.
+func (c ValueChange) Text() string {
+	switch values.ChangeKind(c.Change) {
+	case values.Removed:
+		return "is removed, and the fleet sets it"
+	case values.Ignored:
+		return "is no longer read, and the fleet sets it"
+	case values.Retyped:
+		return "has another type, and the fleet sets it: " + c.Was + " -> " + c.Is
+	}
+	return "has another default, and the fleet does not set it: " + c.Was + " -> " + c.Is
+}
+
+// counts returns the numbers of changes.
+func (v ChartValues) counts() string {
+	return fmt.Sprintf("%d added, %d removed, %d changed; %d of them matter for the fleet", v.Added, v.Removed, v.Changed, len(v.Concern))
+}
+
+// chartValues returns the changed values of a move. before is the fleet before the update.
+func chartValues(before *fleet.Fleet, m edit.Move) ChartValues {
+	const most = 100
+	out := ChartValues{Name: m.To.Location(), From: m.OldVersion, To: m.NewVersion, Clusters: m.Clusters, Concern: []ValueChange{}}
+	if m.Unknown != nil {
+		out.Unknown = m.Unknown.Error()
+		return out
+	}
+	var releases []*fleet.Release
+	for _, c := range before.Clusters {
+		for _, r := range c.Releases {
+			if r.Chart == m.From && slices.Contains(m.Clusters, c.ID) {
+				releases = append(releases, r)
+			}
+		}
+	}
+	for _, c := range m.Values {
+		sets := false
+		switch c.Kind {
+		case values.Added:
+			out.Added++
+			continue
+		case values.Removed:
+			out.Removed++
+			sets = true
+		case values.Ignored, values.Retyped:
+			out.Changed++
+			sets = true
+		default:
+			out.Changed++
+		}
+		if len(out.Concern) < most && slices.ContainsFunc(releases, func(r *fleet.Release) bool { return isSet(r, c.Path) == sets }) {
+			out.Concern = append(out.Concern, ValueChange{c.Path, string(c.Kind), c.Was, c.Is})
+		}
+	}
+	return out
+}
+
+// isSet reports whether a release sets a value of its chart.
+func isSet(r *fleet.Release, path string) bool {
+	keys, ok := fleet.ParseField(path)
+	if !ok || len(keys) == 0 || r.Values == nil {
+		return false
+	}
+	_, depth := r.Values.Lookup(keys[1:]...)
+	return depth == len(keys)-1
+}

@@ -1,0 +1,281 @@
+// Package updates finds newer versions of the charts and images of a fleet, groups them, and
+// changes the files of the fleet group by group. Each group is compiled on its own before
+// anything is written.
+package updates
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/registry"
+	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/fleetc/fleetc/compiler/edit/images"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+)
+
+// A Request selects groups of updates.
+type Request struct {
+	Groups []string // names; all groups if empty
+	Date   string   // today, as in 2026-12-31, for updates that are left out until a day; they stay left out if empty
+}
+
+// Updates are the newer versions of a fleet, in groups.
+type Updates struct {
+	Dir     string
+	Groups  []*Group  // the selected ones, sorted by name
+	Others  []string  // names of the other groups, sorted
+	LeftOut []LeftOut // sorted
+	Limit   int       // of branches; 0 for none
+
+	finder
+}
+
+// A Group is updates that belong together.
+type Group struct {
+	Name     string
+	Updates  []Update       // sorted
+	Files    []string       // changed files, sorted, relative to the fleet's root
+	Values   []ChartValues  // changed values of charts
+	Rendered diff.Result    // changes of the objects of the clusters, with Findings
+	Faults   error          // new faults of the fleet
+	Findings []diff.Finding // for reviewers
+	Notes    []Notes        // release notes, sorted by name
+	Failed   error          // why some or all updates cannot be made
+
+	Before map[string][]byte // contents of Files before the update
+	After  load.Edits        // contents of Files after the update
+}
+
+// Ready reports whether the group changes files, and all of its updates can be made.
+func (g *Group) Ready() bool { return g.Failed == nil && len(g.Files) > 0 }
+
+// Clusters returns the IDs of the clusters with an update, sorted.
+func (g *Group) Clusters() []string {
+	var out []string
+	for _, u := range g.Updates {
+		out = append(out, u.Clusters...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Find finds newer versions, makes the groups and compiles the fleet with each selected group.
+// It writes nothing. The fleet must have no faults. The error holds the faults of charts and
+// images whose versions cannot be read; the other updates are beside it. each is called with
+// the progress.
+func Find(ctx context.Context, c *compiler.Compiler, client *registry.Images, req Request, each func()) (*Updates, error) {
+	f, err := c.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.KeepSame()
+	out := &Updates{Dir: f.Dir, finder: finder{
+		c: c, client: client, before: edit.State{Fleet: f, All: f.Fleet}, each: each,
+		charts: &edit.ChartEditor{Compiler: c, Source: c.Source(f.Dir), Before: f}, date: req.Date,
+	}}
+	if out.config, err = configOf(f.Fleet); err != nil {
+		return nil, err
+	}
+	out.Limit = out.config.MaxBranches
+	var faults diag.List
+	found, err := out.find(ctx)
+	if faults.Add(err); ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	groups, err := out.group(found)
+	if err != nil {
+		return nil, err
+	}
+	out.LeftOut = out.leftOut
+	if err := out.choose(groups, req.Groups); err != nil {
+		return nil, cmp.Or(faults.Err(), err)
+	}
+	for _, g := range out.Groups {
+		if err := out.make(ctx, g); err != nil {
+			return nil, err
+		}
+	}
+	return out, faults.Err()
+}
+
+// configOf returns the configuration of updates, which is the same in all clusters.
+func configOf(f *fleet.Fleet) (*fleet.Updates, error) {
+	for _, c := range f.Clusters {
+		if c.Updates != nil {
+			return c.Updates, nil
+		}
+	}
+	return &fleet.Updates{}, nil
+}
+
+// choose sets the selected groups.
+func (u *Updates) choose(groups []*Group, names []string) error {
+	var all []string
+	for _, g := range groups {
+		all = append(all, g.Name)
+		if len(names) == 0 || slices.Contains(names, g.Name) {
+			u.Groups = append(u.Groups, g)
+		} else {
+			u.Others = append(u.Others, g.Name)
+		}
+	}
+	for _, name := range names {
+		if slices.Contains(all, name) {
+			continue
+		}
+		d := &diag.Diag{Msg: "there is no group " + diag.Visible(name, diag.MaxText) + " with updates", Hint: diag.OneOf(name, all)}
+		if len(all) == 0 {
+			d.Hint = "leave out --group: there are no updates"
+		}
+		return d
+	}
+	return nil
+}
+
+// make finds the edits of a group, compiles the fleet with them and compares it. An error
+// of the updates is in the group.
+func (f *finder) make(ctx context.Context, g *Group) error {
+	edits, pinned, err := f.edits(ctx, g.Updates)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if g.Failed = err; err != nil || len(edits) == 0 {
+		return nil
+	}
+	if g.Before, err = readAll(f.before.Dir, edits); err != nil {
+		return err
+	}
+	g.After = load.Edits{}
+	for name, text := range edits {
+		if string(g.Before[name]) != string(text) {
+			g.After[name] = text
+		}
+	}
+	g.Files = slices.Sorted(maps.Keys(g.After))
+	return f.compare(ctx, g, pinned)
+}
+
+// compare compiles the fleet with the edits of a group, and compares its clusters.
+func (f *finder) compare(ctx context.Context, g *Group, pinned *edit.PinnedCharts) (err error) {
+	fl, all, remove, faults := images.Compile(ctx, f.c, f.before.Fleet, g.After)
+	defer func() { err = errors.Join(err, remove()) }()
+	if fl == nil {
+		g.Failed = faults
+		return ctx.Err()
+	}
+	after := edit.State{Fleet: fl, All: all, Faults: faults}
+	var stay diag.List
+	for _, u := range g.Updates {
+		if u.chart != nil {
+			stay.Add(pinned.Stays(after, *u.chart, u.Clusters))
+		}
+	}
+	g.Failed = stay.Err()
+	moves := pinned.Moves(ctx, f.before, after)
+	for _, m := range moves {
+		g.Values = append(g.Values, chartValues(f.before.All, m))
+	}
+	compared, err := edit.Compare(ctx, f.before, after, g.Clusters())
+	if err != nil {
+		return err
+	}
+	g.Rendered, g.Faults, g.Findings = compared.Rendered, compared.Faults, compared.Findings
+	g.Rendered.Rehearsed, g.Rendered.Findings = true, g.Findings
+	if g.Name != "" { // not for all groups together
+		g.Notes = f.notes(ctx, g, moves, after)
+	}
+	return ctx.Err()
+}
+
+// edits returns the edits of updates together.
+func (f *finder) edits(ctx context.Context, updates []Update) (load.Edits, *edit.PinnedCharts, error) {
+	var pins []edit.ChartPin
+	var targets []images.Target
+	for _, u := range updates {
+		if u.chart != nil {
+			pins = append(pins, *u.chart)
+		} else {
+			targets = append(targets, *u.image)
+		}
+	}
+	edits := load.Edits{}
+	if len(targets) > 0 {
+		_, changed, err := f.images.Edit(ctx, targets)
+		if err != nil {
+			return nil, nil, err
+		}
+		maps.Copy(edits, changed)
+	}
+	pinned, err := f.charts.Pin(ctx, pins, edits)
+	return edits, pinned, err
+}
+
+// Write writes the files of all groups together. It compiles the fleet with them first, and
+// writes nothing if a group is not ready or the fleet would have new faults. Each file is
+// replaced at once.
+func (u *Updates) Write(ctx context.Context) (files []string, err error) {
+	all := &Group{}
+	var faults diag.List
+	for _, g := range u.Groups {
+		all.Updates = append(all.Updates, g.Updates...)
+		faults.Add(g.Failed)
+		faults.Add(g.Faults)
+	}
+	if len(faults) > 0 {
+		return nil, nil // the caller reports them by group
+	}
+	if len(u.Groups) == 1 {
+		all = u.Groups[0]
+	} else if err := u.make(ctx, all); err != nil {
+		return nil, err
+	}
+	faults.Add(all.Failed)
+	faults.Add(all.Faults)
+	if len(faults) > 0 {
+		return nil, append(diag.List{{Msg: "the groups do not compile together, and nothing was written", Hint: "update one of them with --group"}}, faults...).Err()
+	}
+	tree, err := os.OpenRoot(u.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	return all.Files, edit.WriteFiles(tree, all.Before, all.After)
+}
+
+// readAll reads the files of edits.
+func readAll(root string, edits load.Edits) (map[string][]byte, error) {
+	tree, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	out := map[string][]byte{}
+	for name := range edits {
+		if out[name], err = tree.ReadFile(filepath.FromSlash(name)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// A finder finds updates.
+type finder struct {
+	c       *compiler.Compiler
+	client  *registry.Images
+	config  *fleet.Updates
+	before  edit.State
+	charts  *edit.ChartEditor
+	images  *images.Editor
+	date    string
+	each    func()
+	leftOut []LeftOut
+}
