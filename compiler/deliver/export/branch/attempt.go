@@ -78,7 +78,7 @@ func (a *attempt) fetchTips(ctx context.Context) error {
 	branches = slices.DeleteFunc(slices.Compact(branches), func(b string) bool { return b == "" })
 	var tips []string
 	if len(branches) > 0 {
-		tips, err = a.fetch(ctx, a.Path != "" || len(a.Without) > 0 || a.Depth > 0, max(a.Depth, 1), branches)
+		tips, err = a.fetch(ctx, a.Path != "" || len(a.Without) > 0 || a.Depth > 0 || a.Owned, a.depth(), branches)
 	}
 	if failed := git.Failed(err); failed != nil && strings.Contains(failed.Text, "couldn't find remote ref") {
 		return a.moved(err)
@@ -208,7 +208,7 @@ func (a *attempt) replay(ctx context.Context, oldBase string) (done bool, err er
 func (a *attempt) push(ctx context.Context, check bool) (Result, error) {
 	commit, state, err := a.commit(ctx, check)
 	result := Result{Branch: a.Branch, State: state, Commit: commit, Trees: a.written}
-	if err != nil || check || state == Unchanged || state == Stale {
+	if err != nil || check || state == Unchanged || state == Stale || state == Foreign {
 		return result, err
 	}
 	ref := "refs/heads/" + a.Branch
@@ -253,6 +253,11 @@ func (a *attempt) commit(ctx context.Context, check bool) (commit string, state 
 	case same:
 		return a.base, Unchanged, nil
 	}
+	if a.Owned && a.tip != "" {
+		if state, err := a.ownership(ctx); state != "" || err != nil {
+			return a.tip, state, err
+		}
+	}
 	if a.Onto != "" && a.tip != "" {
 		if same, err := a.hasTree(ctx, a.tip, a.tree); err != nil {
 			return "", "", err
@@ -272,7 +277,11 @@ func (a *attempt) commit(ctx context.Context, check bool) (commit string, state 
 	if a.base != "" && !a.Detached {
 		args = append(args, "-p", a.base)
 	}
-	out, err := a.git().Run(ctx, strings.NewReader(a.message), maxPrinted, append(args, a.tree)...)
+	message := a.message
+	if a.Owned {
+		message += "\n" + treeTrailer + a.tree + "\n"
+	}
+	out, err := a.git().Run(ctx, strings.NewReader(message), maxPrinted, append(args, a.tree)...)
 	if failed := git.Failed(err); failed != nil {
 		return "", "", &diag.Diag{
 			Msg:  "git cannot make the commit: " + diag.Visible(strings.Join(strings.Fields(failed.Text), " "), diag.MaxText),

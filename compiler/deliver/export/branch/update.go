@@ -27,6 +27,11 @@ type Update struct {
 	// the same files.
 	Write func(ctx context.Context, dir, base string) (Change, error)
 
+	// Owned protects the work of others on a branch with Onto: a branch is replaced only if
+	// its last commit was made with Owned, and its files were not changed since. It stays as
+	// it is while its commit makes the same changes to the same files.
+	Owned bool
+
 	Exclusive bool // Write runs again whenever the branch has moved
 	Depth     int  // number of commits to fetch, for [Remote.History]; 0 for one
 	Detached  bool // the branch starts without files, and has only one commit
@@ -48,6 +53,7 @@ const (
 	Committed State = "committed" // the branch got a commit
 	Created   State = "created"   // the branch was created from the default branch, which has the content already
 	Stale     State = "stale"     // Onto has the content already; the branch was left alone
+	Foreign   State = "foreign"   // others committed to the branch of an update with Owned; it was left alone
 )
 
 // A Result is the outcome of one update.

@@ -1,0 +1,88 @@
+package branch
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// treeTrailer is the trailer of commits of updates with Owned. It has the tree of the
+// commit: a commit that others amended or rebased has another tree.
+const treeTrailer = "Fleetc-Tree: "
+
+// depth returns the number of commits to fetch: with Owned also the parent of the tip.
+func (a *attempt) depth() int {
+	const withParent = 2
+	if a.Owned {
+		return max(a.Depth, withParent)
+	}
+	return max(a.Depth, 1)
+}
+
+// ownership returns the state of a branch that is not replaced: Foreign if others changed
+// it, and Unchanged if its commit makes the changes of the update. It is empty otherwise.
+func (a *attempt) ownership(ctx context.Context) (State, error) {
+	own, parent, err := a.isOwn(ctx, a.tip)
+	switch {
+	case err != nil:
+		return "", err
+	case !own:
+		return Foreign, nil
+	}
+	before, err := a.run(ctx, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", parent, a.tip)
+	if err != nil {
+		return "", a.fault(err)
+	}
+	after, err := a.run(ctx, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", a.base, a.tree)
+	if err == nil && before == after {
+		return Unchanged, nil
+	}
+	return "", a.fault(err)
+}
+
+// isOwn reports whether a commit was made with Owned and not changed since, and returns its
+// parent.
+func (r *Remote) isOwn(ctx context.Context, commit string) (own bool, parent string, err error) {
+	out, err := r.run(ctx, "cat-file", "commit", commit)
+	if err != nil {
+		return false, "", r.fault(err)
+	}
+	header, message, _ := strings.Cut(out, "\n\n")
+	var tree string
+	var parents []string
+	for line := range strings.Lines(header) {
+		key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		switch key {
+		case "tree":
+			tree = value
+		case "parent":
+			parents = append(parents, value)
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(message), "\n")
+	if len(parents) != 1 || tree == "" || !slices.Contains(lines, treeTrailer+tree) {
+		return false, "", nil
+	}
+	return true, parents[0], nil
+}
+
+// Branches returns the names of the branches that begin with the prefix, sorted.
+func (r *Remote) Branches(ctx context.Context, prefix string) ([]string, error) {
+	if err := r.checkBranch(ctx, prefix+"x"); err != nil {
+		return nil, err
+	}
+	out, err := r.remote(ctx, "ls-remote", "origin", "refs/heads/"+prefix+"*")
+	if err != nil {
+		return nil, r.fault(err)
+	}
+	var names []string
+	for line := range strings.Lines(out) {
+		_, ref, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		// The pattern of git matches slashes, too, and the end of longer names.
+		if name, ok := strings.CutPrefix(ref, "refs/heads/"); ok && strings.HasPrefix(name, prefix) && r.checkBranch(ctx, name) == nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
