@@ -171,5 +171,10 @@ func (x *exportRun) printRollout(r *deliver.BranchRollout, repository string) er
 			}
 		}
 	}
+	for _, removal := range report.Removals {
+		if _, err := fmt.Fprintf(w, "%s is not removed yet: %s\n", removal.Cluster, removal.Reason); err != nil {
+			return err
+		}
+	}
 	return nil
 }

@@ -58,6 +58,7 @@ type BranchRollout struct {
 	sources   map[string]func() (*cluster.Cluster, error) // connections by kubeconfig context
 	passed    map[string]bool                             // checks of waves that have passed, by wave and digest
 	unchecked map[string][]rollout.Wait                   // waits for checks, by wave
+	held      []rollout.Removal                           // removals that the last export did not make
 }
 
 // follower is the state of a cluster that follows the branch.

@@ -30,6 +30,7 @@ func (r *BranchRollout) Export(ctx context.Context, source string) error {
 		}
 		session.Keep(func(id string) bool { return chosen[id] })
 		if err == nil {
+			r.holdRemovals(session, chosen)
 			r.Summary, err = session.Commit()
 		}
 		digests := map[string]string{}
@@ -77,6 +78,45 @@ func (r *BranchRollout) choose(ctx context.Context) (map[string]bool, error) {
 		}
 	}
 	return chosen, ctx.Err()
+}
+
+// holdRemovals drops the staged removals if there is a reason.
+func (r *BranchRollout) holdRemovals(session *export.Session, chosen map[string]bool) {
+	r.held = nil
+	reason := r.whyHeld(chosen)
+	if reason == "" {
+		return
+	}
+	for _, id := range session.HoldRemovals() {
+		r.held = append(r.held, rollout.Removal{Cluster: id, Reason: reason})
+	}
+}
+
+// whyHeld returns why no directory of a cluster is removed now; empty if they are. The
+// fleet no longer says in which wave a removed cluster was, and a new cluster may be the same
+// one under another name.
+func (r *BranchRollout) whyHeld(chosen map[string]bool) string {
+	for _, f := range r.order.Freezes {
+		if day := r.options.day(); f.From <= day && day <= f.To {
+			return rollout.FrozenWait(&f).Text
+		}
+	}
+	for _, w := range r.Waves {
+		switch abort := w.Record.Abort; {
+		case w.Record.Pause != nil:
+			return "wave " + w.Name + " is paused"
+		case abort != nil && abort.Bundle == w.Digest():
+			return "the change is aborted in wave " + w.Name
+		}
+	}
+	for _, w := range r.Waves {
+		for _, c := range w.Clusters {
+			if r.followers[c.ID].result.Before == "" && !chosen[c.ID] {
+				return "the new cluster " + c.ID + " is not written yet"
+			}
+		}
+	}
+	return ""
 }
 
 // verify runs the checks of the waves before the one with the index, each once in a run of
@@ -128,7 +168,7 @@ func (r *BranchRollout) Outcome() (wait bool, err error) {
 			faults.Add(wait.Fault)
 		}
 	}
-	return wait, faults.Err()
+	return wait || len(r.held) > 0, faults.Err()
 }
 
 // Report returns the state of the waves for users. The error has the faults of clusters that
@@ -146,6 +186,7 @@ func (r *BranchRollout) Report() (rollout.Report, error) {
 		}
 		return line
 	})
+	report.Removals = r.held
 	for i := range report.Waves {
 		w := &report.Waves[i]
 		if waits := r.unchecked[w.Name]; len(waits) > 0 {

@@ -51,6 +51,19 @@ func (s *Session) Keep(isKept func(id string) bool) {
 	s.plans = slices.DeleteFunc(s.plans, func(p *plan) bool { return !p.Retired && !isKept(p.Cluster) })
 }
 
+// HoldRemovals drops the staged removals, and returns the IDs of their clusters, sorted.
+func (s *Session) HoldRemovals() []string {
+	var ids []string
+	s.plans = slices.DeleteFunc(s.plans, func(p *plan) bool {
+		if p.Retired && p.Changes() > 0 {
+			ids = append(ids, p.Cluster)
+		}
+		return p.Retired
+	})
+	slices.Sort(ids)
+	return ids
+}
+
 // Commit makes the staged bundles visible, one cluster after the other, each
 // in one step. It changes nothing and returns the faults if staging found any.
 // On another error, the summary contains the clusters that were changed. In a

@@ -10,6 +10,15 @@ type Report struct {
 	Fleet    string       `json:"fleet"`
 	Complete bool         `json:"complete"` // whether all clusters run their targets, healthy and soaked
 	Waves    []WaveReport `json:"waves"`
+
+	// Removals are clusters outside of the fleet that an export to a branch has not removed yet.
+	Removals []Removal `json:"removals,omitempty"`
+}
+
+// Removal is a cluster whose directory is removed later.
+type Removal struct {
+	Cluster string `json:"cluster"`
+	Reason  string `json:"reason"`
 }
 
 // WaveState says what happens with a wave next.
