@@ -28,6 +28,11 @@ type File struct {
 // Files returns the file with the name at the top of each branch that exists, by branch. A file
 // with more than limit bytes is too large. A branch that cannot be read does not affect others.
 func (r *Remote) Files(ctx context.Context, branches []string, name string, limit int) (map[string]File, error) {
+	for _, b := range branches {
+		if err := r.checkBranch(ctx, b); err != nil {
+			return nil, err
+		}
+	}
 	l, err := r.list(ctx, branches...)
 	if err != nil || len(l.branches) == 0 {
 		return nil, err

@@ -44,3 +44,13 @@ func TestFilesOfBadBranch(t *testing.T) {
 		t.Errorf("of the bad branch: %q", bad)
 	}
 }
+
+// Files refuses names of branches that git would read as a pattern or as an option.
+func TestFilesOfBadName(t *testing.T) {
+	r := serve(t, map[string]string{"x": "0"}).open(t)
+	for _, name := range []string{"r/*", "a..b", "-x", "a b"} {
+		if got, err := r.Files(t.Context(), []string{name}, "f", 8); err == nil || !strings.Contains(err.Error(), "is not a valid branch name") {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
