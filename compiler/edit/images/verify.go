@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/query/rehearse"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -100,12 +100,12 @@ func Compile(ctx context.Context, c *compiler.Compiler, before *compiler.Fleet, 
 		if path.Ext(name) == ".cue" {
 			continue
 		}
-		dir, err := copyFleet(before.Dir, edits)
+		dir, copied, err := copyFleet(ctx, before.Dir, edits)
 		remove = func() error { return os.RemoveAll(dir) }
 		if err != nil {
 			return nil, nil, remove, err
 		}
-		edited.Dir, edited.Edits, edited.ReadOnlyCache = dir, nil, true
+		edited.Dir, edited.Edits, edited.ReadOnlyCache = copied, nil, true
 		break
 	}
 	e := edited.Evaluate(ctx, nil)
@@ -119,48 +119,45 @@ func Compile(ctx context.Context, c *compiler.Compiler, before *compiler.Fleet, 
 	return after, e.All(), remove, err
 }
 
-// copyFleet copies a fleet into a temporary directory, with edits. It leaves out names that
-// begin with a dot.
-func copyFleet(root string, edits load.Edits) (string, error) {
-	dir, err := os.MkdirTemp("", "fleetc-update-")
-	if err != nil {
-		return dir, err
+// copyFleet copies the git repository of a fleet, or the fleet if it is in none, into a
+// temporary directory, with edits. It returns this directory and that of the fleet in it.
+func copyFleet(ctx context.Context, root string, edits load.Edits) (dir, copied string, err error) {
+	root, err = filepath.Abs(root)
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
 	}
-	tree, err := os.OpenRoot(root)
 	if err != nil {
-		return dir, err
+		return "", "", err
+	}
+	if dir, err = os.MkdirTemp("", "fleetc-update-"); err != nil {
+		return dir, "", err
+	}
+	from := root
+	if top, ok := importer.GitRoot(root); ok {
+		from = top
+		if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil { // marks the top, as before
+			return dir, "", err
+		}
+	}
+	below, err := filepath.Rel(from, root)
+	if err == nil {
+		err = importer.CopyFiles(ctx, from, dir)
+	}
+	if err != nil {
+		return dir, "", err
+	}
+	copied = filepath.Join(dir, below)
+	tree, err := os.OpenRoot(copied)
+	if err != nil {
+		return dir, "", err
 	}
 	defer tree.Close()
-	err = fs.WalkDir(tree.FS(), ".", func(name string, e fs.DirEntry, err error) error {
-		to := filepath.Join(dir, filepath.FromSlash(name))
-		switch {
-		case err != nil || name == ".":
-			return err
-		case strings.HasPrefix(e.Name(), "."):
-			if e.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case e.IsDir():
-			return os.Mkdir(to, 0o755)
-		case e.Type()&fs.ModeSymlink != 0:
-			target, err := tree.Readlink(filepath.FromSlash(name))
-			if err != nil {
-				return err
-			}
-			return os.Symlink(target, to)
-		case !e.Type().IsRegular():
-			return nil
+	for name, text := range edits {
+		if err := tree.WriteFile(filepath.FromSlash(name), text, 0o644); err != nil {
+			return dir, "", err
 		}
-		text, ok := edits[name]
-		if !ok {
-			if text, err = tree.ReadFile(filepath.FromSlash(name)); err != nil {
-				return err
-			}
-		}
-		return os.WriteFile(to, text, 0o644)
-	})
-	return dir, err
+	}
+	return dir, copied, nil
 }
 
 // A check compares the objects of one cluster.
