@@ -51,8 +51,12 @@ type ImageVersion struct {
 	hasDigest  bool     // whether the image has a digest, or the policy wants one
 }
 
-// Next returns the image with the newest tag, and with the digest if it has one.
+// Next returns the image with the newest tag, and with the digest if it has one. An image
+// without a tag gets the digest alone.
 func (v *ImageVersion) Next() string {
+	if v.Tag == "" && v.NewestDigest != "" {
+		return image.Reference{Repository: v.Repository, Digest: v.NewestDigest}.String()
+	}
 	return image.Reference{Repository: v.Repository, Tag: v.Newest, Digest: v.NewestDigest}.String()
 }
 
@@ -179,7 +183,7 @@ func (v *ImageVersion) ask(ctx context.Context, client *registry.Images, tag str
 			v.NewestDigest = digest
 		}
 	}
-	if v.Status = UpToDate; v.Newest != v.Tag || v.hasDigest && v.NewestDigest != v.Digest {
+	if v.Status = UpToDate; v.Next() != v.Image {
 		v.Status = Outdated
 	}
 	return nil

@@ -89,3 +89,11 @@ func TestEditKustomization(t *testing.T) {
 		}
 	}
 }
+
+// An image without a tag keeps this form.
+func TestNextDigest(t *testing.T) {
+	v := ImageVersion{Image: "r.example/a@sha256:1", Repository: "r.example/a", Digest: "sha256:1", Newest: "1.2", NewestDigest: "sha256:2"}
+	if v.Next() != "r.example/a@sha256:2" {
+		t.Errorf("the next image is %s", v.Next())
+	}
+}
