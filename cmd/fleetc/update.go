@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/registry"
+	"github.com/fleetc/fleetc/compiler/deliver/propose"
 	"github.com/fleetc/fleetc/compiler/edit/updates"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
@@ -29,6 +30,14 @@ update writes the files of all groups, or of those of --group. It compiles the
 fleet with all changes first. It writes nothing if the fleet would have new
 faults or an update cannot be made.
 
+With --branch-per-group, update commits each group to a branch of its own on top
+of the default branch, and pushes it. The working tree does not change, and its
+files must be as in the default branch. A group with new faults is pushed, too:
+its text lists the faults, and people fix them on the branch. A branch whose
+group is the same gets no new commit. A branch to which others committed, or
+whose commit they changed, is left as it is. The tool of the forge opens pull
+requests, see docs/updates.md.
+
 Formats (-o):
   text       for people
   markdown   the text of a pull request, of at most 60,000 bytes
@@ -41,7 +50,10 @@ const updateExample = `  fleetc update --dry-run
   fleetc update --group cert-manager
 
   # The text of a pull request.
-  fleetc update --group cert-manager --dry-run -o markdown`
+  fleetc update --group cert-manager --dry-run -o markdown
+
+  # A branch for each group, and the texts of the pull requests in files.
+  fleetc update --branch-per-group --bodies ../bodies -o json`
 
 // updateOptions are the flags of update.
 type updateOptions struct {
@@ -49,6 +61,11 @@ type updateOptions struct {
 	output string
 	dryRun bool
 	style  diff.Style
+
+	perGroup bool
+	bodies   string // directory for texts of pull requests
+	branches propose.Branches
+	pushed   []propose.PushedGroup
 }
 
 func newUpdateCommand(o *options) *cobra.Command {
@@ -61,15 +78,40 @@ func newUpdateCommand(o *options) *cobra.Command {
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := u.check(cmd); err != nil {
+				return err
+			}
 			return runUpdate(cmd, o, &u)
 		},
 	}
 	cmd.Flags().StringSliceVar(&u.Groups, "group", nil, "update only this `group`; can be repeated")
 	cmd.Flags().BoolVar(&u.dryRun, "dry-run", false, "print what would change, and write nothing")
 	cmd.Flags().BoolVar(&u.style.All, "all", false, "show every version label and checksum that changes, and the fields in diff.ignore")
-	_ = cmd.RegisterFlagCompletionFunc("group", cobra.NoFileCompletions)
+	cmd.Flags().BoolVar(&u.perGroup, "branch-per-group", false, "commit each group to a branch of its own, and push it")
+	cmd.Flags().StringVar(&u.branches.Git, "git", "", "`URL` or path of the repository of the fleet (default: its remote origin)")
+	cmd.Flags().StringVar(&u.branches.Base, "branch", "", "`branch` that the groups change (default: the default branch of the repository)")
+	cmd.Flags().StringVar(&u.branches.Prefix, "branch-prefix", "fleetc/update", "beginning of the `name` of each branch, before a slash and the group")
+	cmd.Flags().BoolVar(&u.branches.Prune, "prune", false, "delete branches of groups that no longer exist, unless others committed to them")
+	cmd.Flags().StringVar(&u.bodies, "bodies", "", "write the texts of the pull requests to files in this `directory`")
+	for _, name := range []string{"group", "git", "branch", "branch-prefix"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+	_ = cmd.MarkFlagDirname("bodies")
 	outputFlag(cmd, &u.output, "text", "json", "markdown")
 	return cmd
+}
+
+// check checks the flags of branches.
+func (u *updateOptions) check(cmd *cobra.Command) error {
+	if u.perGroup && u.dryRun {
+		return &diag.Diag{Msg: "--dry-run and --branch-per-group cannot be combined", Hint: "leave out one of them"}
+	}
+	for _, name := range []string{"git", "branch", "branch-prefix", "prune"} {
+		if !u.perGroup && cmd.Flags().Changed(name) {
+			return &diag.Diag{Msg: "--" + name + " needs --branch-per-group", Hint: "pass --branch-per-group"}
+		}
+	}
+	return nil
 }
 
 // runUpdate finds the updates, writes the files and prints the groups.
@@ -90,9 +132,16 @@ func runUpdate(cmd *cobra.Command, o *options, u *updateOptions) error {
 	var faults diag.List
 	faults.Add(err)
 	var written []string
-	if !u.dryRun {
+	switch {
+	case u.perGroup:
+		u.pushed, err = propose.Push(cmd.Context(), found, u.branches)
+		faults.Add(err)
+	case !u.dryRun:
 		written, err = found.Write(cmd.Context())
 		faults.Add(err)
+	}
+	if err := u.writeBodies(o, found); err != nil {
+		return err
 	}
 	u.style.Colour = o.style(cmd.OutOrStdout()).Colour
 	if err := u.print(cmd.OutOrStdout(), found, written); err != nil {
@@ -115,11 +164,14 @@ func runUpdate(cmd *cobra.Command, o *options, u *updateOptions) error {
 func (u *updateOptions) print(w io.Writer, found *updates.Updates, written []string) error {
 	switch u.output {
 	case "json":
-		return updatesJSON(w, found, written)
+		return u.json(w, found, written)
 	case "markdown":
 		return updatesMarkdown(w, found)
 	}
-	return updatesText(w, found, written, u.dryRun, u.style)
+	if err := updatesText(w, found, written, u.dryRun || u.perGroup, u.style); err != nil {
+		return err
+	}
+	return u.printBranches(w)
 }
 
 // updatesMarkdown prints the texts of pull requests for all groups.
@@ -201,22 +253,4 @@ func writeLeftOut(b *strings.Builder, found *updates.Updates) {
 	for _, l := range found.LeftOut {
 		fmt.Fprintf(b, "  %s %s: %s -> %s: %s\n", l.Kind, diff.Inline(l.Short()), diff.Inline(shortRef(l.From)), diff.Inline(shortRef(l.To)), diff.Inline(l.Reason))
 	}
-}
-
-// updatesJSON prints the groups in JSON.
-func updatesJSON(w io.Writer, found *updates.Updates, written []string) error {
-	out := struct {
-		Written []string              `json:"written"`
-		Groups  []updates.GroupReport `json:"groups"`
-		Others  []string              `json:"others"` // names of groups that were not selected
-		LeftOut []updates.LeftOut     `json:"leftOut"`
-	}{append([]string{}, written...), []updates.GroupReport{}, append([]string{}, found.Others...), append([]updates.LeftOut{}, found.LeftOut...)}
-	for _, g := range found.Groups {
-		r, err := g.Report()
-		if err != nil {
-			return err
-		}
-		out.Groups = append(out.Groups, r)
-	}
-	return writeJSON(w, out)
 }

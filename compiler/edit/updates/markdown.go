@@ -103,6 +103,9 @@ func (g *Group) valuesSection() string {
 			s.line("- " + diff.MarkdownText(diag.Visible(v.Name+": what changes in its values is not known: "+v.Unknown, maxNoteText)))
 			continue
 		}
+		if v.Added+v.Removed+v.Changed == 0 {
+			continue
+		}
 		title := fmt.Sprintf("%s %s -> %s", path.Base(v.Name), brief(v.From), brief(v.To))
 		s.line("- " + diff.MarkdownText(diff.Inline(title)) + ": " + v.counts())
 		for _, c := range v.Concern {

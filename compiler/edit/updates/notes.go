@@ -40,7 +40,9 @@ func (f *finder) notes(ctx context.Context, g *Group, moves []edit.Move, after e
 		}
 		n := chartNotes(ch.Chart)
 		n.Name, n.Version = m.To.Location(), m.NewVersion
-		out = append(out, n)
+		if n.TooLong || len(n.Links)+len(n.Changes) > 0 {
+			out = append(out, n)
+		}
 	}
 	asked := 0
 	for _, u := range g.Updates {

@@ -86,3 +86,31 @@ func (r *Remote) Branches(ctx context.Context, prefix string) ([]string, error) 
 	slices.Sort(names)
 	return names, nil
 }
+
+// DeleteOwned deletes those of the branches whose last commit was made with Owned and not
+// changed since, and returns their names.
+func (r *Remote) DeleteOwned(ctx context.Context, branches []string) ([]string, error) {
+	if len(branches) == 0 {
+		return nil, nil
+	}
+	tips, err := r.fetch(ctx, true, 1, branches)
+	if err != nil {
+		return nil, r.fault(err)
+	}
+	var deleted []string
+	for i, name := range branches {
+		own, _, err := r.isOwn(ctx, tips[i])
+		if err != nil {
+			return deleted, err
+		}
+		if !own {
+			continue
+		}
+		ref := "refs/heads/" + name
+		if _, err := r.remote(ctx, "push", "--quiet", "--no-verify", "--force-with-lease="+ref+":"+tips[i], "origin", ":"+ref); err != nil {
+			return deleted, r.fault(err)
+		}
+		deleted = append(deleted, name)
+	}
+	return deleted, nil
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/deliver/propose"
+	"github.com/fleetc/fleetc/compiler/edit/updates"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+)
+
+// branchOf returns the branch of a group; empty without --branch-per-group.
+func (u *updateOptions) branchOf(g *updates.Group) propose.PushedGroup {
+	i := slices.IndexFunc(u.pushed, func(p propose.PushedGroup) bool { return p.Group == g.Name })
+	if i < 0 {
+		return propose.PushedGroup{Base: "main"}
+	}
+	return u.pushed[i]
+}
+
+// writeBodies writes the texts of the pull requests to files.
+func (u *updateOptions) writeBodies(o *options, found *updates.Updates) error {
+	if u.bodies == "" {
+		return nil
+	}
+	if err := os.MkdirAll(o.path(u.bodies), 0o755); err != nil {
+		return err
+	}
+	for _, g := range found.Groups {
+		var b strings.Builder
+		at := u.branchOf(g)
+		base := at.Base
+		if at.Branch != "" {
+			base = "origin/" + base
+		}
+		if err := g.WriteMarkdown(&b, base, at.Branch, updates.MaxMarkdown); err != nil {
+			return err
+		}
+		if err := os.WriteFile(o.path(u.bodyFile(g)), []byte(b.String()), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bodyFile returns the file with the text of a pull request.
+func (u *updateOptions) bodyFile(g *updates.Group) string {
+	return filepath.Join(u.bodies, g.Name+".md")
+}
+
+// printBranches prints what happened to the branches.
+func (u *updateOptions) printBranches(w io.Writer) error {
+	said := map[branch.State]string{
+		branch.Unchanged: "nothing to push", branch.Stale: "left as it is: its base has all of it",
+		branch.Foreign:       "left as it is: others committed to it",
+		propose.BranchWaits:  "waits: updates.maxBranches branches exist",
+		propose.BranchFailed: "not pushed: the updates cannot be made", propose.BranchGone: "its group no longer exists; --prune deletes it, unless others committed to it",
+		propose.BranchDeleted: "deleted: its group no longer exists",
+	}
+	var b strings.Builder
+	for _, p := range u.pushed {
+		text := said[p.State]
+		if p.State == branch.Committed || p.State == branch.Created {
+			text = "commit " + p.Commit + " pushed"
+		}
+		fmt.Fprintf(&b, "%s: %s\n", diff.Inline(p.Branch), text)
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	_, err := io.WriteString(w, "\n"+b.String())
+	return err
+}
+
+// A groupJSON is a group in the output of update -o json.
+type groupJSON struct {
+	updates.GroupReport
+	BodyFile string `json:"bodyFile,omitempty"` // text of the pull request, relative to the directory of -C
+}
+
+// json prints the groups in JSON.
+func (u *updateOptions) json(w io.Writer, found *updates.Updates, written []string) error {
+	out := struct {
+		Written  []string              `json:"written"`
+		Groups   []groupJSON           `json:"groups"`
+		Branches []propose.PushedGroup `json:"branches"`
+		Others   []string              `json:"others"` // names of groups that were not selected
+		LeftOut  []updates.LeftOut     `json:"leftOut"`
+	}{append([]string{}, written...), []groupJSON{}, append([]propose.PushedGroup{}, u.pushed...), append([]string{}, found.Others...), append([]updates.LeftOut{}, found.LeftOut...)}
+	for _, g := range found.Groups {
+		r, err := g.Report()
+		if err != nil {
+			return err
+		}
+		one := groupJSON{GroupReport: r}
+		if u.bodies != "" {
+			one.BodyFile = u.bodyFile(g)
+		}
+		out.Groups = append(out.Groups, one)
+	}
+	return writeJSON(w, out)
+}

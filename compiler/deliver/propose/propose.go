@@ -1,0 +1,172 @@
+// Package propose pushes groups of updates to branches, for pull requests.
+package propose
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/git"
+	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/fleetc/fleetc/compiler/edit/updates"
+)
+
+// Branches says where the groups of updates are pushed.
+type Branches struct {
+	Git    string // address of the repository of the fleet; the remote origin if empty
+	Base   string // branch that the groups change; the default branch if empty
+	Prefix string // of the names of branches, without the last slash
+	Prune  bool   // whether to delete branches of groups that no longer exist
+}
+
+// States of the branch of a group beside those of [branch.State].
+const (
+	BranchWaits   branch.State = "waiting" // updates.maxBranches is reached
+	BranchFailed  branch.State = "failed"  // the updates cannot be made
+	BranchGone    branch.State = "gone"    // the group no longer exists
+	BranchDeleted branch.State = "deleted" // likewise, and the branch was deleted
+)
+
+// A PushedGroup is a branch of a group of updates.
+type PushedGroup struct {
+	Group  string       `json:"group,omitempty"` // empty if the group no longer exists
+	Branch string       `json:"branch"`
+	Base   string       `json:"base"`
+	State  branch.State `json:"state"`
+	Commit string       `json:"commit,omitempty"`
+}
+
+// Push commits each group to a branch on top of the base branch, and pushes it. It
+// leaves alone branches to which others committed. The result has a branch for each group in
+// their order, and then branches of groups that no longer exist.
+func Push(ctx context.Context, found *updates.Updates, to Branches) (out []PushedGroup, err error) {
+	path, err := pathInRepository(found.Dir)
+	if err != nil {
+		return nil, err
+	}
+	address := to.Git
+	if address == "" {
+		if address, err = originOf(ctx, found.Dir); err != nil {
+			return nil, err
+		}
+	}
+	remote, err := branch.Open(ctx, address, found.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = cmp.Or(err, remote.Close()) }()
+	if to.Base == "" {
+		if to.Base, err = remote.Default(ctx); err != nil {
+			return nil, err
+		}
+	}
+	existing, err := remote.Branches(ctx, to.Prefix+"/")
+	if err != nil {
+		return nil, err
+	}
+	var pushes []branch.Update
+	free := found.Limit - len(existing)
+	for _, g := range found.Groups {
+		p := PushedGroup{Group: g.Name, Branch: to.Prefix + "/" + g.Name, Base: to.Base}
+		isNew := !slices.Contains(existing, p.Branch)
+		switch {
+		case !g.Ready():
+			p.State = BranchFailed
+		case isNew && found.Limit > 0 && free <= 0:
+			p.State = BranchWaits
+		default:
+			if isNew {
+				free--
+			}
+			pushes = append(pushes, branch.Update{Branch: p.Branch, Onto: to.Base, Path: path, Owned: true, Write: writeGroup(g, to.Base)})
+		}
+		out = append(out, p)
+	}
+	results, err := remote.Push(ctx, false, pushes...)
+	for _, r := range results {
+		i := slices.IndexFunc(out, func(p PushedGroup) bool { return p.Branch == r.Branch })
+		out[i].State, out[i].Commit = r.State, r.Commit
+	}
+	if err != nil {
+		return slices.DeleteFunc(out, func(p PushedGroup) bool { return p.State == "" }), err
+	}
+	return addGone(ctx, remote, found, to, existing, out)
+}
+
+// addGone adds the branches of groups that no longer exist.
+func addGone(ctx context.Context, remote *branch.Remote, found *updates.Updates, to Branches, existing []string, out []PushedGroup) ([]PushedGroup, error) {
+	var gone []string
+	for _, name := range existing {
+		group := strings.TrimPrefix(name, to.Prefix+"/")
+		if !slices.Contains(found.Others, group) && !slices.ContainsFunc(out, func(p PushedGroup) bool { return p.Branch == name }) {
+			gone = append(gone, name)
+		}
+	}
+	var deleted []string
+	var err error
+	if to.Prune {
+		deleted, err = remote.DeleteOwned(ctx, gone)
+	}
+	for _, name := range gone {
+		p := PushedGroup{Branch: name, Base: to.Base, State: BranchGone}
+		if slices.Contains(deleted, name) {
+			p.State = BranchDeleted
+		}
+		out = append(out, p)
+	}
+	return out, err
+}
+
+// writeGroup returns the function that writes the files of a group to a checkout of the base
+// branch. A file that differs from that of the working tree is a fault.
+func writeGroup(g *updates.Group, base string) func(context.Context, string, string) (branch.Change, error) {
+	return func(_ context.Context, dir, _ string) (branch.Change, error) {
+		tree, err := os.OpenRoot(dir)
+		if err != nil {
+			return branch.Change{}, err
+		}
+		defer tree.Close()
+		for _, name := range g.Files {
+			have, err := tree.ReadFile(filepath.FromSlash(name))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return branch.Change{}, err
+			}
+			if err != nil || !bytes.Equal(have, g.Before[name]) {
+				return branch.Change{}, &diag.Diag{
+					At: []diag.Pos{{File: name}}, Msg: "the file is not as in the branch " + base,
+					Hint: "run fleetc update in a clean checkout of " + base + ", or name another branch with --branch",
+				}
+			}
+		}
+		if err := edit.WriteFiles(tree, g.Before, g.After); err != nil {
+			return branch.Change{}, err
+		}
+		return branch.Change{Files: g.Files, Message: g.Message() + "\nFleetc-Update: " + g.Name}, nil
+	}
+}
+
+// pathInRepository returns the path of the fleet's root in its repository.
+func pathInRepository(root string) (string, error) {
+	rel, err := filepath.Rel(git.Top(root), root)
+	if err != nil || rel == "." {
+		return "", err
+	}
+	return filepath.ToSlash(rel), nil
+}
+
+// originOf returns the address of the remote origin of a repository.
+func originOf(ctx context.Context, dir string) (string, error) {
+	out, err := git.Repo{Dir: dir, Name: dir, For: "--branch-per-group"}.Run(ctx, nil, 1<<16, "config", "--get", "remote.origin.url")
+	if git.Failed(err) != nil {
+		return "", &diag.Diag{Msg: "the repository of the fleet has no remote origin", Hint: "name a repository with --git", Cause: err}
+	}
+	return strings.TrimSpace(string(out)), err
+}
