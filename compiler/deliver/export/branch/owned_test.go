@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A branch of an update with Owned is replaced only if nobody else changed it.
+// A branch of an update with Owned is replaced only if others did not change it.
 func TestOwned(t *testing.T) {
 	s := serve(t, map[string]string{"a": "1\n", "b": "1\n"})
 	update := func(text string) Update {
