@@ -46,23 +46,42 @@ add resolves it once; compiling uses the exact pin.
 add also fetches and pins the dependencies that Chart.yaml lists and the chart's
 charts directory lacks, with the versions in Chart.lock or the newest versions.
 
+With --refresh, add completes packages whose version another program changed,
+such as Renovate: it pins the digest, dependencies and schemas of the version
+that chart.cue names now, and writes the types of its values. A digest of a version
+that did not change stays. The arguments are packages below environments/charts,
+or their charts; without arguments, add looks at all of them. Charts in this
+repository and in git are always read again.
+
 Credentials come from helm repo add, docker login and git.`
 
 const chartAddExample = `  fleetc chart add https://charts.jetstack.io/cert-manager --version ^1.16
   fleetc chart add oci://ghcr.io/prometheus-community/charts/kube-prometheus-stack
   fleetc chart add git+https://github.com/example/charts.git//charts/app --version v2.1.0
-  fleetc chart add ./charts/app`
+  fleetc chart add ./charts/app
+
+  # After Renovate changed versions.
+  fleetc chart add --refresh`
 
 func newChartAddCommand(o *options) *cobra.Command {
 	var req chart.Request
 	var name, output string
+	var refresh bool
 	cmd := &cobra.Command{
 		Use:     "add REF",
 		Short:   "Pin a chart",
 		Long:    chartAddLong,
 		Example: chartAddExample,
-		Args:    exactlyOneArg("one reference to a chart"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if refresh {
+				return nil
+			}
+			return exactlyOneArg("one reference to a chart")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if refresh {
+				return refreshCharts(cmd, o, args, output)
+			}
 			req.Ref = args[0]
 			added, err := edit.AddChart(cmd.Context(), o.compiler(), req, name)
 			if err != nil {
@@ -71,23 +90,31 @@ func newChartAddCommand(o *options) *cobra.Command {
 			return writeAdded(cmd.OutOrStdout(), added, output)
 		},
 	}
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if !refresh {
+			return nil, cobra.ShellCompDirectiveDefault // files
+		}
+		names, _ := packageArgs(o)(cmd, nil, word)
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 	cmd.Flags().StringVar(&req.Version, "version", "", "`range` of versions, or a git ref (default: the newest stable version)")
 	cmd.Flags().StringVar(&req.Repo, "repo", "", "`URL` of the chart repository, when REF is only the name of a chart")
 	cmd.Flags().StringVar(&name, "name", "", "`name` of the CUE package (default: from the chart's name)")
+	cmd.Flags().BoolVar(&refresh, "refresh", false, "complete packages whose version another program changed")
 	outputFlag(cmd, &output, "text", "json")
 	return cmd
 }
 
 // An addedChart is a chart in the output of chart add -o json.
 type addedChart struct {
-	Chart   string   `json:"chart"`
-	Version string   `json:"version,omitempty"`
-	Digest  string   `json:"digest,omitempty"`
-	Depends []string `json:"dependencies,omitempty"`
-	Values  coverage `json:"values"`
-	File    string   `json:"file"`
-	Import  string   `json:"import"`
-	Package string   `json:"package"`
+	Chart   string    `json:"chart"`
+	Version string    `json:"version,omitempty"`
+	Digest  string    `json:"digest,omitempty"`
+	Depends []string  `json:"dependencies,omitempty"`
+	Values  *coverage `json:"values,omitempty"`
+	File    string    `json:"file"`
+	Import  string    `json:"import"`
+	Package string    `json:"package"`
 }
 
 // dependencyNames returns the dependencies that are pinned with a chart.
@@ -101,33 +128,50 @@ func dependencyNames(ref fleet.ChartRef) []string {
 
 // writeAdded prints a newly pinned chart.
 func writeAdded(w io.Writer, added *edit.AddedChart, output string) error {
-	coverage := added.Types.Coverage()
 	if output == "json" {
-		return writeJSON(w, addedChart{
-			Values: coverageOf(coverage),
-			Chart:  added.Chart.Name, Version: added.Chart.Version, Digest: added.Chart.Ref.Digest,
-			File: added.File, Import: added.Import, Package: added.Package, Depends: dependencyNames(added.Chart.Ref),
-		})
+		values := coverageOf(added.Types.Coverage())
+		out := addedJSON(added)
+		out.Values = &values
+		return writeJSON(w, out)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", added.Chart.Name, cmp.Or(added.Chart.Version, "-"))
-	if d := added.Chart.Ref.Digest; d != "" {
-		fmt.Fprintf(&b, "digest: %s\n", d)
-	}
-	for _, name := range dependencyNames(added.Chart.Ref) {
-		fmt.Fprintf(&b, "with:   %s\n", name)
-	}
-	fmt.Fprintf(&b, "wrote:  %s\n", added.File)
+	writePin(&b, added)
 	fmt.Fprintf(&b, "import: %q\n", added.Import)
 	// A quoted release name does not shadow the package name.
 	fmt.Fprintf(&b, "use:    releases: %q: %s.#Release & {namespace: ...}\n", added.Chart.Name, added.Package)
-	fmt.Fprintf(&b, "values: %s\n", coverageText(coverage))
-	writeMissing(&b, "open:   ", coverage.Missing)
-	if added.Unpinned != nil {
-		fmt.Fprintf(&b, "        %s\n", diag.Visible(added.Unpinned.Error(), 300))
-	}
+	writeTypes(&b, added)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// addedJSON returns a chart without the coverage of its types.
+func addedJSON(added *edit.AddedChart) addedChart {
+	return addedChart{
+		Chart: added.Chart.Name, Version: added.Chart.Version, Digest: added.Chart.Ref.Digest,
+		File: added.File, Import: added.Import, Package: added.Package, Depends: dependencyNames(added.Chart.Ref),
+	}
+}
+
+// writePin prints the digests and the file of a pin.
+func writePin(b *strings.Builder, added *edit.AddedChart) {
+	if d := added.Chart.Ref.Digest; d != "" {
+		fmt.Fprintf(b, "digest: %s\n", d)
+	}
+	for _, name := range dependencyNames(added.Chart.Ref) {
+		fmt.Fprintf(b, "with:   %s\n", name)
+	}
+	fmt.Fprintf(b, "wrote:  %s\n", added.File)
+}
+
+// writeTypes prints what the types of a chart cover.
+func writeTypes(b *strings.Builder, added *edit.AddedChart) {
+	coverage := added.Types.Coverage()
+	fmt.Fprintf(b, "values: %s\n", coverageText(coverage))
+	writeMissing(b, "open:   ", coverage.Missing)
+	if added.Unpinned != nil {
+		fmt.Fprintf(b, "        %s\n", diag.Visible(added.Unpinned.Error(), 300))
+	}
 }
 
 // exactlyOneArg is [cobra.ExactArgs](1) with a fault that describes the

@@ -68,7 +68,7 @@ func (e *ChartEditor) Pin(ctx context.Context, pins []ChartPin, edits load.Edits
 	}
 	after := out.pinnings[0].evaluate(ctx)
 	for _, p := range out.pinnings {
-		if p.dropUnused(after); ctx.Err() != nil {
+		if p.removeUnused(after); ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if err := p.text(ctx); err != nil {

@@ -72,7 +72,7 @@ func (p *pinning) write(ctx context.Context) (compiler.Evaluation, error) {
 	if len(p.pkg.Pins) > 0 {
 		p.addUntyped()
 		after = p.evaluate(ctx)
-		p.dropUnused(after)
+		p.removeUnused(after)
 	}
 	if err := ctx.Err(); err != nil {
 		return after, err
@@ -84,9 +84,9 @@ func (p *pinning) write(ctx context.Context) (compiler.Evaluation, error) {
 // does not depend on the types.
 func (p *pinning) addUntyped() { p.edits[p.pkg.File] = chart.Package(p.pkg.Name, p.versions...) }
 
-// dropUnused removes versions that are unused and not the default, if all clusters could be
+// removeUnused removes versions that are unused and not the default, if all clusters can be
 // evaluated.
-func (p *pinning) dropUnused(after compiler.Evaluation) {
+func (p *pinning) removeUnused(after compiler.Evaluation) {
 	if after.Fleet == nil || after.Faults != nil {
 		return
 	}

@@ -22,6 +22,7 @@ var secretCommands = []secretCommand{
 	{"cache why dev/one", 0},
 	{"cache clean", 0},
 	{"chart add ./chart", 0},
+	{"chart add --refresh", 0},
 	{"chart outdated", 0},
 	{"image outdated --offline", 2},
 	{"image update --offline", 2},

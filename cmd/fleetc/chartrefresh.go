@@ -1,0 +1,72 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/spf13/cobra"
+)
+
+// refreshCharts runs chart add --refresh.
+func refreshCharts(cmd *cobra.Command, o *options, names []string, output string) error {
+	for _, flag := range []string{"version", "repo", "name"} {
+		if cmd.Flags().Changed(flag) {
+			return &diag.Diag{Msg: "--refresh takes no --" + flag, Hint: "leave it out: the packages have the versions"}
+		}
+	}
+	refreshed, err := edit.RefreshCharts(cmd.Context(), o.compiler(), names...)
+	show := refreshText
+	if output == "json" {
+		show = refreshJSON
+	}
+	return errors.Join(show(cmd.OutOrStdout(), refreshed), err)
+}
+
+// A refreshedChart is a package in the output of chart add --refresh -o json.
+type refreshedChart struct {
+	addedChart
+	OldVersion string `json:"oldVersion,omitempty"`
+	Changed    bool   `json:"changed"`
+}
+
+func refreshJSON(w io.Writer, refreshed []edit.RefreshedChart) error {
+	out := []refreshedChart{}
+	for _, r := range refreshed {
+		c := refreshedChart{addedJSON(&r.AddedChart), r.OldVersion, r.Changed}
+		if r.Types != nil {
+			values := coverageOf(r.Types.Coverage())
+			c.Values = &values
+		}
+		out = append(out, c)
+	}
+	return writeJSON(w, out)
+}
+
+// refreshText prints the packages that changed, and the number of the others.
+func refreshText(w io.Writer, refreshed []edit.RefreshedChart) error {
+	var b strings.Builder
+	complete := 0
+	for _, r := range refreshed {
+		if !r.Changed {
+			complete++
+			continue
+		}
+		version := cmp.Or(r.Chart.Version, "-")
+		if r.OldVersion != "" && r.OldVersion != version {
+			version = r.OldVersion + " -> " + version
+		}
+		fmt.Fprintf(&b, "%s %s\n", r.Chart.Name, version)
+		writePin(&b, &r.AddedChart)
+		writeTypes(&b, &r.AddedChart)
+	}
+	if complete > 0 {
+		fmt.Fprintf(&b, "%s already complete\n", plural(complete, "package is", "packages are"))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
