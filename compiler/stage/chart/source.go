@@ -18,6 +18,7 @@ import (
 
 	helm "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -78,7 +79,31 @@ func (s *Source) own(ctx context.Context, ref fleet.ChartRef) ([]fleet.File, err
 	if err != nil {
 		return nil, err
 	}
-	return remoteFiles(ref, data)
+	files, err := remoteFiles(ref, data)
+	if err != nil {
+		return nil, err
+	}
+	return files, checkVersion(ref, files)
+}
+
+// checkVersion returns a fault when the archive is one of another version: the version
+// of a pin was changed without its digest. The store has archives by digest, so a
+// machine that has the old archive would not notice.
+func checkVersion(ref fleet.ChartRef, files []fleet.File) error {
+	if ref.Repo == "" {
+		return nil
+	}
+	for _, f := range files {
+		var meta struct {
+			Version string `json:"version"`
+		}
+		// Helm's loader reports an invalid Chart.yaml.
+		if f.Name == "Chart.yaml" && yaml.Unmarshal(f.Data, &meta) == nil && meta.Version != "" && !sameVersion(meta.Version, ref.Version) {
+			return fault("run "+addCommand(ref)+", or fleetc chart add --refresh after a change of the version",
+				"%s: the archive with the pinned digest has the version %s", ref, oneLine(meta.Version))
+		}
+	}
+	return nil
 }
 
 // contentDigest returns a digest of the complete content of a chart.
