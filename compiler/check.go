@@ -10,11 +10,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/stage/source/jsonnet"
+	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
 // checkValues checks the values of all releases against the types of their charts, or the
-// parameters of their Jsonnet files.
-func (f *Fleet) checkValues(ctx context.Context, clusters *fleet.Fleet) diag.List {
+// parameters of their Jsonnet files. It reuses the checks of releases of an earlier fleet.
+func (f *Fleet) checkValues(ctx context.Context, clusters *fleet.Fleet, earlier *Fleet) diag.List {
 	type use struct {
 		cluster string
 		release *fleet.Release
@@ -30,21 +31,14 @@ func (f *Fleet) checkValues(ctx context.Context, clusters *fleet.Fleet) diag.Lis
 		}
 	}
 	checked := par.Map(ctx, f.Parallel, len(uses), func(ctx context.Context, i int) (diag.List, error) {
-		var faults diag.List
 		u := uses[i]
 		if u.release.Jsonnet != "" {
+			var faults diag.List
 			err := f.jsonnet.Check(ctx, jsonnet.Request{File: u.release.Jsonnet, Params: u.release.Values.Value(), Release: u.release})
 			faults.Add(diag.In(u.cluster, err))
 			return faults, nil
 		}
-		check := u.chart.Types.Check
-		if u.release.Typed {
-			check = u.chart.Types.CheckTyped
-		}
-		for _, d := range check(u.release.Values, u.release.Open, u.chart.accepted.Remember) {
-			faults.Add(diag.In(u.cluster, ofRelease(u.release, d)))
-		}
-		return faults, nil
+		return f.checkRelease(u.cluster, u.release, u.chart, earlier), nil
 	})
 	defer f.storeChecked()
 	var faults diag.List
@@ -52,6 +46,32 @@ func (f *Fleet) checkValues(ctx context.Context, clusters *fleet.Fleet) diag.Lis
 		faults = append(faults, some...)
 		faults.Add(err)
 	}
+	return faults
+}
+
+// valueCheck is the faults of the values of a release, by the types of a chart.
+type valueCheck struct {
+	types  *values.Type
+	faults diag.List
+}
+
+// checkRelease checks the values of a release against the types of its chart.
+func (f *Fleet) checkRelease(cluster string, r *fleet.Release, ch LoadedChart, earlier *Fleet) diag.List {
+	if earlier != nil {
+		if v, ok := earlier.checked.Load(r); ok && v.(valueCheck).types == ch.Types {
+			f.checked.Store(r, v)
+			return v.(valueCheck).faults
+		}
+	}
+	check := ch.Types.Check
+	if r.Typed {
+		check = ch.Types.CheckTyped
+	}
+	var faults diag.List
+	for _, d := range check(r.Values, r.Open, ch.accepted.Remember) {
+		faults.Add(diag.In(cluster, ofRelease(r, d)))
+	}
+	f.checked.Store(r, valueCheck{ch.Types, faults})
 	return faults
 }
 

@@ -73,7 +73,14 @@ type Compiler struct {
 	ReadOnlyCache bool       // whether results are used but not stored
 	Earlier       bool       // whether the fleet is an earlier state, whose clusters are not checked against each other
 	ReuseFrom     *Fleet     // a fleet whose equal charts are reused; nil for none
-	unshared      bool       // whether clusters do not share results, for tests
+	SameCharts    bool       // whether the files of charts are as they were for ReuseFrom
+
+	// Memo returns the evaluation of a cluster. It calls evaluate, or returns the result of
+	// an earlier call for the same inputs. Several goroutines call it. Nil evaluates each
+	// cluster.
+	Memo func(in load.Cluster, evaluate func() (*fleet.Cluster, error)) (*fleet.Cluster, error)
+
+	unshared bool // whether clusters do not share results, for tests
 }
 
 // Parallel returns how many clusters are compiled at a time.

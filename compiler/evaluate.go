@@ -42,25 +42,11 @@ func (c *Compiler) Unify(ctx context.Context, loaded *load.Fleet, err error) Eva
 	e := Evaluation{Fleet: &fleet.Fleet{Dir: loaded.Root, Module: loaded.Module}, SOPSFiles: secret.NewFiles(loaded.Root)}
 	evaluated := par.Map(ctx, c.Parallel(), len(loaded.Clusters), func(ctx context.Context, i int) (*fleet.Cluster, error) {
 		in := loaded.Clusters[i]
-		cluster, err := guard.Run(ctx, c.Limits, func() (*fleet.Cluster, error) {
-			return unify.Cluster(loaded.Root, in.ID, in.Layers, in.Instance)
-		})
-		if over, ok := errors.AsType[*guard.Excess](err); ok {
-			err = unify.Excess(loaded.Root, in.ID, in.Instance, over)
+		evaluate := func() (*fleet.Cluster, error) { return c.evaluateCluster(ctx, loaded, in, e.SOPSFiles) }
+		if c.Memo != nil {
+			return c.Memo(in, evaluate)
 		}
-		if c.Kubernetes != "" && cluster != nil {
-			cluster.KubeVersion = c.Kubernetes
-		}
-		if err == nil {
-			err = validate.Cluster(cluster)
-		}
-		if err == nil {
-			err = health.Check(cluster)
-		}
-		if err == nil {
-			err = cmp.Or(secret.CheckLayers(cluster, loaded.IDs), secret.Bind(cluster, e.SOPSFiles))
-		}
-		return cluster, err
+		return evaluate()
 	})
 	for cluster, err := range evaluated {
 		faults.Add(err)
@@ -76,4 +62,27 @@ func (c *Compiler) Unify(ctx context.Context, loaded *load.Fleet, err error) Eva
 	}
 	e.Faults = fleet.WithForms(faults.Err(), e.All().Clusters, true)
 	return e
+}
+
+// evaluateCluster evaluates the layers of one cluster and checks it.
+func (c *Compiler) evaluateCluster(ctx context.Context, loaded *load.Fleet, in load.Cluster, files *secret.Files) (*fleet.Cluster, error) {
+	cluster, err := guard.Run(ctx, c.Limits, func() (*fleet.Cluster, error) {
+		return unify.Cluster(loaded.Root, in.ID, in.Layers, in.Instance)
+	})
+	if over, ok := errors.AsType[*guard.Excess](err); ok {
+		err = unify.Excess(loaded.Root, in.ID, in.Instance, over)
+	}
+	if c.Kubernetes != "" && cluster != nil {
+		cluster.KubeVersion = c.Kubernetes
+	}
+	if err == nil {
+		err = validate.Cluster(cluster)
+	}
+	if err == nil {
+		err = health.Check(cluster)
+	}
+	if err == nil {
+		err = cmp.Or(secret.CheckLayers(cluster, loaded.IDs), secret.Bind(cluster, files))
+	}
+	return cluster, err
 }

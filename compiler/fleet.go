@@ -43,6 +43,7 @@ type Fleet struct {
 	checks
 	renderLog
 	blamer  origin.Blamer
+	checked sync.Map // the valueCheck of each *fleet.Release with a chart
 	bundles *bundle.Assembler
 }
 

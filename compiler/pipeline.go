@@ -46,7 +46,7 @@ func (c *Compiler) LoadEvaluated(ctx context.Context, e Evaluation) (*Fleet, err
 	f.Charts, err = c.FindCharts(ctx, f.Results, e.Dir, f.ChartUsers(ctx, e.All()))
 	faults.Add(err)
 	faults.Add(f.readCRDs())
-	checked := diag.All(fleet.WithForms(cuediag.Misread(e.Dir, f.checkValues(ctx, e.All())).Err(), e.All().Clusters, true))
+	checked := diag.All(fleet.WithForms(cuediag.Misread(e.Dir, f.checkValues(ctx, e.All(), c.ReuseFrom)).Err(), e.All().Clusters, true))
 	faults.Add(checked.Err())
 	faults.Add(withoutCovered(e.Faults, checked))
 	return f, faults.Err()
@@ -59,7 +59,7 @@ func (c *Compiler) FindCharts(ctx context.Context, results *results.Store, root 
 	refs := SortedRefs(users)
 	found := par.Map(ctx, atATime, len(refs), func(ctx context.Context, i int) (LoadedChart, error) {
 		reused, ok := c.reusedChart(refs[i])
-		if ok && refs[i].Digest != "" {
+		if ok && (c.SameCharts || refs[i].Digest != "") {
 			return reused, nil
 		}
 		ch, err := source.Chart(ctx, refs[i])

@@ -151,6 +151,7 @@ func (l *layerInputs) addSources(ctx context.Context, clusters []*fleet.Cluster)
 // both.
 type inputReader struct {
 	dir      string
+	edits    load.Edits
 	charts   *chart.Source
 	jsonnet  *jsonnet.Renderer
 	remotes  *compiler.RemoteReader
@@ -173,7 +174,7 @@ func newInputReader(c *compiler.Compiler, dir string) (*inputReader, error) {
 	packages, err := load.Packages(dir)
 	charts := c.Source(dir)
 	return &inputReader{
-		dir: dir, charts: charts, remotes: compiler.NewRemoteReader(dir, charts, &render.Charts{}), jsonnet: &jsonnet.Renderer{Dir: dir, Library: library}, packages: packages,
+		dir: dir, edits: c.Edits, charts: charts, remotes: compiler.NewRemoteReader(dir, charts, &render.Charts{}), jsonnet: &jsonnet.Renderer{Dir: dir, Library: library}, packages: packages,
 		digests: map[string]string{}, sources: map[string]sourceFiles{},
 	}, err
 }
@@ -277,6 +278,11 @@ func (r *inputReader) path(name string) string { return filepath.Join(r.dir, fil
 func (r *inputReader) digest(name string) (string, error) {
 	if d, ok := r.digests[name]; ok {
 		return d, nil
+	}
+	if text, ok := r.edits[name]; ok {
+		sum := sha256.Sum256(text)
+		r.digests[name] = "sha256:" + hex.EncodeToString(sum[:])
+		return r.digests[name], nil
 	}
 	f, err := os.Open(r.path(name))
 	if errors.Is(err, fs.ErrNotExist) {

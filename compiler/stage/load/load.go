@@ -98,7 +98,7 @@ func open(dir string, edits Edits) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := scan(root)
+	tree, err := scanEdited(root, edits)
 	return &source{root, module, overlay, tree}, err
 }
 

@@ -39,7 +39,10 @@ type stray struct {
 
 // scan reads the package clauses of all CUE files below environments. It skips
 // nested modules and directories that CUE ignores.
-func scan(root string) (*tree, error) {
+func scan(root string) (*tree, error) { return scanEdited(root, nil) }
+
+// scanEdited is [scan] with edits applied.
+func scanEdited(root string, edits Edits) (*tree, error) {
 	t := &tree{files: map[string][]string{}, unloadable: map[string]bool{}}
 	top := filepath.Join(root, environments)
 	err := filepath.WalkDir(top, func(file string, e fs.DirEntry, err error) error {
@@ -53,13 +56,13 @@ func scan(root string) (*tree, error) {
 		rel = filepath.ToSlash(rel)
 		switch {
 		case e.Type()&fs.ModeSymlink != 0:
-			return t.link(root, rel, e.Name())
+			return t.link(root, rel, e.Name(), edits)
 		case e.IsDir() && file != top && isSkipped(file, e.Name()):
 			return filepath.SkipDir
 		case e.IsDir():
 			return nil
 		}
-		return t.add(root, rel)
+		return t.add(root, rel, edits)
 	})
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(t.dirs) == 0 && len(t.stray) == 0 {
 		return nil, &diag.Diag{
@@ -85,7 +88,7 @@ func isSkipped(dir, name string) bool {
 
 // link adds the target of a symbolic link to a file. CUE does not follow links
 // to directories, and links out of the fleet are faults.
-func (t *tree) link(root, rel, name string) error {
+func (t *tree) link(root, rel, name string, edits Edits) error {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
 		return nil
 	}
@@ -111,7 +114,7 @@ func (t *tree) link(root, rel, name string) error {
 	case err != nil || !filepath.IsLocal(inside) || !info.Mode().IsRegular():
 		return refuse("this symbolic link leads out of the fleet", "make it a file")
 	}
-	return t.add(root, rel)
+	return t.add(root, rel, edits)
 }
 
 // checkNames reports directory names that CUE does not accept, and names that
@@ -139,7 +142,7 @@ func (t *tree) checkNames(module string) {
 }
 
 // add adds one file by its package clause.
-func (t *tree) add(root, rel string) error {
+func (t *tree) add(root, rel string, edits Edits) error {
 	name := path.Base(rel)
 	if path.Ext(name) != ".cue" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") ||
 		strings.HasSuffix(name, "_test.cue") || strings.HasSuffix(name, "_tool.cue") {
@@ -151,7 +154,11 @@ func (t *tree) add(root, rel string) error {
 	}
 	// A file that does not parse is part of the layer, so that CUE reports the
 	// error.
-	file, err := parser.ParseFile(filepath.Join(root, filepath.FromSlash(rel)), nil, parser.PackageClauseOnly)
+	var text any // read from disk when nil
+	if edited, ok := edits[rel]; ok {
+		text = edited
+	}
+	file, err := parser.ParseFile(filepath.Join(root, filepath.FromSlash(rel)), text, parser.PackageClauseOnly)
 	if err == nil && file.PackageName() != pkg {
 		pos := diag.Pos{File: rel, Line: 1, Col: 1}
 		for _, d := range file.Decls {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
@@ -35,8 +36,24 @@ func (x *explanation) source() string {
 	return readSource(name)
 }
 
+// unsaved are the texts that replace files on disk, by absolute name.
+var unsaved atomic.Pointer[map[string]string]
+
+// SetUnsaved sets the texts of files that replace those on disk when a fault is explained,
+// by absolute name. It is for a process that compiles unsaved files of an editor, and holds
+// for the whole process.
+func SetUnsaved(texts map[string]string) { unsaved.Store(&texts) }
+
 // readSource returns the text of a file, or "" when it cannot be read.
 func readSource(name string) string {
+	if texts := unsaved.Load(); texts != nil {
+		if text, ok := (*texts)[name]; ok {
+			if len(text) > maxSource {
+				return ""
+			}
+			return text
+		}
+	}
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || info.Size() > maxSource {
 		return ""
 	}
