@@ -48,6 +48,7 @@ var doors = map[string][]string{
 	"net/http":                               {"compiler/base/registry", "compiler/stage/chart", "compiler/deliver/export/oci", "compiler/deliver/cluster", "compiler/deliver/apply/actions", "compiler/deliver/drift/serve"},
 	"github.com/prometheus":                  {"compiler/deliver/drift/serve"},
 	"os/exec":                                {"cmd/fleetc", "compiler/base/git", "compiler/deliver/apply/actions", "compiler/deliver/cluster", "compiler/deliver/secrets", "compiler/edit/importer"},
+	"github.com/creachadair/jrpc2":           {"compiler/edit/lsp"},
 	"filippo.io/age":                         {"compiler/base/sops", "compiler/deliver/secrets"},
 }
 

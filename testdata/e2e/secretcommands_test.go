@@ -50,6 +50,7 @@ var secretCommands = []secretCommand{
 	{"init", 0},
 	{"lift --dry-run", 0},
 	{"list", 0},
+	{"lsp", 0},
 	{"rollback dev/one --to 1 --dry-run", 1},
 	{"rollout approve all --bundle TEXT", 2},
 	{"rollout pause", 0},

@@ -112,8 +112,8 @@ func TestHints(t *testing.T) {
 		{"prod", "prod", "use one of prod"},
 		{"ab", "b a", "did you mean a?"},
 		{"anything", "", ""},
-		{"anything", "b c d e f g h i j k l m n", "use one of b, c, d, e, f, g, h, i, j, k, l, m, n"},
-		{"anything", "b c d e f g h i j k l m n o", ""},
+		{"anything", "b c d e f g h i j k l m n o", "use one of b, c, d, e, f, g, h, i, j, k, l, m, n, o"},
+		{"anything", "b c d e f g h i j k l m n o p", ""},
 	} {
 		if got := OneOf(test.word, strings.Fields(test.among)); got != test.want {
 			t.Errorf("OneOf(%s, %s) = %q, want %q", test.word, test.among, got, test.want)

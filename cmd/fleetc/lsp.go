@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver"
+	"github.com/fleetc/fleetc/compiler/edit/lsp"
+)
+
+const lspLong = `lsp is a language server: an editor starts it and talks to it over standard
+input and output. It shows the faults of fleetc vet while you type, before you
+save the file, in all files of the fleet. When you save a file, it also renders
+the fleet and shows the faults of fleetc vet --render.
+
+It knows layers, charts and clusters, and runs beside cue lsp, which knows the
+language. docs/editor.md has the settings of editors.
+
+The fleet is the one around each opened file. -C has no effect.`
+
+func newLSPCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:               "lsp",
+		Short:             "Show faults in the editor (language server)",
+		Long:              lspLong,
+		Example:           "  fleetc lsp",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return lsp.Serve(cmd.Context(), cmd.InOrStdin(), outputStream{cmd.OutOrStdout()}, lsp.Options{
+				Version: toolVersion(),
+				Compiler: func(root string) *compiler.Compiler {
+					c := o.compiler()
+					c.Dir = root
+					return c
+				},
+				Render: func(ctx context.Context, f *compiler.Fleet) error { return renderSaved(ctx, o, f) },
+			})
+		},
+	}
+}
+
+// renderSaved returns the faults of vet --render of a fleet.
+func renderSaved(ctx context.Context, o *options, f *compiler.Fleet) error {
+	var faults diag.List
+	rules, i := map[string][]fleet.RuleCheck{}, 0
+	for found, err := range deliver.Vet(ctx, f, deliver.VetOptions{}) {
+		faults.Add(err)
+		if found != nil {
+			rules[f.Clusters[i].ID] = found.Rules
+		}
+		i++
+	}
+	c := o.compiler()
+	c.Dir = f.Dir
+	faults.Add(c.CheckRules(rules))
+	return faults.Err()
+}
+
+// outputStream is the standard output as a stream of messages.
+type outputStream struct{ io.Writer }
+
+// Close implements [io.Closer].
+func (outputStream) Close() error { return nil }

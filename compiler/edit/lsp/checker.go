@@ -1,0 +1,162 @@
+package lsp
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/par"
+	"github.com/fleetc/fleetc/compiler/incremental"
+)
+
+// debounce is how long a checker waits for further changes.
+const debounce = 20 * time.Millisecond
+
+// request has the work of the next check.
+type request struct {
+	file   string // the changed file; may be empty
+	disk   bool   // whether files may have changed on disk
+	render bool   // whether to render the fleet
+}
+
+// checker checks one fleet. Its fields below mu are shared; the others belong to run.
+type checker struct {
+	s         *server
+	root      string
+	session   *incremental.Session
+	published map[string]string // the published diagnostics by file, as JSON
+	rendered  diag.List         // faults of the last rendering
+
+	pending request // below s.mu, as the fields below
+	changed map[string]bool
+	wake    chan struct{}
+	cancel  context.CancelFunc // ends the running check
+}
+
+// schedule checks the fleet at a root soon, and cancels a check that runs. It does nothing
+// without a root.
+func (s *server) schedule(root string, r request) {
+	if root == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.checkers[root]
+	if c == nil {
+		c = &checker{
+			s: s, root: root, session: incremental.NewSession(s.Compiler(root)), published: map[string]string{},
+			changed: map[string]bool{}, wake: make(chan struct{}, 1), cancel: func() {},
+		}
+		s.checkers[root] = c
+		s.done.Go(c.run)
+	}
+	c.pending.disk = c.pending.disk || r.disk
+	c.pending.render = c.pending.render || r.render
+	if r.file != "" {
+		c.changed[r.file] = true
+	}
+	c.cancel()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run checks the fleet after each change until the session ends.
+func (c *checker) run() {
+	for {
+		select {
+		case <-c.s.ctx.Done():
+			return
+		case <-c.wake:
+		}
+		for wait := true; wait; {
+			select {
+			case <-c.s.ctx.Done():
+				return
+			case <-c.wake:
+			case <-time.After(debounce):
+				wait = false
+			}
+		}
+		select { // one fleet at a time
+		case <-c.s.ctx.Done():
+			return
+		case c.s.evaluates <- struct{}{}:
+		}
+		_, err := par.Recover(func() (struct{}, error) { return struct{}{}, c.check() })
+		<-c.s.evaluates
+		if err != nil && !errors.Is(err, context.Canceled) {
+			c.session.Forget()
+			c.s.log(err)
+		}
+	}
+}
+
+// take returns the next request, with a context that the next change cancels.
+func (c *checker) take() (context.Context, request, map[string]bool) {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	ctx, cancel := context.WithCancel(c.s.ctx)
+	r, changed := c.pending, c.changed
+	c.pending, c.changed, c.cancel = request{}, map[string]bool{}, cancel
+	return ctx, r, changed
+}
+
+// check checks the fleet once and publishes its faults. A check that is cancelled leaves
+// its request to the next one.
+func (c *checker) check() error {
+	ctx, r, changed := c.take()
+	c.rendered = withoutFiles(c.root, c.rendered, changed)
+	if r.disk {
+		c.session.Forget()
+	}
+	if _, err := os.Stat(c.root); err != nil {
+		c.rendered = nil
+		return c.publish(nil) // it was renamed or removed
+	}
+	edits, unsaved := c.s.edits(c.root)
+	cuediag.SetUnsaved(unsaved)
+	f, faults := c.session.Check(ctx, edits)
+	if err := ctx.Err(); err != nil {
+		c.again(r)
+		return err
+	}
+	if r.render || faults != nil {
+		c.rendered = nil
+	}
+	if err := c.publish(faults); err != nil || faults != nil || !r.render || len(edits) > 0 {
+		return err
+	}
+	return c.render(ctx, r, f)
+}
+
+// render renders the fleet and publishes the faults.
+func (c *checker) render(ctx context.Context, r request, f *compiler.Fleet) error {
+	err := c.s.Render(ctx, f)
+	if ctx.Err() != nil {
+		c.again(request{render: r.render})
+		return ctx.Err()
+	}
+	c.rendered = diag.All(err)
+	return c.publish(nil)
+}
+
+// again adds a request that was not served to the next one.
+func (c *checker) again(r request) {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	c.pending.render = c.pending.render || r.render
+}
+
+// publish sends the faults of the fleet to the client.
+func (c *checker) publish(faults error) error {
+	var all diag.List
+	all.Add(faults)
+	all.Add(c.rendered.Err())
+	return c.send(diag.Fold(all.Err()))
+}
