@@ -95,7 +95,7 @@ func tokenLength(line string) int {
 		return n
 	}
 	_, n := utf8.DecodeRuneInString(line)
-	if strings.IndexAny(line, " \t,:{}[]()&|?!\"") < 0 {
+	if !strings.ContainsAny(line, " \t,:{}[]()&|?!\"") {
 		n = len(line)
 	}
 	return n
