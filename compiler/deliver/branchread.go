@@ -106,7 +106,7 @@ func expectedOf(b *fleet.Bundle) ([]follow.Target, error) {
 // records reads the file with the records of waves.
 func (r *BranchRollout) records(dir string) (*rollout.Records, error) {
 	name := rollout.RecordDir + "/" + rollout.RecordFile
-	data, err := readRecords(dir, name)
+	data, err := readRecords(dir, name, r.inBranch(name))
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fleetc/fleetc/compiler"
@@ -131,7 +132,7 @@ func (d *Decisions) change(ctx context.Context, verb string, names []string, cha
 // writeRecords changes the file with the records in a directory, and reports whether it
 // differs.
 func (d *Decisions) writeRecords(dir, name string, waves []string, change func(wave string, r *rollout.Record)) (bool, error) {
-	before, err := readRecords(dir, rollout.RecordFile)
+	before, err := readRecords(dir, rollout.RecordFile, name)
 	if err != nil {
 		return false, err
 	}
@@ -156,9 +157,10 @@ func (d *Decisions) writeRecords(dir, name string, waves []string, change func(w
 	return true, nil
 }
 
-// readRecords reads the file with the records in a checkout; nil if it does not exist. It is
-// written only if it is a regular file, since a branch may have symbolic links.
-func readRecords(dir, name string) ([]byte, error) {
+// readRecords reads the file with the records in a checkout; nil if it does not exist. title
+// names it in faults. A symbolic link in its path is a fault: it could lead to a file without
+// the pauses.
+func readRecords(dir, name, title string) ([]byte, error) {
 	const most = 4 << 20
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -168,16 +170,20 @@ func readRecords(dir, name string) ([]byte, error) {
 		return nil, fmt.Errorf("read the approvals and pauses: %w", err)
 	}
 	defer root.Close()
-	info, err := root.Lstat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("read the approvals and pauses: %w", err)
-	case !info.Mode().IsRegular() || info.Size() > most:
-		return nil, &diag.Diag{Msg: name + " in the branch is not a file of fleetc", Hint: "remove it from the branch"}
+	foreign := &diag.Diag{At: []diag.Pos{{File: title}}, Msg: "this is not a file of fleetc", Hint: "remove it from the branch"}
+	for i, part := 0, ""; part != name; i++ {
+		part = path.Join(strings.Split(name, "/")[:i+1]...)
+		info, err := root.Lstat(filepath.FromSlash(part))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, nil
+		case err != nil:
+			return nil, fmt.Errorf("read the approvals and pauses: %w", err)
+		case part != name && !info.IsDir(), part == name && (!info.Mode().IsRegular() || info.Size() > most):
+			return nil, foreign
+		}
 	}
-	data, err := root.ReadFile(name)
+	data, err := root.ReadFile(filepath.FromSlash(name))
 	if err != nil {
 		return nil, fmt.Errorf("read the approvals and pauses: %w", err)
 	}
