@@ -60,10 +60,10 @@ func newRolloutReportCommand(o *options) *cobra.Command {
 			}
 			defer func() { err = cmp.Or(err, r.Remote.Close()) }()
 			reports, err := deliver.PushReports(cmd.Context(), r, ids)
-			if err != nil {
+			if err != nil && reports == nil {
 				return err
 			}
-			return printReports(cmd, reports, git.branch, output)
+			return cmp.Or(printReports(cmd, reports, git.branch, output), err)
 		},
 	}
 	f := cmd.Flags()

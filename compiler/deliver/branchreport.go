@@ -22,7 +22,9 @@ type ReportOptions struct {
 }
 
 // PushReports reads the Kustomizations or Applications of clusters, and pushes a report for
-// each. It writes nothing to a cluster, and needs no files of the fleet.
+// each. It writes nothing to a cluster, and needs no files of the fleet. The error has the
+// faults of clusters without a report, and of those without any object, whose report is
+// pushed: a new cluster has none for a while.
 func PushReports(ctx context.Context, o ReportOptions, ids []string) ([]follow.Report, error) {
 	var faults diag.List
 	for _, id := range ids {
@@ -46,21 +48,36 @@ func PushReports(ctx context.Context, o ReportOptions, ids []string) ([]follow.R
 	var reports []follow.Report
 	for _, id := range ids {
 		report := follow.NewReport(id, now, objects[id])
-		text, err := report.Encode()
-		if err != nil {
-			return nil, err
+		err := o.push(ctx, report)
+		if ctx.Err() != nil {
+			return reports, ctx.Err()
 		}
-		_, err = o.Remote.Push(ctx, false, branch.Update{
-			Branch: follow.ReportBranch(o.Branch, id), Detached: true,
-			Write: func(_ context.Context, dir, _ string) (branch.Change, error) {
-				err := os.WriteFile(filepath.Join(dir, follow.ReportFile), text, 0o644)
-				return branch.Change{Files: []string{follow.ReportFile}, Message: "fleetc: report of " + id + "\n\n[skip ci]\n"}, err
-			},
-		})
-		if err != nil {
-			return nil, diag.In(id, err)
+		faults.Add(diag.In(id, err))
+		if err == nil {
+			reports = append(reports, report)
 		}
-		reports = append(reports, report)
+		if len(objects[id]) == 0 {
+			faults.Add(diag.In(id, &diag.Diag{
+				Msg:  fmt.Sprintf("namespace %s has no Kustomization of fleetc for the cluster, and namespace %s no Application", o.Namespaces.Flux, o.Namespaces.ArgoCD),
+				Hint: "compare the ID with fleetc list, and pass --namespace if they are elsewhere",
+			}))
+		}
 	}
-	return reports, nil
+	return reports, faults.Err()
+}
+
+// push pushes a report to its branch.
+func (o *ReportOptions) push(ctx context.Context, report follow.Report) error {
+	text, err := report.Encode()
+	if err != nil {
+		return err
+	}
+	_, err = o.Remote.Push(ctx, false, branch.Update{
+		Branch: follow.ReportBranch(o.Branch, report.Cluster), Detached: true,
+		Write: func(_ context.Context, dir, _ string) (branch.Change, error) {
+			err := os.WriteFile(filepath.Join(dir, follow.ReportFile), text, 0o644)
+			return branch.Change{Files: []string{follow.ReportFile}, Message: "fleetc: report of " + report.Cluster + "\n\n[skip ci]\n"}, err
+		},
+	})
+	return err
 }
