@@ -6,6 +6,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/image"
 	"github.com/fleetc/fleetc/compiler/stage/load"
+	"go.yaml.in/yaml/v3"
 )
 
 func TestReplacePart(t *testing.T) {
@@ -47,6 +48,25 @@ func TestEditYAML(t *testing.T) {
 		edits := load.Edits{"f.yaml": []byte(test.text)}
 		_, ok := replaceScalars(t, edits)
 		if got := string(edits["f.yaml"]); ok != (test.want != "") || ok && got != test.want {
+			t.Errorf("%q becomes %q, want %q", test.text, got, test.want)
+		}
+	}
+}
+
+// A tag that YAML would read as a number is written in quotes.
+func TestSpliceScalar(t *testing.T) {
+	for _, test := range []struct{ text, before, after, want string }{
+		{"tag: b100 # c\n", "b100", "1234567", "tag: \"1234567\" # c\n"},
+		{"tag: 1.9.1\n", "1.9.1", "1.10", "tag: \"1.10\"\n"},
+		{"tag: 'b100'\n", "b100", "1234567", "tag: '1234567'\n"},
+		{"tag: v1\n", "v1", "v2", "tag: v2\n"},
+		{"tag: a\n", "a", "true", "tag: \"true\"\n"},
+	} {
+		var n *yaml.Node
+		if err := scalars([]byte(test.text), func(one *yaml.Node) { n = one }); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := spliceScalar([]byte(test.text), n, test.before, test.after); !ok || string(got) != test.want {
 			t.Errorf("%q becomes %q, want %q", test.text, got, test.want)
 		}
 	}

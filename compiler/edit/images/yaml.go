@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -77,8 +78,20 @@ func spliceScalar(text []byte, n *yaml.Node, before, after string) ([]byte, bool
 	if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 || n.Anchor != "" || !bytes.HasPrefix(rest, []byte(n.Value)) {
 		return nil, false
 	}
-	at := start + column + strings.Index(n.Value, before)
-	return slices.Concat(text[:at], []byte(after), text[at+len(before):]), true
+	next := strings.Replace(n.Value, before, after, 1)
+	if n.Style == 0 && !isPlainText(next) {
+		next = strconv.Quote(next) // tags have no characters that YAML escapes in another way
+	}
+	at := start + column
+	return slices.Concat(text[:at], []byte(next), text[at+len(n.Value):]), true
+}
+
+// isPlainText reports whether YAML reads the text without quotes as this text, and not as a
+// number or another value.
+func isPlainText(text string) bool {
+	var n yaml.Node
+	err := yaml.Unmarshal([]byte(text), &n)
+	return err == nil && len(n.Content) == 1 && n.Content[0].ShortTag() == "!!str" && n.Content[0].Value == text
 }
 
 // editYAML replaces a text in the scalar at a position of a YAML file.

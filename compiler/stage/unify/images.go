@@ -35,6 +35,15 @@ func (e *evaluation) images(v cue.Value, c *fleet.Cluster, faults *diag.List) {
 				continue
 			}
 		}
+		for _, other := range c.Images {
+			if image.FullName(other.Image) == image.FullName(p.Image) {
+				faults.Add(&diag.Diag{
+					At: []diag.Pos{p.Pos, other.Pos}, Path: p.PolicyPath(),
+					Msg:  diag.Visible(other.Image, diag.MaxText) + " and " + diag.Visible(p.Image, diag.MaxText) + " are the same image, and have a policy each",
+					Hint: "write both under one name",
+				})
+			}
+		}
 		c.Images = append(c.Images, p)
 	}
 }
