@@ -8,7 +8,7 @@ export CGO_ENABLED ?= 0
 export GOFLAGS := $(GOFLAGS) -trimpath -tags=kustomize_disable_go_plugin_support -ldflags=-s
 
 .PHONY: check build demo quick test race race-all golden generate generate-check bench fuzz lint fmt
-check: lint test race e2e e2e-gitops ## Everything that CI runs.
+check: lint test race e2e e2e-gitops e2e-renovate ## Everything that CI runs.
 
 build: ## Build the binary.
 	go build -o bin/fleetc ./cmd/fleetc
@@ -48,9 +48,10 @@ generate: ## Read what Kubernetes serves from its source again.
 generate-check: generate ## The embedded files are what the source says.
 	git diff --exit-code -- compiler/base/kube
 
-.PHONY: tools e2e e2e-gitops e2e-kill sandbox
-tools: ## Build control planes and Flux, once.
+.PHONY: tools e2e e2e-gitops e2e-renovate e2e-kill sandbox
+tools: ## Build control planes and Flux, and install Renovate, once.
 	go run ./testdata/clusters/sandbox -build -flux
+	go run ./testdata/renovate/install
 
 # Tests that wait for control planes more than they compute run beside each
 # other; a control plane takes half a gigabyte.
@@ -68,6 +69,10 @@ e2e-kill: ## Kill commands at random moments, and look for anything lost.
 e2e-gitops: ## Test with real Flux, which is built once.
 	go run ./testdata/clusters/sandbox -build -flux
 	go test -count=1 -vet=off -timeout 40m -parallel 3 ./testdata/gitops
+
+e2e-renovate: ## Test the preset with real Renovate, which is installed once.
+	go run ./testdata/renovate/install
+	go test -count=1 -vet=off -timeout 10m ./testdata/renovate
 
 sandbox: ## Run the clusters of the example fleet here, until Ctrl-C.
 	go run ./testdata/clusters/sandbox
@@ -91,14 +96,14 @@ fuzz: ## Fuzz every target for a while.
 	./.ci/fuzz 60s
 
 # Wildcards pass over testdata.
-HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/sandbox ./testdata/e2e ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops
+HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/sandbox ./testdata/e2e ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops ./testdata/renovate/...
 
 lint: ## Check Go and CUE.
 	go vet ./... $(HARNESS)
 	$(TOOLS) staticcheck ./... $(HARNESS)
-	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/fleets testdata/gitops)"
+	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/fleets testdata/gitops testdata/renovate)"
 	$(TOOLS) cue vet ./schema ./lib/... ./environments/...
 
 fmt: ## Format Go and CUE.
-	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/fleets testdata/gitops
+	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/fleets testdata/gitops testdata/renovate
 	$(TOOLS) cue fmt ./schema ./lib/... ./environments/...
