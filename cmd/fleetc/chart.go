@@ -48,10 +48,10 @@ charts directory lacks, with the versions in Chart.lock or the newest versions.
 
 With --refresh, add completes packages whose version another program changed,
 such as Renovate: it pins the digest, dependencies and schemas of the version
-that chart.cue names now, and writes the types of its values. A digest of a version
-that did not change stays. The arguments are packages below environments/charts,
-or their charts; without arguments, add looks at all of them. Charts in this
-repository and in git are always read again.
+that chart.cue names now, and writes the types of its values. A digest of a
+version that did not change stays. The arguments are packages below
+environments/charts, or their charts; without arguments, add looks at all of
+them. Charts in this repository and in git are always read again.
 
 Credentials come from helm repo add, docker login and git.`
 
