@@ -180,7 +180,7 @@ func (u *updater) findUses(ctx context.Context, versions []ImageVersion) error {
 }
 
 // prove returns the update of the images that change as planned. If one does not, each is
-// tried after the others.
+// tried after the others, together with those that share a line with it.
 func (u *updater) prove(ctx context.Context, planned []plannedImage) (*Update, error) {
 	out, err := u.try(ctx, planned)
 	if err == nil || len(planned) == 1 || ctx.Err() != nil {
@@ -191,15 +191,35 @@ func (u *updater) prove(ctx context.Context, planned []plannedImage) (*Update, e
 	}
 	var faults diag.List
 	var accepted []plannedImage
-	for _, p := range planned {
-		_, err := u.try(ctx, append(slices.Clone(accepted), p))
+	for _, together := range sharing(planned) {
+		_, err := u.try(ctx, slices.Concat(accepted, together))
 		if faults.Add(err); err == nil {
-			accepted = append(accepted, p)
+			accepted = append(accepted, together...)
 		}
 	}
 	out, err = u.try(ctx, accepted)
 	faults.Add(err)
 	return out, faults.Err()
+}
+
+// sharing groups images that have an operation in common, such as a value that sets the tags
+// of both.
+func sharing(planned []plannedImage) [][]plannedImage {
+	var groups [][]plannedImage
+	for _, p := range planned {
+		var group []plannedImage
+		groups = slices.DeleteFunc(groups, func(other []plannedImage) bool {
+			shares := slices.ContainsFunc(other, func(o plannedImage) bool {
+				return slices.ContainsFunc(o.operations, func(one operation) bool { return slices.Contains(p.operations, one) })
+			})
+			if shares {
+				group = append(group, other...)
+			}
+			return shares
+		})
+		groups = append(groups, append(group, p))
+	}
+	return groups
 }
 
 // try compiles the fleet with the operations of images.
