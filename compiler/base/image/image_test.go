@@ -26,7 +26,10 @@ func TestNewest(t *testing.T) {
 		{present: "2.0.0-rc.1", tags: "1.9.0 2.0.0-rc.2 2.0.0", want: "2.0.0"},
 		{present: "2.0.0-rc1-alpine", tags: "2.0.0 2.0.0-alpine 2.1.0-rc1-alpine", want: "2.0.0-alpine"},
 		{present: "2025.2.1", tags: "2025.10.0 2024.12.5", want: "2025.10.0"},
-		{present: "1.2.3", tags: "99999999999999999999999.0.0 1.2.4", want: "99999999999999999999999.0.0"},
+		{present: "2024.11.15", tags: "2025.01.20 2025.01.03 3.0.0", want: "2025.01.20"},
+		{present: "24.10", tags: "26.04 25.04 2026.04", want: "26.04"},
+		{present: "1.27", tags: "2024.10 1.28", want: "1.28"},
+		{present: "1.2.3", tags: "99999999999999999999999.0.0 1.2.4", want: "1.2.4"},
 		{present: "1.2.3", tags: "1.2.4\x1b[2J 1.2.5$(reboot) -1.2.6 1.2.4 1.2." + strings.Repeat("9", 200), want: "1.2.4"},
 		{present: "9.9.9", tags: "1.0.0", want: "9.9.9"},
 		{present: "1.2.0-arm32v7", tags: "1.3.0-arm64v8 1.3.0-arm32v7", want: "1.3.0-arm32v7"},
@@ -42,6 +45,7 @@ func TestNewest(t *testing.T) {
 		// Ranges.
 		{fleet.TagRule{Semver: ">=1.2 <2"}, "1.2.0", "1.9.0 1.10.0 2.0.0 1.11.0-rc1", "1.10.0"},
 		{fleet.TagRule{Semver: ">=1.2-0 <2"}, "1.2.0", "1.9.0 1.10.0-rc.9 1.10.0-rc.10", "1.10.0-rc.10"},
+		{fleet.TagRule{Semver: ">=24"}, "24.04", "26.04 25.10", "26.04"},
 		{fleet.TagRule{Semver: "~1.2"}, "v1.2.0-alpine", "v1.2.3 v1.2.4-alpine v1.3.0-alpine", "v1.2.4-alpine"},
 		{fleet.TagRule{Semver: "^1"}, "latest", "v1.2.3 1.2 1.2.3-alpine", "v1.2.3"},
 		{fleet.TagRule{Semver: "^5"}, "1.2.3", "1.2.3 1.3.0", ""},
@@ -78,7 +82,7 @@ func TestHasLower(t *testing.T) {
 func TestApplies(t *testing.T) {
 	p, _ := Compile(fleet.TagRule{})
 	for tag, want := range map[string]bool{
-		"1.2.3": true, "v1": true, "1.2-alpine": true, "latest": false, "": false, "20260101": false, "2026.01.02": false, "4f5a6b7": false, "1234567": false,
+		"1.2.3": true, "v1": true, "1.2-alpine": true, "latest": false, "": false, "20260101": false, "2026.01.02": true, "4f5a6b7": false, "1234567": false,
 		"sha-4f5a6b7": false, "1.2.3.4": false, "main": false,
 	} {
 		if p.Applies(tag) != want {

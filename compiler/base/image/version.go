@@ -9,16 +9,19 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
+// longest is the number of digits of the first number of a version that is not a year.
+const longest = 3
+
 // A version is a tag that begins with a version: v1.27.3-alpine3.20.
 type version struct {
 	prefix     string   // v or empty
-	numbers    []string // one to three, without leading zeros
+	numbers    []string // one to three; those after the first may have leading zeros, as in 24.04
 	prerelease string   // such as rc.1; empty for a release
 	variant    string   // the rest, such as -alpine3.20
 }
 
 var (
-	versionForm = regexp.MustCompile(`^(v?)(0|[1-9][0-9]*)(?:\.(0|[1-9][0-9]*))?(?:\.(0|[1-9][0-9]*))?((?:-[A-Za-z0-9_.-]*)?)$`)
+	versionForm = regexp.MustCompile(`^(v?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:\.([0-9]+))?((?:-[A-Za-z0-9_.-]*)?)$`)
 	digits      = regexp.MustCompile(`[0-9]+`)
 
 	// literalPart matches parts of a variant whose digits are a part of a name: architectures,
@@ -37,7 +40,6 @@ var (
 // parseVersion parses a tag. A number of four digits or more alone is a date or a build, not
 // a version.
 func parseVersion(tag string) (version, bool) {
-	const longest = 3 // digits of a version that is a single number
 	m := versionForm.FindStringSubmatch(tag)
 	if m == nil {
 		return version{}, false
@@ -73,11 +75,14 @@ func parseVersion(tag string) (version, bool) {
 	return v, true
 }
 
-// sameForm reports whether two versions have the same prefix, the same count of numbers,
-// and variants that differ in the versions of names alone.
+// sameForm reports whether two versions have the same prefix, the same count of numbers, a
+// year as the first number or none, and variants that differ in the versions of names alone.
 func (v version) sameForm(w version) bool {
-	return v.prefix == w.prefix && len(v.numbers) == len(w.numbers) && variantForm(v.variant) == variantForm(w.variant)
+	return v.prefix == w.prefix && len(v.numbers) == len(w.numbers) && v.isDate() == w.isDate() && variantForm(v.variant) == variantForm(w.variant)
 }
+
+// isDate reports whether the first number is a year or a build, such as 2025.
+func (v version) isDate() bool { return len(v.numbers[0]) > longest }
 
 // variantForm returns a variant without the versions that follow a name in it: alpine3.19,
 // debian-12, r4. Other digits stay, such as those of arm64v8 and of a commit.
@@ -102,7 +107,11 @@ func variantForm(variant string) string {
 
 // semver returns the version with three numbers.
 func (v version) semver() (*semver.Version, error) {
-	text := strings.Join(append(slices.Clone(v.numbers), "0", "0")[:3], ".")
+	var numbers []string
+	for i := range 3 {
+		numbers = append(numbers, cmp.Or(strings.TrimLeft(v.number(i), "0"), "0"))
+	}
+	text := strings.Join(numbers, ".")
 	if v.prerelease != "" {
 		text += "-" + v.prerelease
 	}
