@@ -73,7 +73,9 @@ func (c *schemaComparer) compare(before, after map[string]any, path []string) {
 			was = "any"
 		}
 		c.add(narrowing{path: path, kind: typeChanged, text: fmt.Sprintf("(%s, and was %s)", is, was), schema: after})
-		return
+		if was != "any" || is != "object" {
+			return
+		}
 	}
 	if isOpen(before) && !isOpen(after) {
 		c.add(narrowing{path: path, kind: closed, schema: after})

@@ -51,6 +51,10 @@ func TestCompareSchemas(t *testing.T) {
 		{"integer or string instead of a string", "a: {type: string}", "a: {x-kubernetes-int-or-string: true}", ""},
 		{"integers of a number", "num: {type: number}", "num: {type: integer}", "spec.num has another type (integer, and was number)"},
 		{"string of any", "a: {x-kubernetes-preserve-unknown-fields: true}", "a: {type: string}", "spec.a has another type (string, and was any)"},
+		{
+			"listed fields of any", "map: {x-kubernetes-preserve-unknown-fields: true}", "map: {type: object, properties: {a: {type: object}}}",
+			"spec.map has another type (object, and was any); spec.map takes no unknown fields!",
+		},
 		{"integer or string instead of a map", "map: {type: object}", "map: {x-kubernetes-int-or-string: true}", "spec.map has another type (int-or-string, and was object)!"},
 		{"below a list", "list: {type: array, items: {type: object, properties: {b: {type: string}}}}", "list: {type: array, items: {type: object}}", "spec.list[].b is removed!"},
 		{
