@@ -67,6 +67,8 @@ var secretCommands = []secretCommand{
 	{"source add https://127.0.0.1:1/a", 2},
 	{"status", 0},
 	{"test dev/one", 2},
+	{"update --dry-run --offline", 2},
+	{"update --dry-run --offline -o markdown", 2},
 	{"version", 0},
 	{"vet -v --render --secrets", 0},
 	{"destroy dev/one --dry-run", 1},
