@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
 // WriteFiles replaces existing files of the fleet, and keeps their modes. before has their
@@ -76,4 +77,20 @@ func stage(tree *os.Root, name string, before, after []byte) (stagedFile, error)
 		return s, errors.Join(fmt.Errorf("write %s: %w", name, err), tree.Remove(s.next))
 	}
 	return s, nil
+}
+
+// ReadFiles reads the files of edits below the root as they are now, for [WriteFiles].
+func ReadFiles(root string, edits load.Edits) (map[string][]byte, error) {
+	tree, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	out := map[string][]byte{}
+	for name := range edits {
+		if out[name], err = tree.ReadFile(filepath.FromSlash(name)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -235,7 +234,7 @@ func (u *updater) try(ctx context.Context, planned []plannedImage) (*Update, err
 	if err != nil || len(planned) == 0 {
 		return out, err
 	}
-	if u.before, err = readBefore(u.f.Dir, edits); err != nil {
+	if u.before, err = edit.ReadFiles(u.f.Dir, edits); err != nil {
 		return out, err
 	}
 	if err := u.format(edits); err != nil {
@@ -274,20 +273,4 @@ func (u *updater) write() error {
 	}
 	defer tree.Close()
 	return edit.WriteFiles(tree, u.before, u.proven)
-}
-
-// readBefore reads the files as they are.
-func readBefore(root string, edits load.Edits) (map[string][]byte, error) {
-	tree, err := os.OpenRoot(root)
-	if err != nil {
-		return nil, err
-	}
-	defer tree.Close()
-	out := map[string][]byte{}
-	for name := range edits {
-		if out[name], err = tree.ReadFile(filepath.FromSlash(name)); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
 }

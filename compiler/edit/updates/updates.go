@@ -9,7 +9,6 @@ import (
 	"errors"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler"
@@ -151,7 +150,7 @@ func (f *finder) make(ctx context.Context, g *Group) error {
 	if g.Failed = err; err != nil || len(edits) == 0 {
 		return nil
 	}
-	if g.Before, err = readAll(f.before.Dir, edits); err != nil {
+	if g.Before, err = edit.ReadFiles(f.before.Dir, edits); err != nil {
 		return err
 	}
 	g.After = load.Edits{}
@@ -249,22 +248,6 @@ func (u *Updates) Write(ctx context.Context) (files []string, err error) {
 	}
 	defer tree.Close()
 	return all.Files, edit.WriteFiles(tree, all.Before, all.After)
-}
-
-// readAll reads the files of edits.
-func readAll(root string, edits load.Edits) (map[string][]byte, error) {
-	tree, err := os.OpenRoot(root)
-	if err != nil {
-		return nil, err
-	}
-	defer tree.Close()
-	out := map[string][]byte{}
-	for name := range edits {
-		if out[name], err = tree.ReadFile(filepath.FromSlash(name)); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
 }
 
 // A finder finds updates.
