@@ -64,6 +64,31 @@ type lspClient struct {
 	versions  map[string]int
 }
 
+// lspChannel sends the published diagnostics in the order in which they arrive. The client
+// of the library handles notifications in any order.
+type lspChannel struct {
+	channel.Channel
+	published chan<- lspPublication
+}
+
+func (c lspChannel) Recv() ([]byte, error) {
+	for {
+		data, err := c.Channel.Recv()
+		var message struct {
+			Method string
+			Params json.RawMessage
+		}
+		if err != nil || json.Unmarshal(data, &message) != nil || message.Method != "textDocument/publishDiagnostics" {
+			return data, err
+		}
+		var p lspPublication
+		if err := json.Unmarshal(message.Params, &p); err != nil {
+			return nil, err
+		}
+		c.published <- p
+	}
+}
+
 func startLSP(t *testing.T) *lspClient {
 	t.Helper()
 	cmd := exec.Command("fleetc", "--offline", "--cache-dir", t.TempDir(), "lsp")
@@ -74,15 +99,8 @@ func startLSP(t *testing.T) *lspClient {
 		t.Fatal(err)
 	}
 	c := &lspClient{T: t, in: in, cmd: cmd, published: make(chan lspPublication, 1000), faults: map[string][]lspDiagnostic{}, versions: map[string]int{}}
-	c.rpc = jrpc2.NewClient(channel.LSP(out, in), &jrpc2.ClientOptions{OnNotify: func(r *jrpc2.Request) {
-		var p lspPublication
-		if r.Method() != "textDocument/publishDiagnostics" {
-			t.Errorf("%s: %s", r.Method(), r.ParamString())
-		} else if err := r.UnmarshalParams(&p); err != nil {
-			t.Error(err)
-		} else {
-			c.published <- p
-		}
+	c.rpc = jrpc2.NewClient(lspChannel{channel.LSP(out, in), c.published}, &jrpc2.ClientOptions{OnNotify: func(r *jrpc2.Request) {
+		t.Errorf("%s: %s", r.Method(), r.ParamString())
 	}})
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
@@ -126,20 +144,24 @@ func (c *lspClient) change(file string, changes ...map[string]any) {
 	c.wait(file)
 }
 
-// wait waits until the server has published diagnostics for the current version of a file.
-// The server sends the files of one check in the order of their names, and the next request
-// is answered after them.
+// wait waits for the diagnostics of a check of the current version of a file. The server
+// publishes those of the last open file of the fleet at the end of a check.
 func (c *lspClient) wait(file string) {
 	c.Helper()
-	for p := range c.published {
-		c.add(p)
-		if p.URI == "file://"+file && p.Version == c.versions[file] {
-			break
+	root, _, _ := strings.Cut(file, "environments")
+	last := file
+	for open := range c.versions {
+		if strings.HasPrefix(open, root) {
+			last = max(last, open)
 		}
 	}
-	c.call("shutdown", nil)
-	for len(c.published) > 0 {
-		c.add(<-c.published)
+	current := false
+	for p := range c.published {
+		c.add(p)
+		current = current || p.URI == "file://"+file && p.Version == c.versions[file]
+		if current && p.URI == "file://"+last {
+			return
+		}
 	}
 }
 
@@ -303,6 +325,7 @@ func TestLSPMalformed(t *testing.T) {
 	if len(c.faults) == 0 {
 		t.Error("no faults")
 	}
+	c.call("shutdown", nil)
 	c.notify("exit", nil)
 	if err := c.cmd.Wait(); err != nil {
 		t.Errorf("exit after shutdown: %v", err)

@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -16,7 +17,8 @@ import (
 const maxNamedClusters = 5
 
 // send publishes the faults by file. It sends an empty list for a file whose faults are
-// mended, and the list of each open file of the fleet, also when it is unchanged.
+// mended, and last the list of each open file of the fleet in order of their names, also
+// when it is unchanged.
 func (c *checker) send(faults diag.List) error {
 	texts := c.s.newTexts()
 	byFile := map[string][]diagnostic{}
@@ -34,7 +36,11 @@ func (c *checker) send(faults diag.List) error {
 			byFile[file] = []diagnostic{}
 		}
 	}
-	for _, file := range slices.Sorted(maps.Keys(byFile)) {
+	files := slices.Sorted(maps.Keys(byFile))
+	slices.SortStableFunc(files, func(a, b string) int {
+		return cmp.Compare(openOrder(texts.docs[a]), openOrder(texts.docs[b]))
+	})
+	for _, file := range files {
 		p := publishDiagnosticsParams{URI: uriOf(file), Diagnostics: byFile[file]}
 		doc := texts.docs[file]
 		if doc != nil {
@@ -55,6 +61,14 @@ func (c *checker) send(faults diag.List) error {
 		}
 	}
 	return nil
+}
+
+// openOrder orders files: those that are not open are before open ones.
+func openOrder(d *document) int {
+	if d == nil {
+		return 0
+	}
+	return 1
 }
 
 // place returns the first position of a fault. A fault without one is shown in the file
