@@ -96,14 +96,14 @@ fuzz: ## Fuzz every target for a while.
 	./.ci/fuzz 60s
 
 # Wildcards pass over testdata.
-HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/sandbox ./testdata/e2e ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops ./testdata/renovate/...
+HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/sandbox ./testdata/e2e ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops ./testdata/npm ./testdata/renovate/...
 
 lint: ## Check Go and CUE.
 	go vet ./... $(HARNESS)
 	$(TOOLS) staticcheck ./... $(HARNESS)
-	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/fleets testdata/gitops testdata/renovate)"
+	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/fleets testdata/gitops testdata/npm testdata/renovate)"
 	$(TOOLS) cue vet ./schema ./lib/... ./environments/...
 
 fmt: ## Format Go and CUE.
-	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/fleets testdata/gitops testdata/renovate
+	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/fleets testdata/gitops testdata/npm testdata/renovate
 	$(TOOLS) cue fmt ./schema ./lib/... ./environments/...
