@@ -99,15 +99,24 @@ func startLSP(t *testing.T) *lspClient {
 		t.Fatal(err)
 	}
 	c := &lspClient{T: t, in: in, cmd: cmd, published: make(chan lspPublication, 1000), faults: map[string][]lspDiagnostic{}, versions: map[string]int{}}
-	c.rpc = jrpc2.NewClient(lspChannel{channel.LSP(out, in), c.published}, &jrpc2.ClientOptions{OnNotify: func(r *jrpc2.Request) {
-		t.Errorf("%s: %s", r.Method(), r.ParamString())
-	}})
+	registered := make(chan string, 1)
+	c.rpc = jrpc2.NewClient(lspChannel{channel.LSP(out, in), c.published}, &jrpc2.ClientOptions{
+		OnNotify: func(r *jrpc2.Request) { t.Errorf("%s: %s", r.Method(), r.ParamString()) },
+		OnCallback: func(_ context.Context, r *jrpc2.Request) (any, error) {
+			registered <- r.ParamString()
+			return nil, nil
+		},
+	})
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	c.call("initialize", map[string]any{"processId": nil, "rootUri": nil, "capabilities": map[string]any{}})
+	watches := map[string]any{"workspace": map[string]any{"didChangeWatchedFiles": map[string]any{"dynamicRegistration": true}}}
+	c.call("initialize", map[string]any{"processId": nil, "rootUri": nil, "capabilities": watches})
 	c.notify("initialized", map[string]any{})
+	if got := <-registered; !strings.Contains(got, "workspace/didChangeWatchedFiles") {
+		t.Fatalf("the server registers %s", got)
+	}
 	return c
 }
 

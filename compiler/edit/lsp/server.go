@@ -147,8 +147,9 @@ func (s *server) initialize(_ context.Context, p initializeParams) (any, error) 
 	}, nil
 }
 
-// initialized asks the client to report changes of files on disk.
-func (s *server) initialized(context.Context) error {
+// initialized asks the client to report changes of files on disk. Clients send an empty
+// object, which a handler without parameters rejects.
+func (s *server) initialized(context.Context, *jrpc2.Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.watches {
@@ -166,14 +167,14 @@ func (s *server) initialized(context.Context) error {
 	return nil
 }
 
-func (s *server) handleShutdown(context.Context) (any, error) {
+func (s *server) handleShutdown(context.Context, *jrpc2.Request) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.shutdown = true
 	return nil, nil //nolint:nilnil // the result of the protocol is null
 }
 
-func (s *server) handleExit(context.Context) error {
+func (s *server) handleExit(context.Context, *jrpc2.Request) error {
 	s.exitOnce.Do(func() { close(s.exit) })
 	return nil
 }

@@ -77,6 +77,7 @@ test("says why the server cannot start", async (t) => {
 class Client {
 	readonly server: ChildProcess;
 	readonly connection: lsp.ProtocolConnection;
+	readonly registered: Promise<lsp.RegistrationParams>;
 	private published = new Map<string, lsp.Diagnostic[]>();
 	private wake = () => {};
 
@@ -91,7 +92,9 @@ class Client {
 			this.published.set(uri, diagnostics);
 			this.wake();
 		});
-		this.connection.onRequest(lsp.RegistrationRequest.type, () => {});
+		this.registered = new Promise((resolve) => {
+			this.connection.onRequest(lsp.RegistrationRequest.type, (params) => resolve(params));
+		});
 		this.connection.listen();
 	}
 
@@ -121,6 +124,10 @@ test("shows the faults of a fleet", {timeout: 60_000}, async (t) => {
 	});
 	assert.equal(serverInfo?.name, "fleetc");
 	await client.connection.sendNotification(lsp.InitializedNotification.type, {});
+
+	// The library's client watches what the server registers.
+	const {registrations} = await client.registered;
+	assert.equal(registrations[0]?.method, "workspace/didChangeWatchedFiles");
 
 	await client.connection.sendNotification(lsp.DidOpenTextDocumentNotification.type, {
 		textDocument: {uri, languageId: "cue", version: 1, text: fleet[clusterFile] ?? ""},
