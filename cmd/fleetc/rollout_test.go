@@ -10,7 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetc/fleetc/compiler/deliver/rollout/follow"
+	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 )
 
 // cmdReport pushes the report of a cluster to a bare repository: all Kustomizations that the
@@ -42,8 +42,8 @@ func cmdReport(ts *testscript.TestScript, neg bool, args []string) {
 		text = string(data)
 	}
 	blob := git(text, "hash-object", "-w", "--stdin")
-	tree := git("100644 blob "+blob+"\t"+follow.ReportFile+"\n", "mktree")
-	git("", "update-ref", "refs/heads/"+follow.ReportBranch(defaultReports, id), git("report", "commit-tree", tree))
+	tree := git("100644 blob "+blob+"\t"+gitops.ReportFile+"\n", "mktree")
+	git("", "update-ref", "refs/heads/"+gitops.ReportBranch(defaultReports, id), git("report", "commit-tree", tree))
 }
 
 // reportOf returns the text of a report. about has its state, age and since.
@@ -53,18 +53,18 @@ func reportOf(ts *testscript.TestScript, id string, about []string, git func(inp
 	since, err := time.ParseDuration(about[2])
 	ts.Check(err)
 	now := time.Now()
-	var objects []follow.Object
+	var objects []gitops.Object
 	dir := "main:clusters/" + id + "/flux"
 	for file := range strings.FieldsSeq(git("", "ls-tree", "--name-only", dir)) {
 		var object map[string]any
 		ts.Check(yaml.Unmarshal([]byte(git("", "show", dir+"/"+file)), &object))
-		target, _ := follow.TargetOf(object)
-		objects = append(objects, follow.Object{
+		target, _ := gitops.TargetOf(object)
+		objects = append(objects, gitops.Object{
 			Kind: target.Kind, Namespace: target.Namespace, Name: target.Name, Source: target.Source, Fleet: "example.com/infra",
-			State: follow.State(about[0]), Commit: git("", "rev-parse", "main"), Since: now.Add(-since), Message: "as the script says",
+			State: gitops.State(about[0]), Commit: git("", "rev-parse", "main"), Since: now.Add(-since), Message: "as the script says",
 		})
 	}
-	data, err := json.Marshal(follow.NewReport(id, now.Add(-age), objects))
+	data, err := json.Marshal(gitops.NewReport(id, now.Add(-age), objects))
 	ts.Check(err)
 	return string(data)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
-	"github.com/fleetc/fleetc/compiler/deliver/rollout/follow"
+	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 	"github.com/spf13/cobra"
 )
 
@@ -54,7 +54,7 @@ func newRolloutReportCommand(o *options) *cobra.Command {
 				return err
 			}
 			r.Address = cluster.Address{Access: access, Context: kubeContext, InCluster: !cmd.Flags().Changed("context")}
-			r.Namespaces = follow.Namespaces{Flux: cmp.Or(namespace, "flux-system"), ArgoCD: cmp.Or(namespace, "argocd")}
+			r.Namespaces = gitops.Namespaces{Flux: cmp.Or(namespace, "flux-system"), ArgoCD: cmp.Or(namespace, "argocd")}
 			if r.Remote, err = branch.Open(cmd.Context(), git.address, o.dir); err != nil {
 				return err
 			}
@@ -80,21 +80,21 @@ func newRolloutReportCommand(o *options) *cobra.Command {
 }
 
 // printReports prints the reports that were pushed.
-func printReports(cmd *cobra.Command, reports []follow.Report, prefix, output string) error {
+func printReports(cmd *cobra.Command, reports []gitops.Report, prefix, output string) error {
 	w := cmd.OutOrStdout()
 	if output == "json" {
 		return writeJSON(w, struct {
-			Reports []follow.Report `json:"reports"`
+			Reports []gitops.Report `json:"reports"`
 		}{reports})
 	}
 	for _, r := range reports {
 		n := 0
 		for _, o := range r.Objects {
-			if o.State == follow.Ready {
+			if o.State == gitops.Ready {
 				n++
 			}
 		}
-		if _, err := fmt.Fprintf(w, "%s: %d of %s ready, pushed to %s\n", r.Cluster, n, plural(len(r.Objects), "object is", "objects are"), follow.ReportBranch(prefix, r.Cluster)); err != nil {
+		if _, err := fmt.Fprintf(w, "%s: %d of %s ready, pushed to %s\n", r.Cluster, n, plural(len(r.Objects), "object is", "objects are"), gitops.ReportBranch(prefix, r.Cluster)); err != nil {
 			return err
 		}
 	}

@@ -12,22 +12,22 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/deliver/rollout/follow"
+	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 )
 
 // observation has the Kustomizations or Applications of a cluster.
 type observation struct {
-	objects []follow.Object
+	objects []gitops.Object
 	time    time.Time // of the report; zero if the cluster was read
 }
 
 // connection returns the kubeconfig context in which the Kustomizations or Applications of a
 // cluster are, and their namespaces.
-func (r *BranchRollout) connection(c *fleet.Cluster) (kubeContext string, n follow.Namespaces) {
+func (r *BranchRollout) connection(c *fleet.Cluster) (kubeContext string, n gitops.Namespaces) {
 	if r.Layout == fleet.ArgoLayout {
-		return cmp.Or(c.GitOps.ArgoCD.Context, c.KubeContext), follow.Namespaces{ArgoCD: c.GitOps.ArgoCD.Namespace}
+		return cmp.Or(c.GitOps.ArgoCD.Context, c.KubeContext), gitops.Namespaces{ArgoCD: c.GitOps.ArgoCD.Namespace}
 	}
-	return c.KubeContext, follow.Namespaces{Flux: c.GitOps.Flux.Namespace}
+	return c.KubeContext, gitops.Namespaces{Flux: c.GitOps.Flux.Namespace}
 }
 
 // connect prepares the connections to the clusters. Each is made once, when it is needed.
@@ -53,7 +53,7 @@ func (r *BranchRollout) readClusters(ctx context.Context, clusters []*fleet.Clus
 	const atATime = 16 // more than CPUs, since requests are mostly waiting
 	type place struct {
 		kubeContext string
-		follow.Namespaces
+		gitops.Namespaces
 	}
 	of := map[place][]*fleet.Cluster{}
 	var places []place
@@ -71,7 +71,7 @@ func (r *BranchRollout) readClusters(ctx context.Context, clusters []*fleet.Clus
 		of[p] = append(of[p], c)
 	}
 	type answer struct {
-		objects map[string][]follow.Object
+		objects map[string][]gitops.Object
 		isLost  bool
 		err     error
 	}
@@ -80,7 +80,7 @@ func (r *BranchRollout) readClusters(ctx context.Context, clusters []*fleet.Clus
 		if live == nil || err != nil {
 			return answer{err: err, isLost: live == nil}, ctx.Err()
 		}
-		objects, err := follow.Read(ctx, live, places[i].Namespaces)
+		objects, err := gitops.Read(ctx, live, places[i].Namespaces)
 		return answer{objects: objects, err: err}, ctx.Err()
 	})
 	out := map[string]observation{}
@@ -116,9 +116,9 @@ func (r *BranchRollout) contextFault(c *fleet.Cluster, err error) error {
 func (r *BranchRollout) readReports(ctx context.Context, clusters []*fleet.Cluster) (map[string]observation, error) {
 	var branches []string
 	for _, c := range clusters {
-		branches = append(branches, follow.ReportBranch(r.options.Reports.Branch, c.ID))
+		branches = append(branches, gitops.ReportBranch(r.options.Reports.Branch, c.ID))
 	}
-	files, err := r.options.Reports.Remote.Files(ctx, branches, follow.ReportFile, follow.MaxReport)
+	files, err := r.options.Reports.Remote.Files(ctx, branches, gitops.ReportFile, gitops.MaxReport)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (r *BranchRollout) readReports(ctx context.Context, clusters []*fleet.Clust
 			f.err = &diag.Diag{Clusters: []string{c.ID}, Msg: "the branch " + branches[i] + " with its report cannot be read: " + diag.Brief(file.Err), Hint: "see what pushes to the branch; fleetc rollout report writes a new report", Cause: file.Err}
 			continue
 		}
-		report, err := follow.ParseReport(file.Data, c.ID, now)
+		report, err := gitops.ParseReport(file.Data, c.ID, now)
 		if err != nil {
 			f.err = err
 			continue

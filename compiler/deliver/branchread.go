@@ -15,8 +15,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 	"github.com/fleetc/fleetc/compiler/deliver/rollout"
-	"github.com/fleetc/fleetc/compiler/deliver/rollout/follow"
 )
 
 // read compiles all clusters, stages them in a session of the tree, and reads the state of
@@ -85,8 +85,8 @@ func (r *BranchRollout) stage(ctx context.Context, tree *export.Tree, session *e
 }
 
 // expectedOf returns the Kustomizations or Applications of a bundle.
-func expectedOf(b *fleet.Bundle) ([]follow.Target, error) {
-	var out []follow.Target
+func expectedOf(b *fleet.Bundle) ([]gitops.Target, error) {
+	var out []gitops.Target
 	for _, f := range b.Files {
 		var object map[string]any
 		text, err := yaml.YAMLToJSON(f.Data)
@@ -96,7 +96,7 @@ func expectedOf(b *fleet.Bundle) ([]follow.Target, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s of %s: %w", f.Name, b.Cluster.ID, err)
 		}
-		if w, ok := follow.TargetOf(object); ok {
+		if w, ok := gitops.TargetOf(object); ok {
 			out = append(out, w)
 		}
 	}
@@ -124,11 +124,11 @@ func (f *follower) state() (rollout.State, time.Time) {
 		return rollout.Failed, time.Time{}
 	case f.result.Changes() > 0:
 		return rollout.Behind, time.Time{}
-	case f.verdict.State == follow.Failed:
+	case f.verdict.State == gitops.Failed:
 		return rollout.Unhealthy, time.Time{}
-	case f.verdict.State == follow.Ready && f.verdict.Since.After(f.changed):
+	case f.verdict.State == gitops.Ready && f.verdict.Since.After(f.changed):
 		return rollout.Done, f.verdict.Since
-	case f.verdict.State == follow.Ready:
+	case f.verdict.State == gitops.Ready:
 		return rollout.Done, f.changed
 	}
 	return rollout.Syncing, time.Time{}
@@ -168,10 +168,10 @@ func (r *BranchRollout) readProgress(ctx context.Context, h *branch.History) err
 		}
 		one := found[c.ID]
 		if r.options.Reports != nil && one.time.Before(f.changed) {
-			f.verdict = follow.Verdict{State: follow.Syncing, Texts: []string{"it has pushed no report since the change"}}
+			f.verdict = gitops.Verdict{State: gitops.Syncing, Texts: []string{"it has pushed no report since the change"}}
 			continue
 		}
-		f.verdict, err = follow.Judge(f.expected, r.Fleet.Module, one.objects, func(commit string) (bool, error) {
+		f.verdict, err = gitops.Judge(f.expected, r.Fleet.Module, one.objects, func(commit string) (bool, error) {
 			tree, err := h.Tree(ctx, commit, c.ID)
 			return tree != "" && tree == current, err
 		})

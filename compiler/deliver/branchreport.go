@@ -10,13 +10,13 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
-	"github.com/fleetc/fleetc/compiler/deliver/rollout/follow"
+	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 )
 
 // ReportOptions say what a report is about, and where it is pushed.
 type ReportOptions struct {
 	Address    cluster.Address // of the cluster that runs Flux or Argo CD
-	Namespaces follow.Namespaces
+	Namespaces gitops.Namespaces
 	Remote     *branch.Remote
 	Branch     string // the reports are in branches below this name
 }
@@ -25,7 +25,7 @@ type ReportOptions struct {
 // each. It writes nothing to a cluster, and needs no files of the fleet. The error has the
 // faults of clusters without a report, and of those without any object, whose report is
 // pushed: a new cluster has none for a while.
-func PushReports(ctx context.Context, o ReportOptions, ids []string) ([]follow.Report, error) {
+func PushReports(ctx context.Context, o ReportOptions, ids []string) ([]gitops.Report, error) {
 	var faults diag.List
 	for _, id := range ids {
 		if !fs.ValidPath(id) || id == "." {
@@ -41,13 +41,13 @@ func PushReports(ctx context.Context, o ReportOptions, ids []string) ([]follow.R
 	}
 	defer live.Close()
 	now := RolloutOptions{}.now() // before the objects are read
-	objects, err := follow.Read(ctx, live, o.Namespaces)
+	objects, err := gitops.Read(ctx, live, o.Namespaces)
 	if err != nil {
 		return nil, err
 	}
-	var reports []follow.Report
+	var reports []gitops.Report
 	for _, id := range ids {
-		report := follow.NewReport(id, now, objects[id])
+		report := gitops.NewReport(id, now, objects[id])
 		err := o.push(ctx, report)
 		if ctx.Err() != nil {
 			return reports, ctx.Err()
@@ -67,16 +67,16 @@ func PushReports(ctx context.Context, o ReportOptions, ids []string) ([]follow.R
 }
 
 // push pushes a report to its branch.
-func (o *ReportOptions) push(ctx context.Context, report follow.Report) error {
+func (o *ReportOptions) push(ctx context.Context, report gitops.Report) error {
 	text, err := report.Encode()
 	if err != nil {
 		return err
 	}
 	_, err = o.Remote.Push(ctx, false, branch.Update{
-		Branch: follow.ReportBranch(o.Branch, report.Cluster), Detached: true,
+		Branch: gitops.ReportBranch(o.Branch, report.Cluster), Detached: true,
 		Write: func(_ context.Context, dir, _ string) (branch.Change, error) {
-			err := os.WriteFile(filepath.Join(dir, follow.ReportFile), text, 0o644)
-			return branch.Change{Files: []string{follow.ReportFile}, Message: "fleetc: report of " + report.Cluster + "\n\n[skip ci]\n"}, err
+			err := os.WriteFile(filepath.Join(dir, gitops.ReportFile), text, 0o644)
+			return branch.Change{Files: []string{gitops.ReportFile}, Message: "fleetc: report of " + report.Cluster + "\n\n[skip ci]\n"}, err
 		},
 	})
 	return err

@@ -15,8 +15,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 	"github.com/fleetc/fleetc/compiler/deliver/rollout"
-	"github.com/fleetc/fleetc/compiler/deliver/rollout/follow"
 )
 
 // BranchOptions are the options of a rollout to clusters that follow a branch of a git
@@ -65,10 +65,10 @@ type BranchRollout struct {
 type follower struct {
 	target   string // digest of its bundle
 	result   export.Result
-	expected []follow.Target
+	expected []gitops.Target
 	commit   string    // that changed its directory
 	changed  time.Time // of the commit
-	verdict  follow.Verdict
+	verdict  gitops.Verdict
 	err      error // why its progress cannot be read
 	isLost   bool  // whether it cannot be reached
 }

@@ -1,4 +1,4 @@
-package follow
+package gitops
 
 import (
 	"slices"
@@ -25,7 +25,7 @@ func fromFlux(u *unstructured.Unstructured) Object {
 	observed, _, _ := unstructured.NestedInt64(status, "observedGeneration")
 	ready := condition(status, "Ready")
 	history := list(status, "history")
-	o := Object{State: Syncing, Message: message(text(ready, "reason"), text(ready, "message")), Commit: commitOf(text(status, "lastAppliedRevision")), Source: fluxSource(u.Object)}
+	o := Object{State: Syncing, Message: message(text(ready, "reason"), text(ready, "message")), Commit: commitOf(text(status, "lastAppliedRevision")), Source: fluxSourceDigest(u.Object)}
 	wasReady := len(history) > 0 && text(history[0], "lastReconciledStatus") == succeeded
 	switch {
 	case suspended:
@@ -51,9 +51,9 @@ var fluxFields = []string{
 	"serviceAccountName", "kubeConfig", "targetNamespace",
 }
 
-// fluxSource returns a digest of the fields of a Kustomization. Flux may not have applied a
+// fluxSourceDigest returns a digest of the fields of a Kustomization. Flux may not have applied a
 // changed Kustomization itself yet.
-func fluxSource(o map[string]any) string {
+func fluxSourceDigest(o map[string]any) string {
 	s := spec(o)
 	var values []any
 	for _, name := range fluxFields {

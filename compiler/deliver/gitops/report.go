@@ -1,4 +1,4 @@
-package follow
+package gitops
 
 import (
 	"encoding/json"

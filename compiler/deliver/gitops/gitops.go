@@ -2,8 +2,12 @@
 // objects, and Kustomizations or Applications with their order, health checks and
 // pruning. Both layouts share one model, the steps of a bundle.
 //
-// The package is pure: it does not access files or clusters. It also finds values of
-// Secrets that an export must not contain, see [Secrets].
+// It also finds values of Secrets that an export must not contain, see [Secrets]. Layouts
+// depend on the bundle alone.
+//
+// [Read] reads how far Flux or Argo CD is with the directory of a cluster in a git branch,
+// from the Kustomizations or Applications of the cluster. [ParseReport] reads the same from
+// a report that the cluster has pushed.
 package gitops
 
 import (

@@ -1,4 +1,4 @@
-package follow
+package gitops
 
 import (
 	"crypto/sha256"
@@ -12,7 +12,7 @@ import (
 // fromArgo returns the state of an Application.
 func fromArgo(u *unstructured.Unstructured) Object {
 	status, _, _ := unstructured.NestedMap(u.Object, "status")
-	o := Object{State: Syncing, Commit: text(status, "sync", "revision"), Source: argoSource(u.Object)}
+	o := Object{State: Syncing, Commit: text(status, "sync", "revision"), Source: argoSourceDigest(u.Object)}
 	if isChart(u.Object) {
 		o.Commit = ""
 	}
@@ -52,9 +52,9 @@ func fromArgo(u *unstructured.Unstructured) Object {
 	return o
 }
 
-// argoSource returns a digest of the fields of an Application that decide what it applies, and
+// argoSourceDigest returns a digest of the fields of an Application that decide what it applies, and
 // where. Argo CD adds others.
-func argoSource(o map[string]any) string {
+func argoSourceDigest(o map[string]any) string {
 	s := spec(o)
 	return digestOf(argoTarget(s), s["project"])
 }
@@ -107,9 +107,9 @@ func TargetOf(object map[string]any) (Target, bool) {
 	w := Target{Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
 	switch u.GroupVersionKind().GroupKind() {
 	case kustomizations.GroupKind():
-		w.Source = fluxSource(object)
+		w.Source = fluxSourceDigest(object)
 	case applications.GroupKind():
-		w.Source, w.IsChart = argoSource(object), isChart(object)
+		w.Source, w.IsChart = argoSourceDigest(object), isChart(object)
 	default:
 		return Target{}, false
 	}

@@ -1,7 +1,4 @@
-// Package follow reads how far Flux or Argo CD is with the directory of a cluster in a git
-// branch: from the Kustomizations or Applications of the cluster, or from a report about
-// them that the cluster has pushed.
-package follow
+package gitops
 
 import (
 	"context"

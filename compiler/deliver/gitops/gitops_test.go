@@ -35,7 +35,7 @@ func made(r *fleet.Release, apiVersion, kind, name string, hook ...string) fleet
 }
 
 // text formats steps, one per line.
-func text(steps []step) string {
+func stepsText(steps []step) string {
 	var b strings.Builder
 	for _, s := range steps {
 		b.WriteString(s.name + ":")
@@ -89,8 +89,8 @@ func TestSteps(t *testing.T) {
 		},
 	} {
 		got := steps(&fleet.Bundle{Cluster: c}, test.objs, hook)
-		if text(got) != test.want {
-			t.Errorf("%s:\n%swant\n%s", name, text(got), test.want)
+		if stepsText(got) != test.want {
+			t.Errorf("%s:\n%swant\n%s", name, stepsText(got), test.want)
 		}
 		for i, s := range got {
 			if i > 0 && s.wave <= got[i-1].wave {
@@ -119,8 +119,8 @@ func TestStepsOfLevels(t *testing.T) {
 		made(last, "v1", "Service", "last"),
 	}, hook)
 	const want = "apps: cache\napps.post-1: fill\napps.level-1.base: ns\napps.level-1.pre-1: migrate\napps.level-1: api\nlast: last\n"
-	if text(got) != want {
-		t.Errorf("got\n%swant\n%s", text(got), want)
+	if stepsText(got) != want {
+		t.Errorf("got\n%swant\n%s", stepsText(got), want)
 	}
 	var waves []int
 	for _, s := range got {

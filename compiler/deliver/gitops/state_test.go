@@ -1,4 +1,4 @@
-package follow
+package gitops
 
 import (
 	"errors"
@@ -65,7 +65,7 @@ func TestFlux(t *testing.T) {
 		"new":                            {`{metadata: {generation: 1}}`, Object{State: Syncing, Message: "Flux has not seen its last change"}},
 		"nonsense":                       {`{metadata: {generation: 1}, status: {observedGeneration: 1, conditions: [1, {type: 2}], history: {a: 1}, lastAppliedRevision: 3}}`, Object{State: Syncing}},
 	} {
-		c.want.Source = fluxSource(nil)
+		c.want.Source = fluxSourceDigest(nil)
 		if got := fromFlux(parse(t, c.text)); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, c.want)
 		}
@@ -139,7 +139,7 @@ func TestArgo(t *testing.T) {
 		"failed elsewhere":     {strings.Replace(app("Synced", "Degraded", done), "server: s}}}", "server: old}}}", 1), Object{State: Syncing, Commit: "abc", Message: stale}},
 		"nonsense":             {`{spec: {project: default, source: {repoURL: r, path: p}, destination: {server: s}}, status: {sync: 1, health: [], conditions: {}}}`, Object{State: Syncing, Message: stale}},
 	} {
-		c.want.Source = argoSource(parse(t, `{spec: {project: default, source: {repoURL: r, path: p}, destination: {server: s}}}`).Object)
+		c.want.Source = argoSourceDigest(parse(t, `{spec: {project: default, source: {repoURL: r, path: p}, destination: {server: s}}}`).Object)
 		if got := fromArgo(parse(t, c.text)); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, c.want)
 		}
@@ -170,8 +170,8 @@ func TestArgo(t *testing.T) {
 // to another cluster.
 func TestArgoSource(t *testing.T) {
 	const spec = "project: a, source: {repoURL: r, path: p, targetRevision: main, directory: {recurse: true}}, destination: {server: s}"
-	want := argoSource(parse(t, "{spec: {"+spec+"}}").Object)
-	if got := argoSource(parse(t, "{spec: {"+strings.Replace(spec, "recurse: true", "recurse: true, jsonnet: {}", 1)+"}}").Object); got != want {
+	want := argoSourceDigest(parse(t, "{spec: {"+spec+"}}").Object)
+	if got := argoSourceDigest(parse(t, "{spec: {"+strings.Replace(spec, "recurse: true", "recurse: true, jsonnet: {}", 1)+"}}").Object); got != want {
 		t.Error("a default of Argo CD is a difference")
 	}
 	for _, change := range [][2]string{
@@ -183,7 +183,7 @@ func TestArgoSource(t *testing.T) {
 		{"{server: s}", "{server: s, namespace: n}"},
 		{"project: a", "project: a, sources: [{repoURL: x}]"},
 	} {
-		if got := argoSource(parse(t, "{spec: {"+strings.Replace(spec, change[0], change[1], 1)+"}}").Object); got == want {
+		if got := argoSourceDigest(parse(t, "{spec: {"+strings.Replace(spec, change[0], change[1], 1)+"}}").Object); got == want {
 			t.Errorf("%s for %s is no difference", change[1], change[0])
 		}
 	}
