@@ -15,7 +15,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/deliver/drift/serve"
+	"github.com/fleetc/fleetc/compiler/deliver/drift"
 	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
 )
 
@@ -71,7 +71,7 @@ func (d *driftOptions) checkServe(cmd *cobra.Command) error {
 // runServer serves until the context ends.
 func (d *driftOptions) runServer(cmd *cobra.Command, o *options) (err error) {
 	ctx := cmd.Context()
-	s := serve.Options{
+	s := drift.ServerOptions{
 		Request: d.Request, Interval: d.serve.interval, Log: slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil)),
 		Compiler: func(dir string) *compiler.Compiler {
 			c := o.compiler()
@@ -99,7 +99,7 @@ func (d *driftOptions) runServer(cmd *cobra.Command, o *options) (err error) {
 	if err != nil {
 		return &diag.Diag{Msg: "no listener at " + diag.Visible(d.serve.address, diag.MaxText) + ": " + listenText(err), Hint: "pass a free address, as in --serve :9090", Cause: err}
 	}
-	return serve.Run(ctx, l, s)
+	return drift.Serve(ctx, l, s)
 }
 
 // listenText returns the reason of a listener's error.

@@ -3,6 +3,7 @@
 // with a reason and with the field managers that made them.
 //
 // The package only reads from clusters. A cluster that cannot be checked is not drift.
+// [Serve] repeats the check and serves the result as metrics.
 package drift
 
 import (

@@ -1,4 +1,4 @@
-package serve
+package drift
 
 import (
 	"maps"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/fleetc/fleetc/compiler/deliver/drift"
 	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 )
 
@@ -24,41 +23,41 @@ var (
 	loadDesc        = prometheus.NewDesc("fleetc_drift_load_success", "Whether the files of the fleet could be loaded in the last round.", nil, nil)
 )
 
-// A key identifies a count of objects.
-type key struct {
+// An objectCount identifies a count of objects.
+type objectCount struct {
 	release string
-	reason  drift.Reason
+	reason  Reason
 }
 
 // A clusterState has the result of the last checks of a cluster.
 type clusterState struct {
-	objects     map[key]int
+	objects     map[objectCount]int
 	success     bool
 	lastSuccess time.Time
-	running     *drift.Running
-	wave        wave
+	running     *Running
+	wave        wavePosition
 }
 
-// A wave is a wave of the rollout with the state of a cluster in it.
-type wave struct {
+// A wavePosition is a wave of the rollout with the state of a cluster in it.
+type wavePosition struct {
 	name     string
 	position int
 	state    rollout.State
 }
 
-// A state has the results of the last checks. It is a Prometheus collector.
-type state struct {
+// A collector has the results of the last checks for Prometheus.
+type collector struct {
 	mu       sync.Mutex
 	clusters map[string]*clusterState
 	ended    bool // whether a round has ended
 	load     bool // whether the fleet was loaded in the last round
 }
 
-func newState() *state { return &state{clusters: map[string]*clusterState{}} }
+func newCollector() *collector { return &collector{clusters: map[string]*clusterState{}} }
 
 // set stores the result of a check. A failed check keeps the counts of the last
 // successful one: it is not drift, and not the end of drift.
-func (s *state) set(c *drift.Cluster, at time.Time) {
+func (s *collector) set(c *Cluster, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one := s.clusters[c.ID]
@@ -72,34 +71,34 @@ func (s *state) set(c *drift.Cluster, at time.Time) {
 	if one.success = c.Checked; !c.Checked {
 		return
 	}
-	one.lastSuccess, one.running, one.objects = at, nil, map[key]int{}
+	one.lastSuccess, one.running, one.objects = at, nil, map[objectCount]int{}
 	if c.Running != nil {
 		running := *c.Running
 		one.running = &running
 	}
 	for _, f := range c.Findings {
-		one.objects[key{strings.Clone(f.Release), f.Reason}]++
+		one.objects[objectCount{strings.Clone(f.Release), f.Reason}]++
 	}
 }
 
 // removeOthers removes the clusters that are not in the report.
-func (s *state) removeOthers(r *drift.Report) {
+func (s *collector) removeOthers(r *Report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.clusters, func(id string, _ *clusterState) bool {
-		return !slices.ContainsFunc(r.Clusters, func(c *drift.Cluster) bool { return c.ID == id })
+		return !slices.ContainsFunc(r.Clusters, func(c *Cluster) bool { return c.ID == id })
 	})
 }
 
 // loaded records whether the fleet was loaded in a round.
-func (s *state) loaded(ok bool) {
+func (s *collector) loaded(ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended, s.load = true, ok
 }
 
 // failAll records that no cluster was checked.
-func (s *state) failAll() {
+func (s *collector) failAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.clusters {
@@ -108,21 +107,21 @@ func (s *state) failAll() {
 }
 
 // Describe implements [prometheus.Collector].
-func (s *state) Describe(out chan<- *prometheus.Desc) {
+func (s *collector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{objectsDesc, successDesc, lastSuccessDesc, bundleDesc, waveDesc, loadDesc} {
 		out <- d
 	}
 }
 
 // Collect implements [prometheus.Collector].
-func (s *state) Collect(out chan<- prometheus.Metric) {
+func (s *collector) Collect(out chan<- prometheus.Metric) {
 	for _, m := range s.metrics() {
 		out <- m
 	}
 }
 
 // metrics returns all metrics.
-func (s *state) metrics() []prometheus.Metric {
+func (s *collector) metrics() []prometheus.Metric {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []prometheus.Metric
@@ -132,7 +131,7 @@ func (s *state) metrics() []prometheus.Metric {
 		}
 		out = append(out, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...))
 	}
-	waves := map[wave]int{}
+	waves := map[wavePosition]int{}
 	for id, c := range s.clusters {
 		if c.wave.position > 0 {
 			waves[c.wave]++

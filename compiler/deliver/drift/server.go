@@ -1,9 +1,4 @@
-// Package serve checks a fleet for drift at each interval, and serves the result as
-// metrics for Prometheus. It only reads from clusters.
-//
-// A cluster costs a few counts between checks: bundles, objects and connections are
-// dropped after each round, so that kubeconfigs and tokens are read again in the next.
-package serve
+package drift
 
 import (
 	"context"
@@ -22,12 +17,11 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/deliver/drift"
 )
 
-// Options configure the server.
-type Options struct {
-	drift.Request // its Done must be nil
+// ServerOptions configure a server.
+type ServerOptions struct {
+	Request // its Done must be nil
 
 	Interval time.Duration
 	Compiler func(dir string) *compiler.Compiler // makes the compiler of a round for a directory with the fleet
@@ -40,8 +34,8 @@ type Options struct {
 
 // A server checks the fleet in rounds.
 type server struct {
-	Options
-	state *state
+	ServerOptions
+	state *collector
 	ready atomic.Bool // whether a round has ended with a loaded fleet
 
 	// doubtful has the clusters whose check failed only at the end of the last round, by ID:
@@ -50,13 +44,16 @@ type server struct {
 	doubtful map[string]bool
 }
 
-// endDelay is how long Run waits for the end of a round after ctx has ended.
+// endDelay is how long Serve waits for the end of a round after ctx has ended.
 const endDelay = time.Second
 
-// Run serves on the listener, and checks the fleet at each interval until ctx ends. The
-// error is that of the listener.
-func Run(ctx context.Context, l net.Listener, o Options) error {
-	s := &server{Options: o, state: newState()}
+// Serve serves the results of checks as metrics for Prometheus, and checks the fleet at each
+// interval until ctx ends. The error is that of the listener.
+//
+// A cluster costs a few counts between checks: bundles, objects and connections are
+// dropped after each round, so that kubeconfigs and tokens are read again in the next.
+func Serve(ctx context.Context, l net.Listener, o ServerOptions) error {
+	s := &server{ServerOptions: o, state: newCollector()}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	web := &http.Server{
@@ -155,20 +152,20 @@ func (s *server) check(ctx context.Context, dir string) error {
 	req := s.Request
 	req.Key = []byte(rand.Text())
 	begin := time.Now()
-	set := func(c *drift.Cluster) {
+	set := func(c *Cluster) {
 		s.state.set(c, time.Now())
 		s.log(c, time.Since(begin))
 	}
 	var mu sync.Mutex
 	succeeded := map[string]bool{}
-	req.Done = func(c *drift.Cluster) {
+	req.Done = func(c *Cluster) {
 		mu.Lock()
 		defer mu.Unlock()
 		if succeeded[c.ID] = succeeded[c.ID] || c.Checked; ctx.Err() == nil && !s.doubtful[c.ID] {
 			set(c)
 		}
 	}
-	report, err := drift.Check(ctx, s.Compiler(dir), req)
+	report, err := Check(ctx, s.Compiler(dir), req)
 	if err != nil {
 		return err
 	}
@@ -188,7 +185,7 @@ func (s *server) check(ctx context.Context, dir string) error {
 
 // log writes one line about a checked cluster. The time includes the wait for other
 // clusters to compile.
-func (s *server) log(c *drift.Cluster, took time.Duration) {
+func (s *server) log(c *Cluster, took time.Duration) {
 	if !c.Checked {
 		s.Log.Warn("check failed", "cluster", c.ID, "faults", c.Faults, "seconds", took.Seconds())
 		return

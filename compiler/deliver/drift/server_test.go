@@ -1,4 +1,4 @@
-package serve
+package drift
 
 import (
 	"errors"
@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/fleetc/fleetc/compiler/deliver/drift"
 )
 
 // page returns the status and the body of a page, without metrics of the process.
@@ -32,7 +30,7 @@ func page(t *testing.T, s *server, path string) (int, string) {
 // A failed check keeps the drift that was found before, and forgets no cluster. A cluster
 // that left the fleet is forgotten.
 func TestState(t *testing.T) {
-	s := &server{state: newState()}
+	s := &server{state: newCollector()}
 	if status, _ := page(t, s, "/readyz"); status != 503 {
 		t.Errorf("ready before a round: %d", status)
 	}
@@ -46,17 +44,17 @@ func TestState(t *testing.T) {
 		t.Errorf("another page: %d", status)
 	}
 	at := time.Unix(1800000000, 0)
-	one := &drift.Cluster{
-		ID: "dev/one", Checked: true, Wave: "canary", Position: 1, Running: &drift.Running{Revision: 3, Bundle: "5f0c", Commit: "1c6a"},
-		Findings: []drift.Finding{
-			{ID: "a", Release: "web", Reason: drift.Missing},
-			{ID: "b", Release: "web", Reason: drift.Missing},
-			{ID: "b", Release: "web", Reason: drift.Unhealthy},
-			{ID: "c", Release: "a\"\n\xff", Reason: drift.Conflict},
+	one := &Cluster{
+		ID: "dev/one", Checked: true, Wave: "canary", Position: 1, Running: &Running{Revision: 3, Bundle: "5f0c", Commit: "1c6a"},
+		Findings: []Finding{
+			{ID: "a", Release: "web", Reason: Missing},
+			{ID: "b", Release: "web", Reason: Missing},
+			{ID: "b", Release: "web", Reason: Unhealthy},
+			{ID: "c", Release: "a\"\n\xff", Reason: Conflict},
 		},
 	}
 	s.state.set(one, at)
-	s.state.set(&drift.Cluster{ID: "dev/two", Wave: "canary", Position: 1}, at)
+	s.state.set(&Cluster{ID: "dev/two", Wave: "canary", Position: 1}, at)
 	s.state.loaded(true)
 	found := `fleetc_bundle_info{cluster="dev/one",commit="1c6a",digest="5f0c",revision="3"} 1
 fleetc_drift_check_success{cluster="dev/one"} 1
@@ -73,7 +71,7 @@ fleetc_rollout_wave{position="1",state="never applied",wave="canary"} 1
 	if _, text := page(t, s, "/metrics"); text != found {
 		t.Errorf("got\n%s\nwant\n%s", text, found)
 	}
-	s.state.set(&drift.Cluster{ID: "dev/one", Findings: one.Findings[:1]}, at.Add(time.Hour))
+	s.state.set(&Cluster{ID: "dev/one", Findings: one.Findings[:1]}, at.Add(time.Hour))
 	failed := strings.NewReplacer(`success{cluster="dev/one"} 1`, `success{cluster="dev/one"} 0`,
 		`state="failed",wave="canary"} 1`, `state="failed",wave="canary"} 2`, `fleetc_rollout_wave{position="1",state="never applied",wave="canary"} 1`+"\n", "")
 	if _, text := page(t, s, "/metrics"); text != failed.Replace(found) {
@@ -83,7 +81,7 @@ fleetc_rollout_wave{position="1",state="never applied",wave="canary"} 1
 	s.state.set(one, at)
 	s.state.failAll()
 	s.state.loaded(false)
-	s.state.removeOthers(&drift.Report{Clusters: []*drift.Cluster{one}})
+	s.state.removeOthers(&Report{Clusters: []*Cluster{one}})
 	want := `fleetc_drift_check_success{cluster="dev/one"} 0
 fleetc_drift_last_success_timestamp_seconds{cluster="dev/one"} 1.8e+09
 fleetc_drift_load_success 0
