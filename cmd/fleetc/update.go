@@ -9,7 +9,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/registry"
-	"github.com/fleetc/fleetc/compiler/deliver/propose"
 	"github.com/fleetc/fleetc/compiler/edit/updates"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
@@ -64,8 +63,8 @@ type updateOptions struct {
 
 	perGroup bool
 	bodies   string // directory for texts of pull requests
-	branches propose.Branches
-	pushed   []propose.PushedGroup
+	branches updates.Branches
+	pushed   []updates.PushedGroup
 }
 
 func newUpdateCommand(o *options) *cobra.Command {
@@ -134,7 +133,7 @@ func runUpdate(cmd *cobra.Command, o *options, u *updateOptions) error {
 	var written []string
 	switch {
 	case u.perGroup:
-		u.pushed, err = propose.Push(cmd.Context(), found, u.branches)
+		u.pushed, err = updates.Push(cmd.Context(), found, u.branches)
 		faults.Add(err)
 	case !u.dryRun:
 		written, err = found.Write(cmd.Context())

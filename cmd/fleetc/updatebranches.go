@@ -9,16 +9,15 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
-	"github.com/fleetc/fleetc/compiler/deliver/propose"
 	"github.com/fleetc/fleetc/compiler/edit/updates"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
 // branchOf returns the branch of a group; empty without --branch-per-group.
-func (u *updateOptions) branchOf(g *updates.Group) propose.PushedGroup {
-	i := slices.IndexFunc(u.pushed, func(p propose.PushedGroup) bool { return p.Group == g.Name })
+func (u *updateOptions) branchOf(g *updates.Group) updates.PushedGroup {
+	i := slices.IndexFunc(u.pushed, func(p updates.PushedGroup) bool { return p.Group == g.Name })
 	if i < 0 {
-		return propose.PushedGroup{Base: "main"}
+		return updates.PushedGroup{Base: "main"}
 	}
 	return u.pushed[i]
 }
@@ -58,9 +57,9 @@ func (u *updateOptions) printBranches(w io.Writer) error {
 	said := map[branch.State]string{
 		branch.Unchanged: "nothing to push", branch.Stale: "left as it is: its base has all of it",
 		branch.Foreign:       "left as it is: others committed to it",
-		propose.BranchWaits:  "waits: updates.maxBranches branches exist",
-		propose.BranchFailed: "not pushed: the updates cannot be made", propose.BranchGone: "its group no longer exists; --prune deletes it, unless others committed to it",
-		propose.BranchDeleted: "deleted: its group no longer exists",
+		updates.BranchWaits:  "waits: updates.maxBranches branches exist",
+		updates.BranchFailed: "not pushed: the updates cannot be made", updates.BranchGone: "its group no longer exists; --prune deletes it, unless others committed to it",
+		updates.BranchDeleted: "deleted: its group no longer exists",
 	}
 	var b strings.Builder
 	for _, p := range u.pushed {
@@ -88,10 +87,10 @@ func (u *updateOptions) json(w io.Writer, found *updates.Updates, written []stri
 	out := struct {
 		Written  []string              `json:"written"`
 		Groups   []groupJSON           `json:"groups"`
-		Branches []propose.PushedGroup `json:"branches"`
+		Branches []updates.PushedGroup `json:"branches"`
 		Others   []string              `json:"others"` // names of groups that were not selected
 		LeftOut  []updates.LeftOut     `json:"leftOut"`
-	}{append([]string{}, written...), []groupJSON{}, append([]propose.PushedGroup{}, u.pushed...), append([]string{}, found.Others...), append([]updates.LeftOut{}, found.LeftOut...)}
+	}{append([]string{}, written...), []groupJSON{}, append([]updates.PushedGroup{}, u.pushed...), append([]string{}, found.Others...), append([]updates.LeftOut{}, found.LeftOut...)}
 	for _, g := range found.Groups {
 		r, err := g.Report()
 		if err != nil {

@@ -1,5 +1,4 @@
-// Package propose pushes groups of updates to branches, for pull requests.
-package propose
+package updates
 
 import (
 	"bytes"
@@ -16,7 +15,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/git"
 	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
 	"github.com/fleetc/fleetc/compiler/edit"
-	"github.com/fleetc/fleetc/compiler/edit/updates"
 )
 
 // Branches says where the groups of updates are pushed.
@@ -47,7 +45,7 @@ type PushedGroup struct {
 // Push commits each group to a branch on top of the base branch, and pushes it. It
 // leaves alone branches to which others committed. The result has a branch for each group in
 // their order, and then branches of groups that no longer exist.
-func Push(ctx context.Context, found *updates.Updates, to Branches) (out []PushedGroup, err error) {
+func Push(ctx context.Context, found *Updates, to Branches) (out []PushedGroup, err error) {
 	path, err := pathInRepository(found.Dir)
 	if err != nil {
 		return nil, err
@@ -102,7 +100,7 @@ func Push(ctx context.Context, found *updates.Updates, to Branches) (out []Pushe
 }
 
 // addGone adds the branches of groups that no longer exist.
-func addGone(ctx context.Context, remote *branch.Remote, found *updates.Updates, to Branches, existing []string, out []PushedGroup) ([]PushedGroup, error) {
+func addGone(ctx context.Context, remote *branch.Remote, found *Updates, to Branches, existing []string, out []PushedGroup) ([]PushedGroup, error) {
 	var gone []string
 	for _, name := range existing {
 		group := strings.TrimPrefix(name, to.Prefix+"/")
@@ -127,7 +125,7 @@ func addGone(ctx context.Context, remote *branch.Remote, found *updates.Updates,
 
 // writeGroup returns the function that writes the files of a group to a checkout of the base
 // branch. A file that differs from that of the working tree is a fault.
-func writeGroup(g *updates.Group, base string) func(context.Context, string, string) (branch.Change, error) {
+func writeGroup(g *Group, base string) func(context.Context, string, string) (branch.Change, error) {
 	return func(_ context.Context, dir, _ string) (branch.Change, error) {
 		tree, err := os.OpenRoot(dir)
 		if err != nil {
