@@ -50,6 +50,7 @@ var doors = map[string][]string{
 	"os/exec":                                {"cmd/fleetc", "compiler/base/git", "compiler/deliver/apply/actions", "compiler/deliver/cluster", "compiler/deliver/secrets", "compiler/edit/importer"},
 	"github.com/creachadair/jrpc2":           {"compiler/edit/lsp"},
 	"filippo.io/age":                         {"compiler/base/sops", "compiler/deliver/secrets"},
+	"github.com/bitnami-labs/sealed-secrets": {"compiler/deliver/secrets"},
 }
 
 // generators are programs that write parts of the house. They stand outside.

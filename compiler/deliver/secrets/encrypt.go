@@ -14,7 +14,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/sealed"
 	"github.com/fleetc/fleetc/compiler/base/sops"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
 )
@@ -140,11 +139,11 @@ func (s bySealing) resource(secret *unstructured.Unstructured, before map[string
 }
 
 func (s bySealing) encrypt(secret *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	key, err := sealed.ParseKey(s.cert)
+	key, err := fleet.SealingKey(s.cert)
 	if err != nil {
 		return nil, err
 	}
-	encrypted, err := sealed.Encrypt(secret, key)
+	encrypted, err := seal(secret, key)
 	return sealedSecret(secret, encrypted), err
 }
 
@@ -157,7 +156,7 @@ func sealedSecret(secret *unstructured.Unstructured, encrypted map[string]any) *
 	if unmarked.SetAnnotations(annotations); len(annotations) == 0 {
 		unstructured.RemoveNestedField(unmarked.Object, "metadata", "annotations")
 	}
-	return sealed.Resource(unmarked, secret.Object["metadata"], encrypted)
+	return sealedResource(unmarked, secret.Object["metadata"], encrypted)
 }
 
 // annotated returns a copy of an object with the annotation for its state.

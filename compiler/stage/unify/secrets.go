@@ -12,7 +12,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/sealed"
 )
 
 // secrets reads the secrets of a cluster, sorted by name.
@@ -129,7 +128,7 @@ func (e *evaluation) sealingCert(v cue.Value, cert string) error {
 	if cert == "" {
 		return nil
 	}
-	if _, err := sealed.ParseKey(cert); err != nil {
+	if _, err := fleet.SealingKey(cert); err != nil {
 		return &diag.Diag{
 			At: []diag.Pos{e.fieldPos(lookup(v, "cluster.sealedSecrets.cert"))}, Path: "cluster.sealedSecrets.cert", Msg: diag.Brief(err),
 			Hint: "write what kubeseal --fetch-cert prints for the cluster", Cause: err,

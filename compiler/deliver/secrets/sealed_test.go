@@ -1,4 +1,4 @@
-package sealed
+package secrets
 
 import (
 	"crypto/rand"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bitnami-labs/sealed-secrets/pkg/crypto"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -25,9 +26,9 @@ func certificate(t *testing.T) (*rsa.PrivateKey, string) {
 }
 
 // The controller decrypts each value, in the namespace and for the name of the Secret only.
-func TestEncrypt(t *testing.T) {
+func TestSeal(t *testing.T) {
 	private, cert := certificate(t)
-	public, err := ParseKey(cert)
+	public, err := fleet.SealingKey(cert)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func TestEncrypt(t *testing.T) {
 		"data":       map[string]any{"binary": "AP8=", "both": "eA=="},
 		"stringData": map[string]any{"text": "line\nü", "both": "counts", "empty": ""},
 	}}
-	encrypted, err := Encrypt(secret, public)
+	encrypted, err := seal(secret, public)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,21 +60,21 @@ func TestEncrypt(t *testing.T) {
 	}
 }
 
-func TestFaults(t *testing.T) {
+func TestSealFaults(t *testing.T) {
 	_, cert := certificate(t)
 	for name, text := range map[string]string{
 		"it is not a PEM certificate": "x", "the certificate is damaged": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
 	} {
-		if _, err := ParseKey(text); err == nil || err.Error() != name {
+		if _, err := fleet.SealingKey(text); err == nil || err.Error() != name {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	public, err := ParseKey(cert)
+	public, err := fleet.SealingKey(cert)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for want, data := range map[string]map[string]any{"data.a is not base64": {"a": "%"}, "data.a is not a text": {"a": int64(1)}} {
-		_, err := Encrypt(&unstructured.Unstructured{Object: map[string]any{"data": data}}, public)
+		_, err := seal(&unstructured.Unstructured{Object: map[string]any{"data": data}}, public)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -1,14 +1,9 @@
-// Package sealed makes SealedSecrets, which the Sealed Secrets controller decrypts in its
-// cluster.
-package sealed
+package secrets
 
 import (
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,33 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// APIVersion and Kind are those of a SealedSecret.
-const (
-	APIVersion = "bitnami.com/v1alpha1"
-	Kind       = "SealedSecret"
-)
-
-// ParseKey returns the key of a PEM certificate of the controller.
-func ParseKey(cert string) (*rsa.PublicKey, error) {
-	block, _ := pem.Decode([]byte(cert))
-	if block == nil || block.Type != "CERTIFICATE" {
-		return nil, errors.New("it is not a PEM certificate")
-	}
-	parsed, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return nil, errors.New("the certificate is damaged")
-	}
-	key, ok := parsed.PublicKey.(*rsa.PublicKey)
-	if !ok {
-		return nil, errors.New("the certificate has no RSA key")
-	}
-	return key, nil
-}
-
-// Encrypt returns the values of a Secret, encrypted for the controller with the key. They
-// fit only the name and namespace of the Secret.
-func Encrypt(secret *unstructured.Unstructured, key *rsa.PublicKey) (map[string]any, error) {
-	values, err := valuesOf(secret.Object)
+// seal returns the values of a Secret, encrypted for the Sealed Secrets controller with the
+// key. They fit only the name and namespace of the Secret.
+func seal(secret *unstructured.Unstructured, key *rsa.PublicKey) (map[string]any, error) {
+	values, err := secretData(secret.Object)
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +31,9 @@ func Encrypt(secret *unstructured.Unstructured, key *rsa.PublicKey) (map[string]
 	return encrypted, nil
 }
 
-// Resource returns a SealedSecret with encrypted values, from which the controller makes a
+// sealedResource returns a SealedSecret with encrypted values, from which the controller makes a
 // Secret with the metadata and type of secret. metadata is that of the SealedSecret.
-func Resource(secret *unstructured.Unstructured, metadata any, encrypted map[string]any) *unstructured.Unstructured {
+func sealedResource(secret *unstructured.Unstructured, metadata any, encrypted map[string]any) *unstructured.Unstructured {
 	template := map[string]any{}
 	for _, field := range []string{"metadata", "type", "immutable"} {
 		if v, ok := secret.Object[field]; ok {
@@ -69,13 +41,13 @@ func Resource(secret *unstructured.Unstructured, metadata any, encrypted map[str
 		}
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": APIVersion, "kind": Kind, "metadata": metadata,
+		"apiVersion": "bitnami.com/v1alpha1", "kind": "SealedSecret", "metadata": metadata,
 		"spec": map[string]any{"encryptedData": encrypted, "template": template},
 	}}
 }
 
-// valuesOf returns the values of a Secret, decoded.
-func valuesOf(secret map[string]any) (map[string][]byte, error) {
+// secretData returns the values of a Secret, decoded.
+func secretData(secret map[string]any) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for _, part := range []string{"data", "stringData"} { // stringData counts where both have a key
 		values, _ := secret[part].(map[string]any)
