@@ -8,7 +8,6 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
-	"github.com/fleetc/fleetc/compiler/edit/importer/overlays"
 )
 
 const importKustomizeLong = `kustomize builds overlays, and writes their objects as a release of the fleet.
@@ -29,7 +28,7 @@ const importKustomizeExample = `  fleetc import kustomize ../app/overlays/dev ..
 
 func newImportKustomizeCommand(o *options) *cobra.Command {
 	var flags importFlags
-	var opts overlays.Options
+	var opts importer.OverlayOptions
 	cmd := &cobra.Command{
 		Use:     "kustomize [ID[:RELEASE]=]DIR...",
 		Short:   "Import kustomize overlays",
@@ -45,7 +44,7 @@ func newImportKustomizeCommand(o *options) *cobra.Command {
 					return nil, &diag.Diag{Msg: "no overlay is named", Hint: "write the directories of overlays, as in overlays/dev overlays/prod"}
 				}
 				var err error
-				opts.Overlays, err = overlays.Parse(args, func(dir string) string { return directoryName(o.path(dir)) })
+				opts.Overlays, err = importer.ParseOverlays(args, func(dir string) string { return directoryName(o.path(dir)) })
 				if err != nil {
 					return nil, err
 				}
@@ -53,7 +52,7 @@ func newImportKustomizeCommand(o *options) *cobra.Command {
 					opts.Overlays[i].Dir = o.path(opts.Overlays[i].Dir)
 				}
 				opts.Kubernetes, opts.ProveWith = flags.kubernetes, flags.ProveWith
-				return overlays.Read(cmd.Context(), opts)
+				return importer.ReadOverlays(cmd.Context(), opts)
 			})
 		},
 	}

@@ -1,8 +1,4 @@
-// Package overlays reads kustomize overlays into a model for import: each overlay is a
-// release of a cluster, whose objects are those that kustomize builds. The layers of
-// the fleet take the place of bases and components. The package does not use the network:
-// a remote base is a fault.
-package overlays
+package importer
 
 import (
 	"cmp"
@@ -16,16 +12,15 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/edit/importer"
 	"sigs.k8s.io/yaml"
 )
 
-// Options say what to read.
-type Options struct {
+// OverlayOptions say which kustomize overlays to read.
+type OverlayOptions struct {
 	Overlays   []Overlay // at least one
 	Release    string    // name of releases without one; the name of the repository's directory if empty
 	Kubernetes string    // version of the clusters
-	ProveWith  importer.Programs
+	ProveWith  Programs
 }
 
 // An Overlay is the directory of a kustomization, which is a release of a cluster.
@@ -35,9 +30,9 @@ type Overlay struct {
 	Dir     string
 }
 
-// Parse parses texts of the form [CLUSTER[:RELEASE]=]DIR. defaultID returns the ID of the
+// ParseOverlays parses texts of the form [CLUSTER[:RELEASE]=]DIR. defaultID returns the ID of the
 // cluster of a text that is only a directory.
-func Parse(texts []string, defaultID func(dir string) string) ([]Overlay, error) {
+func ParseOverlays(texts []string, defaultID func(dir string) string) ([]Overlay, error) {
 	var out []Overlay
 	var clusters []string // texts of distinct clusters, and those of equal releases
 	seen := map[Overlay]bool{}
@@ -47,7 +42,7 @@ func Parse(texts []string, defaultID func(dir string) string) ([]Overlay, error)
 			head, dir = defaultID(text), text
 		}
 		id, release, isNamed := strings.Cut(head, ":")
-		if isNamed && (release == "" || importer.NameOf(release) != release) {
+		if isNamed && (release == "" || NameOf(release) != release) {
 			return nil, &diag.Diag{Msg: fmt.Sprintf("invalid release name %q", diag.Visible(release, diag.MaxText)), Hint: "write lower-case letters, digits and inner dashes, as in dev:shop=overlays/dev"}
 		}
 		of := Overlay{Cluster: id, Release: release}
@@ -57,20 +52,23 @@ func Parse(texts []string, defaultID func(dir string) string) ([]Overlay, error)
 		seen[of] = true
 		out = append(out, Overlay{Cluster: id, Release: release, Dir: dir})
 	}
-	_, err := importer.ParseClusters(clusters, "prod/eu=overlays/prod-eu, or prod/eu:shop=overlays/prod-eu with the name of the release", nil)
+	_, err := ParseClusters(clusters, "prod/eu=overlays/prod-eu, or prod/eu:shop=overlays/prod-eu with the name of the release", nil)
 	return out, err
 }
 
 // A builtOverlay is the release of an overlay, and the files that the build read.
 type builtOverlay struct {
 	Overlay
-	release *importer.Release
+	release *Release
 	reads   []string
 }
 
-// Read builds all overlays. The error holds the faults of all of them.
-func Read(ctx context.Context, opts Options) (*importer.Model, error) {
-	m := &importer.Model{Tool: "kustomize"}
+// ReadOverlays builds kustomize overlays: each one is a release of a cluster, whose objects
+// are those that kustomize builds. The layers of the fleet take the place of bases and
+// components. It does not use the network: a remote base is a fault. The error holds the
+// faults of all overlays.
+func ReadOverlays(ctx context.Context, opts OverlayOptions) (*Model, error) {
+	m := &Model{Tool: "kustomize"}
 	overlays := slices.Clone(opts.Overlays)
 	for i, o := range overlays {
 		if info, err := os.Stat(o.Dir); err != nil || !info.IsDir() {
@@ -85,7 +83,7 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := cmp.Or(opts.Release, importer.NameOf(filepath.Base(root)), "imported")
+	name := cmp.Or(opts.Release, NameOf(filepath.Base(root)), "imported")
 	var faults diag.List
 	var all []builtOverlay
 	for _, o := range overlays {
@@ -97,7 +95,7 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		faults.Add(diag.In(o.Cluster, diag.Moved(err, (&importer.Repository{Dir: root}).Position)))
+		faults.Add(diag.In(o.Cluster, diag.Moved(err, (&Repository{Dir: root}).Position)))
 		if err == nil {
 			all = append(all, builtOverlay{o, r, reads})
 		}
@@ -105,15 +103,15 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	if err := keepAll(root, all); err != nil {
+	if err := keepOverlays(root, all); err != nil {
 		return nil, err
 	}
 	addOverlays(m, root, all, opts.Kubernetes)
 	return m, nil
 }
 
-// keepAll keeps the kustomizations of the releases with generators, in all clusters.
-func keepAll(root string, all []builtOverlay) error {
+// keepOverlays keeps the kustomizations of the releases with generators, in all clusters.
+func keepOverlays(root string, all []builtOverlay) error {
 	kept := map[string]bool{} // by release
 	for _, o := range all {
 		if slices.ContainsFunc(o.reads, func(file string) bool { return hasGenerators(root, file) }) {
@@ -122,7 +120,7 @@ func keepAll(root string, all []builtOverlay) error {
 	}
 	for _, o := range all {
 		if kept[o.Release] {
-			if err := keep(root, o); err != nil {
+			if err := keepOverlay(root, o); err != nil {
 				return err
 			}
 		}
@@ -131,18 +129,18 @@ func keepAll(root string, all []builtOverlay) error {
 }
 
 // addOverlays adds the clusters of overlays, and the counts of their files, to a model.
-func addOverlays(m *importer.Model, root string, all []builtOverlay, kubernetes string) {
-	clusters := map[string]*importer.Cluster{}
+func addOverlays(m *Model, root string, all []builtOverlay, kubernetes string) {
+	clusters := map[string]*Cluster{}
 	counted := map[string]bool{}
 	for _, o := range all {
 		c := clusters[o.Cluster]
 		if c == nil {
-			c = &importer.Cluster{ID: o.Cluster, Kubernetes: kubernetes, Facts: map[string]string{}}
+			c = &Cluster{ID: o.Cluster, Kubernetes: kubernetes, Facts: map[string]string{}}
 			clusters[o.Cluster] = c
 			m.Clusters = append(m.Clusters, c)
 		}
 		c.Releases = append(c.Releases, o.release)
-		slices.SortFunc(c.Releases, func(a, b *importer.Release) int { return cmp.Compare(a.Name, b.Name) })
+		slices.SortFunc(c.Releases, func(a, b *Release) int { return cmp.Compare(a.Name, b.Name) })
 		m.Documents += len(o.release.Objects)
 		for _, file := range o.reads {
 			if data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file))); err == nil && !counted[file] {
@@ -151,13 +149,13 @@ func addOverlays(m *importer.Model, root string, all []builtOverlay, kubernetes 
 			}
 		}
 	}
-	slices.SortFunc(m.Clusters, func(a, b *importer.Cluster) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(m.Clusters, func(a, b *Cluster) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // repositoryOf returns the directory that overlays may read: the git repository of the
 // first one, or without one the directory that contains all of them.
 func repositoryOf(overlays []Overlay) (string, error) {
-	root, ok := importer.GitRoot(overlays[0].Dir)
+	root, ok := GitRoot(overlays[0].Dir)
 	if !ok {
 		root = filepath.Dir(filepath.Dir(overlays[0].Dir))
 	}
@@ -171,7 +169,7 @@ func repositoryOf(overlays []Overlay) (string, error) {
 
 // readOverlay returns the release with the objects of an overlay, and the files that the
 // build read.
-func readOverlay(ctx context.Context, root string, o Overlay, programs importer.Programs) (*importer.Release, []string, error) {
+func readOverlay(ctx context.Context, root string, o Overlay, programs Programs) (*Release, []string, error) {
 	dir, err := filepath.Rel(root, o.Dir)
 	if err != nil {
 		return nil, nil, err
@@ -181,7 +179,7 @@ func readOverlay(ctx context.Context, root string, o Overlay, programs importer.
 	if err = errors.Join(err, built.Unmatched.Err()); err != nil {
 		return nil, built.Reads, err
 	}
-	r := &importer.Release{Name: o.Release, Origin: "overlay " + dir, Pos: diag.Pos{File: filepath.ToSlash(filepath.Join(o.Dir, "kustomization.yaml"))}, Unproven: built.Differs}
+	r := &Release{Name: o.Release, Origin: "overlay " + dir, Pos: diag.Pos{File: filepath.ToSlash(filepath.Join(o.Dir, "kustomization.yaml"))}, Unproven: built.Differs}
 	r.SetRendered(built.Objects)
 	return r, built.Reads, nil
 }
@@ -192,7 +190,7 @@ var generatorFields = []string{"configMapGenerator", "secretGenerator", "generat
 
 // hasGenerators reports whether a file is a kustomization with one of generatorFields.
 func hasGenerators(root, file string) bool {
-	if !slices.Contains(importer.KustomizationFiles, path.Base(file)) {
+	if !slices.Contains(KustomizationFiles, path.Base(file)) {
 		return false
 	}
 	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
@@ -203,16 +201,16 @@ func hasGenerators(root, file string) bool {
 	return slices.ContainsFunc(generatorFields, func(field string) bool { return content[field] != nil })
 }
 
-// keep makes the files of an overlay the source of its release.
-func keep(root string, o builtOverlay) error {
+// keepOverlay makes the files of an overlay the source of its release.
+func keepOverlay(root string, o builtOverlay) error {
 	dir, err := filepath.Rel(root, o.Dir)
 	if err != nil {
 		return err
 	}
-	files, err := importer.KeptFiles(root, o.reads)
+	files, err := KeptFiles(root, o.reads)
 	if err != nil {
 		return err
 	}
-	o.release.Source = &importer.Source{Field: "kustomize", Path: filepath.ToSlash(dir), Files: files}
+	o.release.Source = &Source{Field: "kustomize", Path: filepath.ToSlash(dir), Files: files}
 	return nil
 }
