@@ -8,7 +8,6 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
-	"github.com/fleetc/fleetc/compiler/edit/importer/releases"
 )
 
 const importHelmLong = `helm reads the releases that Helm stores in clusters: the values that were set,
@@ -32,7 +31,7 @@ const importHelmExample = `  fleetc import helm --context dev --context prod/eu=
 
 func newImportHelmCommand(o *options) *cobra.Command {
 	var flags importFlags
-	var opts releases.Options
+	var opts importer.HelmOptions
 	var contexts []string
 	cmd := &cobra.Command{
 		Use:               "helm --context [ID=]CONTEXT",
@@ -61,7 +60,7 @@ func newImportHelmCommand(o *options) *cobra.Command {
 					opts.Kubernetes = flags.kubernetes
 				}
 				opts.Charts = c.Source(opts.Work)
-				return releases.Read(cmd.Context(), opts)
+				return importer.ReadHelmReleases(cmd.Context(), opts)
 			})
 		},
 	}

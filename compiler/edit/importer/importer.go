@@ -4,7 +4,7 @@
 // Readers, layers, the writer and the proof are separate, so that formats share all but
 // the reader:
 //
-//	reader   files of a tool          -> Model     one package per format, such as flux
+//	reader   files of a tool          -> Model     large ones are packages, such as flux
 //	charts   ChartSource              -> packages  finds and pins the charts of the model
 //	layers   releases of all clusters -> layers    puts each field into the highest layer
 //	writer   layers                   -> CUE       formats files, and keeps edited ones

@@ -1,11 +1,4 @@
-// Package releases reads the Helm releases of live clusters into a model for import,
-// from the records that Helm stores in the clusters. It writes nothing there.
-//
-// Helm stores the values of a release, the chart and the rendered objects. It does not
-// store the files of a chart's dependencies, so such a chart must be found again: in a
-// repository that has the same templates under the same version, or in a copy that the
-// user gives. Other charts are restored from the record.
-package releases
+package importer
 
 import (
 	"bytes"
@@ -27,32 +20,37 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/edit/importer"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Options say what to read.
-type Options struct {
+// HelmOptions say which releases of clusters to read.
+type HelmOptions struct {
 	Access       cluster.Access
-	Clusters     []importer.ClusterSource // at least one; each source is a context of the kubeconfig
-	Namespaces   []string                 // all if empty
-	Repositories []string                 // URLs of repositories in which charts are searched
-	Kubernetes   string                   // version of the clusters; theirs if empty
-	Work         string                   // directory for restored charts, which the import reads
-	Charts       *chart.Source            // fetches charts
+	Clusters     []ClusterSource // at least one; each source is a context of the kubeconfig
+	Namespaces   []string        // all if empty
+	Repositories []string        // URLs of repositories in which charts are searched
+	Kubernetes   string          // version of the clusters; theirs if empty
+	Work         string          // directory for restored charts, which the import reads
+	Charts       *chart.Source   // fetches charts
 }
 
-// A reader reads the clusters of an import.
-type reader struct {
-	Options
-	model   *importer.Model
-	sources map[string]*importer.ChartSource // by digest of the stored chart
+// A helmReader reads the releases of clusters.
+type helmReader struct {
+	HelmOptions
+	model   *Model
+	sources map[string]*ChartSource // by digest of the stored chart
 }
 
-// Read reads the releases of all clusters. The error holds the faults of all clusters.
-func Read(ctx context.Context, opts Options) (*importer.Model, error) {
-	r := &reader{Options: opts, model: &importer.Model{Tool: "helm"}, sources: map[string]*importer.ChartSource{}}
+// ReadHelmReleases reads the releases of live clusters from the records that Helm stores in
+// them. It writes nothing there. The error holds the faults of all clusters.
+//
+// Helm stores the values of a release, the chart and the rendered objects. It does not
+// store the files of a chart's dependencies, so such a chart must be found again: in a
+// repository that has the same templates under the same version, or in a copy that the
+// user gives. Other charts are restored from the record.
+func ReadHelmReleases(ctx context.Context, opts HelmOptions) (*Model, error) {
+	r := &helmReader{HelmOptions: opts, model: &Model{Tool: "helm"}, sources: map[string]*ChartSource{}}
 	var faults diag.List
 	read := par.Map(ctx, len(opts.Clusters), len(opts.Clusters), func(ctx context.Context, i int) (*liveReleases, error) {
 		return readCluster(ctx, opts, opts.Clusters[i])
@@ -77,7 +75,7 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 		}
 		r.model.Clusters = append(r.model.Clusters, out)
 	}
-	slices.SortFunc(r.model.Clusters, func(a, b *importer.Cluster) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(r.model.Clusters, func(a, b *Cluster) int { return cmp.Compare(a.ID, b.ID) })
 	return r.model, cmp.Or(ctx.Err(), faults.Err())
 }
 
@@ -89,7 +87,7 @@ type liveReleases struct {
 }
 
 // readCluster reads the releases of one cluster.
-func readCluster(ctx context.Context, opts Options, c importer.ClusterSource) (*liveReleases, error) {
+func readCluster(ctx context.Context, opts HelmOptions, c ClusterSource) (*liveReleases, error) {
 	conn, err := cluster.Connect(ctx, cluster.Address{Access: opts.Access, Context: c.Source})
 	if err != nil {
 		return nil, err
@@ -120,8 +118,8 @@ func readCluster(ctx context.Context, opts Options, c importer.ClusterSource) (*
 }
 
 // cluster returns the model of a cluster.
-func (r *reader) cluster(ctx context.Context, c importer.ClusterSource, l *liveReleases) (*importer.Cluster, error) {
-	out := &importer.Cluster{ID: c.ID, ApplyOnly: true, Context: c.Source, UID: l.uid, Kubernetes: l.kubernetes, Facts: map[string]string{}}
+func (r *helmReader) cluster(ctx context.Context, c ClusterSource, l *liveReleases) (*Cluster, error) {
+	out := &Cluster{ID: c.ID, ApplyOnly: true, Context: c.Source, UID: l.uid, Kubernetes: l.kubernetes, Facts: map[string]string{}}
 	names := map[string]int{}
 	for _, d := range l.releases {
 		names[d.Name]++
@@ -130,7 +128,7 @@ func (r *reader) cluster(ctx context.Context, c importer.ClusterSource, l *liveR
 		d := &l.releases[i]
 		title := "HelmRelease " + d.Namespace + "/" + d.Name
 		note := func(do string) {
-			r.model.NotCarried = append(r.model.NotCarried, importer.Note{Doc: title, Field: d.Namespace + "/" + d.Name, Do: do})
+			r.model.NotCarried = append(r.model.NotCarried, Note{Doc: title, Field: d.Namespace + "/" + d.Name, Do: do})
 		}
 		switch {
 		case d.FromFleetc:
@@ -141,8 +139,8 @@ func (r *reader) cluster(ctx context.Context, c importer.ClusterSource, l *liveR
 			continue
 		}
 		r.model.Documents++
-		release := &importer.Release{
-			Name: d.Name, Namespace: d.Namespace, Origin: title, Values: importer.NodeOf(values(d), nil),
+		release := &Release{
+			Name: d.Name, Namespace: d.Namespace, Origin: title, Values: NodeOf(helmValues(d), nil),
 			Stored: d.Objects,
 		}
 		if names[d.Name] > 1 {
@@ -157,13 +155,13 @@ func (r *reader) cluster(ctx context.Context, c importer.ClusterSource, l *liveR
 		r.noteSecrets(title, d)
 		out.Releases = append(out.Releases, release)
 	}
-	slices.SortFunc(out.Releases, func(a, b *importer.Release) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out.Releases, func(a, b *Release) int { return cmp.Compare(a.Name, b.Name) })
 	return out, nil
 }
 
 // noteSecrets adds a note for each value of a release that is also the value of a Secret
 // which Helm rendered: the fleet's files have it in plain text.
-func (r *reader) noteSecrets(title string, d *helm.StoredRelease) {
+func (r *helmReader) noteSecrets(title string, d *helm.StoredRelease) {
 	secret := map[string]bool{}
 	for _, o := range d.Objects {
 		if o.GetKind() != "Secret" || o.GetAPIVersion() != "v1" {
@@ -181,7 +179,7 @@ func (r *reader) noteSecrets(title string, d *helm.StoredRelease) {
 		}
 	}
 	for _, field := range secretFields(d.Values, "", secret) {
-		r.model.Mistakes = append(r.model.Mistakes, importer.Note{
+		r.model.Mistakes = append(r.model.Mistakes, Note{
 			Doc: title, Field: field, Do: "a Secret has this value, which is readable in the fleet now: keep it elsewhere, see docs/secrets.md",
 		})
 	}
@@ -207,8 +205,8 @@ func secretFields(v any, at string, secret map[string]bool) []string {
 	return out
 }
 
-// values returns the values that the user of a release set.
-func values(d *helm.StoredRelease) map[string]any {
+// helmValues returns the values that the user of a release set.
+func helmValues(d *helm.StoredRelease) map[string]any {
 	if d.Values == nil {
 		return map[string]any{}
 	}
@@ -217,12 +215,12 @@ func values(d *helm.StoredRelease) map[string]any {
 
 // source returns where the chart of a release comes from: the first repository with the
 // same content, or a directory restored from the record.
-func (r *reader) source(ctx context.Context, d *helm.StoredRelease) (*importer.ChartSource, error) {
+func (r *helmReader) source(ctx context.Context, d *helm.StoredRelease) (*ChartSource, error) {
 	key := contentKey(d.Chart)
 	if s := r.sources[key]; s != nil {
 		return s, nil
 	}
-	s := &importer.ChartSource{Name: d.Chart.Name, Version: d.Chart.Version, Content: key}
+	s := &ChartSource{Name: d.Chart.Name, Version: d.Chart.Version, Content: key}
 	for _, repo := range r.Repositories {
 		same, err := r.isIn(ctx, repo, d.Chart)
 		if err != nil {
@@ -245,7 +243,7 @@ func (r *reader) source(ctx context.Context, d *helm.StoredRelease) (*importer.C
 }
 
 // isIn reports whether a repository has the chart with the same templates.
-func (r *reader) isIn(ctx context.Context, repo string, stored helm.StoredChart) (bool, error) {
+func (r *helmReader) isIn(ctx context.Context, repo string, stored helm.StoredChart) (bool, error) {
 	req := chart.Request{Ref: stored.Name, Repo: repo, Version: stored.Version}
 	if strings.HasPrefix(repo, "oci://") {
 		req = chart.Request{Ref: strings.TrimSuffix(repo, "/") + "/" + stored.Name, Version: stored.Version}
@@ -285,7 +283,7 @@ func sameTemplates(files, stored []fleet.File) bool {
 }
 
 // restore writes the files of a stored chart into a directory and returns its path.
-func (r *reader) restore(stored helm.StoredChart) (string, error) {
+func (r *helmReader) restore(stored helm.StoredChart) (string, error) {
 	dir, err := os.MkdirTemp(r.Work, "chart-")
 	if err != nil {
 		return "", err
