@@ -28,7 +28,7 @@ type Fleet struct {
 
 	// Keep returns the source of values for fields that keep theirs. The fields stay as
 	// they are rendered when it is nil or returns nil.
-	Keep func(ctx context.Context, cluster string) Keeper
+	Keep func(ctx context.Context, cluster string) render.Keeper
 
 	// Exported returns the objects of a cluster in the previous export whose files are as
 	// the export wrote them. Nil before the first export.

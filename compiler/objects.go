@@ -2,13 +2,13 @@ package compiler
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/secret"
+	"github.com/fleetc/fleetc/compiler/stage/validate"
 )
 
 // CheckedObjects renders the objects and the separate hooks of a cluster and checks the
@@ -29,7 +29,7 @@ func (f *Fleet) checkedObjects(ctx context.Context, c *fleet.Cluster) (rendered 
 	if err != nil {
 		return nil, nil, err
 	}
-	var keep Keeper
+	var keep render.Keeper
 	if f.Keep != nil {
 		keep = f.Keep(ctx, c.ID)
 	}
@@ -57,26 +57,8 @@ func (f *Fleet) check(ctx context.Context, c *fleet.Cluster, objs []fleet.Object
 	var faults diag.List
 	byKind := f.Kinds.Objects(c, objs)
 	byCRD := f.crds.Objects(c, objs, f.KnownCRDs[c.ID])
-	faults.Add(withoutCRDs(byKind, byCRD))
+	faults.Add(validate.WithoutCRDs(byKind, byCRD))
 	faults.Add(byCRD)
 	faults.Add(f.policies.Objects(ctx, c, objs, f.date))
 	return faults.Err()
-}
-
-// withoutCRDs returns the faults without those in the specs of CRDs for which the check of
-// CRDs has a better fault.
-func withoutCRDs(byKind, byCRD error) error {
-	const crds = "CustomResourceDefinition.apiextensions.k8s.io "
-	covered := map[string]bool{}
-	for _, d := range diag.All(byCRD) {
-		covered[d.Path] = strings.HasPrefix(d.Path, crds)
-	}
-	var out diag.List
-	for _, d := range diag.All(byKind) {
-		at, ok := errors.AsType[*fleet.FieldError](d.Cause)
-		if !ok || !covered[d.Path] || at.Field[0] != "spec" {
-			out = append(out, d)
-		}
-	}
-	return out.Err()
 }

@@ -2,55 +2,24 @@ package compiler
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strconv"
-	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
-
-// Keeper returns the value of a nondeterministic field in the previous bundle or in the
-// cluster, and whether there is one.
-type Keeper func(o fleet.Object, field []string) (value any, ok bool, err error)
 
 // KeepSame gives every field with keep the same value in all clusters, so that comparisons
 // ignore it. The value is base64 of "kept", which most fields accept.
 func (f *Fleet) KeepSame() {
 	same := func(fleet.Object, []string) (any, bool, error) { return "a2VwdA==", true, nil }
-	f.Keep = func(context.Context, string) Keeper { return same }
+	f.Keep = func(context.Context, string) render.Keeper { return same }
 }
 
 // KeepLast gives fields with keep the values in the previous bundles of their clusters. last
 // returns the objects of a cluster's previous bundle, nil if there is none.
 func (f *Fleet) KeepLast(last func(cluster string) ([]fleet.Object, error)) {
-	f.Keep = func(_ context.Context, cluster string) Keeper {
-		return KeepFrom(func() ([]fleet.Object, error) { return last(cluster) })
-	}
-}
-
-// KeepFrom returns a keeper of the values in objects. It calls last when it needs them.
-func KeepFrom(last func() ([]fleet.Object, error)) Keeper {
-	read := sync.OnceValues(func() (map[string]fleet.Object, error) {
-		objs, err := last()
-		byID := make(map[string]fleet.Object, len(objs))
-		for _, o := range objs {
-			byID[o.ID()] = o
-		}
-		return byID, err
-	})
-	return func(o fleet.Object, field []string) (any, bool, error) {
-		byID, err := read()
-		before := byID[o.ID()]
-		if err != nil || before.Unstructured == nil {
-			return nil, false, err
-		}
-		v, ok := fleet.Lookup(before.Object, field)
-		return v, ok, nil
+	f.Keep = func(_ context.Context, cluster string) render.Keeper {
+		return render.KeepFrom(func() ([]fleet.Object, error) { return last(cluster) })
 	}
 }
 
@@ -67,112 +36,5 @@ func (f *Fleet) Keeps() *fleet.Release {
 	return nil
 }
 
-// decideRandom applies the rules of a release to the nondeterministic fields of its
-// objects. A field without a rule is a fault, and so is a rule for a deterministic field.
-// A field with keep stays as rendered without a keeper or a previous value.
-func decideRandom(r *fleet.Release, rendered render.Result, keep Keeper) error {
-	var faults diag.List
-	used := make([]bool, len(r.Random))
-	for _, v := range rendered.Nondeterministic {
-		if v.Object < 0 || len(v.Path) == 0 {
-			faults.Add(&diag.Diag{
-				At: []diag.Pos{r.Pos}, Path: r.Path(), Msg: "the chart renders a different " + v.ID + " every time",
-				Hint: "set a value of the chart that fixes it",
-			})
-			continue
-		}
-		o := rendered.Objects[v.Object]
-		if r.Delivery == fleet.ByHelm {
-			// Helm renders the chart again, with another value.
-			drop := fleet.RandomField{Object: o.GetKind() + "/" + o.GetName(), Field: v.Path, Action: fleet.DropRandom, Pos: r.Pos}
-			faults.Add(applyRule(unshared(rendered.Objects, v.Object), drop, nil))
-			continue
-		}
-		i := DecisionOf(r, o, v.Path)
-		if i < 0 {
-			field := o.GetKind() + "/" + o.GetName() + " " + fleet.FieldText(v.Path)
-			faults.Add(&diag.Diag{
-				At: []diag.Pos{r.Pos}, Path: r.Path(),
-				Msg:  "the chart renders a different " + field + " every time (" + o.Template + ")",
-				Hint: "set a value of the chart that fixes it, or set random: " + strconv.Quote(field) + ": keep: true",
-			})
-			continue
-		}
-		if used[i] {
-			continue // the rule was applied to a field that contains this one
-		}
-		used[i] = true
-		faults.Add(applyRule(unshared(rendered.Objects, v.Object), r.Random[i], keep))
-	}
-	for i, d := range r.Random {
-		if !used[i] {
-			faults.Add(&diag.Diag{
-				At: []diag.Pos{d.Pos}, Path: r.Path("random"),
-				Msg:  d.Object + " " + fleet.FieldText(d.Field) + " does not exist or is the same in every rendering",
-				Hint: "remove this line",
-			})
-		}
-	}
-	return faults.Err()
-}
-
-// unshared returns an object whose content no other object shares, so that it may be
-// modified.
-func unshared(objs []fleet.Object, i int) fleet.Object {
-	if o := &objs[i]; o.Shared {
-		o.Unstructured, o.Shared = o.DeepCopy(), false
-	}
-	return objs[i]
-}
-
-// DecisionOf returns the index of the rule of a release for a nondeterministic field of an
-// object, -1 when it has none.
-func DecisionOf(r *fleet.Release, o fleet.Object, field []string) int {
-	name := o.GetKind() + "/" + o.GetName()
-	return slices.IndexFunc(r.Random, func(d fleet.RandomField) bool {
-		return d.Object == name && len(d.Field) <= len(field) && slices.Equal(d.Field, field[:len(d.Field)])
-	})
-}
-
-// applyRule applies the rule of a nondeterministic field to an object.
-func applyRule(o fleet.Object, d fleet.RandomField, keep Keeper) error {
-	switch d.Action {
-	case fleet.DropRandom:
-		return setField(o.Object, d, nil)
-	case fleet.SetRandom:
-		return setField(o.Object, d, &d.Value)
-	}
-	if keep == nil {
-		return nil
-	}
-	v, ok, err := keep(o, d.Field)
-	if err != nil || !ok {
-		return err
-	}
-	return setField(o.Object, d, &v)
-}
-
-// setField sets an existing field, or removes it if to is nil. It does not remove elements
-// of lists, because that would move the following elements.
-func setField(object map[string]any, d fleet.RandomField, to *any) error {
-	parent, ok := fleet.Lookup(object, d.Field[:len(d.Field)-1])
-	key := d.Field[len(d.Field)-1]
-	switch at := parent.(type) {
-	case map[string]any:
-		if to == nil {
-			delete(at, key)
-		} else {
-			at[key] = runtime.DeepCopyJSONValue(*to)
-		}
-		return nil
-	case []any:
-		if i, err := strconv.Atoi(key); ok && err == nil && i < len(at) && to != nil {
-			at[i] = runtime.DeepCopyJSONValue(*to)
-			return nil
-		}
-	}
-	return &diag.Diag{
-		At: []diag.Pos{d.Pos}, Msg: fmt.Sprintf("%s %s cannot be removed: it is an element of a list", d.Object, fleet.FieldText(d.Field)),
-		Hint: "give it a value",
-	}
-}
+// DecisionOf is [fleet.Release.RandomRule].
+func DecisionOf(r *fleet.Release, o fleet.Object, field []string) int { return r.RandomRule(o, field) }

@@ -166,7 +166,7 @@ func (all *ClusterRendering) place(kinds *validate.Checker) {
 // Objects returns the objects of all releases, patched and without nondeterministic
 // fields, or all faults. It returns objects beside faults of ownership, for further
 // checks.
-func (all *ClusterRendering) Objects(kinds *validate.Checker, keep Keeper) ([]fleet.Object, error) {
+func (all *ClusterRendering) Objects(kinds *validate.Checker, keep render.Keeper) ([]fleet.Object, error) {
 	var faults diag.List
 	var objs []fleet.Object
 	all.hooks, all.checks = nil, nil
@@ -176,7 +176,7 @@ func (all *ClusterRendering) Objects(kinds *validate.Checker, keep Keeper) ([]fl
 		one, err := all.Renderings[i].Result, all.Renderings[i].Err
 		parts := slices.Concat(one.Objects, one.Hooks)
 		if err == nil {
-			err = decideRandom(r, render.Result{Objects: parts, Nondeterministic: one.Nondeterministic}, keep)
+			err = render.DecideRandom(r, render.Result{Objects: parts, Nondeterministic: one.Nondeterministic}, keep)
 		}
 		if err == nil {
 			var checks []fleet.RuleCheck

@@ -18,6 +18,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/secrets"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
 	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
 // Exports compiles clusters of the fleet as [compiler.Fleet.Bundles] does, in their order,
@@ -52,7 +53,7 @@ func exportCluster(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, lay
 func encrypted(ctx context.Context, f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout, resolver *secrets.Resolver) (*fleet.Bundle, error) {
 	previous := func(fleet.Object) (map[string]any, error) { return nil, nil }
 	if f.Exported != nil {
-		keep := compiler.KeepFrom(func() ([]fleet.Object, error) { return f.Exported(b.Cluster.ID) })
+		keep := render.KeepFrom(func() ([]fleet.Object, error) { return f.Exported(b.Cluster.ID) })
 		previous = func(o fleet.Object) (map[string]any, error) {
 			v, _, err := keep(o, nil)
 			before, _ := v.(map[string]any)

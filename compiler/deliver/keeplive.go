@@ -12,12 +12,13 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/deliver/secrets"
+	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
 // Keep makes random fields with keep have the values in the clusters. Without a connection,
 // a cluster's fields are as rendered.
 func (s Servers) Keep(f *compiler.Fleet) {
-	f.Keep = func(ctx context.Context, cluster string) compiler.Keeper {
+	f.Keep = func(ctx context.Context, cluster string) render.Keeper {
 		if one := s.Of(cluster); one.Live != nil {
 			return keepLive(ctx, one)
 		}
@@ -27,7 +28,7 @@ func (s Servers) Keep(f *compiler.Fleet) {
 
 // keepLive returns a keeper of the values in a cluster. It also reads objects that another
 // tool created, so that a password in use is never replaced.
-func keepLive(ctx context.Context, s Server) compiler.Keeper {
+func keepLive(ctx context.Context, s Server) render.Keeper {
 	return func(o fleet.Object, field []string) (any, bool, error) {
 		live, err := s.Live.Object(ctx, cluster.RefOf(o.Unstructured))
 		if s.ReadOnly && cluster.ReasonOf(err) == cluster.Forbidden {

@@ -17,6 +17,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/incremental"
 	"github.com/fleetc/fleetc/compiler/query/rehearse"
 	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
 // exportedState is the state of a fleet in an exportedState tree.
@@ -162,7 +163,7 @@ func (f *committedState) state(ctx context.Context, cluster string, now []fleet.
 	if err != nil {
 		return rehearse.Side{}, f.withRef(err)
 	}
-	objs, err := rendered.Objects(&f.fleet.Kinds, compiler.KeepFrom(func() ([]fleet.Object, error) { return now, nil }))
+	objs, err := rendered.Objects(&f.fleet.Kinds, render.KeepFrom(func() ([]fleet.Object, error) { return now, nil }))
 	return rehearse.Side{
 		Cluster: f.fleet.Clusters[i], Objects: objs, Hooks: rendered.Hooks(), CRDs: f.fleet.KnownCRDs[cluster], Charts: f.fleet.Charts,
 	}, f.withRef(err)

@@ -1,6 +1,10 @@
 package fleet
 
-import "github.com/fleetc/fleetc/compiler/base/diag"
+import (
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
 
 // A RandomField is the rule for a field that differs in every rendering, such
 // as a password, a certificate or a time.
@@ -21,3 +25,12 @@ const (
 	DropRandom                     // remove the field
 	SetRandom                      // set the field to a value
 )
+
+// RandomRule returns the index of the rule for a nondeterministic field of an object, -1
+// when the release has none.
+func (r *Release) RandomRule(o Object, field []string) int {
+	name := o.GetKind() + "/" + o.GetName()
+	return slices.IndexFunc(r.Random, func(d RandomField) bool {
+		return d.Object == name && len(d.Field) <= len(field) && slices.Equal(d.Field, field[:len(d.Field)])
+	})
+}

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,4 +84,22 @@ func words(word string, among []string) []string {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(among), func(w string) bool { return len(w) > maxWord })
+}
+
+// WithoutCRDs returns the faults of objects without those in the specs of CRDs for which
+// the check of CRDs has a better fault.
+func WithoutCRDs(byKind, byCRD error) error {
+	const crds = "CustomResourceDefinition.apiextensions.k8s.io "
+	covered := map[string]bool{}
+	for _, d := range diag.All(byCRD) {
+		covered[d.Path] = strings.HasPrefix(d.Path, crds)
+	}
+	var out diag.List
+	for _, d := range diag.All(byKind) {
+		at, ok := errors.AsType[*fleet.FieldError](d.Cause)
+		if !ok || !covered[d.Path] || at.Field[0] != "spec" {
+			out = append(out, d)
+		}
+	}
+	return out.Err()
 }
