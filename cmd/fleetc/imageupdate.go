@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -75,7 +73,7 @@ func newImageUpdateCommand(o *options) *cobra.Command {
 				return imageUpdateText(cmd.OutOrStdout(), u, req.DryRun, err, load.FileNames(o.dir), style)
 			}
 			if output == "json" {
-				show = func() error { return imageUpdateJSON(cmd.OutOrStdout(), u, req.DryRun) }
+				show = func() error { return writeJSON(cmd.OutOrStdout(), u) }
 			}
 			if werr := show(); err == nil {
 				err = werr
@@ -144,17 +142,4 @@ func lineEditText(e images.LineEdit) string {
 		return strconv.Itoa(e.Line) + ":" + strconv.Itoa(e.Column) + " " + text
 	}
 	return "+ " + text
-}
-
-// imageUpdateJSON prints an update in JSON.
-func imageUpdateJSON(w io.Writer, u *images.Update, dryRun bool) error {
-	var rendered bytes.Buffer
-	if err := diff.WriteJSON(&rendered, u.Rendered); err != nil {
-		return err
-	}
-	return writeJSON(w, struct {
-		Written bool `json:"written"`
-		*images.Update
-		Rendered json.RawMessage `json:"rendered"`
-	}{!dryRun && len(u.Files) > 0, u, rendered.Bytes()})
 }

@@ -92,11 +92,7 @@ func (u *updateOptions) json(w io.Writer, found *updates.Updates, written []stri
 		LeftOut  []updates.LeftOut     `json:"leftOut"`
 	}{append([]string{}, written...), []groupJSON{}, append([]updates.PushedGroup{}, u.pushed...), append([]string{}, found.Others...), append([]updates.LeftOut{}, found.LeftOut...)}
 	for _, g := range found.Groups {
-		r, err := g.Report()
-		if err != nil {
-			return err
-		}
-		one := groupJSON{GroupReport: r}
+		one := groupJSON{GroupReport: g.Report()}
 		if u.bodies != "" {
 			one.BodyFile = u.bodyFile(g)
 		}

@@ -1,6 +1,7 @@
 package diag
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"strings"
@@ -44,6 +45,15 @@ func (r *Report) writeJSON(w io.Writer) error {
 	return encode(w, struct {
 		Faults []Fault `json:"faults"`
 	}{FaultsOf(r.Err)})
+}
+
+// MarshalJSON is json.Marshal without escapes for HTML.
+func MarshalJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return b.Bytes(), err
 }
 
 // encode writes a document. It does not escape < and >, which are common in

@@ -31,11 +31,12 @@ type Request struct {
 
 // An Update is the changes of an update.
 type Update struct {
-	Images   []ImageVersion `json:"images"` // that change, sorted
+	Written  bool           `json:"written"` // whether the files were written
+	Images   []ImageVersion `json:"images"`  // that change, sorted
 	Edits    []LineEdit     `json:"edits"`
 	Files    []string       `json:"files"` // sorted, relative to the fleet's root
-	Rendered diff.Result    `json:"-"`     // changes of the objects of the clusters
 	Findings []diff.Finding `json:"beforeYouMerge"`
+	Rendered diff.Result    `json:"rendered"` // changes of the objects of the clusters
 }
 
 // UpdateImages changes the lines that set the tags of images to newer ones. It compiles the
@@ -80,6 +81,7 @@ func UpdateImages(ctx context.Context, c *compiler.Compiler, client *registry.Im
 		if err := u.write(); err != nil {
 			return nil, err
 		}
+		out.Written = true
 	}
 	return out, faults.Err()
 }

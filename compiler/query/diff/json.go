@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,9 +8,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// WriteJSON writes the result as one JSON object in one line. It returns an
-// error of w, or an error for a value that JSON cannot represent. Field names do
-// not change, but fields may be added:
+// MarshalJSON encodes the result as one JSON object. Field names do not change, but
+// fields may be added:
 //
 //	summary
 //	  created, updated, deleted   objects; one ID counts once
@@ -50,9 +48,9 @@ import (
 //	ignored[]                     groups of ignored changes; may be absent
 //	beforeYouMerge[]              findings, see [Finding]; absent when nothing looked for them
 //
-// WriteJSON does not shorten values. Characters that control a terminal are
+// MarshalJSON does not shorten values. Characters that control a terminal are
 // escaped.
-func WriteJSON(w io.Writer, r Result) error {
+func (r Result) MarshalJSON() ([]byte, error) {
 	out := jsonResult{
 		Summary: jsonSummary(r.Summary), Created: jsonWholes(r.Created), Deleted: jsonWholes(r.Deleted),
 		NotCompared: append([]string{}, r.NotCompared...), Groups: []jsonGroup{},
@@ -66,17 +64,25 @@ func WriteJSON(w io.Writer, r Result) error {
 		findings := append([]Finding{}, r.Findings...)
 		out.BeforeYouMerge = &findings
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(out); err != nil {
-		return fmt.Errorf("encode the differences: %w", err)
+	text, err := diag.MarshalJSON(out)
+	if err != nil {
+		return nil, fmt.Errorf("encode the differences: %w", err)
 	}
-	_, err := io.WriteString(w, diag.PrintableJSON(b.String()))
+	return []byte(diag.PrintableJSON(string(text))), nil
+}
+
+// WriteJSON writes the result as JSON in one line. It returns an error of w, or an error for
+// a value that JSON cannot represent.
+func WriteJSON(w io.Writer, r Result) error {
+	text, err := r.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
 	return err
 }
 
-// ChangesJSON returns changes in the format of [WriteJSON].
+// ChangesJSON returns changes in the format of [Result.MarshalJSON].
 func ChangesJSON(changes []Change) (json.RawMessage, error) {
 	out := make([]jsonChange, len(changes))
 	for i, c := range changes {
