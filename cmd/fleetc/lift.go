@@ -50,7 +50,7 @@ func newLiftCommand(o *options) *cobra.Command {
 				return err
 			}
 			if output == "json" {
-				return writeJSON(cmd.OutOrStdout(), liftJSON(r, req.DryRun))
+				return writeJSON(cmd.OutOrStdout(), r)
 			}
 			return liftText(cmd.OutOrStdout(), r, req.DryRun)
 		},
@@ -115,43 +115,4 @@ func briefList(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
-
-// A liftReport is a lift.Result in the output of lift -o json.
-type liftReport struct {
-	Written  bool         `json:"written"`
-	Files    []string     `json:"files"`
-	Removed  []string     `json:"removed"`
-	Moves    []liftedMove `json:"moves"`
-	Kept     []keptValue  `json:"kept"`
-	Clusters int          `json:"clusters"`
-	Lines    int          `json:"lines"`
-}
-
-type liftedMove struct {
-	Path  string   `json:"path"`
-	Value string   `json:"value"`
-	Layer string   `json:"layer"`
-	From  []string `json:"from"`
-	IsSet bool     `json:"isSet"`
-}
-
-type keptValue struct {
-	Path   string `json:"path"`
-	Layer  string `json:"layer"`
-	Reason string `json:"reason"`
-}
-
-func liftJSON(r *lift.Result, dryRun bool) liftReport {
-	out := liftReport{
-		Written: !dryRun && len(r.Files) > 0, Files: append([]string{}, r.Files...), Removed: append([]string{}, r.Removed...),
-		Moves: []liftedMove{}, Kept: []keptValue{}, Clusters: r.Clusters, Lines: r.Lines,
-	}
-	for _, m := range r.Moves {
-		out.Moves = append(out.Moves, liftedMove(m))
-	}
-	for _, k := range r.Kept {
-		out.Kept = append(out.Kept, keptValue(k))
-	}
-	return out
 }

@@ -24,27 +24,29 @@ type Request struct {
 
 // Result holds the changes of a request.
 type Result struct {
-	Moves    []Move      // sorted by layer, and in the order of the files
-	Kept     []KeptValue // values that could not be moved
-	Files    []string    // changed files, sorted, relative to the fleet's root
-	Removed  []string    // those of them that are removed, because nothing is left in them
-	Clusters int         // clusters whose bundles were compared
-	Lines    int         // lines of the files that are not blank, after minus before
+	Written  bool        `json:"written"`  // whether the files were written
+	Files    []string    `json:"files"`    // changed files, sorted, relative to the fleet's root
+	Removed  []string    `json:"removed"`  // those of them that are removed, because nothing is left in them
+	Moves    []Move      `json:"moves"`    // sorted by layer, and in the order of the files
+	Kept     []KeptValue `json:"kept"`     // values that could not be moved
+	Clusters int         `json:"clusters"` // clusters whose bundles were compared
+	Lines    int         `json:"lines"`    // lines of the files that are not blank, after minus before
 }
 
 // Move is a value that was moved to a layer.
 type Move struct {
-	Path  string   // in the layer, in CUE syntax
-	Value string   // CUE syntax
-	Layer string   // path below environments, or root
-	From  []string // layers that set it before, likewise
-	IsSet bool     // whether the layer had it before
+	Path  string   `json:"path"`  // in the layer, in CUE syntax
+	Value string   `json:"value"` // CUE syntax
+	Layer string   `json:"layer"` // path below environments, or root
+	From  []string `json:"from"`  // layers that set it before, likewise
+	IsSet bool     `json:"isSet"` // whether the layer had it before
 }
 
 // KeptValue is a value that all clusters of a layer set equally and that stays.
 type KeptValue struct {
-	Path, Layer string // as in Move
-	Reason      string
+	Path   string `json:"path"`  // as in Move
+	Layer  string `json:"layer"` // likewise
+	Reason string `json:"reason"`
 }
 
 // Lift moves values to the layers whose clusters all set them. It writes nothing unless the
@@ -71,11 +73,14 @@ func Lift(ctx context.Context, c *compiler.Compiler, req Request) (*Result, erro
 	if err != nil {
 		return nil, err
 	}
-	out := &Result{Kept: l.kept, Clusters: len(l.prover.clusters), Lines: t.lines(edits)}
+	out := &Result{
+		Files: slices.AppendSeq([]string{}, maps.Keys(edits)), Removed: []string{}, Moves: []Move{}, Kept: append([]KeptValue{}, l.kept...),
+		Clusters: len(l.prover.clusters), Lines: t.lines(edits),
+	}
+	slices.Sort(out.Files)
 	for _, m := range moves {
 		out.Moves = append(out.Moves, m.describe())
 	}
-	out.Files = slices.Sorted(maps.Keys(edits))
 	for _, name := range out.Files {
 		if t.isRemoved(name, edits[name]) {
 			out.Removed = append(out.Removed, name)
@@ -84,6 +89,7 @@ func Lift(ctx context.Context, c *compiler.Compiler, req Request) (*Result, erro
 	if req.DryRun {
 		return out, nil
 	}
+	out.Written = len(out.Files) > 0
 	return out, l.write(edits, out.Removed)
 }
 
