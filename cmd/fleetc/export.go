@@ -362,31 +362,9 @@ func printSummary(w io.Writer, s export.Summary, e *exportOptions) error {
 // exportJSON prints the result of an export or comparison: counts, changed
 // files by cluster, the branches of git, and the waves of a rollout.
 func exportJSON(w io.Writer, s export.Summary, git *gitResult, waves *rollout.Report) error {
-	type file struct {
-		Name   string `json:"name"`
-		Action string `json:"action"`
-	}
-	type cluster struct {
-		ID        string `json:"id"`
-		Retired   bool   `json:"retired"`
-		Unchanged int    `json:"unchanged"`
-		Files     []file `json:"files"`
-	}
-	out := struct {
-		Added     int             `json:"added"`
-		Changed   int             `json:"changed"`
-		Removed   int             `json:"removed"`
-		Unchanged int             `json:"unchanged"`
-		Clusters  []cluster       `json:"clusters"`
-		Git       *gitResult      `json:"git,omitempty"`
-		Rollout   *rollout.Report `json:"rollout,omitempty"`
-	}{s.Added, s.Changed, s.Removed, s.Unchanged, []cluster{}, git, waves}
-	for _, c := range s.Clusters {
-		l := cluster{ID: c.Cluster, Retired: c.Retired, Unchanged: c.Unchanged, Files: []file{}}
-		for _, f := range c.Files {
-			l.Files = append(l.Files, file{f.Name, string(f.Action)})
-		}
-		out.Clusters = append(out.Clusters, l)
-	}
-	return writeJSON(w, out)
+	return writeJSON(w, struct {
+		export.Summary
+		Git     *gitResult      `json:"git,omitempty"`
+		Rollout *rollout.Report `json:"rollout,omitempty"`
+	}{s, git, waves})
 }

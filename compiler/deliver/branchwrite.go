@@ -18,6 +18,7 @@ import (
 // moves, it decides again, so that two exports at once do not skip a wave. source is the
 // commit of the fleet.
 func (r *BranchRollout) Export(ctx context.Context, source string) error {
+	r.Summary = export.Join() // without clusters
 	results, err := r.options.Remote.Push(ctx, r.options.Check, r.update(func(ctx context.Context, dir, base string) (branch.Change, error) {
 		tree := r.tree(dir)
 		session, err := tree.Begin(ctx)

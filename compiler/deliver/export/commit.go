@@ -16,8 +16,11 @@ import (
 
 // A Summary is the result of an export or comparison.
 type Summary struct {
-	Clusters                           []Result // all clusters, sorted by ID
-	Added, Changed, Removed, Unchanged int      // number of files in all clusters
+	Added     int      `json:"added"` // number of files in all clusters, as the next ones
+	Changed   int      `json:"changed"`
+	Removed   int      `json:"removed"`
+	Unchanged int      `json:"unchanged"`
+	Clusters  []Result `json:"clusters"` // all clusters, sorted by ID
 }
 
 // Changes returns the number of files with an action.
@@ -30,7 +33,7 @@ func Join(parts ...Summary) Summary {
 		all = append(all, p.Clusters...)
 	}
 	slices.SortFunc(all, func(a, b Result) int { return cmp.Compare(a.Cluster, b.Cluster) })
-	var sum Summary
+	sum := Summary{Clusters: []Result{}}
 	for _, r := range all {
 		sum.add(r)
 	}
@@ -96,7 +99,7 @@ func (s *Session) Commit() (Summary, error) {
 		}
 		return directoryChange{}, nil
 	})
-	var sum Summary
+	sum := Summary{Clusters: []Result{}}
 	for t, err := range ready {
 		p := plans[len(sum.Clusters)]
 		if err == nil && changes(p) && within(p.Cluster, changing) {

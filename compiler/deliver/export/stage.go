@@ -30,19 +30,22 @@ const (
 
 // A File is a file with its action.
 type File struct {
-	Name   string // relative to Dir, slash-separated
-	Action Action
+	Name   string `json:"name"` // relative to Dir, slash-separated
+	Action Action `json:"action"`
 }
 
 // A Result is the change of one cluster's directory. The counts include
 // bundle.json.
 type Result struct {
-	Cluster                            string // ID
-	Retired                            bool   // whether the cluster was removed from the fleet
-	Added, Changed, Removed, Unchanged int    // number of files
-	Files                              []File // files with an action, sorted by name
-	Index                              string // digest of the new bundle.json, for staged clusters
-	Before                             string // digest of the bundle in the directory; empty if there is none
+	Cluster   string `json:"id"`
+	Retired   bool   `json:"retired"` // whether the cluster was removed from the fleet
+	Added     int    `json:"-"`       // number of files, as the next ones
+	Changed   int    `json:"-"`
+	Removed   int    `json:"-"`
+	Unchanged int    `json:"unchanged"`
+	Files     []File `json:"files"` // files with an action, sorted by name
+	Index     string `json:"-"`     // digest of the new bundle.json, for staged clusters
+	Before    string `json:"-"`     // digest of the bundle in the directory; empty if there is none
 }
 
 // Changes returns the number of files with an action.
@@ -152,7 +155,7 @@ func (s *Session) claim(id string) (*plan, error) {
 		}
 	}
 	s.claimedIDs = append(s.claimedIDs, id)
-	return &plan{Result: Result{Cluster: id}, number: len(s.claimedIDs) - 1}, nil
+	return &plan{Result: Result{Cluster: id, Files: []File{}}, number: len(s.claimedIDs) - 1}, nil
 }
 
 // legalID reports whether an ID is a valid path of a cluster's directory.
@@ -379,7 +382,7 @@ func (s *Session) retire(dir string) (*plan, error) {
 		return nil, nil
 	}
 	s.claimedIDs = append(s.claimedIDs, dir)
-	p := &plan{Result: Result{Cluster: dir, Retired: true}, number: len(s.claimedIDs) - 1, index: idx.digest}
+	p := &plan{Result: Result{Cluster: dir, Retired: true, Files: []File{}}, number: len(s.claimedIDs) - 1, index: idx.digest}
 	return p, s.compare(&p.Result, idx.owned(), nil)
 }
 
