@@ -78,7 +78,7 @@ func newChartUpdateCommand(o *options) *cobra.Command {
 				return err
 			}
 			if output == "json" {
-				return updateJSON(cmd.OutOrStdout(), u, req.DryRun)
+				return writeJSON(cmd.OutOrStdout(), u)
 			}
 			style := o.style(cmd.OutOrStdout())
 			style.All = all

@@ -36,6 +36,7 @@ type ChartUpdate struct {
 	Chart    chart.Resolution // the new version
 	Package  load.Package     // before the update
 	Files    []string         // changed files, sorted, relative to the fleet's root
+	Written  bool             // whether the files were written
 	Moves    []Move           // sorted by old version
 	Faults   error            // new faults of the fleet
 	Rendered diff.Result      // changes of the objects of the clusters
@@ -85,6 +86,7 @@ func UpdateChart(ctx context.Context, c *compiler.Compiler, req UpdateRequest) (
 	if err := u.compare(ctx, p, req, before, after); err != nil || req.DryRun {
 		return u, err
 	}
+	u.Written = true
 	return u, p.commit(tree)
 }
 
