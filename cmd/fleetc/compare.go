@@ -123,7 +123,10 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 	}
 	p.clear()
 	write := map[string]func(io.Writer, *query.Comparison, func(string) string, diff.Style) error{
-		"text": compareText, "markdown": compareMarkdown, "json": compareJSON,
+		"text": compareText, "markdown": compareMarkdown,
+		"json": func(w io.Writer, c *query.Comparison, _ func(string) string, _ diff.Style) error {
+			return writeJSON(w, c.Report())
+		},
 	}[flags.output]
 	style := o.style(cmd.OutOrStdout())
 	style.All = flags.full

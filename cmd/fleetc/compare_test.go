@@ -8,6 +8,7 @@ import (
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/parser"
 
+	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/schema"
 )
 
@@ -15,7 +16,7 @@ import (
 // -o json and of the rules for --only.
 func TestCompareIsDescribed(t *testing.T) {
 	page := readPage(t, "docs/compare.md")
-	describes(t, page, jsonFields(reflect.TypeFor[compareReport]()))
+	describes(t, page, jsonFields(reflect.TypeFor[query.ComparisonReport]()))
 	data, err := schema.Files.ReadFile("config.cue")
 	if err != nil {
 		t.Fatal(err)

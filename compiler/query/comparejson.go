@@ -1,25 +1,20 @@
-package main
+package query
 
 import (
-	"bytes"
-	"encoding/json"
-	"io"
-
-	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
-// A compareReport is a compiler.Comparison in the output of compare -o json.
-type compareReport struct {
-	Clusters []string        `json:"clusters"`
-	Facts    []compareRow    `json:"facts"`
-	Releases []compareRow    `json:"releases"`
-	Charts   []compareRow    `json:"charts"`
-	Images   []compareRow    `json:"images"`
-	Values   []compareRow    `json:"values"`
-	Objects  []compareRow    `json:"objects"`
-	Ignored  []compareField  `json:"ignored,omitempty"`
-	Changes  json.RawMessage `json:"changes,omitempty"`
+// A ComparisonReport is the JSON form of a Comparison.
+type ComparisonReport struct {
+	Clusters []string       `json:"clusters"`
+	Facts    []compareRow   `json:"facts"`
+	Releases []compareRow   `json:"releases"`
+	Charts   []compareRow   `json:"charts"`
+	Images   []compareRow   `json:"images"`
+	Values   []compareRow   `json:"values"`
+	Objects  []compareRow   `json:"objects"`
+	Ignored  []compareField `json:"ignored,omitempty"`
+	Changes  *diff.Result   `json:"changes,omitempty"`
 }
 
 // A compareField is a differing field that diff.ignore ignores.
@@ -86,10 +81,9 @@ func namedRows(differences []diff.Difference, values bool) []compareRow {
 	return out
 }
 
-// compareJSON writes a comparison as JSON, with files relative to the fleet's
-// root.
-func compareJSON(w io.Writer, c *query.Comparison, _ func(string) string, _ diff.Style) error {
-	out := compareReport{
+// Report returns the JSON form of the comparison, with files relative to the fleet's root.
+func (c *Comparison) Report() ComparisonReport {
+	out := ComparisonReport{
 		Clusters: c.Clusters, Facts: compareRows(c.Facts), Releases: compareRows(c.Releases), Charts: compareRows(c.Charts),
 		Images: namedRows(c.Images, true), Values: compareRows(c.Values), Objects: namedRows(c.Objects, false),
 	}
@@ -100,11 +94,8 @@ func compareJSON(w io.Writer, c *query.Comparison, _ func(string) string, _ diff
 		var changes diff.Grouper
 		changes.Add(c.Clusters[1], c.Changes)
 		changes.AddIgnored(c.Clusters[1], c.IgnoredChanges)
-		var b bytes.Buffer
-		if err := diff.WriteJSON(&b, changes.Result()); err != nil {
-			return err
-		}
-		out.Changes = b.Bytes()
+		result := changes.Result()
+		out.Changes = &result
 	}
-	return writeJSON(w, out)
+	return out
 }
