@@ -44,9 +44,6 @@ const (
 	sourceExternal = "external"
 )
 
-// SecretSources are the kinds of sources, by the field that makes them.
-var SecretSources = []string{sourceSOPS, sourceEnv, sourceVals, sourceExec, sourceLive, sourceExternal}
-
 // Kinds returns the kinds of the source, of which a valid one has exactly one.
 func (s SecretSource) Kinds() []string {
 	var out []string

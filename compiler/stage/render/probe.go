@@ -174,9 +174,6 @@ func (p *Probe) Reads(path ...string) bool {
 	return read && !copied
 }
 
-// ReadsNamespace reports whether the template reads the release's namespace.
-func (p *Probe) ReadsNamespace() bool { return p.trace.has([]string{"Release", "Namespace"}) }
-
 // ComparedTexts returns the string constants that templates use in the same
 // command as a field of the name. Most of them are compared with the field's
 // value.

@@ -123,9 +123,6 @@ func TestProbeReads(t *testing.T) {
 			t.Errorf("of the dependency, %s is read: %v", path, got)
 		}
 	}
-	if !p.ReadsNamespace() || sub.ReadsNamespace() {
-		t.Error("who reads the namespace is not known")
-	}
 }
 
 func TestProbePlaces(t *testing.T) {

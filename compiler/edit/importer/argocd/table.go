@@ -4,10 +4,9 @@ import "github.com/fleetc/fleetc/compiler/edit/importer"
 
 // Texts for several fields.
 const (
-	noSync    = "nothing to do: fleetc apply or an export decides when a cluster changes"
-	noLabels  = "nothing to do: the Application itself does not exist in the fleet"
-	noPlugin  = "fleetc does not run plugins: write their output as manifests, or write the release as a chart, Jsonnet or CUE"
-	oneCommit = "nothing to do: the fleet is one commit of its repository"
+	noSync   = "nothing to do: fleetc apply or an export decides when a cluster changes"
+	noLabels = "nothing to do: the Application itself does not exist in the fleet"
+	noPlugin = "fleetc does not run plugins: write their output as manifests, or write the release as a chart, Jsonnet or CUE"
 )
 
 // applicationTable has the fields of an Application.
