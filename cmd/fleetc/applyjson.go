@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
 	"github.com/fleetc/fleetc/compiler/deliver/rollout"
@@ -105,6 +106,6 @@ func (c *applyCluster) json() (appliedCluster, error) {
 	if back := c.rollback; back != nil {
 		l.RollbackTo, l.Lasting, l.NotDone = back.To.Number, back.Lasting, back.Actions
 	}
-	l.Faults, l.HelmRecords = faultTexts(c.err), c.records()
+	l.Faults, l.HelmRecords = diag.Texts(c.err), c.records()
 	return l, err
 }

@@ -78,7 +78,7 @@ func historyTable(w io.Writer, records []*deliver.Record) error {
 				mark = "*"
 			}
 			fmt.Fprintf(t, "%s\t%d%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Cluster.ID, v.Number, mark, v.Time.Format(time.RFC3339), cell(v.By),
-				shortCommit(v), shortDigest(v.Bundle), cell(v.Tool), whatOf(v), counts(v.Created, v.Changed, v.Pruned, v.Replaced), appliedOf(v))
+				shortCommit(v), shortDigest(v.Bundle), cell(v.Tool), v.Action(), counts(v.Created, v.Changed, v.Pruned, v.Replaced), appliedOf(v))
 		}
 	}
 	return t.Flush()
@@ -111,14 +111,6 @@ func shortDigest(digest string) string {
 	return cell(hash[:min(len(hash), shortLength)])
 }
 
-// whatOf returns how a revision was created.
-func whatOf(v apply.Revision) string {
-	if v.Rollback > 0 {
-		return fmt.Sprintf("rollback to %d", v.Rollback)
-	}
-	return "apply"
-}
-
 // appliedOf returns how often the bundle of a revision was applied, and by
 // whom last.
 func appliedOf(v apply.Revision) string {
@@ -135,73 +127,20 @@ func appliedOf(v apply.Revision) string {
 
 // origin describes the origin of a revision.
 func origin(v apply.Revision) string {
-	s := fmt.Sprintf("%s by %s at %s", whatOf(v), cell(v.By), v.Time.Format(time.RFC3339))
+	s := fmt.Sprintf("%s by %s at %s", v.Action(), cell(v.By), v.Time.Format(time.RFC3339))
 	if v.Commit != "" {
 		s += ", commit " + shortCommit(v)
 	}
 	return s
 }
 
-// A revisionJSON is a revision in the JSON output.
-type revisionJSON struct {
-	Revision int    `json:"revision"`
-	Current  bool   `json:"current"`
-	Time     string `json:"time"`
-	By       string `json:"by"`
-	Commit   string `json:"commit,omitempty"`
-	Dirty    bool   `json:"dirty"`
-	Bundle   string `json:"bundle"`
-	Tool     string `json:"tool"`
-	What     string `json:"what"` // apply or rollback
-	Rollback int    `json:"rollbackTo,omitempty"`
-	Created  int    `json:"created"`
-	Changed  int    `json:"changed"`
-	Pruned   int    `json:"pruned"`
-	Replaced int    `json:"replaced"`
-
-	Applied int                 `json:"applied"` // number of applies of the bundle
-	Applies []apply.ApplyRecord `json:"applies"` // the last ten applies, the newest first
-	Folded  []int               `json:"folded"`  // numbers of earlier revisions with the same bundle
-}
-
-func revisionOf(v apply.Revision, current bool) revisionJSON {
-	what, _, _ := strings.Cut(whatOf(v), " ")
-	applies := v.AllApplies()
-	slices.Reverse(applies)
-	return revisionJSON{
-		Revision: v.Number, Current: current, Time: v.Time.Format(time.RFC3339), By: v.By, Commit: v.Commit, Dirty: v.Dirty, Bundle: v.Bundle,
-		Tool: v.Tool, What: what, Rollback: v.Rollback, Created: v.Created, Changed: v.Changed, Pruned: v.Pruned, Replaced: v.Replaced,
-		Applied: v.Count(), Applies: applies, Folded: append([]int{}, v.Folded...),
-	}
-}
-
+// historyJSON writes the revisions of clusters as JSON.
 func historyJSON(w io.Writer, records []*deliver.Record) error {
-	type cluster struct {
-		ID        string         `json:"id"`
-		Revisions []revisionJSON `json:"revisions"` // the newest first
-		Faults    []string       `json:"faults"`
-	}
 	out := struct {
-		Clusters []cluster `json:"clusters"`
-	}{[]cluster{}}
+		Clusters []deliver.RecordReport `json:"clusters"`
+	}{[]deliver.RecordReport{}}
 	for _, r := range records {
-		l := cluster{ID: r.Cluster.ID, Revisions: []revisionJSON{}, Faults: faultTexts(r.Err)}
-		if r.Inventory != nil {
-			current := r.Inventory.Current()
-			for i, v := range slices.Backward(r.Inventory.History) {
-				l.Revisions = append(l.Revisions, revisionOf(v, current != nil && i == len(r.Inventory.History)-1))
-			}
-		}
-		out.Clusters = append(out.Clusters, l)
+		out.Clusters = append(out.Clusters, r.Report())
 	}
 	return writeJSON(w, out)
-}
-
-// faultTexts returns the first lines of faults.
-func faultTexts(err error) []string {
-	out := []string{}
-	for _, d := range diag.All(err) {
-		out = append(out, d.Error())
-	}
-	return out
 }

@@ -148,24 +148,24 @@ func statusJSON(w io.Writer, clusters []*deliver.Status, health bool) error {
 		Reason string `json:"reason"`
 	}
 	type cluster struct {
-		ID        string        `json:"id"`
-		State     string        `json:"state"`
-		Running   *revisionJSON `json:"running"`            // null without a revision
-		Compiled  string        `json:"compiled,omitempty"` // current bundle of the fleet
-		Applying  string        `json:"applying,omitempty"` // holder of the lease
-		Unhealthy []object      `json:"unhealthy"`          // null without --health
-		Orphans   []string      `json:"orphans"`            // null without --orphans
-		Unread    []string      `json:"unread,omitempty"`   // kinds that could not be listed for orphans
-		Faults    []string      `json:"faults"`
+		ID        string                `json:"id"`
+		State     string                `json:"state"`
+		Running   *apply.RevisionReport `json:"running"`            // null without a revision
+		Compiled  string                `json:"compiled,omitempty"` // current bundle of the fleet
+		Applying  string                `json:"applying,omitempty"` // holder of the lease
+		Unhealthy []object              `json:"unhealthy"`          // null without --health
+		Orphans   []string              `json:"orphans"`            // null without --orphans
+		Unread    []string              `json:"unread,omitempty"`   // kinds that could not be listed for orphans
+		Faults    []string              `json:"faults"`
 	}
 	out := struct {
 		Clusters []cluster `json:"clusters"`
 	}{[]cluster{}}
 	for _, c := range clusters {
 		l := cluster{ID: c.Cluster.ID, State: string(c.State), Compiled: c.Compiled, Applying: c.Holder}
-		l.Faults = append(faultTexts(c.Err), faultTexts(c.Compile)...)
+		l.Faults = append(diag.Texts(c.Err), diag.Texts(c.Compile)...)
 		if c.Revision != nil {
-			v := revisionOf(*c.Revision, c.Inventory.Current() != nil)
+			v := c.Revision.Report(c.Inventory.Current() != nil)
 			l.Running = &v
 		}
 		if health {

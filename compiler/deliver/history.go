@@ -23,6 +23,25 @@ type Record struct {
 	server Server
 }
 
+// A RecordReport is the JSON form of a Record.
+type RecordReport struct {
+	ID        string                 `json:"id"`
+	Revisions []apply.RevisionReport `json:"revisions"` // the newest first
+	Faults    []string               `json:"faults"`
+}
+
+// Report returns the JSON form of the record.
+func (r *Record) Report() RecordReport {
+	out := RecordReport{ID: r.Cluster.ID, Revisions: []apply.RevisionReport{}, Faults: diag.Texts(r.Err)}
+	if r.Inventory != nil {
+		current := r.Inventory.Current()
+		for i, v := range slices.Backward(r.Inventory.History) {
+			out.Revisions = append(out.Revisions, v.Report(current != nil && i == len(r.Inventory.History)-1))
+		}
+	}
+	return out
+}
+
 // Records reads the inventories of the clusters that the patterns select, in the order of
 // IDs. It only evaluates the layers, for the contexts of clusters. The error has the faults
 // of clusters whose layers cannot be evaluated.

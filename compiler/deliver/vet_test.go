@@ -322,7 +322,7 @@ func refusedFleet(t *testing.T, files map[string]string, layer string) *compiler
 func loadRefused(t *testing.T, c *compiler.Compiler) (*compiler.Fleet, []string) {
 	t.Helper()
 	f, err := c.Load(t.Context())
-	return f, faultTexts(err)
+	return f, diag.Texts(err)
 }
 
 func vetText(t *testing.T, c *compiler.Compiler, layout fleet.Layout) []string {
@@ -330,7 +330,7 @@ func vetText(t *testing.T, c *compiler.Compiler, layout fleet.Layout) []string {
 	f, faults := loadRefused(t, c)
 	if len(faults) == 0 {
 		for _, err := range Vet(t.Context(), f, VetOptions{Layout: layout}) {
-			faults = append(faults, faultTexts(err)...)
+			faults = append(faults, diag.Texts(err)...)
 		}
 	}
 	return faults
@@ -351,7 +351,7 @@ func exportText(t *testing.T, c *compiler.Compiler, layout fleet.Layout) []strin
 		if err == nil {
 			_, err = session.Stage(b)
 		}
-		faults = append(faults, faultTexts(err)...)
+		faults = append(faults, diag.Texts(err)...)
 	}
 	return faults
 }
@@ -361,16 +361,8 @@ func buildText(t *testing.T, c *compiler.Compiler) []string {
 	f, faults := loadRefused(t, c)
 	if len(faults) == 0 {
 		for _, err := range f.Bundles(t.Context()) {
-			faults = append(faults, faultTexts(err)...)
+			faults = append(faults, diag.Texts(err)...)
 		}
 	}
 	return faults
-}
-
-func faultTexts(err error) []string {
-	var out []string
-	for _, d := range diag.All(err) {
-		out = append(out, d.Error())
-	}
-	return out
 }

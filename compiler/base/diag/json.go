@@ -47,6 +47,15 @@ func (r *Report) writeJSON(w io.Writer) error {
 	}{FaultsOf(r.Err)})
 }
 
+// Texts returns the first lines of the faults of err, in order.
+func Texts(err error) []string {
+	out := []string{}
+	for _, d := range All(err) {
+		out = append(out, d.Error())
+	}
+	return out
+}
+
 // MarshalJSON is json.Marshal without escapes for HTML.
 func MarshalJSON(v any) ([]byte, error) {
 	var b bytes.Buffer

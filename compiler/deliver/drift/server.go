@@ -139,7 +139,7 @@ func (s *server) round(ctx context.Context) {
 	s.state.loaded(err == nil)
 	if err != nil {
 		s.state.failAll()
-		s.Log.Error("the fleet was not checked", "commit", commit, "faults", faultTexts(err))
+		s.Log.Error("the fleet was not checked", "commit", commit, "faults", diag.Texts(err))
 		return
 	}
 	s.ready.Store(true)
@@ -195,13 +195,4 @@ func (s *server) log(c *Cluster, took time.Duration) {
 		args = append(args, "unlisted", c.Unlisted)
 	}
 	s.Log.Info("checked", args...)
-}
-
-// faultTexts returns the faults of an error in one line each.
-func faultTexts(err error) []string {
-	var out []string
-	for _, d := range diag.All(err) {
-		out = append(out, d.Error())
-	}
-	return out
 }

@@ -1,7 +1,6 @@
 package drift
 
 import (
-	"errors"
 	"io"
 	"net/http/httptest"
 	"strings"
@@ -89,11 +88,5 @@ fleetc_rollout_wave{position="1",state="failed",wave="canary"} 1
 `
 	if _, text := page(t, s, "/metrics"); text != want {
 		t.Errorf("without drift, and after the fleet broke:\n%s", text)
-	}
-}
-
-func TestFaultTexts(t *testing.T) {
-	if got := faultTexts(errors.New("broken")); len(got) != 1 || got[0] != "broken" {
-		t.Errorf("%q", got)
 	}
 }
