@@ -172,20 +172,7 @@ func pinsOf(f *ast.File) []Pin {
 	}
 	var out []Pin
 	for _, v := range versions {
-		var pin struct {
-			Path         string            `json:"path"`
-			Repo         string            `json:"repo"`
-			Name         string            `json:"name"`
-			Version      string            `json:"version"`
-			Digest       string            `json:"digest"`
-			Schemas      map[string]string `json:"schemas"`
-			Dependencies map[string]string `json:"dependencies"`
-			Git          struct {
-				URL  string `json:"url"`
-				Ref  string `json:"ref"`
-				Path string `json:"path"`
-			} `json:"git"`
-		}
+		var pin fleet.ChartPin
 		chosen := chart
 		if v.Exists() {
 			chosen = chart.FillPath(cue.ParsePath("version"), v)
@@ -193,14 +180,7 @@ func pinsOf(f *ast.File) []Pin {
 		if err := chosen.Decode(&pin); err != nil {
 			return nil
 		}
-		p := Pin{pin.Version, fleet.ChartRef{
-			Path: pin.Path, Repo: pin.Repo, Name: pin.Name, Version: pin.Version, Digest: pin.Digest, Git: fleet.GitRef(pin.Git),
-			Schemas: fleet.NewDigests(pin.Schemas), Dependencies: fleet.NewDigests(pin.Dependencies),
-		}}
-		if p.Ref.Git.URL != "" {
-			p.Ref.Version = ""
-		}
-		out = append(out, p)
+		out = append(out, Pin{pin.Version, pin.Ref()})
 	}
 	return out
 }

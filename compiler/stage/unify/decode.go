@@ -113,14 +113,14 @@ func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *
 		})
 	}
 	var raw struct {
-		Namespace string   `json:"namespace"`
-		Stage     string   `json:"stage"`
-		Delivery  string   `json:"delivery"`
-		Tests     bool     `json:"tests"`
-		Jsonnet   string   `json:"jsonnet"`
-		Kustomize string   `json:"kustomize"`
-		Manifests string   `json:"manifests"`
-		Chart     rawChart `json:"chart"`
+		Namespace string         `json:"namespace"`
+		Stage     string         `json:"stage"`
+		Delivery  string         `json:"delivery"`
+		Tests     bool           `json:"tests"`
+		Jsonnet   string         `json:"jsonnet"`
+		Kustomize string         `json:"kustomize"`
+		Manifests string         `json:"manifests"`
+		Chart     fleet.ChartPin `json:"chart"`
 	}
 	for field, into := range map[string]any{
 		"namespace": &raw.Namespace, "stage": &raw.Stage, "delivery": &raw.Delivery, "tests": &raw.Tests, "chart": &raw.Chart,
@@ -137,7 +137,7 @@ func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *
 	r.Stage = cmp.Or(raw.Stage, stages[len(stages)-1])
 	// checkReleases reports an incomplete chart.
 	if chart := lookup(v, "chart"); chart.Exists() && isChart(chart) {
-		r.Chart = raw.Chart.ref()
+		r.Chart = raw.Chart.Ref()
 		r.SourcePos = e.pinPos(chart)
 	}
 	for _, source := range []string{"jsonnet", "kustomize", "manifests"} {

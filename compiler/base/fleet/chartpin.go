@@ -1,0 +1,28 @@
+package fleet
+
+// A ChartPin is a chart in the form of schema.#Chart.
+type ChartPin struct {
+	Path         string            `json:"path"`
+	Repo         string            `json:"repo"`
+	Name         string            `json:"name"`
+	Version      string            `json:"version"`
+	Digest       string            `json:"digest"`
+	Schemas      map[string]string `json:"schemas"`
+	Dependencies map[string]string `json:"dependencies"`
+	Git          struct {
+		URL  string `json:"url"`
+		Ref  string `json:"ref"`
+		Path string `json:"path"`
+	} `json:"git"`
+}
+
+// Ref returns the chart that the pin refers to.
+func (c ChartPin) Ref() ChartRef {
+	if c.Git.URL != "" {
+		c.Version = "" // the version only selects the commit
+	}
+	return ChartRef{
+		Path: c.Path, Repo: c.Repo, Name: c.Name, Version: c.Version, Digest: c.Digest, Git: GitRef(c.Git),
+		Schemas: NewDigests(c.Schemas), Dependencies: NewDigests(c.Dependencies),
+	}
+}
