@@ -35,6 +35,8 @@ type checker struct {
 	changed map[string]bool
 	wake    chan struct{}
 	cancel  context.CancelFunc // ends the running check
+	last    *snapshot          // nil before a check found a fleet
+	checked chan struct{}      // closed when the first check ended
 }
 
 // schedule checks the fleet at a root soon, and cancels a check that runs. It does nothing
@@ -49,7 +51,7 @@ func (s *server) schedule(root string, r request) {
 	if c == nil {
 		c = &checker{
 			s: s, root: root, session: incremental.NewSession(s.Compiler(root)), published: map[string]string{},
-			changed: map[string]bool{}, wake: make(chan struct{}, 1), cancel: func() {},
+			changed: map[string]bool{}, wake: make(chan struct{}, 1), cancel: func() {}, checked: make(chan struct{}),
 		}
 		s.checkers[root] = c
 		s.done.Go(c.run)
@@ -117,6 +119,7 @@ func (c *checker) check() error {
 	}
 	if _, err := os.Stat(c.root); err != nil {
 		c.rendered = nil
+		c.keep(nil, nil)
 		return c.publish(nil) // it was renamed or removed
 	}
 	edits, unsaved := c.s.edits(c.root)
@@ -126,6 +129,7 @@ func (c *checker) check() error {
 		c.again(r)
 		return err
 	}
+	c.keep(f, edits)
 	if r.render || faults != nil {
 		c.rendered = nil
 	}

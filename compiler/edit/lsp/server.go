@@ -18,6 +18,10 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 )
 
+// maxRequests limits the requests that run at a time. Several wait for the first check of
+// their fleet, and must not keep the server from reading changes and cancellations.
+const maxRequests = 32
+
 // Options are the parts of the server that the caller provides.
 type Options struct {
 	Version string
@@ -65,6 +69,7 @@ func Serve(ctx context.Context, in io.Reader, out io.WriteCloser, o Options) err
 	}
 	s.rpc = jrpc2.NewServer(s.methods(), &jrpc2.ServerOptions{
 		AllowPush: true, DisableBuiltin: true, NewContext: func() context.Context { return ctx },
+		Concurrency: maxRequests,
 	})
 	s.rpc.Start(newFraming(in, out))
 	closed := make(chan error, 1)
