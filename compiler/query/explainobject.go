@@ -75,7 +75,13 @@ func renderUnchecked(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) (
 	if err != nil {
 		return nil, nil, diag.In(c.ID, err)
 	}
-	// Nondeterministic fields without a rule are no fault here.
+	objs, err := undecidedObjects(f, all)
+	return all, objs, diag.In(c.ID, err)
+}
+
+// undecidedObjects returns the patched objects of a rendering. Nondeterministic fields without
+// a rule are not a fault.
+func undecidedObjects(f *compiler.Fleet, all *compiler.ClusterRendering) ([]fleet.Object, error) {
 	decided := &compiler.ClusterRendering{Cluster: all.Cluster, Releases: all.Releases, Renderings: slices.Clone(all.Renderings)}
 	for i, r := range all.Releases {
 		result := &decided.Renderings[i].Result
@@ -83,8 +89,7 @@ func renderUnchecked(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) (
 			return v.Object < 0 || compiler.DecisionOf(r, result.Objects[v.Object], v.Path) < 0
 		})
 	}
-	objs, err := decided.Objects(&f.Kinds, nil)
-	return all, objs, diag.In(c.ID, err)
+	return decided.Objects(&f.Kinds, nil)
 }
 
 // ExplainObject explains an object of a cluster, or a field of it. name is as in

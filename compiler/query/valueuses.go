@@ -1,0 +1,196 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/trial"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+)
+
+// RenderedCluster is a rendered cluster, to find where the values of its releases are used.
+type RenderedCluster struct {
+	f     *compiler.Fleet
+	all   *compiler.ClusterRendering
+	objs  []fleet.Object
+	texts diff.SecretTexts
+}
+
+// ValueUse is a field of an object that depends on a value.
+type ValueUse struct {
+	Object fleet.Object
+	Field  []string // keys and indexes of lists; empty when the whole object depends on the value
+	How    trial.How
+	Secret bool           // whether the field is data of a Secret: do not show its value
+	Lines  []TemplateLine // that printed the field; nil for a use that is not among the first ones
+}
+
+// maxLocatedUses limits the uses whose template lines are found.
+const maxLocatedUses = 8
+
+// RenderForUses renders a cluster of the fleet without checking its objects. The cluster must
+// be one that [compiler.Fleet.CanRender].
+func RenderForUses(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) (*RenderedCluster, error) {
+	all, objs, err := renderUnchecked(ctx, f, c)
+	if err != nil {
+		return nil, err
+	}
+	r := &RenderedCluster{f, all, objs, diff.SecretTexts{}}
+	for _, o := range objs {
+		r.texts.Add(o)
+	}
+	return r, nil
+}
+
+// IsSecret reports whether a Secret of the cluster contains the value.
+func (c *RenderedCluster) IsSecret(v any) bool { return c.texts.Contains(v) }
+
+// Uses returns the fields of a release's objects that depend on the value at a path, those
+// that hold its text first. value is the effective value, from a layer or the chart. It
+// replaces the value, renders the release again and compares the objects.
+func (c *RenderedCluster) Uses(ctx context.Context, release string, path []string, value any) ([]ValueUse, error) {
+	i := slices.IndexFunc(c.all.Releases, func(r *fleet.Release) bool { return r.Name == release })
+	if i < 0 || len(path) == 0 {
+		return nil, nil
+	}
+	r := c.all.Releases[i]
+	before := slices.DeleteFunc(slices.Clone(c.objs), func(o fleet.Object) bool { return o.Release != r })
+	ignored := c.nondeterministic(i)
+	for _, other := range trial.Replacements(value) {
+		if other == nil {
+			continue // the chart's own value would take its place
+		}
+		values, err := fleet.TreeOf(withValue(r.Values.Value(), path, other))
+		if err != nil {
+			continue
+		}
+		again, err := c.f.RenderWith(ctx, c.all, r, values)
+		if ctx.Err() != nil || again == nil && err == nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			continue // an invalid value says nothing
+		}
+		after, err := undecidedObjects(c.f, again)
+		if after == nil && err != nil {
+			continue
+		}
+		uses := compareUses(before, after, value, other, ignored)
+		if len(uses) > 0 {
+			return uses, c.locate(ctx, uses)
+		}
+	}
+	return nil, nil
+}
+
+// nondeterministic returns the fields of a release that differ in every rendering, by the ID
+// of their object.
+func (c *RenderedCluster) nondeterministic(i int) map[string][][]string {
+	out := map[string][][]string{}
+	result := c.all.Renderings[i].Result
+	for _, part := range result.Nondeterministic {
+		if part.Object >= 0 {
+			id := result.Objects[part.Object].ID()
+			out[id] = append(out[id], part.Path)
+		}
+	}
+	return out
+}
+
+// withValue returns a copy of values with another value at a path. It adds missing maps.
+func withValue(values any, path []string, other any) any {
+	if len(path) == 0 {
+		return other
+	}
+	if list, ok := values.([]any); ok {
+		out := slices.Clone(list)
+		if i, err := strconv.Atoi(path[0]); err == nil && i >= 0 && i < len(out) {
+			out[i] = withValue(out[i], path[1:], other)
+		}
+		return out
+	}
+	m, _ := values.(map[string]any)
+	out := map[string]any{}
+	maps.Copy(out, m)
+	out[path[0]] = withValue(m[path[0]], path[1:], other)
+	return out
+}
+
+// compareUses returns the fields in which objects differ after a value was replaced.
+func compareUses(before, after []fleet.Object, value, other any, ignored map[string][][]string) []ValueUse {
+	byID := map[string]fleet.Object{}
+	for _, o := range after {
+		byID[o.ID()] = o
+	}
+	var out []ValueUse
+	for _, o := range before {
+		changed, ok := byID[o.ID()]
+		if !ok {
+			out = append(out, ValueUse{Object: o, How: trial.Exists})
+			continue
+		}
+		eachChange(o.Object, changed.Object, nil, func(field []string) {
+			if slices.ContainsFunc(ignored[o.ID()], func(f []string) bool { return len(f) <= len(field) && slices.Equal(f, field[:len(f)]) }) {
+				return
+			}
+			s := trial.Subject{Object: o.Object, Field: field, Same: func(map[string]any) bool { return true }}
+			out = append(out, ValueUse{
+				Object: o, Field: field, How: s.Compare(changed.Object, value, other),
+				Secret: o.GetKind() == "Secret" && (field[0] == "data" || field[0] == "stringData"),
+			})
+		})
+	}
+	slices.SortStableFunc(out, func(a, b ValueUse) int { return cmp.Compare(b.How, a.How) })
+	return out
+}
+
+// eachChange calls found with each field in which two values differ: the innermost maps and
+// lists that both have, and their elements.
+func eachChange(before, after any, field []string, found func(field []string)) {
+	if a, ok := before.(map[string]any); ok {
+		if b, ok := after.(map[string]any); ok {
+			keys := map[string]bool{}
+			for key := range a {
+				keys[key] = true
+			}
+			for key := range b {
+				keys[key] = true
+			}
+			for _, key := range slices.Sorted(maps.Keys(keys)) {
+				eachChange(a[key], b[key], append(slices.Clone(field), key), found)
+			}
+			return
+		}
+	}
+	a, okA := before.([]any)
+	b, okB := after.([]any)
+	if okA && okB && len(a) == len(b) {
+		for i := range a {
+			eachChange(a[i], b[i], append(slices.Clone(field), strconv.Itoa(i)), found)
+		}
+		return
+	}
+	if !reflect.DeepEqual(before, after) && len(field) > 0 {
+		found(field)
+	}
+}
+
+// locate finds the template lines of the first uses.
+func (c *RenderedCluster) locate(ctx context.Context, uses []ValueUse) error {
+	for i := range uses[:min(len(uses), maxLocatedUses)] {
+		p, err := c.f.Origin(ctx, c.all, uses[i].Object, uses[i].Field)
+		if err != nil {
+			return err
+		}
+		if p.Probe != nil {
+			uses[i].Lines = lines(p, uses[i].Field)
+		}
+	}
+	return nil
+}
