@@ -116,6 +116,10 @@ func (x *Explainer) chartOf(ctx context.Context, field []string) (*values.Type, 
 	}
 	ref := x.Cluster.Releases[i].Chart
 	found, ok := x.types[ref]
+	if !ok && x.c.ReuseFrom != nil {
+		found.types = x.c.ReuseFrom.Charts[ref].Types
+		ok = found.types != nil
+	}
 	if !ok {
 		ch, err := x.c.Source(x.root).Chart(ctx, ref)
 		if err == nil {

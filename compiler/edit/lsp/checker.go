@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/fleetc/fleetc/compiler"
@@ -30,6 +31,8 @@ type checker struct {
 	session   *incremental.Session
 	published map[string]string // the published diagnostics by file, as JSON
 	rendered  diag.List         // faults of the last rendering
+
+	secrets sync.Map // fields, as text, whose values ended in Secrets
 
 	pending request // below s.mu, as the fields below
 	changed map[string]bool

@@ -20,6 +20,8 @@ type snapshot struct {
 	// clusters are sorted by ID. One with faults is as in its last check without, so that
 	// requests have answers while a fault is in the text; it is not in fleet.
 	clusters []*fleet.Cluster
+
+	answers *answers
 }
 
 // snapshot returns the last state of the fleet at a root. It waits for the first check, and
@@ -50,7 +52,7 @@ func (c *checker) keep(f *compiler.Fleet, edits load.Edits) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	if f != nil {
-		next := &snapshot{f, edits, f.Clusters}
+		next := &snapshot{f, edits, f.Clusters, newAnswers()}
 		if c.last != nil {
 			next.clusters = withMissing(c.root, f.Clusters, c.last.clusters)
 		}

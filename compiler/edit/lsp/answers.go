@@ -1,0 +1,87 @@
+package lsp
+
+import (
+	"context"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/query"
+)
+
+// maxExplained limits the clusters whose evaluation or rendering is kept.
+const maxExplained = 4
+
+// answers are results of requests for a snapshot, to answer further ones.
+type answers struct {
+	busy       chan struct{} // has an element while a request uses the fields below
+	explainers map[string]*query.Explainer
+	rendered   map[string]*query.RenderedCluster
+}
+
+func newAnswers() *answers {
+	return &answers{busy: make(chan struct{}, 1), explainers: map[string]*query.Explainer{}, rendered: map[string]*query.RenderedCluster{}}
+}
+
+// lock waits until no other request uses the answers, and returns the function that lets
+// the next one in.
+func (a *answers) lock(ctx context.Context) (unlock func(), err error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case a.busy <- struct{}{}:
+		return func() { <-a.busy }, nil
+	}
+}
+
+// explain explains a field of a cluster as the snapshot has it. It evaluates the cluster
+// again, in a CUE context that the running check does not use.
+func (c *checker) explain(ctx context.Context, s *snapshot, cluster string, field []string) (*fleet.Explanation, error) {
+	unlock, err := s.answers.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	x := s.answers.explainers[cluster]
+	if x == nil {
+		compiler := *c.s.Compiler(c.root)
+		compiler.Edits, compiler.ReuseFrom = s.edits, s.fleet
+		if x, err = query.Explain(ctx, &compiler, cluster); err != nil {
+			return nil, err
+		}
+		if len(s.answers.explainers) >= maxExplained {
+			clear(s.answers.explainers)
+		}
+		s.answers.explainers[cluster] = x
+	}
+	return x.Field(ctx, fleet.FieldText(field))
+}
+
+// uses returns where a value of a release ends in a cluster, and whether it is secret: a
+// Secret has it or is made of it. It knows nothing of a cluster that cannot be rendered.
+func (c *checker) uses(ctx context.Context, s *snapshot, cluster string, field []string, value any) ([]query.ValueUse, bool, error) {
+	unlock, err := s.answers.lock(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	defer unlock()
+	r := s.answers.rendered[cluster]
+	if r == nil {
+		i := slices.IndexFunc(s.fleet.Clusters, func(c *fleet.Cluster) bool { return c.ID == cluster })
+		if i < 0 || !s.fleet.CanRender(s.fleet.Clusters[i]) {
+			return nil, false, nil
+		}
+		if r, err = query.RenderForUses(ctx, s.fleet, s.fleet.Clusters[i]); err != nil {
+			return nil, false, ctx.Err()
+		}
+		if len(s.answers.rendered) >= maxExplained {
+			clear(s.answers.rendered)
+		}
+		s.answers.rendered[cluster] = r
+	}
+	uses, err := r.Uses(ctx, field[1], field[valuesDepth:], value)
+	if err != nil {
+		return nil, false, ctx.Err()
+	}
+	isSecret := r.IsSecret(value) || slices.ContainsFunc(uses, func(u query.ValueUse) bool { return u.Secret })
+	return uses, isSecret, nil
+}

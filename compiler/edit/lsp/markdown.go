@@ -1,0 +1,53 @@
+package lsp
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// maxMarkdownText is the maximum length of a text from outside in a hover, in bytes.
+const maxMarkdownText = 300
+
+// codeSpan returns a text as code in Markdown. The text cannot end the code.
+func codeSpan(text string) string {
+	text = diag.OneLine(diag.Visible(text, maxMarkdownText))
+	longest, run := 0, 0
+	for _, r := range text {
+		if run++; r != '`' {
+			run = 0
+		}
+		longest = max(longest, run)
+	}
+	fence := strings.Repeat("`", longest+1)
+	if longest > 0 || text == "" {
+		text = " " + text + " "
+	}
+	return fence + text + fence
+}
+
+// escaped returns a text from outside as a line of Markdown without markup.
+func escaped(text string) string {
+	var b strings.Builder
+	for _, r := range diag.OneLine(diag.Visible(text, maxMarkdownText)) {
+		if strings.ContainsRune("\\`*_{}[]<>()#!|&~@$", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return strings.ReplaceAll(b.String(), "://", "\\://") // no link
+}
+
+// link returns a link to a position in a file of the fleet.
+func (c *checker) link(at diag.Pos) string {
+	text := at.File
+	if at.Line > 0 {
+		text = fmt.Sprintf("%s:%d", at.File, at.Line)
+	}
+	uri := uriOf(c.path(at.File))
+	if at.Line > 0 {
+		uri += fmt.Sprintf("#L%d", at.Line)
+	}
+	return "[" + escaped(text) + "](<" + strings.NewReplacer("<", "%3C", ">", "%3E", "\n", "%0A").Replace(uri) + ">)"
+}

@@ -1,0 +1,206 @@
+package lsp
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/stage/values"
+)
+
+// valueGroup is the clusters in which a field has the same value.
+type valueGroup struct {
+	value    any
+	isSet    bool // by a layer or the chart
+	text     string
+	tree     *fleet.Tree // of the first cluster, nil for a field that is not a value of a release
+	clusters []string    // IDs, sorted
+}
+
+// groups returns the clusters below a layer by the value of a field, the largest group
+// first. It does not know all fields: then it returns false.
+func (s *snapshot) groups(layer string, field []string) ([]*valueGroup, bool) {
+	byText := map[string]*valueGroup{}
+	var out []*valueGroup
+	for _, c := range s.below(layer) {
+		g := &valueGroup{}
+		var exists, known bool
+		if g.value, g.tree, exists, known = s.valueIn(c, field); !known {
+			return nil, false
+		}
+		if !exists {
+			continue
+		}
+		if g.isSet = g.value != nil || g.tree != nil; g.isSet {
+			g.text = jsonText(g.value)
+		}
+		if byText[g.text] == nil {
+			byText[g.text] = g
+			out = append(out, g)
+		}
+		byText[g.text].clusters = append(byText[g.text].clusters, c.ID)
+	}
+	slices.SortStableFunc(out, func(a, b *valueGroup) int { return cmp.Compare(len(b.clusters), len(a.clusters)) })
+	return out, true
+}
+
+// below returns the clusters below the directory of a layer; all of them without one.
+func (s *snapshot) below(layer string) []*fleet.Cluster {
+	prefix, ok := strings.CutPrefix(layer, "environments/")
+	if !ok {
+		return s.clusters
+	}
+	return slices.DeleteFunc(slices.Clone(s.clusters), func(c *fleet.Cluster) bool {
+		return c.ID != prefix && !strings.HasPrefix(c.ID, prefix+"/")
+	})
+}
+
+// valueIn returns the value of a field in a cluster, with its tree if it is a value of a
+// release; whether the cluster has the field; and whether the snapshot knows such fields.
+func (s *snapshot) valueIn(c *fleet.Cluster, field []string) (v any, t *fleet.Tree, exists, known bool) {
+	switch {
+	case len(field) >= 3 && field[0] == "releases" && field[2] == "values":
+		r := releaseOf(c, field[1])
+		if r == nil {
+			return nil, nil, false, true
+		}
+		if t = treeAt(r.Values, field[3:]); t != nil {
+			return t.Value(), t, true, true
+		}
+		v, _ := s.chartValue(r, field[3:])
+		return v, nil, true, true
+	case len(field) == 3 && field[0] == "releases":
+		if r := releaseOf(c, field[1]); r != nil {
+			v, known = textField(field[2], map[string]string{"namespace": r.Namespace, "stage": r.Stage, "jsonnet": r.Jsonnet, "kustomize": r.Kustomize, "manifests": r.Manifests})
+			return v, nil, true, known
+		}
+		return nil, nil, false, slices.Contains([]string{"namespace", "stage", "jsonnet", "kustomize", "manifests"}, field[2])
+	case len(field) == 4 && field[0] == "releases" && field[2] == "chart":
+		r := releaseOf(c, field[1])
+		if r == nil {
+			return nil, nil, false, true
+		}
+		v, known = textField(field[3], map[string]string{"path": r.Chart.Path, "repo": r.Chart.Repo, "name": r.Chart.Name, "version": r.Chart.Version, "digest": r.Chart.Digest})
+		return v, nil, true, known
+	case slices.Equal(field, []string{"environment"}):
+		v, _ = textField("", map[string]string{"": c.Environment})
+		return v, nil, true, true
+	case len(field) == 2 && field[0] == "cluster":
+		v, known = textField(field[1], map[string]string{"name": c.Name, "kubernetes": c.KubeVersion, "context": c.KubeContext, "uid": c.UID})
+		return v, nil, true, known
+	case len(field) == 3 && field[0] == "cluster" && field[1] == "labels":
+		label, ok := c.Labels[field[2]]
+		return label, nil, ok, true
+	case len(field) > 2 && field[0] == "cluster" && field[1] == "facts":
+		v, ok := fleet.Lookup(map[string]any(c.Facts), field[2:])
+		return v, nil, ok, true
+	}
+	return nil, nil, false, false
+}
+
+// textField returns one of several texts, nil for an empty one, and whether it is there.
+func textField(name string, texts map[string]string) (any, bool) {
+	text, known := texts[name]
+	if text == "" {
+		return nil, known
+	}
+	return text, known
+}
+
+// releaseOf returns the release of a cluster with a name; nil when it has none.
+func releaseOf(c *fleet.Cluster, name string) *fleet.Release {
+	i := slices.IndexFunc(c.Releases, func(r *fleet.Release) bool { return r.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return c.Releases[i]
+}
+
+// chartValue returns the value that a release's chart has at a path.
+func (s *snapshot) chartValue(r *fleet.Release, path []string) (any, bool) {
+	t := s.typeOf(r, path)
+	if t == nil || t.Known&values.Defaults == 0 {
+		return nil, false
+	}
+	return t.Default, true
+}
+
+// typeOf returns the type of a release's value in its chart; nil when it is unknown.
+func (s *snapshot) typeOf(r *fleet.Release, path []string) *values.Type {
+	types := s.fleet.Charts[r.Chart].Types
+	if types == nil {
+		return nil
+	}
+	if t, ok := types.At(path...); ok {
+		return t
+	}
+	return nil
+}
+
+// treeAt returns the part of a tree at a path of keys and indexes; nil when it has none.
+func treeAt(t *fleet.Tree, path []string) *fleet.Tree {
+	for _, key := range path {
+		if t == nil {
+			return nil
+		}
+		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(t.List) {
+			t = t.List[i]
+			continue
+		}
+		t = t.Fields[key]
+	}
+	return t
+}
+
+func jsonText(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// clustersText describes some clusters of a fleet in a line of Markdown. all are the IDs of
+// all clusters of the fleet.
+func clustersText(ids, all []string) string {
+	const few = 3
+	prefix := ids[0]
+	for prefix != "." && !hasOnlyBelow(ids, prefix) {
+		prefix = path.Dir(prefix)
+	}
+	of := ""
+	if prefix != "." {
+		of = " of " + codeSpan(prefix)
+	}
+	whole := 0
+	for _, id := range all {
+		if prefix == "." || strings.HasPrefix(id, prefix+"/") {
+			whole++
+		}
+	}
+	names := make([]string, min(few, len(ids)))
+	for i := range names {
+		names[i] = codeSpan(ids[i])
+	}
+	switch n := len(ids); {
+	case n == 1:
+		return names[0]
+	case n == whole:
+		return fmt.Sprintf("all %d clusters%s", n, of)
+	case n <= few:
+		return strings.Join(names, ", ")
+	default:
+		return fmt.Sprintf("%d of %d clusters%s: %s, ...", n, whole, of, strings.Join(names, ", "))
+	}
+}
+
+func hasOnlyBelow(ids []string, dir string) bool {
+	return !slices.ContainsFunc(ids, func(id string) bool { return id != dir && !strings.HasPrefix(id, dir+"/") })
+}
