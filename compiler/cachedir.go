@@ -31,13 +31,21 @@ func (c *Compiler) CleanCache() error {
 
 // resultsDir returns the directory of results; empty when the user has no cache directory.
 func (c *Compiler) resultsDir() string {
-	dir := c.Cache
-	if dir == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return ""
-		}
-		dir = filepath.Join(user, "fleetc")
+	if dir := c.CacheDir(); dir != "" {
+		return filepath.Join(dir, "results")
 	}
-	return filepath.Join(dir, "results")
+	return ""
+}
+
+// CacheDir returns the directory of charts and results; empty when the user has no cache
+// directory.
+func (c *Compiler) CacheDir() string {
+	if c.Cache != "" {
+		return c.Cache
+	}
+	user, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(user, "fleetc")
 }

@@ -98,7 +98,7 @@ func (q *question) hover(ctx context.Context) (string, error) {
 		}
 		groups = []*valueGroup{{clusters: []string{clusters[0].ID}}}
 	}
-	uses, err := q.findUses(ctx, groups)
+	uses, in, err := q.findUses(ctx, groups)
 	if err != nil {
 		return "", err
 	}
@@ -124,31 +124,42 @@ func (q *question) hover(ctx context.Context) (string, error) {
 		}
 	}
 	b.WriteString(chart.String())
-	q.writeUses(&b, groups[0].clusters[0], uses)
+	q.writeUses(&b, in, uses)
 	return strings.TrimRight(b.String(), "\n"), nil
 }
 
-// findUses returns where the first value ends, and finds out whether the values are secret.
-func (q *question) findUses(ctx context.Context, groups []*valueGroup) ([]query.ValueUse, error) {
+// findUses returns where the first value ends and in which cluster, and finds out whether the
+// values are secret.
+func (q *question) findUses(ctx context.Context, groups []*valueGroup) (first []query.ValueUse, in string, err error) {
 	if !isValue(q.field) {
-		return nil, nil
+		return nil, "", nil
 	}
 	name := fleet.FieldText(q.field)
-	var first []query.ValueUse
 	for i, g := range groups[:min(len(groups), maxGroups)] {
-		uses, isSecret, err := q.checker.uses(ctx, q.snapshot, g.clusters[0], q.field, g.value)
+		cluster := q.renderable(g.clusters)
+		uses, isSecret, err := q.checker.uses(ctx, q.snapshot, cluster, q.field, g.value)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		if i == 0 {
-			first = uses
+			first, in = uses, cluster
 		}
 		if isSecret { // also while the fleet has faults and does not render
 			q.checker.secrets.Store(name, true)
 		}
 	}
 	_, q.isSecret = q.checker.secrets.Load(name)
-	return first, nil
+	return first, in, nil
+}
+
+// renderable returns the first of the clusters that has no faults, or the first one.
+func (s *snapshot) renderable(ids []string) string {
+	for _, c := range s.fleet.Clusters {
+		if slices.Contains(ids, c.ID) && s.fleet.CanRender(c) {
+			return c.ID
+		}
+	}
+	return ids[0]
 }
 
 // valuesDepth is the number of keys in the path of a release's values.

@@ -103,7 +103,9 @@ func (s *server) methods() handler.Map {
 		"textDocument/didSave":   handler.New(s.didSave),
 		"textDocument/didClose":  handler.New(s.didClose),
 
-		"textDocument/hover": handler.New(s.hover),
+		"textDocument/hover":      handler.New(s.hover),
+		"textDocument/definition": handler.New(s.definition),
+		"textDocument/references": handler.New(s.references),
 
 		"workspace/didChangeWatchedFiles":     handler.New(s.didChangeWatchedFiles),
 		"workspace/didChangeWorkspaceFolders": handler.New(s.didChangeWorkspaceFolders),
@@ -149,8 +151,8 @@ func (s *server) initialize(_ context.Context, p initializeParams) (any, error) 
 		"capabilities": map[string]any{
 			"positionEncoding": "utf-16",
 			"textDocumentSync": map[string]any{"openClose": true, "change": incremental, "save": map[string]any{}},
-			"hoverProvider":    true,
-			"workspace":        map[string]any{"workspaceFolders": map[string]any{"supported": true, "changeNotifications": true}},
+			"hoverProvider":    true, "definitionProvider": true, "referencesProvider": true,
+			"workspace": map[string]any{"workspaceFolders": map[string]any{"supported": true, "changeNotifications": true}},
 		},
 	}, nil
 }
