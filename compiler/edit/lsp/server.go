@@ -103,9 +103,10 @@ func (s *server) methods() handler.Map {
 		"textDocument/didSave":   handler.New(s.didSave),
 		"textDocument/didClose":  handler.New(s.didClose),
 
-		"textDocument/hover":      handler.New(s.hover),
-		"textDocument/definition": handler.New(s.definition),
-		"textDocument/references": handler.New(s.references),
+		"textDocument/hover":          handler.New(s.hover),
+		"textDocument/definition":     handler.New(s.definition),
+		"textDocument/references":     handler.New(s.references),
+		"textDocument/documentSymbol": handler.New(s.documentSymbol),
 
 		"workspace/didChangeWatchedFiles":     handler.New(s.didChangeWatchedFiles),
 		"workspace/didChangeWorkspaceFolders": handler.New(s.didChangeWorkspaceFolders),
@@ -151,7 +152,7 @@ func (s *server) initialize(_ context.Context, p initializeParams) (any, error) 
 		"capabilities": map[string]any{
 			"positionEncoding": "utf-16",
 			"textDocumentSync": map[string]any{"openClose": true, "change": incremental, "save": map[string]any{}},
-			"hoverProvider":    true, "definitionProvider": true, "referencesProvider": true,
+			"hoverProvider":    true, "definitionProvider": true, "referencesProvider": true, "documentSymbolProvider": true,
 			"workspace": map[string]any{"workspaceFolders": map[string]any{"supported": true, "changeNotifications": true}},
 		},
 	}, nil
