@@ -27,7 +27,9 @@ func (s *lspSession) locations(method, name, text string) string {
 		content := string(data)
 		if rel, err := filepath.Rel(s.dir, file); err == nil && filepath.IsLocal(rel) {
 			file = rel
-			content = s.texts[rel] // also when it is not saved
+			if text, ok := s.texts[rel]; ok {
+				content = text // it may be unsaved
+			}
 		} else {
 			_, file, _ = strings.Cut(file, "/editor/")
 			_, file, _ = strings.Cut(file, "/")

@@ -95,6 +95,7 @@ func (c *checker) run() {
 		}
 		_, err := par.Recover(func() (struct{}, error) { return struct{}{}, c.check() })
 		<-c.s.evaluates
+		c.s.refreshAnswers()
 		if err != nil && !errors.Is(err, context.Canceled) {
 			c.session.Forget()
 			c.s.log(err)

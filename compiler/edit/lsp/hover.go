@@ -264,7 +264,7 @@ func (q *question) writeLines(b *strings.Builder, e *fleet.Explanation, g *value
 	})
 	for _, c := range lines {
 		fmt.Fprintf(b, "  - %s %s", roleTexts[c.Role], q.place(c))
-		if c.Expr != "" && c.Expr != g.text && !q.isSecret {
+		if repeats := c.Role == fleet.Effective && c.Expr == g.text; c.Expr != "" && !repeats && !q.isSecret {
 			fmt.Fprintf(b, ": %s", codeSpan(c.Expr))
 		}
 		for _, from := range c.From[:min(len(c.From), maxGroups)] {

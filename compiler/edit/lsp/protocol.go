@@ -13,8 +13,14 @@ type initializeParams struct {
 			DidChangeWatchedFiles struct {
 				DynamicRegistration bool `json:"dynamicRegistration"`
 			} `json:"didChangeWatchedFiles"`
+			InlayHint refreshCapability `json:"inlayHint"`
+			CodeLens  refreshCapability `json:"codeLens"`
 		} `json:"workspace"`
 	} `json:"capabilities"`
+}
+
+type refreshCapability struct {
+	RefreshSupport bool `json:"refreshSupport"`
 }
 
 type workspaceFolder struct {

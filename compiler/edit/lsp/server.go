@@ -49,6 +49,7 @@ type server struct {
 	checkers map[string]*checker  // by root
 	shutdown bool                 // whether the client requested a shutdown
 	watches  bool                 // whether the client can watch files
+	refresh  []string             // requests by which the client asks again for hints and lenses
 	done     sync.WaitGroup       // checkers that run
 	exitOnce sync.Once
 }
@@ -106,6 +107,8 @@ func (s *server) methods() handler.Map {
 		"textDocument/hover":          handler.New(s.hover),
 		"textDocument/definition":     handler.New(s.definition),
 		"textDocument/references":     handler.New(s.references),
+		"textDocument/inlayHint":      handler.New(s.inlayHint),
+		"textDocument/codeLens":       handler.New(s.codeLens),
 		"textDocument/documentSymbol": handler.New(s.documentSymbol),
 
 		"workspace/didChangeWatchedFiles":     handler.New(s.didChangeWatchedFiles),
@@ -141,6 +144,7 @@ func (s *server) log(err error) {
 func (s *server) initialize(_ context.Context, p initializeParams) (any, error) {
 	s.mu.Lock()
 	s.watches = p.Capabilities.Workspace.DidChangeWatchedFiles.DynamicRegistration
+	s.refresh = refreshRequests(p)
 	s.mu.Unlock()
 	if len(p.WorkspaceFolders) == 0 && p.RootURI != "" {
 		p.WorkspaceFolders = []workspaceFolder{{p.RootURI}}
@@ -153,6 +157,7 @@ func (s *server) initialize(_ context.Context, p initializeParams) (any, error) 
 			"positionEncoding": "utf-16",
 			"textDocumentSync": map[string]any{"openClose": true, "change": incremental, "save": map[string]any{}},
 			"hoverProvider":    true, "definitionProvider": true, "referencesProvider": true, "documentSymbolProvider": true,
+			"inlayHintProvider": true, "codeLensProvider": map[string]any{},
 			"workspace": map[string]any{"workspaceFolders": map[string]any{"supported": true, "changeNotifications": true}},
 		},
 	}, nil
