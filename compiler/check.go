@@ -107,6 +107,12 @@ func withoutCovered(evaluation error, checked diag.List) error {
 func ofRelease(r *fleet.Release, d *diag.Diag) *diag.Diag {
 	out := *d
 	out.Path = r.Path(d.Path)
+	out.Fixes = slices.Clone(d.Fixes)
+	for i, f := range out.Fixes {
+		if f.Kind == diag.FixWaiver {
+			out.Fixes[i].Path = r.Path(f.Path)
+		}
+	}
 	if len(out.At) == 0 {
 		out.At = []diag.Pos{r.Pos}
 	}

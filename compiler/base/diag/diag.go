@@ -50,6 +50,7 @@ type Diag struct {
 	Path     string   // the invalid field or object; may be empty
 	Msg      string   // the error, without a full stop
 	Hint     string   // the next step; may be empty
+	Fixes    []Fix    // changes that do what the hint says; may be empty
 	Cause    error    // the underlying error; may be nil
 	Rivals   bool     // whether At has values of one field that differ, any of which may be wrong
 

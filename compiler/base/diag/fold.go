@@ -127,6 +127,11 @@ func (m *mistake) fold() *Diag {
 		return d
 	}
 	folded := *d
+	for _, of := range m.faults {
+		if !slices.Equal(of.Fixes, d.Fixes) {
+			folded.Fixes = nil // they differ between clusters
+		}
+	}
 	folded.Facts, folded.Example = nil, d.Clusters[0]
 	folded.Clusters = slices.Sorted(maps.Keys(m.clusters))
 	return &folded

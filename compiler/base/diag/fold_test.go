@@ -109,3 +109,19 @@ func BenchmarkFold(b *testing.B) {
 		}
 	}
 }
+
+// A folded fault keeps a fix only if it is the same in all clusters.
+func TestFoldFixes(t *testing.T) {
+	fault := func(cluster, name string) *Diag {
+		var m Mask
+		m.Add(cluster, "CLUSTER")
+		d := &Diag{At: []Pos{{File: "a.cue", Line: 1}}, Clusters: []string{cluster}, Msg: "in " + cluster, Fixes: []Fix{{Kind: FixName, Old: "nmae", New: name}}}
+		return d.Masked(&m, false)
+	}
+	for name, want := range map[string]int{"name": 1, "game": 0} {
+		folded := Fold(List{fault("one", "name"), fault("two", name)})
+		if len(folded) != 1 || len(folded[0].Fixes) != want {
+			t.Errorf("with %s: %v", name, folded)
+		}
+	}
+}

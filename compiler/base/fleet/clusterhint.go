@@ -8,8 +8,8 @@ import (
 )
 
 // ClusterHint names the cluster, or the directory of clusters, that is nearest to a
-// pattern which matches none of the IDs.
-func ClusterHint(pattern string, ids []string) string {
+// pattern which matches none of the IDs. The fix writes it.
+func ClusterHint(pattern string, ids []string) (hint string, fixes []diag.Fix) {
 	base, star := strings.CutSuffix(pattern, "/*")
 	var among []string
 	for _, id := range ids {
@@ -17,12 +17,12 @@ func ClusterHint(pattern string, ids []string) string {
 			among = append(among, at)
 		}
 	}
-	hint := diag.DidYouMean(base, among)
-	switch {
-	case hint == "":
-		return "run fleetc list for the clusters of the fleet"
-	case star:
-		return strings.TrimSuffix(hint, "?") + "/*?"
+	near := diag.Nearest(base, among)
+	if near == "" {
+		return "run fleetc list for the clusters of the fleet", nil
 	}
-	return hint
+	if star {
+		near += "/*"
+	}
+	return "did you mean " + near + "?", []diag.Fix{{Kind: diag.FixName, Old: pattern, New: near}}
 }

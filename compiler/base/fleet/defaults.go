@@ -44,6 +44,11 @@ func (o *OverriddenDefault) Waiver(reason string) string {
 	return at + ": " + label(o.Layer) + ": " + strconv.Quote(FieldText(o.Path)) + ": " + strconv.Quote(reason)
 }
 
+// WaiverPath returns the path of the field that [OverriddenDefault.Waiver] sets.
+func (o *OverriddenDefault) WaiverPath() string {
+	return (&Release{Name: o.Release}).Path("overridden", label(o.Layer), strconv.Quote(FieldText(o.Path)))
+}
+
 // A DefaultWaiver allows that a default is overridden in every cluster.
 type DefaultWaiver struct {
 	Release string   `json:"release"`

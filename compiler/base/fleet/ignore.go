@@ -87,6 +87,8 @@ type RuleCheck struct {
 	Near int    `json:"near,omitempty"`
 	Msg  string `json:"msg,omitempty"`
 	Hint string `json:"hint,omitempty"`
+
+	Fixes []diag.Fix `json:"fixes,omitempty"`
 }
 
 // Without returns decoded JSON without the values at a path, and without maps

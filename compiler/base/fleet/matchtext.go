@@ -54,7 +54,7 @@ func CheckTexts(texts []MatchText, matches func(MatchText) bool, wrong func(Matc
 		check := RuleCheck{Path: t.Path, Pos: t.Pos, Holds: matched[i] || anyMatched && isPattern}
 		if !check.Holds {
 			check.Msg, check.Hint = "matches nothing: "+wrong(t), diag.OneOf(t.Text, visible)
-			if diag.Nearest(t.Text, visible) != "" {
+			if check.Fixes = diag.Respell(t.Text, among); check.Fixes != nil {
 				check.Near = 1
 			}
 			if check.Hint == "" {

@@ -61,7 +61,7 @@ func (p UpdatePattern) Check(names []string, match func(pattern, name string) bo
 	c := RuleCheck{Path: p.Path, Pos: p.Pos, Holds: slices.ContainsFunc(names, func(name string) bool { return match(p.Text, name) })}
 	if !c.Holds {
 		c.Msg = msg + diag.Visible(p.Text, diag.MaxText)
-		if diag.Nearest(p.Text, names) != "" {
+		if c.Fixes = diag.Respell(p.Text, names); c.Fixes != nil {
 			c.Near = 1
 		}
 		if c.Hint = diag.OneOf(p.Text, names); c.Hint == "" {

@@ -49,14 +49,13 @@ func dependencyName(dep fleet.ChartRef) string {
 
 // checkDependencies validates the pins of dependencies with checkRef.
 func checkDependencies(ref fleet.ChartRef) error {
-	again := "run " + addCommand(ref)
 	deps := dependencies(ref)
 	if len(deps) > maxDependencies {
-		return fault(again, "%s: more than %d dependencies are pinned", ref, maxDependencies)
+		return pinAgain(ref, "", "%s: more than %d dependencies are pinned", ref, maxDependencies)
 	}
 	for _, dep := range deps {
 		if dep.Repo == "" && dep.Git.URL == "" {
-			return fault(again, "%s: a dependency is pinned in a directory of a git repository, and the chart is in none", ref)
+			return pinAgain(ref, "", "%s: a dependency is pinned in a directory of a git repository, and the chart is in none", ref)
 		}
 		if err := checkRef(dep); err != nil {
 			return forParent(ref, dep, err)
@@ -92,7 +91,7 @@ func (s *Source) pinned(ctx context.Context, ref fleet.ChartRef, files []fleet.F
 		}
 		found := choose(deps, want)
 		if found == (fleet.ChartRef{}) {
-			return found, fault("run "+addCommand(ref)+", which pins it", "%s: the dependency %s is not pinned", ref, oneLine(strings.TrimSuffix(dependencyName(want), "@")))
+			return found, pinAgain(ref, ", which pins it", "%s: the dependency %s is not pinned", ref, oneLine(strings.TrimSuffix(dependencyName(want), "@")))
 		}
 		used[found] = true
 		return found, nil
@@ -105,7 +104,7 @@ func (s *Source) pinned(ctx context.Context, ref fleet.ChartRef, files []fleet.F
 		// `helm dependency build` stores the same archive in charts/.
 		same := func(f fleet.File) bool { return isInner(f.Name) && digest(f.Data) == dep.Digest }
 		if !used[dep] && !slices.ContainsFunc(files, same) {
-			return nil, fault("run "+addCommand(ref)+", or remove what charts has instead",
+			return nil, pinAgain(ref, ", or remove what charts has instead",
 				"%s: the dependency %s is pinned, and Chart.yaml does not list it or charts has another", ref, dependencyName(dep))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -37,7 +38,7 @@ func checkRef(ref fleet.ChartRef) error {
 			return err
 		}
 		if !digestForm.MatchString(digest) {
-			return fault("run fleetc chart add again", "%s: the digest %q is not sha256: and 64 hexadecimal digits", at, digest)
+			return pinAgain(ref, "", "%s: the digest %q is not sha256: and 64 hexadecimal digits", at, digest)
 		}
 	}
 	if err := checkDependencies(ref); err != nil {
@@ -47,7 +48,7 @@ func checkRef(ref fleet.ChartRef) error {
 		return checkPath(ref.Path)
 	}
 	if !digestForm.MatchString(ref.Digest) {
-		return fault("run "+addCommand(ref), "%s: the digest %q is not sha256: and 64 hexadecimal digits", ref, ref.Digest)
+		return pinAgain(ref, "", "%s: the digest %q is not sha256: and 64 hexadecimal digits", ref, ref.Digest)
 	}
 	if ref.Git.URL != "" {
 		return checkGit(ref.Git)
@@ -59,7 +60,7 @@ func checkRef(ref fleet.ChartRef) error {
 		return fault("", "%q is not the name of a chart", ref.Name)
 	}
 	if !versionForm.MatchString(ref.Version) {
-		return fault("run "+addCommand(ref), "%s: %q is not an exact version", ref, ref.Version)
+		return pinAgain(ref, "", "%s: %q is not an exact version", ref, ref.Version)
 	}
 	return nil
 }
@@ -137,19 +138,23 @@ func urlReason(err error) string {
 
 func isOCI(repo string) bool { return strings.HasPrefix(repo, "oci://") }
 
+// pinAgain returns a fault that pinning the chart again mends. Its fix runs without a review,
+// so that it is not for content that has changed.
+func pinAgain(ref fleet.ChartRef, after, format string, args ...any) error {
+	name, version := ref.Request()
+	return &diag.Diag{
+		Msg: fmt.Sprintf(format, args...), Hint: "run " + addCommand(ref) + after,
+		Fixes: []diag.Fix{{Kind: diag.FixChart, Old: name, New: version}},
+	}
+}
+
 // addCommand returns the command that pins the same chart again.
 func addCommand(ref fleet.ChartRef) string {
-	if ref.Path != "" {
-		return "fleetc chart add ./" + ref.Path
+	name, version := ref.Request()
+	if version == "" {
+		return "fleetc chart add " + name
 	}
-	if ref.Git.URL == "" {
-		return fmt.Sprintf("fleetc chart add %s/%s --version %s", ref.Repo, ref.Name, ref.Version)
-	}
-	where := "git+" + ref.Git.URL
-	if ref.Git.Path != "" {
-		where += "//" + ref.Git.Path
-	}
-	return fmt.Sprintf("fleetc chart add %s --version %s", where, ref.Git.Ref)
+	return "fleetc chart add " + name + " --version " + version
 }
 
 // oneLine makes text of a server, program or chart safe for messages: one printable

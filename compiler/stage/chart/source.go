@@ -99,7 +99,7 @@ func checkVersion(ref fleet.ChartRef, files []fleet.File) error {
 		}
 		// Helm's loader reports an invalid Chart.yaml.
 		if f.Name == "Chart.yaml" && yaml.Unmarshal(f.Data, &meta) == nil && meta.Version != "" && !sameVersion(meta.Version, ref.Version) {
-			return fault("run "+addCommand(ref)+", or fleetc chart add --refresh after a change of the version",
+			return pinAgain(ref, ", or fleetc chart add --refresh after a change of the version",
 				"%s: the archive with the pinned digest has the version %s", ref, oneLine(meta.Version))
 		}
 	}

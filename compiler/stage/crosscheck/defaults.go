@@ -125,6 +125,7 @@ func (d *uselessDefault) fault() *diag.Diag {
 	}
 	return &diag.Diag{
 		At: append([]diag.Pos{d.Pos}, d.by...), Clusters: d.clusters, Path: d.Field(), Msg: msg,
-		Hint: "remove it, or say why it stays: " + d.Waiver("why"),
+		Hint:  "remove it, or say why it stays: " + d.Waiver("why"),
+		Fixes: []diag.Fix{{Kind: diag.FixWaiver, Path: d.WaiverPath(), New: strconv.Quote(diag.Reason)}},
 	}
 }

@@ -80,8 +80,8 @@ func (f *fleetCheck) checkWaveTexts(s fleet.ClusterSelector, at string, whole bo
 				continue
 			}
 			valid = false
-			msg, hint := f.unmatched(field, t)
-			f.faults.Add(&diag.Diag{At: []diag.Pos{t.Pos}, Path: at + "." + field, Msg: msg, Hint: hint})
+			m := f.unmatched(field, t)
+			f.faults.Add(&diag.Diag{At: []diag.Pos{t.Pos}, Path: at + "." + field, Msg: m.msg, Hint: m.hint, Fixes: m.fixes})
 		}
 	}
 	var all []*fleet.Cluster

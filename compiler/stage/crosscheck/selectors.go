@@ -39,9 +39,9 @@ func (f *fleetCheck) each(field string, matches func(fleet.ClusterChoice) bool, 
 }
 
 // fault reports a text of a selector.
-func (f *fleetCheck) fault(field, msg, hint string, c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
+func (f *fleetCheck) fault(field string, m selectorFault, c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
 	f.faults.Add(&diag.Diag{
-		At: []diag.Pos{t.Pos}, Clusters: []string{c.ID}, Path: s.Path(field), Msg: msg, Hint: hint,
+		At: []diag.Pos{t.Pos}, Clusters: []string{c.ID}, Path: s.Path(field), Msg: m.msg, Hint: m.hint, Fixes: m.fixes,
 	})
 }
 
@@ -55,16 +55,23 @@ func (f *fleetCheck) checkIDs() {
 		return slices.ContainsFunc(f.IDs, func(id string) bool { return t.MatchesID(&fleet.Cluster{ID: id}) })
 	}
 	f.each("ids", matches, func(c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
-		msg, hint := f.unmatched("ids", t)
-		f.fault("ids", msg, hint, c, s, t)
+		m := f.unmatched("ids", t)
+		f.fault("ids", m, c, s, t)
 	})
 }
 
-// unmatched returns the message and the hint for a text in a field of a selector that
+// selectorFault is the message, the hint and the fixes for a text that matches no cluster.
+type selectorFault struct {
+	msg, hint string
+	fixes     []diag.Fix
+}
+
+// unmatched returns the fault of a text in a field of a selector that
 // matches no cluster.
-func (f *fleetCheck) unmatched(field string, t fleet.ClusterChoice) (msg, hint string) {
+func (f *fleetCheck) unmatched(field string, t fleet.ClusterChoice) selectorFault {
 	if field == "ids" {
-		return "no cluster of the fleet matches " + strconv.Quote(t.Text), fleet.ClusterHint(t.Text, f.IDs)
+		hint, fixes := fleet.ClusterHint(t.Text, f.IDs)
+		return selectorFault{"no cluster of the fleet matches " + strconv.Quote(t.Text), hint, fixes}
 	}
 	var all, keys, texts []string
 	for _, other := range f.known() {
@@ -78,11 +85,11 @@ func (f *fleetCheck) unmatched(field string, t fleet.ClusterChoice) (msg, hint s
 	}
 	switch {
 	case field == "environments":
-		return "no cluster of the fleet has the environment " + strconv.Quote(t.Text), hintOf(t.Text, all)
+		return selectorFault{"no cluster of the fleet has the environment " + strconv.Quote(t.Text), hintOf(t.Text, all), diag.Respell(t.Text, all)}
 	case len(texts) == 0:
-		return "no cluster of the fleet has the label " + strconv.Quote(t.Key), hintOf(t.Key, keys)
+		return selectorFault{"no cluster of the fleet has the label " + strconv.Quote(t.Key), hintOf(t.Key, keys), diag.Respell(t.Key, keys)}
 	}
-	return fmt.Sprintf("no cluster of the fleet has the label %q with the value %q", t.Key, t.Text), hintOf(t.Text, texts)
+	return selectorFault{fmt.Sprintf("no cluster of the fleet has the label %q with the value %q", t.Key, t.Text), hintOf(t.Text, texts), diag.Respell(t.Text, texts)}
 }
 
 // checkEnvironments reports environments that no cluster of the fleet has. It evaluates
@@ -92,8 +99,8 @@ func (f *fleetCheck) checkEnvironments() {
 		return f.findCluster(t, t.MatchesEnvironment) || f.unsure || !f.complete()
 	}
 	f.each("environments", matches, func(c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
-		msg, hint := f.unmatched("environments", t)
-		f.fault("environments", msg, hint, c, s, t)
+		m := f.unmatched("environments", t)
+		f.fault("environments", m, c, s, t)
 	})
 }
 
@@ -151,8 +158,8 @@ func (f *fleetCheck) checkLabels() {
 		return f.findCluster(t, t.MatchesLabel) || !f.complete()
 	}
 	f.each("labels", matches, func(c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
-		msg, hint := f.unmatched("labels", t)
-		f.fault("labels", msg, hint, c, s, t)
+		m := f.unmatched("labels", t)
+		f.fault("labels", m, c, s, t)
 	})
 }
 

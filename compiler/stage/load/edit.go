@@ -58,12 +58,17 @@ func SetVersion(root string, layer fleet.Layer, release, version string, edits E
 	return SetText(root, layer, []string{"releases", release, "chart", "version"}, version, edits)
 }
 
-// SetText sets the field at a path of a release in a layer to a text. It adds the changed
+// SetText sets the field at a path in a layer to a text, see [SetValue].
+func SetText(root string, layer fleet.Layer, path []string, value string, edits Edits) (file string, err error) {
+	return SetValue(root, layer, path, literal.String.Quote(value), edits)
+}
+
+// SetValue sets the field at a path in a layer, of at least two keys, to a value of CUE. It adds the changed
 // file to the edits and leaves the rest of it unchanged: it replaces an existing literal,
 // or adds a line to the innermost struct with braces below the release, or else adds a
 // line at the end. It returns the file, relative to the root. A field that is an expression
 // is a fault.
-func SetText(root string, layer fleet.Layer, path []string, value string, edits Edits) (file string, err error) {
+func SetValue(root string, layer fleet.Layer, path []string, value string, edits Edits) (file string, err error) {
 	t, err := scan(root)
 	if err != nil {
 		return "", err
@@ -156,21 +161,20 @@ func structs(e ast.Expr) []*ast.StructLit {
 // set returns the text with the value at the path.
 func (p fieldMatch) set(root string, path []string, value string) ([]byte, error) {
 	const inRelease = 2 // number of matched names
-	quoted := literal.String.Quote(value)
 	if p.depth == len(path) {
 		lit, ok := p.field.Value.(*ast.BasicLit)
 		if !ok {
 			return nil, &diag.Diag{
 				At: []diag.Pos{cuediag.Pos(root, p.field.Value.Pos())}, Path: strings.Join(path, "."),
-				Msg: "this layer sets the value by an expression", Hint: "write " + quoted + " here",
+				Msg: "this layer sets the value by an expression", Hint: "write " + value + " here",
 			}
 		}
-		return p.splice(lit.Pos().Offset(), lit.End().Offset(), quoted), nil
+		return p.splice(lit.Pos().Offset(), lit.End().Offset(), value), nil
 	}
 	if p.braces != nil && p.inside >= inRelease {
-		return p.into(p.braces, labels(path[p.inside:])+quoted), nil
+		return p.into(p.braces, labels(path[p.inside:])+value), nil
 	}
-	line := "releases: " + literal.String.Quote(path[1]) + ": " + labels(path[inRelease:]) + quoted + "\n"
+	line := labels(path[:1]) + literal.String.Quote(path[1]) + ": " + labels(path[inRelease:]) + value + "\n"
 	at := len(p.text)
 	if p.top != nil {
 		at = p.top.End().Offset()

@@ -57,7 +57,8 @@ func Select(ids, patterns []string) ([]string, error) {
 			}
 		}
 		if !found {
-			faults.Add(&diag.Diag{Msg: "no cluster matches " + p, Hint: fleet.ClusterHint(clean, ids)})
+			hint, _ := fleet.ClusterHint(clean, ids)
+			faults.Add(&diag.Diag{Msg: "no cluster matches " + p, Hint: hint})
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !selected[id] }), faults.Err()

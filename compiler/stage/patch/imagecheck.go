@@ -38,7 +38,7 @@ func imageChecks(c *fleet.Cluster, objs []fleet.Object) []fleet.RuleCheck {
 		check := fleet.RuleCheck{Path: p.PolicyPath(), Pos: p.Pos, Holds: full[image.FullName(p.Image)]}
 		if !check.Holds {
 			check.Msg = "no object of its clusters has the image " + diag.Visible(p.Image, diag.MaxText)
-			if diag.Nearest(p.Image, names) != "" {
+			if check.Fixes = diag.Respell(p.Image, names); check.Fixes != nil {
 				check.Near = 1
 			}
 			if check.Hint = diag.OneOf(p.Image, names); check.Hint == "" {

@@ -86,6 +86,10 @@ func (b breach) fault(rl *rule) *diag.Diag {
 	return &diag.Diag{
 		At: append(places(b.Pos), places(at)...), Path: b.Object.Title(), Msg: msg,
 		Hint: "change it, or waive the rule: policies: " + label(rl.Name) + `: waivers: "...": {reason: "...", match: names: [` + strconv.Quote(visible(b.GetName())) + "]}",
+		Fixes: []diag.Fix{{
+			Kind: diag.FixWaiver, Path: "policies." + label(rl.Name) + ".waivers." + strconv.Quote(b.GetName()),
+			New: "{reason: " + strconv.Quote(diag.Reason) + ", match: names: [" + strconv.Quote(b.GetName()) + "]}",
+		}},
 	}
 }
 

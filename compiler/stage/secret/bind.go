@@ -168,7 +168,7 @@ func (b *binder) digest(s *fleet.Secret, files *Files) {
 	if !file.Has(s.Key) {
 		b.faults.Add(&diag.Diag{
 			At: []diag.Pos{s.Pos}, Path: path + ".key", Msg: fmt.Sprintf("%s has no value %s", s.SOPS, diag.Visible(s.Key, diag.MaxText)),
-			Hint: diag.OneOf(s.Key, file.Keys()),
+			Hint: diag.OneOf(s.Key, file.Keys()), Fixes: diag.Respell(s.Key, file.Keys()),
 		})
 		return
 	}

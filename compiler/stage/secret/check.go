@@ -73,7 +73,8 @@ func (k *checker) object(o fleet.Object) {
 		At: o.Places(), Path: o.Title(),
 		Msg: fmt.Sprintf("%s refers to the secret %s outside of the data of a Secret: everyone who may read the object could read the value (%s)",
 			diag.Visible(f.Field, diag.MaxText), f.Secret, o.Origin()),
-		Hint: "let the chart read it from a Secret, or allow it: " + r.Path("secretsIn") + ": " + strconv.Quote(name) + `: "why"`,
+		Hint:  "let the chart read it from a Secret, or allow it: " + r.Path("secretsIn") + ": " + strconv.Quote(name) + `: "why"`,
+		Fixes: []diag.Fix{{Kind: diag.FixWaiver, Path: r.Path("secretsIn", strconv.Quote(name)), New: strconv.Quote(diag.Reason)}},
 	})
 }
 

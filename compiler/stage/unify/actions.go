@@ -35,7 +35,7 @@ func (e *evaluation) actions(owner cue.Value, path string, release *fleet.Releas
 		if release != nil {
 			a.Release, a.Stage = release.Name, release.Stage
 		} else if a.Stage != "" && !slices.Contains(stages, a.Stage) {
-			r.wrong("stage", "no stage is called "+a.Stage, diag.OneOf(a.Stage, stages))
+			r.wrong("stage", "no stage is called "+a.Stage, diag.OneOf(a.Stage, stages), diag.Respell(a.Stage, stages)...)
 		}
 		out = append(out, a)
 	}
@@ -54,12 +54,12 @@ type actionReader struct {
 
 // wrong adds a fault at a field of the action, or at the action itself when
 // field is empty.
-func (r *actionReader) wrong(field, msg, hint string) {
+func (r *actionReader) wrong(field, msg, hint string, fixes ...diag.Fix) {
 	v, path := r.v, r.path
 	if field != "" {
 		v, path = lookup(v, field), path+"."+field
 	}
-	r.faults.Add(&diag.Diag{At: []diag.Pos{r.layerPos(r.pos, v)}, Path: path, Msg: msg, Hint: hint})
+	r.faults.Add(&diag.Diag{At: []diag.Pos{r.layerPos(r.pos, v)}, Path: path, Msg: msg, Hint: hint, Fixes: fixes})
 }
 
 // settings reads the environment and the timeout of the action.

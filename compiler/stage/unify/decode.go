@@ -148,7 +148,7 @@ func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *
 	if !slices.Contains(stages, r.Stage) {
 		faults.Add(&diag.Diag{
 			At:   []diag.Pos{cuediag.Pos(e.root, e.sourcePos(lookup(v, "stage")))},
-			Path: path + ".stage", Msg: "no stage is called " + r.Stage, Hint: diag.OneOf(r.Stage, stages),
+			Path: path + ".stage", Msg: "no stage is called " + r.Stage, Hint: diag.OneOf(r.Stage, stages), Fixes: diag.Respell(r.Stage, stages),
 		})
 	}
 	r.Random = e.random(lookup(v, "random"), path, &faults)

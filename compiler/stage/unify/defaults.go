@@ -202,9 +202,15 @@ func (e *evaluation) checkLayers(path string, release cue.Value) error {
 				if cuediag.ExplainIndentation(e.root, d) {
 					break
 				}
-				d.Hint = cmp.Or(e.similarLayer(name), "put the name of this file's layer first: defaults: "+cmp.Or(in, "LAYER")+": "+cue.Str(name).String()+": ...")
+				near := e.similarLayer(name)
+				if near != "" {
+					d.Hint, d.Fixes = "did you mean "+near+"?", []diag.Fix{{Kind: diag.FixName, Old: name, New: near}}
+					break
+				}
+				d.Hint = "put the name of this file's layer first: defaults: " + cmp.Or(in, "LAYER") + ": " + cue.Str(name).String() + ": ..."
 			default:
 				d.Msg, d.Hint = "defaults of the layer "+name+" are set in a file of the layer "+in, "write defaults: "+in+", or move this into a file of "+name
+				d.Fixes = []diag.Fix{{Kind: diag.FixName, Old: name, New: in}}
 			}
 			faults.Add(d)
 		}
@@ -223,16 +229,16 @@ func (e *evaluation) isOtherLayer(name string) bool {
 	return slices.ContainsFunc(e.layers, func(l fleet.Layer) bool { return slices.Contains(l.Children, name) })
 }
 
-// similarLayer returns a hint with the layer that a name may mean, such as prod for
+// similarLayer returns the layer that a name may mean, such as prod for
 // production, or "".
 func (e *evaluation) similarLayer(name string) string {
 	const least = 3
 	for _, layer := range e.layerNames() {
 		if len(layer) >= least && strings.HasPrefix(name, layer) || len(name) >= least && strings.HasPrefix(layer, name) {
-			return "did you mean " + layer + "?"
+			return layer
 		}
 	}
-	return diag.DidYouMean(name, e.layerNames())
+	return diag.Nearest(name, e.layerNames())
 }
 
 func (e *evaluation) layerNames() []string {

@@ -71,8 +71,10 @@ func (d *dependencies) checkDependency(r *fleet.Release, f namedValue) bool {
 	case other == nil:
 		// A hint with all names would differ between clusters and prevent
 		// folding.
-		return wrong("this cluster has no release called "+f.name,
+		wrong("this cluster has no release called "+f.name,
 			cmp.Or(diag.DidYouMean(f.name, d.others(r)), "use the name of a release of the cluster, see fleetc list -o json"))
+		d.faults[len(d.faults)-1].Fixes = diag.Respell(f.name, d.others(r))
+		return false
 	case slices.Index(d.cluster.Stages, other.Stage) > slices.Index(d.cluster.Stages, r.Stage):
 		return wrong(fmt.Sprintf("release %s is applied later: its stage %s comes after %s, the stage of release %s", other.Name, other.Stage, r.Stage, r.Name),
 			fmt.Sprintf("move release %s to stage %s or an earlier one", other.Name, r.Stage), other.Pos)

@@ -138,6 +138,7 @@ func (e *evaluation) checkPolicies(final cue.Value) error {
 		switch set := present(p.v, "object", "violations"); {
 		case len(set) == 0 && !lookup(p.v, "message").Exists():
 			wrong(p.v, "", "no rule is called "+p.name, diag.OneOf(p.name, ruled))
+			faults[len(faults)-1].Fixes = diag.Respell(p.name, ruled)
 			continue
 		case len(set) != 1:
 			wrong(p.v, "", "a policy has exactly one rule", "give it either object, or objects and violations")

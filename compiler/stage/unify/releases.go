@@ -31,7 +31,7 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 				if err == nil && f.Constraint == 0 && !slices.Contains(e.releaseFields, name) && !internal(name) {
 					faults.Add(&diag.Diag{
 						At: []diag.Pos{cuediag.Pos(e.root, f.Pos())}, Path: path + "." + name,
-						Msg: "field not allowed", Hint: diag.OneOf(name, e.releaseFields),
+						Msg: "field not allowed", Hint: diag.OneOf(name, e.releaseFields), Fixes: diag.Respell(name, e.releaseFields),
 					})
 				}
 			}

@@ -38,6 +38,10 @@ func (e *evaluation) checkYAMLWords(c *fleet.Cluster) error {
 				faults.Add(&diag.Diag{
 					At: []diag.Pos{pos}, Path: r.Path(append(above, fleet.FieldText(path))...), Msg: "Helm and Kubernetes read " + text + " as " + value + ", and CUE reads it as a string",
 					Hint: "write " + value + `, or "` + text + `" for the string`,
+					Fixes: []diag.Fix{
+						{Kind: diag.FixSource, Old: text, New: value},
+						{Kind: diag.FixSource, Old: text, New: `"` + text + `"`},
+					},
 				})
 			})
 		}

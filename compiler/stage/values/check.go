@@ -51,9 +51,9 @@ type finding struct {
 	fault  *diag.Diag
 }
 
-func (c *checker) add(path []string, at *fleet.Tree, msg, hint string) {
+func (c *checker) add(path []string, at *fleet.Tree, msg, hint string, fixes ...diag.Fix) {
 	c.found = append(c.found, finding{path: slices.Clone(path), fault: &diag.Diag{
-		At: c.at(at, path), Path: pathText(path), Msg: msg, Hint: hint,
+		At: c.at(at, path), Path: pathText(path), Msg: msg, Hint: hint, Fixes: fixes,
 	}})
 }
 
@@ -88,7 +88,8 @@ func (c *checker) check(v *fleet.Tree, t *Type, path []string) {
 	switch k := kindOfTree(v); {
 	case t.tested && !t.typed && isOff(v):
 	case t.Kinds&k == 0 && k != Null:
-		c.add(path, v, fmt.Sprintf("%s, and the chart takes %s%s", describeValue(v), takes(t), defaultText(t)), kindHint(v, t))
+		hint, fixes := kindHint(v, t)
+		c.add(path, v, fmt.Sprintf("%s, and the chart takes %s%s", describeValue(v), takes(t), defaultText(t)), hint, fixes...)
 	case !c.formed(v, t, path), !c.chosen(v, t.enum, path):
 	case k == Map:
 		c.fields(v, t, path)
@@ -150,12 +151,13 @@ func (c *checker) unknown(v *fleet.Tree, t *Type, path []string) {
 	key := path[len(path)-1]
 	r := c.root.chart
 	msg := "no such value: neither values.yaml, a schema nor a template of the chart names it"
-	hint := diag.DidYouMean(key, t.Keys)
+	hint, fixes := diag.DidYouMean(key, t.Keys), diag.Respell(key, t.Keys)
 	if n := r.nodeAt(path[:len(path)-1]); n != nil && v.IsMap() {
 		msg = "no such value, and the chart has no dependency of this name"
 		for _, d := range n.deps {
 			if d.meta != nil && d.meta.Alias == d.name && d.meta.Name == key {
 				hint = fmt.Sprintf("write %s: the chart has its dependency %s under that name", d.name, key)
+				fixes = []diag.Fix{{Kind: diag.FixName, Old: key, New: d.name}}
 				break
 			}
 		}
@@ -166,7 +168,7 @@ func (c *checker) unknown(v *fleet.Tree, t *Type, path []string) {
 			hint = diag.OneOf(key, slices.Sorted(slices.Values(t.Keys)))
 		}
 	}
-	c.add(path, v, msg, hint)
+	c.add(path, v, msg, hint, fixes...)
 }
 
 // nodeAt returns the chart whose values are at the path; nil when none is.
@@ -270,18 +272,20 @@ func defaultText(t *Type) string {
 	return ""
 }
 
-// kindHint returns the hint for a value of a wrong kind.
-func kindHint(v *fleet.Tree, t *Type) string {
+// kindHint returns the hint for a value of a wrong kind, and the fix for it.
+func kindHint(v *fleet.Tree, t *Type) (string, []diag.Fix) {
+	write := func(value string) []diag.Fix { return []diag.Fix{{Kind: diag.FixValue, New: value}} }
 	s, ok := v.Scalar.(string)
 	switch {
 	case kindOfTree(v) == Bool && t.seen&Number != 0 && t.Default != nil:
-		return "write a number, such as " + literalText(t.Default)
+		return "write a number, such as " + literalText(t.Default), nil
 	case ok && t.Kinds&Bool != 0 && (s == "true" || s == "false"), ok && t.Kinds&Number != 0 && numeric.MatchString(s):
-		return "write " + s + " without quotes"
+		return "write " + s + " without quotes", write(s)
 	case t.Kinds&String != 0 && t.Kinds&(List|Map) == 0 && kindOfTree(v)&(Number|Bool) != 0:
-		return fmt.Sprintf("write %q", fmt.Sprint(v.Scalar))
+		text := fmt.Sprintf("%q", fmt.Sprint(v.Scalar))
+		return "write " + text, write(text)
 	}
-	return "give it " + takes(t)
+	return "give it " + takes(t), nil
 }
 
 var numeric = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)

@@ -92,10 +92,11 @@ func (t *Type) Complete(ch *fleet.Chart) error {
 	if ch.Ref.Path != "" {
 		hint = "run fleetc chart add ./" + ch.Ref.Path + ", which pins them, or helm dependency build in the directory of the chart"
 	}
+	name, version := ch.Ref.Request()
 	return &diag.Diag{
 		Path: ch.Ref.String(),
 		Msg:  "the chart lacks dependencies that its Chart.yaml lists: " + strings.Join(t.chart.missing, ", "),
-		Hint: hint,
+		Hint: hint, Fixes: []diag.Fix{{Kind: diag.FixChart, Old: name, New: version}},
 	}
 }
 

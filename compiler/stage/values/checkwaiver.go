@@ -35,7 +35,7 @@ func (c *checker) waive(open []fleet.Waiver) diag.List {
 			}
 		}
 		if !waived {
-			out = append(out, f.fault)
+			out = append(out, f.waivable())
 		}
 	}
 	for i, w := range open {
@@ -44,6 +44,24 @@ func (c *checker) waive(open []fleet.Waiver) diag.List {
 		}
 	}
 	return out
+}
+
+// waivable returns the fault, with the waiver that accepts it as a fix if one can. The
+// waiver's path is that below the release.
+func (f finding) waivable() *diag.Diag {
+	if f.final || len(f.path) == 0 || !f.complete() {
+		return f.fault
+	}
+	d := *f.fault
+	text := strings.TrimPrefix(d.Path, "values.")
+	d.Fixes = append(slices.Clone(d.Fixes), diag.Fix{Kind: diag.FixWaiver, Path: "open." + strconv.Quote(text), New: strconv.Quote(diag.Reason)})
+	return &d
+}
+
+// complete reports whether a path as text leads to the value of the finding.
+func (f finding) complete() bool {
+	path, err := splitPath(f.fault.Path)
+	return err == nil && slices.Equal(path, f.path)
 }
 
 func waiverFault(w fleet.Waiver, msg, hint string) *diag.Diag {

@@ -303,7 +303,8 @@ func notAllowed(root string, d *diag.Diag, v cue.Value, path []string) {
 			if at := field(root, v, d.Path, false); at.IsValid() && !last {
 				d.At = []diag.Pos{at}
 			}
-			d.Hint = diag.OneOf(sel[0].String(), siblings(root, parent, sel[0], own))
+			among := siblings(root, parent, sel[0], own)
+			d.Hint, d.Fixes = diag.OneOf(sel[0].String(), among), diag.Respell(strings.Trim(sel[0].String(), `"`), among)
 			return
 		}
 		parent = child

@@ -53,6 +53,7 @@ func (x *explanation) colonInText() bool {
 	name, _, _ := strings.Cut(text, ":")
 	x.Path = strings.TrimSuffix(x.Path, "."+name)
 	x.Msg, x.Hint = "text stands in quotes", `write "`+diag.Visible(text, diag.MaxText)+`"`
+	x.fixSource(text, `"`+text+`"`)
 	return true
 }
 

@@ -219,6 +219,7 @@ func (x *explanation) noPackage(m []string) {
 		return
 	}
 	x.Msg = "cannot find the package " + name
+	x.Fixes = diag.Respell(name, x.importable())
 	x.Hint = cmp.Or(diag.DidYouMean(name, x.importable()), "correct the import path, or add the chart with fleetc chart add")
 }
 
@@ -248,6 +249,7 @@ func (x *explanation) noStandardPackage(m []string) {
 		}
 		return
 	}
+	x.Fixes = diag.Respell(m[1], slices.Collect(maps.Values(packages)))
 	x.Hint = cmp.Or(diag.DidYouMean(m[1], slices.Sorted(maps.Values(packages))), "correct the import path")
 }
 
@@ -305,25 +307,42 @@ func (x *explanation) notFound(m []string) {
 	text := unquotedText(line, col)
 	switch {
 	case words[name] != "":
+		x.fixSource(name, words[name])
+		x.fixSource(name, `"`+name+`"`)
 		x.Msg, x.Hint = name+" is not a value of CUE", "write "+words[name]+`, or "`+name+`" for the text`
 	case packages[name] != "" && strings.HasPrefix(rest, "."):
+		x.Fixes = []diag.Fix{{Kind: diag.FixImport, New: packages[name]}}
 		x.Msg, x.Hint = "the package "+name+" is not imported", `write import "`+packages[name]+`" below the package clause`
 	case strings.HasPrefix(rest, ".#"):
+		if at := x.module() + "/environments/charts/" + name; slices.Contains(x.importable(), at) {
+			x.Fixes = []diag.Fix{{Kind: diag.FixImport, New: at}}
+		}
 		x.Msg, x.Hint = "the package "+name+" is not imported", `write import "`+x.module()+`/environments/charts/`+name+`" below the package clause`
 	case known:
 		x.Msg, x.Hint = "refers to "+name+", which no layer sets", "set "+name+" in this cluster, or in a layer above"
 	case strings.HasPrefix(name, "#") || strings.HasPrefix(name, "_"):
 		x.Msg = "nothing is called " + name
+		x.Fixes = diag.Respell(name, declared(x.source()))
 		x.Hint = cmp.Or(diag.DidYouMean(name, declared(x.source())), "correct the name, or declare it: "+name+": ...")
 	case text != "" && text != name:
 		x.Msg, x.Hint = "text stands in quotes", `write "`+text+`"`
+		if strings.HasPrefix(line[max(col-1, 0):], text) {
+			x.fixSource(text, `"`+text+`"`)
+		}
 	default:
 		hint := `write "` + name + `" if it is a text`
 		if near := diag.Nearest(name, declared(x.source())); near != "" {
 			hint = "did you mean " + near + `? Write "` + name + `" if it is a text`
+			x.fixSource(name, near)
 		}
 		x.Msg, x.Hint = "no field or import is called "+name, hint
+		x.fixSource(name, `"`+name+`"`)
 	}
+}
+
+// fixSource adds a fix that replaces the source text at the fault.
+func (x *explanation) fixSource(before, after string) {
+	x.Fixes = append(x.Fixes, diag.Fix{Kind: diag.FixSource, Old: before, New: after})
 }
 
 // declared returns the names of fields that a file declares.

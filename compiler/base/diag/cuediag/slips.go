@@ -16,6 +16,7 @@ type pattern struct {
 	always    bool   // also if the line is valid CUE
 	above     bool   // also if the fault is in the next line
 	msg, hint string // $1 is replaced with a match
+	fix       string // the source text that replaces $1; empty when it is not known
 }
 
 var patterns = []pattern{
@@ -40,7 +41,7 @@ var patterns = []pattern{
 	{line: regexp.MustCompile(`;\s*$`), msg: "lines do not end with ; in CUE", hint: "remove it"},
 	{line: regexp.MustCompile(`\b(if|for)\b[^{]*$`), above: true, msg: "what follows $1 stands in braces", hint: "write { at the end of the line with $1, and } below its fields"},
 	{line: regexp.MustCompile(`^\s*\}\s*else\b`), always: true, msg: "CUE has no else", hint: "write a second if with the opposite condition: if !(CONDITION) {...}"},
-	{line: regexp.MustCompile(`^import\s+([^"(\s][^\s]*)\s*$`), msg: "the path of an import stands in quotes", hint: `write import "$1"`},
+	{line: regexp.MustCompile(`^import\s+([^"(\s][^\s]*)\s*$`), msg: "the path of an import stands in quotes", hint: `write import "$1"`, fix: `"$1"`},
 	{line: regexp.MustCompile(`^import\b`), msg: "imports stand at the top of a file", hint: "move the line below the package clause, above all fields"},
 	{line: regexp.MustCompile(`^package\s+"(\w+)"`), raw: true, msg: "the name of a package has no quotes", hint: "write package $1"},
 	{line: regexp.MustCompile(`^package\s`), msg: "a file has one package clause, in its first line", hint: "remove the line, or what stands above the first one"},
@@ -48,9 +49,9 @@ var patterns = []pattern{
 	{line: regexp.MustCompile(`:\s*0(\d+)\s*$`), msg: "a number does not begin with 0", hint: `write "0$1" for a text, or 0o$1 for an octal number`},
 	{line: regexp.MustCompile(`[–—−]`), raw: true, msg: "a long dash is not the minus sign of CUE", hint: "write -"},
 	{line: regexp.MustCompile(`:\s*"[^"]*"[\w.]`), raw: true, msg: "the text ends at its second quotation mark", hint: `write \" for a quotation mark inside of a text`},
-	{line: regexp.MustCompile(`^\s*([\w#]+(?:\.[A-Za-z_]\w*)+)\s*:`), msg: "the name $1 has a dot in it, and stands without quotes", hint: `write "$1": for one name, or $C1: for fields in each other`},
-	{line: regexp.MustCompile(`(?:^|[{,]|:\s)\s*([A-Za-z_][\w]*(?:[-./][\w]+)+)\s*:(?:[^/]|$)`), msg: "the name $1 needs quotes: it has more in it than letters, digits and _", hint: `write "$1":`},
-	{line: regexp.MustCompile(`(?:^|[{,]|:\s)\s*(\d[\w./-]*)\s*:(?:[^/]|$)`), msg: "the name $1 needs quotes: it begins with a digit", hint: `write "$1":`},
+	{line: regexp.MustCompile(`^\s*([\w#]+(?:\.[A-Za-z_]\w*)+)\s*:`), msg: "the name $1 has a dot in it, and stands without quotes", hint: `write "$1": for one name, or $C1: for fields in each other`, fix: `"$1"`},
+	{line: regexp.MustCompile(`(?:^|[{,]|:\s)\s*([A-Za-z_][\w]*(?:[-./][\w]+)+)\s*:(?:[^/]|$)`), msg: "the name $1 needs quotes: it has more in it than letters, digits and _", hint: `write "$1":`, fix: `"$1"`},
+	{line: regexp.MustCompile(`(?:^|[{,]|:\s)\s*(\d[\w./-]*)\s*:(?:[^/]|$)`), msg: "the name $1 needs quotes: it begins with a digit", hint: `write "$1":`, fix: `"$1"`},
 	{line: regexp.MustCompile(`^\s*("[^"]*"|[\w#]+)\s+(".*|\{.*)$`), raw: true, msg: "a colon is missing behind $1", hint: "write $1: $2"},
 	{line: regexp.MustCompile(`:\s*((?:\w+\.)?#\w+)\s*\{`), msg: "an & is missing behind $1", hint: "write $1 & {"},
 	{line: regexp.MustCompile(`:\s*("[^"]*")\s*\{`), raw: true, msg: "a colon is missing behind $1", hint: "write $1: {"},
@@ -102,6 +103,9 @@ func (p *pattern) apply(d *diag.Diag, line string) bool {
 		return diag.Visible(strings.TrimSpace(s), diag.MaxText)
 	}
 	d.Msg, d.Hint = fill(p.msg), fill(p.hint)
+	if p.fix != "" && len(d.At) > 0 {
+		d.Fixes = []diag.Fix{{Kind: diag.FixSource, Old: line[m[2]:m[3]], New: fill(p.fix)}}
+	}
 	return true
 }
 

@@ -169,7 +169,7 @@ func (x *explanation) otherType(m []string) {
 			x.Msg = "null stands here, where " + kindName(must) + " must be"
 		}
 	}
-	x.Hint = cmp.Or(x.Hint, shapeOf(x.Path), durationOf(x.Path, value), converted(value, has, must), "give it "+kindName(must))
+	x.convert(cmp.Or(x.Hint, shapeOf(x.Path), durationOf(x.Path, value)), value, has, must)
 }
 
 // durations matches the paths of fields that have durations.
@@ -187,26 +187,41 @@ func durationOf(path, value string) string {
 // namespaceField matches the path of a release's namespace.
 var namespaceField = regexp.MustCompile(`^releases\.("[^"]*"|[^.]+)\.namespace$`)
 
-// converted returns a literal as a value of the required type, or "" when it cannot
-// be converted.
-func converted(value, has, must string) string {
+// convert sets the hint if there is none, and the fix, to a literal as a value of the
+// required type.
+func (x *explanation) convert(hint, value, has, must string) {
+	if x.Hint = hint; hint != "" {
+		return
+	}
+	text, fix := converted(value, has, must)
+	if x.Hint = cmp.Or(text, "give it "+kindName(must)); fix != "" {
+		x.Fixes = []diag.Fix{{Kind: diag.FixValue, New: fix}}
+	}
+}
+
+// converted returns a literal as a value of the required type, with its hint, or "" when it
+// cannot be converted.
+func converted(value, has, must string) (hint, fix string) {
 	if !literal.MatchString(value) {
-		return ""
+		return "", ""
 	}
 	text := strings.Trim(value, `"'`)
 	switch {
 	case has == "bytes" && must == "string":
-		return `single quotes are for bytes: write "` + text + `"`
+		fix = `"` + text + `"`
+		return `single quotes are for bytes: write ` + fix, fix
 	case must == "string" && has != "null":
-		return `write "` + text + `"`
+		fix = `"` + text + `"`
+		return "write " + fix, fix
 	case has == "string" && (must == "bool" && (text == "true" || text == "false") || isNumber(must) && literal.MatchString(text) && text[0] != '"'):
-		return "write " + text
+		return "write " + text, text
 	case must == "list":
-		return "write [" + value + "]"
+		fix = "[" + value + "]"
+		return "write " + fix, fix
 	case must == "bool":
-		return "write true or false"
+		return "write true or false", ""
 	}
-	return ""
+	return "", ""
 }
 
 func isNumber(kind string) bool { return kind == "int" || kind == "number" || kind == "float" }
@@ -256,6 +271,7 @@ func (x *explanation) twoValues(m []string) {
 	x.Rivals, x.Msg = true, "set to two different values, "+a+" and "+b
 	hint := "keep one of the two lines"
 	if strings.HasPrefix(x.Path, "releases.") && strings.Contains(x.Path, ".values.") {
+		x.Fixes = []diag.Fix{{Kind: diag.FixDefault}}
 		hint = "keep one of them; a value that lower layers may change stands in defaults: LAYER, not in values"
 	}
 	x.Hint = cmp.Or(x.Hint, hint)
@@ -267,13 +283,16 @@ func (x *explanation) noneOf(m []string) {
 	for _, kind := range []string{"bool", "string", "int", "number"} {
 		if slices.Contains(choices, kind) && literal.MatchString(m[1]) {
 			x.Msg = m[1] + " is not " + kindName(kind)
-			x.Hint = cmp.Or(x.Hint, converted(m[1], literalKind(m[1]), kind), "give it "+kindName(kind))
+			x.convert(x.Hint, m[1], literalKind(m[1]), kind)
 			return
 		}
 	}
 	hint := ""
 	if strings.HasPrefix(m[1], `"`) {
 		hint = diag.OneOf(m[1], choices)
+		if near := diag.Nearest(m[1], choices); near != "" && x.Hint == "" {
+			x.Fixes = []diag.Fix{{Kind: diag.FixValue, New: near}}
+		}
 	}
 	x.Hint = cmp.Or(x.Hint, hint, "use one of them")
 }
