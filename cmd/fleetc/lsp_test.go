@@ -91,7 +91,13 @@ func (c lspChannel) Recv() ([]byte, error) {
 
 func startLSP(t *testing.T) *lspClient {
 	t.Helper()
-	cmd := exec.Command("fleetc", "--offline", "--cache-dir", t.TempDir(), "lsp")
+	return startLSPWith(t, nil, "--offline")
+}
+
+// startLSPWith starts the server with flags for a client with capabilities of workspaces.
+func startLSPWith(t *testing.T, capabilities map[string]any, flags ...string) *lspClient {
+	t.Helper()
+	cmd := exec.Command("fleetc", append(flags, "--cache-dir", t.TempDir(), "lsp")...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	out, err2 := cmd.StdoutPipe()
@@ -111,8 +117,9 @@ func startLSP(t *testing.T) *lspClient {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	watches := map[string]any{"workspace": map[string]any{"didChangeWatchedFiles": map[string]any{"dynamicRegistration": true}}}
-	c.call("initialize", map[string]any{"processId": nil, "rootUri": nil, "capabilities": watches})
+	workspace := map[string]any{"didChangeWatchedFiles": map[string]any{"dynamicRegistration": true}}
+	maps.Copy(workspace, capabilities)
+	c.call("initialize", map[string]any{"processId": nil, "rootUri": nil, "capabilities": map[string]any{"workspace": workspace}})
 	c.notify("initialized", map[string]any{})
 	if got := <-registered; !strings.Contains(got, "workspace/didChangeWatchedFiles") {
 		t.Fatalf("the server registers %s", got)

@@ -39,6 +39,7 @@ type checker struct {
 	wake    chan struct{}
 	cancel  context.CancelFunc // ends the running check
 	last    *snapshot          // nil before a check found a fleet
+	shown   diag.List          // the published faults
 	checked chan struct{}      // closed when the first check ended
 }
 
@@ -166,5 +167,9 @@ func (c *checker) publish(faults error) error {
 	var all diag.List
 	all.Add(faults)
 	all.Add(c.rendered.Err())
-	return c.send(diag.Fold(all.Err()))
+	folded := diag.Fold(all.Err())
+	c.s.mu.Lock()
+	c.shown = folded
+	c.s.mu.Unlock()
+	return c.send(folded)
 }

@@ -6,17 +6,23 @@ import "encoding/json"
 // names of types and fields are those of the protocol.
 
 type initializeParams struct {
-	RootURI          string            `json:"rootUri"`
-	WorkspaceFolders []workspaceFolder `json:"workspaceFolders"`
-	Capabilities     struct {
-		Workspace struct {
-			DidChangeWatchedFiles struct {
-				DynamicRegistration bool `json:"dynamicRegistration"`
-			} `json:"didChangeWatchedFiles"`
-			InlayHint refreshCapability `json:"inlayHint"`
-			CodeLens  refreshCapability `json:"codeLens"`
-		} `json:"workspace"`
-	} `json:"capabilities"`
+	RootURI          string             `json:"rootUri"`
+	WorkspaceFolders []workspaceFolder  `json:"workspaceFolders"`
+	Capabilities     clientCapabilities `json:"capabilities"`
+}
+
+type clientCapabilities struct {
+	Workspace struct {
+		DidChangeWatchedFiles struct {
+			DynamicRegistration bool `json:"dynamicRegistration"`
+		} `json:"didChangeWatchedFiles"`
+		InlayHint     refreshCapability `json:"inlayHint"`
+		CodeLens      refreshCapability `json:"codeLens"`
+		WorkspaceEdit struct {
+			DocumentChanges    bool     `json:"documentChanges"`
+			ResourceOperations []string `json:"resourceOperations"`
+		} `json:"workspaceEdit"`
+	} `json:"workspace"`
 }
 
 type refreshCapability struct {

@@ -51,6 +51,7 @@ type server struct {
 	watches  bool                 // whether the client can watch files
 	refresh  []string             // requests by which the client asks again for hints and lenses
 	done     sync.WaitGroup       // checkers that run
+	client   clientCapabilities
 	exitOnce sync.Once
 }
 
@@ -110,6 +111,8 @@ func (s *server) methods() handler.Map {
 		"textDocument/inlayHint":      handler.New(s.inlayHint),
 		"textDocument/codeLens":       handler.New(s.codeLens),
 		"textDocument/documentSymbol": handler.New(s.documentSymbol),
+		"textDocument/codeAction":     handler.New(s.codeAction),
+		"workspace/executeCommand":    handler.New(s.executeCommand),
 
 		"workspace/didChangeWatchedFiles":     handler.New(s.didChangeWatchedFiles),
 		"workspace/didChangeWorkspaceFolders": handler.New(s.didChangeWorkspaceFolders),
@@ -145,6 +148,7 @@ func (s *server) initialize(_ context.Context, p initializeParams) (any, error) 
 	s.mu.Lock()
 	s.watches = p.Capabilities.Workspace.DidChangeWatchedFiles.DynamicRegistration
 	s.refresh = refreshRequests(p)
+	s.client = p.Capabilities
 	s.mu.Unlock()
 	if len(p.WorkspaceFolders) == 0 && p.RootURI != "" {
 		p.WorkspaceFolders = []workspaceFolder{{p.RootURI}}
@@ -158,7 +162,9 @@ func (s *server) initialize(_ context.Context, p initializeParams) (any, error) 
 			"textDocumentSync": map[string]any{"openClose": true, "change": incremental, "save": map[string]any{}},
 			"hoverProvider":    true, "definitionProvider": true, "referencesProvider": true, "documentSymbolProvider": true,
 			"inlayHintProvider": true, "codeLensProvider": map[string]any{},
-			"workspace": map[string]any{"workspaceFolders": map[string]any{"supported": true, "changeNotifications": true}},
+			"workspace":              map[string]any{"workspaceFolders": map[string]any{"supported": true, "changeNotifications": true}},
+			"codeActionProvider":     map[string]any{"codeActionKinds": []string{quickFix}},
+			"executeCommandProvider": map[string]any{"commands": []string{chartAddCommand}},
 		},
 	}, nil
 }

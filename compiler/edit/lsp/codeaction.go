@@ -1,0 +1,146 @@
+package lsp
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/creachadair/jrpc2"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
+)
+
+// quickFix is the kind of actions that mend a fault.
+const quickFix = "quickfix"
+
+// chartAddCommand is the command that pins a chart again.
+const chartAddCommand = "fleetc.chartAdd"
+
+type codeActionParams struct {
+	TextDocument textDocument `json:"textDocument"`
+	Range        textRange    `json:"range"`
+	Context      struct {
+		Only []string `json:"only"`
+	} `json:"context"`
+}
+
+type codeAction struct {
+	Title       string         `json:"title"`
+	Kind        string         `json:"kind"`
+	Diagnostics []diagnostic   `json:"diagnostics"`
+	IsPreferred bool           `json:"isPreferred,omitempty"`
+	Edit        *workspaceEdit `json:"edit,omitempty"`
+	Command     *command       `json:"command,omitempty"`
+}
+
+type command struct {
+	Title     string         `json:"title"`
+	Command   string         `json:"command"`
+	Arguments []chartAddArgs `json:"arguments"`
+}
+
+// chartAddArgs are the argument of [chartAddCommand].
+type chartAddArgs struct {
+	Root    string `json:"root"`    // URI of the fleet
+	Package string `json:"package"` // name of the package of the chart
+	Ref     string `json:"ref"`
+	Version string `json:"version,omitempty"`
+}
+
+type executeCommandParams struct {
+	Command   string         `json:"command"`
+	Arguments []chartAddArgs `json:"arguments"`
+}
+
+// codeAction returns the changes that mend the faults in a range.
+func (s *server) codeAction(_ context.Context, p codeActionParams) (any, error) {
+	actions := []codeAction{}
+	file := fileOf(p.TextDocument.URI)
+	if file == "" || len(p.Context.Only) > 0 && !slices.ContainsFunc(p.Context.Only, isQuickFix) {
+		return actions, nil
+	}
+	root := rootOf(filepath.Dir(file))
+	s.mu.Lock()
+	c := s.checkers[root]
+	var faults diag.List
+	if c != nil {
+		faults = c.shown
+	}
+	s.mu.Unlock()
+	texts := s.newTexts()
+	for _, d := range faults {
+		if at := place(d); c.path(at.File) != file || !overlaps(texts.rangeOf(file, at), p.Range) {
+			continue
+		}
+		for _, fix := range d.Fixes {
+			f := fixer{c: c, texts: texts, fault: d, Fix: fix}
+			a := codeAction{Title: f.title(), Kind: quickFix, Diagnostics: []diagnostic{c.diagnostic(texts, d)}, IsPreferred: len(d.Fixes) == 1 && fix.Kind != diag.FixWaiver}
+			if fix.Kind == diag.FixChart {
+				a.Command = f.command()
+			} else {
+				a.Edit = s.workspaceEdit(texts, f.edits())
+			}
+			if a.Edit != nil || a.Command != nil {
+				actions = append(actions, a)
+			}
+		}
+	}
+	return actions, nil
+}
+
+// isQuickFix reports whether a kind of actions contains quick fixes.
+func isQuickFix(kind string) bool { return kind == "" || kind == quickFix }
+
+// overlaps reports whether two ranges overlap or touch.
+func overlaps(a, b textRange) bool {
+	return !before(a.End, b.Start) && !before(b.End, a.Start)
+}
+
+func before(p, q position) bool {
+	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Character, q.Character)) < 0
+}
+
+// command returns the command that pins the chart of the fault again; nil when no file of
+// the fault is the package of a chart.
+func (f *fixer) command() *command {
+	for _, at := range f.fault.At {
+		dir, name := path.Split(at.File)
+		if above, pkg := path.Split(strings.TrimSuffix(dir, "/")); above == "environments/charts/" && name == "chart.cue" {
+			return &command{f.title(), chartAddCommand, []chartAddArgs{{uriOf(f.c.root), pkg, f.Old, f.New}}}
+		}
+	}
+	return nil
+}
+
+// executeCommand runs fleetc chart add for a package. It writes the file as the command does,
+// and therefore needs the file to be saved.
+func (s *server) executeCommand(ctx context.Context, p executeCommandParams) (any, error) {
+	if p.Command != chartAddCommand || len(p.Arguments) != 1 {
+		return nil, jrpc2.Errorf(jrpc2.InvalidParams, "unknown command %q", p.Command)
+	}
+	arg := p.Arguments[0]
+	root := rootOf(fileOf(arg.Root))
+	if root == "" {
+		return nil, jrpc2.Errorf(jrpc2.InvalidParams, "%q is not the directory of a fleet", arg.Root)
+	}
+	if _, unsaved := s.edits(root); unsaved[filepath.Join(root, "environments", "charts", arg.Package, "chart.cue")] != "" {
+		return nil, jrpc2.Errorf(jrpc2.InternalError, "save the file of the package %s first", arg.Package)
+	}
+	select { // one fleet at a time
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case s.evaluates <- struct{}{}:
+	}
+	_, err := edit.AddChart(ctx, s.Compiler(root), chart.Request{Ref: arg.Ref, Version: arg.Version}, arg.Package)
+	<-s.evaluates
+	if err != nil {
+		return nil, jrpc2.Errorf(jrpc2.InternalError, "%s", diag.Printable(err.Error()))
+	}
+	s.schedule(root, request{disk: true})
+	return nil, nil //nolint:nilnil // the result of the protocol is null
+}
