@@ -40,7 +40,8 @@ type checker struct {
 	cancel  context.CancelFunc // ends the running check
 	last    *snapshot          // nil before a check found a fleet
 	shown   diag.List          // the published faults
-	checked chan struct{}      // closed when the first check ended
+	types   chartTypes
+	checked chan struct{} // closed when the first check ended
 }
 
 // schedule checks the fleet at a root soon, and cancels a check that runs. It does nothing

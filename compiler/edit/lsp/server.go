@@ -113,6 +113,7 @@ func (s *server) methods() handler.Map {
 		"textDocument/documentSymbol": handler.New(s.documentSymbol),
 		"textDocument/codeAction":     handler.New(s.codeAction),
 		"workspace/executeCommand":    handler.New(s.executeCommand),
+		"textDocument/completion":     handler.New(s.completion),
 
 		"workspace/didChangeWatchedFiles":     handler.New(s.didChangeWatchedFiles),
 		"workspace/didChangeWorkspaceFolders": handler.New(s.didChangeWorkspaceFolders),
@@ -163,6 +164,7 @@ func (s *server) initialize(_ context.Context, p initializeParams) (any, error) 
 			"hoverProvider":    true, "definitionProvider": true, "referencesProvider": true, "documentSymbolProvider": true,
 			"inlayHintProvider": true, "codeLensProvider": map[string]any{},
 			"workspace":              map[string]any{"workspaceFolders": map[string]any{"supported": true, "changeNotifications": true}},
+			"completionProvider":     map[string]any{"triggerCharacters": []string{`"`, ".", ":"}},
 			"codeActionProvider":     map[string]any{"codeActionKinds": []string{quickFix}},
 			"executeCommandProvider": map[string]any{"commands": []string{chartAddCommand}},
 		},

@@ -57,6 +57,7 @@ func (c *checker) keep(f *compiler.Fleet, edits load.Edits) {
 			next.clusters = withMissing(c.root, f.Clusters, c.last.clusters)
 		}
 		c.last = next
+		c.keepTypes(f)
 	}
 	select {
 	case <-c.checked:
