@@ -114,6 +114,8 @@ func (s *server) methods() handler.Map {
 		"textDocument/codeAction":     handler.New(s.codeAction),
 		"workspace/executeCommand":    handler.New(s.executeCommand),
 		"textDocument/completion":     handler.New(s.completion),
+		"textDocument/prepareRename":  handler.New(s.prepareRename),
+		"textDocument/rename":         handler.New(s.rename),
 
 		"workspace/didChangeWatchedFiles":     handler.New(s.didChangeWatchedFiles),
 		"workspace/didChangeWorkspaceFolders": handler.New(s.didChangeWorkspaceFolders),
@@ -164,6 +166,7 @@ func (s *server) initialize(_ context.Context, p initializeParams) (any, error) 
 			"hoverProvider":    true, "definitionProvider": true, "referencesProvider": true, "documentSymbolProvider": true,
 			"inlayHintProvider": true, "codeLensProvider": map[string]any{},
 			"workspace":              map[string]any{"workspaceFolders": map[string]any{"supported": true, "changeNotifications": true}},
+			"renameProvider":         map[string]any{"prepareProvider": true},
 			"completionProvider":     map[string]any{"triggerCharacters": []string{`"`, ".", ":"}},
 			"codeActionProvider":     map[string]any{"codeActionKinds": []string{quickFix}},
 			"executeCommandProvider": map[string]any{"commands": []string{chartAddCommand}},

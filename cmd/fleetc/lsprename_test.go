@@ -1,0 +1,187 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fleetc/fleetc/testdata/fleets"
+)
+
+// lspRenameFleet has mentions of a release, a stage and a layer.
+var lspRenameFleet = func() map[string]string {
+	files := maps.Clone(lspActionFleet)
+	files["environments/fleet.cue"] = strings.Replace(files["environments/fleet.cue"], "releases: web: {", `releases: front: {
+	defaults: root: name: "x-\(releases.front.namespace)"`, 1) + `policies: named: {message: "has a name", match: releases: ["front", "b*"], object: metadata: name: string, object: {...}}
+releases: zed: {namespace: releases["front"].namespace, stage: "main", objects: []}
+releases: zed: depends: front: true
+releases: zed: clusters: ids: ["dev/one", "dev/*"]
+actions: check: {stage: "main", at: "after", manual: "look"}
+`
+	files["environments/dev/env.cue"] += "releases: \"front\": defaults: dev: replicas: 2\nreleases: front: overridden: dev: port: \"it stays\"\nreleases: front: defaults: \"dev\": port: 1\n"
+	for _, name := range []string{"one", "two"} {
+		files["environments/dev/"+name+"/cluster.cue"] += "releases: front: defaults: " + name + ": port: 2\n"
+	}
+	return files
+}()
+
+func lspRename(c *lspClient, file, text, mark, name string) (*lspEdit, error) {
+	before := text[:strings.Index(text, mark)+len(mark)]
+	params := map[string]any{
+		"textDocument": map[string]any{"uri": "file://" + file}, "newName": name,
+		"position": map[string]any{"line": strings.Count(before, "\n"), "character": len(before) - strings.LastIndexByte(before, '\n') - 2},
+	}
+	var prepared *struct{ Placeholder string }
+	if err := c.ask("textDocument/prepareRename", params, &prepared); err != nil {
+		return nil, err
+	}
+	var edit *lspEdit
+	err := c.ask("textDocument/rename", params, &edit)
+	if err == nil && prepared == nil {
+		c.Error("prepareRename finds nothing")
+	}
+	return edit, err
+}
+
+// fleetcOutput returns the output of a command that succeeds.
+func fleetcOutput(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("fleetc", append([]string{"-C", dir, "--offline", "--cache-dir", t.TempDir()}, args...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("fleetc %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// A name is changed with all mentions, in unsaved files too, and the fleet has the same
+// objects.
+func TestLSPRename(t *testing.T) {
+	const root, env, one = "environments/fleet.cue", "environments/dev/env.cue", "environments/dev/one/cluster.cue"
+	for name, test := range map[string]struct{ file, mark, as, old, next, gone string }{
+		"release":         {root, "releases: front", "gate", "front", "gate", "front"},
+		"by a reference":  {root, "(releases.front", "gate", "front", "gate", "front"},
+		"by a dependency": {root, "depends: front", "my-gate", "front", "my-gate", "front"},
+		"by a rule":       {root, `releases: ["front"`, "gate", "front", "gate", "front"},
+		"stage":           {root, `name: "main"`, "apps", "", "", `"main"`},
+		"by a release":    {root, `stage:     "main"`, "apps", "", "", `"main"`},
+		"layer":           {env, "defaults: dev", "staging", "dev/", "staging/", "dev/"},
+		"cluster":         {one, "defaults: one", "first", "dev/one", "dev/first", "defaults: one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			fleets.Write(t, dir, lspRenameFleet)
+			texts := map[string]string{}
+			c := startLSPWith(t, lspDocumentChanges, "--offline")
+			for _, name := range []string{root, test.file} {
+				file := filepath.Join(dir, name)
+				texts[file] = lspRenameFleet[name]
+				c.open(file, texts[file])
+			}
+			unsaved := filepath.Join(dir, root)
+			texts[unsaved] += "releases: other: {namespace: releases.front.namespace, stage: \"main\", objects: [], depends: front: true, clusters: ids: [\"dev/one\"]}\n"
+			c.change(unsaved, map[string]any{"text": texts[unsaved]})
+			if len(c.faults) > 0 {
+				t.Fatal(c.all())
+			}
+			edit, err := lspRename(c, filepath.Join(dir, test.file), texts[filepath.Join(dir, test.file)], test.mark, test.as)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fleets.Write(t, dir, map[string]string{root: texts[unsaved]})
+			want := ""
+			for _, id := range []string{"dev/one", "dev/two"} {
+				want += fleetcOutput(t, dir, "build", id)
+			}
+			for _, change := range edit.DocumentChanges {
+				if change.Kind != "rename" {
+					file := strings.TrimPrefix(change.TextDocument.URI, "file://")
+					text := texts[file]
+					if text == "" {
+						data, err := os.ReadFile(file)
+						if err != nil {
+							t.Fatal(err)
+						}
+						text = string(data)
+					} else if change.TextDocument.Version == nil || *change.TextDocument.Version != c.versions[file] {
+						t.Errorf("an edit of version %v of %s", change.TextDocument.Version, file)
+					}
+					text = edited(text, change.Edits)
+					if strings.Contains(text, test.gone) {
+						t.Errorf("%s mentions %s:\n%s", file, test.gone, text)
+					}
+					if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				} else if err := os.Rename(strings.TrimPrefix(change.OldURI, "file://"), strings.TrimPrefix(change.NewURI, "file://")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			fleetcOutput(t, dir, "vet", "--render")
+			got := ""
+			for _, id := range []string{"dev/one", "dev/two"} {
+				if strings.HasPrefix(id, test.old) {
+					id = strings.Replace(id, test.old, test.next, 1)
+				}
+				got += fleetcOutput(t, dir, "build", id)
+			}
+			if test.old != "" {
+				want = strings.ReplaceAll(want, " "+test.old, " "+test.next)
+			}
+			if got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// A rename that would leave a mention is refused.
+func TestLSPRenameRefused(t *testing.T) {
+	const root, env = "environments/fleet.cue", "environments/dev/env.cue"
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fleets.Write(t, dir, lspRenameFleet)
+	c := startLSPWith(t, lspDocumentChanges, "--offline")
+	for _, name := range []string{root, env} {
+		c.open(filepath.Join(dir, name), lspRenameFleet[name])
+	}
+	for name, test := range map[string]struct{ file, line, mark, as, want string }{
+		"computed release":    {env, `releases: "\("fro" + "nt")": values: replicas: 2`, `releases: "front`, "gate", "environments/dev/env.cue:7:11: an expression computes the name of a release here"},
+		"computed dependency": {env, `releases: zed: depends: "\("fro" + "nt")": true`, `releases: "front`, "gate", "an expression computes the name of a release here"},
+		"computed stage":      {env, `releases: more: {namespace: "a", objects: [], stage: "ma" + "in"}` + "\n" + `releases: last: {namespace: "a", objects: [], stage: "main"}`, `stage: "main"`, "apps", "the fleet would have a fault: environments/dev/env.cue:7"},
+		"computed cluster":    {env, `releases: more: {namespace: "a", objects: [], stage: "main", clusters: ids: ["\("de" + "v")/one"]}`, "defaults: dev", "staging", "an expression computes the name of a layer or a cluster here"},
+		"pattern":             {env, `policies: named: match: releases: ["front", "b*"]` + "\n" + `policies: more: {message: "x", match: releases: ["fr*"], object: {...}}`, `releases: "front`, "gate", "the pattern matches only one of front and gate"},
+		"taken":               {env, "", `releases: "front`, "base", "a release is already called base"},
+		"invalid":             {env, "", `releases: "front`, "A B", "the fleet would have a fault"},
+		"faults":              {env, "releases: front: x: 1", `releases: "front`, "gate", "the fleet has faults"},
+		"directory":           {env, "", "defaults: dev", "../x", "is not a valid name of a layer"},
+		"nothing":             {env, "", "environment", "x", "put the cursor on the name"},
+		"root layer":          {root, "", "defaults: root", "x", "is not the name of a layer that this file can rename"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.T = t
+			file := filepath.Join(dir, test.file)
+			text := lspRenameFleet[test.file] + test.line + "\n"
+			c.change(file, map[string]any{"text": text})
+			if _, err := lspRename(c, file, text, test.mark, test.as); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, not %q; faults %v", err, test.want, c.all())
+			}
+		})
+		c.change(filepath.Join(dir, test.file), map[string]any{"text": lspRenameFleet[test.file]})
+	}
+	c.T = t
+	plain := startLSP(t)
+	plain.open(filepath.Join(dir, env), lspRenameFleet[env])
+	if _, err := lspRename(plain, filepath.Join(dir, env), lspRenameFleet[env], "defaults: dev", "staging"); err == nil || !strings.Contains(err.Error(), "cannot rename directories") {
+		t.Errorf("a client without rename operations: %v", err)
+	}
+}
