@@ -18,6 +18,9 @@ input and output. It shows the faults of fleetc vet while you type, before you
 save the file, in all files of the fleet. When you save a file, it also renders
 the fleet and shows the faults of fleetc vet --render.
 
+For a value, it shows the effective value in each cluster, the lines that set
+and override it, and the objects in which it ends.
+
 It knows layers, charts and clusters, and runs beside cue lsp, which knows the
 language. docs/editor.md has the settings of editors.
 
