@@ -164,4 +164,9 @@ func TestLSPHoverSecrets(t *testing.T) {
 	s.wantHover(root, "password: \"", "`Secret web/web` `stringData.password`")
 	s.edit(prod, s.texts[prod]+"_x: 1 & 2\n")
 	check()
+	s = startLSPSession(t, lspChartFleet) // which never renders
+	s.edit(root, s.texts[root]+"releases: web: values: missing: 1\n")
+	if got := s.hover(root, "password: \""); !strings.Contains(got, "a value of a Secret") || strings.Contains(got, "hunter2") {
+		t.Errorf("the hover shows a secret:\n%s", got)
+	}
 }

@@ -111,7 +111,7 @@ func externalFields(u *unstructured.Unstructured) []string {
 	values, _ := template["data"].(map[string]any)
 	for key, v := range values {
 		text, _ := v.(string)
-		if looksLikeSecret(text) || !strings.Contains(text, "{{") && readable(text, false) && namesSecret(key) && !isSetting(text) {
+		if looksLikeSecret(text) || !strings.Contains(text, "{{") && readable(text, false) && NamesSecret(key) && !isSetting(text) {
 			fields = append(fields, FieldText([]string{"data", key}))
 		}
 	}

@@ -82,8 +82,8 @@ func hasWord(text, word string) bool {
 // secretName matches keys of values that are secret.
 var secretName = regexp.MustCompile(`(?i)(password|passwd|passphrase|token|secret|api[-_.]?key|private[-_.]?key|secret[-_.]?key|access[-_.]?key)$`)
 
-// namesSecret reports whether a key says that its value is a secret.
-func namesSecret(key string) bool { return secretName.MatchString(key) }
+// NamesSecret reports whether a key says that its value is a secret.
+func NamesSecret(key string) bool { return secretName.MatchString(key) }
 
 // setting matches a switch, a number, a path, or a URL without credentials.
 var setting = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|none|null|enabled|disabled|[0-9]+|/.*|[a-z][a-z0-9+.-]*://[^@]*)$`)

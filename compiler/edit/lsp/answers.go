@@ -56,22 +56,23 @@ func (c *checker) explain(ctx context.Context, s *snapshot, cluster string, fiel
 	return x.Field(ctx, fleet.FieldText(field))
 }
 
-// uses returns where a value of a release ends in a cluster, and whether it is secret: a
-// Secret has it or is made of it. It knows nothing of a cluster that cannot be rendered.
-func (c *checker) uses(ctx context.Context, s *snapshot, cluster string, field []string, value any) ([]query.ValueUse, bool, error) {
+// uses returns where a value of a release ends in a cluster. It records whether the value is
+// secret: a Secret contains it or changes with it. It knows nothing of a cluster that cannot
+// be rendered.
+func (c *checker) uses(ctx context.Context, s *snapshot, cluster string, field []string, value any) ([]query.ValueUse, error) {
 	unlock, err := s.answers.lock(ctx)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	defer unlock()
 	r := s.answers.rendered[cluster]
 	if r == nil {
 		i := slices.IndexFunc(s.fleet.Clusters, func(c *fleet.Cluster) bool { return c.ID == cluster })
 		if i < 0 || !s.fleet.CanRender(s.fleet.Clusters[i]) {
-			return nil, false, nil
+			return nil, nil
 		}
 		if r, err = query.RenderForUses(ctx, s.fleet, s.fleet.Clusters[i]); err != nil {
-			return nil, false, ctx.Err()
+			return nil, ctx.Err()
 		}
 		if len(s.answers.rendered) >= maxExplained {
 			clear(s.answers.rendered)
@@ -80,8 +81,21 @@ func (c *checker) uses(ctx context.Context, s *snapshot, cluster string, field [
 	}
 	uses, err := r.Uses(ctx, field[1], field[valuesDepth:], value)
 	if err != nil {
-		return nil, false, ctx.Err()
+		return nil, ctx.Err()
 	}
-	isSecret := r.IsSecret(value) || slices.ContainsFunc(uses, func(u query.ValueUse) bool { return u.Secret })
-	return uses, isSecret, nil
+	if name := fleet.FieldText(field); r.IsSecret(value) || slices.ContainsFunc(uses, func(u query.ValueUse) bool { return u.Secret }) {
+		c.secrets.Store(name, true)
+	} else {
+		c.secrets.LoadOrStore(name, false)
+	}
+	return uses, nil
+}
+
+// isSecret reports whether a value was secret in a rendering. Before the first rendering, the
+// name of its key decides.
+func (c *checker) isSecret(field []string) bool {
+	if known, ok := c.secrets.Load(fleet.FieldText(field)); ok {
+		return known == true
+	}
+	return fleet.NamesSecret(field[len(field)-1])
 }

@@ -32,7 +32,7 @@ type checker struct {
 	published map[string]string // the published diagnostics by file, as JSON
 	rendered  diag.List         // faults of the last rendering
 
-	secrets sync.Map // fields, as text, whose values ended in Secrets
+	secrets sync.Map // by field, as text: whether it was secret in a rendering
 
 	pending request // below s.mu, as the fields below
 	changed map[string]bool

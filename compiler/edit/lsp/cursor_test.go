@@ -77,3 +77,15 @@ func TestCursorToken(t *testing.T) {
 		}
 	}
 }
+
+// Every position of a text, and of each beginning of it, has a cursor.
+func TestCursorEverywhere(t *testing.T) {
+	text := "package fleet\n\nreleases: web: {\n\tvalues: {a: [1, {b: x.y[\"z\"]}], if c {d: \"\\(e.f)\"}}\n\t#D: {[string]: int}\n}\nfor k, v in m {(k): v}\nlet l = {n: 1} // é𝄞\n"
+	for end := 0; end <= len(text); end += 3 {
+		for at := 0; at <= end; at += 2 {
+			if c := newCursor("/fleet", "/fleet/environments/a.cue", text[:end], at); len(c.nodes) == 0 {
+				t.Fatalf("offset %d of %q has no nodes", at, text[:end])
+			}
+		}
+	}
+}

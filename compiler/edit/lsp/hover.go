@@ -134,21 +134,17 @@ func (q *question) findUses(ctx context.Context, groups []*valueGroup) (first []
 	if !isValue(q.field) {
 		return nil, "", nil
 	}
-	name := fleet.FieldText(q.field)
 	for i, g := range groups[:min(len(groups), maxGroups)] {
 		cluster := q.renderable(g.clusters)
-		uses, isSecret, err := q.checker.uses(ctx, q.snapshot, cluster, q.field, g.value)
+		uses, err := q.checker.uses(ctx, q.snapshot, cluster, q.field, g.value)
 		if err != nil {
 			return nil, "", err
 		}
 		if i == 0 {
 			first, in = uses, cluster
 		}
-		if isSecret { // also while the fleet has faults and does not render
-			q.checker.secrets.Store(name, true)
-		}
 	}
-	_, q.isSecret = q.checker.secrets.Load(name)
+	q.isSecret = q.checker.isSecret(q.field)
 	return first, in, nil
 }
 
