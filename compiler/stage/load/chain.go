@@ -29,6 +29,7 @@ func LoadChain(dir, pattern string, edits Edits) (*Chain, error) {
 		return nil, err
 	}
 	root, tree := s.root, s.tree
+	f := &Fleet{Root: root, source: s, files: map[string]*fileFacts{}}
 	leaves, err := selectLeaves(tree.leaves(), []string{pattern})
 	if err != nil {
 		return nil, err
@@ -47,17 +48,21 @@ func LoadChain(dir, pattern string, edits Edits) (*Chain, error) {
 	for _, l := range tree.layers(leaves[0]) {
 		dirs = append(dirs, l.Dir)
 	}
-	instances := loadInstances(root, s.overlay, dirs)
+	instances := loadInstances(root, s.withEdits(edits), dirs)
 	rebaseEmbeds(root, instances)
-	last := len(instances) - 1
-	c, err := newCluster(root, tree, leaves[0], instances[last])
+	reader, err := newFactReader(root)
 	if err != nil {
-		return nil, diag.In(idOf(leaves[0]), err)
+		return nil, err
+	}
+	defer reader.close()
+	l := f.newLeaf(leaves[0], instances[len(instances)-1], reader)
+	if l.err != nil {
+		return nil, diag.In(idOf(leaves[0]), l.err)
 	}
 	for i, in := range instances {
 		if in.Err != nil {
 			instances[i] = nil
 		}
 	}
-	return &Chain{Root: root, Cluster: c, Prefixes: instances}, nil
+	return &Chain{Root: root, Cluster: l.cluster, Prefixes: instances}, nil
 }

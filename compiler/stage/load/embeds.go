@@ -1,12 +1,13 @@
 package load
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/build"
@@ -43,38 +44,51 @@ func filesOf(instances []*build.Instance) []*ast.File {
 	return files
 }
 
-// checkEmbeds reports values files in a layer that no @embed reads, and @embed
-// attributes in files without @extern(embed): CUE ignores both. Unless all is
-// set, it checks only the layers of the selected directories.
-func (t *tree) checkEmbeds(root string, selected []string, all bool, instances []*build.Instance) error {
-	var faults diag.List
-	embedded := map[string]bool{}
-	for _, file := range filesOf(instances) {
-		faults.Add(checkExtern(root, file))
-		embeds, _ := cuediag.Embeds(root, file) // CUE reports errors
-		for _, e := range embeds {
-			embedded[e.Name] = true
-		}
-	}
+// valuesFiles returns the values files in layers, relative to the root.
+func (t *tree) valuesFiles(root string) ([]string, error) {
+	var out []string
 	for _, dir := range t.dirs {
-		if !all && !slices.ContainsFunc(selected, func(d string) bool { return d == dir || strings.HasPrefix(d, dir+"/") }) {
-			continue
-		}
 		entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir)))
-		if err != nil {
-			return err
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a new file that is not saved
+			return nil, err
 		}
 		for _, e := range entries {
-			name := path.Join(dir, e.Name())
-			if e.Type().IsRegular() && valuesFile.MatchString(e.Name()) && !embedded[name] {
-				faults.Add(&diag.Diag{
-					At: []diag.Pos{{File: name}}, Msg: "no file of CUE reads these values: a layer is made of files that end in .cue",
-					Hint: `write releases: "NAME": defaults: ` + layerName(dir) + ": _ @embed(file=" + e.Name() + ") in a file with @extern(embed) above its package clause, or move the file",
-				})
+			if e.Type().IsRegular() && valuesFile.MatchString(e.Name()) {
+				out = append(out, path.Join(dir, e.Name()))
 			}
 		}
 	}
-	return faults.Err()
+	return out, nil
+}
+
+// checkEmbeds reports values files in a layer that no @embed reads, and @embed
+// attributes in files without @extern(embed): CUE ignores both.
+func (f *Fleet) checkEmbeds() diag.List {
+	var faults diag.List
+	embedded := map[string]bool{}
+	checked := map[string]bool{}
+	for _, l := range f.leaves {
+		for _, name := range l.files {
+			if checked[name] {
+				continue
+			}
+			checked[name] = true
+			faults.Add(f.files[name].extern)
+			for _, e := range f.files[name].embeds {
+				embedded[e.Name] = true
+			}
+		}
+	}
+	for _, name := range f.source.valuesFiles {
+		dir, base := path.Split(name)
+		if dir = path.Clean(dir); f.concerns(dir) && !embedded[name] {
+			faults.Add(&diag.Diag{
+				At: []diag.Pos{{File: name}}, Msg: "no file of CUE reads these values: a layer is made of files that end in .cue",
+				Hint: `write releases: "NAME": defaults: ` + layerName(dir) + ": _ @embed(file=" + base + ") in a file with @extern(embed) above its package clause, or move the file",
+			})
+		}
+	}
+	return faults
 }
 
 func layerName(dir string) string {

@@ -11,7 +11,6 @@ import (
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
-	"cuelang.org/go/cue/build"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
@@ -28,16 +27,8 @@ import (
 //
 // The error contains a fault for each @embed that finds no file.
 func (f *Fleet) Files(c Cluster) (inside, outside []string, err error) {
-	packages, err := VendoredPackages(f.Module)
-	if err != nil {
-		return nil, nil, err
-	}
-	carried := map[string]bool{}
-	for _, p := range packages {
-		carried[p.Dir] = true
-	}
 	files := map[string]bool{}
-	for _, name := range slices.Concat(moduleFiles(f.Root), c.files) {
+	for _, name := range slices.Concat(f.modules, c.files) {
 		files[name] = true
 	}
 	var faults diag.List
@@ -53,18 +44,17 @@ func (f *Fleet) Files(c Cluster) (inside, outside []string, err error) {
 				continue
 			}
 			local := filepath.IsLocal(name)
-			if name = filepath.ToSlash(name); local && carried[path.Dir(name)] {
+			if name = filepath.ToSlash(name); local && f.embedded[path.Dir(name)] {
 				continue
 			}
-			// An external module embeds files of its directory.
-			root, below := f.Root, ""
-			if !local {
-				root, below = filepath.Dir(file.Filename), path.Dir(name)
-			}
 			files[name] = true
-			embeds, err := cuediag.Embeds(root, in.Files[i])
-			faults.Add(err)
-			for _, e := range embeds {
+			facts, below := f.files[in.Files[i].Filename], ""
+			if !local { // an external module embeds files of its directory
+				embeds, err := cuediag.Embeds(filepath.Dir(file.Filename), in.Files[i])
+				facts, below = &fileFacts{embeds: embeds, embedErr: err}, path.Dir(name)
+			}
+			faults.Add(facts.embedErr)
+			for _, e := range facts.embeds {
 				files[path.Join(below, e.Name)] = true
 			}
 		}
@@ -97,48 +87,76 @@ func moduleFiles(root string) []string {
 	return out
 }
 
-// checkLinks reports source files and embedded files of an instance that are
-// links out of the fleet or into a .git directory, because CUE follows links.
-func checkLinks(root string, in *build.Instance) error {
-	tree, err := os.OpenRoot(root)
-	if err != nil {
-		return err
-	}
-	defer tree.Close()
-	top := git.Top(root)
-	whole, err := os.OpenRoot(top)
-	if err != nil {
-		return err
-	}
-	defer whole.Close()
-	var faults diag.List
-	for _, i := range append(in.Dependencies(), in) {
-		for _, file := range i.Files {
-			name, err := filepath.Rel(root, file.Filename)
-			if err != nil || !filepath.IsLocal(name) {
-				faults = append(faults, moduleLinks(top, whole, file, cuediag.Pos(root, file.Pos()).File)...)
-				continue // of another module
-			}
-			// A missing file is a package that fleetc embeds.
-			if _, err := git.ResolveLink(tree, filepath.ToSlash(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				faults.Add(outsideFault(diag.Pos{File: filepath.ToSlash(name)}, "this", err))
-				continue
-			}
-			embeds, err := cuediag.Embeds(root, file)
-			if err != nil {
-				continue // CUE reports it if the field is needed
-			}
-			for _, e := range embeds {
-				if _, err := git.ResolveLink(tree, e.Name); err != nil {
-					faults.Add(outsideFault(e.Pos, e.Name, err))
-				}
-			}
-		}
-	}
-	return faults.Err()
+// fileFacts are facts about a parsed file, and about the files that it embeds.
+type fileFacts struct {
+	embeds        []cuediag.EmbeddedFile
+	embedErr      error
+	extern        error     // of an @embed without @extern(embed)
+	linked, large diag.List // of files that are links out of the fleet, and too large
 }
 
-// moduleLinks is checkLinks for a file of another module, which faults show by name. A
+// A factReader finds the facts of files, once for each file.
+type factReader struct {
+	root, top   string
+	tree, whole *os.Root // of the fleet, and of its repository
+	found       map[*ast.File]*fileFacts
+}
+
+func newFactReader(root string) (*factReader, error) {
+	r := &factReader{root: root, top: git.Top(root), found: map[*ast.File]*fileFacts{}}
+	var err error
+	if r.tree, err = os.OpenRoot(root); err != nil {
+		return nil, err
+	}
+	if r.whole, err = os.OpenRoot(r.top); err != nil {
+		r.tree.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *factReader) close() {
+	r.tree.Close()
+	r.whole.Close()
+}
+
+func (r *factReader) facts(file *ast.File) *fileFacts {
+	if known := r.found[file]; known != nil {
+		return known
+	}
+	facts := &fileFacts{extern: checkExtern(r.root, file)}
+	r.found[file] = facts
+	facts.embeds, facts.embedErr = cuediag.Embeds(r.root, file) // CUE reports the error if the field is needed
+	facts.linked = r.links(file, facts.embeds)
+	for _, e := range facts.embeds {
+		if d := checkSize(r.root, e.Name, e.Pos); d != nil {
+			facts.large.Add(d)
+		}
+	}
+	return facts
+}
+
+// links reports a source file and the files that it embeds if they are links out of the
+// fleet or into a .git directory, because CUE follows links.
+func (r *factReader) links(file *ast.File, embeds []cuediag.EmbeddedFile) (faults diag.List) {
+	name, err := filepath.Rel(r.root, file.Filename)
+	if err != nil || !filepath.IsLocal(name) {
+		return moduleLinks(r.top, r.whole, file, cuediag.Pos(r.root, file.Pos()).File) // of another module
+	}
+	// A missing file is a package that fleetc embeds.
+	if _, err := git.ResolveLink(r.tree, filepath.ToSlash(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		faults.Add(outsideFault(diag.Pos{File: filepath.ToSlash(name)}, "this", err))
+		return faults
+	}
+	for _, e := range embeds {
+		if _, err := git.ResolveLink(r.tree, e.Name); err != nil {
+			faults.Add(outsideFault(e.Pos, e.Name, err))
+		}
+	}
+	return faults
+}
+
+// moduleLinks is links for a file of another module, which faults show by name. A
 // directory of the repository may replace the module.
 func moduleLinks(top string, tree *os.Root, file *ast.File, name string) diag.List {
 	var faults diag.List

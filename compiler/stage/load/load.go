@@ -4,6 +4,7 @@
 package load
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"path/filepath"
@@ -33,15 +34,31 @@ type Fleet struct {
 	Module   string    // the module's path, without its major version
 	Clusters []Cluster // selected clusters, sorted by ID
 	IDs      []string  // sorted IDs of all clusters, including invalid ones
+
+	*source
+	whole  bool                  // whether all clusters are selected
+	faults diag.List             // of directories, links and patterns
+	leaves []leaf                // the directories of selected clusters, sorted
+	files  map[string]*fileFacts // by absolute name
 }
 
 // A Cluster is the instance of a cluster's directory and of those above it.
 type Cluster struct {
 	ID       string
-	Layers   []fleet.Layer // from the root to the cluster
-	Instance *build.Instance
+	Layers   []fleet.Layer   // from the root to the cluster
+	Instance *build.Instance // nil after a [Fleet.Reload] that did not load the cluster
 
 	files []string // files of the layers, including files that CUE ignores
+}
+
+// A leaf is the directory of a cluster.
+type leaf struct {
+	dir        string // relative to the root
+	unloadable bool   // whether CUE cannot load a layer
+	cluster    Cluster
+	err        error
+	files      []string // absolute names of the parsed files, those of imported packages first
+	imports    []string // directories of imported packages, relative to the root
 }
 
 // Load reads the fleet of dir, which is the CUE module around it, with the
@@ -55,36 +72,83 @@ func Load(dir string, patterns []string, edits Edits) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, tree := s.root, s.tree
-	tree.checkNames(s.module)
-	faults := tree.faults
-	leaves, err := selectLeaves(tree.leaves(), patterns)
-	faults.Add(err)
-
-	f := &Fleet{Root: root, Module: s.module, IDs: tree.clusterIDs()}
-	instances := loadInstances(root, s.overlay, leaves)
-	rebaseEmbeds(root, instances)
-	for i, dir := range leaves {
-		if slices.ContainsFunc(tree.layers(dir), func(l fleet.Layer) bool { return tree.unloadable[l.Dir] }) {
-			continue
-		}
-		c, err := newCluster(root, tree, dir, instances[i])
-		if err != nil {
-			faults.Add(diag.In(idOf(dir), err))
-			continue
-		}
-		f.Clusters = append(f.Clusters, c)
+	s.tree.checkNames(s.module)
+	f := &Fleet{Root: s.root, Module: s.module, IDs: s.tree.clusterIDs(), source: s, faults: s.tree.faults, files: map[string]*fileFacts{}}
+	leaves, err := selectLeaves(s.tree.leaves(), patterns)
+	f.faults.Add(err)
+	f.whole = len(patterns) == 0 || err != nil
+	f.leaves, err = f.load(edits, leaves)
+	if err != nil {
+		return f, err
 	}
-	all := len(patterns) == 0 || err != nil
-	faults = append(faults, withoutUnreadable(diag.All(tree.checkStrays(root, leaves, all, instances)), faults)...)
-	faults.Add(tree.checkEmbeds(root, leaves, all, instances))
-	return f, faults.Err()
+	return f, f.check()
 }
+
+// load loads directories of clusters. It sets the facts of their files.
+func (f *Fleet) load(edits Edits, dirs []string) ([]leaf, error) {
+	reader, err := newFactReader(f.Root)
+	if err != nil {
+		return nil, err
+	}
+	defer reader.close()
+	instances := loadInstances(f.Root, f.withEdits(edits), dirs)
+	rebaseEmbeds(f.Root, instances)
+	out := make([]leaf, len(dirs))
+	for i, dir := range dirs {
+		out[i] = f.newLeaf(dir, instances[i], reader)
+	}
+	return out, nil
+}
+
+func (f *Fleet) newLeaf(dir string, in *build.Instance, reader *factReader) leaf {
+	l := leaf{dir: dir}
+	l.unloadable = slices.ContainsFunc(f.tree.layers(dir), func(l fleet.Layer) bool { return f.tree.unloadable[l.Dir] })
+	for _, i := range append(in.Dependencies(), in) {
+		if rel, err := filepath.Rel(f.Root, i.Dir); err == nil && i != in {
+			l.imports = append(l.imports, filepath.ToSlash(rel))
+		}
+		for _, file := range i.Files {
+			f.files[file.Filename] = reader.facts(file)
+			l.files = append(l.files, file.Filename)
+		}
+	}
+	l.cluster, l.err = f.newCluster(dir, in, l.files)
+	return l
+}
+
+// check sets the clusters without faults, and returns the faults.
+func (f *Fleet) check() error {
+	faults := slices.Clone(f.faults)
+	f.Clusters = nil
+	for _, l := range f.leaves {
+		switch {
+		case l.unloadable: // the layer has a fault
+		case l.err != nil:
+			faults.Add(diag.In(idOf(l.dir), l.err))
+		default:
+			f.Clusters = append(f.Clusters, l.cluster)
+		}
+	}
+	faults = append(faults, withoutUnreadable(f.checkStrays(), faults)...)
+	faults = append(faults, f.checkEmbeds()...)
+	return faults.Err()
+}
+
+// concerns reports whether a directory is on the path to a selected cluster.
+func (f *Fleet) concerns(dir string) bool {
+	return f.whole || slices.ContainsFunc(f.leaves, func(l leaf) bool { return isIn(l.dir, dir) })
+}
+
+// isIn reports whether a directory is another one, or below it.
+func isIn(dir, other string) bool { return dir == other || strings.HasPrefix(dir, other+"/") }
 
 // A source is a fleet on disk.
 type source struct {
 	root, module string
-	overlay      map[string]load.Source // files that replace those on disk
+	overlay      map[string]load.Source // embedded packages, and generated ones
+	embedded     map[string]bool        // directories of copies of embedded packages
+	modules      []string               // module files of the fleet and of the directories that replace modules
+	valuesFiles  []string               // values files in layers, relative to the root
 	tree         *tree
 }
 
@@ -94,25 +158,41 @@ func open(dir string, edits Edits) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	overlay, err := overlay(root, module, edits)
+	s := &source{root: root, module: module, embedded: map[string]bool{}, modules: moduleFiles(root)}
+	if s.overlay, err = overlay(root, module, edits); err != nil {
+		return nil, err
+	}
+	packages, err := VendoredPackages(module)
 	if err != nil {
 		return nil, err
 	}
-	tree, err := scanEdited(root, edits)
-	return &source{root, module, overlay, tree}, err
+	for _, p := range packages {
+		s.embedded[p.Dir] = true
+	}
+	if s.tree, err = scanEdited(root, edits); err != nil {
+		return s, err
+	}
+	s.valuesFiles, err = s.tree.valuesFiles(root)
+	return s, err
 }
 
-// overlay returns the files that replace those on disk: embedded packages,
-// generated packages, and edited files.
+// withEdits returns the files that replace those on disk.
+func (s *source) withEdits(edits Edits) map[string]load.Source {
+	out := map[string]load.Source{}
+	for file, data := range edits {
+		out[filepath.Join(s.root, filepath.FromSlash(file))] = load.FromBytes(data)
+	}
+	maps.Copy(out, s.overlay)
+	return out
+}
+
+// overlay returns the files that replace those on disk without edits: embedded packages,
+// and generated packages.
 func overlay(root, module string, edits Edits) (map[string]load.Source, error) {
 	if err := checkReplaced(root); err != nil {
 		return nil, err
 	}
-	out := map[string]load.Source{}
-	for file, data := range edits {
-		out[filepath.Join(root, filepath.FromSlash(file))] = load.FromBytes(data)
-	}
-	vendored, err := vendoredOverlay(root, module)
+	out, err := vendoredOverlay(root, module)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +200,6 @@ func overlay(root, module string, edits Edits) (map[string]load.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	maps.Copy(out, vendored)
 	maps.Copy(out, pins)
 	return out, nil
 }
@@ -152,7 +231,8 @@ func loadInstances(root string, overlay map[string]load.Source, dirs []string) [
 
 // newCluster checks that the leaf directory is a cluster, and the only one on
 // its path from the root.
-func newCluster(root string, t *tree, dir string, in *build.Instance) (Cluster, error) {
+func (f *Fleet) newCluster(dir string, in *build.Instance, files []string) (Cluster, error) {
+	root, t := f.Root, f.tree
 	if in.Err != nil {
 		faults := cuediag.Faults(root, in.Err, cue.Value{})
 		for _, d := range faults {
@@ -161,10 +241,12 @@ func newCluster(root string, t *tree, dir string, in *build.Instance) (Cluster, 
 		}
 		return Cluster{}, faults.Err()
 	}
-	if err := checkLinks(root, in); err != nil {
-		return Cluster{}, err
+	var linked, large diag.List
+	for _, name := range files {
+		linked = append(linked, f.files[name].linked...)
+		large = append(large, f.files[name].large...)
 	}
-	if err := checkEmbedded(root, in); err != nil {
+	if err := cmp.Or(linked.Err(), large.Err()); err != nil {
 		return Cluster{}, err
 	}
 	c := Cluster{ID: idOf(dir), Layers: t.layers(dir), Instance: in}

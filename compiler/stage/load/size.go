@@ -4,10 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"cuelang.org/go/cue/build"
-
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
 // maxSource is how many bytes a file of CUE, or one that CUE embeds, may have. CUE
@@ -28,18 +25,4 @@ func checkSize(root, name string, at diag.Pos) *diag.Diag {
 		d.Hint = "split it, or keep the data elsewhere"
 	}
 	return d
-}
-
-// checkEmbedded reports the files that an instance embeds and that are too large.
-func checkEmbedded(root string, in *build.Instance) error {
-	var faults diag.List
-	for _, file := range filesOf([]*build.Instance{in}) {
-		embeds, _ := cuediag.Embeds(root, file) // CUE reports what is wrong
-		for _, e := range embeds {
-			if d := checkSize(root, e.Name, e.Pos); d != nil {
-				faults.Add(d)
-			}
-		}
-	}
-	return faults.Err()
 }

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/parser"
 	modulepath "cuelang.org/go/mod/module"
 
@@ -152,14 +152,7 @@ func (t *tree) add(root, rel string, edits Edits) error {
 	if d := checkSize(root, rel, diag.Pos{File: rel}); d != nil {
 		return d // CUE would read it
 	}
-	// A file that does not parse is part of the layer, so that CUE reports the
-	// error.
-	var text any // read from disk when nil
-	if edited, ok := edits[rel]; ok {
-		text = edited
-	}
-	file, err := parser.ParseFile(filepath.Join(root, filepath.FromSlash(rel)), text, parser.PackageClauseOnly)
-	if err == nil && file.PackageName() != pkg {
+	if file := strayFile(root, rel, edits); file != nil {
 		pos := diag.Pos{File: rel, Line: 1, Col: 1}
 		for _, d := range file.Decls {
 			if p := cuediag.Pos(root, d.Pos()); p.IsValid() {
@@ -174,6 +167,20 @@ func (t *tree) add(root, rel string, edits Edits) error {
 	}
 	t.files[dir] = append(t.files[dir], name)
 	return nil
+}
+
+// strayFile parses the package clause of a file. It returns nil for a file of a layer. A
+// file that does not parse is part of the layer, so that CUE reports the error.
+func strayFile(root, rel string, edits Edits) *ast.File {
+	var text any // read from disk when nil
+	if edited, ok := edits[rel]; ok {
+		text = edited
+	}
+	file, err := parser.ParseFile(filepath.Join(root, filepath.FromSlash(rel)), text, parser.PackageClauseOnly)
+	if err != nil || file.PackageName() == pkg {
+		return nil
+	}
+	return file
 }
 
 // leaves returns the sorted directories without layers below them.
@@ -247,16 +254,20 @@ func (t *tree) firstFile(dir string) diag.Pos {
 }
 
 // checkStrays reports files that CUE silently ignores in their layer: files of
-// other packages or without a package clause, unless an instance imports their
-// package. Unless all is set, it checks only directories on the path to a
-// selected one.
-func (t *tree) checkStrays(root string, selected []string, all bool, instances []*build.Instance) error {
-	imported := importedDirs(root, instances)
+// other packages or without a package clause, unless a cluster imports their
+// package.
+func (f *Fleet) checkStrays() diag.List {
+	imported := map[string]bool{}
+	if len(f.tree.stray) > 0 {
+		for _, l := range f.leaves {
+			for _, dir := range l.imports {
+				imported[dir] = true
+			}
+		}
+	}
 	var faults diag.List
-	for _, s := range t.stray {
-		concerned := all || slices.ContainsFunc(selected, func(d string) bool { return d == s.dir || strings.HasPrefix(d, s.dir+"/") })
-		generated := s.dir == path.Join(environments, charts) || strings.HasPrefix(s.dir, path.Join(environments, charts)+"/")
-		if !concerned || generated || imported[s.dir] {
+	for _, s := range f.tree.stray {
+		if !f.concerns(s.dir) || isIn(s.dir, path.Join(environments, charts)) || imported[s.dir] {
 			continue
 		}
 		msg := "this file is left out of its layer: its package is " + s.pkg + ", not " + pkg
@@ -265,19 +276,5 @@ func (t *tree) checkStrays(root string, selected []string, all bool, instances [
 		}
 		faults.Add(&diag.Diag{At: []diag.Pos{s.pos}, Msg: msg, Hint: "write package " + pkg + ", or import the package that it is part of"})
 	}
-	return faults.Err()
-}
-
-// importedDirs returns the directories, relative to the root, of packages that
-// the instances import, directly or indirectly.
-func importedDirs(root string, instances []*build.Instance) map[string]bool {
-	dirs := map[string]bool{}
-	for _, in := range instances {
-		for _, dep := range in.Dependencies() {
-			if rel, err := filepath.Rel(root, dep.Dir); err == nil {
-				dirs[filepath.ToSlash(rel)] = true
-			}
-		}
-	}
-	return dirs
+	return faults
 }
