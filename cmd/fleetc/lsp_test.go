@@ -295,6 +295,42 @@ func TestLSPRoots(t *testing.T) {
 	}
 }
 
+// The unsaved text of a new file and of an embedded file are part of the fleet.
+func TestLSPUnsavedFiles(t *testing.T) {
+	dir, copied := lspDir(t), lspDir(t)
+	embeds := map[string]string{
+		"environments/dev/two/embeds.cue": "@extern(embed)\npackage fleet\n\n_a: data.a\ndata: _ @embed(file=data.yaml)\n", "environments/dev/two/data.yaml": "a: text\n",
+	}
+	fleets.Write(t, dir, embeds)
+	fleets.Write(t, copied, embeds)
+	c := startLSP(t)
+	for _, edit := range []struct{ name, text string }{
+		{"environments/dev/two/data.yaml", "a: text\n"},
+		{"environments/dev/two/data.yaml", "a: 1\n"},
+		{"environments/dev/two/data.yaml", "a: text\nb: [\n"},
+		{"environments/dev/two/data.yaml", "a: new text\n"},
+		{"environments/dev/one/more.cue", "package fleet\n\n_a: 1\n"},
+		{"environments/dev/one/more.cue", "package fleet\n\nreleases: web: namespac: \"b\"\n"},
+		{"environments/dev/one/more.cue", "package other\n"},
+		{"environments/dev/one/more.cue", "package fleet\n"},
+		{"environments/dev/new/cluster.cue", "package fleet\n\ncluster: {name: \"two\", kubernetes: \"0.1\"}\n"},
+		{"environments/dev/new/cluster.cue", "package fleet\n\n_a: \"b\"\n"},
+		{"environments/dev/new/cluster.cue", "package fleet\n\ncluster: {name: \"new\", kubernetes: \"1.36\"}\n"},
+		{"environments/testdata/a.cue", "package fleet\n\nx\n"},
+	} {
+		file := filepath.Join(dir, edit.name)
+		if c.versions[file] == 0 {
+			c.open(file, edit.text)
+		} else {
+			c.change(file, map[string]any{"text": edit.text})
+		}
+		fleets.Write(t, copied, map[string]string{edit.name: edit.text})
+		if got, want := c.all(), vetted(t, copied); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s:\n%s\ngot  %s\nwant %s", edit.name, edit.text, strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+		}
+	}
+}
+
 // A saved file shows the faults of rendering.
 func TestLSPRender(t *testing.T) {
 	dir := lspDir(t)

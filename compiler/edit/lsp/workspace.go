@@ -2,6 +2,8 @@ package lsp
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -119,22 +121,23 @@ func (s *server) didChangeWatchedFiles(_ context.Context, p didChangeWatchedFile
 	return nil
 }
 
-// edits returns the unsaved texts of files of CUE below a root, and those of all open files
-// by path.
+// edits returns the unsaved texts of files below a root that the layers of clusters may
+// read, and those of all open files by path.
 func (s *server) edits(root string) (load.Edits, map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	edits, all := load.Edits{}, map[string]string{}
 	for file, d := range s.docs {
-		if filepath.Ext(file) != ".cue" || len(d.text) > maxText {
+		rel, err := filepath.Rel(root, file)
+		inFleet := err == nil && filepath.IsLocal(rel)
+		saved, err := os.ReadFile(file)
+		isCUE := filepath.Ext(file) == ".cue" && (err == nil || errors.Is(err, fs.ErrNotExist))
+		embeddable := err == nil && inFleet && strings.HasPrefix(filepath.ToSlash(rel), "environments/")
+		if !isCUE && !embeddable || len(d.text) > maxText || err == nil && string(saved) == d.text {
 			continue
 		}
-		saved, err := os.ReadFile(file)
-		if err != nil || string(saved) == d.text {
-			continue // a file that is not on disk is not in the fleet yet
-		}
 		all[file] = d.text
-		if rel, err := filepath.Rel(root, file); err == nil && filepath.IsLocal(rel) {
+		if inFleet {
 			edits[filepath.ToSlash(rel)] = []byte(d.text)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -70,12 +71,40 @@ func scanEdited(root string, edits Edits) (*tree, error) {
 			Hint: "run fleetc init, which writes environments/fleet.cue",
 		}
 	}
+	if err == nil {
+		err = t.addNew(root, edits)
+	}
 	t.children = map[string][]string{}
 	for _, dir := range t.dirs {
 		parent, name := path.Split(dir)
 		t.children[path.Clean(parent)] = append(t.children[path.Clean(parent)], name)
 	}
 	return t, err
+}
+
+// addNew adds the edited files that are not on disk.
+func (t *tree) addNew(root string, edits Edits) error {
+	for _, name := range slices.Sorted(maps.Keys(edits)) {
+		file := filepath.Join(root, filepath.FromSlash(name))
+		if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) || !isIn(path.Dir(name), environments) {
+			continue
+		}
+		skipped := false
+		for dir := path.Dir(name); dir != environments; dir = path.Dir(dir) {
+			skipped = skipped || isSkipped(filepath.Join(root, filepath.FromSlash(dir)), path.Base(dir))
+		}
+		if skipped {
+			continue
+		}
+		if err := t.add(root, name, edits); err != nil {
+			return err
+		}
+	}
+	slices.Sort(t.dirs)
+	for _, names := range t.files {
+		slices.Sort(names)
+	}
+	return nil
 }
 
 func isSkipped(dir, name string) bool {
