@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -155,9 +156,9 @@ type inputReader struct {
 	charts   *chart.Source
 	jsonnet  *jsonnet.Renderer
 	remotes  *compiler.RemoteReader
-	packages []load.Package
-	digests  map[string]string      // by file; empty if the file does not exist
-	sources  map[string]sourceFiles // by kind and path
+	packages func() ([]load.Package, error) // called once
+	digests  map[string]string              // by file; empty if the file does not exist
+	sources  map[string]sourceFiles         // by kind and path
 }
 
 // sourceFiles is the files of a release, or the error of finding them.
@@ -171,12 +172,11 @@ func newInputReader(c *compiler.Compiler, dir string) (*inputReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	packages, err := load.Packages(dir)
 	charts := c.Source(dir)
 	return &inputReader{
-		dir: dir, edits: c.Edits, charts: charts, remotes: compiler.NewRemoteReader(dir, charts, &render.Charts{}), jsonnet: &jsonnet.Renderer{Dir: dir, Library: library}, packages: packages,
+		dir: dir, edits: c.Edits, charts: charts, remotes: compiler.NewRemoteReader(dir, charts, &render.Charts{}), jsonnet: &jsonnet.Renderer{Dir: dir, Library: library}, packages: sync.OnceValues(func() ([]load.Package, error) { return load.Packages(dir) }),
 		digests: map[string]string{}, sources: map[string]sourceFiles{},
-	}, err
+	}, nil
 }
 
 // addSources adds the source files of a cluster's releases and CRDs to its inputs.
@@ -252,8 +252,12 @@ func (r *inputReader) jsonnetFiles(ctx context.Context, release *fleet.Release) 
 	if err != nil || !charts {
 		return files, err
 	}
+	packages, err := r.packages()
+	if err != nil {
+		return files, err
+	}
 	var faults diag.List
-	for _, p := range r.packages {
+	for _, p := range packages {
 		more, err := r.chart(ctx, release, p.Pins[0].Ref)
 		faults.Add(err)
 		files = append(append(files, p.File), more...)

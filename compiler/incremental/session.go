@@ -1,10 +1,13 @@
 package incremental
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/fleetc/fleetc/compiler"
@@ -13,13 +16,18 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// Session checks one fleet again and again, with unsaved texts of its files. It keeps the
-// last evaluation of each cluster in memory, and the charts with their types. It is not
-// safe for concurrent use.
+// Session checks one fleet again and again, with unsaved texts of its files. After a change
+// of a text it reads and evaluates the clusters that depend on it. It is not safe for
+// concurrent use.
 type Session struct {
-	compiler *compiler.Compiler
-	last     *compiler.Fleet             // nil before the first check, and after a change on disk
-	clusters map[string]evaluatedCluster // by cluster ID
+	compiler   *compiler.Compiler
+	last       *compiler.Fleet // nil before the first check
+	sameCharts bool            // whether the files of charts are as they were for last
+
+	loaded   *load.Fleet                 // without instances; nil before the first check, and after a change on disk
+	edits    load.Edits                  // those of loaded
+	digests  map[string]string           // of the inputs of clusters of loaded, by ID; none if a file cannot be read
+	clusters map[string]evaluatedCluster // by ID
 }
 
 // evaluatedCluster is the evaluation of a cluster from inputs with a digest.
@@ -30,34 +38,35 @@ type evaluatedCluster struct {
 }
 
 // NewSession returns a session for the fleet of a compiler.
-func NewSession(c *compiler.Compiler) *Session {
-	return &Session{compiler: c, clusters: map[string]evaluatedCluster{}}
-}
+func NewSession(c *compiler.Compiler) *Session { return &Session{compiler: c} }
 
-// Forget drops what the session keeps. Call it after files of the fleet have changed on
-// disk: the session does not compare files other than those of CUE.
-func (s *Session) Forget() { s.last, s.clusters = nil, map[string]evaluatedCluster{} }
+// Changed reads all files of the fleet again in the next check. Call it after files have
+// changed on disk. Clusters and charts with the same files are not evaluated again.
+func (s *Session) Changed() {
+	s.loaded, s.sameCharts = nil, false
+	maps.DeleteFunc(s.clusters, func(_ string, e evaluatedCluster) bool {
+		return e.cluster != nil && slices.ContainsFunc(e.cluster.Secrets, func(s fleet.Secret) bool { return s.SOPS != "" })
+	})
+}
 
 // Check returns the fleet with the edits applied, and the faults that fleetc vet reports for
 // it. The fleet is nil when the directory is not a fleet.
 func (s *Session) Check(ctx context.Context, edits load.Edits) (*compiler.Fleet, error) {
 	c := *s.compiler
-	c.Edits, c.ReuseFrom, c.SameCharts = edits, s.last, s.last != nil
-	loaded, err := c.ReadLayers(nil)
+	c.Edits, c.ReuseFrom, c.SameCharts = edits, s.last, s.sameCharts
+	loaded, err := s.load(&c)
 	if loaded == nil {
 		return nil, err
 	}
-	digests := inputDigests(&c, loaded)
 	var mu sync.Mutex
 	next := map[string]evaluatedCluster{}
 	c.Memo = func(in load.Cluster, evaluate func() (*fleet.Cluster, error)) (*fleet.Cluster, error) {
-		inputs := digests[in.ID]
-		e, ok := s.clusters[in.ID]
-		if !ok || inputs == "" || e.inputs != inputs {
-			e = evaluatedCluster{inputs: inputs}
+		e := s.clusters[in.ID]
+		if !s.evaluated(in.ID) {
+			e = evaluatedCluster{inputs: s.digests[in.ID]}
 			e.cluster, e.err = evaluate()
 		}
-		if ctx.Err() == nil && inputs != "" {
+		if ctx.Err() == nil {
 			mu.Lock()
 			defer mu.Unlock()
 			next[in.ID] = e
@@ -78,7 +87,7 @@ func (s *Session) Check(ctx context.Context, edits load.Edits) (*compiler.Fleet,
 		return nil, ctx.Err()
 	}
 	if f != nil {
-		s.last = f
+		s.last, s.sameCharts = f, true
 	}
 	if err == nil {
 		err = f.CheckWritten(ctx)
@@ -86,13 +95,59 @@ func (s *Session) Check(ctx context.Context, edits load.Edits) (*compiler.Fleet,
 	return f, cmp.Or(ctx.Err(), err)
 }
 
-// inputDigests returns the digest of the inputs of the evaluation of each cluster. It has
-// none for clusters whose files cannot be read.
+// evaluated reports whether the evaluation of a cluster has the current inputs.
+func (s *Session) evaluated(id string) bool {
+	return s.digests[id] != "" && s.clusters[id].inputs == s.digests[id]
+}
+
+// load reads the layers of clusters whose files have changed since the last check, and of
+// those that were not evaluated. Other clusters have no instance.
+func (s *Session) load(c *compiler.Compiler) (loaded *load.Fleet, err error) {
+	ok := false
+	if s.loaded != nil {
+		loaded, ok, err = s.loaded.Reload(c.Edits, changedEdits(s.edits, c.Edits), func(id string) bool { return !s.evaluated(id) })
+	}
+	if !ok && err == nil {
+		loaded, err = c.ReadLayers(nil)
+	}
+	if s.loaded = nil; loaded == nil {
+		return nil, err
+	}
+	digests := inputDigests(c, loaded)
+	for _, in := range loaded.Clusters {
+		if in.Instance == nil {
+			digests[in.ID] = s.digests[in.ID]
+		}
+	}
+	s.loaded, s.edits, s.digests = loaded.WithoutInstances(), c.Edits, digests
+	return loaded, err
+}
+
+// changedEdits returns the names of files that have another text.
+func changedEdits(before, after load.Edits) []string {
+	var names []string
+	for name := range after {
+		if text, ok := before[name]; !ok || !bytes.Equal(text, after[name]) {
+			names = append(names, name)
+		}
+	}
+	for name := range before {
+		if _, ok := after[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// inputDigests returns the digest of the inputs of the evaluation of each cluster that has an
+// instance. It has none for clusters whose files cannot be read.
 func inputDigests(c *compiler.Compiler, loaded *load.Fleet) map[string]string {
-	l, _ := readLayerInputs(c, loaded) // compiling reports the error
+	read := *loaded
+	read.Clusters = slices.DeleteFunc(slices.Clone(loaded.Clusters), func(in load.Cluster) bool { return in.Instance == nil })
+	l, _ := readLayerInputs(c, &read) // compiling reports the error
 	defer l.close()
 	out := map[string]string{}
-	for _, in := range loaded.Clusters {
+	for _, in := range read.Clusters {
 		if l.inputs[in.ID] == nil {
 			continue
 		}

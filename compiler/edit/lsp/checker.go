@@ -99,7 +99,7 @@ func (c *checker) run() {
 		<-c.s.evaluates
 		c.s.refreshAnswers()
 		if err != nil && !errors.Is(err, context.Canceled) {
-			c.session.Forget()
+			c.session = incremental.NewSession(c.s.Compiler(c.root))
 			c.s.log(err)
 		}
 	}
@@ -115,13 +115,26 @@ func (c *checker) take() (context.Context, request, map[string]bool) {
 	return ctx, r, changed
 }
 
-// check checks the fleet once and publishes its faults. A check that is cancelled leaves
-// its request to the next one.
+// check serves the next request. A check that is cancelled, or that panics, leaves its
+// request to the next one.
 func (c *checker) check() error {
 	ctx, r, changed := c.take()
+	served := false
+	defer func() {
+		if !served {
+			c.again(r)
+		}
+	}()
+	err := c.serve(ctx, r, changed)
+	served = ctx.Err() == nil
+	return err
+}
+
+// serve checks the fleet once and publishes its faults.
+func (c *checker) serve(ctx context.Context, r request, changed map[string]bool) error {
 	c.rendered = withoutFiles(c.root, c.rendered, changed)
 	if r.disk {
-		c.session.Forget()
+		c.session.Changed()
 	}
 	if _, err := os.Stat(c.root); err != nil {
 		c.rendered = nil
@@ -132,7 +145,6 @@ func (c *checker) check() error {
 	cuediag.SetUnsaved(unsaved)
 	f, faults := c.session.Check(ctx, edits)
 	if err := ctx.Err(); err != nil {
-		c.again(r)
 		return err
 	}
 	c.keep(f, edits)
@@ -142,14 +154,13 @@ func (c *checker) check() error {
 	if err := c.publish(faults); err != nil || faults != nil || !r.render || len(edits) > 0 {
 		return err
 	}
-	return c.render(ctx, r, f)
+	return c.render(ctx, f)
 }
 
 // render renders the fleet and publishes the faults.
-func (c *checker) render(ctx context.Context, r request, f *compiler.Fleet) error {
+func (c *checker) render(ctx context.Context, f *compiler.Fleet) error {
 	err := c.s.Render(ctx, f)
 	if ctx.Err() != nil {
-		c.again(request{render: r.render})
 		return ctx.Err()
 	}
 	c.rendered = diag.All(err)
