@@ -394,21 +394,43 @@ func TestLSPRandomEdits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dir := lspDir(t)
+	t.Run("objects", func(t *testing.T) {
+		files := maps.Clone(lspFleet)
+		delete(files, "cue.mod/module.cue")
+		testRandomEdits(t, n, lspDir(t), lspDir(t), files)
+	})
+	t.Run("charts", func(t *testing.T) {
+		dir, copied := fleets.Generate(t, 4), fleets.Generate(t, 4)
+		files := map[string]string{}
+		for _, name := range []string{"fleet.cue", "dev/env.cue", "prod/env.cue", "dev/c000/cluster.cue", "dev/c003/cluster.cue", "staging/c001/cluster.cue"} {
+			text, err := os.ReadFile(filepath.Join(dir, "environments", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			files["environments/"+name] = string(text)
+		}
+		resolved, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		testRandomEdits(t, n, resolved, copied, files)
+	})
+}
+
+// testRandomEdits edits the files of a fleet and of its copy.
+func testRandomEdits(t *testing.T, n int, dir, copied string, original map[string]string) {
 	c := startLSP(t)
-	files := slices.DeleteFunc(slices.Sorted(maps.Keys(lspFleet)), func(name string) bool { return !strings.HasPrefix(name, "environments/") })
-	texts := map[string]string{}
+	files := slices.Sorted(maps.Keys(original))
+	texts := maps.Clone(original)
 	for _, name := range files {
-		texts[name] = lspFleet[name]
 		c.open(filepath.Join(dir, name), texts[name])
 	}
-	copied := lspDir(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{"x", "\"", "{", "}", ": ", "1", "\n", "é", "releases: web: namespac: 1\n", "a: \"c\"", "environment: \"test\"\n", "name", "cluster: x: 1\n"}
 	for i := range n {
 		name := files[random.IntN(len(files))]
 		if random.IntN(3) == 0 {
-			texts[name] = lspFleet[name]
+			texts[name] = original[name]
 			c.change(filepath.Join(dir, name), map[string]any{"text": texts[name]})
 		} else {
 			lines := strings.Split(texts[name], "\n")
