@@ -98,6 +98,7 @@ func TestReads(t *testing.T) {
 		{"concat", `{{ range concat .Values.a (list .Values.b) | uniq }}{{ .c }}{{ end }}{{ range append .Values.d .Values.e }}{{ .f }}{{ end }}{{ range without .Values.g "x" }}{{ .h }}{{ end }}`, "a T; a.*.c P; b.c P; d T; d.*.f P; e.f P; g TR; g.* T; g.*.h P"},
 		{"has", `{{ if has "x" .Values.a }}{{ end }}{{ if contains "x" .Values.b }}{{ end }}`, "a T; a.* P; b T"},
 		{"split", `{{ range splitList "," "a,b" }}{{ index $.Values . "c" }}{{ end }}`, "a.c P; b.c P"},
+		{"cases of texts", `{{ index .Values ("query-front_end" | replace "-" "_" | camelcase | untitle) "c" }}{{ index .Values (snakecase "oneTwo") "d" }}{{ index .Values (title "e") (nospace "f g") }}`, "E.fg P; one_two.d P; queryFrontEnd.c P"},
 		{"texts", `{{ index .Values (printf "%s-%s" "a" "b" | upper | trimSuffix "B" | replace "-" "_") "c" }}`, "A_.c P"},
 		{"chart name", `{{ index .Values .Chart.Name "c" }}`, "app.c P"},
 		{"subtle keys", `{{ (.Values.a).b }}{{ .Values.PathValue "c.d" }}{{ (.Values.Table "e").f }}`, "a.b P; c.d P; e.f P"},

@@ -3,6 +3,8 @@ package values
 import (
 	"strconv"
 	"strings"
+
+	"github.com/Masterminds/sprig/v3"
 )
 
 // textFunctions are the functions that make texts and that decode them.
@@ -43,8 +45,6 @@ func textFunctions() map[string]function {
 		return transform(a, true, func(s, _ string) string { return strings.TrimSpace(s) })
 	}
 	for name, change := range map[string]func(s, by string) string{
-		"lower":      func(s, _ string) string { return strings.ToLower(s) },
-		"upper":      func(s, _ string) string { return strings.ToUpper(s) },
 		"quote":      func(s, _ string) string { return strconv.Quote(s) },
 		"squote":     func(s, _ string) string { return "'" + s + "'" },
 		"trimSuffix": strings.TrimSuffix,
@@ -53,6 +53,7 @@ func textFunctions() map[string]function {
 	} {
 		table[name] = func(a arguments) *value { return transform(a, false, change) }
 	}
+	casedTexts(table)
 	quotedTexts(table)
 	table["replace"] = func(a arguments) *value {
 		old, ok := a.at(0).literal()
@@ -96,6 +97,18 @@ func transform(a arguments, keep bool, change func(s, by string) string) *value 
 	}
 	a.use(v, Printed)
 	return textOf(wild)
+}
+
+// casedTexts adds the functions that change the letters or the blanks of one
+// text. Their models are the functions themselves.
+func casedTexts(table map[string]function) {
+	helm := sprig.TxtFuncMap()
+	for name := range strings.FieldsSeq("lower upper title untitle camelcase snakecase kebabcase swapcase nospace") {
+		change := helm[name].(func(string) string)
+		table[name] = func(a arguments) *value {
+			return transform(a, false, func(s, _ string) string { return change(s) })
+		}
+	}
 }
 
 // quotedTexts adds the functions that quote a text. They preserve a single
