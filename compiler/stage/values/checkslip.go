@@ -7,63 +7,104 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// minSlip is the minimum length of a key to look for misspellings of. Many
-// shorter words differ in one letter.
-const minSlip = 5
+// The minimum lengths of keys to look for misspellings of. Many shorter words
+// differ in one letter.
+const (
+	minSlip     = 5
+	minReplaced = 8 // for one other letter
+)
+
+// The minimum lengths in a map whose keys programs define, not the user.
+const (
+	minFieldSlip     = 3
+	minFieldShorter  = 4 // for a letter that is missing
+	minFieldReplaced = 5
+)
 
 // slips returns the key of an open map that the user most likely meant with an
 // unknown key. It is a key that the chart has, that the user does not set, that
 // takes a value of this kind, and that differs by one typing error. For most
 // keys there is none: they are the user's own.
 func slips(key string, v *fleet.Tree, t *Type, set map[string]*fleet.Tree) string {
-	if len(key) < minSlip-1 {
-		return ""
-	}
 	for _, k := range t.Keys {
-		if len(k) >= minSlip && set[k] == nil && t.Fields[k].Kinds&kindOfTree(v) != 0 && slipped(key, k) {
+		if set[k] == nil && t.Fields[k].Kinds&kindOfTree(v) != 0 && (slipped(key, k) || !t.picked && slippedField(key, k)) {
 			return k
 		}
 	}
 	return ""
 }
 
-// slipped reports whether the text is the word with two adjacent characters
-// swapped, with one inner letter missing, with a letter doubled, with another
-// letter inside of a long word, or with other upper-case letters. Other different
-// letters and different endings do not count: they distinguish real names such as
-// ingester-a and ingester-b, or port and ports. So do
-// words in upper case, which name environment variables.
+// slipped reports whether the text is the word with one typing error. Short
+// words have none, and another letter counts only in long ones: they distinguish
+// real names such as ingester-a and ingester-b, or port and ports.
 func slipped(text, word string) bool {
+	kind := slipOf(text, word)
+	return kind != noSlip && len(word) >= minSlip && (kind != otherLetter || len(word) >= minReplaced)
+}
+
+// slippedField reports the same for the keys of a map that are fields of a
+// program's configuration. The user does not make up such keys, so that a
+// shorter word can have an error, too, unless it is in upper case.
+func slippedField(text, word string) bool {
+	if word == strings.ToUpper(word) {
+		return false
+	}
+	switch slipOf(text, word) {
+	case otherCase, swapped, doubled:
+		return len(word) >= minFieldSlip
+	case missingLetter:
+		return len(word) >= minFieldShorter
+	case otherLetter:
+		return len(word) >= minFieldReplaced
+	}
+	return false
+}
+
+// The typing errors that differ from the ways in which real names differ.
+type slip uint8
+
+const (
+	noSlip        slip = iota
+	otherCase          // other upper-case letters, except for names of environment variables
+	swapped            // two adjacent characters swapped
+	missingLetter      // an inner letter missing
+	doubled            // a letter doubled
+	otherLetter        // another letter inside of a word
+)
+
+// slipOf returns the typing error that turns the word into the text. Different
+// endings are none.
+func slipOf(text, word string) slip {
 	if text != word && strings.EqualFold(text, word) {
-		return text != strings.ToUpper(text) && word != strings.ToUpper(word)
+		if text != strings.ToUpper(text) && word != strings.ToUpper(word) {
+			return otherCase
+		}
+		return noSlip
 	}
 	from := 0
 	for from < len(text) && from < len(word) && text[from] == word[from] {
 		from++
 	}
-	if from == len(word) && len(text) == len(word)+1 {
-		return from > 0 && isLetter(text[from]) && text[from] == text[from-1]
+	again := from > 0 && from < len(text) && isLetter(text[from]) && text[from] == text[from-1]
+	if from == len(word) && len(text) == len(word)+1 && again {
+		return doubled
 	}
 	if from == len(word) || from == len(text) {
-		return false
+		return noSlip
 	}
-	switch len(text) - len(word) {
-	case 0:
-		if from > 0 && len(word) >= minReplaced && text[from+1:] == word[from+1:] && insideWord(text, from) && insideWord(word, from) {
-			return true
-		}
-		return from+1 < len(word) && text[from] == word[from+1] && text[from+1] == word[from] &&
-			text[from+2:] == word[from+2:] && !isDigit(text[from]) && !isDigit(text[from+1])
-	case -1:
-		return from > 0 && isLetter(word[from]) && text[from:] == word[from+1:]
-	case 1:
-		return from > 0 && isLetter(text[from]) && text[from] == text[from-1] && text[from+1:] == word[from:]
+	switch rest := word[from+1:]; {
+	case len(text) == len(word) && text[from+1:] == rest && insideWord(text, from) && insideWord(word, from):
+		return otherLetter
+	case len(text) == len(word) && rest != "" && text[from] == word[from+1] && text[from+1] == word[from] &&
+		text[from+2:] == word[from+2:] && !isDigit(text[from]) && !isDigit(text[from+1]):
+		return swapped
+	case text[from:] == rest && from > 0 && isLetter(word[from]):
+		return missingLetter
+	case text[from+1:] == word[from:] && again:
+		return doubled
 	}
-	return false
+	return noSlip
 }
-
-// minReplaced is the minimum length of a key to look for one other letter.
-const minReplaced = 8
 
 // insideWord reports whether the byte is a letter between letters.
 func insideWord(s string, i int) bool {

@@ -1,6 +1,9 @@
 package values
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestSlipped(t *testing.T) {
 	for _, c := range []struct {
@@ -33,7 +36,7 @@ func TestSlipped(t *testing.T) {
 		{"apple", "", false},
 		{"paple-x", "apple-y", false},
 		{"port11", "port1", false},
-		{"acd", "abcd", true},
+		{"acd", "abcd", false},
 		{"sidecarContaimers", "sidecarContainers", true},
 		{"tineout1", "timeout1", true},
 		{"tineout", "timeout", false},
@@ -47,26 +50,56 @@ func TestSlipped(t *testing.T) {
 	}
 }
 
+func TestSlippedFields(t *testing.T) {
+	for _, c := range []struct {
+		text, word string
+		want       bool
+	}{
+		{"prot", "port", true},
+		{"ulr", "url", true},
+		{"urrl", "url", true},
+		{"nme", "name", true},
+		{"Port", "port", true},
+		{"acxess", "access", true},
+		// Different names, not misspellings.
+		{"ports", "port", false},
+		{"part", "port", false},
+		{"post", "port", false},
+		{"cp", "cpu", false},
+		{"gpu", "cpu", false},
+		{"v2", "v1", false},
+		{"PROT", "PORT", false},
+		{"si", "is", false},
+	} {
+		if got := slippedField(c.text, c.word); got != c.want {
+			t.Errorf("%q for %q: %v", c.text, c.word, got)
+		}
+	}
+}
+
 func TestSlips(t *testing.T) {
 	typ := derive(t, fleetChart(map[string]string{
-		"values.yaml":      "config: {timeout: 1s, server: {port: 1}, tls: x, labels: {a: b}}\n",
-		"templates/x.yaml": "{{ toYaml .Values.config }}",
+		"values.yaml":      "config: {timeout: 1s, server: {port: 1}, tls: x, labels: {a: b}}\nroutes: {main: {a: 1}, canary: {a: 1}}\n",
+		"templates/x.yaml": "{{ toYaml .Values.config }}{{ range $name, $r := .Values.routes }}{{ $name }}: {{ $r.a }}{{ end }}",
 	}))
-	const msg = "v.yaml:1:10: values.config.%: no such value: any key can stand here, but this is most likely timeout misspelt\n    hint: did you mean timeout?\n"
 	for text, want := range map[string]string{
-		"config: {tiemout: 2s}":                             "tiemout",
-		"config: {timeot: 2s}":                              "timeot",
+		"config: {tiemout: 2s}":                             "config.tiemout: timeout",
+		"config: {timeot: 2s}":                              "config.timeot: timeout",
 		"config: {tiemout: {a: 1}}":                         "", // a map where text is
 		"config: {tiemout: 2s, timeout: 1s}":                "", // both
-		"config: {tsl: y}":                                  "", // too short
-		"config: {own: 1, server: {prot: 2}}":               "",
+		"config: {tsl: y}":                                  "config.tsl: tls",
+		"config: {own: 1, server: {prot: 2}}":               "config.server.prot: port",
+		"config: {own: 1, server: {part: 2}}":               "", // another word
 		"config: {tiemout: '{{ .Values.config.tiemout }}'}": "", // it says itself that it is read
+		"routes: {mian: {a: 1}}":                            "", // too short for a name of the user
+		"routes: {canray: {a: 1}}":                          "routes.canray: canary",
 	} {
 		wanted := ""
-		if want != "" {
-			wanted = msg[:len("v.yaml:1:10: values.config.")] + want + msg[len("v.yaml:1:10: values.config.%"):]
+		if path, meant, ok := strings.Cut(want, ": "); ok {
+			wanted = "values." + path + ": no such value: any key can stand here, but this is most likely " + meant + " misspelt\n    hint: did you mean " + meant + "?\n"
 		}
-		if got := faults(typ.Check(tree(t, "v.yaml", text), nil, nil)); got != wanted {
+		got := faults(typ.Check(tree(t, "v.yaml", text), nil, nil))
+		if wanted == "" && got != "" || !strings.HasSuffix(got, wanted) {
 			t.Errorf("%s: got\n%s\nwant\n%s", text, got, wanted)
 		}
 	}

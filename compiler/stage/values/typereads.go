@@ -233,6 +233,7 @@ func children(reads []*Read, key string) []*Read {
 
 // openness decides whether a map accepts unknown keys.
 func (b *builder) openness(t *Type, r readSummary, in reach, loose bool) {
+	t.picked = loose
 	switch {
 	case t.Kinds&Map == 0:
 	case t.closed:

@@ -93,6 +93,7 @@ type Type struct {
 	closed   bool     // the schema forbids unknown keys
 	missing  bool     // values of a dependency that the chart does not contain
 	named    bool     // templates look up keys that other values name
+	picked   bool     // an open map whose keys are the user's names: templates iterate over them or compute them
 	asText   bool     // a template tests whether it is a string
 	asScalar bool     // a template prints it without conversion
 	root     bool     // the values of a chart or a dependency
