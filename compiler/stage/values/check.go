@@ -95,7 +95,9 @@ func (c *checker) check(v *fleet.Tree, t *Type, path []string) {
 		c.fields(v, t, path)
 	case k == List:
 		for i, e := range v.List {
-			c.check(e, t.Elem, append(path, fmt.Sprintf("[%d]", i)))
+			below := append(path, fmt.Sprintf("[%d]", i))
+			c.check(e, t.Elem, below)
+			c.innerSlips(e, t, below)
 		}
 		if t.Elem == nil {
 			c.shaped(v, t.shape, path)
@@ -133,7 +135,7 @@ func (c *checker) fields(v *fleet.Tree, t *Type, path []string) {
 				c.notKubernetes(v.Fields[k], t.shape, union(t.shape.keys(), t.Keys), below)
 			}
 		case t.Open:
-			if meant := slips(k, v.Fields[k], t, v.Fields); meant != "" && !c.inText(below) {
+			if meant := slips(k, v.Fields[k], t, v.Fields); meant != "" && !c.namedInText(below) {
 				c.slip(v.Fields[k], below, meant)
 			} else if t.keyedElem() {
 				c.check(v.Fields[k], t.Elem, below)

@@ -1,6 +1,7 @@
 package values
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -32,6 +33,23 @@ func slips(key string, v *fleet.Tree, t *Type, set map[string]*fleet.Tree) strin
 		}
 	}
 	return ""
+}
+
+// innerSlips reports the keys of a list's element that are misspelt keys of the
+// default's elements.
+func (c *checker) innerSlips(e *fleet.Tree, t *Type, path []string) {
+	if len(t.inner) == 0 {
+		return
+	}
+	for _, key := range e.Keys() {
+		if t.Elem != nil && t.Elem.Fields[key] != nil || slices.Contains(t.inner, key) {
+			continue
+		}
+		i := slices.IndexFunc(t.inner, func(k string) bool { return e.Fields[k] == nil && slippedField(key, k) })
+		if below := append(path[:len(path):len(path)], key); i >= 0 && !c.namedInText(below) {
+			c.slip(e.Fields[key], below, t.inner[i])
+		}
+	}
 }
 
 // slipped reports whether the text is the word with one typing error. Short

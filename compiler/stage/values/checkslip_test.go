@@ -79,10 +79,16 @@ func TestSlippedFields(t *testing.T) {
 
 func TestSlips(t *testing.T) {
 	typ := derive(t, fleetChart(map[string]string{
-		"values.yaml":      "config: {timeout: 1s, server: {port: 1}, tls: x, labels: {a: b}}\nroutes: {main: {a: 1}, canary: {a: 1}}\n",
-		"templates/x.yaml": "{{ toYaml .Values.config }}{{ range $name, $r := .Values.routes }}{{ $name }}: {{ $r.a }}{{ end }}",
+		"values.yaml":      "config: {timeout: 1s, server: {port: 1}, tls: x, labels: {a: b}}\nroutes: {main: {a: 1}, canary: {a: 1}}\nsinks: [{name: x, access: y}]\nmixed: {enabled: false, a: 1}\n",
+		"templates/x.yaml": "{{ toYaml .Values.config }}{{ range $name, $r := .Values.routes }}{{ $name }}: {{ $r.a }}{{ end }}{{ toYaml .Values.sinks }}{{ if .Values.mixed.enabled }}{{ range $k, $v := .Values.mixed }}{{ $k }}{{ end }}{{ end }}",
 	}))
 	for text, want := range map[string]string{
+		"sinks: [{name: a, acess: b}]":                      "sinks[0].acess: access",
+		"sinks: [{name: a, path: b}, text]":                 "",
+		"sinks: [{acess: b, access: c}]":                    "",
+		"sinks: [{acess: '{{ .Values.sinks }}'}]":           "sinks[0].acess: access",
+		"mixed: {emabled: true}":                            "mixed.emabled: enabled",
+		"config: {tiemout: '{{ .Values.config }}'}":         "config.tiemout: timeout", // names another value
 		"config: {tiemout: 2s}":                             "config.tiemout: timeout",
 		"config: {timeot: 2s}":                              "config.timeot: timeout",
 		"config: {tiemout: {a: 1}}":                         "", // a map where text is

@@ -41,7 +41,7 @@ func readsOfTexts(v *fleet.Tree) textReads {
 	out := textReads{tree: readTexts(sorted)}
 	for _, s := range sorted {
 		for _, m := range valueRead.FindAllStringSubmatch(s, -1) {
-			if !out.tree.covers(strings.Split(m[1][1:], ".")) {
+			if !out.tree.covers(strings.Split(m[1][1:], "."), true) {
 				out.open = append(out.open, m[1])
 			}
 		}
@@ -66,11 +66,11 @@ func readTexts(texts []string) *Read {
 	return r.tree()
 }
 
-// covers reports whether the value at the path, a value above it as a whole, or
-// a value below it is read.
-func (r *Read) covers(path []string) bool {
+// covers reports whether the value at the path, a value below it, or, with whole,
+// a value above it as a whole is read.
+func (r *Read) covers(path []string, whole bool) bool {
 	for i, key := range path {
-		if r.Mode&Printed != 0 || i > 0 && len(r.Keys) == 0 && r.Any == nil {
+		if whole && r.Mode&Printed != 0 || whole && i > 0 && len(r.Keys) == 0 && r.Any == nil {
 			return true
 		}
 		next := r.Keys[key]
@@ -87,7 +87,13 @@ func (r *Read) covers(path []string) bool {
 
 // inText reports whether a string in the values reads the path, a value above it
 // as a whole, or a value below it.
-func (c *checker) inText(path []string) bool {
+func (c *checker) inText(path []string) bool { return c.readInText(path, true) }
+
+// namedInText reports whether a string in the values reads the path or a value
+// below it.
+func (c *checker) namedInText(path []string) bool { return c.readInText(path, false) }
+
+func (c *checker) readInText(path []string, whole bool) bool {
 	if c.text.tree == nil {
 		return false
 	}
@@ -95,12 +101,12 @@ func (c *checker) inText(path []string) bool {
 		if from > 0 && c.root.chart.nodeAt(path[:from]) == nil {
 			break
 		}
-		if c.text.tree.covers(path[from:]) {
+		if c.text.tree.covers(path[from:], whole) {
 			return true
 		}
 		full := "." + strings.Join(path[from:], ".")
 		if slices.ContainsFunc(c.text.open, func(read string) bool {
-			return full == read || strings.HasPrefix(full, read+".") || strings.HasPrefix(read, full+".")
+			return full == read || whole && strings.HasPrefix(full, read+".") || strings.HasPrefix(read, full+".")
 		}) {
 			return true
 		}

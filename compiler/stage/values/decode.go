@@ -207,6 +207,9 @@ func (d *decoder) body(t *Type, depth int) *Type {
 	if flags&flagEnum != 0 {
 		t.enum = d.texts()
 	}
+	if flags&flagInner != 0 {
+		t.inner = d.texts()
+	}
 	if flags&flagKeys != 0 {
 		d.fields(t, depth)
 	}

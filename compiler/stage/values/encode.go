@@ -55,6 +55,7 @@ const (
 	flagShape
 	flagForm
 	flagEnum
+	flagInner
 	allFlags = 1<<(iota+ownFlags) - 1
 )
 
@@ -190,6 +191,9 @@ func (e *encoder) body(t *Type, depth int) {
 	if flags&flagEnum != 0 {
 		e.texts(t.enum)
 	}
+	if flags&flagInner != 0 {
+		e.texts(t.inner)
+	}
 	if flags&flagKeys != 0 {
 		e.count(len(t.Keys))
 		for _, k := range t.Keys {
@@ -218,6 +222,7 @@ func (t *Type) parts() uint64 {
 	add(len(t.enum) > 0, flagEnum)
 	add(t.Default != nil, flagDefault)
 	add(!t.limits.none(), flagLimits)
+	add(len(t.inner) > 0, flagInner)
 	add(len(t.Keys) > 0, flagKeys)
 	add(t.Elem != nil, flagElem)
 	return flags

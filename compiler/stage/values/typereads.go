@@ -120,6 +120,7 @@ func (b *builder) elem(t *Type, reads []*Read, below reach, depth int) {
 		}
 	}
 	e := gather(inner)
+	defer t.setInner(t.Elem)
 	switch {
 	case t.form&textsForm != 0 && t.Open && t.Elem == nil:
 		t.Elem = &Type{Kinds: Any, form: stringForm}
@@ -136,6 +137,19 @@ func (b *builder) elem(t *Type, reads []*Read, below reach, depth int) {
 	}
 	if b.completeAt(t.Elem, inner, below, depth+1); t.Elem.saysNothing() {
 		t.Elem = nil
+	}
+}
+
+// setInner records the keys of the default's elements that the type of the
+// elements does not have, because others may be valid, too.
+func (t *Type) setInner(byDefault *Type) {
+	if byDefault == nil || byDefault == t.Elem || t.Kinds&List == 0 || t.shape != nil {
+		return
+	}
+	for _, k := range byDefault.Keys {
+		if t.Elem == nil || t.Elem.Open && t.Elem.Fields[k] == nil {
+			t.inner = append(t.inner, k)
+		}
 	}
 }
 
@@ -233,7 +247,7 @@ func children(reads []*Read, key string) []*Read {
 
 // openness decides whether a map accepts unknown keys.
 func (b *builder) openness(t *Type, r readSummary, in reach, loose bool) {
-	t.picked = loose
+	t.picked = loose && len(r.keys) == 0
 	switch {
 	case t.Kinds&Map == 0:
 	case t.closed:

@@ -93,7 +93,7 @@ type Type struct {
 	closed   bool     // the schema forbids unknown keys
 	missing  bool     // values of a dependency that the chart does not contain
 	named    bool     // templates look up keys that other values name
-	picked   bool     // an open map whose keys are the user's names: templates iterate over them or compute them
+	picked   bool     // an open map whose keys are the user's names: templates read none by name, but iterate over them or compute them
 	asText   bool     // a template tests whether it is a string
 	asScalar bool     // a template prints it without conversion
 	root     bool     // the values of a chart or a dependency
@@ -103,6 +103,7 @@ type Type struct {
 	enum     []string // sorted texts that it can be; nil for any
 	tested   bool     // a template tests whether it is set
 	limits   limits   // limits in the schema
+	inner    []string // for a list: keys of the default's elements that Elem does not have
 	chart    *release // at the root: the chart and its dependencies
 }
 
