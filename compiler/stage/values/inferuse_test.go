@@ -16,9 +16,9 @@ func TestInferredArguments(t *testing.T) {
 			nil,
 		},
 		{
-			"lists", "names: []\nmore: []\nany: []\nobjects: []\n", `{{ range uniq .Values.names }}{{ . }}{{ end }}{{ if has "a" .Values.more }}{{ end }}{{ range $k, $v := .Values.any }}{{ $k }}{{ end }}{{ range .Values.objects }}{{ toYaml . }}{{ end }}`,
-			[]string{"names: [a]", "more: [b]", "any: {a: b}", "objects: {a: {b: c}}"},
-			[]string{"names: {a: b} -> this is a map", "more: {a: b} -> this is a map"},
+			"lists", "names: []\nmore: []\nany: []\nobjects: []\nhosts: []\n", `{{ range .Values.hosts }}{{ tpl . $ }}{{ end }}{{ range uniq .Values.names }}{{ . }}{{ end }}{{ if has "a" .Values.more }}{{ end }}{{ range $k, $v := .Values.any }}{{ $k }}{{ end }}{{ range .Values.objects }}{{ toYaml . }}{{ end }}`,
+			[]string{"names: [a]", "more: [b]", "any: {a: b}", "objects: {a: {b: c}}", "hosts: ['{{ .x }}']"},
+			[]string{"names: {a: b} -> this is a map", "more: {a: b} -> this is a map", "hosts: {a: b} -> this is a map"},
 		},
 		{
 			"maps", "config: {}\nmerged: {}\n", `{{ range keys .Values.config }}{{ . }}{{ end }}{{ toYaml (merge (dict "a" 1) .Values.merged) }}{{ if hasKey .Values.merged "b" }}{{ end }}`,

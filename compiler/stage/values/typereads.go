@@ -209,7 +209,7 @@ func gather(reads []*Read) readSummary {
 		}
 		g.asYAML = g.asYAML || r.asYAML
 		g.any = g.any || r.Any != nil
-		g.elems = g.elems || r.Any != nil && (r.Any.asYAML || r.Any.text)
+		g.elems = g.elems || r.Any != nil && r.Any.asYAML
 		g.free = g.free || r.free
 		g.form, g.asked, g.keyed = g.form|r.form, g.asked|r.asked, g.keyed || r.keyed
 		g.within = g.within || r.Any != nil && (r.Any.Mode&(Printed|Ranged) != 0 || r.Any.Any != nil || len(r.Any.Keys) > 0)
