@@ -113,6 +113,23 @@ func TestInferredBesideSchema(t *testing.T) {
 	wrongly(t, typ, []string{"a: text -> a map", "a: {b: 1} -> only text is valid", "n: three -> a whole number", "a: [b] -> takes a string or a map"})
 }
 
+// TestInferredTemplateBesideSchema has a schema that allows text for lists. The
+// chart passes the text to tpl where it prints the list's YAML.
+func TestInferredTemplateBesideSchema(t *testing.T) {
+	typ := derive(t, fleetChart(map[string]string{
+		"values.yaml":        "init: []\nwords: []\n",
+		"values.schema.json": `{"properties": {"init": {"type": ["array", "string"]}, "words": {"type": ["array", "string"]}}}`,
+		"templates/x.yaml": "{{ with .Values.init }}\ninit:\n  {{- if kindIs \"slice\" . }}{{ tpl (toYaml .) $ | nindent 2 }}{{ else }}{{ tpl . $ | nindent 2 }}{{ end }}\n{{ end }}\n" +
+			"words: {{ if kindIs \"string\" .Values.words }}{{ tpl .Values.words $ }}{{ else }}{{ join \",\" .Values.words }}{{ end }}\n",
+	}))
+	for _, fine := range []string{"init: [{name: a}]", "init: '- name: a'", "init: '{{ .x }}'", "init: ''", "words: a,b", "words: [a]"} {
+		if got := typ.Check(tree(t, "v.yaml", fine), nil, nil); len(got) > 0 {
+			t.Error(fine, faults(got))
+		}
+	}
+	wrongly(t, typ, []string{"init: text -> a list"})
+}
+
 // TestListsPrintedAsText has a chart that prints lists without conversion, as its
 // default is one: Go's [a] is a YAML list, too.
 func TestListsPrintedAsText(t *testing.T) {

@@ -294,6 +294,9 @@ func (t *Type) besideBool(r readSummary, whole, ranged bool) Kind {
 func (b *builder) kinds(t *Type, r readSummary, in reach, loose bool) {
 	if t.typed {
 		t.Kinds |= t.seen | Null
+		if t.Kinds&String != 0 && t.seen&^Null == List && r.text && r.asYAML {
+			t.form |= yamlForm
+		}
 		return
 	}
 	whole := in.printed != ""
