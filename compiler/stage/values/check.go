@@ -87,6 +87,8 @@ func (c *checker) check(v *fleet.Tree, t *Type, path []string) {
 	}
 	switch k := kindOfTree(v); {
 	case t.tested && !t.typed && isOff(v):
+	case k == Number && t.quoted && !printsAsWritten(v):
+		c.add(path, v, describeValue(v)+", which the chart can print in another form than the text"+defaultText(t), fmt.Sprintf("write %q", fmt.Sprint(v.Scalar)))
 	case t.Kinds&k == 0 && k != Null:
 		hint, fixes := kindHint(v, t)
 		c.add(path, v, fmt.Sprintf("%s, and the chart takes %s%s", describeValue(v), takes(t), defaultText(t)), hint, fixes...)
@@ -103,6 +105,13 @@ func (c *checker) check(v *fleet.Tree, t *Type, path []string) {
 			c.shaped(v, t.shape, path)
 		}
 	}
+}
+
+// printsAsWritten reports whether a template prints the number as the user wrote
+// it: not 1.10, and none in scientific notation.
+func printsAsWritten(v *fleet.Tree) bool {
+	text := strings.TrimPrefix(fmt.Sprint(v.Scalar), "-")
+	return len(text) <= 6 && strings.Trim(text, "0123456789") == ""
 }
 
 // known reports whether the chart reads the value, and reports a fault when it

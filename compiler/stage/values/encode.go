@@ -41,7 +41,7 @@ const (
 )
 
 // ownFlags is the number of flags that are fields of a type.
-const ownFlags = 14
+const ownFlags = 15
 
 // The flags after those say which parts of a type follow.
 const (
@@ -63,7 +63,7 @@ const (
 func (t *Type) flags() []*bool {
 	return []*bool{
 		&t.Open, &t.Unread, &t.blank, &t.empty, &t.typed, &t.closed, &t.missing, &t.named, &t.tested, &t.asText, &t.asScalar,
-		&t.root, &t.imported, &t.picked,
+		&t.root, &t.imported, &t.picked, &t.quoted,
 	}
 }
 

@@ -30,6 +30,11 @@ func TestInferredTexts(t *testing.T) {
 			[]string{"cut: 7 -> is a number", "prefix: 7 -> is a number", "rendered: 7 -> is a number", "mode: 7 -> is a number", "cut: {a: b} -> is a map"},
 		},
 		{
+			"numbers between quotes", "name: a\nboth: a\nplain: a\n", "data:\n  x: |\n    name: \"{{ .Values.name }}\"\n    both: '{{ .Values.both }}'\n    b: {{ .Values.both }}\n    plain: {{ .Values.plain }}\n",
+			[]string{"name: 0", "name: 123456", "name: b"},
+			[]string{"name: 1.10 -> write \"1.1", "name: 12345678 -> is a number", "name: true -> is a bool", "both: 0 -> is a number", "plain: 0 -> is a number"},
+		},
+		{
 			"a conversion before", "cut: ''\nmode: ''\n", `{{ .Values.cut | toString | trunc 63 }}{{ if eq (.Values.mode | toString) "b" }}{{ end }}`,
 			[]string{"cut: 7", "mode: 7"},
 			nil,

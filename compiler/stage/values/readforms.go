@@ -3,6 +3,7 @@ package values
 import (
 	"slices"
 	"strings"
+	"text/template/parse"
 )
 
 // This file models the conditions of functions on their arguments: texts, maps,
@@ -61,6 +62,21 @@ func (r *interpreter) printBare(v *value) {
 	for _, p := range v.placesOrNil() {
 		p.bare = true
 	}
+}
+
+// betweenQuotes reports whether the output of the action is all that stands
+// between two quotes of the text.
+func (s *source) betweenQuotes(n parse.Node) bool {
+	if s == nil || int(n.Position()) > len(s.data) {
+		return false
+	}
+	open := strings.LastIndex(s.data[:n.Position()], "{{")
+	end := actionEnd(s.data, max(0, open))
+	if open < 1 || end >= len(s.data) {
+		return false
+	}
+	quote := s.data[open-1]
+	return (quote == '"' || quote == '\'') && s.data[end] == quote
 }
 
 // asks records that a template tests whether the values are of the kinds.

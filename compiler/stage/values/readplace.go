@@ -29,6 +29,7 @@ type place struct {
 	keyed  bool   // a template iterates over its keys
 	bare   bool   // a template prints it without conversion
 	asYAML bool   // a template prints its YAML or JSON
+	plain  bool   // a template prints it other than between quotes
 	text   bool   // passed to tpl unchanged, so that it can be text
 	marked bool   // read, if only as an element of an iterated value
 	where  string // the first template that reads it
@@ -169,6 +170,7 @@ func (r *interpreter) mark(p *place, m Mode) {
 	if m&Printed != 0 {
 		p.form |= r.landing.formAt(r.by)
 		p.asYAML = p.asYAML || r.by == asYAML
+		p.plain = p.plain || !r.inQuotes
 		if r.landing != nil {
 			p.choice.sinks = addWords(p.choice.sinks, r.landing.enum)
 		}

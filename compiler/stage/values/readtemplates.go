@@ -41,6 +41,7 @@ type interpreter struct {
 	following  bool // the query follows the other values at a place
 	shapes     *shapes
 	by         encoding // how the current output is made of the value
+	inQuotes   bool     // the text around the current action quotes its output
 	landing    *shape   // the sink of the current output; nil when unknown
 	landings   map[parse.Node]*shape
 	inclusions map[string][]inclusion // by the name of the included template; built on first use
@@ -228,6 +229,8 @@ func (r *interpreter) node(n parse.Node, dot *value, s *scope) *value {
 			return textOf("")
 		}
 		r.printBare(v)
+		defer func(before bool) { r.inQuotes = before }(r.inQuotes)
+		r.inQuotes = r.source.betweenQuotes(n)
 		return r.land(n, n.Pipe, v)
 	case *parse.IfNode:
 		return r.branch(&n.BranchNode, dot, s, false)

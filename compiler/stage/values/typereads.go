@@ -185,6 +185,7 @@ type readSummary struct {
 	elems   bool   // a template prints the YAML of its elements
 	bare    bool   // a template prints it without conversion, other than through a computed key of all values
 	asYAML  bool   // a template prints its YAML or JSON
+	plain   bool   // a template prints it other than between quotes
 	text    bool   // it can be text
 	where   string
 	printed string // the template that prints it as a whole
@@ -207,7 +208,7 @@ func gather(reads []*Read) readSummary {
 			g.bare = g.bare || e.bare
 			g.form, g.words = g.form|e.needs, g.words || len(e.choice.words) > 0
 		}
-		g.asYAML = g.asYAML || r.asYAML
+		g.asYAML, g.plain = g.asYAML || r.asYAML, g.plain || r.plain
 		g.any = g.any || r.Any != nil
 		g.elems = g.elems || r.Any != nil && r.Any.asYAML
 		g.free = g.free || r.free
@@ -289,6 +290,22 @@ func (t *Type) besideBool(r readSummary, whole, ranged bool) Kind {
 	return k
 }
 
+// besideText returns the further kind of a value whose default is a text: a
+// number where numbers are usual, and where templates print it only between
+// quotes.
+func (t *Type) besideText(k Kind, r readSummary, in reach) Kind {
+	switch {
+	case t.seen&String == 0:
+		return 0
+	case numberOrText(in.key, in.parent):
+		return Number
+	case k&^Null == String && r.mode&Printed != 0 && !r.plain && !in.part && t.form&stringForm == 0:
+		t.quoted = true
+		return Number
+	}
+	return 0
+}
+
 // kinds decides the possible kinds of a value. A schema overrides the reads; the
 // kinds of the defaults are always possible.
 func (b *builder) kinds(t *Type, r readSummary, in reach, loose bool) {
@@ -341,9 +358,7 @@ func (b *builder) kinds(t *Type, r readSummary, in reach, loose bool) {
 			k |= Map | List // a template prints anything but a text as YAML
 		}
 		k |= t.besideBool(r, whole, in.ranged)
-		if t.seen&String != 0 && numberOrText(in.key, in.parent) {
-			k |= Number
-		}
+		k |= t.besideText(k, r, in)
 		if t.asScalar && t.empty && len(t.Keys) == 0 {
 			k = Any
 		}

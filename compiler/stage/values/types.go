@@ -93,6 +93,7 @@ type Type struct {
 	closed   bool     // the schema forbids unknown keys
 	missing  bool     // values of a dependency that the chart does not contain
 	named    bool     // templates look up keys that other values name
+	quoted   bool     // a text that templates print only between quotes, so that a number is fine, too
 	picked   bool     // an open map whose keys are the user's names: templates read none by name, but iterate over them or compute them
 	asText   bool     // a template tests whether it is a string
 	asScalar bool     // a template prints it without conversion
