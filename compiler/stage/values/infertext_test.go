@@ -19,6 +19,13 @@ func TestInferredTexts(t *testing.T) {
 			[]string{`a: {port: 80} -> hint: write "80"`, "l: {x: true} -> is a bool", "l: {z: 1} -> only text is valid", "sel: {on: true} -> only text is valid"},
 		},
 		{
+			"texts by key in one of two objects", "sel: {}\n",
+			"apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nspec:\n  podSelector: {}\n  ingress:\n  - from:\n    - podSelector:\n        {{- toYaml .Values.sel | nindent 8 }}\n---\n" +
+				"apiVersion: example.com/v2\nkind: OwnNetworkPolicy\nspec:\n  endpointSelector: {}\n  ingress:\n  - fromEndpoints:\n    - matchLabels:\n        {{- toYaml .Values.sel | nindent 8 }}\n",
+			[]string{"sel: {matchLabels: {a: b}}", "sel: {app: a}"},
+			[]string{"sel: [a] -> a map"},
+		},
+		{
 			"numbers by key", "a: {x: 1}\n", pod("metadata:\n  annotations:\n    {{- toYaml .Values.a | nindent 4 }}\n"),
 			[]string{"a: {x: 2}", "a: {y: b}"},
 			nil,

@@ -10,7 +10,7 @@ import (
 
 // A form is a set of conditions on a value. They follow from its sinks; all of
 // them must hold.
-type form uint16
+type form uint32
 
 const (
 	wholeForm    form = 1 << iota // a whole number, or a text that is one
@@ -29,6 +29,7 @@ const (
 	stringForm                    // a text, not a number or a bool
 	textsForm                     // a map whose values are texts
 	otherForm                     // a map or a list has another sink, because a template tests for them
+	fieldsForm                    // a map with fields, whose values are not all texts
 	allForms     = 1<<iota - 1
 )
 
@@ -60,7 +61,7 @@ func formOf(s *kube.Schema) form {
 		if len(s.Fields) == 0 && s.Elem != nil && s.Elem.Type == kube.String {
 			return mapForm | textsForm
 		}
-		return mapForm
+		return mapForm | fieldsForm
 	}
 	return 0
 }
@@ -136,9 +137,10 @@ func (b *builder) forms(t *Type, r readSummary, in reach) {
 	if r.may&(Map|List) != 0 {
 		f = f&^(listForm|mapForm) | otherForm
 	}
-	if !t.hasTexts() {
+	if !t.hasTexts() || f&fieldsForm != 0 {
 		f &^= textsForm
 	}
+	f &^= fieldsForm
 	if f&scalarForms&^textForm == 0 {
 		f |= toggleForms(t, r, in)
 	}

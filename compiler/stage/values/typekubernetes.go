@@ -299,7 +299,7 @@ var fieldForms = fieldsOf(map[form]string{
 		"readOnlyRootFilesystem allowPrivilegeEscalation privileged honorLabels honorTimestamps",
 	shareForm:           "maxUnavailable minAvailable maxSurge",
 	mapForm | textsForm: "annotations matchLabels nodeSelector",
-	mapForm: "namespaceSelector podSelector objectSelector tlsConfig basicAuth authorization oauth2 bearerTokenSecret attachMetadata podMetadata " +
+	mapForm | fieldsForm: "namespaceSelector podSelector objectSelector tlsConfig basicAuth authorization oauth2 bearerTokenSecret attachMetadata podMetadata " +
 		"minAllowed maxAllowed sessionPersistence storageSpec serviceMonitorSelector podMonitorSelector ruleSelector probeSelector scrapeConfigSelector " +
 		"serviceMonitorNamespaceSelector podMonitorNamespaceSelector ruleNamespaceSelector probeNamespaceSelector scrapeConfigNamespaceSelector",
 	listForm: "tolerations imagePullSecrets topologySpreadConstraints volumeMounts envFrom matchExpressions matchNames relabelings metricRelabelings " +
