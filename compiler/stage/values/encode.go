@@ -41,7 +41,7 @@ const (
 )
 
 // ownFlags is the number of flags that are fields of a type.
-const ownFlags = 15
+const ownFlags = 13
 
 // The flags after those say which parts of a type follow.
 const (
@@ -62,7 +62,7 @@ const (
 // flags returns pointers to the flags of the type in their stored order.
 func (t *Type) flags() []*bool {
 	return []*bool{
-		&t.Open, &t.Unread, &t.blank, &t.empty, &t.typed, &t.closed, &t.missing, &t.named, &t.tested, &t.asText, &t.asScalar,
+		&t.Open, &t.Unread, &t.blank, &t.empty, &t.typed, &t.closed, &t.missing, &t.named, &t.tested,
 		&t.root, &t.imported, &t.picked, &t.quoted,
 	}
 }

@@ -131,7 +131,7 @@ func (b *builder) forms(t *Type, r readSummary, in reach) {
 	if t.seen&(Number|Bool) != 0 {
 		f &^= stringForm // the chart's own default is none
 	}
-	if t.asText || r.may&(Bool|Number|String) != 0 || f&stringForm != 0 && f&notText != 0 {
+	if r.may&(Bool|Number|String) != 0 || f&stringForm != 0 && f&notText != 0 {
 		f &^= scalarForms
 	}
 	if r.may&(Map|List) != 0 {

@@ -271,7 +271,7 @@ func (b *builder) openness(t *Type, r readSummary, in reach, loose bool) {
 // asTemplateText returns the kind for a map or a list that the user can also
 // write as text, because the template passes it to tpl.
 func (t *Type) asTemplateText(r readSummary, in reach) Kind {
-	if r.text || !t.asText && r.may&(Bool|Number|String) == 0 {
+	if r.text || r.may&(Bool|Number|String) == 0 {
 		t.form |= yamlForm
 	}
 	return String
@@ -281,7 +281,7 @@ func (t *Type) asTemplateText(r readSummary, in reach) Kind {
 // whose templates accept text.
 func (t *Type) besideBool(r readSummary, whole, ranged bool) Kind {
 	var k Kind
-	if t.asText || r.text || t.seen&Bool != 0 && (whole || ranged) {
+	if r.may&String != 0 || r.text || t.seen&Bool != 0 && (whole || ranged) {
 		k = String
 	}
 	if t.seen&^Null == Bool && t.Default == false && whole && t.form&(toggleForm|boolForm) == 0 {
@@ -359,7 +359,7 @@ func (b *builder) kinds(t *Type, r readSummary, in reach, loose bool) {
 		}
 		k |= t.besideBool(r, whole, in.ranged)
 		k |= t.besideText(k, r, in)
-		if t.asScalar && t.empty && len(t.Keys) == 0 {
+		if r.bare && !r.asYAML && t.empty && len(t.Keys) == 0 {
 			k = Any
 		}
 		if whole && (t.seen&Map != 0 && len(t.Keys) == 0 || t.seen&List != 0) {

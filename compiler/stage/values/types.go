@@ -95,8 +95,6 @@ type Type struct {
 	named    bool     // templates look up keys that other values name
 	quoted   bool     // a text that templates print only between quotes, so that a number is fine, too
 	picked   bool     // an open map whose keys are the user's names: templates read none by name, but iterate over them or compute them
-	asText   bool     // a template tests whether it is a string
-	asScalar bool     // a template prints it without conversion
 	root     bool     // the values of a chart or a dependency
 	shape    *shape   // shape of its sink in a Kubernetes object; nil when unknown
 	imported bool     // a parent chart imports the values below
@@ -231,9 +229,7 @@ func (t *Type) merge(o *Type, depth int) {
 	t.typed = t.typed || o.typed
 	t.missing = t.missing || o.missing
 	t.imported = t.imported || o.imported
-	t.asText = t.asText || o.asText
 	t.root = t.root || o.root
-	t.asScalar = t.asScalar || o.asScalar
 	if o.typed {
 		t.Kinds, t.limits = o.Kinds, o.limits
 	}

@@ -34,7 +34,6 @@ func (b *builder) chart(c *chart.Chart, dir string, depth int) (*Type, error) {
 	}
 	t.seen |= Map
 	t.root = true
-	textual(t, c)
 	if depth >= maxLevels {
 		return t, nil
 	}
