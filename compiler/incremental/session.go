@@ -119,7 +119,7 @@ func (s *Session) load(c *compiler.Compiler) (loaded *load.Fleet, err error) {
 			digests[in.ID] = s.digests[in.ID]
 		}
 	}
-	s.loaded, s.edits, s.digests = loaded.WithoutInstances(), c.Edits, digests
+	s.loaded, s.edits, s.digests = loaded.WithoutInstances(), maps.Clone(c.Edits), digests
 	return loaded, err
 }
 
