@@ -138,6 +138,11 @@ func imageFields(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) ([]im
 	if err != nil {
 		return nil, err
 	}
+	return imageFieldsOf(c, objs), nil
+}
+
+// imageFieldsOf returns the image fields of the objects of a cluster.
+func imageFieldsOf(c *fleet.Cluster, objs []fleet.Object) []imageField {
 	var out []imageField
 	for i, fields := range patch.Images(c, objs) {
 		for _, field := range fields {
@@ -149,7 +154,7 @@ func imageFields(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) ([]im
 			out = append(out, imageField{text.ImageField, objs[i].Release.Name, objs[i].ID(), true, !text.Sure})
 		}
 	}
-	return out, nil
+	return out
 }
 
 // An imageLister collects the images of a fleet.

@@ -236,3 +236,11 @@ func oneLine(v Variant) string {
 // Inline returns a text in one line of printable characters, cut if it is
 // long.
 func Inline(s string) string { return clippedLine(s, 0) }
+
+// ValueText returns a decoded JSON value in one line of printable characters, cut if it is
+// long.
+func ValueText(v any) string {
+	text := oneLine(Variant{Value: v, Exists: true})
+	part, before, after := cut(text, 0, maxCell)
+	return dots(part, before, after, len(text))
+}
