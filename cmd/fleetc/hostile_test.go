@@ -30,6 +30,7 @@ var hostileCommands = []string{
 	"build", "build --release TEXT", "export --out out", "export --out out --check", "export --git TEXT --path a", "export --oci TEXT",
 	"affected --since git:HEAD", "affected --since git:HEAD --files", "affected --since git:TEXT",
 	"compare prod/eu prod/us --full", "compare --all", "compare prod/eu TEXT",
+	"report", "report --against git:HEAD", "report --out out.html", "report --out TEXT", "report --markdown TEXT --link-template TEXT",
 	"diff --against git:HEAD", "diff --against git:HEAD --rehearse", "diff --against empty", "diff --against TEXT",
 	"explain prod/eu releases.web.values", "explain prod/eu releases.web.values.text", "explain prod/eu ConfigMap web/web data.text", "explain prod/eu TEXT",
 	"fmt --check", "fmt TEXT", "lift --dry-run", "lift TEXT", "lsp", "lsp TEXT", "init", "init TEXT",

@@ -51,6 +51,8 @@ var secretCommands = []secretCommand{
 	{"lift --dry-run", 0},
 	{"list", 0},
 	{"lsp", 0},
+	{"report --out report.html --live --against git:HEAD", 0},
+	{"report --markdown", 0},
 	{"rollback dev/one --to 1 --dry-run", 1},
 	{"rollout approve all --bundle TEXT", 2},
 	{"rollout pause", 0},

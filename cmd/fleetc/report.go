@@ -1,0 +1,164 @@
+package main
+
+import (
+	"cmp"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver/drift"
+	"github.com/fleetc/fleetc/compiler/query"
+	"github.com/fleetc/fleetc/compiler/query/report"
+)
+
+const reportLong = `report shows the whole fleet to people who do not run fleetc. With --out, it
+writes one HTML page, which opens without a network and loads nothing.
+
+The page has a matrix of releases and clusters: the version of each release, the
+line that pins it, and marks for releases that are outdated, that differ from
+the other clusters of their environment, or that have waivers. Other parts show
+how much each layer sets and overrides, the values with all lines that set them,
+references between releases, stages, the waves of the rollout, images and CRDs.
+
+A release is outdated if another cluster has a newer version of its chart. With
+--outdated, report also asks the repositories of the charts.
+
+--against also shows the objects that changed since a commit or an exported
+directory. --live reads the running clusters, and shows the revision, health and
+drift of each. It only reads.
+
+--link-template makes a link to the forge of each line, such as
+https://github.com/example/infra/blob/main/{file}#L{line}. Files are relative to
+the root of the fleet.
+
+The report does not show contents of Secrets, and no value that equals a text in
+a Secret, is a part of one, or contains one. It names clusters, files, images
+and reasons of waivers: publish it only for people who may know them.
+
+Formats (-o):
+  text       a line for each release in a cluster
+  markdown   the facts of the page, for a wiki or a comment; also --markdown
+  json       all facts`
+
+const reportExample = `  fleetc report --out report.html
+  fleetc report --out report.html --link-template 'https://github.com/example/infra/blob/main/{file}#L{line}'
+  fleetc report --out report.html --live --against git:main prod
+  fleetc report --markdown prod
+  fleetc report -o json | jq -r '.clusters[].releases[] | select(.newest) | [.release, .version, .newest] | @tsv'`
+
+// reportOptions are the flags of report.
+type reportOptions struct {
+	report.Request
+	out, against, output string
+	live, markdown       bool
+	access               drift.Request
+}
+
+func newReportCommand(o *options) *cobra.Command {
+	var r reportOptions
+	cmd := &cobra.Command{
+		Use:               "report [CLUSTER...]",
+		Short:             "Write the fleet as one HTML page, or as Markdown",
+		Long:              reportLong,
+		Example:           reportExample,
+		ValidArgsFunction: clusterArgs(o),
+		RunE: func(cmd *cobra.Command, patterns []string) error {
+			r.Clusters = patterns
+			if err := r.check(cmd, o); err != nil {
+				return err
+			}
+			return r.run(cmd, o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&r.out, "out", "", "write the page to this `file`")
+	f.BoolVar(&r.markdown, "markdown", false, "print Markdown, as -o markdown")
+	f.StringVar(&r.against, "against", "", "also show what changed since an exported `directory`, or a commit such as git:main")
+	f.BoolVar(&r.live, "live", false, "also read the running clusters")
+	f.BoolVar(&r.Outdated, "outdated", false, "also ask the repositories of charts for newer versions")
+	f.StringVar(&r.LinkTemplate, "link-template", "", "`address` of a line in a web browser, with {file} and {line} in it")
+	accessFlags(cmd, &r.access.Access)
+	allowExecFlag(cmd, &r.access.AllowExec)
+	f.DurationVar(&r.access.Timeout, "check-timeout", 2*time.Minute, "with --live, how long to compile and read a cluster at most")
+	_ = cmd.MarkFlagFilename("out", "html")
+	outputFlag(cmd, &r.output, "text", "markdown", "json")
+	cacheRegistryFlag(cmd, o)
+	selectorFlags(cmd, o)
+	return cmd
+}
+
+// check validates the flags and sets derived options.
+func (r *reportOptions) check(cmd *cobra.Command, o *options) error {
+	if r.markdown {
+		if cmd.Flags().Changed("output") && r.output != "markdown" {
+			return &diag.Diag{Msg: "--markdown and -o " + r.output + " cannot be combined", Hint: "leave out one of them"}
+		}
+		r.output = "markdown"
+	}
+	if r.out != "" {
+		r.out = o.path(r.out)
+		if err := report.CheckFile(o.compiler(), r.out); err != nil {
+			return err
+		}
+	}
+	if r.against != "" {
+		r.Name = r.against
+		request := &query.DiffRequest{Key: []byte(rand.Text())}
+		ref, isCommit := strings.CutPrefix(r.against, "git:")
+		switch {
+		case isCommit && ref == "":
+			return &diag.Diag{Msg: "--against git: does not name a commit", Hint: "pass --against git:main, or another commit or directory"}
+		case isCommit:
+			request.Commit = ref
+		default:
+			request.Tree = o.path(r.against)
+		}
+		r.Against = request
+	}
+	if r.access.Timeout <= 0 {
+		return &diag.Diag{Msg: "--check-timeout must be positive", Hint: "write it as in --check-timeout 2m"}
+	}
+	if r.live {
+		r.access.Key, r.access.Today = []byte(rand.Text()), o.date
+		r.Live = &r.access
+	}
+	return completeAccess(o, &r.access.Access)
+}
+
+func (r *reportOptions) run(cmd *cobra.Command, o *options) error {
+	p := newProgress(cmd, 0)
+	r.Each = func(of int) {
+		p.total = of
+		p.step()
+	}
+	made, err := report.Make(cmd.Context(), o.compiler(), r.Request)
+	p.clear()
+	if made == nil {
+		return err
+	}
+	return cmp.Or(r.write(cmd.OutOrStdout(), made), err)
+}
+
+// write writes the page and the result.
+func (r *reportOptions) write(w io.Writer, made *report.Report) error {
+	if r.out != "" {
+		if err := report.WriteFile(r.out, made); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.output == "markdown":
+		return report.WriteMarkdown(w, made)
+	case r.output == "json":
+		return writeJSON(w, made)
+	case r.out != "":
+		_, err := fmt.Fprintf(w, "%s: %s\n", diag.Visible(r.out, diag.MaxText), made.Summary())
+		return err
+	}
+	return report.WriteText(w, made)
+}

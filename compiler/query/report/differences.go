@@ -1,0 +1,115 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+)
+
+// compare adds the differences between the clusters of each environment.
+func (m *maker) compare() {
+	m.Differences = []Difference{}
+	for _, e := range m.environments {
+		if len(e.clusters) < 2 {
+			continue
+		}
+		found := e.comparer.Comparison(m.secrets.whole)
+		for _, part := range []struct {
+			name        string
+			differences []diff.Difference
+		}{
+			{"release", found.Releases}, {"chart", found.Charts}, {"value", found.Values}, {"image", found.Images}, {"object", found.Objects},
+		} {
+			for _, d := range part.differences {
+				m.addDifference(e, part.name, d)
+			}
+		}
+	}
+	slices.SortStableFunc(m.Differences, func(a, b Difference) int {
+		return strings.Compare(a.Environment+"\x00"+a.Release, b.Environment+"\x00"+b.Release)
+	})
+}
+
+// addDifference adds a difference, and counts it in the cells of the clusters that differ
+// from their environment. Objects are differences only of clusters with such a cell: most
+// objects of a release differ in each cluster, because its name is in them.
+func (m *maker) addDifference(e *environment, part string, d diff.Difference) {
+	out := Difference{Environment: e.name, Release: d.Release, Part: part, Path: fleet.FieldText(d.Path)}
+	if part == "object" || part == "image" {
+		out.Path = d.Path[0]
+	}
+	differing := differingVariants(d, len(e.clusters))
+	if part == "object" && !slices.Contains(differing, true) {
+		return
+	}
+	for i, text := range d.Texts() {
+		v := d.Variants[i]
+		variant := Variant{Value: text, Clusters: v.Clusters, Differs: differing[i]}
+		if m.secrets.contains(v.Value) {
+			variant.Value = hidden
+		}
+		switch {
+		case part == "object" && v.Exists:
+			variant.Value = "" // a digest
+		case part == "release" && len(d.Path) == 0:
+			variant.Value = map[bool]string{true: "installed", false: "not installed"}[v.Exists]
+		}
+		for _, o := range v.Origins {
+			if p := m.links.place(o.Pos); p != nil {
+				variant.Places = append(variant.Places, *p)
+			}
+		}
+		if variant.Differs {
+			for _, id := range v.Clusters {
+				m.countDifference(id, d.Release)
+			}
+		}
+		out.Variants = append(out.Variants, variant)
+	}
+	m.Differences = append(m.Differences, out)
+}
+
+// differingVariants reports for each variant whether its clusters differ from their
+// environment: most clusters have another value or, without such a value, the line of the
+// value is below the environment and that of another variant is not.
+func differingVariants(d diff.Difference, clusters int) []bool {
+	out := make([]bool, len(d.Variants))
+	if 2*len(d.Variants[0].Clusters) > clusters {
+		for i := range out {
+			out[i] = i > 0
+		}
+		return out
+	}
+	own := 0
+	for i, v := range d.Variants {
+		out[i] = isSetByClusters(v)
+		own += btoi(out[i])
+	}
+	if own == len(out) { // each cluster has its own value
+		return make([]bool, len(out))
+	}
+	return out
+}
+
+// isSetByClusters reports whether the lines of a value are in the directories of its clusters.
+func isSetByClusters(v diff.Variant) bool {
+	return len(v.Origins) > 0 && !slices.ContainsFunc(v.Origins, func(o diff.Origin) bool {
+		return !slices.ContainsFunc(v.Clusters, func(id string) bool {
+			return strings.HasPrefix(o.Pos.File, "environments/"+id+"/")
+		})
+	})
+}
+
+// countDifference counts a difference in a cell. A cluster without the release gets a cell.
+func (m *maker) countDifference(clusterID, release string) {
+	if cell := m.cell(clusterID, release); cell != nil {
+		cell.Differs++
+		return
+	}
+	i := slices.IndexFunc(m.Clusters, func(c Cluster) bool { return c.ID == clusterID })
+	c := &m.Clusters[i]
+	c.Releases = append(c.Releases, Cell{Release: release, Missing: true, Differs: 1})
+	slices.SortFunc(c.Releases, func(a, b Cell) int { return strings.Compare(a.Release, b.Release) })
+}

@@ -1,0 +1,76 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// crdKey identifies a CRD with equal versions in several clusters.
+type crdKey struct{ name, release, versions string }
+
+// addCRD adds an object if it is a CRD.
+func (m *maker) addCRD(c *fleet.Cluster, o fleet.Object) {
+	if o.GetKind() != "CustomResourceDefinition" {
+		return
+	}
+	out := CRD{Name: o.GetName(), Release: o.Release.Name, Versions: []string{}, Place: m.links.place(cmp.Or(o.Release.SourcePos, o.Release.Pos))}
+	out.Kind, _, _ = unstructured.NestedString(o.Object, "spec", "names", "kind")
+	versions, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "versions")
+	list, _ := versions.([]any)
+	for _, v := range list {
+		version, _ := v.(map[string]any)
+		name, _ := version["name"].(string)
+		if served, _ := version["served"].(bool); served {
+			out.Versions = append(out.Versions, name)
+		}
+		if storage, _ := version["storage"].(bool); storage {
+			out.Storage = name
+		}
+	}
+	key := crdKey{out.Name, out.Release, strings.Join(out.Versions, " ") + "/" + out.Storage}
+	if m.crds[key] == nil {
+		m.crds[key] = &out
+	}
+	m.crds[key].Clusters = append(m.crds[key].Clusters, c.ID)
+}
+
+// addInventory adds the images and CRDs.
+func (m *maker) addInventory(ctx context.Context) error {
+	m.CRDs, m.Images = []CRD{}, []Image{}
+	for _, crd := range m.crds {
+		m.CRDs = append(m.CRDs, *crd)
+	}
+	slices.SortFunc(m.CRDs, func(a, b CRD) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Release, b.Release), slices.Compare(a.Versions, b.Versions), cmp.Compare(a.Storage, b.Storage))
+	})
+	images, err := m.images.Images(ctx)
+	if err != nil {
+		return err
+	}
+	for _, image := range images {
+		out := Image{Repository: image.Repository, Version: image.Tag, Clusters: image.Clusters, Releases: []string{}}
+		if image.Digest != "" {
+			const short = len("sha256:") + 12
+			out.Version = strings.TrimPrefix(out.Version+"@"+image.Digest[:min(short, len(image.Digest))], "@")
+		}
+		for _, use := range image.Uses {
+			if !slices.Contains(out.Releases, use.Release) {
+				out.Releases = append(out.Releases, use.Release)
+			}
+		}
+		if m.secrets.contains(image.Image) {
+			out.Repository, out.Version = hidden, ""
+		}
+		if cell := m.cell(image.Uses[0].Clusters[0], image.Uses[0].Release); cell != nil {
+			out.Place = cell.PinnedAt
+		}
+		m.Images = append(m.Images, out)
+	}
+	return nil
+}

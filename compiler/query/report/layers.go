@@ -1,0 +1,185 @@
+package report
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+)
+
+// readLayers reads which layers the clusters have.
+func (m *maker) readLayers() error {
+	all, err := load.Layers(m.f.Dir)
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		below := 0
+		for _, c := range m.f.Clusters {
+			below += btoi(isBelow(clusterDir(c.ID), l.Dir))
+		}
+		if below == 0 {
+			continue
+		}
+		m.layers = append(m.layers, l)
+		out := Layer{Dir: l.Dir, Name: l.Name, Clusters: below}
+		if i := slices.IndexFunc(m.f.Clusters, func(c *fleet.Cluster) bool { return clusterDir(c.ID) == l.Dir }); i >= 0 {
+			out.Cluster = m.f.Clusters[i].ID
+		}
+		for _, other := range m.Layers { // those above come first
+			if l.Dir != other.Dir && isBelow(l.Dir, other.Dir) {
+				out.Parent = other.Dir
+			}
+		}
+		if len(l.Files) > 0 {
+			out.Place = m.links.place(diag.Pos{File: l.Files[0], Line: 1, Col: 1})
+		}
+		m.Layers = append(m.Layers, out)
+	}
+	return nil
+}
+
+func clusterDir(id string) string { return path.Join("environments", id) }
+
+// isBelow reports whether a directory is another one or below it.
+func isBelow(dir, above string) bool { return dir == above || strings.HasPrefix(dir, above+"/") }
+
+// layerDir returns the directory of a layer of a cluster; empty if it has none of the name.
+func (m *maker) layerDir(c *fleet.Cluster, name string) string {
+	for _, l := range m.layers {
+		if l.Name == name && name != "" && isBelow(clusterDir(c.ID), l.Dir) {
+			return l.Dir
+		}
+	}
+	return ""
+}
+
+// valueKey identifies a value of a release.
+type valueKey struct{ release, path string }
+
+// A valueIndex finds the lines of values.
+type valueIndex struct {
+	*maker
+	values map[valueKey]*Value
+	lines  map[valueKey]map[lineKey]*ValueLine
+}
+
+// A lineKey identifies a line that sets a value.
+type lineKey struct {
+	layer, value string
+	pos          diag.Pos
+}
+
+// addValues adds the values of all releases with the lines that set them.
+func (m *maker) addValues() {
+	x := valueIndex{m, map[valueKey]*Value{}, map[valueKey]map[lineKey]*ValueLine{}}
+	for _, c := range m.f.Clusters {
+		for _, r := range c.Releases {
+			x.add(c, r, r.Values, nil)
+		}
+		x.addPinned(c)
+	}
+	m.Values = []Value{}
+	for key, v := range x.values {
+		for _, l := range x.lines[key] {
+			v.Lines = append(v.Lines, *l)
+		}
+		slices.SortFunc(v.Lines, func(a, b ValueLine) int {
+			return cmp.Or(cmp.Compare(a.Layer, b.Layer), comparePlaces(a.Place, b.Place), cmp.Compare(a.Value, b.Value), slices.Compare(a.Effective, b.Effective))
+		})
+		m.Values = append(m.Values, *v)
+	}
+	slices.SortFunc(m.Values, func(a, b Value) int { return cmp.Or(cmp.Compare(a.Release, b.Release), cmp.Compare(a.Path, b.Path)) })
+	m.countLayers()
+}
+
+// add adds the values of a tree and the values that they override. Empty maps are not values.
+func (x *valueIndex) add(c *fleet.Cluster, r *fleet.Release, t *fleet.Tree, path []string) {
+	if !t.IsMap() {
+		x.line(c, r.Name, path, t, true)
+	}
+	for _, key := range t.Keys() {
+		x.add(c, r, t.Fields[key], append(slices.Clip(path), key))
+	}
+	for over := t.Shadows; over != nil; over = over.Shadows {
+		x.addOverridden(c, r, over, path)
+	}
+}
+
+// addOverridden adds the values of a tree that another layer overrides.
+func (x *valueIndex) addOverridden(c *fleet.Cluster, r *fleet.Release, t *fleet.Tree, path []string) {
+	if !t.IsMap() {
+		x.line(c, r.Name, path, t, false)
+	}
+	for _, key := range t.Keys() {
+		x.addOverridden(c, r, t.Fields[key], append(slices.Clip(path), key))
+	}
+}
+
+// addPinned adds the defaults that a value pins, whose values are not in the tree.
+func (x *valueIndex) addPinned(c *fleet.Cluster) {
+	for _, o := range c.Defaults.Overridden {
+		if o.Pinned {
+			x.line(c, o.Release, o.Path, &fleet.Tree{Pos: o.Pos, Layer: o.Layer, Scalar: pinnedText}, false)
+		}
+	}
+}
+
+// pinnedText stands for the value of a default that is not known.
+const pinnedText = "(pinned by values)"
+
+// line adds a cluster to a line of a value.
+func (x *valueIndex) line(c *fleet.Cluster, release string, path []string, t *fleet.Tree, effective bool) {
+	key := valueKey{release, fleet.FieldText(path)}
+	if x.values[key] == nil {
+		x.values[key] = &Value{Release: release, Path: key.path}
+		x.lines[key] = map[lineKey]*ValueLine{}
+	}
+	text := x.secrets.text(t.Native())
+	if t.Scalar == pinnedText {
+		text = pinnedText
+	}
+	at := lineKey{x.layerDir(c, t.Layer), text, t.Pos}
+	if cuediag.IsType(t.Pos.File) {
+		at.pos = diag.Pos{}
+	}
+	l := x.lines[key][at]
+	if l == nil {
+		l = &ValueLine{Layer: at.layer, Value: text, Place: x.links.place(at.pos), Effective: []string{}, Overridden: []string{}}
+		x.lines[key][at] = l
+	}
+	if list := &l.Overridden; effective {
+		l.Effective = append(l.Effective, c.ID)
+	} else if n := len(*list); n == 0 || (*list)[n-1] != c.ID {
+		*list = append(*list, c.ID)
+	}
+}
+
+// countLayers counts how much each layer sets and overrides.
+func (m *maker) countLayers() {
+	index := map[string]*Layer{}
+	for i := range m.Layers {
+		index[m.Layers[i].Dir] = &m.Layers[i]
+	}
+	for _, v := range m.Values {
+		seen := map[string]bool{}
+		for i, line := range v.Lines {
+			l := index[line.Layer]
+			if l == nil || seen[line.Layer] {
+				continue
+			}
+			seen[line.Layer] = true
+			l.Sets++
+			above := slices.ContainsFunc(v.Lines[:i], func(other ValueLine) bool {
+				return other.Layer != line.Layer && other.Layer != "" && isBelow(line.Layer, other.Layer)
+			})
+			l.Overrides += btoi(above && len(line.Effective) > 0)
+			l.Overridden += btoi(len(line.Overridden) > 0)
+		}
+	}
+}

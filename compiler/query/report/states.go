@@ -1,0 +1,122 @@
+package report
+
+import (
+	"context"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/deliver/drift"
+	"github.com/fleetc/fleetc/compiler/query"
+)
+
+// against adds what differs from an earlier state of the fleet.
+func (m *maker) against(ctx context.Context, c *compiler.Compiler, req Request) error {
+	if req.Against == nil {
+		return nil
+	}
+	old := *req.Against
+	old.Clusters = req.Clusters
+	found, err := query.Diff(ctx, c, old)
+	if err != nil {
+		return err
+	}
+	m.Against = req.Name
+	for _, group := range found.Groups {
+		for _, id := range group.Clusters {
+			for _, change := range group.Changes {
+				if cell := m.cell(id, change.Release); cell != nil {
+					out := Change{Action: string(change.Action), Object: change.ID}
+					for _, f := range change.Fields {
+						if f.Path != "" {
+							out.Fields = append(out.Fields, f.Path)
+						}
+					}
+					cell.addChange(out)
+				}
+			}
+		}
+	}
+	for _, whole := range found.Created {
+		for i := range m.Clusters {
+			m.Clusters[i].Created = m.Clusters[i].Created || m.Clusters[i].ID == whole.Cluster
+		}
+	}
+	for _, whole := range found.Deleted {
+		m.Deleted = append(m.Deleted, whole.Cluster)
+	}
+	for i := range m.Clusters {
+		for j := range m.Clusters[i].Releases {
+			slices.SortFunc(m.Clusters[i].Releases[j].Changes, func(a, b Change) int {
+				return slices.Compare([]string{a.Object, a.Action}, []string{b.Object, b.Action})
+			})
+		}
+	}
+	return nil
+}
+
+// addChange adds a change. Changes of one object are in several groups if its fields change
+// differently in other clusters.
+func (c *Cell) addChange(change Change) {
+	i := slices.IndexFunc(c.Changes, func(other Change) bool { return other.Object == change.Object && other.Action == change.Action })
+	if i < 0 {
+		c.Changes = append(c.Changes, change)
+		return
+	}
+	c.Changes[i].Fields = append(c.Changes[i].Fields, change.Fields...)
+	slices.Sort(c.Changes[i].Fields)
+	c.Changes[i].Fields = slices.Compact(c.Changes[i].Fields)
+}
+
+// live adds the state of the running clusters. The error has the faults of those that could
+// not be checked.
+func (m *maker) live(ctx context.Context, c *compiler.Compiler, req Request) error {
+	if req.Live == nil {
+		return nil
+	}
+	check := *req.Live
+	check.Clusters = req.Clusters
+	found, err := drift.Check(ctx, c, check)
+	if err != nil {
+		return err
+	}
+	m.Live = true
+	for _, one := range found.Clusters {
+		i := slices.IndexFunc(m.Clusters, func(c Cluster) bool { return c.ID == one.ID })
+		if i < 0 {
+			continue
+		}
+		state := &LiveState{Behind: one.Behind, Checked: one.Checked}
+		if r := one.Running; r != nil {
+			state.Revision, state.Commit = r.Revision, r.Commit
+		}
+		state.Faults = append(state.Faults, one.Faults...)
+		m.Clusters[i].Live = state
+		for _, f := range one.Findings {
+			m.addFinding(state, one.ID, f)
+		}
+	}
+	return found.Err()
+}
+
+// addFinding adds a finding about an object. The values of its fields stay in the cluster.
+func (m *maker) addFinding(state *LiveState, id string, f drift.Finding) {
+	if f.Reason == drift.Unhealthy {
+		state.Unhealthy++
+	} else {
+		state.Drifted++
+	}
+	cell := m.cell(id, f.Release)
+	if cell == nil {
+		return
+	}
+	out := LiveFinding{Object: f.ID, Reason: string(f.Reason)}
+	for _, field := range f.Fields {
+		out.Fields = append(out.Fields, field.Path)
+		for _, by := range field.By {
+			if name := by.Manager; !slices.Contains(out.By, name) {
+				out.By = append(out.By, name)
+			}
+		}
+	}
+	cell.Findings = append(cell.Findings, out)
+}

@@ -1,0 +1,113 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// A Summary has the numbers of a report.
+type Summary struct {
+	Clusters, Releases, Installed int // clusters, names of releases, releases in clusters
+	Outdated, Differs, Waived     int // cells
+	Changed                       int // cells with changes since the state of Against
+	Drifted, Unhealthy, Behind    int // running clusters
+	Unchecked                     int // running clusters that could not be checked
+}
+
+// Summary counts the facts.
+func (r *Report) Summary() Summary {
+	s := Summary{Clusters: len(r.Clusters), Releases: len(r.ReleaseNames())}
+	for _, c := range r.Clusters {
+		for _, cell := range c.Releases {
+			s.Installed += btoi(!cell.Missing)
+			s.Outdated += btoi(cell.Newest != "")
+			s.Differs += btoi(cell.Differs > 0)
+			s.Waived += btoi(cell.Waivers > 0)
+			s.Changed += btoi(len(cell.Changes) > 0)
+		}
+		if l := c.Live; l != nil {
+			s.Drifted += btoi(l.Drifted > 0)
+			s.Unhealthy += btoi(l.Unhealthy > 0)
+			s.Behind += btoi(l.Behind)
+			s.Unchecked += btoi(!l.Checked)
+		}
+	}
+	return s
+}
+
+// ReleaseNames returns the sorted names of the releases of all clusters.
+func (r *Report) ReleaseNames() []string {
+	var names []string
+	for _, c := range r.Clusters {
+		for _, cell := range c.Releases {
+			names = append(names, cell.Release)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// String returns the numbers as one sentence.
+func (s Summary) String() string {
+	return fmt.Sprintf("%s, %s: %d outdated, %d differ from their environment, %d with waivers",
+		count(s.Clusters, "cluster", "clusters"), count(s.Installed, "release", "releases"), s.Outdated, s.Differs, s.Waived)
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// WriteText writes the matrix as a table, a line for each release in a cluster.
+func WriteText(w io.Writer, r *Report) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "CLUSTER\tRELEASE\tVERSION\tPINNED BY\tNOTES")
+	for _, c := range r.Clusters {
+		for _, cell := range c.Releases {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", c.ID, cell.Release, cmp.Or(cell.Version, "-"),
+				cmp.Or(cell.PinnedAt.String(), "-"), cmp.Or(strings.Join(r.notes(cell), ", "), "-"))
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", r.Summary())
+	return err
+}
+
+// String returns the place as file:line; empty for no place.
+func (p *Place) String() string {
+	if p == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", p.File, p.Line)
+}
+
+// notes returns what is notable about a cell.
+func (r *Report) notes(cell Cell) []string {
+	var out []string
+	if cell.Missing {
+		out = append(out, "not installed, unlike in most of the environment")
+	} else if cell.Differs > 0 {
+		out = append(out, "differs in "+count(cell.Differs, "field", "fields"))
+	}
+	if cell.Newest != "" {
+		out = append(out, "outdated: "+cell.Newest)
+	}
+	if cell.Waivers > 0 {
+		out = append(out, count(cell.Waivers, "waiver", "waivers"))
+	}
+	if n := len(cell.Changes); n > 0 {
+		out = append(out, count(n, "changed object", "changed objects"))
+	}
+	if n := len(cell.Findings); n > 0 {
+		out = append(out, count(n, "live difference", "live differences"))
+	}
+	return out
+}
