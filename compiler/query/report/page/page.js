@@ -179,8 +179,10 @@
         cluster === undefined && here && effective < data.clusters.length ? el("span", { class: "n" }, " in " + effective) : "", " ");
     };
     const few = 3;
-    return el("ul", { class: "chain" }, ...[...groups.values()].slice(0, 8).map((g) =>
-      el("li", null, ...g.slice(0, few).map(one), g.length > few ? el("span", { class: "n" }, (g.length - few) + " other values") : "", el("small", null, text(g[0].y), " ", place(g[0].l)))),
+    const above = (a, b) => a === "root" || a === "imported" || b.startsWith(a + "/");
+    const layer = (g) => text(g[0].y);
+    return el("ul", { class: "chain" }, ...[...groups.values()].slice(0, 8).map((g, i, list) =>
+      el("li", { class: i > 0 && !above(layer(list[i - 1]), layer(g)) ? "side" : "" }, ...g.slice(0, few).map(one), g.length > few ? el("span", { class: "n" }, (g.length - few) + " other values") : "", el("small", null, text(g[0].y), " ", place(g[0].l)))),
       groups.size > 8 ? el("li", null, el("span", { class: "n" }, (groups.size - 8) + " more lines")) : "");
   };
   const values = (release, cluster) => data.values.filter((v) => v.r === release && v.l.some((l) => clusters(l.e).has(cluster) || clusters(l.o).has(cluster)))
