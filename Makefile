@@ -8,7 +8,7 @@ export CGO_ENABLED ?= 0
 export GOFLAGS := $(GOFLAGS) -trimpath -tags=kustomize_disable_go_plugin_support -ldflags=-s
 
 .PHONY: check build demo quick test race race-all golden generate generate-check bench fuzz lint fmt
-check: lint test race e2e e2e-gitops e2e-renovate e2e-editor ## Everything that CI runs.
+check: lint test race e2e e2e-gitops e2e-renovate e2e-editor e2e-browser ## Everything that CI runs.
 
 build: ## Build the binary.
 	go build -o bin/fleetc ./cmd/fleetc
@@ -48,7 +48,7 @@ generate: ## Read what Kubernetes serves from its source again.
 generate-check: generate ## The embedded files are what the source says.
 	git diff --exit-code -- compiler/base/kube
 
-.PHONY: tools e2e e2e-gitops e2e-renovate e2e-editor e2e-kill sandbox
+.PHONY: tools e2e e2e-gitops e2e-renovate e2e-editor e2e-browser e2e-kill sandbox
 tools: ## Build control planes and Flux, and install Renovate, once.
 	go run ./testdata/clusters/sandbox -build -flux
 	go run ./testdata/renovate/install
@@ -77,6 +77,9 @@ e2e-renovate: ## Test the preset with real Renovate, which is installed once.
 e2e-editor: ## Check, package and test the extension of VS Code; npm installs its tools once.
 	go test -count=1 -vet=off -timeout 10m ./testdata/editors
 
+e2e-browser: ## Test the page of fleetc report in Chromium, which must be installed.
+	cd testdata/browser && go vet . && go test -count=1 -vet=off -timeout 10m .
+
 sandbox: ## Run the clusters of the example fleet here, until Ctrl-C.
 	go run ./testdata/clusters/sandbox
 
@@ -104,9 +107,9 @@ HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdat
 lint: ## Check Go and CUE.
 	go vet ./... $(HARNESS)
 	$(TOOLS) staticcheck ./... $(HARNESS)
-	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/npm testdata/renovate)"
+	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/npm testdata/renovate testdata/browser)"
 	$(TOOLS) cue vet ./schema ./lib/... ./environments/...
 
 fmt: ## Format Go and CUE.
-	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/npm testdata/renovate
+	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/npm testdata/renovate testdata/browser
 	$(TOOLS) cue fmt ./schema ./lib/... ./environments/...
