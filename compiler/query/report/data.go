@@ -38,6 +38,7 @@ type dataCluster struct {
 	Running     int       `json:"run"`
 	Faults      []int     `json:"faults,omitempty"`
 	Place       dataPlace `json:"l,omitempty"`
+	Findings    [][3]int  `json:"f,omitempty"`
 }
 
 type dataCell struct {
@@ -160,6 +161,7 @@ func (d *pageData) addCluster(c Cluster) {
 		for _, fault := range c.Live.Faults {
 			out.Faults = append(out.Faults, d.text(fault))
 		}
+		out.Findings = d.findings(c.Live.Findings)
 	}
 	d.Clusters = append(d.Clusters, out)
 	for _, cell := range c.Releases {
@@ -171,15 +173,22 @@ func (d *pageData) addCluster(c Cluster) {
 		for _, change := range cell.Changes {
 			one.Changes = append(one.Changes, [3]int{d.text(change.Action), d.text(change.Object), d.text(strings.Join(change.Fields, ", "))})
 		}
-		for _, f := range cell.Findings {
-			details := strings.Join(f.Fields, ", ")
-			if len(f.By) > 0 {
-				details += ", set by " + strings.Join(f.By, ", ")
-			}
-			one.Findings = append(one.Findings, [3]int{d.text(f.Reason), d.text(f.Object), d.text(details)})
-		}
+		one.Findings = d.findings(cell.Findings)
 		d.Cells = append(d.Cells, one)
 	}
+}
+
+// findings returns the texts of findings.
+func (d *pageData) findings(all []LiveFinding) [][3]int {
+	var out [][3]int
+	for _, f := range all {
+		details := strings.Join(f.Fields, ", ")
+		if len(f.By) > 0 {
+			details += ", set by " + strings.Join(f.By, ", ")
+		}
+		out = append(out, [3]int{d.text(f.Reason), d.text(f.Object), d.text(details)})
+	}
+	return out
 }
 
 // text returns the index of a text.

@@ -103,14 +103,20 @@ func (m *markdownWriter) differences(r *Report) {
 // changes writes the changes since an earlier state, and the differences of running clusters.
 func (m *markdownWriter) changes(r *Report) {
 	var changes, findings [][]string
+	addFindings := func(cluster, release string, all []LiveFinding) {
+		for _, f := range all {
+			findings = append(findings, []string{md(cluster), md(release), md(f.Reason), md(f.Object), mdList(f.Fields), mdList(f.By)})
+		}
+	}
 	for _, c := range r.Clusters {
+		if c.Live != nil {
+			addFindings(c.ID, "", c.Live.Findings)
+		}
 		for _, cell := range c.Releases {
 			for _, x := range cell.Changes {
 				changes = append(changes, []string{md(c.ID), md(cell.Release), md(x.Action), md(x.Object), mdList(x.Fields)})
 			}
-			for _, f := range cell.Findings {
-				findings = append(findings, []string{md(c.ID), md(cell.Release), md(f.Reason), md(f.Object), mdList(f.Fields), mdList(f.By)})
-			}
+			addFindings(c.ID, cell.Release, cell.Findings)
 		}
 	}
 	m.table("Changes since "+md(r.Against), []string{"Cluster", "Release", "Change", "Object", "Fields"}, changes)

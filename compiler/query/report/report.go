@@ -203,6 +203,8 @@ type LiveState struct {
 	Drifted   int      `json:"drifted"`   // objects that differ from the bundle
 	Unhealthy int      `json:"unhealthy"` // objects that are not ready
 	Faults    []string `json:"faults,omitempty"`
+
+	Findings []LiveFinding `json:"findings,omitempty"` // about objects of releases that the fleet no longer has
 }
 
 // A LiveFinding is an object of a running cluster that differs from the bundle.

@@ -105,10 +105,6 @@ func (m *maker) addFinding(state *LiveState, id string, f drift.Finding) {
 	} else {
 		state.Drifted++
 	}
-	cell := m.cell(id, f.Release)
-	if cell == nil {
-		return
-	}
 	out := LiveFinding{Object: f.ID, Reason: string(f.Reason)}
 	for _, field := range f.Fields {
 		out.Fields = append(out.Fields, field.Path)
@@ -118,5 +114,9 @@ func (m *maker) addFinding(state *LiveState, id string, f drift.Finding) {
 			}
 		}
 	}
-	cell.Findings = append(cell.Findings, out)
+	if cell := m.cell(id, f.Release); cell != nil {
+		cell.Findings = append(cell.Findings, out)
+	} else {
+		state.Findings = append(state.Findings, out)
+	}
 }
