@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -191,5 +192,14 @@ func (c *Cluster) Logs(ctx context.Context, namespace, pod, container string, pr
 		}).DoRaw(ctx)
 		return err
 	})
-	return out, c.apiError(err)
+	return completeLines(out, int(limit)), c.apiError(err)
+}
+
+// completeLines returns a log without its last line if the log has reached the limit:
+// the rest of a secret could be missing there, so that nothing would recognize it.
+func completeLines(log []byte, limit int) []byte {
+	if len(log) < limit {
+		return log
+	}
+	return log[:bytes.LastIndexByte(log, '\n')+1]
 }
