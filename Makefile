@@ -8,7 +8,7 @@ export CGO_ENABLED ?= 0
 export GOFLAGS := $(GOFLAGS) -trimpath -tags=kustomize_disable_go_plugin_support -ldflags=-s
 
 .PHONY: check build demo quick test race race-all golden generate generate-check bench fuzz lint fmt
-check: lint test race e2e e2e-gitops e2e-renovate e2e-editor e2e-browser ## Everything that CI runs.
+check: lint test race e2e e2e-nodes e2e-gitops e2e-renovate e2e-editor e2e-browser ## Everything that CI runs.
 
 build: ## Build the binary.
 	go build -o bin/fleetc ./cmd/fleetc
@@ -48,7 +48,7 @@ generate: ## Read what Kubernetes serves from its source again.
 generate-check: generate ## The embedded files are what the source says.
 	git diff --exit-code -- compiler/base/kube
 
-.PHONY: tools e2e e2e-gitops e2e-renovate e2e-editor e2e-browser e2e-kill sandbox
+.PHONY: tools e2e e2e-nodes e2e-gitops e2e-renovate e2e-editor e2e-browser e2e-kill sandbox
 tools: ## Build control planes and Flux, and install Renovate, once.
 	go run ./testdata/clusters/sandbox -build -flux
 	go run ./testdata/renovate/install
@@ -58,6 +58,11 @@ tools: ## Build control planes and Flux, and install Renovate, once.
 e2e: ## Test against real control planes, which are built once.
 	go run ./testdata/clusters/sandbox -build
 	go test -count=1 -vet=off -timeout 40m -parallel 6 ./testdata/clusters ./testdata/e2e
+
+# A real node runs containers, in namespaces of its own. It needs root.
+e2e-nodes: ## Test against control planes with real nodes.
+	go run ./testdata/clusters/sandbox -build
+	go test -count=1 -vet=off -timeout 20m -parallel 4 ./testdata/clusters/nodes
 
 # How many applies, rollbacks and Helm deliveries are killed at random moments.
 KILLS ?= 200
@@ -80,8 +85,11 @@ e2e-editor: ## Check, package and test the extension of VS Code; npm installs it
 e2e-browser: ## Test the page of fleetc report in Chromium, which must be installed.
 	cd testdata/browser && go vet . && go test -count=1 -vet=off -timeout 10m .
 
+# How many real nodes each cluster of the sandbox has.
+NODES ?= 0
+
 sandbox: ## Run the clusters of the example fleet here, until Ctrl-C.
-	go run ./testdata/clusters/sandbox
+	go run ./testdata/clusters/sandbox -nodes $(NODES) $(CLUSTERS)
 
 # benchstat compares files of ten counts or more: make bench-stages COUNT=10.
 COUNT ?= 1
@@ -102,7 +110,7 @@ fuzz: ## Fuzz every target for a while.
 	./.ci/fuzz 60s
 
 # Wildcards pass over testdata.
-HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/sandbox ./testdata/e2e ./testdata/editors ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops ./testdata/npm ./testdata/renovate/...
+HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/nodes ./testdata/clusters/sandbox ./testdata/e2e ./testdata/editors ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops ./testdata/npm ./testdata/renovate/...
 
 lint: ## Check Go and CUE.
 	go vet ./... $(HARNESS)

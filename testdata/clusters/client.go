@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -152,7 +154,9 @@ func (c *Cluster) waitReady(ctx context.Context) error {
 		}
 		var list struct {
 			Items []struct {
-				Spec   struct{ Taints []any }
+				Spec struct {
+					Taints []struct{ Key string }
+				}
 				Status struct {
 					Conditions []struct{ Type, Status string }
 				}
@@ -163,14 +167,15 @@ func (c *Cluster) waitReady(ctx context.Context) error {
 		}
 		ready := 0
 		for _, n := range list.Items {
+			unusable := slices.ContainsFunc(n.Spec.Taints, func(t struct{ Key string }) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") })
 			for _, is := range n.Status.Conditions {
-				if is.Type == "Ready" && is.Status == "True" && len(n.Spec.Taints) == 0 {
+				if is.Type == "Ready" && is.Status == "True" && !unusable {
 					ready++
 				}
 			}
 		}
-		if ready < c.nodes {
-			return fmt.Errorf("%d of %d nodes are ready", ready, c.nodes)
+		if ready < c.nodes+c.realNodes {
+			return fmt.Errorf("%d of %d nodes are ready", ready, c.nodes+c.realNodes)
 		}
 		return nil
 	})

@@ -25,7 +25,8 @@ type Cluster struct {
 	Dir string
 
 	fleet             *Fleet
-	nodes             int
+	nodes, realNodes  int
+	images            []Image
 	emulate           string // a minor version, or ""
 	port              int
 	ca                *authority
@@ -37,8 +38,9 @@ type Cluster struct {
 	operator *operator
 
 	mu       sync.Mutex
-	parts    map[string]*process // by program
-	restarts int                 // how often the simulator was started again
+	parts    map[string]*process // by program or node
+	real     []*realNode
+	restarts int // how often the simulator was started again
 }
 
 // simulator is the program that plays nodes and pods. maxRestarts is how often it may
@@ -66,6 +68,9 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.writeKeys(); err != nil {
 		return err
 	}
+	if err := c.bootNodes(); err != nil {
+		return err
+	}
 	if err := c.startServer(ctx); err != nil {
 		return err
 	}
@@ -78,6 +83,9 @@ func (c *Cluster) start(ctx context.Context) error {
 		return err
 	}
 	if err := c.createObjects(ctx); err != nil {
+		return err
+	}
+	if err := c.joinNodes(); err != nil {
 		return err
 	}
 	if c.simulateOperators {
@@ -105,6 +113,10 @@ func (c *Cluster) writeKeys() error {
 	if c.admin, err = c.ca.client("admin", adminGroup); err != nil {
 		return err
 	}
+	kubelet, err := c.ca.client("kube-apiserver", adminGroup)
+	if err != nil {
+		return err
+	}
 	private, public, err := signingKeys()
 	if err != nil {
 		return err
@@ -113,7 +125,8 @@ func (c *Cluster) writeKeys() error {
 		return err
 	}
 	for name, text := range map[string][]byte{
-		"ca.crt": c.ca.pem, "server.crt": server.cert, "server.key": server.key, "sa.key": private, "sa.pub": public,
+		"ca.crt": c.ca.pem, "server.crt": server.cert, "server.key": server.key,
+		"kubelet-client.crt": kubelet.cert, "kubelet-client.key": kubelet.key, "sa.key": private, "sa.pub": public,
 	} {
 		if err := os.WriteFile(c.file(name), text, 0o600); err != nil {
 			return err
@@ -222,15 +235,12 @@ func (c *Cluster) startPart(program string, flags []string, env ...string) (*pro
 	if err != nil {
 		return nil, err
 	}
-	if c.parts == nil {
-		c.parts = map[string]*process{}
-	}
 	c.parts[program] = p
 	return p, nil
 }
 
-// Kill kills all processes of the control plane, as a crash does. Its data stays in
-// etcd. The cluster refuses connections until Resume.
+// Kill kills all processes of the control plane and of real nodes, as a crash does. Its
+// data stays in etcd. The cluster refuses connections until Resume.
 func (c *Cluster) Kill() error {
 	if err := c.Err(); err != nil {
 		return err
@@ -245,10 +255,10 @@ func (c *Cluster) kill() error {
 	for _, p := range c.parts {
 		errs = append(errs, p.kill())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.removeNodes())...)
 }
 
-// Pause stops all processes of the control plane. The kernel accepts connections,
+// Pause stops all processes of the control plane; containers go on. The kernel accepts connections,
 // and nothing answers until Resume.
 func (c *Cluster) Pause() error { return c.signal(pause) }
 
@@ -285,10 +295,18 @@ func (c *Cluster) Resume(ctx context.Context) error {
 			return err
 		}
 	}
+	if len(c.real) == 0 {
+		if err := c.bootNodes(); err != nil {
+			return err
+		}
+	}
 	if err := c.waitServer(ctx, c.Server); err != nil {
 		return err
 	}
 	if err := c.startClients(); err != nil {
+		return err
+	}
+	if err := c.joinNodes(); err != nil {
 		return err
 	}
 	return c.waitReady(ctx)

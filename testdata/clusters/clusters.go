@@ -2,7 +2,8 @@
 // tests and for experiments: an API server, a controller manager, a scheduler and
 // kwok for each cluster, and one etcd for all of them. kwok simulates the nodes: pods
 // become ready, Jobs complete, volumes are bound, and no containers run. There are
-// therefore no logs, no exec and no image pulls, and Services have no backends.
+// therefore no logs, no exec and no image pulls, and Services have no backends. A
+// cluster can have real nodes beside or instead of these, see [Spec.RealNodes].
 //
 // The programs are built once from the module in testdata/controlplane, see [Build].
 // The package uses only the standard library. Everything listens on 127.0.0.1. All
@@ -41,8 +42,17 @@ type Spec struct {
 	// built version when empty. The APIs are those of that version; gitVersion is
 	// still that of the server.
 	Version string
-	// Nodes is the number of nodes that kwok simulates; 0 for two.
+	// Nodes is the number of nodes that kwok simulates; 0 for two, or for none if there
+	// are real nodes.
 	Nodes int
+	// RealNodes is the number of nodes with kubelet and containerd, which run
+	// containers. It needs root, and programs that an error names. If the cluster also
+	// has simulated nodes, pods run on real ones only if they select the label
+	// fleetc.test/node=real and tolerate the taint of this key and value.
+	RealNodes int
+	// Images exist on the real nodes, as [Busybox] does. Names that nothing answers,
+	// such as those of registries, are unknown at once.
+	Images []Image
 	// SimulateOperators also simulates what other programs wait for: webhooks admit
 	// everything, aggregated APIs exist, and cert-manager and the Prometheus
 	// operator report their resources as ready.
@@ -154,8 +164,13 @@ func (f *Fleet) cluster(s Spec) (*Cluster, error) {
 	if s.Context == "" {
 		s.Context = s.Name
 	}
-	if s.Nodes == 0 {
+	if s.Nodes == 0 && s.RealNodes == 0 {
 		s.Nodes = 2
+	}
+	if s.RealNodes > 0 {
+		if err := nodesSupported(); err != nil {
+			return nil, err
+		}
 	}
 	if !validName(s.Name) {
 		return nil, fmt.Errorf("%q is not a valid name of a cluster: use letters, digits, -, . and /", s.Name)
@@ -171,7 +186,10 @@ func (f *Fleet) cluster(s Spec) (*Cluster, error) {
 			return nil, fmt.Errorf("two clusters are %s (context %s)", s.Name, s.Context)
 		}
 	}
-	c := &Cluster{Name: s.Name, Context: s.Context, Dir: f.file(directoryName(s.Name)), fleet: f, nodes: s.Nodes, emulate: emulate, simulateOperators: s.SimulateOperators}
+	c := &Cluster{
+		Name: s.Name, Context: s.Context, Dir: f.file(directoryName(s.Name)), fleet: f, nodes: s.Nodes,
+		realNodes: s.RealNodes, images: s.Images, emulate: emulate, simulateOperators: s.SimulateOperators, parts: map[string]*process{},
+	}
 	c.Kubeconfig = c.file("kubeconfig")
 	f.clusters = append(f.clusters, c)
 	return c, nil

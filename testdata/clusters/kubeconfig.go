@@ -19,8 +19,9 @@ type kubeconfig struct {
 type kubeCluster struct {
 	Name    string `json:"name"`
 	Cluster struct {
-		Server string `json:"server"`
-		CA     []byte `json:"certificate-authority-data"`
+		Server     string `json:"server"`
+		ServerName string `json:"tls-server-name,omitempty"`
+		CA         []byte `json:"certificate-authority-data"`
 	} `json:"cluster"`
 }
 

@@ -14,6 +14,13 @@ func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }
 
+// nodeAttributes are attributes of the first process of a node, in new namespaces.
+func nodeAttributes() *syscall.SysProcAttr {
+	a := attributes()
+	a.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
+	return a
+}
+
 func kill(p *os.Process) error   { return signal(p, syscall.SIGKILL) }
 func pause(p *os.Process) error  { return signal(p, syscall.SIGSTOP) }
 func resume(p *os.Process) error { return signal(p, syscall.SIGCONT) }

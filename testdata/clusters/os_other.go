@@ -15,9 +15,10 @@ func supported() error { return errUnsupported }
 var errUnsupported = errors.New("clusters run on Linux only")
 
 func attributes() *syscall.SysProcAttr           { return nil }
+func nodeAttributes() *syscall.SysProcAttr       { return nil }
 func kill(*os.Process) error                     { return errUnsupported }
 func pause(*os.Process) error                    { return errUnsupported }
 func resume(*os.Process) error                   { return errUnsupported }
 func killGroup(*os.Process) error                { return errUnsupported }
-func yield(*os.Process) error                    { return errUnsupported }
+func lowerPriority(*os.Process) error            { return errUnsupported }
 func tryLock(string) (func() error, bool, error) { return nil, false, errUnsupported }

@@ -25,6 +25,7 @@ const auditPolicy = `{
   "omitStages": ["RequestReceived"],
   "rules": [
     {"level": "None", "users": ["system:apiserver", "system:kube-controller-manager", "system:kube-scheduler", "system:kwok"]},
+    {"level": "None", "userGroups": ["system:nodes"]},
     {"level": "None", "nonResourceURLs": ["/readyz*", "/livez*", "/healthz*"]},
     {"level": "Metadata"}
   ]
@@ -99,6 +100,8 @@ func (c *Cluster) serverFlags() []string {
 		"--service-account-key-file=" + c.file("sa.pub"), "--service-account-signing-key-file=" + c.file("sa.key"),
 		"--authorization-mode=RBAC", "--allow-privileged=true", "--profiling=false", "--shutdown-delay-duration=0s",
 		"--audit-policy-file=" + c.fleet.file("audit-policy.json"), "--audit-log-path=" + c.auditLog(), "--audit-log-maxsize=10000",
+		"--kubelet-preferred-address-types=InternalIP",
+		"--kubelet-client-certificate=" + c.file("kubelet-client.crt"), "--kubelet-client-key=" + c.file("kubelet-client.key"),
 	})
 }
 
@@ -108,7 +111,7 @@ func (c *Cluster) clientFlags(program, kubeconfig string) []string {
 	case "kwok":
 		// Leases are off: after a kill, the next kwok would wait 40 seconds for
 		// them to expire.
-		return append(flags, "--config="+c.fleet.file("stages.yaml"), "--manage-all-nodes",
+		return append(flags, "--config="+c.fleet.file("stages.yaml"), "--manage-all-nodes=false", "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
 			"--node-lease-duration-seconds=0", "--cidr="+podRange, "--node-ip=127.0.0.1")
 	case "kube-controller-manager":
 		// Nodes never expire: nothing renews their leases, and a cluster may be

@@ -48,7 +48,10 @@ func (s *starter) start(name, log string, cmd *exec.Cmd) (*process, error) {
 		return nil, err
 	}
 	defer file.Close()
-	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = file, file, attributes()
+	cmd.Stdout, cmd.Stderr = file, file
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = attributes()
+	}
 	started := make(chan error)
 	s.work <- func() { started <- cmd.Start() }
 	if err := <-started; err != nil {

@@ -69,6 +69,15 @@ func (s *services) connect(w http.ResponseWriter, r *http.Request) {
 		conn.Close()
 		return
 	}
+	if strings.HasPrefix(r.Host, nodeNetwork) { // kubelet of a real node
+		to, err := net.Dial("tcp4", r.Host)
+		if err != nil {
+			conn.Close()
+			return
+		}
+		pipe(conn, to)
+		return
+	}
 	select {
 	case s.conns.accepted <- conn:
 	case <-s.conns.closed:

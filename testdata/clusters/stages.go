@@ -29,6 +29,13 @@ var classes = []string{"kwok-volume", "gp3", "premium-rwo"}
 // kwokClassCheck is the expression by which kwok's stages select volumes.
 const kwokClassCheck = "self.spec.storageClassName == 'kwok-volume'"
 
+// kwokVolumes is where kwok's volumes are on real nodes, nodeVolumes where they become
+// part of the node's own mounts.
+const (
+	kwokVolumes = "/tmp/kwok-local-path-provisioner/"
+	nodeVolumes = "/var/lib/fleetc-volumes/"
+)
+
 const (
 	guard = `    - key: '.metadata.annotations["%s"]'
       operator: 'DoesNotExist'
@@ -107,6 +114,7 @@ func stages(dir string) ([]byte, error) {
 				return nil, fmt.Errorf("%s: %w", file, err)
 			}
 		}
+		stage = strings.ReplaceAll(stage, kwokVolumes, nodeVolumes)
 		all = append(all, strings.ReplaceAll(stage, kwokClassCheck, "self.spec.storageClassName in ['"+strings.Join(classes, "', '")+"']"))
 		volumes += strings.Count(stage, kwokClassCheck)
 	}

@@ -16,7 +16,7 @@ const (
 )
 
 // programs are the programs of a control plane.
-var programs = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok"}
+var programs = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kubelet", "kwok"}
 
 var controlPlane = Recipe{
 	Name:     "controlplane",

@@ -1,8 +1,9 @@
 // Command sandbox starts control planes for the clusters of the example fleet
 // and keeps them until it is interrupted. With -build it only builds them. With
-// -flux, Flux runs for each, too.
+// -flux, Flux runs for each, too. With -nodes, each has real nodes beside those that
+// are played.
 //
-//	go run ./testdata/clusters/sandbox [-build] [-flux] [CLUSTER...]
+//	go run ./testdata/clusters/sandbox [-build] [-flux] [-nodes N] [CLUSTER...]
 //
 // The arguments are those of fleetc list; all clusters when there are none.
 package main
@@ -28,17 +29,18 @@ import (
 func main() {
 	build := flag.Bool("build", false, "build the control planes and start none")
 	flux := flag.Bool("flux", false, "build and run Flux, too")
+	nodes := flag.Int("nodes", 0, "how many real nodes each cluster has")
 	flag.Parse()
 	// This also ends what is being built or started.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	if err := run(ctx, os.Stdout, *build, *flux, flag.Args()); err != nil {
+	if err := run(ctx, os.Stdout, *build, *flux, *nodes, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out io.Writer, build, flux bool, patterns []string) error {
+func run(ctx context.Context, out io.Writer, build, flux bool, nodes int, patterns []string) error {
 	if build {
 		tools, err := clusters.Build(ctx, os.Stderr)
 		if err == nil {
@@ -53,6 +55,9 @@ func run(ctx context.Context, out io.Writer, build, flux bool, patterns []string
 	if err != nil {
 		return err
 	}
+	for i := range specs {
+		specs[i].RealNodes = nodes
+	}
 	fmt.Fprintf(out, "starting %d clusters\n", len(specs))
 	f, err := clusters.Start(ctx, os.Stderr, specs...)
 	if err != nil {
@@ -62,7 +67,7 @@ func run(ctx context.Context, out io.Writer, build, flux bool, patterns []string
 		err = startFlux(ctx, f)
 	}
 	if err == nil {
-		explain(out, f)
+		explain(out, f, nodes)
 		err = wait(ctx, f)
 	}
 	fmt.Fprintln(out, "\nstopping the clusters")
@@ -104,7 +109,7 @@ func example(ctx context.Context, patterns []string) ([]clusters.Spec, error) {
 }
 
 // explain says what runs and what to type.
-func explain(out io.Writer, f *clusters.Fleet) {
+func explain(out io.Writer, f *clusters.Fleet, nodes int) {
 	all := f.Clusters()
 	fmt.Fprintf(out, "\n%d clusters run:\n\n", len(all))
 	for _, c := range all {
@@ -124,9 +129,22 @@ Nodes and pods are played by kwok: nothing really runs in them. Webhooks admit
 everything, and the operators of cert-manager and Prometheus are played. A pod
 with the annotation fleetc.test/stuck: ImagePullBackOff does not get ready, one
 with fleetc.test/fail: "true" fails. Logs are in %s.
-
+%s
 Ctrl-C ends all of it and leaves nothing.
-`, f.Kubeconfig, f.Tools.Dir, all[0].Name, all[0].Name, all[0].Context, f.Dir)
+`, f.Kubeconfig, f.Tools.Dir, all[0].Name, all[0].Name, all[0].Context, f.Dir, realNodes(nodes))
+}
+
+// realNodes says how to use real nodes.
+func realNodes(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(`
+Each cluster also has real nodes (%d). A pod runs there if it has
+nodeSelector: {fleetc.test/node: real} and
+tolerations: [{key: fleetc.test/node, operator: Exists}]. The nodes have the image
+%s and reach no registry.
+`, n, clusters.Busybox)
 }
 
 // wait returns when the user interrupts the program, when its parent process
