@@ -158,7 +158,9 @@ func (s *search) pod(u *unstructured.Unstructured) {
 		if !ran {
 			return
 		}
-		data, err := s.Logs(s.ctx, u.GetNamespace(), u.GetName(), c.name, !c.running && !c.ended, maxLogLines)
+		// The log of a container that failed and runs again may only have its start.
+		previous := !c.running && !c.ended || c.running && c.lastEnd != ""
+		data, err := s.Logs(s.ctx, u.GetNamespace(), u.GetName(), c.name, previous, maxLogLines)
 		if err != nil {
 			s.addUnread("the logs of container "+c.name, err)
 			return

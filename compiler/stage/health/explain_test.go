@@ -146,7 +146,7 @@ func TestExplain(t *testing.T) {
 			event1("e2", "p2", "Warning", "Unhealthy", "probe with hunter22 failed", ", eventTime: '2026-11-20T10:00:02.123456Z'") +
 			event1("e3", "p1", "Warning", "BackOff", "of another pod", "") +
 			event1("e4", "p2", "Normal", "Pulled", "it is there", ", lastTimestamp: '2026-11-20T10:00:09Z'"), `
-Deployment.apps shop/web: pod web-new-a (and 1 more): container app: CrashLoopBackOff: back-off 40s restarting failed container, and ended with status 1: Error: password (hidden) refused
+Deployment.apps shop/web: pod web-new-a (and 1 more): container app: CrashLoopBackOff, and ended with status 1: Error: password (hidden) refused
 event Pod web-new-a: Unhealthy: probe with (hidden) failed
 event Pod web-new-a: BackOff: Back-off restarting failed container (7 times)
 log starting
@@ -158,8 +158,14 @@ Deployment.apps shop/web: 1 of 2 pods are up to date
 event ReplicaSet web-new: FailedCreate: pods "web-new-a" is forbidden: exceeded quota (5 times)
 `},
 		{"no logs", webDump + strings.Split(crashingPod, "-- logs")[0], `
-Deployment.apps shop/web: pod web-new-a (and 1 more): container app: CrashLoopBackOff: back-off 40s restarting failed container, and ended with status 1: Error: password (hidden) refused
+Deployment.apps shop/web: pod web-new-a (and 1 more): container app: CrashLoopBackOff, and ended with status 1: Error: password (hidden) refused
 unread the logs of container app: no logs of web-new-a/app-previous
+`},
+		{"between two crashes", strings.Replace(webDump+crashingPod, "state: {waiting: {reason: CrashLoopBackOff, message: back-off 40s restarting failed container}}", "state: {running: {}}", 1), `
+Deployment.apps shop/web: pod web-new-a (and 1 more): container app runs, and is not ready; before, it ended with status 1: Error: password (hidden) refused
+log starting
+log connecting with (hidden) to ` + "\uFFFD" + `[31mdb
+log fatal: refused
 `},
 		{"many events", webDump + event1("e1", "d1", "Warning", "A", "1", "") + event1("e2", "d1", "Warning", "A", "1", "") + event1("e3", "d1", "Warning", "A", "2", "") +
 			event1("e4", "d1", "Warning", "A", "3", "") + event1("e5", "d1", "Warning", "A", "4", "") + event1("e6", "d1", "Warning", "A", "5", "") + event1("e7", "d1", "Warning", "A", "6", ""), `

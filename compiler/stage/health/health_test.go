@@ -282,7 +282,7 @@ status:
     restartCount: 4
     state: {waiting: {reason: CrashLoopBackOff, message: back-off 40s restarting failed container=app}}
     lastState: {terminated: {exitCode: 137, reason: OOMKilled}}
-`, InProgress, "container app: CrashLoopBackOff: back-off 40s restarting failed container=app, and ended with status 137: OOMKilled"},
+`, InProgress, "container app: CrashLoopBackOff, and ended with status 137: OOMKilled"},
 		{"an init container", `
 status:
   phase: Pending

@@ -3,6 +3,7 @@ package health
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -193,7 +194,11 @@ func podProblem(u *unstructured.Unstructured) (problem string, final bool) {
 	}
 	for _, c := range containers(u) {
 		if c.running && !c.ready {
-			return "container " + clean(c.name) + " runs, and is not ready", false
+			problem = "container " + clean(c.name) + " runs, and is not ready"
+			if c.lastEnd != "" {
+				problem += "; before, it" + c.lastEnd
+			}
+			return problem, false
 		}
 	}
 	return "", false
@@ -206,6 +211,7 @@ type container struct {
 	reason         string
 	running, ready bool
 	ended          bool
+	lastEnd        string // how it failed before its last restart; may be empty
 	restarts       int64
 }
 
@@ -228,11 +234,16 @@ func containers(u *unstructured.Unstructured) []container {
 			c.ready, _ = at(s, "ready").(bool)
 			c.running = at(s, "state", "running") != nil
 			c.ended = at(s, "state", "terminated") != nil
+			c.lastEnd = strings.TrimPrefix(exitText(s, "lastState"), ", and")
 			waiting := text(s, "state", "waiting", "reason")
 			switch code := number(s, 0, "state", "terminated", "exitCode"); {
 			case !slices.Contains(startReasons, waiting):
 				c.reason = waiting
-				c.problem = clean(waiting) + condition{message: text(s, "state", "waiting", "message")}.detail() + exitText(s, "lastState")
+				message := condition{message: text(s, "state", "waiting", "message")}.detail()
+				if waiting == "CrashLoopBackOff" && c.lastEnd != "" {
+					message = "" // it has only IDs, and how long kubelet waits
+				}
+				c.problem = clean(waiting) + message + exitText(s, "lastState")
 			case code != 0:
 				c.reason = text(s, "state", "terminated", "reason")
 				c.problem = "it" + exitText(s, "state")[len(", and"):]
