@@ -25,58 +25,98 @@ const (
 
 func (o Options) timeout() time.Duration { return cmp.Or(o.Timeout, defaultTimeout) }
 
-// wait waits until all objects are healthy. A failed object or the timeout ends the
-// wait with a fault.
+// wait waits until all objects are healthy at the same time. A failed object or the
+// timeout ends the wait with a fault.
 func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
 	start := time.Now()
-	w := &health.Waiting{Rules: r.rules, Timeout: r.timeout()}
-	byID := make(map[string]*Item, len(items))
-	var waiting []health.ObservedObject
+	w := &waiter{runner: r, Waiting: health.Waiting{Rules: r.rules, Timeout: r.timeout()}, byID: make(map[string]*Item, len(items))}
 	for _, it := range items {
 		declared := fleet.Object{Unstructured: it.object, Release: it.release}
 		if it.uid != "" && (r.rules.ReadyOnceExists(declared) || it.Action == Unchanged && it.completedDigest != "") {
 			continue // the plan or the apply has found it
 		}
-		byID[it.ID] = it
-		waiting = append(waiting, health.ObservedObject{Declared: declared})
+		w.byID[it.ID] = it
+		w.pending = append(w.pending, health.ObservedObject{Declared: declared})
 	}
-	if len(waiting) == 0 {
+	if len(w.pending) == 0 {
 		return nil
 	}
-	o := r.observe(ctx, slices.Collect(maps.Values(byID)))
-	defer o.Close()
+	w.observer = r.observe(ctx, slices.Collect(maps.Values(w.byID)))
+	defer w.observer.Close()
 	reasons := make(map[string]string, len(items))
 	for first := true; ; first = false {
-		changes := o.Changes()
+		changes := w.observer.Changes()
 		if first {
 			changes = nil
 		}
-		if err := o.Wait(ctx, changes, waitPoll); err != nil {
+		if err := w.observer.Wait(ctx, changes, waitPoll); err != nil {
 			return err
 		}
-		for i := range waiting {
-			var err error
-			if waiting[i].Live, err = r.liveObject(ctx, o, byID[waiting[i].Declared.ID()]); err != nil {
-				return err
-			}
+		p, err := w.step(ctx, time.Since(start))
+		if err != nil {
+			return err
 		}
-		p := w.Step(time.Since(start), waiting)
-		r.recordReady(stage, byID, p.Ready, !first)
+		r.recordReady(stage, w.byID, p.Ready, !first)
 		if len(p.Failed) > 0 {
-			return r.unhealthy(ctx, byID, p.Failed)
+			return r.unhealthy(ctx, w.byID, p.Failed)
 		}
-		waiting = waiting[:0]
 		for _, o := range p.Pending {
-			waiting = append(waiting, o.ObservedObject)
 			if id := o.Declared.ID(); reasons[id] != o.Reason {
 				r.report(Event{Stage: stage, ID: id, What: "wait", Text: r.hide(o.Reason)})
 				reasons[id] = o.Reason
 			}
 		}
-		if len(waiting) == 0 {
+		if len(p.Pending) == 0 {
 			return nil
 		}
 	}
+}
+
+// A waiter is the state of a wait.
+type waiter struct {
+	health.Waiting
+	runner         *runner
+	observer       *cluster.Observer
+	byID           map[string]*Item
+	pending, ready []health.ObservedObject
+}
+
+// step judges the objects that are not ready. Before the wait ends, it also judges those
+// that were ready: a container that crashes again and again is ready for moments.
+func (w *waiter) step(ctx context.Context, elapsed time.Duration) (health.Progress, error) {
+	p, err := w.judge(ctx, elapsed, w.pending)
+	if err != nil {
+		return p, err
+	}
+	if len(p.Failed) > 0 || len(p.Pending) == 0 {
+		again, err := w.judge(ctx, elapsed, w.ready)
+		if err != nil {
+			return p, err
+		}
+		w.ready = observed(again.Ready)
+		p.Pending, p.Failed = append(p.Pending, again.Pending...), append(p.Failed, again.Failed...)
+	}
+	w.pending, w.ready = observed(p.Pending), append(w.ready, observed(p.Ready)...)
+	return p, nil
+}
+
+// judge reads the states of objects and judges them.
+func (w *waiter) judge(ctx context.Context, elapsed time.Duration, objects []health.ObservedObject) (p health.Progress, err error) {
+	for i := range objects {
+		if objects[i].Live, err = w.runner.liveObject(ctx, w.observer, w.byID[objects[i].Declared.ID()]); err != nil {
+			return p, err
+		}
+	}
+	return w.Step(elapsed, objects), nil
+}
+
+// observed returns the objects of results.
+func observed(results []health.Result) []health.ObservedObject {
+	out := make([]health.ObservedObject, len(results))
+	for i := range results {
+		out[i] = results[i].ObservedObject
+	}
+	return out
 }
 
 // recordReady reports objects that became ready, and records completed Jobs.
