@@ -57,12 +57,12 @@ tools: ## Build control planes and Flux, and install Renovate, once.
 # other; a control plane takes half a gigabyte.
 e2e: ## Test against real control planes, which are built once.
 	go run ./testdata/clusters/sandbox -build
-	go test -count=1 -vet=off -timeout 40m -parallel 6 ./testdata/clusters ./testdata/e2e
+	go test -count=1 -vet=off -timeout 40m -parallel 6 -skip '^TestNode' ./testdata/clusters ./testdata/e2e
 
 # A real node runs containers, in namespaces of its own. It needs root.
 e2e-nodes: ## Test against control planes with real nodes.
 	go run ./testdata/clusters/sandbox -build
-	go test -count=1 -vet=off -timeout 20m -parallel 4 ./testdata/clusters/nodes
+	go test -count=1 -vet=off -timeout 20m -parallel 4 -run '^TestNode' ./testdata/clusters/nodes ./testdata/e2e
 
 # How many applies, rollbacks and Helm deliveries are killed at random moments.
 KILLS ?= 200

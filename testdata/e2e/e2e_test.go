@@ -78,7 +78,9 @@ func newPlace(t *testing.T, specs ...clusters.Spec) *place {
 	t.Helper()
 	p := &place{T: t, dir: t.TempDir(), clusters: map[string]*clusters.Cluster{}}
 	for i := range specs {
-		specs[i].Nodes = 1
+		if specs[i].RealNodes == 0 {
+			specs[i].Nodes = 1
+		}
 	}
 	p.boot(specs...)
 	p.fleetc("init", "example.com/infra").ok(p)
