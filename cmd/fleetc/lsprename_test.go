@@ -16,6 +16,7 @@ var lspRenameFleet = func() map[string]string {
 	files := maps.Clone(lspActionFleet)
 	files["environments/fleet.cue"] = strings.Replace(files["environments/fleet.cue"], "releases: web: {", `releases: front: {
 	defaults: root: name: "x-\(releases.front.namespace)"`, 1) + `policies: named: {message: "has a name", match: releases: ["front", "b*"], object: metadata: name: string, object: {...}}
+policies: raw: {message: "x", match: releases: [#"front"#], object: {...}}
 releases: zed: {namespace: releases["front"].namespace, stage: "main", objects: []}
 releases: zed: depends: front: true
 releases: zed: clusters: ids: ["dev/one", "dev/*"]
@@ -25,6 +26,7 @@ actions: check: {stage: "main", at: "after", manual: "look"}
 	for _, name := range []string{"one", "two"} {
 		files["environments/dev/"+name+"/cluster.cue"] += "releases: front: defaults: " + name + ": port: 2\n"
 	}
+	files["rules/compare.cue"] = "package rules\n\ndifferences: same: {between: [\"dev\"], allow: {releases: [\"front\"], values: [\"front.replicas\", \"zed\"]}}\n"
 	return files
 }()
 
@@ -160,6 +162,9 @@ func TestLSPRenameRefused(t *testing.T) {
 		"computed stage":      {env, `releases: more: {namespace: "a", objects: [], stage: "ma" + "in"}` + "\n" + `releases: last: {namespace: "a", objects: [], stage: "main"}`, `stage: "main"`, "apps", "the fleet would have a fault: environments/dev/env.cue:7"},
 		"computed cluster":    {env, `releases: more: {namespace: "a", objects: [], stage: "main", clusters: ids: ["\("de" + "v")/one"]}`, "defaults: dev", "staging", "an expression computes the name of a layer or a cluster here"},
 		"pattern":             {env, `policies: named: match: releases: ["front", "b*"]` + "\n" + `policies: more: {message: "x", match: releases: ["fr*"], object: {...}}`, `releases: "front`, "gate", "the pattern matches only one of front and gate"},
+		"shared pattern":      {env, `releases: frame: {namespace: "a", stage: "main", objects: []}` + "\n" + `policies: more: {message: "x", match: releases: ["fr*"], object: {...}}`, `releases: "front`, "gate", "environments/dev/env.cue:8:50: the pattern matches only one of front and gate"},
+		"new pattern":         {env, `policies: more: {message: "x", match: releases: ["front", "ga*"], object: {...}}`, `releases: "front`, "gate", "environments/dev/env.cue:7:59: the pattern matches only one of front and gate"},
+		"computed pattern":    {env, `releases: frame: {namespace: "a", stage: "main", objects: []}` + "\n" + `_f: "fr"` + "\n" + `policies: more: {message: "x", match: releases: ["\(_f)*"], object: {...}}`, `releases: "front`, "gate", "environments/dev/env.cue:9:50: the pattern matches only one of front and gate"},
 		"taken":               {env, "", `releases: "front`, "base", "a release is already called base"},
 		"invalid":             {env, "", `releases: "front`, "A B", "the fleet would have a fault"},
 		"faults":              {env, "releases: front: x: 1", `releases: "front`, "gate", "the fleet has faults"},
@@ -179,6 +184,10 @@ func TestLSPRenameRefused(t *testing.T) {
 		c.change(filepath.Join(dir, test.file), map[string]any{"text": lspRenameFleet[test.file]})
 	}
 	c.T = t
+	fleets.Write(t, dir, map[string]string{"rules/more.cue": "package rules\n\ndifferences: more: {between: [\"dev\"], allow: values: [\"fr*.replicas\"]}\n"})
+	if _, err := lspRename(c, filepath.Join(dir, env), lspRenameFleet[env], `releases: "front`, "gate"); err == nil || !strings.Contains(err.Error(), "rules/more.cue:3:55: the pattern matches only one of front and gate") {
+		t.Errorf("a pattern of allowed differences: %v", err)
+	}
 	plain := startLSP(t)
 	plain.open(filepath.Join(dir, env), lspRenameFleet[env])
 	if _, err := lspRename(plain, filepath.Join(dir, env), lspRenameFleet[env], "defaults: dev", "staging"); err == nil || !strings.Contains(err.Error(), "cannot rename directories") {

@@ -140,7 +140,19 @@ func isStage(p []string) bool {
 // isReleaseList reports whether a path is that of an element of a list of releases in a rule.
 func isReleaseList(p []string) bool {
 	n := len(p)
-	return n >= 4 && p[n-2] == "releases" && (p[n-3] == "match" || p[n-3] == "target" || p[n-3] == "allow")
+	return isAllowed(p) || n >= 4 && p[n-2] == "releases" && (p[n-3] == "match" || p[n-3] == "target") && !isContent(p)
+}
+
+// isAllowed reports whether a path is that of a path in a rule about differences, which
+// begins with a release.
+func isAllowed(p []string) bool {
+	return len(p) == 5 && p[0] == "differences" && p[2] == "allow" && (p[3] == "releases" || p[3] == "charts" || p[3] == "values") //nolint:mnd // differences.NAME.allow.FIELD.INDEX
+}
+
+// isContent reports whether a path is in the values or objects of a release, which have no
+// rules.
+func isContent(p []string) bool {
+	return len(p) > 2 && p[0] == "releases" && slices.Contains([]string{"values", "defaults", "objects"}, p[2])
 }
 
 // renamer collects the edits of a rename.
@@ -195,15 +207,31 @@ func (r *renamer) verify(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err == nil && r.isRenamed(before, after):
-		return nil
+		return r.verifyRules(before, after)
 	case len(r.computed) > 0:
 		return refuse("%s: an expression computes the name of a %s here: write the name first, or rename by hand", r.computed[0], r.kind)
 	case len(r.patterns) > 0:
-		return refuse("%s: the pattern matches only one of %s and %s: change it first", r.patterns[0], r.before, r.after)
+		return r.refusePattern(r.patterns[0])
 	case err != nil:
 		return refuse("the fleet would have a fault: %s", diag.All(err)[0].Error())
 	}
 	return refuse("an expression computes the name %s: write the name first, or rename by hand", r.before)
+}
+
+// verifyRules refuses the rename if a rule would match the release under only one of its
+// names.
+func (r *renamer) verifyRules(before, after *compiler.Fleet) error {
+	if len(r.patterns) > 0 {
+		return r.refusePattern(r.patterns[0])
+	}
+	if at := r.changedRule(before, after); at.IsValid() {
+		return r.refusePattern(at)
+	}
+	return nil
+}
+
+func (r *renamer) refusePattern(at diag.Pos) error {
+	return refuse("%s: the pattern matches only one of %s and %s: change it first", at, r.before, r.after)
 }
 
 // replaced returns a text with replacements, which are in order.

@@ -71,7 +71,7 @@ func (r *renamer) layer(_ context.Context, c *cursor) (any, error) {
 		return nil, refuse("%s: an expression computes the name of a layer or a cluster here: write the name first, or rename by hand", r.computed[0])
 	}
 	if len(r.patterns) > 0 {
-		return nil, refuse("%s: the pattern matches only one of %s and %s: change it first", r.patterns[0], r.before, r.after)
+		return nil, r.refusePattern(r.patterns[0])
 	}
 	edit := r.s.workspaceEdit(r.texts, r.edits)
 	if edit == nil {

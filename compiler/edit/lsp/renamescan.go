@@ -2,7 +2,6 @@ package lsp
 
 import (
 	"io/fs"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -58,10 +57,8 @@ func (r *renamer) pos(n ast.Node) diag.Pos {
 // replace replaces a label or a text by a name, in quotes if it has or needs them.
 func (r *renamer) replace(n ast.Node, name string) {
 	as := name
-	if lit, ok := n.(*ast.BasicLit); ok {
-		if as = literal.String.Quote(name); strings.HasPrefix(lit.Value, "#") {
-			return // a raw text
-		}
+	if _, ok := n.(*ast.BasicLit); ok {
+		as = literal.String.Quote(name)
 	} else if ast.StringLabelNeedsQuoting(name) {
 		as = literal.Label.Quote(name)
 	}
@@ -165,9 +162,14 @@ func (r *renamer) value(lit *ast.BasicLit, text string, at []string) {
 	case text == r.before:
 		r.replace(lit, r.after)
 	case r.kind == namedRelease:
-		b, errB := path.Match(text, r.before)
-		a, errA := path.Match(text, r.after)
-		if errA == nil && errB == nil && a != b {
+		pattern := text
+		if isAllowed(at) {
+			pattern, _, _ = strings.Cut(text, ".")
+		}
+		switch {
+		case pattern == r.before:
+			r.replace(lit, r.after+text[len(pattern):])
+		case matchesName(pattern, r.before) != matchesName(pattern, r.after):
 			r.patterns = append(r.patterns, r.pos(lit))
 		}
 	}
