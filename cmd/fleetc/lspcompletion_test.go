@@ -42,7 +42,7 @@ func TestLSPCompletion(t *testing.T) {
 	fleets.Write(t, dir, map[string]string{
 		"environments/dev/two/cluster.cue":       "package fleet\n\ncluster: {name: \"two\", kubernetes: \"1.36\", labels: tier: \"gold\"}\n",
 		"charts/web/charts/db/Chart.yaml":        "apiVersion: v2\nname: db\nversion: 1.0.0\n",
-		"charts/web/charts/db/values.yaml":       "# The size of the disk.\nsize: 10\n",
+		"charts/web/charts/db/values.yaml":       "# The *size* ![a](http://example.com/a.png) <img>\nsize: \"`10`\"\n",
 		"charts/web/charts/db/templates/db.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: db}\ndata: {size: {{ .Values.size | quote }}}\n",
 	})
 	const env, root = "environments/dev/env.cue", "environments/fleet.cue"
@@ -117,8 +117,28 @@ func TestLSPCompletion(t *testing.T) {
 	}
 	c.T = t
 	for _, i := range c.complete(filepath.Join(dir, env), lspActionFleet[env]+"releases: web: defaults: dev: |\n") {
-		if i.Label == "replicas" && (i.Detail != "number or string" || i.Documentation == nil || i.Documentation.Value != "Number of pods.\n\nDefault: `1`") {
+		if i.Label == "replicas" && (i.Detail != "number or string" || i.Documentation == nil || i.Documentation.Value != "> Number of pods.\n\nDefault: `1`") {
 			t.Errorf("%+v %+v", i, i.Documentation)
 		}
+	}
+	const want = "> The \\*size\\* \\!\\[a\\]\\(http\\://example.com/a.png\\) \\<img\\>\n\nDefault: `` \"`10`\" ``"
+	items := c.complete(filepath.Join(dir, env), lspActionFleet[env]+"releases: web: defaults: dev: db: |\n")
+	for _, i := range items {
+		if i.Label == "size" && (i.Documentation == nil || i.Documentation.Value != want) {
+			t.Errorf("the documentation has markup of the chart: %+v", i.Documentation)
+		}
+	}
+	behind := map[string]any{"line": 1 << 30, "character": 1 << 30}
+	var last []lspItem
+	if err := c.ask("textDocument/completion", map[string]any{"textDocument": map[string]any{"uri": "file://" + filepath.Join(dir, env)}, "position": behind}, &last); err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range last {
+		if i.TextEdit.Range.Start.Line > 100 {
+			t.Errorf("an edit behind the text: %+v", i)
+		}
+	}
+	if len(items) == 0 || len(last) == 0 {
+		t.Errorf("no proposals: %v, %v", items, last)
 	}
 }

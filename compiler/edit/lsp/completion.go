@@ -61,7 +61,8 @@ func (s *server) completion(ctx context.Context, p completionParams) (any, error
 	}
 	token := c.token
 	if token == (textRange{}) {
-		token = textRange{p.Position, p.Position}
+		here := positionOf(c.text, c.offset) // within the text
+		token = textRange{here, here}
 	}
 	for _, w := range c.values() {
 		quoted := literal.String.Quote(w.text)

@@ -2,7 +2,6 @@ package lsp
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -158,19 +156,14 @@ func (c *completer) chartKeys(release string, value []string) []proposal {
 	return sorted(out)
 }
 
-// maxDefaultText limits the length of a default in the documentation.
-const maxDefaultText = 200
-
-// typeDoc returns the documentation of a value in Markdown.
+// typeDoc returns the documentation of a value in Markdown. It has no markup of the chart.
 func typeDoc(t *values.Type) string {
 	var parts []string
 	if t.Doc != "" {
-		parts = append(parts, diag.Printable(t.Doc))
+		parts = append(parts, quoted(t.Doc))
 	}
 	if t.Default != nil {
-		if text, err := json.Marshal(t.Default); err == nil {
-			parts = append(parts, "Default: `"+strings.ReplaceAll(diag.Visible(string(text), maxDefaultText), "`", "'")+"`")
-		}
+		parts = append(parts, "Default: "+codeSpan(jsonText(t.Default)))
 	}
 	return strings.Join(parts, "\n\n")
 }

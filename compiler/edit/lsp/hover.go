@@ -313,9 +313,6 @@ func writeChart(b *strings.Builder, e *fleet.Explanation) {
 		fmt.Fprintf(b, "\nThe chart takes %s.\n", escaped(e.Type))
 	}
 	if e.Doc != "" {
-		b.WriteByte('\n')
-		for line := range strings.Lines(e.Doc) {
-			fmt.Fprintf(b, "> %s\n", escaped(strings.TrimRight(line, "\r\n")))
-		}
+		fmt.Fprintf(b, "\n%s\n", quoted(e.Doc))
 	}
 }

@@ -39,6 +39,15 @@ func escaped(text string) string {
 	return strings.ReplaceAll(b.String(), "://", "\\://") // no link
 }
 
+// quoted returns a text from outside as a quote in Markdown, without markup.
+func quoted(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		lines = append(lines, "> "+escaped(strings.TrimRight(line, "\r\n")))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // link returns a link to a position in a file of the fleet.
 func (c *checker) link(at diag.Pos) string {
 	text := at.File
