@@ -184,7 +184,8 @@ func TestLSPCodeActions(t *testing.T) {
 		"waiver":     {env, `releases: web: defaults: dev: other: 1`, "Add a waiver: releases.web.open", `open: other: "TODO: say why"`},
 		"overridden": {root, "releases: web: defaults: root: replicas: 2\nreleases: web: values: replicas: 3", "Add a waiver: releases.web.overridden", `overridden: root: replicas: "TODO: say why"`},
 		"pin":        {root, "releases: web: values: replicas: 2", "Move the value", "releases: web: defaults: root: replicas: 2"},
-		"pin in map": {root, "releases: web: values: {\n\treplicas: 2 // pods\n\tport: 8080\n}", "Move the value", "releases: web: defaults: root: replicas: 2\nreleases: web: values: {\n\tport: 8080\n}"},
+		"pin in map": {root, "releases: web: values: {\n\treplicas: 2 // pods\n\tport: 8080\n}", "Move the value", "releases: web: defaults: root: replicas: 2 // pods\nreleases: web: values: {\n\tport: 8080\n}"},
+		"pin braces": {root, "releases: web: {values: {\n\treplicas: 2 @a(b) // pods\n\tport: 8080\n}}", "Move the value", "releases: web: {defaults: root: replicas: 2 @a(b), values: {\n\t// pods\n\tport: 8080\n}}"},
 		"pin inline": {root, "releases: web: {values: {port: 8080, replicas: 2}}", "Move the value", "releases: web: {defaults: root: replicas: 2, values: {port: 8080}}"},
 	} {
 		t.Run(name, func(t *testing.T) {

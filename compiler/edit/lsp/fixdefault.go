@@ -103,16 +103,21 @@ func (m *valueMove) replacements() []replacement {
 	for _, f := range m.fields[moveDepth+1:] {
 		line += quotedKey(f.key) + ": "
 	}
-	value := m.fields[len(m.fields)-1].Value
-	line += m.text[value.Pos().Offset():endOf(value)]
+	innermost := m.fields[len(m.fields)-1].Field // with its attributes
+	line += m.text[innermost.Value.Pos().Offset():endOf(innermost)]
 	at := m.fields[first].Pos().Offset()
 	indent := m.text[strings.LastIndexByte(m.text[:at], '\n')+1 : at]
-	if strings.TrimSpace(indent) == "" {
-		line += "\n" + indent
-	} else {
+	removal, comment := m.removal(m.fields[last])
+	switch {
+	case strings.TrimSpace(indent) != "":
 		line += ", "
+		removal.text = comment
+	case comment != "":
+		line += " " + strings.TrimSpace(comment) + "\n" + indent
+	default:
+		line += "\n" + indent
 	}
-	return []replacement{{at, at, line}, m.removal(m.fields[last])}
+	return []replacement{{at, at, line}, removal}
 }
 
 // quotedKey returns a key as a label.
@@ -124,18 +129,22 @@ func quotedKey(key string) string {
 }
 
 // removal returns the replacement that removes a field: with its lines, or with one of the
-// commas around it.
-func (m *valueMove) removal(f chainField) replacement {
+// commas around it. comment is the comment behind the field that it removes too, as a line.
+func (m *valueMove) removal(f chainField) (r replacement, comment string) {
 	from, to := f.Pos().Offset(), endOf(f.Field)
 	begin := strings.LastIndexByte(m.text[:from], '\n') + 1
 	rest, _, _ := strings.Cut(m.text[to:], "\n")
 	after := strings.TrimLeft(strings.TrimPrefix(strings.TrimLeft(rest, " \t"), ","), " \t")
 	switch {
 	case strings.TrimSpace(m.text[begin:from]) == "" && (strings.TrimSpace(after) == "" || strings.HasPrefix(after, "//")):
-		return replacement{begin, min(to+len(rest)+1, len(m.text)), ""}
+		r = replacement{begin, min(to+len(rest)+1, len(m.text)), ""}
+		if strings.HasPrefix(after, "//") {
+			comment = m.text[begin:from] + strings.TrimRight(after, " \t\r") + "\n"
+		}
+		return r, comment
 	case f.Field != f.beside[len(f.beside)-1]:
-		return replacement{from, to + len(rest) - len(after), ""}
+		return replacement{from, to + len(rest) - len(after), ""}, ""
 	}
 	before := strings.TrimRight(m.text[:from], " \t")
-	return replacement{len(strings.TrimSuffix(before, ",")), to, ""}
+	return replacement{len(strings.TrimSuffix(before, ",")), to, ""}, ""
 }
