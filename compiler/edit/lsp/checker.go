@@ -3,6 +3,7 @@ package lsp
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"sync"
 	"time"
@@ -40,6 +41,7 @@ type checker struct {
 	cancel  context.CancelFunc // ends the running check
 	last    *snapshot          // nil before a check found a fleet
 	shown   diag.List          // the published faults
+	stale   map[string]bool    // files that changed since the check of these faults began
 	types   chartTypes
 	checked chan struct{} // closed when the first check ended
 }
@@ -56,7 +58,7 @@ func (s *server) schedule(root string, r request) {
 	if c == nil {
 		c = &checker{
 			s: s, root: root, session: incremental.NewSession(s.Compiler(root)), published: map[string]string{},
-			changed: map[string]bool{}, wake: make(chan struct{}, 1), cancel: func() {}, checked: make(chan struct{}),
+			changed: map[string]bool{}, stale: map[string]bool{}, wake: make(chan struct{}, 1), cancel: func() {}, checked: make(chan struct{}),
 		}
 		s.checkers[root] = c
 		s.done.Go(c.run)
@@ -64,7 +66,7 @@ func (s *server) schedule(root string, r request) {
 	c.pending.disk = c.pending.disk || r.disk
 	c.pending.render = c.pending.render || r.render
 	if r.file != "" {
-		c.changed[r.file] = true
+		c.changed[r.file], c.stale[r.file] = true, true
 	}
 	c.cancel()
 	select {
@@ -181,7 +183,7 @@ func (c *checker) publish(faults error) error {
 	all.Add(c.rendered.Err())
 	folded := diag.Fold(all.Err())
 	c.s.mu.Lock()
-	c.shown = folded
+	c.shown, c.stale = folded, maps.Clone(c.changed)
 	c.s.mu.Unlock()
 	return c.send(folded)
 }

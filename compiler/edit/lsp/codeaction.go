@@ -3,6 +3,7 @@ package lsp
 import (
 	"cmp"
 	"context"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -68,8 +69,9 @@ func (s *server) codeAction(_ context.Context, p codeActionParams) (any, error) 
 	s.mu.Lock()
 	c := s.checkers[root]
 	var faults diag.List
+	var stale map[string]bool
 	if c != nil {
-		faults = c.shown
+		faults, stale = c.shown, maps.Clone(c.stale)
 	}
 	s.mu.Unlock()
 	texts := s.newTexts()
@@ -83,7 +85,7 @@ func (s *server) codeAction(_ context.Context, p codeActionParams) (any, error) 
 			if fix.Kind == diag.FixChart {
 				a.Command = f.command()
 			} else {
-				a.Edit = s.workspaceEdit(texts, f.edits())
+				a.Edit = s.workspaceEdit(texts, f.edits(stale))
 			}
 			if a.Edit != nil || a.Command != nil {
 				actions = append(actions, a)

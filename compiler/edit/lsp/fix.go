@@ -44,9 +44,22 @@ func (f *fixer) title() string {
 	return ""
 }
 
-// edits returns the replacements by file. Without the text to replace they
-// are empty.
-func (f *fixer) edits() map[string][]replacement {
+// edits returns the replacements by file. They are empty without the text to replace, and for
+// a stale file: the positions of the fault are those of a text before the last changes.
+func (f *fixer) edits(stale map[string]bool) map[string][]replacement {
+	out := f.replacements()
+	if stale[f.c.path(place(f.fault).File)] {
+		return nil
+	}
+	for file := range out {
+		if stale[file] {
+			return nil
+		}
+	}
+	return out
+}
+
+func (f *fixer) replacements() map[string][]replacement {
 	file := f.c.path(place(f.fault).File)
 	text := f.texts.text(file)
 	var r *replacement
