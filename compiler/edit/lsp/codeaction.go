@@ -133,16 +133,22 @@ func (s *server) executeCommand(ctx context.Context, p executeCommandParams) (an
 	if _, unsaved := s.edits(root); unsaved[filepath.Join(root, "environments", "charts", arg.Package, "chart.cue")] != "" {
 		return nil, jrpc2.Errorf(jrpc2.InternalError, "save the file of the package %s first", arg.Package)
 	}
-	select { // one fleet at a time
-	case <-ctx.Done():
+	if err := s.addChart(ctx, root, arg); ctx.Err() != nil {
 		return nil, ctx.Err()
-	case s.evaluates <- struct{}{}:
-	}
-	_, err := edit.AddChart(ctx, s.Compiler(root), chart.Request{Ref: arg.Ref, Version: arg.Version}, arg.Package)
-	<-s.evaluates
-	if err != nil {
+	} else if err != nil {
 		return nil, jrpc2.Errorf(jrpc2.InternalError, "%s", diag.Printable(err.Error()))
 	}
 	s.schedule(root, request{disk: true})
 	return nil, nil //nolint:nilnil // the result of the protocol is null
+}
+
+func (s *server) addChart(ctx context.Context, root string, arg chartAddArgs) error {
+	select { // one fleet at a time
+	case <-ctx.Done():
+		return ctx.Err()
+	case s.evaluates <- struct{}{}:
+	}
+	defer func() { <-s.evaluates }() // also after a panic, which the handler recovers
+	_, err := edit.AddChart(ctx, s.Compiler(root), chart.Request{Ref: arg.Ref, Version: arg.Version}, arg.Package)
+	return err
 }
