@@ -166,7 +166,15 @@ func TestLSPHoverSecrets(t *testing.T) {
 	check()
 	s = startLSPSession(t, lspChartFleet) // which never renders
 	s.edit(root, s.texts[root]+"releases: web: values: missing: 1\n")
-	if got := s.hover(root, "password: \""); !strings.Contains(got, "a value of a Secret") || strings.Contains(got, "hunter2") {
-		t.Errorf("the hover shows a secret:\n%s", got)
+	for _, more := range []string{"", "releases: web: values: users: [{name: \"a\", password: \"correct-horse\"}]\n", "releases: web: values: token: a: \"correct-horse\"\n", "_password: \"correct-horse\"\n"} {
+		s.edit(root, s.texts[root]+more)
+		for _, at := range []string{"password: \"", "users", "a: \"correct", "_password"} {
+			if !strings.Contains(s.texts[root], at) {
+				continue
+			}
+			if got := s.hover(root, at); !strings.Contains(got, "a value of a Secret") && !strings.Contains(got, "a secret value") || strings.Contains(got, "hunter2") || strings.Contains(got, "horse") {
+				t.Errorf("the hover shows a secret at %s:\n%s", at, got)
+			}
+		}
 	}
 }

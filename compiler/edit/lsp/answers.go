@@ -85,17 +85,33 @@ func (c *checker) uses(ctx context.Context, s *snapshot, cluster string, field [
 	}
 	if name := fleet.FieldText(field); r.IsSecret(value) || slices.ContainsFunc(uses, func(u query.ValueUse) bool { return u.Secret }) {
 		c.secrets.Store(name, true)
-	} else {
+	} else if len(uses) > 0 {
 		c.secrets.LoadOrStore(name, false)
 	}
 	return uses, nil
 }
 
-// isSecret reports whether a value was secret in a rendering. Before the first rendering, the
-// name of its key decides.
-func (c *checker) isSecret(field []string) bool {
+// isSecret reports whether a value of a release was secret in a rendering. Before the first
+// rendering, and without uses, the names of the keys around it and inside of it decide.
+func (c *checker) isSecret(field []string, groups []*valueGroup) bool {
 	if known, ok := c.secrets.Load(fleet.FieldText(field)); ok {
 		return known == true
 	}
-	return fleet.NamesSecret(field[len(field)-1])
+	return slices.ContainsFunc(field[valuesDepth:], fleet.NamesSecret) ||
+		slices.ContainsFunc(groups, func(g *valueGroup) bool { return hasSecretKey(g.value) })
+}
+
+// hasSecretKey reports whether a key of a map in a value names a secret.
+func hasSecretKey(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, e := range v {
+			if fleet.NamesSecret(key) || hasSecretKey(e) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, hasSecretKey)
+	}
+	return false
 }

@@ -132,6 +132,7 @@ func (q *question) hover(ctx context.Context) (string, error) {
 // values are secret.
 func (q *question) findUses(ctx context.Context, groups []*valueGroup) (first []query.ValueUse, in string, err error) {
 	if !isValue(q.field) {
+		q.isSecret = fleet.NamesSecret(q.field[len(q.field)-1])
 		return nil, "", nil
 	}
 	for i, g := range groups[:min(len(groups), maxGroups)] {
@@ -144,7 +145,7 @@ func (q *question) findUses(ctx context.Context, groups []*valueGroup) (first []
 			first, in = uses, cluster
 		}
 	}
-	q.isSecret = q.checker.isSecret(q.field)
+	q.isSecret = q.checker.isSecret(q.field, groups)
 	return first, in, nil
 }
 
@@ -216,6 +217,8 @@ func (q *question) describe(g *valueGroup, e *fleet.Explanation) string {
 		return "not set"
 	case len(e.Leaves) > 0:
 		return fmt.Sprintf("a map with %d values", len(e.Leaves))
+	case q.isSecret && (e.State == fleet.Set || e.State == fleet.FromChart):
+		return "a secret value"
 	case e.State == fleet.Set || e.State == fleet.FromChart:
 		return codeSpan(jsonText(e.Value))
 	case e.State == fleet.Deleted:
