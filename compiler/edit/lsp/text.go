@@ -60,14 +60,18 @@ func units(text string) (n int) {
 }
 
 // rangeOf returns the range of the token at a line and a column in bytes, both from 1 and 0
-// when unknown. Without a column it is the line.
+// when unknown. Without a column it is the line. A line behind the text is its end.
 func rangeOf(text string, line, col int) textRange {
 	if line < 1 {
 		return textRange{}
 	}
+	if text == "" { // of a file that cannot be read
+		return textRange{position{line - 1, 0}, position{line - 1, 0}}
+	}
 	lines := strings.SplitAfterN(text, "\n", line+1)
 	if len(lines) < line {
-		return textRange{position{line - 1, 0}, position{line - 1, 0}}
+		end := positionOf(text, len(text))
+		return textRange{end, end}
 	}
 	of := strings.TrimRight(lines[line-1], "\r\n")
 	from, to := len(of)-len(strings.TrimLeft(of, " \t")), len(of)
