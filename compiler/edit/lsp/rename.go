@@ -81,7 +81,21 @@ func (s *server) rename(ctx context.Context, p renameParams) (any, error) {
 	if err := r.verify(ctx); err != nil {
 		return nil, err
 	}
+	if r.isStale() {
+		return nil, jrpc2.Errorf(jrpc2.Code(-32801), "a file changed during the rename: try again") // ContentModified
+	}
 	return s.workspaceEdit(r.texts, r.edits), nil
+}
+
+// isStale reports whether a file to edit has another text than the scan read.
+func (r *renamer) isStale() bool {
+	texts := r.s.newTexts()
+	for file := range r.edits {
+		if texts.text(file) != r.texts.text(file) {
+			return true
+		}
+	}
+	return false
 }
 
 // nameAt returns the release, stage or layer whose name is at the cursor.

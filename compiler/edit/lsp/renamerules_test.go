@@ -1,6 +1,8 @@
 package lsp
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -24,5 +26,29 @@ func TestIsReleaseList(t *testing.T) {
 		if got := isReleaseList(strings.Fields(path)); got != want {
 			t.Errorf("%s is a list of releases: %t, want %t", path, got, want)
 		}
+	}
+}
+
+// The edits of a rename are stale after a change of an open file, or of one on disk.
+func TestStaleRename(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.cue")
+	if err := os.WriteFile(file, []byte("a: 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := &server{docs: map[string]*document{}}
+	r := &renamer{s: s, texts: s.newTexts(), edits: map[string][]replacement{file: nil}}
+	if r.texts.text(file); r.isStale() {
+		t.Error("an unchanged file is stale")
+	}
+	s.docs[file] = &document{text: "a: 2\n"}
+	if !r.isStale() {
+		t.Error("a change of an open file is not found")
+	}
+	delete(s.docs, file)
+	if err := os.WriteFile(file, []byte("a: 3\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if !r.isStale() {
+		t.Error("a change on disk is not found")
 	}
 }
