@@ -18,13 +18,14 @@ input and output. It shows the faults of fleetc vet while you type, before you
 save the file, in all files of the fleet. When you save a file, it also renders
 the fleet and shows the faults of fleetc vet --render.
 
-For a value, it shows the effective value in each cluster, the lines that set
-and override it, and the objects in which it ends.
+A hover shows the effective value in each cluster, the lines that set and
+override it, and the object fields that depend on it. The server also completes
+names, offers quick fixes, and renames releases, stages and layers.
 
-It knows layers, charts and clusters, and runs beside cue lsp, which knows the
-language. docs/editor.md has the settings of editors.
+Run it next to cue lsp, which completes and formats CUE. docs/editor.md explains
+the setup of editors.
 
-The fleet is the one around each opened file. -C has no effect.`
+The server finds the fleet of each file that you open. -C has no effect.`
 
 func newLSPCommand(o *options) *cobra.Command {
 	return &cobra.Command{

@@ -36,10 +36,10 @@ func TestLSPInlayHints(t *testing.T) {
 	root, prod, two := "environments/fleet.cue", "environments/prod/env.cue", "environments/prod/two/cluster.cue"
 	s.edit(root, s.texts[root])
 	s.edit(prod, s.texts[prod])
-	if got, want := s.hints(root, 0, 100), "12:14 overridden in 2 of 4 clusters (by environments/prod/one/cluster.cue:4\nby environments/prod/env.cue:4)"; got != want {
+	if got, want := s.hints(root, 0, 100), "12:14 overridden in 2 of 4 clusters (overridden by environments/prod/one/cluster.cue:4\noverridden by environments/prod/env.cue:4)"; got != want {
 		t.Errorf("the hints are\n%s\nwant\n%s", got, want)
 	}
-	if got, want := s.hints(prod, 0, 100), "4:43 overridden in 1 of 2 clusters (by environments/prod/one/cluster.cue:4)"; got != want {
+	if got, want := s.hints(prod, 0, 100), "4:43 overridden in 1 of 2 clusters (overridden by environments/prod/one/cluster.cue:4)"; got != want {
 		t.Errorf("the hints are\n%s\nwant\n%s", got, want)
 	}
 	if got := s.hints(root, 0, 5); got != "" {
@@ -49,7 +49,7 @@ func TestLSPInlayHints(t *testing.T) {
 	if len(s.faults) > 0 {
 		t.Fatalf("the fleet has faults: %v", s.all())
 	}
-	if got, want := s.hints(prod, 0, 100), "4:43 no effect: overridden in all 2 clusters (by environments/prod/one/cluster.cue:4\nby environments/prod/two/cluster.cue:4)"; got != want {
+	if got, want := s.hints(prod, 0, 100), "4:43 no effect: overridden in all 2 clusters (overridden by environments/prod/one/cluster.cue:4\noverridden by environments/prod/two/cluster.cue:4)"; got != want {
 		t.Errorf("the hints are\n%s\nwant\n%s", got, want)
 	}
 }

@@ -126,8 +126,8 @@ func TestLSPHover(t *testing.T) {
 			"  - overrides [charts/web/values.yaml:2](<DIR/charts/web/values.yaml#L2>) of the chart: `1`",
 		"- `5` in `prod/one`\n  - set by [environments/prod/one/cluster.cue:4](<DIR/environments/prod/one/cluster.cue#L4>) (default of layer one)\n"+
 			"  - overrides [environments/prod/env.cue:4](<DIR/environments/prod/env.cue#L4>) (default of layer prod): `3`\n  - overrides [environments/fleet.cue:12]",
-		"- `3` in `prod/two`", "The chart takes number", `> Pods of the \*web\* \[server\]\(http\://example.com\).`,
-		"In `dev/one` it ends in\n\n- `Deployment.apps web/web` `spec.replicas`, [charts/web/templates/web.yaml:6](<DIR/charts/web/templates/web.yaml#L6>)",
+		"- `3` in `prod/two`", "Type in the chart: number", `> Pods of the \*web\* \[server\]\(http\://example.com\).`,
+		"Used in `dev/one` by:\n\n- `Deployment.apps web/web` `spec.replicas`, [charts/web/templates/web.yaml:6](<DIR/charts/web/templates/web.yaml#L6>)",
 	)
 	s.wantHover(prod, "repl|icas", "`releases.web.values.replicas`\n\n- `5` in `prod/one`", "- `3` in `prod/two`")
 	s.wantHover(root, "names|pace", "- `\"web\"` in all 4 clusters\n")

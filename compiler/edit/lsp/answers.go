@@ -8,10 +8,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/query"
 )
 
-// maxExplained limits the clusters whose evaluation or rendering is kept.
+// maxExplained limits the clusters whose evaluation or rendering is cached.
 const maxExplained = 4
 
-// answers are results of requests for a snapshot, to answer further ones.
+// answers caches evaluations and renderings of a snapshot for later requests.
 type answers struct {
 	busy       chan struct{} // has an element while a request uses the fields below
 	explainers map[string]*query.Explainer
@@ -56,9 +56,9 @@ func (c *checker) explain(ctx context.Context, s *snapshot, cluster string, fiel
 	return x.Field(ctx, fleet.FieldText(field))
 }
 
-// uses returns where a value of a release ends in a cluster. It records whether the value is
-// secret: a Secret contains it or changes with it. It knows nothing of a cluster that cannot
-// be rendered.
+// uses returns the object fields of a cluster that depend on a value of a release. It records
+// whether the value is secret: a Secret contains it or changes with it. The result is empty
+// for a cluster that cannot be rendered.
 func (c *checker) uses(ctx context.Context, s *snapshot, cluster string, field []string, value any) ([]query.ValueUse, error) {
 	unlock, err := s.answers.lock(ctx)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// chartFile returns the path of a file of a chart. A chart that is an archive or is not in
-// the repository has none: its file is written below the cache directory, read-only.
+// chartFile returns the path of a file of a chart. If the chart is an archive or not in the
+// repository, it writes a read-only copy of the file below the cache directory.
 func (c *checker) chartFile(ch *fleet.Chart, name string) (string, error) {
 	i := slices.IndexFunc(ch.Files, func(f fleet.File) bool { return f.Name == name })
 	if i < 0 {
@@ -39,7 +39,7 @@ func (c *checker) chartFile(ch *fleet.Chart, name string) (string, error) {
 	return file, writeReadOnly(file, ch.Files[i].Data)
 }
 
-// writeReadOnly writes a file that exists with other content or not at all.
+// writeReadOnly writes a file unless it exists with the same content.
 func writeReadOnly(file string, data []byte) error {
 	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, data) {
 		return nil
@@ -66,8 +66,8 @@ func writeReadOnly(file string, data []byte) error {
 	return os.Rename(temp.Name(), file)
 }
 
-// chartLocation returns the location of a line in a file of a chart, as types and traces
-// write it: values.yaml:12. The text is that of the chart.
+// chartLocation returns the location of a line in a file of a chart. The line has the format
+// of types and traces, such as values.yaml:12.
 func (c *checker) chartLocation(ch *fleet.Chart, at string) (location, bool) {
 	name, lineText, _ := strings.Cut(at, ":")
 	line, _ := strconv.Atoi(lineText)

@@ -18,7 +18,7 @@ import (
 // debounce is how long a checker waits for further changes.
 const debounce = 20 * time.Millisecond
 
-// request has the work of the next check.
+// request describes the work of the next check.
 type request struct {
 	file   string // the changed file; may be empty
 	disk   bool   // whether files may have changed on disk
@@ -46,8 +46,8 @@ type checker struct {
 	checked chan struct{} // closed when the first check ended
 }
 
-// schedule checks the fleet at a root soon, and cancels a check that runs. It does nothing
-// without a root.
+// schedule requests a check of the fleet at a root, and cancels a running check. It does
+// nothing without a root.
 func (s *server) schedule(root string, r request) {
 	if root == "" {
 		return
@@ -169,7 +169,7 @@ func (c *checker) render(ctx context.Context, f *compiler.Fleet) error {
 	return c.publish(nil)
 }
 
-// again adds a request that was not served to the next one.
+// again merges a request that was not served into the next one.
 func (c *checker) again(r request) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 )
 
-// quickFix is the kind of actions that mend a fault.
+// quickFix is the kind of code actions that fix a fault.
 const quickFix = "quickfix"
 
 // chartAddCommand is the command that pins a chart again.
@@ -45,7 +45,7 @@ type command struct {
 	Arguments []chartAddArgs `json:"arguments"`
 }
 
-// chartAddArgs are the argument of [chartAddCommand].
+// chartAddArgs is the argument of [chartAddCommand].
 type chartAddArgs struct {
 	Root    string `json:"root"`    // URI of the fleet
 	Package string `json:"package"` // name of the package of the chart

@@ -60,8 +60,8 @@ func (s *server) cursorAt(uri string, p position) *cursor {
 	return newCursor(root, file, text, offset(text, p))
 }
 
-// newCursor returns the cursor at an offset of a text. In a text with a syntax error, it
-// takes what the parser could recover.
+// newCursor returns the cursor at an offset of a text. If the text has a syntax error, it uses
+// the nodes that the parser recovered.
 func newCursor(root, file, text string, at int) *cursor {
 	c := &cursor{file: file, root: root, text: text, offset: at}
 	var err error
@@ -86,8 +86,8 @@ func (c *cursor) layer() string {
 	return ""
 }
 
-// target returns the path of the field that the position is about: the one that the
-// expression refers to, or the field itself.
+// target returns the path of the field at the position: the field that the expression refers
+// to, or else the field itself.
 func (c *cursor) target() []string {
 	if c.reference != nil {
 		return c.reference
@@ -95,8 +95,8 @@ func (c *cursor) target() []string {
 	return c.path
 }
 
-// valuePath returns the path of a release's value of which a path is a default, as in
-// releases.web.defaults.prod.replicas, and the layer of the default. Other paths are
+// valuePath converts the path of a default, such as releases.web.defaults.prod.replicas, to
+// the path of the release's value, and returns the layer of the default. Other paths are
 // returned unchanged, without a layer.
 func valuePath(path []string) (value []string, layer string) {
 	if len(path) < 4 || path[0] != "releases" || path[2] != "defaults" {

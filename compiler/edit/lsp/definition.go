@@ -73,8 +73,8 @@ func (q *question) releaseIn(id string) (*fleet.Cluster, *fleet.Release) {
 	return nil, nil
 }
 
-// winners returns the positions of the lines that set the field in the clusters of the
-// layer, those of most clusters first.
+// winners returns the positions of the effective lines of the field in the clusters of the
+// layer. The line that is effective in most clusters comes first.
 func (q *question) winners(ctx context.Context) ([]diag.Pos, error) {
 	count := map[diag.Pos]int{}
 	clusters := q.below(q.scope())
@@ -102,8 +102,8 @@ func (q *question) winners(ctx context.Context) ([]diag.Pos, error) {
 	return out, nil
 }
 
-// setIn returns the position of the line that sets the field in a cluster, or of the release
-// that it is; none for other fields.
+// setIn returns the position of the line that sets the field in a cluster. For a release, it
+// returns the position of the release.
 func (q *question) setIn(c *fleet.Cluster) []diag.Pos {
 	if len(q.field) < 2 || q.field[0] != "releases" {
 		return nil

@@ -17,8 +17,7 @@ import (
 const maxNamedClusters = 5
 
 // send publishes the faults by file. It sends an empty list for a file whose faults are
-// mended, and last the list of each open file of the fleet in order of their names, also
-// when it is unchanged.
+// fixed. Open files come last, sorted by name, and are sent even if their list is unchanged.
 func (c *checker) send(faults diag.List) error {
 	texts := c.s.newTexts()
 	byFile := map[string][]diagnostic{}

@@ -11,7 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// inlayHint is a text at the end of a line.
+// inlayHint is a hint at the end of a line.
 type inlayHint struct {
 	Position    position `json:"position"`
 	Label       string   `json:"label"`
@@ -25,7 +25,7 @@ type overriddenLine struct {
 	by               []diag.Pos // lines that override it
 }
 
-// inlayHint returns a hint for each line of a document that nearer layers override in some or
+// inlayHint returns a hint for each line of a document that lower layers override in some or
 // all of its clusters.
 func (s *server) inlayHint(ctx context.Context, p struct {
 	TextDocument textDocument `json:"textDocument"`
@@ -111,7 +111,7 @@ func (o *overriddenLine) tooltip() string {
 	const most = 8
 	texts := []string{}
 	for _, at := range o.by[:min(len(o.by), most)] {
-		texts = append(texts, "by "+diag.OneLine(diag.Pos{File: at.File, Line: at.Line}.String()))
+		texts = append(texts, "overridden by "+diag.OneLine(diag.Pos{File: at.File, Line: at.Line}.String()))
 	}
 	if len(o.by) > most {
 		texts = append(texts, fmt.Sprintf("and %d more lines", len(o.by)-most))
@@ -119,7 +119,7 @@ func (o *overriddenLine) tooltip() string {
 	return strings.Join(texts, "\n")
 }
 
-// refreshRequests returns the requests that make a client ask again for hints and lenses.
+// refreshRequests returns the requests that make a client refresh its hints and lenses.
 func refreshRequests(p initializeParams) []string {
 	var out []string
 	if p.Capabilities.Workspace.InlayHint.RefreshSupport {

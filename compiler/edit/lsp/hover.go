@@ -12,8 +12,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/query"
 )
 
-// maxGroups limits the values of which a hover names the lines, and maxListed those that it
-// lists.
+// maxGroups limits the values that a hover shows with their lines, maxListed those that it
+// shows at all.
 const maxGroups, maxListed = 3, 12
 
 // positionParams are the parameters of requests about a position.
@@ -42,8 +42,8 @@ type question struct {
 	isSecret bool // whether its values must not be shown
 }
 
-// ask returns the question of a request; nil when there is nothing at the position, or no
-// fleet around the file.
+// ask returns the question of a request; nil when the position is not on a field, or the
+// file is not in a fleet.
 func (s *server) ask(ctx context.Context, p positionParams) (*question, error) {
 	cur := s.cursorAt(p.TextDocument.URI, p.Position)
 	if cur == nil || cur.part == betweenFields && cur.reference == nil || len(cur.target()) == 0 {
@@ -85,7 +85,7 @@ func (s *server) hover(ctx context.Context, p positionParams) (any, error) {
 }
 
 // hover returns the text about the field: its values, the lines that set them, its comment
-// in the chart, and the fields of objects in which it ends.
+// in the chart, and the object fields that depend on it.
 func (q *question) hover(ctx context.Context) (string, error) {
 	groups, known := q.groups(q.scope(), q.field)
 	if known && len(groups) == 0 {
@@ -128,8 +128,8 @@ func (q *question) hover(ctx context.Context) (string, error) {
 	return strings.TrimRight(b.String(), "\n"), nil
 }
 
-// findUses returns where the first value ends and in which cluster, and finds out whether the
-// values are secret.
+// findUses returns the object fields that depend on the first value, and the cluster in which
+// they do. It also finds out whether the values are secret.
 func (q *question) findUses(ctx context.Context, groups []*valueGroup) (first []query.ValueUse, in string, err error) {
 	if !isValue(q.field) {
 		q.isSecret = fleet.NamesSecret(q.field[len(q.field)-1])
@@ -175,7 +175,7 @@ func (q *question) writeUses(b *strings.Builder, cluster string, uses []query.Va
 	if len(uses) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\nIn %s it ends in\n\n", codeSpan(cluster))
+	fmt.Fprintf(b, "\nUsed in %s by:\n\n", codeSpan(cluster))
 	for _, u := range uses[:min(len(uses), maxUses)] {
 		what := codeSpan(u.Object.ID())
 		if len(u.Field) > 0 {
@@ -183,9 +183,9 @@ func (q *question) writeUses(b *strings.Builder, cluster string, uses []query.Va
 		}
 		switch u.How {
 		case trial.Changes:
-			what += ", which changes with it"
+			what += ", which changes with the value"
 		case trial.Exists:
-			what += ", which exists because of it"
+			what += ", which exists only because of the value"
 		default:
 		}
 		for _, l := range u.Lines[:min(len(u.Lines), 1)] {
@@ -232,7 +232,7 @@ func (q *question) describe(g *valueGroup, e *fleet.Explanation) string {
 // roleTexts say what a line does to the value of a field.
 var roleTexts = map[fleet.Role]string{
 	fleet.Effective: "set by", fleet.Agrees: "also set by", fleet.Overridden: "overrides", fleet.Holds: "must satisfy",
-	fleet.Conflicts: "conflicts with", fleet.Waits: "waits for the references of",
+	fleet.Conflicts: "conflicts with", fleet.Waits: "unresolved references in",
 }
 
 // roles are the roles in the order of the text.
@@ -313,7 +313,7 @@ func treeLines(t *fleet.Tree) []*fleet.Contribution {
 // writeChart writes the type of a value in the chart and its documentation.
 func writeChart(b *strings.Builder, e *fleet.Explanation) {
 	if e.Type != "" {
-		fmt.Fprintf(b, "\nThe chart takes %s.\n", escaped(e.Type))
+		fmt.Fprintf(b, "\nType in the chart: %s.\n", escaped(e.Type))
 	}
 	if e.Doc != "" {
 		fmt.Fprintf(b, "\n%s\n", quoted(e.Doc))

@@ -26,7 +26,8 @@ type lensCommand struct {
 }
 
 // codeLens returns a lens for each release of a document: its charts with their versions, a
-// newer version that another cluster of the fleet has, and its clusters. It uses no network.
+// newer version that another cluster of the fleet has, and its clusters. It does not use the
+// network.
 func (s *server) codeLens(ctx context.Context, p positionParams) (any, error) {
 	cur := s.cursorAt(p.TextDocument.URI, position{})
 	if cur == nil {
@@ -51,7 +52,7 @@ func (s *server) codeLens(ctx context.Context, p positionParams) (any, error) {
 	return out, nil
 }
 
-// releaseTitle describes a release in a line; empty when none of the clusters has it.
+// releaseTitle describes a release in one line; empty when none of the clusters has it.
 func (s *snapshot) releaseTitle(name string, clusters []*fleet.Cluster) string {
 	count, charts := 0, map[fleet.ChartRef]int{}
 	var only string
@@ -80,7 +81,7 @@ func (s *snapshot) releaseTitle(name string, clusters []*fleet.Cluster) string {
 			text += fmt.Sprintf(" in %d", charts[ref])
 		}
 		if newer, in := s.newerThan(ref); newer != "" {
-			text += fmt.Sprintf(" (%s has %s)", diag.OneLine(in), diag.OneLine(newer))
+			text += fmt.Sprintf(" (newer: %s in %s)", diag.OneLine(newer), diag.OneLine(in))
 		}
 		parts = append(parts, text)
 	}

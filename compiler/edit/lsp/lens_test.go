@@ -14,8 +14,8 @@ func TestReleaseTitle(t *testing.T) {
 	}
 	s := &snapshot{clusters: []*fleet.Cluster{cluster("dev", "test", "1.10.0"), cluster("prod/a", "web", "1.2.0"), cluster("prod/b", "web", "1.9.0"), cluster("prod/c", "web", "1.9.0")}}
 	for from, want := range map[int]string{
-		0: "https://example.com/web@1.9.0 in 2 (dev has 1.10.0) · https://example.com/web@1.2.0 in 1 (dev has 1.10.0) · 3 of 4 clusters",
-		3: "https://example.com/web@1.9.0 (dev has 1.10.0) · prod/c",
+		0: "https://example.com/web@1.9.0 in 2 (newer: 1.10.0 in dev) · https://example.com/web@1.2.0 in 1 (newer: 1.10.0 in dev) · 3 of 4 clusters",
+		3: "https://example.com/web@1.9.0 (newer: 1.10.0 in dev) · prod/c",
 	} {
 		if got := s.releaseTitle("web", s.clusters[from:]); got != want {
 			t.Errorf("the title is %q, want %q", got, want)

@@ -2,8 +2,8 @@ package lsp
 
 import "encoding/json"
 
-// This file has the part of the Language Server Protocol 3.17 that the server uses. The
-// names of types and fields are those of the protocol.
+// This file defines the part of the Language Server Protocol 3.17 that the server uses. Types
+// and fields have their names from the protocol.
 
 type initializeParams struct {
 	RootURI          string             `json:"rootUri"`

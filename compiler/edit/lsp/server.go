@@ -1,5 +1,5 @@
-// Package lsp is a language server for the files of fleets. It runs beside the one of CUE,
-// and reports the faults of the whole fleet while the user types.
+// Package lsp is a language server for the files of fleets. It runs next to the CUE language
+// server, and reports the faults of the whole fleet while the user types.
 //
 // It compiles unsaved texts with an incremental session for each fleet. Rendering runs when
 // a file is saved.
@@ -33,7 +33,7 @@ type Options struct {
 	Render func(ctx context.Context, f *compiler.Fleet) error
 }
 
-// ErrNoShutdown is the error of a client that ends the server without a shutdown request.
+// ErrNoShutdown is returned when the client exits without a shutdown request.
 var ErrNoShutdown = errors.New("the editor ended the session without a shutdown request")
 
 // server is a session with one client.

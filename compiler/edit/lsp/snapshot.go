@@ -17,16 +17,15 @@ type snapshot struct {
 	fleet *compiler.Fleet
 	edits load.Edits
 
-	// clusters are sorted by ID. One with faults is as in its last check without, so that
-	// requests have answers while a fault is in the text; it is not in fleet.
+	// clusters are sorted by ID. A cluster with faults has the state of its last check
+	// without faults, so that requests can be answered; it is not in fleet.
 	clusters []*fleet.Cluster
 
 	answers *answers
 }
 
-// snapshot returns the last state of the fleet at a root. It waits for the first check, and
-// for no other. The result is nil when the fleet was never checked, or when the directory is
-// not a fleet.
+// snapshot returns the last state of the fleet at a root. It waits only for the first check.
+// The result is nil when the fleet was never checked, or when the directory is not a fleet.
 func (s *server) snapshot(ctx context.Context, root string) (*snapshot, error) {
 	s.mu.Lock()
 	c := s.checkers[root]
@@ -46,8 +45,8 @@ func (s *server) snapshot(ctx context.Context, root string) (*snapshot, error) {
 	return c.last, nil
 }
 
-// keep makes the fleet of a check the state that requests see. A nil fleet leaves it as it
-// was.
+// keep makes the fleet of a check the state that requests see. A nil fleet does not change
+// it.
 func (c *checker) keep(f *compiler.Fleet, edits load.Edits) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
@@ -66,8 +65,8 @@ func (c *checker) keep(f *compiler.Fleet, edits load.Edits) {
 	}
 }
 
-// withMissing returns the clusters with those of before that they lack and that are still in
-// the fleet.
+// withMissing adds to the clusters those of before that are missing from them and are still
+// in the fleet.
 func withMissing(root string, clusters, before []*fleet.Cluster) []*fleet.Cluster {
 	byID := map[string]bool{}
 	for _, c := range clusters {

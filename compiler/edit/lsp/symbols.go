@@ -25,11 +25,11 @@ const (
 	symbolStruct   = 23
 )
 
-// maxSymbolDepth limits the fields inside of fields.
+// maxSymbolDepth limits the nesting of fields.
 const maxSymbolDepth = 6
 
-// documentSymbol returns the fields of a document. Releases, stages, policies and others that
-// have names are symbols of the document, and their detail is their kind.
+// documentSymbol returns the fields of a document. Named elements, such as releases, stages
+// and policies, are symbols of the document with their kind as detail.
 func (s *server) documentSymbol(_ context.Context, p positionParams) (any, error) {
 	cur := s.cursorAt(p.TextDocument.URI, position{})
 	if cur == nil {

@@ -23,7 +23,7 @@ type valueGroup struct {
 }
 
 // groups returns the clusters below a layer by the value of a field, the largest group
-// first. It does not know all fields: then it returns false.
+// first. It returns false for fields that the snapshot does not know.
 func (s *snapshot) groups(layer string, field []string) ([]*valueGroup, bool) {
 	byText := map[string]*valueGroup{}
 	var out []*valueGroup
@@ -103,7 +103,7 @@ func (s *snapshot) valueIn(c *fleet.Cluster, field []string) (v any, t *fleet.Tr
 	return nil, nil, false, false
 }
 
-// textField returns one of several texts, nil for an empty one, and whether it is there.
+// textField returns one of several texts, nil for an empty one, and whether the text exists.
 func textField(name string, texts map[string]string) (any, bool) {
 	text, known := texts[name]
 	if text == "" {
@@ -167,8 +167,8 @@ func jsonText(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// clustersText describes some clusters of a fleet in a line of Markdown. all are the IDs of
-// all clusters of the fleet.
+// clustersText describes some clusters of a fleet in one line of Markdown. all holds the IDs
+// of all clusters of the fleet.
 func clustersText(ids, all []string) string {
 	const few = 3
 	prefix := ids[0]

@@ -93,7 +93,7 @@ func (s *server) didClose(_ context.Context, p didOpenParams) error {
 }
 
 // didChangeWatchedFiles checks the fleets in which files changed on disk, and all known
-// fleets when the directory of a file is gone. An open file whose text is on disk was saved
+// fleets when the directory of a file was removed. An open file whose text is on disk was saved
 // by the editor.
 func (s *server) didChangeWatchedFiles(_ context.Context, p didChangeWatchedFilesParams) error {
 	roots := map[string]bool{}

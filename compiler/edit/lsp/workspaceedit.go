@@ -35,7 +35,7 @@ type replacement struct {
 	text     string
 }
 
-// workspaceEdit returns the replacements by file as an edit of their texts; nil without any.
+// workspaceEdit returns the replacements by file as a workspace edit; nil without any.
 func (s *server) workspaceEdit(texts *texts, byFile map[string][]replacement) *workspaceEdit {
 	if len(byFile) == 0 {
 		return nil
@@ -64,7 +64,7 @@ func (s *server) workspaceEdit(texts *texts, byFile map[string][]replacement) *w
 	return &out
 }
 
-// difference returns the replacement that makes a text of another one.
+// difference returns the replacement that turns one text into another.
 func difference(before, after string) replacement {
 	from := 0
 	for from < len(before) && from < len(after) && before[from] == after[from] {
