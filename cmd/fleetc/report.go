@@ -16,34 +16,34 @@ import (
 	"github.com/fleetc/fleetc/compiler/query/report"
 )
 
-const reportLong = `report shows the whole fleet to people who do not run fleetc. With --out, it
-writes one HTML page, which opens without a network and loads nothing.
+const reportLong = `report shows the whole fleet to people who do not use fleetc. With --out, it
+writes one HTML page that works offline and loads no other files.
 
 The page has a matrix of releases and clusters: the version of each release, the
 line that pins it, and marks for releases that are outdated, that differ from
-the other clusters of their environment, or that have waivers. Other parts show
-how much each layer sets and overrides, the values with all lines that set them,
-references between releases, stages, the waves of the rollout, images and CRDs.
+the other clusters of their environment, or that have waivers. Other sections
+show how much each layer sets and overrides, the values with all lines that set
+them, the references between releases, stages, waves, images and CRDs.
 
 A release is outdated if another cluster has a newer version of its chart. With
---outdated, report also asks the repositories of the charts.
+--outdated, report also checks the chart repositories.
 
 --against also shows the objects that changed since a commit or an exported
 directory. --live reads the running clusters, and shows the revision, health and
-drift of each. It only reads.
+drift of each. It needs only read access.
 
---link-template makes a link to the forge of each line, such as
+--link-template links source positions to your Git host, such as
 https://github.com/example/infra/blob/main/{file}#L{line}. Files are relative to
 the root of the fleet.
 
-The report does not show contents of Secrets, and no value that equals a text in
-a Secret, is a part of one, or contains one. It names clusters, files, images
-and reasons of waivers: publish it only for people who may know them.
+The report hides the data of Secrets, and every value that equals, contains or
+is part of a string in a Secret. It contains the names of clusters, files and
+images, and the reasons of waivers: publish it only to people who may see them.
 
 Formats (-o):
-  text       a line for each release in a cluster
-  markdown   the facts of the page, for a wiki or a comment; also --markdown
-  json       all facts`
+  text       one line for each release in a cluster
+  markdown   the contents of the page, for a wiki or a comment; also --markdown
+  json       all data`
 
 const reportExample = `  fleetc report --out report.html
   fleetc report --out report.html --link-template 'https://github.com/example/infra/blob/main/{file}#L{line}'
@@ -80,11 +80,11 @@ func newReportCommand(o *options) *cobra.Command {
 	f.BoolVar(&r.markdown, "markdown", false, "print Markdown, as -o markdown")
 	f.StringVar(&r.against, "against", "", "also show what changed since an exported `directory`, or a commit such as git:main")
 	f.BoolVar(&r.live, "live", false, "also read the running clusters")
-	f.BoolVar(&r.Outdated, "outdated", false, "also ask the repositories of charts for newer versions")
-	f.StringVar(&r.LinkTemplate, "link-template", "", "`address` of a line in a web browser, with {file} and {line} in it")
+	f.BoolVar(&r.Outdated, "outdated", false, "also check the chart repositories for newer versions")
+	f.StringVar(&r.LinkTemplate, "link-template", "", "`URL` of a line on your Git host, with {file} and {line}")
 	accessFlags(cmd, &r.access.Access)
 	allowExecFlag(cmd, &r.access.AllowExec)
-	f.DurationVar(&r.access.Timeout, "check-timeout", 2*time.Minute, "with --live, how long to compile and read a cluster at most")
+	f.DurationVar(&r.access.Timeout, "check-timeout", 2*time.Minute, "with --live, time limit for compiling and reading a cluster")
 	_ = cmd.MarkFlagFilename("out", "html")
 	outputFlag(cmd, &r.output, "text", "markdown", "json")
 	cacheRegistryFlag(cmd, o)

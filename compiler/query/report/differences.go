@@ -72,8 +72,8 @@ func (m *maker) addDifference(e *environment, part string, d diff.Difference) {
 }
 
 // differingVariants reports for each variant whether its clusters differ from their
-// environment: most clusters have another value or, without such a value, the line of the
-// value is below the environment and that of another variant is not.
+// environment: most clusters have another value or, without a majority, the value is set
+// below the environment and that of another variant is not.
 func differingVariants(d diff.Difference, clusters int) []bool {
 	out := make([]bool, len(d.Variants))
 	if 2*len(d.Variants[0].Clusters) > clusters {

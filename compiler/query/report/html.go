@@ -22,7 +22,7 @@ var pageStyle string
 //go:embed page/page.js
 var pageScript string
 
-// A page has the contents of the template. Its texts are printable.
+// A page is the data of the template. Its texts are printable.
 type page struct {
 	*Report
 	Summary               Summary
@@ -45,7 +45,7 @@ type pageSection struct {
 	Count     int
 }
 
-// A pageMark says that something about a cell is notable.
+// A pageMark is a kind of mark on cells, such as outdated.
 type pageMark struct {
 	ID, Sign, Name, Title string
 	Count                 int
@@ -124,7 +124,7 @@ func (p *page) marks() []pageMark {
 		out = append(out, pageMark{"changed", "±", "changed", "changed since " + p.Against, p.Summary.Changed})
 	}
 	if p.Live {
-		out = append(out, pageMark{"live", "✕", "live", "differs in the running cluster, or is not healthy", p.liveCells()})
+		out = append(out, pageMark{"live", "✕", "live", "drifted in the running cluster, or not healthy", p.liveCells()})
 	}
 	return out
 }
@@ -231,7 +231,7 @@ func idsText(ids []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most-1], ", "), len(ids)-most+1)
 }
 
-// conditionsText says what must be before the next wave.
+// conditionsText returns the conditions for the start of the next wave.
 func conditionsText(w Wave) string {
 	var out []string
 	if w.AtATime > 0 {

@@ -13,8 +13,8 @@ import (
 // A linker makes links to lines of the repository.
 type linker struct{ template string }
 
-// newLinker checks a template. Only addresses of the web are links: a page could run code at
-// others.
+// newLinker checks a template. It accepts only http and https, because URLs of other schemes
+// can run code.
 func newLinker(template string) (linker, error) {
 	if template == "" {
 		return linker{}, nil
@@ -29,7 +29,7 @@ func newLinker(template string) (linker, error) {
 	return linker{template}, nil
 }
 
-// link returns the address of a line.
+// link returns the URL of a line.
 func (l linker) link(file string, line int) string {
 	if l.template == "" {
 		return ""

@@ -26,15 +26,15 @@ type Request struct {
 	// Empty for no links.
 	LinkTemplate string
 
-	Outdated bool               // whether to ask the repositories of charts for newer versions
+	Outdated bool               // whether to check the chart repositories for newer versions
 	Against  *query.DiffRequest // the state to compare with; nil for none
 	Name     string             // of that state
 	Live     *drift.Request     // how to read the running clusters; nil for not at all
 	Each     func(of int)       // called after each cluster; may be nil
 }
 
-// Make compiles the clusters and returns their facts. The error has all faults of the fleet;
-// faults of running clusters are beside the report.
+// Make compiles the clusters and returns their facts. The error holds all faults of the fleet.
+// Faults of running clusters are returned with the report.
 func Make(ctx context.Context, c *compiler.Compiler, req Request) (*Report, error) {
 	links, err := newLinker(req.LinkTemplate)
 	if err != nil {

@@ -100,7 +100,7 @@ func (m *markdownWriter) differences(r *Report) {
 	m.table("Differences from the environment", []string{"Environment", "Release", "Part", "Field", "Clusters", "Value", "Usual value", "Set by"}, rows)
 }
 
-// changes writes the changes since an earlier state, and the differences of running clusters.
+// changes writes the changes since an earlier state, and the drift of running clusters.
 func (m *markdownWriter) changes(r *Report) {
 	var changes, findings [][]string
 	addFindings := func(cluster, release string, all []LiveFinding) {
@@ -142,7 +142,7 @@ func (m *markdownWriter) values(r *Report) {
 			rows = append(rows, []string{md(v.Release), md(v.Path), md(layerTitle(l.Layer)), md(l.Value), fmt.Sprint(len(l.Effective)), fmt.Sprint(len(l.Overridden)), mdPlace(l.Place)})
 		}
 	}
-	m.table("Values that several lines set", []string{"Release", "Value", "Layer", "Is", "Effective in", "Overridden in", "Set by"}, rows)
+	m.table("Values set in several lines", []string{"Release", "Path", "Layer", "Value", "Effective in", "Overridden in", "Set by"}, rows)
 }
 
 // tables writes the other parts.
@@ -163,9 +163,9 @@ func (m *markdownWriter) tables(r *Report) {
 	for _, c := range r.CRDs {
 		crds = append(crds, []string{md(c.Name), mdList(c.Versions), md(c.Storage), md(c.Release), md(idsText(c.Clusters)), mdPlace(c.Place)})
 	}
-	m.table("Wiring", []string{"Release", "Depends on", "By", "Value", "Set by"}, wires)
+	m.table("Wiring", []string{"Release", "Depends on", "Kind", "Value", "Set by"}, wires)
 	m.table("Waves", []string{"Wave", "Clusters", "Before the next wave", "Set by"}, waves)
-	m.table("Waivers", []string{"Release", "Kind", "Of", "Reason", "Ends", "Clusters", "Set by"}, waivers)
+	m.table("Waivers", []string{"Release", "Kind", "Subject", "Reason", "Expires", "Clusters", "Set by"}, waivers)
 	m.table("Images", []string{"Image", "Version", "Releases", "Clusters", "Release pinned by"}, images)
-	m.table("Custom resources", []string{"Definition", "Versions", "Stored", "Release", "Clusters", "Release pinned by"}, crds)
+	m.table("CRDs", []string{"CRD", "Versions", "Storage version", "Release", "Clusters", "Release pinned by"}, crds)
 }

@@ -1,15 +1,15 @@
-// Package report collects the facts of a fleet for people who do not run fleetc, and writes
-// them as one HTML page, as Markdown, or as text.
+// Package report collects the facts of a fleet for people who do not use fleetc, and writes
+// them as one HTML page, Markdown or text.
 //
-// [Make] returns the facts. The page loads nothing, and equal facts give equal bytes. No
-// value of a Secret is among the facts, see [secretTexts].
+// [Make] returns the facts. The page loads no other files, and equal facts give equal bytes.
+// The facts do not contain values of Secrets, see [secretTexts].
 package report
 
 import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// A Report has the facts of some clusters of a fleet.
+// A Report holds the facts of some clusters of a fleet.
 type Report struct {
 	Fleet       string       `json:"fleet"` // path of the module
 	Against     string       `json:"against,omitempty"`

@@ -11,7 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
-// hidden stands for a value that a Secret has.
+// hidden replaces a value that occurs in a Secret.
 const hidden = "<secret>"
 
 // minPart is the length from which a value is also hidden if it is a part of a longer text
@@ -21,8 +21,8 @@ const minPart = 6
 // maxPassword is the length up to which a text of a Secret is searched in longer values.
 const maxPassword = 256
 
-// secretTexts are the texts in the Secrets of all clusters. A value that equals one of them,
-// is a part of one, or has one in it, is not shown: the report is for more people than the
+// secretTexts are the texts in the Secrets of all clusters. The report hides a value that
+// equals, contains or is part of one of them, because more people read the report than the
 // repository. Add all Secrets before the first search.
 type secretTexts struct {
 	whole diff.SecretTexts
@@ -67,7 +67,7 @@ func (s *secretTexts) prepare() {
 	}
 }
 
-// contains reports whether a decoded JSON value has a text that must not be shown.
+// contains reports whether a decoded JSON value contains a text that must be hidden.
 func (s *secretTexts) contains(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -88,7 +88,7 @@ func (s *secretTexts) contains(v any) bool {
 	return s.whole.Contains(v)
 }
 
-// containsText is contains for a text.
+// containsText reports whether a text must be hidden.
 func (s *secretTexts) containsText(text string) bool {
 	if found, ok := s.known[text]; ok {
 		return found

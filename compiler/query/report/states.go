@@ -9,7 +9,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/query"
 )
 
-// against adds what differs from an earlier state of the fleet.
+// against adds the differences from an earlier state of the fleet.
 func (m *maker) against(ctx context.Context, c *compiler.Compiler, req Request) error {
 	if req.Against == nil {
 		return nil
@@ -67,8 +67,8 @@ func (c *Cell) addChange(change Change) {
 	c.Changes[i].Fields = slices.Compact(c.Changes[i].Fields)
 }
 
-// live adds the state of the running clusters. The error has the faults of those that could
-// not be checked.
+// live adds the state of the running clusters. The error holds the faults of clusters that
+// could not be checked.
 func (m *maker) live(ctx context.Context, c *compiler.Compiler, req Request) error {
 	if req.Live == nil {
 		return nil

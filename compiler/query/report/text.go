@@ -89,11 +89,11 @@ func (p *Place) String() string {
 	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
-// notes returns what is notable about a cell.
+// notes returns the notes on a cell.
 func (r *Report) notes(cell Cell) []string {
 	var out []string
 	if cell.Missing {
-		out = append(out, "not installed, unlike in most of the environment")
+		out = append(out, "not installed, but in most clusters of the environment")
 	} else if cell.Differs > 0 {
 		out = append(out, "differs in "+count(cell.Differs, "field", "fields"))
 	}

@@ -148,7 +148,7 @@
         const name = ["release", "chart", "value", "image", "object"][d.p];
         const li = el("li", null, el("span", { class: "path" }, (name === "value" ? "" : name + " ") + text(d.n)), differing(d) ? "" : el("small", null, "varies in the environment"));
         if (name === "object") {
-          li.append(el("small", null, text(own.t) === "-" ? "only the others have it" : "differs from the others"), ...(own.l || []).map(place));
+          li.append(el("small", null, text(own.t) === "-" ? "only in the other clusters" : "differs from the others"), ...(own.l || []).map(place));
           return li;
         }
         const pair = el("div", { class: "pair" }, el("span", null, "here"), el("span", null, el("code", null, text(own.t)), " ", ...(own.l || []).flatMap((p) => [place(p), " "])));
@@ -162,7 +162,7 @@
   };
   const waivers = (release, cluster) => data.waivers.filter((w) => w.r === release && clusters(w.c).has(cluster)).map((w) =>
     el("li", null, el("span", { class: "path" }, text(w.k) + " ", el("code", null, text(w.n))), " ", place(w.l),
-      el("small", null, text(w.w) + (text(w.u) ? ". Ends " + text(w.u) : w.k && text(w.k) === "policy" ? ". No end" : ""))));
+      el("small", null, text(w.w) + (text(w.u) ? ". Expires " + text(w.u) : w.k && text(w.k) === "policy" ? ". Never expires" : ""))));
   // A chain has the lines of a value, with the values of one line beside each other.
   const chain = (value, cluster) => {
     const lines = value.l.filter((l) => cluster === undefined || clusters(l.e).has(cluster) || clusters(l.o).has(cluster));
@@ -218,7 +218,7 @@
     $("panel-body").replaceChildren(
       ...list("Versions", [...versions].sort((a, b) => b[1].length - a[1].length).map(([v, ids]) => el("li", null, el("span", { class: "path" }, v), " ", el("span", { class: "n" }, spread(ids.length)),
         el("small", null, ids.slice(0, 12).map((i) => text(data.clusters[i].id)).join(", ") + (ids.length > 12 ? " and " + (ids.length - 12) + " more" : ""))))),
-      ...list("Uses values of", wires(0, 1)), ...list("Is used by", wires(1, 0)));
+      ...list("Uses values of", wires(0, 1)), ...list("Used by", wires(1, 0)));
   };
   const indexOf = (among, name) => among.findIndex((i) => text(i) === name);
   const ids = data.clusters.map((c) => c.id);
@@ -265,7 +265,7 @@
     const lines = found.slice(0, most).map((v) => {
       return el("tr", null, el("th", { scope: "row" }, el("code", null, text(v.p))), el("td", null, chain(v)));
     });
-    $("values").replaceChildren(lines.length ? el("table", { class: "list" }, head, el("tbody", null, ...lines)) : el("p", { class: "empty" }, "No layer sets such a value."),
+    $("values").replaceChildren(lines.length ? el("table", { class: "list" }, head, el("tbody", null, ...lines)) : el("p", { class: "empty" }, "No value matches."),
       found.length > most ? el("p", { class: "empty" }, "The first " + most + " of " + found.length + " values.") : "");
   };
 
