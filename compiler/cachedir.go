@@ -37,8 +37,8 @@ func (c *Compiler) resultsDir() string {
 	return ""
 }
 
-// CacheDir returns the directory of charts and results; empty when the user has no cache
-// directory.
+// CacheDir returns the cache directory for charts and results; empty when the user has no
+// cache directory.
 func (c *Compiler) CacheDir() string {
 	if c.Cache != "" {
 		return c.Cache

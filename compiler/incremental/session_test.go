@@ -45,8 +45,8 @@ func faultTexts(err error) []string {
 	return out
 }
 
-// A session has the faults of a new session after each of many random changes, of texts
-// that are not saved and of files on disk. FLEETC_SESSION_EDITS is their number.
+// A session reports the same faults as a new session after each of many random changes of
+// unsaved texts and of files on disk. FLEETC_SESSION_EDITS is the number of changes.
 func TestSessionRandomChanges(t *testing.T) {
 	n := 60
 	if fleets.Racing {
@@ -147,8 +147,7 @@ func randomChange(random *rand.Rand, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// After a change on disk a session evaluates the clusters that depend on the file, and no
-// others.
+// After a change on disk, a session evaluates only the clusters that depend on the file.
 func TestSessionReuses(t *testing.T) {
 	dir := fleets.Generate(t, 6)
 	s := NewSession(&compiler.Compiler{Dir: dir, Cache: t.TempDir(), Offline: true})

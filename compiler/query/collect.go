@@ -9,7 +9,7 @@ import (
 )
 
 // A Comparer is [Compare] for clusters that the caller renders, so that one rendering serves
-// several questions. It ignores version labels and checksums.
+// several queries. It ignores version labels and checksums.
 type Comparer struct{ c *comparer }
 
 // NewComparer returns a comparer of some clusters of the fleet. Call [compiler.Fleet.KeepSame]
@@ -27,7 +27,7 @@ func (c *Comparer) Add(cluster int, objs []fleet.Object) {
 	c.c.collect(cluster, moved)
 }
 
-// Comparison returns how the clusters differ, without texts that secrets has.
+// Comparison returns the differences between the clusters, without the texts in secrets.
 func (c *Comparer) Comparison(secrets diff.SecretTexts) *Comparison {
 	c.c.secrets = secrets
 	out := c.c.compareLayers()

@@ -51,8 +51,8 @@ func RenderForUses(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) (*R
 // IsSecret reports whether a Secret of the cluster contains the value.
 func (c *RenderedCluster) IsSecret(v any) bool { return c.texts.Contains(v) }
 
-// Uses returns the fields of a release's objects that depend on the value at a path, those
-// that hold its text first. value is the effective value, from a layer or the chart. It
+// Uses returns the fields of a release's objects that depend on the value at a path. Fields
+// that contain its text come first. value is the effective value, from a layer or the chart. It
 // replaces the value, renders the release again and compares the objects.
 func (c *RenderedCluster) Uses(ctx context.Context, release string, path []string, value any) ([]ValueUse, error) {
 	i := slices.IndexFunc(c.all.Releases, func(r *fleet.Release) bool { return r.Name == release })

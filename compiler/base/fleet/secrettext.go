@@ -82,7 +82,7 @@ func hasWord(text, word string) bool {
 // secretName matches keys of values that are secret.
 var secretName = regexp.MustCompile(`(?i)(password|passwd|passphrase|token|secret|api[-_.]?key|private[-_.]?key|secret[-_.]?key|access[-_.]?key)$`)
 
-// NamesSecret reports whether a key says that its value is a secret.
+// NamesSecret reports whether a key suggests that its value is a secret.
 func NamesSecret(key string) bool { return secretName.MatchString(key) }
 
 // setting matches a switch, a number, a path, or a URL without credentials.

@@ -14,7 +14,7 @@ const rare = 7301
 // maxTexts is the maximum number of compared texts to try.
 const maxTexts = 6
 
-// Replacements returns values to try in place of a value, those that show most first. A nil
+// Replacements returns values to try instead of a value, the most telling first. A nil
 // removes the value.
 func Replacements(value any) []any { return (&Subject{}).others(candidate{value: value}) }
 

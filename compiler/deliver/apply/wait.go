@@ -81,8 +81,8 @@ type waiter struct {
 	pending, ready []health.ObservedObject
 }
 
-// step judges the objects that are not ready. Before the wait ends, it also judges those
-// that were ready: a container that crashes again and again is ready for moments.
+// step checks the objects that are not ready. Before the wait ends, it also checks those
+// that were ready, because a container in a crash loop is briefly ready after each restart.
 func (w *waiter) step(ctx context.Context, elapsed time.Duration) (health.Progress, error) {
 	p, err := w.judge(ctx, elapsed, w.pending)
 	if err != nil {
@@ -100,7 +100,7 @@ func (w *waiter) step(ctx context.Context, elapsed time.Duration) (health.Progre
 	return p, nil
 }
 
-// judge reads the states of objects and judges them.
+// judge reads the states of objects and checks their health.
 func (w *waiter) judge(ctx context.Context, elapsed time.Duration, objects []health.ObservedObject) (p health.Progress, err error) {
 	for i := range objects {
 		if objects[i].Live, err = w.runner.liveObject(ctx, w.observer, w.byID[objects[i].Declared.ID()]); err != nil {

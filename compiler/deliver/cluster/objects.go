@@ -195,8 +195,8 @@ func (c *Cluster) Logs(ctx context.Context, namespace, pod, container string, pr
 	return completeLines(out, int(limit)), c.apiError(err)
 }
 
-// completeLines returns a log without its last line if the log has reached the limit:
-// the rest of a secret could be missing there, so that nothing would recognize it.
+// completeLines returns a log without its last line if the log has reached the limit. The
+// line could contain the beginning of a secret, which would not be masked.
 func completeLines(log []byte, limit int) []byte {
 	if len(log) < limit {
 		return log

@@ -45,7 +45,7 @@ type wavePosition struct {
 	state    rollout.State
 }
 
-// A collector has the results of the last checks for Prometheus.
+// A collector exports the results of the last checks to Prometheus.
 type collector struct {
 	mu       sync.Mutex
 	clusters map[string]*clusterState

@@ -5,8 +5,8 @@
 // It also finds values of Secrets that an export must not contain, see [Secrets]. Layouts
 // depend on the bundle alone.
 //
-// [Read] reads how far Flux or Argo CD is with the directory of a cluster in a git branch,
-// from the Kustomizations or Applications of the cluster. [ParseReport] reads the same from
+// [Read] reads the progress of Flux or Argo CD with the directory of a cluster in a git
+// branch, from the Kustomizations or Applications of the cluster. [ParseReport] reads the same from
 // a report that the cluster has pushed.
 package gitops
 

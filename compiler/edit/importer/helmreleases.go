@@ -24,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// HelmOptions say which releases of clusters to read.
+// HelmOptions select the releases of clusters to read.
 type HelmOptions struct {
 	Access       cluster.Access
 	Clusters     []ClusterSource // at least one; each source is a context of the kubeconfig

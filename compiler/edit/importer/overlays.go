@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// OverlayOptions say which kustomize overlays to read.
+// OverlayOptions select the kustomize overlays to read.
 type OverlayOptions struct {
 	Overlays   []Overlay // at least one
 	Release    string    // name of releases without one; the name of the repository's directory if empty
@@ -64,8 +64,8 @@ type builtOverlay struct {
 }
 
 // ReadOverlays builds kustomize overlays: each one is a release of a cluster, whose objects
-// are those that kustomize builds. The layers of the fleet take the place of bases and
-// components. It does not use the network: a remote base is a fault. The error holds the
+// are those that kustomize builds. The layers of the fleet replace bases and components.
+// It does not use the network: a remote base is a fault. The error holds the
 // faults of all overlays.
 func ReadOverlays(ctx context.Context, opts OverlayOptions) (*Model, error) {
 	m := &Model{Tool: "kustomize"}

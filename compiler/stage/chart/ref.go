@@ -138,8 +138,8 @@ func urlReason(err error) string {
 
 func isOCI(repo string) bool { return strings.HasPrefix(repo, "oci://") }
 
-// pinAgain returns a fault that pinning the chart again mends. Its fix runs without a review,
-// so that it is not for content that has changed.
+// pinAgain returns a fault that pinning the chart again fixes. Its fix runs without a review,
+// so do not use it for changed content.
 func pinAgain(ref fleet.ChartRef, after, format string, args ...any) error {
 	name, version := ref.Request()
 	return &diag.Diag{

@@ -84,7 +84,7 @@ func Load(dir string, patterns []string, edits Edits) (*Fleet, error) {
 	return f, f.check()
 }
 
-// load loads directories of clusters. It sets the facts of their files.
+// load loads the directories of clusters and sets the facts of their files.
 func (f *Fleet) load(edits Edits, dirs []string) ([]leaf, error) {
 	reader, err := newFactReader(f.Root)
 	if err != nil {

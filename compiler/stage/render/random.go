@@ -12,7 +12,7 @@ import (
 )
 
 // Keeper returns the value of a nondeterministic field in the previous bundle or in the
-// cluster, and whether there is one.
+// cluster, and whether it exists.
 type Keeper func(o fleet.Object, field []string) (value any, ok bool, err error)
 
 // KeepFrom returns a keeper of the values in objects. It calls last when it needs them.
@@ -38,7 +38,7 @@ func KeepFrom(last func() ([]fleet.Object, error)) Keeper {
 
 // DecideRandom applies the rules of a release to the nondeterministic fields of its
 // objects. A field without a rule is a fault, and so is a rule for a deterministic field.
-// A field with keep stays as rendered without a keeper or a previous value.
+// Without a keeper or a previous value, a field with keep has the rendered value.
 func DecideRandom(r *fleet.Release, rendered Result, keep Keeper) error {
 	var faults diag.List
 	used := make([]bool, len(r.Random))

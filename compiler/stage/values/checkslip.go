@@ -52,17 +52,17 @@ func (c *checker) innerSlips(e *fleet.Tree, t *Type, path []string) {
 	}
 }
 
-// slipped reports whether the text is the word with one typing error. Short
-// words have none, and another letter counts only in long ones: they distinguish
-// real names such as ingester-a and ingester-b, or port and ports.
+// slipped reports whether the text is the word with one typing error. It reports
+// none for short words, and a replaced letter only in long ones, because real
+// names differ like this: ingester-a and ingester-b, port and ports.
 func slipped(text, word string) bool {
 	kind := slipOf(text, word)
 	return kind != noSlip && len(word) >= minSlip && (kind != otherLetter || len(word) >= minReplaced)
 }
 
 // slippedField reports the same for the keys of a map that are fields of a
-// program's configuration. The user does not make up such keys, so that a
-// shorter word can have an error, too, unless it is in upper case.
+// program's configuration. The user does not choose such keys, so shorter words
+// are checked, too, unless they are in upper case.
 func slippedField(text, word string) bool {
 	if word == strings.ToUpper(word) {
 		return false
@@ -90,8 +90,8 @@ const (
 	otherLetter        // another letter inside of a word
 )
 
-// slipOf returns the typing error that turns the word into the text. Different
-// endings are none.
+// slipOf returns the typing error that turns the word into the text. A different
+// ending is not a typing error.
 func slipOf(text, word string) slip {
 	if text != word && strings.EqualFold(text, word) {
 		if text != strings.ToUpper(text) && word != strings.ToUpper(word) {

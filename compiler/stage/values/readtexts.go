@@ -99,8 +99,8 @@ func transform(a arguments, keep bool, change func(s, by string) string) *value 
 	return textOf(wild)
 }
 
-// casedTexts adds the functions that change the letters or the blanks of one
-// text. Their models are the functions themselves.
+// casedTexts adds the functions that change the case or the spaces of one text.
+// The analysis calls the functions themselves.
 func casedTexts(table map[string]function) {
 	helm := sprig.TxtFuncMap()
 	for name := range strings.FieldsSeq("lower upper title untitle camelcase snakecase kebabcase swapcase nospace") {

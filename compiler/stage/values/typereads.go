@@ -290,7 +290,7 @@ func (t *Type) besideBool(r readSummary, whole, ranged bool) Kind {
 	return k
 }
 
-// besideText returns the further kind of a value whose default is a text: a
+// besideText returns the additional kind of a value whose default is a text: a
 // number where numbers are usual, and where templates print it only between
 // quotes.
 func (t *Type) besideText(k Kind, r readSummary, in reach) Kind {
