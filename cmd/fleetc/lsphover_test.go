@@ -145,7 +145,7 @@ func TestLSPHover(t *testing.T) {
 	}
 }
 
-// A hover has no values that end in a Secret, also when the fleet does not render.
+// A hover hides values that reach a Secret, even when the fleet does not render.
 func TestLSPHoverSecrets(t *testing.T) {
 	s := startLSPSession(t, lspChartFleet)
 	root, prod := "environments/fleet.cue", "environments/prod/env.cue"

@@ -144,7 +144,7 @@ func TestLSPRename(t *testing.T) {
 	}
 }
 
-// A rename that would leave a mention is refused.
+// A rename that would miss a reference is refused.
 func TestLSPRenameRefused(t *testing.T) {
 	const root, env = "environments/fleet.cue", "environments/dev/env.cue"
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -158,7 +158,7 @@ func (b *tab) do(actions ...chromedp.Action) {
 	}
 }
 
-// text returns the value of an expression of JavaScript as text.
+// text returns the value of a JavaScript expression as text.
 func (b *tab) text(expression string) string {
 	b.Helper()
 	var out string
@@ -174,7 +174,7 @@ func (b *tab) wants(expression, want string) {
 	}
 }
 
-// press presses keys where the focus is.
+// press sends keys to the focused element.
 func (b *tab) press(keys ...string) {
 	b.Helper()
 	for _, key := range keys {
@@ -182,7 +182,7 @@ func (b *tab) press(keys ...string) {
 	}
 }
 
-// search writes into a field, in place of its text.
+// search replaces the text of a search field.
 func (b *tab) search(id, text string) {
 	b.Helper()
 	b.text(fmt.Sprintf(`(() => { const f = document.getElementById(%q); f.value = %q; f.dispatchEvent(new Event("input")); })()`, id, text))
@@ -209,7 +209,7 @@ func (b *tab) dark(on bool) {
 	b.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: value}}))
 }
 
-// picture writes what the browser shows to a file for the docs.
+// picture writes a screenshot for the docs to a file.
 func (b *tab) picture(name string) {
 	b.Helper()
 	if *screenshots == "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// shop is a fleet with something of everything that a report shows.
+// shop is a fleet with an example of everything that a report shows.
 func shop() map[string]string {
 	files := map[string]string{
 		"cue.mod/module.cue":      "module: \"example.com/shop@v0\"\nlanguage: version: \"v0.17.0\"\n",
@@ -102,7 +102,7 @@ const (
 	focus     = `document.activeElement.closest("tr")?.cells[0].textContent.trim() + " " + document.activeElement.getAttribute("href")`
 )
 
-// The matrix is searched, filtered and sorted; its state is in its address.
+// The matrix can be searched, filtered and sorted; its state is in the URL.
 func TestFilters(t *testing.T) {
 	b := open(t, report(t, write(t, shop()), "--link-template", forge), 1400, 900)
 	b.wants(shownRows, "6")
@@ -132,7 +132,7 @@ func TestFilters(t *testing.T) {
 	b.wants(`document.querySelector("#matrix tbody").lastElementChild.cells[0].textContent.trim()`, "prod/us-2")
 }
 
-// An address opens a cell, with the reasons and links to lines.
+// A URL opens a cell, with the reasons and links to lines.
 func TestLinks(t *testing.T) {
 	address := report(t, write(t, shop()), "--link-template", forge)
 	b := open(t, address+"#release=shop&cluster=prod/us-2", 1280, 720)
@@ -159,7 +159,7 @@ func TestLinks(t *testing.T) {
 	b.wants(`document.getElementById("panel").hidden`, "true")
 }
 
-// The keyboard reaches everything: search, cells, details.
+// The keyboard reaches the search, all cells and the details.
 func TestKeyboard(t *testing.T) {
 	b := open(t, report(t, write(t, shop())), 1400, 900)
 	b.do(input.DispatchKeyEvent(input.KeyDown).WithKey("/").WithText("/"), input.DispatchKeyEvent(input.KeyUp).WithKey("/"))
@@ -179,7 +179,8 @@ func TestKeyboard(t *testing.T) {
 	b.wants(`document.querySelectorAll('#matrix tbody a[tabindex="0"]').length`, "1")
 }
 
-// axe-core finds nothing in any part, light and dark, wide and narrow; print has all parts.
+// axe-core finds no problem in any section, light and dark, wide and narrow; print shows all
+// sections.
 func TestAccessible(t *testing.T) {
 	address := report(t, write(t, shop()), "--link-template", forge)
 	for _, width := range []int{1400, 400} {
@@ -201,7 +202,7 @@ func TestAccessible(t *testing.T) {
 	}
 }
 
-// Hostile names are texts.
+// Hostile names are shown as text.
 func TestHostile(t *testing.T) {
 	files := shop()
 	hostile := "<script>document.title = \\\"hacked\\\"</script><img src=x onerror=alert(1)>\u202e" + strings.Repeat("x", 200)

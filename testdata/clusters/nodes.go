@@ -176,7 +176,7 @@ func (n *realNode) writeFile(name string) error {
 	return os.WriteFile(file, []byte(settings.Replace(string(text))), 0o600)
 }
 
-// remove removes what is left of a node whose process has ended.
+// remove removes the remains of a node whose process has ended.
 func (n *realNode) remove() error {
 	var errs []error
 	if n.stdin != nil {
@@ -195,7 +195,7 @@ func (n *realNode) remove() error {
 	return errors.Join(append(errs, removeCgroups(n.linkName()))...)
 }
 
-// removeNodes removes what is left of the real nodes.
+// removeNodes removes the remains of the real nodes.
 func (c *Cluster) removeNodes() error {
 	var errs []error
 	for _, n := range c.real {

@@ -12,7 +12,7 @@ import (
 
 const cniDir = "/usr/lib/cni"
 
-// nodesSupported returns an error that says everything that the machine lacks for real
+// nodesSupported returns an error that names everything that the machine lacks for real
 // nodes.
 func nodesSupported() error {
 	var missing []string

@@ -37,7 +37,7 @@ releases: space: {
 	return p
 }
 
-// badPods are Deployments of which only good becomes ready.
+// badPods are Deployments; only good becomes ready.
 const badPods = `package fleet
 
 _pods: [string]: {
@@ -77,7 +77,7 @@ releases: pods: {
 }
 `
 
-// The explanations of unhealthy Deployments in text, one for each.
+// The explanations of the unhealthy Deployments, one for each.
 var badReasons = map[string]string{
 	"crash": `Deployment\.apps app/crash: pod crash-\S+: container main(: CrashLoopBackOff, and|: it| runs, and is not ready; before, it) ended with status 3`,
 	"image": `Deployment\.apps app/image: pod image-\S+: container main: (ErrImagePull|ImagePullBackOff)`,
@@ -86,8 +86,8 @@ var badReasons = map[string]string{
 	"start": `Deployment\.apps app/start: pod start-\S+: container main.*no-such-program`,
 }
 
-// An apply names the container that keeps each object from getting ready, why, and the
-// last lines of its log, in text and in JSON. It shows no secret of the bundle, and no
+// An apply names the container that keeps each object from becoming ready, the reason, and
+// the last lines of its log, in text and in JSON. It shows no secrets of the bundle and no
 // control characters.
 func TestNodeFailures(t *testing.T) {
 	p := newNode(t)
@@ -124,7 +124,7 @@ func TestNodeFailures(t *testing.T) {
 	p.edit("environments/pods.cue", "; seq 100;", ";")
 	p.fleetc("apply", "--yes", "--timeout", "8s").exits(p, 2).says(p, `the password is \(hidden\)`, `31mred`)
 
-	// Each of them becomes ready when its fault is mended.
+	// Each of them becomes ready when its fault is fixed.
 	for from, to := range map[string]string{
 		"exit 3": "exec sleep 3600", `["false"]`: `["ls"]`, "fleetc.test/missing:1": "fleetc.test/busybox:1", `["true"]`: `["sleep", "3600"]`,
 		"/none": "/bin/sh", "100Ti": "1Mi", `["no-such-program"]`: `["sleep", "3600"]`,
@@ -304,7 +304,7 @@ func getPage(ctx context.Context, client *http.Client, url string) (string, erro
 	return strings.TrimSpace(string(text)), err
 }
 
-// nodeChart is a chart whose Deployment becomes ready or not, as its value says.
+// nodeChart is a chart with a value that decides whether its Deployment becomes ready.
 const nodeChart = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: {{ .Release.Name }}}
@@ -321,8 +321,7 @@ spec:
         readinessProbe: {exec: {command: [test, -e, /tmp/ready]}, periodSeconds: 1}
 `
 
-// Helm's own wait and the wait of fleetc for a release that Helm delivers have the same
-// verdict.
+// Helm's wait and fleetc's wait agree on a release that Helm delivers.
 func TestNodeHelm(t *testing.T) {
 	p := newNode(t)
 	p.write("charts/app/Chart.yaml", "apiVersion: v2\nname: app\nversion: 1.0.0\n")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// nodeWorkloads are workloads of each kind that runs pods.
+// nodeWorkloads are workloads of all kinds that run pods.
 const nodeWorkloads = `package fleet
 
 _pod: {
@@ -87,7 +87,7 @@ releases: web: {
 `
 
 // Workloads of each kind become ready with real containers, and keep what they store.
-// A rolling update and a rollback lose no request, and the tests of a release run.
+// Rolling updates and rollbacks do not lose requests, and the tests of a release run.
 func TestNodeWorkloads(t *testing.T) {
 	p := newNode(t)
 	p.write("environments/web.cue", nodeWorkloads)
@@ -104,7 +104,7 @@ func TestNodeWorkloads(t *testing.T) {
 	}
 	p.kubectl("one", "-n", "app", "create", "job", "now", "--from=cronjob/clean")
 
-	// A new version and the way back, while requests come.
+	// Update and roll back under load.
 	c := p.count("web")
 	p.edit("environments/web.cue", "echo page-1", "echo page-2")
 	p.fleetc("apply", "--yes").ok(p)

@@ -52,7 +52,7 @@ func TestVSCode(t *testing.T) {
 	}
 }
 
-// copySources copies the extension without what was installed and built beside it.
+// copySources copies the sources of the extension, without installed packages and builds.
 func copySources(t *testing.T, to string) {
 	t.Helper()
 	entries, err := os.ReadDir(source)

@@ -63,9 +63,9 @@ spec:
   template: {metadata: {labels: {app: played}}, spec: {containers: [{name: app, image: example.com/app}]}}
 `
 
-// A real node runs containers beside simulated nodes: they become ready by their
-// probes, have logs, and answer the machine. After a crash of the cluster they run
-// again, and nothing is left after its end.
+// A real node runs containers next to simulated nodes: they pass their probes, have logs, and
+// accept connections from the machine. They restart after a crash of the cluster, and the
+// cluster leaves nothing behind.
 func TestNode(t *testing.T) {
 	f, err := clusters.Start(t.Context(), os.Stderr, clusters.Spec{Name: "eu", Nodes: 1, RealNodes: 1, SimulateOperators: true})
 	if err != nil {
@@ -131,7 +131,7 @@ func TestNode(t *testing.T) {
 // address is the output of kubectl for the address of a node.
 const address = `jsonpath={.status.addresses[?(@.type=="InternalIP")].address}`
 
-// isEtcd reports whether a process is the store of the fleet, which outlives clusters.
+// isEtcd reports whether a process is the etcd of the fleet, which outlives clusters.
 func isEtcd(process string) bool {
 	name, _ := os.ReadFile(process + "/comm")
 	return string(name) == "etcd\n"
@@ -244,8 +244,7 @@ func orphan() {
 	select {}
 }
 
-// Of a killed process, only its files and empty cgroups are left; the next one removes
-// both.
+// A killed process leaves only its files and empty cgroups; the next one removes both.
 func TestNodeKilled(t *testing.T) {
 	tmp := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -281,7 +280,7 @@ func TestNodeKilled(t *testing.T) {
 	}
 }
 
-// A machine that cannot run real nodes says everything that it lacks.
+// The error for a machine that cannot run real nodes names everything that is missing.
 func TestNodesUnsupported(t *testing.T) {
 	f, err := clusters.Start(t.Context(), os.Stderr)
 	if err != nil {

@@ -134,7 +134,7 @@ Ctrl-C ends all of it and leaves nothing.
 `, f.Kubeconfig, f.Tools.Dir, all[0].Name, all[0].Name, all[0].Context, f.Dir, realNodes(nodes))
 }
 
-// realNodes says how to use real nodes.
+// realNodes explains how to use real nodes.
 func realNodes(n int) string {
 	if n == 0 {
 		return ""
