@@ -161,7 +161,7 @@ func (c *lspClient) apply(e *lspEdit, texts map[string]string) {
 	}
 }
 
-// Each fault with a fix has an action, and the fault is gone when it is applied.
+// Each fault with a fix has a code action that removes the fault.
 func TestLSPCodeActions(t *testing.T) {
 	const env, root = "environments/dev/env.cue", "environments/fleet.cue"
 	for name, test := range map[string]struct{ file, line, title, want string }{
@@ -265,7 +265,7 @@ func vettedRendered(t *testing.T, dir string) string {
 	return string(text)
 }
 
-// The command pins a chart again whose dependencies have changed.
+// The command pins a chart again after its dependencies have changed.
 func TestLSPChartAdd(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

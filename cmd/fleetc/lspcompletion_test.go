@@ -15,7 +15,7 @@ type lspItem struct {
 	TextEdit      lspTextEdit
 }
 
-// complete returns the proposals at the mark | of a text.
+// complete returns the completions at the mark | of a text.
 func (c *lspClient) complete(file, text string) []lspItem {
 	c.Helper()
 	before, after, _ := strings.Cut(text, "|")
@@ -32,7 +32,8 @@ func (c *lspClient) complete(file, text string) []lspItem {
 	return items
 }
 
-// Words of the fleet are proposed where they fit, also while the text does not parse.
+// Completion proposes names of the fleet where they are valid, even if the text does not
+// parse.
 func TestLSPCompletion(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

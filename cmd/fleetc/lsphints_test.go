@@ -29,8 +29,8 @@ func (s *lspSession) hints(name string, from, to int) string {
 	return strings.Join(out, "\n")
 }
 
-// A line that nearer layers override has a hint with the number of clusters, and one without
-// any effect says so.
+// A line that lower layers override has a hint with the number of clusters, and a line without
+// effect has a hint that says so.
 func TestLSPInlayHints(t *testing.T) {
 	s := startLSPSession(t, lspChartFleet)
 	root, prod, two := "environments/fleet.cue", "environments/prod/env.cue", "environments/prod/two/cluster.cue"
@@ -79,7 +79,7 @@ func TestLSPCodeLens(t *testing.T) {
 	}
 }
 
-// A client that supports it is asked to request hints and lenses again after a check.
+// After a check, the server asks clients that support it to refresh hints and lenses.
 func TestLSPRefresh(t *testing.T) {
 	dir := lspDir(t)
 	cmd := exec.Command("fleetc", "--offline", "--cache-dir", t.TempDir(), "lsp")

@@ -111,9 +111,9 @@ func (s *lspSession) wantHover(name, text string, want ...string) {
 	}
 }
 
-// A hover has the effective values by cluster, the lines that set and override them, the
-// comment of the chart, and the fields in which the value ends, also for a reference and for
-// unsaved text.
+// A hover shows the effective values by cluster, the lines that set and override them, the
+// comment of the chart, and the object fields that depend on the value, also for a reference
+// and for unsaved text.
 func TestLSPHover(t *testing.T) {
 	s := startLSPSession(t, lspChartFleet)
 	root, prod, one := "environments/fleet.cue", "environments/prod/env.cue", "environments/dev/one/cluster.cue"

@@ -11,7 +11,7 @@ import (
 	"github.com/fleetc/fleetc/testdata/fleets"
 )
 
-// lspRenameFleet has mentions of a release, a stage and a layer.
+// lspRenameFleet has references to a release, a stage and a layer.
 var lspRenameFleet = func() map[string]string {
 	files := maps.Clone(lspActionFleet)
 	files["environments/fleet.cue"] = strings.Replace(files["environments/fleet.cue"], "releases: web: {", `releases: front: {
@@ -60,8 +60,8 @@ func fleetcOutput(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// A name is changed with all mentions, in unsaved files too, and the fleet has the same
-// objects.
+// A rename updates all references, including those in unsaved files, and the fleet has the
+// same objects.
 func TestLSPRename(t *testing.T) {
 	const root, env, one = "environments/fleet.cue", "environments/dev/env.cue", "environments/dev/one/cluster.cue"
 	for name, test := range map[string]struct{ file, mark, as, old, next, gone string }{

@@ -16,8 +16,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// Session checks one fleet again and again, with unsaved texts of its files. After a change
-// of a text it reads and evaluates the clusters that depend on it. It is not safe for
+// Session checks one fleet repeatedly, with unsaved texts of its files. After a change of a
+// text, it reads and evaluates only the clusters that depend on it. It is not safe for
 // concurrent use.
 type Session struct {
 	compiler   *compiler.Compiler
@@ -40,7 +40,7 @@ type evaluatedCluster struct {
 // NewSession returns a session for the fleet of a compiler.
 func NewSession(c *compiler.Compiler) *Session { return &Session{compiler: c} }
 
-// Changed reads all files of the fleet again in the next check. Call it after files have
+// Changed makes the next check read all files of the fleet again. Call it after files have
 // changed on disk. Clusters and charts with the same files are not evaluated again.
 func (s *Session) Changed() {
 	s.loaded, s.sameCharts = nil, false
@@ -95,7 +95,7 @@ func (s *Session) Check(ctx context.Context, edits load.Edits) (*compiler.Fleet,
 	return f, cmp.Or(ctx.Err(), err)
 }
 
-// evaluated reports whether the evaluation of a cluster has the current inputs.
+// evaluated reports whether the evaluation of a cluster is up to date.
 func (s *Session) evaluated(id string) bool {
 	return s.digests[id] != "" && s.clusters[id].inputs == s.digests[id]
 }
@@ -123,7 +123,7 @@ func (s *Session) load(c *compiler.Compiler) (loaded *load.Fleet, err error) {
 	return loaded, err
 }
 
-// changedEdits returns the names of files that have another text.
+// changedEdits returns the names of files whose text has changed.
 func changedEdits(before, after load.Edits) []string {
 	var names []string
 	for name := range after {

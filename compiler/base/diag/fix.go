@@ -14,10 +14,10 @@ const (
 	FixChart                      // pin the chart Old in version New again, in the package whose file has a position
 )
 
-// Reason is the text that a user replaces by the reason for a waiver.
+// Reason is the placeholder that a user replaces with the reason for a waiver.
 const Reason = "TODO: say why"
 
-// A Fix is a change of the fleet's files that mends a fault. An editor applies it only if
+// A Fix is a change of the fleet's files that fixes a fault. An editor applies it only if
 // the text to replace is still there.
 type Fix struct {
 	Kind     FixKind
@@ -25,8 +25,8 @@ type Fix struct {
 	Path     string // a path in CUE's syntax
 }
 
-// Respell returns the fix that replaces a misspelt word, as [DidYouMean] says it; none if no
-// word is near.
+// Respell returns the fix that replaces a misspelled word, as suggested by [DidYouMean]; none
+// if no word is similar.
 func Respell(word string, among []string) []Fix {
 	if near := Nearest(word, among); near != "" {
 		return []Fix{{Kind: FixName, Old: word, New: near}}

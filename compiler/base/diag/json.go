@@ -56,7 +56,7 @@ func Texts(err error) []string {
 	return out
 }
 
-// MarshalJSON is json.Marshal without escapes for HTML.
+// MarshalJSON is json.Marshal without HTML escaping.
 func MarshalJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -15,8 +15,8 @@ func (v Revision) Action() string {
 	return "apply"
 }
 
-// A RevisionReport is the JSON form of a revision for users. That of a Revision is the
-// record in the cluster.
+// A RevisionReport is the JSON form of a revision for users. A Revision itself is encoded as
+// the record in the cluster.
 type RevisionReport struct {
 	Revision int    `json:"revision"`
 	Current  bool   `json:"current"`

@@ -2,7 +2,7 @@ package cluster
 
 import "testing"
 
-// A log that was cut has complete lines only.
+// A truncated log contains only complete lines.
 func TestCompleteLines(t *testing.T) {
 	for _, test := range []struct{ log, want string }{
 		{"", ""},

@@ -47,11 +47,11 @@ type server struct {
 // endDelay is how long Serve waits for the end of a round after ctx has ended.
 const endDelay = time.Second
 
-// Serve serves the results of checks as metrics for Prometheus, and checks the fleet at each
-// interval until ctx ends. The error is that of the listener.
+// Serve serves the results of checks as Prometheus metrics, and checks the fleet at each
+// interval until ctx ends. It returns the error of the listener.
 //
-// A cluster costs a few counts between checks: bundles, objects and connections are
-// dropped after each round, so that kubeconfigs and tokens are read again in the next.
+// Between checks, Serve keeps only a few counts per cluster. It drops bundles, objects and
+// connections after each round, so that the next round reads kubeconfigs and tokens again.
 func Serve(ctx context.Context, l net.Listener, o ServerOptions) error {
 	s := &server{ServerOptions: o, state: newCollector()}
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// seal returns the values of a Secret, encrypted for the Sealed Secrets controller with the
-// key. They fit only the name and namespace of the Secret.
+// seal returns the values of a Secret, encrypted with the key of the Sealed Secrets
+// controller. They are bound to the name and namespace of the Secret.
 func seal(secret *unstructured.Unstructured, key *rsa.PublicKey) (map[string]any, error) {
 	values, err := secretData(secret.Object)
 	if err != nil {

@@ -147,7 +147,7 @@ func (m *maker) countWaivers() {
 	})
 }
 
-// comparePlaces orders places; none is the first.
+// comparePlaces orders places; nil comes first.
 func comparePlaces(a, b *Place) int {
 	if a == nil || b == nil {
 		return cmp.Compare(btoi(a != nil), btoi(b != nil))

@@ -26,7 +26,7 @@ type pageData struct {
 	releases map[string]int
 }
 
-// A dataPlace is the text of a file and a line; nil for none.
+// A dataPlace is the text index of a file and a line; nil for none.
 type dataPlace []int
 
 type dataCluster struct {

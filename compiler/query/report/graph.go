@@ -75,8 +75,7 @@ func startGraph(b *strings.Builder, title string, width, height int) {
 	fmt.Fprintf(b, `<svg role="group" aria-label="%s" width="%d" height="%d" viewBox="0 0 %d %d">`, title, width, height, width, height)
 }
 
-// nodes returns the stages in their order, and a node for each release in the stage that it
-// has in most clusters.
+// nodes returns the stages in order, and a node for each release in its most common stage.
 func (r *Report) nodes() ([]string, []*node) {
 	var stages []string
 	counts := map[string]map[string]int{}
@@ -109,7 +108,7 @@ func (r *Report) nodes() ([]string, []*node) {
 	return stages, out
 }
 
-// mergeOrder adds the names of a list that another one lacks, each after its predecessor.
+// mergeOrder adds the missing names of one list to another, each after its predecessor.
 func mergeOrder(all, list []string) []string {
 	at := 0
 	for _, name := range list {
@@ -157,7 +156,7 @@ func placeNodes(nodes []*node, wires []Wire) (columns int) {
 	return column + 1
 }
 
-// wire draws a dependency from the right of a node to the left of another one.
+// wire draws a dependency from the right side of a node to the left side of another.
 func wire(b *strings.Builder, from, to *node, kind WireKind) {
 	class := map[WireKind]string{ReferenceWire: "ref", OrderWire: "dep"}[kind]
 	x1, y1, x2, y2 := from.x()+boxWidth+1, from.y()+boxHeight/2, to.x(), to.y()+boxHeight/2

@@ -49,7 +49,7 @@ func clusterDir(id string) string { return path.Join("environments", id) }
 // isBelow reports whether a directory is another one or below it.
 func isBelow(dir, above string) bool { return dir == above || strings.HasPrefix(dir, above+"/") }
 
-// layerDir returns the directory of a layer of a cluster; empty if it has none of the name.
+// layerDir returns the directory of a cluster's layer; empty if it has no layer of this name.
 func (m *maker) layerDir(c *fleet.Cluster, name string) string {
 	for _, l := range m.layers {
 		if l.Name == name && name != "" && isBelow(clusterDir(c.ID), l.Dir) {
@@ -130,7 +130,7 @@ func (x *valueIndex) addPinned(c *fleet.Cluster) {
 	}
 }
 
-// pinnedText stands for the value of a default that is not known.
+// pinnedText is the placeholder for the unknown value of a default.
 const pinnedText = "(pinned by values)"
 
 // line adds a cluster to a line of a value.
@@ -160,7 +160,7 @@ func (x *valueIndex) line(c *fleet.Cluster, release string, path []string, t *fl
 	}
 }
 
-// countLayers counts how much each layer sets and overrides.
+// countLayers counts the values that each layer sets and overrides.
 func (m *maker) countLayers() {
 	index := map[string]*Layer{}
 	for i := range m.Layers {

@@ -36,7 +36,7 @@ func (m *markdownWriter) table(title string, head []string, rows [][]string) {
 	}
 }
 
-// md returns a text as Markdown, a dash for an empty one.
+// md returns a text as Markdown; a dash for an empty text.
 func md(s string) string {
 	if s == "" {
 		return "-"
@@ -145,7 +145,7 @@ func (m *markdownWriter) values(r *Report) {
 	m.table("Values set in several lines", []string{"Release", "Path", "Layer", "Value", "Effective in", "Overridden in", "Set by"}, rows)
 }
 
-// tables writes the other parts.
+// tables writes the other sections.
 func (m *markdownWriter) tables(r *Report) {
 	var wires, waves, waivers, images, crds [][]string
 	for _, w := range r.Wiring {
