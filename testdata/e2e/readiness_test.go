@@ -34,8 +34,8 @@ releases: widgets: {
 }
 `
 
-// An object that is ready for a moment, while fleetc waits for another one, is not
-// ready: all objects of a stage are ready at the same time before it ends.
+// An object that is ready only briefly, while fleetc waits for another one, does not pass:
+// a stage ends when all of its objects are ready at the same time.
 func TestReadinessLost(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/widgets.cue", pairOfWidgets)

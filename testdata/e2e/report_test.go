@@ -11,7 +11,7 @@ import (
 )
 
 // The report has the revision, drift and health of running clusters, without values, and
-// needs only the right to read.
+// needs only read access.
 func TestReportLive(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/other.cue", otherRelease)
@@ -51,7 +51,7 @@ func TestReportLive(t *testing.T) {
 	if err != nil || !strings.Contains(string(page), "r1, behind, 2 drifted") || strings.Contains(string(page), "changed-by-hand") {
 		t.Errorf("the page lacks the state, or has a value of the cluster: %v", err)
 	}
-	// The page is also written if a cluster does not answer.
+	// The page is also written if a cluster is unreachable.
 	p.fleetc("report", "--live", "--kubeconfig", "missing", "--out", "report.html").exits(p, 2)
 	if page, err := os.ReadFile(filepath.Join(p.dir, "report.html")); err != nil || !strings.Contains(string(page), "not checked") {
 		t.Errorf("the page does not say that the cluster was not checked: %v", err)

@@ -1,4 +1,4 @@
-// Package editors tests the extensions of editors.
+// Package editors tests the editor extensions.
 package editors
 
 import (

@@ -1,4 +1,4 @@
-// Package npm installs packages of npm for tests.
+// Package npm installs npm packages for tests.
 package npm
 
 import (
@@ -15,9 +15,9 @@ import (
 // pins are the files that pin packages and all their dependencies.
 var pins = []string{"package.json", "package-lock.json"}
 
-// Install returns the directory node_modules of the packages that the files in dir pin. npm
-// installs them into the user's cache, in a directory with the name, once for each content
-// of these files. Scripts of packages do not run.
+// Install installs the packages that the files in dir pin, and returns their node_modules
+// directory. npm installs them into the named directory of the user's cache, once for each
+// content of these files, without install scripts.
 func Install(ctx context.Context, name, dir string, log io.Writer) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -29,7 +29,7 @@ func Install(ctx context.Context, dir string, log io.Writer) (*Renovate, error) 
 	if _, err := os.Stat(r.Node); err != nil {
 		return nil, fmt.Errorf("npm has installed no Node.js for this machine: %w", err)
 	}
-	// C headers, which nothing here compiles with.
+	// C headers, which are not needed here.
 	return r, os.RemoveAll(filepath.Join(modules, node(), "include"))
 }
 
