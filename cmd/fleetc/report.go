@@ -100,6 +100,9 @@ func (r *reportOptions) check(cmd *cobra.Command, o *options) error {
 		}
 		r.output = "markdown"
 	}
+	if r.out == "-" {
+		return &diag.Diag{Msg: "--out - does not name a file: the page is not written to the standard output", Hint: "name the file, such as report.html"}
+	}
 	if r.out != "" {
 		r.out = o.path(r.out)
 		if err := report.CheckFile(o.compiler(), r.out); err != nil {

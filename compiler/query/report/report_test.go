@@ -3,11 +3,15 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -232,6 +236,37 @@ func TestLinks(t *testing.T) {
 	for _, wrong := range []string{"javascript:{file}", "data:text/html,{file}", "//forge/{file}", "https:{file}", "https://forge.example/", "{file}"} {
 		if _, err := newLinker(wrong); err == nil {
 			t.Errorf("%s is a template", wrong)
+		}
+	}
+}
+
+// WriteFile keeps symbolic links and permissions, and CheckFile refuses to replace a device or
+// a directory.
+func TestWriteFile(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "a.html"), filepath.Join(dir, "latest.html")
+	if err := errors.Join(os.WriteFile(file, []byte("old"), 0o600), os.Symlink("a.html", link), os.Chmod(file, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(link, large(1)); err != nil {
+		t.Fatal(err)
+	}
+	if target, err := os.Readlink(link); err != nil || target != "a.html" {
+		t.Errorf("the link leads to %q, %v", target, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 || info.Size() < 1000 {
+		t.Errorf("the file is %v, %v", info, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
+		t.Errorf("the directory has %v, %v", left, err)
+	}
+	root := t.TempDir()
+	if err := os.CopyFS(root, fstest.MapFS{"cue.mod/module.cue": {Data: []byte("module: \"example.com/infra\"\nlanguage: version: \"v0.17.0\"\n")}}); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{os.DevNull: "is not a regular file", dir: "is a directory"} {
+		if err := CheckFile(&compiler.Compiler{Dir: root}, path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", path, err, want)
 		}
 	}
 }

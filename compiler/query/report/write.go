@@ -1,6 +1,7 @@
 package report
 
 import (
+	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,8 +11,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver"
 )
 
-// CheckFile returns a fault for a file that a report must not replace: a directory, or a file
-// in .git or among the files of the fleet.
+// CheckFile returns a fault for a file that a report must not replace: one in .git or among
+// the files of the fleet, and a directory, device or pipe.
 func CheckFile(c *compiler.Compiler, file string) error {
 	if err := deliver.CheckOutput(c, file); err != nil {
 		for _, d := range diag.All(err) {
@@ -19,26 +20,39 @@ func CheckFile(c *compiler.Compiler, file string) error {
 		}
 		return err
 	}
-	if info, err := os.Stat(file); err == nil && info.IsDir() {
-		return &diag.Diag{Msg: diag.Visible(file, diag.MaxText) + " is a directory", Hint: "name the file, such as report.html"}
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().IsRegular() {
+		return nil
 	}
-	return nil
+	kind := "not a regular file"
+	if info.IsDir() {
+		kind = "a directory"
+	}
+	return &diag.Diag{Msg: diag.Visible(file, diag.MaxText) + " is " + kind, Hint: "name the file, such as report.html"}
 }
 
-// WriteFile writes the page to a file. It replaces the file when all bytes are written.
+// WriteFile writes the page to a file. It replaces the file when all bytes are written. A
+// file that exists keeps its permissions, and a symbolic link keeps its target.
 func WriteFile(file string, r *Report) error {
 	text, err := r.HTML()
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(file), ".report-*")
-	if err != nil {
-		return &diag.Diag{Msg: "cannot write the report: " + errors.Unwrap(err).Error(), Hint: "name a file in a directory that exists", Cause: err}
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target
 	}
-	_, err = tmp.Write(text)
-	const mode = 0o644
-	err = errors.Join(err, tmp.Chmod(mode), tmp.Close())
+	const mode = 0o644 // less the umask
+	tmp, err := os.OpenFile(filepath.Join(filepath.Dir(file), ".report-"+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return &diag.Diag{Msg: "cannot write the report: " + errors.Unwrap(err).Error(), Hint: "name a file in a directory that exists and that you can write to", Cause: err}
+	}
+	if info, statErr := os.Stat(file); statErr == nil {
+		err = tmp.Chmod(info.Mode().Perm())
+	}
 	if err == nil {
+		_, err = tmp.Write(text)
+	}
+	if err = errors.Join(err, tmp.Close()); err == nil {
 		err = os.Rename(tmp.Name(), file)
 	}
 	if err != nil {
