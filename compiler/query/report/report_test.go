@@ -178,8 +178,11 @@ func TestSecretTexts(t *testing.T) {
 	s := newSecretTexts()
 	s.add(fleet.Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret",
-		"stringData": map[string]any{"a": "token123\n", "pin": "42", "db": "postgres://web:swordfish@db"},
-		"data":       map[string]any{"b": "aHVudGVyMjI="}, // hunter22
+		"stringData": map[string]any{
+			"a": "token123\n", "pin": "42", "db": "postgres://web:swordfish@db",
+			"url": "x://web:p%40ss%2Fword@db", "json": `{"a":"pa\"ss\\\\word"}`, "pem": "a:\n  key: |\n    -----BEGIN KEY-----\n    MIIEvQIBADANBgkqhkiG\n",
+		},
+		"data": map[string]any{"b": "aHVudGVyMjI="}, // hunter22
 	}}})
 	for _, c := range []struct {
 		value any
@@ -191,6 +194,14 @@ func TestSecretTexts(t *testing.T) {
 		{"user:hunter22", hidden},
 		{map[string]any{"a": []any{"x", "swordfish"}}, hidden},
 		{json.Number("42"), hidden},
+		{"c3dvcmRmaXNo", hidden},       // swordfish
+		{"d2ViOnN3b3JkZmlzaA", hidden}, // web:swordfish
+		{"dG9rZW4xMjM=", hidden},       // token123
+		{"p@ss/word", hidden},
+		{`pa"ss\\word`, hidden},
+		{"-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n", hidden},
+		{map[string]any{"token123": "x"}, hidden},
+		{map[string]any{"postgres": "x"}, `{"postgres":"x"}`},
 		{"db", "db"},
 		{int64(3), "3"},
 		{"other", "other"},

@@ -2,8 +2,10 @@ package report
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"index/suffixarray"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -71,8 +73,8 @@ func (s *secretTexts) prepare() {
 func (s *secretTexts) contains(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, e := range v {
-			if s.contains(e) {
+		for k, e := range v {
+			if s.whole.Contains(k) || s.contains(e) { // parts of Secrets are often keys
 				return true
 			}
 		}
@@ -96,13 +98,39 @@ func (s *secretTexts) containsText(text string) bool {
 	if s.index == nil {
 		s.prepare()
 	}
-	found := s.whole.Contains(text)
-	if trimmed := strings.TrimSpace(text); len(trimmed) >= minPart {
-		found = found || len(s.index.Lookup([]byte(trimmed), 1)) > 0 ||
-			slices.ContainsFunc(s.short, func(secret string) bool { return strings.Contains(trimmed, secret) })
-	}
+	found := s.whole.Contains(text) || slices.ContainsFunc(forms(text), s.containsPart)
 	s.known[text] = found
 	return found
+}
+
+// containsPart reports whether a form of a text is a part of a secret, or has one in it.
+func (s *secretTexts) containsPart(form string) bool {
+	return len(s.index.Lookup([]byte(form), 1)) > 0 ||
+		slices.ContainsFunc(s.short, func(secret string) bool { return strings.Contains(form, secret) })
+}
+
+// forms returns a text as charts print it into Secrets: in JSON, in an address, decoded from
+// base64, and line by line with an indent. It leaves out forms that are too short.
+func forms(text string) []string {
+	text = strings.TrimSpace(text)
+	out := []string{text, url.QueryEscape(text), url.PathEscape(text)}
+	if quoted, err := json.Marshal(text); err == nil {
+		inner := string(quoted[1 : len(quoted)-1])
+		out = append(out, inner, strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(inner))
+	}
+	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+		if decoded, err := encoding.DecodeString(text); err == nil {
+			out = append(out, strings.TrimSpace(string(decoded)))
+		}
+	}
+	const line = 16 // shorter lines occur in many texts
+	for part := range strings.Lines(text) {
+		if part = strings.TrimSpace(part); len(part) >= line {
+			out = append(out, part)
+		}
+	}
+	slices.Sort(out)
+	return slices.DeleteFunc(slices.Compact(out), func(form string) bool { return len(form) < minPart })
 }
 
 // text returns a value in one line, without secrets.
