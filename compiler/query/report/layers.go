@@ -90,12 +90,26 @@ func (m *maker) addValues() {
 			v.Lines = append(v.Lines, *l)
 		}
 		slices.SortFunc(v.Lines, func(a, b ValueLine) int {
-			return cmp.Or(cmp.Compare(a.Layer, b.Layer), comparePlaces(a.Place, b.Place), cmp.Compare(a.Value, b.Value), slices.Compare(a.Effective, b.Effective))
+			return cmp.Or(cmp.Compare(a.Layer, b.Layer), comparePlaces(a.Place, b.Place), cmp.Compare(a.Value, b.Value), slices.Compare(a.Effective, b.Effective), slices.Compare(a.Overridden, b.Overridden))
 		})
+		hideLines(v.Lines)
 		m.Values = append(m.Values, *v)
 	}
 	slices.SortFunc(m.Values, func(a, b Value) int { return cmp.Or(cmp.Compare(a.Release, b.Release), cmp.Compare(a.Path, b.Path)) })
 	m.countLayers()
+}
+
+// hideLines hides all lines of a value if one of them is a secret: an overridden line is in no
+// Secret of the selected clusters, but others may use it.
+func hideLines(lines []ValueLine) {
+	if !slices.ContainsFunc(lines, func(l ValueLine) bool { return l.Value == hidden }) {
+		return
+	}
+	for i := range lines {
+		if lines[i].Value != pinnedText {
+			lines[i].Value = hidden
+		}
+	}
 }
 
 // add adds the values of a tree and the values that they override. Empty maps are not values.
