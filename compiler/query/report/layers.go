@@ -182,18 +182,24 @@ func (m *maker) countLayers() {
 	}
 	for _, v := range m.Values {
 		seen := map[string]bool{}
-		for i, line := range v.Lines {
+		for _, line := range v.Lines {
 			l := index[line.Layer]
 			if l == nil || seen[line.Layer] {
 				continue
 			}
 			seen[line.Layer] = true
 			l.Sets++
-			above := slices.ContainsFunc(v.Lines[:i], func(other ValueLine) bool {
-				return other.Layer != line.Layer && other.Layer != "" && isBelow(line.Layer, other.Layer)
-			})
-			l.Overrides += btoi(above && len(line.Effective) > 0)
-			l.Overridden += btoi(len(line.Overridden) > 0)
+			l.Overrides += btoi(v.has(func(other ValueLine) bool { return isBelowLayer(l.Dir, other.Layer) }) &&
+				v.has(func(own ValueLine) bool { return own.Layer == l.Dir && len(own.Effective) > 0 }))
+			l.Overridden += btoi(v.has(func(other ValueLine) bool { return isBelowLayer(other.Layer, l.Dir) }) &&
+				v.has(func(own ValueLine) bool { return own.Layer == l.Dir && len(own.Overridden) > 0 }))
 		}
 	}
 }
+
+// has reports whether a line has a property.
+func (v Value) has(property func(ValueLine) bool) bool { return slices.ContainsFunc(v.Lines, property) }
+
+// isBelowLayer reports whether a layer is below another one. Lines outside of the layers are
+// neither below nor above.
+func isBelowLayer(dir, above string) bool { return above != "" && dir != above && isBelow(dir, above) }

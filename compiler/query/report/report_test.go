@@ -281,3 +281,35 @@ func TestWriteFile(t *testing.T) {
 		}
 	}
 }
+
+// Each layer counts once for a value, also if its first line has an unknown value or is
+// overridden.
+func TestCountLayers(t *testing.T) {
+	layer := func(dir string) Layer { return Layer{Dir: dir} }
+	m := &maker{Report: &Report{
+		Layers: []Layer{layer("environments"), layer("environments/prod"), layer("environments/prod/us")},
+		Values: []Value{
+			{Path: "replicas", Lines: []ValueLine{
+				{Layer: "environments", Value: "(pinned by values)", Overridden: []string{"prod/us"}},
+				{Layer: "environments", Value: "2", Overridden: []string{"prod/eu"}},
+				{Layer: "environments/prod", Value: "(pinned by values)", Overridden: []string{"prod/us"}},
+				{Layer: "environments/prod", Value: "3", Effective: []string{"prod/eu"}},
+				{Layer: "environments/prod/us", Value: "5", Effective: []string{"prod/us"}},
+			}},
+			{Path: "pinned", Lines: []ValueLine{
+				{Layer: "environments", Value: "1", Effective: []string{"prod/eu", "prod/us"}},
+				{Layer: "environments/prod", Value: "(pinned by values)", Overridden: []string{"prod/eu", "prod/us"}},
+			}},
+		},
+	}}
+	m.countLayers()
+	for i, want := range []Layer{
+		{Dir: "environments", Sets: 2, Overridden: 1},
+		{Dir: "environments/prod", Sets: 2, Overrides: 1, Overridden: 1},
+		{Dir: "environments/prod/us", Sets: 1, Overrides: 1},
+	} {
+		if m.Layers[i] != want {
+			t.Errorf("got %+v, want %+v", m.Layers[i], want)
+		}
+	}
+}
