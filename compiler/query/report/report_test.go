@@ -244,10 +244,13 @@ func TestLinks(t *testing.T) {
 	if got := l.link("a b/c#d?.cue", 3); got != "https://forge.example/a%20b/c%23d%3F.cue?plain=1#L3" {
 		t.Errorf("got %s", got)
 	}
-	for _, wrong := range []string{"javascript:{file}", "data:text/html,{file}", "//forge/{file}", "https:{file}", "https://forge.example/", "{file}"} {
+	for _, wrong := range []string{"javascript:{file}", "data:text/html,{file}", "//forge/{file}", "https:{file}", "https://forge.example/", "{file}", "https://forge.example{file}", "https://{file}/a"} {
 		if _, err := newLinker(wrong); err == nil {
 			t.Errorf("%s is a template", wrong)
 		}
+	}
+	if _, err := newLinker("https://user:hunter22@forge.example/{file}"); err == nil || strings.Contains(err.Error(), "hunter22") {
+		t.Errorf("credentials in a template: %v", err)
 	}
 }
 
