@@ -90,14 +90,14 @@ func isNewer(version, than string) bool {
 
 // waiverKey identifies a waiver.
 type waiverKey struct {
-	kind          WaiverKind
-	release, name string
-	pos           diag.Pos
+	kind                         WaiverKind
+	release, name, reason, until string // the last two may depend on the cluster
+	pos                          diag.Pos
 }
 
 // addWaiver adds a waiver of a release in a cluster.
 func (m *maker) addWaiver(c *fleet.Cluster, w Waiver, pos diag.Pos) {
-	key := waiverKey{w.Kind, w.Release, w.Name, pos}
+	key := waiverKey{w.Kind, w.Release, w.Name, w.Reason, w.Until, pos}
 	if m.waivers[key] == nil {
 		w.Place = m.links.place(pos)
 		m.waivers[key] = &w
@@ -143,7 +143,8 @@ func (m *maker) countWaivers() {
 		}
 	}
 	slices.SortFunc(m.Waivers, func(a, b Waiver) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Release, b.Release), cmp.Compare(a.Name, b.Name), comparePlaces(a.Place, b.Place), slices.Compare(a.Clusters, b.Clusters))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Release, b.Release), cmp.Compare(a.Name, b.Name), comparePlaces(a.Place, b.Place),
+			slices.Compare(a.Clusters, b.Clusters), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Until, b.Until))
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -314,5 +316,26 @@ func TestCountLayers(t *testing.T) {
 		if m.Layers[i] != want {
 			t.Errorf("got %+v, want %+v", m.Layers[i], want)
 		}
+	}
+}
+
+// A waiver whose reason or end depends on the cluster is shown once for each of them.
+func TestWaiverOfCluster(t *testing.T) {
+	pos := diag.Pos{File: "environments/fleet.cue", Line: 3, Col: 1}
+	m := newMaker(&compiler.Fleet{Fleet: &fleet.Fleet{}}, linker{})
+	for _, id := range []string{"a", "b", "c"} {
+		reason := "needed by a and b"
+		if id == "c" {
+			reason = "needed by c"
+		}
+		m.addWaiver(&fleet.Cluster{ID: id}, Waiver{Kind: PolicyWaiver, Release: "web", Name: "replicas: a", Reason: reason}, pos)
+	}
+	m.countWaivers()
+	var got []string
+	for _, w := range m.Waivers {
+		got = append(got, w.Reason+": "+strings.Join(w.Clusters, ","))
+	}
+	if want := []string{"needed by a and b: a,b", "needed by c: c"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
