@@ -38,6 +38,7 @@ type dataCluster struct {
 	Running     int       `json:"run"`
 	Faults      []int     `json:"faults,omitempty"`
 	Place       dataPlace `json:"l,omitempty"`
+	Changes     [][3]int  `json:"x,omitempty"`
 	Findings    [][3]int  `json:"f,omitempty"`
 }
 
@@ -163,6 +164,7 @@ func (d *pageData) addCluster(c Cluster) {
 		}
 		out.Findings = d.findings(c.Live.Findings)
 	}
+	out.Changes = d.changes(c.Changes)
 	d.Clusters = append(d.Clusters, out)
 	for _, cell := range c.Releases {
 		one := dataCell{
@@ -170,12 +172,19 @@ func (d *pageData) addCluster(c Cluster) {
 			Source: d.text(cell.Source), Place: d.place(cell.PinnedAt), Namespace: d.text(cell.Namespace), Stage: d.text(cell.Stage),
 			Depends: d.text(strings.Join(cell.Depends, ", ")),
 		}
-		for _, change := range cell.Changes {
-			one.Changes = append(one.Changes, [3]int{d.text(change.Action), d.text(change.Object), d.text(strings.Join(change.Fields, ", "))})
-		}
+		one.Changes = d.changes(cell.Changes)
 		one.Findings = d.findings(cell.Findings)
 		d.Cells = append(d.Cells, one)
 	}
+}
+
+// changes returns the texts of changes.
+func (d *pageData) changes(all []Change) [][3]int {
+	var out [][3]int
+	for _, c := range all {
+		out = append(out, [3]int{d.text(c.Action), d.text(c.Object), d.text(strings.Join(c.Fields, ", "))})
+	}
+	return out
 }
 
 // findings returns the texts of findings.

@@ -103,21 +103,34 @@ func (m *markdownWriter) differences(r *Report) {
 // changes writes the changes since an earlier state, and the drift of running clusters.
 func (m *markdownWriter) changes(r *Report) {
 	var changes, findings [][]string
+	addChanges := func(cluster string, all []Change) {
+		for _, x := range all {
+			changes = append(changes, []string{md(cluster), md(x.Release), md(x.Action), md(x.Object), mdList(x.Fields)})
+		}
+	}
 	addFindings := func(cluster, release string, all []LiveFinding) {
 		for _, f := range all {
 			findings = append(findings, []string{md(cluster), md(release), md(f.Reason), md(f.Object), mdList(f.Fields), mdList(f.By)})
 		}
 	}
+	whole := func(cluster, change string) {
+		changes = append(changes, []string{md(cluster), md(""), change, md(""), md("")})
+	}
 	for _, c := range r.Clusters {
+		if c.Created {
+			whole(c.ID, "new cluster")
+		}
+		addChanges(c.ID, c.Changes)
 		if c.Live != nil {
 			addFindings(c.ID, "", c.Live.Findings)
 		}
 		for _, cell := range c.Releases {
-			for _, x := range cell.Changes {
-				changes = append(changes, []string{md(c.ID), md(cell.Release), md(x.Action), md(x.Object), mdList(x.Fields)})
-			}
+			addChanges(c.ID, cell.Changes)
 			addFindings(c.ID, cell.Release, cell.Findings)
 		}
+	}
+	for _, id := range r.Deleted {
+		whole(id, "removed cluster")
 	}
 	m.table("Changes since "+md(r.Against), []string{"Cluster", "Release", "Change", "Object", "Fields"}, changes)
 	m.table("Running clusters", []string{"Cluster", "Release", "Reason", "Object", "Fields", "Set by"}, findings)

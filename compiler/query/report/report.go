@@ -46,6 +46,7 @@ type Cluster struct {
 	Releases    []Cell     `json:"releases"` // sorted by name
 	Live        *LiveState `json:"live,omitempty"`
 	Created     bool       `json:"created,omitempty"` // whether the state of Against lacks the cluster
+	Changes     []Change   `json:"changes,omitempty"` // of releases that the cluster has only in the state of Against
 }
 
 // A Cell is a release in a cluster.
@@ -189,9 +190,10 @@ type CRD struct {
 
 // A Change is a change of an object since the state of Against.
 type Change struct {
-	Action string   `json:"action"`
-	Object string   `json:"object"`
-	Fields []string `json:"fields,omitempty"` // paths
+	Action  string   `json:"action"`
+	Object  string   `json:"object"`
+	Release string   `json:"release"`
+	Fields  []string `json:"fields,omitempty"` // paths
 }
 
 // A LiveState is the state of a running cluster.

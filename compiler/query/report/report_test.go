@@ -136,7 +136,7 @@ func TestHostileNames(t *testing.T) {
 	}
 	for i := range r.Clusters {
 		r.Clusters[i].Live = &LiveState{Commit: "a", Faults: []string{"b"}, Findings: []LiveFinding{{"a", "orphaned", nil, nil}}}
-		r.Clusters[i].Releases[0].Changes = []Change{{"update", "a", []string{"b"}}}
+		r.Clusters[i].Releases[0].Changes = []Change{{"update", "a", "c", []string{"b"}}}
 		r.Clusters[i].Releases[0].Findings = []LiveFinding{{"a", "changed", []string{"b"}, []string{"c"}}}
 	}
 	r.Waves = []Wave{{Name: "a", Approve: "b"}}

@@ -24,15 +24,17 @@ func (m *maker) against(ctx context.Context, c *compiler.Compiler, req Request) 
 	for _, group := range found.Groups {
 		for _, id := range group.Clusters {
 			for _, change := range group.Changes {
-				if cell := m.cell(id, change.Release); cell != nil {
-					out := Change{Action: string(change.Action), Object: change.ID}
-					for _, f := range change.Fields {
-						if f.Path != "" {
-							out.Fields = append(out.Fields, f.Path)
-						}
-					}
-					cell.addChange(out)
+				list := m.changes(id, change.Release)
+				if list == nil {
+					continue
 				}
+				out := Change{Action: string(change.Action), Object: change.ID, Release: change.Release}
+				for _, f := range change.Fields {
+					if f.Path != "" {
+						out.Fields = append(out.Fields, f.Path)
+					}
+				}
+				addChange(list, out)
 			}
 		}
 	}
@@ -45,26 +47,46 @@ func (m *maker) against(ctx context.Context, c *compiler.Compiler, req Request) 
 		m.Deleted = append(m.Deleted, whole.Cluster)
 	}
 	for i := range m.Clusters {
-		for j := range m.Clusters[i].Releases {
-			slices.SortFunc(m.Clusters[i].Releases[j].Changes, func(a, b Change) int {
-				return slices.Compare([]string{a.Object, a.Action}, []string{b.Object, b.Action})
-			})
+		c := &m.Clusters[i]
+		sortChanges(c.Changes)
+		for j := range c.Releases {
+			sortChanges(c.Releases[j].Changes)
 		}
 	}
 	return nil
 }
 
+// changes returns the changes of the cell of a release, or those of the cluster if it has no
+// such release; nil without the cluster.
+func (m *maker) changes(clusterID, release string) *[]Change {
+	if cell := m.cell(clusterID, release); cell != nil {
+		return &cell.Changes
+	}
+	if i := slices.IndexFunc(m.Clusters, func(c Cluster) bool { return c.ID == clusterID }); i >= 0 {
+		return &m.Clusters[i].Changes
+	}
+	return nil
+}
+
+func sortChanges(list []Change) {
+	slices.SortFunc(list, func(a, b Change) int {
+		return slices.Compare([]string{a.Release, a.Object, a.Action}, []string{b.Release, b.Object, b.Action})
+	})
+}
+
 // addChange adds a change. Changes of one object are in several groups if its fields change
 // differently in other clusters.
-func (c *Cell) addChange(change Change) {
-	i := slices.IndexFunc(c.Changes, func(other Change) bool { return other.Object == change.Object && other.Action == change.Action })
+func addChange(list *[]Change, change Change) {
+	i := slices.IndexFunc(*list, func(other Change) bool {
+		return other.Object == change.Object && other.Action == change.Action && other.Release == change.Release
+	})
 	if i < 0 {
-		c.Changes = append(c.Changes, change)
+		*list = append(*list, change)
 		return
 	}
-	c.Changes[i].Fields = append(c.Changes[i].Fields, change.Fields...)
-	slices.Sort(c.Changes[i].Fields)
-	c.Changes[i].Fields = slices.Compact(c.Changes[i].Fields)
+	fields := append((*list)[i].Fields, change.Fields...)
+	slices.Sort(fields)
+	(*list)[i].Fields = slices.Compact(fields)
 }
 
 // live adds the state of the running clusters. The error holds the faults of clusters that

@@ -187,6 +187,7 @@
   };
   const values = (release, cluster) => data.values.filter((v) => v.r === release && v.l.some((l) => clusters(l.e).has(cluster) || clusters(l.o).has(cluster)))
     .map((v) => el("li", null, el("span", { class: "path" }, text(v.p)), chain(v, cluster)));
+  const changes = (all) => list("Changed since " + data.against, findings(all));
   const findings = (all) => (all || []).map((f) => el("li", null, el("span", { class: "path" }, text(f[0]) + " " + text(f[1])), el("small", null, text(f[2]))));
   const showCell = (release, cluster) => {
     const c = cellOf(release, cluster);
@@ -198,7 +199,7 @@
         ...fact("Version", text(c.v)), ...(c.n ? fact("Newer", text(c.n)) : []), ...fact("Source", text(c.s)), ...fact("Pinned by", place(c.l)),
         ...fact("Namespace", text(c.ns)), ...fact("Stage", text(c.st)), ...(c.d ? fact("Applied after", text(c.d)) : [])])),
       ...list("Running cluster", findings(c?.f)),
-      ...list("Changed since " + data.against, (c?.x || []).map((x) => el("li", null, el("span", { class: "path" }, text(x[0]) + " " + text(x[1])), el("small", null, text(x[2]))))),
+      ...changes(c?.x),
       ...list(title, differs), ...list("Waivers", waivers(release, cluster)), ...list("Values", values(release, cluster)));
   };
   const showCluster = (cluster) => {
@@ -206,7 +207,7 @@
     $("panel-title").replaceChildren(text(c.id), el("small", null, "Cluster"));
     $("panel-body").replaceChildren(
       el("dl", null, ...fact("Environment", text(c.envName)), ...fact("Kubernetes", text(c.k)), ...fact("Wave", text(c.w)), ...fact("Set by", place(c.l)), ...fact("Running", text(c.run))),
-      ...list("Not in the fleet", findings(c.f)), ...list("Not checked", (c.faults || []).map((f) => el("li", null, text(f)))),
+      ...changes(c.x), ...list("Not in the fleet", findings(c.f)), ...list("Not checked", (c.faults || []).map((f) => el("li", null, text(f)))),
       ...list("Releases", rows[cluster].cells.flatMap((cell, i) => (cell.a ? [el("li", null, el("a", { href: address({ release: text(data.releases[i]) }) }, text(data.releases[i])), " ", el("code", null, cell.text), ...marksOf(cell))] : []))));
   };
   const showRelease = (release) => {
