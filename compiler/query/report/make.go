@@ -57,7 +57,9 @@ func Make(ctx context.Context, c *compiler.Compiler, req Request) (*Report, erro
 	if err := m.against(ctx, c, req); err != nil {
 		return nil, err
 	}
-	err = m.live(ctx, c, req)
+	if err = m.live(ctx, c, req); err != nil && !m.Live { // interrupted
+		return nil, err
+	}
 	makePrintable(reflect.ValueOf(m.Report).Elem())
 	return m.Report, err
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,12 +14,14 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/drift"
 )
 
 // large returns a report of n clusters with 12 releases each, where many cells are notable.
@@ -253,6 +256,30 @@ func TestLinks(t *testing.T) {
 	}
 	if _, err := newLinker("https://user:hunter22@forge.example/{file}"); err == nil || strings.Contains(err.Error(), "hunter22") {
 		t.Errorf("credentials in a template: %v", err)
+	}
+}
+
+// An interrupted report is not a report without the running clusters.
+func TestInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, fstest.MapFS{
+		"cue.mod/module.cue": {Data: []byte("module: \"example.com/infra\"\nlanguage: version: \"v0.17.0\"\n")},
+		"environments/fleet.cue": {Data: []byte(`package fleet
+
+import "github.com/fleetc/fleetc/schema"
+
+cluster?: schema.#Cluster
+releases: schema.#Releases
+stages:   schema.#Stages
+`)},
+		"environments/a/cluster.cue": {Data: []byte("package fleet\n\ncluster: {name: \"a\", kubernetes: \"1.36\"}\n")},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	made, err := Make(ctx, &compiler.Compiler{Dir: dir}, Request{Live: &drift.Request{Timeout: time.Minute, Each: func(int) { cancel() }}})
+	if made != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, %v", made, err)
 	}
 }
 
