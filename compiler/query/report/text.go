@@ -53,8 +53,9 @@ func (r *Report) ReleaseNames() []string {
 
 // String returns the numbers as one sentence.
 func (s Summary) String() string {
-	return fmt.Sprintf("%s, %s: %d outdated, %d differ from their environment, %d with waivers",
-		count(s.Clusters, "cluster", "clusters"), count(s.Installed, "release", "releases"), s.Outdated, s.Differs, s.Waived)
+	return fmt.Sprintf("%s, %s: %d outdated, %s, %d with waivers",
+		count(s.Clusters, "cluster", "clusters"), count(s.Installed, "release", "releases"), s.Outdated,
+		count(s.Differs, "differs from its environment", "differ from their environment"), s.Waived)
 }
 
 func count(n int, one, many string) string {
