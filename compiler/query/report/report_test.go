@@ -185,7 +185,7 @@ func TestSecretTexts(t *testing.T) {
 		"apiVersion": "v1", "kind": "Secret",
 		"stringData": map[string]any{
 			"a": "token123\n", "pin": "42", "db": "postgres://web:swordfish@db",
-			"url": "x://web:p%40ss%2Fword@db", "json": `{"a":"pa\"ss\\\\word"}`, "pem": "a:\n  key: |\n    -----BEGIN KEY-----\n    MIIEvQIBADANBgkqhkiG\n",
+			"url": "x://web:p%40ss%2Fword@db", "auth": `{"auths":{"registry":{"auth":"d2ViOnB1bGxwYXNz"}}}`, "json": `{"a":"pa\"ss\\\\word"}`, "pem": "a:\n  key: |\n    -----BEGIN KEY-----\n    MIIEvQIBADANBgkqhkiG\n",
 		},
 		"data": map[string]any{"b": "aHVudGVyMjI="}, // hunter22
 	}}})
@@ -202,6 +202,7 @@ func TestSecretTexts(t *testing.T) {
 		{"c3dvcmRmaXNo", hidden},       // swordfish
 		{"d2ViOnN3b3JkZmlzaA", hidden}, // web:swordfish
 		{"dG9rZW4xMjM=", hidden},       // token123
+		{"pullpass", hidden},           // in base64 in a text
 		{"p@ss/word", hidden},
 		{`pa"ss\\word`, hidden},
 		{"-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n", hidden},

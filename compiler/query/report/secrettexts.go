@@ -6,8 +6,10 @@ import (
 	"index/suffixarray"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/query/diff"
@@ -51,12 +53,25 @@ func (s *secretTexts) add(o fleet.Object) {
 			if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && key == "data" {
 				text = string(decoded)
 			}
-			if text = strings.TrimSpace(text); len(text) >= minPart {
-				s.texts[text] = true
+			s.addText(text)
+			for _, part := range base64Part.FindAllString(text, -1) { // as in the credentials of a registry
+				if decoded, err := base64.StdEncoding.DecodeString(part); err == nil && utf8.Valid(decoded) {
+					s.addText(string(decoded))
+				}
 			}
 		}
 	}
 }
+
+// addText adds a text unless it is too short.
+func (s *secretTexts) addText(text string) {
+	if text = strings.TrimSpace(text); len(text) >= minPart {
+		s.texts[text] = true
+	}
+}
+
+// base64Part matches a part of a text that may be in base64.
+var base64Part = regexp.MustCompile(`[A-Za-z0-9+/]{8,}={0,2}`)
 
 // prepare prepares the search.
 func (s *secretTexts) prepare() {
