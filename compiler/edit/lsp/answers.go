@@ -13,34 +13,38 @@ const maxExplained = 4
 
 // answers caches evaluations and renderings of a snapshot for later requests.
 type answers struct {
-	busy       chan struct{} // has an element while a request uses the fields below
+	lock       lock // held while a request uses the fields below
 	explainers map[string]*query.Explainer
 	rendered   map[string]*query.RenderedCluster
 }
 
 func newAnswers() *answers {
-	return &answers{busy: make(chan struct{}, 1), explainers: map[string]*query.Explainer{}, rendered: map[string]*query.RenderedCluster{}}
+	return &answers{lock: newLock(), explainers: map[string]*query.Explainer{}, rendered: map[string]*query.RenderedCluster{}}
 }
 
-// lock waits until no other request uses the answers, and returns the function that lets
-// the next one in.
-func (a *answers) lock(ctx context.Context) (unlock func(), err error) {
+// lock is a mutex that a context can stop waiting for. It has an element while it is held.
+type lock chan struct{}
+
+func newLock() lock { return make(lock, 1) }
+
+// acquire waits until the lock is free. The error is that of the context.
+func (l lock) acquire(ctx context.Context) (release func(), err error) {
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case a.busy <- struct{}{}:
-		return func() { <-a.busy }, nil
+	case l <- struct{}{}:
+		return func() { <-l }, nil
 	}
 }
 
 // explain explains a field of a cluster as the snapshot has it. It evaluates the cluster
 // again, in a CUE context that the running check does not use.
 func (c *checker) explain(ctx context.Context, s *snapshot, cluster string, field []string) (*fleet.Explanation, error) {
-	unlock, err := s.answers.lock(ctx)
+	release, err := s.answers.lock.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
+	defer release()
 	x := s.answers.explainers[cluster]
 	if x == nil {
 		compiler := *c.s.Compiler(c.root)
@@ -60,11 +64,11 @@ func (c *checker) explain(ctx context.Context, s *snapshot, cluster string, fiel
 // whether the value is secret: a Secret contains it or changes with it. The result is empty
 // for a cluster that cannot be rendered.
 func (c *checker) uses(ctx context.Context, s *snapshot, cluster string, field []string, value any) ([]query.ValueUse, error) {
-	unlock, err := s.answers.lock(ctx)
+	release, err := s.answers.lock.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
+	defer release()
 	r := s.answers.rendered[cluster]
 	if r == nil {
 		i := slices.IndexFunc(s.fleet.Clusters, func(c *fleet.Cluster) bool { return c.ID == cluster })

@@ -92,13 +92,12 @@ func (c *checker) run() {
 				wait = false
 			}
 		}
-		select { // one fleet at a time
-		case <-c.s.ctx.Done():
+		release, err := c.s.evaluation.acquire(c.s.ctx)
+		if err != nil {
 			return
-		case c.s.evaluates <- struct{}{}:
 		}
-		_, err := par.Recover(func() (struct{}, error) { return struct{}{}, c.check() })
-		<-c.s.evaluates
+		_, err = par.Recover(func() (struct{}, error) { return struct{}{}, c.check() })
+		release()
 		c.s.refreshAnswers()
 		if err != nil && !errors.Is(err, context.Canceled) {
 			c.session = incremental.NewSession(c.s.Compiler(c.root))

@@ -143,12 +143,11 @@ func (s *server) executeCommand(ctx context.Context, p executeCommandParams) (an
 }
 
 func (s *server) addChart(ctx context.Context, root string, arg chartAddArgs) error {
-	select { // one fleet at a time
-	case <-ctx.Done():
-		return ctx.Err()
-	case s.evaluates <- struct{}{}:
+	release, err := s.evaluation.acquire(ctx)
+	if err != nil {
+		return err
 	}
-	defer func() { <-s.evaluates }() // also after a panic, which the handler recovers
-	_, err := edit.AddChart(ctx, s.Compiler(root), chart.Request{Ref: arg.Ref, Version: arg.Version}, arg.Package)
+	defer release() // also after a panic, which the handler recovers
+	_, err = edit.AddChart(ctx, s.Compiler(root), chart.Request{Ref: arg.Ref, Version: arg.Version}, arg.Package)
 	return err
 }

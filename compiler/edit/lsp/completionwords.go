@@ -230,8 +230,8 @@ func below(s *kube.Schema, key string) *kube.Schema {
 	return s.Elem
 }
 
-// fieldPaths returns the paths of fields of the kinds that a rule selects, up to the next key
-// behind what was typed.
+// fieldPaths returns the paths of fields of the kinds that a rule selects, up to the key
+// that the user is typing.
 func (c *completer) fieldPaths(rule []string, typed string) []proposal {
 	keys := strings.Split(typed, ".")
 	keys = keys[:len(keys)-1]

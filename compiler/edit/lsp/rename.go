@@ -192,12 +192,11 @@ func (r *renamer) verify(ctx context.Context) error {
 	for file, text := range unsaved {
 		edits[file] = text
 	}
-	select { // one fleet at a time
-	case <-ctx.Done():
-		return ctx.Err()
-	case r.s.evaluates <- struct{}{}:
+	release, err := r.s.evaluation.acquire(ctx)
+	if err != nil {
+		return err
 	}
-	defer func() { <-r.s.evaluates }()
+	defer release()
 	session := incremental.NewSession(r.s.Compiler(r.root))
 	before, err := session.Check(ctx, edits)
 	if err != nil || before == nil {

@@ -39,10 +39,10 @@ var ErrNoShutdown = errors.New("the editor ended the session without a shutdown 
 // server is a session with one client.
 type server struct {
 	Options
-	rpc       *jrpc2.Server
-	ctx       context.Context // ends with the session
-	exit      chan struct{}   // closed when the client sent exit
-	evaluates chan struct{}   // has an element while a fleet is checked: one at a time
+	rpc        *jrpc2.Server
+	ctx        context.Context // ends with the session
+	exit       chan struct{}   // closed when the client sent exit
+	evaluation lock            // held while a fleet is evaluated: one at a time
 
 	mu       sync.Mutex
 	docs     map[string]*document // open files by path
@@ -66,7 +66,7 @@ type document struct {
 func Serve(ctx context.Context, in io.Reader, out io.WriteCloser, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &server{
-		Options: o, ctx: ctx, exit: make(chan struct{}), evaluates: make(chan struct{}, 1),
+		Options: o, ctx: ctx, exit: make(chan struct{}), evaluation: newLock(),
 		docs: map[string]*document{}, checkers: map[string]*checker{},
 	}
 	s.rpc = jrpc2.NewServer(s.methods(), &jrpc2.ServerOptions{
