@@ -79,6 +79,9 @@ type Layer struct {
 	Children []string // names of the layers in its subdirectories, sorted
 }
 
+// IsWithin reports whether a slash-separated path is a directory or below it.
+func IsWithin(name, dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
+
 // An API is one kind that a cluster serves.
 type API struct {
 	APIVersion string // group/version

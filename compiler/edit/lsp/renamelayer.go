@@ -11,6 +11,7 @@ import (
 
 	"cuelang.org/go/cue/ast"
 
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -56,7 +57,7 @@ func (r *renamer) layer(_ context.Context, c *cursor) (any, error) {
 		return nil, err
 	}
 	for _, l := range layers {
-		if l.Name == r.after && (isBelow(l.Dir, r.rel(dir)) || isBelow(r.rel(dir), l.Dir)) {
+		if l.Name == r.after && (fleet.IsWithin(l.Dir, r.rel(dir)) || fleet.IsWithin(r.rel(dir), l.Dir)) {
 			return nil, refuse("the layer %s above or below already has this name", l.Dir)
 		}
 	}
@@ -101,14 +102,11 @@ func (r *renamer) rel(file string) string {
 	return filepath.ToSlash(rel)
 }
 
-// isBelow reports whether a directory is another one, or in it.
-func isBelow(dir, of string) bool { return dir == of || strings.HasPrefix(dir, of+"/") }
-
 // isInLayer reports whether a field of the file with names of layers may name the layer: the
 // file is in the layer or below it, or above it for a waiver.
 func (r *renamer) isInLayer(field string) bool {
 	dir := path.Dir(r.rel(r.file))
-	return isBelow(dir, r.dir) || field == "overridden" && isBelow(r.dir, dir)
+	return fleet.IsWithin(dir, r.dir) || field == "overridden" && fleet.IsWithin(r.dir, dir)
 }
 
 // layerText changes a text that names the layer: a path, or a pattern of cluster IDs.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
@@ -21,7 +20,7 @@ func (m *maker) readLayers() error {
 	for _, l := range all {
 		below := 0
 		for _, c := range m.f.Clusters {
-			below += btoi(isBelow(clusterDir(c.ID), l.Dir))
+			below += btoi(fleet.IsWithin(clusterDir(c.ID), l.Dir))
 		}
 		if below == 0 {
 			continue
@@ -32,7 +31,7 @@ func (m *maker) readLayers() error {
 			out.Cluster = m.f.Clusters[i].ID
 		}
 		for _, other := range m.Layers { // those above come first
-			if l.Dir != other.Dir && isBelow(l.Dir, other.Dir) {
+			if l.Dir != other.Dir && fleet.IsWithin(l.Dir, other.Dir) {
 				out.Parent = other.Dir
 			}
 		}
@@ -46,13 +45,10 @@ func (m *maker) readLayers() error {
 
 func clusterDir(id string) string { return path.Join("environments", id) }
 
-// isBelow reports whether a directory is another one or below it.
-func isBelow(dir, above string) bool { return dir == above || strings.HasPrefix(dir, above+"/") }
-
 // layerDir returns the directory of a cluster's layer; empty if it has no layer of this name.
 func (m *maker) layerDir(c *fleet.Cluster, name string) string {
 	for _, l := range m.layers {
-		if l.Name == name && name != "" && isBelow(clusterDir(c.ID), l.Dir) {
+		if l.Name == name && name != "" && fleet.IsWithin(clusterDir(c.ID), l.Dir) {
 			return l.Dir
 		}
 	}
@@ -202,4 +198,6 @@ func (v Value) has(property func(ValueLine) bool) bool { return slices.ContainsF
 
 // isBelowLayer reports whether a layer is below another one. Lines outside of the layers are
 // neither below nor above.
-func isBelowLayer(dir, above string) bool { return above != "" && dir != above && isBelow(dir, above) }
+func isBelowLayer(dir, above string) bool {
+	return above != "" && dir != above && fleet.IsWithin(dir, above)
+}

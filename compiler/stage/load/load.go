@@ -136,11 +136,8 @@ func (f *Fleet) check() error {
 
 // concerns reports whether a directory is on the path to a selected cluster.
 func (f *Fleet) concerns(dir string) bool {
-	return f.whole || slices.ContainsFunc(f.leaves, func(l leaf) bool { return isIn(l.dir, dir) })
+	return f.whole || slices.ContainsFunc(f.leaves, func(l leaf) bool { return fleet.IsWithin(l.dir, dir) })
 }
-
-// isIn reports whether a directory is another one, or below it.
-func isIn(dir, other string) bool { return dir == other || strings.HasPrefix(dir, other+"/") }
 
 // A source is a fleet on disk.
 type source struct {

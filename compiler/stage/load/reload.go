@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // Reload is [Load] for a fleet in which only the text of some files has changed. It reads
@@ -44,7 +45,7 @@ func (f *Fleet) Reload(edits Edits, changed []string, again func(id string) bool
 
 // dependsOn reports whether the instance of a directory depends on a file.
 func (f *Fleet) dependsOn(l leaf, name string) bool {
-	return isIn(l.dir, path.Dir(name)) || slices.Contains(l.files, filepath.Join(f.Root, filepath.FromSlash(name))) || f.embeds(l.files, name)
+	return fleet.IsWithin(l.dir, path.Dir(name)) || slices.Contains(l.files, filepath.Join(f.Root, filepath.FromSlash(name))) || f.embeds(l.files, name)
 }
 
 // embeds reports whether one of the files embeds another one.

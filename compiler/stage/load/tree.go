@@ -86,7 +86,7 @@ func scanEdited(root string, edits Edits) (*tree, error) {
 func (t *tree) addNew(root string, edits Edits) error {
 	for _, name := range slices.Sorted(maps.Keys(edits)) {
 		file := filepath.Join(root, filepath.FromSlash(name))
-		if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) || !isIn(path.Dir(name), environments) {
+		if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) || !fleet.IsWithin(path.Dir(name), environments) {
 			continue
 		}
 		skipped := false
@@ -296,7 +296,7 @@ func (f *Fleet) checkStrays() diag.List {
 	}
 	var faults diag.List
 	for _, s := range f.tree.stray {
-		if !f.concerns(s.dir) || isIn(s.dir, path.Join(environments, charts)) || imported[s.dir] {
+		if !f.concerns(s.dir) || fleet.IsWithin(s.dir, path.Join(environments, charts)) || imported[s.dir] {
 			continue
 		}
 		msg := "this file is left out of its layer: its package is " + s.pkg + ", not " + pkg

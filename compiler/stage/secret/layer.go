@@ -18,7 +18,7 @@ func CheckLayers(c *fleet.Cluster, ids []string) error {
 	var faults diag.List
 	for _, s := range c.Secrets {
 		layer := layerOf(s.SOPS, ids)
-		if layer == "" || isWithin(c.ID, layer) {
+		if layer == "" || fleet.IsWithin(c.ID, layer) {
 			continue
 		}
 		faults.Add(&diag.Diag{
@@ -39,13 +39,10 @@ func layerOf(file string, ids []string) string {
 	}
 	for dir := path.Dir(rel); dir != "."; dir = path.Dir(dir) {
 		for _, id := range ids {
-			if isWithin(id, dir) {
+			if fleet.IsWithin(id, dir) {
 				return dir
 			}
 		}
 	}
 	return ""
 }
-
-// isWithin reports whether a slash-separated path is a directory or below it.
-func isWithin(name, dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
