@@ -35,6 +35,3 @@ func (f *Fleet) Keeps() *fleet.Release {
 	}
 	return nil
 }
-
-// DecisionOf is [fleet.Release.RandomRule].
-func DecisionOf(r *fleet.Release, o fleet.Object, field []string) int { return r.RandomRule(o, field) }

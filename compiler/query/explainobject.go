@@ -86,7 +86,7 @@ func undecidedObjects(f *compiler.Fleet, all *compiler.ClusterRendering) ([]flee
 	for i, r := range all.Releases {
 		result := &decided.Renderings[i].Result
 		result.Nondeterministic = slices.DeleteFunc(slices.Clone(result.Nondeterministic), func(v render.NondeterministicPart) bool {
-			return v.Object < 0 || compiler.DecisionOf(r, result.Objects[v.Object], v.Path) < 0
+			return v.Object < 0 || r.RandomRule(result.Objects[v.Object], v.Path) < 0
 		})
 	}
 	return decided.Objects(&f.Kinds, nil)
@@ -138,7 +138,7 @@ func explainObject(ctx context.Context, f *compiler.Fleet, all *compiler.Cluster
 func explain(ctx context.Context, f *compiler.Fleet, p *origin.Origin, e *ObjectExplanation, secretTexts diff.SecretTexts) error {
 	r := p.Release
 	e.Patches = p.Patches
-	if i := compiler.DecisionOf(r, e.Object, e.Field); i >= 0 {
+	if i := r.RandomRule(e.Object, e.Field); i >= 0 {
 		e.Random = &r.Random[i]
 	}
 	e.Nondeterministic = e.Random == nil && slices.ContainsFunc(p.RandomFields, func(f []string) bool {
