@@ -166,12 +166,19 @@ func (b *tab) text(expression string) string {
 	return out
 }
 
-// wants checks the value of an expression.
+// wants waits for a value of an expression, since the page handles a new URL and the size of
+// a window later than the browser returns.
 func (b *tab) wants(expression, want string) {
 	b.Helper()
-	if got := b.text(expression); got != want {
-		b.Errorf("%s is %q, want %q", expression, got, want)
+	got := b.text(expression)
+	for range 100 { // 10 s, so that a mistake ends
+		if got == want {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+		got = b.text(expression)
 	}
+	b.Errorf("%s is %q, want %q", expression, got, want)
 }
 
 // press sends keys to the focused element.
