@@ -26,13 +26,16 @@ test: ## Run the tests, all of them, against the real parts.
 
 # The race detector needs C, and makes programs several times slower. CI runs it
 # for the packages that share memory between goroutines, and for the scripts of
-# commands that work on several clusters at a time. A process that looks for races
-# sleeps for a second before it ends, which thousands do here: GORACE turns it off.
-RACE = $(shell grep -rlE --include='*.go' --exclude='*_test.go' '\bgo func|\.Go\b|sync\.|atomic\.' compiler/* | xargs -n 1 dirname | grep -vxE 'compiler(/(query|edit|deliver|incremental))?' | sort -u | sed 's,^,./,')
+# commands that work on several clusters at a time; these also run the packages whose
+# own tests have one goroutine, such as values, and SERIAL, long tests of one goroutine.
+# A process that looks for races sleeps for a second before it ends, which thousands
+# do here: GORACE turns it off.
+RACE = $(shell grep -rlE --include='*.go' --exclude='*_test.go' '\bgo func|\.Go\b|sync\.|atomic\.' compiler/* | xargs -n 1 dirname | grep -vxE 'compiler(/(query|edit|deliver|incremental|stage/values))?' | sort -u | sed 's,^,./,')
+SERIAL = TestReadsAreComplete|TestSameMerge.*|TestNondeterministicFunctions|FuzzEngine|TestExampleFleet|TestNewerThan|TestManyLongWords
 race race-all: export GORACE := atexit_sleep_ms=0
 race race-all: export CGO_ENABLED := 1
 race: ## Look for data races where goroutines are.
-	go test -race -vet=off -timeout 40m $(RACE)
+	go test -race -vet=off -timeout 40m -skip '^($(SERIAL))$$' $(RACE)
 	go test -race -vet=off -timeout 40m ./cmd/fleetc -run 'Scripts/(export_(tree|git|oci)|diff_clusters|vet_layers|shard|cache)$$|ExampleGolden'
 
 race-all: ## Run all tests with the race detector, as once a night.
