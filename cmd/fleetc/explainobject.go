@@ -9,7 +9,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/trial"
+	"github.com/fleetc/fleetc/compiler/origin"
 	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/spf13/cobra"
@@ -27,7 +27,7 @@ type objectExplanation struct {
 // A valueExplanation is a value that a field depends on, with its origin.
 type valueExplanation struct {
 	*fleet.Explanation
-	how    trial.How
+	how    origin.Influence
 	secret bool
 }
 
@@ -168,12 +168,12 @@ func (p *explanationWriter) template(l query.TemplateLine) string {
 // writeValues prints the values that the field depends on.
 func (e *objectExplanation) writeValues(p *explanationWriter) {
 	for _, part := range []struct {
-		how   trial.How
+		how   origin.Influence
 		title string
 	}{
-		{trial.Holds, "values that are in it"},
-		{trial.Changes, "values that it changes with"},
-		{trial.Exists, "values that the object is there because of, or named by"},
+		{origin.Holds, "values that are in it"},
+		{origin.Changes, "values that it changes with"},
+		{origin.Exists, "values that the object is there because of, or named by"},
 	} {
 		var of []valueExplanation
 		for _, v := range e.values {
@@ -190,7 +190,7 @@ func (e *objectExplanation) writeValues(p *explanationWriter) {
 		p.line("%s", part.title)
 		var rows []valueExplanation
 		for _, v := range of {
-			if len(e.Field) == 0 || part.how != trial.Holds || v.State != fleet.Set || v.secret {
+			if len(e.Field) == 0 || part.how != origin.Holds || v.State != fleet.Set || v.secret {
 				rows = append(rows, v)
 				continue
 			}

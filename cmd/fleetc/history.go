@@ -125,8 +125,8 @@ func appliedOf(v apply.Revision) string {
 	return s
 }
 
-// origin describes the origin of a revision.
-func origin(v apply.Revision) string {
+// revisionOrigin describes who made a revision, when and how.
+func revisionOrigin(v apply.Revision) string {
 	s := fmt.Sprintf("%s by %s at %s", v.Action(), cell(v.By), v.Time.Format(time.RFC3339))
 	if v.Commit != "" {
 		s += ", commit " + shortCommit(v)

@@ -110,7 +110,7 @@ func (c *applyCluster) backNotes() []string {
 	if c.rollback == nil {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("goes back to revision %d: %s", c.rollback.To.Number, origin(c.rollback.To))}
+	lines := []string{fmt.Sprintf("goes back to revision %d: %s", c.rollback.To.Number, revisionOrigin(c.rollback.To))}
 	if asked, to := c.rollback.Requested, c.rollback.To.Number; asked != 0 && asked != to {
 		lines = append(lines, fmt.Sprintf("has the bundle of revision %d as revision %d now: it was applied again", asked, to))
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/trial"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -21,7 +20,7 @@ const maxTrials = 300
 // Blamer finds the values behind faults in rendered objects. It memoizes which values the
 // fields depend on, for all clusters of a fleet.
 type Blamer struct {
-	trials sync.Map // trialKey to trial.How
+	trials sync.Map // trialKey to How
 	count  atomic.Int64
 }
 
@@ -55,8 +54,8 @@ func (b *Blamer) setBy(ctx context.Context, f Renderer, in RenderedRelease, at *
 		return WrittenPos(r, at)
 	}
 	var o *Origin // created for the first trial
-	found := map[trial.How][]diag.Pos{}
-	for _, c := range candidates(r.Values, at) {
+	found := map[Influence][]diag.Pos{}
+	for _, c := range fleetValues(r.Values, at) {
 		key := trialKey{r.Chart, c.tree.Pos, at.Error()}
 		how, tried := b.trials.Load(key)
 		if !tried {
@@ -72,9 +71,9 @@ func (b *Blamer) setBy(ctx context.Context, f Renderer, in RenderedRelease, at *
 			how = o.Subject.Try(ctx, c.path...)
 			b.trials.Store(key, how)
 		}
-		found[how.(trial.How)] = append(found[how.(trial.How)], c.tree.Pos)
+		found[how.(Influence)] = append(found[how.(Influence)], c.tree.Pos)
 	}
-	for _, how := range []trial.How{trial.Holds, trial.Changes} {
+	for _, how := range []Influence{Holds, Changes} {
 		if len(found[how]) == 1 {
 			return found[how][0]
 		}
@@ -139,25 +138,25 @@ func WrittenIn(r *fleet.Release, o fleet.Object) (*fleet.Tree, []string) {
 	return nil, nil
 }
 
-// candidate is a value of the fleet that may set a field.
-type candidate struct {
+// fleetValue is a value of the fleet that may set a field.
+type fleetValue struct {
 	path []string
 	tree *fleet.Tree
 }
 
-// candidates returns the values with the text of the field, and those with its name.
-func candidates(values *fleet.Tree, at *fleet.FieldError) []candidate {
+// fleetValues returns the values with the text of the field, and those with its name.
+func fleetValues(values *fleet.Tree, at *fleet.FieldError) []fleetValue {
 	const most = 8 // more candidates are ambiguous
 	v, _ := fleet.Lookup(at.Object.Object, at.Field)
 	text, name := fleet.ScalarText(v), at.Field[len(at.Field)-1]
-	var out []candidate
+	var out []fleetValue
 	var walk func(t *fleet.Tree, path []string)
 	walk = func(t *fleet.Tree, path []string) {
 		for _, k := range t.Keys() {
 			next, below := t.Fields[k], append(path[:len(path):len(path)], k)
 			isScalar := next.Fields == nil && next.List == nil
 			if next.Pos.IsValid() && len(out) < most && (k == name || isScalar && text != "" && fleet.ScalarText(next.Scalar) == text) {
-				out = append(out, candidate{below, next})
+				out = append(out, fleetValue{below, next})
 			}
 			walk(next, below)
 		}

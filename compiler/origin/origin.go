@@ -1,5 +1,7 @@
 // Package origin finds where rendered objects and their fields come from: the template
 // lines that print them, the patches that change them, and the values they depend on.
+// It finds these values by perturbation tests: a [Subject] changes one value after the
+// other and renders the object again.
 package origin
 
 import (
@@ -12,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/trial"
 	"github.com/fleetc/fleetc/compiler/stage/patch"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
@@ -48,7 +49,7 @@ type Origin struct {
 	Patches      []*fleet.Patch
 	RandomFields [][]string    // fields that differ in every rendering
 	Probe        *render.Probe // of an object of a chart; nil otherwise
-	Subject      *trial.Subject
+	Subject      *Subject
 }
 
 // Of returns the origin of an object of a rendered release. The values that field depends
@@ -86,14 +87,14 @@ func Of(ctx context.Context, renderer Renderer, in RenderedRelease, o fleet.Obje
 }
 
 // ofChart returns an object of a chart as the subject of trials.
-func (p *Origin) ofChart(ctx context.Context) *trial.Subject {
+func (p *Origin) ofChart(ctx context.Context) *Subject {
 	object, err := p.finish(p.Probe.Object(), p.Release.Namespace)
 	if err != nil {
 		object = p.object.Object
 	}
-	return &trial.Subject{
+	return &Subject{
 		Object: object, Values: p.Probe.Values(),
-		Render: func(changes ...trial.Change) (map[string]any, error) {
+		Render: func(changes ...Change) (map[string]any, error) {
 			others := make([]render.Override, len(changes))
 			for i, c := range changes {
 				others[i] = render.Override(c)
@@ -111,12 +112,12 @@ func (p *Origin) ofChart(ctx context.Context) *trial.Subject {
 }
 
 // ofJsonnet returns an object of a Jsonnet file as the subject of trials.
-func (p *Origin) ofJsonnet(ctx context.Context) *trial.Subject {
+func (p *Origin) ofJsonnet(ctx context.Context) *Subject {
 	const most = 400 // an evaluation takes longer than a template
 	values, _ := p.Release.Values.Value().(map[string]any)
-	return &trial.Subject{
+	return &Subject{
 		Object: p.object.Object, Values: values, Most: most,
-		Render: func(changes ...trial.Change) (map[string]any, error) {
+		Render: func(changes ...Change) (map[string]any, error) {
 			other := values
 			for _, c := range changes {
 				other = with(other, c.Path, c.Value)
@@ -157,21 +158,21 @@ func with(m map[string]any, path []string, v any) map[string]any {
 }
 
 // OnNamespace returns how the field depends on the namespace of the release.
-func (p *Origin) OnNamespace() trial.How {
+func (p *Origin) OnNamespace() Influence {
 	if p.Probe == nil {
-		return trial.No
+		return No
 	}
 	other := p.Release.Namespace + "-x7q"
 	o, err := p.Probe.RenderIn(other)
 	if err != nil || o == nil {
-		return trial.No
+		return No
 	}
 	if o, err = p.finish(o, other); err != nil {
-		return trial.No
+		return No
 	}
 	how := p.Subject.Compare(o, p.Release.Namespace, other)
-	if how == trial.Exists {
-		return trial.No // this is true of all objects of a release
+	if how == Exists {
+		return No // this is true of all objects of a release
 	}
 	return how
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/trial"
 	"github.com/fleetc/fleetc/compiler/origin"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/render"
@@ -54,7 +53,7 @@ type TemplateLine struct {
 // ValueDependency is a value that a field of an object depends on.
 type ValueDependency struct {
 	Path  string // in the configuration, as CUE writes it
-	How   trial.How
+	How   origin.Influence
 	Other any // a value for which the field differs, nil for none
 
 	// Secret is whether the value must not be shown: the field is data of a Secret, or a
@@ -165,7 +164,7 @@ func explain(ctx context.Context, f *compiler.Fleet, p *origin.Origin, e *Object
 		return err
 	}
 	e.Complete = complete
-	if how := p.OnNamespace(); how != trial.No {
+	if how := p.OnNamespace(); how != origin.No {
 		e.Depends = append(e.Depends, ValueDependency{Path: r.Path("namespace"), How: how, Secret: e.Secret})
 	}
 	for _, d := range found {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/trial"
+	"github.com/fleetc/fleetc/compiler/origin"
 	"github.com/fleetc/fleetc/testdata/fleets"
 	"sigs.k8s.io/yaml"
 )
@@ -141,10 +141,10 @@ func checkExplanations(t *testing.T, f *compiler.Fleet, seed uint64) {
 				t.Errorf("%s: %s %s: not confirmed, with %v: %s", title, d.How, d.Path, d.Other, by)
 			}
 		}
-		if slices.ContainsFunc(e.Depends, func(d ValueDependency) bool { return d.How >= trial.Changes }) {
+		if slices.ContainsFunc(e.Depends, func(d ValueDependency) bool { return d.How >= origin.Changes }) {
 			keyed++
 		}
-		if slices.ContainsFunc(e.Depends, func(d ValueDependency) bool { return d.How == trial.Holds }) {
+		if slices.ContainsFunc(e.Depends, func(d ValueDependency) bool { return d.How == origin.Holds }) {
 			held++
 		}
 		for _, keys := range check.leaves {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/trial"
 	"github.com/fleetc/fleetc/compiler/origin"
 )
 
@@ -105,7 +104,7 @@ func (l *imageLister) findSource(ctx context.Context, all *compiler.ClusterRende
 	}
 	hasVersion := false
 	for _, path := range partsIn(p.Subject.Values, use.Image) {
-		if p.Subject.Try(ctx, path...) != trial.Holds {
+		if p.Subject.Try(ctx, path...) != origin.Holds {
 			continue
 		}
 		lines := l.lines(use, p.Subject.Values, path)

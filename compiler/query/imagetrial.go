@@ -6,7 +6,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/trial"
 	"github.com/fleetc/fleetc/compiler/origin"
 )
 
@@ -38,7 +37,7 @@ func NewImageTrial(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, use
 func (t *ImageTrial) Values() map[string]any { return t.origin.Subject.Values }
 
 // Field returns the text of the field with changed values; false if it has none.
-func (t *ImageTrial) Field(changes ...trial.Change) (string, bool) {
+func (t *ImageTrial) Field(changes ...origin.Change) (string, bool) {
 	o, err := t.origin.Subject.Render(changes...)
 	if err != nil || o == nil {
 		return "", false

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/trial"
+	"github.com/fleetc/fleetc/compiler/origin"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
@@ -26,7 +26,7 @@ type RenderedCluster struct {
 type ValueUse struct {
 	Object fleet.Object
 	Field  []string // keys and indexes of lists; empty when the whole object depends on the value
-	How    trial.How
+	How    origin.Influence
 	Secret bool           // whether the field is data of a Secret: do not show its value
 	Lines  []TemplateLine // that printed the field; nil for a use that is not among the first ones
 }
@@ -62,7 +62,7 @@ func (c *RenderedCluster) Uses(ctx context.Context, release string, path []strin
 	r := c.all.Releases[i]
 	before := slices.DeleteFunc(slices.Clone(c.objs), func(o fleet.Object) bool { return o.Release != r })
 	ignored := c.nondeterministic(i)
-	for _, other := range trial.Replacements(value) {
+	for _, other := range origin.Replacements(value) {
 		if other == nil {
 			continue // the chart's own value would take its place
 		}
@@ -132,14 +132,14 @@ func compareUses(before, after []fleet.Object, value, other any, ignored map[str
 	for _, o := range before {
 		changed, ok := byID[o.ID()]
 		if !ok {
-			out = append(out, ValueUse{Object: o, How: trial.Exists})
+			out = append(out, ValueUse{Object: o, How: origin.Exists})
 			continue
 		}
 		eachChange(o.Object, changed.Object, nil, func(field []string) {
 			if slices.ContainsFunc(ignored[o.ID()], func(f []string) bool { return len(f) <= len(field) && slices.Equal(f, field[:len(f)]) }) {
 				return
 			}
-			s := trial.Subject{Object: o.Object, Field: field, Same: func(map[string]any) bool { return true }}
+			s := origin.Subject{Object: o.Object, Field: field, Same: func(map[string]any) bool { return true }}
 			out = append(out, ValueUse{
 				Object: o, Field: field, How: s.Compare(changed.Object, value, other),
 				Secret: o.GetKind() == "Secret" && (field[0] == "data" || field[0] == "stringData"),

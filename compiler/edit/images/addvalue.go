@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/trial"
+	"github.com/fleetc/fleetc/compiler/origin"
 	"github.com/fleetc/fleetc/compiler/query"
 )
 
@@ -31,7 +31,7 @@ func (u *plannedUse) trial(ctx context.Context) (*chartTrial, error) {
 }
 
 // prints reports whether the chart prints the new image with changed values.
-func (t *chartTrial) prints(changes ...trial.Change) bool {
+func (t *chartTrial) prints(changes ...origin.Change) bool {
 	text, ok := t.Field(changes...)
 	return ok && text == t.want
 }
@@ -41,11 +41,11 @@ var digestNames = []string{"digest", "imageDigest", "sha", "sha256"}
 
 // beside returns a digest beside the value at a path for which the chart prints the new
 // image, nil if there is none.
-func (t *chartTrial) beside(keys []string, tag, digest string) *trial.Change {
+func (t *chartTrial) beside(keys []string, tag, digest string) *origin.Change {
 	for _, name := range digestNames {
 		for _, text := range []string{digest, strings.TrimPrefix(digest, "sha256:")} {
-			c := trial.Change{Path: append(slices.Clone(keys[:len(keys)-1]), name), Value: text}
-			if t.prints(trial.Change{Path: keys, Value: tag}, c) {
+			c := origin.Change{Path: append(slices.Clone(keys[:len(keys)-1]), name), Value: text}
+			if t.prints(origin.Change{Path: keys, Value: tag}, c) {
 				return &c
 			}
 		}
@@ -92,7 +92,7 @@ func inList(r *fleet.Release, keys []string) bool {
 }
 
 // setBesideAll sets a digest beside each line of a group.
-func (u *plannedUse) setBesideAll(group []query.ImageSource, c *trial.Change) ([]operation, error) {
+func (u *plannedUse) setBesideAll(group []query.ImageSource, c *origin.Change) ([]operation, error) {
 	var out []operation
 	text, _ := c.Value.(string)
 	name := c.Path[len(c.Path)-1]
@@ -128,7 +128,7 @@ func (u *plannedUse) addValue(ctx context.Context, problem string) ([]operation,
 	forms := u.tagForms()
 	for _, keys := range u.tagPaths(t) {
 		for _, form := range forms {
-			changes := []trial.Change{{Path: keys, Value: form}}
+			changes := []origin.Change{{Path: keys, Value: form}}
 			ok := t.prints(changes...)
 			if !ok && u.before.Digest == "" && u.after.Digest != "" {
 				if c := t.beside(keys, form, u.after.Digest); c != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/trial"
+	"github.com/fleetc/fleetc/compiler/origin"
 	"github.com/fleetc/fleetc/compiler/query"
 )
 
@@ -182,9 +182,9 @@ func (q *question) writeUses(b *strings.Builder, cluster string, uses []query.Va
 			what += " " + codeSpan(fleet.FieldText(u.Field))
 		}
 		switch u.How {
-		case trial.Changes:
+		case origin.Changes:
 			what += ", which changes with the value"
-		case trial.Exists:
+		case origin.Exists:
 			what += ", which exists only because of the value"
 		default:
 		}

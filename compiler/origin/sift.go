@@ -1,4 +1,4 @@
-package trial
+package origin
 
 import (
 	"cmp"
@@ -30,7 +30,7 @@ type trackedValue struct {
 	candidate
 	others []any
 	alone  bool // whether it was changed alone in this round
-	how    How
+	how    Influence
 	shown  any // the replacement that had the effect
 }
 

@@ -1,7 +1,4 @@
-// Package trial finds the values that a field of an object depends on by
-// perturbation tests: it changes one value after the other and renders the
-// object again. It does not know the renderer or the source of the values.
-package trial
+package origin
 
 import (
 	"cmp"
@@ -54,24 +51,24 @@ type Change struct {
 	Value any
 }
 
-// How is the influence of a value on a field.
-type How int
+// Influence is the influence of a value on a field.
+type Influence int
 
 // Kinds of influence, the strongest last.
 const (
-	No      How = iota // no influence found
-	Exists             // the existence or the name of the object depends on the value
-	Changes            // the field changes with the value
-	Holds              // the field contains the text of the value
+	No      Influence = iota // no influence found
+	Exists                   // the existence or the name of the object depends on the value
+	Changes                  // the field changes with the value
+	Holds                    // the field contains the text of the value
 )
 
 // String returns the name in JSON output.
-func (h How) String() string { return [...]string{"no", "exists", "changes", "holds"}[h] }
+func (h Influence) String() string { return [...]string{"no", "exists", "changes", "holds"}[h] }
 
 // A Dependency is a value that a field depends on.
 type Dependency struct {
 	Path []string // keys and list indexes
-	How  How
+	How  Influence
 
 	// Other is a replacement that shows the influence, nil for none.
 	Other any
@@ -111,7 +108,7 @@ func (s *Subject) Dependencies(ctx context.Context) (found []Dependency, complet
 }
 
 // Try returns the influence of the value at a path on the field.
-func (s *Subject) Try(ctx context.Context, path ...string) How {
+func (s *Subject) Try(ctx context.Context, path ...string) Influence {
 	v, ok := fleet.Lookup(s.Values, path)
 	if !ok {
 		return No
@@ -239,7 +236,7 @@ func replaced(in any, path []string, v any) any {
 
 // Compare returns the influence of a value, given the result o of rendering
 // with another value, or nil if the object was missing.
-func (s *Subject) Compare(o map[string]any, value, other any) How {
+func (s *Subject) Compare(o map[string]any, value, other any) Influence {
 	if o == nil {
 		return Exists
 	}

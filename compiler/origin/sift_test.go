@@ -1,4 +1,4 @@
-package trial
+package origin
 
 import (
 	"fmt"
