@@ -32,8 +32,8 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/guard"
 	"github.com/fleetc/fleetc/compiler/base/kube"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/results"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -61,7 +61,7 @@ type Compiler struct {
 	// are not in the cache directory. Nil for none.
 	Shared results.SharedCache
 
-	Limits guard.Limits // of the evaluation of CUE for one cluster
+	Limits par.Limits // of the evaluation of CUE for one cluster
 
 	// Unchanged are evaluated clusters that are not selected. The selected clusters are
 	// checked against them.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/guard"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/stage/crosscheck"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -83,7 +82,7 @@ func (c *Compiler) otherShards(ctx context.Context, selected []*fleet.Cluster) (
 	var others []*fleet.Cluster
 	for cluster, err := range par.Map(ctx, c.Parallel(), len(loaded.Clusters), func(ctx context.Context, i int) (*fleet.Cluster, error) {
 		in := loaded.Clusters[i]
-		return guard.Run(ctx, c.Limits, func() (*fleet.Cluster, error) {
+		return par.RunLimited(ctx, c.Limits, func() (*fleet.Cluster, error) {
 			return unify.Identity(loaded.Root, in.ID, in.Layers, in.Instance)
 		})
 	}) {

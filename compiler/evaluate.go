@@ -8,7 +8,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/guard"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/stage/health"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -66,10 +65,10 @@ func (c *Compiler) Unify(ctx context.Context, loaded *load.Fleet, err error) Eva
 
 // evaluateCluster evaluates the layers of one cluster and checks it.
 func (c *Compiler) evaluateCluster(ctx context.Context, loaded *load.Fleet, in load.Cluster, files *secret.Files) (*fleet.Cluster, error) {
-	cluster, err := guard.Run(ctx, c.Limits, func() (*fleet.Cluster, error) {
+	cluster, err := par.RunLimited(ctx, c.Limits, func() (*fleet.Cluster, error) {
 		return unify.Cluster(loaded.Root, in.ID, in.Layers, in.Instance)
 	})
-	if over, ok := errors.AsType[*guard.Excess](err); ok {
+	if over, ok := errors.AsType[*par.Excess](err); ok {
 		err = unify.Excess(loaded.Root, in.ID, in.Instance, over)
 	}
 	if c.Kubernetes != "" && cluster != nil {

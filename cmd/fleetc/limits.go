@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/guard"
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 // Environment variables that set limits for evaluations.
@@ -18,8 +18,8 @@ const (
 )
 
 // limitsOf reads the limits of evaluations from the environment.
-func limitsOf(getenv func(string) string) (guard.Limits, error) {
-	var l guard.Limits
+func limitsOf(getenv func(string) string) (par.Limits, error) {
+	var l par.Limits
 	if text := getenv(timeVariable); text != "" {
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/guard"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/export/oci"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/spf13/cobra"
@@ -63,7 +63,7 @@ type options struct {
 	offline bool
 	noCache bool
 	date    string
-	limits  guard.Limits
+	limits  par.Limits
 	color   string
 	shared  *oci.Cache // the cache of --cache-registry; nil for none
 	build   string     // build ID of the shared cache

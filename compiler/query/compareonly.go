@@ -12,7 +12,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/guard"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/unify"
@@ -26,7 +26,7 @@ func DifferenceRules(ctx context.Context, c *compiler.Compiler, name string) ([]
 	if err != nil {
 		return nil, err
 	}
-	over := func(e *guard.Excess) error { return unify.Excess(root, "", in, e) }
+	over := func(e *par.Excess) error { return unify.Excess(root, "", in, e) }
 	return runLimited(ctx, c.Limits, over, func() ([]fleet.DifferenceRule, error) { return unify.Differences(root, in) })
 }
 

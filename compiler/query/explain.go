@@ -16,7 +16,6 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/guard"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/unify"
@@ -28,7 +27,7 @@ type Explainer struct {
 	*unify.Explainer
 	c     *compiler.Compiler
 	root  string
-	over  func(*guard.Excess) error     // returns the fault of an evaluation that exceeded a limit
+	over  func(*par.Excess) error       // returns the fault of an evaluation that exceeded a limit
 	types map[fleet.ChartRef]chartTypes // memoized
 }
 
@@ -50,7 +49,7 @@ func Explain(ctx context.Context, c *compiler.Compiler, pattern string) (*Explai
 		return nil, err
 	}
 	x := &Explainer{c: c, root: chain.Root, types: map[fleet.ChartRef]chartTypes{}}
-	x.over = func(over *guard.Excess) error { return unify.Excess(chain.Root, chain.ID, chain.Instance, over) }
+	x.over = func(over *par.Excess) error { return unify.Excess(chain.Root, chain.ID, chain.Instance, over) }
 	x.Explainer, err = limited(ctx, x, func() (*unify.Explainer, error) {
 		return unify.Explain(chain.Root, chain.ID, chain.Layers, chain.Prefixes)
 	})
@@ -67,9 +66,9 @@ func limited[T any](ctx context.Context, x *Explainer, f func() (T, error)) (T, 
 
 // runLimited runs an evaluation within limits. over returns the fault of one that exceeds
 // them; a panic is an error.
-func runLimited[T any](ctx context.Context, limits guard.Limits, over func(*guard.Excess) error, f func() (T, error)) (T, error) {
-	v, err := par.Recover(func() (T, error) { return guard.Run(ctx, limits, f) })
-	if e, ok := errors.AsType[*guard.Excess](err); ok {
+func runLimited[T any](ctx context.Context, limits par.Limits, over func(*par.Excess) error, f func() (T, error)) (T, error) {
+	v, err := par.Recover(func() (T, error) { return par.RunLimited(ctx, limits, f) })
+	if e, ok := errors.AsType[*par.Excess](err); ok {
 		err = over(e)
 	}
 	return v, err

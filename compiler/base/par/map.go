@@ -1,5 +1,7 @@
-// Package par helps with concurrency: a parallel map that yields results in the
-// order of their inputs, and a map that computes each value once.
+// Package par runs functions: in parallel with results in the order of their inputs,
+// once for each key, and within limits of time and memory, for evaluations that cannot
+// be stopped from outside, such as CUE's. It also keeps libraries from printing to
+// standard error.
 package par
 
 import (

@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	"github.com/fleetc/fleetc/compiler/base/guard"
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 // Manager is fleetc's field manager.
@@ -80,7 +80,7 @@ func Connect(ctx context.Context, a Address) (*Cluster, error) {
 	c := &Cluster{Server: config.Host, config: config, retryTimeout: cmp.Or(a.RetryTimeout, 2*time.Minute)}
 	c.plugin = a.limitPlugin(config.ExecProvider)
 	var client *http.Client
-	guard.UseStderr(func() { client, err = rest.HTTPClientFor(config) }) // credential plugins inherit it
+	par.UseStderr(func() { client, err = rest.HTTPClientFor(config) }) // credential plugins inherit it
 	if err != nil {
 		return nil, c.fault(err)
 	}

@@ -17,14 +17,14 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/guard"
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 // A Checker checks the clusters of a fleet. It caches results by the texts of
 // rules and the contents of objects, so that an object in many clusters is
 // evaluated once. The zero value is ready for concurrent use.
 type Checker struct {
-	Limits guard.Limits // for the check of one cluster
+	Limits par.Limits // for the check of one cluster
 
 	mu       sync.Mutex
 	idle     []*engine
@@ -43,8 +43,8 @@ func (k *Checker) Objects(ctx context.Context, c *fleet.Cluster, objs []fleet.Ob
 		return nil
 	}
 	r := &run{k: k, today: today}
-	_, err := guard.Run(ctx, k.Limits, func() (struct{}, error) { return struct{}{}, r.check(c, objs) })
-	if over, ok := errors.AsType[*guard.Excess](err); ok {
+	_, err := par.RunLimited(ctx, k.Limits, func() (struct{}, error) { return struct{}{}, r.check(c, objs) })
+	if over, ok := errors.AsType[*par.Excess](err); ok {
 		err = r.excess(over)
 	}
 	if ctx.Err() != nil {
@@ -79,7 +79,7 @@ func (r *run) check(c *fleet.Cluster, objs []fleet.Object) error {
 }
 
 // excess returns the fault of a rule whose evaluation exceeded a limit.
-func (r *run) excess(over *guard.Excess) error {
+func (r *run) excess(over *par.Excess) error {
 	d := &diag.Diag{Msg: "the evaluation of the rule " + over.Msg, Cause: over, Hint: "look for lists and comprehensions in the rule that multiply each other"}
 	if rl := r.current.Load(); rl != nil {
 		d.At, d.Path = places(rl.Pos), policyPath(rl.Name)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
-	"github.com/fleetc/fleetc/compiler/base/guard"
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 // An evaluation that exceeds its limits does not know its current expression.
@@ -22,7 +22,7 @@ const heavy = 20_000
 // Excess returns the fault of an evaluation that exceeded a limit, for a
 // cluster or, when id is empty, another instance. Its position is the
 // expression with the most values, or else the last file of the instance.
-func Excess(root, id string, in *build.Instance, over *guard.Excess) error {
+func Excess(root, id string, in *build.Instance, over *par.Excess) error {
 	what := "the evaluation of this cluster"
 	if id == "" {
 		what = "the evaluation of this file"
@@ -34,16 +34,16 @@ func Excess(root, id string, in *build.Instance, over *guard.Excess) error {
 	if n := len(in.Files); n > 0 {
 		d.At = []diag.Pos{{File: cuediag.File(root, in.Files[n-1].Pos())}}
 	}
-	if over.Of == guard.Depth {
+	if over.Of == par.Depth {
 		// Searching the text after a stack overflow takes seconds.
 		d.Hint = "look for a definition that uses itself without a condition that ends it"
 	} else if at, text := heaviest(root, in); at.IsValid() {
 		d.At, d.Hint = []diag.Pos{at}, text+" may stand for too many values: make it smaller"
 	}
 	switch over.Of {
-	case guard.Time:
+	case par.Time:
 		d.Hint += ", or allow more: FLEETC_CUE_TIME=5m"
-	case guard.Memory:
+	case par.Memory:
 		d.Hint += ", or allow more: FLEETC_CUE_MEMORY=4GiB"
 	}
 	if id == "" {

@@ -25,7 +25,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/guard"
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 // MaxRecord is the largest record of a revision in bytes, the limit of Kubernetes
@@ -53,10 +53,10 @@ func (r *Run) Render(ctx context.Context, state *State, to ReleaseSpec, apiVersi
 	if err != nil {
 		return nil, err
 	}
-	rendered, err := guard.Run(ctx, guard.Limits{Time: maxTime}, func() (*release.Release, error) {
+	rendered, err := par.RunLimited(ctx, par.Limits{Time: maxTime}, func() (*release.Release, error) {
 		return r.dryRun(ctx, cfg, ch, state, to)
 	})
-	if over, ok := errors.AsType[*guard.Excess](err); ok {
+	if over, ok := errors.AsType[*par.Excess](err); ok {
 		return nil, &diag.Diag{Msg: "Helm: rendering the chart " + over.Msg, Hint: "look for templates that never end", Cause: over}
 	}
 	if err != nil {

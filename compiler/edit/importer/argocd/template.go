@@ -10,7 +10,7 @@ import (
 	"text/template"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/guard"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
@@ -78,7 +78,7 @@ func (s *set) text(text string, params map[string]any) (string, error) {
 	for _, o := range importer.ListAt(s.content, "spec", "goTemplateOptions") {
 		option = fmt.Sprint(o)
 	}
-	out, err := guard.Run(s.ctx, guard.Limits{}, func() (out string, err error) {
+	out, err := par.RunLimited(s.ctx, par.Limits{}, func() (out string, err error) {
 		defer func() {
 			if r := recover(); r != nil {
 				err = fmt.Errorf("%v", r)

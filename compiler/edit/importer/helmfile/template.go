@@ -11,7 +11,7 @@ import (
 	"text/template/parse"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/guard"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
@@ -61,7 +61,7 @@ type rendering struct {
 // run executes a template within the limits of time and memory. With an error, the result
 // has the text before it.
 func (e *environmentRun) run(t templateText, data any, lenient bool) (rendering, error) {
-	return guard.Run(e.ctx, guard.Limits{}, func() (out rendering, err error) {
+	return par.RunLimited(e.ctx, par.Limits{}, func() (out rendering, err error) {
 		defer func() {
 			if r := recover(); r != nil {
 				err = fmt.Errorf("%v", r)

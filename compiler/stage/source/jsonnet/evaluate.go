@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-jsonnet"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/guard"
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 const (
@@ -80,7 +80,7 @@ func (r *Renderer) supervise(ctx context.Context, m *machine, t *run) (out outco
 			late = time.After(within)
 		}
 	}
-	mem, before := cmp.Or(r.MaxMemory, maxMemory), guard.Measure()
+	mem, before := cmp.Or(r.MaxMemory, maxMemory), par.Measure()
 	for {
 		select {
 		case out := <-done:
@@ -94,7 +94,7 @@ func (r *Renderer) supervise(ctx context.Context, m *machine, t *run) (out outco
 		case <-deadline.C:
 			end(&stopFault{fmt.Sprintf("the evaluation takes longer than %s", limit)}, stopTimeout)
 		case <-look.C:
-			switch now := guard.Measure(); {
+			switch now := par.Measure(); {
 			case !now.Exceeds(before, mem):
 			case why == nil:
 				end(&stopFault{fmt.Sprintf("the evaluation takes more than %d MiB of memory", mem>>20)}, stopTimeout)

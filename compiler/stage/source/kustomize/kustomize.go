@@ -33,7 +33,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/guard"
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 // Inputs give a build the content from outside of the repository. Addresses are faults without
@@ -135,7 +135,7 @@ var (
 )
 
 // limits are the limits of one build.
-var limits = guard.Limits{Time: 2 * time.Minute}
+var limits = par.Limits{Time: 2 * time.Minute}
 
 // begin waits until no other build runs.
 func (b *build) begin(top *file) error {
@@ -158,19 +158,19 @@ func (b *build) run(top *file) ([]fleet.Object, error) {
 	if err := b.begin(top); err != nil {
 		return nil, err
 	}
-	objs, err := guard.Run(b.tree.ctx, limits, func() (objs []fleet.Object, err error) {
+	objs, err := par.RunLimited(b.tree.ctx, limits, func() (objs []fleet.Object, err error) {
 		defer func() { <-running }()
 		if !b.warns() {
 			return b.kustomize(top)
 		}
 		// An abandoned build continues to print, so this Silence must end
 		// first.
-		if failed := guard.SilenceStderr(func() { objs, err = b.kustomize(top) }); failed != nil {
+		if failed := par.SilenceStderr(func() { objs, err = b.kustomize(top) }); failed != nil {
 			return nil, failed
 		}
 		return objs, err
 	})
-	if excess, ok := errors.AsType[*guard.Excess](err); ok {
+	if excess, ok := errors.AsType[*par.Excess](err); ok {
 		exceed()
 		d := b.at(diag.Pos{File: top.name}, "the kustomization "+excess.Msg, "look for a replacement, a var or a JSON patch that copies a value many times")
 		d.Cause = err

@@ -27,7 +27,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/guard"
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 var rewrite = flag.Bool("update", false, "rewrite testdata; read the diff")
@@ -308,12 +308,12 @@ func TestLimits(t *testing.T) {
 	before := limits
 	defer func() { limits = before }()
 	for name, test := range map[string]struct {
-		limits guard.Limits
+		limits par.Limits
 		size   int
 		want   string
 	}{
-		"time":   {guard.Limits{Time: time.Millisecond}, 4, "the kustomization takes longer than 1ms"},
-		"memory": {guard.Limits{Memory: 4 << 20}, 120, "the kustomization takes more than 4 MiB of memory"},
+		"time":   {par.Limits{Time: time.Millisecond}, 4, "the kustomization takes longer than 1ms"},
+		"memory": {par.Limits{Memory: 4 << 20}, 120, "the kustomization takes more than 4 MiB of memory"},
 	} {
 		limits = test.limits
 		root := unpack(t, []byte(bomb(test.size)))

@@ -1,7 +1,4 @@
-// Package guard protects the process from libraries: it limits the time and memory
-// of evaluations that cannot be stopped from outside, such as CUE's, and keeps
-// libraries from printing to standard error.
-package guard
+package par
 
 import (
 	"cmp"
@@ -62,11 +59,11 @@ func (e *Excess) Error() string { return "the evaluation " + e.Msg }
 // Unwrap returns [diag.ErrRunaway].
 func (e *Excess) Unwrap() error { return diag.ErrRunaway }
 
-// Run calls f in a new goroutine and returns its result. When ctx ends or a
-// limit is exceeded, Run returns at once and f continues in the background, so
-// f must not modify data that its caller uses afterwards. Run panics if f
+// RunLimited calls f in a new goroutine and returns its result. When ctx ends or a
+// limit is exceeded, RunLimited returns at once and f continues in the background, so
+// f must not modify data that its caller uses afterwards. RunLimited panics if f
 // does.
-func Run[T any](ctx context.Context, l Limits, f func() (T, error)) (T, error) {
+func RunLimited[T any](ctx context.Context, l Limits, f func() (T, error)) (T, error) {
 	var none T
 	if err := ctx.Err(); err != nil {
 		return none, context.Cause(ctx)

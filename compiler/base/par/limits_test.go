@@ -1,4 +1,4 @@
-package guard
+package par
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-func TestRun(t *testing.T) {
+func TestRunLimited(t *testing.T) {
 	wrong := errors.New("wrong")
-	if got, err := Run(t.Context(), Limits{}, func() (int, error) { return 1, wrong }); got != 1 || err != wrong {
+	if got, err := RunLimited(t.Context(), Limits{}, func() (int, error) { return 1, wrong }); got != 1 || err != wrong {
 		t.Errorf("got %d, %v", got, err)
 	}
 	func() {
@@ -20,7 +20,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("panicked with %v", p)
 			}
 		}()
-		_, _ = Run(t.Context(), Limits{}, func() (int, error) { panic("no") })
+		_, _ = RunLimited(t.Context(), Limits{}, func() (int, error) { panic("no") })
 	}()
 }
 
@@ -29,7 +29,7 @@ func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	forever := make(chan struct{})
 	defer close(forever)
-	_, err := Run(ctx, Limits{}, func() (int, error) {
+	_, err := RunLimited(ctx, Limits{}, func() (int, error) {
 		cancel(gone)
 		<-forever
 		return 0, nil
@@ -37,7 +37,7 @@ func TestCancel(t *testing.T) {
 	if err != gone {
 		t.Errorf("got %v", err)
 	}
-	if _, err = Run(ctx, Limits{}, func() (int, error) { t.Error("called"); return 0, nil }); err != gone {
+	if _, err = RunLimited(ctx, Limits{}, func() (int, error) { t.Error("called"); return 0, nil }); err != gone {
 		t.Errorf("got %v", err)
 	}
 }
@@ -45,7 +45,7 @@ func TestCancel(t *testing.T) {
 func TestTime(t *testing.T) {
 	forever := make(chan struct{})
 	defer close(forever)
-	_, err := Run(t.Context(), Limits{Time: time.Millisecond}, func() (int, error) { <-forever; return 0, nil })
+	_, err := RunLimited(t.Context(), Limits{Time: time.Millisecond}, func() (int, error) { <-forever; return 0, nil })
 	over, ok := errors.AsType[*Excess](err)
 	if !ok || over.Of != Time || err.Error() != "the evaluation takes longer than 1ms" || !errors.Is(err, diag.ErrRunaway) {
 		t.Errorf("got %v", err)
@@ -56,7 +56,7 @@ func TestMemory(t *testing.T) {
 	forever := make(chan struct{})
 	defer close(forever)
 	grown := 0
-	_, err := Run(t.Context(), Limits{Memory: 8 << 20, Grows: func() { grown++ }}, func() (int, error) {
+	_, err := RunLimited(t.Context(), Limits{Memory: 8 << 20, Grows: func() { grown++ }}, func() (int, error) {
 		kept := make([]byte, 64<<20)
 		for i := range kept {
 			kept[i] = 1
@@ -84,7 +84,7 @@ func TestDepth(t *testing.T) {
 		}
 		return deep(n-1, pad) + pad[1]
 	}
-	_, err := Run(t.Context(), Limits{}, func() (int, error) {
+	_, err := RunLimited(t.Context(), Limits{}, func() (int, error) {
 		defer close(ended)
 		return deep(180_000, [128]int{}), nil
 	})
@@ -96,7 +96,7 @@ func TestDepth(t *testing.T) {
 // TestMemoryOfOthers lets evaluations end that began while another took too much.
 func TestMemoryOfOthers(t *testing.T) {
 	kept := make([]byte, 12<<20)
-	_, err := Run(t.Context(), Limits{Memory: 8 << 20}, func() (int, error) {
+	_, err := RunLimited(t.Context(), Limits{Memory: 8 << 20}, func() (int, error) {
 		more := make([]byte, 12<<20)
 		for i := range more {
 			more[i] = kept[i] + 1
