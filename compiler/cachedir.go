@@ -5,16 +5,16 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/fleetc/fleetc/compiler/results"
+	"github.com/fleetc/fleetc/compiler/cache"
 )
 
 // Results returns the store of results. It is disabled without a build and with NoCache.
-func (c *Compiler) Results() *results.Store {
+func (c *Compiler) Results() *cache.Store {
 	dir := c.resultsDir()
 	if c.NoCache {
 		dir = ""
 	}
-	return results.New(c.Build, dir, c.ReadOnlyCache, c.Shared)
+	return cache.New(c.Build, dir, c.ReadOnlyCache, c.Shared)
 }
 
 // CleanCache removes the results of earlier runs, of all builds.

@@ -15,7 +15,7 @@
 // ([diag]), and no other stage. This package calls the stages in their order, which
 // pipeline.go shows. [Compiler.Load] runs the first half, to values, for the whole fleet;
 // only this half uses the network. [Fleet.Bundles] runs the second half cluster by
-// cluster. The package results stores results for later runs, and the package incremental
+// cluster. The package cache stores results for later runs, and the package incremental
 // skips clusters that are up to date.
 //
 // A program that embeds fleetc uses [Compiler] and [Fleet] as the example does. Everything
@@ -34,7 +34,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/results"
+	"github.com/fleetc/fleetc/compiler/cache"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -59,7 +59,7 @@ type Compiler struct {
 
 	// Shared has results of other machines with the same build. It is used for results that
 	// are not in the cache directory. Nil for none.
-	Shared results.SharedCache
+	Shared cache.SharedCache
 
 	Limits par.Limits // of the evaluation of CUE for one cluster
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
+	"github.com/fleetc/fleetc/compiler/cache"
 	"github.com/fleetc/fleetc/compiler/origin"
-	"github.com/fleetc/fleetc/compiler/results"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/policy"
@@ -36,7 +36,7 @@ type Fleet struct {
 
 	// Results are the results of earlier runs. OnCacheLookup is called for each release
 	// of a chart with whether its result was stored; it may be nil.
-	Results       *results.Store
+	Results       *cache.Store
 	OnCacheLookup func(r *fleet.Release, hit bool)
 
 	renderer
@@ -51,8 +51,8 @@ type Fleet struct {
 type LoadedChart struct {
 	*fleet.Chart
 	Types     *values.Type
-	readsAPIs bool                    // whether the API versions of the cluster may change its objects
-	accepted  *results.AcceptedValues // by the chart's schemas
+	readsAPIs bool                  // whether the API versions of the cluster may change its objects
+	accepted  *cache.AcceptedValues // by the chart's schemas
 }
 
 // renderer renders releases, and memoizes what clusters share.

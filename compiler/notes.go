@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/fleetc/fleetc/compiler/base/cache"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/cache"
 )
 
 // ReleaseNote records the inputs of the releases of a cluster when they were last

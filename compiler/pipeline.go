@@ -9,7 +9,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/results"
+	"github.com/fleetc/fleetc/compiler/cache"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
 	"github.com/fleetc/fleetc/compiler/stage/policy"
 	"github.com/fleetc/fleetc/compiler/stage/render"
@@ -53,7 +53,7 @@ func (c *Compiler) LoadEvaluated(ctx context.Context, e Evaluation) (*Fleet, err
 }
 
 // FindCharts finds each chart of a fleet once.
-func (c *Compiler) FindCharts(ctx context.Context, results *results.Store, root string, users map[fleet.ChartRef]*ChartUse) (map[fleet.ChartRef]LoadedChart, error) {
+func (c *Compiler) FindCharts(ctx context.Context, results *cache.Store, root string, users map[fleet.ChartRef]*ChartUse) (map[fleet.ChartRef]LoadedChart, error) {
 	const atATime = 8 // limits the requests to a repository
 	source := c.Source(root)
 	refs := SortedRefs(users)

@@ -82,8 +82,8 @@ func TestMayImport(t *testing.T) {
 		from, to string
 		want     bool
 	}{
-		{"compiler/base/cache", "compiler/base/diag", true},
-		{"compiler/base/cache", "compiler/stage/load", false},
+		{"compiler/base/fleet", "compiler/base/diag", true},
+		{"compiler/base/fleet", "compiler/stage/load", false},
 		{"compiler/stage/load", "compiler/base/fleet", true},
 		{"compiler/stage/load", "compiler/stage/unify", false},
 		{"compiler/stage/policy", "compiler/stage/validate", false},

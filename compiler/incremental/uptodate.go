@@ -8,11 +8,10 @@ import (
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/base/cache"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/results"
+	"github.com/fleetc/fleetc/compiler/cache"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -44,7 +43,7 @@ type UpToDate struct {
 
 	compiler     *compiler.Compiler
 	task         Task
-	results      *results.Store
+	results      *cache.Store
 	layers       *layerInputs
 	changedSince func(file string) bool // whether a file changed since the run began
 	changed      par.Memo[string, bool] // results of changedSince

@@ -11,7 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/results"
+	"github.com/fleetc/fleetc/compiler/cache"
 )
 
 // This file explains cache misses: it compares the inputs of a cluster with a note of its
@@ -169,7 +169,7 @@ func reason(f *compiler.Fleet, c *fleet.Cluster, r *fleet.Release, rendered comp
 	case result.UsesClock:
 		out.State, out.Why = Uncacheable, "the chart reads the clock"
 		return out
-	case !results.Cacheable(r, result):
+	case !cache.Cacheable(r, result):
 		out.State, out.Why = Uncacheable, "it has a Secret in plain text"
 		return out
 	case last == nil:

@@ -1,6 +1,7 @@
-// Package cache stores results on disk that are expensive to compute and depend
-// only on their key. Entries may disappear at any time: a miss costs time and
-// changes nothing else. The package does not interpret the results.
+// Package cache stores what compiling computes for other runs of the same build: types of
+// values, accepted values, valid CRDs and the rendered objects of releases. A [Store]
+// knows these results and makes their keys, a [Cache] stores them on disk. Entries may
+// disappear at any time: a miss costs time and changes nothing else.
 package cache
 
 import (

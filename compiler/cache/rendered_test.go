@@ -1,4 +1,4 @@
-package results
+package cache_test
 
 import (
 	"crypto/sha256"
@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 
-	"github.com/fleetc/fleetc/compiler/base/cache"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/cache"
 	"github.com/fleetc/fleetc/compiler/deliver/export/oci"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
@@ -25,13 +25,13 @@ func TestInvalidShared(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	var shared *oci.Cache // of the latest machine
-	machine := func() *Store {
+	machine := func() *cache.Store {
 		var err error
 		shared, err = oci.NewCache(t.Context(), strings.Replace(server.URL, "http://", "oci://", 1)+"/cache")
 		if err != nil {
 			t.Fatal(err)
 		}
-		return New("test", t.TempDir(), false, shared)
+		return cache.New("test", t.TempDir(), false, shared)
 	}
 	encode := func(v any) []byte {
 		data, err := direct.Marshal(v)
@@ -44,11 +44,11 @@ func TestInvalidShared(t *testing.T) {
 	one := fleet.Object{Unstructured: &unstructured.Unstructured{Object: object}, Template: "t.yaml"}
 	content := encode(object)
 	sum := sha256.Sum256(content)
-	record := encode([]storedObject{{Content: sum[:]}})
+	record := encode(recordOf(sum[:]))
 	send := func(key string, record []byte, content []byte) {
 		r := machine()
 		sum := sha256.Sum256(content)
-		r.shared.Put(r.KeyOf("release", key), record, []cache.Part{{Digest: sum, Size: int64(len(content))}}, func(fleet.Sum) ([]byte, bool) { return content, true })
+		shared.Put(r.KeyOf("release", key), record, []cache.Part{{Digest: sum, Size: int64(len(content))}}, func(fleet.Sum) ([]byte, bool) { return content, true })
 		if why := shared.Close(); why != "" {
 			t.Fatal(why)
 		}
@@ -64,15 +64,15 @@ func TestInvalidShared(t *testing.T) {
 	}
 	send("no record", []byte("hello"), content)
 	send("a record of another kind", encode("hello"), content)
-	send("a record of what is not there", encode([]storedObject{{Content: make([]byte, sha256.Size)}}), content)
-	send("a record without digests", encode([]storedObject{{Content: []byte("short")}}), content)
+	send("a record of what is not there", encode(recordOf(make([]byte, sha256.Size))), content)
+	send("a record without digests", encode(recordOf([]byte("short"))), content)
 	for name, bad := range map[string]any{
 		"a text": "hello", "a list": []any{object}, "no metadata": map[string]any{"apiVersion": "v1", "kind": "ConfigMap"},
 		"no kind": map[string]any{"apiVersion": "v1", "metadata": map[string]any{}}, "nothing": nil,
 	} {
 		data := encode(bad)
 		sum := sha256.Sum256(data)
-		send(name, encode([]storedObject{{Content: sum[:]}}), data)
+		send(name, encode(recordOf(sum[:])), data)
 	}
 	send("no encoding", record, []byte("\xff\xff"))
 	for _, key := range []string{
@@ -97,4 +97,9 @@ func TestInvalidShared(t *testing.T) {
 	if !ok || len(result.Objects) != 1 || result.Objects[0].GetName() != "a" || result.Objects[0].Template != "t.yaml" {
 		t.Errorf("got %v, %v", result, ok)
 	}
+}
+
+// recordOf returns the record of a release with one object, by the digest of its content.
+func recordOf(digest []byte) any {
+	return []map[string]any{{"content": digest, "template": ""}}
 }

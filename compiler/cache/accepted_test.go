@@ -1,15 +1,13 @@
-package results
+package cache
 
 import (
 	"testing"
-
-	"github.com/fleetc/fleetc/compiler/base/cache"
 )
 
 // TestAccepted checks values in two runs. Accepted values are checked once, the others every
 // time.
 func TestAccepted(t *testing.T) {
-	store := &cache.Cache{Dir: t.TempDir()}
+	store := &Cache{Dir: t.TempDir()}
 	checks := map[string]int{}
 	for range 2 {
 		a := &AcceptedValues{cache: store, key: "chart"}

@@ -1,4 +1,4 @@
-package results
+package cache
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 
-	"github.com/fleetc/fleetc/compiler/base/cache"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
@@ -33,9 +32,9 @@ type storedObject struct {
 // contents memoizes the contents of objects that this run reads or stores.
 type contents struct {
 	mu     sync.Mutex
-	read   map[fleet.Sum]bool                        // read at least once
-	shared map[fleet.Sum]*unstructured.Unstructured  // read at least twice, to be shared
-	parts  map[*unstructured.Unstructured]cache.Part // stored contents that clusters share
+	read   map[fleet.Sum]bool                       // read at least once
+	shared map[fleet.Sum]*unstructured.Unstructured // read at least twice, to be shared
+	parts  map[*unstructured.Unstructured]Part      // stored contents that clusters share
 }
 
 // Rendered returns the stored result of a release.
@@ -107,8 +106,8 @@ func (r *Store) encodedContent(sum fleet.Sum) ([]byte, bool) {
 
 // Record is the result of a release as it is stored.
 type Record struct {
-	record []byte       // the list of its objects
-	parts  []cache.Part // their contents
+	record []byte // the list of its objects
+	parts  []Part // their contents
 }
 
 // StoreRendered stores the result of a release and returns the stored record.
@@ -192,7 +191,7 @@ func Cacheable(release *fleet.Release, result render.Result) bool {
 }
 
 // storeContent stores the content of an object.
-func (r *Store) storeContent(o fleet.Object) (part cache.Part, ok bool) {
+func (r *Store) storeContent(o fleet.Object) (part Part, ok bool) {
 	c := &r.contents
 	if o.Shared {
 		c.mu.Lock()
@@ -206,7 +205,7 @@ func (r *Store) storeContent(o fleet.Object) (part cache.Part, ok bool) {
 	if err != nil {
 		return part, false
 	}
-	part = cache.Part{Digest: sha256.Sum256(data), Size: int64(len(data))}
+	part = Part{Digest: sha256.Sum256(data), Size: int64(len(data))}
 	if key := r.KeyOf("content", part.Digest.String()); !r.Cache.Has(key) {
 		r.Cache.Put(key, data)
 	}

@@ -1,4 +1,4 @@
-package results
+package cache
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/fleetc/fleetc/compiler/base/cache"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -18,7 +17,7 @@ const maxAccepted = 1 << 16
 // earlier ones. Without it, checking values against large schemas takes most of the time
 // of vet.
 type AcceptedValues struct {
-	cache *cache.Cache
+	cache *Cache
 	key   string
 
 	mu    sync.Mutex

@@ -1,6 +1,4 @@
-// Package results stores what compiling computes for other runs of the same build: types
-// of values, accepted values, valid CRDs and the rendered objects of releases.
-package results
+package cache
 
 import (
 	"context"
@@ -8,14 +6,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetc/fleetc/compiler/base/cache"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
 // Store has the results of earlier runs of the same build, on disk and in a shared cache.
 type Store struct {
-	Cache    cache.Cache
+	Cache    Cache
 	shared   SharedCache // nil for none
 	Build    string
 	contents contents
@@ -27,7 +24,7 @@ type SharedCache interface {
 	// has does not report, and fails when take refuses one.
 	Get(ctx context.Context, key string, has func(fleet.Sum) bool, take func(fleet.Sum, []byte) bool) (record []byte, ok bool)
 	// Put stores the record of a key and its parts in the background; part returns them.
-	Put(key string, record []byte, parts []cache.Part, part func(fleet.Sum) ([]byte, bool))
+	Put(key string, record []byte, parts []Part, part func(fleet.Sum) ([]byte, bool))
 }
 
 // New returns the results of a build in a directory; there are none when either is empty.
@@ -35,7 +32,7 @@ type SharedCache interface {
 func New(build, dir string, readOnly bool, shared SharedCache) *Store {
 	r := &Store{Build: build}
 	r.contents.read, r.contents.shared = map[fleet.Sum]bool{}, map[fleet.Sum]*unstructured.Unstructured{}
-	r.contents.parts = map[*unstructured.Unstructured]cache.Part{}
+	r.contents.parts = map[*unstructured.Unstructured]Part{}
 	if build != "" && dir != "" {
 		r.Cache.Dir, r.Cache.ReadOnly, r.shared = dir, readOnly, shared
 	}
