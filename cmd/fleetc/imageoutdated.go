@@ -12,7 +12,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/image"
 	"github.com/fleetc/fleetc/compiler/base/registry"
-	"github.com/fleetc/fleetc/compiler/edit/images"
+	"github.com/fleetc/fleetc/compiler/edit/updates"
 	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
@@ -53,15 +53,15 @@ func newImageOutdatedCommand(o *options) *cobra.Command {
 		}
 		p := newProgress(cmd, len(f.Clusters))
 		defer p.clear()
-		versions, err := images.FindVersions(cmd.Context(), f, registry.NewImages(o.compiler().Offline), patterns, p.step)
+		versions, err := updates.FindVersions(cmd.Context(), f, registry.NewImages(o.compiler().Offline), patterns, p.step)
 		p.clear()
-		outdated := slices.ContainsFunc(versions, func(v images.ImageVersion) bool { return v.Status == images.Outdated })
+		outdated := slices.ContainsFunc(versions, func(v updates.ImageVersion) bool { return v.Status == updates.Outdated })
 		if !all {
-			versions = slices.DeleteFunc(versions, func(v images.ImageVersion) bool { return v.Status == images.UpToDate || v.Status == images.Held })
+			versions = slices.DeleteFunc(versions, func(v updates.ImageVersion) bool { return v.Status == updates.UpToDate || v.Status == updates.Held })
 		}
 		// Print the known images even if some registries cannot be read.
 		if output == "json" {
-			err = cmp.Or(err, writeJSON(cmd.OutOrStdout(), append([]images.ImageVersion{}, versions...)))
+			err = cmp.Or(err, writeJSON(cmd.OutOrStdout(), append([]updates.ImageVersion{}, versions...)))
 		} else if len(versions) > 0 || err == nil {
 			err = cmp.Or(err, imageVersionTable(cmd.OutOrStdout(), versions))
 		}
@@ -76,12 +76,12 @@ func newImageOutdatedCommand(o *options) *cobra.Command {
 }
 
 // imageVersionTable prints a row for each image and policy.
-func imageVersionTable(w io.Writer, versions []images.ImageVersion) error {
+func imageVersionTable(w io.Writer, versions []updates.ImageVersion) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "IMAGE\tTAG\tNEWEST\tPOLICY\tCLUSTERS")
 	for _, v := range versions {
 		policy := v.Policy
-		if v.Status == images.Outside {
+		if v.Status == updates.Outside {
 			policy = "outside of " + policy
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", diff.Inline(v.Repository), shortTag(v.Tag, v.Digest), shortTag(v.Newest, v.NewestDigest), diff.Inline(policy), nameClusters(v.Clusters))

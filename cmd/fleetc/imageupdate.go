@@ -10,7 +10,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/registry"
-	"github.com/fleetc/fleetc/compiler/edit/images"
+	"github.com/fleetc/fleetc/compiler/edit/updates"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -40,7 +40,7 @@ const imageUpdateExample = `  fleetc image update
   fleetc image update app --tag 1.4.2 --in dev`
 
 func newImageUpdateCommand(o *options) *cobra.Command {
-	var req images.Request
+	var req updates.ImageRequest
 	var output string
 	var all bool
 	cmd := &cobra.Command{
@@ -61,7 +61,7 @@ func newImageUpdateCommand(o *options) *cobra.Command {
 			}
 			p := newProgress(cmd, len(ids))
 			defer p.clear()
-			u, err := images.UpdateImages(cmd.Context(), c, registry.NewImages(c.Offline), req, p.step)
+			u, err := updates.UpdateImages(cmd.Context(), c, registry.NewImages(c.Offline), req, p.step)
 			p.clear()
 			if u == nil {
 				return err
@@ -91,7 +91,7 @@ func newImageUpdateCommand(o *options) *cobra.Command {
 }
 
 // imageUpdateText prints an update. faults are those of images that are not updated.
-func imageUpdateText(w io.Writer, u *images.Update, dryRun bool, faults error, name func(string) string, style diff.Style) error {
+func imageUpdateText(w io.Writer, u *updates.ImageUpdate, dryRun bool, faults error, name func(string) string, style diff.Style) error {
 	if len(u.Edits) == 0 {
 		if faults != nil {
 			return nil
@@ -130,7 +130,7 @@ func imageUpdateText(w io.Writer, u *images.Update, dryRun bool, faults error, n
 }
 
 // lineEditText returns a changed line.
-func lineEditText(e images.LineEdit) string {
+func lineEditText(e updates.LineEdit) string {
 	text := diff.Inline(e.After)
 	if e.Before != "" {
 		text = diff.Inline(e.Before) + " -> " + text

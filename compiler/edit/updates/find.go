@@ -8,7 +8,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit"
-	"github.com/fleetc/fleetc/compiler/edit/images"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -25,7 +24,7 @@ type Update struct {
 
 	short string // name for selectors, groups and people
 	chart *edit.ChartPin
-	image *images.Target
+	image *ImageTarget
 }
 
 // Short returns the name for people: that of the chart, or the repository of the image.
@@ -161,7 +160,7 @@ func (f *finder) releasesOf(ref fleet.ChartRef, clusters []string) []string {
 // findImages returns the updates of images. An image whose tag a pinned chart sets follows
 // the chart, unless a policy names it.
 func (f *finder) findImages(ctx context.Context) ([]Update, error) {
-	editor, versions, err := images.NewEditor(ctx, f.c, f.before.Fleet, f.client, f.each)
+	editor, versions, err := NewEditor(ctx, f.c, f.before.Fleet, f.client, f.each)
 	if editor == nil {
 		return nil, err
 	}
@@ -177,7 +176,7 @@ func (f *finder) findImages(ctx context.Context) ([]Update, error) {
 			continue
 		}
 		if !f.config.ByEnvironment {
-			u.image = &images.Target{Version: v}
+			u.image = &ImageTarget{Version: v}
 			out = append(out, u)
 			continue
 		}
@@ -185,7 +184,7 @@ func (f *finder) findImages(ctx context.Context) ([]Update, error) {
 			own, version := u, v
 			version.Clusters = slices.DeleteFunc(slices.Clone(v.Clusters), func(id string) bool { return !slices.Contains(layer.clusters, id) })
 			own.Layer, own.Clusters, own.Releases = layer.dir, layer.clusters, editor.Releases(version)
-			own.image = &images.Target{Version: version, In: layer.dir}
+			own.image = &ImageTarget{Version: version, In: layer.dir}
 			out = append(out, own)
 		}
 	}

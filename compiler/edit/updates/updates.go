@@ -1,6 +1,6 @@
-// Package updates finds newer versions of the charts and images of a fleet, groups them, and
-// changes the files of the fleet group by group. Each group is compiled on its own before
-// anything is written.
+// Package updates finds newer versions of the charts and images of a fleet, and changes the
+// lines that set them: all images at once, or charts and images group by group. It compiles
+// each change before it writes anything.
 package updates
 
 import (
@@ -16,7 +16,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/edit"
-	"github.com/fleetc/fleetc/compiler/edit/images"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -165,7 +164,7 @@ func (f *finder) make(ctx context.Context, g *Group) error {
 
 // compare compiles the fleet with the edits of a group, and compares its clusters.
 func (f *finder) compare(ctx context.Context, g *Group, pinned *edit.PinnedCharts) (err error) {
-	fl, all, remove, faults := images.Compile(ctx, f.c, f.before.Fleet, g.After)
+	fl, all, remove, faults := CompileChange(ctx, f.c, f.before.Fleet, g.After)
 	defer func() { err = errors.Join(err, remove()) }()
 	if fl == nil {
 		g.Failed = faults
@@ -198,7 +197,7 @@ func (f *finder) compare(ctx context.Context, g *Group, pinned *edit.PinnedChart
 // edits returns the edits of updates together.
 func (f *finder) edits(ctx context.Context, updates []Update) (load.Edits, *edit.PinnedCharts, error) {
 	var pins []edit.ChartPin
-	var targets []images.Target
+	var targets []ImageTarget
 	for _, u := range updates {
 		if u.chart != nil {
 			pins = append(pins, *u.chart)
@@ -257,7 +256,7 @@ type finder struct {
 	config  *fleet.Updates
 	before  edit.State
 	charts  *edit.ChartEditor
-	images  *images.Editor
+	images  *Editor
 	date    string
 	each    func()
 	leftOut []LeftOut

@@ -1,4 +1,4 @@
-package images
+package updates
 
 import (
 	"bytes"
@@ -21,16 +21,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// A Request selects images and their new tags.
-type Request struct {
+// An ImageRequest selects images and their new tags.
+type ImageRequest struct {
 	Patterns []string // of images, as in [query.Images]
 	In       string   // layer whose clusters get the new tags; all clusters if empty
 	Tag      string   // the new tag of one image; the newest by the policy if empty
 	DryRun   bool     // write nothing
 }
 
-// An Update is the changes of an update.
-type Update struct {
+// An ImageUpdate is the changes of an update.
+type ImageUpdate struct {
 	Written  bool           `json:"written"` // whether the files were written
 	Images   []ImageVersion `json:"images"`  // that change, sorted
 	Edits    []LineEdit     `json:"edits"`
@@ -43,7 +43,7 @@ type Update struct {
 // fleet with the changes, and writes nothing unless each image changes in all clusters that
 // get it, and nothing else changes but texts that have the old tag in them. The error holds
 // the faults of images that cannot be updated; the others are updated nevertheless.
-func UpdateImages(ctx context.Context, c *compiler.Compiler, client *registry.Images, req Request, done func()) (*Update, error) {
+func UpdateImages(ctx context.Context, c *compiler.Compiler, client *registry.Images, req ImageRequest, done func()) (*ImageUpdate, error) {
 	f, err := c.Load(ctx)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func UpdateImages(ctx context.Context, c *compiler.Compiler, client *registry.Im
 	versions, err := u.outdated(ctx, client, req, done)
 	faults.Add(err)
 	if len(versions) == 0 {
-		return &Update{Images: []ImageVersion{}, Edits: []LineEdit{}, Files: []string{}, Findings: []diff.Finding{}}, faults.Err()
+		return &ImageUpdate{Images: []ImageVersion{}, Edits: []LineEdit{}, Files: []string{}, Findings: []diff.Finding{}}, faults.Err()
 	}
 	if err := u.findUses(ctx, versions); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ type plannedImage struct {
 }
 
 // outdated returns the images of the request that have a newer tag.
-func (u *updater) outdated(ctx context.Context, client *registry.Images, req Request, done func()) ([]ImageVersion, error) {
+func (u *updater) outdated(ctx context.Context, client *registry.Images, req ImageRequest, done func()) ([]ImageVersion, error) {
 	all, err := query.ImageNames(ctx, u.f, nil, done)
 	if err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func (u *updater) findUses(ctx context.Context, versions []ImageVersion) error {
 
 // prove returns the update of the images that change as planned. If one does not, each is
 // tried after the others, together with those that share a line with it.
-func (u *updater) prove(ctx context.Context, planned []plannedImage) (*Update, error) {
+func (u *updater) prove(ctx context.Context, planned []plannedImage) (*ImageUpdate, error) {
 	out, err := u.try(ctx, planned)
 	if err == nil || len(planned) == 1 || ctx.Err() != nil {
 		if err != nil {
@@ -224,8 +224,8 @@ func sharing(planned []plannedImage) [][]plannedImage {
 }
 
 // try compiles the fleet with the operations of images.
-func (u *updater) try(ctx context.Context, planned []plannedImage) (*Update, error) {
-	out := &Update{Images: []ImageVersion{}, Edits: []LineEdit{}, Files: []string{}, Findings: []diff.Finding{}}
+func (u *updater) try(ctx context.Context, planned []plannedImage) (*ImageUpdate, error) {
+	out := &ImageUpdate{Images: []ImageVersion{}, Edits: []LineEdit{}, Files: []string{}, Findings: []diff.Finding{}}
 	u.proven = nil
 	var operations []operation
 	for _, p := range planned {

@@ -1,6 +1,4 @@
-// Package images finds newer tags of the container images of a fleet, and changes the
-// lines that set them.
-package images
+package updates
 
 import (
 	"context"
@@ -17,32 +15,32 @@ import (
 	"github.com/fleetc/fleetc/compiler/query"
 )
 
-// A Status says whether an image has the newest tag.
-type Status string
+// An ImageStatus says whether an image has the newest tag.
+type ImageStatus string
 
 // The statuses.
 const (
-	UpToDate Status = "up to date"
-	Outdated Status = "outdated"
-	Held     Status = "held"                  // the policy keeps the tag
-	Outside  Status = "outside of the policy" // which allows only lower tags
-	NoPolicy Status = "no policy"             // the tag is not a version, and no policy chooses another
+	UpToDate ImageStatus = "up to date"
+	Outdated ImageStatus = "outdated"
+	Held     ImageStatus = "held"                  // the policy keeps the tag
+	Outside  ImageStatus = "outside of the policy" // which allows only lower tags
+	NoPolicy ImageStatus = "no policy"             // the tag is not a version, and no policy chooses another
 )
 
 // An ImageVersion is an image in clusters with the same policy, and its newest tag.
 type ImageVersion struct {
-	Image        string   `json:"image"`      // as the objects name it
-	Repository   string   `json:"repository"` // without tag and digest
-	Tag          string   `json:"tag,omitempty"`
-	Digest       string   `json:"digest,omitempty"`
-	Status       Status   `json:"status"`
-	Newest       string   `json:"newest,omitempty"`       // tag
-	NewestDigest string   `json:"newestDigest,omitempty"` // if the image has a digest, or the policy wants one
-	Policy       string   `json:"policy"`
-	File         string   `json:"file,omitempty"` // of the policy; empty if there is none
-	Line         int      `json:"line,omitempty"`
-	Column       int      `json:"column,omitempty"`
-	Clusters     []string `json:"clusters"` // IDs, in the order of the fleet
+	Image        string      `json:"image"`      // as the objects name it
+	Repository   string      `json:"repository"` // without tag and digest
+	Tag          string      `json:"tag,omitempty"`
+	Digest       string      `json:"digest,omitempty"`
+	Status       ImageStatus `json:"status"`
+	Newest       string      `json:"newest,omitempty"`       // tag
+	NewestDigest string      `json:"newestDigest,omitempty"` // if the image has a digest, or the policy wants one
+	Policy       string      `json:"policy"`
+	File         string      `json:"file,omitempty"` // of the policy; empty if there is none
+	Line         int         `json:"line,omitempty"`
+	Column       int         `json:"column,omitempty"`
+	Clusters     []string    `json:"clusters"` // IDs, in the order of the fleet
 
 	policy     *image.Policy
 	rule       fleet.TagRule

@@ -1,4 +1,4 @@
-package images
+package updates
 
 import (
 	"cmp"
@@ -31,7 +31,7 @@ import (
 func (u *updater) verify(ctx context.Context, edits load.Edits, versions []ImageVersion) (result diff.Result, findings []diff.Finding, err error) {
 	var groups diff.Grouper
 	var comparer rehearse.Comparer
-	after, _, remove, err := Compile(ctx, u.c, u.f, edits)
+	after, _, remove, err := CompileChange(ctx, u.c, u.f, edits)
 	defer func() { err = errors.Join(err, remove()) }()
 	if err != nil {
 		return diff.Result{}, nil, err
@@ -88,11 +88,11 @@ func versionsIn(versions []ImageVersion, cluster string) []*ImageVersion {
 	return out
 }
 
-// Compile compiles a fleet with edits of its files. before is the fleet without them. Files
+// CompileChange compiles a fleet with edits of its files. before is the fleet without them. Files
 // that are not CUE are read from the disk, so that their edits are compiled in a copy of the
 // fleet, which remove removes. The error holds the faults of the fleet, which is nil if it
 // cannot be evaluated. all has its clusters, also those with faults.
-func Compile(ctx context.Context, c *compiler.Compiler, before *compiler.Fleet, edits load.Edits) (after *compiler.Fleet, all *fleet.Fleet, remove func() error, err error) {
+func CompileChange(ctx context.Context, c *compiler.Compiler, before *compiler.Fleet, edits load.Edits) (after *compiler.Fleet, all *fleet.Fleet, remove func() error, err error) {
 	remove = func() error { return nil }
 	edited := *c
 	edited.Edits, edited.ReuseFrom = edits, before
@@ -256,9 +256,9 @@ func (k *check) values(o fleet.Object, at []string, before, after any, changed m
 		if slices.ContainsFunc(k.all, func(v ImageVersion) bool { return v.Image == before }) {
 			hint = "clusters with different policies share the line: name a layer with --in"
 		}
-		k.fault(o.Release, fmt.Sprintf("the image %s of %s would also become %s", brief(before), o.Title(), brief(after)), hint)
+		k.fault(o.Release, fmt.Sprintf("the image %s of %s would also become %s", briefValue(before), o.Title(), briefValue(after)), hint)
 	case !isText || !isText2 || k.follow(old) != next && !isVersionText(at):
-		k.fault(o.Release, fmt.Sprintf("%s of %s would also change, from %s to %s", field, o.Title(), brief(before), brief(after)), "")
+		k.fault(o.Release, fmt.Sprintf("%s of %s would also change, from %s to %s", field, o.Title(), briefValue(before), briefValue(after)), "")
 	}
 }
 
@@ -305,8 +305,8 @@ var versionText = regexp.MustCompile(`(?i)(^|\.)metadata\.(annotations|labels)\.
 // isVersionText reports whether a field only says which version or content an object has.
 func isVersionText(at []string) bool { return versionText.MatchString(fleet.FieldText(at)) }
 
-// brief returns a value for a message.
-func brief(v any) string {
+// briefValue returns a value for a message.
+func briefValue(v any) string {
 	const most = 80
 	return diag.Visible(fmt.Sprint(v), most)
 }

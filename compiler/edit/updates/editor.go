@@ -1,4 +1,4 @@
-package images
+package updates
 
 import (
 	"context"
@@ -17,8 +17,8 @@ type Editor struct {
 	updater
 }
 
-// A Target is an image that gets its newest tag.
-type Target struct {
+// An ImageTarget is an image that gets its newest tag.
+type ImageTarget struct {
 	Version ImageVersion
 	In      string // layer that gets the tag; the line that sets it changes if empty
 }
@@ -29,7 +29,7 @@ type Target struct {
 func NewEditor(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, client *registry.Images, done func()) (*Editor, []ImageVersion, error) {
 	e := &Editor{updater{c: c, planner: planner{f: f}, uses: map[string][]query.ImageUse{}, others: map[string]bool{}}}
 	var faults diag.List
-	versions, err := e.outdated(ctx, client, Request{}, done)
+	versions, err := e.outdated(ctx, client, ImageRequest{}, done)
 	if faults.Add(err); len(versions) == 0 {
 		return e, nil, faults.Err()
 	}
@@ -86,7 +86,7 @@ func (e *Editor) SetByChart(v ImageVersion) bool {
 // Edit returns the edits for images, and those of the images that change as planned. The
 // fleet with the edits compiles, and nothing else changes, see [UpdateImages]. The error
 // holds the faults of the other images.
-func (e *Editor) Edit(ctx context.Context, targets []Target) (*Update, load.Edits, error) {
+func (e *Editor) Edit(ctx context.Context, targets []ImageTarget) (*ImageUpdate, load.Edits, error) {
 	u := e.updater
 	var planned []plannedImage
 	var faults diag.List
