@@ -17,12 +17,12 @@ demo: build ## Compile the example fleet into ./clusters.
 	bin/fleetc export --out clusters
 
 quick: ## Test what usually breaks: every package but the slow ones, and the scripts.
-	go test $$(go list ./... | grep -vE "/(compiler|query|incremental|cmd/fleetc)$$")
+	go test $$(go list ./... | grep -vE "/(compiler|query|incremental|cmd/fleetc)$$") ./testdata/kubegen
 	go test ./compiler -run 'Wings|Manners|English'
 	go test ./cmd/fleetc -run 'Scripts'
 
 test: ## Run the tests, all of them, against the real parts.
-	go test -timeout 40m ./... ./testdata/bench
+	go test -timeout 40m ./... ./testdata/bench ./testdata/kubegen
 
 # The race detector needs C, and makes programs several times slower. CI runs it
 # for the packages that share memory between goroutines, and for the scripts of
@@ -113,14 +113,14 @@ fuzz: ## Fuzz every target for a while.
 	./.ci/fuzz 60s
 
 # Wildcards pass over testdata.
-HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/nodes ./testdata/clusters/sandbox ./testdata/e2e ./testdata/editors ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops ./testdata/npm ./testdata/renovate/...
+HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/nodes ./testdata/clusters/sandbox ./testdata/e2e ./testdata/editors ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops ./testdata/kubegen ./testdata/npm ./testdata/renovate/...
 
 lint: ## Check Go and CUE.
 	go vet ./... $(HARNESS)
 	$(TOOLS) staticcheck ./... $(HARNESS)
-	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/npm testdata/renovate testdata/browser)"
+	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/kubegen testdata/npm testdata/renovate testdata/browser)"
 	$(TOOLS) cue vet ./schema ./lib/... ./environments/...
 
 fmt: ## Format Go and CUE.
-	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/npm testdata/renovate testdata/browser
+	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/kubegen testdata/npm testdata/renovate testdata/browser
 	$(TOOLS) cue fmt ./schema ./lib/... ./environments/...

@@ -37,7 +37,7 @@ func covers(minors []span, minor int) bool {
 	return false
 }
 
-// parse parses the table that gen writes.
+// parse parses the table that kubegen writes.
 func parse(text string) (*table, error) {
 	t := &table{kinds: map[schema.GroupKind][]row{}, groups: map[string]bool{}}
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {

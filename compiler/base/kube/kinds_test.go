@@ -85,7 +85,7 @@ func TestTableFacts(t *testing.T) {
 	}
 }
 
-// The table has the form that gen writes: a header with the source of every
+// The table has the form that kubegen writes: a header with the source of every
 // minor version, then sorted rows without duplicates.
 func TestTableForm(t *testing.T) {
 	k := kubernetes()

@@ -18,11 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// gen starts at these versions and uses the newest patch that the module proxy
+// kubegen starts at these versions and uses the newest patch that the module proxy
 // serves.
 //
-//go:generate go run ./gen . v1.29.15 v1.30.14 v1.31.14 v1.32.13 v1.33.13 v1.34.12 v1.35.8 v1.36.5 v1.37.2
-//go:generate go run ./gen . sigs.k8s.io/gateway-api@v1.6.3 github.com/prometheus-operator/prometheus-operator@v0.85.0 github.com/cert-manager/cert-manager@v1.21.2 github.com/kedacore/keda/v2@v2.21.0 k8s.io/autoscaler/vertical-pod-autoscaler@v1.8.1
+//go:generate go run ../../../testdata/kubegen . v1.29.15 v1.30.14 v1.31.14 v1.32.13 v1.33.13 v1.34.12 v1.35.8 v1.36.5 v1.37.2
+//go:generate go run ../../../testdata/kubegen . sigs.k8s.io/gateway-api@v1.6.3 github.com/prometheus-operator/prometheus-operator@v0.85.0 github.com/cert-manager/cert-manager@v1.21.2 github.com/kedacore/keda/v2@v2.21.0 k8s.io/autoscaler/vertical-pod-autoscaler@v1.8.1
 
 //go:embed kinds.txt
 var kindsText string

@@ -138,7 +138,7 @@ func TestPack(t *testing.T) {
 
 // The embedded file equals the output of the program.
 func TestEmbedded(t *testing.T) {
-	packed, err := os.ReadFile("../schemas.txt.zst")
+	packed, err := os.ReadFile("../../compiler/base/kube/schemas.txt.zst")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,8 @@
-// Command gen writes the table of the kinds of each minor version of
+// Command kubegen writes the table of the kinds of each minor version of
 // Kubernetes, and their schemas, and the schemas of common custom resources.
 //
-//	gen DIRECTORY VERSION...
-//	gen DIRECTORY MODULE@VERSION...
+//	kubegen DIRECTORY VERSION...
+//	kubegen DIRECTORY MODULE@VERSION...
 //
 // With modules, it reads the CRDs in their source and writes custom.txt.zst.
 // With versions:
@@ -11,7 +11,7 @@
 // generated Go code in the source of k8s.io/kubernetes, which it downloads with
 // the go command, and writes kinds.txt and schemas.txt.zst to the directory.
 // Each VERSION (v1.36.5) stands for its minor version. If the module proxy
-// lacks the patch, gen uses the previous one; the header of the table has the
+// lacks the patch, it uses the previous one; the header of the table has the
 // versions. The table includes alpha versions, since the documents describe a
 // server with all APIs enabled. It excludes kinds that are not stored, such as
 // reviews and subresources.
@@ -36,7 +36,7 @@ const module = "k8s.io/kubernetes"
 
 func main() {
 	if len(os.Args) < 3 {
-		log.Fatal("usage: gen DIRECTORY VERSION... or gen DIRECTORY MODULE@VERSION...")
+		log.Fatal("usage: kubegen DIRECTORY VERSION... or kubegen DIRECTORY MODULE@VERSION...")
 	}
 	write := write
 	if strings.Contains(os.Args[2], "@") {
@@ -132,7 +132,7 @@ func download(version string) (source, dir string, err error) {
 		return "", "", err
 	}
 	// Outside of any module, so that the go command does not change a go.sum.
-	work, err := os.MkdirTemp("", "gen")
+	work, err := os.MkdirTemp("", "kubegen")
 	if err != nil {
 		return "", "", err
 	}
