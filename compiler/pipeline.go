@@ -53,10 +53,10 @@ func (c *Compiler) LoadEvaluated(ctx context.Context, e Evaluation) (*Fleet, err
 }
 
 // FindCharts finds each chart of a fleet once.
-func (c *Compiler) FindCharts(ctx context.Context, results *cache.Store, root string, users map[fleet.ChartRef]*ChartUse) (map[fleet.ChartRef]LoadedChart, error) {
+func (c *Compiler) FindCharts(ctx context.Context, results *cache.Store, root string, users map[fleet.ChartRef]*fleet.ChartUse) (map[fleet.ChartRef]LoadedChart, error) {
 	const atATime = 8 // limits the requests to a repository
 	source := c.Source(root)
-	refs := SortedRefs(users)
+	refs := fleet.SortedRefs(users)
 	found := par.Map(ctx, atATime, len(refs), func(ctx context.Context, i int) (LoadedChart, error) {
 		reused, ok := c.reusedChart(refs[i])
 		if ok && (c.SameCharts || refs[i].Digest != "") {

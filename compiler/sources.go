@@ -83,8 +83,8 @@ func (f *Fleet) initJsonnet(all *fleet.Fleet) error {
 
 // ChartUsers returns the charts of the releases, and all pinned charts if a Jsonnet file may
 // render charts by name.
-func (f *Fleet) ChartUsers(ctx context.Context, all *fleet.Fleet) map[fleet.ChartRef]*ChartUse {
-	users := ChartUsers(all)
+func (f *Fleet) ChartUsers(ctx context.Context, all *fleet.Fleet) map[fleet.ChartRef]*fleet.ChartUse {
+	users := fleet.ChartUsers(all)
 	usesCharts := map[string]bool{} // by Jsonnet file
 	for _, c := range all.Clusters {
 		for _, r := range c.Releases {
@@ -100,7 +100,7 @@ func (f *Fleet) ChartUsers(ctx context.Context, all *fleet.Fleet) map[fleet.Char
 			}
 			for _, p := range f.packages {
 				if ref := p.Pins[0].Ref; users[ref] == nil {
-					users[ref] = &ChartUse{Release: r, Clusters: []string{c.ID}}
+					users[ref] = &fleet.ChartUse{Release: r, Clusters: []string{c.ID}}
 				}
 			}
 		}

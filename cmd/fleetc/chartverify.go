@@ -64,7 +64,7 @@ type verifiedChart struct {
 
 // verifyCharts compares the charts of a fleet with their sources.
 func verifyCharts(ctx context.Context, c *compiler.Compiler, f *fleet.Fleet) ([]verifiedChart, error) {
-	source, users := c.Source(f.Dir), compiler.ChartUsers(f)
+	source, users := c.Source(f.Dir), fleet.ChartUsers(f)
 	var faults diag.List
 	charts := []verifiedChart{}
 	byName := func(a, b fleet.ChartRef) int { return cmp.Compare(a.String(), b.String()) }

@@ -60,13 +60,13 @@ func ChartTypes(ctx context.Context, c *compiler.Compiler, patterns ...string) (
 	if e.Fleet == nil || e.Faults != nil {
 		return nil, e.Faults
 	}
-	users := compiler.ChartUsers(e.Fleet)
+	users := fleet.ChartUsers(e.Fleet)
 	charts, err := c.FindCharts(ctx, c.Results(), e.Dir, users)
 	if err != nil {
 		return nil, err
 	}
 	var out []ChartValues
-	for _, ref := range compiler.SortedRefs(users) {
+	for _, ref := range fleet.SortedRefs(users) {
 		out = append(out, ChartValues{Version: ref.Version, Ref: ref, Types: charts[ref].Types})
 	}
 	return out, nil

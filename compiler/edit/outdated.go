@@ -44,9 +44,9 @@ func outdatedCharts(ctx context.Context, f *fleet.Fleet, source *chart.Source) (
 	if err != nil {
 		return nil, err
 	}
-	users := compiler.ChartUsers(f)
-	maps.DeleteFunc(users, func(ref fleet.ChartRef, _ *compiler.ChartUse) bool { return ref.Path != "" })
-	refs := compiler.SortedRefs(users)
+	users := fleet.ChartUsers(f)
+	maps.DeleteFunc(users, func(ref fleet.ChartRef, _ *fleet.ChartUse) bool { return ref.Path != "" })
+	refs := fleet.SortedRefs(users)
 	results := par.Map(ctx, atATime, len(refs), func(ctx context.Context, i int) (ChartVersions, error) {
 		v, err := source.Versions(ctx, refs[i])
 		if err != nil {
@@ -83,12 +83,12 @@ func Vendor(ctx context.Context, c *compiler.Compiler) (written, removed []strin
 	if e.Faults != nil {
 		return nil, nil, e.Faults // the charts of a cluster may be unknown
 	}
-	users := compiler.ChartUsers(e.Fleet)
+	users := fleet.ChartUsers(e.Fleet)
 	packages, err := load.Packages(e.Dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	refs := compiler.SortedRefs(users)
+	refs := fleet.SortedRefs(users)
 	for _, p := range packages {
 		for _, pin := range p.Pins {
 			if users[pin.Ref] == nil {

@@ -90,7 +90,7 @@ func (p *pinning) removeUnused(after compiler.Evaluation) {
 	if after.Fleet == nil || after.Faults != nil {
 		return
 	}
-	used := compiler.ChartUsers(after.Fleet)
+	used := fleet.ChartUsers(after.Fleet)
 	others := slices.DeleteFunc(slices.Clone(p.versions[1:]), func(r chart.Resolution) bool { return used[r.Ref] == nil })
 	p.versions = slices.Concat(p.versions[:1], others)
 }

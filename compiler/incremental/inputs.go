@@ -241,7 +241,7 @@ func (r *inputReader) release(ctx context.Context, release *fleet.Release) ([]st
 func (r *inputReader) chart(ctx context.Context, release *fleet.Release, ref fleet.ChartRef) ([]string, error) {
 	return r.once(fmt.Sprintf("chart %#v", ref), func() ([]string, error) {
 		files, err := r.charts.Files(ctx, ref)
-		return files, (&compiler.ChartUse{Release: release}).Blame(err)
+		return files, (&fleet.ChartUse{Release: release}).Blame(err)
 	})
 }
 

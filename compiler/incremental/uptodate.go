@@ -216,7 +216,7 @@ func (s *UpToDate) Record(ctx context.Context, c *fleet.Cluster, text string) {
 	}
 	outcome := storedOutcome{Text: text, Date: s.compiler.Date, Until: firstEnd(c, s.compiler.Date)}
 	if s.task.Charts {
-		outcome.Charts = compiler.SortedRefs(s.fleet.ChartUsers(ctx, &fleet.Fleet{Clusters: []*fleet.Cluster{c}}))
+		outcome.Charts = fleet.SortedRefs(s.fleet.ChartUsers(ctx, &fleet.Fleet{Clusters: []*fleet.Cluster{c}}))
 	}
 	data, err := json.Marshal(outcome)
 	if err != nil {

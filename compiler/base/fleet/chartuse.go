@@ -1,4 +1,4 @@
-package compiler
+package fleet
 
 import (
 	"cmp"
@@ -6,21 +6,20 @@ import (
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // ChartUse is the uses of a chart in a fleet.
 type ChartUse struct {
-	Release  *fleet.Release // the first release of the chart
-	Clusters []string       // IDs of all clusters with a release of the chart
+	Release  *Release // the first release of the chart
+	Clusters []string // IDs of all clusters with a release of the chart
 }
 
 // ChartUsers returns the charts of a fleet and their uses.
-func ChartUsers(f *fleet.Fleet) map[fleet.ChartRef]*ChartUse {
-	users := map[fleet.ChartRef]*ChartUse{}
+func ChartUsers(f *Fleet) map[ChartRef]*ChartUse {
+	users := map[ChartRef]*ChartUse{}
 	for _, c := range f.Clusters {
 		for _, r := range c.Releases {
-			if r.Chart == (fleet.ChartRef{}) {
+			if r.Chart == (ChartRef{}) {
 				continue
 			}
 			u := users[r.Chart]
@@ -50,8 +49,8 @@ func (u *ChartUse) Blame(err error) error {
 }
 
 // SortedRefs returns the charts of a fleet in the order of their text.
-func SortedRefs(users map[fleet.ChartRef]*ChartUse) []fleet.ChartRef {
-	return slices.SortedFunc(maps.Keys(users), func(a, b fleet.ChartRef) int {
+func SortedRefs(users map[ChartRef]*ChartUse) []ChartRef {
+	return slices.SortedFunc(maps.Keys(users), func(a, b ChartRef) int {
 		return cmp.Or(cmp.Compare(a.String(), b.String()), cmp.Compare(a.Digest, b.Digest))
 	})
 }
