@@ -36,9 +36,6 @@ type Coverage struct {
 	Missing []string // documents that the schemas refer to and that are missing
 }
 
-// Untyped reports whether all values of the chart are open.
-func (c Coverage) Untyped() bool { return c.Typed == 0 && len(c.Open) > 0 }
-
 // Coverage counts the values of the chart.
 func (t *Type) Coverage() Coverage {
 	c := Coverage{Missing: t.Missing()}
