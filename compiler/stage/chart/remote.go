@@ -92,21 +92,9 @@ func (s *Source) remoteData(ctx context.Context, src fleet.RemoteSource) ([]byte
 // storedRemote returns a pinned source from the store. It downloads the source when
 // the store lacks it or has a damaged copy.
 func (s *Source) storedRemote(ctx context.Context, src fleet.RemoteSource) ([]byte, error) {
-	st, err := s.store()
-	if err != nil {
-		return nil, err
-	}
-	data, state, err := st.read(src.Digest)
-	if err != nil || state == intact {
-		return data, err
-	}
-	if s.Offline {
-		return nil, fault("run fleetc vet --render once with the network", "%s is not in the store, and the network is off", src)
-	}
-	if data, err = s.fetchRemote(ctx, src); err != nil {
-		return nil, err
-	}
-	return data, st.write(src.Digest, data)
+	return s.fromStore(src.Digest, func(state) error {
+		return fault("run fleetc vet --render once with the network", "%s is not in the store, and the network is off", src)
+	}, func() ([]byte, error) { return s.fetchRemote(ctx, src) })
 }
 
 // fetchRemote downloads a pinned source and checks its digest.

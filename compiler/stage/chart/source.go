@@ -201,26 +201,34 @@ func (s *Source) archive(ctx context.Context, ref fleet.ChartRef) ([]byte, error
 // stored returns the archive of a remote pin from the store. It downloads the
 // archive when the store lacks it or has a damaged copy.
 func (s *Source) stored(ctx context.Context, ref fleet.ChartRef) ([]byte, error) {
+	return s.fromStore(ref.Digest, func(have state) error {
+		missing := "is not in the chart store"
+		if have == damaged {
+			missing = "is damaged in the chart store"
+		}
+		return fault("run fleetc vet once with the network", "%s %s, and the network is off", ref, missing)
+	}, func() ([]byte, error) { return s.fetchPinned(ctx, ref) })
+}
+
+// fromStore returns the data with a digest from the store. When the store lacks it or has
+// a damaged copy, it calls fetch, or returns the fault of offline if the network is off.
+func (s *Source) fromStore(digest string, offline func(have state) error, fetch func() ([]byte, error)) ([]byte, error) {
 	st, err := s.store()
 	if err != nil {
 		return nil, err
 	}
-	data, state, err := st.read(ref.Digest)
-	if err != nil || state == intact {
+	data, have, err := st.read(digest)
+	if err != nil || have == intact {
 		return data, err
 	}
 	if s.Offline {
-		missing := "is not in the chart store"
-		if state == damaged {
-			missing = "is damaged in the chart store"
-		}
-		return nil, fault("run fleetc vet once with the network", "%s %s, and the network is off", ref, missing)
+		return nil, offline(have)
 	}
-	if data, err = s.fetchPinned(ctx, ref); err != nil {
+	if data, err = fetch(); err != nil {
 		return nil, err
 	}
 	s.swept.Do(st.sweep)
-	return data, st.write(ref.Digest, data)
+	return data, st.write(digest, data)
 }
 
 // fetchPinned downloads a remote chart and checks its digest.
