@@ -2,10 +2,13 @@ package importer
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"text/template"
 
 	"github.com/Masterminds/sprig/v3"
+
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 // varying are the functions of sprig whose result depends on the clock, on random numbers,
@@ -56,6 +59,19 @@ func TemplateFunctions() template.FuncMap {
 		return values
 	}
 	return out
+}
+
+// RunTemplate calls f, which executes a template, within the limits of time and memory. A
+// panic of a function of the template becomes an error.
+func RunTemplate[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	return par.RunLimited(ctx, par.Limits{}, func() (out T, err error) {
+		defer func() {
+			if r := recover(); r != nil {
+				err = fmt.Errorf("%v", r)
+			}
+		}()
+		return f()
+	})
 }
 
 // MaxTemplateOutput limits the result of a template, in bytes.

@@ -10,7 +10,6 @@ import (
 	"text/template"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
@@ -78,12 +77,7 @@ func (s *set) text(text string, params map[string]any) (string, error) {
 	for _, o := range importer.ListAt(s.content, "spec", "goTemplateOptions") {
 		option = fmt.Sprint(o)
 	}
-	out, err := par.RunLimited(s.ctx, par.Limits{}, func() (out string, err error) {
-		defer func() {
-			if r := recover(); r != nil {
-				err = fmt.Errorf("%v", r)
-			}
-		}()
+	out, err := importer.RunTemplate(s.ctx, func() (string, error) {
 		t, err := template.New("").Option(option).Funcs(functions).Parse(text)
 		if err != nil {
 			return "", err

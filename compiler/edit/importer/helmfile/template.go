@@ -11,7 +11,6 @@ import (
 	"text/template/parse"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
@@ -61,12 +60,7 @@ type rendering struct {
 // run executes a template within the limits of time and memory. With an error, the result
 // has the text before it.
 func (e *environmentRun) run(t templateText, data any, lenient bool) (rendering, error) {
-	return par.RunLimited(e.ctx, par.Limits{}, func() (out rendering, err error) {
-		defer func() {
-			if r := recover(); r != nil {
-				err = fmt.Errorf("%v", r)
-			}
-		}()
+	return importer.RunTemplate(e.ctx, func() (out rendering, err error) {
 		engine := &engine{run: e, dir: t.dir, lenient: lenient}
 		text, err := engine.execute(t, data, true)
 		out.text, out.lines = lineMap(text, t.line)
