@@ -13,15 +13,19 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// WriteFiles replaces existing files of the fleet, and keeps their modes. before has their
+// WriteFiles replaces existing files below a root, and keeps their modes. before has their
 // contents; a file with another content is a fault, because another program changed it.
 // All new contents are on disk before the first file is replaced: a process that is killed
 // leaves each file as it was or as it will be, and no partial one. If a file cannot be
 // replaced, the files before it get their contents back.
-func WriteFiles(tree *os.Root, before, after map[string][]byte) error {
+func WriteFiles(root string, before, after map[string][]byte) error {
+	tree, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
 	names := slices.Sorted(maps.Keys(after))
 	var staged []stagedFile
-	var err error
 	for _, name := range names {
 		var s stagedFile
 		if s, err = stage(tree, name, before[name], after[name]); err != nil {

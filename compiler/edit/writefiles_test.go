@@ -11,11 +11,6 @@ import (
 // at all if one of them changed or cannot be replaced.
 func TestWriteFiles(t *testing.T) {
 	dir := t.TempDir()
-	tree, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tree.Close()
 	before := map[string][]byte{"a.cue": []byte("a"), "sub/b.yaml": []byte("b")}
 	after := map[string][]byte{"a.cue": []byte("a2"), "sub/b.yaml": []byte("b2")}
 	reset := func() {
@@ -43,7 +38,7 @@ func TestWriteFiles(t *testing.T) {
 		}
 	}
 	reset()
-	if err := WriteFiles(tree, before, after); err != nil {
+	if err := WriteFiles(dir, before, after); err != nil {
 		t.Error(err)
 	}
 	check("all", "a2", "b2")
@@ -51,7 +46,7 @@ func TestWriteFiles(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "sub/b.yaml"), []byte("changed"), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteFiles(tree, before, after); err == nil || !strings.Contains(err.Error(), "changed during the update") {
+	if err := WriteFiles(dir, before, after); err == nil || !strings.Contains(err.Error(), "changed during the update") {
 		t.Errorf("a changed file: %v", err)
 	}
 	check("a changed file", "a", "changed")
@@ -59,7 +54,7 @@ func TestWriteFiles(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "sub/b.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteFiles(tree, before, after); err == nil {
+	if err := WriteFiles(dir, before, after); err == nil {
 		t.Error("a removed file: no error")
 	}
 	if got, _ := os.ReadFile(filepath.Join(dir, "a.cue")); string(got) != "a" {

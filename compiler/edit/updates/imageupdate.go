@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -141,8 +140,7 @@ func (u *updater) outdated(ctx context.Context, client *registry.Images, req Ima
 // inLayer returns those of the clusters that are in the layer.
 func (u *updater) inLayer(ids []string) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
-		dir := "environments/" + id
-		return dir != u.layer.Dir && !strings.HasPrefix(dir, u.layer.Dir+"/")
+		return !fleet.IsWithin("environments/"+id, u.layer.Dir)
 	})
 }
 
@@ -269,10 +267,5 @@ func (u *updater) format(edits load.Edits) error {
 
 // write writes the files. It fails if one of them changed since it was read.
 func (u *updater) write() error {
-	tree, err := os.OpenRoot(u.f.Dir)
-	if err != nil {
-		return err
-	}
-	defer tree.Close()
-	return edit.WriteFiles(tree, u.before, u.proven)
+	return edit.WriteFiles(u.f.Dir, u.before, u.proven)
 }

@@ -144,7 +144,7 @@ func writeGroup(g *Group, base string) func(context.Context, string, string) (br
 				}
 			}
 		}
-		if err := edit.WriteFiles(tree, g.Before, g.After); err != nil {
+		if err := edit.WriteFiles(dir, g.Before, g.After); err != nil {
 			return branch.Change{}, err
 		}
 		return branch.Change{Files: g.Files, Message: g.Message() + "\nFleetc-Update: " + g.Name}, nil

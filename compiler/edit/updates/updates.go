@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler"
@@ -241,12 +240,7 @@ func (u *Updates) Write(ctx context.Context) (files []string, err error) {
 	if len(faults) > 0 {
 		return nil, append(diag.List{{Msg: "the groups do not compile together, and nothing was written", Hint: "update one of them with --group"}}, faults...).Err()
 	}
-	tree, err := os.OpenRoot(u.Dir)
-	if err != nil {
-		return nil, err
-	}
-	defer tree.Close()
-	return all.Files, edit.WriteFiles(tree, all.Before, all.After)
+	return all.Files, edit.WriteFiles(u.Dir, all.Before, all.After)
 }
 
 // A finder finds updates.
