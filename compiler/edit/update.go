@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -181,7 +180,7 @@ func (p *pinning) selectIn(name string, f *fleet.Fleet) error {
 	}
 	releases := map[string]bool{}
 	for _, c := range f.Clusters {
-		if dir := "environments/" + c.ID; dir == layer.Dir || strings.HasPrefix(dir, layer.Dir+"/") {
+		if fleet.IsWithin("environments/"+c.ID, layer.Dir) {
 			for _, r := range p.uses(c) {
 				releases[r.Name] = true
 			}

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // A layer is a directory of the fleet with the parts of releases that belong to it. The
@@ -78,7 +80,7 @@ func (d *divider) sorted() []layer {
 func below(ids []string, dir string) []string {
 	var out []string
 	for _, id := range ids {
-		if dir == "" || id == dir || strings.HasPrefix(id, dir+"/") {
+		if dir == "" || fleet.IsWithin(id, dir) {
 			out = append(out, id)
 		}
 	}
@@ -155,7 +157,7 @@ func (d *divider) distribute(name, dir string, of map[string]*Node) {
 		below := children[child]
 		// Clusters whose rest is empty have nothing in common with the others here.
 		for _, id := range slices.Sorted(maps.Keys(of)) {
-			if (id == child || strings.HasPrefix(id, child+"/")) && below[id] == nil {
+			if fleet.IsWithin(id, child) && below[id] == nil {
 				below[id] = Map()
 			}
 		}

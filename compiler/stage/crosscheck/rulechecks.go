@@ -63,6 +63,6 @@ func clustersWith(ids []string, file string) []string {
 // an empty directory.
 func clustersBelow(ids []string, dir string) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
-		return dir != "" && id != dir && !strings.HasPrefix(id, dir+"/")
+		return dir != "" && !fleet.IsWithin(id, dir)
 	})
 }

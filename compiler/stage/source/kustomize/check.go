@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // Kustomize cannot disable its network access: it treats a path that looks like
@@ -30,7 +31,7 @@ func (b *build) directory(pos diag.Pos, name, kind string) *file {
 		return nil
 	}
 	for i, visited := range b.stack {
-		if visited == dir || dir == "." || strings.HasPrefix(visited, dir+"/") {
+		if dir == "." || fleet.IsWithin(visited, dir) {
 			b.fault(pos, "kustomizations include each other: "+strings.Join(append(slices.Clone(b.stack[i:]), dir), ", "), "")
 			return nil
 		}
