@@ -21,8 +21,8 @@ type Shard struct {
 // maxShards limits the number of shards.
 const maxShards = 10_000
 
-// ParseShard parses a shard such as 2/8, the second of eight. The error is a
-// fault.
+// ParseShard parses a shard such as 2/8, the second of eight. 0/8 is the last one,
+// so that numbers may also start at 0. The error is a fault.
 func ParseShard(text string) (Shard, error) {
 	number, of, ok := strings.Cut(text, "/")
 	var s Shard
@@ -38,8 +38,13 @@ func ParseShard(text string) (Shard, error) {
 		return Shard{}, &diag.Diag{Msg: fmt.Sprintf("%q is not a valid shard", diag.Visible(text, diag.MaxText)), Hint: "write it as in 1/4, the first of four", Cause: err}
 	case s.Of < 1 || s.Of > maxShards:
 		return Shard{}, &diag.Diag{Msg: fmt.Sprintf("invalid number of shards: %d", s.Of), Hint: fmt.Sprintf("divide it into 1 to %d", maxShards)}
-	case s.Number < 1 || s.Number > s.Of:
-		return Shard{}, &diag.Diag{Msg: fmt.Sprintf("invalid shard %d of %d", s.Number, s.Of), Hint: fmt.Sprintf("count from 1/%d to %d/%d", s.Of, s.Of, s.Of)}
+	case s.Number < 0 || s.Number > s.Of:
+		return Shard{}, &diag.Diag{
+			Msg:  fmt.Sprintf("invalid shard %d of %d", s.Number, s.Of),
+			Hint: fmt.Sprintf("count from 1/%d to %d/%d, or from 0/%d to %d/%d", s.Of, s.Of, s.Of, s.Of, s.Of-1, s.Of),
+		}
+	case s.Number == 0:
+		s.Number = s.Of
 	}
 	return s, nil
 }

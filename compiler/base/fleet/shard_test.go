@@ -7,7 +7,7 @@ import (
 )
 
 func TestParseShard(t *testing.T) {
-	for text, want := range map[string]Shard{"1/1": {1, 1}, "1/4": {1, 4}, "4/4": {4, 4}, "10000/10000": {10000, 10000}} {
+	for text, want := range map[string]Shard{"1/1": {1, 1}, "1/4": {1, 4}, "4/4": {4, 4}, "0/4": {4, 4}, "10000/10000": {10000, 10000}} {
 		if got, err := ParseShard(text); got != want || err != nil {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
@@ -25,7 +25,6 @@ func TestParseShard(t *testing.T) {
 		"1/-4":                    "invalid number of shards: -4",
 		"1/0":                     "invalid number of shards: 0",
 		"1/10001":                 "invalid number of shards: 10001",
-		"0/4":                     "invalid shard 0 of 4",
 		"-1/4":                    "invalid shard -1 of 4",
 		"5/4":                     "invalid shard 5 of 4",
 		"\x1b[31m":                "is not a valid shard",
