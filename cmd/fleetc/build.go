@@ -100,7 +100,7 @@ func setLast(o *options, f *compiler.Fleet, last string) error {
 func build(cmd *cobra.Command, f *compiler.Fleet, releases []string, write func(io.Writer, *fleet.Bundle) error) error {
 	spool, err := os.CreateTemp("", "fleetc-build-*")
 	if err != nil {
-		return err
+		return diag.NoTempFile(err)
 	}
 	defer os.Remove(spool.Name())
 	defer spool.Close()

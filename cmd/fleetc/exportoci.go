@@ -59,7 +59,7 @@ func (x *exportRun) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 	x.fleet.KeepLast(x.fleet.Exported)
 	dir, err := os.MkdirTemp("", "fleetc-oci-")
 	if err != nil {
-		return err
+		return diag.NoTempFile(err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	artifacts, err := x.artifacts(ctx, dir)

@@ -69,7 +69,7 @@ func LastArtifact(ctx context.Context, f *compiler.Fleet, client *oci.Client, cl
 	}
 	dir, err := os.MkdirTemp("", "fleetc-")
 	if err != nil {
-		return nil, fmt.Errorf("unpack the artifact of %s: %w", cluster, err)
+		return nil, diag.NoTempFile(err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	root, err := os.OpenRoot(dir)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // layers is the directory of the layers of a fleet.
@@ -35,7 +37,7 @@ func Checkout(ctx context.Context, dir, ref string) (root string, done func(), e
 	}
 	temp, err := os.MkdirTemp("", "fleetc-")
 	if err != nil {
-		return "", done, fmt.Errorf("check out %s: %w", ref, err)
+		return "", done, diag.NoTempFile(err)
 	}
 	remove := func() { _ = os.RemoveAll(temp) }
 	if root, err = filepath.EvalSymlinks(temp); err == nil {

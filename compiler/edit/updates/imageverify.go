@@ -130,7 +130,7 @@ func copyFleet(ctx context.Context, root string, edits load.Edits) (dir, copied 
 		return "", "", err
 	}
 	if dir, err = os.MkdirTemp("", "fleetc-update-"); err != nil {
-		return dir, "", err
+		return dir, "", diag.NoTempFile(err)
 	}
 	from := root
 	if top, ok := importer.GitRoot(root); ok {

@@ -80,7 +80,7 @@ func (s store) read(want string) ([]byte, state, error) {
 func (s store) write(digest string, data []byte) (err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("write the chart store: %w", err)
+			err = notWritten(err)
 		}
 	}()
 	if err := os.MkdirAll(s.charts(), 0o755); err != nil {
@@ -106,13 +106,18 @@ func (s store) write(digest string, data []byte) (err error) {
 // tempDir creates a temporary directory. The caller must remove it.
 func (s store) tempDir() (string, error) {
 	if err := os.MkdirAll(s.work(), 0o755); err != nil {
-		return "", fmt.Errorf("write the chart store: %w", err)
+		return "", notWritten(err)
 	}
 	dir, err := os.MkdirTemp(s.work(), tempPrefix+"*")
 	if err != nil {
-		return "", fmt.Errorf("write the chart store: %w", err)
+		return "", notWritten(err)
 	}
 	return dir, nil
+}
+
+// notWritten returns the fault for an error of writing to the store.
+func notWritten(err error) error {
+	return &diag.Diag{Msg: "write the chart store: " + err.Error(), Hint: "name a directory that can be written with --cache-dir", Cause: err}
 }
 
 func (s store) work() string { return filepath.Join(s.dir, "work") }

@@ -64,7 +64,7 @@ func Open(ctx context.Context, text, dir string) (*Remote, error) {
 	}
 	temp, err := os.MkdirTemp("", "fleetc-git-")
 	if err != nil {
-		return nil, fmt.Errorf("make a copy of %s: %w", a.name, err)
+		return nil, diag.NoTempFile(err)
 	}
 	r := &Remote{Name: a.name, address: a, dir: temp, timeout: timeout}
 	if err := r.init(ctx); err != nil {
