@@ -7,11 +7,17 @@ TOOLS := go tool -modfile=testdata/tools/go.mod
 export CGO_ENABLED ?= 0
 export GOFLAGS := $(GOFLAGS) -trimpath -tags=kustomize_disable_go_plugin_support -ldflags=-s
 
-.PHONY: check build demo quick test race race-all golden generate generate-check bench fuzz lint fmt
+.PHONY: check build image demo quick test race race-all golden generate generate-check bench fuzz lint fmt
 check: lint test race e2e e2e-nodes e2e-gitops e2e-renovate e2e-editor e2e-browser ## Everything that CI runs.
 
 build: ## Build the binary.
 	go build -o bin/fleetc ./cmd/fleetc
+
+# A reference to push the image to, such as registry.example.com/fleetc:v1.
+PUSH ?=
+
+image: ## Build the container image as an OCI layout in bin/image, and push it to PUSH.
+	go run ./testdata/image $(if $(PUSH),-push $(PUSH))
 
 demo: build ## Compile the example fleet into ./clusters.
 	bin/fleetc export --out clusters
@@ -22,7 +28,7 @@ quick: ## Test what usually breaks: every package but the slow ones, and the scr
 	go test ./cmd/fleetc -run 'Scripts'
 
 test: ## Run the tests, all of them, against the real parts.
-	go test -timeout 40m ./... ./testdata/bench ./testdata/kubegen
+	go test -timeout 40m ./... ./testdata/bench ./testdata/image ./testdata/kubegen
 
 # The race detector needs C, and makes programs several times slower. CI runs it
 # for the packages that share memory between goroutines, and for the scripts of
@@ -113,14 +119,14 @@ fuzz: ## Fuzz every target for a while.
 	./.ci/fuzz 60s
 
 # Wildcards pass over testdata.
-HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/nodes ./testdata/clusters/sandbox ./testdata/e2e ./testdata/editors ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops ./testdata/kubegen ./testdata/npm ./testdata/renovate/...
+HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/nodes ./testdata/clusters/sandbox ./testdata/e2e ./testdata/editors ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops ./testdata/image ./testdata/kubegen ./testdata/npm ./testdata/renovate/...
 
 lint: ## Check Go and CUE.
 	go vet ./... $(HARNESS)
 	$(TOOLS) staticcheck ./... $(HARNESS)
-	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/kubegen testdata/npm testdata/renovate testdata/browser)"
+	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/image testdata/kubegen testdata/npm testdata/renovate testdata/browser)"
 	$(TOOLS) cue vet ./schema ./lib/... ./environments/...
 
 fmt: ## Format Go and CUE.
-	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/kubegen testdata/npm testdata/renovate testdata/browser
+	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/image testdata/kubegen testdata/npm testdata/renovate testdata/browser
 	$(TOOLS) cue fmt ./schema ./lib/... ./environments/...
