@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -16,11 +17,12 @@ import (
 )
 
 // An Image is a container image that exists on real nodes: busybox with all of its
-// commands, and other files.
+// commands, and other files, or an image that exists already.
 type Image struct {
 	Name    string            // with a tag
 	Files   map[string]string // files of the machine by their path in the image
 	Command []string
+	Layout  string // directory of an OCI layout with the image; then there are no files and no command
 }
 
 // Busybox is the image that every real node has.
@@ -38,7 +40,11 @@ func writeImages(dir string, more []Image) error {
 		return err
 	}
 	for i, image := range slices.Concat(nodeImages, more) {
-		data, err := image.layout(base)
+		write := func() ([]byte, error) { return image.layout(base) }
+		if image.Layout != "" {
+			write = image.copyLayout
+		}
+		data, err := write()
 		if err != nil {
 			return fmt.Errorf("image %s: %w", image.Name, err)
 		}
@@ -120,6 +126,51 @@ func (i *Image) layer(base func(*tarball) error) ([]byte, error) {
 	return t.Bytes(), err
 }
 
+// nameAnnotation has the name under which containerd imports an image.
+const nameAnnotation = "io.containerd.image.name"
+
+// copyLayout returns the files of the layout with the name of the image.
+func (i *Image) copyLayout() ([]byte, error) {
+	t := newTarball()
+	err := filepath.WalkDir(i.Layout, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(i.Layout, file)
+		if err == nil && name == "index.json" {
+			content, err = i.addName(content)
+		}
+		if err != nil {
+			return err
+		}
+		return t.add(filepath.ToSlash(name), 0o644, content)
+	})
+	if err == nil {
+		err = t.Close()
+	}
+	return t.Bytes(), err
+}
+
+// addName adds the name of the image to the index of a layout.
+func (i *Image) addName(index []byte) ([]byte, error) {
+	var content struct {
+		SchemaVersion int              `json:"schemaVersion"`
+		Manifests     []map[string]any `json:"manifests"`
+	}
+	if err := json.Unmarshal(index, &content); err != nil {
+		return nil, err
+	}
+	if len(content.Manifests) != 1 {
+		return nil, fmt.Errorf("%s has %d images", i.Layout, len(content.Manifests))
+	}
+	content.Manifests[0]["annotations"] = map[string]string{nameAnnotation: i.Name}
+	return json.Marshal(content)
+}
+
 // layout returns the image as an OCI layout.
 func (i *Image) layout(base func(*tarball) error) ([]byte, error) {
 	layer, err := i.layer(base)
@@ -147,7 +198,7 @@ func (i *Image) layout(base func(*tarball) error) ([]byte, error) {
 	manifest := blob("manifest.v1+json", map[string]any{
 		"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config, "layers": []any{layerBlob},
 	})
-	manifest["annotations"] = map[string]any{"io.containerd.image.name": i.Name}
+	manifest["annotations"] = map[string]any{nameAnnotation: i.Name}
 	index, _ := json.Marshal(map[string]any{"schemaVersion": 2, "manifests": []any{manifest}})
 	for name, content := range map[string][]byte{"index.json": index, "oci-layout": []byte(`{"imageLayoutVersion": "1.0.0"}`)} {
 		if aerr := t.add(name, 0o644, content); aerr != nil {

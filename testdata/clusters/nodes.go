@@ -36,6 +36,7 @@ type realNode struct {
 	process *process
 	stdin   *os.File     // its first process waits for a line
 	forward net.Listener // forwards from the link to the API server
+	servers []io.Closer  // of pods, on the link
 }
 
 func (n *realNode) linkName() string    { return linkPrefix + strconv.Itoa(n.link) }
@@ -184,6 +185,9 @@ func (n *realNode) remove() error {
 	}
 	if n.forward != nil {
 		errs = append(errs, n.forward.Close())
+	}
+	for _, s := range n.servers {
+		errs = append(errs, s.Close())
 	}
 	if n.process == nil {
 		return errors.Join(errs...)
