@@ -2,6 +2,7 @@
 // processes, one after the other, in one run.
 //
 //	go run ./testdata/bench [-n 1,10,50] [-peers xargs,helmfile] [-o json] [-dir DIR] [-fleetc FILE]
+//	go run ./testdata/bench -shards 1,2,4,8 [-n 50]
 //
 // The fleet F(N) has N clusters in three environments and four regions, each
 // with the same twelve releases. Their charts are those of testdata/charts and
@@ -37,6 +38,7 @@ func main() {
 	var o options
 	sizes := flag.String("n", "1,10,50", "how many clusters, one fleet for each")
 	names := flag.String("peers", "xargs,helmfile", "which other tools: all, none, or of "+strings.Join(peerNames(), ","))
+	shards := flag.String("shards", "", "measure only exports in so many shards, as in 1,2,4,8")
 	flag.StringVar(&o.format, "o", "text", "text or json")
 	flag.StringVar(&o.dir, "dir", "", "directory for the fleets, which stay there (default: a temporary one)")
 	flag.StringVar(&o.fleetc, "fleetc", "", "program to measure (default: that of this checkout)")
@@ -44,7 +46,10 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := o.parse(*sizes, *names)
+	var err error
+	if o.shards, err = parseShards(*shards); err == nil {
+		err = o.parse(*sizes, *names)
+	}
 	if err == nil {
 		err = o.run(ctx, os.Stdout, os.Stderr)
 	}
@@ -58,6 +63,7 @@ func main() {
 type options struct {
 	sizes                       []int
 	peers                       []peer
+	shards                      []int // numbers of shards to measure instead of other runs
 	format, dir, fleetc, charts string
 }
 
@@ -136,7 +142,11 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 		return false
 	})
 	for _, n := range o.sizes {
-		if err := o.measure(ctx, n, runnable, r, progress); err != nil {
+		measure := func() error { return o.measure(ctx, n, runnable, r, progress) }
+		if len(o.shards) > 0 {
+			measure = func() error { return o.measureShards(ctx, n, r, progress) }
+		}
+		if err := measure(); err != nil {
 			return err
 		}
 	}

@@ -84,13 +84,16 @@ func (r *report) write(out io.Writer, format string) error {
 	for _, x := range r.Results {
 		if x.Clusters != n {
 			n = x.Clusters
-			fmt.Fprintf(out, "\n%-44s%10s%10s%10s%16s%15s\n", fmt.Sprintf("F(%d)", n), "wall s", "CPU s", "peak MB", "wall, of cold", "CPU, of cold")
+			fmt.Fprintf(out, "\n%-44s%10s%10s%10s%16s%15s\n", fmt.Sprintf("F(%d)", n), "wall s", "CPU s", "peak MB", "wall, of first", "CPU, of first")
 		}
 		if x.Fault != "" {
 			fmt.Fprintf(out, "%-44s    failed: %s\n", x.What, x.Fault)
 			continue
 		}
-		base, _ := r.of(cold, n)
+		base, ok := r.of(cold, n)
+		if !ok {
+			base, _ = r.of(oneShard, n)
+		}
 		fmt.Fprintf(out, "%-44s%10.2f%10.2f%10.0f%16.2f%15.2f\n", x.What, x.Wall, x.CPU, x.Peak, ratio(x.Wall, base.Wall), ratio(x.CPU, base.CPU))
 	}
 	for i, g := range r.Growth {
