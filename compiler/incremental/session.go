@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/cache"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -20,6 +21,10 @@ import (
 // text, it reads and evaluates only the clusters that depend on it. It is not safe for
 // concurrent use.
 type Session struct {
+	// Preview receives the faults of a sample of clusters if a change concerns many. Check
+	// calls it before it evaluates the others. It may be nil.
+	Preview func(faults error)
+
 	compiler   *compiler.Compiler
 	last       *compiler.Fleet // nil before the first check
 	sameCharts bool            // whether the files of charts are as they were for last
@@ -28,6 +33,7 @@ type Session struct {
 	edits    load.Edits                  // those of loaded
 	digests  map[string]string           // of the inputs of clusters of loaded, by ID; none if a file cannot be read
 	clusters map[string]evaluatedCluster // by ID
+	faults   diag.List                   // those of the last check
 }
 
 // evaluatedCluster is the evaluation of a cluster from inputs with a digest.
@@ -54,6 +60,7 @@ func (s *Session) Changed() {
 func (s *Session) Check(ctx context.Context, edits load.Edits) (*compiler.Fleet, error) {
 	c := *s.compiler
 	c.Edits, c.ReuseFrom, c.SameCharts = edits, s.last, s.sameCharts
+	changed := changedEdits(s.edits, edits)
 	loaded, err := s.load(&c)
 	if loaded == nil {
 		return nil, err
@@ -61,8 +68,13 @@ func (s *Session) Check(ctx context.Context, edits load.Edits) (*compiler.Fleet,
 	var mu sync.Mutex
 	next := map[string]evaluatedCluster{}
 	c.Memo = func(in load.Cluster, evaluate func() (*fleet.Cluster, error)) (*fleet.Cluster, error) {
-		e := s.clusters[in.ID]
-		if !s.evaluated(in.ID) {
+		mu.Lock()
+		e, previewed := next[in.ID]
+		mu.Unlock()
+		if previewed {
+			return e.cluster, e.err
+		}
+		if e = s.clusters[in.ID]; !s.evaluated(in.ID) {
 			e = evaluatedCluster{inputs: s.digests[in.ID]}
 			e.cluster, e.err = evaluate()
 		}
@@ -72,6 +84,9 @@ func (s *Session) Check(ctx context.Context, edits load.Edits) (*compiler.Fleet,
 			next[in.ID] = e
 		}
 		return e.cluster, e.err
+	}
+	if err == nil {
+		s.preview(ctx, &c, loaded, changed)
 	}
 	evaluation := c.Unify(ctx, loaded, err)
 	if ctx.Err() != nil {
@@ -91,6 +106,9 @@ func (s *Session) Check(ctx context.Context, edits load.Edits) (*compiler.Fleet,
 	}
 	if err == nil {
 		err = f.CheckWritten(ctx)
+	}
+	if ctx.Err() == nil {
+		s.faults = diag.All(err)
 	}
 	return f, cmp.Or(ctx.Err(), err)
 }

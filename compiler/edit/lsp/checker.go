@@ -144,6 +144,10 @@ func (c *checker) serve(ctx context.Context, r request, changed map[string]bool)
 	}
 	edits, unsaved := c.s.edits(c.root)
 	cuediag.SetUnsaved(unsaved)
+	c.session.Preview = func(faults error) {
+		// The check that follows reports an error of the connection.
+		_ = c.publish(faults)
+	}
 	f, faults := c.session.Check(ctx, edits)
 	if err := ctx.Err(); err != nil {
 		return err
