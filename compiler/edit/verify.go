@@ -1,0 +1,45 @@
+package edit
+
+import (
+	"context"
+	"errors"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// VerifiedChart is a pinned chart or source of kustomizations, compared with its source.
+type VerifiedChart struct {
+	Chart    string   `json:"chart"` // with its version; the address of a source
+	Digest   string   `json:"digest,omitempty"`
+	Clusters []string `json:"clusters"` // IDs; none for a source
+	OK       bool     `json:"ok"`
+}
+
+// VerifyCharts fetches the charts of the selected clusters, and all pinned sources of
+// kustomizations, and compares their digests with the pins. The error has the faults of
+// those that differ. The result is nil if the clusters have faults.
+func VerifyCharts(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]VerifiedChart, error) {
+	f, err := c.Clusters(ctx, patterns...)
+	if err != nil {
+		return nil, err
+	}
+	source, users := c.Source(f.Dir), fleet.ChartUsers(f)
+	var faults diag.List
+	out := []VerifiedChart{}
+	for _, ref := range fleet.SortedRefs(users) {
+		err := source.Verify(ctx, ref)
+		if err != nil {
+			faults.Add(users[ref].Blame(err))
+		}
+		out = append(out, VerifiedChart{Chart: ref.String(), Digest: ref.Digest, Clusters: users[ref].Clusters, OK: err == nil})
+	}
+	sources, err := Sources(c)
+	for _, s := range sources {
+		err := source.VerifyRemote(ctx, s)
+		faults.Add(err)
+		out = append(out, VerifiedChart{Chart: s.Address, Digest: s.Digest, Clusters: []string{}, OK: err == nil})
+	}
+	return out, errors.Join(faults.Err(), err)
+}
