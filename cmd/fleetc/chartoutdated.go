@@ -33,13 +33,15 @@ func newChartOutdatedCommand(o *options) *cobra.Command {
 		ValidArgsFunction: clusterArgs(o),
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			versions, err := edit.Outdated(cmd.Context(), o.compiler(), patterns...)
-			outdated := slices.ContainsFunc(versions, edit.ChartVersions.Outdated)
+			outdated := slices.ContainsFunc(versions, func(v edit.ChartVersions) bool { return v.Outdated })
 			if !all {
-				versions = slices.DeleteFunc(versions, func(v edit.ChartVersions) bool { return !v.Outdated() })
+				versions = slices.DeleteFunc(versions, func(v edit.ChartVersions) bool { return !v.Outdated })
 			}
 			show := outdatedTable
 			if output == "json" {
-				show = outdatedJSON
+				show = func(w io.Writer, versions []edit.ChartVersions) error {
+					return writeJSON(w, append([]edit.ChartVersions{}, versions...))
+				}
 			}
 			// Print the known versions even if some requests failed.
 			if werr := show(cmd.OutOrStdout(), versions); err == nil {
@@ -61,7 +63,7 @@ func outdatedTable(w io.Writer, versions []edit.ChartVersions) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "CHART\tPACKAGE\tPINNED\tCOMPATIBLE\tNEWEST\tCLUSTERS")
 	for _, v := range versions {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\n", v.Chart.Location(), cmp.Or(v.Package, "-"),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\n", v.Location, cmp.Or(v.Package, "-"),
 			shortRef(v.Pinned), shortRef(v.Compatible), shortRef(v.Newest), len(v.Clusters))
 	}
 	return t.Flush()
@@ -74,21 +76,4 @@ func shortRef(ref string) string {
 		return ref[:short]
 	}
 	return ref
-}
-
-func outdatedJSON(w io.Writer, versions []edit.ChartVersions) error {
-	type line struct {
-		Chart      string   `json:"chart"`
-		Package    string   `json:"package,omitempty"`
-		Pinned     string   `json:"pinned"`
-		Compatible string   `json:"compatible"`
-		Newest     string   `json:"newest"`
-		Outdated   bool     `json:"outdated"`
-		Clusters   []string `json:"clusters"`
-	}
-	out := []line{}
-	for _, v := range versions {
-		out = append(out, line{v.Chart.Location(), v.Package, v.Pinned, v.Compatible, v.Newest, v.Outdated(), v.Clusters})
-	}
-	return writeJSON(w, out)
 }

@@ -16,10 +16,12 @@ import (
 
 // ChartVersions is the available versions of a chart that the fleet pins.
 type ChartVersions struct {
+	Chart    fleet.ChartRef `json:"-"`
+	Location string         `json:"chart"`             // of the chart, without the version
+	Package  string         `json:"package,omitempty"` // the generated package that pins it; empty if a layer pins it
 	chart.Versions
-	Chart    fleet.ChartRef
-	Package  string   // the generated package that pins it; empty if a layer pins it
-	Clusters []string // IDs of the clusters with the chart, in the order of the fleet
+	Outdated bool     `json:"outdated"` // whether a newer version than the pinned one exists
+	Clusters []string `json:"clusters"` // IDs of the clusters with the chart, in the order of the fleet
 }
 
 // Outdated returns the available versions of the charts of the selected clusters, sorted by
@@ -52,9 +54,12 @@ func outdatedCharts(ctx context.Context, f *fleet.Fleet, source *chart.Source) (
 		if err != nil {
 			return ChartVersions{}, users[refs[i]].Blame(err)
 		}
-		return ChartVersions{Versions: v, Chart: refs[i], Clusters: users[refs[i]].Clusters, Package: packageOf(packages, refs[i])}, nil
+		return ChartVersions{
+			Chart: refs[i], Location: refs[i].Location(), Package: packageOf(packages, refs[i]),
+			Versions: v, Outdated: v.Newest != v.Pinned, Clusters: users[refs[i]].Clusters,
+		}, nil
 	})
-	var out []ChartVersions
+	out := []ChartVersions{}
 	var faults diag.List
 	for v, err := range results {
 		if err != nil {

@@ -114,10 +114,10 @@ func (f *finder) findCharts(ctx context.Context) ([]Update, error) {
 	}
 	var out []Update
 	for _, v := range versions {
-		if !v.Outdated() {
+		if !v.Outdated {
 			continue
 		}
-		u := Update{Kind: Chart, Name: v.Chart.Location(), From: v.Pinned, To: v.Newest, Clusters: slices.Sorted(slices.Values(v.Clusters)), short: v.Chart.ChartName()}
+		u := Update{Kind: Chart, Name: v.Location, From: v.Pinned, To: v.Newest, Clusters: slices.Sorted(slices.Values(v.Clusters)), short: v.Chart.ChartName()}
 		u.Releases = f.releasesOf(v.Chart, v.Clusters)
 		i := slices.IndexFunc(packages, func(p load.Package) bool { return p.Name == v.Package })
 		switch {

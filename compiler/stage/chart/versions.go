@@ -14,13 +14,10 @@ import (
 
 // Versions lists versions of a pinned chart. Each is a valid version of a [Request].
 type Versions struct {
-	Pinned     string // the pinned version; for git the tag of the commit, or the commit
-	Compatible string // the newest with the same major version; for git without tags the newest commit
-	Newest     string // the newest stable version, at least the pinned one
+	Pinned     string `json:"pinned"`     // the pinned version; for git the tag of the commit, or the commit
+	Compatible string `json:"compatible"` // the newest with the same major version; for git without tags the newest commit
+	Newest     string `json:"newest"`     // the newest stable version, at least the pinned one
 }
-
-// Outdated reports whether a newer version than the pinned one exists.
-func (v Versions) Outdated() bool { return v.Newest != v.Pinned }
 
 // Versions looks up the versions of the chart in its repository. It returns none for
 // charts by path.
