@@ -10,6 +10,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
+	"github.com/fleetc/fleetc/compiler/stage/values"
 	"github.com/spf13/cobra"
 )
 
@@ -107,14 +108,14 @@ func newChartAddCommand(o *options) *cobra.Command {
 
 // An addedChart is a chart in the output of chart add -o json.
 type addedChart struct {
-	Chart   string    `json:"chart"`
-	Version string    `json:"version,omitempty"`
-	Digest  string    `json:"digest,omitempty"`
-	Depends []string  `json:"dependencies,omitempty"`
-	Values  *coverage `json:"values,omitempty"`
-	File    string    `json:"file"`
-	Import  string    `json:"import"`
-	Package string    `json:"package"`
+	Chart   string           `json:"chart"`
+	Version string           `json:"version,omitempty"`
+	Digest  string           `json:"digest,omitempty"`
+	Depends []string         `json:"dependencies,omitempty"`
+	Values  *values.Coverage `json:"values,omitempty"`
+	File    string           `json:"file"`
+	Import  string           `json:"import"`
+	Package string           `json:"package"`
 }
 
 // dependencyNames returns the dependencies that are pinned with a chart.
@@ -129,10 +130,7 @@ func dependencyNames(ref fleet.ChartRef) []string {
 // writeAdded prints a newly pinned chart.
 func writeAdded(w io.Writer, added *edit.AddedChart, output string) error {
 	if output == "json" {
-		values := coverageOf(added.Types.Coverage())
-		out := addedJSON(added)
-		out.Values = &values
-		return writeJSON(w, out)
+		return writeJSON(w, addedJSON(added))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", added.Chart.Name, cmp.Or(added.Chart.Version, "-"))
@@ -145,12 +143,17 @@ func writeAdded(w io.Writer, added *edit.AddedChart, output string) error {
 	return err
 }
 
-// addedJSON returns a chart without the coverage of its types.
+// addedJSON converts a chart to the JSON output.
 func addedJSON(added *edit.AddedChart) addedChart {
-	return addedChart{
+	out := addedChart{
 		Chart: added.Chart.Name, Version: added.Chart.Version, Digest: added.Chart.Ref.Digest,
 		File: added.File, Import: added.Import, Package: added.Package, Depends: dependencyNames(added.Chart.Ref),
 	}
+	if added.Types != nil {
+		coverage := added.Types.Coverage()
+		out.Values = &coverage
+	}
+	return out
 }
 
 // writePin prints the digests and the file of a pin.

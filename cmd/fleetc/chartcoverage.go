@@ -15,19 +15,6 @@ import (
 // maxOpen is the maximum number of listed open values.
 const maxOpen = 10
 
-// A coverage counts the typed values of a chart, in the form of the JSON
-// output.
-type coverage struct {
-	Typed   int      `json:"typed"`
-	Open    []string `json:"open"` // values without a type check
-	Unread  int      `json:"unread"`
-	Missing []string `json:"missing"` // unknown documents that the chart's schema refers to
-}
-
-func coverageOf(c values.Coverage) coverage {
-	return coverage{c.Typed, append([]string{}, c.Open...), c.Unread, append([]string{}, c.Missing...)}
-}
-
 // coverageText returns the coverage in one line.
 func coverageText(c values.Coverage) string {
 	text := fmt.Sprintf("%d typed, %d open, %d unread", c.Typed, len(c.Open), c.Unread)
@@ -55,17 +42,16 @@ func writeMissing(w io.Writer, lead string, missing []string) {
 
 // writeCoverage prints the coverage of each chart of the clusters.
 func writeCoverage(cmd *cobra.Command, c *compiler.Compiler, patterns []string) error {
-	charts, err := edit.ChartTypes(cmd.Context(), c, patterns...)
+	charts, err := edit.Coverage(cmd.Context(), c, patterns...)
 	if err != nil {
 		return err
 	}
 	w := cmd.OutOrStdout()
 	for _, ch := range charts {
-		coverage := ch.Types.Coverage()
-		if _, err := fmt.Fprintf(w, "%s: %s\n", ch.Ref, coverageText(coverage)); err != nil {
+		if _, err := fmt.Fprintf(w, "%s: %s\n", ch.Ref, coverageText(ch.Coverage)); err != nil {
 			return err
 		}
-		writeMissing(w, "  open: ", coverage.Missing)
+		writeMissing(w, "  open: ", ch.Missing)
 	}
 	return nil
 }

@@ -37,12 +37,7 @@ type refreshedChart struct {
 func refreshJSON(w io.Writer, refreshed []edit.RefreshedChart) error {
 	out := []refreshedChart{}
 	for _, r := range refreshed {
-		c := refreshedChart{addedJSON(&r.AddedChart), r.OldVersion, r.Changed}
-		if r.Types != nil {
-			values := coverageOf(r.Types.Coverage())
-			c.Values = &values
-		}
-		out = append(out, c)
+		out = append(out, refreshedChart{addedJSON(&r.AddedChart), r.OldVersion, r.Changed})
 	}
 	return writeJSON(w, out)
 }

@@ -54,14 +54,13 @@ func newChartValuesCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			keys := v.Types.List()
 			if open {
-				keys = slices.DeleteFunc(keys, func(k values.Key) bool { return k.State != values.Open })
+				v.Values = slices.DeleteFunc(v.Values, func(k values.Key) bool { return k.State != values.Open })
 			}
 			if output == "json" {
-				return valuesJSON(cmd.OutOrStdout(), v, keys)
+				return writeJSON(cmd.OutOrStdout(), v)
 			}
-			return valuesTable(cmd.OutOrStdout(), v, keys)
+			return valuesTable(cmd.OutOrStdout(), v)
 		},
 	}
 	cmd.Flags().StringVar(&version, "version", "", "`version` of the chart (default: the first pin of the package)")
@@ -70,52 +69,22 @@ func newChartValuesCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-func valuesTable(w io.Writer, v *edit.ChartValues, keys []values.Key) error {
+func valuesTable(w io.Writer, v *edit.ChartValues) error {
 	const wide = 60
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "VALUE\tTYPE\tDEFAULT\tFROM\tSTATE\tCOMMENT")
-	for _, k := range keys {
+	for _, k := range v.Values {
 		comment, _, _ := strings.Cut(k.Doc, "\n")
 		if k.State == values.Open && k.Why != "" {
 			comment = cmp.Or(comment, k.Why)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", diag.Visible(cmp.Or(k.Path, "*"), 200), k.Type,
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", diag.Visible(k.Path, 200), k.Type,
 			cmp.Or(diag.Visible(k.Default, wide), "-"), cmp.Or(k.From, "-"), k.State, cmp.Or(diag.Visible(comment, 2*wide), "-"))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	c := v.Types.Coverage()
-	writeMissing(w, "open: ", c.Missing)
-	_, err := fmt.Fprintf(w, "%s: %d typed, %d open, %d unread\n", v.Ref, c.Typed, len(c.Open), c.Unread)
+	writeMissing(w, "open: ", v.Missing)
+	_, err := fmt.Fprintf(w, "%s: %d typed, %d open, %d unread\n", v.Ref, v.Typed, v.Open, v.Unread)
 	return err
-}
-
-func valuesJSON(w io.Writer, v *edit.ChartValues, keys []values.Key) error {
-	type line struct {
-		Path    string          `json:"path"`
-		Type    string          `json:"type"`
-		Default string          `json:"default,omitempty"` // as JSON
-		Comment string          `json:"comment,omitempty"`
-		From    string          `json:"from,omitempty"`
-		State   values.KeyState `json:"state"`
-		Why     string          `json:"why,omitempty"`
-	}
-	out := struct {
-		Chart   string   `json:"chart"`
-		Package string   `json:"package"`
-		Version string   `json:"version,omitempty"`
-		Typed   int      `json:"typed"`
-		Open    int      `json:"open"`
-		Unread  int      `json:"unread"`
-		Missing []string `json:"missing"` // unknown documents that the chart's schema refers to
-		Values  []line   `json:"values"`
-	}{Chart: v.Ref.Location(), Package: v.Package, Version: v.Version, Missing: []string{}, Values: []line{}}
-	c := v.Types.Coverage()
-	out.Typed, out.Open, out.Unread = c.Typed, len(c.Open), c.Unread
-	out.Missing = append(out.Missing, c.Missing...)
-	for _, k := range keys {
-		out.Values = append(out.Values, line{cmp.Or(k.Path, "*"), k.Type, k.Default, k.Doc, k.From, k.State, k.Why})
-	}
-	return writeJSON(w, out)
 }

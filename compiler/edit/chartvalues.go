@@ -11,15 +11,20 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
-// ChartValues are the values of a pinned chart.
+// ChartValues are the values of a pinned chart, and their numbers by state.
 type ChartValues struct {
-	Package string // name of the package that pins the chart
-	Version string // version that a layer selects; empty for a chart by path
-	Ref     fleet.ChartRef
-	Types   *values.Type
+	Ref     fleet.ChartRef `json:"-"`
+	Chart   string         `json:"chart"`             // without the version
+	Package string         `json:"package"`           // name of the package that pins the chart
+	Version string         `json:"version,omitempty"` // version that a layer selects; empty for a chart by path
+	Typed   int            `json:"typed"`
+	Open    int            `json:"open"`
+	Unread  int            `json:"unread"`
+	Missing []string       `json:"missing"` // unknown documents that the chart's schema refers to
+	Values  []values.Key   `json:"values"`
 }
 
-// ReadChartValues returns the types of the values of a pinned chart. name is the name of the
+// ReadChartValues returns the values of a pinned chart. name is the name of the
 // package or of the chart. An empty version is the first one of the package.
 func ReadChartValues(ctx context.Context, c *compiler.Compiler, name, version string) (*ChartValues, error) {
 	root, pkg, err := findPinned(c, name)
@@ -50,12 +55,22 @@ func ReadChartValues(ctx context.Context, c *compiler.Compiler, name, version st
 	if err != nil {
 		return nil, err
 	}
-	return &ChartValues{Package: pkg.Name, Version: pin.Version, Ref: pin.Ref, Types: types}, nil
+	n := types.Coverage()
+	return &ChartValues{
+		Ref: pin.Ref, Chart: pin.Ref.Location(), Package: pkg.Name, Version: pin.Version,
+		Typed: n.Typed, Open: len(n.Open), Unread: n.Unread, Missing: n.Missing, Values: append([]values.Key{}, types.List()...),
+	}, nil
 }
 
-// ChartTypes returns the charts of the clusters that the patterns select, with the types of
-// their values, sorted.
-func ChartTypes(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]ChartValues, error) {
+// ChartCoverage is a chart with the coverage of its types.
+type ChartCoverage struct {
+	values.Coverage
+	Ref fleet.ChartRef
+}
+
+// Coverage returns the charts of the clusters that the patterns select, sorted, with the
+// coverage of their types.
+func Coverage(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]ChartCoverage, error) {
 	e := c.Evaluate(ctx, patterns)
 	if e.Fleet == nil || e.Faults != nil {
 		return nil, e.Faults
@@ -65,9 +80,9 @@ func ChartTypes(ctx context.Context, c *compiler.Compiler, patterns ...string) (
 	if err != nil {
 		return nil, err
 	}
-	var out []ChartValues
+	var out []ChartCoverage
 	for _, ref := range fleet.SortedRefs(users) {
-		out = append(out, ChartValues{Version: ref.Version, Ref: ref, Types: charts[ref].Types})
+		out = append(out, ChartCoverage{charts[ref].Types.Coverage(), ref})
 	}
 	return out, nil
 }

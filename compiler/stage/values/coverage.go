@@ -1,6 +1,7 @@
 package values
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -19,26 +20,26 @@ const (
 
 // A Key describes one of the values of a chart and the source of its type.
 type Key struct {
-	Path    string   // a.b, a[].b in a list, a.*.b below any key; empty for the root
-	Type    string   // the accepted kinds
-	Default string   // the default in values.yaml, as JSON; empty for none
-	Doc     string   // documentation from the chart
-	From    string   // source of the type: schema, Kubernetes, template, default or Chart.yaml; empty for none
-	State   KeyState // how a wrong value is handled
-	Why     string   // the reason for an open value, as a clause; empty in other states
+	Path    string   `json:"path"`              // a.b, a[].b in a list, a.*.b below any key; * for the root
+	Type    string   `json:"type"`              // the accepted kinds
+	Default string   `json:"default,omitempty"` // the default in values.yaml, as JSON; empty for none
+	Doc     string   `json:"comment,omitempty"` // documentation from the chart
+	From    string   `json:"from,omitempty"`    // source of the type: schema, Kubernetes, template, default or Chart.yaml; empty for none
+	State   KeyState `json:"state"`             // how a wrong value is handled
+	Why     string   `json:"why,omitempty"`     // the reason for an open value, as a clause; empty in other states
 }
 
 // A Coverage counts the values of a chart by state.
 type Coverage struct {
-	Typed   int
-	Open    []string // their paths, in the order of Keys
-	Unread  int
-	Missing []string // documents that the schemas refer to and that are missing
+	Typed   int      `json:"typed"`
+	Open    []string `json:"open"` // their paths, in the order of Keys
+	Unread  int      `json:"unread"`
+	Missing []string `json:"missing"` // documents that the schemas refer to and that are missing
 }
 
 // Coverage counts the values of the chart.
 func (t *Type) Coverage() Coverage {
-	c := Coverage{Missing: t.Missing()}
+	c := Coverage{Open: []string{}, Missing: append([]string{}, t.Missing()...)}
 	for _, k := range t.List() {
 		switch k.State {
 		case Typed:
@@ -46,17 +47,10 @@ func (t *Type) Coverage() Coverage {
 		case Unread:
 			c.Unread++
 		default:
-			c.Open = append(c.Open, k.name())
+			c.Open = append(c.Open, k.Path)
 		}
 	}
 	return c
-}
-
-func (k Key) name() string {
-	if k.Path == "" {
-		return "*"
-	}
-	return k.Path
 }
 
 // List returns the values of the chart that have no keys below them, and the
@@ -80,7 +74,7 @@ func (l *lister) list(t *Type, path string, depth int) {
 	if t.root {
 		l.global[t] = true
 	}
-	k := Key{Path: path, Type: t.kinds(), Doc: t.Doc, From: t.from(), State: Typed}
+	k := Key{Path: cmp.Or(path, "*"), Type: t.kinds(), Doc: t.Doc, From: t.from(), State: Typed}
 	if t.Default != nil && len(t.Keys) == 0 {
 		k.Default = literalText(t.Default)
 	}
