@@ -1,15 +1,20 @@
 package gitops
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // Objects applied by Flux belong to Flux: an apply reports the owner and writes
-// nothing. The plan of an apply that adopts them from Flux lists them.
+// nothing. The plan of an apply that adopts them from Flux lists them. They have not drifted
+// until they change.
 func TestOwned(t *testing.T) {
 	p := newPlace(t, "a")
 	p.byGit().deliver()
+	p.fleetc("drift", "prod/a").ok(p).says(p, "^no drift in 1 cluster$")
 	for _, args := range [][]string{{"--dry-run"}, {"--yes"}} {
 		d := p.fleetc(append([]string{"apply", "prod/a"}, args...)...).exits(p, 2)
 		for _, o := range []string{"ConfigMap shop/web", "Deployment.apps shop/web", "Service shop/web", "Widget.example.com shop/one"} {
@@ -17,6 +22,12 @@ func TestOwned(t *testing.T) {
 		}
 		d.says(p, "change it where Flux reads it; or have Flux stop applying it, and pass --adopt=from:kustomize-controller")
 	}
+	p.kubectl("a", "-n", "shop", "delete", "configmap/extra")
+	p.kubectl("a", "-n", "shop", "scale", "deployment/web", "--replicas=5")
+	if err := differ(p.drifted("a"), []string{"ConfigMap shop/extra", "Deployment.apps shop/web"}); err != nil {
+		t.Errorf("fleetc drift: %v", err)
+	}
+	p.kubectl("a", "-n", "shop", "scale", "deployment/web", "--replicas=2")
 	p.edit("environments/fleet.cue", `"blue"`, `"red"`)
 	p.fleetc("apply", "prod/a", "--dry-run", "--adopt").exits(p, 2).says(p, "ConfigMap shop/web: it exists already, and Flux Kustomization flux-system/fleetc-apps made it")
 	p.fleetc("apply", "prod/a", "--dry-run", "--adopt=from:kustomize-controller", "--release", "web").exits(p, 1).says(p,
@@ -30,4 +41,33 @@ func TestOwned(t *testing.T) {
 			t.Errorf("fleetc has written: %+v", r)
 		}
 	}
+}
+
+// drifted returns the objects that fleetc drift names for a cluster.
+func (p *place) drifted(name string) []string {
+	p.Helper()
+	r := p.fleetc("drift", "prod/"+name, "-o", "json")
+	if r.status > 1 {
+		p.Fatalf("fleetc %s: exit status %d\n%s", r.command, r.status, r.said)
+	}
+	var report struct {
+		Clusters []struct{ Findings []struct{ ID string } }
+	}
+	if err := json.Unmarshal([]byte(r.said), &report); err != nil {
+		p.Fatalf("%v in %s", err, r.said)
+	}
+	var ids []string
+	for _, f := range report.Clusters[0].Findings {
+		ids = append(ids, f.ID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// differ returns an error if two lists are not equal.
+func differ(got, want []string) error {
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("got %q, want %q", got, want)
+	}
+	return nil
 }

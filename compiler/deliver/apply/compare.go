@@ -5,6 +5,7 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -53,6 +54,10 @@ type Comparison struct {
 	SecretFields map[string][][]string
 
 	Inventory *Inventory // nil when there is none, or when it cannot be read
+
+	// ByGitOps is whether Flux or Argo CD apply objects from an export of the cluster, see
+	// [Target.Drift].
+	ByGitOps bool
 }
 
 // Compare compares the cluster with the bundle. It writes nothing and needs only
@@ -101,7 +106,7 @@ func (t Target) compare(ctx context.Context, rules *health.Rules) (*Comparison, 
 	}
 	slices.Sort(out.Releases)
 	out.Releases = slices.Compact(out.Releases)
-	out.SecretFields = p.allSecretFields()
+	out.SecretFields, out.ByGitOps = p.allSecretFields(), c.delivered.Load()
 	return &out, err
 }
 
@@ -110,6 +115,7 @@ type comparer struct {
 	*planner
 	inventoryUnreadable bool // so that isForeign cannot tell
 
+	delivered   atomic.Bool   // whether an object is, see isDelivered
 	rules       *health.Rules // of [Target.Drift]; nil otherwise
 	rights      memo[cluster.Right, bool]
 	patchRights memo[string, patchRights] // by namespace
@@ -222,7 +228,11 @@ func (c *comparer) compare(ctx context.Context, it *Item, current *unstructured.
 	if it.parent != nil {
 		it.explainPart(out)
 	}
-	if !c.inventoryUnreadable && c.isForeign(it, current) && (it.parent == nil || !isPartOf(current, it.parent.ref)) {
+	delivered := c.isDelivered(current)
+	if delivered {
+		c.delivered.Store(true)
+	}
+	if !c.inventoryUnreadable && !delivered && c.isForeign(it, current) && (it.parent == nil || !isPartOf(current, it.parent.ref)) {
 		out.Finding, out.Why = InConflict, c.ownerOf(current)+" made it"
 	} else if len(out.Fields) > 0 {
 		out.Finding = InConflict

@@ -58,6 +58,8 @@ type tool struct {
 	// Kustomization apps/web, and whether the tool manages it.
 	owner func(marks) (string, bool)
 	hint  string // how to stop the tool, if adopting the object is not enough
+
+	hasLayout bool // whether exports have a layout for it
 }
 
 const fluxHint = "change it where Flux reads it; or have Flux stop applying it, and pass --adopt=from:"
@@ -67,12 +69,12 @@ const fluxHint = "change it where Flux reads it; or have Flux stop applying it, 
 var tools = []tool{
 	{"Flux", func(m marks) (string, bool) {
 		return labeledObject(m.labels, "Kustomization", "kustomize.toolkit.fluxcd.io/")
-	}, fluxHint + "kustomize-controller"},
-	{"Flux", func(m marks) (string, bool) { return labeledObject(m.labels, "HelmRelease", "helm.toolkit.fluxcd.io/") }, fluxHint + "helm-controller"},
-	{"Argo CD", argoApplication, ""},
-	{"kapp", func(m marks) (string, bool) { return withPrefix("app ", m.labels["kapp.k14s.io/app"]) }, ""},
-	{"Config Sync", configSync, ""},
-	{"Rancher", rancherObjects, ""},
+	}, fluxHint + "kustomize-controller", true},
+	{"Flux", func(m marks) (string, bool) { return labeledObject(m.labels, "HelmRelease", "helm.toolkit.fluxcd.io/") }, fluxHint + "helm-controller", true},
+	{"Argo CD", argoApplication, "", true},
+	{"kapp", func(m marks) (string, bool) { return withPrefix("app ", m.labels["kapp.k14s.io/app"]) }, "", false},
+	{"Config Sync", configSync, "", false},
+	{"Rancher", rancherObjects, "", false},
 }
 
 // labeledObject returns the object that the labels PREFIXname and PREFIXnamespace

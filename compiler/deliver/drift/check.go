@@ -233,7 +233,7 @@ func (k *checker) compare(ctx context.Context, c *fleet.Cluster, s deliver.Serve
 	if err != nil {
 		return err
 	}
-	out.setRunning(compared.Inventory, b.Digest)
+	out.setRunning(compared, b.Digest)
 	for _, r := range compared.Releases {
 		if _, known := out.places[r]; !known {
 			out.Releases = append(out.Releases, r)
@@ -250,10 +250,12 @@ func (k *checker) compare(ctx context.Context, c *fleet.Cluster, s deliver.Serve
 	return faults.Err()
 }
 
-// setRunning sets the bundle that the cluster runs.
-func (c *Cluster) setRunning(v *apply.Inventory, digest string) {
+// setRunning sets the bundle that the cluster runs. That of a cluster to which Flux or
+// Argo CD apply is not known.
+func (c *Cluster) setRunning(compared *apply.Comparison, digest string) {
+	v := compared.Inventory
 	if v == nil {
-		c.Behind = true
+		c.Behind = !compared.ByGitOps
 		return
 	}
 	c.applied = true
