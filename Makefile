@@ -58,8 +58,8 @@ generate-check: generate ## The embedded files are what the source says.
 	git diff --exit-code -- compiler/base/kube
 
 .PHONY: tools e2e e2e-nodes e2e-gitops e2e-renovate e2e-editor e2e-browser e2e-kill sandbox
-tools: ## Build control planes and Flux, and install Renovate, once.
-	go run ./testdata/clusters/sandbox -build -flux
+tools: ## Build control planes, Flux and Argo CD, and install Renovate, once.
+	go run ./testdata/clusters/sandbox -build -flux -argocd
 	go run ./testdata/renovate/install
 
 # Tests that wait for control planes more than they compute run beside each
@@ -80,8 +80,8 @@ e2e-kill: ## Kill commands at random moments, and look for anything lost.
 	go run ./testdata/clusters/sandbox -build
 	KILLS=$(KILLS) go test -count=1 -timeout 6h ./testdata/e2e -run 'TestKill$$|TestKillDeliveries|TestHistoryKilled'
 
-e2e-gitops: ## Test with real Flux, which is built once.
-	go run ./testdata/clusters/sandbox -build -flux
+e2e-gitops: ## Test with real Flux and Argo CD, which are built once.
+	go run ./testdata/clusters/sandbox -build -flux -argocd
 	go test -count=1 -vet=off -timeout 40m -parallel 3 ./testdata/gitops
 
 e2e-renovate: ## Test the preset with real Renovate, which is installed once.

@@ -1,16 +1,13 @@
-// Package gitops runs real Flux for clusters of package clusters, and serves
-// the sources of Flux on loopback: git repositories, a registry and Helm
-// charts. Flux's controllers are processes next to the control plane, which end
-// with it; there are no containers.
+// Package gitops runs real Flux and Argo CD for clusters of package clusters, and serves
+// their sources on loopback: git repositories, a registry and Helm charts. The controllers
+// are processes next to the control plane, which end with it; there are no containers.
 //
-// The controllers are built once from the module in testdata/flux (see Build).
-// Tests do not wait for intervals: they call Poke.
+// The controllers are built once from the modules in testdata/flux and testdata/argocd (see
+// Build and BuildArgoCD). Tests do not wait for intervals: they call Poke or Refresh.
 package gitops
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -46,29 +43,13 @@ func Build(ctx context.Context, log io.Writer) (dir string, err error) {
 
 // copyCRDs copies the CRDs of the controllers from their modules.
 func copyCRDs(dir string, module func(string) (string, error)) error {
-	if err := os.Mkdir(filepath.Join(dir, crds), 0o755); err != nil {
-		return err
-	}
 	for _, c := range controllers {
 		from, err := module("github.com/fluxcd/" + c)
 		if err != nil {
 			return err
 		}
-		files, err := filepath.Glob(filepath.Join(from, "config", "crd", "bases", "*.yaml"))
-		if err != nil {
+		if err := copyFiles(filepath.Join(from, "config", "crd", "bases"), "*.yaml", filepath.Join(dir, crds)); err != nil {
 			return err
-		}
-		if len(files) == 0 {
-			return fmt.Errorf("no CRDs in %s", from)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				return err
-			}
-			if err := os.WriteFile(filepath.Join(dir, crds, filepath.Base(file)), text, 0o644); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -91,15 +72,7 @@ func Start(ctx context.Context, log io.Writer, fleet *clusters.Fleet, c *cluster
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	kubectl := func(args ...string) error {
-		_, err := fleet.Kubectl(ctx, append([]string{"--context", c.Context}, args...)...)
-		return err
-	}
-	if err := errors.Join(
-		kubectl("create", "namespace", Namespace),
-		kubectl("apply", "--server-side", "-f", filepath.Join(dir, crds)),
-		kubectl("wait", "--for=condition=Established", "--timeout=2m", "-f", filepath.Join(dir, crds)),
-	); err != nil {
+	if err := install(ctx, fleet, c, Namespace, filepath.Join(dir, crds)); err != nil {
 		return nil, err
 	}
 	if err := startControllers(ctx, dir, fleet, c); err != nil {
@@ -134,11 +107,5 @@ func startControllers(ctx context.Context, dir string, fleet *clusters.Fleet, c 
 			return err
 		}
 	}
-	return clusters.Poll(ctx, "Flux of "+c.Name+" serves what it has fetched", c.Err, func(ctx context.Context) error {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp4", storage)
-		if err != nil {
-			return err
-		}
-		return conn.Close()
-	})
+	return listening(ctx, c, storage)
 }

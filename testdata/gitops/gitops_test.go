@@ -76,6 +76,20 @@ type place struct {
 // and starts these clusters with Flux. The test runs in parallel with others.
 func newPlace(t *testing.T, names ...string) *place {
 	t.Helper()
+	p := newFleet(t, names...)
+	p.each(func(name string, f *Flux) error {
+		started, err := Start(t.Context(), os.Stderr, shared, f.Cluster)
+		if err == nil {
+			*f = *started
+		}
+		return err
+	})
+	return p
+}
+
+// newFleet is newPlace without Flux.
+func newFleet(t *testing.T, names ...string) *place {
+	t.Helper()
 	t.Parallel()
 	p := &place{T: t, dir: t.TempDir(), flux: map[string]*Flux{}, alone: map[string]string{}}
 	if err := os.CopyFS(p.dir, os.DirFS("testdata/fleet")); err != nil {
@@ -87,13 +101,6 @@ func newPlace(t *testing.T, names ...string) *place {
 		p.flux[name] = &Flux{Cluster: c}
 		p.write("environments/prod/"+name+"/cluster.cue", fmt.Sprintf("package fleet\n\ncluster: {name: %q, kubernetes: \"1.37\", context: %q}\n", name, c.Context))
 	}
-	p.each(func(name string, f *Flux) error {
-		started, err := Start(t.Context(), os.Stderr, shared, f.Cluster)
-		if err == nil {
-			*f = *started
-		}
-		return err
-	})
 	var err error
 	if p.servers, err = Serve(t.Context(), t.TempDir()); err != nil {
 		t.Fatal(err)

@@ -98,13 +98,19 @@ func TestHooks(t *testing.T) {
 // writes returns the changes of a cluster by Flux, in order.
 func (p *place) writes(name string) []string {
 	p.Helper()
+	return p.writesBy(name, "flux")
+}
+
+// writesBy returns the changes of a cluster by a user, in order.
+func (p *place) writesBy(name, user string) []string {
+	p.Helper()
 	requests, err := p.flux[name].Cluster.Requests()
 	if err != nil {
 		p.Fatal(err)
 	}
 	var all []string
 	for _, r := range requests {
-		if r.User == "flux" && r.Writes() && r.Status < 300 {
+		if r.User == user && r.Writes() && r.Status < 300 {
 			path, _, _ := strings.Cut(r.URI, "?")
 			all = append(all, r.Verb+" "+path)
 		}

@@ -12,7 +12,7 @@ type liveObject = map[string]any
 
 // lives returns the objects of a cluster's bundle from the cluster of a
 // kubeconfig, by kind, namespace and name, without fields set by servers, other
-// controllers and Flux.
+// controllers, Flux and Argo CD.
 func (p *place) lives(name, kubeconfig string) map[string]liveObject {
 	p.Helper()
 	bundle := p.fleetc("build", "prod/"+name).ok(p).said
@@ -44,7 +44,7 @@ func (p *place) lives(name, kubeconfig string) map[string]liveObject {
 		}
 		for _, at := range []string{"metadata.labels", "metadata.annotations", "spec.template.metadata.annotations"} {
 			for k := range member(o, at) {
-				if strings.Contains(k, ".toolkit.fluxcd.io/") {
+				if strings.Contains(k, ".toolkit.fluxcd.io/") || strings.HasPrefix(k, "argocd.argoproj.io/") {
 					delete(member(o, at), k)
 				}
 			}

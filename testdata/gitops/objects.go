@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -202,13 +201,7 @@ func (f *Flux) Explain(ctx context.Context) string {
 		}
 	}
 	for _, program := range controllers {
-		text, err := os.ReadFile(filepath.Join(f.Cluster.Dir, program+".log"))
-		if err != nil {
-			fmt.Fprintf(&b, "%v\n", err)
-			continue
-		}
-		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-		fmt.Fprintf(&b, "%s:\n  %s\n", program, strings.Join(lines[max(0, len(lines)-15):], "\n  "))
+		fmt.Fprintf(&b, "%s:\n%s\n", program, lastLines(filepath.Join(f.Cluster.Dir, program+".log"), 15))
 	}
 	return b.String()
 }
