@@ -195,7 +195,31 @@ func TestArgoCD(t *testing.T) {
 		}
 	}
 	a.same("b")
+	a.failedHook()
 	a.leaves()
+}
+
+// failedHook tests that a failed hook blocks its release until it is repaired.
+func (a *argoPlace) failedHook() {
+	a.Helper()
+	a.edit("environments/shop.cue", `motd: "hello"`, `{motd: "oops", broken: true}`)
+	commit := a.export()
+	if err := a.argo.Until(a.Context(), "prod.a", "fails", func(app Application) error {
+		if s := app.Status.OperationState; s.SyncResult.Revision != commit || !strings.Contains(s.Message, "completed unsuccessfully") {
+			return fmt.Errorf("operation %s of %s: %s", s.Phase, s.SyncResult.Revision, s.Message)
+		}
+		return nil
+	}); err != nil {
+		a.Fatal(err)
+	}
+	if got := a.field("a", "shop", "configmap/shop", ".data.motd"); got != "hello" {
+		a.Errorf("after a hook that failed, the release is applied: %s", got)
+	}
+	a.edit("environments/shop.cue", `broken: true`, `broken: false`)
+	a.deliver()
+	if got := a.field("a", "shop", "configmap/shop", ".data.motd"); got != "oops" {
+		a.Errorf("after a hook that is mended, the motd is %s", got)
+	}
 }
 
 // leaves tests that a cluster that leaves the fleet loses its Application, and that its

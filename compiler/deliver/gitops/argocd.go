@@ -138,7 +138,10 @@ func (l Layouter) application(to *fleet.Bundle, name string, source map[string]a
 	}
 	policy := map[string]any{
 		"syncOptions": sync,
-		"retry":       map[string]any{"limit": int64(5), "backoff": map[string]any{"duration": "30s", "factor": int64(2), "maxDuration": "5m"}},
+		"retry": map[string]any{
+			"limit": int64(5), "backoff": map[string]any{"duration": "30s", "factor": int64(2), "maxDuration": "5m"},
+			"refresh": true, // a retry uses the commit that repairs the failed one
+		},
 	}
 	if a.Automated {
 		policy["automated"] = map[string]any{"prune": true, "selfHeal": true}
