@@ -32,6 +32,14 @@ const (
 	healthOption  = "argocd.argoproj.io/ignore-healthcheck"
 )
 
+// Options for the comparisons of an Application. A comparison on the server ignores API
+// defaults. It fails for all objects of the Application when an immutable field of one
+// changes, so that Argo CD would not get to replace it.
+const (
+	serverSideDiff = "ServerSideDiff=true"
+	clientSideDiff = "ServerSideDiff=false"
+)
+
 // argo lays out a bundle for Argo CD: one Application for the cluster, with a sync
 // wave per step. Hooks run in the Sync phase, each in its wave. PreSync hooks would
 // run before the first stage.
@@ -49,6 +57,7 @@ func (l Layouter) argo(b *fleet.Bundle) (*fleet.Bundle, error) {
 	}
 	out := empty(b, fleet.ArgoLayout)
 	var faults diag.List
+	compare := serverSideDiff
 	for _, s := range steps(b, applied(b), argoHook) {
 		for _, o := range s.objects {
 			if fleet.IsEncrypted(o.Unstructured) {
@@ -57,15 +66,9 @@ func (l Layouter) argo(b *fleet.Bundle) (*fleet.Bundle, error) {
 					Hint: "keep the values with External Secrets or Sealed Secrets",
 				})
 			}
-			o = annotate(o, waveOption, strconv.Itoa(s.wave))
-			if isKept(o) {
-				o = annotate(o, syncOption, options(o.GetAnnotations()[syncOption], "Prune=false", "Delete=false"))
-			}
-			if o.Release.MayReplace(o) && !isKept(o) {
-				o = annotate(o, syncOption, options(o.GetAnnotations()[syncOption], "Force=true", "Replace=true"))
-			}
-			if _, waits := rules.Expressions(o); !waits {
-				o = annotate(o, healthOption, "true")
+			o, isReplaced := argoObject(o, s.wave, rules)
+			if isReplaced {
+				compare = clientSideDiff
 			}
 			if err := l.add(out, manifestsDir, o); err != nil {
 				return nil, err
@@ -75,7 +78,7 @@ func (l Layouter) argo(b *fleet.Bundle) (*fleet.Bundle, error) {
 	if len(out.Objects) > 0 {
 		if err := l.application(out, argoName(c.ID), map[string]any{
 			"path": placeOf(c.GitOps.ArgoCD.Prefix, c, manifestsDir), "directory": map[string]any{"recurse": true},
-		}, leftToOthers(applied(b), argoIgnore), nil); err != nil {
+		}, leftToOthers(applied(b), argoIgnore), compare, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -85,12 +88,31 @@ func (l Layouter) argo(b *fleet.Bundle) (*fleet.Bundle, error) {
 		}
 		source, err := argoChart(r, pinOf(b, r.Name))
 		if err == nil {
-			err = l.application(out, argoName(c.ID)+"--"+r.Name, source, nil, r)
+			err = l.application(out, argoName(c.ID)+"--"+r.Name, source, nil, serverSideDiff, r)
 		}
 		faults.Add(err)
 	}
 	faults.Add(unordered(c))
 	return out, faults.Err()
+}
+
+// argoObject adds the options of Argo CD to an object, and returns whether it is replaced
+// when an immutable field changes.
+func argoObject(o fleet.Object, wave int, rules *health.Rules) (_ fleet.Object, isReplaced bool) {
+	o = annotate(o, waveOption, strconv.Itoa(wave))
+	switch {
+	case isKept(o):
+		o = annotate(o, syncOption, options(o.GetAnnotations()[syncOption], "Prune=false", "Delete=false"))
+		// Without it, an Application stays OutOfSync when the export loses the object.
+		o = annotate(o, compareOption, options(o.GetAnnotations()[compareOption], "IgnoreExtraneous"))
+	case o.Release.MayReplace(o):
+		o = annotate(o, syncOption, options(o.GetAnnotations()[syncOption], "Force=true", "Replace=true"))
+		isReplaced = true
+	}
+	if _, waits := rules.Expressions(o); !waits {
+		o = annotate(o, healthOption, "true")
+	}
+	return o, isReplaced
 }
 
 // unordered returns a fault for each release that depends on a release delivered by
@@ -116,9 +138,10 @@ func unordered(c *fleet.Cluster) error {
 	return faults.Err()
 }
 
-// application adds an Application with the given source and ignored fields. r is the
-// release that Helm delivers, or nil for the Application of the cluster.
-func (l Layouter) application(to *fleet.Bundle, name string, source map[string]any, left []any, r *fleet.Release) error {
+// application adds an Application with the given source, ignored fields and option for
+// comparisons. r is the release that Helm delivers, or nil for the Application of the
+// cluster.
+func (l Layouter) application(to *fleet.Bundle, name string, source map[string]any, left []any, compare string, r *fleet.Release) error {
 	c := to.Cluster
 	a := c.GitOps.ArgoCD
 	if source["repoURL"] == nil {
@@ -151,8 +174,7 @@ func (l Layouter) application(to *fleet.Bundle, name string, source map[string]a
 		spec["ignoreDifferences"] = left
 	}
 	o := object(argoAPI, "Application", a.Namespace, name, spec)
-	// Server-side diff ignores API defaults.
-	annotations := map[string]string{compareOption: "ServerSideDiff=true"}
+	annotations := map[string]string{compareOption: compare}
 	if r != nil {
 		annotations[waveOption] = strconv.Itoa(slices.Index(c.ApplySteps(), r.ApplyStep()) * wavesOfLevel)
 		if digest := pinOf(to, r.Name).Digest; digest != "" {
