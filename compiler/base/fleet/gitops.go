@@ -54,4 +54,5 @@ type ArgoCD struct {
 	Context        string // of the kubeconfig, for the cluster that runs Argo CD; may be empty
 	Server         string // may be empty
 	Automated      bool
+	Labels         map[string]string // of the Applications
 }

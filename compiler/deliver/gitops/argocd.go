@@ -181,7 +181,9 @@ func (l Layouter) application(to *fleet.Bundle, name string, source map[string]a
 			annotations[digestAnnotation] = digest
 		}
 	}
-	(&unstructured.Unstructured{Object: o}).SetAnnotations(annotations)
+	u := &unstructured.Unstructured{Object: o}
+	u.SetAnnotations(annotations)
+	u.SetLabels(a.Labels)
 	return l.own(to, path.Join(argoDir, name+".yaml"), o)
 }
 

@@ -39,6 +39,8 @@ func (e *evaluation) gitops(v cue.Value, faults *diag.List) fleet.GitOps {
 			Context        string `json:"context"`
 			Server         string `json:"server"`
 			Automated      *bool  `json:"automated"`
+
+			Labels map[string]string `json:"labels"`
 		} `json:"argocd"`
 	}
 	if field := lookup(v, "gitops"); field.Exists() {
@@ -67,6 +69,7 @@ func (e *evaluation) gitops(v cue.Value, faults *diag.List) fleet.GitOps {
 		ArgoCD: fleet.ArgoCD{
 			Namespace: cmp.Or(a.Namespace, "argocd"), Project: cmp.Or(a.Project, "default"), RepoURL: a.RepoURL,
 			TargetRevision: cmp.Or(a.TargetRevision, "HEAD"), Prefix: a.Prefix, Context: a.Context, Server: a.Server, Automated: a.Automated == nil || *a.Automated,
+			Labels: a.Labels,
 		},
 	}
 }
