@@ -230,6 +230,19 @@ func (c *Cluster) restart(p *process) {
 	}
 }
 
+// CrashSimulator kills the program that simulates nodes, as a fault in it does, and
+// returns when it has ended. The cluster starts it again and reports that.
+func (c *Cluster) CrashSimulator() error {
+	c.mu.Lock()
+	p := c.parts[simulator]
+	c.mu.Unlock()
+	if err := kill(p.cmd.Process); err != nil {
+		return fmt.Errorf("kill %s: %w", p.name, err)
+	}
+	<-p.ended
+	return nil
+}
+
 func (c *Cluster) startPart(program string, flags []string, env ...string) (*process, error) {
 	p, err := c.fleet.startProgram(program+" of "+c.Name, c.file(program+".log"), program, flags, env...)
 	if err != nil {

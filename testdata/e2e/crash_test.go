@@ -119,6 +119,33 @@ func TestOutage(t *testing.T) {
 	}
 }
 
+// An apply ends well when the program that simulates its nodes crashes, and the log
+// reports that it is started again.
+func TestSimulatorCrash(t *testing.T) {
+	p := newWeb(t)
+	p.edit("environments/web.cue", runs, stuck)
+	r := p.begin("apply", "--yes")
+	r.readUntil("waits for Deployment.apps web/web", 1)
+	p.waitFor("both pods to be stuck", func() bool {
+		reasons := p.kubectl("one", "-n", "web", "get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].status.containerStatuses[*].state.waiting.reason}")
+		return reasons == "ImagePullBackOff ImagePullBackOff"
+	})
+	c := p.clusters["one"]
+	if err := c.CrashSimulator(); err != nil {
+		t.Fatal(err)
+	}
+	// Only a new simulator makes the pods ready.
+	p.kubectl("one", "-n", "web", "annotate", "pods", "-l", "app=web", "fleetc.test/stuck-")
+	r.end().ok(p).says(p, "^dev/one: stage apps is healthy")
+	text, err := os.ReadFile(messages.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("kwok of %s ended (signal: killed) and is started again\n", c.Name); strings.Count(string(text), want) != 1 {
+		t.Errorf("the log does not have %q once:\n%s", want, text)
+	}
+}
+
 // Two applies to one cluster do not interleave: the second names the first, or runs
 // after it. An interrupted apply releases the lease.
 func TestTwoApplies(t *testing.T) {

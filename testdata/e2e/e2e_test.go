@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,9 +22,10 @@ import (
 )
 
 var (
-	shared *clusters.Fleet // each test adds its clusters
-	binary string          // the fleetc program
-	top    string          // root of the repository
+	shared   *clusters.Fleet // each test adds its clusters
+	binary   string          // the fleetc program
+	messages *os.File        // log of the clusters
+	top      string          // root of the repository
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -44,7 +46,11 @@ func run(m *testing.M) int {
 		if err := build.Run(); err != nil {
 			return fmt.Errorf("build fleetc: %w", err)
 		}
-		if shared, err = clusters.Start(context.Background(), os.Stderr); err != nil {
+		if messages, err = os.Create(filepath.Join(dir, "clusters.log")); err != nil {
+			return err
+		}
+		defer messages.Close()
+		if shared, err = clusters.Start(context.Background(), io.MultiWriter(os.Stderr, messages)); err != nil {
 			return err
 		}
 		code := m.Run()
