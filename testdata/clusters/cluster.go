@@ -163,7 +163,7 @@ func (c *Cluster) startServer(ctx context.Context) error {
 // startAPIServer starts the API server at the cluster's port.
 func (c *Cluster) startAPIServer() (*process, error) {
 	flags := c.serverFlags()
-	if !c.simulateOperators {
+	if !c.simulateOperators && c.realNodes == 0 {
 		return c.startPart("kube-apiserver", flags)
 	}
 	more, env, err := c.startServices()

@@ -48,7 +48,8 @@ type Spec struct {
 	// RealNodes is the number of nodes with kubelet and containerd, which run
 	// containers. It needs root, and programs that an error names. If the cluster also
 	// has simulated nodes, pods run on real ones only if they select the label
-	// fleetc.test/node=real and tolerate the taint of this key and value.
+	// fleetc.test/node=real and tolerate the taint of this key and value. Pods reach
+	// the API server, which reaches pods and, unless SimulateOperators is set, Services.
 	RealNodes int
 	// Images exist on the real nodes, as [Busybox] does. Names that nothing answers,
 	// such as those of registries, are unknown at once.

@@ -21,8 +21,14 @@ import (
 type Image struct {
 	Name    string            // with a tag
 	Files   map[string]string // files of the machine by their path in the image
+	Links   map[string]string // targets of symbolic links by their path in the image
 	Command []string
 	Layout  string // directory of an OCI layout with the image; then there are no files and no command
+
+	// Entrypoint comes before the arguments of a container.
+	Entrypoint []string
+	// User is the number of the user that runs containers; root if it is empty.
+	User string
 }
 
 // Busybox is the image that every real node has.
@@ -122,6 +128,12 @@ func (i *Image) layer(base func(*tarball) error) ([]byte, error) {
 			return nil, err
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(i.Links)) {
+		header := &tar.Header{Name: strings.TrimPrefix(name, "/"), Linkname: i.Links[name], Typeflag: tar.TypeSymlink}
+		if err := t.WriteHeader(header); err != nil {
+			return nil, err
+		}
+	}
 	err := t.Close()
 	return t.Bytes(), err
 }
@@ -192,7 +204,7 @@ func (i *Image) layout(base func(*tarball) error) ([]byte, error) {
 	layerBlob := blob("layer.v1.tar", layer)
 	config := blob("config.v1+json", map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux",
-		"config": map[string]any{"Cmd": i.Command, "Env": []string{"PATH=/bin"}},
+		"config": map[string]any{"Entrypoint": i.Entrypoint, "Cmd": i.Command, "Env": []string{"PATH=/bin"}, "User": i.User},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []any{layerBlob["digest"]}},
 	})
 	manifest := blob("manifest.v1+json", map[string]any{

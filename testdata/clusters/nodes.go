@@ -22,6 +22,7 @@ const (
 	linkPrefix  = "fleetc-"
 	maxLinks    = 250
 	nodeNetwork = "198.18."
+	podNetwork  = "198.19."
 )
 
 //go:embed node
@@ -42,7 +43,7 @@ type realNode struct {
 func (n *realNode) linkName() string    { return linkPrefix + strconv.Itoa(n.link) }
 func (n *realNode) hostAddress() string { return fmt.Sprintf("%s%d.1", nodeNetwork, n.link) }
 func (n *realNode) address() string     { return fmt.Sprintf("%s%d.2", nodeNetwork, n.link) }
-func (n *realNode) podRange() string    { return fmt.Sprintf("198.19.%d.0/24", n.link) }
+func (n *realNode) podRange() string    { return fmt.Sprintf("%s%d.0/24", podNetwork, n.link) }
 
 // bootNodes starts containerd on the real nodes and imports their images.
 func (c *Cluster) bootNodes() error {
@@ -155,7 +156,7 @@ func (n *realNode) join() error {
 	if err := k.write(filepath.Join(n.dir, "kubeconfig")); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(n.stdin, c.fleet.Tools.file("kubelet"), n.address(), n.hostAddress())
+	_, err = fmt.Fprintln(n.stdin, c.fleet.Tools.file("kubelet"), n.address(), n.hostAddress(), c.port, serverService)
 	return errors.Join(err, n.stdin.Close())
 }
 

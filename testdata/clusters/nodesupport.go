@@ -19,7 +19,7 @@ func nodesSupported() error {
 	if os.Geteuid() != 0 {
 		missing = append(missing, "they need root, for namespaces, mounts and cgroups")
 	}
-	for _, name := range []string{"containerd", "ctr", "containerd-shim-runc-v2", "runc", "busybox", "ip", "mount"} {
+	for _, name := range []string{"containerd", "ctr", "containerd-shim-runc-v2", "runc", "busybox", "ip", "iptables", "mount"} {
 		if _, err := exec.LookPath(name); err != nil {
 			missing = append(missing, "the program "+name+" is not in the PATH")
 		}
@@ -39,7 +39,7 @@ func nodesSupported() error {
 		return nil
 	}
 	return errors.New("this machine cannot run real nodes:\n  " + strings.Join(missing, "\n  ") +
-		"\nOn Debian: apt-get install containerd runc containernetworking-plugins busybox-static iproute2")
+		"\nOn Debian: apt-get install containerd runc containernetworking-plugins busybox-static iproute2 iptables")
 }
 
 // isStatic reports whether a program needs no shared libraries.

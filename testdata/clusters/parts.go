@@ -16,6 +16,9 @@ const startTimeout = 3 * time.Minute
 const (
 	podRange     = "10.244.0.0/16"
 	serviceRange = "10.96.0.0/16"
+
+	// serverService is the address of the Service kubernetes.
+	serverService = "10.96.0.1"
 )
 
 // auditPolicy leaves out the requests of the control plane.

@@ -1,6 +1,7 @@
 package clusters
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -15,10 +16,12 @@ import (
 	"sync"
 )
 
-// services answers requests of the API server to Services: webhooks admit
-// everything and change nothing, and aggregated APIs exist without resources. The
-// API server trusts it like a public authority, so webhooks must not name a CA.
+// services connects the API server with Services. If the operators are simulated, it
+// answers: webhooks admit everything and change nothing, and aggregated APIs exist
+// without resources. The API server trusts it like a public authority, so webhooks must
+// not name a CA. Otherwise it connects to the pods of a Service on real nodes.
 type services struct {
+	cluster  *Cluster
 	listener net.Listener
 	proxy    *http.Server
 	inner    *http.Server
@@ -34,13 +37,13 @@ const egressConfig = `{
 `
 
 // serveServices starts to answer at a socket.
-func serveServices(socket string, ca *authority) (*services, error) {
+func (c *Cluster) serveServices(socket string) (*services, error) {
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, err
 	}
-	s := &services{listener: l, conns: conns{accepted: make(chan net.Conn), closed: make(chan struct{})}}
-	certs := &certificates{ca: ca, byName: map[string]*tls.Certificate{}}
+	s := &services{cluster: c, listener: l, conns: conns{accepted: make(chan net.Conn), closed: make(chan struct{})}}
+	certs := &certificates{ca: c.ca, byName: map[string]*tls.Certificate{}}
 	s.proxy = &http.Server{Handler: http.HandlerFunc(s.connect)}
 	s.inner = &http.Server{Handler: http.HandlerFunc(handleRequest)}
 	go s.proxy.Serve(l) // until it is closed
@@ -55,33 +58,58 @@ func (s *services) close() error {
 	return errors.Join(s.proxy.Close(), s.inner.Close())
 }
 
-// connect opens a connection to any Service.
+// connect opens a connection to a kubelet or to any Service.
 func (s *services) connect(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodConnect {
 		http.Error(w, "this is a proxy", http.StatusMethodNotAllowed)
 		return
 	}
-	conn, _, err := http.NewResponseController(w).Hijack()
+	to, err := s.dial(r.Context(), r.Host)
 	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
-	if _, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
-		conn.Close()
+	from, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		closeAll(to)
 		return
 	}
-	if strings.HasPrefix(r.Host, nodeNetwork) { // kubelet of a real node
-		to, err := net.Dial("tcp4", r.Host)
-		if err != nil {
-			conn.Close()
-			return
-		}
-		pipe(conn, to)
+	if _, err := io.WriteString(from, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+		closeAll(from, to)
+		return
+	}
+	if to != nil {
+		pipe(from, to)
 		return
 	}
 	select {
-	case s.conns.accepted <- conn:
+	case s.conns.accepted <- from:
 	case <-s.conns.closed:
-		conn.Close()
+		from.Close()
+	}
+}
+
+// dial connects to a kubelet, to a pod on a real node, or to a pod of a Service. It
+// returns nil if the answers of Services are simulated.
+func (s *services) dial(ctx context.Context, address string) (net.Conn, error) {
+	if !strings.HasPrefix(address, nodeNetwork) && !strings.HasPrefix(address, podNetwork) {
+		if s.cluster.simulateOperators {
+			return nil, nil
+		}
+		var err error
+		if address, err = s.cluster.endpoint(ctx, address); err != nil {
+			return nil, err
+		}
+	}
+	return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp4", address)
+}
+
+// closeAll closes the connections that exist.
+func closeAll(conns ...net.Conn) {
+	for _, c := range conns {
+		if c != nil {
+			c.Close()
+		}
 	}
 }
 
@@ -187,17 +215,20 @@ func reply(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v) // the client may be gone
 }
 
-// startServices answers for the Services of the cluster, and returns the flags and
-// environment of its API server.
+// startServices connects the API server with the Services of the cluster, and returns
+// its flags and environment.
 func (c *Cluster) startServices() (flags, env []string, err error) {
 	socket, config := c.fleet.file(directoryName(c.Name)+".sock"), c.file("egress.json")
 	if c.services == nil {
-		if c.services, err = serveServices(socket, c.ca); err != nil {
+		if c.services, err = c.serveServices(socket); err != nil {
 			return nil, nil, err
 		}
 		if err := os.WriteFile(config, fmt.Appendf(nil, egressConfig, socket), 0o600); err != nil {
 			return nil, nil, err
 		}
 	}
-	return []string{"--egress-selector-config-file=" + config}, []string{"SSL_CERT_FILE=" + c.file("ca.crt")}, nil
+	if c.simulateOperators {
+		env = []string{"SSL_CERT_FILE=" + c.file("ca.crt")}
+	}
+	return []string{"--egress-selector-config-file=" + config}, env, nil
 }

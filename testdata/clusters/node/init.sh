@@ -3,7 +3,9 @@
 # its network.
 set -eu
 dir=$1 name=$2
+# Mounts of the machine are not changed. Containers see mounts of the node.
 mount --make-rprivate /
+mount --make-rshared /
 mount -t proc proc /proc
 for state in /run /var/lib /var/log; do mount -t tmpfs tmpfs "$state"; done
 # Names of other networks are unknown at once.
@@ -33,11 +35,15 @@ for image in "$dir"/images/*.tar; do
 done
 
 # The link and the API server are ready, and the other files are written.
-read -r kubelet address host
+read -r kubelet address host port service
 ip link set lo up
 ip address add "$address/30" dev eth0
 ip link set eth0 up
 ip route add default via "$host"
+# Pods reach the API server at the address of the Service kubernetes.
+for chain in PREROUTING OUTPUT; do
+	iptables --table nat --append "$chain" --destination "$service" --protocol tcp --dport 443 --jump DNAT --to-destination "$host:$port"
+done
 run "$kubelet" --kubeconfig "$dir/kubeconfig" --config "$dir/kubelet.yaml" --root-dir "$dir/kubelet" --cert-dir "$dir/certificates" \
 	--hostname-override "$name" --node-ip "$address" --node-labels fleetc.test/node=real 2>"$dir/kubelet.log"
 wait

@@ -55,6 +55,8 @@ spec:
         volumeMounts: [{name: page, mountPath: /page}]
         readinessProbe: {httpGet: {path: /index.html, port: 8080}, periodSeconds: 1}
 ---
+{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: [{port: 8080}]}}
+---
 apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: played}
@@ -64,7 +66,7 @@ spec:
 `
 
 // A real node runs containers next to simulated nodes: they pass their probes, have logs, and
-// accept connections from the machine. They restart after a crash of the cluster, and the
+// accept connections from the machine and its API server, which they reach, too. They restart after a crash of the cluster, and the
 // cluster leaves nothing behind.
 func TestNode(t *testing.T) {
 	f, err := clusters.Start(t.Context(), os.Stderr, clusters.Spec{Name: "eu", Nodes: 1, RealNodes: 1, SimulateOperators: true})
@@ -98,6 +100,12 @@ func TestNode(t *testing.T) {
 		if got := get(t, "http://"+kubectl("", "get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].status.podIP}")+":8080"); got != "hello\n" {
 			t.Errorf("the pod answers %q", got)
 		}
+		if got := kubectl("", "exec", "deployment/web", "--", "sh", "-c", askServer); !strings.Contains(got, "HTTP/1.0 400 Bad Request") {
+			t.Errorf("the API server answers %q", got)
+		}
+		if got := kubectl("", "get", "--raw", "/api/v1/namespaces/default/services/web:8080/proxy/"); got != "hello\n" {
+			t.Errorf("the Service answers %q", got)
+		}
 	}
 	find := func() {
 		t.Helper()
@@ -127,6 +135,10 @@ func TestNode(t *testing.T) {
 	check()
 	find()
 }
+
+// askServer connects to the API server in a pod, which refuses a request without TLS. TLS
+// of busybox does not know the keys of its certificate.
+const askServer = "wget -O - http://$KUBERNETES_SERVICE_HOST:$KUBERNETES_SERVICE_PORT/ 2>&1 || true"
 
 // address is the output of kubectl for the address of a node.
 const address = `jsonpath={.status.addresses[?(@.type=="InternalIP")].address}`
