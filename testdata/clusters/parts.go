@@ -35,10 +35,14 @@ const auditPolicy = `{
 }
 `
 
+// lessCollection makes Go collect garbage less often: to start an API server then takes a
+// fifth less CPU time, and 100 MB more.
+const lessCollection = "GOGC=400"
+
 // startProgram starts one of the programs with additional environment variables.
 func (f *Fleet) startProgram(name, log, program string, flags []string, env ...string) (*process, error) {
 	cmd := exec.Command(f.Tools.file(program), flags...)
-	cmd.Dir, cmd.Env = f.Dir, append(environ(f.Dir), env...)
+	cmd.Dir, cmd.Env = f.Dir, append(append(environ(f.Dir), lessCollection), env...)
 	return f.starter.start(name, log, cmd)
 }
 
