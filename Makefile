@@ -58,8 +58,8 @@ generate-check: generate ## The embedded files are what the source says.
 	git diff --exit-code -- compiler/base/kube
 
 .PHONY: tools e2e e2e-nodes e2e-gitops e2e-renovate e2e-editor e2e-browser e2e-kill sandbox
-tools: ## Build control planes, Flux and Argo CD, and install Renovate, once.
-	go run ./testdata/clusters/sandbox -build -flux -argocd
+tools: ## Build control planes, operators, Flux and Argo CD, and install Renovate, once.
+	go run ./testdata/clusters/sandbox -build -operators -flux -argocd
 	go run ./testdata/renovate/install
 
 # Tests that wait for control planes more than they compute run beside each
@@ -69,8 +69,8 @@ e2e: ## Test against real control planes, which are built once.
 	go test -count=1 -vet=off -timeout 40m -parallel 6 -skip '^TestNode' ./testdata/clusters ./testdata/e2e
 
 # A real node runs containers, in namespaces of its own. It needs root.
-e2e-nodes: ## Test against control planes with real nodes.
-	go run ./testdata/clusters/sandbox -build
+e2e-nodes: ## Test against control planes with real nodes and operators.
+	go run ./testdata/clusters/sandbox -build -operators
 	go test -count=1 -vet=off -timeout 20m -parallel 4 -run '^TestNode' ./testdata/clusters/nodes ./testdata/e2e
 
 # How many applies, rollbacks and Helm deliveries are killed at random moments.
@@ -81,7 +81,7 @@ e2e-kill: ## Kill commands at random moments, and look for anything lost.
 	KILLS=$(KILLS) go test -count=1 -timeout 6h ./testdata/e2e -run 'TestKill$$|TestKillDeliveries|TestHistoryKilled'
 
 e2e-gitops: ## Test with real Flux and Argo CD, which are built once.
-	go run ./testdata/clusters/sandbox -build -flux -argocd
+	go run ./testdata/clusters/sandbox -build -operators -flux -argocd
 	go test -count=1 -vet=off -timeout 40m -parallel 3 ./testdata/gitops
 
 e2e-renovate: ## Test the preset with real Renovate, which is installed once.
@@ -119,14 +119,14 @@ fuzz: ## Fuzz every target for a while.
 	./.ci/fuzz 60s
 
 # Wildcards pass over testdata.
-HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/nodes ./testdata/clusters/sandbox ./testdata/e2e ./testdata/editors ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops ./testdata/image ./testdata/kubegen ./testdata/npm ./testdata/renovate/...
+HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/nodes ./testdata/clusters/sandbox ./testdata/e2e ./testdata/e2e/standin ./testdata/editors ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops ./testdata/image ./testdata/kubegen ./testdata/npm ./testdata/operators ./testdata/renovate/...
 
 lint: ## Check Go and CUE.
 	go vet ./... $(HARNESS)
 	$(TOOLS) staticcheck ./... $(HARNESS)
-	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/image testdata/kubegen testdata/npm testdata/renovate testdata/browser)"
+	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/image testdata/kubegen testdata/npm testdata/operators testdata/renovate testdata/browser)"
 	$(TOOLS) cue vet ./schema ./lib/... ./environments/...
 
 fmt: ## Format Go and CUE.
-	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/image testdata/kubegen testdata/npm testdata/renovate testdata/browser
+	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/image testdata/kubegen testdata/npm testdata/operators testdata/renovate testdata/browser
 	$(TOOLS) cue fmt ./schema ./lib/... ./environments/...

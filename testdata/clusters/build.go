@@ -27,7 +27,7 @@ type Recipe struct {
 	// Flags returns more linker flags, given the versions; may be nil.
 	Flags func(versions map[string]string) []string
 	// Finish arranges the directory of the built programs. It can look up the
-	// directories of modules.
+	// directories of modules. May be nil.
 	Finish func(dir string, module func(path string) (string, error)) error
 }
 
@@ -178,12 +178,14 @@ func (b *build) run(ctx context.Context) error {
 		}
 		return err
 	}
-	module := func(path string) (string, error) {
-		dir, err := b.goCommand(ctx, "list", "-m", "-f", "{{.Dir}}", path)
-		return strings.TrimSpace(dir), err
-	}
-	if err := b.Finish(tmp, module); err != nil {
-		return err
+	if b.Finish != nil {
+		module := func(path string) (string, error) {
+			dir, err := b.goCommand(ctx, "list", "-m", "-f", "{{.Dir}}", path)
+			return strings.TrimSpace(dir), err
+		}
+		if err := b.Finish(tmp, module); err != nil {
+			return err
+		}
 	}
 	if err := os.RemoveAll(b.result.Dir); err != nil { // incomplete, since exists is false
 		return err

@@ -8,8 +8,11 @@ import (
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
 
-// newExample returns a cluster with the example fleet, not applied.
-func newExample(t *testing.T) *place {
+// simulated is a cluster in which no container runs.
+var simulated = clusters.Spec{Name: "ci", Nodes: 3, SimulateOperators: true}
+
+// newExample returns the cluster ci with the example fleet, not applied.
+func newExample(t *testing.T, spec clusters.Spec) *place {
 	t.Helper()
 	dir := t.TempDir()
 	for _, part := range []string{"environments", "schema", "lib", "cue.mod", "testdata/charts", "testdata/components"} {
@@ -18,7 +21,7 @@ func newExample(t *testing.T) *place {
 		}
 	}
 	p := &place{T: t, dir: dir, clusters: map[string]*clusters.Cluster{}}
-	p.boot(clusters.Spec{Name: "ci", Nodes: 3, SimulateOperators: true})
+	p.boot(spec)
 	p.edit("environments/dev/ci/cluster.cue", "kind-ci", p.clusters["ci"].Context)
 	return p
 }
@@ -26,7 +29,7 @@ func newExample(t *testing.T) *place {
 // One apply turns an empty cluster into a cluster of the example fleet; the next
 // one writes nothing.
 func TestExample(t *testing.T) {
-	p := newExample(t)
+	p := newExample(t, simulated)
 	p.fleetc("apply", "--yes", "--timeout", "2m", "dev/ci").ok(p).says(p, "^dev/ci: applied: ", "hooks run")
 	_, mark := p.writes("ci", 0)
 	p.fleetc("apply", "--yes", "dev/ci").ok(p).says(p, "^dev/ci: runs its bundle, nothing was written")

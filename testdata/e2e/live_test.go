@@ -153,7 +153,7 @@ func plainChanges(t *testing.T, changes map[string]liveChange) string {
 // A cluster after an apply has no differences, for an administrator and for a
 // reader. Comparing takes fewer requests than there are objects.
 func TestLiveExample(t *testing.T) {
-	p := newExample(t)
+	p := newExample(t, simulated)
 	reader := p.reader("ci")
 	p.fleetc("apply", "--yes", "--timeout", "2m", "dev/ci").ok(p)
 	all, err := p.clusters["ci"].Requests()

@@ -1,9 +1,9 @@
 // Command sandbox starts control planes for the clusters of the example fleet
 // and keeps them until it is interrupted. With -build it only builds them. With
-// -flux, Flux runs for each, too; -argocd only builds Argo CD. With -nodes, each
-// has real nodes beside those that are played.
+// -flux, Flux runs for each, too; -argocd and -operators only build Argo CD and the
+// operators of the example. With -nodes, each has real nodes beside those that are played.
 //
-//	go run ./testdata/clusters/sandbox [-build] [-flux] [-argocd] [-nodes N] [CLUSTER...]
+//	go run ./testdata/clusters/sandbox [-build] [-flux] [-argocd] [-operators] [-nodes N] [CLUSTER...]
 //
 // The arguments are those of fleetc list; all clusters when there are none.
 package main
@@ -24,10 +24,12 @@ import (
 
 	"github.com/fleetc/fleetc/testdata/clusters"
 	"github.com/fleetc/fleetc/testdata/gitops"
+	"github.com/fleetc/fleetc/testdata/operators"
 )
 
 func main() {
 	build := flag.Bool("build", false, "build the control planes and start none")
+	withOperators := flag.Bool("operators", false, "with -build, build the operators of the example, too")
 	flux := flag.Bool("flux", false, "build and run Flux, too")
 	argocd := flag.Bool("argocd", false, "with -build, build Argo CD, too")
 	nodes := flag.Int("nodes", 0, "how many real nodes each cluster has")
@@ -35,13 +37,13 @@ func main() {
 	// This also ends what is being built or started.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	if err := run(ctx, os.Stdout, *build, *flux, *argocd, *nodes, flag.Args()); err != nil {
+	if err := run(ctx, os.Stdout, *build, *flux, *argocd, *withOperators, *nodes, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out io.Writer, build, flux, argocd bool, nodes int, patterns []string) error {
+func run(ctx context.Context, out io.Writer, build, flux, argocd, withOperators bool, nodes int, patterns []string) error {
 	if build {
 		tools, err := clusters.Build(ctx, os.Stderr)
 		if err == nil {
@@ -49,6 +51,9 @@ func run(ctx context.Context, out io.Writer, build, flux, argocd bool, nodes int
 		}
 		if err == nil && flux {
 			_, err = gitops.Build(ctx, os.Stderr)
+		}
+		if err == nil && withOperators {
+			_, err = operators.Build(ctx, os.Stderr)
 		}
 		if err == nil && argocd {
 			_, err = gitops.BuildArgoCD(ctx, os.Stderr)
