@@ -28,7 +28,7 @@ quick: ## Test what usually breaks: every package but the slow ones, and the scr
 	go test ./cmd/fleetc -run 'Scripts'
 
 test: ## Run the tests, all of them, against the real parts.
-	go test -timeout 40m ./... ./testdata/bench ./testdata/image ./testdata/kubegen
+	go test -timeout 40m ./... ./testdata/bench ./testdata/image ./testdata/kubegen ./testdata/site
 
 # The race detector needs C, and makes programs several times slower. CI runs it
 # for the packages that share memory between goroutines, and for the scripts of
@@ -94,6 +94,14 @@ e2e-editor: ## Check, package and test the extension of VS Code; npm installs it
 e2e-browser: ## Test the page of fleetc report in Chromium, which must be installed.
 	cd testdata/browser && go vet . && go test -count=1 -vet=off -timeout 10m .
 
+# VERSION is the tag that the site describes, BASE its path on the server, and VERSIONS
+# lists the versions that the site links to.
+BASE ?= /
+
+.PHONY: site
+site: ## Build the website in bin/site; npm installs its tools once.
+	go run ./testdata/site -version "$(VERSION)" -base "$(BASE)" -versions "$(VERSIONS)"
+
 # How many real nodes each cluster of the sandbox has.
 NODES ?= 0
 
@@ -119,14 +127,14 @@ fuzz: ## Fuzz every target for a while.
 	./.ci/fuzz 60s
 
 # Wildcards pass over testdata.
-HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/nodes ./testdata/clusters/sandbox ./testdata/e2e ./testdata/e2e/standin ./testdata/editors ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops ./testdata/image ./testdata/kubegen ./testdata/npm ./testdata/operators ./testdata/renovate/...
+HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/nodes ./testdata/clusters/sandbox ./testdata/e2e ./testdata/e2e/standin ./testdata/editors ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops ./testdata/image ./testdata/kubegen ./testdata/npm ./testdata/operators ./testdata/renovate/... ./testdata/site
 
 lint: ## Check Go and CUE.
 	go vet ./... $(HARNESS)
 	$(TOOLS) staticcheck ./... $(HARNESS)
-	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/image testdata/kubegen testdata/npm testdata/operators testdata/renovate testdata/browser)"
+	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/image testdata/kubegen testdata/npm testdata/operators testdata/renovate testdata/browser testdata/site)"
 	$(TOOLS) cue vet ./schema ./lib/... ./environments/...
 
 fmt: ## Format Go and CUE.
-	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/image testdata/kubegen testdata/npm testdata/operators testdata/renovate testdata/browser
+	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/image testdata/kubegen testdata/npm testdata/operators testdata/renovate testdata/browser testdata/site
 	$(TOOLS) cue fmt ./schema ./lib/... ./environments/...
