@@ -91,7 +91,7 @@ e2e-renovate: ## Test the preset with real Renovate, which is installed once.
 e2e-editor: ## Check, package and test the extension of VS Code; npm installs its tools once.
 	go test -count=1 -vet=off -timeout 10m ./testdata/editors
 
-e2e-browser: ## Test the page of fleetc report in Chromium, which must be installed.
+e2e-browser: ## Test the page of fleetc report and the website in Chromium, which must be installed.
 	cd testdata/browser && go vet . && go test -count=1 -vet=off -timeout 10m .
 
 # VERSION is the tag that the site describes, BASE its path on the server, and VERSIONS

@@ -26,6 +26,7 @@ export default {
   ignoreDeadLinks: true,
   head: [['link', { rel: 'icon', href: 'data:,' }]],
   markdown: {
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     html: false, // <NAME> in a page is text
     anchor: { slugify },
     config(md) {
@@ -34,16 +35,28 @@ export default {
         const render = md.renderer.rules[rule]
         md.renderer.rules[rule] = (...args) => render(...args).replaceAll('{{', '&#123;&#123;')
       }
+      // Screen readers read a header without text as a header of nothing.
+      md.core.ruler.push('empty_header', ({ tokens }) => {
+        tokens.forEach((token, i) => {
+          if (token.type === 'th_open' && tokens[i + 1].content === '') token.tag = tokens[i + 2].tag = 'td'
+        })
+      })
     }
   },
   themeConfig: {
     siteTitle: 'fleetc',
     nav: site.groups
-      .map(({ text, link, pages }) => ({ text, link, activeMatch: `^/(${pages.join('|')})$` }))
+      .map(({ text, link, pages }) => ({ text, link, activeMatch: `^/(${pages.join('|').replace('index', '')})$` }))
       .concat({ text: site.version, items: site.versions }),
     sidebar: site.sections.map(({ text, items }) => ({ text, items })),
     outline: { level: [2, 3], label: 'On this page' },
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      options: {
+        // The changelog names everything, and would hide the pages that explain it.
+        _render: (text, env, md) => (env.relativePath === 'changelog.md' ? '' : md.render(text, env))
+      }
+    },
     socialLinks: [{ icon: 'github', link: repository, ariaLabel: 'The repository' }],
     footer: { message: `fleetc ${site.version}, Apache-2.0` }
   }

@@ -1,10 +1,11 @@
-// Package browser tests the page of fleetc report in real Chromium.
+// Package browser tests the page of fleetc report and the website in real Chromium.
 package browser
 
 import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -23,10 +24,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-var screenshots = flag.String("screenshots", "", "write the pictures of docs/report.md to this directory")
+var screenshots = flag.String("screenshots", "", "write the pictures of docs/report.md, and of the website, to this directory")
 
-// fleetc is the program, which TestMain builds. axe is the source of axe-core.
-var fleetc, axe string
+// fleetc is the program, which TestMain builds. axe is the source of axe-core. site is the
+// directory of the website, which buildSite builds.
+var fleetc, axe, site string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -52,6 +54,7 @@ func run(m *testing.M) (int, error) {
 	if err := build.Run(); err != nil {
 		return 1, fmt.Errorf("build fleetc: %w", err)
 	}
+	site = filepath.Join(dir, "site")
 	return m.Run(), nil
 }
 
@@ -95,8 +98,7 @@ func installAxe() (string, error) {
 	return string(text), err
 }
 
-// A tab is a tab of the browser. It fails the test for errors of the page, and for requests
-// other than that of the page.
+// A tab is a tab of the browser.
 type tab struct {
 	*testing.T
 	ctx context.Context
@@ -106,8 +108,21 @@ type tab struct {
 	errors   []string
 }
 
-// open opens a page in a new browser of the given size.
+// open opens the page of a report in a new browser of the given size. The page consists of
+// one file.
 func open(t *testing.T, address string, width, height int) *tab {
+	t.Helper()
+	return openPage(t, address, width, height, "#main", func(requests []string) []string {
+		if len(requests) == 1 {
+			return nil
+		}
+		return requests
+	})
+}
+
+// openPage opens a page in a new browser of the given size and waits for an element. It fails
+// the test for errors of the page, and for requests that bad returns.
+func openPage(t *testing.T, address string, width, height int, element string, bad func(requests []string) []string) *tab {
 	t.Helper()
 	program, err := exec.LookPath("chromium")
 	if err != nil {
@@ -120,12 +135,12 @@ func open(t *testing.T, address string, width, height int) *tab {
 	t.Cleanup(stopTab)
 	b := &tab{T: t, ctx: ctx}
 	chromedp.ListenTarget(ctx, b.event)
-	b.do(network.Enable(), log.Enable(), chromedp.EmulateViewport(int64(width), int64(height)), chromedp.Navigate(address), chromedp.WaitVisible("#main", chromedp.ByQuery))
+	b.do(network.Enable(), log.Enable(), chromedp.EmulateViewport(int64(width), int64(height)), chromedp.Navigate(address), chromedp.WaitVisible(element, chromedp.ByQuery))
 	t.Cleanup(func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if len(b.requests) != 1 || len(b.errors) > 0 {
-			t.Errorf("requests %q, errors %q", b.requests, b.errors)
+		if found := bad(b.requests); len(found) > 0 || len(b.errors) > 0 {
+			t.Errorf("requests %q, errors %q", found, b.errors)
 		}
 	})
 	return b
@@ -195,11 +210,19 @@ func (b *tab) search(id, text string) {
 	b.text(fmt.Sprintf(`(() => { const f = document.getElementById(%q); f.value = %q; f.dispatchEvent(new Event("input")); })()`, id, text))
 }
 
-// accessible checks the page with axe-core.
-func (b *tab) accessible(what string) {
+// accessible checks the page with axe-core, without some of its rules.
+func (b *tab) accessible(what string, without ...string) {
 	b.Helper()
+	rules := map[string]map[string]bool{}
+	for _, rule := range without {
+		rules[rule] = map[string]bool{"enabled": false}
+	}
+	options, err := json.Marshal(map[string]any{"resultTypes": []string{"violations"}, "rules": rules})
+	if err != nil {
+		b.Fatal(err)
+	}
 	var found []string
-	b.do(chromedp.Evaluate(axe+";0", nil), chromedp.Evaluate(`axe.run({resultTypes: ["violations"]}).then((r) => r.violations.map((v) =>
+	b.do(chromedp.Evaluate(axe+";0", nil), chromedp.Evaluate("axe.run("+string(options)+`).then((r) => r.violations.map((v) =>
 		v.id + ": " + v.help + ": " + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200) + " " + n.failureSummary).join("; ")))`, &found,
 		func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 	for _, v := range found {

@@ -53,10 +53,10 @@ func TestCheckSite(t *testing.T) {
 // TestRewrite checks which links of a page change.
 func TestRewrite(t *testing.T) {
 	t.Chdir("../..")
-	r := rewriter{file: "docs/layers.md", names: map[string]string{"docs/charts.md": "charts", "README.md": "overview"}, version: "v1.2.0"}
+	r := rewriter{file: "docs/layers.md", names: map[string]string{"docs/charts.md": "charts", "README.md": "index"}, version: "v1.2.0"}
 	for text, want := range map[string]string{
 		"[a](charts.md#pin)":            "[a](./charts.md#pin)",
-		"[a](../README.md)":             "[a](./overview.md)",
+		"[a](../README.md)":             "[a](./index.md)",
 		"[a](#here)":                    "[a](#here)",
 		"[a](https://example.com/a)":    "[a](https://example.com/a)",
 		"[a](../schema/embed.go)":       "[a](" + repository + "/blob/v1.2.0/schema/embed.go)",

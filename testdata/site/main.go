@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// source is the directory with the pins and configuration of VitePress and the start page.
+// source is the directory with the pins and the configuration of VitePress.
 const source = "site"
 
 // A builder builds the site of one version.

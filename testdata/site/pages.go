@@ -17,10 +17,9 @@ const repository = "https://github.com/fleetc/fleetc"
 
 // others are pages outside docs, by their file in the repository.
 var others = map[string]string{
-	"README.md":       "overview",
+	"README.md":       "index",
 	"CONTRIBUTING.md": "contributing",
 	"CHANGELOG.md":    "changelog",
-	"site/index.md":   "index",
 }
 
 // A pageSet has the text of each page by its name, such as "layers".
@@ -155,7 +154,6 @@ func readNavigation(pages pageSet) ([]section, error) {
 		return nil, fmt.Errorf("navigation.json: %w", err)
 	}
 	left := maps.Clone(pages)
-	delete(left, "index")
 	var sections []section
 	for _, list := range lists {
 		s := section{Text: list.Section}
@@ -164,7 +162,7 @@ func readNavigation(pages pageSet) ([]section, error) {
 				return nil, fmt.Errorf("navigation.json: page %q does not exist, or is listed twice", name)
 			}
 			delete(left, name)
-			s.Items = append(s.Items, link{Text: pages.title(name), Link: "/" + name, Name: name})
+			s.Items = append(s.Items, link{Text: pages.title(name), Link: strings.TrimSuffix("/"+name, "index"), Name: name})
 		}
 		sections = append(sections, s)
 	}
