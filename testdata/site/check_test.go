@@ -85,11 +85,34 @@ func TestNavigation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	pages["commands"] = "# Commands"
+	if pages["schema"], err = schemaReference(); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := readNavigation(pages); err != nil {
 		t.Error(err)
 	}
 	pages["new"] = "# New"
 	if _, err := readNavigation(pages); err == nil || !strings.Contains(err.Error(), "add to site/navigation.json: new") {
 		t.Errorf("a page outside the navigation: %v", err)
+	}
+}
+
+// TestSchemaReference checks parts of the reference of the schema.
+func TestSchemaReference(t *testing.T) {
+	page, err := schemaReference()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\n## #Release\n", "\n### `#Release.namespace`\n\nRequired. namespace is", "\n### `#Flux.source.kind`\n",
+		"```cue\ndepends: \"database\": true\n```\n", "See [#ClusterSelector](#clusterselector).", "It also has the fields of [#SecretSource](#secretsource).",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if n := strings.Count(page, "\n## #Config\n"); n != 1 {
+		t.Errorf("#Config is described %d times", n)
 	}
 }

@@ -66,7 +66,7 @@ func (b *builder) build(ctx context.Context, log io.Writer) error {
 	if err := os.Symlink(modules, filepath.Join(stage, "node_modules")); err != nil {
 		return err
 	}
-	if err := b.write(stage); err != nil {
+	if err := b.write(ctx, stage); err != nil {
 		return err
 	}
 	if err := vitepress(ctx, stage, log); err != nil {
@@ -112,12 +112,18 @@ type settings struct {
 }
 
 // write writes the pages and the settings to a directory for VitePress.
-func (b *builder) write(dir string) error {
+func (b *builder) write(ctx context.Context, dir string) error {
 	if err := os.CopyFS(filepath.Join(dir, ".vitepress"), os.DirFS(filepath.Join(source, ".vitepress"))); err != nil {
 		return err
 	}
 	pages, err := b.pages()
 	if err != nil {
+		return err
+	}
+	if pages["schema"], err = schemaReference(); err != nil {
+		return err
+	}
+	if pages["commands"], err = commandReference(ctx, dir); err != nil {
 		return err
 	}
 	nav, err := readNavigation(pages)
@@ -133,6 +139,21 @@ func (b *builder) write(dir string) error {
 		return err
 	}
 	return errors.Join(pages.write(dir), os.CopyFS(filepath.Join(dir, "pictures"), os.DirFS("docs/pictures")))
+}
+
+// commandReference returns the page that describes each command. The test that writes it sees
+// the commands of package main.
+func commandReference(ctx context.Context, dir string) (string, error) {
+	file, err := filepath.Abs(filepath.Join(dir, "commands.md"))
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-run", "^TestCommandReference$", "./cmd/fleetc", "-command-reference", file)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("reference of commands: %w\n%s", err, out)
+	}
+	text, err := os.ReadFile(file)
+	return string(text), err
 }
 
 // links returns links to the other versions, which are directories beside this one.
