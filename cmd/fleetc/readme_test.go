@@ -48,7 +48,10 @@ func TestReadme(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.CopyFS(dir, os.DirFS(infra)); err != nil {
+			if !p.startsEmpty() {
+				err = os.CopyFS(dir, os.DirFS(infra))
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 			p.follow(t, work, dir)
@@ -60,6 +63,12 @@ func TestReadme(t *testing.T) {
 type page struct {
 	file, text string
 	blocks     []block
+}
+
+// startsEmpty reports whether the first command of the page starts a fleet.
+func (p page) startsEmpty() bool {
+	i := slices.IndexFunc(p.blocks, func(b block) bool { return b.lang == "console" })
+	return i >= 0 && strings.HasPrefix(p.blocks[i].lines[0], "$ fleetc init ")
 }
 
 // A block is a fenced block of a page.
