@@ -152,7 +152,7 @@ func (a *ArgoCD) Until(ctx context.Context, name, what string, so func(Applicati
 			return errors.New("it is refreshed")
 		}
 		if _, waits := app.Metadata.Annotations[argoRefresh]; waits {
-			return errors.New("Argo CD has not compared it")
+			return errors.New("it is not compared yet")
 		}
 		return so(app)
 	})

@@ -55,7 +55,7 @@ func BuildArgoCD(ctx context.Context, log io.Writer) (dir string, err error) {
 func redis() (string, error) {
 	path, err := exec.LookPath(argoRedis)
 	if err != nil {
-		return "", fmt.Errorf("Argo CD needs Redis: %w\nOn Debian: apt-get install redis-server", err)
+		return "", fmt.Errorf("find Redis for Argo CD: %w\nOn Debian: apt-get install redis-server", err)
 	}
 	return path, nil
 }
