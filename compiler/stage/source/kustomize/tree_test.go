@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -155,27 +154,6 @@ func TestTree(t *testing.T) {
 	for _, err := range []error{tr.Mkdir("x"), tr.MkdirAll("x"), tr.RemoveAll("c"), tr.WriteFile("c", nil), tr.Walk(".", nil)} {
 		if !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("the tree is changed: %v", err)
-		}
-	}
-}
-
-func TestBounds(t *testing.T) {
-	root := unpack(t, []byte("-- app/kustomization.yaml --\nresources: [big.yaml, pipe]\nconfigMapGenerator: [{name: a, files: [big.yaml]}]\n"))
-	big, err := os.Create(filepath.Join(root, "app/big.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := big.Truncate(maxFile + 1); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(filepath.Join(root, "app/pipe"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	_, _, err = Build(t.Context(), root, "app", release(), Inputs{})
-	got := faults(t, err)
-	for _, want := range []string{"1:13: releases.web.kustomize: big.yaml is larger than 16 MiB", "1:23: releases.web.kustomize: pipe is not a file"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
@@ -277,36 +276,6 @@ func TestPath(t *testing.T) {
 }
 
 // TestLinksInDirectory has links in a directory.
-func TestLinksInDirectory(t *testing.T) {
-	root := unpack(t, "-- app/x.yaml --\n{apiVersion: v1, kind: A, metadata: {name: a}}\n-- other/y.yaml --\n{apiVersion: v1, kind: A, metadata: {name: b}}\n")
-	link := func(links ...string) {
-		t.Helper()
-		for i := 0; i < len(links); i += 2 {
-			if err := os.Symlink(links[i+1], filepath.Join(root, links[i])); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	link("app/other", "../other", "app/z.yml", "../other/y.yaml", "app/broken", "no")
-	objs, _, err := Read(root, "app", release())
-	if ids(objs) != "A b app/other/y.yaml:1:1, A a app/x.yaml:1:1, A b app/z.yml:1:1" || err != nil {
-		t.Error(ids(objs), err)
-	}
-	link("app/back", ".", "app/broken.yaml", "no", "app/passwd", "/etc/passwd", "app/up", "../..")
-	if err := syscall.Mkfifo(filepath.Join(root, "app/pipe.yaml"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	_, _, err = Read(root, "app", release())
-	want := "app/back: releases.web.manifests: a link that leads back to app\n" + at + "    hint: remove it\n" +
-		"app/broken.yaml: releases.web.manifests: a link to what does not exist\n" + at + "    hint: remove it\n" +
-		"app/passwd: releases.web.manifests: leads out of the repository\n" + at +
-		"app/pipe.yaml: releases.web.manifests: is not a file\n" + at +
-		"app/up: releases.web.manifests: leads out of the repository\n" + at
-	if got := faults(t, err); got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
-	}
-}
-
 func TestBounds(t *testing.T) {
 	laughs := "apiVersion: v1\nkind: X\na0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n"
 	for i := range 9 {
