@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -22,12 +23,15 @@ func newVersionCommand() *cobra.Command {
 		Use:               "version",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		Short:             "Print the version",
-		Long:              "version prints the versions of fleetc and of the libraries that its output\ndepends on.",
+		Long:              "version prints the version of fleetc, the commit if the build knows it, and the\nversions of the libraries that its output depends on. Two builds of one commit\nwith the same Go print the same.",
 		Example:           "  fleetc version\n  fleetc version -o json",
 		Args:              cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			versions := map[string]string{"fleetc": toolVersion(), "go": runtime.Version()}
 			if info, ok := debug.ReadBuildInfo(); ok {
+				if c := commit(info); c != "" {
+					versions["commit"] = c
+				}
 				for _, dep := range info.Deps {
 					for _, l := range libraries {
 						if dep.Path == l {
@@ -40,7 +44,10 @@ func newVersionCommand() *cobra.Command {
 			if output == "json" {
 				return writeJSON(w, versions)
 			}
-			for _, name := range append([]string{"fleetc"}, append(libraries, "go")...) {
+			for _, name := range append([]string{"fleetc", "commit"}, append(libraries, "go")...) {
+				if versions[name] == "" {
+					continue
+				}
 				if _, err := fmt.Fprintf(w, "%s %s\n", name, versions[name]); err != nil {
 					return err
 				}
@@ -50,6 +57,25 @@ func newVersionCommand() *cobra.Command {
 	}
 	outputFlag(cmd, &output, "text", "json")
 	return cmd
+}
+
+// commit returns the git commit of a build, with +dirty if its files were
+// changed, or an empty string for a build without git.
+func commit(info *debug.BuildInfo) string {
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	if c := settings["vcs.revision"]; c != "" {
+		if settings["vcs.modified"] == "true" {
+			c += "+dirty"
+		}
+		return c
+	}
+	if v := pseudo.FindString(info.Main.Version); strings.Contains(v, "-") {
+		return v[strings.LastIndex(v, "-")+1:]
+	}
+	return ""
 }
 
 // pseudo matches a pseudo-version of Go for a commit without a tag.
