@@ -8,7 +8,7 @@ export CGO_ENABLED ?= 0
 export GOFLAGS := $(GOFLAGS) -trimpath -tags=kustomize_disable_go_plugin_support -ldflags=-s
 
 .PHONY: check build image demo quick test race race-all golden generate generate-check bench fuzz lint fmt
-check: lint test race e2e e2e-nodes e2e-gitops e2e-renovate e2e-editor e2e-browser ## Everything that CI runs.
+check: lint release-check test race e2e e2e-nodes e2e-gitops e2e-renovate e2e-editor e2e-browser ## Everything that CI runs.
 
 build: ## Build the binary.
 	go build -o bin/fleetc ./cmd/fleetc
@@ -56,6 +56,18 @@ generate: ## Read what Kubernetes serves from its source again.
 
 generate-check: generate ## The embedded files are what the source says.
 	git diff --exit-code -- compiler/base/kube
+
+.PHONY: release-check vulnerabilities
+release-check: ## Check the licences of linked modules, and test the programs for releases.
+	cd testdata/release && go vet . && go test -count=1 -vet=off .
+
+# It needs https://vuln.go.dev. A vulnerability that the code calls fails, unless
+# testdata/release/vulnerabilities.json allows it until a date.
+vulnerabilities: ## Look for known vulnerabilities in what fleetc calls.
+	mkdir -p bin
+	go tool -modfile=testdata/release/go.mod govulncheck -format json ./cmd/fleetc > bin/vulnerabilities.json
+	go -C testdata/release build -o ../../bin/release-tool .
+	bin/release-tool vulnerabilities < bin/vulnerabilities.json
 
 .PHONY: tools e2e e2e-nodes e2e-gitops e2e-renovate e2e-editor e2e-browser e2e-kill sandbox
 tools: ## Build control planes, operators, Flux and Argo CD, and install Renovate, once.

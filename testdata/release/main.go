@@ -1,0 +1,50 @@
+// Command release writes what a release contains besides the binaries, and checks
+// what is linked into them. It runs in the root of the repository:
+//
+//	release licenses FILE       writes the licences of all linked modules
+//	release sbom BINARY FILE    writes an SPDX document for a binary
+//	release vulnerabilities     checks what govulncheck -format json prints
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+func main() {
+	if err := run(context.Background(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	switch {
+	case len(args) == 2 && args[0] == "licenses":
+		modules, err := linkedModules(ctx, ".")
+		if err != nil {
+			return err
+		}
+		var text bytes.Buffer
+		if err := writeLicenses(&text, modules); err != nil {
+			return err
+		}
+		return os.WriteFile(args[1], text.Bytes(), 0o644)
+	case len(args) == 3 && args[0] == "sbom":
+		modules, err := linkedModules(ctx, ".")
+		if err != nil {
+			return err
+		}
+		return writeSBOM(args[1], args[2], modules)
+	case len(args) == 1 && args[0] == "vulnerabilities":
+		allowed, err := readAllowed("testdata/release/vulnerabilities.json")
+		if err != nil {
+			return err
+		}
+		return checkVulnerabilities(os.Stdin, allowed, time.Now())
+	}
+	return fmt.Errorf("usage: release licenses FILE | sbom BINARY FILE | vulnerabilities")
+}
