@@ -382,13 +382,14 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// TestValid checks the preset with Renovate's validator.
+// TestValid checks the preset, and the configuration of this repository, with
+// Renovate's validator.
 func TestValid(t *testing.T) {
 	r, err := Install(t.Context(), ".", os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), r.Node, filepath.Join(r.Dir, "dist", "config-validator.js"), "--strict", preset)
+	cmd := exec.CommandContext(t.Context(), r.Node, filepath.Join(r.Dir, "dist", "config-validator.js"), "--strict", "--no-global", preset, "../../renovate.json")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
