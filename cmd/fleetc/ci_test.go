@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -138,6 +137,14 @@ func (r *ciRunner) github(branch string, matrix int, steps []ciStep) (string, er
 			r.must(r.work, "git clone -q "+depth+" --branch "+branch+" file://"+r.origin+" ./"+s.With["path"])
 		case action == "docker/login-action":
 			r.login(s.With["registry"], r.expand(s.With["username"], matrix), r.expand(s.With["password"], matrix))
+		case action == "fleetc/fleetc":
+			with := map[string]string{}
+			for name, value := range s.With {
+				with[name] = r.expand(value, matrix)
+			}
+			if out, err := r.action(with); err != nil {
+				return out, err
+			}
 		case slices.Contains([]string{"actions/setup-go", "actions/cache", "github/codeql-action/upload-sarif"}, action):
 		case s.Run == "":
 			r.t.Errorf("a step uses what is not known here: %s", s.Uses)
@@ -155,13 +162,6 @@ func (r *ciRunner) github(branch string, matrix int, steps []ciStep) (string, er
 		}
 	}
 	return "", nil
-}
-
-// login stores a password as docker login does.
-func (r *ciRunner) login(host, user, password string) {
-	r.t.Helper()
-	auth := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
-	writeFile(r.t, r.home, ".docker/config.json", `{"auths":{"`+host+`":{"auth":"`+auth+`"}}}`)
 }
 
 // ciBlocks returns the YAML blocks in a section of docs/ci.md.

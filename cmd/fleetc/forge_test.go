@@ -51,6 +51,7 @@ type forge struct {
 	notes    []string                   // of the only merge request on GitLab
 	pulls    map[string]string          // titles of pull requests, by branch
 	images   map[string]map[string]bool // written tags, by host
+	releases map[string][]byte          // files of releases of fleetc, by path
 }
 
 // newForge starts a forge with empty repositories for clusters.
@@ -58,7 +59,7 @@ func newForge(t *testing.T) *forge {
 	t.Helper()
 	f := &forge{t: t, root: t.TempDir(), given: map[string][]string{}, comments: []map[string]any{}, pulls: map[string]string{}, images: map[string]map[string]bool{}}
 	hosts := map[string]http.Handler{
-		githubHost: f.git(githubHost, "x-access-token", clustersToken), gitlabHost: f.gitlab(),
+		githubHost: f.withReleases(f.git(githubHost, "x-access-token", clustersToken)), gitlabHost: f.gitlab(),
 		plainHost: f.git(plainHost, "ci", clustersToken), githubAPI: f.github(), chartsHost: f.charts(),
 	}
 	for _, host := range []string{githubRegistry, gitlabRegistry, tektonRegistry} {
@@ -262,15 +263,50 @@ func (f *forge) github() http.Handler {
 func (f *forge) gitlab() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", f.git(gitlabHost, "ci", clustersToken))
-	mux.HandleFunc("POST /api/v4/projects/42/merge_requests/7/notes", func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("PRIVATE-TOKEN") != jobToken {
-			http.Error(w, "who are you?", http.StatusUnauthorized)
-			return
+	handle := func(pattern string, serve http.HandlerFunc) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("PRIVATE-TOKEN") != jobToken {
+				http.Error(w, "who are you?", http.StatusUnauthorized)
+				return
+			}
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			serve(w, r)
+		})
+	}
+	const notes = "/api/v4/projects/42/merge_requests/7/notes"
+	handle("GET "+notes, func(w http.ResponseWriter, _ *http.Request) {
+		list := []map[string]any{}
+		for i, body := range f.notes {
+			list = append(list, map[string]any{"id": i + 1, "body": body})
 		}
-		f.mu.Lock()
-		defer f.mu.Unlock()
+		_ = json.NewEncoder(w).Encode(list)
+	})
+	handle("POST "+notes, func(w http.ResponseWriter, r *http.Request) {
 		f.notes = append(f.notes, r.PostFormValue("body"))
 		w.WriteHeader(http.StatusCreated)
 	})
+	handle("PUT "+notes+"/{id}", func(_ http.ResponseWriter, r *http.Request) {
+		id, _ := strconv.Atoi(r.PathValue("id"))
+		f.notes[id-1] = r.PostFormValue("body")
+	})
 	return mux
+}
+
+// withReleases serves the files of releases of fleetc, and everything else from
+// another handler.
+func (f *forge) withReleases(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		file, ok := f.releases[r.URL.Path]
+		f.mu.Unlock()
+		switch {
+		case ok:
+			_, _ = w.Write(file)
+		case strings.HasPrefix(r.URL.Path, "/fleetc/fleetc/releases/"):
+			http.NotFound(w, r)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
 }
