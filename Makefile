@@ -57,7 +57,26 @@ generate: ## Read what Kubernetes serves from its source again.
 generate-check: generate ## The embedded files are what the source says.
 	git diff --exit-code -- compiler/base/kube
 
-.PHONY: release-check vulnerabilities
+.PHONY: release-check release-snapshot cross nightly vulnerabilities
+# The systems that releases are built for; the first is the one that tests run on.
+TARGETS := linux_amd64 linux_arm64 darwin_amd64 darwin_arm64 windows_amd64 windows_arm64
+empty :=
+comma := ,
+
+# Without signing, which needs the identity of the release workflow. The binaries
+# equal those of a release. goreleaser takes long to compile the first time.
+release-snapshot: ## Build and check the archives and packages of this commit in dist, without publishing.
+	mkdir -p bin
+	sed 's/^    targets: .*/    targets: [$(subst $(empty) ,$(comma) ,$(TARGETS))]/' .goreleaser.yaml > bin/goreleaser.yaml
+	GOFLAGS="-trimpath -ldflags=-s" go tool -modfile=testdata/tools/release/go.mod goreleaser release --config bin/goreleaser.yaml --snapshot --clean --skip=sign$(if $(findstring windows,$(TARGETS)),,$(comma)scoop) --parallelism 1
+	./testdata/release/verify dist
+
+cross: ## Compile packages and tests for all systems of releases.
+	for target in $(TARGETS); do echo "$$target" && GOOS=$${target%_*} GOARCH=$${target#*_} go vet ./... || exit 1; done
+
+nightly: export FRESH := 1
+nightly: cross release-snapshot vulnerabilities ## What takes too long for CI, or needs the internet.
+
 release-check: ## Check the licences of linked modules, and test the programs for releases.
 	cd testdata/release && go vet . && go test -count=1 -vet=off .
 
