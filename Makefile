@@ -8,7 +8,7 @@ export CGO_ENABLED ?= 0
 export GOFLAGS := $(GOFLAGS) -trimpath -tags=kustomize_disable_go_plugin_support -ldflags=-s
 
 .PHONY: check build image demo quick test race race-all golden generate generate-check bench fuzz lint fmt
-check: lint release-check test race e2e e2e-nodes e2e-gitops e2e-renovate e2e-editor e2e-browser ## Everything that CI runs.
+check: lint release-types release-check test race e2e e2e-nodes e2e-gitops e2e-renovate e2e-editor e2e-browser ## Everything that CI runs.
 
 build: ## Build the binary.
 	go build -o bin/fleetc ./cmd/fleetc
@@ -57,7 +57,7 @@ generate: ## Read what Kubernetes serves from its source again.
 generate-check: generate ## The embedded files are what the source says.
 	git diff --exit-code -- compiler/base/kube
 
-.PHONY: release-check release-snapshot cross nightly vulnerabilities
+.PHONY: release-check release-types release-snapshot cross nightly vulnerabilities
 # The systems that releases are built for; the first is the one that tests run on.
 TARGETS := linux_amd64 linux_arm64 darwin_amd64 darwin_arm64 windows_amd64 windows_arm64
 empty :=
@@ -71,7 +71,14 @@ release-snapshot: ## Build and check the archives and packages of this commit in
 	GOFLAGS="-trimpath -ldflags=-s" go tool -modfile=testdata/tools/release/go.mod goreleaser release --config bin/goreleaser.yaml --snapshot --clean --skip=sign$(if $(findstring windows,$(TARGETS)),,$(comma)scoop) --parallelism 1
 	./testdata/release/verify dist
 
-cross: ## Compile packages and tests for all systems of releases.
+# From an empty cache, a cross compile takes four CPU minutes for each system; this
+# takes a quarter of a minute, and finds the same faults but for those of linking.
+release-types: ## Check the types of all packages and tests for the systems that tests do not run on.
+	mkdir -p bin
+	go -C testdata/release build -o ../../bin/release-tool .
+	bin/release-tool types $(subst _,/,$(wordlist 2,6,$(TARGETS)))
+
+cross: ## Vet packages and tests for all systems of releases, which compiles dependencies.
 	for target in $(TARGETS); do echo "$$target" && GOOS=$${target%_*} GOARCH=$${target#*_} go vet ./... || exit 1; done
 
 nightly: export FRESH := 1

@@ -6,6 +6,7 @@ go 1.26.0
 require (
 	github.com/google/licensecheck v0.3.1
 	github.com/spdx/tools-golang v0.5.7
+	golang.org/x/tools v0.52.0
 )
 
 require (
@@ -14,7 +15,6 @@ require (
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/telemetry v0.0.0-20261010193011-f71dc92da45e // indirect
-	golang.org/x/tools v0.52.0 // indirect
 	golang.org/x/vuln v1.9.0 // indirect
 )
 

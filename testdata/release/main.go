@@ -3,6 +3,7 @@
 //
 //	release licenses FILE       writes the licences of all linked modules
 //	release sbom BINARY FILE    writes an SPDX document for a binary
+//	release types PLATFORM...   checks the types of all packages and tests
 //	release vulnerabilities     checks what govulncheck -format json prints
 package main
 
@@ -39,6 +40,8 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		return writeSBOM(args[1], args[2], modules)
+	case len(args) > 1 && args[0] == "types":
+		return checkTypes(ctx, ".", args[1:], "./...")
 	case len(args) == 1 && args[0] == "vulnerabilities":
 		allowed, err := readAllowed("testdata/release/vulnerabilities.json")
 		if err != nil {
@@ -46,5 +49,5 @@ func run(ctx context.Context, args []string) error {
 		}
 		return checkVulnerabilities(os.Stdin, allowed, time.Now())
 	}
-	return fmt.Errorf("usage: release licenses FILE | sbom BINARY FILE | vulnerabilities")
+	return fmt.Errorf("usage: release licenses FILE | sbom BINARY FILE | types PLATFORM... | vulnerabilities")
 }
