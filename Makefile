@@ -170,9 +170,9 @@ HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdat
 lint: ## Check Go and CUE.
 	go vet ./... $(HARNESS)
 	$(TOOLS) staticcheck ./... $(HARNESS)
-	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/image testdata/kubegen testdata/npm testdata/operators testdata/renovate testdata/browser testdata/site)"
+	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/image testdata/kubegen testdata/npm testdata/operators testdata/release testdata/renovate testdata/browser testdata/site)"
 	$(TOOLS) cue vet ./schema ./lib/... ./environments/...
 
 fmt: ## Format Go and CUE.
-	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/image testdata/kubegen testdata/npm testdata/operators testdata/renovate testdata/browser testdata/site
+	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/image testdata/kubegen testdata/npm testdata/operators testdata/release testdata/renovate testdata/browser testdata/site
 	$(TOOLS) cue fmt ./schema ./lib/... ./environments/...
