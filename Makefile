@@ -167,12 +167,14 @@ fuzz: ## Fuzz every target for a while.
 # Wildcards pass over testdata.
 HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/nodes ./testdata/clusters/sandbox ./testdata/e2e ./testdata/e2e/standin ./testdata/editors ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops ./testdata/image ./testdata/kubegen ./testdata/npm ./testdata/operators ./testdata/renovate/... ./testdata/site
 
+FORMATTED := cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/image testdata/kubegen testdata/npm testdata/operators testdata/release testdata/renovate testdata/browser testdata/site
+
 lint: ## Check Go and CUE.
 	go vet ./... $(HARNESS)
 	$(TOOLS) staticcheck ./... $(HARNESS)
-	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/image testdata/kubegen testdata/npm testdata/operators testdata/release testdata/renovate testdata/browser testdata/site)"
+	test -z "$$($(TOOLS) gofumpt -l $(FORMATTED))"
 	$(TOOLS) cue vet ./schema ./lib/... ./environments/...
 
 fmt: ## Format Go and CUE.
-	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/image testdata/kubegen testdata/npm testdata/operators testdata/release testdata/renovate testdata/browser testdata/site
+	$(TOOLS) gofumpt -w $(FORMATTED)
 	$(TOOLS) cue fmt ./schema ./lib/... ./environments/...
