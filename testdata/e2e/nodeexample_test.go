@@ -82,15 +82,6 @@ releases: {
 		clusterIssuers: letsencrypt: acme: {server: "https://ACME/dir", skipTLSVerify: true}
 	}
 
-	// A hook changes the policy when it has written the certificate.
-	monitoring: ownership: {for kind, webhook in {Validating: "prometheusrulevalidate", Mutating: "prometheusrulemutate"} {
-		"\(kind)": {
-			target: kinds: ["\(kind)WebhookConfiguration"]
-			fields: ["webhooks[name=\(webhook).monitoring.coreos.com].failurePolicy"]
-			leave: true
-		}
-	}}
-
 	// Secrets that operators of the fleet create by hand.
 	accounts: {
 		namespace: "monitoring"
@@ -102,25 +93,11 @@ releases: {
 		}
 	}
 
-	// The charts of the example lack a kind that the Prometheus operator watches, and rights
-	// that cert-manager needs.
-	kinds: {
-		namespace: "monitoring"
-		stage:     "base"
-		objects: probes: {
-			apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: name: "probes.monitoring.coreos.com"
-			spec: {
-				group: "monitoring.coreos.com", scope: "Namespaced"
-				names: {plural: "probes", singular: "probe", kind: "Probe", listKind: "ProbeList"}
-				versions: [{name: "v1", served: true, storage: true, schema: openAPIV3Schema: {type: "object", "x-kubernetes-preserve-unknown-fields": true}}]
-			}
-		}
-	}
+	// The charts of the example lack rights that cert-manager needs.
 	rights: {
 		namespace: "cert-manager"
 		stage:     "base"
 		let granted = {
-			probes: {account: "monitoring-operator", namespace: "monitoring", group: "monitoring.coreos.com", verbs: ["get", "list", "watch"]}
 			signers: {account: "cert-manager", namespace: "cert-manager", group: "cert-manager.io", verbs: ["approve"]}
 			subjectaccessreviews: {account: "cert-manager-webhook", namespace: "cert-manager", group: "authorization.k8s.io", verbs: ["create"]}
 			certificates: {account: "cert-manager-startupapicheck", namespace: "cert-manager", group: "cert-manager.io", verbs: ["create"]}
