@@ -64,7 +64,9 @@ func exampleImages(t *testing.T, programs map[string]string) []clusters.Image {
 	}
 }
 
-// exampleNode configures a cluster with one small node and without a network.
+// exampleNode configures a cluster with one small node and without a network, and for
+// cert-manager 1.11: later versions have their programs in modules that the proxy does not
+// serve.
 const exampleNode = `package fleet
 
 releases: {
@@ -76,13 +78,12 @@ releases: {
 		json: [{op: "remove", path: "/webhooks/0/matchConditions"}]
 	}
 	"cert-manager": defaults: ci: {
-		// The module of cert-manager has its programs until version 1.11, which does not
-		// serve this probe.
+		// cert-manager 1.11 does not serve this probe.
 		livenessProbe: enabled: false
 		clusterIssuers: letsencrypt: acme: {server: "https://ACME/dir", skipTLSVerify: true}
 	}
 
-	// Secrets that operators of the fleet create by hand.
+	// The example refers to this Secret, and does not create it: its data is not in git.
 	accounts: {
 		namespace: "monitoring"
 		stage:     "base"
@@ -93,27 +94,22 @@ releases: {
 		}
 	}
 
-	// The charts of the example lack rights that cert-manager needs.
 	rights: {
 		namespace: "cert-manager"
 		stage:     "base"
-		let granted = {
-			signers: {account: "cert-manager", namespace: "cert-manager", group: "cert-manager.io", verbs: ["approve"]}
-			subjectaccessreviews: {account: "cert-manager-webhook", namespace: "cert-manager", group: "authorization.k8s.io", verbs: ["create"]}
-			certificates: {account: "cert-manager-startupapicheck", namespace: "cert-manager", group: "cert-manager.io", verbs: ["create"]}
-			leases: {account: "cert-manager-cainjector", namespace: "cert-manager", group: "coordination.k8s.io", verbs: ["*"]}
+		objects: {
+			// The check of cert-manager 1.11 creates a Certificate. Later versions create a
+			// CertificateRequest.
+			role: {
+				apiVersion: "rbac.authorization.k8s.io/v1", kind: "Role", metadata: name: "test-certificates"
+				rules: [{apiGroups: ["cert-manager.io"], resources: ["certificates"], verbs: ["create"]}]
+			}
+			binding: {
+				apiVersion: "rbac.authorization.k8s.io/v1", kind: "RoleBinding", metadata: name: "test-certificates"
+				roleRef: {apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "test-certificates"}
+				subjects: [{kind: "ServiceAccount", name: "cert-manager-startupapicheck", namespace: "cert-manager"}]
+			}
 		}
-		objects: {for resource, r in granted {
-			"role-\(resource)": {
-				apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: name: "test-\(resource)"
-				rules: [{apiGroups: [r.group], resources: [resource], verbs: r.verbs}]
-			}
-			"binding-\(resource)": {
-				apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRoleBinding", metadata: name: "test-\(resource)"
-				roleRef: {apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "test-\(resource)"}
-				subjects: [{kind: "ServiceAccount", name: r.account, namespace: r.namespace}]
-			}
-		}}
 	}
 
 	certificate: {
