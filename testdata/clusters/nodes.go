@@ -156,7 +156,7 @@ func (n *realNode) join() error {
 	if err := k.write(filepath.Join(n.dir, "kubeconfig")); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(n.stdin, c.fleet.Tools.file("kubelet"), n.address(), n.hostAddress(), c.port, serverService)
+	_, err = fmt.Fprintln(n.stdin, c.fleet.Tools.file("kubelet"), n.address(), n.hostAddress(), c.port, ServerService)
 	return errors.Join(err, n.stdin.Close())
 }
 

@@ -17,8 +17,9 @@ const (
 	podRange     = "10.244.0.0/16"
 	serviceRange = "10.96.0.0/16"
 
-	// serverService is the address of the Service kubernetes.
-	serverService = "10.96.0.1"
+	// ServerService is the address of the Service kubernetes, at which pods of real nodes
+	// reach the API server.
+	ServerService = "10.96.0.1"
 )
 
 // auditPolicy leaves out the requests of the control plane.

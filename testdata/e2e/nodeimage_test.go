@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +18,9 @@ import (
 // known there.
 const imageName = "fleetc.test/fleetc:1"
 
+// serverHost is the name of the API server in the docs.
+const serverHost = "kubernetes.default.svc"
+
 // imageLayout builds the image of fleetc once, and returns the directory of its layout.
 var imageLayout = sync.OnceValues(func() (string, error) {
 	dir := filepath.Join(filepath.Dir(binary), "image")
@@ -31,19 +33,14 @@ var imageLayout = sync.OnceValues(func() (string, error) {
 	return dir, err
 })
 
-// newImage returns a place whose cluster has a real node with the image of fleetc, and
-// the address at which pods reach the API server and the handler.
-func newImage(t *testing.T, handler http.Handler) (p *place, address string) {
+// newImage returns a place whose cluster has a real node with the image of fleetc.
+func newImage(t *testing.T) *place {
 	t.Helper()
 	layout, err := imageLayout()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p = newPlace(t, clusters.Spec{Name: "one", RealNodes: 1, Images: []clusters.Image{{Name: imageName, Layout: layout}}})
-	if address, err = p.clusters["one"].ServePods(registryPort, handler); err != nil {
-		t.Fatal(err)
-	}
-	return p, address
+	return newPlace(t, clusters.Spec{Name: "one", RealNodes: 1, Images: []clusters.Image{{Name: imageName, Layout: layout}}})
 }
 
 // docBlock returns the YAML block of a page that has a text, with replacements of texts
@@ -72,22 +69,21 @@ func docBlock(p *place, page, has string, replace ...string) string {
 	return ""
 }
 
-// withoutGit replaces what a usual cluster has and one of the tests lacks: a DNS and a
-// proxy for Services, and images with git. The fleet is copied from the directory of the
-// test.
-func withoutGit(p *place, address string) []string {
+// withoutGit replaces what a usual cluster has and one of the tests lacks: a DNS, which
+// knows a host, and images with git. The fleet is copied from the directory of the test.
+func withoutGit(p *place, host, address string) []string {
 	return []string{
 		"registry.example.com/fleetc:v1", imageName,
 		"registry.example.com/git:v1 # one with git", clusters.Busybox,
 		`[git, clone, --depth=1, "https://github.com/example/infra", /work/fleet]`, "[cp, -r, /source, /work/fleet]",
 		"mountPath: /work}\n      containers:", "mountPath: /work}\n            - {name: source, mountPath: /source, readOnly: true}\n      containers:",
 		"      volumes:\n", "      volumes:\n        - {name: source, hostPath: {path: " + p.dir + "}}\n",
-		"      securityContext: {runAsNonRoot", hostAliases(address) + "      securityContext: {runAsNonRoot",
+		"      securityContext: {runAsNonRoot", hostAlias(host, address) + "      securityContext: {runAsNonRoot",
 	}
 }
 
-func hostAliases(address string) string {
-	return "      hostAliases: [{ip: " + address + ", hostnames: [kubernetes.default.svc, registry.example.com]}]\n"
+func hostAlias(host, address string) string {
+	return "      hostAliases: [{ip: " + address + ", hostnames: [" + host + "]}]\n"
 }
 
 // runJob runs a Job and returns the log of its pods and the condition in which it ended.
@@ -126,7 +122,7 @@ releases: web: {
 // system, as the user of the image, with the manifests and the roles of the docs. With a
 // role less, it says which right is missing.
 func TestNodeImage(t *testing.T) {
-	p, address := newImage(t, http.NotFoundHandler())
+	p := newImage(t)
 	p.write("environments/web.cue", podFleet)
 	kubeContext := p.clusters["one"].Context
 	roles := docBlock(p, "apply", "kind: ClusterRole", "{apiGroup: rbac.authorization.k8s.io, kind: Group, name: deployers}", "{kind: ServiceAccount, name: fleetc, namespace: fleetc-system}")
@@ -140,7 +136,7 @@ func TestNodeImage(t *testing.T) {
 		out, _ := shared.Kubectl(p.Context(), "--context", kubeContext, "auth", "can-i", "--as", user, "get", "leases.coordination.k8s.io", "-n", "fleetc-system")
 		return strings.TrimSpace(out) == "no"
 	})
-	job := docBlock(p, "container", "kind: Job", append(withoutGit(p, address), "prod/eu-1", "dev/one")...)
+	job := docBlock(p, "container", "kind: Job", append(withoutGit(p, serverHost, clusters.ServerService), "prod/eu-1", "dev/one")...)
 	log, condition := p.runJob(job, "fleetc-system", "apply")
 	const missing = "the user may not list and update secrets in fleetc-system; create, get and update leases.coordination.k8s.io in fleetc-system"
 	if condition != "Failed" || !strings.Contains(log, missing) {
@@ -152,11 +148,11 @@ func TestNodeImage(t *testing.T) {
 	if condition != "Complete" || !strings.Contains(log, "dev/one: applied: 2 created") {
 		t.Fatalf("the Job is %s, and says\n%s", condition, log)
 	}
-	p.serveDriftInPod(address)
+	p.serveDriftInPod()
 }
 
 // serveDriftInPod runs the Deployment of the docs.
-func (p *place) serveDriftInPod(address string) {
+func (p *place) serveDriftInPod() {
 	p.Helper()
 	deployment := docBlock(p, "container", "kind: Deployment",
 		"registry.example.com/fleetc:v1", imageName,
@@ -165,7 +161,7 @@ func (p *place) serveDriftInPod(address string) {
 		`command: [sh, -c, "cp -r /source /work/first && ln -s first /work/fleet && echo ok >/work/index.html && exec httpd -f -p 8080 -h /work"]`,
 		"subPath: git-sync}", "subPath: git-sync}\n            - {name: source, mountPath: /source, readOnly: true}",
 		"      volumes:\n", "      terminationGracePeriodSeconds: 0\n      volumes:\n        - {name: source, hostPath: {path: "+p.dir+"}}\n",
-		"      securityContext: {runAsNonRoot", hostAliases(address)+"      securityContext: {runAsNonRoot",
+		"      securityContext: {runAsNonRoot", hostAlias(serverHost, clusters.ServerService)+"      securityContext: {runAsNonRoot",
 		"--interval=5m", "--interval=1s",
 	)
 	p.kubectlInput("one", docBlock(p, "drift", "kind: ClusterRole", "configmaps, ", ""), "apply", "-f", "-")

@@ -136,11 +136,15 @@ func compareArtifacts(t *testing.T, got, want map[string]string) {
 // An index that fails fails the Job, and the others push their clusters.
 func TestNodeShards(t *testing.T) {
 	g := newPodRegistry()
-	p, address := newImage(t, g)
+	p := newImage(t)
+	address, err := p.clusters["one"].ServePods(registryPort, g)
+	if err != nil {
+		t.Fatal(err)
+	}
 	indexes := p.shardFleet()
 	p.kubectl("one", "create", "namespace", "fleet")
 	p.kubectl("one", "-n", "fleet", "create", "secret", "docker-registry", "registry", "--docker-server=registry.example.com:5000", "--docker-username=alice", "--docker-password=wonderland")
-	job := docBlock(p, "export", "kind: Job", append(withoutGit(p, address),
+	job := docBlock(p, "export", "kind: Job", append(withoutGit(p, "registry.example.com", address),
 		"oci://registry.example.com/", "oci://registry.example.com:5000/",
 		"            - --shard=", "            - --cache-registry=oci://registry.example.com:5000/cache\n            - --shard=",
 		"            - {name: DOCKER_CONFIG, value: /docker}\n", "            - {name: DOCKER_CONFIG, value: /docker}\n            - {name: SSL_CERT_DIR, value: /ca}\n",
