@@ -15,7 +15,8 @@ import (
 )
 
 // exampleImages returns the images of the example in dev/ci. Operators are real. A
-// stand-in answers requests to the other programs, which do not exist or are not Go programs.
+// stand-in answers requests to the other programs: some are not Go modules, and the others,
+// such as metrics-server, node-exporter and Prometheus, would take too long to build.
 func exampleImages(t *testing.T, programs map[string]string) []clusters.Image {
 	t.Helper()
 	standin := filepath.Join(t.TempDir(), "standin")
