@@ -68,7 +68,7 @@ func newCacheWhyCommand(o *options) *cobra.Command {
 				return err
 			}
 			if output == "json" {
-				return whyJSON(cmd.OutOrStdout(), report)
+				return writeJSON(cmd.OutOrStdout(), report)
 			}
 			return whyText(cmd.OutOrStdout(), report)
 		},
@@ -94,33 +94,6 @@ func whyText(w io.Writer, r *incremental.CacheReport) error {
 		fmt.Fprintln(table, strings.TrimRight(fmt.Sprintf("release %s\t%s\t%s", one.Release, one.State, why), "\t"))
 	}
 	return table.Flush()
-}
-
-func whyJSON(w io.Writer, r *incremental.CacheReport) error {
-	type file struct {
-		Name   string `json:"name"`
-		Change string `json:"change"`
-	}
-	type release struct {
-		Release string   `json:"release"`
-		State   string   `json:"state"`
-		Changed []string `json:"changed"`
-		Why     string   `json:"why,omitempty"`
-	}
-	out := struct {
-		Cluster  string    `json:"cluster"`
-		State    string    `json:"state"`
-		Build    bool      `json:"otherBuild"`
-		Files    []file    `json:"files"`
-		Releases []release `json:"releases"`
-	}{r.Cluster, string(r.State), r.Build, []file{}, []release{}}
-	for _, f := range r.Files {
-		out.Files = append(out.Files, file{f.Name, string(f.Change)})
-	}
-	for _, one := range r.Releases {
-		out.Releases = append(out.Releases, release{one.Release, string(one.State), append([]string{}, one.Parts...), one.Why})
-	}
-	return writeJSON(w, out)
 }
 
 func newCacheCleanCommand(o *options) *cobra.Command {

@@ -33,25 +33,25 @@ const (
 
 // CacheReport is the cache state of a cluster and its releases.
 type CacheReport struct {
-	Cluster  string
-	State    CacheState    // of the cluster as a whole, in an export to a directory
-	Build    bool          // another build of fleetc exported it last
-	Files    []FileChange  // inputs that changed since the last export, sorted by name
-	Releases []CacheReason // sorted by name
+	Cluster  string        `json:"cluster"`
+	State    CacheState    `json:"state"`      // of the cluster as a whole, in an export to a directory
+	Build    bool          `json:"otherBuild"` // another build of fleetc exported it last
+	Files    []FileChange  `json:"files"`      // inputs that changed since the last export, sorted by name; never nil
+	Releases []CacheReason `json:"releases"`   // sorted by name; never nil
 }
 
 // FileChange is a file that was changed, added or removed.
 type FileChange struct {
-	Name   string // relative to the fleet's root
-	Change ClusterChange
+	Name   string        `json:"name"` // relative to the fleet's root
+	Change ClusterChange `json:"change"`
 }
 
 // CacheReason is the cache state of a release, with its reason.
 type CacheReason struct {
-	Release string
-	State   CacheState
-	Parts   []string // the inputs that changed: chart, namespace, values.image.tag
-	Why     string   // why its result must not be stored
+	Release string     `json:"release"`
+	State   CacheState `json:"state"`
+	Parts   []string   `json:"changed"`       // the inputs that changed: chart, namespace, values.image.tag; never nil
+	Why     string     `json:"why,omitempty"` // why its result must not be stored
 }
 
 // clusterNote is a note of the inputs of a cluster in its last export.
@@ -89,7 +89,7 @@ func WhyCached(ctx context.Context, c *compiler.Compiler, pattern string) (*Cach
 		return nil, &diag.Diag{Msg: "the cache is disabled", Hint: "leave out --no-cache"}
 	}
 	cluster := f.Clusters[0]
-	report := &CacheReport{Cluster: cluster.ID}
+	report := &CacheReport{Cluster: cluster.ID, Files: []FileChange{}}
 	if err := l.addSources(ctx, f.Clusters); err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func reasons(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) ([]CacheR
 	if data, ok := f.Results.Cache.Get(compiler.NoteKey("releases", f.Dir, c.ID)); ok && json.Unmarshal(data, &note) != nil {
 		note = nil
 	}
-	var out []CacheReason
+	out := []CacheReason{}
 	var faults diag.List
 	for i, r := range all.Releases {
 		faults.Add(diag.In(c.ID, all.Renderings[i].Err))
@@ -154,7 +154,7 @@ func reasons(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) ([]CacheR
 // reason returns the cache state of a release. last has the digests of its inputs in the
 // last run, nil if there was none.
 func reason(f *compiler.Fleet, c *fleet.Cluster, r *fleet.Release, rendered compiler.Rendering, hit bool, last map[string]string) CacheReason {
-	out := CacheReason{Release: r.Name}
+	out := CacheReason{Release: r.Name, Parts: []string{}}
 	result := rendered.Result
 	switch {
 	case f.Charts[r.Chart].Chart == nil:
