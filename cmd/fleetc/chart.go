@@ -7,10 +7,8 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
-	"github.com/fleetc/fleetc/compiler/stage/values"
 	"github.com/spf13/cobra"
 )
 
@@ -106,62 +104,28 @@ func newChartAddCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// An addedChart is a chart in the output of chart add -o json.
-type addedChart struct {
-	Chart   string           `json:"chart"`
-	Version string           `json:"version,omitempty"`
-	Digest  string           `json:"digest,omitempty"`
-	Depends []string         `json:"dependencies,omitempty"`
-	Values  *values.Coverage `json:"values,omitempty"`
-	File    string           `json:"file"`
-	Import  string           `json:"import"`
-	Package string           `json:"package"`
-}
-
-// dependencyNames returns the dependencies that are pinned with a chart.
-func dependencyNames(ref fleet.ChartRef) []string {
-	var out []string
-	for name := range ref.Dependencies.All() {
-		out = append(out, name)
-	}
-	return out
-}
-
 // writeAdded prints a newly pinned chart.
 func writeAdded(w io.Writer, added *edit.AddedChart, output string) error {
 	if output == "json" {
-		return writeJSON(w, addedJSON(added))
+		return writeJSON(w, added)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s\n", added.Chart.Name, cmp.Or(added.Chart.Version, "-"))
+	fmt.Fprintf(&b, "%s %s\n", added.Chart, cmp.Or(added.Version, "-"))
 	writePin(&b, added)
 	fmt.Fprintf(&b, "import: %q\n", added.Import)
 	// A quoted release name does not shadow the package name.
-	fmt.Fprintf(&b, "use:    releases: %q: %s.#Release & {namespace: ...}\n", added.Chart.Name, added.Package)
+	fmt.Fprintf(&b, "use:    releases: %q: %s.#Release & {namespace: ...}\n", added.Chart, added.Package)
 	writeTypes(&b, added)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// addedJSON converts a chart to the JSON output.
-func addedJSON(added *edit.AddedChart) addedChart {
-	out := addedChart{
-		Chart: added.Chart.Name, Version: added.Chart.Version, Digest: added.Chart.Ref.Digest,
-		File: added.File, Import: added.Import, Package: added.Package, Depends: dependencyNames(added.Chart.Ref),
-	}
-	if added.Types != nil {
-		coverage := added.Types.Coverage()
-		out.Values = &coverage
-	}
-	return out
-}
-
 // writePin prints the digests and the file of a pin.
 func writePin(b *strings.Builder, added *edit.AddedChart) {
-	if d := added.Chart.Ref.Digest; d != "" {
-		fmt.Fprintf(b, "digest: %s\n", d)
+	if added.Digest != "" {
+		fmt.Fprintf(b, "digest: %s\n", added.Digest)
 	}
-	for _, name := range dependencyNames(added.Chart.Ref) {
+	for _, name := range added.Dependencies {
 		fmt.Fprintf(b, "with:   %s\n", name)
 	}
 	fmt.Fprintf(b, "wrote:  %s\n", added.File)
@@ -169,9 +133,8 @@ func writePin(b *strings.Builder, added *edit.AddedChart) {
 
 // writeTypes prints what the types of a chart cover.
 func writeTypes(b *strings.Builder, added *edit.AddedChart) {
-	coverage := added.Types.Coverage()
-	fmt.Fprintf(b, "values: %s\n", coverageText(coverage))
-	writeMissing(b, "open:   ", coverage.Missing)
+	fmt.Fprintf(b, "values: %s\n", coverageText(*added.Values))
+	writeMissing(b, "open:   ", added.Values.Missing)
 	if added.Unpinned != nil {
 		fmt.Fprintf(b, "        %s\n", diag.Visible(added.Unpinned.Error(), 300))
 	}

@@ -20,26 +20,10 @@ func refreshCharts(cmd *cobra.Command, o *options, names []string, output string
 		}
 	}
 	refreshed, err := edit.RefreshCharts(cmd.Context(), o.compiler(), names...)
-	show := refreshText
 	if output == "json" {
-		show = refreshJSON
+		return errors.Join(writeJSON(cmd.OutOrStdout(), append([]edit.RefreshedChart{}, refreshed...)), err)
 	}
-	return errors.Join(show(cmd.OutOrStdout(), refreshed), err)
-}
-
-// A refreshedChart is a package in the output of chart add --refresh -o json.
-type refreshedChart struct {
-	addedChart
-	OldVersion string `json:"oldVersion,omitempty"`
-	Changed    bool   `json:"changed"`
-}
-
-func refreshJSON(w io.Writer, refreshed []edit.RefreshedChart) error {
-	out := []refreshedChart{}
-	for _, r := range refreshed {
-		out = append(out, refreshedChart{addedJSON(&r.AddedChart), r.OldVersion, r.Changed})
-	}
-	return writeJSON(w, out)
+	return errors.Join(refreshText(cmd.OutOrStdout(), refreshed), err)
 }
 
 // refreshText prints the packages that changed, and the number of the others.
@@ -51,11 +35,11 @@ func refreshText(w io.Writer, refreshed []edit.RefreshedChart) error {
 			complete++
 			continue
 		}
-		version := cmp.Or(r.Chart.Version, "-")
+		version := cmp.Or(r.Version, "-")
 		if r.OldVersion != "" && r.OldVersion != version {
 			version = r.OldVersion + " -> " + version
 		}
-		fmt.Fprintf(&b, "%s %s\n", r.Chart.Name, version)
+		fmt.Fprintf(&b, "%s %s\n", r.Chart, version)
 		writePin(&b, &r.AddedChart)
 		writeTypes(&b, &r.AddedChart)
 	}

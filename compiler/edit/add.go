@@ -22,13 +22,36 @@ import (
 
 // AddedChart is a pinned chart with the package that layers import to use it.
 type AddedChart struct {
-	Chart   chart.Resolution
-	File    string // the written file, relative to the fleet's root, slash-separated
-	Import  string // CUE import path of the package
-	Package string // name of the package
+	Chart        string           `json:"chart"` // name
+	Version      string           `json:"version,omitempty"`
+	Digest       string           `json:"digest,omitempty"`
+	Dependencies []string         `json:"dependencies,omitempty"` // pinned with it, as in [fleet.ChartRef]
+	Values       *values.Coverage `json:"values,omitempty"`       // coverage of its values by types
+	File         string           `json:"file"`                   // the written file, relative to the fleet's root, slash-separated
+	Import       string           `json:"import"`                 // CUE import path of the package
+	Package      string           `json:"package"`                // name of the package
+	Unpinned     error            `json:"-"`                      // why a document that its schema refers to could not be pinned; nil when all are pinned
+}
 
-	Types    *values.Type // of its values
-	Unpinned error        // why a document that its schema refers to could not be pinned; nil when all are pinned
+// setChart sets the fields that describe the chart.
+func (a *AddedChart) setChart(r chart.Resolution) {
+	a.Chart, a.Version, a.Digest, a.Dependencies = r.Name, r.Version, r.Ref.Digest, nil
+	for name := range r.Ref.Dependencies.All() {
+		a.Dependencies = append(a.Dependencies, name)
+	}
+}
+
+// setPinned sets the fields that are known when the chart is pinned.
+func (a *AddedChart) setPinned(ctx context.Context, p *pinning) error {
+	a.setChart(p.versions[0])
+	a.Unpinned = p.unpinned
+	types, err := p.types(ctx, p.versions[0].Ref)
+	if err != nil {
+		return err
+	}
+	coverage := types.Coverage()
+	a.Values = &coverage
+	return nil
 }
 
 // AddChart finds a chart and writes the CUE package that pins it. An empty name is derived
@@ -48,7 +71,7 @@ func AddChart(ctx context.Context, c *compiler.Compiler, req chart.Request, name
 	}
 	name = cmp.Or(name, chart.PackageName(resolved.Name))
 	file := load.PackageFile(name)
-	a := &AddedChart{Chart: resolved, File: file, Import: path.Join(module, path.Dir(file)), Package: name}
+	a := &AddedChart{File: file, Import: path.Join(module, path.Dir(file)), Package: name}
 	tree, err := os.OpenRoot(root)
 	if err != nil {
 		return nil, err
@@ -83,8 +106,7 @@ func AddChart(ctx context.Context, c *compiler.Compiler, req chart.Request, name
 	if _, err := p.write(ctx); err != nil {
 		return nil, err
 	}
-	a.Chart, a.Unpinned = p.versions[0], p.unpinned
-	if a.Types, err = p.types(ctx, a.Chart.Ref); err != nil {
+	if err := a.setPinned(ctx, &p); err != nil {
 		return nil, err
 	}
 	return a, p.commit(tree)

@@ -16,12 +16,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// RefreshedChart is a pin that RefreshCharts has looked at. Types is nil if the file is
+// RefreshedChart is a pin that RefreshCharts has looked at. Values is nil if the file is
 // complete.
 type RefreshedChart struct {
 	AddedChart
-	OldVersion string // the default version that fleetc pinned before; may be empty
-	Changed    bool   // the file changes
+	OldVersion string `json:"oldVersion,omitempty"` // the default version that fleetc pinned before; may be empty
+	Changed    bool   `json:"changed"`              // the file changes
 }
 
 // RefreshCharts completes the pins of packages whose version another program has changed:
@@ -109,10 +109,8 @@ func refreshedOf(module string, pkg load.ChangedPackage) RefreshedChart {
 	if written := pkg.Written(first.Version); written != nil {
 		first = *written
 	}
-	out := RefreshedChart{AddedChart: AddedChart{
-		Chart: chart.Resolution{Ref: first.Ref, Name: pkg.Chart, Version: first.Version},
-		File:  pkg.File, Import: path.Join(module, path.Dir(pkg.File)), Package: pkg.Name,
-	}}
+	out := RefreshedChart{AddedChart: AddedChart{File: pkg.File, Import: path.Join(module, path.Dir(pkg.File)), Package: pkg.Name}}
+	out.setChart(chart.Resolution{Ref: first.Ref, Name: pkg.Chart, Version: first.Version})
 	if len(pkg.Pins) > 0 {
 		out.OldVersion = pkg.Pins[0].Version
 	}
@@ -248,8 +246,8 @@ func (r *refresh) finish(ctx context.Context, p *pinning, tree *os.Root, out *Re
 	if err != nil {
 		return err
 	}
-	out.Chart, out.Unpinned, out.Changed = p.versions[0], p.unpinned, len(changed) > 0
-	if out.Types, err = p.types(ctx, out.Chart.Ref); err != nil || !out.Changed {
+	out.Changed = len(changed) > 0
+	if err := out.setPinned(ctx, p); err != nil || !out.Changed {
 		return err
 	}
 	return WriteFile(tree, p.pkg.File, p.edits[p.pkg.File])
