@@ -137,28 +137,15 @@ func (x *exportRun) artifacts(ctx context.Context, dir string) ([]*oci.Artifact,
 // printPushed prints the results for artifacts. The error is errDifferences if
 // a check found changes; complete means that no other error occurred.
 func (x *exportRun) printPushed(pushed []oci.PushResult, complete bool) error {
-	type artifact struct {
-		Cluster   string `json:"cluster"`
-		Tag       string `json:"tag"`
-		Digest    string `json:"digest"`
-		Reference string `json:"reference"`
-		State     string `json:"state"`
-	}
-	out := struct {
-		Artifacts []artifact `json:"artifacts"`
-	}{[]artifact{}}
 	changed := 0
 	for _, p := range pushed {
-		state := "unchanged"
-		if p.Changed {
-			state = "changed"
+		if p.State == oci.Changed {
 			changed++
 		}
-		out.Artifacts = append(out.Artifacts, artifact{p.Cluster, p.Address + ":" + p.Tag, p.Digest, p.Address + "@" + p.Digest, state})
 	}
 	w := x.cmd.OutOrStdout()
 	if x.output == "json" {
-		if err := writeJSON(w, out); err != nil {
+		if err := writeJSON(w, map[string]any{"artifacts": append([]oci.PushResult{}, pushed...)}); err != nil {
 			return err
 		}
 	} else {
@@ -166,8 +153,8 @@ func (x *exportRun) printPushed(pushed []oci.PushResult, complete bool) error {
 		if x.check {
 			verb = "would be pushed"
 		}
-		for _, a := range out.Artifacts {
-			if a.State == "unchanged" {
+		for _, a := range pushed {
+			if a.State == oci.Unchanged {
 				continue
 			}
 			if _, err := fmt.Fprintf(w, "%s %s@%s\n", a.State, a.Tag, a.Digest); err != nil {

@@ -49,30 +49,36 @@ func (c *Client) Check(cluster string) error {
 // A PushResult describes the artifact that the tag of a cluster has after a push
 // or a check.
 type PushResult struct {
-	Cluster string // ID
-	Address string // oci://host/path
-	Tag     string
-	Digest  string // sha256:hex of the manifest
-	Changed bool   // whether the artifact was, or would be, pushed
+	Cluster   string    `json:"cluster"`   // ID
+	Tag       string    `json:"tag"`       // oci://host/path:tag
+	Digest    string    `json:"digest"`    // sha256:hex of the manifest
+	Reference string    `json:"reference"` // oci://host/path@digest
+	State     PushState `json:"state"`
 }
+
+// A PushState says whether an artifact was, or would be, pushed.
+type PushState string
+
+// The states of artifacts.
+const (
+	Changed   PushState = "changed"
+	Unchanged PushState = "unchanged"
+)
 
 // Push pushes the artifact to the tag of its cluster, unless the tag has equal
 // content already. With check, it pushes nothing. The error is a fault.
-func (c *Client) Push(ctx context.Context, a *Artifact, check bool) (PushResult, error) {
-	p := PushResult{Cluster: a.Cluster, Tag: c.target.tag}
-	err := c.withTag(ctx, a.Cluster, "write", func(address string, tag name.Tag, options []remote.Option) error {
-		p.Address = address
+func (c *Client) Push(ctx context.Context, a *Artifact, check bool) (p PushResult, err error) {
+	err = c.withTag(ctx, a.Cluster, "write", func(address string, tag name.Tag, options []remote.Option) error {
 		digest, err := a.image.Digest()
 		if err != nil {
 			return err
 		}
-		p.Digest = digest.String()
 		current, err := a.current(tag, options)
 		if current != "" || err != nil {
-			p.Digest = current
+			p = c.pushResult(a.Cluster, address, current, Unchanged)
 			return err
 		}
-		p.Changed = true
+		p = c.pushResult(a.Cluster, address, digest.String(), Changed)
 		if check {
 			return nil
 		}
@@ -96,7 +102,11 @@ func (c *Client) TagHas(ctx context.Context, cluster, digest string) (ok bool, e
 // The error is a fault.
 func (c *Client) Unchanged(cluster, digest string) (PushResult, error) {
 	address, err := c.target.repository(cluster)
-	return PushResult{Cluster: cluster, Address: address, Tag: c.target.tag, Digest: digest}, err
+	return c.pushResult(cluster, address, digest, Unchanged), err
+}
+
+func (c *Client) pushResult(cluster, address, digest string, state PushState) PushResult {
+	return PushResult{cluster, address + ":" + c.target.tag, digest, address + "@" + digest, state}
 }
 
 // withTag calls work with the repository and the tag of a cluster, and turns

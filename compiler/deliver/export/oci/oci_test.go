@@ -88,11 +88,12 @@ func TestPush(t *testing.T) {
 	s := serve(t)
 	c := s.client(t, "main")
 	checked, err := c.Push(t.Context(), pack(t, bundle(), Provenance{}), true)
-	if err != nil || !checked.Changed || s.writes > 0 {
+	if err != nil || checked.State != Changed || s.writes > 0 {
 		t.Fatalf("%+v, %v, %d writes", checked, err, s.writes)
 	}
 	first, err := c.Push(t.Context(), pack(t, bundle(), Provenance{}), false)
-	want := PushResult{"prod/eu-1", "oci://" + s.host() + "/example/clusters/prod/eu-1", "main", first.Digest, true}
+	address := "oci://" + s.host() + "/example/clusters/prod/eu-1"
+	want := PushResult{"prod/eu-1", address + ":main", first.Digest, address + "@" + first.Digest, Changed}
 	if err != nil || first != want || first != checked {
 		t.Fatalf("%+v, %v, want %+v", first, err, want)
 	}
@@ -103,7 +104,7 @@ func TestPush(t *testing.T) {
 	writes := s.writes
 	for _, check := range []bool{true, false} {
 		again, err := c.Push(t.Context(), pack(t, bundle(), Provenance{}), check)
-		first.Changed = false
+		first.State = Unchanged
 		if err != nil || again != first || s.writes != writes {
 			t.Errorf("%+v, %v, %d writes", again, err, s.writes-writes)
 		}
@@ -113,7 +114,7 @@ func TestPush(t *testing.T) {
 		t.Errorf("got %q, %v", files, err)
 	}
 	// Another client reads what Flux looks for.
-	ref, err := name.ParseReference(strings.TrimPrefix(first.Address, "oci://") + ":main")
+	ref, err := name.ParseReference(strings.TrimPrefix(first.Tag, "oci://"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func TestPush(t *testing.T) {
 	}
 	other := bundle()
 	other["bundle.json"] = []byte("{ }\n")
-	if p, err := c.Push(t.Context(), pack(t, other, Provenance{}), false); err != nil || !p.Changed || p.Digest == first.Digest {
+	if p, err := c.Push(t.Context(), pack(t, other, Provenance{}), false); err != nil || p.State != Changed || p.Digest == first.Digest {
 		t.Errorf("%+v, %v", p, err)
 	}
 	if none, err := c.Files(t.Context(), "dev"); none != nil || err != nil {
@@ -155,12 +156,12 @@ func TestRevision(t *testing.T) {
 	}
 	first := push(bundle(), Provenance{Source: "https://example.com/a", Revision: "main@sha1:1"})
 	second := push(bundle(), Provenance{Source: "https://example.com/b", Revision: "main@sha1:2"})
-	if first.Changed = false; second != first {
+	if first.State = Unchanged; second != first {
 		t.Errorf("%+v, want %+v", second, first)
 	}
 	other := bundle()
 	other["bundle.json"] = []byte("{ }\n")
-	if third := push(other, Provenance{Revision: "main@sha1:3"}); !third.Changed {
+	if third := push(other, Provenance{Revision: "main@sha1:3"}); third.State != Changed {
 		t.Error("a change was not pushed")
 	}
 	ref, err := name.ParseReference(s.host() + "/example/clusters/prod/eu-1:main")
@@ -178,7 +179,7 @@ func TestRevision(t *testing.T) {
 	if _, err := c.Files(t.Context(), "prod/eu-1"); err == nil || !strings.Contains(err.Error(), "is not an artifact of fleetc") {
 		t.Errorf("got %v", err)
 	}
-	if p := push(other, Provenance{Revision: "main@sha1:4"}); !p.Changed {
+	if p := push(other, Provenance{Revision: "main@sha1:4"}); p.State != Changed {
 		t.Error("nothing was pushed")
 	}
 }
@@ -239,7 +240,7 @@ func TestCredentials(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := c.Push(t.Context(), a, false); err != nil || !p.Changed {
+	if p, err := c.Push(t.Context(), a, false); err != nil || p.State != Changed {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
