@@ -75,32 +75,19 @@ func newSourceAddCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// An addedSource is a source in the output of source add -o json.
-type addedSource struct {
-	Address string   `json:"address"`
-	Version string   `json:"version,omitempty"`
-	Commit  string   `json:"commit,omitempty"`
-	Dirs    []string `json:"dirs,omitempty"`
-	Digest  string   `json:"digest"`
-}
-
 // writeAddedSources prints the newly pinned sources.
 func writeAddedSources(w io.Writer, added *edit.AddedSources, output string) error {
 	if output == "json" {
-		list := []addedSource{}
-		for _, s := range added.Sources {
-			list = append(list, addedSource{s.Address, s.Chart.Version, s.Git.Ref, s.Dirs, s.Digest})
-		}
-		return writeJSON(w, list)
+		return writeJSON(w, added.Sources)
 	}
 	var b strings.Builder
 	for _, s := range added.Sources {
 		fmt.Fprintf(&b, "%s\n", s.Address)
-		if s.IsChart() {
-			fmt.Fprintf(&b, "  version: %s\n", s.Chart.Version)
+		if s.Version != "" {
+			fmt.Fprintf(&b, "  version: %s\n", s.Version)
 		}
-		if s.Git.URL != "" {
-			fmt.Fprintf(&b, "  commit: %s\n", s.Git.Ref)
+		if s.Commit != "" {
+			fmt.Fprintf(&b, "  commit: %s\n", s.Commit)
 		}
 		fmt.Fprintf(&b, "  digest: %s\n", s.Digest)
 	}

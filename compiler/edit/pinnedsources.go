@@ -24,8 +24,17 @@ import (
 
 // AddedSources is the sources that AddSources pinned.
 type AddedSources struct {
-	File    string               // the written file, relative to the fleet's root, slash-separated
-	Sources []fleet.RemoteSource // of the kustomizations, sorted by address
+	File    string        // the written file, relative to the fleet's root, slash-separated
+	Sources []AddedSource // of the kustomizations, sorted by address; never nil
+}
+
+// AddedSource is a remote source that AddSources pinned.
+type AddedSource struct {
+	Address string   `json:"address"`           // as written in kustomizations; of a chart, its location and version
+	Version string   `json:"version,omitempty"` // of a chart
+	Commit  string   `json:"commit,omitempty"`  // of a git repository
+	Dirs    []string `json:"dirs,omitempty"`    // pinned directories of the git repository, sorted
+	Digest  string   `json:"digest"`
 }
 
 // AddSources fetches the remote sources of the kustomizations in directories of the fleet,
@@ -61,15 +70,17 @@ func AddSources(ctx context.Context, c *compiler.Compiler, dirs []string) (added
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	added = &AddedSources{File: load.SourcesFile}
-	if added.Sources, err = fetch.Pins(ctx); err != nil || len(added.Sources) == 0 {
+	added = &AddedSources{load.SourcesFile, []AddedSource{}}
+	found, err := fetch.Pins(ctx)
+	if err != nil || len(found) == 0 {
 		return added, err
 	}
 	if pins == nil {
 		pins = map[string]fleet.RemoteSource{}
 	}
-	for _, pin := range added.Sources {
+	for _, pin := range found {
 		pins[pin.Address] = pin
+		added.Sources = append(added.Sources, AddedSource{pin.Address, pin.Chart.Version, pin.Git.Ref, pin.Dirs, pin.Digest})
 	}
 	return added, writeSources(root, sortedSources(pins))
 }
