@@ -57,9 +57,8 @@ func (p *pinning) moved(before, after *fleet.Fleet) []movedCluster {
 			continue
 		}
 		for _, r := range p.uses(c) {
-			i := slices.IndexFunc(m.after.Releases, func(s *fleet.Release) bool { return s.Name == r.Name })
-			if i >= 0 && m.after.Releases[i].Chart != r.Chart {
-				m.charts = append(m.charts, [2]fleet.ChartRef{r.Chart, m.after.Releases[i].Chart})
+			if next := m.after.Release(r.Name); next != nil && next.Chart != r.Chart {
+				m.charts = append(m.charts, [2]fleet.ChartRef{r.Chart, next.Chart})
 			}
 		}
 		if len(m.charts) > 0 {

@@ -109,11 +109,11 @@ func (x *Explainer) chartOf(ctx context.Context, field []string) (*values.Type, 
 	if x.Cluster == nil || len(field) < valuesDepth || field[0] != "releases" || field[2] != "values" {
 		return nil, fleet.ChartRef{}, nil
 	}
-	i := slices.IndexFunc(x.Cluster.Releases, func(r *fleet.Release) bool { return r.Name == field[1] })
-	if i < 0 || x.Cluster.Releases[i].Chart == (fleet.ChartRef{}) {
+	release := x.Cluster.Release(field[1])
+	if release == nil || release.Chart == (fleet.ChartRef{}) {
 		return nil, fleet.ChartRef{}, nil
 	}
-	ref := x.Cluster.Releases[i].Chart
+	ref := release.Chart
 	found, ok := x.types[ref]
 	if !ok && x.c.ReuseFrom != nil {
 		found.types = x.c.ReuseFrom.Charts[ref].Types

@@ -71,6 +71,15 @@ type Cluster struct {
 	ContextPos  diag.Pos          // position of its kubeconfig context; zero when it has none
 }
 
+// Release returns the release with a name; nil when the cluster has none.
+func (c *Cluster) Release(name string) *Release {
+	i := slices.IndexFunc(c.Releases, func(r *Release) bool { return r.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return c.Releases[i]
+}
+
 // A Layer is one directory of CUE files between the root and a cluster.
 type Layer struct {
 	Name string // name of the directory; root for the topmost

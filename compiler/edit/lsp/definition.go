@@ -67,7 +67,7 @@ func (s *server) definition(ctx context.Context, p positionParams) (any, error) 
 func (q *question) releaseIn(id string) (*fleet.Cluster, *fleet.Release) {
 	for _, c := range q.clusters {
 		if c.ID == id {
-			return c, releaseOf(c, q.field[1])
+			return c, c.Release(q.field[1])
 		}
 	}
 	return nil, nil
@@ -108,7 +108,7 @@ func (q *question) setIn(c *fleet.Cluster) []diag.Pos {
 	if len(q.field) < 2 || q.field[0] != "releases" {
 		return nil
 	}
-	r := releaseOf(c, q.field[1])
+	r := c.Release(q.field[1])
 	switch {
 	case r == nil:
 		return nil

@@ -57,7 +57,7 @@ func (s *snapshot) releaseTitle(name string, clusters []*fleet.Cluster) string {
 	count, charts := 0, map[fleet.ChartRef]int{}
 	var only string
 	for _, c := range clusters {
-		if r := releaseOf(c, name); r != nil {
+		if r := c.Release(name); r != nil {
 			count++
 			only = c.ID
 			charts[r.Chart]++

@@ -38,7 +38,7 @@ func (q *question) treeIn(c *fleet.Cluster) *fleet.Tree {
 	if !isValue(q.field) {
 		return nil
 	}
-	r := releaseOf(c, q.field[1])
+	r := c.Release(q.field[1])
 	if r == nil {
 		return nil
 	}

@@ -65,7 +65,7 @@ func (s *snapshot) below(layer string) []*fleet.Cluster {
 func (s *snapshot) valueIn(c *fleet.Cluster, field []string) (v any, t *fleet.Tree, exists, known bool) {
 	switch {
 	case len(field) >= 3 && field[0] == "releases" && field[2] == "values":
-		r := releaseOf(c, field[1])
+		r := c.Release(field[1])
 		if r == nil {
 			return nil, nil, false, true
 		}
@@ -75,13 +75,13 @@ func (s *snapshot) valueIn(c *fleet.Cluster, field []string) (v any, t *fleet.Tr
 		v, _ := s.chartValue(r, field[3:])
 		return v, nil, true, true
 	case len(field) == 3 && field[0] == "releases":
-		if r := releaseOf(c, field[1]); r != nil {
+		if r := c.Release(field[1]); r != nil {
 			v, known = textField(field[2], map[string]string{"namespace": r.Namespace, "stage": r.Stage, "jsonnet": r.Jsonnet, "kustomize": r.Kustomize, "manifests": r.Manifests})
 			return v, nil, true, known
 		}
 		return nil, nil, false, slices.Contains([]string{"namespace", "stage", "jsonnet", "kustomize", "manifests"}, field[2])
 	case len(field) == 4 && field[0] == "releases" && field[2] == "chart":
-		r := releaseOf(c, field[1])
+		r := c.Release(field[1])
 		if r == nil {
 			return nil, nil, false, true
 		}
@@ -110,15 +110,6 @@ func textField(name string, texts map[string]string) (any, bool) {
 		return nil, known
 	}
 	return text, known
-}
-
-// releaseOf returns the release of a cluster with a name; nil when it has none.
-func releaseOf(c *fleet.Cluster, name string) *fleet.Release {
-	i := slices.IndexFunc(c.Releases, func(r *fleet.Release) bool { return r.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return c.Releases[i]
 }
 
 // chartValue returns the value that a release's chart has at a path.

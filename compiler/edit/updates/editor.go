@@ -65,7 +65,7 @@ func (e *Editor) SetByChart(v ImageVersion) bool {
 	uses := e.usesOf(v)
 	for _, u := range uses {
 		i := slices.IndexFunc(e.f.Clusters, func(c *fleet.Cluster) bool { return slices.Contains(u.Clusters, c.ID) })
-		if i < 0 || releaseOf(e.f.Clusters[i], u.Release).Chart.Path != "" {
+		if i < 0 || e.f.Clusters[i].Release(u.Release).Chart.Path != "" {
 			return false
 		}
 		found := false

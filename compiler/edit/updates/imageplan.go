@@ -57,7 +57,7 @@ func (p *planner) divide(v *ImageVersion, use query.ImageUse) []*plannedUse {
 		if !slices.Contains(v.Clusters, c.ID) || !slices.Contains(use.Clusters, c.ID) {
 			continue
 		}
-		r := releaseOf(c, use.Release)
+		r := c.Release(use.Release)
 		i := slices.IndexFunc(out, func(u *plannedUse) bool { return u.release.Pos == r.Pos })
 		if i < 0 {
 			i = len(out)
@@ -66,10 +66,6 @@ func (p *planner) divide(v *ImageVersion, use query.ImageUse) []*plannedUse {
 		out[i].clusters = append(out[i].clusters, c)
 	}
 	return out
-}
-
-func releaseOf(c *fleet.Cluster, name string) *fleet.Release {
-	return c.Releases[slices.IndexFunc(c.Releases, func(r *fleet.Release) bool { return r.Name == name })]
 }
 
 // sources returns the lines that set parts of the image in the clusters, divided by paths.

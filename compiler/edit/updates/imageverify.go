@@ -202,7 +202,7 @@ func (k *check) objects(before, after []fleet.Object) {
 	for _, v := range k.versions {
 		for _, use := range k.uses[v.Image] {
 			if slices.Contains(use.Clusters, k.cluster.ID) && !changed[use.Object+"\x00"+fleet.FieldText(use.Path)] {
-				k.fault(releaseOf(k.cluster, use.Release), fmt.Sprintf("%s of %s would still have the image %s", use.Field, diag.Visible(use.Object, diag.MaxText), v.Image), "")
+				k.fault(k.cluster.Release(use.Release), fmt.Sprintf("%s of %s would still have the image %s", use.Field, diag.Visible(use.Object, diag.MaxText), v.Image), "")
 			}
 		}
 	}
