@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler"
@@ -76,16 +75,6 @@ func versionOf(f *compiler.Fleet, r *fleet.Release) string {
 		_ = yaml.Unmarshal(ch.Files[i].Data, &metadata) // a chart that does not parse is a fault already
 	}
 	return metadata.Version
-}
-
-// isNewer reports whether a version is newer than another one; an empty one is the oldest.
-func isNewer(version, than string) bool {
-	a, err := semver.NewVersion(version)
-	if err != nil {
-		return false
-	}
-	b, err := semver.NewVersion(than)
-	return than == "" || err == nil && a.GreaterThan(b)
 }
 
 // waiverKey identifies a waiver.

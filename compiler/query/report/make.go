@@ -15,6 +15,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/drift"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -175,7 +176,7 @@ func (m *maker) collect(ctx context.Context) error {
 func (m *maker) newerVersions(ctx context.Context, c *compiler.Compiler, req Request) error {
 	newest := map[string]string{}
 	note := func(location, version string) {
-		if isNewer(version, newest[location]) {
+		if chart.IsNewer(version, newest[location]) {
 			newest[location] = version
 		}
 	}
@@ -196,7 +197,7 @@ func (m *maker) newerVersions(ctx context.Context, c *compiler.Compiler, req Req
 	for i := range m.Clusters {
 		for j := range m.Clusters[i].Releases {
 			cell := &m.Clusters[i].Releases[j]
-			if v := newest[cell.Source]; isNewer(v, cell.Version) {
+			if v := newest[cell.Source]; chart.IsNewer(v, cell.Version) {
 				cell.Newest = v
 			}
 		}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
-
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -118,20 +116,11 @@ func choose(deps []fleet.ChartRef, want fleet.ChartRef) (found fleet.ChartRef) {
 		if want.Git.URL == "" {
 			fits = dep.Repo == want.Repo && dep.Name == want.Name && isInRange(want.Version, dep.Version)
 		}
-		if fits && (found == (fleet.ChartRef{}) || dep.Version == want.Version || isNewer(dep.Version, found.Version) && found.Version != want.Version) {
+		if fits && (found == (fleet.ChartRef{}) || dep.Version == want.Version || IsNewer(dep.Version, found.Version) && found.Version != want.Version) {
 			found = dep
 		}
 	}
 	return found
-}
-
-func isNewer(a, b string) bool {
-	v, err := semver.NewVersion(a)
-	if err != nil {
-		return false
-	}
-	w, err := semver.NewVersion(b)
-	return err == nil && v.GreaterThan(w)
 }
 
 // hasPaths reports whether the chart may depend on charts in directories.

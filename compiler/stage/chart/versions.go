@@ -52,6 +52,16 @@ func (s *Source) Versions(ctx context.Context, ref fleet.ChartRef) (Versions, er
 	})
 }
 
+// IsNewer reports whether a version is newer than another one; an empty one is the oldest.
+func IsNewer(version, than string) bool {
+	a, err := semver.NewVersion(version)
+	if err != nil {
+		return false
+	}
+	b, err := semver.NewVersion(than)
+	return than == "" || err == nil && a.GreaterThan(b)
+}
+
 // newer selects the updates of the pinned version.
 func newer(pinned string, all []string) Versions {
 	v := Versions{pinned, pinned, pinned}
