@@ -170,16 +170,21 @@ func updateText(w io.Writer, u *edit.ChartUpdate, dryRun bool, names func(string
 	if len(u.Moves) == 0 {
 		return nil
 	}
+	return writeRendered(w, u.Rendered, u.Findings, style)
+}
+
+// writeRendered prints what an update changes in the rendered objects.
+func writeRendered(w io.Writer, rendered diff.Result, findings []diff.Finding, style diff.Style) error {
 	if _, err := io.WriteString(w, "\n"); err != nil {
 		return err
 	}
-	if err := diff.WriteText(w, u.Rendered, style); err != nil || len(u.Findings) == 0 {
+	if err := diff.WriteText(w, rendered, style); err != nil || len(findings) == 0 {
 		return err
 	}
 	if _, err := io.WriteString(w, "\n"); err != nil {
 		return err
 	}
-	return diff.WriteFindings(w, u.Findings, style)
+	return diff.WriteFindings(w, findings, style)
 }
 
 // mark returns the symbol of a change.

@@ -116,17 +116,10 @@ func imageUpdateText(w io.Writer, u *updates.ImageUpdate, dryRun bool, faults er
 	for _, v := range u.Images {
 		fmt.Fprintf(&b, "%s: %s: %s -> %s\n", nameClusters(v.Clusters), diff.Inline(v.Repository), shortTag(v.Tag, v.Digest), shortTag(v.Newest, v.NewestDigest))
 	}
-	b.WriteString("\n")
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return err
 	}
-	if err := diff.WriteText(w, u.Rendered, style); err != nil || len(u.Findings) == 0 {
-		return err
-	}
-	if _, err := io.WriteString(w, "\n"); err != nil {
-		return err
-	}
-	return diff.WriteFindings(w, u.Findings, style)
+	return writeRendered(w, u.Rendered, u.Findings, style)
 }
 
 // lineEditText returns a changed line.
