@@ -154,41 +154,56 @@ func removeFieldsAt(v any, path []fleet.Step, remove fieldSet) (any, bool) {
 	case len(path) == 0:
 		return removeFields(v, remove)
 	}
+	out, _ := replaceStep(v, path[0], func(child any) (any, bool) {
+		if path[0].Key == "" && len(path) == 1 {
+			return removeElementFields(child, remove)
+		}
+		return removeFieldsAt(child, path[1:], remove.below(path[0], child))
+	})
+	return out, true
+}
+
+// below returns the set of the fields of a child that a step selects.
+func (s fieldSet) below(step fleet.Step, child any) fieldSet {
+	if step.Key != "" {
+		return s["f:"+step.Key]
+	}
+	set, _ := s.element(child)
+	return set
+}
+
+// replaceStep returns a value in which replace has replaced the children that a step
+// selects, without those for which it returns false, and whether any child is left. It
+// returns other values as they are. The value is not modified.
+func replaceStep(v any, step fleet.Step, replace func(child any) (any, bool)) (any, bool) {
 	switch v := v.(type) {
 	case map[string]any:
-		field, ok := v[path[0].Key]
-		if !ok || path[0].Key == "" {
+		field, ok := v[step.Key]
+		if !ok || step.Key == "" {
 			return v, true
 		}
 		out := maps.Clone(v)
-		if kept, some := removeFieldsAt(field, path[1:], remove["f:"+path[0].Key]); some {
-			out[path[0].Key] = kept
+		if kept, some := replace(field); some {
+			out[step.Key] = kept
 		} else {
-			delete(out, path[0].Key)
+			delete(out, step.Key)
 		}
-		return out, true
+		return out, len(out) > 0
 	case []any:
-		if path[0].Key != "" {
+		if step.Key != "" {
 			return v, true
 		}
 		out := make([]any, 0, len(v))
 		for _, element := range v {
-			if path[0].Matches(element) {
-				set, _ := remove.element(element)
-				kept, some := element, true
-				if len(path) == 1 {
-					kept, some = removeElementFields(element, remove)
-				} else {
-					kept, some = removeFieldsAt(element, path[1:], set)
-				}
-				if !some {
-					continue
-				}
-				element = kept
+			some := true
+			if step.Matches(element) {
+				element, some = replace(element)
 			}
-			out = append(out, element)
+			if some {
+				out = append(out, element)
+			}
 		}
-		return out, true
+		return out, len(out) > 0
 	}
 	return v, true
 }

@@ -1,8 +1,6 @@
 package apply
 
 import (
-	"maps"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -50,36 +48,8 @@ func keepFieldsAt(v any, path []fleet.Step, own fieldSet) (any, bool) {
 	case len(path) == 0:
 		return keepFields(v, own), own != nil
 	}
-	switch v := v.(type) {
-	case map[string]any:
-		field, ok := v[path[0].Key]
-		if !ok || path[0].Key == "" {
-			return v, true
-		}
-		out := maps.Clone(v)
-		if kept, some := keepFieldsAt(field, path[1:], own["f:"+path[0].Key]); some {
-			out[path[0].Key] = kept
-		} else {
-			delete(out, path[0].Key)
-		}
-		return out, own != nil || len(out) > 0
-	case []any:
-		if path[0].Key != "" {
-			return v, true
-		}
-		out := make([]any, 0, len(v))
-		for _, element := range v {
-			if path[0].Matches(element) {
-				set, _ := own.element(element)
-				kept, some := keepFieldsAt(element, path[1:], set)
-				if !some {
-					continue
-				}
-				element = kept
-			}
-			out = append(out, element)
-		}
-		return out, own != nil || len(out) > 0
-	}
-	return v, true
+	out, some := replaceStep(v, path[0], func(child any) (any, bool) {
+		return keepFieldsAt(child, path[1:], own.below(path[0], child))
+	})
+	return out, some || own != nil
 }
