@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/types"
 
+	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
@@ -216,7 +217,7 @@ var yamlLine = regexp.MustCompile(`line (\d+): (.*)$`)
 // keys and stay small with expanded aliases.
 func (b *build) yaml(name string, data []byte) bool {
 	if !smallExpanded(data) {
-		b.fault(diag.Pos{File: name}, "aliases that make more than "+strconv.Itoa(maxExpanded>>20)+" MiB of it", "")
+		b.fault(diag.Pos{File: name}, "aliases that make more than "+strconv.Itoa(blockyaml.MaxExpanded>>20)+" MiB of it", "")
 		return false
 	}
 	decoder := yaml.NewDecoder(strings.NewReader(string(data)))

@@ -10,12 +10,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
-)
-
-const (
-	maxExpanded = 64 << 20 // approximate bytes of a document with expanded aliases
-	perNode     = 16       // bytes that a node counts, besides its text
 )
 
 // yaml adds the objects of a document. It parses twice: for positions, and like
@@ -30,9 +26,9 @@ func (s *source) yaml(t *text, d document) {
 		return
 	}
 	root := doc.Content[0]
-	n := nodes{t: t, above: d.above, sizes: map[*yaml.Node]int{}}
-	if n.size(root) > maxExpanded {
-		s.fault(n.pos(root), "aliases that make more than "+strconv.Itoa(maxExpanded>>20)+" MiB of the document", "")
+	n := nodes{t: t, above: d.above}
+	if blockyaml.ExpandedSize(root, nil) > blockyaml.MaxExpanded {
+		s.fault(n.pos(root), "aliases that make more than "+strconv.Itoa(blockyaml.MaxExpanded>>20)+" MiB of the document", "")
 		return
 	}
 	before := len(s.faults)
@@ -82,7 +78,6 @@ func (s *source) unparsed(t *text, d document, err error) {
 type nodes struct {
 	t     *text
 	above int
-	sizes map[*yaml.Node]int // sizes of nodes with an anchor; -1 during the measurement
 }
 
 // pos returns the position of a node.
@@ -103,32 +98,6 @@ func (n nodes) place(at *yaml.Node) place {
 		}
 	}
 	return p
-}
-
-// size returns the size of the expanded node, or more than the limit.
-func (n nodes) size(at *yaml.Node) int {
-	if at.Kind == yaml.AliasNode {
-		at = at.Alias
-	}
-	if at.Anchor != "" {
-		switch size, ok := n.sizes[at]; {
-		case ok && size < 0:
-			return maxExpanded + 1 // it contains itself
-		case ok:
-			return size
-		}
-		n.sizes[at] = -1
-	}
-	size := perNode + len(at.Value)
-	for _, c := range at.Content {
-		if size = min(size+n.size(c), maxExpanded+1); size > maxExpanded {
-			break
-		}
-	}
-	if at.Anchor != "" {
-		n.sizes[at] = size
-	}
-	return size
 }
 
 // keys reports duplicate keys, and keys that are not strings.
