@@ -64,7 +64,7 @@ func newExplainCommand(o *options) *cobra.Command {
 				return err
 			}
 			if output == "json" {
-				return writeJSON(cmd.OutOrStdout(), explanationJSON(e))
+				return writeJSON(cmd.OutOrStdout(), e)
 			}
 			return writeExplanation(cmd.OutOrStdout(), e, "", load.FileNames(o.dir))
 		},

@@ -97,6 +97,9 @@ func (x *Explainer) Field(ctx context.Context, text string) (*fleet.Explanation,
 	if t != nil && len(field) > valuesDepth {
 		explainChart(e, t, ref, field[valuesDepth:])
 	}
+	if e.Leaves == nil {
+		e.Leaves = []fleet.Leaf{}
+	}
 	return e, nil
 }
 

@@ -47,7 +47,7 @@ type ObjectExplanation struct {
 // TemplateLine is a line of a chart's template.
 type TemplateLine struct {
 	render.TemplateLine
-	File string // relative to the fleet's root; empty when the chart is not in the repository
+	File string `json:"file,omitempty"` // relative to the fleet's root; empty when the chart is not in the repository
 }
 
 // ValueDependency is a value that a field of an object depends on.

@@ -5,19 +5,17 @@ import "github.com/fleetc/fleetc/compiler/base/diag"
 // An Explanation describes the value of a field of a cluster's configuration
 // and the lines that determine it.
 type Explanation struct {
-	Cluster string // ID
-	Path    string // of the field, in CUE syntax
-	State   State
-	Value   any    // decoded JSON; nil unless State is Set or FromChart
-	Type    string // the type in the chart; empty when unknown
-	Doc     string // the documentation in the chart; may be empty
-
-	Unselected bool // whether the cluster does not select the field's release
-
-	Layers        []LayerValue    // from the root to the cluster, without layers that cannot be evaluated
-	Contributions []*Contribution // in layer order; lines outside of layers come last
-	Leaves        []Leaf          // values below a map, sorted by path; nil for other fields
-	Faults        []string        // messages of the field's faults
+	Cluster       string          `json:"cluster"` // ID
+	Path          string          `json:"path"`    // of the field, in CUE syntax
+	State         State           `json:"state"`
+	Value         any             `json:"value"`               // decoded JSON; nil unless State is Set or FromChart
+	Type          string          `json:"type,omitempty"`      // the type in the chart; empty when unknown
+	Doc           string          `json:"doc,omitempty"`       // the documentation in the chart; may be empty
+	Unselected    bool            `json:"elsewhere,omitempty"` // whether the cluster does not select the field's release
+	Faults        []string        `json:"faults"`              // messages of the field's faults; never nil
+	Layers        []LayerValue    `json:"layers"`              // from the root to the cluster, without layers that cannot be evaluated; never nil
+	Contributions []*Contribution `json:"contributions"`       // in layer order; lines outside of layers come last; never nil
+	Leaves        []Leaf          `json:"leaves"`              // values below a map, sorted by path; empty for other fields
 }
 
 // A State says whether a field has a value.
@@ -35,9 +33,9 @@ const (
 
 // A LayerValue is the value of a field if a layer were the last one.
 type LayerValue struct {
-	Layer Layer
-	State State
-	Value any // decoded JSON
+	Layer
+	State State `json:"state"`
+	Value any   `json:"value"` // decoded JSON
 }
 
 // A Contribution is one line that contributes to a field.
@@ -61,6 +59,25 @@ type Contribution struct {
 type Source struct {
 	Path string
 	*Contribution
+}
+
+// MarshalJSON encodes the line for the output of a command.
+func (c *Contribution) MarshalJSON() ([]byte, error) { return Source{c.Path, c}.MarshalJSON() }
+
+// MarshalJSON encodes the line as setting the referenced field.
+func (s Source) MarshalJSON() ([]byte, error) {
+	return diag.MarshalJSON(struct {
+		At    string           `json:"at,omitempty"`
+		Chart string           `json:"chart,omitempty"`
+		Layer string           `json:"layer,omitempty"`
+		Path  string           `json:"path,omitempty"`
+		Kind  ContributionKind `json:"kind"`
+		Role  Role             `json:"role"`
+		By    string           `json:"by,omitempty"`
+		Expr  string           `json:"expression"`
+		From  []Source         `json:"from,omitempty"`
+		More  int              `json:"more,omitempty"`
+	}{s.At.String(), s.Chart, s.Layer, s.Path, s.Kind, s.Role, s.By.String(), s.Expr, s.From, s.More})
 }
 
 // A ContributionKind classifies a contribution.
@@ -92,8 +109,8 @@ const (
 
 // A Leaf is a value below a map, with its effective line.
 type Leaf struct {
-	Path      string
-	State     State
-	Value     any           // decoded JSON
-	Effective *Contribution // nil when unknown
+	Path      string        `json:"path"`
+	State     State         `json:"state"`
+	Value     any           `json:"value"`  // decoded JSON
+	Effective *Contribution `json:"winner"` // nil when unknown
 }

@@ -10,8 +10,8 @@ import (
 
 // A TemplateLine is a line of a template.
 type TemplateLine struct {
-	Template string // path with the chart's name in front
-	Line     int
+	Template string `json:"template"` // path with the chart's name in front
+	Line     int    `json:"line"`
 }
 
 // TemplateLines returns the lines that printed a field of the object: first

@@ -21,7 +21,7 @@ func (x *Explainer) Field(path []string, keys Keys) (*fleet.Explanation, error) 
 		return nil, err
 	}
 	l := x.last()
-	e := &fleet.Explanation{Cluster: x.id, Path: l.text(path)}
+	e := &fleet.Explanation{Cluster: x.id, Path: l.text(path), Faults: []string{}, Layers: []fleet.LayerValue{}, Contributions: []*fleet.Contribution{}}
 	e.Unselected = len(path) > 1 && path[0] == "releases" && slices.Contains(x.unselected, path[1])
 	e.State, e.Value = l.value(path)
 	if v, sels := l.at(path); len(sels) == len(path) && isStruct(v) && e.State == fleet.Set {
