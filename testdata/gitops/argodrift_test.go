@@ -10,13 +10,8 @@ import (
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
 
-// outOfSync returns the objects that Argo CD finds OutOfSync.
-func (a *argoPlace) outOfSync(name string) []string {
-	a.Helper()
-	app, err := a.argo.Application(a.Context(), "prod."+name)
-	if err != nil {
-		a.Fatal(err)
-	}
+// outOfSync returns the objects of an Application that Argo CD finds OutOfSync.
+func outOfSync(app Application) []string {
 	var ids []string
 	for _, r := range app.Status.Resources {
 		if r.Status == "OutOfSync" { // hooks have no status
@@ -27,16 +22,22 @@ func (a *argoPlace) outOfSync(name string) []string {
 	return ids
 }
 
-// sees tests which objects are out of sync for Argo CD and drifted for fleetc.
+// sees tests which objects of prod/a are out of sync for Argo CD and drifted for fleetc.
 func (a *argoPlace) sees(want ...string) {
 	a.Helper()
-	if err := a.argo.Until(a.Context(), "prod.a", "has the drift "+strings.Join(want, ", "), func(Application) error {
-		return differ(a.outOfSync("a"), want)
+	a.seesIn("prod/a", want...)
+}
+
+// seesIn tests which objects of a cluster are out of sync for Argo CD and drifted for fleetc.
+func (a *argoPlace) seesIn(id string, want ...string) {
+	a.Helper()
+	if err := a.argo.Until(a.Context(), strings.ReplaceAll(id, "/", "."), "has the drift "+strings.Join(want, ", "), func(app Application) error {
+		return differ(outOfSync(app), want)
 	}); err != nil {
 		a.Error(err)
 	}
-	if err := differ(a.drifted("a"), want); err != nil {
-		a.Errorf("fleetc drift: %v\n%s", err, a.fleetc("drift", "prod/a").said)
+	if err := differ(a.drifted(id), want); err != nil {
+		a.Errorf("fleetc drift: %v\n%s", err, a.fleetc("drift", id).said)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 const ingressHealth = `{"data":{"resource.customizations.health.networking.k8s.io_Ingress":"return {status = \"Healthy\"}"}}`
 
 // Argo CD turns an empty cluster into a cluster of the example fleet, stage by stage.
+// A change by hand is then out of sync for Argo CD and drifted for fleetc.
 func TestArgoExample(t *testing.T) {
 	t.Parallel()
 	p := &place{T: t, dir: t.TempDir(), flux: map[string]*Flux{}}
@@ -46,4 +47,10 @@ func TestArgoExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.order("ci", 0, "namespaces/monitoring", "statefulsets/elasticsearch-master", "deployments/cert-manager", "deployments/dashboard")
+	a.fleetc("drift", "dev/ci").ok(p).says(p, "^no drift in 1 cluster$")
+
+	p.kubectl("ci", "-n", ArgoNamespace, "patch", "application/dev.ci", "--type=json", "-p", `[{"op":"remove","path":"/spec/syncPolicy/automated"}]`)
+	p.kubectl("ci", "-n", "cert-manager", "set", "image", "deployment/cert-manager", "*=example.com/hand:1")
+	p.kubectl("ci", "-n", "logging", "set", "image", "daemonset/fluentd", "*=example.com/hand:1")
+	a.seesIn("dev/ci", "DaemonSet.apps logging/fluentd", "Deployment.apps cert-manager/cert-manager")
 }

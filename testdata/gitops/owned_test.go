@@ -15,6 +15,7 @@ func TestOwned(t *testing.T) {
 	p := newPlace(t, "a")
 	p.byGit().deliver()
 	p.fleetc("drift", "prod/a").ok(p).says(p, "^no drift in 1 cluster$")
+	p.fleetc("diff", "prod/a", "--live").ok(p)
 	for _, args := range [][]string{{"--dry-run"}, {"--yes"}} {
 		d := p.fleetc(append([]string{"apply", "prod/a"}, args...)...).exits(p, 2)
 		for _, o := range []string{"ConfigMap shop/web", "Deployment.apps shop/web", "Service shop/web", "Widget.example.com shop/one"} {
@@ -24,9 +25,10 @@ func TestOwned(t *testing.T) {
 	}
 	p.kubectl("a", "-n", "shop", "delete", "configmap/extra")
 	p.kubectl("a", "-n", "shop", "scale", "deployment/web", "--replicas=5")
-	if err := differ(p.drifted("a"), []string{"ConfigMap shop/extra", "Deployment.apps shop/web"}); err != nil {
+	if err := differ(p.drifted("prod/a"), []string{"ConfigMap shop/extra", "Deployment.apps shop/web"}); err != nil {
 		t.Errorf("fleetc drift: %v", err)
 	}
+	p.fleetc("diff", "prod/a", "--live").exits(p, 1).says(p, `spec.replicas \(kubectl has it\): 5 -> 2`)
 	p.kubectl("a", "-n", "shop", "scale", "deployment/web", "--replicas=2")
 	p.edit("environments/fleet.cue", `"blue"`, `"red"`)
 	p.fleetc("apply", "prod/a", "--dry-run", "--adopt").exits(p, 2).says(p, "ConfigMap shop/web: it exists already, and Flux Kustomization flux-system/fleetc-apps made it")
@@ -44,9 +46,9 @@ func TestOwned(t *testing.T) {
 }
 
 // drifted returns the objects that fleetc drift names for a cluster.
-func (p *place) drifted(name string) []string {
+func (p *place) drifted(id string) []string {
 	p.Helper()
-	r := p.fleetc("drift", "prod/"+name, "-o", "json")
+	r := p.fleetc("drift", id, "-o", "json")
 	if r.status > 1 {
 		p.Fatalf("fleetc %s: exit status %d\n%s", r.command, r.status, r.said)
 	}

@@ -55,8 +55,7 @@ type Comparison struct {
 
 	Inventory *Inventory // nil when there is none, or when it cannot be read
 
-	// ByGitOps is whether Flux or Argo CD apply objects from an export of the cluster, see
-	// [Target.Drift].
+	// ByGitOps is whether Flux or Argo CD apply objects from an export of the cluster.
 	ByGitOps bool
 }
 
@@ -106,7 +105,7 @@ func (t Target) compare(ctx context.Context, rules *health.Rules) (*Comparison, 
 	}
 	slices.Sort(out.Releases)
 	out.Releases = slices.Compact(out.Releases)
-	out.SecretFields, out.ByGitOps = p.allSecretFields(), c.delivered.Load()
+	out.SecretFields, out.ByGitOps = p.allSecretFields(), c.byGitOps.Load()
 	return &out, err
 }
 
@@ -115,7 +114,7 @@ type comparer struct {
 	*planner
 	inventoryUnreadable bool // so that isForeign cannot tell
 
-	delivered   atomic.Bool   // whether an object is, see isDelivered
+	byGitOps    atomic.Bool   // see [Comparison]
 	rules       *health.Rules // of [Target.Drift]; nil otherwise
 	rights      memo[cluster.Right, bool]
 	patchRights memo[string, patchRights] // by namespace
@@ -207,6 +206,11 @@ func (c *comparer) compare(ctx context.Context, it *Item, current *unstructured.
 	}
 	it.uid = string(current.GetUID())
 	it.takeover = c.takeover(it, false)
+	by := c.deliverer(it, current)
+	if by != nil {
+		c.byGitOps.Store(true)
+		it.takeover = it.deliveredBy(by, current)
+	}
 	it.Adopts = c.handedOver[it.ID] || len(it.formerManagers(current)) > 0
 	if c.isKnownUnchanged(it, current) {
 		out.Finding, out.Before, out.After = Same, nil, nil
@@ -228,11 +232,7 @@ func (c *comparer) compare(ctx context.Context, it *Item, current *unstructured.
 	if it.parent != nil {
 		it.explainPart(out)
 	}
-	delivered := c.isDelivered(current)
-	if delivered {
-		c.delivered.Store(true)
-	}
-	if !c.inventoryUnreadable && !delivered && c.isForeign(it, current) && (it.parent == nil || !isPartOf(current, it.parent.ref)) {
+	if !c.inventoryUnreadable && by == nil && c.isForeign(it, current) && (it.parent == nil || !isPartOf(current, it.parent.ref)) {
 		out.Finding, out.Why = InConflict, c.ownerOf(current)+" made it"
 	} else if len(out.Fields) > 0 {
 		out.Finding = InConflict

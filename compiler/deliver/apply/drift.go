@@ -62,27 +62,6 @@ func (c *comparer) isKnownUnchanged(it *Item, current *unstructured.Unstructured
 	return c.rules != nil && it.parent == nil && otherFleet(current, c.Fleet) == "" && c.isUpToDate(it, current)
 }
 
-// argoManager is Argo CD's field manager. It does not mark CRDs.
-const argoManager = "argocd-controller"
-
-// isDelivered reports whether Flux or Argo CD apply an object from an export of the
-// cluster: it has the marks of the fleet and the cluster, and those of the tool. Drift
-// compares it like an object that fleetc has applied.
-func (c *comparer) isDelivered(o *unstructured.Unstructured) bool {
-	marks := o.GetAnnotations()
-	if c.rules == nil || marks[fleet.FleetAnnotation] != c.Fleet || marks[fleet.ClusterAnnotation] != c.Bundle.Cluster.ID {
-		return false
-	}
-	if slices.Contains(otherManagers(o), argoManager) {
-		return true
-	}
-	its := marksOf(o, isOwn)
-	return slices.ContainsFunc(tools, func(t tool) bool {
-		_, ok := t.owner(its)
-		return t.hasLayout && ok
-	})
-}
-
 // judge sets the health of the live objects, whose items are in the same order.
 func (c *comparer) judge(live []*unstructured.Unstructured, out []ObjectDiff) {
 	if c.rules == nil {

@@ -59,8 +59,17 @@ type tool struct {
 	owner func(marks) (string, bool)
 	hint  string // how to stop the tool, if adopting the object is not enough
 
-	hasLayout bool // whether exports have a layout for it
+	// managers are the field managers of a tool for which exports have a layout, and prefix
+	// is that of its labels and annotations.
+	managers []string
+	prefix   string
 }
+
+// Prefixes of labels and annotations of GitOps tools.
+const (
+	kustomizePrefix = "kustomize.toolkit.fluxcd.io/"
+	argoPrefix      = "argocd.argoproj.io/"
+)
 
 const fluxHint = "change it where Flux reads it; or have Flux stop applying it, and pass --adopt=from:"
 
@@ -68,13 +77,13 @@ const fluxHint = "change it where Flux reads it; or have Flux stop applying it, 
 // tools mark an object, such as Flux and Helm, the first in the list is its owner.
 var tools = []tool{
 	{"Flux", func(m marks) (string, bool) {
-		return labeledObject(m.labels, "Kustomization", "kustomize.toolkit.fluxcd.io/")
-	}, fluxHint + "kustomize-controller", true},
-	{"Flux", func(m marks) (string, bool) { return labeledObject(m.labels, "HelmRelease", "helm.toolkit.fluxcd.io/") }, fluxHint + "helm-controller", true},
-	{"Argo CD", argoApplication, "", true},
-	{"kapp", func(m marks) (string, bool) { return withPrefix("app ", m.labels["kapp.k14s.io/app"]) }, "", false},
-	{"Config Sync", configSync, "", false},
-	{"Rancher", rancherObjects, "", false},
+		return labeledObject(m.labels, "Kustomization", kustomizePrefix)
+	}, fluxHint + "kustomize-controller", []string{"kustomize-controller"}, kustomizePrefix},
+	{"Flux", func(m marks) (string, bool) { return labeledObject(m.labels, "HelmRelease", "helm.toolkit.fluxcd.io/") }, fluxHint + "helm-controller", nil, ""},
+	{"Argo CD", argoApplication, "", []string{argoManager, argoReplacer}, argoPrefix},
+	{"kapp", func(m marks) (string, bool) { return withPrefix("app ", m.labels["kapp.k14s.io/app"]) }, "", nil, ""},
+	{"Config Sync", configSync, "", nil, ""},
+	{"Rancher", rancherObjects, "", nil, ""},
 }
 
 // labeledObject returns the object that the labels PREFIXname and PREFIXnamespace
@@ -96,8 +105,8 @@ func withPrefix(prefix, name string) (string, bool) { return prefix + name, name
 
 // argoApplication returns the Argo CD application that tracks an object.
 func argoApplication(m marks) (string, bool) {
-	app, _, _ := strings.Cut(m.annotations["argocd.argoproj.io/tracking-id"], ":")
-	return withPrefix("application ", cmp.Or(app, m.labels["argocd.argoproj.io/instance"]))
+	app, _, _ := strings.Cut(m.annotations[argoPrefix+"tracking-id"], ":")
+	return withPrefix("application ", cmp.Or(app, m.labels[argoPrefix+"instance"]))
 }
 
 // configSync returns the Config Sync manager of an object, and whether Config Sync

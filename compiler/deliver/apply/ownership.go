@@ -14,12 +14,16 @@ import (
 )
 
 // ownershipPaths returns the paths of fields that the release takes or, with leave,
-// leaves to others.
+// leaves to others. So are fields of a tool
+// that delivers the object.
 func (it *Item) ownershipPaths(leave bool) [][]fleet.Step {
 	if it.release == nil || it.object == nil {
 		return nil
 	}
 	var out [][]fleet.Step
+	if leave {
+		out = slices.Clone(it.takeover.kept)
+	}
 	for _, o := range it.release.Ownership {
 		if o.Leave != leave || !o.Target.Matches(fleet.Object{Unstructured: it.object, Release: it.release}) {
 			continue

@@ -59,7 +59,11 @@ func (p *planner) simulate(ctx context.Context, it *Item, now *unstructured.Unst
 		now.SetGroupVersionKind(it.ref.GroupVersionKind)
 	}
 	s.before = now
-	object := it.objectToApply(now)
+	object, former := it.objectToApply(now), it.formerManagers(now)
+	if fields, some := transferFields(now.GetManagedFields(), former, it.exemptPaths()); some {
+		now = now.DeepCopy()
+		now.SetManagedFields(fields)
+	}
 	after, conflicts, err := schemas.Apply(now, object)
 	if err != nil {
 		s.caveat += ", and they do not fit the schema that the cluster has"
@@ -69,9 +73,8 @@ func (p *planner) simulate(ctx context.Context, it *Item, now *unstructured.Unst
 		return s, err
 	}
 	s.after = after
-	former := it.formerManagers(now)
 	if len(former) > 0 {
-		s.after = &unstructured.Unstructured{Object: it.adoptedContent(now, after)}
+		s.after = &unstructured.Unstructured{Object: it.adoptedContent(s.before, after)}
 	}
 	s.conflicts = slices.DeleteFunc(conflicts, func(f cluster.Field) bool {
 		return slices.Contains(former, f.Manager) || p.Force.takes(it, f.Manager) || it.takes([]cluster.Field{f})

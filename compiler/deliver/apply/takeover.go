@@ -26,6 +26,8 @@ type takeover struct {
 	handed   bool     // Helm, which delivered the object until now, and kubectl
 	named    []string // managers with these names
 	byHand   bool     // interactive tools, see [isInteractive]
+
+	kept [][]fleet.Step // fields that these managers keep
 }
 
 // applierNames are prefixes, in lower case, of tools that apply whole objects.

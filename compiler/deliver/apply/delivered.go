@@ -1,0 +1,95 @@
+package apply
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// This file recognizes objects that Flux or Argo CD apply from an export of the cluster.
+// They are compared as if fleetc had applied the fields of these tools.
+
+// Field managers of Argo CD. Objects that it creates or replaces without server-side apply
+// have the name of its program.
+const (
+	argoManager  = "argocd-controller"
+	argoReplacer = "argocd-application-controller"
+)
+
+// deliverer returns the tool that applies an object from an export of the cluster: the
+// object has the marks of the fleet and the cluster, and those of the tool. It is nil for
+// other objects, and for those that fleetc has applied.
+func (c *comparer) deliverer(it *Item, o *unstructured.Unstructured) *tool {
+	marks, known := o.GetAnnotations(), c.recorded[it.ID]
+	if marks[fleet.FleetAnnotation] != c.Fleet || marks[fleet.ClusterAnnotation] != c.Bundle.Cluster.ID || known.UID == it.uid && !known.Kept {
+		return nil
+	}
+	its, managers := marksOf(o, isOwn), otherManagers(o)
+	for i, t := range tools {
+		_, ok := t.owner(its)
+		ok = ok || slices.Contains(t.managers, argoManager) && slices.Contains(managers, argoManager) // it does not mark CRDs
+		if ok && len(t.managers) > 0 {
+			return &tools[i]
+		}
+	}
+	return nil
+}
+
+// deliveredBy has fleetc take over the fields of the tool that delivers an object, except
+// the marks of the tool and empty maps that it adds.
+func (it *Item) deliveredBy(by *tool, o *unstructured.Unstructured) takeover {
+	t := it.takeover
+	t.named = slices.Concat(t.named, by.managers)
+	t.kept = emptyMaps(nil, fieldsWhere(o, isOneOf(by.managers)), o.Object, it.object.Object)
+	for field, texts := range map[string]map[string]string{"labels": o.GetLabels(), "annotations": o.GetAnnotations()} {
+		for key := range texts {
+			if strings.HasPrefix(key, by.prefix) {
+				t.kept = append(t.kept, []fleet.Step{{Key: "metadata"}, {Key: field}, {Key: key}})
+			}
+		}
+	}
+	return t
+}
+
+// emptyMaps returns the paths of maps in a set that the live object has, and the bundle's
+// object does not. Flux adds empty maps to objects of known kinds, such as the strategy of
+// a Deployment, and the API server sets defaults in them.
+func emptyMaps(path []fleet.Step, set fieldSet, live, bundle any) [][]fleet.Step {
+	if _, isMap := live.(map[string]any); set.isLeaf() {
+		if !isMap || bundle != nil {
+			return nil
+		}
+		return [][]fleet.Step{path}
+	}
+	var out [][]fleet.Step
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		if step, ok := stepOf(key); ok {
+			out = append(out, emptyMaps(append(slices.Clip(path), step), set[key], at(live, key), at(bundle, key))...)
+		}
+	}
+	return out
+}
+
+// stepOf returns the step of a path that a key of a fieldSet is, if it leads to a field or
+// to an element of a list with keys.
+func stepOf(key string) (fleet.Step, bool) {
+	if name, isField := strings.CutPrefix(key, "f:"); isField {
+		return fleet.Step{Key: name}, true
+	}
+	text, isElement := strings.CutPrefix(key, "k:")
+	var keys map[string]any
+	if !isElement || json.Unmarshal([]byte(text), &keys) != nil {
+		return fleet.Step{}, false
+	}
+	fields := map[string]string{}
+	for name, v := range keys {
+		fields[name] = fmt.Sprint(v)
+	}
+	return fleet.Step{Fields: fields}, true
+}

@@ -1,0 +1,118 @@
+package apply
+
+import (
+	"os"
+	"reflect"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+)
+
+const (
+	byFleetMarks = `"fleetc.dev/fleet":"example.com/infra","fleetc.dev/cluster":"prod/a"`
+	byArgoMarks  = `{` + byFleetMarks + `,"argocd.argoproj.io/tracking-id":"prod.a:example.com/Thing:b/a"}`
+	byFluxLabels = `{"kustomize.toolkit.fluxcd.io/name":"apps","kustomize.toolkit.fluxcd.io/namespace":"flux-system"}`
+
+	fleetFields = `"f:annotations":{"f:fleetc.dev/fleet":{},"f:fleetc.dev/cluster":{}}`
+	argoFields  = `{"f:metadata":{"f:annotations":{"f:fleetc.dev/fleet":{},"f:fleetc.dev/cluster":{},"f:argocd.argoproj.io/tracking-id":{}}},` + specFields + `}`
+	fluxFields  = `{"f:metadata":{` + fleetFields + `,"f:labels":{"f:kustomize.toolkit.fluxcd.io/name":{},"f:kustomize.toolkit.fluxcd.io/namespace":{}}},` + specFields + `}`
+	specFields  = `"f:spec":{"f:size":{},"f:cpu":{},"f:on":{},"f:whole":{}}`
+)
+
+// An object that a GitOps tool applies from an export is compared as if fleetc had applied
+// it: values that the API server normalizes or omits, and the marks of the tool, are no
+// differences. A change by hand and a field that the bundle does not have any more are.
+func TestDelivered(t *testing.T) {
+	document, err := os.ReadFile("../cluster/testdata/things.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
+	schemas := &memo[schema.GroupVersion, *cluster.Schemas]{}
+	if _, err := schemas.get(gvk.GroupVersion(), func() (*cluster.Schemas, error) { return cluster.ReadSchemas(document), nil }); err != nil {
+		t.Fatal(err)
+	}
+	const same = `{"size":1,"cpu":"1","whole":[{"name":"x","mode":"plain"}]}`
+	const bundle = `{"size":1,"cpu":"1000m","on":false,"whole":[{"name":"x"}]}`
+	argo, flux := map[string]string{argoManager: argoFields}, map[string]string{"kustomize-controller": fluxFields}
+	for name, test := range map[string]struct {
+		labels, annotations string
+		managers            map[string]string
+		live, bundle        string
+		recorded            bool
+		delivered, changed  bool
+	}{
+		"Argo CD":            {`{}`, byArgoMarks, argo, same, bundle, false, true, false},
+		"Argo CD replaced":   {`{}`, byArgoMarks, map[string]string{"*" + argoReplacer: argoFields}, same, bundle, false, true, false},
+		"Argo CD, no marks":  {`{}`, `{` + byFleetMarks + `}`, argo, same, bundle, false, true, false},
+		"Flux":               {byFluxLabels, `{` + byFleetMarks + `}`, flux, same, bundle, false, true, false},
+		"by hand":            {`{}`, byArgoMarks, map[string]string{argoManager: argoFields, "*kubectl-edit": `{"f:spec":{"f:size":{}}}`}, `{"size":2,"cpu":"1","whole":[{"name":"x","mode":"plain"}]}`, bundle, false, true, true},
+		"a field less":       {`{}`, byArgoMarks, argo, same, `{"size":1,"cpu":"1000m","on":false}`, false, true, true},
+		"applied by fleetc":  {`{}`, byArgoMarks, argo, same, bundle, true, false, true},
+		"of another cluster": {`{}`, `{"fleetc.dev/fleet":"example.com/infra","fleetc.dev/cluster":"prod/b"}`, argo, same, bundle, false, false, true},
+		"of another tool":    {`{}`, `{` + byFleetMarks + `}`, map[string]string{"kapp-server": argoFields}, same, bundle, false, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := marked(t, test.labels, test.annotations, test.managers)
+			wanted := marked(t, `{}`, `{`+byFleetMarks+`}`, nil)
+			for o, spec := range map[*unstructured.Unstructured]string{live: test.live, wanted: test.bundle} {
+				o.Object["spec"] = decode[map[string]any](t, spec)
+				o.SetGroupVersionKind(gvk)
+				o.SetName("a")
+				o.SetNamespace("b")
+				entries := o.GetManagedFields()
+				for i := range entries {
+					entries[i].APIVersion, entries[i].FieldsType = gvk.GroupVersion().String(), "FieldsV1"
+				}
+				o.SetManagedFields(entries)
+				text, err := o.MarshalJSON()
+				if err == nil {
+					err = o.UnmarshalJSON(text) // with the types of the API client
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			it := Item{ID: "x", uid: "1", object: wanted, ref: cluster.RefOf(wanted), release: &fleet.Release{}}
+			p := &planner{Target: Target{Fleet: "example.com/infra", Bundle: &fleet.Bundle{Cluster: &fleet.Cluster{ID: "prod/a"}}}, schemas: schemas}
+			if test.recorded {
+				p.recorded = map[string]Entry{"x": {UID: "1"}}
+			}
+			c := &comparer{planner: p}
+			by := c.deliverer(&it, live)
+			if (by != nil) != test.delivered {
+				t.Fatalf("it is delivered by %v", by)
+			}
+			if by != nil {
+				it.takeover = it.deliveredBy(by, live)
+			}
+			s, err := c.simulate(t.Context(), &it, live)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, after := it.withoutLeftFields(s.before, s.after)
+			changed := len(s.conflicts) > 0 || !reflect.DeepEqual(content(before), content(after))
+			if changed != test.changed {
+				t.Errorf("changed is %t, conflicts %v\nbefore %v\nafter  %v", changed, s.conflicts, content(before), content(after))
+			}
+		})
+	}
+}
+
+// Only maps that the bundle's object does not have count as empty maps that a tool adds.
+func TestEmptyMaps(t *testing.T) {
+	fields := decode[fieldSet](t, `{"f:spec":{"f:strategy":{},"f:paused":{},"f:selector":{},"f:list":{"k:{\"port\":80}":{".":{},"f:port":{},"f:more":{}}}}}`)
+	live := decode[map[string]any](t, `{"spec":{"strategy":{"type":"x"},"paused":true,"selector":{"a":"b"},"list":[{"port":80,"more":{}}]}}`)
+	bundle := decode[map[string]any](t, `{"spec":{"selector":{"a":"c"},"list":[{"port":80}]}}`)
+	want := [][]fleet.Step{
+		{{Key: "spec"}, {Key: "list"}, {Fields: map[string]string{"port": "80"}}, {Key: "more"}},
+		{{Key: "spec"}, {Key: "strategy"}},
+	}
+	if got := emptyMaps(nil, fields, live, bundle); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
