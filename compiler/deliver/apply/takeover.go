@@ -73,6 +73,11 @@ func applies(m metav1.ManagedFieldsEntry) bool {
 	return len(fields) > 0
 }
 
+// names reports whether the takeover names a manager. Argo CD has two names.
+func (t takeover) names(manager string) bool {
+	return slices.Contains(t.named, manager) || manager == argoReplacer && slices.Contains(t.named, argoManager)
+}
+
 // managers returns the names of the selected managers of an object, never the
 // control plane or managers of subresources. When no manager applies whole objects,
 // plain adoption selects the creator of the object.
@@ -83,7 +88,7 @@ func (t takeover) managers(o *unstructured.Unstructured) []string {
 		if m.Subresource != "" || isControlPlane(m.Manager) || isOwn(m) || slices.Contains(out, m.Manager) {
 			continue
 		}
-		if slices.Contains(t.named, m.Manager) || t.handed && isKubectlOrHelm(m.Manager) || t.appliers && applies(m) || t.byHand && isInteractive(m) {
+		if t.names(m.Manager) || t.handed && isKubectlOrHelm(m.Manager) || t.appliers && applies(m) || t.byHand && isInteractive(m) {
 			out = append(out, m.Manager)
 		}
 		if !hasPrefix(m.Manager, decoratorNames) && (creator == nil || m.Time.Before(creator.Time)) {

@@ -28,6 +28,8 @@ func TestManagers(t *testing.T) {
 		"the creator":              {takeover{appliers: true}, map[string]string{"*operator": spec}, []string{"operator"}},
 		"no creator is known":      {takeover{appliers: true}, map[string]string{"*vpa-updater": spec, "*kube-controller-manager": spec}, nil},
 		"named ones":               {takeover{named: []string{"webhook"}}, map[string]string{"kubectl": spec, "*webhook": meta}, []string{"webhook"}},
+		"Argo CD, named":           {takeover{named: []string{argoManager}}, map[string]string{"argocd-controller": spec, "*argocd-application-controller": spec}, []string{"argocd-application-controller", "argocd-controller"}},
+		"one of Argo CD's names":   {takeover{named: []string{argoReplacer}}, map[string]string{"argocd-controller": spec, "*argocd-application-controller": spec}, []string{"argocd-application-controller"}},
 		"the control plane, named": {takeover{named: []string{"kube-controller-manager"}}, map[string]string{"*kube-controller-manager": spec}, nil},
 		"handed back by Helm":      {takeover{handed: true}, map[string]string{"*helm": spec, "*kubectl-edit": spec, "argocd-controller": spec}, []string{"helm", "kubectl-edit"}},
 	} {
