@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -46,6 +47,7 @@ func (c *comparer) deliverer(it *Item, o *unstructured.Unstructured) *tool {
 func (it *Item) deliveredBy(by *tool, o *unstructured.Unstructured) takeover {
 	t := it.takeover
 	t.named = slices.Concat(t.named, by.managers)
+	t.omitsEmpty = by.omitsEmpty && isBuiltIn(it.ref.Group)
 	t.kept = emptyMaps(nil, fieldsWhere(o, isOneOf(by.managers)), o.Object, it.object.Object)
 	for field, texts := range map[string]map[string]string{"labels": o.GetLabels(), "annotations": o.GetAnnotations()} {
 		for key := range texts {
@@ -74,6 +76,42 @@ func emptyMaps(path []fleet.Step, set fieldSet, live, bundle any) [][]fleet.Step
 		}
 	}
 	return out
+}
+
+// isBuiltIn reports whether an API group is one of Kubernetes' own.
+func isBuiltIn(group string) bool {
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
+}
+
+// withEmptyValues returns the set with the fields of an object that are empty, in all maps
+// of which the set has fields. Flux leaves out such fields, which the API server does not
+// store.
+func (s fieldSet) withEmptyValues(v any) fieldSet {
+	if s == nil || s.isLeaf() {
+		return s
+	}
+	out := maps.Clone(s)
+	for key, in := range s {
+		if key != "." {
+			out[key] = in.withEmptyValues(at(v, key))
+		}
+	}
+	object, _ := v.(map[string]any)
+	for k, field := range object {
+		if _, ok := s["f:"+k]; !ok && isZero(field) {
+			out["f:"+k] = fieldSet{}
+		}
+	}
+	return out
+}
+
+// isZero reports whether a scalar is the zero value of its type.
+func isZero(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any, nil:
+		return false
+	}
+	return reflect.ValueOf(v).IsZero()
 }
 
 // stepOf returns the step of a path that a key of a fieldSet is, if it leads to a field or

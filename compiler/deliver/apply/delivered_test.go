@@ -103,6 +103,21 @@ func TestDelivered(t *testing.T) {
 	}
 }
 
+// Empty values of the bundle's object count as applied beside other fields of the set.
+func TestWithEmptyValues(t *testing.T) {
+	fields := decode[fieldSet](t, `{"f:spec":{"f:size":{},"f:list":{"k:{\"name\":\"a\"}":{".":{},"f:name":{}}}}}`)
+	bundle := decode[map[string]any](t, `{"spec":{"size":1,"paused":false,"other":true,"map":{},"list":[{"name":"a","delay":0},{"name":"b","delay":0}]},"kind":""}`)
+	want := decode[fieldSet](t, `{"f:kind":{},"f:spec":{"f:size":{},"f:paused":{},"f:list":{"k:{\"name\":\"a\"}":{".":{},"f:name":{},"f:delay":{}}}}}`)
+	if got := fields.withEmptyValues(bundle); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for group, want := range map[string]bool{"": true, "apps": true, "networking.k8s.io": true, "example.com": false} {
+		if isBuiltIn(group) != want {
+			t.Errorf("group %q: %t", group, !want)
+		}
+	}
+}
+
 // Only maps that the bundle's object does not have count as empty maps that a tool adds.
 func TestEmptyMaps(t *testing.T) {
 	fields := decode[fieldSet](t, `{"f:spec":{"f:strategy":{},"f:paused":{},"f:selector":{},"f:list":{"k:{\"port\":80}":{".":{},"f:port":{},"f:more":{}}}}}`)

@@ -24,15 +24,20 @@ type fieldSet map[string]fieldSet
 func fieldsWhere(o *unstructured.Unstructured, wanted func(metav1.ManagedFieldsEntry) bool) fieldSet {
 	var all fieldSet
 	for _, m := range o.GetManagedFields() {
-		if !wanted(m) || m.FieldsV1 == nil {
-			continue
-		}
-		var one fieldSet
-		if json.Unmarshal(m.FieldsV1.GetRawBytes(), &one) == nil { // an API server checks what it stores
-			all = union(all, one)
+		if wanted(m) {
+			all = union(all, entryFields(m))
 		}
 	}
 	return all
+}
+
+// entryFields returns the fields of an entry, nil for none.
+func entryFields(m metav1.ManagedFieldsEntry) fieldSet {
+	var out fieldSet
+	if m.FieldsV1 == nil || json.Unmarshal(m.FieldsV1.GetRawBytes(), &out) != nil {
+		return nil // an API server checks what it stores
+	}
+	return out
 }
 
 // union returns the fields of both sets.

@@ -63,6 +63,8 @@ type tool struct {
 	// is that of its labels and annotations.
 	managers []string
 	prefix   string
+
+	omitsEmpty bool // whether it leaves out empty values of Kubernetes' own kinds
 }
 
 // Prefixes of labels and annotations of GitOps tools.
@@ -78,12 +80,12 @@ const fluxHint = "change it where Flux reads it; or have Flux stop applying it, 
 var tools = []tool{
 	{"Flux", func(m marks) (string, bool) {
 		return labeledObject(m.labels, "Kustomization", kustomizePrefix)
-	}, fluxHint + "kustomize-controller", []string{"kustomize-controller"}, kustomizePrefix},
-	{"Flux", func(m marks) (string, bool) { return labeledObject(m.labels, "HelmRelease", "helm.toolkit.fluxcd.io/") }, fluxHint + "helm-controller", nil, ""},
-	{"Argo CD", argoApplication, "", []string{argoManager, argoReplacer}, argoPrefix},
-	{"kapp", func(m marks) (string, bool) { return withPrefix("app ", m.labels["kapp.k14s.io/app"]) }, "", nil, ""},
-	{"Config Sync", configSync, "", nil, ""},
-	{"Rancher", rancherObjects, "", nil, ""},
+	}, fluxHint + "kustomize-controller", []string{"kustomize-controller"}, kustomizePrefix, true},
+	{"Flux", func(m marks) (string, bool) { return labeledObject(m.labels, "HelmRelease", "helm.toolkit.fluxcd.io/") }, fluxHint + "helm-controller", nil, "", false},
+	{"Argo CD", argoApplication, "", []string{argoManager, argoReplacer}, argoPrefix, false},
+	{"kapp", func(m marks) (string, bool) { return withPrefix("app ", m.labels["kapp.k14s.io/app"]) }, "", nil, "", false},
+	{"Config Sync", configSync, "", nil, "", false},
+	{"Rancher", rancherObjects, "", nil, "", false},
 }
 
 // labeledObject returns the object that the labels PREFIXname and PREFIXnamespace

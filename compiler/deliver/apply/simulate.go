@@ -61,6 +61,10 @@ func (p *planner) simulate(ctx context.Context, it *Item, now *unstructured.Unst
 	s.before = now
 	object, former := it.objectToApply(now), it.formerManagers(now)
 	if fields, some := transferFields(now.GetManagedFields(), former, it.exemptPaths()); some {
+		if it.takeover.omitsEmpty {
+			own := &fields[len(fields)-1]
+			own.FieldsV1 = encodeFields(entryFields(*own).withEmptyValues(object.Object))
+		}
 		now = now.DeepCopy()
 		now.SetManagedFields(fields)
 	}

@@ -27,7 +27,8 @@ type takeover struct {
 	named    []string // managers with these names
 	byHand   bool     // interactive tools, see [isInteractive]
 
-	kept [][]fleet.Step // fields that these managers keep
+	kept       [][]fleet.Step // fields that these managers keep
+	omitsEmpty bool           // whether they have left out empty values
 }
 
 // applierNames are prefixes, in lower case, of tools that apply whole objects.
