@@ -199,9 +199,20 @@ func TestArgoCD(t *testing.T) {
 	a.leaves()
 }
 
+// retriesOften has Argo CD retry failed syncs of cluster a every two seconds, and not only
+// after the 30 seconds of the export. The Application clusters ignores this difference.
+func (a *argoPlace) retriesOften() {
+	a.Helper()
+	a.kubectl("a", "-n", ArgoNamespace, "patch", "configmap/argocd-cm", "--type=merge", "-p",
+		`{"data":{"resource.customizations.ignoreDifferences.argoproj.io_Application":"jsonPointers: [/spec/syncPolicy/retry]"}}`)
+	a.kubectl("a", "-n", ArgoNamespace, "patch", "application/prod.a", "--type=merge", "-p",
+		`{"spec":{"syncPolicy":{"retry":{"limit":-1,"backoff":{"duration":"2s","factor":1,"maxDuration":"2s"}}}}}`)
+}
+
 // failedHook tests that a failed hook blocks its release until it is repaired.
 func (a *argoPlace) failedHook() {
 	a.Helper()
+	a.retriesOften()
 	a.edit("environments/shop.cue", `motd: "hello"`, `{motd: "oops", broken: true}`)
 	commit := a.export()
 	if err := a.argo.Until(a.Context(), "prod.a", "fails", func(app Application) error {
