@@ -99,8 +99,8 @@ spec:
 `
 	p.write("charts/j/Chart.yaml", "apiVersion: v2\nname: j\nversion: 1.0.0\n")
 	p.write("charts/j/templates/a.yaml", fmt.Sprintf(job, "hook-{{ .Release.Name }}", `helm.sh/hook: "pre-install,pre-upgrade"`, `{{ .Values.fate }}`)+
-		fmt.Sprintf(job, "plain-{{ .Release.Name }}", `round: "{{ .Values.round }}"`, ""))
-	p.write("charts/j/values.yaml", "round: 1\nfate: \"\"\n")
+		fmt.Sprintf(job, "plain-{{ .Release.Name }}", `round: "{{ .Values.round }}"`, "{{ if .Values.stuck }}fleetc.test/stuck: ImagePullBackOff{{ end }}"))
+	p.write("charts/j/values.yaml", "round: 1\nfate: \"\"\nstuck: false\n")
 	p.write("environments/j.cue", `package fleet
 
 releases: [_]: {namespace: "default", chart: path: "charts/j", values: {round: 1, fate: ""}}
@@ -115,6 +115,15 @@ releases: helm: delivery: "helm"
 	// It runs again when it changes, and a failure is detected although the Job was
 	// deleted.
 	p.edit("environments/j.cue", "round: 1", "round: 2")
+	p.fleetc("apply", "--yes", "--release", "manifests").ok(p).says(p, "created Job.batch default/plain-manifests")
+	p.waitFor("the Jobs to be gone", func() bool { return p.kubectl("one", "get", "jobs", "-o", "name") == "" })
+	// The end of a Job that was deleted while it ran is unknown.
+	p.edit("environments/j.cue", "round: 2", "round: 3, stuck: true")
+	r := p.begin("apply", "--yes", "--release", "manifests")
+	r.readUntil("Job.batch default/plain-manifests", 2) // it is created, and not ready
+	p.kubectl("one", "delete", "job", "plain-manifests")
+	r.end().exits(p, 2).says(p, "Job.batch default/plain-manifests: it was deleted, and whether it succeeded is unknown")
+	p.edit("environments/j.cue", "stuck: true", "stuck: false")
 	p.fleetc("apply", "--yes", "--release", "manifests").ok(p).says(p, "created Job.batch default/plain-manifests")
 	p.waitFor("the Jobs to be gone", func() bool { return p.kubectl("one", "get", "jobs", "-o", "name") == "" })
 	p.edit("environments/j.cue", `fate: ""`, `fate: "fleetc.test/fail: 'true'"`)

@@ -36,7 +36,7 @@ func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
 			continue // the plan or the apply has found it
 		}
 		w.byID[it.ID] = it
-		w.pending = append(w.pending, health.ObservedObject{Declared: declared})
+		w.pending = append(w.pending, health.ObservedObject{Declared: declared, Existed: it.uid != ""})
 	}
 	if len(w.pending) == 0 {
 		return nil

@@ -24,6 +24,7 @@ type Waiting struct {
 type ObservedObject struct {
 	Declared fleet.Object
 	Live     *unstructured.Unstructured // nil when it does not exist
+	Existed  bool                       // whether it existed, and nothing has seen it end since
 }
 
 // A Result is the verdict on an object.
@@ -71,6 +72,9 @@ func (w *Waiting) verdict(elapsed time.Duration, o ObservedObject, live fleet.Ob
 	case v.State == Unknown && elapsed >= cmp.Or(w.Grace, DefaultGrace):
 		return Verdict{Ready, v.Reason + ", and the grace period is over"}
 	case v.State == Missing && o.Declared.Unstructured != nil && DeletesItself(o.Declared.Unstructured):
+		if o.Existed {
+			return Verdict{Failed, "it was deleted, and whether it succeeded is unknown; another apply runs it again"}
+		}
 		return Verdict{Ready, "it was deleted by its ttlSecondsAfterFinished"}
 	}
 	return v

@@ -27,6 +27,7 @@ func TestStep(t *testing.T) {
 		same("{apiVersion: batch/v1, kind: Job, metadata: {name: bad}, status: {conditions: [{type: Failed, status: 'True', reason: DeadlineExceeded}]}}"),
 		observed("{apiVersion: batch/v1, kind: Job, metadata: {name: gone}, spec: {ttlSecondsAfterFinished: 0}}", ""),
 		observed("{apiVersion: v1, kind: Secret, metadata: {name: lost}}", ""),
+		{Declared: fleet.Object{Unstructured: parse(t, "{apiVersion: batch/v1, kind: Job, metadata: {name: unseen}, spec: {ttlSecondsAfterFinished: 0}}")}, Existed: true},
 	}
 	for _, test := range []struct {
 		elapsed, timeout, grace time.Duration
@@ -39,6 +40,7 @@ pending Deployment.apps web: 1 of 2 pods exist
 pending Widget.example.com quiet: it has no status yet
 pending Secret lost: it does not exist
 failed Job.batch bad: it failed: DeadlineExceeded
+failed Job.batch unseen: it was deleted, and whether it succeeded is unknown; another apply runs it again
 `},
 		{DefaultGrace, 5 * time.Minute, 0, `ready ConfigMap settings: it exists
 ready Widget.example.com quiet: it has no status yet, and the grace period is over
@@ -47,6 +49,7 @@ pending Deployment.apps slow: 1 of 2 pods exist
 pending Deployment.apps web: 1 of 2 pods exist
 pending Secret lost: it does not exist
 failed Job.batch bad: it failed: DeadlineExceeded
+failed Job.batch unseen: it was deleted, and whether it succeeded is unknown; another apply runs it again
 `},
 		{5 * time.Minute, 5 * time.Minute, time.Hour, `ready ConfigMap settings: it exists
 ready Job.batch gone: it was deleted by its ttlSecondsAfterFinished
@@ -55,6 +58,7 @@ failed Deployment.apps web: 1 of 2 pods exist, after 5m0s
 failed Widget.example.com quiet: it has no status yet, after 5m0s
 failed Job.batch bad: it failed: DeadlineExceeded
 failed Secret lost: it does not exist, after 5m0s
+failed Job.batch unseen: it was deleted, and whether it succeeded is unknown; another apply runs it again
 `},
 		{time.Hour, 0, 0, `ready ConfigMap settings: it exists
 ready Widget.example.com quiet: it has no status yet, and the grace period is over
@@ -63,6 +67,7 @@ pending Deployment.apps web: 1 of 2 pods exist
 pending Secret lost: it does not exist
 failed Deployment.apps slow: 1 of 2 pods exist, after 10m0s
 failed Job.batch bad: it failed: DeadlineExceeded
+failed Job.batch unseen: it was deleted, and whether it succeeded is unknown; another apply runs it again
 `},
 	} {
 		w := Waiting{Rules: r, Timeout: test.timeout, Grace: test.grace}
