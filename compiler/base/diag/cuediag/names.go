@@ -50,7 +50,9 @@ var forms = map[string]form{
 	`^[ -~]{2,}$`:                                                           {"at least two printable characters of ASCII", `"abcdefghijkmnpqrstuvwxyz23456789"`},
 	`^-----BEGIN CERTIFICATE-----`:                                          {"a certificate in PEM", "run kubeseal --fetch-cert, which prints it"},
 	`^[A-Z][A-Za-z0-9]*/[^/ ]+$`:                                            {"the kind and name of an object", `"ConfigMap/grafana"`},
-	`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[0-9]+((alpha|beta)[0-9]+)?$`: {"a group and version", `"karpenter.sh/v1"`},
+	`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[0-9]+((alpha|beta)[0-9]+)?$`:             {"a group and version", `"karpenter.sh/v1"`},
+	`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`: {"the key of a label", `"example.com/team"`},
+	`^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`:                           {"at most 63 letters and digits, with -, _ and . between them", `"blue"`},
 }
 
 // hint returns the hint for an invalid text.
