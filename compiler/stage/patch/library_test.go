@@ -208,8 +208,8 @@ environments/fleet.cue:6:30: releases."my-web".patches.#labels: field is require
     in eu
 `},
 		{"no label", `#CommonLabels & {#labels: a: "b c"}`, `
-environments/fleet.cue:6:65: releases."my-web".patches.#labels.a: invalid value "b c": it must match "^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$"
-    hint: change the value, or the rule
+environments/fleet.cue:6:65: releases."my-web".patches.#labels.a: invalid value "b c": it must be at most 63 letters and digits, with -, _ and . between them
+    hint: write it as in "blue"
     in eu
 `},
 		{"another type", `#ImageMirror & {#mirror: "m.example/"}`, `
