@@ -197,13 +197,6 @@ func TestNodeJobs(t *testing.T) {
 	}
 	fails("echo PREPARE", "echo no space; exit 4", `action jobs/prepare: Job\.batch app/fleetc-prepare-\w+: it failed: BackoffLimitExceeded`, `container main: it ended with status 4`, `^ +no space$`)
 	fails("echo BEFORE", "echo no table; exit 5", `Job\.batch app/before: the hook did not succeed: it failed: BackoffLimitExceeded`, `container main: it ended with status 5`, `^ +no table$`)
-	// Kubernetes deletes the pod of such a Job when the Job fails.
-	p.edit("environments/jobs.cue", `"Never", containers: [{name: "main", image: "fleetc.test/busybox:1", command: [...`, `"OnFailure", containers: [{name: "main", image: "fleetc.test/busybox:1", command: [...`)
-	fails("echo BEFORE", "echo no disk; exit 6", `Job\.batch app/before: the hook did not succeed: it failed: BackoffLimitExceeded.*container main.*ended with status 6`, `^ +no disk$`)
-	fails("echo migrated", "echo no right; exit 7", `Job\.batch app/migrate: it failed: BackoffLimitExceeded.*container main.*ended with status 7`, `^ +no right$`)
-	p.kubectl("one", "-n", "app", "delete", "jobs", "--all")
-	p.edit("environments/jobs.cue", `"OnFailure"`, `"Never"`)
-
 	p.edit("environments/jobs.cue", "Seconds: 600", "Seconds: 3")
 	fails("echo LATE", "sleep 3600", `Job\.batch app/late: it failed: DeadlineExceeded: Job was active longer than specified deadline`)
 

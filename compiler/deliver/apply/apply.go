@@ -29,7 +29,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
 	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
 // A Target is a cluster together with the bundle to apply to it.
@@ -148,7 +147,6 @@ type Item struct {
 	appliedState    string                     // fingerprint of the object after the apply; empty when unknown
 	completedDigest string                     // digest of the content of a complete Job; else empty
 	writtenJob      *unstructured.Unstructured // a Job that this run has written
-	podFailure      health.Explanation         // the last failure of a pod of a Job that runs; see keepPodFailure
 	hook            *hook
 	helm            *helm.State // stored state of a release that Helm delivers
 	digest          string      // cache key of such a release: its chart, values and objects

@@ -1,14 +1,10 @@
 package apply
 
 import (
-	"context"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
 // This file tracks completed Jobs. A Job may be deleted after its end by its
@@ -43,21 +39,6 @@ func hasCondition(o *unstructured.Unstructured, typ string) bool {
 		condition, _ := c.(map[string]any)
 		return condition["type"] == typ && condition["status"] == "True"
 	})
-}
-
-// keepPodFailure keeps why a pod of a running Job fails, with the container's log, if the
-// Job restarts containers in their pod: Kubernetes deletes such a pod when the Job fails.
-func (r *runner) keepPodFailure(ctx context.Context, it *Item, o health.Result) {
-	if !isJob(o.Live) {
-		return
-	}
-	if policy, _, _ := unstructured.NestedString(o.Live.Object, "spec", "template", "spec", "restartPolicy"); policy != "OnFailure" {
-		return
-	}
-	x := &health.Explainer{Reader: r.Live, Hide: r.hide}
-	if why := x.ExplainPod(ctx, fleet.Object{Unstructured: o.Live, Release: it.release}, o.Verdict); len(why.Logs) > 0 {
-		it.podFailure = why
-	}
 }
 
 // contentDigest returns a digest of the object in the bundle.

@@ -61,7 +61,6 @@ func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
 			return r.unhealthy(ctx, w.byID, p.Failed)
 		}
 		for _, o := range p.Pending {
-			r.keepPodFailure(ctx, w.byID[o.Declared.ID()], o)
 			if id := o.Declared.ID(); reasons[id] != o.Reason {
 				r.report(Event{Stage: stage, ID: id, What: "wait", Text: r.hide(o.Reason)})
 				reasons[id] = o.Reason
@@ -204,9 +203,6 @@ func (r *runner) explain(ctx context.Context, it *Item, current *unstructured.Un
 	}
 	x := &health.Explainer{Reader: r.Live, Hide: r.hide}
 	why := x.Explain(ctx, fleet.Object{Unstructured: current, Release: it.release}, v)
-	if kept := it.podFailure; len(why.Logs) == 0 && len(kept.Chain) > 0 {
-		why.Chain, why.Logs = kept.Chain, kept.Logs
-	}
 	if text := why.String(); len(why.Chain) > 1 && !strings.HasSuffix(text, v.Reason) {
 		d.Msg += "; " + diag.Visible(text, diag.MaxText)
 	}
@@ -328,8 +324,6 @@ func (r *runner) waitEnd(ctx context.Context, it *Item, o *health.ObservedObject
 			return p.Ready[0].Verdict, nil
 		case first:
 			r.report(Event{Stage: it.Stage, ID: it.ID, What: "wait", Text: r.hide(p.Pending[0].Reason)})
-		default:
-			r.keepPodFailure(ctx, it, p.Pending[0])
 		}
 		if err := follower.Wait(ctx, changes, waitPoll); err != nil {
 			return health.Verdict{}, err

@@ -59,7 +59,11 @@ var (
 // Explain searches for the cause that keeps a live object from getting ready; v is
 // its verdict. The result depends only on the responses of the Reader.
 func (x *Explainer) Explain(ctx context.Context, o fleet.Object, v Verdict) Explanation {
-	s := x.search(ctx, o, v)
+	s := &search{Reader: x.Reader, ctx: ctx, hide: x.Hide, inNamespace: map[string][]*unstructured.Unstructured{}}
+	if s.hide == nil {
+		s.hide = Hider(nil)
+	}
+	s.out.Chain = []string{o.Title(), v.Reason}
 	if o.Unstructured != nil && o.Object != nil {
 		s.object(s.redact(o.Unstructured))
 	}
@@ -68,33 +72,10 @@ func (x *Explainer) Explain(ctx context.Context, o fleet.Object, v Verdict) Expl
 		s.events = s.normalEvents // show other events if there are no warnings
 	}
 	e.Events = s.lastEvents()
-	return s.explanation()
-}
-
-// ExplainPod is like Explain, for an object that controls pods, and reads no events.
-func (x *Explainer) ExplainPod(ctx context.Context, o fleet.Object, v Verdict) Explanation {
-	s := x.search(ctx, o, v)
-	if worst := s.worstPod(s.redact(o.Unstructured)); worst != nil {
-		s.pod(worst)
+	for i := range e.Chain {
+		e.Chain[i] = s.hide(e.Chain[i])
 	}
-	return s.explanation()
-}
-
-func (x *Explainer) search(ctx context.Context, o fleet.Object, v Verdict) *search {
-	s := &search{Reader: x.Reader, ctx: ctx, hide: x.Hide, inNamespace: map[string][]*unstructured.Unstructured{}}
-	if s.hide == nil {
-		s.hide = Hider(nil)
-	}
-	s.out.Chain = []string{o.Title(), v.Reason}
-	return s
-}
-
-// explanation returns the result without secrets.
-func (s *search) explanation() Explanation {
-	for i := range s.out.Chain {
-		s.out.Chain[i] = s.hide(s.out.Chain[i])
-	}
-	return s.out
+	return *e
 }
 
 // A search is the state of one explanation.
@@ -125,15 +106,6 @@ func (s *search) object(u *unstructured.Unstructured) {
 		})
 		s.readEvents(owner)
 	}
-	if worst := s.worstPod(owner); worst != nil {
-		s.readEvents(worst)
-		s.pod(worst)
-	}
-}
-
-// worstPod adds the most informative pod that is not ready to the chain. It returns nil if
-// there is none.
-func (s *search) worstPod(owner *unstructured.Unstructured) *unstructured.Unstructured {
 	var waiting []*unstructured.Unstructured
 	for _, p := range s.controlled(podKind, owner) {
 		if v := pod(p); v.State != Ready {
@@ -141,7 +113,7 @@ func (s *search) worstPod(owner *unstructured.Unstructured) *unstructured.Unstru
 		}
 	}
 	if len(waiting) == 0 {
-		return nil
+		return
 	}
 	slices.SortFunc(waiting, comparePods)
 	worst := waiting[0]
@@ -150,7 +122,8 @@ func (s *search) worstPod(owner *unstructured.Unstructured) *unstructured.Unstru
 		name += fmt.Sprintf(" (and %d more)", n)
 	}
 	s.out.Chain = []string{s.out.Chain[0], name, pod(worst).Reason}
-	return worst
+	s.readEvents(worst)
+	s.pod(worst)
 }
 
 // revision returns the revision number of a ReplicaSet of a Deployment.

@@ -255,14 +255,3 @@ func TestExplainForbidden(t *testing.T) {
 		t.Error(got)
 	}
 }
-
-// A pod is explained without events and without secrets.
-func TestExplainPod(t *testing.T) {
-	d := readDump(t, webDump+crashingPod+event1("e1", "p2", "Warning", "BackOff", "Back-off restarting failed container", ""))
-	o := fleet.Object{Unstructured: d.objects[2]}
-	e := (&Explainer{Reader: d, Hide: Hider([]string{"hunter22"})}).ExplainPod(t.Context(), o, (*Rules)(nil).Judge(o))
-	const want = "ReplicaSet.apps shop/web-new: pod web-new-a (and 1 more): container app: CrashLoopBackOff, and ended with status 1: Error: password (hidden) refused"
-	if e.String() != want || len(e.Logs) != 3 || !strings.HasPrefix(e.Logs[1], "connecting with (hidden) to ") || len(e.Events) > 0 {
-		t.Errorf("got %q", e)
-	}
-}
