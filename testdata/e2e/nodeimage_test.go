@@ -74,7 +74,7 @@ func docBlock(p *place, page, has string, replace ...string) string {
 func withoutGit(p *place, host, address string) []string {
 	return []string{
 		"registry.example.com/fleetc:v1", imageName,
-		"registry.example.com/git:v1 # one with git", clusters.Busybox,
+		"registry.example.com/git:v1 # an image with git", clusters.Busybox,
 		`[git, clone, --depth=1, "https://github.com/example/infra", /work/fleet]`, "[cp, -r, /source, /work/fleet]",
 		"mountPath: /work}\n      containers:", "mountPath: /work}\n            - {name: source, mountPath: /source, readOnly: true}\n      containers:",
 		"      volumes:\n", "      volumes:\n        - {name: source, hostPath: {path: " + p.dir + "}}\n",
