@@ -164,6 +164,33 @@ func (r *ciRunner) github(branch string, matrix int, steps []ciStep) (string, er
 	return "", nil
 }
 
+// checkPullRequests runs the steps for commits of a pull request, which gets one comment
+// with the mark and the differences of its last commit, and for a wrong fleet, whose fault
+// is an annotation.
+func (r *ciRunner) checkPullRequests(steps []ciStep, mark string) {
+	r.t.Helper()
+	r.event = "pull_request"
+	for _, n := range []int{5, 7} {
+		r.setReplicas(n)
+		r.push("change", "more")
+		if out, err := r.github("change", 0, steps); err != nil {
+			r.t.Fatalf("%v\n%s", err, out)
+		}
+		body := ""
+		if len(r.forge.comments) == 1 {
+			body, _ = r.forge.comments[0]["body"].(string)
+		}
+		if !strings.HasPrefix(body, "<!-- "+mark+" -->\n**1 object updated in 2 of 3 clusters**\n") || !strings.Contains(body, fmt.Sprintf("\n+ spec.replicas: %d\n", n)) {
+			r.t.Errorf("%d comments, the first is\n%s", len(r.forge.comments), body)
+		}
+	}
+	writeFile(r.t, r.fleet, "environments/prod/wrong.cue", "package fleet\n\nreleases: \"my-web\": defaults: prod: replicaCounts: 3\n")
+	r.push("wrong", "wrong")
+	if out, err := r.github("wrong", 0, steps); err == nil || !strings.Contains(out, "::error file=environments/prod/wrong.cue,line=3,") {
+		r.t.Errorf("a wrong fleet: %v\n%s", err, out)
+	}
+}
+
 // ciBlocks returns the YAML blocks in a section of docs/ci.md.
 func ciBlocks(t *testing.T, section string) []string {
 	t.Helper()
@@ -221,25 +248,7 @@ func TestGitHubJobs(t *testing.T) {
 		t.Errorf("the export has\n%s", got)
 	}
 
-	// A pull request has one comment, with the differences of its last commit.
-	r.event = "pull_request"
-	for _, n := range []int{5, 7} {
-		r.setReplicas(n)
-		r.push("change", "more")
-		must("change", 0, check)
-		body := ""
-		if len(r.forge.comments) == 1 {
-			body, _ = r.forge.comments[0]["body"].(string)
-		}
-		if !strings.HasPrefix(body, "<!-- fleetc -->\n**1 object updated in 2 of 3 clusters**\n") || !strings.Contains(body, fmt.Sprintf("\n+ spec.replicas: %d\n", n)) {
-			t.Errorf("%d comments, the first is\n%s", len(r.forge.comments), body)
-		}
-	}
-	writeFile(t, r.fleet, "environments/prod/wrong.cue", "package fleet\n\nreleases: \"my-web\": defaults: prod: replicaCounts: 3\n")
-	r.push("wrong", "wrong")
-	if out, err := r.github("wrong", 0, check); err == nil || !strings.Contains(out, "::error file=environments/prod/wrong.cue,line=3,") {
-		t.Errorf("a wrong fleet: %v\n%s", err, out)
-	}
+	r.checkPullRequests(check, "fleetc")
 	if out, err := r.github("wrong", 0, scan); err == nil || !strings.Contains(r.must(r.work, "cat fleet.sarif"), `"version": "2.1.0"`) {
 		t.Errorf("a wrong fleet is scanned: %v\n%s", err, out)
 	}

@@ -165,24 +165,7 @@ func TestGitHubAction(t *testing.T) {
 		t.Errorf("the export has\n%s", got)
 	}
 
-	r.event = "pull_request"
-	for _, n := range []int{5, 7} {
-		r.setReplicas(n)
-		r.push("change", "more")
-		must("change", "check")
-		body := ""
-		if len(r.forge.comments) == 1 {
-			body, _ = r.forge.comments[0]["body"].(string)
-		}
-		if !strings.HasPrefix(body, "<!-- fleetc . -->\n**1 object updated in 2 of 3 clusters**\n") || !strings.Contains(body, fmt.Sprintf("\n+ spec.replicas: %d\n", n)) {
-			t.Errorf("%d comments, the first is\n%s", len(r.forge.comments), body)
-		}
-	}
-	writeFile(t, r.fleet, "environments/prod/wrong.cue", "package fleet\n\nreleases: \"my-web\": defaults: prod: replicaCounts: 3\n")
-	r.push("wrong", "wrong")
-	if out, err := r.github("wrong", 0, jobs["check"].Steps); err == nil || !strings.Contains(out, "::error file=environments/prod/wrong.cue,line=3,") {
-		t.Errorf("a wrong fleet: %v\n%s", err, out)
-	}
+	r.checkPullRequests(jobs["check"].Steps, "fleetc .")
 }
 
 // TestGitHubActionRefuses gives the action wrong inputs and a wrong archive.
