@@ -78,14 +78,21 @@ const fluxHint = "change it where Flux reads it; or have Flux stop applying it, 
 // tools are the tools that mark their objects, except Helm and fleetc. When several
 // tools mark an object, such as Flux and Helm, the first in the list is its owner.
 var tools = []tool{
-	{"Flux", func(m marks) (string, bool) {
-		return labeledObject(m.labels, "Kustomization", kustomizePrefix)
-	}, fluxHint + "kustomize-controller", []string{"kustomize-controller"}, kustomizePrefix, true},
-	{"Flux", func(m marks) (string, bool) { return labeledObject(m.labels, "HelmRelease", "helm.toolkit.fluxcd.io/") }, fluxHint + "helm-controller", nil, "", false},
-	{"Argo CD", argoApplication, "", []string{argoManager, argoReplacer}, argoPrefix, false},
-	{"kapp", func(m marks) (string, bool) { return withPrefix("app ", m.labels["kapp.k14s.io/app"]) }, "", nil, "", false},
-	{"Config Sync", configSync, "", nil, "", false},
-	{"Rancher", rancherObjects, "", nil, "", false},
+	{
+		name:     "Flux",
+		owner:    func(m marks) (string, bool) { return labeledObject(m.labels, "Kustomization", kustomizePrefix) },
+		hint:     fluxHint + "kustomize-controller",
+		managers: []string{"kustomize-controller"}, prefix: kustomizePrefix, omitsEmpty: true,
+	},
+	{
+		name:  "Flux",
+		owner: func(m marks) (string, bool) { return labeledObject(m.labels, "HelmRelease", "helm.toolkit.fluxcd.io/") },
+		hint:  fluxHint + "helm-controller",
+	},
+	{name: "Argo CD", owner: argoApplication, managers: []string{argoManager, argoReplacer}, prefix: argoPrefix},
+	{name: "kapp", owner: func(m marks) (string, bool) { return withPrefix("app ", m.labels["kapp.k14s.io/app"]) }},
+	{name: "Config Sync", owner: configSync},
+	{name: "Rancher", owner: rancherObjects},
 }
 
 // labeledObject returns the object that the labels PREFIXname and PREFIXnamespace

@@ -14,8 +14,7 @@ import (
 )
 
 // ownershipPaths returns the paths of fields that the release takes or, with leave,
-// leaves to others. So are fields of a tool
-// that delivers the object.
+// leaves to others, and those that a tool that delivers the object keeps.
 func (it *Item) ownershipPaths(leave bool) [][]fleet.Step {
 	if it.release == nil || it.object == nil {
 		return nil
