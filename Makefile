@@ -119,7 +119,7 @@ e2e-kill: ## Kill commands at random moments, and look for anything lost.
 	KILLS=$(KILLS) go test -count=1 -timeout 6h ./testdata/e2e -run 'TestKill$$|TestKillDeliveries|TestHistoryKilled'
 
 e2e-gitops: ## Test with real Flux and Argo CD, which are built once.
-	go run ./testdata/clusters/sandbox -build -operators -flux -argocd
+	go run ./testdata/clusters/sandbox -build -flux -argocd
 	go test -count=1 -vet=off -timeout 40m -parallel 3 ./testdata/gitops
 
 e2e-renovate: ## Test the preset with real Renovate, which is installed once.
