@@ -1,5 +1,5 @@
-// Command release writes what a release contains besides the binaries, and checks
-// what is linked into them. It runs in the root of the repository:
+// Command release writes the files of a release besides the binaries, and checks the
+// modules that are linked into them. It runs in the root of the repository:
 //
 //	release licenses FILE       writes the licences of all linked modules
 //	release sbom BINARY FILE    writes an SPDX document for a binary
