@@ -189,11 +189,7 @@ func TestArgoCD(t *testing.T) {
 
 	a.remove("environments/extra.cue")
 	a.deliver()
-	for name := range a.flux {
-		if got := a.field(name, "shop", "configmap/extra", ".metadata.name") + a.field(name, "shop", "serviceaccount/extra", ".metadata.name"); got != "" {
-			t.Errorf("%s still has %s", name, got)
-		}
-	}
+	a.checkPruned()
 	a.same("b")
 	a.failedHook()
 	a.leaves()

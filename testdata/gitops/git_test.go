@@ -136,12 +136,18 @@ func (c channel) story() {
 
 	c.remove("environments/extra.cue")
 	c.deliver()
-	for name := range c.flux {
-		if got := c.field(name, "shop", "configmap/extra", ".metadata.name") + c.field(name, "shop", "serviceaccount/extra", ".metadata.name"); got != "" {
-			c.Errorf("%s still has %s", name, got)
+	c.checkPruned()
+	c.same("a")
+}
+
+// checkPruned checks that no cluster has the objects of environments/extra.cue.
+func (p *place) checkPruned() {
+	p.Helper()
+	for name := range p.flux {
+		if got := p.field(name, "shop", "configmap/extra", ".metadata.name") + p.field(name, "shop", "serviceaccount/extra", ".metadata.name"); got != "" {
+			p.Errorf("%s still has %s", name, got)
 		}
 	}
-	c.same("a")
 }
 
 // Three clusters follow one branch. Each change is one commit, and an export
