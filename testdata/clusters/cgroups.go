@@ -42,14 +42,18 @@ func missingControllers() []string {
 	})
 }
 
-// makeCgroups creates a cgroup in each hierarchy.
+// makeCgroups creates a cgroup in each hierarchy. It first removes those of a killed
+// process whose link had the same number.
 func makeCgroups(name string) error {
 	dirs, err := hierarchies()
 	if err != nil {
 		return err
 	}
+	if err := removeCgroups(name); err != nil {
+		return err
+	}
 	for _, dir := range dirs {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 			return err
 		}
 	}
