@@ -43,6 +43,7 @@ func (p Pos) Compare(q Pos) int {
 
 // A Diag is one fault.
 type Diag struct {
+	Code     Code     // the class of the fault; empty in packages that do not assign codes yet
 	At       []Pos    // positions of the fault, the most important first; may be empty
 	Facts    []Pos    // positions where the cluster sets values that At refers to, such as its name; may be empty
 	Clusters []string // sorted IDs of the affected clusters; empty for the whole fleet

@@ -1,6 +1,7 @@
 package diag
 
 import (
+	"cmp"
 	"io"
 	"strconv"
 	"strings"
@@ -23,9 +24,9 @@ func (r *Report) writeGitHub(w io.Writer) error {
 		if len(d.At) > 0 {
 			r.githubPlace(&b, d.At[0])
 		}
-		title := d.Path
-		if title == "" {
-			title = "fleetc"
+		title := cmp.Or(d.Path, "fleetc")
+		if d.Code != "" {
+			title = string(d.Code) + ": " + d.Code.Title()
 		}
 		b.WriteString("title=" + githubProperty.Replace(OneLine(title)) + "::")
 		var text strings.Builder

@@ -9,6 +9,7 @@ import (
 
 // A Fault is the JSON form of a fault. The field names are stable.
 type Fault struct {
+	Code     Code     `json:"code,omitempty"` // the class of the fault, such as FL1001
 	At       []Place  `json:"at"`             // source positions, the most relevant first; may be empty
 	Path     string   `json:"path,omitempty"` // the invalid field or object
 	Message  string   `json:"message"`
@@ -32,7 +33,7 @@ type Place struct {
 func FaultsOf(err error) []Fault {
 	out := []Fault{}
 	for _, d := range All(err) {
-		f := Fault{At: []Place{}, Path: d.Path, Message: d.Msg, Hint: d.Hint, Clusters: append([]string{}, d.Clusters...), Example: d.Example}
+		f := Fault{Code: d.Code, At: []Place{}, Path: d.Path, Message: d.Msg, Hint: d.Hint, Clusters: append([]string{}, d.Clusters...), Example: d.Example}
 		for _, p := range d.Places() {
 			f.At = append(f.At, Place{p.File, p.Line, p.Col})
 		}
@@ -47,11 +48,11 @@ func (r *Report) writeJSON(w io.Writer) error {
 	}{FaultsOf(r.Err)})
 }
 
-// Texts returns the first lines of the faults of err, in order.
+// Texts returns the first lines of the faults of err, in order, with their codes.
 func Texts(err error) []string {
 	out := []string{}
 	for _, d := range All(err) {
-		out = append(out, d.Error())
+		out = append(out, d.Error()+d.Code.suffix())
 	}
 	return out
 }

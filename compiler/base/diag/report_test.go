@@ -119,6 +119,39 @@ func TestGitHub(t *testing.T) {
 	}
 }
 
+// TestCode checks that each format has the code of a fault.
+func TestCode(t *testing.T) {
+	d := &Diag{Code: CodeNoFleet, At: []Pos{{File: "a", Line: 1, Col: 1}}, Path: "p", Msg: "one:\ntwo", Hint: "do"}
+	for f, want := range map[Format]string{
+		Text:   "../a:1:1: p: one: [FL1001]\n    two\n    hint: do\n",
+		GitHub: "::error file=infra/a,line=1,col=1,title=FL1001%3A No fleet is found::../a:1:1: p: one: [FL1001]%0A    two%0A    hint: do\n",
+	} {
+		if got := textOf(t, f, d, "x"); got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", f, got, want)
+		}
+	}
+	if got := FaultsOf(d)[0].Code; got != CodeNoFleet {
+		t.Errorf("JSON: %q", got)
+	}
+	if got := Texts(&Diag{Code: CodeNoFleet, Msg: "m"})[0]; got != "m [FL1001]" {
+		t.Errorf("a list of texts: %q", got)
+	}
+	run := sarif(t, List{d, {Code: CodeNoClusters, Msg: "no place"}}).Runs[0]
+	if got := run.Results[0].RuleID; got != "FL1001" {
+		t.Errorf("SARIF: the rule is %q", got)
+	}
+	if note := run.Invocations[0].Notifications[0]; note.Rule == nil || note.Rule.ID != "FL1002" || note.RuleID != "" {
+		t.Errorf("SARIF: a notification %+v", note)
+	}
+	for _, rule := range run.Tool.Driver.Rules[1:] {
+		c := Code(rule.ID)
+		if rule.Summary.Text != c.Title()+"." || rule.Defaults.Level != "error" || rule.HelpURI != c.URL() ||
+			rule.Help.Markdown != c.Page() || rule.Help.Text == "" || rule.Description.Text == "" {
+			t.Errorf("SARIF: %+v", rule)
+		}
+	}
+}
+
 func sarif(t *testing.T, err error, lines ...string) sarifLog {
 	t.Helper()
 	var log sarifLog

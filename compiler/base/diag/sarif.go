@@ -1,10 +1,13 @@
 package diag
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -16,9 +19,11 @@ const (
 	// does not resolve it, because the path differs between machines.
 	sourceRoot = "%SRCROOT%"
 
-	// sarifRule is the rule of all faults. Faults have no class, and a rule derived
-	// from the message would change with its wording.
+	// sarifRule is the rule of faults without a code.
 	sarifRule = "fault"
+
+	// sarifError is the level of all faults: there are no warnings.
+	sarifError = "error"
 )
 
 type sarifLog struct {
@@ -45,8 +50,21 @@ type sarifDriver struct {
 }
 
 type sarifKind struct {
-	ID      string       `json:"id"`
-	Summary sarifMessage `json:"shortDescription"`
+	ID          string         `json:"id"`
+	Summary     sarifMessage   `json:"shortDescription"`
+	Description *sarifMessage  `json:"fullDescription,omitempty"`
+	Help        *sarifHelp     `json:"help,omitempty"`
+	HelpURI     string         `json:"helpUri,omitempty"`
+	Defaults    *sarifDefaults `json:"defaultConfiguration,omitempty"`
+}
+
+type sarifHelp struct {
+	Text     string `json:"text"`
+	Markdown string `json:"markdown"`
+}
+
+type sarifDefaults struct {
+	Level string `json:"level"`
 }
 
 type sarifInvocation struct {
@@ -62,6 +80,12 @@ type sarifFinding struct {
 	Locations  []sarifLocation `json:"locations,omitempty"`
 	Related    []sarifLocation `json:"relatedLocations,omitempty"`
 	Properties sarifProperties `json:"properties"`
+	Rule       *sarifReference `json:"associatedRule,omitempty"` // of a notification
+}
+
+// A sarifReference refers to a rule.
+type sarifReference struct {
+	ID string `json:"id"`
 }
 
 type sarifProperties struct {
@@ -106,15 +130,18 @@ func (r *Report) writeSARIF(w io.Writer) error {
 	}
 	run.Tool.Driver = sarifDriver{
 		Name: "fleetc", URI: "https://github.com/fleetc/fleetc", Version: r.Version,
-		Rules: []sarifKind{{sarifRule, sarifMessage{"Something is wrong in the fleet."}}},
+		Rules: sarifRules(All(r.Err)),
 	}
 	notifications := []sarifFinding{}
 	for _, d := range All(r.Err) {
-		found, err := r.sarifFinding(d, sarifRule)
+		found, err := r.sarifFinding(d, cmp.Or(string(d.Code), sarifRule))
 		if err != nil {
 			return err
 		}
 		if len(d.At) == 0 {
+			if d.Code != "" {
+				found.Rule = &sarifReference{string(d.Code)}
+			}
 			notifications = append(notifications, found)
 		} else {
 			run.Results = append(run.Results, found)
@@ -128,10 +155,28 @@ func (r *Report) writeSARIF(w io.Writer) error {
 		run.Results = append(run.Results, found)
 	}
 	if r.Rule.ID != "" {
-		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifKind{r.Rule.ID, sarifMessage{r.Rule.Summary}})
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifKind{ID: r.Rule.ID, Summary: sarifMessage{r.Rule.Summary}})
 	}
 	run.Invocations = []sarifInvocation{{len(notifications) == 0, notifications}}
 	return encode(w, sarifLog{sarifSchema, sarifVersion, []sarifRun{run}})
+}
+
+// sarifRules returns the rules of the codes that occur, and that of faults without one.
+func sarifRules(faults List) []sarifKind {
+	rules := []sarifKind{{ID: sarifRule, Summary: sarifMessage{"Something is wrong in the fleet."}}}
+	codes := map[Code]bool{}
+	for _, d := range faults {
+		codes[d.Code] = true
+	}
+	delete(codes, "")
+	for _, c := range slices.Sorted(maps.Keys(codes)) {
+		rule := sarifKind{ID: string(c), Summary: sarifMessage{c.Title() + "."}, Defaults: &sarifDefaults{sarifError}}
+		if page := c.Page(); page != "" {
+			rule.Description, rule.Help, rule.HelpURI = &sarifMessage{c.summary()}, &sarifHelp{c.Text(), page}, c.URL()
+		}
+		rules = append(rules, rule)
+	}
+	return rules
 }
 
 func (r *Report) sarifFinding(d *Diag, rule string) (sarifFinding, error) {
@@ -143,7 +188,7 @@ func (r *Report) sarifFinding(d *Diag, rule string) (sarifFinding, error) {
 	}
 	message := sarifText(strings.TrimSuffix(text.String(), "\n"))
 	f := sarifFinding{
-		Level: "error", Properties: sarifProperties{d.Path, d.Hint, append([]string{}, d.Clusters...), d.Example},
+		Level: sarifError, Properties: sarifProperties{d.Path, d.Hint, append([]string{}, d.Clusters...), d.Example},
 	}
 	for i, p := range d.Places() {
 		l := r.sarifLocation(p)

@@ -13,7 +13,7 @@ const maxClusters = 10
 // WriteText writes the faults of err as text. name converts the file names,
 // for example to paths relative to the working directory; it may be nil.
 //
-//	file:line:col: path: message
+//	file:line:col: path: message [code]
 //	    file:line:col: and here
 //	    hint: what to do
 //	    in cluster, cluster
@@ -45,7 +45,11 @@ func (d *Diag) text(b *strings.Builder, name func(string) string) {
 	// schema.
 	headline := *d
 	headline.Path, headline.Msg = OneLine(d.Path), Printable(d.Msg)
-	b.WriteString(strings.ReplaceAll(strings.TrimRight(headline.headline(), "\n"), "\n", "\n    ") + "\n")
+	first, rest, more := strings.Cut(strings.TrimRight(headline.headline(), "\n"), "\n")
+	b.WriteString(first + d.Code.suffix() + "\n")
+	if more {
+		b.WriteString("    " + strings.ReplaceAll(rest, "\n", "\n    ") + "\n")
+	}
 	for i, p := range d.Places() {
 		if i > 0 {
 			b.WriteString("    " + place(p) + "and here\n")

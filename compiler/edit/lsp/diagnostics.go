@@ -97,6 +97,9 @@ func (c *checker) diagnostic(texts *texts, d *diag.Diag) diagnostic {
 		Range: texts.rangeOf(c.path(at.File), at), Severity: severityError, Source: "fleetc",
 		Message: diag.Printable(message(d)), Data: diag.FaultsOf(d)[0],
 	}
+	if d.Code != "" {
+		out.Code, out.CodeDescription = d.Code, &codeDescription{d.Code.URL()}
+	}
 	places := d.Places()
 	for i := 1; i < len(places); i++ {
 		file := c.path(places[i].File)

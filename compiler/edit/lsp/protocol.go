@@ -1,6 +1,10 @@
 package lsp
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
 
 // This file defines the part of the Language Server Protocol 3.17 that the server uses. Types
 // and fields have their names from the protocol.
@@ -98,10 +102,17 @@ type relatedInformation struct {
 type diagnostic struct {
 	Range              textRange            `json:"range"`
 	Severity           int                  `json:"severity"`
+	Code               diag.Code            `json:"code,omitempty"`
+	CodeDescription    *codeDescription     `json:"codeDescription,omitempty"`
 	Source             string               `json:"source"`
 	Message            string               `json:"message"`
 	RelatedInformation []relatedInformation `json:"relatedInformation,omitempty"`
 	Data               any                  `json:"data,omitempty"`
+}
+
+// A codeDescription has the address of the page of a code.
+type codeDescription struct {
+	Href string `json:"href"`
 }
 
 type publishDiagnosticsParams struct {
