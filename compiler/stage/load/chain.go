@@ -40,6 +40,7 @@ func LoadChain(dir, pattern string, edits Edits) (*Chain, error) {
 			ids[i] = idOf(l)
 		}
 		return nil, &diag.Diag{
+			Code: diag.CodeSeveralMatches,
 			Msg:  fmt.Sprintf("%s selects %d clusters, and only one can be explained at a time", pattern, len(leaves)),
 			Hint: "write one of " + strings.Join(ids, ", "),
 		}

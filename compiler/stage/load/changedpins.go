@@ -63,7 +63,7 @@ func changedPackage(root, name string) (*ChangedPackage, error) {
 	if err != nil {
 		return nil, cuediag.Faults(root, err, cue.Value{}).Err()
 	}
-	again := &diag.Diag{At: []diag.Pos{{File: file}}, Hint: "restore the file from git, or run fleetc chart add REF --name " + name}
+	again := &diag.Diag{Code: diag.CodeGeneratedFile, At: []diag.Pos{{File: file}}, Hint: "restore the file from git, or run fleetc chart add REF --name " + name}
 	p := &ChangedPackage{Package: Package{Name: name, File: file}}
 	var recorded []string
 	if p.Chart, recorded = pinComment(data, name); p.Chart == "" {

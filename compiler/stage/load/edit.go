@@ -44,12 +44,13 @@ func FindLayer(root, name string) (fleet.Layer, error) {
 	}
 	switch len(named) {
 	case 0:
-		return fleet.Layer{}, &diag.Diag{Msg: "the fleet has no layer " + name, Hint: diag.OneOf(want, names)}
+		return fleet.Layer{}, &diag.Diag{Code: diag.CodeNoMatch, Msg: "the fleet has no layer " + name, Hint: diag.OneOf(want, names)}
 	case 1:
 		return fleet.Layer{Name: want, Dir: named[0]}, nil
 	}
 	return fleet.Layer{}, &diag.Diag{
-		Msg: fmt.Sprintf("%d layers are called %s", len(named), name), Hint: "write one of " + strings.Join(named, ", "),
+		Code: diag.CodeSeveralMatches,
+		Msg:  fmt.Sprintf("%d layers are called %s", len(named), name), Hint: "write one of " + strings.Join(named, ", "),
 	}
 }
 
@@ -91,7 +92,7 @@ func SetValue(root string, layer fleet.Layer, path []string, value string, edits
 		}
 	}
 	if best.file == "" {
-		return "", &diag.Diag{Msg: "the layer " + layer.Name + " has no files", Hint: "add one of package " + pkg + " to " + layer.Dir}
+		return "", &diag.Diag{Code: diag.CodeCannotEdit, Msg: "the layer " + layer.Name + " has no files", Hint: "add one of package " + pkg + " to " + layer.Dir}
 	}
 	text, err := best.set(root, path, value)
 	if err != nil {
@@ -165,7 +166,8 @@ func (p fieldMatch) set(root string, path []string, value string) ([]byte, error
 		lit, ok := p.field.Value.(*ast.BasicLit)
 		if !ok {
 			return nil, &diag.Diag{
-				At: []diag.Pos{cuediag.Pos(root, p.field.Value.Pos())}, Path: strings.Join(path, "."),
+				Code: diag.CodeCannotEdit,
+				At:   []diag.Pos{cuediag.Pos(root, p.field.Value.Pos())}, Path: strings.Join(path, "."),
 				Msg: "this layer sets the value by an expression", Hint: "write " + value + " here",
 			}
 		}

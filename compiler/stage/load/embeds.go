@@ -83,7 +83,8 @@ func (f *Fleet) checkEmbeds() diag.List {
 		dir, base := path.Split(name)
 		if dir = path.Clean(dir); f.concerns(dir) && !embedded[name] {
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{{File: name}}, Msg: "no file of CUE reads these values: a layer is made of files that end in .cue",
+				Code: diag.CodeUnusedFile,
+				At:   []diag.Pos{{File: name}}, Msg: "no file of CUE reads these values: a layer is made of files that end in .cue",
 				Hint: `write releases: "NAME": defaults: ` + layerName(dir) + ": _ @embed(file=" + base + ") in a file with @extern(embed) above its package clause, or move the file",
 			})
 		}
@@ -117,7 +118,8 @@ func checkExtern(root string, file *ast.File) error {
 		return nil
 	}
 	return &diag.Diag{
-		At: []diag.Pos{cuediag.Pos(root, first.Pos())}, Msg: "@embed has no effect: the file does not switch embedding on",
+		Code: diag.CodeUnusedFile,
+		At:   []diag.Pos{cuediag.Pos(root, first.Pos())}, Msg: "@embed has no effect: the file does not switch embedding on",
 		Hint: "write @extern(embed) in the first line of the file, above the package clause",
 	}
 }

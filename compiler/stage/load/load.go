@@ -269,19 +269,19 @@ func (f *Fleet) newCluster(dir string, in *build.Instance, files []string) (Clus
 	switch {
 	case len(own) == 0 && len(above) > 0:
 		return Cluster{}, &diag.Diag{
-			At: append([]diag.Pos{t.firstFile(dir)}, above...), Path: "cluster",
+			Code: diag.CodeNestedCluster, At: append([]diag.Pos{t.firstFile(dir)}, above...), Path: "cluster",
 			Msg:  "a cluster is not a layer of another directory",
 			Hint: "move the cluster's files into a directory of their own",
 		}
 	case len(own) == 0:
 		return Cluster{}, &diag.Diag{
-			At: []diag.Pos{t.firstFile(dir)}, Path: "cluster",
+			Code: diag.CodeNoClusters, At: []diag.Pos{t.firstFile(dir)}, Path: "cluster",
 			Msg:  "no cluster: nothing is compiled from this directory",
 			Hint: `set cluster: {name: "` + path.Base(dir) + `", kubernetes: ...}, or add a cluster's directory below`,
 		}
 	case len(above) > 0:
 		return Cluster{}, &diag.Diag{
-			At: above, Path: "cluster.name",
+			Code: diag.CodeNestedCluster, At: above, Path: "cluster.name",
 			Msg:  "a cluster inside of a cluster: cluster.name makes this directory a cluster, but a directory below is also one",
 			Hint: "set cluster.name only in directories that have no clusters below them",
 		}
@@ -343,6 +343,7 @@ func distinctNames(layers []fleet.Layer, t *tree) error {
 		j := slices.IndexFunc(layers[:i], func(m fleet.Layer) bool { return m.Name == l.Name })
 		if j >= 0 {
 			return &diag.Diag{
+				Code: diag.CodeDirectoryName,
 				At:   []diag.Pos{t.firstFile(l.Dir), t.firstFile(layers[j].Dir)},
 				Msg:  "two layers of one cluster are called " + l.Name,
 				Hint: "rename one of the directories " + l.Dir + " and " + layers[j].Dir,

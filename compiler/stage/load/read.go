@@ -33,7 +33,7 @@ func ReadPackage(dir, name string) (root string, in *build.Instance, err error) 
 		abs, err = filepath.EvalSymlinks(abs)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil, &diag.Diag{Msg: "no file " + name, Hint: "name a file of CUE, or a directory of the fleet with a package"}
+		return "", nil, &diag.Diag{Code: diag.CodeNoMatch, Msg: "no file " + name, Hint: "name a file of CUE, or a directory of the fleet with a package"}
 	}
 	if err != nil {
 		return "", nil, err
@@ -44,7 +44,7 @@ func ReadPackage(dir, name string) (root string, in *build.Instance, err error) 
 	} else if info.IsDir() {
 		rel, err := filepath.Rel(root, abs)
 		if err != nil || !filepath.IsLocal(rel) {
-			return "", nil, &diag.Diag{Msg: fmt.Sprintf("the directory %s is outside of the fleet", name), Hint: "name a file, or a directory of the fleet"}
+			return "", nil, &diag.Diag{Code: diag.CodeOutsideFleet, Msg: fmt.Sprintf("the directory %s is outside of the fleet", name), Hint: "name a file, or a directory of the fleet"}
 		}
 		abs = "./" + filepath.ToSlash(rel)
 	}

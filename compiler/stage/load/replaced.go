@@ -52,7 +52,8 @@ func checkReplaced(root string) error {
 		for _, with := range all {
 			if file == mainModule {
 				faults.Add(&diag.Diag{
-					At: []diag.Pos{lineOf(root, file, with)}, Msg: "module.cue cannot replace a module by another",
+					Code: diag.CodeModulePath,
+					At:   []diag.Pos{lineOf(root, file, with)}, Msg: "module.cue cannot replace a module by another",
 					Hint: "move the line with replaceWith to " + localModule,
 				})
 				continue
@@ -72,6 +73,7 @@ func checkReplaced(root string) error {
 				continue
 			}
 			d := &diag.Diag{
+				Code: diag.CodeModulePath,
 				At:   []diag.Pos{lineOf(root, file, with)},
 				Msg:  fmt.Sprintf("the module in %q is outside of the repository", diag.Visible(with, diag.MaxText)),
 				Hint: "name a directory of the repository in replaceWith",

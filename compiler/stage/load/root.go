@@ -21,7 +21,7 @@ var ErrNoFleet = errors.New("no fleet")
 // CheckModule returns a fault for a path that is not a valid CUE module path.
 func CheckModule(path string) error {
 	if err := module.CheckPathWithoutVersion(path); err != nil {
-		return &diag.Diag{Msg: "CUE does not take this module path: " + err.Error(), Hint: "write it like a URL without its scheme: example.com/infra", Cause: err}
+		return &diag.Diag{Code: diag.CodeModulePath, Msg: "CUE does not take this module path: " + err.Error(), Hint: "write it like a URL without its scheme: example.com/infra", Cause: err}
 	}
 	return nil
 }
@@ -34,7 +34,7 @@ func Root(dir string) (root, module string, err error) {
 		return "", "", err
 	}
 	if abs, err = filepath.EvalSymlinks(abs); err != nil {
-		return "", "", &diag.Diag{Msg: fmt.Sprintf("no directory %s", dir), Hint: "name the fleet's directory with -C", Cause: err}
+		return "", "", &diag.Diag{Code: diag.CodeNoFleet, Msg: fmt.Sprintf("no directory %s", dir), Hint: "name the fleet's directory with -C", Cause: err}
 	}
 	for at := abs; ; at = filepath.Dir(at) {
 		file := filepath.Join(at, "cue.mod", "module.cue")
@@ -48,6 +48,7 @@ func Root(dir string) (root, module string, err error) {
 		}
 		if at == filepath.Dir(at) {
 			return "", "", &diag.Diag{
+				Code:  diag.CodeNoFleet,
 				Msg:   "no fleet: neither " + dir + " nor a directory above it has cue.mod/module.cue",
 				Hint:  "run fleetc init in the fleet's directory, or name it with -C",
 				Cause: ErrNoFleet,
@@ -73,7 +74,7 @@ func modulePath(data []byte) (string, error) {
 		if strings.Contains(err.Error(), "replace: field not allowed") {
 			hint = `remove it; a directory in the place of a module is named in cue.mod/local-module.cue: deps: "MODULE@v0": replaceWith: "./DIRECTORY"`
 		}
-		return "", &diag.Diag{At: []diag.Pos{{File: file}}, Msg: err.Error(), Hint: hint}
+		return "", &diag.Diag{Code: diag.CodeModulePath, At: []diag.Pos{{File: file}}, Msg: err.Error(), Hint: hint}
 	}
 	module, _, _ := ast.SplitPackageVersion(f.QualifiedModule())
 	return module, nil

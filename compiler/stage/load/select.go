@@ -22,7 +22,8 @@ func Matches(pattern, id string) bool {
 func selectLeaves(leaves, patterns []string) ([]string, error) {
 	if len(patterns) == 0 && len(leaves) == 0 {
 		return nil, &diag.Diag{
-			At: []diag.Pos{{File: environments}}, Msg: "the fleet has no clusters",
+			Code: diag.CodeNoClusters,
+			At:   []diag.Pos{{File: environments}}, Msg: "the fleet has no clusters",
 			Hint: "write environments/<environment>/<cluster>/cluster.cue with cluster: {name: ..., kubernetes: ...}",
 		}
 	}
@@ -48,7 +49,7 @@ func Select(ids, patterns []string) ([]string, error) {
 		for _, id := range ids {
 			ok, err := fleet.MatchCluster(clean, id)
 			if err != nil {
-				faults.Add(&diag.Diag{Msg: "cluster pattern " + p + " has a syntax error", Hint: `write it as in "prod/*" or "prod/eu-[12]"`})
+				faults.Add(&diag.Diag{Code: diag.CodeFlagValue, Msg: "cluster pattern " + p + " has a syntax error", Hint: `write it as in "prod/*" or "prod/eu-[12]"`})
 				found = true
 				break
 			}
@@ -58,7 +59,7 @@ func Select(ids, patterns []string) ([]string, error) {
 		}
 		if !found {
 			hint, _ := fleet.ClusterHint(clean, ids)
-			faults.Add(&diag.Diag{Msg: "no cluster matches " + p, Hint: hint})
+			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: "no cluster matches " + p, Hint: hint})
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !selected[id] }), faults.Err()

@@ -19,7 +19,7 @@ func checkSize(root, name string, at diag.Pos) *diag.Diag {
 	if err != nil || info.Size() <= maxSource {
 		return nil // a file that cannot be read is a fault of its reader
 	}
-	d := &diag.Diag{At: []diag.Pos{at}, Msg: tooLarge, Hint: "split it"}
+	d := &diag.Diag{Code: diag.CodeFileSize, At: []diag.Pos{at}, Msg: tooLarge, Hint: "split it"}
 	if at.File != name {
 		d.Msg = "the embedded file " + diag.Visible(name, diag.MaxText) + " is larger than 4 MiB"
 		d.Hint = "split it, or keep the data elsewhere"

@@ -29,7 +29,8 @@ func Sources(root string) (map[string]fleet.RemoteSource, error) {
 	}
 	invalid := func(cause error) error {
 		return &diag.Diag{
-			At: []diag.Pos{{File: SourcesFile}}, Msg: "this file is not as fleetc source add writes it",
+			Code: diag.CodeGeneratedFile,
+			At:   []diag.Pos{{File: SourcesFile}}, Msg: "this file is not as fleetc source add writes it",
 			Hint: "remove it, and run fleetc source add", Cause: cause,
 		}
 	}

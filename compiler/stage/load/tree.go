@@ -67,7 +67,8 @@ func scanEdited(root string, edits Edits) (*tree, error) {
 	})
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(t.dirs) == 0 && len(t.stray) == 0 {
 		return nil, &diag.Diag{
-			At: []diag.Pos{{File: environments}}, Msg: "no layers: the directory has no CUE files of package " + pkg,
+			Code: diag.CodeNoClusters,
+			At:   []diag.Pos{{File: environments}}, Msg: "no layers: the directory has no CUE files of package " + pkg,
 			Hint: "run fleetc init, which writes environments/fleet.cue",
 		}
 	}
@@ -122,7 +123,7 @@ func (t *tree) link(root, rel, name string, edits Edits) error {
 		return nil
 	}
 	refuse := func(msg, hint string) error {
-		t.faults.Add(&diag.Diag{At: []diag.Pos{{File: rel}}, Msg: msg, Hint: hint})
+		t.faults.Add(&diag.Diag{Code: diag.CodeOutsideFleet, At: []diag.Pos{{File: rel}}, Msg: msg, Hint: hint})
 		return nil
 	}
 	target, err := filepath.EvalSymlinks(filepath.Join(root, filepath.FromSlash(rel)))
@@ -155,12 +156,14 @@ func (t *tree) checkNames(module string) {
 		if err != nil || strings.ContainsAny(dir, ":@") {
 			t.unloadable[dir] = true
 			t.faults.Add(&diag.Diag{
-				At: []diag.Pos{t.firstFile(dir)}, Msg: "CUE does not take the name of this directory",
+				Code: diag.CodeDirectoryName,
+				At:   []diag.Pos{t.firstFile(dir)}, Msg: "CUE does not take the name of this directory",
 				Hint: "rename it, with letters, digits and inner - _ and . only", Cause: err,
 			})
 		}
 		if other, ok := seen[strings.ToLower(dir)]; ok {
 			t.faults.Add(&diag.Diag{
+				Code: diag.CodeDirectoryName,
 				At:   []diag.Pos{t.firstFile(dir), t.firstFile(other)},
 				Msg:  "two directories have names that differ only in case",
 				Hint: "rename one of " + other + " and " + dir,
@@ -303,7 +306,7 @@ func (f *Fleet) checkStrays() diag.List {
 		if s.pkg == "" {
 			msg = "this file is left out of its layer: it has no package clause"
 		}
-		faults.Add(&diag.Diag{At: []diag.Pos{s.pos}, Msg: msg, Hint: "write package " + pkg + ", or import the package that it is part of"})
+		faults.Add(&diag.Diag{Code: diag.CodeUnusedFile, At: []diag.Pos{s.pos}, Msg: msg, Hint: "write package " + pkg + ", or import the package that it is part of"})
 	}
 	return faults
 }

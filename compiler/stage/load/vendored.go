@@ -99,7 +99,7 @@ func vendoredOverlay(root, module string) (map[string]load.Source, error) {
 // check compares the fleet's copy with the embedded package.
 func (v VendoredPackage) check(root string) error {
 	drifted := func(name, msg string) error {
-		return &diag.Diag{At: []diag.Pos{{File: path.Join(v.Dir, name)}}, Msg: msg, Hint: "run fleetc init, which refreshes the copy"}
+		return &diag.Diag{Code: diag.CodeGeneratedFile, At: []diag.Pos{{File: path.Join(v.Dir, name)}}, Msg: msg, Hint: "run fleetc init, which refreshes the copy"}
 	}
 	what := "the library " + path.Base(v.Dir)
 	switch path.Base(v.Dir) {
