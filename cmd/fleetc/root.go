@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/export/oci"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 const rootLong = `fleetc compiles the configuration of a fleet of Kubernetes clusters. It reads a
@@ -147,21 +149,10 @@ func newRootCommand(o *options) *cobra.Command {
 				shell.Example = "  " + shell.CommandPath()
 			}
 		case "help":
-			c.Run, c.RunE = nil, help
-			c.Example = "  fleetc help export"
+			explainCodes(c)
 		}
 	}
 	return cmd
-}
-
-// help shows the help of a command by name.
-func help(cmd *cobra.Command, args []string) error {
-	found, rest, err := cmd.Root().Find(args)
-	if err != nil || len(rest) > 0 {
-		return noSubcommand(cmd.Root(), args)
-	}
-	found.InitDefaultHelpFlag()
-	return found.Help()
 }
 
 // noSubcommand checks the arguments of a command that only has subcommands: an
@@ -175,6 +166,7 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 		names = append(names, c.Name())
 	}
 	return &diag.Diag{
+		Code: diag.CodeUnknownCommand,
 		Msg:  fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0]),
 		Hint: cmp.Or(diag.DidYouMean(args[0], names), "run "+cmd.CommandPath()+" --help"),
 	}
@@ -185,7 +177,11 @@ func usageError(cmd *cobra.Command, err error) error {
 	if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
 		return noSubcommand(cmd, args)
 	}
-	return &diag.Diag{Msg: strings.TrimSuffix(err.Error(), "."), Hint: "run " + cmd.CommandPath() + " --help", Cause: err}
+	code := diag.CodeFlagValue
+	if _, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		code = diag.CodeUnknownCommand
+	}
+	return &diag.Diag{Code: code, Msg: strings.TrimSuffix(err.Error(), "."), Hint: "run " + cmd.CommandPath() + " --help", Cause: err}
 }
 
 // clusterArgs completes cluster IDs, also those of clusters that have faults.

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/spf13/cobra"
+)
+
+const helpLong = `help explains a command, or the code at the end of a fault: what the fault
+means, why fleetc refuses it, and what to do, with an example.`
+
+// explainCodes makes cobra's help command explain the codes of faults, too.
+func explainCodes(c *cobra.Command) {
+	c.Use, c.Short, c.Long = "help [command or code]", "Explain a command or a fault code", helpLong
+	c.Example = "  fleetc help export\n  fleetc help FL1001"
+	c.Run, c.RunE = nil, help
+	c.ValidArgsFunction = withCodes(c.ValidArgsFunction)
+}
+
+// help shows the help of a command, or the page of a fault code.
+func help(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		if code, ok := diag.ParseCode(args[0]); ok {
+			return helpOfCode(cmd, code)
+		}
+	}
+	found, rest, err := cmd.Root().Find(args)
+	if err != nil || len(rest) > 0 {
+		return noSubcommand(cmd.Root(), args)
+	}
+	found.InitDefaultHelpFlag()
+	return found.Help()
+}
+
+// helpOfCode prints the page of a code.
+func helpOfCode(cmd *cobra.Command, code diag.Code) error {
+	if text := code.Text(); text != "" {
+		_, err := fmt.Fprint(cmd.OutOrStdout(), text)
+		return err
+	}
+	var known []string
+	for _, c := range diag.Codes() {
+		known = append(known, string(c))
+	}
+	return &diag.Diag{
+		Code: diag.CodeUnknownCommand,
+		Msg:  fmt.Sprintf("no fault has the code %s", diag.Visible(string(code), diag.MaxText)), Hint: diag.DidYouMean(string(code), known),
+	}
+}
+
+// withCodes returns a completion of commands that also completes codes, in upper or lower
+// case.
+func withCodes(commands cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		out, directive := commands(cmd, args, typed)
+		if len(args) > 0 || typed == "" {
+			return out, directive
+		}
+		for _, c := range diag.Codes() {
+			if text := string(c); strings.HasPrefix(text, strings.ToUpper(typed)) {
+				if typed[0] == 'f' {
+					text = strings.ToLower(text)
+				}
+				out = append(out, text+"\t"+c.Title())
+			}
+		}
+		return out, directive
+	}
+}
