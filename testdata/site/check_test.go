@@ -116,3 +116,12 @@ func TestSchemaReference(t *testing.T) {
 		t.Errorf("#Config is described %d times", n)
 	}
 }
+
+func TestCodeIndex(t *testing.T) {
+	pages := pageSet{"codes": "# One\nFL1001 First\nFL1002 No page\n\n# Empty\nFL1101 No page\n# Two\nFL1201 Last\n", "FL1001": "x", "FL1201": "y"}
+	got := codeIndex(pages)
+	want := "\n## One\n\n- [FL1001](./FL1001.md): First\n\n## Two\n\n- [FL1201](./FL1201.md): Last\n"
+	if !strings.HasPrefix(got, "# Fault codes\n") || !strings.HasSuffix(got, want) {
+		t.Errorf("got\n%s", got)
+	}
+}

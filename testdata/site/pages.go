@@ -20,7 +20,14 @@ var others = map[string]string{
 	"README.md":       "index",
 	"CONTRIBUTING.md": "contributing",
 	"CHANGELOG.md":    "changelog",
+	codeList:          "codes",
 }
+
+// codeDir has a page for each fault code, and codeList the titles of all codes.
+const (
+	codeDir  = "compiler/base/diag/codes/"
+	codeList = codeDir + "codes.txt"
+)
 
 // A pageSet has the text of each page by its name, such as "layers".
 type pageSet map[string]string
@@ -31,7 +38,11 @@ func (b *builder) pages() (pageSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	files = append(files, slices.Sorted(maps.Keys(others))...)
+	codes, err := filepath.Glob(codeDir + "*.md")
+	if err != nil {
+		return nil, err
+	}
+	files = slices.Concat(files, codes, slices.Sorted(maps.Keys(others)))
 	names := map[string]string{}
 	for _, file := range files {
 		names[file] = others[file]
@@ -50,7 +61,29 @@ func (b *builder) pages() (pageSet, error) {
 		pages[names[file]] = r.rewrite(string(text))
 		faults = append(faults, r.faults...)
 	}
+	pages["codes"] = codeIndex(pages)
 	return pages, errors.Join(faults...)
+}
+
+// codePage matches the name of the page of a code.
+var codePage = regexp.MustCompile(`^FL[0-9]+$`)
+
+// codeIndex returns the page that lists the codes with a page, from the text of codes.txt.
+func codeIndex(pages pageSet) string {
+	var out strings.Builder
+	out.WriteString("# Fault codes\n\nThe code at the end of a fault names its page here. `fleetc help FL1001` prints the page.\n")
+	heading := ""
+	for line := range strings.Lines(pages["codes"]) {
+		code, title, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch {
+		case code == "#":
+			heading = "\n## " + title + "\n\n"
+		case pages[code] != "":
+			out.WriteString(heading + "- [" + code + "](./" + code + ".md): " + title + "\n")
+			heading = ""
+		}
+	}
+	return out.String()
 }
 
 // write writes each page to a file.
@@ -140,7 +173,8 @@ type group struct {
 	Pages []string `json:"pages"`
 }
 
-// readNavigation reads the order of the pages. Each page must be in one section.
+// readNavigation reads the order of the pages. Each page must be in one section, except those
+// of codes, which the page codes lists.
 func readNavigation(pages pageSet) ([]section, error) {
 	text, err := os.ReadFile(filepath.Join(source, "navigation.json"))
 	if err != nil {
@@ -154,6 +188,7 @@ func readNavigation(pages pageSet) ([]section, error) {
 		return nil, fmt.Errorf("navigation.json: %w", err)
 	}
 	left := maps.Clone(pages)
+	maps.DeleteFunc(left, func(name, _ string) bool { return codePage.MatchString(name) })
 	var sections []section
 	for _, list := range lists {
 		s := section{Text: list.Section}
