@@ -47,7 +47,8 @@ func (f *Fleet) crdsIn(c *fleet.Cluster, name string) ([]fleet.Object, error) {
 	for _, o := range objs {
 		if o.GroupVersionKind().GroupKind().String() != "CustomResourceDefinition.apiextensions.k8s.io" {
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{o.Pos, c.Pos}, Path: "cluster.crds", Msg: "this is a " + o.GetKind() + ", not a CustomResourceDefinition",
+				Code: diag.CodeCRD,
+				At:   []diag.Pos{o.Pos, c.Pos}, Path: "cluster.crds", Msg: "this is a " + o.GetKind() + ", not a CustomResourceDefinition",
 				Hint: "leave it out, or make it part of a release",
 			})
 		}

@@ -115,9 +115,9 @@ func (k *KustomizeCharts) Render(ctx context.Context, r *fleet.Release, ch *flee
 	case err != nil:
 		return nil, err
 	case len(result.Nondeterministic) > 0:
-		err = &diag.Diag{Msg: fmt.Sprintf("chart %s renders a different %s every time", ch.Ref, result.Nondeterministic[0].ID), Hint: "set a value of the chart that fixes it"}
+		err = &diag.Diag{Code: diag.CodeNondeterministic, Msg: fmt.Sprintf("chart %s renders a different %s every time", ch.Ref, result.Nondeterministic[0].ID), Hint: "set a value of the chart that fixes it"}
 	case result.UsesClock:
-		err = &diag.Diag{Msg: fmt.Sprintf("chart %s reads the clock, so the result depends on the day", ch.Ref), Hint: "make the chart a separate release"}
+		err = &diag.Diag{Code: diag.CodeNondeterministic, Msg: fmt.Sprintf("chart %s reads the clock, so the result depends on the day", ch.Ref), Hint: "make the chart a separate release"}
 	}
 	return slices.Concat(result.Objects, result.Hooks), err // all hooks, as helm template prints them
 }

@@ -83,7 +83,8 @@ func (f *Fleet) renderAll(ctx context.Context, all *ClusterRendering, compare fu
 		}
 	}
 	return &diag.Diag{
-		At: []diag.Pos{c.Pos}, Msg: "charts do not converge: whether they render CRDs depends on each other's CRDs",
+		Code: diag.CodeNotConverging,
+		At:   []diag.Pos{c.Pos}, Msg: "charts do not converge: whether they render CRDs depends on each other's CRDs",
 		Hint: "list the API versions that the charts read in cluster.apis",
 	}
 }

@@ -137,11 +137,11 @@ func (f *Fleet) helmTemplate(ctx context.Context, c *fleet.Cluster, r *fleet.Rel
 		if len(names) > 0 {
 			hint = diag.OneOf(call.Chart, names)
 		}
-		return nil, &diag.Diag{Msg: "no chart is pinned as " + strconv.Quote(call.Chart), Hint: hint}
+		return nil, &diag.Diag{Code: diag.CodeUnpinnedSource, Msg: "no chart is pinned as " + strconv.Quote(call.Chart), Hint: hint}
 	}
 	ch, ok := f.Charts[f.packages[i].Pins[0].Ref]
 	if !ok {
-		return nil, &diag.Diag{Msg: "the chart of the package " + call.Chart + " is missing"}
+		return nil, &diag.Diag{Code: diag.CodeUnpinnedSource, Msg: "the chart of the package " + call.Chart + " is missing"}
 	}
 	values, err := fleet.TreeOf(call.Values)
 	if err != nil {
@@ -162,7 +162,7 @@ func (f *Fleet) helmTemplate(ctx context.Context, c *fleet.Cluster, r *fleet.Rel
 		f.UsesClock.Store(c.ID, true)
 	}
 	if err == nil && len(result.Nondeterministic) > 0 {
-		err = &diag.Diag{Msg: fmt.Sprintf("the chart %s renders a different %s every time", call.Chart, result.Nondeterministic[0].ID), Hint: "set a value of the chart that fixes it"}
+		err = &diag.Diag{Code: diag.CodeNondeterministic, Msg: fmt.Sprintf("the chart %s renders a different %s every time", call.Chart, result.Nondeterministic[0].ID), Hint: "set a value of the chart that fixes it"}
 	}
 	return result.Objects, err
 }

@@ -27,7 +27,7 @@ func accessFlags(cmd *cobra.Command, into *cluster.Access) {
 // runner, which are the same for all commands.
 func completeAccess(o *options, a *cluster.Access) (err error) {
 	if a.Impersonate.User == "" && (len(a.Impersonate.Groups) > 0 || a.Impersonate.UID != "") {
-		return &diag.Diag{Msg: "--as-group and --as-uid do not say which user to impersonate", Hint: "pass --as USER"}
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--as-group and --as-uid do not say which user to impersonate", Hint: "pass --as USER"}
 	}
 	if a.Kubeconfig != "" { // commands of actions run in another directory
 		if a.Kubeconfig, err = filepath.Abs(o.path(a.Kubeconfig)); err != nil {
@@ -62,11 +62,11 @@ func newPluginCommand() *cobra.Command {
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return &diag.Diag{Msg: pluginCommand + " takes a limit and a command"}
+				return &diag.Diag{Code: diag.CodeArguments, Msg: pluginCommand + " takes a limit and a command"}
 			}
 			limit, err := time.ParseDuration(args[0])
 			if err != nil {
-				return &diag.Diag{Msg: fmt.Sprintf("%q is not a valid duration", args[0]), Cause: err}
+				return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("%q is not a valid duration", args[0]), Cause: err}
 			}
 			status, err := cluster.RunCredentialPlugin(cmd.Context(), limit, args[1:], os.Stdin, cmd.OutOrStdout(), os.Stderr)
 			return cmp.Or(err, statusError(status))

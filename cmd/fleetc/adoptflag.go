@@ -64,7 +64,7 @@ func adoptFlag(cmd *cobra.Command, o *deliver.ApplyOptions) {
 // checkForget returns a fault when --adopt-forget is set without --adopt.
 func (a *applyOptions) checkForget() error {
 	if a.AdoptForget && !a.Adopt && len(a.AdoptFrom) == 0 {
-		return &diag.Diag{Msg: "--adopt-forget needs --adopt", Hint: "pass --adopt --adopt-forget"}
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--adopt-forget needs --adopt", Hint: "pass --adopt --adopt-forget"}
 	}
 	return nil
 }
@@ -122,6 +122,7 @@ func (r *applyReport) checkAdopted() {
 			var faults diag.List
 			faults.Add(c.err)
 			faults.Add(diag.In(c.Cluster.ID, &diag.Diag{
+				Code: diag.CodeNoMatch,
 				Msg:  "--adopt=from:" + diag.Visible(name, diag.MaxText) + ": no object of the bundle has this manager",
 				Hint: "list managers with kubectl get --show-managed-fields; leave out one whose fields were taken over already",
 			}))

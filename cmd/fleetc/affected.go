@@ -55,7 +55,7 @@ func newAffectedCommand(o *options) *cobra.Command {
 			case files:
 				clusters, err = inputFiles(cmd, o, patterns)
 			default:
-				err = &diag.Diag{Msg: "affected needs a commit to compare with", Hint: "pass --since git:origin/main, or pass --files to list the files that bundles depend on"}
+				err = &diag.Diag{Code: diag.CodeArguments, Msg: "affected needs a commit to compare with", Hint: "pass --since git:origin/main, or pass --files to list the files that bundles depend on"}
 			}
 			if err != nil {
 				return err
@@ -87,7 +87,7 @@ type affectedCluster struct {
 func affectedSince(cmd *cobra.Command, o *options, since string, patterns []string) (affected []affectedCluster, unchanged []*fleet.Cluster, err error) {
 	ref, ok := strings.CutPrefix(since, "git:")
 	if !ok {
-		return nil, nil, &diag.Diag{Msg: fmt.Sprintf("--since takes git:REF, not %q", since), Hint: "write git:" + since}
+		return nil, nil, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--since takes git:REF, not %q", since), Hint: "write git:" + since}
 	}
 	report, err := incremental.AffectedSince(cmd.Context(), o.compiler(), ref, patterns...)
 	if err != nil {

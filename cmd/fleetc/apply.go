@@ -261,10 +261,10 @@ func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) 
 		return nil, err
 	}
 	if a.Timeout <= 0 || a.PruneLimit < 0 {
-		return nil, &diag.Diag{Msg: "--timeout must be positive, and --prune-limit must not be negative"}
+		return nil, &diag.Diag{Code: diag.CodeFlagValue, Msg: "--timeout must be positive, and --prune-limit must not be negative"}
 	}
 	if !a.preview() && !a.yes && (a.output == "json" || !isTerminal(cmd.InOrStdin())) {
-		return nil, &diag.Diag{Msg: cmd.Name() + " asks before it writes, but cannot ask here", Hint: "pass --yes, or --dry-run to see the plan"}
+		return nil, &diag.Diag{Code: diag.CodeNotConfirmed, Msg: cmd.Name() + " asks before it writes, but cannot ask here", Hint: "pass --yes, or --dry-run to see the plan"}
 	}
 	if err := cmp.Or(checkLock(a.LockTimeout), a.checkForget(), a.checkWave()); err != nil {
 		return nil, err
@@ -273,11 +273,11 @@ func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) 
 		return nil, nil
 	}
 	if len(patterns) > 0 {
-		return nil, &diag.Diag{Msg: "--from-plan takes the clusters from the plan", Hint: "name no clusters"}
+		return nil, &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--from-plan takes the clusters from the plan", Hint: "name no clusters"}
 	}
 	for _, name := range []string{"plan", "stage", "release", "force-conflicts", "adopt", "adopt-forget", "strict", "prune-limit", "prune-protected", "wave"} {
 		if cmd.Flags().Changed(name) {
-			return nil, &diag.Diag{Msg: "--from-plan does what the plan says, which --" + name + " would change", Hint: "plan again"}
+			return nil, &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--from-plan does what the plan says, which --" + name + " would change", Hint: "plan again"}
 		}
 	}
 	return readPlan(o.path(a.fromPlan), a)
@@ -339,9 +339,9 @@ func confirm(cmd *cobra.Command, question string) error {
 		return nil
 	}
 	if err != nil && answer == "" {
-		return cmp.Or(cmd.Context().Err(), error(&diag.Diag{Msg: "nothing was applied: there was no answer"}))
+		return cmp.Or(cmd.Context().Err(), error(&diag.Diag{Code: diag.CodeNotConfirmed, Msg: "nothing was applied: there was no answer"}))
 	}
-	return &diag.Diag{Msg: "nothing was applied"}
+	return &diag.Diag{Code: diag.CodeNotConfirmed, Msg: "nothing was applied"}
 }
 
 // manualActions completes the names of manual actions.

@@ -79,13 +79,13 @@ func readPlan(file string, a *applyOptions) (*planFile, error) {
 	defer in.Close()
 	var p planFile
 	if err := json.NewDecoder(io.LimitReader(in, maxPlanFile)).Decode(&p); err != nil {
-		return nil, &diag.Diag{Msg: file + " is not a plan of fleetc apply", Hint: "write one with --plan", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeOtherVersion, Msg: file + " is not a plan of fleetc apply", Hint: "write one with --plan", Cause: err}
 	}
 	if p.Format != planFormat {
-		return nil, &diag.Diag{Msg: fmt.Sprintf("%s has format %d, but this fleetc supports %d", file, p.Format, planFormat), Hint: "plan again"}
+		return nil, &diag.Diag{Code: diag.CodeOtherVersion, Msg: fmt.Sprintf("%s has format %d, but this fleetc supports %d", file, p.Format, planFormat), Hint: "plan again"}
 	}
 	if len(p.Clusters) == 0 {
-		return nil, &diag.Diag{Msg: "the plan in " + file + " has nothing to do"}
+		return nil, &diag.Diag{Code: diag.CodeNoMatch, Msg: "the plan in " + file + " has nothing to do"}
 	}
 	a.Stages, a.Releases, a.force, a.Adopt = p.Stages, p.Releases, p.Force, p.Adopt
 	a.AdoptFrom, a.AdoptForget, a.Strict = p.AdoptFrom, p.AdoptForget, p.Strict

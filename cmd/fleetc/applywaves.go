@@ -38,7 +38,7 @@ func waveArgs(o *options) cobra.CompletionFunc {
 // checkWave rejects flags that contradict each other.
 func (a *applyOptions) checkWave() error {
 	if a.Unordered && a.Wave != "" {
-		return &diag.Diag{Msg: "--wave and --no-rollout exclude each other", Hint: "pass one of them"}
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--wave and --no-rollout exclude each other", Hint: "pass one of them"}
 	}
 	return nil
 }
@@ -71,12 +71,13 @@ func (r *applyReport) outcome() error {
 			switch {
 			case w.IsFailure:
 				faults.Add(diag.In(c.Cluster.ID, &diag.Diag{
-					Msg: "wave " + c.Wave + " waits: " + w.Text, Hint: "see fleetc status --health; correct the cluster or the change, and run apply again",
+					Code: diag.CodeWaveWaits,
+					Msg:  "wave " + c.Wave + " waits: " + w.Text, Hint: "see fleetc status --health; correct the cluster or the change, and run apply again",
 				}))
 			case w.Reason == rollout.ForCheck:
 				faults.Add(diag.In(c.Cluster.ID, w.Fault))
 			case w.Reason == rollout.ForRecord:
-				faults.Add(diag.In(c.Cluster.ID, &diag.Diag{Msg: "wave " + c.Wave + " waits: " + w.Text, Hint: "see the rights for rollouts in the documentation"}))
+				faults.Add(diag.In(c.Cluster.ID, &diag.Diag{Code: diag.CodeWaveWaits, Msg: "wave " + c.Wave + " waits: " + w.Text, Hint: "see the rights for rollouts in the documentation"}))
 			}
 		}
 	}

@@ -81,7 +81,8 @@ func setLast(o *options, f *compiler.Fleet, last string) error {
 	if last == "" {
 		if r := f.Keeps(); r != nil {
 			return &diag.Diag{
-				At: []diag.Pos{r.Pos}, Path: r.Path("random"), Msg: "this release keeps random values of the last bundle",
+				Code: diag.CodeFlagCombination,
+				At:   []diag.Pos{r.Pos}, Path: r.Path("random"), Msg: "this release keeps random values of the last bundle",
 				Hint: "pass the exported directory with --last; it may be empty at first",
 			}
 		}
@@ -132,7 +133,7 @@ func checkReleaseNames(f *fleet.Fleet, releases []string) error {
 	var faults diag.List
 	for _, r := range releases {
 		if !slices.Contains(names, r) {
-			faults.Add(&diag.Diag{Msg: fmt.Sprintf("no selected cluster has a release %q", diag.Visible(r, diag.MaxText)), Hint: diag.OneOf(r, names)})
+			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: fmt.Sprintf("no selected cluster has a release %q", diag.Visible(r, diag.MaxText)), Hint: diag.OneOf(r, names)})
 		}
 	}
 	return faults.Err()

@@ -23,9 +23,9 @@ func cacheRegistryFlag(cmd *cobra.Command, o *options) {
 		}
 		switch {
 		case o.offline:
-			return &diag.Diag{Msg: "--" + name + " needs the network, but --offline is set", Hint: "leave --offline or --" + name + " out"}
+			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--" + name + " needs the network, but --offline is set", Hint: "leave --offline or --" + name + " out"}
 		case o.noCache:
-			return &diag.Diag{Msg: "--" + name + " and --no-cache cannot be combined", Hint: "leave out one of them"}
+			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--" + name + " and --no-cache cannot be combined", Hint: "leave out one of them"}
 		}
 		at, err := oci.ParseRepository(text)
 		if err != nil {

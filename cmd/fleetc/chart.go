@@ -145,7 +145,7 @@ func writeTypes(b *strings.Builder, added *edit.AddedChart) {
 func exactlyOneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return &diag.Diag{Msg: cmd.CommandPath() + " takes " + what, Hint: "run " + cmd.CommandPath() + " --help"}
+			return &diag.Diag{Code: diag.CodeArguments, Msg: cmd.CommandPath() + " takes " + what, Hint: "run " + cmd.CommandPath() + " --help"}
 		}
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 func refreshCharts(cmd *cobra.Command, o *options, names []string, output string) error {
 	for _, flag := range []string{"version", "repo", "name"} {
 		if cmd.Flags().Changed(flag) {
-			return &diag.Diag{Msg: "--refresh takes no --" + flag, Hint: "leave it out: the packages have the versions"}
+			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--refresh takes no --" + flag, Hint: "leave it out: the packages have the versions"}
 		}
 	}
 	refreshed, err := edit.RefreshCharts(cmd.Context(), o.compiler(), names...)

@@ -103,9 +103,9 @@ func checkDryRuns(o *options, d *query.DryRunAccess, live bool) error {
 	case live:
 		return completeAccess(o, &d.Access)
 	case d.Kubeconfig != "" || d.Impersonate.User != "":
-		return &diag.Diag{Msg: "--kubeconfig and --as need --live", Hint: "pass --live"}
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--kubeconfig and --as need --live", Hint: "pass --live"}
 	case d.AllowExec:
-		return &diag.Diag{Msg: "--allow-exec needs --live", Hint: "pass --live"}
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--allow-exec needs --live", Hint: "pass --live"}
 	}
 	return nil
 }

@@ -63,6 +63,7 @@ func newCompareCommand(o *options) *cobra.Command {
 				return nil
 			}
 			return &diag.Diag{
+				Code: diag.CodeArguments,
 				Msg:  "compare takes two clusters, not " + plural(len(args), "argument", "arguments"),
 				Hint: "run fleetc compare A B, or compare more of them with --all",
 			}
@@ -84,7 +85,7 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 	var rules []fleet.DifferenceRule
 	if flags.only != "" {
 		if cmd.Flags().Changed("output") {
-			return &diag.Diag{Msg: "--only and -o cannot be combined", Hint: "leave out one of them"}
+			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--only and -o cannot be combined", Hint: "leave out one of them"}
 		}
 		var err error
 		if rules, err = query.DifferenceRules(cmd.Context(), c, o.path(flags.only)); err != nil {

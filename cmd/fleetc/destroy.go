@@ -58,7 +58,7 @@ func newDestroyCommand(o *options) *cobra.Command {
 		ValidArgsFunction: clusterArgs(o),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return &diag.Diag{Msg: "destroy takes one cluster", Hint: "name one, see fleetc list"}
+				return &diag.Diag{Code: diag.CodeArguments, Msg: "destroy takes one cluster", Hint: "name one, see fleetc list"}
 			}
 			return nil
 		},
@@ -78,10 +78,10 @@ func newDestroyCommand(o *options) *cobra.Command {
 
 func runDestroy(cmd *cobra.Command, o *options, a *applyOptions, cluster, yes string) error {
 	if yes == bareYes {
-		return &diag.Diag{Msg: "--yes takes the ID of the cluster", Hint: "pass --yes=" + diag.Visible(cluster, diag.MaxText)}
+		return &diag.Diag{Code: diag.CodeNotConfirmed, Msg: "--yes takes the ID of the cluster", Hint: "pass --yes=" + diag.Visible(cluster, diag.MaxText)}
 	}
 	if a.yes = yes != ""; !a.yes && !a.dryRun && (a.output == "json" || !isTerminal(cmd.InOrStdin())) {
-		return &diag.Diag{Msg: "destroy asks before it writes, but cannot ask here", Hint: "pass --yes=CLUSTER, or --dry-run to see the plan"}
+		return &diag.Diag{Code: diag.CodeNotConfirmed, Msg: "destroy asks before it writes, but cannot ask here", Hint: "pass --yes=CLUSTER, or --dry-run to see the plan"}
 	}
 	if _, err := a.check(cmd, o, nil); err != nil {
 		return err
@@ -96,7 +96,7 @@ func runDestroy(cmd *cobra.Command, o *options, a *applyOptions, cluster, yes st
 		return err
 	}
 	if id := planned.Cluster.ID; a.yes && yes != id {
-		return &diag.Diag{Msg: fmt.Sprintf("--yes=%s does not name the cluster %s", diag.Visible(yes, diag.MaxText), id), Hint: "pass --yes=" + id}
+		return &diag.Diag{Code: diag.CodeNotConfirmed, Msg: fmt.Sprintf("--yes=%s does not name the cluster %s", diag.Visible(yes, diag.MaxText), id), Hint: "pass --yes=" + id}
 	}
 	report := a.report(cmd, o)
 	report.add(planned)
@@ -134,9 +134,9 @@ func confirmDestroy(cmd *cobra.Command, in io.Reader, question, id string) error
 		return nil
 	}
 	if err != nil && answer == "" {
-		return cmp.Or(cmd.Context().Err(), error(&diag.Diag{Msg: "nothing was destroyed: there was no answer"}))
+		return cmp.Or(cmd.Context().Err(), error(&diag.Diag{Code: diag.CodeNotConfirmed, Msg: "nothing was destroyed: there was no answer"}))
 	}
-	return &diag.Diag{Msg: "nothing was destroyed: the answer is not " + id}
+	return &diag.Diag{Code: diag.CodeNotConfirmed, Msg: "nothing was destroyed: the answer is not " + id}
 }
 
 // destroys reports whether the plan destroys.

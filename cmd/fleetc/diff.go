@@ -121,14 +121,15 @@ func (d *diffOptions) check(o *options, w io.Writer) error {
 	}
 	switch ref, isCommit := strings.CutPrefix(d.against, "git:"); {
 	case d.live && d.against != "" && !d.Rehearse:
-		return &diag.Diag{Msg: "--live and --against cannot be combined", Hint: "leave out one of them, or pass --rehearse, which tries the change in dry runs"}
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--live and --against cannot be combined", Hint: "leave out one of them, or pass --rehearse, which tries the change in dry runs"}
 	case d.Rehearse && d.against == "":
-		return &diag.Diag{Msg: "--rehearse needs --against", Hint: "pass --against git:main, or another commit or directory"}
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--rehearse needs --against", Hint: "pass --against git:main, or another commit or directory"}
 	case d.strict && (!d.live || d.Rehearse):
-		return &diag.Diag{Msg: "--strict needs --live", Hint: "pass --live, without --rehearse"}
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--strict needs --live", Hint: "pass --live, without --rehearse"}
 	case d.live && !d.Rehearse:
 	case d.against == "" || isCommit && ref == "":
 		return &diag.Diag{
+			Code: diag.CodeArguments,
 			Msg:  "diff needs something to compare with",
 			Hint: "pass --against with an exported directory or a commit such as git:main, or pass --live for the running clusters",
 		}
@@ -142,10 +143,10 @@ func (d *diffOptions) check(o *options, w io.Writer) error {
 		d.Tree = dir
 	}
 	if d.stat && d.Rehearse {
-		return &diag.Diag{Msg: "--stat prints only numbers", Hint: "leave out --stat or --rehearse"}
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--stat prints only numbers", Hint: "leave out --stat or --rehearse"}
 	}
 	if d.stat && d.output != "text" {
-		return &diag.Diag{Msg: "--stat prints text", Hint: "leave out --stat or -o " + d.output}
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--stat prints text", Hint: "leave out --stat or -o " + d.output}
 	}
 	if d.live && d.Rehearse {
 		d.DryRun = &d.access
@@ -153,7 +154,7 @@ func (d *diffOptions) check(o *options, w io.Writer) error {
 	d.style.Colour = o.style(w).Colour
 	d.Key = []byte(os.Getenv(diffKeyVariable))
 	if n := len(d.Key); n > 0 && n < 16 {
-		return &diag.Diag{Msg: "the key in " + diffKeyVariable + " is too easy to guess", Hint: "set a key of 16 bytes or more"}
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: "the key in " + diffKeyVariable + " is too easy to guess", Hint: "set a key of 16 bytes or more"}
 	}
 	if len(d.Key) == 0 {
 		d.Key = []byte(rand.Text())

@@ -113,7 +113,7 @@ func newDriftCommand(o *options) *cobra.Command {
 // check validates the flags and sets derived options.
 func (d *driftOptions) check(o *options) error {
 	if d.Timeout <= 0 {
-		return &diag.Diag{Msg: "--check-timeout must be positive", Hint: "write it as in --check-timeout 2m"}
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: "--check-timeout must be positive", Hint: "write it as in --check-timeout 2m"}
 	}
 	d.Key = []byte(cmp.Or(os.Getenv(diffKeyVariable), rand.Text()))
 	d.Today = o.date

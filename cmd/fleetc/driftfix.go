@@ -36,13 +36,13 @@ func (d *driftOptions) checkFix(cmd *cobra.Command, o *options) error {
 	if !d.fix {
 		for _, name := range fixOnly {
 			if cmd.Flags().Changed(name) {
-				return &diag.Diag{Msg: "--" + name + " needs --fix", Hint: "add --fix, or leave it out"}
+				return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--" + name + " needs --fix", Hint: "add --fix, or leave it out"}
 			}
 		}
 		return nil
 	}
 	if d.output != "text" {
-		return &diag.Diag{Msg: "--fix supports only -o text", Hint: "leave out --fix or -o " + d.output}
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--fix supports only -o text", Hint: "leave out --fix or -o " + d.output}
 	}
 	if err := checkParallel(d.apply.parallel); err != nil {
 		return err

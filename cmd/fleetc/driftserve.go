@@ -38,7 +38,7 @@ func (d *driftOptions) serveFlags(cmd *cobra.Command) {
 	}
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if s.git != "" && (cmd.Flags().Changed("selector") || cmd.Flags().Changed("environment")) {
-			return &diag.Diag{Msg: "-l and -e cannot be used with --git: they select clusters of this directory", Hint: "pass cluster patterns instead, as in 'prod/*'"}
+			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "-l and -e cannot be used with --git: they select clusters of this directory", Hint: "pass cluster patterns instead, as in 'prod/*'"}
 		}
 		return nil
 	}
@@ -49,21 +49,21 @@ func (d *driftOptions) checkServe(cmd *cobra.Command) error {
 	s := &d.serve
 	for _, flag := range []struct{ name, needs string }{{"interval", "serve"}, {"git", "serve"}, {"branch", "git"}, {"path", "git"}} {
 		if cmd.Flags().Changed(flag.name) && !cmd.Flags().Changed(flag.needs) {
-			return &diag.Diag{Msg: "--" + flag.name + " needs --" + flag.needs, Hint: "add --" + flag.needs}
+			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--" + flag.name + " needs --" + flag.needs, Hint: "add --" + flag.needs}
 		}
 	}
 	switch {
 	case !cmd.Flags().Changed("serve"):
 	case d.fix || cmd.Flags().Changed("output"):
-		return &diag.Diag{Msg: "--serve cannot be used with --fix or -o", Hint: "leave out --serve, or --fix and -o"}
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--serve cannot be used with --fix or -o", Hint: "leave out --serve, or --fix and -o"}
 	case s.address == "":
-		return &diag.Diag{Msg: "the value of --serve is empty", Hint: "write an address, as in --serve :9090"}
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: "the value of --serve is empty", Hint: "write an address, as in --serve :9090"}
 	case s.interval < time.Second:
-		return &diag.Diag{Msg: fmt.Sprintf("--interval does not take %s", s.interval), Hint: "pass a second or more, as in --interval 5m"}
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--interval does not take %s", s.interval), Hint: "pass a second or more, as in --interval 5m"}
 	case !cmd.Flags().Changed("check-timeout"):
 		d.Timeout = min(d.Timeout, s.interval) // so that a slow cluster does not delay the next round
 	case d.Timeout > s.interval:
-		return &diag.Diag{Msg: "--check-timeout is longer than --interval", Hint: "a slow cluster would delay the next round: pass a shorter one"}
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: "--check-timeout is longer than --interval", Hint: "a slow cluster would delay the next round: pass a shorter one"}
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (d *driftOptions) runServer(cmd *cobra.Command, o *options) (err error) {
 		defer func() { err = cmp.Or(err, remote.Close()) }()
 		path := strings.Trim(d.serve.path, "/")
 		if path != "" && !filepath.IsLocal(filepath.FromSlash(path)) {
-			return &diag.Diag{Msg: fmt.Sprintf("--path does not take %q", diag.Visible(d.serve.path, diag.MaxText)), Hint: "name a directory in the repository"}
+			return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--path does not take %q", diag.Visible(d.serve.path, diag.MaxText)), Hint: "name a directory in the repository"}
 		}
 		s.Pull = func(ctx context.Context) (string, string, error) {
 			dir, commit, err := remote.Pull(ctx, d.serve.branch)
@@ -97,7 +97,7 @@ func (d *driftOptions) runServer(cmd *cobra.Command, o *options) (err error) {
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", d.serve.address)
 	if err != nil {
-		return &diag.Diag{Msg: "no listener at " + diag.Visible(d.serve.address, diag.MaxText) + ": " + listenText(err), Hint: "pass a free address, as in --serve :9090", Cause: err}
+		return &diag.Diag{Code: diag.CodeNetwork, Msg: "no listener at " + diag.Visible(d.serve.address, diag.MaxText) + ": " + listenText(err), Hint: "pass a free address, as in --serve :9090", Cause: err}
 	}
 	return drift.Serve(ctx, l, s)
 }

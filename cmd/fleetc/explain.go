@@ -86,6 +86,7 @@ func explainArgs(_ *cobra.Command, args []string) error {
 		return nil
 	}
 	return &diag.Diag{
+		Code: diag.CodeArguments,
 		Msg:  fmt.Sprintf("explain takes a cluster and a path, or a cluster, an object and a field, not %s", plural(len(args), "argument", "arguments")),
 		Hint: "run fleetc explain --help",
 	}

@@ -140,22 +140,22 @@ func (e *exportOptions) checkFlags(cmd *cobra.Command, o *options) error {
 	}
 	switch {
 	case len(to) == 0:
-		return &diag.Diag{Msg: "export needs a destination", Hint: "name a directory with --out, a git repository with --git, or a registry with --oci"}
+		return &diag.Diag{Code: diag.CodeArguments, Msg: "export needs a destination", Hint: "name a directory with --out, a git repository with --git, or a registry with --oci"}
 	case len(to) > 1:
-		return &diag.Diag{Msg: "export writes to one destination, but the flags name " + strings.Join(to, " and "), Hint: "run it once for each"}
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "export writes to one destination, but the flags name " + strings.Join(to, " and "), Hint: "run it once for each"}
 	case to[0] == "--out" && e.out == "":
-		return &diag.Diag{Msg: "--out is empty", Hint: "name one, which may be ."}
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: "--out is empty", Hint: "name one, which may be ."}
 	}
 	for name, of := range map[string]string{"branch": "--git", "path": "--git", "pr-branch": "--git", "rollout": "--git", "source": "--oci", "revision": "--oci"} {
 		if cmd.Flags().Changed(name) && of != to[0] {
-			return &diag.Diag{Msg: "--" + name + " needs " + of, Hint: "leave it out"}
+			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--" + name + " needs " + of, Hint: "leave it out"}
 		}
 	}
 	if err := e.rollout.check(cmd); err != nil {
 		return err
 	}
 	if o.offline && to[0] != "--out" {
-		return &diag.Diag{Msg: to[0] + " needs the network, but --offline is set", Hint: "leave --offline out, or export with --out"}
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: to[0] + " needs the network, but --offline is set", Hint: "leave --offline out, or export with --out"}
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ const retired = "retired"
 func (g *gitExport) parts() (map[string]*exportPart, error) {
 	pattern := g.git.pattern
 	if pattern == "" && g.cmd.Flags().Changed("pr-branch") {
-		return nil, &diag.Diag{Msg: "--pr-branch is empty", Hint: "write a name, as in fleetc/{environment}"}
+		return nil, &diag.Diag{Code: diag.CodeFlagValue, Msg: "--pr-branch is empty", Hint: "write a name, as in fleetc/{environment}"}
 	}
 	parts := map[string]*exportPart{}
 	of := func(name string) *exportPart {
@@ -163,11 +163,11 @@ func (g *gitOptions) branchOf(c *fleet.Cluster) (string, error) {
 		case isLabel:
 			value = c.Labels[label]
 		default:
-			fault = &diag.Diag{Msg: "a cluster has no " + diag.Visible(text, diag.MaxText) + " for --pr-branch", Hint: diag.OneOf(text, []string{"{cluster}", "{environment}", "{labels.KEY}"})}
+			fault = &diag.Diag{Code: diag.CodeFlagValue, Msg: "a cluster has no " + diag.Visible(text, diag.MaxText) + " for --pr-branch", Hint: diag.OneOf(text, []string{"{cluster}", "{environment}", "{labels.KEY}"})}
 			return ""
 		}
 		if value == "" {
-			fault = &diag.Diag{At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Msg: "the cluster has no " + text + ", which --pr-branch needs", Hint: "set it, or name another branch"}
+			fault = &diag.Diag{Code: diag.CodeGitAddress, At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Msg: "the cluster has no " + text + ", which --pr-branch needs", Hint: "set it, or name another branch"}
 		}
 		return value
 	})

@@ -51,7 +51,7 @@ func newImageUpdateCommand(o *options) *cobra.Command {
 		ValidArgsFunction: imageArgs(o),
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			if cmd.Flags().Changed("tag") && req.Tag == "" {
-				return &diag.Diag{Msg: "the value of --tag is empty", Hint: "write a tag, or leave the flag out to take the newest"}
+				return &diag.Diag{Code: diag.CodeFlagValue, Msg: "the value of --tag is empty", Hint: "write a tag, or leave the flag out to take the newest"}
 			}
 			req.Patterns = patterns
 			c := o.compiler()

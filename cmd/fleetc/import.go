@@ -113,7 +113,7 @@ func (f *importFlags) resolve(o *options) error {
 	for _, text := range f.charts {
 		name, dir, ok := strings.Cut(text, "=")
 		if !ok || name == "" || dir == "" {
-			return &diag.Diag{Msg: fmt.Sprintf("--chart does not take %q", diag.Visible(text, diag.MaxText)), Hint: "write NAME=DIR, such as --chart podinfo=../charts/podinfo"}
+			return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--chart does not take %q", diag.Visible(text, diag.MaxText)), Hint: "write NAME=DIR, such as --chart podinfo=../charts/podinfo"}
 		}
 		f.Chart[name] = o.path(dir)
 	}
@@ -157,7 +157,7 @@ func newImportFluxCommand(o *options) *cobra.Command {
 func fluxOptions(dir string, clusters, variables []string) (flux.Options, error) {
 	opts := flux.Options{Dir: dir, Variables: map[string]string{}}
 	if len(clusters) == 0 {
-		return opts, &diag.Diag{Msg: "no cluster is named", Hint: "write --cluster ID=PATH, such as --cluster main=clusters/main"}
+		return opts, &diag.Diag{Code: diag.CodeArguments, Msg: "no cluster is named", Hint: "write --cluster ID=PATH, such as --cluster main=clusters/main"}
 	}
 	var err error
 	if opts.Clusters, err = importer.ParseClusters(clusters, "--cluster prod/eu=clusters/production", nil); err != nil {
@@ -166,7 +166,7 @@ func fluxOptions(dir string, clusters, variables []string) (flux.Options, error)
 	for _, text := range variables {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return opts, &diag.Diag{Msg: fmt.Sprintf("--variable does not take %q", diag.Visible(text, diag.MaxText)), Hint: "write NAME=VALUE"}
+			return opts, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--variable does not take %q", diag.Visible(text, diag.MaxText)), Hint: "write NAME=VALUE"}
 		}
 		opts.Variables[name] = value
 	}

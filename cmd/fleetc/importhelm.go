@@ -47,7 +47,7 @@ func newImportHelmCommand(o *options) *cobra.Command {
 			defer os.RemoveAll(opts.Work)
 			return flags.run(cmd, o, func(c *compiler.Compiler) (*importer.Model, error) {
 				if len(contexts) == 0 {
-					return nil, &diag.Diag{Msg: "no context is named", Hint: "write --context CONTEXT, or --context ID=CONTEXT"}
+					return nil, &diag.Diag{Code: diag.CodeArguments, Msg: "no context is named", Hint: "write --context CONTEXT, or --context ID=CONTEXT"}
 				}
 				err := completeAccess(o, &opts.Access)
 				if err != nil {

@@ -88,7 +88,7 @@ func helmfileOptions(file string, clusters, variables []string) (helmfile.Option
 	for _, text := range variables {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return opts, &diag.Diag{Msg: fmt.Sprintf("--env does not take %q", diag.Visible(text, diag.MaxText)), Hint: "write NAME=VALUE"}
+			return opts, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--env does not take %q", diag.Visible(text, diag.MaxText)), Hint: "write NAME=VALUE"}
 		}
 		opts.Variables[name] = value
 	}

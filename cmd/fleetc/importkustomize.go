@@ -41,7 +41,7 @@ func newImportKustomizeCommand(o *options) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.run(cmd, o, func(*compiler.Compiler) (*importer.Model, error) {
 				if len(args) == 0 {
-					return nil, &diag.Diag{Msg: "no overlay is named", Hint: "write the directories of overlays, as in overlays/dev overlays/prod"}
+					return nil, &diag.Diag{Code: diag.CodeArguments, Msg: "no overlay is named", Hint: "write the directories of overlays, as in overlays/dev overlays/prod"}
 				}
 				var err error
 				opts.Overlays, err = importer.ParseOverlays(args, func(dir string) string { return directoryName(o.path(dir)) })

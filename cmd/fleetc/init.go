@@ -30,7 +30,7 @@ func newInitCommand(o *options) *cobra.Command {
 		Example:           initExample,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return &diag.Diag{Msg: "init takes one module path", Hint: "run fleetc init --help"}
+				return &diag.Diag{Code: diag.CodeArguments, Msg: "init takes one module path", Hint: "run fleetc init --help"}
 			}
 			return nil
 		},

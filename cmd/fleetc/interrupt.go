@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"sync/atomic"
@@ -17,7 +16,7 @@ import (
 const exitDelay = 1500 * time.Millisecond
 
 // errInterrupted is the error of a command that a signal ended.
-var errInterrupted = errors.New("interrupted")
+var errInterrupted error = &diag.Diag{Code: diag.CodeInterrupted, Msg: "interrupted"}
 
 // An exit ends the process if a command does not end after a signal.
 type exit struct {

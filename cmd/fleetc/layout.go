@@ -28,7 +28,7 @@ func layoutFlag(cmd *cobra.Command, into *string, absent fleet.Layout, usage str
 // layoutOf returns the layout with a name.
 func layoutOf(name string) (fleet.Layout, error) {
 	if !slices.Contains(layouts(), name) {
-		return "", &diag.Diag{Msg: fmt.Sprintf("unknown layout %q", name), Hint: diag.OneOf(name, layouts())}
+		return "", &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("unknown layout %q", name), Hint: diag.OneOf(name, layouts())}
 	}
 	return fleet.Layout(name), nil
 }

@@ -52,7 +52,7 @@ func (o *options) start(cmd *cobra.Command) error {
 			return err
 		}
 	default:
-		return &diag.Diag{Msg: fmt.Sprintf("unknown output format %q", format), Hint: diag.OneOf(format, withGitHub(formats))}
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("unknown output format %q", format), Hint: diag.OneOf(format, withGitHub(formats))}
 	}
 	o.started = diag.Format(format)
 	o.printable(cmd, flag.Value.String())

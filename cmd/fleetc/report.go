@@ -96,12 +96,12 @@ func newReportCommand(o *options) *cobra.Command {
 func (r *reportOptions) check(cmd *cobra.Command, o *options) error {
 	if r.markdown {
 		if cmd.Flags().Changed("output") && r.output != "markdown" {
-			return &diag.Diag{Msg: "--markdown and -o " + r.output + " cannot be combined", Hint: "leave out one of them"}
+			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--markdown and -o " + r.output + " cannot be combined", Hint: "leave out one of them"}
 		}
 		r.output = "markdown"
 	}
 	if r.out == "-" {
-		return &diag.Diag{Msg: "--out - does not name a file: the page is not written to the standard output", Hint: "name the file, such as report.html"}
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: "--out - does not name a file: the page is not written to the standard output", Hint: "name the file, such as report.html"}
 	}
 	if r.out != "" {
 		r.out = o.path(r.out)
@@ -115,7 +115,7 @@ func (r *reportOptions) check(cmd *cobra.Command, o *options) error {
 		ref, isCommit := strings.CutPrefix(r.against, "git:")
 		switch {
 		case isCommit && ref == "":
-			return &diag.Diag{Msg: "--against git: does not name a commit", Hint: "pass --against git:main, or another commit or directory"}
+			return &diag.Diag{Code: diag.CodeFlagValue, Msg: "--against git: does not name a commit", Hint: "pass --against git:main, or another commit or directory"}
 		case isCommit:
 			request.Commit = ref
 		default:
@@ -124,7 +124,7 @@ func (r *reportOptions) check(cmd *cobra.Command, o *options) error {
 		r.Against = request
 	}
 	if r.access.Timeout <= 0 {
-		return &diag.Diag{Msg: "--check-timeout must be positive", Hint: "write it as in --check-timeout 2m"}
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: "--check-timeout must be positive", Hint: "write it as in --check-timeout 2m"}
 	}
 	if r.live {
 		r.access.Key, r.access.Today = []byte(rand.Text()), o.date

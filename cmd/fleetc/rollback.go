@@ -48,10 +48,10 @@ func newRollbackCommand(o *options) *cobra.Command {
 		ValidArgsFunction: clusterArgs(o),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 && a.Wave == "" {
-				return &diag.Diag{Msg: "rollback takes one cluster", Hint: "name one, see fleetc list, or a wave with --wave"}
+				return &diag.Diag{Code: diag.CodeArguments, Msg: "rollback takes one cluster", Hint: "name one, see fleetc list, or a wave with --wave"}
 			}
 			if a.Wave != "" && (len(args) > 0 || cmd.Flags().Changed("to")) {
-				return &diag.Diag{Msg: "--wave rolls each cluster of the wave back to its own earlier bundle", Hint: "name no cluster and no revision"}
+				return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--wave rolls each cluster of the wave back to its own earlier bundle", Hint: "name no cluster and no revision"}
 			}
 			return nil
 		},
@@ -71,7 +71,7 @@ func runRollback(cmd *cobra.Command, o *options, a *applyOptions, clusters []str
 		return err
 	}
 	if to < 0 || to == 0 && cmd.Flags().Changed("to") {
-		return &diag.Diag{Msg: "--to takes the number of a revision", Hint: "run fleetc history"}
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: "--to takes the number of a revision", Hint: "run fleetc history"}
 	}
 	if err := a.identify(o); err != nil {
 		return err

@@ -81,7 +81,7 @@ func newRolloutStatusCommand(o *options) *cobra.Command {
 // noArguments rejects arguments.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return &diag.Diag{Msg: cmd.CommandPath() + " takes no arguments", Hint: "run " + cmd.CommandPath() + " --help"}
+		return &diag.Diag{Code: diag.CodeArguments, Msg: cmd.CommandPath() + " takes no arguments", Hint: "run " + cmd.CommandPath() + " --help"}
 	}
 	return nil
 }
@@ -156,14 +156,14 @@ given before does not hold for them.`,
   fleetc rollout approve gold --bundle sha256:0d4f6c1a9b3e --git https://github.com/example/clusters --path clusters`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return &diag.Diag{Msg: "rollout approve takes one wave", Hint: "name one, see fleetc rollout status"}
+				return &diag.Diag{Code: diag.CodeArguments, Msg: "rollout approve takes one wave", Hint: "name one, see fleetc rollout status"}
 			}
 			return nil
 		},
 		ValidArgsFunction: waveArgs(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if digest == "" {
-				return &diag.Diag{Msg: "rollout approve needs the digest of the wave", Hint: "pass --bundle DIGEST, see fleetc rollout status"}
+				return &diag.Diag{Code: diag.CodeArguments, Msg: "rollout approve needs the digest of the wave", Hint: "pass --bundle DIGEST, see fleetc rollout status"}
 			}
 			onBranch, err := a.onBranch(cmd, o)
 			switch {

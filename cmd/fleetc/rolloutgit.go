@@ -33,13 +33,13 @@ func (a *rolloutOptions) layoutFlag(cmd *cobra.Command) {
 func (a *rolloutOptions) onBranch(cmd *cobra.Command, o *options) (bool, error) {
 	if cmd.Flags().Changed("git") {
 		if o.offline {
-			return false, &diag.Diag{Msg: "--git needs the network, but --offline is set", Hint: "leave --offline out"}
+			return false, &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--git needs the network, but --offline is set", Hint: "leave --offline out"}
 		}
 		return true, nil
 	}
 	for _, name := range []string{"branch", "path", "layout", "reports", "report-age"} {
 		if cmd.Flags().Changed(name) {
-			return false, &diag.Diag{Msg: "--" + name + " needs --git", Hint: "leave it out, or pass --git URL"}
+			return false, &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--" + name + " needs --git", Hint: "leave it out, or pass --git URL"}
 		}
 	}
 	return false, nil

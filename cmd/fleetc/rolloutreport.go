@@ -38,7 +38,7 @@ func newRolloutReportCommand(o *options) *cobra.Command {
 		ValidArgsFunction: clusterArgs(o),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &diag.Diag{Msg: "rollout report needs the ID of a cluster", Hint: "name the cluster in which it runs, as in prod/eu-1"}
+				return &diag.Diag{Code: diag.CodeArguments, Msg: "rollout report needs the ID of a cluster", Hint: "name the cluster in which it runs, as in prod/eu-1"}
 			}
 			return nil
 		},
@@ -46,9 +46,9 @@ func newRolloutReportCommand(o *options) *cobra.Command {
 			r := deliver.ReportOptions{Branch: git.branch}
 			switch {
 			case git.address == "":
-				return &diag.Diag{Msg: "rollout report needs a repository for the report", Hint: "pass --git URL"}
+				return &diag.Diag{Code: diag.CodeArguments, Msg: "rollout report needs a repository for the report", Hint: "pass --git URL"}
 			case o.offline:
-				return &diag.Diag{Msg: "--git needs the network, but --offline is set", Hint: "leave --offline out"}
+				return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--git needs the network, but --offline is set", Hint: "leave --offline out"}
 			}
 			if err := completeAccess(o, &access); err != nil {
 				return err

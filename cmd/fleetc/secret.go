@@ -88,7 +88,7 @@ func newSecretSetCommand(o *options) *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			const most = 2
 			if len(args) == 0 || len(args) > most {
-				return &diag.Diag{Msg: "the command takes a secret, and a cluster or a directory of clusters", Hint: "name a secret, see fleetc secret list"}
+				return &diag.Diag{Code: diag.CodeArguments, Msg: "the command takes a secret, and a cluster or a directory of clusters", Hint: "name a secret, see fleetc secret list"}
 			}
 			return nil
 		},
@@ -101,7 +101,7 @@ func newSecretSetCommand(o *options) *cobra.Command {
 			}
 			text := strings.TrimSuffix(strings.TrimSuffix(string(value), "\n"), "\r")
 			if text == "" || len(value) > most {
-				return &diag.Diag{Msg: "standard input has no value, or one of more than 1 MiB", Hint: "write it to standard input, as in fleetc secret set db < password.txt"}
+				return &diag.Diag{Code: diag.CodeArguments, Msg: "standard input has no value, or one of more than 1 MiB", Hint: "write it to standard input, as in fleetc secret set db < password.txt"}
 			}
 			file, key, err := edit.SetSecret(cmd.Context(), o.compiler(), args[0], text, os.Getenv, time.Now(), args[1:]...)
 			if err != nil {

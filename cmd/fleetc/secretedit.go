@@ -45,7 +45,7 @@ func newSecretEditCommand(o *options) *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			const most = 2
 			if len(args) == 0 || len(args) > most {
-				return &diag.Diag{Msg: "the command takes a file or a secret, and a cluster or a directory of clusters", Hint: "name a file, or a secret of fleetc secret list"}
+				return &diag.Diag{Code: diag.CodeArguments, Msg: "the command takes a file or a secret, and a cluster or a directory of clusters", Hint: "name a file, or a secret of fleetc secret list"}
 			}
 			return nil
 		},
@@ -92,6 +92,7 @@ func runEditor(stdin io.Reader) func(ctx context.Context, file string) error {
 			return ctx.Err()
 		}
 		return &diag.Diag{
+			Code: diag.CodeProgram,
 			Msg:  "the editor " + diag.Visible(editor, diag.MaxText) + " fails, and nothing is written: " + diag.Brief(err),
 			Hint: "set EDITOR to a program that waits until the file is closed", Cause: err,
 		}

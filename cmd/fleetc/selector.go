@@ -32,10 +32,10 @@ func selectorFlags(cmd *cobra.Command, o *options) {
 			return run(cmd, args)
 		}
 		if flags.Changed("selector") && strings.TrimSpace(s.Labels) == "" {
-			return &diag.Diag{Msg: "the value of -l is empty", Hint: "write labels, as in -l tier=gold, or leave the flag out to select all clusters"}
+			return &diag.Diag{Code: diag.CodeFlagValue, Msg: "the value of -l is empty", Hint: "write labels, as in -l tier=gold, or leave the flag out to select all clusters"}
 		}
 		if flags.Changed("environment") && (len(s.Environments) == 0 || slices.Contains(s.Environments, "")) {
-			return &diag.Diag{Msg: "the value of -e is empty", Hint: "write an environment, or leave the flag out to select all clusters"}
+			return &diag.Diag{Code: diag.CodeFlagValue, Msg: "the value of -e is empty", Hint: "write an environment, or leave the flag out to select all clusters"}
 		}
 		selected, err := query.SelectClusters(cmd.Context(), o.compiler(), s, args...)
 		if err != nil {

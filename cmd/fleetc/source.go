@@ -59,7 +59,7 @@ func newSourceAddCommand(o *options) *cobra.Command {
 		Example: sourceAddExample,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &diag.Diag{Msg: cmd.CommandPath() + " takes directories of kustomizations", Hint: "run " + cmd.CommandPath() + " --help"}
+				return &diag.Diag{Code: diag.CodeArguments, Msg: cmd.CommandPath() + " takes directories of kustomizations", Hint: "run " + cmd.CommandPath() + " --help"}
 			}
 			return nil
 		},

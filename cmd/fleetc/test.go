@@ -53,7 +53,7 @@ func newTestCommand(o *options) *cobra.Command {
 
 func runTest(cmd *cobra.Command, o *options, a *applyOptions, patterns []string) error {
 	if a.Timeout <= 0 {
-		return &diag.Diag{Msg: "--timeout must be positive"}
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: "--timeout must be positive"}
 	}
 	if err := cmp.Or(checkLock(a.LockTimeout), checkParallel(a.parallel)); err != nil {
 		return err
@@ -98,7 +98,7 @@ func test(cmd *cobra.Command, plans []*deliver.ClusterPlan, parallel int, asJSON
 		i++
 	}
 	if len(results) == 0 && len(faults) == 0 {
-		return &diag.Diag{Msg: "no selected release has test hooks", Hint: "see the templates of its chart for helm.sh/hook: test"}
+		return &diag.Diag{Code: diag.CodeNoMatch, Msg: "no selected release has test hooks", Hint: "see the templates of its chart for helm.sh/hook: test"}
 	}
 	if asJSON {
 		if err := writeJSON(cmd.OutOrStdout(), map[string]any{"tests": results}); err != nil {

@@ -103,11 +103,11 @@ func newUpdateCommand(o *options) *cobra.Command {
 // check checks the flags of branches.
 func (u *updateOptions) check(cmd *cobra.Command) error {
 	if u.perGroup && u.dryRun {
-		return &diag.Diag{Msg: "--dry-run and --branch-per-group cannot be combined", Hint: "leave out one of them"}
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--dry-run and --branch-per-group cannot be combined", Hint: "leave out one of them"}
 	}
 	for _, name := range []string{"git", "branch", "branch-prefix", "prune"} {
 		if !u.perGroup && cmd.Flags().Changed(name) {
-			return &diag.Diag{Msg: "--" + name + " needs --branch-per-group", Hint: "pass --branch-per-group"}
+			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--" + name + " needs --branch-per-group", Hint: "pass --branch-per-group"}
 		}
 	}
 	return nil

@@ -132,11 +132,11 @@ func (v *vetOptions) checkFlags() error {
 		isSet bool
 	}{{"--layout", v.layout != ""}, {"--secrets", v.checks.Secrets}} {
 		if flag.isSet && !v.render {
-			return &diag.Diag{Msg: flag.name + " needs --render", Hint: "add --render"}
+			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: flag.name + " needs --render", Hint: "add --render"}
 		}
 	}
 	if v.checks.AllowExec && !v.checks.Secrets {
-		return &diag.Diag{Msg: "--allow-exec needs --secrets", Hint: "add --secrets"}
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--allow-exec needs --secrets", Hint: "add --secrets"}
 	}
 	v.checks.Layout = fleet.Layout(v.layout)
 	return nil

@@ -107,7 +107,7 @@ func (r *BranchRollout) contextFault(c *fleet.Cluster, err error) error {
 		if r.Layout == fleet.ArgoLayout && c.GitOps.ArgoCD.Context != "" {
 			path = "gitops.argocd.context"
 		}
-		return &diag.Diag{At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Path: path, Msg: d.Msg, Hint: d.Hint, Cause: d.Cause}
+		return &diag.Diag{Code: d.Code, At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Path: path, Msg: d.Msg, Hint: d.Hint, Cause: d.Cause}
 	}
 	return diag.In(c.ID, err)
 }
@@ -131,11 +131,11 @@ func (r *BranchRollout) readReports(ctx context.Context, clusters []*fleet.Clust
 			continue // a new cluster needs time for its first report
 		}
 		if !ok {
-			f.isLost, f.err = true, &diag.Diag{Clusters: []string{c.ID}, Msg: "the cluster has pushed no report: there is no branch " + branches[i], Hint: "run fleetc rollout report in the cluster"}
+			f.isLost, f.err = true, &diag.Diag{Code: diag.CodeClusterReport, Clusters: []string{c.ID}, Msg: "the cluster has pushed no report: there is no branch " + branches[i], Hint: "run fleetc rollout report in the cluster"}
 			continue
 		}
 		if file.Err != nil {
-			f.err = &diag.Diag{Clusters: []string{c.ID}, Msg: "the branch " + branches[i] + " with its report cannot be read: " + diag.Brief(file.Err), Hint: "see what pushes to the branch; fleetc rollout report writes a new report", Cause: file.Err}
+			f.err = &diag.Diag{Code: diag.CodeClusterReport, Clusters: []string{c.ID}, Msg: "the branch " + branches[i] + " with its report cannot be read: " + diag.Brief(file.Err), Hint: "see what pushes to the branch; fleetc rollout report writes a new report", Cause: file.Err}
 			continue
 		}
 		report, err := gitops.ParseReport(file.Data, c.ID, now)
@@ -145,6 +145,7 @@ func (r *BranchRollout) readReports(ctx context.Context, clusters []*fleet.Clust
 		}
 		if age := now.Sub(report.Time); age > r.options.ReportAge {
 			f.isLost, f.err = true, &diag.Diag{
+				Code:     diag.CodeClusterReport,
 				Clusters: []string{c.ID}, Msg: fmt.Sprintf("its last report is of %s, more than %s ago", report.Time.UTC().Format(time.RFC3339), r.options.ReportAge),
 				Hint: "see whether fleetc rollout report runs in the cluster; --report-age allows older reports",
 			}

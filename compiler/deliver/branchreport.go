@@ -29,7 +29,7 @@ func PushReports(ctx context.Context, o ReportOptions, ids []string) ([]gitops.R
 	var faults diag.List
 	for _, id := range ids {
 		if !fs.ValidPath(id) || id == "." {
-			faults.Add(&diag.Diag{Msg: fmt.Sprintf("%q is not the ID of a cluster", diag.Visible(id, diag.MaxText)), Hint: "see fleetc list"})
+			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: fmt.Sprintf("%q is not the ID of a cluster", diag.Visible(id, diag.MaxText)), Hint: "see fleetc list"})
 		}
 	}
 	if err := faults.Err(); err != nil {
@@ -58,6 +58,7 @@ func PushReports(ctx context.Context, o ReportOptions, ids []string) ([]gitops.R
 		}
 		if len(objects[id]) == 0 {
 			faults.Add(diag.In(id, &diag.Diag{
+				Code: diag.CodeNoMatch,
 				Msg:  fmt.Sprintf("namespace %s has no Kustomization of fleetc for the cluster, and namespace %s no Application", o.Namespaces.Flux, o.Namespaces.ArgoCD),
 				Hint: "compare the ID with fleetc list, and pass --namespace if they are elsewhere",
 			}))

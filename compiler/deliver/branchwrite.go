@@ -143,7 +143,7 @@ func (r *BranchRollout) verify(ctx context.Context, i int) []rollout.Wait {
 func (r *BranchRollout) jobServer(ctx context.Context, c *fleet.Cluster) Server {
 	switch {
 	case r.options.Reports != nil:
-		return Server{Err: &diag.Diag{Msg: "its Job needs a connection to " + c.ID + ", and with --reports there is none", Hint: "use http, exec or prometheus"}}
+		return Server{Err: &diag.Diag{Code: diag.CodeActionInvalid, Msg: "its Job needs a connection to " + c.ID + ", and with --reports there is none", Hint: "use http, exec or prometheus"}}
 	case c.KubeContext == "":
 		return Server{Err: noContext(c)}
 	}
@@ -159,7 +159,7 @@ func (r *BranchRollout) Outcome() (wait bool, err error) {
 			f := r.followers[c.ID]
 			switch {
 			case c.State == rollout.Unhealthy:
-				faults.Add(&diag.Diag{Clusters: []string{c.ID}, Msg: "the cluster has the bundle, and is not healthy: " + strings.Join(f.verdict.Texts, "; "), Hint: "correct the change or the cluster, and export again; see fleetc rollout status" + r.Flags()})
+				faults.Add(&diag.Diag{Code: diag.CodeNotReady, Clusters: []string{c.ID}, Msg: "the cluster has the bundle, and is not healthy: " + strings.Join(f.verdict.Texts, "; "), Hint: "correct the change or the cluster, and export again; see fleetc rollout status" + r.Flags()})
 			case c.IsLost():
 				faults.Add(diag.In(c.ID, f.err))
 			}

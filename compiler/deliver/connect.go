@@ -34,7 +34,8 @@ func CheckContexts(clusters []*fleet.Cluster) error {
 // noContext returns the fault of a cluster without a kubeconfig context.
 func noContext(c *fleet.Cluster) *diag.Diag {
 	return &diag.Diag{
-		At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Path: "cluster.context", Msg: "the cluster has no kubeconfig context",
+		Code: diag.CodeKubeconfig,
+		At:   []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Path: "cluster.context", Msg: "the cluster has no kubeconfig context",
 		Hint: `set it: cluster: context: "..."`,
 	}
 }
@@ -114,7 +115,8 @@ func connectTo(ctx context.Context, c *fleet.Cluster, a cluster.Access) Server {
 		return Server{Live: l}
 	}
 	return Server{Live: l, Err: &diag.Diag{
-		At: []diag.Pos{c.Pos}, Path: "cluster.uid",
+		Code: diag.CodeOtherCluster,
+		At:   []diag.Pos{c.Pos}, Path: "cluster.uid",
 		Msg:  fmt.Sprintf("%s is another cluster: the UID of its namespace kube-system is %s", l.Server, diag.Visible(l.UID, diag.MaxText)),
 		Hint: "see cluster.context",
 	}}
@@ -135,7 +137,8 @@ func SameClusters(f *compiler.Fleet, s Servers) map[string]error {
 			continue
 		}
 		err := &diag.Diag{
-			At: []diag.Pos{c.Pos, other.Pos}, Path: "cluster.context",
+			Code: diag.CodeSameCluster,
+			At:   []diag.Pos{c.Pos, other.Pos}, Path: "cluster.context",
 			Msg: fmt.Sprintf("the contexts %q of %s and %q of %s lead to the same cluster", other.KubeContext, other.ID, c.KubeContext, c.ID),
 		}
 		faults[c.ID] = err

@@ -86,7 +86,7 @@ func CheckOutput(c *compiler.Compiler, dir string) error {
 	}
 	real := resolvedAbove(abs)
 	refuse := func(why string) error {
-		return &diag.Diag{Msg: diag.Visible(dir, diag.MaxText) + " " + why, Hint: "export to another directory"}
+		return &diag.Diag{Code: diag.CodeDestination, Msg: diag.Visible(dir, diag.MaxText) + " " + why, Hint: "export to another directory"}
 	}
 	if git.IsDotGit(filepath.ToSlash(real)) {
 		return refuse("is in .git")

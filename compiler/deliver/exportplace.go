@@ -21,14 +21,15 @@ func CheckPlace(layout fleet.Layout, clusters []*fleet.Cluster, registry bool, p
 		switch {
 		case layout == fleet.PlainLayout:
 		case registry && layout == fleet.ArgoLayout:
-			d = &diag.Diag{Msg: "the layout argocd needs a git repository", Hint: "export with --git, or with the layout flux"}
+			d = &diag.Diag{Code: diag.CodeLayout, Msg: "the layout argocd needs a git repository", Hint: "export with --git, or with the layout flux"}
 		case registry && kind != "OCIRepository":
-			d = &diag.Diag{Path: "gitops.flux.source.kind", Msg: "it is " + kind + ", but the export goes to a registry", Hint: `set it to "OCIRepository"`}
+			d = &diag.Diag{Code: diag.CodeLayout, Path: "gitops.flux.source.kind", Msg: "it is " + kind + ", but the export goes to a registry", Hint: `set it to "OCIRepository"`}
 		case registry:
 		case kind != "GitRepository":
-			d = &diag.Diag{Path: "gitops.flux.source.kind", Msg: "it is " + kind + ", but the export goes to git", Hint: `set it to "GitRepository", or export with --oci`}
+			d = &diag.Diag{Code: diag.CodeLayout, Path: "gitops.flux.source.kind", Msg: "it is " + kind + ", but the export goes to git", Hint: `set it to "GitRepository", or export with --oci`}
 		case prefix != path:
 			d = &diag.Diag{
+				Code: diag.CodeLayout,
 				Path: fmt.Sprintf("gitops.%s.prefix", layout), Msg: fmt.Sprintf("this is %q, but the export goes to %q in the repository", prefix, path),
 				Hint: "set the prefix or --path, so that they are equal",
 			}

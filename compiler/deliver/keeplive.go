@@ -36,7 +36,8 @@ func keepLive(ctx context.Context, s Server) render.Keeper {
 		}
 		if err != nil {
 			return nil, false, &diag.Diag{
-				At: []diag.Pos{o.Release.Pos}, Path: o.Release.Path("random"),
+				Code: diag.CodeAPIServer,
+				At:   []diag.Pos{o.Release.Pos}, Path: o.Release.Path("random"),
 				Msg: fmt.Sprintf("%s cannot be read to keep its %s: %s", o.Title(), fleet.FieldText(field), err), Cause: &cluster.UnreadableError{Err: err},
 			}
 		}

@@ -64,7 +64,7 @@ func LoadRollout(ctx context.Context, c *compiler.Compiler, o ApplyOptions, patt
 		return f, nil, err
 	}
 	if !o.Unordered && len(o.Stages)+len(o.Releases) > 0 {
-		return nil, nil, &diag.Diag{Msg: "the waves of the rollout take whole bundles, and --stage and --release select a part", Hint: "leave them out, or pass --no-rollout"}
+		return nil, nil, &diag.Diag{Code: diag.CodeFlagCombination, Msg: "the waves of the rollout take whole bundles, and --stage and --release select a part", Hint: "leave them out, or pass --no-rollout"}
 	}
 	r := &Rollout{Rollout: &rollout.Rollout{Fleet: e.Module}, order: order, options: o, selected: map[string]bool{}, failed: map[string]bool{}}
 	last, err := r.selectClusters(e.Clusters)
@@ -97,7 +97,7 @@ func rolloutOf(clusters []*fleet.Cluster) *fleet.Rollout {
 
 // noRollout returns the fault of a fleet without waves.
 func noRollout() error {
-	return &diag.Diag{Msg: "the fleet has no rollout", Hint: "write its waves in environments/rollout.cue: rollout: schema.#Rollout & {waves: [...]}"}
+	return &diag.Diag{Code: diag.CodeNoRollout, Msg: "the fleet has no rollout", Hint: "write its waves in environments/rollout.cue: rollout: schema.#Rollout & {waves: [...]}"}
 }
 
 // selectClusters selects the clusters that are in the wave of the options, and returns the
@@ -116,7 +116,7 @@ func (r *Rollout) selectClusters(clusters []*fleet.Cluster) (last int, err error
 		}
 	}
 	if len(r.selected) == 0 {
-		return 0, &diag.Diag{Msg: "wave " + wave + " has none of the named clusters", Hint: "name none to select all clusters of the wave"}
+		return 0, &diag.Diag{Code: diag.CodeNoMatch, Msg: "wave " + wave + " has none of the named clusters", Hint: "name none to select all clusters of the wave"}
 	}
 	return last, nil
 }

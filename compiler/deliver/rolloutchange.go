@@ -70,18 +70,19 @@ func (r *Rollout) wave(name string) (*rollout.Wave, error) {
 
 // noWave returns the fault of a wave that does not exist.
 func noWave(order *fleet.Rollout, name string) error {
-	return &diag.Diag{Msg: fmt.Sprintf("the rollout has no wave %q", diag.Visible(name, diag.MaxText)), Hint: diag.OneOf(name, order.WaveNames())}
+	return &diag.Diag{Code: diag.CodeNoRollout, Msg: fmt.Sprintf("the rollout has no wave %q", diag.Visible(name, diag.MaxText)), Hint: diag.OneOf(name, order.WaveNames())}
 }
 
 // approvable returns the digest of a wave if it needs an approval, and the given digest is
 // its own or the begin of it. hint says how to see the change.
 func approvable(w *rollout.Wave, digest, hint string) (string, error) {
 	if w.Approve == "" {
-		return "", &diag.Diag{At: []diag.Pos{w.Pos}, Msg: "wave " + w.Name + " needs no approval", Hint: `write approve: "..." in the wave to make it wait for one`}
+		return "", &diag.Diag{Code: diag.CodeWaveChange, At: []diag.Pos{w.Pos}, Msg: "wave " + w.Name + " needs no approval", Hint: `write approve: "..." in the wave to make it wait for one`}
 	}
 	target := w.Digest()
 	if !isDigestOf(digest, target) {
 		return "", &diag.Diag{
+			Code: diag.CodeWaveChange,
 			Msg:  fmt.Sprintf("wave %s gets the bundle %s now, and not %s: nothing was approved", w.Name, target, diag.Visible(digest, diag.MaxText)),
 			Hint: hint,
 		}
@@ -166,7 +167,8 @@ func (r *Rollout) change(ctx context.Context, waves []*rollout.Wave, change func
 		}
 		if err != nil {
 			faults.Add(diag.In(first, &diag.Diag{
-				Msg: fmt.Sprintf("the record of wave %s was not changed: %s", w.Name, diag.Visible(err.Error(), diag.MaxText)), Hint: "fleetc stores it in the first cluster of the wave; try again",
+				Code: diag.CodeWaveChange,
+				Msg:  fmt.Sprintf("the record of wave %s was not changed: %s", w.Name, diag.Visible(err.Error(), diag.MaxText)), Hint: "fleetc stores it in the first cluster of the wave; try again",
 			}))
 		}
 	}

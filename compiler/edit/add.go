@@ -62,7 +62,7 @@ func AddChart(ctx context.Context, c *compiler.Compiler, req chart.Request, name
 		return nil, err
 	}
 	if name != "" && chart.PackageName(name) != name {
-		return nil, &diag.Diag{Msg: fmt.Sprintf("%q is not a valid name of a CUE package", name), Hint: "write " + chart.PackageName(name)}
+		return nil, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("%q is not a valid name of a CUE package", name), Hint: "write " + chart.PackageName(name)}
 	}
 	source := c.Source(root)
 	resolved, err := source.Resolve(ctx, req)
@@ -81,12 +81,14 @@ func AddChart(ctx context.Context, c *compiler.Compiler, req chart.Request, name
 	switch {
 	case err == nil && !bytes.HasPrefix(have, []byte(load.GeneratedBy)):
 		return nil, &diag.Diag{
-			At: []diag.Pos{{File: a.File}}, Msg: "this file exists and was not written by fleetc chart add",
+			Code: diag.CodeNotOwnFile,
+			At:   []diag.Pos{{File: a.File}}, Msg: "this file exists and was not written by fleetc chart add",
 			Hint: "move it, or choose another package with --name",
 		}
 	case err == nil && !bytes.Contains(have, fmt.Appendf(nil, "release of the chart %s.\n", resolved.Name)):
 		return nil, &diag.Diag{
-			At: []diag.Pos{{File: a.File}}, Msg: "this package pins another chart",
+			Code: diag.CodeOtherChart,
+			At:   []diag.Pos{{File: a.File}}, Msg: "this package pins another chart",
 			Hint: "choose another package with --name",
 		}
 	case err != nil && !errors.Is(err, fs.ErrNotExist):

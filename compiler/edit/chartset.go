@@ -130,7 +130,8 @@ func (c *PinnedCharts) Stays(after State, pin ChartPin, clusters []string) error
 			for _, r := range cluster.Releases {
 				if sameChart(r.Chart, p.versions[0].Ref) && p.isOld(r.Chart, pin.Version) {
 					faults.Add(&diag.Diag{
-						At: []diag.Pos{r.SourcePos}, Path: r.Path("chart"), Clusters: []string{cluster.ID},
+						Code: diag.CodeCannotEdit,
+						At:   []diag.Pos{r.SourcePos}, Path: r.Path("chart"), Clusters: []string{cluster.ID},
 						Msg: "the release would not get version " + diag.Visible(pin.Version, diag.MaxText) + " of its chart", Hint: "change the line that selects its version",
 					})
 				}

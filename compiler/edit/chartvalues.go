@@ -43,7 +43,7 @@ func ReadChartValues(ctx context.Context, c *compiler.Compiler, name, version st
 			if pin.Ref.Path != "" {
 				hint = "leave --version out: a chart by path has one version"
 			}
-			return nil, &diag.Diag{At: []diag.Pos{{File: pkg.File}}, Msg: "the package pins no version " + version, Hint: hint}
+			return nil, &diag.Diag{Code: diag.CodeNoVersion, At: []diag.Pos{{File: pkg.File}}, Msg: "the package pins no version " + version, Hint: hint}
 		}
 		pin = pkg.Pins[i]
 	}

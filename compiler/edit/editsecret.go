@@ -70,7 +70,7 @@ func EditSecrets(ctx context.Context, c *compiler.Compiler, o EditOptions, patte
 		return "", false, err
 	}
 	if now, err := secret.Read(e.Dir, file); err != nil || !bytes.Equal(now, data) {
-		return "", false, &diag.Diag{At: []diag.Pos{{File: file}}, Msg: "the file changed while the editor was open; nothing was written", Hint: "edit it again", Cause: err}
+		return "", false, &diag.Diag{Code: diag.CodeChangedFile, At: []diag.Pos{{File: file}}, Msg: "the file changed while the editor was open; nothing was written", Hint: "edit it again", Cause: err}
 	}
 	tree, err := os.OpenRoot(e.Dir)
 	if err != nil {
@@ -115,12 +115,12 @@ const maxEdited = 4 << 20
 func readAtMost(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, &diag.Diag{Msg: "the editor has removed the file", Hint: "save it under its name", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeSecretEdit, Msg: "the editor has removed the file", Hint: "save it under its name", Cause: err}
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxEdited+1))
 	if err == nil && len(data) > maxEdited {
-		return nil, &diag.Diag{Msg: "the edited text is larger than 4 MiB", Hint: "divide the file"}
+		return nil, &diag.Diag{Code: diag.CodeSecretEdit, Msg: "the edited text is larger than 4 MiB", Hint: "divide the file"}
 	}
 	return data, err
 }

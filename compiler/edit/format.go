@@ -82,11 +82,11 @@ func sourceOf(file string) (source, error) {
 	info, err := os.Stat(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return source{}, &diag.Diag{Msg: "no file " + file, Hint: "name files by their paths from the working directory, or from that of -C", Cause: err}
+		return source{}, &diag.Diag{Code: diag.CodeNoMatch, Msg: "no file " + file, Hint: "name files by their paths from the working directory, or from that of -C", Cause: err}
 	case err != nil:
 		return source{}, err
 	case !info.Mode().IsRegular():
-		return source{}, &diag.Diag{Msg: file + " is not a file", Hint: "name files, or leave out the names to format the whole fleet"}
+		return source{}, &diag.Diag{Code: diag.CodeNoMatch, Msg: file + " is not a file", Hint: "name files, or leave out the names to format the whole fleet"}
 	}
 	root, _, err := load.Root(filepath.Dir(file))
 	if err != nil {
@@ -98,11 +98,11 @@ func sourceOf(file string) (source, error) {
 	}
 	name, err := filepath.Rel(root, target)
 	if err != nil || !filepath.IsLocal(name) {
-		return source{}, &diag.Diag{Msg: file + " leads out of the fleet", Hint: "name the file itself, from the fleet that it is in"}
+		return source{}, &diag.Diag{Code: diag.CodeOutsideFleet, Msg: file + " leads out of the fleet", Hint: "name the file itself, from the fleet that it is in"}
 	}
 	s := source{root, filepath.ToSlash(name), target}
 	if !IsCUE(s.name) {
-		return source{}, &diag.Diag{Msg: s.name + " is not a CUE file of the fleet", Hint: "name files that end in .cue and are not in cue.mod"}
+		return source{}, &diag.Diag{Code: diag.CodeNoMatch, Msg: s.name + " is not a CUE file of the fleet", Hint: "name files that end in .cue and are not in cue.mod"}
 	}
 	return s, nil
 }

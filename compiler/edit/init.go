@@ -47,6 +47,7 @@ func Init(c *compiler.Compiler, module string) ([]string, error) {
 		return nil, err
 	case isNew && module == "":
 		return nil, &diag.Diag{
+			Code: diag.CodeArguments,
 			Msg:  "a new fleet needs a module path, which also identifies its exports",
 			Hint: "run fleetc init example.com/infra, with a name of your own",
 		}
@@ -57,13 +58,14 @@ func Init(c *compiler.Compiler, module string) ([]string, error) {
 		}
 	case module != "" && module != have:
 		return nil, &diag.Diag{
-			At: []diag.Pos{{File: "cue.mod/module.cue"}}, Msg: "the fleet's module is called " + have + ", not " + module,
+			Code: diag.CodeModulePath,
+			At:   []diag.Pos{{File: "cue.mod/module.cue"}}, Msg: "the fleet's module is called " + have + ", not " + module,
 			Hint: "run fleetc init without a module path",
 		}
 	}
 	tree, err := os.OpenRoot(root)
 	if err != nil {
-		return nil, &diag.Diag{Msg: "there is no directory " + root, Hint: "create it first", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeFileSystem, Msg: "there is no directory " + root, Hint: "create it first", Cause: err}
 	}
 	defer tree.Close()
 	module = cmp.Or(have, module)
@@ -84,7 +86,7 @@ func Init(c *compiler.Compiler, module string) ([]string, error) {
 		}
 	}
 	if info, err := tree.Stat("environments"); err == nil && !info.IsDir() {
-		return changed, &diag.Diag{At: []diag.Pos{{File: "environments"}}, Msg: "this is not a directory, but layers must be below it", Hint: "move it away"}
+		return changed, &diag.Diag{Code: diag.CodeNotOwnFile, At: []diag.Pos{{File: "environments"}}, Msg: "this is not a directory, but layers must be below it", Hint: "move it away"}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return changed, err
 	}

@@ -107,7 +107,7 @@ func writeSources(root string, pins []fleet.RemoteSource) error {
 	header, _, _ := bytes.Cut(text, []byte("\n"))
 	switch {
 	case err == nil && !bytes.HasPrefix(have, header):
-		return &diag.Diag{At: []diag.Pos{{File: load.SourcesFile}}, Msg: "this file exists and was not written by fleetc source add", Hint: "move it"}
+		return &diag.Diag{Code: diag.CodeNotOwnFile, At: []diag.Pos{{File: load.SourcesFile}}, Msg: "this file exists and was not written by fleetc source add", Hint: "move it"}
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}

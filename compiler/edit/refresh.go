@@ -80,7 +80,7 @@ func selectChanged(root string, names []string, faults *diag.List) ([]load.Chang
 	faults.Add(err)
 	if len(names) == 0 {
 		if len(packages) == 0 && err == nil {
-			return nil, &diag.Diag{Msg: "no package below environments/charts pins a chart", Hint: "run fleetc chart add REF, which writes one"}
+			return nil, &diag.Diag{Code: diag.CodeNoPackage, Msg: "no package below environments/charts pins a chart", Hint: "run fleetc chart add REF, which writes one"}
 		}
 		return packages, nil
 	}
@@ -153,6 +153,7 @@ func (r *refresh) pin(ctx context.Context, pkg load.ChangedPackage) (*pinning, e
 		}
 		if v.Name != pkg.Chart {
 			return nil, &diag.Diag{
+				Code: diag.CodeOtherChart,
 				Msg:  fmt.Sprintf("the package pins the chart %s, and its fields now name the chart %s", pkg.Chart, v.Name),
 				Hint: "run fleetc chart add with --name for another package",
 			}
@@ -182,7 +183,8 @@ func (r *refresh) resolve(ctx context.Context, pkg load.ChangedPackage, stated l
 		return r.resolveGit(ctx, ref, written)
 	case ref.Repo == "":
 		return chart.Resolution{}, &diag.Diag{
-			Msg: "the package has no repository and no commit for version " + stated.Version, Hint: "run fleetc chart update " + pkg.Name + " --version TAG",
+			Code: diag.CodeNoVersion,
+			Msg:  "the package has no repository and no commit for version " + stated.Version, Hint: "run fleetc chart update " + pkg.Name + " --version TAG",
 		}
 	case written != nil:
 		return r.source.Describe(ctx, written.Ref)
@@ -190,6 +192,7 @@ func (r *refresh) resolve(ctx context.Context, pkg load.ChangedPackage, stated l
 	v, err := r.source.Resolve(ctx, chart.Request{Ref: ref.Name, Repo: ref.Repo, Version: stated.Version})
 	if err == nil && v.Ref.Version != stated.Version {
 		return v, &diag.Diag{
+			Code: diag.CodeNoVersion,
 			Msg:  fmt.Sprintf("%s is not a version of %s", stated.Version, ref.Location()),
 			Hint: "write an exact version, such as " + v.Ref.Version,
 		}

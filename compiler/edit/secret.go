@@ -84,12 +84,13 @@ func onlySource(e compiler.Evaluation, name string) (fleet.Secret, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return fleet.Secret{}, &diag.Diag{Msg: fmt.Sprintf("no secret is called %s", diag.Visible(name, diag.MaxText)), Hint: diag.OneOf(name, names)}
+		return fleet.Secret{}, &diag.Diag{Code: diag.CodeUnknownSecret, Msg: fmt.Sprintf("no secret is called %s", diag.Visible(name, diag.MaxText)), Hint: diag.OneOf(name, names)}
 	case len(found) > 1:
-		return fleet.Secret{}, &diag.Diag{Msg: fmt.Sprintf("the secret %s has several sources: %s", name, strings.Join(sources, ", ")), Hint: "name a cluster with the one to set"}
+		return fleet.Secret{}, &diag.Diag{Code: diag.CodeSeveralMatches, Msg: fmt.Sprintf("the secret %s has several sources: %s", name, strings.Join(sources, ", ")), Hint: "name a cluster with the one to set"}
 	case found[0].SOPS == "":
 		return fleet.Secret{}, &diag.Diag{
-			At: []diag.Pos{found[0].Pos}, Msg: fmt.Sprintf("the secret %s is not in a SOPS file: its source is %s", name, diag.Visible(found[0].Text(), diag.MaxText)), Hint: "change it there",
+			Code: diag.CodeSecretEdit,
+			At:   []diag.Pos{found[0].Pos}, Msg: fmt.Sprintf("the secret %s is not in a SOPS file: its source is %s", name, diag.Visible(found[0].Text(), diag.MaxText)), Hint: "change it there",
 		}
 	}
 	return found[0], nil

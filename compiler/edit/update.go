@@ -112,7 +112,8 @@ func pinningOf(ctx context.Context, c *compiler.Compiler, req UpdateRequest) (*p
 	ref := pkg.Pins[0].Ref
 	if ref.Path != "" {
 		return nil, &diag.Diag{
-			At: []diag.Pos{{File: pkg.File}}, Msg: "the chart is in this repository and has no other versions",
+			Code: diag.CodeNoVersion,
+			At:   []diag.Pos{{File: pkg.File}}, Msg: "the chart is in this repository and has no other versions",
 			Hint: "run fleetc chart add ./" + ref.Path + " after changing it, which updates the types of its values",
 		}
 	}
@@ -158,9 +159,9 @@ func findPackage(packages []load.Package, name string) (load.Package, error) {
 		}
 	}
 	if len(names) == 0 {
-		return load.Package{}, &diag.Diag{Msg: msg, Hint: "run fleetc chart add, which writes one"}
+		return load.Package{}, &diag.Diag{Code: diag.CodeNoPackage, Msg: msg, Hint: "run fleetc chart add, which writes one"}
 	}
-	return load.Package{}, &diag.Diag{Msg: msg, Hint: diag.OneOf(name, names)}
+	return load.Package{}, &diag.Diag{Code: diag.CodeNoPackage, Msg: msg, Hint: diag.OneOf(name, names)}
 }
 
 // addForLayer adds the version to the package and selects it in a layer.
@@ -188,7 +189,8 @@ func (p *pinning) selectIn(name string, f *fleet.Fleet) error {
 	}
 	if len(releases) == 0 {
 		return &diag.Diag{
-			At: []diag.Pos{{File: layer.Dir}}, Msg: "no cluster of this layer has a release of the package " + p.pkg.Name,
+			Code: diag.CodeNothingToUpdate,
+			At:   []diag.Pos{{File: layer.Dir}}, Msg: "no cluster of this layer has a release of the package " + p.pkg.Name,
 			Hint: "name another layer with --in",
 		}
 	}

@@ -66,7 +66,7 @@ func stage(tree *os.Root, name string, before, after []byte) (stagedFile, error)
 		return stagedFile{}, err
 	}
 	if now, err := tree.ReadFile(file); err != nil || !bytes.Equal(now, before) {
-		return stagedFile{}, &diag.Diag{At: []diag.Pos{{File: name}}, Msg: "the file changed during the update; nothing was written", Hint: "run the command again", Cause: err}
+		return stagedFile{}, &diag.Diag{Code: diag.CodeChangedFile, At: []diag.Pos{{File: name}}, Msg: "the file changed during the update; nothing was written", Hint: "run the command again", Cause: err}
 	}
 	s := stagedFile{file, file + ".new"}
 	if err := removeIfExists(tree, s.next); err != nil {

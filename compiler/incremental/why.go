@@ -79,14 +79,14 @@ func WhyCached(ctx context.Context, c *compiler.Compiler, pattern string) (*Cach
 		return nil, err
 	}
 	if n := len(l.fleet.Clusters); n != 1 {
-		return nil, &diag.Diag{Msg: pattern + " selects several clusters", Hint: "name one"}
+		return nil, &diag.Diag{Code: diag.CodeSeveralMatches, Msg: pattern + " selects several clusters", Hint: "name one"}
 	}
 	f, err := c.LoadEvaluated(ctx, c.Unify(ctx, l.fleet, nil))
 	if err != nil {
 		return nil, err
 	}
 	if f.Results.Cache.Dir == "" {
-		return nil, &diag.Diag{Msg: "the cache is disabled", Hint: "leave out --no-cache"}
+		return nil, &diag.Diag{Code: diag.CodeFlagCombination, Msg: "the cache is disabled", Hint: "leave out --no-cache"}
 	}
 	cluster := f.Clusters[0]
 	report := &CacheReport{Cluster: cluster.ID, Files: []FileChange{}}

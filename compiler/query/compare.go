@@ -66,6 +66,7 @@ func LoadPair(ctx context.Context, c *compiler.Compiler, a, b string) (*compiler
 		selected := slices.DeleteFunc(slices.Clone(e.All().Clusters), func(c *fleet.Cluster) bool { return !load.Matches(pattern, c.ID) })
 		if len(selected) > 1 {
 			d := &diag.Diag{
+				Code: diag.CodeSeveralMatches,
 				Msg:  fmt.Sprintf("%s selects %d clusters, but must select one", pattern, len(selected)),
 				Hint: "compare more than two with --all",
 			}
@@ -80,7 +81,7 @@ func LoadPair(ctx context.Context, c *compiler.Compiler, a, b string) (*compiler
 		return nil, faults.Err()
 	}
 	if pair[0] == pair[1] {
-		return nil, &diag.Diag{Msg: fmt.Sprintf("%s and %s select the same cluster", a, b), Hint: "name two clusters"}
+		return nil, &diag.Diag{Code: diag.CodeArguments, Msg: fmt.Sprintf("%s and %s select the same cluster", a, b), Hint: "name two clusters"}
 	}
 	e.Clusters = pair
 	return c.LoadEvaluated(ctx, e)
@@ -132,15 +133,15 @@ type comparer struct {
 // matches no release.
 func checkComparable(f *compiler.Fleet, releases []string) error {
 	if len(f.Clusters) < 2 {
-		return &diag.Diag{Msg: "only one cluster is selected", Hint: "select at least two, or leave out the names to compare all"}
+		return &diag.Diag{Code: diag.CodeArguments, Msg: "only one cluster is selected", Hint: "select at least two, or leave out the names to compare all"}
 	}
 	names := f.ReleaseNames()
 	var faults diag.List
 	for _, p := range releases {
 		if _, err := path.Match(p, ""); err != nil {
-			faults.Add(&diag.Diag{Msg: "release pattern " + p + " has a syntax error", Hint: `write it as in "ingress" or "ingress-*"`})
+			faults.Add(&diag.Diag{Code: diag.CodeFlagValue, Msg: "release pattern " + p + " has a syntax error", Hint: `write it as in "ingress" or "ingress-*"`})
 		} else if !slices.ContainsFunc(names, func(name string) bool { return matches(p, name) }) {
-			faults.Add(&diag.Diag{Msg: "no release of these clusters matches " + p, Hint: diag.OneOf(p, names)})
+			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: "no release of these clusters matches " + p, Hint: diag.OneOf(p, names)})
 		}
 	}
 	return faults.Err()

@@ -87,7 +87,8 @@ func unmatched(f *compiler.Fleet, r *fleet.DifferenceRule) error {
 		one := fleet.DifferenceRule{Between: []string{p}}
 		if !slices.ContainsFunc(f.Clusters, func(c *fleet.Cluster) bool { return one.About(c.ID) }) {
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{r.Pos}, Path: r.Path("between"), Msg: "no compared cluster matches " + p,
+				Code: diag.CodeEmptySelection,
+				At:   []diag.Pos{r.Pos}, Path: r.Path("between"), Msg: "no compared cluster matches " + p,
 				Hint: diag.OneOf(p, among),
 			})
 		}
@@ -112,7 +113,7 @@ func (c *comparer) unused(r *fleet.DifferenceRule) error {
 			},
 			func(t fleet.MatchText) string { return "no release is called " + diag.Visible(t.Text, diag.MaxText) }, releases)[0]
 		if !check.Holds {
-			faults.Add(&diag.Diag{At: []diag.Pos{check.Pos}, Path: check.Path, Msg: check.Msg, Hint: check.Hint})
+			faults.Add(&diag.Diag{Code: diag.CodeUnusedRule, At: []diag.Pos{check.Pos}, Path: check.Path, Msg: check.Msg, Hint: check.Hint})
 		}
 	}
 	if len(c.patterns) > 0 || len(faults) > 0 {
@@ -125,7 +126,8 @@ func (c *comparer) unused(r *fleet.DifferenceRule) error {
 		}
 		if !matched {
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{r.ObjectPos[i]}, Path: r.Path("allow", "objects", strconv.Itoa(i)),
+				Code: diag.CodeUnusedRule,
+				At:   []diag.Pos{r.ObjectPos[i]}, Path: r.Path("allow", "objects", strconv.Itoa(i)),
 				Msg: "matches nothing: the clusters of the rule have no such object", Hint: "correct it, or remove it",
 			})
 		}
@@ -184,7 +186,8 @@ func (c *comparer) violation(r *fleet.DifferenceRule, d diff.Difference, path, h
 	}
 	for _, v := range d.Variants[1:] {
 		fault := &diag.Diag{
-			At: positions(v.Origins), Clusters: v.Clusters, Path: path, Hint: hint,
+			Code: diag.CodeDifference,
+			At:   positions(v.Origins), Clusters: v.Clusters, Path: path, Hint: hint,
 			Msg: "differs from " + some(most.Clusters) + ", which " + r.Path() + " does not allow",
 		}
 		for _, p := range positions(most.Origins) {

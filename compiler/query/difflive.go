@@ -61,7 +61,7 @@ func DiffLive(ctx context.Context, c *compiler.Compiler, req LiveRequest) (*diff
 		return nil, err
 	}
 	if req.Release != "" && !d.releases[req.Release] && len(d.missing) == 0 {
-		return nil, &diag.Diag{Msg: "no cluster has a release " + req.Release, Hint: diag.OneOf(req.Release, slices.Sorted(maps.Keys(d.releases)))}
+		return nil, &diag.Diag{Code: diag.CodeNoMatch, Msg: "no cluster has a release " + req.Release, Hint: diag.OneOf(req.Release, slices.Sorted(maps.Keys(d.releases)))}
 	}
 	return d.result(), d.Faults.Err()
 }
@@ -159,7 +159,7 @@ func (d *liveDiffer) add(c *fleet.Cluster, one liveClusterDiff) {
 		if n := unknown[why]; n > 1 {
 			what = fmt.Sprintf("%d objects are unknown", n)
 		}
-		d.Faults.Add(diag.In(c.ID, &diag.Diag{Msg: what + ": " + why, Hint: "see docs/diff.md for the rights that fleetc needs"}))
+		d.Faults.Add(diag.In(c.ID, &diag.Diag{Code: diag.CodeAPIServer, Msg: what + ": " + why, Hint: "see docs/diff.md for the rights that fleetc needs"}))
 	}
 }
 

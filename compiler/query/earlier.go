@@ -34,7 +34,8 @@ func openTree(t *export.Tree) (*exportedState, error) {
 			msg = "this is not a directory"
 		}
 		return nil, &diag.Diag{
-			At: []diag.Pos{{File: t.Dir}}, Msg: msg,
+			Code: diag.CodeDamagedExport,
+			At:   []diag.Pos{{File: t.Dir}}, Msg: msg,
 			Hint: "name a directory that fleetc export wrote, or a commit as in git:main",
 		}
 	}

@@ -81,7 +81,8 @@ func (x *Explainer) Field(ctx context.Context, text string) (*fleet.Explanation,
 	field, ok := fleet.ParseField(text)
 	if !ok {
 		return nil, &diag.Diag{
-			Msg: fmt.Sprintf("invalid field path %q", text), Hint: `write it as releases.app.values.image.tag, and put keys with dots in quotes`,
+			Code: diag.CodeFieldPath,
+			Msg:  fmt.Sprintf("invalid field path %q", text), Hint: `write it as releases.app.values.image.tag, and put keys with dots in quotes`,
 		}
 	}
 	t, ref, err := x.chartOf(ctx, field)

@@ -223,7 +223,7 @@ func SelectImages(all []Image, patterns []string) ([]Image, error) {
 func checkImagePatterns(patterns []string) error {
 	for _, p := range patterns {
 		if _, err := path.Match(p, ""); err != nil {
-			return &diag.Diag{Msg: "image pattern " + diag.Visible(p, diag.MaxText) + " has a syntax error", Hint: `write it as in "ghcr.io/example/app" or "app*"`}
+			return &diag.Diag{Code: diag.CodeFlagValue, Msg: "image pattern " + diag.Visible(p, diag.MaxText) + " has a syntax error", Hint: `write it as in "ghcr.io/example/app" or "app*"`}
 		}
 	}
 	return nil
@@ -244,7 +244,8 @@ func selectRepositories(repositories, patterns []string) ([]bool, error) {
 		repositories = slices.Clone(repositories)
 		slices.Sort(repositories)
 		return nil, &diag.Diag{
-			Msg: "no image of these clusters matches " + diag.Visible(patterns[i], diag.MaxText), Hint: diag.OneOf(patterns[i], slices.Compact(repositories)),
+			Code: diag.CodeNoMatch,
+			Msg:  "no image of these clusters matches " + diag.Visible(patterns[i], diag.MaxText), Hint: diag.OneOf(patterns[i], slices.Compact(repositories)),
 		}
 	}
 	return selected, nil

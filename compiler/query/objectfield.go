@@ -139,6 +139,7 @@ func cutSelector(text string) (before, key, value, after string) {
 
 func noField(o fleet.Object, text string) error {
 	return &diag.Diag{
+		Code: diag.CodeFieldPath,
 		Path: o.ID(), Msg: "invalid field path " + strconv.Quote(text),
 		Hint: `write it as spec.replicas, spec.ports[0].name, spec.ports[name=http].port or data."a.b"`,
 	}
@@ -158,7 +159,7 @@ func (p fieldPath) exists(o fleet.Object) error {
 		case []any:
 			hint = fmt.Sprintf("name one of its %d elements, from [0] on", len(at))
 		}
-		return &diag.Diag{Path: o.ID(), Msg: "there is no field " + fleet.FieldText(field[:n+1]), Hint: hint}
+		return &diag.Diag{Code: diag.CodeNoMatch, Path: o.ID(), Msg: "there is no field " + fleet.FieldText(field[:n+1]), Hint: hint}
 	}
 	return nil
 }
@@ -173,6 +174,7 @@ func noElement(o fleet.Object, path fieldPath, list any, key, value string) erro
 		}
 	}
 	return &diag.Diag{
+		Code: diag.CodeNoMatch,
 		Path: o.ID(), Msg: fmt.Sprintf("%s has no element with %s %s", fleet.FieldText(path.keys()), key, value),
 		Hint: diag.OneOf(value, have),
 	}

@@ -123,7 +123,7 @@ func fullName(o fleet.Object) string {
 func FindObject(objs []fleet.Object, cluster, name string) (fleet.Object, error) {
 	parts := strings.Split(name, "/")
 	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
-		return fleet.Object{}, &diag.Diag{Msg: "invalid object name " + strconv.Quote(name), Hint: "write it as kind/namespace/name, or kind/name"}
+		return fleet.Object{}, &diag.Diag{Code: diag.CodeFieldPath, Msg: "invalid object name " + strconv.Quote(name), Hint: "write it as kind/namespace/name, or kind/name"}
 	}
 	var found []fleet.Object
 	for _, o := range objs {
@@ -136,7 +136,8 @@ func FindObject(objs []fleet.Object, cluster, name string) (fleet.Object, error)
 		return found[0], nil
 	case 0:
 		return fleet.Object{}, &diag.Diag{
-			Msg: fmt.Sprintf("cluster %s has no object %s", cluster, name), Hint: objectHint(objs, parts),
+			Code: diag.CodeNoMatch,
+			Msg:  fmt.Sprintf("cluster %s has no object %s", cluster, name), Hint: objectHint(objs, parts),
 		}
 	}
 	var names []string
@@ -145,6 +146,7 @@ func FindObject(objs []fleet.Object, cluster, name string) (fleet.Object, error)
 	}
 	slices.Sort(names)
 	return fleet.Object{}, &diag.Diag{
+		Code: diag.CodeSeveralMatches,
 		Msg:  fmt.Sprintf("cluster %s has %d objects %s", cluster, len(found), name),
 		Hint: cmp.Or(diag.OneOf(name, names), "name the namespace, and the group of the kind"),
 	}

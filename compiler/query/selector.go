@@ -28,6 +28,7 @@ func SelectClusters(ctx context.Context, c *compiler.Compiler, s Selector, patte
 	selector, err := labels.Parse(s.Labels)
 	if err != nil {
 		return nil, &diag.Diag{
+			Code:  diag.CodeFlagValue,
 			Msg:   fmt.Sprintf("%q is not a valid label selector", diag.Visible(s.Labels, diag.MaxText)),
 			Hint:  "write it as for kubectl: tier=gold, tier!=gold, or 'region in (eu,us)'",
 			Cause: err,
@@ -78,6 +79,7 @@ func (s Selector) checkEnvironments(clusters []*fleet.Cluster) error {
 	for _, name := range s.Environments {
 		if !slices.Contains(known, name) {
 			faults.Add(&diag.Diag{
+				Code: diag.CodeNoMatch,
 				Msg:  fmt.Sprintf("no cluster is in environment %q", diag.Visible(name, diag.MaxText)),
 				Hint: cmp.Or(diag.OneOf(name, known), "list clusters and their environments with fleetc list"),
 			})
@@ -100,6 +102,7 @@ func (s Selector) selectsNothing(clusters []*fleet.Cluster) error {
 		msg += " in environment " + strings.Join(s.Environments, ", ")
 	}
 	return &diag.Diag{
+		Code: diag.CodeNoMatch,
 		Msg:  msg,
 		Hint: cmp.Or(diag.OneOf(strings.ReplaceAll(s.Labels, "==", "="), slices.Compact(known)), "list clusters and their labels with fleetc list -o json"),
 	}

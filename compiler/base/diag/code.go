@@ -1,7 +1,12 @@
 package diag
 
 import (
+	"context"
 	"embed"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -104,6 +109,25 @@ func (c Code) summary() string {
 	_, body, _ := strings.Cut(c.Text(), "\n\n")
 	first, _, _ := strings.Cut(body, "\n\n")
 	return strings.Join(strings.Fields(first), " ")
+}
+
+// plainCode returns the code for an error that is not a fault.
+func plainCode(err error) Code {
+	var (
+		path    *fs.PathError
+		link    *os.LinkError
+		syscall *os.SyscallError
+		network net.Error
+	)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return CodeInterrupted
+	case errors.As(err, &path), errors.As(err, &link), errors.As(err, &syscall):
+		return CodeFileSystem
+	case errors.As(err, &network):
+		return CodeNetwork
+	}
+	return CodeSystemError
 }
 
 // suffix returns the code as it ends the first line of a fault; empty without a code.

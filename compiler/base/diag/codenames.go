@@ -19,6 +19,7 @@ const (
 	CodeCycle         Code = "FL1011"
 	CodeExpression    Code = "FL1012"
 	CodeFileSize      Code = "FL1013"
+	CodeEmbeddedFile  Code = "FL1014"
 )
 
 // Layers, clusters and releases.
@@ -35,7 +36,7 @@ const (
 	CodeDependency        Code = "FL1110"
 	CodeDifference        Code = "FL1111"
 	CodeKubernetesVersion Code = "FL1112"
-	CodeUnusedException   Code = "FL1113"
+	CodeUnusedRule        Code = "FL1113"
 	CodeReleaseName       Code = "FL1114"
 )
 

@@ -35,11 +35,12 @@ func ParseShard(text string) (Shard, error) {
 	}
 	switch {
 	case !ok || err != nil || s.String() != text:
-		return Shard{}, &diag.Diag{Msg: fmt.Sprintf("%q is not a valid shard", diag.Visible(text, diag.MaxText)), Hint: "write it as in 1/4, the first of four", Cause: err}
+		return Shard{}, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("%q is not a valid shard", diag.Visible(text, diag.MaxText)), Hint: "write it as in 1/4, the first of four", Cause: err}
 	case s.Of < 1 || s.Of > maxShards:
-		return Shard{}, &diag.Diag{Msg: fmt.Sprintf("invalid number of shards: %d", s.Of), Hint: fmt.Sprintf("divide it into 1 to %d", maxShards)}
+		return Shard{}, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("invalid number of shards: %d", s.Of), Hint: fmt.Sprintf("divide it into 1 to %d", maxShards)}
 	case s.Number < 0 || s.Number > s.Of:
 		return Shard{}, &diag.Diag{
+			Code: diag.CodeFlagValue,
 			Msg:  fmt.Sprintf("invalid shard %d of %d", s.Number, s.Of),
 			Hint: fmt.Sprintf("count from 1/%d to %d/%d, or from 0/%d to %d/%d", s.Of, s.Of, s.Of, s.Of, s.Of-1, s.Of),
 		}

@@ -31,7 +31,7 @@ func (r Repo) RunWithin(ctx context.Context, most int64, limit int, args ...stri
 				return
 			case <-time.After(pause):
 				if size(r.Dir) > most {
-					cancel(&diag.Diag{Msg: fmt.Sprintf("%s is larger than %d MiB", r.Name, most>>20), Hint: "use a smaller repository"})
+					cancel(&diag.Diag{Code: diag.CodeGitLimits, Msg: fmt.Sprintf("%s is larger than %d MiB", r.Name, most>>20), Hint: "use a smaller repository"})
 				}
 				pause = min(2*pause, maxPause) // walking many files costs more than git
 			}

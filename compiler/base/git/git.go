@@ -76,7 +76,7 @@ func (r Repo) Run(ctx context.Context, in io.Reader, limit int, args ...string) 
 	err := r.Stream(ctx, in, func(printed io.Reader) (err error) {
 		out, err = io.ReadAll(io.LimitReader(printed, int64(limit)+1))
 		if len(out) > limit {
-			return &diag.Diag{Msg: fmt.Sprintf("%s: git %s prints more than %d MiB", r.Name, args[0], limit>>20)}
+			return &diag.Diag{Code: diag.CodeGitLimits, Msg: fmt.Sprintf("%s: git %s prints more than %d MiB", r.Name, args[0], limit>>20)}
 		}
 		return err
 	}, args...)
@@ -107,7 +107,7 @@ func (r Repo) Stream(ctx context.Context, in io.Reader, read func(printed io.Rea
 		err = cmd.Start()
 	}
 	if errors.Is(err, exec.ErrNotFound) {
-		return &diag.Diag{Msg: r.For + " needs the git command", Hint: "install git", Cause: err}
+		return &diag.Diag{Code: diag.CodeProgram, Msg: r.For + " needs the git command", Hint: "install git", Cause: err}
 	}
 	if err != nil {
 		return fmt.Errorf("git %s: %w", args[0], err)

@@ -71,11 +71,12 @@ func (c *commit) noRepository(err error) error {
 	}
 	if err == nil || strings.Contains(failed.Text, "not a git repository") {
 		return &diag.Diag{
-			Msg: "the fleet is not in a git repository: cannot read " + c.ref + "", Cause: err,
+			Code: diag.CodeNoCommit,
+			Msg:  "the fleet is not in a git repository: cannot read " + c.ref + "", Cause: err,
 			Hint: "run git init and commit the fleet, or compare with an exported tree",
 		}
 	}
-	return &diag.Diag{Msg: "git: " + failed.Error(), Hint: "run git status in the fleet's directory: it must work", Cause: err}
+	return &diag.Diag{Code: diag.CodeGit, Msg: "git: " + failed.Error(), Hint: "run git status in the fleet's directory: it must work", Cause: err}
 }
 
 // names returns the names of all branches and tags, sorted.
@@ -95,7 +96,7 @@ func (c *commit) names(ctx context.Context) ([]string, error) {
 // noCommit returns the fault of a missing commit, with a suggestion.
 func (c *commit) noCommit(ctx context.Context, ref string) error {
 	if ref == "" {
-		return &diag.Diag{Msg: "the name of the commit is empty", Hint: "name a branch, a tag or a commit, as in git:main"}
+		return &diag.Diag{Code: diag.CodeNoCommit, Msg: "the name of the commit is empty", Hint: "name a branch, a tag or a commit, as in git:main"}
 	}
 	names, err := c.names(ctx)
 	if err != nil {
@@ -108,6 +109,7 @@ func (c *commit) noCommit(ctx context.Context, ref string) error {
 	}
 	if strings.TrimSpace(string(shallow)) == "true" {
 		return &diag.Diag{
+			Code: diag.CodeNoCommit,
 			Msg:  "this shallow clone has no commit " + c.ref,
 			Hint: "run git fetch --unshallow" + strings.TrimSuffix("; "+hint, "; "),
 		}
@@ -118,7 +120,7 @@ func (c *commit) noCommit(ctx context.Context, ref string) error {
 	if hint == "" {
 		hint = "run git fetch, or name another branch, tag or commit"
 	}
-	return &diag.Diag{Msg: "the repository has no commit " + c.ref, Hint: hint}
+	return &diag.Diag{Code: diag.CodeNoCommit, Msg: "the repository has no commit " + c.ref, Hint: hint}
 }
 
 // files lists the files of the commit below the fleet's root, without
@@ -166,6 +168,7 @@ func (c *commit) list(ctx context.Context, args ...string) (map[string]file, err
 		}
 		if total += size; total > maxBytes || len(files) == maxFiles {
 			return nil, &diag.Diag{
+				Code: diag.CodeGitLimits,
 				Msg:  fmt.Sprintf("%s has more than %d files or %d MiB below the fleet's root", c.ref, maxFiles, maxBytes>>20),
 				Hint: "move the fleet into a separate directory",
 			}
@@ -212,6 +215,7 @@ func (c *commit) followOut(ctx context.Context, files map[string]file) error {
 // noFleet returns the fault of a commit without a fleet in this directory.
 func (c *commit) noFleet() error {
 	return &diag.Diag{
+		Code: diag.CodeNoCommit,
 		Msg:  fmt.Sprintf("%s has no fleet in this directory: %s is missing", c.ref, diag.Visible(c.prefix+moduleFile, diag.MaxText)),
 		Hint: "name a commit that has the fleet in the same directory",
 	}
@@ -221,6 +225,7 @@ func (c *commit) noFleet() error {
 // partial clone.
 func (c *commit) incomplete(err error) error {
 	return &diag.Diag{
+		Code: diag.CodeGitLimits,
 		Msg:  "the repository lacks files of " + c.ref + ": it is a partial clone, or damaged",
 		Hint: "run git fetch --refetch --no-filter", Cause: err,
 	}

@@ -15,6 +15,7 @@ func CheckVersion(version string) error {
 	}
 	all := Versions()
 	return &diag.Diag{
+		Code: diag.CodeKubernetesVersion,
 		Msg:  fmt.Sprintf("%q is not a known version of Kubernetes", version),
 		Hint: fmt.Sprintf("use one from %s to %s", all[0], all[len(all)-1]),
 	}

@@ -62,7 +62,7 @@ func Map[T any](ctx context.Context, limit, n int, f func(ctx context.Context, i
 func Recover[T any](f func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &diag.Diag{Msg: fmt.Sprintf("fleetc has a bug: %v", p), Hint: "report it, with the files that show it"}
+			err = &diag.Diag{Code: diag.CodeBug, Msg: fmt.Sprintf("fleetc has a bug: %v", p), Hint: "report it, with the files that show it"}
 		}
 	}()
 	return f()

@@ -82,11 +82,11 @@ func request[T any](ctx context.Context, c *Images, repository, at string, send 
 	var none T
 	at = diag.Visible(at, diag.MaxText)
 	if c.offline {
-		return none, &diag.Diag{Msg: at + ": a registry can only be asked with the network", Hint: "run the command again without --offline"}
+		return none, &diag.Diag{Code: diag.CodeFlagCombination, Msg: at + ": a registry can only be asked with the network", Hint: "run the command again without --offline"}
 	}
 	r, err := c.open(repository)
 	if err != nil {
-		return none, &diag.Diag{Msg: at + " is not an image in a registry: " + diag.Brief(err), Hint: "correct the name of the image", Cause: err}
+		return none, &diag.Diag{Code: diag.CodeTextForm, Msg: at + " is not an image in a registry: " + diag.Brief(err), Hint: "correct the name of the image", Cause: err}
 	}
 	host, _, _ := strings.Cut(repository, "/")
 	slots := c.hosts.Get(host, func() chan struct{} { return make(chan struct{}, perHost) })
@@ -103,7 +103,7 @@ func request[T any](ctx context.Context, c *Images, repository, at string, send 
 	case ctx.Err() != nil:
 		return none, ctx.Err()
 	case errors.Is(err, context.DeadlineExceeded):
-		return none, &diag.Diag{Msg: at + ": the registry did not answer within " + imageTimeout.String(), Hint: "check the address and the network", Cause: err}
+		return none, &diag.Diag{Code: diag.CodeNetwork, Msg: at + ": the registry did not answer within " + imageTimeout.String(), Hint: "check the address and the network", Cause: err}
 	case err != nil:
 		return none, Fault(at, "read", err)
 	}

@@ -73,7 +73,7 @@ func open(at string, transport http.RoundTripper) (name.Repository, []remote.Opt
 // "read" or "write". The fault wraps [ErrNotFound] when the artifact does not
 // exist.
 func Fault(at, verb string, err error) error {
-	d := &diag.Diag{Msg: at + ": " + reason(err), Hint: "check the address and the network", Cause: err}
+	d := &diag.Diag{Code: diag.CodeNetwork, Msg: at + ": " + reason(err), Hint: "check the address and the network", Cause: err}
 	host, _, _ := strings.Cut(strings.TrimPrefix(at, Scheme), "/")
 	answer, ok := errors.AsType[*transport.Error](err)
 	if !ok {
@@ -84,6 +84,7 @@ func Fault(at, verb string, err error) error {
 		d.Msg = at + ": the registry does not let these credentials " + verb + " it, or it does not exist"
 		d.Hint = "check the address, then run docker login " + host
 	case http.StatusNotFound:
+		d.Code = diag.CodeChartNotFound
 		d.Msg, d.Hint = at+" is not in the registry", "check the name and the version"
 		d.Cause = errors.Join(ErrNotFound, err)
 	case http.StatusTooManyRequests:

@@ -32,7 +32,7 @@ func (p *Plain) Value(path string) (string, error) {
 	if value, ok := p.values[normalized(path)]; ok {
 		return value, nil
 	}
-	return "", &diag.Diag{Msg: p.name + " has no single value at " + diag.Visible(path, diag.MaxText), Hint: "name the path of a text, a number or a bool"}
+	return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: p.name + " has no single value at " + diag.Visible(path, diag.MaxText), Hint: "name the path of a text, a number or a bool"}
 }
 
 // Decrypt decrypts all values and verifies their checksum. The faults contain no value:
@@ -54,7 +54,8 @@ func (f *File) decrypt(key []byte) (*Plain, error) {
 	mac, err := open(f.meta.MAC, key, lastModified(f.meta.LastModified))
 	if err != nil || subtle.ConstantTimeCompare(mac, []byte(sum)) != 1 {
 		return nil, &diag.Diag{
-			At: []diag.Pos{{File: f.name}}, Msg: "the checksum of SOPS does not fit the values: the file was changed without sops",
+			Code: diag.CodeSOPSFile,
+			At:   []diag.Pos{{File: f.name}}, Msg: "the checksum of SOPS does not fit the values: the file was changed without sops",
 			Hint: "restore it from version control, and change it with sops edit", Cause: err,
 		}
 	}
@@ -121,10 +122,11 @@ func (f *File) dataKey(identities []age.Identity) ([]byte, error) {
 		if err == nil && len(key) == size {
 			return key, nil
 		}
-		return nil, &diag.Diag{At: []diag.Pos{{File: f.name}}, Msg: "the data key for " + a.Recipient + " is damaged", Hint: "restore the file from version control", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{{File: f.name}}, Msg: "the data key for " + a.Recipient + " is damaged", Hint: "restore the file from version control", Cause: err}
 	}
 	return nil, &diag.Diag{
-		At: []diag.Pos{{File: f.name}}, Msg: "no age key here decrypts the file: it is encrypted for " + diag.Visible(strings.Join(f.Recipients(), ", "), diag.MaxText),
+		Code: diag.CodeDecryptionKey,
+		At:   []diag.Pos{{File: f.name}}, Msg: "no age key here decrypts the file: it is encrypted for " + diag.Visible(strings.Join(f.Recipients(), ", "), diag.MaxText),
 		Hint: "give the key in SOPS_AGE_KEY, or its file in SOPS_AGE_KEY_FILE, or in ~/.config/sops/age/keys.txt", Cause: ErrNoIdentity,
 	}
 }
@@ -137,7 +139,8 @@ func (f *File) value(l leaf, key []byte) (text []byte, err error) {
 	text, err = open(l.node.Value, key, authenticated(l.keys))
 	if err != nil {
 		return nil, &diag.Diag{
-			At: []diag.Pos{f.pos(l.node)}, Path: l.field, Msg: "the encrypted value is damaged, or belongs to another key",
+			Code: diag.CodeSOPSFile,
+			At:   []diag.Pos{f.pos(l.node)}, Path: l.field, Msg: "the encrypted value is damaged, or belongs to another key",
 			Hint: "restore the file from version control, or set the value again with sops edit " + f.name, Cause: err,
 		}
 	}

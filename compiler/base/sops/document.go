@@ -16,7 +16,7 @@ import (
 func (e *Editor) Document() ([]byte, error) {
 	f := e.file
 	if n := findNode(f.top, isComment); n != nil {
-		return nil, &diag.Diag{At: []diag.Pos{f.pos(n)}, Msg: "the file has an encrypted comment in a list", Hint: "change it with sops edit " + f.name}
+		return nil, &diag.Diag{Code: diag.CodeSecretEdit, At: []diag.Pos{f.pos(n)}, Msg: "the file has an encrypted comment in a list", Hint: "change it with sops edit " + f.name}
 	}
 	e.comments = map[string]string{}
 	plain := map[*yaml.Node]yaml.Node{}
@@ -122,15 +122,15 @@ func (e *Editor) Replace(document []byte) (changed bool, err error) {
 	var root, next yaml.Node
 	decoder := yaml.NewDecoder(strings.NewReader(string(document)))
 	if err := decoder.Decode(&root); err != nil || len(root.Content) == 0 || root.Content[0].Kind != yaml.MappingNode {
-		return false, &diag.Diag{At: []diag.Pos{{File: f.name, Line: errorLine(err)}}, Msg: "the edited text is not a map in YAML or JSON", Hint: "write keys and values, as in password: x"}
+		return false, &diag.Diag{Code: diag.CodeSecretEdit, At: []diag.Pos{{File: f.name, Line: errorLine(err)}}, Msg: "the edited text is not a map in YAML or JSON", Hint: "write keys and values, as in password: x"}
 	}
 	if decoder.Decode(&next) == nil {
-		return false, &diag.Diag{At: []diag.Pos{edited.pos(&next)}, Msg: "the edited text has several documents", Hint: "write one document"}
+		return false, &diag.Diag{Code: diag.CodeSecretEdit, At: []diag.Pos{edited.pos(&next)}, Msg: "the edited text has several documents", Hint: "write one document"}
 	}
 	top := root.Content[0]
 	top.HeadComment, top.FootComment = root.HeadComment+top.HeadComment, top.FootComment+root.FootComment
 	if child(top, "sops") != nil {
-		return false, &diag.Diag{At: []diag.Pos{edited.pos(top)}, Msg: "the edited text has a key sops, which is for the metadata", Hint: "rename it"}
+		return false, &diag.Diag{Code: diag.CodeSecretEdit, At: []diag.Pos{edited.pos(top)}, Msg: "the edited text has a key sops, which is for the metadata", Hint: "rename it"}
 	}
 	if err := edited.collect(top); err != nil {
 		return false, err
@@ -161,10 +161,10 @@ func (e *Editor) sealLeaves(edited *File) error {
 		}
 		kind := typeOf(l.node)
 		if tag := l.node.ShortTag(); kind == "str" && tag != "!!str" {
-			return &diag.Diag{At: []diag.Pos{edited.pos(l.node)}, Path: l.field, Msg: "a value cannot have the tag " + diag.Visible(tag, diag.MaxText), Hint: "remove the tag"}
+			return &diag.Diag{Code: diag.CodeSecretEdit, At: []diag.Pos{edited.pos(l.node)}, Path: l.field, Msg: "a value cannot have the tag " + diag.Visible(tag, diag.MaxText), Hint: "remove the tag"}
 		}
 		if _, err := strconv.ParseInt(l.node.Value, 0, 64); kind == "int" && err != nil {
-			return &diag.Diag{At: []diag.Pos{edited.pos(l.node)}, Path: l.field, Msg: "the number is too large for SOPS", Hint: "write it in quotes"}
+			return &diag.Diag{Code: diag.CodeSecretEdit, At: []diag.Pos{edited.pos(l.node)}, Path: l.field, Msg: "the number is too large for SOPS", Hint: "write it in quotes"}
 		}
 		text := plainBytes(l.node)
 		if old, ok := e.file.find(l.field); ok && old.encrypted && isEncrypted(old.node) {

@@ -28,7 +28,7 @@ type Editor struct {
 // not be used until the editor has written it.
 func (f *File) Edit(identities []age.Identity) (*Editor, error) {
 	if f.hasCommentRules() {
-		return nil, f.fault("comments of the file decide which values are encrypted", "change it with sops edit "+f.name)
+		return nil, f.fault(diag.CodeSecretEdit, "comments of the file decide which values are encrypted", "change it with sops edit "+f.name)
 	}
 	key, err := f.dataKey(identities)
 	if err != nil {
@@ -40,8 +40,8 @@ func (f *File) Edit(identities []age.Identity) (*Editor, error) {
 	return &Editor{file: f, key: key}, nil
 }
 
-func (f *File) fault(msg, hint string) error {
-	return &diag.Diag{At: []diag.Pos{{File: f.name}}, Msg: msg, Hint: hint}
+func (f *File) fault(code diag.Code, msg, hint string) error {
+	return &diag.Diag{Code: code, At: []diag.Pos{{File: f.name}}, Msg: msg, Hint: hint}
 }
 
 // Set sets the text at a path, and adds missing maps. An element of a list can be replaced,
@@ -49,7 +49,7 @@ func (f *File) fault(msg, hint string) error {
 func (e *Editor) Set(path, value string) error {
 	field, ok := fleet.ParseField(path)
 	if !ok || field[0] == "sops" {
-		return e.invalid(path, "the path is not valid", `write it as in db.password, list[0] or data."tls.crt"`)
+		return e.invalid(diag.CodeSecretEdit, path, "the path is not valid", `write it as in db.password, list[0] or data."tls.crt"`)
 	}
 	node, err := e.place(path, field)
 	if err != nil {
@@ -90,13 +90,13 @@ func (e *Editor) CheckEncrypts(path string) error {
 	if err != nil || encrypted(e.keys(field)) {
 		return err
 	}
-	return e.invalid(path, "the rules of the file leave the value in plain text", "choose another path, or write the value with sops edit "+e.file.name)
+	return e.invalid(diag.CodePlainText, path, "the rules of the file leave the value in plain text", "choose another path, or write the value with sops edit "+e.file.name)
 }
 
 func (e *Editor) sealer() encrypter { return encrypter{key: e.key} }
 
-func (e *Editor) invalid(path, msg, hint string) error {
-	return &diag.Diag{At: []diag.Pos{{File: e.file.name}}, Path: diag.Visible(path, diag.MaxText), Msg: msg, Hint: hint}
+func (e *Editor) invalid(code diag.Code, path, msg, hint string) error {
+	return &diag.Diag{Code: code, At: []diag.Pos{{File: e.file.name}}, Path: diag.Visible(path, diag.MaxText), Msg: msg, Hint: hint}
 }
 
 // keys returns a path without list indices, as SOPS authenticates it.
@@ -125,7 +125,7 @@ func (e *Editor) place(path string, field []string) (*yaml.Node, error) {
 			continue
 		}
 		if slices.ContainsFunc(field[i+1:], isIndex) {
-			return nil, e.invalid(path, "the list does not exist", "add the list with sops edit "+e.file.name)
+			return nil, e.invalid(diag.CodeSecretEdit, path, "the list does not exist", "add the list with sops edit "+e.file.name)
 		}
 		next := new(yaml.Node)
 		switch n.Kind {
@@ -135,11 +135,11 @@ func (e *Editor) place(path string, field []string) (*yaml.Node, error) {
 			n.Content = append(n.Content, name, next)
 		case yaml.SequenceNode:
 			if size := strconv.Itoa(len(elements(n))); key != size {
-				return nil, e.invalid(path, "the list has "+size+" elements", "name one of them, or the next one")
+				return nil, e.invalid(diag.CodeSecretEdit, path, "the list has "+size+" elements", "name one of them, or the next one")
 			}
 			n.Content = append(n.Content, next)
 		default:
-			return nil, e.invalid(path, "a part of the path is a single value", "remove that value first, or use another path")
+			return nil, e.invalid(diag.CodeSecretEdit, path, "a part of the path is a single value", "remove that value first, or use another path")
 		}
 		if n = next; i < len(field)-1 {
 			n.Kind, n.Tag = yaml.MappingNode, "!!map"
@@ -148,7 +148,7 @@ func (e *Editor) place(path string, field []string) (*yaml.Node, error) {
 		}
 	}
 	if n.Kind != yaml.ScalarNode {
-		return nil, e.invalid(path, "it is a map or a list", "name the path of a single value")
+		return nil, e.invalid(diag.CodeSecretEdit, path, "it is a map or a list", "name the path of a single value")
 	}
 	return n, nil
 }
@@ -163,7 +163,7 @@ func isIndex(key string) bool {
 func (e *Editor) Unset(path string) error {
 	field, ok := fleet.ParseField(path)
 	if !ok || field[0] == "sops" {
-		return e.invalid(path, "the path is not valid", `write it as in db.password, list[0] or data."tls.crt"`)
+		return e.invalid(diag.CodeSecretEdit, path, "the path is not valid", `write it as in db.password, list[0] or data."tls.crt"`)
 	}
 	parent := e.file.top
 	for _, key := range field[:len(field)-1] {
@@ -173,7 +173,7 @@ func (e *Editor) Unset(path string) error {
 	}
 	last := field[len(field)-1]
 	if parent == nil || element(parent, last) == nil {
-		return e.invalid(path, "there is no such value", "correct the path")
+		return e.invalid(diag.CodeSecretEdit, path, "there is no such value", "correct the path")
 	}
 	i := slices.Index(parent.Content, element(parent, last))
 	from := i
@@ -202,11 +202,11 @@ func element(n *yaml.Node, key string) *yaml.Node {
 // the values with the old file, see [Editor.Rotate].
 func (e *Editor) SetRecipients(recipients []string) error {
 	if len(recipients) == 0 {
-		return e.file.fault("the list of recipients is empty", "name at least one age recipient")
+		return e.file.fault(diag.CodeArguments, "the list of recipients is empty", "name at least one age recipient")
 	}
 	list := child(e.file.sops, "age")
 	if list == nil || list.Kind != yaml.SequenceNode {
-		return e.file.fault("the file has no list of age recipients", "change it with the sops program")
+		return e.file.fault(diag.CodeSecretEdit, "the file has no list of age recipients", "change it with the sops program")
 	}
 	var kept []*yaml.Node
 	missing := slices.Compact(slices.Sorted(slices.Values(recipients)))
@@ -231,7 +231,7 @@ func (e *Editor) SetRecipients(recipients []string) error {
 func (e *Editor) entries(of encrypter, recipients []string) ([]*yaml.Node, error) {
 	wrapped, err := of.wrap(recipients)
 	if err != nil {
-		return nil, e.file.fault("a recipient is not a valid age recipient", "write a recipient that begins with age1, as age-keygen prints it")
+		return nil, e.file.fault(diag.CodeFlagValue, "a recipient is not a valid age recipient", "write a recipient that begins with age1, as age-keygen prints it")
 	}
 	var out []*yaml.Node
 	for _, w := range wrapped {
@@ -252,14 +252,14 @@ func (e *Editor) entries(of encrypter, recipients []string) ([]*yaml.Node, error
 // that values which a removed recipient knows must be replaced, too.
 func (e *Editor) Rotate(recipients []string) error {
 	if others := e.file.OtherKeys(); len(others) > 0 {
-		return e.file.fault("the file has keys that are not of age", "rotate it with sops rotate --in-place "+e.file.name)
+		return e.file.fault(diag.CodeSecretEdit, "the file has keys that are not of age", "rotate it with sops rotate --in-place "+e.file.name)
 	}
 	if len(recipients) == 0 {
-		return e.file.fault("the list of recipients is empty", "name at least one age recipient")
+		return e.file.fault(diag.CodeArguments, "the list of recipients is empty", "name at least one age recipient")
 	}
 	list := child(e.file.sops, "age")
 	if list == nil || list.Kind != yaml.SequenceNode {
-		return e.file.fault("the file has no list of age recipients", "rotate it with the sops program")
+		return e.file.fault(diag.CodeSecretEdit, "the file has no list of age recipients", "rotate it with the sops program")
 	}
 	fresh := encrypter{key: make([]byte, 32)}
 	if _, err := rand.Read(fresh.key); err != nil {

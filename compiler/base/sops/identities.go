@@ -33,7 +33,7 @@ func Identities(getenv func(string) string) ([]age.Identity, error) {
 	add := func(from string, r io.Reader) error {
 		found, err := age.ParseIdentities(io.LimitReader(r, maxKeyFile))
 		if err != nil {
-			return &diag.Diag{Msg: from + " has no valid age key", Hint: "write a line that begins with AGE-SECRET-KEY-1, as age-keygen does"} // the error may quote the key
+			return &diag.Diag{Code: diag.CodeDecryptionKey, Msg: from + " has no valid age key", Hint: "write a line that begins with AGE-SECRET-KEY-1, as age-keygen does"} // the error may quote the key
 		}
 		all = append(all, found...)
 		return nil
@@ -56,7 +56,7 @@ func Identities(getenv func(string) string) ([]age.Identity, error) {
 			continue
 		}
 		if err != nil {
-			return nil, &diag.Diag{Msg: fmt.Sprintf("the file with age keys %s cannot be read", diag.Visible(name, diag.MaxText)), Hint: "correct SOPS_AGE_KEY_FILE", Cause: err}
+			return nil, &diag.Diag{Code: diag.CodeDecryptionKey, Msg: fmt.Sprintf("the file with age keys %s cannot be read", diag.Visible(name, diag.MaxText)), Hint: "correct SOPS_AGE_KEY_FILE", Cause: err}
 		}
 		err = add(diag.Visible(name, diag.MaxText), f)
 		f.Close()
@@ -66,7 +66,7 @@ func Identities(getenv func(string) string) ([]age.Identity, error) {
 	}
 	for _, name := range []string{"SOPS_AGE_KEY_CMD", "SOPS_AGE_SSH_PRIVATE_KEY_CMD"} {
 		if len(all) == 0 && getenv(name) != "" {
-			return nil, &diag.Diag{Msg: "the command in " + name + " is not run", Hint: "run it yourself, and give what it prints in SOPS_AGE_KEY"}
+			return nil, &diag.Diag{Code: diag.CodeDecryptionKey, Msg: "the command in " + name + " is not run", Hint: "run it yourself, and give what it prints in SOPS_AGE_KEY"}
 		}
 	}
 	return all, nil
@@ -94,7 +94,7 @@ func sshIdentities(getenv func(string) string) ([]age.Identity, error) {
 	}
 	if name := getenv("SOPS_AGE_SSH_PRIVATE_KEY_FILE"); name != "" {
 		if read(name) != nil { // the error may quote the key
-			return nil, &diag.Diag{Msg: "SOPS_AGE_SSH_PRIVATE_KEY_FILE has no SSH key without a passphrase", Hint: "name the file of an ed25519 or RSA key without a passphrase"}
+			return nil, &diag.Diag{Code: diag.CodeDecryptionKey, Msg: "SOPS_AGE_SSH_PRIVATE_KEY_FILE has no SSH key without a passphrase", Hint: "name the file of an ed25519 or RSA key without a passphrase"}
 		}
 	}
 	if home := getenv("HOME"); home != "" {

@@ -71,7 +71,8 @@ func (e *Editor) reencryptComments(n *yaml.Node, keys []string, fresh encrypter)
 				return sealed
 			}
 			fault = &diag.Diag{
-				At: []diag.Pos{e.file.pos(n)}, Msg: "an encrypted comment is damaged, or belongs to another place",
+				Code: diag.CodeSOPSFile,
+				At:   []diag.Pos{e.file.pos(n)}, Msg: "an encrypted comment is damaged, or belongs to another place",
 				Hint: "remove it, or restore the file from version control",
 			}
 			return text

@@ -94,20 +94,20 @@ func ParseRules(name string, data []byte) (*Rules, error) {
 	at := func(n *yaml.Node) []diag.Pos { return []diag.Pos{{File: name, Line: n.Line, Col: n.Column}} }
 	var root yaml.Node
 	if len(data) > maxSize || yaml.Unmarshal(data, &root) != nil {
-		return nil, &diag.Diag{At: []diag.Pos{{File: name}}, Msg: "the file is not valid YAML", Hint: "write the rules as in the documentation of SOPS"}
+		return nil, &diag.Diag{Code: diag.CodeSOPSRules, At: []diag.Pos{{File: name}}, Msg: "the file is not valid YAML", Hint: "write the rules as in the documentation of SOPS"}
 	}
 	if len(root.Content) == 0 {
 		return r, nil
 	}
 	if root.Content[0].Kind != yaml.MappingNode {
-		return nil, &diag.Diag{At: at(root.Content[0]), Msg: "the file is not a map", Hint: "write creation_rules: and the list of rules below it"}
+		return nil, &diag.Diag{Code: diag.CodeSOPSRules, At: at(root.Content[0]), Msg: "the file is not a map", Hint: "write creation_rules: and the list of rules below it"}
 	}
 	list := child(root.Content[0], "creation_rules")
 	if list == nil {
 		return r, nil
 	}
 	if list.Kind != yaml.SequenceNode {
-		return nil, &diag.Diag{At: at(list), Path: "creation_rules", Msg: "the rules are not a list", Hint: "begin each rule with a dash"}
+		return nil, &diag.Diag{Code: diag.CodeSOPSRules, At: at(list), Path: "creation_rules", Msg: "the rules are not a list", Hint: "begin each rule with a dash"}
 	}
 	var faults diag.List
 	for _, n := range list.Content {
@@ -127,7 +127,7 @@ func ParseRules(name string, data []byte) (*Rules, error) {
 // parseRule reads a rule. at returns the position of a node.
 func parseRule(n *yaml.Node, at func(*yaml.Node) []diag.Pos) (*Rule, error) {
 	wrong := func(n *yaml.Node, path, msg, hint string) error {
-		return &diag.Diag{At: at(n), Path: "creation_rules" + path, Msg: msg, Hint: hint}
+		return &diag.Diag{Code: diag.CodeSOPSRules, At: at(n), Path: "creation_rules" + path, Msg: msg, Hint: hint}
 	}
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias

@@ -78,7 +78,7 @@ var encryptedValue = regexp.MustCompile(`^ENC\[AES256_GCM,data:([A-Za-z0-9+/=]*)
 var otherFormat = regexp.MustCompile(`(?m)^(sops_mac=|\[sops\]$)`)
 
 func otherFormatFault(name string) error {
-	return &diag.Diag{At: []diag.Pos{{File: name}}, Msg: "the file is encrypted by SOPS as ENV or INI", Hint: "write its values as YAML or JSON, and encrypt that"}
+	return &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{{File: name}}, Msg: "the file is encrypted by SOPS as ENV or INI", Hint: "write its values as YAML or JSON, and encrypt that"}
 }
 
 // Parse reads a SOPS file in YAML or JSON. name is its path for positions. The error has a
@@ -86,7 +86,7 @@ func otherFormatFault(name string) error {
 // rules of the file encrypt.
 func Parse(name string, data []byte) (*File, error) {
 	if len(data) > maxSize {
-		return nil, &diag.Diag{At: []diag.Pos{{File: name}}, Msg: fmt.Sprintf("the file is larger than %d MiB", maxSize>>20), Hint: "divide it"}
+		return nil, &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{{File: name}}, Msg: fmt.Sprintf("the file is larger than %d MiB", maxSize>>20), Hint: "divide it"}
 	}
 	f := &File{name: name, text: data}
 	var root yaml.Node
@@ -95,11 +95,11 @@ func Parse(name string, data []byte) (*File, error) {
 		if otherFormat.Match(data) {
 			return nil, otherFormatFault(name)
 		}
-		return nil, &diag.Diag{At: []diag.Pos{{File: name}}, Msg: "the file is not valid YAML or JSON", Hint: "encrypt a YAML or JSON file with sops", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{{File: name}}, Msg: "the file is not valid YAML or JSON", Hint: "encrypt a YAML or JSON file with sops", Cause: err}
 	}
 	var next yaml.Node
 	if decoder.Decode(&next) == nil && len(next.Content) > 0 {
-		return nil, &diag.Diag{At: []diag.Pos{f.pos(next.Content[0])}, Msg: "the file has several documents", Hint: "write one document for each file of secrets"}
+		return nil, &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(next.Content[0])}, Msg: "the file has several documents", Hint: "write one document for each file of secrets"}
 	}
 	top := root.Content[0]
 	sops := child(top, "sops")
@@ -107,17 +107,18 @@ func Parse(name string, data []byte) (*File, error) {
 		return nil, otherFormatFault(name)
 	}
 	if sops == nil && bytes.Contains(data, []byte("ENC[AES256_GCM,data:")) {
-		return nil, &diag.Diag{At: []diag.Pos{f.pos(top)}, Msg: "the file has encrypted values but no SOPS metadata", Hint: "restore it from version control: without the metadata it cannot be decrypted"}
+		return nil, &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(top)}, Msg: "the file has encrypted values but no SOPS metadata", Hint: "restore it from version control: without the metadata it cannot be decrypted"}
 	}
 	if top.Kind != yaml.MappingNode || sops == nil {
 		return nil, &diag.Diag{
-			At: []diag.Pos{f.pos(top)}, Msg: "the file is not encrypted: it has no metadata of SOPS",
+			Code: diag.CodePlainText,
+			At:   []diag.Pos{f.pos(top)}, Msg: "the file is not encrypted: it has no metadata of SOPS",
 			Hint: "encrypt it: sops encrypt --in-place " + name + "; replace values that were committed in plain text",
 		}
 	}
 	f.top, f.sops = top, sops
 	if err := sops.Decode(&f.meta); err != nil {
-		return nil, &diag.Diag{At: []diag.Pos{f.pos(sops)}, Msg: "the metadata of SOPS is not valid", Hint: "restore the file from version control, or encrypt it again", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(sops)}, Msg: "the metadata of SOPS is not valid", Hint: "restore the file from version control, or encrypt it again", Cause: err}
 	}
 	if err := f.collect(top); err != nil {
 		return nil, err
@@ -150,18 +151,18 @@ func (f *File) collect(top *yaml.Node) error {
 	walk = func(n *yaml.Node, field, keys []string) error {
 		switch {
 		case n.Kind == yaml.AliasNode:
-			return &diag.Diag{At: []diag.Pos{f.pos(n)}, Msg: "SOPS does not support aliases", Hint: "write the value again"}
+			return &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(n)}, Msg: "SOPS does not support aliases", Hint: "write the value again"}
 		case len(field) > maxDepth || len(f.leaves) > maxValues:
-			return &diag.Diag{At: []diag.Pos{f.pos(n)}, Msg: fmt.Sprintf("the file has more than %d values or %d levels", maxValues, maxDepth), Hint: "divide it"}
+			return &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(n)}, Msg: fmt.Sprintf("the file has more than %d values or %d levels", maxValues, maxDepth), Hint: "divide it"}
 		case n.Kind == yaml.MappingNode:
 			seen := make(map[string]bool, len(n.Content)/2)
 			for i := 0; i+1 < len(n.Content); i += 2 {
 				key := n.Content[i].Value
 				if n.Content[i].Kind != yaml.ScalarNode || n.Content[i].ShortTag() != "!!str" {
-					return &diag.Diag{At: []diag.Pos{f.pos(n.Content[i])}, Path: fleet.FieldText(field), Msg: "the key " + diag.Visible(key, diag.MaxText) + " is not a string, which sops cannot read", Hint: "write it in quotes"}
+					return &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(n.Content[i])}, Path: fleet.FieldText(field), Msg: "the key " + diag.Visible(key, diag.MaxText) + " is not a string, which sops cannot read", Hint: "write it in quotes"}
 				}
 				if seen[key] {
-					return &diag.Diag{At: []diag.Pos{f.pos(n.Content[i])}, Path: fleet.FieldText(append(slices.Clone(field), key)), Msg: "the key is there twice", Hint: "remove one of them with sops edit " + f.name}
+					return &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(n.Content[i])}, Path: fleet.FieldText(append(slices.Clone(field), key)), Msg: "the key is there twice", Hint: "remove one of them with sops edit " + f.name}
 				}
 				seen[key] = true
 				if len(field) == 0 && key == "sops" {
@@ -221,7 +222,7 @@ func (f *File) rules() (func(keys []string) bool, error) {
 		}
 		re, err := regexp.Compile(text)
 		if err != nil {
-			return nil, &diag.Diag{At: []diag.Pos{{File: f.name}}, Msg: "the metadata of SOPS has an invalid regular expression: " + diag.Brief(err), Hint: "encrypt the file again"}
+			return nil, &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{{File: f.name}}, Msg: "the metadata of SOPS has an invalid regular expression: " + diag.Brief(err), Hint: "encrypt the file again"}
 		}
 		*into = re
 	}
@@ -245,7 +246,7 @@ func (f *File) rules() (func(keys []string) bool, error) {
 func (f *File) check(sops *yaml.Node) error {
 	var faults diag.List
 	wrong := func(msg string) {
-		faults.Add(&diag.Diag{At: []diag.Pos{f.pos(sops)}, Msg: "the metadata of SOPS " + msg, Hint: "restore the file from version control, or encrypt it again with sops"})
+		faults.Add(&diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(sops)}, Msg: "the metadata of SOPS " + msg, Hint: "restore the file from version control, or encrypt it again with sops"})
 	}
 	switch {
 	case !encryptedValue.MatchString(f.meta.MAC):
@@ -263,7 +264,8 @@ func (f *File) check(sops *yaml.Node) error {
 			continue
 		}
 		faults.Add(&diag.Diag{
-			At: []diag.Pos{f.pos(l.node)}, Path: l.field, Msg: "the value is in plain text",
+			Code: diag.CodePlainText,
+			At:   []diag.Pos{f.pos(l.node)}, Path: l.field, Msg: "the value is in plain text",
 			Hint: "replace it, since everyone who reads the repository knows it, and set the new value with sops edit " + f.name,
 		})
 	}

@@ -48,7 +48,7 @@ func (f *File) Values(secret func(key, kind string) any) (map[string]any, error)
 		}
 		var v any
 		if err := n.Decode(&v); err != nil {
-			return nil, &diag.Diag{At: []diag.Pos{f.pos(n)}, Msg: fmt.Sprintf("the value is not valid: %s", diag.Brief(err)), Hint: "correct it with sops edit " + f.name}
+			return nil, &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(n)}, Msg: fmt.Sprintf("the value is not valid: %s", diag.Brief(err)), Hint: "correct it with sops edit " + f.name}
 		}
 		return v, nil
 	}

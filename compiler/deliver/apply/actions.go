@@ -114,7 +114,7 @@ func (r *runner) undo(interrupted context.Context, failed error) error {
 		for _, why := range diag.All(err) {
 			r.result.Actions[a.ID()] = actions.NotUndone
 			r.reportAction(a, "stand", why.Msg)
-			faults.Add(&diag.Diag{At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: "it is not undone: " + why.Msg, Hint: why.Hint})
+			faults.Add(&diag.Diag{Code: diag.CodeActionFailed, At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: "it is not undone: " + why.Msg, Hint: why.Hint})
 		}
 	}
 	if len(faults) == 0 {

@@ -265,7 +265,7 @@ func (t Target) CheckScope() error {
 	var faults diag.List
 	for _, s := range t.Options.Stages {
 		if !slices.Contains(t.Bundle.Cluster.Stages, s) {
-			faults.Add(&diag.Diag{Msg: "the cluster has no stage " + quote(s), Hint: diag.OneOf(s, t.Bundle.Cluster.Stages)})
+			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: "the cluster has no stage " + quote(s), Hint: diag.OneOf(s, t.Bundle.Cluster.Stages)})
 		}
 	}
 	var names []string
@@ -274,7 +274,7 @@ func (t Target) CheckScope() error {
 	}
 	for _, r := range t.Options.Releases {
 		if !slices.Contains(names, r) {
-			faults.Add(&diag.Diag{Msg: "the cluster has no release " + quote(r), Hint: diag.OneOf(r, names)})
+			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: "the cluster has no release " + quote(r), Hint: diag.OneOf(r, names)})
 		}
 	}
 	return faults.Err()

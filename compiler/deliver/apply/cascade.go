@@ -167,7 +167,7 @@ func (r *runner) checkCascade(ctx context.Context, it *Item) error {
 			return err
 		}
 		if n := now.countExcept(it.Cascade.uids); n > 0 {
-			return &diag.Diag{At: it.positions, Path: it.ID, Msg: cascadeGrew(n), Hint: "apply again to see them"}
+			return &diag.Diag{Code: diag.CodeStalePlan, At: it.positions, Path: it.ID, Msg: cascadeGrew(n), Hint: "apply again to see them"}
 		}
 	}
 	return nil

@@ -48,7 +48,7 @@ func CheckJob(ctx context.Context, c *cluster.Cluster, a *fleet.Action, bundle s
 		case isComplete(current):
 			return nil
 		case isFinished(current):
-			return &diag.Diag{Msg: "Job " + name + " failed" + failureOf(current), Hint: "look at its pods; to run it again, delete it"}
+			return &diag.Diag{Code: diag.CodeActionFailed, Msg: "Job " + name + " failed" + failureOf(current), Hint: "look at its pods; to run it again, delete it"}
 		}
 		select {
 		case <-ctx.Done():

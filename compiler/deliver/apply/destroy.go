@@ -53,7 +53,7 @@ func (v *Inventory) CheckReleases(names []string) error {
 	var faults diag.List
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			faults.Add(&diag.Diag{Msg: "fleetc has not applied a release " + quote(name) + " to the cluster", Hint: diag.OneOf(name, known)})
+			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: "fleetc has not applied a release " + quote(name) + " to the cluster", Hint: diag.OneOf(name, known)})
 		}
 	}
 	return faults.Err()

@@ -96,7 +96,7 @@ func (t Target) checkRestores(v *Inventory) error {
 	if t.Drifted == nil || v != nil && v.Bundle == t.Bundle.Digest {
 		return nil
 	}
-	return &diag.Diag{Msg: "the cluster does not run the current bundle of the fleet, so --fix cannot restore its objects", Hint: "run fleetc apply"}
+	return &diag.Diag{Code: diag.CodeNotCurrent, Msg: "the cluster does not run the current bundle of the fleet, so --fix cannot restore its objects", Hint: "run fleetc apply"}
 }
 
 // leavesAsIs plans an object without reading it, if possible: one that was unchanged in

@@ -16,21 +16,22 @@ func (p *Plan) Faults() error {
 	for _, it := range p.Items {
 		switch it.Action {
 		case Conflict:
-			faults.Add(&diag.Diag{At: it.positions, Path: it.ID, Msg: "other managers own fields of it: " + listFields(it.Fields), Hint: it.Hint})
+			faults.Add(&diag.Diag{Code: diag.CodeFieldConflict, At: it.positions, Path: it.ID, Msg: "other managers own fields of it: " + listFields(it.Fields), Hint: it.Hint})
 		case Immutable, Refused:
-			faults.Add(&diag.Diag{At: it.positions, Path: it.ID, Msg: it.Reason, Hint: it.Hint})
+			faults.Add(&diag.Diag{Code: diag.CodeObjectRefused, At: it.positions, Path: it.ID, Msg: it.Reason, Hint: it.Hint})
 		}
 	}
 	for _, a := range p.Actions {
 		if a.Reason != "" {
-			faults.Add(&diag.Diag{At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: a.Reason, Hint: a.Hint})
+			faults.Add(&diag.Diag{Code: diag.CodeActionInvalid, At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: a.Reason, Hint: a.Hint})
 		}
 	}
 	if len(p.MissingRights) > 0 {
-		faults.Add(&diag.Diag{Msg: "the user may not " + listRights(p.MissingRights), Hint: "see docs/apply.md for the rights that fleetc needs"})
+		faults.Add(&diag.Diag{Code: diag.CodeRights, Msg: "the user may not " + listRights(p.MissingRights), Hint: "see docs/apply.md for the rights that fleetc needs"})
 	}
 	if n := p.pruned(); n > p.PruneLimit {
 		faults.Add(&diag.Diag{
+			Code: diag.CodePruneLimit,
 			Msg:  fmt.Sprintf("%d objects would be pruned, and the limit is %d", n, p.PruneLimit),
 			Hint: fmt.Sprintf("look at them with --dry-run; to prune them, pass --prune-limit %d", n),
 		})

@@ -33,7 +33,7 @@ func CheckOrder(b *fleet.Bundle) error {
 			return
 		}
 		msg, hint := comesLater(o.Release, what, needed.Release)
-		faults.Add(&diag.Diag{At: o.Places(), Path: o.Title(), Msg: msg, Hint: hint})
+		faults.Add(&diag.Diag{Code: diag.CodeObjectRefused, At: o.Places(), Path: o.Title(), Msg: msg, Hint: hint})
 	}
 	for _, o := range b.Objects {
 		if !isServed(b.Cluster, o) {

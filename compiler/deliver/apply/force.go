@@ -45,6 +45,7 @@ func ParseForce(texts []string) (Force, error) {
 			f.Objects = append(f.Objects, name)
 		default:
 			faults.Add(&diag.Diag{
+				Code: diag.CodeFlagValue,
 				Msg:  "--force-conflicts does not take " + quote(text),
 				Hint: "write --force-conflicts=release:NAME, manager:NAME or object:ID, such as object:'Deployment.apps web/web'; or pass it without a value for all",
 			})
@@ -86,7 +87,7 @@ func (f Force) Unused(plans []*Plan) error {
 		known = slices.Compact(known)
 		for _, name := range names {
 			if !slices.Contains(known, name) {
-				faults.Add(&diag.Diag{Msg: "--force-conflicts=" + kind + ":" + diag.Visible(name, diag.MaxText) + ": no plan has this " + kind, Hint: diag.DidYouMean(name, known)})
+				faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: "--force-conflicts=" + kind + ":" + diag.Visible(name, diag.MaxText) + ": no plan has this " + kind, Hint: diag.DidYouMean(name, known)})
 			}
 		}
 	}

@@ -128,11 +128,12 @@ func (v *Inventory) Revision(number int) (Revision, error) {
 	}
 	switch n := len(v.History); {
 	case n == 0:
-		return Revision{}, &diag.Diag{Msg: "the cluster has no history: no whole bundle was applied to it", Hint: "run fleetc apply"}
+		return Revision{}, &diag.Diag{Code: diag.CodeNoRevision, Msg: "the cluster has no history: no whole bundle was applied to it", Hint: "run fleetc apply"}
 	case number == 0:
-		return Revision{}, &diag.Diag{Msg: "the history has only the bundle that the cluster runs", Hint: "run fleetc history"}
+		return Revision{}, &diag.Diag{Code: diag.CodeNoRevision, Msg: "the history has only the bundle that the cluster runs", Hint: "run fleetc history"}
 	default:
 		return Revision{}, &diag.Diag{
+			Code: diag.CodeNoRevision,
 			Msg:  fmt.Sprintf("the history has no revision %d: it has %d to %d", number, v.History[0].Number, v.History[n-1].Number),
 			Hint: "run fleetc history",
 		}

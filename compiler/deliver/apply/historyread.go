@@ -30,6 +30,7 @@ func (t Target) ReadBundle(ctx context.Context, r Revision, of *fleet.Cluster) (
 	b, err := readBundle(ctx, t.store(), r, of)
 	if broken := (*brokenError)(nil); errors.As(err, &broken) {
 		return nil, &diag.Diag{
+			Code: diag.CodeDamagedRecord,
 			Msg:  fmt.Sprintf("revision %d cannot be read: %s", r.Number, diag.Visible(broken.why, diag.MaxText)),
 			Hint: "go back to another one, see fleetc history",
 		}
@@ -60,6 +61,7 @@ func decodeBundle(r Revision, parts [][]byte, of *fleet.Cluster) (*RecordedBundl
 	}
 	if err := json.Unmarshal(parts[0], &version); err == nil && version.Format != recordFormat {
 		return nil, &diag.Diag{
+			Code: diag.CodeOtherVersion,
 			Msg:  fmt.Sprintf("revision %d is recorded in format %d, but this fleetc supports %d", r.Number, version.Format, recordFormat),
 			Hint: "use the fleetc that recorded it, or a newer one",
 		}

@@ -153,6 +153,7 @@ func decodeInventory(data []byte) (*Inventory, error) {
 	}
 	if v.Format != inventoryFormat {
 		return nil, &diag.Diag{
+			Code: diag.CodeOtherVersion,
 			Msg:  fmt.Sprintf("the inventory in %s has format %d, but this fleetc supports %d", Namespace, v.Format, inventoryFormat),
 			Hint: "use the fleetc that wrote it, or a newer one",
 		}
@@ -212,12 +213,14 @@ func (v *Inventory) check(c *cluster.Cluster, fleet, id string) error {
 	switch {
 	case v.UID != c.UID:
 		return &diag.Diag{
+			Code: diag.CodeOtherCluster,
 			Msg: fmt.Sprintf("%s is not the cluster that fleetc knows as %s: the UID of its namespace kube-system is %s, and was %s",
 				c.Server, quote(v.Cluster), diag.Visible(c.UID, diag.MaxText), diag.Visible(v.UID, diag.MaxText)),
 			Hint: "see cluster.context; if the cluster was restored from a backup, delete " + headText(fleet) + " in it and apply",
 		}
 	case v.Fleet != fleet || v.Cluster != id:
 		return &diag.Diag{
+			Code: diag.CodeOtherCluster,
 			Msg:  fmt.Sprintf("%s is cluster %s of fleet %s, and not %s of %s", c.Server, quote(v.Cluster), quote(v.Fleet), quote(id), quote(fleet)),
 			Hint: "see cluster.context; if the cluster was renamed, delete " + headText(fleet) + " in it and apply",
 		}

@@ -140,7 +140,8 @@ func (r *runner) waitDeleted(ctx context.Context, it *Item) error {
 // notDeletedFault returns the fault of an object that is not deleted in time.
 func (r *runner) notDeletedFault(it *Item, current *unstructured.Unstructured) error {
 	return &diag.Diag{
-		At: it.positions, Path: it.ID, Msg: fmt.Sprintf("it is not deleted after %s: %s", r.timeout(), r.hide(deletionBlockers(current))),
+		Code: diag.CodeNotReady,
+		At:   it.positions, Path: it.ID, Msg: fmt.Sprintf("it is not deleted after %s: %s", r.timeout(), r.hide(deletionBlockers(current))),
 		Hint: "check that the controllers of its finalizers run, and apply again",
 	}
 }

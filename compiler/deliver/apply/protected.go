@@ -24,7 +24,8 @@ func ParseProtected(names []string) ([]schema.GroupKind, error) {
 		})
 		if len(found) == 0 && name != "false" {
 			faults.Add(&diag.Diag{
-				Msg: fmt.Sprintf("--prune-protected: %s is not a protected kind", quote(name)), Hint: diag.OneOf(name, ProtectedNames()),
+				Code: diag.CodeFlagValue,
+				Msg:  fmt.Sprintf("--prune-protected: %s is not a protected kind", quote(name)), Hint: diag.OneOf(name, ProtectedNames()),
 			})
 		}
 		for _, gk := range found {

@@ -94,6 +94,7 @@ func (r *runner) removeRecords(ctx context.Context) error {
 		switch {
 		case errors.As(err, &answer):
 			faults.Add(&diag.Diag{
+				Code: diag.CodeAPIServer,
 				Msg:  strings.TrimPrefix(record.String(), "the ") + " is not removed: " + answer.Error(),
 				Hint: "all objects are applied; apply with --adopt --adopt-forget again", Cause: err,
 			})

@@ -283,7 +283,7 @@ func (it *Item) fault(err error) error {
 	if !errors.As(err, &answer) {
 		return err
 	}
-	d := &diag.Diag{At: it.positions, Path: it.ID, Msg: errorText(it.Before, answer), Cause: err}
+	d := &diag.Diag{Code: diag.CodeAPIServer, At: it.positions, Path: it.ID, Msg: errorText(it.Before, answer), Cause: err}
 	switch answer.Reason {
 	case cluster.Conflict:
 		d.Msg, d.Hint = "other managers own fields of it now: "+listFields(answer.Fields), "apply again to see them"

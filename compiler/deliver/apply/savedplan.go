@@ -148,11 +148,11 @@ func (f SavedPlan) Check(p *Plan) error {
 	const again = "plan again"
 	switch {
 	case f.Cluster != p.Cluster:
-		return &diag.Diag{Msg: "the plan is for cluster " + quote(f.Cluster)}
+		return &diag.Diag{Code: diag.CodeOtherCluster, Msg: "the plan is for cluster " + quote(f.Cluster)}
 	case f.UID != p.UID:
-		return &diag.Diag{Msg: fmt.Sprintf("the plan is for another cluster than %s: the UID of its namespace kube-system was %s", p.Server, diag.Visible(f.UID, diag.MaxText)), Hint: "see cluster.context"}
+		return &diag.Diag{Code: diag.CodeOtherCluster, Msg: fmt.Sprintf("the plan is for another cluster than %s: the UID of its namespace kube-system was %s", p.Server, diag.Visible(f.UID, diag.MaxText)), Hint: "see cluster.context"}
 	case f.Bundle != p.Bundle:
-		return &diag.Diag{Msg: "the bundle of this cluster has changed since the plan was made", Hint: again}
+		return &diag.Diag{Code: diag.CodeStalePlan, Msg: "the bundle of this cluster has changed since the plan was made", Hint: again}
 	}
 	now := p.Saved()
 	planned, found := map[string]SavedItem{}, map[string]bool{}
@@ -165,19 +165,19 @@ func (f SavedPlan) Check(p *Plan) error {
 		before, ok := planned[it.ID]
 		switch {
 		case !ok:
-			faults.Add(&diag.Diag{Path: it.ID, Msg: fmt.Sprintf("it differs from the plan: the action was none, and now it is %s", it.Action), Hint: again})
+			faults.Add(&diag.Diag{Code: diag.CodeStalePlan, Path: it.ID, Msg: fmt.Sprintf("it differs from the plan: the action was none, and now it is %s", it.Action), Hint: again})
 		case before.Action != it.Action:
-			faults.Add(&diag.Diag{Path: it.ID, Msg: fmt.Sprintf("it differs from the plan: the action was %s, and now it is %s", before.Action, it.Action), Hint: again})
+			faults.Add(&diag.Diag{Code: diag.CodeStalePlan, Path: it.ID, Msg: fmt.Sprintf("it differs from the plan: the action was %s, and now it is %s", before.Action, it.Action), Hint: again})
 		case before.State != it.State:
-			faults.Add(&diag.Diag{Path: it.ID, Msg: "it was changed since the plan was made", Hint: again})
+			faults.Add(&diag.Diag{Code: diag.CodeStalePlan, Path: it.ID, Msg: "it was changed since the plan was made", Hint: again})
 		}
 		if n := (&Cascade{uids: it.Cascade}).countExcept(before.Cascade); ok && n > 0 {
-			faults.Add(&diag.Diag{Path: it.ID, Msg: cascadeGrew(n), Hint: again})
+			faults.Add(&diag.Diag{Code: diag.CodeStalePlan, Path: it.ID, Msg: cascadeGrew(n), Hint: again})
 		}
 	}
 	for _, it := range f.Objects {
 		if !found[it.ID] {
-			faults.Add(&diag.Diag{Path: diag.Visible(it.ID, diag.MaxText), Msg: fmt.Sprintf("it differs from the plan: the action was %s, and now it is none", diag.Visible(string(it.Action), diag.MaxText)), Hint: again})
+			faults.Add(&diag.Diag{Code: diag.CodeStalePlan, Path: diag.Visible(it.ID, diag.MaxText), Msg: fmt.Sprintf("it differs from the plan: the action was %s, and now it is none", diag.Visible(string(it.Action), diag.MaxText)), Hint: again})
 		}
 	}
 	faults.Add(f.checkActions(now))
@@ -188,7 +188,7 @@ func (f SavedPlan) Check(p *Plan) error {
 func (f SavedPlan) checkActions(now SavedPlan) error {
 	var faults diag.List
 	wrong := func(id, msg string) {
-		faults.Add(&diag.Diag{Path: "action " + diag.Visible(id, diag.MaxText), Msg: msg, Hint: "plan again"})
+		faults.Add(&diag.Diag{Code: diag.CodeStalePlan, Path: "action " + diag.Visible(id, diag.MaxText), Msg: msg, Hint: "plan again"})
 	}
 	planned := map[string]string{}
 	for _, a := range f.Actions {

@@ -150,6 +150,7 @@ func dataOf(secret *unstructured.Unstructured, key string) []byte {
 // corruptFault returns the fault of an invalid inventory.
 func (s store) corruptFault(why string) error {
 	return &diag.Diag{
+		Code: diag.CodeDamagedRecord,
 		Msg:  fmt.Sprintf("the inventory in %s cannot be used: %s", Namespace, diag.Visible(why, diag.MaxText)),
 		Hint: "restore " + headText(s.fleet) + " from a backup; or delete it, and apply, after which nothing that was removed from the fleet is pruned",
 	}

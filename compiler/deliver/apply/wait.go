@@ -197,7 +197,7 @@ func (r *runner) unhealthy(ctx context.Context, byID map[string]*Item, failed []
 // explain returns the fault of an unhealthy object.
 func (r *runner) explain(ctx context.Context, it *Item, current *unstructured.Unstructured, v health.Verdict) error {
 	v.Reason = r.hide(v.Reason)
-	d := &diag.Diag{At: it.positions, Path: it.ID, Msg: diag.Visible(v.Reason, diag.MaxText)}
+	d := &diag.Diag{Code: diag.CodeNotReady, At: it.positions, Path: it.ID, Msg: diag.Visible(v.Reason, diag.MaxText)}
 	if current == nil {
 		return d
 	}
@@ -343,7 +343,7 @@ func (r *runner) waitEnd(ctx context.Context, it *Item, o *health.ObservedObject
 // fault.
 func (r *runner) deleteHook(ctx context.Context, it *Item) error {
 	if !fleet.IsHook(it.Before) {
-		return &diag.Diag{At: it.positions, Path: it.ID, Msg: "an object of this name exists and is not a hook", Hint: "rename one of them"}
+		return &diag.Diag{Code: diag.CodeObjectRefused, At: it.positions, Path: it.ID, Msg: "an object of this name exists and is not a hook", Hint: "rename one of them"}
 	}
 	it.uid = string(it.Before.GetUID())
 	if err := r.Live.Delete(ctx, it.ref, it.uid); err != nil && cluster.ReasonOf(err) != cluster.Moved {

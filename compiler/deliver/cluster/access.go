@@ -71,7 +71,7 @@ func (a Address) config() (*rest.Config, error) {
 func inCluster() (*rest.Config, error) {
 	config, err := rest.InClusterConfig()
 	if err != nil {
-		return nil, &diag.Diag{Msg: "this is not a Pod with a service account: " + visible(err.Error()), Hint: "name a context of the kubeconfig with --context", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeKubeconfig, Msg: "this is not a Pod with a service account: " + visible(err.Error()), Hint: "name a context of the kubeconfig with --context", Cause: err}
 	}
 	return config, nil
 }
@@ -87,14 +87,14 @@ func (a Address) kubeconfig() (*rest.Config, error) {
 	rules.Warner = func(error) {}
 	raw, err := rules.Load()
 	if err != nil {
-		return nil, &diag.Diag{Msg: "the kubeconfig cannot be read: " + visible(err.Error()), Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeKubeconfig, Msg: "the kubeconfig cannot be read: " + visible(err.Error()), Cause: err}
 	}
 	if raw.Contexts[a.Context] == nil {
 		var names []string
 		for name := range raw.Contexts {
 			names = append(names, name)
 		}
-		d := &diag.Diag{Msg: "the kubeconfig has no context " + quote(a.Context), Hint: diag.OneOf(a.Context, names), Cause: ErrNoContext}
+		d := &diag.Diag{Code: diag.CodeKubeconfig, Msg: "the kubeconfig has no context " + quote(a.Context), Hint: diag.OneOf(a.Context, names), Cause: ErrNoContext}
 		if len(names) == 0 {
 			d.Msg, d.Hint = "there is no kubeconfig with a context "+quote(a.Context), "set KUBECONFIG, or name the file with --kubeconfig"
 		}
@@ -102,10 +102,10 @@ func (a Address) kubeconfig() (*rest.Config, error) {
 	}
 	config, err := clientcmd.NewNonInteractiveClientConfig(*raw, a.Context, &clientcmd.ConfigOverrides{}, rules).ClientConfig()
 	if err != nil {
-		return nil, &diag.Diag{Msg: "context " + quote(a.Context) + " of the kubeconfig: " + visible(err.Error()), Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeKubeconfig, Msg: "context " + quote(a.Context) + " of the kubeconfig: " + visible(err.Error()), Cause: err}
 	}
 	if u, err := url.Parse(config.Host); err == nil && u.User != nil {
-		return nil, &diag.Diag{Msg: "context " + quote(a.Context) + " of the kubeconfig: the URL of the server has credentials in it", Hint: "move them to its user"}
+		return nil, &diag.Diag{Code: diag.CodeURLCredentials, Msg: "context " + quote(a.Context) + " of the kubeconfig: the URL of the server has credentials in it", Hint: "move them to its user"}
 	}
 	return config, nil
 }

@@ -196,7 +196,7 @@ func (c *Cluster) fault(err error) error {
 	if d := c.plugin.fault(err, c.visible); d != nil {
 		return d
 	}
-	d := &diag.Diag{Cause: err}
+	d := &diag.Diag{Code: diag.CodeAPIServer, Cause: err}
 	var unknown x509.UnknownAuthorityError
 	var host x509.HostnameError
 	var expired x509.CertificateInvalidError
@@ -207,19 +207,25 @@ func (c *Cluster) fault(err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case utilnet.IsConnectionRefused(err):
+		d.Code = diag.CodeKubeconfig
 		d.Msg, d.Hint = fmt.Sprintf("%s refuses connections", c.Server), "check that the API server runs, and its address in the kubeconfig"
 	case errors.As(err, &unknown), errors.As(err, &host), errors.As(err, &expired), errors.As(err, &verification):
+		d.Code = diag.CodeKubeconfig
 		d.Msg, d.Hint = fmt.Sprintf("the certificate of %s is not trusted: %s", c.Server, c.visible(withoutRequest(err).Error())), "see certificate-authority-data in the kubeconfig"
 	case apierrors.IsUnauthorized(err):
+		d.Code = diag.CodeKubeconfig
 		d.Msg, d.Hint = fmt.Sprintf("%s does not know the user of the kubeconfig", c.Server), "log in again"
 	case apierrors.IsForbidden(err):
 		_, why, _ := strings.Cut(err.Error(), "is forbidden: ")
+		d.Code = diag.CodeRights
 		d.Msg, d.Hint = c.visible(why), "see docs/apply.md for the rights that fleetc needs"
 	case errors.As(err, &nerr) && nerr.Timeout(), errors.Is(err, context.DeadlineExceeded):
+		d.Code = diag.CodeKubeconfig
 		d.Msg, d.Hint = fmt.Sprintf("%s does not answer", c.Server), "check that it is reachable from here"
 	case errors.As(err, &status):
 		d.Msg = fmt.Sprintf("%s: %s", c.Server, c.visible(status.Status().Message))
 	default:
+		d.Code = diag.CodeKubeconfig
 		d.Msg = fmt.Sprintf("%s is unreachable: %s", c.Server, c.visible(withoutRequest(err).Error()))
 	}
 	return d

@@ -203,6 +203,7 @@ func (l *Lease) renew(ctx context.Context) {
 			}
 			l.mu.Lock()
 			l.lost = &diag.Diag{
+				Code: diag.CodeLease,
 				Msg:  cmp.Or(visible(holderOf(now)), "another process") + " took the lease of this cluster",
 				Hint: "apply again to resume",
 			}

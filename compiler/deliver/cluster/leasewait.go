@@ -49,9 +49,9 @@ func (w *leaseWait) fault() error {
 		msg += ", since " + since.Format(time.RFC3339)
 	}
 	if w.timeout > 0 {
-		return &diag.Diag{Msg: fmt.Sprintf("%s; fleetc has waited for %s", msg, w.timeout), Hint: "wait until it has ended, or pass a longer --lock-timeout"}
+		return &diag.Diag{Code: diag.CodeLease, Msg: fmt.Sprintf("%s; fleetc has waited for %s", msg, w.timeout), Hint: "wait until it has ended, or pass a longer --lock-timeout"}
 	}
-	return &diag.Diag{Msg: msg, Hint: "wait until it has ended, or pass --lock-timeout to make fleetc wait"}
+	return &diag.Diag{Code: diag.CodeLease, Msg: msg, Hint: "wait until it has ended, or pass --lock-timeout to make fleetc wait"}
 }
 
 // acquireTime returns when the holder took the lease, in UTC; zero when unknown.

@@ -215,7 +215,7 @@ func (k *checker) limit(ctx context.Context, f func(context.Context) error) erro
 	defer cancel()
 	err := f(ctx)
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return &diag.Diag{Msg: fmt.Sprintf("the check took longer than %s", k.Timeout), Hint: "see whether the API server is overloaded, or raise --check-timeout", Cause: err}
+		return &diag.Diag{Code: diag.CodeNetwork, Msg: fmt.Sprintf("the check took longer than %s", k.Timeout), Hint: "see whether the API server is overloaded, or raise --check-timeout", Cause: err}
 	}
 	return err
 }
@@ -276,7 +276,7 @@ func (k *checker) checkRelease(r *Report) error {
 	if k.Release == "" || known[k.Release] || r.Summary.Unchecked > 0 {
 		return nil
 	}
-	return &diag.Diag{Msg: "no cluster has a release " + diag.Visible(k.Release, diag.MaxText), Hint: diag.OneOf(k.Release, slices.Sorted(maps.Keys(known)))}
+	return &diag.Diag{Code: diag.CodeNoMatch, Msg: "no cluster has a release " + diag.Visible(k.Release, diag.MaxText), Hint: diag.OneOf(k.Release, slices.Sorted(maps.Keys(known)))}
 }
 
 // acquire waits for a slot.

@@ -19,7 +19,7 @@ func (r *Report) Diags() []*diag.Diag {
 			for _, field := range f.Fields {
 				lines = append(lines, field.line())
 			}
-			out = append(out, &diag.Diag{At: []diag.Pos{c.place(f.Release)}, Clusters: []string{c.ID}, Path: f.ID, Msg: strings.Join(lines, "; ")})
+			out = append(out, &diag.Diag{Code: "", At: []diag.Pos{c.place(f.Release)}, Clusters: []string{c.ID}, Path: f.ID, Msg: strings.Join(lines, "; ")})
 		}
 	}
 	return out

@@ -190,7 +190,8 @@ func (s *Session) currentIndex(p *plan) (ownedIndex, error) {
 // export.
 func (s *Session) changedDuringExport(name string) error {
 	return &diag.Diag{
-		At: s.at(name), Msg: "the file appeared or changed during the export",
+		Code: diag.CodeConcurrentExport,
+		At:   s.at(name), Msg: "the file appeared or changed during the export",
 		Hint: "move it away if it is yours, then run fleetc export again",
 	}
 }

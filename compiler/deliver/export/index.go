@@ -160,13 +160,14 @@ func parseIndex(data []byte) (*indexContents, error) {
 		if !bytes.Contains(data, []byte(formatPrefix)) {
 			return nil, errForeign
 		}
-		return nil, &diag.Diag{Msg: "the file is damaged: " + err.Error(), Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeDamagedExport, Msg: "the file is damaged: " + err.Error(), Cause: err}
 	}
 	if x.Format != indexFormat {
 		if !strings.HasPrefix(x.Format, formatPrefix) {
 			return nil, errForeign
 		}
 		return nil, &diag.Diag{
+			Code: diag.CodeOtherVersion,
 			Msg:  fmt.Sprintf("the file has the format %q, but this fleetc supports %s", x.Format, indexFormat),
 			Hint: "run the version of fleetc that wrote it",
 		}
@@ -180,7 +181,7 @@ func parseIndex(data []byte) (*indexContents, error) {
 	}
 	for name := range x.files {
 		if name != indexFile && !isValidFileName(name) {
-			return nil, &diag.Diag{Msg: fmt.Sprintf("the file is damaged: %q is not a valid file of a bundle", name)}
+			return nil, &diag.Diag{Code: diag.CodeDamagedExport, Msg: fmt.Sprintf("the file is damaged: %q is not a valid file of a bundle", name)}
 		}
 	}
 	x.files[indexFile] = ""
@@ -222,10 +223,10 @@ func (s *Session) readIndex(dir string, known ownedIndex) (ownedIndex, error) {
 		return none, err
 	}
 	if !info.Mode().IsRegular() {
-		return none, &diag.Diag{At: s.at(name), Msg: "this is " + kindOf(info) + " in the place of a file of the bundle", Hint: hintMove, Cause: errForeign}
+		return none, &diag.Diag{Code: diag.CodeForeignFile, At: s.at(name), Msg: "this is " + kindOf(info) + " in the place of a file of the bundle", Hint: hintMove, Cause: errForeign}
 	}
 	if info.Size() > maxIndex {
-		return none, &diag.Diag{At: s.at(name), Msg: "this file is too large for the index of a bundle", Hint: hintMove, Cause: errForeign}
+		return none, &diag.Diag{Code: diag.CodeForeignFile, At: s.at(name), Msg: "this file is too large for the index of a bundle", Hint: hintMove, Cause: errForeign}
 	}
 	data, err := s.readFile(name, info.Size())
 	if err != nil {
@@ -237,7 +238,7 @@ func (s *Session) readIndex(dir string, known ownedIndex) (ownedIndex, error) {
 	}
 	idx, err := parseIndex(data)
 	if errors.Is(err, errForeign) {
-		return none, &diag.Diag{At: s.at(name), Msg: "fleetc did not write this file, and the bundle needs its place", Hint: hintMove, Cause: err}
+		return none, &diag.Diag{Code: diag.CodeForeignFile, At: s.at(name), Msg: "fleetc did not write this file, and the bundle needs its place", Hint: hintMove, Cause: err}
 	}
 	if d, ok := errors.AsType[*diag.Diag](err); ok {
 		d.At = s.at(name)

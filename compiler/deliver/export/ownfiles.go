@@ -34,12 +34,14 @@ func (s *Session) remove(w *walker, cluster, name string, owned map[string]strin
 	switch {
 	case !ok:
 		return "", &diag.Diag{
-			At: s.at(file), Msg: "this file was changed, and is no longer part of the bundle",
+			Code: diag.CodeForeignFile,
+			At:   s.at(file), Msg: "this file was changed, and is no longer part of the bundle",
 			Hint: "remove it, or move it out of the exported tree when it is yours",
 		}
 	case !s.isOwnContent(cluster, name, owned, string(data)):
 		return "", &diag.Diag{
-			At: s.at(file), Msg: "bundle.json lists this file, but fleetc did not write it",
+			Code: diag.CodeForeignFile,
+			At:   s.at(file), Msg: "bundle.json lists this file, but fleetc did not write it",
 			Hint: "restore bundle.json from version control, or move the file out of the exported tree",
 		}
 	}

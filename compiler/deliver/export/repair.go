@@ -62,7 +62,8 @@ func (s *Session) clean() error {
 	}
 	if !info.IsDir() {
 		return &diag.Diag{
-			At: s.at(stagingArea), Msg: "this is " + kindOf(info) + " in the place of the staging area", Hint: hintMove,
+			Code: diag.CodeForeignFile,
+			At:   s.at(stagingArea), Msg: "this is " + kindOf(info) + " in the place of the staging area", Hint: hintMove,
 		}
 	}
 	j, err := s.readJournal()
@@ -116,7 +117,8 @@ func (s *Session) readJournal() (*journal, error) {
 		return nil, err
 	}
 	damaged := &diag.Diag{
-		At: s.at(journalFile), Msg: "the journal of an export that was killed is damaged",
+		Code: diag.CodeDamagedExport,
+		At:   s.at(journalFile), Msg: "the journal of an export that was killed is damaged",
 		Hint: "look for files of yours in " + s.at(stagingArea)[0].File + ", remove it, then run fleetc export again",
 	}
 	if !info.Mode().IsRegular() || info.Size() > 1<<20 {

@@ -140,7 +140,7 @@ func (t *Tree) Files(b *fleet.Bundle) (map[string]fleet.Text, error) {
 // by name, in any order of calls.
 func (s *Session) claim(id string) (*plan, error) {
 	if !legalID(id) {
-		return nil, &diag.Diag{Clusters: []string{id}, Msg: fmt.Sprintf("%q is not a valid directory for a cluster", id)}
+		return nil, &diag.Diag{Code: diag.CodeDestination, Clusters: []string{id}, Msg: fmt.Sprintf("%q is not a valid directory for a cluster", id)}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,6 +148,7 @@ func (s *Session) claim(id string) (*plan, error) {
 		if strings.EqualFold(other, id) {
 			s.claimedIDs[i] = min(other, id)
 			return nil, &diag.Diag{
+				Code:     diag.CodeDestination,
 				Clusters: []string{max(other, id)},
 				Msg:      fmt.Sprintf("two clusters have the same directory %q except for letter case", max(other, id)),
 				Hint:     "rename one of them",
@@ -182,12 +183,14 @@ func (s *Session) ownIndex(id string) (ownedIndex, error) {
 	switch {
 	case idx.Fleet != s.tree.Fleet:
 		return ownedIndex{}, &diag.Diag{
-			At: at, Msg: fmt.Sprintf("the directory belongs to the fleet %q, and this is %q", idx.Fleet, s.tree.Fleet),
+			Code: diag.CodeOtherBundle,
+			At:   at, Msg: fmt.Sprintf("the directory belongs to the fleet %q, and this is %q", idx.Fleet, s.tree.Fleet),
 			Hint: "export to another directory",
 		}
 	case idx.Cluster != id:
 		return ownedIndex{}, &diag.Diag{
-			At: at, Msg: fmt.Sprintf("the directory belongs to the cluster %q, and lies where %q goes", idx.Cluster, id),
+			Code: diag.CodeOtherBundle,
+			At:   at, Msg: fmt.Sprintf("the directory belongs to the cluster %q, and lies where %q goes", idx.Cluster, id),
 			Hint: "move the directory away, then run fleetc export again",
 		}
 	}
@@ -205,10 +208,7 @@ func (s *Session) directories(dir string) error {
 			return err
 		}
 		if !info.IsDir() {
-			return &diag.Diag{
-				At: s.at(dir[:i]), Msg: "this is " + kindOf(info) + " in the place of a directory of the bundle",
-				Hint: hintMove,
-			}
+			return s.foreign(dir[:i], "this is "+kindOf(info)+" in the place of a directory of the bundle")
 		}
 	}
 	return nil
@@ -272,9 +272,7 @@ func (s *Session) action(w *walker, name string, isOwn bool, text fleet.Text) (A
 	case info == nil:
 		return Added, nil
 	case !info.Mode().IsRegular():
-		return "", &diag.Diag{
-			At: s.at(name), Msg: "this is " + kindOf(info) + " in the place of a file of the bundle", Hint: hintMove,
-		}
+		return "", s.foreign(name, "this is "+kindOf(info)+" in the place of a file of the bundle")
 	}
 	same := info.Size() == int64(text.Len())
 	if same {
@@ -288,9 +286,7 @@ func (s *Session) action(w *walker, name string, isOwn bool, text fleet.Text) (A
 	case same:
 		return "", nil
 	case !isOwn:
-		return "", &diag.Diag{
-			At: s.at(name), Msg: "fleetc did not write this file, and the bundle needs its place", Hint: hintMove,
-		}
+		return "", s.foreign(name, "fleetc did not write this file, and the bundle needs its place")
 	}
 	return Changed, nil
 }

@@ -101,7 +101,8 @@ func (t *Tree) Begin(ctx context.Context) (*Session, error) {
 			return nil, errors.Join(ctx.Err(), s.Close())
 		case <-timeout.C:
 			return nil, errors.Join(&diag.Diag{
-				At: s.at("."), Msg: "another export writes to this directory",
+				Code: diag.CodeConcurrentExport,
+				At:   s.at("."), Msg: "another export writes to this directory",
 				Hint: "wait until it has ended, then run fleetc export again",
 			}, s.Close())
 		case <-time.After(20 * time.Millisecond):
@@ -194,7 +195,8 @@ func (s *Session) makeDir() error {
 func (s *Session) unusable(err error) error {
 	if info, statErr := os.Stat(s.tree.Dir); statErr == nil && !info.IsDir() {
 		return &diag.Diag{
-			At: s.at("."), Msg: "bundles go into a directory, and this is a file",
+			Code: diag.CodeDestination,
+			At:   s.at("."), Msg: "bundles go into a directory, and this is a file",
 			Hint: "export to another directory", Cause: err,
 		}
 	}
@@ -244,6 +246,11 @@ func (s *Session) at(name string) []diag.Pos {
 		return []diag.Pos{{File: s.tree.Name + name}}
 	}
 	return []diag.Pos{{File: filepath.ToSlash(filepath.Join(s.tree.Dir, filepath.FromSlash(name)))}}
+}
+
+// foreign returns the fault of a path that something else has, where the bundle needs it.
+func (s *Session) foreign(name, msg string) error {
+	return &diag.Diag{Code: diag.CodeForeignFile, At: s.at(name), Msg: msg, Hint: hintMove}
 }
 
 // lstat returns the file info of a path below Dir, or nil if it does not

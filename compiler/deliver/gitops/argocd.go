@@ -47,7 +47,8 @@ func (l Layouter) argo(b *fleet.Bundle) (*fleet.Bundle, error) {
 	c := b.Cluster
 	if c.GitOps.ArgoCD.RepoURL == "" {
 		return nil, &diag.Diag{
-			At: []diag.Pos{c.Pos}, Path: "gitops.argocd.repoURL", Msg: "the URL of the repository that Argo CD reads is missing",
+			Code: diag.CodeLayout,
+			At:   []diag.Pos{c.Pos}, Path: "gitops.argocd.repoURL", Msg: "the URL of the repository that Argo CD reads is missing",
 			Hint: `set it: gitops: argocd: repoURL: "https://..."`,
 		}
 	}
@@ -62,7 +63,8 @@ func (l Layouter) argo(b *fleet.Bundle) (*fleet.Bundle, error) {
 		for _, o := range s.objects {
 			if fleet.IsEncrypted(o.Unstructured) {
 				faults.Add(&diag.Diag{
-					At: o.Places(), Path: o.Title(), Msg: "Argo CD cannot decrypt values encrypted with SOPS",
+					Code: diag.CodeGitOpsUnsupported,
+					At:   o.Places(), Path: o.Title(), Msg: "Argo CD cannot decrypt values encrypted with SOPS",
 					Hint: "keep the values with External Secrets or Sealed Secrets",
 				})
 			}
@@ -128,7 +130,8 @@ func unordered(c *fleet.Cluster) error {
 		for _, name := range r.Depends {
 			if byHelm[name] && !byHelm[r.Name] {
 				faults.Add(&diag.Diag{
-					At: []diag.Pos{r.Pos}, Path: r.Path("depends"),
+					Code: diag.CodeGitOpsUnsupported,
+					At:   []diag.Pos{r.Pos}, Path: r.Path("depends"),
 					Msg:  fmt.Sprintf("Argo CD would not wait for release %s, which is a separate Application", name),
 					Hint: "deliver both releases in the same way, see delivery",
 				})

@@ -58,7 +58,8 @@ func checksOf(rules *health.Rules, objs []fleet.Object) (checks, error) {
 			k.first, k.expressions, k.waits = o, e, true
 		case k.expressions != e:
 			faults.Add(&diag.Diag{
-				At: slices.Concat(o.Places(), k.first.Places()), Path: o.Title(),
+				Code: diag.CodeGitOpsUnsupported,
+				At:   slices.Concat(o.Places(), k.first.Places()), Path: o.Title(),
 				Msg:  fmt.Sprintf("the health rules for it and for %s differ, but Flux uses one rule for all objects of a kind in a stage", k.first.Title()),
 				Hint: "write one rule for the kind, or put the releases into different stages",
 			})

@@ -124,7 +124,8 @@ func fluxSource(r *fleet.Release, chart fleet.ChartRef, f fleet.Flux) (source, s
 // would fetch with other content.
 func notDelivered(r *fleet.Release, chart fleet.ChartRef, who string) error {
 	d := &diag.Diag{
-		At: []diag.Pos{r.SourcePos}, Path: r.Path("chart"), Msg: who + " cannot fetch a chart that is stored in the repository of the fleet",
+		Code: diag.CodeGitOpsUnsupported,
+		At:   []diag.Pos{r.SourcePos}, Path: r.Path("chart"), Msg: who + " cannot fetch a chart that is stored in the repository of the fleet",
 		Hint: `publish the chart, or remove delivery: "helm"`,
 	}
 	switch {
@@ -132,6 +133,7 @@ func notDelivered(r *fleet.Release, chart fleet.ChartRef, who string) error {
 		d.Msg = who + " fetches the dependencies of the chart by itself, and not by their pinned digests"
 		d.Hint = `publish the chart with its dependencies, or remove delivery: "helm"`
 	case chart.Git.URL != "":
+		d.Code = diag.CodePin
 		d.Msg, d.Hint = chart.Git.Ref+" is not a commit, and "+who+" would fetch whatever it names at that time", "pin a commit"
 	}
 	return d

@@ -51,7 +51,8 @@ func undone(b *fleet.Bundle) error {
 	for _, a := range b.Cluster.AllActions() {
 		if !a.ApplyOnly {
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: "actions are not supported with --layout flux or argocd",
+				Code: diag.CodeGitOpsUnsupported,
+				At:   []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: "actions are not supported with --layout flux or argocd",
 				Hint: "if only fleetc apply needs the action, set applyOnly: true",
 			})
 		}

@@ -38,7 +38,8 @@ func Secrets(b *fleet.Bundle, layout fleet.Layout) error {
 			what += fmt.Sprintf(" and %d more", more)
 		}
 		faults.Add(&diag.Diag{
-			At: o.Places(), Path: o.Title(), Msg: "anyone who reads the export can read " + what + " (" + o.Origin() + ")",
+			Code: diag.CodeSecretExposed,
+			At:   o.Places(), Path: o.Title(), Msg: "anyone who reads the export can read " + what + " (" + o.Origin() + ")",
 			Hint: "keep the value elsewhere, with External Secrets, Sealed Secrets or SOPS, or allow it: " +
 				o.Release.Path("plaintext") + ": " + strconv.Quote(name) + `: "why"`,
 		})
@@ -47,7 +48,8 @@ func Secrets(b *fleet.Bundle, layout fleet.Layout) error {
 		for _, w := range r.Plaintext {
 			if !needed[r][w.Path] {
 				faults.Add(&diag.Diag{
-					At: []diag.Pos{w.Pos}, Path: r.Path("plaintext"),
+					Code: diag.CodeUnusedRule,
+					At:   []diag.Pos{w.Pos}, Path: r.Path("plaintext"),
 					Msg:  w.Path + " has no readable value, or does not exist",
 					Hint: "remove this line, or write it in the layers that need it",
 				})
@@ -89,7 +91,8 @@ func references(b *fleet.Bundle, layout fleet.Layout) error {
 			hint = howToEncrypt(layout)
 		}
 		faults.Add(&diag.Diag{
-			At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("an export cannot contain the secret %s (%s)", name, o.Origin()), Hint: hint,
+			Code: diag.CodeSecretNotEncrypted,
+			At:   o.Places(), Path: o.Title(), Msg: fmt.Sprintf("an export cannot contain the secret %s (%s)", name, o.Origin()), Hint: hint,
 		})
 	}
 	return faults.Err()
@@ -123,7 +126,8 @@ func helmValues(b *fleet.Bundle, layout fleet.Layout, needed map[*fleet.Release]
 			continue
 		}
 		faults.Add(&diag.Diag{
-			At: []diag.Pos{r.Pos}, Path: r.Path("values"),
+			Code: diag.CodeSecretExposed,
+			At:   []diag.Pos{r.Pos}, Path: r.Path("values"),
 			Msg:  "anyone who reads the export can read the values, and a Secret of the chart may contain them",
 			Hint: "if none of them is secret, allow it: " + r.Path("plaintext") + `: values: "why"`,
 		})

@@ -40,7 +40,8 @@ func checkDocuments(o fleet.Object, values map[string]string) error {
 		}
 		names := fleet.References(text)
 		faults.Add(&diag.Diag{
-			At: o.Places(), Path: o.Title(),
+			Code: diag.CodeSecretValue,
+			At:   o.Places(), Path: o.Title(),
 			Msg:  fmt.Sprintf("the value of the secret %s would break the YAML document in %s (%s)", names[0], diag.Visible(fleet.FieldText(path), diag.MaxText), o.Origin()),
 			Hint: "write the reference in double quotes in the document",
 		})
@@ -60,7 +61,7 @@ func checkFields(c *fleet.Cluster, o fleet.Object, values map[string]string) err
 			field = nil // a key of the path has a value
 		}
 		names := secretsAt(o.Unstructured, field)
-		fault := &diag.Diag{At: o.Places(), Path: o.Title(), Msg: orObject(field) + what + " with " + valuesOf(names) + " (" + o.Origin() + ")", Hint: hint}
+		fault := &diag.Diag{Code: diag.CodeSecretValue, At: o.Places(), Path: o.Title(), Msg: orObject(field) + what + " with " + valuesOf(names) + " (" + o.Origin() + ")", Hint: hint}
 		for _, s := range c.Secrets {
 			if slices.Contains(names, s.Name) {
 				fault.At = append(fault.At, s.Pos)
@@ -201,7 +202,8 @@ func (s *searcher) report(value string, at []diag.Pos, path, field, origin strin
 	name := s.names[value]
 	hidden := strings.NewReplacer(value, "VALUE")
 	s.faults.Add(&diag.Diag{
-		At: at, Path: hidden.Replace(path), Msg: hidden.Replace(field) + " has the value of the secret " + name + " in plain text" + hidden.Replace(origin),
+		Code: diag.CodePlainText,
+		At:   at, Path: hidden.Replace(path), Msg: hidden.Replace(field) + " has the value of the secret " + name + " in plain text" + hidden.Replace(origin),
 		Hint: "replace the value, which others may have read, and write secrets." + name + ".ref instead of it",
 	})
 }

@@ -82,17 +82,18 @@ func (r *Resolver) decryptWithProgram(ctx context.Context, name string, keys []s
 		return nil, ctx.Err()
 	case errors.Is(err, exec.ErrNotFound):
 		return nil, &diag.Diag{
+			Code: diag.CodeProgram,
 			Msg:  fmt.Sprintf("%s is encrypted for %s, which needs the sops program", name, strings.Join(keys, ", ")),
 			Hint: "install sops, or add an age key to the file", Cause: err,
 		}
 	case err != nil:
-		return nil, &diag.Diag{Msg: name + " is not decrypted: " + diag.Brief(err), Hint: "check that this process has the key", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeDecryptionKey, Msg: name + " is not decrypted: " + diag.Brief(err), Hint: "check that this process has the key", Cause: err}
 	}
 	var tree any
 	decoder := json.NewDecoder(bytes.NewReader(out))
 	decoder.UseNumber()
 	if err := decoder.Decode(&tree); err != nil {
-		return nil, &diag.Diag{Msg: "sops prints invalid JSON for " + name, Hint: "install another version of sops"}
+		return nil, &diag.Diag{Code: diag.CodeProgram, Msg: "sops prints invalid JSON for " + name, Hint: "install another version of sops"}
 	}
 	return decodedValues{name, tree}, nil
 }
@@ -108,7 +109,7 @@ func (v decodedValues) Value(path string) (string, error) {
 	keys, ok := fleet.ParseField(path)
 	found, exists := fleet.Lookup(v.tree, keys)
 	if !ok || !exists {
-		return "", &diag.Diag{Msg: v.name + " has no value " + diag.Visible(path, diag.MaxText), Hint: "correct the key"}
+		return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: v.name + " has no value " + diag.Visible(path, diag.MaxText), Hint: "correct the key"}
 	}
 	switch found := found.(type) {
 	case string:
@@ -116,5 +117,5 @@ func (v decodedValues) Value(path string) (string, error) {
 	case bool, json.Number:
 		return fmt.Sprint(found), nil
 	}
-	return "", &diag.Diag{Msg: v.name + " has no single value at " + diag.Visible(path, diag.MaxText), Hint: "name a text, a number or a bool"}
+	return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: v.name + " has no single value at " + diag.Visible(path, diag.MaxText), Hint: "name a text, a number or a bool"}
 }

@@ -32,7 +32,7 @@ const (
 // cluster have different values.
 func live(ctx context.Context, b *fleet.Bundle, s fleet.Secret, read Reader) (string, error) {
 	if read == nil {
-		return "", &diag.Diag{Msg: "the value of secrets." + s.Name + " is in the cluster alone", Hint: "apply the cluster with fleetc apply, or give the secret another source"}
+		return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: "the value of secrets." + s.Name + " is in the cluster alone", Hint: "apply the cluster with fleetc apply, or give the secret another source"}
 	}
 	value, place := "", ""
 	for _, o := range b.Objects {
@@ -42,7 +42,7 @@ func live(ctx context.Context, b *fleet.Bundle, s fleet.Secret, read Reader) (st
 		}
 		found, err := read(ctx, o.Unstructured)
 		if err != nil {
-			return "", &diag.Diag{At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("it cannot be read for the value of the secret %s: %s", s.Name, diag.Brief(err)), Hint: "allow the user to read the object", Cause: err}
+			return "", &diag.Diag{Code: diag.CodeSecretUnavailable, At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("it cannot be read for the value of the secret %s: %s", s.Name, diag.Brief(err)), Hint: "allow the user to read the object", Cause: err}
 		}
 		for _, f := range fields {
 			now, ok := f.valueIn(found)
@@ -53,6 +53,7 @@ func live(ctx context.Context, b *fleet.Bundle, s fleet.Secret, read Reader) (st
 				value, place = now, at
 			case now != value:
 				return "", &diag.Diag{
+					Code:  diag.CodeSecretUnavailable,
 					Msg:   fmt.Sprintf("the cluster has two values of the secret %s: in %s and in %s", s.Name, diag.Visible(place, diag.MaxText), diag.Visible(at, diag.MaxText)),
 					Hint:  "give both fields the right value with kubectl edit",
 					Cause: &cluster.UnreadableError{Err: errors.New("two values")},
@@ -78,7 +79,8 @@ func CheckLive(b *fleet.Bundle) error {
 			continue
 		}
 		faults.Add(&diag.Diag{
-			At: []diag.Pos{s.Pos}, Path: "secrets." + s.Name,
+			Code: diag.CodeSecretUnavailable,
+			At:   []diag.Pos{s.Pos}, Path: "secrets." + s.Name,
 			Msg:  "no field of an object has the value alone or between other texts, so that it cannot be read from the cluster",
 			Hint: "write it into a key of its own of a Secret",
 		})

@@ -37,17 +37,17 @@ func (r *Resolver) output(ctx context.Context, missing string, words ...string) 
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.Is(err, exec.ErrNotFound):
-		return nil, &diag.Diag{Msg: "the program " + name + " is not in PATH", Hint: missing, Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeProgram, Msg: "the program " + name + " is not in PATH", Hint: missing, Cause: err}
 	case limited.Err() != nil:
-		return nil, &diag.Diag{Msg: fmt.Sprintf("%s does not end within %s", name, maxRuntime), Hint: "run it by hand; it must not ask for input", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: fmt.Sprintf("%s does not end within %s", name, maxRuntime), Hint: "run it by hand; it must not ask for input", Cause: err}
 	case stdout.over:
-		return nil, &diag.Diag{Msg: fmt.Sprintf("%s prints more than %d MiB", name, maxOutput>>20), Hint: "name a command that prints one value"}
+		return nil, &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: fmt.Sprintf("%s prints more than %d MiB", name, maxOutput>>20), Hint: "name a command that prints one value"}
 	case err != nil:
 		said := strings.TrimSpace(stderr.data.String())
 		if said == "" {
 			said = err.Error()
 		}
-		return nil, &diag.Diag{Msg: name + " fails: " + diag.Brief(errors.New(said)), Hint: "run it by hand in the fleet's root", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: name + " fails: " + diag.Brief(errors.New(said)), Hint: "run it by hand in the fleet's root", Cause: err}
 	}
 	return stdout.data.Bytes(), nil
 }
@@ -80,7 +80,7 @@ func (r *Resolver) printed(ctx context.Context, missing string, words ...string)
 	}
 	value := strings.TrimSuffix(strings.TrimSuffix(p.text, "\n"), "\r")
 	if value == "" {
-		return "", &diag.Diag{Msg: diag.Visible(words[0], diag.MaxText) + " prints no value", Hint: "run it by hand in the fleet's root"}
+		return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: diag.Visible(words[0], diag.MaxText) + " prints no value", Hint: "run it by hand in the fleet's root"}
 	}
 	return value, nil
 }

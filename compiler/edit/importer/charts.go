@@ -96,7 +96,8 @@ type resolution struct {
 // chartFault returns the fault for a chart that cannot be found.
 func chartFault(s *ChartSource, err error) error {
 	d := &diag.Diag{
-		Msg: "the chart " + s.String() + " cannot be fetched: " + diag.Visible(strings.Join(strings.Fields(diag.All(err)[0].Msg), " "), diag.MaxText), Cause: err,
+		Code: diag.CodeImportChart,
+		Msg:  "the chart " + s.String() + " cannot be fetched: " + diag.Visible(strings.Join(strings.Fields(diag.All(err)[0].Msg), " "), diag.MaxText), Cause: err,
 		Hint: "give a copy with --chart " + s.Name + "=DIR or --charts DIR, or add --without-charts to write the fleet without a proof of these releases",
 	}
 	if s.Pos.IsValid() {
@@ -117,7 +118,7 @@ func (w *work) copyOf(s *ChartSource) (string, error) {
 		return dir, nil
 	}
 	if s.Fallback == "" {
-		return "", cmp.Or[error](w.otherVersion(s), &diag.Diag{Msg: "its repository is unknown"})
+		return "", cmp.Or[error](w.otherVersion(s), &diag.Diag{Code: diag.CodeImportChart, Msg: "its repository is unknown"})
 	}
 	return s.Fallback, nil
 }
@@ -129,7 +130,7 @@ func (w *work) otherVersion(s *ChartSource) error {
 		return nil
 	}
 	if _, other := mirrored(w.opts.Charts, s); other != "" {
-		return &diag.Diag{Msg: fmt.Sprintf("%s has the version %s alone", w.opts.Charts, other)}
+		return &diag.Diag{Code: diag.CodeImportChart, Msg: fmt.Sprintf("%s has the version %s alone", w.opts.Charts, other)}
 	}
 	return nil
 }
@@ -200,7 +201,7 @@ func fits(wanted, version string) bool {
 func (w *work) localChart(ctx context.Context, finder *chart.Source, s *ChartSource, dir string) (*pinnedChart, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return nil, &diag.Diag{Msg: dir + " does not exist"}
+		return nil, &diag.Diag{Code: diag.CodeImportChart, Msg: dir + " does not exist"}
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -239,7 +240,7 @@ func (w *work) copyChart(ctx context.Context, s *ChartSource, from string, isDir
 	}
 	version := chartVersion(from)
 	if version == "" {
-		return "", &diag.Diag{Msg: from + " has no Chart.yaml with a version"}
+		return "", &diag.Diag{Code: diag.CodeImportChart, Msg: from + " has no Chart.yaml with a version"}
 	}
 	files, err := chartFiles(ctx, from)
 	if err == nil {

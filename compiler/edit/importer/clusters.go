@@ -24,7 +24,7 @@ func ParseClusters(texts []string, example string, defaultID func(source string)
 			id, source, ok = defaultID(text), text, true
 		}
 		if !ok || id == "" || source == "" {
-			return nil, &diag.Diag{Msg: fmt.Sprintf("%q is not a valid cluster", diag.Visible(text, diag.MaxText)), Hint: "write it as in " + example}
+			return nil, &diag.Diag{Code: diag.CodeImportCluster, Msg: fmt.Sprintf("%q is not a valid cluster", diag.Visible(text, diag.MaxText)), Hint: "write it as in " + example}
 		}
 		if err := checkID(id); err != nil {
 			return nil, err
@@ -50,11 +50,13 @@ func checkID(id string) error {
 		switch {
 		case !layerName.MatchString(name), name == "testdata", name == "cue.mod", i == 0 && name == "charts":
 			return &diag.Diag{
+				Code: diag.CodeImportCluster,
 				Msg:  fmt.Sprintf("a cluster cannot have the ID %q", diag.Visible(id, diag.MaxText)),
 				Hint: "write names of directories with letters, digits and inner - _ and ., such as prod/eu; charts, testdata and cue.mod have another use",
 			}
 		case name == "root" || slices.Contains(names[:i], name):
 			return &diag.Diag{
+				Code: diag.CodeImportCluster,
 				Msg:  fmt.Sprintf("two layers of the cluster %q are called %s", diag.Visible(id, diag.MaxText), name),
 				Hint: "give each directory of the ID another name; the directory environments is the layer root",
 			}
@@ -67,9 +69,9 @@ func checkID(id string) error {
 func checkPair(a, b string) error {
 	switch {
 	case strings.EqualFold(a, b):
-		return &diag.Diag{Msg: "two clusters are called " + a, Hint: "give each cluster another ID: ID=..."}
+		return &diag.Diag{Code: diag.CodeImportCluster, Msg: "two clusters are called " + a, Hint: "give each cluster another ID: ID=..."}
 	case strings.HasPrefix(a, b+"/"), strings.HasPrefix(b, a+"/"):
-		return &diag.Diag{Msg: fmt.Sprintf("of the clusters %s and %s, one is inside of the other", a, b), Hint: "a directory is a cluster or a layer of clusters: give one of them another ID"}
+		return &diag.Diag{Code: diag.CodeImportCluster, Msg: fmt.Sprintf("of the clusters %s and %s, one is inside of the other", a, b), Hint: "a directory is a cluster or a layer of clusters: give one of them another ID"}
 	}
 	return nil
 }

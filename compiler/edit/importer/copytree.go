@@ -62,6 +62,7 @@ func copyTree(ctx context.Context, from, to string, canLink bool) error {
 		}
 		if files, size = files+1, size+info.Size(); files > maxFiles || size > maxBytes {
 			return &diag.Diag{
+				Code: diag.CodeImportFile,
 				Msg:  fmt.Sprintf("%s has more than %d files or %d MiB", from, maxFiles, maxBytes>>20),
 				Hint: "name a directory with the files of the clusters alone",
 			}

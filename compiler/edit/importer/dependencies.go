@@ -37,7 +37,7 @@ func (w *work) addDependencies(ctx context.Context, root, dir string, files map[
 			continue
 		}
 		if depth >= maxChartNesting {
-			return &diag.Diag{Msg: "its dependencies have dependencies in a circle"}
+			return &diag.Diag{Code: diag.CodeImportChart, Msg: "its dependencies have dependencies in a circle"}
 		}
 		if info, err := os.Stat(from); err == nil && !info.IsDir() {
 			if files[path.Join("charts", filepath.Base(from))], err = os.ReadFile(from); err != nil {
@@ -72,10 +72,10 @@ func (w *work) dependencyDir(root, dir string, dependency any) (string, error) {
 	}
 	from, err := filepath.EvalSymlinks(filepath.Join(dir, filepath.FromSlash(beside)))
 	if err != nil {
-		return "", &diag.Diag{Msg: "its dependency " + name + " in " + beside + " does not exist", Cause: err}
+		return "", &diag.Diag{Code: diag.CodeImportChart, Msg: "its dependency " + name + " in " + beside + " does not exist", Cause: err}
 	}
 	if rel, err := filepath.Rel(root, from); err != nil || !filepath.IsLocal(rel) {
-		return "", &diag.Diag{Msg: "its dependency " + name + " in " + beside + " is outside of the repository"}
+		return "", &diag.Diag{Code: diag.CodeImportChart, Msg: "its dependency " + name + " in " + beside + " is outside of the repository"}
 	}
 	return from, nil
 }

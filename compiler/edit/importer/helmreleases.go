@@ -65,7 +65,7 @@ func ReadHelmReleases(ctx context.Context, opts HelmOptions) (*Model, error) {
 			continue
 		}
 		if first := same[l.uid]; first != "" {
-			faults.Add(&diag.Diag{Msg: fmt.Sprintf("the contexts %s and %s lead to one cluster", first, c.Source), Hint: "leave one of them out"})
+			faults.Add(&diag.Diag{Code: diag.CodeImportCluster, Msg: fmt.Sprintf("the contexts %s and %s lead to one cluster", first, c.Source), Hint: "leave one of them out"})
 			continue
 		}
 		same[l.uid] = c.Source
@@ -98,7 +98,7 @@ func readCluster(ctx context.Context, opts HelmOptions, c ClusterSource) (*liveR
 			return nil, err
 		}
 		if err := kube.CheckVersion(out.kubernetes); err != nil {
-			return nil, &diag.Diag{Msg: diag.All(err)[0].Msg, Hint: diag.All(err)[0].Hint + " with --kubernetes", Cause: err}
+			return nil, &diag.Diag{Code: diag.All(err)[0].Code, Msg: diag.All(err)[0].Msg, Hint: diag.All(err)[0].Hint + " with --kubernetes", Cause: err}
 		}
 	}
 	namespaces := opts.Namespaces

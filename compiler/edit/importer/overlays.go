@@ -43,7 +43,7 @@ func ParseOverlays(texts []string, defaultID func(dir string) string) ([]Overlay
 		}
 		id, release, isNamed := strings.Cut(head, ":")
 		if isNamed && (release == "" || NameOf(release) != release) {
-			return nil, &diag.Diag{Msg: fmt.Sprintf("invalid release name %q", diag.Visible(release, diag.MaxText)), Hint: "write lower-case letters, digits and inner dashes, as in dev:shop=overlays/dev"}
+			return nil, &diag.Diag{Code: diag.CodeImportCluster, Msg: fmt.Sprintf("invalid release name %q", diag.Visible(release, diag.MaxText)), Hint: "write lower-case letters, digits and inner dashes, as in dev:shop=overlays/dev"}
 		}
 		of := Overlay{Cluster: id, Release: release}
 		if dir == "" || seen[of] || !slices.ContainsFunc(out, func(o Overlay) bool { return o.Cluster == id }) {
@@ -72,7 +72,7 @@ func ReadOverlays(ctx context.Context, opts OverlayOptions) (*Model, error) {
 	overlays := slices.Clone(opts.Overlays)
 	for i, o := range overlays {
 		if info, err := os.Stat(o.Dir); err != nil || !info.IsDir() {
-			return nil, &diag.Diag{Msg: diag.Visible(o.Dir, diag.MaxText) + " is not a directory", Hint: "name the directory of a kustomization", Cause: err}
+			return nil, &diag.Diag{Code: diag.CodeImportFile, Msg: diag.Visible(o.Dir, diag.MaxText) + " is not a directory", Hint: "name the directory of a kustomization", Cause: err}
 		}
 		var err error
 		if overlays[i].Dir, err = filepath.Abs(o.Dir); err != nil {
@@ -89,7 +89,7 @@ func ReadOverlays(ctx context.Context, opts OverlayOptions) (*Model, error) {
 	for _, o := range overlays {
 		o.Release = cmp.Or(o.Release, name)
 		if slices.ContainsFunc(all, func(b builtOverlay) bool { return b.Cluster == o.Cluster && b.Release == o.Release }) {
-			return nil, &diag.Diag{Msg: "the cluster " + o.Cluster + " has two overlays for the release " + o.Release, Hint: "name the releases, as in " + o.Cluster + ":shop=overlays/dev"}
+			return nil, &diag.Diag{Code: diag.CodeImportCluster, Msg: "the cluster " + o.Cluster + " has two overlays for the release " + o.Release, Hint: "name the releases, as in " + o.Cluster + ":shop=overlays/dev"}
 		}
 		r, reads, err := readOverlay(ctx, root, o, opts.ProveWith)
 		if ctx.Err() != nil {
@@ -161,7 +161,7 @@ func repositoryOf(overlays []Overlay) (string, error) {
 	}
 	for _, o := range overlays {
 		if rel, err := filepath.Rel(root, o.Dir); err != nil || !filepath.IsLocal(rel) {
-			return "", &diag.Diag{Msg: "the overlay of " + o.Cluster + " is outside of " + root, Hint: "import overlays of one repository, which has all bases"}
+			return "", &diag.Diag{Code: diag.CodeImportFile, Msg: "the overlay of " + o.Cluster + " is outside of " + root, Hint: "import overlays of one repository, which has all bases"}
 		}
 	}
 	return root, nil

@@ -43,12 +43,13 @@ func ParsePrograms(names, allowed []string) (Programs, error) {
 	for _, name := range names {
 		if !slices.Contains(allowed, name) {
 			return nil, &diag.Diag{
+				Code: diag.CodeFlagValue,
 				Msg:  fmt.Sprintf("--prove-with does not take %q", diag.Visible(name, diag.MaxText)),
 				Hint: "write --prove-with " + strings.Join(allowed, " or ") + ", or leave it out: fleetc renders the expected side with its own engines",
 			}
 		}
 		if _, err := exec.LookPath(name); err != nil {
-			return nil, &diag.Diag{Msg: "the program " + name + " is not in PATH", Hint: "install it, or leave --prove-with out", Cause: err}
+			return nil, &diag.Diag{Code: diag.CodeProgram, Msg: "the program " + name + " is not in PATH", Hint: "install it, or leave --prove-with out", Cause: err}
 		}
 	}
 	return names, nil

@@ -27,7 +27,7 @@ func OpenRepository(ctx context.Context, dir, hint string) (*Repository, error) 
 		return nil, err
 	}
 	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
-		return nil, &diag.Diag{Msg: dir + " is not a directory", Hint: hint, Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeImportFile, Msg: dir + " is not a directory", Hint: hint, Cause: err}
 	}
 	work, err := os.MkdirTemp("", "fleetc-import-")
 	if err != nil {

@@ -60,7 +60,7 @@ type work struct {
 // when it returns an error.
 func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) (*Report, error) {
 	if !slices.ContainsFunc(model.Clusters, func(c *Cluster) bool { return len(c.Releases)+len(c.Dropped) > 0 }) {
-		return nil, &diag.Diag{Msg: "the import finds no release", Hint: "name a directory, file or environment with releases"}
+		return nil, &diag.Diag{Code: diag.CodeNothingToImport, Msg: "the import finds no release", Hint: "name a directory, file or environment with releases"}
 	}
 	dir := cmp.Or(c.Dir, ".")
 	root, module, err := load.Root(dir)
@@ -202,7 +202,7 @@ func (w *work) recorded() (map[string]string, error) {
 	for line := range strings.Lines(string(text)) {
 		sum, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
 		if !ok || !filepath.IsLocal(filepath.FromSlash(name)) {
-			return nil, &diag.Diag{At: []diag.Pos{{File: sumFile}}, Msg: "not a list of digests and files", Hint: "restore the file from version control"}
+			return nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{{File: sumFile}}, Msg: "not a list of digests and files", Hint: "restore the file from version control"}
 		}
 		out[name] = sum
 	}

@@ -23,9 +23,9 @@ func (t *tree) parsePaths(texts []string) ([][]string, error) {
 		path, ok := fleet.ParseField(text)
 		switch {
 		case !ok:
-			faults.Add(&diag.Diag{Msg: fmt.Sprintf("malformed path %s", diag.Visible(text, diag.MaxText)), Hint: `write it as in releases.web.values.image.tag, or releases.web.values."a.b" where a key has a dot in it`})
+			faults.Add(&diag.Diag{Code: diag.CodeFieldPath, Msg: fmt.Sprintf("malformed path %s", diag.Visible(text, diag.MaxText)), Hint: `write it as in releases.web.values.image.tag, or releases.web.values."a.b" where a key has a dot in it`})
 		case path[0] != releasesField || len(path) == 1 || len(path) >= prefixLength && path[2] != valuesField:
-			faults.Add(&diag.Diag{Msg: fmt.Sprintf("%s is not the path of a release or of its values", diag.Visible(text, diag.MaxText)), Hint: "write it as in releases.web, or releases.web.values.replicas"})
+			faults.Add(&diag.Diag{Code: diag.CodeFieldPath, Msg: fmt.Sprintf("%s is not the path of a release or of its values", diag.Visible(text, diag.MaxText)), Hint: "write it as in releases.web, or releases.web.values.replicas"})
 		default:
 			faults.Add(t.checkPath(text, path))
 			out = append(out, path)
@@ -49,7 +49,7 @@ func (t *tree) checkPath(text string, path []string) error {
 			}
 		}
 	}
-	return &diag.Diag{Msg: "no layer sets literal values at " + text, Hint: diag.DidYouMean(text, names)}
+	return &diag.Diag{Code: diag.CodeNoMatch, Msg: "no layer sets literal values at " + text, Hint: diag.DidYouMean(text, names)}
 }
 
 // paths returns the paths of literal values of all layers, each once, as explain has them.

@@ -75,7 +75,8 @@ func (f *finder) groupOf(u Update) (string, error) {
 	switch {
 	case len(named) > 1:
 		return "", &diag.Diag{
-			At: at, Path: "updates.groups." + named[0], Msg: fmt.Sprintf("the groups %s both have the %s %s", strings.Join(named, " and "), u.Kind, diag.Visible(u.Name, diag.MaxText)),
+			Code: diag.CodeUpdateRule,
+			At:   at, Path: "updates.groups." + named[0], Msg: fmt.Sprintf("the groups %s both have the %s %s", strings.Join(named, " and "), u.Kind, diag.Visible(u.Name, diag.MaxText)),
 			Hint: "change the patterns of one of them",
 		}
 	case len(named) == 1:

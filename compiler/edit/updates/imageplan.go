@@ -161,7 +161,7 @@ func (u *plannedUse) setGroup(ctx context.Context, group []query.ImageSource) ([
 // set returns the operation that sets a line to a text.
 func (u *plannedUse) set(s query.ImageSource, text string) (operation, error) {
 	if strings.HasPrefix(s.Path, u.release.Path("patches")+".") {
-		return operation{}, &diag.Diag{At: []diag.Pos{s.Pos}, Path: s.Path, Msg: "a patch sets the image " + u.shortName(), Hint: "change the image in the patch"}
+		return operation{}, &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{s.Pos}, Path: s.Path, Msg: "a patch sets the image " + u.shortName(), Hint: "change the image in the patch"}
 	}
 	inPlace := isOwnFile(s.File) && s.Line > 0 && (u.layer == nil || path.Dir(s.File) == u.layer.Dir)
 	o := operation{at: s.Pos, path: s.Path, before: s.Value, after: text}
@@ -177,17 +177,19 @@ func (u *plannedUse) set(s query.ImageSource, text string) (operation, error) {
 		o.kind = replaceYAML
 		return o, nil
 	case s.Pos.IsValid() && !isOwnFile(s.File) && u.layer == nil:
-		return operation{}, &diag.Diag{At: []diag.Pos{s.Pos}, Path: s.Path, Msg: "a package sets the image " + u.shortName(), Hint: "name a layer with --in, which overrides it"}
+		return operation{}, &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{s.Pos}, Path: s.Path, Msg: "a package sets the image " + u.shortName(), Hint: "name a layer with --in, which overrides it"}
 	case s.Keys != nil && s.Pos.IsValid() && load.IsInValues(u.f.Dir, s.Pos, nil):
 		return operation{}, &diag.Diag{
-			At: []diag.Pos{s.Pos}, Path: s.Path, Msg: "values set the image " + u.shortName() + " here, which a layer cannot override",
+			Code: diag.CodeCannotEdit,
+			At:   []diag.Pos{s.Pos}, Path: s.Path, Msg: "values set the image " + u.shortName() + " here, which a layer cannot override",
 			Hint: "write it in defaults instead, or leave --in out",
 		}
 	case s.Keys != nil:
 		return u.setDefault(s.Keys, text)
 	case u.layer != nil:
 		return operation{}, &diag.Diag{
-			At: []diag.Pos{s.Pos}, Path: s.Path, Msg: "this line sets the image " + u.shortName() + ", and a layer cannot override it",
+			Code: diag.CodeCannotEdit,
+			At:   []diag.Pos{s.Pos}, Path: s.Path, Msg: "this line sets the image " + u.shortName() + ", and a layer cannot override it",
 			Hint: "leave --in out to change it for all clusters",
 		}
 	}
@@ -248,6 +250,7 @@ func (u *plannedUse) refusal(why, hint string) error {
 		}
 	}
 	return &diag.Diag{
-		At: []diag.Pos{u.release.Pos}, Path: u.release.Path(), Msg: fmt.Sprintf("the image %s of %s cannot be set: %s", u.shortName(), diag.Visible(u.Object, diag.MaxText), why), Hint: hint,
+		Code: diag.CodeCannotEdit,
+		At:   []diag.Pos{u.release.Pos}, Path: u.release.Path(), Msg: fmt.Sprintf("the image %s of %s cannot be set: %s", u.shortName(), diag.Visible(u.Object, diag.MaxText), why), Hint: hint,
 	}
 }

@@ -164,6 +164,7 @@ func (v *ImageVersion) ask(ctx context.Context, client *registry.Images, tag str
 			return nil
 		case !ok:
 			return &diag.Diag{
+				Code: diag.CodeNoVersion,
 				Msg:  fmt.Sprintf("none of the %d tags of %s fits the policy %q", len(tags), diag.Visible(v.Repository, diag.MaxText), diag.Visible(v.policy.String(), diag.MaxText)),
 				Hint: "correct the policy of the image",
 			}
@@ -173,7 +174,7 @@ func (v *ImageVersion) ask(ctx context.Context, client *registry.Images, tag str
 		digest, err := client.Digest(ctx, full, v.Newest)
 		switch {
 		case errors.Is(err, registry.ErrNotFound) && tag == "":
-			return &diag.Diag{Msg: fmt.Sprintf("%s:%s is in the list of the registry, but cannot be read", v.Repository, v.Newest), Hint: "run the command again; the tag may have been removed", Cause: err}
+			return &diag.Diag{Code: diag.CodeNoVersion, Msg: fmt.Sprintf("%s:%s is in the list of the registry, but cannot be read", v.Repository, v.Newest), Hint: "run the command again; the tag may have been removed", Cause: err}
 		case err != nil:
 			return err
 		}

@@ -125,7 +125,7 @@ func (u *updater) outdated(ctx context.Context, client *registry.Images, req Ima
 			versions[i].Clusters = u.inLayer(versions[i].Clusters)
 		}
 		if len(versions) == 0 {
-			return nil, &diag.Diag{At: []diag.Pos{{File: u.layer.Dir}}, Msg: "no cluster of this layer has such an image", Hint: "name another layer with --in"}
+			return nil, &diag.Diag{Code: diag.CodeNothingToUpdate, At: []diag.Pos{{File: u.layer.Dir}}, Msg: "no cluster of this layer has such an image", Hint: "name another layer with --in"}
 		}
 	}
 	if req.Tag != "" {
@@ -147,18 +147,18 @@ func (u *updater) inLayer(ids []string) []string {
 // checkTag checks a tag that the user chose.
 func checkTag(versions []ImageVersion, tag string) error {
 	if !image.IsTag(tag) {
-		return &diag.Diag{Msg: fmt.Sprintf("%q is not a valid tag", diag.Visible(tag, diag.MaxText)), Hint: "write it as in 1.27.3"}
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("%q is not a valid tag", diag.Visible(tag, diag.MaxText)), Hint: "write it as in 1.27.3"}
 	}
 	var repositories []string
 	for _, v := range versions {
 		repositories = append(repositories, v.Repository)
 		if v.Status == Held {
-			return &diag.Diag{At: []diag.Pos{v.pos}, Path: fleet.ImagePath(v.Repository), Msg: "the policy keeps the tag of the image: " + diag.Visible(v.policy.Never(), diag.MaxText), Hint: "remove the policy first"}
+			return &diag.Diag{Code: diag.CodeNoVersion, At: []diag.Pos{v.pos}, Path: fleet.ImagePath(v.Repository), Msg: "the policy keeps the tag of the image: " + diag.Visible(v.policy.Never(), diag.MaxText), Hint: "remove the policy first"}
 		}
 	}
 	slices.Sort(repositories)
 	if repositories = slices.Compact(repositories); len(repositories) > 1 {
-		return &diag.Diag{Msg: fmt.Sprintf("--tag is for one image, but %d are selected", len(repositories)), Hint: "name one of them: " + strings.Join(repositories[:min(len(repositories), 4)], ", ")}
+		return &diag.Diag{Code: diag.CodeSeveralMatches, Msg: fmt.Sprintf("--tag is for one image, but %d are selected", len(repositories)), Hint: "name one of them: " + strings.Join(repositories[:min(len(repositories), 4)], ", ")}
 	}
 	return nil
 }

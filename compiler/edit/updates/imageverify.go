@@ -321,7 +321,7 @@ func (k *check) fault(r *fleet.Release, what, hint string) {
 	if len(k.all) == 1 {
 		name = diag.Visible(k.all[0].Next(), diag.MaxText) + " is"
 	}
-	d := &diag.Diag{Path: r.Path(), Msg: fmt.Sprintf("%s not written: %s", name, what), Hint: cmp.Or(hint, "change the image by hand"), Clusters: []string{k.cluster.ID}}
+	d := &diag.Diag{Code: diag.CodeUpdateEffect, Path: r.Path(), Msg: fmt.Sprintf("%s not written: %s", name, what), Hint: cmp.Or(hint, "change the image by hand"), Clusters: []string{k.cluster.ID}}
 	if r.Pos.IsValid() {
 		d.At = []diag.Pos{r.Pos}
 	}

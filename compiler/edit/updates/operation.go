@@ -60,7 +60,8 @@ func apply(root string, operations []operation) (load.Edits, []LineEdit, error) 
 		if i > 0 && o.kind == operations[i-1].kind && o.at == operations[i-1].at && o.at.Line > 0 && o.keys == operations[i-1].keys {
 			if o.after != operations[i-1].after {
 				faults.Add(&diag.Diag{
-					At: []diag.Pos{o.at}, Path: o.path, Msg: fmt.Sprintf("this line sets the image for clusters with different policies: %s and %s", o.after, operations[i-1].after),
+					Code: diag.CodeCannotEdit,
+					At:   []diag.Pos{o.at}, Path: o.path, Msg: fmt.Sprintf("this line sets the image for clusters with different policies: %s and %s", o.after, operations[i-1].after),
 					Hint: "name a layer with --in",
 				})
 			}

@@ -139,7 +139,8 @@ func writeGroup(g *Group, base string) func(context.Context, string, string) (br
 			}
 			if err != nil || !bytes.Equal(have, g.Before[name]) {
 				return branch.Change{}, &diag.Diag{
-					At: []diag.Pos{{File: name}}, Msg: "the file is not as in the branch " + base,
+					Code: diag.CodeChangedFile,
+					At:   []diag.Pos{{File: name}}, Msg: "the file is not as in the branch " + base,
 					Hint: "run fleetc update in a clean checkout of " + base + ", or name another branch with --branch",
 				}
 			}
@@ -164,7 +165,7 @@ func pathInRepository(root string) (string, error) {
 func originOf(ctx context.Context, dir string) (string, error) {
 	out, err := git.Repo{Dir: dir, Name: dir, For: "--branch-per-group"}.Run(ctx, nil, 1<<16, "config", "--get", "remote.origin.url")
 	if git.Failed(err) != nil {
-		return "", &diag.Diag{Msg: "the repository of the fleet has no remote origin", Hint: "name a repository with --git", Cause: err}
+		return "", &diag.Diag{Code: diag.CodeGitAddress, Msg: "the repository of the fleet has no remote origin", Hint: "name a repository with --git", Cause: err}
 	}
 	return strings.TrimSpace(string(out)), err
 }

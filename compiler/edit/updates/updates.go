@@ -129,7 +129,7 @@ func (u *Updates) choose(groups []*Group, names []string) error {
 		if slices.Contains(all, name) {
 			continue
 		}
-		d := &diag.Diag{Msg: "there is no group " + diag.Visible(name, diag.MaxText) + " with updates", Hint: diag.OneOf(name, all)}
+		d := &diag.Diag{Code: diag.CodeNoMatch, Msg: "there is no group " + diag.Visible(name, diag.MaxText) + " with updates", Hint: diag.OneOf(name, all)}
 		if len(all) == 0 {
 			d.Hint = "leave out --group: there are no updates"
 		}
@@ -238,7 +238,7 @@ func (u *Updates) Write(ctx context.Context) (files []string, err error) {
 	faults.Add(all.Failed)
 	faults.Add(all.Faults)
 	if len(faults) > 0 {
-		return nil, append(diag.List{{Msg: "the groups do not compile together, and nothing was written", Hint: "update one of them with --group"}}, faults...).Err()
+		return nil, append(diag.List{{Code: diag.CodeUpdateEffect, Msg: "the groups do not compile together, and nothing was written", Hint: "update one of them with --group"}}, faults...).Err()
 	}
 	return all.Files, edit.WriteFiles(u.Dir, all.Before, all.After)
 }

@@ -112,7 +112,7 @@ func editYAML(root string, o operation, edits load.Edits) error {
 			return nil
 		}
 	}
-	return &diag.Diag{At: []diag.Pos{o.at}, Msg: fmt.Sprintf("the text %s is not written here as one plain or quoted text", diag.Visible(o.before, diag.MaxText)), Hint: "change the image by hand", Cause: err}
+	return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{o.at}, Msg: fmt.Sprintf("the text %s is not written here as one plain or quoted text", diag.Visible(o.before, diag.MaxText)), Hint: "change the image by hand", Cause: err}
 }
 
 // kustomizationNames are the names of the file of a kustomization.
@@ -160,6 +160,7 @@ func editKustomization(root string, o operation, edits load.Edits) (LineEdit, er
 		return line, nil
 	}
 	return LineEdit{}, &diag.Diag{
+		Code: diag.CodeCannotEdit,
 		At:   []diag.Pos{{File: o.at.File}},
 		Msg:  "neither images of the kustomization nor its files set " + diag.Visible(o.before, diag.MaxText),
 		Hint: fmt.Sprintf("add {name: %s, newTag: %q} to its images", before.Repository, after.Tag),
@@ -262,7 +263,8 @@ func editOnce(root string, o operation, edits load.Edits) (LineEdit, error) {
 	}
 	if count != 1 {
 		return LineEdit{}, &diag.Diag{
-			At: []diag.Pos{{File: o.at.File}}, Msg: fmt.Sprintf("the file has the text %s %d times", diag.Visible(o.before, diag.MaxText), count),
+			Code: diag.CodeCannotEdit,
+			At:   []diag.Pos{{File: o.at.File}}, Msg: fmt.Sprintf("the file has the text %s %d times", diag.Visible(o.before, diag.MaxText), count),
 			Hint: "make the image a parameter of the file, and set it in values",
 		}
 	}

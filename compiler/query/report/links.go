@@ -23,12 +23,14 @@ func newLinker(template string) (linker, error) {
 	u, err := url.Parse(strings.NewReplacer("{file}", file, "{line}", "1").Replace(template))
 	if err == nil && u.User != nil {
 		return linker{}, &diag.Diag{
+			Code: diag.CodeURLCredentials,
 			Msg:  "the link template has a user or password, which each link would show",
 			Hint: "remove the part before the @ of its host",
 		}
 	}
 	if err != nil || strings.Contains(u.Host, file) || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || !strings.Contains(template, "{file}") {
 		return linker{}, &diag.Diag{
+			Code: diag.CodeFlagValue,
 			Msg:  "invalid link template " + diag.Visible(template, diag.MaxText),
 			Hint: "write it as https://github.com/example/infra/blob/main/{file}#L{line}",
 		}

@@ -28,7 +28,7 @@ func CheckFile(c *compiler.Compiler, file string) error {
 	if info.IsDir() {
 		kind = "a directory"
 	}
-	return &diag.Diag{Msg: diag.Visible(file, diag.MaxText) + " is " + kind, Hint: "name the file, such as report.html"}
+	return &diag.Diag{Code: diag.CodeFileSystem, Msg: diag.Visible(file, diag.MaxText) + " is " + kind, Hint: "name the file, such as report.html"}
 }
 
 // WriteFile writes the page to a file. It replaces the file when all bytes are written. A
@@ -44,7 +44,7 @@ func WriteFile(file string, r *Report) error {
 	const mode = 0o644 // less the umask
 	tmp, err := os.OpenFile(filepath.Join(filepath.Dir(file), ".report-"+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return &diag.Diag{Msg: "cannot write the report: " + errors.Unwrap(err).Error(), Hint: "name a file in a directory that exists and that you can write to", Cause: err}
+		return &diag.Diag{Code: diag.CodeFileSystem, Msg: "cannot write the report: " + errors.Unwrap(err).Error(), Hint: "name a file in a directory that exists and that you can write to", Cause: err}
 	}
 	if info, statErr := os.Stat(file); statErr == nil {
 		err = tmp.Chmod(info.Mode().Perm())

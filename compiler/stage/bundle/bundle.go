@@ -139,15 +139,17 @@ func order(c *fleet.Cluster, objs []fleet.Object) ([]entry, error) {
 		stage, ok := stages[o.Release.Stage]
 		if !ok {
 			faults.Add(&diag.Diag{
-				At: at(o.Release.Pos), Path: "releases." + o.Release.Name + ".stage",
+				Code: diag.CodeStage,
+				At:   at(o.Release.Pos), Path: "releases." + o.Release.Name + ".stage",
 				Msg:  fmt.Sprintf("the cluster has no stage %q", o.Release.Stage),
 				Hint: diag.OneOf(o.Release.Stage, c.Stages),
 			})
 		}
 		if first, ok := seen[e.id]; ok {
 			faults.Add(e.fault(&diag.Diag{
-				At:  append(at(o.Release.Pos), at(first.Pos)...),
-				Msg: fmt.Sprintf("releases %s and %s both have this object", first.Name, o.Release.Name),
+				Code: diag.CodeSameObject,
+				At:   append(at(o.Release.Pos), at(first.Pos)...),
+				Msg:  fmt.Sprintf("releases %s and %s both have this object", first.Name, o.Release.Name),
 			}))
 		}
 		seen[e.id] = o.Release

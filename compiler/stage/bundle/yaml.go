@@ -176,7 +176,7 @@ func (e *encoder) scalar(v any, col int) error {
 	case []any:
 		e.buf = append(e.buf, either(v == nil, "null", "[]")...)
 	default:
-		return &diag.Diag{Msg: fmt.Sprintf("a %T is not valid in a Kubernetes object", v)}
+		return &diag.Diag{Code: diag.CodeManifestValue, Msg: fmt.Sprintf("a %T is not valid in a Kubernetes object", v)}
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (e *encoder) float(f float64) error {
 	abs := math.Abs(f)
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):
-		return &diag.Diag{Msg: fmt.Sprintf("%v is not a valid JSON number", f)}
+		return &diag.Diag{Code: diag.CodeManifestValue, Msg: fmt.Sprintf("%v is not a valid JSON number", f)}
 	case f == 0 && math.Signbit(f):
 		e.buf = append(e.buf, "-0.0"...)
 	case f == 0 || 1e-6 <= abs && abs < 1e21:
@@ -222,7 +222,7 @@ func (e *encoder) number(n json.Number) error {
 	}
 	f, err := n.Float64()
 	if err != nil || !json.Valid([]byte(n)) {
-		return &diag.Diag{Msg: fmt.Sprintf("%q is not a number of 64 bits", string(n))}
+		return &diag.Diag{Code: diag.CodeManifestValue, Msg: fmt.Sprintf("%q is not a number of 64 bits", string(n))}
 	}
 	return e.float(f)
 }

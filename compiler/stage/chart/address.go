@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -26,7 +27,7 @@ func parseAddress(address string) (git fleet.GitRef, err error) {
 	}
 	params, err := url.ParseQuery(query)
 	if err != nil {
-		return git, fault("", "%q has a query that cannot be read", oneLine(address))
+		return git, fault(diag.CodeChartReference, "", "%q has a query that cannot be read", oneLine(address))
 	}
 	git.Ref = "HEAD"
 	for _, name := range []string{"ref", "version"} {
@@ -36,12 +37,12 @@ func parseAddress(address string) (git fleet.GitRef, err error) {
 		}
 	}
 	if params.Get("submodules") == "true" {
-		return git, fault("leave it out: submodules are not fetched", "%q asks for submodules", oneLine(address))
+		return git, fault(diag.CodeChartReference, "leave it out: submodules are not fetched", "%q asks for submodules", oneLine(address))
 	}
 	git.URL, git.Path = splitRepo(withScheme(text))
 	if scheme, _, _ := strings.Cut(git.URL, ":"); strings.EqualFold(scheme, "file") {
 		// A third-party base must not read repositories of this machine.
-		return git, fault("copy it into the repository, and name it by its path", "%q is a directory of this machine", oneLine(address))
+		return git, fault(diag.CodeChartReference, "copy it into the repository, and name it by its path", "%q is a directory of this machine", oneLine(address))
 	}
 	return git, checkGit(git)
 }

@@ -51,11 +51,11 @@ func (c *dependencyBuilder) complete(ctx context.Context, at fleet.ChartRef, fil
 		return files, nil
 	}
 	if depth > maxDepth {
-		return nil, fault("remove the circle of dependencies", "%s: dependencies inside dependencies, %d deep", at, depth)
+		return nil, fault(diag.CodeChartDependencies, "remove the circle of dependencies", "%s: dependencies inside dependencies, %d deep", at, depth)
 	}
 	for _, d := range loaded.Metadata.Dependencies {
 		if d != nil && (strings.HasPrefix(d.Repository, "@") || strings.HasPrefix(d.Repository, "alias:")) {
-			return nil, fault("write the URL of the repository into Chart.yaml (helm repo list shows it), and run helm dependency update",
+			return nil, fault(diag.CodeChartDependencies, "write the URL of the repository into Chart.yaml (helm repo list shows it), and run helm dependency update",
 				"%s: the repository of the dependency %s is %s, a name that each machine gives to another URL", at, oneLine(d.Name), oneLine(d.Repository))
 		}
 	}
@@ -74,7 +74,7 @@ func (c *dependencyBuilder) complete(ctx context.Context, at fleet.ChartRef, fil
 		}
 		dir, _, _ := strings.Cut(strings.TrimPrefix(below[0].Name, "charts/"), "/")
 		if slices.ContainsFunc(files, func(f fleet.File) bool { return strings.HasPrefix(f.Name, "charts/"+dir+"/") }) {
-			return nil, fault("rename the directory", "%s: charts/%s is not the dependency of this name", at, dir)
+			return nil, fault(diag.CodeChartDependencies, "rename the directory", "%s: charts/%s is not the dependency of this name", at, dir)
 		}
 		added[below[0].Name] = true
 		out = append(out, below...)
@@ -119,7 +119,7 @@ func checkLock(at fleet.ChartRef, c *helm.Chart) error {
 			return nil
 		}
 	}
-	return fault("run helm dependency update in the directory of the chart", "%s: %s is out of sync with the dependencies in %s", at, lock, list)
+	return fault(diag.CodeChartDependencies, "run helm dependency update in the directory of the chart", "%s: %s is out of sync with the dependencies in %s", at, lock, list)
 }
 
 // dependency returns the files of a dependency, with names below charts/.
@@ -138,7 +138,7 @@ func (c *dependencyBuilder) dependency(ctx context.Context, at fleet.ChartRef, d
 	}
 	name, version := loaded.Name(), loaded.Metadata.Version
 	if name != d.Name || !isInRange(d.Version, version) || !nameForm.MatchString(name) || !versionForm.MatchString(version) {
-		return nil, fault("correct the dependency in Chart.yaml, and run helm dependency update",
+		return nil, fault(diag.CodeChartDependencies, "correct the dependency in Chart.yaml, and run helm dependency update",
 			"%s: its dependency %s %s is the chart %s %s in %s", at, oneLine(d.Name), oneLine(d.Version), oneLine(name), oneLine(version), dep.Location())
 	}
 	for _, f := range files {
@@ -166,7 +166,7 @@ func (c *dependencyBuilder) dependency(ctx context.Context, at fleet.ChartRef, d
 }
 
 func inDependency(at, dep fleet.ChartRef, err error) error {
-	return &diag.Diag{Msg: fmt.Sprintf("%s: its dependency %s: %s", at, dep, err), Hint: "use a chart with fewer and smaller files", Cause: err}
+	return &diag.Diag{Code: diag.CodeChartDependencies, Msg: fmt.Sprintf("%s: its dependency %s: %s", at, dep, err), Hint: "use a chart with fewer and smaller files", Cause: err}
 }
 
 // isInRange reports whether version satisfies want, a range or an exact version.
@@ -188,7 +188,7 @@ func wantedDependency(at fleet.ChartRef, d helm.Dependency) (fleet.ChartRef, err
 	dir, isDir := strings.CutPrefix(d.Repository, fileScheme)
 	switch {
 	case d.Repository == "":
-		return fleet.ChartRef{}, fault("write its repository into Chart.yaml, or put the chart into charts",
+		return fleet.ChartRef{}, fault(diag.CodeChartDependencies, "write its repository into Chart.yaml, or put the chart into charts",
 			"%s: Chart.yaml lists the dependency %s without a repository, and charts does not have it", at, oneLine(d.Name))
 	case isDir:
 		return besides(at, d.Name, dir)
@@ -199,7 +199,7 @@ func wantedDependency(at fleet.ChartRef, d helm.Dependency) (fleet.ChartRef, err
 	}
 	from := at.Git.URL + at.Repo // a chart has one of the two
 	if strings.HasPrefix(want.Repo, "http://") && (strings.HasPrefix(from, "https://") || strings.HasPrefix(from, "ssh://") || isOCI(from)) {
-		return want, fault("ask the owners of the chart to write https", "%s: the repository of the dependency %s is %s, and the chart itself is fetched encrypted",
+		return want, fault(diag.CodeChartDependencies, "ask the owners of the chart to write https", "%s: the repository of the dependency %s is %s, and the chart itself is fetched encrypted",
 			at, want.Name, want.Repo)
 	}
 	return want, nil
@@ -220,7 +220,7 @@ func inChartYAML(at fleet.ChartRef, d helm.Dependency, err error) error {
 func besides(at fleet.ChartRef, name, dir string) (fleet.ChartRef, error) {
 	hint := "put the chart into the same repository, and write its path relative to the chart's directory"
 	if dir == "" || path.IsAbs(dir) || drive.MatchString(dir) {
-		return fleet.ChartRef{}, fault(hint, "%s: the dependency %s is in %s, which is not a path relative to the chart", at, oneLine(name), oneLine(fileScheme+dir))
+		return fleet.ChartRef{}, fault(diag.CodeChartDependencies, hint, "%s: the dependency %s is in %s, which is not a path relative to the chart", at, oneLine(name), oneLine(fileScheme+dir))
 	}
 	var out fleet.ChartRef
 	var err error
@@ -235,11 +235,11 @@ func besides(at fleet.ChartRef, name, dir string) (fleet.ChartRef, error) {
 		}
 		err = checkGit(out.Git)
 	default:
-		return out, fault("use another version of the chart: helm package puts dependencies into charts",
+		return out, fault(diag.CodeChartDependencies, "use another version of the chart: helm package puts dependencies into charts",
 			"%s: the dependency %s is a directory of its authors, %s, and charts does not have it", at, oneLine(name), oneLine(fileScheme+dir))
 	}
 	if err != nil {
-		return out, fault(hint, "%s: the dependency %s is in %s, which is not in the repository", at, oneLine(name), oneLine(fileScheme+dir))
+		return out, fault(diag.CodeChartDependencies, hint, "%s: the dependency %s is in %s, which is not in the repository", at, oneLine(name), oneLine(fileScheme+dir))
 	}
 	return out, nil
 }

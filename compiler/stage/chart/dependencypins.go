@@ -141,7 +141,7 @@ func (s *Source) pinDependencies(ctx context.Context, ref fleet.ChartRef, files 
 			return dep, nil
 		}
 		if len(digests) >= maxDependencies {
-			return want, fault("use a chart with fewer dependencies", "%s: it has more than %d dependencies", ref, maxDependencies)
+			return want, fault(diag.CodeChartDependencies, "use a chart with fewer dependencies", "%s: it has more than %d dependencies", ref, maxDependencies)
 		}
 		r, _, err := s.newest(ctx, oneLine(dependencyName(want)), want)
 		if err != nil {

@@ -77,7 +77,7 @@ func (g gitRepo) fetch(ctx context.Context, ref string) (string, error) {
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		return "", fault("use a commit, a tag or a branch", "%s has no commit %s", g.url, ref)
+		return "", fault(diag.CodeChartNotFound, "use a commit, a tag or a branch", "%s has no commit %s", g.url, ref)
 	}
 	return commit, nil
 }
@@ -96,7 +96,7 @@ func (g gitRepo) noRef(ctx context.Context, ref string) error {
 		}
 	}
 	slices.Sort(names)
-	return fault(oneOf(ref, slices.Compact(names)), "%s has no branch or tag %s", g.url, ref)
+	return fault(diag.CodeChartNotFound, oneOf(ref, slices.Compact(names)), "%s has no branch or tag %s", g.url, ref)
 }
 
 // remote runs a git command that uses the network and limits the size of the
@@ -110,7 +110,8 @@ func (g gitRepo) remote(ctx context.Context, args ...string) ([]byte, error) {
 func (g gitRepo) fault(err error) error {
 	if failed := git.Failed(err); failed != nil {
 		return &diag.Diag{
-			Msg: g.url + ": " + failed.Error(), Cause: err,
+			Code: diag.CodeGit,
+			Msg:  g.url + ": " + failed.Error(), Cause: err,
 			Hint: "run git ls-remote " + g.url + ": it has to work without a question",
 		}
 	}

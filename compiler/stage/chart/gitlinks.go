@@ -14,6 +14,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/ignore"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
@@ -159,7 +160,7 @@ func (t *gitTree) blobs(dir string, rules *ignore.Rules) ([]blob, error) {
 // its parent directories, to detect cycles.
 func (w *gitWalker) dir(at, name string, above []string) error {
 	if slices.Contains(above, at) {
-		return fault(linkHint, "%s is a symbolic link to a directory that it is in", name)
+		return fault(diag.CodeChartFiles, linkHint, "%s is a symbolic link to a directory that it is in", name)
 	}
 	above = append(slices.Clip(above), at)
 	for _, base := range w.tree.entries[at].names {
@@ -197,7 +198,7 @@ func (w *gitWalker) one(at, name string, above []string) error {
 	case e.mode == submodule && w.ignores(name, e):
 		return nil
 	case e.mode == submodule:
-		return fault("use a chart that the owners of the repository have packaged: submodules are not fetched", "%s is a submodule", oneLine(name))
+		return fault(diag.CodeChartFiles, "use a chart that the owners of the repository have packaged: submodules are not fetched", "%s is a submodule", oneLine(name))
 	case e.IsDir():
 		return w.dir(at, name, above)
 	}
@@ -225,5 +226,5 @@ func (w *gitWalker) broken(e *gitEntry, name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		why = "does not exist in the repository"
 	}
-	return fault(linkHint, "%s is a symbolic link to %s, which %s", oneLine(name), oneLine(e.target), why)
+	return fault(diag.CodeChartFiles, linkHint, "%s is a symbolic link to %s, which %s", oneLine(name), oneLine(e.target), why)
 }

@@ -38,6 +38,7 @@ func (s *Source) index(ctx context.Context, repo string) (index, error) {
 		x, err := parseIndex(data)
 		if err != nil {
 			return nil, &diag.Diag{
+				Code: diag.CodeChartNotFound,
 				Msg:  fmt.Sprintf("%s/index.yaml is not the index of a Helm repository: %s", repo, oneLine(err.Error())),
 				Hint: "check the URL of the repository", Cause: err,
 			}
@@ -79,7 +80,7 @@ func (x index) versions(repo, name string) ([]*entry, error) {
 		names = append(names, oneLine(n))
 	}
 	slices.Sort(names)
-	return nil, fault(oneOf(name, names), "%s has no chart %s", repo, name)
+	return nil, fault(diag.CodeChartNotFound, oneOf(name, names), "%s has no chart %s", repo, name)
 }
 
 // fetchHTTP downloads the archive of a pin from an HTTP repository.
@@ -105,12 +106,12 @@ func (s *Source) fetchHTTP(ctx context.Context, ref fleet.ChartRef) ([]byte, err
 // download fetches the archive of an index entry.
 func (s *Source) download(ctx context.Context, ref fleet.ChartRef, e *entry) ([]byte, error) {
 	if len(e.URLs) == 0 {
-		return nil, fault("use another version", "%s: the repository's index has no URL for it", ref)
+		return nil, fault(diag.CodeChartNotFound, "use another version", "%s: the repository's index has no URL for it", ref)
 	}
 	// Use the first URL, as Helm does. Repositories with several URLs list mirrors.
 	at, err := resolve(ref.Repo, e.URLs[0])
 	if err != nil {
-		return nil, &diag.Diag{Msg: fmt.Sprintf("%s: the repository's index has a URL that cannot be used: %s", ref, oneLine(urlReason(err))), Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeChartNotFound, Msg: fmt.Sprintf("%s: the repository's index has a URL that cannot be used: %s", ref, oneLine(urlReason(err))), Cause: err}
 	}
 	if at.Scheme == "oci" {
 		repository, tag := splitTag(strings.TrimPrefix(at.String(), "oci://"), tagOf(ref.Version))
@@ -159,20 +160,20 @@ func (s *Source) get(ctx context.Context, repo, at string, limit int64) ([]byte,
 	name := showURL(req.URL)
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, &diag.Diag{Msg: name + ": " + oneLine(urlReason(err)), Hint: "check the URL and the network", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeNetwork, Msg: name + ": " + oneLine(urlReason(err)), Hint: "check the URL and the network", Cause: err}
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return nil, badStatus(name, resp)
 	}
-	tooLarge := fault("", "%s is larger than %d MiB", name, limit>>20)
+	tooLarge := fault(diag.CodeChartFiles, "", "%s is larger than %d MiB", name, limit>>20)
 	if resp.ContentLength > limit {
 		return nil, tooLarge
 	}
 	var body bytes.Buffer
 	n, err := io.Copy(&body, io.LimitReader(resp.Body, limit+1))
 	if err != nil {
-		return nil, &diag.Diag{Msg: name + ": " + oneLine(urlReason(err)), Hint: "run the command again", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeNetwork, Msg: name + ": " + oneLine(urlReason(err)), Hint: "run the command again", Cause: err}
 	}
 	if n > limit {
 		return nil, tooLarge
@@ -188,7 +189,7 @@ func badStatus(name string, resp *http.Response) error {
 	case http.StatusNotFound, http.StatusGone:
 		hint = "check the URL of the repository"
 	}
-	return fault(hint, "%s: the server answers %d %s", name, resp.StatusCode, http.StatusText(resp.StatusCode))
+	return fault(diag.CodeNetwork, hint, "%s: the server answers %d %s", name, resp.StatusCode, http.StatusText(resp.StatusCode))
 }
 
 // showURL formats a URL without parts that may be secret.

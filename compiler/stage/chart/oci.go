@@ -45,21 +45,21 @@ func (s *Source) fetchOCI(ctx context.Context, at, tag string) ([]byte, error) {
 	}
 	manifest, err := v1.ParseManifest(bytes.NewReader(found.Manifest))
 	if err != nil {
-		return nil, &diag.Diag{Msg: fmt.Sprintf("%s:%s has a manifest that cannot be read: %s", at, tag, oneLine(err.Error())), Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeChartFiles, Msg: fmt.Sprintf("%s:%s has a manifest that cannot be read: %s", at, tag, oneLine(err.Error())), Cause: err}
 	}
 	for _, layer := range manifest.Layers {
 		if layer.MediaType == chartLayer || layer.MediaType == legacyChartLayer {
 			return pull(repo, layer, at+":"+tag, options)
 		}
 	}
-	return nil, fault("check the name: images and charts have the same kind of address", "%s:%s is not a chart", at, tag)
+	return nil, fault(diag.CodeChartNotFound, "check the name: images and charts have the same kind of address", "%s:%s is not a chart", at, tag)
 }
 
 // pull downloads a layer. The registry library verifies its digest from the
 // manifest.
 func pull(repo name.Repository, layer v1.Descriptor, at string, options []remote.Option) ([]byte, error) {
 	if layer.Size > maxDownload {
-		return nil, fault("", "%s is larger than %d MiB", at, maxDownload>>20)
+		return nil, fault(diag.CodeChartFiles, "", "%s is larger than %d MiB", at, maxDownload>>20)
 	}
 	blob, err := remote.Layer(repo.Digest(layer.Digest.String()), options...)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Source) tags(ctx context.Context, at string) ([]string, error) {
 func (s *Source) registry(ctx context.Context, at string) (name.Repository, []remote.Option, error) {
 	repo, options, err := registry.Open(ctx, at, s.plain(), maxDownload+maxIndex)
 	if err != nil {
-		return repo, nil, &diag.Diag{Msg: fmt.Sprintf("%s is not the address of a chart in a registry: %s", at, oneLine(err.Error())), Cause: err}
+		return repo, nil, &diag.Diag{Code: diag.CodeChartReference, Msg: fmt.Sprintf("%s is not the address of a chart in a registry: %s", at, oneLine(err.Error())), Cause: err}
 	}
 	return repo, options, nil
 }

@@ -53,7 +53,7 @@ func (s *Source) local(ref fleet.ChartRef) (files []fleet.File, reads []string, 
 		return nil, nil, d
 	}
 	if err != nil {
-		return nil, nil, &diag.Diag{Msg: fmt.Sprintf("%s: %s", name, err), Cause: err}
+		return nil, nil, &diag.Diag{Code: diag.CodeChartFiles, Msg: fmt.Sprintf("%s: %s", name, err), Cause: err}
 	}
 	return files, reads, nil
 }
@@ -61,7 +61,7 @@ func (s *Source) local(ref fleet.ChartRef) (files []fleet.File, reads []string, 
 // outOfGit refuses paths into the .git directory, which may contain credentials.
 func outOfGit(root *os.Root, name string) error {
 	if _, err := git.ResolveLink(root, name); errors.Is(err, git.ErrGit) {
-		return &diag.Diag{Msg: name + " " + err.Error(), Hint: "put the files into the fleet's repository", Cause: err}
+		return &diag.Diag{Code: diag.CodeChartPath, Msg: name + " " + err.Error(), Hint: "put the files into the fleet's repository", Cause: err}
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func notThere(root *os.Root, name string, err error) error {
 	if len(siblings) > 0 {
 		hint = oneOf(name, siblings)
 	}
-	return &diag.Diag{Msg: name + " does not exist in the fleet's repository", Hint: hint, Cause: err}
+	return &diag.Diag{Code: diag.CodeChartPath, Msg: name + " does not exist in the fleet's repository", Hint: hint, Cause: err}
 }
 
 // outside returns the fault for a symbolic link that leaves the root, which os.Root
@@ -89,6 +89,7 @@ func outside(root *os.Root, name string, err error) error {
 				why = "does not exist"
 			}
 			return &diag.Diag{
+				Code: diag.CodeChartPath,
 				Msg:  fmt.Sprintf("%s is a symbolic link to %s, which %s", at, target, why),
 				Hint: "put the files into the fleet's repository", Cause: err,
 			}
@@ -141,7 +142,7 @@ func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
 // .helmignore lists and follows links inside the root. Unlike Helm, it leaves out
 // .git when the chart is the root of the repository.
 func readDir(root *os.Root, name string) ([]fleet.File, error) {
-	noChart := &diag.Diag{Msg: "no Chart.yaml in " + name}
+	noChart := &diag.Diag{Code: diag.CodeChartFiles, Msg: "no Chart.yaml in " + name}
 	if _, err := root.Lstat(path.Join(name, "Chart.yaml")); err != nil {
 		noChart.Hint = oneOf(name, chartsIn(root, name))
 		return nil, noChart
@@ -187,7 +188,7 @@ func (w *walker) dir(name string, above []fs.FileInfo) error {
 		return err
 	}
 	if slices.ContainsFunc(above, func(a fs.FileInfo) bool { return os.SameFile(a, info) }) {
-		return fault("remove the link: the chart would be in itself without end", "%s is a symbolic link to a directory that it is in", full)
+		return fault(diag.CodeChartFiles, "remove the link: the chart would be in itself without end", "%s is a symbolic link to a directory that it is in", full)
 	}
 	dir, err := w.root.OpenRoot(full)
 	if err != nil {
@@ -277,7 +278,7 @@ func (w *walker) outer(name, full string, err error) error {
 	defer repository.Close()
 	real, lerr := git.ResolveLink(repository, path.Join(filepath.ToSlash(prefix), full))
 	if errors.Is(lerr, git.ErrGit) {
-		return &diag.Diag{Msg: full + " " + lerr.Error(), Hint: "put the files into the fleet's repository", Cause: lerr}
+		return &diag.Diag{Code: diag.CodeChartPath, Msg: full + " " + lerr.Error(), Hint: "put the files into the fleet's repository", Cause: lerr}
 	}
 	if lerr != nil {
 		return fault

@@ -57,7 +57,7 @@ func checkRef(ref fleet.ChartRef) error {
 		return err
 	}
 	if !nameForm.MatchString(ref.Name) {
-		return fault("", "%q is not the name of a chart", ref.Name)
+		return fault(diag.CodeChartReference, "", "%q is not the name of a chart", ref.Name)
 	}
 	if !versionForm.MatchString(ref.Version) {
 		return pinAgain(ref, "", "%s: %q is not an exact version", ref, ref.Version)
@@ -67,7 +67,7 @@ func checkRef(ref fleet.ChartRef) error {
 
 func checkPath(name string) error {
 	if strings.Contains(name, `\`) || !filepath.IsLocal(filepath.FromSlash(name)) {
-		return fault("write the path relative to the fleet's root", "the path %q is not inside the fleet's repository", name)
+		return fault(diag.CodeChartPath, "write the path relative to the fleet's root", "the path %q is not inside the fleet's repository", name)
 	}
 	return nil
 }
@@ -88,10 +88,10 @@ func checkGit(ref fleet.GitRef) error {
 	// The ref becomes part of a refspec. It must not be an option, several refs, a
 	// pattern or a revision expression.
 	if !refForm.MatchString(ref.Ref) || strings.ContainsAny(ref.Ref[:1], "-+") || strings.Contains(ref.Ref, "..") {
-		return fault("use a commit, a tag or a branch", "%q is not a git ref", ref.Ref)
+		return fault(diag.CodeChartReference, "use a commit, a tag or a branch", "%q is not a git ref", ref.Ref)
 	}
 	if ref.Path != "" && (path.Clean(ref.Path) != ref.Path || checkPath(ref.Path) != nil || checkName(ref.Path) != nil) {
-		return fault("write the path relative to the root of the git repository", "%q is not a path in a git repository", ref.Path)
+		return fault(diag.CodeChartReference, "write the path relative to the root of the git repository", "%q is not a path in a git repository", ref.Path)
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func checkURL(raw, login string, schemes ...string) error {
 	u, err := url.Parse(raw)
 	if err != nil {
 		// The message of the error contains the URL with its credentials.
-		return fault("", "a URL that cannot be read: %s", oneLine(urlReason(err)))
+		return fault(diag.CodeChartReference, "", "a URL that cannot be read: %s", oneLine(urlReason(err)))
 	}
 	password := false
 	if u.User != nil {
@@ -110,15 +110,15 @@ func checkURL(raw, login string, schemes ...string) error {
 	}
 	switch {
 	case !slices.Contains(schemes, u.Scheme):
-		return fault("use one of "+strings.Join(schemes, ", "), "the scheme %q is not one for charts", u.Scheme)
+		return fault(diag.CodeChartReference, "use one of "+strings.Join(schemes, ", "), "the scheme %q is not one for charts", u.Scheme)
 	case password || u.User != nil && u.Scheme != "ssh":
-		return fault(login, "the URL of %s has credentials in it, and pins are committed", u.Host)
+		return fault(diag.CodeURLCredentials, login, "the URL of %s has credentials in it, and pins are committed", u.Host)
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(raw, "#"):
-		return fault("leave it out", "the URL of %s has a query or a fragment", u.Host)
+		return fault(diag.CodeChartReference, "leave it out", "the URL of %s has a query or a fragment", u.Host)
 	case u.Scheme != "file" && u.Hostname() == "", u.Scheme == "file" && u.Host != "":
-		return fault("", "the URL %q names no place", raw)
+		return fault(diag.CodeChartReference, "", "the URL %q names no place", raw)
 	case strings.HasPrefix(u.Host, "-"), strings.HasPrefix(u.User.Username(), "-"), strings.ContainsFunc(raw, notPlain):
-		return fault("", "the URL %q has characters that a URL cannot have", raw)
+		return fault(diag.CodeChartReference, "", "the URL %q has characters that a URL cannot have", raw)
 	}
 	return nil
 }
@@ -143,7 +143,8 @@ func isOCI(repo string) bool { return strings.HasPrefix(repo, "oci://") }
 func pinAgain(ref fleet.ChartRef, after, format string, args ...any) error {
 	name, version := ref.Request()
 	return &diag.Diag{
-		Msg: fmt.Sprintf(format, args...), Hint: "run " + addCommand(ref) + after,
+		Code: diag.CodePin,
+		Msg:  fmt.Sprintf(format, args...), Hint: "run " + addCommand(ref) + after,
 		Fixes: []diag.Fix{{Kind: diag.FixChart, Old: name, New: version}},
 	}
 }

@@ -21,7 +21,7 @@ func checkSource(src fleet.RemoteSource) error {
 	again := "run fleetc source add again"
 	if src.IsChart() {
 		if ref := src.Chart; ref.Path != "" || ref.Git.URL != "" || src.Address != ref.Location() && !strings.HasPrefix(src.Address, ref.Location()+"@") {
-			return fault(again, "%s: the pin is of another chart: %s", src, oneLine(ref.String()))
+			return fault(diag.CodePin, again, "%s: the pin is of another chart: %s", src, oneLine(ref.String()))
 		}
 		return checkRef(src.Chart)
 	}
@@ -30,20 +30,20 @@ func checkSource(src fleet.RemoteSource) error {
 		return err
 	}
 	if !digestForm.MatchString(src.Digest) {
-		return fault(again, "%s: the digest %q is not sha256: and 64 hexadecimal digits", src, src.Digest)
+		return fault(diag.CodePin, again, "%s: the digest %q is not sha256: and 64 hexadecimal digits", src, src.Digest)
 	}
 	if git.URL != src.Git.URL || git.Path != src.Git.Path {
-		return fault(again, "%s: the pin is of another place: %s", src, oneLine(src.Git.URL))
+		return fault(diag.CodePin, again, "%s: the pin is of another place: %s", src, oneLine(src.Git.URL))
 	}
 	if src.Git.URL == "" {
 		return nil
 	}
 	if !fullHash.MatchString(src.Git.Ref) {
-		return fault(again, "%s: %q is not a commit", src, src.Git.Ref)
+		return fault(diag.CodePin, again, "%s: %q is not a commit", src, src.Git.Ref)
 	}
 	for _, dir := range src.Dirs {
 		if dir != "." && (path.Clean(dir) != dir || checkPath(dir) != nil || checkName(dir) != nil) {
-			return fault(again, "%s: %q is not a directory of a git repository", src, dir)
+			return fault(diag.CodePin, again, "%s: %q is not a directory of a git repository", src, dir)
 		}
 	}
 	return nil
@@ -65,7 +65,7 @@ func (s *Source) Remote(ctx context.Context, src fleet.RemoteSource) (map[string
 	b := budget{entries: maxEntries, bytes: maxTotal}
 	files, err := b.untar(data)
 	if err != nil {
-		return nil, &diag.Diag{Msg: fmt.Sprintf("%s: %s", src, err), Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeChartFiles, Msg: fmt.Sprintf("%s: %s", src, err), Cause: err}
 	}
 	out := map[string][]byte{}
 	for _, f := range files {
@@ -93,7 +93,7 @@ func (s *Source) remoteData(ctx context.Context, src fleet.RemoteSource) ([]byte
 // the store lacks it or has a damaged copy.
 func (s *Source) storedRemote(ctx context.Context, src fleet.RemoteSource) ([]byte, error) {
 	return s.fromStore(src.Digest, func(state) error {
-		return fault("run fleetc vet --render once with the network", "%s is not in the store, and the network is off", src)
+		return fault(diag.CodeNotInStore, "run fleetc vet --render once with the network", "%s is not in the store, and the network is off", src)
 	}, func() ([]byte, error) { return s.fetchRemote(ctx, src) })
 }
 
@@ -117,7 +117,7 @@ func (s *Source) fetchRemote(ctx context.Context, src fleet.RemoteSource) ([]byt
 		return nil, err
 	}
 	if got := digest(data); got != src.Digest {
-		return nil, fault("the content was changed: check it, then run fleetc source add again",
+		return nil, fault(diag.CodeDigestMismatch, "the content was changed: check it, then run fleetc source add again",
 			"%s has the digest %s, its pin says %s", src, got, src.Digest)
 	}
 	return data, nil
@@ -127,7 +127,7 @@ func (s *Source) fetchRemote(ctx context.Context, src fleet.RemoteSource) ([]byt
 func (s *Source) getFile(ctx context.Context, at string) ([]byte, error) {
 	data, err := s.get(ctx, at, at, maxSchema)
 	if err == nil && len(bytes.TrimSpace(data)) == 0 {
-		return nil, fault("", "%s is empty", at)
+		return nil, fault(diag.CodeChartNotFound, "", "%s is empty", at)
 	}
 	return data, err
 }
@@ -257,7 +257,7 @@ func (f *gitFiles) archive(ctx context.Context, dirs []string) ([]byte, error) {
 	for _, dir := range dirs {
 		real, e, err := f.tree.resolve(dir)
 		if err != nil || !e.IsDir() {
-			return nil, fault("run fleetc source add again", "%s has no directory %s at %s", f.repo.url, dir, f.commit)
+			return nil, fault(diag.CodeChartNotFound, "run fleetc source add again", "%s has no directory %s at %s", f.repo.url, dir, f.commit)
 		}
 		for _, base := range e.names {
 			_, file, err := f.tree.resolve(path.Join(real, base))
@@ -266,10 +266,10 @@ func (f *gitFiles) archive(ctx context.Context, dirs []string) ([]byte, error) {
 			}
 			name := path.Join(dir, base)
 			if b.bytes -= file.size; b.bytes <= 0 {
-				return nil, fault("", "%s: %s", f.repo.url, errTotal)
+				return nil, fault(diag.CodeChartFiles, "", "%s: %s", f.repo.url, errTotal)
 			}
 			if err := cmp.Or(b.entry(), checkName(name)); err != nil {
-				return nil, fault("", "%s: %s", f.repo.url, err)
+				return nil, fault(diag.CodeChartFiles, "", "%s: %s", f.repo.url, err)
 			}
 			blobs = append(blobs, blob{file.id, file.size, name})
 		}

@@ -15,6 +15,7 @@ import (
 	"helm.sh/helm/v3/pkg/helmpath"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/registry"
 )
 
@@ -52,7 +53,7 @@ func (s *Source) repositories(ctx context.Context) ([]repository, error) {
 		}
 		if err := yaml.Unmarshal(text, &list); err != nil {
 			// The error may quote the file, which contains passwords.
-			return nil, fault("run helm repo list", "%s is not what helm repo add writes", file)
+			return nil, fault(diag.CodeChartReference, "run helm repo list", "%s is not what helm repo add writes", file)
 		}
 		return list.Repositories, nil
 	})
@@ -129,7 +130,7 @@ func (r repository) tls() (*tls.Config, error) {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fault("", "%s has no certificate in it (the caFile of helm's repository %s)", r.CAFile, r.Name)
+			return nil, fault(diag.CodeFileSystem, "", "%s has no certificate in it (the caFile of helm's repository %s)", r.CAFile, r.Name)
 		}
 	}
 	return config, nil

@@ -34,7 +34,7 @@ const forms = "use oci://HOST/PATH/NAME, https://HOST/PATH/NAME, NAME with --rep
 func (s *Source) target(ctx context.Context, req Request) (fleet.ChartRef, error) {
 	if req.Repo != "" {
 		if !nameForm.MatchString(req.Ref) {
-			return fleet.ChartRef{}, fault("give the chart's name alone", "with --repo, %q is not the name of a chart", req.Ref)
+			return fleet.ChartRef{}, fault(diag.CodeChartReference, "give the chart's name alone", "with --repo, %q is not the name of a chart", req.Ref)
 		}
 		return inRepo(req.Repo, req.Ref, req.Version)
 	}
@@ -44,19 +44,19 @@ func (s *Source) target(ctx context.Context, req Request) (fleet.ChartRef, error
 		return inGit(strings.TrimPrefix(req.Ref, "git+"), req.Version)
 	case isURL && slices.Contains([]string{"https", "http", "oci"}, scheme):
 		if strings.HasSuffix(req.Ref, ".git") {
-			return fleet.ChartRef{}, fault("write git+"+scheme+"://...", "%s is a git repository", path.Base(req.Ref))
+			return fleet.ChartRef{}, fault(diag.CodeChartReference, "write git+"+scheme+"://...", "%s is a git repository", path.Base(req.Ref))
 		}
 		if strings.HasSuffix(req.Ref, ".tgz") {
-			return fleet.ChartRef{}, fault("give the URL of its repository and its name, or put the archive into the fleet's repository",
+			return fleet.ChartRef{}, fault(diag.CodeChartReference, "give the URL of its repository and its name, or put the archive into the fleet's repository",
 				"%s is an archive, not a chart in a repository", oneLine(path.Base(req.Ref)))
 		}
 		repo, name := splitLast(req.Ref)
 		return inRepo(repo, name, req.Version)
 	case isURL:
-		return fleet.ChartRef{}, fault(forms, "%q is not a reference to a chart", oneLine(scheme+"://..."))
+		return fleet.ChartRef{}, fault(diag.CodeChartReference, forms, "%q is not a reference to a chart", oneLine(scheme+"://..."))
 	case s.isLocal(req.Ref):
 		if req.Version != "" {
-			return fleet.ChartRef{}, fault("leave --version out", "a chart by path has one version: the one that is there")
+			return fleet.ChartRef{}, fault(diag.CodeFlagCombination, "leave --version out", "a chart by path has one version: the one that is there")
 		}
 		name := path.Clean(filepath.ToSlash(req.Ref))
 		return fleet.ChartRef{Path: name}, checkPath(name)
@@ -93,11 +93,11 @@ func inRepo(repo, name, version string) (fleet.ChartRef, error) {
 	}
 	if isOCI(repo) {
 		if base, tag, tagged := strings.Cut(name, ":"); tagged {
-			return fleet.ChartRef{}, fault("write "+repo+"/"+oneLine(base)+" --version "+oneLine(tag), "a version belongs into --version")
+			return fleet.ChartRef{}, fault(diag.CodeChartReference, "write "+repo+"/"+oneLine(base)+" --version "+oneLine(tag), "a version belongs into --version")
 		}
 	}
 	if !nameForm.MatchString(name) {
-		return fleet.ChartRef{}, fault(forms, "%q is not the name of a chart", oneLine(name))
+		return fleet.ChartRef{}, fault(diag.CodeChartReference, forms, "%q is not the name of a chart", oneLine(name))
 	}
 	return fleet.ChartRef{Repo: repo, Name: name, Version: version}, nil
 }
@@ -127,7 +127,7 @@ func inGit(raw, ref string) (fleet.ChartRef, error) {
 func (s *Source) inAlias(ctx context.Context, req Request) (fleet.ChartRef, error) {
 	alias, name, ok := strings.Cut(req.Ref, "/")
 	if !ok || !nameForm.MatchString(alias) || !nameForm.MatchString(name) {
-		return fleet.ChartRef{}, fault(forms, "%q is not a reference to a chart", oneLine(req.Ref))
+		return fleet.ChartRef{}, fault(diag.CodeChartReference, forms, "%q is not a reference to a chart", oneLine(req.Ref))
 	}
 	known, err := s.repositories(ctx)
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *Source) inAlias(ctx context.Context, req Request) (fleet.ChartRef, erro
 	if hint == "" {
 		hint = forms
 	}
-	return fleet.ChartRef{}, fault(hint, "helm knows no repository %s, and the fleet's repository has no %s", alias, req.Ref)
+	return fleet.ChartRef{}, fault(diag.CodeChartNotFound, hint, "helm knows no repository %s, and the fleet's repository has no %s", alias, req.Ref)
 }
 
 // oneOf returns a hint with the name most similar to word, or the first few names.

@@ -52,7 +52,7 @@ func (s *Source) Resolve(ctx context.Context, req Request) (Resolution, error) {
 // newest resolves a remote chart without its dependencies.
 func (s *Source) newest(ctx context.Context, name string, ref fleet.ChartRef) (Resolution, []fleet.File, error) {
 	if s.Offline {
-		return Resolution{}, nil, fault("run the command again without --offline", "%s: adding a chart needs the network", oneLine(name))
+		return Resolution{}, nil, fault(diag.CodeFlagCombination, "run the command again without --offline", "%s: adding a chart needs the network", oneLine(name))
 	}
 	data, err := bounded(ctx, name, func(ctx context.Context) ([]byte, error) {
 		switch {
@@ -120,7 +120,7 @@ func (s *Source) newestHTTP(ctx context.Context, ref *fleet.ChartRef) ([]byte, e
 	}
 	want := "sha256:" + strings.TrimPrefix(strings.ToLower(e.Digest), "sha256:")
 	if got := digest(data); e.Digest != "" && got != want {
-		return nil, fault("ask the repository's owner: its index or the archive was changed",
+		return nil, fault(diag.CodeDigestMismatch, "ask the repository's owner: its index or the archive was changed",
 			"%s has the digest %s, the repository's index says %s", ref, got, oneLine(want))
 	}
 	return data, nil
@@ -164,6 +164,7 @@ func newest(ref fleet.ChartRef, all []string) (string, error) {
 	want, err := semver.NewConstraint(text)
 	if err != nil {
 		return "", &diag.Diag{
+			Code: diag.CodeChartReference,
 			Msg:  fmt.Sprintf("%q is not a range of versions", oneLine(ref.Version)),
 			Hint: "write a version, or a range such as ~4.11 or '>=4 <5'", Cause: err,
 		}
@@ -211,7 +212,7 @@ func noVersion(ref fleet.ChartRef, all []string) error {
 	if len(some) > 0 {
 		hint = "use one of " + strings.Join(some, ", ")
 	}
-	return fault(hint, "%s has %s of %s", ref.Repo, what, ref.Name)
+	return fault(diag.CodeChartNotFound, hint, "%s has %s of %s", ref.Repo, what, ref.Name)
 }
 
 // describe reads Chart.yaml and checks it against the reference. The name and
@@ -228,13 +229,13 @@ func describe(ref fleet.ChartRef, files []fleet.File) (Resolution, error) {
 		}
 	}
 	if !nameForm.MatchString(meta.Name) {
-		return Resolution{}, fault("", "%s: Chart.yaml has the name %q, which is not one for a chart", ref, oneLine(meta.Name))
+		return Resolution{}, fault(diag.CodeChartFiles, "", "%s: Chart.yaml has the name %q, which is not one for a chart", ref, oneLine(meta.Name))
 	}
 	if ref.Repo != "" && !isOCI(ref.Repo) && meta.Name != ref.Name {
-		return Resolution{}, fault("ask the repository's owner", "%s: its Chart.yaml has the name %s", ref, meta.Name)
+		return Resolution{}, fault(diag.CodeChartFiles, "ask the repository's owner", "%s: its Chart.yaml has the name %s", ref, meta.Name)
 	}
 	if ref.Repo != "" && !sameVersion(meta.Version, ref.Version) {
-		return Resolution{}, fault("ask the repository's owner", "%s: its Chart.yaml has the version %s", ref, oneLine(meta.Version))
+		return Resolution{}, fault(diag.CodeChartFiles, "ask the repository's owner", "%s: its Chart.yaml has the version %s", ref, oneLine(meta.Version))
 	}
 	return Resolution{
 		Ref: ref, Name: meta.Name, Version: oneLine(meta.Version), AppVersion: oneLine(meta.AppVersion),

@@ -26,13 +26,13 @@ const (
 func checkSchemaURL(raw string) error {
 	u, err := url.Parse(raw)
 	if err != nil || strings.ContainsAny(raw, " \n") {
-		return fault("", "a URL of a schema cannot be read")
+		return fault(diag.CodeSchemaDocument, "", "a URL of a schema cannot be read")
 	}
 	if err := checkURL(raw, "leave them out", "https"); err != nil {
 		return err
 	}
 	if u.Path == "" {
-		return fault("", "the URL %q names no document", raw)
+		return fault(diag.CodeSchemaDocument, "", "the URL %q names no document", raw)
 	}
 	return nil
 }
@@ -71,10 +71,10 @@ func (s *Source) pinSchema(ctx context.Context, ref fleet.ChartRef, at string, h
 		return "", err
 	}
 	if have >= maxSchemas {
-		return "", fault("", "%s: its schema refers to more than %d documents", ref, maxSchemas)
+		return "", fault(diag.CodeSchemaDocument, "", "%s: its schema refers to more than %d documents", ref, maxSchemas)
 	}
 	if s.Offline {
-		return "", fault("run the command again without --offline", "%s: the network is off", at)
+		return "", fault(diag.CodeFlagCombination, "run the command again without --offline", "%s: the network is off", at)
 	}
 	data, err := s.getSchema(ctx, ref, at)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Source) getSchema(ctx context.Context, ref fleet.ChartRef, at string) (
 		return nil, err
 	}
 	if !json.Valid(bytes.TrimPrefix(data, []byte(bom))) {
-		return nil, fault("", "%s is not JSON", at)
+		return nil, fault(diag.CodeSchemaDocument, "", "%s is not JSON", at)
 	}
 	return data, nil
 }
@@ -144,7 +144,7 @@ func (s *Source) storedSchema(ctx context.Context, ref fleet.ChartRef, at, want 
 		return data, err
 	}
 	if s.Offline {
-		return nil, fault("run fleetc vet once with the network", "%s, a schema of %s, is not in the chart store, and the network is off", at, ref)
+		return nil, fault(diag.CodeNotInStore, "run fleetc vet once with the network", "%s, a schema of %s, is not in the chart store, and the network is off", at, ref)
 	}
 	if data, err = s.getPinnedSchema(ctx, ref, at, want); err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (s *Source) getPinnedSchema(ctx context.Context, ref fleet.ChartRef, at, wa
 		return nil, err
 	}
 	if got := digest(data); got != want {
-		return nil, fault("the document was changed: check it, then run "+addCommand(ref),
+		return nil, fault(diag.CodeDigestMismatch, "the document was changed: check it, then run "+addCommand(ref),
 			"%s has the digest %s, the pin of %s says %s", at, got, ref, want)
 	}
 	return data, nil

@@ -206,7 +206,7 @@ func (s *Source) stored(ctx context.Context, ref fleet.ChartRef) ([]byte, error)
 		if have == damaged {
 			missing = "is damaged in the chart store"
 		}
-		return fault("run fleetc vet once with the network", "%s %s, and the network is off", ref, missing)
+		return fault(diag.CodeNotInStore, "run fleetc vet once with the network", "%s %s, and the network is off", ref, missing)
 	}, func() ([]byte, error) { return s.fetchPinned(ctx, ref) })
 }
 
@@ -251,7 +251,7 @@ func (s *Source) fetchPinned(ctx context.Context, ref fleet.ChartRef) ([]byte, e
 		if ref.Git.URL != "" {
 			from = "the ref moved or the repository was rewritten"
 		}
-		return nil, fault(from+": check it, then run "+addCommand(ref),
+		return nil, fault(diag.CodeDigestMismatch, from+": check it, then run "+addCommand(ref),
 			"%s has the digest %s, its pin says %s", ref, got, ref.Digest)
 	}
 	return data, nil
@@ -269,7 +269,7 @@ func bounded[T any](ctx context.Context, what string, work func(context.Context)
 	case ctx.Err() != nil:
 		return v, fmt.Errorf("fetch %s: %w", what, ctx.Err())
 	case limited.Err() != nil:
-		return v, fault("run the command again", "%s: not complete after %s", what, timeout)
+		return v, fault(diag.CodeNetwork, "run the command again", "%s: not complete after %s", what, timeout)
 	}
 	return v, err
 }
@@ -282,7 +282,7 @@ func remoteFiles(ref fleet.ChartRef, data []byte) ([]fleet.File, error) {
 		files, err = withoutIgnored(files)
 	}
 	if err != nil {
-		return nil, &diag.Diag{Msg: fmt.Sprintf("%s: %s", ref, err), Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeChartFiles, Msg: fmt.Sprintf("%s: %s", ref, err), Cause: err}
 	}
 	return files, nil
 }
@@ -301,7 +301,7 @@ func load(ref fleet.ChartRef, files []fleet.File) (*helm.Chart, error) {
 	}
 	c, err := loader.LoadFiles(buffered)
 	if err != nil {
-		return nil, &diag.Diag{Msg: fmt.Sprintf("%s: %s", ref, oneLine(err.Error())), Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeChartFiles, Msg: fmt.Sprintf("%s: %s", ref, oneLine(err.Error())), Cause: err}
 	}
 	return c, nil
 }
@@ -312,6 +312,6 @@ func digest(data []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-func fault(hint, format string, args ...any) error {
-	return &diag.Diag{Msg: fmt.Sprintf(format, args...), Hint: hint}
+func fault(code diag.Code, hint, format string, args ...any) error {
+	return &diag.Diag{Code: code, Msg: fmt.Sprintf(format, args...), Hint: hint}
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -57,7 +58,7 @@ func (f *Fetch) Get(ctx context.Context, address string) (*SourceFiles, error) {
 		return nil, err
 	}
 	if f.source.Offline {
-		return nil, fault("run the command again without --offline", "%s: adding a source needs the network", oneLine(address))
+		return nil, fault(diag.CodeFlagCombination, "run the command again without --offline", "%s: adding a source needs the network", oneLine(address))
 	}
 	f.used[address] = true
 	if git.URL == "" {

@@ -33,6 +33,7 @@ func (s *Source) store() (store, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return store{}, &diag.Diag{
+			Code: diag.CodeFileSystem,
 			Msg:  "there is no folder for the chart store: " + err.Error(),
 			Hint: "name one with --cache-dir", Cause: err,
 		}
@@ -117,7 +118,7 @@ func (s store) tempDir() (string, error) {
 
 // notWritten returns the fault for an error of writing to the store.
 func notWritten(err error) error {
-	return &diag.Diag{Msg: "write the chart store: " + err.Error(), Hint: "name a directory that can be written with --cache-dir", Cause: err}
+	return &diag.Diag{Code: diag.CodeFileSystem, Msg: "write the chart store: " + err.Error(), Hint: "name a directory that can be written with --cache-dir", Cause: err}
 }
 
 func (s store) work() string { return filepath.Join(s.dir, "work") }

@@ -58,7 +58,7 @@ func readVendored(root *os.Root, name, kind, of, want string) ([]byte, error) {
 		return nil, nil
 	}
 	wrong := func(msg string) error {
-		return &diag.Diag{At: []diag.Pos{{File: name}}, Msg: msg, Hint: "run fleetc chart vendor, which fetches it again", Cause: err}
+		return &diag.Diag{Code: diag.CodeVendoredCopy, At: []diag.Pos{{File: name}}, Msg: msg, Hint: "run fleetc chart vendor, which fetches it again", Cause: err}
 	}
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, wrong("the " + kind + " of " + of + " cannot be read")

@@ -44,7 +44,8 @@ func (f *fleetCheck) checkDefaults() {
 	for pos, w := range waivers {
 		if whole && !needed[pos] {
 			f.faults.Add(&diag.Diag{
-				At: []diag.Pos{pos}, Clusters: slices.Sorted(slices.Values(at[pos])), Path: (&fleet.Release{Name: w.Release}).Path("overridden", w.Layer),
+				Code: diag.CodeUnusedRule,
+				At:   []diag.Pos{pos}, Clusters: slices.Sorted(slices.Values(at[pos])), Path: (&fleet.Release{Name: w.Release}).Path("overridden", w.Layer),
 				Msg:  "the waiver for " + w.Text + " is not needed: no default of the layer " + w.Layer + " there is overridden in every cluster",
 				Hint: "remove it",
 			})
@@ -124,7 +125,8 @@ func (d *uselessDefault) fault() *diag.Diag {
 		d.by = d.by[:maxOverrides]
 	}
 	return &diag.Diag{
-		At: append([]diag.Pos{d.Pos}, d.by...), Clusters: d.clusters, Path: d.Field(), Msg: msg,
+		Code: diag.CodeUnusedDefaults,
+		At:   append([]diag.Pos{d.Pos}, d.by...), Clusters: d.clusters, Path: d.Field(), Msg: msg,
 		Hint:  "remove it, or say why it stays: " + d.Waiver("why"),
 		Fixes: []diag.Fix{{Kind: diag.FixWaiver, Path: d.WaiverPath(), New: strconv.Quote(diag.Reason)}},
 	}

@@ -39,7 +39,7 @@ func sameTexts(clusters []*fleet.Cluster, field, hint string, textOf func(*fleet
 		if len(same) < 2 {
 			continue
 		}
-		d := &diag.Diag{Path: "cluster." + field, Clusters: fleet.IDs(same), Hint: hint}
+		d := &diag.Diag{Code: diag.CodeSameCluster, Path: "cluster." + field, Clusters: fleet.IDs(same), Hint: hint}
 		slices.Sort(d.Clusters)
 		names := strings.Join(d.Clusters[:2], " and ")
 		both := "both "

@@ -58,7 +58,8 @@ func (f *fleetCheck) sameRollout(clusters []*fleet.Cluster) (*fleet.Rollout, boo
 			}
 		}
 		f.faults.Add(&diag.Diag{
-			At: at, Path: "rollout", Clusters: []string{first.ID, c.ID},
+			Code: diag.CodeNotRootLayer,
+			At:   at, Path: "rollout", Clusters: []string{first.ID, c.ID},
 			Msg:  fmt.Sprintf("clusters %s and %s have different rollouts", first.ID, c.ID),
 			Hint: "write the rollout without references to fields of the cluster, and without conditions",
 		})
@@ -81,7 +82,7 @@ func (f *fleetCheck) checkWaveTexts(s fleet.ClusterSelector, at string, whole bo
 			}
 			valid = false
 			m := f.unmatched(field, t)
-			f.faults.Add(&diag.Diag{At: []diag.Pos{t.Pos}, Path: at + "." + field, Msg: m.msg, Hint: m.hint, Fixes: m.fixes})
+			f.faults.Add(&diag.Diag{Code: diag.CodeEmptySelection, At: []diag.Pos{t.Pos}, Path: at + "." + field, Msg: m.msg, Hint: m.hint, Fixes: m.fixes})
 		}
 	}
 	var all []*fleet.Cluster
@@ -118,7 +119,8 @@ func (f *fleetCheck) checkWaves(r *fleet.Rollout, clusters []*fleet.Cluster, who
 	}
 	if len(none) > 0 {
 		f.faults.Add(&diag.Diag{
-			At: []diag.Pos{r.Pos, none[0].Pos}, Path: "rollout.waves", Clusters: fleet.IDs(none),
+			Code: diag.CodeWaveMembers,
+			At:   []diag.Pos{r.Pos, none[0].Pos}, Path: "rollout.waves", Clusters: fleet.IDs(none),
 			Msg:  "no wave has " + clusterNames(none),
 			Hint: `add it to a wave, or end the waves with one for all other clusters: {name: "rest", others: true}`,
 		})
@@ -126,14 +128,16 @@ func (f *fleetCheck) checkWaves(r *fleet.Rollout, clusters []*fleet.Cluster, who
 	for p, clusters := range both {
 		a, b := r.Waves[p.a], r.Waves[p.b]
 		f.faults.Add(&diag.Diag{
-			At: []diag.Pos{a.Pos, b.Pos}, Path: "rollout.waves", Clusters: fleet.IDs(clusters),
+			Code: diag.CodeWaveMembers,
+			At:   []diag.Pos{a.Pos, b.Pos}, Path: "rollout.waves", Clusters: fleet.IDs(clusters),
 			Msg: fmt.Sprintf("waves %s and %s both have %s", a.Name, b.Name, clusterNames(clusters)), Hint: "select each cluster in one wave",
 		})
 	}
 	for i, w := range r.Waves {
 		if whole && f.Valid && !used[i] && !w.Others {
 			f.faults.Add(&diag.Diag{
-				At: []diag.Pos{w.Pos}, Path: fmt.Sprintf("rollout.waves.%d.clusters", i), Msg: "wave " + w.Name + " has no cluster",
+				Code: diag.CodeEmptySelection,
+				At:   []diag.Pos{w.Pos}, Path: fmt.Sprintf("rollout.waves.%d.clusters", i), Msg: "wave " + w.Name + " has no cluster",
 				Hint: "correct the selector, or remove the wave",
 			})
 		}

@@ -43,7 +43,7 @@ func CheckRules(all []string, checks map[string][]fleet.RuleCheck) error {
 		if check.Holds || slices.ContainsFunc(clustersWith(all, p.pos.File), func(id string) bool { return !known(id) }) {
 			continue
 		}
-		faults.Add(&diag.Diag{At: []diag.Pos{p.pos}, Path: check.Path, Msg: check.Msg, Hint: check.Hint, Fixes: check.Fixes, Clusters: clusters[p]})
+		faults.Add(&diag.Diag{Code: diag.CodeUnusedRule, At: []diag.Pos{p.pos}, Path: check.Path, Msg: check.Msg, Hint: check.Hint, Fixes: check.Fixes, Clusters: clusters[p]})
 	}
 	return faults.Err()
 }

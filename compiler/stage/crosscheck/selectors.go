@@ -41,7 +41,8 @@ func (f *fleetCheck) each(field string, matches func(fleet.ClusterChoice) bool, 
 // fault reports a text of a selector.
 func (f *fleetCheck) fault(field string, m selectorFault, c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
 	f.faults.Add(&diag.Diag{
-		At: []diag.Pos{t.Pos}, Clusters: []string{c.ID}, Path: s.Path(field), Msg: m.msg, Hint: m.hint, Fixes: m.fixes,
+		Code: diag.CodeEmptySelection,
+		At:   []diag.Pos{t.Pos}, Clusters: []string{c.ID}, Path: s.Path(field), Msg: m.msg, Hint: m.hint, Fixes: m.fixes,
 	})
 }
 
@@ -186,7 +187,8 @@ func (f *fleetCheck) checkChosen() {
 				what = "policy"
 			}
 			f.faults.Add(&diag.Diag{
-				At: []diag.Pos{key.pos}, Clusters: slices.Sorted(slices.Values(clusters)), Path: key.path,
+				Code: diag.CodeEmptySelection,
+				At:   []diag.Pos{key.pos}, Clusters: slices.Sorted(slices.Values(clusters)), Path: key.path,
 				Msg:  "no cluster gets this " + what + ": the selector chooses none of the clusters whose layers have it",
 				Hint: "correct the selector, or remove the " + what,
 			})

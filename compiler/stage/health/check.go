@@ -37,7 +37,7 @@ func checkKinds(path string, h fleet.HealthRule) diag.List {
 	var faults diag.List
 	for _, name := range h.Match.Kinds {
 		if hint, ok := unknownKind(name); ok {
-			faults.Add(&diag.Diag{At: []diag.Pos{h.Pos}, Path: path, Msg: "Kubernetes has no kind " + name, Hint: hint})
+			faults.Add(&diag.Diag{Code: diag.CodeHealthRule, At: []diag.Pos{h.Pos}, Path: path, Msg: "Kubernetes has no kind " + name, Hint: hint})
 		}
 	}
 	return faults
@@ -73,7 +73,7 @@ func unknownKind(name string) (hint string, unknown bool) {
 func checkTests(path string, h fleet.HealthRule) diag.List {
 	var faults diag.List
 	wrong := func(at diag.Pos, field, msg, hint string) {
-		faults.Add(&diag.Diag{At: []diag.Pos{at}, Path: path + field, Msg: msg, Hint: hint})
+		faults.Add(&diag.Diag{Code: diag.CodeHealthRule, At: []diag.Pos{at}, Path: path + field, Msg: msg, Hint: hint})
 	}
 	if len(h.Ready) == 0 {
 		switch {

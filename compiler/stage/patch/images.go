@@ -205,7 +205,7 @@ func (a *application) hasImages(s *kube.Schema) bool {
 // noImage returns the fault of an images patch without any effect.
 func (a *application) noImage(p *fleet.Patch, matched []*item) *diag.Diag {
 	r := a.rule("patches", p.Name, p.Pos)
-	d := &diag.Diag{At: r.at, Path: r.path + ".images", Hint: "leave the patch out, or set optional: true"}
+	d := &diag.Diag{Code: diag.CodePatchUnmatched, At: r.at, Path: r.path + ".images", Hint: "leave the patch out, or set optional: true"}
 	var there []string
 	for _, it := range matched {
 		a.eachImage(it.Unstructured.Object, a.schema(it.Object), nil, func(image string, _ []string) string {

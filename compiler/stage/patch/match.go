@@ -104,7 +104,7 @@ func (a *application) unmatchedPart(r rule, t fleet.Selector) (d *diag.Diag, par
 			left = append(left, it.Object)
 		}
 	}
-	d = &diag.Diag{At: r.at, Path: r.path + "." + r.target}
+	d = &diag.Diag{Code: diag.CodePatchUnmatched, At: r.at, Path: r.path + "." + r.target}
 	if len(left) == 0 {
 		d.Path = r.path
 		d.Msg, d.Hint = "matches nothing: "+r.among+" no objects", r.absent

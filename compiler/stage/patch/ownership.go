@@ -69,7 +69,7 @@ func CheckOwnership(c *fleet.Cluster, r *fleet.Release, objs, others []fleet.Obj
 // noField returns the fault of a path that none of the objects has, with the
 // fields that exist instead.
 func (a *application) noField(at rule, f fleet.FieldPath, matched []*item) *diag.Diag {
-	d := &diag.Diag{At: at.at, Path: at.path}
+	d := &diag.Diag{Code: diag.CodeOwnership, At: at.at, Path: at.path}
 	objs := make([]fleet.Object, len(matched))
 	for i, it := range matched {
 		objs[i] = it.Object
@@ -90,7 +90,8 @@ func contradiction(at rule, o fleet.Object, f fleet.FieldPath, by *fleet.Ownersh
 	for _, s := range rules {
 		if s.by.Leave != by.Leave && (fleet.HasPrefix(s.field.Path, f.Path) || fleet.HasPrefix(f.Path, s.field.Path)) {
 			return &diag.Diag{
-				At: append(at.at, s.field.Pos), Path: at.path,
+				Code: diag.CodeOwnership,
+				At:   append(at.at, s.field.Pos), Path: at.path,
 				Msg:  fmt.Sprintf("%s of %s is both taken and left", visible(fleet.StepsText(f.Path)), visible(o.ID())),
 				Hint: "choose one of them",
 			}

@@ -165,7 +165,7 @@ func (a *application) cannotHave(at rule, f fleet.FieldPath, matched []*item, cr
 			continue
 		}
 		nearest = step
-		d = &diag.Diag{At: at.at, Path: at.path}
+		d = &diag.Diag{Code: diag.CodeOwnership, At: at.at, Path: at.path}
 		where := visible(it.Object.GetKind() + " " + it.Object.GetName())
 		d.Msg = fmt.Sprintf("%s cannot have a field %s", where, visible(fleet.StepsText(f.Path[:step+1])))
 		d.Hint = cmp.Or(hint, correctPath)

@@ -65,7 +65,7 @@ func (a *application) faults(p *fleet.Patch, problems []objectProblem) diag.List
 	}
 	var out diag.List
 	for _, k := range keys {
-		out = append(out, &diag.Diag{At: r.at, Path: k.path, Msg: some(ids[k]) + ": " + k.msg, Hint: k.hint})
+		out = append(out, &diag.Diag{Code: diag.CodePatchFailed, At: r.at, Path: k.path, Msg: some(ids[k]) + ": " + k.msg, Hint: k.hint})
 	}
 	return out
 }

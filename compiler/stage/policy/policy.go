@@ -80,7 +80,7 @@ func (r *run) check(c *fleet.Cluster, objs []fleet.Object) error {
 
 // excess returns the fault of a rule whose evaluation exceeded a limit.
 func (r *run) excess(over *par.Excess) error {
-	d := &diag.Diag{Msg: "the evaluation of the rule " + over.Msg, Cause: over, Hint: "look for lists and comprehensions in the rule that multiply each other"}
+	d := &diag.Diag{Code: diag.CodeLimits, Msg: "the evaluation of the rule " + over.Msg, Cause: over, Hint: "look for lists and comprehensions in the rule that multiply each other"}
 	if rl := r.current.Load(); rl != nil {
 		d.At, d.Path = places(rl.Pos), policyPath(rl.Name)
 	}

@@ -21,7 +21,8 @@ func (r *run) report(rl *rule) {
 	at := policyPath(rl.Name)
 	if rl.fault != "" {
 		r.faults = append(r.faults, &diag.Diag{
-			At: places(rl.Pos), Path: at, Msg: "the rule is in error: " + rl.fault,
+			Code: diag.CodePolicyError,
+			At:   places(rl.Pos), Path: at, Msg: "the rule is in error: " + rl.fault,
 			Hint: "correct the rule: it must hold for any object, whatever fields that has",
 		})
 	}
@@ -38,7 +39,7 @@ func (r *run) report(rl *rule) {
 		}
 	}
 	for i, w := range rl.Waivers {
-		d := &diag.Diag{At: places(w.Pos), Path: at + ".waivers." + label(w.Name)}
+		d := &diag.Diag{Code: diag.CodeWaiver, At: places(w.Pos), Path: at + ".waivers." + label(w.Name)}
 		switch {
 		case !needed[i] && rl.fault == "":
 			d.Msg, d.Hint = "the waiver is not needed: no object that it matches breaks the rule", "remove it, or write it in the layers that need it"
@@ -84,7 +85,8 @@ func (b breach) fault(rl *rule) *diag.Diag {
 		msg += " (" + from + ")"
 	}
 	return &diag.Diag{
-		At: append(places(b.Pos), places(at)...), Path: b.Object.Title(), Msg: msg,
+		Code: diag.CodePolicy,
+		At:   append(places(b.Pos), places(at)...), Path: b.Object.Title(), Msg: msg,
 		Hint: "change it, or waive the rule: policies: " + label(rl.Name) + `: waivers: "...": {reason: "...", match: names: [` + strconv.Quote(visible(b.GetName())) + "]}",
 		Fixes: []diag.Fix{{
 			Kind: diag.FixWaiver, Path: "policies." + label(rl.Name) + ".waivers." + strconv.Quote(b.GetName()),

@@ -33,8 +33,8 @@ type job struct {
 }
 
 // fault returns a fault of the release.
-func (j *job) fault(format string, args ...any) error {
-	return &diag.Diag{At: []diag.Pos{j.release.Pos}, Path: j.release.Path(), Msg: fmt.Sprintf(format, args...)}
+func (j *job) fault(code diag.Code, format string, args ...any) error {
+	return &diag.Diag{Code: code, At: []diag.Pos{j.release.Pos}, Path: j.release.Path(), Msg: fmt.Sprintf(format, args...)}
 }
 
 // An input holds the chart and values of a rendering. Templates may modify
@@ -49,15 +49,15 @@ type input struct {
 func (j *job) input() (*input, error) {
 	r, ch := j.release, j.chart
 	if err := j.source.err; err != nil {
-		return nil, j.fault("chart %s does not load: %v", ch.Ref, err)
+		return nil, j.fault(diag.CodeChartNotInstallable, "chart %s does not load: %v", ch.Ref, err)
 	}
 	loaded := instance(j.source.chart)
 	caps, err := capabilities(j.cluster, j.apis)
 	if err != nil {
-		return nil, &diag.Diag{At: []diag.Pos{j.cluster.Pos}, Path: "cluster.kubernetes", Msg: err.Error(), Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeKubernetesVersion, At: []diag.Pos{j.cluster.Pos}, Path: "cluster.kubernetes", Msg: err.Error(), Cause: err}
 	}
 	if err := installable(loaded, caps); err != nil {
-		return nil, j.fault("chart %s %v", ch.Ref, err)
+		return nil, j.fault(diag.CodeChartNotInstallable, "chart %s %v", ch.Ref, err)
 	}
 	user, _ := r.Values.Value().(map[string]any)
 	values, err := j.values(loaded, user, caps)
@@ -85,11 +85,11 @@ func (in *input) copy() *input {
 func (j *job) documents(ctx context.Context, in *input, l *entropy, known map[string]page) (docs []document, repeatable map[string]page, nondeterministic bool, err error) {
 	rendered, repeatable, nondeterministic, err := j.pages(ctx, in, l, known)
 	if err != nil {
-		return nil, nil, false, j.fault("chart %s does not render: %v", j.chart.Ref, err)
+		return nil, nil, false, j.fault(templateCode(err), "chart %s does not render: %v", j.chart.Ref, err)
 	}
 	manifests, err := documents(rendered, func(p page) []document { return j.readPage(ctx, p) })
 	if err != nil {
-		return nil, nil, false, j.fault("chart %s %v", j.chart.Ref, err)
+		return nil, nil, false, j.fault(diag.CodeRenderedObject, "chart %s %v", j.chart.Ref, err)
 	}
 	for _, crd := range in.chart.CRDObjects() {
 		d := j.source.crds(crd.Filename, crd.File)
@@ -255,7 +255,7 @@ func (j *job) values(loaded *chart.Chart, user map[string]any, caps *chartutil.C
 	values, lost, err := coalesce(loaded, j.release, user, caps)
 	if err != nil {
 		r := j.release
-		return nil, &diag.Diag{At: []diag.Pos{r.Pos}, Path: r.Path("values"), Msg: fmt.Sprintf("chart %s does not take the values: %v", j.chart.Ref, err), Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeChartType, At: []diag.Pos{r.Pos}, Path: r.Path("values"), Msg: fmt.Sprintf("chart %s does not take the values: %v", j.chart.Ref, err), Cause: err}
 	}
 	var faults diag.List
 	faults.Add(j.lostValues(lost, caps))

@@ -45,7 +45,8 @@ func DecideRandom(r *fleet.Release, rendered Result, keep Keeper) error {
 	for _, v := range rendered.Nondeterministic {
 		if v.Object < 0 || len(v.Path) == 0 {
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{r.Pos}, Path: r.Path(), Msg: "the chart renders a different " + v.ID + " every time",
+				Code: diag.CodeNondeterministic,
+				At:   []diag.Pos{r.Pos}, Path: r.Path(), Msg: "the chart renders a different " + v.ID + " every time",
 				Hint: "set a value of the chart that fixes it",
 			})
 			continue
@@ -61,7 +62,8 @@ func DecideRandom(r *fleet.Release, rendered Result, keep Keeper) error {
 		if i < 0 {
 			field := o.GetKind() + "/" + o.GetName() + " " + fleet.FieldText(v.Path)
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{r.Pos}, Path: r.Path(),
+				Code: diag.CodeNondeterministic,
+				At:   []diag.Pos{r.Pos}, Path: r.Path(),
 				Msg:  "the chart renders a different " + field + " every time (" + o.Template + ")",
 				Hint: "set a value of the chart that fixes it, or set random: " + strconv.Quote(field) + ": keep: true",
 			})
@@ -76,7 +78,8 @@ func DecideRandom(r *fleet.Release, rendered Result, keep Keeper) error {
 	for i, d := range r.Random {
 		if !used[i] {
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{d.Pos}, Path: r.Path("random"),
+				Code: diag.CodeUnusedRule,
+				At:   []diag.Pos{d.Pos}, Path: r.Path("random"),
 				Msg:  d.Object + " " + fleet.FieldText(d.Field) + " does not exist or is the same in every rendering",
 				Hint: "remove this line",
 			})
@@ -132,7 +135,8 @@ func setField(object map[string]any, d fleet.RandomField, to *any) error {
 		}
 	}
 	return &diag.Diag{
-		At: []diag.Pos{d.Pos}, Msg: fmt.Sprintf("%s %s cannot be removed: it is an element of a list", d.Object, fleet.FieldText(d.Field)),
+		Code: diag.CodeRandomRule,
+		At:   []diag.Pos{d.Pos}, Msg: fmt.Sprintf("%s %s cannot be removed: it is an element of a list", d.Object, fleet.FieldText(d.Field)),
 		Hint: "give it a value",
 	}
 }

@@ -80,7 +80,8 @@ func (j *job) lostValues(lost []loss, caps *chartutil.Capabilities) error {
 // keys.
 func lostValue(r *fleet.Release, keys []string, msg string) error {
 	d := &diag.Diag{
-		At: []diag.Pos{r.Pos}, Path: r.Path(append([]string{"values"}, keys...)...),
+		Code: diag.CodeChartType,
+		At:   []diag.Pos{r.Pos}, Path: r.Path(append([]string{"values"}, keys...)...),
 		Msg: msg, Hint: "give it the type that the chart's values.yaml has",
 	}
 	if path, t := find(r.Values, keys); t != nil {

@@ -68,7 +68,7 @@ func (f *Files) checkRecipients(name string, recipients []string, command string
 	missing, surplus := sops.CompareRecipients(rule.Recipients, recipients)
 	var faults diag.List
 	wrong := func(msg, hint string) {
-		faults.Add(&diag.Diag{At: []diag.Pos{{File: name}, rule.Pos}, Msg: msg, Hint: "run " + command + " " + name + hint})
+		faults.Add(&diag.Diag{Code: diag.CodeSOPSRules, At: []diag.Pos{{File: name}, rule.Pos}, Msg: msg, Hint: "run " + command + " " + name + hint})
 	}
 	if len(missing) > 0 {
 		wrong("the file is not encrypted for "+diag.Visible(strings.Join(missing, ", "), diag.MaxText)+", which the rule names", "")
@@ -82,7 +82,7 @@ func (f *Files) checkRecipients(name string, recipients []string, command string
 // Read returns the content of a file below root, which must not be in .git.
 func Read(root, name string) ([]byte, error) {
 	if git.IsDotGit(name) {
-		return nil, &diag.Diag{Msg: name + " is in .git", Hint: "name a file of the repository"}
+		return nil, &diag.Diag{Code: diag.CodeSecretFile, Msg: name + " is in .git", Hint: "name a file of the repository"}
 	}
 	tree, err := os.OpenRoot(root)
 	if err != nil {
@@ -91,18 +91,18 @@ func Read(root, name string) ([]byte, error) {
 	defer tree.Close()
 	f, err := tree.Open(filepath.FromSlash(name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &diag.Diag{Msg: name + " does not exist", Hint: "create it with sops, or correct the path", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeSecretFile, Msg: name + " does not exist", Hint: "create it with sops, or correct the path", Cause: err}
 	}
 	if err != nil {
-		return nil, &diag.Diag{Msg: name + " cannot be read", Hint: "name a file of the repository", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeSecretFile, Msg: name + " cannot be read", Hint: "name a file of the repository", Cause: err}
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, &diag.Diag{Msg: name + " is not a file", Hint: "name a file that sops has encrypted", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeSecretFile, Msg: name + " is not a file", Hint: "name a file that sops has encrypted", Cause: err}
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(data) > maxFile {
-		return nil, &diag.Diag{Msg: fmt.Sprintf("%s is larger than %d MiB", name, maxFile>>20), Hint: "divide it"}
+		return nil, &diag.Diag{Code: diag.CodeSecretFile, Msg: fmt.Sprintf("%s is larger than %d MiB", name, maxFile>>20), Hint: "divide it"}
 	}
 	return data, err
 }
@@ -167,14 +167,16 @@ func (b *binder) digest(s *fleet.Secret, files *Files) {
 	}
 	if !file.Has(s.Key) {
 		b.faults.Add(&diag.Diag{
-			At: []diag.Pos{s.Pos}, Path: path + ".key", Msg: fmt.Sprintf("%s has no value %s", s.SOPS, diag.Visible(s.Key, diag.MaxText)),
+			Code: diag.CodeUnknownSecret,
+			At:   []diag.Pos{s.Pos}, Path: path + ".key", Msg: fmt.Sprintf("%s has no value %s", s.SOPS, diag.Visible(s.Key, diag.MaxText)),
 			Hint: diag.OneOf(s.Key, file.Keys()), Fixes: diag.Respell(s.Key, file.Keys()),
 		})
 		return
 	}
 	if !file.IsEncrypted(s.Key) {
 		b.faults.Add(&diag.Diag{
-			At: []diag.Pos{s.Pos}, Path: path + ".key", Msg: fmt.Sprintf("%s has no encrypted value at %s: it is null, or the rules of the file leave it in plain text", s.SOPS, diag.Visible(s.Key, diag.MaxText)),
+			Code: diag.CodePlainText,
+			At:   []diag.Pos{s.Pos}, Path: path + ".key", Msg: fmt.Sprintf("%s has no encrypted value at %s: it is null, or the rules of the file leave it in plain text", s.SOPS, diag.Visible(s.Key, diag.MaxText)),
 			Hint: "encrypt it, see the rules at the end of the file; or write it as a plain value in CUE if it is not secret",
 		})
 		return
@@ -196,7 +198,8 @@ func (b *binder) damaged(r *fleet.Release) {
 		t.EachScalar(func(path []string, scalar *fleet.Tree) {
 			if text, _ := scalar.Scalar.(string); fleet.HasDamagedReference(text) {
 				b.faults.Add(&diag.Diag{
-					At: []diag.Pos{scalar.Pos}, Path: r.Path(), Msg: diag.Visible(fleet.FieldText(path), diag.MaxText) + " contains a damaged reference to a secret",
+					Code: diag.CodeSecretValue,
+					At:   []diag.Pos{scalar.Pos}, Path: r.Path(), Msg: diag.Visible(fleet.FieldText(path), diag.MaxText) + " contains a damaged reference to a secret",
 					Hint: "use ref unchanged, as in secrets.db.ref; you can only add text before or after it",
 				})
 			}
@@ -253,7 +256,7 @@ func (b *binder) replace(r *fleet.Release, pos diag.Pos) func(reference, name st
 			return s.Reference()
 		}
 		if pos.IsValid() {
-			b.faults.Add(&diag.Diag{At: []diag.Pos{pos}, Path: r.Path(), Msg: "no secret is called " + name, Hint: hintUnknown(name, b.cluster)})
+			b.faults.Add(&diag.Diag{Code: diag.CodeUnknownSecret, At: []diag.Pos{pos}, Path: r.Path(), Msg: "no secret is called " + name, Hint: hintUnknown(name, b.cluster)})
 		}
 		return reference
 	}

@@ -52,11 +52,12 @@ func (k *checker) object(o fleet.Object) {
 		k.found[r][f.Secret] = true
 	}
 	for _, name := range k.unknown(fields) {
-		k.faults.Add(&diag.Diag{At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("no secret is called %s (%s)", name, o.Origin()), Hint: hintUnknown(name, k.cluster)})
+		k.faults.Add(&diag.Diag{Code: diag.CodeUnknownSecret, At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("no secret is called %s (%s)", name, o.Origin()), Hint: hintUnknown(name, k.cluster)})
 	}
 	for _, name := range k.invented(r, fields) {
 		k.faults.Add(&diag.Diag{
-			At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("it refers to the secret %s, which no value of the release names (%s)", name, o.Origin()),
+			Code: diag.CodeSecretExposed,
+			At:   o.Places(), Path: o.Title(), Msg: fmt.Sprintf("it refers to the secret %s, which no value of the release names (%s)", name, o.Origin()),
 			Hint: "charts and Jsonnet cannot choose secrets by themselves: give them the reference in a value",
 		})
 	}
@@ -70,7 +71,8 @@ func (k *checker) object(o fleet.Object) {
 	}
 	f := outside[0]
 	k.faults.Add(&diag.Diag{
-		At: o.Places(), Path: o.Title(),
+		Code: diag.CodeSecretExposed,
+		At:   o.Places(), Path: o.Title(),
 		Msg: fmt.Sprintf("%s refers to the secret %s outside of the data of a Secret: everyone who may read the object could read the value (%s)",
 			diag.Visible(f.Field, diag.MaxText), f.Secret, o.Origin()),
 		Hint:  "let the chart read it from a Secret, or allow it: " + r.Path("secretsIn") + ": " + strconv.Quote(name) + `: "why"`,
@@ -124,7 +126,8 @@ func (k *checker) release(r *fleet.Release, derived []string) {
 			continue
 		}
 		k.faults.Add(&diag.Diag{
-			At: []diag.Pos{ref.pos}, Path: r.Path("values", ref.path),
+			Code: diag.CodeSecretValue,
+			At:   []diag.Pos{ref.pos}, Path: r.Path("values", ref.path),
 			Msg:  fmt.Sprintf("no object has the value of the secret %s: the chart does not insert it", ref.name),
 			Hint: "name an existing Secret in the values instead, if the chart can read one; or remove the value",
 		})
@@ -132,7 +135,8 @@ func (k *checker) release(r *fleet.Release, derived []string) {
 	for _, w := range r.SecretsIn {
 		if !k.needed[r][w.Path] {
 			k.faults.Add(&diag.Diag{
-				At: []diag.Pos{w.Pos}, Path: r.Path("secretsIn"), Msg: w.Path + " does not refer to a secret, or does not exist",
+				Code: diag.CodeUnusedRule,
+				At:   []diag.Pos{w.Pos}, Path: r.Path("secretsIn"), Msg: w.Path + " does not refer to a secret, or does not exist",
 				Hint: "remove this line, or write it in the layers that need it",
 			})
 		}

@@ -64,7 +64,8 @@ func Derived(r *fleet.Release, o fleet.Object, path []string, name string) error
 		field += " " + diag.Visible(fleet.FieldText(path), diag.MaxText)
 	}
 	return &diag.Diag{
-		At: at, Path: r.Path("values", where),
+		Code: diag.CodeSecretValue,
+		At:   at, Path: r.Path("values", where),
 		Msg:  fmt.Sprintf("%s is computed from the reference to the secret %s and not from its value (%s)", field, name, o.Origin()),
 		Hint: "name an existing Secret in the values instead, if the chart can read one; or compute the text yourself, and make it a secret",
 	}

@@ -22,7 +22,8 @@ func CheckLayers(c *fleet.Cluster, ids []string) error {
 			continue
 		}
 		faults.Add(&diag.Diag{
-			At: []diag.Pos{s.Pos}, Path: "secrets." + s.Name + ".sops",
+			Code: diag.CodeSecretInvalid,
+			At:   []diag.Pos{s.Pos}, Path: "secrets." + s.Name + ".sops",
 			Msg:  "the file " + diag.Visible(s.SOPS, diag.MaxText) + " is in the layer " + layer + ", which is not one of this cluster",
 			Hint: "name a file of the cluster's own layers, or move this one to the directory that they share",
 		})

@@ -18,13 +18,14 @@ func checkReadable(c *fleet.Cluster, o fleet.Object) error {
 	}
 	recipients, others, err := sops.KeysOf(o.Object)
 	if err != nil {
-		return &diag.Diag{At: o.Places(), Path: o.Title(), Msg: "the metadata of SOPS is not valid (" + o.Origin() + ")", Hint: "restore the Secret from version control, or encrypt it again", Cause: err}
+		return &diag.Diag{Code: diag.CodeSOPSFile, At: o.Places(), Path: o.Title(), Msg: "the metadata of SOPS is not valid (" + o.Origin() + ")", Hint: "restore the Secret from version control, or encrypt it again", Cause: err}
 	}
 	if len(recipients) == 0 || len(others) > 0 || slices.ContainsFunc(recipients, func(r string) bool { return slices.Contains(c.Recipients, r) }) {
 		return nil
 	}
 	return &diag.Diag{
-		At: o.Places(), Path: o.Title(),
+		Code: diag.CodeSOPSRules,
+		At:   o.Places(), Path: o.Title(),
 		Msg:  "the cluster cannot decrypt it: it is encrypted for " + diag.Visible(strings.Join(recipients, ", "), diag.MaxText) + ", which cluster.sops.age does not name (" + o.Origin() + ")",
 		Hint: "encrypt it for a key of the cluster: " + strings.Join(c.Recipients, ", "),
 	}

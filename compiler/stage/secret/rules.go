@@ -68,7 +68,7 @@ func (f *Files) Ruled() ([]string, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, &diag.Diag{Msg: "the repository cannot be read: " + diag.Brief(err), Hint: "make its directories readable", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeFileSystem, Msg: "the repository cannot be read: " + diag.Brief(err), Hint: "make its directories readable", Cause: err}
 	}
 	slices.Sort(out)
 	return out, faults.Err()
@@ -93,7 +93,8 @@ func (f *Files) Check(name string) error {
 		return err
 	}
 	return &diag.Diag{
-		At: []diag.Pos{{File: name, Line: 1, Col: 1}, rule.Pos}, Msg: "the file is in plain text, and a rule of SOPS names it",
+		Code: diag.CodePlainText,
+		At:   []diag.Pos{{File: name, Line: 1, Col: 1}, rule.Pos}, Msg: "the file is in plain text, and a rule of SOPS names it",
 		Hint: "encrypt it: sops encrypt --in-place " + name + "; if it was committed before, replace its values",
 	}
 }

@@ -59,7 +59,7 @@ func (r *actionReader) wrong(field, msg, hint string, fixes ...diag.Fix) {
 	if field != "" {
 		v, path = lookup(v, field), path+"."+field
 	}
-	r.faults.Add(&diag.Diag{At: []diag.Pos{r.layerPos(r.pos, v)}, Path: path, Msg: msg, Hint: hint, Fixes: fixes})
+	r.faults.Add(&diag.Diag{Code: diag.CodeActionInvalid, At: []diag.Pos{r.layerPos(r.pos, v)}, Path: path, Msg: msg, Hint: hint, Fixes: fixes})
 }
 
 // settings reads the environment and the timeout of the action.

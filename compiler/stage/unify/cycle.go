@@ -42,6 +42,7 @@ func (b *binding) cycle(v cue.Value) error {
 			continue
 		}
 		d := &diag.Diag{
+			Code: diag.CodeCycle,
 			Path: circle[0],
 			Msg:  "refers to itself: " + strings.Join(append(circle, circle[0]), " -> "),
 			Hint: "set one of them to a value",
@@ -136,6 +137,7 @@ func valuesPath(p cue.Path) string {
 // pass.
 func (b *binding) divergence(next *binding) error {
 	d := &diag.Diag{
+		Code: diag.CodeCycle,
 		Msg:  "the values do not converge: each evaluation changes them, because they depend on each other",
 		Hint: "set one of them to a value",
 	}

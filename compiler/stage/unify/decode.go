@@ -90,7 +90,7 @@ func (e *evaluation) distinctStages(v cue.Value, stages []string) error {
 			at := func(i int) diag.Pos {
 				return e.fieldPos(v.LookupPath(cue.MakePath(cue.Str("stages"), cue.Index(i), cue.Str("name"))))
 			}
-			return &diag.Diag{At: []diag.Pos{at(i), at(j)}, Path: "stages", Msg: "two stages are called " + s, Hint: "rename one of them"}
+			return &diag.Diag{Code: diag.CodeStage, At: []diag.Pos{at(i), at(j)}, Path: "stages", Msg: "two stages are called " + s, Hint: "rename one of them"}
 		}
 	}
 	return nil
@@ -102,16 +102,22 @@ var releaseName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 // maxReleaseName is Helm's limit in bytes.
 const maxReleaseName = 53
 
+func checkReleaseName(name string, pos diag.Pos, path string) error {
+	if releaseName.MatchString(name) && len(name) <= maxReleaseName {
+		return nil
+	}
+	return &diag.Diag{
+		Code: diag.CodeReleaseName,
+		At:   []diag.Pos{pos}, Path: path, Msg: fmt.Sprintf("%q is not a name that Helm takes for a release", name),
+		Hint: fmt.Sprintf("use at most %d lower case letters, digits and inner dashes", maxReleaseName),
+	}
+}
+
 func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *fleet.Tree, stages []string) (*fleet.Release, error) {
 	path := "releases." + cue.Str(name).String()
 	r := &fleet.Release{Name: name, Pos: e.firstPos(v, e.releaseParts(final, name, v))}
 	var faults diag.List
-	if !releaseName.MatchString(name) || len(name) > maxReleaseName {
-		faults.Add(&diag.Diag{
-			At: []diag.Pos{r.Pos}, Path: path, Msg: fmt.Sprintf("%q is not a name that Helm takes for a release", name),
-			Hint: fmt.Sprintf("use at most %d lower case letters, digits and inner dashes", maxReleaseName),
-		})
-	}
+	faults.Add(checkReleaseName(name, r.Pos, path))
 	var raw struct {
 		Namespace string         `json:"namespace"`
 		Stage     string         `json:"stage"`
@@ -147,6 +153,7 @@ func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *
 	}
 	if !slices.Contains(stages, r.Stage) {
 		faults.Add(&diag.Diag{
+			Code: diag.CodeStage,
 			At:   []diag.Pos{cuediag.Pos(e.root, e.sourcePos(lookup(v, "stage")))},
 			Path: path + ".stage", Msg: "no stage is called " + r.Stage, Hint: diag.OneOf(r.Stage, stages), Fixes: diag.Respell(r.Stage, stages),
 		})
@@ -184,7 +191,8 @@ func (e *evaluation) openWaivers(release cue.Value, path string, faults *diag.Li
 	open := e.waivers(release, "open")
 	if len(open) > 0 && !lookup(release, "chart").Exists() && len(present(release, "jsonnet", "kustomize", "manifests", "objects")) > 0 {
 		faults.Add(&diag.Diag{
-			At: []diag.Pos{open[0].Pos}, Path: path + ".open",
+			Code: diag.CodeReleaseField,
+			At:   []diag.Pos{open[0].Pos}, Path: path + ".open",
 			Msg: "has no effect: the release has no chart", Hint: "remove it: only values of charts have types",
 		})
 	}

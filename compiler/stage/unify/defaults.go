@@ -191,7 +191,7 @@ func (e *evaluation) checkLayers(path string, release cue.Value) error {
 			}
 			p := labelPos(c)
 			in := e.layerOf(p)
-			d := &diag.Diag{At: []diag.Pos{cuediag.Pos(e.root, p)}, Path: path + ".defaults." + name}
+			d := &diag.Diag{Code: diag.CodeWrongLayer, At: []diag.Pos{cuediag.Pos(e.root, p)}, Path: path + ".defaults." + name}
 			switch {
 			case !p.IsValid() || cuediag.IsType(d.At[0].File) || known && (in == name || in == ""):
 				continue

@@ -134,7 +134,8 @@ func (e *evaluation) defaultWaivers(name string, release cue.Value, faults *diag
 			path, ok := fleet.ParseField(strings.TrimPrefix(w.name, "values."))
 			if !ok {
 				faults.Add(&diag.Diag{
-					At: []diag.Pos{pos}, Path: (&fleet.Release{Name: name}).Path("overridden", layer.name),
+					Code: diag.CodeTextForm,
+					At:   []diag.Pos{pos}, Path: (&fleet.Release{Name: name}).Path("overridden", layer.name),
 					Msg: "malformed path " + w.name, Hint: `write it as in a.b, or a."b.c" where a key has a dot in it`,
 				})
 				continue

@@ -57,7 +57,7 @@ type dependencies struct {
 // field, and adds a fault if not.
 func (d *dependencies) checkDependency(r *fleet.Release, f namedValue) bool {
 	wrong := func(msg, hint string, also ...diag.Pos) bool {
-		d.faults.Add(&diag.Diag{At: append([]diag.Pos{d.fieldPos(f.v)}, also...), Path: r.Path("depends", cue.Str(f.name).String()), Msg: msg, Hint: hint})
+		d.faults.Add(&diag.Diag{Code: diag.CodeDependency, At: append([]diag.Pos{d.fieldPos(f.v)}, also...), Path: r.Path("depends", cue.Str(f.name).String()), Msg: msg, Hint: hint})
 		return false
 	}
 	other := d.releases[f.name]
@@ -119,7 +119,7 @@ func (d *dependencies) addCycles() {
 			continue
 		}
 		first := d.releases[cycle[0]]
-		fault := &diag.Diag{Path: first.Path("depends"), Hint: "remove one of these lines: none of the releases can be applied first"}
+		fault := &diag.Diag{Code: diag.CodeDependency, Path: first.Path("depends"), Hint: "remove one of these lines: none of the releases can be applied first"}
 		var edges []string
 		for i, name := range cycle {
 			to := cycle[(i+1)%len(cycle)]
@@ -151,6 +151,7 @@ var dependsPath = regexp.MustCompile(`^releases\.[^ ]+\.depends$`)
 // explainList replaces the fault of dependencies that are written as a list.
 func explainList(d *diag.Diag) {
 	if dependsPath.MatchString(d.Path) && strings.HasPrefix(d.Msg, "this is a list") {
+		d.Code = diag.CodeWrongType
 		d.At, d.Msg, d.Hint = d.At[:1], "depends is not a list: layers could not add to one", `write depends: "NAME": true for each release`
 	}
 }

@@ -50,12 +50,12 @@ func Differences(root string, in *build.Instance) ([]fleet.DifferenceRule, error
 		rule.Objects, rule.Checks = r.objects(allow)
 		rule.Texts, rule.ObjectPos = r.releases, r.objectPos
 		if len(rule.Between) == 0 {
-			faults.Add(&diag.Diag{At: []diag.Pos{rule.Pos}, Path: at + ".between", Msg: "is empty", Hint: `name some: between: ["prod"]`})
+			faults.Add(&diag.Diag{Code: diag.CodeMissingValue, At: []diag.Pos{rule.Pos}, Path: at + ".between", Msg: "is empty", Hint: `name some: between: ["prod"]`})
 		}
 		out = append(out, rule)
 	}
 	if len(out) == 0 {
-		faults.Add(&diag.Diag{At: []diag.Pos{writtenPos(root, lookup(v, "differences"))}, Path: "differences", Msg: "has no rules", Hint: `write one: "prod": {between: ["prod"], allow: {}}`})
+		faults.Add(&diag.Diag{Code: diag.CodeMissingValue, At: []diag.Pos{writtenPos(root, lookup(v, "differences"))}, Path: "differences", Msg: "has no rules", Hint: `write one: "prod": {between: ["prod"], allow: {}}`})
 	}
 	return out, faults.Err()
 }
@@ -95,7 +95,8 @@ func (r *differenceReader) texts(v cue.Value, below, field string, wrong func(te
 		pos := writtenPos(r.root, it.Value())
 		if msg, hint := wrong(text, pos); msg != "" {
 			*r.faults = append(*r.faults, &diag.Diag{
-				At: []diag.Pos{pos}, Path: r.at + below + field + "." + strconv.Itoa(i), Msg: msg, Hint: hint,
+				Code: diag.CodeTextForm,
+				At:   []diag.Pos{pos}, Path: r.at + below + field + "." + strconv.Itoa(i), Msg: msg, Hint: hint,
 			})
 		}
 		out = append(out, text)

@@ -73,6 +73,7 @@ func (x *Explainer) exists(path []string, keys Keys) error {
 	}
 	if v.IncompleteKind() == cue.ListKind {
 		return &diag.Diag{
+			Code: diag.CodeNoMatch,
 			Path: l.text(path[:len(sels)]), Clusters: []string{x.id},
 			Msg: fmt.Sprintf("no element %s: the list has %d, which count from 0", path[len(sels)], elements(v)),
 		}
@@ -89,6 +90,7 @@ func (x *Explainer) exists(path []string, keys Keys) error {
 			}
 		}
 		return &diag.Diag{
+			Code: diag.CodeNoMatch,
 			Path: l.text(path[:i+1]), Clusters: []string{x.id},
 			Msg: "no such field", Hint: diag.OneOf(path[i], among),
 		}

@@ -101,7 +101,7 @@ func (g *growthCheck) file(f *ast.File) {
 func (g *growthCheck) fault(n ast.Node, msg, hint string) {
 	at := cuediag.Pos(g.root, n.Pos())
 	if !slices.ContainsFunc(*g.faults, func(d *diag.Diag) bool { return d.At[0] == at }) {
-		g.faults.Add(&diag.Diag{At: []diag.Pos{at}, Msg: msg, Hint: hint})
+		g.faults.Add(&diag.Diag{Code: diag.CodeLimits, At: []diag.Pos{at}, Msg: msg, Hint: hint})
 	}
 }
 

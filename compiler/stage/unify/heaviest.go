@@ -28,7 +28,8 @@ func Excess(root, id string, in *build.Instance, over *par.Excess) error {
 		what = "the evaluation of this file"
 	}
 	d := &diag.Diag{
-		Msg: what + " " + over.Msg, Cause: over,
+		Code: diag.CodeLimits,
+		Msg:  what + " " + over.Msg, Cause: over,
 		Hint: "look for lists and comprehensions that multiply each other",
 	}
 	if n := len(in.Files); n > 0 {

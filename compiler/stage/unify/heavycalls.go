@@ -43,7 +43,8 @@ func checkCalls(root string, in *build.Instance) error {
 					return true
 				}
 				faults.Add(&diag.Diag{
-					At: []diag.Pos{cuediag.Pos(root, c.Pos())}, Msg: fmt.Sprintf("the result of %s is too large", callee(c)),
+					Code: diag.CodeLimits,
+					At:   []diag.Pos{cuediag.Pos(root, c.Pos())}, Msg: fmt.Sprintf("the result of %s is too large", callee(c)),
 					Hint: "make what is repeated, or how often, smaller",
 				})
 				return false

@@ -17,10 +17,10 @@ func (e *evaluation) ignoreRules(set fleet.RuleSet, owner cue.Value, of *fleet.R
 		if of != nil {
 			r.Release = of.Name
 		}
-		p := &patchReader{evaluation: e, release: owner, v: f.v, field: field, path: r.Path()}
+		p := &patchReader{evaluation: e, release: owner, v: f.v, field: field, path: r.Path(), code: diag.CodeTextForm}
 		r.Pos, r.Fields, r.Texts = p.place(p.v), p.fieldPaths(), e.matchTexts(f.v, p.path)
-		e.checkMatch(f.v, p.path, p.wrong)
-		checkUntil(f.v, p.wrong)
+		e.checkMatch(f.v, p.path, p.wrongAs)
+		checkUntil(f.v, p.wrongAs)
 		*faults = append(*faults, p.faults...)
 		out = append(out, r)
 	}

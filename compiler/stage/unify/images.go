@@ -24,7 +24,8 @@ func (e *evaluation) images(v cue.Value, c *fleet.Cluster, faults *diag.List) {
 		p.Rule = e.tagRule(&p, lookup(f.v, "policy"), faults)
 		if hint := repositoryHint(f.name); hint != "" {
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{p.Pos}, Path: p.PolicyPath(), Msg: diag.Visible(f.name, diag.MaxText) + " is not the repository of an image", Hint: hint,
+				Code: diag.CodeUpdateRule,
+				At:   []diag.Pos{p.Pos}, Path: p.PolicyPath(), Msg: diag.Visible(f.name, diag.MaxText) + " is not the repository of an image", Hint: hint,
 			})
 		}
 		if lookup(f.v, "environments").Exists() {
@@ -38,7 +39,8 @@ func (e *evaluation) images(v cue.Value, c *fleet.Cluster, faults *diag.List) {
 		for _, other := range c.Images {
 			if image.FullName(other.Image) == image.FullName(p.Image) {
 				faults.Add(&diag.Diag{
-					At: []diag.Pos{p.Pos, other.Pos}, Path: p.PolicyPath(),
+					Code: diag.CodeUpdateRule,
+					At:   []diag.Pos{p.Pos, other.Pos}, Path: p.PolicyPath(),
 					Msg:  diag.Visible(other.Image, diag.MaxText) + " and " + diag.Visible(p.Image, diag.MaxText) + " are the same image, and have a policy each",
 					Hint: "write both under one name",
 				})
@@ -91,7 +93,8 @@ func (e *evaluation) tagRule(p *fleet.ImagePolicy, v cue.Value, faults *diag.Lis
 	}
 	if set := present(v, "semver", "numerical", "alphabetical", "never"); len(set) > 1 {
 		faults.Add(&diag.Diag{
-			At: []diag.Pos{e.fieldPos(lookup(v, set[0])), e.fieldPos(lookup(v, set[1]))}, Path: p.PolicyPath("policy"),
+			Code: diag.CodeUpdateRule,
+			At:   []diag.Pos{e.fieldPos(lookup(v, set[0])), e.fieldPos(lookup(v, set[1]))}, Path: p.PolicyPath("policy"),
 			Msg: "has " + strings.Join(set, " and ") + ", which exclude each other", Hint: "remove all but one",
 		})
 		return r
@@ -99,7 +102,8 @@ func (e *evaluation) tagRule(p *fleet.ImagePolicy, v cue.Value, faults *diag.Lis
 	_, err := image.Compile(r)
 	if wrong, ok := errors.AsType[*image.RuleError](err); ok {
 		faults.Add(&diag.Diag{
-			At: []diag.Pos{e.fieldPos(lookup(v, wrong.Field))}, Path: p.PolicyPath("policy", wrong.Field), Msg: wrong.Msg, Hint: wrong.Hint,
+			Code: diag.CodeUpdateRule,
+			At:   []diag.Pos{e.fieldPos(lookup(v, wrong.Field))}, Path: p.PolicyPath("policy", wrong.Field), Msg: wrong.Msg, Hint: wrong.Hint,
 		})
 	}
 	return r

@@ -28,7 +28,8 @@ func checkTexts(root string, in *build.Instance) diag.List {
 		ast.Walk(f, func(n ast.Node) bool {
 			if e, ok := n.(ast.Expr); ok && t.exceedsLimit(e) {
 				faults.Add(&diag.Diag{
-					At: []diag.Pos{cuediag.Pos(root, e.Pos())}, Msg: "the text is longer than 64 MiB",
+					Code: diag.CodeLimits,
+					At:   []diag.Pos{cuediag.Pos(root, e.Pos())}, Msg: "the text is longer than 64 MiB",
 					Hint: "shorten it: it repeats a text that already repeats other texts",
 				})
 			}

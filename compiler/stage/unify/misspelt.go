@@ -29,7 +29,8 @@ func (e *evaluation) misspeltReleases(v cue.Value) diag.List {
 			continue
 		}
 		faults.Add(&diag.Diag{
-			At: []diag.Pos{e.fieldPos(release)}, Path: "releases." + cue.Str(name).String(),
+			Code: diag.CodeReleaseSource,
+			At:   []diag.Pos{e.fieldPos(release)}, Path: "releases." + cue.Str(name).String(),
 			Msg: "no layer gives this release a chart, or another source", Hint: "did you mean " + near + "?",
 			Fixes: []diag.Fix{{Kind: diag.FixName, Old: name, New: near}},
 		})

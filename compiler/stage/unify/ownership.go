@@ -16,7 +16,7 @@ import (
 func (e *evaluation) ownership(release cue.Value, at string, faults *diag.List) []fleet.Ownership {
 	var out []fleet.Ownership
 	for _, f := range fieldsOf(release, "ownership") {
-		p := e.newPatchReader(release, f, at, "ownership")
+		p := e.newPatchReader(release, f, at, "ownership", diag.CodeOwnership)
 		o := fleet.Ownership{Name: f.name, Pos: p.place(p.v), Target: p.target(), Fields: p.fieldPaths()}
 		if o.Optional, _ = lookup(p.v, "optional").Bool(); !o.Optional {
 			o.Texts = p.selectorTexts(lookup(p.v, "target"), p.path+".target")
@@ -76,7 +76,8 @@ func (e *evaluation) replace(release cue.Value, at string, faults *diag.List) []
 		if fleet.IsProtected(schema.ParseGroupKind(kind)) || kind == "CustomResourceDefinition" {
 			name, _, _ := strings.Cut(kind, ".")
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{r.Pos}, Path: at + ".replace." + strconv.Itoa(i),
+				Code: diag.CodeOwnership,
+				At:   []diag.Pos{r.Pos}, Path: at + ".replace." + strconv.Itoa(i),
 				Msg: "a " + name + " cannot be recreated: the objects or data in it would be lost", Hint: "remove this line",
 			})
 			continue

@@ -18,7 +18,7 @@ import (
 func (e *evaluation) patches(release cue.Value, at string, faults *diag.List) []fleet.Patch {
 	var out []fleet.Patch
 	for _, f := range fieldsOf(release, "patches") {
-		p := e.newPatchReader(release, f, at, "patches")
+		p := e.newPatchReader(release, f, at, "patches", diag.CodePatchInvalid)
 		patch := p.read(f.name)
 		out = append(out, patch)
 		*faults = append(*faults, p.faults...)
@@ -32,17 +32,24 @@ type patchReader struct {
 	release, v cue.Value
 	field      string // name of the release's field, such as patches
 	path       string
+	code       diag.Code // of faults that this reader finds
 	faults     diag.List
 }
 
-// newPatchReader returns a reader for an entry of a release's field.
-func (e *evaluation) newPatchReader(release cue.Value, f namedValue, at, in string) *patchReader {
-	return &patchReader{evaluation: e, release: release, v: f.v, field: in, path: at + "." + in + "." + cue.Str(f.name).String()}
+// newPatchReader returns a reader for an entry of a release's field, whose faults have
+// the code.
+func (e *evaluation) newPatchReader(release cue.Value, f namedValue, at, in string, code diag.Code) *patchReader {
+	return &patchReader{evaluation: e, release: release, v: f.v, field: in, code: code, path: at + "." + in + "." + cue.Str(f.name).String()}
 }
 
 // wrong adds a fault at a part of the patch.
 func (p *patchReader) wrong(part cue.Value, below, msg, hint string) {
-	p.faults = append(p.faults, &diag.Diag{At: []diag.Pos{p.place(part)}, Path: p.path + below, Msg: msg, Hint: hint})
+	p.wrongAs(p.code, part, below, msg, hint)
+}
+
+// wrongAs adds a fault with a code.
+func (p *patchReader) wrongAs(code diag.Code, part cue.Value, below, msg, hint string) {
+	p.faults = append(p.faults, &diag.Diag{Code: code, At: []diag.Pos{p.place(part)}, Path: p.path + below, Msg: msg, Hint: hint})
 }
 
 // place returns the position where a layer writes a part of the patch, or the

@@ -132,40 +132,40 @@ func (e *evaluation) checkPolicies(final cue.Value) error {
 	}
 	for _, p := range all {
 		at := cue.MakePath(cue.Str("policies"), cue.Str(p.name)).String()
-		wrong := func(v cue.Value, field, msg, hint string) {
-			faults.Add(&diag.Diag{At: []diag.Pos{e.fieldPos(v)}, Path: at + field, Msg: msg, Hint: hint})
+		wrong := func(code diag.Code, v cue.Value, field, msg, hint string) {
+			faults.Add(&diag.Diag{Code: code, At: []diag.Pos{e.fieldPos(v)}, Path: at + field, Msg: msg, Hint: hint})
 		}
 		switch set := present(p.v, "object", "violations"); {
 		case len(set) == 0 && !lookup(p.v, "message").Exists():
-			wrong(p.v, "", "no rule is called "+p.name, diag.OneOf(p.name, ruled))
+			wrong(diag.CodePolicyInvalid, p.v, "", "no rule is called "+p.name, diag.OneOf(p.name, ruled))
 			faults[len(faults)-1].Fixes = diag.Respell(p.name, ruled)
 			continue
 		case len(set) != 1:
-			wrong(p.v, "", "a policy has exactly one rule", "give it either object, or objects and violations")
+			wrong(diag.CodePolicyInvalid, p.v, "", "a policy has exactly one rule", "give it either object, or objects and violations")
 		}
 		if message := lookup(p.v, "message"); !message.Exists() {
-			wrong(p.v, ".message", "field is required but not present", "say what is wrong with an object that breaks the rule, and what to do")
+			wrong(diag.CodeMissingValue, p.v, ".message", "field is required but not present", "say what is wrong with an object that breaks the rule, and what to do")
 		}
 		e.checkMatch(p.v, at, wrong)
 		for _, w := range fieldsOf(p.v, "waivers") {
 			field := ".waivers." + cue.MakePath(cue.Str(w.name)).String()
-			checkUntil(w.v, func(v cue.Value, at, msg, hint string) { wrong(v, field+at, msg, hint) })
-			e.checkMatch(w.v, at+field, func(v cue.Value, at, msg, hint string) { wrong(v, field+at, msg, hint) })
+			checkUntil(w.v, func(code diag.Code, v cue.Value, at, msg, hint string) { wrong(code, v, field+at, msg, hint) })
+			e.checkMatch(w.v, at+field, func(code diag.Code, v cue.Value, at, msg, hint string) { wrong(code, v, field+at, msg, hint) })
 		}
 	}
 	return faults.Err()
 }
 
 // checkUntil reports a date that does not exist. The schema checks its form.
-func checkUntil(v cue.Value, wrong func(v cue.Value, field, msg, hint string)) {
+func checkUntil(v cue.Value, wrong func(code diag.Code, v cue.Value, field, msg, hint string)) {
 	until := textOf(v, "until")
 	if _, err := time.Parse(time.DateOnly, until); until != "" && err != nil {
-		wrong(lookup(v, "until"), ".until", until+" is not a valid date", "write it as in 2026-12-31")
+		wrong(diag.CodeTextForm, lookup(v, "until"), ".until", until+" is not a valid date", "write it as in 2026-12-31")
 	}
 }
 
 // checkMatch reports invalid patterns.
-func (e *evaluation) checkMatch(v cue.Value, at string, wrong func(v cue.Value, field, msg, hint string)) {
+func (e *evaluation) checkMatch(v cue.Value, at string, wrong func(code diag.Code, v cue.Value, field, msg, hint string)) {
 	for _, field := range []string{"names", "namespaces", "releases"} {
 		list := lookup(v, "match."+field)
 		it, err := list.List()
@@ -175,7 +175,7 @@ func (e *evaluation) checkMatch(v cue.Value, at string, wrong func(v cue.Value, 
 		for it.Next() {
 			pattern, _ := it.Value().String()
 			if _, err := path.Match(pattern, ""); err != nil {
-				wrong(list, ".match."+field, "malformed pattern "+pattern, `write \ before a bracket that stands for itself`)
+				wrong(diag.CodeTextForm, list, ".match."+field, "malformed pattern "+pattern, `write \ before a bracket that stands for itself`)
 			}
 		}
 	}
@@ -191,7 +191,7 @@ func (e *evaluation) checkRequired(final cue.Value) error {
 	}
 	for it.Next() {
 		if s := it.Selector(); s.ConstraintType() == cue.RequiredConstraint {
-			faults.Add(&diag.Diag{At: []diag.Pos{e.fieldPos(it.Value())}, Path: s.Unquoted(), Msg: "field is required but not present"})
+			faults.Add(&diag.Diag{Code: diag.CodeMissingValue, At: []diag.Pos{e.fieldPos(it.Value())}, Path: s.Unquoted(), Msg: "field is required but not present"})
 		}
 	}
 	return faults.Err()

@@ -22,7 +22,7 @@ func (e *evaluation) random(v cue.Value, release string, faults *diag.List) []fl
 	for it.Next() {
 		key, at := it.Selector().Unquoted(), it.Value()
 		wrong := func(msg, hint string) {
-			faults.Add(&diag.Diag{At: []diag.Pos{e.fieldPos(at)}, Path: release + ".random." + it.Selector().String(), Msg: msg, Hint: hint})
+			faults.Add(&diag.Diag{Code: diag.CodeRandomRule, At: []diag.Pos{e.fieldPos(at)}, Path: release + ".random." + it.Selector().String(), Msg: msg, Hint: hint})
 		}
 		object, text, _ := strings.Cut(key, " ")
 		fields, ok := fleet.ParseField(text)

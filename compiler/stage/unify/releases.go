@@ -22,37 +22,38 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 	var faults diag.List
 	e.releases(v, func(name string, release cue.Value) {
 		path := "releases." + cue.Str(name).String()
-		wrong := func(v cue.Value, path, msg, hint string) {
-			faults.Add(&diag.Diag{At: []diag.Pos{e.fieldPos(v)}, Path: path, Msg: msg, Hint: hint})
+		wrong := func(code diag.Code, v cue.Value, path, msg, hint string) {
+			faults.Add(&diag.Diag{Code: code, At: []diag.Pos{e.fieldPos(v)}, Path: path, Msg: msg, Hint: hint})
 		}
 		for _, c := range e.releaseParts(v, name, release) {
 			for _, f := range literalFields(c) {
 				name, _, err := ast.LabelName(f.Label)
 				if err == nil && f.Constraint == 0 && !slices.Contains(e.releaseFields, name) && !internal(name) {
 					faults.Add(&diag.Diag{
-						At: []diag.Pos{cuediag.Pos(e.root, f.Pos())}, Path: path + "." + name,
+						Code: diag.CodeUnknownField,
+						At:   []diag.Pos{cuediag.Pos(e.root, f.Pos())}, Path: path + "." + name,
 						Msg: "field not allowed", Hint: diag.OneOf(name, e.releaseFields), Fixes: diag.Respell(name, e.releaseFields),
 					})
 				}
 			}
 		}
 		if !lookup(release, "namespace").Exists() {
-			wrong(release, path+".namespace", "field is required but not present", "")
+			wrong(diag.CodeMissingValue, release, path+".namespace", "field is required but not present", "")
 		}
 		sources := []string{"chart", "jsonnet", "kustomize", "manifests", "objects"}
 		if set := present(release, sources...); len(set) != 1 {
-			wrong(release, path, oneSource, "give it one of "+strings.Join(sources, ", "))
+			wrong(diag.CodeReleaseSource, release, path, oneSource, "give it one of "+strings.Join(sources, ", "))
 		}
 		e.checkDelivery(release, path, wrong)
 		if values := lookup(release, "values"); len(present(release, "kustomize", "manifests")) > 0 && len(fieldNames(values)) > 0 {
-			wrong(firstField(values), path+".values", "kustomizations and manifests take no values", "remove them, and say with patches what is to change")
+			wrong(diag.CodeReleaseField, firstField(values), path+".values", "kustomizations and manifests take no values", "remove them, and say with patches what is to change")
 		}
 		if chart := lookup(release, "chart"); chart.Exists() && chart.Err() == nil && !isChart(chart) {
-			wrong(chart, path+".chart", "a chart is exactly one of path; repo, name, version and digest; git and digest",
+			wrong(diag.CodePin, chart, path+".chart", "a chart is exactly one of path; repo, name, version and digest; git and digest",
 				"run fleetc chart add, which writes all of a chart's fields")
 		}
 		if objects := lookup(release, "objects"); objects.Exists() && !areObjects(objects) {
-			wrong(objects, path+".objects", "objects are structs under any names, or a list of structs",
+			wrong(diag.CodeRenderedObject, objects, path+".objects", "objects are structs under any names, or a list of structs",
 				"write objects: app: {apiVersion: ..., kind: ...}")
 		}
 	})
@@ -62,29 +63,29 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 
 // checkDelivery reports fields of a release with delivery helm that Helm does
 // not support.
-func (e *evaluation) checkDelivery(release cue.Value, path string, wrong func(v cue.Value, path, msg, hint string)) {
+func (e *evaluation) checkDelivery(release cue.Value, path string, wrong func(code diag.Code, v cue.Value, path, msg, hint string)) {
 	const byHelm = ` with delivery: "helm"`
 	if delivery, _ := lookup(release, "delivery").String(); delivery != string(fleet.ByHelm) {
 		return
 	}
 	if len(present(release, "chart")) == 0 {
-		wrong(lookup(release, "delivery"), path+".delivery", "Helm delivers charts, and this release has no chart", `remove delivery: "helm"`)
+		wrong(diag.CodeReleaseField, lookup(release, "delivery"), path+".delivery", "Helm delivers charts, and this release has no chart", `remove delivery: "helm"`)
 	}
 	if v := lookup(release, "patches"); len(fieldNames(v)) > 0 {
-		wrong(firstField(v), path+".patches", "a release"+byHelm+" has no patches", "say it with the chart's values, or deliver manifests")
+		wrong(diag.CodeReleaseField, firstField(v), path+".patches", "a release"+byHelm+" has no patches", "say it with the chart's values, or deliver manifests")
 	}
 	if v := lookup(release, "ownership"); len(fieldNames(v)) > 0 {
-		wrong(firstField(v), path+".ownership", "a release"+byHelm+" has no ownership: Helm takes every field that its chart sets", "remove it")
+		wrong(diag.CodeReleaseField, firstField(v), path+".ownership", "a release"+byHelm+" has no ownership: Helm takes every field that its chart sets", "remove it")
 	}
 	if v := lookup(release, "replace"); v.Exists() {
-		wrong(v, path+".replace", "a release"+byHelm+" has no replace: Helm never recreates an object", "remove it")
+		wrong(diag.CodeReleaseField, v, path+".replace", "a release"+byHelm+" has no replace: Helm never recreates an object", "remove it")
 	}
 	if v := lookup(release, "random"); len(fieldNames(v)) > 0 {
-		wrong(firstField(v), path+".random", "a release"+byHelm+" has no random fields: they are not in the bundle, and Helm generates them again at every upgrade", "remove it")
+		wrong(diag.CodeReleaseField, firstField(v), path+".random", "a release"+byHelm+" has no random fields: they are not in the bundle, and Helm generates them again at every upgrade", "remove it")
 	}
 	tests := lookup(release, "tests")
 	if in, err := tests.Bool(); err == nil && in {
-		wrong(tests, path+".tests", "a release"+byHelm+" has its test hooks in Helm, not in the bundle", "run fleetc test")
+		wrong(diag.CodeReleaseField, tests, path+".tests", "a release"+byHelm+" has its test hooks in Helm, not in the bundle", "run fleetc test")
 	}
 }
 

@@ -23,7 +23,8 @@ func (e *evaluation) rollout(v cue.Value, faults *diag.List) *fleet.Rollout {
 	}
 	if pos, layer := e.deeperLayer(field); layer != "" {
 		faults.Add(&diag.Diag{
-			At: []diag.Pos{pos}, Path: "rollout", Msg: fmt.Sprintf("layer %s sets the rollout, which is for all clusters", layer),
+			Code: diag.CodeNotRootLayer,
+			At:   []diag.Pos{pos}, Path: "rollout", Msg: fmt.Sprintf("layer %s sets the rollout, which is for all clusters", layer),
 			Hint: "write it in a file of the root layer, such as environments/rollout.cue",
 		})
 		return nil
@@ -44,13 +45,15 @@ func (e *evaluation) rollout(v cue.Value, faults *diag.List) *fleet.Rollout {
 	for i, w := range r.Waves {
 		if j := slices.Index(r.WaveNames(), w.Name); j < i {
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{w.Pos, r.Waves[j].Pos}, Path: fmt.Sprintf("rollout.waves.%d.name", i),
+				Code: diag.CodeRolloutInvalid,
+				At:   []diag.Pos{w.Pos, r.Waves[j].Pos}, Path: fmt.Sprintf("rollout.waves.%d.name", i),
 				Msg: "two waves are called " + w.Name, Hint: "rename one of them",
 			})
 		}
 		if w.Others && i < len(r.Waves)-1 {
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{w.Pos}, Path: fmt.Sprintf("rollout.waves.%d.others", i),
+				Code: diag.CodeRolloutInvalid,
+				At:   []diag.Pos{w.Pos}, Path: fmt.Sprintf("rollout.waves.%d.others", i),
 				Msg: "wave " + w.Name + " has all other clusters, but is not the last wave", Hint: "move it to the end, or select its clusters",
 			})
 		}
@@ -77,7 +80,8 @@ func (e *evaluation) wave(v cue.Value, at string, faults *diag.List) fleet.Wave 
 	}
 	if clusters.Exists() == w.Others {
 		faults.Add(&diag.Diag{
-			At: []diag.Pos{w.Pos}, Path: at, Msg: "requires exactly one of clusters and others, but has " + orNone(present(v, "clusters", "others")),
+			Code: diag.CodeRolloutInvalid,
+			At:   []diag.Pos{w.Pos}, Path: at, Msg: "requires exactly one of clusters and others, but has " + orNone(present(v, "clusters", "others")),
 			Hint: `write clusters to select clusters, or others: true in the last wave`,
 		})
 	}
@@ -90,7 +94,8 @@ func (e *evaluation) wave(v cue.Value, at string, faults *diag.List) fleet.Wave 
 		var err error
 		if w.Soak, err = time.ParseDuration(text); err != nil {
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{e.fieldPos(lookup(v, "soak"))}, Path: at + ".soak", Msg: "invalid duration " + diag.Visible(text, diag.MaxText),
+				Code: diag.CodeRolloutInvalid,
+				At:   []diag.Pos{e.fieldPos(lookup(v, "soak"))}, Path: at + ".soak", Msg: "invalid duration " + diag.Visible(text, diag.MaxText),
 				Hint: "write it as in 90s or 1h30m",
 			})
 		}
@@ -125,7 +130,8 @@ func (e *evaluation) parallel(w *fleet.Wave, v cue.Value, at string, faults *dia
 	}
 	if w.Parallel < 1 && (w.Share < 1 || w.Share > 100) {
 		faults.Add(&diag.Diag{
-			At: []diag.Pos{e.fieldPos(v)}, Path: at, Msg: fmt.Sprintf("%q is not a number of clusters", diag.Visible(text, diag.MaxText)),
+			Code: diag.CodeRolloutInvalid,
+			At:   []diag.Pos{e.fieldPos(v)}, Path: at, Msg: fmt.Sprintf("%q is not a number of clusters", diag.Visible(text, diag.MaxText)),
 			Hint: `write a number from 1 on, or a share of the clusters of the wave, such as "25%"`,
 		})
 	}
@@ -136,14 +142,16 @@ func (e *evaluation) freeze(v cue.Value, at string, faults *diag.List) fleet.Fre
 	for _, name := range []string{"from", "to"} {
 		if text := textOf(v, name); !isDate(text) {
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{e.fieldPos(lookup(v, name))}, Path: at + "." + name, Msg: fmt.Sprintf("%q is not a valid date", text),
+				Code: diag.CodeRolloutInvalid,
+				At:   []diag.Pos{e.fieldPos(lookup(v, name))}, Path: at + "." + name, Msg: fmt.Sprintf("%q is not a valid date", text),
 				Hint: "write it as 2026-12-31",
 			})
 		}
 	}
 	if f.To < f.From {
 		faults.Add(&diag.Diag{
-			At: []diag.Pos{e.fieldPos(lookup(v, "to")), f.Pos}, Path: at + ".to",
+			Code: diag.CodeRolloutInvalid,
+			At:   []diag.Pos{e.fieldPos(lookup(v, "to")), f.Pos}, Path: at + ".to",
 			Msg: fmt.Sprintf("the freeze ends on %s, before it begins on %s", f.To, f.From), Hint: "correct one of the days",
 		})
 	}

@@ -25,7 +25,7 @@ func (e *evaluation) secrets(v cue.Value, faults *diag.List) []fleet.Secret {
 			continue
 		}
 		if msg, hint := incompleteSource(source); msg != "" {
-			faults.Add(&diag.Diag{At: []diag.Pos{r.pos}, Path: r.path, Msg: msg, Hint: hint})
+			faults.Add(&diag.Diag{Code: diag.CodeSecretInvalid, At: []diag.Pos{r.pos}, Path: r.path, Msg: msg, Hint: hint})
 			continue
 		}
 		faults.Add(r.faults.Err())
@@ -84,7 +84,8 @@ func (e *sourceReader) read(v cue.Value) (fleet.SecretSource, error) {
 		}
 		if effective := own.Over(s); i > farthest && !reflect.DeepEqual(s.Over(effective), effective) {
 			e.faults.Add(&diag.Diag{
-				At: []diag.Pos{e.fieldPos(d), e.pos}, Path: e.path + ".defaults." + l.Name, Msg: "it has no effect: a farther layer sets the source directly",
+				Code: diag.CodeUnusedDefaults,
+				At:   []diag.Pos{e.fieldPos(d), e.pos}, Path: e.path + ".defaults." + l.Name, Msg: "it has no effect: a farther layer sets the source directly",
 				Hint: "write that source as defaults, too: " + e.path + ": defaults: " + cue.Str(e.layers[farthest].Name).String() + ": ...",
 			})
 		}
@@ -130,7 +131,8 @@ func (e *evaluation) sealingCert(v cue.Value, cert string) error {
 	}
 	if _, err := fleet.SealingKey(cert); err != nil {
 		return &diag.Diag{
-			At: []diag.Pos{e.fieldPos(lookup(v, "cluster.sealedSecrets.cert"))}, Path: "cluster.sealedSecrets.cert", Msg: diag.Brief(err),
+			Code: diag.CodeSecretInvalid,
+			At:   []diag.Pos{e.fieldPos(lookup(v, "cluster.sealedSecrets.cert"))}, Path: "cluster.sealedSecrets.cert", Msg: diag.Brief(err),
 			Hint: "write what kubeseal --fetch-cert prints for the cluster", Cause: err,
 		}
 	}

@@ -40,7 +40,8 @@ func (e *evaluation) clusterSelector(field cue.Value, at string, faults *diag.Li
 	for _, name := range []string{"ids", "environments"} {
 		if list := lookup(field, name); list.Exists() && len(e.choices(list)) == 0 {
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{e.fieldPos(list)}, Path: at + "." + name,
+				Code: diag.CodeEmptySelection,
+				At:   []diag.Pos{e.fieldPos(list)}, Path: at + "." + name,
 				Msg: "the list is empty and selects no cluster", Hint: "remove it to select all clusters, or name some",
 			})
 		}
@@ -48,7 +49,8 @@ func (e *evaluation) clusterSelector(field cue.Value, at string, faults *diag.Li
 	for _, p := range s.IDs {
 		if _, err := path.Match(p.Text, ""); err != nil {
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{p.Pos}, Path: at + ".ids",
+				Code: diag.CodeTextForm,
+				At:   []diag.Pos{p.Pos}, Path: at + ".ids",
 				Msg: "cluster pattern " + p.Text + " has a syntax error", Hint: `write it as in "prod/*" or "prod/eu-[12]"`,
 			})
 		}

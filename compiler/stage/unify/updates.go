@@ -28,7 +28,8 @@ func (e *evaluation) updates(v cue.Value, c *fleet.Cluster, faults *diag.List) *
 	}
 	if pos, layer := e.deeperLayer(field); layer != "" {
 		faults.Add(&diag.Diag{
-			At: []diag.Pos{pos}, Path: "updates", Msg: fmt.Sprintf("layer %s sets updates, which are for all clusters", layer),
+			Code: diag.CodeNotRootLayer,
+			At:   []diag.Pos{pos}, Path: "updates", Msg: fmt.Sprintf("layer %s sets updates, which are for all clusters", layer),
 			Hint: "write them in a file of the root layer, such as environments/updates.cue",
 		})
 		return nil
@@ -66,11 +67,12 @@ func (e *evaluation) updateSelectors(v cue.Value, field string, faults *diag.Lis
 		s.Charts = e.updatePatterns(f.v, "charts", at, faults)
 		s.Images = e.updatePatterns(f.v, "images", at, faults)
 		if len(s.Charts)+len(s.Images) == 0 {
-			faults.Add(&diag.Diag{At: []diag.Pos{s.Pos}, Path: at, Msg: "selects no chart and no image", Hint: "add charts or images to it, or remove it"})
+			faults.Add(&diag.Diag{Code: diag.CodeUpdateRule, At: []diag.Pos{s.Pos}, Path: at, Msg: "selects no chart and no image", Hint: "add charts or images to it, or remove it"})
 		}
 		if _, err := time.Parse(time.DateOnly, s.Until); err != nil && s.Until != "" {
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{e.fieldPos(lookup(f.v, "until"))}, Path: at + ".until", Msg: fmt.Sprintf("%q is not a valid date", s.Until), Hint: "write it as 2026-12-31",
+				Code: diag.CodeUpdateRule,
+				At:   []diag.Pos{e.fieldPos(lookup(f.v, "until"))}, Path: at + ".until", Msg: fmt.Sprintf("%q is not a valid date", s.Until), Hint: "write it as 2026-12-31",
 			})
 		}
 		out = append(out, s)
@@ -90,7 +92,7 @@ func (e *evaluation) updatePatterns(v cue.Value, field, at string, faults *diag.
 		text, _ := list.Value().String()
 		p := fleet.UpdatePattern{Text: text, Path: fmt.Sprintf("%s.%s.%d", at, field, i), Pos: e.fieldPos(list.Value())}
 		if _, err := path.Match(text, ""); err != nil {
-			faults.Add(&diag.Diag{At: []diag.Pos{p.Pos}, Path: p.Path, Msg: "invalid pattern " + diag.Visible(text, diag.MaxText), Hint: `write it as in "redis" or "prometheus-*"`})
+			faults.Add(&diag.Diag{Code: diag.CodeUpdateRule, At: []diag.Pos{p.Pos}, Path: p.Path, Msg: "invalid pattern " + diag.Visible(text, diag.MaxText), Hint: `write it as in "redis" or "prometheus-*"`})
 			continue
 		}
 		out = append(out, p)

@@ -36,7 +36,8 @@ func (e *evaluation) checkYAMLWords(c *fleet.Cluster) error {
 					value = "true"
 				}
 				faults.Add(&diag.Diag{
-					At: []diag.Pos{pos}, Path: r.Path(append(above, fleet.FieldText(path))...), Msg: "Helm and Kubernetes read " + text + " as " + value + ", and CUE reads it as a string",
+					Code: diag.CodeYAMLWord,
+					At:   []diag.Pos{pos}, Path: r.Path(append(above, fleet.FieldText(path))...), Msg: "Helm and Kubernetes read " + text + " as " + value + ", and CUE reads it as a string",
 					Hint: "write " + value + `, or "` + text + `" for the string`,
 					Fixes: []diag.Fix{
 						{Kind: diag.FixSource, Old: text, New: value},

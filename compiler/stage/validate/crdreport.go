@@ -70,7 +70,7 @@ func customFault(o fleet.Object, msg, hint string, cause error) *diag.Diag {
 	if from := o.Origin(); from != "" {
 		msg += " (" + from + ")"
 	}
-	d := &diag.Diag{Path: o.Title(), Msg: msg, Hint: diag.Visible(hint, 4*maxText), Cause: cause}
+	d := &diag.Diag{Code: diag.CodeCustomResource, Path: o.Title(), Msg: msg, Hint: diag.Visible(hint, 4*maxText), Cause: cause}
 	if o.Pos.IsValid() {
 		d.At = []diag.Pos{o.Pos}
 	}

@@ -54,7 +54,8 @@ func fields(o fleet.Object, v *kube.Version, legal *legalTexts, metadata bool) d
 	w.root(s, metadata)
 	last := w.faults[maxFaults-1]
 	return append(w.faults[:maxFaults-1:maxFaults-1], &diag.Diag{
-		At: last.At, Path: last.Path, Msg: "there is more that is wrong with it (" + o.Origin() + ")", Hint: "mend this first",
+		Code: diag.CodeObjectValue,
+		At:   last.At, Path: last.Path, Msg: "there is more that is wrong with it (" + o.Origin() + ")", Hint: "mend this first",
 	})
 }
 
@@ -224,7 +225,7 @@ func (w *walk) unknownField(s *kube.Schema, field string) {
 	} else if hint == "" {
 		hint = "leave it out"
 	}
-	w.add(hint, msg, field)
+	w.report(diag.CodeUnknownObjectField, hint, msg, false, field)
 }
 
 // list checks the items of a list, and that they are unique if the schema

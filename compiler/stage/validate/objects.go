@@ -38,6 +38,7 @@ func Cluster(c *fleet.Cluster) error {
 	}
 	all := kube.Versions()
 	return diag.In(c.ID, &diag.Diag{
+		Code: diag.CodeKubernetesVersion,
 		At:   places(c.KubePos),
 		Path: "cluster.kubernetes",
 		Msg:  fmt.Sprintf("the kinds of Kubernetes %q are not known", visible(c.KubeVersion)),
@@ -267,6 +268,7 @@ func (k *check) namespace(o *fleet.Object, namespaced bool) {
 		if !k.namespaces[r.Name] {
 			k.namespaces[r.Name] = true
 			k.faults = append(k.faults, &diag.Diag{
+				Code: diag.CodeReleaseName,
 				At:   places(r.Pos),
 				Path: "releases." + visible(r.Name) + ".namespace",
 				Msg:  fmt.Sprintf("%q is not a valid namespace: it must be %s", visible(ns), label),

@@ -13,11 +13,13 @@ import (
 // add reports a fault of the current value, or of a value below it at the path
 // more, with names of fields and indexes of items. It reports nothing for a text
 // with a reference to a secret: the text with the value may be valid.
-func (w *walk) add(hint, msg string, more ...any) { w.report(hint, msg, false, more...) }
+func (w *walk) add(hint, msg string, more ...any) {
+	w.report(diag.CodeObjectValue, hint, msg, false, more...)
+}
 
-// report is like add. With inReferences, it also reports strings with references: no value
+// report is like add for a fault with the code. With inReferences, it also reports strings with references: no value
 // can make them valid.
-func (w *walk) report(hint, msg string, inReferences bool, more ...any) {
+func (w *walk) report(code diag.Code, hint, msg string, inReferences bool, more ...any) {
 	if w.full() {
 		return
 	}
@@ -47,7 +49,7 @@ func (w *walk) report(hint, msg string, inReferences bool, more ...any) {
 	if text, isText := v.(string); isText && !inReferences && fleet.MayRefer(text) {
 		return
 	}
-	w.faults = append(w.faults, &diag.Diag{At: places(o.Pos), Path: o.Title(), Msg: msg + o.Origin() + ")", Hint: hint, Cause: cause})
+	w.faults = append(w.faults, &diag.Diag{Code: code, At: places(o.Pos), Path: o.Title(), Msg: msg + o.Origin() + ")", Hint: hint, Cause: cause})
 }
 
 // inKey descends to a key of a map.

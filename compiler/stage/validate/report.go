@@ -16,7 +16,7 @@ const (
 
 // fault returns a fault of one object.
 func fault(o fleet.Object, msg, hint string) *diag.Diag {
-	return &diag.Diag{At: places(o.Pos), Path: o.Title(), Msg: msg + " (" + o.Origin() + ")", Hint: hint}
+	return &diag.Diag{Code: diag.CodeObjectValue, At: places(o.Pos), Path: o.Title(), Msg: msg + " (" + o.Origin() + ")", Hint: hint}
 }
 
 // reportUnknown adds one fault for each kind that the cluster does not serve.
@@ -27,7 +27,7 @@ func (k *check) reportUnknown() {
 		if n := len(objs) - 1; n > 0 {
 			msg += fmt.Sprintf("; %d more of the kind", n)
 		}
-		k.faults = append(k.faults, &diag.Diag{At: positions(objs), Path: objs[0].Title(), Msg: msg + ")", Hint: hint})
+		k.faults = append(k.faults, &diag.Diag{Code: diag.CodeUnknownKind, At: positions(objs), Path: objs[0].Title(), Msg: msg + ")", Hint: hint})
 	}
 }
 
@@ -50,7 +50,8 @@ func (k *check) reportDuplicates() {
 			msg += fmt.Sprintf("; %d more", n)
 		}
 		k.faults = append(k.faults, &diag.Diag{
-			At: positions(objs), Path: objs[0].Title(), Msg: msg, Hint: "leave it out or rename it in all but one",
+			Code: diag.CodeSameObject,
+			At:   positions(objs), Path: objs[0].Title(), Msg: msg, Hint: "leave it out or rename it in all but one",
 		})
 	}
 }

@@ -53,7 +53,7 @@ func (w *walk) text(s *kube.Schema, text string) {
 	switch s.Format {
 	case "byte":
 		if at, ok := base64Fault(text); ok {
-			w.report("encode it in base64", fmt.Sprintf("is not valid base64: its byte %d does not belong there", at), true)
+			w.report(diag.CodeObjectValue, "encode it in base64", fmt.Sprintf("is not valid base64: its byte %d does not belong there", at), true)
 		}
 	case "date-time":
 		layout, as := time.RFC3339, "2006-01-02T15:04:05Z"
@@ -162,7 +162,7 @@ func (w *walk) wrongType(want string, v any) {
 	case want == "a map":
 		hint = "write it as key: value"
 	}
-	w.report(hint, "is "+found+", not "+want, true)
+	w.report(diag.CodeObjectValue, hint, "is "+found+", not "+want, true)
 }
 
 func isNumber(text string) bool {

@@ -51,9 +51,10 @@ type finding struct {
 	fault  *diag.Diag
 }
 
-func (c *checker) add(path []string, at *fleet.Tree, msg, hint string, fixes ...diag.Fix) {
+func (c *checker) add(code diag.Code, path []string, at *fleet.Tree, msg, hint string, fixes ...diag.Fix) {
 	c.found = append(c.found, finding{path: slices.Clone(path), fault: &diag.Diag{
-		At: c.at(at, path), Path: pathText(path), Msg: msg, Hint: hint, Fixes: fixes,
+		Code: code,
+		At:   c.at(at, path), Path: pathText(path), Msg: msg, Hint: hint, Fixes: fixes,
 	}})
 }
 
@@ -88,10 +89,10 @@ func (c *checker) check(v *fleet.Tree, t *Type, path []string) {
 	switch k := kindOfTree(v); {
 	case t.tested && !t.typed && isOff(v):
 	case k == Number && t.quoted && !printsAsWritten(v):
-		c.add(path, v, describeValue(v)+", which the chart can print in another form than the text"+defaultText(t), fmt.Sprintf("write %q", fmt.Sprint(v.Scalar)))
+		c.add(diag.CodeChartType, path, v, describeValue(v)+", which the chart can print in another form than the text"+defaultText(t), fmt.Sprintf("write %q", fmt.Sprint(v.Scalar)))
 	case t.Kinds&k == 0 && k != Null:
 		hint, fixes := kindHint(v, t)
-		c.add(path, v, fmt.Sprintf("%s, and the chart takes %s%s", describeValue(v), takes(t), defaultText(t)), hint, fixes...)
+		c.add(diag.CodeChartType, path, v, fmt.Sprintf("%s, and the chart takes %s%s", describeValue(v), takes(t), defaultText(t)), hint, fixes...)
 	case !c.formed(v, t, path), !c.chosen(v, t.enum, path):
 	case k == Map:
 		c.fields(v, t, path)
@@ -127,7 +128,7 @@ func (c *checker) known(v *fleet.Tree, t *Type, path []string) bool {
 	if t.Place != "" {
 		hint = fmt.Sprintf("remove it; %s has it, and no template of the chart uses it", t.Place)
 	}
-	c.add(path, v, "set, but nothing reads it", hint)
+	c.add(diag.CodeUnreadValue, path, v, "set, but nothing reads it", hint)
 	return false
 }
 
@@ -179,7 +180,7 @@ func (c *checker) unknown(v *fleet.Tree, t *Type, path []string) {
 			hint = diag.OneOf(key, slices.Sorted(slices.Values(t.Keys)))
 		}
 	}
-	c.add(path, v, msg, hint, fixes...)
+	c.add(diag.CodeUnreadValue, path, v, msg, hint, fixes...)
 }
 
 // nodeAt returns the chart whose values are at the path; nil when none is.

@@ -94,6 +94,7 @@ func (t *Type) Complete(ch *fleet.Chart) error {
 	}
 	name, version := ch.Ref.Request()
 	return &diag.Diag{
+		Code: diag.CodeChartDependencies,
 		Path: ch.Ref.String(),
 		Msg:  "the chart lacks dependencies that its Chart.yaml lists: " + strings.Join(t.chart.missing, ", "),
 		Hint: hint, Fixes: []diag.Fix{{Kind: diag.FixChart, Old: name, New: version}},

@@ -82,7 +82,7 @@ func (c *checker) unused(d *node, v *fleet.Tree, values map[string]any, at []str
 	default:
 		hint = fmt.Sprintf("set one of values.tags.%s to true, or remove them", strings.Join(d.meta.Tags, ", values.tags."))
 	}
-	c.add(below, value, msg, hint)
+	c.add(diag.CodeChartSchema, below, value, msg, hint)
 	if key != nil && key.Pos.IsValid() {
 		f := c.found[len(c.found)-1].fault
 		f.At = append(f.At, key.Pos)
@@ -152,11 +152,11 @@ func (c *checker) schemas(n *node, values map[string]any, at []string) {
 	if n.schema != nil {
 		validator, err := n.schema.validator()
 		if err != nil {
-			c.add(at, nil, fmt.Sprintf("the schema of chart %s is no JSON Schema: %v", n.name, err), "")
+			c.add(diag.CodeSchemaDocument, at, nil, fmt.Sprintf("the schema of chart %s is no JSON Schema: %v", n.name, err), "")
 			return
 		}
 		if tooMuchWork(validator, values) {
-			c.add(at, nil, fmt.Sprintf("the schema of chart %s takes too long to check: its definitions refer to others too often", n.name),
+			c.add(diag.CodeSchemaDocument, at, nil, fmt.Sprintf("the schema of chart %s takes too long to check: its definitions refer to others too often", n.name),
 				"use another version of the chart")
 			return
 		}
@@ -217,7 +217,7 @@ func (c *checker) refusedAt(full []string, n *node, msg, hint string) {
 	if hint == "" {
 		hint = fmt.Sprintf("look at values.schema.json of chart %s", n.name)
 	}
-	c.add(full, at, msg, hint)
+	c.add(diag.CodeChartSchema, full, at, msg, hint)
 	last := &c.found[len(c.found)-1]
 	last.final, last.schema = true, true
 	if len(last.fault.At) == 0 && c.values.Pos.IsValid() {

@@ -87,7 +87,7 @@ func (c *checker) notKubernetes(v *fleet.Tree, in *shape, names []string, path [
 	default:
 		hint = "remove it"
 	}
-	c.add(path, v, "no such value: the chart passes it on, and Kubernetes has no such field there", hint, diag.Respell(key, names)...)
+	c.add(diag.CodeUnreadValue, path, v, "no such value: the chart passes it on, and Kubernetes has no such field there", hint, diag.Respell(key, names)...)
 }
 
 // treeOfDefault returns a default as values without source positions.

@@ -15,7 +15,7 @@ import (
 func (t *Type) CheckTyped(v *fleet.Tree, open []fleet.Waiver, accepted Accepted) diag.List {
 	c := t.checked(v, accepted)
 	for _, name := range t.Missing() {
-		c.add(nil, v, fmt.Sprintf("types are required, and the chart's schema refers to %s, which is not known", name),
+		c.add(diag.CodeUnknownType, nil, v, fmt.Sprintf("types are required, and the chart's schema refers to %s, which is not known", name),
 			`run fleetc chart add again, which pins it, or give a reason: open: "*": "..."`)
 	}
 	c.untyped(v, t, nil)
@@ -57,7 +57,7 @@ func (c *checker) openValue(v *fleet.Tree, t *Type, path []string) {
 	}
 	// A waiver names no elements of lists.
 	waived, _, _ := strings.Cut(strings.TrimPrefix(pathText(path), "values."), "[")
-	c.add(path, v, msg, fmt.Sprintf("give a reason: open: %q: \"...\"", waived))
+	c.add(diag.CodeUnknownType, path, v, msg, fmt.Sprintf("give a reason: open: %q: \"...\"", waived))
 }
 
 // faulty reports whether there is a fault at the path or above it.

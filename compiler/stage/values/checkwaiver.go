@@ -19,11 +19,11 @@ func (c *checker) waive(open []fleet.Waiver) diag.List {
 	for i, w := range open {
 		path, err := splitPath(w.Path)
 		if err != nil {
-			out = append(out, waiverFault(w, err.Error(), `write it as in a.b, or a."b.c" where a key has a dot in it`))
+			out = append(out, waiverFault(diag.CodeTextForm, w, err.Error(), `write it as in a.b, or a."b.c" where a key has a dot in it`))
 			needed[i] = true
 		}
 		if strings.TrimSpace(w.Reason) == "" {
-			out = append(out, waiverFault(w, "a waiver needs a reason", "say why the types are wrong"))
+			out = append(out, waiverFault(diag.CodeMissingValue, w, "a waiver needs a reason", "say why the types are wrong"))
 		}
 		paths[i] = path
 	}
@@ -40,7 +40,7 @@ func (c *checker) waive(open []fleet.Waiver) diag.List {
 	}
 	for i, w := range open {
 		if !needed[i] {
-			out = append(out, waiverFault(w, fmt.Sprintf("the waiver for %s is not needed: nothing there is a fault", w.Path), "remove it"))
+			out = append(out, waiverFault(diag.CodeUnusedRule, w, fmt.Sprintf("the waiver for %s is not needed: nothing there is a fault", w.Path), "remove it"))
 		}
 	}
 	return out
@@ -64,8 +64,8 @@ func (f finding) complete() bool {
 	return err == nil && slices.Equal(path, f.path)
 }
 
-func waiverFault(w fleet.Waiver, msg, hint string) *diag.Diag {
-	d := &diag.Diag{Path: "open", Msg: msg, Hint: hint}
+func waiverFault(code diag.Code, w fleet.Waiver, msg, hint string) *diag.Diag {
+	d := &diag.Diag{Code: code, Path: "open", Msg: msg, Hint: hint}
 	if w.Pos.IsValid() {
 		d.At = []diag.Pos{w.Pos}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 )
@@ -348,7 +349,7 @@ func (c *checker) misformed(v *fleet.Tree, f form, t *Type, path []string) {
 	} else if t != nil && f&(wholeForm|decimalForm|digitForm) != 0 && t.seen&Number != 0 && t.Default != nil {
 		hint = "write " + what + ", such as " + literalText(t.Default)
 	}
-	c.add(path, v, msg+def, hint)
+	c.add(diag.CodeChartType, path, v, msg+def, hint)
 }
 
 // words returns the conditions and the hint for messages.

@@ -112,7 +112,7 @@ type Type struct {
 func Derive(ch *fleet.Chart) (*Type, error) {
 	loaded, err := load(ch)
 	if err != nil {
-		return nil, &diag.Diag{Path: ch.Ref.String(), Msg: fmt.Sprintf("the chart does not load: %v", err), Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeChartNotInstallable, Path: ch.Ref.String(), Msg: fmt.Sprintf("the chart does not load: %v", err), Cause: err}
 	}
 	b := &builder{shapes: newShapes(), schemas: map[*chart.Chart]*schema{}, documents: newDocuments(loaded, ch.Schemas), conventions: conventions()}
 	root, err := b.chart(loaded, "", 0)

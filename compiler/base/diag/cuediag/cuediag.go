@@ -81,7 +81,7 @@ func fault(root string, e errors.Error, v cue.Value) *diag.Diag {
 	if isSummary(msg) {
 		return nil
 	}
-	d := &diag.Diag{At: places(root, e), Path: strings.Join(e.Path(), "."), Msg: msg, Cause: e}
+	d := &diag.Diag{Code: diag.CodeExpression, At: places(root, e), Path: strings.Join(e.Path(), "."), Msg: msg, Cause: e}
 	missing := strings.HasPrefix(msg, "field is required but not present")
 	if onlyTypes(d.At) && v.Exists() {
 		if at := field(root, v, d.Path, missing); at.IsValid() {
@@ -92,6 +92,7 @@ func fault(root string, e errors.Error, v cue.Value) *diag.Diag {
 	case strings.HasSuffix(msg, "field not allowed"):
 		notAllowed(root, d, v, e.Path())
 	case strings.HasPrefix(msg, "cycle with field"):
+		d.Code = diag.CodeCycle
 		d.Msg, d.Hint = "refers to itself, by "+strings.TrimPrefix(msg, "cycle with field: "), "set one of them to a value"
 	}
 	return d
@@ -287,7 +288,7 @@ func echoes(d, e *diag.Diag) bool {
 // the schema closes a parent, CUE may report only a field below it.
 func notAllowed(root string, d *diag.Diag, v cue.Value, path []string) {
 	const schemaDepth = 3 // releases.<name>.<field>
-	d.Msg = "field not allowed"
+	d.Code, d.Msg = diag.CodeUnknownField, "field not allowed"
 	parent := v
 	// The layers' own definitions do not belong to the schema.
 	own := len(path) > 0 && strings.HasPrefix(path[0], "#")

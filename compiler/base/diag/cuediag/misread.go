@@ -52,6 +52,7 @@ func (x *explanation) colonInText() bool {
 	x.move(x.place().Line, m[2]+1)
 	name, _, _ := strings.Cut(text, ":")
 	x.Path = strings.TrimSuffix(x.Path, "."+name)
+	x.Code = diag.CodeSyntax
 	x.Msg, x.Hint = "text stands in quotes", `write "`+diag.Visible(text, diag.MaxText)+`"`
 	x.fixSource(text, `"`+text+`"`)
 	return true
@@ -82,6 +83,7 @@ var mapField = regexp.MustCompile(`(^|[\s:{])(values|defaults|defaults:\s*("[^"]
 // noValueAbove reports that a line ends with a field without a value.
 func (x *explanation) noValueAbove(above, text string) {
 	name := above[strings.LastIndexAny(text[:len(text)-1], " \t:{,")+1 : len(text)-1]
+	x.Code = diag.CodeSyntax
 	x.Msg, x.Hint = name+" has no value", "write "+name+`: "...", or `+name+": {}"
 	if mapField.MatchString(text) {
 		x.Hint = "write " + name + ": {...}, or remove the line"

@@ -321,12 +321,14 @@ func (x *explanation) notFound(m []string) {
 		}
 		x.Msg, x.Hint = "the package "+name+" is not imported", `write import "`+x.module()+`/environments/charts/`+name+`" below the package clause`
 	case known:
+		x.Code = diag.CodeMissingValue
 		x.Msg, x.Hint = "refers to "+name+", which no layer sets", "set "+name+" in this cluster, or in a layer above"
 	case strings.HasPrefix(name, "#") || strings.HasPrefix(name, "_"):
 		x.Msg = "nothing is called " + name
 		x.Fixes = diag.Respell(name, declared(x.source()))
 		x.Hint = cmp.Or(diag.DidYouMean(name, declared(x.source())), "correct the name, or declare it: "+name+": ...")
 	case text != "" && text != name:
+		x.Code = diag.CodeSyntax
 		x.Msg, x.Hint = "text stands in quotes", `write "`+text+`"`
 		if strings.HasPrefix(line[max(col-1, 0):], text) {
 			x.fixSource(text, `"`+text+`"`)

@@ -102,7 +102,7 @@ func (p *pattern) apply(d *diag.Diag, line string) bool {
 		}
 		return diag.Visible(strings.TrimSpace(s), diag.MaxText)
 	}
-	d.Msg, d.Hint = fill(p.msg), fill(p.hint)
+	d.Code, d.Msg, d.Hint = diag.CodeSyntax, fill(p.msg), fill(p.hint)
 	if p.fix != "" && len(d.At) > 0 {
 		d.Fixes = []diag.Fix{{Kind: diag.FixSource, Old: line[m[2]:m[3]], New: fill(p.fix)}}
 	}

@@ -100,6 +100,7 @@ func ExplainIndentation(root string, d *diag.Diag) bool {
 	if !indentedOnly(x.source(), x.place().Line) {
 		return false
 	}
+	d.Code = diag.CodeSyntax
 	d.Msg, d.Hint = d.Msg+": CUE nests fields by braces, and not by indentation", "put { behind the colon of the field that it belongs to, and } below"
 	return true
 }

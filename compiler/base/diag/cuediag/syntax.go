@@ -21,6 +21,7 @@ func isSyntax(d *diag.Diag) bool { return unparsed.MatchString(d.Msg) }
 func (x *explanation) syntax() {
 	line, col := x.line()
 	d, msg := x.Diag, x.Msg
+	d.Code = diag.CodeSyntax
 	switch {
 	case strings.HasPrefix(msg, "string literal not"):
 		d.Msg = "the quotation mark that opens here is not closed in this line"

@@ -61,6 +61,7 @@ func Explain(root string, l diag.List, v cue.Value) {
 		for _, p := range phrases {
 			// The message of a failed string interpolation ends with its cause.
 			if m := p.cue.FindStringSubmatch(strings.TrimSpace(causeOfText(d.Msg))); m != nil {
+				x.Code = p.code
 				p.say(x, m)
 				break
 			}
@@ -147,7 +148,7 @@ func (x *explanation) otherType(m []string) {
 	value, want, has, must := m[1], m[2], m[3], m[4]
 	switch {
 	case literal.MatchString(m[1]) && literal.MatchString(m[2]):
-		x.Rivals, x.Msg = true, "set to two different values, "+m[1]+" and "+m[2]
+		x.Code, x.Rivals, x.Msg = diag.CodeConflict, true, "set to two different values, "+m[1]+" and "+m[2]
 		x.Hint = cmp.Or(x.Hint, shapeOf(x.Path), "keep one of them")
 		return
 	case literal.MatchString(m[2]), !literal.MatchString(m[1]) && x.isWritten(m[4]):
@@ -282,7 +283,7 @@ func (x *explanation) noneOf(m []string) {
 	choices := strings.Split(m[2], ", ")
 	for _, kind := range []string{"bool", "string", "int", "number"} {
 		if slices.Contains(choices, kind) && literal.MatchString(m[1]) {
-			x.Msg = m[1] + " is not " + kindName(kind)
+			x.Code, x.Msg = diag.CodeWrongType, m[1]+" is not "+kindName(kind)
 			x.convert(x.Hint, m[1], literalKind(m[1]), kind)
 			return
 		}
@@ -316,6 +317,7 @@ func (x *explanation) outOfBound(m []string) {
 		return
 	}
 	if not, ok := strings.CutPrefix(bound, "!~"); ok {
+		x.Code = diag.CodeTextForm
 		x.Msg, x.Hint = "invalid value "+value+": it must not match "+not, cmp.Or(x.Hint, "change the value, or the rule")
 		return
 	}
@@ -325,9 +327,11 @@ func (x *explanation) outOfBound(m []string) {
 		return
 	}
 	if f, ok := forms[unquoted(pattern)]; ok {
+		x.Code = diag.CodeTextForm
 		x.Msg, x.Hint = "invalid value "+value+": it must be "+f.is, cmp.Or(x.Hint, f.hint())
 		return
 	}
+	x.Code = diag.CodeTextForm
 	x.Msg, x.Hint = "invalid value "+value+": it must match "+pattern, cmp.Or(x.Hint, "change the value, or the rule")
 }
 

@@ -73,17 +73,17 @@ const (
 // a variable is not set, or a manual action cannot ask for approval.
 func (o Options) Check(a *fleet.Action) error {
 	var faults diag.List
-	wrong := func(msg, hint string) { faults.Add(fault(a, msg, hint)) }
+	wrong := func(code diag.Code, msg, hint string) { faults.Add(fault(code, a, msg, hint)) }
 	if slices.ContainsFunc(a.Tasks(), func(s fleet.Task) bool { return len(s.Exec) > 0 }) && !o.AllowExec {
-		wrong("it runs a command, which is not allowed", "look at the command, and pass --allow-exec")
+		wrong(diag.CodeNotConfirmed, "it runs a command, which is not allowed", "look at the command, and pass --allow-exec")
 	}
 	for _, name := range variables(a) {
 		if o.getenv(name) == "" {
-			wrong("the environment variable "+name+" is not set", "set it")
+			wrong(diag.CodeFlagValue, "the environment variable "+name+" is not set", "set it")
 		}
 	}
 	if a.Manual != "" && o.Ask == nil && !slices.Contains(o.Approved, a.ID()) {
-		wrong("a user must approve it: "+diag.Visible(a.Manual, diag.MaxText), "run fleetc on a terminal, or pass --approve "+a.ID())
+		wrong(diag.CodeNotConfirmed, "a user must approve it: "+diag.Visible(a.Manual, diag.MaxText), "run fleetc on a terminal, or pass --approve "+a.ID())
 	}
 	return faults.Err()
 }
@@ -205,8 +205,14 @@ func (r *Runner) Undo(ctx context.Context, a *fleet.Action) error {
 	return nil
 }
 
-func fault(a *fleet.Action, msg, hint string) *diag.Diag {
-	return &diag.Diag{At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: msg, Hint: hint}
+// The errors of manual actions that no user approves.
+var (
+	errNoUser      = errors.New("there is no user to approve it")
+	errNotApproved = errors.New("it was not approved")
+)
+
+func fault(code diag.Code, a *fleet.Action, msg, hint string) *diag.Diag {
+	return &diag.Diag{Code: code, At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: msg, Hint: hint}
 }
 
 // withTimeout returns a context that ends with the timeout of an action. A manual
@@ -228,17 +234,21 @@ func (r *Runner) faultOf(ctx, limited context.Context, a *fleet.Action, err erro
 	if ctx.Err() != nil && ctx != limited {
 		return context.Cause(ctx)
 	}
+	code := diag.CodeActionFailed
+	if errors.Is(err, errNotApproved) || errors.Is(err, errNoUser) {
+		code = diag.CodeNotConfirmed
+	}
 	if d, ok := errors.AsType[*diag.Diag](err); ok {
 		if d.Path != "" { // of a Job
-			return fault(a, d.Path+": "+d.Msg, d.Hint)
+			return fault(code, a, d.Path+": "+d.Msg, d.Hint)
 		}
-		return fault(a, d.Msg, d.Hint)
+		return fault(code, a, d.Msg, d.Hint)
 	}
 	msg := err.Error()
 	if cause := context.Cause(limited); cause != nil && !errors.Is(err, cause) {
 		msg = cause.Error() + ": " + msg
 	}
-	return fault(a, diag.Visible(r.hide(msg), maxMessage), "")
+	return fault(code, a, diag.Visible(r.hide(msg), maxMessage), "")
 }
 
 func (r *Runner) hide(text string) string {
@@ -270,11 +280,11 @@ func (r *Runner) approve(ctx context.Context, a *fleet.Action) error {
 		return nil
 	}
 	if r.Ask == nil {
-		return errors.New("there is no user to approve it")
+		return errNoUser
 	}
 	ok, err := r.Ask(ctx, r.Cluster.ID, a)
 	if err == nil && !ok {
-		err = errors.New("it was not approved")
+		err = errNotApproved
 	}
 	return err
 }

@@ -123,6 +123,7 @@ func (in Storage) deployed(ctx context.Context, c *cluster.Cluster, record *unst
 // invalidRecord returns the fault of a record that Helm did not write.
 func invalidRecord(title string, err error) error {
 	return &diag.Diag{
+		Code: diag.CodeHelm,
 		Msg:  fmt.Sprintf("%s is not a valid Helm record: %s", diag.Visible(title, diag.MaxText), diag.Visible(err.Error(), diag.MaxText)),
 		Hint: "see helm history", Cause: err,
 	}

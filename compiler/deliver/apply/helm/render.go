@@ -57,7 +57,7 @@ func (r *Run) Render(ctx context.Context, state *State, to ReleaseSpec, apiVersi
 		return r.dryRun(ctx, cfg, ch, state, to)
 	})
 	if over, ok := errors.AsType[*par.Excess](err); ok {
-		return nil, &diag.Diag{Msg: "Helm: rendering the chart " + over.Msg, Hint: "look for templates that never end", Cause: over}
+		return nil, &diag.Diag{Code: diag.CodeRenderLimits, Msg: "Helm: rendering the chart " + over.Msg, Hint: "look for templates that never end", Cause: over}
 	}
 	if err != nil {
 		return nil, r.fault(err)

@@ -73,7 +73,7 @@ func (r *Run) fault(err error) error {
 	if err == nil || r.cause != nil {
 		return r.cause
 	}
-	return &diag.Diag{Msg: "Helm: " + diag.Visible(r.Hide(err.Error()), diag.MaxText), Cause: err}
+	return &diag.Diag{Code: diag.CodeHelm, Msg: "Helm: " + diag.Visible(r.Hide(err.Error()), diag.MaxText), Cause: err}
 }
 
 // configuration returns a configuration of Helm that is connected to the cluster.

@@ -49,6 +49,7 @@ func parse(text, dir string) (address, error) {
 	}
 	if info, err := os.Stat(file); text == "" || err != nil || !info.IsDir() {
 		return address{}, &diag.Diag{
+			Code: diag.CodeGitAddress,
 			Msg:  fmt.Sprintf("%q is not the address of a git repository", diag.Visible(text, diag.MaxText)),
 			Hint: forms,
 		}
@@ -63,17 +64,17 @@ func parseURL(text string) (address, error) {
 		if parsed, ok := errors.AsType[*url.Error](err); ok {
 			err = parsed.Err
 		}
-		return address{}, &diag.Diag{Msg: "invalid git URL: " + hidden(err.Error()), Hint: forms}
+		return address{}, &diag.Diag{Code: diag.CodeGitAddress, Msg: "invalid git URL: " + hidden(err.Error()), Hint: forms}
 	}
 	a := address{text, "", overNetwork}
 	switch {
 	case !slices.Contains([]string{"https", "http", "ssh", "file"}, u.Scheme):
-		return a, &diag.Diag{Msg: fmt.Sprintf("the scheme %q is not supported", u.Scheme), Hint: forms}
+		return a, &diag.Diag{Code: diag.CodeGitAddress, Msg: fmt.Sprintf("the scheme %q is not supported", u.Scheme), Hint: forms}
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(text, "#"):
-		return a, &diag.Diag{Msg: "the git URL of " + u.Host + " has a query or a fragment", Hint: "leave it out; name the branch with --branch"}
+		return a, &diag.Diag{Code: diag.CodeGitAddress, Msg: "the git URL of " + u.Host + " has a query or a fragment", Hint: "leave it out; name the branch with --branch"}
 	case u.Scheme != "file" && u.Hostname() == "", u.Scheme == "file" && u.Host != "",
 		strings.HasPrefix(u.Host, "-"), strings.HasPrefix(u.User.Username(), "-"), strings.ContainsFunc(text, needsEscape):
-		return a, &diag.Diag{Msg: "the git URL of " + diag.Visible(u.Host, diag.MaxText) + " is invalid", Hint: forms}
+		return a, &diag.Diag{Code: diag.CodeGitAddress, Msg: "the git URL of " + diag.Visible(u.Host, diag.MaxText) + " is invalid", Hint: forms}
 	}
 	if u.Scheme == "file" {
 		a.protocols = onMachine
@@ -110,6 +111,7 @@ func checkPath(dir string) error {
 		return nil
 	}
 	return &diag.Diag{
+		Code: diag.CodeGitAddress,
 		Msg:  fmt.Sprintf("%q is not a valid directory in a repository", diag.Visible(dir, diag.MaxText)),
 		Hint: "write a path from the top of the repository, with letters, digits, dashes, underscores, dots and slashes",
 	}

@@ -62,6 +62,7 @@ func (a *attempt) fetchTips(ctx context.Context) error {
 		from = a.Branch
 	case a.Onto != "" && !slices.Contains(l.branches, a.Onto):
 		return &diag.Diag{
+			Code: diag.CodeGitAddress,
 			Msg:  fmt.Sprintf("%s has no branch %s to merge into", a.Name, a.Onto),
 			Hint: "name one that is there with --branch, or make it by an export without --pr-branch",
 		}
@@ -139,7 +140,7 @@ func (a *attempt) unwritable(err error) error {
 	if failed == nil {
 		return err
 	}
-	return &diag.Diag{Msg: a.Name + ": cannot add these files: " + failed.Error(), Hint: "name another directory with --path", Cause: err}
+	return &diag.Diag{Code: diag.CodeGitAddress, Msg: a.Name + ": cannot add these files: " + failed.Error(), Hint: "name another directory with --path", Cause: err}
 }
 
 // writeTree makes a tree of the index and records how it differs from the base.
@@ -284,6 +285,7 @@ func (a *attempt) commit(ctx context.Context, check bool) (commit string, state 
 	out, err := a.git().Run(ctx, strings.NewReader(message), maxPrinted, append(args, a.tree)...)
 	if failed := git.Failed(err); failed != nil {
 		return "", "", &diag.Diag{
+			Code: diag.CodePushRefused,
 			Msg:  "git cannot make the commit: " + diag.Visible(strings.Join(strings.Fields(failed.Text), " "), diag.MaxText),
 			Hint: "run git commit --allow-empty in another repository: it must work without a prompt", Cause: err,
 		}

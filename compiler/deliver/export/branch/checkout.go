@@ -138,7 +138,7 @@ func (a *attempt) checkout(ctx context.Context) (string, error) {
 		return "", a.fault(err)
 	}
 	if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
-		return "", &diag.Diag{Msg: fmt.Sprintf("%s: %s is not a directory", a.Name, a.Path), Hint: "name another directory with --path"}
+		return "", &diag.Diag{Code: diag.CodeGitAddress, Msg: fmt.Sprintf("%s: %s is not a directory", a.Name, a.Path), Hint: "name another directory with --path"}
 	}
 	return dir, nil
 }

@@ -131,7 +131,7 @@ func (r *Remote) remote(ctx context.Context, args ...string) (string, error) {
 	defer cancel()
 	out, err := r.git().RunWithin(limited, maxRepo, maxListing, args...)
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {
-		err = &diag.Diag{Msg: fmt.Sprintf("%s does not answer within %s", r.Name, r.timeout), Hint: "run the command again", Cause: err}
+		err = &diag.Diag{Code: diag.CodeNetwork, Msg: fmt.Sprintf("%s does not answer within %s", r.Name, r.timeout), Hint: "run the command again", Cause: err}
 	}
 	return strings.TrimSpace(string(out)), err
 }
@@ -144,7 +144,8 @@ func (r *Remote) fault(err error) error {
 		return err
 	}
 	return &diag.Diag{
-		Msg: r.Name + ": " + failed.Error(), Cause: err,
+		Code: diag.CodeGit,
+		Msg:  r.Name + ": " + failed.Error(), Cause: err,
 		Hint: "run git ls-remote " + r.Name + ": it must work without a prompt",
 	}
 }
@@ -186,7 +187,7 @@ func (r *Remote) list(ctx context.Context, branches ...string) (listing, error) 
 func (r *Remote) Default(ctx context.Context) (string, error) {
 	l, err := r.list(ctx)
 	if err == nil && l.defaultBranch == "" {
-		err = &diag.Diag{Msg: r.Name + " has no default branch; is it empty?", Hint: "name a branch with --branch"}
+		err = &diag.Diag{Code: diag.CodeGitAddress, Msg: r.Name + " has no default branch; is it empty?", Hint: "name a branch with --branch"}
 	}
 	return l.defaultBranch, err
 }
@@ -198,6 +199,7 @@ func (r *Remote) checkBranch(ctx context.Context, name string) error {
 		return err
 	}
 	return &diag.Diag{
+		Code: diag.CodeGitAddress,
 		Msg:  fmt.Sprintf("%q is not a valid branch name", diag.Visible(name, diag.MaxText)),
 		Hint: "use letters, digits, dashes and slashes",
 	}

@@ -118,7 +118,7 @@ func (r *Remote) check(ctx context.Context, u Update) error {
 		}
 	}
 	if u.Onto == u.Branch {
-		return &diag.Diag{Msg: "the branch " + u.Branch + " cannot be merged into itself", Hint: "name another one with --pr-branch"}
+		return &diag.Diag{Code: diag.CodeGitAddress, Msg: "the branch " + u.Branch + " cannot be merged into itself", Hint: "name another one with --pr-branch"}
 	}
 	return checkPath(u.Path)
 }
@@ -128,6 +128,7 @@ func (r *Remote) identity(ctx context.Context) error {
 	for _, who := range []string{"GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"} {
 		if _, err := r.run(ctx, "var", who); git.Failed(err) != nil {
 			return &diag.Diag{
+				Code: diag.CodePushRefused,
 				Msg:  "git has no name or address for the commit",
 				Hint: "run git config --global user.name NAME and git config --global user.email ADDRESS", Cause: err,
 			}
@@ -188,6 +189,7 @@ func (a *attempt) retry(ctx context.Context, err error) bool {
 // moved returns the fault of a branch that keeps moving.
 func (a *attempt) moved(because error) error {
 	return &diag.Diag{
+		Code: diag.CodeConcurrentExport,
 		Msg:  fmt.Sprintf("%s: the branch %s keeps moving", a.Name, a.Branch),
 		Hint: "run the command again when other exports have ended", Cause: errors.Join(errMoved, because),
 	}
@@ -212,6 +214,7 @@ func (a *attempt) refused(err error) error {
 		return a.fault(err)
 	}
 	return &diag.Diag{
+		Code: diag.CodePushRefused,
 		Msg:  fmt.Sprintf("%s refuses the push to %s: %s", a.Name, a.Branch, diag.Visible(strings.Join(said, " "), diag.MaxText)),
 		Hint: "ask for the right to push there, or push to branches for pull requests with --pr-branch", Cause: err,
 	}

@@ -129,7 +129,7 @@ func (c *Client) withTag(ctx context.Context, cluster, verb string, work func(ad
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case limited.Err() != nil:
-		return &diag.Diag{Msg: fmt.Sprintf("%s:%s: the registry takes longer than %s", address, c.target.tag, timeout), Hint: "run the command again", Cause: err}
+		return &diag.Diag{Code: diag.CodeNetwork, Msg: fmt.Sprintf("%s:%s: the registry takes longer than %s", address, c.target.tag, timeout), Hint: "run the command again", Cause: err}
 	}
 	return registry.Fault(address+":"+c.target.tag, verb, err)
 }
@@ -216,7 +216,7 @@ func (c *Client) Files(ctx context.Context, cluster string) (map[string][]byte, 
 		}
 		manifest, err := v1.ParseManifest(bytes.NewReader(found.Manifest))
 		if err != nil || len(manifest.Layers) != 1 || manifest.Layers[0].MediaType != layerType {
-			return &diag.Diag{Msg: fmt.Sprintf("%s:%s is not an artifact of fleetc", address, tag.TagStr()), Hint: "export to another path or tag", Cause: err}
+			return &diag.Diag{Code: diag.CodeForeignFile, Msg: fmt.Sprintf("%s:%s is not an artifact of fleetc", address, tag.TagStr()), Hint: "export to another path or tag", Cause: err}
 		}
 		layer, err := remote.Layer(tag.Context().Digest(manifest.Layers[0].Digest.String()), options...)
 		if err != nil {

@@ -60,7 +60,7 @@ type rawAddress struct{ text, form string }
 
 // fault returns the fault of an invalid address.
 func (p rawAddress) fault(why string) error {
-	return &diag.Diag{Msg: fmt.Sprintf("%q is not a valid address for artifacts: %s", diag.Visible(p.text, diag.MaxText), why), Hint: p.form}
+	return &diag.Diag{Code: diag.CodeRegistryAddress, Msg: fmt.Sprintf("%q is not a valid address for artifacts: %s", diag.Visible(p.text, diag.MaxText), why), Hint: p.form}
 }
 
 // split splits the address; the tag is empty if there is none. The error is a
@@ -73,7 +73,7 @@ func (p rawAddress) split() (host, path, tag string, err error) {
 	case !ok:
 		err = p.fault("it does not begin with " + registry.Scheme)
 	case strings.Contains(host, "@"):
-		err = &diag.Diag{Msg: "the address of the registry has credentials in it", Hint: "leave them out, and run docker login"}
+		err = &diag.Diag{Code: diag.CodeURLCredentials, Msg: "the address of the registry has credentials in it", Hint: "leave them out, and run docker login"}
 	case strings.Contains(rest, "@"):
 		err = p.fault("it has a digest instead of a tag")
 	case tagged && !tagForm.MatchString(tag):
@@ -103,6 +103,7 @@ func (t Target) repository(cluster string) (string, error) {
 	path := t.path + "/" + strings.ToLower(cluster)
 	if len(path) > maxRepository {
 		return "", &diag.Diag{
+			Code: diag.CodeRegistryAddress,
 			Msg:  fmt.Sprintf("%s is not a valid repository name: it is longer than %d characters", diag.Visible(path, diag.MaxText), maxRepository),
 			Hint: "use a shorter path in the registry",
 		}
@@ -118,6 +119,7 @@ func CheckID(cluster string) error {
 		return nil
 	}
 	return &diag.Diag{
+		Code: diag.CodeRegistryAddress,
 		Msg:  fmt.Sprintf("the cluster ID %s cannot be the name of a repository: registries take letters and digits, separated by single dots, dashes or underscores", diag.Visible(cluster, diag.MaxText)),
 		Hint: "rename the directory of the cluster, or export to a directory or to git",
 	}

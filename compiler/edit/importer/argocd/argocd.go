@@ -147,7 +147,7 @@ func (r *reader) applications() error {
 		r.model.Documents++
 		var content map[string]any
 		if err := d.Node.Decode(&content); err != nil {
-			faults.Add(&diag.Diag{At: []diag.Pos{d.At(r.Dir, nil)}, Msg: "not a valid " + d.Kind + ": " + diag.Brief(err), Hint: "correct the document"})
+			faults.Add(&diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{d.At(r.Dir, nil)}, Msg: "not a valid " + d.Kind + ": " + diag.Brief(err), Hint: "correct the document"})
 			continue
 		}
 		content = plain(content)
@@ -158,7 +158,7 @@ func (r *reader) applications() error {
 		r.apps = append(r.apps, &app{content: content, doc: d})
 	}
 	if len(r.docs)+len(r.opts.AppOfApps) == 0 {
-		return &diag.Diag{Msg: r.opts.Dir + " has no Application or ApplicationSet", Hint: "name the directory with the documents of Argo CD, or the chart that makes them with --app-of-apps"}
+		return &diag.Diag{Code: diag.CodeNothingToImport, Msg: r.opts.Dir + " has no Application or ApplicationSet", Hint: "name the directory with the documents of Argo CD, or the chart that makes them with --app-of-apps"}
 	}
 	return faults.Err()
 }
@@ -194,7 +194,7 @@ func (r *reader) releases() error {
 		faults.Add(err)
 		for _, one := range out {
 			if slices.ContainsFunc(c.Releases, func(other *importer.Release) bool { return other.Name == one.Name }) {
-				faults.Add(r.fault(a, []string{"metadata", "name"}, "two Applications of the cluster "+c.ID+" are called "+one.Name, "rename one of them"))
+				faults.Add(r.fault(diag.CodeImportCluster, a, []string{"metadata", "name"}, "two Applications of the cluster "+c.ID+" are called "+one.Name, "rename one of them"))
 				continue
 			}
 			if one.Chart == nil && one.Objects == nil {
@@ -212,7 +212,7 @@ func (r *reader) releases() error {
 	}
 	slices.SortFunc(r.model.Clusters, func(a, b *importer.Cluster) int { return cmp.Compare(a.ID, b.ID) })
 	if len(r.model.Clusters) == 0 {
-		faults.Add(&diag.Diag{Msg: "no Application has a destination of the import", Hint: "write --cluster ID=NAME for the destinations, or leave --cluster out"})
+		faults.Add(&diag.Diag{Code: diag.CodeNothingToImport, Msg: "no Application has a destination of the import", Hint: "write --cluster ID=NAME for the destinations, or leave --cluster out"})
 	}
 	return faults.Err()
 }
@@ -255,8 +255,8 @@ func (r *reader) at(a *app, field []string) diag.Pos {
 	return a.doc.At(r.Dir, slices.Concat(a.prefix, field))
 }
 
-func (r *reader) fault(a *app, field []string, msg, hint string) error {
-	return &diag.Diag{At: []diag.Pos{r.at(a, field)}, Path: strings.Join(field, "."), Msg: msg, Hint: hint}
+func (r *reader) fault(code diag.Code, a *app, field []string, msg, hint string) error {
+	return &diag.Diag{Code: code, At: []diag.Pos{r.at(a, field)}, Path: strings.Join(field, "."), Msg: msg, Hint: hint}
 }
 
 // note adds a field that is not carried.

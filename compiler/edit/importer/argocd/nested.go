@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
@@ -62,7 +63,7 @@ func (r *reader) makesApplications(dir string) bool {
 // are noted.
 func (r *reader) nested(a *app) error {
 	if a.depth >= maxDepth {
-		return r.fault(a, []string{"spec"}, "Applications make each other more than "+fmt.Sprint(maxDepth)+" times", "remove the cycle")
+		return r.fault(diag.CodeImportCycle, a, []string{"spec"}, "Applications make each other more than "+fmt.Sprint(maxDepth)+" times", "remove the cycle")
 	}
 	for _, s := range r.sources(a) {
 		dir, err := r.directory(s)

@@ -42,7 +42,7 @@ func (r *reader) kustomize(s *source, dir string, out *importer.Release) error {
 		name, _ := c.(string)
 		to := path.Join(dir, name)
 		if !filepath.IsLocal(filepath.FromSlash(to)) {
-			return r.fault(s.app, s.at("kustomize", "components"), "the component "+name+" leads out of the repository", "write a path relative to "+dir)
+			return r.fault(diag.CodeImportFile, s.app, s.at("kustomize", "components"), "the component "+name+" leads out of the repository", "write a path relative to "+dir)
 		}
 		content["components"] = append(importer.ListAt(content, "components"), "../"+to)
 	}
@@ -130,13 +130,13 @@ func (r *reader) manifests(files []string, out *importer.Release) error {
 			var node yaml.Node
 			if err := decoder.Decode(&node); err != nil {
 				if !errors.Is(err, io.EOF) {
-					return &diag.Diag{At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.Dir), file)}}, Msg: "not valid YAML: " + diag.Brief(err), Hint: "correct the file, or leave it out with directory.exclude"}
+					return &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.Dir), file)}}, Msg: "not valid YAML: " + diag.Brief(err), Hint: "correct the file, or leave it out with directory.exclude"}
 				}
 				break
 			}
 			o, err := importer.ObjectOf(&node)
 			if err != nil {
-				return &diag.Diag{At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.Dir), file), Line: node.Line, Col: node.Column}}, Msg: diag.Brief(err), Hint: "write a Kubernetes object, or leave the file out with directory.exclude"}
+				return &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.Dir), file), Line: node.Line, Col: node.Column}}, Msg: diag.Brief(err), Hint: "write a Kubernetes object, or leave the file out with directory.exclude"}
 			}
 			if o != nil {
 				contents, nodes = append(contents, o), append(nodes, importer.NodeOf(o.Object, node.Content[0]))

@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
@@ -137,10 +138,10 @@ func (r *reader) exists(dir, name string) bool {
 func (r *reader) directory(s *source) (string, error) {
 	dir := path.Clean(strings.TrimPrefix(s.path, "/"))
 	if !filepath.IsLocal(filepath.FromSlash(dir)) {
-		return "", r.fault(s.app, s.at("path"), "the path "+s.path+" leads out of the repository", "write it relative to the repository")
+		return "", r.fault(diag.CodeImportFile, s.app, s.at("path"), "the path "+s.path+" leads out of the repository", "write it relative to the repository")
 	}
 	if info, err := os.Stat(filepath.Join(r.Work, filepath.FromSlash(dir))); err != nil || !info.IsDir() {
-		return "", r.fault(s.app, s.at("path"), "the repository has no directory "+dir, "import the repository "+importer.TextAt(s.spec, "repoURL")+" instead, or copy the directory into this one")
+		return "", r.fault(diag.CodeImportFile, s.app, s.at("path"), "the repository has no directory "+dir, "import the repository "+importer.TextAt(s.spec, "repoURL")+" instead, or copy the directory into this one")
 	}
 	if revision := importer.TextAt(s.spec, "targetRevision"); !slices.Contains([]string{"", "HEAD", "main", "master"}, revision) {
 		r.note(s.app, s.at("targetRevision"), "the import reads the files that are checked out: check out "+revision+", or accept these")
@@ -165,7 +166,7 @@ func (r *reader) chartName(s *source, dir string) (string, error) {
 	}
 	var meta map[string]any
 	if err := yaml.Unmarshal(data, &meta); err != nil || importer.TextAt(meta, "name") == "" {
-		return "", r.fault(s.app, s.at("path"), dir+"/Chart.yaml has no name of a chart", "correct the chart")
+		return "", r.fault(diag.CodeImportInvalid, s.app, s.at("path"), dir+"/Chart.yaml has no name of a chart", "correct the chart")
 	}
 	return importer.TextAt(meta, "name"), nil
 }

@@ -31,8 +31,8 @@ func (s *set) title() string {
 	return applicationSet + " " + importer.TextAt(s.content, "metadata", "name")
 }
 
-func (s *set) fault(field []string, msg, hint string) error {
-	return &diag.Diag{At: []diag.Pos{s.doc.At(s.Dir, field)}, Path: strings.Join(field, "."), Msg: msg, Hint: hint}
+func (s *set) fault(code diag.Code, field []string, msg, hint string) error {
+	return &diag.Diag{Code: code, At: []diag.Pos{s.doc.At(s.Dir, field)}, Path: strings.Join(field, "."), Msg: msg, Hint: hint}
 }
 
 // expand adds the Applications of an ApplicationSet.
@@ -49,7 +49,7 @@ func (r *reader) expand(d *importer.Document, content map[string]any) error {
 		all = append(all, params...)
 	}
 	if len(all) > maxApplications {
-		return s.fault([]string{"spec", "generators"}, fmt.Sprintf("it generates %d Applications, and %d are the most", len(all), maxApplications), "divide the ApplicationSet")
+		return s.fault(diag.CodeImportInvalid, []string{"spec", "generators"}, fmt.Sprintf("it generates %d Applications, and %d are the most", len(all), maxApplications), "divide the ApplicationSet")
 	}
 	template := importer.MapAt(content, "spec", "template")
 	for _, params := range all {
@@ -156,7 +156,7 @@ func (s *set) git(spec map[string]any, field []string) ([]map[string]any, error)
 	if entries := importer.ListAt(spec, "directories"); len(entries) > 0 {
 		dirs, err := s.matching(entries, true)
 		if err != nil {
-			return nil, s.fault(append(field, "directories"), diag.Brief(err), "correct the path")
+			return nil, s.fault(diag.CodeImportFile, append(field, "directories"), diag.Brief(err), "correct the path")
 		}
 		var out []map[string]any
 		for _, dir := range dirs {
@@ -166,7 +166,7 @@ func (s *set) git(spec map[string]any, field []string) ([]map[string]any, error)
 	}
 	files, err := s.matching(importer.ListAt(spec, "files"), false)
 	if err != nil {
-		return nil, s.fault(append(field, "files"), diag.Brief(err), "correct the path")
+		return nil, s.fault(diag.CodeImportFile, append(field, "files"), diag.Brief(err), "correct the path")
 	}
 	var out []map[string]any
 	for _, file := range files {
@@ -176,7 +176,7 @@ func (s *set) git(spec map[string]any, field []string) ([]map[string]any, error)
 		}
 		var content any
 		if err := yaml.Unmarshal(data, &content); err != nil {
-			return nil, s.fault(append(field, "files"), file+" is not valid YAML: "+diag.Brief(err), "correct the file")
+			return nil, s.fault(diag.CodeImportInvalid, append(field, "files"), file+" is not valid YAML: "+diag.Brief(err), "correct the file")
 		}
 		elements, isList := content.([]any)
 		if !isList {
@@ -279,7 +279,7 @@ func matchElements(patterns, names []string) (bool, error) {
 func (s *set) matrix(spec map[string]any, field []string) ([]map[string]any, error) {
 	generators := importer.ListAt(spec, "generators")
 	if len(generators) != 2 { //nolint:mnd // as Argo CD demands
-		return nil, s.fault(append(field, "generators"), "a matrix has two generators", "write two, or nest another matrix")
+		return nil, s.fault(diag.CodeImportInvalid, append(field, "generators"), "a matrix has two generators", "write two, or nest another matrix")
 	}
 	first, err := s.generate(generators[0], append(slices.Clone(field), "generators", "0"))
 	if err != nil {

@@ -91,7 +91,7 @@ func (s *set) text(text string, params map[string]any) (string, error) {
 		if v, ok := errors.AsType[*importer.VaryingError](err); ok {
 			why, hint = v.Error(), "write the value into the parameters"
 		}
-		return "", s.fault([]string{"spec", "template"}, "the template "+diag.Visible(text, diag.MaxText)+" cannot be evaluated: "+why, hint)
+		return "", s.fault(diag.CodeImportTemplate, []string{"spec", "template"}, "the template "+diag.Visible(text, diag.MaxText)+" cannot be evaluated: "+why, hint)
 	}
 	return out, nil
 }

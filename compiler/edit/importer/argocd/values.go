@@ -39,7 +39,7 @@ func (r *reader) helm(s *source, out *importer.Release) error {
 	own := importer.MapAt(helm, "valuesObject")
 	if raw := importer.TextAt(helm, "values"); own == nil && raw != "" {
 		if err := yaml.Unmarshal([]byte(raw), &own); err != nil {
-			return r.fault(s.app, s.at("helm", "values"), "not valid YAML: "+diag.Brief(err), "correct the values")
+			return r.fault(diag.CodeImportInvalid, s.app, s.at("helm", "values"), "not valid YAML: "+diag.Brief(err), "correct the values")
 		}
 	}
 	values = importer.CopyMap(importer.MergeValues(values, own))
@@ -50,7 +50,7 @@ func (r *reader) helm(s *source, out *importer.Release) error {
 			value = fmt.Sprint(v)
 		}
 		if err := importer.SetValue(values, importer.TextAt(p, "name"), value, literal); err != nil {
-			return r.fault(s.app, s.at("helm", "parameters", fmt.Sprint(i)), diag.Brief(err), "write the value into valuesObject")
+			return r.fault(diag.CodeImportInvalid, s.app, s.at("helm", "parameters", fmt.Sprint(i)), diag.Brief(err), "write the value into valuesObject")
 		}
 	}
 	out.Values = importer.NodeOf(values, importer.Child(s.app.doc.Node, append(append([]string{}, s.app.prefix...), s.at("helm", "valuesObject")...)...))
@@ -75,7 +75,7 @@ func (r *reader) valueFile(s *source, name string, field []string) (values map[s
 	case strings.HasPrefix(name, "$") && isRef && s.refs[ref]:
 		file = path.Clean(rest)
 	case strings.HasPrefix(name, "$"):
-		return nil, "", r.fault(s.app, field, "no source of the Application has the ref "+ref, "correct the name behind $")
+		return nil, "", r.fault(diag.CodeImportInvalid, s.app, field, "no source of the Application has the ref "+ref, "correct the name behind $")
 	case strings.HasPrefix(name, "/"):
 		file = path.Clean(strings.TrimPrefix(name, "/"))
 	case s.path == "":
@@ -83,17 +83,17 @@ func (r *reader) valueFile(s *source, name string, field []string) (values map[s
 		return nil, "the values of the chart's file " + name + " are not merged", nil
 	}
 	if !filepath.IsLocal(filepath.FromSlash(file)) {
-		return nil, "", r.fault(s.app, field, "the file "+name+" leads out of the repository", "write a file of the repository")
+		return nil, "", r.fault(diag.CodeImportFile, s.app, field, "the file "+name+" leads out of the repository", "write a file of the repository")
 	}
 	data, err := os.ReadFile(filepath.Join(r.Work, filepath.FromSlash(file)))
 	if err != nil {
 		if ignore, _ := importer.ValueAt(s.spec, "helm", "ignoreMissingValueFiles").(bool); ignore {
 			return nil, "", nil
 		}
-		return nil, "", r.fault(s.app, field, "the repository has no file "+file, "correct the name, or set ignoreMissingValueFiles: true")
+		return nil, "", r.fault(diag.CodeImportFile, s.app, field, "the repository has no file "+file, "correct the name, or set ignoreMissingValueFiles: true")
 	}
 	if err := yaml.Unmarshal(data, &values); err != nil {
-		return nil, "", r.fault(s.app, field, file+" is not valid YAML: "+diag.Brief(err), "correct the file")
+		return nil, "", r.fault(diag.CodeImportInvalid, s.app, field, file+" is not valid YAML: "+diag.Brief(err), "correct the file")
 	}
 	return values, "", nil
 }

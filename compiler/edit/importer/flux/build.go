@@ -43,11 +43,11 @@ func (s *state) build(k *kustomization) ([]*object, error) {
 	}
 	file, original, err := s.kustomizationFile(k.dir)
 	if err != nil {
-		return nil, k.fault(s, "path", err.Error(), "write a directory of the repository with manifests")
+		return nil, k.fault(diag.CodeImportFile, s, "path", err.Error(), "write a directory of the repository with manifests")
 	}
 	var content map[string]any
 	if err := yaml.Unmarshal(original, &content); err != nil {
-		return nil, &diag.Diag{At: []diag.Pos{{File: s.path(file)}}, Msg: "not valid YAML: " + diag.Brief(err), Hint: "correct the file"}
+		return nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{{File: s.path(file)}}, Msg: "not valid YAML: " + diag.Brief(err), Hint: "correct the file"}
 	}
 	if content == nil {
 		content = map[string]any{}
@@ -263,7 +263,7 @@ func (k *kustomization) merge(s *state, content map[string]any) error {
 	for i, c := range importer.ListAt(k.spec, "components") {
 		component, _ := c.(string)
 		if path.IsAbs(component) || !filepath.IsLocal(filepath.FromSlash(path.Join(k.dir, component))) {
-			return k.fault(s, fmt.Sprintf("components.%d", i), "the component "+component+" leads out of the repository", "write a path relative to "+k.dir)
+			return k.fault(diag.CodeImportFile, s, fmt.Sprintf("components.%d", i), "the component "+component+" leads out of the repository", "write a path relative to "+k.dir)
 		}
 		if _, err := os.Stat(filepath.Join(s.Work, filepath.FromSlash(path.Join(k.dir, component)))); err != nil && importer.IsTrueAt(k.spec, "ignoreMissingComponents") {
 			continue

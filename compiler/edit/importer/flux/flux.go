@@ -71,7 +71,7 @@ func (r *repository) cluster(c importer.ClusterSource) (*importer.Cluster, error
 		byID: map[string]*object{}, stages: map[string]*kustomization{}, root: root, conflicts: map[string]bool{},
 	}
 	if path.IsAbs(root) || !filepath.IsLocal(filepath.FromSlash(root)) {
-		return s.out, &diag.Diag{Msg: "the path of the cluster " + c.ID + " leads out of the repository", Hint: "write it relative to the repository"}
+		return s.out, &diag.Diag{Code: diag.CodeImportFile, Msg: "the path of the cluster " + c.ID + " leads out of the repository", Hint: "write it relative to the repository"}
 	}
 	if err := s.walk(); err != nil {
 		return s.out, err
@@ -120,8 +120,8 @@ func (s *state) at(o *object, field ...string) diag.Pos {
 }
 
 // fault returns a fault in a document.
-func (s *state) fault(o *object, field, msg, hint string) *diag.Diag {
-	d := &diag.Diag{Path: o.title(), Msg: msg, Hint: hint}
+func (s *state) fault(code diag.Code, o *object, field, msg, hint string) *diag.Diag {
+	d := &diag.Diag{Code: code, Path: o.title(), Msg: msg, Hint: hint}
 	if field != "" {
 		d.Path += " " + field
 	}

@@ -55,11 +55,11 @@ func (k *kustomization) name() string {
 }
 
 // fault returns a fault in the spec of the Kustomization.
-func (k *kustomization) fault(s *state, field, msg, hint string) error {
+func (k *kustomization) fault(code diag.Code, s *state, field, msg, hint string) error {
 	if k.object == nil {
-		return &diag.Diag{Msg: msg, Hint: hint}
+		return &diag.Diag{Code: code, Msg: msg, Hint: hint}
 	}
-	return s.fault(k.object, "spec."+field, msg, hint)
+	return s.fault(code, k.object, "spec."+field, msg, hint)
 }
 
 // walk builds the synced directory and all Kustomizations in it, recursively. One that
@@ -90,7 +90,7 @@ func (s *state) walk() error {
 			faults.Add(err)
 			queue = append(queue, next...)
 			if len(s.order) > maxKustomizations {
-				return &diag.Diag{Msg: fmt.Sprintf("the cluster has more than %d Kustomizations", maxKustomizations), Hint: "look for Kustomizations that create each other"}
+				return &diag.Diag{Code: diag.CodeImportCycle, Msg: fmt.Sprintf("the cluster has more than %d Kustomizations", maxKustomizations), Hint: "look for Kustomizations that create each other"}
 			}
 		}
 		queue = waiting
@@ -181,7 +181,7 @@ func (s *state) locate(k *kustomization) (bool, error) {
 		return false, nil
 	}
 	if dir != "." && !filepath.IsLocal(filepath.FromSlash(dir)) {
-		return false, k.fault(s, "path", "the path "+dir+" leads out of the repository", "write a path below the root of the repository")
+		return false, k.fault(diag.CodeImportFile, s, "path", "the path "+dir+" leads out of the repository", "write a path below the root of the repository")
 	}
 	k.dir = dir
 	for p := k.parent; p != nil; p = p.parent {
@@ -226,7 +226,7 @@ func (s *state) checkCycles() error {
 			return
 		case 1:
 			i := slices.Index(stack, k.name())
-			faults.Add(k.fault(s, "dependsOn", "Kustomizations depend on each other: "+strings.Join(append(stack[i:], k.name()), ", "), "remove one of the dependencies"))
+			faults.Add(k.fault(diag.CodeImportCycle, s, "dependsOn", "Kustomizations depend on each other: "+strings.Join(append(stack[i:], k.name()), ", "), "remove one of the dependencies"))
 			return
 		}
 		state[k] = 1

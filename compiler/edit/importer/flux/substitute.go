@@ -152,11 +152,11 @@ func (s *state) substitute(o *object, v variables) error {
 		return v.values[name], true
 	})
 	if err != nil {
-		return s.fault(o, "", "variables cannot be substituted: "+diag.Brief(err), "correct the text after $, or write $$ for a dollar sign")
+		return s.fault(diag.CodeImportTemplate, o, "", "variables cannot be substituted: "+diag.Brief(err), "correct the text after $, or write $$ for a dollar sign")
 	}
 	var content map[string]any
 	if err := yaml.Unmarshal([]byte(after), &content); err != nil {
-		return s.fault(o, "", "the object is not valid YAML after substitution: "+diag.Brief(err), "put quotes around the variable")
+		return s.fault(diag.CodeImportTemplate, o, "", "the object is not valid YAML after substitution: "+diag.Brief(err), "put quotes around the variable")
 	}
 	o.content = content
 	for _, name := range o.unknown {

@@ -71,7 +71,7 @@ func gitChart(d *helmfileRelease, s *importer.ChartSource, text string) error {
 	}
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
-		return d.fault([]string{"chart"}, "not a valid git URL: "+diag.Visible(text, diag.MaxText), "write git::https://HOST/REPOSITORY.git@PATH?ref=REF")
+		return d.fault(diag.CodeImportInvalid, []string{"chart"}, "not a valid git URL: "+diag.Visible(text, diag.MaxText), "write git::https://HOST/REPOSITORY.git@PATH?ref=REF")
 	}
 	host, file, ok := strings.Cut(rest, "@")
 	if user, address, isUser := strings.Cut(rest, "@"); isUser && !strings.Contains(user, "/") { // USER@HOST
@@ -91,7 +91,7 @@ func gitChart(d *helmfileRelease, s *importer.ChartSource, text string) error {
 func (e *environmentRun) localChart(d *helmfileRelease, out *importer.Release, field, name string) error {
 	place, err := e.place(d.state.dir, name)
 	if err != nil {
-		return d.fault([]string{field}, "the chart "+diag.Visible(name, diag.MaxText)+" leads out of the repository", "write a path in the repository")
+		return d.fault(diag.CodeImportFile, []string{field}, "the chart "+diag.Visible(name, diag.MaxText)+" leads out of the repository", "write a path in the repository")
 	}
 	s := out.Chart
 	switch {
@@ -104,14 +104,14 @@ func (e *environmentRun) localChart(d *helmfileRelease, out *importer.Release, f
 		}
 		var meta map[string]any
 		if err := kyaml.Unmarshal(data, &meta); err != nil || importer.TextAt(meta, "name") == "" {
-			return d.fault([]string{field}, place+"/Chart.yaml has no name of a chart", "correct the chart")
+			return d.fault(diag.CodeImportInvalid, []string{field}, place+"/Chart.yaml has no name of a chart", "correct the chart")
 		}
 		s.Name = importer.TextAt(meta, "name")
 	case e.isDir(place):
 		out.Chart = nil
 		return e.directory(d, out, place)
 	case strings.HasPrefix(name, ".") || !strings.Contains(name, "/"):
-		return d.fault([]string{field}, "the repository has no chart "+diag.Visible(place, diag.MaxText), "correct the path of the chart")
+		return d.fault(diag.CodeImportFile, []string{field}, "the repository has no chart "+diag.Visible(place, diag.MaxText), "correct the path of the chart")
 	default:
 		s.Name = path.Base(name) // of a repository that helm repo add knows
 		return nil

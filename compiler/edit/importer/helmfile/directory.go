@@ -49,7 +49,7 @@ func (e *environmentRun) directory(d *helmfileRelease, out *importer.Release, di
 		e.note(d.at("values"), d.title(), "values", "values of a kustomization, such as images, are not imported: write them as patches")
 	}
 	if len(objs) == 0 {
-		return d.fault([]string{"chart"}, "the directory "+dir+" has no chart and no objects", "correct the path of the chart")
+		return d.fault(diag.CodeImportFile, []string{"chart"}, "the directory "+dir+" has no chart and no objects", "correct the path of the chart")
 	}
 	out.SetObjects(objs, nodes)
 	return nil
@@ -91,7 +91,7 @@ func (e *environmentRun) manifests(d *helmfileRelease, dir string) (objs []*unst
 				if line <= len(lines) {
 					line = lines[line-1]
 				}
-				return nil, nil, &diag.Diag{At: []diag.Pos{e.pos(file, line, 1)}, Msg: diag.Brief(err), Hint: "write a Kubernetes object"}
+				return nil, nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{e.pos(file, line, 1)}, Msg: diag.Brief(err), Hint: "write a Kubernetes object"}
 			}
 			if o != nil {
 				objs, nodes = append(objs, o), append(nodes, importer.NodeOf(o.Object, node.Content[0]))

@@ -84,7 +84,7 @@ func (e *environmentRun) loadValues(dir string, entries []item, handler string, 
 			faults.Add(err)
 			for _, file := range files {
 				if strings.HasSuffix(file, ".hcl") {
-					faults.Add(&diag.Diag{At: []diag.Pos{entry.at()}, Msg: file + " is written in HCL", Hint: "fleetc import reads YAML: write the values as YAML"})
+					faults.Add(&diag.Diag{Code: diag.CodeImportUnsupported, At: []diag.Pos{entry.at()}, Msg: file + " is written in HCL", Hint: "fleetc import reads YAML: write the values as YAML"})
 					continue
 				}
 				values, err := e.valuesFile(file, e.fileData(before, importer.MergeValues(before.values, before.set)))
@@ -92,7 +92,7 @@ func (e *environmentRun) loadValues(dir string, entries []item, handler string, 
 				out = importer.MergeValues(out, values)
 			}
 		default:
-			faults.Add(&diag.Diag{At: []diag.Pos{entry.at()}, Msg: "values are neither a file nor a map", Hint: "write the path of a file, or a map"})
+			faults.Add(&diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{entry.at()}, Msg: "values are neither a file nor a map", Hint: "write the path of a file, or a map"})
 		}
 	}
 	return out, faults.Err()
@@ -113,7 +113,7 @@ func (e *environmentRun) valuesFile(file string, data any) (map[string]any, erro
 func (e *environmentRun) renderFile(file string, data any) (string, []int, error) {
 	content, err := e.read(file)
 	if err != nil {
-		return "", nil, &diag.Diag{At: []diag.Pos{e.pos(file, 1, 1)}, Msg: err.Error(), Hint: "correct the path"}
+		return "", nil, &diag.Diag{Code: diag.CodeImportFile, At: []diag.Pos{e.pos(file, 1, 1)}, Msg: err.Error(), Hint: "correct the path"}
 	}
 	e.count(file, lineCount(content), 0)
 	if path.Ext(file) != ".gotmpl" {
@@ -126,7 +126,7 @@ func (e *environmentRun) renderFile(file string, data any) (string, []int, error
 // missingFileHandler.
 func (e *environmentRun) resolve(dir, name, handler string, at diag.Pos) ([]string, error) {
 	if isRemote(name) {
-		return nil, &diag.Diag{At: []diag.Pos{at}, Msg: diag.Visible(name, diag.MaxText) + " is a file of another repository", Hint: "copy the file into this repository: fleetc import does not fetch values"}
+		return nil, &diag.Diag{Code: diag.CodeImportUnsupported, At: []diag.Pos{at}, Msg: diag.Visible(name, diag.MaxText) + " is a file of another repository", Hint: "copy the file into this repository: fleetc import does not fetch values"}
 	}
 	pattern, err := e.place(dir, name)
 	isOptional := handler == "Warn" || handler == "Info" || handler == "Debug"
@@ -135,19 +135,19 @@ func (e *environmentRun) resolve(dir, name, handler string, at diag.Pos) ([]stri
 		return nil, nil
 	}
 	if err != nil {
-		return nil, &diag.Diag{At: []diag.Pos{at}, Msg: fmt.Sprintf("the file %s leads out of the repository", diag.Visible(name, diag.MaxText)), Hint: "write a file of the repository"}
+		return nil, &diag.Diag{Code: diag.CodeImportFile, At: []diag.Pos{at}, Msg: fmt.Sprintf("the file %s leads out of the repository", diag.Visible(name, diag.MaxText)), Hint: "write a file of the repository"}
 	}
 	files, err := e.glob(pattern)
 	if err != nil {
-		return nil, &diag.Diag{At: []diag.Pos{at}, Msg: fmt.Sprintf("%s is not a valid pattern", diag.Visible(name, diag.MaxText)), Hint: "correct the pattern"}
+		return nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{at}, Msg: fmt.Sprintf("%s is not a valid pattern", diag.Visible(name, diag.MaxText)), Hint: "correct the pattern"}
 	}
 	switch {
 	case len(files) > 0 || isOptional:
 		return files, nil
 	case handler != "" && handler != "Error":
-		return nil, &diag.Diag{At: []diag.Pos{at}, Msg: fmt.Sprintf("missingFileHandler cannot be %q", diag.Visible(handler, diag.MaxText)), Hint: "write Error, Warn, Info or Debug"}
+		return nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{at}, Msg: fmt.Sprintf("missingFileHandler cannot be %q", diag.Visible(handler, diag.MaxText)), Hint: "write Error, Warn, Info or Debug"}
 	}
-	return nil, &diag.Diag{At: []diag.Pos{at}, Msg: "the repository has no file " + diag.Visible(pattern, diag.MaxText), Hint: "correct the path, or set missingFileHandler: Warn"}
+	return nil, &diag.Diag{Code: diag.CodeImportFile, At: []diag.Pos{at}, Msg: "the repository has no file " + diag.Visible(pattern, diag.MaxText), Hint: "correct the path, or set missingFileHandler: Warn"}
 }
 
 // isRemote reports whether a path is a URL.

@@ -35,7 +35,7 @@ func (e *environmentRun) finish() error {
 		if err == nil {
 			d.out = out
 			if i := slices.IndexFunc(e.cluster.Releases, func(r *importer.Release) bool { return r.Name == out.Name }); i >= 0 {
-				faults.Add(d.fault([]string{"name"}, "two releases of the environment "+e.name+" are called "+out.Name, "rename one of them"))
+				faults.Add(d.fault(diag.CodeImportInvalid, []string{"name"}, "two releases of the environment "+e.name+" are called "+out.Name, "rename one of them"))
 				continue
 			}
 			e.cluster.Releases = append(e.cluster.Releases, out)

@@ -59,7 +59,7 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 	}
 	info, err := os.Stat(file)
 	if err != nil {
-		return nil, &diag.Diag{Msg: diag.Visible(opts.File, diag.MaxText) + " does not exist", Hint: "name a helmfile, such as helmfile.yaml, or a directory with one", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeImportFile, Msg: diag.Visible(opts.File, diag.MaxText) + " does not exist", Hint: "name a helmfile, such as helmfile.yaml, or a directory with one", Cause: err}
 	}
 	dir := file
 	if !info.IsDir() {
@@ -157,8 +157,9 @@ func (e *environmentRun) evaluate(file string) error {
 		return err
 	}
 	return &diag.Diag{
-		At:  []diag.Pos{e.pos(files[0], 1, 1)},
-		Msg: fmt.Sprintf("the helmfile has no environment %q", diag.Visible(e.name, diag.MaxText)), Hint: "correct --environment, or add the environment to the helmfile",
+		Code: diag.CodeNoMatch,
+		At:   []diag.Pos{e.pos(files[0], 1, 1)},
+		Msg:  fmt.Sprintf("the helmfile has no environment %q", diag.Visible(e.name, diag.MaxText)), Hint: "correct --environment, or add the environment to the helmfile",
 	}
 }
 
@@ -167,7 +168,8 @@ func (e *environmentRun) missingFaults() error {
 	var faults diag.List
 	for _, name := range importer.SortedKeys(e.missing) {
 		faults.Add(&diag.Diag{
-			At: []diag.Pos{e.missing[name]}, Msg: fmt.Sprintf("a template reads the environment variable %s", diag.Visible(name, diag.MaxText)),
+			Code: diag.CodeImportTemplate,
+			At:   []diag.Pos{e.missing[name]}, Msg: fmt.Sprintf("a template reads the environment variable %s", diag.Visible(name, diag.MaxText)),
 			Hint: fmt.Sprintf("give its value with --env %s=VALUE; it is part of the fleet then", diag.Visible(name, diag.MaxText)),
 		})
 	}
@@ -178,7 +180,7 @@ func (e *environmentRun) missingFaults() error {
 func (e *environmentRun) entryFiles(name string) ([]string, error) {
 	info, err := e.tree.Stat(filepath.FromSlash(name))
 	if err != nil {
-		return nil, &diag.Diag{Msg: name + " leads out of the repository", Hint: "name a file of the repository", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeImportFile, Msg: name + " leads out of the repository", Hint: "name a file of the repository", Cause: err}
 	}
 	if !info.IsDir() {
 		return []string{name}, nil
@@ -193,7 +195,7 @@ func (e *environmentRun) entryFiles(name string) ([]string, error) {
 	}
 	files := e.directoryFiles(name)
 	if len(files) == 0 {
-		return nil, &diag.Diag{Msg: e.opts.File + " has no helmfile", Hint: "name a helmfile, such as helmfile.yaml, or a directory with one"}
+		return nil, &diag.Diag{Code: diag.CodeImportFile, Msg: e.opts.File + " has no helmfile", Hint: "name a helmfile, such as helmfile.yaml, or a directory with one"}
 	}
 	return files, nil
 }

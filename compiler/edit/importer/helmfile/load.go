@@ -29,7 +29,7 @@ func (e *environmentRun) visit(file string, opts visitOptions) error {
 		return err
 	}
 	if slices.Contains(e.stack, file) || len(e.stack) >= maxNesting {
-		return &diag.Diag{At: []diag.Pos{opts.from}, Path: "helmfiles", Msg: "helmfiles name each other in a cycle: " + strings.Join(append(slices.Clone(e.stack), file), " -> "), Hint: "remove one of the paths"}
+		return &diag.Diag{Code: diag.CodeImportCycle, At: []diag.Pos{opts.from}, Path: "helmfiles", Msg: "helmfiles name each other in a cycle: " + strings.Join(append(slices.Clone(e.stack), file), " -> "), Hint: "remove one of the paths"}
 	}
 	e.stack = append(e.stack, file)
 	defer func() { e.stack = e.stack[:len(e.stack)-1] }()
@@ -98,7 +98,7 @@ func (e *environmentRun) visitSub(s *state, sub item, opts visitOptions) error {
 func (e *environmentRun) load(dir, file string, env environment, hasValues, takesBases bool) (*state, error) {
 	content, err := e.read(file)
 	if err != nil {
-		return nil, &diag.Diag{At: []diag.Pos{e.pos(file, 1, 1)}, Msg: err.Error(), Hint: "correct the path"}
+		return nil, &diag.Diag{Code: diag.CodeImportFile, At: []diag.Pos{e.pos(file, 1, 1)}, Msg: err.Error(), Hint: "correct the path"}
 	}
 	rendered := path.Ext(file) == ".gotmpl"
 	isOld := !rendered && isOldFile(string(content))
@@ -151,7 +151,7 @@ func (e *environmentRun) loadPart(dir, file, text string, lines []int, env envir
 		return nil, err
 	}
 	if len(importer.Documents(file, []byte(text))) > 1 {
-		return nil, &diag.Diag{At: []diag.Pos{s.at()}, Msg: "a part of the helmfile has several documents", Hint: "write --- alone in its line between parts"}
+		return nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{s.at()}, Msg: "a part of the helmfile has several documents", Hint: "write --- alone in its line between parts"}
 	}
 	e.account(s, content)
 	st, err := e.newState(dir, s, content)
@@ -160,7 +160,7 @@ func (e *environmentRun) loadPart(dir, file, text string, lines []int, env envir
 	}
 	bases := st.lists["bases"]
 	if len(bases) > 0 && !takesBases {
-		return nil, &diag.Diag{At: []diag.Pos{bases[0].at()}, Path: "bases", Msg: "a base has bases itself, which helmfile does not read", Hint: "name all bases in the helmfile"}
+		return nil, &diag.Diag{Code: diag.CodeImportUnsupported, At: []diag.Pos{bases[0].at()}, Path: "bases", Msg: "a base has bases itself, which helmfile does not read", Hint: "name all bases in the helmfile"}
 	}
 	if st, err = e.overBases(dir, st, env); err != nil {
 		return nil, err
@@ -194,14 +194,14 @@ func (e *environmentRun) overBases(dir string, st *state, env environment) (*sta
 func (e *environmentRun) loadBase(dir string, base item, env environment) (*state, error) {
 	name, _ := base.value.(string)
 	if isRemote(name) {
-		return nil, &diag.Diag{At: []diag.Pos{base.at()}, Path: "bases", Msg: diag.Visible(name, diag.MaxText) + " is a file of another repository", Hint: "copy the base into this repository"}
+		return nil, &diag.Diag{Code: diag.CodeImportUnsupported, At: []diag.Pos{base.at()}, Path: "bases", Msg: diag.Visible(name, diag.MaxText) + " is a file of another repository", Hint: "copy the base into this repository"}
 	}
 	file, err := e.place(dir, name)
 	if err != nil {
-		return nil, &diag.Diag{At: []diag.Pos{base.at()}, Path: "bases", Msg: fmt.Sprintf("the base %s leads out of the repository", diag.Visible(name, diag.MaxText)), Hint: "write a file of the repository"}
+		return nil, &diag.Diag{Code: diag.CodeImportFile, At: []diag.Pos{base.at()}, Path: "bases", Msg: fmt.Sprintf("the base %s leads out of the repository", diag.Visible(name, diag.MaxText)), Hint: "write a file of the repository"}
 	}
 	if !e.isFile(file) {
-		return nil, &diag.Diag{At: []diag.Pos{base.at()}, Path: "bases", Msg: "the repository has no file " + diag.Visible(file, diag.MaxText), Hint: "correct the path of the base"}
+		return nil, &diag.Diag{Code: diag.CodeImportFile, At: []diag.Pos{base.at()}, Path: "bases", Msg: "the repository has no file " + diag.Visible(file, diag.MaxText), Hint: "correct the path of the base"}
 	}
 	env.passed = nil
 	return e.load(dir, file, env, true, false)

@@ -23,6 +23,7 @@ func ParseSet(settings, texts []string) (map[string]any, error) {
 			return nil
 		}
 		return &diag.Diag{
+			Code: diag.CodeFlagValue,
 			Msg:  fmt.Sprintf("%s does not take %q", flag, diag.Visible(setting, diag.MaxText)),
 			Hint: "write NAME=VALUE, as in image.tag=v2; write lists into a file, and name it with --state-values-file", Cause: err,
 		}
@@ -62,7 +63,7 @@ func (r *reader) valueFiles() ([]item, error) {
 		}
 		file, err := r.place("", abs)
 		if err != nil || !r.isFile(file) {
-			return nil, &diag.Diag{Msg: diag.Visible(name, diag.MaxText) + " is not a file of the repository", Hint: "name a file in the git repository of the helmfile", Cause: err}
+			return nil, &diag.Diag{Code: diag.CodeImportFile, Msg: diag.Visible(name, diag.MaxText) + " is not a file of the repository", Hint: "name a file in the git repository of the helmfile", Cause: err}
 		}
 		out = append(out, item{value: file})
 	}

@@ -49,8 +49,8 @@ func (d *helmfileRelease) text(key string) string { return importer.TextAt(d.val
 
 func (d *helmfileRelease) title() string { return "release " + d.name }
 
-func (d *helmfileRelease) fault(field []string, msg, hint string) error {
-	return &diag.Diag{At: []diag.Pos{d.at(field...)}, Path: "releases." + strings.Join(field, "."), Msg: d.title() + ": " + msg, Hint: hint}
+func (d *helmfileRelease) fault(code diag.Code, field []string, msg, hint string) error {
+	return &diag.Diag{Code: code, At: []diag.Pos{d.at(field...)}, Path: "releases." + strings.Join(field, "."), Msg: d.title() + ": " + msg, Hint: hint}
 }
 
 // releases adds the releases of a state that the selectors select.
@@ -106,9 +106,9 @@ func (e *environmentRun) evaluateRelease(s *state, i item) (*helmfileRelease, er
 	}
 	switch {
 	case d.name == "":
-		return nil, d.fault(nil, "a release has no name", "write its name")
+		return nil, d.fault(diag.CodeImportInvalid, nil, "a release has no name", "write its name")
 	case cmp.Or(d.text("chart"), d.text("directory")) == "":
-		return nil, d.fault(nil, "it has no chart", "write its chart")
+		return nil, d.fault(diag.CodeImportInvalid, nil, "it has no chart", "write its chart")
 	}
 	return d, nil
 }
@@ -128,10 +128,10 @@ func inherit(s *state, i item, path []string) (map[string]any, []item, error) {
 		name := importer.TextAt(v, "template")
 		t, ok := s.maps["templates"][name]
 		if !ok {
-			return nil, nil, &diag.Diag{At: []diag.Pos{i.at("inherit")}, Msg: fmt.Sprintf("there is no template %q", diag.Visible(name, diag.MaxText)), Hint: "correct the name, or add it to templates"}
+			return nil, nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{i.at("inherit")}, Msg: fmt.Sprintf("there is no template %q", diag.Visible(name, diag.MaxText)), Hint: "correct the name, or add it to templates"}
 		}
 		if slices.Contains(path, name) {
-			return nil, nil, &diag.Diag{At: []diag.Pos{i.at("inherit")}, Msg: "templates inherit each other: " + strings.Join(append(path, name), " -> "), Hint: "remove one of them from inherit"}
+			return nil, nil, &diag.Diag{Code: diag.CodeImportCycle, At: []diag.Pos{i.at("inherit")}, Msg: "templates inherit each other: " + strings.Join(append(path, name), " -> "), Hint: "remove one of them from inherit"}
 		}
 		content, more, err := inherit(s, t, append(slices.Clone(path), name))
 		if err != nil {
@@ -195,7 +195,7 @@ func (e *environmentRun) renderRelease(d *helmfileRelease) error {
 		}
 		before = after
 	}
-	return d.fault(nil, "its templates refer to each other without end", "remove the cycle")
+	return d.fault(diag.CodeImportCycle, nil, "its templates refer to each other without end", "remove the cycle")
 }
 
 // releaseData returns the data of the templates of a release.
@@ -279,7 +279,7 @@ func (e *environmentRun) renderAll(d *helmfileRelease, v any, field ...string) (
 	}
 	out, err := fromYAML(text)
 	if err != nil {
-		return nil, d.fault(field, "the rendered text is not valid YAML: "+diag.Brief(err), "correct the template")
+		return nil, d.fault(diag.CodeImportTemplate, field, "the rendered text is not valid YAML: "+diag.Brief(err), "correct the template")
 	}
 	return out, nil
 }
@@ -295,7 +295,7 @@ func (d *helmfileRelease) matches(selectors []string) (bool, error) {
 			key, value, ok := strings.Cut(part, "=")
 			name, negative := strings.CutSuffix(key, "!")
 			if !ok || name == "" || value == "" {
-				return false, &diag.Diag{At: []diag.Pos{d.at()}, Path: "helmfiles.selectors", Msg: fmt.Sprintf("the selector %q is not valid", diag.Visible(selector, diag.MaxText)), Hint: "write NAME=VALUE or NAME!=VALUE"}
+				return false, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{d.at()}, Path: "helmfiles.selectors", Msg: fmt.Sprintf("the selector %q is not valid", diag.Visible(selector, diag.MaxText)), Hint: "write NAME=VALUE or NAME!=VALUE"}
 			}
 			all = all && (labels[name] == value) != negative
 		}
@@ -314,12 +314,12 @@ func (d *helmfileRelease) enabled() (bool, error) {
 	}
 	keys := strings.Split(condition, ".")
 	if keys[len(keys)-1] != "enabled" {
-		return false, d.fault([]string{"condition"}, "the condition does not end in .enabled", "write it as in ingress.enabled")
+		return false, d.fault(diag.CodeImportInvalid, []string{"condition"}, "the condition does not end in .enabled", "write it as in ingress.enabled")
 	}
 	values := d.state.env.merged()
 	for i := range keys[:len(keys)-1] {
 		if importer.MapAt(values, keys[:i+1]...) == nil {
-			return false, d.fault([]string{"condition"}, "the environment has no values "+strings.Join(keys[:i+1], "."), "add them, or correct the condition")
+			return false, d.fault(diag.CodeImportInvalid, []string{"condition"}, "the environment has no values "+strings.Join(keys[:i+1], "."), "add them, or correct the condition")
 		}
 	}
 	return importer.IsTrueAt(values, keys...), nil

@@ -31,7 +31,7 @@ func (e *environmentRun) loadSecrets(s *state, spec item) (map[string]any, error
 		for _, file := range files {
 			content, err := e.read(file)
 			if err != nil {
-				faults.Add(&diag.Diag{At: []diag.Pos{entry.at()}, Msg: err.Error(), Hint: "correct the path"})
+				faults.Add(&diag.Diag{Code: diag.CodeImportFile, At: []diag.Pos{entry.at()}, Msg: err.Error(), Hint: "correct the path"})
 				continue
 			}
 			values, err := e.sopsValues(file, content, func(key, kind string) string {
@@ -64,7 +64,7 @@ const textKind = "str"
 // returns what follows the reference for a value; words begin the names of the secrets.
 func (e *environmentRun) sopsValues(file string, content []byte, suffix func(key, kind string) string, words ...string) (map[string]any, error) {
 	if path.Ext(file) == ".gotmpl" {
-		return nil, &diag.Diag{Msg: "the file is a template"}
+		return nil, &diag.Diag{Code: diag.CodeImportUnsupported, Msg: "the file is a template"}
 	}
 	f, err := sops.Parse(file, content)
 	if err != nil {
@@ -141,7 +141,7 @@ func (e *environmentRun) releaseSecrets(d *helmfileRelease, out *importer.Releas
 		for _, file := range files {
 			content, err := e.read(file)
 			if err != nil {
-				return nil, &diag.Diag{At: []diag.Pos{at}, Msg: err.Error(), Hint: "correct the path"}
+				return nil, &diag.Diag{Code: diag.CodeImportFile, At: []diag.Pos{at}, Msg: err.Error(), Hint: "correct the path"}
 			}
 			more, err := e.sopsValues(file, content, func(key, kind string) string {
 				if kind != textKind {

@@ -99,7 +99,7 @@ func (r *reader) newState(dir string, s *section, content map[string]any) (*stat
 	st := &state{dir: dir, lists: map[string][]item{}, maps: map[string]map[string]item{}, single: map[string]item{}}
 	var faults diag.List
 	bad := func(key, want string) {
-		faults.Add(&diag.Diag{At: []diag.Pos{s.at(key)}, Path: key, Msg: key + " is not a " + want, Hint: "correct the helmfile"})
+		faults.Add(&diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{s.at(key)}, Path: key, Msg: key + " is not a " + want, Hint: "correct the helmfile"})
 	}
 	for _, key := range importer.SortedKeys(content) {
 		v := content[key]
@@ -126,7 +126,7 @@ func (r *reader) newState(dir string, s *section, content map[string]any) (*stat
 	for _, key := range []string{"releases", "repositories"} {
 		for _, i := range st.lists[key] {
 			if _, ok := i.value.(map[string]any); !ok {
-				faults.Add(&diag.Diag{At: []diag.Pos{i.at()}, Path: key, Msg: fmt.Sprintf("an element of %s is not a map", key), Hint: "correct the helmfile"})
+				faults.Add(&diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{i.at()}, Path: key, Msg: fmt.Sprintf("an element of %s is not a map", key), Hint: "correct the helmfile"})
 			}
 		}
 	}

@@ -82,7 +82,7 @@ func (e *environmentRun) values(d *helmfileRelease, out *importer.Release) (*imp
 				source.add(s, s.node)
 			}
 		default:
-			faults.Add(d.fault(field, "values are neither a file nor a map", "write the path of a file, or a map"))
+			faults.Add(d.fault(diag.CodeImportInvalid, field, "values are neither a file nor a map", "write the path of a file, or a map"))
 		}
 	}
 	if err := faults.Err(); err != nil {
@@ -114,7 +114,7 @@ func plainNumbers(v map[string]any) map[string]any {
 // section; nil when the file is missing and may be.
 func (e *environmentRun) releaseFile(d *helmfileRelease, name string, at diag.Pos) (map[string]any, *section, error) {
 	if strings.HasPrefix(name, "ref+") {
-		return nil, nil, &diag.Diag{At: []diag.Pos{at}, Msg: d.title() + ": the values come from a secret store", Hint: "write them into a file, with references to secrets as docs/secrets.md shows"}
+		return nil, nil, &diag.Diag{Code: diag.CodeImportUnsupported, At: []diag.Pos{at}, Msg: d.title() + ": the values come from a secret store", Hint: "write them into a file, with references to secrets as docs/secrets.md shows"}
 	}
 	handler := cmp.Or(d.text("missingFileHandler"), d.state.text("missingFileHandler"))
 	files, err := e.resolve(d.state.dir, d.text("valuesPathPrefix")+name, handler, at)
@@ -122,7 +122,7 @@ func (e *environmentRun) releaseFile(d *helmfileRelease, name string, at diag.Po
 		return nil, nil, err
 	}
 	if len(files) > 1 {
-		return nil, nil, &diag.Diag{At: []diag.Pos{at}, Msg: d.title() + ": the pattern matches several files, which helmfile does not read", Hint: "name each file"}
+		return nil, nil, &diag.Diag{Code: diag.CodeImportUnsupported, At: []diag.Pos{at}, Msg: d.title() + ": the pattern matches several files, which helmfile does not read", Hint: "name each file"}
 	}
 	text, lines, err := e.renderFile(files[0], d.data)
 	if err != nil {
@@ -174,7 +174,7 @@ func (e *environmentRun) set(d *helmfileRelease, values map[string]any) error {
 	}
 	for _, s := range slices.Concat(settings, files) {
 		if err := e.setOne(d, values, s.content, s.literal); err != nil {
-			return d.fault(s.field, diag.Brief(err), "write the value into values")
+			return d.fault(diag.CodeImportUnsupported, s.field, diag.Brief(err), "write the value into values")
 		}
 	}
 	return nil

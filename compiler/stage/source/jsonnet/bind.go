@@ -144,7 +144,7 @@ func (t *run) withoutValue(p ast.Parameter, byName bool) *diag.Diag {
 // withoutParameter returns the fault of a value without a parameter.
 func (t *run) withoutParameter(fn *ast.Function, name string, parameters []string) *diag.Diag {
 	release := t.req.Release
-	d := &diag.Diag{At: []diag.Pos{release.Pos, {File: t.req.File}}, Path: release.Path("values", name)}
+	d := &diag.Diag{Code: diag.CodeJsonnetParameter, At: []diag.Pos{release.Pos, {File: t.req.File}}, Path: release.Path("values", name)}
 	if at := fn.Loc(); isUsers(at.FileName) {
 		d.At[1] = posOf(at)
 	}

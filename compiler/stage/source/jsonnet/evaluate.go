@@ -106,7 +106,7 @@ func (r *Renderer) supervise(ctx context.Context, m *machine, t *run) (out outco
 				return outcome{err: ctx.Err()}, false
 			}
 			// The evaluation still writes to the run, so use the request only.
-			d := faultOf(t.req, "%v, and does not stop", why)
+			d := faultOf(diag.CodeSourceLimits, t.req, "%v, and does not stop", why)
 			d.Hint, d.Cause = "look for a large std.range, std.repeat or std.makeArray, or for a value with many references to itself", diag.ErrRunaway
 			return outcome{err: d}, false
 		}
@@ -150,13 +150,13 @@ func (s *stopFault) Error() string { return s.msg }
 
 // fault returns a fault of the file as a whole.
 func (t *run) fault(format string, args ...any) *diag.Diag {
-	d := faultOf(t.req, format, args...)
+	d := faultOf(diag.CodeJsonnet, t.req, format, args...)
 	if t.reads[t.req.File] == nil {
 		d.At = d.At[1:] // the file does not exist
 	}
 	return d
 }
 
-func faultOf(req Request, format string, args ...any) *diag.Diag {
-	return &diag.Diag{At: []diag.Pos{{File: req.File}, req.Release.Pos}, Path: req.Release.Path(), Msg: fmt.Sprintf(format, args...)}
+func faultOf(code diag.Code, req Request, format string, args ...any) *diag.Diag {
+	return &diag.Diag{Code: code, At: []diag.Pos{{File: req.File}, req.Release.Pos}, Path: req.Release.Path(), Msg: fmt.Sprintf(format, args...)}
 }

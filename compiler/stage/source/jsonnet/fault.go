@@ -75,7 +75,7 @@ func (m *machine) runtime(err jsonnet.RuntimeError) error {
 		}
 	}
 	if knownFaults := t.knownFaults[err.Msg]; knownFaults != nil {
-		d.Msg, d.Hint, d.Cause = knownFaults.Msg, knownFaults.Hint, knownFaults.Cause
+		d.Code, d.Msg, d.Hint, d.Cause = knownFaults.Code, knownFaults.Msg, knownFaults.Hint, knownFaults.Cause
 		d.At = append(d.At, knownFaults.At...)
 	} else {
 		d.Msg, d.Hint = m.explain(err.Msg, frames)
@@ -84,6 +84,7 @@ func (m *machine) runtime(err jsonnet.RuntimeError) error {
 	switch {
 	case len(frames) > 0:
 	case err.Msg == noJSON:
+		d.Code = diag.CodeRenderedObject
 		d.Msg = cmp.Or(path, "the result") + " is " + d.Msg
 	case path != "":
 		// The library evaluates the arguments late and without a position.

@@ -61,7 +61,7 @@ func (m *machine) Import(from, name string) (jsonnet.Contents, string, error) {
 	found, f, err := t.find(from, name)
 	if err == nil && m.meter.code {
 		if parseErr := f.checkParse(); parseErr != nil {
-			err = t.register(&diag.Diag{Msg: fmt.Sprintf("%q is not evaluated: %v", name, parseErr)})
+			err = t.register(&diag.Diag{Code: diag.CodeJsonnet, Msg: fmt.Sprintf("%q is not evaluated: %v", name, parseErr)})
 		}
 	}
 	if err != nil {
@@ -80,7 +80,7 @@ func (t *run) register(d *diag.Diag) error {
 // find returns the file that an import names.
 func (t *run) find(from, name string) (string, *file, error) {
 	fault := func(hint, format string, args ...any) (string, *file, error) {
-		return "", nil, t.register(&diag.Diag{Msg: fmt.Sprintf("%q %s", name, fmt.Sprintf(format, args...)), Hint: hint})
+		return "", nil, t.register(&diag.Diag{Code: diag.CodeSourceFile, Msg: fmt.Sprintf("%q %s", name, fmt.Sprintf(format, args...)), Hint: hint})
 	}
 	if path.IsAbs(name) || strings.ContainsAny(name, "\\\x00") || strings.Contains(name, "://") {
 		return fault("", "is not a relative path with slashes: imports must be files of the repository")
@@ -143,7 +143,7 @@ func (t *run) count(name string, f *file) error {
 	t.reads[name] = f
 	t.bytes += len(f.contents.Data())
 	if len(t.reads) > maxReads || t.bytes > maxReadBytes {
-		return t.register(&diag.Diag{Msg: fmt.Sprintf("%q exceeds the limit of %d files and %d MiB", name, maxReads, maxReadBytes>>20)})
+		return t.register(&diag.Diag{Code: diag.CodeSourceLimits, Msg: fmt.Sprintf("%q exceeds the limit of %d files and %d MiB", name, maxReads, maxReadBytes>>20)})
 	}
 	return nil
 }

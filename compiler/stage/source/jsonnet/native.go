@@ -37,7 +37,7 @@ func (m *machine) natives() []*jsonnet.NativeFunction {
 			}
 			first := diag.All(err)[0]
 			msg := strings.TrimPrefix(first.Path+": ", ": ") + first.Msg
-			return nil, m.run.register(&diag.Diag{At: first.At, Msg: name + ": " + msg, Hint: first.Hint, Cause: err})
+			return nil, m.run.register(&diag.Diag{Code: diag.CodeJsonnet, At: first.At, Msg: name + ": " + msg, Hint: first.Hint, Cause: err})
 		}}
 	}
 	return []*jsonnet.NativeFunction{
@@ -85,7 +85,7 @@ func (t *run) helmTemplate(args []any) (any, error) {
 				return nil, fmt.Errorf("opts.values is %s: it must be an object", kindOf(opts[name]))
 			}
 		default:
-			return nil, &diag.Diag{Msg: "opts has no field " + name, Hint: diag.OneOf(name, []string{"namespace", "values"})}
+			return nil, &diag.Diag{Code: diag.CodeJsonnet, Msg: "opts has no field " + name, Hint: diag.OneOf(name, []string{"namespace", "values"})}
 		}
 	}
 	if t.req.HelmTemplate == nil {

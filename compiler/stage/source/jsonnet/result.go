@@ -90,9 +90,9 @@ func (c *collector) fault(path, msg string) {
 	}
 	switch n := len(c.faults); {
 	case n < maxFaults:
-		c.faults.Add(faultOf(c.req, "%s is %s", path, msg))
+		c.faults.Add(faultOf(diag.CodeRenderedObject, c.req, "%s is %s", path, msg))
 	case n == maxFaults:
-		c.faults.Add(faultOf(c.req, "the result has more values that are not Kubernetes objects"))
+		c.faults.Add(faultOf(diag.CodeRenderedObject, c.req, "the result has more values that are not Kubernetes objects"))
 	}
 }
 

@@ -25,7 +25,7 @@ const maxExact = 1 << 53
 // path of the value.
 func plain(v any, depth int) (any, error) {
 	if depth > maxValueDepth {
-		return nil, &diag.Diag{Msg: fmt.Sprintf("nests more than %d deep", maxValueDepth)}
+		return nil, &diag.Diag{Code: diag.CodeSourceLimits, Msg: fmt.Sprintf("nests more than %d deep", maxValueDepth)}
 	}
 	switch v := v.(type) {
 	case nil, bool, string:
@@ -36,7 +36,7 @@ func plain(v any, depth int) (any, error) {
 		return whole(v)
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, &diag.Diag{Msg: fmt.Sprintf("%v is not a valid JSON number", v)}
+			return nil, &diag.Diag{Code: diag.CodeRenderedObject, Msg: fmt.Sprintf("%v is not a valid JSON number", v)}
 		}
 		return v, nil
 	case json.Number:
@@ -98,7 +98,7 @@ func number(n json.Number) (any, error) {
 }
 
 func inexact(n string) error {
-	return &diag.Diag{Msg: "Jsonnet cannot represent the number " + n + " exactly: its integers end at 2^53", Hint: "make it a string"}
+	return &diag.Diag{Code: diag.CodeJsonnet, Msg: "Jsonnet cannot represent the number " + n + " exactly: its integers end at 2^53", Hint: "make it a string"}
 }
 
 // below adds a step to the path of a fault.

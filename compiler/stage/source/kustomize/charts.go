@@ -113,7 +113,7 @@ func (b *build) chart(f *file, pos diag.Pos, home string, h types.HelmChart) (*f
 	}
 	ch, err := b.Charts.Chart(b.tree.ctx, ref)
 	if err == nil && ch == nil {
-		err = &diag.Diag{Msg: "the chart " + ref.Location() + " is not pinned", Hint: "run fleetc source add " + b.dir + ", which pins it"}
+		err = &diag.Diag{Code: diag.CodeUnpinnedSource, Msg: "the chart " + ref.Location() + " is not pinned", Hint: "run fleetc source add " + b.dir + ", which pins it"}
 	}
 	return ch, b.chartFaults(pos, err)
 }
@@ -121,7 +121,7 @@ func (b *build) chart(f *file, pos diag.Pos, home string, h types.HelmChart) (*f
 // chartFaults adds the faults of a chart at its entry, and reports whether there are none.
 func (b *build) chartFaults(pos diag.Pos, err error) bool {
 	for _, d := range diag.All(err) {
-		b.faults.Add(b.at(pos, d.Msg, d.Hint))
+		b.faults.Add(b.at(d.Code, pos, d.Msg, d.Hint))
 	}
 	return err == nil
 }

@@ -88,7 +88,7 @@ func BuildAsKustomize(ctx context.Context, root, dir string, r *fleet.Release, i
 		// A kustomization is input: a panic of the library is a fault of the
 		// kustomization.
 		if p := recover(); p != nil {
-			objs, err = nil, b.at(diag.Pos{}, "does not build: "+oneLine(fmt.Sprint(p)), "")
+			objs, err = nil, b.at(diag.CodeKustomization, diag.Pos{}, "does not build: "+oneLine(fmt.Sprint(p)), "")
 		}
 	}()
 	top := b.top(dir)
@@ -147,7 +147,7 @@ func (b *build) begin(top *file) error {
 	}
 	select {
 	case <-exceeded: // The other build may have ended at the same time.
-		return b.at(diag.Pos{File: top.name}, "not built, since another kustomization exceeded its limits", "")
+		return b.at(diag.CodeSourceLimits, diag.Pos{File: top.name}, "not built, since another kustomization exceeded its limits", "")
 	default:
 		return nil
 	}
@@ -172,7 +172,7 @@ func (b *build) run(top *file) ([]fleet.Object, error) {
 	})
 	if excess, ok := errors.AsType[*par.Excess](err); ok {
 		exceed()
-		d := b.at(diag.Pos{File: top.name}, "the kustomization "+excess.Msg, "look for a replacement, a var or a JSON patch that copies a value many times")
+		d := b.at(diag.CodeSourceLimits, diag.Pos{File: top.name}, "the kustomization "+excess.Msg, "look for a replacement, a var or a JSON patch that copies a value many times")
 		d.Cause = err
 		return nil, d
 	}
@@ -228,8 +228,8 @@ func (b *build) top(dir string) *file {
 
 // at returns a fault at a position of a kustomization, or at the release for an
 // invalid position.
-func (b *build) at(pos diag.Pos, msg, hint string) *diag.Diag {
-	d := &diag.Diag{Msg: msg, Hint: hint}
+func (b *build) at(code diag.Code, pos diag.Pos, msg, hint string) *diag.Diag {
+	d := &diag.Diag{Code: code, Msg: msg, Hint: hint}
 	if b.release.Name != "" {
 		d.Path = b.release.Path("kustomize")
 	}
@@ -241,7 +241,9 @@ func (b *build) at(pos diag.Pos, msg, hint string) *diag.Diag {
 	return d
 }
 
-func (b *build) fault(pos diag.Pos, msg, hint string) { b.faults.Add(b.at(pos, msg, hint)) }
+func (b *build) fault(pos diag.Pos, msg, hint string) {
+	b.faults.Add(b.at(diag.CodeKustomization, pos, msg, hint))
+}
 
 // missing returns the fault of a path that does not exist.
 func (b *build) missing(pos diag.Pos, dir, name string, err error) {

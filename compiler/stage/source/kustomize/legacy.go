@@ -94,7 +94,7 @@ func (b *build) varFault(text string) *diag.Diag {
 			}
 			for i, v := range f.k.Vars {
 				if v.Name == m[1] {
-					return b.at(f.pos("vars", i), strings.ReplaceAll(known.msg, "NAME", m[1]), known.hint)
+					return b.at(diag.CodeKustomization, f.pos("vars", i), strings.ReplaceAll(known.msg, "NAME", m[1]), known.hint)
 				}
 			}
 		}

@@ -105,7 +105,7 @@ var (
 // failed returns the fault of a failed build.
 func (b *build) failed(top *file, err error) error {
 	if b.tree.spent {
-		return b.at(diag.Pos{File: top.name}, "kustomizations include each other so often that one "+errSpent.Error(), "")
+		return b.at(diag.CodeSourceLimits, diag.Pos{File: top.name}, "kustomizations include each other so often that one "+errSpent.Error(), "")
 	}
 	text := oneLine(err.Error())
 	if d := b.varFault(text); d != nil {
@@ -143,7 +143,7 @@ func (b *build) failed(top *file, err error) error {
 		pos = b.patchWith(f, field)
 		text = "a JSON patch changes " + field + ", which is not there"
 	}
-	return b.at(pos, text, hint)
+	return b.at(diag.CodeKustomization, pos, text, hint)
 }
 
 // object returns the name of an object from its kustomize ID,

@@ -83,7 +83,7 @@ func (b *build) mount(pos diag.Pos, address string) (string, bool) {
 	}
 	if err != nil {
 		for _, d := range diag.All(err) {
-			of := b.at(pos, d.Msg, d.Hint)
+			of := b.at(d.Code, pos, d.Msg, d.Hint)
 			of.At = slices.Concat(d.At, of.At)
 			b.faults.Add(of)
 		}

@@ -25,13 +25,13 @@ func (s *source) json(t *text) {
 		case errors.Is(err, io.EOF):
 			return
 		case err != nil:
-			s.fault(r.pos(r.failed()), "JSON that does not parse: "+message(err), "")
+			s.fault(diag.CodeManifest, r.pos(r.failed()), "JSON that does not parse: "+message(err), "")
 			return
 		case s.enough():
 			return
 		case len(s.faults) > before:
 		case !ok:
-			s.fault(diag.Pos{File: t.name, Line: p.line, Col: p.col}, "a document without apiVersion and kind", "")
+			s.fault(diag.CodeManifest, diag.Pos{File: t.name, Line: p.line, Col: p.col}, "a document without apiVersion and kind", "")
 		default:
 			s.add(t.name, o, p)
 		}
@@ -42,7 +42,7 @@ func (s *source) json(t *text) {
 type reader struct {
 	text    *text
 	decoder *json.Decoder
-	fault   func(pos diag.Pos, msg, hint string)
+	fault   func(code diag.Code, pos diag.Pos, msg, hint string)
 }
 
 func (r reader) pos(offset int) diag.Pos {
@@ -103,7 +103,7 @@ func (r reader) value(depth int) (any, place, error) {
 		}
 		f, err := token.Float64()
 		if err != nil {
-			r.fault(r.pos(start), "a number that is out of range: "+excerpt(token.String()), "")
+			r.fault(diag.CodeManifest, r.pos(start), "a number that is out of range: "+excerpt(token.String()), "")
 		}
 		return f, at, nil
 	}
@@ -127,7 +127,7 @@ func (r reader) object(at place, depth int) (any, place, error) {
 			return nil, at, err
 		}
 		if firstPlace, ok := first[key]; ok {
-			r.fault(r.pos(start), fmt.Sprintf("the key %s occurs twice, first in line %d", excerpt(key), r.text.at(firstPlace).line), "keep one of them")
+			r.fault(diag.CodeManifest, r.pos(start), fmt.Sprintf("the key %s occurs twice, first in line %d", excerpt(key), r.text.at(firstPlace).line), "keep one of them")
 			continue
 		}
 		if out[key], first[key] = v, start; key == "items" {

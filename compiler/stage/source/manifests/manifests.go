@@ -72,13 +72,13 @@ func (s *source) top(name string) {
 	below := path.Clean(name)
 	switch {
 	case name == "":
-		s.fault(diag.Pos{}, "an empty path", "")
+		s.fault(diag.CodeSourceFile, diag.Pos{}, "an empty path", "")
 		return
 	case path.IsAbs(name) || filepath.IsAbs(name):
-		s.fault(diag.Pos{}, name+" is an absolute path", "write it relative to the root of the repository")
+		s.fault(diag.CodeSourceFile, diag.Pos{}, name+" is an absolute path", "write it relative to the root of the repository")
 		return
 	case below == ".." || strings.HasPrefix(below, "../"):
-		s.fault(diag.Pos{}, name+" leads out of the repository", "")
+		s.fault(diag.CodeSourceFile, diag.Pos{}, name+" leads out of the repository", "")
 		return
 	}
 	real, info, err := s.tree.stat(below)
@@ -86,19 +86,19 @@ func (s *source) top(name string) {
 	case errors.Is(err, fs.ErrNotExist):
 		s.missing(name, below)
 	case err != nil:
-		s.fault(diag.Pos{}, name+" "+reason(err), "")
+		s.fault(diag.CodeSourceFile, diag.Pos{}, name+" "+reason(err), "")
 	case info.IsDir():
 		files := s.files
 		s.directory(below, real, nil)
 		if s.files == files && len(s.faults) == 0 {
-			s.fault(diag.Pos{}, "no manifests in "+name+" and below it", "put files in it that end in .yaml, .yml or .json")
+			s.fault(diag.CodeSourceFile, diag.Pos{}, "no manifests in "+name+" and below it", "put files in it that end in .yaml, .yml or .json")
 			return
 		}
 	default:
 		s.file(below, real, info)
 	}
 	if len(s.objects) == 0 && len(s.faults) == 0 {
-		s.fault(diag.Pos{}, "no objects in "+name, "")
+		s.fault(diag.CodeSourceFile, diag.Pos{}, "no objects in "+name, "")
 	}
 }
 
@@ -116,12 +116,12 @@ func (s *source) missing(name, below string) {
 			break
 		}
 		if !slices.Contains(names, part) {
-			s.fault(diag.Pos{}, name+" does not exist", diag.OneOf(part, names))
+			s.fault(diag.CodeSourceFile, diag.Pos{}, name+" does not exist", diag.OneOf(part, names))
 			return
 		}
 		above = path.Join(above, part)
 	}
-	s.fault(diag.Pos{}, name+" is a link to what does not exist", "")
+	s.fault(diag.CodeSourceFile, diag.Pos{}, name+" is a link to what does not exist", "")
 }
 
 // isManifest reports whether a file in a directory is read.
@@ -137,12 +137,12 @@ func isManifest(name string) bool {
 // and above are the paths of its parents, to detect link cycles.
 func (s *source) directory(name, real string, above []string) {
 	if slices.Contains(above, real) {
-		s.fault(diag.Pos{File: name}, "a link that leads back to "+real, "remove it")
+		s.fault(diag.CodeSourceFile, diag.Pos{File: name}, "a link that leads back to "+real, "remove it")
 		return
 	}
 	names, err := s.tree.names(real)
 	if err != nil {
-		s.fault(diag.Pos{File: name}, reason(err), "")
+		s.fault(diag.CodeSourceFile, diag.Pos{File: name}, reason(err), "")
 		return
 	}
 	above = append(above[:len(above):len(above)], real)
@@ -156,9 +156,9 @@ func (s *source) directory(name, real string, above []string) {
 		case err != nil && !isManifest(base) && !errors.Is(err, git.ErrLeaves):
 			// Ignore a broken link with another extension.
 		case errors.Is(err, fs.ErrNotExist):
-			s.fault(diag.Pos{File: below}, "a link to what does not exist", "remove it")
+			s.fault(diag.CodeSourceFile, diag.Pos{File: below}, "a link to what does not exist", "remove it")
 		case err != nil:
-			s.fault(diag.Pos{File: below}, reason(err), "")
+			s.fault(diag.CodeSourceFile, diag.Pos{File: below}, reason(err), "")
 		case info.IsDir():
 			s.directory(below, where, above)
 		case isManifest(base):
@@ -173,10 +173,10 @@ func (s *source) file(name, real string, info fs.FileInfo) {
 	s.files++
 	switch {
 	case strings.HasPrefix(path.Base(name), "kustomization.y") || path.Base(name) == "Kustomization":
-		s.fault(diag.Pos{File: name}, "a kustomization is not a manifest", "name its directory as the kustomize of a release: "+path.Dir(name))
+		s.fault(diag.CodeReleaseSource, diag.Pos{File: name}, "a kustomization is not a manifest", "name its directory as the kustomize of a release: "+path.Dir(name))
 		return
 	case !info.Mode().IsRegular():
-		s.fault(diag.Pos{File: name}, "is not a file", "")
+		s.fault(diag.CodeSourceFile, diag.Pos{File: name}, "is not a file", "")
 		return
 	case s.files > maxFiles:
 		s.tooMuch(fmt.Sprintf("more than %d files", maxFiles))
@@ -184,7 +184,7 @@ func (s *source) file(name, real string, info fs.FileInfo) {
 	}
 	data, err := s.tree.read(real)
 	if err != nil {
-		s.fault(diag.Pos{File: name}, reason(err), "")
+		s.fault(diag.CodeSourceFile, diag.Pos{File: name}, reason(err), "")
 		return
 	}
 	if s.bytes += len(data); s.bytes > maxTotal {
@@ -207,7 +207,7 @@ func (s *source) file(name, real string, info fs.FileInfo) {
 // tooMuch stops reading with a fault.
 func (s *source) tooMuch(msg string) {
 	if !s.full {
-		s.fault(diag.Pos{}, msg, "make it several releases")
+		s.fault(diag.CodeSourceLimits, diag.Pos{}, msg, "make it several releases")
 	}
 	s.full = true
 }
@@ -222,13 +222,13 @@ func (s *source) add(name string, o map[string]any, p place) {
 	kind, _ := o["kind"].(string)
 	switch {
 	case apiVersion == "" && kind == "":
-		s.fault(pos, "a document without apiVersion and kind", "")
+		s.fault(diag.CodeManifest, pos, "a document without apiVersion and kind", "")
 	case apiVersion == "":
-		s.fault(pos, "a document without apiVersion, of kind "+kind, "")
+		s.fault(diag.CodeManifest, pos, "a document without apiVersion, of kind "+kind, "")
 	case kind == "":
-		s.fault(pos, "a document without kind, of apiVersion "+apiVersion, "")
+		s.fault(diag.CodeManifest, pos, "a document without kind, of apiVersion "+apiVersion, "")
 	case strings.HasPrefix(apiVersion, "kustomize.config.k8s.io/"):
-		s.fault(pos, "a kustomization is not a manifest", "name its directory as the kustomize of a release: "+path.Dir(name))
+		s.fault(diag.CodeReleaseSource, pos, "a kustomization is not a manifest", "name its directory as the kustomize of a release: "+path.Dir(name))
 	default:
 		s.list(name, o, p, kind)
 	}
@@ -258,7 +258,7 @@ func (s *source) list(name string, o map[string]any, p place, kind string) {
 		}
 		m, ok := item.(map[string]any)
 		if !ok {
-			s.fault(diag.Pos{File: name, Line: at.line, Col: at.col}, fmt.Sprintf("item %d of a %s is not an object", i, kind), "")
+			s.fault(diag.CodeManifest, diag.Pos{File: name, Line: at.line, Col: at.col}, fmt.Sprintf("item %d of a %s is not an object", i, kind), "")
 			continue
 		}
 		s.add(name, m, at)
@@ -274,8 +274,8 @@ func (s *source) read(names ...string) {
 
 // fault adds a fault at a position of a manifest, or at the release for an
 // invalid position.
-func (s *source) fault(pos diag.Pos, msg, hint string) {
-	d := &diag.Diag{Path: s.release.Path("manifests"), Msg: msg, Hint: hint}
+func (s *source) fault(code diag.Code, pos diag.Pos, msg, hint string) {
+	d := &diag.Diag{Code: code, Path: s.release.Path("manifests"), Msg: msg, Hint: hint}
 	for _, p := range []diag.Pos{pos, s.release.SourcePos} {
 		if p.IsValid() {
 			d.At = append(d.At, p)

@@ -28,7 +28,7 @@ func (s *source) yaml(t *text, d document) {
 	root := doc.Content[0]
 	n := nodes{t: t, above: d.above}
 	if blockyaml.ExpandedSize(root, nil) > blockyaml.MaxExpanded {
-		s.fault(n.pos(root), "aliases that make more than "+strconv.Itoa(blockyaml.MaxExpanded>>20)+" MiB of the document", "")
+		s.fault(diag.CodeSourceLimits, n.pos(root), "aliases that make more than "+strconv.Itoa(blockyaml.MaxExpanded>>20)+" MiB of the document", "")
 		return
 	}
 	before := len(s.faults)
@@ -43,12 +43,12 @@ func (s *source) yaml(t *text, d document) {
 	}
 	var v any
 	if err := utiljson.Unmarshal(data, &v); err != nil {
-		s.fault(n.pos(root), err.Error(), "")
+		s.fault(diag.CodeManifest, n.pos(root), err.Error(), "")
 		return
 	}
 	o, ok := v.(map[string]any)
 	if !ok {
-		s.fault(n.pos(root), "a document without apiVersion and kind", "")
+		s.fault(diag.CodeManifest, n.pos(root), "a document without apiVersion and kind", "")
 		return
 	}
 	s.add(t.name, o, n.place(root))
@@ -71,7 +71,7 @@ func (s *source) unparsed(t *text, d document, err error) {
 			pos.Line, msg = d.above+line, m[2]
 		}
 	}
-	s.fault(pos, "YAML that does not parse: "+msg, "")
+	s.fault(diag.CodeManifest, pos, "YAML that does not parse: "+msg, "")
 }
 
 // nodes are the nodes of a document.
@@ -101,7 +101,7 @@ func (n nodes) place(at *yaml.Node) place {
 }
 
 // keys reports duplicate keys, and keys that are not strings.
-func (n nodes) keys(at *yaml.Node, fault func(pos diag.Pos, msg, hint string)) {
+func (n nodes) keys(at *yaml.Node, fault func(code diag.Code, pos diag.Pos, msg, hint string)) {
 	seen := map[string]*yaml.Node{}
 	for i, c := range at.Content {
 		n.keys(c, fault)
@@ -111,12 +111,12 @@ func (n nodes) keys(at *yaml.Node, fault func(pos diag.Pos, msg, hint string)) {
 		// 1, "1" and 0x1 are one key in JSON.
 		var v any
 		if err := c.Decode(&v); err != nil || c.Kind != yaml.ScalarNode && (c.Alias == nil || c.Alias.Kind != yaml.ScalarNode) {
-			fault(n.pos(c), "a key that is not a string", "")
+			fault(diag.CodeManifest, n.pos(c), "a key that is not a string", "")
 			continue
 		}
 		key := fmt.Sprint(v)
 		if first, ok := seen[key]; ok {
-			fault(n.pos(c), fmt.Sprintf("the key %s occurs twice, first in line %d", excerpt(key), first.Line+n.above), "keep one of them")
+			fault(diag.CodeManifest, n.pos(c), fmt.Sprintf("the key %s occurs twice, first in line %d", excerpt(key), first.Line+n.above), "keep one of them")
 			continue
 		}
 		seen[key] = c
