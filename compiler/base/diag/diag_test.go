@@ -42,7 +42,7 @@ x/b.cue:2:1: p: wrong
 x/b.cue:2:1: q: wrong
     hint: mend it
     in z
-no place
+no place [FL3110]
 `
 	if got := written(t, l.Err()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

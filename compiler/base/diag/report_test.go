@@ -85,7 +85,7 @@ func TestJSON(t *testing.T) {
 	l.Add(errors.New("no place"))
 	want := `{"faults":[{"at":[{"file":"a.cue","line":1,"column":4},{"file":"/b.cue","line":2},{"file":"c"}],"path":"p",` +
 		`"message":"1 <2\n&","hint":"do","clusters":["c00","c01","c02","c03","c04","c05","c06","c07","c08","c09","c10","c11"]},` +
-		`{"at":[],"message":"no place","clusters":[]}]}`
+		`{"code":"FL3110","at":[],"message":"no place","clusters":[]}]}`
 	got := textOf(t, JSON, l.Err())
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, []byte(got)); err != nil {
@@ -196,7 +196,7 @@ func TestSARIF(t *testing.T) {
 	}
 	// Faults without a position are notifications.
 	notes := run.Invocations[0]
-	if notes.Successful || len(notes.Notifications) != 1 || notes.Notifications[0].Message.Text != "no place" || notes.Notifications[0].RuleID != "" {
+	if notes.Successful || len(notes.Notifications) != 1 || notes.Notifications[0].Message.Text != "no place [FL3110]" || notes.Notifications[0].Rule.ID != "FL3110" {
 		t.Errorf("%+v", notes)
 	}
 }

@@ -155,56 +155,56 @@ func TestCheck(t *testing.T) {
 		{rule("Deployment.apps", nothing), ""},
 		{rule("Deployment", nothing), ""},
 		{rule("Widget.example.com", nothing), ""},
-		{rule("Deploymnt", nothing), `f.cue:3:1: health.Deploymnt: Kubernetes has no kind Deploymnt
+		{rule("Deploymnt", nothing), `f.cue:3:1: health.Deploymnt: Kubernetes has no kind Deploymnt [FL1606]
     hint: did you mean Deployment?
     in c
 `},
-		{rule("Ingress.extensions", nothing), `f.cue:3:1: health."Ingress.extensions": Kubernetes has no kind Ingress.extensions
+		{rule("Ingress.extensions", nothing), `f.cue:3:1: health."Ingress.extensions": Kubernetes has no kind Ingress.extensions [FL1606]
     hint: did you mean Ingress.networking.k8s.io?
     in c
 `},
-		{rule("Widget", nothing), `f.cue:3:1: health.Widget: Kubernetes has no kind Widget
+		{rule("Widget", nothing), `f.cue:3:1: health.Widget: Kubernetes has no kind Widget [FL1606]
     hint: write a kind of your own with its API group, as in Certificate.cert-manager.io
     in c
 `},
-		{rule("StatefulSets.apps", nothing), `f.cue:3:1: health."StatefulSets.apps": Kubernetes has no kind StatefulSets.apps
+		{rule("StatefulSets.apps", nothing), `f.cue:3:1: health."StatefulSets.apps": Kubernetes has no kind StatefulSets.apps [FL1606]
     hint: did you mean StatefulSet.apps?
     in c
 `},
-		{rule("Pod", func(h *fleet.HealthRule) { h.Wait = nil }), `f.cue:3:1: health.Pod: the rule has no effect
+		{rule("Pod", func(h *fleet.HealthRule) { h.Wait = nil }), `f.cue:3:1: health.Pod: the rule has no effect [FL1606]
     hint: set ready, wait or timeout
     in c
 `},
-		{rule("Pod", func(h *fleet.HealthRule) { h.Failed = expr("true") }), `f.cue:3:1: health.Pod: the rule has no tests for ready
+		{rule("Pod", func(h *fleet.HealthRule) { h.Failed = expr("true") }), `f.cue:3:1: health.Pod: the rule has no tests for ready [FL1606]
     hint: set ready
     in c
 `},
-		{rule("Pod", ready("statu.phase == 'x'")), `f.cue:4:2: health.Pod.ready.0: undeclared reference to 'statu' (at 1:1 of the expression)
+		{rule("Pod", ready("statu.phase == 'x'")), `f.cue:4:2: health.Pod.ready.0: undeclared reference to 'statu' (at 1:1 of the expression) [FL1606]
     hint: did you mean status?
     in c
 `},
-		{rule("Pod", ready("self.x")), `f.cue:4:2: health.Pod.ready.0: undeclared reference to 'self' (at 1:1 of the expression)
+		{rule("Pod", ready("self.x")), `f.cue:4:2: health.Pod.ready.0: undeclared reference to 'self' (at 1:1 of the expression) [FL1606]
     hint: write fields of the object, which begin with apiVersion, kind, metadata, spec, status, data
     in c
 `},
-		{rule("Pod", ready("status.phase = 'x'")), `f.cue:4:2: health.Pod.ready.0: Syntax error: token recognition error at: '= ' (at 1:14 of the expression)
+		{rule("Pod", ready("status.phase = 'x'")), `f.cue:4:2: health.Pod.ready.0: Syntax error: token recognition error at: '= ' (at 1:14 of the expression) [FL1606]
     in c
 `},
-		{rule("Pod", ready("1 + 1")), `f.cue:4:2: health.Pod.ready.0: the expression is of type int, and not true or false
+		{rule("Pod", ready("1 + 1")), `f.cue:4:2: health.Pod.ready.0: the expression is of type int, and not true or false [FL1606]
     in c
 `},
-		{rule("Pod", ready("kind + 1 == 2")), `f.cue:4:2: health.Pod.ready.0: found no matching overload for '_+_' applied to '(string, int)' (at 1:6 of the expression)
+		{rule("Pod", ready("kind + 1 == 2")), `f.cue:4:2: health.Pod.ready.0: found no matching overload for '_+_' applied to '(string, int)' (at 1:6 of the expression) [FL1606]
     in c
 `},
-		{rule("Pod", ready(strings.Repeat("(", 12000))), `f.cue:4:2: health.Pod.ready.0: expression code point size exceeds limit: size: 12000, limit 10000
+		{rule("Pod", ready(strings.Repeat("(", 12000))), `f.cue:4:2: health.Pod.ready.0: expression code point size exceeds limit: size: 12000, limit 10000 [FL1606]
     in c
 `},
 		{rule("Pod", func(h *fleet.HealthRule) {
 			h.Ready = []fleet.HealthTest{{Pos: at}, {Type: "Ready", Status: "True", Expression: "true", Pos: at}}
-		}), `f.cue:4:2: health.Pod.ready.0: a test is either of a condition or an expression
+		}), `f.cue:4:2: health.Pod.ready.0: a test is either of a condition or an expression [FL1606]
     hint: write {type: "Ready"}, or {expression: "status.phase == 'Running'"}
     in c
-f.cue:4:2: health.Pod.ready.1: a test is either of a condition or an expression
+f.cue:4:2: health.Pod.ready.1: a test is either of a condition or an expression [FL1606]
     hint: write {type: "Ready"}, or {expression: "status.phase == 'Running'"}
     in c
 `},

@@ -5,29 +5,29 @@ import "testing"
 func TestFieldFaults(t *testing.T) {
 	testFaults(t, []faultTest{
 		{"unknown fields", []string{`{target: {kinds: [Deployment]}, strategic: {spec: {templte: {}, template: {spec: {containers: [{name: web, imge: x}]}}}}}`}, `
-fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.containers.0.imge: Deployment.apps web: Container has no such field in Kubernetes 1.36
+fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.containers.0.imge: Deployment.apps web: Container has no such field in Kubernetes 1.36 [FL1512]
     hint: did you mean image?
-fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.templte: Deployment.apps web: DeploymentSpec has no such field in Kubernetes 1.36
+fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.templte: Deployment.apps web: DeploymentSpec has no such field in Kubernetes 1.36 [FL1512]
     hint: did you mean template?
 `},
 		{"unknown to the cluster", []string{`{target: {kinds: [ConfigMap]}, merge: {spec: {}}}`, `{target: {kinds: [Deployment]}, merge: {metadata: {selfLin: a}}}`}, `
-fleet.cue:10:2: releases."my-web".patches.p0.merge.spec: ConfigMap other/settings: no such field in Kubernetes 1.36
+fleet.cue:10:2: releases."my-web".patches.p0.merge.spec: ConfigMap other/settings: no such field in Kubernetes 1.36 [FL1512]
     hint: choose the kinds that have it, as target: kinds: [...]
-fleet.cue:11:2: releases."my-web".patches.p1.merge.metadata.selfLin: Deployment.apps web: ObjectMeta has no such field in Kubernetes 1.36
+fleet.cue:11:2: releases."my-web".patches.p1.merge.metadata.selfLin: Deployment.apps web: ObjectMeta has no such field in Kubernetes 1.36 [FL1512]
     hint: did you mean selfLink?
 `},
 		{"a patch of all for one kind", []string{`{strategic: {spec: {replicas: 1}}}`}, `
-fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec: ConfigMap other/settings, Secret keys: no such field in Kubernetes 1.36
+fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec: ConfigMap other/settings, Secret keys: no such field in Kubernetes 1.36 [FL1512]
     hint: choose the kinds that have it, as target: kinds: [...]
-fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.replicas: CronJob.batch nightly: CronJobSpec has no such field in Kubernetes 1.36
+fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.replicas: CronJob.batch nightly: CronJobSpec has no such field in Kubernetes 1.36 [FL1512]
     hint: use one of concurrencyPolicy, failedJobsHistoryLimit, jobTemplate, schedule, startingDeadlineSeconds, successfulJobsHistoryLimit, suspend, timeZone
 `},
 		{"the same with several objects is one fault", []string{`{merge: {metadata: {lables: {}}}, target: {kinds: [Deployment, ConfigMap, Secret, CronJob]}}`}, `
-fleet.cue:10:2: releases."my-web".patches.p0.merge.metadata.lables: Deployment.apps web, ConfigMap other/settings, Secret keys and 1 more: ObjectMeta has no such field in Kubernetes 1.36
+fleet.cue:10:2: releases."my-web".patches.p0.merge.metadata.lables: Deployment.apps web, ConfigMap other/settings, Secret keys and 1 more: ObjectMeta has no such field in Kubernetes 1.36 [FL1512]
     hint: did you mean labels?
 `},
 		{"a field of a later version", []string{`{target: {kinds: [Deployment]}, strategic: {spec: {template: {spec: {containers: [{name: web, restartPolicyRules: []}]}}}}}`}, `
-fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.containers.0.restartPolicyRules: Deployment.apps web: Container has no such field in Kubernetes 1.33: it is there from 1.34
+fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.containers.0.restartPolicyRules: Deployment.apps web: Container has no such field in Kubernetes 1.33: it is there from 1.34 [FL1512]
     hint: leave it out
 `},
 		{"directives", []string{
@@ -37,22 +37,22 @@ fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.contai
 			`{target: {kinds: [CronJob]}, merge: {$patch: delete}}`,
 			`{target: {kinds: [Widget]}, strategic: {spec: {parts: [{name: a, $patch: delete}]}}}`,
 		}, `
-fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.$patch: Deployment.apps web: is "remove", which is nothing that a patch does
+fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.$patch: Deployment.apps web: is "remove", which is nothing that a patch does [FL1512]
     hint: use one of delete, merge, replace
-fleet.cue:11:2: releases."my-web".patches.p1.strategic.data.$retainKeys: ConfigMap other/settings: does not have b, which the patch sets
+fleet.cue:11:2: releases."my-web".patches.p1.strategic.data.$retainKeys: ConfigMap other/settings: does not have b, which the patch sets [FL1512]
     hint: add it to the list
-fleet.cue:12:2: releases."my-web".patches.p2.strategic.metadata."$setElementOrder/finalizers": Secret keys: is a string, not a list
+fleet.cue:12:2: releases."my-web".patches.p2.strategic.metadata."$setElementOrder/finalizers": Secret keys: is a string, not a list [FL1512]
     hint: write the items of the list
-fleet.cue:13:2: releases."my-web".patches.p3.merge.$patch: CronJob.batch nightly: is a directive of a strategic merge, and this is a JSON merge patch
+fleet.cue:13:2: releases."my-web".patches.p3.merge.$patch: CronJob.batch nightly: is a directive of a strategic merge, and this is a JSON merge patch [FL1512]
     hint: write it under strategic
-fleet.cue:14:2: releases."my-web".patches.p4.strategic.spec.parts.0.$patch: Widget.example.com wheel: deletes an item of a list that does not merge: what the patch says replaces the list
+fleet.cue:14:2: releases."my-web".patches.p4.strategic.spec.parts.0.$patch: Widget.example.com wheel: deletes an item of a list that does not merge: what the patch says replaces the list [FL1512]
     hint: write the list as it shall be
 `},
 		{"deleting items", []string{
 			`{target: {kinds: [Deployment]}, strategic: {spec: {template: {spec: {containers: [{$patch: delete}], initContainers: [{name: setup, $patch: replace}]}}}}}`,
 		}, `
-fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.containers.0.$patch: Deployment.apps web: deletes an item, and does not say which: it has no name
-fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.initContainers.0.$patch: Deployment.apps web: replaces the whole list, and has fields of its own beside that
+fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.containers.0.$patch: Deployment.apps web: deletes an item, and does not say which: it has no name [FL1512]
+fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.initContainers.0.$patch: Deployment.apps web: replaces the whole list, and has fields of its own beside that [FL1512]
     hint: give the list an item {$patch: "replace"} of its own, and the items that it shall have
 `},
 	})

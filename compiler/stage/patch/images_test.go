@@ -20,13 +20,13 @@ func TestImageFaults(t *testing.T) {
 			`{target: {kinds: [ConfigMap]}, images: {"quay.io": "x.example"}}`,
 			`{images: {"gcr.io/": "x.example/"}}`,
 		}, `
-fleet.cue:10:2: releases."my-web".patches.p0.images: matches nothing: no image begins with docker.io/libary/, gcr.io/
+fleet.cue:10:2: releases."my-web".patches.p0.images: matches nothing: no image begins with docker.io/libary/, gcr.io/ [FL1511]
     hint: did you mean docker.io/library/?
-fleet.cue:11:2: releases."my-web".patches.p1.images: matches nothing: no image begins with quayy.io
+fleet.cue:11:2: releases."my-web".patches.p1.images: matches nothing: no image begins with quayy.io [FL1511]
     hint: did you mean quay.io?
-fleet.cue:12:2: releases."my-web".patches.p2.images: matches nothing: no object has an image
+fleet.cue:12:2: releases."my-web".patches.p2.images: matches nothing: no object has an image [FL1511]
     hint: leave the patch out, or set optional: true
-fleet.cue:13:2: releases."my-web".patches.p3.images: matches nothing: no image begins with gcr.io/
+fleet.cue:13:2: releases."my-web".patches.p3.images: matches nothing: no image begins with gcr.io/ [FL1511]
     hint: did you mean ghcr.io/?
 `},
 	})

@@ -19,13 +19,13 @@ func TestOperationFaults(t *testing.T) {
 			`{target: {kinds: [Widget]}, json: [{op: replace, path: /spec/parts/7/name, value: b}]}`,
 			`{target: {kinds: [CronJob]}, json: [{op: test, path: /spec/schedule, value: 1}]}`,
 		}, `
-fleet.cue:10:2: releases."my-web".patches.p0.json.1: Deployment.apps web: replace /spec/replcas: /spec has no replcas
+fleet.cue:10:2: releases."my-web".patches.p0.json.1: Deployment.apps web: replace /spec/replcas: /spec has no replcas [FL1512]
     hint: did you mean replicas?
-fleet.cue:11:2: releases."my-web".patches.p1.json.0: ConfigMap other/settings: add /metadata/annotations/a: /metadata has no annotations
+fleet.cue:11:2: releases."my-web".patches.p1.json.0: ConfigMap other/settings: add /metadata/annotations/a: /metadata has no annotations [FL1512]
     hint: add that first, or say it with strategic or merge, which make what is missing
-fleet.cue:12:2: releases."my-web".patches.p2.json.0: Secret keys: test /stringData/password: it is something else
-fleet.cue:13:2: releases."my-web".patches.p3.json.0: Widget.example.com wheel: replace /spec/parts/7/name: /spec/parts is a list without an item 7
-fleet.cue:14:2: releases."my-web".patches.p4.json.0: CronJob.batch nightly: test /spec/schedule: it is a string, not a number
+fleet.cue:12:2: releases."my-web".patches.p2.json.0: Secret keys: test /stringData/password: it is something else [FL1512]
+fleet.cue:13:2: releases."my-web".patches.p3.json.0: Widget.example.com wheel: replace /spec/parts/7/name: /spec/parts is a list without an item 7 [FL1512]
+fleet.cue:14:2: releases."my-web".patches.p4.json.0: CronJob.batch nightly: test /spec/schedule: it is a string, not a number [FL1512]
 `},
 	})
 }

@@ -198,45 +198,45 @@ releases: "my-web": patches: zz: {target: kinds: ["Pod"], merge: metadata: label
 func TestLibraryFaults(t *testing.T) {
 	for _, test := range []struct{ name, layer, want string }{
 		{"missing", `#CommonLabels`, `
-environments/fleet.cue:6:21: releases."my-web".patches.#labels: field is required but not present
+environments/fleet.cue:6:21: releases."my-web".patches.#labels: field is required but not present [FL1205]
     hint: add #labels: ...
     in eu
 `},
 		{"misspelt", `#CommonLabels & {#lables: a: "b"}`, `
-environments/fleet.cue:6:30: releases."my-web".patches.#labels: field is required but not present
+environments/fleet.cue:6:30: releases."my-web".patches.#labels: field is required but not present [FL1205]
     hint: add #labels: ...
     in eu
 `},
 		{"no label", `#CommonLabels & {#labels: a: "b c"}`, `
-environments/fleet.cue:6:65: releases."my-web".patches.#labels.a: invalid value "b c": it must be at most 63 letters and digits, with -, _ and . between them
+environments/fleet.cue:6:65: releases."my-web".patches.#labels.a: invalid value "b c": it must be at most 63 letters and digits, with -, _ and . between them [FL1211]
     hint: write it as in "blue"
     in eu
 `},
 		{"another type", `#ImageMirror & {#mirror: "m.example/"}`, `
-environments/fleet.cue:6:61: releases."my-web".patches.#mirror: invalid value "m.example/": it must match "^[a-z0-9].*[^/]$"
+environments/fleet.cue:6:61: releases."my-web".patches.#mirror: invalid value "m.example/": it must match "^[a-z0-9].*[^/]$" [FL1211]
     hint: change the value, or the rule
     in eu
 `},
 		{"none", `#ImagePullSecrets & {#pullSecrets: []}`, `
-environments/fleet.cue:6:57: releases."my-web".patches.#pullSecrets: the list is empty
+environments/fleet.cue:6:57: releases."my-web".patches.#pullSecrets: the list is empty [FL1201]
     hint: give it at least one element
     in eu
 `},
 		{"toleration", `#Tolerations & {#tolerations: [{kye: "a"}]}`, `
-environments/fleet.cue:6:68: releases."my-web".patches.#tolerations.0.kye: field not allowed
+environments/fleet.cue:6:68: releases."my-web".patches.#tolerations.0.kye: field not allowed [FL1204]
     hint: did you mean key?
     in eu
 `},
 		{"no match", `#Without & {#objects: kinds: ["Ingres"]}`, `
-environments/fleet.cue:6:30: releases."my-web".patches.without.target: matches nothing: the release has no Ingres
+environments/fleet.cue:6:30: releases."my-web".patches.without.target: matches nothing: the release has no Ingres [FL1511]
     hint: choose among CronJob nightly, DaemonSet agent, Deployment web, Pod once, Widget wheel
 `},
 		{"no field", `#PodSpec & {#podSpec: nodeSelectr: {}}`, `
-environments/fleet.cue:6:30: releases."my-web".patches."pod-spec-cronjobs".strategic.spec.jobTemplate.spec.template.spec.nodeSelectr: CronJob.batch nightly: PodSpec has no such field in Kubernetes 1.36
+environments/fleet.cue:6:30: releases."my-web".patches."pod-spec-cronjobs".strategic.spec.jobTemplate.spec.template.spec.nodeSelectr: CronJob.batch nightly: PodSpec has no such field in Kubernetes 1.36 [FL1512]
     hint: did you mean nodeSelector?
-environments/fleet.cue:6:30: releases."my-web".patches."pod-spec-pods".strategic.spec.nodeSelectr: Pod once: PodSpec has no such field in Kubernetes 1.36
+environments/fleet.cue:6:30: releases."my-web".patches."pod-spec-pods".strategic.spec.nodeSelectr: Pod once: PodSpec has no such field in Kubernetes 1.36 [FL1512]
     hint: did you mean nodeSelector?
-environments/fleet.cue:6:30: releases."my-web".patches."pod-spec-templates".strategic.spec.template.spec.nodeSelectr: Deployment.apps web, DaemonSet.apps agent: PodSpec has no such field in Kubernetes 1.36
+environments/fleet.cue:6:30: releases."my-web".patches."pod-spec-templates".strategic.spec.template.spec.nodeSelectr: Deployment.apps web, DaemonSet.apps agent: PodSpec has no such field in Kubernetes 1.36 [FL1512]
     hint: did you mean nodeSelector?
 `},
 	} {

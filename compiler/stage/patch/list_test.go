@@ -11,13 +11,13 @@ func TestListFaults(t *testing.T) {
 		{"items", []string{
 			`{target: {kinds: [Deployment]}, strategic: {spec: {template: {spec: {containers: [{name: web}, {image: x}]}}}}}`,
 		}, `
-fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.containers.1: Deployment.apps web: has no name, by which the items of the list merge
+fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.containers.1: Deployment.apps web: has no name, by which the items of the list merge [FL1512]
     hint: set it
 `},
 		{"order", []string{
 			`{target: {kinds: [Deployment]}, strategic: {spec: {template: {spec: {containers: [{name: web, tty: true}], $setElementOrder/containers: [{name: sidecar}]}}}}}`,
 		}, `
-fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec."$setElementOrder/containers": Deployment.apps web: is not the order of the items in the patch
+fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec."$setElementOrder/containers": Deployment.apps web: is not the order of the items in the patch [FL1512]
     hint: name each of them, in their order
 `},
 	})

@@ -325,7 +325,7 @@ func testFaults(t *testing.T, tests []faultTest) {
 func TestReleaseFaults(t *testing.T) {
 	testFaults(t, []faultTest{
 		{"what a patch broke says no more", []string{`{target: {kinds: [Deployment]}, strategic: {sepc: {}}}`, `{target: {kinds: [Deployment]}, json: [{op: remove, path: /nothing}]}`}, `
-fleet.cue:10:2: releases."my-web".patches.p0.strategic.sepc: Deployment.apps web: no such field in Kubernetes 1.36
+fleet.cue:10:2: releases."my-web".patches.p0.strategic.sepc: Deployment.apps web: no such field in Kubernetes 1.36 [FL1512]
     hint: did you mean spec?
 `},
 		{"another object", []string{
@@ -334,13 +334,13 @@ fleet.cue:10:2: releases."my-web".patches.p0.strategic.sepc: Deployment.apps web
 			`{target: {kinds: [Widget]}, json: [{op: replace, path: /metadata, value: {name: x}}]}`,
 			`{target: {kinds: [Secret]}, json: [{op: replace, path: "", value: 1}]}`,
 		}, `
-fleet.cue:10:2: releases."my-web".patches.p0: CronJob.batch nightly: would make another object of it, with metadata.name "web" in place of "nightly"
+fleet.cue:10:2: releases."my-web".patches.p0: CronJob.batch nightly: would make another object of it, with metadata.name "web" in place of "nightly" [FL1512]
     hint: leave metadata.name out and choose the object in target, or move it with json: [{op: "add", path: "/metadata/name", value: ...}]
-fleet.cue:11:2: releases."my-web".patches.p1: ConfigMap other/settings: would make another object of it, with metadata.namespace none in place of "other"
+fleet.cue:11:2: releases."my-web".patches.p1: ConfigMap other/settings: would make another object of it, with metadata.namespace none in place of "other" [FL1512]
     hint: leave metadata.namespace out and choose the object in target, or move it with json: [{op: "add", path: "/metadata/namespace", value: ...}]
-fleet.cue:12:2: releases."my-web".patches.p2: Widget.example.com wheel: would make another object of it, with metadata.name "x" in place of "wheel"
+fleet.cue:12:2: releases."my-web".patches.p2: Widget.example.com wheel: would make another object of it, with metadata.name "x" in place of "wheel" [FL1512]
     hint: leave metadata.name out and choose the object in target, or move it with json: [{op: "add", path: "/metadata/name", value: ...}]
-fleet.cue:13:2: releases."my-web".patches.p3.json: Secret keys: makes a number of the object
+fleet.cue:13:2: releases."my-web".patches.p3.json: Secret keys: makes a number of the object [FL1512]
 `},
 	})
 }

@@ -219,7 +219,7 @@ policies: "two-replicas": {
 	}
 }
 `
-	const want = `environments/app.cue:7:2: Deployment.apps shop/web: run two of it: spec.replicas is 1: it must be >=2 (release app, templates/app.yaml)
+	const want = `environments/app.cue:7:2: Deployment.apps shop/web: run two of it: spec.replicas is 1: it must be >=2 (release app, templates/app.yaml) [FL1701]
     environments/fleet0.cue:7:3: and here
     hint: change it, or waive the rule: policies: "two-replicas": waivers: "...": {reason: "...", match: names: ["web"]}
     in eu
@@ -257,15 +257,15 @@ func TestWaivers(t *testing.T) {
 		{"until its last day", `{reason: "r", until: "2026-11-20"}`, "2026-11-20", ""},
 		{
 			"it has ended", `{reason: "r", until: "2026-11-19"}`, "2026-11-20",
-			"environments/fleet0.cue:4:23: policies.p.waivers.w: the waiver ended on 2026-11-19\n    hint: change the objects, or say until when the rule does not hold for them\n    in eu\n",
+			"environments/fleet0.cue:4:23: policies.p.waivers.w: the waiver ended on 2026-11-19 [FL1704]\n    hint: change the objects, or say until when the rule does not hold for them\n    in eu\n",
 		},
 		{"nobody asks for the day", `{reason: "r", until: "2026-11-19"}`, "", ""},
 		{
 			"another object", `{reason: "r", match: names: ["other"]}`, "",
-			"environments/app.cue:7:2: Deployment.apps shop/web: no: spec.replicas is 1: it must be >=2 (release app, templates/app.yaml)\n" +
+			"environments/app.cue:7:2: Deployment.apps shop/web: no: spec.replicas is 1: it must be >=2 (release app, templates/app.yaml) [FL1701]\n" +
 				"    environments/fleet0.cue:3:44: and here\n" +
 				"    hint: change it, or waive the rule: policies: p: waivers: \"...\": {reason: \"...\", match: names: [\"web\"]}\n    in eu\n" +
-				"environments/fleet0.cue:4:23: policies.p.waivers.w: the waiver is not needed: no object that it matches breaks the rule\n" +
+				"environments/fleet0.cue:4:23: policies.p.waivers.w: the waiver is not needed: no object that it matches breaks the rule [FL1704]\n" +
 				"    hint: remove it, or write it in the layers that need it\n    in eu\n",
 		},
 	} {
@@ -281,15 +281,15 @@ func TestRulesInError(t *testing.T) {
 	for _, test := range []struct{ name, rule, want string }{
 		{
 			"violations that never are", `{objects: _, n: int, violations: [if n > 1 {kind: "Deployment", id: "shop/web"}]}`,
-			"the rule is in error: policies.p.violations: non-concrete value int in operand to >",
+			"the rule is in error: policies.p.violations: non-concrete value int in operand to > [FL1703]",
 		},
 		{
 			"violations of a field that is not everywhere", `{objects: _, violations: [for id, o in objects.Deployment if o.spec.paused {kind: "Deployment", "id": id}]}`,
-			"the rule is in error: policies.p.violations: no field is called paused",
+			"the rule is in error: policies.p.violations: no field is called paused [FL1703]",
 		},
 		{
 			"a violation of nothing", `{objects: _, violations: [{kind: "Deployment", id: "web"}]}`,
-			"the rule is in error: violations name Deployment web, which is none of the objects",
+			"the rule is in error: violations name Deployment web, which is none of the objects [FL1703]",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -167,45 +167,45 @@ func TestReleaseFaults(t *testing.T) {
 		{"kubernetes version", `
 -- Chart.yaml --
 {apiVersion: v2, name: app, version: 1.0.0, kubeVersion: "<1.30"}`, "", `
-fleet.cue:3:2: releases.rel: chart charts/app requires Kubernetes <1.30, and the cluster has v1.36
+fleet.cue:3:2: releases.rel: chart charts/app requires Kubernetes <1.30, and the cluster has v1.36 [FL1501]
 `},
 		{"library", `
 -- Chart.yaml --
 {apiVersion: v2, name: app, version: 1.0.0, type: library}`, "", `
-fleet.cue:3:2: releases.rel: chart charts/app is a library chart, which renders nothing by itself
+fleet.cue:3:2: releases.rel: chart charts/app is a library chart, which renders nothing by itself [FL1501]
 `},
 		{"missing dependency", `
 -- Chart.yaml --
 {apiVersion: v2, name: app, version: 1.0.0, dependencies: [{name: redis, version: 1.0.0, repository: "https://example.com"}]}`, "", `
-fleet.cue:3:2: releases.rel: chart charts/app has dependencies in Chart.yaml that are missing in its charts directory: redis; helm dependency build puts them there
+fleet.cue:3:2: releases.rel: chart charts/app has dependencies in Chart.yaml that are missing in its charts directory: redis; helm dependency build puts them there [FL1501]
 `},
 		{"no Chart.yaml", `
 -- Chart.yaml --
 {}`, "", `
-fleet.cue:3:2: releases.rel: chart charts/app does not load: validation: chart.metadata.name is required
+fleet.cue:3:2: releases.rel: chart charts/app does not load: validation: chart.metadata.name is required [FL1501]
 `},
 		{"required", `
 -- templates/a.yaml --
 
 {{ required "set host" .Values.host }}`, "", `
-fleet.cue:3:2: releases.rel: chart charts/app does not render: app/templates/a.yaml:2:3: set host
+fleet.cue:3:2: releases.rel: chart charts/app does not render: app/templates/a.yaml:2:3: set host [FL1502]
 `},
 		{"template error", `
 -- templates/a.yaml --
 {{ .Values.a.b.c }}`, "", `
-fleet.cue:3:2: releases.rel: chart charts/app does not render: app/templates/a.yaml:1:10: executing "app/templates/a.yaml" at <.Values.a.b.c>: nil pointer evaluating interface {}.b
+fleet.cue:3:2: releases.rel: chart charts/app does not render: app/templates/a.yaml:1:10: executing "app/templates/a.yaml" at <.Values.a.b.c>: nil pointer evaluating interface {}.b [FL1502]
 `},
 		{"template that does not parse", `
 -- templates/a.yaml --
 {{ if }}`, "", `
-fleet.cue:3:2: releases.rel: chart charts/app does not render: parse error at (app/templates/a.yaml:1): missing value for if
+fleet.cue:3:2: releases.rel: chart charts/app does not render: parse error at (app/templates/a.yaml:1): missing value for if [FL1502]
 `},
 		{"YAML that does not parse", `
 -- templates/a.yaml --
 apiVersion: v1
 kind: ConfigMap
 metadata: a: b`, "", `
-fleet.cue:3:2: releases.rel: chart charts/app renders YAML that does not parse: app/templates/a.yaml: line 3: mapping values are not allowed in this context
+fleet.cue:3:2: releases.rel: chart charts/app renders YAML that does not parse: app/templates/a.yaml: line 3: mapping values are not allowed in this context [FL1503]
 `},
 		{"a key twice", `
 -- templates/a.yaml --
@@ -214,18 +214,18 @@ kind: ConfigMap
 metadata:
   name: a
   name: b`, "", `
-fleet.cue:3:2: releases.rel: chart template app/templates/a.yaml renders YAML that does not parse: line 5: key "name" already set in map
+fleet.cue:3:2: releases.rel: chart template app/templates/a.yaml renders YAML that does not parse: line 5: key "name" already set in map [FL1503]
 `},
 		{"no object", `
 -- templates/a.yaml --
 - a
 - b`, "", `
-fleet.cue:3:2: releases.rel: chart charts/app renders YAML that does not parse: app/templates/a.yaml: a document that is not an object, or has an apiVersion or kind that is not text, or metadata that is not a map
+fleet.cue:3:2: releases.rel: chart charts/app renders YAML that does not parse: app/templates/a.yaml: a document that is not an object, or has an apiVersion or kind that is not text, or metadata that is not a map [FL1503]
 `},
 		{"unknown hook", `
 -- templates/a.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {helm.sh/hook: pre-instal}}}`, "", `
-fleet.cue:3:2: releases.rel: chart charts/app has an object whose helm.sh/hook annotation names an unknown hook, in app/templates/a.yaml
+fleet.cue:3:2: releases.rel: chart charts/app has an object whose helm.sh/hook annotation names an unknown hook, in app/templates/a.yaml [FL1503]
 `},
 		{"a global that reaches no dependency", `
 -- Chart.yaml --
@@ -234,7 +234,7 @@ fleet.cue:3:2: releases.rel: chart charts/app has an object whose helm.sh/hook a
 {apiVersion: v2, name: sub, version: 1.0.0}
 -- templates/a.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`, "global: {x: {y: 1}}\nsub: {global: {x: scalar}}", `
-values.cue:3:1: releases.rel.values.global.x: this global value is a map, and a dependency has another kind of value in its place
+values.cue:3:1: releases.rel.values.global.x: this global value is a map, and a dependency has another kind of value in its place [FL1206]
     hint: give it the type that the chart's values.yaml has
 `},
 	} {

@@ -38,18 +38,18 @@ actions: "three": {at: "after", stage: "apps", exec: ["a"], verify: {}, undo: {e
 actions: "four": {at: "after", stage: "apps", http: {url: "http://x", body: "x", json: 1}}
 `)
 	const want = `
-environments/fleet.cue:3:56: releases.a.actions.x: requires exactly one of http, exec, job, manual, but has none
+environments/fleet.cue:3:56: releases.a.actions.x: requires exactly one of http, exec, job, manual, but has none [FL2111]
     in prod/eu
-environments/fleet.cue:4:10: actions.two: requires exactly one of http, exec, job, manual, but has exec and manual
+environments/fleet.cue:4:10: actions.two: requires exactly one of http, exec, job, manual, but has exec and manual [FL2111]
     in prod/eu
-environments/fleet.cue:4:32: actions.two.stage: no stage is called app
+environments/fleet.cue:4:32: actions.two.stage: no stage is called app [FL2111]
     hint: did you mean apps?
     in prod/eu
-environments/fleet.cue:5:61: actions.three.verify: requires exactly one of http, exec, but has none
+environments/fleet.cue:5:61: actions.three.verify: requires exactly one of http, exec, but has none [FL2111]
     in prod/eu
-environments/fleet.cue:5:73: actions.three.undo: requires exactly one of http, exec, job, but has http and exec
+environments/fleet.cue:5:73: actions.three.undo: requires exactly one of http, exec, job, but has http and exec [FL2111]
     in prod/eu
-environments/fleet.cue:6:82: actions.four.http.json: the request has a body already
+environments/fleet.cue:6:82: actions.four.http.json: the request has a body already [FL2111]
     hint: write one of body and json
     in prod/eu
 `

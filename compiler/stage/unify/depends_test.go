@@ -55,26 +55,26 @@ releases: y: depends: x: true
 releases: d: depends: b: true
 `)
 	const want = `
-environments/fleet.cue:4:42: releases.crds.depends.web: release web is applied later: its stage apps comes after base, the stage of release crds
+environments/fleet.cue:4:42: releases.crds.depends.web: release web is applied later: its stage apps comes after base, the stage of release crds [FL1110]
     environments/fleet.cue:6:11: and here
     hint: move release web to stage base or an earlier one
     in prod/eu
-environments/fleet.cue:5:24: releases.db.depends.bd: this cluster has no release called bd
+environments/fleet.cue:5:24: releases.db.depends.bd: this cluster has no release called bd [FL1110]
     hint: did you mean b?
     in prod/eu
-environments/fleet.cue:6:26: releases.web.depends.web: a release cannot depend on itself
+environments/fleet.cue:6:26: releases.web.depends.web: a release cannot depend on itself [FL1110]
     hint: remove the line
     in prod/eu
-environments/fleet.cue:6:37: releases.web.depends.gone: release gone is not on this cluster: its field clusters leaves the cluster out
+environments/fleet.cue:6:37: releases.web.depends.gone: release gone is not on this cluster: its field clusters leaves the cluster out [FL1110]
     environments/fleet.cue:7:17: and here
     hint: add the cluster to releases.gone.clusters, or remove the line for this cluster
     in prod/eu
-environments/fleet.cue:8:23: releases.a.depends: these releases wait for each other: a depends on b, b depends on c, c depends on a
+environments/fleet.cue:8:23: releases.a.depends: these releases wait for each other: a depends on b, b depends on c, c depends on a [FL1110]
     environments/fleet.cue:9:34: and here
     environments/prod/fleet.cue:2:23: and here
     hint: remove one of these lines: none of the releases can be applied first
     in prod/eu
-environments/prod/fleet.cue:4:23: releases.x.depends: these releases wait for each other: x depends on y, y depends on x
+environments/prod/fleet.cue:4:23: releases.x.depends: these releases wait for each other: x depends on y, y depends on x [FL1110]
     environments/prod/fleet.cue:5:23: and here
     hint: remove one of these lines: none of the releases can be applied first
     in prod/eu
@@ -94,10 +94,10 @@ releases: web: {namespace: "n", objects: [#cm], depends: ["db"]}
 releases: api: {namespace: "n", objects: [#cm], depends: db: "yes"}
 `)
 	const want = `
-environments/fleet.cue:3:58: releases.web.depends: depends is not a list: layers could not add to one
+environments/fleet.cue:3:58: releases.web.depends: depends is not a list: layers could not add to one [FL1203]
     hint: write depends: "NAME": true for each release
     in prod/eu
-environments/fleet.cue:4:62: releases.api.depends.db: "yes" is a string, and must be a bool
+environments/fleet.cue:4:62: releases.api.depends.db: "yes" is a string, and must be a bool [FL1203]
     environments/a.cue:5:15: and here
     hint: write true or false
     in prod/eu

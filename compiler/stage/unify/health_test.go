@@ -79,7 +79,7 @@ func TestHealthFaults(t *testing.T) {
 -- root.cue --
 health: "Certificate.cert-manager.io": {redy: [], ready: [{type: "Ready"}]}
 `, `
-environments/fleet.cue:2:41: health."Certificate.cert-manager.io".redy: field not allowed
+environments/fleet.cue:2:41: health."Certificate.cert-manager.io".redy: field not allowed [FL1204]
     hint: did you mean ready?
     in prod/eu
 `},
@@ -87,7 +87,7 @@ environments/fleet.cue:2:41: health."Certificate.cert-manager.io".redy: field no
 -- root.cue --
 health: x: {ready: [{typ: "Ready"}]}
 `, `
-environments/fleet.cue:2:22: health.x.ready.0.typ: field not allowed
+environments/fleet.cue:2:22: health.x.ready.0.typ: field not allowed [FL1204]
     hint: did you mean type?
     in prod/eu
 `},
@@ -95,7 +95,7 @@ environments/fleet.cue:2:22: health.x.ready.0.typ: field not allowed
 -- root.cue --
 health: x: {ready: [{type: "Ready", status: "Maybe"}]}
 `, `
-environments/fleet.cue:2:45: health.x.ready.0.status: "Maybe" is none of "False", "True", "Unknown"
+environments/fleet.cue:2:45: health.x.ready.0.status: "Maybe" is none of "False", "True", "Unknown" [FL1201]
     hint: use one of "False", "True", "Unknown"
     in prod/eu
 `},
@@ -103,7 +103,7 @@ environments/fleet.cue:2:45: health.x.ready.0.status: "Maybe" is none of "False"
 -- root.cue --
 health: x: {ready: true}
 `, `
-environments/fleet.cue:2:20: health.x.ready: true is a bool, and must be a list
+environments/fleet.cue:2:20: health.x.ready: true is a bool, and must be a list [FL1203]
     hint: write [true]
     in prod/eu
 `},
@@ -111,7 +111,7 @@ environments/fleet.cue:2:20: health.x.ready: true is a bool, and must be a list
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm], health: x: {match: names: ["[a"], wait: false}}
 `, `
-environments/fleet.cue:2:66: releases.a.health.x.match.names: malformed pattern [a
+environments/fleet.cue:2:66: releases.a.health.x.match.names: malformed pattern [a [FL1211]
     hint: write \ before a bracket that stands for itself
     in prod/eu
 `},
@@ -122,14 +122,14 @@ health: x: {ready: [{expression: "a"}]}
 health: x: {ready: [{expression: "b"}], timeout: "5 min"}
 releases: a: {namespace: "n", objects: [#cm], health: x: {match: names: ["[a"], wait: "no"}}
 `, `
-environments/prod/eu/fleet.cue:2:34: health.x.ready.0.expression: set to two different values, "b" and "a"
+environments/prod/eu/fleet.cue:2:34: health.x.ready.0.expression: set to two different values, "b" and "a" [FL1202]
     environments/fleet.cue:2:34: and here
     hint: keep one of the two lines
     in prod/eu
-environments/prod/eu/fleet.cue:2:50: health.x.timeout: invalid value "5 min": it must be a duration in h, m and s
+environments/prod/eu/fleet.cue:2:50: health.x.timeout: invalid value "5 min": it must be a duration in h, m and s [FL1211]
     hint: write it as in "1m30s"
     in prod/eu
-environments/prod/eu/fleet.cue:3:87: releases.a.health.x.wait: "no" is a string, and must be a bool
+environments/prod/eu/fleet.cue:3:87: releases.a.health.x.wait: "no" is a string, and must be a bool [FL1203]
     environments/a.cue:5:15: and here
     hint: write true or false
     in prod/eu

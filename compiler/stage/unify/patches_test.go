@@ -89,10 +89,10 @@ releases: a: patches: none: {}
 releases: a: patches: two: merge: a: 1
 -- eu.cue --
 releases: a: patches: two: images: "a/": "b/"`, `
-environments/fleet.cue:3:23: releases.a.patches.none: a patch is exactly one of strategic, merge, json and images, and this is none
+environments/fleet.cue:3:23: releases.a.patches.none: a patch is exactly one of strategic, merge, json and images, and this is none [FL1510]
     hint: write what changes, as in strategic: spec: replicas: 2
     in prod/eu
-environments/prod/eu/fleet.cue:2:28: releases.a.patches.two.images: a patch is exactly one of strategic, merge, json and images, and this is merge and images
+environments/prod/eu/fleet.cue:2:28: releases.a.patches.two.images: a patch is exactly one of strategic, merge, json and images, and this is merge and images [FL1510]
     hint: make a patch of each
     in prod/eu
 `},
@@ -100,16 +100,16 @@ environments/prod/eu/fleet.cue:2:28: releases.a.patches.two.images: a patch is e
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm]}
 releases: a: patches: {p: strategic: {}, q: merge: {}, r: json: [], s: images: {}}`, `
-environments/fleet.cue:3:27: releases.a.patches.p.strategic: is empty: the patch changes nothing
+environments/fleet.cue:3:27: releases.a.patches.p.strategic: is empty: the patch changes nothing [FL1510]
     hint: say what changes, or set optional: true
     in prod/eu
-environments/fleet.cue:3:45: releases.a.patches.q.merge: is empty: the patch changes nothing
+environments/fleet.cue:3:45: releases.a.patches.q.merge: is empty: the patch changes nothing [FL1510]
     hint: say what changes, or set optional: true
     in prod/eu
-environments/fleet.cue:3:59: releases.a.patches.r.json: is empty: the patch changes nothing
+environments/fleet.cue:3:59: releases.a.patches.r.json: is empty: the patch changes nothing [FL1510]
     hint: say what changes, or set optional: true
     in prod/eu
-environments/fleet.cue:3:72: releases.a.patches.s.images: is empty: the patch changes nothing
+environments/fleet.cue:3:72: releases.a.patches.s.images: is empty: the patch changes nothing [FL1510]
     hint: say what changes, or set optional: true
     in prod/eu
 `},
@@ -120,7 +120,7 @@ releases: a: patches: "my-p": {
 	target: names: ["ok", "[a"]
 	merge: a: 1
 }`, `
-environments/fleet.cue:4:24: releases.a.patches."my-p".target.names.1: malformed pattern [a
+environments/fleet.cue:4:24: releases.a.patches."my-p".target.names.1: malformed pattern [a [FL1510]
     hint: write \ before a bracket that stands for itself
     in prod/eu
 `},
@@ -133,16 +133,16 @@ releases: a: patches: p: json: [
 	{op: "remove", path: "/a~2"},
 	{op: "copy", from: "/~", path: "/a"},
 ]`, `
-environments/fleet.cue:4:2: releases.a.patches.p.json.0: add needs a value
+environments/fleet.cue:4:2: releases.a.patches.p.json.0: add needs a value [FL1510]
     hint: give it value: null when it is that
     in prod/eu
-environments/fleet.cue:5:2: releases.a.patches.p.json.1: move needs from
+environments/fleet.cue:5:2: releases.a.patches.p.json.1: move needs from [FL1510]
     hint: say which value it is, as in from: "/metadata/labels/app"
     in prod/eu
-environments/fleet.cue:6:17: releases.a.patches.p.json.2.path: /a~2 is not a valid JSON pointer: ~ is written as ~0, and / in a name as ~1
+environments/fleet.cue:6:17: releases.a.patches.p.json.2.path: /a~2 is not a valid JSON pointer: ~ is written as ~0, and / in a name as ~1 [FL1510]
     hint: write ~0 for ~
     in prod/eu
-environments/fleet.cue:7:15: releases.a.patches.p.json.3.from: /~ is not a valid JSON pointer: ~ is written as ~0, and / in a name as ~1
+environments/fleet.cue:7:15: releases.a.patches.p.json.3.from: /~ is not a valid JSON pointer: ~ is written as ~0, and / in a name as ~1 [FL1510]
     hint: write ~0 for ~
     in prod/eu
 `},
@@ -152,17 +152,17 @@ releases: a: {namespace: "n", objects: [#cm]}
 releases: a: patches: p: json: [{op: "add", path: "a", value: 1}, {path: "/a"}, {op: "ad", path: "/a", value: 1}]
 releases: a: patches: q: {merg: a: 1}
 releases: a: patches: r: {target: kind: ["Pod"], merge: a: string}`, `
-environments/fleet.cue:3:51: releases.a.patches.p.json.0.path: invalid value "a": it must be a path that begins with /
+environments/fleet.cue:3:51: releases.a.patches.p.json.0.path: invalid value "a": it must be a path that begins with / [FL1211]
     hint: write it as in "/spec/replicas"
     in prod/eu
-environments/fleet.cue:3:86: releases.a.patches.p.json.2.op: "ad" is none of "add", "copy", "move", "remove", "replace", "test"
+environments/fleet.cue:3:86: releases.a.patches.p.json.2.op: "ad" is none of "add", "copy", "move", "remove", "replace", "test" [FL1201]
     environments/a.cue:5:15: and here
     hint: did you mean "add"?
     in prod/eu
-environments/fleet.cue:4:27: releases.a.patches.q.merg: field not allowed
+environments/fleet.cue:4:27: releases.a.patches.q.merg: field not allowed [FL1204]
     hint: did you mean merge?
     in prod/eu
-environments/fleet.cue:5:35: releases.a.patches.r.target.kind: field not allowed
+environments/fleet.cue:5:35: releases.a.patches.r.target.kind: field not allowed [FL1204]
     hint: did you mean kinds?
     in prod/eu
 `},
@@ -170,7 +170,7 @@ environments/fleet.cue:5:35: releases.a.patches.r.target.kind: field not allowed
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm]}
 releases: a: patches: r: merge: a: string`, `
-environments/fleet.cue:3:36: releases.a.patches.r.merge.a: has no value: it must be a string
+environments/fleet.cue:3:36: releases.a.patches.r.merge.a: has no value: it must be a string [FL1205]
     hint: set a to a value
     in prod/eu
 `},
@@ -178,13 +178,13 @@ environments/fleet.cue:3:36: releases.a.patches.r.merge.a: has no value: it must
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm]}
 releases: a: patches: p: images: {"10.0.0.1:5000/": "r.example", "quay.io": "r.example/", "gcr.io/": "", "": "r.example/"}`, `
-environments/fleet.cue:3:35: releases.a.patches.p.images."10.0.0.1:5000/": "10.0.0.1:5000/" and "r.example" do not both end with a slash, which would be lost or doubled
+environments/fleet.cue:3:35: releases.a.patches.p.images."10.0.0.1:5000/": "10.0.0.1:5000/" and "r.example" do not both end with a slash, which would be lost or doubled [FL1510]
     hint: end both with a slash, or neither
     in prod/eu
-environments/fleet.cue:3:66: releases.a.patches.p.images."quay.io": "quay.io" and "r.example/" do not both end with a slash, which would be lost or doubled
+environments/fleet.cue:3:66: releases.a.patches.p.images."quay.io": "quay.io" and "r.example/" do not both end with a slash, which would be lost or doubled [FL1510]
     hint: end both with a slash, or neither
     in prod/eu
-environments/fleet.cue:3:91: releases.a.patches.p.images."gcr.io/": is empty
+environments/fleet.cue:3:91: releases.a.patches.p.images."gcr.io/": is empty [FL1510]
     hint: write what image names begin with instead
     in prod/eu
 `},

@@ -149,10 +149,10 @@ func TestPolicyFaults(t *testing.T) {
 policies: a: {message: "m", object: {}, violations: []}
 policies: b: {message: "m", objects: _}
 `, `
-environments/fleet.cue:2:11: policies.a: a policy has exactly one rule
+environments/fleet.cue:2:11: policies.a: a policy has exactly one rule [FL1702]
     hint: give it either object, or objects and violations
     in prod/eu
-environments/fleet.cue:3:11: policies.b: a policy has exactly one rule
+environments/fleet.cue:3:11: policies.b: a policy has exactly one rule [FL1702]
     hint: give it either object, or objects and violations
     in prod/eu
 `},
@@ -162,7 +162,7 @@ policies: "two-replicas": {message: "m", object: {}}
 -- eu.cue --
 policies: "two-replica": waivers: x: reason: "r"
 `, `
-environments/prod/eu/fleet.cue:2:11: policies."two-replica": no rule is called two-replica
+environments/prod/eu/fleet.cue:2:11: policies."two-replica": no rule is called two-replica [FL1702]
     hint: did you mean two-replicas?
     in prod/eu
 `},
@@ -170,10 +170,10 @@ environments/prod/eu/fleet.cue:2:11: policies."two-replica": no rule is called t
 -- root.cue --
 policies: a: {object: {}, waivers: w: match: names: ["x"]}
 `, `
-environments/fleet.cue:2:11: policies.a.message: field is required but not present
+environments/fleet.cue:2:11: policies.a.message: field is required but not present [FL1205]
     hint: say what is wrong with an object that breaks the rule, and what to do
     in prod/eu
-environments/fleet.cue:2:36: policies.a.waivers.w.reason: field is required but not present
+environments/fleet.cue:2:36: policies.a.waivers.w.reason: field is required but not present [FL1205]
     hint: add reason: "..."
     in prod/eu
 `},
@@ -181,10 +181,10 @@ environments/fleet.cue:2:36: policies.a.waivers.w.reason: field is required but 
 -- root.cue --
 policies: a: {message: "m", objct: {}, object: {}, match: kind: ["Pod"]}
 `, `
-environments/fleet.cue:2:29: policies.a.objct: field not allowed
+environments/fleet.cue:2:29: policies.a.objct: field not allowed [FL1204]
     hint: did you mean object?
     in prod/eu
-environments/fleet.cue:2:59: policies.a.match.kind: field not allowed
+environments/fleet.cue:2:59: policies.a.match.kind: field not allowed [FL1204]
     hint: did you mean kinds?
     in prod/eu
 `},
@@ -193,16 +193,16 @@ environments/fleet.cue:2:59: policies.a.match.kind: field not allowed
 policies: a: {message: "m", object: {}, match: names: ["[x"], waivers: w: {reason: "r", until: "2026-02-30", match: namespaces: ["a[", "b"]}}
 policies: b: {message: "m", object: {}, waivers: w: {reason: "r", until: "tomorrow"}}
 `, `
-environments/fleet.cue:2:48: policies.a.match.names: malformed pattern [x
+environments/fleet.cue:2:48: policies.a.match.names: malformed pattern [x [FL1211]
     hint: write \ before a bracket that stands for itself
     in prod/eu
-environments/fleet.cue:2:89: policies.a.waivers.w.until: 2026-02-30 is not a valid date
+environments/fleet.cue:2:89: policies.a.waivers.w.until: 2026-02-30 is not a valid date [FL1211]
     hint: write it as in 2026-12-31
     in prod/eu
-environments/fleet.cue:2:117: policies.a.waivers.w.match.namespaces: malformed pattern a[
+environments/fleet.cue:2:117: policies.a.waivers.w.match.namespaces: malformed pattern a[ [FL1211]
     hint: write \ before a bracket that stands for itself
     in prod/eu
-environments/fleet.cue:3:74: policies.b.waivers.w.until: invalid value "tomorrow": it must be a date
+environments/fleet.cue:3:74: policies.b.waivers.w.until: invalid value "tomorrow": it must be a date [FL1211]
     hint: write it as in "2026-12-31"
     in prod/eu
 `},
@@ -213,14 +213,14 @@ releases: r: {namespace: "n", objects: [#cm], values: n: int}
 -- eu.cue --
 cluster: labels: a: string
 `, `
-environments/fleet.cue:2:47: policies.a.object.a: set to two different values, 2 and 1
+environments/fleet.cue:2:47: policies.a.object.a: set to two different values, 2 and 1 [FL1202]
     environments/fleet.cue:2:41: and here
     hint: keep one of the two lines
     in prod/eu
-environments/fleet.cue:3:58: releases.r.values.n: has no value: it must be a whole number
+environments/fleet.cue:3:58: releases.r.values.n: has no value: it must be a whole number [FL1205]
     hint: set n, or write n? where it may be absent
     in prod/eu
-environments/prod/eu/fleet.cue:2:21: cluster.labels.a: has no value: it must be a string
+environments/prod/eu/fleet.cue:2:21: cluster.labels.a: has no value: it must be a string [FL1205]
     hint: set a to a value
     in prod/eu
 `},
@@ -229,9 +229,9 @@ environments/prod/eu/fleet.cue:2:21: cluster.labels.a: has no value: it must be 
 policies: a: {message: string, object: {}}
 environment!: string
 `, `
-environments/a.cue:4:1: environment: field is required but not present
+environments/a.cue:4:1: environment: field is required but not present [FL1205]
     in prod/eu
-environments/fleet.cue:2:15: policies.a.message: has no value: it must be !=""
+environments/fleet.cue:2:15: policies.a.message: has no value: it must be !="" [FL1205]
     hint: set message to a value
     in prod/eu
 `},
@@ -239,7 +239,7 @@ environments/fleet.cue:2:15: policies.a.message: has no value: it must be !=""
 -- root.cue --
 policies: a: {message: "m", object: spec: #Nothing}
 `, `
-environments/fleet.cue:2:43: policies.a.object.spec: nothing is called #Nothing
+environments/fleet.cue:2:43: policies.a.object.spec: nothing is called #Nothing [FL1005]
     hint: correct the name, or declare it: #Nothing: ...
     in prod/eu
 `},
@@ -282,7 +282,7 @@ policies: p: {message: "m", object: spec: replicas: <=releases.b.values.n}
 		}
 	}
 	_, err := cluster(t, "-- root.cue --"+rest+"-- prod.cue --\npolicies: a: {message: \"m\", object: spec: #Nothing}\n")
-	if want := "environments/prod/fleet.cue:2:43: policies.a.object.spec: nothing is called #Nothing\n    hint: correct the name, or declare it: #Nothing: ...\n    in prod/eu\n"; text(err) != want {
+	if want := "environments/prod/fleet.cue:2:43: policies.a.object.spec: nothing is called #Nothing [FL1005]\n    hint: correct the name, or declare it: #Nothing: ...\n    in prod/eu\n"; text(err) != want {
 		t.Errorf("faults:\n%s\nwant:\n%s", text(err), want)
 	}
 }

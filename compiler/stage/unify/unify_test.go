@@ -213,7 +213,7 @@ releases: a: {namespace: "n", objects: [#cm], defaults: root: n: 2}
 releases: a: {defaults: prod: n: 3, values: n?: >=3}
 -- eu.cue --
 releases: a: defaults: eu: n: 1`, `
-environments/prod/eu/fleet.cue:2:31: releases.a.values.n: invalid value 1: it must be >=3
+environments/prod/eu/fleet.cue:2:31: releases.a.values.n: invalid value 1: it must be >=3 [FL1201]
     environments/prod/fleet.cue:2:49: and here
     hint: change the value, or the rule
     in prod/eu
@@ -223,7 +223,7 @@ environments/prod/eu/fleet.cue:2:31: releases.a.values.n: invalid value 1: it mu
 releases: a: {namespace: "n", objects: [#cm], values: k: "Deployment"}
 -- eu.cue --
 releases: a: values: k: "DaemonSet"`, `
-environments/prod/eu/fleet.cue:2:25: releases.a.values.k: set to two different values, "DaemonSet" and "Deployment"
+environments/prod/eu/fleet.cue:2:25: releases.a.values.k: set to two different values, "DaemonSet" and "Deployment" [FL1202]
     environments/fleet.cue:2:58: and here
     hint: keep one of them; a value that lower layers may change stands in defaults: LAYER, not in values
     in prod/eu
@@ -233,7 +233,7 @@ environments/prod/eu/fleet.cue:2:25: releases.a.values.k: set to two different v
 releases: a: {namespace: "n", objects: [#cm]}
 -- prod.cue --
 releases: a: defaults: prd: n: 3`, `
-environments/prod/fleet.cue:2:24: releases.a.defaults.prd: no layer is called prd
+environments/prod/fleet.cue:2:24: releases.a.defaults.prd: no layer is called prd [FL1105]
     hint: did you mean prod?
     in prod/eu
 `},
@@ -243,21 +243,21 @@ releases: a: {namespace: "n", objects: [#cm]}
 releases: a: defaults: prod: n: 3
 -- prod.cue --
 releases: a: defaults: prod: m: 3`, `
-environments/fleet.cue:3:24: releases.a.defaults.prod: defaults of the layer prod are set in a file of the layer root
+environments/fleet.cue:3:24: releases.a.defaults.prod: defaults of the layer prod are set in a file of the layer root [FL1105]
     hint: write defaults: root, or move this into a file of prod
     in prod/eu
 `},
 		{"typo at the top", `
 -- root.cue --
 relases: a: {namespace: "n", objects: [#cm]}`, `
-environments/fleet.cue:2:1: relases: field not allowed
+environments/fleet.cue:2:1: relases: field not allowed [FL1204]
     hint: did you mean releases?
     in prod/eu
 `},
 		{"typo in a release", `
 -- root.cue --
 releases: "my-app": {namespac: "n", namespace: "m", objects: [#cm]}`, `
-environments/fleet.cue:2:22: releases."my-app".namespac: field not allowed
+environments/fleet.cue:2:22: releases."my-app".namespac: field not allowed [FL1204]
     hint: did you mean namespace?
     in prod/eu
 `},
@@ -265,10 +265,10 @@ environments/fleet.cue:2:22: releases."my-app".namespac: field not allowed
 -- root.cue --
 releases: a: {namespace: "n", chrt: {path: "x", y: 1}, objects: [#cm]}
 releases: b: {namespace: "n", chart: {paht: "x"}}`, `
-environments/fleet.cue:2:31: releases.a.chrt: field not allowed
+environments/fleet.cue:2:31: releases.a.chrt: field not allowed [FL1204]
     hint: did you mean chart?
     in prod/eu
-environments/fleet.cue:3:39: releases.b.chart.paht: field not allowed
+environments/fleet.cue:3:39: releases.b.chart.paht: field not allowed [FL1204]
     hint: did you mean path?
     in prod/eu
 `},
@@ -276,24 +276,24 @@ environments/fleet.cue:3:39: releases.b.chart.paht: field not allowed
 -- root.cue --
 releases: a: objects: [#cm]
 releases: b: {namespace: "x", objects: [#cm], values: n: int}`, `
-environments/fleet.cue:2:11: releases.a.namespace: field is required but not present
+environments/fleet.cue:2:11: releases.a.namespace: field is required but not present [FL1205]
     hint: add namespace: "NAME"
     in prod/eu
-environments/fleet.cue:3:58: releases.b.values.n: has no value: it must be a whole number
+environments/fleet.cue:3:58: releases.b.values.n: has no value: it must be a whole number [FL1205]
     hint: set n, or write n? where it may be absent
     in prod/eu
 `},
 		{"no source", `
 -- root.cue --
 releases: a: namespace: "n"`, `
-environments/fleet.cue:2:11: releases.a: a release has exactly one source
+environments/fleet.cue:2:11: releases.a: a release has exactly one source [FL1107]
     hint: give it one of chart, jsonnet, kustomize, manifests, objects
     in prod/eu
 `},
 		{"two sources", `
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm], chart: path: "x"}`, `
-environments/fleet.cue:2:11: releases.a: a release has exactly one source
+environments/fleet.cue:2:11: releases.a: a release has exactly one source [FL1107]
     hint: give it one of chart, jsonnet, kustomize, manifests, objects
     in prod/eu
 `},
@@ -301,21 +301,21 @@ environments/fleet.cue:2:11: releases.a: a release has exactly one source
 -- root.cue --
 releases: a: {namespace: "n", chart: {repo: "https://example.com", name: "x"}}
 `, `
-environments/fleet.cue:2:31: releases.a.chart: a chart is exactly one of path; repo, name, version and digest; git and digest
+environments/fleet.cue:2:31: releases.a.chart: a chart is exactly one of path; repo, name, version and digest; git and digest [FL1303]
     hint: run fleetc chart add, which writes all of a chart's fields
     in prod/eu
 `},
 		{"two charts in one", `
 -- root.cue --
 releases: b: {namespace: "n", chart: {repo: "https://example.com", path: "x"}}`, `
-environments/fleet.cue:2:31: releases.b.chart: a chart is exactly one of path; repo, name, version and digest; git and digest
+environments/fleet.cue:2:31: releases.b.chart: a chart is exactly one of path; repo, name, version and digest; git and digest [FL1303]
     hint: run fleetc chart add, which writes all of a chart's fields
     in prod/eu
 `},
 		{"circle of plain references", `
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm], values: {host: img.tag, img: tag: host}}`, `
-environments/fleet.cue:2:62: releases.a.values.host: refers to itself: releases.a.values.host -> releases.a.values.img.tag -> releases.a.values.host
+environments/fleet.cue:2:62: releases.a.values.host: refers to itself: releases.a.values.host -> releases.a.values.img.tag -> releases.a.values.host [FL1011]
     environments/fleet.cue:2:81: and here
     hint: set one of them to a value
     in prod/eu
@@ -323,10 +323,10 @@ environments/fleet.cue:2:62: releases.a.values.host: refers to itself: releases.
 		{"cycle inside of values", `
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm], values: {p: q + 1, q: p + 1}}`, `
-environments/fleet.cue:2:59: releases.a.values.p: refers to itself, by q
+environments/fleet.cue:2:59: releases.a.values.p: refers to itself, by q [FL1011]
     hint: set one of them to a value
     in prod/eu
-environments/fleet.cue:2:69: releases.a.values.q: refers to itself, by p
+environments/fleet.cue:2:69: releases.a.values.q: refers to itself, by p [FL1011]
     hint: set one of them to a value
     in prod/eu
 `},
@@ -334,10 +334,10 @@ environments/fleet.cue:2:69: releases.a.values.q: refers to itself, by p
 -- root.cue --
 #Values: {replicas?: int, img?: {repo?: string, tag?: string}}
 releases: a: {namespace: "n", objects: [#cm], values: #Values, defaults: root: {replcas: 3, img: tga: "x"}}`, `
-environments/fleet.cue:3:90: releases.a.values.replcas: field not allowed
+environments/fleet.cue:3:90: releases.a.values.replcas: field not allowed [FL1204]
     hint: did you mean replicas?
     in prod/eu
-environments/fleet.cue:3:103: releases.a.values.img.tga: field not allowed
+environments/fleet.cue:3:103: releases.a.values.img.tga: field not allowed [FL1204]
     hint: did you mean tag?
     in prod/eu
 `},
@@ -346,7 +346,7 @@ environments/fleet.cue:3:103: releases.a.values.img.tga: field not allowed
 releases: a: {namespace: "n", objects: [#cm], values: mode: "x" | "y"}
 -- eu.cue --
 releases: a: defaults: eu: mode: "z"`, `
-environments/prod/eu/fleet.cue:2:34: releases.a.values.mode: "z" is none of "x", "y"
+environments/prod/eu/fleet.cue:2:34: releases.a.values.mode: "z" is none of "x", "y" [FL1201]
     environments/fleet.cue:2:61: and here
     environments/fleet.cue:2:67: and here
     hint: did you mean "x"?
@@ -357,13 +357,13 @@ environments/prod/eu/fleet.cue:2:34: releases.a.values.mode: "z" is none of "x",
 releases: a: {namespace: "n", objects: {apiVersion: "v1", kind: "ConfigMap"}}
 releases: b: {namespace: "n", objects: null}
 releases: c: {namespace: "n", objects: [1]}`, `
-environments/fleet.cue:2:31: releases.a.objects: objects are structs under any names, or a list of structs
+environments/fleet.cue:2:31: releases.a.objects: objects are structs under any names, or a list of structs [FL1503]
     hint: write objects: app: {apiVersion: ..., kind: ...}
     in prod/eu
-environments/fleet.cue:3:31: releases.b.objects: objects are structs under any names, or a list of structs
+environments/fleet.cue:3:31: releases.b.objects: objects are structs under any names, or a list of structs [FL1503]
     hint: write objects: app: {apiVersion: ..., kind: ...}
     in prod/eu
-environments/fleet.cue:4:31: releases.c.objects: objects are structs under any names, or a list of structs
+environments/fleet.cue:4:31: releases.c.objects: objects are structs under any names, or a list of structs [FL1503]
     hint: write objects: app: {apiVersion: ..., kind: ...}
     in prod/eu
 `},
@@ -372,21 +372,21 @@ environments/fleet.cue:4:31: releases.c.objects: objects are structs under any n
 releases: a: {namespace: "n", objects: [#cm], stag: "x", values: {x?: >=3, y?: string}, defaults: root: {x: 1, y: 2}}
 releases: b: objects: [#cm]
 releases: c: namespace: "n"`, `
-environments/fleet.cue:2:47: releases.a.stag: field not allowed
+environments/fleet.cue:2:47: releases.a.stag: field not allowed [FL1204]
     hint: did you mean stage?
     in prod/eu
-environments/fleet.cue:2:71: releases.a.values.x: invalid value 1: it must be >=3
+environments/fleet.cue:2:71: releases.a.values.x: invalid value 1: it must be >=3 [FL1201]
     environments/fleet.cue:2:109: and here
     hint: change the value, or the rule
     in prod/eu
-environments/fleet.cue:2:80: releases.a.values.y: 2 is a whole number, and must be a string
+environments/fleet.cue:2:80: releases.a.values.y: 2 is a whole number, and must be a string [FL1203]
     environments/fleet.cue:2:115: and here
     hint: write "2"
     in prod/eu
-environments/fleet.cue:3:11: releases.b.namespace: field is required but not present
+environments/fleet.cue:3:11: releases.b.namespace: field is required but not present [FL1205]
     hint: add namespace: "NAME"
     in prod/eu
-environments/fleet.cue:4:11: releases.c: a release has exactly one source
+environments/fleet.cue:4:11: releases.c: a release has exactly one source [FL1107]
     hint: give it one of chart, jsonnet, kustomize, manifests, objects
     in prod/eu
 `},
@@ -396,7 +396,7 @@ environments/fleet.cue:4:11: releases.c: a release has exactly one source
 releases: [string]: {namespace: "n", objects: [#cm]}
 releases: a: {values: {x?: #Policy.min, y?: string}, defaults: root: {x: 1, y: "d"}}
 releases: b: {values: y: "\(releases.b.namespace)-z", defaults: root: y: "d"}`, `
-environments/fleet.cue:2:16: releases.a.values.x: invalid value 1: it must be >=3
+environments/fleet.cue:2:16: releases.a.values.x: invalid value 1: it must be >=3 [FL1201]
     environments/fleet.cue:4:74: and here
     hint: change the value, or the rule
     in prod/eu
@@ -404,7 +404,7 @@ environments/fleet.cue:2:16: releases.a.values.x: invalid value 1: it must be >=
 		{"release name", `
 -- root.cue --
 releases: "My_App": {namespace: "n", objects: [#cm]}`, `
-environments/fleet.cue:2:11: releases.My_App: "My_App" is not a name that Helm takes for a release
+environments/fleet.cue:2:11: releases.My_App: "My_App" is not a name that Helm takes for a release [FL1114]
     hint: use at most 53 lower case letters, digits and inner dashes
     in prod/eu
 `},
@@ -412,14 +412,14 @@ environments/fleet.cue:2:11: releases.My_App: "My_App" is not a name that Helm t
 -- root.cue --
 stages: [{name: "crds"}, {name: "apps"}]
 releases: a: {namespace: "n", objects: [#cm], stage: "app"}`, `
-environments/fleet.cue:3:54: releases.a.stage: no stage is called app
+environments/fleet.cue:3:54: releases.a.stage: no stage is called app [FL1109]
     hint: did you mean apps?
     in prod/eu
 `},
 		{"two stages of one name", `
 -- root.cue --
 stages: [{name: "crds"}, {name: "crds"}]`, `
-environments/fleet.cue:2:27: stages: two stages are called crds
+environments/fleet.cue:2:27: stages: two stages are called crds [FL1109]
     environments/fleet.cue:2:11: and here
     hint: rename one of them
     in prod/eu
@@ -429,7 +429,7 @@ environments/fleet.cue:2:27: stages: two stages are called crds
 releases: [string]: {namespace: "n", objects: [#cm]}
 releases: a: defaults: root: x: "\(releases.b.values.y)-1"
 releases: b: defaults: root: y: "\(releases.a.values.x)-2"`, `
-environments/fleet.cue:3:33: releases.a.values.x: refers to itself: releases.a.values.x -> releases.b.values.y -> releases.a.values.x
+environments/fleet.cue:3:33: releases.a.values.x: refers to itself: releases.a.values.x -> releases.b.values.y -> releases.a.values.x [FL1011]
     environments/fleet.cue:4:33: and here
     hint: set one of them to a value
     in prod/eu
@@ -439,14 +439,14 @@ environments/fleet.cue:3:33: releases.a.values.x: refers to itself: releases.a.v
 releases: [string]: {namespace: "n", objects: [#cm]}
 releases: a: defaults: root: x: releases.b.values.y
 releases: b: {}`, `
-environments/fleet.cue:3:51: releases.a.defaults.root.x: no field is called y
+environments/fleet.cue:3:51: releases.a.defaults.root.x: no field is called y [FL1204]
     hint: correct the name, or set the field
     in prod/eu
 `},
 		{"kubernetes version", `
 -- eu.cue --
 cluster: kubernetes: 1.36`, `
-environments/prod/eu/a.cue:2:35: cluster.kubernetes: set to two different values, "1.36" and 1.36
+environments/prod/eu/a.cue:2:35: cluster.kubernetes: set to two different values, "1.36" and 1.36 [FL1202]
     environments/prod/eu/fleet.cue:2:22: and here
     hint: keep one of them
     in prod/eu

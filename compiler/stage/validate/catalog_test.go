@@ -17,7 +17,7 @@ versions: [{name: v1beta1, served: true}, {name: v1, served: true, storage: true
 }
 
 func TestUnknownKinds(t *testing.T) {
-	const from = " (release web, web/templates/all.yaml)\n    hint: "
+	const from = " (release web, web/templates/all.yaml) [FL1601]\n    hint: "
 	for _, tt := range []struct{ name, version, apiVersion, kind, want string }{
 		{
 			"another version of the group", "1.36", "policy/v1beta1", "PodDisruptionBudget",
@@ -97,7 +97,7 @@ func TestUnknownKinds(t *testing.T) {
 func TestUnknownKindOnce(t *testing.T) {
 	const two = "{apiVersion: example.com/v1, kind: Thing, metadata: {name: a}}\n---\n{apiVersion: example.com/v1, kind: Thing, metadata: {name: b}}"
 	objs := append(objects(t, web, two), objects(t, api, two)...)
-	want := `web.cue:3:1: Thing.example.com a: nothing describes kind Thing of example.com/v1 (release web, web/templates/all.yaml; 3 more of the kind)
+	want := `web.cue:3:1: Thing.example.com a: nothing describes kind Thing of example.com/v1 (release web, web/templates/all.yaml; 3 more of the kind) [FL1601]
     api.cue:7:2: and here
     hint: set cluster: apis: "example.com/v1": Thing: "Namespaced", or "Cluster", in the cluster's layer, or add the release that brings its CRD
     in prod/eu
@@ -135,7 +135,7 @@ func TestCRDFaults(t *testing.T) {
 func TestOutdatedCRD(t *testing.T) {
 	objs := objects(t, web, strings.Replace(crd("things", "Thing", "Namespaced"), "k8s.io/v1", "k8s.io/v1beta1", 1)+
 		"\n---\n{apiVersion: example.com/v1, kind: Thing, metadata: {name: a}}")
-	want := `web.cue:3:1: CustomResourceDefinition.apiextensions.k8s.io things.example.com: Kubernetes 1.36 has no kind CustomResourceDefinition in apiextensions.k8s.io/v1beta1 (release web, web/templates/all.yaml)
+	want := `web.cue:3:1: CustomResourceDefinition.apiextensions.k8s.io things.example.com: Kubernetes 1.36 has no kind CustomResourceDefinition in apiextensions.k8s.io/v1beta1 (release web, web/templates/all.yaml) [FL1601]
     hint: use apiextensions.k8s.io/v1
     in prod/eu
 `
@@ -148,7 +148,7 @@ func TestOutdatedCRD(t *testing.T) {
 func TestNothingServed(t *testing.T) {
 	objs := objects(t, web, strings.ReplaceAll(crd("things", "Thing", "Namespaced"), "served: true", "served: false")+
 		"\n---\n{apiVersion: example.com/v1, kind: Thing, metadata: {name: a}}")
-	want := `web.cue:3:1: Thing.example.com a: the CRD of release web serves no Thing in example.com/v1 (release web, web/templates/all.yaml)
+	want := `web.cue:3:1: Thing.example.com a: the CRD of release web serves no Thing in example.com/v1 (release web, web/templates/all.yaml) [FL1601]
     hint: set served in one of its versions
     in prod/eu
 `

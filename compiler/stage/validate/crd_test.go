@@ -94,7 +94,7 @@ func checkStyle(t testing.TB, faults string) {
 
 func TestFault(t *testing.T) {
 	got := checkCustom(t, customObjects(t, widgets(t), widget("{size: big, scale: 3, replica: 2}")))
-	const from = " (release web, web/templates/all.yaml)\n"
+	const from = " (release web, web/templates/all.yaml) [FL1604]\n"
 	want := `web.cue:3:1: Widget.example.com front/a: spec.replica is an unknown field` + from + `    hint: did you mean replicas?
     in prod/eu
 web.cue:3:1: Widget.example.com front/a: spec.scale is an unknown field` + from + `    hint: leave it out
@@ -132,7 +132,7 @@ func TestIgnoredObjects(t *testing.T) {
 func TestBrokenDefinition(t *testing.T) {
 	broken := strings.Replace(widgets(t), "level: {type: integer", "level: {type: whole", 1)
 	got := short(checkCustom(t, customObjects(t, broken, widget("{size: big}"))), "CustomResourceDefinition.apiextensions.k8s.io widgets.example.com")
-	want := "spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.level.type is \"whole\": it must be one of array, boolean, integer, number, object, string\n"
+	want := "spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.level.type is \"whole\": it must be one of array, boolean, integer, number, object, string [FL1604]\n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -146,7 +146,7 @@ func TestKnown(t *testing.T) {
 		known[i].Release, known[i].Template, known[i].Pos = nil, "", diag.Pos{File: "crds/widgets.yaml", Line: 2}
 	}
 	objs := customObjects(t, widget("{size: 1, step: 3}"))
-	const step = "spec.step is 3: it must be a multiple of 5\n"
+	const step = "spec.step is 3: it must be a multiple of 5 [FL1604]\n"
 	if got := short(text(t, k.Objects(customCluster("1.37"), objs, known)), "Widget.example.com front/a"); got != step {
 		t.Errorf("got\n%s\nwant\n%s", got, step)
 	}
@@ -155,7 +155,7 @@ func TestKnown(t *testing.T) {
 		t.Errorf("the bundle's own CRD does not count first:\n%s", got)
 	}
 	for _, tt := range []struct{ old, new, want string }{
-		{"maxReplicas: {type: integer,", "maxReplicas: {type: integer, $ref: x,", "its schema of version v1 is not structural: OpenAPIV3Schema '$ref' is not supported\n"},
+		{"maxReplicas: {type: integer,", "maxReplicas: {type: integer, $ref: x,", "its schema of version v1 is not structural: OpenAPIV3Schema '$ref' is not supported [FL1604]\n"},
 		{"A Widget is made up.", "a\n          $schema: x\n          x-kubernetes-list-type: [3]", "its version v1 cannot be decoded"},
 	} {
 		objs := customObjects(t, strings.Replace(widgets(t), tt.old, tt.new, 1))

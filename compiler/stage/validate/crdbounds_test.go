@@ -26,13 +26,13 @@ func TestHostileDefinitions(t *testing.T) {
 			strings.Repeat("{rule: 'has(self.a)'}, ", 30) + "]}"
 	}
 	for name, tt := range map[string]struct{ property, want string }{
-		"deep":              {"a: " + deep, "it is nested deeper than 500 levels\n"},
-		"large":             {"a: {type: string, title: " + strings.Repeat("x", maxBytes) + "}", "it is larger than the 3 MiB that the API server accepts\n"},
-		"pattern":           {"a: {type: string, pattern: '(abcdefghijklmnopqrstuvwxyz){1,1000}'}", "its pattern \"(abcdefghijklmnopqrstuvwxyz){1,1000}\" repeats too often to be checked\n"},
-		"patterns":          {"a: {type: object, properties: {" + patterns(600) + "}}", "its patterns are larger than fleetc checks\n"},
-		"rules":             {rules, "it has more rules than fleetc checks\n"},
-		"rules in defaults": {"a: " + nested, "it has more rules than fleetc checks\n"},
-		"recursive":         {"a: {$ref: '#/properties/spec'}", root + ".properties.spec.properties.a.$ref: $ref is not supported\n"},
+		"deep":              {"a: " + deep, "it is nested deeper than 500 levels [FL1604]\n"},
+		"large":             {"a: {type: string, title: " + strings.Repeat("x", maxBytes) + "}", "it is larger than the 3 MiB that the API server accepts [FL1604]\n"},
+		"pattern":           {"a: {type: string, pattern: '(abcdefghijklmnopqrstuvwxyz){1,1000}'}", "its pattern \"(abcdefghijklmnopqrstuvwxyz){1,1000}\" repeats too often to be checked [FL1604]\n"},
+		"patterns":          {"a: {type: object, properties: {" + patterns(600) + "}}", "its patterns are larger than fleetc checks [FL1604]\n"},
+		"rules":             {rules, "it has more rules than fleetc checks [FL1604]\n"},
+		"rules in defaults": {"a: " + nested, "it has more rules than fleetc checks [FL1604]\n"},
+		"recursive":         {"a: {$ref: '#/properties/spec'}", root + ".properties.spec.properties.a.$ref: $ref is not supported [FL1604]\n"},
 	} {
 		if got := definitionFaults(t, tt.property); !strings.HasPrefix(got, tt.want) {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, got, tt.want)
@@ -58,7 +58,7 @@ func TestNestedDefaults(t *testing.T) {
 	objs := customObjects(t, strings.Replace(gadgets, "a: {type: string}", "a: "+items, 1),
 		"{apiVersion: example.com/v1, kind: Gadget, metadata: {name: a}, spec: {a: {}}}")
 	got := short(checkCustom(t, objs), "Gadget.example.com a")
-	if want := "it would be too large with the defaults of its CRD\n"; got != want {
+	if want := "it would be too large with the defaults of its CRD [FL1604]\n"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -181,13 +181,13 @@ func TestManyFaults(t *testing.T) {
 // reported once.
 func TestFormAndFields(t *testing.T) {
 	objs := objects(t, web, "{apiVersion: v1, kind: Service, metadata: {labels: {a: 1}}, spec: {typ: ClusterIP}}")
-	want := `web.cue:3:1: Service: metadata.labels has a number under "a", not a string (release web, web/templates/all.yaml)
+	want := `web.cue:3:1: Service: metadata.labels has a number under "a", not a string (release web, web/templates/all.yaml) [FL1603]
     hint: put it in quotes
     in prod/eu
-web.cue:3:1: Service: metadata.name is missing (release web, web/templates/all.yaml)
+web.cue:3:1: Service: metadata.name is missing (release web, web/templates/all.yaml) [FL1603]
     hint: set it
     in prod/eu
-web.cue:3:1: Service: spec.typ is not a field of ServiceSpec in Kubernetes 1.36 (release web, web/templates/all.yaml)
+web.cue:3:1: Service: spec.typ is not a field of ServiceSpec in Kubernetes 1.36 (release web, web/templates/all.yaml) [FL1602]
     hint: did you mean type?
     in prod/eu
 `

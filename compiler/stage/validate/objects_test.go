@@ -56,7 +56,7 @@ func faults(t testing.TB, err error) string {
 }
 
 func TestFormFaults(t *testing.T) {
-	const from = " (release web, web/templates/all.yaml)\n"
+	const from = " (release web, web/templates/all.yaml) [FL1603]\n"
 	for _, tt := range []struct{ name, object, want string }{
 		{"empty", `{}`, "object: the object is empty" + from + "    hint: leave it out\n"},
 		{"null", `null`, "object: the object is empty" + from + "    hint: leave it out\n"},
@@ -213,9 +213,9 @@ func TestNamespaceFaults(t *testing.T) {
 	odd := &fleet.Release{Name: "odd", Namespace: "a.b", Pos: diag.Pos{File: "odd.cue", Line: 1, Col: 1}}
 	objs = append(objs, objects(t, odd, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: a}}\n---\n"+
 		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: b, namespace: a.b}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: c}}")...)
-	want := `odd.cue:1:1: releases.odd.namespace: "a.b" is not a valid namespace: it must be ` + label + `
+	want := `odd.cue:1:1: releases.odd.namespace: "a.b" is not a valid namespace: it must be ` + label + ` [FL1114]
     in prod/eu
-web.cue:3:1: ServiceAccount ../up/a: metadata.namespace "../up" is not a valid namespace: it must be ` + label + ` (release web, web/templates/all.yaml)
+web.cue:3:1: ServiceAccount ../up/a: metadata.namespace "../up" is not a valid namespace: it must be ` + label + ` (release web, web/templates/all.yaml) [FL1603]
     in prod/eu
 `
 	if got := faults(t, checked(cluster("1.36"), objs)); got != want {
@@ -228,10 +228,10 @@ func TestVersionFaults(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			// Faults about kinds do not hide other faults.
 			objs := objects(t, web, "{apiVersion: example.com/v1, kind: Any, metadata: {name: a}}\n---\n{apiVersion: v1, kind: ServiceAccount, metadata: {}}")
-			want := `cluster.cue:1:1: cluster.kubernetes: the kinds of Kubernetes "` + version + `" are not known
+			want := `cluster.cue:1:1: cluster.kubernetes: the kinds of Kubernetes "` + version + `" are not known [FL1112]
     hint: use a version from 1.29 to 1.37
     in prod/eu
-web.cue:3:1: ServiceAccount: metadata.name is missing (release web, web/templates/all.yaml)
+web.cue:3:1: ServiceAccount: metadata.name is missing (release web, web/templates/all.yaml) [FL1603]
     hint: set it
     in prod/eu
 `

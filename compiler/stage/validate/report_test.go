@@ -27,7 +27,7 @@ func TestTwice(t *testing.T) {
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
 `)...)
-	const both = ": the cluster has it twice: release web, web/templates/all.yaml; release api\n" +
+	const both = ": the cluster has it twice: release web, web/templates/all.yaml; release api [FL1508]\n" +
 		"    api.cue:7:2: and here\n    hint: leave it out or rename it in all but one\n    in prod/eu\n"
 	want := "web.cue:3:1: ClusterRole.rbac.authorization.k8s.io a" + both +
 		"web.cue:3:1: HorizontalPodAutoscaler.autoscaling front/a" + both

@@ -12,22 +12,22 @@ import (
 
 func TestFaults(t *testing.T) {
 	for _, test := range []struct{ name, in, want string }{
-		{"a conflict has both places", `a: 1, a: 2`, `x.cue:1:10: a: set to two different values, 2 and 1
+		{"a conflict has both places", `a: 1, a: 2`, `x.cue:1:10: a: set to two different values, 2 and 1 [FL1202]
     x.cue:1:4: and here
     hint: keep one of the two lines
 `},
-		{"alternatives are folded", `a: "p" | "q", a: "r"`, `x.cue:1:4: a: "r" is none of "p", "q"
+		{"alternatives are folded", `a: "p" | "q", a: "r"`, `x.cue:1:4: a: "r" is none of "p", "q" [FL1201]
     x.cue:1:18: and here
     x.cue:1:10: and here
     hint: did you mean "p"?
 `},
-		{"what refers to a fault is no fault of its own", `a: 1, a: 2, b: "\(a)"`, `x.cue:1:10: a: set to two different values, 2 and 1
+		{"what refers to a fault is no fault of its own", `a: 1, a: 2, b: "\(a)"`, `x.cue:1:10: a: set to two different values, 2 and 1 [FL1202]
     x.cue:1:4: and here
     hint: keep one of the two lines
 `},
-		{"a cycle", `a: b + 1, b: a + 1`, `x.cue:1:4: a: refers to itself, by b
+		{"a cycle", `a: b + 1, b: a + 1`, `x.cue:1:4: a: refers to itself, by b [FL1011]
     hint: set one of them to a value
-x.cue:1:14: b: refers to itself, by a
+x.cue:1:14: b: refers to itself, by a [FL1011]
     hint: set one of them to a value
 `},
 	} {

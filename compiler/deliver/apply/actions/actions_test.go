@@ -149,13 +149,13 @@ func TestRequestFaults(t *testing.T) {
 		action fleet.Action
 		want   string
 	}{
-		{"forbidden, and the secret comes back", get("/weight", func(q *fleet.HTTPRequest) { q.SecretHeaders["Authorization"] = "WRONG" }), "f.cue:1: action x: GET URL/weight returned 403 Forbidden\n"},
-		{"forbidden, without a secret", get("/weight", func(q *fleet.HTTPRequest) { q.SecretHeaders = nil }), "f.cue:1: action x: GET URL/weight returned 403 Forbidden: not with \"\"\n"},
+		{"forbidden, and the secret comes back", get("/weight", func(q *fleet.HTTPRequest) { q.SecretHeaders["Authorization"] = "WRONG" }), "f.cue:1: action x: GET URL/weight returned 403 Forbidden [FL2110]\n"},
+		{"forbidden, without a secret", get("/weight", func(q *fleet.HTTPRequest) { q.SecretHeaders = nil }), "f.cue:1: action x: GET URL/weight returned 403 Forbidden: not with \"\" [FL2110]\n"},
 		{"forbidden, as is expected", get("/weight", func(q *fleet.HTTPRequest) { q.SecretHeaders, q.Status = nil, []int{401, 403} }), ""},
-		{"another status", get("/weight", func(q *fleet.HTTPRequest) { q.Status = []int{201} }), "f.cue:1: action x: GET URL/weight returned 200 OK\n"},
-		{"another text", get("/weight", func(q *fleet.HTTPRequest) { q.Contains = "weight=1;" }), "f.cue:1: action x: GET URL/weight returned a response without \"weight=1;\"\n"},
-		{"elsewhere", get("/away?token=abc", same), "f.cue:1: action x: GET URL/away returned 307 Temporary Redirect\n"},
-		{"no URL", get("/%zz?token=abc", same), "f.cue:1: action x: invalid URL\n"},
+		{"another status", get("/weight", func(q *fleet.HTTPRequest) { q.Status = []int{201} }), "f.cue:1: action x: GET URL/weight returned 200 OK [FL2110]\n"},
+		{"another text", get("/weight", func(q *fleet.HTTPRequest) { q.Contains = "weight=1;" }), "f.cue:1: action x: GET URL/weight returned a response without \"weight=1;\" [FL2110]\n"},
+		{"elsewhere", get("/away?token=abc", same), "f.cue:1: action x: GET URL/away returned 307 Temporary Redirect [FL2110]\n"},
+		{"no URL", get("/%zz?token=abc", same), "f.cue:1: action x: invalid URL [FL2110]\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := r.Run(t.Context(), &test.action)
@@ -183,7 +183,7 @@ func TestVerify(t *testing.T) {
 	drain := b.setWeight("drain", "0", "100")
 	drain.Timeout = 3 * time.Second
 	outcome, err := runner().Run(t.Context(), &drain)
-	if got, want := text(t, err, b.URL, "URL"), "f.cue:1: action drain: it timed out after 3s: it ran, but is not verified: GET URL/weight returned a response without \"weight=0;\"\n"; outcome != Failed || got != want {
+	if got, want := text(t, err, b.URL, "URL"), "f.cue:1: action drain: it timed out after 3s: it ran, but is not verified: GET URL/weight returned a response without \"weight=0;\" [FL2110]\n"; outcome != Failed || got != want {
 		t.Errorf("%s: %q", outcome, got)
 	}
 	if got := strings.Join(b.requests()[:3], "\n"); got != "GET /weight Bearer s3cret \nPUT /weight Bearer s3cret 0\nGET /weight Bearer s3cret " {
@@ -235,11 +235,11 @@ func TestExec(t *testing.T) {
 		t.Error(got)
 	}
 	bad := fleet.Action{Name: "x", Task: fleet.Task{Exec: []string{"./switch", "\x1b[0m", "3"}}, Environment: []string{"LB_TOKEN"}}
-	if got := run(bad); got != "failed action x: ./switch \uFFFD[0m 3: exit status 3: to \uFFFD[0m with (hidden)" {
+	if got := run(bad); got != "failed action x: ./switch \uFFFD[0m 3: exit status 3: to \uFFFD[0m with (hidden) [FL2110]" {
 		t.Error(got)
 	}
 	bad.Task.Exec = []string{"sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x; echo; echo the end; exit 1"}
-	if got := run(bad); !strings.HasSuffix(got, "x the end") || len(got) > 2*diag.MaxText {
+	if got := run(bad); !strings.HasSuffix(got, "x the end [FL2110]") || len(got) > 2*diag.MaxText {
 		t.Error(got)
 	}
 	write("env", "env | grep -v -e ^PWD= -e ^_= -e ^SHLVL= -e ^PATH= -e ^OLDPWD= | sort >env.txt\n")
@@ -254,7 +254,7 @@ func TestExec(t *testing.T) {
 		t.Error(got)
 	}
 	r.AllowExec = false
-	if got := run(good); got != "failed action x: commands are not allowed" {
+	if got := run(good); got != "failed action x: commands are not allowed [FL2110]" {
 		t.Error(got)
 	}
 }
@@ -313,12 +313,12 @@ func TestManual(t *testing.T) {
 		options Options
 		want    string
 	}{
-		{Options{}, "refused action ask: there is no user to approve it\n"},
+		{Options{}, "refused action ask: there is no user to approve it [FL3006]\n"},
 		{Options{Approved: []string{"other", "ask"}}, "done"},
 		{Options{Ask: answer(true, nil)}, "done"},
-		{Options{Ask: answer(false, nil)}, "refused action ask: it was not approved\n"},
-		{Options{Ask: answer(false, &diag.Diag{Msg: "there was no answer", Hint: "answer"})}, "refused action ask: there was no answer\n    hint: answer\n"},
-		{Options{Ask: answer(false, io.EOF)}, "refused action ask: EOF\n"},
+		{Options{Ask: answer(false, nil)}, "refused action ask: it was not approved [FL3006]\n"},
+		{Options{Ask: answer(false, &diag.Diag{Msg: "there was no answer", Hint: "answer"})}, "refused action ask: there was no answer [FL2110]\n    hint: answer\n"},
+		{Options{Ask: answer(false, io.EOF)}, "refused action ask: EOF [FL2110]\n"},
 	} {
 		r := runner()
 		r.Options = test.options
@@ -344,10 +344,10 @@ func TestJob(t *testing.T) {
 	if outcome, err := r.Run(t.Context(), &a); outcome != Done || err != nil {
 		t.Error(outcome, err)
 	}
-	if _, err := r.Run(t.Context(), &a); text(t, err, ": action", "action") != "action j: Job.batch n/x: it failed\n        an event\n    hint: look\n" {
+	if _, err := r.Run(t.Context(), &a); text(t, err, ": action", "action") != "action j: Job.batch n/x: it failed [FL2110]\n        an event\n    hint: look\n" {
 		t.Errorf("%q", text(t, err))
 	}
-	if err := r.Undo(t.Context(), &a); text(t, err, ": action", "action") != "action j: Job.batch n/x: it failed\n        an event\n    hint: look\n" {
+	if err := r.Undo(t.Context(), &a); text(t, err, ": action", "action") != "action j: Job.batch n/x: it failed [FL2110]\n        an event\n    hint: look\n" {
 		t.Errorf("%q", text(t, err))
 	}
 	if !slices.Equal(ran, []bool{false, false, true}) {
@@ -370,11 +370,11 @@ func TestCheck(t *testing.T) {
 		}
 		return faults.Err()
 	}
-	want := "f.cue:2: action run: it runs a command, which is not allowed\n    hint: look at the command, and pass --allow-exec\n" +
-		"f.cue:2: action run: the environment variable NOT_SET is not set\n    hint: set it\n" +
-		"f.cue:2: action undo: it runs a command, which is not allowed\n    hint: look at the command, and pass --allow-exec\n" +
-		"f.cue:2: action web/ask: a user must approve it: really\uFFFD?\n    hint: run fleetc on a terminal, or pass --approve web/ask\n" +
-		"f.cue:2: action web/call: the environment variable NOT_SET is not set\n    hint: set it\n"
+	want := "f.cue:2: action run: it runs a command, which is not allowed [FL3006]\n    hint: look at the command, and pass --allow-exec\n" +
+		"f.cue:2: action run: the environment variable NOT_SET is not set [FL3003]\n    hint: set it\n" +
+		"f.cue:2: action undo: it runs a command, which is not allowed [FL3006]\n    hint: look at the command, and pass --allow-exec\n" +
+		"f.cue:2: action web/ask: a user must approve it: really\uFFFD? [FL3006]\n    hint: run fleetc on a terminal, or pass --approve web/ask\n" +
+		"f.cue:2: action web/call: the environment variable NOT_SET is not set [FL3003]\n    hint: set it\n"
 	if got := text(t, check(runner().Options)); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

@@ -37,6 +37,7 @@ func (m *machine) fault(err error) error {
 	t := m.run
 	if stop, ok := errors.AsType[*stopFault](err); ok {
 		d := t.fault("%s", stop.msg)
+		d.Code = diag.CodeSourceLimits
 		if m.meter.at != nil {
 			d.At[0] = posOf(m.meter.at)
 		}
@@ -51,7 +52,7 @@ func (m *machine) fault(err error) error {
 	}
 	if knownFaults := t.knownFaults[err.Error()]; knownFaults != nil {
 		d := t.fault("%s", knownFaults.Msg)
-		d.Hint = knownFaults.Hint
+		d.Code, d.Hint = knownFaults.Code, knownFaults.Hint
 		return d
 	}
 	if d := t.static(err.Error()); d != nil {

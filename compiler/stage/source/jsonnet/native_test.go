@@ -88,21 +88,21 @@ function(params)
 func TestNativeFaults(t *testing.T) {
 	cause := errors.New("cause")
 	for _, test := range []struct{ expression, want string }{
-		{`helmTemplate')(1, 'c', {})`, "helmTemplate: name is a number: it must be a string\n"},
-		{`helmTemplate')('n', null, {})`, "helmTemplate: chart is null: it must be a string\n"},
-		{`helmTemplate')('n', 'c', [])`, "helmTemplate: opts is an array: it must be an object\n"},
-		{`helmTemplate')('n', 'c', {values: 'x'})`, "helmTemplate: opts.values is a string: it must be an object\n"},
-		{`helmTemplate')('n', 'c', {namespace: true})`, "helmTemplate: opts.namespace is a boolean: it must be a string\n"},
-		{`helmTemplate')('n', 'c', {vlues: {}})`, "helmTemplate: opts has no field vlues\n    hint: did you mean values?\n"},
-		{`helmTemplate')('n', 'c', {})`, "helmTemplate: chart: is not pinned\n    environments/charts.cue:1:1: and here\n    hint: pin it\n"},
-		{`helmTemplate')('n', 'large', {})`, "helmTemplate: a_x.n: Jsonnet cannot represent the number 9007199254740993 exactly: its integers end at 2^53\n    hint: make it a string\n"},
-		{`helmTemplate')('n')`, "missing argument: chart\n"},
-		{`sha256')({})`, "sha256: text is an object: it must be a string\n"},
-		{`parseYaml')({})`, "parseYaml: text is an object: it must be a string\n"},
-		{`parseYaml')('a: 1\n---\na: 1\na: 2')`, "parseYaml: document 2: line 2: key \"a\" already set in map\n"},
-		{`parseYaml')('---\na: [9007199254740993]')`, "parseYaml: document 1.a[0]: Jsonnet cannot represent the number 9007199254740993 exactly: its integers end at 2^53\n    hint: make it a string\n"},
-		{`parseYml')('')`, "there is no native function parseYml\n    hint: did you mean parseYaml?\n"},
-		{`regexMatch')('')`, "there is no native function regexMatch\n    hint: use one of helmTemplate, manifestYaml, parseYaml, sha256\n"},
+		{`helmTemplate')(1, 'c', {})`, "helmTemplate: name is a number: it must be a string [FL1401]\n"},
+		{`helmTemplate')('n', null, {})`, "helmTemplate: chart is null: it must be a string [FL1401]\n"},
+		{`helmTemplate')('n', 'c', [])`, "helmTemplate: opts is an array: it must be an object [FL1401]\n"},
+		{`helmTemplate')('n', 'c', {values: 'x'})`, "helmTemplate: opts.values is a string: it must be an object [FL1401]\n"},
+		{`helmTemplate')('n', 'c', {namespace: true})`, "helmTemplate: opts.namespace is a boolean: it must be a string [FL1401]\n"},
+		{`helmTemplate')('n', 'c', {vlues: {}})`, "helmTemplate: opts has no field vlues [FL1401]\n    hint: did you mean values?\n"},
+		{`helmTemplate')('n', 'c', {})`, "helmTemplate: chart: is not pinned [FL1401]\n    environments/charts.cue:1:1: and here\n    hint: pin it\n"},
+		{`helmTemplate')('n', 'large', {})`, "helmTemplate: a_x.n: Jsonnet cannot represent the number 9007199254740993 exactly: its integers end at 2^53 [FL1401]\n    hint: make it a string\n"},
+		{`helmTemplate')('n')`, "missing argument: chart [FL1401]\n"},
+		{`sha256')({})`, "sha256: text is an object: it must be a string [FL1401]\n"},
+		{`parseYaml')({})`, "parseYaml: text is an object: it must be a string [FL1401]\n"},
+		{`parseYaml')('a: 1\n---\na: 1\na: 2')`, "parseYaml: document 2: line 2: key \"a\" already set in map [FL1401]\n"},
+		{`parseYaml')('---\na: [9007199254740993]')`, "parseYaml: document 1.a[0]: Jsonnet cannot represent the number 9007199254740993 exactly: its integers end at 2^53 [FL1401]\n    hint: make it a string\n"},
+		{`parseYml')('')`, "there is no native function parseYml [FL1401]\n    hint: did you mean parseYaml?\n"},
+		{`regexMatch')('')`, "there is no native function regexMatch [FL1401]\n    hint: use one of helmTemplate, manifestYaml, parseYaml, sha256\n"},
 	} {
 		r := rendererOf(t, "-- a.jsonnet --\nfunction(params) std.native('"+test.expression+"\n")
 		req := requestOf("a.jsonnet")

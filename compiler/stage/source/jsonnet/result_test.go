@@ -6,7 +6,7 @@ import (
 )
 
 func TestResultFaults(t *testing.T) {
-	const wanted = ": it must be a Kubernetes object, or a map or list of them"
+	const wanted = ": it must be a Kubernetes object, or a map or list of them [FL1503]"
 	for _, test := range []struct {
 		result string
 		want   []string
@@ -18,13 +18,13 @@ func TestResultFaults(t *testing.T) {
 			"{monitoring: {rules: [{apiVersion: 'v1', kind: 'A'}, {}, 'x'], 'a b': [[1]]}}",
 			[]string{`.monitoring["a b"][0][0] is a number` + wanted, ".monitoring.rules[2] is a string" + wanted},
 		},
-		{"{a: {kind: 'Deployment', metadata: {name: 'x'}}}", []string{".a is an object with kind Deployment and no apiVersion"}},
-		{"{a: {apiVersion: 'v1', metadata: {name: 'x'}}}", []string{".a is an object with apiVersion v1 and no kind"}},
-		{"{a: {apiVersion: 1, kind: 'x'}}", []string{".a is an object with kind x and no apiVersion"}},
-		{"{apiVersion: 'v1', kind: 'List', items: [1, {}, {kind: 'A'}]}", []string{".items[0] is a number: it must be an item of a List", ".items[2] is an object with kind A and no apiVersion"}},
+		{"{a: {kind: 'Deployment', metadata: {name: 'x'}}}", []string{".a is an object with kind Deployment and no apiVersion [FL1503]"}},
+		{"{a: {apiVersion: 'v1', metadata: {name: 'x'}}}", []string{".a is an object with apiVersion v1 and no kind [FL1503]"}},
+		{"{a: {apiVersion: 1, kind: 'x'}}", []string{".a is an object with kind x and no apiVersion [FL1503]"}},
+		{"{apiVersion: 'v1', kind: 'List', items: [1, {}, {kind: 'A'}]}", []string{".items[0] is a number: it must be an item of a List [FL1503]", ".items[2] is an object with kind A and no apiVersion [FL1503]"}},
 		{"{a: function(x) x}", []string{".a is a function" + wanted}},
 		{"function(x) x", []string{"the result is a function" + wanted}},
-		{"std.range(1, 30)", []string{"[0] is a number" + wanted, "the result has more values that are not Kubernetes objects"}},
+		{"std.range(1, 30)", []string{"[0] is a number" + wanted, "the result has more values that are not Kubernetes objects [FL1503]"}},
 	} {
 		r := rendererOf(t, "-- a.jsonnet --\nfunction(params) "+test.result+"\n")
 		_, err := r.Render(t.Context(), requestOf("a.jsonnet"))

@@ -112,17 +112,17 @@ patches: [{target: {kind: ServiceAccount, name: x}, patch: '[{"op": "add", "path
 // invalid addresses are faults at the user's line.
 func TestRemoteFaults(t *testing.T) {
 	for name, test := range map[string]struct{ local, remote, want string }{
-		"not pinned":    {"resources: ['https://none#x']", "", "app/kustomization.yaml:1:13: releases.web.kustomize: https://none#x is remote, and not pinned\n" + at + "    hint: run fleetc source add app, which pins it\n"},
+		"not pinned":    {"resources: ['https://none#x']", "", "app/kustomization.yaml:1:13: releases.web.kustomize: https://none#x is remote, and not pinned [FL1403]\n" + at + "    hint: run fleetc source add app, which pins it\n"},
 		"away":          {"resources: ['https://broken#x']", "", "app/kustomization.yaml:1:13: releases.web.kustomize: the server is away\n" + at + "    hint: wait\n"},
 		"no such path":  {"resources: ['https://a#none']", "-- a/x --\n", "https://a#none: example.com_a@v1 does not have it"},
 		"into fleet":    {"resources: ['https://a#app']", "-- a/app/kustomization.yaml --\nresources: [../../../secret.yaml]\n", "../../../secret.yaml leads out of the repository"},
 		"file of fleet": {"resources: ['https://a#app']", "-- a/app/kustomization.yaml --\nconfigMapGenerator: [{name: a, files: [../../../secret.yaml]}]\n", "../../../secret.yaml leads out of the repository"},
 		"other place":   {"resources: ['https://b#b', 'https://a#app']", "-- b/b/kustomization.yaml --\nnamePrefix: a\nresources: [x.yaml]\n-- b/b/x.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n-- a/app/kustomization.yaml --\nresources: [../../example.com_b@v1/b]\n", "../../example.com_b@v1/b leads out of the repository"},
 		"by its place":  {"resources: ['https://a#x.yaml', ../fleetc-remote/example.com_a@v1/y.yaml]", "-- a/x.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n-- a/y.yaml --\n{}\n", "../fleetc-remote/example.com_a@v1/y.yaml leads out of the repository"},
-		"component":     {"components: ['https://a#app']", "-- a/app/kustomization.yaml --\nnamePrefix: a\n", "is not a component"},
+		"component":     {"components: ['https://a#app']", "-- a/app/kustomization.yaml --\nnamePrefix: a\n", "is not a component [FL1403]"},
 		"patch":         {"resources: [../secret.yaml]\npatches: [{path: 'https://a#x.yaml'}]", "-- a/x.yaml --\n{}\n", "https://a#x.yaml is remote, and a build fetches nothing"},
 		"itself":        {"resources: ['https://a#app']", "-- a/app/kustomization.yaml --\nresources: ['https://a#app']\n", "kustomizations include each other"},
-		"chart":         {"resources: ['https://a#app']", "-- a/app/kustomization.yaml --\nhelmCharts: [{name: a}]\n", "this kustomization renders a Helm chart"},
+		"chart":         {"resources: ['https://a#app']", "-- a/app/kustomization.yaml --\nhelmCharts: [{name: a}]\n", "this kustomization renders a Helm chart [FL1403]"},
 	} {
 		local := "-- app/kustomization.yaml --\n" + test.local + "\n-- secret.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: secret}}\n"
 		objs, _, err := Build(t.Context(), unpack(t, []byte(local)), "app", release(), Inputs{Remotes: remotePlaces(test.remote)})

@@ -38,15 +38,15 @@ func TestPathsStayInside(t *testing.T) {
 			continue // always a fault
 		}
 		for path, want := range map[string]string{
-			"OUT":                 "is an absolute path",
-			"../../out/k":         "leads out of the repository",
-			"../../fleet/x":       "leads out of the repository", // of a root that is called so
-			"out":                 "leads out of the repository",
-			"out/k":               "leads out of the repository",
-			"absolute":            "leads out of the repository",
-			"chain":               "leads out of the repository",
+			"OUT":                 "is an absolute path [FL1403]",
+			"../../out/k":         "leads out of the repository [FL1403]",
+			"../../fleet/x":       "leads out of the repository [FL1403]", // of a root that is called so
+			"out":                 "leads out of the repository [FL1403]",
+			"out/k":               "leads out of the repository [FL1403]",
+			"absolute":            "leads out of the repository [FL1403]",
+			"chain":               "leads out of the repository [FL1403]",
 			"round":               "has too many symbolic links",
-			"./../app/.././out/k": "leads out of the repository",
+			"./../app/.././out/k": "leads out of the repository [FL1403]",
 		} {
 			above := t.TempDir()
 			root := filepath.Join(above, "fleet")
@@ -192,7 +192,7 @@ func TestDoubling(t *testing.T) {
 		fmt.Fprintf(&b, "-- %s30/kustomization.yaml --\nnamePrefix: %s\nresources: [x.yaml]\n-- %s30/x.yaml --\n{apiVersion: v1, kind: ServiceAccount, metadata: {name: x}}\n", side, side, side)
 	}
 	_, _, err := Build(t.Context(), unpack(t, []byte(b.String())), "a0", release(), Inputs{})
-	want := "a19/kustomization.yaml: releases.web.kustomize: 2048 objects, and kustomize takes time by the square of their number: 2000 are the most here\n" + at +
+	want := "a19/kustomization.yaml: releases.web.kustomize: 2048 objects, and kustomize takes time by the square of their number: 2000 are the most here [FL1403]\n" + at +
 		"    hint: make it several releases\n"
 	if got := faults(t, err); got != want+strings.Replace(want, "a19", "b19", 1) {
 		t.Errorf("the faults are\n%s", got)

@@ -60,7 +60,7 @@ func TestUnmatchedTargets(t *testing.T) {
 			switch {
 			case test.want == "" && (err != nil || len(objs) != 3):
 				t.Errorf("%d objects, %s", len(objs), got)
-			case test.want != "" && !strings.HasPrefix(got, test.want+": releases.web.kustomize: the target of this patch matches nothing\n"):
+			case test.want != "" && !strings.HasPrefix(got, test.want+": releases.web.kustomize: the target of this patch matches nothing [FL1403]\n"):
 				t.Errorf("%s, want it at %s", got, test.want)
 			}
 		})

@@ -163,53 +163,53 @@ func TestFaults(t *testing.T) {
 	for _, test := range []struct{ file, text, want string }{
 		{
 			"x.yaml", a + "data:\n  k: 1\n  # c\n  k: 2\n---\n" + a + "data: {ä: 1, b: 2, b: 3}\nkind: X\n",
-			"app/x.yaml:7:3: releases.web.manifests: the key k occurs twice, first in line 5\n" + at + "    hint: keep one of them\n" +
-				"app/x.yaml:12:21: releases.web.manifests: the key b occurs twice, first in line 12\n" + at + "    hint: keep one of them\n" +
-				"app/x.yaml:13:1: releases.web.manifests: the key kind occurs twice, first in line 10\n" + at + "    hint: keep one of them\n",
+			"app/x.yaml:7:3: releases.web.manifests: the key k occurs twice, first in line 5 [FL1406]\n" + at + "    hint: keep one of them\n" +
+				"app/x.yaml:12:21: releases.web.manifests: the key b occurs twice, first in line 12 [FL1406]\n" + at + "    hint: keep one of them\n" +
+				"app/x.yaml:13:1: releases.web.manifests: the key kind occurs twice, first in line 10 [FL1406]\n" + at + "    hint: keep one of them\n",
 		},
-		{"x.yaml", a + "data: {1: a, '1': b}\n", "app/x.yaml:4:14: releases.web.manifests: the key 1 occurs twice, first in line 4\n" + at + "    hint: keep one of them\n"},
+		{"x.yaml", a + "data: {1: a, '1': b}\n", "app/x.yaml:4:14: releases.web.manifests: the key 1 occurs twice, first in line 4 [FL1406]\n" + at + "    hint: keep one of them\n"},
 		{
 			"x.yaml", "---\n# c\ndata: 1\n---\nkind: X\n---\napiVersion: v1\n---\n- a\n---\ntext\n---\n1\n---\n{}\n",
-			"app/x.yaml:3:1: releases.web.manifests: a document without apiVersion and kind\n" + at +
-				"app/x.yaml:5:1: releases.web.manifests: a document without apiVersion, of kind X\n" + at +
-				"app/x.yaml:7:1: releases.web.manifests: a document without kind, of apiVersion v1\n" + at +
-				"app/x.yaml:9:1: releases.web.manifests: a document without apiVersion and kind\n" + at +
-				"app/x.yaml:11:1: releases.web.manifests: a document without apiVersion and kind\n" + at +
-				"app/x.yaml:13:1: releases.web.manifests: a document without apiVersion and kind\n" + at +
-				"app/x.yaml:15:1: releases.web.manifests: a document without apiVersion and kind\n" + at,
+			"app/x.yaml:3:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at +
+				"app/x.yaml:5:1: releases.web.manifests: a document without apiVersion, of kind X [FL1406]\n" + at +
+				"app/x.yaml:7:1: releases.web.manifests: a document without kind, of apiVersion v1 [FL1406]\n" + at +
+				"app/x.yaml:9:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at +
+				"app/x.yaml:11:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at +
+				"app/x.yaml:13:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at +
+				"app/x.yaml:15:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at,
 		},
-		{"x.yaml", "apiVersion: 1\nkind: {a: b}\n", "app/x.yaml:1:1: releases.web.manifests: a document without apiVersion and kind\n" + at},
+		{"x.yaml", "apiVersion: 1\nkind: {a: b}\n", "app/x.yaml:1:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at},
 		{
 			"x.yaml", "apiVersion: v1\nkind: List\nitems:\n- a\n- {kind: X}\n",
-			"app/x.yaml:4:3: releases.web.manifests: item 0 of a List is not an object\n" + at +
-				"app/x.yaml:5:3: releases.web.manifests: a document without apiVersion, of kind X\n" + at,
+			"app/x.yaml:4:3: releases.web.manifests: item 0 of a List is not an object [FL1406]\n" + at +
+				"app/x.yaml:5:3: releases.web.manifests: a document without apiVersion, of kind X [FL1406]\n" + at,
 		},
 		{
 			"x.yaml", a + "---\na: b\n c: d\n---\n" + a + "---\nx: [\n",
-			"app/x.yaml:6: releases.web.manifests: YAML that does not parse: mapping values are not allowed in this context\n" + at +
-				"app/x.yaml:12: releases.web.manifests: YAML that does not parse: did not find expected node content\n" + at,
+			"app/x.yaml:6: releases.web.manifests: YAML that does not parse: mapping values are not allowed in this context [FL1406]\n" + at +
+				"app/x.yaml:12: releases.web.manifests: YAML that does not parse: did not find expected node content [FL1406]\n" + at,
 		},
-		{"x.yaml", a + "data: *no\n", "app/x.yaml:1: releases.web.manifests: YAML that does not parse: unknown anchor 'no' referenced\n" + at},
-		{"x.yaml", a + "a: &a [*a]\n", "app/x.yaml:1:1: releases.web.manifests: aliases that make more than 64 MiB of the document\n" + at},
-		{"x.yaml", a + "? [a]\n: b\n", "app/x.yaml:4:3: releases.web.manifests: a key that is not a string\n" + at},
-		{"kustomization.yaml", "resources: [x.yaml]\n", "app/kustomization.yaml: releases.web.manifests: a kustomization is not a manifest\n" + at + "    hint: name its directory as the kustomize of a release: app\n"},
-		{"x.yml", "---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", "app/x.yml:2:1: releases.web.manifests: a kustomization is not a manifest\n" + at + "    hint: name its directory as the kustomize of a release: app\n"},
-		{"x.txt", "", "environments/fleet.cue:7:2: releases.web.manifests: no manifests in app and below it\n    hint: put files in it that end in .yaml, .yml or .json\n"},
-		{"x.yaml", "# nothing\n---\n---\n", "environments/fleet.cue:7:2: releases.web.manifests: no objects in app\n"},
+		{"x.yaml", a + "data: *no\n", "app/x.yaml:1: releases.web.manifests: YAML that does not parse: unknown anchor 'no' referenced [FL1406]\n" + at},
+		{"x.yaml", a + "a: &a [*a]\n", "app/x.yaml:1:1: releases.web.manifests: aliases that make more than 64 MiB of the document [FL1407]\n" + at},
+		{"x.yaml", a + "? [a]\n: b\n", "app/x.yaml:4:3: releases.web.manifests: a key that is not a string [FL1406]\n" + at},
+		{"kustomization.yaml", "resources: [x.yaml]\n", "app/kustomization.yaml: releases.web.manifests: a kustomization is not a manifest [FL1107]\n" + at + "    hint: name its directory as the kustomize of a release: app\n"},
+		{"x.yml", "---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", "app/x.yml:2:1: releases.web.manifests: a kustomization is not a manifest [FL1107]\n" + at + "    hint: name its directory as the kustomize of a release: app\n"},
+		{"x.txt", "", "environments/fleet.cue:7:2: releases.web.manifests: no manifests in app and below it [FL1405]\n    hint: put files in it that end in .yaml, .yml or .json\n"},
+		{"x.yaml", "# nothing\n---\n---\n", "environments/fleet.cue:7:2: releases.web.manifests: no objects in app [FL1405]\n"},
 
-		{"x.json", "{\"kind\": \"X\"}\n[]\n1", "app/x.json:1:1: releases.web.manifests: a document without apiVersion, of kind X\n" + at +
-			"app/x.json:2:1: releases.web.manifests: a document without apiVersion and kind\n" + at +
-			"app/x.json:3:1: releases.web.manifests: a document without apiVersion and kind\n" + at},
+		{"x.json", "{\"kind\": \"X\"}\n[]\n1", "app/x.json:1:1: releases.web.manifests: a document without apiVersion, of kind X [FL1406]\n" + at +
+			"app/x.json:2:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at +
+			"app/x.json:3:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at},
 		{
 			"x.json", "{\"apiVersion\": \"v1\", \"kind\": \"X\",\n\t\"data\": {\"k\": {}, \"k\": 1,\n\t\t\"k\": 1e999}}",
-			"app/x.json:2:20: releases.web.manifests: the key k occurs twice, first in line 2\n" + at + "    hint: keep one of them\n" +
-				"app/x.json:3:3: releases.web.manifests: the key k occurs twice, first in line 2\n" + at + "    hint: keep one of them\n" +
-				"app/x.json:3:8: releases.web.manifests: a number that is out of range: 1e999\n" + at,
+			"app/x.json:2:20: releases.web.manifests: the key k occurs twice, first in line 2 [FL1406]\n" + at + "    hint: keep one of them\n" +
+				"app/x.json:3:3: releases.web.manifests: the key k occurs twice, first in line 2 [FL1406]\n" + at + "    hint: keep one of them\n" +
+				"app/x.json:3:8: releases.web.manifests: a number that is out of range: 1e999 [FL1406]\n" + at,
 		},
-		{"x.json", "{\"kind\": \"X\",\n  \"a\": [1,, 2]}", "app/x.json:2:11: releases.web.manifests: JSON that does not parse: invalid character ',' looking for beginning of value\n" + at},
-		{"x.json", "{\"kind\": [\n", "app/x.json:2:1: releases.web.manifests: JSON that does not parse: the file ends within a value\n" + at},
-		{"x.json", "{\"kind\": ", "app/x.json:1:10: releases.web.manifests: JSON that does not parse: the file ends within a value\n" + at},
-		{"x.json", strings.Repeat("[", 100_000), "app/x.json:1:1002: releases.web.manifests: JSON that does not parse: more than 1000 values in each other\n" + at},
+		{"x.json", "{\"kind\": \"X\",\n  \"a\": [1,, 2]}", "app/x.json:2:11: releases.web.manifests: JSON that does not parse: invalid character ',' looking for beginning of value [FL1406]\n" + at},
+		{"x.json", "{\"kind\": [\n", "app/x.json:2:1: releases.web.manifests: JSON that does not parse: the file ends within a value [FL1406]\n" + at},
+		{"x.json", "{\"kind\": ", "app/x.json:1:10: releases.web.manifests: JSON that does not parse: the file ends within a value [FL1406]\n" + at},
+		{"x.json", strings.Repeat("[", 100_000), "app/x.json:1:1002: releases.web.manifests: JSON that does not parse: more than 1000 values in each other [FL1406]\n" + at},
 	} {
 		root := unpack(t, "-- app/y/.keep --\n")
 		write(t, filepath.Join(root, "app", test.file), []byte(test.text))
@@ -237,23 +237,23 @@ func TestPath(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"":                 "an empty path",
-		"/app":             "/app is an absolute path\n    hint: write it relative to the root of the repository",
-		"../out/k.yaml":    "../out/k.yaml leads out of the repository",
-		"../fleet/app":     "../fleet/app leads out of the repository",
-		"app/../../out":    "app/../../out leads out of the repository",
-		"out":              "out leads out of the repository",
-		"out/k.yaml":       "out/k.yaml leads out of the repository",
-		"outfile.yaml":     "outfile.yaml leads out of the repository",
-		"abs.yaml":         "abs.yaml leads out of the repository",
-		"chain/k.yaml":     "chain/k.yaml leads out of the repository",
-		"round":            "round has too many symbolic links",
-		"broken":           "broken is a link to what does not exist",
-		"apq":              "apq does not exist\n    hint: did you mean app?",
-		"app/x.yml":        "app/x.yml does not exist\n    hint: did you mean x.yaml?",
-		"ap/x.yaml":        "ap/x.yaml does not exist\n    hint: did you mean app?",
-		"app/x.yaml/z":     "app/x.yaml/z cannot be read: not a directory",
-		"https://x.org/y":  "https://x.org/y does not exist\n    hint: use one of abs.yaml, app, broken, chain, in.yaml, indir, out, outfile.yaml, round",
+		"":                 "an empty path [FL1405]",
+		"/app":             "/app is an absolute path [FL1405]\n    hint: write it relative to the root of the repository",
+		"../out/k.yaml":    "../out/k.yaml leads out of the repository [FL1405]",
+		"../fleet/app":     "../fleet/app leads out of the repository [FL1405]",
+		"app/../../out":    "app/../../out leads out of the repository [FL1405]",
+		"out":              "out leads out of the repository [FL1405]",
+		"out/k.yaml":       "out/k.yaml leads out of the repository [FL1405]",
+		"outfile.yaml":     "outfile.yaml leads out of the repository [FL1405]",
+		"abs.yaml":         "abs.yaml leads out of the repository [FL1405]",
+		"chain/k.yaml":     "chain/k.yaml leads out of the repository [FL1405]",
+		"round":            "round has too many symbolic links [FL1405]",
+		"broken":           "broken is a link to what does not exist [FL1405]",
+		"apq":              "apq does not exist [FL1405]\n    hint: did you mean app?",
+		"app/x.yml":        "app/x.yml does not exist [FL1405]\n    hint: did you mean x.yaml?",
+		"ap/x.yaml":        "ap/x.yaml does not exist [FL1405]\n    hint: did you mean app?",
+		"app/x.yaml/z":     "app/x.yaml/z cannot be read: not a directory [FL1405]",
+		"https://x.org/y":  "https://x.org/y does not exist [FL1405]\n    hint: use one of abs.yaml, app, broken, chain, in.yaml, indir, out, outfile.yaml, round",
 		"app/sub/y.yaml/.": "",
 	} {
 		objs, _, err := Read(root, name, release())
@@ -282,10 +282,10 @@ func TestBounds(t *testing.T) {
 		laughs += fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 10), ", "))
 	}
 	for name, test := range map[string]struct{ text, want string }{
-		"laughs":  {laughs, "x.yaml:1:1: releases.web.manifests: aliases that make more than 64 MiB of the document\n" + at},
-		"long":    {"a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 100) + "]", "x.yaml:1:1: releases.web.manifests: aliases that make more than 64 MiB of the document\n" + at},
-		"objects": {strings.Repeat("{apiVersion: v1, kind: X}\n---\n", maxObjects+1), "environments/fleet.cue:7:2: releases.web.manifests: more than 20000 objects\n    hint: make it several releases\n"},
-		"large":   {strings.Repeat("#", maxFile+1), "x.yaml: releases.web.manifests: is larger than 16 MiB\n" + at},
+		"laughs":  {laughs, "x.yaml:1:1: releases.web.manifests: aliases that make more than 64 MiB of the document [FL1407]\n" + at},
+		"long":    {"a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 100) + "]", "x.yaml:1:1: releases.web.manifests: aliases that make more than 64 MiB of the document [FL1407]\n" + at},
+		"objects": {strings.Repeat("{apiVersion: v1, kind: X}\n---\n", maxObjects+1), "environments/fleet.cue:7:2: releases.web.manifests: more than 20000 objects [FL1407]\n    hint: make it several releases\n"},
+		"large":   {strings.Repeat("#", maxFile+1), "x.yaml: releases.web.manifests: is larger than 16 MiB [FL1405]\n" + at},
 	} {
 		root := t.TempDir()
 		write(t, filepath.Join(root, "x.yaml"), []byte(test.text))
@@ -310,7 +310,7 @@ func TestTotal(t *testing.T) {
 	for i := range maxFiles + 1 {
 		write(t, filepath.Join(root, fmt.Sprintf("many/%05d.yaml", i)), nil)
 	}
-	for dir, want := range map[string]string{"big": "more than 64 MiB", "many": "more than 5000 files"} {
+	for dir, want := range map[string]string{"big": "more than 64 MiB [FL1407]", "many": "more than 5000 files [FL1407]"} {
 		if _, _, err := Read(root, dir, release()); faults(t, err) != "environments/fleet.cue:7:2: releases.web.manifests: "+want+"\n    hint: make it several releases\n" {
 			t.Errorf("%s:\n%s", dir, faults(t, err))
 		}
