@@ -75,7 +75,7 @@ func TestBadDefinitions(t *testing.T) {
 			"spec.versions[0].subresources.scale.statusReplicasPath is missing [FL1604]\n  set it\n"},
 		{"storage: true", "storage: true\n      selectableFields: [{jsonPath: .spec.b}]", "spec.versions[0].selectableFields[0].jsonPath is \".spec.b\": is an invalid path: does not refer to a valid field [FL1604]\n"},
 		{"storage: true", "storage: true\n      deprecationWarning: old", "spec.versions[0].deprecationWarning is \"old\": can only be set for deprecated versions [FL1604]\n"},
-		{"      schema:\n        openAPIV3Schema:\n", "      other:\n        openAPIV3Schema:\n", "spec.versions[0].other is an unknown field [FL1604]\n  leave it out\n" + root + " is missing\n  set it\n"},
+		{"      schema:\n        openAPIV3Schema:\n", "      other:\n        openAPIV3Schema:\n", "spec.versions[0].other is an unknown field [FL1604]\n  leave it out\n" + root + " is missing [FL1604]\n  set it\n"},
 		{"          type: object\n          properties", "          properties", root + ".type is missing: must not be empty at the root [FL1604]\n  set it\n"},
 		{"a: {type: string}", "a: {}", props + ".a.type is missing: must not be empty for specified object fields [FL1604]\n  set it\n"},
 		{"a: {type: string}", "a: {type: strnig}", props + ".a.type is \"strnig\": it must be one of array, boolean, integer, number, object, string [FL1604]\n  did you mean string?\n"},
