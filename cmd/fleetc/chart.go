@@ -114,7 +114,8 @@ func writeAdded(w io.Writer, added *edit.AddedChart, output string) error {
 	writePin(&b, added)
 	fmt.Fprintf(&b, "import: %q\n", added.Import)
 	// A quoted release name does not shadow the package name.
-	fmt.Fprintf(&b, "use:    releases: %q: %s.#Release & {namespace: ...}\n", added.Chart, added.Package)
+	release := strings.ReplaceAll(added.Package, "_", "-")
+	fmt.Fprintf(&b, "use:    releases: %q: %s.#Release & {namespace: ...}\n", release, added.Package)
 	writeTypes(&b, added)
 	_, err := io.WriteString(w, b.String())
 	return err

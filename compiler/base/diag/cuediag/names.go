@@ -294,6 +294,13 @@ var words = map[string]string{
 	"None": "null", "nil": "null", "Null": "null", "NULL": "null", "undefined": "null",
 }
 
+// dashedPath matches a reference with a name that CUE reads as a subtraction, as in
+// releases.cert-manager.namespace.
+var dashedPath = regexp.MustCompile(`^(releases|cluster|_\w+)(\.[A-Za-z_][\w-]*)*\.[A-Za-z_]\w*(-\w+)+(\.[A-Za-z_][\w-]*)*$`)
+
+// dashedName matches such a name and the dot before it.
+var dashedName = regexp.MustCompile(`\.(\w+(?:-\w+)+)`)
+
 // notFound explains an unresolved name.
 func (x *explanation) notFound(m []string) {
 	name := m[1]
@@ -327,6 +334,12 @@ func (x *explanation) notFound(m []string) {
 		x.Msg = "nothing is called " + name
 		x.Fixes = diag.Respell(name, declared(x.source()))
 		x.Hint = cmp.Or(diag.DidYouMean(name, declared(x.source())), "correct the name, or declare it: "+name+": ...")
+	case dashedPath.MatchString(text):
+		x.Code = diag.CodeSyntax
+		quoted := dashedName.ReplaceAllString(text, `."$1"`)
+		x.move(x.place().Line, strings.Index(line, text)+1)
+		x.Msg, x.Hint = "a name with a dash in it stands without quotes", "write "+quoted
+		x.fixSource(text, quoted)
 	case text != "" && text != name:
 		x.Code = diag.CodeSyntax
 		x.Msg, x.Hint = "text stands in quotes", `write "`+text+`"`
