@@ -82,7 +82,7 @@ func (c *checker) unused(d *node, v *fleet.Tree, values map[string]any, at []str
 	default:
 		hint = fmt.Sprintf("set one of values.tags.%s to true, or remove them", strings.Join(d.meta.Tags, ", values.tags."))
 	}
-	c.add(diag.CodeChartSchema, below, value, msg, hint)
+	c.add(diag.CodeUnreadValue, below, value, msg, hint)
 	if key != nil && key.Pos.IsValid() {
 		f := c.found[len(c.found)-1].fault
 		f.At = append(f.At, key.Pos)
