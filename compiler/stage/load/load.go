@@ -54,7 +54,7 @@ type Cluster struct {
 // A leaf is the directory of a cluster.
 type leaf struct {
 	dir        string // relative to the root
-	unloadable bool   // whether CUE cannot load a layer
+	unloadable bool   // whether CUE cannot load the directory or one above it
 	cluster    Cluster
 	err        error
 	files      []string // absolute names of the parsed files, those of imported packages first
@@ -102,7 +102,7 @@ func (f *Fleet) load(edits Edits, dirs []string) ([]leaf, error) {
 
 func (f *Fleet) newLeaf(dir string, in *build.Instance, reader *factReader) leaf {
 	l := leaf{dir: dir}
-	l.unloadable = slices.ContainsFunc(f.tree.layers(dir), func(l fleet.Layer) bool { return f.tree.unloadable[l.Dir] })
+	l.unloadable = slices.ContainsFunc(slices.Collect(maps.Keys(f.tree.unloadable)), func(d string) bool { return fleet.IsWithin(dir, d) })
 	for _, i := range append(in.Dependencies(), in) {
 		if rel, err := filepath.Rel(f.Root, i.Dir); err == nil && i != in {
 			l.imports = append(l.imports, filepath.ToSlash(rel))
