@@ -93,7 +93,7 @@ func (d *dependencies) withoutDependency(r *fleet.Release, f namedValue) []fleet
 	text := fleet.MatchText{Path: r.Path("depends", cue.Str(f.name).String()), Field: "depends", Text: f.name, Pos: pos}
 	return fleet.CheckTexts([]fleet.MatchText{text}, func(fleet.MatchText) bool { return exists },
 		func(fleet.MatchText) string { return "no release is called " + diag.Visible(f.name, diag.MaxText) },
-		slices.Collect(maps.Keys(d.values)))
+		slices.DeleteFunc(slices.Collect(maps.Keys(d.values)), func(name string) bool { return name == r.Name }))
 }
 
 // others returns the names of the cluster's other releases.
