@@ -91,6 +91,7 @@ func (m *machine) checkFunction(node ast.Node) (*ast.Function, error) {
 			return nil, nil
 		}
 		d := m.run.fault("the file is not a function, but the release sets values")
+		d.Code = diag.CodeJsonnetParameter
 		d.Hint = "make it a function with a parameter for each value"
 		return nil, d
 	}
@@ -125,6 +126,7 @@ func (m *machine) checkFunction(node ast.Node) (*ast.Function, error) {
 func (t *run) withoutValue(p ast.Parameter, byName bool) *diag.Diag {
 	name := string(p.Name)
 	d := t.fault("the parameter %s of the file's function has no value", name)
+	d.Code = diag.CodeJsonnetParameter
 	if isUsers(p.LocRange.FileName) {
 		d.At[0] = posOf(&p.LocRange)
 	}

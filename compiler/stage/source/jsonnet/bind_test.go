@@ -4,11 +4,11 @@ import "testing"
 
 func TestBindFaults(t *testing.T) {
 	for _, test := range []struct{ file, want string }{
-		{"function(params,\n  clster) []", `a.jsonnet:2:3: releases.app: the parameter clster of the file's function has no value [FL1401]
+		{"function(params,\n  clster) []", `a.jsonnet:2:3: releases.app: the parameter clster of the file's function has no value [FL1402]
     environments/fleet.cue:7:2: and here
     hint: did you mean cluster?
 `},
-		{"local main(params, x) = []; main", `a.jsonnet:1:20: releases.app: the parameter x of the file's function has no value [FL1401]
+		{"local main(params, x) = []; main", `a.jsonnet:1:20: releases.app: the parameter x of the file's function has no value [FL1402]
     environments/fleet.cue:7:2: and here
     hint: write params.x, or remove params: then each value has a parameter
 `},
@@ -20,7 +20,7 @@ func TestBindFaults(t *testing.T) {
     a.jsonnet:1:1: and here
     hint: did you mean hots?
 `},
-		{"function(host, image, replicas, size) []", `environments/fleet.cue:7:2: releases.app: the parameter size of the file's function has no value [FL1401]
+		{"function(host, image, replicas, size) []", `environments/fleet.cue:7:2: releases.app: the parameter size of the file's function has no value [FL1402]
     a.jsonnet:1:33: and here
     hint: set releases.app.values.size, or give the parameter a default
 `},
@@ -34,14 +34,14 @@ environments/fleet.cue:7:2: releases.app.values.replicas: no such value: the fil
     a.jsonnet:1:1: and here
     hint: add the parameter replicas, or params, which takes all values
 `},
-		{"{}", `a.jsonnet: releases.app: the file is not a function, but the release sets values [FL1401]
+		{"{}", `a.jsonnet: releases.app: the file is not a function, but the release sets values [FL1402]
     environments/fleet.cue:7:2: and here
     hint: make it a function with a parameter for each value
 `},
 		{"local f(x) = function(params) []; f(1)", `a.jsonnet: releases.app: function has no parameter cluster [FL1401]
     environments/fleet.cue:7:2: and here
 `},
-		{"import 'b.jsonnet'", `environments/fleet.cue:7:2: releases.app: the parameter x of the file's function has no value [FL1401]
+		{"import 'b.jsonnet'", `environments/fleet.cue:7:2: releases.app: the parameter x of the file's function has no value [FL1402]
     b.jsonnet:1:33: and here
     hint: set releases.app.values.x, or give the parameter a default
 `},
@@ -49,11 +49,11 @@ environments/fleet.cue:7:2: releases.app.values.replicas: no such value: the fil
     environments/fleet.cue:7:2: and here
     hint: add c.jsonnet or vendor/c.jsonnet
 `},
-		{"import 'a.jsonnet'", `a.jsonnet:1:1: releases.app: calls nest more than 500 deep [FL1401]
+		{"import 'a.jsonnet'", `a.jsonnet:1:1: releases.app: calls nest more than 500 deep [FL1407]
     environments/fleet.cue:7:2: and here
     hint: look for an endless recursion
 `},
-		{"local a = b, b = a; a", `a.jsonnet:1:11: releases.app: calls nest more than 500 deep [FL1401]
+		{"local a = b, b = a; a", `a.jsonnet:1:11: releases.app: calls nest more than 500 deep [FL1407]
     environments/fleet.cue:7:2: and here
     hint: look for an endless recursion
 `},

@@ -19,7 +19,7 @@ func TestLimits(t *testing.T) {
 		name, file, want string
 		set              func(r *Renderer)
 	}{
-		{"a function that calls itself", "local f(x) =\n  f(x) + 1;\nfunction(params) f(1)", `a.jsonnet:2:3: releases.app: calls nest more than 500 deep [FL1401]
+		{"a function that calls itself", "local f(x) =\n  f(x) + 1;\nfunction(params) f(1)", `a.jsonnet:2:3: releases.app: calls nest more than 500 deep [FL1407]
     environments/fleet.cue:7:2: and here
     a.jsonnet:3:18: and here
     hint: look for an endless recursion
@@ -27,7 +27,7 @@ func TestLimits(t *testing.T) {
 		{"a function that calls itself last", "local f(x) =\n  f(x) tailstrict;\nfunction(params) f(1)", `a.jsonnet:2:3: releases.app: expressions nest more than 100000 deep: look for an endless recursion [FL1407]
     environments/fleet.cue:7:2: and here
 `, nil},
-		{"a field that is itself", "function(params) {a: self.b, b: self.a}", `a.jsonnet:1:22: releases.app: calls nest more than 500 deep [FL1401]
+		{"a field that is itself", "function(params) {a: self.b, b: self.a}", `a.jsonnet:1:22: releases.app: calls nest more than 500 deep [FL1407]
     environments/fleet.cue:7:2: and here
     hint: look for an endless recursion
 `, nil},

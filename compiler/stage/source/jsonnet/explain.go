@@ -34,7 +34,7 @@ func (m *machine) explain(msg string, frames []jsonnet.TraceFrame) (clause, hint
 		return "there is no external variable " + variable, "take it from params or cluster"
 	}
 	switch msg {
-	case "max stack frames exceeded":
+	case noStack:
 		return "calls nest more than 500 deep", "look for an endless recursion"
 	case noJSON:
 		return "a function: it must be a Kubernetes object, or a map or list of them", "call it, or hide it by ::"
@@ -48,6 +48,9 @@ func (m *machine) explain(msg string, frames []jsonnet.TraceFrame) (clause, hint
 	}
 	return lowered(goTypes.ReplaceAllStringFunc(msg, goName)), ""
 }
+
+// noStack is the library's message about too many nested calls.
+const noStack = "max stack frames exceeded"
 
 // noJSON is the library's message about a function in a result.
 const noJSON = "couldn't manifest function as JSON"

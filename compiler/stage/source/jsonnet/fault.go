@@ -80,6 +80,9 @@ func (m *machine) runtime(err jsonnet.RuntimeError) error {
 		d.At = append(d.At, knownFaults.At...)
 	} else {
 		d.Msg, d.Hint = m.explain(err.Msg, frames)
+		if tidy(err.Msg) == noStack {
+			d.Code = diag.CodeSourceLimits
+		}
 	}
 	path := resultPath(err.StackTrace)
 	switch {
