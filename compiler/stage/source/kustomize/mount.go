@@ -90,7 +90,7 @@ func (b *build) mount(pos diag.Pos, address string) (string, bool) {
 		return "", false
 	}
 	if found == nil {
-		b.fault(pos, address+" is remote, and not pinned", "run fleetc source add "+b.dir+", which pins it")
+		b.faults.Add(b.at(diag.CodeUnpinnedSource, pos, address+" is remote, and not pinned", "run fleetc source add "+b.dir+", which pins it"))
 		return "", false
 	}
 	place := plainName(found.Name)

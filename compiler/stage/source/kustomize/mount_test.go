@@ -112,7 +112,7 @@ patches: [{target: {kind: ServiceAccount, name: x}, patch: '[{"op": "add", "path
 // invalid addresses are faults at the user's line.
 func TestRemoteFaults(t *testing.T) {
 	for name, test := range map[string]struct{ local, remote, want string }{
-		"not pinned":    {"resources: ['https://none#x']", "", "app/kustomization.yaml:1:13: releases.web.kustomize: https://none#x is remote, and not pinned [FL1403]\n" + at + "    hint: run fleetc source add app, which pins it\n"},
+		"not pinned":    {"resources: ['https://none#x']", "", "app/kustomization.yaml:1:13: releases.web.kustomize: https://none#x is remote, and not pinned [FL1404]\n" + at + "    hint: run fleetc source add app, which pins it\n"},
 		"away":          {"resources: ['https://broken#x']", "", "app/kustomization.yaml:1:13: releases.web.kustomize: the server is away\n" + at + "    hint: wait\n"},
 		"no such path":  {"resources: ['https://a#none']", "-- a/x --\n", "https://a#none: example.com_a@v1 does not have it"},
 		"into fleet":    {"resources: ['https://a#app']", "-- a/app/kustomization.yaml --\nresources: [../../../secret.yaml]\n", "../../../secret.yaml leads out of the repository"},
