@@ -95,7 +95,8 @@ func (t *Tree) Value() any {
 }
 
 // Native returns the tree in the types of Kubernetes' JSON decoder: integers
-// are int64, other numbers float64. A nil tree gives nil.
+// are int64, other numbers float64. A number that exceeds both stays a json.Number. A nil
+// tree gives nil.
 func (t *Tree) Native() any {
 	switch {
 	case t == nil:
@@ -116,6 +117,9 @@ func (t *Tree) Native() any {
 	if n, ok := t.Scalar.(json.Number); ok {
 		if i, err := n.Int64(); err == nil {
 			return i
+		}
+		if _, err := n.Float64(); err != nil {
+			return n // a text would have another meaning
 		}
 	}
 	return t.Value()

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"encoding/json"
 	"math"
 	"reflect"
 	"testing"
@@ -17,6 +18,9 @@ func TestTreeOf(t *testing.T) {
 	}
 	if got := tree.Native(); !reflect.DeepEqual(got, v) {
 		t.Errorf("%v becomes %v", v, got)
+	}
+	if got := (&Tree{Scalar: json.Number("1E+400")}).Native(); got != json.Number("1E+400") {
+		t.Errorf("a number out of range becomes %#v", got)
 	}
 	for _, bad := range []any{math.NaN(), map[string]any{"a": []any{math.Inf(1)}}} {
 		if tree, err := TreeOf(bad); err == nil {

@@ -67,7 +67,7 @@ func native(v any) any {
 		if f, err := v.Float64(); err == nil {
 			return native(f)
 		}
-		return v.String()
+		return v // a text would have another meaning
 	}
 	return v
 }

@@ -40,7 +40,7 @@ func TestNative(t *testing.T) {
 		{json.Number("9223372036854775807"), int64(math.MaxInt64)},
 		{json.Number("12345678901234567890"), 12345678901234567890.0},
 		{json.Number("0.5"), 0.5},
-		{json.Number("1e400"), "1e400"},
+		{json.Number("1e400"), json.Number("1e400")},
 		{2.0, int64(2)},
 		{2.5, 2.5},
 		{1e300, 1e300},
