@@ -44,7 +44,8 @@ func TestCodeExamples(t *testing.T) {
 // provoking matches the line of a page whose example needs a server or a cluster.
 var provoking = regexp.MustCompile(`(?m)^A test provokes the fault: \[(.+)\]\(`)
 
-// namesTest reports whether the page names a test that expects a fault with the code.
+// namesTest reports whether the page names a test that expects a fault with the code, in
+// an output or in a pattern.
 func (p page) namesTest(t *testing.T, c diag.Code) bool {
 	t.Helper()
 	m := provoking.FindStringSubmatch(p.text)
@@ -55,7 +56,7 @@ func (p page) namesTest(t *testing.T, c diag.Code) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Contains(string(text), "["+string(c)+"]")
+	return strings.Contains(strings.ReplaceAll(string(text), `\`, ""), "["+string(c)+"]")
 }
 
 // shows reports whether a command of the page prints a fault with the code.
