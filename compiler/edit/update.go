@@ -151,17 +151,18 @@ func findPackage(packages []load.Package, name string) (load.Package, error) {
 	if len(pinning) == 1 {
 		return pinning[0], nil
 	}
-	msg := "no package below environments/charts pins a chart " + name
 	if len(pinning) > 1 {
-		msg, names = fmt.Sprintf("%d packages pin a chart %s", len(pinning), name), nil
+		names = nil
 		for _, p := range pinning {
 			names = append(names, p.Name)
 		}
+		return load.Package{}, &diag.Diag{Code: diag.CodeSeveralMatches, Msg: fmt.Sprintf("%d packages pin a chart %s", len(pinning), name), Hint: diag.OneOf(name, names)}
 	}
-	if len(names) == 0 {
-		return load.Package{}, &diag.Diag{Code: diag.CodeNoPackage, Msg: msg, Hint: "run fleetc chart add, which writes one"}
+	none := &diag.Diag{Code: diag.CodeNoPackage, Msg: "no package below environments/charts pins a chart " + name, Hint: "run fleetc chart add, which writes one"}
+	if len(names) > 0 {
+		none.Hint = diag.OneOf(name, names)
 	}
-	return load.Package{}, &diag.Diag{Code: diag.CodeNoPackage, Msg: msg, Hint: diag.OneOf(name, names)}
+	return load.Package{}, none
 }
 
 // addForLayer adds the version to the package and selects it in a layer.
