@@ -60,7 +60,7 @@ func newCacheWhyCommand(o *options) *cobra.Command {
 		Short:             "Show which results of a cluster are cached, and what changed",
 		Long:              cacheWhyLong,
 		Example:           cacheWhyExample,
-		Args:              cobra.ExactArgs(1),
+		Args:              exactlyOneArg("one cluster"),
 		ValidArgsFunction: clusterArgs(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			report, err := incremental.WhyCached(cmd.Context(), o.compiler(), args[0])
@@ -103,7 +103,7 @@ func newCacheCleanCommand(o *options) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 		Short:             "Remove cached results, but not downloaded charts",
 		Example:           "  fleetc cache clean",
-		Args:              cobra.NoArgs,
+		Args:              noArguments,
 		RunE:              func(*cobra.Command, []string) error { return o.compiler().CleanCache() },
 	}
 	outputFlag(cmd, &output, "text", "json")

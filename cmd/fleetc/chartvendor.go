@@ -26,7 +26,7 @@ func newChartVendorCommand(o *options) *cobra.Command {
 		Short:             "Write the archives of charts to the repository",
 		Long:              chartVendorLong,
 		Example:           chartVendorExample,
-		Args:              cobra.NoArgs,
+		Args:              noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			written, removed, err := edit.Vendor(cmd.Context(), o.compiler())
 			w := cmd.OutOrStdout()

@@ -38,7 +38,7 @@ func newImportHelmCommand(o *options) *cobra.Command {
 		Short:             "Import the Helm releases of clusters",
 		Long:              importHelmLong,
 		Example:           importHelmExample,
-		Args:              cobra.NoArgs,
+		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if opts.Work, err = os.MkdirTemp("", "fleetc-import-"); err != nil {

@@ -33,7 +33,7 @@ func newLSPCommand(o *options) *cobra.Command {
 		Short:             "Show faults in the editor (language server)",
 		Long:              lspLong,
 		Example:           "  fleetc lsp",
-		Args:              cobra.NoArgs,
+		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return lsp.Serve(cmd.Context(), cmd.InOrStdin(), outputStream{cmd.OutOrStdout()}, lsp.Options{

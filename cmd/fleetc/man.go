@@ -18,7 +18,7 @@ func newManCommand() *cobra.Command {
 		Short:   "Write manual pages",
 		Long:    "man writes a manual page for each command into a directory. The pages have the\ndate of SOURCE_DATE_EPOCH, or today's.",
 		Example: "  fleetc man /usr/local/share/man/man1",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactlyOneArg("one directory"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},

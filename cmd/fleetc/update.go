@@ -74,7 +74,7 @@ func newUpdateCommand(o *options) *cobra.Command {
 		Short:             "Update charts and images in groups",
 		Long:              updateLong,
 		Example:           updateExample,
-		Args:              cobra.NoArgs,
+		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := u.check(cmd); err != nil {

@@ -25,7 +25,7 @@ func newVersionCommand() *cobra.Command {
 		Short:             "Print the version",
 		Long:              "version prints the version of fleetc, the commit if the build knows it, and the\nversions of the libraries that its output depends on. Two builds of one commit\nwith the same Go print the same.",
 		Example:           "  fleetc version\n  fleetc version -o json",
-		Args:              cobra.NoArgs,
+		Args:              noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			versions := map[string]string{"fleetc": toolVersion(), "go": runtime.Version()}
 			if info, ok := debug.ReadBuildInfo(); ok {
