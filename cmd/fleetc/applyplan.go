@@ -79,7 +79,7 @@ func readPlan(file string, a *applyOptions) (*planFile, error) {
 	defer in.Close()
 	var p planFile
 	if err := json.NewDecoder(io.LimitReader(in, maxPlanFile)).Decode(&p); err != nil {
-		return nil, &diag.Diag{Code: diag.CodeOtherVersion, Msg: file + " is not a plan of fleetc apply", Hint: "write one with --plan", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeFlagValue, Msg: file + " is not a plan of fleetc apply", Hint: "write one with --plan", Cause: err}
 	}
 	if p.Format != planFormat {
 		return nil, &diag.Diag{Code: diag.CodeOtherVersion, Msg: fmt.Sprintf("%s has format %d, but this fleetc supports %d", file, p.Format, planFormat), Hint: "plan again"}
