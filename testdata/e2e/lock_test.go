@@ -29,7 +29,7 @@ func TestLockTimeout(t *testing.T) {
 	if err := interrupted.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	interrupted.end().exits(p, 2).says(p, "interrupted")
+	interrupted.end().exits(p, 2).says(p, `^interrupted \[FL3109\]$`)
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("an interrupt ended the wait after %s", took)
 	}

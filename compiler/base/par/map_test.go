@@ -101,12 +101,12 @@ func TestMapPanic(t *testing.T) {
 		return i, nil
 	}) {
 		if err != nil {
-			faults = append(faults, err.Error())
+			faults = append(faults, fmt.Sprintf("%v [%s]", err, diag.All(err)[0].Code))
 			continue
 		}
 		got = append(got, v)
 	}
-	if !slices.Equal(got, []int{0, 2}) || !slices.Equal(faults, []string{"fleetc has a bug: odd"}) {
+	if !slices.Equal(got, []int{0, 2}) || !slices.Equal(faults, []string{"fleetc has a bug: odd [FL3108]"}) {
 		t.Errorf("got %v, and %v", got, faults)
 	}
 }
