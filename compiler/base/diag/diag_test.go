@@ -109,7 +109,7 @@ func TestHints(t *testing.T) {
 		{"replicsa", "replicas replicaCount", "did you mean replicas?"},
 		{"Prod", "prod", "did you mean prod?"},
 		{"x", "dev prod", "use one of dev, prod"},
-		{"prod", "prod", "use one of prod"},
+		{"prod", "prod", "use prod"},
 		{"ab", "b a", "did you mean a?"},
 		{"anything", "", ""},
 		{"anything", "b c d e f g h i j k l m n o", "use one of b, c, d, e, f, g, h, i, j, k, l, m, n, o"},

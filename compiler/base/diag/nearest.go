@@ -26,6 +26,9 @@ func OneOf(word string, among []string) string {
 	if len(among) == 0 || len(among) > maxListed {
 		return ""
 	}
+	if len(among) == 1 {
+		return "use " + among[0]
+	}
 	return "use one of " + strings.Join(among, ", ")
 }
 

@@ -98,7 +98,7 @@ func TestBadResources(t *testing.T) {
 		{"{size: 1, auth: {user: x, token: z}}", "spec.auth is token \"z\", user \"x\": its schema forbids it: user with token [FL1604]\n"},
 		{"{size: 1, shape: {kind: square}}", "spec.shape.kind is \"square\": it must be circle, in the closest alternative of its schema [FL1604]\n" +
 			"spec.shape.radius is missing, in the closest alternative of its schema [FL1604]\n  set it\n"},
-		{"{size: 1, config: {known: {b: x}}}", "spec.config.known.b is an unknown field [FL1604]\n  use one of a\n"},
+		{"{size: 1, config: {known: {b: x}}}", "spec.config.known.b is an unknown field [FL1604]\n  use a\n"},
 		{"{size: 1, config: 3}", "spec.config is 3: it must be a map [FL1604]\n"},
 		{"{size: 1, template: {kind: Pod}}", "spec.template.apiVersion is missing [FL1604]\n  set it\n"},
 		{"{size: 1, template: {apiVersion: v1, kind: 'a b'}}", "spec.template.kind is \"a b\": may have mixed case"},

@@ -127,7 +127,7 @@ prod/v.yaml:2:1: values.limit: maximum: got 11, want 10, says the chart's schema
 prod/v.yaml:3:1: values.schemaOnly: 1 is a number, and the chart takes a string
     hint: write "1"
 prod/v.yaml:4:10: values.strict.b: no such value: neither values.yaml, a schema nor a template of the chart names it
-    hint: use one of a
+    hint: use a
 prod/v.yaml:5:14: values.l[1].n: "x" is a string, and the chart takes a number
     hint: give it a number
 prod/v.yaml:6:1: values.size: this is a list, and the chart takes a number or a string

@@ -312,6 +312,8 @@ func (x *explanation) notFound(m []string) {
 	if col > 0 && col-1+len(name) <= len(line) {
 		rest = line[col-1+len(name):]
 	}
+	// The field itself is not meant: it would refer to itself.
+	among := slices.DeleteFunc(declared(x.source()), func(s string) bool { return s == x.Path[strings.LastIndexByte(x.Path, '.')+1:] })
 	known := slices.Contains([]string{"cluster", "environment", "releases", "stages"}, name)
 	text := unquotedText(line, col)
 	switch {
@@ -332,8 +334,8 @@ func (x *explanation) notFound(m []string) {
 		x.Msg, x.Hint = "refers to "+name+", which no layer sets", "set "+name+" in this cluster, or in a layer above"
 	case strings.HasPrefix(name, "#") || strings.HasPrefix(name, "_"):
 		x.Msg = "nothing is called " + name
-		x.Fixes = diag.Respell(name, declared(x.source()))
-		x.Hint = cmp.Or(diag.DidYouMean(name, declared(x.source())), "correct the name, or declare it: "+name+": ...")
+		x.Fixes = diag.Respell(name, among)
+		x.Hint = cmp.Or(diag.DidYouMean(name, among), "correct the name, or declare it: "+name+": ...")
 	case dashedPath.MatchString(text):
 		x.Code = diag.CodeSyntax
 		quoted := dashedName.ReplaceAllString(text, `."$1"`)
@@ -348,7 +350,7 @@ func (x *explanation) notFound(m []string) {
 		}
 	default:
 		hint := `write "` + name + `" if it is a text`
-		if near := diag.Nearest(name, declared(x.source())); near != "" {
+		if near := diag.Nearest(name, among); near != "" {
 			hint = "did you mean " + near + `? Write "` + name + `" if it is a text`
 			x.fixSource(name, near)
 		}
