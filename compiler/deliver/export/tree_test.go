@@ -329,6 +329,9 @@ func TestLock(t *testing.T) {
 	second.Wait = 60 * time.Millisecond
 	_, err = second.Begin(t.Context())
 	wantFaults(t, filepath.Dir(tree.Dir), err, "out: another export writes to this directory")
+	if text, _, _ := strings.Cut(diag.Texts(err)[0], "\n"); !strings.HasSuffix(text, " [FL2005]") {
+		t.Errorf("the fault is printed as %q", text)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err = second.Begin(ctx); !errors.Is(err, context.Canceled) {
