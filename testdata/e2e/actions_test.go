@@ -149,7 +149,7 @@ func TestBalancer(t *testing.T) {
 		t.Errorf("an apply that is refused writes %q", w)
 	}
 	p.env = []string{"LB_TOKEN=Bearer wrong"}
-	d := p.fleetc("apply", "--yes").exits(p, 2).says(p, "action drain: PUT "+b.URL+"/clusters/one returned 403 Forbidden$", "action drain: it is not undone: PUT", "actions: 1 not undone")
+	d := p.fleetc("apply", "--yes").exits(p, 2).says(p, "action drain: PUT "+b.URL+`/clusters/one returned 403 Forbidden \[FL2110\]$`, "action drain: it is not undone: PUT", "actions: 1 not undone")
 	if strings.Contains(d.stdout+d.stderr, "wrong") {
 		t.Errorf("a secret is shown:\n%s%s", d.stdout, d.stderr)
 	}

@@ -173,7 +173,7 @@ func TestPrune(t *testing.T) {
 		}
 	}
 	p.edit(fleetFile, "stages: schema.#Stages", `stages: schema.#Stages & [{name: "default"}]`)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "15 objects would be pruned, and the limit is 10", "pass --prune-limit 15")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `15 objects would be pruned, and the limit is 10 \[FL2108\]$`, "pass --prune-limit 15")
 	if w, _ := p.writes("one", mark); len(w) > 0 {
 		t.Errorf("a refused apply writes %q", w)
 	}
@@ -214,7 +214,7 @@ func TestConflict(t *testing.T) {
 	_, mark := p.writes("one", 0)
 	p.fleetc("apply", "--yes").exits(p, 2).says(p,
 		`Deployment.apps web/web: spec.replicas is kubectl's, who has 5; the bundle has 2`,
-		`other managers own fields of it: spec.replicas \(kubectl\)`, `--force-conflicts`, `^dev/one: refused, nothing was written`)
+		`other managers own fields of it: spec.replicas \(kubectl\) \[FL2106\]$`, `--force-conflicts`, `^dev/one: refused, nothing was written`)
 	if w, _ := p.writes("one", mark); len(w) > 0 {
 		t.Errorf("a refused apply writes %q", w)
 	}
@@ -232,7 +232,7 @@ func TestImmutable(t *testing.T) {
 	p.edit("environments/web.cue", `app: "web"`, `app: "other"`)
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
 	_, mark := p.writes("one", 0)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, `Deployment.apps web/web: spec.selector: field is immutable`)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `Deployment.apps web/web: spec.selector: field is immutable \[FL2107\]$`)
 	if w, _ := p.writes("one", mark); len(w) > 0 {
 		t.Errorf("a refused apply writes %q", w)
 	}
@@ -300,10 +300,10 @@ func TestIdentity(t *testing.T) {
 	secret := p.kubectl("one", "-n", "fleetc-system", "get", "secret", inventorySecret, "-o", "json")
 	p.kubectl("two", "-n", "fleetc-system", "delete", "secret", inventorySecret)
 	p.kubectlInput("two", withoutServerFields(t, secret), "create", "-f", "-")
-	p.fleetc("apply", "--yes", "dev/one").exits(p, 2).says(p, "is not the cluster that fleetc knows as")
+	p.fleetc("apply", "--yes", "dev/one").exits(p, 2).says(p, `is not the cluster that fleetc knows as .* \[FL2102\]$`)
 	// An inventory that was changed by hand.
 	p.kubectl("two", "-n", "fleetc-system", "patch", "secret", inventorySecret, "-p", `{"data":{"data":"aGVsbG8="}}`)
-	p.fleetc("apply", "--yes", "dev/one").exits(p, 2).says(p, "the inventory in fleetc-system cannot be used: its checksum is wrong")
+	p.fleetc("apply", "--yes", "dev/one").exits(p, 2).says(p, `the inventory in fleetc-system cannot be used: its checksum is wrong \[FL2113\]$`)
 	if w, _ := p.writes("two", mark); len(w) > 0 {
 		t.Errorf("refused applies write %q", w)
 	}

@@ -68,7 +68,7 @@ func TestSavedPlan(t *testing.T) {
 	}
 	_, mark := p.writes("one", 0)
 	p.kubectl("one", "-n", "web", "patch", "configmap", "web", "--type=merge", "-p", `{"metadata":{"labels":{"x":"y"}}}`)
-	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "ConfigMap web/web: it was changed since the plan was made")
+	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, `ConfigMap web/web: it was changed since the plan was made \[FL2112\]$`)
 	p.kubectl("one", "-n", "web", "delete", "deployment", "web")
 	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "Deployment.apps web/web: it differs from the plan: the action was none, and now it is create")
 	p.fleetc("apply", "--from-plan", "plan.json", "--yes", "--force-conflicts").exits(p, 2).says(p, "which --force-conflicts would change")
@@ -183,7 +183,7 @@ func TestRights(t *testing.T) {
 	as("apply", "--yes").ok(p).says(p, "1 changed")
 	p.write("environments/migration.cue", migration)
 	p.edit("environments/web.cue", `colour: "red"`, `colour: "green"`)
-	as("apply", "--yes").exits(p, 2).says(p, "the user may not create, delete, get and patch jobs.batch in web$")
+	as("apply", "--yes").exits(p, 2).says(p, `the user may not create, delete, get and patch jobs.batch in web \[FL2104\]$`)
 }
 
 // An inventory that is too large for one Secret uses several.

@@ -17,7 +17,7 @@ func TestDriftFix(t *testing.T) {
 drift: ignore: "scale": {match: kinds: ["Deployment"], fields: ["spec.replicas"], reason: "a load test"}
 releases: web: objects: more: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "more", data: {colour: "blue", size: "1"}}
 `)
-	p.fleetc("drift", "--fix", "--yes").exits(p, 2).says(p, "the cluster does not run the current bundle of the fleet, so --fix cannot restore its objects", "run fleetc apply")
+	p.fleetc("drift", "--fix", "--yes").exits(p, 2).says(p, `the cluster does not run the current bundle of the fleet, so --fix cannot restore its objects \[FL2117\]$`, "run fleetc apply")
 	if w, _ := p.writes("one", 0); len(w) > 0 {
 		t.Errorf("a refused fix writes %q", w)
 	}
