@@ -96,6 +96,8 @@ func TestImportHelmIncomplete(t *testing.T) {
 	p.fleetc("import", "helm", "--context", p.context("one"), "--context", "again="+p.clusters["one"].Context).exits(p, 2).says(p, "lead to one cluster")
 	p.fleetc("import", "helm").exits(p, 2).says(p, "no context is named", "hint: write --context CONTEXT")
 	p.fleetc("import", "helm", "--context", "nowhere").exits(p, 2).says(p, "nowhere")
+	p.kubectl("one", "-n", "app", "patch", "secret", "sh.helm.release.v1.all.v1", "--type=merge", "-p", `{"data":{"release":"eA=="}}`)
+	p.fleetc("import", "helm", "--context", p.context("one"), "--charts", "installed").exits(p, 2).says(p, `Secret app/sh.helm.release.v1.all.v1 is not a valid Helm record: .* \[FL2115\]$`, "hint: see helm history")
 }
 
 // A chart is pinned in the repository that has the same templates, and restored from
