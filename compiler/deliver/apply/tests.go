@@ -88,7 +88,7 @@ func (r *runner) test(ctx context.Context, rel *fleet.Release, hooks []fleet.Obj
 				return nil, err
 			}
 			if it.Action == Refused {
-				return nil, &diag.Diag{Code: diag.CodeTestFailed, At: it.positions, Path: it.ID, Msg: it.Reason, Hint: it.Hint}
+				return nil, &diag.Diag{Code: diag.CodeObjectRefused, At: it.positions, Path: it.ID, Msg: it.Reason, Hint: it.Hint}
 			}
 			items = append(items, &it)
 		}
@@ -98,7 +98,21 @@ func (r *runner) test(ctx context.Context, rel *fleet.Release, hooks []fleet.Obj
 		return tests, cmp.Or(context.Cause(ctx), err)
 	}
 	if err != nil {
-		tests[len(tests)-1].Err = err
+		tests[len(tests)-1].Err = testFault(err)
 	}
 	return tests, nil
+}
+
+// testFault returns err with the code of failed tests for hooks that did not succeed.
+func testFault(err error) error {
+	var faults diag.List
+	for _, d := range diag.All(err) {
+		if d.Code == diag.CodeNotReady {
+			failed := *d
+			failed.Code = diag.CodeTestFailed
+			d = &failed
+		}
+		faults.Add(d)
+	}
+	return faults.Err()
 }
