@@ -8,9 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// TestCodes checks that each literal of a fault has a code.
+// TestCodes checks that each literal of a fault has a code, and that each code in use has
+// its page.
 func TestCodes(t *testing.T) {
 	eachGoFile(t, func(file string) {
 		if strings.HasSuffix(file, "_test.go") || !strings.HasPrefix(file, "compiler/") && !strings.HasPrefix(file, "cmd/") {
@@ -28,6 +31,10 @@ func TestCodes(t *testing.T) {
 					if !hasCode(lit) {
 						t.Errorf("%s: give the fault a code", fset.Position(lit.Pos()))
 					}
+				}
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && x.Name == "diag" && codeNames(t)[n.Sel.Name] != "" {
+					used(t, file, n.Sel.Name)
 				}
 			}
 			return true
@@ -69,4 +76,30 @@ func hasCode(lit *ast.CompositeLit) bool {
 		key, ok := field.Key.(*ast.Ident)
 		return ok && key.Name == "Code"
 	})
+}
+
+// codeNames has the codes by the names of their constants.
+func codeNames(t *testing.T) map[string]diag.Code {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), "base/diag/codenames.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]diag.Code{}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok {
+			text := spec.Values[0].(*ast.BasicLit).Value
+			names[spec.Names[0].Name] = diag.Code(strings.Trim(text, `"`))
+		}
+		return true
+	})
+	return names
+}
+
+// used checks that a code has a page.
+func used(t *testing.T, file, name string) {
+	t.Helper()
+	if c := codeNames(t)[name]; c.Page() == "" {
+		t.Errorf("%s uses diag.%s: write compiler/base/diag/codes/%s.md", file, name, c)
+	}
 }

@@ -39,6 +39,9 @@ func constants(t *testing.T) []Code {
 func TestCodeList(t *testing.T) {
 	l := allCodes()
 	for i, c := range l.codes {
+		if !l.retired[c] && c.Page() == "" {
+			t.Errorf("%s has no page", c)
+		}
 		n, err := strconv.Atoi(strings.TrimPrefix(string(c), "FL"))
 		if err != nil || len(c) != len("FL1000") {
 			t.Fatalf("codes.txt: %q is not a code", c)

@@ -201,7 +201,6 @@ const (
 	CodeImportChart       Code = "FL2406"
 	CodeImportTemplate    Code = "FL2407"
 	CodeImportCycle       Code = "FL2408"
-	CodeImportProof       Code = "FL2409"
 )
 
 // The command line.
