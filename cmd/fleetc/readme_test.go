@@ -18,7 +18,8 @@ import (
 // TestReadme executes README.md and docs: it writes the files, runs the
 // commands and compares their output. The tour of the README starts in an
 // empty directory beside this repository; the first screen and the pages of
-// docs continue in copies of its fleet.
+// docs continue in copies of its fleet, but pages that start a fleet begin in an
+// empty directory beside an unpacked release.
 func TestReadme(t *testing.T) {
 	top, err := filepath.Abs("../..")
 	if err != nil {
@@ -44,18 +45,51 @@ func TestReadme(t *testing.T) {
 	for _, p := range append(docs(t), page{"README.md, first screen", "", readme.blocks[:firstScreen]}) {
 		t.Run(strings.TrimSuffix(filepath.Base(p.file), ".md"), func(t *testing.T) {
 			t.Parallel()
+			if p.startsEmpty() {
+				home := t.TempDir()
+				unpackCharts(t, filepath.Join(home, "fleetc"))
+				dir := filepath.Join(home, "fleet")
+				if err := os.Mkdir(dir, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				p.follow(t, home, dir)
+				return
+			}
 			dir, err := os.MkdirTemp(work, "infra-")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !p.startsEmpty() {
-				err = os.CopyFS(dir, os.DirFS(infra))
-			}
-			if err != nil {
+			if err := os.CopyFS(dir, os.DirFS(infra)); err != nil {
 				t.Fatal(err)
 			}
 			p.follow(t, work, dir)
 		})
+	}
+}
+
+// unpackCharts writes the charts that archives of releases contain, as
+// .goreleaser.yaml lists them, to a directory.
+func unpackCharts(t *testing.T, dir string) {
+	t.Helper()
+	data, err := os.ReadFile("../../.goreleaser.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Archives []struct{ Files []struct{ Src, Dst string } }
+	}
+	if err := yaml.Unmarshal(data, &config); err != nil || len(config.Archives) != 1 {
+		t.Fatalf("%d archives, %v", len(config.Archives), err)
+	}
+	for _, f := range config.Archives[0].Files {
+		chart, isChart := strings.CutPrefix(f.Src, "testdata/charts/")
+		if !isChart {
+			continue
+		}
+		source := filepath.Join("../../testdata/charts", strings.TrimSuffix(chart, "/**"))
+		if err := os.CopyFS(filepath.Join(dir, f.Dst), os.DirFS(source)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
