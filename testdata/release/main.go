@@ -3,6 +3,8 @@
 //
 //	release licenses FILE       writes the licences of all linked modules
 //	release sbom BINARY FILE    writes an SPDX document for a binary
+//	release verify DIRECTORY    checks the files that goreleaser wrote, see artifacts.go
+//	release follow DIRECTORY    follows the pages for new users with them, see follow.go
 //	release types PLATFORM...   checks the types of all packages and tests
 //	release vulnerabilities     checks what govulncheck -format json prints
 package main
@@ -40,6 +42,10 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		return writeSBOM(args[1], args[2], modules)
+	case len(args) == 2 && args[0] == "verify":
+		return verify(ctx, args[1])
+	case len(args) == 2 && args[0] == "follow":
+		return followDocs(ctx, "docs", args[1], os.Stdout)
 	case len(args) > 1 && args[0] == "types":
 		return checkTypes(ctx, ".", args[1:], "./...")
 	case len(args) == 1 && args[0] == "vulnerabilities":
@@ -49,5 +55,5 @@ func run(ctx context.Context, args []string) error {
 		}
 		return checkVulnerabilities(os.Stdin, allowed, time.Now())
 	}
-	return fmt.Errorf("usage: release licenses FILE | sbom BINARY FILE | types PLATFORM... | vulnerabilities")
+	return fmt.Errorf("usage: release licenses FILE | sbom BINARY FILE | verify DIRECTORY | follow DIRECTORY | types PLATFORM... | vulnerabilities")
 }
