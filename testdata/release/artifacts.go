@@ -141,6 +141,9 @@ func (r *release) checkChecksums() error {
 		if a.Type != "Archive" && a.Type != "Linux Package" && a.Type != "SBOM" {
 			continue
 		}
+		if strings.Contains(a.Name, "~") {
+			errs = append(errs, fmt.Errorf("GitHub would replace ~ in the name of %s, which checksums.txt has", a.Name))
+		}
 		data, err := os.ReadFile(filepath.Join(r.dir, a.Name))
 		if err != nil {
 			return err

@@ -99,6 +99,9 @@ func TestChecksums(t *testing.T) {
 	r.checksums["a.zip"] = "0123"
 	wantFault(t, "manifest of another file", r.checkManifests(), "fleetc.json does not install a.zip")
 	r.dir = dir
+	write(t, dir, "a~rc.1.deb", "a")
+	r.artifacts = append(r.artifacts, artifact{Name: "a~rc.1.deb", Type: "Linux Package"})
+	wantFault(t, "renamed by GitHub", r.checkChecksums(), "would replace ~ in the name of a~rc.1.deb")
 	wantFault(t, "wrong", r.checkChecksums(), "a.zip has the digest "+digest)
 	write(t, dir, "a.spdx.json", `{"spdxVersion": "SPDX-2.3", "checksumValue": "`+digest+`"}`)
 	wantFault(t, "document", checkDocument(filepath.Join(dir, "a.spdx.json"), []byte("a")), "")
