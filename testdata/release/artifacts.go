@@ -309,10 +309,7 @@ func checkBinary(data []byte, a artifact, commit string, directories []string) e
 	if err != nil {
 		return err
 	}
-	settings := map[string]string{}
-	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
-	}
+	settings := buildSettings(info)
 	for key, want := range map[string]string{"vcs.revision": commit, "vcs.modified": "false", "CGO_ENABLED": "0", "-trimpath": "true", "GOOS": a.Goos, "GOARCH": a.Goarch} {
 		if settings[key] != want {
 			errs = append(errs, fmt.Errorf("the program was built with %s=%s, not %s", key, settings[key], want))

@@ -27,7 +27,7 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	switch {
 	case len(args) == 2 && args[0] == "licenses":
-		modules, err := linkedModules(ctx, ".")
+		modules, err := linkedModules(ctx, ".", platforms...)
 		if err != nil {
 			return err
 		}
@@ -37,7 +37,11 @@ func run(ctx context.Context, args []string) error {
 		}
 		return os.WriteFile(args[1], text.Bytes(), 0o644)
 	case len(args) == 3 && args[0] == "sbom":
-		modules, err := linkedModules(ctx, ".")
+		platform, err := platformOf(args[1])
+		if err != nil {
+			return err
+		}
+		modules, err := linkedModules(ctx, ".", platform)
 		if err != nil {
 			return err
 		}

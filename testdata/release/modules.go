@@ -49,9 +49,9 @@ type goPackage struct {
 	Module   *struct{ Path, Version, Dir string }
 }
 
-// linkedModules returns the modules that are linked into the binary of any
-// platform, and Go's standard library, sorted by path.
-func linkedModules(ctx context.Context, root string) ([]module, error) {
+// linkedModules returns the modules that are linked into the binary of one of the
+// platforms, and Go's standard library, sorted by path.
+func linkedModules(ctx context.Context, root string, platforms ...string) ([]module, error) {
 	type source struct {
 		module
 		dir      string

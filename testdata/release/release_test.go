@@ -28,7 +28,7 @@ func write(t *testing.T, dir, name, text string) {
 
 // TestLinkedModules reads the licences of everything that fleetc links.
 func TestLinkedModules(t *testing.T) {
-	modules, err := linkedModules(t.Context(), repository)
+	modules, err := linkedModules(t.Context(), repository, platforms...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestLinkedModules(t *testing.T) {
 	if err := writeLicenses(&first, modules); err != nil {
 		t.Fatal(err)
 	}
-	again, err := linkedModules(t.Context(), repository)
+	again, err := linkedModules(t.Context(), repository, platforms...)
 	if err != nil {
 		t.Fatal(err)
 	}

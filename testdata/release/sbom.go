@@ -43,6 +43,25 @@ func writeSBOM(binary, file string, modules []module) error {
 	return os.WriteFile(file, append(bytes.TrimRight(out.Bytes(), "\n"), '\n'), 0o644)
 }
 
+// platformOf returns the system and architecture that a binary was built for.
+func platformOf(binary string) (string, error) {
+	info, err := buildinfo.ReadFile(binary)
+	if err != nil {
+		return "", err
+	}
+	settings := buildSettings(info)
+	return settings["GOOS"] + "/" + settings["GOARCH"], nil
+}
+
+// buildSettings returns the settings that a binary was built with by name.
+func buildSettings(info *debug.BuildInfo) map[string]string {
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	return settings
+}
+
 // document returns the SPDX document of a binary.
 func document(name string, info *debug.BuildInfo, sum [sha256.Size]byte, modules []module) (*v2_3.Document, error) {
 	created, err := commitTime(info)
