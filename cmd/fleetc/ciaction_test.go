@@ -306,7 +306,7 @@ func TestInstallArchive(t *testing.T) {
 			continue
 		}
 		r.begin()
-		out, err := r.shell(r.work, "bash -e", strings.Join(b.lines, "\n")+"\n~/.local/bin/fleetc version\n", nil)
+		out, err := r.shell(r.work, "bash -e", strings.Join(b.lines, "\n")+"\n", nil)
 		if err != nil || !strings.Contains(out, ".tar.gz: OK\n") || r.calls() != "version\n" {
 			t.Errorf("%v\n%s", err, out)
 		}

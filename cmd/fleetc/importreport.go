@@ -121,8 +121,8 @@ func (p *importPrinter) text() error {
 	}
 	if len(p.r.Faults) > 0 {
 		fmt.Fprintf(&b, "\n%s of fleetc vet --render:\n", plural(len(p.r.Faults), "fault", "faults"))
-		for _, d := range p.r.Faults {
-			fmt.Fprintf(&b, "  %s\n", d.Error())
+		for _, fault := range diag.Texts(p.r.Faults) {
+			fmt.Fprintf(&b, "  %s\n", fault)
 		}
 	}
 	p.files(&b)
@@ -170,8 +170,8 @@ func (p *importPrinter) markdown() error {
 	}
 	if len(p.r.Faults) > 0 {
 		b.WriteString("\n### Faults of fleetc vet --render\n\n")
-		for _, d := range p.r.Faults {
-			fmt.Fprintf(&b, "- %s\n", text(d.Error()))
+		for _, fault := range diag.Texts(p.r.Faults) {
+			fmt.Fprintf(&b, "- %s\n", text(fault))
 		}
 	}
 	_, err := p.w.Write(b.Bytes())
@@ -219,7 +219,7 @@ func (p *importPrinter) json() error {
 	r := p.r
 	out := importReport{
 		Proven: r.Proven(), Clusters: r.Clusters, Documents: r.Documents, Lines: r.Lines, CUELines: r.CUELines,
-		Releases: []importedRelease{}, NotCarried: []importedNote{}, Mistakes: []importedNote{}, Faults: []string{},
+		Releases: []importedRelease{}, NotCarried: []importedNote{}, Mistakes: []importedNote{}, Faults: diag.Texts(r.Faults),
 		Written: append([]string{}, r.Files.Written...), Removed: append([]string{}, r.Files.Removed...), Edited: append([]string{}, r.Files.Edited...),
 	}
 	for _, proof := range r.Proofs {
@@ -236,9 +236,6 @@ func (p *importPrinter) json() error {
 	}
 	for _, n := range r.Mistakes {
 		out.Mistakes = append(out.Mistakes, importedNote{n.Doc, n.Field, n.Do, []string{p.place(n.Pos)}})
-	}
-	for _, d := range r.Faults {
-		out.Faults = append(out.Faults, d.Error())
 	}
 	return writeJSON(p.w, out)
 }

@@ -87,11 +87,7 @@ func test(cmd *cobra.Command, plans []*deliver.ClusterPlan, parallel int, asJSON
 	tell := func(e apply.Event) { fmt.Fprintln(cmd.ErrOrStderr(), eventText(e)) }
 	for tests, err := range deliver.Test(mayUndo(cmd.Context()), plans, parallel, tell) {
 		for _, t := range tests {
-			r := result{plans[i].Cluster.ID, t.Release, t.ID, t.Err == nil, []string{}}
-			for _, d := range diag.All(t.Err) {
-				r.Faults = append(r.Faults, d.Error())
-			}
-			results = append(results, r)
+			results = append(results, result{plans[i].Cluster.ID, t.Release, t.ID, t.Err == nil, diag.Texts(t.Err)})
 			faults.Add(t.Err)
 		}
 		faults.Add(err)

@@ -181,9 +181,7 @@ func (r *BranchRollout) Report() (rollout.Report, error) {
 		line := rollout.ClusterReport{Running: f.result.Before, Commit: f.commit, Since: f.changed, Unhealthy: append([]string{}, f.verdict.Texts...), Faults: []string{}}
 		if c.IsLost() {
 			faults.Add(diag.In(c.ID, f.err))
-			for _, d := range diag.All(f.err) {
-				line.Faults = append(line.Faults, d.Error())
-			}
+			line.Faults = diag.Texts(f.err)
 		}
 		return line
 	})

@@ -35,7 +35,7 @@ func (r *Rollout) Report() (rollout.Report, error) {
 		s := r.Statuses[c.ID]
 		err := diag.In(c.ID, s.Err)
 		faults.Add(err)
-		line := rollout.ClusterReport{Applying: s.Holder, Unhealthy: []string{}, Faults: []string{}}
+		line := rollout.ClusterReport{Applying: s.Holder, Unhealthy: []string{}}
 		if v := s.Revision; v != nil {
 			line.Revision, line.Commit, line.Dirty, line.Since = v.Number, v.Commit, v.Dirty, v.LastApply().Time
 		}
@@ -45,9 +45,7 @@ func (r *Rollout) Report() (rollout.Report, error) {
 		for _, u := range s.Unhealthy {
 			line.Unhealthy = append(line.Unhealthy, fmt.Sprintf("%s is %s: %s", u.ID, u.State, diag.Visible(u.Reason, diag.MaxText)))
 		}
-		for _, d := range diag.All(err) {
-			line.Faults = append(line.Faults, d.Error())
-		}
+		line.Faults = diag.Texts(err)
 		return line
 	})
 	for _, w := range r.Waves {

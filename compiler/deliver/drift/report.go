@@ -194,10 +194,8 @@ func (c *Cluster) fail(err error) {
 	var all diag.List
 	all.Add(c.Err)
 	all.Add(diag.In(c.ID, err))
-	c.Err, c.Checked, c.Faults = all.Err(), false, []string{}
-	for _, d := range diag.All(c.Err) {
-		c.Faults = append(c.Faults, d.Error())
-	}
+	c.Err, c.Checked = all.Err(), false
+	c.Faults = diag.Texts(c.Err)
 }
 
 // sort sorts the findings.
