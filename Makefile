@@ -165,9 +165,9 @@ fuzz: ## Fuzz every target for a while.
 	./.ci/fuzz 60s
 
 # Wildcards pass over testdata.
-HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/nodes ./testdata/clusters/sandbox ./testdata/e2e ./testdata/e2e/standin ./testdata/editors ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops ./testdata/image ./testdata/kubegen ./testdata/npm ./testdata/operators ./testdata/renovate/... ./testdata/site
+HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/nodes ./testdata/clusters/sandbox ./testdata/compat/record ./testdata/e2e ./testdata/e2e/standin ./testdata/editors ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops ./testdata/image ./testdata/kubegen ./testdata/npm ./testdata/operators ./testdata/renovate/... ./testdata/site
 
-FORMATTED := cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/image testdata/kubegen testdata/npm testdata/operators testdata/release testdata/renovate testdata/browser testdata/site
+FORMATTED := cmd compiler schema lib testdata/bench testdata/clusters testdata/compat testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/image testdata/kubegen testdata/npm testdata/operators testdata/release testdata/renovate testdata/browser testdata/site
 
 lint: ## Check Go and CUE.
 	go vet ./... $(HARNESS)
