@@ -49,7 +49,7 @@ func (s store) readChunks(ctx context.Context, names []string) ([]byte, error) {
 			return nil, &brokenError{"Secret " + name + " is missing"}
 		}
 		data, of := dataOf(part, "data"), name[:max(0, strings.LastIndex(name, "-"))]
-		if chunkName(s.fleet, of, data) != name {
+		if chunkName(s.fleet, of, data) != name && !isOldChunkName(name, of, data) {
 			return nil, &brokenError{"Secret " + name + " was changed"}
 		}
 		packed = append(packed, data...)

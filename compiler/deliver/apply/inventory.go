@@ -44,6 +44,7 @@ type Inventory struct {
 
 	version string   // resource version of the stored head; empty when there is none
 	chunks  []string // names of the Secrets with the content, if it is not in the head
+	isOld   bool     // whether it was read from the Secret of earlier versions, see readOld
 }
 
 // An Entry is an object of an [Inventory].

@@ -165,6 +165,9 @@ func EnsureNamespace(ctx context.Context, c *cluster.Cluster) error {
 
 // recordStart stores the old and the planned objects before anything changes.
 func (r *runner) recordStart(ctx context.Context) error {
+	if err := r.store().moveOld(ctx, r.plan.inventory, r.plan.next); err != nil {
+		return err
+	}
 	r.record = r.plan.inventory.clone()
 	r.record.Bundle = ""
 	next := r.plan.next.clone()

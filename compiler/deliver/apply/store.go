@@ -90,8 +90,11 @@ func (s store) read(ctx context.Context) (*Inventory, error) {
 	const tries = 3 // another apply may write it meanwhile
 	for try := 1; ; try++ {
 		head, err := s.Object(ctx, headRef(s.fleet))
-		if err != nil || head == nil {
+		if err != nil {
 			return nil, err
+		}
+		if head == nil {
+			return s.readOld(ctx)
 		}
 		v, err := s.readParts(ctx, head)
 		if err == nil {
@@ -225,6 +228,9 @@ func (s store) secret(name string, data map[string][]byte) *unstructured.Unstruc
 // write stores the inventory, unless it was changed since it was read.
 func (v *Inventory) write(ctx context.Context, c *cluster.Cluster) error {
 	s := store{c, v.Fleet}
+	if v.isOld {
+		v.version = "" // of another Secret
+	}
 	packed, err := pack(v)
 	if err != nil {
 		return err
@@ -244,6 +250,10 @@ func (v *Inventory) write(ctx context.Context, c *cluster.Cluster) error {
 		return err
 	}
 	v.chunks = names
+	if v.isOld {
+		v.isOld = false
+		return s.removeOld(ctx)
+	}
 	return nil
 }
 
