@@ -33,7 +33,7 @@ var hostileCommands = []string{
 	"report", "report --against git:HEAD", "report --out out.html", "report --out TEXT", "report --markdown TEXT --link-template TEXT",
 	"diff --against git:HEAD", "diff --against git:HEAD --rehearse", "diff --against empty", "diff --against TEXT",
 	"explain prod/eu releases.web.values", "explain prod/eu releases.web.values.text", "explain prod/eu ConfigMap web/web data.text", "explain prod/eu TEXT",
-	"fmt --check", "fmt TEXT", "lift --dry-run", "lift TEXT", "lsp", "lsp TEXT", "init", "init TEXT",
+	"fmt --check", "fmt TEXT", "fix --dry-run", "fix TEXT", "lift --dry-run", "lift TEXT", "lsp", "lsp TEXT", "init", "init TEXT",
 	"chart add charts/web", "chart add charts/TEXT", "chart add --refresh", "chart add --refresh TEXT", "chart outdated", "chart update web", "chart update TEXT",
 	"chart values web", "chart values TEXT", "chart vendor", "chart verify",
 	"image list", "image list --image TEXT", "image outdated", "image outdated --all", "image outdated TEXT", "image update", "image update web --tag TEXT --in TEXT", "image update TEXT --dry-run", "update --dry-run", "update --dry-run -o markdown", "update --group TEXT", "update --branch-per-group --git TEXT --branch TEXT --branch-prefix TEXT --bodies b", "source add built", "source add TEXT", "secret list", "secret list TEXT -o json", "secret set TEXT", "secret check TEXT", "secret edit TEXT", "secret check -o json", "secret rotate TEXT", "secret rotate --dry-run",

@@ -133,7 +133,7 @@ func newRootCommand(o *options) *cobra.Command {
 	cmd.AddCommand(
 		newInitCommand(o), newListCommand(o), newVetCommand(o), newBuildCommand(o), newExportCommand(o),
 		newAffectedCommand(o), newApplyCommand(o), newHistoryCommand(o), newRollbackCommand(o), newRolloutCommand(o), newDestroyCommand(o), newImageCommand(o), newStatusCommand(o), newDriftCommand(o), newTestCommand(o),
-		newCompareCommand(o), newDiffCommand(o), newReportCommand(o), newExplainCommand(o), newFmtCommand(o), newLiftCommand(o), newLSPCommand(o),
+		newCompareCommand(o), newDiffCommand(o), newReportCommand(o), newExplainCommand(o), newFmtCommand(o), newFixCommand(o), newLiftCommand(o), newLSPCommand(o),
 		newChartCommand(o), newImportCommand(o), newSourceCommand(o), newUpdateCommand(o), newSecretCommand(o), newCacheCommand(o), newVersionCommand(), newManCommand(), newPluginCommand(),
 	)
 	completeFlags(cmd, o)

@@ -9,13 +9,27 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetc/fleetc/schema"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output of the scripts and the golden files")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"fleetc": main})
+	testscript.Main(m, map[string]func(){"fleetc": func() {
+		if os.Getenv("FLEETC_TEST_RENAMES") != "" {
+			schema.Renames = testRenames
+		}
+		main()
+	}})
+}
+
+// testRenames are renames that scripts can ask for with FLEETC_TEST_RENAMES, because
+// no field of the schema was renamed so far.
+var testRenames = []schema.Rename{
+	{Since: "v0.3.0", Definition: "#Release", Old: "recreate", New: "replace"},
+	{Since: "v0.3.0", Definition: "#Config", Old: "checks", New: "policies"},
+	{Since: "v0.4.0", Definition: "#ObjectSelector", Old: "types", New: "kinds"},
 }
 
 // TestScripts runs the command line as users do. The scripts are its

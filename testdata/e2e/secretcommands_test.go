@@ -48,6 +48,7 @@ var secretCommands = []secretCommand{
 	{"import kustomize . --dry-run", 2},
 	{"import helm --context CONTEXT --dry-run", 2},
 	{"init", 0},
+	{"fix --dry-run", 0},
 	{"lift --dry-run", 0},
 	{"list", 0},
 	{"lsp", 0},

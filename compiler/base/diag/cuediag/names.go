@@ -91,6 +91,11 @@ var releaseField = regexp.MustCompile(`^releases\.(?:"[^"]*"|[^."]*)\.("[^"]*"|[
 
 // unknownField explains a field that the schema does not have.
 func (x *explanation) unknownField([]string) {
+	if r, ok := renamed(x.Path); ok {
+		x.Msg, x.Fixes = "this field is called "+r.New+" since fleetc "+r.Since, nil
+		x.Hint = "run fleetc fix, which renames it in all files of the fleet"
+		return
+	}
 	if ExplainIndentation(x.root, x.Diag) || x.Hint != "" {
 		return
 	}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/spf13/cobra"
+)
+
+const fixLong = `fix renames fields in CUE files that have another name in the schema of this
+fleetc, and references to them. It changes nothing else: comments and formatting
+stay. It changes the files at the paths, or all files of the fleet's module.
+
+Run it after you install a new version of fleetc, after fleetc init. The fleet
+need not compile. fix compiles it before and after, and writes nothing if a
+cluster that compiles would have a fault, or if a file changes meanwhile.
+
+fleetc vet says where a field has an old name. docs/compatibility.md lists the
+renames.`
+
+const fixExample = `  fleetc fix --dry-run
+  fleetc fix
+  fleetc fix environments/prod`
+
+func newFixCommand(o *options) *cobra.Command {
+	var req edit.FixRequest
+	var output string
+	cmd := &cobra.Command{
+		Use:     "fix [PATH...]",
+		Short:   "Rename fields that have another name in this version",
+		Long:    fixLong,
+		Example: fixExample,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return []string{"cue"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, a := range args {
+				req.Paths = append(req.Paths, o.path(a))
+			}
+			r, err := edit.Fix(cmd.Context(), o.compiler(), req)
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				return writeJSON(cmd.OutOrStdout(), r)
+			}
+			return fixText(cmd.OutOrStdout(), r, load.FileNames(o.dir), req.DryRun)
+		},
+	}
+	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "print what would change as a diff, and write nothing")
+	outputFlag(cmd, &output, "text", "json")
+	return cmd
+}
+
+func fixText(w io.Writer, r *edit.FixResult, name func(string) string, dryRun bool) error {
+	var b strings.Builder
+	for _, c := range r.Changes {
+		if !dryRun {
+			fmt.Fprintf(&b, "%s:%d:%d: %s is now %s\n", name(c.File), c.Line, c.Column, c.Old, c.New)
+		}
+	}
+	for _, file := range r.Files {
+		if dryRun {
+			b.WriteString(r.Diff(file, name(file)))
+		}
+	}
+	if len(r.Changes) == 0 {
+		b.WriteString("no field has an old name\n")
+	} else if !dryRun {
+		fmt.Fprintf(&b, "%s in %s\n", plural(len(r.Changes), "name changed", "names changed"), plural(len(r.Files), "file", "files"))
+	}
+	if r.Faults > 0 {
+		fmt.Fprintf(&b, "the fleet still has %s: run fleetc vet\n", plural(r.Faults, "fault", "faults"))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

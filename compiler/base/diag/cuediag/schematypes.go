@@ -1,0 +1,168 @@
+package cuediag
+
+import (
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/parser"
+
+	"github.com/fleetc/fleetc/schema"
+)
+
+// AnyName is a name for [SchemaType.Field] that selects the fields of any name, and
+// AnyElement the elements of a list.
+const (
+	AnyName    = "\x00name"
+	AnyElement = "\x00element"
+)
+
+// A SchemaType describes a value in the schema: expressions that are unified, or of which
+// one applies. The zero value says nothing.
+type SchemaType []ast.Expr
+
+// definitions returns the definitions of the schema by name.
+var definitions = sync.OnceValue(func() map[string][]ast.Expr {
+	out := map[string][]ast.Expr{}
+	names, err := fs.Glob(schema.Files, "*.cue")
+	if err != nil {
+		return out
+	}
+	for _, name := range names {
+		text, err := schema.Files.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		file, err := parser.ParseFile(name, text)
+		if err != nil {
+			continue
+		}
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.Field); ok {
+				if label, ok := f.Label.(*ast.Ident); ok && strings.HasPrefix(label.Name, "#") {
+					out[label.Name] = append(out[label.Name], f.Value)
+				}
+			}
+		}
+	}
+	return out
+})
+
+// TypeOf returns the type of values of a definition, such as "#Config". It is the zero
+// value if the schema does not have the definition.
+func TypeOf(definition string) SchemaType {
+	if definitions()[definition] == nil {
+		return nil
+	}
+	return SchemaType{&ast.Ident{Name: definition}}
+}
+
+// expand returns the expressions of a type without references and operators, and the names
+// of its definitions.
+func (t SchemaType) expand() (exprs []ast.Expr, names []string) {
+	todo := slices.Clone(t)
+	for len(todo) > 0 {
+		e := todo[0]
+		todo = todo[1:]
+		switch e := e.(type) {
+		case *ast.Ident:
+			if values := definitions()[e.Name]; values != nil && !slices.Contains(names, e.Name) {
+				names = append(names, e.Name)
+				todo = append(todo, values...)
+			}
+		case *ast.BinaryExpr:
+			todo = append(todo, e.X, e.Y)
+		case *ast.UnaryExpr:
+			todo = append(todo, e.X)
+		case *ast.ParenExpr:
+			todo = append(todo, e.X)
+		case *ast.StructLit:
+			exprs = append(exprs, e)
+			for _, d := range e.Elts {
+				if embed, ok := d.(*ast.EmbedDecl); ok {
+					todo = append(todo, embed.Expr)
+				}
+			}
+		case *ast.ListLit:
+			exprs = append(exprs, e)
+		}
+	}
+	return exprs, names
+}
+
+// Field returns the type of a field or element.
+func (t SchemaType) Field(name string) SchemaType {
+	if r, ok := t.Renamed(name); ok {
+		name = r.New
+	}
+	var exact, pattern SchemaType
+	exprs, _ := t.expand()
+	for _, e := range exprs {
+		switch e := e.(type) {
+		case *ast.StructLit:
+			for _, d := range e.Elts {
+				f, ok := d.(*ast.Field)
+				if !ok {
+					continue
+				}
+				switch label, _, err := ast.LabelName(f.Label); {
+				case err == nil && label == name:
+					exact = append(exact, f.Value)
+				case err != nil:
+					pattern = append(pattern, f.Value)
+				}
+			}
+		case *ast.ListLit:
+			for _, element := range e.Elts {
+				if rest, ok := element.(*ast.Ellipsis); ok {
+					element = rest.Type
+				}
+				if element != nil && isElement(name) {
+					exact = append(exact, element)
+				}
+			}
+		}
+	}
+	if exact != nil {
+		return exact
+	}
+	return pattern
+}
+
+// isElement reports whether a name is the index of an element.
+func isElement(name string) bool {
+	return name == AnyElement || name != "" && strings.Trim(name, "0123456789") == ""
+}
+
+// Renamed returns the rename of a field of the type by its old name.
+func (t SchemaType) Renamed(name string) (schema.Rename, bool) {
+	_, names := t.expand()
+	for _, r := range slices.Backward(schema.Renames) {
+		if r.Old == name && slices.Contains(names, r.Definition) {
+			return r, true
+		}
+	}
+	return schema.Rename{}, false
+}
+
+// renamed returns the rename of the field at a path of the fleet.
+func renamed(at string) (schema.Rename, bool) {
+	p := cue.ParsePath(at)
+	if p.Err() != nil || len(schema.Renames) == 0 {
+		return schema.Rename{}, false
+	}
+	t, last := TypeOf("#Config"), ""
+	for i, sel := range p.Selectors() {
+		if i > 0 {
+			t = t.Field(last)
+		}
+		last = sel.String()
+		if sel.IsString() {
+			last = sel.Unquoted()
+		}
+	}
+	return t.Renamed(last)
+}

@@ -1,0 +1,233 @@
+package edit
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/schema"
+)
+
+// A FixRequest says what [Fix] does.
+type FixRequest struct {
+	Paths  []string // files and directories, relative to the working directory; none for the fleet
+	DryRun bool     // whether nothing is written
+}
+
+// A FixResult is the result of [Fix].
+type FixResult struct {
+	Files   []string       `json:"files"`   // changed files
+	Changes []RenamedField `json:"changes"` // in the order of files and lines
+	Faults  int            `json:"faults"`  // faults that the fleet still has
+	Written bool           `json:"written"`
+
+	// Before and After are the contents of the changed files.
+	Before map[string][]byte `json:"-"`
+	After  map[string][]byte `json:"-"`
+}
+
+// Fix renames fields that have another name in the schema now. The fleet need not compile.
+// Fix writes nothing if a file does not parse, or if a cluster that compiles would have a
+// fault.
+func Fix(ctx context.Context, c *compiler.Compiler, req FixRequest) (*FixResult, error) {
+	root, _, err := load.Root(cmp.Or(c.Dir, "."))
+	if err != nil {
+		return nil, err
+	}
+	names, err := filesToFix(root, req.Paths)
+	if err != nil {
+		return nil, err
+	}
+	out := &FixResult{Files: []string{}, Changes: []RenamedField{}, Before: map[string][]byte{}, After: map[string][]byte{}}
+	if len(schema.Renames) == 0 {
+		return out, nil
+	}
+	var faults diag.List
+	for _, name := range names {
+		faults.Add(out.fixFile(root, name))
+	}
+	if err := faults.Err(); err != nil || len(out.Files) == 0 {
+		return out, err
+	}
+	if out.Faults, err = compileFixed(ctx, c, out.After); err != nil {
+		return nil, err
+	}
+	if req.DryRun {
+		return out, nil
+	}
+	out.Written = true
+	return out, WriteFiles(root, out.Before, out.After)
+}
+
+// fixFile adds the changes of a file.
+func (r *FixResult) fixFile(root, name string) error {
+	file := filepath.Join(root, filepath.FromSlash(name))
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	fixed, changes, err := renameFields(name, text)
+	if err != nil {
+		return cuediag.Faults(root, err, cue.Value{}).Err()
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	// Other names have other lengths, to which the values in the lines below are aligned.
+	if formatted, err := FormatSource(root, file, text); err == nil && bytes.Equal(formatted, text) {
+		if fixed, err = FormatSource(root, file, fixed); err != nil {
+			return err
+		}
+	}
+	r.Files, r.Changes = append(r.Files, name), append(r.Changes, changes...)
+	r.Before[name], r.After[name] = text, fixed
+	return nil
+}
+
+// filesToFix returns the CUE files of the fleet at the paths, all without paths.
+func filesToFix(root string, paths []string) ([]string, error) {
+	all, err := CUEFiles(root)
+	if err != nil || len(paths) == 0 {
+		return all, err
+	}
+	chosen := map[string]bool{}
+	for _, p := range paths {
+		target, err := load.ResolvePath(p)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, &diag.Diag{Code: diag.CodeNoMatch, Msg: "no file " + p, Hint: "name files by their paths from the working directory, or from that of -C", Cause: err}
+		}
+		if err != nil {
+			return nil, err
+		}
+		rel, err := filepath.Rel(root, target)
+		if err != nil {
+			return nil, err
+		}
+		dir, found := filepath.ToSlash(rel), false
+		for _, name := range all {
+			if dir == "." || name == dir || strings.HasPrefix(name, dir+"/") {
+				chosen[name], found = true, true
+			}
+		}
+		if !found {
+			return nil, &diag.Diag{Code: diag.CodeNoMatch, Msg: p + " has no CUE files of the fleet", Hint: "name files that end in .cue, or directories with them, that are not in cue.mod"}
+		}
+	}
+	return slices.Sorted(maps.Keys(chosen)), nil
+}
+
+// compileFixed compiles the fleet before and after the edits. It returns the number of
+// faults after them, and an error if a cluster had none and has one.
+func compileFixed(ctx context.Context, c *compiler.Compiler, after map[string][]byte) (int, error) {
+	compile := func(edits load.Edits) error {
+		edited := *c
+		edited.Edits = edits
+		_, err := edited.Load(ctx)
+		return err
+	}
+	before := compile(nil)
+	next := compile(after)
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	faults := diag.All(next)
+	failed := clustersOf(diag.All(before))
+	var worse diag.List
+	for _, d := range faults {
+		if before == nil || slices.ContainsFunc(d.Clusters, func(id string) bool { return !failed[id] }) && !failed[""] {
+			worse = append(worse, d)
+		}
+	}
+	if n := len(worse); n > 0 {
+		worse = append(worse, &diag.Diag{
+			Code: diag.CodeCannotEdit,
+			Msg:  fmt.Sprintf("with the new names, clusters that compile now would have these faults (%d); nothing was written", n),
+			Hint: "correct the lines above, then run fleetc fix again",
+		})
+		return 0, worse.Err()
+	}
+	return len(faults), nil
+}
+
+// clustersOf returns the clusters of faults, "" for a fault of no certain cluster.
+func clustersOf(faults []*diag.Diag) map[string]bool {
+	out := map[string]bool{}
+	for _, d := range faults {
+		if len(d.Clusters) == 0 {
+			out[""] = true
+		}
+		for _, id := range d.Clusters {
+			out[id] = true
+		}
+	}
+	return out
+}
+
+// Diff returns the change of a file as a unified diff, in which the file has the given name.
+// A fix adds and removes no lines.
+func (r *FixResult) Diff(file, name string) string {
+	const context = 3
+	before := strings.SplitAfter(string(r.Before[file]), "\n")
+	after := strings.SplitAfter(string(r.After[file]), "\n")
+	var b strings.Builder
+	fmt.Fprintf(&b, "--- %s\n+++ %s\n", name, name)
+	for from := 0; from < len(before); {
+		if before[from] == after[from] {
+			from++
+			continue
+		}
+		start, end := max(0, from-context), from+1 // of the hunk
+		for at := from; at < len(before) && at < end+2*context; at++ {
+			if before[at] != after[at] {
+				end = at + 1
+			}
+		}
+		stop := min(end+context, len(before))
+		if before[stop-1] == "" { // after the last line
+			stop--
+		}
+		fmt.Fprintf(&b, "@@ -%d,%d +%d,%d @@\n", start+1, stop-start, start+1, stop-start)
+		for at := start; at < stop; {
+			if before[at] == after[at] {
+				b.WriteString(" " + line(before[at]))
+				at++
+				continue
+			}
+			last := at
+			for last < stop && before[last] != after[last] {
+				last++
+			}
+			for _, l := range before[at:last] {
+				b.WriteString("-" + line(l))
+			}
+			for _, l := range after[at:last] {
+				b.WriteString("+" + line(l))
+			}
+			at = last
+		}
+		from = stop
+	}
+	return b.String()
+}
+
+// line returns a line of a diff with its end.
+func line(text string) string {
+	if strings.HasSuffix(text, "\n") {
+		return text
+	}
+	return text + "\n\\ No newline at end of file\n"
+}
