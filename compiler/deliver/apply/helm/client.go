@@ -60,19 +60,12 @@ func (c *client) WatchUntilReady(resources kube.ResourceList, _ time.Duration) e
 	return nil
 }
 
-// Update implements Helm's interface.
-func (c *client) Update(original, target kube.ResourceList, force bool) (*kube.Result, error) {
-	return c.update(original, target, force, c.Client.Update)
-}
-
-// UpdateThreeWayMerge implements Helm's interface.
-func (c *client) UpdateThreeWayMerge(original, target kube.ResourceList, force bool) (*kube.Result, error) {
-	return c.update(original, target, force, c.Client.UpdateThreeWayMerge)
-}
+// An updateFunc updates objects as Helm's client does.
+type updateFunc func(original, target kube.ResourceList) (*kube.Result, error)
 
 // update updates the objects. It first patches from the manifests of failed
 // attempts, whose changes Helm would leave in place.
-func (c *client) update(original, target kube.ResourceList, force bool, by func(original, target kube.ResourceList, force bool) (*kube.Result, error)) (*kube.Result, error) {
+func (c *client) update(original, target kube.ResourceList, by updateFunc) (*kube.Result, error) {
 	for _, manifest := range c.run.attempts {
 		// An attempt may have failed because kinds did not exist; its other objects
 		// count.
@@ -81,7 +74,7 @@ func (c *client) update(original, target kube.ResourceList, force bool, by func(
 		if err != nil {
 			return nil, err
 		}
-		if result, err := by(made, copyList(target), force); err != nil {
+		if result, err := by(made, copyList(target)); err != nil {
 			return result, err
 		}
 	}
@@ -90,7 +83,7 @@ func (c *client) update(original, target kube.ResourceList, force bool, by func(
 	if err != nil {
 		return nil, err
 	}
-	return by(original, target, force)
+	return by(original, target)
 }
 
 // copyList returns a deep copy: updates overwrite the objects with those of the
@@ -129,13 +122,12 @@ func (c *client) deleteAll(resources kube.ResourceList, policy metav1.DeletionPr
 	case len(resources) == 0:
 		return &kube.Result{}, nil
 	}
-	return c.Client.DeleteWithPropagationPolicy(resources, policy)
+	return c.deleteExisting(resources, policy)
 }
 
-// DeleteWithPropagationPolicy implements Helm's interface. Helm deletes the objects
-// of the last revision, even if that one failed; earlier revisions may have more
-// objects.
-func (c *client) DeleteWithPropagationPolicy(resources kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
+// deleteRevision deletes the objects of the last revision, as Helm does even if that
+// one failed, and those that only earlier revisions have.
+func (c *client) deleteRevision(resources kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
 	result, errs := c.deleteAll(resources, policy)
 	if err := c.prune(c.run.replaced, resources); err != nil {
 		errs = append(errs, err)
@@ -143,8 +135,8 @@ func (c *client) DeleteWithPropagationPolicy(resources kube.ResourceList, policy
 	return result, errs
 }
 
-// WaitForDelete implements Helm's interface. Helm does not call
-// DeleteWithPropagationPolicy for a revision without objects.
+// WaitForDelete implements Helm's interface. Helm deletes nothing
+// for a revision without objects.
 func (c *client) WaitForDelete(resources kube.ResourceList, timeout time.Duration) error {
 	if len(resources) == 0 {
 		return c.prune(c.run.replaced, nil)
@@ -153,7 +145,7 @@ func (c *client) WaitForDelete(resources kube.ResourceList, timeout time.Duratio
 	if err != nil {
 		return err
 	}
-	return c.Client.WaitForDelete(resources, timeout)
+	return c.waitForDelete(resources, timeout)
 }
 
 // filterDeletions returns the resources without those that are missing from target

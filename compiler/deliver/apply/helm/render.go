@@ -54,7 +54,7 @@ func (r *Run) Render(ctx context.Context, state *State, to ReleaseSpec, apiVersi
 		return nil, err
 	}
 	rendered, err := par.RunLimited(ctx, par.Limits{Time: maxTime}, func() (*release.Release, error) {
-		return r.dryRun(ctx, cfg, ch, state, to)
+		return r.dryRun(ctx, cfg, ch, state.Deployed, to.Values)
 	})
 	if over, ok := errors.AsType[*par.Excess](err); ok {
 		return nil, &diag.Diag{Code: diag.CodeRenderLimits, Msg: "Helm: rendering the chart " + over.Msg, Hint: "look for templates that never end", Cause: over}
@@ -68,20 +68,6 @@ func (r *Run) Render(ctx context.Context, state *State, to ReleaseSpec, apiVersi
 	}
 	objects, err := objectsOf(ctx, r.Live, rendered)
 	return &Rendering{objects, size}, err
-}
-
-// dryRun runs Helm's install or upgrade as a dry run.
-func (r *Run) dryRun(ctx context.Context, cfg *action.Configuration, ch *chart.Chart, state *State, to ReleaseSpec) (*release.Release, error) {
-	if state.Deployed {
-		u := action.NewUpgrade(cfg)
-		u.Namespace, u.ResetValues, u.SkipCRDs, u.SkipSchemaValidation, u.DisableOpenAPIValidation = r.Namespace, true, true, true, true
-		u.DryRunOption = "server"
-		return u.RunWithContext(ctx, r.Name, ch, to.Values)
-	}
-	i := action.NewInstall(cfg)
-	i.ReleaseName, i.Namespace, i.SkipCRDs, i.SkipSchemaValidation, i.DisableOpenAPIValidation = r.Name, r.Namespace, true, true, true
-	i.DryRunOption = "server"
-	return i.RunWithContext(ctx, ch, to.Values)
 }
 
 // memoryConfiguration returns a configuration whose storage is in memory and has
@@ -111,12 +97,11 @@ func (r *Run) memoryConfiguration(ctx context.Context, state *State, ch *chart.C
 	}
 	memory := driver.NewMemory()
 	memory.SetNamespace(r.Namespace)
-	cfg := &action.Configuration{
-		Releases: storage.Init(memory), RESTClientGetter: getter, KubeClient: noCluster{&kubefake.PrintingKubeClient{Out: io.Discard}}, Log: func(string, ...any) {},
-		Capabilities: &chartutil.Capabilities{
-			KubeVersion: chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor},
-			APIVersions: append(slices.Clone(served), apiVersions...), HelmVersion: chartutil.DefaultCapabilities.HelmVersion,
-		},
+	cfg := unconnected()
+	cfg.Releases, cfg.RESTClientGetter, cfg.KubeClient = storage.Init(memory), getter, noCluster{&kubefake.PrintingKubeClient{Out: io.Discard}}
+	cfg.Capabilities = &chartutil.Capabilities{
+		KubeVersion: chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor},
+		APIVersions: append(slices.Clone(served), apiVersions...), HelmVersion: chartutil.DefaultCapabilities.HelmVersion,
 	}
 	if state.Deployed {
 		last := &release.Release{Name: r.Name, Namespace: r.Namespace, Version: state.Revision, Chart: ch, Info: &release.Info{Status: release.StatusDeployed}}

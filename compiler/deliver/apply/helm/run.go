@@ -2,7 +2,6 @@ package helm
 
 import (
 	"context"
-	"errors"
 	"io"
 	"strconv"
 	"sync"
@@ -11,7 +10,6 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -93,13 +91,9 @@ func (r *Run) configuration(ctx context.Context) (*action.Configuration, error) 
 	if err != nil {
 		return nil, err
 	}
-	cfg := &action.Configuration{}
-	if err := cfg.Init(getter, r.Namespace, "secrets", func(string, ...any) {}); err != nil {
+	cfg, base, err := connect(getter, r.Namespace)
+	if err != nil {
 		return nil, r.fault(err)
-	}
-	base, ok := cfg.KubeClient.(*kube.Client)
-	if !ok {
-		return nil, errors.New("connect Helm: its client is of an unknown kind")
 	}
 	base.Namespace = r.Namespace
 	cfg.KubeClient = &client{Client: base, run: r, ctx: ctx}
@@ -135,19 +129,9 @@ func (r *Run) Apply(ctx context.Context, before *State, to ReleaseSpec) error {
 	r.attempts = before.attempts
 	labels := map[string]string{revisionLabel: strconv.Itoa(before.Revision + 1), digestLabel: to.Digest}
 	if !before.Deployed {
-		i := action.NewInstall(cfg)
-		i.ReleaseName, i.Namespace, i.Labels, i.Timeout = r.Name, r.Namespace, labels, r.Timeout
-		i.Replace, i.TakeOwnership, i.SkipCRDs, i.Wait = true, true, true, true
-		i.SkipSchemaValidation, i.DisableOpenAPIValidation = true, true // fleetc validates; schemas may read remote files
-		_, err = i.Run(ch, to.Values)
-		return r.fault(err)
+		return r.fault(r.install(cfg, ch, to.Values, labels))
 	}
-	u := action.NewUpgrade(cfg)
-	u.Namespace, u.Labels, u.Timeout, u.MaxHistory = r.Namespace, labels, r.Timeout, maxHistory
-	u.ResetValues, u.TakeOwnership, u.SkipCRDs, u.Wait = true, true, true, true
-	u.SkipSchemaValidation, u.DisableOpenAPIValidation = true, true
-	_, err = u.Run(r.Name, ch, to.Values)
-	return r.fault(err)
+	return r.fault(r.upgrade(cfg, ch, to.Values, labels))
 }
 
 // maxHistory is the number of revisions that Helm keeps, the default of helm
@@ -156,7 +140,7 @@ const maxHistory = 10
 
 // markFailed marks the last revision, whose operation was interrupted, as failed.
 func (r *Run) markFailed(cfg *action.Configuration) error {
-	last, err := cfg.Releases.Last(r.Name)
+	last, err := lastRevision(cfg, r.Name)
 	if err != nil {
 		return r.fault(err)
 	}
@@ -172,10 +156,7 @@ func (r *Run) Uninstall(ctx context.Context, before *State) error {
 	if err != nil {
 		return err
 	}
-	u := action.NewUninstall(cfg)
-	u.IgnoreNotFound, u.Wait, u.Timeout, u.DisableHooks = true, true, r.Timeout, r.NoHooks
-	_, err = u.Run(r.Name)
-	return r.fault(err)
+	return r.fault(r.uninstall(cfg))
 }
 
 // Forget deletes the records of the release, and keeps its objects.
@@ -184,7 +165,7 @@ func (r *Run) Forget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := cfg.Releases.History(r.Name)
+	all, err := history(cfg, r.Name)
 	for _, revision := range all {
 		if _, err = cfg.Releases.Delete(r.Name, revision.Version); err != nil {
 			break
@@ -199,10 +180,7 @@ func (r *Run) Test(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t := action.NewReleaseTesting(cfg)
-	t.Namespace, t.Timeout = r.Namespace, r.Timeout
-	_, err = t.Run(r.Name)
-	return r.fault(err)
+	return r.fault(r.test(cfg))
 }
 
 // load loads a chart as a copy that Helm may modify.
