@@ -28,7 +28,7 @@ quick: ## Test what usually breaks: every package but the slow ones, and the scr
 	go test ./cmd/fleetc -run 'Scripts'
 
 test: ## Run the tests, all of them, against the real parts.
-	go test -timeout 40m ./... ./testdata/bench ./testdata/image ./testdata/kubegen ./testdata/site
+	go test -timeout 40m ./... ./testdata/bench ./testdata/helm4 ./testdata/image ./testdata/kubegen ./testdata/site
 
 # The race detector needs C, and makes programs several times slower. CI runs it
 # for the packages that share memory between goroutines, and for the scripts of
@@ -57,7 +57,7 @@ generate: ## Read what Kubernetes serves from its source again.
 generate-check: generate ## The embedded files are what the source says.
 	git diff --exit-code -- compiler/base/kube
 
-.PHONY: release-check release-types release-snapshot cross nightly vulnerabilities
+.PHONY: release-check release-types release-snapshot cross nightly vulnerabilities helm4
 # The systems that releases are built for; the first is the one that tests run on.
 TARGETS := linux_amd64 linux_arm64 darwin_amd64 darwin_arm64 windows_amd64 windows_arm64
 empty :=
@@ -82,7 +82,11 @@ cross: ## Vet packages and tests for all systems of releases, which compiles dep
 	for target in $(TARGETS); do echo "$$target" && GOOS=$${target%_*} GOARCH=$${target#*_} go vet ./... || exit 1; done
 
 nightly: export FRESH := 1
-nightly: cross release-snapshot vulnerabilities ## What takes too long for CI, or needs the internet.
+nightly: cross release-snapshot vulnerabilities helm4 ## What takes too long for CI, or needs the internet.
+
+# The tests that may fail are in testdata/helm4/differences.txt.
+helm4: ## Compile and test a copy with Helm 4 instead of Helm 3.
+	go run ./testdata/helm4
 
 release-check: ## Check the licences of linked modules, and test the programs for releases.
 	cd testdata/release && go vet . && go test -count=1 -vet=off .
@@ -165,9 +169,9 @@ fuzz: ## Fuzz every target for a while.
 	./.ci/fuzz 60s
 
 # Wildcards pass over testdata.
-HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/nodes ./testdata/clusters/sandbox ./testdata/compat/record ./testdata/e2e ./testdata/e2e/standin ./testdata/editors ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops ./testdata/image ./testdata/kubegen ./testdata/npm ./testdata/operators ./testdata/renovate/... ./testdata/site
+HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/nodes ./testdata/clusters/sandbox ./testdata/compat/record ./testdata/e2e ./testdata/e2e/standin ./testdata/editors ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops ./testdata/helm4 ./testdata/image ./testdata/kubegen ./testdata/npm ./testdata/operators ./testdata/renovate/... ./testdata/site
 
-FORMATTED := cmd compiler schema lib testdata/bench testdata/clusters testdata/compat testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/image testdata/kubegen testdata/npm testdata/operators testdata/release testdata/renovate testdata/browser testdata/site
+FORMATTED := cmd compiler schema lib testdata/bench testdata/clusters testdata/compat testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/helm4 testdata/image testdata/kubegen testdata/npm testdata/operators testdata/release testdata/renovate testdata/browser testdata/site
 
 lint: ## Check Go and CUE.
 	go vet ./... $(HARNESS)
