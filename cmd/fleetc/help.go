@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -46,7 +47,7 @@ func helpOfCode(cmd *cobra.Command, code diag.Code) error {
 	}
 	return &diag.Diag{
 		Code: diag.CodeUnknownCommand,
-		Msg:  fmt.Sprintf("no fault has the code %s", diag.Visible(string(code), diag.MaxText)), Hint: diag.DidYouMean(string(code), known),
+		Msg:  fmt.Sprintf("no fault has the code %s", diag.Visible(string(code), diag.MaxText)), Hint: cmp.Or(diag.DidYouMean(string(code), known), "copy it from the end of the first line of a fault"),
 	}
 }
 
