@@ -101,9 +101,15 @@ func sweepCgroups() error {
 			return err
 		}
 		for _, path := range found {
-			if name := filepath.Base(path); !exists(filepath.Join("/sys/class/net", name)) {
+			name := filepath.Base(path)
+			number, err := reserveLink(name)
+			if err != nil {
+				continue // a node has it
+			}
+			if !exists(filepath.Join("/sys/class/net", name)) {
 				errs = append(errs, removeCgroups(name))
 			}
+			errs = append(errs, number.Close())
 		}
 	}
 	return errors.Join(errs...)

@@ -34,6 +34,7 @@ type realNode struct {
 	name    string
 	dir     string
 	link    int
+	number  net.Listener // reserves the number of the link
 	process *process
 	stdin   *os.File     // its first process waits for a line
 	forward net.Listener // forwards from the link to the API server
@@ -103,7 +104,11 @@ func (n *realNode) boot() error {
 // connect creates the link between the machine and the node.
 func (n *realNode) connect() error {
 	for n.link = range maxLinks {
-		err := ip("link", "add", n.linkName(), "type", "veth", "peer", "name", "eth0", "netns", strconv.Itoa(n.process.cmd.Process.Pid))
+		var err error
+		if n.number, err = reserveLink(n.linkName()); err != nil {
+			continue // of another node
+		}
+		err = ip("link", "add", n.linkName(), "type", "veth", "peer", "name", "eth0", "netns", strconv.Itoa(n.process.cmd.Process.Pid))
 		if err == nil {
 			return errors.Join(
 				ip("address", "add", n.hostAddress()+"/30", "dev", n.linkName()),
@@ -111,12 +116,20 @@ func (n *realNode) connect() error {
 				ip("route", "add", n.podRange(), "via", n.address()),
 			)
 		}
+		_ = n.number.Close()
+		n.number = nil
 		if !strings.Contains(err.Error(), "File exists") {
 			return err
 		}
 	}
 	return fmt.Errorf("%d links exist already", maxLinks)
 }
+
+// reserveLink reserves the name of a link for this process until the listener is closed
+// or the process ends: the kernel removes a link some time after its process has ended, and
+// nobody may delete the link of another node that got the name meanwhile. It fails if another
+// process has the name.
+func reserveLink(name string) (net.Listener, error) { return net.Listen("unix", "@"+name) }
 
 // joinNodes starts kubelet on the real nodes that wait for it.
 func (c *Cluster) joinNodes() error {
@@ -190,14 +203,14 @@ func (n *realNode) remove() error {
 	for _, s := range n.servers {
 		errs = append(errs, s.Close())
 	}
-	if n.process == nil {
-		return errors.Join(errs...)
+	if n.number == nil {
+		return errors.Join(errs...) // without a link
 	}
 	// The kernel also removes the link, later.
 	if err := ip("link", "delete", n.linkName()); err != nil && !strings.Contains(err.Error(), "Cannot find device") {
 		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, removeCgroups(n.linkName()))...)
+	return errors.Join(append(errs, removeCgroups(n.linkName()), n.number.Close())...)
 }
 
 // removeNodes removes the remains of the real nodes.

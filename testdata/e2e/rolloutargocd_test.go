@@ -99,7 +99,7 @@ rollout: waves: [
 	p.fleetc("rollout", "report", "dev/one", "dev/two", "--git", "clusters.git", "--context", p.clusters["one"].Context).ok(p).
 		says(p, "^dev/one: 1 of 1 object is ready, pushed to fleetc-reports/dev/one.report$", "^dev/two: 1 of 1 object is ready")
 	p.fleetc("rollout", "report", "dev/typo", "dev/one", "--git", "clusters.git", "--context", p.clusters["one"].Context).exits(p, 2).
-		says(p, "^dev/typo: 0 of 0 objects are ready", "^dev/one: 1 of 1 object is ready", "^namespace flux-system has no Kustomization of fleetc for the cluster, and namespace argocd no Application$", "in dev/typo")
+		says(p, "^dev/typo: 0 of 0 objects are ready", "^dev/one: 1 of 1 object is ready", "^namespace flux-system has no Kustomization of fleetc for the cluster, and namespace argocd no Application \\[FL3005\\]$", "in dev/typo")
 	nothing := filepath.Join(p.dir, "no-kubeconfig")
 	if err := os.WriteFile(nothing, nil, 0o600); err != nil {
 		t.Fatal(err)
