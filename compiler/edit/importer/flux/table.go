@@ -9,7 +9,7 @@ const (
 	noAccount   = "fleetc apply uses the kubeconfig of its user; gitops.flux.serviceAccountName is for an export for Flux"
 	noRemote    = "the objects go to another cluster: import that cluster separately"
 	noLabels    = "nothing to do: the object itself does not exist in the fleet"
-	credentials = "use helm registry login, docker login or helm repo add: credentials are not part of the fleet"
+	credentials = "use docker login or helm repo add: credentials are not part of the fleet"
 )
 
 // metadata are the fields of metadata, which all kinds share.
