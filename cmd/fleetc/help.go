@@ -23,7 +23,7 @@ func explainCodes(c *cobra.Command) {
 // help shows the help of a command, or the page of a fault code.
 func help(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 {
-		if code, ok := diag.ParseCode(args[0]); ok {
+		if code, ok := diag.ParseCode(strings.Trim(args[0], "[]:.,")); ok { // as it is copied from a fault
 			return helpOfCode(cmd, code)
 		}
 	}

@@ -165,10 +165,14 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
+	hint := cmp.Or(diag.DidYouMean(args[0], names), "run "+cmd.CommandPath()+" --help")
+	if code, ok := diag.ParseCode(args[0]); ok {
+		hint = "run fleetc help " + string(code)
+	}
 	return &diag.Diag{
 		Code: diag.CodeUnknownCommand,
 		Msg:  fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0]),
-		Hint: cmp.Or(diag.DidYouMean(args[0], names), "run "+cmd.CommandPath()+" --help"),
+		Hint: hint,
 	}
 }
 

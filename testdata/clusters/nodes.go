@@ -125,10 +125,10 @@ func (n *realNode) connect() error {
 	return fmt.Errorf("%d links exist already", maxLinks)
 }
 
-// reserveLink reserves the name of a link for this process until the listener is closed
-// or the process ends: the kernel removes a link some time after its process has ended, and
-// nobody may delete the link of another node that got the name meanwhile. It fails if another
-// process has the name.
+// reserveLink reserves the name of a link until the listener is closed or the process ends.
+// The kernel removes a link some time after its process has ended; without the reservation,
+// another node could get the name meanwhile, and lose its link to the removal of this one. It
+// fails if another process has the name.
 func reserveLink(name string) (net.Listener, error) { return net.Listen("unix", "@"+name) }
 
 // joinNodes starts kubelet on the real nodes that wait for it.

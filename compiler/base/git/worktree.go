@@ -73,7 +73,7 @@ func (c *commit) noRepository(err error) error {
 		return &diag.Diag{
 			Code: diag.CodeNoCommit,
 			Msg:  "the fleet is not in a git repository: cannot read " + c.ref + "", Cause: err,
-			Hint: "run git init and commit the fleet, or compare with an exported tree",
+			Hint: "run git init, and commit the fleet",
 		}
 	}
 	return &diag.Diag{Code: diag.CodeGit, Msg: "git: " + failed.Error(), Hint: "run git status in the fleet's directory: it must work", Cause: err}

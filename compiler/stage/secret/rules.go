@@ -75,24 +75,24 @@ func (f *Files) Ruled() ([]string, error) {
 }
 
 // Check returns the faults of a file: plain text in it that the rule for it encrypts, and
-// the faults of [Files.File] of one that SOPS has encrypted.
-func (f *Files) Check(name string) error {
+// the faults of [Files.File] of one that SOPS has encrypted. It reports whether SOPS has.
+func (f *Files) Check(name string) (encrypted bool, err error) {
 	data, err := Read(f.root, name)
 	if err != nil {
-		return err
+		return false, err
 	}
 	switch sops.FormatOf(data) {
 	case sops.TreeFormat:
 		_, err := f.File(name)
-		return err
+		return true, err
 	case sops.OtherFormat:
-		return f.checkRecipients(name, sops.OtherRecipients(data), "sops updatekeys")
+		return true, f.checkRecipients(name, sops.OtherRecipients(data), "sops updatekeys")
 	}
 	rule, err := f.rule(name)
 	if err != nil || rule == nil || !rule.NamesFiles() || !rule.Encrypts(data) {
-		return err
+		return false, err
 	}
-	return &diag.Diag{
+	return false, &diag.Diag{
 		Code: diag.CodePlainText,
 		At:   []diag.Pos{{File: name, Line: 1, Col: 1}, rule.Pos}, Msg: "the file is in plain text, and a rule of SOPS names it",
 		Hint: "encrypt it: sops encrypt --in-place " + name + "; if it was committed before, replace its values",

@@ -72,7 +72,7 @@ func (d *dependencies) checkDependency(r *fleet.Release, f namedValue) bool {
 		// A hint with all names would differ between clusters and prevent
 		// folding.
 		wrong("this cluster has no release called "+f.name,
-			cmp.Or(diag.DidYouMean(f.name, d.others(r)), "use the name of a release of the cluster, see fleetc list -o json"))
+			cmp.Or(diag.DidYouMean(f.name, d.others(r)), "use the name of a release of the cluster"))
 		d.faults[len(d.faults)-1].Fixes = diag.Respell(f.name, d.others(r))
 		return false
 	case slices.Index(d.cluster.Stages, other.Stage) > slices.Index(d.cluster.Stages, r.Stage):

@@ -41,11 +41,14 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 			wrong(diag.CodeMissingValue, release, path+".namespace", "field is required but not present", "")
 		}
 		sources := []string{"chart", "jsonnet", "kustomize", "manifests", "objects"}
-		if set := present(release, sources...); len(set) != 1 {
+		set := present(release, sources...)
+		if len(set) == 0 {
 			wrong(diag.CodeReleaseSource, release, path, oneSource, "give it one of "+strings.Join(sources, ", "))
+		} else if len(set) > 1 {
+			wrong(diag.CodeReleaseSource, release, path, oneSource, "keep one of "+strings.Join(set, ", "))
 		}
 		e.checkDelivery(release, path, wrong)
-		if values := lookup(release, "values"); len(present(release, "kustomize", "manifests")) > 0 && len(fieldNames(values)) > 0 {
+		if values := lookup(release, "values"); len(set) == 1 && len(present(release, "kustomize", "manifests")) > 0 && len(fieldNames(values)) > 0 {
 			wrong(diag.CodeReleaseField, firstField(values), path+".values", "kustomizations and manifests take no values", "remove them, and say with patches what is to change")
 		}
 		if chart := lookup(release, "chart"); chart.Exists() && chart.Err() == nil && !isChart(chart) {

@@ -299,13 +299,6 @@ var words = map[string]string{
 	"None": "null", "nil": "null", "Null": "null", "NULL": "null", "undefined": "null",
 }
 
-// dashedPath matches a reference with a name that CUE reads as a subtraction, as in
-// releases.cert-manager.namespace.
-var dashedPath = regexp.MustCompile(`^(releases|cluster|_\w+)(\.[A-Za-z_][\w-]*)*\.[A-Za-z_]\w*(-\w+)+(\.[A-Za-z_][\w-]*)*$`)
-
-// dashedName matches such a name and the dot before it.
-var dashedName = regexp.MustCompile(`\.(\w+(?:-\w+)+)`)
-
 // notFound explains an unresolved name.
 func (x *explanation) notFound(m []string) {
 	name := m[1]
@@ -341,12 +334,7 @@ func (x *explanation) notFound(m []string) {
 		x.Msg = "nothing is called " + name
 		x.Fixes = diag.Respell(name, among)
 		x.Hint = cmp.Or(diag.DidYouMean(name, among), "correct the name, or declare it: "+name+": ...")
-	case dashedPath.MatchString(text):
-		x.Code = diag.CodeSyntax
-		quoted := dashedName.ReplaceAllString(text, `."$1"`)
-		x.move(x.place().Line, strings.Index(line, text)+1)
-		x.Msg, x.Hint = "a name with a dash in it stands without quotes", "write "+quoted
-		x.fixSource(text, quoted)
+	case diag.Nearest(name, among) == "" && x.dashedName(line, col):
 	case text != "" && text != name:
 		x.Code = diag.CodeSyntax
 		x.Msg, x.Hint = "text stands in quotes", `write "`+text+`"`
@@ -369,11 +357,11 @@ func (x *explanation) fixSource(before, after string) {
 	x.Fixes = append(x.Fixes, diag.Fix{Kind: diag.FixSource, Old: before, New: after})
 }
 
-// declared returns the names of fields that a file declares.
+// declared returns the names of fields and lets that a file declares.
 func declared(source string) []string {
 	var names []string
-	for _, m := range regexp.MustCompile(`(?m)(?:^|[\s{,])([\w#$]+)[?!]?:`).FindAllStringSubmatch(source, -1) {
-		names = append(names, m[1])
+	for _, m := range regexp.MustCompile(`(?m)(?:^|[\s{,])(?:([\w#$]+)[?!]?:|let\s+(\w+)\s*=)`).FindAllStringSubmatch(source, -1) {
+		names = append(names, m[1]+m[2])
 	}
 	return names
 }

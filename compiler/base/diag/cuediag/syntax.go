@@ -40,6 +40,7 @@ func (x *explanation) syntax() {
 	case strings.HasPrefix(msg, "expected 'EOF', found '}'"):
 		d.Msg, d.Hint = "this } closes nothing", "remove it, or write the { that it closes"
 	case x.emptyAbove(line, col):
+	case x.dashedText(line, col):
 	case unquotedText(line, col) != "":
 		text := unquotedText(line, col)
 		d.Msg, d.Hint = "text stands in quotes", `write "`+diag.Visible(text, diag.MaxText)+`"`

@@ -21,6 +21,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -256,7 +257,7 @@ func (b *build) missing(pos diag.Pos, dir, name string, err error) {
 	for i, part := range parts {
 		above := path.Join(append([]string{dir}, parts[:i]...)...)
 		if !b.tree.Exists(path.Join(above, part)) {
-			b.fault(pos, name+" does not exist", diag.OneOf(part, b.tree.names(above)))
+			b.fault(pos, name+" does not exist", diag.OneOf(part, slices.DeleteFunc(b.tree.names(above), isKustomization)))
 			return
 		}
 	}
