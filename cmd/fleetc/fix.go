@@ -14,9 +14,14 @@ const fixLong = `fix renames fields in CUE files that have another name in the s
 fleetc, and references to them. It changes nothing else: comments and formatting
 stay. It changes the files at the paths, or all files of the fleet's module.
 
+Where the schema does not say what a struct is, as in a hidden field, fix does
+not rename. It lists these names with their lines after "look at these", and
+exits with status 1. Rename them by hand if they mean the renamed field.
+
 Run it after you install a new version of fleetc, after fleetc init. The fleet
 need not compile. fix compiles it before and after, and writes nothing if a
-cluster that compiles would have a fault, or if a file changes meanwhile.
+cluster that compiles would have a fault, if a reference would mean another
+value, or if a file changes meanwhile.
 
 fleetc vet says where a field has an old name. docs/compatibility.md lists the
 renames.`
@@ -45,9 +50,14 @@ func newFixCommand(o *options) *cobra.Command {
 				return err
 			}
 			if output == "json" {
-				return writeJSON(cmd.OutOrStdout(), r)
+				err = writeJSON(cmd.OutOrStdout(), r)
+			} else {
+				err = fixText(cmd.OutOrStdout(), r, load.FileNames(o.dir), req.DryRun)
 			}
-			return fixText(cmd.OutOrStdout(), r, load.FileNames(o.dir), req.DryRun)
+			if err == nil && len(r.Unsure) > 0 {
+				return errDifferences
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "print what would change as a diff, and write nothing")
@@ -67,10 +77,16 @@ func fixText(w io.Writer, r *edit.FixResult, name func(string) string, dryRun bo
 			b.WriteString(r.Diff(file, name(file)))
 		}
 	}
-	if len(r.Changes) == 0 {
+	if len(r.Changes) == 0 && len(r.Unsure) == 0 {
 		b.WriteString("no field has an old name\n")
-	} else if !dryRun {
+	} else if len(r.Changes) > 0 && !dryRun {
 		fmt.Fprintf(&b, "%s in %s\n", plural(len(r.Changes), "name changed", "names changed"), plural(len(r.Files), "file", "files"))
+	}
+	if len(r.Unsure) > 0 {
+		b.WriteString("look at these, and rename them by hand where they mean a renamed field:\n")
+	}
+	for _, u := range r.Unsure {
+		fmt.Fprintf(&b, "%s:%d:%d: %s may mean the field that is now called %s\n", name(u.File), u.Line, u.Column, u.Old, u.New)
 	}
 	if r.Faults > 0 {
 		fmt.Fprintf(&b, "the fleet still has %s: run fleetc vet\n", plural(r.Faults, "fault", "faults"))

@@ -13,11 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"cuelang.org/go/cue"
-
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/schema"
 )
@@ -32,6 +29,7 @@ type FixRequest struct {
 type FixResult struct {
 	Files   []string       `json:"files"`   // changed files
 	Changes []RenamedField `json:"changes"` // in the order of files and lines
+	Unsure  []RenamedField `json:"unsure"`  // names that may be old, of structs whose type is not known
 	Faults  int            `json:"faults"`  // faults that the fleet still has
 	Written bool           `json:"written"`
 
@@ -41,8 +39,8 @@ type FixResult struct {
 }
 
 // Fix renames fields that have another name in the schema now. The fleet need not compile.
-// Fix writes nothing if a file does not parse, or if a cluster that compiles would have a
-// fault.
+// Fix writes nothing if a file does not parse, if a reference would mean another value, or
+// if a cluster that compiles would have a fault.
 func Fix(ctx context.Context, c *compiler.Compiler, req FixRequest) (*FixResult, error) {
 	root, _, err := load.Root(cmp.Or(c.Dir, "."))
 	if err != nil {
@@ -52,7 +50,7 @@ func Fix(ctx context.Context, c *compiler.Compiler, req FixRequest) (*FixResult,
 	if err != nil {
 		return nil, err
 	}
-	out := &FixResult{Files: []string{}, Changes: []RenamedField{}, Before: map[string][]byte{}, After: map[string][]byte{}}
+	out := &FixResult{Files: []string{}, Changes: []RenamedField{}, Unsure: []RenamedField{}, Before: map[string][]byte{}, After: map[string][]byte{}}
 	if len(schema.Renames) == 0 {
 		return out, nil
 	}
@@ -80,20 +78,24 @@ func (r *FixResult) fixFile(root, name string) error {
 	if err != nil {
 		return err
 	}
-	fixed, changes, err := renameFields(name, text)
+	renamed, err := renameFields(root, name, text)
 	if err != nil {
-		return cuediag.Faults(root, err, cue.Value{}).Err()
+		return err
 	}
-	if len(changes) == 0 {
+	if !bytes.HasPrefix(text, []byte(load.GeneratedBy)) { // its types are those of a chart's values
+		r.Unsure = append(r.Unsure, renamed.unsure...)
+	}
+	if len(renamed.changes) == 0 {
 		return nil
 	}
+	fixed := renamed.text
 	// Other names have other lengths, to which the values in the lines below are aligned.
 	if formatted, err := FormatSource(root, file, text); err == nil && bytes.Equal(formatted, text) {
 		if fixed, err = FormatSource(root, file, fixed); err != nil {
 			return err
 		}
 	}
-	r.Files, r.Changes = append(r.Files, name), append(r.Changes, changes...)
+	r.Files, r.Changes = append(r.Files, name), append(r.Changes, renamed.changes...)
 	r.Before[name], r.After[name] = text, fixed
 	return nil
 }
@@ -132,7 +134,7 @@ func filesToFix(root string, paths []string) ([]string, error) {
 
 // compileFixed compiles the fleet before and after the edits. It returns the number of
 // faults after them, and an error if a cluster had none and has one.
-func compileFixed(ctx context.Context, c *compiler.Compiler, after map[string][]byte) (int, error) {
+func compileFixed(ctx context.Context, c *compiler.Compiler, after load.Edits) (int, error) {
 	compile := func(edits load.Edits) error {
 		edited := *c
 		edited.Edits = edits

@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 
+	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
-	"cuelang.org/go/cue/literal"
 	"cuelang.org/go/cue/parser"
-	"cuelang.org/go/cue/token"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/schema"
 )
@@ -28,41 +27,65 @@ type RenamedField struct {
 	text           string // in CUE syntax
 }
 
-// renameFields returns the text of a CUE file with the new names of fields of the schema.
-// It changes nothing but the names of fields and references to them.
-func renameFields(name string, text []byte) ([]byte, []RenamedField, error) {
+// A renamedFile is a CUE file with the new names of fields.
+type renamedFile struct {
+	text    []byte
+	changes []RenamedField
+	unsure  []RenamedField // names that may be old: the type of the struct is not known
+}
+
+// renameFields returns a CUE file with the new names of fields of the schema. It changes
+// nothing but the names of fields and references to them.
+func renameFields(root, name string, text []byte) (*renamedFile, error) {
 	file, err := parser.ParseFile(name, text, parser.ParseComments)
 	if err != nil {
-		return nil, nil, err
+		return nil, cuediag.Faults(root, err, cue.Value{}).Err()
 	}
-	r := &renamer{name: name, imports: importsOf(file), values: map[ast.Node]schema.Rename{}}
-	if file.PackageName() == "fleet" {
-		r.config = cuediag.TypeOf("#Config")
-	}
+	r := newRenamer(root, name, file)
 	r.decls(file.Decls, r.config)
 	r.references(file)
-	slices.SortFunc(r.out, func(a, b RenamedField) int { return cmp.Compare(a.offset, b.offset) })
-	r.out = slices.CompactFunc(r.out, func(a, b RenamedField) bool { return a.offset == b.offset })
-	var edited []byte
+	if err := r.faults.Err(); err != nil {
+		return nil, err
+	}
+	out := &renamedFile{changes: inOrder(r.changes), unsure: inOrder(r.unsure)}
 	end := 0
-	for _, f := range r.out {
-		edited = append(append(edited, text[end:f.offset]...), f.text...)
+	for _, f := range out.changes {
+		out.text = append(append(out.text, text[end:f.offset]...), f.text...)
 		end = f.offset + f.length
 	}
-	return append(edited, text[end:]...), r.out, nil
+	out.text = append(out.text, text[end:]...)
+	return out, checkReferences(root, name, file, out)
+}
+
+// inOrder sorts names by their places, each once.
+func inOrder(names []RenamedField) []RenamedField {
+	slices.SortFunc(names, func(a, b RenamedField) int { return cmp.Compare(a.offset, b.offset) })
+	return slices.CompactFunc(names, func(a, b RenamedField) bool { return a.offset == b.offset })
 }
 
 // A renamer collects the old names in a file.
 type renamer struct {
+	root    string
 	name    string
 	imports map[string]string          // paths of imported packages by their names in the file
-	config  cuediag.SchemaType         // type of the fields at the top of the file
+	config  valueType                  // type of the fields at the top of the file
 	values  map[ast.Node]schema.Rename // by the value of the renamed field, to which references refer
-	out     []RenamedField
+	types   map[ast.Node]valueType     // types of fields, by the node to which references refer
+	changes []RenamedField
+	unsure  []RenamedField
+	faults  diag.List
+}
+
+func newRenamer(root, name string, file *ast.File) *renamer {
+	r := &renamer{root: root, name: name, imports: importsOf(file), values: map[ast.Node]schema.Rename{}, types: map[ast.Node]valueType{}}
+	if file.PackageName() == "fleet" {
+		r.config = valueType{cuediag.TypeOf("#Config"), true}
+	}
+	return r
 }
 
 // add records an old name: an identifier or a string.
-func (r *renamer) add(label ast.Node, rename schema.Rename) {
+func (r *renamer) add(to *[]RenamedField, label ast.Node, rename schema.Rename) {
 	f := RenamedField{
 		File: r.name, Line: label.Pos().Line(), Column: label.Pos().Column(),
 		Old: rename.Old, New: rename.New, Since: rename.Since, offset: label.Pos().Offset(), text: rename.New,
@@ -75,104 +98,135 @@ func (r *renamer) add(label ast.Node, rename schema.Rename) {
 	default:
 		return
 	}
-	r.out = append(r.out, f)
+	*to = append(*to, f)
 }
 
-// importsOf returns the paths of imported packages by their names in the file.
-func importsOf(file *ast.File) map[string]string {
-	out := map[string]string{}
-	for spec := range file.ImportSpecs() {
-		at := ast.ParseImportPath(stringOf(spec.Path))
-		name := at.Qualifier
-		if spec.Name != nil {
-			name = spec.Name.Name
+// addName records the name of a field of a struct, if it is or may be an old one.
+func (r *renamer) addName(label ast.Node, name string, of valueType) (schema.Rename, bool) {
+	rename, ok := of.schema.Renamed(name)
+	if ok {
+		r.add(&r.changes, label, rename)
+	} else if !of.known {
+		for _, x := range slices.Backward(schema.Renames) {
+			if x.Old == name {
+				r.add(&r.unsure, label, x)
+				break
+			}
 		}
-		out[name] = at.Path
 	}
-	return out
+	return rename, ok
 }
 
-func (r *renamer) decls(decls []ast.Decl, types cuediag.SchemaType) {
+func (r *renamer) decls(decls []ast.Decl, of valueType) {
+	names := map[string]bool{}
 	for _, d := range decls {
-		if embed, ok := d.(*ast.EmbedDecl); ok {
-			types = slices.Concat(types, r.typeOfOperand(embed.Expr))
+		switch d := d.(type) {
+		case *ast.EmbedDecl:
+			of = of.and(r.typeOfOperand(d.Expr))
+		case *ast.Field:
+			names[labelName(d.Label)] = true
 		}
 	}
 	for _, d := range decls {
 		switch d := d.(type) {
 		case *ast.Field:
-			name := labelName(d.Label)
-			if rename, ok := types.Renamed(name); ok {
-				r.add(d.Label, rename)
-				r.values[d.Value] = rename
-			}
-			field := types.Field(name)
-			if name == "releases" && types == nil {
-				field = cuediag.TypeOf("#Releases") // of a stack, in another package than the layers
-			}
-			r.expr(d.Value, field)
+			r.field(d, of, names)
 		case *ast.EmbedDecl:
-			r.expr(d.Expr, types)
+			r.expr(d.Expr, of)
 		case *ast.Comprehension:
-			r.expr(d.Value, types)
+			r.comprehension(d, of)
 		case *ast.LetClause:
-			r.expr(d.Expr, nil)
+			r.expr(d.Expr, of.context())
+		case *ast.Alias:
+			r.expr(d.Expr, of.context())
 		}
 	}
 }
 
-// labelName returns the name of a field, and AnyName for a pattern or an expression.
-func labelName(label ast.Label) string {
-	if name, _, err := ast.LabelName(label); err == nil {
-		return name
+// field visits a field of a struct that has the given names.
+func (r *renamer) field(d *ast.Field, of valueType, names map[string]bool) {
+	name, value := labelName(d.Label), d.Value
+	if alias, ok := value.(*ast.Alias); ok {
+		value = alias.Expr
 	}
-	return cuediag.AnyName
+	if rename, ok := r.addName(bareLabel(d.Label), name, of); ok {
+		r.values[value] = rename
+		if names[rename.New] {
+			r.faults.Add(&diag.Diag{
+				Code: diag.CodeCannotEdit, At: []diag.Pos{cuediag.Pos(r.root, d.Label.Pos())},
+				Msg:  "both " + rename.Old + " and " + rename.New + " are set, which are names of one field",
+				Hint: "remove one of the two",
+			})
+		}
+	}
+	field := of.field(name)
+	reference := field.and(r.typeOfOperand(value))
+	r.types[value], r.types[d], r.types[d.Value] = reference, reference, reference
+	r.expr(value, field)
+}
+
+// comprehension visits the clauses and the struct of a comprehension in a struct or list.
+func (r *renamer) comprehension(c *ast.Comprehension, of valueType) {
+	for _, clause := range c.Clauses {
+		switch clause := clause.(type) {
+		case *ast.ForClause:
+			r.expr(clause.Source, of.context())
+		case *ast.LetClause:
+			r.expr(clause.Expr, of.context())
+		}
+	}
+	if value, ok := c.Value.(ast.Expr); ok {
+		r.expr(value, of)
+	}
+	if c.Fallback != nil {
+		r.expr(c.Fallback.Body, of)
+	}
 }
 
 // expr visits the structs of an expression that has a type.
-func (r *renamer) expr(e ast.Expr, types cuediag.SchemaType) {
+func (r *renamer) expr(e ast.Expr, of valueType) {
 	switch e := e.(type) {
 	case *ast.StructLit:
-		r.decls(e.Elts, types)
+		r.decls(e.Elts, of)
 	case *ast.BinaryExpr:
-		types = slices.Concat(types, r.typeOfOperand(e.X), r.typeOfOperand(e.Y))
-		r.expr(e.X, types)
-		r.expr(e.Y, types)
+		of = of.and(r.typeOfOperand(e))
+		r.expr(e.X, of)
+		r.expr(e.Y, of)
 	case *ast.UnaryExpr:
-		r.expr(e.X, types)
+		r.expr(e.X, of)
 	case *ast.ParenExpr:
-		r.expr(e.X, types)
-	case *ast.ListLit:
-		for _, element := range e.Elts {
-			if c, ok := element.(*ast.Comprehension); ok {
-				element = c.Value
-			}
-			if rest, ok := element.(*ast.Ellipsis); ok {
-				element = rest.Type
-			}
-			if element != nil {
-				r.expr(element, types.Field(cuediag.AnyElement))
-			}
+		r.expr(e.X, of)
+	case *ast.SelectorExpr:
+		r.expr(e.X, of.context())
+	case *ast.IndexExpr:
+		if list, ok := e.X.(*ast.ListLit); ok { // [if x {...}, {...}][0]
+			r.elements(list, of)
+			return
 		}
+		r.expr(e.X, of.context())
+	case *ast.CallExpr:
+		for _, arg := range e.Args {
+			r.expr(arg, of.context())
+		}
+	case *ast.ListLit:
+		r.elements(e, of.field(cuediag.AnyElement))
 	}
 }
 
-// typeOfOperand returns the type of a reference to a definition of the schema, such as
-// schema.#Release, or to the #Release of a pinned chart.
-func (r *renamer) typeOfOperand(e ast.Expr) cuediag.SchemaType {
-	switch e := e.(type) {
-	case *ast.BinaryExpr:
-		return slices.Concat(r.typeOfOperand(e.X), r.typeOfOperand(e.Y))
-	case *ast.SelectorExpr:
-		of, ok := e.X.(*ast.Ident)
-		if !ok {
-			return nil
-		}
-		if at := r.imports[of.Name]; at == schema.ImportPath || strings.Contains(at, "/environments/charts/") {
-			return cuediag.TypeOf(labelName(e.Sel))
+// elements visits the elements of a list, which have a type.
+func (r *renamer) elements(list *ast.ListLit, of valueType) {
+	for _, element := range list.Elts {
+		switch element := element.(type) {
+		case *ast.Comprehension:
+			r.comprehension(element, of)
+		case *ast.Ellipsis:
+			if element.Type != nil {
+				r.expr(element.Type, of)
+			}
+		default:
+			r.expr(element, of)
 		}
 	}
-	return nil
 }
 
 // references records references to renamed fields.
@@ -181,7 +235,9 @@ func (r *renamer) references(file *ast.File) {
 	ast.Walk(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Field:
-			names[n.Label] = true
+			names[bareLabel(n.Label)] = true
+		case *ast.PostfixAlias:
+			names[n.Label], names[n.Field] = true, true
 		case *ast.Alias:
 			names[n.Ident] = true
 		case *ast.LetClause:
@@ -190,59 +246,21 @@ func (r *renamer) references(file *ast.File) {
 			names[n.Key], names[n.Value] = true, true
 		case *ast.SelectorExpr:
 			names[n.Sel] = true
-			if rename, ok := r.typeOfReference(n.X).Renamed(labelName(n.Sel)); ok {
-				r.add(n.Sel, rename)
-			}
+			r.addName(n.Sel, labelName(n.Sel), r.typeOfReference(n.X))
 		case *ast.IndexExpr:
 			if key := stringOf(n.Index); key != "" {
-				if rename, ok := r.typeOfReference(n.X).Renamed(key); ok {
-					r.add(n.Index, rename)
-				}
+				r.addName(n.Index, key, r.typeOfReference(n.X))
 			}
 		case *ast.Ident:
 			if names[n] {
 				return true
 			}
 			if rename, ok := r.values[n.Node]; ok && n.Node != nil {
-				r.add(n, rename)
-			} else if rename, ok := r.config.Renamed(n.Name); ok && n.Node == nil {
-				r.add(n, rename) // a field in another file of the package
+				r.add(&r.changes, n, rename)
+			} else if rename, ok := r.config.schema.Renamed(n.Name); ok && n.Node == nil {
+				r.add(&r.changes, n, rename) // a field in another file of the package
 			}
 		}
 		return true
 	}, nil)
-}
-
-// typeOfReference returns the type of a reference that begins with a field at the top.
-func (r *renamer) typeOfReference(e ast.Expr) cuediag.SchemaType {
-	switch e := e.(type) {
-	case *ast.Ident:
-		if _, isField := e.Scope.(*ast.File); e.Node == nil || isField {
-			return r.config.Field(e.Name)
-		}
-	case *ast.SelectorExpr:
-		return r.typeOfReference(e.X).Field(labelName(e.Sel))
-	case *ast.IndexExpr:
-		key := stringOf(e.Index)
-		if key == "" {
-			key = cuediag.AnyName
-		}
-		return r.typeOfReference(e.X).Field(key)
-	case *ast.ParenExpr:
-		return r.typeOfReference(e.X)
-	}
-	return nil
-}
-
-// stringOf returns the value of a string literal, else "".
-func stringOf(e ast.Expr) string {
-	lit, ok := e.(*ast.BasicLit)
-	if !ok || lit.Kind != token.STRING {
-		return ""
-	}
-	text, err := literal.Unquote(lit.Value)
-	if err != nil {
-		return ""
-	}
-	return text
 }

@@ -93,7 +93,7 @@ var releaseField = regexp.MustCompile(`^releases\.(?:"[^"]*"|[^."]*)\.("[^"]*"|[
 func (x *explanation) unknownField([]string) {
 	if r, ok := renamed(x.Path); ok {
 		x.Msg, x.Fixes = "this field is called "+r.New+" since fleetc "+r.Since, nil
-		x.Hint = "run fleetc fix, which renames it in all files of the fleet"
+		x.Hint = "run fleetc fix, which renames it in CUE files; rename it by hand where fix does not"
 		return
 	}
 	if ExplainIndentation(x.root, x.Diag) || x.Hint != "" {

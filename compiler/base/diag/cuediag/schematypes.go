@@ -132,6 +132,19 @@ func (t SchemaType) Field(name string) SchemaType {
 	return pattern
 }
 
+// HasFields reports whether the type describes fields or elements. It is false for a value
+// that the schema leaves to the user.
+func (t SchemaType) HasFields() bool {
+	exprs, _ := t.expand()
+	return slices.ContainsFunc(exprs, func(e ast.Expr) bool {
+		lit, isStruct := e.(*ast.StructLit)
+		return !isStruct || slices.ContainsFunc(lit.Elts, func(d ast.Decl) bool {
+			_, isField := d.(*ast.Field)
+			return isField
+		})
+	})
+}
+
 // isElement reports whether a name is the index of an element.
 func isElement(name string) bool {
 	return name == AnyElement || name != "" && strings.Trim(name, "0123456789") == ""
