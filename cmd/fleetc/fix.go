@@ -12,7 +12,8 @@ import (
 
 const fixLong = `fix renames fields in CUE files that have another name in the schema of this
 fleetc, and references to them. It changes nothing else: comments and formatting
-stay. It changes the files at the paths, or all files of the fleet's module.
+stay. It changes the files at the paths, or all files: those below environments
+and those of packages that they import.
 
 Where the schema does not say what a struct is, as in a hidden field, fix does
 not rename. It lists these names with their lines after "look at these", and

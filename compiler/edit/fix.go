@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -38,15 +36,20 @@ type FixResult struct {
 	After  map[string][]byte `json:"-"`
 }
 
-// Fix renames fields that have another name in the schema now. The fleet need not compile.
-// Fix writes nothing if a file does not parse, if a reference would mean another value, or
-// if a cluster that compiles would have a fault.
+// Fix renames fields that have another name in the schema now, in the files of the fleet's
+// layers and of the packages that they import. The fleet need not compile. Fix writes
+// nothing if a file does not parse, if a reference would mean another value, or if a cluster
+// that compiles would have a fault.
 func Fix(ctx context.Context, c *compiler.Compiler, req FixRequest) (*FixResult, error) {
-	root, _, err := load.Root(cmp.Or(c.Dir, "."))
+	root, module, err := load.Root(cmp.Or(c.Dir, "."))
 	if err != nil {
 		return nil, err
 	}
-	names, err := filesToFix(root, req.Paths)
+	links, err := layerLinks(root)
+	if err != nil {
+		return nil, err
+	}
+	names, err := filesToFix(root, module, links, req.Paths)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +64,13 @@ func Fix(ctx context.Context, c *compiler.Compiler, req FixRequest) (*FixResult,
 	if err := faults.Err(); err != nil || len(out.Files) == 0 {
 		return out, err
 	}
-	if out.Faults, err = compileFixed(ctx, c, out.After); err != nil {
+	edits := load.Edits(maps.Clone(out.After))
+	for link, target := range links {
+		if text, ok := out.After[target]; ok {
+			edits[link] = text
+		}
+	}
+	if out.Faults, err = compileFixed(ctx, c, edits); err != nil {
 		return nil, err
 	}
 	if req.DryRun {
@@ -98,38 +107,6 @@ func (r *FixResult) fixFile(root, name string) error {
 	r.Files, r.Changes = append(r.Files, name), append(r.Changes, renamed.changes...)
 	r.Before[name], r.After[name] = text, fixed
 	return nil
-}
-
-// filesToFix returns the CUE files of the fleet at the paths, all without paths.
-func filesToFix(root string, paths []string) ([]string, error) {
-	all, err := CUEFiles(root)
-	if err != nil || len(paths) == 0 {
-		return all, err
-	}
-	chosen := map[string]bool{}
-	for _, p := range paths {
-		target, err := load.ResolvePath(p)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, &diag.Diag{Code: diag.CodeNoMatch, Msg: "no file " + p, Hint: "name files by their paths from the working directory, or from that of -C", Cause: err}
-		}
-		if err != nil {
-			return nil, err
-		}
-		rel, err := filepath.Rel(root, target)
-		if err != nil {
-			return nil, err
-		}
-		dir, found := filepath.ToSlash(rel), false
-		for _, name := range all {
-			if dir == "." || name == dir || strings.HasPrefix(name, dir+"/") {
-				chosen[name], found = true, true
-			}
-		}
-		if !found {
-			return nil, &diag.Diag{Code: diag.CodeNoMatch, Msg: p + " has no CUE files of the fleet", Hint: "name files that end in .cue, or directories with them, that are not in cue.mod"}
-		}
-	}
-	return slices.Sorted(maps.Keys(chosen)), nil
 }
 
 // compileFixed compiles the fleet before and after the edits. It returns the number of
