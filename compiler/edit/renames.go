@@ -175,9 +175,7 @@ func (r *renamer) comprehension(c *ast.Comprehension, of valueType) {
 			r.expr(clause.Expr, of.context())
 		}
 	}
-	if value, ok := c.Value.(ast.Expr); ok {
-		r.expr(value, of)
-	}
+	r.expr(c.Value, of)
 	if c.Fallback != nil {
 		r.expr(c.Fallback.Body, of)
 	}
