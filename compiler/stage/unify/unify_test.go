@@ -294,7 +294,7 @@ environments/fleet.cue:2:11: releases.a: a release has exactly one source [FL110
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm], chart: path: "x"}`, `
 environments/fleet.cue:2:11: releases.a: a release has exactly one source [FL1107]
-    hint: give it one of chart, jsonnet, kustomize, manifests, objects
+    hint: keep one of chart, objects
     in prod/eu
 `},
 		{"half a chart", `

@@ -212,7 +212,7 @@ func TestDirectory(t *testing.T) {
 		"../base":                 "../base leads out of the repository [FL1403]",
 		"base/../../x":            "base/../../x leads out of the repository [FL1403]",
 		"bsae":                    "bsae does not exist [FL1403]\n    hint: did you mean base?",
-		"base/sub":                "base/sub does not exist [FL1403]\n    hint: use one of d.yaml, kustomization.yaml",
+		"base/sub":                "base/sub does not exist [FL1403]",
 		"base/d.yaml":             "base/d.yaml is a file [FL1403]\n    hint: name a directory with a kustomization.yaml, or make it a manifests release",
 		"base/d.yaml/x":           "base/d.yaml/x cannot be read: not a directory [FL1403]",
 		"base/kustomization.yaml": "base/kustomization.yaml is a kustomization file [FL1403]\n    hint: name its directory: base",

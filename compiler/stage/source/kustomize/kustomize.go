@@ -257,7 +257,11 @@ func (b *build) missing(pos diag.Pos, dir, name string, err error) {
 	for i, part := range parts {
 		above := path.Join(append([]string{dir}, parts[:i]...)...)
 		if !b.tree.Exists(path.Join(above, part)) {
-			b.fault(pos, name+" does not exist", diag.OneOf(part, slices.DeleteFunc(b.tree.names(above), isKustomization)))
+			// The path of a release, which has no position, is a directory.
+			unfit := func(name string) bool {
+				return isKustomization(name) || !pos.IsValid() && !b.tree.IsDir(path.Join(above, name))
+			}
+			b.fault(pos, name+" does not exist", diag.OneOf(part, slices.DeleteFunc(b.tree.names(above), unfit)))
 			return
 		}
 	}
