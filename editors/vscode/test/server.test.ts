@@ -63,7 +63,7 @@ test("says why the server cannot start", async (t) => {
 		[
 			"wrong flag",
 			{args: ["--jobbs=1"]},
-			/--jobbs=1 lsp does not start: unknown flag: --jobbs. Check fleetc\.path and fleetc\.args/,
+			/--jobbs=1 lsp does not start: unknown flag: --jobbs \[FL3001\]\. Check fleetc\.path and fleetc\.args/,
 		],
 		// fleetc answers this as it answers a command that it does not have yet.
 		["too old", {args: ["unknown"]}, /has no language server: it is too old/],
