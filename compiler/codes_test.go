@@ -15,6 +15,7 @@ import (
 // TestCodes checks that each literal of a fault has a code, and that each code in use has
 // its page.
 func TestCodes(t *testing.T) {
+	codes := codeNames(t)
 	eachGoFile(t, func(file string) {
 		if strings.HasSuffix(file, "_test.go") || !strings.HasPrefix(file, "compiler/") && !strings.HasPrefix(file, "cmd/") {
 			return
@@ -33,8 +34,9 @@ func TestCodes(t *testing.T) {
 					}
 				}
 			case *ast.SelectorExpr:
-				if x, ok := n.X.(*ast.Ident); ok && x.Name == "diag" && codeNames(t)[n.Sel.Name] != "" {
-					used(t, file, n.Sel.Name)
+				x, ok := n.X.(*ast.Ident)
+				if c := codes[n.Sel.Name]; ok && x.Name == "diag" && c != "" && c.Page() == "" {
+					t.Errorf("%s uses diag.%s: write compiler/base/diag/codes/%s.md", file, n.Sel.Name, c)
 				}
 			}
 			return true
@@ -94,12 +96,4 @@ func codeNames(t *testing.T) map[string]diag.Code {
 		return true
 	})
 	return names
-}
-
-// used checks that a code has a page.
-func used(t *testing.T, file, name string) {
-	t.Helper()
-	if c := codeNames(t)[name]; c.Page() == "" {
-		t.Errorf("%s uses diag.%s: write compiler/base/diag/codes/%s.md", file, name, c)
-	}
 }

@@ -2,6 +2,7 @@ package cuediag
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
@@ -38,12 +39,9 @@ func (x *explanation) dashedText(line string, col int) bool {
 	if !fleetReference.MatchString(text) {
 		return false
 	}
-	for _, m := range regexp.MustCompile(regexp.QuoteMeta(text)).FindAllStringIndex(line, -1) {
-		if col <= m[1] {
-			return x.quoteNames(text, m[0]+1)
-		}
-	}
-	return false
+	from := max(0, min(col, len(line))-len(text)) // the fault is in the text, or before it
+	at := strings.Index(line[from:], text)
+	return at >= 0 && x.quoteNames(text, from+at+1)
 }
 
 // quoteNames explains the names with dashes in a reference at a column.
