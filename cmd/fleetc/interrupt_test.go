@@ -78,11 +78,11 @@ func TestInterruptLarge(t *testing.T) {
 
 // TestInterruptEvaluators ends what evaluates, beside CUE, with one signal.
 func TestInterruptEvaluators(t *testing.T) {
-	const objects = 3000
+	const objects = 2000 // the maximum
 	var many, patches strings.Builder
 	for i := range objects {
 		fmt.Fprintf(&many, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: m%d}\ndata: {a: b}\n", i)
-		fmt.Fprintf(&patches, "- {target: {kind: ConfigMap, name: \"m.*\"}, patch: '[{op: add, path: /data/x%d, value: y}]'}\n", i)
+		fmt.Fprintf(&patches, "- {target: {kind: ConfigMap, name: \"m.*\"}, patch: '[{\"op\": \"add\", \"path\": \"/data/x%d\", \"value\": \"y\"}]'}\n", i)
 	}
 	for name, files := range map[string]map[string]string{
 		`chart: path: "source"`: {
