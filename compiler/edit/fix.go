@@ -9,12 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/schema"
+	"github.com/rogpeppe/go-internal/diff"
 )
 
 // A FixRequest says what [Fix] does.
@@ -157,56 +157,6 @@ func clustersOf(faults []*diag.Diag) map[string]bool {
 }
 
 // Diff returns the change of a file as a unified diff, in which the file has the given name.
-// A fix adds and removes no lines.
 func (r *FixResult) Diff(file, name string) string {
-	const context = 3
-	before := strings.SplitAfter(string(r.Before[file]), "\n")
-	after := strings.SplitAfter(string(r.After[file]), "\n")
-	var b strings.Builder
-	fmt.Fprintf(&b, "--- %s\n+++ %s\n", name, name)
-	for from := 0; from < len(before); {
-		if before[from] == after[from] {
-			from++
-			continue
-		}
-		start, end := max(0, from-context), from+1 // of the hunk
-		for at := from; at < len(before) && at < end+2*context; at++ {
-			if before[at] != after[at] {
-				end = at + 1
-			}
-		}
-		stop := min(end+context, len(before))
-		if before[stop-1] == "" { // after the last line
-			stop--
-		}
-		fmt.Fprintf(&b, "@@ -%d,%d +%d,%d @@\n", start+1, stop-start, start+1, stop-start)
-		for at := start; at < stop; {
-			if before[at] == after[at] {
-				b.WriteString(" " + line(before[at]))
-				at++
-				continue
-			}
-			last := at
-			for last < stop && before[last] != after[last] {
-				last++
-			}
-			for _, l := range before[at:last] {
-				b.WriteString("-" + line(l))
-			}
-			for _, l := range after[at:last] {
-				b.WriteString("+" + line(l))
-			}
-			at = last
-		}
-		from = stop
-	}
-	return b.String()
-}
-
-// line returns a line of a diff with its end.
-func line(text string) string {
-	if strings.HasSuffix(text, "\n") {
-		return text
-	}
-	return text + "\n\\ No newline at end of file\n"
+	return string(diff.Diff(name, r.Before[file], name, r.After[file]))
 }
