@@ -95,8 +95,8 @@ func (t *Tree) Value() any {
 }
 
 // Native returns the tree in the types of Kubernetes' JSON decoder: integers
-// are int64, other numbers float64. A number that exceeds both stays a json.Number. A nil
-// tree gives nil.
+// are int64, other numbers float64. A number that would change stays a json.Number, see
+// [KubernetesNumber]. A nil tree gives nil.
 func (t *Tree) Native() any {
 	switch {
 	case t == nil:
@@ -118,9 +118,11 @@ func (t *Tree) Native() any {
 		if i, err := n.Int64(); err == nil {
 			return i
 		}
-		if _, err := n.Float64(); err != nil {
-			return n // a text would have another meaning
+		f, exact := Float(n)
+		if !exact {
+			return n
 		}
+		return f
 	}
 	return t.Value()
 }

@@ -103,7 +103,9 @@ func (r *actionReader) step(field, method string, kinds ...string) fleet.Task {
 
 // job reads a Job and sets its namespace.
 func (r *actionReader) job(v cue.Value, field string) map[string]any {
-	job, _ := r.reader().tree(v).Native().(map[string]any)
+	t := r.reader().tree(v)
+	*r.faults = append(*r.faults, inexactNumbers(t, r.path+"."+field, kubernetesNumber)...)
+	job, _ := t.Native().(map[string]any)
 	meta, _ := job["metadata"].(map[string]any)
 	switch {
 	case job == nil || textOf(v, "metadata.namespace") != "":

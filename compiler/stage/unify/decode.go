@@ -167,6 +167,7 @@ func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *
 	if objects := lookup(v, "objects"); objects.Exists() {
 		r.Objects, r.Keys = listObjects(read.tree(objects), e.fieldPos(objects))
 	}
+	faults = append(faults, releaseNumbers(r, path, lookup(v, "chart").Exists())...)
 	return r, faults.Err()
 }
 

@@ -86,9 +86,9 @@ func (p *patchReader) read(name string) fleet.Patch {
 	change := lookup(p.v, set[0])
 	switch set[0] {
 	case "strategic":
-		out.Strategic = p.structure(change)
+		out.Strategic = p.structure(change, ".strategic")
 	case "merge":
-		out.Merge = p.structure(change)
+		out.Merge = p.structure(change, ".merge")
 	case "json":
 		out.JSON = p.operations(change)
 	case "images":
@@ -133,10 +133,17 @@ func (p *patchReader) target() fleet.Selector {
 	return fleet.Selector(raw)
 }
 
-// structure reads a strategic or JSON merge patch.
-func (p *patchReader) structure(v cue.Value) map[string]any {
-	m, _ := p.reader().tree(v).Native().(map[string]any)
+// structure reads a strategic or JSON merge patch, which is at a path below the patch.
+func (p *patchReader) structure(v cue.Value, below string) map[string]any {
+	m, _ := p.data(v, below).(map[string]any)
 	return m
+}
+
+// data reads a part of the patch that objects get.
+func (p *patchReader) data(v cue.Value, below string) any {
+	t := p.reader().tree(v)
+	p.faults = append(p.faults, inexactNumbers(t, p.path+below, kubernetesNumber)...)
+	return t.Native()
 }
 
 // pointer matches a JSON pointer (RFC 6901).
@@ -170,7 +177,7 @@ func (p *patchReader) operations(list cue.Value) []fleet.Operation {
 				p.wrong(v, at, op.Op+" needs a value", "give it value: null when it is that")
 				break
 			}
-			op.Value = p.reader().tree(value).Native()
+			op.Value = p.data(value, at+".value")
 		}
 		out = append(out, op)
 	}
