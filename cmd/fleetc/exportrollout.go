@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -161,18 +162,9 @@ func (x *exportRun) printRollout(r *deliver.BranchRollout, repository string) er
 	if err := printBranches(w, git, r.Pushed.Branch, x.check); err != nil {
 		return err
 	}
-	for _, wave := range report.Waves {
-		if wave.State == rollout.Complete {
-			continue
-		}
-		for _, line := range waveLines(rollout.Report{Waves: []rollout.WaveReport{wave}}) {
-			if _, err := fmt.Fprintln(w, line); err != nil {
-				return err
-			}
-		}
-	}
-	for _, removal := range report.Removals {
-		if _, err := fmt.Fprintf(w, "%s is not removed yet: %s\n", removal.Cluster, removal.Reason); err != nil {
+	report.Waves = slices.DeleteFunc(report.Waves, func(w rollout.WaveReport) bool { return w.State == rollout.Complete })
+	for _, line := range rolloutLines(report) {
+		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
 		}
 	}

@@ -52,8 +52,8 @@ A wave is
 With --git, status compares the fleet with a branch, and reads Flux's
 Kustomizations or Argo CD's Applications in the clusters, or their reports.
 
-The exit status is 0 when all waves are complete, 1 when one is not, and 2 when
-a cluster could not be read.`
+The exit status is 0 when all waves are complete, 1 when one is not or a cluster
+is not removed from the branch yet, and 2 when a cluster could not be read.`
 
 func newRolloutStatusCommand(o *options) *cobra.Command {
 	var a rolloutOptions

@@ -35,8 +35,8 @@ func rolloutRows(report rollout.Report) [][]string {
 	return rows
 }
 
-// waveLines returns what there is to say about each wave.
-func waveLines(report rollout.Report) []string {
+// rolloutLines returns what there is to say about each wave, and about removed clusters.
+func rolloutLines(report rollout.Report) []string {
 	var lines []string
 	for _, w := range report.Waves {
 		line := fmt.Sprintf("wave %s is %s", w.Name, w.State)
@@ -63,6 +63,9 @@ func waveLines(report rollout.Report) []string {
 			}
 		}
 	}
+	for _, removal := range report.Removals {
+		lines = append(lines, fmt.Sprintf("%s is not removed yet: %s", removal.Cluster, removal.Reason))
+	}
 	return lines
 }
 
@@ -74,7 +77,7 @@ func rolloutText(w io.Writer, report rollout.Report) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	for _, line := range waveLines(report) {
+	for _, line := range rolloutLines(report) {
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
 		}
@@ -95,7 +98,7 @@ func rolloutMarkdown(w io.Writer, report rollout.Report) error {
 		}
 	}
 	b.WriteString("\n")
-	for _, line := range waveLines(report) {
+	for _, line := range rolloutLines(report) {
 		b.WriteString("- " + diff.MarkdownText(line) + "\n")
 	}
 	_, err := w.Write(b.Bytes())

@@ -58,7 +58,7 @@ type BranchRollout struct {
 	sources   map[string]func() (*cluster.Cluster, error) // connections by kubeconfig context
 	passed    map[string]bool                             // checks of waves that have passed, by wave and digest
 	unchecked map[string][]rollout.Wait                   // waits for checks, by wave
-	held      []rollout.Removal                           // removals that the last export did not make
+	held      []rollout.Removal                           // removals that were not made
 }
 
 // follower is the state of a cluster that follows the branch.
@@ -127,7 +127,9 @@ func (r *BranchRollout) Read(ctx context.Context) error {
 		if err != nil {
 			return branch.Change{}, err
 		}
-		err = r.read(ctx, tree, session, base)
+		if err = r.read(ctx, tree, session, base); err == nil {
+			r.holdRemovals(session, cmp.Or(r.whyHeld(nil), "the next export removes it"))
+		}
 		return branch.Change{}, cmp.Or(err, session.Close())
 	}))
 	return err

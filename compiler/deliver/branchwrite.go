@@ -31,7 +31,7 @@ func (r *BranchRollout) Export(ctx context.Context, source string) error {
 		}
 		session.Keep(func(id string) bool { return chosen[id] })
 		if err == nil {
-			r.holdRemovals(session, chosen)
+			r.holdRemovals(session, r.whyHeld(chosen))
 			r.Summary, err = session.Commit()
 		}
 		digests := map[string]string{}
@@ -82,9 +82,8 @@ func (r *BranchRollout) choose(ctx context.Context) (map[string]bool, error) {
 }
 
 // holdRemovals drops the staged removals if there is a reason.
-func (r *BranchRollout) holdRemovals(session *export.Session, chosen map[string]bool) {
+func (r *BranchRollout) holdRemovals(session *export.Session, reason string) {
 	r.held = nil
-	reason := r.whyHeld(chosen)
 	if reason == "" {
 		return
 	}
@@ -186,6 +185,7 @@ func (r *BranchRollout) Report() (rollout.Report, error) {
 		return line
 	})
 	report.Removals = r.held
+	report.Complete = report.Complete && len(r.held) == 0
 	for i := range report.Waves {
 		w := &report.Waves[i]
 		if waits := r.unchecked[w.Name]; len(waits) > 0 {

@@ -8,10 +8,10 @@ import (
 // Report is the state of a rollout for users.
 type Report struct {
 	Fleet    string       `json:"fleet"`
-	Complete bool         `json:"complete"` // whether all clusters run their targets, healthy and soaked
+	Complete bool         `json:"complete"` // whether all clusters run their targets, healthy and soaked, without removals
 	Waves    []WaveReport `json:"waves"`
 
-	// Removals are clusters outside of the fleet that an export to a branch has not removed yet.
+	// Removals are clusters outside of the fleet whose directories are still on a branch.
 	Removals []Removal `json:"removals,omitempty"`
 }
 
