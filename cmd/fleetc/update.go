@@ -226,7 +226,7 @@ func updatesText(w io.Writer, found *updates.Updates, written []string, dryRun b
 // writeUpdates prints the updates of a group, and the changed values of its charts.
 func writeUpdates(b *strings.Builder, g *updates.Group, dryRun bool) {
 	for _, u := range g.Updates {
-		fmt.Fprintf(b, "  %s %s: %s -> %s", u.Kind, diff.Inline(u.Short()), diff.Inline(shortRef(u.From)), diff.Inline(shortRef(u.To)))
+		fmt.Fprintf(b, "  %s %s: %s", u.Kind, diff.Inline(u.Short()), diff.Inline(u.Text(" -> ")))
 		if u.Layer != "" {
 			fmt.Fprintf(b, " in %s", diff.Inline(u.Layer))
 		}
@@ -250,6 +250,6 @@ func writeLeftOut(b *strings.Builder, found *updates.Updates) {
 		b.WriteString("\nleft out:\n")
 	}
 	for _, l := range found.LeftOut {
-		fmt.Fprintf(b, "  %s %s: %s -> %s: %s\n", l.Kind, diff.Inline(l.Short()), diff.Inline(shortRef(l.From)), diff.Inline(shortRef(l.To)), diff.Inline(l.Reason))
+		fmt.Fprintf(b, "  %s %s: %s: %s\n", l.Kind, diff.Inline(l.Short()), diff.Inline(l.Text(" -> ")), diff.Inline(l.Reason))
 	}
 }

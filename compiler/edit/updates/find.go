@@ -13,18 +13,45 @@ import (
 
 // An Update is a newer version of a chart or of an image.
 type Update struct {
-	Kind     Kind     `json:"kind"`
-	Name     string   `json:"name"` // location of the chart, or repository of the image
-	From     string   `json:"from"`
-	To       string   `json:"to"`
-	Digest   string   `json:"digest,omitempty"` // of an image that is pinned by its digest
-	Layer    string   `json:"layer,omitempty"`  // that gets the version; empty if it changes where it is set
-	Releases []string `json:"releases"`         // sorted
-	Clusters []string `json:"clusters"`         // IDs, sorted
+	Kind Kind   `json:"kind"`
+	Name string `json:"name"` // location of the chart, or repository of the image
+	Versions
+	Layer    string   `json:"layer,omitempty"` // that gets the version; empty if it changes where it is set
+	Releases []string `json:"releases"`        // sorted
+	Clusters []string `json:"clusters"`        // IDs, sorted
 
 	short string // name for selectors, groups and people
 	chart *edit.ChartPin
 	image *ImageTarget
+}
+
+// Versions are the old and the new version of a chart or of an image.
+type Versions struct {
+	From       string `json:"from"` // empty for an image that only has a digest
+	To         string `json:"to"`
+	FromDigest string `json:"fromDigest,omitempty"` // of an image that is pinned by its digest
+	Digest     string `json:"digest,omitempty"`     // the new one
+}
+
+// Text returns the versions for people, as two texts with a separator. Digests are left
+// out where the tags alone tell the versions apart.
+func (v Versions) Text(separator string) string {
+	if v.From != "" && v.From != v.To {
+		return brief(v.From) + separator + brief(v.To)
+	}
+	return withDigest(v.From, v.FromDigest) + separator + withDigest(v.To, v.Digest)
+}
+
+// withDigest returns a version with the beginning of its digest.
+func withDigest(version, digest string) string {
+	const length = len("sha256:") + 12
+	if digest == "" {
+		return brief(version)
+	}
+	if version != "" {
+		version = brief(version)
+	}
+	return version + "@" + digest[:min(len(digest), length)]
 }
 
 // Short returns the name for people: that of the chart, or the repository of the image.
@@ -41,10 +68,9 @@ const (
 
 // A LeftOut is a newer version that is not proposed.
 type LeftOut struct {
-	Kind   Kind   `json:"kind"`
-	Name   string `json:"name"`
-	From   string `json:"from"`
-	To     string `json:"to"`
+	Kind Kind   `json:"kind"`
+	Name string `json:"name"`
+	Versions
 	Reason string `json:"reason"`
 	short  string
 }
@@ -54,7 +80,7 @@ func (l *LeftOut) Short() string { return l.short }
 
 // leave notes that an update is left out.
 func (f *finder) leave(u Update, reason string) {
-	l := LeftOut{u.Kind, u.Name, u.From, u.To, reason, u.short}
+	l := LeftOut{u.Kind, u.Name, u.Versions, reason, u.short}
 	if !slices.Contains(f.leftOut, l) {
 		f.leftOut = append(f.leftOut, l)
 	}
@@ -117,7 +143,7 @@ func (f *finder) findCharts(ctx context.Context) ([]Update, error) {
 		if !v.Outdated {
 			continue
 		}
-		u := Update{Kind: Chart, Name: v.Location, From: v.Pinned, To: v.Newest, Clusters: slices.Sorted(slices.Values(v.Clusters)), short: v.Chart.ChartName()}
+		u := Update{Kind: Chart, Name: v.Location, Versions: Versions{From: v.Pinned, To: v.Newest}, Clusters: slices.Sorted(slices.Values(v.Clusters)), short: v.Chart.ChartName()}
 		u.Releases = f.releasesOf(v.Chart, v.Clusters)
 		i := slices.IndexFunc(packages, func(p load.Package) bool { return p.Name == v.Package })
 		switch {
@@ -168,7 +194,7 @@ func (f *finder) findImages(ctx context.Context) ([]Update, error) {
 	var out []Update
 	for _, v := range versions {
 		u := Update{
-			Kind: Image, Name: v.Repository, From: v.Tag, To: v.Newest, Digest: v.NewestDigest, short: v.Repository,
+			Kind: Image, Name: v.Repository, Versions: Versions{v.Tag, v.Newest, v.Digest, v.NewestDigest}, short: v.Repository,
 			Clusters: slices.Sorted(slices.Values(v.Clusters)), Releases: editor.Releases(v),
 		}
 		if !v.HasPolicy() && editor.SetByChart(v) {

@@ -111,7 +111,7 @@ func slug(text string) string {
 func (g *Group) Title() string {
 	if len(g.Updates) == 1 {
 		u := g.Updates[0]
-		text := fmt.Sprintf("Update %s %s from %s to %s", u.Kind, path.Base(u.short), brief(u.From), brief(u.To))
+		text := fmt.Sprintf("Update %s %s from %s", u.Kind, path.Base(u.short), u.Text(" to "))
 		if u.Layer != "" {
 			text += " in " + u.Layer
 		}
@@ -156,7 +156,7 @@ func (g *Group) Message() string {
 			fmt.Fprintf(&b, "and %d more\n", len(g.Updates)-most)
 			break
 		}
-		fmt.Fprintf(&b, "%s %s: %s -> %s%s\n", u.Kind, diag.Visible(u.short, diag.MaxText), brief(u.From), brief(u.To), inLayer(u.Layer))
+		fmt.Fprintf(&b, "%s %s: %s%s\n", u.Kind, diag.Visible(u.short, diag.MaxText), u.Text(" -> "), inLayer(u.Layer))
 	}
 	return b.String()
 }

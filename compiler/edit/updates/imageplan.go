@@ -90,7 +90,11 @@ func (u *plannedUse) sources(parts ...query.ImagePart) [][]query.ImageSource {
 // plan returns the operations of one use.
 func (u *plannedUse) plan(ctx context.Context) ([]operation, error) {
 	problem := ""
-	for _, group := range u.sources(query.ImageTag, query.WholeImage) {
+	parts := []query.ImagePart{query.ImageTag, query.WholeImage}
+	if u.before.Tag == "" {
+		parts = append(parts, query.ImageDigest)
+	}
+	for _, group := range u.sources(parts...) {
 		if group[0].AppVersion() {
 			continue
 		}
@@ -112,7 +116,7 @@ func (e *partError) Error() string { return e.msg }
 // setGroup returns the operations that change the lines of one path, and those of the digest.
 func (u *plannedUse) setGroup(ctx context.Context, group []query.ImageSource) ([]operation, error) {
 	texts := make([]string, len(group))
-	coversDigest := false
+	coversDigest := group[0].Part == query.ImageDigest
 	for i, s := range group {
 		var err error
 		if texts[i], err = replacePart(u.before, u.after, s.Value, s.At); err != nil {

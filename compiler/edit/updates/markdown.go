@@ -76,11 +76,8 @@ func (g *Group) table() string {
 		if u.Layer != "" {
 			name += " in " + diff.MarkdownText(diff.Inline(u.Layer))
 		}
-		to := brief(u.To)
-		if u.Digest != "" {
-			to += "@" + u.Digest[:min(len(u.Digest), len("sha256:")+12)]
-		}
-		s.line(fmt.Sprintf("| %s | %s | %s | %s | %s | %d |", u.Kind, name, diff.MarkdownText(brief(u.From)), diff.MarkdownText(to), names(u.Releases), len(u.Clusters)))
+		from, to := withDigest(u.From, u.FromDigest), withDigest(u.To, u.Digest)
+		s.line(fmt.Sprintf("| %s | %s | %s | %s | %s | %d |", u.Kind, name, diff.MarkdownText(from), diff.MarkdownText(to), names(u.Releases), len(u.Clusters)))
 	}
 	return s.end()
 }

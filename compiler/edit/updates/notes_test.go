@@ -56,7 +56,7 @@ func TestChartNotes(t *testing.T) {
 func TestMarkdownLimit(t *testing.T) {
 	g := &Group{Name: "a"}
 	for range 2000 {
-		g.Updates = append(g.Updates, Update{Kind: Chart, short: strings.Repeat("<", 50), From: "1", To: "2", Releases: []string{"a"}})
+		g.Updates = append(g.Updates, Update{Kind: Chart, short: strings.Repeat("<", 50), Versions: Versions{From: "1", To: "2"}, Releases: []string{"a"}})
 		g.Values = append(g.Values, ChartValues{Name: "a", Added: 1, Concern: []ValueChange{{Path: strings.Repeat("a", 90), Change: "removed"}}})
 		g.Notes = append(g.Notes, Notes{Name: "a", Changes: []string{strings.Repeat("&", 300)}})
 	}
