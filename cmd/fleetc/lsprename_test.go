@@ -21,6 +21,7 @@ releases: zed: {namespace: releases["front"].namespace, stage: "main", objects: 
 releases: zed: depends: front: true
 releases: zed: clusters: ids: ["dev/one", "dev/*"]
 actions: check: {stage: "main", at: "after", manual: "look"}
+releases: names: {namespace: "a", stage: "network", objects: [for name, r in releases if name == "front" && "front" == name {apiVersion: "v1", kind: "ConfigMap", metadata: "name": "of-\(r.namespace)"}]}
 `
 	files["environments/dev/env.cue"] += "releases: \"front\": defaults: dev: replicas: 2\nreleases: front: overridden: dev: port: \"it stays\"\nreleases: front: defaults: \"dev\": port: 1\n"
 	for _, name := range []string{"one", "two"} {
@@ -165,6 +166,8 @@ func TestLSPRenameRefused(t *testing.T) {
 		"shared pattern":      {env, `releases: frame: {namespace: "a", stage: "main", objects: []}` + "\n" + `policies: more: {message: "x", match: releases: ["fr*"], object: {...}}`, `releases: "front`, "gate", "environments/dev/env.cue:8:50: the pattern matches only one of front and gate"},
 		"new pattern":         {env, `policies: more: {message: "x", match: releases: ["front", "ga*"], object: {...}}`, `releases: "front`, "gate", "environments/dev/env.cue:7:59: the pattern matches only one of front and gate"},
 		"computed pattern":    {env, `releases: frame: {namespace: "a", stage: "main", objects: []}` + "\n" + `_f: "fr"` + "\n" + `policies: more: {message: "x", match: releases: ["\(_f)*"], object: {...}}`, `releases: "front`, "gate", "environments/dev/env.cue:9:50: the pattern matches only one of front and gate"},
+		"compared":            {env, `_f: "fro" + "nt"` + "\n" + `releases: more: {namespace: "a", objects: [for name, r in releases if name == _f {apiVersion: "v1", kind: "ConfigMap", metadata: "name": "x"}]}`, `releases: "front`, "gate", "environments/dev/env.cue:8:11: the rename would change releases.more.objects: an expression computes the name front"},
+		"looked up":           {env, `_f: {front: "x"}` + "\n" + `releases: zed: values: {for name, r in releases if _f[name] != _|_ {a: name}}`, `releases: "front`, "gate", "environments/dev/env.cue:8:16: the rename would change releases.zed.values: an expression computes the name front"},
 		"taken":               {env, "", `releases: "front`, "base", "a release is already called base"},
 		"invalid":             {env, "", `releases: "front`, "A B", "the fleet would have a fault"},
 		"faults":              {env, "releases: front: x: 1", `releases: "front`, "gate", "the fleet has faults"},

@@ -63,13 +63,22 @@ func (s *server) cursorAt(uri string, p position) *cursor {
 // newCursor returns the cursor at an offset of a text. If the text has a syntax error, it uses
 // the nodes that the parser recovered.
 func newCursor(root, file, text string, at int) *cursor {
-	c := &cursor{file: file, root: root, text: text, offset: at}
-	var err error
-	if c.syntax, err = parser.ParseFile(file, text, parser.ParseComments); c.syntax == nil {
-		c.syntax = &ast.File{Filename: file}
+	syntax, err := parser.ParseFile(file, text, parser.ParseComments)
+	if syntax == nil {
+		syntax = &ast.File{Filename: file}
 	}
+	c := &cursor{file: file, root: root, text: text, offset: at, syntax: syntax}
+	c.isComment = c.isInComment()
 	c.findNodes()
 	c.findPath(err != nil)
+	return c
+}
+
+// cursorIn returns the cursor at an offset of a parsed text that is not in a comment.
+func cursorIn(syntax *ast.File, root, file, text string, at int) *cursor {
+	c := &cursor{file: file, root: root, text: text, offset: at, syntax: syntax}
+	c.findNodes()
+	c.findPath(false)
 	return c
 }
 
@@ -105,14 +114,19 @@ func valuePath(path []string) (value []string, layer string) {
 	return slices.Concat(path[:2], []string{"values"}, path[4:]), path[3]
 }
 
+// isInComment reports whether the position is in a comment.
+func (c *cursor) isInComment() (found bool) {
+	ast.Walk(c.syntax, func(n ast.Node) bool {
+		comment, ok := n.(*ast.Comment)
+		found = found || ok && c.contains(comment)
+		return true
+	}, nil)
+	return found
+}
+
 // findNodes finds the nodes around the position. Of two neighbours that touch at it, it
 // takes the second.
 func (c *cursor) findNodes() {
-	ast.Walk(c.syntax, func(n ast.Node) bool {
-		comment, ok := n.(*ast.Comment)
-		c.isComment = c.isComment || ok && c.contains(comment)
-		return true
-	}, nil)
 	if c.isComment {
 		c.nodes = []ast.Node{c.syntax}
 		return

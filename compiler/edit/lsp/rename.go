@@ -220,7 +220,7 @@ func (r *renamer) verify(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err == nil && r.isRenamed(before, after):
-		return r.verifyRules(before, after)
+		return r.verifyContent(before, after)
 	case len(r.computed) > 0:
 		return refuse("%s: an expression computes the name of a %s here: write the name first, or rename by hand", r.computed[0], r.kind)
 	case len(r.patterns) > 0:
@@ -231,14 +231,17 @@ func (r *renamer) verify(ctx context.Context) error {
 	return refuse("an expression computes the name %s: write the name first, or rename by hand", r.before)
 }
 
-// verifyRules refuses the rename if a rule would match the release under only one of its
-// names.
-func (r *renamer) verifyRules(before, after *compiler.Fleet) error {
+// verifyContent refuses the rename if a rule would match the release under only one of its
+// names, or if a value would change.
+func (r *renamer) verifyContent(before, after *compiler.Fleet) error {
 	if len(r.patterns) > 0 {
 		return r.refusePattern(r.patterns[0])
 	}
 	if at := r.changedRule(before, after); at.IsValid() {
 		return r.refusePattern(at)
+	}
+	if path, at := r.changedValue(before, after); path != "" {
+		return refuse("%s: the rename would change %s: an expression computes the name %s: write the name first, or rename by hand", at, path, r.before)
 	}
 	return nil
 }
