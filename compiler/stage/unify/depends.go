@@ -75,7 +75,7 @@ func (d *dependencies) checkDependency(r *fleet.Release, f namedValue) bool {
 			cmp.Or(diag.DidYouMean(f.name, d.others(r)), "use the name of a release of the cluster"))
 		d.faults[len(d.faults)-1].Fixes = diag.Respell(f.name, d.others(r))
 		return false
-	case slices.Index(d.cluster.Stages, other.Stage) > slices.Index(d.cluster.Stages, r.Stage):
+	case slices.Contains(d.cluster.Stages, r.Stage) && slices.Index(d.cluster.Stages, other.Stage) > slices.Index(d.cluster.Stages, r.Stage):
 		return wrong(fmt.Sprintf("release %s is applied later: its stage %s comes after %s, the stage of release %s", other.Name, other.Stage, r.Stage, r.Name),
 			fmt.Sprintf("move release %s to stage %s or an earlier one", other.Name, r.Stage), other.Pos)
 	}

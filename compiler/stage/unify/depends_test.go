@@ -35,6 +35,24 @@ releases: web: depends: cache: false
 	}
 }
 
+// A release of an unknown stage is one fault, also when it depends on other releases.
+func TestDependsUnknownStage(t *testing.T) {
+	_, err := cluster(t, `
+-- root.cue --
+stages: [{name: "base"}, {name: "apps"}]
+releases: [string]: {namespace: "n", objects: [#cm]}
+releases: db: stage: "base"
+releases: web: {stage: "aps", depends: db: true}
+`)
+	const want = `environments/fleet.cue:5:24: releases.web.stage: no stage is called aps [FL1109]
+    hint: did you mean apps?
+    in prod/eu
+`
+	if got := text(err); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestDependsFaults(t *testing.T) {
 	_, err := cluster(t, `
 -- root.cue --
