@@ -181,6 +181,8 @@ func TestLSPCodeActions(t *testing.T) {
 		"name":       {root, `releases: web: clusters: environments: ["dve"]`, "Write dev", `environments: ["dev"]`},
 		"stage":      {root, `releases: other: {namespace: "a", stage: "netwrk", objects: []}`, "Write network", `stage: "network"`},
 		"depends":    {root, `releases: web: depends: "bse": true`, "Write base", `depends: "base": true`},
+		"reference":  {root, `releases: other: {namespace: releases.wbe.namespace, stage: "main", objects: []}`, "Write web", `namespace: releases.web.namespace`},
+		"health":     {root, `health: Deploymnt: wait: false`, "Write Deployment", "health: Deployment: wait"},
 		"waiver":     {env, `releases: web: defaults: dev: other: 1`, "Add a waiver: releases.web.open", `open: other: "TODO: say why"`},
 		"overridden": {root, "releases: web: defaults: root: replicas: 2\nreleases: web: values: replicas: 3", "Add a waiver: releases.web.overridden", `overridden: root: replicas: "TODO: say why"`},
 		"pin":        {root, "releases: web: values: replicas: 2", "Move the value", "releases: web: defaults: root: replicas: 2"},

@@ -36,37 +36,44 @@ func Check(c *fleet.Cluster) error {
 func checkKinds(path string, h fleet.HealthRule) diag.List {
 	var faults diag.List
 	for _, name := range h.Match.Kinds {
-		if hint, ok := unknownKind(name); ok {
-			faults.Add(&diag.Diag{Code: diag.CodeHealthRule, At: []diag.Pos{h.Pos}, Path: path, Msg: "Kubernetes has no kind " + name, Hint: hint})
+		if near, ok := unknownKind(name); ok {
+			d := &diag.Diag{
+				Code: diag.CodeHealthRule, At: []diag.Pos{h.Pos}, Path: path, Msg: "Kubernetes has no kind " + name,
+				Hint: "write a kind of your own with its API group, as in Certificate.cert-manager.io",
+			}
+			if near != "" {
+				d.Hint, d.Fixes = "did you mean "+near+"?", []diag.Fix{{Kind: diag.FixName, Old: name, New: near}}
+			}
+			faults.Add(d)
 		}
 	}
 	return faults
 }
 
-// unknownKind reports whether a kind does not exist, with a hint. The groups of
-// custom kinds have a dot, as CRDs require.
-func unknownKind(name string) (hint string, unknown bool) {
+// unknownKind reports whether a kind does not exist, with the nearest one if any is similar.
+// The groups of custom kinds have a dot, as CRDs require.
+func unknownKind(name string) (near string, unknown bool) {
 	gk := schema.ParseGroupKind(name)
 	if kube.HasKind(gk) || strings.Contains(gk.Group, ".") && !kube.HasGroup(gk.Group) {
 		return "", false
 	}
-	var ofKind, near []string
+	var ofKind, among []string
 	for _, k := range kube.GroupKinds() {
 		if k.Kind == gk.Kind {
 			ofKind = append(ofKind, k.String())
 		}
 		switch gk.Group {
 		case "":
-			near = append(near, k.Kind)
+			among = append(among, k.Kind)
 		case k.Group:
-			near = append(near, k.String())
+			among = append(among, k.String())
 		}
 	}
 	if len(ofKind) > 0 {
 		// Without a group, a name matches a kind of any group, as in selectors.
-		return "did you mean " + slices.Min(ofKind) + "?", gk.Group != ""
+		return slices.Min(ofKind), gk.Group != ""
 	}
-	return cmp.Or(diag.DidYouMean(name, near), "write a kind of your own with its API group, as in Certificate.cert-manager.io"), true
+	return diag.Nearest(name, among), true
 }
 
 // checkTests reports faults in the tests of a rule.

@@ -116,6 +116,14 @@ func (x *explanation) unknownField([]string) {
 // selected matches the expression before a selector.
 var selected = regexp.MustCompile(`((?:[\w#$]+|\."[^"]*"|\.[\w#$]+|\["[^"]*"\])+)\.$`)
 
+// selectorText returns the name of a field or a definition as it stands behind a dot.
+func selectorText(name string) string {
+	if strings.HasPrefix(name, "#") {
+		return name
+	}
+	return cue.Str(name).String()
+}
+
 // undefined explains a reference to a missing field.
 func (x *explanation) undefined(m []string) {
 	name := strings.Trim(m[1], `"`)
@@ -135,7 +143,11 @@ func (x *explanation) undefined(m []string) {
 		x.Hint = cmp.Or(x.Hint, diag.DidYouMean(name, x.fieldsAt(of)), "set cluster: facts: "+name+", and refer to cluster.facts."+name)
 		return
 	}
-	x.Hint = cmp.Or(x.Hint, diag.DidYouMean(name, append(x.fieldsAt(of), x.definitionsOf(of)...)), "set "+name+", or correct its name")
+	among := append(x.fieldsAt(of), x.definitionsOf(of)...)
+	if near := diag.Nearest(name, among); near != "" && x.Hint == "" {
+		x.fixSource(m[1], selectorText(near))
+	}
+	x.Hint = cmp.Or(x.Hint, diag.DidYouMean(name, among), "set "+name+", or correct its name")
 }
 
 // definition matches a definition at the start of a line.
