@@ -227,6 +227,30 @@ func TestLSPCodeActions(t *testing.T) {
 	}
 }
 
+// An action in a file with CRLF keeps its line ends.
+func TestLSPCodeActionLineEnds(t *testing.T) {
+	const root = "environments/fleet.cue"
+	for line, title := range map[string]string{
+		`releases: web: defaults: root: name: strings.ToUpper("a")`:                      "Add import",
+		"releases: web: defaults: root: other: 1":                                        "Add a waiver",
+		"releases: web: defaults: root: replicas: 2\nreleases: web: values: replicas: 3": "Add a waiver",
+	} {
+		dir, err := filepath.EvalSymlinks(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fleets.Write(t, dir, lspActionFleet)
+		c := startLSPWith(t, lspDocumentChanges, "--offline")
+		file := filepath.Join(dir, root)
+		texts := map[string]string{file: strings.ReplaceAll(lspActionFleet[root]+line+"\n", "\n", "\r\n")}
+		c.open(file, texts[file])
+		c.apply(c.action(file, title).Edit, texts)
+		if len(c.faults) > 0 || strings.Count(texts[file], "\n") != strings.Count(texts[file], "\r\n") {
+			t.Errorf("%s: %q\n%v", title, texts[file], c.all())
+		}
+	}
+}
+
 // The waiver of a policy is added for a fault of a rendered object.
 func TestLSPPolicyWaiver(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())

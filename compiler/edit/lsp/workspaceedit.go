@@ -3,6 +3,7 @@ package lsp
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 type textEdit struct {
@@ -45,7 +46,7 @@ func (s *server) workspaceEdit(texts *texts, byFile map[string][]replacement) *w
 		text := texts.text(file)
 		var edits []textEdit
 		for _, r := range byFile[file] {
-			edits = append(edits, textEdit{textRange{positionOf(text, r.from), positionOf(text, r.to)}, r.text})
+			edits = append(edits, textEdit{textRange{positionOf(text, r.from), positionOf(text, r.to)}, withLineEnds(text, r.text)})
 		}
 		doc := versionedDocument{URI: texts.uri(file)}
 		if d := texts.docs[file]; d != nil {
@@ -62,6 +63,14 @@ func (s *server) workspaceEdit(texts *texts, byFile map[string][]replacement) *w
 		out.DocumentChanges = nil
 	}
 	return &out
+}
+
+// withLineEnds returns new text for a file with the line ends of its text.
+func withLineEnds(text, added string) string {
+	if strings.Contains(text, "\r\n") {
+		return strings.ReplaceAll(strings.ReplaceAll(added, "\r\n", "\n"), "\n", "\r\n")
+	}
+	return added
 }
 
 // difference returns the replacement that turns one text into another.
