@@ -227,6 +227,34 @@ func TestLSPCodeActions(t *testing.T) {
 	}
 }
 
+// Values in an embedded file of a layer can be waived in the layer. Two values of one layer
+// cannot be moved to its defaults.
+func TestLSPCodeActionLayers(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const embed = "environments/dev/embed.cue"
+	files := map[string]string{
+		embed:                       "@extern(embed)\n\npackage fleet\n\nreleases: web: defaults: dev: _ @embed(file=web.yaml)\n",
+		"environments/dev/web.yaml": "other: 1\n",
+	}
+	fleets.Write(t, dir, lspActionFleet)
+	fleets.Write(t, dir, files)
+	c := startLSPWith(t, lspDocumentChanges, "--offline")
+	file := filepath.Join(dir, embed)
+	texts := map[string]string{file: files[embed]}
+	c.open(file, files[embed])
+	c.apply(c.action(filepath.Join(dir, "environments/dev/web.yaml"), "Add a waiver: releases.web.open").Edit, texts)
+	if len(c.faults) > 0 {
+		t.Errorf("after the edit:\n%s\n%v", texts[file], c.all())
+	}
+	c.change(file, map[string]any{"text": "package fleet\n\nreleases: web: values: replicas: 2\nreleases: web: values: replicas: 3\n"})
+	if actions := c.actions(file); len(c.faults) == 0 || len(actions) > 0 {
+		t.Errorf("%v has the actions %v", c.all(), actions)
+	}
+}
+
 // An action in a file with CRLF keeps its line ends.
 func TestLSPCodeActionLineEnds(t *testing.T) {
 	const root = "environments/fleet.cue"

@@ -2,7 +2,6 @@ package lsp
 
 import (
 	"path"
-	"path/filepath"
 	"strings"
 
 	"cuelang.org/go/cue"
@@ -300,7 +299,7 @@ func (f *fixer) set(at diag.Pos, keys []string, value string) map[string][]repla
 // layer returns the layer of the file of a position.
 func (f *fixer) layer(at diag.Pos) (fleet.Layer, bool) {
 	layers, err := load.Layers(f.c.root)
-	if err != nil || filepath.Ext(at.File) != ".cue" {
+	if err != nil {
 		return fleet.Layer{}, false
 	}
 	for _, l := range layers {

@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,13 +17,18 @@ import (
 func (f *fixer) moveDefault() map[string][]replacement {
 	var at diag.Pos
 	var highest fleet.Layer
+	layers := map[string]bool{}
 	for _, p := range f.fault.At {
 		l, ok := f.layer(p)
-		if ok && (highest.Dir == "" || strings.Count(l.Dir, "/") < strings.Count(highest.Dir, "/")) {
+		if !ok || filepath.Ext(p.File) != ".cue" {
+			continue
+		}
+		layers[l.Dir] = true
+		if highest.Dir == "" || strings.Count(l.Dir, "/") < strings.Count(highest.Dir, "/") {
 			at, highest = p, l
 		}
 	}
-	if highest.Dir == "" {
+	if len(layers) < 2 { //nolint:mnd // the lines of one layer would conflict in defaults too
 		return nil
 	}
 	file := f.c.path(at.File)
