@@ -2,6 +2,7 @@ package lsp
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"strconv"
 	"strings"
@@ -25,6 +26,18 @@ type framing struct {
 // newFraming returns the framing of a connection.
 func newFraming(in io.Reader, out io.WriteCloser) *framing {
 	return &framing{channel.LSP(in, out), bufio.NewReader(in)}
+}
+
+// The codes of a cancelled request in the library and in the protocol. In a message, the texts
+// cannot stand inside of a string, whose quotes are escaped.
+var (
+	libraryCancelled = []byte(`"error":{"code":-32097,`)
+	requestCancelled = []byte(`"error":{"code":-32800,`)
+)
+
+// Send implements [channel.Channel].
+func (f *framing) Send(message []byte) error {
+	return f.Channel.Send(bytes.Replace(message, libraryCancelled, requestCancelled, 1))
 }
 
 // Recv implements [channel.Channel].
