@@ -173,7 +173,8 @@ func TestLSPRenameRefused(t *testing.T) {
 		"faults":              {env, "releases: front: x: 1", `releases: "front`, "gate", "the fleet has faults"},
 		"directory":           {env, "", "defaults: dev", "../x", "is not a valid name of a layer"},
 		"nothing":             {env, "", "environment", "x", "put the cursor on the name"},
-		"root layer":          {root, "", "defaults: root", "x", "is not the name of a layer that this file can rename"},
+		"root layer":          {root, "", "defaults: root", "x", "the root layer is the directory environments, which has a fixed name"},
+		"empty":               {env, "", `releases: "front`, "", "the new name of the release is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.T = t

@@ -68,6 +68,8 @@ func (s *server) rename(ctx context.Context, p renameParams) (any, error) {
 	switch {
 	case name == "":
 		return nil, refuse("put the cursor on the name of a release, a stage or a layer")
+	case p.NewName == "":
+		return nil, refuse("the new name of the %s is empty", kind)
 	case p.NewName == name:
 		return nil, nil //nolint:nilnil // nothing changes
 	}

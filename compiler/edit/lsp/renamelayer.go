@@ -41,10 +41,10 @@ func (r *renamer) layer(_ context.Context, c *cursor) (any, error) {
 	switch {
 	case !can.DocumentChanges || !slices.Contains(can.ResourceOperations, "rename"):
 		return nil, refuse("this editor cannot rename directories: rename the directory and its mentions by hand")
-	case dir == r.root:
-		return nil, refuse("%s is not the name of a layer that this file can rename: open a file of the layer", r.before)
 	case r.before == "root":
 		return nil, refuse("the root layer is the directory environments, which has a fixed name")
+	case dir == r.root:
+		return nil, refuse("%s is not the name of a layer that this file can rename: open a file of the layer", r.before)
 	case !layerName.MatchString(r.after) || r.after == "root" || r.after == "charts":
 		return nil, refuse("%q is not a valid name of a layer: use letters, digits and inner - _ and .", r.after)
 	case exists == nil:
