@@ -64,7 +64,11 @@ func (s *server) completion(ctx context.Context, p completionParams) (any, error
 		here := positionOf(c.text, c.offset) // within the text
 		token = textRange{here, here}
 	}
+	listed := c.listed()
 	for _, w := range c.values() {
+		if slices.Contains(listed, w.text) {
+			continue
+		}
 		quoted := literal.String.Quote(w.text)
 		items = append(items, w.item(itemEnumMember, token, quoted, quoted))
 	}
@@ -95,69 +99,6 @@ func (w proposal) item(kind int, at textRange, filter, text string) completionIt
 	return i
 }
 
-// keys returns the keys that fit at the position: those of the map around it, or of the map
-// that is the value of the field whose value is typed.
-func (c *completer) keys() []proposal {
-	path := c.path
-	if c.part == onLabel {
-		path = path[:len(path)-1]
-	}
-	if c.part == onValue && c.isInQuotes() && !c.isAlone() {
-		return nil // a text that is the value of a field
-	}
-	switch n := len(path); {
-	case n == 1 && path[0] == "releases":
-		return words("release", c.releaseNames())
-	case n == 1 && path[0] == "health", n == 3 && path[0] == "releases" && path[2] == "health":
-		return c.kinds()
-	case n == 3 && path[0] == "releases" && path[2] == "depends":
-		return words("release", slices.DeleteFunc(c.releaseNames(), func(name string) bool { return name == path[1] }))
-	case n == 3 && path[0] == "releases" && path[2] == "defaults":
-		return words("layer of this file", c.layerNames())
-	case isSelector(path, n-1) && path[n-1] == "labels":
-		return c.labelKeys()
-	case n >= 4 && path[0] == "releases" && path[2] == "patches":
-		return c.patchKeys(path)
-	case n >= 3 && path[0] == "policies" && path[2] == "object":
-		return c.objectKeys(append(slices.Clone(path[:2]), "match"), path[3:])
-	}
-	if value, layer := valuePath(path); len(value) >= 3 && value[0] == "releases" && value[2] == "values" && (layer != "" || path[2] == "values") {
-		return c.chartKeys(value[1], value[3:])
-	}
-	return nil
-}
-
-// values returns the texts that fit at the position as the value of a field, or in a list.
-func (c *completer) values() []proposal {
-	path, n := c.path, len(c.path)
-	if c.isInList() {
-		path, n = append(slices.Clone(path), "0"), n+1 // in front of an element, or behind the last one
-	} else if c.part != onValue {
-		return nil
-	}
-	if n < 2 {
-		return nil
-	}
-	last, above := path[n-1], path[n-2]
-	switch {
-	case last == "stage":
-		return words("stage", c.stages())
-	case isSelector(path, n-2) && above == "ids":
-		return c.clusterPatterns()
-	case isSelector(path, n-2) && above == "environments":
-		return words("environment", c.environments())
-	case isSelector(path, n-2) && above == "labels":
-		return words("label "+last, c.labelValues(last))
-	case above == "kinds", above == "replace" && path[0] == "releases":
-		return c.kinds()
-	case above == "releases" && n >= 3 && (path[n-3] == "match" || path[n-3] == "target"):
-		return words("release", c.releaseNames())
-	case above == "fields" && n >= 4:
-		return c.fieldPaths(path[:n-2], c.typed())
-	}
-	return nil
-}
-
 // isSelector reports whether the field of a path at an index is in a selector of clusters.
 func isSelector(path []string, at int) bool {
 	return at >= 1 && at < len(path) && (path[at-1] == "clusters" || path[at-1] == "except")
@@ -182,6 +123,23 @@ func (c *completer) isAlone() bool {
 func (c *completer) isInList() bool {
 	_, ok := c.nodes[len(c.nodes)-1].(*ast.ListLit)
 	return ok
+}
+
+// listed returns the texts of the list around the position, except for the one that is typed.
+func (c *completer) listed() (out []string) {
+	for i, n := range slices.Backward(c.nodes) {
+		list, ok := n.(*ast.ListLit)
+		if !ok {
+			continue
+		}
+		for _, e := range list.Elts {
+			if i+1 == len(c.nodes) || c.nodes[i+1] != e {
+				out = append(out, c.key(e))
+			}
+		}
+		return out
+	}
+	return nil
 }
 
 // typed returns the text of the token in front of the position, without its quote.

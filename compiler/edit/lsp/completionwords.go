@@ -93,6 +93,28 @@ func (c *completer) layerNames() []string {
 	return all
 }
 
+// layersAbove returns the layers whose defaults the file may waive: its own and those above it,
+// or all layers for a package.
+func (c *completer) layersAbove() []string {
+	layers, err := load.Layers(c.root)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, l := range layers {
+		if c.layer() == "" || fleet.IsWithin(c.layer(), l.Dir) {
+			out = append(out, l.Name)
+		}
+	}
+	return out
+}
+
+// namespaces returns those of releases.
+func (c *completer) namespaces() (out []string) {
+	c.each("", func(_ *fleet.Cluster, r *fleet.Release) { out = append(out, r.Namespace) })
+	return out
+}
+
 // clusterPatterns returns the IDs of clusters, and a pattern for each directory of clusters.
 func (c *completer) clusterPatterns() []proposal {
 	ids, err := load.ClusterIDs(c.root)
@@ -244,6 +266,25 @@ func (c *completer) fieldPaths(rule []string, typed string) []proposal {
 		}
 	}
 	return sorted(out)
+}
+
+// pointers returns the JSON pointers to fields of the kinds that a patch selects, up to the key
+// that the user is typing. They have no elements of lists: / and ~ are escaped.
+func (c *completer) pointers(patch []string, typed string) []proposal {
+	keys := strings.Split(strings.TrimPrefix(typed, "/"), "/")
+	keys = keys[:len(keys)-1]
+	escape := strings.NewReplacer("~", "~0", "/", "~1")
+	unescape := strings.NewReplacer("~1", "/", "~0", "~")
+	above, plain := "/", []string{}
+	for _, key := range keys {
+		above += key + "/"
+		plain = append(plain, unescape.Replace(key))
+	}
+	out := c.objectKeys(append(slices.Clone(patch), "target"), plain)
+	for i := range out {
+		out[i].text = above + escape.Replace(out[i].text)
+	}
+	return out
 }
 
 // schemas returns the schemas of the kinds that a selector at a path of the file names: in
