@@ -130,7 +130,7 @@ func readDocument(text string) document {
 		objs, err = objectsOf(v, text)
 		d.objs = contents(objs)
 	} else {
-		err = errors.New("YAML that does not parse: " + yamlMessage(err))
+		err = invalidYAML(err)
 	}
 	if err != nil {
 		d.errs = []error{err}

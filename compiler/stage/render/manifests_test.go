@@ -1,6 +1,7 @@
 package render
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -60,6 +61,9 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		got, err := decode(s)
 		want, wantErr := decodeByJSON(s)
+		if _, inexact := errors.AsType[*inexactError](err); inexact {
+			err = nil // the library rounds the number
+		}
 		if err != nil && wantErr == nil && strings.Contains(err.Error(), "already set in map") {
 			return // the slow path uses one of two keys at random
 		}

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 	goyaml "sigs.k8s.io/yaml/goyaml.v2"
 
 	"github.com/fleetc/fleetc/compiler/base/blockyaml"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // decode decodes a YAML document as Kubernetes' libraries do: map keys are
@@ -38,8 +40,31 @@ func decode(text string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = utiljson.Unmarshal(data, &v)
-	return v, err
+	if err := utiljson.Unmarshal(data, &v); err != nil {
+		return nil, err
+	}
+	return v, checkIntegers(v, text)
+}
+
+// An inexactError is an integer that Kubernetes cannot store.
+type inexactError struct{ number string }
+
+func (e *inexactError) Error() string {
+	msg, _ := fleet.InexactNumber(e.number)
+	return "a number that changes: " + msg
+}
+
+// checkIntegers returns an error for an integer of a document that Kubernetes cannot
+// store with the same digits.
+func checkIntegers(v any, text string) error {
+	var doc yamlv3.Node
+	if fleet.IsCRD(v) || yamlv3.Unmarshal([]byte(text), &doc) != nil {
+		return nil
+	}
+	if found := fleet.InexactIntegers(&doc); len(found) > 0 {
+		return &inexactError{found[0].Value}
+	}
+	return nil
 }
 
 // plain converts a decoded YAML value to the types of a decoded JSON value. It
@@ -56,7 +81,10 @@ func plain(v any) (any, bool) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, false
 		}
-		if v == math.Trunc(v) && math.Abs(v) < 1e21 { // JSON writes it without a decimal point
+		if math.Abs(v) >= 1<<63 {
+			return nil, false // it may be an integer that is rounded
+		}
+		if v == math.Trunc(v) { // JSON writes it without a decimal point
 			if i, err := strconv.ParseInt(strconv.FormatFloat(v, 'f', -1, 64), 10, 64); err == nil {
 				return i, true
 			}
@@ -138,9 +166,17 @@ func contents(objs []map[string]any) []*unstructured.Unstructured {
 func decodeObjects(text string) ([]map[string]any, error) {
 	v, err := decode(text)
 	if err != nil {
-		return nil, errors.New("YAML that does not parse: " + yamlMessage(err))
+		return nil, invalidYAML(err)
 	}
 	return objectsOf(v, text)
+}
+
+// invalidYAML returns the error of [decode] as a clause.
+func invalidYAML(err error) error {
+	if inexact, ok := errors.AsType[*inexactError](err); ok {
+		return inexact
+	}
+	return errors.New("YAML that does not parse: " + yamlMessage(err))
 }
 
 // flatten returns the items of a list of objects (kind: List, ConfigMapList),

@@ -88,7 +88,9 @@ func (r *Renderer) Render(ctx context.Context, req Request) (Result, error) {
 	}
 	result := Result{Reads: t.readFiles(), Trace: t.trace.String()}
 	if out.err == nil {
-		result.Objects, out.err = objects(req, out.json)
+		if result.Objects, out.err = objects(req, out.json); out.err == nil {
+			out.err = t.rounded(result.Objects)
+		}
 	} else {
 		out.err = m.fault(out.err)
 	}

@@ -1,6 +1,7 @@
 package jsonnet
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -27,6 +28,21 @@ func objects(req Request, json string) ([]fleet.Object, error) {
 	c := collector{req: req}
 	c.collect("", v)
 	return c.objs, c.faults.Err()
+}
+
+// rounded returns a fault when Jsonnet rounds an integer of its files.
+func (t *run) rounded(objs []fleet.Object) error {
+	files := make(map[string][]byte, len(t.reads))
+	for name, f := range t.reads {
+		files[name] = f.contents.Data()
+	}
+	pos, number, _, ok := fleet.FindRounded(objs, files)
+	if !ok {
+		return nil
+	}
+	d, _ := errors.AsType[*diag.Diag](inexact(number))
+	d.At, d.Path = []diag.Pos{pos, t.req.Release.Pos}, t.req.Release.Path()
+	return d
 }
 
 // A collector collects the objects of a result.

@@ -202,7 +202,17 @@ func (b *build) kustomize(top *file) ([]fleet.Object, error) {
 			Template: top.name, Pos: diag.Pos{File: top.name},
 		})
 	}
-	return objs, nil
+	return objs, b.rounded(objs)
+}
+
+// rounded returns a fault when kustomize rounds an integer, because it reads numbers as
+// floats.
+func (b *build) rounded(objs []fleet.Object) error {
+	pos, number, to, ok := fleet.FindRounded(objs, b.tree.files)
+	if !ok {
+		return nil
+	}
+	return b.at(diag.CodeKustomization, pos, "kustomize cannot represent the number "+number+" exactly: objects would have "+to, "make it a string, or set the field in patches of the release")
 }
 
 // top checks the kustomization of the release and all that it includes.

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // maxDepth is the maximum nesting of JSON values.
@@ -16,7 +19,7 @@ const maxDepth = 1000
 
 // json adds the objects of a file of JSON values.
 func (s *source) json(t *text) {
-	r := reader{text: t, decoder: json.NewDecoder(bytes.NewReader(t.data)), fault: s.fault}
+	r := reader{text: t, decoder: json.NewDecoder(bytes.NewReader(t.data)), fault: s.fault, inexact: map[int]string{}}
 	r.decoder.UseNumber()
 	for {
 		before := len(s.faults)
@@ -33,6 +36,12 @@ func (s *source) json(t *text) {
 		case !ok:
 			s.fault(diag.CodeManifest, diag.Pos{File: t.name, Line: p.line, Col: p.col}, "a document without apiVersion and kind", "")
 		default:
+			if !fleet.IsCRD(o) {
+				for _, at := range slices.Sorted(maps.Keys(r.inexact)) {
+					s.inexact(r.pos(at), r.inexact[at])
+				}
+			}
+			clear(r.inexact)
 			s.add(t.name, o, p)
 		}
 	}
@@ -43,6 +52,7 @@ type reader struct {
 	text    *text
 	decoder *json.Decoder
 	fault   func(code diag.Code, pos diag.Pos, msg, hint string)
+	inexact map[int]string // integers of the value that Kubernetes cannot store, by offset
 }
 
 func (r reader) pos(offset int) diag.Pos {
@@ -100,6 +110,9 @@ func (r reader) value(depth int) (any, place, error) {
 	case json.Number:
 		if i, err := token.Int64(); err == nil {
 			return i, at, nil
+		}
+		if !fleet.KubernetesNumber(token) {
+			r.inexact[start] = token.String()
 		}
 		f, err := token.Float64()
 		if err != nil {

@@ -140,9 +140,9 @@ func TestRead(t *testing.T) {
 
 // TestValues compares values with those of kubectl and of charts.
 func TestValues(t *testing.T) {
-	const yaml = "apiVersion: v1\nkind: X\nmetadata: {name: a}\nspec: {i: 9007199254740993, m: -1, f: 1.5, e: 1e3, o: 0755, yes: yes, s: '1', nil: null, list: [1, 2.5], u: 18446744073709551615}\n"
-	want := map[string]any{"i": int64(9007199254740993), "m": int64(-1), "f": 1.5, "e": int64(1000), "o": int64(493), "true": true, "s": "1", "nil": nil, "list": []any{int64(1), 2.5}, "u": 18446744073709551615.0}
-	const json = `{"apiVersion": "v1", "kind": "X", "metadata": {"name": "a"}, "spec": {"i": 9007199254740993, "m": -1, "f": 1.5, "e": 1e3, "o": 493, "true": true, "s": "1", "nil": null, "list": [1, 2.5], "u": 18446744073709551615}}`
+	const yaml = "apiVersion: v1\nkind: X\nmetadata: {name: a}\nspec: {i: 9007199254740993, m: -1, f: 1.5, e: 1e3, o: 0755, yes: yes, s: '1', nil: null, list: [1, 2.5], u: 100000000000000000000}\n"
+	want := map[string]any{"i": int64(9007199254740993), "m": int64(-1), "f": 1.5, "e": int64(1000), "o": int64(493), "true": true, "s": "1", "nil": nil, "list": []any{int64(1), 2.5}, "u": 1e20}
+	const json = `{"apiVersion": "v1", "kind": "X", "metadata": {"name": "a"}, "spec": {"i": 9007199254740993, "m": -1, "f": 1.5, "e": 1e3, "o": 493, "true": true, "s": "1", "nil": null, "list": [1, 2.5], "u": 100000000000000000000}}`
 	root := unpack(t, "-- x.yaml --\n"+yaml+"-- x.json --\n"+json)
 	for _, name := range []string{"x.yaml", "x.json"} {
 		objs, _, err := Read(root, name, release())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // yaml adds the objects of a document. It parses twice: for positions, and like
@@ -51,7 +52,18 @@ func (s *source) yaml(t *text, d document) {
 		s.fault(diag.CodeManifest, n.pos(root), "a document without apiVersion and kind", "")
 		return
 	}
+	if !fleet.IsCRD(o) {
+		for _, number := range fleet.InexactIntegers(root) {
+			s.inexact(n.pos(number), number.Value)
+		}
+	}
 	s.add(t.name, o, n.place(root))
+}
+
+// inexact adds the fault of an integer that Kubernetes cannot store.
+func (s *source) inexact(pos diag.Pos, number string) {
+	msg, hint := fleet.InexactNumber(excerpt(number))
+	s.fault(diag.CodeManifestValue, pos, msg, hint)
 }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
