@@ -288,6 +288,11 @@ func (r *inputReader) digest(name string) (string, error) {
 		r.digests[name] = "sha256:" + hex.EncodeToString(sum[:])
 		return r.digests[name], nil
 	}
+	if info, err := os.Stat(r.path(name)); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		// Opening a named pipe would block. The reader of the file reports it.
+		r.digests[name] = "not a regular file"
+		return r.digests[name], nil
+	}
 	f, err := os.Open(r.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		r.digests[name] = ""

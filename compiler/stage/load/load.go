@@ -155,6 +155,9 @@ func open(dir string, edits Edits) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d := checkSize(root, localModule, diag.Pos{File: localModule}); d != nil {
+		return nil, d
+	}
 	s := &source{root: root, module: module, embedded: map[string]bool{}, modules: moduleFiles(root)}
 	if s.overlay, err = overlay(root, module, edits); err != nil {
 		return nil, err
@@ -167,6 +170,9 @@ func open(dir string, edits Edits) (*source, error) {
 		s.embedded[p.Dir] = true
 	}
 	if s.tree, err = scanEdited(root, edits); err != nil {
+		return s, err
+	}
+	if err := checkImported(root, module, s.tree.imports); err != nil {
 		return s, err
 	}
 	s.valuesFiles, err = s.tree.valuesFiles(root)

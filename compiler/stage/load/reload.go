@@ -19,7 +19,8 @@ func (f *Fleet) Reload(edits Edits, changed []string, again func(id string) bool
 	}
 	for _, name := range changed {
 		inLayer := slices.Contains(f.tree.files[path.Dir(name)], path.Base(name))
-		if inLayer && strayFile(f.Root, name, edits) != nil || !inLayer && !f.embeds(slices.Collect(maps.Keys(f.files)), name) {
+		_, isStray := parseHead(f.Root, name, edits)
+		if inLayer && isStray || !inLayer && !f.embeds(slices.Collect(maps.Keys(f.files)), name) {
 			return nil, false, nil
 		}
 	}

@@ -38,6 +38,9 @@ func Root(dir string) (root, module string, err error) {
 	}
 	for at := abs; ; at = filepath.Dir(at) {
 		file := filepath.Join(at, "cue.mod", "module.cue")
+		if info, err := os.Stat(file); err == nil && isSpecial(info.Mode()) {
+			return "", "", specialFile(diag.Pos{File: file}, file)
+		}
 		data, err := os.ReadFile(file)
 		if err == nil {
 			module, err := modulePath(data)

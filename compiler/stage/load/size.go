@@ -13,9 +13,13 @@ const maxSource = 4 << 20
 
 const tooLarge = "the file is larger than 4 MiB"
 
-// checkSize returns a fault at a place when a file below root is too large.
+// checkSize returns a fault at a place when a file below root is too large, or no regular
+// file.
 func checkSize(root, name string, at diag.Pos) *diag.Diag {
 	info, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
+	if err == nil && isSpecial(info.Mode()) {
+		return specialFile(at, name)
+	}
 	if err != nil || info.Size() <= maxSource {
 		return nil // a file that cannot be read is a fault of its reader
 	}

@@ -29,6 +29,8 @@ type tree struct {
 	faults     diag.List
 	unloadable map[string]bool // directories that CUE cannot load, which have faults
 
+	imports map[string]bool // paths that these files import
+
 	children map[string][]string // sorted names of the layers in subdirectories, by directory
 }
 
@@ -44,7 +46,7 @@ func scan(root string) (*tree, error) { return scanEdited(root, nil) }
 
 // scanEdited is [scan] with edits applied.
 func scanEdited(root string, edits Edits) (*tree, error) {
-	t := &tree{files: map[string][]string{}, unloadable: map[string]bool{}}
+	t := &tree{files: map[string][]string{}, unloadable: map[string]bool{}, imports: map[string]bool{}}
 	top := filepath.Join(root, environments)
 	err := filepath.WalkDir(top, func(file string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -62,6 +64,8 @@ func scanEdited(root string, edits Edits) (*tree, error) {
 			return filepath.SkipDir
 		case e.IsDir():
 			return nil
+		case isSpecial(e.Type()):
+			return specialFile(diag.Pos{File: rel}, rel)
 		}
 		return t.add(root, rel, edits)
 	})
@@ -137,6 +141,8 @@ func (t *tree) link(root, rel, name string, edits Edits) error {
 	}
 	inside, err := filepath.Rel(root, target)
 	switch {
+	case isSpecial(info.Mode()):
+		return specialFile(diag.Pos{File: rel}, rel)
 	case info.IsDir():
 		return refuse("this symbolic link to a directory is passed over", "make it a directory")
 	case path.Ext(name) != ".cue":
@@ -184,7 +190,11 @@ func (t *tree) add(root, rel string, edits Edits) error {
 	if d := checkSize(root, rel, diag.Pos{File: rel}); d != nil {
 		return d // CUE would read it
 	}
-	if file := strayFile(root, rel, edits); file != nil {
+	file, isStray := parseHead(root, rel, edits)
+	for name := range importsOf(file) {
+		t.imports[name] = true
+	}
+	if isStray {
 		pos := diag.Pos{File: rel, Line: 1, Col: 1}
 		for _, d := range file.Decls {
 			if p := cuediag.Pos(root, d.Pos()); p.IsValid() {
@@ -201,18 +211,16 @@ func (t *tree) add(root, rel string, edits Edits) error {
 	return nil
 }
 
-// strayFile parses the package clause of a file. It returns nil for a file of a layer. A
-// file that does not parse is part of the layer, so that CUE reports the error.
-func strayFile(root, rel string, edits Edits) *ast.File {
+// parseHead parses the package clause and the imports of a file. isStray is false for a
+// file of a layer. A file that does not parse is part of the layer, so that CUE reports the
+// error.
+func parseHead(root, rel string, edits Edits) (file *ast.File, isStray bool) {
 	var text any // read from disk when nil
 	if edited, ok := edits[rel]; ok {
 		text = edited
 	}
-	file, err := parser.ParseFile(filepath.Join(root, filepath.FromSlash(rel)), text, parser.PackageClauseOnly)
-	if err != nil || file.PackageName() == pkg {
-		return nil
-	}
-	return file
+	file, err := parser.ParseFile(filepath.Join(root, filepath.FromSlash(rel)), text, parser.ImportsOnly)
+	return file, err == nil && file.PackageName() != pkg
 }
 
 // leaves returns the sorted directories without layers below them.

@@ -89,6 +89,10 @@ func Read(root, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer tree.Close()
+	// Opening a named pipe would block.
+	if info, err := tree.Stat(filepath.FromSlash(name)); err == nil && !info.Mode().IsRegular() {
+		return nil, &diag.Diag{Code: diag.CodeSecretFile, Msg: name + " is not a file", Hint: "name a file that sops has encrypted"}
+	}
 	f, err := tree.Open(filepath.FromSlash(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &diag.Diag{Code: diag.CodeSecretFile, Msg: name + " does not exist", Hint: "create it with sops, or correct the path", Cause: err}
@@ -97,9 +101,6 @@ func Read(root, name string) ([]byte, error) {
 		return nil, &diag.Diag{Code: diag.CodeSecretFile, Msg: name + " cannot be read", Hint: "name a file of the repository", Cause: err}
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, &diag.Diag{Code: diag.CodeSecretFile, Msg: name + " is not a file", Hint: "name a file that sops has encrypted", Cause: err}
-	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(data) > maxFile {
 		return nil, &diag.Diag{Code: diag.CodeSecretFile, Msg: fmt.Sprintf("%s is larger than %d MiB", name, maxFile>>20), Hint: "divide it"}
