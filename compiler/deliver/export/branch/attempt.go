@@ -61,11 +61,11 @@ func (a *attempt) fetchTips(ctx context.Context) error {
 	case a.Detached:
 		from = a.Branch
 	case a.Onto != "" && !slices.Contains(l.branches, a.Onto):
-		return &diag.Diag{
-			Code: diag.CodeGitAddress,
-			Msg:  fmt.Sprintf("%s has no branch %s to merge into", a.Name, a.Onto),
-			Hint: "name one that is there with --branch, or make it by an export without --pr-branch",
+		hint := "name one that is there with --branch"
+		if !a.Owned {
+			hint += ", or make it by an export without --pr-branch"
 		}
+		return &diag.Diag{Code: diag.CodeGitAddress, Msg: fmt.Sprintf("%s has no branch %s to merge into", a.Name, a.Onto), Hint: hint}
 	case a.Onto != "":
 		from = a.Onto
 	case slices.Contains(l.branches, a.Branch):
@@ -218,23 +218,43 @@ func (a *attempt) push(ctx context.Context, check bool) (Result, error) {
 	if failed == nil {
 		return result, err
 	}
-	out, listErr := a.remote(ctx, "ls-remote", "origin", ref)
-	if listErr != nil {
-		return result, a.refused(err)
-	}
-	now := ""
-	for line := range strings.Lines(out) {
-		if id, name, _ := strings.Cut(strings.TrimSpace(line), "\t"); name == ref {
-			now = id
-		}
-	}
+	now, inTheWay, listErr := a.tips(ctx)
 	switch {
+	case listErr != nil:
+		return result, a.refused(err)
 	case now == commit:
 		return result, nil // the push succeeded, but its answer was lost
+	case inTheWay != "":
+		return result, &diag.Diag{
+			Code: diag.CodeGitAddress,
+			Msg:  fmt.Sprintf("%s: the branch %s cannot exist beside the branch %s: git stores branches as files", a.Name, a.Branch, inTheWay),
+			Hint: "remove " + inTheWay + ", or name another branch", Cause: err,
+		}
 	case now != a.tip, strings.Contains(failed.Text, "cannot lock ref"), strings.Contains(failed.Text, "(failed to update ref"):
 		return result, a.moved(err)
 	}
 	return result, a.refused(err)
+}
+
+// tips returns the present commit of the branch, empty if there is none, and a branch beside
+// which it cannot exist: one of the names is a directory of the other.
+func (a *attempt) tips(ctx context.Context) (tip, inTheWay string, err error) {
+	const heads = "refs/heads/"
+	patterns := []string{"ls-remote", "origin", heads + a.Branch, heads + a.Branch + "/*"}
+	for dir := path.Dir(a.Branch); dir != "."; dir = path.Dir(dir) {
+		patterns = append(patterns, heads+dir)
+	}
+	out, err := a.remote(ctx, patterns...)
+	for line := range strings.Lines(out) {
+		id, ref, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		switch name := strings.TrimPrefix(ref, heads); {
+		case name == a.Branch:
+			tip = id
+		case strings.HasPrefix(name, a.Branch+"/"), strings.HasPrefix(a.Branch, name+"/"):
+			inTheWay = diag.Visible(name, diag.MaxText)
+		}
+	}
+	return tip, inTheWay, err
 }
 
 // commit makes the commit, if one is needed, and returns the state that the

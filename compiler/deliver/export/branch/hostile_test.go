@@ -123,6 +123,34 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// A branch cannot exist beside one whose name is a directory of its name. Git says so like
+// of a branch that moves, and no retry helps.
+func TestBranchInTheWay(t *testing.T) {
+	for has, want := range map[string]string{"fleetc": "fleetc/update/web", "fleetc/update/web/old": "fleetc/update/web"} {
+		s := serve(t, map[string]string{"README": "0"})
+		s.git(t, "-C", s.bare, "branch", has, "main")
+		_, err := s.push(t, Update{Branch: want, Onto: "main", Owned: true, Write: writes(map[string]string{"x": "1"})})
+		wantFault(t, err, "the branch "+want+" cannot exist beside the branch "+has, "hint: remove "+has+", or name another branch")
+		if s.pushes != 1 {
+			t.Errorf("%d pushes", s.pushes)
+		}
+	}
+}
+
+// The hints of an update for a pull request do not name flags of fleetc export.
+func TestHintsForPullRequests(t *testing.T) {
+	s := serve(t, map[string]string{"README": "0"})
+	u := Update{Branch: "u", Onto: "nope", Owned: true, Write: writes(map[string]string{"x": "1"})}
+	_, err := s.push(t, u)
+	wantFault(t, err, "has no branch nope to merge into", "hint: name one that is there with --branch\n")
+	if err := os.WriteFile(filepath.Join(s.bare, "hooks", "update"), []byte("#!/bin/sh\necho no\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	u.Onto = "main"
+	_, err = s.push(t, u)
+	wantFault(t, err, "refuses the push to u: no", "hint: ask for the right to push there\n")
+}
+
 // Retries end when a branch keeps moving.
 func TestBranchKeepsMoving(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})

@@ -213,9 +213,13 @@ func (a *attempt) refused(err error) error {
 	if said == nil {
 		return a.fault(err)
 	}
+	hint := "ask for the right to push there"
+	if a.Onto == "" && !a.Exclusive && !a.Detached {
+		hint += ", or push to branches for pull requests with --pr-branch"
+	}
 	return &diag.Diag{
 		Code: diag.CodePushRefused,
 		Msg:  fmt.Sprintf("%s refuses the push to %s: %s", a.Name, a.Branch, diag.Visible(strings.Join(said, " "), diag.MaxText)),
-		Hint: "ask for the right to push there, or push to branches for pull requests with --pr-branch", Cause: err,
+		Hint: hint, Cause: err,
 	}
 }
