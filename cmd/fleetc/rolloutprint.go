@@ -48,9 +48,9 @@ func rolloutLines(report rollout.Report) []string {
 			lines = append(lines, fmt.Sprintf("wave %s has the bundle %s", w.Name, w.Bundle))
 		}
 		if m := w.Approval; m != nil {
-			line := fmt.Sprintf("wave %s was approved by %s at %s", w.Name, cell(m.By), m.Time.UTC().Format(time.RFC3339))
+			line := "wave " + w.Name + " was " + m.Text("approved")
 			if m.Bundle != w.Bundle {
-				line += ", with another bundle: it needs a new approval"
+				line += "; it has another bundle now and needs a new approval"
 			}
 			lines = append(lines, line)
 		}

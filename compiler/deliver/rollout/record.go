@@ -30,8 +30,8 @@ type Mark struct {
 	Reason string    `json:"reason,omitempty"`
 }
 
-// text describes the mark: paused by ann at 2026-11-26T07:00:00Z: why.
-func (m *Mark) text(what string) string {
+// Text describes the mark: paused by ann at 2026-11-26T07:00:00Z: why.
+func (m *Mark) Text(what string) string {
 	s := fmt.Sprintf("%s by %s at %s", what, diag.Visible(m.By, diag.MaxText), m.Time.UTC().Format(time.RFC3339))
 	if m.Reason != "" {
 		s += ": " + diag.Visible(m.Reason, diag.MaxText)

@@ -208,11 +208,11 @@ func (w *Wave) OwnWaits() []Wait {
 		out = append(out, *stopped)
 	}
 	if m := w.Record.Pause; m != nil {
-		out = append(out, Wait{Reason: ForResume, Text: "it is " + m.text("paused")})
+		out = append(out, Wait{Reason: ForResume, Text: "it is " + m.Text("paused")})
 	}
 	digest := w.Digest()
 	if m := w.Record.Abort; m != nil && m.Bundle == digest {
-		out = append(out, Wait{Reason: ForChange, Text: "this change is " + m.text("aborted")})
+		out = append(out, Wait{Reason: ForChange, Text: "this change is " + m.Text("aborted")})
 	}
 	if m := w.Record.Approval; w.Approve != "" && (m == nil || m.Bundle != digest) {
 		out = append(out, Wait{Reason: ForApproval, Text: fmt.Sprintf("it needs an approval: %s; run fleetc rollout approve %s --bundle %s%s", diag.Visible(w.Approve, diag.MaxText), w.Name, digest, w.Place)})
