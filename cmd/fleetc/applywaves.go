@@ -20,9 +20,36 @@ func waveFlags(cmd *cobra.Command, o *options, into *deliver.RolloutOptions) {
 
 // waveFlag adds --wave.
 func waveFlag(cmd *cobra.Command, o *options, into *string, usage string) {
-	cmd.Flags().StringVar(into, "wave", "", usage)
+	cmd.Flags().Var(&onceValue{text: into}, "wave", usage)
 	_ = cmd.RegisterFlagCompletionFunc("wave", waveArgs(o))
 }
+
+// onceValue is the value of a flag that may be given once. Of several, the last one would
+// hide the others.
+type onceValue struct {
+	text  *string
+	isSet bool
+}
+
+// String implements pflag.Value.
+func (v *onceValue) String() string {
+	if v.text == nil {
+		return ""
+	}
+	return *v.text
+}
+
+// Set implements pflag.Value.
+func (v *onceValue) Set(text string) error {
+	if v.isSet {
+		return fmt.Errorf("it is already %s: run the command for one after the other", diag.Visible(*v.text, diag.MaxText))
+	}
+	*v.text, v.isSet = text, true
+	return nil
+}
+
+// Type implements pflag.Value.
+func (v *onceValue) Type() string { return "string" }
 
 // waveArgs completes the names of waves.
 func waveArgs(o *options) cobra.CompletionFunc {
