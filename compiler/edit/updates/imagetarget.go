@@ -170,7 +170,7 @@ func (v *ImageVersion) ask(ctx context.Context, client *registry.Images, tag str
 			}
 		}
 	}
-	if v.hasDigest || tag != "" {
+	if v.hasDigest || tag != "" || v.Newest != v.Tag {
 		digest, err := client.Digest(ctx, full, v.Newest)
 		switch {
 		case errors.Is(err, registry.ErrNotFound) && tag == "":
