@@ -47,7 +47,7 @@ type Summary struct {
 type Cluster struct {
 	ID       string    `json:"id"`
 	Checked  bool      `json:"checked"`          // whether everything could be checked
-	Behind   bool      `json:"behind"`           // whether it runs another bundle than the fleet's, so that an apply is due
+	Behind   bool      `json:"behind"`           // whether it does not run the fleet's bundle, so that an apply is due
 	Running  *Running  `json:"running"`          // null when no whole bundle is applied
 	Bundle   string    `json:"bundle,omitempty"` // digest of the bundle of the fleet; absent when it does not compile
 	Wave     string    `json:"wave,omitempty"`   // of the rollout; absent in a fleet without a rollout

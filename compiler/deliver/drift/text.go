@@ -48,7 +48,7 @@ func (c *Cluster) state() string {
 		text = count(len(ids), "object") + " drifted"
 	}
 	if c.Behind {
-		text += "; the cluster runs another bundle than the fleet's, so an apply is due"
+		text += "; the cluster does not run the fleet's bundle, so an apply is due"
 	}
 	if !c.Checked {
 		text += "; not everything could be checked"
