@@ -145,6 +145,23 @@ func TestLSPHover(t *testing.T) {
 	}
 }
 
+// The server answers also when all clusters have a fault from the start, and follows changes.
+func TestLSPFaultsFromTheStart(t *testing.T) {
+	files := maps.Clone(lspChartFleet)
+	const root, one = "environments/fleet.cue", "environments/dev/one/cluster.cue"
+	files[root] += "releases: web: depends: wbe: true\n"
+	s := startLSPSession(t, files)
+	s.edit(root, files[root])
+	if len(s.faults) == 0 {
+		t.Fatal("no fault")
+	}
+	s.wantHover(root, "replicas: 2", "- `2` in all 2 clusters of `dev`\n  - set by [environments/fleet.cue:12]", "- `5` in `prod/one`", "Type in the chart: number")
+	s.edit(one, files[one]+"releases: web: values: replicas: 7\n")
+	s.wantHover(root, "replicas: 2", "- `7` in `dev/one`")
+	s.edit(root, lspChartFleet[root])
+	s.wantHover(root, "replicas: 2", "- `7` in `dev/one`")
+}
+
 // A hover hides values that reach a Secret, even when the fleet does not render.
 func TestLSPHoverSecrets(t *testing.T) {
 	s := startLSPSession(t, lspChartFleet)

@@ -113,6 +113,18 @@ func (s *Session) Check(ctx context.Context, edits load.Edits) (*compiler.Fleet,
 	return f, cmp.Or(ctx.Err(), err)
 }
 
+// Evaluated returns the clusters of the last check that could be evaluated, those with faults
+// included, sorted by ID.
+func (s *Session) Evaluated() []*fleet.Cluster {
+	var out []*fleet.Cluster
+	for _, id := range slices.Sorted(maps.Keys(s.clusters)) {
+		if c := s.clusters[id].cluster; c != nil {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // evaluated reports whether the evaluation of a cluster is up to date.
 func (s *Session) evaluated(id string) bool {
 	return s.digests[id] != "" && s.clusters[id].inputs == s.digests[id]

@@ -18,8 +18,11 @@ type snapshot struct {
 	edits load.Edits
 
 	// clusters are sorted by ID. A cluster with faults has the state of its last check
-	// without faults, so that requests can be answered; it is not in fleet.
+	// without faults, or that with faults if there is none, so that requests can be answered;
+	// it is not in fleet.
 	clusters []*fleet.Cluster
+
+	valid []*fleet.Cluster // those of clusters that had no faults
 
 	answers *answers
 }
@@ -51,10 +54,11 @@ func (c *checker) keep(f *compiler.Fleet, edits load.Edits) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	if f != nil {
-		next := &snapshot{f, edits, f.Clusters, newAnswers()}
+		next := &snapshot{fleet: f, edits: edits, valid: f.Clusters, answers: newAnswers()}
 		if c.last != nil {
-			next.clusters = withMissing(c.root, f.Clusters, c.last.clusters)
+			next.valid = withMissing(c.root, f.Clusters, c.last.valid)
 		}
+		next.clusters = withMissing(c.root, next.valid, c.session.Evaluated())
 		c.last = next
 		c.keepTypes(f)
 	}
