@@ -62,11 +62,15 @@ func Faults(root string, err error, v cue.Value) diag.List {
 // Raw is [Faults] with CUE's own messages, for callers that translate them.
 func Raw(root string, err error, v cue.Value) diag.List {
 	var out diag.List
+	disjunctions := map[string]bool{} // paths
 	for _, e := range errors.Errors(err) {
 		if d := fault(root, e, v); d != nil {
 			out = append(out, d)
+		} else {
+			disjunctions[strings.Join(e.Path(), ".")] = true
 		}
 	}
+	out = withoutDefaults(out, disjunctions)
 	if slices.ContainsFunc(out, func(d *diag.Diag) bool { return !isConsequence(d) }) {
 		out = slices.DeleteFunc(out, isConsequence)
 	}
@@ -74,6 +78,17 @@ func Raw(root string, err error, v cue.Value) diag.List {
 		return diag.All(err)
 	}
 	return out
+}
+
+// withoutDefaults removes conflicts with alternatives of a disjunction, such as its default, if
+// another alternative has a fault of another kind: 0 for *2 | int & >=1 is too small.
+func withoutDefaults(l diag.List, disjunctions map[string]bool) diag.List {
+	all := slices.Clone(l)
+	return slices.DeleteFunc(l, func(d *diag.Diag) bool {
+		return disjunctions[d.Path] && conflict.MatchString(d.Msg) && slices.ContainsFunc(all, func(e *diag.Diag) bool {
+			return e.Path == d.Path && !conflict.MatchString(e.Msg)
+		})
+	})
 }
 
 func fault(root string, e errors.Error, v cue.Value) *diag.Diag {
