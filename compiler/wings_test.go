@@ -22,7 +22,7 @@ var wings = []wing{
 	{name: "stage", dirs: []string{"compiler/stage"}},
 	{name: "compiler", dirs: []string{"compiler"}, own: true},
 	{name: "outside", dirs: []string{"compiler/query", "compiler/edit", "compiler/deliver"}, own: true},
-	{name: "command line", dirs: []string{"cmd"}},
+	{name: "command line", dirs: []string{"cmd"}, own: true},
 }
 
 // wing is a group of packages at the same distance from the command line.

@@ -8,9 +8,9 @@ import (
 	"io"
 	"log"
 	"os"
-	"runtime/debug"
 	_ "time/tzdata" // templates name time zones that some machines do not have
 
+	_ "github.com/fleetc/fleetc/cmd/fleetc/memory"
 	"github.com/spf13/cobra"
 )
 
@@ -29,7 +29,6 @@ func main() { os.Exit(run()) }
 
 // run runs the command line and returns the exit status.
 func run() int {
-	tuneMemory()
 	// Helm's SDK writes to the standard logger; its output is captured where
 	// it matters.
 	log.SetOutput(io.Discard)
@@ -74,17 +73,4 @@ func (o *options) execute(ctx context.Context, root *cobra.Command) (*cobra.Comm
 		o.endProgress()
 	}
 	return cmd, cmp.Or(err, flush(cmd.OutOrStdout()), flush(cmd.ErrOrStderr()))
-}
-
-// tuneMemory makes garbage collection less frequent while the heap is small:
-// compiling allocates much short-lived memory. The limit bounds the cost for
-// large fleets. GOGC and GOMEMLIMIT override it.
-func tuneMemory() {
-	const percent, limit = 300, 384 << 20
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(percent)
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(limit)
-	}
 }

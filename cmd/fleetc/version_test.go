@@ -1,9 +1,24 @@
 package main
 
 import (
+	"os"
+	"os/exec"
 	"runtime/debug"
+	"strings"
 	"testing"
 )
+
+// The initialization of packages collects no garbage: package memory comes before those
+// that allocate most.
+func TestNoCollectionAtStart(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), "fleetc", "version")
+	cmd.Env = append(os.Environ(), "GODEBUG=gctrace=1", "GOGC=", "GOMEMLIMIT=")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "fleetc") || strings.Contains(string(out), "gc 1 @") {
+		t.Errorf("%v, %s", err, out)
+	}
+}
 
 func TestCommit(t *testing.T) {
 	t.Parallel()
