@@ -80,17 +80,6 @@ func Raw(root string, err error, v cue.Value) diag.List {
 	return out
 }
 
-// withoutDefaults removes conflicts with alternatives of a disjunction, such as its default, if
-// another alternative has a fault of another kind: 0 for *2 | int & >=1 is too small.
-func withoutDefaults(l diag.List, disjunctions map[string]bool) diag.List {
-	all := slices.Clone(l)
-	return slices.DeleteFunc(l, func(d *diag.Diag) bool {
-		return disjunctions[d.Path] && conflict.MatchString(d.Msg) && slices.ContainsFunc(all, func(e *diag.Diag) bool {
-			return e.Path == d.Path && !conflict.MatchString(e.Msg)
-		})
-	})
-}
-
 func fault(root string, e errors.Error, v cue.Value) *diag.Diag {
 	msg := message(e)
 	if isSummary(msg) {
