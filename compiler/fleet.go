@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/cache"
@@ -53,6 +55,20 @@ type LoadedChart struct {
 	Types     *values.Type
 	readsAPIs bool                  // whether the API versions of the cluster may change its objects
 	accepted  *cache.AcceptedValues // by the chart's schemas
+}
+
+// Version returns the version in the Chart.yaml of the chart; empty without a chart.
+func (ch LoadedChart) Version() string {
+	var metadata struct {
+		Version string `json:"version"`
+	}
+	if ch.Chart == nil {
+		return ""
+	}
+	if i := slices.IndexFunc(ch.Files, func(f fleet.File) bool { return f.Name == "Chart.yaml" }); i >= 0 {
+		_ = yaml.Unmarshal(ch.Files[i].Data, &metadata) // a chart that does not parse is a fault already
+	}
+	return metadata.Version
 }
 
 // renderer renders releases, and memoizes what clusters share.

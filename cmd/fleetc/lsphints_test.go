@@ -58,9 +58,9 @@ func TestLSPInlayHints(t *testing.T) {
 func TestLSPCodeLens(t *testing.T) {
 	s := startLSPSession(t, lspChartFleet)
 	for name, want := range map[string]string{
-		"environments/fleet.cue":           "8:11 charts/web · 4 of 4 clusters",
-		"environments/prod/env.cue":        "4:11 charts/web · 2 of 2 clusters",
-		"environments/dev/one/cluster.cue": "4:11 charts/web · dev/one",
+		"environments/fleet.cue":           "8:11 charts/web 1.2.3 · 4 of 4 clusters",
+		"environments/prod/env.cue":        "4:11 charts/web 1.2.3 · 2 of 2 clusters",
+		"environments/dev/one/cluster.cue": "4:11 charts/web 1.2.3 · dev/one",
 		"environments/dev/env.cue":         "",
 	} {
 		s.edit(name, s.texts[name])

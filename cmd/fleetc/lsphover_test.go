@@ -131,6 +131,7 @@ func TestLSPHover(t *testing.T) {
 	)
 	s.wantHover(prod, "repl|icas", "`releases.web.values.replicas`\n\n- `5` in `prod/one`", "- `3` in `prod/two`")
 	s.wantHover(root, "names|pace", "- `\"web\"` in all 4 clusters\n")
+	s.wantHover(root, "releases: |web", "`releases.web`\n\ncharts/web 1.2.3 · 4 of 4 clusters\n\n- namespace: `\"web\"` in all 4 clusters\n- stage: `\"default\"` in all 4 clusters")
 	s.wantHover(root, "path: |", "- `\"charts/web\"` in all 4 clusters\n")
 	s.wantHover(one, "tier", "- `` \"a`b\" `` in `dev/one`")
 	s.wantHover(one, "tag", "- `\"2.0\"` in `dev/one`\n  - set by [environments/dev/one/cluster.cue:4]", "`spec.template.spec.containers[0].image`")

@@ -87,6 +87,9 @@ func (s *server) hover(ctx context.Context, p positionParams) (any, error) {
 // hover returns the text about the field: its values, the lines that set them, its comment
 // in the chart, and the object fields that depend on it.
 func (q *question) hover(ctx context.Context) (string, error) {
+	if len(q.field) == 2 && q.field[0] == "releases" { //nolint:mnd // releases.NAME
+		return q.release(), nil
+	}
 	groups, known := q.groups(q.scope(), q.field)
 	if known && len(groups) == 0 {
 		return "", nil

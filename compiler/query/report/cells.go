@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -64,17 +62,7 @@ func versionOf(f *compiler.Fleet, r *fleet.Release) string {
 	case ref.Repo != "":
 		return ref.Version
 	}
-	ch := f.ChartOf(r)
-	if ch == nil {
-		return ""
-	}
-	var metadata struct {
-		Version string `json:"version"`
-	}
-	if i := slices.IndexFunc(ch.Files, func(f fleet.File) bool { return f.Name == "Chart.yaml" }); i >= 0 {
-		_ = yaml.Unmarshal(ch.Files[i].Data, &metadata) // a chart that does not parse is a fault already
-	}
-	return metadata.Version
+	return f.Charts[r.Chart].Version()
 }
 
 // waiverKey identifies a waiver.
