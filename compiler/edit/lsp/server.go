@@ -167,7 +167,7 @@ func (s *server) initialize(_ context.Context, p initializeParams) (any, error) 
 			"inlayHintProvider": true, "codeLensProvider": map[string]any{},
 			"workspace":              map[string]any{"workspaceFolders": map[string]any{"supported": true, "changeNotifications": true}},
 			"renameProvider":         map[string]any{"prepareProvider": true},
-			"completionProvider":     map[string]any{"triggerCharacters": []string{`"`, ".", ":"}},
+			"completionProvider":     map[string]any{"triggerCharacters": []string{`"`, ".", ":", "/"}},
 			"codeActionProvider":     map[string]any{"codeActionKinds": []string{quickFix}},
 			"executeCommandProvider": map[string]any{"commands": []string{chartAddCommand}},
 		},
