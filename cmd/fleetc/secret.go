@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -52,13 +53,13 @@ func newSecretListCommand(o *options) *cobra.Command {
 		ValidArgsFunction: clusterArgs(o),
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			all, err := query.Secrets(cmd.Context(), o.compiler(), render, patterns...)
-			if err != nil {
+			if err != nil && len(all) == 0 {
 				return err
 			}
 			if output == "json" {
-				return writeJSON(cmd.OutOrStdout(), append([]query.SecretUse{}, all...))
+				return errors.Join(writeJSON(cmd.OutOrStdout(), append([]query.SecretUse{}, all...)), err)
 			}
-			return secretTable(cmd.OutOrStdout(), all, render)
+			return errors.Join(secretTable(cmd.OutOrStdout(), all, render), err)
 		},
 	}
 	outputFlag(cmd, &output, "text", "json")

@@ -25,25 +25,26 @@ type SecretUse struct {
 
 // Secrets returns the secrets of the clusters that the patterns select, sorted by name and
 // source. It needs no key. With render, it renders the clusters to find the objects that
-// refer to a secret.
+// refer to a secret, unless the fleet has faults.
+//
+// With an error it returns the secrets that it could read. A secret whose file cannot be
+// read has no readers.
 func Secrets(ctx context.Context, c *compiler.Compiler, render bool, patterns ...string) ([]SecretUse, error) {
 	e := c.Evaluate(ctx, patterns)
-	if e.Fleet == nil || e.Faults != nil {
+	if e.Fleet == nil {
 		return nil, e.Faults
 	}
 	s := secretList{files: e.SOPSFiles, index: map[secretKey]int{}}
-	for _, cluster := range e.Clusters {
-		if err := s.cluster(cluster); err != nil {
-			return nil, err
-		}
+	clusters := e.All().Clusters
+	slices.SortFunc(clusters, func(a, b *fleet.Cluster) int { return cmp.Compare(a.ID, b.ID) })
+	for _, cluster := range clusters {
+		s.cluster(cluster)
 	}
-	if render {
-		f, err := c.LoadEvaluated(ctx, e)
-		if err != nil {
-			return nil, err
-		}
-		if err := s.objects(ctx, f); err != nil {
-			return nil, err
+	err := e.Faults
+	if render && err == nil {
+		var f *compiler.Fleet
+		if f, err = c.LoadEvaluated(ctx, e); err == nil {
+			err = s.objects(ctx, f)
 		}
 	}
 	for i := range s.uses {
@@ -55,7 +56,7 @@ func Secrets(ctx context.Context, c *compiler.Compiler, render bool, patterns ..
 	slices.SortFunc(s.uses, func(a, b SecretUse) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Text(), b.Text()))
 	})
-	return s.uses, nil
+	return s.uses, err
 }
 
 // secretKey identifies a secret with one source.
@@ -69,17 +70,13 @@ type secretList struct {
 }
 
 // cluster adds the secrets of a cluster.
-func (l *secretList) cluster(c *fleet.Cluster) error {
+func (l *secretList) cluster(c *fleet.Cluster) {
 	for _, s := range c.Secrets {
 		key := secretKey{s.Name, s.Text()}
 		i, ok := l.index[key]
 		if !ok {
-			use, err := l.describe(s)
-			if err != nil {
-				return err
-			}
 			i = len(l.uses)
-			l.index[key], l.uses = i, append(l.uses, use)
+			l.index[key], l.uses = i, append(l.uses, l.describe(s))
 		}
 		l.uses[i].Clusters = append(l.uses[i].Clusters, c.ID)
 		for _, r := range c.Releases {
@@ -88,21 +85,19 @@ func (l *secretList) cluster(c *fleet.Cluster) error {
 			}
 		}
 	}
-	return nil
 }
 
-// describe returns a secret with the readers of its file.
-func (l *secretList) describe(s fleet.Secret) (SecretUse, error) {
+// describe returns a secret with the readers of its file. The evaluation reports a file
+// that cannot be read.
+func (l *secretList) describe(s fleet.Secret) SecretUse {
 	out := SecretUse{Name: s.Name, SecretSource: s.SecretSource, Position: s.Pos.String(), Releases: []string{}, Readers: []string{}}
 	if s.SOPS == "" {
-		return out, nil
+		return out
 	}
-	f, err := l.files.File(s.SOPS)
-	if err != nil {
-		return out, err
+	if f, _ := l.files.File(s.SOPS); f != nil {
+		out.Readers, out.Modified = append(f.Recipients(), f.OtherKeys()...), f.LastModified()
 	}
-	out.Readers, out.Modified = append(f.Recipients(), f.OtherKeys()...), f.LastModified()
-	return out, nil
+	return out
 }
 
 // objects adds the rendered objects that refer to secrets, and the releases of those whose
