@@ -82,9 +82,11 @@ func (c *Cluster) Release(name string) *Release {
 
 // A Layer is one directory of CUE files between the root and a cluster.
 type Layer struct {
-	Name     string   `json:"layer"` // name of the directory; root for the topmost
-	Dir      string   `json:"dir"`   // relative to the fleet's root, slash-separated
-	Children []string `json:"-"`     // names of the layers in its subdirectories, sorted
+	Name string `json:"layer"` // name of the directory; root for the topmost
+	Dir  string `json:"dir"`   // relative to the fleet's root, slash-separated
+
+	// Names are the names of all layers of the fleet, of the root layer only, sorted.
+	Names []string `json:"-"`
 }
 
 // IsWithin reports whether a slash-separated path is a directory or below it.

@@ -31,7 +31,7 @@ type tree struct {
 
 	imports map[string]bool // paths that these files import
 
-	children map[string][]string // sorted names of the layers in subdirectories, by directory
+	names []string // of all layers, sorted
 }
 
 // A stray is a CUE file that is not part of the layer in its directory.
@@ -79,11 +79,13 @@ func scanEdited(root string, edits Edits) (*tree, error) {
 	if err == nil {
 		err = t.addNew(root, edits)
 	}
-	t.children = map[string][]string{}
 	for _, dir := range t.dirs {
-		parent, name := path.Split(dir)
-		t.children[path.Clean(parent)] = append(t.children[path.Clean(parent)], name)
+		if dir != environments {
+			t.names = append(t.names, path.Base(dir))
+		}
 	}
+	slices.Sort(t.names)
+	t.names = slices.Compact(t.names)
 	return t, err
 }
 
@@ -274,12 +276,12 @@ func LayerNames(root string) ([]string, error) {
 // layers returns the layers of a cluster's directory, from the root on. It
 // skips directories without files, except the topmost.
 func (t *tree) layers(dir string) []fleet.Layer {
-	out := []fleet.Layer{{Name: rootLayer, Dir: environments, Children: t.children[environments]}}
+	out := []fleet.Layer{{Name: rootLayer, Dir: environments, Names: t.names}}
 	rest := strings.Split(strings.TrimPrefix(dir, environments+"/"), "/")
 	for i, name := range rest {
 		d := path.Join(environments, path.Join(rest[:i+1]...))
 		if t.files[d] != nil {
-			out = append(out, fleet.Layer{Name: name, Dir: d, Children: t.children[d]})
+			out = append(out, fleet.Layer{Name: name, Dir: d})
 		}
 	}
 	return out

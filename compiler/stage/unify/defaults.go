@@ -224,9 +224,10 @@ func isPattern(label ast.Label) bool {
 	return ok
 }
 
-// isOtherLayer reports whether a name is that of a layer beside those of the cluster.
+// isOtherLayer reports whether a name is that of a layer of the fleet, such as one of
+// another cluster.
 func (e *evaluation) isOtherLayer(name string) bool {
-	return slices.ContainsFunc(e.layers, func(l fleet.Layer) bool { return slices.Contains(l.Children, name) })
+	return slices.ContainsFunc(e.layers, func(l fleet.Layer) bool { return slices.Contains(l.Names, name) })
 }
 
 // similarLayer returns the layer that a name may mean, such as prod for
