@@ -11,21 +11,29 @@ import (
 )
 
 // readCRDs reads the CRDs that clusters have without a release, and adds their kinds to the
-// APIs of the clusters. It reads each file once.
+// APIs of the clusters. It reads each file once for each place that names it.
 func (f *Fleet) readCRDs() error {
 	var faults diag.List
 	type content struct {
 		objs []fleet.Object
 		err  error
 	}
-	files := map[string]content{}
+	type entry struct {
+		name string
+		pos  diag.Pos
+	}
+	files := map[entry]content{}
 	f.KnownCRDs = map[string][]fleet.Object{}
 	for _, c := range f.Clusters {
-		for _, name := range c.CRDs {
-			file, ok := files[name]
+		for i, name := range c.CRDs {
+			e := entry{name, c.Pos}
+			if i < len(c.CRDsPos) {
+				e.pos = c.CRDsPos[i]
+			}
+			file, ok := files[e]
 			if !ok {
-				file.objs, file.err = f.crdsIn(c, name)
-				files[name] = file
+				file.objs, file.err = f.crdsIn(name, e.pos)
+				files[e] = file
 			}
 			faults.Add(diag.In(c.ID, file.err))
 			f.KnownCRDs[c.ID] = append(f.KnownCRDs[c.ID], file.objs...)
@@ -35,9 +43,9 @@ func (f *Fleet) readCRDs() error {
 	return faults.Err()
 }
 
-// crdsIn reads a file or directory of CRDs.
-func (f *Fleet) crdsIn(c *fleet.Cluster, name string) ([]fleet.Object, error) {
-	objs, _, err := manifests.Read(f.Dir, name, &fleet.Release{Name: "crds", SourcePos: c.Pos})
+// crdsIn reads a file or directory of CRDs, which a layer names at a place.
+func (f *Fleet) crdsIn(name string, pos diag.Pos) ([]fleet.Object, error) {
+	objs, _, err := manifests.Read(f.Dir, name, &fleet.Release{Name: "crds", SourcePos: pos})
 	var faults diag.List
 	for _, d := range diag.All(err) {
 		of := *d
@@ -48,7 +56,7 @@ func (f *Fleet) crdsIn(c *fleet.Cluster, name string) ([]fleet.Object, error) {
 		if o.GroupVersionKind().GroupKind().String() != "CustomResourceDefinition.apiextensions.k8s.io" {
 			faults.Add(&diag.Diag{
 				Code: diag.CodeCRD,
-				At:   []diag.Pos{o.Pos, c.Pos}, Path: "cluster.crds", Msg: "this is a " + o.GetKind() + ", not a CustomResourceDefinition",
+				At:   []diag.Pos{o.Pos, pos}, Path: "cluster.crds", Msg: "this is a " + o.GetKind() + ", not a CustomResourceDefinition",
 				Hint: "leave it out, or make it part of a release",
 			})
 		}

@@ -51,6 +51,7 @@ type Cluster struct {
 	Facts       map[string]any    // decoded JSON
 	APIs        []API             // kinds that the cluster serves and no release installs, sorted
 	CRDs        []string          // files and directories of CRDs that no release installs, relative to the root
+	CRDsPos     []diag.Pos        // where CRDs are set, in the same order
 	Stages      []string          // in apply order; at least one
 	Releases    []*Release        // sorted by name
 	Secrets     []Secret          // sorted by name

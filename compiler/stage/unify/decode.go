@@ -48,6 +48,7 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 			}
 		}
 	}
+	c.CRDsPos = e.itemPositions(lookup(v, "cluster.crds"))
 	slices.Sort(c.Recipients)
 	faults.Add(e.sealingCert(v, c.SealingCert))
 	if len(faults) == 0 {
@@ -69,8 +70,7 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 	c.Health = e.health(v, "health", &faults)
 	c.Ignore = e.ignoreRules(fleet.OfDiff, v, nil, &faults)
 	c.DriftIgnore = e.ignoreRules(fleet.OfDrift, v, nil, &faults)
-	c.Actions = e.actions(v, "actions", nil, c.Stages, &faults)
-	c.GitOps = e.gitops(v, &faults)
+	c.Actions, c.GitOps = e.actions(v, "actions", nil, c.Stages, &faults), e.gitops(v, &faults)
 	e.images(v, c, &faults)
 	c.Secrets = e.secrets(v, &faults)
 	e.releases(v, func(name string, release cue.Value) {
@@ -82,6 +82,14 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 	})
 	e.ofFleet(v, c, &faults)
 	return c, faults.Err()
+}
+
+// itemPositions returns the positions of the items of a list.
+func (e *evaluation) itemPositions(list cue.Value) (out []diag.Pos) {
+	for it, _ := list.List(); it.Next(); {
+		out = append(out, e.fieldPos(it.Value()))
+	}
+	return out
 }
 
 func (e *evaluation) distinctStages(v cue.Value, stages []string) error {
