@@ -49,7 +49,8 @@ type input struct {
 func (j *job) input() (*input, error) {
 	r, ch := j.release, j.chart
 	if err := j.source.err; err != nil {
-		return nil, j.fault(diag.CodeChartNotInstallable, "chart %s does not load: %v", ch.Ref, err)
+		code, msg, hint := fleet.UnloadableChart(err)
+		return nil, &diag.Diag{Code: code, At: []diag.Pos{r.Pos}, Path: r.Path(), Msg: "chart " + ch.Ref.String() + ": " + msg, Hint: hint, Cause: err}
 	}
 	loaded := instance(j.source.chart)
 	caps, err := capabilities(j.cluster, j.apis)

@@ -182,7 +182,8 @@ fleet.cue:3:2: releases.rel: chart charts/app has dependencies in Chart.yaml tha
 		{"no Chart.yaml", `
 -- Chart.yaml --
 {}`, "", `
-fleet.cue:3:2: releases.rel: chart charts/app does not load: validation: chart.metadata.name is required [FL1501]
+fleet.cue:3:2: releases.rel: chart charts/app: Chart.yaml has no name [FL1306]
+    hint: write name into Chart.yaml
 `},
 		{"required", `
 -- templates/a.yaml --

@@ -15,7 +15,6 @@ package values
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -112,7 +111,8 @@ type Type struct {
 func Derive(ch *fleet.Chart) (*Type, error) {
 	loaded, err := load(ch)
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeChartNotInstallable, Path: ch.Ref.String(), Msg: fmt.Sprintf("the chart does not load: %v", err), Cause: err}
+		code, msg, hint := fleet.UnloadableChart(err)
+		return nil, &diag.Diag{Code: code, Path: ch.Ref.String(), Msg: msg, Hint: hint, Cause: err}
 	}
 	b := &builder{shapes: newShapes(), schemas: map[*chart.Chart]*schema{}, documents: newDocuments(loaded, ch.Schemas), conventions: conventions()}
 	root, err := b.chart(loaded, "", 0)

@@ -1,0 +1,21 @@
+package fleet
+
+import (
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// UnloadableChart returns the code, the message and the hint of a fault for an error of
+// Helm's loader of charts.
+func UnloadableChart(err error) (code diag.Code, msg, hint string) {
+	text := err.Error()
+	field, ok := strings.CutPrefix(text, "validation: chart.metadata.")
+	if !ok {
+		return diag.CodeChartNotInstallable, "the chart does not load: " + text, ""
+	}
+	if name, ok := strings.CutSuffix(field, " is required"); ok {
+		return diag.CodeChartFiles, "Chart.yaml has no " + name, "write " + name + " into Chart.yaml"
+	}
+	return diag.CodeChartFiles, "Chart.yaml is not valid: " + field, "correct Chart.yaml"
+}
