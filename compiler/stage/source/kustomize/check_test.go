@@ -43,7 +43,13 @@ func TestFaults(t *testing.T) {
 		},
 		{
 			"no patch", "-- app/kustomization.yaml --\nresources: [../base]\npatches:\n- patch: 'foo'\n",
-			"app/kustomization.yaml: releases.web.kustomize: PatchTransformer: unable to parse SM or JSON patch from [patch: \"foo\"] [FL1403]\n" + at,
+			"app/kustomization.yaml:3:3: releases.web.kustomize: the patch is neither an object in YAML nor a list of operations in JSON [FL1403]\n" + at +
+				"    hint: write apiVersion, kind and metadata.name of the object, or a list of operations with op, path and value\n",
+		},
+		{
+			"JSON patch without quotes", "-- app/kustomization.yaml --\nresources: [../base]\npatches:\n- target: {kind: Deployment}\n  patch: '[{op: add, path: /metadata/labels, value: {}}]'\n",
+			"app/kustomization.yaml:3:3: releases.web.kustomize: the patch is neither an object in YAML nor a list of operations in JSON [FL1403]\n" + at +
+				"    hint: put keys and texts of a list in [] into quotes, as in [{\"op\": \"add\", \"path\": \"/data/a\", \"value\": \"b\"}]\n",
 		},
 		{
 			"twice", "-- app/kustomization.yaml --\nresources: [../base, ../base]\n",

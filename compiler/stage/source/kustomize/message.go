@@ -1,12 +1,15 @@
 package kustomize
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"path"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
@@ -138,6 +141,9 @@ func (b *build) failed(top *file, err error) error {
 		text = "the source of a replacement matches nothing: " + object(noSource.FindStringSubmatch(text)[1])
 	case strings.Contains(text, "replacement"):
 		pos = f.pos("replacements")
+	case strings.Contains(text, "SM or JSON patch from ["):
+		pos, hint = b.unreadablePatch(f)
+		text = "the patch is neither an object in YAML nor a list of operations in JSON"
 	case noField.MatchString(text):
 		field := noField.FindStringSubmatch(text)[1]
 		pos = b.patchWith(f, field)
@@ -186,6 +192,27 @@ func (b *build) patches(f *file, yield func(pos diag.Pos, text []byte)) {
 			one(f.pos("patchesStrategicMerge", i), string(p), "")
 		}
 	}
+}
+
+// unreadablePatch returns the position of the first patch that kustomize cannot read, and a
+// hint.
+func (b *build) unreadablePatch(f *file) (pos diag.Pos, hint string) {
+	pos = diag.Pos{File: f.name}
+	hint = "write apiVersion, kind and metadata.name of the object, or a list of operations with op, path and value"
+	found := false
+	b.patches(f, func(at diag.Pos, text []byte) {
+		isList := strings.HasPrefix(strings.TrimSpace(string(text)), "[")
+		var operations []any
+		switch _, err := b.resources.RF().SliceFromBytes(text); {
+		case found || err == nil && !isList:
+		case isList && !json.Valid(text):
+			found, pos = true, at
+			hint = `put keys and texts of a list in [] into quotes, as in [{"op": "add", "path": "/data/a", "value": "b"}]`
+		case !isList && yaml.Unmarshal(text, &operations) != nil:
+			found, pos = true, at
+		}
+	})
+	return pos, hint
 }
 
 // patchOf returns the position of the first patch of an object.
