@@ -185,7 +185,24 @@ func usageError(cmd *cobra.Command, err error) error {
 	if _, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		code = diag.CodeUnknownCommand
 	}
-	return &diag.Diag{Code: code, Msg: strings.TrimSuffix(err.Error(), "."), Hint: "run " + cmd.CommandPath() + " --help", Cause: err}
+	msg := strings.TrimSuffix(err.Error(), ".")
+	if before, problem, ok := strings.Cut(msg, ": strconv."); ok {
+		msg = before + ": " + notNumber(problem)
+	}
+	return &diag.Diag{Code: code, Msg: msg, Hint: "run " + cmd.CommandPath() + " --help", Cause: err}
+}
+
+// notNumber says in plain words why strconv cannot read the value of a flag.
+func notNumber(problem string) string {
+	switch {
+	case strings.HasSuffix(problem, "value out of range"):
+		return "the number is too large"
+	case strings.HasPrefix(problem, "ParseBool"):
+		return "it must be true or false"
+	case strings.HasPrefix(problem, "ParseFloat"):
+		return "it must be a number"
+	}
+	return "it must be a whole number"
 }
 
 // clusterArgs completes cluster IDs, also those of clusters that have faults.

@@ -59,6 +59,10 @@ func Select(ids, patterns []string) ([]string, error) {
 		}
 		if !found {
 			hint, _ := fleet.ClusterHint(clean, ids)
+			if p == "" {
+				faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: "an argument is empty, and names no cluster", Hint: "write the ID of a cluster, or leave the argument out for all clusters"})
+				continue
+			}
 			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: "no cluster matches " + p, Hint: hint})
 		}
 	}
