@@ -42,7 +42,7 @@ func newRolloutReportCommand(o *options) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, ids []string) (err error) {
+		RunE: func(cmd *cobra.Command, ids []string) error {
 			r := deliver.ReportOptions{Branch: git.branch}
 			switch {
 			case git.address == "":
@@ -55,10 +55,7 @@ func newRolloutReportCommand(o *options) *cobra.Command {
 			}
 			r.Address = cluster.Address{Access: access, Context: kubeContext, InCluster: !cmd.Flags().Changed("context")}
 			r.Namespaces = gitops.Namespaces{Flux: cmp.Or(namespace, "flux-system"), ArgoCD: cmp.Or(namespace, "argocd")}
-			if r.Remote, err = branch.Open(cmd.Context(), git.address, o.dir); err != nil {
-				return err
-			}
-			defer func() { err = cmp.Or(err, r.Remote.Close()) }()
+			r.Open = func() (*branch.Remote, error) { return branch.Open(cmd.Context(), git.address, o.dir) }
 			reports, err := deliver.PushReports(cmd.Context(), r, ids)
 			if err != nil && reports == nil {
 				return err

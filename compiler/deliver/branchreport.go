@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
 	"github.com/fleetc/fleetc/compiler/deliver/gitops"
@@ -17,8 +18,8 @@ import (
 type ReportOptions struct {
 	Address    cluster.Address // of the cluster that runs Flux or Argo CD
 	Namespaces gitops.Namespaces
-	Remote     *branch.Remote
-	Branch     string // the reports are in branches below this name
+	Open       func() (*branch.Remote, error) // opens the repository of the reports
+	Branch     string                         // the reports are in branches below this name
 }
 
 // PushReports reads the Kustomizations or Applications of clusters, and pushes a report for
@@ -35,6 +36,11 @@ func PushReports(ctx context.Context, o ReportOptions, ids []string) ([]gitops.R
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
+	remotes, err := o.open(min(len(ids), reportsAtATime))
+	defer closeAll(remotes)
+	if err != nil {
+		return nil, err
+	}
 	live, err := cluster.Connect(ctx, o.Address)
 	if err != nil {
 		return nil, err
@@ -46,34 +52,82 @@ func PushReports(ctx context.Context, o ReportOptions, ids []string) ([]gitops.R
 		return nil, err
 	}
 	var reports []gitops.Report
+	seen := map[string]bool{}
 	for _, id := range ids {
-		report := gitops.NewReport(id, now, objects[id])
-		err := o.push(ctx, report)
-		if ctx.Err() != nil {
-			return reports, ctx.Err()
+		if !seen[id] {
+			reports = append(reports, gitops.NewReport(id, now, objects[id]))
 		}
-		faults.Add(diag.In(id, err))
-		if err == nil {
-			reports = append(reports, report)
-		}
-		if len(objects[id]) == 0 {
-			faults.Add(diag.In(id, &diag.Diag{
+		seen[id] = true
+	}
+	pushed, err := o.pushAll(ctx, remotes, reports)
+	if ctx.Err() != nil {
+		return pushed, ctx.Err()
+	}
+	faults.Add(err)
+	for _, report := range reports {
+		if len(report.Objects) == 0 {
+			faults.Add(diag.In(report.Cluster, &diag.Diag{
 				Code: diag.CodeNoMatch,
 				Msg:  fmt.Sprintf("namespace %s has no Kustomization of fleetc for the cluster, and namespace %s no Application", o.Namespaces.Flux, o.Namespaces.ArgoCD),
 				Hint: "compare the ID with fleetc list, and pass --namespace if they are elsewhere",
 			}))
 		}
 	}
-	return reports, faults.Err()
+	return pushed, faults.Err()
+}
+
+// reportsAtATime is the number of reports that are pushed at the same time. A push is a few
+// requests that wait for the server.
+const reportsAtATime = 8
+
+// open opens the repository n times: a Remote makes one push at a time. On an error, it
+// returns those that are open.
+func (o *ReportOptions) open(n int) (remotes []*branch.Remote, err error) {
+	for range n {
+		remote, err := o.Open()
+		if err != nil {
+			return remotes, err
+		}
+		remotes = append(remotes, remote)
+	}
+	return remotes, nil
+}
+
+func closeAll(remotes []*branch.Remote) {
+	for _, r := range remotes {
+		_ = r.Close() // a temporary directory
+	}
+}
+
+// pushAll pushes the reports, and returns those that were pushed.
+func (o *ReportOptions) pushAll(ctx context.Context, remotes []*branch.Remote, reports []gitops.Report) (pushed []gitops.Report, err error) {
+	idle := make(chan *branch.Remote, len(remotes))
+	for _, r := range remotes {
+		idle <- r
+	}
+	var faults diag.List
+	i := 0
+	for _, err := range par.Map(ctx, len(remotes), len(reports), func(ctx context.Context, i int) (struct{}, error) {
+		remote := <-idle
+		defer func() { idle <- remote }()
+		return struct{}{}, o.push(ctx, remote, reports[i])
+	}) {
+		faults.Add(diag.In(reports[i].Cluster, err))
+		if err == nil {
+			pushed = append(pushed, reports[i])
+		}
+		i++
+	}
+	return pushed, faults.Err()
 }
 
 // push pushes a report to its branch.
-func (o *ReportOptions) push(ctx context.Context, report gitops.Report) error {
+func (o *ReportOptions) push(ctx context.Context, remote *branch.Remote, report gitops.Report) error {
 	text, err := report.Encode()
 	if err != nil {
 		return err
 	}
-	_, err = o.Remote.Push(ctx, false, branch.Update{
+	_, err = remote.Push(ctx, false, branch.Update{
 		Branch: gitops.ReportBranch(o.Branch, report.Cluster), Detached: true,
 		Write: func(_ context.Context, dir, _ string) (branch.Change, error) {
 			err := os.WriteFile(filepath.Join(dir, gitops.ReportFile), text, 0o644)
