@@ -56,6 +56,9 @@ func Check(ctx context.Context, c *compiler.Compiler, req Request) (*Report, err
 	}
 	f, faults := c.LoadEvaluated(ctx, e)
 	all := e.All()
+	if len(all.Clusters) == 0 && len(unevaluated(nil, faults)) == 0 && faults != nil {
+		return nil, faults // of no cluster, such as a pattern that selects none
+	}
 	k := newChecker(ctx, f, all.Clusters, faults, req)
 	report := NewReport()
 	results := par.Map(ctx, len(all.Clusters), len(all.Clusters), func(ctx context.Context, i int) (*Cluster, error) {
