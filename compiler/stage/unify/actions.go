@@ -21,7 +21,7 @@ func (e *evaluation) actions(owner cue.Value, path string, release *fleet.Releas
 	var out []fleet.Action
 	for _, f := range fieldsOf(owner, "actions") {
 		r := &actionReader{evaluation: e, v: f.v, release: release, path: path + "." + cue.Str(f.name).String(), faults: faults}
-		r.pos = e.layerPos(e.fieldPos(owner), f.v)
+		r.pos = e.posIn(owner, f.v)
 		a := fleet.Action{Name: f.name, Stage: textOf(f.v, "stage"), After: textOf(f.v, "at") == "after", Pos: r.pos}
 		a.ApplyOnly = lookup(f.v, "applyOnly").Exists()
 		a.Task = r.step("", "POST", "http", "exec", "job", "manual")

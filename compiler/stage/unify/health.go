@@ -108,3 +108,12 @@ func (e *evaluation) layerPos(otherwise diag.Pos, v cue.Value) diag.Pos {
 	}
 	return otherwise
 }
+
+// posIn returns the position where a layer writes the field v of owner. If no layer
+// does, it returns the position of owner, which takes long to find for a large value.
+func (e *evaluation) posIn(owner, v cue.Value) diag.Pos {
+	if p := e.fieldPos(v); e.layerOfFile(p.File) != "" {
+		return p
+	}
+	return e.fieldPos(owner)
+}

@@ -19,7 +19,7 @@ func (e *evaluation) images(v cue.Value, c *fleet.Cluster, faults *diag.List) {
 		if f.v.Validate(cue.Concrete(true)) != nil {
 			continue // CUE reports it
 		}
-		p := fleet.ImagePolicy{Image: f.name, Pos: e.policyPos(e.layerPos(e.fieldPos(v), f.v), f.v)}
+		p := fleet.ImagePolicy{Image: f.name, Pos: e.policyPos(e.posIn(v, f.v), f.v)}
 		p.Digest, _ = lookup(f.v, "digest").Bool()
 		p.Rule = e.tagRule(&p, lookup(f.v, "policy"), faults)
 		if hint := repositoryHint(f.name); hint != "" {

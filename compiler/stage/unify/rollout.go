@@ -108,7 +108,7 @@ func (e *evaluation) waveChecks(wave cue.Value, at string, faults *diag.List) []
 	var out []fleet.Action
 	for _, f := range fieldsOf(wave, "verify") {
 		r := &actionReader{evaluation: e, v: f.v, path: at + "." + cue.Str(f.name).String(), faults: faults}
-		r.pos = e.layerPos(e.fieldPos(wave), f.v)
+		r.pos = e.posIn(wave, f.v)
 		a := fleet.Action{Name: f.name, After: true, Pos: r.pos}
 		a.Task = r.step("", "GET", "http", "exec", "job", "prometheus")
 		r.settings(&a)

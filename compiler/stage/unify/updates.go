@@ -63,7 +63,7 @@ func (e *evaluation) updateSelectors(v cue.Value, field string, faults *diag.Lis
 	var out []fleet.UpdateSelector
 	for _, f := range fieldsOf(v, field) {
 		at := "updates." + field + "." + cue.Str(f.name).String()
-		s := fleet.UpdateSelector{Name: f.name, Reason: textOf(f.v, "reason"), Until: textOf(f.v, "until"), Pos: e.layerPos(e.fieldPos(v), f.v)}
+		s := fleet.UpdateSelector{Name: f.name, Reason: textOf(f.v, "reason"), Until: textOf(f.v, "until"), Pos: e.posIn(v, f.v)}
 		s.Charts = e.updatePatterns(f.v, "charts", at, faults)
 		s.Images = e.updatePatterns(f.v, "images", at, faults)
 		if len(s.Charts)+len(s.Images) == 0 {
