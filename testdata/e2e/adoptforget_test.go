@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,13 +27,8 @@ func newReleased(t *testing.T, env ...string) *place {
 // tryHelm runs the helm program on the cluster one, and returns its error.
 func (p *place) tryHelm(env []string, args ...string) (string, error) {
 	p.Helper()
-	tool, err := exec.Command("go", "tool", "-modfile=../tools/go.mod", "-n", "helm").Output()
-	if err != nil {
-		p.Fatal(err)
-	}
-	cmd := exec.CommandContext(p.Context(), strings.TrimSpace(string(tool)), append([]string{"--kubeconfig", p.clusters["one"].Kubeconfig, "-n", "app"}, args...)...)
-	home := p.TempDir()
-	cmd.Env = append(append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home), env...)
+	cmd := p.helmCommand("one", args...)
+	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }

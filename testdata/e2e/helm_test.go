@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/fleetc/fleetc/testdata/clusters"
@@ -98,17 +99,31 @@ spec:
 `
 }
 
-// helm runs the helm program on the cluster with the ID.
-func (p *place) helm(id string, args ...string) string {
-	p.Helper()
+// helmProgram returns the path of the helm program. It asks the go command once, which
+// needs half a second of CPU time.
+var helmProgram = sync.OnceValues(func() (string, error) {
 	tool, err := exec.Command("go", "tool", "-modfile=../tools/go.mod", "-n", "helm").Output()
+	return strings.TrimSpace(string(tool)), err
+})
+
+// helmCommand returns a command of the helm program on the cluster with the ID. It has its
+// own home directory, since helm remembers there what a cluster serves.
+func (p *place) helmCommand(id string, args ...string) *exec.Cmd {
+	p.Helper()
+	program, err := helmProgram()
 	if err != nil {
 		p.Fatal(err)
 	}
-	cmd := exec.CommandContext(p.Context(), strings.TrimSpace(string(tool)), append([]string{"--kubeconfig", p.clusters[id].Kubeconfig, "-n", "app"}, args...)...)
+	cmd := exec.CommandContext(p.Context(), program, append([]string{"--kubeconfig", p.clusters[id].Kubeconfig, "-n", "app"}, args...)...)
 	home := p.TempDir()
-	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
-	out, err := cmd.CombinedOutput()
+	cmd.Env = append(os.Environ(), "HOME="+home, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+	return cmd
+}
+
+// helm runs the helm program on the cluster with the ID.
+func (p *place) helm(id string, args ...string) string {
+	p.Helper()
+	out, err := p.helmCommand(id, args...).CombinedOutput()
 	if err != nil {
 		p.Fatalf("helm %v: %v\n%s", args, err, out)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -327,10 +326,6 @@ func TestNodeHelm(t *testing.T) {
 	p.write("charts/app/Chart.yaml", "apiVersion: v2\nname: app\nversion: 1.0.0\n")
 	p.write("charts/app/values.yaml", "does: \"true\"\n")
 	p.write("charts/app/templates/app.yaml", nodeChart)
-	tool, err := exec.Command("go", "tool", "-modfile=../tools/go.mod", "-n", "helm").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, test := range []struct {
 		name, does string
 		ready      bool
@@ -341,8 +336,7 @@ func TestNodeHelm(t *testing.T) {
 		{"probe", "exec sleep 3600", false, "container main runs, and is not ready"},
 	} {
 		p.write("environments/app.cue", fmt.Sprintf("package fleet\n\nreleases: %q: {namespace: \"app\", stage: \"apps\", delivery: \"helm\", chart: path: \"charts/app\", values: does: %q}\n", test.name, test.does))
-		cmd := exec.CommandContext(t.Context(), strings.TrimSpace(string(tool)), "--kubeconfig", p.clusters["one"].Kubeconfig,
-			"-n", "app", "install", "own-"+test.name, p.dir+"/charts/app", "--set", "does="+test.does, "--wait", "--timeout", "15s")
+		cmd := p.helmCommand("one", "install", "own-"+test.name, p.dir+"/charts/app", "--set", "does="+test.does, "--wait", "--timeout", "15s")
 		done := make(chan error)
 		go func() { done <- cmd.Run() }()
 		d := p.fleetc("apply", "--yes", "--timeout", "15s").says(p, test.want)
