@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
+	"math"
 	"os"
 	"strings"
 )
@@ -28,14 +30,19 @@ func (r Request) Writes() bool {
 	return false
 }
 
-// Requests returns all requests so far, except those of the control plane, in the
-// order of their responses. A request is logged before its client gets the
+// Requests returns all requests since the start or the last reset, except those of the
+// control plane, in the order of their responses. A request is logged before its client gets the
 // response.
 func (c *Cluster) Requests() ([]Request, error) {
-	text, err := os.ReadFile(c.auditLog())
+	file, err := os.Open(c.auditLog())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.NewSectionReader(file, c.auditStart, math.MaxInt64-c.auditStart))
 	if err != nil {
 		return nil, err
 	}

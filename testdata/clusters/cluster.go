@@ -40,7 +40,11 @@ type Cluster struct {
 	mu       sync.Mutex
 	parts    map[string]*process // by program or node
 	real     []*realNode
-	restarts int // how often the simulator was started again
+	restarts int  // how often the simulator was started again
+	stopped  bool // a program was killed, paused or added since the start
+
+	before     *snapshot // of a cluster that can be reset
+	auditStart int64     // size of the audit log at the last reset
 }
 
 // simulator is the program that plays nodes and pods. maxRestarts is how often it may
@@ -223,6 +227,7 @@ func (c *Cluster) restart(p *process) {
 		return
 	}
 	c.restarts++
+	c.stopped = true
 	fmt.Fprintf(c.fleet.log, "%s ended (%s) and is started again\n", p.name, p.cmd.ProcessState)
 	if err := c.startClient(simulator); err != nil {
 		c.restarts = maxRestarts // partError reports the end
@@ -235,6 +240,7 @@ func (c *Cluster) restart(p *process) {
 func (c *Cluster) CrashSimulator() error {
 	c.mu.Lock()
 	p := c.parts[simulator]
+	c.stopped = true
 	c.mu.Unlock()
 	if err := kill(p.cmd.Process); err != nil {
 		return fmt.Errorf("kill %s: %w", p.name, err)
@@ -264,6 +270,7 @@ func (c *Cluster) Kill() error {
 func (c *Cluster) kill() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.stopped = true
 	var errs []error
 	for _, p := range c.parts {
 		errs = append(errs, p.kill())
@@ -281,6 +288,7 @@ func (c *Cluster) signal(send func(*os.Process) error) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.stopped = true
 	for _, p := range c.parts {
 		if !p.running() {
 			continue

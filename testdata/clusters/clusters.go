@@ -17,7 +17,7 @@
 //
 // A test starts its clusters with [Test]; several tests share a fleet that TestMain
 // starts with [Start]. Deleting a namespace takes ten seconds: give each test a new
-// one, and do not delete it.
+// one, and do not delete it. A [Pool] lends whole clusters to tests one after another.
 package clusters
 
 import (

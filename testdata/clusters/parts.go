@@ -60,7 +60,7 @@ func (c *Cluster) Run(file string, flags, env []string) error {
 	if err != nil {
 		return err
 	}
-	c.parts[program] = p
+	c.parts[program], c.stopped = p, true
 	return nil
 }
 

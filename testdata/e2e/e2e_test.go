@@ -23,6 +23,7 @@ import (
 
 var (
 	shared   *clusters.Fleet // each test adds its clusters
+	usual    *clusters.Pool  // clusters of the usual kind, which tests use after each other
 	binary   string          // the fleetc program
 	messages *os.File        // log of the clusters
 	top      string          // root of the repository
@@ -53,8 +54,9 @@ func run(m *testing.M) int {
 		if shared, err = clusters.Start(context.Background(), io.MultiWriter(os.Stderr, messages)); err != nil {
 			return err
 		}
+		usual = clusters.NewPool(shared, usualSpec, usualIdle)
 		code := m.Run()
-		err = shared.Stop(code != 0)
+		err = errors.Join(usual.Wait(), shared.Stop(code != 0))
 		if code != 0 {
 			err = errors.Join(fmt.Errorf("the logs of the clusters are in %s", shared.Dir), err)
 		}
@@ -66,6 +68,12 @@ func run(m *testing.M) int {
 	}
 	return 0
 }
+
+// usualSpec describes the clusters that most tests use, of which at most usualIdle wait
+// for a test.
+var usualSpec = clusters.Spec{Name: "usual", Nodes: 1}
+
+const usualIdle = 8
 
 // inventorySecret is the name of the Secret with a place's inventory.
 const inventorySecret = "inventory.example.com.infra"
@@ -100,27 +108,57 @@ func newPlace(t *testing.T, specs ...clusters.Spec) *place {
 var places atomic.Int32
 
 // boot waits for its turn among the tests and starts a cluster for each spec; they
-// end with the test.
+// end with the test. Clusters of the usual kind may be those of an earlier test, reset.
 func (p *place) boot(specs ...clusters.Spec) {
 	p.Helper()
 	p.Parallel()
+	var ids []string // of clusters of the usual kind
+	var names []string
+	var others []clusters.Spec
 	prefix := fmt.Sprintf("t%d-", places.Add(1))
-	started := slices.Clone(specs)
-	for i := range started {
-		started[i].Name = prefix + started[i].Name
+	for _, s := range specs {
+		if s.Nodes == usualSpec.Nodes && s.RealNodes == 0 && s.Version == "" && !s.SimulateOperators {
+			ids = append(ids, s.Name)
+			continue
+		}
+		names = append(names, s.Name)
+		s.Name = prefix + s.Name
+		others = append(others, s)
 	}
-	if err := shared.Add(p.Context(), started...); err != nil {
+	borrowed, err := usual.Borrow(p.Context(), len(ids))
+	if err != nil {
 		p.Fatal(err)
 	}
-	for i, s := range specs {
-		c := shared.Cluster(started[i].Name)
-		p.clusters[s.Name] = c
-		p.Cleanup(func() {
-			if err := c.Kill(); err != nil {
-				p.Error(err)
-			}
-		})
+	for i, c := range borrowed {
+		p.clusters[ids[i]] = c
+		p.Cleanup(func() { p.giveBack(c) })
 	}
+	if err := shared.Add(p.Context(), others...); err != nil {
+		p.Fatal(err)
+	}
+	for i, s := range others {
+		c := shared.Cluster(s.Name)
+		p.clusters[names[i]] = c
+		p.Cleanup(func() { p.kill(c) })
+	}
+}
+
+func (p *place) kill(c *clusters.Cluster) {
+	if err := c.Kill(); err != nil {
+		p.Error(err)
+	}
+}
+
+// giveBack returns a cluster for other tests. That of a failed test ends.
+func (p *place) giveBack(c *clusters.Cluster) {
+	if err := c.Err(); err != nil {
+		p.Error(err)
+	}
+	if p.Failed() {
+		p.kill(c)
+		return
+	}
+	usual.Return(c)
 }
 
 func (p *place) write(name, text string) {
