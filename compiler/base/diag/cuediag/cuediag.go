@@ -327,7 +327,7 @@ func field(root string, v cue.Value, path string, missing bool) diag.Pos {
 	if strings.HasPrefix(path, "_") {
 		v, path = hidden(v, path)
 	}
-	p := cue.ParsePath(path)
+	p := cue.ParsePath(element.ReplaceAllString(path, "[$1]"))
 	if sel := p.Selectors(); missing && p.Err() == nil && len(sel) > 0 && !v.LookupPath(p).Exists() {
 		p = cue.MakePath(sel[:len(sel)-1]...)
 	}
@@ -340,6 +340,9 @@ func field(root string, v cue.Value, path string, missing bool) diag.Pos {
 	}
 	return diag.Pos{}
 }
+
+// element matches an element of a list in the path of an error of CUE, such as a.0.b.
+var element = regexp.MustCompile(`\.(\d+)\b`)
 
 // hidden returns the hidden field at the top of v with which a path begins, and the rest of
 // the path.
