@@ -172,7 +172,7 @@ func open(dir string, edits Edits) (*source, error) {
 	if s.tree, err = scanEdited(root, edits); err != nil {
 		return s, err
 	}
-	if err := checkImported(root, module, s.tree.imports); err != nil {
+	if err := checkSpecial(root, module, s.tree.imports); err != nil {
 		return s, err
 	}
 	s.valuesFiles, err = s.tree.valuesFiles(root)

@@ -33,16 +33,31 @@ func specialFile(at diag.Pos, name string) *diag.Diag {
 	return d
 }
 
-// checkImported returns a fault for a special file in a package of the fleet's module that
-// layers import, directly or not: CUE would wait for its content.
-func checkImported(root, module string, imports map[string]bool) error {
+// readByCUE are the extensions of files that CUE reads in the directories of packages and
+// in the root (cuelang.org/go/internal/filetypes).
+var readByCUE = []string{
+	".cue", ".json", ".jsonl", ".ldjson", ".ndjson", ".yaml", ".yml", ".toml", ".xml", ".txt", ".go", ".wasm", ".proto", ".textproto", ".textpb",
+}
+
+// checkSpecial returns a fault for a special file in the root, of which CUE reads all data
+// files, or in a package of the fleet's module that layers import, directly or not: CUE
+// would wait for its content.
+func checkSpecial(root, module string, imports map[string]bool) error {
 	var faults diag.List
 	seen := map[string]bool{}
-	todo := slices.Sorted(maps.Keys(imports))
-	for len(todo) > 0 {
-		dir, ok := directoryOf(module, todo[0])
-		todo = todo[1:]
-		if !ok || seen[dir] {
+	dirs := []string{"."}
+	addImports := func(imports iter.Seq[string]) {
+		for name := range imports {
+			if dir, ok := directoryOf(module, name); ok {
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	addImports(slices.Values(slices.Sorted(maps.Keys(imports))))
+	for len(dirs) > 0 {
+		dir := dirs[0]
+		dirs = dirs[1:]
+		if seen[dir] {
 			continue
 		}
 		seen[dir] = true
@@ -53,14 +68,14 @@ func checkImported(root, module string, imports map[string]bool) error {
 		for _, e := range entries {
 			name := path.Join(dir, e.Name())
 			info, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
-			if err == nil && isSpecial(info.Mode()) {
+			if err == nil && isSpecial(info.Mode()) && slices.Contains(readByCUE, path.Ext(name)) {
 				faults.Add(specialFile(diag.Pos{File: name}, name))
 			}
-			if path.Ext(name) != ".cue" || err != nil || !info.Mode().IsRegular() {
+			if dir == "." || path.Ext(name) != ".cue" || err != nil || !info.Mode().IsRegular() {
 				continue
 			}
 			file, _ := parser.ParseFile(filepath.Join(root, filepath.FromSlash(name)), nil, parser.ImportsOnly)
-			todo = slices.AppendSeq(todo, importsOf(file))
+			addImports(importsOf(file))
 		}
 	}
 	return faults.Err()
