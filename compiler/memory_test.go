@@ -39,7 +39,7 @@ func TestMemory(t *testing.T) {
 	}
 	peak := func(n int) int {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestMemory$")
-		cmd.Env = append(os.Environ(), memoryDir+"="+fleets.Generate(t, n, pairs))
+		cmd.Env = append(os.Environ(), "GOGC=100", memoryDir+"="+fleets.Generate(t, n, pairs))
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%d clusters: %v\n%s", n, err, out)
