@@ -46,3 +46,15 @@ func (t *ImageTrial) Field(changes ...origin.Change) (string, bool) {
 	text, ok := v.(string)
 	return text, ok
 }
+
+// Dependencies returns the paths of the values that change the field, sorted.
+func (t *ImageTrial) Dependencies(ctx context.Context) ([][]string, error) {
+	all, _, err := t.origin.Subject.Dependencies(ctx)
+	var out [][]string
+	for _, d := range all {
+		if d.How >= origin.Changes {
+			out = append(out, d.Path)
+		}
+	}
+	return out, err
+}

@@ -153,7 +153,28 @@ func (u *plannedUse) addValue(ctx context.Context, problem string) ([]operation,
 			return out, nil
 		}
 	}
-	return nil, u.refusal(why, "")
+	return nil, u.refuseComputed(ctx, t, why)
+}
+
+// refuseComputed returns the fault of a tag that no value has as its text. It names the
+// values from which the chart computes the tag.
+func (u *plannedUse) refuseComputed(ctx context.Context, t *chartTrial, why string) error {
+	const most = 5 // values in the message
+	all, err := t.Dependencies(ctx)
+	if err != nil {
+		return err
+	}
+	repository := u.sources(query.ImageRepository)
+	var values []string
+	for _, keys := range all {
+		if !slices.ContainsFunc(repository, func(group []query.ImageSource) bool { return slices.Equal(group[0].Keys, keys) }) {
+			values = append(values, u.release.Path(append([]string{"values"}, keys...)...))
+		}
+	}
+	if len(values) == 0 || len(values) > most {
+		return u.refusal(why, "")
+	}
+	return u.refusal("the chart computes it from "+strings.Join(values, " and "), "set "+strings.Join(values, " and ")+" so that the chart prints "+u.version.Next())
 }
 
 // tagForms returns the texts that a value for the tag may have: the tag, or its part that
