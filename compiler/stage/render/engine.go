@@ -52,7 +52,7 @@ func newEngine(ctx context.Context, limit limits, s *source, l *entropy) *engine
 // A renderable is a template of a chart with the values it sees.
 type renderable struct {
 	file
-	scope map[string]any
+	scope chartutil.Values
 	meta  *chart.Metadata // of the template's chart
 	base  string          // the path of the chart's templates
 }
