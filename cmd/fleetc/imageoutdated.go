@@ -91,8 +91,7 @@ func imageVersionTable(w io.Writer, versions []updates.ImageVersion) error {
 
 // shortTag returns a tag with the beginning of its digest.
 func shortTag(tag, digest string) string {
-	const length = len("sha256:") + 12
-	r := image.Reference{Tag: tag, Digest: digest[:min(len(digest), length)]}
+	r := image.Reference{Tag: tag, Digest: image.ShortDigest(digest)}
 	return cmp.Or(diff.Inline(strings.TrimPrefix(r.Suffix(), ":")), "-")
 }
 

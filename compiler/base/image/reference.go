@@ -54,6 +54,12 @@ func IsTag(text string) bool { return tagForm.MatchString(text) }
 // IsDigest reports whether a text is a valid digest.
 func IsDigest(text string) bool { return digestForm.MatchString(text) }
 
+// ShortDigest returns the beginning of a digest, to show it to people.
+func ShortDigest(digest string) string {
+	const length = len("sha256:") + 12
+	return digest[:min(len(digest), length)]
+}
+
 // IsRepository reports whether a text is a valid name of a repository.
 func IsRepository(text string) bool {
 	return len(text) <= maxReference && repositoryForm.MatchString(text)

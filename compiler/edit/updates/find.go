@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/image"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -44,14 +45,13 @@ func (v Versions) Text(separator string) string {
 
 // withDigest returns a version with the beginning of its digest.
 func withDigest(version, digest string) string {
-	const length = len("sha256:") + 12
 	if digest == "" {
 		return brief(version)
 	}
 	if version != "" {
 		version = brief(version)
 	}
-	return version + "@" + digest[:min(len(digest), length)]
+	return version + "@" + image.ShortDigest(digest)
 }
 
 // Short returns the name for people: that of the chart, or the repository of the image.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/image"
 )
 
 // crdKey identifies a CRD with equal versions in several clusters.
@@ -53,21 +54,20 @@ func (m *maker) addInventory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, image := range images {
-		out := Image{Repository: image.Repository, Version: image.Tag, Clusters: image.Clusters, Releases: []string{}}
-		if image.Digest != "" {
-			const short = len("sha256:") + 12
-			out.Version = strings.TrimPrefix(out.Version+"@"+image.Digest[:min(short, len(image.Digest))], "@")
+	for _, found := range images {
+		out := Image{Repository: found.Repository, Version: found.Tag, Clusters: found.Clusters, Releases: []string{}}
+		if found.Digest != "" {
+			out.Version = strings.TrimPrefix(out.Version+"@"+image.ShortDigest(found.Digest), "@")
 		}
-		for _, use := range image.Uses {
+		for _, use := range found.Uses {
 			if !slices.Contains(out.Releases, use.Release) {
 				out.Releases = append(out.Releases, use.Release)
 			}
 		}
-		if m.secrets.contains(image.Image) {
+		if m.secrets.contains(found.Image) {
 			out.Repository, out.Version = hidden, ""
 		}
-		if cell := m.cell(image.Uses[0].Clusters[0], image.Uses[0].Release); cell != nil {
+		if cell := m.cell(found.Uses[0].Clusters[0], found.Uses[0].Release); cell != nil {
 			out.Place = cell.PinnedAt
 		}
 		m.Images = append(m.Images, out)
