@@ -174,7 +174,8 @@ func (u *plannedUse) refuseComputed(ctx context.Context, t *chartTrial, why stri
 	if len(values) == 0 || len(values) > most {
 		return u.refusal(why, "")
 	}
-	return u.refusal("the chart computes it from "+strings.Join(values, " and "), "set "+strings.Join(values, " and ")+" so that the chart prints "+u.version.Next())
+	names := strings.Join(values, " and ")
+	return u.refusal("the chart computes it from "+names, "set "+names+" so that the chart prints "+u.version.Next())
 }
 
 // tagForms returns the texts that a value for the tag may have: the tag, or its part that
