@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -178,7 +179,10 @@ given before does not hold for them.`,
 					err = r.Approve(cmd.Context(), args[0], digest, reason)
 				}
 			}
-			return a.recorded(cmd, err, "approved wave "+args[0])
+			if err != nil {
+				return err
+			}
+			return a.recorded(cmd, nil, "approved wave "+args[0])
 		},
 	}
 	cmd.Flags().StringVar(&digest, "bundle", "", "`digest` of the wave in fleetc rollout status, or its first twelve digits or more")
@@ -196,22 +200,22 @@ func (a *rolloutOptions) recordFlags(cmd *cobra.Command, reason *string) {
 	outputFlag(cmd, &a.output, "text", "json")
 }
 
-// recorded prints that a decision was recorded.
-func (a *rolloutOptions) recorded(cmd *cobra.Command, err error, lines ...string) error {
-	if err != nil {
-		return err
+// recorded prints the decisions that were recorded. faults are those of the others.
+func (a *rolloutOptions) recorded(cmd *cobra.Command, faults error, lines ...string) error {
+	if len(lines) == 0 {
+		return faults
 	}
 	if a.output == "json" {
-		return writeJSON(cmd.OutOrStdout(), struct {
+		return cmp.Or(writeJSON(cmd.OutOrStdout(), struct {
 			Done []string `json:"done"`
-		}{lines})
+		}{lines}), faults)
 	}
 	for _, line := range lines {
 		if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
 			return err
 		}
 	}
-	return nil
+	return faults
 }
 
 func newRolloutPauseCommand(o *options) *cobra.Command {
@@ -222,16 +226,16 @@ func newRolloutPauseCommand(o *options) *cobra.Command {
 		Short: "Stop waves until they are resumed",
 		Long: `pause stops the named waves until fleetc rollout resume. Without names, it stops
 all waves. A running apply finishes the clusters that it has started, and starts
-no other.`,
+no other. A wave whose first cluster cannot be reached does not prevent the
+others from being paused: pause says which waves are not, and exits with 2.`,
 		Example: `  fleetc rollout pause --reason "incident 42"
   fleetc rollout pause gold rest
   fleetc rollout pause --git https://github.com/example/clusters --path clusters`,
 		ValidArgsFunction: waveArgs(o),
 		RunE: func(cmd *cobra.Command, waves []string) error {
-			err := a.decide(cmd, o,
+			return a.decide(cmd, o, "paused ", waves,
 				func(d *deliver.Decisions) error { return d.Pause(cmd.Context(), waves, reason) },
-				func(r *deliver.Rollout) error { return r.Pause(cmd.Context(), waves, reason) })
-			return a.recorded(cmd, err, "paused "+waveList(waves))
+				func(r *deliver.Rollout) ([]string, error) { return r.Pause(cmd.Context(), waves, reason) })
 		},
 	}
 	a.recordFlags(cmd, &reason)
@@ -249,10 +253,9 @@ waves. The next fleetc apply continues.`,
   fleetc rollout resume gold`,
 		ValidArgsFunction: waveArgs(o),
 		RunE: func(cmd *cobra.Command, waves []string) error {
-			err := a.decide(cmd, o,
+			return a.decide(cmd, o, "resumed ", waves,
 				func(d *deliver.Decisions) error { return d.Resume(cmd.Context(), waves) },
-				func(r *deliver.Rollout) error { return r.Resume(cmd.Context(), waves) })
-			return a.recorded(cmd, err, "resumed "+waveList(waves))
+				func(r *deliver.Rollout) ([]string, error) { return r.Resume(cmd.Context(), waves) })
 		},
 	}
 	a.recordFlags(cmd, nil)

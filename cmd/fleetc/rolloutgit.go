@@ -82,48 +82,71 @@ func (a *rolloutOptions) onRollout(cmd *cobra.Command, o *options, withProgress 
 	})
 }
 
-// decide records a decision: on the branch of --git, or in the clusters.
-func (a *rolloutOptions) decide(cmd *cobra.Command, o *options, onBranch func(*deliver.Decisions) error, inClusters func(*deliver.Rollout) error) error {
+// decide records a decision for the named waves, or for all waves without names: on the branch
+// of --git, or in the clusters. It prints which waves have it.
+func (a *rolloutOptions) decide(cmd *cobra.Command, o *options, done string, waves []string, onBranch func(*deliver.Decisions) error, inClusters func(*deliver.Rollout) ([]string, error)) error {
 	isOnBranch, err := a.onBranch(cmd, o)
 	if err != nil {
 		return err
 	}
-	if isOnBranch {
-		return a.withBranch(cmd, o, func(b deliver.BranchOptions) error {
-			d, err := deliver.NewDecisions(cmd.Context(), o.compiler(), b)
-			if err != nil {
-				return err
-			}
-			return onBranch(d)
-		})
+	if !isOnBranch {
+		r, err := a.readRollout(cmd, o)
+		if err != nil {
+			return err
+		}
+		changed, err := inClusters(r)
+		switch {
+		case err == nil:
+		case len(changed) == 0:
+			return err
+		default:
+			waves = changed
+		}
+		return a.recorded(cmd, err, done+waveList(waves))
 	}
-	r, err := a.readRollout(cmd, o)
+	err = a.withBranch(cmd, o, func(b deliver.BranchOptions) error {
+		d, err := deliver.NewDecisions(cmd.Context(), o.compiler(), b)
+		if err != nil {
+			return err
+		}
+		return onBranch(d)
+	})
 	if err != nil {
 		return err
 	}
-	return inClusters(r)
+	return a.recorded(cmd, nil, done+waveList(waves))
 }
 
-// abort aborts the change, and returns lines that say how to go back.
+// abort aborts the change, and returns lines that say how to go back. The error has the faults
+// of waves that are not aborted.
 func (a *rolloutOptions) abort(cmd *cobra.Command, o *options, reason string) ([]string, error) {
-	lines := []string{"aborted this change in all waves"}
 	onBranch, err := a.onBranch(cmd, o)
 	if err != nil {
 		return nil, err
 	}
+	lines := []string{"aborted this change in all waves"}
 	if onBranch {
 		err := a.onRollout(cmd, o, false, func(r *deliver.BranchRollout) error {
 			lines = append(lines, "to go back: revert the change in the files of the fleet, and run fleetc export --rollout"+r.Flags())
 			return r.Abort(cmd.Context(), reason)
 		})
-		return lines, err
+		if err != nil {
+			return nil, err
+		}
+		return lines, nil
 	}
 	r, err := a.readRollout(cmd, o)
 	if err != nil {
 		return nil, err
 	}
+	aborted, err := r.Abort(cmd.Context(), reason)
+	if err != nil && len(aborted) == 0 {
+		return nil, err
+	} else if err != nil {
+		lines[0] = "aborted this change in " + waveList(aborted)
+	}
 	for _, wave := range r.Applied() {
 		lines = append(lines, "to go back: fleetc rollback --wave "+wave)
 	}
-	return lines, r.Abort(cmd.Context(), reason)
+	return lines, err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -53,6 +54,9 @@ func rolloutLines(report rollout.Report) []string {
 				line += "; it has another bundle now and needs a new approval"
 			}
 			lines = append(lines, line)
+		}
+		if m := w.Pause; m != nil && !slices.ContainsFunc(w.Waits, func(w rollout.Wait) bool { return w.Reason == rollout.ForResume }) {
+			lines = append(lines, "wave "+w.Name+" is "+m.Text("paused"))
 		}
 		for _, c := range w.Clusters {
 			if c.Applying != "" {

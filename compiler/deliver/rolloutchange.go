@@ -99,9 +99,10 @@ func (r *Rollout) Approve(ctx context.Context, name, digest, reason string) erro
 	if err != nil {
 		return err
 	}
-	return r.change(ctx, []*rollout.Wave{w}, func(w *rollout.Wave, record *rollout.Record) {
+	_, err = r.change(ctx, approveWave, []*rollout.Wave{w}, func(w *rollout.Wave, record *rollout.Record) {
 		record.Approval = r.mark(target, reason)
 	})
+	return err
 }
 
 // isDigestOf reports whether the text is the digest, or its first twelve digits or more.
@@ -111,19 +112,22 @@ func isDigestOf(text, digest string) bool {
 	return len(hash) >= shortest && strings.HasPrefix(strings.TrimPrefix(digest, "sha256:"), hash)
 }
 
-// Pause stops the named waves until they are resumed. Without names, it stops all waves.
-func (r *Rollout) Pause(ctx context.Context, names []string, reason string) error {
-	return r.changeNamed(ctx, names, func(w *rollout.Wave, record *rollout.Record) { record.Pause = r.mark("", reason) })
+// Pause stops the named waves until they are resumed. Without names, it stops all waves. It
+// returns the paused waves, also beside the faults of the others.
+func (r *Rollout) Pause(ctx context.Context, names []string, reason string) ([]string, error) {
+	return r.changeNamed(ctx, pauseWave, names, func(w *rollout.Wave, record *rollout.Record) { record.Pause = r.mark("", reason) })
 }
 
-// Resume ends pauses and aborts of the named waves. Without names, it resumes all waves.
-func (r *Rollout) Resume(ctx context.Context, names []string) error {
-	return r.changeNamed(ctx, names, func(_ *rollout.Wave, record *rollout.Record) { record.Pause, record.Abort = nil, nil })
+// Resume ends pauses and aborts of the named waves. Without names, it resumes all waves. It
+// returns the resumed waves, also beside the faults of the others.
+func (r *Rollout) Resume(ctx context.Context, names []string) ([]string, error) {
+	return r.changeNamed(ctx, resumeWave, names, func(_ *rollout.Wave, record *rollout.Record) { record.Pause, record.Abort = nil, nil })
 }
 
-// Abort stops the present change in all waves. A change with other bundles goes on.
-func (r *Rollout) Abort(ctx context.Context, reason string) error {
-	return r.changeNamed(ctx, nil, func(w *rollout.Wave, record *rollout.Record) { record.Abort = r.mark(w.Digest(), reason) })
+// Abort stops the present change in all waves. A change with other bundles goes on. It
+// returns the aborted waves, also beside the faults of the others.
+func (r *Rollout) Abort(ctx context.Context, reason string) ([]string, error) {
+	return r.changeNamed(ctx, abortWave, nil, func(w *rollout.Wave, record *rollout.Record) { record.Abort = r.mark(w.Digest(), reason) })
 }
 
 func (r *Rollout) mark(digest, reason string) *rollout.Mark {
@@ -131,7 +135,7 @@ func (r *Rollout) mark(digest, reason string) *rollout.Mark {
 }
 
 // changeNamed changes the records of the named waves, or of all waves without names.
-func (r *Rollout) changeNamed(ctx context.Context, names []string, change func(*rollout.Wave, *rollout.Record)) error {
+func (r *Rollout) changeNamed(ctx context.Context, d decision, names []string, change func(*rollout.Wave, *rollout.Record)) ([]string, error) {
 	waves := r.Waves
 	if len(names) > 0 {
 		waves = nil
@@ -139,38 +143,66 @@ func (r *Rollout) changeNamed(ctx context.Context, names []string, change func(*
 	for _, name := range names {
 		w, err := r.wave(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		waves = append(waves, w)
 	}
-	return r.change(ctx, waves, change)
+	return r.change(ctx, d, waves, change)
 }
 
-// change changes the records of waves. A wave whose record cannot be changed does not stop
-// the others.
-func (r *Rollout) change(ctx context.Context, waves []*rollout.Wave, change func(*rollout.Wave, *rollout.Record)) error {
+// change changes the records of waves, and returns the names of the changed waves. A wave
+// whose record cannot be changed does not stop the others.
+func (r *Rollout) change(ctx context.Context, d decision, waves []*rollout.Wave, change func(*rollout.Wave, *rollout.Record)) ([]string, error) {
+	var changed []string
 	var faults diag.List
 	for _, w := range waves {
-		if len(w.Clusters) == 0 {
-			continue
+		if len(w.Clusters) > 0 {
+			s := r.servers.Of(w.Clusters[0].ID)
+			err := s.Err
+			if err == nil {
+				err = rollout.ChangeRecord(ctx, s.Live, r.Rollout.Fleet, w.Name, func(record *rollout.Record) {
+					change(w, record)
+					w.Record = *record
+				})
+			}
+			if err != nil {
+				faults.Add(d.fault(w, err))
+				continue
+			}
 		}
-		first := w.Clusters[0].ID
-		s := r.servers.Of(first)
-		err := s.Err
-		if err == nil {
-			err = rollout.ChangeRecord(ctx, s.Live, r.Rollout.Fleet, w.Name, func(record *rollout.Record) {
-				change(w, record)
-				w.Record = *record
-			})
-		}
-		if err != nil {
-			faults.Add(diag.In(first, &diag.Diag{
-				Code: diag.CodeWaveChange,
-				Msg:  fmt.Sprintf("the record of wave %s was not changed: %s", w.Name, diag.Visible(err.Error(), diag.MaxText)), Hint: "fleetc stores it in the first cluster of the wave; try again",
-			}))
-		}
+		changed = append(changed, w.Name)
 	}
-	return cmp.Or(ctx.Err(), faults.Err())
+	return changed, cmp.Or(ctx.Err(), faults.Err())
+}
+
+// A decision is what people record for waves.
+type decision struct{ command, done string }
+
+// The decisions.
+var (
+	approveWave = decision{"approve", "approved"}
+	pauseWave   = decision{"pause", "paused"}
+	resumeWave  = decision{"resume", "resumed"}
+	abortWave   = decision{"abort", "aborted"}
+)
+
+// fault returns the fault of a wave whose record could not be changed.
+func (d decision) fault(w *rollout.Wave, err error) *diag.Diag {
+	first := w.Clusters[0].ID
+	out := &diag.Diag{Code: diag.CodeWaveChange, At: []diag.Pos{w.Pos}}
+	for _, c := range w.Clusters {
+		out.Clusters = append(out.Clusters, c.ID)
+	}
+	text := err.Error()
+	if all := diag.All(err); len(all) > 0 {
+		text, out.At = all[0].Msg, all[0].At
+	}
+	out.Msg = fmt.Sprintf("wave %s is not %s: its record in %s, its first cluster, cannot be changed: %s", w.Name, d.done, first, diag.Visible(text, diag.MaxText))
+	out.Hint = "correct this, then run fleetc rollout " + d.command + " again"
+	if d == pauseWave || d == abortWave {
+		out.Hint = "an apply that can reach " + first + " may begin with this wave: stop such applies; " + out.Hint
+	}
+	return out
 }
 
 // Applied returns the names of the waves with a cluster that runs its target or has an

@@ -298,6 +298,14 @@ releases: stuck: {
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, `^dev/one: applied`, `^dev/two: unreachable, nothing was written`, `^wave early waits \(dev/three\): wave early has failed: dev/two is unreachable$`, `^wave rest waits .*: wave early has failed: dev/two is unreachable`)
 	p.edit("environments/rollout.cue", `parallel: 1`, `maxFailures: 1`)
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, `^dev/two: unreachable`, `^dev/three: applied`, `^dev/five: applied`)
+
+	// A pause reaches the waves that it can reach, and says which it does not.
+	if err := p.clusters["three"].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.fleetc("rollout", "pause").exits(p, 2).says(p, `^paused waves canary, rest\n`, `wave early is not paused: its record in dev/three, its first cluster, cannot be changed: .* refuses connections`, `^    in dev/three, dev/two$`)
+	p.fleetc("rollout", "status").exits(p, 2).says(p, `^wave canary is complete\nwave canary is paused by `, `^wave rest is complete\nwave rest is paused by `)
+	p.fleetc("rollout", "resume", "rest", "-o", "json").ok(p).says(p, `"resumed wave rest"`)
 }
 
 // Applies are killed at any moment, and two run at once: every cluster ends with the right
