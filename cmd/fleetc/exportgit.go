@@ -111,7 +111,8 @@ func (g *gitExport) push(ctx context.Context, parts map[string]*exportPart) erro
 		updates[i] = u
 	}
 	results, err := g.remote.Push(ctx, g.check, updates...)
-	if err != nil && len(results) == 0 || errors.Is(err, branch.ErrTreeMismatch) {
+	pushed := slices.ContainsFunc(results, func(r branch.Result) bool { return r.State != branch.Refused })
+	if err != nil && !pushed || errors.Is(err, branch.ErrTreeMismatch) {
 		return err
 	}
 	for i, r := range results {
@@ -177,6 +178,7 @@ func printBranches(w io.Writer, result *gitResult, base string, check bool) erro
 			branch.Committed: "commit " + b.Commit + " pushed to " + result.Repository,
 			branch.Created:   "made of commit " + b.Commit + " in " + result.Repository,
 			branch.Stale:     "left as it is: " + base + " has all of it",
+			branch.Refused:   "not pushed: the repository refuses it",
 		}
 		if check {
 			said[branch.Committed], said[branch.Created] = "would get a commit", "would be made of commit "+b.Commit

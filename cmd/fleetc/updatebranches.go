@@ -57,6 +57,7 @@ func (u *updateOptions) printBranches(w io.Writer) error {
 	said := map[branch.State]string{
 		branch.Unchanged: "nothing to push", branch.Stale: "left as it is: its base has all of it",
 		branch.Foreign:       "left as it is: others committed to it",
+		branch.Refused:       "not pushed: the repository refuses it",
 		updates.BranchWaits:  "waits: updates.maxBranches branches exist",
 		updates.BranchFailed: "not pushed: the updates cannot be made", updates.BranchGone: "its group no longer exists; --prune deletes it, unless others committed to it",
 		updates.BranchDeleted: "deleted: its group no longer exists",

@@ -43,7 +43,8 @@ type PushedGroup struct {
 }
 
 // Push commits each group to a branch on top of the base branch, and pushes it. It
-// leaves alone branches to which others committed. The result has a branch for each group in
+// leaves alone branches to which others committed. A branch that the repository refuses does
+// not stop the others: it has a fault. The result has a branch for each group in
 // their order, and then branches of groups that no longer exist.
 func Push(ctx context.Context, found *Updates, to Branches) (out []PushedGroup, err error) {
 	path, err := pathInRepository(found.Dir)
@@ -93,10 +94,14 @@ func Push(ctx context.Context, found *Updates, to Branches) (out []PushedGroup, 
 		i := slices.IndexFunc(out, func(p PushedGroup) bool { return p.Branch == r.Branch })
 		out[i].State, out[i].Commit = r.State, r.Commit
 	}
-	if err != nil {
+	if slices.ContainsFunc(out, func(p PushedGroup) bool { return p.State == "" }) {
 		return slices.DeleteFunc(out, func(p PushedGroup) bool { return p.State == "" }), err
 	}
-	return addGone(ctx, remote, found, to, existing, out)
+	var faults diag.List
+	faults.Add(err)
+	out, err = addGone(ctx, remote, found, to, existing, out)
+	faults.Add(err)
+	return out, faults.Err()
 }
 
 // addGone adds the branches of groups that no longer exist.

@@ -205,7 +205,7 @@ func (a *attempt) replay(ctx context.Context, oldBase string) (done bool, err er
 }
 
 // push commits and pushes the tree. It returns errMoved when the branch has
-// moved since fetchTips.
+// moved since fetchTips. The state of a push that the repository does not take is Refused.
 func (a *attempt) push(ctx context.Context, check bool) (Result, error) {
 	commit, state, err := a.commit(ctx, check)
 	result := Result{Branch: a.Branch, State: state, Commit: commit, Trees: a.written}
@@ -224,6 +224,9 @@ func (a *attempt) push(ctx context.Context, check bool) (Result, error) {
 		return result, a.refused(err)
 	case now == commit:
 		return result, nil // the push succeeded, but its answer was lost
+	}
+	result.State, result.Commit = Refused, ""
+	switch {
 	case inTheWay != "":
 		return result, &diag.Diag{
 			Code: diag.CodeGitAddress,

@@ -54,6 +54,7 @@ const (
 	Created   State = "created"   // the branch was created from the default branch, which has the content already
 	Stale     State = "stale"     // Onto has the content already; the branch was left alone
 	Foreign   State = "foreign"   // others committed to the branch of an update with Owned; it was left alone
+	Refused   State = "refused"   // the repository does not take the push; the error of Push says why
 )
 
 // A Result is the outcome of one update.
@@ -76,8 +77,9 @@ type Result struct {
 //
 // The error is [ErrTreeMismatch] when an excluded directory has another tree
 // than expected. All other errors are faults: the repository refuses, git has
-// no name or signing key, or the branch keeps moving. After an error some
-// branches may be updated: those of the results.
+// no name or signing key, or the branch keeps moving. A refused branch does not
+// stop the pushes of the others. After an error some branches may be updated:
+// those of the results that are not Refused.
 func (r *Remote) Push(ctx context.Context, check bool, updates ...Update) ([]Result, error) {
 	for _, u := range updates {
 		if err := r.check(ctx, u); err != nil {
@@ -97,14 +99,19 @@ func (r *Remote) Push(ctx context.Context, check bool, updates ...Update) ([]Res
 		}
 	}
 	var results []Result
+	var faults diag.List
 	for _, a := range attempts {
 		result, err := a.finish(ctx, check)
-		if err != nil {
+		stopped := err != nil && (result.State != Refused || ctx.Err() != nil)
+		if stopped && len(faults) == 0 {
 			return results, err
+		}
+		if faults.Add(err); stopped {
+			break
 		}
 		results = append(results, result)
 	}
-	return results, nil
+	return results, faults.Err()
 }
 
 // check returns a fault for an invalid update.
@@ -208,6 +215,12 @@ func (a *attempt) refused(err error) error {
 			if text = strings.TrimSpace(text); text != "" {
 				said = append(said, text)
 			}
+		}
+	}
+	if _, reason, ok := strings.Cut(failed.Text, "[remote rejected]"); ok && said == nil {
+		reason, _, _ = strings.Cut(reason, "\n")
+		if at := strings.LastIndexByte(reason, '('); at >= 0 {
+			said = []string{strings.Trim(reason[at:], "() ")}
 		}
 	}
 	if said == nil {
