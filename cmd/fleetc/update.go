@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/registry"
+	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
 	"github.com/fleetc/fleetc/compiler/edit/updates"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
@@ -77,7 +78,7 @@ func newUpdateCommand(o *options) *cobra.Command {
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := u.check(cmd); err != nil {
+			if err := u.check(cmd, o); err != nil {
 				return err
 			}
 			return runUpdate(cmd, o, &u)
@@ -101,7 +102,7 @@ func newUpdateCommand(o *options) *cobra.Command {
 }
 
 // check checks the flags of branches.
-func (u *updateOptions) check(cmd *cobra.Command) error {
+func (u *updateOptions) check(cmd *cobra.Command, o *options) error {
 	if u.perGroup && u.dryRun {
 		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--dry-run and --branch-per-group cannot be combined", Hint: "leave out one of them"}
 	}
@@ -110,7 +111,13 @@ func (u *updateOptions) check(cmd *cobra.Command) error {
 			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--" + name + " needs --branch-per-group", Hint: "pass --branch-per-group"}
 		}
 	}
-	return nil
+	if !u.perGroup {
+		return nil
+	}
+	if valid, err := branch.IsPrefix(cmd.Context(), o.dir, u.branches.Prefix); valid || err != nil {
+		return err
+	}
+	return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--branch-prefix does not take %q: no name of a branch can begin so", diag.Visible(u.branches.Prefix, diag.MaxText)), Hint: "use letters, digits, dashes and slashes, without a slash at the end"}
 }
 
 // runUpdate finds the updates, writes the files and prints the groups.

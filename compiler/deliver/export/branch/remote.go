@@ -194,8 +194,8 @@ func (r *Remote) Default(ctx context.Context) (string, error) {
 
 // checkBranch returns a fault for an invalid branch name.
 func (r *Remote) checkBranch(ctx context.Context, name string) error {
-	_, err := r.run(ctx, "check-ref-format", "refs/heads/"+name)
-	if git.Failed(err) == nil && !strings.HasPrefix(name, "-") {
+	valid, err := isName(ctx, r.git(), name)
+	if valid || err != nil {
 		return err
 	}
 	return &diag.Diag{
@@ -203,6 +203,21 @@ func (r *Remote) checkBranch(ctx context.Context, name string) error {
 		Msg:  fmt.Sprintf("%q is not a valid branch name", diag.Visible(name, diag.MaxText)),
 		Hint: "use letters, digits, dashes and slashes",
 	}
+}
+
+// isName reports whether a branch can have the name.
+func isName(ctx context.Context, g git.Repo, name string) (bool, error) {
+	_, err := g.Run(ctx, nil, maxListing, "check-ref-format", "refs/heads/"+name)
+	if git.Failed(err) != nil {
+		return false, nil
+	}
+	return err == nil && !strings.HasPrefix(name, "-"), err
+}
+
+// IsPrefix reports whether the names of branches can begin with a text and a slash. It runs
+// git in a directory.
+func IsPrefix(ctx context.Context, dir, prefix string) (bool, error) {
+	return isName(ctx, git.Repo{Dir: dir, Name: dir, For: "the names of branches"}, prefix+"/x")
 }
 
 // fetch fetches the last commits of branches, depth of each, and returns their
