@@ -87,7 +87,7 @@ func newDriftCommand(o *options) *cobra.Command {
 		ValidArgsFunction: clusterArgs(o),
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			d.Clusters = patterns
-			if err := cmp.Or(d.check(o), d.checkFix(cmd, o), d.checkServe(cmd)); err != nil {
+			if err := cmp.Or(d.check(o), d.checkServe(cmd), d.checkFix(cmd, o)); err != nil {
 				return err
 			}
 			if d.serve.address != "" {

@@ -54,8 +54,12 @@ func (d *driftOptions) checkServe(cmd *cobra.Command) error {
 	}
 	switch {
 	case !cmd.Flags().Changed("serve"):
-	case d.fix || cmd.Flags().Changed("output"):
-		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--serve cannot be used with --fix or -o", Hint: "leave out --serve, or --fix and -o"}
+	case d.fix:
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--serve cannot be used with --fix: it only reads from clusters", Hint: "leave out --serve, and run fleetc drift --fix for each repair"}
+	case strings.HasPrefix(s.address, "-"):
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--serve takes %q as its address", diag.Visible(s.address, diag.MaxText)), Hint: "write an address after --serve, as in --serve :9090"}
+	case cmd.Flags().Changed("output"):
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--serve cannot be used with -o", Hint: "leave out one of them"}
 	case s.address == "":
 		return &diag.Diag{Code: diag.CodeFlagValue, Msg: "the value of --serve is empty", Hint: "write an address, as in --serve :9090"}
 	case s.interval < time.Second:
