@@ -272,6 +272,9 @@ func (x *explanation) twoValues(m []string) {
 		x.Msg, x.Hint = a+" does not fit "+b, cmp.Or(x.Hint, "change one of them")
 		return
 	}
+	if x.onlyTrue(a, b) {
+		return
+	}
 	x.Rivals, x.Msg = true, "set to two different values, "+a+" and "+b
 	hint := "keep one of the two lines"
 	if strings.HasPrefix(x.Path, "releases.") && strings.Contains(x.Path, ".values.") {
@@ -279,6 +282,19 @@ func (x *explanation) twoValues(m []string) {
 		hint = "keep one of them; a value that lower layers may change stands in defaults: LAYER, not in values"
 	}
 	x.Hint = cmp.Or(x.Hint, hint)
+}
+
+// onlyTrue explains false in a field of the schema that only takes true, and reports whether
+// it did. The place in the schema is not a place of the fault.
+func (x *explanation) onlyTrue(a, b string) bool {
+	line, col := x.line()
+	if len(x.At) != 1 || min(a, b) != "false" || max(a, b) != "true" || col < 1 || col > len(line) || !strings.HasPrefix(line[col-1:], "false") {
+		return false
+	}
+	field := x.Path[strings.LastIndexByte(x.Path, '.')+1:]
+	x.Code, x.Msg = diag.CodeConstraint, "false is not allowed here: the field is true, or left out"
+	x.Hint = "write " + field + ": true, or remove the field"
+	return true
 }
 
 // noneOf explains a value that matches no alternative, which may be types.
