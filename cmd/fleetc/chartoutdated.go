@@ -37,6 +37,9 @@ func newChartOutdatedCommand(o *options) *cobra.Command {
 			if !all {
 				versions = slices.DeleteFunc(versions, func(v edit.ChartVersions) bool { return !v.Outdated })
 			}
+			if err != nil && len(versions) == 0 {
+				return err
+			}
 			show := outdatedTable
 			if output == "json" {
 				show = func(w io.Writer, versions []edit.ChartVersions) error {
