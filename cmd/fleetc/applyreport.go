@@ -177,7 +177,7 @@ func (r *applyReport) end() error {
 		}
 		lines := []string{c.summary()}
 		if c.rollback != nil && c.ran && c.err == nil {
-			lines = append(lines, "the fleet's files are unchanged: the next apply will roll forward again")
+			lines = append(lines, c.nextApply())
 		}
 		if c.ran {
 			lines = append(lines, c.recordNotes()...)

@@ -104,6 +104,18 @@ func planRollbacks(cmd *cobra.Command, o *options, a *applyOptions, clusters []s
 	return []*deliver.Rollback{back}, err
 }
 
+// nextApply says what the next apply does after a rollback.
+func (c *applyCluster) nextApply() string {
+	const unchanged = "the fleet's files are unchanged: the next apply "
+	switch {
+	case c.rollback.Held != "":
+		return unchanged + "waits: " + c.rollback.Held
+	case c.Cluster.Rollout != nil && c.rollback.Wave == "":
+		return unchanged + "will roll forward again, unless its wave waits; see fleetc rollout status"
+	}
+	return unchanged + "will roll forward again"
+}
+
 // backNotes describes the target of a rollback and the effects that it does
 // not undo.
 func (c *applyCluster) backNotes() []string {

@@ -104,6 +104,7 @@ type Rollback struct {
 	Requested int                   // the revision that the user named, which may be older than To with an equal bundle; 0 for none
 	Lasting   []apply.LastingEffect // effects of later revisions that a rollback does not undo
 	Actions   []string              // IDs of the actions of the revision and the fleet, sorted; a rollback runs none
+	Held      string                // why the next apply does not roll forward: a pause or an abort of the wave; empty if it does, or if that is not known
 }
 
 // recordOf returns the evaluated fleet, and the record of the cluster that the pattern

@@ -233,9 +233,10 @@ func PlanWaveRollback(ctx context.Context, c *compiler.Compiler, wave string, o 
 		return nil, err
 	}
 	var out []*Rollback
+	held := w.Held()
 	for _, c := range slices.Backward(w.Clusters) {
 		s := r.Statuses[c.ID]
-		back := &Rollback{ClusterPlan: &ClusterPlan{Cluster: c.Cluster, Reached: s.Reached, Wave: w.Name, Err: diag.In(c.ID, s.Err)}}
+		back := &Rollback{Held: held, ClusterPlan: &ClusterPlan{Cluster: c.Cluster, Reached: s.Reached, Wave: w.Name, Err: diag.In(c.ID, s.Err)}}
 		switch {
 		case back.Err != nil:
 		case !canRollBack(c):

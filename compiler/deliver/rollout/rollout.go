@@ -207,17 +207,34 @@ func (w *Wave) OwnWaits() []Wait {
 	if stopped != nil {
 		out = append(out, *stopped)
 	}
-	if m := w.Record.Pause; m != nil {
-		out = append(out, Wait{Reason: ForResume, Text: "it is " + m.Text("paused")})
-	}
 	digest := w.Digest()
-	if m := w.Record.Abort; m != nil && m.Bundle == digest {
-		out = append(out, Wait{Reason: ForChange, Text: "this change is " + m.Text("aborted")})
-	}
+	out = append(out, w.stops(digest)...)
 	if m := w.Record.Approval; w.Approve != "" && (m == nil || m.Bundle != digest) {
 		out = append(out, Wait{Reason: ForApproval, Text: fmt.Sprintf("it needs an approval: %s; run fleetc rollout approve %s --bundle %s%s", diag.Visible(w.Approve, diag.MaxText), w.Name, digest, w.Place)})
 	}
 	return out
+}
+
+// stops returns the pause and the abort that hold for the wave with the digest.
+func (w *Wave) stops(digest string) []Wait {
+	var out []Wait
+	if m := w.Record.Pause; m != nil {
+		out = append(out, Wait{Reason: ForResume, Text: "it is " + m.Text("paused")})
+	}
+	if m := w.Record.Abort; m != nil && m.Bundle == digest {
+		out = append(out, Wait{Reason: ForChange, Text: "this change is " + m.Text("aborted")})
+	}
+	return out
+}
+
+// Held returns the text of the pause and the abort that hold for the wave, empty if there is
+// none.
+func (w *Wave) Held() string {
+	var texts []string
+	for _, s := range w.stops(w.Digest()) {
+		texts = append(texts, s.Text)
+	}
+	return strings.Join(texts, "; ")
 }
 
 // FrozenWait returns what a frozen cluster waits for.
