@@ -302,7 +302,7 @@ func (l *imageLister) sorted() []Image {
 		for _, use := range listed.uses {
 			clusters = append(clusters, use.clusters...)
 			image.Uses = append(image.Uses, ImageUse{
-				Release: use.release, Object: use.object, Field: fleet.FieldText(use.Path), Clusters: l.ids(use.clusters), SetBy: use.sources,
+				Release: use.release, Object: use.object, Field: fleet.FieldText(use.Path), Clusters: l.ids(use.clusters), SetBy: append([]ImageSource{}, use.sources...),
 				Path: use.Path, IsText: use.isText,
 			})
 		}

@@ -121,19 +121,13 @@ func (l *imageLister) findSource(ctx context.Context, all *compiler.ClusterRende
 	return ctx.Err()
 }
 
-// appVersion returns the appVersion that the tag of an image has: that of the chart, or of
-// the dependency whose template prints the image. It is empty for other tags.
+// appVersion returns the appVersion that sets the tag of an image: that of the chart or of a
+// dependency. It is empty for other tags, also if they have the same text.
 func appVersion(p *origin.Origin, use *listedUse) string {
 	if p.Probe == nil {
 		return ""
 	}
-	tag := newImage(use.Image).Tag
-	for _, version := range p.Probe.AppVersions(use.Path) {
-		if strings.Contains(tag, version) {
-			return version
-		}
-	}
-	return ""
+	return p.Probe.AppVersion(use.Path, newImage(use.Image).Tag)
 }
 
 // beforeRename returns an image before the patches of its release; false if they change

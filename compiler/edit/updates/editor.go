@@ -59,28 +59,46 @@ func (e *Editor) usesOf(v ImageVersion) []query.ImageUse {
 // HasPolicy reports whether the fleet has a policy for the image.
 func (v *ImageVersion) HasPolicy() bool { return v.pos.IsValid() }
 
-// SetByChart reports whether only pinned charts set the tag of an image, by a default or
-// their appVersion. A chart in the fleet's repository does not count.
-func (e *Editor) SetByChart(v ImageVersion) bool {
+// SetByChart reports whether only pinned charts set the tag of an image: by a default, their
+// appVersion or a text of a template. A chart in the fleet's repository does not count.
+func (e *Editor) SetByChart(ctx context.Context, v ImageVersion) (bool, error) {
 	uses := e.usesOf(v)
 	for _, u := range uses {
 		i := slices.IndexFunc(e.f.Clusters, func(c *fleet.Cluster) bool { return slices.Contains(u.Clusters, c.ID) })
 		if i < 0 || e.f.Clusters[i].Release(u.Release).Chart.Path != "" {
-			return false
+			return false, nil
 		}
 		found := false
 		for _, s := range u.SetBy {
 			if s.Part == query.ImageTag || s.Part == query.WholeImage {
 				if found = true; s.Chart == "" {
-					return false
+					return false, nil
 				}
 			}
 		}
 		if !found {
-			return false
+			inTemplate, err := e.isInTemplate(ctx, e.f.Clusters[i], u)
+			if !inTemplate || err != nil {
+				return false, err
+			}
 		}
 	}
-	return len(uses) > 0
+	return len(uses) > 0, nil
+}
+
+// isInTemplate reports whether a template of a chart has the tag of an image as its text: no
+// values but those of the repository change the image.
+func (e *Editor) isInTemplate(ctx context.Context, c *fleet.Cluster, u query.ImageUse) (bool, error) {
+	t, err := query.NewImageTrial(ctx, e.f, c, u)
+	if t == nil || err != nil {
+		return false, err
+	}
+	all, err := t.Dependencies(ctx)
+	return !slices.ContainsFunc(all, func(keys []string) bool {
+		return !slices.ContainsFunc(u.SetBy, func(s query.ImageSource) bool {
+			return s.Part == query.ImageRepository && slices.Equal(s.Keys, keys)
+		})
+	}), err
 }
 
 // Edit returns the edits for images, and those of the images that change as planned. The

@@ -197,9 +197,15 @@ func (f *finder) findImages(ctx context.Context) ([]Update, error) {
 			Kind: Image, Name: v.Repository, Versions: Versions{v.Tag, v.Newest, v.Digest, v.NewestDigest}, short: v.Repository,
 			Clusters: slices.Sorted(slices.Values(v.Clusters)), Releases: editor.Releases(v),
 		}
-		if !v.HasPolicy() && editor.SetByChart(v) {
-			f.leave(u, "the chart sets the tag: it follows the chart unless images has a policy for it")
-			continue
+		if !v.HasPolicy() {
+			byChart, err := editor.SetByChart(ctx, v)
+			if err != nil {
+				return nil, err
+			}
+			if byChart {
+				f.leave(u, "the chart sets the tag: it follows the chart unless images has a policy for it")
+				continue
+			}
 		}
 		if !f.config.ByEnvironment {
 			u.image = &ImageTarget{Version: v}

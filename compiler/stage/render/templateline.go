@@ -1,11 +1,9 @@
 package render
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"helm.sh/helm/v3/pkg/chart"
 )
 
 // A TemplateLine is a line of a template.
@@ -110,26 +108,4 @@ func lineAround(text string, at int) string {
 		text = text[:start+n]
 	}
 	return strings.TrimSpace(text[start:])
-}
-
-// AppVersions returns the appVersions of the charts whose templates printed a field of the
-// object, in the order of TemplateLines: those of dependencies, and of the chart.
-func (p *Probe) AppVersions(field []string) []string {
-	byPath := map[string]string{}
-	var add func(*chart.Chart)
-	add = func(c *chart.Chart) {
-		byPath[c.ChartFullPath()] = c.Metadata.AppVersion
-		for _, d := range c.Dependencies() {
-			add(d)
-		}
-	}
-	add(p.in.chart)
-	var out []string
-	for _, line := range p.TemplateLines(field) {
-		dir, _, _ := strings.Cut(line.Template, "/templates/")
-		if version := byPath[dir]; version != "" && !slices.Contains(out, version) {
-			out = append(out, version)
-		}
-	}
-	return out
 }

@@ -1,0 +1,59 @@
+package render
+
+import (
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// AppVersion returns the appVersion of the chart or of a dependency whose text is in a text
+// of the object, such as a tag: if it changes, the field changes with it. It is empty if no
+// appVersion is in the text, or if the field does not depend on it.
+func (p *Probe) AppVersion(field []string, text string) string {
+	var paths, versions []string
+	var add func(*chart.Chart)
+	add = func(c *chart.Chart) {
+		if v := c.Metadata.AppVersion; v != "" && strings.Contains(text, v) {
+			paths, versions = append(paths, c.ChartFullPath()), append(versions, v)
+		}
+		for _, d := range c.Dependencies() {
+			add(d)
+		}
+	}
+	add(p.in.chart)
+	before, _ := fleet.Lookup(p.object, field)
+	for i, path := range paths {
+		other := otherVersion(versions[i])
+		o, err := p.render(func() (*input, error) {
+			in := p.in.copy()
+			setAppVersion(in.chart, path, other)
+			return in, nil
+		})
+		after, _ := fleet.Lookup(o, field)
+		if after, ok := after.(string); err == nil && ok && after != before && strings.Contains(after, other) {
+			return versions[i]
+		}
+	}
+	return ""
+}
+
+// setAppVersion changes the appVersion of a chart or of the dependency at a path.
+func setAppVersion(c *chart.Chart, path, version string) {
+	if c.ChartFullPath() == path {
+		c.Metadata.AppVersion = version
+	}
+	for _, d := range c.Dependencies() {
+		setAppVersion(d, path, version)
+	}
+}
+
+// otherVersion returns another version of the same form: the last digit changes.
+func otherVersion(version string) string {
+	i := strings.LastIndexAny(version, "0123456789")
+	if i < 0 {
+		return version + "0"
+	}
+	return version[:i] + string('0'+(version[i]-'0'+1)%10) + version[i+1:]
+}
