@@ -223,8 +223,11 @@ func (w *gitWalker) ignores(name string, e *gitEntry) bool {
 // broken returns the error for a symbolic link that cannot be followed.
 func (w *gitWalker) broken(e *gitEntry, name string, err error) error {
 	why := err.Error()
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		why = "does not exist in the repository"
+	case errors.Is(err, git.ErrLeaves):
+		why = "leads out of the repository"
 	}
 	return fault(diag.CodeChartFiles, linkHint, "%s is a symbolic link to %s, which %s", oneLine(name), oneLine(e.target), why)
 }

@@ -76,7 +76,7 @@ func notThere(root *os.Root, name string, err error) error {
 	if len(siblings) > 0 {
 		hint = oneOf(name, siblings)
 	}
-	return &diag.Diag{Code: diag.CodeChartPath, Msg: name + " does not exist in the fleet's repository", Hint: hint, Cause: err}
+	return &diag.Diag{Code: diag.CodeChartPath, Msg: name + " does not exist in the fleet", Hint: hint, Cause: err}
 }
 
 // outside returns the fault for a symbolic link that leaves the root, which os.Root
@@ -84,7 +84,7 @@ func notThere(root *os.Root, name string, err error) error {
 func outside(root *os.Root, name string, err error) error {
 	for at := name; at != "."; at = path.Dir(at) {
 		if target, lerr := root.Readlink(at); lerr == nil {
-			why := "leads out of the fleet's root"
+			why := "leads out of the fleet"
 			if errors.Is(err, fs.ErrNotExist) {
 				why = "does not exist"
 			}

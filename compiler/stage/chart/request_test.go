@@ -72,8 +72,8 @@ func TestTargetRefuses(t *testing.T) {
 		{Request{Ref: "web", Repo: "h/a"}, []string{"is not one for charts", "use one of https, http, oci"}},
 		{Request{Ref: "web", Repo: "https://me:hunter2@h"}, []string{"has credentials"}},
 		{Request{Ref: "./charts/web", Version: "1"}, []string{"leave --version out"}},
-		{Request{Ref: "../charts/web"}, []string{"not inside the fleet's repository"}},
-		{Request{Ref: s.Root}, []string{"not inside the fleet's repository", "relative to the fleet's root"}},
+		{Request{Ref: "../charts/web"}, []string{"not inside the fleet"}},
+		{Request{Ref: s.Root}, []string{"not inside the fleet", "relative to the fleet's root"}},
 		{Request{Ref: "git+https://h/r//../../x"}, []string{"is not a path in a git repository"}},
 	} {
 		_, err := s.target(t.Context(), c.req)

@@ -82,7 +82,7 @@ func (f *Files) checkRecipients(name string, recipients []string, command string
 // Read returns the content of a file below root, which must not be in .git.
 func Read(root, name string) ([]byte, error) {
 	if git.IsDotGit(name) {
-		return nil, &diag.Diag{Code: diag.CodeSecretFile, Msg: name + " is in .git", Hint: "name a file of the repository"}
+		return nil, &diag.Diag{Code: diag.CodeSecretFile, Msg: name + " is in .git", Hint: "name a file of the fleet"}
 	}
 	tree, err := os.OpenRoot(root)
 	if err != nil {
@@ -98,7 +98,7 @@ func Read(root, name string) ([]byte, error) {
 		return nil, &diag.Diag{Code: diag.CodeSecretFile, Msg: name + " does not exist", Hint: "create it with sops, or correct the path", Cause: err}
 	}
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeSecretFile, Msg: name + " cannot be read", Hint: "name a file of the repository", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeSecretFile, Msg: name + " cannot be read", Hint: "name a file of the fleet", Cause: err}
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))

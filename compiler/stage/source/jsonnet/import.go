@@ -83,12 +83,12 @@ func (t *run) find(from, name string) (string, *file, error) {
 		return "", nil, t.register(&diag.Diag{Code: diag.CodeSourceFile, Msg: fmt.Sprintf("%q %s", name, fmt.Sprintf(format, args...)), Hint: hint})
 	}
 	if path.IsAbs(name) || strings.ContainsAny(name, "\\\x00") || strings.Contains(name, "://") {
-		return fault("", "is not a relative path with slashes: imports must be files of the repository")
+		return fault("", "is not a relative path with slashes: imports must be files of the fleet")
 	}
 	places := importPaths(from, name)
 	for _, at := range places {
 		if at == ".." || strings.HasPrefix(at, "../") {
-			return fault("", "leads out of the repository")
+			return fault("", "leads out of the fleet")
 		}
 		f := t.renderer.files.load(t.renderer.Dir, at)
 		if f.missing {

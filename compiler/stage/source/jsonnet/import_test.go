@@ -36,16 +36,16 @@ func hostile(t *testing.T, main string) *Renderer {
 
 func TestHostileImports(t *testing.T) {
 	for _, test := range []struct{ path, want string }{
-		{"../../secret.txt", "leads out of the repository [FL1405]"},
-		{"../../fleet/folder/x", "leads out of the repository [FL1405]"},
-		{"x/../../../secret.txt", "leads out of the repository [FL1405]"},
-		{"/etc/passwd", "is not a relative path with slashes: imports must be files of the repository [FL1405]"},
-		{"https://example.com/x.libsonnet", "is not a relative path with slashes: imports must be files of the repository [FL1405]"},
-		{`..\\..\\secret.txt`, "is not a relative path with slashes: imports must be files of the repository [FL1405]"},
-		{`x\u0000y`, "is not a relative path with slashes: imports must be files of the repository [FL1405]"},
-		{"out.libsonnet", "cannot be read: it leads out of the repository [FL1405]"},
-		{"absolute.libsonnet", "cannot be read: it leads out of the repository [FL1405]"},
-		{"out/secret.txt", "cannot be read: it leads out of the repository [FL1405]"},
+		{"../../secret.txt", "leads out of the fleet [FL1405]"},
+		{"../../fleet/folder/x", "leads out of the fleet [FL1405]"},
+		{"x/../../../secret.txt", "leads out of the fleet [FL1405]"},
+		{"/etc/passwd", "is not a relative path with slashes: imports must be files of the fleet [FL1405]"},
+		{"https://example.com/x.libsonnet", "is not a relative path with slashes: imports must be files of the fleet [FL1405]"},
+		{`..\\..\\secret.txt`, "is not a relative path with slashes: imports must be files of the fleet [FL1405]"},
+		{`x\u0000y`, "is not a relative path with slashes: imports must be files of the fleet [FL1405]"},
+		{"out.libsonnet", "cannot be read: it leads out of the fleet [FL1405]"},
+		{"absolute.libsonnet", "cannot be read: it leads out of the fleet [FL1405]"},
+		{"out/secret.txt", "cannot be read: it leads out of the fleet [FL1405]"},
 		{"circle.libsonnet", "cannot be read: it has too many symbolic links [FL1405]"},
 		{"../folder", "cannot be read: it is a directory [FL1405]"},
 		{"", "cannot be read: it is a directory [FL1405]"},
@@ -75,11 +75,11 @@ func TestHostileImports(t *testing.T) {
 
 func TestHostileFile(t *testing.T) {
 	for file, want := range map[string]string{
-		"../secret.txt":     "environments/fleet.cue:7:2: releases.app: \"../secret.txt\" leads out of the repository [FL1405]\n",
-		"app/out.libsonnet": "environments/fleet.cue:7:2: releases.app: \"app/out.libsonnet\" cannot be read: it leads out of the repository [FL1405]\n",
+		"../secret.txt":     "environments/fleet.cue:7:2: releases.app: \"../secret.txt\" leads out of the fleet [FL1405]\n",
+		"app/out.libsonnet": "environments/fleet.cue:7:2: releases.app: \"app/out.libsonnet\" cannot be read: it leads out of the fleet [FL1405]\n",
 		"app/none.jsonnet":  "environments/fleet.cue:7:2: releases.app: \"app/none.jsonnet\" is not there [FL1405]\n",
 		"fleetc.libsonnet":  "environments/fleet.cue:7:2: releases.app: \"fleetc.libsonnet\" is not there [FL1405]\n",
-		"/etc/passwd":       "environments/fleet.cue:7:2: releases.app: \"/etc/passwd\" is not a relative path with slashes: imports must be files of the repository [FL1405]\n",
+		"/etc/passwd":       "environments/fleet.cue:7:2: releases.app: \"/etc/passwd\" is not a relative path with slashes: imports must be files of the fleet [FL1405]\n",
 	} {
 		_, err := hostile(t, "{}").Render(t.Context(), requestOf(file))
 		if got := textOfFaults(t, err); got != want {
@@ -100,7 +100,7 @@ func TestLinkInside(t *testing.T) {
 func TestVendoredLibraryStaysInside(t *testing.T) {
 	r := hostile(t, "function(params)\n  import 'lib.libsonnet'\n")
 	_, err := r.Render(t.Context(), requestOf("app/main.jsonnet"))
-	want := `app/main.jsonnet:2:3: releases.app: "../../secret.txt" leads out of the repository [FL1405]
+	want := `app/main.jsonnet:2:3: releases.app: "../../secret.txt" leads out of the fleet [FL1405]
     environments/fleet.cue:7:2: and here
     vendor/lib.libsonnet:1:1: and here
 `

@@ -4,7 +4,7 @@
 // library.
 //
 // An evaluation depends on the request and on the files that it reads, which it
-// reports. Files come from the repository and its vendor directory. The
+// reports. Files come from the fleet and its vendor directory. The
 // environment, the network and the clock are not accessible. Charts are
 // rendered by a function of the request.
 //

@@ -103,7 +103,7 @@ func (b *build) chart(f *file, pos diag.Pos, home string, h types.HelmChart) (*f
 			return nil, false
 		}
 		if place, _ := mountOf(local); place != "" {
-			b.fault(pos, "the chart "+h.Name+" is in a directory of a remote base", "copy the base into the repository, or make the chart a separate release")
+			b.fault(pos, "the chart "+h.Name+" is in a directory of a remote base", "copy the base into the fleet, or make the chart a separate release")
 			return nil, false
 		}
 		ref = fleet.ChartRef{Path: local}

@@ -214,17 +214,17 @@ func TestDirectory(t *testing.T) {
 	root := unpack(t, []byte(base))
 	for dir, want := range map[string]string{
 		"":                        "an empty path [FL1403]",
-		"/base":                   "/base is an absolute path [FL1403]\n    hint: write it relative to the repository",
-		"../base":                 "../base leads out of the repository [FL1403]",
-		"base/../../x":            "base/../../x leads out of the repository [FL1403]",
+		"/base":                   "/base is an absolute path [FL1403]\n    hint: write it relative to the fleet's root, where cue.mod is",
+		"../base":                 "../base leads out of the fleet [FL1403]",
+		"base/../../x":            "base/../../x leads out of the fleet [FL1403]",
 		"bsae":                    "bsae does not exist [FL1403]\n    hint: did you mean base?",
 		"base/sub":                "base/sub does not exist [FL1403]",
 		"base/d.yaml":             "base/d.yaml is a file [FL1403]\n    hint: name a directory with a kustomization.yaml, or make it a manifests release",
 		"base/d.yaml/x":           "base/d.yaml/x cannot be read: not a directory [FL1403]",
 		"base/kustomization.yaml": "base/kustomization.yaml is a kustomization file [FL1403]\n    hint: name its directory: base",
 		"app":                     "no kustomization.yaml in app [FL1403]",
-		"github.com/a/b":          "github.com/a/b is remote, and a build fetches nothing [FL1403]\n    hint: copy it into the repository",
-		"https://example.com/a/b": "https://example.com/a/b is remote, and a build fetches nothing [FL1403]\n    hint: copy it into the repository",
+		"github.com/a/b":          "github.com/a/b is remote, and a build fetches nothing [FL1403]\n    hint: copy it into the fleet",
+		"https://example.com/a/b": "https://example.com/a/b is remote, and a build fetches nothing [FL1403]\n    hint: copy it into the fleet",
 	} {
 		_, _, err := Build(t.Context(), root, dir, release(), Inputs{})
 		if got := strings.TrimSpace(faults(t, err)); got != "environments/fleet.cue:7:2: releases.web.kustomize: "+want {

@@ -1,4 +1,4 @@
-// Package kustomize builds kustomizations of the repository. Only this package
+// Package kustomize builds kustomizations of the fleet. Only this package
 // imports kustomize's libraries.
 //
 // It builds the same objects as the kustomize command, from files below the
@@ -37,7 +37,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
-// Inputs give a build the content from outside of the repository. Addresses are faults without
+// Inputs give a build the content from outside of the fleet. Addresses are faults without
 // Remotes, and charts without Charts.
 type Inputs struct {
 	Remotes Remotes
@@ -285,14 +285,21 @@ func outside(dir, name string) (msg, hint string) {
 	case name == "":
 		return "an empty path", ""
 	case remote(name):
-		return name + " is remote, and a build fetches nothing", "copy it into the repository"
+		return name + " is remote, and a build fetches nothing", "copy it into the fleet"
 	case path.IsAbs(name) || filepath.IsAbs(name):
-		return name + " is an absolute path", "write it relative to the repository"
+		from := "the fleet's root, where cue.mod is"
+		if dir != "." {
+			from = "the directory of this file"
+		}
+		return name + " is an absolute path", "write it relative to " + from
 	}
 	below := path.Join(dir, filepath.ToSlash(name))
 	here, _ := mountOf(dir)
 	if place, _ := mountOf(below); below == ".." || strings.HasPrefix(below, "../") || place != here {
-		return name + " leads out of the repository", ""
+		if here != "" {
+			return name + " leads out of the repository of this base", ""
+		}
+		return name + " leads out of the fleet", ""
 	}
 	return "", ""
 }

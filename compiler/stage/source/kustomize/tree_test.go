@@ -39,14 +39,14 @@ func TestPathsStayInside(t *testing.T) {
 		}
 		for path, want := range map[string]string{
 			"OUT":                 "is an absolute path [FL1403]",
-			"../../out/k":         "leads out of the repository [FL1403]",
-			"../../fleet/x":       "leads out of the repository [FL1403]", // of a root that is called so
-			"out":                 "leads out of the repository [FL1403]",
-			"out/k":               "leads out of the repository [FL1403]",
-			"absolute":            "leads out of the repository [FL1403]",
-			"chain":               "leads out of the repository [FL1403]",
+			"../../out/k":         "leads out of the fleet [FL1403]",
+			"../../fleet/x":       "leads out of the fleet [FL1403]", // of a root that is called so
+			"out":                 "leads out of the fleet [FL1403]",
+			"out/k":               "leads out of the fleet [FL1403]",
+			"absolute":            "leads out of the fleet [FL1403]",
+			"chain":               "leads out of the fleet [FL1403]",
 			"round":               "has too many symbolic links",
-			"./../app/.././out/k": "leads out of the repository [FL1403]",
+			"./../app/.././out/k": "leads out of the fleet [FL1403]",
 		} {
 			above := t.TempDir()
 			root := filepath.Join(above, "fleet")

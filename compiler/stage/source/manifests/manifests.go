@@ -1,4 +1,4 @@
-// Package manifests reads the objects of YAML and JSON files of the repository
+// Package manifests reads the objects of YAML and JSON files of the fleet
 // like kubectl apply -R -f. It is stricter than kubectl: duplicate keys,
 // documents that are not objects and directories without manifests are faults.
 // It does not change or validate the objects.
@@ -75,10 +75,10 @@ func (s *source) top(name string) {
 		s.fault(diag.CodeSourceFile, diag.Pos{}, "an empty path", "")
 		return
 	case path.IsAbs(name) || filepath.IsAbs(name):
-		s.fault(diag.CodeSourceFile, diag.Pos{}, name+" is an absolute path", "write it relative to the root of the repository")
+		s.fault(diag.CodeSourceFile, diag.Pos{}, name+" is an absolute path", "write it relative to the fleet's root, where cue.mod is")
 		return
 	case below == ".." || strings.HasPrefix(below, "../"):
-		s.fault(diag.CodeSourceFile, diag.Pos{}, name+" leads out of the repository", "")
+		s.fault(diag.CodeSourceFile, diag.Pos{}, name+" leads out of the fleet", "")
 		return
 	}
 	real, info, err := s.tree.stat(below)
