@@ -182,12 +182,6 @@ func (u *plannedUse) set(s query.ImageSource, text string) (operation, error) {
 		return o, nil
 	case s.Pos.IsValid() && !isOwnFile(s.File) && u.layer == nil:
 		return operation{}, &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{s.Pos}, Path: s.Path, Msg: "a package sets the image " + u.shortName(), Hint: "name a layer with --in, which overrides it"}
-	case s.Keys != nil && s.Pos.IsValid() && load.IsInValues(u.f.Dir, s.Pos, nil):
-		return operation{}, &diag.Diag{
-			Code: diag.CodeCannotEdit,
-			At:   []diag.Pos{s.Pos}, Path: s.Path, Msg: "values set the image " + u.shortName() + " here, which a layer cannot override",
-			Hint: "write it in defaults instead, or leave --in out",
-		}
 	case s.Keys != nil:
 		return u.setDefault(s.Keys, text)
 	case u.layer != nil:

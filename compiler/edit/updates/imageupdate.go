@@ -241,10 +241,33 @@ func (u *updater) try(ctx context.Context, planned []plannedImage) (*ImageUpdate
 		return out, err
 	}
 	if out.Rendered, out.Findings, err = u.verify(ctx, edits, out.Images); err != nil {
-		return out, err
+		return out, explainPinned(err, planned)
 	}
 	out.Edits, out.Files, u.proven = lines, slices.Sorted(maps.Keys(edits)), edits
 	return out, nil
+}
+
+// explainPinned replaces the faults of new defaults without effect: values set the image, and
+// a layer cannot override them. The file with the defaults is not written.
+func explainPinned(err error, planned []plannedImage) error {
+	var out diag.List
+	for _, d := range diag.All(err) {
+		for _, p := range planned {
+			i := slices.IndexFunc(p.operations, func(o operation) bool { return o.kind == setInLayer && o.path == d.Path })
+			if d.Code != diag.CodeUnusedDefaults || i < 0 || len(d.At) < 2 {
+				continue
+			}
+			keys := strings.Split(p.operations[i].keys, "\x00") // releases, name, defaults, layer, and those of the value
+			d = &diag.Diag{
+				Code: diag.CodeCannotEdit, At: d.At[1:], Clusters: d.Clusters,
+				Path: fleet.FieldText(slices.Concat(keys[:2], []string{"values"}, keys[4:])),
+				Msg:  "values set the image " + diag.Visible(p.version.Image, diag.MaxText) + " here, which a layer cannot override",
+				Hint: "write it in defaults instead, or leave --in out",
+			}
+		}
+		out.Add(d)
+	}
+	return out.Err()
 }
 
 // format formats the CUE files that were formatted before. The others stay byte for byte.

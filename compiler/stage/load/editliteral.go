@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"cuelang.org/go/cue"
@@ -126,43 +125,6 @@ func literalAt(root string, at diag.Pos, edits Edits) (fieldMatch, *ast.BasicLit
 		return true
 	}, nil)
 	return f, found, nil
-}
-
-// IsInValues reports whether the position of a CUE file is in the values of a release, which
-// lower layers cannot override, and not in its defaults.
-func IsInValues(root string, at diag.Pos, edits Edits) bool {
-	const depth = 2 // releases, and the name
-	f, _, err := literalAt(root, at, edits)
-	if err != nil {
-		return false
-	}
-	var find func(decls []ast.Decl, path []string) bool
-	find = func(decls []ast.Decl, path []string) bool {
-		for _, d := range decls {
-			field, ok := d.(*ast.Field)
-			if !ok || !contains(field, at) {
-				continue
-			}
-			here := append(slices.Clone(path), labelOf(d))
-			if len(here) > depth {
-				return here[0] == "releases" && here[depth] == "values"
-			}
-			for _, s := range structs(field.Value) {
-				if find(s.Elts, here) {
-					return true
-				}
-			}
-		}
-		return false
-	}
-	return find(f.parsed.Decls, nil)
-}
-
-// contains reports whether a position is inside of a node.
-func contains(n ast.Node, at diag.Pos) bool {
-	begin, end := n.Pos(), n.End()
-	return (begin.Line() < at.Line || begin.Line() == at.Line && begin.Column() <= at.Col) &&
-		(end.Line() > at.Line || end.Line() == at.Line && end.Column() > at.Col)
 }
 
 // A chainField is a field with the struct that it is in.
