@@ -149,6 +149,9 @@ func newestOf(ctx context.Context, client *registry.Images, versions []ImageVers
 
 // ask sets the newest tag and digest.
 func (v *ImageVersion) ask(ctx context.Context, client *registry.Images, tag string) error {
+	if image.Parse(v.Image).String() != v.Image {
+		return &diag.Diag{Code: diag.CodeNoVersion, Msg: fmt.Sprintf("%q has an empty tag or digest, which no container runtime reads", diag.Visible(v.Image, diag.MaxText)), Hint: "write the tag after the : and the digest after the @, or remove the sign; fleetc image list shows the line"}
+	}
 	full := image.FullName(v.Repository)
 	v.Newest = tag
 	if tag == "" {
