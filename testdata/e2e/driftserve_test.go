@@ -152,9 +152,9 @@ func TestDriftServe(t *testing.T) {
 	p.write("environments/broken.cue", "package flet\n")
 	p.commit()
 	p.git("push", "--quiet", repository, "HEAD:main")
-	p.waitForMetric(url, `fleetc_drift_check_success{cluster="dev/one"} 0`, `fleetc_drift_objects{cluster="dev/one",reason="changed",release="web"} 1`)
+	p.waitForMetric(url, `fleetc_drift_check_success{cluster="dev/one"} 0`, `fleetc_drift_objects{cluster="dev/one",reason="changed",release="web"} 1`, "fleetc_drift_load_success 0")
 	log := stop()
-	for _, want := range []string{`"msg":"serving"`, `"msg":"checked","cluster":"dev/one"`, `"msg":"check failed","cluster":"dev/two"`, "broken.cue"} {
+	for _, want := range []string{`"msg":"the files of the fleet have faults"`, `"msg":"serving"`, `"msg":"checked","cluster":"dev/one"`, `"msg":"check failed","cluster":"dev/two"`, "broken.cue"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log has no %s:\n%s", want, log)
 		}

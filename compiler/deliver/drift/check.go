@@ -61,6 +61,7 @@ func Check(ctx context.Context, c *compiler.Compiler, req Request) (*Report, err
 	}
 	k := newChecker(ctx, f, all.Clusters, faults, req)
 	report := NewReport()
+	report.files = faults
 	results := par.Map(ctx, len(all.Clusters), len(all.Clusters), func(ctx context.Context, i int) (*Cluster, error) {
 		one, err := par.Recover(func() (*Cluster, error) { return k.check(ctx, all.Clusters[i]) })
 		if err != nil && ctx.Err() == nil {

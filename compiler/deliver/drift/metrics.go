@@ -20,7 +20,7 @@ var (
 	lastSuccessDesc = prometheus.NewDesc("fleetc_drift_last_success_timestamp_seconds", "Time of the last successful check of the cluster; 0 for none.", []string{"cluster"}, nil)
 	bundleDesc      = prometheus.NewDesc("fleetc_bundle_info", "The bundle that the cluster runs.", []string{"cluster", "revision", "digest", "commit"}, nil)
 	waveDesc        = prometheus.NewDesc("fleetc_rollout_wave", "Clusters of a wave in a state, at the last checks. Series without clusters are left out.", []string{"wave", "position", "state"}, nil)
-	loadDesc        = prometheus.NewDesc("fleetc_drift_load_success", "Whether the files of the fleet could be loaded in the last round.", nil, nil)
+	loadDesc        = prometheus.NewDesc("fleetc_drift_load_success", "Whether the files of the fleet could be loaded without a fault in the last round.", nil, nil)
 )
 
 // An objectCount identifies a count of objects.

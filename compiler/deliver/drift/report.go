@@ -31,6 +31,8 @@ func Reasons() []Reason { return []Reason{Missing, Changed, Conflict, Orphaned, 
 type Report struct {
 	Summary  Summary    `json:"summary"`
 	Clusters []*Cluster `json:"clusters"` // sorted by ID
+
+	files error // the faults of the files of the fleet
 }
 
 // A Summary counts the clusters and findings of a report.

@@ -130,25 +130,30 @@ func (s *server) rounds(ctx context.Context) {
 func (s *server) round(ctx context.Context) {
 	begin := time.Now()
 	dir, commit, err := s.Pull(ctx)
+	var files error
 	if err == nil {
-		err = s.check(ctx, dir)
+		files, err = s.check(ctx, dir)
 	}
 	if ctx.Err() != nil {
 		return
 	}
-	s.state.loaded(err == nil)
+	s.state.loaded(err == nil && files == nil)
 	if err != nil {
 		s.state.failAll()
 		s.Log.Error("the fleet was not checked", "commit", commit, "faults", diag.Texts(err))
 		return
+	}
+	if files != nil {
+		s.Log.Error("the files of the fleet have faults", "commit", commit, "faults", diag.Texts(files))
 	}
 	s.ready.Store(true)
 	s.Log.Info("round ended", "commit", commit, "seconds", time.Since(begin).Seconds())
 }
 
 // check checks all clusters of the fleet in a directory. Each result is visible as soon
-// as its cluster is checked.
-func (s *server) check(ctx context.Context, dir string) error {
+// as its cluster is checked. files has the faults of the files of the fleet; err says why
+// nothing was checked.
+func (s *server) check(ctx context.Context, dir string) (files, err error) {
 	req := s.Request
 	req.Key = []byte(rand.Text())
 	begin := time.Now()
@@ -167,7 +172,7 @@ func (s *server) check(ctx context.Context, dir string) error {
 	}
 	report, err := Check(ctx, s.Compiler(dir), req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	doubtful := map[string]bool{}
 	for _, c := range report.Clusters {
@@ -180,7 +185,7 @@ func (s *server) check(ctx context.Context, dir string) error {
 	}
 	s.doubtful = doubtful
 	s.state.removeOthers(report)
-	return nil
+	return report.files, nil
 }
 
 // log writes one line about a checked cluster. The time includes the wait for other
