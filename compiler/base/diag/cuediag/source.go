@@ -90,6 +90,19 @@ func (x *explanation) isWritten(kind string) bool {
 	return written == kind || written == "other" && kind != "list" && kind != "struct"
 }
 
+// onlyTrue explains false in a field of the schema that only takes true, and reports whether
+// it did. The place in the schema is not a place of the fault.
+func (x *explanation) onlyTrue(a, b string) bool {
+	line, col := x.line()
+	if len(x.At) != 1 || min(a, b) != "false" || max(a, b) != "true" || col < 1 || col > len(line) || !strings.HasPrefix(line[col-1:], "false") {
+		return false
+	}
+	field := x.Path[strings.LastIndexByte(x.Path, '.')+1:]
+	x.Code, x.Msg = diag.CodeConstraint, "false is not allowed here: the field is true, or left out"
+	x.Hint = "write " + field + ": true, or remove the field"
+	return true
+}
+
 // nestedField matches the field of a map that is written without braces, as in a: b: c.
 var nestedField = regexp.MustCompile(`^("[^"]*"|[A-Za-z_]\w*)[?!]?:`)
 

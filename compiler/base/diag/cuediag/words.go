@@ -284,19 +284,6 @@ func (x *explanation) twoValues(m []string) {
 	x.Hint = cmp.Or(x.Hint, hint)
 }
 
-// onlyTrue explains false in a field of the schema that only takes true, and reports whether
-// it did. The place in the schema is not a place of the fault.
-func (x *explanation) onlyTrue(a, b string) bool {
-	line, col := x.line()
-	if len(x.At) != 1 || min(a, b) != "false" || max(a, b) != "true" || col < 1 || col > len(line) || !strings.HasPrefix(line[col-1:], "false") {
-		return false
-	}
-	field := x.Path[strings.LastIndexByte(x.Path, '.')+1:]
-	x.Code, x.Msg = diag.CodeConstraint, "false is not allowed here: the field is true, or left out"
-	x.Hint = "write " + field + ": true, or remove the field"
-	return true
-}
-
 // noneOf explains a value that matches no alternative, which may be types.
 func (x *explanation) noneOf(m []string) {
 	choices := strings.Split(m[2], ", ")
