@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,9 @@ import (
 
 // exampleCluster is the file of the only cluster in the fleet of the examples.
 const exampleCluster = "package fleet\n\ncluster: {name: \"eu-1\", kubernetes: \"1.36\"}\n"
+
+// withoutHint are the codes whose examples have no hint. Do not add one.
+var withoutHint = []diag.Code{"FL1306", "FL1403", "FL1502", "FL1504", "FL2110", "FL2116", "FL3109", "FL3110"}
 
 // TestCodeExamples runs the example of each fault code, as TestReadme runs the pages of
 // docs. Each example starts with a new fleet that has one cluster, and provokes a fault
@@ -36,6 +40,9 @@ func TestCodeExamples(t *testing.T) {
 			p.follow(t, home, dir)
 			if !*update && !p.shows(c) && !p.namesTest(t, c) {
 				t.Errorf("the page has no command that ends with a fault [%s], and names no test with one", c)
+			}
+			if !*update && p.shows(c) && !strings.Contains(p.text, "    hint: ") && !slices.Contains(withoutHint, c) {
+				t.Errorf("the fault [%s] of the page has no hint", c)
 			}
 		})
 	}

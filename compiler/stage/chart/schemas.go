@@ -26,13 +26,13 @@ const (
 func checkSchemaURL(raw string) error {
 	u, err := url.Parse(raw)
 	if err != nil || strings.ContainsAny(raw, " \n") {
-		return fault(diag.CodeSchemaDocument, "", "a URL of a schema cannot be read")
+		return fault(diag.CodeSchemaDocument, fleet.SchemaHint, "a URL of a schema cannot be read")
 	}
 	if err := checkURL(raw, "leave them out", "https"); err != nil {
 		return err
 	}
 	if u.Path == "" {
-		return fault(diag.CodeSchemaDocument, "", "the URL %q names no document", raw)
+		return fault(diag.CodeSchemaDocument, fleet.SchemaHint, "the URL %q names no document", raw)
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (s *Source) pinSchema(ctx context.Context, ref fleet.ChartRef, at string, h
 		return "", err
 	}
 	if have >= maxSchemas {
-		return "", fault(diag.CodeSchemaDocument, "", "%s: its schema refers to more than %d documents", ref, maxSchemas)
+		return "", fault(diag.CodeSchemaDocument, "use another version of the chart", "%s: its schema refers to more than %d documents", ref, maxSchemas)
 	}
 	if s.Offline {
 		return "", fault(diag.CodeFlagCombination, "run the command again without --offline", "%s: the network is off", at)
@@ -99,7 +99,7 @@ func (s *Source) getSchema(ctx context.Context, ref fleet.ChartRef, at string) (
 		return nil, err
 	}
 	if !json.Valid(bytes.TrimPrefix(data, []byte(bom))) {
-		return nil, fault(diag.CodeSchemaDocument, "", "%s is not JSON", at)
+		return nil, fault(diag.CodeSchemaDocument, "use another version of the chart, or ask the owner of the document to correct it", "%s is not JSON", at)
 	}
 	return data, nil
 }

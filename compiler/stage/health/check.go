@@ -118,5 +118,5 @@ func checkTest(t fleet.HealthTest) (msg, hint string) {
 	if e, ok := errors.AsType[*compileError](err); ok && e.undefined != "" {
 		hint = cmp.Or(diag.DidYouMean(e.undefined, variables), "write fields of the object, which begin with "+strings.Join(variables, ", "))
 	}
-	return clean(err.Error()), hint
+	return clean(err.Error()), cmp.Or(hint, "write a test that is true or false, as in status.phase == 'Running'")
 }

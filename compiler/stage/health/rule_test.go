@@ -188,15 +188,19 @@ func TestCheck(t *testing.T) {
     in c
 `},
 		{rule("Pod", ready("status.phase = 'x'")), `f.cue:4:2: health.Pod.ready.0: Syntax error: token recognition error at: '= ' (at 1:14 of the expression) [FL1606]
+    hint: write a test that is true or false, as in status.phase == 'Running'
     in c
 `},
 		{rule("Pod", ready("1 + 1")), `f.cue:4:2: health.Pod.ready.0: the expression is of type int, and not true or false [FL1606]
+    hint: write a test that is true or false, as in status.phase == 'Running'
     in c
 `},
 		{rule("Pod", ready("kind + 1 == 2")), `f.cue:4:2: health.Pod.ready.0: found no matching overload for '_+_' applied to '(string, int)' (at 1:6 of the expression) [FL1606]
+    hint: write a test that is true or false, as in status.phase == 'Running'
     in c
 `},
 		{rule("Pod", ready(strings.Repeat("(", 12000))), `f.cue:4:2: health.Pod.ready.0: expression code point size exceeds limit: size: 12000, limit 10000 [FL1606]
+    hint: write a test that is true or false, as in status.phase == 'Running'
     in c
 `},
 		{rule("Pod", func(h *fleet.HealthRule) {

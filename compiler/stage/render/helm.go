@@ -33,9 +33,12 @@ type job struct {
 }
 
 // fault returns a fault of the release.
-func (j *job) fault(code diag.Code, format string, args ...any) error {
-	return &diag.Diag{Code: code, At: []diag.Pos{j.release.Pos}, Path: j.release.Path(), Msg: fmt.Sprintf(format, args...)}
+func (j *job) fault(code diag.Code, hint, format string, args ...any) error {
+	return &diag.Diag{Code: code, At: []diag.Pos{j.release.Pos}, Path: j.release.Path(), Msg: fmt.Sprintf(format, args...), Hint: hint}
 }
+
+// templateHint is the hint for a template that renders something else than objects.
+const templateHint = "correct the template, or the values that it prints; helm template shows its text"
 
 // An input holds the chart and values of a rendering. Templates may modify
 // both.
@@ -57,8 +60,8 @@ func (j *job) input() (*input, error) {
 	if err != nil {
 		return nil, &diag.Diag{Code: diag.CodeKubernetesVersion, At: []diag.Pos{j.cluster.Pos}, Path: "cluster.kubernetes", Msg: err.Error(), Cause: err}
 	}
-	if err := installable(loaded, caps); err != nil {
-		return nil, j.fault(diag.CodeChartNotInstallable, "chart %s %v", ch.Ref, err)
+	if msg, hint := notInstallable(loaded, caps); msg != "" {
+		return nil, j.fault(diag.CodeChartNotInstallable, hint, "chart %s %s", ch.Ref, msg)
 	}
 	user, _ := r.Values.Value().(map[string]any)
 	values, err := j.values(loaded, user, caps)
@@ -86,11 +89,11 @@ func (in *input) copy() *input {
 func (j *job) documents(ctx context.Context, in *input, l *entropy, known map[string]page) (docs []document, repeatable map[string]page, nondeterministic bool, err error) {
 	rendered, repeatable, nondeterministic, err := j.pages(ctx, in, l, known)
 	if err != nil {
-		return nil, nil, false, j.fault(templateCode(err), "chart %s does not render: %v", j.chart.Ref, err)
+		return nil, nil, false, j.fault(templateCode(err), "", "chart %s does not render: %v", j.chart.Ref, err)
 	}
 	manifests, err := documents(rendered, func(p page) []document { return j.readPage(ctx, p) })
 	if err != nil {
-		return nil, nil, false, j.fault(diag.CodeRenderedObject, "chart %s %v", j.chart.Ref, err)
+		return nil, nil, false, j.fault(diag.CodeRenderedObject, templateHint, "chart %s %v", j.chart.Ref, err)
 	}
 	for _, crd := range in.chart.CRDObjects() {
 		d := j.source.crds(crd.Filename, crd.File)
@@ -228,12 +231,13 @@ func TextUsesAPIVersions(text string) bool {
 // or Helm version.
 var apiVersionUse = regexp.MustCompile(`\bCapabilities(\.APIVersions|[^.]|$)`)
 
-// installable makes the checks of helm template before rendering.
-func installable(ch *chart.Chart, caps *chartutil.Capabilities) error {
+// notInstallable makes the checks of helm template before rendering. It returns what is
+// wrong, and a hint; empty if nothing is.
+func notInstallable(ch *chart.Chart, caps *chartutil.Capabilities) (msg, hint string) {
 	switch ch.Metadata.Type {
 	case "", "application":
 	default:
-		return fmt.Errorf("is a %s chart, which renders nothing by itself", ch.Metadata.Type)
+		return fmt.Sprintf("is a %s chart, which renders nothing by itself", ch.Metadata.Type), "list it as a dependency of a chart of your own, or use another chart"
 	}
 	var missing []string
 	for _, d := range ch.Metadata.Dependencies {
@@ -242,12 +246,12 @@ func installable(ch *chart.Chart, caps *chartutil.Capabilities) error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("has dependencies in Chart.yaml that are missing in its charts directory: %s; helm dependency build puts them there", strings.Join(missing, ", "))
+		return "has dependencies in Chart.yaml that are missing in its charts directory: " + strings.Join(missing, ", "), "run helm dependency build in the directory of the chart, or fleetc chart add"
 	}
 	if v := ch.Metadata.KubeVersion; v != "" && !chartutil.IsCompatibleRange(v, caps.KubeVersion.String()) {
-		return fmt.Errorf("requires Kubernetes %s, and the cluster has %s", v, caps.KubeVersion.String())
+		return fmt.Sprintf("requires Kubernetes %s, and the cluster has %s", v, caps.KubeVersion.String()), "use another version of the chart, or correct cluster.kubernetes"
 	}
-	return nil
+	return "", ""
 }
 
 // values returns the values that the templates see: the user's values over

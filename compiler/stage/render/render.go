@@ -43,7 +43,7 @@ func (cs *Charts) Release(ctx context.Context, c *fleet.Cluster, r *fleet.Releas
 		// Charts are input, so a panic of a library is reported as a fault of
 		// the chart.
 		if p := recover(); p != nil {
-			res, err = Result{}, j.fault(diag.CodeTemplate, "chart %s does not render: %v", ch.Ref, p)
+			res, err = Result{}, j.fault(diag.CodeTemplate, "", "chart %s does not render: %v", ch.Ref, p)
 		}
 		if err != nil && ctx.Err() != nil {
 			res, err = Result{}, ctx.Err()
@@ -89,7 +89,7 @@ func (j *job) nondeterministic(ctx context.Context, first []document, known map[
 		}
 	}
 	if err != nil {
-		return nil, j.fault(templateCode(err), "chart %s fails in some renderings: %v", j.chart.Ref, err)
+		return nil, j.fault(templateCode(err), "", "chart %s fails in some renderings: %v", j.chart.Ref, err)
 	}
 	others, err := j.objects(docs)
 	return Differences(objs, others), err
@@ -106,7 +106,7 @@ func (j *job) objects(docs []document) (out []fleet.Object, err error) {
 			faults.Add(&diag.Diag{
 				Code: diag.CodeRenderedObject,
 				At:   []diag.Pos{j.release.Pos}, Path: j.release.Path(),
-				Msg: "chart template " + d.source + " renders " + err.Error(), Cause: err,
+				Msg: "chart template " + d.source + " renders " + err.Error(), Hint: templateHint, Cause: err,
 			})
 		}
 		for _, o := range d.objs {
@@ -162,12 +162,12 @@ func written(r *fleet.Release) ([]fleet.Object, error) {
 	for _, t := range r.Objects {
 		o, ok := t.Native().(map[string]any)
 		if !ok {
-			faults.Add(&diag.Diag{Code: diag.CodeRenderedObject, At: []diag.Pos{t.Pos}, Path: r.Path("objects"), Msg: "an object is a struct with apiVersion, kind and metadata"})
+			faults.Add(&diag.Diag{Code: diag.CodeRenderedObject, At: []diag.Pos{t.Pos}, Path: r.Path("objects"), Msg: "an object is a struct with apiVersion, kind and metadata", Hint: "write objects: app: {apiVersion: ..., kind: ..., metadata: name: ...}"})
 			continue
 		}
 		items, err := flatten(o)
 		if err != nil {
-			faults.Add(&diag.Diag{Code: diag.CodeRenderedObject, At: []diag.Pos{t.Pos}, Path: r.Path("objects"), Msg: err.Error()})
+			faults.Add(&diag.Diag{Code: diag.CodeRenderedObject, At: []diag.Pos{t.Pos}, Path: r.Path("objects"), Msg: err.Error(), Hint: "write each item as {apiVersion: ..., kind: ..., metadata: name: ...}"})
 			continue
 		}
 		for _, i := range items {

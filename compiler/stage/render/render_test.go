@@ -168,16 +168,19 @@ func TestReleaseFaults(t *testing.T) {
 -- Chart.yaml --
 {apiVersion: v2, name: app, version: 1.0.0, kubeVersion: "<1.30"}`, "", `
 fleet.cue:3:2: releases.rel: chart charts/app requires Kubernetes <1.30, and the cluster has v1.36 [FL1501]
+    hint: use another version of the chart, or correct cluster.kubernetes
 `},
 		{"library", `
 -- Chart.yaml --
 {apiVersion: v2, name: app, version: 1.0.0, type: library}`, "", `
 fleet.cue:3:2: releases.rel: chart charts/app is a library chart, which renders nothing by itself [FL1501]
+    hint: list it as a dependency of a chart of your own, or use another chart
 `},
 		{"missing dependency", `
 -- Chart.yaml --
 {apiVersion: v2, name: app, version: 1.0.0, dependencies: [{name: redis, version: 1.0.0, repository: "https://example.com"}]}`, "", `
-fleet.cue:3:2: releases.rel: chart charts/app has dependencies in Chart.yaml that are missing in its charts directory: redis; helm dependency build puts them there [FL1501]
+fleet.cue:3:2: releases.rel: chart charts/app has dependencies in Chart.yaml that are missing in its charts directory: redis [FL1501]
+    hint: run helm dependency build in the directory of the chart, or fleetc chart add
 `},
 		{"no Chart.yaml", `
 -- Chart.yaml --
@@ -207,6 +210,7 @@ apiVersion: v1
 kind: ConfigMap
 metadata: a: b`, "", `
 fleet.cue:3:2: releases.rel: chart charts/app renders YAML that does not parse: app/templates/a.yaml: line 3: mapping values are not allowed in this context [FL1503]
+    hint: correct the template, or the values that it prints; helm template shows its text
 `},
 		{"a key twice", `
 -- templates/a.yaml --
@@ -216,17 +220,20 @@ metadata:
   name: a
   name: b`, "", `
 fleet.cue:3:2: releases.rel: chart template app/templates/a.yaml renders YAML that does not parse: line 5: key "name" already set in map [FL1503]
+    hint: correct the template, or the values that it prints; helm template shows its text
 `},
 		{"no object", `
 -- templates/a.yaml --
 - a
 - b`, "", `
 fleet.cue:3:2: releases.rel: chart charts/app renders YAML that does not parse: app/templates/a.yaml: a document that is not an object, or has an apiVersion or kind that is not text, or metadata that is not a map [FL1503]
+    hint: correct the template, or the values that it prints; helm template shows its text
 `},
 		{"unknown hook", `
 -- templates/a.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {helm.sh/hook: pre-instal}}}`, "", `
 fleet.cue:3:2: releases.rel: chart charts/app has an object whose helm.sh/hook annotation names an unknown hook, in app/templates/a.yaml [FL1503]
+    hint: correct the template, or the values that it prints; helm template shows its text
 `},
 		{"a global that reaches no dependency", `
 -- Chart.yaml --

@@ -40,6 +40,7 @@ environments/fleet.cue:7:2: releases.app.values.replicas: no such value: the fil
 `},
 		{"local f(x) = function(params) []; f(1)", `a.jsonnet: releases.app: function has no parameter cluster [FL1401]
     environments/fleet.cue:7:2: and here
+    hint: correct this line, or a value that it uses
 `},
 		{"import 'b.jsonnet'", `environments/fleet.cue:7:2: releases.app: the parameter x of the file's function has no value [FL1402]
     b.jsonnet:1:33: and here

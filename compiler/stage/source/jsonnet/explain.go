@@ -1,6 +1,7 @@
 package jsonnet
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -25,10 +26,10 @@ func (m *machine) explain(msg string, frames []jsonnet.TraceFrame) (clause, hint
 	}
 	msg = tidy(msg)
 	if missing, ok := strings.CutPrefix(msg, "Field does not exist: "); ok {
-		return "there is no field " + missing, diag.DidYouMean(missing, m.fieldsNear(source))
+		return "there is no field " + missing, cmp.Or(diag.DidYouMean(missing, m.fieldsNear(source)), "correct the name, or read a field that may be missing with std.get")
 	}
 	if kind, ok := strings.CutPrefix(msg, "Value non indexable: "); ok {
-		return "a " + goName(kind) + " has no fields or elements", ""
+		return "a " + goName(kind) + " has no fields or elements", "correct what is before the dot or the bracket: it must be an object, a list or a text"
 	}
 	if variable, ok := strings.CutPrefix(msg, "Undefined external variable: "); ok {
 		return "there is no external variable " + variable, "take it from params or cluster"
@@ -44,9 +45,9 @@ func (m *machine) explain(msg string, frames []jsonnet.TraceFrame) (clause, hint
 		}
 	}
 	if strings.HasPrefix(source, "error") {
-		return msg, "" // message from the file itself
+		return msg, "correct the value that the file refuses" // message from the file itself
 	}
-	return lowered(goTypes.ReplaceAllStringFunc(msg, goName)), ""
+	return lowered(goTypes.ReplaceAllStringFunc(msg, goName)), "correct this line, or a value that it uses"
 }
 
 // noStack is the library's message about too many nested calls.

@@ -147,12 +147,13 @@ func (t *run) static(msg string) *diag.Diag {
 				continue
 			}
 			d := t.fault("%s", lowered(tidy(rest[len(at[0]):])))
+			d.Hint = "correct the syntax here, or in the line above it"
 			d.At[0].File = file
 			d.At[0].Line, _ = strconv.Atoi(at[1])
 			d.At[0].Col, _ = strconv.Atoi(at[2])
 			if unknown, ok := strings.CutPrefix(d.Msg, "unknown variable: "); ok {
 				d.Msg = "there is no variable " + unknown
-				d.Hint = diag.DidYouMean(unknown, words(t.reads[file].contents.String()))
+				d.Hint = cmp.Or(diag.DidYouMean(unknown, words(t.reads[file].contents.String())), "define it with local, or write text in quotes")
 			}
 			return d
 		}

@@ -15,6 +15,7 @@ func TestFaults(t *testing.T) {
 `},
 		{"a field of what is no object", "function(params)\n  params.replicas.name", `a.jsonnet:2:3: releases.app: a number has no fields or elements [FL1401]
     environments/fleet.cue:7:2: and here
+    hint: correct what is before the dot or the bracket: it must be an object, a list or a text
 `},
 		{"a function of the standard library", "function(params)\n  std.lenght('x')", `a.jsonnet:2:3: releases.app: there is no field lenght [FL1401]
     environments/fleet.cue:7:2: and here
@@ -37,13 +38,16 @@ func TestFaults(t *testing.T) {
     environments/fleet.cue:7:2: and here
     vendor/l.libsonnet:2:13: and here
     a.jsonnet:5:3: and here
+    hint: correct this line, or a value that it uses
 `},
 		{"an error of the user's", "function(params)\n  error 'Set a Host.'", `a.jsonnet:2:3: releases.app: Set a Host [FL1401]
     environments/fleet.cue:7:2: and here
+    hint: correct the value that the file refuses
 `},
-		{"control characters", "function(params)\n  error 'a\\u001b[2Jb\\nc'", "a.jsonnet:2:3: releases.app: a\uFFFD[2Jb [FL1401]\n    c\n    environments/fleet.cue:7:2: and here\n"},
+		{"control characters", "function(params)\n  error 'a\\u001b[2Jb\\nc'", "a.jsonnet:2:3: releases.app: a\uFFFD[2Jb [FL1401]\n    c\n    environments/fleet.cue:7:2: and here\n    hint: correct the value that the file refuses\n"},
 		{"an assert of an object", "function(params)\n  {assert params.replicas > 2 : 'too few', apiVersion: 'v1', kind: 'A'}", `a.jsonnet:2:4: releases.app: too few [FL1401]
     environments/fleet.cue:7:2: and here
+    hint: correct this line, or a value that it uses
 `},
 		{"a variable", "function(params)\n  local replicas = 1; replcas", `a.jsonnet:2:23: releases.app: there is no variable replcas [FL1401]
     environments/fleet.cue:7:2: and here
@@ -51,9 +55,11 @@ func TestFaults(t *testing.T) {
 `},
 		{"a file that does not parse", "function(params)\n  import 'b.libsonnet'\n-- b.libsonnet --\n{\n  a: 1\n  b: 2\n}", `b.libsonnet:3:3: releases.app: expected a comma before next field [FL1401]
     environments/fleet.cue:7:2: and here
+    hint: correct the syntax here, or in the line above it
 `},
 		{"a range of lines that does not parse", "function(params)\n  import ('a' +\n    'b')", `a.jsonnet:2:10: releases.app: computed imports are not allowed [FL1401]
     environments/fleet.cue:7:2: and here
+    hint: correct the syntax here, or in the line above it
 `},
 		{"an external variable", "function(params)\n  std.extVar('env')", `a.jsonnet:2:3: releases.app: there is no external variable env [FL1401]
     environments/fleet.cue:7:2: and here
@@ -61,9 +67,11 @@ func TestFaults(t *testing.T) {
 `},
 		{"types", "function(params)\n  1 + {} - 2", `a.jsonnet:2:3: releases.app: unexpected type object, expected number [FL1401]
     environments/fleet.cue:7:2: and here
+    hint: correct this line, or a value that it uses
 `},
 		{"the standard library in the middle", "function(params)\n  std.map(function(x)\n    x.y, [{}])", `a.jsonnet:3:5: releases.app: there is no field y [FL1401]
     environments/fleet.cue:7:2: and here
+    hint: correct the name, or read a field that may be missing with std.get
 `},
 		{"a vendored import that is not there", "function(params)\n  import 'github.com/grafana/jsonnet-libs/x.libsonnet'", `a.jsonnet:2:3: releases.app: "github.com/grafana/jsonnet-libs/x.libsonnet" is not there [FL1405]
     environments/fleet.cue:7:2: and here

@@ -96,7 +96,7 @@ func TestNativeFaults(t *testing.T) {
 		{`helmTemplate')('n', 'c', {vlues: {}})`, "helmTemplate: opts has no field vlues [FL1401]\n    hint: did you mean values?\n"},
 		{`helmTemplate')('n', 'c', {})`, "helmTemplate: chart: is not pinned [FL1401]\n    environments/charts.cue:1:1: and here\n    hint: pin it\n"},
 		{`helmTemplate')('n', 'large', {})`, "helmTemplate: a_x.n: Jsonnet cannot represent the number 9007199254740993 exactly: its integers end at 2^53 [FL1401]\n    hint: make it a string\n"},
-		{`helmTemplate')('n')`, "missing argument: chart [FL1401]\n"},
+		{`helmTemplate')('n')`, "missing argument: chart [FL1401]\n    hint: correct this line, or a value that it uses\n"},
 		{`sha256')({})`, "sha256: text is an object: it must be a string [FL1401]\n"},
 		{`parseYaml')({})`, "parseYaml: text is an object: it must be a string [FL1401]\n"},
 		{`parseYaml')('a: 1\n---\na: 1\na: 2')`, "parseYaml: document 2: line 2: key \"a\" already set in map [FL1401]\n"},

@@ -106,7 +106,9 @@ func (c *collector) fault(path, msg string) {
 	}
 	switch n := len(c.faults); {
 	case n < maxFaults:
-		c.faults.Add(faultOf(diag.CodeRenderedObject, c.req, "%s is %s", path, msg))
+		d := faultOf(diag.CodeRenderedObject, c.req, "%s is %s", path, msg)
+		d.Hint = "return an object with apiVersion, kind and metadata, or a map or list of such objects"
+		c.faults.Add(d)
 	case n == maxFaults:
 		c.faults.Add(faultOf(diag.CodeRenderedObject, c.req, "the result has more values that are not Kubernetes objects"))
 	}

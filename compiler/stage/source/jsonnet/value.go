@@ -36,7 +36,7 @@ func plain(v any, depth int) (any, error) {
 		return whole(v)
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, &diag.Diag{Code: diag.CodeRenderedObject, Msg: fmt.Sprintf("%v is not a valid JSON number", v)}
+			return nil, &diag.Diag{Code: diag.CodeRenderedObject, Msg: fmt.Sprintf("%v is not a valid JSON number", v), Hint: "return a finite number"}
 		}
 		return v, nil
 	case json.Number:

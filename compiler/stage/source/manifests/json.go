@@ -28,13 +28,13 @@ func (s *source) json(t *text) {
 		case errors.Is(err, io.EOF):
 			return
 		case err != nil:
-			s.fault(diag.CodeManifest, r.pos(r.failed()), "JSON that does not parse: "+message(err), "")
+			s.fault(diag.CodeManifest, r.pos(r.failed()), "JSON that does not parse: "+message(err), "correct the JSON here, for example a missing comma or quote")
 			return
 		case s.enough():
 			return
 		case len(s.faults) > before:
 		case !ok:
-			s.fault(diag.CodeManifest, diag.Pos{File: t.name, Line: p.line, Col: p.col}, "a document without apiVersion and kind", "")
+			s.fault(diag.CodeManifest, diag.Pos{File: t.name, Line: p.line, Col: p.col}, "a document without apiVersion and kind", notObject)
 		default:
 			if !fleet.IsCRD(o) {
 				for _, at := range slices.Sorted(maps.Keys(r.inexact)) {
@@ -116,7 +116,7 @@ func (r reader) value(depth int) (any, place, error) {
 		}
 		f, err := token.Float64()
 		if err != nil {
-			r.fault(diag.CodeManifest, r.pos(start), "a number that is out of range: "+excerpt(token.String()), "")
+			r.fault(diag.CodeManifest, r.pos(start), "a number that is out of range: "+excerpt(token.String()), "write a smaller number, or a string in quotes")
 		}
 		return f, at, nil
 	}

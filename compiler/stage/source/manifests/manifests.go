@@ -215,6 +215,9 @@ func (s *source) tooMuch(msg string) {
 // enough reports whether reading stops.
 func (s *source) enough() bool { return s.full || len(s.faults) > maxFaults }
 
+// notObject is the hint for a document of another kind, such as a file of values.
+const notObject = "write its apiVersion and kind, or move the document out of the manifests"
+
 // add adds an object with its position.
 func (s *source) add(name string, o map[string]any, p place) {
 	pos := diag.Pos{File: name, Line: p.line, Col: p.col}
@@ -222,11 +225,11 @@ func (s *source) add(name string, o map[string]any, p place) {
 	kind, _ := o["kind"].(string)
 	switch {
 	case apiVersion == "" && kind == "":
-		s.fault(diag.CodeManifest, pos, "a document without apiVersion and kind", "")
+		s.fault(diag.CodeManifest, pos, "a document without apiVersion and kind", notObject)
 	case apiVersion == "":
-		s.fault(diag.CodeManifest, pos, "a document without apiVersion, of kind "+kind, "")
+		s.fault(diag.CodeManifest, pos, "a document without apiVersion, of kind "+kind, "write its apiVersion, as in apiVersion: v1")
 	case kind == "":
-		s.fault(diag.CodeManifest, pos, "a document without kind, of apiVersion "+apiVersion, "")
+		s.fault(diag.CodeManifest, pos, "a document without kind, of apiVersion "+apiVersion, "write its kind, as in kind: ConfigMap")
 	case strings.HasPrefix(apiVersion, "kustomize.config.k8s.io/"):
 		s.fault(diag.CodeReleaseSource, pos, "a kustomization is not a manifest", "name its directory as the kustomize of a release: "+path.Dir(name))
 	default:
@@ -258,7 +261,7 @@ func (s *source) list(name string, o map[string]any, p place, kind string) {
 		}
 		m, ok := item.(map[string]any)
 		if !ok {
-			s.fault(diag.CodeManifest, diag.Pos{File: name, Line: at.line, Col: at.col}, fmt.Sprintf("item %d of a %s is not an object", i, kind), "")
+			s.fault(diag.CodeManifest, diag.Pos{File: name, Line: at.line, Col: at.col}, fmt.Sprintf("item %d of a %s is not an object", i, kind), "write each item as an object with apiVersion, kind and metadata")
 			continue
 		}
 		s.add(name, m, at)

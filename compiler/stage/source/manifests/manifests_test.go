@@ -170,46 +170,46 @@ func TestFaults(t *testing.T) {
 		{"x.yaml", a + "data: {1: a, '1': b}\n", "app/x.yaml:4:14: releases.web.manifests: the key 1 occurs twice, first in line 4 [FL1406]\n" + at + "    hint: keep one of them\n"},
 		{
 			"x.yaml", "---\n# c\ndata: 1\n---\nkind: X\n---\napiVersion: v1\n---\n- a\n---\ntext\n---\n1\n---\n{}\n",
-			"app/x.yaml:3:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at +
-				"app/x.yaml:5:1: releases.web.manifests: a document without apiVersion, of kind X [FL1406]\n" + at +
-				"app/x.yaml:7:1: releases.web.manifests: a document without kind, of apiVersion v1 [FL1406]\n" + at +
-				"app/x.yaml:9:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at +
-				"app/x.yaml:11:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at +
-				"app/x.yaml:13:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at +
-				"app/x.yaml:15:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at,
+			"app/x.yaml:3:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at + "    hint: write its apiVersion and kind, or move the document out of the manifests\n" +
+				"app/x.yaml:5:1: releases.web.manifests: a document without apiVersion, of kind X [FL1406]\n" + at + "    hint: write its apiVersion, as in apiVersion: v1\n" +
+				"app/x.yaml:7:1: releases.web.manifests: a document without kind, of apiVersion v1 [FL1406]\n" + at + "    hint: write its kind, as in kind: ConfigMap\n" +
+				"app/x.yaml:9:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at + "    hint: write its apiVersion and kind, or move the document out of the manifests\n" +
+				"app/x.yaml:11:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at + "    hint: write its apiVersion and kind, or move the document out of the manifests\n" +
+				"app/x.yaml:13:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at + "    hint: write its apiVersion and kind, or move the document out of the manifests\n" +
+				"app/x.yaml:15:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at + "    hint: write its apiVersion and kind, or move the document out of the manifests\n",
 		},
-		{"x.yaml", "apiVersion: 1\nkind: {a: b}\n", "app/x.yaml:1:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at},
+		{"x.yaml", "apiVersion: 1\nkind: {a: b}\n", "app/x.yaml:1:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at + "    hint: write its apiVersion and kind, or move the document out of the manifests\n"},
 		{
 			"x.yaml", "apiVersion: v1\nkind: List\nitems:\n- a\n- {kind: X}\n",
-			"app/x.yaml:4:3: releases.web.manifests: item 0 of a List is not an object [FL1406]\n" + at +
-				"app/x.yaml:5:3: releases.web.manifests: a document without apiVersion, of kind X [FL1406]\n" + at,
+			"app/x.yaml:4:3: releases.web.manifests: item 0 of a List is not an object [FL1406]\n" + at + "    hint: write each item as an object with apiVersion, kind and metadata\n" +
+				"app/x.yaml:5:3: releases.web.manifests: a document without apiVersion, of kind X [FL1406]\n" + at + "    hint: write its apiVersion, as in apiVersion: v1\n",
 		},
 		{
 			"x.yaml", a + "---\na: b\n c: d\n---\n" + a + "---\nx: [\n",
-			"app/x.yaml:6: releases.web.manifests: YAML that does not parse: mapping values are not allowed in this context [FL1406]\n" + at +
-				"app/x.yaml:12: releases.web.manifests: YAML that does not parse: did not find expected node content [FL1406]\n" + at,
+			"app/x.yaml:6: releases.web.manifests: YAML that does not parse: mapping values are not allowed in this context [FL1406]\n" + at + "    hint: correct the indentation, or put text that contains a colon in quotes\n" +
+				"app/x.yaml:12: releases.web.manifests: YAML that does not parse: did not find expected node content [FL1406]\n" + at + "    hint: correct the indentation or the quotes of this line, or of the line above it\n",
 		},
-		{"x.yaml", a + "data: *no\n", "app/x.yaml:1: releases.web.manifests: YAML that does not parse: unknown anchor 'no' referenced [FL1406]\n" + at},
+		{"x.yaml", a + "data: *no\n", "app/x.yaml:1: releases.web.manifests: YAML that does not parse: unknown anchor 'no' referenced [FL1406]\n" + at + "    hint: correct the indentation or the quotes of this line, or of the line above it\n"},
 		{"x.yaml", a + "a: &a [*a]\n", "app/x.yaml:1:1: releases.web.manifests: aliases that make more than 64 MiB of the document [FL1407]\n" + at},
-		{"x.yaml", a + "? [a]\n: b\n", "app/x.yaml:4:3: releases.web.manifests: a key that is not a string [FL1406]\n" + at},
+		{"x.yaml", a + "? [a]\n: b\n", "app/x.yaml:4:3: releases.web.manifests: a key that is not a string [FL1406]\n" + at + "    hint: write the key as text, in quotes\n"},
 		{"kustomization.yaml", "resources: [x.yaml]\n", "app/kustomization.yaml: releases.web.manifests: a kustomization is not a manifest [FL1107]\n" + at + "    hint: name its directory as the kustomize of a release: app\n"},
 		{"x.yml", "---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", "app/x.yml:2:1: releases.web.manifests: a kustomization is not a manifest [FL1107]\n" + at + "    hint: name its directory as the kustomize of a release: app\n"},
 		{"x.txt", "", "environments/fleet.cue:7:2: releases.web.manifests: no manifests in app and below it [FL1405]\n    hint: put files in it that end in .yaml, .yml or .json\n"},
 		{"x.yaml", "# nothing\n---\n---\n", "environments/fleet.cue:7:2: releases.web.manifests: no objects in app [FL1405]\n"},
 
-		{"x.json", "{\"kind\": \"X\"}\n[]\n1", "app/x.json:1:1: releases.web.manifests: a document without apiVersion, of kind X [FL1406]\n" + at +
-			"app/x.json:2:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at +
-			"app/x.json:3:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at},
+		{"x.json", "{\"kind\": \"X\"}\n[]\n1", "app/x.json:1:1: releases.web.manifests: a document without apiVersion, of kind X [FL1406]\n" + at + "    hint: write its apiVersion, as in apiVersion: v1\n" +
+			"app/x.json:2:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at + "    hint: write its apiVersion and kind, or move the document out of the manifests\n" +
+			"app/x.json:3:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at + "    hint: write its apiVersion and kind, or move the document out of the manifests\n"},
 		{
 			"x.json", "{\"apiVersion\": \"v1\", \"kind\": \"X\",\n\t\"data\": {\"k\": {}, \"k\": 1,\n\t\t\"k\": 1e999}}",
 			"app/x.json:2:20: releases.web.manifests: the key k occurs twice, first in line 2 [FL1406]\n" + at + "    hint: keep one of them\n" +
 				"app/x.json:3:3: releases.web.manifests: the key k occurs twice, first in line 2 [FL1406]\n" + at + "    hint: keep one of them\n" +
-				"app/x.json:3:8: releases.web.manifests: a number that is out of range: 1e999 [FL1406]\n" + at,
+				"app/x.json:3:8: releases.web.manifests: a number that is out of range: 1e999 [FL1406]\n" + at + "    hint: write a smaller number, or a string in quotes\n",
 		},
-		{"x.json", "{\"kind\": \"X\",\n  \"a\": [1,, 2]}", "app/x.json:2:11: releases.web.manifests: JSON that does not parse: invalid character ',' looking for beginning of value [FL1406]\n" + at},
-		{"x.json", "{\"kind\": [\n", "app/x.json:2:1: releases.web.manifests: JSON that does not parse: the file ends within a value [FL1406]\n" + at},
-		{"x.json", "{\"kind\": ", "app/x.json:1:10: releases.web.manifests: JSON that does not parse: the file ends within a value [FL1406]\n" + at},
-		{"x.json", strings.Repeat("[", 100_000), "app/x.json:1:1002: releases.web.manifests: JSON that does not parse: more than 1000 values in each other [FL1406]\n" + at},
+		{"x.json", "{\"kind\": \"X\",\n  \"a\": [1,, 2]}", "app/x.json:2:11: releases.web.manifests: JSON that does not parse: invalid character ',' looking for beginning of value [FL1406]\n" + at + "    hint: correct the JSON here, for example a missing comma or quote\n"},
+		{"x.json", "{\"kind\": [\n", "app/x.json:2:1: releases.web.manifests: JSON that does not parse: the file ends within a value [FL1406]\n" + at + "    hint: correct the JSON here, for example a missing comma or quote\n"},
+		{"x.json", "{\"kind\": ", "app/x.json:1:10: releases.web.manifests: JSON that does not parse: the file ends within a value [FL1406]\n" + at + "    hint: correct the JSON here, for example a missing comma or quote\n"},
+		{"x.json", strings.Repeat("[", 100_000), "app/x.json:1:1002: releases.web.manifests: JSON that does not parse: more than 1000 values in each other [FL1406]\n" + at + "    hint: correct the JSON here, for example a missing comma or quote\n"},
 	} {
 		root := unpack(t, "-- app/y/.keep --\n")
 		write(t, filepath.Join(root, "app", test.file), []byte(test.text))

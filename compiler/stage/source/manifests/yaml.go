@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -44,12 +45,12 @@ func (s *source) yaml(t *text, d document) {
 	}
 	var v any
 	if err := utiljson.Unmarshal(data, &v); err != nil {
-		s.fault(diag.CodeManifest, n.pos(root), err.Error(), "")
+		s.fault(diag.CodeManifest, n.pos(root), err.Error(), "write numbers in their usual form, or as strings in quotes")
 		return
 	}
 	o, ok := v.(map[string]any)
 	if !ok {
-		s.fault(diag.CodeManifest, n.pos(root), "a document without apiVersion and kind", "")
+		s.fault(diag.CodeManifest, n.pos(root), "a document without apiVersion and kind", notObject)
 		return
 	}
 	if !fleet.IsCRD(o) {
@@ -83,7 +84,20 @@ func (s *source) unparsed(t *text, d document, err error) {
 			pos.Line, msg = d.above+line, m[2]
 		}
 	}
-	s.fault(diag.CodeManifest, pos, "YAML that does not parse: "+msg, "")
+	s.fault(diag.CodeManifest, pos, "YAML that does not parse: "+msg, syntaxHint(msg, d.data))
+}
+
+// syntaxHint returns the hint for a document that the YAML library refuses with msg.
+func syntaxHint(msg string, document []byte) string {
+	switch {
+	case bytes.Contains(document, []byte("{{")):
+		return "make it a template of a chart: manifests does not render {{ }}"
+	case strings.Contains(msg, "cannot start any token"):
+		return "indent with spaces instead of tabs, and put text that begins with a special character in quotes"
+	case strings.Contains(msg, "mapping values are not allowed"):
+		return "correct the indentation, or put text that contains a colon in quotes"
+	}
+	return "correct the indentation or the quotes of this line, or of the line above it"
 }
 
 // nodes are the nodes of a document.
@@ -123,7 +137,7 @@ func (n nodes) keys(at *yaml.Node, fault func(code diag.Code, pos diag.Pos, msg,
 		// 1, "1" and 0x1 are one key in JSON.
 		var v any
 		if err := c.Decode(&v); err != nil || c.Kind != yaml.ScalarNode && (c.Alias == nil || c.Alias.Kind != yaml.ScalarNode) {
-			fault(diag.CodeManifest, n.pos(c), "a key that is not a string", "")
+			fault(diag.CodeManifest, n.pos(c), "a key that is not a string", "write the key as text, in quotes")
 			continue
 		}
 		key := fmt.Sprint(v)
