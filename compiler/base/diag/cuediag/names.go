@@ -104,9 +104,11 @@ func (x *explanation) unknownField([]string) {
 	case m != nil && m[1] == "version":
 		x.Hint = `write chart: version: "..." for another version of the chart`
 	case m != nil:
-		x.Hint = "write values of the chart below values, or below defaults and the name of the layer: defaults: LAYER: " + strings.TrimSpace(line[max(0, col-1):])
-		if len(x.Hint) > diag.MaxText || !strings.Contains(line, ":") {
-			x.Hint = "write values of the chart below values, or below defaults and the name of the layer"
+		x.Hint = "write values of the chart below values, or below defaults and the name of the layer: defaults: LAYER: "
+		if field := strings.TrimSpace(line[max(0, col-1):]); strings.ContainsAny(field, "{}[],/") || !strings.Contains(field, ":") || len(x.Hint+field) > diag.MaxText {
+			x.Hint += m[1] + ": ..." // the line does not end with the field
+		} else {
+			x.Hint += field
 		}
 	default:
 		x.Hint = "remove it, or correct its name"
