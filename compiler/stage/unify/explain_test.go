@@ -20,7 +20,7 @@ func explained(t *testing.T, archive, path string) string {
 	}
 	keys, ok := fleet.ParseField(path)
 	if !ok {
-		t.Fatalf("%s is no path", path)
+		t.Fatalf("%s is not a valid path", path)
 	}
 	e, err := x.Field(keys, nil)
 	if err != nil {

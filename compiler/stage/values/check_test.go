@@ -229,11 +229,11 @@ w.cue:1:1: open: a waiver needs a reason
     hint: say why the types are wrong
 w.cue:2:1: open: a waiver needs a reason
     hint: say why the types are wrong
-w.cue:3:1: open: "a.\"b" is no path
+w.cue:3:1: open: "a.\"b" is not a valid path
     hint: write it as in a.b, or a."b.c" where a key has a dot in it
-w.cue:4:1: open: "a..b" is no path
+w.cue:4:1: open: "a..b" is not a valid path
     hint: write it as in a.b, or a."b.c" where a key has a dot in it
-w.cue:5:1: open: "" is no path
+w.cue:5:1: open: "" is not a valid path
     hint: write it as in a.b, or a."b.c" where a key has a dot in it
 `},
 	} {

@@ -152,7 +152,7 @@ func (c *checker) schemas(n *node, values map[string]any, at []string) {
 	if n.schema != nil {
 		validator, err := n.schema.validator()
 		if err != nil {
-			c.add(diag.CodeSchemaDocument, at, nil, fmt.Sprintf("the schema of chart %s is no JSON Schema: %v", n.name, err), fleet.SchemaHint)
+			c.add(diag.CodeSchemaDocument, at, nil, fmt.Sprintf("the schema of chart %s is not a valid JSON Schema: %v", n.name, err), fleet.SchemaHint)
 			return
 		}
 		if tooMuchWork(validator, values) {

@@ -79,17 +79,17 @@ func splitPath(s string) ([]string, error) {
 	if s == "*" {
 		return keys, nil
 	}
-	rest := strings.TrimPrefix(s, "values.")
+	rest, invalid := strings.TrimPrefix(s, "values."), fmt.Errorf("%q is not a valid path", s)
 	for {
 		key := rest
 		if strings.HasPrefix(rest, `"`) {
 			quoted, err := strconv.QuotedPrefix(rest)
 			if err != nil {
-				return nil, fmt.Errorf("%q is no path", s)
+				return nil, invalid
 			}
 			rest = rest[len(quoted):]
 			if key, err = strconv.Unquote(quoted); err != nil {
-				return nil, fmt.Errorf("%q is no path", s)
+				return nil, invalid
 			}
 		} else if i := strings.IndexByte(rest, '.'); i >= 0 {
 			key, rest = rest[:i], rest[i:]
@@ -97,14 +97,14 @@ func splitPath(s string) ([]string, error) {
 			rest = ""
 		}
 		if key == "" {
-			return nil, fmt.Errorf("%q is no path", s)
+			return nil, invalid
 		}
 		keys = append(keys, key)
 		if rest == "" {
 			return keys, nil
 		}
 		if rest[0] != '.' {
-			return nil, fmt.Errorf("%q is no path", s)
+			return nil, invalid
 		}
 		rest = rest[1:]
 	}

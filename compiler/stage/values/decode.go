@@ -20,7 +20,7 @@ import (
 func Decode(data []byte, ch *fleet.Chart) (*Type, error) {
 	rest, ok := bytes.CutPrefix(data, []byte(encodingName))
 	if !ok || len(rest) < 1+sha256.Size {
-		return nil, errors.New("decode types: these are no stored types")
+		return nil, errors.New("decode types: not the format of stored types")
 	}
 	if rest[0] != encodingVersion {
 		return nil, fmt.Errorf("decode types: they are of version %d, and this one reads version %d", rest[0], encodingVersion)
@@ -325,7 +325,7 @@ func (d *decoder) node(depth int) *node {
 	case map[string]any:
 		n.values = v
 	default:
-		d.fail("the values of a chart are no map")
+		d.fail("the values of a chart are not a map")
 	}
 	if i := d.number(); i > uint64(len(d.schemas)) {
 		d.fail("a schema is missing")

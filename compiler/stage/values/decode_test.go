@@ -25,9 +25,9 @@ func TestDecodeRefuses(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"nothing":       {nil, "no stored types"},
-		"text":          {[]byte("package x"), "no stored types"},
-		"a head":        {data[:head-1], "no stored types"},
+		"nothing":       {nil, "not the format of stored types"},
+		"text":          {[]byte("package x"), "not the format of stored types"},
+		"a head":        {data[:head-1], "not the format of stored types"},
 		"other version": {other, fmt.Sprintf("they are of version %d", encodingVersion+1)},
 		"no body":       {data[:head], "damaged"},
 		"cut off":       {sealed(data[head : len(data)-1]), "cut off"},

@@ -156,7 +156,7 @@ func TestStoredSchema(t *testing.T) {
 	}
 	again.chart.root.schema = storedSchema(`{"type": "map"}`)
 	got := again.Check(fleet.Map(nil), nil, nil)
-	if len(got) != 1 || !strings.HasPrefix(got[0].Msg, "the schema of chart app is no JSON Schema: ") {
+	if len(got) != 1 || !strings.HasPrefix(got[0].Msg, "the schema of chart app is not a valid JSON Schema: ") {
 		t.Errorf("a schema that is none: %v", got)
 	}
 }

@@ -69,7 +69,7 @@ func TestNoSchema(t *testing.T) {
 			t.Errorf("%s is a schema", schema)
 			continue
 		}
-		if msg := err.Error(); !strings.Contains(msg, "the schema of chart app is no JSON Schema") || !strings.Contains(msg, want) || strings.Contains(msg, "file://") {
+		if msg := err.Error(); !strings.Contains(msg, "the schema of chart app is not a valid JSON Schema") || !strings.Contains(msg, want) || strings.Contains(msg, "file://") {
 			t.Errorf("%s: %s", schema, msg)
 		}
 	}
