@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/google/go-jsonnet"
@@ -37,7 +38,7 @@ func newMachine() (*machine, error) {
 	m := &machine{vm: jsonnet.MakeVM()}
 	m.vm.MaxStack = maxStack
 	m.vm.Importer(m)
-	m.vm.SetTraceOut(m)
+	m.vm.SetTraceOut(io.Discard) // a cached rendering would not have its output
 	for _, f := range m.natives() {
 		m.vm.NativeFunction(f)
 	}
@@ -132,15 +133,6 @@ func (m *machine) evaluate() (json string, err error) {
 		return "", err
 	}
 	return m.vm.Evaluate(node)
-}
-
-// Write records the output of std.trace.
-func (m *machine) Write(p []byte) (int, error) {
-	const maxTrace = 64 << 10
-	if room := maxTrace - m.run.trace.Len(); room > 0 {
-		m.run.trace.Write(p[:min(room, len(p))])
-	}
-	return len(p), nil
 }
 
 // A stopFault is the limit that stopped an evaluation.

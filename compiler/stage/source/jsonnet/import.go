@@ -1,7 +1,6 @@
 package jsonnet
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +34,6 @@ type run struct {
 	reads       map[string]*file
 	bytes       int
 	knownFaults map[string]*diag.Diag // faults of the importer and natives, by message
-	trace       bytes.Buffer
 }
 
 func newRun(ctx context.Context, r *Renderer, req Request) *run {

@@ -62,7 +62,6 @@ type HelmCall struct {
 type Result struct {
 	Objects []fleet.Object // in the order of the result: sorted by keys, lists in their order
 	Reads   []string       // files of the fleet that were read, sorted
-	Trace   string         // output of std.trace, maybe truncated
 }
 
 // Render evaluates a file and returns its objects. After an error, the result
@@ -86,7 +85,7 @@ func (r *Renderer) Render(ctx context.Context, req Request) (Result, error) {
 		// The machine is still running and must not be touched.
 		return Result{}, out.err
 	}
-	result := Result{Reads: t.readFiles(), Trace: t.trace.String()}
+	result := Result{Reads: t.readFiles()}
 	if out.err == nil {
 		if result.Objects, out.err = objects(req, out.json); out.err == nil {
 			out.err = t.rounded(result.Objects)

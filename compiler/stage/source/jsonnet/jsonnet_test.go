@@ -297,14 +297,6 @@ local charts = std.native('helmTemplate')('x', 'y', {});
 	wg.Wait()
 }
 
-func TestTrace(t *testing.T) {
-	r := rendererOf(t, "-- a.jsonnet --\nfunction(params) std.trace('hello', [])\n")
-	got, err := r.Render(t.Context(), requestOf("a.jsonnet"))
-	if err != nil || got.Trace != "TRACE: a.jsonnet:1 hello\n" {
-		t.Errorf("%q, %v", got.Trace, err)
-	}
-}
-
 func TestNoFleet(t *testing.T) {
 	r := &Renderer{Dir: filepath.Join(t.TempDir(), "none")}
 	_, err := r.Render(t.Context(), requestOf("a.jsonnet"))
