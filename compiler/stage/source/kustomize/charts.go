@@ -99,7 +99,7 @@ func (b *build) chart(f *file, pos diag.Pos, home string, h types.HelmChart) (*f
 	ref := fleet.ChartRef{Repo: strings.TrimSuffix(h.Repo, "/"), Name: h.Name, Version: h.Version}
 	if local := path.Join(f.dir, filepath.ToSlash(home), h.Name); b.tree.IsDir(local) {
 		if msg, hint := outside(f.dir, path.Join(home, h.Name)); msg != "" {
-			b.fault(pos, msg, hint)
+			b.pathFault(pos, msg, hint)
 			return nil, false
 		}
 		if place, _ := mountOf(local); place != "" {

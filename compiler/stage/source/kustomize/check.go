@@ -27,7 +27,7 @@ import (
 func (b *build) directory(pos diag.Pos, name, kind string) *file {
 	dir, err := b.tree.real(name)
 	if err != nil {
-		b.fault(pos, name+" "+reason(err), "")
+		b.pathFault(pos, name+" "+reason(err), "")
 		return nil
 	}
 	for i, visited := range b.stack {
@@ -219,7 +219,7 @@ func (b *build) resource(f *file, pos diag.Pos, p string) string {
 func (b *build) objectFile(f *file, pos diag.Pos, name, entry string) {
 	data, err := b.tree.read(name)
 	if err != nil {
-		b.fault(pos, entry+" "+reason(err), "")
+		b.pathFault(pos, entry+" "+reason(err), "")
 		return
 	}
 	if !b.yaml(name, data) {
@@ -275,7 +275,7 @@ func (b *build) parsed(f *file, pos diag.Pos, p string) ([]byte, bool) {
 	name := path.Join(f.dir, filepath.ToSlash(p))
 	data, err := b.tree.read(name)
 	if err != nil {
-		b.fault(pos, p+" "+reason(err), "")
+		b.pathFault(pos, p+" "+reason(err), "")
 		return nil, false
 	}
 	if len(strings.TrimSpace(string(data))) == 0 {
@@ -289,7 +289,7 @@ func (b *build) parsed(f *file, pos diag.Pos, p string) ([]byte, bool) {
 // root.
 func (b *build) path(f *file, pos diag.Pos, p string, isDir bool) bool {
 	if msg, hint := outside(f.dir, p); msg != "" {
-		b.fault(pos, msg, hint)
+		b.pathFault(pos, msg, hint)
 		return false
 	}
 	info, err := b.tree.stat(path.Join(f.dir, filepath.ToSlash(p)))

@@ -132,10 +132,10 @@ func TestFaults(t *testing.T) {
 
 		{
 			"missing", "-- app/kustomization.yaml --\nresources:\n- ../bse\n- ../base/e.yaml\nconfigMapGenerator:\n- {name: a, files: [k=no.txt, x.text]}\n",
-			"app/kustomization.yaml:2:3: releases.web.kustomize: ../bse does not exist [FL1403]\n" + at + "    hint: did you mean base?\n" +
-				"app/kustomization.yaml:3:3: releases.web.kustomize: ../base/e.yaml does not exist [FL1403]\n" + at + "    hint: did you mean d.yaml?\n" +
-				"app/kustomization.yaml:5:21: releases.web.kustomize: no.txt does not exist [FL1403]\n" + at + "    hint: did you mean x.txt?\n" +
-				"app/kustomization.yaml:5:31: releases.web.kustomize: x.text does not exist [FL1403]\n" + at + "    hint: did you mean x.txt?\n",
+			"app/kustomization.yaml:2:3: releases.web.kustomize: ../bse does not exist [FL1405]\n" + at + "    hint: did you mean base?\n" +
+				"app/kustomization.yaml:3:3: releases.web.kustomize: ../base/e.yaml does not exist [FL1405]\n" + at + "    hint: did you mean d.yaml?\n" +
+				"app/kustomization.yaml:5:21: releases.web.kustomize: no.txt does not exist [FL1405]\n" + at + "    hint: did you mean x.txt?\n" +
+				"app/kustomization.yaml:5:31: releases.web.kustomize: x.text does not exist [FL1405]\n" + at + "    hint: did you mean x.txt?\n",
 		},
 		{
 			"round", "-- app/kustomization.yaml --\nresources: [../b]\n-- b/kustomization.yaml --\nresources: [../app]\n",
@@ -213,18 +213,18 @@ func TestFaults(t *testing.T) {
 func TestDirectory(t *testing.T) {
 	root := unpack(t, []byte(base))
 	for dir, want := range map[string]string{
-		"":                        "an empty path [FL1403]",
-		"/base":                   "/base is an absolute path [FL1403]\n    hint: write it relative to the fleet's root, where cue.mod is",
-		"../base":                 "../base leads out of the fleet [FL1403]",
-		"base/../../x":            "base/../../x leads out of the fleet [FL1403]",
-		"bsae":                    "bsae does not exist [FL1403]\n    hint: did you mean base?",
-		"base/sub":                "base/sub does not exist [FL1403]",
+		"":                        "an empty path [FL1405]",
+		"/base":                   "/base is an absolute path [FL1405]\n    hint: write it relative to the fleet's root, where cue.mod is",
+		"../base":                 "../base leads out of the fleet [FL1405]",
+		"base/../../x":            "base/../../x leads out of the fleet [FL1405]",
+		"bsae":                    "bsae does not exist [FL1405]\n    hint: did you mean base?",
+		"base/sub":                "base/sub does not exist [FL1405]\n    hint: create it, or correct the path",
 		"base/d.yaml":             "base/d.yaml is a file [FL1403]\n    hint: name a directory with a kustomization.yaml, or make it a manifests release",
-		"base/d.yaml/x":           "base/d.yaml/x cannot be read: not a directory [FL1403]",
+		"base/d.yaml/x":           "base/d.yaml/x cannot be read: not a directory [FL1405]",
 		"base/kustomization.yaml": "base/kustomization.yaml is a kustomization file [FL1403]\n    hint: name its directory: base",
 		"app":                     "no kustomization.yaml in app [FL1403]",
-		"github.com/a/b":          "github.com/a/b is remote, and a build fetches nothing [FL1403]\n    hint: copy it into the fleet",
-		"https://example.com/a/b": "https://example.com/a/b is remote, and a build fetches nothing [FL1403]\n    hint: copy it into the fleet",
+		"github.com/a/b":          "github.com/a/b is remote, and a build fetches nothing [FL1405]\n    hint: copy it into the fleet",
+		"https://example.com/a/b": "https://example.com/a/b is remote, and a build fetches nothing [FL1405]\n    hint: copy it into the fleet",
 	} {
 		_, _, err := Build(t.Context(), root, dir, release(), Inputs{})
 		if got := strings.TrimSpace(faults(t, err)); got != "environments/fleet.cue:7:2: releases.web.kustomize: "+want {

@@ -60,7 +60,7 @@ func (b *build) open(pos diag.Pos, dir string) *file {
 	f := &file{name: path.Join(dir, found[0]), dir: dir, texts: map[string]bool{}}
 	data, err := b.tree.read(f.name)
 	if err != nil {
-		b.fault(pos, f.name+" "+reason(err), "")
+		b.pathFault(pos, f.name+" "+reason(err), "")
 		return nil
 	}
 	f.data = data

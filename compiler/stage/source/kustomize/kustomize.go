@@ -15,6 +15,7 @@
 package kustomize
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -218,7 +219,7 @@ func (b *build) rounded(objs []fleet.Object) error {
 // top checks the kustomization of the release and all that it includes.
 func (b *build) top(dir string) *file {
 	if msg, hint := outside(".", dir); msg != "" {
-		b.fault(diag.Pos{}, msg, hint)
+		b.pathFault(diag.Pos{}, msg, hint)
 		return nil
 	}
 	if isKustomization(dir) && !b.tree.IsDir(dir) {
@@ -256,12 +257,18 @@ func (b *build) fault(pos diag.Pos, msg, hint string) {
 	b.faults.Add(b.at(diag.CodeKustomization, pos, msg, hint))
 }
 
-// missing returns the fault of a path that does not exist.
+// pathFault adds the fault of a path that leads to no readable file of the fleet.
+func (b *build) pathFault(pos diag.Pos, msg, hint string) {
+	b.faults.Add(b.at(diag.CodeSourceFile, pos, msg, hint))
+}
+
+// missing adds the fault of a path that does not exist.
 func (b *build) missing(pos diag.Pos, dir, name string, err error) {
 	if !os.IsNotExist(err) {
-		b.fault(pos, name+" "+reason(err), "")
+		b.pathFault(pos, name+" "+reason(err), "")
 		return
 	}
+	const create = "create it, or correct the path"
 	// Suggest a name for the first part of the path that does not exist.
 	parts := strings.Split(path.Clean(name), "/")
 	for i, part := range parts {
@@ -271,11 +278,12 @@ func (b *build) missing(pos diag.Pos, dir, name string, err error) {
 			unfit := func(name string) bool {
 				return isKustomization(name) || !pos.IsValid() && !b.tree.IsDir(path.Join(above, name))
 			}
-			b.fault(pos, name+" does not exist", diag.OneOf(part, slices.DeleteFunc(b.tree.names(above), unfit)))
+			hint := diag.OneOf(part, slices.DeleteFunc(b.tree.names(above), unfit))
+			b.pathFault(pos, name+" does not exist", cmp.Or(hint, create))
 			return
 		}
 	}
-	b.fault(pos, name+" does not exist", "")
+	b.pathFault(pos, name+" does not exist", create)
 }
 
 // outside returns the fault message and hint for a path of a file in dir that

@@ -38,15 +38,15 @@ func TestPathsStayInside(t *testing.T) {
 			continue // always a fault
 		}
 		for path, want := range map[string]string{
-			"OUT":                 "is an absolute path [FL1403]",
-			"../../out/k":         "leads out of the fleet [FL1403]",
-			"../../fleet/x":       "leads out of the fleet [FL1403]", // of a root that is called so
-			"out":                 "leads out of the fleet [FL1403]",
-			"out/k":               "leads out of the fleet [FL1403]",
-			"absolute":            "leads out of the fleet [FL1403]",
-			"chain":               "leads out of the fleet [FL1403]",
+			"OUT":                 "is an absolute path [FL1405]",
+			"../../out/k":         "leads out of the fleet [FL1405]",
+			"../../fleet/x":       "leads out of the fleet [FL1405]", // of a root that is called so
+			"out":                 "leads out of the fleet [FL1405]",
+			"out/k":               "leads out of the fleet [FL1405]",
+			"absolute":            "leads out of the fleet [FL1405]",
+			"chain":               "leads out of the fleet [FL1405]",
 			"round":               "has too many symbolic links",
-			"./../app/.././out/k": "leads out of the fleet [FL1403]",
+			"./../app/.././out/k": "leads out of the fleet [FL1405]",
 		} {
 			above := t.TempDir()
 			root := filepath.Join(above, "fleet")

@@ -5,6 +5,7 @@
 package manifests
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -116,7 +117,7 @@ func (s *source) missing(name, below string) {
 			break
 		}
 		if !slices.Contains(names, part) {
-			s.fault(diag.CodeSourceFile, diag.Pos{}, name+" does not exist", diag.OneOf(part, names))
+			s.fault(diag.CodeSourceFile, diag.Pos{}, name+" does not exist", cmp.Or(diag.OneOf(part, names), "create it, or correct the path"))
 			return
 		}
 		above = path.Join(above, part)

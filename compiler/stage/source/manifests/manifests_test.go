@@ -227,6 +227,9 @@ func TestPath(t *testing.T) {
 	if err := os.Rename(unpack(t, "-- app/x.yaml --\n{apiVersion: v1, kind: A, metadata: {name: a}}\n-- app/sub/y.yaml --\n{apiVersion: v1, kind: A, metadata: {name: b}}\n"), root); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Mkdir(filepath.Join(root, "app/empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	write(t, filepath.Join(above, "out/k.yaml"), []byte("{apiVersion: v1, kind: Secret, metadata: {name: a}}"))
 	for from, to := range map[string]string{
 		"out": "../out", "outfile.yaml": "../out/k.yaml", "abs.yaml": filepath.Join(root, "app/x.yaml"), "chain": "app/../out", "round": "round",
@@ -249,6 +252,7 @@ func TestPath(t *testing.T) {
 		"chain/k.yaml":     "chain/k.yaml leads out of the fleet [FL1405]",
 		"round":            "round has too many symbolic links [FL1405]",
 		"broken":           "broken is a link to what does not exist [FL1405]",
+		"app/empty/x.yaml": "app/empty/x.yaml does not exist [FL1405]\n    hint: create it, or correct the path",
 		"apq":              "apq does not exist [FL1405]\n    hint: did you mean app?",
 		"app/x.yml":        "app/x.yml does not exist [FL1405]\n    hint: did you mean x.yaml?",
 		"ap/x.yaml":        "ap/x.yaml does not exist [FL1405]\n    hint: did you mean app?",
