@@ -47,11 +47,12 @@ func InexactIntegers(n *yaml.Node) (found []*yaml.Node) {
 
 var (
 	integer     = regexp.MustCompile(`^-?[1-9][0-9]*$`)
-	largeInText = regexp.MustCompile(`-?\b[1-9][0-9]{15,}\b`)
+	largeInText = regexp.MustCompile(`["']-?[1-9][0-9]{15,}["'\\]|(-?\b[1-9][0-9]{15,}\b)`) // the group has no quotes
 )
 
 // FindRounded returns the first integer in files that objects have only as a rounded
-// number, because a tool read it as a float. The files are contents by name.
+// number, because a tool read it as a float. It ignores integers in quotes, which are
+// texts. The files are contents by name.
 func FindRounded(objects []Object, files map[string][]byte) (pos diag.Pos, number, rounded string, ok bool) {
 	large := largeNumbers{map[string]bool{}, map[float64]bool{}}
 	for _, o := range objects {
@@ -64,14 +65,18 @@ func FindRounded(objects []Object, files map[string][]byte) (pos diag.Pos, numbe
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		text := files[name]
-		for _, at := range largeInText.FindAllIndex(text, -1) {
-			number := string(text[at[0]:at[1]])
+		for _, at := range largeInText.FindAllSubmatchIndex(text, -1) {
+			const start, end = 2, 3 // of the group
+			if at[start] < 0 {
+				continue
+			}
+			number := string(text[at[start]:at[end]])
 			f, exact := Float(json.Number(number))
 			if exact || large.exact[number] || !large.floats[f] {
 				continue
 			}
-			before := text[:at[0]]
-			pos = diag.Pos{File: name, Line: 1 + bytes.Count(before, []byte("\n")), Col: at[0] - bytes.LastIndexByte(before, '\n')}
+			before := text[:at[start]]
+			pos = diag.Pos{File: name, Line: 1 + bytes.Count(before, []byte("\n")), Col: at[start] - bytes.LastIndexByte(before, '\n')}
 			return pos, number, strconv.FormatFloat(f, 'f', -1, 64), true
 		}
 	}

@@ -25,17 +25,18 @@ func TestInexactIntegers(t *testing.T) {
 }
 
 func TestFindRounded(t *testing.T) {
-	const text = "a: 1\nb: 9007199254740993\n"
+	// The quoted numbers are texts, which no tool rounds.
+	const text = "a: \"9007199254740993\"\nb: '9007199254740993'\nc: '{\"a\": \"9007199254740993\"}'\nd: 9007199254740993\n"
 	for _, test := range []struct {
 		value any
 		want  string
 	}{
-		{int64(9007199254740992), "f.yaml:2:4"},
-		{float64(9007199254740992), "f.yaml:2:4"},
+		{int64(9007199254740992), "f.yaml:4:4"},
+		{float64(9007199254740992), "f.yaml:4:4"},
 		{int64(9007199254740993), ""},
 		{"9007199254740993", ""},
 		{int64(1), ""},
-		{[]any{map[string]any{"a": int64(9007199254740992)}}, "f.yaml:2:4"},
+		{[]any{map[string]any{"a": int64(9007199254740992)}}, "f.yaml:4:4"},
 	} {
 		o := Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{"kind": "A", "spec": test.value}}}
 		pos, _, _, _ := FindRounded([]Object{o}, map[string][]byte{"f.yaml": []byte(text)})
