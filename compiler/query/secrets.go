@@ -8,6 +8,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/stage/secret"
 )
 
@@ -25,7 +26,7 @@ type SecretUse struct {
 
 // Secrets returns the secrets of the clusters that the patterns select, sorted by name and
 // source. It needs no key. With render, it renders the clusters to find the objects that
-// refer to a secret, unless the fleet has faults.
+// refer to a secret. It returns faults of rendering only if there are no others.
 //
 // With an error it returns the secrets that it could read. A secret whose file cannot be
 // read has no readers.
@@ -41,11 +42,11 @@ func Secrets(ctx context.Context, c *compiler.Compiler, render bool, patterns ..
 		s.cluster(cluster)
 	}
 	err := e.Faults
-	if render && err == nil {
+	if render {
 		var f *compiler.Fleet
-		if f, err = c.LoadEvaluated(ctx, e); err == nil {
-			err = s.objects(ctx, f)
-		}
+		f, err = c.LoadEvaluated(ctx, e)
+		rendering := s.objects(ctx, f, clusters)
+		err = cmp.Or(ctx.Err(), err, rendering)
 	}
 	for i := range s.uses {
 		for _, list := range []*[]string{&s.uses[i].Releases, &s.uses[i].Objects} {
@@ -102,10 +103,14 @@ func (l *secretList) describe(s fleet.Secret) SecretUse {
 
 // objects adds the rendered objects that refer to secrets, and the releases of those whose
 // files do.
-func (l *secretList) objects(ctx context.Context, f *compiler.Fleet) error {
+func (l *secretList) objects(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster) error {
 	var faults diag.List
-	for b, err := range f.Bundles(ctx) {
-		if faults.Add(err); err != nil {
+	bundles := par.Map(ctx, f.Parallel, len(clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
+		b, err := f.Assemble(ctx, clusters[i])
+		return b, fleet.InCluster(clusters[i], err)
+	})
+	for b, err := range bundles {
+		if faults.Add(err); b == nil {
 			continue
 		}
 		sources := map[string]string{}
