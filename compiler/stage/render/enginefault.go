@@ -80,7 +80,7 @@ func parseFault(name string, err error) error {
 	if len(parts) == 1 {
 		return fmt.Errorf("parse error in (%s): %w", name, err)
 	}
-	return fmt.Errorf("parse error at (%s): %s", parts[1], parts[len(parts)-1])
+	return errors.New(shorten(fmt.Sprintf("parse error at (%s): %s", parts[1], parts[len(parts)-1])))
 }
 
 // place returns file, line and column of an error of text/template, or an
