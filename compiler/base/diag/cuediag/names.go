@@ -379,3 +379,18 @@ func declared(source string) []string {
 	}
 	return names
 }
+
+// unreferenced explains an alias or a let clause without a reference to it, which is often
+// meant as a field.
+func (x *explanation) unreferenced(m []string) {
+	name, value := m[1], "VALUE"
+	line, col := x.line()
+	let := regexp.MustCompile(`^let\s+` + regexp.QuoteMeta(name) + `\s*=\s*(\{?)`).FindStringSubmatch(line[max(col-1, 0):])
+	if x.Msg = "nothing uses the name " + name; let != nil {
+		x.Msg = "let gives a value a name only inside of this file, and nothing uses the name " + name
+		if let[1] != "" {
+			value = "{...}"
+		}
+	}
+	x.Hint = cmp.Or(x.Hint, "write "+name+": "+value+" to set a field, or remove the line")
+}

@@ -47,7 +47,7 @@ var phrases = []phrase{
 	{regexp.MustCompile(`^error in call to (\S+): (?:strconv\.\w+: |json: |:)?(.*)$`), diag.CodeExpression, saying("the call of $1 fails: $2", "correct what is between its parentheses")},
 	{regexp.MustCompile(`^cannot range over (.+) \(found (\w+), want .*\)$`), diag.CodeExpression, saying("a loop goes over a list or a map, and $1 is $K2", "give it a list or a map")},
 	{regexp.MustCompile(`^(?:explicit error \(_\|_ literal\) in source)$`), diag.CodeSyntax, saying("an error is written here", "remove it")},
-	{regexp.MustCompile(`^unreferenced alias or let clause (.+)$`), diag.CodeUnknownName, saying("nothing uses the name $1", "write $1: VALUE to set a field, or remove the line")},
+	{regexp.MustCompile(`^unreferenced alias or let clause (.+)$`), diag.CodeUnknownName, (*explanation).unreferenced},
 	{regexp.MustCompile(`^integer fields not supported$`), diag.CodeSyntax, saying("the name of a field is a number here", `write a text, as in "\(NAME)"`)},
 	{regexp.MustCompile(`^(?:invalid interpolation: )?non-concrete value _ \(type _\)$`), diag.CodeExpression, saying("a part of the text has no value", "set it, or give it a default")},
 	{regexp.MustCompile(`^(?:invalid interpolation: )?non-concrete value (\w+) \(type \w+\)$`), diag.CodeExpression, saying("a part of the text has no value yet: it is $K1", "set it, or give it a default")},
