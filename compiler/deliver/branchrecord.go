@@ -27,7 +27,8 @@ type Decisions struct {
 	options BranchOptions
 }
 
-// NewDecisions evaluates the fleet, for changes of the records of its waves.
+// NewDecisions evaluates the fleet, for changes of the records of its waves. A record at a path
+// that is not that of the export would change nothing, and is a fault.
 func NewDecisions(ctx context.Context, c *compiler.Compiler, o BranchOptions) (*Decisions, error) {
 	f, err := c.Clusters(ctx)
 	if err != nil {
@@ -36,6 +37,9 @@ func NewDecisions(ctx context.Context, c *compiler.Compiler, o BranchOptions) (*
 	d := &Decisions{module: f.Module, order: rolloutOf(f.Clusters), options: o}
 	if d.order == nil {
 		return nil, noRollout()
+	}
+	if _, err = placeOfRollout(f.Clusters, o); err != nil {
+		return nil, err
 	}
 	if o.Branch == "" {
 		d.options.Branch, err = o.Remote.Default(ctx)

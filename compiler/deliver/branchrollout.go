@@ -79,19 +79,11 @@ func LoadBranchRollout(ctx context.Context, c *compiler.Compiler, o BranchOption
 	if err != nil {
 		return nil, err
 	}
-	r := &BranchRollout{Fleet: f, Layout: o.Layout, order: rolloutOf(f.Clusters), options: o, passed: map[string]bool{}}
+	r := &BranchRollout{Fleet: f, order: rolloutOf(f.Clusters), options: o, passed: map[string]bool{}}
 	if r.order == nil {
 		return nil, noRollout()
 	}
-	if r.Layout == "" {
-		r.Layout, err = commonLayout(f.Clusters)
-	}
-	if err == nil && r.Layout == fleet.PlainLayout {
-		err = &diag.Diag{Code: diag.CodeLayout, Msg: "a rollout on a branch needs the layout flux or argocd: they tell which commit a cluster runs", Hint: "pass --layout flux or --layout argocd, or set gitops in a file of the root layer"}
-	}
-	if err == nil {
-		err = CheckPlace(r.Layout, f.Clusters, false, o.Path)
-	}
+	r.Layout, err = placeOfRollout(f.Clusters, o)
 	if err == nil && o.Branch == "" {
 		r.options.Branch, err = o.Remote.Default(ctx)
 	}
@@ -102,6 +94,22 @@ func LoadBranchRollout(ctx context.Context, c *compiler.Compiler, o BranchOption
 	r.isRetired = func(id string) bool { return !slices.Contains(ids, id) }
 	r.connect(ctx)
 	return r, nil
+}
+
+// placeOfRollout returns the layout of the export, and a fault if the clusters do not follow the
+// path of the export.
+func placeOfRollout(clusters []*fleet.Cluster, o BranchOptions) (fleet.Layout, error) {
+	layout := o.Layout
+	if layout == "" {
+		var err error
+		if layout, err = commonLayout(clusters); err != nil {
+			return "", err
+		}
+	}
+	if layout == fleet.PlainLayout {
+		return "", &diag.Diag{Code: diag.CodeLayout, Msg: "a rollout on a branch needs the layout flux or argocd: they tell which commit a cluster runs", Hint: "pass --layout flux or --layout argocd, or set gitops in a file of the root layer"}
+	}
+	return layout, CheckPlace(layout, clusters, false, o.Path)
 }
 
 // commonLayout returns the layout that all clusters configure.
