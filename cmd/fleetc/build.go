@@ -105,6 +105,7 @@ func build(cmd *cobra.Command, f *compiler.Fleet, releases []string, write func(
 	}
 	defer os.Remove(spool.Name())
 	defer spool.Close()
+	_ = os.Remove(spool.Name()) // a closed pipe ends the process without the deferred calls; Windows keeps an open file
 	w := bufio.NewWriter(spool)
 	var faults diag.List
 	p := newProgress(cmd, len(f.Clusters))
