@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-
-	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A complaint is the message of required or fail.
@@ -28,14 +26,6 @@ func (e *engine) fault(name string, err error) error {
 	msg = strings.ReplaceAll(strings.ReplaceAll(msg, " | "+fnMade, ""), fnFixedNow, "now")
 	msg = strings.ReplaceAll(msg, reflect.TypeFor[missing]().String(), reflect.TypeFor[any]().String())
 	return errors.New(shorten(withoutArguments(msg)))
-}
-
-// templateCode returns the code for an error of templates.
-func templateCode(err error) diag.Code {
-	if _, ok := errors.AsType[*stopError](err); ok {
-		return diag.CodeRenderLimits
-	}
-	return diag.CodeTemplate
 }
 
 // withoutArguments removes the calls of fnArg and their parentheses from a

@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -35,6 +36,17 @@ type job struct {
 // fault returns a fault of the release.
 func (j *job) fault(code diag.Code, hint, format string, args ...any) error {
 	return &diag.Diag{Code: code, At: []diag.Pos{j.release.Pos}, Path: j.release.Path(), Msg: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// doesNotRender returns the fault of templates that fail or exceed the limits. The reason
+// is an error or the value of a panic.
+func (j *job) doesNotRender(reason any) error {
+	err, _ := reason.(error)
+	code, hint := diag.CodeTemplate, "set the value that the message names, or correct the template"
+	if _, ok := errors.AsType[*stopError](err); ok {
+		code, hint = diag.CodeRenderLimits, "lower the values that set counts, or correct the template that the message names"
+	}
+	return j.fault(code, hint, "chart %s does not render: %v", j.chart.Ref, reason)
 }
 
 // templateHint is the hint for a template that renders something else than objects.
@@ -89,7 +101,7 @@ func (in *input) copy() *input {
 func (j *job) documents(ctx context.Context, in *input, l *entropy, known map[string]page) (docs []document, repeatable map[string]page, nondeterministic bool, err error) {
 	rendered, repeatable, nondeterministic, err := j.pages(ctx, in, l, known)
 	if err != nil {
-		return nil, nil, false, j.fault(templateCode(err), "", "chart %s does not render: %v", j.chart.Ref, err)
+		return nil, nil, false, j.doesNotRender(err)
 	}
 	manifests, err := documents(rendered, func(p page) []document { return j.readPage(ctx, p) })
 	if err != nil {

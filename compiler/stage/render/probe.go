@@ -43,7 +43,7 @@ func (cs *Charts) Probe(ctx context.Context, c *fleet.Cluster, r *fleet.Release,
 	j := &job{cluster: c, release: r, chart: ch, apis: apis, limits: cs.limits(), source: cs.source(ch)}
 	defer func() {
 		if v := recover(); v != nil {
-			p, err = nil, j.fault(diag.CodeTemplate, "", "chart %s does not render: %v", ch.Ref, v)
+			p, err = nil, j.doesNotRender(v)
 		}
 	}()
 	in, err := j.input()
@@ -57,11 +57,11 @@ func (cs *Charts) Probe(ctx context.Context, c *fleet.Cluster, r *fleet.Release,
 		return nil, nil
 	}
 	if err := p.engine.prepare(all); err != nil {
-		return nil, j.fault(templateCode(err), "", "chart %s does not render: %v", ch.Ref, err)
+		return nil, j.doesNotRender(err)
 	}
 	p.runsOthers = true
 	if p.text, err = p.execute(p.engine, all); err != nil {
-		return nil, j.fault(templateCode(err), "", "chart %s does not render: %v", ch.Ref, err)
+		return nil, j.doesNotRender(err)
 	}
 	if !p.find(o) {
 		return nil, nil
@@ -138,10 +138,10 @@ func (p *Probe) runTraced(ctx context.Context) error {
 	e := newEngine(ctx, p.job.limits, traced, newEntropy(clock(s)))
 	all := renderables(in.chart, in.values)
 	if err := e.prepare(all); err != nil {
-		return p.job.fault(templateCode(err), "", "chart %s does not render: %v", p.job.chart.Ref, err)
+		return p.job.doesNotRender(err)
 	}
 	if _, err := p.execute(e, all); err != nil {
-		return p.job.fault(templateCode(err), "", "chart %s does not render: %v", p.job.chart.Ref, err)
+		return p.job.doesNotRender(err)
 	}
 	return nil
 }
@@ -230,7 +230,7 @@ func (p *Probe) RenderIn(namespace string) (map[string]any, error) {
 func (p *Probe) render(input func() (*input, error)) (o map[string]any, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			o, err = nil, p.job.fault(diag.CodeTemplate, "", "chart %s does not render: %v", p.job.chart.Ref, v)
+			o, err = nil, p.job.doesNotRender(v)
 		}
 	}()
 	in, err := input()

@@ -7,6 +7,7 @@ package render
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,7 +44,7 @@ func (cs *Charts) Release(ctx context.Context, c *fleet.Cluster, r *fleet.Releas
 		// Charts are input, so a panic of a library is reported as a fault of
 		// the chart.
 		if p := recover(); p != nil {
-			res, err = Result{}, j.fault(diag.CodeTemplate, "", "chart %s does not render: %v", ch.Ref, p)
+			res, err = Result{}, j.doesNotRender(p)
 		}
 		if err != nil && ctx.Err() != nil {
 			res, err = Result{}, ctx.Err()
@@ -89,7 +90,7 @@ func (j *job) nondeterministic(ctx context.Context, first []document, known map[
 		}
 	}
 	if err != nil {
-		return nil, j.fault(templateCode(err), "", "chart %s fails in some renderings: %v", j.chart.Ref, err)
+		return nil, j.doesNotRender(fmt.Errorf("in some renderings: %w", err))
 	}
 	others, err := j.objects(docs)
 	return Differences(objs, others), err

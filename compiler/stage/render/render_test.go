@@ -193,16 +193,19 @@ fleet.cue:3:2: releases.rel: chart charts/app: Chart.yaml has no name [FL1306]
 
 {{ required "set host" .Values.host }}`, "", `
 fleet.cue:3:2: releases.rel: chart charts/app does not render: app/templates/a.yaml:2:3: set host [FL1502]
+    hint: set the value that the message names, or correct the template
 `},
 		{"template error", `
 -- templates/a.yaml --
 {{ .Values.a.b.c }}`, "", `
 fleet.cue:3:2: releases.rel: chart charts/app does not render: app/templates/a.yaml:1:10: executing "app/templates/a.yaml" at <.Values.a.b.c>: nil pointer evaluating interface {}.b [FL1502]
+    hint: set the value that the message names, or correct the template
 `},
 		{"template that does not parse", `
 -- templates/a.yaml --
 {{ if }}`, "", `
 fleet.cue:3:2: releases.rel: chart charts/app does not render: parse error at (app/templates/a.yaml:1): missing value for if [FL1502]
+    hint: set the value that the message names, or correct the template
 `},
 		{"YAML that does not parse", `
 -- templates/a.yaml --
