@@ -51,7 +51,7 @@ func (g gitRepo) archive(ctx context.Context, commit string, ref fleet.GitRef) (
 
 // inChart adds the chart to an error.
 func inChart(ref fleet.GitRef, err error) error {
-	d := &diag.Diag{Code: diag.CodeChartFiles, Msg: fmt.Sprintf("%s: %s", fleet.ChartRef{Git: ref}, err), Cause: err}
+	d := &diag.Diag{Code: diag.CodeChartFiles, Msg: fmt.Sprintf("%s: %s", fleet.ChartRef{Git: ref}, err), Hint: otherVersion, Cause: err}
 	if of, ok := errors.AsType[*diag.Diag](err); ok {
 		d.Msg, d.Hint = fmt.Sprintf("%s: %s", fleet.ChartRef{Git: ref}, of.Msg), of.Hint
 	}

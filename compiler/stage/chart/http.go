@@ -166,7 +166,7 @@ func (s *Source) get(ctx context.Context, repo, at string, limit int64) ([]byte,
 	if resp.StatusCode != http.StatusOK {
 		return nil, badStatus(name, resp)
 	}
-	tooLarge := fault(diag.CodeChartFiles, "", "%s is larger than %d MiB", name, limit>>20)
+	tooLarge := fault(diag.CodeChartFiles, otherVersion, "%s is larger than %d MiB", name, limit>>20)
 	if resp.ContentLength > limit {
 		return nil, tooLarge
 	}

@@ -45,7 +45,7 @@ func (s *Source) fetchOCI(ctx context.Context, at, tag string) ([]byte, error) {
 	}
 	manifest, err := v1.ParseManifest(bytes.NewReader(found.Manifest))
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeChartFiles, Msg: fmt.Sprintf("%s:%s has a manifest that cannot be read: %s", at, tag, oneLine(err.Error())), Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeChartFiles, Msg: fmt.Sprintf("%s:%s has a manifest that cannot be read: %s", at, tag, oneLine(err.Error())), Hint: otherVersion, Cause: err}
 	}
 	for _, layer := range manifest.Layers {
 		if layer.MediaType == chartLayer || layer.MediaType == legacyChartLayer {
@@ -59,7 +59,7 @@ func (s *Source) fetchOCI(ctx context.Context, at, tag string) ([]byte, error) {
 // manifest.
 func pull(repo name.Repository, layer v1.Descriptor, at string, options []remote.Option) ([]byte, error) {
 	if layer.Size > maxDownload {
-		return nil, fault(diag.CodeChartFiles, "", "%s is larger than %d MiB", at, maxDownload>>20)
+		return nil, fault(diag.CodeChartFiles, otherVersion, "%s is larger than %d MiB", at, maxDownload>>20)
 	}
 	blob, err := remote.Layer(repo.Digest(layer.Digest.String()), options...)
 	if err != nil {

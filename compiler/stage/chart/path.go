@@ -3,6 +3,7 @@ package chart
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -53,7 +54,7 @@ func (s *Source) local(ref fleet.ChartRef) (files []fleet.File, reads []string, 
 		return nil, nil, d
 	}
 	if err != nil {
-		return nil, nil, &diag.Diag{Code: diag.CodeChartFiles, Msg: fmt.Sprintf("%s: %s", name, err), Cause: err}
+		return nil, nil, &diag.Diag{Code: diag.CodeChartFiles, Msg: fmt.Sprintf("%s: %s", name, err), Hint: filesHint(fleet.ChartRef{Path: name}), Cause: err}
 	}
 	return files, reads, nil
 }
@@ -142,9 +143,9 @@ func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
 // .helmignore lists and follows links inside the root. Unlike Helm, it leaves out
 // .git when the chart is the root of the repository.
 func readDir(root *os.Root, name string) ([]fleet.File, error) {
-	noChart := &diag.Diag{Code: diag.CodeChartFiles, Msg: "no Chart.yaml in " + name}
+	noChart := &diag.Diag{Code: diag.CodeChartFiles, Msg: "no Chart.yaml in " + name, Hint: "name the directory that contains Chart.yaml"}
 	if _, err := root.Lstat(path.Join(name, "Chart.yaml")); err != nil {
-		noChart.Hint = oneOf(name, chartsIn(root, name))
+		noChart.Hint = cmp.Or(oneOf(name, chartsIn(root, name)), noChart.Hint)
 		return nil, noChart
 	}
 	w := walker{root: root, top: name, rules: ignore.Empty(), budget: budget{entries: maxEntries, bytes: maxTotal}}

@@ -151,7 +151,7 @@ func TestPathFaults(t *testing.T) {
 		"charts/ingres":  {"charts/ingres does not exist", "did you mean charts/ingress?"},
 		"charts/x":       {"does not exist", "use one of charts/a.tgz, charts/ingress"},
 		"nowhere/x":      {"does not exist", "relative to the fleet's root"},
-		"charts/empty":   {"no Chart.yaml in charts/empty"},
+		"charts/empty":   {"no Chart.yaml in charts/empty", "name the directory that contains Chart.yaml"},
 		"charts":         {"no Chart.yaml in charts", "charts/ingress"},
 		"../web":         {"not inside the fleet"},
 		"a/../../web":    {"not inside the fleet"},

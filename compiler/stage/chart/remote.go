@@ -65,7 +65,7 @@ func (s *Source) Remote(ctx context.Context, src fleet.RemoteSource) (map[string
 	b := budget{entries: maxEntries, bytes: maxTotal}
 	files, err := b.untar(data)
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeChartFiles, Msg: fmt.Sprintf("%s: %s", src, err), Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeChartFiles, Msg: fmt.Sprintf("%s: %s", src, err), Hint: "use another ref of the repository", Cause: err}
 	}
 	out := map[string][]byte{}
 	for _, f := range files {
@@ -266,10 +266,10 @@ func (f *gitFiles) archive(ctx context.Context, dirs []string) ([]byte, error) {
 			}
 			name := path.Join(dir, base)
 			if b.bytes -= file.size; b.bytes <= 0 {
-				return nil, fault(diag.CodeChartFiles, "", "%s: %s", f.repo.url, errTotal)
+				return nil, fault(diag.CodeChartFiles, "name a smaller directory of the repository", "%s: %s", f.repo.url, errTotal)
 			}
 			if err := cmp.Or(b.entry(), checkName(name)); err != nil {
-				return nil, fault(diag.CodeChartFiles, "", "%s: %s", f.repo.url, err)
+				return nil, fault(diag.CodeChartFiles, "use another ref of the repository", "%s: %s", f.repo.url, err)
 			}
 			blobs = append(blobs, blob{file.id, file.size, name})
 		}

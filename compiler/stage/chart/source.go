@@ -274,6 +274,17 @@ func bounded[T any](ctx context.Context, what string, work func(context.Context)
 	return v, err
 }
 
+// otherVersion is the hint for the files of a remote chart that are not valid.
+const otherVersion = "use another version, or report the fault to the owner of the chart"
+
+// filesHint returns the hint for a chart whose files are not valid.
+func filesHint(ref fleet.ChartRef) string {
+	if ref.Path != "" {
+		return "correct the files of the chart"
+	}
+	return otherVersion
+}
+
 // remoteFiles unpacks the archive of a remote chart. For charts in git it applies
 // .helmignore, as Helm does for directories.
 func remoteFiles(ref fleet.ChartRef, data []byte) ([]fleet.File, error) {
@@ -282,7 +293,7 @@ func remoteFiles(ref fleet.ChartRef, data []byte) ([]fleet.File, error) {
 		files, err = withoutIgnored(files)
 	}
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeChartFiles, Msg: fmt.Sprintf("%s: %s", ref, err), Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeChartFiles, Msg: fmt.Sprintf("%s: %s", ref, err), Hint: otherVersion, Cause: err}
 	}
 	return files, nil
 }
@@ -301,7 +312,7 @@ func load(ref fleet.ChartRef, files []fleet.File) (*helm.Chart, error) {
 	}
 	c, err := loader.LoadFiles(buffered)
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeChartFiles, Msg: fmt.Sprintf("%s: %s", ref, oneLine(err.Error())), Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeChartFiles, Msg: fmt.Sprintf("%s: %s", ref, oneLine(err.Error())), Hint: filesHint(ref), Cause: err}
 	}
 	return c, nil
 }
