@@ -7,7 +7,7 @@ package render
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -90,7 +90,12 @@ func (j *job) nondeterministic(ctx context.Context, first []document, known map[
 		}
 	}
 	if err != nil {
-		return nil, j.doesNotRender(fmt.Errorf("in some renderings: %w", err))
+		if d, ok := errors.AsType[*diag.Diag](err); ok {
+			other := *d
+			other.Msg = "in some renderings, " + d.Msg
+			err = &other
+		}
+		return nil, err
 	}
 	others, err := j.objects(docs)
 	return Differences(objs, others), err
