@@ -16,6 +16,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
 	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 )
@@ -121,6 +122,9 @@ func (d *Decisions) change(ctx context.Context, verb string, names []string, cha
 	if len(names) == 0 {
 		names = all
 	}
+	if err := d.checkExported(ctx); err != nil {
+		return err
+	}
 	dir := path.Join(d.options.Path, rollout.RecordDir)
 	_, err := d.options.Remote.Push(ctx, false, branch.Update{Branch: d.options.Branch, Path: dir, Write: func(_ context.Context, top, _ string) (branch.Change, error) {
 		changed, err := d.writeRecords(top, "git:"+d.options.Branch+":"+path.Join(dir, rollout.RecordFile), names, change)
@@ -131,6 +135,20 @@ func (d *Decisions) change(ctx context.Context, verb string, names []string, cha
 		return out, err
 	}})
 	return err
+}
+
+// checkExported returns a fault for a branch or a path without the bundle of a cluster. A
+// decision there would be recorded, and no export would read it.
+func (d *Decisions) checkExported(ctx context.Context) error {
+	listing, err := d.options.Remote.List(ctx, d.options.Branch, d.options.Path)
+	if err != nil || slices.ContainsFunc(listing.Files, export.IsIndex) {
+		return err
+	}
+	where := "branch " + d.options.Branch + " of " + d.options.Remote.Name
+	if d.options.Path != "" {
+		where = d.options.Path + " in " + where
+	}
+	return &diag.Diag{Code: diag.CodeWaveChange, Msg: "no cluster is exported to " + where, Hint: "correct --branch or --path, or run fleetc export --git --rollout first"}
 }
 
 // writeRecords changes the file with the records in a directory, and reports whether it

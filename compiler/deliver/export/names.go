@@ -15,6 +15,10 @@ const (
 	maxName   = 199 // maximum bytes of a name; file systems allow 255
 )
 
+// IsIndex reports whether the name of a file is that of the index of a cluster, which lists
+// its files.
+func IsIndex(name string) bool { return path.Base(name) == indexFile }
+
 // FileNames returns the file of each object relative to the cluster's
 // directory, in object order: "web/deployment-shop-web.yaml" for the
 // Deployment shop/web of the release web.
