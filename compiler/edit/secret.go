@@ -83,6 +83,8 @@ func onlySource(e compiler.Evaluation, name string) (fleet.Secret, error) {
 		}
 	}
 	switch {
+	case len(found) == 0 && e.Faults != nil:
+		return fleet.Secret{}, e.Faults // they may hide the secret
 	case len(found) == 0:
 		return fleet.Secret{}, &diag.Diag{Code: diag.CodeUnknownSecret, Msg: fmt.Sprintf("no secret is called %s", diag.Visible(name, diag.MaxText)), Hint: diag.OneOf(name, names)}
 	case len(found) > 1:
