@@ -150,7 +150,7 @@ func runUpdate(cmd *cobra.Command, o *options, u *updateOptions) error {
 		return err
 	}
 	u.style.Colour = o.style(cmd.OutOrStdout()).Colour
-	if err := u.print(cmd.OutOrStdout(), found, written); err != nil {
+	if err := u.print(cmd.OutOrStdout(), found, written, faults.Err()); err != nil {
 		return err
 	}
 	for _, g := range found.Groups {
@@ -166,15 +166,15 @@ func runUpdate(cmd *cobra.Command, o *options, u *updateOptions) error {
 	return nil
 }
 
-// print prints the updates.
-func (u *updateOptions) print(w io.Writer, found *updates.Updates, written []string) error {
+// print prints the updates. faults are those of charts and images that were not read.
+func (u *updateOptions) print(w io.Writer, found *updates.Updates, written []string, faults error) error {
 	switch u.output {
 	case "json":
 		return u.json(w, found, written)
 	case "markdown":
 		return updatesMarkdown(w, found)
 	}
-	if err := updatesText(w, found, written, u.dryRun || u.perGroup, u.style); err != nil {
+	if err := updatesText(w, found, written, u.dryRun || u.perGroup, faults, u.style); err != nil {
 		return err
 	}
 	return u.printBranches(w)
@@ -198,7 +198,7 @@ func updatesMarkdown(w io.Writer, found *updates.Updates) error {
 }
 
 // updatesText prints the groups for people.
-func updatesText(w io.Writer, found *updates.Updates, written []string, dryRun bool, style diff.Style) error {
+func updatesText(w io.Writer, found *updates.Updates, written []string, dryRun bool, faults error, style diff.Style) error {
 	var b strings.Builder
 	for i, g := range found.Groups {
 		if i > 0 {
@@ -214,7 +214,7 @@ func updatesText(w io.Writer, found *updates.Updates, written []string, dryRun b
 			return err
 		}
 	}
-	if len(found.Groups) == 0 {
+	if len(found.Groups) == 0 && faults == nil {
 		b.WriteString("nothing to do: no chart and no image has a newer version\n")
 	}
 	writeLeftOut(&b, found)
