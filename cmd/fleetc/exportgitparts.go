@@ -123,6 +123,9 @@ func (g *gitExport) parts() (map[string]*exportPart, error) {
 	if pattern == "" && g.cmd.Flags().Changed("pr-branch") {
 		return nil, &diag.Diag{Code: diag.CodeFlagValue, Msg: "--pr-branch is empty", Hint: "write a name, as in fleetc/{environment}"}
 	}
+	if strings.ContainsAny(placeholder.ReplaceAllLiteralString(pattern, ""), "{}") {
+		return nil, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--pr-branch %q has a brace without its counterpart", diag.Visible(pattern, diag.MaxText)), Hint: "write placeholders as in fleetc/{environment}"}
+	}
 	parts := map[string]*exportPart{}
 	of := func(name string) *exportPart {
 		if pattern == "" {
