@@ -187,6 +187,7 @@ given before does not hold for them.`,
 	}
 	cmd.Flags().StringVar(&digest, "bundle", "", "`digest` of the wave in fleetc rollout status, or its first twelve digits or more")
 	a.recordFlags(cmd, &reason)
+	a.layoutFlag(cmd)
 	return cmd
 }
 
@@ -196,7 +197,6 @@ func (a *rolloutOptions) recordFlags(cmd *cobra.Command, reason *string) {
 		cmd.Flags().StringVar(reason, "reason", "", "`text` that rollout status shows")
 	}
 	a.placeFlags(cmd)
-	a.layoutFlag(cmd)
 	outputFlag(cmd, &a.output, "text", "json")
 }
 
@@ -283,5 +283,6 @@ undoes the abort.`,
 		},
 	}
 	a.recordFlags(cmd, &reason)
+	a.layoutFlag(cmd)
 	return cmd
 }

@@ -23,24 +23,20 @@ import (
 
 // Decisions change the records of waves on a branch.
 type Decisions struct {
-	module  string
+	*fleet.Fleet
 	order   *fleet.Rollout
 	options BranchOptions
 }
 
-// NewDecisions evaluates the fleet, for changes of the records of its waves. A record at a path
-// that is not that of the export would change nothing, and is a fault.
+// NewDecisions evaluates the fleet, for changes of the records of its waves.
 func NewDecisions(ctx context.Context, c *compiler.Compiler, o BranchOptions) (*Decisions, error) {
 	f, err := c.Clusters(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d := &Decisions{module: f.Module, order: rolloutOf(f.Clusters), options: o}
+	d := &Decisions{Fleet: f, order: rolloutOf(f.Clusters), options: o}
 	if d.order == nil {
 		return nil, noRollout()
-	}
-	if _, err = placeOfRollout(f.Clusters, o); err != nil {
-		return nil, err
 	}
 	if o.Branch == "" {
 		d.options.Branch, err = o.Remote.Default(ctx)
@@ -96,7 +92,7 @@ func (r *BranchRollout) Abort(ctx context.Context, reason string) error {
 }
 
 func (r *BranchRollout) decisions() *Decisions {
-	return &Decisions{module: r.Fleet.Module, order: r.order, options: r.options}
+	return &Decisions{Fleet: r.Fleet.Fleet, order: r.order, options: r.options}
 }
 
 func (d *Decisions) mark(digest, reason string) *rollout.Mark {
@@ -137,18 +133,19 @@ func (d *Decisions) change(ctx context.Context, verb string, names []string, cha
 	return err
 }
 
-// checkExported returns a fault for a branch or a path without the bundle of a cluster. A
-// decision there would be recorded, and no export would read it.
+// checkExported returns a fault for a branch or a path without the bundle of a cluster of the
+// fleet. A decision there would be recorded, and no export would read it.
 func (d *Decisions) checkExported(ctx context.Context) error {
 	listing, err := d.options.Remote.List(ctx, d.options.Branch, d.options.Path)
-	if err != nil || slices.ContainsFunc(listing.Files, export.IsIndex) {
+	isExported := func(c *fleet.Cluster) bool { return slices.Contains(listing.Files, export.IndexPath(c.ID)) }
+	if err != nil || slices.ContainsFunc(d.Clusters, isExported) {
 		return err
 	}
 	where := "branch " + d.options.Branch + " of " + d.options.Remote.Name
 	if d.options.Path != "" {
 		where = d.options.Path + " in " + where
 	}
-	return &diag.Diag{Code: diag.CodeWaveChange, Msg: "no cluster is exported to " + where, Hint: "correct --branch or --path, or run fleetc export --git --rollout first"}
+	return &diag.Diag{Code: diag.CodeWaveChange, Msg: "no cluster of the fleet is exported to " + where, Hint: "correct --branch or --path, or run fleetc export --git --rollout first"}
 }
 
 // writeRecords changes the file with the records in a directory, and reports whether it
@@ -162,9 +159,9 @@ func (d *Decisions) writeRecords(dir, name string, waves []string, change func(w
 	if err != nil {
 		return false, err
 	}
-	records.Forget(d.module, d.order.WaveNames())
+	records.Forget(d.Module, d.order.WaveNames())
 	for _, wave := range waves {
-		records.Change(d.module, wave, func(r *rollout.Record) { change(wave, r) })
+		records.Change(d.Module, wave, func(r *rollout.Record) { change(wave, r) })
 	}
 	after, err := records.Encode()
 	if err != nil || bytes.Equal(before, after) || before == nil && len(records.Fleets) == 0 {

@@ -15,9 +15,8 @@ const (
 	maxName   = 199 // maximum bytes of a name; file systems allow 255
 )
 
-// IsIndex reports whether the name of a file is that of the index of a cluster, which lists
-// its files.
-func IsIndex(name string) bool { return path.Base(name) == indexFile }
+// IndexPath returns the file that lists the files of the cluster with an ID.
+func IndexPath(id string) string { return path.Join(id, indexFile) }
 
 // FileNames returns the file of each object relative to the cluster's
 // directory, in object order: "web/deployment-shop-web.yaml" for the
