@@ -83,10 +83,12 @@ func onlySource(e compiler.Evaluation, name string) (fleet.Secret, error) {
 		}
 	}
 	switch {
-	case len(found) == 0 && e.Faults != nil:
-		return fleet.Secret{}, e.Faults // they may hide the secret
 	case len(found) == 0:
-		return fleet.Secret{}, &diag.Diag{Code: diag.CodeUnknownSecret, Msg: fmt.Sprintf("no secret is called %s", diag.Visible(name, diag.MaxText)), Hint: diag.OneOf(name, names)}
+		hint := diag.OneOf(name, names)
+		if e.Faults != nil {
+			hint = strings.TrimPrefix(hint+", or correct the faults of fleetc vet, which may hide it", ", or ")
+		}
+		return fleet.Secret{}, &diag.Diag{Code: diag.CodeUnknownSecret, Msg: fmt.Sprintf("no secret is called %s", diag.Visible(name, diag.MaxText)), Hint: hint}
 	case len(found) > 1:
 		return fleet.Secret{}, &diag.Diag{Code: diag.CodeSeveralMatches, Msg: fmt.Sprintf("the secret %s has several sources: %s", name, strings.Join(sources, ", ")), Hint: "name a cluster with the one to set"}
 	case found[0].SOPS == "":
