@@ -95,11 +95,10 @@ func (a *rolloutOptions) decide(cmd *cobra.Command, o *options, done string, wav
 			return err
 		}
 		changed, err := inClusters(r)
-		switch {
-		case err == nil:
-		case len(changed) == 0:
+		if err != nil && len(changed) == 0 {
 			return err
-		default:
+		}
+		if err != nil {
 			waves = changed
 		}
 		return a.recorded(cmd, err, done+waveList(waves))

@@ -166,7 +166,7 @@ func runUpdate(cmd *cobra.Command, o *options, u *updateOptions) error {
 	return nil
 }
 
-// print prints the updates. faults are those of charts and images that were not read.
+// print prints the updates. faults are those until now.
 func (u *updateOptions) print(w io.Writer, found *updates.Updates, written []string, faults error) error {
 	switch u.output {
 	case "json":

@@ -181,7 +181,7 @@ func (s *Session) prepare(p *plan) (t directoryChange, err error) {
 func (s *Session) currentIndex(p *plan) (ownedIndex, error) {
 	old, err := s.ownIndex(p.Cluster)
 	if err == nil && old.digest != p.index {
-		err = s.changedDuringExport(path.Join(p.Cluster, indexFile))
+		err = s.changedDuringExport(IndexPath(p.Cluster))
 	}
 	return old, err
 }

@@ -179,7 +179,7 @@ func (s *Session) ownIndex(id string) (ownedIndex, error) {
 	if idx.indexContents == nil || err != nil {
 		return ownedIndex{}, err
 	}
-	at := s.at(path.Join(id, indexFile))
+	at := s.at(IndexPath(id))
 	switch {
 	case idx.Fleet != s.tree.Fleet:
 		return ownedIndex{}, &diag.Diag{

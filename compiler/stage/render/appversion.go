@@ -12,11 +12,11 @@ import (
 // of the object, such as a tag: if it changes, the field changes with it. It is empty if no
 // appVersion is in the text, or if the field does not depend on it.
 func (p *Probe) AppVersion(field []string, text string) string {
-	var paths, versions []string
+	var charts []*chart.Chart
 	var add func(*chart.Chart)
 	add = func(c *chart.Chart) {
 		if v := c.Metadata.AppVersion; v != "" && strings.Contains(text, v) {
-			paths, versions = append(paths, c.ChartFullPath()), append(versions, v)
+			charts = append(charts, c)
 		}
 		for _, d := range c.Dependencies() {
 			add(d)
@@ -24,16 +24,16 @@ func (p *Probe) AppVersion(field []string, text string) string {
 	}
 	add(p.in.chart)
 	before, _ := fleet.Lookup(p.object, field)
-	for i, path := range paths {
-		other := otherVersion(versions[i])
+	for _, c := range charts {
+		other := otherVersion(c.Metadata.AppVersion)
 		o, err := p.render(func() (*input, error) {
 			in := p.in.copy()
-			setAppVersion(in.chart, path, other)
+			setAppVersion(in.chart, c.ChartFullPath(), other)
 			return in, nil
 		})
 		after, _ := fleet.Lookup(o, field)
 		if after, ok := after.(string); err == nil && ok && after != before && strings.Contains(after, other) {
-			return versions[i]
+			return c.Metadata.AppVersion
 		}
 	}
 	return ""

@@ -243,8 +243,8 @@ func TextUsesAPIVersions(text string) bool {
 // or Helm version.
 var apiVersionUse = regexp.MustCompile(`\bCapabilities(\.APIVersions|[^.]|$)`)
 
-// notInstallable makes the checks of helm template before rendering. It returns what is
-// wrong, and a hint; empty if nothing is.
+// notInstallable makes the checks of helm template before rendering. It returns the message
+// of a fault and its hint; both are empty if the chart passes.
 func notInstallable(ch *chart.Chart, caps *chartutil.Capabilities) (msg, hint string) {
 	switch ch.Metadata.Type {
 	case "", "application":
