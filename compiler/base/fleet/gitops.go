@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"time"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A Layout is a file layout of an exported bundle.
@@ -29,7 +31,8 @@ type GitOps struct {
 type Flux struct {
 	Namespace          string
 	Source             FluxSource
-	Prefix             string // path of the export in the source, slash-separated; may be empty
+	Prefix             string   // path of the export in the source, slash-separated; may be empty
+	PrefixPos          diag.Pos // of the prefix; invalid if it is not set
 	Interval           time.Duration
 	RetryInterval      time.Duration
 	Timeout            time.Duration
@@ -40,7 +43,8 @@ type Flux struct {
 // A FluxSource names a source of Flux.
 type FluxSource struct {
 	Kind, Name string
-	Namespace  string // may be empty
+	KindPos    diag.Pos // of the kind; invalid if it is not set
+	Namespace  string   // may be empty
 }
 
 // ArgoCD holds the location of a cluster's directory for Argo CD, and the
@@ -50,9 +54,10 @@ type ArgoCD struct {
 	Project        string
 	RepoURL        string // may be empty
 	TargetRevision string
-	Prefix         string // path of the export in the repository, slash-separated; may be empty
-	Context        string // of the kubeconfig, for the cluster that runs Argo CD; may be empty
-	Server         string // may be empty
+	Prefix         string   // path of the export in the repository, slash-separated; may be empty
+	PrefixPos      diag.Pos // of the prefix; invalid if it is not set
+	Context        string   // of the kubeconfig, for the cluster that runs Argo CD; may be empty
+	Server         string   // may be empty
 	Automated      bool
 	Labels         map[string]string // of the Applications
 }

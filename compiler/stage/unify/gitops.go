@@ -49,11 +49,7 @@ func (e *evaluation) gitops(v cue.Value, faults *diag.List) fleet.GitOps {
 			return fleet.GitOps{}
 		}
 	}
-	// The schema reports invalid durations.
-	duration := func(text string, absent time.Duration) time.Duration {
-		d, _ := time.ParseDuration(text)
-		return cmp.Or(d, absent)
-	}
+	pos := func(field string) diag.Pos { return cuediag.Pos(e.root, e.sourcePos(lookup(v, field))) }
 	f, a := raw.Flux, raw.ArgoCD
 	return fleet.GitOps{
 		Layouts: layouts(v, raw.Layouts),
@@ -61,17 +57,25 @@ func (e *evaluation) gitops(v cue.Value, faults *diag.List) fleet.GitOps {
 			Namespace: cmp.Or(f.Namespace, "flux-system"),
 			Source: fleet.FluxSource{
 				Kind: cmp.Or(f.Source.Kind, "GitRepository"), Name: cmp.Or(f.Source.Name, "flux-system"), Namespace: f.Source.Namespace,
+				KindPos: pos("gitops.flux.source.kind"),
 			},
-			Prefix: f.Prefix, Interval: duration(f.Interval, 10*time.Minute),
+			Prefix: f.Prefix, PrefixPos: pos("gitops.flux.prefix"), Interval: duration(f.Interval, 10*time.Minute),
 			RetryInterval: duration(f.RetryInterval, time.Minute), Timeout: duration(f.Timeout, 5*time.Minute),
 			ServiceAccountName: f.ServiceAccountName, DecryptionSecret: f.DecryptionSecret,
 		},
 		ArgoCD: fleet.ArgoCD{
 			Namespace: cmp.Or(a.Namespace, "argocd"), Project: cmp.Or(a.Project, "default"), RepoURL: a.RepoURL,
-			TargetRevision: cmp.Or(a.TargetRevision, "HEAD"), Prefix: a.Prefix, Context: a.Context, Server: a.Server, Automated: a.Automated == nil || *a.Automated,
+			TargetRevision: cmp.Or(a.TargetRevision, "HEAD"), Prefix: a.Prefix, PrefixPos: pos("gitops.argocd.prefix"), Context: a.Context, Server: a.Server, Automated: a.Automated == nil || *a.Automated,
 			Labels: a.Labels,
 		},
 	}
+}
+
+// duration returns the duration in a text, or absent if it is empty. The schema reports
+// invalid texts.
+func duration(text string, absent time.Duration) time.Duration {
+	d, _ := time.ParseDuration(text)
+	return cmp.Or(d, absent)
 }
 
 // layouts returns the export layouts of a cluster: the declared ones, else
