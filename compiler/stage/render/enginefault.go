@@ -24,14 +24,17 @@ func (e *engine) fault(name string, err error) error {
 	msg := strings.TrimPrefix(err.Error(), "template: ")
 	// Messages quote templates with the calls that parsing inserted.
 	msg = strings.ReplaceAll(strings.ReplaceAll(msg, " | "+fnMade, ""), fnFixedNow, "now")
-	msg = strings.ReplaceAll(msg, reflect.TypeFor[missing]().String(), reflect.TypeFor[any]().String())
-	return errors.New(shorten(withoutArguments(msg)))
+	msg = strings.NewReplacer(
+		reflect.TypeFor[missing]().String(), reflect.TypeFor[any]().String(),
+		reflect.TypeFor[files]().String(), "engine.files", // Helm's type
+	).Replace(msg)
+	msg = withoutCalls(withoutCalls(msg, "("+fnArg+" "), fnMade+" (")
+	return errors.New(shorten(msg))
 }
 
-// withoutArguments removes the calls of fnArg and their parentheses from a
-// message: "first (fleetc_arg .a.B)" becomes "first .a.B".
-func withoutArguments(msg string) string {
-	const begin = "(" + fnArg + " "
+// withoutCalls removes calls of a function from a message, which begin with begin and end
+// with a parenthesis: "first (fleetc_arg .a.B)" becomes "first .a.B".
+func withoutCalls(msg, begin string) string {
 	for {
 		before, rest, found := strings.Cut(msg, begin)
 		if !found {

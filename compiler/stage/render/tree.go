@@ -18,7 +18,7 @@ const (
 	fnPrint = "fleetc_print" // around the operand of an action that prints
 	fnEnter = "fleetc_enter" // before a template action
 	fnLeave = "fleetc_leave" // after a template action
-	fnMade  = "fleetc_made"  // after a call of a method
+	fnMade  = "fleetc_made"  // around a pipeline that ends with a call of a method, or after such a call
 	fnArg   = "fleetc_arg"   // around a call of a method that is an argument
 )
 
@@ -175,7 +175,7 @@ func (in meterInserter) pipe(p *parse.PipeNode) cost {
 		return c
 	}
 	cmds := make([]*parse.CommandNode, 0, len(p.Cmds))
-	for _, cmd := range p.Cmds {
+	for at, cmd := range p.Cmds {
 		for i, arg := range cmd.Args {
 			inner := cost{steps: 1}
 			switch arg := arg.(type) {
@@ -193,7 +193,11 @@ func (in meterInserter) pipe(p *parse.PipeNode) cost {
 			c.add(inner)
 		}
 		cmds = append(cmds, cmd)
-		if isMethod(cmd.Args[0]) {
+		switch last := at == len(p.Cmds)-1; {
+		case !isMethod(cmd.Args[0]):
+		case last: // an error after the pipeline names the last node that it evaluated
+			cmds = call(p.Pos, fnMade, &parse.PipeNode{NodeType: parse.NodePipe, Pos: p.Pos, Line: p.Line, Cmds: cmds}).Cmds
+		default:
 			cmds = append(cmds, call(cmd.Pos, fnMade).Cmds...)
 		}
 	}
