@@ -38,10 +38,10 @@ type Update struct {
 }
 
 // A Change lists the files that Write changed.
-type Change struct { // added, changed and removed files, slash-separated and relative to the directory
-	Files       []string // commit message
-	Message     string   // directories whose tree IDs the result has, slash-separated and relative to the directory
-	Directories []string // of whose trees the result tells, slash-separated and below the directory
+type Change struct {
+	Files       []string // added, changed and removed files, slash-separated and relative to the directory
+	Message     string   // of the commit
+	Directories []string // whose tree IDs the result has, slash-separated and relative to the directory
 }
 
 // A State is the outcome of an update.
