@@ -129,7 +129,7 @@ func commonLayout(clusters []*fleet.Cluster) (fleet.Layout, error) {
 
 // Read reads the state of all waves. Nothing is written.
 func (r *BranchRollout) Read(ctx context.Context) error {
-	_, err := r.options.Remote.Push(ctx, true, r.update(func(ctx context.Context, dir, base string) (branch.Change, error) {
+	update := r.update(func(ctx context.Context, dir, base string) (branch.Change, error) {
 		tree := r.tree(dir)
 		session, err := tree.Check()
 		if err != nil {
@@ -139,7 +139,9 @@ func (r *BranchRollout) Read(ctx context.Context) error {
 			r.holdRemovals(session, cmp.Or(r.whyHeld(nil), "the next export removes it"))
 		}
 		return branch.Change{}, cmp.Or(err, session.Close())
-	}))
+	})
+	update.Existing = true
+	_, err := r.options.Remote.Push(ctx, true, update)
 	return err
 }
 

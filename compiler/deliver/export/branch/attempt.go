@@ -1,6 +1,7 @@
 package branch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -56,6 +57,11 @@ func (a *attempt) fetchTips(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if a.Existing && !slices.Contains(l.branches, a.Branch) {
+		if err := a.missing(ctx); err != nil {
+			return err
+		}
+	}
 	from := l.defaultBranch
 	switch {
 	case a.Detached:
@@ -95,6 +101,23 @@ func (a *attempt) fetchTips(ctx context.Context) error {
 		a.tip = tips[i]
 	}
 	return nil
+}
+
+// missing returns the fault of a branch that does not exist, and nil if the repository is empty.
+func (a *attempt) missing(ctx context.Context) error {
+	out, err := a.remote(ctx, "ls-remote", "origin", "refs/heads/*")
+	if err != nil || out == "" {
+		return a.fault(err)
+	}
+	var names []string
+	for line := range strings.Lines(out) {
+		_, ref, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		names = append(names, diag.Visible(strings.TrimPrefix(ref, "refs/heads/"), diag.MaxText))
+	}
+	return &diag.Diag{
+		Code: diag.CodeGitAddress, Msg: a.Name + " has no branch " + a.Branch,
+		Hint: cmp.Or(diag.DidYouMean(a.Branch, names), "correct --branch, or make the branch with fleetc export --git"),
+	}
 }
 
 // writeFiles calls Write in a checkout of the base and makes the tree.

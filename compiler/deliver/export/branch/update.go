@@ -32,6 +32,7 @@ type Update struct {
 	// it is while its commit makes the same changes to the same files.
 	Owned bool
 
+	Existing  bool // a missing branch is a fault, unless the repository has no branch at all
 	Exclusive bool // Write runs again whenever the branch has moved
 	Depth     int  // number of commits to fetch, for [Remote.History]; 0 for one
 	Detached  bool // the branch starts without files, and has only one commit
