@@ -46,7 +46,7 @@ func NewDecisions(ctx context.Context, c *compiler.Compiler, o BranchOptions) (*
 
 // Pause stops the named waves until they are resumed. Without names, it stops all waves.
 func (d *Decisions) Pause(ctx context.Context, names []string, reason string) error {
-	return d.change(ctx, "pause", names, func(_ string, r *rollout.Record) {
+	return d.change(ctx, pauseWave, names, func(_ string, r *rollout.Record) {
 		if r.Pause == nil || r.Pause.Reason != reason {
 			r.Pause = d.mark("", reason)
 		}
@@ -55,7 +55,7 @@ func (d *Decisions) Pause(ctx context.Context, names []string, reason string) er
 
 // Resume ends pauses and aborts of the named waves. Without names, it resumes all waves.
 func (d *Decisions) Resume(ctx context.Context, names []string) error {
-	return d.change(ctx, "resume", names, func(_ string, r *rollout.Record) { r.Pause, r.Abort = nil, nil })
+	return d.change(ctx, resumeWave, names, func(_ string, r *rollout.Record) { r.Pause, r.Abort = nil, nil })
 }
 
 // Approve records that the clusters of a wave may get the bundles with the digest. Another
@@ -70,7 +70,7 @@ func (r *BranchRollout) Approve(ctx context.Context, name, digest, reason string
 		return err
 	}
 	d := r.decisions()
-	return d.change(ctx, "approve", []string{name}, func(_ string, record *rollout.Record) {
+	return d.change(ctx, approveWave, []string{name}, func(_ string, record *rollout.Record) {
 		if record.Approval == nil || record.Approval.Bundle != target {
 			record.Approval = d.mark(target, reason)
 		}
@@ -84,7 +84,7 @@ func (r *BranchRollout) Abort(ctx context.Context, reason string) error {
 		digests[w.Name] = w.Digest()
 	}
 	d := r.decisions()
-	return d.change(ctx, "abort", nil, func(wave string, record *rollout.Record) {
+	return d.change(ctx, abortWave, nil, func(wave string, record *rollout.Record) {
 		if record.Abort == nil || record.Abort.Bundle != digests[wave] {
 			record.Abort = d.mark(digests[wave], reason)
 		}
@@ -101,13 +101,13 @@ func (d *Decisions) mark(digest, reason string) *rollout.Mark {
 
 // change changes the records of the named waves, or of all waves without names, in one
 // commit.
-func (d *Decisions) change(ctx context.Context, verb string, names []string, change func(wave string, r *rollout.Record)) error {
+func (d *Decisions) change(ctx context.Context, what decision, names []string, change func(wave string, r *rollout.Record)) error {
 	all := d.order.WaveNames()
-	subject := "fleetc: " + verb + " all waves"
+	subject := "fleetc: " + what.command + " all waves"
 	if len(names) > 0 {
-		subject = fmt.Sprintf("fleetc: %s wave %s", verb, names[0])
+		subject = fmt.Sprintf("fleetc: %s wave %s", what.command, names[0])
 		if len(names) > 1 {
-			subject = fmt.Sprintf("fleetc: %s %d waves", verb, len(names))
+			subject = fmt.Sprintf("fleetc: %s %d waves", what.command, len(names))
 		}
 	}
 	for _, name := range names {
@@ -118,25 +118,29 @@ func (d *Decisions) change(ctx context.Context, verb string, names []string, cha
 	if len(names) == 0 {
 		names = all
 	}
-	if err := d.checkExported(ctx); err != nil {
-		return err
-	}
 	dir := path.Join(d.options.Path, rollout.RecordDir)
-	_, err := d.options.Remote.Push(ctx, false, branch.Update{Branch: d.options.Branch, Path: dir, Write: func(_ context.Context, top, _ string) (branch.Change, error) {
+	write := func(ctx context.Context, top, base string) (branch.Change, error) {
+		// A wave may need an approval before the first export.
+		if what != approveWave {
+			if err := d.checkExported(ctx, base); err != nil {
+				return branch.Change{}, err
+			}
+		}
 		changed, err := d.writeRecords(top, "git:"+d.options.Branch+":"+path.Join(dir, rollout.RecordFile), names, change)
 		out := branch.Change{Message: subject + "\n\nFleetc-Version: " + d.options.Version + "\n"}
 		if changed {
 			out.Files = []string{rollout.RecordFile}
 		}
 		return out, err
-	}})
+	}
+	_, err := d.options.Remote.Push(ctx, false, branch.Update{Branch: d.options.Branch, Path: dir, Existing: true, Write: write})
 	return err
 }
 
-// checkExported returns a fault for a branch or a path without the bundle of a cluster of the
-// fleet. A decision there would be recorded, and no export would read it.
-func (d *Decisions) checkExported(ctx context.Context) error {
-	listing, err := d.options.Remote.List(ctx, d.options.Branch, d.options.Path)
+// checkExported returns a fault for a commit without the bundle of a cluster of the fleet. A
+// decision there would be recorded, and no export would read it.
+func (d *Decisions) checkExported(ctx context.Context, commit string) error {
+	listing, err := d.options.Remote.ListCommit(ctx, commit, d.options.Path)
 	isExported := func(c *fleet.Cluster) bool { return slices.Contains(listing.Files, export.IndexPath(c.ID)) }
 	if err != nil || slices.ContainsFunc(d.Clusters, isExported) {
 		return err

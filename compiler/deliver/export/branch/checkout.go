@@ -41,7 +41,16 @@ func (r *Remote) List(ctx context.Context, branch, path string) (Listing, error)
 	if err != nil {
 		return Listing{}, r.fault(err)
 	}
-	all, err := r.entries(ctx, tips[0], "-t")
+	return r.ListCommit(ctx, tips[0], path)
+}
+
+// ListCommit lists a directory in a commit of the copy, as the base of an update that is being
+// written. The listing of an empty commit is empty.
+func (r *Remote) ListCommit(ctx context.Context, commit, path string) (Listing, error) {
+	if commit == "" {
+		return Listing{}, nil
+	}
+	all, err := r.entries(ctx, commit, "-t")
 	return newListing(all, path), err
 }
 
