@@ -2,7 +2,10 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"strings"
+	"unicode"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver"
@@ -194,11 +197,36 @@ given before does not hold for them.`,
 // recordFlags adds the flags of commands that record a decision.
 func (a *rolloutOptions) recordFlags(cmd *cobra.Command, reason *string) {
 	if reason != nil {
-		cmd.Flags().StringVar(reason, "reason", "", "`text` that rollout status shows")
+		cmd.Flags().Var(&lineValue{reason}, "reason", "`text` that rollout status shows, one line")
+		_ = cmd.RegisterFlagCompletionFunc("reason", cobra.NoFileCompletions)
 	}
 	a.placeFlags(cmd)
 	outputFlag(cmd, &a.output, "text", "json")
 }
+
+// lineValue is the value of a flag with one line of text. Tables and Markdown cannot show
+// several lines in one cell.
+type lineValue struct{ text *string }
+
+// String implements pflag.Value.
+func (v *lineValue) String() string {
+	if v.text == nil {
+		return ""
+	}
+	return *v.text
+}
+
+// Set implements pflag.Value.
+func (v *lineValue) Set(text string) error {
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return errors.New("write one line, without tabs and control characters")
+	}
+	*v.text = text
+	return nil
+}
+
+// Type implements pflag.Value.
+func (v *lineValue) Type() string { return "string" }
 
 // recorded prints the decisions that were recorded. faults are those of the others.
 func (a *rolloutOptions) recorded(cmd *cobra.Command, faults error, lines ...string) error {
