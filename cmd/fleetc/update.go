@@ -114,7 +114,16 @@ func (u *updateOptions) check(cmd *cobra.Command, o *options) error {
 	if !u.perGroup {
 		return nil
 	}
-	if valid, err := branch.IsPrefix(cmd.Context(), o.dir, u.branches.Prefix); valid || err != nil {
+	if cmd.Flags().Changed("branch") {
+		valid, err := branch.IsName(cmd.Context(), o.dir, u.branches.Base)
+		if err != nil {
+			return err
+		}
+		if !valid {
+			return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--branch does not take %q: it is not a valid branch name", diag.Visible(u.branches.Base, diag.MaxText)), Hint: "use letters, digits, dashes and slashes"}
+		}
+	}
+	if valid, err := branch.IsName(cmd.Context(), o.dir, u.branches.Prefix+"/x"); valid || err != nil {
 		return err
 	}
 	return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--branch-prefix does not take %q: no name of a branch can begin so", diag.Visible(u.branches.Prefix, diag.MaxText)), Hint: "use letters, digits, dashes and slashes, without a slash at the end"}

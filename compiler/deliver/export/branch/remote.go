@@ -214,10 +214,9 @@ func isName(ctx context.Context, g git.Repo, name string) (bool, error) {
 	return err == nil && !strings.HasPrefix(name, "-"), err
 }
 
-// IsPrefix reports whether the names of branches can begin with a text and a slash. It runs
-// git in a directory.
-func IsPrefix(ctx context.Context, dir, prefix string) (bool, error) {
-	return isName(ctx, git.Repo{Dir: dir, Name: dir, For: "the names of branches"}, prefix+"/x")
+// IsName reports whether a branch can have the name. It runs git in a directory.
+func IsName(ctx context.Context, dir, name string) (bool, error) {
+	return isName(ctx, git.Repo{Dir: dir, Name: dir, For: "the names of branches"}, name)
 }
 
 // fetch fetches the last commits of branches, depth of each, and returns their
