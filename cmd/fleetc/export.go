@@ -146,9 +146,12 @@ func (e *exportOptions) checkFlags(cmd *cobra.Command, o *options) error {
 	case to[0] == "--out" && e.out == "":
 		return &diag.Diag{Code: diag.CodeFlagValue, Msg: "--out is empty", Hint: "name one, which may be ."}
 	}
-	for name, of := range map[string]string{"branch": "--git", "path": "--git", "pr-branch": "--git", "rollout": "--git", "source": "--oci", "revision": "--oci"} {
-		if cmd.Flags().Changed(name) && of != to[0] {
-			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--" + name + " needs " + of, Hint: "leave it out"}
+	for _, f := range []struct{ name, of string }{
+		{"branch", "--git"}, {"path", "--git"}, {"pr-branch", "--git"}, {"rollout", "--git"}, {"source", "--oci"}, {"revision", "--oci"},
+	} {
+		if cmd.Flags().Changed(f.name) && f.of != to[0] {
+			hint := fmt.Sprintf("leave it out, or export with %s instead of %s", f.of, to[0])
+			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--" + f.name + " needs " + f.of, Hint: hint}
 		}
 	}
 	if err := e.rollout.check(cmd); err != nil {

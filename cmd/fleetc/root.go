@@ -108,7 +108,7 @@ func newRootCommand(o *options) *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if o.jobs < 0 {
-				return &diag.Diag{Code: diag.CodeFlagValue, Msg: "-j takes a number from 1 on, or 0 for the number of processors"}
+				return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("-j does not take %d", o.jobs), Hint: "pass a number from 1 on, or 0 for the number of processors"}
 			}
 			if !slices.Contains(colorModes(), o.color) {
 				return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--color does not take %q", diag.Visible(o.color, diag.MaxText)), Hint: diag.OneOf(o.color, colorModes())}

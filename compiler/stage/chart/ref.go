@@ -67,7 +67,7 @@ func checkRef(ref fleet.ChartRef) error {
 
 func checkPath(name string) error {
 	if strings.Contains(name, `\`) || !filepath.IsLocal(filepath.FromSlash(name)) {
-		return fault(diag.CodeChartPath, "write the path relative to the fleet's root", "the path %q is not inside the fleet", name)
+		return fault(diag.CodeChartPath, "write a path relative to the fleet's root; copy the chart into the fleet, or name its repository or registry", "the path %q is not inside the fleet", name)
 	}
 	return nil
 }

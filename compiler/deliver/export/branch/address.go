@@ -50,8 +50,8 @@ func parse(text, dir string) (address, error) {
 	if info, err := os.Stat(file); text == "" || err != nil || !info.IsDir() {
 		return address{}, &diag.Diag{
 			Code: diag.CodeGitAddress,
-			Msg:  fmt.Sprintf("%q is not the address of a git repository", diag.Visible(text, diag.MaxText)),
-			Hint: forms,
+			Msg:  fmt.Sprintf("there is no git repository at %q", diag.Visible(text, diag.MaxText)),
+			Hint: "correct the path, or " + forms,
 		}
 	}
 	return address{(&url.URL{Scheme: "file", Path: filepath.ToSlash(file)}).String(), text, onMachine}, nil
