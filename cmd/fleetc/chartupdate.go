@@ -178,8 +178,16 @@ func writeRendered(w io.Writer, rendered diff.Result, findings []diff.Finding, s
 	if _, err := io.WriteString(w, "\n"); err != nil {
 		return err
 	}
-	if err := diff.WriteText(w, rendered, style); err != nil || len(findings) == 0 {
+	if err := diff.WriteText(w, rendered, style); err != nil {
 		return err
+	}
+	if len(rendered.NotCompared) > 0 {
+		if _, err := io.WriteString(w, "clusters with faults are not compared: fleetc vet --render shows the faults\n"); err != nil {
+			return err
+		}
+	}
+	if len(findings) == 0 {
+		return nil
 	}
 	if _, err := io.WriteString(w, "\n"); err != nil {
 		return err

@@ -117,16 +117,18 @@ func (p *pinning) move(ctx context.Context, pair [2]fleet.ChartRef, old, next *c
 }
 
 // compareRendered renders the clusters before and after, compares their objects and makes
-// findings for reviewers. It compares no objects of clusters that cannot
-// be rendered in both. The error holds the faults that only the new objects have.
+// findings for reviewers. Clusters that cannot be rendered in both are not compared. The
+// error holds the faults that only the new objects have.
 func compareRendered(ctx context.Context, moved []movedCluster, old, next *compiler.Fleet) (diff.Result, []diff.Finding, error) {
 	type comparison struct {
 		changes  []diff.Change
 		ignored  []diff.Change
 		findings []diff.Finding
+		compared bool
 		Faults   diag.List
 	}
 	var groups diff.Grouper
+	var missing []string
 	var faults diag.List
 	var findings []diff.Finding
 	var comparer rehearse.Comparer
@@ -141,6 +143,7 @@ func compareRendered(ctx context.Context, moved []movedCluster, old, next *compi
 		after.Objects, after.Hooks, errAfter = next.CheckedObjects(ctx, m.after)
 		out := comparison{Faults: NewFaults(errBefore, diag.In(m.after.ID, errAfter)), findings: comparer.Cluster(before, after)}
 		if before.Objects != nil && after.Objects != nil {
+			out.compared = true
 			out.changes, out.ignored = diff.ObjectsIgnoring(before.Objects, after.Objects, nil, m.after.IgnoreRules())
 		}
 		return out, nil
@@ -149,12 +152,19 @@ func compareRendered(ctx context.Context, moved []movedCluster, old, next *compi
 	for c, err := range compared {
 		faults.Add(err)
 		faults.Add(c.Faults.Err())
-		groups.Add(moved[i].before.ID, c.changes)
-		groups.AddIgnored(moved[i].before.ID, c.ignored)
+		if id := moved[i].before.ID; c.compared {
+			groups.Add(id, c.changes)
+			groups.AddIgnored(id, c.ignored)
+		} else {
+			missing = append(missing, id)
+		}
 		findings = append(findings, c.findings...)
 		i++
 	}
-	return groups.Result(), findings, faults.Err()
+	result := groups.Result()
+	slices.Sort(missing)
+	result.NotCompared = missing
+	return result, findings, faults.Err()
 }
 
 // sideOf returns a state of a cluster without its objects.
