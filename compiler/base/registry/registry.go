@@ -73,7 +73,7 @@ func open(at string, transport http.RoundTripper) (name.Repository, []remote.Opt
 // "read" or "write". The fault wraps [ErrNotFound] when the artifact does not
 // exist.
 func Fault(at, verb string, err error) error {
-	d := &diag.Diag{Code: diag.CodeNetwork, Msg: at + ": " + reason(err), Hint: "check the address and the network", Cause: err}
+	d := &diag.Diag{Code: diag.CodeNetwork, Msg: at + ": " + Reason(err), Hint: "check the address and the network", Cause: err}
 	host, _, _ := strings.Cut(strings.TrimPrefix(at, Scheme), "/")
 	answer, ok := errors.AsType[*transport.Error](err)
 	if !ok {
@@ -95,8 +95,12 @@ func Fault(at, verb string, err error) error {
 	return d
 }
 
-// reason returns the error of a client as one line, without the URL.
-func reason(err error) string {
+// Reason returns why a request failed, in one line and without the URL, which may be
+// secret.
+func Reason(err error) string {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "the server closed the connection"
+	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}

@@ -57,6 +57,11 @@ func TestFault(t *testing.T) {
 	if strings.Contains(err.Error(), "secret") || strings.ContainsAny(diag.All(err)[0].Msg, "\n") {
 		t.Errorf("got %v", err)
 	}
+	for _, err := range []error{io.EOF, io.ErrUnexpectedEOF, &url.Error{Op: "Get", URL: "https://example.com", Err: io.EOF}} {
+		if got := Fault(at, "read", err).Error(); !strings.Contains(got, "the server closed the connection") {
+			t.Errorf("got %s", got)
+		}
+	}
 }
 
 // An endless answer is cut off.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/registry"
 )
 
 // An index is the index.yaml of a repository: the versions of each chart, by name.
@@ -58,14 +59,19 @@ func parseIndex(data []byte) (index, error) {
 		err = yaml.Unmarshal(data, &file)
 	}
 	// An invalid entry of one chart does not affect the other charts.
-	if _, ok := errors.AsType[*yaml.TypeError](err); err != nil && !(ok && file.Entries != nil) {
+	_, wrongYAML := errors.AsType[*yaml.TypeError](err)
+	_, wrongJSON := errors.AsType[*json.UnmarshalTypeError](err)
+	if err != nil && !wrongYAML && !wrongJSON {
 		return nil, err
 	}
 	if file.Entries == nil {
 		return nil, errors.New("it has no entries")
 	}
 	for name, versions := range file.Entries {
-		file.Entries[name] = slices.DeleteFunc(versions, func(e *entry) bool { return e == nil || e.Version == "" })
+		versions = slices.DeleteFunc(versions, func(e *entry) bool { return e == nil || e.Version == "" })
+		if file.Entries[name] = versions; len(versions) == 0 {
+			delete(file.Entries, name)
+		}
 	}
 	return file.Entries, nil
 }
@@ -80,7 +86,11 @@ func (x index) versions(repo, name string) ([]*entry, error) {
 		names = append(names, oneLine(n))
 	}
 	slices.Sort(names)
-	return nil, fault(diag.CodeChartNotFound, oneOf(name, names), "%s has no chart %s", repo, name)
+	hint := "use another repository: it has no charts"
+	if len(names) > 0 {
+		hint = oneOf(name, names)
+	}
+	return nil, fault(diag.CodeChartNotFound, hint, "%s has no chart %s", repo, name)
 }
 
 // fetchHTTP downloads the archive of a pin from an HTTP repository.
@@ -111,7 +121,7 @@ func (s *Source) download(ctx context.Context, ref fleet.ChartRef, e *entry) ([]
 	// Use the first URL, as Helm does. Repositories with several URLs list mirrors.
 	at, err := resolve(ref.Repo, e.URLs[0])
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeChartNotFound, Msg: fmt.Sprintf("%s: the repository's index has a URL that cannot be used: %s", ref, oneLine(urlReason(err))), Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeChartNotFound, Msg: fmt.Sprintf("%s: the repository's index has a URL that cannot be used: %s", ref, registry.Reason(err)), Cause: err}
 	}
 	if at.Scheme == "oci" {
 		repository, tag := splitTag(strings.TrimPrefix(at.String(), "oci://"), tagOf(ref.Version))
@@ -160,7 +170,7 @@ func (s *Source) get(ctx context.Context, repo, at string, limit int64) ([]byte,
 	name := showURL(req.URL)
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeNetwork, Msg: name + ": " + oneLine(urlReason(err)), Hint: "check the URL and the network", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeNetwork, Msg: name + ": " + registry.Reason(err), Hint: "check the URL and the network", Cause: err}
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -173,7 +183,7 @@ func (s *Source) get(ctx context.Context, repo, at string, limit int64) ([]byte,
 	var body bytes.Buffer
 	n, err := io.Copy(&body, io.LimitReader(resp.Body, limit+1))
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeNetwork, Msg: name + ": " + oneLine(urlReason(err)), Hint: "run the command again", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeNetwork, Msg: name + ": " + registry.Reason(err), Hint: "run the command again", Cause: err}
 	}
 	if n > limit {
 		return nil, tooLarge

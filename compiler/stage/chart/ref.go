@@ -1,7 +1,6 @@
 package chart
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"path"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/registry"
 )
 
 // Formats of names, versions and digests, as in schema/release.cue.
@@ -102,7 +102,7 @@ func checkURL(raw, login string, schemes ...string) error {
 	u, err := url.Parse(raw)
 	if err != nil {
 		// The message of the error contains the URL with its credentials.
-		return fault(diag.CodeChartReference, "", "a URL that cannot be read: %s", oneLine(urlReason(err)))
+		return fault(diag.CodeChartReference, "", "a URL that cannot be read: %s", registry.Reason(err))
 	}
 	password := false
 	if u.User != nil {
@@ -125,15 +125,6 @@ func checkURL(raw, login string, schemes ...string) error {
 
 func notPlain(r rune) bool {
 	return r > unicode.MaxASCII || !unicode.IsGraphic(r) || r == ' ' || r == '\\'
-}
-
-// urlReason returns the message of an error from url.Parse or an HTTP client without
-// the URL.
-func urlReason(err error) string {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		return u.Err.Error()
-	}
-	return err.Error()
 }
 
 func isOCI(repo string) bool { return strings.HasPrefix(repo, "oci://") }
