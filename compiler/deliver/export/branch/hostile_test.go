@@ -35,14 +35,14 @@ func TestAddress(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                                     "is not the address",
-		"nothing":                              "is not the address",
-		"github.com/example/a":                 "is not the address",
-		"--upload-pack=touch x":                "is not the address",
-		"-oProxyCommand=x:y":                   "is not the address",
-		"a@-oProxyCommand=x:y":                 "is not the address",
-		"ext::sh -c x":                         "is not the address",
-		"ext::sh":                              "is not the address",
+		"":                                     "there is no git repository at",
+		"nothing":                              "there is no git repository at",
+		"github.com/example/a":                 "there is no git repository at",
+		"--upload-pack=touch x":                "there is no git repository at",
+		"-oProxyCommand=x:y":                   "there is no git repository at",
+		"a@-oProxyCommand=x:y":                 "there is no git repository at",
+		"ext::sh -c x":                         "there is no git repository at",
+		"ext::sh":                              "there is no git repository at",
 		"ext://sh":                             `the scheme "ext" is not supported`,
 		"git://example.com/a":                  `the scheme "git" is not supported`,
 		"ssh://-oProxyCommand=x/y":             "is invalid",

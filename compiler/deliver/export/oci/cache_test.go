@@ -259,7 +259,7 @@ func TestCacheHostile(t *testing.T) {
 		"cut": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = io.WriteString(w, "{")
-		}, "unexpected EOF"},
+		}, "the server closed the connection"},
 		"silent": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "takes longer than 50ms"},
 	} {
 		s.handler = counted(h.handler)
