@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -54,7 +55,8 @@ func (a *AddedChart) setPinned(ctx context.Context, p *pinning) error {
 	return nil
 }
 
-// AddChart finds a chart and writes the CUE package that pins it. An empty name is derived
+// AddChart finds a chart and writes the CUE package that pins it. An empty name is that of the
+// package that pins the chart already, or is derived
 // from the name of the chart. It does not replace a file of other tools.
 func AddChart(ctx context.Context, c *compiler.Compiler, req chart.Request, name string) (*AddedChart, error) {
 	root, module, err := load.Root(cmp.Or(c.Dir, "."))
@@ -69,7 +71,15 @@ func AddChart(ctx context.Context, c *compiler.Compiler, req chart.Request, name
 	if err != nil {
 		return nil, err
 	}
-	name = cmp.Or(name, chart.PackageName(resolved.Name))
+	packages, err := load.Packages(root)
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
+		if name, err = packageFor(resolved, packages); err != nil {
+			return nil, err
+		}
+	}
 	file := load.PackageFile(name)
 	a := &AddedChart{File: file, Import: path.Join(module, path.Dir(file)), Package: name}
 	tree, err := os.OpenRoot(root)
@@ -94,15 +104,9 @@ func AddChart(ctx context.Context, c *compiler.Compiler, req chart.Request, name
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	packages, err := load.Packages(root)
-	if err != nil {
-		return nil, err
-	}
 	p := pinning{c: c, source: source, root: root, pkg: load.Package{Name: name, File: file}, versions: []chart.Resolution{resolved}, edits: load.Edits{}}
-	for _, other := range packages {
-		if other.Name == name {
-			p.pkg = other
-		}
+	if i := slices.IndexFunc(packages, func(other load.Package) bool { return other.Name == name }); i >= 0 {
+		p.pkg = packages[i]
 	}
 	p.addExisting()
 	if _, err := p.write(ctx); err != nil {
@@ -112,4 +116,32 @@ func AddChart(ctx context.Context, c *compiler.Compiler, req chart.Request, name
 		return nil, err
 	}
 	return a, p.commit(tree)
+}
+
+// packageFor returns the name of the package that pins the chart, or else the name of the
+// chart. It does not replace a package of another chart with this name, even of a fork.
+func packageFor(resolved chart.Resolution, packages []load.Package) (string, error) {
+	name := chart.PackageName(resolved.Name)
+	location := resolved.Ref.Location()
+	var pinning []string
+	var taken *load.Package
+	for _, p := range packages {
+		switch other := p.Pins[0].Ref; {
+		case other.Location() == location:
+			pinning = append(pinning, p.Name)
+		case p.Name == name && (other.Path == "" || resolved.Ref.Path == ""):
+			taken = &p
+		}
+	}
+	switch {
+	case len(pinning) > 0 && !slices.Contains(pinning, name):
+		return pinning[0], nil
+	case taken != nil:
+		return "", &diag.Diag{
+			Code: diag.CodeOtherChart,
+			At:   []diag.Pos{{File: taken.File}}, Msg: "this package pins the chart of " + taken.Pins[0].Ref.Location(),
+			Hint: fmt.Sprintf("choose another package with --name, or pass --name %s to replace its chart", name),
+		}
+	}
+	return name, nil
 }
