@@ -55,9 +55,9 @@ func (a *AddedChart) setPinned(ctx context.Context, p *pinning) error {
 	return nil
 }
 
-// AddChart finds a chart and writes the CUE package that pins it. An empty name is that of the
-// package that pins the chart already, or is derived
-// from the name of the chart. It does not replace a file of other tools.
+// AddChart finds a chart and writes the CUE package that pins it. Without a name, it is the
+// package that pins the chart already, or else a package with the name of the chart. AddChart
+// does not replace a file of other tools.
 func AddChart(ctx context.Context, c *compiler.Compiler, req chart.Request, name string) (*AddedChart, error) {
 	root, module, err := load.Root(cmp.Or(c.Dir, "."))
 	if err != nil {
@@ -118,8 +118,9 @@ func AddChart(ctx context.Context, c *compiler.Compiler, req chart.Request, name
 	return a, p.commit(tree)
 }
 
-// packageFor returns the name of the package that pins the chart, or else the name of the
-// chart. It does not replace a package of another chart with this name, even of a fork.
+// packageFor returns the name of the package that pins the chart, or else a name made of the
+// chart's. It returns a fault if a package with this name pins a chart from another place; an
+// archive in the fleet may take the place of another.
 func packageFor(resolved chart.Resolution, packages []load.Package) (string, error) {
 	name := chart.PackageName(resolved.Name)
 	location := resolved.Ref.Location()
