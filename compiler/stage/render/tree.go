@@ -196,7 +196,8 @@ func (in meterInserter) pipe(p *parse.PipeNode) cost {
 		switch last := at == len(p.Cmds)-1; {
 		case !isMethod(cmd.Args[0]):
 		case last: // an error after the pipeline names the last node that it evaluated
-			cmds = call(p.Pos, fnMade, &parse.PipeNode{NodeType: parse.NodePipe, Pos: p.Pos, Line: p.Line, Cmds: cmds}).Cmds
+			p.Cmds = cmds
+			cmds = wrap(fnMade, p).Cmds
 		default:
 			cmds = append(cmds, call(cmd.Pos, fnMade).Cmds...)
 		}
