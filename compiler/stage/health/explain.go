@@ -3,8 +3,10 @@ package health
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -154,18 +156,15 @@ func (s *search) pod(u *unstructured.Unstructured) {
 		if c.problem == "" && !(c.running && !c.ready) {
 			continue
 		}
-		ran := c.running || c.restarts > 0 || c.ended
-		if !ran {
+		if ran := c.running || c.restarts > 0 || c.ended; !ran {
 			return
 		}
-		// The log of a container that failed and runs again may only have its start.
-		previous := !c.running && !c.ended || c.running && c.lastEnd != ""
-		data, err := s.Logs(s.ctx, u.GetNamespace(), u.GetName(), c.name, previous, maxLogLines)
+		log, err := s.containerLog(u, c)
 		if err != nil {
 			s.addUnread("the logs of container "+c.name, err)
 			return
 		}
-		lines := strings.Split(strings.TrimRight(s.hide(string(data)), "\n"), "\n")
+		lines := strings.Split(strings.TrimRight(s.hide(log), "\n"), "\n")
 		for _, line := range lines[max(0, len(lines)-maxLogLines):] {
 			if line = clean(line); line != "" {
 				s.out.Logs = append(s.out.Logs, line)
@@ -173,6 +172,33 @@ func (s *search) pod(u *unstructured.Unstructured) {
 		}
 		return
 	}
+}
+
+// noLog matches the answer of a kubelet, with status 200, for a container that it has
+// removed: GetContainerLogs in pkg/kubelet/kuberuntime of Kubernetes.
+var noLog = regexp.MustCompile(`^unable to retrieve container logs for \S+\s*$`)
+
+// errLogRemoved is the error for a log that the node has removed.
+var errLogRemoved = errors.New("the node has removed them")
+
+// containerLog returns the log of the container that failed. A container that fails
+// again after its status was read is the current one by then, and the node may have
+// removed the previous one: if its log cannot be read, the other one's is returned.
+func (s *search) containerLog(u *unstructured.Unstructured, c container) (string, error) {
+	// The log of a container that failed and runs again may only have its start.
+	previous := !c.running && !c.ended || c.running && c.lastEnd != ""
+	var first error
+	for _, previous := range []bool{previous, !previous} {
+		data, err := s.Logs(s.ctx, u.GetNamespace(), u.GetName(), c.name, previous, maxLogLines)
+		if err == nil && noLog.Match(data) {
+			err = errLogRemoved
+		}
+		if err == nil {
+			return string(data), nil
+		}
+		first = cmp.Or(first, err)
+	}
+	return "", first
 }
 
 func (s *search) addUnread(what string, err error) {

@@ -167,6 +167,18 @@ log starting
 log connecting with (hidden) to ` + "\uFFFD" + `[31mdb
 log fatal: refused
 `},
+		{"a removed log", strings.Replace(webDump+crashingPod, "-- logs/web-new-a/app-previous --", `-- logs/web-new-a/app-previous --
+unable to retrieve container logs for containerd://26daa52fecdf
+-- logs/web-new-a/app --`, 1), `
+Deployment.apps shop/web: pod web-new-a (and 1 more): container app: CrashLoopBackOff, and ended with status 1: Error: password (hidden) refused
+log starting
+log connecting with (hidden) to ` + "\uFFFD" + `[31mdb
+log fatal: refused
+`},
+		{"no log is left", webDump + strings.Split(crashingPod, "\nstarting")[0] + "\nunable to retrieve container logs for containerd://26daa52fecdf\n", `
+Deployment.apps shop/web: pod web-new-a (and 1 more): container app: CrashLoopBackOff, and ended with status 1: Error: password (hidden) refused
+unread the logs of container app: the node has removed them
+`},
 		{"many events", webDump + event1("e1", "d1", "Warning", "A", "1", "") + event1("e2", "d1", "Warning", "A", "1", "") + event1("e3", "d1", "Warning", "A", "2", "") +
 			event1("e4", "d1", "Warning", "A", "3", "") + event1("e5", "d1", "Warning", "A", "4", "") + event1("e6", "d1", "Warning", "A", "5", "") + event1("e7", "d1", "Warning", "A", "6", ""), `
 Deployment.apps shop/web: 1 of 2 pods are up to date
