@@ -7,8 +7,8 @@ TOOLS := go tool -modfile=testdata/tools/go.mod
 export CGO_ENABLED ?= 0
 export GOFLAGS := $(GOFLAGS) -trimpath -tags=kustomize_disable_go_plugin_support -ldflags=-s
 
-.PHONY: check build image demo quick test race race-all golden generate generate-check bench fuzz lint fmt
-check: lint release-types release-check test race e2e e2e-nodes e2e-gitops e2e-renovate e2e-editor e2e-browser ## Everything that CI runs.
+.PHONY: check build image demo quick test test-programs race race-all golden generate generate-check bench fuzz lint fmt
+check: lint release-types release-check test test-programs race e2e e2e-nodes e2e-gitops e2e-renovate e2e-editor e2e-browser ## Everything that CI runs.
 
 build: ## Build the binary.
 	go build -o bin/fleetc ./cmd/fleetc
@@ -25,12 +25,16 @@ demo: build ## Compile the example fleet into ./clusters.
 quick: ## Test what usually breaks: every package but the slow ones, and the scripts.
 	go test $$(go list ./... | grep -vE "/(compiler|query|incremental|cmd/fleetc)$$") ./testdata/kubegen
 	go test ./compiler -run 'Wings|Manners|English'
-	go test ./cmd/fleetc -run 'Scripts'
+	go test ./cmd/fleetc -run '^TestScripts$$'
 
 # As in fleetc itself: the tests then spend less CPU time on collecting garbage.
-quick test: export GOGC ?= 300
-test: ## Run the tests, all of them, against the real parts.
-	go test -timeout 40m ./... ./testdata/bench ./testdata/helm4 ./testdata/image ./testdata/kubegen ./testdata/site
+quick test test-programs: export GOGC ?= 300
+test: ## Run the tests against the real parts, but for test-programs and e2e.
+	go test -timeout 40m -skip '^TestProgramScripts$$' ./... ./testdata/bench ./testdata/helm4 ./testdata/image ./testdata/kubegen ./testdata/site
+
+# These programs have twice the source of fleetc.
+test-programs: ## Build sops, vals and helmfile, and run the scripts that compare with them.
+	go test -timeout 40m -vet=off ./cmd/fleetc -run '^TestProgramScripts$$'
 
 # The race detector needs C, and makes programs several times slower. CI runs it
 # for the packages that share memory between goroutines, and for the scripts of

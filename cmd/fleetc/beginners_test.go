@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"maps"
 	"os"
@@ -136,9 +137,11 @@ func TestBeginnersAccepted(t *testing.T) {
 // are skipped.
 func TestInternals(t *testing.T) {
 	scripts, err := filepath.Glob("../../testdata/script/*.txtar")
-	if err != nil {
+	programs, err2 := filepath.Glob("../../testdata/script/programs/*.txtar")
+	if err := cmp.Or(err, err2); err != nil {
 		t.Fatal(err)
 	}
+	scripts = append(scripts, programs...)
 	for _, script := range scripts {
 		archive, err := txtar.ParseFile(script)
 		if err != nil {

@@ -34,14 +34,21 @@ var testRenames = []schema.Rename{
 
 // TestScripts runs the command line as users do. The scripts are its
 // specification: the first line of each is the rule that it checks.
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { runScripts(t, "script") }
+
+// TestProgramScripts runs the scripts that compare with sops, vals and helmfile. These
+// programs take longer to build than fleetc, so make test leaves them to make test-programs.
+func TestProgramScripts(t *testing.T) { runScripts(t, filepath.Join("script", "programs")) }
+
+// runScripts runs the scripts in a directory below testdata.
+func runScripts(t *testing.T, dir string) {
 	top, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	cue := cueCommand(t)
 	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join(top, "testdata", "script"),
+		Dir:                 filepath.Join(top, "testdata", dir),
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
