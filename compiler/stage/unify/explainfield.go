@@ -89,10 +89,14 @@ func (x *Explainer) exists(path []string, keys Keys) error {
 				return nil
 			}
 		}
+		hint := diag.OneOf(path[i], among)
+		if i == 0 && slices.Contains(x.Next([]string{"releases"}), path[0]) {
+			hint = "write " + l.text(append([]string{"releases"}, path...))
+		}
 		return &diag.Diag{
 			Code: diag.CodeNoMatch,
 			Path: l.text(path[:i+1]), Clusters: []string{x.id},
-			Msg: "no such field", Hint: diag.OneOf(path[i], among),
+			Msg: "no such field", Hint: hint,
 		}
 	}
 	return nil
