@@ -306,6 +306,13 @@ func (f *Fleet) checkStrays() diag.List {
 				imported[dir] = true
 			}
 		}
+		if len(f.leaves) < len(f.IDs) { // clusters that are not loaded may import it
+			for name := range f.tree.imports {
+				if dir, ok := directoryOf(f.module, name); ok {
+					imported[dir] = true
+				}
+			}
+		}
 	}
 	var faults diag.List
 	for _, s := range f.tree.stray {
