@@ -33,6 +33,9 @@ type entry struct {
 func (s *Source) index(ctx context.Context, repo string) (index, error) {
 	return s.indexes.do(ctx, repo, func() (index, error) {
 		data, err := s.get(ctx, repo, repo+"/index.yaml", maxIndex)
+		if d, ok := errors.AsType[*diag.Diag](err); ok && errors.Is(err, errMissing) {
+			d.Hint = "check the URL of the repository"
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +130,15 @@ func (s *Source) download(ctx context.Context, ref fleet.ChartRef, e *entry) ([]
 		repository, tag := splitTag(strings.TrimPrefix(at.String(), "oci://"), tagOf(ref.Version))
 		return s.fetchOCI(ctx, "oci://"+repository, tag)
 	}
-	return s.get(ctx, ref.Repo, at.String(), maxDownload)
+	data, err := s.get(ctx, ref.Repo, at.String(), maxDownload)
+	if errors.Is(err, errMissing) {
+		return nil, &diag.Diag{
+			Code: diag.CodeChartNotFound,
+			Msg:  fmt.Sprintf("the archive of %s is missing: %s", ref, err),
+			Hint: "use another version, or ask the owner of the repository, whose index lists this archive", Cause: err,
+		}
+	}
+	return data, err
 }
 
 // resolve returns the URL of an archive. An index has absolute URLs or URLs relative
@@ -191,15 +202,19 @@ func (s *Source) get(ctx context.Context, repo, at string, limit int64) ([]byte,
 	return body.Bytes(), nil
 }
 
+// errMissing is the cause of a fault if the server does not have the file.
+var errMissing = errors.New("the server does not have the file")
+
 func badStatus(name string, resp *http.Response) error {
-	hint := "run the command again"
+	hint, cause := "run the command again", error(nil)
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		hint = "check the user and password that helm repo add was given for this repository"
 	case http.StatusNotFound, http.StatusGone:
-		hint = "check the URL of the repository"
+		hint, cause = "check the URL", errMissing
 	}
-	return fault(diag.CodeNetwork, hint, "%s: the server answers %d %s", name, resp.StatusCode, http.StatusText(resp.StatusCode))
+	msg := fmt.Sprintf("%s: the server answers %d %s", name, resp.StatusCode, http.StatusText(resp.StatusCode))
+	return &diag.Diag{Code: diag.CodeNetwork, Msg: msg, Hint: hint, Cause: cause}
 }
 
 // showURL formats a URL without parts that may be secret.
