@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -44,6 +45,12 @@ func FindLayer(root, name string) (fleet.Layer, error) {
 	}
 	switch len(named) {
 	case 0:
+		if dir := t.emptyDir(root, want); dir != "" {
+			return fleet.Layer{}, &diag.Diag{
+				Code: diag.CodeNoMatch, Msg: dir + " is not a layer: it has no CUE file of package " + pkg,
+				Hint: "write " + dir + "/env.cue with the line package " + pkg,
+			}
+		}
 		return fleet.Layer{}, &diag.Diag{Code: diag.CodeNoMatch, Msg: "the fleet has no layer " + name, Hint: diag.OneOf(want, names)}
 	case 1:
 		return fleet.Layer{Name: want, Dir: named[0]}, nil
@@ -52,6 +59,24 @@ func FindLayer(root, name string) (fleet.Layer, error) {
 		Code: diag.CodeSeveralMatches,
 		Msg:  fmt.Sprintf("%d layers are called %s", len(named), name), Hint: "write one of " + strings.Join(named, ", "),
 	}
+}
+
+// emptyDir returns the directory below environments with a name or path that has no files
+// of package fleet, and "" if there is none.
+func (t *tree) emptyDir(root, want string) string {
+	for _, dir := range t.dirs {
+		for ; dir != environments; dir = path.Dir(dir) {
+			if path.Base(dir) == want {
+				return dir
+			}
+		}
+	}
+	dir := path.Join(environments, want)
+	info, err := os.Stat(filepath.Join(root, filepath.FromSlash(dir)))
+	if err != nil || !info.IsDir() || !fleet.IsWithin(dir, environments) || !filepath.IsLocal(filepath.FromSlash(want)) {
+		return ""
+	}
+	return dir
 }
 
 // SetVersion sets the chart version of a release in a layer, see [SetText].

@@ -83,6 +83,10 @@ package fleet
 package fleet
 -- environments/dev/us/a.cue --
 package fleet
+-- environments/test/eu/one/a.cue --
+package fleet
+-- environments/charts/web/chart.cue --
+package web
 `)
 	for name, want := range map[string]string{
 		"root": "environments", "prod": "environments/prod", "prod/us": "environments/prod/us", "environments/prod/": "environments/prod",
@@ -91,7 +95,11 @@ package fleet
 			t.Errorf("%s is %v, %v", name, l, err)
 		}
 	}
-	for name, want := range map[string]string{"us": "2 layers are called us", "pord": "the fleet has no layer pord"} {
+	empty := " is not a layer: it has no CUE file of package fleet"
+	for name, want := range map[string]string{
+		"us": "2 layers are called us", "pord": "the fleet has no layer pord", "../environments": "the fleet has no layer ../environments",
+		"test": "environments/test" + empty, "eu": "environments/test/eu" + empty, "test/eu": "environments/test/eu" + empty, "environments/charts/": "environments/charts" + empty,
+	} {
 		if _, err := FindLayer(dir, name); err == nil || err.Error() != want {
 			t.Errorf("%s gives %v", name, err)
 		}
