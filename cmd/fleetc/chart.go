@@ -52,7 +52,11 @@ version that did not change stays. The arguments are packages below
 environments/charts, or their charts; without arguments, add looks at all of
 them. Charts in this repository and in git are always read again.
 
-Credentials come from helm repo add, docker login and git.`
+Credentials come from helm repo add, docker login and git.
+
+The exit status is 0 when the chart is pinned, and 2 when it cannot be fetched
+or its package cannot be written. With --refresh, it is also 2 when one of
+several packages cannot be completed.`
 
 const chartAddExample = `  fleetc chart add https://charts.jetstack.io/cert-manager --version ^1.16
   fleetc chart add oci://ghcr.io/prometheus-community/charts/kube-prometheus-stack

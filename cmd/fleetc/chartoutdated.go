@@ -16,7 +16,8 @@ repositories of all charts that clusters use, and shows the newest version with
 the same major number and the newest version of all. For a chart in git, the
 versions are the tags of the repository. Nothing is written.
 
-The exit status is 1 when a chart has a newer version, and 0 when none has.`
+The exit status is 0 when no chart has a newer version, 1 when one has, and 2
+when a repository cannot be read. The output then still has the other charts.`
 
 const chartOutdatedExample = `  fleetc chart outdated
   fleetc chart outdated --all -o json
@@ -63,6 +64,10 @@ func newChartOutdatedCommand(o *options) *cobra.Command {
 }
 
 func outdatedTable(w io.Writer, versions []edit.ChartVersions) error {
+	if len(versions) == 0 {
+		_, err := fmt.Fprintln(w, "no chart has a newer version")
+		return err
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "CHART\tPACKAGE\tPINNED\tCOMPATIBLE\tNEWEST\tCLUSTERS")
 	for _, v := range versions {

@@ -44,7 +44,10 @@ clusters that change, and lists the objects that a cluster refuses. It connects
 to clusters as fleetc apply does, and writes nothing there.
 
 update writes the new version even if it causes faults; fleetc vet shows them
-again.`
+again.
+
+The exit status is 0 when the version is written or nothing has to change, also
+if the fleet then has faults, and 2 when nothing could be written.`
 
 const chartUpdateExample = `  fleetc chart update ingress_nginx
   fleetc chart update ingress_nginx --version ^4.11 --dry-run

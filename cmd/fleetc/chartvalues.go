@@ -33,7 +33,9 @@ STATE is one of
   unread      no template reads the value; setting it is a fault
 
 In a path, * stands for any key and [] for the elements of a list. The path * is
-the top level.`
+the top level.
+
+The exit status is 0 when the chart could be read, and 2 when it could not.`
 
 const chartValuesExample = `  fleetc chart values ingress_nginx
   fleetc chart values ingress_nginx --open

@@ -13,7 +13,10 @@ the fleet's repository, for you to commit. Compiling looks there first, and then
 needs neither the network nor the cache.
 
 vendor removes archives that are no longer pinned, and leaves other files alone.
-Every compilation, and chart verify, check each archive against its pin.`
+Every compilation, and chart verify, check each archive against its pin.
+
+The exit status is 0 when vendor/charts has all archives, and 2 when one could
+not be fetched or written.`
 
 const chartVendorExample = `  fleetc chart vendor
   fleetc vet --offline --cache-dir /nonexistent`

@@ -13,7 +13,10 @@ import (
 
 const chartVerifyLong = `verify fetches every pinned chart and every pinned source of a kustomization
 again, and compares their digests with the pins. With --offline, it checks the
-archives in the cache.`
+archives in the cache.
+
+The exit status is 0 when all digests are those of the pins, and 2 when one
+differs or a chart cannot be fetched. The output then still has the others.`
 
 const chartVerifyExample = `  fleetc chart verify
   fleetc chart verify prod --offline`
@@ -45,6 +48,10 @@ func newChartVerifyCommand(o *options) *cobra.Command {
 
 // verifiedTable writes the results of chart verify as a table.
 func verifiedTable(w io.Writer, charts []edit.VerifiedChart) error {
+	if len(charts) == 0 {
+		_, err := fmt.Fprintln(w, "no pinned charts or sources")
+		return err
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "CHART\tDIGEST\tCLUSTERS\tRESULT")
 	for _, c := range charts {

@@ -34,7 +34,11 @@ text. Random values that releases keep (random: keep: true) count as equal.
 
 With --only, compare checks that clusters differ only where a CUE file allows
 it. It reports each other difference as a fault, at the line that sets the
-value.`
+value.
+
+The exit status is 0 without differences, 1 with differences, and 2 when a
+cluster does not compile. With --only, it is 0 when all differences are allowed,
+and 2 when one is not.`
 
 const compareExample = `  fleetc compare prod/us-east-1 prod/eu-1
   fleetc compare --all prod --release 'ingress-*'

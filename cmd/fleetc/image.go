@@ -39,7 +39,10 @@ the objects, the fields, and the lines that set the repository.
 
 Images in custom resources, in arguments and in environment variables are
 listed if the text has a tag or a digest, and the name says that it is an image
-or a value of the release confirms it.`
+or a value of the release confirms it.
+
+The exit status is 0 with and without images, and 2 when a cluster does not
+compile or --image matches nothing.`
 
 const imageListExample = `  fleetc image list
   fleetc image list prod --image 'ghcr.io/example/*'
@@ -81,6 +84,10 @@ func newImageListCommand(o *options) *cobra.Command {
 
 // imageTable prints a row for each image. name converts file names.
 func imageTable(w io.Writer, images []query.Image, name func(string) string) error {
+	if len(images) == 0 {
+		_, err := fmt.Fprintln(w, "no images")
+		return err
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "IMAGE\tCLUSTERS\tRELEASES\tVERSION SET BY")
 	for _, image := range images {

@@ -30,7 +30,8 @@ listed as "no policy".
 Credentials come from docker login. A registry that cannot be read is a fault,
 and does not hide the other images.
 
-The exit status is 1 when an image has a newer tag, and 0 when none has.`
+The exit status is 0 when no image has a newer tag, 1 when one has, and 2 when a
+registry cannot be read.`
 
 const imageOutdatedExample = `  fleetc image outdated
   fleetc image outdated 'ghcr.io/example/*' redis
@@ -77,6 +78,10 @@ func newImageOutdatedCommand(o *options) *cobra.Command {
 
 // imageVersionTable prints a row for each image and policy.
 func imageVersionTable(w io.Writer, versions []updates.ImageVersion) error {
+	if len(versions) == 0 {
+		_, err := fmt.Fprintln(w, "no image has a newer tag")
+		return err
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "IMAGE\tTAG\tNEWEST\tPOLICY\tCLUSTERS")
 	for _, v := range versions {

@@ -33,7 +33,10 @@ update compiles the fleet with the changes before it writes them. The images
 must change as planned in all clusters that get them. Nothing else may change,
 except texts with the old tag in them, version labels and checksums. Otherwise,
 update does not write the image and says why. An image that cannot be updated
-does not prevent the others.`
+does not prevent the others.
+
+The exit status is 0 when all images are updated or none has a newer tag, and 2
+when an image could not be updated, also if others were.`
 
 const imageUpdateExample = `  fleetc image update
   fleetc image update ghcr.io/example/app --dry-run
