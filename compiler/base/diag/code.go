@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // A Code is a class of faults that users correct in the same way, such as FL1001. Its
@@ -128,6 +129,19 @@ func plainCode(err error) Code {
 		return CodeNetwork
 	}
 	return CodeSystemError
+}
+
+// plainHint returns the next step for an error of the file system that is not a fault.
+func plainHint(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "make space on the disk, then run the command again"
+	case errors.Is(err, syscall.EROFS):
+		return "use a directory that can be written: this file system is read-only"
+	case errors.Is(err, fs.ErrPermission):
+		return "check the owner and the mode of the file and its directory"
+	}
+	return ""
 }
 
 // suffix returns the code as it ends the first line of a fault; empty without a code.

@@ -187,7 +187,7 @@ func All(err error) List {
 	if d, ok := errors.AsType[*Diag](err); ok {
 		return List{d}
 	}
-	return List{{Code: plainCode(err), Msg: err.Error(), Cause: err}}
+	return List{{Code: plainCode(err), Msg: err.Error(), Hint: plainHint(err), Cause: err}}
 }
 
 // In returns err with every fault marked with the cluster ID; nil for a nil

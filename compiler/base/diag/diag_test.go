@@ -3,7 +3,9 @@ package diag
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -132,6 +134,19 @@ func FuzzNearest(f *testing.F) {
 			t.Errorf("distance(%q, %q) = %d and %d", a, b, d, e)
 		}
 	})
+}
+
+// A plain error of the file system says what to do.
+func TestAllOfFileSystem(t *testing.T) {
+	for cause, want := range map[error]string{
+		syscall.ENOSPC: "make space on the disk, then run the command again", syscall.EACCES: "check the owner and the mode of the file and its directory",
+		syscall.EROFS: "use a directory that can be written: this file system is read-only", syscall.ENOENT: "",
+	} {
+		err := fmt.Errorf("write the plan: %w", &fs.PathError{Op: "open", Path: "plan.json", Err: cause})
+		if got := All(err); len(got) != 1 || got[0].Hint != want || got[0].Code != CodeFileSystem {
+			t.Errorf("%v has the faults %+v, want the hint %q", err, got, want)
+		}
+	}
 }
 
 // A fault whose cause is a list is one fault.
