@@ -11,6 +11,25 @@ import (
 // WriteFile replaces a file of the fleet atomically and keeps its mode. It removes the
 // temporary file of a killed process, NAME.new, but not the target of a link there.
 func WriteFile(tree *os.Root, name string, data []byte) error {
+	return writeError(name, replaceFile(tree, name, data))
+}
+
+// writeError returns an error that names the file of the fleet instead of its temporary
+// file or its directory.
+func writeError(name string, err error) error {
+	var cause error
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		cause = e.Err
+	} else if e, ok := errors.AsType[*os.LinkError](err); ok {
+		cause = e.Err
+	} else {
+		return err
+	}
+	return &fs.PathError{Op: "write", Path: name, Err: cause}
+}
+
+// replaceFile is [WriteFile] with the errors of the system.
+func replaceFile(tree *os.Root, name string, data []byte) error {
 	file, err := linkTarget(tree, filepath.FromSlash(name))
 	if err != nil {
 		return err

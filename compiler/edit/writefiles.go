@@ -3,7 +3,6 @@ package edit
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -35,7 +34,7 @@ func WriteFiles(root string, before, after map[string][]byte) error {
 	}
 	done := 0
 	for err == nil && done < len(staged) {
-		if err = tree.Rename(staged[done].next, staged[done].file); err == nil {
+		if err = writeError(names[done], tree.Rename(staged[done].next, staged[done].file)); err == nil {
 			done++
 		}
 	}
@@ -57,6 +56,15 @@ type stagedFile struct{ file, next string }
 
 // stage writes the new content of a file beside it.
 func stage(tree *os.Root, name string, before, after []byte) (stagedFile, error) {
+	s, err := stageFile(tree, name, before, after)
+	if _, ok := errors.AsType[*diag.Diag](err); ok {
+		return s, err
+	}
+	return s, writeError(name, err)
+}
+
+// stageFile is [stage] with the errors of the system.
+func stageFile(tree *os.Root, name string, before, after []byte) (stagedFile, error) {
 	file, err := linkTarget(tree, filepath.FromSlash(name))
 	if err != nil {
 		return stagedFile{}, err
@@ -78,7 +86,7 @@ func stage(tree *os.Root, name string, before, after []byte) (stagedFile, error)
 	}
 	_, err = out.Write(after)
 	if err = errors.Join(err, out.Sync(), out.Close(), tree.Chmod(s.next, info.Mode().Perm())); err != nil {
-		return s, errors.Join(fmt.Errorf("write %s: %w", name, err), tree.Remove(s.next))
+		return s, errors.Join(err, tree.Remove(s.next))
 	}
 	return s, nil
 }

@@ -61,3 +61,31 @@ func TestWriteFiles(t *testing.T) {
 		t.Errorf("a removed file: a.cue is %q", got)
 	}
 }
+
+// An error names the file, not its temporary file or its directory.
+func TestWriteFileError(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"file", "held.cue", "held.cue.new/inner"} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	for _, name := range []string{"file/a.cue", "held.cue"} {
+		if err := WriteFile(tree, name, []byte("a")); err == nil || !strings.HasPrefix(err.Error(), "write "+name+": ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	err = WriteFiles(dir, map[string][]byte{"held.cue": {}}, map[string][]byte{"held.cue": []byte("a")})
+	if err == nil || !strings.HasPrefix(err.Error(), "write held.cue: ") {
+		t.Errorf("held.cue: %v", err)
+	}
+}

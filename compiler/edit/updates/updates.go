@@ -240,7 +240,10 @@ func (u *Updates) Write(ctx context.Context) (files []string, err error) {
 	if len(faults) > 0 {
 		return nil, append(diag.List{{Code: diag.CodeUpdateEffect, Msg: "the groups do not compile together, and nothing was written", Hint: "update one of them with --group"}}, faults...).Err()
 	}
-	return all.Files, edit.WriteFiles(u.Dir, all.Before, all.After)
+	if err := edit.WriteFiles(u.Dir, all.Before, all.After); err != nil {
+		return nil, err
+	}
+	return all.Files, nil
 }
 
 // A finder finds updates.
