@@ -137,12 +137,12 @@ func (s *Session) open() error {
 	s.stagingOpen = true
 	for _, dir := range []string{stagingArea, path.Join(stagingArea, "new"), path.Join(stagingArea, "old")} {
 		if err := s.root.Mkdir(dir, 0o755); err != nil {
-			return fmt.Errorf("make the staging area: %w", err)
+			return fmt.Errorf("make the staging area in %s: %w", s.at(".")[0].File, err)
 		}
 	}
 	// A commit to the checkout after a kill must not include the area.
 	if err := s.root.WriteFile(path.Join(stagingArea, ".gitignore"), []byte("*\n"), 0o644); err != nil {
-		return fmt.Errorf("make the staging area: %w", err)
+		return fmt.Errorf("make the staging area in %s: %w", s.at(".")[0].File, err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -56,7 +57,7 @@ func WriteFile(file string, r *Report) error {
 		err = os.Rename(tmp.Name(), file)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
+		return errors.Join(fmt.Errorf("write %s: %w", file, err), os.Remove(tmp.Name()))
 	}
 	return nil
 }

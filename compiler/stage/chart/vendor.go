@@ -150,11 +150,16 @@ func (s *Source) vendorOne(ctx context.Context, root *os.Root, ref fleet.ChartRe
 
 // writeVendored writes a file atomically.
 func writeVendored(root *os.Root, name string, data []byte) (err error) {
-	name = filepath.FromSlash(name)
-	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("write %s: %w", name, err)
+		}
+	}()
+	file := filepath.FromSlash(name)
+	if err := root.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	temp := filepath.Join(filepath.Dir(name), tempPrefix+filepath.Base(name))
+	temp := filepath.Join(filepath.Dir(file), tempPrefix+filepath.Base(file))
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, root.RemoveAll(temp))
@@ -163,7 +168,7 @@ func writeVendored(root *os.Root, name string, data []byte) (err error) {
 	if err := root.WriteFile(temp, data, 0o644); err != nil {
 		return err
 	}
-	return root.Rename(temp, name)
+	return root.Rename(temp, file)
 }
 
 // removeVendored removes vendored files of old pins. It removes only files whose
