@@ -62,6 +62,19 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
+// Hint returns the next step if the text of git determines it, and otherwise the given one.
+func (e *Error) Hint(otherwise string) string {
+	const trust = "git config --global --add safe.directory "
+	if strings.Contains(e.Text, "No space left on device") {
+		return "make space on the disk, or set TMPDIR to a directory with more space"
+	}
+	if _, dir, ok := strings.Cut(e.Text, trust); ok {
+		dir, _, _ = strings.Cut(dir, "\n")
+		return "run " + trust + diag.Visible(dir, diag.MaxText) + ", or run fleetc as the owner of the repository"
+	}
+	return otherwise
+}
+
 // Failed returns the [Error] in err, or nil.
 func Failed(err error) *Error {
 	failed, _ := errors.AsType[*Error](err)

@@ -306,6 +306,9 @@ func TestFaults(t *testing.T) {
 	shallow := filepath.Join(t.TempDir(), "shallow")
 	commitAll(t, repo)
 	runGit(t, repo, "clone", "--quiet", "--depth=1", "file://"+repo, shallow)
+	unborn := t.TempDir()
+	write(t, unborn, map[string]string{"cue.mod/module.cue": ""})
+	runGit(t, unborn, "init", "--quiet")
 	orphan := runGit(t, repo, "commit-tree", "-m", "x", runGit(t, repo, "hash-object", "-t", "tree", "-w", os.DevNull))
 	for name, c := range map[string]struct {
 		dir, ref string
@@ -313,6 +316,7 @@ func TestFaults(t *testing.T) {
 	}{
 		"no repository":   {alone, "main", []string{"not in a git repository", "main", "run git init"}},
 		"bare":            {filepath.Join(repo, "bare.git"), "main", []string{"not in a git repository"}},
+		"no commits":      {unborn, "HEAD", []string{"the repository has no commits: cannot read HEAD", "then git commit"}},
 		"no branch":       {dir, "mian", []string{"the repository has no commit mian", "did you mean main?"}},
 		"no branch, deep": {dir, "release/eu1", []string{"did you mean release/eu?"}},
 		"no tag":          {dir, "v1.0.1", []string{"did you mean v1.0.0?"}},
@@ -492,4 +496,18 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	wantNothingLeft(t)
+}
+
+// Some errors of git have a hint of their own.
+func TestErrorHint(t *testing.T) {
+	const otherwise = "run git status"
+	for text, want := range map[string]string{
+		"fatal: bad object": otherwise,
+		"error: unable to write symref for HEAD: No space left on device":                                                     "make space on the disk, or set TMPDIR to a directory with more space",
+		"fatal: detected dubious ownership in repository at '/a'\n\n\tgit config --global --add safe.directory /a\n\nSet x\n": "run git config --global --add safe.directory /a, or run fleetc as the owner of the repository",
+	} {
+		if got := (&Error{Text: text}).Hint(otherwise); got != want {
+			t.Errorf("%q has the hint %q, want %q", text, got, want)
+		}
+	}
 }

@@ -76,7 +76,7 @@ func (c *commit) noRepository(err error) error {
 			Hint: "run git init, and commit the fleet",
 		}
 	}
-	return &diag.Diag{Code: diag.CodeGit, Msg: "git: " + failed.Error(), Hint: "run git status in the fleet's directory: it must work", Cause: err}
+	return &diag.Diag{Code: diag.CodeGit, Msg: "git: " + failed.Error(), Hint: failed.Hint("run git status in the fleet's directory: it must work"), Cause: err}
 }
 
 // names returns the names of all branches and tags, sorted.
@@ -101,6 +101,11 @@ func (c *commit) noCommit(ctx context.Context, ref string) error {
 	names, err := c.names(ctx)
 	if err != nil {
 		return err
+	}
+	if len(names) == 0 {
+		if _, err := c.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD"); Failed(err) != nil {
+			return &diag.Diag{Code: diag.CodeNoCommit, Msg: "the repository has no commits: cannot read " + c.ref, Hint: "commit the fleet: git add --all, then git commit"}
+		}
 	}
 	hint := diag.DidYouMean(ref, names)
 	shallow, err := c.run(ctx, "rev-parse", "--is-shallow-repository")

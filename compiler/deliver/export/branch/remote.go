@@ -143,14 +143,10 @@ func (r *Remote) fault(err error) error {
 	if failed == nil {
 		return err
 	}
-	hint := "run git ls-remote " + r.Name + ": it must work without a prompt"
-	if strings.Contains(failed.Text, "No space left on device") {
-		hint = "make space on the disk, or set TMPDIR to a directory with more space"
-	}
 	return &diag.Diag{
 		Code: diag.CodeGit,
 		Msg:  r.Name + ": " + failed.Error(), Cause: err,
-		Hint: hint,
+		Hint: failed.Hint("run git ls-remote " + r.Name + ": it must work without a prompt"),
 	}
 }
 
