@@ -137,6 +137,14 @@ func TestBranchInTheWay(t *testing.T) {
 	}
 }
 
+// A branch that is checked out needs another destination, not more rights.
+func TestRefusedCheckedOut(t *testing.T) {
+	s := serve(t, map[string]string{"README": "0"})
+	s.git(t, "-C", s.bare, "worktree", "add", "--quiet", filepath.Join(t.TempDir(), "checkout"), "main")
+	_, err := s.push(t, Update{Branch: "main", Write: writes(map[string]string{"x": "1"})})
+	wantFault(t, err, "refusing to update checked out branch", "hint: push to a bare repository, or to a branch that is not checked out there")
+}
+
 // The hints of an update for a pull request do not name flags of fleetc export.
 func TestHintsForPullRequests(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})

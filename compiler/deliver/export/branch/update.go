@@ -231,6 +231,9 @@ func (a *attempt) refused(err error) error {
 	if a.Onto == "" && !a.Exclusive && !a.Detached {
 		hint += ", or push to branches for pull requests with --pr-branch"
 	}
+	if strings.Contains(failed.Text, "update checked out branch") {
+		hint = "push to a bare repository, or to a branch that is not checked out there"
+	}
 	return &diag.Diag{
 		Code: diag.CodePushRefused,
 		Msg:  fmt.Sprintf("%s refuses the push to %s: %s", a.Name, a.Branch, diag.Visible(strings.Join(said, " "), diag.MaxText)),
