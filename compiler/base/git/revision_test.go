@@ -498,7 +498,7 @@ func TestInterrupted(t *testing.T) {
 	wantNothingLeft(t)
 }
 
-// Some errors of git have a hint of their own.
+// Some errors of git have a specific hint.
 func TestErrorHint(t *testing.T) {
 	const otherwise = "run git status"
 	for text, want := range map[string]string{
