@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // WriteFile replaces a file of the fleet atomically and keeps its mode. It removes the
@@ -15,20 +17,21 @@ func WriteFile(tree *os.Root, name string, data []byte) error {
 }
 
 // writeError returns an error that names the file of the fleet instead of its temporary
-// file or its directory.
+// file or its directory. A fault stays as it is.
 func writeError(name string, err error) error {
-	var cause error
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		cause = e.Err
-	} else if e, ok := errors.AsType[*os.LinkError](err); ok {
-		cause = e.Err
-	} else {
+	if _, ok := errors.AsType[*diag.Diag](err); ok {
 		return err
 	}
-	return &fs.PathError{Op: "write", Path: name, Err: cause}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return &fs.PathError{Op: "write", Path: name, Err: e.Err}
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return &fs.PathError{Op: "write", Path: name, Err: e.Err}
+	}
+	return err
 }
 
-// replaceFile is [WriteFile] with the errors of the system.
+// replaceFile is [WriteFile] without the name of the file in errors.
 func replaceFile(tree *os.Root, name string, data []byte) error {
 	file, err := linkTarget(tree, filepath.FromSlash(name))
 	if err != nil {

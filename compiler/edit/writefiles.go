@@ -57,13 +57,10 @@ type stagedFile struct{ file, next string }
 // stage writes the new content of a file beside it.
 func stage(tree *os.Root, name string, before, after []byte) (stagedFile, error) {
 	s, err := stageFile(tree, name, before, after)
-	if _, ok := errors.AsType[*diag.Diag](err); ok {
-		return s, err
-	}
 	return s, writeError(name, err)
 }
 
-// stageFile is [stage] with the errors of the system.
+// stageFile is [stage] without the name of the file in errors.
 func stageFile(tree *os.Root, name string, before, after []byte) (stagedFile, error) {
 	file, err := linkTarget(tree, filepath.FromSlash(name))
 	if err != nil {
