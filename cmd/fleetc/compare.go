@@ -43,7 +43,7 @@ and 2 when one is not.`
 const compareExample = `  fleetc compare prod/us-east-1 prod/eu-1
   fleetc compare --all prod --release 'ingress-*'
   fleetc compare --all --only policies/prod.cue
-  fleetc compare --all -o json | jq -r '.values[] | [.release, .path] | @tsv'`
+  fleetc compare --all -o json | jq -r '.values[] | [.release, (.path | join("."))] | @tsv'`
 
 // compareOptions are the flags of compare.
 type compareOptions struct {

@@ -46,7 +46,7 @@ compile or --image matches nothing.`
 
 const imageListExample = `  fleetc image list
   fleetc image list prod --image 'ghcr.io/example/*'
-  fleetc image list --image redis -o json | jq -r '.[].uses[].setBy[].path'`
+  fleetc image list --image redis -o json | jq -r '.[].uses[].setBy[].path // empty'`
 
 func newImageListCommand(o *options) *cobra.Command {
 	var output string

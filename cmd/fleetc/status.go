@@ -42,7 +42,7 @@ when a cluster could not be read or does not compile.`
 const statusExample = `  fleetc status
   fleetc status --health prod
   fleetc status --orphans prod/us-east-1
-  fleetc status --no-compile -o json | jq -r '.clusters[] | [.id, .commit] | @tsv'`
+  fleetc status --no-compile -o json | jq -r '.clusters[] | [.id, .running.commit] | @tsv'`
 
 func newStatusCommand(o *options) *cobra.Command {
 	var a applyOptions
