@@ -85,6 +85,9 @@ func onlySource(e compiler.Evaluation, name string) (fleet.Secret, error) {
 	switch {
 	case len(found) == 0:
 		hint := diag.OneOf(name, names)
+		if hint == "" && e.Faults == nil {
+			hint = "declare it in the field secrets, or list the secrets with fleetc secret list"
+		}
 		if e.Faults != nil {
 			hint = strings.TrimPrefix(hint+", or correct the faults of fleetc vet, which may hide it", ", or ")
 		}

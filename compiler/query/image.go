@@ -245,7 +245,7 @@ func selectRepositories(repositories, patterns []string) ([]bool, error) {
 		slices.Sort(repositories)
 		return nil, &diag.Diag{
 			Code: diag.CodeNoMatch,
-			Msg:  "no image of these clusters matches " + diag.Visible(patterns[i], diag.MaxText), Hint: diag.OneOf(patterns[i], slices.Compact(repositories)),
+			Msg:  "no image of these clusters matches " + diag.Visible(patterns[i], diag.MaxText), Hint: cmp.Or(diag.OneOf(patterns[i], slices.Compact(repositories)), "list the images with fleetc image list"),
 		}
 	}
 	return selected, nil

@@ -17,6 +17,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -274,7 +275,7 @@ func (t Target) CheckScope() error {
 	}
 	for _, r := range t.Options.Releases {
 		if !slices.Contains(names, r) {
-			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: "the cluster has no release " + quote(r), Hint: diag.OneOf(r, names)})
+			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: "the cluster has no release " + quote(r), Hint: cmp.Or(diag.OneOf(r, names), "list the releases with fleetc list -o json")})
 		}
 	}
 	return faults.Err()

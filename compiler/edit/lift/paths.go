@@ -49,7 +49,7 @@ func (t *tree) checkPath(text string, path []string) error {
 			}
 		}
 	}
-	return &diag.Diag{Code: diag.CodeNoMatch, Msg: "no layer sets literal values at " + text, Hint: diag.DidYouMean(text, names)}
+	return &diag.Diag{Code: diag.CodeNoMatch, Msg: "no layer sets literal values at " + text, Hint: cmp.Or(diag.DidYouMean(text, names), "see where values are set with fleetc explain CLUSTER "+diag.Visible(text, diag.MaxText))}
 }
 
 // paths returns the paths of literal values of all layers, each once, as explain has them.

@@ -51,7 +51,7 @@ func FindLayer(root, name string) (fleet.Layer, error) {
 				Hint: "write " + dir + "/env.cue with the line package " + pkg,
 			}
 		}
-		return fleet.Layer{}, &diag.Diag{Code: diag.CodeNoMatch, Msg: "the fleet has no layer " + name, Hint: diag.OneOf(want, names)}
+		return fleet.Layer{}, &diag.Diag{Code: diag.CodeNoMatch, Msg: "the fleet has no layer " + name, Hint: cmp.Or(diag.OneOf(want, names), "name a directory below environments")}
 	case 1:
 		return fleet.Layer{Name: want, Dir: named[0]}, nil
 	}
