@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -135,7 +134,7 @@ func checkReleaseNames(f *fleet.Fleet, releases []string) error {
 	var faults diag.List
 	for _, r := range releases {
 		if !slices.Contains(names, r) {
-			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: fmt.Sprintf("no selected cluster has a release %q", diag.Visible(r, diag.MaxText)), Hint: cmp.Or(diag.OneOf(r, names), "list the releases with fleetc list -o json")})
+			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: fmt.Sprintf("no selected cluster has a release %q", diag.Visible(r, diag.MaxText)), Hint: fleet.ReleaseHint(r, names)})
 		}
 	}
 	return faults.Err()

@@ -141,7 +141,7 @@ func checkComparable(f *compiler.Fleet, releases []string) error {
 		if _, err := path.Match(p, ""); err != nil {
 			faults.Add(&diag.Diag{Code: diag.CodeFlagValue, Msg: "release pattern " + p + " has a syntax error", Hint: `write it as in "ingress" or "ingress-*"`})
 		} else if !slices.ContainsFunc(names, func(name string) bool { return matches(p, name) }) {
-			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: "no release of these clusters matches " + p, Hint: cmp.Or(diag.OneOf(p, names), "list the releases with fleetc list -o json")})
+			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: "no release of these clusters matches " + p, Hint: fleet.ReleaseHint(p, names)})
 		}
 	}
 	return faults.Err()

@@ -260,7 +260,7 @@ func (d *differ) checkRelease(ctx context.Context, releases map[string]bool) err
 	if releases[d.Release] {
 		return nil
 	}
-	return &diag.Diag{Code: diag.CodeNoMatch, Msg: "no cluster has a release " + d.Release, Hint: cmp.Or(diag.OneOf(d.Release, slices.Sorted(maps.Keys(releases))), "list the releases with fleetc list -o json")}
+	return &diag.Diag{Code: diag.CodeNoMatch, Msg: "no cluster has a release " + d.Release, Hint: fleet.ReleaseHint(d.Release, slices.Sorted(maps.Keys(releases)))}
 }
 
 // addReleases adds the names of a cluster's releases.

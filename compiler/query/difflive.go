@@ -61,7 +61,7 @@ func DiffLive(ctx context.Context, c *compiler.Compiler, req LiveRequest) (*diff
 		return nil, err
 	}
 	if req.Release != "" && !d.releases[req.Release] && len(d.missing) == 0 {
-		return nil, &diag.Diag{Code: diag.CodeNoMatch, Msg: "no cluster has a release " + req.Release, Hint: cmp.Or(diag.OneOf(req.Release, slices.Sorted(maps.Keys(d.releases))), "list the releases with fleetc list -o json")}
+		return nil, &diag.Diag{Code: diag.CodeNoMatch, Msg: "no cluster has a release " + req.Release, Hint: fleet.ReleaseHint(req.Release, slices.Sorted(maps.Keys(d.releases)))}
 	}
 	return d.result(), d.Faults.Err()
 }

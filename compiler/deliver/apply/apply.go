@@ -17,7 +17,6 @@
 package apply
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -275,7 +274,7 @@ func (t Target) CheckScope() error {
 	}
 	for _, r := range t.Options.Releases {
 		if !slices.Contains(names, r) {
-			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: "the cluster has no release " + quote(r), Hint: cmp.Or(diag.OneOf(r, names), "list the releases with fleetc list -o json")})
+			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: "the cluster has no release " + quote(r), Hint: fleet.ReleaseHint(r, names)})
 		}
 	}
 	return faults.Err()

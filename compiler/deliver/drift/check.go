@@ -280,7 +280,7 @@ func (k *checker) checkRelease(r *Report) error {
 	if k.Release == "" || known[k.Release] || r.Summary.Unchecked > 0 {
 		return nil
 	}
-	return &diag.Diag{Code: diag.CodeNoMatch, Msg: "no cluster has a release " + diag.Visible(k.Release, diag.MaxText), Hint: cmp.Or(diag.OneOf(k.Release, slices.Sorted(maps.Keys(known))), "list the releases with fleetc list -o json")}
+	return &diag.Diag{Code: diag.CodeNoMatch, Msg: "no cluster has a release " + diag.Visible(k.Release, diag.MaxText), Hint: fleet.ReleaseHint(k.Release, slices.Sorted(maps.Keys(known)))}
 }
 
 // acquire waits for a slot.

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"path"
 	"strings"
 
@@ -25,4 +26,10 @@ func ClusterHint(pattern string, ids []string) (hint string, fixes []diag.Fix) {
 		near += "/*"
 	}
 	return "did you mean " + near + "?", []diag.Fix{{Kind: diag.FixName, Old: pattern, New: near}}
+}
+
+// ReleaseHint returns the hint of a fault about a name or pattern that no release has. names
+// are those of the releases.
+func ReleaseHint(name string, names []string) string {
+	return cmp.Or(diag.OneOf(name, names), "list the releases with fleetc list -o json")
 }
