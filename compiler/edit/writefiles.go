@@ -28,6 +28,7 @@ func WriteFiles(root string, before, after map[string][]byte) error {
 	for _, name := range names {
 		var s stagedFile
 		if s, err = stage(tree, name, before[name], after[name]); err != nil {
+			err = writeError(name, err)
 			break
 		}
 		staged = append(staged, s)
@@ -56,12 +57,6 @@ type stagedFile struct{ file, next string }
 
 // stage writes the new content of a file beside it.
 func stage(tree *os.Root, name string, before, after []byte) (stagedFile, error) {
-	s, err := stageFile(tree, name, before, after)
-	return s, writeError(name, err)
-}
-
-// stageFile is [stage] without the name of the file in errors.
-func stageFile(tree *os.Root, name string, before, after []byte) (stagedFile, error) {
 	file, err := linkTarget(tree, filepath.FromSlash(name))
 	if err != nil {
 		return stagedFile{}, err

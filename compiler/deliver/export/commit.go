@@ -137,14 +137,19 @@ func (s *Session) open() error {
 	s.stagingOpen = true
 	for _, dir := range []string{stagingArea, path.Join(stagingArea, "new"), path.Join(stagingArea, "old")} {
 		if err := s.root.Mkdir(dir, 0o755); err != nil {
-			return fmt.Errorf("make the staging area in %s: %w", s.at(".")[0].File, err)
+			return s.stagingError(err)
 		}
 	}
 	// A commit to the checkout after a kill must not include the area.
 	if err := s.root.WriteFile(path.Join(stagingArea, ".gitignore"), []byte("*\n"), 0o644); err != nil {
-		return fmt.Errorf("make the staging area in %s: %w", s.at(".")[0].File, err)
+		return s.stagingError(err)
 	}
 	return nil
+}
+
+// stagingError adds the directory of the tree to an error about its staging area.
+func (s *Session) stagingError(err error) error {
+	return fmt.Errorf("make the staging area in %s: %w", s.at(".")[0].File, err)
 }
 
 func (p *plan) journal() journal {

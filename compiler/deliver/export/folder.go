@@ -41,7 +41,7 @@ func (s *Session) folder(name string) (*folder, error) {
 // staging creates and opens a directory of the staging area.
 func (s *Session) staging(name string) (*folder, error) {
 	if err := s.root.MkdirAll(name, 0o755); err != nil {
-		return nil, fmt.Errorf("make the staging area in %s: %w", s.at(".")[0].File, err)
+		return nil, s.stagingError(err)
 	}
 	f, err := s.folder(name)
 	if f == nil && err == nil {
