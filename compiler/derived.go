@@ -57,12 +57,12 @@ func (f *Fleet) derivedFrom(ctx context.Context, all *ClusterRendering, i int, n
 			continue
 		}
 		d := derivedField{object: before[part.Object], path: part.Path}
-		was, _ := fleet.Lookup(d.object.Object, part.Path)
-		var now any
+		oldValue, _ := fleet.Lookup(d.object.Object, part.Path)
+		var newValue any
 		if part.Second >= 0 {
-			now, _ = fleet.Lookup(after[part.Second].Object, part.Path)
+			newValue, _ = fleet.Lookup(after[part.Second].Object, part.Path)
 		}
-		if !secret.IsChecksum(part.Path, was, now) {
+		if !secret.IsChecksum(part.Path, oldValue, newValue) {
 			out = append(out, d)
 		}
 	}

@@ -1,24 +1,16 @@
 package compiler
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
-
-// englishLimits has the number of findings that each package may still have:
-// a line for each, "package count". A number only ever becomes smaller.
-const englishLimits = "testdata/english.txt"
 
 // freeRelative finds clauses such as "what is kept" that stand for a noun. Name
 // the noun instead.
@@ -32,21 +24,20 @@ var bannedWords = regexp.MustCompile(`(?i)\b(let go of|lets go of|made anew|make
 // noun of the field.
 var participles = regexp.MustCompile(`(?i)^(\w*(settled|kept|asked|known|gone|done|alike|ahead|seen|meant|wanted|given|found|said|noted|taken|shown|luck|hole)|[a-z]+ed)$`)
 
-// TestEnglish counts, for each package, comments and names of types that break
-// the rules of writing. The counts must be those of the list, which only
-// shrinks: fewer findings need a smaller number, and more are an error.
+// verbs are English verbs, which do not name a value.
+var verbs = regexp.MustCompile(`^(is|was|are|were|has|had|have|does|did|would)$`)
+
+// TestEnglish finds comments and names of types and variables that break the rules of
+// writing.
 func TestEnglish(t *testing.T) {
-	found := map[string][]string{}
 	eachGoFile(t, func(file string) {
 		fset := token.NewFileSet()
 		parsed, err := parser.ParseFile(fset, filepath.Join("..", file), nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}
-		pkg := path.Dir(file)
 		add := func(at token.Pos, text string) {
-			p := fset.Position(at)
-			found[pkg] = append(found[pkg], fmt.Sprintf("%s:%d: %s", file, p.Line, strings.TrimSpace(text)))
+			t.Errorf("%s:%d: %s", file, fset.Position(at).Line, strings.TrimSpace(text))
 		}
 		for _, group := range parsed.Comments {
 			text := strings.Join(strings.Fields(group.Text()), " ")
@@ -56,46 +47,49 @@ func TestEnglish(t *testing.T) {
 				}
 			}
 		}
-		ast.Inspect(parsed, func(n ast.Node) bool {
-			if spec, ok := n.(*ast.TypeSpec); ok && participles.MatchString(spec.Name.Name) {
-				add(spec.Pos(), "type "+spec.Name.Name)
-			}
-			return true
-		})
+		for _, name := range badNames(parsed) {
+			add(name.Pos(), "the name "+name.Name)
+		}
 	})
-	limits := readLimits(t)
-	packages := slices.Sorted(maps.Keys(found))
-	for pkg := range limits {
-		if len(found[pkg]) == 0 {
-			t.Errorf("%s: remove the line of %s, which has no findings", englishLimits, pkg)
-		}
-	}
-	for _, pkg := range packages {
-		switch limit, got := limits[pkg], found[pkg]; {
-		case len(got) > limit:
-			t.Errorf("%s: %d findings, the limit is %d:\n\t%s", pkg, len(got), limit, strings.Join(got, "\n\t"))
-		case len(got) < limit:
-			t.Errorf("%s: lower the limit of %s from %d to %d", englishLimits, pkg, limit, len(got))
-		}
-	}
 }
 
-func readLimits(t *testing.T) map[string]int {
-	t.Helper()
-	data, err := os.ReadFile(englishLimits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	limits := map[string]int{}
-	for line := range strings.Lines(string(data)) {
-		var pkg string
-		var n int
-		if _, err := fmt.Sscan(line, &pkg, &n); err != nil {
-			t.Fatalf("%s: %q: %v", englishLimits, line, err)
+// badNames returns the declared names of a file that break the rules: types that are
+// participles, and variables, parameters and fields that are verbs.
+func badNames(file *ast.File) []*ast.Ident {
+	var bad []*ast.Ident
+	variables := func(names ...*ast.Ident) {
+		for _, name := range names {
+			if verbs.MatchString(name.Name) {
+				bad = append(bad, name)
+			}
 		}
-		limits[pkg] = n
 	}
-	return limits
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.TypeSpec:
+			if participles.MatchString(n.Name.Name) {
+				bad = append(bad, n.Name)
+			}
+		case *ast.ValueSpec:
+			variables(n.Names...)
+		case *ast.Field:
+			variables(n.Names...)
+		case *ast.AssignStmt:
+			for _, left := range n.Lhs {
+				if name, ok := left.(*ast.Ident); ok && n.Tok == token.DEFINE {
+					variables(name)
+				}
+			}
+		case *ast.RangeStmt:
+			for _, left := range []ast.Expr{n.Key, n.Value} {
+				if name, ok := left.(*ast.Ident); ok && n.Tok == token.DEFINE {
+					variables(name)
+				}
+			}
+		}
+		return true
+	})
+	return bad
 }
 
 // eachGoFile calls f for every Go file of the repository, tests included.

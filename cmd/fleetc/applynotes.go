@@ -77,11 +77,11 @@ func (c *applyCluster) notes() []string {
 
 // helmNotes describes the work of Helm.
 func helmNotes(it apply.Item) []string {
-	does, ok := map[apply.Action]string{apply.Create: "installs ", apply.Change: "upgrades ", apply.Prune: "uninstalls "}[it.Action]
+	verb, ok := map[apply.Action]string{apply.Create: "installs ", apply.Change: "upgrades ", apply.Prune: "uninstalls "}[it.Action]
 	if !ok {
 		return nil
 	}
-	line := does + it.ID
+	line := verb + it.ID
 	if it.Adopts {
 		line += ", which another tool made"
 	}

@@ -267,8 +267,8 @@ func TestCommandConventions(t *testing.T) {
 			t.Errorf("%s has no example", name)
 		}
 		takesClusters := strings.Contains(cmd.Use, "[CLUSTER...]")
-		if has := flags.ShorthandLookup("l") != nil && flags.ShorthandLookup("e") != nil; has != takesClusters {
-			t.Errorf("%s takes clusters: %t, and has -l and -e: %t", name, takesClusters, has)
+		if selects := flags.ShorthandLookup("l") != nil && flags.ShorthandLookup("e") != nil; selects != takesClusters {
+			t.Errorf("%s takes clusters: %t, and has -l and -e: %t", name, takesClusters, selects)
 		}
 		if takesClusters && cmd.ValidArgsFunction == nil {
 			t.Errorf("%s does not complete clusters", name)

@@ -30,7 +30,7 @@ func (r *Store) Accepted(ch *fleet.Chart) *AcceptedValues {
 	return &AcceptedValues{cache: &r.Cache, key: r.KeyOf("accepted values", typesOf(ch))}
 }
 
-// Remember implements [values.Accepted].
+// Remember implements [values.AcceptanceCache].
 func (a *AcceptedValues) Remember(values []byte, accepts func() bool) {
 	sum := sha256.Sum256(values)
 	if a.has(sum) || !accepts() {

@@ -146,7 +146,7 @@ func (r *Store) FetchRendered(ctx context.Context, key string) bool {
 	if r.shared == nil || r.Cache.Dir == "" || r.Cache.ReadOnly || r.Cache.Has(name) {
 		return false
 	}
-	has := func(sum fleet.Sum) bool { return r.Cache.Has(r.KeyOf("content", sum.String())) }
+	isStored := func(sum fleet.Sum) bool { return r.Cache.Has(r.KeyOf("content", sum.String())) }
 	take := func(sum fleet.Sum, data []byte) bool {
 		if !isContent(data) {
 			return false
@@ -154,13 +154,13 @@ func (r *Store) FetchRendered(ctx context.Context, key string) bool {
 		r.Cache.Put(r.KeyOf("content", sum.String()), data)
 		return true
 	}
-	record, ok := r.shared.Get(ctx, name, has, take)
+	record, ok := r.shared.Get(ctx, name, isStored, take)
 	var objs []storedObject
 	if !ok || direct.Unmarshal(record, &objs) != nil {
 		return false
 	}
 	for _, o := range objs {
-		if len(o.Content) != sha256.Size || !has(fleet.Sum(o.Content)) {
+		if len(o.Content) != sha256.Size || !isStored(fleet.Sum(o.Content)) {
 			return false
 		}
 	}

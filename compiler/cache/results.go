@@ -21,8 +21,8 @@ type Store struct {
 // SharedCache stores results where other machines read them, as a registry does.
 type SharedCache interface {
 	// Get returns the record of a key. It calls take for the parts of the result that
-	// has does not report, and fails when take refuses one.
-	Get(ctx context.Context, key string, has func(fleet.Sum) bool, take func(fleet.Sum, []byte) bool) (record []byte, ok bool)
+	// isStored does not report, and fails when take refuses one.
+	Get(ctx context.Context, key string, isStored func(fleet.Sum) bool, take func(fleet.Sum, []byte) bool) (record []byte, ok bool)
 	// Put stores the record of a key and its parts in the background; part returns them.
 	Put(key string, record []byte, parts []Part, part func(fleet.Sum) ([]byte, bool))
 }

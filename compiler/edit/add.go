@@ -87,15 +87,15 @@ func AddChart(ctx context.Context, c *compiler.Compiler, req chart.Request, name
 		return nil, err
 	}
 	defer tree.Close()
-	have, err := tree.ReadFile(filepath.FromSlash(a.File))
+	existing, err := tree.ReadFile(filepath.FromSlash(a.File))
 	switch {
-	case err == nil && !bytes.HasPrefix(have, []byte(load.GeneratedBy)):
+	case err == nil && !bytes.HasPrefix(existing, []byte(load.GeneratedBy)):
 		return nil, &diag.Diag{
 			Code: diag.CodeNotOwnFile,
 			At:   []diag.Pos{{File: a.File}}, Msg: "this file exists and was not written by fleetc chart add",
 			Hint: "move it, or choose another package with --name",
 		}
-	case err == nil && !bytes.Contains(have, fmt.Appendf(nil, "release of the chart %s.\n", resolved.Name)):
+	case err == nil && !bytes.Contains(existing, fmt.Appendf(nil, "release of the chart %s.\n", resolved.Name)):
 		return nil, &diag.Diag{
 			Code: diag.CodeOtherChart,
 			At:   []diag.Pos{{File: a.File}}, Msg: "this package pins another chart",

@@ -40,7 +40,7 @@ stages: schema.#Stages & [{name: "default"}]
 // returns the files that it wrote or removed, relative to the fleet's root.
 func Init(c *compiler.Compiler, module string) ([]string, error) {
 	dir := cmp.Or(c.Dir, ".")
-	root, have, err := load.Root(dir)
+	root, existing, err := load.Root(dir)
 	isNew := errors.Is(err, load.ErrNoFleet)
 	switch {
 	case err != nil && !isNew:
@@ -56,10 +56,10 @@ func Init(c *compiler.Compiler, module string) ([]string, error) {
 		if err := load.CheckModule(module); err != nil {
 			return nil, err
 		}
-	case module != "" && module != have:
+	case module != "" && module != existing:
 		return nil, &diag.Diag{
 			Code: diag.CodeModulePath,
-			At:   []diag.Pos{{File: "cue.mod/module.cue"}}, Msg: "the fleet's module is called " + have + ", not " + module,
+			At:   []diag.Pos{{File: "cue.mod/module.cue"}}, Msg: "the fleet's module is called " + existing + ", not " + module,
 			Hint: "run fleetc init without a module path",
 		}
 	}
@@ -68,7 +68,7 @@ func Init(c *compiler.Compiler, module string) ([]string, error) {
 		return nil, &diag.Diag{Code: diag.CodeFileSystem, Msg: "there is no directory " + root, Hint: "create it first", Cause: err}
 	}
 	defer tree.Close()
-	module = cmp.Or(have, module)
+	module = cmp.Or(existing, module)
 	var changed []string
 	if isNew {
 		text := fmt.Sprintf("module: %q\nlanguage: version: %q\n", module, cueLanguage)
@@ -104,11 +104,11 @@ func vendor(tree *os.Root, p load.VendoredPackage, changed *[]string) error {
 			return err
 		}
 	}
-	have, err := fs.ReadDir(tree.FS(), p.Dir)
+	existing, err := fs.ReadDir(tree.FS(), p.Dir)
 	if err != nil {
 		return err
 	}
-	for _, e := range have {
+	for _, e := range existing {
 		file := path.Join(p.Dir, e.Name())
 		if e.IsDir() || !p.IsPackageFile(e.Name()) || p.Files[e.Name()] != nil {
 			continue
@@ -123,7 +123,7 @@ func vendor(tree *os.Root, p load.VendoredPackage, changed *[]string) error {
 
 // ensure writes a file, unless it already has the data.
 func ensure(tree *os.Root, name string, data []byte, changed *[]string) error {
-	if have, err := tree.ReadFile(filepath.FromSlash(name)); err == nil && bytes.Equal(have, data) {
+	if existing, err := tree.ReadFile(filepath.FromSlash(name)); err == nil && bytes.Equal(existing, data) {
 		return nil
 	}
 	if err := WriteFile(tree, name, data); err != nil {

@@ -103,10 +103,10 @@ func writeSources(root string, pins []fleet.RemoteSource) error {
 		return err
 	}
 	defer tree.Close()
-	have, err := tree.ReadFile(filepath.FromSlash(load.SourcesFile))
+	existing, err := tree.ReadFile(filepath.FromSlash(load.SourcesFile))
 	header, _, _ := bytes.Cut(text, []byte("\n"))
 	switch {
-	case err == nil && !bytes.HasPrefix(have, header):
+	case err == nil && !bytes.HasPrefix(existing, header):
 		return &diag.Diag{Code: diag.CodeNotOwnFile, At: []diag.Pos{{File: load.SourcesFile}}, Msg: "this file exists and was not written by fleetc source add", Hint: "move it"}
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err

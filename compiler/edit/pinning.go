@@ -168,11 +168,11 @@ func (p *pinning) text(ctx context.Context) error {
 func (p *pinning) changed(tree *os.Root) ([]string, error) {
 	var out []string
 	for _, file := range slices.Sorted(maps.Keys(p.edits)) {
-		have, err := tree.ReadFile(filepath.FromSlash(file))
+		existing, err := tree.ReadFile(filepath.FromSlash(file))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		if err != nil || !bytes.Equal(have, p.edits[file]) {
+		if err != nil || !bytes.Equal(existing, p.edits[file]) {
 			out = append(out, file)
 		}
 	}

@@ -122,9 +122,9 @@ func checkExplanations(t *testing.T, f *compiler.Fleet, seed uint64) {
 			check = newFullRenderer(t, f, all, s.object)
 			checks[s.object.Release] = check
 		}
-		has := map[string]bool{}
+		paths := map[string]bool{}
 		for _, d := range e.Depends {
-			has[d.Path] = true
+			paths[d.Path] = true
 			path, isValue := strings.CutPrefix(d.Path, s.object.Release.Path("values")+".")
 			if !isValue {
 				continue
@@ -152,7 +152,7 @@ func checkExplanations(t *testing.T, f *compiler.Fleet, seed uint64) {
 				continue
 			}
 			real++
-			if path := valuesPath(s.object.Release, check.values, keys); has[path] {
+			if path := valuesPath(s.object.Release, check.values, keys); paths[path] {
 				recalled++
 			} else {
 				t.Errorf("%s depends on %s, which is not named", title, path)

@@ -166,16 +166,16 @@ func (p fieldPath) exists(o fleet.Object) error {
 
 // noElement returns the fault for a [key=value] that no element of the list has.
 func noElement(o fleet.Object, path fieldPath, list any, key, value string) error {
-	var have []string
+	var values []string
 	elements, _ := list.([]any)
 	for _, e := range elements {
 		if m, _ := e.(map[string]any); m[key] != nil {
-			have = append(have, fmt.Sprint(m[key]))
+			values = append(values, fmt.Sprint(m[key]))
 		}
 	}
 	return &diag.Diag{
 		Code: diag.CodeNoMatch,
 		Path: o.ID(), Msg: fmt.Sprintf("%s has no element with %s %s", fleet.FieldText(path.keys()), key, value),
-		Hint: diag.OneOf(value, have),
+		Hint: diag.OneOf(value, values),
 	}
 }

@@ -168,8 +168,8 @@ func (c *Cluster) waitReady(ctx context.Context) error {
 		ready := 0
 		for _, n := range list.Items {
 			unusable := slices.ContainsFunc(n.Spec.Taints, func(t struct{ Key string }) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") })
-			for _, is := range n.Status.Conditions {
-				if is.Type == "Ready" && is.Status == "True" && !unusable {
+			for _, condition := range n.Status.Conditions {
+				if condition.Type == "Ready" && condition.Status == "True" && !unusable {
 					ready++
 				}
 			}

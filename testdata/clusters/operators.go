@@ -95,10 +95,10 @@ func (o *operator) reconcile(ctx context.Context, path string, conditions []stri
 	if err := o.do(ctx, http.MethodGet, path, nil, &list); err != nil {
 		return err
 	}
-	for _, is := range list.Items {
+	for _, item := range list.Items {
 		seen := func(name string) bool {
-			return slices.ContainsFunc(is.Status.Conditions, func(c condition) bool {
-				return c.Type == name && c.ObservedGeneration == is.Metadata.Generation
+			return slices.ContainsFunc(item.Status.Conditions, func(c condition) bool {
+				return c.Type == name && c.ObservedGeneration == item.Metadata.Generation
 			})
 		}
 		if !slices.ContainsFunc(conditions, func(name string) bool { return !seen(name) }) {
@@ -107,9 +107,9 @@ func (o *operator) reconcile(ctx context.Context, path string, conditions []stri
 		now := time.Now().UTC().Format(time.RFC3339)
 		all := make([]condition, len(conditions))
 		for i, name := range conditions {
-			all[i] = condition{name, "True", "Played", "nothing runs here", is.Metadata.Generation, now}
+			all[i] = condition{name, "True", "Played", "nothing runs here", item.Metadata.Generation, now}
 		}
-		if err := o.do(ctx, http.MethodPatch, pathOf(path, is.Metadata.Namespace, is.Metadata.Name)+"/status",
+		if err := o.do(ctx, http.MethodPatch, pathOf(path, item.Metadata.Namespace, item.Metadata.Name)+"/status",
 			map[string]any{"status": map[string]any{"conditions": all}}, nil); err != nil {
 			return err
 		}

@@ -144,14 +144,14 @@ func TestAdoptPlan(t *testing.T) {
 	planned := p.plans(apply.Options{Adopt: true})[0].Plan
 	p.fleetc("apply", "--yes", "--adopt").ok(p)
 	p.kubectl("one", "-n", "web", "rollout", "status", "deployment", "web")
-	is := map[string]map[string]any{}
+	live := map[string]map[string]any{}
 	for _, kind := range []string{"ConfigMap", "Secret", "Deployment"} {
-		is[kind] = declared(t, p.kubectl("one", "-n", "web", "get", kind, "web", "-o", "json"))
+		live[kind] = declared(t, p.kubectl("one", "-n", "web", "get", kind, "web", "-o", "json"))
 	}
 	for _, it := range planned.Items {
 		kind, _, _ := strings.Cut(it.ID, " ")
 		kind, _, _ = strings.Cut(kind, ".")
-		want := is[kind]
+		want := live[kind]
 		if want == nil {
 			continue
 		}

@@ -210,14 +210,14 @@ func (p *healthPlace) observe(declared []*unstructured.Unstructured) []health.Ob
 func healthDeclared(t *testing.T) (crds, declared []*unstructured.Unstructured) {
 	t.Helper()
 	text := healthObjects
-	for mark, is := range map[string]string{
+	for mark, object := range map[string]string{
 		"PODS": pods("NAME", "", ""), "STUCK": pods("NAME", "fleetc.test/stuck: ImagePullBackOff", ""),
 		"HUGE":    strings.ReplaceAll(pods("NAME", "", ""), "1Mi", "64Gi"),
 		"NOWHERE": pods("NAME", "", "nodeSelector: {no: such}, "),
 		"ONCE":    strings.SplitN(pods("x", "", "restartPolicy: Never, "), "}}, ", 2)[1],
 		"FAILS":   strings.SplitN(pods("x", "fleetc.test/fail: 'true'", "restartPolicy: Never, "), "}}, ", 2)[1],
 	} {
-		text = regexp.MustCompile(`\b`+mark+`\b`).ReplaceAllLiteralString(text, is)
+		text = regexp.MustCompile(`\b`+mark+`\b`).ReplaceAllLiteralString(text, object)
 	}
 	for into, text := range map[*[]*unstructured.Unstructured]string{&crds: healthCRDs, &declared: text + "\n---\n" + healthQuota} {
 		for _, doc := range strings.Split(text, "\n---\n") {
@@ -322,12 +322,12 @@ func (p *healthPlace) checkRecovery(rules *health.Rules, declared []*unstructure
 		p.Fatalf("there is no %s %s", kind, name)
 		return nil
 	}
-	is := func(want health.State) func(health.Result) bool {
+	hasState := func(want health.State) func(health.Result) bool {
 		return func(r health.Result) bool { return r.State == want }
 	}
 	// A failed rollout becomes ready when its images exist.
 	p.kubectl("", "-n", "health", "annotate", "pods", "-l", "app=stuck", "fleetc.test/stuck-")
-	p.await(rules, only("Deployment", "stuck"), is(health.Ready))
+	p.await(rules, only("Deployment", "stuck"), hasState(health.Ready))
 	// A changed object is not ready because its previous version was.
 	p.kubectl("", "-n", "health", "patch", "deployment", "web", "-p", `{"spec": {"template": {"metadata": {"annotations": {"fleetc.test/stuck": "ErrImagePull"}}}}}`)
 	web := p.await(rules, only("Deployment", "web"), func(r health.Result) bool { return strings.Contains(r.Reason, "up to date") })
@@ -335,7 +335,7 @@ func (p *healthPlace) checkRecovery(rules *health.Rules, declared []*unstructure
 		p.Errorf("web: %s: %s", got.State, got.Reason)
 	}
 	p.kubectl("", "-n", "health", "rollout", "undo", "deployment", "web")
-	p.await(rules, only("Deployment", "web"), is(health.Ready))
+	p.await(rules, only("Deployment", "web"), hasState(health.Ready))
 
 	// A controller writes a status after all.
 	status := func(name, text string) {
@@ -346,23 +346,23 @@ func (p *healthPlace) checkRecovery(rules *health.Rules, declared []*unstructure
 		return r.State == health.InProgress && r.Reason == "condition Synced is False: Busy: m"
 	})
 	status("ruled", `{"conditions": [{"type": "Synced", "status": "False", "reason": "Refused"}]}`)
-	p.await(rules, only("Widget", "ruled"), is(health.Failed))
+	p.await(rules, only("Widget", "ruled"), hasState(health.Failed))
 	status("ruled", `{"conditions": [{"type": "Synced", "status": "True"}], "size": 1}`)
-	p.await(rules, only("Widget", "ruled"), is(health.Ready))
+	p.await(rules, only("Widget", "ruled"), hasState(health.Ready))
 	p.kubectl("", "-n", "health", "patch", "widget", "ruled", "--type=merge", "-p", `{"spec": {"size": 2}}`)
-	p.await(rules, only("Widget", "ruled"), is(health.InProgress))
+	p.await(rules, only("Widget", "ruled"), hasState(health.InProgress))
 	status("quiet", `{"observedGeneration": 1, "conditions": [{"type": "Ready", "status": "False", "reason": "Thinking"}]}`)
-	p.await(rules, only("Widget", "quiet"), is(health.InProgress))
+	p.await(rules, only("Widget", "quiet"), hasState(health.InProgress))
 
 	// An object that is being deleted is neither ready nor missing.
 	p.kubectl("", "-n", "health", "patch", "configmap", "settings", "--type=merge", "-p", `{"metadata": {"finalizers": ["example.com/hold"]}}`)
 	p.kubectl("", "-n", "health", "delete", "configmap", "settings", "--wait=false")
-	held := p.await(rules, only("ConfigMap", "settings"), is(health.Terminating))
+	held := p.await(rules, only("ConfigMap", "settings"), hasState(health.Terminating))
 	if got := held["ConfigMap settings"].Reason; got != "it is being deleted, which waits for example.com/hold" {
 		p.Error(got)
 	}
 	p.kubectl("", "-n", "health", "patch", "configmap", "settings", "--type=merge", "-p", `{"metadata": {"finalizers": null}}`)
-	p.await(rules, only("ConfigMap", "settings"), is(health.Missing))
+	p.await(rules, only("ConfigMap", "settings"), hasState(health.Missing))
 }
 
 // await steps until all objects have the expected state, and returns the last

@@ -14,8 +14,8 @@ func TestHelmTooLarge(t *testing.T) {
 	noise := make([]byte, 900<<10) // too much for Helm to pack into 1 MiB of base64
 	r := rand.NewChaCha8([32]byte{1})
 	_, _ = r.Read(noise)
-	large := func(has string) {
-		p.write("charts/app/files/noise.txt", has)
+	large := func(contains string) {
+		p.write("charts/app/files/noise.txt", contains)
 	}
 	const want = `environments/app.cue:.*HelmRelease.helm.sh app/app: the record that Helm stores of the release would have [0-9]+ bytes, and Kubernetes stores at most 1048576 in a Secret`
 	for _, moment := range []string{"install", "upgrade"} {

@@ -28,8 +28,8 @@ func (p *place) switchTo(delivery, image, replicas string) {
 // directions. A saved plan fails when one of them changes.
 func TestHelmPlanSwitch(t *testing.T) {
 	p := newSwitch(t)
-	shows := func(from, to, was, is string) []string {
-		return []string{`~ Deployment.apps app/app`, `~ spec.replicas: ` + was + ` -> ` + is, `image: "?example.com/app:` + from + `"? -> "?example.com/app:` + to}
+	shows := func(from, to, before, after string) []string {
+		return []string{`~ Deployment.apps app/app`, `~ spec.replicas: ` + before + ` -> ` + after, `image: "?example.com/app:` + from + `"? -> "?example.com/app:` + to}
 	}
 	p.switchTo("helm", "2", "5")
 	p.fleetc("diff", "--live").exits(p, 1).says(p, shows("1", "2", "1", "5")...)

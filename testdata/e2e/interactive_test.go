@@ -73,7 +73,7 @@ func TestStrict(t *testing.T) {
 	p.kubectl("one", "-n", "web", "rollout", "restart", "deployment/web")
 	p.kubectl("one", "-n", "web", "patch", "configmap", "web", "--field-manager=k9s", "-p", `{"data":{"colour":"red","extra":"x"}}`)
 	p.kubectl("one", "-n", "web", "patch", "configmap", "web", "--field-manager=robot", "-p", `{"data":{"robot":"y"}}`)
-	has := func() string {
+	current := func() string {
 		return p.kubectl("one", "-n", "web", "get", "deployment/web", "configmap/web", "-o",
 			`jsonpath={.items[0].spec.template.spec.containers[*].name} {.items[0].spec.template.spec.containers[0].env} {.items[0].metadata.annotations.vpa} {.items[1].data}`)
 	}
@@ -86,7 +86,7 @@ func TestStrict(t *testing.T) {
 	}
 	p.fleetc("apply", "--plan", "plan.json", "--strict").ok(p).says(p, "takes over ConfigMap web/web from k9s: removes data.extra", "takes over Deployment.apps web/web from node-fetch: removes .*containers.name=side.")
 	p.fleetc("apply", "--from-plan", "plan.json", "--yes").ok(p).says(p, "0 created, 2 changed")
-	if got := has(); got != `web  seen {"colour":"blue","robot":"y"}` {
+	if got := current(); got != `web  seen {"colour":"blue","robot":"y"}` {
 		t.Errorf("after the apply there is %s", got)
 	}
 	if got := p.kubectl("one", "-n", "web", "get", "deployment", "web", "-o", `jsonpath={.spec.template.metadata.annotations.kubectl\.kubernetes\.io/restartedAt}`); got == "" {

@@ -45,7 +45,7 @@ func newImage(t *testing.T) *place {
 
 // docBlock returns the YAML block of a page that has a text, with replacements of texts
 // that must exist.
-func docBlock(p *place, page, has string, replace ...string) string {
+func docBlock(p *place, page, word string, replace ...string) string {
 	p.Helper()
 	data, err := os.ReadFile(filepath.Join(top, "docs", page+".md"))
 	if err != nil {
@@ -54,7 +54,7 @@ func docBlock(p *place, page, has string, replace ...string) string {
 	blocks := strings.Split(string(data), "```yaml\n")[1:]
 	for _, block := range blocks {
 		block, _, _ := strings.Cut(block, "```")
-		if !strings.Contains(block, has) {
+		if !strings.Contains(block, word) {
 			continue
 		}
 		for i := 0; i < len(replace); i += 2 {
@@ -65,7 +65,7 @@ func docBlock(p *place, page, has string, replace ...string) string {
 		}
 		return block
 	}
-	p.Fatalf("docs/%s.md has no block with %q", page, has)
+	p.Fatalf("docs/%s.md has no block with %q", page, word)
 	return ""
 }
 

@@ -327,16 +327,16 @@ func TestNodeHelm(t *testing.T) {
 	p.write("charts/app/values.yaml", "does: \"true\"\n")
 	p.write("charts/app/templates/app.yaml", nodeChart)
 	for _, test := range []struct {
-		name, does string
-		ready      bool
-		want       string
+		name, command string
+		ready         bool
+		want          string
 	}{
 		{"good", "touch /tmp/ready; exec sleep 3600", true, "stage apps is healthy"},
 		{"crash", "echo broken; exit 1", false, "container main.* ended with status 1"},
 		{"probe", "exec sleep 3600", false, "container main runs, and is not ready"},
 	} {
-		p.write("environments/app.cue", fmt.Sprintf("package fleet\n\nreleases: %q: {namespace: \"app\", stage: \"apps\", delivery: \"helm\", chart: path: \"charts/app\", values: does: %q}\n", test.name, test.does))
-		cmd := p.helmCommand("one", "install", "own-"+test.name, p.dir+"/charts/app", "--set", "does="+test.does, "--wait", "--timeout", "15s")
+		p.write("environments/app.cue", fmt.Sprintf("package fleet\n\nreleases: %q: {namespace: \"app\", stage: \"apps\", delivery: \"helm\", chart: path: \"charts/app\", values: does: %q}\n", test.name, test.command))
+		cmd := p.helmCommand("one", "install", "own-"+test.name, p.dir+"/charts/app", "--set", "does="+test.command, "--wait", "--timeout", "15s")
 		done := make(chan error)
 		go func() { done <- cmd.Run() }()
 		d := p.fleetc("apply", "--yes", "--timeout", "15s").says(p, test.want)

@@ -93,13 +93,13 @@ func TestReplace(t *testing.T) {
 	uid := func() string {
 		return p.kubectl("one", "-n", "web", "get", "deployment", "web", "-o", "jsonpath={.metadata.uid}")
 	}
-	was := uid()
+	before := uid()
 	p.edit("environments/web.cue", `app: "web"`, `app: "other"`)
 	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, `replaces Deployment.apps web/web, which is deleted and recreated: spec.selector: field is immutable`,
 		`~ spec.selector.matchLabels.app: web -> other`)
 	p.fleetc("apply", "--dry-run", "-o", "json").exits(p, 1).says(p, `"action": "replace"`)
 	p.fleetc("apply", "--yes").ok(p).says(p, "replaced Deployment.apps web/web", "0 created, 0 changed, 0 pruned; 1 replaced")
-	if uid() == was {
+	if uid() == before {
 		t.Error("the deployment is the one that was there")
 	}
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")

@@ -49,9 +49,9 @@ func anyMatches(patterns []string, text string) bool {
 	})
 }
 
-func hasLabels(have, want map[string]string) bool {
+func hasLabels(labels, want map[string]string) bool {
 	for k, v := range want {
-		if got, ok := have[k]; !ok || v != "*" && v != got {
+		if got, ok := labels[k]; !ok || v != "*" && v != got {
 			return false
 		}
 	}

@@ -43,7 +43,7 @@ func TestSchemaFacts(t *testing.T) {
 		for _, tt := range []struct {
 			gvk  schema.GroupVersionKind
 			path string
-			is   func(*Schema) bool
+			test func(*Schema) bool
 		}{
 			{deployment, "", func(s *Schema) bool { return s.Name == "io.k8s.api.apps.v1.Deployment" && s.Type == Object && !s.Open }},
 			{deployment, "spec", func(s *Schema) bool { return slices.Equal(s.Required, []string{"selector", "template"}) }},
@@ -78,7 +78,7 @@ func TestSchemaFacts(t *testing.T) {
 			{crd, "spec versions [] schema openAPIV3Schema", func(s *Schema) bool { return s.Fields["not"].Name == s.Name && s.Fields["default"].Type == Any }},
 			{crd, "spec versions [] subresources status", func(s *Schema) bool { return s.Type == Object && !s.Open && s.Fields == nil && s.Elem == nil }},
 		} {
-			if s := at(t, v, tt.gvk, tt.path); !tt.is(s) {
+			if s := at(t, v, tt.gvk, tt.path); !tt.test(s) {
 				t.Errorf("%s: %s %s is %+v", v, tt.gvk.Kind, tt.path, *s)
 			}
 		}

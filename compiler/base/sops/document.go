@@ -168,11 +168,11 @@ func (e *Editor) sealLeaves(edited *File) error {
 		}
 		text := plainBytes(l.node)
 		if old, ok := e.file.find(l.field); ok && old.encrypted && isEncrypted(old.node) {
-			was, err := e.file.value(old, e.key)
+			oldValue, err := e.file.value(old, e.key)
 			if err != nil {
 				return err
 			}
-			if m := encryptedValue.FindStringSubmatch(old.node.Value); string(was) == string(text) && m[4] == kind {
+			if m := encryptedValue.FindStringSubmatch(old.node.Value); string(oldValue) == string(text) && m[4] == kind {
 				l.node.Value, l.node.Tag, l.node.Style = old.node.Value, "!!str", 0
 				continue
 			}

@@ -262,7 +262,7 @@ func (r *Rules) For(file string) *Rule {
 
 // CompareRecipients returns the wanted recipients that are missing, and those that are
 // there and not wanted, sorted.
-func CompareRecipients(want, have []string) (missing, surplus []string) {
+func CompareRecipients(want, got []string) (missing, surplus []string) {
 	without := func(of, others []string) []string {
 		var out []string
 		for _, r := range slices.Compact(slices.Sorted(slices.Values(of))) {
@@ -272,5 +272,5 @@ func CompareRecipients(want, have []string) (missing, surplus []string) {
 		}
 		return out
 	}
-	return without(want, have), without(have, want)
+	return without(want, got), without(got, want)
 }

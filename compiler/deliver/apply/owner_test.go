@@ -107,7 +107,7 @@ func TestDeliveryOf(t *testing.T) {
 	ours, helms := marked(t, `{}`, `{}`, map[string]string{"fleetc": `{"f:data":{}}`}), marked(t, `{}`, `{}`, map[string]string{"*helm": `{"f:data":{}}`})
 	for name, test := range map[string]struct {
 		e      Entry
-		is     *unstructured.Unstructured
+		live   *unstructured.Unstructured
 		handed bool
 		want   string
 	}{
@@ -118,7 +118,7 @@ func TestDeliveryOf(t *testing.T) {
 		"handed back by Helm":    {e, helms, true, "web"},
 	} {
 		p := &planner{handedOver: map[string]bool{e.id(): test.handed}}
-		if got, err := p.deliveryOf(t.Context(), test.e, test.is); err != nil || got.release != test.want {
+		if got, err := p.deliveryOf(t.Context(), test.e, test.live); err != nil || got.release != test.want {
 			t.Errorf("%s: %q, %v, want %q", name, got.release, err, test.want)
 		}
 	}

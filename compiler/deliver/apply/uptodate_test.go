@@ -193,7 +193,7 @@ func TestCompletedJob(t *testing.T) {
 	for name, test := range map[string]struct {
 		known  Entry
 		object *unstructured.Unstructured
-		was    *unstructured.Unstructured
+		before *unstructured.Unstructured
 		want   bool
 	}{
 		"it completed and is gone":             {Entry{UID: "u1", Completed: it.contentDigest()}, job, nil, true},
@@ -206,7 +206,7 @@ func TestCompletedJob(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &planner{recorded: map[string]Entry{it.ID: test.known}}
-			if got := p.completedBefore(&Item{ID: it.ID, object: test.object}, test.was); got != test.want {
+			if got := p.completedBefore(&Item{ID: it.ID, object: test.object}, test.before); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})

@@ -87,11 +87,11 @@ func (s *Schemas) Apply(current, object *unstructured.Unstructured) (*unstructur
 		// The text may contain values.
 		return nil, nil, errors.New("the object does not fit the schema that the cluster has of it")
 	}
-	would, ok := out.(*unstructured.Unstructured)
+	simulated, ok := out.(*unstructured.Unstructured)
 	if !ok {
 		return nil, nil, fmt.Errorf("apply a %s: the result is a %T", gvk.Kind, out)
 	}
-	return &unstructured.Unstructured{Object: s.stored(would, current)}, conflicts, nil
+	return &unstructured.Unstructured{Object: s.stored(simulated, current)}, conflicts, nil
 }
 
 // singleVersion implements conversion and defaulting for a kind with one version

@@ -70,49 +70,49 @@ func object(t testing.TB, spec, own, others string) *unstructured.Unstructured {
 
 func TestApply(t *testing.T) {
 	for _, tt := range []struct {
-		name, is, own, others, bundle, want string
-		conflicts                           string
+		name, live, own, others, bundle, want string
+		conflicts                             string
 	}{
-		{name: "the same", is: `{"size": 1}`, own: `{"f:size": {}}`, bundle: `{"size": 1}`, want: `{"size": 1}`},
-		{name: "another value", is: `{"size": 1}`, own: `{"f:size": {}}`, bundle: `{"size": 2}`, want: `{"size": 2}`},
-		{name: "taken out", is: `{"size": 1, "name": "x"}`, own: `{"f:size": {}, "f:name": {}}`, bundle: `{"size": 1}`, want: `{"size": 1}`},
-		{name: "added by others", is: `{"size": 1, "name": "x"}`, own: `{"f:size": {}}`, others: `{"f:name": {}}`, bundle: `{"size": 1}`, want: `{"size": 1, "name": "x"}`},
-		{name: "added by nobody", is: `{"size": 1, "name": "x"}`, own: `{"f:size": {}}`, bundle: `{"size": 1}`, want: `{"size": 1, "name": "x"}`},
-		{name: "changed by others", is: `{"size": 5}`, others: `{"f:size": {}}`, bundle: `{"size": 1}`, want: `{"size": 1}`, conflicts: ".spec.size kubectl"},
-		{name: "shared", is: `{"name": "x", "size": 1}`, own: `{"f:name": {}, "f:size": {}}`, others: `{"f:name": {}}`, bundle: `{"size": 1}`, want: `{"name": "x", "size": 1}`},
-		{name: "quantities", is: `{"cpu": "1"}`, own: `{"f:cpu": {}}`, bundle: `{"cpu": "1000m"}`, want: `{"cpu": "1"}`},
-		{name: "quantities as numbers", is: `{"cpu": "1"}`, own: `{"f:cpu": {}}`, bundle: `{"cpu": 1}`, want: `{"cpu": "1"}`},
-		{name: "another quantity", is: `{"cpu": "1"}`, own: `{"f:cpu": {}}`, bundle: `{"cpu": "2000m"}`, want: `{"cpu": "2"}`},
-		{name: "bytes", is: `{"bytes": "aHVudGVy"}`, own: `{"f:bytes": {}}`, bundle: `{"bytes": "aHVu\ndGVy"}`, want: `{"bytes": "aHVudGVy"}`},
-		{name: "nulls", is: `{"size": 1}`, own: `{"f:size": {}}`, bundle: `{"size": 1, "name": null}`, want: `{"size": 1}`},
-		{name: "empty and not stored", is: `{"size": 1}`, own: `{"f:size": {}, "f:name": {}, "f:on": {}}`, bundle: `{"size": 1, "name": "", "on": false}`, want: `{"size": 1}`},
-		{name: "empty and new", is: `{"size": 1}`, own: `{"f:size": {}}`, bundle: `{"size": 1, "on": false}`, want: `{"size": 1, "on": false}`},
-		{name: "no items", is: `{"size": 1}`, own: `{"f:size": {}}`, bundle: `{"size": 1, "keyed": []}`, want: `{"size": 1}`},
-		{name: "no items as null", is: `{"whole": null}`, own: `{"f:whole": {}}`, bundle: `{"whole": []}`, want: `{"whole": null}`},
+		{name: "the same", live: `{"size": 1}`, own: `{"f:size": {}}`, bundle: `{"size": 1}`, want: `{"size": 1}`},
+		{name: "another value", live: `{"size": 1}`, own: `{"f:size": {}}`, bundle: `{"size": 2}`, want: `{"size": 2}`},
+		{name: "taken out", live: `{"size": 1, "name": "x"}`, own: `{"f:size": {}, "f:name": {}}`, bundle: `{"size": 1}`, want: `{"size": 1}`},
+		{name: "added by others", live: `{"size": 1, "name": "x"}`, own: `{"f:size": {}}`, others: `{"f:name": {}}`, bundle: `{"size": 1}`, want: `{"size": 1, "name": "x"}`},
+		{name: "added by nobody", live: `{"size": 1, "name": "x"}`, own: `{"f:size": {}}`, bundle: `{"size": 1}`, want: `{"size": 1, "name": "x"}`},
+		{name: "changed by others", live: `{"size": 5}`, others: `{"f:size": {}}`, bundle: `{"size": 1}`, want: `{"size": 1}`, conflicts: ".spec.size kubectl"},
+		{name: "shared", live: `{"name": "x", "size": 1}`, own: `{"f:name": {}, "f:size": {}}`, others: `{"f:name": {}}`, bundle: `{"size": 1}`, want: `{"name": "x", "size": 1}`},
+		{name: "quantities", live: `{"cpu": "1"}`, own: `{"f:cpu": {}}`, bundle: `{"cpu": "1000m"}`, want: `{"cpu": "1"}`},
+		{name: "quantities as numbers", live: `{"cpu": "1"}`, own: `{"f:cpu": {}}`, bundle: `{"cpu": 1}`, want: `{"cpu": "1"}`},
+		{name: "another quantity", live: `{"cpu": "1"}`, own: `{"f:cpu": {}}`, bundle: `{"cpu": "2000m"}`, want: `{"cpu": "2"}`},
+		{name: "bytes", live: `{"bytes": "aHVudGVy"}`, own: `{"f:bytes": {}}`, bundle: `{"bytes": "aHVu\ndGVy"}`, want: `{"bytes": "aHVudGVy"}`},
+		{name: "nulls", live: `{"size": 1}`, own: `{"f:size": {}}`, bundle: `{"size": 1, "name": null}`, want: `{"size": 1}`},
+		{name: "empty and not stored", live: `{"size": 1}`, own: `{"f:size": {}, "f:name": {}, "f:on": {}}`, bundle: `{"size": 1, "name": "", "on": false}`, want: `{"size": 1}`},
+		{name: "empty and new", live: `{"size": 1}`, own: `{"f:size": {}}`, bundle: `{"size": 1, "on": false}`, want: `{"size": 1, "on": false}`},
+		{name: "no items", live: `{"size": 1}`, own: `{"f:size": {}}`, bundle: `{"size": 1, "keyed": []}`, want: `{"size": 1}`},
+		{name: "no items as null", live: `{"whole": null}`, own: `{"f:whole": {}}`, bundle: `{"whole": []}`, want: `{"whole": null}`},
 		{
-			name: "keys", is: `{"keyed": [{"port": 1, "protocol": "TCP", "name": "x"}, {"port": 1, "protocol": "UDP"}]}`,
+			name: "keys", live: `{"keyed": [{"port": 1, "protocol": "TCP", "name": "x"}, {"port": 1, "protocol": "UDP"}]}`,
 			own:    `{"f:keyed": {"k:{\"port\":1,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}}}}`,
 			others: `{"f:keyed": {"k:{\"port\":1,\"protocol\":\"UDP\"}": {".": {}, "f:port": {}, "f:protocol": {}}}}`,
 			bundle: `{"keyed": [{"port": 1}]}`, want: `{"keyed": [{"port": 1, "protocol": "TCP", "name": "x"}, {"port": 1, "protocol": "UDP"}]}`,
 		},
 		{
-			name: "an item taken out", is: `{"keyed": [{"port": 1, "protocol": "TCP"}, {"port": 2, "protocol": "TCP"}]}`,
+			name: "an item taken out", live: `{"keyed": [{"port": 1, "protocol": "TCP"}, {"port": 2, "protocol": "TCP"}]}`,
 			own:    `{"f:keyed": {"k:{\"port\":1,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}}, "k:{\"port\":2,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}}}}`,
 			bundle: `{"keyed": [{"port": 1}]}`, want: `{"keyed": [{"port": 1, "protocol": "TCP"}]}`,
 		},
-		{name: "a new item", is: `{"keyed": []}`, bundle: `{"keyed": [{"port": 3, "name": "y"}]}`, want: `{"keyed": [{"port": 3, "name": "y", "protocol": "TCP"}]}`},
-		{name: "a list as a whole", is: `{"whole": [{"name": "a", "mode": "plain"}]}`, own: `{"f:whole": {}}`, bundle: `{"whole": [{"name": "a"}]}`, want: `{"whole": [{"name": "a", "mode": "plain"}]}`},
+		{name: "a new item", live: `{"keyed": []}`, bundle: `{"keyed": [{"port": 3, "name": "y"}]}`, want: `{"keyed": [{"port": 3, "name": "y", "protocol": "TCP"}]}`},
+		{name: "a list as a whole", live: `{"whole": [{"name": "a", "mode": "plain"}]}`, own: `{"f:whole": {}}`, bundle: `{"whole": [{"name": "a"}]}`, want: `{"whole": [{"name": "a", "mode": "plain"}]}`},
 		{
-			name: "more in a list as a whole", is: `{"whole": [{"name": "a", "mode": "plain", "more": "x"}]}`, others: `{"f:whole": {}}`, bundle: `{"whole": [{"name": "a"}]}`,
+			name: "more in a list as a whole", live: `{"whole": [{"name": "a", "mode": "plain", "more": "x"}]}`, others: `{"f:whole": {}}`, bundle: `{"whole": [{"name": "a"}]}`,
 			want: `{"whole": [{"name": "a", "mode": "plain"}]}`, conflicts: ".spec.whole kubectl",
 		},
 		{
-			name: "another default", is: `{"whole": [{"name": "a", "mode": "fancy"}]}`, others: `{"f:whole": {}}`, bundle: `{"whole": [{"name": "a"}]}`,
+			name: "another default", live: `{"whole": [{"name": "a", "mode": "fancy"}]}`, others: `{"f:whole": {}}`, bundle: `{"whole": [{"name": "a"}]}`,
 			want: `{"whole": [{"name": "a", "mode": "plain"}]}`, conflicts: ".spec.whole kubectl",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			current, bundle := object(t, tt.is, tt.own, tt.others), object(t, tt.bundle, "", "")
+			current, bundle := object(t, tt.live, tt.own, tt.others), object(t, tt.bundle, "", "")
 			oldCurrent, oldBundle := current.DeepCopy(), bundle.DeepCopy()
 			got, conflicts, err := things(t).Apply(current, bundle)
 			if err != nil {

@@ -86,11 +86,11 @@ func (d *mover) files(name string, held map[string]bool) (dirs []string, err err
 	to, blocked := d.folder(path.Join(d.to, name))
 	defer to.close()
 	if len(entries) == 0 && name != "." && !held[name] {
-		have, err := d.lstat(path.Join(d.to, name))
+		existing, err := d.lstat(path.Join(d.to, name))
 		if err != nil {
 			return nil, err
 		}
-		if have == nil {
+		if existing == nil {
 			d.dirs = append(d.dirs, name)
 		}
 	}
@@ -118,11 +118,11 @@ func (d *mover) file(e fs.DirEntry, to *folder, name string) error {
 	if err != nil {
 		return d.fileError("look at", path.Join(d.from, name), err)
 	}
-	have, err := to.lstat(e.Name())
+	existing, err := to.lstat(e.Name())
 	if err != nil {
 		return d.fileError("look at", path.Join(d.to, name), err)
 	}
-	if have != nil && os.SameFile(info, have) {
+	if existing != nil && os.SameFile(info, existing) {
 		return nil
 	}
 	before, wasOwn := d.ownBefore[name]
@@ -131,11 +131,11 @@ func (d *mover) file(e fs.DirEntry, to *folder, name string) error {
 	case wasOwn && !isOwn, wasOwn && before != after:
 		return nil
 	case isOwn:
-		return d.ownFile(name, info, have, after, wasOwn)
-	case have == nil:
-	case have.IsDir():
+		return d.ownFile(name, info, existing, after, wasOwn)
+	case existing == nil:
+	case existing.IsDir():
 		return d.changedDuringExport(path.Join(d.to, name))
-	case have.ModTime().After(info.ModTime()):
+	case existing.ModTime().After(info.ModTime()):
 		return nil // the file in the new directory is newer
 	}
 	d.moves = append(d.moves, name)
@@ -144,12 +144,12 @@ func (d *mover) file(e fs.DirEntry, to *folder, name string) error {
 
 // ownFile decides about an own file that should be unchanged, or that was
 // foreign before. It moves if its content is right, to keep its inode.
-func (d *mover) ownFile(name string, info, have fs.FileInfo, digest string, wasOwn bool) error {
+func (d *mover) ownFile(name string, info, existing fs.FileInfo, digest string, wasOwn bool) error {
 	if name == indexFile {
 		return nil
 	}
 	same := false
-	if have != nil && info.Mode().IsRegular() && info.Size() == have.Size() {
+	if existing != nil && info.Mode().IsRegular() && info.Size() == existing.Size() {
 		data, err := d.readFile(path.Join(d.from, name), info.Size())
 		if err != nil {
 			return err

@@ -55,15 +55,15 @@ func partsOf(o fleet.Object) []part {
 	if len(events) == 0 {
 		return []part{mainPart}
 	}
-	has := func(names ...string) bool {
+	hasAny := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(events, n) })
 	}
 	var parts []part
-	if has("pre-install", "pre-upgrade") {
+	if hasAny("pre-install", "pre-upgrade") {
 		parts = append(parts, prePart)
 	}
 	// A hook that does not run is present for all later parts.
-	if has("post-install", "post-upgrade") && (len(parts) == 0 || fleet.HookRuns(o.Unstructured)) {
+	if hasAny("post-install", "post-upgrade") && (len(parts) == 0 || fleet.HookRuns(o.Unstructured)) {
 		parts = append(parts, postPart)
 	}
 	if len(parts) == 0 {

@@ -44,8 +44,8 @@ func TestPrintedValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, want := range object {
-		if have := got["value"].(map[string]any)[key]; !reflect.DeepEqual(have, want) {
-			t.Errorf("%q is %#v, want %#v", key, have, want)
+		if value := got["value"].(map[string]any)[key]; !reflect.DeepEqual(value, want) {
+			t.Errorf("%q is %#v, want %#v", key, value, want)
 		}
 	}
 }

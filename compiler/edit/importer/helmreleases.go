@@ -270,12 +270,12 @@ func sameTemplates(files, stored []fleet.File) bool {
 		}
 		return out
 	}
-	have, want := templates(files), templates(stored)
-	if len(have) != len(want) {
+	got, want := templates(files), templates(stored)
+	if len(got) != len(want) {
 		return false
 	}
 	for name, data := range want {
-		if !bytes.Equal(have[name], data) {
+		if !bytes.Equal(got[name], data) {
 			return false
 		}
 	}

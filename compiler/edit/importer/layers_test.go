@@ -37,7 +37,7 @@ func mergeNode(t *testing.T, into map[string]any, n *Node, values map[string]str
 	for _, f := range n.Fields {
 		if f.Value.IsMap {
 			below, ok := into[f.Key].(map[string]any)
-			if _, has := into[f.Key]; has && !ok {
+			if _, found := into[f.Key]; found && !ok {
 				t.Fatalf("two layers set %s", f.Key)
 			}
 			if !ok {
@@ -47,7 +47,7 @@ func mergeNode(t *testing.T, into map[string]any, n *Node, values map[string]str
 			mergeNode(t, below, f.Value, values)
 			continue
 		}
-		if _, has := into[f.Key]; has {
+		if _, found := into[f.Key]; found {
 			t.Fatalf("two layers set %s", f.Key)
 		}
 		into[f.Key] = expand(f.Value, values)

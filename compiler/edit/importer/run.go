@@ -157,15 +157,15 @@ func (w *work) plan() (*FilePlan, error) {
 	p := &FilePlan{}
 	var sum bytes.Buffer
 	for _, name := range SortedKeys(w.files) {
-		have, err := os.ReadFile(filepath.Join(w.root, filepath.FromSlash(name)))
+		existing, err := os.ReadFile(filepath.Join(w.root, filepath.FromSlash(name)))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		isPackage := bytes.HasPrefix(have, []byte(load.GeneratedBy))
+		isPackage := bytes.HasPrefix(existing, []byte(load.GeneratedBy))
 		switch {
-		case err == nil && bytes.Equal(have, w.files[name]):
+		case err == nil && bytes.Equal(existing, w.files[name]):
 			p.Same = append(p.Same, name)
-		case err != nil || before[name] == digest(have) || isPackage:
+		case err != nil || before[name] == digest(existing) || isPackage:
 			p.Written = append(p.Written, name)
 		default:
 			p.Edited = append(p.Edited, name)
@@ -176,12 +176,12 @@ func (w *work) plan() (*FilePlan, error) {
 		if w.files[name] != nil {
 			continue
 		}
-		have, err := os.ReadFile(filepath.Join(w.root, filepath.FromSlash(name)))
+		existing, err := os.ReadFile(filepath.Join(w.root, filepath.FromSlash(name)))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			return nil, err
-		case digest(have) == before[name]:
+		case digest(existing) == before[name]:
 			p.Removed = append(p.Removed, name)
 		default:
 			p.Edited = append(p.Edited, name)

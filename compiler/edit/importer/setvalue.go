@@ -19,9 +19,9 @@ func MergeValues(a, b map[string]any) map[string]any {
 	}
 	for key, v := range b {
 		below, ok := v.(map[string]any)
-		have, ok2 := out[key].(map[string]any)
+		existing, ok2 := out[key].(map[string]any)
 		if ok && ok2 {
-			out[key] = MergeValues(have, below)
+			out[key] = MergeValues(existing, below)
 			continue
 		}
 		out[key] = v

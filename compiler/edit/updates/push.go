@@ -138,11 +138,11 @@ func writeGroup(g *Group, base string) func(context.Context, string, string) (br
 		}
 		defer tree.Close()
 		for _, name := range g.Files {
-			have, err := tree.ReadFile(filepath.FromSlash(name))
+			existing, err := tree.ReadFile(filepath.FromSlash(name))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return branch.Change{}, err
 			}
-			if err != nil || !bytes.Equal(have, g.Before[name]) {
+			if err != nil || !bytes.Equal(existing, g.Before[name]) {
 				return branch.Change{}, &diag.Diag{
 					Code: diag.CodeChangedFile,
 					At:   []diag.Pos{{File: name}}, Msg: "the file is not as in the branch " + base,

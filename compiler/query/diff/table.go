@@ -73,7 +73,7 @@ type row struct {
 
 type variant struct {
 	value    any
-	has      bool
+	exists   bool
 	clusters []int // indices of clusters
 	origins  []Origin
 }
@@ -103,7 +103,7 @@ func (t *Table) Has(release string, path []string, cluster int) bool {
 		return false
 	}
 	for _, v := range r.variants {
-		if v.has && slices.Contains(v.clusters, cluster) {
+		if v.exists && slices.Contains(v.clusters, cluster) {
 			return true
 		}
 	}
@@ -120,7 +120,7 @@ func (r *row) add(cluster int, c Cell) {
 	s := sumOf([]any{c.Exists, c.Value})
 	v := r.variants[s]
 	if v == nil {
-		v = &variant{value: c.Value, has: c.Exists}
+		v = &variant{value: c.Value, exists: c.Exists}
 		r.variants[s] = v
 	}
 	v.clusters = append(v.clusters, cluster)
@@ -164,7 +164,7 @@ func (t *Table) difference(r *row) Difference {
 		return cmp.Or(cmp.Compare(len(b.clusters), len(a.clusters)), cmp.Compare(a.clusters[0], b.clusters[0]))
 	})
 	for _, v := range all {
-		after := Variant{Exists: v.has, Origins: slices.SortedFunc(slices.Values(v.origins), Origin.compare)}
+		after := Variant{Exists: v.exists, Origins: slices.SortedFunc(slices.Values(v.origins), Origin.compare)}
 		after.Value, _ = reveal(v.value)
 		for _, i := range v.clusters {
 			after.Clusters = append(after.Clusters, t.clusters[i])

@@ -61,10 +61,10 @@ func (r *rehearsal) charts() {
 			}
 			continue
 		}
-		was, is := metadataOf(old.Chart), metadataOf(next.Chart)
-		r.kubeVersion(after, is)
-		r.versions(after, was, is)
-		r.dependencies(after, was, is)
+		oldMetadata, newMetadata := metadataOf(old.Chart), metadataOf(next.Chart)
+		r.kubeVersion(after, newMetadata)
+		r.versions(after, oldMetadata, newMetadata)
+		r.dependencies(after, oldMetadata, newMetadata)
 		r.capabilities(after, old.Chart, next.Chart)
 		r.defaults(after, old, next)
 	}
@@ -77,23 +77,23 @@ func aboutChart(release *fleet.Release, reason diff.Reason, severity diff.Severi
 
 // kubeVersion finds a chart whose range of Kubernetes versions excludes the cluster's, and
 // did not before.
-func (r *rehearsal) kubeVersion(release *fleet.Release, is chartMetadata) {
-	if render.AllowsKubernetes(is.KubeVersion, r.after.Cluster.KubeVersion) {
+func (r *rehearsal) kubeVersion(release *fleet.Release, metadata chartMetadata) {
+	if render.AllowsKubernetes(metadata.KubeVersion, r.after.Cluster.KubeVersion) {
 		return
 	}
 	r.add(aboutChart(release, diff.KubeVersion, diff.Breaks,
-		"the chart requires Kubernetes "+is.KubeVersion+", and the cluster has "+r.after.Cluster.KubeVersion, "upgrade the cluster first, or stay with the old version in its layer"))
+		"the chart requires Kubernetes "+metadata.KubeVersion+", and the cluster has "+r.after.Cluster.KubeVersion, "upgrade the cluster first, or stay with the old version in its layer"))
 }
 
 // versions compares the versions of the chart and of its application.
-func (r *rehearsal) versions(release *fleet.Release, was, is chartMetadata) {
-	if isMajor(was.Version, is.Version) {
-		r.add(aboutChart(release, diff.ChartMajor, diff.Check, "the major version of the chart changes: "+was.Version+" -> "+is.Version, readNotes(is)))
+func (r *rehearsal) versions(release *fleet.Release, before, after chartMetadata) {
+	if isMajor(before.Version, after.Version) {
+		r.add(aboutChart(release, diff.ChartMajor, diff.Check, "the major version of the chart changes: "+before.Version+" -> "+after.Version, readNotes(after)))
 	}
-	if isMajor(was.AppVersion, is.AppVersion) {
-		r.add(aboutChart(release, diff.AppMajor, diff.Check, "the major version of the application changes: "+was.AppVersion+" -> "+is.AppVersion, readNotes(is)))
+	if isMajor(before.AppVersion, after.AppVersion) {
+		r.add(aboutChart(release, diff.AppMajor, diff.Check, "the major version of the application changes: "+before.AppVersion+" -> "+after.AppVersion, readNotes(after)))
 	}
-	if is.Deprecated && !was.Deprecated {
+	if after.Deprecated && !before.Deprecated {
 		r.add(aboutChart(release, diff.ChartDeprecated, diff.Check, "the chart is deprecated", "look for its successor"))
 	}
 }
@@ -110,9 +110,9 @@ func readNotes(m chartMetadata) string {
 }
 
 // isMajor reports whether the major version changes. Below 1.0, the minor version counts.
-func isMajor(was, is string) bool {
-	a, err := semver.NewVersion(was)
-	b, err2 := semver.NewVersion(is)
+func isMajor(before, after string) bool {
+	a, err := semver.NewVersion(before)
+	b, err2 := semver.NewVersion(after)
 	if err != nil || err2 != nil {
 		return false
 	}
@@ -120,7 +120,7 @@ func isMajor(was, is string) bool {
 }
 
 // dependencies compares the dependencies of the chart.
-func (r *rehearsal) dependencies(release *fleet.Release, was, is chartMetadata) {
+func (r *rehearsal) dependencies(release *fleet.Release, before, after chartMetadata) {
 	versions := func(m chartMetadata) map[string]string {
 		out := map[string]string{}
 		for _, d := range m.Dependencies {
@@ -132,7 +132,7 @@ func (r *rehearsal) dependencies(release *fleet.Release, was, is chartMetadata) 
 		}
 		return out
 	}
-	old, next := versions(was), versions(is)
+	old, next := versions(before), versions(after)
 	var majors, others []string
 	for _, name := range sortedKeys(old) {
 		version, stays := next[name]

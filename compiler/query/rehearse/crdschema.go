@@ -68,12 +68,12 @@ func (c *schemaComparer) compare(before, after map[string]any, path []string) {
 	if len(path) > maxSchemaDepth || reflect.DeepEqual(before, after) {
 		return
 	}
-	if was, is := typeOf(before), typeOf(after); !isWidening(was, is) {
-		if was == "" {
-			was = "any"
+	if oldType, newType := typeOf(before), typeOf(after); !isWidening(oldType, newType) {
+		if oldType == "" {
+			oldType = "any"
 		}
-		c.add(narrowing{path: path, kind: typeChanged, text: fmt.Sprintf("(%s, and was %s)", is, was), schema: after})
-		if was != "any" || is != "object" {
+		c.add(narrowing{path: path, kind: typeChanged, text: fmt.Sprintf("(%s, and was %s)", newType, oldType), schema: after})
+		if oldType != "any" || newType != "object" {
 			return
 		}
 	}
@@ -131,7 +131,7 @@ func (c *schemaComparer) properties(before, after map[string]any, path []string)
 	old, _ := before["properties"].(map[string]any)
 	next, _ := after["properties"].(map[string]any)
 	open := isOpen(after)
-	was, is := textsOf(before["required"]), textsOf(after["required"])
+	oldRequired, newRequired := textsOf(before["required"]), textsOf(after["required"])
 	for _, key := range sortedKeys(old) {
 		at := append(slices.Clip(path), key)
 		if len(path) == 0 && key == "status" {
@@ -145,9 +145,9 @@ func (c *schemaComparer) properties(before, after map[string]any, path []string)
 			c.compare(o, s, at)
 		}
 	}
-	for _, key := range is {
+	for _, key := range newRequired {
 		s, _ := next[key].(map[string]any)
-		if _, hasDefault := s["default"]; !hasDefault && !slices.Contains(was, key) && (len(path) > 0 || key != "status") {
+		if _, hasDefault := s["default"]; !hasDefault && !slices.Contains(oldRequired, key) && (len(path) > 0 || key != "status") {
 			c.add(narrowing{path: append(slices.Clip(path), key), kind: fieldRequired})
 		}
 	}
@@ -192,19 +192,19 @@ func (c *schemaComparer) limits(before, after map[string]any, path []string) {
 		{"minItems", 1},
 		{"minProperties", 1},
 	} {
-		was, limited := number(before[l.field])
-		is, limits := number(after[l.field])
-		if limits && (!limited || (is-was)*l.sign > 0) {
+		oldLimit, hadLimit := number(before[l.field])
+		newLimit, hasLimit := number(after[l.field])
+		if hasLimit && (!hadLimit || (newLimit-oldLimit)*l.sign > 0) {
 			texts = append(texts, l.field)
 		}
 	}
 	for _, field := range []string{"pattern", "format"} {
-		if is, ok := after[field].(string); ok && before[field] != is && is != "int64" && is != "double" {
+		if value, ok := after[field].(string); ok && before[field] != value && value != "int64" && value != "double" {
 			texts = append(texts, field)
 		}
 	}
 	for _, field := range []string{"oneOf", "anyOf", "allOf", "not"} {
-		if is := after[field]; is != nil && typeOf(after) != intOrString && !reflect.DeepEqual(before[field], is) {
+		if value := after[field]; value != nil && typeOf(after) != intOrString && !reflect.DeepEqual(before[field], value) {
 			texts = append(texts, field)
 		}
 	}

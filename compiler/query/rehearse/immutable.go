@@ -13,9 +13,9 @@ import (
 // that its CRD makes immutable with the rule self == oldSelf.
 func immutableCustomFields(version crdVersion, before, after map[string]any) []string {
 	var out []string
-	var walk func(s map[string]any, was, is any, path []string)
-	walk = func(s map[string]any, was, is any, path []string) {
-		if len(path) > maxSchemaDepth || was == nil || is == nil || reflect.DeepEqual(was, is) {
+	var walk func(s map[string]any, oldValue, newValue any, path []string)
+	walk = func(s map[string]any, oldValue, newValue any, path []string) {
+		if len(path) > maxSchemaDepth || oldValue == nil || newValue == nil || reflect.DeepEqual(oldValue, newValue) {
 			return
 		}
 		if isFrozen(s) {
@@ -23,11 +23,11 @@ func immutableCustomFields(version crdVersion, before, after map[string]any) []s
 			return
 		}
 		properties, _ := s["properties"].(map[string]any)
-		old, _ := was.(map[string]any)
-		next, _ := is.(map[string]any)
+		oldMap, _ := oldValue.(map[string]any)
+		newMap, _ := newValue.(map[string]any)
 		for _, key := range sortedKeys(properties) {
 			if p, ok := properties[key].(map[string]any); ok {
-				walk(p, old[key], next[key], append(path[:len(path):len(path)], key))
+				walk(p, oldMap[key], newMap[key], append(path[:len(path):len(path)], key))
 			}
 		}
 	}

@@ -147,9 +147,9 @@ func (r *rehearsal) compareHooks(before, after []fleet.Object) {
 	old := byID(before)
 	beside := map[string][]fleet.Object{} // new and changed hooks that do not run, by release
 	for _, o := range after {
-		was, existed := old[o.ID()]
+		oldHook, existed := old[o.ID()]
 		delete(old, o.ID())
-		if existed && reflect.DeepEqual(diff.WithoutVersions(was.Object), diff.WithoutVersions(o.Object)) {
+		if existed && reflect.DeepEqual(diff.WithoutVersions(oldHook.Object), diff.WithoutVersions(o.Object)) {
 			continue
 		}
 		if !fleet.HookRuns(o.Unstructured) {
@@ -161,7 +161,7 @@ func (r *rehearsal) compareHooks(before, after []fleet.Object) {
 			reason, text = diff.HookChanged, "the hook changes and runs at "
 		}
 		severity := diff.Note
-		if existed && reflect.DeepEqual(withoutImages(diff.WithoutVersions(was.Object)), withoutImages(diff.WithoutVersions(o.Object))) {
+		if existed && reflect.DeepEqual(withoutImages(diff.WithoutVersions(oldHook.Object)), withoutImages(diff.WithoutVersions(o.Object))) {
 			r.add(about(o, diff.HookChanged, diff.Note, "the hook has another image and runs at "+strings.Join(fleet.HookEvents(o.Unstructured), ", "), ""))
 			continue
 		}

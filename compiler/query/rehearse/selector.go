@@ -54,13 +54,13 @@ func (r *rehearsal) selectors() {
 		if _, selects := selectingKinds[kindOf(o)]; !selects || !existed {
 			continue
 		}
-		was := selected(old, before)
+		selectedBefore := selected(old, before)
 		// An object without targets, such as a Service that loses its selector on purpose,
 		// differs in its own content.
-		if len(was) == 0 || len(selected(o, after)) > 0 || selectorOf(o) == nil {
+		if len(selectedBefore) == 0 || len(selected(o, after)) > 0 || selectorOf(o) == nil {
 			continue
 		}
-		r.add(about(o, diff.SelectorLost, diff.Check, "it selects nothing of the fleet any more, and selected "+listed(idsOf(was)), "change its selector to the new labels"))
+		r.add(about(o, diff.SelectorLost, diff.Check, "it selects nothing of the fleet any more, and selected "+listed(idsOf(selectedBefore)), "change its selector to the new labels"))
 	}
 }
 

@@ -141,10 +141,10 @@ func (r *Report) liveCells() int {
 
 // marksOf returns the marks of a cell.
 func (p *page) marksOf(cell Cell) []pageMark {
-	has := map[string]bool{
+	applies := map[string]bool{
 		"differs": cell.Differs > 0, "outdated": cell.Newest != "", "waivers": cell.Waivers > 0, "changed": len(cell.Changes) > 0, "live": len(cell.Findings) > 0,
 	}
-	return slices.DeleteFunc(slices.Clone(p.Marks), func(m pageMark) bool { return !has[m.ID] })
+	return slices.DeleteFunc(slices.Clone(p.Marks), func(m pageMark) bool { return !applies[m.ID] })
 }
 
 // addRows adds the rows of the matrix.

@@ -170,7 +170,7 @@ func (s *Source) vendorRemote(ctx context.Context, root *os.Root, src fleet.Remo
 		return "", nil
 	}
 	keep[name] = true
-	if have, err := readVendored(root, name, "source", src.Address, src.Digest); have != nil && err == nil {
+	if vendored, err := readVendored(root, name, "source", src.Address, src.Digest); vendored != nil && err == nil {
 		return "", nil
 	}
 	data, err := s.storedRemote(ctx, src)

@@ -66,11 +66,11 @@ func (s *Source) PinSchemas(ctx context.Context, ref fleet.ChartRef, urls []stri
 }
 
 // pinSchema downloads one document into the store and returns its digest.
-func (s *Source) pinSchema(ctx context.Context, ref fleet.ChartRef, at string, have int) (string, error) {
+func (s *Source) pinSchema(ctx context.Context, ref fleet.ChartRef, at string, pinned int) (string, error) {
 	if err := checkSchemaURL(at); err != nil {
 		return "", err
 	}
-	if have >= maxSchemas {
+	if pinned >= maxSchemas {
 		return "", fault(diag.CodeSchemaDocument, "use another version of the chart", "%s: its schema refers to more than %d documents", ref, maxSchemas)
 	}
 	if s.Offline {
@@ -192,8 +192,8 @@ func schemaName(at, digest string) string {
 func (s *Source) vendorSchemas(ctx context.Context, root *os.Root, ref fleet.ChartRef, keep map[string]bool) (written []string, err error) {
 	for at, want := range ref.Schemas.All() {
 		name := schemaName(at, want)
-		have, err := readVendored(root, name, "document", at, want)
-		if keep[name] = true; have != nil && err == nil {
+		vendored, err := readVendored(root, name, "document", at, want)
+		if keep[name] = true; vendored != nil && err == nil {
 			continue
 		}
 		data, err := s.storedSchema(ctx, ref, at, want)

@@ -201,9 +201,9 @@ func (s *Source) archive(ctx context.Context, ref fleet.ChartRef) ([]byte, error
 // stored returns the archive of a remote pin from the store. It downloads the
 // archive when the store lacks it or has a damaged copy.
 func (s *Source) stored(ctx context.Context, ref fleet.ChartRef) ([]byte, error) {
-	return s.fromStore(ref.Digest, func(have state) error {
+	return s.fromStore(ref.Digest, func(found state) error {
 		missing := "is not in the chart store"
-		if have == damaged {
+		if found == damaged {
 			missing = "is damaged in the chart store"
 		}
 		return fault(diag.CodeNotInStore, "run fleetc vet once with the network", "%s %s, and the network is off", ref, missing)
@@ -212,17 +212,17 @@ func (s *Source) stored(ctx context.Context, ref fleet.ChartRef) ([]byte, error)
 
 // fromStore returns the data with a digest from the store. When the store lacks it or has
 // a damaged copy, it calls fetch, or returns the fault of offline if the network is off.
-func (s *Source) fromStore(digest string, offline func(have state) error, fetch func() ([]byte, error)) ([]byte, error) {
+func (s *Source) fromStore(digest string, offline func(found state) error, fetch func() ([]byte, error)) ([]byte, error) {
 	st, err := s.store()
 	if err != nil {
 		return nil, err
 	}
-	data, have, err := st.read(digest)
-	if err != nil || have == intact {
+	data, found, err := st.read(digest)
+	if err != nil || found == intact {
 		return data, err
 	}
 	if s.Offline {
-		return nil, offline(have)
+		return nil, offline(found)
 	}
 	if data, err = fetch(); err != nil {
 		return nil, err

@@ -138,7 +138,7 @@ func (s *Source) vendorOne(ctx context.Context, root *os.Root, ref fleet.ChartRe
 		return "", nil
 	}
 	keep[name] = true
-	if have, err := s.vendored(ref); have != nil && err == nil {
+	if vendored, err := s.vendored(ref); vendored != nil && err == nil {
 		return "", nil
 	}
 	data, err := s.stored(ctx, ref)

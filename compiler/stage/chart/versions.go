@@ -66,20 +66,20 @@ func IsNewer(version, than string) bool {
 // newer selects the updates of the pinned version.
 func newer(pinned string, all []string) Versions {
 	v := Versions{pinned, pinned, pinned}
-	have, err := semver.NewVersion(pinned)
+	current, err := semver.NewVersion(pinned)
 	if err != nil {
 		return v
 	}
 	for _, other := range newestFirst(slices.DeleteFunc(slices.Clone(all), func(v string) bool { return !versionForm.MatchString(v) })) {
 		switch {
-		case !other.GreaterThan(have):
+		case !other.GreaterThan(current):
 			return v
 		case other.Prerelease() != "":
 			continue
 		case v.Newest == pinned:
 			v.Newest = other.Original()
 		}
-		if other.Major() == have.Major() {
+		if other.Major() == current.Major() {
 			v.Compatible = other.Original()
 			return v
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 func TestSetVersion(t *testing.T) {
-	for name, test := range map[string]struct{ have, want string }{
+	for name, test := range map[string]struct{ before, want string }{
 		"replaced": {
 			"package fleet\n\nreleases: \"web\": {\n\tchart: version: \"1.0.0\" // why\n\tvalues: x: 1\n}\n",
 			"package fleet\n\nreleases: \"web\": {\n\tchart: version: \"2.0.0\" // why\n\tvalues: x: 1\n}\n",
@@ -41,7 +41,7 @@ func TestSetVersion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := write(t, "-- environments/prod/a.cue --\npackage fleet\nz: 1\n")
-			if err := os.WriteFile(filepath.Join(dir, "environments/prod/b.cue"), []byte(test.have), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "environments/prod/b.cue"), []byte(test.before), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			if name == "nothing" {

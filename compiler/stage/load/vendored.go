@@ -126,11 +126,11 @@ func (v VendoredPackage) check(root string) error {
 			faults.Add(drifted(name, "this file is not part of "+what+" of this fleetc, and would be unified with it"))
 			continue
 		}
-		have, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(v.Dir), name))
+		existing, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(v.Dir), name))
 		if err != nil {
 			return err
 		}
-		if !bytes.Equal(have, want) {
+		if !bytes.Equal(existing, want) {
 			faults.Add(drifted(name, "this copy differs from "+what+" of this fleetc"))
 		}
 	}

@@ -79,8 +79,8 @@ func (c *checker) add(hint, msg string, more ...string) {
 
 // check checks a map of a patch; have is the value of any type at its path in
 // the object.
-func (c *checker) check(patch map[string]any, have any, s *kube.Schema) {
-	there, _ := have.(map[string]any)
+func (c *checker) check(patch map[string]any, original any, s *kube.Schema) {
+	there, _ := original.(map[string]any)
 	for _, k := range slices.Sorted(maps.Keys(patch)) {
 		field, ok := fieldOf(k)
 		if !c.directives && k != field {
@@ -106,12 +106,12 @@ func (c *checker) check(patch map[string]any, have any, s *kube.Schema) {
 	}
 }
 
-func (c *checker) value(v, have any, s *kube.Schema) {
+func (c *checker) value(v, original any, s *kube.Schema) {
 	switch v := v.(type) {
 	case map[string]any:
-		c.check(v, have, s)
+		c.check(v, original, s)
 	case []any:
-		there, _ := have.([]any)
+		there, _ := original.([]any)
 		for i, item := range v {
 			c.path = append(c.path, strconv.Itoa(i))
 			c.item(item, there, s)
@@ -121,7 +121,7 @@ func (c *checker) value(v, have any, s *kube.Schema) {
 }
 
 // item checks an item of a list with schema s; have is the list in the object.
-func (c *checker) item(item any, have []any, s *kube.Schema) {
+func (c *checker) item(item any, original []any, s *kube.Schema) {
 	m, ok := item.(map[string]any)
 	if !ok {
 		c.value(item, nil, elem(s))
@@ -129,8 +129,8 @@ func (c *checker) item(item any, have []any, s *kube.Schema) {
 	}
 	var there any
 	if merges(s) && s.MergeKey != "" {
-		if i := indexOf(have, s.MergeKey, m[s.MergeKey]); i >= 0 {
-			there = have[i]
+		if i := indexOf(original, s.MergeKey, m[s.MergeKey]); i >= 0 {
+			there = original[i]
 		}
 	}
 	c.check(m, there, elem(s))

@@ -26,7 +26,7 @@ func RuleChecks(c *fleet.Cluster, objs, known []fleet.Object) []fleet.RuleCheck 
 // ignoreChecks is RuleChecks for one rule to ignore.
 func ignoreChecks(c *fleet.Cluster, r *fleet.IgnoreRule, objs, crds []fleet.Object) []fleet.RuleCheck {
 	a := newApplication(c)
-	in := rule{at: []diag.Pos{r.Pos}, path: r.Path(), is: "a rule", target: "match", among: "its clusters have", absent: "remove it"}
+	in := rule{at: []diag.Pos{r.Pos}, path: r.Path(), noun: "a rule", target: "match", among: "its clusters have", absent: "remove it"}
 	for _, o := range objs {
 		if r.Release == "" || o.Release.Name == r.Release {
 			a.items = append(a.items, &item{Object: o})

@@ -17,13 +17,13 @@ type entry struct {
 
 // mergeList merges a list of a checked patch into a list of an object. The
 // items are maps with the merge key of schema s, or scalars.
-func mergeList(have, patch []any, s *kube.Schema) ([]any, *problem) {
-	entries := make([]entry, len(have), len(have)+len(patch))
+func mergeList(original, patch []any, s *kube.Schema) ([]any, *problem) {
+	entries := make([]entry, len(original), len(original)+len(patch))
 	var hasMaps, hasOthers bool
-	for i, v := range have {
+	for i, v := range original {
 		entries[i] = entry{v, i, -1}
 	}
-	for _, v := range slices.Concat(have, patch) {
+	for _, v := range slices.Concat(original, patch) {
 		_, isMap := v.(map[string]any)
 		hasMaps, hasOthers = hasMaps || isMap, hasOthers || !isMap
 	}
@@ -75,8 +75,8 @@ func mergeItems(entries []entry, patch []any, s *kube.Schema) ([]any, *problem) 
 			continue
 		}
 		e := &entries[at]
-		have, _ := e.value.(map[string]any)
-		out, _, p := mergeMap(have, item, s.Elem)
+		original, _ := e.value.(map[string]any)
+		out, _, p := mergeMap(original, item, s.Elem)
 		if p != nil {
 			return nil, p.in(strconv.Itoa(i))
 		}

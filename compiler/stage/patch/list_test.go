@@ -27,7 +27,7 @@ func TestMergeList(t *testing.T) {
 	named := &kube.Schema{Type: kube.List, Strategy: []string{merge}, MergeKey: "name", ListKeys: []string{"name", "zone"}, Elem: &kube.Schema{
 		Type: kube.Object, Fields: map[string]*kube.Schema{"name": {Type: kube.String}, "zone": {Type: kube.String, Default: "a"}, "num": {Type: kube.Integer}},
 	}}
-	for _, test := range []struct{ name, have, patch, want string }{
+	for _, test := range []struct{ name, original, patch, want string }{
 		{"new items stand in front of the next that is there", `[{name: a}, {name: b}]`, `[{name: x}, {name: b, num: 1}, {name: z}]`, `[{"name":"x"},{"name":"a"},{"name":"b","num":1},{"name":"z"}]`},
 		{"items stand as in the patch", `[{name: a}, {name: b}]`, `[{name: b}, {name: a}]`, `[{"name":"b"},{"name":"a"}]`},
 		{"all of a name are deleted", `[{name: a}, {name: b}, {name: a}]`, `[{name: a, $patch: delete}]`, `[{"name":"b"}]`},
@@ -40,9 +40,9 @@ func TestMergeList(t *testing.T) {
 		{"numbers of any kind", `[{name: 1}]`, `[{name: 1.0, num: 2}]`, `[{"name":1,"num":2}]`},
 		{"mixed", `[a]`, `[{name: a}]`, `does not merge: the items of the object and of the patch are not of one type`},
 	} {
-		have, _ := decoded(t, test.have).([]any)
+		original, _ := decoded(t, test.original).([]any)
 		patch, _ := decoded(t, test.patch).([]any)
-		out, p := mergeList(have, patch, named)
+		out, p := mergeList(original, patch, named)
 		got := text(t, out)
 		if p != nil {
 			got = p.msg

@@ -67,7 +67,7 @@ func (a *application) namespaced(o fleet.Object) bool {
 type rule struct {
 	at     []diag.Pos
 	path   string
-	is     string // a patch
+	noun   string // a patch
 	target string // the field that is its target
 	among  string // the objects that its target selects from, such as those of the release
 	absent string // the hint when it matches nothing
@@ -76,7 +76,7 @@ type rule struct {
 // rule returns the rule with a name in a field of the release.
 func (a *application) rule(field, name string, pos diag.Pos) rule {
 	r := rule{
-		path: a.release.Path(field, label(name)), is: map[string]string{"patches": "a patch", "ownership": "ownership"}[field],
+		path: a.release.Path(field, label(name)), noun: map[string]string{"patches": "a patch", "ownership": "ownership"}[field],
 		target: "target", among: "the release has", absent: "leave it out, or set optional: true",
 	}
 	for _, pos := range []diag.Pos{pos, a.release.Pos} {
@@ -110,12 +110,12 @@ func (a *application) unmatchedPart(r rule, t fleet.Selector) (d *diag.Diag, par
 		d.Msg, d.Hint = "matches nothing: "+r.among+" no objects", r.absent
 		return d, 0
 	}
-	ownRelease := r.is + " is for its own release alone, and that is not %s"
+	ownRelease := r.noun + " is for its own release alone, and that is not %s"
 	if a.release == nil {
 		ownRelease = "no release is called %s"
 	}
 	for i, part := range []struct {
-		is   fleet.Selector
+		by   fleet.Selector
 		want []string
 		of   func(o fleet.Object) string
 		msg  string
@@ -128,7 +128,7 @@ func (a *application) unmatchedPart(r rule, t fleet.Selector) (d *diag.Diag, par
 	} {
 		var next []fleet.Object
 		for _, o := range left {
-			if part.is.Matches(a.placed(o, part.is)) {
+			if part.by.Matches(a.placed(o, part.by)) {
 				next = append(next, o)
 			}
 		}

@@ -58,7 +58,7 @@ func CheckOwnership(c *fleet.Cluster, r *fleet.Release, objs, others []fleet.Obj
 	}
 	for i, k := range r.Replace {
 		if matched, _ := a.matched(fleet.Selector{Kinds: []string{k.Kind}}); len(matched) == 0 {
-			d := a.unmatched(rule{at: []diag.Pos{k.Pos}, is: "a kind", among: "the release has", absent: "leave it out"}, fleet.Selector{Kinds: []string{k.Kind}})
+			d := a.unmatched(rule{at: []diag.Pos{k.Pos}, noun: "a kind", among: "the release has", absent: "leave it out"}, fleet.Selector{Kinds: []string{k.Kind}})
 			d.Path = r.Path("replace", fmt.Sprint(i))
 			faults.Add(d)
 		}

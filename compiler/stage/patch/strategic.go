@@ -10,7 +10,7 @@ import (
 // mergeMap merges a checked strategic merge patch into the map have and returns
 // the result; keep is false if the patch deletes the map. s is the schema of
 // the map; without it, maps merge and other values are replaced.
-func mergeMap(have, patch map[string]any, s *kube.Schema) (out map[string]any, keep bool, p *problem) {
+func mergeMap(original, patch map[string]any, s *kube.Schema) (out map[string]any, keep bool, p *problem) {
 	switch patch[directive] {
 	case remove:
 		return nil, false, nil
@@ -18,14 +18,14 @@ func mergeMap(have, patch map[string]any, s *kube.Schema) (out map[string]any, k
 		return freshMap(patch, s), true, nil
 	}
 	if stay, ok := patch[retainKeys].([]any); ok {
-		maps.DeleteFunc(have, func(k string, _ any) bool { return !slices.Contains(stay, any(k)) })
+		maps.DeleteFunc(original, func(k string, _ any) bool { return !slices.Contains(stay, any(k)) })
 	}
 	for _, field := range fieldsOf(patch) {
-		if p := mergeField(have, patch, field, s); p != nil {
+		if p := mergeField(original, patch, field, s); p != nil {
 			return nil, true, p
 		}
 	}
-	return have, true, nil
+	return original, true, nil
 }
 
 // fieldsOf returns the fields of a map of a patch, sorted.
@@ -42,25 +42,25 @@ func fieldsOf(patch map[string]any) []string {
 
 // mergeField merges a field of a patch: its value, then the order of items,
 // then the values to delete.
-func mergeField(have, patch map[string]any, field string, s *kube.Schema) *problem {
+func mergeField(original, patch map[string]any, field string, s *kube.Schema) *problem {
 	sub, _ := child(s, field)
-	before, _ := have[field].([]any)
+	before, _ := original[field].([]any)
 	if v, ok := patch[field]; ok {
-		if p := mergeValue(have, field, v, sub); p != nil {
+		if p := mergeValue(original, field, v, sub); p != nil {
 			return p.in(field)
 		}
 	}
-	list, isList := have[field].([]any)
+	list, isList := original[field].([]any)
 	if order, ok := patch[orderOf+field].([]any); ok && isList {
 		added, _ := patch[field].([]any)
 		ordered, p := reorder(list, before, added, order, sub)
 		if p != nil {
 			return p.in(orderOf + field)
 		}
-		have[field], list = ordered, ordered
+		original[field], list = ordered, ordered
 	}
 	if drop, ok := patch[dropFrom+field].([]any); ok && isList {
-		have[field] = slices.DeleteFunc(slices.Clone(list), func(v any) bool {
+		original[field] = slices.DeleteFunc(slices.Clone(list), func(v any) bool {
 			return slices.ContainsFunc(drop, func(d any) bool { return equal(d, v) })
 		})
 	}
@@ -68,11 +68,11 @@ func mergeField(have, patch map[string]any, field string, s *kube.Schema) *probl
 }
 
 // mergeValue merges a value of a patch into a field of the map have.
-func mergeValue(have map[string]any, field string, v any, s *kube.Schema) *problem {
-	there := have[field]
+func mergeValue(original map[string]any, field string, v any, s *kube.Schema) *problem {
+	there := original[field]
 	switch v := v.(type) {
 	case nil:
-		delete(have, field)
+		delete(original, field)
 		return nil
 	case map[string]any:
 		m, ok := there.(map[string]any)
@@ -83,20 +83,20 @@ func mergeValue(have map[string]any, field string, v any, s *kube.Schema) *probl
 		if p != nil {
 			return p
 		}
-		if have[field] = out; !keep {
-			delete(have, field)
+		if original[field] = out; !keep {
+			delete(original, field)
 		}
 		return nil
 	case []any:
 		if l, ok := there.([]any); ok && merges(s) {
 			out, p := mergeList(l, v, s)
-			have[field] = out
+			original[field] = out
 			return p
 		}
 	}
 	out, keep := fresh(v, s, false)
-	if have[field] = out; !keep {
-		delete(have, field)
+	if original[field] = out; !keep {
+		delete(original, field)
 	}
 	return nil
 }

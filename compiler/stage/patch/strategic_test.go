@@ -110,9 +110,9 @@ func TestStrategiesAreThoseOfTheTypes(t *testing.T) {
 }
 
 // byLibrary merges with Kubernetes' library.
-func byLibrary(t testing.TB, typ reflect.Type, have, patch map[string]any) (map[string]any, error) {
+func byLibrary(t testing.TB, typ reflect.Type, original, patch map[string]any) (map[string]any, error) {
 	t.Helper()
-	out, err := strategicpatch.StrategicMergeMapPatch(cloneMap(have), cloneMap(patch), reflect.New(typ).Interface())
+	out, err := strategicpatch.StrategicMergeMapPatch(cloneMap(original), cloneMap(patch), reflect.New(typ).Interface())
 	return out, err
 }
 
@@ -174,18 +174,18 @@ func TestStrategicByHand(t *testing.T) {
 		{hook, `{webhooks: [{name: d.e.f, timeoutSeconds: 2}, {name: a.b.c, rules: [{operations: [UPDATE]}]}]}`},
 		{account, `{imagePullSecrets: [{name: yy}], secrets: [{name: s, $patch: delete}], automountServiceAccountToken: false}`},
 	} {
-		have, patch := decodedMap(t, test.object), decodedMap(t, test.patch)
+		original, patch := decodedMap(t, test.object), decodedMap(t, test.patch)
 		gvk := objects(t, test.object)[0].GroupVersionKind()
-		want, err := byLibrary(t, typed(t)[gvk], have, patch)
+		want, err := byLibrary(t, typed(t)[gvk], original, patch)
 		if err != nil {
 			t.Errorf("%s: the library refuses: %v", test.patch, err)
 			continue
 		}
-		got, _, p := mergeMap(cloneMap(have), patch, newest(t).Schema(gvk))
+		got, _, p := mergeMap(cloneMap(original), patch, newest(t).Schema(gvk))
 		if p != nil || text(t, got) != text(t, tidy(want)) {
 			t.Errorf("%s: %v\n got %s\nwant %s", test.patch, p, text(t, got), text(t, tidy(want)))
 		}
-		if text(t, got) == text(t, have) {
+		if text(t, got) == text(t, original) {
 			t.Errorf("%s changes nothing", test.patch)
 		}
 	}
@@ -203,19 +203,19 @@ func TestStrategicIsThatOfTheLibrary(t *testing.T) {
 		s := newest(t).Schema(gvk)
 		for round := range rounds {
 			g := &generator{rand.New(rand.NewPCG(uint64(n), uint64(round)))}
-			have := g.object(s, 9)
-			patch := g.patch(s, have, 9)
-			want, err := byLibrary(t, types[gvk], have, patch)
+			original := g.object(s, 9)
+			patch := g.patch(s, original, 9)
+			want, err := byLibrary(t, types[gvk], original, patch)
 			if err != nil {
 				t.Fatalf("%s %d: the library refuses: %v\npatch %s", gvk.Kind, round, err, text(t, patch))
 			}
 			c := checker{version: newest(t), directives: true}
-			if c.check(patch, have, s); len(c.found) > 0 {
+			if c.check(patch, original, s); len(c.found) > 0 {
 				t.Fatalf("%s %d: the patch is at fault: %v %s\npatch %s", gvk.Kind, round, c.found[0].at, c.found[0].msg, text(t, patch))
 			}
-			got, keep, p := mergeMap(cloneMap(have), cloneMap(patch), s)
+			got, keep, p := mergeMap(cloneMap(original), cloneMap(patch), s)
 			if p != nil || !keep {
-				t.Fatalf("%s %d: %+v, deleted: %t\nhave  %s\npatch %s", gvk.Kind, round, p, !keep, text(t, have), text(t, patch))
+				t.Fatalf("%s %d: %+v, deleted: %t\nhave  %s\npatch %s", gvk.Kind, round, p, !keep, text(t, original), text(t, patch))
 			}
 			if g, w := text(t, got), text(t, tidy(want)); g != w {
 				at := 0
@@ -223,7 +223,7 @@ func TestStrategicIsThatOfTheLibrary(t *testing.T) {
 					at++
 				}
 				at = max(0, at-100)
-				t.Fatalf("%s %d: at %d\ngot   %s\nwant  %s\nhave  %s\npatch %s", gvk.Kind, round, at, g[at:], w[at:], text(t, have), text(t, patch))
+				t.Fatalf("%s %d: at %d\ngot   %s\nwant  %s\nhave  %s\npatch %s", gvk.Kind, round, at, g[at:], w[at:], text(t, original), text(t, patch))
 			}
 		}
 	}
@@ -329,7 +329,7 @@ func (g *generator) list(s *kube.Schema, depth, n int) any {
 }
 
 // patch returns a patch of a map with the schema s.
-func (g *generator) patch(s *kube.Schema, have map[string]any, depth int) map[string]any {
+func (g *generator) patch(s *kube.Schema, original map[string]any, depth int) map[string]any {
 	m := map[string]any{}
 	if depth == 0 || s.Open {
 		return m
@@ -351,7 +351,7 @@ func (g *generator) patch(s *kube.Schema, have map[string]any, depth int) map[st
 		if !wanted && g.IntN(5) > 1 {
 			continue
 		}
-		switch there := have[k].(type) {
+		switch there := original[k].(type) {
 		case map[string]any:
 			if g.IntN(20) == 0 {
 				m[k] = nil
@@ -391,7 +391,7 @@ func (g *generator) patch(s *kube.Schema, have map[string]any, depth int) map[st
 }
 
 // patchList writes a patch of a list into m.
-func (g *generator) patchList(m map[string]any, k string, s *kube.Schema, have []any, depth int) {
+func (g *generator) patchList(m map[string]any, k string, s *kube.Schema, original []any, depth int) {
 	if g.IntN(20) == 0 {
 		m[k] = nil
 		return
@@ -405,13 +405,13 @@ func (g *generator) patchList(m map[string]any, k string, s *kube.Schema, have [
 		return
 	}
 	if s.MergeKey == "" {
-		if g.IntN(2) == 0 && len(have) > 0 {
-			gone := have[g.IntN(len(have))]
+		if g.IntN(2) == 0 && len(original) > 0 {
+			gone := original[g.IntN(len(original))]
 			if !slices.Contains(l, gone) {
 				m[dropFrom+k] = []any{gone}
 			}
 		}
-		g.order(m, k, s, l, have)
+		g.order(m, k, s, l, original)
 		return
 	}
 	if g.IntN(8) == 0 {
@@ -421,9 +421,9 @@ func (g *generator) patchList(m map[string]any, k string, s *kube.Schema, have [
 	// Existing fields change more often than new ones are added.
 	for i, v := range l {
 		item := v.(map[string]any)
-		if at := indexOf(have, s.MergeKey, item[s.MergeKey]); at >= 0 {
+		if at := indexOf(original, s.MergeKey, item[s.MergeKey]); at >= 0 {
 			key := item[s.MergeKey]
-			change := g.patch(s.Elem, have[at].(map[string]any), depth-2)
+			change := g.patch(s.Elem, original[at].(map[string]any), depth-2)
 			delete(change, directive)
 			change[s.MergeKey] = key
 			if stay, ok := change[retainKeys].([]any); ok {
@@ -432,7 +432,7 @@ func (g *generator) patchList(m map[string]any, k string, s *kube.Schema, have [
 			l[i] = change
 		}
 	}
-	for _, v := range have {
+	for _, v := range original {
 		key := v.(map[string]any)[s.MergeKey]
 		if g.IntN(4) == 0 && indexOf(l, s.MergeKey, key) < 0 {
 			l = append(l, map[string]any{s.MergeKey: key, directive: remove})
@@ -442,14 +442,14 @@ func (g *generator) patchList(m map[string]any, k string, s *kube.Schema, have [
 	// When items are deleted, the library overwrites the list whose order it
 	// keeps.
 	if !slices.ContainsFunc(l, func(v any) bool { return v.(map[string]any)[directive] == remove }) {
-		g.order(m, k, s, l, have)
+		g.order(m, k, s, l, original)
 	}
 }
 
 // order sometimes sets the order of a list: the items of the patch, and some of
 // the others in between.
-func (g *generator) order(m map[string]any, k string, s *kube.Schema, l, have []any) {
-	if g.IntN(3) > 0 || len(l) == 0 || len(have) == 0 {
+func (g *generator) order(m map[string]any, k string, s *kube.Schema, l, original []any) {
+	if g.IntN(3) > 0 || len(l) == 0 || len(original) == 0 {
 		return
 	}
 	key := func(v any) any {
@@ -464,7 +464,7 @@ func (g *generator) order(m map[string]any, k string, s *kube.Schema, l, have []
 			order = append(order, key(v))
 		}
 	}
-	for _, v := range have {
+	for _, v := range original {
 		if kv := key(v); g.IntN(2) == 0 && !slices.ContainsFunc(order, func(o any) bool { return equal(o, kv) }) {
 			order = slices.Insert(order, g.IntN(len(order)+1), kv)
 		}

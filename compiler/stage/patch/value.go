@@ -124,12 +124,12 @@ func mergeJSON(into, patch map[string]any) {
 		case v == nil:
 			delete(into, k)
 		case ok:
-			have, ok := into[k].(map[string]any)
-			if !ok || have == nil {
-				have = map[string]any{}
-				into[k] = have
+			original, ok := into[k].(map[string]any)
+			if !ok || original == nil {
+				original = map[string]any{}
+				into[k] = original
 			}
-			mergeJSON(have, inner)
+			mergeJSON(original, inner)
 		default:
 			into[k] = clone(v)
 		}

@@ -9,7 +9,7 @@ import (
 
 // The examples of RFC 7386, appendix A, with objects.
 func TestRFC7386(t *testing.T) {
-	for _, test := range []struct{ have, patch, want string }{
+	for _, test := range []struct{ original, patch, want string }{
 		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
 		{`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},
 		{`{"a":"b"}`, `{"a":null}`, `{}`},
@@ -23,10 +23,10 @@ func TestRFC7386(t *testing.T) {
 		{`{"a":1}`, `{"a":{"b":{"c":null,"d":1}}}`, `{"a":{"b":{"d":1}}}`},
 		{`{"a":1}`, `{"a":[{"b":null}]}`, `{"a":[{"b":null}]}`},
 	} {
-		have, patch := decodedMap(t, test.have), decodedMap(t, test.patch)
-		mergeJSON(have, patch)
-		if got := text(t, have); got != test.want {
-			t.Errorf("%s with %s: %s, want %s", test.have, test.patch, got, test.want)
+		original, patch := decodedMap(t, test.original), decodedMap(t, test.patch)
+		mergeJSON(original, patch)
+		if got := text(t, original); got != test.want {
+			t.Errorf("%s with %s: %s, want %s", test.original, test.patch, got, test.want)
 		}
 		if got := text(t, patch); got != text(t, decoded(t, test.patch)) {
 			t.Errorf("the patch %s becomes %s", test.patch, got)

@@ -123,11 +123,11 @@ func (c *compiledRule) missing(result cue.Value, plain any, path []string, found
 		it, err := result.Fields()
 		for err == nil && it.Next() {
 			name := it.Selector().Unquoted()
-			have, ok := plain[name]
+			existing, ok := plain[name]
 			if ok {
-				switch have.(type) {
+				switch existing.(type) {
 				case map[string]any, []any:
-					found = c.missing(it.Value(), have, append(slices.Clip(path), name), found)
+					found = c.missing(it.Value(), existing, append(slices.Clip(path), name), found)
 				}
 				continue
 			}

@@ -208,7 +208,7 @@ func (e *engine) listFuncs() template.FuncMap {
 			e.spend(n * m / 4)
 		})
 	}
-	has, mustHas := original[func(_, _ any) bool](e, "has"), original[func(_, _ any) (bool, error)](e, "mustHas")
+	containsValue, mustHas := original[func(_, _ any) bool](e, "has"), original[func(_, _ any) (bool, error)](e, "mustHas")
 	look := func(needle, list any) {
 		switch needle.(type) {
 		case nil, bool, int, int64, float64, string:
@@ -222,7 +222,7 @@ func (e *engine) listFuncs() template.FuncMap {
 	return template.FuncMap{
 		"uniq": pairs("uniq"), "mustUniq": pairs("mustUniq"),
 		"without": pairs("without"), "mustWithout": pairs("mustWithout"),
-		"has":     func(needle, list any) bool { look(needle, list); return has(needle, list) },
+		"has":     func(needle, list any) bool { look(needle, list); return containsValue(needle, list) },
 		"mustHas": func(needle, list any) (bool, error) { look(needle, list); return mustHas(needle, list) },
 		"splitList": func(sep, s string) []string {
 			e.allocate(16 * (1 + strings.Count(s, sep)))

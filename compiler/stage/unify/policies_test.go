@@ -90,7 +90,7 @@ releases: a: defaults: eu: n: 5
 	if err != nil {
 		t.Fatal(text(err))
 	}
-	for _, test := range []struct{ name, has, not string }{
+	for _, test := range []struct{ name, contains, not string }{
 		{"none", `policies.none|none: object: {}`, "message|kubernetes|Strict|strings|.data.cue"},
 		{"refs", `#Strict|_min: 2|_most: *9 \| int|[string]: string|let Prefix|import "strings"|object.spec	environments/fleet.cue:12:32`, "match|kubernetes|tree|Tree"},
 		{"tree", "kids?: [...#Tree]", "Strict"},
@@ -104,7 +104,7 @@ releases: a: defaults: eu: n: 5
 				source = p.Source
 			}
 		}
-		for _, s := range strings.Split(strings.ReplaceAll(test.has, `\|`, "\x00"), "|") {
+		for _, s := range strings.Split(strings.ReplaceAll(test.contains, `\|`, "\x00"), "|") {
 			if s = strings.ReplaceAll(s, "\x00", "|"); !strings.Contains(source, s) {
 				t.Errorf("%s: no %q in\n%s", test.name, s, source)
 			}

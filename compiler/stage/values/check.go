@@ -15,22 +15,22 @@ import (
 // rejects, values of a disabled dependency, and waivers that are not needed.
 // Each fault has the source position of the value; its path begins with
 // "values". accepted may be nil.
-func (t *Type) Check(v *fleet.Tree, open []fleet.Waiver, accepted Accepted) diag.List {
+func (t *Type) Check(v *fleet.Tree, open []fleet.Waiver, accepted AcceptanceCache) diag.List {
 	return t.checked(v, accepted).waive(open)
 }
 
 // checked returns the checker after all checks, with waivers not yet applied.
-func (t *Type) checked(v *fleet.Tree, accepted Accepted) *checker {
+func (t *Type) checked(v *fleet.Tree, accepted AcceptanceCache) *checker {
 	c := &checker{root: t, values: v, text: readsOfTexts(v), accepted: accepted}
 	c.check(v, t, nil)
 	c.release()
 	return c
 }
 
-// An Accepted caches whether the schemas of a chart accept the values. It calls
+// An AcceptanceCache caches whether the schemas of a chart accept the values. It calls
 // accepts on a cache miss. It must be safe for concurrent use. The values are
 // those of the release; with the chart, they determine the final values.
-type Accepted func(values []byte, accepts func() bool)
+type AcceptanceCache func(values []byte, accepts func() bool)
 
 // A checker checks the values of one release.
 type checker struct {
@@ -40,7 +40,7 @@ type checker struct {
 	text   textReads       // values that the user's own strings read, as templates
 	found  []finding
 
-	accepted Accepted // nil for none
+	accepted AcceptanceCache // nil for none
 }
 
 // A finding is a fault and the path that it is about.

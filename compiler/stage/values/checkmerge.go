@@ -271,11 +271,11 @@ func tables(dst, src map[string]any, merge bool) map[string]any {
 // its parent.
 func globals(values, parent map[string]any) map[string]any {
 	own, ok := values[chartutil.GlobalKey].(map[string]any)
-	if _, has := values[chartutil.GlobalKey]; has && !ok {
+	if _, hasGlobals := values[chartutil.GlobalKey]; hasGlobals && !ok {
 		return values
 	}
 	from, ok := parent[chartutil.GlobalKey].(map[string]any)
-	if _, has := parent[chartutil.GlobalKey]; has && !ok {
+	if _, hasGlobals := parent[chartutil.GlobalKey]; hasGlobals && !ok {
 		return values
 	}
 	merged := maps.Clone(own)
@@ -283,8 +283,8 @@ func globals(values, parent map[string]any) map[string]any {
 		merged = map[string]any{}
 	}
 	for key, v := range from {
-		have, ok := merged[key]
-		haveMap, isMap := have.(map[string]any)
+		existing, ok := merged[key]
+		haveMap, isMap := existing.(map[string]any)
 		vm, vIsMap := v.(map[string]any)
 		switch {
 		case vIsMap && !ok:

@@ -12,7 +12,7 @@ import (
 // CheckTyped is [Type.Check] for releases that require types. It also reports
 // each open value that the user sets, and each document that the chart's schema
 // refers to and that is missing. Waivers accept these faults, too.
-func (t *Type) CheckTyped(v *fleet.Tree, open []fleet.Waiver, accepted Accepted) diag.List {
+func (t *Type) CheckTyped(v *fleet.Tree, open []fleet.Waiver, accepted AcceptanceCache) diag.List {
 	c := t.checked(v, accepted)
 	for _, name := range t.Missing() {
 		c.add(diag.CodeUnknownType, nil, v, fmt.Sprintf("types are required, and the chart's schema refers to %s, which is not known", name),

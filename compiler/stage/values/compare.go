@@ -29,51 +29,51 @@ const (
 // Compare returns the differences between the values of two versions of a chart.
 // In each map, the keys of the old version come first, in its order, then the
 // new keys.
-func Compare(was, is *Type) []Change {
+func Compare(before, after *Type) []Change {
 	var out []Change
-	compare(&out, was, is, nil, 0)
+	compare(&out, before, after, nil, 0)
 	return out
 }
 
-func compare(out *[]Change, was, is *Type, path []string, depth int) {
-	if was == is || depth > maxLevels {
+func compare(out *[]Change, before, after *Type, path []string, depth int) {
+	if before == after || depth > maxLevels {
 		return
 	}
-	for _, k := range was.Keys {
+	for _, k := range before.Keys {
 		at := append(path[:len(path):len(path)], k)
-		before, after := was.Fields[k], is.Fields[k]
+		field, newField := before.Fields[k], after.Fields[k]
 		switch {
-		case after != nil:
-			changed(out, before, after, at)
-			compare(out, before, after, at, depth+1)
-		case !is.Open:
-			*out = append(*out, Change{Path: pathText(at), Kind: Removed, Was: before.summary(), Keys: before.size(0)})
+		case newField != nil:
+			changed(out, field, newField, at)
+			compare(out, field, newField, at, depth+1)
+		case !after.Open:
+			*out = append(*out, Change{Path: pathText(at), Kind: Removed, Was: field.summary(), Keys: field.size(0)})
 		}
 	}
-	for _, k := range is.Keys {
-		if was.Fields[k] == nil {
-			after := is.Fields[k]
+	for _, k := range after.Keys {
+		if before.Fields[k] == nil {
+			field := after.Fields[k]
 			*out = append(*out, Change{
-				Path: pathText(append(path[:len(path):len(path)], k)), Kind: Added, Is: after.summary(), Keys: after.size(0),
+				Path: pathText(append(path[:len(path):len(path)], k)), Kind: Added, Is: field.summary(), Keys: field.size(0),
 			})
 		}
 	}
 }
 
 // changed reports the differences of a value that both versions have.
-func changed(out *[]Change, was, is *Type, path []string) {
+func changed(out *[]Change, before, after *Type, path []string) {
 	at := pathText(path)
-	if before, after := was.kinds(), is.kinds(); before != after {
-		*out = append(*out, Change{Path: at, Kind: Retyped, Was: before, Is: after})
+	if oldKinds, newKinds := before.kinds(), after.kinds(); oldKinds != newKinds {
+		*out = append(*out, Change{Path: at, Kind: Retyped, Was: oldKinds, Is: newKinds})
 	}
-	if !was.Unread && is.Unread {
+	if !before.Unread && after.Unread {
 		*out = append(*out, Change{Path: at, Kind: Ignored})
 	}
-	if len(was.Keys) > 0 || len(is.Keys) > 0 {
+	if len(before.Keys) > 0 || len(after.Keys) > 0 {
 		return // the defaults of the keys below are compared instead
 	}
-	if !reflect.DeepEqual(was.Default, is.Default) {
-		*out = append(*out, Change{Path: at, Kind: Defaulted, Was: literalText(was.Default), Is: literalText(is.Default)})
+	if !reflect.DeepEqual(before.Default, after.Default) {
+		*out = append(*out, Change{Path: at, Kind: Defaulted, Was: literalText(before.Default), Is: literalText(after.Default)})
 	}
 }
 

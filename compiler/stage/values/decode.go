@@ -146,8 +146,8 @@ func (d *decoder) table() {
 func (d *decoder) root() *Type {
 	d.global = &Type{}
 	t := d.body(&Type{}, 0)
-	has := t.Fields[chartutil.GlobalKey] == d.global
-	if has {
+	isGlobal := t.Fields[chartutil.GlobalKey] == d.global
+	if isGlobal {
 		d.body(d.global, 1)
 	}
 	return t

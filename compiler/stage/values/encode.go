@@ -209,8 +209,8 @@ func (e *encoder) body(t *Type, depth int) {
 // parts returns the flags for the parts that the type has.
 func (t *Type) parts() uint64 {
 	var flags uint64
-	add := func(has bool, flag uint64) {
-		if has {
+	add := func(isSet bool, flag uint64) {
+		if isSet {
 			flags |= flag
 		}
 	}

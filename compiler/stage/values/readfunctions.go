@@ -198,13 +198,13 @@ func (a arguments) isOfKind(name string) *value {
 	if name != "kindIs" || len(kinds) != 1 || v == nil || len(v.places)+len(v.roots) > 0 || v.unknown {
 		return anything()
 	}
-	is := map[string]bool{}
+	kindsOfValue := map[string]bool{}
 	for _, o := range v.objects {
 		switch {
 		case o.isMap():
-			is["map"] = true
+			kindsOfValue["map"] = true
 		case o.isList() && len(o.keys) > 0:
-			is["slice"] = true
+			kindsOfValue["slice"] = true
 		default:
 			return anything()
 		}
@@ -213,12 +213,12 @@ func (a arguments) isOfKind(name string) *value {
 		if strings.HasPrefix(t, number) || strings.Contains(t, wild) && !isUserKey(t) {
 			return anything()
 		}
-		is["string"] = true
+		kindsOfValue["string"] = true
 	}
 	switch {
-	case !is[kinds[0]]:
+	case !kindsOfValue[kinds[0]]:
 		return textOf(no)
-	case len(is) == 1:
+	case len(kindsOfValue) == 1:
 		return textOf(yes)
 	}
 	return anything()

@@ -74,7 +74,7 @@ func refuses(k *shapes, object map[string]any, path []string) bool {
 	}
 	for i := range append(path, "zzKey") {
 		if s := k.place([]apiKind{kind}, path[:i]); s.closed() {
-			if _, has := s.at(append(path, "zzKey")[i]); !has {
+			if _, found := s.at(append(path, "zzKey")[i]); !found {
 				return true
 			}
 		}

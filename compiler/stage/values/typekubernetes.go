@@ -198,8 +198,8 @@ func (k *shapes) join(a, b *shape) *shape {
 		out.fields = map[string]*shape{}
 	}
 	for name, f := range b.fields {
-		if have, ok := out.fields[name]; ok {
-			f = k.join(have, f)
+		if existing, ok := out.fields[name]; ok {
+			f = k.join(existing, f)
 		}
 		out.fields[name] = f
 	}

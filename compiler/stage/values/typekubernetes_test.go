@@ -45,7 +45,7 @@ func TestShapesOfPlaces(t *testing.T) {
 	for name, c := range map[string]struct {
 		kinds []apiKind
 		path  string
-		has   string // a field; empty when nothing is known
+		field string // a field; empty when nothing is known
 	}{
 		"a kind":                     {[]apiKind{{apiVersion: "apps/v1", kind: "Deployment"}}, "spec.strategy", "rollingUpdate"},
 		"a kind of any version":      {[]apiKind{{apiVersion: "", kind: "HorizontalPodAutoscaler"}}, "spec.behavior", "scaleDown"},
@@ -61,12 +61,12 @@ func TestShapesOfPlaces(t *testing.T) {
 		"an item of a piece":         {nil, "resources.[]", ""},
 	} {
 		s := k.place(c.kinds, strings.Split(c.path, "."))
-		if c.has == "" {
+		if c.field == "" {
 			if s.closed() {
 				t.Errorf("%s: %v", name, s.fields)
 			}
-		} else if _, ok := s.fields[c.has]; !ok {
-			t.Errorf("%s: it has no %s", name, c.has)
+		} else if _, ok := s.fields[c.field]; !ok {
+			t.Errorf("%s: it has no %s", name, c.field)
 		}
 	}
 }

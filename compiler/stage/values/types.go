@@ -256,10 +256,10 @@ func (t *Type) merge(o *Type, depth int) {
 		t.Elem.merge(o.Elem, depth+1)
 	}
 	for _, k := range o.Keys {
-		if have := t.Fields[k]; have == nil {
+		if existing := t.Fields[k]; existing == nil {
 			t.set(k, o.Fields[k])
-		} else if depth < maxLevels && have != o.Fields[k] {
-			have.merge(o.Fields[k], depth+1)
+		} else if depth < maxLevels && existing != o.Fields[k] {
+			existing.merge(o.Fields[k], depth+1)
 		}
 	}
 }

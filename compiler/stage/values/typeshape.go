@@ -368,10 +368,10 @@ func (t *Type) join(o *Type, depth int) {
 		t.open(o.Why)
 	}
 	for _, k := range o.Keys {
-		if have := t.Fields[k]; have == nil {
+		if existing := t.Fields[k]; existing == nil {
 			t.set(k, o.Fields[k])
 		} else if depth < maxLevels {
-			have.join(o.Fields[k], depth+1)
+			existing.join(o.Fields[k], depth+1)
 		}
 	}
 	if len(t.Keys) > 0 && t.Why == unknownKeys {

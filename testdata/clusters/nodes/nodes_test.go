@@ -122,7 +122,7 @@ func TestNode(t *testing.T) {
 	kubectl("", "wait", "--timeout=2m", "--for=jsonpath={.status.numberReady}=1", "daemonset/played")
 
 	find()
-	kept := slices.DeleteFunc(slices.Clone(traces), func(is trace) bool { return isEtcd(is.path) })
+	kept := slices.DeleteFunc(slices.Clone(traces), func(t trace) bool { return isEtcd(t.path) })
 	c := f.Cluster("eu")
 	if err := c.Kill(); err != nil {
 		t.Fatal(err)
@@ -191,8 +191,8 @@ func tracesOf(dir, address string) []trace {
 	}
 	var all []trace
 	for _, path := range paths {
-		if is := identity(path); is != "" {
-			all = append(all, trace{path, is})
+		if id := identity(path); id != "" {
+			all = append(all, trace{path, id})
 		}
 	}
 	return all
@@ -224,7 +224,7 @@ func awaitGone(t *testing.T, when string, traces []trace) {
 		t.Errorf("the node has only %v", traces)
 	}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		left := slices.DeleteFunc(slices.Clone(traces), func(is trace) bool { return identity(is.path) != is.identity })
+		left := slices.DeleteFunc(slices.Clone(traces), func(t trace) bool { return identity(t.path) != t.identity })
 		if len(left) == 0 {
 			return
 		}

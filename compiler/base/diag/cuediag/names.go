@@ -17,7 +17,7 @@ import (
 )
 
 // A form describes what a pattern of the schema accepts.
-type form struct{ is, example string }
+type form struct{ text, example string }
 
 // forms describes the patterns of the schema.
 var forms = map[string]form{

@@ -99,7 +99,7 @@ func (x *explanation) emptyAbove(line string, col int) bool {
 
 // A bracket is an opening bracket with its position.
 type bracket struct {
-	is        byte
+	char      byte
 	line, col int
 }
 
@@ -123,7 +123,7 @@ func brackets(source string, upTo int) (open []bracket, wrong *bracket, by byte)
 					return open, nil, 0
 				}
 				last := open[len(open)-1]
-				if closing[last.is] != c {
+				if closing[last.char] != c {
 					return open, &last, c
 				}
 				open = open[:len(open)-1]
@@ -143,7 +143,7 @@ func (x *explanation) unclosed() bool {
 	}
 	last := open[len(open)-1]
 	x.move(last.line, last.col)
-	d.Msg, d.Hint = "the "+string(last.is)+" that opens here is not closed", "write "+string(closing[last.is])+" where it ends"
+	d.Msg, d.Hint = "the "+string(last.char)+" that opens here is not closed", "write "+string(closing[last.char])+" where it ends"
 	return true
 }
 
@@ -155,6 +155,6 @@ func (x *explanation) wrongBracket() bool {
 		return false
 	}
 	d.At = append(d.At, diag.Pos{File: d.At[0].File, Line: wrong.line, Col: wrong.col})
-	d.Msg, d.Hint = string(by)+" does not close "+string(wrong.is), "write "+string(closing[wrong.is])
+	d.Msg, d.Hint = string(by)+" does not close "+string(wrong.char), "write "+string(closing[wrong.char])
 	return true
 }

@@ -145,17 +145,17 @@ var literal = regexp.MustCompile(`^("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|-?[0-9][
 
 // otherType explains a value of the wrong type.
 func (x *explanation) otherType(m []string) {
-	value, want, has, must := m[1], m[2], m[3], m[4]
+	value, want, got, must := m[1], m[2], m[3], m[4]
 	switch {
 	case literal.MatchString(m[1]) && literal.MatchString(m[2]):
 		x.Code, x.Rivals, x.Msg = diag.CodeConflict, true, "set to two different values, "+m[1]+" and "+m[2]
 		x.Hint = cmp.Or(x.Hint, shapeOf(x.Path), "keep one of them")
 		return
 	case literal.MatchString(m[2]), !literal.MatchString(m[1]) && x.isWritten(m[4]):
-		value, want, has, must = m[2], m[1], m[4], m[3]
+		value, want, got, must = m[2], m[1], m[4], m[3]
 	}
 	if must == "struct" && namespaceField.MatchString(x.Path) { // another layer has the text
-		value, has, must = "", must, has
+		value, got, must = "", must, got
 		x.Hint = cmp.Or(x.Hint, `write namespace: "NAME"`)
 	}
 	said := "this"
@@ -163,14 +163,14 @@ func (x *explanation) otherType(m []string) {
 		said = value
 	}
 	if len(x.At) > 1 && !literal.MatchString(want) && !literal.MatchString(value) {
-		x.Msg = "this is " + kindName(has) + " in one line and " + kindName(must) + " in another"
+		x.Msg = "this is " + kindName(got) + " in one line and " + kindName(must) + " in another"
 	} else {
-		x.Msg = said + " is " + kindName(has) + ", and must be " + kindName(must)
+		x.Msg = said + " is " + kindName(got) + ", and must be " + kindName(must)
 		if value == "null" {
 			x.Msg = "null stands here, where " + kindName(must) + " must be"
 		}
 	}
-	x.convert(cmp.Or(x.Hint, shapeOf(x.Path), durationOf(x.Path, value)), value, has, must)
+	x.convert(cmp.Or(x.Hint, shapeOf(x.Path), durationOf(x.Path, value)), value, got, must)
 }
 
 // durations matches the paths of fields that have durations.
@@ -190,11 +190,11 @@ var namespaceField = regexp.MustCompile(`^releases\.("[^"]*"|[^.]+)\.namespace$`
 
 // convert sets the hint if there is none, and the fix, to a literal as a value of the
 // required type.
-func (x *explanation) convert(hint, value, has, must string) {
+func (x *explanation) convert(hint, value, got, must string) {
 	if x.Hint = hint; hint != "" {
 		return
 	}
-	text, fix := converted(value, has, must)
+	text, fix := converted(value, got, must)
 	if x.Hint = cmp.Or(text, "give it "+kindName(must)); fix != "" {
 		x.Fixes = []diag.Fix{{Kind: diag.FixValue, New: fix}}
 	}
@@ -202,19 +202,19 @@ func (x *explanation) convert(hint, value, has, must string) {
 
 // converted returns a literal as a value of the required type, with its hint, or "" when it
 // cannot be converted.
-func converted(value, has, must string) (hint, fix string) {
+func converted(value, got, must string) (hint, fix string) {
 	if !literal.MatchString(value) {
 		return "", ""
 	}
 	text := strings.Trim(value, `"'`)
 	switch {
-	case has == "bytes" && must == "string":
+	case got == "bytes" && must == "string":
 		fix = `"` + text + `"`
 		return `single quotes are for bytes: write ` + fix, fix
-	case must == "string" && has != "null":
+	case must == "string" && got != "null":
 		fix = `"` + text + `"`
 		return "write " + fix, fix
-	case has == "string" && (must == "bool" && (text == "true" || text == "false") || isNumber(must) && literal.MatchString(text) && text[0] != '"'):
+	case got == "string" && (must == "bool" && (text == "true" || text == "false") || isNumber(must) && literal.MatchString(text) && text[0] != '"'):
 		return "write " + text, text
 	case must == "list":
 		fix = "[" + value + "]"
@@ -334,7 +334,7 @@ func (x *explanation) outOfBound(m []string) {
 	}
 	if f, ok := forms[unquoted(pattern)]; ok {
 		x.Code = diag.CodeTextForm
-		x.Msg, x.Hint = "invalid value "+value+": it must be "+f.is, cmp.Or(x.Hint, f.hint())
+		x.Msg, x.Hint = "invalid value "+value+": it must be "+f.text, cmp.Or(x.Hint, f.hint())
 		return
 	}
 	x.Code = diag.CodeTextForm
@@ -387,7 +387,7 @@ func valueOf(expr string) string {
 	}
 	if pattern, ok := strings.CutPrefix(expr, "=~"); ok {
 		if f, ok := forms[unquoted(pattern)]; ok {
-			return f.is
+			return f.text
 		}
 		return "a text that matches " + pattern
 	}

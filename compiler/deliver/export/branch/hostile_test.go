@@ -126,11 +126,11 @@ func TestRefused(t *testing.T) {
 // A branch cannot exist beside one whose name is a directory of its name. Git says so like
 // of a branch that moves, and no retry helps.
 func TestBranchInTheWay(t *testing.T) {
-	for has, want := range map[string]string{"fleetc": "fleetc/update/web", "fleetc/update/web/old": "fleetc/update/web"} {
+	for existing, want := range map[string]string{"fleetc": "fleetc/update/web", "fleetc/update/web/old": "fleetc/update/web"} {
 		s := serve(t, map[string]string{"README": "0"})
-		s.git(t, "-C", s.bare, "branch", has, "main")
+		s.git(t, "-C", s.bare, "branch", existing, "main")
 		_, err := s.push(t, Update{Branch: want, Onto: "main", Owned: true, Write: writes(map[string]string{"x": "1"})})
-		wantFault(t, err, "the branch "+want+" cannot exist beside the branch "+has, "hint: remove "+has+", or name another branch")
+		wantFault(t, err, "the branch "+want+" cannot exist beside the branch "+existing, "hint: remove "+existing+", or name another branch")
 		if s.pushes != 1 {
 			t.Errorf("%d pushes", s.pushes)
 		}

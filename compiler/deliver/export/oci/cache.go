@@ -112,7 +112,7 @@ func (c *Cache) tag(key string) name.Tag {
 // Get returns the record of a key. It passes each part for which has returns
 // false to take, in any order and concurrently. The result is a miss when take
 // rejects a part, or when Put could not have written the artifact.
-func (c *Cache) Get(ctx context.Context, key string, has func(fleet.Sum) bool, take func(fleet.Sum, []byte) bool) (record []byte, ok bool) {
+func (c *Cache) Get(ctx context.Context, key string, isStored func(fleet.Sum) bool, take func(fleet.Sum, []byte) bool) (record []byte, ok bool) {
 	select {
 	case c.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -125,7 +125,7 @@ func (c *Cache) Get(ctx context.Context, key string, has func(fleet.Sum) bool, t
 	limited, cancel := context.WithTimeout(ctx, c.limits.get)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
-	record, err := c.pull(limited, c.tag(key), has, take)
+	record, err := c.pull(limited, c.tag(key), isStored, take)
 	switch {
 	case err == nil:
 		return record, true

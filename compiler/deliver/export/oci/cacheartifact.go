@@ -94,7 +94,7 @@ func (c *Cache) push(ctx context.Context, p upload) error {
 }
 
 // pull returns the record of a tag and passes its parts on, see [Cache.Get].
-func (c *Cache) pull(ctx context.Context, tag name.Tag, has func(fleet.Sum) bool, take func(fleet.Sum, []byte) bool) ([]byte, error) {
+func (c *Cache) pull(ctx context.Context, tag name.Tag, isStored func(fleet.Sum) bool, take func(fleet.Sum, []byte) bool) ([]byte, error) {
 	found, err := c.puller.Get(ctx, tag)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (c *Cache) pull(ctx context.Context, tag name.Tag, has func(fleet.Sum) bool
 				return downloadCtx.Err()
 			}
 			_, err, _ := c.fetching.Do(p.Digest.String(), func() (any, error) {
-				if has(p.Digest) {
+				if isStored(p.Digest) {
 					return nil, nil
 				}
 				data, err := c.blob(ctx, p)

@@ -276,14 +276,14 @@ func (k *kustomization) merge(s *state, content map[string]any) error {
 
 // mergeImages adds images as kustomize-controller does: a name that exists is changed.
 func mergeImages(content map[string]any, images []any) {
-	have := importer.ListAt(content, "images")
+	existing := importer.ListAt(content, "images")
 	for _, image := range images {
-		i := slices.IndexFunc(have, func(v any) bool { return importer.TextAt(v, "name") == importer.TextAt(image, "name") })
+		i := slices.IndexFunc(existing, func(v any) bool { return importer.TextAt(v, "name") == importer.TextAt(image, "name") })
 		if i < 0 {
-			have = append(have, image)
+			existing = append(existing, image)
 			continue
 		}
-		to := importer.MapAt(have[i])
+		to := importer.MapAt(existing[i])
 		if v := importer.TextAt(image, "newName"); v != "" {
 			to["newName"] = v
 		}
@@ -298,7 +298,7 @@ func mergeImages(content map[string]any, images []any) {
 			}
 		}
 	}
-	if len(have) > 0 {
-		content["images"] = have
+	if len(existing) > 0 {
+		content["images"] = existing
 	}
 }

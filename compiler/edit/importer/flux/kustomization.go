@@ -275,11 +275,11 @@ func setCommonMetadata(content, common map[string]any) {
 		if metadata == nil {
 			continue
 		}
-		have := importer.MapAt(metadata, key)
-		if have == nil {
-			have = map[string]any{}
-			metadata[key] = have
+		existing := importer.MapAt(metadata, key)
+		if existing == nil {
+			existing = map[string]any{}
+			metadata[key] = existing
 		}
-		maps.Copy(have, of)
+		maps.Copy(existing, of)
 	}
 }

@@ -76,9 +76,9 @@ func (g *engine) requiredEnv(name string) (string, error) {
 }
 
 // exists reports whether a path below the directory of the text exists.
-func (g *engine) exists(name string, is func(string) bool) (bool, error) {
+func (g *engine) exists(name string, matches func(string) bool) (bool, error) {
 	file, err := g.run.place(g.dir, name)
-	return err == nil && is(file), err
+	return err == nil && matches(file), err
 }
 
 // fetchSecretValue returns a reference to a secret in place of one of vals.

@@ -154,10 +154,10 @@ func joined(a, b map[string]any) map[string]any {
 	out := copyMap(a)
 	for key, v := range copyMap(b) {
 		list, ok := v.([]any)
-		have, ok2 := out[key].([]any)
+		existing, ok2 := out[key].([]any)
 		switch {
 		case ok && ok2:
-			out[key] = slices.Concat(have, list)
+			out[key] = slices.Concat(existing, list)
 		case importer.MapAt(v) != nil && importer.MapAt(out, key) != nil:
 			out[key] = importer.MergeValues(importer.MapAt(out, key), importer.MapAt(v))
 		case out[key] == nil || !isZero(v):

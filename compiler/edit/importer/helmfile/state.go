@@ -185,7 +185,7 @@ func (s *state) fill(later *state) {
 			s.maps[key] = map[string]item{}
 		}
 		for name, i := range of {
-			if have, ok := s.maps[key][name]; !ok || key != "environments" && isZero(have.value) {
+			if existing, ok := s.maps[key][name]; !ok || key != "environments" && isZero(existing.value) {
 				s.maps[key][name] = i
 			}
 		}
