@@ -57,8 +57,12 @@ func (c *Compiler) FindCharts(ctx context.Context, results *cache.Store, root st
 	const atATime = 8 // limits the requests to a repository
 	source := c.Source(root)
 	refs := fleet.SortedRefs(users)
+	var earlier map[fleet.ChartRef]LoadedChart
+	if c.ReuseFrom != nil {
+		earlier = c.ReuseFrom.Charts
+	}
 	found := par.Map(ctx, atATime, len(refs), func(ctx context.Context, i int) (LoadedChart, error) {
-		reused, ok := c.reusedChart(refs[i])
+		reused, ok := earlier[refs[i]]
 		if ok && (c.SameCharts || refs[i].Digest != "") {
 			return reused, nil
 		}
@@ -88,15 +92,6 @@ func (c *Compiler) FindCharts(ctx context.Context, results *cache.Store, root st
 		charts[ch.Ref] = ch
 	}
 	return charts, faults.Err()
-}
-
-// reusedChart returns a chart of the fleet that c.ReuseFrom names.
-func (c *Compiler) reusedChart(ref fleet.ChartRef) (LoadedChart, bool) {
-	if c.ReuseFrom == nil {
-		return LoadedChart{}, false
-	}
-	ch, ok := c.ReuseFrom.Charts[ref]
-	return ch, ok
 }
 
 // Bundles runs the second half of the pipeline and yields the bundles of the clusters in

@@ -110,7 +110,6 @@ func (f *Fleet) ChartUsers(ctx context.Context, all *fleet.Fleet) map[fleet.Char
 
 // EvaluateJsonnet renders a release of Jsonnet. Charts in it see the given API versions.
 func (f *Fleet) EvaluateJsonnet(ctx context.Context, c *fleet.Cluster, r *fleet.Release, apis []string) (render.Result, error) {
-	var out render.Result
 	result, err := f.jsonnet.Render(ctx, jsonnet.Request{
 		File: r.Jsonnet, Params: r.Values.Value(), Release: r,
 		Cluster: map[string]any{
@@ -120,8 +119,7 @@ func (f *Fleet) EvaluateJsonnet(ctx context.Context, c *fleet.Cluster, r *fleet.
 			return f.helmTemplate(ctx, c, r, call, apis)
 		},
 	})
-	out.Objects = result.Objects
-	return out, err
+	return render.Result{Objects: result.Objects}, err
 }
 
 // helmTemplate renders a chart for a release of Jsonnet. It checks the values as for any
