@@ -188,7 +188,7 @@ func (u *plannedUse) set(s query.ImageSource, text string) (operation, error) {
 		return operation{}, &diag.Diag{
 			Code: diag.CodeCannotEdit,
 			At:   []diag.Pos{s.Pos}, Path: s.Path, Msg: "this line sets the image " + u.shortName() + ", and a layer cannot override it",
-			Hint: "leave --in out to change it for all clusters",
+			Hint: "write the image in defaults, or change it for all clusters with fleetc image update",
 		}
 	}
 	return operation{}, u.refusal("no line of the fleet sets it", "")

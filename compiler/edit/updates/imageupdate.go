@@ -262,7 +262,7 @@ func explainPinned(err error, planned []plannedImage) error {
 				Code: diag.CodeCannotEdit, At: d.At[1:], Clusters: d.Clusters,
 				Path: fleet.FieldText(slices.Concat(keys[:2], []string{"values"}, keys[4:])),
 				Msg:  "values set the image " + diag.Visible(p.version.Image, diag.MaxText) + " here, which a layer cannot override",
-				Hint: "write it in defaults instead, or leave --in out",
+				Hint: "write it in defaults instead, or change it for all clusters with fleetc image update",
 			}
 		}
 		out.Add(d)
