@@ -56,6 +56,7 @@ const (
 	ChartMajor        Reason = "chart-major"        // the chart has another major version
 	ChartDeprecated   Reason = "chart-deprecated"   // the chart is deprecated
 	AppMajor          Reason = "app-major"          // the application has another major version
+	ImageMajor        Reason = "image-major"        // a container image has another major version
 	ChartDependency   Reason = "chart-dependency"   // a dependency of the chart changes
 	CapabilityMissing Reason = "capability-missing" // the chart asks for an API that the cluster does not declare
 	DefaultChanged    Reason = "default-changed"    // a default of the chart changes on which the release relies
@@ -64,7 +65,7 @@ const (
 
 var reasons = []Reason{
 	NewFault, KubeVersion, APINotServed, Refused, FieldConflict, ImmutableField, CRDRemoved, CRDVersion, CRDNarrowed, CRDStorage, ObjectDeleted,
-	ObjectReplaced, ReleaseDeleted, SelectorLost, HookNew, HookChanged, HookDeleted, ChartMajor, ChartDeprecated, AppMajor, ChartDependency, CapabilityMissing, DefaultChanged, NotTried,
+	ObjectReplaced, ReleaseDeleted, SelectorLost, HookNew, HookChanged, HookDeleted, ChartMajor, ChartDeprecated, AppMajor, ImageMajor, ChartDependency, CapabilityMissing, DefaultChanged, NotTried,
 }
 
 // GroupFindings returns the findings with equal ones of several clusters as one, the most

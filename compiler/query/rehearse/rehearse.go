@@ -57,6 +57,7 @@ func (c *Comparer) Cluster(before, after Side) []diff.Finding {
 		r.hooks()
 		r.deleted()
 		r.selectors()
+		r.images()
 	}
 	return r.findings
 }

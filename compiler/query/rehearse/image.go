@@ -1,0 +1,73 @@
+package rehearse
+
+import (
+	"slices"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/image"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+)
+
+// firstYear is the lowest first number of a tag that is a date, not a version.
+const firstYear = 1000
+
+// images finds containers whose image gets another major version, except in releases whose
+// application has a finding of that kind. Each image is one finding for its release.
+func (r *rehearsal) images() {
+	type change struct{ release, repository, before, after string }
+	reported := map[change]bool{}
+	for _, o := range r.after.Objects {
+		if o.Unstructured == nil || r.hasAppMajor(releaseOf(o)) {
+			continue
+		}
+		old, ok := r.old[o.ID()]
+		if !ok || old.Unstructured == o.Unstructured {
+			continue
+		}
+		before := containerImages(old)
+		for name, after := range containerImages(o) {
+			c := change{releaseOf(o), after.Repository, before[name].Tag, after.Tag}
+			if before[name].Repository != after.Repository || !isMajor(c.before, c.after) || isDate(c.after) || reported[c] {
+				continue
+			}
+			reported[c] = true
+			r.add(diff.Finding{
+				Reason: diff.ImageMajor, Severity: diff.Check, Release: c.release, Hint: "read its upgrade notes",
+				Text: "the major version of the image " + c.repository + " changes: " + c.before + " -> " + c.after,
+			})
+		}
+	}
+}
+
+// hasAppMajor reports whether the application of a release has another major version.
+func (r *rehearsal) hasAppMajor(release string) bool {
+	return slices.ContainsFunc(r.findings, func(f diff.Finding) bool { return f.Reason == diff.AppMajor && f.Release == release })
+}
+
+// containerImages returns the images of the containers of an object, by their names.
+func containerImages(o fleet.Object) map[string]image.Reference {
+	path, ok := podTemplates[kindOf(o)]
+	if !ok {
+		return nil
+	}
+	out := map[string]image.Reference{}
+	for _, list := range []string{"containers", "initContainers"} {
+		items, _ := fleet.Lookup(o.Object, append(slices.Clone(path), "spec", list))
+		containers, _ := items.([]any)
+		for _, item := range containers {
+			c, _ := item.(map[string]any)
+			name, _ := c["name"].(string)
+			text, _ := c["image"].(string)
+			out[list+" "+name] = image.Parse(text)
+		}
+	}
+	return out
+}
+
+// isDate reports whether a tag starts with a year or a date.
+func isDate(tag string) bool {
+	v, err := semver.NewVersion(tag)
+	return err == nil && v.Major() >= firstYear
+}
