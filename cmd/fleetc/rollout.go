@@ -261,9 +261,11 @@ others from being paused: pause says which waves are not, and exits with 2.`,
   fleetc rollout pause --git https://github.com/example/clusters --path clusters`,
 		ValidArgsFunction: waveArgs(o),
 		RunE: func(cmd *cobra.Command, waves []string) error {
-			return a.decide(cmd, o, "paused ", waves,
-				func(d *deliver.Decisions) error { return d.Pause(cmd.Context(), waves, reason) },
-				func(r *deliver.Rollout) ([]string, error) { return r.Pause(cmd.Context(), waves, reason) })
+			return a.decide(cmd, o, waves, "paused", "already paused",
+				func(d *deliver.Decisions) (deliver.DecisionResult, error) {
+					return d.Pause(cmd.Context(), waves, reason)
+				},
+				func(r *deliver.Rollout) (deliver.DecisionResult, error) { return r.Pause(cmd.Context(), waves, reason) })
 		},
 	}
 	a.recordFlags(cmd, &reason)
@@ -281,9 +283,9 @@ waves. The next fleetc apply continues.`,
   fleetc rollout resume gold`,
 		ValidArgsFunction: waveArgs(o),
 		RunE: func(cmd *cobra.Command, waves []string) error {
-			return a.decide(cmd, o, "resumed ", waves,
-				func(d *deliver.Decisions) error { return d.Resume(cmd.Context(), waves) },
-				func(r *deliver.Rollout) ([]string, error) { return r.Resume(cmd.Context(), waves) })
+			return a.decide(cmd, o, waves, "resumed", "not paused or aborted",
+				func(d *deliver.Decisions) (deliver.DecisionResult, error) { return d.Resume(cmd.Context(), waves) },
+				func(r *deliver.Rollout) (deliver.DecisionResult, error) { return r.Resume(cmd.Context(), waves) })
 		},
 	}
 	a.recordFlags(cmd, nil)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver"
@@ -83,37 +84,52 @@ func (a *rolloutOptions) onRollout(cmd *cobra.Command, o *options, withProgress 
 }
 
 // decide records a decision for the named waves, or for all waves without names: on the branch
-// of --git, or in the clusters. It prints which waves have it.
-func (a *rolloutOptions) decide(cmd *cobra.Command, o *options, done string, waves []string, onBranch func(*deliver.Decisions) error, inClusters func(*deliver.Rollout) ([]string, error)) error {
+// of --git, or in the clusters. It prints which waves have it, and had it before.
+func (a *rolloutOptions) decide(cmd *cobra.Command, o *options, waves []string, done, before string, onBranch func(*deliver.Decisions) (deliver.DecisionResult, error), inClusters func(*deliver.Rollout) (deliver.DecisionResult, error)) error {
 	isOnBranch, err := a.onBranch(cmd, o)
 	if err != nil {
 		return err
 	}
-	if !isOnBranch {
-		r, err := a.readRollout(cmd, o)
-		if err != nil {
+	var recorded deliver.DecisionResult
+	if isOnBranch {
+		err = a.withBranch(cmd, o, func(b deliver.BranchOptions) error {
+			d, err := deliver.NewDecisions(cmd.Context(), o.compiler(), b)
+			if err == nil {
+				recorded, err = onBranch(d)
+			}
 			return err
+		})
+	} else {
+		var r *deliver.Rollout
+		if r, err = a.readRollout(cmd, o); err == nil {
+			recorded, err = inClusters(r)
 		}
-		changed, err := inClusters(r)
-		if err != nil && len(changed) == 0 {
-			return err
-		}
-		if err != nil {
-			waves = changed
-		}
-		return a.recorded(cmd, err, done+waveList(waves))
 	}
-	err = a.withBranch(cmd, o, func(b deliver.BranchOptions) error {
-		d, err := deliver.NewDecisions(cmd.Context(), o.compiler(), b)
-		if err != nil {
-			return err
-		}
-		return onBranch(d)
-	})
-	if err != nil {
+	if err != nil && len(recorded.Waves) == 0 {
 		return err
 	}
-	return a.recorded(cmd, nil, done+waveList(waves))
+	return a.recorded(cmd, err, decisionLines(recorded, len(waves) == 0 && err == nil, done, before)...)
+}
+
+// decisionLines says which waves have a decision, and which had it before. isAll says whether
+// these are all waves.
+func decisionLines(recorded deliver.DecisionResult, isAll bool, done, before string) []string {
+	changed := slices.DeleteFunc(slices.Clone(recorded.Waves), func(wave string) bool { return slices.Contains(recorded.Unchanged, wave) })
+	var lines []string
+	switch {
+	case len(recorded.Unchanged) == 0 && isAll:
+		lines = append(lines, done+" all waves")
+	case len(changed) > 0:
+		lines = append(lines, done+" "+waveList(changed))
+	}
+	switch len(recorded.Unchanged) {
+	case 0:
+	case 1:
+		lines = append(lines, waveList(recorded.Unchanged)+" is "+before)
+	default:
+		lines = append(lines, waveList(recorded.Unchanged)+" are "+before)
+	}
+	return lines
 }
 
 // abort aborts the change, and returns lines that say how to go back. The error has the faults
@@ -139,10 +155,10 @@ func (a *rolloutOptions) abort(cmd *cobra.Command, o *options, reason string) ([
 		return nil, err
 	}
 	aborted, err := r.Abort(cmd.Context(), reason)
-	if err != nil && len(aborted) == 0 {
+	if err != nil && len(aborted.Waves) == 0 {
 		return nil, err
 	} else if err != nil {
-		lines[0] = "aborted this change in " + waveList(aborted)
+		lines[0] = "aborted this change in " + waveList(aborted.Waves)
 	}
 	for _, wave := range r.Applied() {
 		lines = append(lines, "to go back: fleetc rollback --wave "+wave)

@@ -45,16 +45,12 @@ func NewDecisions(ctx context.Context, c *compiler.Compiler, o BranchOptions) (*
 }
 
 // Pause stops the named waves until they are resumed. Without names, it stops all waves.
-func (d *Decisions) Pause(ctx context.Context, names []string, reason string) error {
-	return d.change(ctx, pauseWave, names, func(_ string, r *rollout.Record) {
-		if r.Pause == nil || r.Pause.Reason != reason {
-			r.Pause = d.mark("", reason)
-		}
-	})
+func (d *Decisions) Pause(ctx context.Context, names []string, reason string) (DecisionResult, error) {
+	return d.change(ctx, pauseWave, names, func(_ string, r *rollout.Record) { mark(&r.Pause, d.mark("", reason)) })
 }
 
 // Resume ends pauses and aborts of the named waves. Without names, it resumes all waves.
-func (d *Decisions) Resume(ctx context.Context, names []string) error {
+func (d *Decisions) Resume(ctx context.Context, names []string) (DecisionResult, error) {
 	return d.change(ctx, resumeWave, names, func(_ string, r *rollout.Record) { r.Pause, r.Abort = nil, nil })
 }
 
@@ -70,11 +66,10 @@ func (r *BranchRollout) Approve(ctx context.Context, name, digest, reason string
 		return err
 	}
 	d := r.decisions()
-	return d.change(ctx, approveWave, []string{name}, func(_ string, record *rollout.Record) {
-		if record.Approval == nil || record.Approval.Bundle != target {
-			record.Approval = d.mark(target, reason)
-		}
+	_, err = d.change(ctx, approveWave, []string{name}, func(_ string, record *rollout.Record) {
+		mark(&record.Approval, d.mark(target, reason))
 	})
+	return err
 }
 
 // Abort stops the present change in all waves. A change with other bundles goes on.
@@ -84,11 +79,10 @@ func (r *BranchRollout) Abort(ctx context.Context, reason string) error {
 		digests[w.Name] = w.Digest()
 	}
 	d := r.decisions()
-	return d.change(ctx, abortWave, nil, func(wave string, record *rollout.Record) {
-		if record.Abort == nil || record.Abort.Bundle != digests[wave] {
-			record.Abort = d.mark(digests[wave], reason)
-		}
+	_, err := d.change(ctx, abortWave, nil, func(wave string, record *rollout.Record) {
+		mark(&record.Abort, d.mark(digests[wave], reason))
 	})
+	return err
 }
 
 func (r *BranchRollout) decisions() *Decisions {
@@ -101,7 +95,8 @@ func (d *Decisions) mark(digest, reason string) *rollout.Mark {
 
 // change changes the records of the named waves, or of all waves without names, in one
 // commit.
-func (d *Decisions) change(ctx context.Context, what decision, names []string, change func(wave string, r *rollout.Record)) error {
+func (d *Decisions) change(ctx context.Context, what decision, names []string, change func(wave string, r *rollout.Record)) (DecisionResult, error) {
+	var recorded DecisionResult
 	all := d.order.WaveNames()
 	subject := "fleetc: " + what.command + " all waves"
 	if len(names) > 0 {
@@ -112,7 +107,7 @@ func (d *Decisions) change(ctx context.Context, what decision, names []string, c
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			return noWave(d.order, name)
+			return DecisionResult{}, noWave(d.order, name)
 		}
 	}
 	if len(names) == 0 {
@@ -126,7 +121,12 @@ func (d *Decisions) change(ctx context.Context, what decision, names []string, c
 				return branch.Change{}, err
 			}
 		}
-		changed, err := d.writeRecords(top, "git:"+d.options.Branch+":"+path.Join(dir, rollout.RecordFile), names, change)
+		recorded = DecisionResult{} // of an attempt that failed
+		changed, err := d.writeRecords(top, "git:"+d.options.Branch+":"+path.Join(dir, rollout.RecordFile), func(records *rollout.Records) {
+			for _, wave := range names {
+				recorded.add(wave, records.Change(d.Module, wave, func(r *rollout.Record) { change(wave, r) }))
+			}
+		})
 		out := branch.Change{Message: subject + "\n\nFleetc-Version: " + d.options.Version + "\n"}
 		if changed {
 			out.Files = []string{rollout.RecordFile}
@@ -134,7 +134,10 @@ func (d *Decisions) change(ctx context.Context, what decision, names []string, c
 		return out, err
 	}
 	_, err := d.options.Remote.Push(ctx, false, branch.Update{Branch: d.options.Branch, Path: dir, Existing: true, Write: write})
-	return err
+	if err != nil {
+		return DecisionResult{}, err
+	}
+	return recorded, nil
 }
 
 // checkExported returns a fault for a commit without the bundle of a cluster of the fleet. A
@@ -154,7 +157,7 @@ func (d *Decisions) checkExported(ctx context.Context, commit string) error {
 
 // writeRecords changes the file with the records in a directory, and reports whether it
 // differs.
-func (d *Decisions) writeRecords(dir, name string, waves []string, change func(wave string, r *rollout.Record)) (bool, error) {
+func (d *Decisions) writeRecords(dir, name string, change func(*rollout.Records)) (bool, error) {
 	before, err := readRecords(dir, rollout.RecordFile, name)
 	if err != nil {
 		return false, err
@@ -164,9 +167,7 @@ func (d *Decisions) writeRecords(dir, name string, waves []string, change func(w
 		return false, err
 	}
 	records.Forget(d.Module, d.order.WaveNames())
-	for _, wave := range waves {
-		records.Change(d.Module, wave, func(r *rollout.Record) { change(wave, r) })
-	}
+	change(records)
 	after, err := records.Encode()
 	if err != nil || bytes.Equal(before, after) || before == nil && len(records.Fleets) == 0 {
 		return false, err

@@ -99,8 +99,8 @@ func (r *Rollout) Approve(ctx context.Context, name, digest, reason string) erro
 	if err != nil {
 		return err
 	}
-	_, err = r.change(ctx, approveWave, []*rollout.Wave{w}, func(w *rollout.Wave, record *rollout.Record) {
-		record.Approval = r.mark(target, reason)
+	_, err = r.change(ctx, approveWave, []*rollout.Wave{w}, func(_ *rollout.Wave, record *rollout.Record) {
+		mark(&record.Approval, r.mark(target, reason))
 	})
 	return err
 }
@@ -112,22 +112,44 @@ func isDigestOf(text, digest string) bool {
 	return len(hash) >= shortest && strings.HasPrefix(strings.TrimPrefix(digest, "sha256:"), hash)
 }
 
+// A DecisionResult says which waves have a decision.
+type DecisionResult struct {
+	Waves     []string // all of them
+	Unchanged []string // those that had it before
+}
+
+func (r *DecisionResult) add(wave string, isChanged bool) {
+	r.Waves = append(r.Waves, wave)
+	if !isChanged {
+		r.Unchanged = append(r.Unchanged, wave)
+	}
+}
+
 // Pause stops the named waves until they are resumed. Without names, it stops all waves. It
 // returns the paused waves, also beside the faults of the others.
-func (r *Rollout) Pause(ctx context.Context, names []string, reason string) ([]string, error) {
-	return r.changeNamed(ctx, pauseWave, names, func(w *rollout.Wave, record *rollout.Record) { record.Pause = r.mark("", reason) })
+func (r *Rollout) Pause(ctx context.Context, names []string, reason string) (DecisionResult, error) {
+	return r.changeNamed(ctx, pauseWave, names, func(_ *rollout.Wave, record *rollout.Record) { mark(&record.Pause, r.mark("", reason)) })
 }
 
 // Resume ends pauses and aborts of the named waves. Without names, it resumes all waves. It
 // returns the resumed waves, also beside the faults of the others.
-func (r *Rollout) Resume(ctx context.Context, names []string) ([]string, error) {
+func (r *Rollout) Resume(ctx context.Context, names []string) (DecisionResult, error) {
 	return r.changeNamed(ctx, resumeWave, names, func(_ *rollout.Wave, record *rollout.Record) { record.Pause, record.Abort = nil, nil })
 }
 
 // Abort stops the present change in all waves. A change with other bundles goes on. It
 // returns the aborted waves, also beside the faults of the others.
-func (r *Rollout) Abort(ctx context.Context, reason string) ([]string, error) {
-	return r.changeNamed(ctx, abortWave, nil, func(w *rollout.Wave, record *rollout.Record) { record.Abort = r.mark(w.Digest(), reason) })
+func (r *Rollout) Abort(ctx context.Context, reason string) (DecisionResult, error) {
+	return r.changeNamed(ctx, abortWave, nil, func(w *rollout.Wave, record *rollout.Record) {
+		mark(&record.Abort, r.mark(w.Digest(), reason))
+	})
+}
+
+// mark sets a mark, and keeps one with the same bundle and reason.
+func mark(at **rollout.Mark, m *rollout.Mark) {
+	if *at == nil || (*at).Bundle != m.Bundle || (*at).Reason != m.Reason {
+		*at = m
+	}
 }
 
 func (r *Rollout) mark(digest, reason string) *rollout.Mark {
@@ -135,7 +157,7 @@ func (r *Rollout) mark(digest, reason string) *rollout.Mark {
 }
 
 // changeNamed changes the records of the named waves, or of all waves without names.
-func (r *Rollout) changeNamed(ctx context.Context, d decision, names []string, change func(*rollout.Wave, *rollout.Record)) ([]string, error) {
+func (r *Rollout) changeNamed(ctx context.Context, d decision, names []string, change func(*rollout.Wave, *rollout.Record)) (DecisionResult, error) {
 	waves := r.Waves
 	if len(names) > 0 {
 		waves = nil
@@ -143,24 +165,25 @@ func (r *Rollout) changeNamed(ctx context.Context, d decision, names []string, c
 	for _, name := range names {
 		w, err := r.wave(name)
 		if err != nil {
-			return nil, err
+			return DecisionResult{}, err
 		}
 		waves = append(waves, w)
 	}
 	return r.change(ctx, d, waves, change)
 }
 
-// change changes the records of waves, and returns the names of the changed waves. A wave
-// whose record cannot be changed does not stop the others.
-func (r *Rollout) change(ctx context.Context, d decision, waves []*rollout.Wave, change func(*rollout.Wave, *rollout.Record)) ([]string, error) {
-	var changed []string
+// change changes the records of waves, and returns the waves whose records are as they should
+// be. A wave whose record cannot be changed does not stop the others.
+func (r *Rollout) change(ctx context.Context, d decision, waves []*rollout.Wave, change func(*rollout.Wave, *rollout.Record)) (DecisionResult, error) {
+	var recorded DecisionResult
 	var faults diag.List
 	for _, w := range waves {
+		isChanged := true
 		if len(w.Clusters) > 0 {
 			s := r.servers.Of(w.Clusters[0].ID)
 			err := s.Err
 			if err == nil {
-				err = rollout.ChangeRecord(ctx, s.Live, r.Rollout.Fleet, w.Name, func(record *rollout.Record) {
+				isChanged, err = rollout.ChangeRecord(ctx, s.Live, r.Rollout.Fleet, w.Name, func(record *rollout.Record) {
 					change(w, record)
 					w.Record = *record
 				})
@@ -170,9 +193,9 @@ func (r *Rollout) change(ctx context.Context, d decision, waves []*rollout.Wave,
 				continue
 			}
 		}
-		changed = append(changed, w.Name)
+		recorded.add(w.Name, isChanged)
 	}
-	return changed, cmp.Or(ctx.Err(), faults.Err())
+	return recorded, cmp.Or(ctx.Err(), faults.Err())
 }
 
 // A decision is what people record for waves.

@@ -216,10 +216,11 @@ func TestRolloutStopGoBack(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p)
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
 	p.fleetc("rollout", "pause", "early", "rest", "--reason", "incident 42").ok(p)
+	p.fleetc("rollout", "pause", "rest", "--reason", "incident 42").ok(p).says(p, `^wave rest is already paused$`)
 	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^dev/one: applied`, `^wave early waits .*: it is paused by .*: incident 42$`)
 	p.fleetc("rollout", "resume", "early").ok(p)
 	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^dev/three: applied`, `^wave rest waits .*: it is paused by `)
-	p.fleetc("rollout", "resume").ok(p)
+	p.fleetc("rollout", "resume").ok(p).says(p, `^resumed wave rest\nwaves canary, early are not paused or aborted$`)
 
 	// A fix of drift brings no change to a cluster before its turn.
 	p.kubectl("one", "-n", "web", "delete", "configmap", "web")

@@ -62,17 +62,22 @@ func readRecord(ctx context.Context, c *cluster.Cluster, module, wave string) (o
 	return o, r, nil
 }
 
-// ChangeRecord changes the record of a wave in its first cluster.
-func ChangeRecord(ctx context.Context, c *cluster.Cluster, module, wave string, change func(*Record)) error {
+// ChangeRecord changes the record of a wave in its first cluster, and reports whether it
+// differs. Without a difference, nothing is written.
+func ChangeRecord(ctx context.Context, c *cluster.Cluster, module, wave string, change func(*Record)) (bool, error) {
 	const tries = 5 // other processes may change other waves
 	for try := 1; ; try++ {
 		o, r, err := readRecord(ctx, c, module, wave)
 		if err != nil {
-			return err
+			return false, err
+		}
+		before := r
+		if change(&r); r == before {
+			return false, nil
 		}
 		if o == nil {
 			if err := apply.EnsureNamespace(ctx, c); err != nil {
-				return err
+				return false, err
 			}
 			ref := apply.RolloutRef(module)
 			o = &unstructured.Unstructured{Object: map[string]any{}}
@@ -81,16 +86,15 @@ func ChangeRecord(ctx context.Context, c *cluster.Cluster, module, wave string, 
 			o.SetName(ref.Name)
 			o.SetAnnotations(map[string]string{fleet.FleetAnnotation: module})
 		}
-		change(&r)
 		text, err := json.Marshal(r)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if err := unstructured.SetNestedField(o.Object, string(text), "data", wave); err != nil {
-			return err
+			return false, err
 		}
 		if _, err = c.Put(ctx, o); err == nil || cluster.ReasonOf(err) != cluster.Moved || try == tries {
-			return err
+			return err == nil, err
 		}
 	}
 }

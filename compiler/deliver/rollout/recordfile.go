@@ -39,14 +39,16 @@ func ParseRecords(data []byte, pos diag.Pos) (*Records, error) {
 	return r, nil
 }
 
-// Change changes the record of a wave. It forgets waves that have nothing on record.
-func (r *Records) Change(fleet, wave string, change func(*Record)) {
+// Change changes the record of a wave, and reports whether it differs. It forgets waves that
+// have nothing on record.
+func (r *Records) Change(fleet, wave string, change func(*Record)) bool {
 	waves := r.Fleets[fleet]
 	if waves == nil {
 		waves = map[string]Record{}
 		r.Fleets[fleet] = waves
 	}
 	record := waves[wave]
+	before := record
 	change(&record)
 	if record == (Record{}) {
 		delete(waves, wave)
@@ -56,6 +58,7 @@ func (r *Records) Change(fleet, wave string, change func(*Record)) {
 	if len(waves) == 0 {
 		delete(r.Fleets, fleet)
 	}
+	return record != before
 }
 
 // Forget removes the records of waves that the fleet does not have.
