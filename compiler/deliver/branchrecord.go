@@ -115,8 +115,8 @@ func (d *Decisions) change(ctx context.Context, what decision, names []string, c
 	}
 	dir := path.Join(d.options.Path, rollout.RecordDir)
 	write := func(ctx context.Context, top, base string) (branch.Change, error) {
-		// A wave may need an approval before the first export.
-		if what != approveWave {
+		// The first wave may need an approval before the first export.
+		if what != approveWave || names[0] != all[0] {
 			if err := d.checkExported(ctx, base); err != nil {
 				return branch.Change{}, err
 			}
