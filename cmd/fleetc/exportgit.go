@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
@@ -37,6 +38,25 @@ func (g *gitOptions) placeFlags(cmd *cobra.Command, usage string) {
 	for _, name := range []string{"git", "branch", "path"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
+}
+
+// open opens the repository of --git. An invalid --branch is a fault.
+func (g *gitOptions) open(ctx context.Context, o *options) (*branch.Remote, error) {
+	if g.branch != "" {
+		if err := checkBranchFlag(ctx, o, g.branch); err != nil {
+			return nil, err
+		}
+	}
+	return branch.Open(ctx, g.address, o.dir)
+}
+
+// checkBranchFlag returns a fault for an invalid --branch.
+func checkBranchFlag(ctx context.Context, o *options, name string) error {
+	valid, err := branch.IsName(ctx, o.dir, name)
+	if valid || err != nil {
+		return err
+	}
+	return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--branch does not take %q: it is not a valid branch name", diag.Visible(name, diag.MaxText)), Hint: "use letters, digits, dashes and slashes"}
 }
 
 // A gitResult is the result for a repository in the JSON output.
@@ -66,7 +86,7 @@ func (x *exportRun) toGit(ctx context.Context, c *compiler.Compiler, patterns []
 // up to date.
 func (x *exportRun) toRemote(ctx context.Context, c *compiler.Compiler, patterns []string, onlyChanged bool) (err error) {
 	g := &gitExport{exportRun: x, path: strings.Trim(x.git.path, "/")}
-	if g.remote, err = branch.Open(ctx, x.git.address, x.o.dir); err != nil {
+	if g.remote, err = x.git.open(ctx, x.o); err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, g.remote.Close()) }()

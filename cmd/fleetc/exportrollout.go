@@ -115,7 +115,7 @@ func (x *exportRun) toRollout(ctx context.Context, c *compiler.Compiler, pattern
 		return err
 	}
 	b.Check, b.Actions.AllowExec = x.check, x.allowExec
-	if b.Remote, err = branch.Open(ctx, x.git.address, x.o.dir); err != nil {
+	if b.Remote, err = x.git.open(ctx, x.o); err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, b.Remote.Close()) }()

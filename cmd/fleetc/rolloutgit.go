@@ -6,7 +6,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver"
-	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
 	"github.com/spf13/cobra"
 )
 
@@ -52,7 +51,7 @@ func (a *rolloutOptions) withBranch(cmd *cobra.Command, o *options, f func(deliv
 	if err != nil {
 		return err
 	}
-	if b.Remote, err = branch.Open(cmd.Context(), a.git.address, o.dir); err != nil {
+	if b.Remote, err = a.git.open(cmd.Context(), o); err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, b.Remote.Close()) }()

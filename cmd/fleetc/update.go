@@ -115,12 +115,8 @@ func (u *updateOptions) check(cmd *cobra.Command, o *options) error {
 		return nil
 	}
 	if cmd.Flags().Changed("branch") {
-		valid, err := branch.IsName(cmd.Context(), o.dir, u.branches.Base)
-		if err != nil {
+		if err := checkBranchFlag(cmd.Context(), o, u.branches.Base); err != nil {
 			return err
-		}
-		if !valid {
-			return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--branch does not take %q: it is not a valid branch name", diag.Visible(u.branches.Base, diag.MaxText)), Hint: "use letters, digits, dashes and slashes"}
 		}
 	}
 	if valid, err := branch.IsName(cmd.Context(), o.dir, u.branches.Prefix+"/x"); valid || err != nil {
