@@ -16,6 +16,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/edit/updates"
+	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/spf13/cobra"
 )
 
@@ -183,7 +185,7 @@ func (x *exportRun) report(repository, base string, results []branch.Result, sum
 	if x.output == "json" {
 		err = exportJSON(w, sum, out, nil)
 	} else if err = printSummary(w, sum, x.exportOptions); err == nil {
-		err = printBranches(w, out, base, x.check)
+		err = printBranches(w, out.Branches, repository, base, x.check)
 	}
 	if err == nil && x.check && differences {
 		return errDifferences
@@ -191,19 +193,30 @@ func (x *exportRun) report(repository, base string, results []branch.Result, sum
 	return err
 }
 
-func printBranches(w io.Writer, result *gitResult, base string, check bool) error {
-	for _, b := range result.Branches {
+// printBranches prints what happened to branches. A repository is named if it is not empty,
+// and base is the base of branches that have none in their result.
+func printBranches(w io.Writer, branches []gitBranch, repository, base string, check bool) error {
+	to, in := "", ""
+	if repository != "" {
+		to, in = " to "+repository, " in "+repository
+	}
+	for _, b := range branches {
 		said := map[branch.State]string{
-			branch.Unchanged: "nothing to push",
-			branch.Committed: "commit " + b.Commit + " pushed to " + result.Repository,
-			branch.Created:   "made of commit " + b.Commit + " in " + result.Repository,
-			branch.Stale:     "left as it is: " + base + " has all of it",
-			branch.Refused:   "not pushed: the repository refuses it",
+			branch.Unchanged:      "nothing to push",
+			branch.Committed:      "commit " + b.Commit + " pushed" + to,
+			branch.Created:        "made of commit " + b.Commit + in,
+			branch.Stale:          "left as it is: " + cmp.Or(b.Base, base) + " has all of it",
+			branch.Foreign:        "left as it is: others committed to it",
+			branch.Refused:        "not pushed: the repository refuses it",
+			updates.BranchWaits:   "waits: updates.maxBranches branches exist",
+			updates.BranchFailed:  "not pushed: the updates cannot be made",
+			updates.BranchGone:    "its group no longer exists; --prune deletes it, unless others committed to it",
+			updates.BranchDeleted: "deleted: its group no longer exists",
 		}
 		if check {
 			said[branch.Committed], said[branch.Created] = "would get a commit", "would be made of commit "+b.Commit
 		}
-		if _, err := fmt.Fprintf(w, "%s: %s\n", b.Branch, said[branch.State(b.State)]); err != nil {
+		if _, err := fmt.Fprintf(w, "%s: %s\n", diff.Inline(b.Branch), said[branch.State(b.State)]); err != nil {
 			return err
 		}
 	}

@@ -159,7 +159,7 @@ func (x *exportRun) printRollout(r *deliver.BranchRollout, repository string) er
 	if err := printSummary(w, r.Summary, x.exportOptions); err != nil {
 		return err
 	}
-	if err := printBranches(w, git, r.Pushed.Branch, x.check); err != nil {
+	if err := printBranches(w, git.Branches, git.Repository, r.Pushed.Branch, x.check); err != nil {
 		return err
 	}
 	report.Waves = slices.DeleteFunc(report.Waves, func(w rollout.WaveReport) bool { return w.State == rollout.Complete })

@@ -182,7 +182,7 @@ func (u *updateOptions) print(w io.Writer, found *updates.Updates, written []str
 	if err := updatesText(w, found, written, u.dryRun || u.perGroup, faults, u.style); err != nil {
 		return err
 	}
-	return u.printBranches(w)
+	return u.printPushed(w)
 }
 
 // updatesMarkdown prints the texts of pull requests for all groups.

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
 	"github.com/fleetc/fleetc/compiler/edit/updates"
-	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
 // branchOf returns the branch of a group; empty without --branch-per-group.
@@ -52,29 +49,19 @@ func (u *updateOptions) bodyFile(g *updates.Group) string {
 	return filepath.Join(u.bodies, g.Name+".md")
 }
 
-// printBranches prints what happened to the branches.
-func (u *updateOptions) printBranches(w io.Writer) error {
-	said := map[branch.State]string{
-		branch.Unchanged: "nothing to push", branch.Stale: "left as it is: its base has all of it",
-		branch.Foreign:       "left as it is: others committed to it",
-		branch.Refused:       "not pushed: the repository refuses it",
-		updates.BranchWaits:  "waits: updates.maxBranches branches exist",
-		updates.BranchFailed: "not pushed: the updates cannot be made", updates.BranchGone: "its group no longer exists; --prune deletes it, unless others committed to it",
-		updates.BranchDeleted: "deleted: its group no longer exists",
-	}
-	var b strings.Builder
-	for _, p := range u.pushed {
-		text := said[p.State]
-		if p.State == branch.Committed || p.State == branch.Created {
-			text = "commit " + p.Commit + " pushed"
-		}
-		fmt.Fprintf(&b, "%s: %s\n", diff.Inline(p.Branch), text)
-	}
-	if b.Len() == 0 {
+// printPushed prints what happened to the branches of groups.
+func (u *updateOptions) printPushed(w io.Writer) error {
+	if len(u.pushed) == 0 {
 		return nil
 	}
-	_, err := io.WriteString(w, "\n"+b.String())
-	return err
+	var branches []gitBranch
+	for _, p := range u.pushed {
+		branches = append(branches, gitBranch{Branch: p.Branch, State: string(p.State), Commit: p.Commit, Base: p.Base})
+	}
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return err
+	}
+	return printBranches(w, branches, "", "", false)
 }
 
 // A groupJSON is a group in the output of update -o json.
