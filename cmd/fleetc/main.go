@@ -34,9 +34,10 @@ func run() int {
 	log.SetOutput(io.Discard)
 	ctx, e := withExit(context.Background(), os.Exit)
 	defer e.cancel()
-	options := &options{}
+	options := &options{stdout: stdout{file: os.Stdout}}
 	options.limits.Grows = e.endAtOnce
 	cmd, err := execute(ctx, options)
+	err = options.stdout.fault(err)
 	status := exitDone
 	var plugin exitStatus
 	switch {
@@ -50,10 +51,11 @@ func run() int {
 	default:
 		status = exitFailed
 	}
-	if werr := options.report(cmd, err, os.Args[1:]); werr != nil {
-		return exitFailed
+	if options.report(cmd, err, os.Args[1:]) == nil {
+		return status
 	}
-	return status
+	_ = options.report(cmd, options.stdout.fault(err), os.Args[1:])
+	return exitFailed
 }
 
 // execute runs the command of the command line.
@@ -63,7 +65,9 @@ func execute(ctx context.Context, o *options) (*cobra.Command, error) {
 		return newRootCommand(o), err
 	}
 	o.limits.Time, o.limits.Memory = limits.Time, limits.Memory
-	return o.execute(ctx, newRootCommand(o))
+	root := newRootCommand(o)
+	root.SetOut(&o.stdout)
+	return o.execute(ctx, root)
 }
 
 // execute runs a root command and flushes its streams.

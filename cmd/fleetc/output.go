@@ -2,10 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -38,6 +42,42 @@ func withGitHub(formats []string) []string {
 	return append(slices.Clone(formats), string(diag.GitHub))
 }
 
+// stdout is standard output. It keeps the first error of a write, because not all code that
+// prints returns it.
+type stdout struct {
+	file   *os.File
+	failed sync.Once
+	err    error
+}
+
+// Write implements io.Writer.
+func (w *stdout) Write(text []byte) (int, error) {
+	n, err := w.file.Write(text)
+	if err != nil {
+		w.failed.Do(func() { w.err = err })
+	}
+	return n, err
+}
+
+// fault adds the fault of standard output, if it has one, to the error of a command.
+func (w *stdout) fault(err error) error {
+	if w.err == nil {
+		return err
+	}
+	reason := w.err
+	if path, ok := errors.AsType[*fs.PathError](reason); ok {
+		reason = path.Err
+	}
+	fault := &diag.Diag{Code: diag.CodeFileSystem, Msg: "standard output cannot be written: " + reason.Error(), Hint: "send it to a file on a disk with space, or to a program that reads it", Cause: w.err}
+	if errors.Is(err, errDifferences) || errors.Is(err, w.err) {
+		return fault
+	}
+	var faults diag.List
+	faults.Add(err)
+	faults.Add(fault)
+	return faults.Err()
+}
+
 // start reads the output format of a command.
 func (o *options) start(cmd *cobra.Command) error {
 	flag := cmd.Flags().Lookup("output")
@@ -61,14 +101,15 @@ func (o *options) start(cmd *cobra.Command) error {
 
 // report writes the faults of a command to standard error. If the command's
 // result is its faults, it writes a document to standard output, even without
-// faults, unless the command did not start, as with --help.
+// faults, unless the command did not start, as with --help, or standard output
+// has failed.
 func (o *options) report(cmd *cobra.Command, err error, args []string) error {
 	_, isResult := cmd.Annotations[resultIsFaults]
 	format := o.started
 	if format == "" && err != nil {
 		format = formatOf(args)
 	}
-	isResult = isResult && format.IsDocument()
+	isResult = isResult && format.IsDocument() && o.stdout.err == nil
 	if err == nil && !isResult {
 		return nil
 	}

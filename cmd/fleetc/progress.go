@@ -33,7 +33,8 @@ type progress struct {
 // startProgress shows the progress of a command if standard error is a
 // terminal. The returned function ends it.
 func startProgress(cmd *cobra.Command) (p *progress, end func()) {
-	out, isFile := cmd.OutOrStdout().(*os.File)
+	out := cmd.OutOrStdout()
+	_, isFile := fileOf(out)
 	errs, ok := cmd.ErrOrStderr().(*os.File)
 	if !isFile || !ok || cmd.Hidden || !isTerminal(errs) {
 		return &progress{}, func() {}
@@ -134,24 +135,27 @@ func (p *progress) erase() {
 
 // A progressWriter is a stream of a command whose writes end the progress.
 type progressWriter struct {
-	*os.File
+	io.Writer
 	p *progress
 }
 
 // Write implements io.Writer.
 func (w progressWriter) Write(text []byte) (int, error) {
 	w.p.clear()
-	return w.File.Write(text)
+	return w.Writer.Write(text)
 }
 
 // fileOf returns the file of a command's stream.
 func fileOf(stream any) (file *os.File, ok bool) {
-	stream = unwrapStream(stream)
-	if w, ok := stream.(progressWriter); ok {
-		return w.File, true
+	switch w := unwrapStream(stream).(type) {
+	case progressWriter:
+		return fileOf(w.Writer)
+	case *stdout:
+		return w.file, true
+	case *os.File:
+		return w, true
 	}
-	file, ok = stream.(*os.File)
-	return file, ok
+	return nil, false
 }
 
 // isTerminal reports whether a stream is a terminal.

@@ -73,6 +73,7 @@ type options struct {
 	progress    *progress // set when a command has started
 	endProgress func()
 
+	stdout  stdout
 	started diag.Format // output format of the running command; empty before
 }
 
