@@ -104,7 +104,13 @@ func newCacheCleanCommand(o *options) *cobra.Command {
 		Short:             "Remove cached results, but not downloaded charts",
 		Example:           "  fleetc cache clean",
 		Args:              noArguments,
-		RunE:              func(*cobra.Command, []string) error { return o.compiler().CleanCache() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := o.compiler().CleanCache()
+			if err == nil && output == "json" {
+				err = writeJSON(cmd.OutOrStdout(), struct{}{})
+			}
+			return err
+		},
 	}
 	outputFlag(cmd, &output, "text", "json")
 	return cmd

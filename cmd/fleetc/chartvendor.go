@@ -43,6 +43,9 @@ func newChartVendorCommand(o *options) *cobra.Command {
 			for _, name := range removed {
 				fmt.Fprintf(w, "removed %s\n", name)
 			}
+			if len(written)+len(removed) == 0 && err == nil {
+				fmt.Fprintln(w, "vendor/charts is up to date")
+			}
 			return err
 		},
 	}
