@@ -150,11 +150,11 @@ func statusJSON(w io.Writer, clusters []*deliver.Status, health bool) error {
 	type cluster struct {
 		ID        string                `json:"id"`
 		State     string                `json:"state"`
-		Running   *apply.RevisionReport `json:"running"`            // null without a revision
+		Running   *apply.RevisionReport `json:"running"`            // null without a revision, or if the cluster cannot be read
 		Compiled  string                `json:"compiled,omitempty"` // current bundle of the fleet
 		Applying  string                `json:"applying,omitempty"` // holder of the lease
-		Unhealthy []object              `json:"unhealthy"`          // null without --health
-		Orphans   []string              `json:"orphans"`            // null without --orphans
+		Unhealthy []object              `json:"unhealthy"`          // likewise, and without --health
+		Orphans   []string              `json:"orphans"`            // likewise, and without --orphans
 		Unread    []string              `json:"unread,omitempty"`   // kinds that could not be listed for orphans
 		Faults    []string              `json:"faults"`
 	}
@@ -168,7 +168,7 @@ func statusJSON(w io.Writer, clusters []*deliver.Status, health bool) error {
 			v := c.Revision.Report(c.Inventory.Current() != nil)
 			l.Running = &v
 		}
-		if health {
+		if health && c.Err == nil {
 			l.Unhealthy = []object{}
 		}
 		if c.Orphans != nil {

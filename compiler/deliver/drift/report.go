@@ -50,7 +50,7 @@ type Cluster struct {
 	ID       string    `json:"id"`
 	Checked  bool      `json:"checked"`          // whether everything could be checked
 	Behind   bool      `json:"behind"`           // whether it does not run the fleet's bundle, so that an apply is due
-	Running  *Running  `json:"running"`          // null when no whole bundle is applied
+	Running  *Running  `json:"running"`          // null when no whole bundle is applied, or the cluster cannot be read
 	Bundle   string    `json:"bundle,omitempty"` // digest of the bundle of the fleet; absent when it does not compile
 	Wave     string    `json:"wave,omitempty"`   // of the rollout; absent in a fleet without a rollout
 	Findings []Finding `json:"findings"`         // sorted by release, ID and reason
