@@ -65,7 +65,7 @@ func open(at string, transport http.RoundTripper) (name.Repository, []remote.Opt
 		remote.WithAuthFromKeychain(authn.DefaultKeychain),
 		remote.WithTransport(transport),
 		remote.WithUserAgent("fleetc"),
-		remote.WithRetryBackoff(remote.Backoff{Duration: 200 * time.Millisecond, Factor: 3, Jitter: 0.1, Steps: 3}),
+		remote.WithRetryBackoff(backoff),
 	}, err
 }
 

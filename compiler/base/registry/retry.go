@@ -6,7 +6,12 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
+
+// backoff is the wait before a request is repeated.
+var backoff = transport.Backoff{Duration: 200 * time.Millisecond, Factor: 3, Jitter: 0.1, Steps: 3}
 
 // Limits of the waits that a registry may ask a client for.
 const (
@@ -21,6 +26,17 @@ type waitingTransport struct {
 	base   http.RoundTripper
 	wait   func(ctx context.Context, d time.Duration) error
 	waited atomic.Int64 // nanoseconds
+}
+
+// Waiting returns a transport that waits as Retry-After says and repeats the request, at
+// most two minutes in all.
+func Waiting(base http.RoundTripper) http.RoundTripper { return newWaiting(base) }
+
+// Retrying is [Waiting] for servers that are not registries: it also repeats what
+// [Open] repeats without Retry-After, requests that are limited or that a proxy answers.
+func Retrying(base http.RoundTripper) http.RoundTripper {
+	return transport.NewRetry(Waiting(base), transport.WithRetryBackoff(backoff), transport.WithRetryStatusCodes(
+		http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout))
 }
 
 func newWaiting(base http.RoundTripper) *waitingTransport {

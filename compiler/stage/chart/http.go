@@ -207,14 +207,16 @@ var errMissing = errors.New("the server does not have the file")
 
 func badStatus(name string, resp *http.Response) error {
 	hint, cause := "run the command again", error(nil)
+	answer := fmt.Sprintf("the server answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	switch resp.StatusCode {
+	case http.StatusTooManyRequests:
+		answer, hint = "the server limits how many requests it answers", "run the command again later"
 	case http.StatusUnauthorized, http.StatusForbidden:
 		hint = "check the user and password that helm repo add was given for this repository"
 	case http.StatusNotFound, http.StatusGone:
 		hint, cause = "check the URL", errMissing
 	}
-	msg := fmt.Sprintf("%s: the server answers %d %s", name, resp.StatusCode, http.StatusText(resp.StatusCode))
-	return &diag.Diag{Code: diag.CodeNetwork, Msg: msg, Hint: hint, Cause: cause}
+	return &diag.Diag{Code: diag.CodeNetwork, Msg: name + ": " + answer, Hint: hint, Cause: cause}
 }
 
 // showURL formats a URL without parts that may be secret.

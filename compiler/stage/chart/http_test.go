@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,8 @@ type chartRepo struct {
 	user     string // required user; empty for none
 	password string
 	moved    map[string]string // redirects by path
+	busy     []int             // status of the next answers
+	after    string            // Retry-After of these answers
 }
 
 // newRepo starts a repository with an index of the given archives.
@@ -71,6 +74,14 @@ func (r *chartRepo) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked = append(r.asked, req)
+	if len(r.busy) > 0 {
+		if r.after != "" {
+			w.Header().Set("Retry-After", r.after)
+		}
+		w.WriteHeader(r.busy[0])
+		r.busy = r.busy[1:]
+		return
+	}
 	user, password, _ := req.BasicAuth()
 	if user != r.user || password != r.password {
 		w.WriteHeader(http.StatusUnauthorized)
@@ -204,6 +215,31 @@ func TestIndexWithoutTheChart(t *testing.T) {
 	wantFault(t, err, "has no version 0.9.0 of web", "use one of 1.0.0")
 	_, err = s.Resolve(t.Context(), Request{Ref: repo.url() + "/sub/web"})
 	wantFault(t, err, "/sub/index.yaml: the server answers 404 Not Found", "check the URL of the repository")
+}
+
+// A request is repeated if the server limits requests or a proxy cannot reach it.
+func TestBusyServer(t *testing.T) {
+	for _, c := range []struct {
+		busy  []int
+		after string
+		want  []string
+	}{
+		{[]int{429, 429}, "0", nil},
+		{[]int{502, 504}, "", nil},
+		{[]int{503}, "", nil},
+		{[]int{500}, "", []string{"/index.yaml: the server answers 500", "run the command again"}},
+		{slices.Repeat([]int{429}, 100), "3600", []string{"/index.yaml: the server limits how many requests it answers", "run the command again later"}},
+	} {
+		s := source(t)
+		repo := newRepo(t, archive(t, "web", "1.0.0"))
+		repo.busy, repo.after = c.busy, c.after
+		_, err := s.Resolve(t.Context(), Request{Ref: repo.url() + "/web"})
+		if c.want != nil {
+			wantFault(t, err, c.want...)
+		} else if err != nil {
+			t.Errorf("%v: %v", c.busy, err)
+		}
+	}
 }
 
 func TestHugeAnswers(t *testing.T) {

@@ -29,6 +29,7 @@ type ociRegistry struct {
 	handler        http.Handler
 	user, password string
 	lists          atomic.Int64
+	limited        atomic.Int64 // next requests to reject
 }
 
 func newRegistry(t *testing.T) *ociRegistry {
@@ -42,6 +43,11 @@ func newRegistry(t *testing.T) *ociRegistry {
 func (r *ociRegistry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if strings.HasSuffix(req.URL.Path, "/tags/list") {
 		r.lists.Add(1)
+	}
+	if r.limited.Add(-1) >= 0 {
+		w.Header().Set("Retry-After", "0")
+		w.WriteHeader(http.StatusTooManyRequests)
+		return
 	}
 	user, password, _ := req.BasicAuth()
 	if user != r.user || password != r.password {
@@ -107,6 +113,17 @@ func TestOCI(t *testing.T) {
 	r.server.Close()
 	if _, err := nextRun(s).Chart(t.Context(), got.Ref); err != nil {
 		t.Errorf("with the registry gone: %v", err)
+	}
+}
+
+// A registry may limit more requests in a row than are repeated without Retry-After.
+func TestOCIRetryAfter(t *testing.T) {
+	s := source(t)
+	r := newRegistry(t)
+	r.push(t, "web", "1.0.0", archive(t, "web", "1.0.0"), chartLayer)
+	r.limited.Store(5)
+	if _, err := s.Resolve(t.Context(), Request{Ref: "oci://" + r.host() + "/web", Version: "1.0.0"}); err != nil {
+		t.Error(err)
 	}
 }
 

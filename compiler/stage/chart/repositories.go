@@ -60,8 +60,12 @@ func (s *Source) repositories(ctx context.Context) ([]repository, error) {
 }
 
 // client returns an HTTP client for a repository with the credentials from Helm's
-// configuration.
+// configuration. All requests to a repository share it, and the limit of its waits.
 func (s *Source) client(ctx context.Context, repo string) (*http.Client, error) {
+	return s.clients.do(ctx, repo, func() (*http.Client, error) { return s.newClient(ctx, repo) })
+}
+
+func (s *Source) newClient(ctx context.Context, repo string) (*http.Client, error) {
 	known, err := s.repositories(ctx)
 	if err != nil {
 		return nil, err
@@ -87,7 +91,7 @@ func (s *Source) client(ctx context.Context, repo string) (*http.Client, error) 
 		own.TLSClientConfig = config
 		t.own = own
 	}
-	return &http.Client{Transport: t, CheckRedirect: checkRedirect}, nil
+	return &http.Client{Transport: registry.Retrying(t), CheckRedirect: checkRedirect}, nil
 }
 
 // sameRepo reports whether a URL of repositories.yaml names the repository.
@@ -140,8 +144,15 @@ func (r repository) tls() (*tls.Config, error) {
 func (s *Source) plain() *http.Transport {
 	s.transportOnce.Do(func() {
 		s.transport = registry.Transport()
+		s.waiting = registry.Waiting(s.transport)
 	})
 	return s.transport
+}
+
+// forRegistries returns the transport for registries. They share the limit of its waits.
+func (s *Source) forRegistries() http.RoundTripper {
+	s.plain() // also sets s.waiting
+	return s.waiting
 }
 
 // credentials is a transport that adds the user, password and client certificate of

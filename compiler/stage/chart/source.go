@@ -40,10 +40,12 @@ type Source struct {
 	charts  memo[fleet.ChartRef, *fleet.Chart]
 	indexes memo[string, index]        // by URL of the repository
 	helm    memo[string, []repository] // by path of Helm's repositories.yaml
+	clients memo[string, *http.Client] // by URL of the repository
 	swept   sync.Once
 
 	transportOnce sync.Once
 	transport     *http.Transport
+	waiting       http.RoundTripper // transport for registries
 }
 
 // Chart returns the chart that ref pins, from the fleet's repository, the store or
