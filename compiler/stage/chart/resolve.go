@@ -153,8 +153,8 @@ func (s *Source) newestOCI(ctx context.Context, ref *fleet.ChartRef) ([]byte, er
 // newest selects the version as Helm does: the exact version, or the newest one in
 // the range. Pre-releases match only ranges that contain a pre-release.
 func newest(ref fleet.ChartRef, all []string) (string, error) {
-	all = slices.DeleteFunc(slices.Clone(all), func(v string) bool { return !versionForm.MatchString(v) })
-	if slices.Contains(all, ref.Version) {
+	valid := validVersions(all)
+	if slices.Contains(valid, ref.Version) {
 		return ref.Version, nil
 	}
 	text := ref.Version
@@ -169,12 +169,17 @@ func newest(ref fleet.ChartRef, all []string) (string, error) {
 			Hint: "write a version, or a range such as ~4.11 or '>=4 <5'", Cause: err,
 		}
 	}
-	for _, v := range newestFirst(all) {
+	for _, v := range newestFirst(valid) {
 		if want.Check(v) {
 			return v.Original(), nil
 		}
 	}
 	return "", noVersion(ref, all)
+}
+
+// validVersions returns the versions that pins may have.
+func validVersions(all []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(v string) bool { return !versionForm.MatchString(v) })
 }
 
 // newestFirst returns the valid semantic versions, newest first.
@@ -203,14 +208,17 @@ func noVersion(ref fleet.ChartRef, all []string) error {
 		what = "no stable version"
 	}
 	var some []string
-	for _, v := range newestFirst(all) {
+	for _, v := range newestFirst(validVersions(all)) {
 		if len(some) < few {
 			some = append(some, v.Original())
 		}
 	}
-	hint := "use another chart: it has no versions"
-	if len(some) > 0 {
-		hint = "use one of " + strings.Join(some, ", ")
+	hint := "use one of " + strings.Join(some, ", ")
+	switch {
+	case len(all) == 0:
+		hint = "use another chart: it has no versions"
+	case len(some) == 0:
+		hint = "use another chart: none of its versions is valid, as 1.2.3 is"
 	}
 	return fault(diag.CodeChartNotFound, hint, "%s has %s of %s", ref.Repo, what, ref.Name)
 }

@@ -31,6 +31,10 @@ func TestNewest(t *testing.T) {
 	wantFault(t, err, "no stable version of web", "use one of 1.0.0-rc.1")
 	_, err = newest(fleet.ChartRef{Repo: "https://h", Name: "web"}, nil)
 	wantFault(t, err, "it has no versions")
+	for _, version := range []string{"", "1.0.0", ">=1"} {
+		_, err = newest(fleet.ChartRef{Repo: "https://h", Name: "web", Version: version}, []string{"latest", "1.0.0.0"})
+		wantFault(t, err, "of web", "use another chart: none of its versions is valid, as 1.2.3 is")
+	}
 }
 
 func TestResolveHTTP(t *testing.T) {

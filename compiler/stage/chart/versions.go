@@ -70,7 +70,7 @@ func newer(pinned string, all []string) Versions {
 	if err != nil {
 		return v
 	}
-	for _, other := range newestFirst(slices.DeleteFunc(slices.Clone(all), func(v string) bool { return !versionForm.MatchString(v) })) {
+	for _, other := range newestFirst(validVersions(all)) {
 		switch {
 		case !other.GreaterThan(current):
 			return v
