@@ -32,10 +32,7 @@ type entry struct {
 // index returns the index of a repository. It fetches each index once.
 func (s *Source) index(ctx context.Context, repo string) (index, error) {
 	return s.indexes.do(ctx, repo, func() (index, error) {
-		data, err := s.get(ctx, repo, repo+"/index.yaml", maxIndex)
-		if d, ok := errors.AsType[*diag.Diag](err); ok && errors.Is(err, errMissing) {
-			d.Hint = "check the URL of the repository"
-		}
+		data, err := s.get(ctx, repo, repo+"/index.yaml", maxIndex, "check the URL of the repository")
 		if err != nil {
 			return nil, err
 		}
@@ -130,15 +127,8 @@ func (s *Source) download(ctx context.Context, ref fleet.ChartRef, e *entry) ([]
 		repository, tag := splitTag(strings.TrimPrefix(at.String(), "oci://"), tagOf(ref.Version))
 		return s.fetchOCI(ctx, "oci://"+repository, tag)
 	}
-	data, err := s.get(ctx, ref.Repo, at.String(), maxDownload)
-	if errors.Is(err, errMissing) {
-		return nil, &diag.Diag{
-			Code: diag.CodeChartNotFound,
-			Msg:  fmt.Sprintf("the archive of %s is missing: %s", ref, err),
-			Hint: "use another version, or ask the owner of the repository, whose index lists this archive", Cause: err,
-		}
-	}
-	return data, err
+	return s.get(ctx, ref.Repo, at.String(), maxDownload,
+		"use another version, or ask the owner of the repository, whose index lists this archive")
 }
 
 // resolve returns the URL of an archive. An index has absolute URLs or URLs relative
@@ -162,8 +152,12 @@ func resolve(repo, raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// get downloads a file that a repository serves.
-func (s *Source) get(ctx context.Context, repo, at string, limit int64) ([]byte, error) {
+// otherURL is the hint for a missing file that the user named.
+const otherURL = "check the URL"
+
+// get downloads a file that a repository serves. missing is the hint if the server does
+// not have the file.
+func (s *Source) get(ctx context.Context, repo, at string, limit int64, missing string) ([]byte, error) {
 	client, err := s.client(ctx, repo)
 	if err != nil {
 		return nil, err
@@ -185,7 +179,7 @@ func (s *Source) get(ctx context.Context, repo, at string, limit int64) ([]byte,
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, badStatus(name, resp)
+		return nil, badStatus(name, resp, missing)
 	}
 	tooLarge := fault(diag.CodeChartFiles, otherVersion, "%s is larger than %d MiB", name, limit>>20)
 	if resp.ContentLength > limit {
@@ -202,11 +196,8 @@ func (s *Source) get(ctx context.Context, repo, at string, limit int64) ([]byte,
 	return body.Bytes(), nil
 }
 
-// errMissing is the cause of a fault if the server does not have the file.
-var errMissing = errors.New("the server does not have the file")
-
-func badStatus(name string, resp *http.Response) error {
-	hint, cause := "run the command again", error(nil)
+func badStatus(name string, resp *http.Response, missing string) error {
+	code, hint := diag.CodeNetwork, "run the command again"
 	answer := fmt.Sprintf("the server answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests:
@@ -214,9 +205,9 @@ func badStatus(name string, resp *http.Response) error {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		hint = "check the user and password that helm repo add was given for this repository"
 	case http.StatusNotFound, http.StatusGone:
-		hint, cause = "check the URL", errMissing
+		code, hint = diag.CodeChartNotFound, missing
 	}
-	return &diag.Diag{Code: diag.CodeNetwork, Msg: name + ": " + answer, Hint: hint, Cause: cause}
+	return &diag.Diag{Code: code, Msg: name + ": " + answer, Hint: hint}
 }
 
 // showURL formats a URL without parts that may be secret.

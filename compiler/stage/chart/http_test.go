@@ -176,7 +176,7 @@ func TestIndexLies(t *testing.T) {
 		"odd digest":   {`{"entries": {"web": [{"version": "1.0.0", "urls": ["w.tgz"], "digest": "md5:1"}]}}`, []string{"index says"}},
 		"version":      {`{"entries": {"web": [{"version": "2.0.0", "urls": ["w.tgz"]}]}}`, []string{"web@2.0.0", "Chart.yaml has the version 1.0.0"}},
 		"name":         {`{"entries": {"web2": [{"version": "1.0.0", "urls": ["w.tgz"]}]}}`, []string{"Chart.yaml has the name web"}},
-		"no archive":   {`{"entries": {"web": [{"version": "1.0.0", "urls": ["x.tgz"]}]}}`, []string{"web@1.0.0 is missing: http", "/x.tgz: the server answers 404 Not Found", "use another version, or ask the owner of the repository"}},
+		"no archive":   {`{"entries": {"web": [{"version": "1.0.0", "urls": ["x.tgz"]}]}}`, []string{"/x.tgz: the server answers 404 Not Found", "use another version, or ask the owner of the repository"}},
 		"no URL":       {`{"entries": {"web": [{"version": "1.0.0"}]}}`, []string{"no URL"}},
 		"file URL":     {`{"entries": {"web": [{"version": "1.0.0", "urls": ["file:///etc/passwd"]}]}}`, []string{"cannot be used"}},
 		"no chart":     {`{"entries": {"web": [{"version": "1.0.0", "urls": ["index.yaml"]}]}}`, []string{"not a chart archive"}},

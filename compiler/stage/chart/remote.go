@@ -125,7 +125,7 @@ func (s *Source) fetchRemote(ctx context.Context, src fleet.RemoteSource) ([]byt
 
 // getFile downloads a file of Kubernetes objects.
 func (s *Source) getFile(ctx context.Context, at string) ([]byte, error) {
-	data, err := s.get(ctx, at, at, maxSchema)
+	data, err := s.get(ctx, at, at, maxSchema, otherURL)
 	if err == nil && len(bytes.TrimSpace(data)) == 0 {
 		return nil, fault(diag.CodeChartNotFound, "", "%s is empty", at)
 	}

@@ -94,7 +94,7 @@ func (s *Source) getSchema(ctx context.Context, ref fleet.ChartRef, at string) (
 	if ref.Repo != "" && !isOCI(ref.Repo) {
 		repo = ref.Repo
 	}
-	data, err := bounded(ctx, at, func(ctx context.Context) ([]byte, error) { return s.get(ctx, repo, at, maxSchema) })
+	data, err := bounded(ctx, at, func(ctx context.Context) ([]byte, error) { return s.get(ctx, repo, at, maxSchema, otherURL) })
 	if err != nil {
 		return nil, err
 	}
