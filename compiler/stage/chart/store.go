@@ -2,7 +2,6 @@ package chart
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -63,12 +62,12 @@ func (s store) read(want string) ([]byte, state, error) {
 		return nil, absent, nil
 	}
 	if err != nil {
-		return nil, absent, fmt.Errorf("read the chart store: %w", err)
+		return nil, absent, storeFault("read", err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxStream+1))
 	if err != nil {
-		return nil, absent, fmt.Errorf("read the chart store: %w", err)
+		return nil, absent, storeFault("read", err)
 	}
 	if digest(data) != want {
 		return nil, damaged, nil
@@ -81,7 +80,7 @@ func (s store) read(want string) ([]byte, state, error) {
 func (s store) write(digest string, data []byte) (err error) {
 	defer func() {
 		if err != nil {
-			err = notWritten(err)
+			err = storeFault("write", err)
 		}
 	}()
 	if err := os.MkdirAll(s.charts(), 0o755); err != nil {
@@ -107,18 +106,18 @@ func (s store) write(digest string, data []byte) (err error) {
 // tempDir creates a temporary directory. The caller must remove it.
 func (s store) tempDir() (string, error) {
 	if err := os.MkdirAll(s.work(), 0o755); err != nil {
-		return "", notWritten(err)
+		return "", storeFault("write", err)
 	}
 	dir, err := os.MkdirTemp(s.work(), tempPrefix+"*")
 	if err != nil {
-		return "", notWritten(err)
+		return "", storeFault("write", err)
 	}
 	return dir, nil
 }
 
-// notWritten returns the fault for an error of writing to the store.
-func notWritten(err error) error {
-	return &diag.Diag{Code: diag.CodeFileSystem, Msg: "write the chart store: " + err.Error(), Hint: "name a directory that can be written with --cache-dir", Cause: err}
+// storeFault returns the fault for an error of the file system; verb names the action.
+func storeFault(verb string, err error) error {
+	return &diag.Diag{Code: diag.CodeFileSystem, Msg: verb + " the chart store: " + err.Error(), Hint: "name a directory that can be written with --cache-dir", Cause: err}
 }
 
 func (s store) work() string { return filepath.Join(s.dir, "work") }
