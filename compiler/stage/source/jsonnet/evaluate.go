@@ -108,7 +108,7 @@ func (r *Renderer) supervise(ctx context.Context, m *machine, t *run) (out outco
 			}
 			// The evaluation still writes to the run, so use the request only.
 			d := faultOf(diag.CodeSourceLimits, t.req, "%v, and does not stop", why)
-			d.Hint, d.Cause = "look for a large std.range, std.repeat or std.makeArray, or for a value with many references to itself", diag.ErrRunaway
+			d.Hint, d.Cause = tooMuch, diag.ErrRunaway
 			return outcome{err: d}, false
 		}
 	}
@@ -134,6 +134,9 @@ func (m *machine) evaluate() (json string, err error) {
 	}
 	return m.vm.Evaluate(node)
 }
+
+// tooMuch is the hint for an evaluation that a limit stopped.
+const tooMuch = "look for an endless recursion, a large std.range, std.repeat or std.makeArray, or a value with many references to itself"
 
 // A stopFault is the limit that stopped an evaluation.
 type stopFault struct{ msg string }

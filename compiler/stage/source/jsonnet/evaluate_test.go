@@ -24,8 +24,9 @@ func TestLimits(t *testing.T) {
     a.jsonnet:3:18: and here
     hint: look for an endless recursion
 `, nil},
-		{"a function that calls itself last", "local f(x) =\n  f(x) tailstrict;\nfunction(params) f(1)", `a.jsonnet:2:3: releases.app: expressions nest more than 100000 deep: look for an endless recursion [FL1407]
+		{"a function that calls itself last", "local f(x) =\n  f(x) tailstrict;\nfunction(params) f(1)", `a.jsonnet:2:3: releases.app: expressions nest more than 100000 deep [FL1407]
     environments/fleet.cue:7:2: and here
+    hint: look for an endless recursion, a large std.range, std.repeat or std.makeArray, or a value with many references to itself
 `, nil},
 		{"a field that is itself", "function(params) {a: self.b, b: self.a}", `a.jsonnet:1:22: releases.app: calls nest more than 500 deep [FL1407]
     environments/fleet.cue:7:2: and here
@@ -33,13 +34,16 @@ func TestLimits(t *testing.T) {
 `, nil},
 		{"many steps", "function(params)\n  std.foldl(function(a, b)\n    a + b, std.range(1, 100000), 0)", `a.jsonnet:3:5: releases.app: the evaluation takes more than 100000 steps [FL1407]
     environments/fleet.cue:7:2: and here
+    hint: look for an endless recursion, a large std.range, std.repeat or std.makeArray, or a value with many references to itself
 `, func(r *Renderer) { r.MaxSteps = 100_000 }},
 		{"a long time", "local f(x) = if x == 0 then 0 else f(x - 1) + f(x - 1);\nfunction(params) f(100)", `a.jsonnet:: releases.app: the evaluation takes longer than 100ms [FL1407]
     environments/fleet.cue:7:2: and here
+    hint: look for an endless recursion, a large std.range, std.repeat or std.makeArray, or a value with many references to itself
 `, func(r *Renderer) { r.MaxTime = 100 * time.Millisecond; r.MaxSteps = 1 << 62 }},
 		// Many small steps, since a built-in function cannot be interrupted.
 		{"much memory", "local grow(a, n) = std.foldl(function(a, i) [a, i], std.range(1, n), a);\nfunction(params) std.length(std.foldl(function(a, i) grow(a, 1000), std.range(1, 1000000), []))", `a.jsonnet:: releases.app: the evaluation takes more than 64 MiB of memory [FL1407]
     environments/fleet.cue:7:2: and here
+    hint: look for an endless recursion, a large std.range, std.repeat or std.makeArray, or a value with many references to itself
 `, func(r *Renderer) { r.MaxMemory = 64 << 20; r.MaxSteps = 1 << 62 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -44,10 +44,14 @@ func (m *machine) explain(msg string, frames []jsonnet.TraceFrame) (clause, hint
 			return "there is no native function " + called[1], diag.OneOf(called[1], nativeNames)
 		}
 	}
-	if strings.HasPrefix(source, "error") {
+	if m.run.refuses(frames) {
 		return msg, "correct the value that the file refuses" // message from the file itself
 	}
-	return lowered(goTypes.ReplaceAllStringFunc(msg, goName)), "correct this line, or a value that it uses"
+	clause = lowered(goTypes.ReplaceAllStringFunc(msg, goName))
+	if want := wrongType.FindStringSubmatch(clause); want != nil {
+		return clause, "write a value of type " + want[1] + " in this line, or correct a value that it uses"
+	}
+	return clause, "correct this line, or a value that it uses"
 }
 
 // noStack is the library's message about too many nested calls.
@@ -55,6 +59,19 @@ const noStack = "max stack frames exceeded"
 
 // noJSON is the library's message about a function in a result.
 const noJSON = "couldn't manifest function as JSON"
+
+// wrongType matches the library's message about the type of an operand.
+var wrongType = regexp.MustCompile(`^unexpected type \w+, expected (\w+)$`)
+
+// refuses reports whether a message is from an error or an assert of a file, which may be
+// a vendored one that the file calls.
+func (t *run) refuses(frames []jsonnet.TraceFrame) bool {
+	const innermost = 2 // the line of the user, and that of the vendored library
+	return slices.ContainsFunc(frames[:min(len(frames), innermost)], func(f jsonnet.TraceFrame) bool {
+		word := wordPattern.FindString(t.text(&f.Loc))
+		return (word == "error" || word == "assert") && strings.HasPrefix(t.text(&f.Loc), word)
+	})
+}
 
 // native matches a call of std.native.
 var native = regexp.MustCompile(`std\.native\(\s*['"]([^'"]*)['"]\s*\)`)

@@ -37,7 +37,7 @@ func (m *machine) fault(err error) error {
 	t := m.run
 	if stop, ok := errors.AsType[*stopFault](err); ok {
 		d := t.fault("%s", stop.msg)
-		d.Code = diag.CodeSourceLimits
+		d.Code, d.Hint = diag.CodeSourceLimits, tooMuch
 		if m.meter.at != nil {
 			d.At[0] = posOf(m.meter.at)
 		}
@@ -48,7 +48,9 @@ func (m *machine) fault(err error) error {
 	}
 	if msg, ok := strings.CutPrefix(err.Error(), crashed); ok {
 		first, _, _ := strings.Cut(msg, "\n")
-		return t.fault("the file does not evaluate: %s", tidy(first))
+		d := t.fault("the file does not evaluate: %s", tidy(first))
+		d.Hint = "write the file in another way: the Jsonnet library has a fault in it"
+		return d
 	}
 	if knownFaults := t.knownFaults[err.Error()]; knownFaults != nil {
 		d := t.fault("%s", knownFaults.Msg)
@@ -58,7 +60,9 @@ func (m *machine) fault(err error) error {
 	if d := t.static(err.Error()); d != nil {
 		return d
 	}
-	return t.fault("%s", tidy(err.Error()))
+	d := t.fault("%s", tidy(err.Error()))
+	d.Hint = "correct the file, or a file that it imports"
+	return d
 }
 
 // runtime converts an error of the evaluation to a fault.

@@ -38,7 +38,7 @@ func TestFaults(t *testing.T) {
     environments/fleet.cue:7:2: and here
     vendor/l.libsonnet:2:13: and here
     a.jsonnet:5:3: and here
-    hint: correct this line, or a value that it uses
+    hint: correct the value that the file refuses
 `},
 		{"an error of the user's", "function(params)\n  error 'Set a Host.'", `a.jsonnet:2:3: releases.app: Set a Host [FL1401]
     environments/fleet.cue:7:2: and here
@@ -47,7 +47,7 @@ func TestFaults(t *testing.T) {
 		{"control characters", "function(params)\n  error 'a\\u001b[2Jb\\nc'", "a.jsonnet:2:3: releases.app: a\uFFFD[2Jb [FL1401]\n    c\n    environments/fleet.cue:7:2: and here\n    hint: correct the value that the file refuses\n"},
 		{"an assert of an object", "function(params)\n  {assert params.replicas > 2 : 'too few', apiVersion: 'v1', kind: 'A'}", `a.jsonnet:2:4: releases.app: too few [FL1401]
     environments/fleet.cue:7:2: and here
-    hint: correct this line, or a value that it uses
+    hint: correct the value that the file refuses
 `},
 		{"a variable", "function(params)\n  local replicas = 1; replcas", `a.jsonnet:2:23: releases.app: there is no variable replcas [FL1401]
     environments/fleet.cue:7:2: and here
@@ -67,7 +67,7 @@ func TestFaults(t *testing.T) {
 `},
 		{"types", "function(params)\n  1 + {} - 2", `a.jsonnet:2:3: releases.app: unexpected type object, expected number [FL1401]
     environments/fleet.cue:7:2: and here
-    hint: correct this line, or a value that it uses
+    hint: write a value of type number in this line, or correct a value that it uses
 `},
 		{"the standard library in the middle", "function(params)\n  std.map(function(x)\n    x.y, [{}])", `a.jsonnet:3:5: releases.app: there is no field y [FL1401]
     environments/fleet.cue:7:2: and here

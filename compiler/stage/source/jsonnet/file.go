@@ -126,7 +126,7 @@ func (f *file) checkParse() error {
 	f.once.Do(func() {
 		data := f.contents.Data()
 		if len(data) > maxCode {
-			f.parseErr = fmt.Errorf("it is larger than %d MiB, too much for code; take data by std.parseJson(importstr ...)", maxCode>>20)
+			f.parseErr = fmt.Errorf("it is larger than %d MiB, too much for code", maxCode>>20)
 			return
 		}
 		f.parseErr = nesting(data)

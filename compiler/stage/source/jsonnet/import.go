@@ -59,7 +59,7 @@ func (m *machine) Import(from, name string) (jsonnet.Contents, string, error) {
 	found, f, err := t.find(from, name)
 	if err == nil && m.meter.code {
 		if parseErr := f.checkParse(); parseErr != nil {
-			err = t.register(&diag.Diag{Code: diag.CodeJsonnet, Msg: fmt.Sprintf("%q is not evaluated: %v", name, parseErr)})
+			err = t.register(&diag.Diag{Code: diag.CodeJsonnet, Msg: fmt.Sprintf("%q is not evaluated: %v", name, parseErr), Hint: "split the file, or take data by std.parseJson(importstr ...)"})
 		}
 	}
 	if err != nil {
@@ -77,23 +77,27 @@ func (t *run) register(d *diag.Diag) error {
 
 // find returns the file that an import names.
 func (t *run) find(from, name string) (string, *file, error) {
+	inFleet := "copy the file into the fleet, and write its path relative to the file that imports it"
+	if from == "" {
+		inFleet = "name a file of the fleet, relative to its root"
+	}
 	fault := func(hint, format string, args ...any) (string, *file, error) {
 		return "", nil, t.register(&diag.Diag{Code: diag.CodeSourceFile, Msg: fmt.Sprintf("%q %s", name, fmt.Sprintf(format, args...)), Hint: hint})
 	}
 	if path.IsAbs(name) || strings.ContainsAny(name, "\\\x00") || strings.Contains(name, "://") {
-		return fault("", "is not a relative path with slashes: imports must be files of the fleet")
+		return fault(inFleet, "is not a relative path with slashes: imports must be files of the fleet")
 	}
 	places := importPaths(from, name)
 	for _, at := range places {
 		if at == ".." || strings.HasPrefix(at, "../") {
-			return fault("", "leads out of the fleet")
+			return fault(inFleet, "leads out of the fleet")
 		}
 		f := t.renderer.files.load(t.renderer.Dir, at)
 		if f.missing {
 			continue
 		}
 		if f.err != nil {
-			return fault("", "cannot be read: %v", f.err)
+			return fault("name a file of the fleet that can be read", "cannot be read: %v", f.err)
 		}
 		if err := t.count(at, f); err != nil {
 			return "", nil, err
@@ -125,8 +129,10 @@ func importPaths(from, name string) []string {
 func missingHint(from, name string, places []string) string {
 	first, _, ok := strings.Cut(name, "/")
 	switch {
-	case from == "" || len(places) == 0:
-		return ""
+	case from == "":
+		return "create it, or correct the path of the release"
+	case len(places) == 0:
+		return "name a file beside this one, or in the directory vendor"
 	case ok && strings.Contains(strings.Trim(first, "."), "."): // a host name
 		return "run jb install, and commit the directory vendor"
 	}
@@ -141,7 +147,7 @@ func (t *run) count(name string, f *file) error {
 	t.reads[name] = f
 	t.bytes += len(f.contents.Data())
 	if len(t.reads) > maxReads || t.bytes > maxReadBytes {
-		return t.register(&diag.Diag{Code: diag.CodeSourceLimits, Msg: fmt.Sprintf("%q exceeds the limit of %d files and %d MiB", name, maxReads, maxReadBytes>>20)})
+		return t.register(&diag.Diag{Code: diag.CodeSourceLimits, Msg: fmt.Sprintf("%q exceeds the limit of %d files and %d MiB", name, maxReads, maxReadBytes>>20), Hint: "import fewer files, or make it several releases"})
 	}
 	return nil
 }

@@ -75,11 +75,11 @@ func TestHostileImports(t *testing.T) {
 
 func TestHostileFile(t *testing.T) {
 	for file, want := range map[string]string{
-		"../secret.txt":     "environments/fleet.cue:7:2: releases.app: \"../secret.txt\" leads out of the fleet [FL1405]\n",
-		"app/out.libsonnet": "environments/fleet.cue:7:2: releases.app: \"app/out.libsonnet\" cannot be read: it leads out of the fleet [FL1405]\n",
-		"app/none.jsonnet":  "environments/fleet.cue:7:2: releases.app: \"app/none.jsonnet\" is not there [FL1405]\n",
-		"fleetc.libsonnet":  "environments/fleet.cue:7:2: releases.app: \"fleetc.libsonnet\" is not there [FL1405]\n",
-		"/etc/passwd":       "environments/fleet.cue:7:2: releases.app: \"/etc/passwd\" is not a relative path with slashes: imports must be files of the fleet [FL1405]\n",
+		"../secret.txt":     "environments/fleet.cue:7:2: releases.app: \"../secret.txt\" leads out of the fleet [FL1405]\n    hint: name a file of the fleet, relative to its root\n",
+		"app/out.libsonnet": "environments/fleet.cue:7:2: releases.app: \"app/out.libsonnet\" cannot be read: it leads out of the fleet [FL1405]\n    hint: name a file of the fleet that can be read\n",
+		"app/none.jsonnet":  "environments/fleet.cue:7:2: releases.app: \"app/none.jsonnet\" is not there [FL1405]\n    hint: create it, or correct the path of the release\n",
+		"fleetc.libsonnet":  "environments/fleet.cue:7:2: releases.app: \"fleetc.libsonnet\" is not there [FL1405]\n    hint: create it, or correct the path of the release\n",
+		"/etc/passwd":       "environments/fleet.cue:7:2: releases.app: \"/etc/passwd\" is not a relative path with slashes: imports must be files of the fleet [FL1405]\n    hint: name a file of the fleet, relative to its root\n",
 	} {
 		_, err := hostile(t, "{}").Render(t.Context(), requestOf(file))
 		if got := textOfFaults(t, err); got != want {
@@ -103,6 +103,7 @@ func TestVendoredLibraryStaysInside(t *testing.T) {
 	want := `app/main.jsonnet:2:3: releases.app: "../../secret.txt" leads out of the fleet [FL1405]
     environments/fleet.cue:7:2: and here
     vendor/lib.libsonnet:1:1: and here
+    hint: copy the file into the fleet, and write its path relative to the file that imports it
 `
 	if got := textOfFaults(t, err); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -159,7 +160,7 @@ func TestLargeFiles(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	for file, want := range map[string]string{
-		"b.jsonnet": `b.jsonnet:1:18: releases.app: "code.json" is not evaluated: it is larger than 4 MiB, too much for code; take data by std.parseJson(importstr ...)`,
+		"b.jsonnet": `b.jsonnet:1:18: releases.app: "code.json" is not evaluated: it is larger than 4 MiB, too much for code`,
 		"c.jsonnet": `c.jsonnet:1:18: releases.app: "data.txt" cannot be read: it is larger than 16 MiB`,
 	} {
 		if _, err := r.Render(t.Context(), requestOf(file)); err == nil || err.Error() != want {

@@ -63,6 +63,11 @@ func requestOf(file string) Request {
 // textOfFaults returns faults as printed.
 func textOfFaults(t testing.TB, err error) string {
 	t.Helper()
+	for _, d := range diag.All(err) {
+		if d.Hint == "" && err != nil {
+			t.Errorf("no hint: %s", d.Msg)
+		}
+	}
 	var b bytes.Buffer
 	if err := diag.WriteText(&b, err, nil); err != nil {
 		t.Fatal(err)

@@ -103,7 +103,7 @@ func (m *meter) exceed(n ast.Node) {
 		case m.steps > m.maxSteps:
 			m.over = &stopFault{fmt.Sprintf("the evaluation takes more than %d steps", m.maxSteps)}
 		case m.depth > maxDepth:
-			m.over = &stopFault{fmt.Sprintf("expressions nest more than %d deep: look for an endless recursion", maxDepth)}
+			m.over = &stopFault{fmt.Sprintf("expressions nest more than %d deep", maxDepth)}
 		}
 	}
 	m.late++

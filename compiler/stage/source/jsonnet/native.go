@@ -3,6 +3,7 @@ package jsonnet
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -37,7 +38,7 @@ func (m *machine) natives() []*jsonnet.NativeFunction {
 			}
 			first := diag.All(err)[0]
 			msg := strings.TrimPrefix(first.Path+": ", ": ") + first.Msg
-			return nil, m.run.register(&diag.Diag{Code: diag.CodeJsonnet, At: first.At, Msg: name + ": " + msg, Hint: first.Hint, Cause: err})
+			return nil, m.run.register(&diag.Diag{Code: diag.CodeJsonnet, At: first.At, Msg: name + ": " + msg, Hint: cmp.Or(first.Hint, "correct the arguments of "+name), Cause: err})
 		}}
 	}
 	return []*jsonnet.NativeFunction{

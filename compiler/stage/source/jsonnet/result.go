@@ -100,6 +100,8 @@ func (c *collector) object(path string, o map[string]any) {
 	}
 }
 
+const returnObjects = "return an object with apiVersion, kind and metadata, or a map or list of such objects"
+
 func (c *collector) fault(path, msg string) {
 	if path == "" {
 		path = "the result"
@@ -107,10 +109,12 @@ func (c *collector) fault(path, msg string) {
 	switch n := len(c.faults); {
 	case n < maxFaults:
 		d := faultOf(diag.CodeRenderedObject, c.req, "%s is %s", path, msg)
-		d.Hint = "return an object with apiVersion, kind and metadata, or a map or list of such objects"
+		d.Hint = returnObjects
 		c.faults.Add(d)
 	case n == maxFaults:
-		c.faults.Add(faultOf(diag.CodeRenderedObject, c.req, "the result has more values that are not Kubernetes objects"))
+		d := faultOf(diag.CodeRenderedObject, c.req, "the result has more values that are not Kubernetes objects")
+		d.Hint = returnObjects
+		c.faults.Add(d)
 	}
 }
 

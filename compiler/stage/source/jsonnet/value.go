@@ -25,7 +25,7 @@ const maxExact = 1 << 53
 // path of the value.
 func plain(v any, depth int) (any, error) {
 	if depth > maxValueDepth {
-		return nil, &diag.Diag{Code: diag.CodeSourceLimits, Msg: fmt.Sprintf("nests more than %d deep", maxValueDepth)}
+		return nil, &diag.Diag{Code: diag.CodeSourceLimits, Msg: fmt.Sprintf("nests more than %d deep", maxValueDepth), Hint: "nest the value less deep"}
 	}
 	switch v := v.(type) {
 	case nil, bool, string:

@@ -213,14 +213,14 @@ func TestFaults(t *testing.T) {
 func TestDirectory(t *testing.T) {
 	root := unpack(t, []byte(base))
 	for dir, want := range map[string]string{
-		"":                        "an empty path [FL1405]",
+		"":                        "an empty path [FL1405]\n    hint: name a file or directory of the fleet that can be read",
 		"/base":                   "/base is an absolute path [FL1405]\n    hint: write it relative to the fleet's root, where cue.mod is",
-		"../base":                 "../base leads out of the fleet [FL1405]",
-		"base/../../x":            "base/../../x leads out of the fleet [FL1405]",
+		"../base":                 "../base leads out of the fleet [FL1405]\n    hint: name a file or directory of the fleet that can be read",
+		"base/../../x":            "base/../../x leads out of the fleet [FL1405]\n    hint: name a file or directory of the fleet that can be read",
 		"bsae":                    "bsae does not exist [FL1405]\n    hint: did you mean base?",
 		"base/sub":                "base/sub does not exist [FL1405]\n    hint: create it, or correct the path",
 		"base/d.yaml":             "base/d.yaml is a file [FL1403]\n    hint: name a directory with a kustomization.yaml, or make it a manifests release",
-		"base/d.yaml/x":           "base/d.yaml/x cannot be read: not a directory [FL1405]",
+		"base/d.yaml/x":           "base/d.yaml/x cannot be read: not a directory [FL1405]\n    hint: name a file or directory of the fleet that can be read",
 		"base/kustomization.yaml": "base/kustomization.yaml is a kustomization file [FL1403]\n    hint: name its directory: base",
 		"app":                     "no kustomization.yaml in app [FL1403]",
 		"github.com/a/b":          "github.com/a/b is remote, and a build fetches nothing [FL1405]\n    hint: copy it into the fleet",

@@ -259,7 +259,7 @@ func (b *build) fault(pos diag.Pos, msg, hint string) {
 
 // pathFault adds the fault of a path that leads to no readable file of the fleet.
 func (b *build) pathFault(pos diag.Pos, msg, hint string) {
-	b.faults.Add(b.at(diag.CodeSourceFile, pos, msg, hint))
+	b.faults.Add(b.at(diag.CodeSourceFile, pos, msg, cmp.Or(hint, "name a file or directory of the fleet that can be read")))
 }
 
 // missing adds the fault of a path that does not exist.

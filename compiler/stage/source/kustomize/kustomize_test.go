@@ -57,6 +57,11 @@ func unpack(t *testing.T, archive []byte) string {
 func faults(t *testing.T, err error) string {
 	t.Helper()
 	var b strings.Builder
+	for _, d := range diag.All(err) {
+		if err != nil && d.Code == diag.CodeSourceFile && d.Hint == "" {
+			t.Errorf("no hint: %s", d.Msg)
+		}
+	}
 	if err := diag.WriteText(&b, err, nil); err != nil {
 		t.Fatal(err)
 	}

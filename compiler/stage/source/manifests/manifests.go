@@ -99,7 +99,7 @@ func (s *source) top(name string) {
 		s.file(below, real, info)
 	}
 	if len(s.objects) == 0 && len(s.faults) == 0 {
-		s.fault(diag.CodeSourceFile, diag.Pos{}, "no objects in "+name, "")
+		s.fault(diag.CodeSourceFile, diag.Pos{}, "no objects in "+name, "add objects to it, or remove the release")
 	}
 }
 
@@ -122,7 +122,7 @@ func (s *source) missing(name, below string) {
 		}
 		above = path.Join(above, part)
 	}
-	s.fault(diag.CodeSourceFile, diag.Pos{}, name+" is a link to what does not exist", "")
+	s.fault(diag.CodeSourceFile, diag.Pos{}, name+" is a link to what does not exist", "correct the link")
 }
 
 // isManifest reports whether a file in a directory is read.
@@ -279,6 +279,13 @@ func (s *source) read(names ...string) {
 // fault adds a fault at a position of a manifest, or at the release for an
 // invalid position.
 func (s *source) fault(code diag.Code, pos diag.Pos, msg, hint string) {
+	switch {
+	case hint != "" || code != diag.CodeSourceFile:
+	case pos.File == "":
+		hint = "name a file or directory of the fleet that can be read"
+	default:
+		hint = "replace it with a file that can be read, or remove it"
+	}
 	d := &diag.Diag{Code: code, Path: s.release.Path("manifests"), Msg: msg, Hint: hint}
 	for _, p := range []diag.Pos{pos, s.release.SourcePos} {
 		if p.IsValid() {

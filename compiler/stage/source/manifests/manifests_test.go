@@ -48,10 +48,18 @@ func write(t *testing.T, file string, data []byte) {
 	}
 }
 
+// unread is the hint for a file in a directory that cannot be read.
+const unread = "    hint: replace it with a file that can be read, or remove it\n"
+
 // faults returns the text of the faults of an error.
 func faults(t *testing.T, err error) string {
 	t.Helper()
 	var b strings.Builder
+	for _, d := range diag.All(err) {
+		if err != nil && d.Code == diag.CodeSourceFile && d.Hint == "" {
+			t.Errorf("no hint: %s", d.Msg)
+		}
+	}
 	if err := diag.WriteText(&b, err, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +203,7 @@ func TestFaults(t *testing.T) {
 		{"kustomization.yaml", "resources: [x.yaml]\n", "app/kustomization.yaml: releases.web.manifests: a kustomization is not a manifest [FL1107]\n" + at + "    hint: name its directory as the kustomize of a release: app\n"},
 		{"x.yml", "---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", "app/x.yml:2:1: releases.web.manifests: a kustomization is not a manifest [FL1107]\n" + at + "    hint: name its directory as the kustomize of a release: app\n"},
 		{"x.txt", "", "environments/fleet.cue:7:2: releases.web.manifests: no manifests in app and below it [FL1405]\n    hint: put files in it that end in .yaml, .yml or .json\n"},
-		{"x.yaml", "# nothing\n---\n---\n", "environments/fleet.cue:7:2: releases.web.manifests: no objects in app [FL1405]\n"},
+		{"x.yaml", "# nothing\n---\n---\n", "environments/fleet.cue:7:2: releases.web.manifests: no objects in app [FL1405]\n    hint: add objects to it, or remove the release\n"},
 
 		{"x.json", "{\"kind\": \"X\"}\n[]\n1", "app/x.json:1:1: releases.web.manifests: a document without apiVersion, of kind X [FL1406]\n" + at + "    hint: write its apiVersion, as in apiVersion: v1\n" +
 			"app/x.json:2:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + at + "    hint: write its apiVersion and kind, or move the document out of the manifests\n" +
@@ -240,23 +248,23 @@ func TestPath(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"":                 "an empty path [FL1405]",
+		"":                 "an empty path [FL1405]\n    hint: name a file or directory of the fleet that can be read",
 		"/app":             "/app is an absolute path [FL1405]\n    hint: write it relative to the fleet's root, where cue.mod is",
-		"../out/k.yaml":    "../out/k.yaml leads out of the fleet [FL1405]",
-		"../fleet/app":     "../fleet/app leads out of the fleet [FL1405]",
-		"app/../../out":    "app/../../out leads out of the fleet [FL1405]",
-		"out":              "out leads out of the fleet [FL1405]",
-		"out/k.yaml":       "out/k.yaml leads out of the fleet [FL1405]",
-		"outfile.yaml":     "outfile.yaml leads out of the fleet [FL1405]",
-		"abs.yaml":         "abs.yaml leads out of the fleet [FL1405]",
-		"chain/k.yaml":     "chain/k.yaml leads out of the fleet [FL1405]",
-		"round":            "round has too many symbolic links [FL1405]",
-		"broken":           "broken is a link to what does not exist [FL1405]",
+		"../out/k.yaml":    "../out/k.yaml leads out of the fleet [FL1405]\n    hint: name a file or directory of the fleet that can be read",
+		"../fleet/app":     "../fleet/app leads out of the fleet [FL1405]\n    hint: name a file or directory of the fleet that can be read",
+		"app/../../out":    "app/../../out leads out of the fleet [FL1405]\n    hint: name a file or directory of the fleet that can be read",
+		"out":              "out leads out of the fleet [FL1405]\n    hint: name a file or directory of the fleet that can be read",
+		"out/k.yaml":       "out/k.yaml leads out of the fleet [FL1405]\n    hint: name a file or directory of the fleet that can be read",
+		"outfile.yaml":     "outfile.yaml leads out of the fleet [FL1405]\n    hint: name a file or directory of the fleet that can be read",
+		"abs.yaml":         "abs.yaml leads out of the fleet [FL1405]\n    hint: name a file or directory of the fleet that can be read",
+		"chain/k.yaml":     "chain/k.yaml leads out of the fleet [FL1405]\n    hint: name a file or directory of the fleet that can be read",
+		"round":            "round has too many symbolic links [FL1405]\n    hint: name a file or directory of the fleet that can be read",
+		"broken":           "broken is a link to what does not exist [FL1405]\n    hint: correct the link",
 		"app/empty/x.yaml": "app/empty/x.yaml does not exist [FL1405]\n    hint: create it, or correct the path",
 		"apq":              "apq does not exist [FL1405]\n    hint: did you mean app?",
 		"app/x.yml":        "app/x.yml does not exist [FL1405]\n    hint: did you mean x.yaml?",
 		"ap/x.yaml":        "ap/x.yaml does not exist [FL1405]\n    hint: did you mean app?",
-		"app/x.yaml/z":     "app/x.yaml/z cannot be read: not a directory [FL1405]",
+		"app/x.yaml/z":     "app/x.yaml/z cannot be read: not a directory [FL1405]\n    hint: name a file or directory of the fleet that can be read",
 		"https://x.org/y":  "https://x.org/y does not exist [FL1405]\n    hint: use one of abs.yaml, app, broken, chain, in.yaml, indir, out, outfile.yaml, round",
 		"app/sub/y.yaml/.": "",
 	} {
@@ -289,7 +297,7 @@ func TestBounds(t *testing.T) {
 		"laughs":  {laughs, "x.yaml:1:1: releases.web.manifests: aliases that make more than 64 MiB of the document [FL1407]\n" + at},
 		"long":    {"a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 100) + "]", "x.yaml:1:1: releases.web.manifests: aliases that make more than 64 MiB of the document [FL1407]\n" + at},
 		"objects": {strings.Repeat("{apiVersion: v1, kind: X}\n---\n", maxObjects+1), "environments/fleet.cue:7:2: releases.web.manifests: more than 20000 objects [FL1407]\n    hint: make it several releases\n"},
-		"large":   {strings.Repeat("#", maxFile+1), "x.yaml: releases.web.manifests: is larger than 16 MiB [FL1405]\n" + at},
+		"large":   {strings.Repeat("#", maxFile+1), "x.yaml: releases.web.manifests: is larger than 16 MiB [FL1405]\n" + at + unread},
 	} {
 		root := t.TempDir()
 		write(t, filepath.Join(root, "x.yaml"), []byte(test.text))
