@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"cuelang.org/go/cue/parser"
 
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
 const (
@@ -19,7 +21,7 @@ const (
 )
 
 // CUEFiles returns the CUE files of the module at root, sorted, slash-separated
-// and relative to it. As in cue fmt, it skips cue.mod, nested modules, and
+// and relative to it. A special file is a fault. As in cue fmt, it skips cue.mod, nested modules, and
 // directories whose names begin with . or _; it does not follow symbolic
 // links.
 func CUEFiles(root string) ([]string, error) {
@@ -30,12 +32,12 @@ func CUEFiles(root string) ([]string, error) {
 			return err
 		case e.IsDir() && file != root && passedOver(file, e.Name()):
 			return filepath.SkipDir
-		case !e.Type().IsRegular() || filepath.Ext(file) != extension:
+		case e.IsDir() || e.Type() == fs.ModeSymlink || filepath.Ext(file) != extension:
 			return nil
 		}
 		name, err := filepath.Rel(root, file)
 		out = append(out, filepath.ToSlash(name))
-		return err
+		return cmp.Or(err, load.CheckRegular(filepath.ToSlash(name), e.Type()))
 	})
 	return out, err
 }

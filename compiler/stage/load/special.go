@@ -33,6 +33,14 @@ func specialFile(at diag.Pos, name string) *diag.Diag {
 	return d
 }
 
+// CheckRegular returns a fault if a file of the fleet is a special file.
+func CheckRegular(name string, mode fs.FileMode) error {
+	if !isSpecial(mode) {
+		return nil
+	}
+	return specialFile(diag.Pos{File: name}, name)
+}
+
 // readByCUE are the extensions of files that CUE reads in the directories of packages and
 // in the root (cuelang.org/go/internal/filetypes).
 var readByCUE = []string{
