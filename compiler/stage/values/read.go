@@ -34,13 +34,14 @@ type Read struct {
 	needs  form            // conditions of the functions that it is passed to
 	choice choice          // the texts that its sinks and comparisons allow
 	asked  Kind            // kinds that a template tests for
-	keyed  bool            // a template iterates over its keys
-	bare   bool            // a template prints it without conversion
-	asYAML bool            // a template prints its YAML or JSON
-	plain  bool            // a template prints it other than between quotes
-	text   bool            // it can be text
-	wide   bool            // read through a computed key of all values of a chart
-	own    *Read           // the node without such reads; nil when it has none
+	tests  kindTests
+	keyed  bool  // a template iterates over its keys
+	bare   bool  // a template prints it without conversion
+	asYAML bool  // a template prints its YAML or JSON
+	plain  bool  // a template prints it other than between quotes
+	text   bool  // it can be text
+	wide   bool  // read through a computed key of all values of a chart
+	own    *Read // the node without such reads; nil when it has none
 
 	// GaveUp, only set at the root, is the reason for an incomplete analysis.
 	// The root is then Printed, so that no value counts as unread.
@@ -114,7 +115,7 @@ func (r *interpreter) tree() *Read {
 // build returns the node of a place, nil when neither it nor a place below is
 // read.
 func build(p *place, wide bool, nodes *int) *Read {
-	n := &Read{wide: wide, Mode: p.mode, Where: p.where, free: p.free, form: p.form, needs: p.needs, asked: p.asked, keyed: p.keyed, bare: p.bare, asYAML: p.asYAML, plain: p.plain, lands: p.lands, text: p.text, choice: p.choice}
+	n := &Read{wide: wide, Mode: p.mode, Where: p.where, free: p.free, form: p.form, needs: p.needs, asked: p.asked, tests: p.tests, keyed: p.keyed, bare: p.bare, asYAML: p.asYAML, plain: p.plain, lands: p.lands, text: p.text, choice: p.choice}
 	for _, key := range slices.Sorted(maps.Keys(p.keys)) {
 		if p.user != nil && key == p.user.key {
 			n.user, n.listed = &Read{Mode: Printed, Where: p.user.where}, p.listed
@@ -208,7 +209,7 @@ func (s *spreader) withoutSink(n *Read) *Read {
 	out := s.scattered[n]
 	if out == nil {
 		c := *n
-		c.form, c.choice = 0, choice{}
+		c.form, c.choice, c.tests.always = 0, choice{}, 0
 		out = &c
 		s.scattered[n] = out
 	}
@@ -229,7 +230,7 @@ func (s *spreader) both(a, b *Read) *Read {
 	}
 	s.nodes++
 	n := &Read{
-		Mode: a.Mode | b.Mode, Where: a.Where, free: a.free || b.free, form: a.form | b.form, needs: a.needs | b.needs, asked: a.asked | b.asked, keyed: a.keyed || b.keyed, bare: a.bare || b.bare, asYAML: a.asYAML || b.asYAML, plain: a.plain || b.plain, lands: a.lands.and(b.lands), text: a.text || b.text,
+		Mode: a.Mode | b.Mode, Where: a.Where, free: a.free || b.free, form: a.form | b.form, needs: a.needs | b.needs, asked: a.asked | b.asked, tests: a.tests.and(b.tests), keyed: a.keyed || b.keyed, bare: a.bare || b.bare, asYAML: a.asYAML || b.asYAML, plain: a.plain || b.plain, lands: a.lands.and(b.lands), text: a.text || b.text,
 		choice: a.choice.and(b.choice),
 	}
 	s.joined[[2]*Read{a, b}] = n

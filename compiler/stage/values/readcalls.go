@@ -70,10 +70,10 @@ func (r *interpreter) interpret(name string, t *template, dot *value) *value {
 		return anything()
 	}
 	defer r.leave()
-	defer func(c *call, s *source, pos parse.Pos, at string) {
-		r.call, r.source, r.pos, r.at = c, s, pos, at
-	}(r.call, r.source, r.pos, r.at)
-	r.call, r.source, r.at = c, t.source, ""
+	defer func(c *call, s *source, pos parse.Pos, at string, g *guard) {
+		r.call, r.source, r.pos, r.at, r.testing = c, s, pos, at, g
+	}(r.call, r.source, r.pos, r.at, r.testing)
+	r.call, r.source, r.at, r.testing = c, t.source, "", nil
 	c.running = true
 	t.active++
 	for i := 0; ; i++ {

@@ -84,6 +84,7 @@ func (r *interpreter) asks(k Kind, vs ...*value) {
 	for _, v := range vs {
 		for _, p := range v.placesOrNil() {
 			p.asked |= k
+			r.tested(p)
 		}
 	}
 }

@@ -134,6 +134,7 @@ func (r *interpreter) land(n parse.Node, p *parse.PipeNode, v *value) *value {
 		return r.output(v)
 	}
 	texts := v.written()
+	r.printsTo(v, s)
 	r.useAt(v, s)
 	return &value{texts: texts}
 }

@@ -35,11 +35,34 @@ func listFunctions() map[string]function {
 	for _, name := range []string{"rest", "initial", "uniq", "compact", "reverse"} {
 		table[name] = func(a arguments) *value { a.use(a.at(0), Tested); return a.at(0) }
 	}
+	table["join"] = joinOf
 	table["sortAlpha"] = func(a arguments) *value {
 		a.use(a.elements(a.at(0)), Printed)
 		return a.at(0)
 	}
 	return table
+}
+
+// joinOf models join: it prints the elements of a list, or a single value.
+func joinOf(a arguments) *value {
+	v := a.last(0)
+	if v == nil || len(a.list) != 2 {
+		a.useAll(Printed)
+		return textOf(wild)
+	}
+	rest := &value{places: v.places, roots: v.roots}
+	for _, o := range v.objects {
+		if !o.isList() {
+			rest.objects = append(rest.objects, o)
+			continue
+		}
+		elems := a.elements(o.self)
+		a.printBare(elems)
+		a.use(elems, Printed)
+	}
+	a.use(a.at(0), Printed)
+	a.use(rest, Printed)
+	return textOf(wild)
 }
 
 // listOfAll returns a list whose elements are all known.

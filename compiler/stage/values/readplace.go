@@ -26,6 +26,8 @@ type place struct {
 	needs  form   // conditions of the functions that it is passed to
 	choice choice // the texts that its sinks and comparisons allow
 	asked  Kind   // the kinds that a template tests for
+	tests  kindTests
+	prints int    // how often it was printed
 	keyed  bool   // a template iterates over its keys
 	bare   bool   // a template prints it without conversion
 	asYAML bool   // a template prints its YAML or JSON
@@ -168,6 +170,7 @@ func (r *interpreter) mark(p *place, m Mode) {
 		m = m&^Printed | Dumped // says nothing about the keys
 	}
 	if m&Printed != 0 {
+		r.counts(p)
 		p.form |= r.landing.formAt(r.by)
 		p.asYAML = p.asYAML || r.by == asYAML
 		p.plain = p.plain || !r.inQuotes

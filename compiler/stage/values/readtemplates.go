@@ -47,9 +47,11 @@ type interpreter struct {
 	inclusions map[string][]inclusion // by the name of the included template; built on first use
 	included   map[string][]position  // places of the output of templates, by name
 	written    map[*parse.TextNode]*value
-	userRound  bool // in a round for keys of the user
-	unrolling  bool // in the body of an unrolled loop
-	looked     int  // number of lines examined to find sinks
+	userRound  bool   // in a round for keys of the user
+	unrolling  bool   // in the body of an unrolled loop
+	guards     *guard // the conditions around the current node that test kinds
+	testing    *guard // the condition that is being evaluated, if it tests kinds
+	looked     int    // number of lines examined to find sinks
 	gaveUp     string
 
 	source *source // the current file
@@ -295,7 +297,8 @@ func (r *interpreter) branch(n *parse.BranchNode, dot *value, s *scope, with boo
 			return r.list(n.ElseList, dot, s)
 		}
 	}
-	v := r.pipe(n.Pipe, dot, s)
+	v, g := r.guarded(n.Pipe, dot, s)
+	defer r.unguard(g)
 	r.use(v, Tested|Decides)
 	if r.unrolling && with && v.isFull() {
 		return r.list(n.List, v, s)
@@ -306,7 +309,9 @@ func (r *interpreter) branch(n *parse.BranchNode, dot *value, s *scope, with boo
 	} else {
 		known = r.narrowed(n.Pipe, dot, s)
 	}
-	return r.union(r.list(n.List, then, known.optional()), r.list(n.ElseList, dot, s.optional()))
+	out := r.list(n.List, then, known.optional())
+	g.otherwise()
+	return r.union(out, r.list(n.ElseList, dot, s.optional()))
 }
 
 // placesOrNil returns the places of the value, nil for a nil value.

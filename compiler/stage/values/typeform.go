@@ -37,6 +37,9 @@ const (
 // scalarForms are the conditions that no map or list meets.
 const scalarForms = wholeForm | decimalForm | boolForm | quantityForm | shareForm | digitForm | textForm | toggleForm | truthForm | stringForm
 
+// numberForms are the conditions of fields of Kubernetes with numbers or bools.
+const numberForms = wholeForm | decimalForm | boolForm | quantityForm | shareForm
+
 // notText are the conditions that no text meets, or only the text of a number or
 // a bool.
 const notText = wholeForm | decimalForm | boolForm | toggleForm
@@ -132,7 +135,9 @@ func (b *builder) forms(t *Type, r readSummary, in reach) {
 	if t.seen&(Number|Bool) != 0 {
 		f &^= stringForm // the chart's own default is none
 	}
-	if r.may&(Bool|Number|String) != 0 || f&stringForm != 0 && f&notText != 0 {
+	if always := r.tests.always & numberForms; r.may&(Bool|Number|String) != 0 && always != 0 && !r.tests.apart && f&stringForm == 0 {
+		f = f&^(scalarForms|exactForm) | always
+	} else if r.may&(Bool|Number|String) != 0 || f&stringForm != 0 && f&notText != 0 {
 		f &^= scalarForms
 	}
 	if r.may&(Map|List) != 0 {

@@ -181,12 +181,13 @@ type readSummary struct {
 	form    form   // conditions of its sinks, and of functions other than through a computed key of all values
 	choice  choice // the texts that its sinks and comparisons allow
 	asked   Kind   // the kinds that a template tests for
-	keyed   bool   // a template iterates over its keys
-	elems   bool   // a template prints the YAML of its elements
-	bare    bool   // a template prints it without conversion, other than through a computed key of all values
-	asYAML  bool   // a template prints its YAML or JSON
-	plain   bool   // a template prints it other than between quotes
-	text    bool   // it can be text
+	tests   kindTests
+	keyed   bool // a template iterates over its keys
+	elems   bool // a template prints the YAML of its elements
+	bare    bool // a template prints it without conversion, other than through a computed key of all values
+	asYAML  bool // a template prints its YAML or JSON
+	plain   bool // a template prints it other than between quotes
+	text    bool // it can be text
 	where   string
 	printed string // the template that prints it as a whole
 
@@ -206,8 +207,10 @@ func gather(reads []*Read) readSummary {
 			g.loose = g.loose || e.Any != nil
 			g.ranged = g.ranged || e.Mode&Ranged != 0
 			g.bare = g.bare || e.bare
+			g.tests.always |= e.tests.always
 			g.form, g.words = g.form|e.needs, g.words || len(e.choice.words) > 0
 		}
+		g.tests.only, g.tests.apart = g.tests.only|r.tests.only, g.tests.apart || r.tests.apart
 		g.asYAML, g.plain = g.asYAML || r.asYAML, g.plain || r.plain
 		g.any = g.any || r.Any != nil
 		g.elems = g.elems || r.Any != nil && r.Any.asYAML
@@ -324,7 +327,7 @@ func (b *builder) kinds(t *Type, r readSummary, in reach, loose bool) {
 	switch {
 	case t.seen&^Null == 0:
 		// The default is null or missing.
-		k = Any
+		k = r.testedKinds(in)
 		if t.seen == 0 && len(r.keys) > 0 && (!whole && !loose || r.fields && r.may == 0 && !r.text) {
 			k = Map | Null
 		}
@@ -367,4 +370,14 @@ func (b *builder) kinds(t *Type, r readSummary, in reach, loose bool) {
 		}
 	}
 	t.Kinds = k
+}
+
+// testedKinds returns the kinds of a value without a default: those for which templates
+// print it, or all when they use it without such a test.
+func (r readSummary) testedKinds(in reach) Kind {
+	if r.tests.only == 0 || r.tests.apart || in.part || in.ranged || in.dumped ||
+		r.mode&(Ranged|Decides|Dumped) != 0 || r.any || len(r.keys) > 0 {
+		return Any
+	}
+	return r.tests.only | Null
 }

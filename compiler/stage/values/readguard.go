@@ -1,0 +1,151 @@
+package values
+
+import (
+	"maps"
+	"text/template/parse"
+)
+
+// This file models conditions that test the kind of a value, as in
+// {{ if kindIs "string" .Values.port }}. Templates print the value below such a condition
+// only for some kinds.
+
+// A kindTests value says how templates print a value whose kind they test.
+type kindTests struct {
+	always form // conditions of the sinks that no such test guards
+	only   Kind // the kinds for which templates print it; 0 when none prints it
+	apart  bool // a template uses the result of a test other than to print the value or not
+}
+
+// and returns the union of the uses.
+func (t kindTests) and(o kindTests) kindTests {
+	return kindTests{always: t.always | o.always, only: t.only | o.only, apart: t.apart || o.apart}
+}
+
+// A guard is the condition of a branch, with the places whose kind it tests.
+type guard struct {
+	outer  *guard
+	places map[*place]int // with their number of prints before the branch
+	kinds  Kind           // the kinds for which the present list of nodes is rendered
+}
+
+// guarded evaluates the condition of a branch. The guard holds until r.unguard.
+func (r *interpreter) guarded(p *parse.PipeNode, dot *value, s *scope) (*value, *guard) {
+	defer func(before *guard) { r.testing = before }(r.testing)
+	r.testing = nil
+	var g *guard
+	if callsKindTest(p) {
+		g = &guard{outer: r.guards, places: map[*place]int{}, kinds: Any}
+		r.testing = g
+	}
+	v := r.pipe(p, dot, s)
+	if g != nil {
+		r.guards = g
+		if c := onlyCommand(p); c != nil && len(c.Args) == 3 && isNamed(c.Args[0], "kindIs") {
+			if name, ok := c.Args[1].(*parse.StringNode); ok {
+				g.kinds = kindsNamed(textOf(name.Text))
+			}
+		}
+	}
+	return v, g
+}
+
+// unguard ends the branch of a guard. When it does not print a value that the
+// condition tests, the test serves another purpose.
+func (r *interpreter) unguard(g *guard) {
+	if g == nil {
+		return
+	}
+	r.guards = g.outer
+	for p, before := range maps.All(g.places) {
+		p.tests.apart = p.tests.apart || p.prints == before
+	}
+}
+
+// otherwise begins the else branch of the guard.
+func (g *guard) otherwise() {
+	if g != nil {
+		g.kinds = Any
+	}
+}
+
+// tested records that a template tests the kind of the value at the place.
+func (r *interpreter) tested(p *place) {
+	if r.testing == nil {
+		p.tests.apart = true
+		return
+	}
+	r.testing.places[p] = p.prints
+}
+
+// guardOf returns the innermost guard that tests the kind of the value at the place;
+// nil when none does.
+func (r *interpreter) guardOf(p *place) *guard {
+	for g := r.guards; g != nil; g = g.outer {
+		if _, ok := g.places[p]; ok {
+			return g
+		}
+	}
+	return nil
+}
+
+// printsTo records that an action prints the value to the sink.
+func (r *interpreter) printsTo(v *value, s *shape) {
+	for _, p := range v.places {
+		if r.guardOf(p) == nil {
+			p.tests.always |= s.formAt(unquoted)
+		}
+	}
+}
+
+// counts records a print of the value at the place.
+func (r *interpreter) counts(p *place) {
+	p.prints++
+	kinds := Any
+	if g := r.guardOf(p); g != nil {
+		kinds = g.kinds
+	}
+	p.tests.only |= kinds
+}
+
+// callsKindTest reports whether the pipeline calls a function for kinds.
+func callsKindTest(n parse.Node) bool {
+	switch n := n.(type) {
+	case *parse.PipeNode:
+		for _, c := range n.Cmds {
+			if callsKindTest(c) {
+				return true
+			}
+		}
+	case *parse.CommandNode:
+		for _, a := range n.Args {
+			if callsKindTest(a) {
+				return true
+			}
+		}
+	case *parse.IdentifierNode:
+		switch n.Ident {
+		case "kindIs", "typeIs", "typeIsLike", "kindOf", "typeOf":
+			return true
+		}
+	}
+	return false
+}
+
+// onlyCommand returns the command of a pipeline, without parentheses; nil when it has
+// several.
+func onlyCommand(p *parse.PipeNode) *parse.CommandNode {
+	for p != nil && len(p.Cmds) == 1 && len(p.Decl) == 0 {
+		c := p.Cmds[0]
+		inner, ok := c.Args[0].(*parse.PipeNode)
+		if !ok || len(c.Args) > 1 {
+			return c
+		}
+		p = inner
+	}
+	return nil
+}
+
+func isNamed(n parse.Node, name string) bool {
+	id, ok := n.(*parse.IdentifierNode)
+	return ok && id.Ident == name
+}
