@@ -208,10 +208,11 @@ func printBranches(w io.Writer, branches []gitBranch, repository, base string, c
 			branch.Stale:          "left as it is: " + cmp.Or(b.Base, base) + " has all of it",
 			branch.Foreign:        "left as it is: others committed to it",
 			branch.Refused:        "not pushed: the repository refuses it",
-			updates.BranchWaits:   "waits: updates.maxBranches branches exist",
+			updates.BranchWaits:   "waits: as many branches exist as updates.maxBranches allows",
 			updates.BranchFailed:  "not pushed: the updates cannot be made",
 			updates.BranchGone:    "its group no longer exists; --prune deletes it, unless others committed to it",
 			updates.BranchDeleted: "deleted: its group no longer exists",
+			updates.BranchUnknown: "left as it is: versions could not be read, so its group may exist",
 		}
 		if check {
 			said[branch.Committed], said[branch.Created] = "would get a commit", "would be made of commit "+b.Commit

@@ -31,6 +31,7 @@ const (
 	BranchFailed  branch.State = "failed"  // the updates cannot be made
 	BranchGone    branch.State = "gone"    // the group no longer exists
 	BranchDeleted branch.State = "deleted" // likewise, and the branch was deleted
+	BranchUnknown branch.State = "unknown" // versions could not be read, so the group may exist
 )
 
 // A PushedGroup is a branch of a group of updates.
@@ -46,6 +47,7 @@ type PushedGroup struct {
 // leaves alone branches to which others committed. A branch that the repository refuses does
 // not stop the others: it has a fault. The result has a branch for each group in
 // their order, and then branches of groups that no longer exist.
+// It deletes none of these if the updates are incomplete.
 func Push(ctx context.Context, found *Updates, to Branches) (out []PushedGroup, err error) {
 	path, err := pathInRepository(found.Dir)
 	if err != nil {
@@ -71,8 +73,16 @@ func Push(ctx context.Context, found *Updates, to Branches) (out []PushedGroup, 
 	if err != nil {
 		return nil, err
 	}
+	var faults diag.List
 	var pushes []branch.Update
+	gone, err := removeGone(ctx, remote, found, to, existing)
+	faults.Add(err)
 	free := found.Limit - len(existing)
+	for _, p := range gone {
+		if p.State == BranchDeleted {
+			free++
+		}
+	}
 	for _, g := range found.Groups {
 		p := PushedGroup{Group: g.Name, Branch: to.Prefix + "/" + g.Name, Base: to.Base}
 		isNew := !slices.Contains(existing, p.Branch)
@@ -94,33 +104,33 @@ func Push(ctx context.Context, found *Updates, to Branches) (out []PushedGroup, 
 		i := slices.IndexFunc(out, func(p PushedGroup) bool { return p.Branch == r.Branch })
 		out[i].State, out[i].Commit = r.State, r.Commit
 	}
-	if slices.ContainsFunc(out, func(p PushedGroup) bool { return p.State == "" }) {
-		return slices.DeleteFunc(out, func(p PushedGroup) bool { return p.State == "" }), err
-	}
-	var faults diag.List
 	faults.Add(err)
-	out, err = addGone(ctx, remote, found, to, existing, out)
-	faults.Add(err)
-	return out, faults.Err()
+	out = slices.DeleteFunc(out, func(p PushedGroup) bool { return p.State == "" }) // the push failed before them
+	return append(out, gone...), faults.Err()
 }
 
-// addGone adds the branches of groups that no longer exist.
-func addGone(ctx context.Context, remote *branch.Remote, found *Updates, to Branches, existing []string, out []PushedGroup) ([]PushedGroup, error) {
+// removeGone returns the branches of groups that no longer exist, and deletes them if
+// to.Prune says so.
+func removeGone(ctx context.Context, remote *branch.Remote, found *Updates, to Branches, existing []string) ([]PushedGroup, error) {
 	var gone []string
 	for _, name := range existing {
 		group := strings.TrimPrefix(name, to.Prefix+"/")
-		if !slices.Contains(found.Others, group) && !slices.ContainsFunc(out, func(p PushedGroup) bool { return p.Branch == name }) {
+		if !slices.Contains(found.Others, group) && !slices.ContainsFunc(found.Groups, func(g *Group) bool { return g.Name == group }) {
 			gone = append(gone, name)
 		}
 	}
 	var deleted []string
 	var err error
-	if to.Prune {
+	if to.Prune && !found.Incomplete {
 		deleted, err = remote.DeleteOwned(ctx, gone)
 	}
+	var out []PushedGroup
 	for _, name := range gone {
 		p := PushedGroup{Branch: name, Base: to.Base, State: BranchGone}
-		if slices.Contains(deleted, name) {
+		switch {
+		case found.Incomplete:
+			p.State = BranchUnknown
+		case slices.Contains(deleted, name):
 			p.State = BranchDeleted
 		}
 		out = append(out, p)

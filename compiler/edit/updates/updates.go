@@ -33,6 +33,8 @@ type Updates struct {
 	LeftOut []LeftOut // sorted
 	Limit   int       // of branches; 0 for none
 
+	Incomplete bool // whether versions of a chart or image could not be read, so that groups may be missing
+
 	finder
 }
 
@@ -92,7 +94,7 @@ func Find(ctx context.Context, c *compiler.Compiler, client *registry.Images, re
 	if err != nil {
 		return nil, err
 	}
-	out.LeftOut = out.leftOut
+	out.LeftOut, out.Incomplete = out.leftOut, len(faults) > 0
 	if err := out.choose(groups, req.Groups); err != nil {
 		return nil, cmp.Or(faults.Err(), err)
 	}
