@@ -180,7 +180,8 @@ func Compare(ctx context.Context, before, after State, clusters []string) (Compa
 	return out, ctx.Err()
 }
 
-// Outdated returns the available versions of the charts of the fleet, as [Outdated] does.
-func (e *ChartEditor) Outdated(ctx context.Context) ([]ChartVersions, error) {
-	return outdatedCharts(ctx, e.Before.Fleet, e.Source)
+// Outdated returns the available versions of the charts of the fleet, as [Outdated] does,
+// without faults of optional charts.
+func (e *ChartEditor) Outdated(ctx context.Context, optional func(chart string) bool) ([]ChartVersions, error) {
+	return outdatedCharts(ctx, e.Before.Fleet, e.Source, optional)
 }

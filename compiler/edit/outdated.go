@@ -32,7 +32,7 @@ func Outdated(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]
 	if e.Fleet == nil {
 		return nil, e.Faults
 	}
-	out, err := outdatedCharts(ctx, e.All(), c.Source(e.Dir))
+	out, err := outdatedCharts(ctx, e.All(), c.Source(e.Dir), func(string) bool { return false })
 	var faults diag.List
 	faults.Add(e.Faults)
 	faults.Add(err)
@@ -40,7 +40,7 @@ func Outdated(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]
 }
 
 // outdatedCharts is [Outdated] for evaluated clusters.
-func outdatedCharts(ctx context.Context, f *fleet.Fleet, source *chart.Source) ([]ChartVersions, error) {
+func outdatedCharts(ctx context.Context, f *fleet.Fleet, source *chart.Source, optional func(chart string) bool) ([]ChartVersions, error) {
 	const atATime = 8
 	packages, err := load.Packages(f.Dir)
 	if err != nil {
@@ -51,7 +51,10 @@ func outdatedCharts(ctx context.Context, f *fleet.Fleet, source *chart.Source) (
 	refs := fleet.SortedRefs(users)
 	results := par.Map(ctx, atATime, len(refs), func(ctx context.Context, i int) (ChartVersions, error) {
 		v, err := source.Versions(ctx, refs[i])
-		if err != nil {
+		switch {
+		case err != nil && optional(refs[i].ChartName()):
+			return ChartVersions{}, nil
+		case err != nil:
 			return ChartVersions{}, users[refs[i]].Blame(err)
 		}
 		return ChartVersions{
@@ -62,11 +65,12 @@ func outdatedCharts(ctx context.Context, f *fleet.Fleet, source *chart.Source) (
 	out := []ChartVersions{}
 	var faults diag.List
 	for v, err := range results {
-		if err != nil {
+		switch {
+		case err != nil:
 			faults.Add(err)
-			continue
+		case v.Location != "":
+			out = append(out, v)
 		}
-		out = append(out, v)
 	}
 	return out, faults.Err()
 }

@@ -26,10 +26,10 @@ type ImageTarget struct {
 // NewEditor returns an editor and the images that have a newer tag, sorted by image. The
 // error holds the faults of images whose registries cannot be read; the others are beside
 // it. The editor is nil if the fleet cannot be rendered.
-func NewEditor(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, client *registry.Images, done func()) (*Editor, []ImageVersion, error) {
+func NewEditor(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, client *registry.Images, optional func(repository string) bool, done func()) (*Editor, []ImageVersion, error) {
 	e := &Editor{updater{c: c, planner: planner{f: f}, uses: map[string][]query.ImageUse{}, others: map[string]bool{}}}
 	var faults diag.List
-	versions, err := e.outdated(ctx, client, ImageRequest{}, done)
+	versions, err := e.outdated(ctx, client, ImageRequest{optional: optional}, done)
 	if faults.Add(err); len(versions) == 0 {
 		return e, nil, faults.Err()
 	}

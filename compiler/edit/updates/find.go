@@ -124,6 +124,11 @@ func (f *finder) ignoredBy(u Update) *fleet.UpdateSelector {
 	return nil
 }
 
+// ignores returns whether a rule leaves out the charts or images with a name.
+func (f *finder) ignores(kind Kind) func(name string) bool {
+	return func(name string) bool { return f.ignoredBy(Update{Kind: kind, short: name}) != nil }
+}
+
 func (u *Update) isIn(s *fleet.UpdateSelector) bool {
 	if u.Kind == Chart {
 		return s.Has(fleet.UpdateCharts, u.short)
@@ -133,7 +138,7 @@ func (u *Update) isIn(s *fleet.UpdateSelector) bool {
 
 // findCharts returns the updates of charts.
 func (f *finder) findCharts(ctx context.Context) ([]Update, error) {
-	versions, err := f.charts.Outdated(ctx)
+	versions, err := f.charts.Outdated(ctx, f.ignores(Chart))
 	packages, perr := load.Packages(f.before.Dir)
 	if perr != nil {
 		return nil, perr
@@ -186,7 +191,7 @@ func (f *finder) releasesOf(ref fleet.ChartRef, clusters []string) []string {
 // findImages returns the updates of images. An image whose tag a pinned chart sets follows
 // the chart, unless a policy names it.
 func (f *finder) findImages(ctx context.Context) ([]Update, error) {
-	editor, versions, err := NewEditor(ctx, f.c, f.before.Fleet, f.client, f.each)
+	editor, versions, err := NewEditor(ctx, f.c, f.before.Fleet, f.client, f.ignores(Image), f.each)
 	if editor == nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func FindVersions(ctx context.Context, f *compiler.Fleet, client *registry.Image
 	if err != nil {
 		return nil, err
 	}
-	return newestOf(ctx, client, versionsOf(f, found), "")
+	return newestOf(ctx, client, versionsOf(f, found), "", nil)
 }
 
 // versionsOf divides images by the policies of their clusters.
@@ -124,8 +124,8 @@ func newVersion(i query.Image, p fleet.ImagePolicy) ImageVersion {
 }
 
 // newestOf asks the registries for the newest tags, or for a given tag. It returns the
-// versions that it knows.
-func newestOf(ctx context.Context, client *registry.Images, versions []ImageVersion, tag string) ([]ImageVersion, error) {
+// versions that it knows. Optional images have no faults; nil for none.
+func newestOf(ctx context.Context, client *registry.Images, versions []ImageVersion, tag string, optional func(repository string) bool) ([]ImageVersion, error) {
 	const atATime = 16
 	results := par.Map(ctx, atATime, len(versions), func(ctx context.Context, i int) (ImageVersion, error) {
 		v := versions[i]
@@ -138,11 +138,12 @@ func newestOf(ctx context.Context, client *registry.Images, versions []ImageVers
 	var out []ImageVersion
 	var faults diag.List
 	for v, err := range results {
-		if err != nil {
+		switch {
+		case err == nil:
+			out = append(out, v)
+		case optional == nil || !optional(v.Repository):
 			faults.Add(err)
-			continue
 		}
-		out = append(out, v)
 	}
 	return out, faults.Err()
 }

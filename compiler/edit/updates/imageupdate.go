@@ -26,6 +26,8 @@ type ImageRequest struct {
 	In       string   // layer whose clusters get the new tags; all clusters if empty
 	Tag      string   // the new tag of one image; the newest by the policy if empty
 	DryRun   bool     // write nothing
+
+	optional func(repository string) bool // images whose versions may be unknown; nil for none
 }
 
 // An ImageUpdate is the changes of an update.
@@ -133,7 +135,7 @@ func (u *updater) outdated(ctx context.Context, client *registry.Images, req Ima
 			return nil, err
 		}
 	}
-	versions, err = newestOf(ctx, client, versions, req.Tag)
+	versions, err = newestOf(ctx, client, versions, req.Tag, req.optional)
 	return slices.DeleteFunc(versions, func(v ImageVersion) bool { return v.Status != Outdated }), err
 }
 
