@@ -192,6 +192,12 @@ func TestLSPRenameRefused(t *testing.T) {
 	if _, err := lspRename(c, filepath.Join(dir, env), lspRenameFleet[env], `releases: "front`, "gate"); err == nil || !strings.Contains(err.Error(), "rules/more.cue:3:55: the pattern matches only one of front and gate") {
 		t.Errorf("a pattern of allowed differences: %v", err)
 	}
+	early := startLSPWith(t, lspDocumentChanges, "--offline")
+	broken := lspRenameFleet[env] + "releases: front: x: 1\n"
+	early.notify("textDocument/didOpen", map[string]any{"textDocument": lspDocument(filepath.Join(dir, env), 1, broken)})
+	if _, err := lspRename(early, filepath.Join(dir, env), broken, "defaults: dev", "staging"); err == nil || !strings.Contains(err.Error(), "the fleet has faults") {
+		t.Errorf("a layer before the first check: %v", err)
+	}
 	plain := startLSP(t)
 	plain.open(filepath.Join(dir, env), lspRenameFleet[env])
 	if _, err := lspRename(plain, filepath.Join(dir, env), lspRenameFleet[env], "defaults: dev", "staging"); err == nil || !strings.Contains(err.Error(), "cannot rename directories") {

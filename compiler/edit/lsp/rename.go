@@ -3,6 +3,7 @@ package lsp
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -186,24 +187,30 @@ type renamer struct {
 	dir        string // of the layer, relative to the root
 }
 
+// compile compiles the fleet with the unsaved edits, and refuses the rename if it has faults.
+func (r *renamer) compile(ctx context.Context) (*incremental.Session, *compiler.Fleet, load.Edits, error) {
+	edits, _ := r.s.edits(r.root)
+	session := incremental.NewSession(r.s.Compiler(r.root))
+	before, err := session.Check(ctx, edits)
+	if err != nil || before == nil {
+		return nil, nil, nil, refuse("the fleet has faults: correct them before you rename the %s", r.kind)
+	}
+	return session, before, edits, nil
+}
+
 // verify compiles the fleet with the edits, and refuses the rename if a fault or another
 // name appears.
 func (r *renamer) verify(ctx context.Context) error {
-	unsaved, _ := r.s.edits(r.root)
-	edits := load.Edits{}
-	for file, text := range unsaved {
-		edits[file] = text
-	}
 	release, err := r.s.evaluation.acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	session := incremental.NewSession(r.s.Compiler(r.root))
-	before, err := session.Check(ctx, edits)
-	if err != nil || before == nil {
-		return refuse("the fleet has faults: correct them before you rename the %s", r.kind)
+	session, before, edits, err := r.compile(ctx)
+	if err != nil {
+		return err
 	}
+	edits = maps.Clone(edits) // the session compares with those of before
 	if !r.has(before, r.before) {
 		return refuse("no cluster has a %s called %s", r.kind, r.before)
 	}

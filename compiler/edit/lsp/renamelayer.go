@@ -27,13 +27,9 @@ var layerName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 
 // layer returns the edit that renames the directory of a layer, with the mentions of its name
 // and of its path.
-func (r *renamer) layer(_ context.Context, c *cursor) (any, error) {
+func (r *renamer) layer(ctx context.Context, c *cursor) (any, error) {
 	r.s.mu.Lock()
 	can := r.s.client.Workspace.WorkspaceEdit
-	var faults int
-	if checker := r.s.checkers[r.root]; checker != nil {
-		faults = len(checker.shown)
-	}
 	r.s.mu.Unlock()
 	dir := filepath.Join(r.root, filepath.FromSlash(r.layerDir(c)))
 	target := filepath.Join(filepath.Dir(dir), r.after)
@@ -49,8 +45,15 @@ func (r *renamer) layer(_ context.Context, c *cursor) (any, error) {
 		return nil, refuse("%q is not a valid name of a layer: use letters, digits and inner - _ and .", r.after)
 	case exists == nil:
 		return nil, refuse("the directory %s already exists", r.rel(target))
-	case faults > 0:
-		return nil, refuse("the fleet has faults: correct them before you rename the layer")
+	}
+	release, err := r.s.evaluation.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, _, _, err = r.compile(ctx)
+	release()
+	if err != nil {
+		return nil, err
 	}
 	layers, err := load.Layers(r.root)
 	if err != nil {
