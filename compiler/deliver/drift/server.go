@@ -36,7 +36,7 @@ type ServerOptions struct {
 type server struct {
 	ServerOptions
 	state *collector
-	ready atomic.Bool // whether a round has ended with a loaded fleet
+	ready atomic.Bool // whether a round has ended that read the fleet, which may have faults
 
 	// doubtful has the clusters whose check failed only at the end of the last round, by ID:
 	// the context of another cluster leads to the same one. Their results wait for the end
@@ -98,7 +98,7 @@ func (s *server) handler() http.Handler {
 			answer(w, http.StatusOK, "ok")
 			return
 		}
-		answer(w, http.StatusServiceUnavailable, "no round with a valid fleet has ended yet")
+		answer(w, http.StatusServiceUnavailable, "no round has read the fleet yet")
 	})
 	return mux
 }
