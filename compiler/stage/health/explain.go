@@ -61,7 +61,7 @@ var (
 // Explain searches for the cause that keeps a live object from getting ready; v is
 // its verdict. The result depends only on the responses of the Reader.
 func (x *Explainer) Explain(ctx context.Context, o fleet.Object, v Verdict) Explanation {
-	s := &search{Reader: x.Reader, ctx: ctx, hide: x.Hide, inNamespace: map[string][]*unstructured.Unstructured{}}
+	s := &search{Reader: x.Reader, ctx: ctx, hide: x.Hide, failed: v.State == Failed, inNamespace: map[string][]*unstructured.Unstructured{}}
 	if s.hide == nil {
 		s.hide = Hider(nil)
 	}
@@ -85,6 +85,7 @@ type search struct {
 	Reader
 	ctx                  context.Context // of the call
 	hide                 func(string) string
+	failed               bool // whether the object has failed
 	out                  Explanation
 	inNamespace          map[string][]*unstructured.Unstructured // events by namespace
 	events, normalEvents []event                                 // warnings, and other events
@@ -109,7 +110,11 @@ func (s *search) object(u *unstructured.Unstructured) {
 		s.readEvents(owner)
 	}
 	var waiting []*unstructured.Unstructured
-	for _, p := range s.controlled(podKind, owner) {
+	pods := s.controlled(podKind, owner)
+	if len(pods) == 0 && s.failed && len(s.out.Unread) == 0 && text(u, "spec", "template", "spec", "restartPolicy") == "OnFailure" {
+		s.out.Chain = []string{s.out.Chain[0], "Kubernetes has deleted its pod with the log: restartPolicy Never keeps it"}
+	}
+	for _, p := range pods {
 		if v := pod(p); v.State != Ready {
 			waiting = append(waiting, p)
 		}

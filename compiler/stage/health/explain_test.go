@@ -211,6 +211,16 @@ no such table
 Job.batch shop/migrate: pod migrate-a (and 1 more): it failed: container app: it ended with status 4: Error
 log no such table
 `},
+		{"a job whose pod is gone", `
+-- job --
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, namespace: shop, uid: j1}
+spec: {selector: {matchLabels: {batch.kubernetes.io/controller-uid: j1}}, template: {spec: {restartPolicy: OnFailure}}}
+status: {startTime: "2026-11-20T10:00:00Z", failed: 1, conditions: [{type: Failed, status: "True", reason: BackoffLimitExceeded, message: Job has reached the specified backoff limit}]}
+`, `
+Job.batch shop/migrate: Kubernetes has deleted its pod with the log: restartPolicy Never keeps it
+`},
 		{"a claim", `
 -- claim --
 apiVersion: v1
