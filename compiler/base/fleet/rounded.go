@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -47,7 +48,7 @@ func InexactIntegers(n *yaml.Node) (found []*yaml.Node) {
 
 var (
 	integer     = regexp.MustCompile(`^-?[1-9][0-9]*$`)
-	largeInText = regexp.MustCompile(`["']-?[1-9][0-9]{15,}["'\\]|(-?\b[1-9][0-9]{15,}\b)`) // the group has no quotes
+	largeInText = regexp.MustCompile(`["']-?[1-9][0-9_]{15,}["'\\]|(-?\b[1-9][0-9_]{15,}\b)`) // the group has no quotes, and may have separators
 )
 
 // FindRounded returns the first integer in files that objects have only as a rounded
@@ -70,7 +71,7 @@ func FindRounded(objects []Object, files map[string][]byte) (pos diag.Pos, numbe
 			if at[start] < 0 {
 				continue
 			}
-			number := string(text[at[start]:at[end]])
+			number := strings.ReplaceAll(string(text[at[start]:at[end]]), "_", "")
 			f, exact := Float(json.Number(number))
 			if exact || large.exact[number] || !large.floats[f] {
 				continue

@@ -43,6 +43,10 @@ func TestFindRounded(t *testing.T) {
 		if pos.String() != test.want {
 			t.Errorf("%v is found at %q, not at %q", test.value, pos, test.want)
 		}
+		separated := []byte("d: 9_007_199_254_740_993\n")
+		if pos, number, _, ok := FindRounded([]Object{o}, map[string][]byte{"f.yaml": separated}); ok != (test.want != "") || ok && (pos.Col != 4 || number != "9007199254740993") {
+			t.Errorf("%v with separators: %v %s, %t", test.value, pos, number, ok)
+		}
 		o.Object["kind"] = "CustomResourceDefinition"
 		if _, _, _, ok := FindRounded([]Object{o}, map[string][]byte{"f.yaml": []byte(text)}); ok {
 			t.Errorf("%v is found in a CRD", test.value)
