@@ -1,6 +1,7 @@
 package unify
 
 import (
+	"cmp"
 	"path"
 	"strings"
 	"time"
@@ -137,7 +138,8 @@ func (e *evaluation) checkPolicies(final cue.Value) error {
 		}
 		switch set := present(p.v, "object", "violations"); {
 		case len(set) == 0 && !lookup(p.v, "message").Exists():
-			wrong(diag.CodePolicyInvalid, p.v, "", "no rule is called "+p.name, diag.OneOf(p.name, ruled))
+			hint := cmp.Or(diag.OneOf(p.name, ruled), "give it a message and a rule: object, or objects and violations")
+			wrong(diag.CodePolicyInvalid, p.v, "", "no rule is called "+p.name, hint)
 			faults[len(faults)-1].Fixes = diag.Respell(p.name, ruled)
 			continue
 		case len(set) != 1:

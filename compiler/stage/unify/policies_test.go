@@ -166,6 +166,15 @@ environments/prod/eu/fleet.cue:2:11: policies."two-replica": no rule is called t
     hint: did you mean two-replicas?
     in prod/eu
 `},
+		{"a name without any rule", `
+-- root.cue --
+policies: a: match: kinds: ["Deployment"]
+-- eu.cue --
+`, `
+environments/fleet.cue:2:11: policies.a: no rule is called a [FL1702]
+    hint: give it a message and a rule: object, or objects and violations
+    in prod/eu
+`},
 		{"fields that are missing", `
 -- root.cue --
 policies: a: {object: {}, waivers: w: match: names: ["x"]}
