@@ -41,6 +41,16 @@ func TestInferredBesideTests(t *testing.T) {
 			nil,
 		},
 		{
+			"a test in a helper for all arguments", "count: 1\n",
+			"{{- define \"arg\" }}{{ .key }}={{ .value }}{{ end }}" +
+				"{{- define \"args\" }}{{ range $key, $value := . }}{{ if kindIs \"slice\" $value }}{{ range $value }}{{ include \"arg\" (dict \"key\" $key \"value\" .) }}{{ end }}" +
+				"{{ else }}{{ include \"arg\" (dict \"key\" $key \"value\" $value) }}{{ end }}{{ end }}{{ end }}" +
+				"{{- $args := dict }}{{ $_ := set $args \"members\" .Values.count }}args: [{{ include \"args\" $args }}]\n---\n" +
+				"apiVersion: apps/v1\nkind: Deployment\nspec:\n  replicas: {{ .Values.count }}\n",
+			[]string{"count: 2", "count: '2'"},
+			[]string{"count: three -> a whole number", "count: [1] -> a whole number"},
+		},
+		{
 			"tests in the caller of a helper", "port: 80\n",
 			"{{- define \"service\" }}\n" + service + "{{ end }}{{ if not (kindIs \"string\" .Values.port) }}{{ include \"service\" . }}{{ end }}",
 			[]string{"port: 8080", "port: http"},

@@ -95,6 +95,7 @@ const maxNodes = 1 << 20
 
 // tree builds the tree of reads from the marked places.
 func (r *interpreter) tree() *Read {
+	r.separateTests()
 	nodes := 0
 	root := build(r.values, false, &nodes)
 	if root == nil {

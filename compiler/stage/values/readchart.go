@@ -46,6 +46,7 @@ func newInterpreter() *interpreter {
 		templates: map[string]*template{},
 		texts:     map[string]*template{},
 		calls:     map[string]*call{},
+		kindTests: map[kindTest]bool{},
 		call:      &call{},
 		functions: functions(),
 		shapes:    newShapes(),

@@ -1,9 +1,6 @@
 package values
 
-import (
-	"maps"
-	"text/template/parse"
-)
+import "text/template/parse"
 
 // This file models conditions that test the kind of a value, as in
 // {{ if kindIs "string" .Values.port }}. Templates print the value below such a condition
@@ -24,6 +21,7 @@ func (t kindTests) and(o kindTests) kindTests {
 // A guard is the condition of a branch, with the places whose kind it tests.
 type guard struct {
 	outer  *guard
+	node   parse.Node     // the condition
 	places map[*place]int // with their number of prints before the branch
 	kinds  Kind           // the kinds for which the present list of nodes is rendered
 }
@@ -34,7 +32,7 @@ func (r *interpreter) guarded(p *parse.PipeNode, dot *value, s *scope) (*value, 
 	r.testing = nil
 	var g *guard
 	if callsKindTest(p) {
-		g = &guard{outer: r.guards, places: map[*place]int{}, kinds: Any}
+		g = &guard{outer: r.guards, node: p, places: map[*place]int{}, kinds: Any}
 		r.testing = g
 	}
 	v := r.pipe(p, dot, s)
@@ -49,15 +47,30 @@ func (r *interpreter) guarded(p *parse.PipeNode, dot *value, s *scope) (*value, 
 	return v, g
 }
 
-// unguard ends the branch of a guard. When it does not print a value that the
-// condition tests, the test serves another purpose.
+// A kindTest is a place whose kind a condition tests.
+type kindTest struct {
+	condition parse.Node
+	place     *place
+}
+
+// unguard ends the branch of a guard, and records whether it prints the tested values.
+// A branch whose calls are memoized printed them before.
 func (r *interpreter) unguard(g *guard) {
 	if g == nil {
 		return
 	}
 	r.guards = g.outer
-	for p, before := range maps.All(g.places) {
-		p.tests.apart = p.tests.apart || p.prints == before
+	for p, before := range g.places {
+		test := kindTest{g.node, p}
+		r.kindTests[test] = r.kindTests[test] || p.prints > before
+	}
+}
+
+// separateTests marks the values whose kind a condition tests that does not print them:
+// the test serves another purpose.
+func (r *interpreter) separateTests() {
+	for test, prints := range r.kindTests {
+		test.place.tests.apart = test.place.tests.apart || !prints
 	}
 }
 

@@ -47,11 +47,12 @@ type interpreter struct {
 	inclusions map[string][]inclusion // by the name of the included template; built on first use
 	included   map[string][]position  // places of the output of templates, by name
 	written    map[*parse.TextNode]*value
-	userRound  bool   // in a round for keys of the user
-	unrolling  bool   // in the body of an unrolled loop
-	guards     *guard // the conditions around the current node that test kinds
-	testing    *guard // the condition that is being evaluated, if it tests kinds
-	looked     int    // number of lines examined to find sinks
+	userRound  bool              // in a round for keys of the user
+	unrolling  bool              // in the body of an unrolled loop
+	guards     *guard            // the conditions around the current node that test kinds
+	kindTests  map[kindTest]bool // whether the branch of the condition prints the value
+	testing    *guard            // the condition that is being evaluated, if it tests kinds
+	looked     int               // number of lines examined to find sinks
 	gaveUp     string
 
 	source *source // the current file

@@ -135,13 +135,16 @@ func (b *builder) forms(t *Type, r readSummary, in reach) {
 	if t.seen&(Number|Bool) != 0 {
 		f &^= stringForm // the chart's own default is none
 	}
-	if always := r.tests.always & numberForms; r.may&(Bool|Number|String) != 0 && always != 0 && !r.tests.apart && f&stringForm == 0 {
-		f = f&^(scalarForms|exactForm) | always
-	} else if r.may&(Bool|Number|String) != 0 || f&stringForm != 0 && f&notText != 0 {
+	switch always := r.tests.always & numberForms; {
+	case r.may != 0 && always != 0 && !r.tests.apart && f&stringForm == 0:
+		f = f&^(scalarForms|exactForm|listForm|mapForm) | always
+	case r.may&(Bool|Number|String) != 0 || f&stringForm != 0 && f&notText != 0:
 		f &^= scalarForms
-	}
-	if r.may&(Map|List) != 0 {
-		f = f&^(listForm|mapForm) | otherForm
+		fallthrough
+	default:
+		if r.may&(Map|List) != 0 {
+			f = f&^(listForm|mapForm) | otherForm
+		}
 	}
 	if !t.hasTexts() || f&fieldsForm != 0 {
 		f &^= textsForm
