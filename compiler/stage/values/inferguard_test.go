@@ -91,6 +91,27 @@ func TestInferredByTest(t *testing.T) {
 	}
 }
 
+// TestInferredYAML has a map with the fields of Kubernetes that can also be its YAML.
+func TestInferredYAML(t *testing.T) {
+	inference{
+		"a map or its YAML", "affinity: {}\n",
+		`apiVersion: apps/v1
+kind: Deployment
+spec:
+  template:
+    spec:
+      affinity:
+        {{- if kindIs "map" .Values.affinity }}
+        {{- toYaml .Values.affinity | nindent 8 }}
+        {{- else }}
+        {{- tpl .Values.affinity $ | nindent 8 }}
+        {{- end }}
+`,
+		[]string{"affinity: {nodeAffinity: {}}", "affinity: 'nodeAffinity: {}'", `affinity: '{{ include "a" . }}'`, "affinity: ''"},
+		[]string{"affinity: three -> a map", "affinity: {nodeAfinity: {}} -> nodeAffinity"},
+	}.test(t)
+}
+
 // TestJoined has values that templates join to one text.
 func TestJoined(t *testing.T) {
 	for _, c := range []inference{

@@ -365,7 +365,7 @@ func (b *builder) kinds(t *Type, r readSummary, in reach, loose bool) {
 		if r.bare && !r.asYAML && t.empty && len(t.Keys) == 0 {
 			k = Any
 		}
-		if whole && (t.seen&Map != 0 && len(t.Keys) == 0 || t.seen&List != 0) {
+		if whole && (t.seen&Map != 0 && (len(t.Keys) == 0 || t.empty && r.text) || t.seen&List != 0) {
 			k |= t.asTemplateText(r, in)
 		}
 	}
