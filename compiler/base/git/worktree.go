@@ -113,10 +113,14 @@ func (c *commit) noCommit(ctx context.Context, ref string) error {
 		return err
 	}
 	if strings.TrimSpace(string(shallow)) == "true" {
+		fetch, err := c.fetchOf(ctx, ref, names)
+		if err != nil {
+			return err
+		}
 		return &diag.Diag{
 			Code: diag.CodeNoCommit,
 			Msg:  "this shallow clone has no commit " + c.ref,
-			Hint: "run git fetch --unshallow" + strings.TrimSuffix("; "+hint, "; "),
+			Hint: "run " + fetch + strings.TrimSuffix("; "+hint, "; "),
 		}
 	}
 	if hint == "" {
@@ -126,6 +130,23 @@ func (c *commit) noCommit(ctx context.Context, ref string) error {
 		hint = "run git fetch, or name another branch, tag or commit"
 	}
 	return &diag.Diag{Code: diag.CodeNoCommit, Msg: "the repository has no commit " + c.ref, Hint: hint}
+}
+
+// fetchOf returns the command that makes a commit known to a shallow clone, which may have
+// only one branch of its remotes. names are those that it has.
+func (c *commit) fetchOf(ctx context.Context, ref string, names []string) (string, error) {
+	out, err := c.run(ctx, "remote")
+	if err != nil {
+		return "", err
+	}
+	remote, branch, _ := strings.Cut(diag.Visible(ref, diag.MaxText), "/")
+	if i := strings.IndexAny(branch, "~^@:"); i >= 0 {
+		branch = branch[:i]
+	}
+	if branch == "" || slices.Contains(names, remote+"/"+branch) || !slices.Contains(strings.Fields(string(out)), remote) {
+		return "git fetch --unshallow", nil
+	}
+	return fmt.Sprintf("git fetch %s %s:refs/remotes/%[1]s/%[2]s", remote, branch), nil
 }
 
 // files lists the files of the commit below the fleet's root, without
