@@ -41,6 +41,9 @@ type Repo struct {
 	Env       []string // further variables
 }
 
+// deniedFile matches the message of a local file. ssh adds methods: Permission denied (publickey).
+var deniedFile = regexp.MustCompile(`(?m): Permission denied$`)
+
 // An Error is the error message of a git command.
 type Error struct {
 	Text  string // standard error, without passwords
@@ -67,6 +70,9 @@ func (e *Error) Hint(otherwise string) string {
 	const trust = "git config --global --add safe.directory "
 	if strings.Contains(e.Text, "No space left on device") {
 		return "make space on the disk, or set TMPDIR to a directory with more space"
+	}
+	if deniedFile.MatchString(e.Text) {
+		return "check the owner and the mode of the file and its directory"
 	}
 	if _, dir, ok := strings.Cut(e.Text, trust); ok {
 		dir, _, _ = strings.Cut(dir, "\n")
