@@ -140,6 +140,8 @@ func plainHint(err error) string {
 		return "use a directory that can be written: this file system is read-only"
 	case errors.Is(err, fs.ErrPermission):
 		return "check the owner and the mode of the file and its directory"
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
+		return "move away what is in the place of the file or of one of its directories"
 	}
 	return ""
 }
