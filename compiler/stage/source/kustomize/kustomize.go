@@ -141,15 +141,18 @@ var limits = par.Limits{Time: 2 * time.Minute}
 
 // begin waits until no other build runs.
 func (b *build) begin(top *file) error {
+	refused := b.at(diag.CodeSourceLimits, diag.Pos{File: top.name}, "not built, since another kustomization exceeded its limits", "")
 	select {
 	case running <- struct{}{}:
 	case <-b.tree.ctx.Done():
 		return b.tree.ctx.Err()
 	case <-exceeded:
+		return refused
 	}
 	select {
 	case <-exceeded: // The other build may have ended at the same time.
-		return b.at(diag.CodeSourceLimits, diag.Pos{File: top.name}, "not built, since another kustomization exceeded its limits", "")
+		<-running
+		return refused
 	default:
 		return nil
 	}

@@ -331,6 +331,12 @@ func TestLimits(t *testing.T) {
 		}
 		running <- struct{}{} // after the end of the abandoned build
 		<-running
+		for range 20 {
+			_, _, _ = Build(t.Context(), root, "app", release(), Inputs{})
+		}
+		if len(running) > 0 {
+			t.Fatalf("%s: a refused build counts as running", name)
+		}
 		exceeded = make(chan struct{})
 		exceed = sync.OnceFunc(func() { close(exceeded) })
 	}
