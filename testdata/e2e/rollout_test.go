@@ -394,6 +394,7 @@ func TestRolloutOvertaken(t *testing.T) {
 	}
 
 	// A user without the right to read the record of a wave does not pass it.
+	p.fleetc("rollout", "pause", "canary").ok(p)
 	p.fleetc("rollout", "resume").ok(p)
 	p.kubectl("one", "create", "clusterrole", "narrow", "--verb=get,list,create,update,patch,delete", "--resource=namespaces,secrets,leases,deployments")
 	p.kubectl("one", "create", "clusterrolebinding", "narrow", "--clusterrole=narrow", "--user=narrow")
@@ -402,7 +403,7 @@ func TestRolloutOvertaken(t *testing.T) {
 	p.fleetc("apply", "--yes", "--wave", "canary", "--as", "narrow").exits(p, 2).says(p, `^wave canary waits \(dev/one\): its approvals and pauses cannot be read in dev/one: .*cannot get resource "configmaps"`)
 	p.fleetc("rollout", "status", "--as", "narrow", "--no-cache").exits(p, 2)
 
-	// destroy removes what rollout commands have stored.
+	// destroy removes what rollout commands have stored, such as the ended pause of canary.
 	p.kubectl("one", "-n", "fleetc-system", "get", "configmap", "rollout.example.com.infra")
 	p.fleetc("destroy", "dev/one", "--yes=dev/one", "--prune-protected").ok(p)
 	if got := p.kubectl("one", "get", "namespace", "fleetc-system", "--ignore-not-found", "-o", "name"); got != "" {
