@@ -32,14 +32,15 @@ func Outdated(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]
 	if e.Fleet == nil {
 		return nil, e.Faults
 	}
-	out, err := outdatedCharts(ctx, e.All(), c.Source(e.Dir), func(string) bool { return false })
+	out, err := outdatedCharts(ctx, e.All(), c.Source(e.Dir), nil)
 	var faults diag.List
 	faults.Add(e.Faults)
 	faults.Add(err)
 	return out, faults.Err()
 }
 
-// outdatedCharts is [Outdated] for evaluated clusters.
+// outdatedCharts is [Outdated] for evaluated clusters. Optional charts have no faults; nil for
+// none.
 func outdatedCharts(ctx context.Context, f *fleet.Fleet, source *chart.Source, optional func(chart string) bool) ([]ChartVersions, error) {
 	const atATime = 8
 	packages, err := load.Packages(f.Dir)
@@ -51,11 +52,8 @@ func outdatedCharts(ctx context.Context, f *fleet.Fleet, source *chart.Source, o
 	refs := fleet.SortedRefs(users)
 	results := par.Map(ctx, atATime, len(refs), func(ctx context.Context, i int) (ChartVersions, error) {
 		v, err := source.Versions(ctx, refs[i])
-		switch {
-		case err != nil && optional(refs[i].ChartName()):
-			return ChartVersions{}, nil
-		case err != nil:
-			return ChartVersions{}, users[refs[i]].Blame(err)
+		if err != nil {
+			return ChartVersions{Chart: refs[i]}, users[refs[i]].Blame(err)
 		}
 		return ChartVersions{
 			Chart: refs[i], Location: refs[i].Location(), Package: packageOf(packages, refs[i]),
@@ -66,10 +64,10 @@ func outdatedCharts(ctx context.Context, f *fleet.Fleet, source *chart.Source, o
 	var faults diag.List
 	for v, err := range results {
 		switch {
-		case err != nil:
-			faults.Add(err)
-		case v.Location != "":
+		case err == nil:
 			out = append(out, v)
+		case optional == nil || !optional(v.Chart.ChartName()):
+			faults.Add(err)
 		}
 	}
 	return out, faults.Err()
