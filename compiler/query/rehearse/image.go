@@ -53,14 +53,25 @@ func containerImages(o fleet.Object) map[string]image.Reference {
 		return nil
 	}
 	out := map[string]image.Reference{}
+	for _, c := range containers(o.Object, path) {
+		name, _ := c["name"].(string)
+		text, _ := c["image"].(string)
+		out[name] = image.Parse(text)
+	}
+	return out
+}
+
+// containers returns the containers of an object with a pod template, or a pod, at a path.
+// Their names are unique in the pod.
+func containers(object map[string]any, path []string) []map[string]any {
+	var out []map[string]any
 	for _, list := range []string{"containers", "initContainers"} {
-		items, _ := fleet.Lookup(o.Object, append(slices.Clone(path), "spec", list))
-		containers, _ := items.([]any)
-		for _, item := range containers {
-			c, _ := item.(map[string]any)
-			name, _ := c["name"].(string)
-			text, _ := c["image"].(string)
-			out[list+" "+name] = image.Parse(text)
+		items, _ := fleet.Lookup(object, slices.Concat(path, []string{"spec", list}))
+		all, _ := items.([]any)
+		for _, item := range all {
+			if c, ok := item.(map[string]any); ok {
+				out = append(out, c)
+			}
 		}
 	}
 	return out

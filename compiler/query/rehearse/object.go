@@ -186,16 +186,9 @@ func (r *rehearsal) compareHooks(before, after []fleet.Object) {
 
 // withoutImages removes the images of containers from an object, and returns it.
 func withoutImages(object map[string]any) map[string]any {
-	for _, path := range [][]string{{"spec", "template", "spec"}, {"spec"}} {
-		pod, _ := fleet.Lookup(object, path)
-		fields, _ := pod.(map[string]any)
-		for _, list := range []string{"containers", "initContainers"} {
-			containers, _ := fields[list].([]any)
-			for _, c := range containers {
-				if c, ok := c.(map[string]any); ok {
-					delete(c, "image")
-				}
-			}
+	for _, path := range [][]string{{"spec", "template"}, nil} {
+		for _, c := range containers(object, path) {
+			delete(c, "image")
 		}
 	}
 	return object
