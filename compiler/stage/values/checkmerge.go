@@ -284,13 +284,13 @@ func globals(values, parent map[string]any) map[string]any {
 	}
 	for key, v := range from {
 		existing, ok := merged[key]
-		haveMap, isMap := existing.(map[string]any)
+		existingMap, isMap := existing.(map[string]any)
 		vm, vIsMap := v.(map[string]any)
 		switch {
 		case vIsMap && !ok:
 			merged[key] = vm
 		case vIsMap && isMap:
-			merged[key] = tables(vm, haveMap, true)
+			merged[key] = tables(vm, existingMap, true)
 		case !vIsMap && !isMap:
 			merged[key] = v
 		}
