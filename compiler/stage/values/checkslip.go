@@ -13,6 +13,7 @@ import (
 const (
 	minSlip     = 5
 	minReplaced = 8 // for one other letter
+	minHeadless = 8 // for a missing first letter
 )
 
 // The minimum lengths in a map whose keys programs define, not the user.
@@ -28,7 +29,7 @@ const (
 // keys there is none: they are the user's own.
 func slips(key string, v *fleet.Tree, t *Type, set map[string]*fleet.Tree) string {
 	for _, k := range t.Keys {
-		if set[k] == nil && t.Fields[k].Kinds&kindOfTree(v) != 0 && (slipped(key, k) || !t.picked && slippedField(key, k)) {
+		if set[k] == nil && t.Fields[k].Kinds&kindOfTree(v) != 0 && (slipped(key, k) || !t.picked && slippedField(key, k) || t.declared && slippedAtEnd(key, k)) {
 			return k
 		}
 	}
@@ -56,6 +57,9 @@ func (c *checker) innerSlips(e *fleet.Tree, t *Type, path []string) {
 // none for short words, and a replaced letter only in long ones, because real
 // names differ like this: ingester-a and ingester-b, port and ports.
 func slipped(text, word string) bool {
+	if len(word) >= minHeadless && text == word[1:] && isLetter(word[0]) {
+		return true
+	}
 	kind := slipOf(text, word)
 	return kind != noSlip && len(word) >= minSlip && (kind != otherLetter || len(word) >= minReplaced)
 }
@@ -76,6 +80,18 @@ func slippedField(text, word string) bool {
 		return len(word) >= minFieldReplaced
 	}
 	return false
+}
+
+// slippedAtEnd reports whether the text is a key that the chart's schema names, without
+// its first letter, or without or with another last letter. An s at the end is a plural.
+func slippedAtEnd(text, word string) bool {
+	n := len(word) - 1
+	if text == word || n+1 < minFieldShorter || !isLetter(word[0]) || !isLetter(word[n]) {
+		return false
+	}
+	last := strings.TrimPrefix(text, word[:n])
+	return text == word[1:] || text == word[:n] && word[n] != 's' ||
+		len(text) == len(word) && len(last) == 1 && isLetter(last[0]) && last != "s" && word[n] != 's'
 }
 
 // The typing errors that differ from the ways in which real names differ.

@@ -17,6 +17,7 @@ func TestSlipped(t *testing.T) {
 		{"kuberneets.io/os", "kubernetes.io/os", true},
 		{"helm.hs/hook", "helm.sh/hook", true},
 		{"applee", "apple", true},
+		{"istributor", "distributor", true},
 		{"fullNameOverride", "fullnameOverride", true},
 		// Different names, not misspellings.
 		{"apple", "apple", false},
@@ -28,6 +29,7 @@ func TestSlipped(t *testing.T) {
 		{"ingester-b", "ingester-a", false},
 		{"zone12", "zone21", false},
 		{"pple", "apple", false},
+		{"large", "xlarge", false},
 		{"xapple", "apple", false},
 		{"apxple", "apple", false},
 		{"opple", "apple", false},
@@ -45,6 +47,32 @@ func TestSlipped(t *testing.T) {
 		{"ridecarContainers", "sidecarContainers", false},
 	} {
 		if got := slipped(c.text, c.word); got != c.want {
+			t.Errorf("%q for %q: %v", c.text, c.word, got)
+		}
+	}
+}
+
+func TestSlippedAtEnd(t *testing.T) {
+	for _, c := range []struct {
+		text, word string
+		want       bool
+	}{
+		{"cheme", "scheme", true},
+		{"clientI", "clientId", true},
+		{"cerl", "cert", true},
+		{"ame", "name", true},
+		// Different names, not misspellings.
+		{"name", "names", false},
+		{"names", "name", false},
+		{"https", "http", false},
+		{"cert", "cert", false},
+		{"certs", "certz", false},
+		{"ur", "url", false},
+		{"port1", "port2", false},
+		{"", "scheme", false},
+		{"xcheme", "scheme", false},
+	} {
+		if got := slippedAtEnd(c.text, c.word); got != c.want {
 			t.Errorf("%q for %q: %v", c.text, c.word, got)
 		}
 	}
@@ -109,4 +137,20 @@ func TestSlips(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant\n%s", text, got, wanted)
 		}
 	}
+}
+
+// TestSlipsOfDeclaredKeys has maps with keys that templates iterate over. The schema
+// names those of tls, and allows any others for names.
+func TestSlipsOfDeclaredKeys(t *testing.T) {
+	typ := derive(t, fleetChart(map[string]string{
+		"values.yaml":        "tls: {cert: a, key: b, scheme: c}\nnames: {cert: a, scheme: c}\n",
+		"values.schema.json": `{"properties": {"tls": {"properties": {"cert": {"type": "string"}, "key": {"type": "string"}, "scheme": {"type": "string"}}}, "names": {"properties": {"cert": {"type": "string"}}, "additionalProperties": {"type": "string"}}}}`,
+		"templates/x.yaml":   "{{ range $k, $v := .Values.tls }}{{ $k }}: {{ $v }}{{ end }}{{ range $k, $v := .Values.names }}{{ $k }}: {{ $v }}{{ end }}",
+	}))
+	for _, fine := range []string{"tls: {certs: x}", "tls: {ca: x}", "tls: {cerl: x, cert: y}", "names: {cerl: x, ccert: y, cheme: z}"} {
+		if got := typ.Check(tree(t, "v.yaml", fine), nil, nil); len(got) > 0 {
+			t.Error(fine, faults(got))
+		}
+	}
+	wrongly(t, typ, []string{"tls: {cerl: x} -> did you mean cert?", "tls: {ccert: x} -> did you mean cert?", "tls: {cheme: x} -> did you mean scheme?"})
 }

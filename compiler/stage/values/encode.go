@@ -18,7 +18,7 @@ import (
 
 const (
 	encodingName    = "fleetc values\n"
-	encodingVersion = 6
+	encodingVersion = 7
 
 	maxEncoded = 16 << 20 // bytes
 	maxStored  = 4 * maxTypes
@@ -41,7 +41,7 @@ const (
 )
 
 // ownFlags is the number of flags that are fields of a type.
-const ownFlags = 13
+const ownFlags = 14
 
 // The flags after those say which parts of a type follow.
 const (
@@ -63,7 +63,7 @@ const (
 func (t *Type) flags() []*bool {
 	return []*bool{
 		&t.Open, &t.Unread, &t.blank, &t.empty, &t.typed, &t.closed, &t.missing, &t.named, &t.tested,
-		&t.root, &t.imported, &t.picked, &t.quoted,
+		&t.root, &t.imported, &t.picked, &t.quoted, &t.declared,
 	}
 }
 

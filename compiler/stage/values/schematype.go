@@ -257,7 +257,7 @@ func (b *builder) applySchema(t *Type, f *facet, place string, depth int) {
 	if t.Doc == "" {
 		t.Doc = f.doc
 	}
-	t.closed = f.closed
+	t.closed, t.declared = f.closed, len(f.order) > 0 && !f.open
 	if f.open && depth > 0 {
 		// A schema that is open at the top merely omits the keyword that closes
 		// it.

@@ -251,7 +251,7 @@ func children(reads []*Read, key string) []*Read {
 
 // openness decides whether a map accepts unknown keys.
 func (b *builder) openness(t *Type, r readSummary, in reach, loose bool) {
-	t.picked = loose && len(r.keys) == 0
+	t.picked = loose && len(r.keys) == 0 && !t.declared
 	switch {
 	case t.Kinds&Map == 0:
 	case t.closed:

@@ -90,6 +90,7 @@ type Type struct {
 	empty    bool     // a default is a map without keys
 	typed    bool     // the schema restricts the kinds
 	closed   bool     // the schema forbids unknown keys
+	declared bool     // the schema names the keys of a map, and allows others only because it does not forbid them
 	missing  bool     // values of a dependency that the chart does not contain
 	named    bool     // templates look up keys that other values name
 	quoted   bool     // a text that templates print only between quotes, so that a number is fine, too
