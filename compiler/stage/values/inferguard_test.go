@@ -51,6 +51,20 @@ func TestInferredBesideTests(t *testing.T) {
 			[]string{"count: three -> a whole number", "count: [1] -> a whole number"},
 		},
 		{
+			"a test that refuses values", "replicas: 1\n",
+			"{{- define \"replicas\" }}{{ if and (not (kindIs \"invalid\" .)) (not (kindIs \"string\" .)) }}{{ if eq (int .) 0 }}{{ fail \"no replicas\" }}{{ end }}{{ end }}\n{{- . -}}\n{{- end -}}\n" +
+				"apiVersion: apps/v1\nkind: Deployment\nspec:\n  replicas: {{ template \"replicas\" .Values.replicas }}\n",
+			[]string{"replicas: 2", "replicas: '2'", "replicas: null"},
+			[]string{"replicas: three -> a whole number", "replicas: true -> write a number"},
+		},
+		{
+			"a test that refuses values or prints them", "replicas: 1\n",
+			"{{ if kindIs \"string\" .Values.replicas }}\nname: {{ .Values.replicas }}\n{{ else if lt .Values.replicas 0 }}{{ fail \"negative\" }}{{ else }}\n" +
+				"---\napiVersion: apps/v1\nkind: Deployment\nspec:\n  replicas: {{ .Values.replicas }}\n{{ end }}",
+			[]string{"replicas: 2", "replicas: all"},
+			nil,
+		},
+		{
 			"tests in the caller of a helper", "port: 80\n",
 			"{{- define \"service\" }}\n" + service + "{{ end }}{{ if not (kindIs \"string\" .Values.port) }}{{ include \"service\" . }}{{ end }}",
 			[]string{"port: 8080", "port: http"},

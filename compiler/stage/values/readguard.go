@@ -1,6 +1,9 @@
 package values
 
-import "text/template/parse"
+import (
+	"strings"
+	"text/template/parse"
+)
 
 // This file models conditions that test the kind of a value, as in
 // {{ if kindIs "string" .Values.port }}. Templates print the value below such a condition
@@ -54,12 +57,16 @@ type kindTest struct {
 }
 
 // unguard ends the branch of a guard, and records whether it prints the tested values.
-// A branch whose calls are memoized printed them before.
-func (r *interpreter) unguard(g *guard) {
+// A branch whose calls are memoized printed them before. A branch that only refuses
+// values does not say how templates print the others.
+func (r *interpreter) unguard(g *guard, n *parse.BranchNode) {
 	if g == nil {
 		return
 	}
 	r.guards = g.outer
+	if onlyFails(n.List) && onlyFails(n.ElseList) {
+		return
+	}
 	for p, before := range g.places {
 		test := kindTest{g.node, p}
 		r.kindTests[test] = r.kindTests[test] || p.prints > before
@@ -118,6 +125,33 @@ func (r *interpreter) counts(p *place) {
 		kinds = g.kinds
 	}
 	p.tests.only |= kinds
+}
+
+// onlyFails reports whether the nodes do nothing but fail.
+func onlyFails(l *parse.ListNode) bool {
+	if l == nil {
+		return true
+	}
+	for _, n := range l.Nodes {
+		switch n := n.(type) {
+		case *parse.TextNode:
+			if strings.TrimSpace(string(n.Text)) != "" {
+				return false
+			}
+		case *parse.ActionNode:
+			if c := onlyCommand(n.Pipe); c == nil || !isNamed(c.Args[0], "fail") {
+				return false
+			}
+		case *parse.IfNode:
+			if len(n.Pipe.Decl) > 0 || !onlyFails(n.List) || !onlyFails(n.ElseList) {
+				return false
+			}
+		case *parse.CommentNode:
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // callsKindTest reports whether the pipeline calls a function for kinds.

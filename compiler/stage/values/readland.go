@@ -145,6 +145,11 @@ func (r *interpreter) landingOf(n parse.Node, p *parse.PipeNode) *shape {
 	if src == nil || p == nil {
 		return nil
 	}
+	if t := r.templates[r.call.name]; t != nil && printsOnce(t.tree.Root) {
+		if s := r.inFragment(spot{root: true}); s != nil {
+			return s
+		}
+	}
 	at, open, ok := r.spotOf(src, n, p)
 	if open < 0 {
 		return nil
@@ -153,7 +158,7 @@ func (r *interpreter) landingOf(n parse.Node, p *parse.PipeNode) *shape {
 	var kinds []apiKind
 	if at.root {
 		if kinds = src.layout.kinds(open); len(kinds) == 0 {
-			if s := r.inFragment(at); s != nil {
+			if s := r.inFragment(at); s != nil && (len(at.path) > 0 || s.form&(mapForm|listForm) != 0) {
 				return s
 			}
 		}

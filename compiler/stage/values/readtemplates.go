@@ -299,7 +299,7 @@ func (r *interpreter) branch(n *parse.BranchNode, dot *value, s *scope, with boo
 		}
 	}
 	v, g := r.guarded(n.Pipe, dot, s)
-	defer r.unguard(g)
+	defer r.unguard(g, n)
 	r.use(v, Tested|Decides)
 	if r.unrolling && with && v.isFull() {
 		return r.list(n.List, v, s)
