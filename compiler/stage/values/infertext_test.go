@@ -42,6 +42,17 @@ func TestInferredTexts(t *testing.T) {
 			[]string{"name: 1.10 -> write \"1.1", "name: 12345678 -> is a number", "name: true -> is a bool", "both: 0 -> is a number", "plain: 0 -> is a number"},
 		},
 		{
+			"print", "namespace: ''\nhosts: []\n", `{{ print "--namespace=" .Values.namespace }} {{ print .Values.hosts }}`,
+			[]string{"namespace: b", "namespace: 7", "hosts: [a]"},
+			[]string{"namespace: {a: b} -> prints it as text", "namespace: [a] -> prints it as text"},
+		},
+		{
+			"a number or a text", "probe: {}\nport: 80\n",
+			pod("spec:\n  containers:\n  - livenessProbe:\n      {{- toYaml .Values.probe | nindent 6 }}\n    readinessProbe:\n      httpGet:\n        port: \"{{ .Values.port }}\"\n"),
+			[]string{"probe: {httpGet: {port: http}}", "probe: {httpGet: {port: '{{ .x }}'}}", "port: http"},
+			[]string{"probe: {httpGet: {port: true}} -> hint: write a number or text", "probe: {httpGet: {port: [80]}} -> a number or text"},
+		},
+		{
 			"a conversion before", "cut: ''\nmode: ''\n", `{{ .Values.cut | toString | trunc 63 }}{{ if eq (.Values.mode | toString) "b" }}{{ end }}`,
 			[]string{"cut: 7", "mode: 7"},
 			nil,

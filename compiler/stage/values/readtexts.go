@@ -15,6 +15,7 @@ func textFunctions() map[string]function {
 			a.useAll(Printed)
 			out := []string{""}
 			for _, v := range a.list {
+				a.printBare(v)
 				out = concat(out, v.written())
 			}
 			return &value{texts: out}

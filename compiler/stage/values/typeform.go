@@ -14,28 +14,29 @@ import (
 type form uint32
 
 const (
-	wholeForm    form = 1 << iota // a whole number, or a text that is one
-	decimalForm                   // a number, or a text that is one
-	boolForm                      // a bool, or the text true or false
-	quantityForm                  // a quantity, such as 100m or 1Gi
-	shareForm                     // a number or a percentage
-	digitForm                     // a number, or a text that begins with a digit
-	textForm                      // a text, a number or a bool, not a map or list
-	listForm                      // a list
-	mapForm                       // a map
-	exactForm                     // a text remains a text, because it is printed as YAML or JSON
-	yamlForm                      // a text must be the YAML of a map or a list
-	toggleForm                    // a bool, or the text true or false, inferred from the chart's default
-	truthForm                     // the text false counts as true, because a template tests whether the value is set
-	stringForm                    // a text, not a number or a bool
-	textsForm                     // a map whose values are texts
-	otherForm                     // a map or a list has another sink, because a template tests for them
-	fieldsForm                    // a map with fields, whose values are not all texts
-	allForms     = 1<<iota - 1
+	wholeForm       form = 1 << iota // a whole number, or a text that is one
+	decimalForm                      // a number, or a text that is one
+	boolForm                         // a bool, or the text true or false
+	quantityForm                     // a quantity, such as 100m or 1Gi
+	shareForm                        // a number or a percentage
+	digitForm                        // a number, or a text that begins with a digit
+	textForm                         // a text, a number or a bool, not a map or list
+	intOrStringForm                  // a number or a text, not a bool
+	listForm                         // a list
+	mapForm                          // a map
+	exactForm                        // a text remains a text, because it is printed as YAML or JSON
+	yamlForm                         // a text must be the YAML of a map or a list
+	toggleForm                       // a bool, or the text true or false, inferred from the chart's default
+	truthForm                        // the text false counts as true, because a template tests whether the value is set
+	stringForm                       // a text, not a number or a bool
+	textsForm                        // a map whose values are texts
+	otherForm                        // a map or a list has another sink, because a template tests for them
+	fieldsForm                       // a map with fields, whose values are not all texts
+	allForms        = 1<<iota - 1
 )
 
 // scalarForms are the conditions that no map or list meets.
-const scalarForms = wholeForm | decimalForm | boolForm | quantityForm | shareForm | digitForm | textForm | toggleForm | truthForm | stringForm
+const scalarForms = wholeForm | decimalForm | boolForm | quantityForm | shareForm | digitForm | textForm | intOrStringForm | toggleForm | truthForm | stringForm
 
 // numberForms are the conditions of fields of Kubernetes with numbers or bools.
 const numberForms = wholeForm | decimalForm | boolForm | quantityForm | shareForm
@@ -58,7 +59,7 @@ func formOf(s *kube.Schema) form {
 	case kube.String:
 		return stringForm
 	case kube.IntOrString:
-		return textForm
+		return intOrStringForm
 	case kube.List:
 		return listForm
 	case kube.Object:
@@ -101,8 +102,8 @@ func (s *shape) formAt(by encoding) form {
 		return 0
 	case by == asYAML:
 		return s.form | exactForm
-	case by == quoted && s.form&stringForm != 0:
-		return s.form ^ stringForm | textForm
+	case by == quoted && s.form&(stringForm|intOrStringForm) != 0:
+		return s.form&^(stringForm|intOrStringForm) | textForm
 	}
 	return s.form
 }
@@ -123,7 +124,7 @@ func (b *builder) forms(t *Type, r readSummary, in reach) {
 		f |= textForm
 	}
 	scalar := t.seen&^Null != 0 && t.seen&^(Number|Null) == 0
-	if f&^textForm == 0 && scalar && !in.part && !in.ranged && !r.text && len(r.keys) == 0 && !numberOrText(in.key, in.parent) {
+	if f&^(textForm|intOrStringForm) == 0 && scalar && !in.part && !in.ranged && !r.text && len(r.keys) == 0 && !numberOrText(in.key, in.parent) {
 		f |= digitForm
 	}
 	if t.seen&Map != 0 && len(t.Keys) > 0 || len(r.keys) > 0 {
@@ -150,7 +151,7 @@ func (b *builder) forms(t *Type, r readSummary, in reach) {
 		f &^= textsForm
 	}
 	f &^= fieldsForm
-	if f&scalarForms&^textForm == 0 {
+	if f&scalarForms&^(textForm|intOrStringForm) == 0 {
 		f |= toggleForms(t, r, in)
 	}
 	if f == otherForm {
@@ -241,7 +242,7 @@ func (f form) meets(v *fleet.Tree) bool {
 		return k == String && looksLikeYAML(s) // passed to tpl, or empty
 	case f&yamlForm != 0 && k == String && !looksLikeYAML(s):
 		return false
-	case f&stringForm != 0 && k != String,
+	case f&stringForm != 0 && k != String, f&intOrStringForm != 0 && k == Bool,
 		f&wholeForm != 0 && (k == Bool || exact || !isWhole(text)),
 		f&decimalForm != 0 && (k == Bool || exact || !isDecimal(text)),
 		f&(boolForm|toggleForm) != 0 && (k == Number || exact || text != "true" && text != "false"),
@@ -343,7 +344,7 @@ func (c *checker) misformed(v *fleet.Tree, f form, t *Type, path []string) {
 		msg = fmt.Sprintf("%s, and the chart uses it where only text is valid", describeValue(v))
 	case f&digitForm != 0:
 		msg = fmt.Sprintf("%s, and the chart takes a number", describeValue(v))
-	case f&scalarForms == textForm:
+	case f&scalarForms&^intOrStringForm == textForm && kindOfTree(v)&(Map|List) != 0:
 		msg = fmt.Sprintf("%s, and the chart prints it as text", describeValue(v))
 	}
 	if f&(mapForm|listForm) != 0 {
@@ -373,6 +374,8 @@ func (f form) words() (what, write string) {
 		return "a number or a percentage", "a number or a percentage, such as 1 or 25%"
 	case f&(decimalForm|digitForm) != 0:
 		return "a number", "a number, such as 1"
+	case f&intOrStringForm != 0:
+		return "a number or text", "a number or text, such as 80 or http"
 	case f&stringForm != 0:
 		return "text", "text"
 	case f&listForm != 0:

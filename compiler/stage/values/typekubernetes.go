@@ -151,7 +151,7 @@ func (k *shapes) fill(out *shape, all []*kube.Schema) {
 	}
 	for name, list := range below {
 		out.fields[name] = k.of(list)
-		if isShare(name) && out.fields[name] != nil && out.fields[name].form == textForm {
+		if isShare(name) && out.fields[name] != nil && out.fields[name].form == intOrStringForm {
 			out.fields[name] = &shape{form: shareForm}
 		}
 	}
