@@ -139,7 +139,7 @@ func (f *Fleet) helmTemplate(ctx context.Context, c *fleet.Cluster, r *fleet.Rel
 	}
 	ch, ok := f.Charts[f.packages[i].Pins[0].Ref]
 	if !ok {
-		return nil, &diag.Diag{Code: diag.CodeUnpinnedSource, Msg: "the chart of the package " + call.Chart + " is missing"}
+		return nil, &diag.Diag{Code: diag.CodeUnpinnedSource, Msg: "the chart of the package " + call.Chart + " is missing", Hint: "run fleetc chart add, which pins it"}
 	}
 	values, err := fleet.TreeOf(call.Values)
 	if err != nil {

@@ -53,7 +53,7 @@ func (c *applyConsole) ask(ctx context.Context, cluster string, a *fleet.Action)
 	select {
 	case answer, ok := <-c.lines:
 		if !ok {
-			return false, &diag.Diag{Code: diag.CodeNotConfirmed, Msg: "there was no answer"}
+			return false, &diag.Diag{Code: diag.CodeNotConfirmed, Msg: "there was no answer", Hint: "answer the question on the terminal, or approve the action with --approve"}
 		}
 		answer = strings.ToLower(strings.TrimSpace(answer))
 		return answer == "y" || answer == "yes", nil

@@ -85,7 +85,7 @@ func readPlan(file string, a *applyOptions) (*planFile, error) {
 		return nil, &diag.Diag{Code: diag.CodeOtherVersion, Msg: fmt.Sprintf("%s has format %d, but this fleetc supports %d", file, p.Format, planFormat), Hint: "plan again"}
 	}
 	if len(p.Clusters) == 0 {
-		return nil, &diag.Diag{Code: diag.CodeNoMatch, Msg: "the plan in " + file + " has nothing to do"}
+		return nil, &diag.Diag{Code: diag.CodeNoMatch, Msg: "the plan in " + file + " has nothing to do", Hint: "plan again after a change"}
 	}
 	a.Stages, a.Releases, a.force, a.Adopt = p.Stages, p.Releases, p.Force, p.Adopt
 	a.AdoptFrom, a.AdoptForget, a.Strict = p.AdoptFrom, p.AdoptForget, p.Strict

@@ -55,7 +55,7 @@ func (r *applyReport) checkFrozen(frozen *planFile) {
 		}
 		f, ok := frozen.of(c.Cluster.ID)
 		if !ok {
-			c.err = diag.In(c.Cluster.ID, &diag.Diag{Code: diag.CodeStalePlan, Msg: "the plan does not have this cluster"})
+			c.err = diag.In(c.Cluster.ID, &diag.Diag{Code: diag.CodeStalePlan, Msg: "the plan does not have this cluster", Hint: "plan again"})
 			continue
 		}
 		if err := f.Check(c.Plan); err != nil {

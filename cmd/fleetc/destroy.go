@@ -134,7 +134,7 @@ func confirmDestroy(cmd *cobra.Command, in io.Reader, question, id string) error
 		return nil
 	}
 	if err != nil && answer == "" {
-		return cmp.Or(cmd.Context().Err(), error(&diag.Diag{Code: diag.CodeNotConfirmed, Msg: "nothing was destroyed: there was no answer"}))
+		return cmp.Or(cmd.Context().Err(), error(&diag.Diag{Code: diag.CodeNotConfirmed, Msg: "nothing was destroyed: there was no answer", Hint: "answer on the terminal, or use --yes=" + id}))
 	}
 	return &diag.Diag{Code: diag.CodeNotConfirmed, Msg: "nothing was destroyed: the answer is not " + id}
 }

@@ -29,12 +29,12 @@ func newManCommand() *cobra.Command {
 // writeManPages writes a page for each command into a directory.
 func writeManPages(root *cobra.Command, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return &diag.Diag{Code: diag.CodeFileSystem, Msg: fmt.Sprintf("create %s: %v", diag.Visible(dir, diag.MaxText), err), Cause: err}
+		return &diag.Diag{Code: diag.CodeFileSystem, Msg: fmt.Sprintf("create %s: %v", diag.Visible(dir, diag.MaxText), err), Hint: "name a directory that fleetc can write", Cause: err}
 	}
 	root.DisableAutoGenTag = true // it contains the date
 	header := &doc.GenManHeader{Section: "1", Source: "fleetc " + toolVersion(), Manual: "fleetc"}
 	if err := doc.GenManTree(root, header, dir); err != nil {
-		return &diag.Diag{Code: diag.CodeFileSystem, Msg: fmt.Sprintf("write manual pages to %s: %v", diag.Visible(dir, diag.MaxText), err), Cause: err}
+		return &diag.Diag{Code: diag.CodeFileSystem, Msg: fmt.Sprintf("write manual pages to %s: %v", diag.Visible(dir, diag.MaxText), err), Hint: "name a directory that fleetc can write", Cause: err}
 	}
 	return nil
 }

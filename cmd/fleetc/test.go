@@ -53,7 +53,7 @@ func newTestCommand(o *options) *cobra.Command {
 
 func runTest(cmd *cobra.Command, o *options, a *applyOptions, patterns []string) error {
 	if a.Timeout <= 0 {
-		return &diag.Diag{Code: diag.CodeFlagValue, Msg: "--timeout must be positive"}
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: "--timeout must be positive", Hint: "write a duration, such as --timeout 5m"}
 	}
 	if err := cmp.Or(checkLock(a.LockTimeout), checkParallel(a.parallel)); err != nil {
 		return err

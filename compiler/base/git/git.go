@@ -95,7 +95,7 @@ func (r Repo) Run(ctx context.Context, in io.Reader, limit int, args ...string) 
 	err := r.Stream(ctx, in, func(printed io.Reader) (err error) {
 		out, err = io.ReadAll(io.LimitReader(printed, int64(limit)+1))
 		if len(out) > limit {
-			return &diag.Diag{Code: diag.CodeGitLimits, Msg: fmt.Sprintf("%s: git %s prints more than %d MiB", r.Name, args[0], limit>>20)}
+			return &diag.Diag{Code: diag.CodeGitLimits, Msg: fmt.Sprintf("%s: git %s prints more than %d MiB", r.Name, args[0], limit>>20), Hint: "use a repository with fewer and smaller files"}
 		}
 		return err
 	}, args...)

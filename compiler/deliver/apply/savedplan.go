@@ -148,7 +148,7 @@ func (f SavedPlan) Check(p *Plan) error {
 	const again = "plan again"
 	switch {
 	case f.Cluster != p.Cluster:
-		return &diag.Diag{Code: diag.CodeOtherCluster, Msg: "the plan is for cluster " + quote(f.Cluster)}
+		return &diag.Diag{Code: diag.CodeOtherCluster, Msg: "the plan is for cluster " + quote(f.Cluster), Hint: again}
 	case f.UID != p.UID:
 		return &diag.Diag{Code: diag.CodeOtherCluster, Msg: fmt.Sprintf("the plan is for another cluster than %s: the UID of its namespace kube-system was %s", p.Server, diag.Visible(f.UID, diag.MaxText)), Hint: "see cluster.context"}
 	case f.Bundle != p.Bundle:

@@ -87,7 +87,7 @@ func (a Address) kubeconfig() (*rest.Config, error) {
 	rules.Warner = func(error) {}
 	raw, err := rules.Load()
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeKubeconfig, Msg: "the kubeconfig cannot be read: " + visible(err.Error()), Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeKubeconfig, Msg: "the kubeconfig cannot be read: " + visible(err.Error()), Hint: "correct the file, or name another one with --kubeconfig", Cause: err}
 	}
 	if raw.Contexts[a.Context] == nil {
 		var names []string
@@ -102,7 +102,7 @@ func (a Address) kubeconfig() (*rest.Config, error) {
 	}
 	config, err := clientcmd.NewNonInteractiveClientConfig(*raw, a.Context, &clientcmd.ConfigOverrides{}, rules).ClientConfig()
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeKubeconfig, Msg: "context " + quote(a.Context) + " of the kubeconfig: " + visible(err.Error()), Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeKubeconfig, Msg: "context " + quote(a.Context) + " of the kubeconfig: " + visible(err.Error()), Hint: "correct the context in the kubeconfig", Cause: err}
 	}
 	if u, err := url.Parse(config.Host); err == nil && u.User != nil {
 		return nil, &diag.Diag{Code: diag.CodeURLCredentials, Msg: "context " + quote(a.Context) + " of the kubeconfig: the URL of the server has credentials in it", Hint: "move them to its user"}

@@ -140,7 +140,7 @@ func (t *Tree) Files(b *fleet.Bundle) (map[string]fleet.Text, error) {
 // by name, in any order of calls.
 func (s *Session) claim(id string) (*plan, error) {
 	if !legalID(id) {
-		return nil, &diag.Diag{Code: diag.CodeDestination, Clusters: []string{id}, Msg: fmt.Sprintf("%q is not a valid directory for a cluster", id)}
+		return nil, &diag.Diag{Code: diag.CodeDestination, Clusters: []string{id}, Msg: fmt.Sprintf("%q is not a valid directory for a cluster", id), Hint: "give the directory of the cluster another name"}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -188,13 +188,15 @@ func either(first bool, a, b string) string {
 	return b
 }
 
+const numberHint = "write a smaller number, or a string in quotes"
+
 // float writes a number like JSON, except for exponents: YAML 1.1 reads those
 // without a point and a sign as text.
 func (e *encoder) float(f float64) error {
 	abs := math.Abs(f)
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):
-		return &diag.Diag{Code: diag.CodeManifestValue, Msg: fmt.Sprintf("%v is not a valid JSON number", f)}
+		return &diag.Diag{Code: diag.CodeManifestValue, Msg: fmt.Sprintf("%v is not a valid JSON number", f), Hint: numberHint}
 	case f == 0 && math.Signbit(f):
 		e.buf = append(e.buf, "-0.0"...)
 	case f == 0 || 1e-6 <= abs && abs < 1e21:
@@ -222,7 +224,7 @@ func (e *encoder) number(n json.Number) error {
 	}
 	f, err := n.Float64()
 	if err != nil || !json.Valid([]byte(n)) {
-		return &diag.Diag{Code: diag.CodeManifestValue, Msg: fmt.Sprintf("%q is not a number of 64 bits", string(n))}
+		return &diag.Diag{Code: diag.CodeManifestValue, Msg: fmt.Sprintf("%q is not a number of 64 bits", string(n)), Hint: numberHint}
 	}
 	return e.float(f)
 }

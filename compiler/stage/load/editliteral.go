@@ -31,7 +31,7 @@ func ReplaceText(root string, at diag.Pos, before, after string, edits Edits) er
 	text := lit.Value
 	if lit.Kind == token.STRING {
 		if text, err = literal.Unquote(lit.Value); err != nil {
-			return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{at}, Msg: "the text cannot be read: " + diag.Brief(err)}
+			return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{at}, Msg: "the text cannot be read: " + diag.Brief(err), Hint: "change the image by hand"}
 		}
 	}
 	if strings.Count(text, before) != 1 {

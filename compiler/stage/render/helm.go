@@ -70,7 +70,7 @@ func (j *job) input() (*input, error) {
 	loaded := instance(j.source.chart)
 	caps, err := capabilities(j.cluster, j.apis)
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeKubernetesVersion, At: []diag.Pos{j.cluster.Pos}, Path: "cluster.kubernetes", Msg: err.Error(), Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeKubernetesVersion, At: []diag.Pos{j.cluster.Pos}, Path: "cluster.kubernetes", Msg: err.Error(), Hint: "write a version such as 1.34", Cause: err}
 	}
 	if msg, hint := notInstallable(loaded, caps); msg != "" {
 		return nil, j.fault(diag.CodeChartNotInstallable, hint, "chart %s %s", ch.Ref, msg)
@@ -272,7 +272,7 @@ func (j *job) values(loaded *chart.Chart, user map[string]any, caps *chartutil.C
 	values, lost, err := coalesce(loaded, j.release, user, caps)
 	if err != nil {
 		r := j.release
-		return nil, &diag.Diag{Code: diag.CodeChartType, At: []diag.Pos{r.Pos}, Path: r.Path("values"), Msg: fmt.Sprintf("chart %s does not take the values: %v", j.chart.Ref, err), Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeChartType, At: []diag.Pos{r.Pos}, Path: r.Path("values"), Msg: fmt.Sprintf("chart %s does not take the values: %v", j.chart.Ref, err), Hint: "correct the values of the release", Cause: err}
 	}
 	var faults diag.List
 	faults.Add(j.lostValues(lost, caps))

@@ -193,7 +193,7 @@ func (e *evaluation) checkRequired(final cue.Value) error {
 	}
 	for it.Next() {
 		if s := it.Selector(); s.ConstraintType() == cue.RequiredConstraint {
-			faults.Add(&diag.Diag{Code: diag.CodeMissingValue, At: []diag.Pos{e.fieldPos(it.Value())}, Path: s.Unquoted(), Msg: "field is required but not present"})
+			faults.Add(&diag.Diag{Code: diag.CodeMissingValue, At: []diag.Pos{e.fieldPos(it.Value())}, Path: s.Unquoted(), Msg: "field is required but not present", Hint: "set it"})
 		}
 	}
 	return faults.Err()

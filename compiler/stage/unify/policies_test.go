@@ -239,6 +239,7 @@ policies: a: {message: string, object: {}}
 environment!: string
 `, `
 environments/a.cue:4:1: environment: field is required but not present [FL1205]
+    hint: set it
     in prod/eu
 environments/fleet.cue:2:15: policies.a.message: has no value: it must be !="" [FL1205]
     hint: set message to a value

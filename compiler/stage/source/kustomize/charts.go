@@ -152,7 +152,7 @@ func (b *build) chartValues(f *file, pos diag.Pos, h types.HelmChart, ch *fleet.
 		all = overlay(all, more)
 	}
 	if err != nil {
-		b.fault(pos, "the values of chart "+h.Name+": "+oneLine(err.Error()), "")
+		b.fault(pos, "the values of chart "+h.Name+": "+oneLine(err.Error()), "correct the entry of the chart")
 		return nil, false
 	}
 	values, err := fleet.TreeOf(all)
@@ -238,7 +238,7 @@ func (b *build) addChart(f *file, pos diag.Pos, h types.HelmChart, ch *fleet.Cha
 		marked.SetAnnotations(annotations)
 		one, err := json.Marshal(marked.Object)
 		if err != nil {
-			b.fault(pos, "chart "+h.Name+": "+oneLine(err.Error()), "")
+			b.fault(pos, "chart "+h.Name+": "+oneLine(err.Error()), "change the values of the chart, or use another version of it")
 			return
 		}
 		text.WriteString("---\n" + string(one) + "\n")
@@ -252,7 +252,7 @@ func (b *build) addChart(f *file, pos diag.Pos, h types.HelmChart, ch *fleet.Cha
 		if m := twice.FindStringSubmatch(message); m != nil {
 			message = object(m[1]) + " occurs twice"
 		}
-		b.fault(pos, "chart "+h.Name+": "+message, "")
+		b.fault(pos, "chart "+h.Name+": "+message, "change the values of the chart, or use another version of it")
 		return
 	}
 	f.objects += m.Size()

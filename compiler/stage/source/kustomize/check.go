@@ -32,7 +32,7 @@ func (b *build) directory(pos diag.Pos, name, kind string) *file {
 	}
 	for i, visited := range b.stack {
 		if dir == "." || fleet.IsWithin(visited, dir) {
-			b.fault(pos, "kustomizations include each other: "+strings.Join(append(slices.Clone(b.stack[i:]), dir), ", "), "")
+			b.fault(pos, "kustomizations include each other: "+strings.Join(append(slices.Clone(b.stack[i:]), dir), ", "), "remove one of them from the resources of another")
 			return nil
 		}
 	}
@@ -127,7 +127,7 @@ func (b *build) checkFields(f *file) {
 	k := f.k
 	k.FixKustomization()
 	if k.CheckEmpty() != nil {
-		b.fault(diag.Pos{File: f.name}, "an empty kustomization", "")
+		b.fault(diag.Pos{File: f.name}, "an empty kustomization", emptyHint)
 	}
 }
 
@@ -262,7 +262,7 @@ func (b *build) objects(name string, data []byte) resmap.ResMap {
 	if m := twice.FindStringSubmatch(text); m != nil {
 		text = object(m[1]) + " occurs twice"
 	}
-	b.fault(pos, text, "")
+	b.fault(pos, text, "correct the object here")
 	return nil
 }
 
@@ -279,7 +279,7 @@ func (b *build) parsed(f *file, pos diag.Pos, p string) ([]byte, bool) {
 		return nil, false
 	}
 	if len(strings.TrimSpace(string(data))) == 0 {
-		b.fault(pos, p+" is empty", "")
+		b.fault(pos, p+" is empty", "write its content, or remove its name here")
 		return nil, false
 	}
 	return data, b.yaml(name, data)
@@ -297,11 +297,11 @@ func (b *build) path(f *file, pos diag.Pos, p string, isDir bool) bool {
 	case err != nil:
 		b.missing(pos, f.dir, p, err)
 	case isDir && !info.IsDir():
-		b.fault(pos, p+" is a file: it must be a directory with a kustomization.yaml", "")
+		b.fault(pos, p+" is a file: it must be a directory with a kustomization.yaml", "name the directory that contains it")
 	case !isDir && info.IsDir():
 		b.fault(pos, p+" is a directory: it must be a file", "name the files in it")
 	case !isDir && !info.Mode().IsRegular():
-		b.fault(pos, p+" is not a file", "")
+		b.fault(pos, p+" is not a file", "name a file, not a device or a pipe")
 	default:
 		return true
 	}

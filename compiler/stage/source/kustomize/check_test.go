@@ -39,7 +39,7 @@ func TestFaults(t *testing.T) {
 		},
 		{
 			"patch of a field that is not there", "-- app/kustomization.yaml --\nresources: [../base]\npatches:\n- target: {kind: Deployment}\n  patch: |\n    - {op: replace, path: /spec/x, value: 1}\n",
-			"app/kustomization.yaml:3:3: releases.web.kustomize: a JSON patch changes /spec/x, which is not there [FL1403]\n" + at,
+			"app/kustomization.yaml:3:3: releases.web.kustomize: a JSON patch changes /spec/x, which is not there [FL1403]\n" + at + "    hint: correct the path, or use op: add\n",
 		},
 		{
 			"no patch", "-- app/kustomization.yaml --\nresources: [../base]\npatches:\n- patch: 'foo'\n",
@@ -53,36 +53,36 @@ func TestFaults(t *testing.T) {
 		},
 		{
 			"twice", "-- app/kustomization.yaml --\nresources: [../base, ../base]\n",
-			"app/kustomization.yaml:1:1: releases.web.kustomize: Deployment a occurs twice [FL1403]\n" + at,
+			"app/kustomization.yaml:1:1: releases.web.kustomize: Deployment a occurs twice [FL1403]\n" + at + "    hint: name it in one place, or give one of them another name\n",
 		},
 		{
 			"merges into nothing", "-- app/kustomization.yaml --\nconfigMapGenerator:\n- name: x\n  behavior: merge\n  literals: [a=b]\n",
-			"app/kustomization.yaml:2:3: releases.web.kustomize: ConfigMap x does not exist, and a generator merges into it or replaces it [FL1403]\n" + at,
+			"app/kustomization.yaml:2:3: releases.web.kustomize: ConfigMap x does not exist, and a generator merges into it or replaces it [FL1403]\n" + at + "    hint: correct the name, or write behavior: create\n",
 		},
 		{
 			"no source", "-- app/kustomization.yaml --\nresources: [../base]\nreplacements:\n- source: {kind: Service, name: x}\n  targets: [{select: {kind: Deployment}, fieldPaths: [metadata.name]}]\n",
-			"app/kustomization.yaml:2:1: releases.web.kustomize: the source of a replacement matches nothing: Service x [FL1403]\n" + at,
+			"app/kustomization.yaml:2:1: releases.web.kustomize: the source of a replacement matches nothing: Service x [FL1403]\n" + at + "    hint: correct the source, or add the object\n",
 		},
 		{
 			"no field", "-- app/kustomization.yaml --\nresources: [../base]\nreplacements:\n- source: {kind: Deployment, name: a}\n  targets: [{select: {kind: Deployment}, fieldPaths: [spec.foo.bar]}]\n",
-			"app/kustomization.yaml:2:1: releases.web.kustomize: unable to find field \"spec.foo.bar\" in replacement target [FL1403]\n" + at,
+			"app/kustomization.yaml:2:1: releases.web.kustomize: unable to find field \"spec.foo.bar\" in replacement target [FL1403]\n" + at + "    hint: correct the fieldPaths, or set options: {create: true}\n",
 		},
 
 		{
 			"bad YAML", "-- app/kustomization.yaml --\nresources: [../mid]\n-- mid/kustomization.yaml --\nresources: [x.yaml]\n-- mid/x.yaml --\na: b\n c: d\n",
-			"mid/x.yaml:2: releases.web.kustomize: YAML that does not parse: mapping values are not allowed in this context [FL1403]\n" + at,
+			"mid/x.yaml:2: releases.web.kustomize: YAML that does not parse: mapping values are not allowed in this context [FL1403]\n" + at + "    hint: correct the YAML here, for example its indentation or quotes\n",
 		},
 		{
 			"key twice", "-- app/kustomization.yaml --\nresources: [x.yaml]\n-- app/x.yaml --\nkind: X\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: b\n  a: c\n",
-			"app/x.yaml:8: releases.web.kustomize: YAML that does not parse: mapping key \"a\" already defined at line 7 [FL1403]\n" + at,
+			"app/x.yaml:8: releases.web.kustomize: YAML that does not parse: mapping key \"a\" already defined at line 7 [FL1403]\n" + at + "    hint: correct the YAML here, for example its indentation or quotes\n",
 		},
 		{
 			"no kind", "-- app/kustomization.yaml --\nresources: [x.yaml]\n-- app/x.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n# b\na: b\n",
-			"app/x.yaml:6: releases.web.kustomize: a document without apiVersion, kind and metadata [FL1403]\n" + at,
+			"app/x.yaml:6: releases.web.kustomize: a document without apiVersion, kind and metadata [FL1403]\n" + at + "    hint: correct the object here\n",
 		},
 		{
 			"no name", "-- app/kustomization.yaml --\nresources: [x.yaml]\n-- app/x.yaml --\napiVersion: v1\nkind: X\n",
-			"app/x.yaml:1: releases.web.kustomize: an object without metadata.name [FL1403]\n" + at,
+			"app/x.yaml:1: releases.web.kustomize: an object without metadata.name [FL1403]\n" + at + "    hint: correct the object here\n",
 		},
 
 		{
@@ -91,23 +91,23 @@ func TestFaults(t *testing.T) {
 		},
 		{
 			"misspelt below", "-- app/kustomization.yaml --\nconfigMapGenerator:\n- name: a\n  literal: [a=b]\n",
-			"app/kustomization.yaml:3:3: releases.web.kustomize: kustomizations have no field literal [FL1403]\n" + at,
+			"app/kustomization.yaml:3:3: releases.web.kustomize: kustomizations have no field literal [FL1403]\n" + at + "    hint: remove it\n",
 		},
 		{
 			"of another type", "-- app/kustomization.yaml --\nresources: x.yaml\n",
-			"app/kustomization.yaml:1:1: releases.web.kustomize: resources is a text, where kustomize takes a list [FL1403]\n" + at,
+			"app/kustomization.yaml:1:1: releases.web.kustomize: resources is a text, where kustomize takes a list [FL1403]\n" + at + "    hint: write a list\n",
 		},
 		{
 			"a list", "-- app/kustomization.yaml --\n- a\n",
-			"app/kustomization.yaml: releases.web.kustomize: a list, where kustomize takes a map [FL1403]\n" + at,
+			"app/kustomization.yaml: releases.web.kustomize: a list, where kustomize takes a map [FL1403]\n" + at + "    hint: write a map\n",
 		},
 		{
 			"empty", "-- app/kustomization.yaml --\n# nothing\n",
-			"app/kustomization.yaml: releases.web.kustomize: an empty kustomization [FL1403]\n" + at,
+			"app/kustomization.yaml: releases.web.kustomize: an empty kustomization [FL1403]\n" + at + "    hint: name the files of its objects under resources\n",
 		},
 		{
 			"says nothing", "-- app/kustomization.yaml --\nnamePrefix: ''\n",
-			"app/kustomization.yaml: releases.web.kustomize: an empty kustomization [FL1403]\n" + at,
+			"app/kustomization.yaml: releases.web.kustomize: an empty kustomization [FL1403]\n" + at + "    hint: name the files of its objects under resources\n",
 		},
 		{
 			"two documents", "-- app/kustomization.yaml --\nresources: [../base]\n---\nnamePrefix: x\n",
@@ -115,7 +115,7 @@ func TestFaults(t *testing.T) {
 		},
 		{
 			"key twice in it", "-- app/kustomization.yaml --\nresources: [../base]\nresources: [x.yaml]\n",
-			"app/kustomization.yaml:2: releases.web.kustomize: YAML that does not parse: mapping key \"resources\" already defined at line 1 [FL1403]\n" + at,
+			"app/kustomization.yaml:2: releases.web.kustomize: YAML that does not parse: mapping key \"resources\" already defined at line 1 [FL1403]\n" + at + "    hint: correct the YAML here, for example its indentation or quotes\n",
 		},
 		{
 			"kind", "-- app/kustomization.yaml --\nkind: Foo\nresources: [../base]\n",
@@ -139,11 +139,11 @@ func TestFaults(t *testing.T) {
 		},
 		{
 			"round", "-- app/kustomization.yaml --\nresources: [../b]\n-- b/kustomization.yaml --\nresources: [../app]\n",
-			"b/kustomization.yaml:1:13: releases.web.kustomize: kustomizations include each other: app, b, app [FL1403]\n" + at,
+			"b/kustomization.yaml:1:13: releases.web.kustomize: kustomizations include each other: app, b, app [FL1403]\n" + at + "    hint: remove one of them from the resources of another\n",
 		},
 		{
 			"above", "-- app/kustomization.yaml --\nresources: [./..]\n-- kustomization.yaml --\nresources: [base]\n",
-			"app/kustomization.yaml:1:13: releases.web.kustomize: kustomizations include each other: app, . [FL1403]\n" + at,
+			"app/kustomization.yaml:1:13: releases.web.kustomize: kustomizations include each other: app, . [FL1403]\n" + at + "    hint: remove one of them from the resources of another\n",
 		},
 		{
 			"component", "-- app/kustomization.yaml --\nresources: [../comp]\ncomponents: [../base]\n-- comp/kustomization.yaml --\nkind: Component\nnamePrefix: x-\n",
@@ -153,7 +153,7 @@ func TestFaults(t *testing.T) {
 		{
 			"file of a directory", "-- app/kustomization.yaml --\nresources: [../base/kustomization.yaml]\ncomponents: [x.txt]\nconfigurations: [../base]\n",
 			"app/kustomization.yaml:1:13: releases.web.kustomize: ../base/kustomization.yaml is a kustomization file [FL1403]\n" + at + "    hint: name its directory: ../base\n" +
-				"app/kustomization.yaml:2:14: releases.web.kustomize: x.txt is a file: it must be a directory with a kustomization.yaml [FL1403]\n" + at +
+				"app/kustomization.yaml:2:14: releases.web.kustomize: x.txt is a file: it must be a directory with a kustomization.yaml [FL1403]\n" + at + "    hint: name the directory that contains it\n" +
 				"app/kustomization.yaml:3:18: releases.web.kustomize: ../base is a directory: it must be a file [FL1403]\n" + at + "    hint: name the files in it\n",
 		},
 
@@ -191,13 +191,13 @@ func TestFaults(t *testing.T) {
 			"app/gen.yaml: releases.web.kustomize: a kustomization does not render Helm charts here [FL1403]\n" + at + "    hint: make the chart a separate release, with its patches\n" +
 				"app/kustomization.yaml:3:3: releases.web.kustomize: Foo is a plugin, and plugins are off [FL1403]\n" + at + "    hint: use what has apiVersion: builtin\n" +
 				"app/kustomization.yaml:7:24: releases.web.kustomize: ../base is a directory: it must be a file [FL1403]\n" + at + "    hint: name the files in it\n" +
-				"app/kustomization.yaml:9:3: releases.web.kustomize: a configuration that does not parse: line 2: did not find expected ',' or ']' [FL1403]\n" + at,
+				"app/kustomization.yaml:9:3: releases.web.kustomize: a configuration that does not parse: line 2: did not find expected ',' or ']' [FL1403]\n" + at + "    hint: correct the fields of the configuration\n",
 		},
 		{
 			"definitions that go round", "-- app/kustomization.yaml --\nresources: [../base]\ncrds: [a.json, b.yaml, c.yaml]\n-- app/a.json --\n{\"A\": {\"Schema\": {\"properties\": {\"apiVersion\": {}, \"kind\": {}, \"metadata\": {}, \"spec\": {\"$ref\": \"A\"}}}}}\n-- app/b.yaml --\n- a\n-- app/c.yaml --\n",
 			"app/kustomization.yaml:2:8: releases.web.kustomize: a.json has types that refer to themselves, or too often to each other [FL1403]\n" + at + "    hint: leave the references out\n" +
 				"app/kustomization.yaml:2:16: releases.web.kustomize: b.yaml is not a file of OpenAPI definitions [FL1403]\n" + at + "    hint: name custom resource definitions under resources\n" +
-				"app/kustomization.yaml:2:24: releases.web.kustomize: c.yaml is empty [FL1403]\n" + at,
+				"app/kustomization.yaml:2:24: releases.web.kustomize: c.yaml is empty [FL1403]\n" + at + "    hint: write its content, or remove its name here\n",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

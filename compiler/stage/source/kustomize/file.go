@@ -1,6 +1,7 @@
 package kustomize
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"path"
@@ -76,7 +77,7 @@ func (b *build) decode(f *file) *file {
 	decoder := yaml.NewDecoder(strings.NewReader(string(f.data)))
 	err := decoder.Decode(&doc)
 	if errors.Is(err, io.EOF) || doc.Kind == 0 {
-		b.fault(diag.Pos{File: f.name}, "an empty kustomization", "")
+		b.fault(diag.Pos{File: f.name}, "an empty kustomization", emptyHint)
 		return nil
 	}
 	f.doc = &doc
@@ -101,17 +102,17 @@ func (f *file) mistyped(err error) (pos diag.Pos, msg, hint string) {
 	text := oneLine(err.Error())
 	if m := unknownField.FindStringSubmatch(text); m != nil {
 		pos := f.key(m[1])
-		return pos, "kustomizations have no field " + m[1], diag.DidYouMean(m[1], fields())
+		return pos, "kustomizations have no field " + m[1], cmp.Or(diag.DidYouMean(m[1], fields()), "remove it")
 	}
 	if m := wrongType.FindStringSubmatch(text); m != nil {
 		msg := kindOf(m[1]) + ", where kustomize takes " + kindOf(m[3])
 		if m[2] == "" {
-			return diag.Pos{File: f.name}, msg, ""
+			return diag.Pos{File: f.name}, msg, "write " + kindOf(m[3])
 		}
 		keys := strings.Split(m[2], ".")
-		return f.key(keys[len(keys)-1]), m[2] + " is " + msg, ""
+		return f.key(keys[len(keys)-1]), m[2] + " is " + msg, "write " + kindOf(m[3])
 	}
-	return diag.Pos{File: f.name}, shorten(text), ""
+	return diag.Pos{File: f.name}, shorten(text), "correct the file"
 }
 
 // kindOf returns the YAML name for a type of JSON or Go.
@@ -217,7 +218,7 @@ var yamlLine = regexp.MustCompile(`line (\d+): (.*)$`)
 // keys and stay small with expanded aliases.
 func (b *build) yaml(name string, data []byte) bool {
 	if !smallExpanded(data) {
-		b.fault(diag.Pos{File: name}, "aliases that make more than "+strconv.Itoa(blockyaml.MaxExpanded>>20)+" MiB of it", "")
+		b.fault(diag.Pos{File: name}, "aliases that make more than "+strconv.Itoa(blockyaml.MaxExpanded>>20)+" MiB of it", "write the parts out that aliases repeat")
 		return false
 	}
 	decoder := yaml.NewDecoder(strings.NewReader(string(data)))
@@ -234,7 +235,7 @@ func (b *build) yaml(name string, data []byte) bool {
 				pos.Line, _ = strconv.Atoi(m[1])
 				text = m[2]
 			}
-			b.fault(pos, "YAML that does not parse: "+text, "")
+			b.fault(pos, "YAML that does not parse: "+text, "correct the YAML here, for example its indentation or quotes")
 			return false
 		}
 	}

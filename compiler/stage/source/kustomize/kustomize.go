@@ -90,7 +90,7 @@ func BuildAsKustomize(ctx context.Context, root, dir string, r *fleet.Release, i
 		// A kustomization is input: a panic of the library is a fault of the
 		// kustomization.
 		if p := recover(); p != nil {
-			objs, err = nil, b.at(diag.CodeKustomization, diag.Pos{}, "does not build: "+oneLine(fmt.Sprint(p)), "")
+			objs, err = nil, b.at(diag.CodeKustomization, diag.Pos{}, "does not build: "+oneLine(fmt.Sprint(p)), "change the kustomization: the library that builds it has a fault")
 		}
 	}()
 	top := b.top(dir)
@@ -141,7 +141,7 @@ var limits = par.Limits{Time: 2 * time.Minute}
 
 // begin waits until no other build runs.
 func (b *build) begin(top *file) error {
-	refused := b.at(diag.CodeSourceLimits, diag.Pos{File: top.name}, "not built, since another kustomization exceeded its limits", "")
+	refused := b.at(diag.CodeSourceLimits, diag.Pos{File: top.name}, "not built, since another kustomization exceeded its limits", "correct that kustomization first")
 	select {
 	case running <- struct{}{}:
 	case <-b.tree.ctx.Done():
@@ -255,6 +255,8 @@ func (b *build) at(code diag.Code, pos diag.Pos, msg, hint string) *diag.Diag {
 	}
 	return d
 }
+
+const emptyHint = "name the files of its objects under resources"
 
 func (b *build) fault(pos diag.Pos, msg, hint string) {
 	b.faults.Add(b.at(diag.CodeKustomization, pos, msg, hint))

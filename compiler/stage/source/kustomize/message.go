@@ -108,7 +108,7 @@ var (
 // failed returns the fault of a failed build.
 func (b *build) failed(top *file, err error) error {
 	if b.tree.spent {
-		return b.at(diag.CodeSourceLimits, diag.Pos{File: top.name}, "kustomizations include each other so often that one "+errSpent.Error(), "")
+		return b.at(diag.CodeSourceLimits, diag.Pos{File: top.name}, "kustomizations include each other so often that one "+errSpent.Error(), "include each kustomization once")
 	}
 	text := oneLine(err.Error())
 	if d := b.varFault(text); d != nil {
@@ -119,7 +119,7 @@ func (b *build) failed(top *file, err error) error {
 		f = b.checked[path.Clean(dir)]
 	}
 	text = shorten(text)
-	pos, hint := diag.Pos{File: f.name}, ""
+	pos, hint := diag.Pos{File: f.name}, "correct the kustomization"
 	switch {
 	case noTarget.MatchString(text):
 		id := noTarget.FindStringSubmatch(text)[1]
@@ -131,22 +131,22 @@ func (b *build) failed(top *file, err error) error {
 		text = "the patch of " + object(id) + " matches several objects"
 	case twice.MatchString(text):
 		text = object(twice.FindStringSubmatch(text)[1]) + " occurs twice"
-		pos = f.pos("resources")
+		pos, hint = f.pos("resources"), "name it in one place, or give one of them another name"
 	case noMerge.MatchString(text):
 		m := noMerge.FindStringSubmatch(text)
-		pos = b.generatorOf(f, m[2])
+		pos, hint = b.generatorOf(f, m[2]), "correct the name, or write behavior: create"
 		text = m[1] + " " + m[2] + " does not exist, and a generator merges into it or replaces it"
 	case noSource.MatchString(text):
-		pos = f.pos("replacements")
+		pos, hint = f.pos("replacements"), "correct the source, or add the object"
 		text = "the source of a replacement matches nothing: " + object(noSource.FindStringSubmatch(text)[1])
 	case strings.Contains(text, "replacement"):
-		pos = f.pos("replacements")
+		pos, hint = f.pos("replacements"), "correct the fieldPaths, or set options: {create: true}"
 	case strings.Contains(text, "SM or JSON patch from ["):
 		pos, hint = b.unreadablePatch(f)
 		text = "the patch is neither an object in YAML nor a list of operations in JSON"
 	case noField.MatchString(text):
 		field := noField.FindStringSubmatch(text)[1]
-		pos = b.patchWith(f, field)
+		pos, hint = b.patchWith(f, field), "correct the path, or use op: add"
 		text = "a JSON patch changes " + field + ", which is not there"
 	}
 	return b.at(diag.CodeKustomization, pos, text, hint)

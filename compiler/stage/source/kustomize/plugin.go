@@ -23,7 +23,7 @@ func (b *build) plugin(f *file, pos diag.Pos, text string) {
 		return
 	}
 	if strings.Contains(strings.TrimSpace(text), "\n") {
-		b.fault(pos, "a configuration that does not parse: "+shorten(oneLine(err.Error())), "")
+		b.fault(pos, "a configuration that does not parse: "+shorten(oneLine(err.Error())), "correct the fields of the configuration")
 		return
 	}
 	// Kustomize would build a directory, and patches could change the paths in

@@ -198,7 +198,7 @@ func TestFaults(t *testing.T) {
 				"app/x.yaml:12: releases.web.manifests: YAML that does not parse: did not find expected node content [FL1406]\n" + at + "    hint: correct the indentation or the quotes of this line, or of the line above it\n",
 		},
 		{"x.yaml", a + "data: *no\n", "app/x.yaml:1: releases.web.manifests: YAML that does not parse: unknown anchor 'no' referenced [FL1406]\n" + at + "    hint: correct the indentation or the quotes of this line, or of the line above it\n"},
-		{"x.yaml", a + "a: &a [*a]\n", "app/x.yaml:1:1: releases.web.manifests: aliases that make more than 64 MiB of the document [FL1407]\n" + at},
+		{"x.yaml", a + "a: &a [*a]\n", "app/x.yaml:1:1: releases.web.manifests: aliases that make more than 64 MiB of the document [FL1407]\n" + at + "    hint: write the parts out that aliases repeat\n"},
 		{"x.yaml", a + "? [a]\n: b\n", "app/x.yaml:4:3: releases.web.manifests: a key that is not a string [FL1406]\n" + at + "    hint: write the key as text, in quotes\n"},
 		{"kustomization.yaml", "resources: [x.yaml]\n", "app/kustomization.yaml: releases.web.manifests: a kustomization is not a manifest [FL1107]\n" + at + "    hint: name its directory as the kustomize of a release: app\n"},
 		{"x.yml", "---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", "app/x.yml:2:1: releases.web.manifests: a kustomization is not a manifest [FL1107]\n" + at + "    hint: name its directory as the kustomize of a release: app\n"},
@@ -294,8 +294,8 @@ func TestBounds(t *testing.T) {
 		laughs += fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 10), ", "))
 	}
 	for name, test := range map[string]struct{ text, want string }{
-		"laughs":  {laughs, "x.yaml:1:1: releases.web.manifests: aliases that make more than 64 MiB of the document [FL1407]\n" + at},
-		"long":    {"a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 100) + "]", "x.yaml:1:1: releases.web.manifests: aliases that make more than 64 MiB of the document [FL1407]\n" + at},
+		"laughs":  {laughs, "x.yaml:1:1: releases.web.manifests: aliases that make more than 64 MiB of the document [FL1407]\n" + at + "    hint: write the parts out that aliases repeat\n"},
+		"long":    {"a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 100) + "]", "x.yaml:1:1: releases.web.manifests: aliases that make more than 64 MiB of the document [FL1407]\n" + at + "    hint: write the parts out that aliases repeat\n"},
 		"objects": {strings.Repeat("{apiVersion: v1, kind: X}\n---\n", maxObjects+1), "environments/fleet.cue:7:2: releases.web.manifests: more than 20000 objects [FL1407]\n    hint: make it several releases\n"},
 		"large":   {strings.Repeat("#", maxFile+1), "x.yaml: releases.web.manifests: is larger than 16 MiB [FL1405]\n" + at + unread},
 	} {

@@ -30,7 +30,7 @@ func (s *source) yaml(t *text, d document) {
 	root := doc.Content[0]
 	n := nodes{t: t, above: d.above}
 	if blockyaml.ExpandedSize(root, nil) > blockyaml.MaxExpanded {
-		s.fault(diag.CodeSourceLimits, n.pos(root), "aliases that make more than "+strconv.Itoa(blockyaml.MaxExpanded>>20)+" MiB of the document", "")
+		s.fault(diag.CodeSourceLimits, n.pos(root), "aliases that make more than "+strconv.Itoa(blockyaml.MaxExpanded>>20)+" MiB of the document", "write the parts out that aliases repeat")
 		return
 	}
 	before := len(s.faults)
