@@ -281,7 +281,7 @@ func (b *build) missing(pos diag.Pos, dir, name string, err error) {
 		if !b.tree.Exists(path.Join(above, part)) {
 			// The path of a release, which has no position, is a directory.
 			unfit := func(name string) bool {
-				return isKustomization(name) || !pos.IsValid() && !b.tree.IsDir(path.Join(above, name))
+				return isKustomization(name) || strings.HasPrefix(name, ".") || !pos.IsValid() && !b.tree.IsDir(path.Join(above, name))
 			}
 			hint := diag.OneOf(part, slices.DeleteFunc(b.tree.names(above), unfit))
 			b.pathFault(pos, name+" does not exist", cmp.Or(hint, create))

@@ -117,6 +117,7 @@ func (s *source) missing(name, below string) {
 			break
 		}
 		if !slices.Contains(names, part) {
+			names = slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, ".") })
 			s.fault(diag.CodeSourceFile, diag.Pos{}, name+" does not exist", cmp.Or(diag.OneOf(part, names), "create it, or correct the path"))
 			return
 		}

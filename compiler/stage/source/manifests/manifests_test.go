@@ -238,6 +238,9 @@ func TestPath(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(root, "app/empty"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Mkdir(filepath.Join(root, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	write(t, filepath.Join(above, "out/k.yaml"), []byte("{apiVersion: v1, kind: Secret, metadata: {name: a}}"))
 	for from, to := range map[string]string{
 		"out": "../out", "outfile.yaml": "../out/k.yaml", "abs.yaml": filepath.Join(root, "app/x.yaml"), "chain": "app/../out", "round": "round",
