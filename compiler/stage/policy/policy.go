@@ -73,6 +73,9 @@ func (r *run) check(c *fleet.Cluster, objs []fleet.Object) error {
 	r.each(rules)
 	r.together(rules)
 	for _, rl := range rules {
+		if rl.form == ofObject {
+			r.misspelt(rl)
+		}
 		r.report(rl)
 	}
 	return r.faults.Err()

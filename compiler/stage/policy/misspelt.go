@@ -1,0 +1,119 @@
+package policy
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/kube"
+)
+
+// maxFieldDepth is the maximum depth of the fields of a rule that are compared with those
+// of Kubernetes. Some of its schemas refer to themselves.
+const maxFieldDepth = 30
+
+// misspelt finds the optional fields of a rule that no kind of its objects has, and that
+// are similar to one that a kind has: a rule with replica?: >1 never applies. A field that
+// is not optional needs no such check, because objects without it violate the rule. Objects
+// of custom resources are not compared.
+func (r *run) misspelt(rl *rule) {
+	kinds := map[schema.GroupVersionKind]bool{}
+	for _, o := range rl.matched {
+		kinds[o.GroupVersionKind()] = true
+	}
+	var names []string
+	var known []*kube.Schema
+	for kind := range kinds {
+		versions := schemasOf(kind)
+		if len(versions) == 0 {
+			return
+		}
+		names, known = append(names, kind.String()), append(known, versions...)
+	}
+	slices.Sort(names)
+	v := r.k.verdicts.get(cacheKey{rl.source, digestOf(strings.Join(names, "\n"))}, func() result {
+		return r.evaluator().misspelt(rl, known)
+	})
+	for _, f := range v.found {
+		r.faults = append(r.faults, &diag.Diag{
+			Code: diag.CodePolicyInvalid,
+			At:   append(places(f.line), places(rl.Pos)...), Path: policyPath(rl.Name) + ".object" + fieldText(f.path),
+			Msg: "the rule never applies here: no object that it matches can have this field", Hint: f.text,
+		})
+	}
+}
+
+// fieldText returns the path of a field of a rule, in which 0 stands for all items of a list.
+func fieldText(path []string) string {
+	var b strings.Builder
+	for _, s := range path {
+		if s == "0" {
+			b.WriteString("[...]")
+		} else {
+			b.WriteString("." + label(s))
+		}
+	}
+	return b.String()
+}
+
+// schemasOf returns the schemas of a kind in the oldest and the newest known version of
+// Kubernetes that have it.
+func schemasOf(kind schema.GroupVersionKind) []*kube.Schema {
+	var all []*kube.Schema
+	versions := kube.Versions()
+	for _, v := range []*kube.Version{versions[0], versions[len(versions)-1]} {
+		if s := v.Schema(kind); s != nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// misspelt returns the misspelt optional fields of a rule, with the hint as text.
+func (e *engine) misspelt(rl *rule, known []*kube.Schema) (v result) {
+	defer recoverPanic(&v)
+	c := e.compiledRule(rl)
+	v.found = c.misspelt(c.policy.LookupPath(cue.MakePath(cue.Str("object"))), known, nil, nil)
+	return v
+}
+
+func (c *compiledRule) misspelt(rule cue.Value, known []*kube.Schema, path []string, found []finding) []finding {
+	if len(known) == 0 || len(path) > maxFieldDepth {
+		return found
+	}
+	var items []*kube.Schema
+	fields := map[string][]*kube.Schema{}
+	open := false
+	for _, s := range known {
+		switch {
+		case s.Type == kube.List:
+			items = append(items, s.Elem)
+		case len(s.Fields) == 0 || s.Open:
+			open = true // the keys are those of the user
+		}
+		for name, f := range s.Fields {
+			fields[name] = append(fields[name], f)
+		}
+	}
+	if elem := rule.LookupPath(cue.MakePath(cue.AnyIndex)); len(items) > 0 && elem.Exists() {
+		found = c.misspelt(elem, items, append(slices.Clip(path), "0"), found)
+	}
+	it, err := rule.Fields(cue.Optional(true))
+	for err == nil && it.Next() {
+		sel := it.Selector()
+		if sel.LabelType() != cue.StringLabel {
+			continue
+		}
+		name := sel.Unquoted()
+		at := append(slices.Clip(path), name)
+		if hint := diag.DidYouMean(name, slices.Sorted(maps.Keys(fields))); fields[name] == nil && !open && hint != "" && sel.ConstraintType() == cue.OptionalConstraint {
+			found = append(found, finding{path: at, text: hint, line: c.line(at)})
+		}
+		found = c.misspelt(it.Value(), fields[name], at, found)
+	}
+	return found
+}
