@@ -16,13 +16,13 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver/drift"
-	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
 )
 
 // serveOptions are the flags of drift --serve.
 type serveOptions struct {
-	address, git, branch, path string
-	interval                   time.Duration
+	address  string
+	interval time.Duration
+	git      gitOptions // of the fleet
 }
 
 // serveFlags adds --serve and the flags that need it.
@@ -30,14 +30,14 @@ func (d *driftOptions) serveFlags(cmd *cobra.Command) {
 	f, s := cmd.Flags(), &d.serve
 	f.StringVar(&s.address, "serve", "", "check at each interval, and serve metrics at this `address`, such as :9090")
 	f.DurationVar(&s.interval, "interval", 5*time.Minute, "with --serve, the time from one round of checks to the next")
-	f.StringVar(&s.git, "git", "", "with --serve, check the fleet in the git repository with this `URL`")
-	f.StringVar(&s.branch, "branch", "", "`branch` in the repository of --git (default: its default branch)")
-	f.StringVar(&s.path, "path", "", "`directory` of the fleet in the repository of --git (default: the top directory)")
+	f.StringVar(&s.git.address, "git", "", "with --serve, check the fleet in the git repository with this `URL`")
+	f.StringVar(&s.git.branch, "branch", "", "`branch` in the repository of --git (default: its default branch)")
+	f.StringVar(&s.git.path, "path", "", "`directory` of the fleet in the repository of --git (default: the top directory)")
 	for _, name := range []string{"serve", "git", "branch", "path"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		if s.git != "" && (cmd.Flags().Changed("selector") || cmd.Flags().Changed("environment")) {
+		if s.git.address != "" && (cmd.Flags().Changed("selector") || cmd.Flags().Changed("environment")) {
 			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "-l and -e cannot be used with --git: they select clusters of this directory", Hint: "pass cluster patterns instead, as in 'prod/*'"}
 		}
 		return nil
@@ -84,18 +84,18 @@ func (d *driftOptions) runServer(cmd *cobra.Command, o *options) (err error) {
 		},
 		Pull: func(context.Context) (string, string, error) { return o.dir, "", nil },
 	}
-	if d.serve.git != "" {
-		remote, openErr := branch.Open(ctx, d.serve.git, o.dir)
+	if git := &d.serve.git; git.address != "" {
+		remote, openErr := git.open(cmd, o)
 		if openErr != nil {
 			return openErr
 		}
 		defer func() { err = cmp.Or(err, remote.Close()) }()
-		path := strings.Trim(d.serve.path, "/")
+		path := strings.Trim(git.path, "/")
 		if path != "" && !filepath.IsLocal(filepath.FromSlash(path)) {
-			return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--path does not take %q", diag.Visible(d.serve.path, diag.MaxText)), Hint: "name a directory in the repository"}
+			return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--path does not take %q", diag.Visible(git.path, diag.MaxText)), Hint: "name a directory in the repository"}
 		}
 		s.Pull = func(ctx context.Context) (string, string, error) {
-			dir, commit, err := remote.Pull(ctx, d.serve.branch)
+			dir, commit, err := remote.Pull(ctx, git.branch)
 			return filepath.Join(dir, filepath.FromSlash(path)), commit, err
 		}
 	}

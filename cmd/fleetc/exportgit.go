@@ -42,23 +42,39 @@ func (g *gitOptions) placeFlags(cmd *cobra.Command, usage string) {
 	}
 }
 
-// open opens the repository of --git. An invalid --branch is a fault.
-func (g *gitOptions) open(ctx context.Context, o *options) (*branch.Remote, error) {
+// open opens the repository of --git. An invalid --branch or --pr-branch is a fault.
+func (g *gitOptions) open(cmd *cobra.Command, o *options) (*branch.Remote, error) {
 	if g.branch != "" {
-		if err := checkBranchFlag(ctx, o, g.branch); err != nil {
+		if err := checkBranchFlag(cmd.Context(), o, "branch", g.branch); err != nil {
 			return nil, err
 		}
 	}
-	return branch.Open(ctx, g.address, o.dir)
+	if cmd.Flags().Changed("pr-branch") {
+		if err := g.checkPattern(cmd.Context(), o); err != nil {
+			return nil, err
+		}
+	}
+	return branch.Open(cmd.Context(), g.address, o.dir)
 }
 
-// checkBranchFlag returns a fault for an invalid --branch.
-func checkBranchFlag(ctx context.Context, o *options, name string) error {
+// checkBranchFlag returns a fault for a flag whose value is not a valid branch name.
+func checkBranchFlag(ctx context.Context, o *options, flag, value string) error {
+	return checkBranchOf(ctx, o, flag, value, value, "it is not a valid branch name")
+}
+
+// checkBranchPrefix returns a fault for a flag if no branch name begins with its value and a
+// slash.
+func checkBranchPrefix(ctx context.Context, o *options, flag, value string) error {
+	return checkBranchOf(ctx, o, flag, value, value+"/x", "no name of a branch can begin so")
+}
+
+// checkBranchOf returns a fault for the value of a flag if name is not a valid branch name.
+func checkBranchOf(ctx context.Context, o *options, flag, value, name, why string) error {
 	valid, err := branch.IsName(ctx, o.dir, name)
 	if valid || err != nil {
 		return err
 	}
-	return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--branch does not take %q: it is not a valid branch name", diag.Visible(name, diag.MaxText)), Hint: "use letters, digits, dashes and slashes"}
+	return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--%s does not take %q: %s", flag, diag.Visible(value, diag.MaxText), why), Hint: "use letters, digits, dashes and slashes, without a slash at the end"}
 }
 
 // A gitResult is the result for a repository in the JSON output.
@@ -88,7 +104,7 @@ func (x *exportRun) toGit(ctx context.Context, c *compiler.Compiler, patterns []
 // up to date.
 func (x *exportRun) toRemote(ctx context.Context, c *compiler.Compiler, patterns []string, onlyChanged bool) (err error) {
 	g := &gitExport{exportRun: x, path: strings.Trim(x.git.path, "/")}
-	if g.remote, err = x.git.open(ctx, x.o); err != nil {
+	if g.remote, err = x.git.open(x.cmd, x.o); err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, g.remote.Close()) }()

@@ -120,12 +120,6 @@ const retired = "retired"
 // branch, or in a separate one if there are several.
 func (g *gitExport) parts() (map[string]*exportPart, error) {
 	pattern := g.git.pattern
-	if pattern == "" && g.cmd.Flags().Changed("pr-branch") {
-		return nil, &diag.Diag{Code: diag.CodeFlagValue, Msg: "--pr-branch is empty", Hint: "write a name, as in fleetc/{environment}"}
-	}
-	if strings.ContainsAny(placeholder.ReplaceAllLiteralString(pattern, ""), "{}") {
-		return nil, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--pr-branch %q has a brace without its counterpart", diag.Visible(pattern, diag.MaxText)), Hint: "write placeholders as in fleetc/{environment}"}
-	}
 	parts := map[string]*exportPart{}
 	of := func(name string) *exportPart {
 		if pattern == "" {
@@ -149,6 +143,17 @@ func (g *gitExport) parts() (map[string]*exportPart, error) {
 		of(placeholder.ReplaceAllLiteralString(pattern, retired)).isRetired = g.isRetired
 	}
 	return parts, faults.Err()
+}
+
+// checkPattern returns a fault for an invalid --pr-branch.
+func (g *gitOptions) checkPattern(ctx context.Context, o *options) error {
+	if g.pattern == "" {
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: "--pr-branch is empty", Hint: "write a name, as in fleetc/{environment}"}
+	}
+	if strings.ContainsAny(placeholder.ReplaceAllLiteralString(g.pattern, ""), "{}") {
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--pr-branch %q has a brace without its counterpart", diag.Visible(g.pattern, diag.MaxText)), Hint: "write placeholders as in fleetc/{environment}"}
+	}
+	return checkBranchOf(ctx, o, "pr-branch", g.pattern, placeholder.ReplaceAllLiteralString(g.pattern, retired), "it is not a valid branch name")
 }
 
 // branchOf returns the branch of a cluster.

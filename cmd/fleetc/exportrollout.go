@@ -45,6 +45,9 @@ func (p *progressOptions) open(cmd *cobra.Command, o *options, repository string
 	}
 	address, name, _ := strings.Cut(p.reports, "#")
 	name = cmp.Or(name, defaultReports)
+	if err := checkBranchPrefix(cmd.Context(), o, "reports", name); err != nil {
+		return nil, done, err
+	}
 	remote, err := branch.Open(cmd.Context(), cmp.Or(address, repository), o.dir)
 	if err != nil {
 		return nil, done, err
@@ -115,7 +118,7 @@ func (x *exportRun) toRollout(ctx context.Context, c *compiler.Compiler, pattern
 		return err
 	}
 	b.Check, b.Actions.AllowExec = x.check, x.allowExec
-	if b.Remote, err = x.git.open(ctx, x.o); err != nil {
+	if b.Remote, err = x.git.open(x.cmd, x.o); err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, b.Remote.Close()) }()

@@ -51,7 +51,7 @@ func (a *rolloutOptions) withBranch(cmd *cobra.Command, o *options, f func(deliv
 	if err != nil {
 		return err
 	}
-	if b.Remote, err = a.git.open(cmd.Context(), o); err != nil {
+	if b.Remote, err = a.git.open(cmd, o); err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, b.Remote.Close()) }()

@@ -9,7 +9,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/registry"
-	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
 	"github.com/fleetc/fleetc/compiler/edit/updates"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
@@ -115,14 +114,11 @@ func (u *updateOptions) check(cmd *cobra.Command, o *options) error {
 		return nil
 	}
 	if cmd.Flags().Changed("branch") {
-		if err := checkBranchFlag(cmd.Context(), o, u.branches.Base); err != nil {
+		if err := checkBranchFlag(cmd.Context(), o, "branch", u.branches.Base); err != nil {
 			return err
 		}
 	}
-	if valid, err := branch.IsName(cmd.Context(), o.dir, u.branches.Prefix+"/x"); valid || err != nil {
-		return err
-	}
-	return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--branch-prefix does not take %q: no name of a branch can begin so", diag.Visible(u.branches.Prefix, diag.MaxText)), Hint: "use letters, digits, dashes and slashes, without a slash at the end"}
+	return checkBranchPrefix(cmd.Context(), o, "branch-prefix", u.branches.Prefix)
 }
 
 // runUpdate finds the updates, writes the files and prints the groups.
