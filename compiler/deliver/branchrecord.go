@@ -18,6 +18,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 )
 
@@ -116,10 +117,8 @@ func (d *Decisions) change(ctx context.Context, what decision, names []string, c
 	dir := path.Join(d.options.Path, rollout.RecordDir)
 	write := func(ctx context.Context, top, base string) (branch.Change, error) {
 		// The first wave may need an approval before the first export.
-		if what != approveWave || names[0] != all[0] {
-			if err := d.checkExported(ctx, base); err != nil {
-				return branch.Change{}, err
-			}
+		if err := d.checkExported(ctx, base, what == approveWave && names[0] == all[0]); err != nil {
+			return branch.Change{}, err
 		}
 		recorded = DecisionResult{} // of an attempt that failed
 		changed, err := d.writeRecords(top, "git:"+d.options.Branch+":"+path.Join(dir, rollout.RecordFile), func(records *rollout.Records) {
@@ -141,18 +140,45 @@ func (d *Decisions) change(ctx context.Context, what decision, names []string, c
 }
 
 // checkExported returns a fault for a commit without the bundle of a cluster of the fleet. A
-// decision there would be recorded, and no export would read it.
-func (d *Decisions) checkExported(ctx context.Context, commit string) error {
+// decision there would be recorded, and no export would read it. With isFirst, it returns nil
+// if no other branch has such a bundle either.
+func (d *Decisions) checkExported(ctx context.Context, commit string, isFirst bool) error {
 	listing, err := d.options.Remote.ListCommit(ctx, commit, d.options.Path)
 	isExported := func(c *fleet.Cluster) bool { return slices.Contains(listing.Files, export.IndexPath(c.ID)) }
 	if err != nil || slices.ContainsFunc(d.Clusters, isExported) {
 		return err
 	}
+	other, err := d.otherBranch(ctx)
+	if err != nil || isFirst && other == "" {
+		return err
+	}
+	hint := "correct --branch or --path, or run fleetc export --git --rollout first"
+	if other != "" {
+		hint = "pass --branch " + diag.Visible(other, diag.MaxText) + ", to which the fleet is exported; a new branch can begin as a copy of it"
+	}
 	where := "branch " + d.options.Branch + " of " + d.options.Remote.Name
 	if d.options.Path != "" {
 		where = d.options.Path + " in " + where
 	}
-	return &diag.Diag{Code: diag.CodeWaveChange, Msg: "no cluster of the fleet is exported to " + where, Hint: "correct --branch or --path, or run fleetc export --git --rollout first"}
+	return &diag.Diag{Code: diag.CodeWaveChange, Msg: "no cluster of the fleet is exported to " + where, Hint: hint}
+}
+
+// otherBranch returns another branch that has the bundle of a cluster of the fleet; empty for
+// none.
+func (d *Decisions) otherBranch(ctx context.Context) (string, error) {
+	var files []string
+	for _, c := range d.Clusters {
+		files = append(files, path.Join(d.options.Path, export.IndexPath(c.ID)))
+	}
+	found, err := d.options.Remote.Find(ctx, files, func(name string) bool {
+		return name != d.options.Branch && !gitops.IsReportBranch(name)
+	})
+	for _, f := range found {
+		if export.FleetOf(f.Data) == d.Module {
+			return f.Branch, err
+		}
+	}
+	return "", err
 }
 
 // writeRecords changes the file with the records in a directory, and reports whether it

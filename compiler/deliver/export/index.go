@@ -188,6 +188,14 @@ func parseIndex(data []byte) (*indexContents, error) {
 	return &x, nil
 }
 
+// FleetOf returns the module path of the fleet in a bundle.json; empty for an invalid file.
+func FleetOf(data []byte) string {
+	if x, err := parseIndex(data); err == nil {
+		return x.Fleet
+	}
+	return ""
+}
+
 // isValidFileName reports whether an export can write a file with the name.
 func isValidFileName(name string) bool {
 	const depth = 4 // stages/apps/web/service-web.yaml

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -43,7 +44,13 @@ func (r Report) Encode() ([]byte, error) {
 }
 
 // ReportBranch returns the branch of a cluster's report.
-func ReportBranch(prefix, id string) string { return path.Join(prefix, id) + ".report" }
+func ReportBranch(prefix, id string) string { return path.Join(prefix, id) + reportSuffix }
+
+// reportSuffix ends the names of branches with reports.
+const reportSuffix = ".report"
+
+// IsReportBranch reports whether a branch has the name of one with a report.
+func IsReportBranch(name string) bool { return strings.HasSuffix(name, reportSuffix) }
 
 // ParseReport parses the report of a cluster. It does not trust it: a report about another
 // cluster, from the future, or in another format is a fault.

@@ -105,14 +105,12 @@ func (a *attempt) fetchTips(ctx context.Context) error {
 
 // missing returns the fault of a branch that does not exist, and nil if the repository is empty.
 func (a *attempt) missing(ctx context.Context) error {
-	out, err := a.remote(ctx, "ls-remote", "origin", "refs/heads/*")
-	if err != nil || out == "" {
-		return a.fault(err)
+	names, err := a.branches(ctx)
+	if err != nil || len(names) == 0 {
+		return err
 	}
-	var names []string
-	for line := range strings.Lines(out) {
-		_, ref, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		names = append(names, diag.Visible(strings.TrimPrefix(ref, "refs/heads/"), diag.MaxText))
+	for i, name := range names {
+		names[i] = diag.Visible(name, diag.MaxText)
 	}
 	return &diag.Diag{
 		Code: diag.CodeGitAddress, Msg: a.Name + " has no branch " + a.Branch,

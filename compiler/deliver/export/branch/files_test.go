@@ -26,6 +26,23 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// Find reads the first of the files that each selected branch has.
+func TestFind(t *testing.T) {
+	s := serve(t, map[string]string{"top/a/f": "0"})
+	for branch, files := range map[string]map[string]string{
+		"b": {"top/b/f": "1", "top/a/g": "1"}, "c": {"top/a/f": "2", "top/b/f": "2"}, "d": {"f": "3", "top/a/f/x": "3"}, "e": {"top/a/f": "4"},
+	} {
+		s.mustPush(t, Update{Branch: branch, Detached: true, Write: writes(files)}, Committed)
+	}
+	got, err := s.open(t).Find(t.Context(), []string{"top/a/f", "top/b/f"}, func(branch string) bool { return branch != "e" })
+	if want := []TipFile{{"b", []byte("1")}, {"c", []byte("2")}, {"main", []byte("0")}}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := s.open(t).Find(t.Context(), []string{"f"}, func(string) bool { return false }); got != nil || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // A branch that cannot be fetched does not affect the others.
 func TestFilesOfBadBranch(t *testing.T) {
 	s := serve(t, map[string]string{"x": "0"})

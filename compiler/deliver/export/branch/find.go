@@ -1,0 +1,57 @@
+package branch
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// mostSearched is the maximum number of branches that [Remote.Find] reads.
+const mostSearched = 200
+
+// TipFile is a file at the tip of a branch.
+type TipFile struct {
+	Branch string
+	Data   []byte
+}
+
+// Find returns, for each branch that has one of the files, the first of them. isSearched
+// selects the branches. Find finds nothing if these are more than 200: it would take too long.
+func (r *Remote) Find(ctx context.Context, files []string, isSearched func(branch string) bool) ([]TipFile, error) {
+	names, err := r.branches(ctx)
+	names = slices.DeleteFunc(names, func(name string) bool { return !isSearched(name) || r.checkBranch(ctx, name) != nil })
+	if err != nil || len(names) == 0 || len(names) > mostSearched {
+		return nil, err
+	}
+	tips, err := r.fetch(ctx, true, 1, names)
+	if err != nil {
+		return nil, r.fault(err)
+	}
+	var found []TipFile
+	for i, tip := range tips {
+		out, err := r.run(ctx, append([]string{"ls-tree", "-z", "--full-tree", tip, "--"}, files...)...)
+		if err != nil {
+			return nil, r.fault(err)
+		}
+		about, _, _ := strings.Cut(out, "\t")
+		if f := strings.Fields(about); len(f) == 3 && f[1] == "blob" {
+			data, err := r.remote(ctx, "cat-file", "blob", f[2])
+			if err != nil {
+				return nil, r.fault(err)
+			}
+			found = append(found, TipFile{names[i], []byte(data)})
+		}
+	}
+	return found, nil
+}
+
+// branches returns the names of all branches of the repository.
+func (r *Remote) branches(ctx context.Context) ([]string, error) {
+	out, err := r.remote(ctx, "ls-remote", "origin", "refs/heads/*")
+	var names []string
+	for line := range strings.Lines(out) {
+		_, ref, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		names = append(names, strings.TrimPrefix(ref, "refs/heads/"))
+	}
+	return names, r.fault(err)
+}
