@@ -29,7 +29,8 @@ type waitingTransport struct {
 }
 
 // Waiting returns a transport that waits as Retry-After says and repeats the request, at
-// most two minutes in all.
+// most two minutes in all. It repeats a request with a body only if that
+// has GetBody.
 func Waiting(base http.RoundTripper) http.RoundTripper { return newWaiting(base) }
 
 // Retrying is [Waiting] for servers that are not registries: it also repeats what
@@ -59,7 +60,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 func (w *waitingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	for try := 0; ; try++ {
 		resp, err := w.base.RoundTrip(req)
-		if err != nil || req.Body != nil || try == mostRetries {
+		if err != nil || req.Body != nil && req.GetBody == nil || try == mostRetries {
 			return resp, err
 		}
 		pause, ok := retryAfter(resp)
@@ -71,6 +72,12 @@ func (w *waitingTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 		}
 		if err := w.wait(req.Context(), pause); err != nil {
 			return nil, err
+		}
+		if req.GetBody != nil {
+			req = req.Clone(req.Context())
+			if req.Body, err = req.GetBody(); err != nil {
+				return nil, err
+			}
 		}
 	}
 }

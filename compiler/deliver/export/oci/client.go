@@ -37,7 +37,7 @@ type Client struct {
 }
 
 // NewClient returns a client for the target. It does not use the network yet.
-func NewClient(t Target) *Client { return &Client{t, registry.Transport()} }
+func NewClient(t Target) *Client { return &Client{t, registry.Waiting(registry.Transport())} }
 
 // Check returns a fault when the ID of a cluster is not valid in the name of a
 // repository.

@@ -30,16 +30,16 @@ import (
 // A server is a registry for tests.
 type server struct {
 	*httptest.Server
-	handler http.Handler // replaces the registry when it is set
-	mu      sync.Mutex
-	writes  int // requests that change something
+	registry http.Handler
+	handler  http.Handler // replaces the registry when it is set
+	mu       sync.Mutex
+	writes   int // requests that change something
 }
 
 func serve(t *testing.T) *server {
 	t.Helper()
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
-	s := &server{}
-	real := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	s := &server{registry: registry.New(registry.Logger(log.New(io.Discard, "", 0)))}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			s.mu.Lock()
@@ -50,7 +50,7 @@ func serve(t *testing.T) *server {
 			s.handler.ServeHTTP(w, r)
 			return
 		}
-		real.ServeHTTP(w, r)
+		s.registry.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)
 	return s
@@ -139,6 +139,35 @@ func TestPush(t *testing.T) {
 	}
 	if none, err := c.Files(t.Context(), "dev"); none != nil || err != nil {
 		t.Errorf("%v, %v", none, err)
+	}
+}
+
+// A registry may limit each request of a push, and says when to repeat it.
+func TestPushRetryAfter(t *testing.T) {
+	s := serve(t)
+	var mu sync.Mutex
+	rejected := map[string]int{}
+	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		request := r.Method + " " + r.URL.Path
+		if rejected[request] < 5 {
+			rejected[request]++
+			w.Header().Set("Retry-After", "0")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		s.registry.ServeHTTP(w, r)
+	})
+	c := s.client(t, "main")
+	if p, err := c.Push(t.Context(), pack(t, bundle(), Provenance{}), false); err != nil || p.State != Changed {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if len(rejected) < 8 {
+		t.Errorf("limited only %v", rejected)
+	}
+	if files, err := c.Files(t.Context(), "prod/eu-1"); err != nil || !maps.EqualFunc(files, bundle(), bytes.Equal) {
+		t.Errorf("got %q, %v", files, err)
 	}
 }
 
