@@ -141,7 +141,7 @@ func compareRendered(ctx context.Context, moved []movedCluster, old, next *compi
 		var errBefore, errAfter error
 		before.Objects, before.Hooks, errBefore = old.CheckedObjects(ctx, m.before)
 		after.Objects, after.Hooks, errAfter = next.CheckedObjects(ctx, m.after)
-		out := comparison{Faults: NewFaults(errBefore, diag.In(m.after.ID, errAfter)), findings: comparer.Cluster(before, after)}
+		out := comparison{Faults: NewFaults(diag.In(m.before.ID, errBefore), diag.In(m.after.ID, errAfter)), findings: comparer.Cluster(before, after)}
 		if before.Objects != nil && after.Objects != nil {
 			out.compared = true
 			out.changes, out.ignored = diff.ObjectsIgnoring(before.Objects, after.Objects, nil, m.after.IgnoreRules())
