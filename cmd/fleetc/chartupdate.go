@@ -176,6 +176,9 @@ func updateText(w io.Writer, u *edit.ChartUpdate, dryRun bool, names func(string
 	return writeRendered(w, u.Rendered, u.Findings, style)
 }
 
+// notCompared is the line below the differences of an update without some clusters.
+const notCompared = "clusters with faults are not compared: fleetc vet --render shows the faults\n"
+
 // writeRendered prints what an update changes in the rendered objects.
 func writeRendered(w io.Writer, rendered diff.Result, findings []diff.Finding, style diff.Style) error {
 	if _, err := io.WriteString(w, "\n"); err != nil {
@@ -185,7 +188,7 @@ func writeRendered(w io.Writer, rendered diff.Result, findings []diff.Finding, s
 		return err
 	}
 	if len(rendered.NotCompared) > 0 {
-		if _, err := io.WriteString(w, "clusters with faults are not compared: fleetc vet --render shows the faults\n"); err != nil {
+		if _, err := io.WriteString(w, notCompared); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -215,6 +216,9 @@ func updatesText(w io.Writer, found *updates.Updates, written []string, dryRun b
 			return err
 		}
 	}
+	if slices.ContainsFunc(found.Groups, hasOldFaults) {
+		b.WriteString("\n" + notCompared)
+	}
 	if len(found.Groups) == 0 && faults == nil {
 		b.WriteString("nothing to do: no chart and no image has a newer version\n")
 	}
@@ -229,6 +233,18 @@ func updatesText(w io.Writer, found *updates.Updates, written []string, dryRun b
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// hasOldFaults reports whether a cluster of a group was not compared because of faults that it
+// had before the update.
+func hasOldFaults(g *updates.Group) bool {
+	hasNew := map[string]bool{}
+	for _, d := range diag.All(g.Faults) {
+		for _, id := range d.Clusters {
+			hasNew[id] = true
+		}
+	}
+	return slices.ContainsFunc(g.Rendered.NotCompared, func(id string) bool { return !hasNew[id] })
 }
 
 // writeUpdates prints the updates of a group, and the changed values of its charts.
