@@ -99,6 +99,10 @@ func (p *pinning) removeUnused(after compiler.Evaluation) {
 // in the charts, including transitive ones.
 func (p *pinning) pinSchemas(ctx context.Context) error {
 	const chain = 16 // limits transitive references
+	earlier := map[string]string{}
+	for _, pin := range p.pkg.Pins {
+		maps.Insert(earlier, pin.Ref.Schemas.All())
+	}
 	for i := range p.versions {
 		ref := &p.versions[i].Ref
 		if ref.Schemas != "" {
@@ -119,7 +123,7 @@ func (p *pinning) pinSchemas(ctx context.Context) error {
 			for _, at := range missing {
 				tried[at] = true
 			}
-			pinned, _, err := p.source.PinSchemas(ctx, *ref, missing)
+			pinned, _, err := p.source.PinSchemas(ctx, *ref, missing, earlier)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

@@ -38,9 +38,10 @@ func checkSchemaURL(raw string) error {
 }
 
 // PinSchemas downloads the documents that the values.schema.json of a chart
-// references, and returns ref with their digests. It also returns the URLs that
-// failed, and the fault of the first. Pins of failed URLs stay unchanged.
-func (s *Source) PinSchemas(ctx context.Context, ref fleet.ChartRef, urls []string) (pinned fleet.ChartRef, left []string, err error) {
+// references, and returns ref with their digests. When a download fails, it uses the
+// digest of an earlier pin, by URL, if the document is still available. It also
+// returns the other URLs that failed, and the fault of the first.
+func (s *Source) PinSchemas(ctx context.Context, ref fleet.ChartRef, urls []string, earlier map[string]string) (pinned fleet.ChartRef, left []string, err error) {
 	digests := map[string]string{}
 	for at, digest := range ref.Schemas.All() {
 		digests[at] = digest
@@ -50,6 +51,9 @@ func (s *Source) PinSchemas(ctx context.Context, ref fleet.ChartRef, urls []stri
 		digest, err := s.pinSchema(ctx, ref, at, len(digests))
 		if ctx.Err() != nil {
 			return ref, nil, ctx.Err()
+		}
+		if err != nil && s.hasSchema(at, earlier[at]) {
+			digest, err = earlier[at], nil
 		}
 		if err != nil {
 			faults.Add(err)
@@ -119,17 +123,39 @@ func (s *Source) schemas(ctx context.Context, ref fleet.ChartRef) ([]fleet.File,
 }
 
 func (s *Source) schema(ctx context.Context, ref fleet.ChartRef, at, want string) ([]byte, error) {
-	if s.Root != "" {
-		root, err := os.OpenRoot(s.Root)
-		if err != nil {
-			return nil, err
-		}
-		defer root.Close()
-		if data, err := readVendored(root, schemaName(at, want), "document", at, want); data != nil || err != nil {
-			return data, err
-		}
+	if data, err := s.vendoredSchema(at, want); data != nil || err != nil {
+		return data, err
 	}
 	return s.storedSchema(ctx, ref, at, want)
+}
+
+// vendoredSchema returns a pinned document from the fleet's repository, or nil.
+func (s *Source) vendoredSchema(at, want string) ([]byte, error) {
+	if s.Root == "" {
+		return nil, nil
+	}
+	root, err := os.OpenRoot(s.Root)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return readVendored(root, schemaName(at, want), "document", at, want)
+}
+
+// hasSchema reports whether the fleet's repository or the store has a pinned document.
+func (s *Source) hasSchema(at, want string) bool {
+	if want == "" {
+		return false
+	}
+	if data, err := s.vendoredSchema(at, want); data != nil || err != nil {
+		return err == nil
+	}
+	st, err := s.store()
+	if err != nil {
+		return false
+	}
+	_, state, err := st.read(want)
+	return err == nil && state == intact
 }
 
 // storedSchema returns a pinned document from the store. It downloads the document

@@ -53,7 +53,7 @@ func TestSchemasAreFetchedSafely(t *testing.T) {
 		strings.Replace(server.URL, "https://", "https://u:p@", 1) + "/ok.json": "credentials",
 		server.URL + "/ok.json?token=1":                                         "query",
 	} {
-		pinned, left, err := s.PinSchemas(context.Background(), ref, []string{at})
+		pinned, left, err := s.PinSchemas(context.Background(), ref, []string{at}, nil)
 		switch {
 		case want == "" && (err != nil || pinned.Schemas == ""):
 			t.Errorf("%s: %v", at, err)
@@ -64,7 +64,7 @@ func TestSchemasAreFetchedSafely(t *testing.T) {
 	if len(credentials) != 1 || credentials[0] != "" {
 		t.Errorf("another host got the credentials of the repository: %q", credentials)
 	}
-	pinned, _, err := s.PinSchemas(context.Background(), ref, []string{server.URL + "/ok.json"})
+	pinned, _, err := s.PinSchemas(context.Background(), ref, []string{server.URL + "/ok.json"}, nil)
 	if err != nil || len(credentials) != 2 || credentials[1] == "" {
 		t.Errorf("the repository of the chart did not get its credentials: %v, %q", err, credentials)
 	}
