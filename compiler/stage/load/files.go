@@ -73,7 +73,8 @@ func (f *Fleet) Files(c Cluster) (inside, outside []string, err error) {
 // that replace modules.
 func moduleFiles(root string) []string {
 	out := []string{mainModule, localModule}
-	for _, replaced := range replacedModules(root) {
+	modules, _ := replacedModules(root) // checkReplaced reports the fault
+	for _, replaced := range modules {
 		for _, with := range replaced {
 			with = filepath.FromSlash(with)
 			if filepath.IsAbs(with) {

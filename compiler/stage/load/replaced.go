@@ -1,12 +1,16 @@
 package load
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	cueerrors "cuelang.org/go/cue/errors"
 	"cuelang.org/go/mod/modfile"
+	"cuelang.org/go/mod/module"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/git"
@@ -18,19 +22,31 @@ const (
 )
 
 // replacedModules returns the directories that replace modules, as written, by
-// module file.
-func replacedModules(root string) map[string][]string {
-	// CUE reports errors in these files.
+// module file. It returns those of module.cue if local-module.cue is invalid.
+func replacedModules(root string) (map[string][]string, error) {
 	data, _ := os.ReadFile(filepath.Join(root, mainModule))
-	module, err := modfile.ParseNonStrict(data, mainModule)
+	base, err := modfile.ParseNonStrict(data, mainModule)
 	if err != nil {
-		return nil
+		return nil, nil // Root reports it
 	}
-	modules := map[string]*modfile.File{mainModule: module}
-	if data, err = os.ReadFile(filepath.Join(root, localModule)); err == nil {
-		if local, err := modfile.ParseLocal(data, localModule, module); err == nil {
-			modules[localModule] = local
+	modules := map[string]*modfile.File{mainModule: base}
+	data, err = os.ReadFile(filepath.Join(root, localModule))
+	if err == nil {
+		modules[localModule], err = modfile.ParseLocal(data, localModule, base)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	case err != nil:
+		delete(modules, localModule)
+		d := &diag.Diag{
+			Code: diag.CodeModulePath, At: []diag.Pos{{File: localModule}}, Msg: diag.Visible(err.Error(), diag.MaxText),
+			Hint: `replace modules by directories of the repository: deps: "MODULE@v0": replaceWith: "./DIRECTORY"`, Cause: err,
 		}
+		if at := cueerrors.Positions(err); len(at) > 0 {
+			d.At = []diag.Pos{{File: localModule, Line: at[0].Line(), Col: at[0].Column()}}
+		}
+		err = d
 	}
 	out := map[string][]string{}
 	for name, m := range modules {
@@ -40,15 +56,17 @@ func replacedModules(root string) map[string][]string {
 			}
 		}
 	}
-	return out
+	return out, err
 }
 
 // checkReplaced reports replacing directories outside of the repository or in
-// a .git directory.
+// a .git directory, and faults in local-module.cue.
 func checkReplaced(root string) error {
 	var faults diag.List
 	top := git.Top(root)
-	for file, all := range replacedModules(root) {
+	replaced, err := replacedModules(root)
+	faults.Add(err)
+	for file, all := range replaced {
 		for _, with := range all {
 			if file == mainModule {
 				faults.Add(&diag.Diag{
@@ -59,7 +77,13 @@ func checkReplaced(root string) error {
 				continue
 			}
 			if !filepath.IsAbs(with) && !strings.HasPrefix(with, ".") {
-				continue // a registry module
+				if _, err := module.ParseVersion(with); err != nil {
+					faults.Add(&diag.Diag{
+						Code: diag.CodeModulePath, At: []diag.Pos{lineOf(root, file, with)}, Msg: fmt.Sprintf("%q is not a directory", diag.Visible(with, diag.MaxText)),
+						Hint: "name a directory of the repository in replaceWith, which begins with ./ or ../", Cause: err,
+					})
+				}
+				continue
 			}
 			dir := filepath.FromSlash(with)
 			if !filepath.IsAbs(dir) {

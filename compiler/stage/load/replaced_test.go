@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // TestReplacedModulesStayInside checks replacing directories outside of the
@@ -44,6 +46,33 @@ cluster: {name: "dev"}
 		}
 		if _, _, err := ReadPackage(dir, filepath.Join(dir, "environments", "dev")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: a package: got %v", with, err)
+		}
+	}
+}
+
+// TestLocalModuleFaults checks that a fault in local-module.cue has a position
+// and a hint, and is reported once.
+func TestLocalModuleFaults(t *testing.T) {
+	t.Setenv("CUE_REGISTRY", "none")
+	dir := write(t, `
+-- environments/dev/cluster.cue --
+package fleet
+cluster: {name: "dev"}
+-- environments/prod/cluster.cue --
+package fleet
+cluster: {name: "prod"}
+`)
+	for text, want := range map[string]string{
+		`deps: "example.org/s@v0": {v: "v0.1.0", replaceWith: "~/mod"}`:    "cue.mod/local-module.cue:1:54: \"~/mod\" is not a directory",
+		`deps: "example.org/s@v0": {v: "v0.1.0", replaceWith: "./" + "a"}`: "cue.mod/local-module.cue:1:54: invalid module file syntax: expressions ",
+		`deps: "example.org/s@v0": {}`:                                     "cue.mod/local-module.cue: dependency ",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, localModule), []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Load(dir, nil, nil)
+		if all := diag.All(err); len(all) != 1 || !strings.HasPrefix(all[0].Error(), want) || all[0].Hint == "" || all[0].Code != diag.CodeModulePath {
+			t.Errorf("%s: got %v", text, err)
 		}
 	}
 }

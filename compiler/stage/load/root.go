@@ -77,6 +77,9 @@ func modulePath(data []byte) (string, error) {
 		if strings.Contains(err.Error(), "replace: field not allowed") {
 			hint = `remove it; a directory in the place of a module is named in cue.mod/local-module.cue: deps: "MODULE@v0": replaceWith: "./DIRECTORY"`
 		}
+		if strings.Contains(err.Error(), "is too new") {
+			hint = "lower language.version, or use a newer fleetc"
+		}
 		return "", &diag.Diag{Code: diag.CodeModulePath, At: []diag.Pos{{File: file}}, Msg: err.Error(), Hint: hint}
 	}
 	module, _, _ := ast.SplitPackageVersion(f.QualifiedModule())
