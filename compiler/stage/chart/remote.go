@@ -127,7 +127,7 @@ func (s *Source) fetchRemote(ctx context.Context, src fleet.RemoteSource) ([]byt
 func (s *Source) getFile(ctx context.Context, at string) ([]byte, error) {
 	data, err := s.get(ctx, at, at, maxSchema, otherURL)
 	if err == nil && len(bytes.TrimSpace(data)) == 0 {
-		return nil, fault(diag.CodeChartNotFound, "", "%s is empty", at)
+		return nil, fault(diag.CodeChartNotFound, otherURL, "%s is empty", at)
 	}
 	return data, err
 }

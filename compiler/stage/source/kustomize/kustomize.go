@@ -259,12 +259,21 @@ func (b *build) at(code diag.Code, pos diag.Pos, msg, hint string) *diag.Diag {
 const emptyHint = "name the files of its objects under resources"
 
 func (b *build) fault(pos diag.Pos, msg, hint string) {
-	b.faults.Add(b.at(diag.CodeKustomization, pos, msg, hint))
+	b.faults.Add(b.at(diag.CodeKustomization, pos, msg, cmp.Or(remoteHint(pos), hint)))
+}
+
+// remoteHint returns the hint for a fault in a file of a remote repository, which the
+// user cannot correct, or "".
+func remoteHint(pos diag.Pos) string {
+	if place, _ := mountOf(pos.File); place == "" {
+		return ""
+	}
+	return "use another version of it, or copy it into the fleet and correct it there"
 }
 
 // pathFault adds the fault of a path that leads to no readable file of the fleet.
 func (b *build) pathFault(pos diag.Pos, msg, hint string) {
-	b.faults.Add(b.at(diag.CodeSourceFile, pos, msg, cmp.Or(hint, "name a file or directory of the fleet that can be read")))
+	b.faults.Add(b.at(diag.CodeSourceFile, pos, msg, cmp.Or(remoteHint(pos), hint, "name a file or directory of the fleet that can be read")))
 }
 
 // missing adds the fault of a path that does not exist.

@@ -111,6 +111,7 @@ patches: [{target: {kind: ServiceAccount, name: x}, patch: '[{"op": "add", "path
 // TestRemoteFaults tests that remote bases cannot read other files, and that
 // invalid addresses are faults at the user's line.
 func TestRemoteFaults(t *testing.T) {
+	const remoteFile = "    hint: use another version of it, or copy it into the fleet and correct it there\n"
 	for name, test := range map[string]struct{ local, remote, want string }{
 		"not pinned":    {"resources: ['https://none#x']", "", "app/kustomization.yaml:1:13: releases.web.kustomize: https://none#x is remote, and not pinned [FL1404]\n" + at + "    hint: run fleetc source add app, which pins it\n"},
 		"away":          {"resources: ['https://broken#x']", "", "app/kustomization.yaml:1:13: releases.web.kustomize: the server is away\n" + at + "    hint: wait\n"},
@@ -119,6 +120,8 @@ func TestRemoteFaults(t *testing.T) {
 		"file of fleet": {"resources: ['https://a#app']", "-- a/app/kustomization.yaml --\nconfigMapGenerator: [{name: a, files: [../../../secret.yaml]}]\n", "../../../secret.yaml leads out of the repository of this base"},
 		"other place":   {"resources: ['https://b#b', 'https://a#app']", "-- b/b/kustomization.yaml --\nnamePrefix: a\nresources: [x.yaml]\n-- b/b/x.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n-- a/app/kustomization.yaml --\nresources: [../../example.com_b@v1/b]\n", "../../example.com_b@v1/b leads out of the repository of this base"},
 		"by its place":  {"resources: ['https://a#x.yaml', ../fleetc-remote/example.com_a@v1/y.yaml]", "-- a/x.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n-- a/y.yaml --\n{}\n", "../fleetc-remote/example.com_a@v1/y.yaml leads out of the fleet"},
+		"not YAML":      {"resources: ['https://a#x.yaml']", "-- a/x.yaml --\nkind: [\n", "did not find expected node content [FL1403]\n" + at + remoteFile},
+		"missing there": {"resources: ['https://a#app']", "-- a/app/kustomization.yaml --\nresources: [x.yaml]\n", "x.yaml does not exist [FL1405]\n" + at + remoteFile},
 		"component":     {"components: ['https://a#app']", "-- a/app/kustomization.yaml --\nnamePrefix: a\n", "is not a component [FL1403]"},
 		"patch":         {"resources: [../secret.yaml]\npatches: [{path: 'https://a#x.yaml'}]", "-- a/x.yaml --\n{}\n", "https://a#x.yaml is remote, and a build fetches nothing"},
 		"itself":        {"resources: ['https://a#app']", "-- a/app/kustomization.yaml --\nresources: ['https://a#app']\n", "kustomizations include each other"},
