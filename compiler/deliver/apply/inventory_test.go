@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
 // An inventory of any size is read back unchanged.
@@ -120,4 +122,24 @@ func FuzzDecodeInventory(f *testing.F) {
 			t.Error("it is not equal to itself")
 		}
 	})
+}
+
+// TestInventoryOfAnother checks that an inventory is used only for the cluster and fleet
+// that it names: otherwise objects of others would be pruned.
+func TestInventoryOfAnother(t *testing.T) {
+	const fleet, id, uid = "example.com/infra", "prod/eu", "u1"
+	for name, test := range map[string]struct {
+		inventory Inventory
+		want      string
+	}{
+		"its own":         {Inventory{Fleet: fleet, Cluster: id, UID: uid}, ""},
+		"another UID":     {Inventory{Fleet: fleet, Cluster: id, UID: "u2"}, "is not the cluster that fleetc knows as"},
+		"another fleet":   {Inventory{Fleet: "example.com/other", Cluster: id, UID: uid}, "is cluster"},
+		"another cluster": {Inventory{Fleet: fleet, Cluster: "prod/us", UID: uid}, "is cluster"},
+	} {
+		err := test.inventory.check(&cluster.Cluster{Server: "https://api", UID: uid}, fleet, id)
+		if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+	}
 }

@@ -167,3 +167,21 @@ func TestMaskChangesNothing(t *testing.T) {
 		t.Errorf("found is %t, and the object %v", found, out)
 	}
 }
+
+// TestFieldsWithSecrets checks that values of secrets beside the data of Secrets are
+// masked, also in lists.
+func TestFieldsWithSecrets(t *testing.T) {
+	const head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+	before := objects(t, head+"data: {dsn: hunter1, rest: one}\nlist: [{token: hunter3}]\n")
+	after := objects(t, head+"data: {dsn: hunter2, rest: two}\nlist: [{token: hunter4}]\n")
+	for _, o := range [][]fleet.Object{before, after} {
+		o[0].SecretFields = [][]string{{"data", "dsn"}, {"list", "0", "token"}}
+	}
+	text := fmt.Sprint(Objects(before, after, key))
+	if strings.Contains(text, "hunter") || !strings.Contains(text, "two") {
+		t.Error(text)
+	}
+	if text := fmt.Sprint(Objects(nil, after, key)); strings.Contains(text, "hunter") {
+		t.Error(text)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -159,4 +160,27 @@ func tlsKey(c tls.Certificate) ([]byte, error) {
 		return nil, err
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+}
+
+// TestCredentialsNeedEncryption checks that pass_credentials_all does not send the
+// credentials of an https repository over http.
+func TestCredentialsNeedEncryption(t *testing.T) {
+	var got string
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get("Authorization") }))
+	defer server.Close()
+	for origin, want := range map[string]bool{"https://charts.example.com": false, "http://charts.example.com": true} {
+		from, err := url.Parse(origin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &credentials{repository{Username: "me", Password: "hunter2", PassAll: true}, from, http.DefaultTransport, http.DefaultTransport}
+		resp, err := (&http.Client{Transport: c}).Get(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if (got != "") != want {
+			t.Errorf("from %s to http: Authorization is %q", origin, got)
+		}
+	}
 }
