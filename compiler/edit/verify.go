@@ -19,7 +19,7 @@ type VerifiedChart struct {
 
 // VerifyCharts fetches the charts of the selected clusters, and all pinned sources of
 // kustomizations, and compares their digests with the pins. The error has the faults of
-// those that differ. The result is nil if the clusters have faults.
+// those that differ. The result is nil if the clusters have faults, or ctx ends.
 func VerifyCharts(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]VerifiedChart, error) {
 	f, err := c.Clusters(ctx, patterns...)
 	if err != nil {
@@ -30,6 +30,9 @@ func VerifyCharts(ctx context.Context, c *compiler.Compiler, patterns ...string)
 	out := []VerifiedChart{}
 	for _, ref := range fleet.SortedRefs(users) {
 		err := source.Verify(ctx, ref)
+		if ctx.Err() != nil {
+			return nil, ctx.Err() // it was not compared
+		}
 		if err != nil {
 			faults.Add(users[ref].Blame(err))
 		}
@@ -38,6 +41,9 @@ func VerifyCharts(ctx context.Context, c *compiler.Compiler, patterns ...string)
 	sources, err := Sources(c)
 	for _, s := range sources {
 		err := source.VerifyRemote(ctx, s)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		faults.Add(err)
 		out = append(out, VerifiedChart{Chart: s.Address, Digest: s.Digest, Clusters: []string{}, OK: err == nil})
 	}
