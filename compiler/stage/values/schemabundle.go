@@ -28,8 +28,9 @@ type reference struct {
 
 // bundle copies into the schema, which is decoded from JSON, the parts of other
 // documents that it refers to. name is the path of the schema. It returns the
-// sorted names of the missing documents.
-func (d *documents) bundle(name string, root map[string]any) []string {
+// sorted names of the missing documents, and the sources of the copies by the names
+// of their definitions.
+func (d *documents) bundle(name string, root map[string]any) (missing []string, sources map[string]string) {
 	b := &bundler{
 		documents: d, doc: &jsonDocument{root: root, path: name, url: idOf(root)},
 		defs: map[string]any{}, names: map[reference]string{}, missing: map[string]bool{},
@@ -57,7 +58,11 @@ func (d *documents) bundle(name string, root map[string]any) []string {
 		}
 		maps.Copy(all, b.defs)
 	}
-	return slices.Sorted(maps.Keys(b.missing))
+	sources = map[string]string{}
+	for from, name := range b.names {
+		sources[name] = from.doc.name() + "#" + from.fragment
+	}
+	return slices.Sorted(maps.Keys(b.missing)), sources
 }
 
 func (doc *jsonDocument) name() string {

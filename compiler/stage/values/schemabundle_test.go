@@ -109,6 +109,24 @@ func TestSchemaOfOtherDocuments(t *testing.T) {
 	}
 }
 
+// TestSchemaFaultOfOtherDocument checks that a fault names the document that has it.
+func TestSchemaFaultOfOtherDocument(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"type":"object","properties":{"a":{"type":"intger"}}}`: "JSON Schema: at https://example.com/other.json#/properties/a/type: value must be one of",
+		`[1]`: "JSON Schema: at https://example.com/other.json: got array",
+	} {
+		c := fleetChart(map[string]string{
+			"Chart.yaml":         "apiVersion: v2\nname: app\nversion: 1.0.0\n",
+			"values.schema.json": `{"$schema":"http://json-schema.org/draft-07/schema#","$ref":"https://example.com/other.json"}`,
+		})
+		c.Schemas = append(c.Schemas, fleet.File{Name: "https://example.com/other.json", Data: []byte(text)})
+		_, err := Derive(c)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // TestSchemaMissingDocument checks that Missing returns the name of a missing
 // document, and that references to it allow everything.
 func TestSchemaMissingDocument(t *testing.T) {

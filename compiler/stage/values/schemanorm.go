@@ -43,8 +43,9 @@ func parseSchema(data []byte, documents *documents, path string) (*schema, error
 		return nil, err
 	}
 	s := &schema{data: data, doc: doc}
+	var sources map[string]string // of copies from other documents
 	if m, ok := doc.(map[string]any); ok && documents != nil {
-		s.missing = documents.bundle(path, m)
+		s.missing, sources = documents.bundle(path, m)
 		if s.data, err = json.Marshal(m); err != nil {
 			return nil, err
 		}
@@ -69,24 +70,31 @@ func parseSchema(data []byte, documents *documents, path string) (*schema, error
 	c := jsonschema.NewCompiler()
 	c.UseLoader(allowing{})
 	if err := c.AddResource(schemaURL, doc); err != nil {
-		return nil, plain(err)
+		return nil, plain(err, sources)
 	}
 	compiled, err := c.Compile(schemaURL)
 	if err != nil {
-		return nil, plain(err)
+		return nil, plain(err, sources)
 	}
 	s.validator = func() (*jsonschema.Schema, error) { return compiled, nil }
 	return s, nil
 }
 
-// plain returns the error without the library's context lines.
-func plain(err error) error {
+// plain returns the error without the library's context lines. sources are those of
+// definitions that were copied from other documents.
+func plain(err error, sources map[string]string) error {
 	if s, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		err = s.Err
 	}
 	if leaf, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 		l := leaves(leaf)[0]
-		return fmt.Errorf("at /%s: %s", strings.Join(l.InstanceLocation, "/"), printed(l.ErrorKind))
+		at := "/" + strings.Join(l.InstanceLocation, "/")
+		if len(l.InstanceLocation) > 1 {
+			if source, ok := sources[l.InstanceLocation[1]]; ok {
+				at = strings.TrimSuffix(strings.Join(slices.Concat([]string{source}, l.InstanceLocation[2:]), "/"), "#")
+			}
+		}
+		return fmt.Errorf("at %s: %s", at, printed(l.ErrorKind))
 	}
 	return errors.New(strings.ReplaceAll(err.Error(), schemaURL, "values.schema.json"))
 }
