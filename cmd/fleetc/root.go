@@ -96,27 +96,36 @@ func (o *options) path(path string) string {
 	return filepath.Join(o.dir, path)
 }
 
+// prepare checks the flags of all commands, and starts a command.
+func (o *options) prepare(cmd *cobra.Command) error {
+	if o.jobs < 0 {
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("-j does not take %d", o.jobs), Hint: "pass a number from 1 on, or 0 for the number of processors"}
+	}
+	if !slices.Contains(colorModes(), o.color) {
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--color does not take %q", diag.Visible(o.color, diag.MaxText)), Hint: diag.OneOf(o.color, colorModes())}
+	}
+	if o.offline {
+		// CUE then finds modules in its cache only.
+		if err := os.Setenv("CUE_REGISTRY", "none"); err != nil {
+			return err
+		}
+	}
+	o.progress, o.endProgress = startProgress(cmd)
+	return o.start(cmd)
+}
+
 func newRootCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:           "fleetc",
-		Short:         "Compile a fleet of Kubernetes clusters from CUE",
-		Long:          rootLong,
-		Example:       rootExample,
-		Version:       toolVersion(),
-		Args:          noSubcommand,
-		SilenceErrors: true, // main prints them
-		SilenceUsage:  true,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if o.jobs < 0 {
-				return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("-j does not take %d", o.jobs), Hint: "pass a number from 1 on, or 0 for the number of processors"}
-			}
-			if !slices.Contains(colorModes(), o.color) {
-				return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--color does not take %q", diag.Visible(o.color, diag.MaxText)), Hint: diag.OneOf(o.color, colorModes())}
-			}
-			o.progress, o.endProgress = startProgress(cmd)
-			return o.start(cmd)
-		},
+		Use:               "fleetc",
+		Short:             "Compile a fleet of Kubernetes clusters from CUE",
+		Long:              rootLong,
+		Example:           rootExample,
+		Version:           toolVersion(),
+		Args:              noSubcommand,
+		SilenceErrors:     true, // main prints them
+		SilenceUsage:      true,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return o.prepare(cmd) },
 	}
 	flags := cmd.PersistentFlags()
 	flags.StringVarP(&o.dir, "directory", "C", ".", "run in this `directory`")
