@@ -45,12 +45,12 @@ func (g *gitOptions) placeFlags(cmd *cobra.Command, usage string) {
 // open opens the repository of --git. An invalid --branch or --pr-branch is a fault.
 func (g *gitOptions) open(cmd *cobra.Command, o *options) (*branch.Remote, error) {
 	if g.branch != "" {
-		if err := checkBranchFlag(cmd.Context(), o, "branch", g.branch); err != nil {
+		if err := checkBranchFlag("branch", g.branch); err != nil {
 			return nil, err
 		}
 	}
 	if cmd.Flags().Changed("pr-branch") {
-		if err := g.checkPattern(cmd.Context(), o); err != nil {
+		if err := g.checkPattern(); err != nil {
 			return nil, err
 		}
 	}
@@ -58,21 +58,20 @@ func (g *gitOptions) open(cmd *cobra.Command, o *options) (*branch.Remote, error
 }
 
 // checkBranchFlag returns a fault for a flag whose value is not a valid branch name.
-func checkBranchFlag(ctx context.Context, o *options, flag, value string) error {
-	return checkBranchOf(ctx, o, flag, value, value, "it is not a valid branch name")
+func checkBranchFlag(flag, value string) error {
+	return checkBranchOf(flag, value, value, "it is not a valid branch name")
 }
 
 // checkBranchPrefix returns a fault for a flag if no branch name begins with its value and a
 // slash.
-func checkBranchPrefix(ctx context.Context, o *options, flag, value string) error {
-	return checkBranchOf(ctx, o, flag, value, value+"/x", "no name of a branch can begin so")
+func checkBranchPrefix(flag, value string) error {
+	return checkBranchOf(flag, value, value+"/x", "no name of a branch can begin so")
 }
 
 // checkBranchOf returns a fault for the value of a flag if name is not a valid branch name.
-func checkBranchOf(ctx context.Context, o *options, flag, value, name, why string) error {
-	valid, err := branch.IsName(ctx, o.dir, name)
-	if valid || err != nil {
-		return err
+func checkBranchOf(flag, value, name, why string) error {
+	if branch.IsName(name) {
+		return nil
 	}
 	return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--%s does not take %q: %s", flag, diag.Visible(value, diag.MaxText), why), Hint: "use letters, digits, dashes and slashes, without a slash at the end"}
 }

@@ -146,14 +146,14 @@ func (g *gitExport) parts() (map[string]*exportPart, error) {
 }
 
 // checkPattern returns a fault for an invalid --pr-branch.
-func (g *gitOptions) checkPattern(ctx context.Context, o *options) error {
+func (g *gitOptions) checkPattern() error {
 	if g.pattern == "" {
 		return &diag.Diag{Code: diag.CodeFlagValue, Msg: "--pr-branch is empty", Hint: "write a name, as in fleetc/{environment}"}
 	}
 	if strings.ContainsAny(placeholder.ReplaceAllLiteralString(g.pattern, ""), "{}") {
 		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--pr-branch %q has a brace without its counterpart", diag.Visible(g.pattern, diag.MaxText)), Hint: "write placeholders as in fleetc/{environment}"}
 	}
-	return checkBranchOf(ctx, o, "pr-branch", g.pattern, placeholder.ReplaceAllLiteralString(g.pattern, retired), "it is not a valid branch name")
+	return checkBranchOf("pr-branch", g.pattern, placeholder.ReplaceAllLiteralString(g.pattern, retired), "it is not a valid branch name")
 }
 
 // branchOf returns the branch of a cluster.

@@ -45,7 +45,7 @@ func (p *progressOptions) open(cmd *cobra.Command, o *options, repository string
 	}
 	address, name, _ := strings.Cut(p.reports, "#")
 	name = cmp.Or(name, defaultReports)
-	if err := checkBranchPrefix(cmd.Context(), o, "reports", name); err != nil {
+	if err := checkBranchPrefix("reports", name); err != nil {
 		return nil, done, err
 	}
 	remote, err := branch.Open(cmd.Context(), cmp.Or(address, repository), o.dir)

@@ -50,7 +50,7 @@ func newRolloutReportCommand(o *options) *cobra.Command {
 			case o.offline:
 				return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--git needs the network, but --offline is set", Hint: "leave --offline out"}
 			}
-			if err := cmp.Or(checkBranchPrefix(cmd.Context(), o, "branch", git.branch), completeAccess(o, &access)); err != nil {
+			if err := cmp.Or(checkBranchPrefix("branch", git.branch), completeAccess(o, &access)); err != nil {
 				return err
 			}
 			r.Address = cluster.Address{Access: access, Context: kubeContext, InCluster: !cmd.Flags().Changed("context")}

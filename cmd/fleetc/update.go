@@ -115,11 +115,11 @@ func (u *updateOptions) check(cmd *cobra.Command, o *options) error {
 		return nil
 	}
 	if cmd.Flags().Changed("branch") {
-		if err := checkBranchFlag(cmd.Context(), o, "branch", u.branches.Base); err != nil {
+		if err := checkBranchFlag("branch", u.branches.Base); err != nil {
 			return err
 		}
 	}
-	return checkBranchPrefix(cmd.Context(), o, "branch-prefix", u.branches.Prefix)
+	return checkBranchPrefix("branch-prefix", u.branches.Prefix)
 }
 
 // runUpdate finds the updates, writes the files and prints the groups.

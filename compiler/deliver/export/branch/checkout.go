@@ -29,7 +29,7 @@ type Listing struct {
 // branch does not exist. File contents are not fetched if the server supports
 // filters.
 func (r *Remote) List(ctx context.Context, branch, path string) (Listing, error) {
-	err := cmp.Or(checkPath(path), r.checkBranch(ctx, branch))
+	err := cmp.Or(checkPath(path), checkBranch(branch))
 	if err != nil {
 		return Listing{}, err
 	}

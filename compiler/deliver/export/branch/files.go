@@ -29,7 +29,7 @@ type File struct {
 // with more than limit bytes is too large. A branch that cannot be read does not affect others.
 func (r *Remote) Files(ctx context.Context, branches []string, name string, limit int) (map[string]File, error) {
 	for _, b := range branches {
-		if err := r.checkBranch(ctx, b); err != nil {
+		if err := checkBranch(b); err != nil {
 			return nil, err
 		}
 	}

@@ -19,7 +19,7 @@ type TipFile struct {
 // selects the branches. Find finds nothing if these are more than 200: it would take too long.
 func (r *Remote) Find(ctx context.Context, files []string, isSearched func(branch string) bool) ([]TipFile, error) {
 	names, err := r.branches(ctx)
-	names = slices.DeleteFunc(names, func(name string) bool { return !isSearched(name) || r.checkBranch(ctx, name) != nil })
+	names = slices.DeleteFunc(names, func(name string) bool { return !isSearched(name) || checkBranch(name) != nil })
 	if err != nil || len(names) == 0 || len(names) > mostSearched {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func (r *Remote) isOwn(ctx context.Context, commit string) (own bool, parent str
 
 // Branches returns the names of the branches that begin with the prefix, sorted.
 func (r *Remote) Branches(ctx context.Context, prefix string) ([]string, error) {
-	if err := r.checkBranch(ctx, prefix+"x"); err != nil {
+	if err := checkBranch(prefix + "x"); err != nil {
 		return nil, err
 	}
 	out, err := r.remote(ctx, "ls-remote", "origin", "refs/heads/"+prefix+"*")
@@ -79,7 +79,7 @@ func (r *Remote) Branches(ctx context.Context, prefix string) ([]string, error) 
 	for line := range strings.Lines(out) {
 		_, ref, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		// The pattern of git matches slashes, too, and the end of longer names.
-		if name, ok := strings.CutPrefix(ref, "refs/heads/"); ok && strings.HasPrefix(name, prefix) && r.checkBranch(ctx, name) == nil {
+		if name, ok := strings.CutPrefix(ref, "refs/heads/"); ok && strings.HasPrefix(name, prefix) && checkBranch(name) == nil {
 			names = append(names, name)
 		}
 	}

@@ -16,7 +16,7 @@ func (r *Remote) Pull(ctx context.Context, branch string) (dir, commit string, e
 			return "", "", err
 		}
 	}
-	if err := r.checkBranch(ctx, branch); err != nil {
+	if err := checkBranch(branch); err != nil {
 		return "", "", err
 	}
 	dir = filepath.Join(r.dir, worktree)

@@ -177,7 +177,7 @@ func (r *Remote) list(ctx context.Context, branches ...string) (listing, error) 
 			l.branches = append(l.branches, name)
 		}
 	}
-	if l.defaultBranch != "" && r.checkBranch(ctx, l.defaultBranch) != nil {
+	if l.defaultBranch != "" && checkBranch(l.defaultBranch) != nil {
 		l.defaultBranch = "" // an invalid name: ignore it
 	}
 	return l, nil
@@ -190,33 +190,6 @@ func (r *Remote) Default(ctx context.Context) (string, error) {
 		err = &diag.Diag{Code: diag.CodeGitAddress, Msg: r.Name + " has no default branch; is it empty?", Hint: "name a branch with --branch"}
 	}
 	return l.defaultBranch, err
-}
-
-// checkBranch returns a fault for an invalid branch name.
-func (r *Remote) checkBranch(ctx context.Context, name string) error {
-	valid, err := isName(ctx, r.git(), name)
-	if valid || err != nil {
-		return err
-	}
-	return &diag.Diag{
-		Code: diag.CodeGitAddress,
-		Msg:  fmt.Sprintf("%q is not a valid branch name", diag.Visible(name, diag.MaxText)),
-		Hint: "use letters, digits, dashes and slashes",
-	}
-}
-
-// isName reports whether a branch can have the name.
-func isName(ctx context.Context, g git.Repo, name string) (bool, error) {
-	_, err := g.Run(ctx, nil, maxListing, "check-ref-format", "refs/heads/"+name)
-	if git.Failed(err) != nil {
-		return false, nil
-	}
-	return err == nil && !strings.HasPrefix(name, "-"), err
-}
-
-// IsName reports whether a branch can have the name. It runs git in a directory.
-func IsName(ctx context.Context, dir, name string) (bool, error) {
-	return isName(ctx, git.Repo{Dir: dir, Name: dir, For: "the names of branches"}, name)
 }
 
 // fetch fetches the last commits of branches, depth of each, and returns their

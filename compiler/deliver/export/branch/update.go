@@ -117,11 +117,11 @@ func (r *Remote) Push(ctx context.Context, check bool, updates ...Update) ([]Res
 
 // check returns a fault for an invalid update.
 func (r *Remote) check(ctx context.Context, u Update) error {
-	if err := r.checkBranch(ctx, u.Branch); err != nil {
+	if err := checkBranch(u.Branch); err != nil {
 		return err
 	}
 	if u.Onto != "" {
-		if err := r.checkBranch(ctx, u.Onto); err != nil {
+		if err := checkBranch(u.Onto); err != nil {
 			return err
 		}
 	}
