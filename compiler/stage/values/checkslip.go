@@ -83,15 +83,16 @@ func slippedField(text, word string) bool {
 }
 
 // slippedAtEnd reports whether the text is a key that the chart's schema names, without
-// its first letter, or without or with another last letter. An s at the end is a plural.
+// its first letter, or without or with another last letter. An s at the end is a plural, and
+// a single letter at the end, or one in upper case, is a name: zone-a, zoneB.
 func slippedAtEnd(text, word string) bool {
 	n := len(word) - 1
-	if text == word || n+1 < minFieldShorter || !isLetter(word[0]) || !isLetter(word[n]) {
+	if text == word || n+1 < minFieldShorter || word == strings.ToUpper(word) || !isLetter(word[0]) || !isLetter(word[n]) {
 		return false
 	}
 	last := strings.TrimPrefix(text, word[:n])
 	return text == word[1:] || text == word[:n] && word[n] != 's' ||
-		len(text) == len(word) && len(last) == 1 && isLetter(last[0]) && last != "s" && word[n] != 's'
+		len(last) == 1 && len(text) == len(word) && isLower(last[0]) && last != "s" && isLower(word[n]) && word[n] != 's' && isLetter(word[n-1])
 }
 
 // The typing errors that differ from the ways in which real names differ.
@@ -144,6 +145,8 @@ func slipOf(text, word string) slip {
 func insideWord(s string, i int) bool {
 	return i > 0 && i+1 < len(s) && isLetter(s[i-1]) && isLetter(s[i]) && isLetter(s[i+1])
 }
+
+func isLower(b byte) bool { return 'a' <= b && b <= 'z' }
 
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 

@@ -71,6 +71,10 @@ func TestSlippedAtEnd(t *testing.T) {
 		{"port1", "port2", false},
 		{"", "scheme", false},
 		{"xcheme", "scheme", false},
+		{"zone-b", "zone-a", false},
+		{"zoneB", "zoneA", false},
+		{"DB_USED", "DB_USER", false},
+		{"DB_USE", "DB_USER", false},
 	} {
 		if got := slippedAtEnd(c.text, c.word); got != c.want {
 			t.Errorf("%q for %q: %v", c.text, c.word, got)
