@@ -310,6 +310,9 @@ func notAllowed(root string, d *diag.Diag, v cue.Value, path []string) {
 			}
 			among := siblings(root, parent, sel[0], own)
 			d.Hint, d.Fixes = diag.OneOf(sel[0].String(), among), diag.Respell(strings.Trim(sel[0].String(), `"`), among)
+			if i == 1 && path[0] == "cluster" && slices.Contains(siblings(root, v, cue.Str(""), own), sel[0].String()) {
+				d.Hint, d.Fixes = "write "+sel[0].String()+" beside cluster, not in it", nil
+			}
 			return
 		}
 		parent = child
