@@ -179,9 +179,7 @@ func TestRetryAfter(t *testing.T) {
 		})
 		var waits []time.Duration
 		c := NewImages(false)
-		w, now := c.transport.(*waitingTransport), time.Now()
-		w.now = func() time.Time { return now }
-		w.wait = func(_ context.Context, d time.Duration) error { waits, now = append(waits, d), now.Add(d); return nil }
+		c.transport.(*waitingTransport).wait = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
 		_, err := c.Tags(t.Context(), s.host+"/a")
 		if !slices.Equal(waits, test.waits) || (err == nil) != test.ok {
 			t.Errorf("Retry-After %s: waited %v, want %v; %v", test.after, waits, test.waits, err)
@@ -189,30 +187,6 @@ func TestRetryAfter(t *testing.T) {
 		if err != nil && !strings.Contains(err.Error(), "limits how many requests") {
 			t.Errorf("Retry-After %s: %v", test.after, err)
 		}
-	}
-}
-
-// Waits of requests at the same time count once.
-func TestParallelWaits(t *testing.T) {
-	w, now := newWaiting(nil), time.Now()
-	w.now = func() time.Time { return now }
-	for range 20 {
-		if !w.allows(longestWait) {
-			t.Fatal("a wait beside others is refused")
-		}
-	}
-	for range 3 {
-		now = now.Add(longestWait)
-		if !w.allows(longestWait) {
-			t.Error("a wait within the limit is refused")
-		}
-	}
-	now = now.Add(longestWait / 2)
-	if w.allows(longestWait) {
-		t.Error("waits of two and a half minutes are allowed")
-	}
-	if now = now.Add(time.Hour); w.allows(longestWait) {
-		t.Error("a further wait is allowed")
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
@@ -23,18 +23,14 @@ const (
 // A waitingTransport repeats requests that the registry rejects with Retry-After, after
 // the wait. It returns the answer instead if the waits are too long or too many.
 type waitingTransport struct {
-	base http.RoundTripper
-	now  func() time.Time
-	wait func(ctx context.Context, d time.Duration) error
-
-	mu     sync.Mutex
-	until  time.Time     // the end of the latest wait
-	waited time.Duration // in all; waits at the same time count once
+	base   http.RoundTripper
+	wait   func(ctx context.Context, d time.Duration) error
+	waited atomic.Int64 // nanoseconds
 }
 
 // Waiting returns a transport that waits as Retry-After says and repeats the request, at
-// most two minutes in all; waits of requests at the same time count once. It repeats a
-// request with a body only if that has GetBody.
+// most two minutes in all. It repeats a request with a body only if that
+// has GetBody.
 func Waiting(base http.RoundTripper) http.RoundTripper { return newWaiting(base) }
 
 // Retrying is [Waiting] for servers that are not registries: it also repeats what
@@ -45,25 +41,7 @@ func Retrying(base http.RoundTripper) http.RoundTripper {
 }
 
 func newWaiting(base http.RoundTripper) *waitingTransport {
-	return &waitingTransport{base: base, now: time.Now, wait: sleep}
-}
-
-// allows reports whether a wait that begins now is within the limits.
-func (w *waitingTransport) allows(d time.Duration) bool {
-	if d > longestWait {
-		return false
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	begin := w.now()
-	end := begin.Add(d)
-	if w.until.After(begin) {
-		begin = w.until
-	}
-	if end.After(begin) {
-		w.waited, w.until = w.waited+end.Sub(begin), end
-	}
-	return w.waited <= mostWaiting
+	return &waitingTransport{base: base, wait: sleep}
 }
 
 // sleep waits, or returns the error of the context.
@@ -86,7 +64,7 @@ func (w *waitingTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 			return resp, err
 		}
 		pause, ok := retryAfter(resp)
-		if !ok || !w.allows(pause) {
+		if !ok || pause > longestWait || time.Duration(w.waited.Add(int64(pause))) > mostWaiting {
 			return resp, nil
 		}
 		if err := resp.Body.Close(); err != nil {
