@@ -372,32 +372,3 @@ func Conjuncts(v cue.Value) []cue.Value {
 	}
 	return out
 }
-
-// siblings returns the names of the fields that parent may have, except but: fields
-// of its types and optional fields, because other fields of an erroneous struct may
-// be misspelt too. With all, it returns every field.
-func siblings(root string, parent cue.Value, but cue.Selector, all bool) []string {
-	var names []string
-	for _, c := range Conjuncts(parent) {
-		it, err := c.Fields(cue.Optional(true))
-		if err != nil {
-			continue
-		}
-		for it.Next() {
-			sel := it.Selector()
-			if sel.LabelType() == cue.StringLabel && sel != but && (all || sel.ConstraintType() != 0 || isTyped(root, it.Value())) {
-				names = append(names, sel.Unquoted())
-			}
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// isTyped reports whether a type constrains v.
-func isTyped(root string, v cue.Value) bool {
-	return slices.ContainsFunc(Conjuncts(v), func(c cue.Value) bool {
-		s := c.Source()
-		return s != nil && IsType(Pos(root, s.Pos()).File)
-	})
-}
