@@ -105,7 +105,7 @@ func (a *attempt) fetchTips(ctx context.Context) error {
 
 // missing returns the fault of a branch that does not exist, and nil if the repository is empty.
 func (a *attempt) missing(ctx context.Context) error {
-	names, err := a.branches(ctx)
+	names, err := a.Branches(ctx, "")
 	if err != nil || len(names) == 0 {
 		return err
 	}

@@ -18,8 +18,8 @@ type TipFile struct {
 // Find returns, for each branch that has one of the files, the first of them. isSearched
 // selects the branches. Find finds nothing if these are more than 200: it would take too long.
 func (r *Remote) Find(ctx context.Context, files []string, isSearched func(branch string) bool) ([]TipFile, error) {
-	names, err := r.branches(ctx)
-	names = slices.DeleteFunc(names, func(name string) bool { return !isSearched(name) || checkBranch(name) != nil })
+	names, err := r.Branches(ctx, "")
+	names = slices.DeleteFunc(names, func(name string) bool { return !isSearched(name) })
 	if err != nil || len(names) == 0 || len(names) > mostSearched {
 		return nil, err
 	}
@@ -43,15 +43,4 @@ func (r *Remote) Find(ctx context.Context, files []string, isSearched func(branc
 		}
 	}
 	return found, nil
-}
-
-// branches returns the names of all branches of the repository.
-func (r *Remote) branches(ctx context.Context) ([]string, error) {
-	out, err := r.remote(ctx, "ls-remote", "origin", "refs/heads/*")
-	var names []string
-	for line := range strings.Lines(out) {
-		_, ref, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		names = append(names, strings.TrimPrefix(ref, "refs/heads/"))
-	}
-	return names, r.fault(err)
 }
