@@ -138,16 +138,19 @@ func (f *follower) state() (rollout.State, time.Time) {
 func (r *BranchRollout) readProgress(ctx context.Context, h *branch.History) error {
 	limit := r.options.now().Add(-r.longestWait())
 	var there []*fleet.Cluster
+	var dirs []string
 	for _, c := range r.Fleet.Clusters {
-		f := r.followers[c.ID]
-		if f.result.Before == "" {
-			continue
+		if r.followers[c.ID].result.Before != "" {
+			there, dirs = append(there, c), append(dirs, c.ID)
 		}
-		there = append(there, c)
-		var err error
-		if f.commit, f.changed, err = h.Changed(ctx, c.ID, limit); err != nil {
-			return err
-		}
+	}
+	changes, err := h.LastChanges(ctx, dirs, limit)
+	if err != nil {
+		return err
+	}
+	for id, change := range changes {
+		f := r.followers[id]
+		f.commit, f.changed = change.Commit, change.Time
 	}
 	read := r.readClusters
 	if r.options.Reports != nil {

@@ -1,9 +1,12 @@
 package branch
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -57,46 +60,105 @@ func (h *History) Tree(ctx context.Context, commit, dir string) (string, error) 
 	return h.trees[commit][dir], nil
 }
 
-// Changed returns the commit that gave a directory below the path its present content, and
-// the time of the commit. It fetches older commits when it needs them. It returns neither if
-// the change is older than the time limit.
-func (h *History) Changed(ctx context.Context, dir string, limit time.Time) (commit string, at time.Time, err error) {
-	for {
-		commit, at, err := h.lastChange(ctx, dir)
-		if err != nil || commit == "" {
-			return "", time.Time{}, err
-		}
-		boundary, err := h.remote.boundary()
-		switch {
-		case err != nil:
-			return "", time.Time{}, err
-		case !strings.Contains(boundary, commit):
-			return commit, at, nil
-		case at.Before(limit):
-			return "", time.Time{}, nil
-		}
-		if err := h.deepen(ctx, boundary); err != nil {
-			return "", time.Time{}, err
-		}
-	}
+// A LastChange is the commit that gave a directory its present content, and its time.
+type LastChange struct {
+	Commit string
+	Time   time.Time
 }
 
-// lastChange returns the last commit of the copy that changed a directory, and its time. A
-// commit at the boundary of the copy seems to add all its files.
-func (h *History) lastChange(ctx context.Context, dir string) (commit string, at time.Time, err error) {
-	if h.Tip == "" {
-		return "", time.Time{}, nil
+// LastChanges returns the last change of each directory below the path. It fetches older
+// commits when it needs them. It leaves out the directories that the tip does not have, and
+// those whose change is older than all commits of the copy and than the time limit.
+func (h *History) LastChanges(ctx context.Context, dirs []string, limit time.Time) (map[string]LastChange, error) {
+	changes := map[string]LastChange{}
+	for len(dirs) > 0 && h.Tip != "" {
+		if err := h.readChanges(ctx, dirs, changes); err != nil {
+			return nil, err
+		}
+		boundary, err := h.remote.boundary()
+		if err != nil {
+			return nil, err
+		}
+		var older []string
+		for _, dir := range dirs {
+			// A commit at the boundary seems to add all its files.
+			change, found := changes[dir]
+			if !found || !strings.Contains(boundary, change.Commit) {
+				continue
+			}
+			delete(changes, dir)
+			if !change.Time.Before(limit) {
+				older = append(older, dir)
+			}
+		}
+		if dirs = older; len(dirs) > 0 {
+			err = h.deepen(ctx, boundary)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	out, err := h.remote.run(ctx, "log", "-1", "--first-parent", "--no-show-signature", "--format=%H %ct", h.Tip, "--", ":(top,literal)"+path.Join(h.path, dir))
-	if err != nil || out == "" {
-		return "", time.Time{}, h.remote.fault(err)
+	return changes, nil
+}
+
+// readChanges reads the commits of the copy, the last one first, until it has the last
+// change of each directory.
+func (h *History) readChanges(ctx context.Context, dirs []string, changes map[string]LastChange) error {
+	missing := map[string]string{} // directories by path
+	for _, dir := range dirs {
+		missing[path.Join(h.path, dir)] = dir
 	}
-	commit, text, _ := strings.Cut(out, " ")
-	seconds, err := strconv.ParseInt(text, 10, 64)
+	complete := errors.New("complete")
+	err := h.remote.git().Stream(ctx, nil, func(printed io.Reader) error {
+		var change LastChange
+		texts := bufio.NewScanner(printed)
+		texts.Split(splitNUL)
+		for texts.Scan() {
+			name := strings.TrimPrefix(texts.Text(), "\n")
+			if name == "" && texts.Scan() { // a commit, and then its files
+				var err error
+				if change, err = parseChange(texts.Text()); err != nil {
+					return err
+				}
+				continue
+			}
+			for ; name != "."; name = path.Dir(name) {
+				if dir, found := missing[name]; found {
+					changes[dir] = change
+					delete(missing, name)
+				}
+			}
+			if len(missing) == 0 {
+				return complete
+			}
+		}
+		return texts.Err()
+	}, "log", "--first-parent", "--diff-merges=first-parent", "--name-only", "--no-renames", "--no-relative", "--no-follow", "--no-show-signature", "-z", "--format=%x00%H %ct", h.Tip, "--", ":(top,literal)"+h.path)
+	if errors.Is(err, complete) {
+		return nil
+	}
+	return h.remote.fault(err)
+}
+
+// splitNUL is a [bufio.SplitFunc] for texts that end with a NUL byte.
+func splitNUL(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	if end := bytes.IndexByte(data, 0); end >= 0 {
+		return end + 1, data[:end], nil
+	}
+	if atEOF && len(data) > 0 {
+		return 0, nil, io.ErrUnexpectedEOF
+	}
+	return 0, nil, nil
+}
+
+// parseChange parses the ID and the time of a commit.
+func parseChange(text string) (LastChange, error) {
+	commit, at, _ := strings.Cut(text, " ")
+	seconds, err := strconv.ParseInt(at, 10, 64)
 	if err != nil {
-		return "", time.Time{}, fmt.Errorf("git log prints %q", diag.Visible(out, diag.MaxText))
+		return LastChange{}, fmt.Errorf("git log prints %q", diag.Visible(text, diag.MaxText))
 	}
-	return commit, time.Unix(seconds, 0).UTC(), nil
+	return LastChange{commit, time.Unix(seconds, 0).UTC()}, nil
 }
 
 // boundary returns the IDs of the oldest commits of the copy whose parents it does not have.

@@ -3,6 +3,7 @@ package branch
 import (
 	"context"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -70,8 +71,9 @@ func TestHistory(t *testing.T) {
 			if err != nil {
 				return Change{}, err
 			}
-			if commit, at, err := h.Changed(ctx, "a", time.Time{}); commit != changed || at.IsZero() || err != nil {
-				t.Errorf("a changed in %s at %v, %v, want %s", commit, at, err, changed)
+			changes, err := h.LastChanges(ctx, []string{"a", "b", "none"}, time.Time{})
+			if a, b := changes["a"], changes["b"]; len(changes) != 2 || a.Commit != changed || b.Commit != base || a.Time.IsZero() || err != nil {
+				t.Errorf("the last changes are %v, %v, want %s for a, %s for b", changes, err, changed, base)
 			}
 			tree := func(commit, dir string) string {
 				id, err := h.Tree(ctx, commit, dir)
@@ -86,13 +88,45 @@ func TestHistory(t *testing.T) {
 			if (tree(oldest, "a") == "") != (depth == 2) || tree(base, "c") != "" || tree(strings.Repeat("0", 40), "a") != "" {
 				t.Errorf("trees of other commits with depth %d", depth)
 			}
-			if commit, _, err := h.Changed(ctx, "none", time.Time{}); commit != "" || err != nil {
-				t.Errorf("a missing directory changed in %s, %v", commit, err)
-			}
 			return Change{}, nil
 		}})
 		if err != nil || !ran {
 			t.Fatalf("%t, %v", ran, err)
+		}
+	}
+}
+
+// The last changes are those of the first parents. They do not depend on file names and
+// settings of git.
+func TestLastChangesOfMerges(t *testing.T) {
+	for _, top := range []string{"", "top"} {
+		s := serve(t, map[string]string{path.Join(top, "a/x"): "0", path.Join(top, "b/c/ü\n\" x"): "0", path.Join(top, "bc/x"): "0"})
+		for key, value := range map[string]string{"log.follow": "true", "log.showSignature": "true", "diff.relative": "true", "diff.renames": "copies"} {
+			s.configure(t, key, value)
+		}
+		first := s.tip(t, "main")
+		s.git(t, "-C", s.bare, "branch", "side", "main")
+		s.commit(t, "side", map[string]string{path.Join(top, "b/c/ü\n\" x"): "1"})
+		s.commit(t, "main", map[string]string{path.Join(top, "a/x"): "1"})
+		changed := s.tip(t, "main")
+		merge := strings.TrimSpace(s.git(t, "-C", s.bare, "commit-tree", "-p", "main", "-p", "side", "-m", "merge",
+			strings.TrimSpace(s.git(t, "-C", s.bare, "merge-tree", "--write-tree", "main", "side"))))
+		empty := strings.TrimSpace(s.git(t, "-C", s.bare, "commit-tree", "-p", merge, "-m", "empty", merge+"^{tree}"))
+		s.git(t, "-C", s.bare, "update-ref", "refs/heads/main", empty)
+		r := s.open(t)
+		_, err := r.Push(t.Context(), true, Update{Branch: "main", Path: top, Depth: 10, Write: func(ctx context.Context, _, base string) (Change, error) {
+			h, err := r.History(ctx, base, top)
+			if err != nil {
+				return Change{}, err
+			}
+			changes, err := h.LastChanges(ctx, []string{"a", "b/c", "bc", "c"}, time.Time{})
+			if len(changes) != 3 || changes["a"].Commit != changed || changes["b/c"].Commit != merge || changes["bc"].Commit != first || err != nil {
+				t.Errorf("below %q the last changes are %v, %v, want %s for a, %s for b/c and %s for bc", top, changes, err, changed, merge, first)
+			}
+			return Change{}, nil
+		}})
+		if err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -112,11 +146,15 @@ func TestDeepen(t *testing.T) {
 		if err != nil {
 			return Change{}, err
 		}
-		if commit, at, err := h.Changed(ctx, "a", time.Now().Add(time.Hour)); commit != "" || !at.IsZero() || err != nil {
-			t.Errorf("before the limit, a changed in %s at %v, %v", commit, at, err)
-		}
-		if commit, at, err := h.Changed(ctx, "a", time.Time{}); commit != changed || at.IsZero() || err != nil {
-			t.Errorf("a changed in %s at %v, %v, want %s", commit, at, err, changed)
+		for _, want := range []string{"", changed} {
+			limit := time.Time{}
+			if want == "" {
+				limit = time.Now().Add(time.Hour)
+			}
+			changes, err := h.LastChanges(ctx, []string{"a", "b"}, limit)
+			if a, b := changes["a"], changes["b"]; a.Commit != want || b.Commit != base || err != nil {
+				t.Errorf("with the limit %v, the last changes are %v, %v, want %q for a, %s for b", limit, changes, err, want, base)
+			}
 		}
 		return Change{}, nil
 	}})
