@@ -9,5 +9,5 @@ type Rename struct {
 }
 
 // Renames are all renames of fields since the first release, in order of time. No field was
-// renamed so far. docs/compatibility.md says how long an entry stays.
+// renamed so far. Entries are never removed, so that users can skip versions.
 var Renames []Rename
