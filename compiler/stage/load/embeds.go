@@ -3,6 +3,7 @@ package load
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -44,10 +45,17 @@ func filesOf(instances []*build.Instance) []*ast.File {
 	return files
 }
 
-// valuesFiles returns the values files in layers, relative to the root.
+// valuesFiles returns the values files in layers and in directories with layers below
+// them, relative to the root.
 func (t *tree) valuesFiles(root string) ([]string, error) {
 	var out []string
+	dirs := map[string]bool{}
 	for _, dir := range t.dirs {
+		for ; !dirs[dir] && dir != "."; dir = path.Dir(dir) {
+			dirs[dir] = true
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
 		entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir)))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a new file that is not saved
 			return nil, err
