@@ -9,7 +9,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver"
-	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/spf13/cobra"
 )
 
@@ -79,14 +78,15 @@ func runStatus(cmd *cobra.Command, o *options, s deliver.StatusOptions, output s
 	for _, c := range clusters {
 		faults.Add(c.Err)
 		good := c.State == deliver.UpToDate || s.NoCompile && c.State == deliver.Applied
-		differ = differ || !good || len(c.Unhealthy) > 0 || c.Orphans != nil && len(c.Orphans.IDs) > 0
+		differ = differ || !good || len(c.Unhealthy) > 0 || len(c.Orphans) > 0
 	}
 	if len(clusters) > 0 {
-		show := statusTable
 		if output == "json" {
-			show = statusJSON
+			err = writeJSON(cmd.OutOrStdout(), map[string]any{"clusters": clusters})
+		} else {
+			err = statusTable(cmd.OutOrStdout(), clusters)
 		}
-		if err := show(cmd.OutOrStdout(), clusters, s.Health); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -96,22 +96,22 @@ func runStatus(cmd *cobra.Command, o *options, s deliver.StatusOptions, output s
 	return faults.Err()
 }
 
-func statusTable(w io.Writer, clusters []*deliver.Status, health bool) error {
+func statusTable(w io.Writer, clusters []*deliver.Status) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "CLUSTER\tSTATE\tREVISION\tSINCE\tWHO\tCOMMIT\tBUNDLE")
 	for _, c := range clusters {
 		revision, since, who, commit, digest := "-", "-", "-", "-", "-"
-		if v := c.Revision; v != nil {
+		if v := c.Revision(); v != nil {
 			revision, since, who, commit, digest = fmt.Sprint(v.Number), v.Time.Format(time.RFC3339), cell(v.By), shortCommit(*v), shortDigest(v.Bundle)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Cluster.ID, c.State, revision, since, who, commit, digest)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.State, revision, since, who, commit, digest)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	for _, c := range clusters {
-		for _, line := range statusNotes(c, health) {
-			if _, err := fmt.Fprintf(w, "%s: %s\n", c.Cluster.ID, line); err != nil {
+		for _, line := range statusNotes(c) {
+			if _, err := fmt.Fprintf(w, "%s: %s\n", c.ID, line); err != nil {
 				return err
 			}
 		}
@@ -120,7 +120,7 @@ func statusTable(w io.Writer, clusters []*deliver.Status, health bool) error {
 }
 
 // statusNotes returns the notes about a cluster below the table.
-func statusNotes(c *deliver.Status, health bool) []string {
+func statusNotes(c *deliver.Status) []string {
 	var lines []string
 	if c.Holder != "" {
 		lines = append(lines, c.Holder+" applies to it")
@@ -128,78 +128,37 @@ func statusNotes(c *deliver.Status, health bool) []string {
 	if c.Compile != nil {
 		lines = append(lines, "does not compile: its target bundle is unknown")
 	}
-	if c.State == deliver.Unfinished && c.Revision != nil {
-		lines = append(lines, fmt.Sprintf("ran revision %d last", c.Revision.Number))
+	if c.State == deliver.Unfinished && c.Running != nil {
+		lines = append(lines, fmt.Sprintf("ran revision %d last", c.Running.Revision))
 	}
 	for _, u := range c.Unhealthy {
-		lines = append(lines, fmt.Sprintf("%s is %s: %s", u.ID, u.State, diag.Visible(u.Reason, diag.MaxText)))
+		lines = append(lines, u.String())
 	}
-	lines = append(lines, orphanNotes(c.Orphans)...)
-	if health && c.Err == nil && c.Inventory != nil && len(c.Unhealthy) == 0 {
+	lines = append(lines, orphanNotes(c)...)
+	if c.Unhealthy != nil && len(c.Unhealthy) == 0 && c.Inventory != nil {
 		lines = append(lines, "all objects are ready")
 	}
 	return lines
 }
 
-func statusJSON(w io.Writer, clusters []*deliver.Status, health bool) error {
-	type object struct {
-		ID     string `json:"id"`
-		State  string `json:"state"`
-		Reason string `json:"reason"`
-	}
-	type cluster struct {
-		ID        string                `json:"id"`
-		State     string                `json:"state"`
-		Running   *apply.RevisionReport `json:"running"`            // null without a revision, or if the cluster cannot be read
-		Compiled  string                `json:"compiled,omitempty"` // current bundle of the fleet
-		Applying  string                `json:"applying,omitempty"` // holder of the lease
-		Unhealthy []object              `json:"unhealthy"`          // likewise, and without --health
-		Orphans   []string              `json:"orphans"`            // likewise, and without --orphans
-		Unread    []string              `json:"unread,omitempty"`   // kinds that could not be listed for orphans
-		Faults    []string              `json:"faults"`
-	}
-	out := struct {
-		Clusters []cluster `json:"clusters"`
-	}{[]cluster{}}
-	for _, c := range clusters {
-		l := cluster{ID: c.Cluster.ID, State: string(c.State), Compiled: c.Compiled, Applying: c.Holder}
-		l.Faults = append(diag.Texts(c.Err), diag.Texts(c.Compile)...)
-		if c.Revision != nil {
-			v := c.Revision.Report(c.Inventory.Current() != nil)
-			l.Running = &v
-		}
-		if health && c.Err == nil {
-			l.Unhealthy = []object{}
-		}
-		if c.Orphans != nil {
-			l.Orphans, l.Unread = append([]string{}, c.Orphans.IDs...), c.Orphans.Unread
-		}
-		for _, u := range c.Unhealthy {
-			l.Unhealthy = append(l.Unhealthy, object{u.ID, string(u.State), diag.Visible(u.Reason, diag.MaxText)})
-		}
-		out.Clusters = append(out.Clusters, l)
-	}
-	return writeJSON(w, out)
-}
-
 // orphanNotes lists objects without an inventory entry, and what to do about
 // them.
-func orphanNotes(o *apply.Orphans) []string {
-	if o == nil {
+func orphanNotes(c *deliver.Status) []string {
+	if c.Orphans == nil {
 		return nil
 	}
 	var lines []string
-	for _, id := range o.IDs {
+	for _, id := range c.Orphans {
 		lines = append(lines, "orphan "+id)
 	}
-	switch n := len(o.IDs); n {
+	switch n := len(c.Orphans); n {
 	case 0:
 		lines = append(lines, "has no orphans")
 	default:
 		lines = append(lines, plural(n, "orphan", "orphans")+": the inventory does not have them; run fleetc apply --adopt to take those in that the fleet has, and delete the others")
 	}
-	if n := len(o.Unread); n > 0 {
-		lines = append(lines, "the user may not list "+plural(n, "kind", "kinds")+": "+strings.Join(o.Unread, ", "))
+	if n := len(c.Unread); n > 0 {
+		lines = append(lines, "the user may not list "+plural(n, "kind", "kinds")+": "+strings.Join(c.Unread, ", "))
 	}
 	return lines
 }

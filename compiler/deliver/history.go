@@ -42,6 +42,15 @@ func (r *Record) Report() RecordReport {
 	return out
 }
 
+// Revision returns the current revision of the cluster, or the last one if an apply is
+// unfinished; nil when there is none.
+func (r *Record) Revision() *apply.Revision {
+	if r.Inventory == nil || len(r.Inventory.History) == 0 {
+		return nil
+	}
+	return &r.Inventory.History[len(r.Inventory.History)-1]
+}
+
 // Records reads the inventories of the clusters that the patterns select, in the order of
 // IDs. It only evaluates the layers, for the contexts of clusters. The error has the faults
 // of clusters whose layers cannot be evaluated.

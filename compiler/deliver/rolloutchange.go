@@ -36,14 +36,14 @@ func (r *Rollout) Report() (rollout.Report, error) {
 		err := diag.In(c.ID, s.Err)
 		faults.Add(err)
 		line := rollout.ClusterReport{Applying: s.Holder, Unhealthy: []string{}}
-		if v := s.Revision; v != nil {
+		if v := s.Revision(); v != nil {
 			line.Revision, line.Commit, line.Dirty, line.Since = v.Number, v.Commit, v.Dirty, v.LastApply().Time
 		}
 		if s.Inventory != nil {
 			line.Running = s.Inventory.Bundle
 		}
 		for _, u := range s.Unhealthy {
-			line.Unhealthy = append(line.Unhealthy, fmt.Sprintf("%s is %s: %s", u.ID, u.State, diag.Visible(u.Reason, diag.MaxText)))
+			line.Unhealthy = append(line.Unhealthy, u.String())
 		}
 		line.Faults = diag.Texts(err)
 		return line

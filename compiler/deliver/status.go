@@ -26,17 +26,22 @@ const (
 	Refused      State = "refused" // it is not the right cluster, or its inventory is invalid
 )
 
-// Status is the bundle that a cluster runs, compared with the fleet.
+// Status is the bundle that a cluster runs, compared with the fleet. Its JSON field names
+// are stable.
 type Status struct {
-	*Record
-	State      State
-	Revision   *apply.Revision         // the current revision, or the last one if an apply is unfinished; nil when there is none
-	Compiled   string                  // digest of the fleet's bundle; empty if it was not compiled
-	Compile    error                   // why the cluster does not compile
-	Holder     string                  // holder of the lease of a running apply; empty when there is none
-	Unhealthy  []apply.UnhealthyObject // objects that are not ready, with the option Health
-	ReadySince time.Time               // when the last object became ready, with the option Health; zero if unknown
-	Orphans    *apply.Orphans          // with the option Orphans; nil if Err is set
+	*Record   `json:"-"`
+	ID        string                  `json:"id"`
+	State     State                   `json:"state"`
+	Running   *apply.RevisionReport   `json:"running"`            // the revision of the record; nil when there is none
+	Compiled  string                  `json:"compiled,omitempty"` // digest of the fleet's bundle; empty if it was not compiled
+	Holder    string                  `json:"applying,omitempty"` // holder of the lease of a running apply; empty when there is none
+	Unhealthy []apply.UnhealthyObject `json:"unhealthy"`          // objects that are not ready; nil without the option Health, or if Err is set
+	Orphans   []string                `json:"orphans"`            // IDs of objects, sorted; nil without the option Orphans, or if Err is set
+	Unread    []string                `json:"unread,omitempty"`   // kinds that could not be listed for orphans, sorted
+	Faults    []string                `json:"faults"`             // of Err and Compile
+
+	Compile    error     `json:"-"` // why the cluster does not compile
+	ReadySince time.Time `json:"-"` // when the last object became ready, with the option Health; zero if unknown
 }
 
 // StatusOptions select the parts of a status.
@@ -73,12 +78,13 @@ func ReadStatus(ctx context.Context, c *compiler.Compiler, o StatusOptions, patt
 	var all diag.List
 	all.Add(faults)
 	results := par.Map(ctx, c.Parallel(), len(records), func(ctx context.Context, i int) (*Status, error) {
-		s := &Status{Record: records[i]}
+		s := &Status{Record: records[i], ID: records[i].Cluster.ID}
 		if f != nil && s.Err == nil {
 			s.compile(ctx, f, faults)
 		}
 		s.setState()
 		s.readLive(ctx, o, e.Module)
+		s.describe(o)
 		return s, ctx.Err()
 	})
 	for s, err := range results {
@@ -118,18 +124,28 @@ func (s *Status) readLive(ctx context.Context, o StatusOptions, module string) {
 		s.Unhealthy, s.ReadySince = h.Unhealthy, h.ReadySince
 	}
 	if err == nil && o.Orphans {
-		s.Orphans, err = apply.FindOrphans(ctx, s.server.Live, module, s.Inventory)
+		var found *apply.Orphans
+		if found, err = apply.FindOrphans(ctx, s.server.Live, module, s.Inventory); err == nil {
+			s.Orphans, s.Unread = append([]string{}, found.IDs...), found.Unread
+		}
 	}
 	s.Err = diag.In(s.Cluster.ID, err)
 }
 
+// describe completes the fields that only users read.
+func (s *Status) describe(o StatusOptions) {
+	if v := s.Revision(); v != nil {
+		running := v.Report(s.Inventory.Current() != nil)
+		s.Running = &running
+	}
+	if o.Health && s.Err == nil {
+		s.Unhealthy = append([]apply.UnhealthyObject{}, s.Unhealthy...)
+	}
+	s.Faults = append(diag.Texts(s.Err), diag.Texts(s.Compile)...)
+}
+
 // setState sets the state from the inventory and the compiled digest.
 func (s *Status) setState() {
-	if v := s.Inventory; v != nil {
-		if s.Revision = v.Current(); s.Revision == nil && len(v.History) > 0 {
-			s.Revision = &v.History[len(v.History)-1]
-		}
-	}
 	switch {
 	case !s.Reached:
 		s.State = Unreachable

@@ -2,19 +2,25 @@ package apply
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
-// UnhealthyObject is an object that is not ready.
+// UnhealthyObject is an object that is not ready. Its JSON field names are stable.
 type UnhealthyObject struct {
-	ID string
-	health.Verdict
+	ID     string       `json:"id"`
+	State  health.State `json:"state"`
+	Reason string       `json:"reason"` // a clause, without values of Secrets
 }
+
+// String says in one line why the object is not ready.
+func (o UnhealthyObject) String() string { return fmt.Sprintf("%s is %s: %s", o.ID, o.State, o.Reason) }
 
 // Health is the health of all objects of an inventory.
 type Health struct {
@@ -64,8 +70,7 @@ func (v *Inventory) ObjectHealth(ctx context.Context, c *cluster.Cluster, of *fl
 		if entries[i].Kept || verdict.State == health.Missing && entries[i].Completed != "" || verdict.State == health.Ready || verdict.State == health.Unknown {
 			continue
 		}
-		verdict.Reason = hide(verdict.Reason)
-		h.Unhealthy = append(h.Unhealthy, UnhealthyObject{entries[i].id(), verdict})
+		h.Unhealthy = append(h.Unhealthy, UnhealthyObject{entries[i].id(), verdict.State, diag.Visible(hide(verdict.Reason), diag.MaxText)})
 	}
 	return h, nil
 }
