@@ -74,24 +74,15 @@ func runTest(cmd *cobra.Command, o *options, a *applyOptions, patterns []string)
 
 // test runs the tests of clusters and prints the results.
 func test(cmd *cobra.Command, plans []*deliver.ClusterPlan, parallel int, asJSON bool) error {
-	type result struct {
-		Cluster string   `json:"cluster"`
-		Release string   `json:"release"`
-		ID      string   `json:"id"`
-		Passed  bool     `json:"passed"`
-		Faults  []string `json:"faults"`
-	}
-	results := []result{}
+	results := []apply.Test{}
 	var faults diag.List
-	i := 0
 	tell := func(e apply.Event) { fmt.Fprintln(cmd.ErrOrStderr(), eventText(e)) }
 	for tests, err := range deliver.Test(mayUndo(cmd.Context()), plans, parallel, tell) {
 		for _, t := range tests {
-			results = append(results, result{plans[i].Cluster.ID, t.Release, t.ID, t.Err == nil, diag.Texts(t.Err)})
 			faults.Add(t.Err)
 		}
+		results = append(results, tests...)
 		faults.Add(err)
-		i++
 	}
 	if len(results) == 0 && len(faults) == 0 {
 		return &diag.Diag{Code: diag.CodeNoMatch, Msg: "no selected release has test hooks", Hint: "see the templates of its chart for helm.sh/hook: test"}

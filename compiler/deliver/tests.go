@@ -26,9 +26,6 @@ func Test(ctx context.Context, plans []*ClusterPlan, parallel int, report func(a
 			return nil, p.Err
 		}
 		tests, err := p.target.Test(ctx, p.Plan, reportLocked)
-		for i := range tests {
-			tests[i].Err = diag.In(p.Cluster.ID, tests[i].Err)
-		}
 		return tests, diag.In(p.Cluster.ID, err)
 	})
 }

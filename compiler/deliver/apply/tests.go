@@ -8,11 +8,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A Test is the result of one test hook of a release.
+// A Test is the result of one test hook of a release. Its JSON field names are stable.
 type Test struct {
-	Release string
-	ID      string
-	Err     error // nil when it passed
+	Cluster string   `json:"cluster"` // ID
+	Release string   `json:"release"`
+	ID      string   `json:"id"`
+	Passed  bool     `json:"passed"`
+	Faults  []string `json:"faults"` // of Err
+
+	Err error `json:"-"` // why it failed; nil when it passed
 }
 
 // Test runs the test hooks of the releases in scope under the cluster's lease, and
@@ -73,7 +77,7 @@ func (r *runner) test(ctx context.Context, rel *fleet.Release, hooks []fleet.Obj
 	defer func() { r.report = outer }()
 	r.report = func(e Event) {
 		if e.What == "hook" {
-			tests = append(tests, Test{Release: rel.Name, ID: e.ID})
+			tests = append(tests, Test{Cluster: r.plan.Cluster, Release: rel.Name, ID: e.ID, Passed: true, Faults: []string{}})
 		}
 		outer(e)
 	}
@@ -98,7 +102,9 @@ func (r *runner) test(ctx context.Context, rel *fleet.Release, hooks []fleet.Obj
 		return tests, cmp.Or(context.Cause(ctx), err)
 	}
 	if err != nil {
-		tests[len(tests)-1].Err = testFault(err)
+		failed := &tests[len(tests)-1]
+		failed.Passed, failed.Err = false, diag.In(r.plan.Cluster, testFault(err))
+		failed.Faults = diag.Texts(failed.Err)
 	}
 	return tests, nil
 }
