@@ -78,15 +78,8 @@ func checkBranchOf(flag, value, name, why string) error {
 
 // A gitResult is the result for a repository in the JSON output.
 type gitResult struct {
-	Repository string      `json:"repository"`
-	Branches   []gitBranch `json:"branches"`
-}
-
-type gitBranch struct {
-	Branch string `json:"branch"`
-	State  string `json:"state"`
-	Commit string `json:"commit,omitempty"`
-	Base   string `json:"base,omitempty"`
+	Repository string          `json:"repository"`
+	Branches   []branch.Result `json:"branches"`
 }
 
 // toGit exports to branches of a git repository.
@@ -135,7 +128,7 @@ func (g *gitExport) push(ctx context.Context, parts map[string]*exportPart) erro
 	updates := make([]branch.Update, len(names))
 	for i, name := range names {
 		u := branch.Update{Branch: name, Path: g.path, Without: g.without(parts[name])}
-		if name != g.base || g.git.pattern != "" {
+		if g.git.pattern != "" {
 			u.Onto = g.base
 		}
 		u.Write = func(_ context.Context, dir, _ string) (branch.Change, error) {
@@ -181,17 +174,13 @@ func (x *exportRun) sourceCommit(ctx context.Context) (string, error) {
 // report prints the results for branches. The error is errDifferences if a
 // check found changes.
 func (x *exportRun) report(repository, base string, results []branch.Result, summaries []export.Summary) error {
-	out := &gitResult{Repository: repository, Branches: []gitBranch{}}
+	out := &gitResult{Repository: repository, Branches: []branch.Result{}}
 	differences := false
 	for i, r := range results {
 		if r.State == branch.Unchanged && len(summaries[i].Clusters) == 0 && len(results) > 1 {
 			continue // no cluster was removed
 		}
-		b := gitBranch{Branch: r.Branch, State: string(r.State), Commit: r.Commit}
-		if x.git.pattern != "" {
-			b.Base = base
-		}
-		out.Branches = append(out.Branches, b)
+		out.Branches = append(out.Branches, r)
 		differences = differences || r.State == branch.Committed || r.State == branch.Created
 	}
 	sum := export.Join(summaries...)
@@ -210,7 +199,7 @@ func (x *exportRun) report(repository, base string, results []branch.Result, sum
 
 // printBranches prints what happened to branches. A repository is named if it is not empty,
 // and base is the base of branches that have none in their result.
-func printBranches(w io.Writer, branches []gitBranch, repository, base string, check bool) error {
+func printBranches(w io.Writer, branches []branch.Result, repository, base string, check bool) error {
 	to, in := "", ""
 	if repository != "" {
 		to, in = " to "+repository, " in "+repository
@@ -232,7 +221,7 @@ func printBranches(w io.Writer, branches []gitBranch, repository, base string, c
 		if check {
 			said[branch.Committed], said[branch.Created] = "would get a commit", "would be made of commit "+b.Commit
 		}
-		if _, err := fmt.Fprintf(w, "%s: %s\n", diff.Inline(b.Branch), said[branch.State(b.State)]); err != nil {
+		if _, err := fmt.Fprintf(w, "%s: %s\n", diff.Inline(b.Branch), said[b.State]); err != nil {
 			return err
 		}
 	}

@@ -154,7 +154,7 @@ func (x *exportRun) toRollout(ctx context.Context, c *compiler.Compiler, pattern
 // complete.
 func (x *exportRun) printRollout(r *deliver.BranchRollout, repository string) error {
 	report, _ := r.Report() // Outcome has the faults
-	git := &gitResult{Repository: repository, Branches: []gitBranch{{Branch: r.Pushed.Branch, State: string(r.Pushed.State), Commit: r.Pushed.Commit}}}
+	git := &gitResult{Repository: repository, Branches: []branch.Result{r.Pushed}}
 	w := x.cmd.OutOrStdout()
 	if x.output == "json" {
 		return exportJSON(w, r.Summary, git, &report)

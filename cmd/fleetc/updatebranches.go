@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
 	"github.com/fleetc/fleetc/compiler/edit/updates"
 )
 
@@ -54,9 +55,9 @@ func (u *updateOptions) printPushed(w io.Writer) error {
 	if len(u.pushed) == 0 {
 		return nil
 	}
-	var branches []gitBranch
+	var branches []branch.Result
 	for _, p := range u.pushed {
-		branches = append(branches, gitBranch{Branch: p.Branch, State: string(p.State), Commit: p.Commit, Base: p.Base})
+		branches = append(branches, branch.Result{Branch: p.Branch, State: p.State, Commit: p.Commit, Base: p.Base})
 	}
 	if _, err := io.WriteString(w, "\n"); err != nil {
 		return err

@@ -229,7 +229,7 @@ func (a *attempt) replay(ctx context.Context, oldBase string) (done bool, err er
 // moved since fetchTips. The state of a push that the repository does not take is Refused.
 func (a *attempt) push(ctx context.Context, check bool) (Result, error) {
 	commit, state, err := a.commit(ctx, check)
-	result := Result{Branch: a.Branch, State: state, Commit: commit, Trees: a.written}
+	result := Result{Branch: a.Branch, State: state, Commit: commit, Base: a.Onto, Trees: a.written}
 	if err != nil || check || state == Unchanged || state == Stale || state == Foreign {
 		return result, err
 	}

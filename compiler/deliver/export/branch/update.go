@@ -58,15 +58,16 @@ const (
 	Refused   State = "refused"   // the repository does not take the push; the error of Push says why
 )
 
-// A Result is the outcome of one update.
+// A Result is the outcome of one update. Its JSON field names are stable.
 type Result struct {
-	Branch string
-	State  State
-	Commit string // tip of the branch, or of Onto for a stale branch; empty if the commit does not exist
+	Branch string `json:"branch"`
+	State  State  `json:"state"`
+	Commit string `json:"commit,omitempty"` // tip of the branch, or of Base for a stale branch; empty if the commit does not exist
+	Base   string `json:"base,omitempty"`   // Onto of the update
 
 	// Trees has the tree IDs of the directories of the change, without
 	// concurrent changes by others.
-	Trees map[string]string
+	Trees map[string]string `json:"-"`
 }
 
 // Push updates each branch in one step and returns the results in the order of
