@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/incremental"
 	"github.com/spf13/cobra"
 )
@@ -47,11 +46,13 @@ func newAffectedCommand(o *options) *cobra.Command {
 		Example:           affectedExample,
 		ValidArgsFunction: clusterArgs(o),
 		RunE: func(cmd *cobra.Command, patterns []string) error {
-			var clusters []affectedCluster
+			var clusters []incremental.AffectedCluster
 			var err error
 			switch {
 			case since != "":
-				clusters, _, err = affectedSince(cmd, o, since, patterns)
+				var report incremental.ChangeReport
+				report, err = affectedSince(cmd, o, since, patterns)
+				clusters = report.Affected
 			case files:
 				clusters, err = inputFiles(cmd, o, patterns)
 			default:
@@ -75,28 +76,18 @@ func sinceFlag(cmd *cobra.Command, into *string) {
 	cmd.Flags().StringVar(into, "since", "", "only clusters that changes since this `commit` may affect, as git:REF")
 }
 
-// An affectedCluster is a cluster in the output of affected -o json.
-type affectedCluster struct {
-	Cluster string   `json:"cluster"`
-	Change  string   `json:"change,omitempty"`
-	Files   []string `json:"files"`
-}
-
 // affectedSince returns the clusters that changes since a commit may affect,
 // and the other clusters.
-func affectedSince(cmd *cobra.Command, o *options, since string, patterns []string) (affected []affectedCluster, unchanged []*fleet.Cluster, err error) {
+func affectedSince(cmd *cobra.Command, o *options, since string, patterns []string) (report incremental.ChangeReport, err error) {
 	ref, ok := strings.CutPrefix(since, "git:")
 	if !ok {
-		return nil, nil, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--since takes git:REF, not %q", since), Hint: "write git:" + since}
+		return report, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--since takes git:REF, not %q", since), Hint: "write git:" + since}
 	}
-	report, err := incremental.AffectedSince(cmd.Context(), o.compiler(), ref, patterns...)
-	if err != nil {
-		return nil, nil, err
+	if report, err = incremental.AffectedSince(cmd.Context(), o.compiler(), ref, patterns...); err != nil {
+		return report, err
 	}
-	affected = make([]affectedCluster, len(report.Affected))
 	unknown := 0
-	for i, a := range report.Affected {
-		affected[i] = affectedCluster{Cluster: a.ID, Change: string(a.Change), Files: append([]string{}, a.Files...)}
+	for _, a := range report.Affected {
 		if a.Change == incremental.Unknown {
 			unknown++
 		}
@@ -106,25 +97,25 @@ func affectedSince(cmd *cobra.Command, o *options, since string, patterns []stri
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s, since the commit has faults: %s\n",
 			plural(unknown, "cluster counts as affected", "clusters count as affected"), strings.TrimPrefix(first, "git:"))
 	}
-	return affected, report.Unchanged, nil
+	return report, nil
 }
 
 // inputFiles returns clusters with all files that their bundles depend on.
-func inputFiles(cmd *cobra.Command, o *options, patterns []string) ([]affectedCluster, error) {
+func inputFiles(cmd *cobra.Command, o *options, patterns []string) ([]incremental.AffectedCluster, error) {
 	inputs, err := incremental.ReadInputs(cmd.Context(), o.compiler(), patterns...)
 	if err != nil {
 		return nil, err
 	}
-	var out []affectedCluster
+	var out []incremental.AffectedCluster
 	for _, id := range slices.Sorted(maps.Keys(inputs)) {
-		out = append(out, affectedCluster{Cluster: id, Files: slices.Sorted(maps.Keys(inputs[id]))})
+		out = append(out, incremental.AffectedCluster{ID: id, Files: slices.Sorted(maps.Keys(inputs[id]))})
 	}
 	return out, nil
 }
 
-func printAffected(cmd *cobra.Command, clusters []affectedCluster, files bool, output string) error {
+func printAffected(cmd *cobra.Command, clusters []incremental.AffectedCluster, files bool, output string) error {
 	if output == "json" {
-		return writeJSON(cmd.OutOrStdout(), append([]affectedCluster{}, clusters...))
+		return writeJSON(cmd.OutOrStdout(), append([]incremental.AffectedCluster{}, clusters...))
 	}
 	lines := existingIDs(clusters)
 	if files {
@@ -143,11 +134,11 @@ func printAffected(cmd *cobra.Command, clusters []affectedCluster, files bool, o
 }
 
 // existingIDs returns the IDs of the clusters that were not removed.
-func existingIDs(clusters []affectedCluster) []string {
+func existingIDs(clusters []incremental.AffectedCluster) []string {
 	var ids []string
 	for _, c := range clusters {
-		if c.Change != string(incremental.Removed) {
-			ids = append(ids, c.Cluster)
+		if c.Change != incremental.Removed {
+			ids = append(ids, c.ID)
 		}
 	}
 	return ids

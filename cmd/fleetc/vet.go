@@ -87,12 +87,12 @@ func runVet(cmd *cobra.Command, o *options, v *vetOptions, patterns []string) er
 	c := o.compiler()
 	c.Kubernetes = v.kubernetes
 	if v.since != "" {
-		clusters, unchanged, err := affectedSince(cmd, o, v.since, patterns)
+		report, err := affectedSince(cmd, o, v.since, patterns)
 		if err != nil {
 			return err
 		}
-		c.Unchanged = unchanged
-		if patterns = existingIDs(clusters); len(patterns) == 0 {
+		c.Unchanged = report.Unchanged
+		if patterns = existingIDs(report.Affected); len(patterns) == 0 {
 			if err := c.CheckUnchanged(cmd.Context()); err != nil || o.started.IsDocument() {
 				return err
 			}

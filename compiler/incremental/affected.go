@@ -24,14 +24,15 @@ const (
 	Unknown ClusterChange = "unknown" // its old inputs cannot be determined
 )
 
-// AffectedCluster is a cluster whose bundle may differ from the old one.
+// AffectedCluster is a cluster whose bundle may differ from the old one. Its JSON field
+// names are stable.
 type AffectedCluster struct {
-	ID     string
-	Change ClusterChange
+	ID     string        `json:"cluster"`
+	Change ClusterChange `json:"change,omitempty"`
 
-	// Files are the inputs that differ, sorted. When files of its layers differ, only
-	// these are listed: other inputs are not compared. It is empty for Unknown.
-	Files []string
+	// Files are the inputs that differ, sorted; never nil. When files of its layers
+	// differ, only these are listed: other inputs are not compared. It is empty for Unknown.
+	Files []string `json:"files"`
 }
 
 // ChangeReport divides the clusters of two states of a fleet into affected and unchanged
@@ -126,12 +127,12 @@ func affectedClusters(selected []string, now, old map[string]Inputs, oldFaults d
 	}
 	var clusters []AffectedCluster
 	for _, id := range selected {
-		a := AffectedCluster{ID: id, Change: Changed, Files: now[id].changedFiles(old[id])}
+		a := AffectedCluster{ID: id, Change: Changed, Files: append([]string{}, now[id].changedFiles(old[id])...)}
 		switch {
 		case now[id] == nil:
 			a.Change = Removed
 		case all || unknown[id]:
-			a.Change, a.Files = Unknown, nil
+			a.Change, a.Files = Unknown, []string{}
 		case old[id] == nil:
 			a.Change = Added
 		case len(a.Files) == 0:
