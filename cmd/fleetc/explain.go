@@ -53,7 +53,14 @@ func newExplainCommand(o *options) *cobra.Command {
 		ValidArgsFunction: completeExplain(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if isObject(args) {
-				return explainObject(cmd, o, args[0], args[1], strings.Join(args[2:], ""), output)
+				e, err := query.ExplainObject(cmd.Context(), o.compiler(), args[0], args[1], strings.Join(args[2:], ""))
+				switch {
+				case err != nil:
+					return err
+				case output == "json":
+					return writeJSON(cmd.OutOrStdout(), e)
+				}
+				return writeObjectExplanation(cmd.OutOrStdout(), e, load.FileNames(o.dir))
 			}
 			x, err := query.Explain(cmd.Context(), o.compiler(), args[0])
 			if err != nil {

@@ -18,6 +18,7 @@ import (
 
 // ObjectExplanation says where an object, or a field of it, comes from.
 type ObjectExplanation struct {
+	Cluster string // ID
 	Object  fleet.Object
 	Field   []string           // keys, and indexes of lists; empty for the whole object
 	Value   any                // of the field, as encoding/json decodes it; nil for the whole object
@@ -31,8 +32,9 @@ type ObjectExplanation struct {
 	// no rule for it.
 	Nondeterministic bool
 
-	// Written is the path in the configuration of an object in CUE; empty for others.
-	Written string
+	// Written explains the field in the configuration of an object in CUE; nil for other
+	// objects and for data of Secrets.
+	Written *fleet.Explanation
 
 	// Placed is whether the compiler set the field: it is the namespace, and the source
 	// does not have one.
@@ -42,6 +44,8 @@ type ObjectExplanation struct {
 	// Complete is whether all candidates were tried.
 	Depends  []ValueDependency
 	Complete bool
+
+	written string // path of Written; empty for none
 }
 
 // TemplateLine is a line of a chart's template.
@@ -53,6 +57,7 @@ type TemplateLine struct {
 // ValueDependency is a value that a field of an object depends on.
 type ValueDependency struct {
 	Path  string // in the configuration, as CUE writes it
+	Value *fleet.Explanation
 	How   origin.Influence
 	Other any // a value for which the field differs, nil for none
 
@@ -91,21 +96,82 @@ func undecidedObjects(f *compiler.Fleet, all *compiler.ClusterRendering) ([]flee
 	return decided.Objects(&f.Kinds, nil)
 }
 
-// ExplainObject explains an object of a cluster, or a field of it. name is as in
-// [ObjectName]; the kind may also be plural, short, or have its group. field is as in
-// [fleet.ParseField], with [key=value] for an element of a list, or empty for the whole
-// object. It fails if the cluster does not render or the object or field does not exist.
-func ExplainObject(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, name, field string) (*ObjectExplanation, error) {
-	all, objs, err := renderUnchecked(ctx, f, c)
+// ExplainObject explains an object of the cluster that the pattern selects, or a field of
+// it. name is as in [ObjectName]; the kind may also be plural, short, or have its group.
+// field is as in [fleet.ParseField], with [key=value] for an element of a list, or empty for
+// the whole object. It fails if the pattern selects several clusters, the cluster does not
+// render, or the object or field does not exist.
+func ExplainObject(ctx context.Context, c *compiler.Compiler, pattern, name, field string) (*ObjectExplanation, error) {
+	x, f, err := oneCluster(ctx, c, pattern)
 	if err != nil {
 		return nil, err
 	}
-	return explainObject(ctx, f, all, objs, name, field)
+	all, objs, err := renderUnchecked(ctx, f, f.Clusters[0])
+	if err != nil {
+		return nil, err
+	}
+	e, err := explainObject(ctx, f, all, objs, name, field)
+	if err != nil {
+		return nil, err
+	}
+	if e.written != "" && !e.Secret {
+		if e.Written, err = x.Field(ctx, e.written); err != nil {
+			return nil, err
+		}
+	}
+	for i := range e.Depends {
+		if e.Depends[i].Value, err = x.value(ctx, e.Depends[i].Path); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// oneCluster loads the one cluster that a pattern selects, and its explainer.
+func oneCluster(ctx context.Context, c *compiler.Compiler, pattern string) (*Explainer, *compiler.Fleet, error) {
+	x, err := Explain(ctx, c, pattern)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := c.Load(ctx, pattern)
+	return x, f, err
+}
+
+// value explains a value. For an element of a list in the chart's defaults, it explains the
+// list.
+func (x *Explainer) value(ctx context.Context, path string) (*fleet.Explanation, error) {
+	e, err := x.Field(ctx, path)
+	if list, _, isElement := strings.Cut(path, "["); err != nil && isElement {
+		return x.Field(ctx, list)
+	}
+	return e, err
+}
+
+// CompleteObject returns completions of the name of an object of the cluster that the
+// pattern selects, or of a field of the object if it is not empty. It returns nothing if
+// the cluster does not render.
+func CompleteObject(ctx context.Context, c *compiler.Compiler, pattern, object, begun string) []string {
+	_, f, err := oneCluster(ctx, c, pattern)
+	if err != nil {
+		return nil
+	}
+	objs, err := RenderedObjects(ctx, f, f.Clusters[0])
+	if err != nil {
+		return nil
+	}
+	if object == "" {
+		return nextObjects(objs, begun)
+	}
+	o, err := findObject(objs, f.Clusters[0].ID, object)
+	if err != nil {
+		return nil
+	}
+	return nextFields(o, begun)
 }
 
 // explainObject explains one of the objects of a rendered cluster.
 func explainObject(ctx context.Context, f *compiler.Fleet, all *compiler.ClusterRendering, objs []fleet.Object, name, field string) (*ObjectExplanation, error) {
-	o, err := FindObject(objs, all.Cluster.ID, name)
+	o, err := findObject(objs, all.Cluster.ID, name)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +180,7 @@ func explainObject(ctx context.Context, f *compiler.Fleet, all *compiler.Cluster
 		return nil, err
 	}
 	keys := path.keys()
-	e := &ObjectExplanation{Object: o, Field: keys, At: o.Pos, Complete: true}
+	e := &ObjectExplanation{Cluster: all.Cluster.ID, Object: o, Field: keys, At: o.Pos, Complete: true}
 	if len(keys) > 0 {
 		e.Value, _ = fleet.Lookup(o.Object, keys)
 	}
@@ -187,7 +253,7 @@ func explainWritten(p *origin.Origin, e *ObjectExplanation) {
 		e.At = origin.WrittenPos(p.Release, &fleet.FieldError{Object: p.Raw, Field: e.Field})
 	}
 	if _, ok := fleet.Lookup(t.Native(), e.Field); ok {
-		e.Written = fleet.FieldText(slices.Concat([]string{"releases", p.Release.Name, "objects"}, path, e.Field))
+		e.written = fleet.FieldText(slices.Concat([]string{"releases", p.Release.Name, "objects"}, path, e.Field))
 	} else {
 		e.Placed = slices.Equal(e.Field, []string{"metadata", "namespace"})
 	}

@@ -87,9 +87,9 @@ func findField(o fleet.Object, text string) (fieldPath, error) {
 	return path, nil
 }
 
-// NextFields returns completions of a field path: its complete keys with one more key or
+// nextFields returns completions of a field path: its complete keys with one more key or
 // index.
-func NextFields(o fleet.Object, text string) []string {
+func nextFields(o fleet.Object, text string) []string {
 	begin := text[:strings.LastIndexAny(text, ".[")+1]
 	path, err := findField(o, strings.TrimRight(begin, ".["))
 	if err != nil {

@@ -85,9 +85,9 @@ func isKind(o fleet.Object, name string) bool {
 	return name == kind || name == plural || shortKind(name) == kind
 }
 
-// NextObjects returns completions of the name of an object, with the kind as written in the
+// nextObjects returns completions of the name of an object, with the kind as written in the
 // text.
-func NextObjects(objs []fleet.Object, text string) []string {
+func nextObjects(objs []fleet.Object, text string) []string {
 	kind, rest, named := strings.Cut(text, "/")
 	var out []string
 	for _, o := range objs {
@@ -118,9 +118,9 @@ func fullName(o fleet.Object) string {
 	return kind + "/" + rest
 }
 
-// FindObject returns the object with a name: kind/namespace/name, or kind/name if that is
+// findObject returns the object with a name: kind/namespace/name, or kind/name if that is
 // unambiguous. No match is a fault, and so are several.
-func FindObject(objs []fleet.Object, cluster, name string) (fleet.Object, error) {
+func findObject(objs []fleet.Object, cluster, name string) (fleet.Object, error) {
 	parts := strings.Split(name, "/")
 	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
 		return fleet.Object{}, &diag.Diag{Code: diag.CodeFieldPath, Msg: "invalid object name " + strconv.Quote(name), Hint: "write it as kind/namespace/name, or kind/name"}

@@ -47,15 +47,15 @@ func TestFindObject(t *testing.T) {
 		"deployment//app":         `invalid object name "deployment//app": write it as kind/namespace/name, or kind/name`,
 		"deployment/web/app/more": `invalid object name "deployment/web/app/more": write it as kind/namespace/name, or kind/name`,
 	} {
-		o, err := FindObject(objs, "c", name)
+		o, err := findObject(objs, "c", name)
 		if got := outcome(o.Unstructured != nil && err == nil, o.Title(), err); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
 	}
-	if got := NextObjects(objs, "svc/"); !slices.Equal(got, []string{"svc/db/app", "svc/web/app"}) {
+	if got := nextObjects(objs, "svc/"); !slices.Equal(got, []string{"svc/db/app", "svc/web/app"}) {
 		t.Errorf("completed by %q", got)
 	}
-	if got := NextObjects(objs, "serv"); !slices.Equal(got, []string{"service/db/app", "service/web/app"}) {
+	if got := nextObjects(objs, "serv"); !slices.Equal(got, []string{"service/db/app", "service/web/app"}) {
 		t.Errorf("completed by %q", got)
 	}
 }
@@ -94,7 +94,7 @@ func TestFindField(t *testing.T) {
 		"spec.p": "spec.ports", "spec.ports[": "spec.ports[0] spec.ports[1] spec.ports[2]", "spec.ports[name=http].": "spec.ports[name=http].name spec.ports[name=http].port",
 		"da": "data", "data.": `data."a.b" data.c=d`, "no.": "",
 	} {
-		if got := strings.Join(NextFields(o, text), " "); got != want {
+		if got := strings.Join(nextFields(o, text), " "); got != want {
 			t.Errorf("%q is completed by %s, want %s", text, got, want)
 		}
 	}
