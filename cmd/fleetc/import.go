@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler"
@@ -190,20 +189,16 @@ func (f *importFlags) run(cmd *cobra.Command, o *options, read func(*compiler.Co
 	if err != nil {
 		return err
 	}
-	base, err := filepath.Abs(o.dir)
-	if err != nil {
-		return err
-	}
-	p := importPrinter{w: cmd.OutOrStdout(), r: report, base: filepath.ToSlash(base)}
+	p := importPrinter{w: cmd.OutOrStdout(), r: report}
 	switch f.output {
 	case "json":
-		err = p.json()
+		err = writeJSON(cmd.OutOrStdout(), report)
 	case "markdown":
 		err = p.markdown()
 	default:
 		err = p.text()
 	}
-	if err == nil && !report.Proven() {
+	if err == nil && !report.Proven {
 		return errDifferences
 	}
 	return err

@@ -4,51 +4,35 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
 // An importPrinter prints the report of an import.
 type importPrinter struct {
-	w    io.Writer
-	r    *importer.Report
-	base string // absolute directory that file names are relative to
-}
-
-// place returns a position with a file name relative to the base.
-func (p *importPrinter) place(pos diag.Pos) string {
-	if filepath.IsAbs(filepath.FromSlash(pos.File)) {
-		if rel, err := filepath.Rel(filepath.FromSlash(p.base), filepath.FromSlash(pos.File)); err == nil {
-			pos.File = filepath.ToSlash(rel)
-		}
-	}
-	return pos.String()
-}
-
-// prefix returns a position in front of a text; empty for an unknown one.
-func (p *importPrinter) prefix(pos diag.Pos) string {
-	if !pos.IsValid() {
-		return ""
-	}
-	return p.place(pos) + ": "
+	w io.Writer
+	r *importer.Report
 }
 
 // places returns the first positions of a note, and how many there are.
-func (p *importPrinter) places(at []diag.Pos) string {
+func places(at []string) string {
 	const most = 3
-	var out []string
-	for _, pos := range at[:min(len(at), most)] {
-		out = append(out, p.place(pos))
-	}
+	text := strings.Join(at[:min(len(at), most)], ", ")
 	if len(at) > most {
-		out = append(out, fmt.Sprintf("and %d more", len(at)-most))
+		text += fmt.Sprintf(", and %d more", len(at)-most)
 	}
-	return strings.Join(out, ", ")
+	return text
+}
+
+// prefix returns the position of a mistake in front of a text; empty for an unknown one.
+func prefix(n importer.ReportNote) string {
+	if n.At[0] == "" {
+		return ""
+	}
+	return n.At[0] + ": "
 }
 
 // field names the field of a note, or its document.
@@ -99,7 +83,7 @@ func (p *importPrinter) text() error {
 	for _, proof := range p.r.Proofs {
 		for i, d := range proof.Differences {
 			if i == 0 {
-				fmt.Fprintf(&b, "\n%s: release %s differs in %s\n", p.place(proof.Pos), proof.Release, proof.Cluster)
+				fmt.Fprintf(&b, "\n%s: release %s differs in %s\n", proof.At, proof.Release, proof.Cluster)
 			}
 			fmt.Fprintf(&b, "    %s\n", d)
 		}
@@ -107,21 +91,21 @@ func (p *importPrinter) text() error {
 	if len(p.r.NotCarried) > 0 {
 		b.WriteString("\nnot carried:\n")
 		for _, n := range p.r.NotCarried {
-			fmt.Fprintf(&b, "  %s: %s\n", field(n.Kind, n.Field), n.Do)
+			fmt.Fprintf(&b, "  %s: %s\n", field(n.Document, n.Field), n.Do)
 			if len(n.At) > 0 {
-				fmt.Fprintf(&b, "      at %s\n", p.places(n.At))
+				fmt.Fprintf(&b, "      at %s\n", places(n.At))
 			}
 		}
 	}
 	if len(p.r.Mistakes) > 0 {
 		b.WriteString("\nmistakes:\n")
 		for _, n := range p.r.Mistakes {
-			fmt.Fprintf(&b, "  %s%s: %s\n", p.prefix(n.Pos), field(n.Doc, n.Field), n.Do)
+			fmt.Fprintf(&b, "  %s%s: %s\n", prefix(n), field(n.Document, n.Field), n.Do)
 		}
 	}
 	if len(p.r.Faults) > 0 {
 		fmt.Fprintf(&b, "\n%s of fleetc vet --render:\n", plural(len(p.r.Faults), "fault", "faults"))
-		for _, fault := range diag.Texts(p.r.Faults) {
+		for _, fault := range p.r.Faults {
 			fmt.Fprintf(&b, "  %s\n", fault)
 		}
 	}
@@ -133,7 +117,7 @@ func (p *importPrinter) text() error {
 
 // files lists the files that were edited and counts the others.
 func (p *importPrinter) files(b *bytes.Buffer) {
-	f := p.r.Files
+	f := p.r.FilePlan
 	if len(f.Edited) > 0 {
 		b.WriteString("\nedited since the last import, and left as they are:\n")
 		for _, name := range f.Edited {
@@ -159,83 +143,21 @@ func (p *importPrinter) markdown() error {
 	if len(p.r.NotCarried) > 0 {
 		b.WriteString("\n### Not carried\n\n| field | what to do | at |\n|---|---|---|\n")
 		for _, n := range p.r.NotCarried {
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", text(field(n.Kind, n.Field)), text(n.Do), text(p.places(n.At)))
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", text(field(n.Document, n.Field)), text(n.Do), text(places(n.At)))
 		}
 	}
 	if len(p.r.Mistakes) > 0 {
 		b.WriteString("\n### Mistakes\n\n")
 		for _, n := range p.r.Mistakes {
-			fmt.Fprintf(&b, "- %s%s: %s\n", text(p.prefix(n.Pos)), text(field(n.Doc, n.Field)), text(n.Do))
+			fmt.Fprintf(&b, "- %s%s: %s\n", text(prefix(n)), text(field(n.Document, n.Field)), text(n.Do))
 		}
 	}
 	if len(p.r.Faults) > 0 {
 		b.WriteString("\n### Faults of fleetc vet --render\n\n")
-		for _, fault := range diag.Texts(p.r.Faults) {
+		for _, fault := range p.r.Faults {
 			fmt.Fprintf(&b, "- %s\n", text(fault))
 		}
 	}
 	_, err := p.w.Write(b.Bytes())
 	return err
-}
-
-// An importedRelease is a release in the output of import -o json.
-type importedRelease struct {
-	Cluster     string   `json:"cluster"`
-	Release     string   `json:"release"`
-	From        string   `json:"from"`
-	At          string   `json:"at,omitempty"`
-	Proof       string   `json:"proof"`
-	Objects     int      `json:"objects"`
-	Reason      string   `json:"reason,omitempty"`
-	Differences []string `json:"differences,omitempty"`
-}
-
-// An importedNote is a field that is not carried, or a mistake.
-type importedNote struct {
-	Document string   `json:"document"`
-	Field    string   `json:"field,omitempty"`
-	Do       string   `json:"do"`
-	At       []string `json:"at,omitempty"`
-}
-
-// An importReport is the output of import -o json.
-type importReport struct {
-	Proven     bool              `json:"proven"`
-	Clusters   []string          `json:"clusters"`
-	Releases   []importedRelease `json:"releases"`
-	NotCarried []importedNote    `json:"notCarried"`
-	Mistakes   []importedNote    `json:"mistakes"`
-	Faults     []string          `json:"faults"`
-	Written    []string          `json:"written"`
-	Removed    []string          `json:"removed"`
-	Edited     []string          `json:"edited"`
-	Documents  int               `json:"documents"`
-	Lines      int               `json:"lines"`
-	CUELines   int               `json:"cueLines"`
-}
-
-// json writes the report as JSON, with all positions.
-func (p *importPrinter) json() error {
-	r := p.r
-	out := importReport{
-		Proven: r.Proven(), Clusters: r.Clusters, Documents: r.Documents, Lines: r.Lines, CUELines: r.CUELines,
-		Releases: []importedRelease{}, NotCarried: []importedNote{}, Mistakes: []importedNote{}, Faults: diag.Texts(r.Faults),
-		Written: append([]string{}, r.Files.Written...), Removed: append([]string{}, r.Files.Removed...), Edited: append([]string{}, r.Files.Edited...),
-	}
-	for _, proof := range r.Proofs {
-		out.Releases = append(out.Releases, importedRelease{
-			proof.Cluster, proof.Release, proof.Origin, p.place(proof.Pos), string(proof.Status), proof.Objects, proof.Reason, proof.Differences,
-		})
-	}
-	for _, n := range r.NotCarried {
-		note := importedNote{Document: n.Kind, Field: n.Field, Do: n.Do}
-		for _, pos := range n.At {
-			note.At = append(note.At, p.place(pos))
-		}
-		out.NotCarried = append(out.NotCarried, note)
-	}
-	for _, n := range r.Mistakes {
-		out.Mistakes = append(out.Mistakes, importedNote{n.Doc, n.Field, n.Do, []string{p.place(n.Pos)}})
-	}
-	return writeJSON(p.w, out)
 }

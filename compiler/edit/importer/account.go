@@ -102,17 +102,12 @@ func empty(v any) bool {
 	return false
 }
 
-// GroupedNote is equal notes of several documents.
-type GroupedNote struct {
-	Kind, Field, Do string
-	At              []diag.Pos // sorted
-}
-
-// GroupNotes joins notes with the same kind of document, field and text, sorted by kind
-// and field.
-func GroupNotes(notes []Note) []GroupedNote {
+// groupNotes joins notes with the same kind of document, field and text, sorted by kind
+// and field. Their positions are sorted.
+func groupNotes(notes []Note, place func(diag.Pos) string) []ReportNote {
 	index := map[string]int{}
-	var out []GroupedNote
+	out := []ReportNote{}
+	var at [][]diag.Pos
 	for _, n := range notes {
 		kind, _, _ := strings.Cut(n.Doc, " ")
 		key := fmt.Sprintf("%s\x00%s\x00%s", kind, n.Field, n.Do)
@@ -120,18 +115,20 @@ func GroupNotes(notes []Note) []GroupedNote {
 		if !ok {
 			i = len(out)
 			index[key] = i
-			out = append(out, GroupedNote{Kind: kind, Field: n.Field, Do: n.Do})
+			out, at = append(out, ReportNote{Document: kind, Field: n.Field, Do: n.Do}), append(at, nil)
 		}
 		if n.Pos.IsValid() {
-			out[i].At = append(out[i].At, n.Pos)
+			at[i] = append(at[i], n.Pos)
 		}
 	}
 	for i := range out {
-		slices.SortFunc(out[i].At, diag.Pos.Compare)
-		out[i].At = slices.Compact(out[i].At)
+		slices.SortFunc(at[i], diag.Pos.Compare)
+		for _, pos := range slices.Compact(at[i]) {
+			out[i].At = append(out[i].At, place(pos))
+		}
 	}
-	slices.SortFunc(out, func(a, b GroupedNote) int {
-		return strings.Compare(a.Kind+"\x00"+a.Field+"\x00"+a.Do, b.Kind+"\x00"+b.Field+"\x00"+b.Do)
+	slices.SortFunc(out, func(a, b ReportNote) int {
+		return strings.Compare(a.Document+"\x00"+a.Field+"\x00"+a.Do, b.Document+"\x00"+b.Field+"\x00"+b.Do)
 	})
 	return out
 }

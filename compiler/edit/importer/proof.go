@@ -37,7 +37,7 @@ func (w *work) prove(ctx context.Context) (report *Report, again bool, err error
 	if f == nil || len(f.Clusters) == 0 && err != nil {
 		return nil, false, invalid(err)
 	}
-	report = &Report{}
+	report = &Report{Proofs: []Proof{}}
 	loadFaults := err
 	charts := &render.Charts{}
 	for _, c := range w.model.Clusters {
@@ -62,10 +62,10 @@ func (w *work) prove(ctx context.Context) (report *Report, again bool, err error
 			continue
 		}
 		if _, _, err := f.CheckedObjects(ctx, c); err != nil {
-			report.Faults = append(report.Faults, diag.All(diag.In(c.ID, err))...)
+			report.faults = append(report.faults, diag.All(diag.In(c.ID, err))...)
 		}
 	}
-	report.Faults = diag.All(report.Faults.Err())
+	report.faults = diag.All(report.faults.Err())
 	return report, again, ctx.Err()
 }
 
@@ -97,8 +97,8 @@ func (w *work) addWaivers(f *compiler.Fleet, model *Cluster, c *fleet.Cluster, r
 				field = "*"
 			}
 			note := Note{Pos: model.Releases[i].valuePos(field), Doc: "release " + r.Name, Field: field, Do: d.Msg}
-			if !slices.Contains(report.Mistakes, note) {
-				report.Mistakes = append(report.Mistakes, note)
+			if !slices.Contains(report.mistakes, note) {
+				report.mistakes = append(report.mistakes, note)
 			}
 			if w.open[key] == nil {
 				w.open[key] = map[string]*Node{}
@@ -164,7 +164,7 @@ func (p *clusterProof) run(ctx context.Context) (again bool, err error) {
 	}
 	complete := len(p.model.Dropped) == 0
 	for _, r := range p.model.Releases {
-		proof := Proof{Cluster: p.model.ID, Release: r.Name, Origin: r.Origin, Pos: r.Pos, Objects: len(want[r.Name].objects)}
+		proof := Proof{Cluster: p.model.ID, Release: r.Name, Origin: r.Origin, At: p.place(r.Pos), Objects: len(want[r.Name].objects)}
 		i, ok := got[r.Name]
 		if !ok {
 			proof.Status, proof.Reason = Different, "the fleet has no such release: a file of it was edited"
@@ -176,7 +176,7 @@ func (p *clusterProof) run(ctx context.Context) (again bool, err error) {
 		p.report.Proofs = append(p.report.Proofs, proof)
 	}
 	for _, r := range p.model.Dropped {
-		p.report.Proofs = append(p.report.Proofs, Proof{Cluster: p.model.ID, Release: r.Name, Origin: r.Origin, Pos: r.Pos, Status: Unproven, Reason: "not imported: " + r.Unproven})
+		p.report.Proofs = append(p.report.Proofs, Proof{Cluster: p.model.ID, Release: r.Name, Origin: r.Origin, At: p.place(r.Pos), Status: Unproven, Reason: "not imported: " + r.Unproven})
 	}
 	if complete && p.apis[p.model.ID] == nil {
 		if p.apis[p.model.ID] = unknownKinds(want, p.model); p.apis[p.model.ID] != nil {

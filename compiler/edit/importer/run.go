@@ -42,6 +42,7 @@ type work struct {
 	module string
 	model  *Model
 	opts   Options
+	place  func(diag.Pos) string // text of a position in the report
 
 	charts     map[string]*pinnedChart       // by source
 	packages   map[string][]chart.Resolution // by name; the first version is the default
@@ -82,6 +83,9 @@ func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) 
 		c: c, root: root, stage: stage, module: module, model: model, opts: opts, loaded: map[fleet.ChartRef]*fleet.Chart{}, expected: map[string]map[string]*expectation{},
 		open: map[string]map[string]*Node{}, random: map[string]map[string]*Node{}, apis: map[string]*Node{}, files: map[string][]byte{}, references: map[string]map[string]string{},
 	}
+	if w.place, err = placeIn(dir); err != nil {
+		return nil, err
+	}
 	if w.before, err = w.recorded(); err != nil {
 		return nil, err
 	}
@@ -102,7 +106,7 @@ func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) 
 	if err != nil {
 		return nil, err
 	}
-	report.describe(model, plan)
+	report.describe(model, plan, w.place)
 	for name, data := range w.files {
 		if strings.HasPrefix(name, "environments/") && !strings.HasPrefix(name, "environments/charts/") {
 			report.CUELines += bytes.Count(data, []byte("\n"))
@@ -144,17 +148,17 @@ func (w *work) converge(ctx context.Context) (*FilePlan, *Report, error) {
 
 // A FilePlan is the change of the fleet's files. Names are relative to the root.
 type FilePlan struct {
-	Written []string // that do not exist, or are as the last import wrote them
-	Removed []string // that the import does not have any more
-	Edited  []string // that were edited since the last import, and stay as they are
-	Same    []string
-	sum     []byte // content of import.sum
+	Written []string `json:"written"` // that do not exist, or are as the last import wrote them
+	Removed []string `json:"removed"` // that the import does not have any more
+	Edited  []string `json:"edited"`  // that were edited since the last import, and stay as they are
+	Same    []string `json:"-"`
+	sum     []byte   // content of import.sum
 }
 
 // plan compares the planned files with the fleet.
 func (w *work) plan() (*FilePlan, error) {
 	before := w.before
-	p := &FilePlan{}
+	p := &FilePlan{Written: []string{}, Removed: []string{}, Edited: []string{}}
 	var sum bytes.Buffer
 	for _, name := range SortedKeys(w.files) {
 		existing, err := os.ReadFile(filepath.Join(w.root, filepath.FromSlash(name)))
