@@ -65,7 +65,6 @@ type updateOptions struct {
 	perGroup bool
 	bodies   string // directory for texts of pull requests
 	branches updates.Branches
-	pushed   []updates.PushedGroup
 }
 
 func newUpdateCommand(o *options) *cobra.Command {
@@ -139,20 +138,17 @@ func runUpdate(cmd *cobra.Command, o *options, u *updateOptions) error {
 	}
 	var faults diag.List
 	faults.Add(err)
-	var written []string
 	switch {
 	case u.perGroup:
-		u.pushed, err = updates.Push(cmd.Context(), found, u.branches)
-		faults.Add(err)
+		faults.Add(found.Push(cmd.Context(), u.branches))
 	case !u.dryRun:
-		written, err = found.Write(cmd.Context())
-		faults.Add(err)
+		faults.Add(found.Write(cmd.Context()))
 	}
 	if err := u.writeBodies(o, found); err != nil {
 		return err
 	}
 	u.style.Colour = o.style(cmd.OutOrStdout()).Colour
-	if err := u.print(cmd.OutOrStdout(), found, written, faults.Err()); err != nil {
+	if err := u.print(cmd.OutOrStdout(), found, faults.Err()); err != nil {
 		return err
 	}
 	for _, g := range found.Groups {
@@ -169,17 +165,17 @@ func runUpdate(cmd *cobra.Command, o *options, u *updateOptions) error {
 }
 
 // print prints the updates. faults are those until now.
-func (u *updateOptions) print(w io.Writer, found *updates.Updates, written []string, faults error) error {
+func (u *updateOptions) print(w io.Writer, found *updates.Updates, faults error) error {
 	switch u.output {
 	case "json":
-		return u.json(w, found, written)
+		return writeJSON(w, found)
 	case "markdown":
 		return updatesMarkdown(w, found)
 	}
-	if err := updatesText(w, found, written, u.dryRun || u.perGroup, faults, u.style); err != nil {
+	if err := updatesText(w, found, u.dryRun || u.perGroup, faults, u.style); err != nil {
 		return err
 	}
-	return u.printPushed(w)
+	return printPushed(w, found.Branches)
 }
 
 // updatesMarkdown prints the texts of pull requests for all groups.
@@ -200,7 +196,7 @@ func updatesMarkdown(w io.Writer, found *updates.Updates) error {
 }
 
 // updatesText prints the groups for people.
-func updatesText(w io.Writer, found *updates.Updates, written []string, dryRun bool, faults error, style diff.Style) error {
+func updatesText(w io.Writer, found *updates.Updates, dryRun bool, faults error, style diff.Style) error {
 	var b strings.Builder
 	for i, g := range found.Groups {
 		if i > 0 {
@@ -223,9 +219,9 @@ func updatesText(w io.Writer, found *updates.Updates, written []string, dryRun b
 		b.WriteString("nothing to do: no chart and no image has a newer version\n")
 	}
 	writeLeftOut(&b, found)
-	if len(written) > 0 {
+	if len(found.Written) > 0 {
 		b.WriteString("\n")
-		for _, file := range written {
+		for _, file := range found.Written {
 			fmt.Fprintf(&b, "wrote %s\n", diff.Inline(file))
 		}
 	} else if len(found.Groups) > 0 && !dryRun {

@@ -5,26 +5,24 @@ import (
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
-// A GroupReport is a group in JSON.
-type GroupReport struct {
-	Name     string         `json:"name"`
-	Title    string         `json:"title"`
-	Updates  []Update       `json:"updates"`
-	Files    []string       `json:"files"`
-	Faults   []diag.Fault   `json:"faults"` // new faults of the fleet, and why updates cannot be made
-	Values   []ChartValues  `json:"values"`
-	Notes    []Notes        `json:"notes"`
-	Findings []diff.Finding `json:"beforeYouMerge"`
-	Rendered diff.Result    `json:"rendered"`
-}
-
-// Report returns the group for JSON.
-func (g *Group) Report() GroupReport {
+// MarshalJSON encodes the group for the output of a command.
+func (g *Group) MarshalJSON() ([]byte, error) {
 	var faults diag.List
 	faults.Add(g.Failed)
 	faults.Add(g.Faults)
-	return GroupReport{
-		Name: g.Name, Title: g.Title(), Updates: g.Updates, Files: append([]string{}, g.Files...), Faults: diag.FaultsOf(faults.Err()),
-		Values: append([]ChartValues{}, g.Values...), Notes: append([]Notes{}, g.Notes...), Findings: append([]diff.Finding{}, g.Findings...), Rendered: g.Rendered,
-	}
+	return diag.MarshalJSON(struct {
+		Name     string         `json:"name"`
+		Title    string         `json:"title"`
+		Updates  []Update       `json:"updates"`
+		Files    []string       `json:"files"`
+		Faults   []diag.Fault   `json:"faults"` // new faults of the fleet, and why updates cannot be made
+		Values   []ChartValues  `json:"values"`
+		Notes    []Notes        `json:"notes"`
+		Findings []diff.Finding `json:"beforeYouMerge"`
+		Rendered diff.Result    `json:"rendered"`
+		BodyFile string         `json:"bodyFile,omitempty"`
+	}{
+		g.Name, g.Title(), g.Updates, append([]string{}, g.Files...), diag.FaultsOf(faults.Err()), append([]ChartValues{}, g.Values...),
+		append([]Notes{}, g.Notes...), append([]diff.Finding{}, g.Findings...), g.Rendered, g.BodyFile,
+	})
 }

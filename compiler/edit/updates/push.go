@@ -45,10 +45,16 @@ type PushedGroup struct {
 
 // Push commits each group to a branch on top of the base branch, and pushes it. It
 // leaves alone branches to which others committed. A branch that the repository refuses does
-// not stop the others: it has a fault. The result has a branch for each group in
-// their order, and then branches of groups that no longer exist.
+// not stop the others: it has a fault. The branches are those of the groups in
+// their order, and then those of groups that no longer exist.
 // It deletes none of these if the updates are incomplete.
-func Push(ctx context.Context, found *Updates, to Branches) (out []PushedGroup, err error) {
+func (u *Updates) Push(ctx context.Context, to Branches) error {
+	pushed, err := push(ctx, u, to)
+	u.Branches = append(u.Branches, pushed...)
+	return err
+}
+
+func push(ctx context.Context, found *Updates, to Branches) (out []PushedGroup, err error) {
 	path, err := pathInRepository(found.Dir)
 	if err != nil {
 		return nil, err

@@ -25,15 +25,17 @@ type Request struct {
 	Date   string   // today, as in 2026-12-31, for updates that are left out until a day; they stay left out if empty
 }
 
-// Updates are the newer versions of a fleet, in groups.
+// Updates are the newer versions of a fleet, in groups. Its JSON field names are stable.
 type Updates struct {
-	Dir     string
-	Groups  []*Group  // the selected ones, sorted by name
-	Others  []string  // names of the other groups, sorted
-	LeftOut []LeftOut // sorted
-	Limit   int       // of branches; 0 for none
+	Written  []string      `json:"written"`  // files that Write has changed, sorted
+	Groups   []*Group      `json:"groups"`   // the selected ones, sorted by name
+	Branches []PushedGroup `json:"branches"` // that Push has found or made
+	Others   []string      `json:"others"`   // names of the other groups, sorted
+	LeftOut  []LeftOut     `json:"leftOut"`  // sorted
 
-	Incomplete bool // whether versions of a chart or image could not be read, so that groups may be missing
+	Dir        string `json:"-"`
+	Limit      int    `json:"-"` // of branches; 0 for none
+	Incomplete bool   `json:"-"` // whether versions of a chart or image could not be read, so that groups may be missing
 
 	finder
 }
@@ -49,6 +51,7 @@ type Group struct {
 	Findings []diff.Finding // for reviewers
 	Notes    []Notes        // release notes, sorted by name
 	Failed   error          // why some or all updates cannot be made
+	BodyFile string         // text of the pull request; empty if the caller has not written it
 
 	Before map[string][]byte // contents of Files before the update
 	After  load.Edits        // contents of Files after the update
@@ -77,7 +80,7 @@ func Find(ctx context.Context, c *compiler.Compiler, client *registry.Images, re
 		return nil, err
 	}
 	f.KeepSame()
-	out := &Updates{Dir: f.Dir, finder: finder{
+	out := &Updates{Written: []string{}, Groups: []*Group{}, Branches: []PushedGroup{}, Others: []string{}, Dir: f.Dir, finder: finder{
 		c: c, client: client, before: edit.State{Fleet: f, All: f.Fleet}, each: each,
 		charts: &edit.ChartEditor{Compiler: c, Source: c.Source(f.Dir), Before: f}, date: req.Date,
 	}}
@@ -94,7 +97,7 @@ func Find(ctx context.Context, c *compiler.Compiler, client *registry.Images, re
 	if err != nil {
 		return nil, err
 	}
-	out.LeftOut, out.Incomplete = out.leftOut, len(faults) > 0
+	out.LeftOut, out.Incomplete = append([]LeftOut{}, out.leftOut...), len(faults) > 0
 	if err := out.choose(groups, req.Groups); err != nil {
 		return nil, cmp.Or(faults.Err(), err)
 	}
@@ -221,7 +224,7 @@ func (f *finder) edits(ctx context.Context, updates []Update) (load.Edits, *edit
 // Write writes the files of all groups together. It compiles the fleet with them first, and
 // writes nothing if a group is not ready or the fleet would have new faults. Each file is
 // replaced at once.
-func (u *Updates) Write(ctx context.Context) (files []string, err error) {
+func (u *Updates) Write(ctx context.Context) error {
 	all := &Group{}
 	var faults diag.List
 	for _, g := range u.Groups {
@@ -230,22 +233,23 @@ func (u *Updates) Write(ctx context.Context) (files []string, err error) {
 		faults.Add(g.Faults)
 	}
 	if len(faults) > 0 {
-		return nil, nil // the caller reports them by group
+		return nil // the caller reports them by group
 	}
 	if len(u.Groups) == 1 {
 		all = u.Groups[0]
 	} else if err := u.make(ctx, all); err != nil {
-		return nil, err
+		return err
 	}
 	faults.Add(all.Failed)
 	faults.Add(all.Faults)
 	if len(faults) > 0 {
-		return nil, append(diag.List{{Code: diag.CodeUpdateEffect, Msg: "the groups do not compile together, and nothing was written", Hint: "update one of them with --group"}}, faults...).Err()
+		return append(diag.List{{Code: diag.CodeUpdateEffect, Msg: "the groups do not compile together, and nothing was written", Hint: "update one of them with --group"}}, faults...).Err()
 	}
 	if err := edit.WriteFiles(u.Dir, all.Before, all.After); err != nil {
-		return nil, err
+		return err
 	}
-	return all.Files, nil
+	u.Written = append(u.Written, all.Files...)
+	return nil
 }
 
 // A finder finds updates.
