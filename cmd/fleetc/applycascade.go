@@ -40,21 +40,6 @@ func (c *applyCluster) pendingText() []string {
 	return []string{plural(n, "object is", "objects are") + " still being deleted"}
 }
 
-// An appliedCascade lists objects that are deleted along with an object.
-type appliedCascade struct {
-	Count  int      `json:"count"`
-	Names  []string `json:"names"`            // the first ten
-	Unread []string `json:"unread,omitempty"` // kinds that could not be listed
-	Volume string   `json:"volume,omitempty"` // result for the data of a volume
-}
-
-func cascadeJSON(c *apply.Cascade) *appliedCascade {
-	if c.String() == "" {
-		return nil
-	}
-	return &appliedCascade{c.Count(), append([]string{}, c.Names...), c.Unread, c.Volume}
-}
-
 // objects returns the changed objects of a plan, and objects of Helm releases
 // that another tool manages or that cause other deletions.
 func (c *applyCluster) objects() []appliedObject {

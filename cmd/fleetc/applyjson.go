@@ -54,7 +54,7 @@ type appliedObject struct {
 	Reason  string `json:"reason,omitempty"`
 	Owner   string `json:"owner,omitempty"` // the tool that manages the object now, so that it is kept
 
-	Deletes   *appliedCascade  `json:"deletes,omitempty"`   // objects that are deleted along with it
+	Deletes   *apply.Cascade   `json:"deletes,omitempty"`   // objects that are deleted along with it
 	TakesOver []apply.Takeover `json:"takesOver,omitempty"` // managers whose fields fleetc takes over
 }
 
@@ -83,7 +83,11 @@ func (r *applyReport) printJSON() error {
 }
 
 func objectJSON(it apply.Item) appliedObject {
-	return appliedObject{it.ID, it.Release, it.Stage, it.Level(), string(it.Action), it.Reason, it.Owner, cascadeJSON(it.Cascade), it.Takeovers}
+	o := appliedObject{it.ID, it.Release, it.Stage, it.Level(), string(it.Action), it.Reason, it.Owner, it.Cascade, it.Takeovers}
+	if o.Deletes.String() == "" {
+		o.Deletes = nil // it was looked up, and deletes nothing else
+	}
+	return o
 }
 
 func (c *applyCluster) json() (appliedCluster, error) {

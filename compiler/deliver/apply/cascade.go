@@ -36,6 +36,16 @@ func (c *Cascade) Count() int {
 	return len(c.uids)
 }
 
+// MarshalJSON encodes the cascade for the output of a command, without the UIDs.
+func (c *Cascade) MarshalJSON() ([]byte, error) {
+	return diag.MarshalJSON(struct {
+		Count  int      `json:"count"`
+		Names  []string `json:"names"`
+		Unread []string `json:"unread,omitempty"`
+		Volume string   `json:"volume,omitempty"`
+	}{c.Count(), append([]string{}, c.Names...), c.Unread, c.Volume})
+}
+
 // String describes the cascade; it is empty when nothing else is deleted.
 func (c *Cascade) String() string {
 	var parts []string

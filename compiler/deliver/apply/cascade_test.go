@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -73,6 +74,15 @@ func TestCascade(t *testing.T) {
 	}
 	if got := (*Cascade)(nil).String() + (&Cascade{}).String(); got != "" {
 		t.Error(got)
+	}
+	one := cascadeOf([]foundObject{{"ConfigMap x/a", "uid"}}, []string{"Secret"})
+	one.Volume = "its data stays"
+	for c, want := range map[*Cascade]string{
+		one: `{"count":1,"names":["ConfigMap x/a"],"unread":["Secret"],"volume":"its data stays"}`, {Volume: "v"}: `{"count":0,"names":[],"volume":"v"}`,
+	} {
+		if got, err := json.Marshal(c); err != nil || string(got) != want {
+			t.Errorf("%s, %v, want %s", got, err, want)
+		}
 	}
 	// Fewer objects than planned are accepted, more are not.
 	if got := c.countExcept(append(slices.Clone(c.uids), "z")); got != 0 {
