@@ -1,15 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"sync"
 
-	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver"
-	"github.com/fleetc/fleetc/compiler/incremental"
 	"github.com/spf13/cobra"
 )
 
@@ -107,7 +103,12 @@ func runVet(cmd *cobra.Command, o *options, v *vetOptions, patterns []string) er
 	if err := v.checkFlags(); err != nil {
 		return err
 	}
-	result, err := vet(cmd, c, v, patterns)
+	p := &progress{}
+	result, err := deliver.VetChanged(cmd.Context(), c, v.checks, v.render, func(clusters int) func() {
+		p = newProgress(cmd, clusters)
+		return p.step
+	}, patterns...)
+	p.clear()
 	if err != nil || o.started.IsDocument() {
 		return err
 	}
@@ -116,7 +117,7 @@ func runVet(cmd *cobra.Command, o *options, v *vetOptions, patterns []string) er
 			return err
 		}
 	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), result.summary(v.render))
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), vetSummary(result, v.render))
 	return err
 }
 
@@ -142,95 +143,11 @@ func (v *vetOptions) checkFlags() error {
 	return nil
 }
 
-// A vetResult is the cached result of a check without faults.
-type vetResult struct {
-	Clusters int `json:"clusters"`
-	Releases int `json:"releases"`
-	Objects  int `json:"objects"` // 0 when nothing was rendered
-
-	Rules []fleet.RuleCheck `json:"rules,omitempty"` // rules that must hold in at least one cluster, for a rendered cluster
-}
-
-func (v *vetResult) add(more vetResult) {
-	v.Clusters += more.Clusters
-	v.Releases += more.Releases
-	v.Objects += more.Objects
-}
-
-func (v *vetResult) summary(rendered bool) string {
+// vetSummary returns the line for a fleet without faults.
+func vetSummary(v *deliver.VetResult, rendered bool) string {
 	text := plural(v.Clusters, "cluster", "clusters") + ", " + plural(v.Releases, "release", "releases")
 	if rendered {
 		text += ", " + plural(v.Objects, "object", "objects")
 	}
 	return text + ": no faults"
-}
-
-// vet checks the clusters that are not up to date, and renders them with --render.
-func vet(cmd *cobra.Command, c *compiler.Compiler, v *vetOptions, patterns []string) (*vetResult, error) {
-	all, mu := &vetResult{}, sync.Mutex{}
-	rules := map[string][]fleet.RuleCheck{}
-	task := incremental.Task{Name: "vet", Charts: true, Values: v.checks.Secrets, Holds: func(cluster, text string) bool {
-		var last vetResult
-		if err := json.Unmarshal([]byte(text), &last); err != nil {
-			return false
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		all.add(last)
-		rules[cluster] = last.Rules
-		return true
-	}}
-	if v.render {
-		task.Name = fmt.Sprintf("vet --render --layout %s --secrets=%t", v.layout, v.checks.Secrets)
-	}
-	f, settled, err := incremental.Load(cmd.Context(), c, task, patterns...)
-	if err != nil {
-		return nil, err
-	}
-	defer settled.Close()
-	checked := make([]vetResult, len(f.Clusters))
-	for i, cluster := range f.Clusters {
-		checked[i] = vetResult{Clusters: 1, Releases: len(cluster.Releases)}
-	}
-	if !v.render {
-		if err := f.CheckWritten(cmd.Context()); err != nil {
-			return nil, err
-		}
-	}
-	if v.render {
-		var faults diag.List
-		faults.Add(renderAll(cmd, f, v.checks, checked, rules))
-		faults.Add(c.CheckRules(rules))
-		if err := faults.Err(); err != nil {
-			return nil, err
-		}
-	}
-	for i, cluster := range f.Clusters {
-		all.add(checked[i])
-		text, err := json.Marshal(checked[i])
-		if err != nil {
-			return nil, err
-		}
-		settled.Record(cmd.Context(), cluster, string(text))
-	}
-	return all, nil
-}
-
-// renderAll renders the clusters of a fleet, counts their objects, and
-// collects the results of rules that must hold in at least one cluster.
-func renderAll(cmd *cobra.Command, f *compiler.Fleet, checks deliver.VetOptions, checked []vetResult, rules map[string][]fleet.RuleCheck) error {
-	var faults diag.List
-	p := newProgress(cmd, len(f.Clusters))
-	defer p.clear()
-	i := 0
-	for found, err := range deliver.Vet(cmd.Context(), f, checks) {
-		faults.Add(err)
-		if found != nil {
-			checked[i].Objects, checked[i].Rules = found.Objects, found.Rules
-			rules[f.Clusters[i].ID] = found.Rules
-		}
-		i++
-		p.step()
-	}
-	return faults.Err()
 }

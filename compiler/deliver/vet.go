@@ -3,9 +3,11 @@ package deliver
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
+	"sync"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -15,6 +17,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/export/oci"
 	"github.com/fleetc/fleetc/compiler/deliver/secrets"
+	"github.com/fleetc/fleetc/compiler/incremental"
 	"github.com/fleetc/fleetc/compiler/stage/patch"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -26,24 +29,103 @@ type VetOptions struct {
 	AllowExec bool         // whether secrets may run commands
 }
 
-// VettedCluster is the result of [Vet] for a cluster that renders.
-type VettedCluster struct {
-	Objects int               // number of objects
-	Rules   []fleet.RuleCheck // rules that must match an object of some cluster, for [compiler.Compiler.CheckRules]
+// A VetResult counts what was checked. Its JSON form is the cached outcome of a cluster.
+type VetResult struct {
+	Clusters int `json:"clusters"`
+	Releases int `json:"releases"`
+	Objects  int `json:"objects"` // 0 when nothing was rendered
+
+	// Rules must match an object of some cluster, for [compiler.Compiler.CheckRules]. They
+	// are those of one rendered cluster.
+	Rules []fleet.RuleCheck `json:"rules,omitempty"`
+}
+
+// add adds the numbers of another result.
+func (v *VetResult) add(more VetResult) {
+	v.Clusters += more.Clusters
+	v.Releases += more.Releases
+	v.Objects += more.Objects
+}
+
+// VetChanged checks the clusters that the patterns select, and records those without faults.
+// It counts clusters that are up to date, but does not check them again. Without render, it
+// checks what is written, as in [compiler.Fleet.CheckWritten]. begin is called with the
+// number of clusters to render, and returns a function to call after each of them.
+func VetChanged(ctx context.Context, c *compiler.Compiler, options VetOptions, render bool, begin func(clusters int) (each func()), patterns ...string) (*VetResult, error) {
+	all, mu := &VetResult{}, sync.Mutex{}
+	rules := map[string][]fleet.RuleCheck{}
+	task := incremental.Task{Name: "vet", Charts: true, Values: options.Secrets, Holds: func(cluster, text string) bool {
+		var last VetResult
+		if err := json.Unmarshal([]byte(text), &last); err != nil {
+			return false
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		all.add(last)
+		rules[cluster] = last.Rules
+		return true
+	}}
+	if render {
+		task.Name = fmt.Sprintf("vet --render --layout %s --secrets=%t", options.Layout, options.Secrets)
+	}
+	f, upToDate, err := incremental.Load(ctx, c, task, patterns...)
+	if err != nil {
+		return nil, err
+	}
+	defer upToDate.Close()
+	checked := make([]VetResult, len(f.Clusters))
+	if render {
+		err = vetRendered(ctx, c, f, options, checked, rules, begin(len(f.Clusters)))
+	} else {
+		for i, cluster := range f.Clusters {
+			checked[i] = VetResult{Clusters: 1, Releases: len(cluster.Releases)}
+		}
+		err = f.CheckWritten(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, cluster := range f.Clusters {
+		all.add(checked[i])
+		text, err := json.Marshal(checked[i])
+		if err != nil {
+			return nil, err
+		}
+		upToDate.Record(ctx, cluster, string(text))
+	}
+	return all, nil
+}
+
+// vetRendered renders and checks the clusters. It sets their results and adds their rules to
+// those of the others, which it checks together.
+func vetRendered(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, options VetOptions, checked []VetResult, rules map[string][]fleet.RuleCheck, each func()) error {
+	var faults diag.List
+	i := 0
+	for found, err := range Vet(ctx, f, options) {
+		faults.Add(err)
+		if found != nil {
+			checked[i] = *found
+			rules[f.Clusters[i].ID] = found.Rules
+		}
+		i++
+		each()
+	}
+	faults.Add(c.CheckRules(rules))
+	return faults.Err()
 }
 
 // Vet compiles the clusters and yields their faults, including those of [Exports], and
 // those of applies that can be found without a cluster. It yields the result of a cluster
 // beside the faults of checks.
-func Vet(ctx context.Context, f *compiler.Fleet, options VetOptions) iter.Seq2[*VettedCluster, error] {
+func Vet(ctx context.Context, f *compiler.Fleet, options VetOptions) iter.Seq2[*VetResult, error] {
 	var sizes chartSizes
 	layout, resolver := options.Layout, secrets.NewResolver(f.Fleet, options.AllowExec)
-	return par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*VettedCluster, error) {
+	return par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*VetResult, error) {
 		c := f.Clusters[i]
 		b, err := f.Assemble(ctx, c)
 		var faults diag.List
 		faults.Add(err)
-		var out *VettedCluster
+		var out *VetResult
 		if b != nil {
 			faults.Add(checkLayouts(f, b, layout))
 			faults.Add(apply.CheckOrder(b))
@@ -56,7 +138,7 @@ func Vet(ctx context.Context, f *compiler.Fleet, options VetOptions) iter.Seq2[*
 			if layout == "" && len(c.GitOps.Layouts) == 0 {
 				faults.Add(checkApplied(b))
 			}
-			out = &VettedCluster{Objects: len(b.Objects), Rules: append(b.Checks, patch.RuleChecks(c, b.Objects, f.KnownCRDs[c.ID])...)}
+			out = &VetResult{Clusters: 1, Releases: len(c.Releases), Objects: len(b.Objects), Rules: append(b.Checks, patch.RuleChecks(c, b.Objects, f.KnownCRDs[c.ID])...)}
 		}
 		if err := faults.Err(); err != nil {
 			return out, fleet.InCluster(c, err)

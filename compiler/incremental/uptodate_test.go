@@ -13,7 +13,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/testdata/fleets"
 )
@@ -50,7 +49,7 @@ func exportOutdated(t *testing.T, c *compiler.Compiler, out string) (compiled, r
 		}
 	}
 	f.Slots = make(chan struct{}, 1) // OnCacheLookup is called by one goroutine at a time
-	for b, err := range deliver.Exports(t.Context(), f, fleet.PlainLayout, f.Clusters, false, nil) {
+	for b, err := range f.Bundles(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
