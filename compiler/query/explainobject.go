@@ -66,9 +66,9 @@ type ValueDependency struct {
 	Secret bool
 }
 
-// RenderedObjects returns the rendered and patched objects of a cluster without checking
+// renderedObjects returns the rendered and patched objects of a cluster without checking
 // them, sorted by release and name.
-func RenderedObjects(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) ([]fleet.Object, error) {
+func renderedObjects(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) ([]fleet.Object, error) {
 	_, objs, err := renderUnchecked(ctx, f, c)
 	return objs, err
 }
@@ -155,7 +155,7 @@ func CompleteObject(ctx context.Context, c *compiler.Compiler, pattern, object, 
 	if err != nil {
 		return nil
 	}
-	objs, err := RenderedObjects(ctx, f, f.Clusters[0])
+	objs, err := renderedObjects(ctx, f, f.Clusters[0])
 	if err != nil {
 		return nil
 	}

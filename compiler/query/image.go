@@ -134,7 +134,7 @@ type imageField struct {
 
 // imageFields returns the image fields of a cluster.
 func imageFields(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) ([]imageField, error) {
-	objs, err := RenderedObjects(ctx, f, c)
+	objs, err := renderedObjects(ctx, f, c)
 	if err != nil {
 		return nil, err
 	}
