@@ -39,8 +39,11 @@ var patterns = []pattern{
 	{line: regexp.MustCompile("`([^`]*)`?"), msg: "a backtick does not begin a text in CUE", hint: `write "$1"`},
 	{line: regexp.MustCompile(`^\s*("?[\w.-]+"?)\s*=\s*([^=~].*)?$`), raw: true, msg: "a field is set with a colon in CUE, not with =", hint: "write $1: $Q2"},
 	{line: regexp.MustCompile(`;\s*$`), msg: "lines do not end with ; in CUE", hint: "remove it"},
+	{line: regexp.MustCompile(`\s\?\s+\S.*\s:\s`), msg: "CUE has no operator ? :", hint: "write [if CONDITION {A}, B][0]"},
+	{line: regexp.MustCompile(`([\w-]+|"[^"]*"):\s*if\b`), raw: true, msg: "if is not a value in CUE: it stands around fields", hint: "write if CONDITION {$1: A}, or choose between two values: $1: [if CONDITION {A}, B][0]"},
+	{line: regexp.MustCompile(`[<>=]=?\s*\S+\s+(and|or)\s`), msg: "$1 is not an operator of CUE", hint: "between types and bounds, write & or |, as in >=2 & <=5; between conditions, write && or ||"},
 	{line: regexp.MustCompile(`\b(if|for)\b[^{]*$`), above: true, msg: "what follows $1 stands in braces", hint: "write { at the end of the line with $1, and } below its fields"},
-	{line: regexp.MustCompile(`^\s*\}\s*else\b`), always: true, msg: "CUE has no else", hint: "write a second if with the opposite condition: if !(CONDITION) {...}"},
+	{line: regexp.MustCompile(`\}\s*else\b`), always: true, msg: "CUE has no else", hint: "write a second if with the opposite condition: if !(CONDITION) {...}"},
 	{line: regexp.MustCompile(`^import\s+([^"(\s][^\s]*)\s*$`), msg: "the path of an import stands in quotes", hint: `write import "$1"`, fix: `"$1"`},
 	{line: regexp.MustCompile(`^import\b`), msg: "imports stand at the top of a file", hint: "move the line below the package clause, above all fields"},
 	{line: regexp.MustCompile(`^package\s+"(\w+)"`), raw: true, msg: "the name of a package has no quotes", hint: "write package $1"},
@@ -49,7 +52,7 @@ var patterns = []pattern{
 	{line: regexp.MustCompile(`:\s*0(\d+)\s*$`), msg: "a number does not begin with 0", hint: `write "0$1" for a text, or 0o$1 for an octal number`},
 	{line: regexp.MustCompile(`[–—−]`), raw: true, msg: "a long dash is not the minus sign of CUE", hint: "write -"},
 	{line: regexp.MustCompile(`:\s*"[^"]*"[\w.]`), raw: true, msg: "the text ends at its second quotation mark", hint: `write \" for a quotation mark inside of a text`},
-	{line: regexp.MustCompile(`^\s*([\w#]+(?:\.[A-Za-z_]\w*)+)\s*:`), msg: "the name $1 has a dot in it, and stands without quotes", hint: `write "$1": for one name, or $C1: for fields in each other`, fix: `"$1"`},
+	{line: regexp.MustCompile(`(?:^|[{,]|:\s)\s*([\w#]+(?:\.[A-Za-z_]\w*)+)\s*:`), msg: "the name $1 has a dot in it, and stands without quotes", hint: `write "$1": for one name, or $C1: for fields in each other`, fix: `"$1"`},
 	{line: regexp.MustCompile(`(?:^|[{,]|:\s)\s*([A-Za-z_][\w]*(?:[-./][\w]+)+)\s*:(?:[^/]|$)`), msg: "the name $1 needs quotes: it has more in it than letters, digits and _", hint: `write "$1":`, fix: `"$1"`},
 	{line: regexp.MustCompile(`(?:^|[{,]|:\s)\s*(\d[\w./-]*)\s*:(?:[^/]|$)`), msg: "the name $1 needs quotes: it begins with a digit", hint: `write "$1":`, fix: `"$1"`},
 	{line: regexp.MustCompile(`^\s*("[^"]*"|[\w#]+)\s+(".*|\{.*)$`), raw: true, msg: "a colon is missing behind $1", hint: "write $1: $2"},
@@ -165,10 +168,10 @@ var plainValue = regexp.MustCompile(`:\s*([^\s"{}\[\](),#&|'][^"{}\[\],]*?)\s*(?
 func unquotedText(line string, col int) string {
 	text := masked(line)
 	m := plainValue.FindStringSubmatchIndex(text)
-	// The pattern matches at the first colon. The value follows the last one.
+	// The pattern matches at the first colon. The value follows the last one before the column.
 	for m != nil {
 		inner := plainValue.FindStringSubmatchIndex(text[m[2]:])
-		if inner == nil || strings.HasPrefix(text[m[2]+inner[0]:], "://") || inner[2] > 0 && text[m[2]+inner[2]-1] == ':' {
+		if inner == nil || strings.HasPrefix(text[m[2]+inner[0]:], "://") || col > 0 && m[2]+inner[2] > col-1 || inner[2] > 0 && text[m[2]+inner[2]-1] == ':' {
 			break
 		}
 		for i := range inner {
