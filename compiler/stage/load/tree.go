@@ -221,7 +221,11 @@ func parseHead(root, rel string, edits Edits) (file *ast.File, isStray bool) {
 	if edited, ok := edits[rel]; ok {
 		text = edited
 	}
-	file, err := parser.ParseFile(filepath.Join(root, filepath.FromSlash(rel)), text, parser.ImportsOnly)
+	name := filepath.Join(root, filepath.FromSlash(rel))
+	file, err := parser.ParseFile(name, text, parser.ImportsOnly)
+	if err == nil && file.PackageName() == "" { // a line above the package clause may hide it
+		_, err = parser.ParseFile(name, text)
+	}
 	return file, err == nil && file.PackageName() != pkg
 }
 
