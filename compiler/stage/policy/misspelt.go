@@ -16,10 +16,9 @@ import (
 // of Kubernetes. Some of its schemas refer to themselves.
 const maxFieldDepth = 30
 
-// misspelt finds the optional fields of a rule that no kind of its objects has, and that
-// are similar to one that a kind has: a rule with replica?: >1 never applies. A field that
-// is not optional needs no such check, because objects without it violate the rule. Objects
-// of custom resources are not compared.
+// misspelt finds the fields of a rule that no kind of its objects has, and that are similar
+// to one that a kind has: a rule with replica?: >1 never applies, and no object satisfies
+// one with replica: >1. Objects of custom resources are not compared.
 func (r *run) misspelt(rl *rule) {
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, o := range rl.matched {
@@ -42,7 +41,7 @@ func (r *run) misspelt(rl *rule) {
 		r.faults = append(r.faults, &diag.Diag{
 			Code: diag.CodePolicyInvalid,
 			At:   append(places(f.line), places(rl.Pos)...), Path: policyPath(rl.Name) + ".object" + fieldText(f.path),
-			Msg: "the rule never applies here: no object that it matches can have this field", Hint: f.text,
+			Msg: "no object that it matches can have this field", Hint: f.text,
 		})
 	}
 }
@@ -73,7 +72,7 @@ func schemasOf(kind schema.GroupVersionKind) []*kube.Schema {
 	return all
 }
 
-// misspelt returns the misspelt optional fields of a rule, with the hint as text.
+// misspelt returns the misspelt fields of a rule, with the hint as text.
 func (e *engine) misspelt(rl *rule, known []*kube.Schema) (v result) {
 	defer recoverPanic(&v)
 	c := e.compiledRule(rl)
@@ -110,7 +109,7 @@ func (c *compiledRule) misspelt(rule cue.Value, known []*kube.Schema, path []str
 		}
 		name := sel.Unquoted()
 		at := append(slices.Clip(path), name)
-		if hint := diag.DidYouMean(name, slices.Sorted(maps.Keys(fields))); fields[name] == nil && !open && hint != "" && sel.ConstraintType() == cue.OptionalConstraint {
+		if hint := diag.DidYouMean(name, slices.Sorted(maps.Keys(fields))); fields[name] == nil && !open && hint != "" {
 			found = append(found, finding{path: at, text: hint, line: c.line(at)})
 		}
 		found = c.misspelt(it.Value(), fields[name], at, found)

@@ -414,7 +414,7 @@ func FuzzObjects(f *testing.F) {
 	})
 }
 
-// TestMisspeltFields has rules with optional fields that no object has. A rule applies to
+// TestMisspeltFields has rules with fields that no object can have. A rule applies to
 // all objects that it matches, so a field of one of the kinds is fine, and so are fields
 // that are not similar to another.
 func TestMisspeltFields(t *testing.T) {
@@ -422,6 +422,7 @@ func TestMisspeltFields(t *testing.T) {
 	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {}\n"
 	for _, test := range []struct{ name, rule, objects, want string }{
 		{"a field", deployment + `spec: {replica?: <9, ...}}`, object("{}"), "policies.p.object.spec.replica: did you mean replicas?"},
+		{"a field that must be set", deployment + `spec: {replica: <9, ...}}`, object("{}"), "policies.p.object.spec.replica: did you mean replicas?"},
 		{"a field that exists", deployment + `spec: {replicas?: <9, ...}}`, object("{}"), ""},
 		{"in a list", deployment + `spec: template: spec: containers: [...{imge?: !="a", ...}]}`, object("{template: {spec: {containers: []}}}"), "policies.p.object.spec.template.spec.containers[...].imge: did you mean image?"},
 		{"a label", deployment + `metadata: labels: {tier?: "gold", teir?: "gold", ...}}`, object("{}"), ""},
@@ -432,7 +433,7 @@ func TestMisspeltFields(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got := check(t, "package fleet\n\n"+test.rule+"\n", test.objects, "")
 			field, hint, _ := strings.Cut(test.want, ": ")
-			if test.want == "" && got != "" || !strings.Contains(got, field+": the rule never applies here") && test.want != "" || !strings.Contains(got, hint) {
+			if test.want == "" && got != "" || !strings.Contains(got, field+": no object that it matches can have this field") && test.want != "" || !strings.Contains(got, hint) {
 				t.Errorf("got\n%s\nwant %q", got, test.want)
 			}
 		})
