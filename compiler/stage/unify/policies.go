@@ -3,6 +3,7 @@ package unify
 import (
 	"cmp"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,6 +122,9 @@ func selectorFrom(v cue.Value) fleet.Selector {
 	return fleet.Selector(raw)
 }
 
+// policyFields are the fields of a policy, which is not called like one of them.
+var policyFields = []string{"message", "match", "object", "objects", "violations", "waivers"}
+
 // checkPolicies reports faults of policies that CUE does not report.
 func (e *evaluation) checkPolicies(final cue.Value) error {
 	var faults diag.List
@@ -131,6 +135,7 @@ func (e *evaluation) checkPolicies(final cue.Value) error {
 			ruled = append(ruled, p.name)
 		}
 	}
+	nameless := false
 	for _, p := range all {
 		at := cue.MakePath(cue.Str("policies"), cue.Str(p.name)).String()
 		wrong := func(code diag.Code, v cue.Value, field, msg, hint string) {
@@ -138,6 +143,13 @@ func (e *evaluation) checkPolicies(final cue.Value) error {
 		}
 		switch set := present(p.v, "object", "violations"); {
 		case len(set) == 0 && !lookup(p.v, "message").Exists():
+			if slices.Contains(policyFields, p.name) {
+				if !nameless {
+					wrong(diag.CodePolicyInvalid, p.v, "", "a policy has a name", "write policies: NAME: "+p.name+": ...")
+				}
+				nameless = true
+				continue
+			}
 			hint := cmp.Or(diag.OneOf(p.name, ruled), "give it a message and a rule: object, or objects and violations")
 			wrong(diag.CodePolicyInvalid, p.v, "", "no rule is called "+p.name, hint)
 			faults[len(faults)-1].Fixes = diag.Respell(p.name, ruled)

@@ -166,6 +166,24 @@ environments/prod/eu/fleet.cue:2:11: policies."two-replica": no rule is called t
     hint: did you mean two-replicas?
     in prod/eu
 `},
+		{"a rule without a name", `
+-- root.cue --
+policies: {message: "m", match: kinds: ["Deployment"], object: spec: replicas: >1}
+-- eu.cue --
+`, `
+environments/fleet.cue:2:21: policies.message: "m" is a string, and must be a map [FL1203]
+    hint: give it a map
+    in prod/eu
+environments/fleet.cue:2:26: policies.match: a policy has a name [FL1702]
+    hint: write policies: NAME: match: ...
+    in prod/eu
+environments/fleet.cue:2:33: policies.match.kinds: field not allowed [FL1204]
+    hint: use one of match, message, object, objects, violations, waivers
+    in prod/eu
+environments/fleet.cue:2:64: policies.object.spec: field not allowed [FL1204]
+    hint: use one of match, message, object, objects, violations, waivers
+    in prod/eu
+`},
 		{"a name without any rule", `
 -- root.cue --
 policies: a: match: kinds: ["Deployment"]
