@@ -19,6 +19,11 @@ func ClusterHint(pattern string, ids []string) (hint string, fixes []diag.Fix) {
 		}
 	}
 	near := diag.Nearest(base, among)
+	for _, at := range among {
+		if near == "" && path.Base(at) == base {
+			near = at // the name of the cluster without the path to it
+		}
+	}
 	if near == "" {
 		return "run fleetc list for the clusters of the fleet", nil
 	}

@@ -87,9 +87,10 @@ func (f *Fleet) checkEmbeds() diag.List {
 			}
 		}
 	}
+	all := len(f.leaves) == len(f.IDs) // otherwise, clusters that are not loaded may read the files
 	for _, name := range f.source.valuesFiles {
 		dir, base := path.Split(name)
-		if dir = path.Clean(dir); f.concerns(dir) && !embedded[name] {
+		if dir = path.Clean(dir); (all || f.loaded(dir)) && !embedded[name] {
 			faults.Add(&diag.Diag{
 				Code: diag.CodeUnusedFile,
 				At:   []diag.Pos{{File: name}}, Msg: "no file of CUE reads these values: a layer is made of files that end in .cue",

@@ -136,7 +136,12 @@ func (f *Fleet) check() error {
 
 // concerns reports whether a directory is on the path to a selected cluster.
 func (f *Fleet) concerns(dir string) bool {
-	return f.whole || slices.ContainsFunc(f.leaves, func(l leaf) bool { return fleet.IsWithin(l.dir, dir) })
+	return f.whole || f.loaded(dir)
+}
+
+// loaded reports whether a directory is on the path to a loaded cluster.
+func (f *Fleet) loaded(dir string) bool {
+	return slices.ContainsFunc(f.leaves, func(l leaf) bool { return fleet.IsWithin(l.dir, dir) })
 }
 
 // A source is a fleet on disk.
