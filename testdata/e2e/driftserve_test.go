@@ -12,9 +12,8 @@ import (
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
 
-// driftReader creates the ServiceAccount of docs/drift.md with its roles, and returns a
-// kubeconfig that reads its token from a file.
-func (p *place) driftReader(ids ...string) (kubeconfig string, token func(id string) string) {
+// driftRoles returns the ServiceAccount and the roles of docs/drift.md.
+func (p *place) driftRoles() string {
 	p.Helper()
 	data, err := os.ReadFile(filepath.Join(top, "docs/drift.md"))
 	if err != nil {
@@ -25,6 +24,14 @@ func (p *place) driftReader(ids ...string) (kubeconfig string, token func(id str
 	if !ok {
 		p.Fatal("docs/drift.md has no roles")
 	}
+	return roles
+}
+
+// driftReader creates the ServiceAccount of docs/drift.md with its roles, and returns a
+// kubeconfig that reads its token from a file.
+func (p *place) driftReader(ids ...string) (kubeconfig string, token func(id string) string) {
+	p.Helper()
+	roles := p.driftRoles()
 	text, err := os.ReadFile(shared.Kubeconfig)
 	if err != nil {
 		p.Fatal(err)
@@ -184,6 +191,31 @@ func TestDriftServe(t *testing.T) {
 	if n == 0 {
 		t.Error("the ServiceAccount sends nothing")
 	}
+}
+
+// Without Secrets in the ClusterRole, the roles of docs/drift.md are enough for bundles
+// without Secrets, and read no stored bundle.
+func TestDriftRights(t *testing.T) {
+	p := newWeb(t)
+	p.edit("environments/web.cue", `		secret: {apiVersion: "v1", kind: "Secret", metadata: name: "web", stringData: password: "hunter2"}`+"\n", "")
+	p.fleetc("apply", "--yes").ok(p)
+	roles := p.driftRoles()
+	without := strings.Replace(roles, "configmaps, secrets, ", "configmaps, ", 1)
+	if without == roles {
+		t.Fatal("the ClusterRole has no Secrets")
+	}
+	p.kubectlInput("one", without, "apply", "-f", "-")
+	p.waitForRight("one", driftUser, "get", "secrets/inventory.example.com.infra", "--namespace=fleetc-system")
+	p.waitForRight("one", driftUser, "list", "deployments.apps", "--namespace=web")
+	if out, _ := shared.Kubectl(p.Context(), "--context", p.clusters["one"].Context, "-n", "fleetc-system", "auth", "can-i", "--as", driftUser, "get", "secrets"); !strings.HasPrefix(out, "no") {
+		t.Errorf("it may read stored bundles: %s", out)
+	}
+	p.fleetc("drift", "--as", driftUser).ok(p).says(p, "^no drift in 1 cluster")
+	p.fleetc("diff", "--live", "--as", driftUser).ok(p)
+	p.kubectl("one", "-n", "web", "delete", "configmap", "web")
+	p.fleetc("drift", "--as", driftUser).exits(p, 1).says(p, "ConfigMap web/web .*is missing")
+	p.edit("environments/web.cue", "replicas: 2", "replicas: 3")
+	p.fleetc("drift", "--as", driftUser).exits(p, 1).says(p, "an apply is due", "spec.replicas: 2 in the cluster, 3 in the fleet")
 }
 
 // Two contexts of one cluster are a failed check at every moment, also while a slow cluster
