@@ -8,9 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"regexp"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/fleetc/fleetc/compiler"
@@ -302,19 +300,14 @@ func changes(p *apply.Plan, key []byte) []diff.Change {
 	return diff.Objects(before, after, key)
 }
 
-// selectorQuotes matches the quotes in the path of a list element as an API
-// server writes it: containers[name="app"].
-var selectorQuotes = regexp.MustCompile(`="([^"\]]*)"`)
-
 // ConflictChange returns the change of a field in conflict, false if there is none.
 func (p *ClusterPlan) ConflictChange(id string, field cluster.Field) (diff.FieldChange, bool) {
-	path := selectorQuotes.ReplaceAllString(strings.TrimPrefix(field.Path, "."), "=$1")
 	for _, c := range p.Changes {
 		if c.ID != id {
 			continue
 		}
 		for _, f := range c.Fields {
-			if f.Path == path {
+			if f.Path == field.Path {
 				return f, true
 			}
 		}

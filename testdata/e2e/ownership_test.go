@@ -71,7 +71,7 @@ releases: web: ownership: scaled: {
 	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, `Deployment.apps web/web takes fields of other managers: spec.replicas \(kubectl\)`, "spec.replicas: 5 -> 2")
 	p.kubectl("one", "-n", "web", "set", "image", "deployment/web", "web=example.com/web:hot")
 	_, mark := p.writes("one", 0)
-	d := p.fleetc("apply", "--yes").exits(p, 2).says(p, `other managers own fields of it: spec.template.spec.containers\[name="web"\].image \(kubectl-set\)`)
+	d := p.fleetc("apply", "--yes").exits(p, 2).says(p, `other managers own fields of it: spec.template.spec.containers\[name=web\].image \(kubectl-set\)`)
 	if w, _ := p.writes("one", mark); len(w) > 0 {
 		t.Errorf("a refused apply writes %q", w)
 	}

@@ -89,6 +89,33 @@ func TestCovers(t *testing.T) {
 	}
 }
 
+// Fields in the API server's notation get paths that ownership accepts.
+func TestFieldPaths(t *testing.T) {
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"labels": map[string]any{"app": "a", "app.kubernetes.io/name": "b"}},
+		"data":     map[string]any{"a": "1", "a.b": "2"},
+		"list":     []any{map[string]any{"name": "a.b", "port": int64(80), "args": []any{"x"}}},
+	}}
+	before := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"c.d": "3"}}}
+	for field, want := range map[string]string{
+		".metadata.labels.app":                    "metadata.labels.app",
+		".metadata.labels.app.kubernetes.io/name": `metadata.labels."app.kubernetes.io/name"`,
+		".data.a.b":                      `data."a.b"`,
+		".data.c.d":                      `data."c.d"`,
+		`.list[name="a.b",port=80].args`: "list[name=a.b,port=80].args",
+		".data.e.f":                      ".data.e.f",
+		`.list[name="b"]`:                `.list[name="b"]`,
+		`.list[="b"]`:                    `.list[="b"]`,
+		".list":                          "list",
+		".list[0":                        ".list[0",
+	} {
+		it := &Item{object: object}
+		if got := it.withPaths([]cluster.Field{{Path: field}}, before); got[0].Path != want {
+			t.Errorf("%s is %s, want %s", field, got[0].Path, want)
+		}
+	}
+}
+
 // Fields that only former managers have are removed.
 func TestDifference(t *testing.T) {
 	for _, test := range []struct{ a, b, want string }{

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,15 +133,7 @@ func isAtOrBelow(path []fleet.Step, field string) bool {
 			field = rest
 			continue
 		}
-		rest, ok := strings.CutPrefix(field, "[")
-		fields := map[string]string{}
-		for ok && !strings.HasPrefix(rest, "]") {
-			var key, value string
-			key, rest, ok = strings.Cut(strings.TrimPrefix(rest, ","), "=")
-			if value, rest, ok = keyValue(rest, ok); ok {
-				fields[key] = value
-			}
-		}
+		fields, rest, ok := cutSelector(field)
 		if !ok {
 			return false
 		}
@@ -149,9 +142,77 @@ func isAtOrBelow(path []fleet.Step, field string) bool {
 				return false
 			}
 		}
-		field = rest[1:]
+		field = rest
 	}
 	return true
+}
+
+// cutSelector parses the selector of a list element at the start of a text in the API
+// server's notation: [name="app"].
+func cutSelector(text string) (fields map[string]string, rest string, ok bool) {
+	rest, ok = strings.CutPrefix(text, "[")
+	fields = map[string]string{}
+	for ok && !strings.HasPrefix(rest, "]") {
+		var key, value string
+		key, rest, ok = strings.Cut(strings.TrimPrefix(rest, ","), "=")
+		if value, rest, ok = keyValue(rest, ok); ok {
+			fields[key] = value
+		}
+	}
+	if !ok {
+		return nil, "", false
+	}
+	return fields, rest[1:], true
+}
+
+// withPaths returns the fields with paths for [fleet.ParseSteps] in place of those in the
+// API server's notation. The object of the bundle or the live one has the field, and
+// shows which dots are in keys.
+func (it *Item) withPaths(fields []cluster.Field, before *unstructured.Unstructured) []cluster.Field {
+	out := slices.Clone(fields)
+	for i, f := range out {
+		for _, o := range []*unstructured.Unstructured{it.object, before} {
+			if o == nil {
+				continue
+			}
+			if path, ok := stepsTo(o.Object, f.Path); ok {
+				out[i].Path = fleet.StepsText(path)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// stepsTo returns the path to a field of a value, false if the value does not have it.
+func stepsTo(v any, field string) ([]fleet.Step, bool) {
+	if field == "" {
+		return nil, true
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			rest, ok := strings.CutPrefix(field, "."+k)
+			if !ok || rest != "" && rest[0] != '.' && rest[0] != '[' {
+				continue
+			}
+			if path, ok := stepsTo(v[k], rest); ok {
+				return append([]fleet.Step{{Key: k}}, path...), true
+			}
+		}
+	case []any:
+		fields, rest, _ := cutSelector(field)
+		step := fleet.Step{Fields: fields}
+		for _, element := range v {
+			if len(fields) == 0 || !step.Matches(element) {
+				continue
+			}
+			if path, ok := stepsTo(element, rest); ok {
+				return append([]fleet.Step{step}, path...), true
+			}
+		}
+	}
+	return nil, false
 }
 
 // keyValue parses the value of a list key: "app", 80.

@@ -234,12 +234,13 @@ func (it *Item) recordConflict(err error, before *unstructured.Unstructured, for
 	former := it.formerManagers(before)
 	var taken []cluster.Field
 	for _, f := range fieldsOf(err) {
+		shown := it.withPaths([]cluster.Field{f}, before)[0]
 		switch {
 		case slices.Contains(former, f.Manager):
 		case force.takes(it, f.Manager) || it.takes([]cluster.Field{f}):
-			taken = append(taken, f)
+			taken = append(taken, shown)
 		default:
-			it.Fields = append(it.Fields, f)
+			it.Fields = append(it.Fields, shown)
 		}
 	}
 	switch {

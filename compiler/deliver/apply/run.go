@@ -289,7 +289,7 @@ func (it *Item) fault(err error) error {
 	d := &diag.Diag{Code: diag.CodeAPIServer, At: it.positions, Path: it.ID, Msg: errorText(it.Before, answer), Cause: err}
 	switch answer.Reason {
 	case cluster.Conflict:
-		d.Msg, d.Hint = "other managers own fields of it now: "+listFields(answer.Fields), "apply again to see them"
+		d.Msg, d.Hint = "other managers own fields of it now: "+listFields(it.withPaths(answer.Fields, it.Before)), "apply again to see them"
 	case cluster.Webhook:
 		d.Msg, d.Hint = "a webhook does not answer: "+d.Msg, "see that its pods run, and apply again; or delete its configuration"
 	case cluster.Moved:

@@ -83,6 +83,7 @@ func (p *planner) simulate(ctx context.Context, it *Item, now *unstructured.Unst
 	s.conflicts = slices.DeleteFunc(conflicts, func(f cluster.Field) bool {
 		return slices.Contains(former, f.Manager) || p.Force.takes(it, f.Manager) || it.takes([]cluster.Field{f})
 	})
+	s.conflicts = it.withPaths(s.conflicts, s.before)
 	return s, nil
 }
 
