@@ -62,8 +62,11 @@ func ReasonOf(err error) Reason {
 // visible returns a text of the cluster for use in messages, without secrets.
 func (c *Cluster) visible(s string) string { return visible(c.Hidden(s)) }
 
-func visible(s string) string { return diag.Visible(s, diag.MaxText) }
-func quote(s string) string   { return `"` + visible(s) + `"` }
+// visible returns a text on one line.
+func visible(s string) string {
+	return diag.Visible(strings.Join(strings.Fields(s), " "), diag.MaxText)
+}
+func quote(s string) string { return `"` + visible(s) + `"` }
 
 // apiError returns an error response about an object as an [Error], and other
 // errors as a fault of the connection. A nil err is nil.

@@ -46,6 +46,8 @@ func TestAPIError(t *testing.T) {
 		"a precondition":      {apierrors.NewConflict(configMaps, "web", errors.New("the UID differs")), Moved, "the UID differs"},
 		"forbidden":           {apierrors.NewForbidden(configMaps, "web", errors.New("no role")), Forbidden, "no role"},
 		"invalid":             {invalid(field.Invalid(field.NewPath("spec", "replicas"), -1, "must not be negative")), Invalid, "spec.replicas: must not be negative"},
+		"a diff":              {invalid(field.Forbidden(field.NewPath("spec"), "it is immutable\n@@ -6,7 +6,7 @@\n\t-a\n")), Immutable, "spec: Forbidden: it is immutable @@ -6,7 +6,7 @@ -a"},
+		"lines":               {apierrors.NewBadRequest("denied:\n  no limits\n"), Refused, "denied: no limits"},
 		"a value is not told": {invalid(field.Invalid(field.NewPath("spec", "x"), "s3cret", "must be short")), Invalid, "spec.x: must be short"},
 		"immutable":           {invalid(field.Invalid(field.NewPath("spec", "selector"), "a", "field is immutable")), Immutable, "spec.selector: field is immutable"},
 		"a webhook":           {apierrors.NewInternalError(errors.New(`failed calling webhook "a.example.com": EOF`)), Webhook, `failed calling webhook "a.example.com": EOF`},
