@@ -118,7 +118,7 @@ func connectTo(ctx context.Context, c *fleet.Cluster, a cluster.Access) Server {
 		Code: diag.CodeOtherCluster,
 		At:   []diag.Pos{c.Pos}, Path: "cluster.uid",
 		Msg:  fmt.Sprintf("%s is another cluster: the UID of its namespace kube-system is %s", l.Server, diag.Visible(l.UID, diag.MaxText)),
-		Hint: "see cluster.context",
+		Hint: "see cluster.context; if this cluster replaces the other one, set cluster.uid to this UID",
 	}}
 }
 

@@ -274,7 +274,7 @@ func TestIdentity(t *testing.T) {
 	p.write("environments/dev/one/uid.cue", "package fleet\n\ncluster: uid: \""+uid+"\"\n")
 	p.fleetc("apply", "--yes").ok(p).says(p, "^dev/one: runs its bundle")
 	p.write("environments/dev/one/uid.cue", "package fleet\n\ncluster: uid: \"1234\"\n")
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "^dev/one: refused", "cluster.uid: .* is another cluster: the UID of its namespace kube-system is "+uid, "^dev/two: runs its bundle")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "^dev/one: refused", "cluster.uid: .* is another cluster: the UID of its namespace kube-system is "+uid, "set cluster.uid to this UID", "^dev/two: runs its bundle")
 	p.write("environments/dev/one/uid.cue", "package fleet\n")
 	_, mark := p.writes("two", 0)
 	p.edit("environments/dev/one/cluster.cue", one, two)
