@@ -353,7 +353,7 @@ func TestAffected(t *testing.T) {
 			before: map[string]string{"environments/two/cluster.cue": "package fleet\n{"}, edit: map[string]string{"environments/two/cluster.cue": two},
 			want: "one changed [environments/two/cluster.cue], two unknown []", oldFault: "environments/two/cluster.cue",
 		},
-		"a layer that does not parse": {edit: map[string]string{"environments/two/cluster.cue": "package fleet\n{"}, want: "!the { that opens here is not closed"},
+		"a layer that does not parse": {edit: map[string]string{"environments/two/cluster.cue": "package fleet\n{"}, want: "!this { is not closed"},
 		"an added and a removed cluster": {
 			edit: map[string]string{"environments/three/cluster.cue": gone, "environments/three/more.cue": gone, "environments/four/cluster.cue": "package fleet\n\ncluster: {name: \"four\", kubernetes: \"1.36\"}\n"},
 			want: "four added [cue.mod/module.cue environments/fleet.cue environments/four/cluster.cue], " +

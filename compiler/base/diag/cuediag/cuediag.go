@@ -97,7 +97,7 @@ func fault(root string, e errors.Error, v cue.Value) *diag.Diag {
 		notAllowed(root, d, v, e.Path())
 	case strings.HasPrefix(msg, "cycle with field"):
 		d.Code = diag.CodeCycle
-		d.Msg, d.Hint = "refers to itself, by "+strings.TrimPrefix(msg, "cycle with field: "), "set one of them to a value"
+		d.Msg, d.Hint = "refers to itself through "+strings.TrimPrefix(msg, "cycle with field: "), "set one of them to a value"
 	}
 	return d
 }
@@ -260,7 +260,7 @@ func foldAlternatives(l diag.List) diag.List {
 		default:
 			folded := *d
 			folded.At = slices.Clone(d.At)
-			folded.Msg = a.value + " is none of " + strings.Join(allowed[a], ", ")
+			folded.Msg = a.value + " is not one of " + strings.Join(allowed[a], ", ")
 			done[a] = &folded
 			out = append(out, &folded)
 		}
@@ -311,7 +311,7 @@ func notAllowed(root string, d *diag.Diag, v cue.Value, path []string) {
 			among := siblings(root, parent, sel[0], own)
 			d.Hint, d.Fixes = diag.OneOf(sel[0].String(), among), diag.Respell(strings.Trim(sel[0].String(), `"`), among)
 			if i == 1 && path[0] == "cluster" && slices.Contains(siblings(root, v, cue.Str(""), own), sel[0].String()) {
-				d.Hint, d.Fixes = "write "+sel[0].String()+" beside cluster, not in it", nil
+				d.Hint, d.Fixes = "write "+sel[0].String()+" next to cluster, not inside it", nil
 			}
 			return
 		}

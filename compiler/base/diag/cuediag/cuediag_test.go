@@ -16,7 +16,7 @@ func TestFaults(t *testing.T) {
     x.cue:1:4: and here
     hint: keep one of the two lines
 `},
-		{"alternatives are folded", `a: "p" | "q", a: "r"`, `x.cue:1:4: a: "r" is none of "p", "q" [FL1201]
+		{"alternatives are folded", `a: "p" | "q", a: "r"`, `x.cue:1:4: a: "r" is not one of "p", "q" [FL1201]
     x.cue:1:18: and here
     x.cue:1:10: and here
     hint: did you mean "p"?
@@ -25,9 +25,9 @@ func TestFaults(t *testing.T) {
     x.cue:1:4: and here
     hint: keep one of the two lines
 `},
-		{"a cycle", `a: b + 1, b: a + 1`, `x.cue:1:4: a: refers to itself, by b [FL1011]
+		{"a cycle", `a: b + 1, b: a + 1`, `x.cue:1:4: a: refers to itself through b [FL1011]
     hint: set one of them to a value
-x.cue:1:14: b: refers to itself, by a [FL1011]
+x.cue:1:14: b: refers to itself through a [FL1011]
     hint: set one of them to a value
 `},
 	} {

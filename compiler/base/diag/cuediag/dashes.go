@@ -51,7 +51,7 @@ func (x *explanation) quoteNames(text string, col int) bool {
 		return false
 	}
 	x.move(x.place().Line, col)
-	x.Code, x.Msg = diag.CodeSyntax, "a name with a dash in it stands without quotes"
+	x.Code, x.Msg = diag.CodeSyntax, "a name with a dash needs quotes"
 	x.Hint = "write " + quoted + "; to subtract, put spaces around the -"
 	x.fixSource(text, quoted)
 	return true

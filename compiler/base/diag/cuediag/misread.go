@@ -53,7 +53,7 @@ func (x *explanation) colonInText() bool {
 	name, _, _ := strings.Cut(text, ":")
 	x.Path = strings.TrimSuffix(x.Path, "."+name)
 	x.Code = diag.CodeSyntax
-	x.Msg, x.Hint = "text stands in quotes", `write "`+diag.Visible(text, diag.MaxText)+`"`
+	x.Msg, x.Hint = "a string must be in quotes", `write "`+diag.Visible(text, diag.MaxText)+`"`
 	x.fixSource(text, `"`+text+`"`)
 	return true
 }

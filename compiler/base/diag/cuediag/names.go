@@ -26,32 +26,32 @@ var forms = map[string]form{
 	`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`:                                  {"at most 63 lower-case letters and digits, with - between them", `"my-name"`},
 	`^[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?$`:                                  {"at most 32 lower-case letters and digits, with - between them", `"my-name"`},
 	`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`:                                      {"lower-case letters and digits, with - and . between them", `"my-name"`},
-	`^1\.(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*))?$`:                              {"a version of Kubernetes", `"1.36" or "1.36.2"`},
+	`^1\.(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*))?$`:                              {"a Kubernetes version", `"1.36" or "1.36.2"`},
 	`^v?[0-9]+(\.[0-9]+)?(\.[0-9]+)?(-[-0-9A-Za-z.]+)?(\+[-0-9A-Za-z.]+)?$`: {"one exact version", `"1.2.3"`},
 	`^(https?|oci)://`:                                                      {"a URL that begins with https:// or oci://", `"https://charts.example.com"`},
 	`^(https?|ssh|git|file)://`:                                             {"a URL that begins with https://, ssh://, git:// or file://", `"https://git.example.com/charts"`},
 	`^(https?|oci|file)://`:                                                 {"the URL of a chart that begins with https://, oci:// or file://", `"https://charts.example.com/redis@17.0.0"`},
 	`^https://`:                                                             {"a URL that begins with https://", `"https://example.com/values.schema.json"`},
 	`^https?://`:                                                            {"a URL that begins with https://", `"https://example.com/hook"`},
-	`^sha256:[0-9a-f]{64}$`:                                                 {"sha256: and 64 digits from 0 to f", "run fleetc chart add, which writes it"},
+	`^sha256:[0-9a-f]{64}$`:                                                 {"sha256: and 64 hexadecimal digits", "run fleetc chart add, which writes it"},
 	`\.(jsonnet|libsonnet)$`:                                                {"a file whose name ends in .jsonnet or .libsonnet", `"apps/web.jsonnet"`},
 	`^[^-]`:                                                                 {"a commit, tag or branch, which does not begin with -", `"v1.2.3"`},
-	`^[A-Z][A-Za-z0-9]*$`:                                                   {"a kind of objects, which begins with a capital letter", `"Deployment"`},
+	`^[A-Z][A-Za-z0-9]*$`:                                                   {"a kind, which begins with a capital letter", `"Deployment"`},
 	`^[A-Za-z0-9-]+$`:                                                       {"letters, digits and -", `"Content-Type"`},
 	`^[A-Za-z_][A-Za-z0-9_]*$`:                                              {"letters, digits and _", `"API_TOKEN"`},
 	`^([0-9]+h)?([0-9]+m)?([0-9]+s)?$`:                                      {"a duration in h, m and s", `"1m30s"`},
-	`^[^/]+(/[^/]+)*$`:                                                      {"a path without a slash at its ends", `"clusters/prod"`},
+	`^[^/]+(/[^/]+)*$`:                                                      {"a path that does not begin or end with a slash", `"clusters/prod"`},
 	`^(/.*)?$`:                                                              {"a path that begins with /", `"/spec/replicas"`},
 	`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`:                                          {"a date", `"2026-12-31"`},
-	`^[A-Z][A-Za-z0-9]*/[^ ]+ .+$`:                                          {"an object and a field of it", `"Secret/grafana data.password"`},
+	`^[A-Z][A-Za-z0-9]*/[^ ]+ .+$`:                                          {"an object and one of its fields", `"Secret/grafana data.password"`},
 	`^(Secret/[^/ ]+|values)$`:                                              {"a Secret, or values", `"Secret/grafana"`},
 	`^age1[0-9a-z]{58}$`:                                                    {"a public age key, as age-keygen prints it", `"age1aztakhwzqkhw4eks6x6k3j4uw608fcw6mxz4a82gl3v95q58fcys23cw4g"`},
-	`^ref\+[a-z0-9]+://`:                                                    {"a reference of vals", `"ref+vault://secret/db#/password"`},
-	`^[ -~]{2,}$`:                                                           {"at least two printable characters of ASCII", `"abcdefghijkmnpqrstuvwxyz23456789"`},
-	`^-----BEGIN CERTIFICATE-----`:                                          {"a certificate in PEM", "run kubeseal --fetch-cert, which prints it"},
+	`^ref\+[a-z0-9]+://`:                                                    {"a vals reference", `"ref+vault://secret/db#/password"`},
+	`^[ -~]{2,}$`:                                                           {"at least two printable ASCII characters", `"abcdefghijkmnpqrstuvwxyz23456789"`},
+	`^-----BEGIN CERTIFICATE-----`:                                          {"a PEM certificate", "run kubeseal --fetch-cert, which prints it"},
 	`^[A-Z][A-Za-z0-9]*/[^/ ]+$`:                                            {"the kind and name of an object", `"ConfigMap/grafana"`},
 	`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[0-9]+((alpha|beta)[0-9]+)?$`:             {"a group and version", `"karpenter.sh/v1"`},
-	`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`: {"the key of a label", `"example.com/team"`},
+	`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`: {"a label key", `"example.com/team"`},
 	`^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`:                           {"at most 63 letters and digits, with -, _ and . between them", `"blue"`},
 }
 
@@ -92,8 +92,8 @@ var releaseField = regexp.MustCompile(`^releases\.(?:"[^"]*"|[^."]*)\.("[^"]*"|[
 // unknownField explains a field that the schema does not have.
 func (x *explanation) unknownField([]string) {
 	if r, ok := renamed(x.Path); ok {
-		x.Msg, x.Fixes = "this field is called "+r.New+" since fleetc "+r.Since, nil
-		x.Hint = "run fleetc fix, which renames it in CUE files; rename it by hand where fix does not"
+		x.Msg, x.Fixes = "this field was renamed to "+r.New+" in fleetc "+r.Since, nil
+		x.Hint = "run fleetc fix, which renames it in CUE files, and rename it by hand elsewhere"
 		return
 	}
 	if ExplainIndentation(x.root, x.Diag) || x.Hint != "" {
@@ -106,7 +106,7 @@ func (x *explanation) unknownField([]string) {
 	case m != nil && (m[1] == "valuesFile" || m[1] == "valueFiles" || m[1] == "valuesFiles"): // as in other tools
 		x.Hint = "write defaults: {LAYER: _ @embed(file=values.yaml)}, and @extern(embed) in the first line of this file"
 	case m != nil:
-		x.Hint = "write values of the chart below values, or below defaults and the name of the layer: defaults: LAYER: "
+		x.Hint = "write values of the chart in values, or in the defaults of a layer: defaults: LAYER: "
 		if field := strings.TrimSpace(line[max(0, col-1):]); strings.ContainsAny(field, "{}[],/") || !strings.Contains(field, ":") || len(x.Hint+field) > diag.MaxText {
 			x.Hint += m[1] + ": ..." // the line does not end with the field
 		} else {
@@ -213,7 +213,7 @@ func (x *explanation) notSet(m []string) {
 func (x *explanation) unused(m []string) {
 	name := path.Base(m[1])
 	if source := x.source(); regexp.MustCompile(`(?m)^[^/\n]*\b` + regexp.QuoteMeta(name) + `:.*\b` + regexp.QuoteMeta(name) + `\.#`).MatchString(source) {
-		x.Msg = "the package " + name + " is hidden by the field of the same name"
+		x.Msg = "the package " + name + " is shadowed by the field of the same name"
 		x.Hint = `write the name of the release in quotes: releases: "` + name + `": ` + name + ".#Release"
 		return
 	}
@@ -222,7 +222,7 @@ func (x *explanation) unused(m []string) {
 
 // relativeImport explains an import path that starts with a dot.
 func (x *explanation) relativeImport(m []string) {
-	x.Msg = m[1] + " is not an import path: a path begins with the name of a module"
+	x.Msg = m[1] + " is not a valid import path: it must begin with the path of a module"
 	x.Hint = `write import "` + x.module() + "/environments/" + strings.TrimLeft(m[1], "./") + `"`
 }
 
@@ -265,10 +265,10 @@ func (x *explanation) importable() []string {
 
 // noStandardPackage explains an import of an unknown standard package.
 func (x *explanation) noStandardPackage(m []string) {
-	x.Msg = "no package of CUE is called " + m[1]
+	x.Msg = "CUE has no standard package " + m[1]
 	if strings.HasPrefix(m[1], "environments/") {
 		if !x.isLayer(m[1]) {
-			x.Hint = `begin with the module: write import "` + x.module() + "/" + m[1] + `"`
+			x.Hint = `begin the path with the module: write import "` + x.module() + "/" + m[1] + `"`
 		}
 		return
 	}
@@ -286,18 +286,18 @@ func (x *explanation) isLayer(name string) bool {
 	if info, err := os.Stat(filepath.Join(x.root, filepath.FromSlash(path.Clean(name)))); err != nil || !info.IsDir() {
 		return false
 	}
-	x.Msg = name + " is a layer, and not a package to import"
-	x.Hint = "remove the import: a cluster has all fields of the layers above it. Put other shared fields into a package with another name"
+	x.Msg = name + " is a layer, which cannot be imported"
+	x.Hint = "remove the import: a cluster has all fields of the layers above it; put other shared fields into a package that is not a layer"
 	return true
 }
 
 // unreadable explains an @embed of a file that cannot be read.
 func (x *explanation) unreadable(m []string) {
 	if strings.Contains(m[1], "no such file") {
-		x.Msg, x.Hint = "@embed names a file that does not exist", "put the file beside this one, or correct its name"
+		x.Msg, x.Hint = "@embed names a file that does not exist", "put the file next to this one, or correct its name"
 		return
 	}
-	x.Msg, x.Hint = "the file that @embed names cannot be read: "+m[1], "correct the file"
+	x.Msg, x.Hint = "@embed cannot read its file: "+m[1], "correct the file"
 }
 
 // packages maps names to the CUE packages that layers use.
@@ -334,7 +334,7 @@ func (x *explanation) notFound(m []string) {
 	case words[name] != "":
 		x.fixSource(name, words[name])
 		x.fixSource(name, `"`+name+`"`)
-		x.Msg, x.Hint = name+" is not a value of CUE", "write "+words[name]+`, or "`+name+`" for the text`
+		x.Msg, x.Hint = name+" is not a CUE value", "write "+words[name]+`, or "`+name+`" for the string`
 	case packages[name] != "" && strings.HasPrefix(rest, "."):
 		x.Fixes = []diag.Fix{{Kind: diag.FixImport, New: packages[name]}}
 		x.Msg, x.Hint = "the package "+name+" is not imported", `write import "`+packages[name]+`" below the package clause`
@@ -347,20 +347,20 @@ func (x *explanation) notFound(m []string) {
 		x.Code = diag.CodeMissingValue
 		x.Msg, x.Hint = "refers to "+name+", which no layer sets", "set "+name+" in this cluster, or in a layer above"
 	case strings.HasPrefix(name, "#") || strings.HasPrefix(name, "_"):
-		x.Msg = "nothing is called " + name
+		x.Msg = "no field or definition is called " + name
 		x.Fixes = diag.Respell(name, among)
 		x.Hint = cmp.Or(diag.DidYouMean(name, among), "correct the name, or declare it: "+name+": ...")
 	case diag.Nearest(name, among) == "" && x.dashedName(line, col):
 	case text != "" && text != name:
 		x.Code = diag.CodeSyntax
-		x.Msg, x.Hint = "text stands in quotes", `write "`+text+`"`
+		x.Msg, x.Hint = "a string must be in quotes", `write "`+text+`"`
 		if strings.HasPrefix(line[max(col-1, 0):], text) {
 			x.fixSource(text, `"`+text+`"`)
 		}
 	default:
-		hint := `write "` + name + `" if it is a text`
+		hint := `write "` + name + `" if it is a string`
 		if near := diag.Nearest(name, among); near != "" {
-			hint = "did you mean " + near + `? Write "` + name + `" if it is a text`
+			hint = "did you mean " + near + `? Write "` + name + `" if it is a string`
 			x.fixSource(name, near)
 		}
 		x.Msg, x.Hint = "no field or import is called "+name, hint
@@ -388,8 +388,8 @@ func (x *explanation) unreferenced(m []string) {
 	name, value := m[1], "VALUE"
 	line, col := x.line()
 	let := regexp.MustCompile(`^let\s+` + regexp.QuoteMeta(name) + `\s*=\s*(\{?)`).FindStringSubmatch(line[max(col-1, 0):])
-	if x.Msg = "nothing uses the name " + name; let != nil {
-		x.Msg = "let gives a value a name only inside of this file, and nothing uses the name " + name
+	if x.Msg = "the alias " + name + " is not used"; let != nil {
+		x.Msg = "the let clause " + name + " is not used: it names a value only inside this file"
 		if let[1] != "" {
 			value = "{...}"
 		}

@@ -98,7 +98,7 @@ func (x *explanation) onlyTrue(a, b string) bool {
 		return false
 	}
 	field := x.Path[strings.LastIndexByte(x.Path, '.')+1:]
-	x.Code, x.Msg = diag.CodeConstraint, "false is not allowed here: the field is true, or left out"
+	x.Code, x.Msg = diag.CodeConstraint, "false is not allowed here: the field must be true or left out"
 	x.Hint = "write " + field + ": true, or remove the field"
 	return true
 }
@@ -114,7 +114,7 @@ func ExplainIndentation(root string, d *diag.Diag) bool {
 		return false
 	}
 	d.Code = diag.CodeSyntax
-	d.Msg, d.Hint = d.Msg+": CUE nests fields by braces, and not by indentation", "put { behind the colon of the field that it belongs to, and } below"
+	d.Msg, d.Hint = d.Msg+": CUE nests fields with braces, not with indentation", "write { after the colon of the parent field, and } below its fields"
 	return true
 }
 

@@ -24,35 +24,35 @@ func (x *explanation) syntax() {
 	d.Code = diag.CodeSyntax
 	switch {
 	case strings.HasPrefix(msg, "string literal not"):
-		d.Msg = "the quotation mark that opens here is not closed in this line"
-		d.Hint = `end the text with ", or put a text of several lines between """ and """`
+		d.Msg = "this string has no closing quotation mark on its line"
+		d.Hint = `end the string with ", or put a multi-line string between """ and """`
 	case strings.Contains(msg, "newline after multiline"):
-		d.Msg, d.Hint = `a text that opens with """ begins on the next line`, `write nothing behind """`
+		d.Msg, d.Hint = `a multi-line string must begin on the line after """`, `start a new line after """`
 	case strings.HasPrefix(msg, "non-matching whitespace"):
-		d.Msg, d.Hint = `a line of the text has less space in front than the """ that closes it`, `indent all lines of the text as the closing """`
+		d.Msg, d.Hint = `a line of the string is indented less than the closing """`, `indent all lines of the string at least as far as the closing """`
 	case strings.Contains(msg, "escape"):
-		d.Msg, d.Hint = escapeAt(line, col)+" means nothing in a text", `write \\ for a backslash, or #"..."# around a text with many`
+		d.Msg, d.Hint = escapeAt(line, col)+" is not a valid escape sequence", `write \\ for a backslash, or #"..."# around a string with many`
 	case strings.HasPrefix(msg, "BOM "), strings.Contains(line, "\ufeff"):
-		d.Msg, d.Hint = "this line has a byte order mark, which is invisible", "remove it: type the line again"
+		d.Msg, d.Hint = "this line contains an invisible byte order mark", "delete the line and type it again"
 	case x.colonInText():
 	case x.slip(true):
 	case strings.Contains(msg, "found 'EOF'") && x.unclosed():
 	case strings.HasPrefix(msg, "expected 'EOF', found '}'"):
-		d.Msg, d.Hint = "this } closes nothing", "remove it, or write the { that it closes"
+		d.Msg, d.Hint = "this } has no matching {", "remove it, or add the missing {"
 	case x.emptyAbove(line, col):
 	case x.dashedText(line, col):
 	case unquotedText(line, col) != "":
 		text := unquotedText(line, col)
-		d.Msg, d.Hint = "text stands in quotes", `write "`+diag.Visible(text, diag.MaxText)+`"`
+		d.Msg, d.Hint = "a string must be in quotes", `write "`+diag.Visible(text, diag.MaxText)+`"`
 	case x.wrongBracket():
 	case strings.HasPrefix(msg, "missing ','"):
-		d.Msg, d.Hint = "a comma or a new line is missing here", "write a comma, or begin a new line"
+		d.Msg, d.Hint = "missing comma or new line", "add a comma, or start a new line"
 	default:
-		d.Msg, d.Hint = "this is not CUE", "write NAME: VALUE; text stands in quotes, fields in {}, lists in []"
+		d.Msg, d.Hint = "this is not valid CUE", "write NAME: VALUE, with strings in quotes, fields in {}, and lists in []"
 		if m := foundToken.FindStringSubmatch(msg); m != nil && m[3] == "" && m[2] != "EOF" {
-			d.Msg = m[1] + m[2] + " is not expected here"
+			d.Msg = "unexpected " + m[1] + m[2]
 			if m[2] == "ATTRIBUTE" {
-				d.Msg, d.Hint = "an attribute such as @embed is not expected here", "write it behind a field, as in values: _ @embed(file=values.yaml)"
+				d.Msg, d.Hint = "an attribute such as @embed is not allowed here", "write it after the value of a field, as in values: _ @embed(file=values.yaml)"
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func (x *explanation) emptyAbove(line string, col int) bool {
 		return true
 	case unquotedText(before, 0) != "":
 		place()
-		d.Msg, d.Hint = "text stands in quotes", `write "`+unquotedText(before, 0)+`"`
+		d.Msg, d.Hint = "a string must be in quotes", `write "`+unquotedText(before, 0)+`"`
 		return true
 	}
 	return false
@@ -143,7 +143,7 @@ func (x *explanation) unclosed() bool {
 	}
 	last := open[len(open)-1]
 	x.move(last.line, last.col)
-	d.Msg, d.Hint = "the "+string(last.char)+" that opens here is not closed", "write "+string(closing[last.char])+" where it ends"
+	d.Msg, d.Hint = "this "+string(last.char)+" is not closed", "add the missing "+string(closing[last.char])
 	return true
 }
 
@@ -155,6 +155,6 @@ func (x *explanation) wrongBracket() bool {
 		return false
 	}
 	d.At = append(d.At, diag.Pos{File: d.At[0].File, Line: wrong.line, Col: wrong.col})
-	d.Msg, d.Hint = string(by)+" does not close "+string(wrong.char), "write "+string(closing[wrong.char])
+	d.Msg, d.Hint = "expected "+string(closing[wrong.char])+", got "+string(by), "write "+string(closing[wrong.char])
 	return true
 }

@@ -134,7 +134,7 @@ func kindName(kind string) string {
 	case kind == "null":
 		return "null"
 	case kind == "int":
-		return "a whole number"
+		return "an integer"
 	case kind == "float":
 		return "a number"
 	}
@@ -163,11 +163,11 @@ func (x *explanation) otherType(m []string) {
 		said = value
 	}
 	if len(x.At) > 1 && !literal.MatchString(want) && !literal.MatchString(value) {
-		x.Msg = "this is " + kindName(got) + " in one line and " + kindName(must) + " in another"
+		x.Msg = "this is " + kindName(got) + " on one line and " + kindName(must) + " on another"
 	} else {
 		x.Msg = said + " is " + kindName(got) + ", and must be " + kindName(must)
 		if value == "null" {
-			x.Msg = "null stands here, where " + kindName(must) + " must be"
+			x.Msg = "null is not allowed: the value must be " + kindName(must)
 		}
 	}
 	x.convert(cmp.Or(x.Hint, shapeOf(x.Path), durationOf(x.Path, value)), value, got, must)
@@ -195,7 +195,7 @@ func (x *explanation) convert(hint, value, got, must string) {
 		return
 	}
 	text, fix := converted(value, got, must)
-	if x.Hint = cmp.Or(text, "give it "+kindName(must)); fix != "" {
+	if x.Hint = cmp.Or(text, "set it to "+kindName(must)); fix != "" {
 		x.Fixes = []diag.Fix{{Kind: diag.FixValue, New: fix}}
 	}
 }
@@ -237,7 +237,7 @@ var shapes = []struct {
 	{regexp.MustCompile(`^releases$`), `write releases: "NAME": {...}`},
 	{regexp.MustCompile(`^releases\.[^.]+$`), `write releases: "NAME": {namespace: "NAME", ...}`},
 	{regexp.MustCompile(`^stages$`), `write stages: [{name: "NAME"}, ...]`},
-	{regexp.MustCompile(`^releases\..*\.values$`), `write values: {KEY: VALUE}; a file of values is read by values: _ @embed(file=values.yaml)`},
+	{regexp.MustCompile(`^releases\..*\.values$`), `write values: {KEY: VALUE}, or read a file with values: _ @embed(file=values.yaml)`},
 	{regexp.MustCompile(`^releases\.[^.]+\.chart$`), `run fleetc chart add, which writes all of a chart's fields`},
 	{regexp.MustCompile(`^releases\.[^.]+\.clusters$`), `write clusters: ids: ["prod/eu"], or clusters: labels: tier: "gold"`},
 	{regexp.MustCompile(`^releases\.("[^"]*"|[^.]+)\.jsonnet$`), `write the path itself: jsonnet: "apps/web.jsonnet"`},
@@ -245,7 +245,7 @@ var shapes = []struct {
 	{regexp.MustCompile(`^releases\.("[^"]*"|[^.]+)\.manifests$`), `write the path itself: manifests: "apps/web"`},
 	{regexp.MustCompile(`^releases\.[^.]+\.patches$`), `write patches: "NAME": {...}`},
 	{regexp.MustCompile(`^releases\.[^.]+\.plaintext$`), `write plaintext: "Secret/NAME": "why"`},
-	{regexp.MustCompile(`^releases\.("[^"]*"|[^.]+)\.random\.`), `write keep: true or drop: true behind it, or value: with a value of your own`},
+	{regexp.MustCompile(`^releases\.("[^"]*"|[^.]+)\.random\.`), `write keep: true or drop: true after it, or value: and a value`},
 	{regexp.MustCompile(`^releases\.("[^"]*"|[^.]+)\.plaintext\.`), `write plaintext: "Secret/NAME": "why"`},
 	{regexp.MustCompile(`^releases\.("[^"]*"|[^.]+)\.secretsIn\.`), `write secretsIn: "KIND/NAME": "why"`},
 	{regexp.MustCompile(`^releases\.("[^"]*"|[^.]+)\.stage$`), `write stage: "NAME", with the name of a stage`},
@@ -269,7 +269,7 @@ func (x *explanation) twoValues(m []string) {
 		if literal.MatchString(b) {
 			a, b = b, a
 		}
-		x.Msg, x.Hint = a+" does not fit "+b, cmp.Or(x.Hint, "change one of them")
+		x.Msg, x.Hint = a+" conflicts with "+b, cmp.Or(x.Hint, "change one of them")
 		return
 	}
 	if x.onlyTrue(a, b) {
@@ -279,7 +279,7 @@ func (x *explanation) twoValues(m []string) {
 	hint := "keep one of the two lines"
 	if strings.HasPrefix(x.Path, "releases.") && strings.Contains(x.Path, ".values.") {
 		x.Fixes = []diag.Fix{{Kind: diag.FixDefault}}
-		hint = "keep one of them; a value that lower layers may change stands in defaults: LAYER, not in values"
+		hint = "keep one of them; write a value that lower layers may change in defaults: LAYER, not in values"
 	}
 	x.Hint = cmp.Or(x.Hint, hint)
 }
@@ -319,7 +319,7 @@ func literalKind(value string) string {
 func (x *explanation) outOfBound(m []string) {
 	value, bound := m[1], m[2]
 	if value == `""` && bound == `!=""` {
-		x.Msg, x.Hint = "is empty", cmp.Or(x.Hint, "give it a text")
+		x.Msg, x.Hint = "is empty", cmp.Or(x.Hint, "set it to a non-empty string")
 		return
 	}
 	if not, ok := strings.CutPrefix(bound, "!~"); ok {
@@ -357,7 +357,7 @@ func (x *explanation) noValue(m []string) {
 	}
 	x.Msg += ": it must be " + valueOf(m[1])
 	if strings.Contains(x.Path, ".values.") {
-		x.Hint = cmp.Or(x.Hint, "set "+last+", or write "+last+"? where it may be absent")
+		x.Hint = cmp.Or(x.Hint, "set "+last+", or declare it as "+last+"? if it is optional")
 		return
 	}
 	x.Hint = cmp.Or(x.Hint, "set "+last+" to a value")
@@ -389,7 +389,7 @@ func valueOf(expr string) string {
 		if f, ok := forms[unquoted(pattern)]; ok {
 			return f.text
 		}
-		return "a text that matches " + pattern
+		return "a string that matches " + pattern
 	}
 	return expr
 }
