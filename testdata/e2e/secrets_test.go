@@ -198,7 +198,7 @@ func TestSecrets(t *testing.T) {
 	p.run("vet", "--render").ok(p.place)
 	p.run("build").ok(p.place)
 	p.run("explain", "dev/one", "releases.charted.values").ok(p.place)
-	p.run("apply", "--yes").exits(p.place, 2).says(p.place, "secrets/values.yaml: no age key here decrypts the file", "the environment variable APP_TOKEN is not set")
+	p.run("apply", "--yes").exits(p.place, 2).says(p.place, "secrets/values.yaml: no available age key decrypts the file", "the environment variable APP_TOKEN is not set")
 	p.key("first-token-value")
 	p.run("apply", "--dry-run").exits(p.place, 1)
 	p.run("apply", "--yes").ok(p.place)

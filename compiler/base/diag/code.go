@@ -135,13 +135,13 @@ func plainCode(err error) Code {
 func plainHint(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "make space on the disk, then run the command again"
+		return "free disk space, then run the command again"
 	case errors.Is(err, syscall.EROFS):
-		return "use a directory that can be written: this file system is read-only"
+		return "use a writable directory: this file system is read-only"
 	case errors.Is(err, fs.ErrPermission):
 		return "check the owner and the mode of the file and its directory"
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
-		return "move away what is in the place of the file or of one of its directories"
+		return "move or remove the file or directory that is in the way"
 	}
 	return ""
 }

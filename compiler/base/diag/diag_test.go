@@ -139,9 +139,9 @@ func FuzzNearest(f *testing.F) {
 // A plain error of the file system says what to do.
 func TestAllOfFileSystem(t *testing.T) {
 	for cause, want := range map[error]string{
-		syscall.ENOSPC: "make space on the disk, then run the command again", syscall.EACCES: "check the owner and the mode of the file and its directory",
-		syscall.EROFS: "use a directory that can be written: this file system is read-only", syscall.ENOENT: "",
-		syscall.ENOTDIR: "move away what is in the place of the file or of one of its directories", syscall.EEXIST: "move away what is in the place of the file or of one of its directories",
+		syscall.ENOSPC: "free disk space, then run the command again", syscall.EACCES: "check the owner and the mode of the file and its directory",
+		syscall.EROFS: "use a writable directory: this file system is read-only", syscall.ENOENT: "",
+		syscall.ENOTDIR: "move or remove the file or directory that is in the way", syscall.EEXIST: "move or remove the file or directory that is in the way",
 	} {
 		err := fmt.Errorf("write the plan: %w", &fs.PathError{Op: "open", Path: "plan.json", Err: cause})
 		if got := All(err); len(got) != 1 || got[0].Hint != want || got[0].Code != CodeFileSystem {

@@ -15,10 +15,10 @@ func UnloadableChart(err error) (code diag.Code, msg, hint string) {
 	text := err.Error()
 	field, ok := strings.CutPrefix(text, "validation: chart.metadata.")
 	if !ok {
-		return diag.CodeChartNotInstallable, "the chart does not load: " + text, "correct the files of the chart, or use another version of it"
+		return diag.CodeChartNotInstallable, "cannot load the chart: " + text, "correct the files of the chart, or use another version of it"
 	}
 	if name, ok := strings.CutSuffix(field, " is required"); ok {
-		return diag.CodeChartFiles, "Chart.yaml has no " + name, "write " + name + " into Chart.yaml"
+		return diag.CodeChartFiles, "Chart.yaml has no " + name, "set " + name + " in Chart.yaml"
 	}
 	return diag.CodeChartFiles, "Chart.yaml is not valid: " + field, "correct Chart.yaml"
 }

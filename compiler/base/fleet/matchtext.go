@@ -92,7 +92,7 @@ func (c *Cluster) ReleaseChecks(releases []string) []RuleCheck {
 		check(i.Texts, releases, unknown)
 	}
 	for _, r := range c.Releases {
-		const other = "a rule is for its own release alone, and that is not %s"
+		const other = "a rule applies only to its own release, which is not %s"
 		for _, h := range r.Health {
 			check(h.Texts, []string{r.Name}, other)
 		}

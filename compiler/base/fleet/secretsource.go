@@ -12,7 +12,7 @@ type SecretSource struct {
 	SOPS     string          `json:"sops,omitempty"`     // a SOPS file, relative to the root, slash-separated
 	Key      string          `json:"key,omitempty"`      // path of the value in the SOPS file
 	Env      string          `json:"env,omitempty"`      // an environment variable of the process that applies
-	Vals     string          `json:"vals,omitempty"`     // a reference of vals, such as ref+vault://...
+	Vals     string          `json:"vals,omitempty"`     // a vals reference, such as ref+vault://...
 	Exec     []string        `json:"exec,omitempty"`     // a command that prints the value
 	Live     *LiveSecret     `json:"live,omitempty"`     // the value in the cluster
 	External *ExternalSecret `json:"external,omitempty"` // a value that the External Secrets Operator fetches

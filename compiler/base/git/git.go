@@ -69,7 +69,7 @@ func (e *Error) Unwrap() error { return e.Cause }
 func (e *Error) Hint(otherwise string) string {
 	const trust = "git config --global --add safe.directory "
 	if strings.Contains(e.Text, "No space left on device") {
-		return "make space on the disk, or set TMPDIR to a directory with more space"
+		return "free disk space, or set TMPDIR to a directory with more space"
 	}
 	if deniedFile.MatchString(e.Text) {
 		return "check the owner and the mode of the file and its directory"

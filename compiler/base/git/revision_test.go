@@ -505,7 +505,7 @@ func TestErrorHint(t *testing.T) {
 	const otherwise = "run git status"
 	for text, want := range map[string]string{
 		"fatal: bad object": otherwise,
-		"error: unable to write symref for HEAD: No space left on device":                                                     "make space on the disk, or set TMPDIR to a directory with more space",
+		"error: unable to write symref for HEAD: No space left on device":                                                     "free disk space, or set TMPDIR to a directory with more space",
 		"fatal: Unable to create temporary file '/r/shallow_XXXXXX': Permission denied\n":                                     "check the owner and the mode of the file and its directory",
 		"warning: unable to access './config': Permission denied\nfatal: unable to access 'config': Permission denied":        "check the owner and the mode of the file and its directory",
 		"git@example.com: Permission denied (publickey).\nfatal: Could not read from remote repository.":                      otherwise,

@@ -76,7 +76,7 @@ func (c *commit) noRepository(err error) error {
 			Hint: "run git init, and commit the fleet",
 		}
 	}
-	return &diag.Diag{Code: diag.CodeGit, Msg: "git: " + failed.Error(), Hint: failed.Hint("run git status in the fleet's directory: it must work"), Cause: err}
+	return &diag.Diag{Code: diag.CodeGit, Msg: "git: " + failed.Error(), Hint: failed.Hint("run git status in the fleet's directory, and correct what it reports"), Cause: err}
 }
 
 // names returns the names of all branches and tags, sorted.

@@ -101,8 +101,8 @@ func TestCompileFaults(t *testing.T) {
 		field string
 		want  string
 	}{
-		{fleet.TagRule{Semver: "latest-ish"}, "semver", "not a valid range"},
-		{fleet.TagRule{Pattern: "(", Semver: "1"}, "pattern", "cannot be read"},
+		{fleet.TagRule{Semver: "latest-ish"}, "semver", "not a valid version range"},
+		{fleet.TagRule{Pattern: "(", Semver: "1"}, "pattern", "invalid regular expression"},
 		{fleet.TagRule{Pattern: "^(?P<time>.*)$", Numerical: "tims"}, "numerical", "did you mean time?"},
 		{fleet.TagRule{Numerical: "ts"}, "numerical", "has no pattern"},
 		{fleet.TagRule{Pattern: "^x-(.*)$", Semver: "1"}, "pattern", "(?P<version>...)"},

@@ -37,12 +37,12 @@ func Compile(rule fleet.TagRule) (*Policy, error) {
 	var err error
 	if rule.Semver != "" {
 		if p.constraint, err = semver.NewConstraint(rule.Semver); err != nil {
-			return nil, &RuleError{"semver", diag.Visible(rule.Semver, diag.MaxText) + " is not a valid range of versions", `write it as in "^1.4" or ">=1.2 <2"`}
+			return nil, &RuleError{"semver", diag.Visible(rule.Semver, diag.MaxText) + " is not a valid version range", `write it as in "^1.4" or ">=1.2 <2"`}
 		}
 	}
 	if rule.Pattern != "" {
 		if p.pattern, err = regexp.Compile(rule.Pattern); err != nil {
-			return nil, &RuleError{"pattern", "the regular expression cannot be read: " + diag.Brief(err), `write it as in "^main-[0-9a-f]+-(?P<time>[0-9]+)$"`}
+			return nil, &RuleError{"pattern", "invalid regular expression: " + diag.Brief(err), `write it as in "^main-[0-9a-f]+-(?P<time>[0-9]+)$"`}
 		}
 	}
 	for field, group := range map[string]string{"numerical": rule.Numerical, "alphabetical": rule.Alphabetical} {

@@ -112,7 +112,7 @@ func RunLimited[T any](ctx context.Context, l Limits, f func() (T, error)) (T, e
 			}
 			switch {
 			case u.Stacks > before.Stacks+maxStack:
-				return none, &Excess{Depth, "nests too deep: something refers to itself without end"}
+				return none, &Excess{Depth, "is nested too deeply: a value refers to itself without end"}
 			case !u.Exceeds(before, l.Memory):
 				since = time.Time{}
 			case since.IsZero():

@@ -82,11 +82,11 @@ func request[T any](ctx context.Context, c *Images, repository, at string, send 
 	var none T
 	at = diag.Visible(at, diag.MaxText)
 	if c.offline {
-		return none, &diag.Diag{Code: diag.CodeFlagCombination, Msg: at + ": a registry can only be asked with the network", Hint: "run the command again without --offline"}
+		return none, &diag.Diag{Code: diag.CodeFlagCombination, Msg: at + ": a registry cannot be read offline", Hint: "run the command again without --offline"}
 	}
 	r, err := c.open(repository)
 	if err != nil {
-		return none, &diag.Diag{Code: diag.CodeTextForm, Msg: at + " is not an image in a registry: " + diag.Brief(err), Hint: "correct the name of the image", Cause: err}
+		return none, &diag.Diag{Code: diag.CodeTextForm, Msg: at + " is not a valid image name: " + diag.Brief(err), Hint: "correct the name of the image", Cause: err}
 	}
 	host, _, _ := strings.Cut(repository, "/")
 	slots := c.hosts.Get(host, func() chan struct{} { return make(chan struct{}, perHost) })

@@ -117,7 +117,7 @@ func TestTagsEnd(t *testing.T) {
 	if len(other.asked) > 0 {
 		t.Errorf("the other host was asked: %v", other.asked)
 	}
-	if _, err := NewImages(true).Tags(t.Context(), other.host+"/a"); err == nil || !strings.Contains(err.Error(), "only be asked with the network") {
+	if _, err := NewImages(true).Tags(t.Context(), other.host+"/a"); err == nil || !strings.Contains(err.Error(), "cannot be read offline") {
 		t.Errorf("offline: %v", err)
 	}
 }
@@ -184,7 +184,7 @@ func TestRetryAfter(t *testing.T) {
 		if !slices.Equal(waits, test.waits) || (err == nil) != test.ok {
 			t.Errorf("Retry-After %s: waited %v, want %v; %v", test.after, waits, test.waits, err)
 		}
-		if err != nil && !strings.Contains(err.Error(), "limits how many requests") {
+		if err != nil && !strings.Contains(err.Error(), "received too many requests") {
 			t.Errorf("Retry-After %s: %v", test.after, err)
 		}
 	}
@@ -213,7 +213,7 @@ func TestImageCredentials(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("DOCKER_CONFIG", dir)
 	c := NewImages(false)
-	if _, err := c.Tags(t.Context(), private.host+"/a"); err == nil || !strings.Contains(err.Error(), "let these credentials") {
+	if _, err := c.Tags(t.Context(), private.host+"/a"); err == nil || !strings.Contains(err.Error(), "these credentials cannot read it") {
 		t.Errorf("without a login: %v", err)
 	}
 	login := fmt.Sprintf(`{"auths": {%q: {"username": "ann", "password": "secret"}}}`, private.host)

@@ -81,14 +81,14 @@ func Fault(at, verb string, err error) error {
 	}
 	switch answer.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		d.Msg = at + ": the registry does not let these credentials " + verb + " it, or it does not exist"
+		d.Msg = at + ": it does not exist, or these credentials cannot " + verb + " it"
 		d.Hint = "check the address, then run docker login " + host
 	case http.StatusNotFound:
 		d.Code = diag.CodeChartNotFound
 		d.Msg, d.Hint = at+" is not in the registry", "check the name and the version"
 		d.Cause = errors.Join(ErrNotFound, err)
 	case http.StatusTooManyRequests:
-		d.Msg, d.Hint = at+": the registry limits how many requests it answers", "run the command again later, or log in with docker login "+host+": many registries then allow more"
+		d.Msg, d.Hint = at+": the registry received too many requests", "run the command again later, or log in with docker login "+host+": many registries then allow more"
 	default:
 		d.Hint = "run the command again"
 	}

@@ -47,7 +47,7 @@ func TestOpen(t *testing.T) {
 
 func TestFault(t *testing.T) {
 	const at = "oci://example.com/a:1"
-	for status, want := range map[int]string{401: "let these credentials write", 403: "or it does not exist", 404: "is not in the registry", 500: "500"} {
+	for status, want := range map[int]string{401: "these credentials cannot write it", 403: "it does not exist, or", 404: "is not in the registry", 500: "500"} {
 		err := Fault(at, "write", &transport.Error{StatusCode: status})
 		if !strings.HasPrefix(err.Error(), at) || !strings.Contains(err.Error(), want) || errors.Is(err, ErrNotFound) != (status == 404) {
 			t.Errorf("%d: %v", status, err)

@@ -32,7 +32,7 @@ func (p *Plain) Value(path string) (string, error) {
 	if value, ok := p.values[normalized(path)]; ok {
 		return value, nil
 	}
-	return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: p.name + " has no single value at " + diag.Visible(path, diag.MaxText), Hint: "name the path of a text, a number or a bool"}
+	return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: p.name + " has no single value at " + diag.Visible(path, diag.MaxText), Hint: "name the path of a string, a number or a bool"}
 }
 
 // Decrypt decrypts all values and verifies their checksum. The faults contain no value:
@@ -55,7 +55,7 @@ func (f *File) decrypt(key []byte) (*Plain, error) {
 	if err != nil || subtle.ConstantTimeCompare(mac, []byte(sum)) != 1 {
 		return nil, &diag.Diag{
 			Code: diag.CodeSOPSFile,
-			At:   []diag.Pos{{File: f.name}}, Msg: "the checksum of SOPS does not fit the values: the file was changed without sops",
+			At:   []diag.Pos{{File: f.name}}, Msg: "the SOPS checksum does not match the values: the file was changed without sops",
 			Hint: "restore it from version control, and change it with sops edit", Cause: err,
 		}
 	}
@@ -126,8 +126,8 @@ func (f *File) dataKey(identities []age.Identity) ([]byte, error) {
 	}
 	return nil, &diag.Diag{
 		Code: diag.CodeDecryptionKey,
-		At:   []diag.Pos{{File: f.name}}, Msg: "no age key here decrypts the file: it is encrypted for " + diag.Visible(strings.Join(f.Recipients(), ", "), diag.MaxText),
-		Hint: "give the key in SOPS_AGE_KEY, or its file in SOPS_AGE_KEY_FILE, or in ~/.config/sops/age/keys.txt", Cause: ErrNoIdentity,
+		At:   []diag.Pos{{File: f.name}}, Msg: "no available age key decrypts the file: it is encrypted for " + diag.Visible(strings.Join(f.Recipients(), ", "), diag.MaxText),
+		Hint: "set SOPS_AGE_KEY to the key, or SOPS_AGE_KEY_FILE to its file, or add it to ~/.config/sops/age/keys.txt", Cause: ErrNoIdentity,
 	}
 }
 

@@ -122,7 +122,7 @@ func (e *Editor) Replace(document []byte) (changed bool, err error) {
 	var root, next yaml.Node
 	decoder := yaml.NewDecoder(strings.NewReader(string(document)))
 	if err := decoder.Decode(&root); err != nil || len(root.Content) == 0 || root.Content[0].Kind != yaml.MappingNode {
-		return false, &diag.Diag{Code: diag.CodeSecretEdit, At: []diag.Pos{{File: f.name, Line: errorLine(err)}}, Msg: "the edited text is not a map in YAML or JSON", Hint: "write keys and values, as in password: x"}
+		return false, &diag.Diag{Code: diag.CodeSecretEdit, At: []diag.Pos{{File: f.name, Line: errorLine(err)}}, Msg: "the edited text is not a YAML or JSON map", Hint: "write keys and values, as in password: x"}
 	}
 	if decoder.Decode(&next) == nil {
 		return false, &diag.Diag{Code: diag.CodeSecretEdit, At: []diag.Pos{edited.pos(&next)}, Msg: "the edited text has several documents", Hint: "write one document"}

@@ -110,8 +110,8 @@ func TestReplace(t *testing.T) {
 // Texts that are no document of a SOPS file are faults with their line, and without a value.
 func TestReplaceFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		"a: hunter22\nb: [": "all.yaml:2: the edited text is not a map", "hunter22": "not a map", "": "not a map",
-		"a: 1\n---\nb: 2\n": "several documents", "sops: {}\n": "has a key sops", "a: 1\na: 2\n": "the key is there twice", "a: &x 1\nb: *x\n": "does not support aliases",
+		"a: hunter22\nb: [": "all.yaml:2: the edited text is not a YAML or JSON map", "hunter22": "not a YAML or JSON map", "": "not a YAML or JSON map",
+		"a: 1\n---\nb: 2\n": "several documents", "sops: {}\n": "has a key sops", "a: 1\na: 2\n": "duplicate key", "a: &x 1\nb: *x\n": "does not support aliases",
 	} {
 		e, document := documentOf(t, "all.yaml", read(t, "all.yaml"))
 		changed, err := e.Replace([]byte(text))

@@ -28,7 +28,7 @@ type Editor struct {
 // not be used until the editor has written it.
 func (f *File) Edit(identities []age.Identity) (*Editor, error) {
 	if f.hasCommentRules() {
-		return nil, f.fault(diag.CodeSecretEdit, "comments of the file decide which values are encrypted", "change it with sops edit "+f.name)
+		return nil, f.fault(diag.CodeSecretEdit, "comments in the file decide which values are encrypted", "change it with sops edit "+f.name)
 	}
 	key, err := f.dataKey(identities)
 	if err != nil {
@@ -148,7 +148,7 @@ func (e *Editor) place(path string, field []string) (*yaml.Node, error) {
 		}
 	}
 	if n.Kind != yaml.ScalarNode {
-		return nil, e.invalid(diag.CodeSecretEdit, path, "it is a map or a list", "name the path of a single value")
+		return nil, e.invalid(diag.CodeSecretEdit, path, "the value is a map or a list", "name the path of a single value")
 	}
 	return n, nil
 }
@@ -173,7 +173,7 @@ func (e *Editor) Unset(path string) error {
 	}
 	last := field[len(field)-1]
 	if parent == nil || element(parent, last) == nil {
-		return e.invalid(diag.CodeSecretEdit, path, "there is no such value", "correct the path")
+		return e.invalid(diag.CodeSecretEdit, path, "the value does not exist", "correct the path")
 	}
 	i := slices.Index(parent.Content, element(parent, last))
 	from := i
@@ -252,7 +252,7 @@ func (e *Editor) entries(of encrypter, recipients []string) ([]*yaml.Node, error
 // that values which a removed recipient knows must be replaced, too.
 func (e *Editor) Rotate(recipients []string) error {
 	if others := e.file.OtherKeys(); len(others) > 0 {
-		return e.file.fault(diag.CodeSecretEdit, "the file has keys that are not of age", "rotate it with sops rotate --in-place "+e.file.name)
+		return e.file.fault(diag.CodeSecretEdit, "the file has keys other than age keys", "rotate it with sops rotate --in-place "+e.file.name)
 	}
 	if len(recipients) == 0 {
 		return e.file.fault(diag.CodeArguments, "the list of recipients is empty", "name at least one age recipient")
@@ -295,7 +295,7 @@ func (e *Editor) Bytes(now time.Time) ([]byte, error) {
 		}
 		modified, mac := child(f.sops, "lastmodified"), child(f.sops, "mac")
 		if modified == nil || mac == nil {
-			return nil, errors.New("the metadata of SOPS is incomplete")
+			return nil, errors.New("the SOPS metadata is incomplete")
 		}
 		modified.Value = now.UTC().Format(time.RFC3339)
 		if mac.Value, err = e.sealer().seal([]byte(sum), "str", modified.Value); err != nil {

@@ -165,7 +165,7 @@ func TestUnset(t *testing.T) {
 func TestEditFaults(t *testing.T) {
 	e := editor(t, "all.yaml", read(t, "all.yaml"))
 	for path, want := range map[string]string{
-		"": "the path is not valid", "a..b": "the path is not valid", "sops.mac": "the path is not valid", "grafana": "it is a map or a list",
+		"": "the path is not valid", "a..b": "the path is not valid", "sops.mac": "the path is not valid", "grafana": "the value is a map or a list",
 		"grafana.list[7]": "the list has 3 elements", "grafana.list.x": "the list has 3 elements", "grafana.n.x": "a part of the path is a single value",
 		"grafana.new[0]": "the list does not exist", "grafana.list[3].a[0]": "the list does not exist",
 	} {

@@ -45,7 +45,7 @@ func EncryptSecret(secret map[string]any, recipients []string, now time.Time) (m
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			text, ok := values[name].(string)
 			if !ok {
-				return nil, fmt.Errorf("%s.%s is not a text", part, name)
+				return nil, fmt.Errorf("%s.%s is not a string", part, name)
 			}
 			if text == "" {
 				encrypted[name] = text // as SOPS leaves it

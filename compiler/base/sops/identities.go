@@ -56,7 +56,7 @@ func Identities(getenv func(string) string) ([]age.Identity, error) {
 			continue
 		}
 		if err != nil {
-			return nil, &diag.Diag{Code: diag.CodeDecryptionKey, Msg: fmt.Sprintf("the file with age keys %s cannot be read", diag.Visible(name, diag.MaxText)), Hint: "correct SOPS_AGE_KEY_FILE", Cause: err}
+			return nil, &diag.Diag{Code: diag.CodeDecryptionKey, Msg: fmt.Sprintf("cannot read the file of age keys %s", diag.Visible(name, diag.MaxText)), Hint: "correct SOPS_AGE_KEY_FILE", Cause: err}
 		}
 		err = add(diag.Visible(name, diag.MaxText), f)
 		f.Close()
@@ -66,7 +66,7 @@ func Identities(getenv func(string) string) ([]age.Identity, error) {
 	}
 	for _, name := range []string{"SOPS_AGE_KEY_CMD", "SOPS_AGE_SSH_PRIVATE_KEY_CMD"} {
 		if len(all) == 0 && getenv(name) != "" {
-			return nil, &diag.Diag{Code: diag.CodeDecryptionKey, Msg: "the command in " + name + " is not run", Hint: "run it yourself, and give what it prints in SOPS_AGE_KEY"}
+			return nil, &diag.Diag{Code: diag.CodeDecryptionKey, Msg: "fleetc does not run the command in " + name, Hint: "run it yourself, and set SOPS_AGE_KEY to its output"}
 		}
 	}
 	return all, nil

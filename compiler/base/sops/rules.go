@@ -139,7 +139,7 @@ func parseRule(n *yaml.Node, at func(*yaml.Node) []diag.Pos) (*Rule, error) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if !slices.Contains(ruleFields, key.Value) && key.Value != "<<" {
-			return nil, wrong(key, "", "a rule has no field "+diag.Visible(key.Value, diag.MaxText)+": sops ignores it", diag.OneOf(key.Value, ruleFields))
+			return nil, wrong(key, "", "unknown field "+diag.Visible(key.Value, diag.MaxText)+" in a rule: sops ignores it", diag.OneOf(key.Value, ruleFields))
 		}
 		if slices.Contains(otherKeys, key.Value) {
 			rule.Others = append(rule.Others, key.Value)
@@ -147,7 +147,7 @@ func parseRule(n *yaml.Node, at func(*yaml.Node) []diag.Pos) (*Rule, error) {
 	}
 	var in creationRule
 	if err := n.Decode(&in); err != nil {
-		return nil, wrong(n, "", "the rule is not valid", "write path_regex as a text and age as a list of recipients")
+		return nil, wrong(n, "", "the rule is not valid", "write path_regex as a string and age as a list of recipients")
 	}
 	rule.suffix = in.Suffix
 	for _, re := range []struct {
@@ -159,12 +159,12 @@ func parseRule(n *yaml.Node, at func(*yaml.Node) []diag.Pos) (*Rule, error) {
 		}
 		compiled, err := regexp.Compile(re.text)
 		if err != nil {
-			return nil, wrong(child(n, re.field), "."+re.field, "the regular expression is not valid: "+diag.Brief(err), "correct it")
+			return nil, wrong(child(n, re.field), "."+re.field, "invalid regular expression: "+diag.Brief(err), "correct it")
 		}
 		*re.into = compiled
 	}
 	if !rule.addAge(&in.Age) {
-		return nil, wrong(&in.Age, ".age", "a recipient is not a text", "write a list of recipients that begin with age1")
+		return nil, wrong(&in.Age, ".age", "a recipient is not a string", "write a list of recipients that begin with age1")
 	}
 	if len(in.KeyGroups) > 0 { // sops ignores the keys beside key groups
 		rule.Recipients, rule.Others = nil, nil

@@ -112,10 +112,10 @@ func TestRulesFaults(t *testing.T) {
 		"a: [":                                      ".sops.yaml: the file is not valid YAML",
 		"creation_rules: x":                         ".sops.yaml:1:17: creation_rules: the rules are not a list",
 		"creation_rules: [x]":                       ".sops.yaml:1:18: creation_rules: the rule is not a map",
-		"creation_rules:\n- path_regx: x":           ".sops.yaml:2:3: creation_rules: a rule has no field path_regx",
-		"creation_rules:\n- path_regex: (":          ".sops.yaml:2:15: creation_rules.path_regex: the regular expression is not valid",
+		"creation_rules:\n- path_regx: x":           ".sops.yaml:2:3: creation_rules: unknown field path_regx in a rule",
+		"creation_rules:\n- path_regex: (":          ".sops.yaml:2:15: creation_rules.path_regex: invalid regular expression",
 		"creation_rules:\n- age: x":                 ".sops.yaml:2:3: creation_rules.age: the recipient x is not valid",
-		"creation_rules:\n- age: [{a: b}]":          ".sops.yaml:2:8: creation_rules.age: a recipient is not a text",
+		"creation_rules:\n- age: [{a: b}]":          ".sops.yaml:2:8: creation_rules.age: a recipient is not a string",
 		"creation_rules:\n- path_regex: [x]":        ".sops.yaml:2:3: creation_rules: the rule is not valid",
 		"creation_rules:\n- key_groups: [{age: x}]": ".sops.yaml:2:3: creation_rules: the rule is not valid",
 	} {

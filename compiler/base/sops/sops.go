@@ -86,7 +86,7 @@ func otherFormatFault(name string) error {
 // rules of the file encrypt.
 func Parse(name string, data []byte) (*File, error) {
 	if len(data) > maxSize {
-		return nil, &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{{File: name}}, Msg: fmt.Sprintf("the file is larger than %d MiB", maxSize>>20), Hint: "divide it"}
+		return nil, &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{{File: name}}, Msg: fmt.Sprintf("the file is larger than %d MiB", maxSize>>20), Hint: "split it"}
 	}
 	f := &File{name: name, text: data}
 	var root yaml.Node
@@ -112,13 +112,13 @@ func Parse(name string, data []byte) (*File, error) {
 	if top.Kind != yaml.MappingNode || sops == nil {
 		return nil, &diag.Diag{
 			Code: diag.CodePlainText,
-			At:   []diag.Pos{f.pos(top)}, Msg: "the file is not encrypted: it has no metadata of SOPS",
+			At:   []diag.Pos{f.pos(top)}, Msg: "the file is not encrypted: it has no SOPS metadata",
 			Hint: "encrypt it: sops encrypt --in-place " + name + "; replace values that were committed in plain text",
 		}
 	}
 	f.top, f.sops = top, sops
 	if err := sops.Decode(&f.meta); err != nil {
-		return nil, &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(sops)}, Msg: "the metadata of SOPS is not valid", Hint: "restore the file from version control, or encrypt it again", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(sops)}, Msg: "the SOPS metadata is not valid", Hint: "restore the file from version control, or encrypt it again", Cause: err}
 	}
 	if err := f.collect(top); err != nil {
 		return nil, err
@@ -151,9 +151,9 @@ func (f *File) collect(top *yaml.Node) error {
 	walk = func(n *yaml.Node, field, keys []string) error {
 		switch {
 		case n.Kind == yaml.AliasNode:
-			return &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(n)}, Msg: "SOPS does not support aliases", Hint: "write the value again"}
+			return &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(n)}, Msg: "SOPS does not support aliases", Hint: "write the value instead of the alias"}
 		case len(field) > maxDepth || len(f.leaves) > maxValues:
-			return &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(n)}, Msg: fmt.Sprintf("the file has more than %d values or %d levels", maxValues, maxDepth), Hint: "divide it"}
+			return &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(n)}, Msg: fmt.Sprintf("the file has more than %d values or %d levels", maxValues, maxDepth), Hint: "split it"}
 		case n.Kind == yaml.MappingNode:
 			seen := make(map[string]bool, len(n.Content)/2)
 			for i := 0; i+1 < len(n.Content); i += 2 {
@@ -162,7 +162,7 @@ func (f *File) collect(top *yaml.Node) error {
 					return &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(n.Content[i])}, Path: fleet.FieldText(field), Msg: "the key " + diag.Visible(key, diag.MaxText) + " is not a string, which sops cannot read", Hint: "write it in quotes"}
 				}
 				if seen[key] {
-					return &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(n.Content[i])}, Path: fleet.FieldText(append(slices.Clone(field), key)), Msg: "the key is there twice", Hint: "remove one of them with sops edit " + f.name}
+					return &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(n.Content[i])}, Path: fleet.FieldText(append(slices.Clone(field), key)), Msg: "duplicate key", Hint: "remove one of them with sops edit " + f.name}
 				}
 				seen[key] = true
 				if len(field) == 0 && key == "sops" {
@@ -222,7 +222,7 @@ func (f *File) rules() (func(keys []string) bool, error) {
 		}
 		re, err := regexp.Compile(text)
 		if err != nil {
-			return nil, &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{{File: f.name}}, Msg: "the metadata of SOPS has an invalid regular expression: " + diag.Brief(err), Hint: "encrypt the file again"}
+			return nil, &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{{File: f.name}}, Msg: "the SOPS metadata has an invalid regular expression: " + diag.Brief(err), Hint: "encrypt the file again"}
 		}
 		*into = re
 	}
@@ -246,7 +246,7 @@ func (f *File) rules() (func(keys []string) bool, error) {
 func (f *File) check(sops *yaml.Node) error {
 	var faults diag.List
 	wrong := func(msg string) {
-		faults.Add(&diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(sops)}, Msg: "the metadata of SOPS " + msg, Hint: "restore the file from version control, or encrypt it again with sops"})
+		faults.Add(&diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(sops)}, Msg: "the SOPS metadata " + msg, Hint: "restore the file from version control, or encrypt it again with sops"})
 	}
 	switch {
 	case !encryptedValue.MatchString(f.meta.MAC):

@@ -54,7 +54,7 @@ func secretData(secret map[string]any) (map[string][]byte, error) {
 		for name, v := range values {
 			text, ok := v.(string)
 			if !ok {
-				return nil, fmt.Errorf("%s.%s is not a text", part, name)
+				return nil, fmt.Errorf("%s.%s is not a string", part, name)
 			}
 			out[name] = []byte(text)
 			if part == "data" {

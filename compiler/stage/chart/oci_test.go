@@ -189,7 +189,7 @@ func TestOCIAuth(t *testing.T) {
 				}
 				return
 			}
-			wantFault(t, err, want+r.host(), "does not let these credentials")
+			wantFault(t, err, want+r.host(), "these credentials cannot")
 		})
 	}
 }

@@ -186,7 +186,7 @@ fleet.cue:3:2: releases.rel: chart charts/app has dependencies in Chart.yaml tha
 -- Chart.yaml --
 {}`, "", `
 fleet.cue:3:2: releases.rel: chart charts/app: Chart.yaml has no name [FL1306]
-    hint: write name into Chart.yaml
+    hint: set name in Chart.yaml
 `},
 		{"required", `
 -- templates/a.yaml --

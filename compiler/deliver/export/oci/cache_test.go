@@ -211,7 +211,7 @@ func TestCacheRefused(t *testing.T) {
 	for i := range 50 {
 		c.Put(fmt.Sprint(i), []byte("record"), nil, newFolder().get)
 	}
-	if why := c.Close(); !strings.HasSuffix(why, "/example/cache: the registry does not let these credentials write it, or it does not exist; nothing more was pushed") {
+	if why := c.Close(); !strings.HasSuffix(why, "/example/cache: it does not exist, or these credentials cannot write it; nothing more was pushed") {
 		t.Errorf("got %q", why)
 	}
 	// Some registries answer 403 until the repository exists.

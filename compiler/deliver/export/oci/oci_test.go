@@ -259,10 +259,10 @@ func TestCredentials(t *testing.T) {
 	a := pack(t, bundle(), Provenance{})
 	_, err := c.Push(t.Context(), a, false)
 	d := diag.All(err)
-	if len(d) != 1 || !strings.Contains(d[0].Msg, "does not let these credentials write it") || d[0].Hint != "check the address, then run docker login "+s.host() {
+	if len(d) != 1 || !strings.Contains(d[0].Msg, "these credentials cannot write it") || d[0].Hint != "check the address, then run docker login "+s.host() {
 		t.Errorf("got %v", err)
 	}
-	if _, err := c.Files(t.Context(), "prod/eu-1"); err == nil || !strings.Contains(err.Error(), "does not let these credentials read it") {
+	if _, err := c.Files(t.Context(), "prod/eu-1"); err == nil || !strings.Contains(err.Error(), "these credentials cannot read it") {
 		t.Errorf("an unreadable artifact counts as missing: %v", err)
 	}
 	config := `{"auths": {"` + s.host() + `": {"username": "ann", "password": "secret"}}}`
