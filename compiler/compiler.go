@@ -154,7 +154,7 @@ func (c *Compiler) Source(root string) *chart.Source {
 // checkDate returns a fault for a date that is neither empty nor valid.
 func checkDate(date string) error {
 	if _, err := time.Parse(time.DateOnly, date); err != nil && date != "" {
-		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("%q is not a valid date", date), Hint: "write it as 2026-12-31"}
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("%q is not a valid date", date), Hint: "write it as in 2026-12-31"}
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func changedPackage(root, name string) (*ChangedPackage, error) {
 		var ok bool
 		if stated, ok = alternatives(version.Value); !ok {
 			again.At = []diag.Pos{cuediag.Pos(root, version.Value.Pos())}
-			again.Msg = "the version of the chart is not a string in quotes"
+			again.Msg = "the version of the chart is not a quoted string"
 			return nil, again
 		}
 	}

@@ -193,7 +193,7 @@ func (p fieldMatch) set(root string, path []string, value string) ([]byte, error
 			return nil, &diag.Diag{
 				Code: diag.CodeCannotEdit,
 				At:   []diag.Pos{cuediag.Pos(root, p.field.Value.Pos())}, Path: strings.Join(path, "."),
-				Msg: "this layer sets the value by an expression", Hint: "write " + value + " here",
+				Msg: "this layer sets the value with an expression", Hint: "write " + value + " here",
 			}
 		}
 		return p.splice(lit.Pos().Offset(), lit.End().Offset(), value), nil

@@ -25,17 +25,17 @@ func ReplaceText(root string, at diag.Pos, before, after string, edits Edits) er
 		return err
 	}
 	if lit == nil {
-		return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{at}, Msg: fmt.Sprintf("an expression computes the value %q here", diag.Visible(before, diag.MaxText)), Hint: fmt.Sprintf("write a text that has %s in it", literal.String.Quote(after))}
+		return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{at}, Msg: fmt.Sprintf("an expression computes the value %q here", diag.Visible(before, diag.MaxText)), Hint: fmt.Sprintf("write a string that contains %s", literal.String.Quote(after))}
 	}
 	from, to := lit.Pos().Offset(), lit.End().Offset()
 	text := lit.Value
 	if lit.Kind == token.STRING {
 		if text, err = literal.Unquote(lit.Value); err != nil {
-			return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{at}, Msg: "the text cannot be read: " + diag.Brief(err), Hint: "change the image by hand"}
+			return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{at}, Msg: "the string cannot be read: " + diag.Brief(err), Hint: "change the image by hand"}
 		}
 	}
 	if strings.Count(text, before) != 1 {
-		return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{at}, Msg: fmt.Sprintf("the text here does not have %q in it once", diag.Visible(before, diag.MaxText)), Hint: "change the image by hand"}
+		return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{at}, Msg: fmt.Sprintf("the value here does not contain %q exactly once", diag.Visible(before, diag.MaxText)), Hint: "change the image by hand"}
 	}
 	next := strings.Replace(text, before, after, 1)
 	quoted := literal.String.Quote(next)
@@ -57,7 +57,7 @@ func SetBeside(root string, at diag.Pos, key, value string, edits Edits) error {
 	}
 	chain := fieldsTo(f.parsed.Decls, lit)
 	if lit == nil || len(chain) == 0 {
-		return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{at}, Msg: "an expression computes the value here", Hint: fmt.Sprintf("set %s beside it by hand", key)}
+		return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{at}, Msg: "an expression computes the value here", Hint: fmt.Sprintf("set %s next to it by hand", key)}
 	}
 	quoted := literal.String.Quote(value)
 	last := chain[len(chain)-1]

@@ -93,7 +93,7 @@ func (f *Fleet) checkEmbeds() diag.List {
 		if dir = path.Clean(dir); (all || f.loaded(dir)) && !embedded[name] {
 			faults.Add(&diag.Diag{
 				Code: diag.CodeUnusedFile,
-				At:   []diag.Pos{{File: name}}, Msg: "no file of CUE reads these values: a layer is made of files that end in .cue",
+				At:   []diag.Pos{{File: name}}, Msg: "no CUE file reads these values: a layer consists of files that end in .cue",
 				Hint: `write releases: "NAME": defaults: ` + layerName(dir) + ": _ @embed(file=" + base + ") in a file with @extern(embed) above its package clause, or move the file",
 			})
 		}
@@ -128,8 +128,8 @@ func checkExtern(root string, file *ast.File) error {
 	}
 	return &diag.Diag{
 		Code: diag.CodeUnusedFile,
-		At:   []diag.Pos{cuediag.Pos(root, first.Pos())}, Msg: "@embed has no effect: the file does not switch embedding on",
-		Hint: "write @extern(embed) in the first line of the file, above the package clause",
+		At:   []diag.Pos{cuediag.Pos(root, first.Pos())}, Msg: "@embed has no effect without @extern(embed)",
+		Hint: "write @extern(embed) on the first line of the file, above the package clause",
 	}
 }
 

@@ -174,7 +174,7 @@ func moduleLinks(top string, tree *os.Root, file *ast.File, name string) diag.Li
 // outsideFault returns the fault of a file that must not be read.
 func outsideFault(at diag.Pos, what string, err error) *diag.Diag {
 	if errors.Is(err, git.ErrGit) {
-		return &diag.Diag{Code: diag.CodeOutsideFleet, At: []diag.Pos{at}, Msg: what + " " + err.Error(), Hint: "read another file", Cause: err}
+		return &diag.Diag{Code: diag.CodeOutsideFleet, At: []diag.Pos{at}, Msg: what + " " + err.Error(), Hint: "use a file outside of .git", Cause: err}
 	}
-	return &diag.Diag{Code: diag.CodeOutsideFleet, At: []diag.Pos{at}, Msg: what + " leads out of the fleet", Hint: "copy what it leads to into the fleet", Cause: err}
+	return &diag.Diag{Code: diag.CodeOutsideFleet, At: []diag.Pos{at}, Msg: what + " leads out of the fleet", Hint: "copy its target into the fleet", Cause: err}
 }

@@ -281,13 +281,13 @@ func (f *Fleet) newCluster(dir string, in *build.Instance, files []string) (Clus
 	case len(own) == 0 && len(above) > 0:
 		return Cluster{}, &diag.Diag{
 			Code: diag.CodeNestedCluster, At: append([]diag.Pos{t.firstFile(dir)}, above...), Path: "cluster",
-			Msg:  "a cluster is not a layer of another directory",
-			Hint: "move the cluster's files into a directory of their own",
+			Msg:  "this directory is inside a cluster, and a cluster cannot be a layer",
+			Hint: "move the cluster's files into a separate directory",
 		}
 	case len(own) == 0:
 		return Cluster{}, &diag.Diag{
 			Code: diag.CodeNoClusters, At: []diag.Pos{t.firstFile(dir)}, Path: "cluster",
-			Msg:  "no cluster: nothing is compiled from this directory",
+			Msg:  "no cluster: the directory and its layers do not set cluster.name",
 			Hint: `set cluster: {name: "` + path.Base(dir) + `", kubernetes: ...}, or add a cluster's directory below`,
 		}
 	case len(above) > 0:

@@ -33,7 +33,7 @@ func ReadPackage(dir, name string) (root string, in *build.Instance, err error) 
 		abs, err = filepath.EvalSymlinks(abs)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil, &diag.Diag{Code: diag.CodeNoMatch, Msg: "no file " + name, Hint: "name a file of CUE, or a directory of the fleet with a package"}
+		return "", nil, &diag.Diag{Code: diag.CodeNoMatch, Msg: "no file " + name, Hint: "name a CUE file, or a directory of the fleet with a package"}
 	}
 	if err != nil {
 		return "", nil, err

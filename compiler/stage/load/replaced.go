@@ -41,7 +41,7 @@ func replacedModules(root string) (map[string][]string, error) {
 		delete(modules, localModule)
 		d := &diag.Diag{
 			Code: diag.CodeModulePath, At: []diag.Pos{{File: localModule}}, Msg: diag.Visible(err.Error(), diag.MaxText),
-			Hint: `replace modules by directories of the repository: deps: "MODULE@v0": replaceWith: "./DIRECTORY"`, Cause: err,
+			Hint: `replace modules with directories of the repository: deps: "MODULE@v0": replaceWith: "./DIRECTORY"`, Cause: err,
 		}
 		if at := cueerrors.Positions(err); len(at) > 0 {
 			d.At = []diag.Pos{{File: localModule, Line: at[0].Line(), Col: at[0].Column()}}
@@ -71,7 +71,7 @@ func checkReplaced(root string) error {
 			if file == mainModule {
 				faults.Add(&diag.Diag{
 					Code: diag.CodeModulePath,
-					At:   []diag.Pos{lineOf(root, file, with)}, Msg: "module.cue cannot replace a module by another",
+					At:   []diag.Pos{lineOf(root, file, with)}, Msg: "module.cue cannot replace modules",
 					Hint: "move the line with replaceWith to " + localModule,
 				})
 				continue
@@ -103,7 +103,7 @@ func checkReplaced(root string) error {
 				Hint: "name a directory of the repository in replaceWith",
 			}
 			if err == nil && filepath.IsLocal(rel) {
-				d.Msg = fmt.Sprintf("the module in %q is in git's own directory", diag.Visible(with, diag.MaxText))
+				d.Msg = fmt.Sprintf("the module in %q is inside .git", diag.Visible(with, diag.MaxText))
 			}
 			faults.Add(d)
 		}

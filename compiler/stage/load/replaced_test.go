@@ -33,8 +33,8 @@ cluster: {name: "dev"}
 		outside:          "is outside of the repository",
 		"../elsewhere":   "is outside of the repository",
 		"./out":          "is outside of the repository",
-		"./.git/modules": "is in git's own directory",
-		"./git":          "is in git's own directory",
+		"./.git/modules": "is inside .git",
+		"./git":          "is inside .git",
 	} {
 		text := "deps: \"example.org/stacks@v0\": {v: \"v0.1.0\", replaceWith: \"" + with + "\"}\n"
 		if err := os.WriteFile(filepath.Join(dir, localModule), []byte(text), 0o600); err != nil {

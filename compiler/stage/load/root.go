@@ -21,7 +21,7 @@ var ErrNoFleet = errors.New("no fleet")
 // CheckModule returns a fault for a path that is not a valid CUE module path.
 func CheckModule(path string) error {
 	if err := module.CheckPathWithoutVersion(path); err != nil {
-		return &diag.Diag{Code: diag.CodeModulePath, Msg: "CUE does not take this module path: " + err.Error(), Hint: "write it like a URL without its scheme: example.com/infra", Cause: err}
+		return &diag.Diag{Code: diag.CodeModulePath, Msg: "CUE does not accept this module path: " + err.Error(), Hint: "write it like a URL without its scheme: example.com/infra", Cause: err}
 	}
 	return nil
 }
@@ -70,12 +70,12 @@ func modulePath(data []byte) (string, error) {
 	const file = "cue.mod/module.cue"
 	f, err := modfile.ParseNonStrict(data, file)
 	if err != nil {
-		hint := "give it module and language.version, as cue mod init writes them"
+		hint := "set module and language.version, as cue mod init does"
 		if strings.Contains(err.Error(), "field not allowed") {
 			hint = "remove it, or correct its name"
 		}
 		if strings.Contains(err.Error(), "replace: field not allowed") {
-			hint = `remove it; a directory in the place of a module is named in cue.mod/local-module.cue: deps: "MODULE@v0": replaceWith: "./DIRECTORY"`
+			hint = `remove it, and name a directory that replaces a module in cue.mod/local-module.cue: deps: "MODULE@v0": replaceWith: "./DIRECTORY"`
 		}
 		if strings.Contains(err.Error(), "is too new") {
 			hint = "lower language.version, or use a newer fleetc"

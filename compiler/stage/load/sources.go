@@ -30,7 +30,7 @@ func Sources(root string) (map[string]fleet.RemoteSource, error) {
 	invalid := func(cause error) error {
 		return &diag.Diag{
 			Code: diag.CodeGeneratedFile,
-			At:   []diag.Pos{{File: SourcesFile}}, Msg: "this file is not as fleetc source add writes it",
+			At:   []diag.Pos{{File: SourcesFile}}, Msg: "this file does not have the format that fleetc source add writes",
 			Hint: "remove it, and run fleetc source add", Cause: cause,
 		}
 	}

@@ -26,7 +26,7 @@ func isSpecial(mode fs.FileMode) bool {
 // specialFile returns the fault of a special file, at a place.
 func specialFile(at diag.Pos, name string) *diag.Diag {
 	const what = "is a named pipe, a socket or a device, not a regular file"
-	d := &diag.Diag{Code: diag.CodeFileSystem, At: []diag.Pos{at}, Msg: "this " + what, Hint: "remove it, or replace it by a regular file"}
+	d := &diag.Diag{Code: diag.CodeFileSystem, At: []diag.Pos{at}, Msg: "this " + what, Hint: "remove it, or replace it with a regular file"}
 	if at.File != name {
 		d.Msg = "the embedded file " + diag.Visible(name, diag.MaxText) + " " + what
 	}

@@ -135,7 +135,7 @@ func (t *tree) link(root, rel, name string, edits Edits) error {
 	target, err := filepath.EvalSymlinks(filepath.Join(root, filepath.FromSlash(rel)))
 	if err != nil {
 		t.unloadable[path.Dir(rel)] = true
-		return refuse("this symbolic link leads nowhere", "remove it")
+		return refuse("this symbolic link is broken", "remove it")
 	}
 	info, err := os.Stat(target)
 	if err != nil {
@@ -146,11 +146,11 @@ func (t *tree) link(root, rel, name string, edits Edits) error {
 	case isSpecial(info.Mode()):
 		return specialFile(diag.Pos{File: rel}, rel)
 	case info.IsDir():
-		return refuse("this symbolic link to a directory is passed over", "make it a directory")
+		return refuse("this symbolic link to a directory is ignored", "replace it with a directory")
 	case path.Ext(name) != ".cue":
 		return nil
 	case err != nil || !filepath.IsLocal(inside) || !info.Mode().IsRegular():
-		return refuse("this symbolic link leads out of the fleet", "make it a file")
+		return refuse("this symbolic link leads out of the fleet", "replace it with a file")
 	}
 	return t.add(root, rel, edits)
 }
@@ -165,8 +165,8 @@ func (t *tree) checkNames(module string) {
 			t.unloadable[dir] = true
 			t.faults.Add(&diag.Diag{
 				Code: diag.CodeDirectoryName,
-				At:   []diag.Pos{t.firstFile(dir)}, Msg: "CUE does not take the name of this directory",
-				Hint: "rename it, with letters, digits and inner - _ and . only", Cause: err,
+				At:   []diag.Pos{t.firstFile(dir)}, Msg: "CUE does not accept the name of this directory",
+				Hint: "use only letters and digits in the name, with - _ and . between them", Cause: err,
 			})
 		}
 		if other, ok := seen[strings.ToLower(dir)]; ok {

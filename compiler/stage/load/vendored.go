@@ -106,7 +106,7 @@ func (v VendoredPackage) check(root string) error {
 	case "schema":
 		what = "the schema"
 	case "lib":
-		what = "the library for Jsonnet"
+		what = "the Jsonnet library"
 	}
 	entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(v.Dir)))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -110,7 +110,7 @@ func (r *actionReader) job(v cue.Value, field string) map[string]any {
 	switch {
 	case job == nil || textOf(v, "metadata.namespace") != "":
 	case r.release == nil:
-		r.wrong(field, "it has no namespace", "write job: metadata: namespace")
+		r.wrong(field, "the Job has no namespace", "set job: metadata: namespace")
 	case meta == nil:
 		job["metadata"] = map[string]any{"namespace": r.release.Namespace}
 	default:
@@ -133,7 +133,7 @@ func (r *actionReader) request(v cue.Value, field, method string) *fleet.HTTPReq
 		return q
 	}
 	if len(present(v, "body")) > 0 {
-		r.wrong(field+".json", "the request has a body already", "write one of body and json")
+		r.wrong(field+".json", "the request has both body and json", "keep one of them")
 	}
 	if data, err := json.Marshal(r.reader().tree(body).Native()); err == nil {
 		q.Body = string(data)
@@ -154,7 +154,7 @@ func (r *actionReader) checkURL(text, field string) {
 	case err != nil || u.Host == "":
 		r.wrong(field, "invalid URL", "")
 	case u.User != nil:
-		r.wrong(field, "it has credentials in it", "use secretHeaders")
+		r.wrong(field, "the URL contains credentials", "move them to secretHeaders")
 	}
 }
 

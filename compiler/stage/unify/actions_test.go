@@ -49,8 +49,8 @@ environments/fleet.cue:5:61: actions.three.verify: requires exactly one of http,
     in prod/eu
 environments/fleet.cue:5:73: actions.three.undo: requires exactly one of http, exec, job, but has http and exec [FL2111]
     in prod/eu
-environments/fleet.cue:6:82: actions.four.http.json: the request has a body already [FL2111]
-    hint: write one of body and json
+environments/fleet.cue:6:82: actions.four.http.json: the request has both body and json [FL2111]
+    hint: keep one of them
     in prod/eu
 `
 	if got := "\n" + text(err); got != want {

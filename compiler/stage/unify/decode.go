@@ -116,8 +116,8 @@ func checkReleaseName(name string, pos diag.Pos, path string) error {
 	}
 	return &diag.Diag{
 		Code: diag.CodeReleaseName,
-		At:   []diag.Pos{pos}, Path: path, Msg: fmt.Sprintf("%q is not a name that Helm takes for a release", name),
-		Hint: fmt.Sprintf("use at most %d lower case letters, digits and inner dashes", maxReleaseName),
+		At:   []diag.Pos{pos}, Path: path, Msg: fmt.Sprintf("%q is not a valid release name in Helm", name),
+		Hint: fmt.Sprintf("use at most %d lower-case letters and digits, with dashes between them", maxReleaseName),
 	}
 }
 

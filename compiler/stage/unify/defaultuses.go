@@ -136,7 +136,7 @@ func (e *evaluation) defaultWaivers(name string, release cue.Value, faults *diag
 				faults.Add(&diag.Diag{
 					Code: diag.CodeTextForm,
 					At:   []diag.Pos{pos}, Path: (&fleet.Release{Name: name}).Path("overridden", layer.name),
-					Msg: "malformed path " + w.name, Hint: `write it as in a.b, or a."b.c" where a key has a dot in it`,
+					Msg: "malformed path " + w.name, Hint: `write it as in a.b, or a."b.c" for a key with a dot`,
 				})
 				continue
 			}

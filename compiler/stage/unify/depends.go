@@ -65,7 +65,7 @@ func (d *dependencies) checkDependency(r *fleet.Release, f namedValue) bool {
 	case f.name == r.Name:
 		return wrong("a release cannot depend on itself", "remove the line")
 	case other == nil && slices.Contains(d.off, f.name):
-		return wrong(fmt.Sprintf("release %s is not on this cluster: its field clusters leaves the cluster out", f.name),
+		return wrong(fmt.Sprintf("release %s is not on this cluster: its clusters field excludes the cluster", f.name),
 			fmt.Sprintf("add the cluster to %s, or remove the line for this cluster", (&fleet.Release{Name: f.name}).Path("clusters")),
 			d.fieldPos(lookup(d.values[f.name], "clusters")))
 	case other == nil:
@@ -152,6 +152,6 @@ var dependsPath = regexp.MustCompile(`^releases\.[^ ]+\.depends$`)
 func explainList(d *diag.Diag) {
 	if dependsPath.MatchString(d.Path) && strings.HasPrefix(d.Msg, "this is a list") {
 		d.Code = diag.CodeWrongType
-		d.At, d.Msg, d.Hint = d.At[:1], "depends is not a list: layers could not add to one", `write depends: "NAME": true for each release`
+		d.At, d.Msg, d.Hint = d.At[:1], "depends must be a map, not a list: layers cannot add to a list", `write depends: "NAME": true for each release`
 	}
 }

@@ -83,7 +83,7 @@ environments/fleet.cue:5:24: releases.db.depends.bd: this cluster has no release
 environments/fleet.cue:6:26: releases.web.depends.web: a release cannot depend on itself [FL1110]
     hint: remove the line
     in prod/eu
-environments/fleet.cue:6:37: releases.web.depends.gone: release gone is not on this cluster: its field clusters leaves the cluster out [FL1110]
+environments/fleet.cue:6:37: releases.web.depends.gone: release gone is not on this cluster: its clusters field excludes the cluster [FL1110]
     environments/fleet.cue:7:17: and here
     hint: add the cluster to releases.gone.clusters, or remove the line for this cluster
     in prod/eu
@@ -112,7 +112,7 @@ releases: web: {namespace: "n", objects: [#cm], depends: ["db"]}
 releases: api: {namespace: "n", objects: [#cm], depends: db: "yes"}
 `)
 	const want = `
-environments/fleet.cue:3:58: releases.web.depends: depends is not a list: layers could not add to one [FL1203]
+environments/fleet.cue:3:58: releases.web.depends: depends must be a map, not a list: layers cannot add to a list [FL1203]
     hint: write depends: "NAME": true for each release
     in prod/eu
 environments/fleet.cue:4:62: releases.api.depends.db: "yes" is a string, and must be a bool [FL1203]

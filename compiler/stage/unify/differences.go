@@ -109,7 +109,7 @@ func (r *differenceReader) paths(allow cue.Value, field string) []fleet.PathPatt
 	r.texts(allow, ".allow.", field, func(text string, pos diag.Pos) (msg, hint string) {
 		p, ok := fleet.ParsePathPattern(text)
 		if !ok {
-			return "malformed path " + strconv.Quote(text), `write it as in "ingress.controller.replicaCount", with quotes around a key that has a dot in it`
+			return "malformed path " + strconv.Quote(text), `write it as in "ingress.controller.replicaCount", with quotes around a key that contains a dot`
 		}
 		out = append(out, p)
 		r.releases = append(r.releases, fleet.MatchText{Path: r.at + ".allow." + field, Field: "releases", Text: p[0], Pos: pos})
@@ -130,7 +130,7 @@ func (r *differenceReader) objects(allow cue.Value) (out []fleet.Selector, check
 					r.releases = append(r.releases, fleet.MatchText{Path: r.at + ".allow.objects", Field: field, Text: text, Pos: pos})
 				}
 				if _, err := path.Match(text, ""); err != nil {
-					return "malformed pattern " + text, `write \ before a bracket that stands for itself`
+					return "malformed pattern " + text, `write \ before a literal bracket`
 				}
 				return "", ""
 			})

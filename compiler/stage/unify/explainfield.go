@@ -75,7 +75,7 @@ func (x *Explainer) exists(path []string, keys Keys) error {
 		return &diag.Diag{
 			Code: diag.CodeNoMatch,
 			Path: l.text(path[:len(sels)]), Clusters: []string{x.id},
-			Msg: fmt.Sprintf("no element %s: the list has %d, which count from 0", path[len(sels)], elements(v)),
+			Msg: fmt.Sprintf("no element %s: the list has length %d, and indices begin at 0", path[len(sels)], elements(v)),
 		}
 	}
 	for i := len(sels); i < len(path); i++ {

@@ -86,11 +86,11 @@ func (g *growthCheck) file(f *ast.File) {
 			}
 			inside[n.X] = true
 			if name := qualifiedName(n); growingFuncs[name] > 0 && !inside[n] {
-				g.fault(n, name+" is not called", "call it where it is named: "+name+"(...)")
+				g.fault(n, name+" is a function, not a value", "call it: "+name+"(...)")
 			}
 		case *ast.Ident:
 			if name := importedAs(n); name != "" && !inside[n] {
-				g.fault(n, "the package "+name+" is not a value", "write one of its functions, as in "+name+".Repeat")
+				g.fault(n, "the package "+name+" is not a value", "call one of its functions, as in "+name+".Repeat")
 			}
 		}
 		return true
@@ -114,15 +114,15 @@ func (g *growthCheck) call(name string, c *ast.CallExpr) {
 		g.amount(name, c.Args[2])
 	case "strings.Repeat", "list.Repeat":
 		if b := g.repeat(c); b == unbounded {
-			g.fault(c, "the size of "+name+" cannot be read from the text",
-				fmt.Sprintf("repeat a value that is written out, or write a number up to %d as how often", maxGrowth))
+			g.fault(c, "the size of "+name+" cannot be determined before evaluation",
+				fmt.Sprintf("repeat a literal, or write a literal count of at most %d", maxGrowth))
 		}
 	case "strings.Join":
 		g.join(c)
 	case "strings.Replace":
 		if n, ok := g.number(c.Args[3]); (!ok || n < 0 || n > maxGrowth) && g.replacements(c) > maxGrowth {
-			g.fault(c, "the size of "+name+" cannot be read from the text",
-				fmt.Sprintf("write a number up to %d as the last argument, which is how often it replaces", maxGrowth))
+			g.fault(c, "the size of "+name+" cannot be determined before evaluation",
+				fmt.Sprintf("write a literal of at most %d as the last argument, the number of replacements", maxGrowth))
 		}
 	}
 }
@@ -131,10 +131,10 @@ func (g *growthCheck) call(name string, c *ast.CallExpr) {
 func (g *growthCheck) amount(name string, e ast.Expr) {
 	switch n, ok := g.number(e); {
 	case !ok:
-		g.fault(e, "the amount of "+name+" cannot be read from the text",
-			fmt.Sprintf("write a number up to %d, or bound it as in mod(n, 64)", maxAmount))
+		g.fault(e, "the argument of "+name+" cannot be determined before evaluation",
+			fmt.Sprintf("write a literal of at most %d, or limit it as in mod(n, 64)", maxAmount))
 	case n > maxAmount:
-		g.fault(e, "the amount of "+name+" is too large", fmt.Sprintf("write a number up to %d", maxAmount))
+		g.fault(e, "the argument of "+name+" is too large", fmt.Sprintf("write a number up to %d", maxAmount))
 	}
 }
 
@@ -143,7 +143,7 @@ func (g *growthCheck) amount(name string, e ast.Expr) {
 func (g *growthCheck) join(c *ast.CallExpr) {
 	count, separator := g.length(c.Args[0]), g.length(c.Args[1])
 	if separator == unbounded && (count == unbounded || count > maxGrowth) || separator > maxJoined && (count == unbounded || count*separator > maxText) {
-		g.fault(c, "the size of strings.Join cannot be read from the text", "write out the separator, with a few characters")
+		g.fault(c, "the size of strings.Join cannot be determined before evaluation", "write the separator as a short literal")
 		return
 	}
 	list, ok := c.Args[0].(*ast.ListLit)
@@ -152,7 +152,7 @@ func (g *growthCheck) join(c *ast.CallExpr) {
 	}
 	for i := 0; ok && i < len(list.Elts); i++ {
 		if each, isEach := list.Elts[i].(*ast.Comprehension); isEach && g.length(embedded(each.Value)) > maxJoined {
-			g.fault(c, "the size of strings.Join cannot be read from the text", "join shorter texts, or use strings.Repeat")
+			g.fault(c, "the size of strings.Join cannot be determined before evaluation", "join shorter strings, or use strings.Repeat")
 		}
 	}
 }

@@ -95,7 +95,7 @@ environments/fleet.cue:2:22: health.x.ready.0.typ: field not allowed [FL1204]
 -- root.cue --
 health: x: {ready: [{type: "Ready", status: "Maybe"}]}
 `, `
-environments/fleet.cue:2:45: health.x.ready.0.status: "Maybe" is none of "False", "True", "Unknown" [FL1201]
+environments/fleet.cue:2:45: health.x.ready.0.status: "Maybe" is not one of "False", "True", "Unknown" [FL1201]
     hint: use one of "False", "True", "Unknown"
     in prod/eu
 `},
@@ -112,7 +112,7 @@ environments/fleet.cue:2:20: health.x.ready: true is a bool, and must be a list 
 releases: a: {namespace: "n", objects: [#cm], health: x: {match: names: ["[a"], wait: false}}
 `, `
 environments/fleet.cue:2:66: releases.a.health.x.match.names: malformed pattern [a [FL1211]
-    hint: write \ before a bracket that stands for itself
+    hint: write \ before a literal bracket
     in prod/eu
 `},
 		{"conflict", `

@@ -37,9 +37,9 @@ func Excess(root, id string, in *build.Instance, over *par.Excess) error {
 	}
 	if over.Of == par.Depth {
 		// Searching the text after a stack overflow takes seconds.
-		d.Hint = "look for a definition that uses itself without a condition that ends it"
+		d.Hint = "look for a definition that refers to itself without an end condition"
 	} else if at, text := heaviest(root, in); at.IsValid() {
-		d.At, d.Hint = []diag.Pos{at}, text+" may stand for too many values: make it smaller"
+		d.At, d.Hint = []diag.Pos{at}, "make "+text+" smaller, which may produce too many values"
 	}
 	switch over.Of {
 	case par.Time:

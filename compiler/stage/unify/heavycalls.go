@@ -45,7 +45,7 @@ func checkCalls(root string, in *build.Instance) error {
 				faults.Add(&diag.Diag{
 					Code: diag.CodeLimits,
 					At:   []diag.Pos{cuediag.Pos(root, c.Pos())}, Msg: fmt.Sprintf("the result of %s is too large", callee(c)),
-					Hint: "make what is repeated, or how often, smaller",
+					Hint: "repeat a shorter value, or repeat it less often",
 				})
 				return false
 			}, nil)

@@ -25,7 +25,7 @@ func (e *evaluation) images(v cue.Value, c *fleet.Cluster, faults *diag.List) {
 		if hint := repositoryHint(f.name); hint != "" {
 			faults.Add(&diag.Diag{
 				Code: diag.CodeUpdateRule,
-				At:   []diag.Pos{p.Pos}, Path: p.PolicyPath(), Msg: diag.Visible(f.name, diag.MaxText) + " is not the repository of an image", Hint: hint,
+				At:   []diag.Pos{p.Pos}, Path: p.PolicyPath(), Msg: diag.Visible(f.name, diag.MaxText) + " is not a valid image repository", Hint: hint,
 			})
 		}
 		if lookup(f.v, "environments").Exists() {
@@ -41,8 +41,8 @@ func (e *evaluation) images(v cue.Value, c *fleet.Cluster, faults *diag.List) {
 				faults.Add(&diag.Diag{
 					Code: diag.CodeUpdateRule,
 					At:   []diag.Pos{p.Pos, other.Pos}, Path: p.PolicyPath(),
-					Msg:  diag.Visible(other.Image, diag.MaxText) + " and " + diag.Visible(p.Image, diag.MaxText) + " are the same image, and have a policy each",
-					Hint: "write both under one name",
+					Msg:  diag.Visible(other.Image, diag.MaxText) + " and " + diag.Visible(p.Image, diag.MaxText) + " are the same image, and each has a policy",
+					Hint: "merge the policies under one name",
 				})
 			}
 		}
@@ -72,14 +72,14 @@ func (e *evaluation) policyPos(otherwise diag.Pos, v cue.Value) diag.Pos {
 	return otherwise
 }
 
-// repositoryHint returns a hint for a text that is not the repository of an image.
+// repositoryHint returns a hint for a text that is not a valid image repository.
 func repositoryHint(text string) string {
 	r := image.Parse(text)
 	switch {
 	case image.IsRepository(text):
 		return ""
 	case r.Suffix() != "" && image.IsRepository(r.Repository):
-		return "write it without a tag and a digest: " + r.Repository
+		return "write it without tag and digest: " + r.Repository
 	case image.IsRepository(strings.ToLower(text)):
 		return "write it in lower case: " + strings.ToLower(text)
 	}

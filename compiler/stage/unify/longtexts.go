@@ -29,8 +29,8 @@ func checkTexts(root string, in *build.Instance) diag.List {
 			if e, ok := n.(ast.Expr); ok && t.exceedsLimit(e) {
 				faults.Add(&diag.Diag{
 					Code: diag.CodeLimits,
-					At:   []diag.Pos{cuediag.Pos(root, e.Pos())}, Msg: "the text is longer than 64 MiB",
-					Hint: "shorten it: it repeats a text that already repeats other texts",
+					At:   []diag.Pos{cuediag.Pos(root, e.Pos())}, Msg: "the string is longer than 64 MiB",
+					Hint: "shorten it: it repeats a string that already repeats other strings",
 				})
 			}
 			return true

@@ -31,7 +31,7 @@ func (e *evaluation) misspeltReleases(v cue.Value) diag.List {
 		faults.Add(&diag.Diag{
 			Code: diag.CodeReleaseSource,
 			At:   []diag.Pos{e.fieldPos(release)}, Path: "releases." + cue.Str(name).String(),
-			Msg: "no layer gives this release a chart, or another source", Hint: "did you mean " + near + "?",
+			Msg: "no layer sets a chart or another source for this release", Hint: "did you mean " + near + "?",
 			Fixes: []diag.Fix{{Kind: diag.FixName, Old: name, New: near}},
 		})
 	}
@@ -40,7 +40,7 @@ func (e *evaluation) misspeltReleases(v cue.Value) diag.List {
 
 // oneSource is the message for a release without exactly one source. It is
 // dropped when the release has other faults.
-const oneSource = "a release has exactly one source"
+const oneSource = "a release must have exactly one source"
 
 // withoutConsequences removes faults that other faults cause: all other faults
 // of misspelt releases, and faults of misplaced defaults.

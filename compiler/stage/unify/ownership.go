@@ -23,7 +23,7 @@ func (e *evaluation) ownership(release cue.Value, at string, faults *diag.List) 
 		}
 		switch set := present(p.v, "take", "leave"); {
 		case len(set) != 1:
-			p.wrong(p.v, "", "exactly one of take and leave is required", "write take: true when the release has them, and leave: true when others may")
+			p.wrong(p.v, "", "exactly one of take and leave is required", "write take: true to own the fields, or leave: true to leave them to others")
 		default:
 			o.Leave = set[0] == "leave"
 		}

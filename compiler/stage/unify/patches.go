@@ -74,13 +74,13 @@ func (p *patchReader) read(name string) fleet.Patch {
 	set := present(p.v, "strategic", "merge", "json", "images")
 	switch len(set) {
 	case 0:
-		p.wrong(p.v, "", "a patch is exactly one of strategic, merge, json and images, and this is none",
+		p.wrong(p.v, "", "a patch requires exactly one of strategic, merge, json and images, but has none",
 			"write what changes, as in strategic: spec: replicas: 2")
 		return out
 	case 1:
 	default:
-		p.wrong(lookup(p.v, set[1]), "."+set[1], "a patch is exactly one of strategic, merge, json and images, and this is "+strings.Join(set, " and "),
-			"make a patch of each")
+		p.wrong(lookup(p.v, set[1]), "."+set[1], "a patch requires exactly one of strategic, merge, json and images, but has "+strings.Join(set, " and "),
+			"write one patch for each")
 		return out
 	}
 	change := lookup(p.v, set[0])
@@ -95,7 +95,7 @@ func (p *patchReader) read(name string) fleet.Patch {
 		out.Images = p.images(change)
 	}
 	if isEmpty(change) && !out.Optional {
-		p.wrong(change, "."+set[0], "is empty: the patch changes nothing", "say what changes, or set optional: true")
+		p.wrong(change, "."+set[0], "is empty: the patch changes nothing", "write what changes, or set optional: true")
 	}
 	return out
 }
@@ -126,7 +126,7 @@ func (p *patchReader) target() fleet.Selector {
 		for i, pattern := range patterns {
 			if _, err := path.Match(pattern, ""); err != nil {
 				item := target.LookupPath(cue.MakePath(cue.Str(field), cue.Index(i)))
-				p.wrong(item, ".target."+field+"."+strconv.Itoa(i), "malformed pattern "+pattern, `write \ before a bracket that stands for itself`)
+				p.wrong(item, ".target."+field+"."+strconv.Itoa(i), "malformed pattern "+pattern, `write \ before a literal bracket`)
 			}
 		}
 	}
@@ -169,12 +169,12 @@ func (p *patchReader) operations(list cue.Value) []fleet.Operation {
 		switch op.Op {
 		case "move", "copy":
 			if !lookup(v, "from").Exists() {
-				p.wrong(v, at, op.Op+" needs from", "say which value it is, as in from: \"/metadata/labels/app\"")
+				p.wrong(v, at, op.Op+" requires from", "set from to the path of the value, as in from: \"/metadata/labels/app\"")
 			}
 		case "add", "replace", "test":
 			value := lookup(v, "value")
 			if !value.Exists() {
-				p.wrong(v, at, op.Op+" needs a value", "give it value: null when it is that")
+				p.wrong(v, at, op.Op+" requires a value", "set value, which may be null")
 				break
 			}
 			op.Value = p.data(value, at+".value")
@@ -201,7 +201,7 @@ func (p *patchReader) images(v cue.Value) map[string]string {
 		at := ".images." + cue.Str(from).String()
 		switch {
 		case to == "":
-			p.wrong(it.Value(), at, "is empty", "write what image names begin with instead")
+			p.wrong(it.Value(), at, "is empty", "write the new beginning of the image names")
 		case strings.HasSuffix(to, "/") != (from == "" || strings.HasSuffix(from, "/")):
 			p.wrong(it.Value(), at, strconv.Quote(from)+" and "+strconv.Quote(to)+" do not both end with a slash, which would be lost or doubled", "end both with a slash, or neither")
 		}

@@ -89,11 +89,11 @@ releases: a: patches: none: {}
 releases: a: patches: two: merge: a: 1
 -- eu.cue --
 releases: a: patches: two: images: "a/": "b/"`, `
-environments/fleet.cue:3:23: releases.a.patches.none: a patch is exactly one of strategic, merge, json and images, and this is none [FL1510]
+environments/fleet.cue:3:23: releases.a.patches.none: a patch requires exactly one of strategic, merge, json and images, but has none [FL1510]
     hint: write what changes, as in strategic: spec: replicas: 2
     in prod/eu
-environments/prod/eu/fleet.cue:2:28: releases.a.patches.two.images: a patch is exactly one of strategic, merge, json and images, and this is merge and images [FL1510]
-    hint: make a patch of each
+environments/prod/eu/fleet.cue:2:28: releases.a.patches.two.images: a patch requires exactly one of strategic, merge, json and images, but has merge and images [FL1510]
+    hint: write one patch for each
     in prod/eu
 `},
 		{"empty", `
@@ -101,16 +101,16 @@ environments/prod/eu/fleet.cue:2:28: releases.a.patches.two.images: a patch is e
 releases: a: {namespace: "n", objects: [#cm]}
 releases: a: patches: {p: strategic: {}, q: merge: {}, r: json: [], s: images: {}}`, `
 environments/fleet.cue:3:27: releases.a.patches.p.strategic: is empty: the patch changes nothing [FL1510]
-    hint: say what changes, or set optional: true
+    hint: write what changes, or set optional: true
     in prod/eu
 environments/fleet.cue:3:45: releases.a.patches.q.merge: is empty: the patch changes nothing [FL1510]
-    hint: say what changes, or set optional: true
+    hint: write what changes, or set optional: true
     in prod/eu
 environments/fleet.cue:3:59: releases.a.patches.r.json: is empty: the patch changes nothing [FL1510]
-    hint: say what changes, or set optional: true
+    hint: write what changes, or set optional: true
     in prod/eu
 environments/fleet.cue:3:72: releases.a.patches.s.images: is empty: the patch changes nothing [FL1510]
-    hint: say what changes, or set optional: true
+    hint: write what changes, or set optional: true
     in prod/eu
 `},
 		{"patterns", `
@@ -121,7 +121,7 @@ releases: a: patches: "my-p": {
 	merge: a: 1
 }`, `
 environments/fleet.cue:4:24: releases.a.patches."my-p".target.names.1: malformed pattern [a [FL1510]
-    hint: write \ before a bracket that stands for itself
+    hint: write \ before a literal bracket
     in prod/eu
 `},
 		{"operations", `
@@ -133,11 +133,11 @@ releases: a: patches: p: json: [
 	{op: "remove", path: "/a~2"},
 	{op: "copy", from: "/~", path: "/a"},
 ]`, `
-environments/fleet.cue:4:2: releases.a.patches.p.json.0: add needs a value [FL1510]
-    hint: give it value: null when it is that
+environments/fleet.cue:4:2: releases.a.patches.p.json.0: add requires a value [FL1510]
+    hint: set value, which may be null
     in prod/eu
-environments/fleet.cue:5:2: releases.a.patches.p.json.1: move needs from [FL1510]
-    hint: say which value it is, as in from: "/metadata/labels/app"
+environments/fleet.cue:5:2: releases.a.patches.p.json.1: move requires from [FL1510]
+    hint: set from to the path of the value, as in from: "/metadata/labels/app"
     in prod/eu
 environments/fleet.cue:6:17: releases.a.patches.p.json.2.path: /a~2 is not a valid JSON pointer: ~ is written as ~0, and / in a name as ~1 [FL1510]
     hint: write ~0 for ~
@@ -155,7 +155,7 @@ releases: a: patches: r: {target: kind: ["Pod"], merge: a: string}`, `
 environments/fleet.cue:3:51: releases.a.patches.p.json.0.path: invalid value "a": it must be a path that begins with / [FL1211]
     hint: write it as in "/spec/replicas"
     in prod/eu
-environments/fleet.cue:3:86: releases.a.patches.p.json.2.op: "ad" is none of "add", "copy", "move", "remove", "replace", "test" [FL1201]
+environments/fleet.cue:3:86: releases.a.patches.p.json.2.op: "ad" is not one of "add", "copy", "move", "remove", "replace", "test" [FL1201]
     environments/a.cue:5:15: and here
     hint: did you mean "add"?
     in prod/eu
@@ -185,7 +185,7 @@ environments/fleet.cue:3:66: releases.a.patches.p.images."quay.io": "quay.io" an
     hint: end both with a slash, or neither
     in prod/eu
 environments/fleet.cue:3:91: releases.a.patches.p.images."gcr.io/": is empty [FL1510]
-    hint: write what image names begin with instead
+    hint: write the new beginning of the image names
     in prod/eu
 `},
 	} {

@@ -150,12 +150,12 @@ func (e *evaluation) checkPolicies(final cue.Value) error {
 				nameless = true
 				continue
 			}
-			hint := cmp.Or(diag.OneOf(p.name, ruled), "give it a message and a rule: object, or objects and violations")
+			hint := cmp.Or(diag.OneOf(p.name, ruled), "add a message and a rule: object, or objects and violations")
 			wrong(diag.CodePolicyInvalid, p.v, "", "no rule is called "+p.name, hint)
 			faults[len(faults)-1].Fixes = diag.Respell(p.name, ruled)
 			continue
 		case len(set) != 1:
-			wrong(diag.CodePolicyInvalid, p.v, "", "a policy has exactly one rule", "give it either object, or objects and violations")
+			wrong(diag.CodePolicyInvalid, p.v, "", "a policy must have exactly one rule", "set either object, or objects and violations")
 		}
 		if message := lookup(p.v, "message"); !message.Exists() {
 			wrong(diag.CodeMissingValue, p.v, ".message", "field is required but not present", "say what is wrong with an object that breaks the rule, and what to do")
@@ -189,7 +189,7 @@ func (e *evaluation) checkMatch(v cue.Value, at string, wrong func(code diag.Cod
 		for it.Next() {
 			pattern, _ := it.Value().String()
 			if _, err := path.Match(pattern, ""); err != nil {
-				wrong(diag.CodeTextForm, list, ".match."+field, "malformed pattern "+pattern, `write \ before a bracket that stands for itself`)
+				wrong(diag.CodeTextForm, list, ".match."+field, "malformed pattern "+pattern, `write \ before a literal bracket`)
 			}
 		}
 	}

@@ -149,11 +149,11 @@ func TestPolicyFaults(t *testing.T) {
 policies: a: {message: "m", object: {}, violations: []}
 policies: b: {message: "m", objects: _}
 `, `
-environments/fleet.cue:2:11: policies.a: a policy has exactly one rule [FL1702]
-    hint: give it either object, or objects and violations
+environments/fleet.cue:2:11: policies.a: a policy must have exactly one rule [FL1702]
+    hint: set either object, or objects and violations
     in prod/eu
-environments/fleet.cue:3:11: policies.b: a policy has exactly one rule [FL1702]
-    hint: give it either object, or objects and violations
+environments/fleet.cue:3:11: policies.b: a policy must have exactly one rule [FL1702]
+    hint: set either object, or objects and violations
     in prod/eu
 `},
 		{"a name that nobody gave", `
@@ -190,7 +190,7 @@ policies: a: match: kinds: ["Deployment"]
 -- eu.cue --
 `, `
 environments/fleet.cue:2:11: policies.a: no rule is called a [FL1702]
-    hint: give it a message and a rule: object, or objects and violations
+    hint: add a message and a rule: object, or objects and violations
     in prod/eu
 `},
 		{"fields that are missing", `
@@ -221,13 +221,13 @@ policies: a: {message: "m", object: {}, match: names: ["[x"], waivers: w: {reaso
 policies: b: {message: "m", object: {}, waivers: w: {reason: "r", until: "tomorrow"}}
 `, `
 environments/fleet.cue:2:48: policies.a.match.names: malformed pattern [x [FL1211]
-    hint: write \ before a bracket that stands for itself
+    hint: write \ before a literal bracket
     in prod/eu
 environments/fleet.cue:2:89: policies.a.waivers.w.until: 2026-02-30 is not a valid date [FL1211]
     hint: write it as in 2026-12-31
     in prod/eu
 environments/fleet.cue:2:117: policies.a.waivers.w.match.namespaces: malformed pattern a[ [FL1211]
-    hint: write \ before a bracket that stands for itself
+    hint: write \ before a literal bracket
     in prod/eu
 environments/fleet.cue:3:74: policies.b.waivers.w.until: invalid value "tomorrow": it must be a date [FL1211]
     hint: write it as in "2026-12-31"
@@ -244,8 +244,8 @@ environments/fleet.cue:2:47: policies.a.object.a: set to two different values, 2
     environments/fleet.cue:2:41: and here
     hint: keep one of the two lines
     in prod/eu
-environments/fleet.cue:3:58: releases.r.values.n: has no value: it must be a whole number [FL1205]
-    hint: set n, or write n? where it may be absent
+environments/fleet.cue:3:58: releases.r.values.n: has no value: it must be an integer [FL1205]
+    hint: set n, or declare it as n? if it is optional
     in prod/eu
 environments/prod/eu/fleet.cue:2:21: cluster.labels.a: has no value: it must be a string [FL1205]
     hint: set a to a value
@@ -267,7 +267,7 @@ environments/fleet.cue:2:15: policies.a.message: has no value: it must be !="" [
 -- root.cue --
 policies: a: {message: "m", object: spec: #Nothing}
 `, `
-environments/fleet.cue:2:43: policies.a.object.spec: nothing is called #Nothing [FL1005]
+environments/fleet.cue:2:43: policies.a.object.spec: no field or definition is called #Nothing [FL1005]
     hint: correct the name, or declare it: #Nothing: ...
     in prod/eu
 `},
@@ -310,7 +310,7 @@ policies: p: {message: "m", object: spec: replicas: <=releases.b.values.n}
 		}
 	}
 	_, err := cluster(t, "-- root.cue --"+rest+"-- prod.cue --\npolicies: a: {message: \"m\", object: spec: #Nothing}\n")
-	if want := "environments/prod/fleet.cue:2:43: policies.a.object.spec: nothing is called #Nothing [FL1005]\n    hint: correct the name, or declare it: #Nothing: ...\n    in prod/eu\n"; text(err) != want {
+	if want := "environments/prod/fleet.cue:2:43: policies.a.object.spec: no field or definition is called #Nothing [FL1005]\n    hint: correct the name, or declare it: #Nothing: ...\n    in prod/eu\n"; text(err) != want {
 		t.Errorf("faults:\n%s\nwant:\n%s", text(err), want)
 	}
 }

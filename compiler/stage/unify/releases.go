@@ -43,20 +43,20 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 		sources := []string{"chart", "jsonnet", "kustomize", "manifests", "objects"}
 		set := present(release, sources...)
 		if len(set) == 0 {
-			wrong(diag.CodeReleaseSource, release, path, oneSource, "give it one of "+strings.Join(sources, ", "))
+			wrong(diag.CodeReleaseSource, release, path, oneSource, "set one of "+strings.Join(sources, ", "))
 		} else if len(set) > 1 {
 			wrong(diag.CodeReleaseSource, release, path, oneSource, "keep one of "+strings.Join(set, ", "))
 		}
 		e.checkDelivery(release, path, wrong)
 		if values := lookup(release, "values"); len(set) == 1 && len(present(release, "kustomize", "manifests")) > 0 && len(fieldNames(values)) > 0 {
-			wrong(diag.CodeReleaseField, firstField(values), path+".values", "kustomizations and manifests take no values", "remove them, and say with patches what is to change")
+			wrong(diag.CodeReleaseField, firstField(values), path+".values", "kustomizations and manifests do not accept values", "remove them, and use patches for changes")
 		}
 		if chart := lookup(release, "chart"); chart.Exists() && chart.Err() == nil && !isChart(chart) {
-			wrong(diag.CodePin, chart, path+".chart", "a chart is exactly one of path; repo, name, version and digest; git and digest",
+			wrong(diag.CodePin, chart, path+".chart", "a chart must have exactly one of path; repo, name, version and digest; git and digest",
 				"run fleetc chart add, which writes all of a chart's fields")
 		}
 		if objects := lookup(release, "objects"); objects.Exists() && !areObjects(objects) {
-			wrong(diag.CodeRenderedObject, objects, path+".objects", "objects are structs under any names, or a list of structs",
+			wrong(diag.CodeRenderedObject, objects, path+".objects", "objects must be a map or a list of objects",
 				"write objects: app: {apiVersion: ..., kind: ...}")
 		}
 	})
@@ -72,29 +72,29 @@ func (e *evaluation) checkDelivery(release cue.Value, path string, wrong func(co
 		return
 	}
 	if len(present(release, "chart")) == 0 {
-		wrong(diag.CodeReleaseField, lookup(release, "delivery"), path+".delivery", "Helm delivers charts, and this release has no chart", `remove delivery: "helm"`)
+		wrong(diag.CodeReleaseField, lookup(release, "delivery"), path+".delivery", `delivery: "helm" requires a chart`, `remove delivery: "helm"`)
 	}
 	if v := lookup(release, "patches"); len(fieldNames(v)) > 0 {
-		wrong(diag.CodeReleaseField, firstField(v), path+".patches", "a release"+byHelm+" has no patches", "say it with the chart's values, or deliver manifests")
+		wrong(diag.CodeReleaseField, firstField(v), path+".patches", "patches are not supported"+byHelm, "use the chart's values, or deliver manifests")
 	}
 	if v := lookup(release, "ownership"); len(fieldNames(v)) > 0 {
-		wrong(diag.CodeReleaseField, firstField(v), path+".ownership", "a release"+byHelm+" has no ownership: Helm takes every field that its chart sets", "remove it")
+		wrong(diag.CodeReleaseField, firstField(v), path+".ownership", "ownership is not supported"+byHelm+": Helm owns every field that its chart sets", "remove it")
 	}
 	if v := lookup(release, "replace"); v.Exists() {
-		wrong(diag.CodeReleaseField, v, path+".replace", "a release"+byHelm+" has no replace: Helm never recreates an object", "remove it")
+		wrong(diag.CodeReleaseField, v, path+".replace", "replace is not supported"+byHelm+": Helm never recreates an object", "remove it")
 	}
 	if v := lookup(release, "random"); len(fieldNames(v)) > 0 {
-		wrong(diag.CodeReleaseField, firstField(v), path+".random", "a release"+byHelm+" has no random fields: they are not in the bundle, and Helm generates them again at every upgrade", "remove it")
+		wrong(diag.CodeReleaseField, firstField(v), path+".random", "random is not supported"+byHelm+": Helm generates random fields again at every upgrade", "remove it")
 	}
 	tests := lookup(release, "tests")
 	if in, err := tests.Bool(); err == nil && in {
-		wrong(diag.CodeReleaseField, tests, path+".tests", "a release"+byHelm+" has its test hooks in Helm, not in the bundle", "run fleetc test")
+		wrong(diag.CodeReleaseField, tests, path+".tests", "tests is not supported"+byHelm+": Helm stores the test hooks, not the bundle", "run fleetc test")
 	}
 }
 
 var (
 	chartVersion = regexp.MustCompile(`^(releases\..*\.chart)\.version$`)
-	noVersion    = regexp.MustCompile(`^"([^"]+)" is none of |^set to two different values, "`)
+	noVersion    = regexp.MustCompile(`^"([^"]+)" is not one of |^set to two different values, "`)
 )
 
 // explainUnpinned adds a hint to the fault of a chart version that the chart's

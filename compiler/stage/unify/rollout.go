@@ -131,8 +131,8 @@ func (e *evaluation) parallel(w *fleet.Wave, v cue.Value, at string, faults *dia
 	if w.Parallel < 1 && (w.Share < 1 || w.Share > 100) {
 		faults.Add(&diag.Diag{
 			Code: diag.CodeRolloutInvalid,
-			At:   []diag.Pos{e.fieldPos(v)}, Path: at, Msg: fmt.Sprintf("%q is not a number of clusters", diag.Visible(text, diag.MaxText)),
-			Hint: `write a number from 1 on, or a share of the clusters of the wave, such as "25%"`,
+			At:   []diag.Pos{e.fieldPos(v)}, Path: at, Msg: fmt.Sprintf("%q is not a valid number of clusters", diag.Visible(text, diag.MaxText)),
+			Hint: `write a number of at least 1, or a percentage of the clusters of the wave, such as "25%"`,
 		})
 	}
 }
@@ -144,7 +144,7 @@ func (e *evaluation) freeze(v cue.Value, at string, faults *diag.List) fleet.Fre
 			faults.Add(&diag.Diag{
 				Code: diag.CodeRolloutInvalid,
 				At:   []diag.Pos{e.fieldPos(lookup(v, name))}, Path: at + "." + name, Msg: fmt.Sprintf("%q is not a valid date", text),
-				Hint: "write it as 2026-12-31",
+				Hint: "write it as in 2026-12-31",
 			})
 		}
 	}

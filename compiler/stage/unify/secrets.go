@@ -39,19 +39,19 @@ func incompleteSource(s fleet.SecretSource) (msg, hint string) {
 	kinds := s.Kinds()
 	switch {
 	case len(kinds) == 0:
-		return "the secret has no source", `give it one, as in sops: "secrets/prod.yaml" and key: "path.of.the.value", or env: "NAME"`
+		return "the secret has no source", `set one, as in sops: "secrets/prod.yaml" and key: "path.of.the.value", or env: "NAME"`
 	case len(kinds) > 1:
 		return "the secret has several sources: " + strings.Join(kinds, ", "), "keep one of them; a nearer layer overrides a source in defaults: LAYER: ..."
 	case (s.SOPS == "") != (s.Key == ""):
-		return "a secret of SOPS needs both sops, the file, and key, the value in it", `write sops: "secrets/prod.yaml", key: "path.of.the.value"`
+		return "a SOPS secret requires both sops, the file, and key, the path of the value", `write sops: "secrets/prod.yaml", key: "path.of.the.value"`
 	case s.SOPS != "" && filepath.IsLocal(filepath.FromSlash(s.SOPS)) && path.Clean(s.SOPS) != s.SOPS:
 		return "the path " + diag.Visible(s.SOPS, diag.MaxText) + " is not in its shortest form", "write " + diag.Visible(path.Clean(s.SOPS), diag.MaxText)
 	case s.SOPS != "" && !filepath.IsLocal(filepath.FromSlash(s.SOPS)):
 		return "the path " + diag.Visible(s.SOPS, diag.MaxText) + " leads out of the fleet", "write it relative to the fleet's root, where cue.mod is, as in secrets/prod.yaml"
 	case s.Live != nil && len(s.Live.Alphabet) > 0 && strings.Count(s.Live.Alphabet, s.Live.Alphabet[:1]) == len(s.Live.Alphabet):
-		return "the alphabet has only one character: the value can be guessed", `write several, as in alphabet: "abcdef0123456789"`
+		return "the alphabet has only one character: the value can be guessed", `use several, as in alphabet: "abcdef0123456789"`
 	case s.External != nil && (s.External.Store == "" || s.External.Key == ""):
-		return "a secret of the External Secrets Operator needs both store, its name, and key, the value in it", `write external: {store: "vault", key: "prod/db", property: "password"}`
+		return "a secret of the External Secrets Operator requires both store, its name, and key", `write external: {store: "vault", key: "prod/db", property: "password"}`
 	}
 	return "", ""
 }
@@ -85,7 +85,7 @@ func (e *sourceReader) read(v cue.Value) (fleet.SecretSource, error) {
 		if effective := own.Over(s); i > farthest && !reflect.DeepEqual(s.Over(effective), effective) {
 			e.faults.Add(&diag.Diag{
 				Code: diag.CodeUnusedDefaults,
-				At:   []diag.Pos{e.fieldPos(d), e.pos}, Path: e.path + ".defaults." + l.Name, Msg: "it has no effect: a farther layer sets the source directly",
+				At:   []diag.Pos{e.fieldPos(d), e.pos}, Path: e.path + ".defaults." + l.Name, Msg: "has no effect: a layer above sets the source directly",
 				Hint: "write that source as defaults, too: " + e.path + ": defaults: " + cue.Str(e.layers[farthest].Name).String() + ": ...",
 			})
 		}

@@ -225,7 +225,7 @@ releases: a: {namespace: "n", objects: [#cm], values: k: "Deployment"}
 releases: a: values: k: "DaemonSet"`, `
 environments/prod/eu/fleet.cue:2:25: releases.a.values.k: set to two different values, "DaemonSet" and "Deployment" [FL1202]
     environments/fleet.cue:2:58: and here
-    hint: keep one of them; a value that lower layers may change stands in defaults: LAYER, not in values
+    hint: keep one of them; write a value that lower layers may change in defaults: LAYER, not in values
     in prod/eu
 `},
 		{"unknown layer", `
@@ -279,21 +279,21 @@ releases: b: {namespace: "x", objects: [#cm], values: n: int}`, `
 environments/fleet.cue:2:11: releases.a.namespace: field is required but not present [FL1205]
     hint: add namespace: "NAME"
     in prod/eu
-environments/fleet.cue:3:58: releases.b.values.n: has no value: it must be a whole number [FL1205]
-    hint: set n, or write n? where it may be absent
+environments/fleet.cue:3:58: releases.b.values.n: has no value: it must be an integer [FL1205]
+    hint: set n, or declare it as n? if it is optional
     in prod/eu
 `},
 		{"no source", `
 -- root.cue --
 releases: a: namespace: "n"`, `
-environments/fleet.cue:2:11: releases.a: a release has exactly one source [FL1107]
-    hint: give it one of chart, jsonnet, kustomize, manifests, objects
+environments/fleet.cue:2:11: releases.a: a release must have exactly one source [FL1107]
+    hint: set one of chart, jsonnet, kustomize, manifests, objects
     in prod/eu
 `},
 		{"two sources", `
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm], chart: path: "x"}`, `
-environments/fleet.cue:2:11: releases.a: a release has exactly one source [FL1107]
+environments/fleet.cue:2:11: releases.a: a release must have exactly one source [FL1107]
     hint: keep one of chart, objects
     in prod/eu
 `},
@@ -301,14 +301,14 @@ environments/fleet.cue:2:11: releases.a: a release has exactly one source [FL110
 -- root.cue --
 releases: a: {namespace: "n", chart: {repo: "https://example.com", name: "x"}}
 `, `
-environments/fleet.cue:2:31: releases.a.chart: a chart is exactly one of path; repo, name, version and digest; git and digest [FL1303]
+environments/fleet.cue:2:31: releases.a.chart: a chart must have exactly one of path; repo, name, version and digest; git and digest [FL1303]
     hint: run fleetc chart add, which writes all of a chart's fields
     in prod/eu
 `},
 		{"two charts in one", `
 -- root.cue --
 releases: b: {namespace: "n", chart: {repo: "https://example.com", path: "x"}}`, `
-environments/fleet.cue:2:31: releases.b.chart: a chart is exactly one of path; repo, name, version and digest; git and digest [FL1303]
+environments/fleet.cue:2:31: releases.b.chart: a chart must have exactly one of path; repo, name, version and digest; git and digest [FL1303]
     hint: run fleetc chart add, which writes all of a chart's fields
     in prod/eu
 `},
@@ -323,10 +323,10 @@ environments/fleet.cue:2:62: releases.a.values.host: refers to itself: releases.
 		{"cycle inside of values", `
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm], values: {p: q + 1, q: p + 1}}`, `
-environments/fleet.cue:2:59: releases.a.values.p: refers to itself, by q [FL1011]
+environments/fleet.cue:2:59: releases.a.values.p: refers to itself through q [FL1011]
     hint: set one of them to a value
     in prod/eu
-environments/fleet.cue:2:69: releases.a.values.q: refers to itself, by p [FL1011]
+environments/fleet.cue:2:69: releases.a.values.q: refers to itself through p [FL1011]
     hint: set one of them to a value
     in prod/eu
 `},
@@ -346,7 +346,7 @@ environments/fleet.cue:3:103: releases.a.values.img.tga: field not allowed [FL12
 releases: a: {namespace: "n", objects: [#cm], values: mode: "x" | "y"}
 -- eu.cue --
 releases: a: defaults: eu: mode: "z"`, `
-environments/prod/eu/fleet.cue:2:34: releases.a.values.mode: "z" is none of "x", "y" [FL1201]
+environments/prod/eu/fleet.cue:2:34: releases.a.values.mode: "z" is not one of "x", "y" [FL1201]
     environments/fleet.cue:2:61: and here
     environments/fleet.cue:2:67: and here
     hint: did you mean "x"?
@@ -357,13 +357,13 @@ environments/prod/eu/fleet.cue:2:34: releases.a.values.mode: "z" is none of "x",
 releases: a: {namespace: "n", objects: {apiVersion: "v1", kind: "ConfigMap"}}
 releases: b: {namespace: "n", objects: null}
 releases: c: {namespace: "n", objects: [1]}`, `
-environments/fleet.cue:2:31: releases.a.objects: objects are structs under any names, or a list of structs [FL1503]
+environments/fleet.cue:2:31: releases.a.objects: objects must be a map or a list of objects [FL1503]
     hint: write objects: app: {apiVersion: ..., kind: ...}
     in prod/eu
-environments/fleet.cue:3:31: releases.b.objects: objects are structs under any names, or a list of structs [FL1503]
+environments/fleet.cue:3:31: releases.b.objects: objects must be a map or a list of objects [FL1503]
     hint: write objects: app: {apiVersion: ..., kind: ...}
     in prod/eu
-environments/fleet.cue:4:31: releases.c.objects: objects are structs under any names, or a list of structs [FL1503]
+environments/fleet.cue:4:31: releases.c.objects: objects must be a map or a list of objects [FL1503]
     hint: write objects: app: {apiVersion: ..., kind: ...}
     in prod/eu
 `},
@@ -379,15 +379,15 @@ environments/fleet.cue:2:71: releases.a.values.x: invalid value 1: it must be >=
     environments/fleet.cue:2:109: and here
     hint: change the value, or the rule
     in prod/eu
-environments/fleet.cue:2:80: releases.a.values.y: 2 is a whole number, and must be a string [FL1203]
+environments/fleet.cue:2:80: releases.a.values.y: 2 is an integer, and must be a string [FL1203]
     environments/fleet.cue:2:115: and here
     hint: write "2"
     in prod/eu
 environments/fleet.cue:3:11: releases.b.namespace: field is required but not present [FL1205]
     hint: add namespace: "NAME"
     in prod/eu
-environments/fleet.cue:4:11: releases.c: a release has exactly one source [FL1107]
-    hint: give it one of chart, jsonnet, kustomize, manifests, objects
+environments/fleet.cue:4:11: releases.c: a release must have exactly one source [FL1107]
+    hint: set one of chart, jsonnet, kustomize, manifests, objects
     in prod/eu
 `},
 		{"a policy by reference", `
@@ -404,8 +404,8 @@ environments/fleet.cue:2:16: releases.a.values.x: invalid value 1: it must be >=
 		{"release name", `
 -- root.cue --
 releases: "My_App": {namespace: "n", objects: [#cm]}`, `
-environments/fleet.cue:2:11: releases.My_App: "My_App" is not a name that Helm takes for a release [FL1114]
-    hint: use at most 53 lower case letters, digits and inner dashes
+environments/fleet.cue:2:11: releases.My_App: "My_App" is not a valid release name in Helm [FL1114]
+    hint: use at most 53 lower-case letters and digits, with dashes between them
     in prod/eu
 `},
 		{"stages", `

@@ -72,7 +72,7 @@ func (e *evaluation) updateSelectors(v cue.Value, field string, faults *diag.Lis
 		if _, err := time.Parse(time.DateOnly, s.Until); err != nil && s.Until != "" {
 			faults.Add(&diag.Diag{
 				Code: diag.CodeUpdateRule,
-				At:   []diag.Pos{e.fieldPos(lookup(f.v, "until"))}, Path: at + ".until", Msg: fmt.Sprintf("%q is not a valid date", s.Until), Hint: "write it as 2026-12-31",
+				At:   []diag.Pos{e.fieldPos(lookup(f.v, "until"))}, Path: at + ".until", Msg: fmt.Sprintf("%q is not a valid date", s.Until), Hint: "write it as in 2026-12-31",
 			})
 		}
 		out = append(out, s)
