@@ -23,7 +23,7 @@ func (t *tree) parsePaths(texts []string) ([][]string, error) {
 		path, ok := fleet.ParseField(text)
 		switch {
 		case !ok:
-			faults.Add(&diag.Diag{Code: diag.CodeFieldPath, Msg: fmt.Sprintf("malformed path %s", diag.Visible(text, diag.MaxText)), Hint: `write it as in releases.web.values.image.tag, or releases.web.values."a.b" where a key has a dot in it`})
+			faults.Add(&diag.Diag{Code: diag.CodeFieldPath, Msg: fmt.Sprintf("malformed path %s", diag.Visible(text, diag.MaxText)), Hint: `write it as in releases.web.values.image.tag, or releases.web.values."a.b" for a key with a dot`})
 		case path[0] != releasesField || len(path) == 1 || len(path) >= prefixLength && path[2] != valuesField:
 			faults.Add(&diag.Diag{Code: diag.CodeFieldPath, Msg: fmt.Sprintf("%s is not the path of a release or of its values", diag.Visible(text, diag.MaxText)), Hint: "write it as in releases.web, or releases.web.values.replicas"})
 		default:

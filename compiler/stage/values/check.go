@@ -89,10 +89,10 @@ func (c *checker) check(v *fleet.Tree, t *Type, path []string) {
 	switch k := kindOfTree(v); {
 	case t.tested && !t.typed && isOff(v):
 	case k == Number && t.quoted && !printsAsWritten(v):
-		c.add(diag.CodeChartType, path, v, describeValue(v)+", which the chart can print in another form than the text"+defaultText(t), fmt.Sprintf("write %q", fmt.Sprint(v.Scalar)))
+		c.add(diag.CodeChartType, path, v, describeValue(v)+", which the chart may not print as written"+defaultText(t), fmt.Sprintf("write %q", fmt.Sprint(v.Scalar)))
 	case t.Kinds&k == 0 && k != Null:
 		hint, fixes := kindHint(v, t)
-		c.add(diag.CodeChartType, path, v, fmt.Sprintf("%s, and the chart takes %s%s", describeValue(v), takes(t), defaultText(t)), hint, fixes...)
+		c.add(diag.CodeChartType, path, v, fmt.Sprintf("%s, and the chart expects %s%s", describeValue(v), takes(t), defaultText(t)), hint, fixes...)
 	case !c.formed(v, t, path), !c.chosen(v, t.enum, path):
 	case k == Map:
 		c.fields(v, t, path)
@@ -165,7 +165,7 @@ func (c *checker) unknown(v *fleet.Tree, t *Type, path []string) {
 	msg := "no such value: neither values.yaml, a schema nor a template of the chart names it"
 	hint, fixes := diag.DidYouMean(key, t.Keys), diag.Respell(key, t.Keys)
 	if n := r.nodeAt(path[:len(path)-1]); n != nil && v.IsMap() {
-		msg = "no such value, and the chart has no dependency of this name"
+		msg = "no such value, and the chart has no dependency with this name"
 		for _, d := range n.deps {
 			if d.meta != nil && d.meta.Alias == d.name && d.meta.Name == key {
 				hint = fmt.Sprintf("write %s: the chart has its dependency %s under that name", d.name, key)
@@ -297,7 +297,7 @@ func kindHint(v *fleet.Tree, t *Type) (string, []diag.Fix) {
 		text := fmt.Sprintf("%q", fmt.Sprint(v.Scalar))
 		return "write " + text, write(text)
 	}
-	return "give it " + takes(t), nil
+	return "set it to " + takes(t), nil
 }
 
 var numeric = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)

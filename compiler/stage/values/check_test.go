@@ -94,7 +94,7 @@ prod/v.yaml:3:4: values.hosts[1].nmae: no such value: neither values.yaml, a sch
     hint: did you mean name?
 `},
 		"no such dependency": {"redis: {size: 1}\n", `
-prod/v.yaml:1:1: values.redis: no such value, and the chart has no dependency of this name
+prod/v.yaml:1:1: values.redis: no such value, and the chart has no dependency with this name
     hint: remove it
 `},
 		"unread": {"unused:\n  a: 2\n  b: {c: 3}\n", `
@@ -102,48 +102,48 @@ prod/v.yaml:1:1: values.unused: set, but nothing reads it
     hint: remove it; values.yaml:8 has it, and no template of the chart uses it
 `},
 		"kinds": {"replicaCount: [1]\ndebug: \"true\"\nimage: nginx\nextra: 5\nhosts:\n  a: {name: b}\ntext: [1]\n", `
-prod/v.yaml:1:1: values.replicaCount: this is a list, and the chart takes a number or a string (its default is 1)
-    hint: give it a number or a string
-prod/v.yaml:2:1: values.debug: "true" is a string, and the chart takes a bool (its default is false)
+prod/v.yaml:1:1: values.replicaCount: this is a list, and the chart expects a number or a string (its default is 1)
+    hint: set it to a number or a string
+prod/v.yaml:2:1: values.debug: "true" is a string, and the chart expects a bool (its default is false)
     hint: write true without quotes
-prod/v.yaml:3:1: values.image: "nginx" is a string, and the chart takes a map
-    hint: give it a map
-prod/v.yaml:4:1: values.extra: 5 is a number, and the chart takes a string or a list
-    hint: give it a string or a list
-prod/v.yaml:5:1: values.hosts: this is a map, and the chart takes a list
-    hint: give it a list
-prod/v.yaml:7:1: values.text: this is a list, and the chart takes a bool, a number or a string (its default is "")
-    hint: give it a bool, a number or a string
+prod/v.yaml:3:1: values.image: "nginx" is a string, and the chart expects a map
+    hint: set it to a map
+prod/v.yaml:4:1: values.extra: 5 is a number, and the chart expects a string or a list
+    hint: set it to a string or a list
+prod/v.yaml:5:1: values.hosts: this is a map, and the chart expects a list
+    hint: set it to a list
+prod/v.yaml:7:1: values.text: this is a list, and the chart expects a bool, a number or a string (its default is "")
+    hint: set it to a bool, a number or a string
 `},
 		"a number for a tag": {"image: {tag: 1.10}\n", `
-prod/v.yaml:1:9: values.image.tag: 1.1 is a number, and the chart takes a string (its default is "1.0")
+prod/v.yaml:1:9: values.image.tag: 1.1 is a number, and the chart expects a string (its default is "1.0")
     hint: write "1.1"
 `},
 		"schema": {"mode: fsat\nlimit: 11\nschemaOnly: 1\nstrict: {b: 1}\nl: [{n: 1}, {n: x}]\nsize: []\n", `
-prod/v.yaml:1:1: values.mode: "fsat" is none of the values that the chart's schema takes
+prod/v.yaml:1:1: values.mode: "fsat" is not one of the values that the chart's schema allows
     hint: did you mean fast?
-prod/v.yaml:2:1: values.limit: maximum: got 11, want 10, says the chart's schema
+prod/v.yaml:2:1: values.limit: maximum: got 11, want 10, according to the chart's schema
     hint: look at values.schema.json of chart app
-prod/v.yaml:3:1: values.schemaOnly: 1 is a number, and the chart takes a string
+prod/v.yaml:3:1: values.schemaOnly: 1 is a number, and the chart expects a string
     hint: write "1"
 prod/v.yaml:4:10: values.strict.b: no such value: neither values.yaml, a schema nor a template of the chart names it
     hint: use a
-prod/v.yaml:5:14: values.l[1].n: "x" is a string, and the chart takes a number
-    hint: give it a number
-prod/v.yaml:6:1: values.size: this is a list, and the chart takes a number or a string
-    hint: give it a number or a string
+prod/v.yaml:5:14: values.l[1].n: "x" is a string, and the chart expects a number
+    hint: set it to a number
+prod/v.yaml:6:1: values.size: this is a list, and the chart expects a number or a string
+    hint: set it to a number or a string
 `},
 		"switched off by a condition": {"db:\n  size: 2\n  name: y\n", `
-prod/v.yaml:2:3: values.db.size: the chart's dependency db is switched off, and nothing uses its values
+prod/v.yaml:2:3: values.db.size: the chart's dependency db is disabled, and nothing uses its values
     hint: set values.db.enabled to true, or remove them
 `},
 		"switched off by the user": {"db:\n  enabled: false\n  nested: {a: 2}\n", `
-prod/v.yaml:3:12: values.db.nested.a: the chart's dependency db is switched off, and nothing uses its values
+prod/v.yaml:3:12: values.db.nested.a: the chart's dependency db is disabled, and nothing uses its values
     prod/v.yaml:2:3: and here
     hint: set values.db.enabled to true, or remove them
 `},
 		"switched off by tags": {"cache: {size: 2}\n", `
-prod/v.yaml:1:9: values.cache.size: the chart's dependency cache is switched off, and nothing uses its values
+prod/v.yaml:1:9: values.cache.size: the chart's dependency cache is disabled, and nothing uses its values
     hint: set one of values.tags.fast, values.tags.local to true, or remove them
 `},
 		"switched on": {"db: {enabled: true, size: 2}\ncache: {size: 1}\ntags: {fast: true}\n", ""},
@@ -190,7 +190,7 @@ func TestCheckAlias(t *testing.T) {
 	files["templates/x.yaml"] = ""
 	delete(files, "values.schema.json")
 	got := faults(derive(t, fleetChart(files)).Check(tree(t, "v.yaml", "db: {size: 1}"), nil, nil))
-	want := "v.yaml:1:1: values.db: no such value, and the chart has no dependency of this name\n    hint: write cache: the chart has its dependency db under that name\n"
+	want := "v.yaml:1:1: values.db: no such value, and the chart has no dependency with this name\n    hint: write cache: the chart has its dependency db under that name\n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -205,36 +205,36 @@ func TestWaivers(t *testing.T) {
 		want string
 	}{
 		"all": {[]fleet.Waiver{{Path: "image", Reason: "r", Pos: at(1)}, {Path: "unused", Reason: "r", Pos: at(2)}}, `
-v.yaml:4:1: values.mode: "no" is none of the values that the chart's schema takes
+v.yaml:4:1: values.mode: "no" is not one of the values that the chart's schema allows
     hint: use one of "fast", "slow"
 `},
 		"exact": {[]fleet.Waiver{{Path: "image.tga", Reason: "r"}, {Path: `image."a.b"`, Reason: "r"}, {Path: "unused", Reason: "r"}, {Path: "mode", Reason: "Helm refuses it", Pos: at(4)}}, `
-v.yaml:4:1: values.mode: "no" is none of the values that the chart's schema takes
+v.yaml:4:1: values.mode: "no" is not one of the values that the chart's schema allows
     hint: use one of "fast", "slow"
-w.cue:4:1: open: the waiver for mode is not needed: nothing there is a fault
+w.cue:4:1: open: the waiver for mode is not needed: there is no fault
     hint: remove it
 `},
 		"not needed": {[]fleet.Waiver{{Path: "image", Reason: "r", Pos: at(1)}, {Path: "unused", Reason: "r", Pos: at(2)}, {Path: "image.tag", Reason: "r", Pos: at(3)}, {Path: "img", Reason: "r", Pos: at(4)}}, `
-v.yaml:4:1: values.mode: "no" is none of the values that the chart's schema takes
+v.yaml:4:1: values.mode: "no" is not one of the values that the chart's schema allows
     hint: use one of "fast", "slow"
-w.cue:3:1: open: the waiver for image.tag is not needed: nothing there is a fault
+w.cue:3:1: open: the waiver for image.tag is not needed: there is no fault
     hint: remove it
-w.cue:4:1: open: the waiver for img is not needed: nothing there is a fault
+w.cue:4:1: open: the waiver for img is not needed: there is no fault
     hint: remove it
 `},
 		"wrong": {[]fleet.Waiver{{Path: "image", Pos: at(1)}, {Path: "unused", Reason: " ", Pos: at(2)}, {Path: `a."b`, Reason: "r", Pos: at(3)}, {Path: "a..b", Reason: "r", Pos: at(4)}, {Path: "", Reason: "r", Pos: at(5)}}, `
-v.yaml:4:1: values.mode: "no" is none of the values that the chart's schema takes
+v.yaml:4:1: values.mode: "no" is not one of the values that the chart's schema allows
     hint: use one of "fast", "slow"
 w.cue:1:1: open: a waiver needs a reason
     hint: say why the types are wrong
 w.cue:2:1: open: a waiver needs a reason
     hint: say why the types are wrong
 w.cue:3:1: open: "a.\"b" is not a valid path
-    hint: write it as in a.b, or a."b.c" where a key has a dot in it
+    hint: write it as in a.b, or a."b.c" for a key with a dot
 w.cue:4:1: open: "a..b" is not a valid path
-    hint: write it as in a.b, or a."b.c" where a key has a dot in it
+    hint: write it as in a.b, or a."b.c" for a key with a dot
 w.cue:5:1: open: "" is not a valid path
-    hint: write it as in a.b, or a."b.c" where a key has a dot in it
+    hint: write it as in a.b, or a."b.c" for a key with a dot
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -249,7 +249,7 @@ w.cue:5:1: open: "" is not a valid path
 var mistakes = []string{
 	// A number in place of a text, which the ci directory has on purpose to test
 	// the rendering of numbers.
-	"hello/ci/kinds-values.yaml:6:1: values.version: 1.1 is a number, and the chart takes a string (its default is \"1.10\")",
+	"hello/ci/kinds-values.yaml:6:1: values.version: 1.1 is a number, and the chart expects a string (its default is \"1.10\")",
 }
 
 // TestOwnValuesPass checks the values in the ci directories of charts. Only real
@@ -297,7 +297,7 @@ func TestDefaultsPass(t *testing.T) {
 	for _, dir := range append(chartDirs(t), istio(t)...) {
 		ch := chartAt(t, dir)
 		for _, d := range derive(t, ch).Check(tree(t, filepath.Base(dir), string(valuesOf(ch))), nil, nil) {
-			if d.Msg != "set, but nothing reads it" && !strings.Contains(d.Msg, "is switched off") {
+			if d.Msg != "set, but nothing reads it" && !strings.Contains(d.Msg, "is disabled") {
 				t.Errorf("%s", d.Error())
 			}
 		}

@@ -75,7 +75,7 @@ func (c *checker) unused(d *node, v *fleet.Tree, values map[string]any, at []str
 	if value == nil {
 		return
 	}
-	msg, hint := fmt.Sprintf("the chart's dependency %s is switched off, and nothing uses its values", d.name), ""
+	msg, hint := fmt.Sprintf("the chart's dependency %s is disabled, and nothing uses its values", d.name), ""
 	switch {
 	case byCondition:
 		hint = fmt.Sprintf("set values.%s to true, or remove them", cond)
@@ -181,14 +181,14 @@ func (c *checker) refused(e *jsonschema.ValidationError, n *node, at []string) {
 	switch k := e.ErrorKind.(type) {
 	case *kind.AdditionalProperties:
 		for _, p := range slices.Sorted(slices.Values(k.Properties)) {
-			c.refusedAt(append(slices.Clone(full), p), n, "the chart's schema allows no such value", "")
+			c.refusedAt(append(slices.Clone(full), p), n, "not allowed by the chart's schema", "")
 		}
 		return
 	case *kind.Type:
-		msg = fmt.Sprintf("this is %s, and the chart's schema takes %s", withArticle(jsonKind(k.Got)), orList(k.Want))
-		hint = "give it " + orList(k.Want)
+		msg = fmt.Sprintf("this is %s, and the chart's schema expects %s", withArticle(jsonKind(k.Got)), orList(k.Want))
+		hint = "set it to " + orList(k.Want)
 	case *kind.Enum:
-		msg = fmt.Sprintf("%s is none of the values that the chart's schema takes", literalText(k.Got))
+		msg = fmt.Sprintf("%s is not one of the values that the chart's schema allows", literalText(k.Got))
 		if want := literals(k.Want); len(want) > 0 {
 			hint = "use one of " + strings.Join(want, ", ")
 			if s, ok := k.Got.(string); ok {
@@ -201,7 +201,7 @@ func (c *checker) refused(e *jsonschema.ValidationError, n *node, at []string) {
 		msg = "the chart's schema requires " + strings.Join(k.Missing, ", ")
 		hint = "set " + strings.Join(k.Missing, ", ")
 	default:
-		msg += ", says the chart's schema"
+		msg += ", according to the chart's schema"
 	}
 	c.refusedAt(full, n, msg, hint)
 }

@@ -134,7 +134,7 @@ func TestSlips(t *testing.T) {
 	} {
 		wanted := ""
 		if path, meant, ok := strings.Cut(want, ": "); ok {
-			wanted = "values." + path + ": no such value: any key can stand here, but this is most likely " + meant + " misspelt\n    hint: did you mean " + meant + "?\n"
+			wanted = "values." + path + ": no such value: any key is allowed here, but this is most likely a misspelt " + meant + "\n    hint: did you mean " + meant + "?\n"
 		}
 		got := faults(typ.Check(tree(t, "v.yaml", text), nil, nil))
 		if wanted == "" && got != "" || !strings.HasSuffix(got, wanted) {

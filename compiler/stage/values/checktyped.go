@@ -15,7 +15,7 @@ import (
 func (t *Type) CheckTyped(v *fleet.Tree, open []fleet.Waiver, accepted AcceptanceCache) diag.List {
 	c := t.checked(v, accepted)
 	for _, name := range t.Missing() {
-		c.add(diag.CodeUnknownType, nil, v, fmt.Sprintf("types are required, and the chart's schema refers to %s, which is not known", name),
+		c.add(diag.CodeUnknownType, nil, v, fmt.Sprintf("types are required, but the chart's schema refers to %s, which is missing", name),
 			`run fleetc chart add again, which pins it, or give a reason: open: "*": "..."`)
 	}
 	c.untyped(v, t, nil)
@@ -51,7 +51,7 @@ func (c *checker) untyped(v *fleet.Tree, t *Type, path []string) {
 }
 
 func (c *checker) openValue(v *fleet.Tree, t *Type, path []string) {
-	msg := "types are required, and anything passes here"
+	msg := "types are required, but any value is accepted here"
 	if t.Why != "" {
 		msg += ": " + t.Why
 	}

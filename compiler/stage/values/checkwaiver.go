@@ -19,7 +19,7 @@ func (c *checker) waive(open []fleet.Waiver) diag.List {
 	for i, w := range open {
 		path, err := splitPath(w.Path)
 		if err != nil {
-			out = append(out, waiverFault(diag.CodeTextForm, w, err.Error(), `write it as in a.b, or a."b.c" where a key has a dot in it`))
+			out = append(out, waiverFault(diag.CodeTextForm, w, err.Error(), `write it as in a.b, or a."b.c" for a key with a dot`))
 			needed[i] = true
 		}
 		if strings.TrimSpace(w.Reason) == "" {
@@ -40,7 +40,7 @@ func (c *checker) waive(open []fleet.Waiver) diag.List {
 	}
 	for i, w := range open {
 		if !needed[i] {
-			out = append(out, waiverFault(diag.CodeUnusedRule, w, fmt.Sprintf("the waiver for %s is not needed: nothing there is a fault", w.Path), "remove it"))
+			out = append(out, waiverFault(diag.CodeUnusedRule, w, fmt.Sprintf("the waiver for %s is not needed: there is no fault", w.Path), "remove it"))
 		}
 	}
 	return out

@@ -100,26 +100,26 @@ func TestInferredForms(t *testing.T) {
 	deployment := func(spec string) string { return "apiVersion: apps/v1\nkind: Deployment\nspec:\n" + spec }
 	for _, c := range []inference{
 		{
-			"a whole number", "replicas: 1\n", deployment("  replicas: {{ .Values.replicas }}\n"),
+			"an integer", "replicas: 1\n", deployment("  replicas: {{ .Values.replicas }}\n"),
 			[]string{"replicas: 3", "replicas: '3'", "replicas: null", "replicas: '{{ .Values.num }}'", "replicas: 1e3"},
 			[]string{
-				`replicas: three -> hint: write a whole number, such as 1`, `replicas: "1.5" -> takes a whole number`, "replicas: true -> hint: write a number, such as 1",
+				`replicas: three -> hint: write an integer, such as 1`, `replicas: "1.5" -> expects an integer`, "replicas: true -> hint: write a number, such as 1",
 				"replicas: [1] -> this is a list", "replicas: {a: 1} -> this is a map",
 			},
 		},
 		{
-			"a whole number in a map", "sc: {runAsUser: 1}\n", deployment("  template:\n    spec:\n      securityContext:\n        {{- toYaml .Values.sc | nindent 8 }}\n"),
+			"an integer in a map", "sc: {runAsUser: 1}\n", deployment("  template:\n    spec:\n      securityContext:\n        {{- toYaml .Values.sc | nindent 8 }}\n"),
 			[]string{"sc: {runAsUser: 2, runAsNonRoot: true}", "sc: {fsGroup: 3}"},
 			[]string{
-				`sc: {runAsUser: "2"} -> hint: write 2 without quotes`, "sc: {runAsUser: three} -> takes a whole number", "sc: {runAsNonRoot: 'yes'} -> hint: write true or false",
-				`sc: {runAsNonRoot: "true"} -> hint: write true without quotes`, "sc: {supplementalGroups: 1} -> a list", "sc: {fsGroup: [1]} -> a whole number",
+				`sc: {runAsUser: "2"} -> hint: write 2 without quotes`, "sc: {runAsUser: three} -> expects an integer", "sc: {runAsNonRoot: 'yes'} -> hint: write true or false",
+				`sc: {runAsNonRoot: "true"} -> hint: write true without quotes`, "sc: {supplementalGroups: 1} -> a list", "sc: {fsGroup: [1]} -> an integer",
 			},
 		},
 		{
 			"elements of a list", "tolerations: []\nenv: []\n",
 			deployment("  template:\n    spec:\n      tolerations:\n        {{- toYaml .Values.tolerations | nindent 8 }}\n      containers:\n      - env:\n        {{- toYaml .Values.env | nindent 8 }}\n"),
 			[]string{"tolerations: [{key: a, tolerationSeconds: 3}]", "env: [{name: a, value: b}]"},
-			[]string{"tolerations: [{tolerationSeconds: soon}] -> a whole number", "tolerations: {key: a} -> a list", "env: {name: a} -> a list"},
+			[]string{"tolerations: [{tolerationSeconds: soon}] -> an integer", "tolerations: {key: a} -> a list", "env: {name: a} -> a list"},
 		},
 		{
 			"quantities and shares", "r: {limits: {cpu: 1}}\nmax: 1\n",
@@ -136,7 +136,7 @@ func TestInferredForms(t *testing.T) {
 			"names that mean the same everywhere", "num: 1\nc: {port: 1}\na: {}\nl: {}\n",
 			"{{ define \"t\" }}\nreplicas: {{ .num }}\ncontainers:\n- ports:\n  - containerPort: {{ .c.port }}\nmetadata:\n  labels: {{ toYaml .l | nindent 4 }}\n  annotations:\n    {{- toYaml .a | nindent 4 }}\n{{ end }}kind: Own\nspec:\n  {{- include \"t\" .Values | nindent 2 }}\n",
 			[]string{"num: 2", "a: {b: c}", "l: {b: c}", "c: {port: '80'}"},
-			[]string{"num: three -> a whole number", "c: {port: three} -> a whole number", "a: [b] -> a map", "l: [b] -> a map"},
+			[]string{"num: three -> an integer", "c: {port: three} -> an integer", "a: [b] -> a map", "l: [b] -> a map"},
 		},
 		{
 			"lines beside", "m: {}\nl: []\nlast: {}\n",
@@ -160,13 +160,13 @@ func TestInferredForms(t *testing.T) {
 			"kinds that templates ask for", "num: 1\nl: []\nm: {}\ns: 1\n",
 			deployment("  {{- if kindIs \"string\" .Values.num }}{{ else }}\n  replicas: {{ .Values.num }}\n  {{- end }}\n  {{- if kindIs \"map\" .Values.l }}{{ else }}\n  tolerations: {{ toYaml .Values.l | nindent 4 }}\n  {{- end }}\n  {{- if not (kindIs \"map\" .Values.s) }}\n  revisionHistoryLimit: {{ .Values.s }}\n  {{- end }}\n"),
 			[]string{"num: auto", "l: {a: b}"},
-			[]string{"s: three -> a whole number"},
+			[]string{"s: three -> an integer"},
 		},
 		{
 			"elements with fields", "hosts: []\nplain: []\nboth: []\n",
 			"{{ range .Values.hosts }}{{ .name }}{{ end }}{{ range .Values.plain }}{{ . }}{{ end }}{{ range .Values.both }}{{ if kindIs \"map\" . }}{{ .name }}{{ else }}{{ . }}{{ end }}{{ end }}",
 			[]string{"hosts: [{name: a}]", "plain: [a]", "both: [a, {name: b}]"},
-			[]string{"hosts: [a] -> hint: give it a map", "hosts: {a: {name: b}} -> hint: give it a list", "plain: {a: b} -> hint: give it a list"},
+			[]string{"hosts: [a] -> hint: set it to a map", "hosts: {a: {name: b}} -> hint: set it to a list", "plain: {a: b} -> hint: set it to a list"},
 		},
 		{
 			"a map by its keys", "args: {}\nextra: {}\n",
@@ -181,7 +181,7 @@ func TestInferredForms(t *testing.T) {
 			[]string{"sc: text -> a map", "read: '' -> a map"},
 		},
 		{
-			"more on the line", "num: 1\n", deployment("  minReadySeconds: {{ .Values.num }}{{ if .Values.num }}0{{ end }}\n"), []string{"num: 2"}, []string{"num: three -> the chart takes a number"},
+			"more on the line", "num: 1\n", deployment("  minReadySeconds: {{ .Values.num }}{{ if .Values.num }}0{{ end }}\n"), []string{"num: 2"}, []string{"num: three -> the chart expects a number"},
 		},
 	} {
 		c.test(t)

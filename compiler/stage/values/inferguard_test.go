@@ -20,7 +20,7 @@ func TestInferredBesideTests(t *testing.T) {
 			"the port of a Service and of an Ingress", "port: 80\n",
 			service + "{{- $port := .Values.port }}\n" + ingress(nameOrNumber),
 			[]string{"port: 8080", "port: '8080'", "port: null"},
-			[]string{"port: http -> hint: write a whole number, such as 80", "port: true -> write a number"},
+			[]string{"port: http -> hint: write an integer, such as 80", "port: true -> write a number"},
 		},
 		{
 			"the port of an Ingress alone", "port: 80\n",
@@ -48,14 +48,14 @@ func TestInferredBesideTests(t *testing.T) {
 				"{{- $args := dict }}{{ $_ := set $args \"members\" .Values.count }}args: [{{ include \"args\" $args }}]\n---\n" +
 				"apiVersion: apps/v1\nkind: Deployment\nspec:\n  replicas: {{ .Values.count }}\n",
 			[]string{"count: 2", "count: '2'"},
-			[]string{"count: three -> a whole number", "count: [1] -> a whole number"},
+			[]string{"count: three -> an integer", "count: [1] -> an integer"},
 		},
 		{
 			"a test that refuses values", "replicas: 1\n",
 			"{{- define \"replicas\" }}{{ if and (not (kindIs \"invalid\" .)) (not (kindIs \"string\" .)) }}{{ if eq (int .) 0 }}{{ fail \"no replicas\" }}{{ end }}{{ end }}\n{{- . -}}\n{{- end -}}\n" +
 				"apiVersion: apps/v1\nkind: Deployment\nspec:\n  replicas: {{ template \"replicas\" .Values.replicas }}\n",
 			[]string{"replicas: 2", "replicas: '2'", "replicas: null"},
-			[]string{"replicas: three -> a whole number", "replicas: true -> write a number"},
+			[]string{"replicas: three -> an integer", "replicas: true -> write a number"},
 		},
 		{
 			"a test that refuses values or prints them", "replicas: 1\n",

@@ -16,7 +16,7 @@ func TestInferredTexts(t *testing.T) {
 			"texts by key", "a: {}\nl: {x: v}\nsel: {}\n",
 			pod("metadata:\n  annotations:\n    {{- toYaml .Values.a | nindent 4 }}\n  labels:\n    {{- toYaml .Values.l | nindent 4 }}\nspec:\n  nodeSelector: {{ toYaml .Values.sel | nindent 4 }}\n"),
 			[]string{"a: {b: c}", "a: {b: null}", "a: {port: '80'}", "l: {z: a}"},
-			[]string{`a: {port: 80} -> hint: write "80"`, "l: {x: true} -> is a bool", "l: {z: 1} -> only text is valid", "sel: {on: true} -> only text is valid"},
+			[]string{`a: {port: 80} -> hint: write "80"`, "l: {x: true} -> is a bool", "l: {z: 1} -> only a string is valid", "sel: {on: true} -> only a string is valid"},
 		},
 		{
 			"texts by key in one of two objects", "sel: {}\n",
@@ -50,7 +50,7 @@ func TestInferredTexts(t *testing.T) {
 			"a number or a text", "probe: {}\nport: 80\n",
 			pod("spec:\n  containers:\n  - livenessProbe:\n      {{- toYaml .Values.probe | nindent 6 }}\n    readinessProbe:\n      httpGet:\n        port: \"{{ .Values.port }}\"\n"),
 			[]string{"probe: {httpGet: {port: http}}", "probe: {httpGet: {port: '{{ .x }}'}}", "port: http"},
-			[]string{"probe: {httpGet: {port: true}} -> hint: write a number or text", "probe: {httpGet: {port: [80]}} -> a number or text"},
+			[]string{"probe: {httpGet: {port: true}} -> hint: write a number or a string", "probe: {httpGet: {port: [80]}} -> a number or a string"},
 		},
 		{
 			"a conversion before", "cut: ''\nmode: ''\n", `{{ .Values.cut | toString | trunc 63 }}{{ if eq (.Values.mode | toString) "b" }}{{ end }}`,
@@ -77,8 +77,8 @@ func TestInferredElements(t *testing.T) {
 {{ range .Values.hosts }}{{ .name }}{{ range .paths }}{{ .path }}{{ end }}{{ end }}`,
 			[]string{"jobs: {a: {enabled: true, image: {tag: x}, args: [b]}}", "hosts: [{name: a, paths: [{path: /}]}]"},
 			[]string{
-				"jobs: {a: {enabeld: true}} -> did you mean enabled?", "jobs: {a: {image: {tga: x}}} -> no such value", "jobs: {a: {image: x}} -> takes a map", "jobs: {a: [b]} -> takes a map",
-				"hosts: [{nmae: a}] -> no such value", "hosts: [{name: a, paths: [{pth: /}]}] -> no such value", "hosts: [{paths: [a]}] -> takes a map",
+				"jobs: {a: {enabeld: true}} -> did you mean enabled?", "jobs: {a: {image: {tga: x}}} -> no such value", "jobs: {a: {image: x}} -> expects a map", "jobs: {a: [b]} -> expects a map",
+				"hosts: [{nmae: a}] -> no such value", "hosts: [{name: a, paths: [{pth: /}]}] -> no such value", "hosts: [{paths: [a]}] -> expects a map",
 			},
 		},
 		{
@@ -133,7 +133,7 @@ func TestInferredBesideSchema(t *testing.T) {
 	if got := typ.Check(tree(t, "v.yaml", "{a: {b: c}, n: '2'}"), nil, nil); len(got) > 0 {
 		t.Error(faults(got))
 	}
-	wrongly(t, typ, []string{"a: text -> a map", "a: {b: 1} -> only text is valid", "n: three -> a whole number", "a: [b] -> takes a string or a map"})
+	wrongly(t, typ, []string{"a: text -> a map", "a: {b: 1} -> only a string is valid", "n: three -> an integer", "a: [b] -> expects a string or a map"})
 }
 
 // TestInferredTemplateBesideSchema has a schema that allows text for lists. The

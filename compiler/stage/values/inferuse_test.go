@@ -29,7 +29,7 @@ func TestInferredArguments(t *testing.T) {
 			"fields of elements that are printed, too", "extra: []\nitems: [{name: a}]\n",
 			`{{ range .Values.extra }}{{ .name }}{{ toYaml . }}{{ end }}{{ range .Values.items }}{{ .name }}{{ toYaml . }}{{ end }}`,
 			[]string{"extra: [{any: 1}]", "items: {b: {any: 1}}"},
-			[]string{"extra: [a] -> takes a map", "items: {b: c} -> takes a map"},
+			[]string{"extra: [a] -> expects a map", "items: {b: c} -> expects a map"},
 		},
 	} {
 		c.test(t)
@@ -42,13 +42,13 @@ func TestInferredParts(t *testing.T) {
 	inference{
 		"parts", "spec: {list: [], map: {}, items: [a]}\n", "kind: Own\nspec:\n  {{- tpl (toYaml .Values.spec) . | nindent 2 }}\n",
 		[]string{"spec: {list: [a], map: {b: c}, other: text}", "spec: {list: '{{ .x }}'}"},
-		[]string{"spec: {list: text} -> a list", "spec: {map: text} -> a map", "spec: {map: [a]} -> takes", "spec: {items: text} -> a list"},
+		[]string{"spec: {list: text} -> a list", "spec: {map: text} -> a map", "spec: {map: [a]} -> expects", "spec: {items: text} -> a list"},
 	}.test(t)
 	inference{
 		"names of custom resources", "on: false\nevery: ''\nlabels: {}\nrelabel: []\n",
 		"apiVersion: example.com/v1\nkind: Monitor\nmetadata:\n  labels:\n    {{- toYaml .Values.labels | nindent 4 }}\nspec:\n  endpoints:\n  - honorLabels: {{ .Values.on }}\n    interval: {{ .Values.every }}\n    relabelings:\n      {{- toYaml .Values.relabel | nindent 6 }}\n",
 		[]string{"on: true", "every: 30s", "labels: {a: b}", "relabel: [{action: drop}]"},
-		[]string{"on: maybe -> a bool", "every: 30 -> only text is valid", "labels: {a: 1} -> only text is valid", "relabel: {action: drop} -> a list"},
+		[]string{"on: maybe -> a bool", "every: 30 -> only a string is valid", "labels: {a: 1} -> only a string is valid", "relabel: {action: drop} -> a list"},
 	}.test(t)
 }
 
@@ -88,6 +88,6 @@ func TestInferredApart(t *testing.T) {
 		`{{ range $k := splitList "," .Release.Name }}{{ $v := index $.Values $k }}{{ $v | trunc 3 }}{{ if eq $v "x" }}{{ end }}{{ end }}` +
 			"\n---\napiVersion: v1\nkind: Service\nspec:\n  ports:\n  - port: {{ .Values.port }}\n  publishNotReadyAddresses: {{ .Values.on }}\n",
 		[]string{"port: 81", "on: false"},
-		[]string{"port: three -> a whole number", "on: maybe -> a bool"},
+		[]string{"port: three -> an integer", "on: maybe -> a bool"},
 	}.test(t)
 }

@@ -202,7 +202,7 @@ func (b *bundler) adapt(m map[string]any, ref string, old bool) {
 // everything.
 func (b *bundler) clone(x any, depth int) any {
 	if b.copied++; depth > maxLevels*4 || b.copied > maxCopied {
-		b.missing["more than is read of "+b.doc.name()] = true
+		b.missing["parts beyond the limits of "+b.doc.name()] = true
 		return true
 	}
 	switch x := x.(type) {

@@ -91,7 +91,7 @@ func agreeOn(t *testing.T, name string, typ *Type, loaded *chart.Chart, m mutati
 	faults := typ.Check(treeFrom(m.user), nil, nil)
 	at, known := typ.At(m.path...)
 	ours := len(faults) > 0
-	kinds := slices.ContainsFunc(faults, func(d *diag.Diag) bool { return strings.Contains(d.Msg, "and the chart takes") })
+	kinds := slices.ContainsFunc(faults, func(d *diag.Diag) bool { return strings.Contains(d.Msg, "and the chart expects") })
 	switch {
 	case helm != nil && !ours:
 		t.Errorf("%s: %s = %s: Helm refuses it (%v), Check does not", name, strings.Join(m.path, "."), m.what, helm)

@@ -48,7 +48,7 @@ notDumped: {resources: {}}
 		"securityContext: {enabled: false, privileged: true}":  "",
 		"securityContext: {fsGroup: 1}":                        "",
 		"extraResources: {x: {kind: Y}}":                       "",
-		"affinity: '{{ x }}'":                                  "give it a map",
+		"affinity: '{{ x }}'":                                  "set it to a map",
 		"affinity: {podAffinity: '{{ x }}'}":                   "",
 		"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressoins: []}]}}}": "did you mean matchExpressions?",
 		"deployStrategy: {rollingUpdate: {maxSurge: 1, partition: 1}}":                                                              "",

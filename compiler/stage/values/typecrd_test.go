@@ -71,8 +71,8 @@ func TestInferredFromCRDs(t *testing.T) {
 		"{keep: 3, mode: Partial, targets: [{name: a}]}",
 	}
 	wrong := []string{
-		"spec: {shcedule: a} -> did you mean schedule?", "spec: {keep: three} -> a whole number", "spec: {mode: full} -> Full", "spec: {paused: 'yes'} -> a bool", "spec: {schedule: 7} -> text",
-		"spec: {targets: [{nmae: a}]} -> did you mean name?", "spec: {labels: {a: 1}} -> text", "spec: {config: [a]} -> a map", "keep: three -> a whole number", "mode: Half -> Full", "targets: {name: a} -> a list",
+		"spec: {shcedule: a} -> did you mean schedule?", "spec: {keep: three} -> an integer", "spec: {mode: full} -> Full", "spec: {paused: 'yes'} -> a bool", "spec: {schedule: 7} -> a string",
+		"spec: {targets: [{nmae: a}]} -> did you mean name?", "spec: {labels: {a: 1}} -> a string", "spec: {config: [a]} -> a map", "keep: three -> an integer", "mode: Half -> Full", "targets: {name: a} -> a list",
 	}
 	check := func(files map[string]string, right, wrong []string) {
 		typ := derive(t, fleetChart(files))
@@ -129,5 +129,5 @@ func TestInferredFromAlternativeKinds(t *testing.T) {
 			t.Errorf("%s: %s", text, faults(got))
 		}
 	}
-	wrongly(t, typ, []string{"spec: {shcedule: a} -> did you mean schedule?", "spec: {keep: three} -> a whole number", "other: {rotatoin: a} -> did you mean rotation?"})
+	wrongly(t, typ, []string{"spec: {shcedule: a} -> did you mean schedule?", "spec: {keep: three} -> an integer", "other: {rotatoin: a} -> did you mean rotation?"})
 }

@@ -107,6 +107,6 @@ func (c *checker) chosen(v *fleet.Tree, enum []string, path []string) bool {
 	if !ok || takesText(enum, s) {
 		return true
 	}
-	c.add(diag.CodeChartType, path, v, fmt.Sprintf("%q is not one of the texts that Kubernetes takes where the chart prints it", s), diag.OneOf(s, enum), diag.Respell(s, enum)...)
+	c.add(diag.CodeChartType, path, v, fmt.Sprintf("%q is not one of the values that Kubernetes accepts where the chart prints it", s), diag.OneOf(s, enum), diag.Respell(s, enum)...)
 	return false
 }

@@ -331,24 +331,24 @@ func (c *checker) misformed(v *fleet.Tree, f form, t *Type, path []string) {
 		}
 	}
 	what, write := f.words()
-	msg, def := fmt.Sprintf("%s, and Kubernetes takes %s where the chart prints it", describeValue(v), what), ""
+	msg, def := fmt.Sprintf("%s, and Kubernetes expects %s where the chart prints it", describeValue(v), what), ""
 	if t != nil {
 		def = defaultText(t)
 	}
 	switch {
 	case f&truthForm != 0 && v.Scalar == "false":
-		msg = `"false" is a string, which templates take for true, and the chart takes a bool`
+		msg = `"false" is a string, which templates treat as true, and the chart expects a bool`
 	case f&toggleForm != 0:
-		msg = fmt.Sprintf("%s, and the chart takes a bool", describeValue(v))
+		msg = fmt.Sprintf("%s, and the chart expects a bool", describeValue(v))
 	case f&stringForm != 0:
-		msg = fmt.Sprintf("%s, and the chart uses it where only text is valid", describeValue(v))
+		msg = fmt.Sprintf("%s, and the chart uses it where only a string is valid", describeValue(v))
 	case f&digitForm != 0:
-		msg = fmt.Sprintf("%s, and the chart takes a number", describeValue(v))
+		msg = fmt.Sprintf("%s, and the chart expects a number", describeValue(v))
 	case f&scalarForms&^intOrStringForm == textForm && kindOfTree(v)&(Map|List) != 0:
 		msg = fmt.Sprintf("%s, and the chart prints it as text", describeValue(v))
 	}
 	if f&(mapForm|listForm) != 0 {
-		msg = fmt.Sprintf("%s, and the chart prints it where %s stands", describeValue(v), what)
+		msg = fmt.Sprintf("%s, and the chart prints it where %s is expected", describeValue(v), what)
 	}
 	hint := "write " + write
 	if s, ok := v.Scalar.(string); ok && f&(exactForm|truthForm) != 0 && (f &^ (exactForm | truthForm)).meets(&fleet.Tree{Scalar: s}) {
@@ -365,7 +365,7 @@ func (c *checker) misformed(v *fleet.Tree, f form, t *Type, path []string) {
 func (f form) words() (what, write string) {
 	switch {
 	case f&wholeForm != 0:
-		return "a whole number", "a whole number, such as 1"
+		return "an integer", "an integer, such as 1"
 	case f&(boolForm|toggleForm) != 0:
 		return "a bool", "true or false"
 	case f&quantityForm != 0:
@@ -375,15 +375,15 @@ func (f form) words() (what, write string) {
 	case f&(decimalForm|digitForm) != 0:
 		return "a number", "a number, such as 1"
 	case f&intOrStringForm != 0:
-		return "a number or text", "a number or text, such as 80 or http"
+		return "a number or a string", "a number or a string, such as 80 or http"
 	case f&stringForm != 0:
-		return "text", "text"
+		return "a string", "a string"
 	case f&listForm != 0:
 		return "a list", "a list, such as [...]"
 	case f&mapForm != 0:
 		return "a map", "a map, such as {key: value}"
 	}
-	return "text, a number or a bool", "a single value"
+	return "a string, a number or a bool", "a single value"
 }
 
 // misplaced adds a fault for a value below one whose sink is in a Kubernetes

@@ -12,7 +12,7 @@ func TestInferredByName(t *testing.T) {
 		{
 			"a switch that is printed", "metrics: {enabled: false}\n", "args: [--metrics={{ .Values.metrics.enabled }}]",
 			[]string{`metrics: {enabled: "true"}`, `metrics: {enabled: "false"}`, "metrics: {enabled: true}", `metrics: {enabled: "{{ .Values.x }}"}`},
-			[]string{`metrics: {enabled: "yes"} -> write true or false`, "metrics: {enabled: 1} -> the chart takes a bool"},
+			[]string{`metrics: {enabled: "yes"} -> write true or false`, "metrics: {enabled: 1} -> the chart expects a bool"},
 		},
 		{
 			"a switch that is printed and tested", "debugEnabled: false\n", "{{ if .Values.debugEnabled }}a: 1{{ end }}\nargs: [--debug={{ .Values.debugEnabled }}]",
@@ -22,7 +22,7 @@ func TestInferredByName(t *testing.T) {
 		{
 			"true", "checkCert: true\n", `args: [--check={{ .Values.checkCert }}]`,
 			[]string{`checkCert: "false"`},
-			[]string{`checkCert: "strict" -> the chart takes a bool`},
+			[]string{`checkCert: "strict" -> the chart expects a bool`},
 		},
 		{
 			"false that stands for nothing", "sampleLimit: false\n", "{{ with .Values.sampleLimit }}args: [--limit={{ . }}]{{ end }}",
@@ -37,12 +37,12 @@ func TestInferredByName(t *testing.T) {
 		{
 			"annotations and labels", "podAnnotations: {}\nextraLabels: {}\n", `{{ toYaml .Values.podAnnotations }}{{ toYaml .Values.extraLabels }}`,
 			[]string{"podAnnotations: {a: b}", `podAnnotations: "a: b"`, `podAnnotations: ""`},
-			[]string{"podAnnotations: [{name: a}] -> prints it where a map stands", "extraLabels: text -> prints it where a map stands"},
+			[]string{"podAnnotations: [{name: a}] -> prints it where a map is expected", "extraLabels: text -> prints it where a map is expected"},
 		},
 		{
 			"lists", "image: {pullSecrets: []}\nextraArgs: []\n", `{{ range .Values.image.pullSecrets }}- {{ . }}{{ end }}{{ range .Values.extraArgs }}- {{ . }}{{ end }}`,
 			[]string{"image: {pullSecrets: [a]}", "extraArgs: [a]"},
-			[]string{"image: {pullSecrets: {a: b}} -> takes a list", "extraArgs: {a: b} -> takes a list"},
+			[]string{"image: {pullSecrets: {a: b}} -> expects a list", "extraArgs: {a: b} -> expects a list"},
 		},
 	} {
 		c.test(t)

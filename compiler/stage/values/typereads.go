@@ -7,7 +7,7 @@ import "maps"
 const minNamed = 3
 
 // unknownKeys is the reason for an open map without any known keys.
-const unknownKeys = "nobody names its keys"
+const unknownKeys = "nothing names its keys"
 
 // A reach holds the facts about a value that follow from reads of its ancestors.
 type reach struct {
