@@ -12,14 +12,14 @@ import (
 
 // SameContexts returns a fault for each kubeconfig context that several clusters have.
 func SameContexts(clusters []*fleet.Cluster) error {
-	return sameTexts(clusters, "context", "set in each cluster the context of the kubeconfig that reaches it", func(c *fleet.Cluster) (string, diag.Pos) {
+	return sameTexts(clusters, "context", "set the kubeconfig context of each cluster", func(c *fleet.Cluster) (string, diag.Pos) {
 		return c.KubeContext, c.ContextPos
 	})
 }
 
 // sameUIDs returns a fault for each UID that several clusters have.
 func sameUIDs(clusters []*fleet.Cluster) error {
-	return sameTexts(clusters, "uid", "set in each cluster the UID of its own namespace kube-system", func(c *fleet.Cluster) (string, diag.Pos) {
+	return sameTexts(clusters, "uid", "set the UID of each cluster's namespace kube-system", func(c *fleet.Cluster) (string, diag.Pos) {
 		return c.UID, c.Pos
 	})
 }

@@ -121,7 +121,7 @@ func (f *fleetCheck) checkWaves(r *fleet.Rollout, clusters []*fleet.Cluster, who
 		f.faults.Add(&diag.Diag{
 			Code: diag.CodeWaveMembers,
 			At:   []diag.Pos{r.Pos, none[0].Pos}, Path: "rollout.waves", Clusters: fleet.IDs(none),
-			Msg:  "no wave has " + clusterNames(none),
+			Msg:  "no wave selects " + clusterNames(none),
 			Hint: `add it to a wave, or end the waves with one for all other clusters: {name: "rest", others: true}`,
 		})
 	}
@@ -130,14 +130,14 @@ func (f *fleetCheck) checkWaves(r *fleet.Rollout, clusters []*fleet.Cluster, who
 		f.faults.Add(&diag.Diag{
 			Code: diag.CodeWaveMembers,
 			At:   []diag.Pos{a.Pos, b.Pos}, Path: "rollout.waves", Clusters: fleet.IDs(clusters),
-			Msg: fmt.Sprintf("waves %s and %s both have %s", a.Name, b.Name, clusterNames(clusters)), Hint: "select each cluster in one wave",
+			Msg: fmt.Sprintf("waves %s and %s both select %s", a.Name, b.Name, clusterNames(clusters)), Hint: "select each cluster in one wave",
 		})
 	}
 	for i, w := range r.Waves {
 		if whole && f.Valid && !used[i] && !w.Others {
 			f.faults.Add(&diag.Diag{
 				Code: diag.CodeEmptySelection,
-				At:   []diag.Pos{w.Pos}, Path: fmt.Sprintf("rollout.waves.%d.clusters", i), Msg: "wave " + w.Name + " has no cluster",
+				At:   []diag.Pos{w.Pos}, Path: fmt.Sprintf("rollout.waves.%d.clusters", i), Msg: "wave " + w.Name + " selects no cluster",
 				Hint: "correct the selector, or remove the wave",
 			})
 		}

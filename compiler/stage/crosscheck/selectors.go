@@ -189,7 +189,7 @@ func (f *fleetCheck) checkChosen() {
 			f.faults.Add(&diag.Diag{
 				Code: diag.CodeEmptySelection,
 				At:   []diag.Pos{key.pos}, Clusters: slices.Sorted(slices.Values(clusters)), Path: key.path,
-				Msg:  "no cluster gets this " + what + ": the selector chooses none of the clusters whose layers have it",
+				Msg:  "no cluster gets this " + what + ": the selector selects none of the clusters whose layers have it",
 				Hint: "correct the selector, or remove the " + what,
 			})
 		}

@@ -138,9 +138,9 @@ func (c *checker) item(item any, original []any, s *kube.Schema) {
 	switch {
 	case !ok || !c.directives || d != replace && d != remove:
 	case d == replace && len(m) > 1:
-		c.add("give the list an item {"+directive+`: "`+replace+`"} of its own, and the items that it shall have`, "replaces the whole list, and has fields of its own beside that", directive)
+		c.add("add {"+directive+`: "`+replace+`"} as a separate item, and the new items of the list`, "replaces the whole list, and must not have other fields", directive)
 	case d == remove && !merges(s):
-		c.add("write the list as it shall be", "deletes an item of a list that does not merge: what the patch says replaces the list", directive)
+		c.add("write the complete new list", "deletes an item of a list that does not merge: the patch replaces the whole list", directive)
 	case d == remove && m[s.MergeKey] == nil:
 		c.add("", "deletes an item, and does not say which: it has no "+s.MergeKey, directive)
 	}
@@ -151,13 +151,13 @@ func (c *checker) directive(k string, patch map[string]any) {
 	v := patch[k]
 	if k == directive {
 		if v != merge && v != replace && v != remove {
-			c.add("use one of delete, merge, replace", "is "+show(v)+", which is nothing that a patch does", k)
+			c.add("use one of delete, merge, replace", "is "+show(v)+", which is not a valid directive", k)
 		}
 		return
 	}
 	list, ok := v.([]any)
 	if !ok {
-		c.add("write the keys that stay", "is "+diag.TypeOf(v)+", not a list of keys", k)
+		c.add("list the keys to keep", "is "+diag.TypeOf(v)+", not a list of keys", k)
 		return
 	}
 	for _, field := range slices.Sorted(maps.Keys(patch)) {
@@ -175,11 +175,11 @@ func (c *checker) unknown(s *kube.Schema, field string) {
 	}
 	if len(field) <= maxShown {
 		if when := kube.WhenField(s.Name, field); when != "" {
-			c.add("leave it out", msg+": it is there "+when, field)
+			c.add("remove it", msg+": it exists "+when, field)
 			return
 		}
 	}
-	hint := oneOf(field, slices.Collect(maps.Keys(s.Fields)), "leave it out")
+	hint := oneOf(field, slices.Collect(maps.Keys(s.Fields)), "remove it")
 	if len(c.path) == 0 && !strings.HasPrefix(hint, "did you mean ") {
 		hint = "choose the kinds that have it, as target: kinds: [...]"
 	}

@@ -27,8 +27,8 @@ fleet.cue:10:2: releases."my-web".patches.p0.merge.metadata.lables: Deployment.a
     hint: did you mean labels?
 `},
 		{"a field of a later version", []string{`{target: {kinds: [Deployment]}, strategic: {spec: {template: {spec: {containers: [{name: web, restartPolicyRules: []}]}}}}}`}, `
-fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.containers.0.restartPolicyRules: Deployment.apps web: Container has no such field in Kubernetes 1.33: it is there from 1.34 [FL1512]
-    hint: leave it out
+fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.containers.0.restartPolicyRules: Deployment.apps web: Container has no such field in Kubernetes 1.33: it exists from 1.34 [FL1512]
+    hint: remove it
 `},
 		{"directives", []string{
 			`{target: {kinds: [Deployment]}, strategic: {spec: {$patch: remove}}}`,
@@ -37,7 +37,7 @@ fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.contai
 			`{target: {kinds: [CronJob]}, merge: {$patch: delete}}`,
 			`{target: {kinds: [Widget]}, strategic: {spec: {parts: [{name: a, $patch: delete}]}}}`,
 		}, `
-fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.$patch: Deployment.apps web: is "remove", which is nothing that a patch does [FL1512]
+fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.$patch: Deployment.apps web: is "remove", which is not a valid directive [FL1512]
     hint: use one of delete, merge, replace
 fleet.cue:11:2: releases."my-web".patches.p1.strategic.data.$retainKeys: ConfigMap other/settings: does not have b, which the patch sets [FL1512]
     hint: add it to the list
@@ -45,15 +45,15 @@ fleet.cue:12:2: releases."my-web".patches.p2.strategic.metadata."$setElementOrde
     hint: write the items of the list
 fleet.cue:13:2: releases."my-web".patches.p3.merge.$patch: CronJob.batch nightly: is a directive of a strategic merge, and this is a JSON merge patch [FL1512]
     hint: write it under strategic
-fleet.cue:14:2: releases."my-web".patches.p4.strategic.spec.parts.0.$patch: Widget.example.com wheel: deletes an item of a list that does not merge: what the patch says replaces the list [FL1512]
-    hint: write the list as it shall be
+fleet.cue:14:2: releases."my-web".patches.p4.strategic.spec.parts.0.$patch: Widget.example.com wheel: deletes an item of a list that does not merge: the patch replaces the whole list [FL1512]
+    hint: write the complete new list
 `},
 		{"deleting items", []string{
 			`{target: {kinds: [Deployment]}, strategic: {spec: {template: {spec: {containers: [{$patch: delete}], initContainers: [{name: setup, $patch: replace}]}}}}}`,
 		}, `
 fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.containers.0.$patch: Deployment.apps web: deletes an item, and does not say which: it has no name [FL1512]
-fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.initContainers.0.$patch: Deployment.apps web: replaces the whole list, and has fields of its own beside that [FL1512]
-    hint: give the list an item {$patch: "replace"} of its own, and the items that it shall have
+fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.initContainers.0.$patch: Deployment.apps web: replaces the whole list, and must not have other fields [FL1512]
+    hint: add {$patch: "replace"} as a separate item, and the new items of the list
 `},
 	})
 }

@@ -205,7 +205,7 @@ func (a *application) hasImages(s *kube.Schema) bool {
 // noImage returns the fault of an images patch without any effect.
 func (a *application) noImage(p *fleet.Patch, matched []*item) *diag.Diag {
 	r := a.rule("patches", p.Name, p.Pos)
-	d := &diag.Diag{Code: diag.CodePatchUnmatched, At: r.at, Path: r.path + ".images", Hint: "leave the patch out, or set optional: true"}
+	d := &diag.Diag{Code: diag.CodePatchUnmatched, At: r.at, Path: r.path + ".images", Hint: "remove the patch, or set optional: true"}
 	var there []string
 	for _, it := range matched {
 		a.eachImage(it.Unstructured.Object, a.schema(it.Object), nil, func(image string, _ []string) string {
@@ -224,7 +224,7 @@ func (a *application) noImage(p *fleet.Patch, matched []*item) *diag.Diag {
 	slices.Sort(wanted)
 	d.Msg = "matches nothing: no image begins with " + some(each(wanted, visible))
 	if d.Hint = near(wanted, beginnings(there)); d.Hint == "" {
-		d.Hint = "choose among the beginnings of " + some(there)
+		d.Hint = "use a prefix of " + some(there)
 	}
 	return d
 }

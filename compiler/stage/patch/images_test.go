@@ -25,7 +25,7 @@ fleet.cue:10:2: releases."my-web".patches.p0.images: matches nothing: no image b
 fleet.cue:11:2: releases."my-web".patches.p1.images: matches nothing: no image begins with quayy.io [FL1511]
     hint: did you mean quay.io?
 fleet.cue:12:2: releases."my-web".patches.p2.images: matches nothing: no object has an image [FL1511]
-    hint: leave the patch out, or set optional: true
+    hint: remove the patch, or set optional: true
 fleet.cue:13:2: releases."my-web".patches.p3.images: matches nothing: no image begins with gcr.io/ [FL1511]
     hint: did you mean ghcr.io/?
 `},

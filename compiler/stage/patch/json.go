@@ -31,7 +31,7 @@ func operate(it *item, ops []fleet.Operation) []*problem {
 	for i, op := range ops {
 		if p := d.apply(op); p != nil {
 			if op.Op == "add" && p.lacks && !strings.HasPrefix(p.hint, "did you mean ") {
-				p.hint = "add that first, or say it with strategic or merge, which make what is missing"
+				p.hint = "add that first, or use strategic or merge, which create missing fields"
 			}
 			p.msg = wording(op) + ": " + p.msg
 			return under("json", []*problem{p.in(strconv.Itoa(i))})
@@ -39,7 +39,7 @@ func operate(it *item, ops []fleet.Operation) []*problem {
 	}
 	root, ok := d.root.(map[string]any)
 	if !ok {
-		return under("json", []*problem{{msg: "makes " + diag.TypeOf(d.root) + " of the object"}})
+		return under("json", []*problem{{msg: "replaces the object with " + diag.TypeOf(d.root)}})
 	}
 	it.Unstructured.Object = root
 	return nil
@@ -75,7 +75,7 @@ func (d *document) apply(op fleet.Operation) *problem {
 			return p
 		}
 		if strings.HasPrefix(op.Path, op.From+"/") {
-			return &problem{msg: "is inside of " + visible(op.From) + ", which cannot move into itself"}
+			return &problem{msg: "is inside " + visible(op.From) + ", which cannot move into itself"}
 		}
 		v, p := d.remove(op.From)
 		if p != nil {
@@ -88,7 +88,7 @@ func (d *document) apply(op fleet.Operation) *problem {
 			return p
 		}
 		if d.copied += size(v, maxCopied-d.copied); d.copied >= maxCopied {
-			return &problem{msg: fmt.Sprintf("the copies are of more than %d values", maxCopied)}
+			return &problem{msg: fmt.Sprintf("the copies have more than %d values", maxCopied)}
 		}
 		return d.add(op.Path, clone(v))
 	case "test":
@@ -103,14 +103,14 @@ func (d *document) test(op fleet.Operation) *problem {
 	case p != nil || equal(v, op.Value):
 		return p
 	case d.secret:
-		return &problem{msg: "it is something else"}
+		return &problem{msg: "the value is different"}
 	case diag.TypeOf(v) != diag.TypeOf(op.Value):
 		return &problem{msg: "it is " + diag.TypeOf(v) + ", not " + diag.TypeOf(op.Value)}
 	}
 	if s, t := show(v), show(op.Value); s != t {
 		return &problem{msg: "it is " + s + ", not " + t}
 	}
-	return &problem{msg: "it is " + diag.TypeOf(v) + ", but another one"}
+	return &problem{msg: "it is a different " + strings.TrimPrefix(diag.TypeOf(v), "a ")}
 }
 
 // add sets a value: a new or existing key of a map, or a new item before an
@@ -243,7 +243,7 @@ func put(into any, key string, v any) (any, *problem) {
 		into[i] = v
 		return into, nil
 	}
-	return nil, &problem{msg: "is " + diag.TypeOf(into) + " and takes no " + visible(key)}
+	return nil, &problem{msg: "is " + diag.TypeOf(into) + " and cannot have " + visible(key)}
 }
 
 // arrayIndex matches the index of an item (RFC 6901).
@@ -254,9 +254,9 @@ func index(key string, n int) (int, *problem) {
 	i, err := strconv.Atoi(key)
 	switch {
 	case !arrayIndex.MatchString(key):
-		return 0, &problem{msg: "is a list, and " + visible(key) + " is not an index of an item"}
+		return 0, &problem{msg: "is a list, and " + visible(key) + " is not an index"}
 	case err != nil || i >= n:
-		return 0, &problem{msg: "is a list without an item " + visible(key)}
+		return 0, &problem{msg: "is a list without index " + visible(key)}
 	}
 	return i, nil
 }

@@ -22,9 +22,9 @@ func TestOperationFaults(t *testing.T) {
 fleet.cue:10:2: releases."my-web".patches.p0.json.1: Deployment.apps web: replace /spec/replcas: /spec has no replcas [FL1512]
     hint: did you mean replicas?
 fleet.cue:11:2: releases."my-web".patches.p1.json.0: ConfigMap other/settings: add /metadata/annotations/a: /metadata has no annotations [FL1512]
-    hint: add that first, or say it with strategic or merge, which make what is missing
-fleet.cue:12:2: releases."my-web".patches.p2.json.0: Secret keys: test /stringData/password: it is something else [FL1512]
-fleet.cue:13:2: releases."my-web".patches.p3.json.0: Widget.example.com wheel: replace /spec/parts/7/name: /spec/parts is a list without an item 7 [FL1512]
+    hint: add that first, or use strategic or merge, which create missing fields
+fleet.cue:12:2: releases."my-web".patches.p2.json.0: Secret keys: test /stringData/password: the value is different [FL1512]
+fleet.cue:13:2: releases."my-web".patches.p3.json.0: Widget.example.com wheel: replace /spec/parts/7/name: /spec/parts is a list without index 7 [FL1512]
 fleet.cue:14:2: releases."my-web".patches.p4.json.0: CronJob.batch nightly: test /spec/schedule: it is a string, not a number [FL1512]
 `},
 	})
@@ -54,26 +54,26 @@ func TestRFC6902(t *testing.T) {
 		{"add the whole", `{"a": 1}`, `[{"op": "add", "path": "", "value": {"b": 2}}]`, `{"b":2}`},
 		{"add a null", `{}`, `[{"op": "add", "path": "/a", "value": null}]`, `{"a":null}`},
 		{"add at the end", `{"a": [1]}`, `[{"op": "add", "path": "/a/1", "value": 2}]`, `{"a":[1,2]}`},
-		{"add behind the end", `{"a": [1]}`, `[{"op": "add", "path": "/a/2", "value": 2}]`, `0: add /a/2: /a is a list without an item 2`},
-		{"leading zeros", `{"a": [1, 2]}`, `[{"op": "replace", "path": "/a/01", "value": 2}]`, `0: replace /a/01: /a is a list, and 01 is not an index of an item`},
-		{"negative", `{"a": [1, 2]}`, `[{"op": "remove", "path": "/a/-1"}]`, `0: remove /a/-1: /a is a list, and -1 is not an index of an item`},
-		{"huge", `{"a": [1, 2]}`, `[{"op": "remove", "path": "/a/99999999999999999999"}]`, `0: remove /a/99999999999999999999: /a is a list without an item 99999999999999999999`},
-		{"the end is nothing to replace", `{"a": [1, 2]}`, `[{"op": "replace", "path": "/a/-", "value": 3}]`, `0: replace /a/-: /a is a list, and - is not an index of an item`},
-		{"into a scalar", `{"a": {"b": 1}}`, `[{"op": "add", "path": "/a/b/c", "value": 3}]`, `0: add /a/b/c: /a/b is a number and takes no c`},
+		{"add behind the end", `{"a": [1]}`, `[{"op": "add", "path": "/a/2", "value": 2}]`, `0: add /a/2: /a is a list without index 2`},
+		{"leading zeros", `{"a": [1, 2]}`, `[{"op": "replace", "path": "/a/01", "value": 2}]`, `0: replace /a/01: /a is a list, and 01 is not an index`},
+		{"negative", `{"a": [1, 2]}`, `[{"op": "remove", "path": "/a/-1"}]`, `0: remove /a/-1: /a is a list, and -1 is not an index`},
+		{"huge", `{"a": [1, 2]}`, `[{"op": "remove", "path": "/a/99999999999999999999"}]`, `0: remove /a/99999999999999999999: /a is a list without index 99999999999999999999`},
+		{"the end is nothing to replace", `{"a": [1, 2]}`, `[{"op": "replace", "path": "/a/-", "value": 3}]`, `0: replace /a/-: /a is a list, and - is not an index`},
+		{"into a scalar", `{"a": {"b": 1}}`, `[{"op": "add", "path": "/a/b/c", "value": 3}]`, `0: add /a/b/c: /a/b is a number and cannot have c`},
 		{"through a scalar", `{"a": true}`, `[{"op": "add", "path": "/a/b/c", "value": 3}]`, `0: add /a/b/c: /a is a bool and has no b`},
 		{"the empty key", `{"": {"": 1}}`, `[{"op": "replace", "path": "//", "value": 2}]`, `{"":{"":2}}`},
 		{"replace what is not there", `{"a": 1}`, `[{"op": "replace", "path": "/b", "value": 2}]`, `0: replace /b: the object has no b`},
 		{"replace the whole", `{"a": 1}`, `[{"op": "replace", "path": "", "value": {"b": 2}}]`, `{"b":2}`},
-		{"replace the whole by less", `{"a": 1}`, `[{"op": "replace", "path": "", "value": [1]}]`, `makes a list of the object`},
+		{"replace the whole by less", `{"a": 1}`, `[{"op": "replace", "path": "", "value": [1]}]`, `replaces the object with a list`},
 		{"remove the whole", `{"a": 1}`, `[{"op": "remove", "path": ""}]`, `0: remove "": is the whole object`},
 		{"move to itself", `{"a": 1}`, `[{"op": "move", "from": "/a", "path": "/a"}]`, `{"a":1}`},
 		{"move what is not there to itself", `{"a": 1}`, `[{"op": "move", "from": "/b", "path": "/b"}]`, `0: move /b to /b: the object has no b`},
-		{"move into itself", `{"a": {"b": 1}}`, `[{"op": "move", "from": "/a", "path": "/a/c"}]`, `0: move /a to /a/c: is inside of /a, which cannot move into itself`},
+		{"move into itself", `{"a": {"b": 1}}`, `[{"op": "move", "from": "/a", "path": "/a/c"}]`, `0: move /a to /a/c: is inside /a, which cannot move into itself`},
 		{"move to a like name", `{"a": {"b": 1}}`, `[{"op": "move", "from": "/a", "path": "/ab"}]`, `{"ab":{"b":1}}`},
 		{"copies are apart", `{"a": {"b": 1}}`, `[{"op": "copy", "from": "/a", "path": "/c"}, {"op": "replace", "path": "/c/b", "value": 2}]`, `{"a":{"b":1},"c":{"b":2}}`},
 		{"copy the whole into itself", `{"a": 1}`, `[{"op": "copy", "from": "", "path": "/b"}]`, `{"a":1,"b":{"a":1}}`},
 		{"test a map", `{"a": {"b": [1, null], "c": 2}}`, `[{"op": "test", "path": "/a", "value": {"c": 2.0, "b": [1, null]}}]`, `{"a":{"b":[1,null],"c":2}}`},
-		{"test another map", `{"a": {"b": 1}}`, `[{"op": "test", "path": "/a", "value": {"b": 2}}]`, `0: test /a: it is a map, but another one`},
+		{"test another map", `{"a": {"b": 1}}`, `[{"op": "test", "path": "/a", "value": {"b": 2}}]`, `0: test /a: it is a different map`},
 		{"test null", `{"a": null}`, `[{"op": "test", "path": "/a", "value": null}]`, `{"a":null}`},
 		{"no operation", `{"a": null}`, `[{"op": "tset", "path": "/a", "value": null}]`, `0: tset /a: is not an operation`},
 	} {
@@ -104,7 +104,7 @@ func TestCopiesEnd(t *testing.T) {
 	}
 	it := &item{Object: fleet.Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{"a": []any{int64(1)}}}}}
 	found := operate(it, ops)
-	if len(found) != 1 || !strings.HasSuffix(found[0].msg, "the copies are of more than 1048576 values") {
+	if len(found) != 1 || !strings.HasSuffix(found[0].msg, "the copies have more than 1048576 values") {
 		t.Errorf("the copies end with %v", found)
 	}
 }

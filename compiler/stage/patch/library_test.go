@@ -219,7 +219,7 @@ environments/fleet.cue:6:61: releases."my-web".patches.#mirror: invalid value "m
 `},
 		{"none", `#ImagePullSecrets & {#pullSecrets: []}`, `
 environments/fleet.cue:6:57: releases."my-web".patches.#pullSecrets: the list is empty [FL1201]
-    hint: give it at least one element
+    hint: add at least one element
     in eu
 `},
 		{"toleration", `#Tolerations & {#tolerations: [{kye: "a"}]}`, `
@@ -229,7 +229,7 @@ environments/fleet.cue:6:68: releases."my-web".patches.#tolerations.0.kye: field
 `},
 		{"no match", `#Without & {#objects: kinds: ["Ingres"]}`, `
 environments/fleet.cue:6:30: releases."my-web".patches.without.target: matches nothing: the release has no Ingres [FL1511]
-    hint: choose among CronJob nightly, DaemonSet agent, Deployment web, Pod once, Widget wheel
+    hint: use one of CronJob nightly, DaemonSet agent, Deployment web, Pod once, Widget wheel
 `},
 		{"no field", `#PodSpec & {#podSpec: nodeSelectr: {}}`, `
 environments/fleet.cue:6:30: releases."my-web".patches."pod-spec-cronjobs".strategic.spec.jobTemplate.spec.template.spec.nodeSelectr: CronJob.batch nightly: PodSpec has no such field in Kubernetes 1.36 [FL1512]

@@ -29,9 +29,9 @@ func mergeList(original, patch []any, s *kube.Schema) ([]any, *problem) {
 	}
 	switch {
 	case hasMaps && hasOthers:
-		return nil, &problem{msg: "does not merge: the items of the object and of the patch are not of one type"}
+		return nil, &problem{msg: "cannot be merged: the items of the object and of the patch have different types"}
 	case hasMaps && s.MergeKey == "":
-		return nil, &problem{msg: "does not merge: nothing tells the items of the list apart"}
+		return nil, &problem{msg: "cannot be merged: the list has no merge key"}
 	case hasMaps:
 		return mergeItems(entries, patch, s)
 	}
@@ -66,7 +66,7 @@ func mergeItems(entries []entry, patch []any, s *kube.Schema) ([]any, *problem) 
 			continue
 		}
 		if item[s.MergeKey] == nil {
-			return nil, (&problem{msg: "has no " + s.MergeKey + ", by which the items of the list merge", hint: "set it"}).in(strconv.Itoa(i))
+			return nil, (&problem{msg: "has no " + s.MergeKey + ", the merge key of the list", hint: "set it"}).in(strconv.Itoa(i))
 		}
 		at := find(entries, item, s)
 		if at < 0 {
@@ -177,7 +177,7 @@ func reorder(list, before, added, order []any, s *kube.Schema) ([]any, *problem)
 		}
 		at := index(order, v)
 		if at < last || at < 0 {
-			return nil, &problem{msg: "is not the order of the items in the patch", hint: "name each of them, in their order"}
+			return nil, &problem{msg: "does not match the order of the items in the patch", hint: "list all of them in that order"}
 		}
 		last = at
 	}

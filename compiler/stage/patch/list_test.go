@@ -11,14 +11,14 @@ func TestListFaults(t *testing.T) {
 		{"items", []string{
 			`{target: {kinds: [Deployment]}, strategic: {spec: {template: {spec: {containers: [{name: web}, {image: x}]}}}}}`,
 		}, `
-fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.containers.1: Deployment.apps web: has no name, by which the items of the list merge [FL1512]
+fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.containers.1: Deployment.apps web: has no name, the merge key of the list [FL1512]
     hint: set it
 `},
 		{"order", []string{
 			`{target: {kinds: [Deployment]}, strategic: {spec: {template: {spec: {containers: [{name: web, tty: true}], $setElementOrder/containers: [{name: sidecar}]}}}}}`,
 		}, `
-fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec."$setElementOrder/containers": Deployment.apps web: is not the order of the items in the patch [FL1512]
-    hint: name each of them, in their order
+fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec."$setElementOrder/containers": Deployment.apps web: does not match the order of the items in the patch [FL1512]
+    hint: list all of them in that order
 `},
 	})
 }
@@ -38,7 +38,7 @@ func TestMergeList(t *testing.T) {
 		{"the first, where no key decides", `[{name: a, zone: b}, {name: a, zone: c}]`, `[{name: a, zone: d}]`, `[{"name":"a","zone":"d"},{"name":"a","zone":"c"}]`},
 		{"scalars", `[a, b, a]`, `[c, a, c]`, `["c","a","b","a"]`},
 		{"numbers of any kind", `[{name: 1}]`, `[{name: 1.0, num: 2}]`, `[{"name":1,"num":2}]`},
-		{"mixed", `[a]`, `[{name: a}]`, `does not merge: the items of the object and of the patch are not of one type`},
+		{"mixed", `[a]`, `[{name: a}]`, `cannot be merged: the items of the object and of the patch have different types`},
 	} {
 		original, _ := decoded(t, test.original).([]any)
 		patch, _ := decoded(t, test.patch).([]any)

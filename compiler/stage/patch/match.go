@@ -77,7 +77,7 @@ type rule struct {
 func (a *application) rule(field, name string, pos diag.Pos) rule {
 	r := rule{
 		path: a.release.Path(field, label(name)), noun: map[string]string{"patches": "a patch", "ownership": "ownership"}[field],
-		target: "target", among: "the release has", absent: "leave it out, or set optional: true",
+		target: "target", among: "the release has", absent: "remove it, or set optional: true",
 	}
 	for _, pos := range []diag.Pos{pos, a.release.Pos} {
 		if pos.IsValid() {
@@ -110,7 +110,7 @@ func (a *application) unmatchedPart(r rule, t fleet.Selector) (d *diag.Diag, par
 		d.Msg, d.Hint = "matches nothing: "+r.among+" no objects", r.absent
 		return d, 0
 	}
-	ownRelease := r.noun + " is for its own release alone, and that is not %s"
+	ownRelease := r.noun + " applies only to its own release, which is not %s"
 	if a.release == nil {
 		ownRelease = "no release is called %s"
 	}
@@ -122,9 +122,9 @@ func (a *application) unmatchedPart(r rule, t fleet.Selector) (d *diag.Diag, par
 	}{
 		{fleet.Selector{Releases: t.Releases}, t.Releases, a.releaseOf, ownRelease},
 		{fleet.Selector{Kinds: t.Kinds}, t.Kinds, kindFor(t.Kinds), r.among + " no %s"},
-		{fleet.Selector{Namespaces: t.Namespaces}, t.Namespaces, a.namespaceOf, "nothing of it is in namespace %s"},
-		{fleet.Selector{Names: t.Names}, t.Names, fleet.Object.GetName, "nothing of it is called %s"},
-		{fleet.Selector{Labels: t.Labels}, labelTexts(t.Labels), nil, "nothing of it has the labels %s"},
+		{fleet.Selector{Namespaces: t.Namespaces}, t.Namespaces, a.namespaceOf, "none of the objects is in namespace %s"},
+		{fleet.Selector{Names: t.Names}, t.Names, fleet.Object.GetName, "none of the objects is called %s"},
+		{fleet.Selector{Labels: t.Labels}, labelTexts(t.Labels), nil, "none of the objects has the labels %s"},
 	} {
 		var next []fleet.Object
 		for _, o := range left {
@@ -141,7 +141,7 @@ func (a *application) unmatchedPart(r rule, t fleet.Selector) (d *diag.Diag, par
 			d.Hint = near(part.want, each(left, part.of))
 		}
 		if d.Hint == "" {
-			d.Hint = "choose among " + list(left)
+			d.Hint = "use one of " + list(left)
 		}
 		return d, i + 1
 	}

@@ -15,27 +15,27 @@ fleet.cue:10:2: releases."my-web".patches.p0.target: matches nothing: the releas
 `},
 		{"no such group", []string{`{target: {kinds: [Deployment.extensions]}, merge: {a: 1}}`}, `
 fleet.cue:10:2: releases."my-web".patches.p0.target: matches nothing: the release has no Deployment.extensions [FL1511]
-    hint: choose among ConfigMap settings, CronJob nightly, Deployment web, Secret keys, Widget wheel
+    hint: use one of ConfigMap settings, CronJob nightly, Deployment web, Secret keys, Widget wheel
 `},
 		{"no such name", []string{`{target: {kinds: [Deployment, Secret], names: [wbe]}, merge: {a: 1}}`}, `
-fleet.cue:10:2: releases."my-web".patches.p0.target: matches nothing: nothing of it is called wbe [FL1511]
+fleet.cue:10:2: releases."my-web".patches.p0.target: matches nothing: none of the objects is called wbe [FL1511]
     hint: did you mean web?
 `},
 		{"no such namespace", []string{`{target: {namespaces: [shopp]}, merge: {a: 1}}`}, `
-fleet.cue:10:2: releases."my-web".patches.p0.target: matches nothing: nothing of it is in namespace shopp [FL1511]
+fleet.cue:10:2: releases."my-web".patches.p0.target: matches nothing: none of the objects is in namespace shopp [FL1511]
     hint: did you mean shop?
 `},
 		{"no such label", []string{`{target: {labels: {app: x, tier: "*"}}, merge: {a: 1}}`}, `
-fleet.cue:10:2: releases."my-web".patches.p0.target: matches nothing: nothing of it has the labels app=x, tier=* [FL1511]
-    hint: choose among ConfigMap settings, CronJob nightly, Deployment web, Secret keys, Widget wheel
+fleet.cue:10:2: releases."my-web".patches.p0.target: matches nothing: none of the objects has the labels app=x, tier=* [FL1511]
+    hint: use one of ConfigMap settings, CronJob nightly, Deployment web, Secret keys, Widget wheel
 `},
 		{"another release", []string{`{target: {releases: [other]}, merge: {a: 1}}`}, `
-fleet.cue:10:2: releases."my-web".patches.p0.target: matches nothing: a patch is for its own release alone, and that is not other [FL1511]
-    hint: choose among ConfigMap settings, CronJob nightly, Deployment web, Secret keys, Widget wheel
+fleet.cue:10:2: releases."my-web".patches.p0.target: matches nothing: a patch applies only to its own release, which is not other [FL1511]
+    hint: use one of ConfigMap settings, CronJob nightly, Deployment web, Secret keys, Widget wheel
 `},
 		{"deleted by an earlier patch", []string{`{target: {names: [settings]}, strategic: {$patch: delete}}`, `{target: {kinds: [ConfigMap]}, merge: {data: {}}}`}, `
 fleet.cue:11:2: releases."my-web".patches.p1.target: matches nothing: the release has no ConfigMap [FL1511]
-    hint: choose among CronJob nightly, Deployment web, Secret keys, Widget wheel
+    hint: use one of CronJob nightly, Deployment web, Secret keys, Widget wheel
 `},
 	})
 }
@@ -44,7 +44,7 @@ fleet.cue:11:2: releases."my-web".patches.p1.target: matches nothing: the releas
 func TestNoObjects(t *testing.T) {
 	_, err := Release(eu, release(t, `{target: {kinds: [Deployment]}, merge: {a: 1}}`), nil)
 	want := `fleet.cue:10:2: releases."my-web".patches.p0: matches nothing: the release has no objects [FL1511]
-    hint: leave it out, or set optional: true
+    hint: remove it, or set optional: true
 `
 	if got := faultText(t, err); got != want {
 		t.Errorf("got %s, want %s", got, want)

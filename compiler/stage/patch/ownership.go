@@ -58,7 +58,7 @@ func CheckOwnership(c *fleet.Cluster, r *fleet.Release, objs, others []fleet.Obj
 	}
 	for i, k := range r.Replace {
 		if matched, _ := a.matched(fleet.Selector{Kinds: []string{k.Kind}}); len(matched) == 0 {
-			d := a.unmatched(rule{at: []diag.Pos{k.Pos}, noun: "a kind", among: "the release has", absent: "leave it out"}, fleet.Selector{Kinds: []string{k.Kind}})
+			d := a.unmatched(rule{at: []diag.Pos{k.Pos}, noun: "a kind", among: "the release has", absent: "remove it"}, fleet.Selector{Kinds: []string{k.Kind}})
 			d.Path = r.Path("replace", fmt.Sprint(i))
 			faults.Add(d)
 		}
@@ -74,8 +74,8 @@ func (a *application) noField(at rule, f fleet.FieldPath, matched []*item) *diag
 	for i, it := range matched {
 		objs[i] = it.Object
 	}
-	d.Msg = fmt.Sprintf("no field %s is in %s", visible(fleet.StepsText(f.Path)), list(objs))
-	d.Hint = "name a field that the release sets, or remove this line: there is nothing to take"
+	d.Msg = fmt.Sprintf("no field %s exists in %s", visible(fleet.StepsText(f.Path)), list(objs))
+	d.Hint = "name a field that the release sets, or remove this line"
 	return d
 }
 

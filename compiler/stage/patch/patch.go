@@ -226,8 +226,8 @@ func (a *application) moved(p *fleet.Patch, before identity, o map[string]any) [
 			continue
 		}
 		found = append(found, &problem{
-			msg: fmt.Sprintf("would make another object of it, with %s %s in place of %s", f.field, show(f.after), show(f.before)),
-			hint: fmt.Sprintf("leave %s out and choose the object in target, or move it with json: [{op: %q, path: %q, value: ...}]",
+			msg: fmt.Sprintf("would turn it into another object, with %s %s instead of %s", f.field, show(f.after), show(f.before)),
+			hint: fmt.Sprintf("remove %s and select the object in target, or change it with json: [{op: %q, path: %q, value: ...}]",
 				f.field, "add", f.pointer),
 		})
 	}

@@ -334,13 +334,13 @@ fleet.cue:10:2: releases."my-web".patches.p0.strategic.sepc: Deployment.apps web
 			`{target: {kinds: [Widget]}, json: [{op: replace, path: /metadata, value: {name: x}}]}`,
 			`{target: {kinds: [Secret]}, json: [{op: replace, path: "", value: 1}]}`,
 		}, `
-fleet.cue:10:2: releases."my-web".patches.p0: CronJob.batch nightly: would make another object of it, with metadata.name "web" in place of "nightly" [FL1512]
-    hint: leave metadata.name out and choose the object in target, or move it with json: [{op: "add", path: "/metadata/name", value: ...}]
-fleet.cue:11:2: releases."my-web".patches.p1: ConfigMap other/settings: would make another object of it, with metadata.namespace none in place of "other" [FL1512]
-    hint: leave metadata.namespace out and choose the object in target, or move it with json: [{op: "add", path: "/metadata/namespace", value: ...}]
-fleet.cue:12:2: releases."my-web".patches.p2: Widget.example.com wheel: would make another object of it, with metadata.name "x" in place of "wheel" [FL1512]
-    hint: leave metadata.name out and choose the object in target, or move it with json: [{op: "add", path: "/metadata/name", value: ...}]
-fleet.cue:13:2: releases."my-web".patches.p3.json: Secret keys: makes a number of the object [FL1512]
+fleet.cue:10:2: releases."my-web".patches.p0: CronJob.batch nightly: would turn it into another object, with metadata.name "web" instead of "nightly" [FL1512]
+    hint: remove metadata.name and select the object in target, or change it with json: [{op: "add", path: "/metadata/name", value: ...}]
+fleet.cue:11:2: releases."my-web".patches.p1: ConfigMap other/settings: would turn it into another object, with metadata.namespace none instead of "other" [FL1512]
+    hint: remove metadata.namespace and select the object in target, or change it with json: [{op: "add", path: "/metadata/namespace", value: ...}]
+fleet.cue:12:2: releases."my-web".patches.p2: Widget.example.com wheel: would turn it into another object, with metadata.name "x" instead of "wheel" [FL1512]
+    hint: remove metadata.name and select the object in target, or change it with json: [{op: "add", path: "/metadata/name", value: ...}]
+fleet.cue:13:2: releases."my-web".patches.p3.json: Secret keys: replaces the object with a number [FL1512]
 `},
 	})
 }

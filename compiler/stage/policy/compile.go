@@ -105,7 +105,7 @@ func (c *compiledRule) build(cctx *cue.Context, main []*ast.File, imported map[s
 	case all.Err() != nil:
 		c.fault = first(all.Err())
 	default:
-		c.fault = "it has neither object nor violations, or both"
+		c.fault = "it must have exactly one of object and violations"
 	}
 }
 

@@ -43,7 +43,7 @@ func (c *compiledRule) findings(err error, o *object) []finding {
 var (
 	conflict = regexp.MustCompile(`^conflicting values (.+?) and (.+?)(?: \(mismatched types [^()]* and [^()]*\))?$`)
 	bound    = regexp.MustCompile(`^invalid value .+ \(out of bound (.+)\)$`)
-	noneOf   = regexp.MustCompile(`^.+ is none of (.+)$`)
+	noneOf   = regexp.MustCompile(`^.+ is not one of (.+)$`)
 )
 
 // reworded returns CUE's message with the value in front, if the value has a
@@ -75,7 +75,7 @@ func withoutValue(msg string, o *object, path []string) string {
 	if s, ok := value.(string); ok && !conflict.MatchString(msg) && !bound.MatchString(msg) && !noneOf.MatchString(msg) && !strings.HasPrefix(msg, "invalid value") && !strings.Contains(msg, s) {
 		return msg
 	}
-	return "is not what the rule allows"
+	return "is not allowed by the rule"
 }
 
 // below returns the path of a field relative to the object.

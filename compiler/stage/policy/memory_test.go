@@ -46,7 +46,7 @@ func TestObjectThatCannotBeChecked(t *testing.T) {
 	k.put(e)
 	o := &unstructured.Unstructured{Object: map[string]any{"kind": "Deployment", "metadata": map[string]any{"name": "web"}}}
 	all := diag.All(k.Objects(t.Context(), c, []fleet.Object{{Unstructured: o}}, ""))
-	if len(all) != 1 || !strings.HasPrefix(all[0].Error(), "policies.p: the rule is in error: CUE cannot evaluate it") {
+	if len(all) != 1 || !strings.HasPrefix(all[0].Error(), "policies.p: the rule fails: CUE cannot evaluate it") {
 		t.Errorf("faults: %v", all)
 	}
 }

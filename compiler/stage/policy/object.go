@@ -49,7 +49,7 @@ func (o *object) read() bool {
 		return false
 	}
 	if len(data) > maxBytes {
-		o.unfit = fmt.Sprintf("it has %d bytes, and rules look at %d", len(data), maxBytes)
+		o.unfit = fmt.Sprintf("it has %d bytes, and rules read at most %d", len(data), maxBytes)
 		return false
 	}
 	o.plain, o.digest = plain.(map[string]any), sha256.Sum256(data)
@@ -68,10 +68,10 @@ type normaliser struct{ values int } // remaining values
 // integers, in any notation.
 func (n *normaliser) value(v any, depth int) (any, error) {
 	if depth == 0 {
-		return nil, fmt.Errorf("its fields nest deeper than the %d levels that rules look at", maxDepth)
+		return nil, fmt.Errorf("its fields are nested deeper than the %d levels that rules read", maxDepth)
 	}
 	if n.values--; n.values < 0 {
-		return nil, fmt.Errorf("it has more than the %d values that rules look at", maxValues)
+		return nil, fmt.Errorf("it has more than the %d values that rules read", maxValues)
 	}
 	switch v := v.(type) {
 	case map[string]any:
@@ -124,7 +124,7 @@ func (n *normaliser) list(l []any, depth int) (any, error) {
 		out[i] = y
 	}
 	if structs > maxItems {
-		return nil, fmt.Errorf("a list of it has %d items, and rules look at %d", structs, maxItems)
+		return nil, fmt.Errorf("it has a list of %d items, and rules read at most %d", structs, maxItems)
 	}
 	return out, nil
 }

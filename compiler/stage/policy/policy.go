@@ -187,7 +187,7 @@ func (r *run) blame(rl *rule, all *world, violations []violation) {
 	for _, v := range violations {
 		o := all.byID[objectID{v.Kind, v.ID}]
 		if o == nil {
-			rl.fault = "violations name " + visible(v.Kind+" "+v.ID) + ", which is none of the objects"
+			rl.fault = "violations name " + visible(v.Kind+" "+v.ID) + ", which is not one of the objects"
 			continue
 		}
 		i, ok := at[o]

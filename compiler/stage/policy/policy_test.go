@@ -257,7 +257,7 @@ func TestWaivers(t *testing.T) {
 		{"until its last day", `{reason: "r", until: "2026-11-20"}`, "2026-11-20", ""},
 		{
 			"it has ended", `{reason: "r", until: "2026-11-19"}`, "2026-11-20",
-			"environments/fleet0.cue:4:23: policies.p.waivers.w: the waiver ended on 2026-11-19 [FL1704]\n    hint: change the objects, or say until when the rule does not hold for them\n    in eu\n",
+			"environments/fleet0.cue:4:23: policies.p.waivers.w: the waiver ended on 2026-11-19 [FL1704]\n    hint: change the objects, or set a later date in until\n    in eu\n",
 		},
 		{"nobody asks for the day", `{reason: "r", until: "2026-11-19"}`, "", ""},
 		{
@@ -281,15 +281,15 @@ func TestRulesInError(t *testing.T) {
 	for _, test := range []struct{ name, rule, want string }{
 		{
 			"violations that never are", `{objects: _, n: int, violations: [if n > 1 {kind: "Deployment", id: "shop/web"}]}`,
-			"the rule is in error: policies.p.violations: non-concrete value int in operand to > [FL1703]",
+			"the rule fails: policies.p.violations: non-concrete value int in operand to > [FL1703]",
 		},
 		{
 			"violations of a field that is not everywhere", `{objects: _, violations: [for id, o in objects.Deployment if o.spec.paused {kind: "Deployment", "id": id}]}`,
-			"the rule is in error: policies.p.violations: no field is called paused [FL1703]",
+			"the rule fails: policies.p.violations: no field is called paused [FL1703]",
 		},
 		{
 			"a violation of nothing", `{objects: _, violations: [{kind: "Deployment", id: "web"}]}`,
-			"the rule is in error: violations name Deployment web, which is none of the objects [FL1703]",
+			"the rule fails: violations name Deployment web, which is not one of the objects [FL1703]",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -385,8 +385,8 @@ func TestPlainSource(t *testing.T) {
 	}}
 	got := text(k.Objects(t.Context(), c, objects(t, object("{replicas: 1}")), ""))
 	for _, want := range []string{
-		"shop/web: no: spec.replicas", "shop/web: none (", "policies.r: the rule is in error: ", "policies.s: the rule is in error: it has neither",
-		"policies.t: the rule is in error: object.a: set to two different values", "policies.u: the rule is in error: ",
+		"shop/web: no: spec.replicas", "shop/web: none (", "policies.r: the rule fails: ", "policies.s: the rule fails: it must have exactly one of",
+		"policies.t: the rule fails: object.a: set to two different values", "policies.u: the rule fails: ",
 	} {
 		if strings.Count(got, want) != 1 {
 			t.Errorf("no %q in\n%s", want, got)

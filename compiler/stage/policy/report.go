@@ -22,8 +22,8 @@ func (r *run) report(rl *rule) {
 	if rl.fault != "" {
 		r.faults = append(r.faults, &diag.Diag{
 			Code: diag.CodePolicyError,
-			At:   places(rl.Pos), Path: at, Msg: "the rule is in error: " + rl.fault,
-			Hint: "correct the rule: it must hold for any object, whatever fields that has",
+			At:   places(rl.Pos), Path: at, Msg: "the rule fails: " + rl.fault,
+			Hint: "correct the rule: it must not fail for any object, whatever fields the object has",
 		})
 	}
 	needed := make([]bool, len(rl.Waivers))
@@ -44,7 +44,7 @@ func (r *run) report(rl *rule) {
 		case !needed[i] && rl.fault == "":
 			d.Msg, d.Hint = "the waiver is not needed: no object that it matches breaks the rule", "remove it, or write it in the layers that need it"
 		case needed[i] && r.today != "" && w.Until != "" && w.Until < r.today:
-			d.Msg, d.Hint = "the waiver ended on "+w.Until, "change the objects, or say until when the rule does not hold for them"
+			d.Msg, d.Hint = "the waiver ended on "+w.Until, "change the objects, or set a later date in until"
 		default:
 			continue
 		}
