@@ -145,7 +145,7 @@ func (e *evaluation) checkPolicies(final cue.Value) error {
 		case len(set) == 0 && !lookup(p.v, "message").Exists():
 			if slices.Contains(policyFields, p.name) {
 				if !nameless {
-					wrong(diag.CodePolicyInvalid, p.v, "", "a policy has a name", "write policies: NAME: "+p.name+": ...")
+					wrong(diag.CodePolicyInvalid, p.v, "", "a policy must have a name", "write policies: NAME: "+p.name+": ...")
 				}
 				nameless = true
 				continue

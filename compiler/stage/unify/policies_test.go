@@ -172,9 +172,9 @@ policies: {message: "m", match: kinds: ["Deployment"], object: spec: replicas: >
 -- eu.cue --
 `, `
 environments/fleet.cue:2:21: policies.message: "m" is a string, and must be a map [FL1203]
-    hint: give it a map
+    hint: set it to a map
     in prod/eu
-environments/fleet.cue:2:26: policies.match: a policy has a name [FL1702]
+environments/fleet.cue:2:26: policies.match: a policy must have a name [FL1702]
     hint: write policies: NAME: match: ...
     in prod/eu
 environments/fleet.cue:2:33: policies.match.kinds: field not allowed [FL1204]

@@ -104,7 +104,7 @@ func (x *explanation) unknownField([]string) {
 	case m != nil && m[1] == "version":
 		x.Hint = `write chart: version: "..." for another version of the chart`
 	case m != nil && (m[1] == "valuesFile" || m[1] == "valueFiles" || m[1] == "valuesFiles"): // as in other tools
-		x.Hint = "write defaults: {LAYER: _ @embed(file=values.yaml)}, and @extern(embed) in the first line of this file"
+		x.Hint = "write defaults: {LAYER: _ @embed(file=values.yaml)}, and @extern(embed) on the first line of this file"
 	case m != nil:
 		x.Hint = "write values of the chart in values, or in the defaults of a layer: defaults: LAYER: "
 		if field := strings.TrimSpace(line[max(0, col-1):]); strings.ContainsAny(field, "{}[],/") || !strings.Contains(field, ":") || len(x.Hint+field) > diag.MaxText {
