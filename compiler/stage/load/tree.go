@@ -305,12 +305,14 @@ func (t *tree) firstFile(dir string) diag.Pos {
 func (f *Fleet) checkStrays() diag.List {
 	imported := map[string]bool{}
 	if len(f.tree.stray) > 0 {
+		partial := len(f.leaves) < len(f.IDs)
 		for _, l := range f.leaves {
+			partial = partial || l.err != nil
 			for _, dir := range l.imports {
 				imported[dir] = true
 			}
 		}
-		if len(f.leaves) < len(f.IDs) { // clusters that are not loaded may import it
+		if partial { // clusters that are not loaded, or have faults, may import it
 			for name := range f.tree.imports {
 				if dir, ok := directoryOf(f.module, name); ok {
 					imported[dir] = true
