@@ -46,7 +46,7 @@ func with(m map[string]any, key string, more int) map[string]any {
 var markFields = map[string][]string{"labels": {ReleaseLabel}, "annotations": {FleetAnnotation, ClusterAnnotation}}
 
 // Unmark returns an object without the metadata that Mark adds, and without
-// empty labels and annotations, which Mark never leaves. It does not modify u:
+// labels and annotations that are empty or null, which Mark never leaves. It does not modify u:
 // it returns u if there is nothing to remove, and otherwise a copy that shares
 // everything except the metadata.
 func Unmark(u *unstructured.Unstructured) *unstructured.Unstructured {
@@ -56,8 +56,9 @@ func Unmark(u *unstructured.Unstructured) *unstructured.Unstructured {
 	meta, _ := u.Object["metadata"].(map[string]any)
 	out := u
 	for field, names := range markFields {
-		texts, ok := meta[field].(map[string]any)
-		if !ok || len(texts) > 0 && !slices.ContainsFunc(names, func(name string) bool { _, ok := texts[name]; return ok }) {
+		value, present := meta[field]
+		texts, isMap := value.(map[string]any)
+		if !present || value != nil && !isMap || len(texts) > 0 && !slices.ContainsFunc(names, func(name string) bool { _, ok := texts[name]; return ok }) {
 			continue
 		}
 		if out == u {

@@ -12,6 +12,7 @@ func TestMark(t *testing.T) {
 	for _, before := range []map[string]any{
 		{"kind": "A"},
 		{"kind": "A", "metadata": map[string]any{"name": "a"}},
+		{"kind": "A", "metadata": map[string]any{"name": "a", "annotations": nil}},
 		{"kind": "A", "metadata": map[string]any{"labels": map[string]any{"x": "y"}, "annotations": map[string]any{}}, "spec": map[string]any{"selector": map[string]any{}}},
 	} {
 		o := Object{Unstructured: (&unstructured.Unstructured{Object: before}).DeepCopy(), Release: &Release{Name: "web"}}
