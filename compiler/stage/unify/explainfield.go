@@ -75,7 +75,8 @@ func (x *Explainer) exists(path []string, keys Keys) error {
 		return &diag.Diag{
 			Code: diag.CodeNoMatch,
 			Path: l.text(path[:len(sels)]), Clusters: []string{x.id},
-			Msg: fmt.Sprintf("no element %s: the list has length %d, and indices begin at 0", path[len(sels)], elements(v)),
+			Msg:  fmt.Sprintf("no element %s: the list has length %d, and indices begin at 0", path[len(sels)], elements(v)),
+			Hint: "run fleetc explain " + x.id + " " + l.text(path[:len(sels)]) + " for the whole list",
 		}
 	}
 	for i := len(sels); i < len(path); i++ {
@@ -92,6 +93,15 @@ func (x *Explainer) exists(path []string, keys Keys) error {
 		hint := diag.OneOf(path[i], among)
 		if i == 0 && slices.Contains(x.Next([]string{"releases"}), path[0]) {
 			hint = "write " + l.text(append([]string{"releases"}, path...))
+		}
+		switch {
+		case hint != "":
+		case i == 0:
+			hint = "begin the path with a field of layers, such as releases or cluster"
+		case i == 2 && path[0] == "releases":
+			hint = "write " + l.text(slices.Insert(slices.Clone(path), 2, "values")) + " for a value of the release"
+		default:
+			hint = "run fleetc explain " + x.id + " " + l.text(path[:i]) + " for the fields that are there"
 		}
 		return &diag.Diag{
 			Code: diag.CodeNoMatch,
