@@ -56,6 +56,7 @@ releases: held: {
 	p.fleetc("destroy", "dev/one", "--release", "held", "--yes=dev/one", "--timeout", "2s").exits(p, 2).says(p, `ConfigMap web/stuck: it is not deleted after 2s: it is held by example.com/nobody \[FL2109\]$`)
 
 	p.kubectl("one", "-n", "web", "patch", "configmap", "stuck", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	p.fleetc("status", "--health").exits(p, 1).says(p, "^dev/one +unfinished", "all objects are ready")
 	p.fleetc("apply", "--yes").ok(p).lacks(p, "stuck")
 	p.fleetc("status", "--health").ok(p)
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written").lacks(p, "still being deleted")

@@ -67,7 +67,8 @@ func (v *Inventory) ObjectHealth(ctx context.Context, c *cluster.Cluster, of *fl
 			}
 		}
 		verdict := rules.Judge(o)
-		if entries[i].Kept || verdict.State == health.Missing && entries[i].Completed != "" || verdict.State == health.Ready || verdict.State == health.Unknown {
+		mayBeMissing := entries[i].Pending || entries[i].Completed != ""
+		if entries[i].Kept || verdict.State == health.Missing && mayBeMissing || verdict.State == health.Ready || verdict.State == health.Unknown {
 			continue
 		}
 		h.Unhealthy = append(h.Unhealthy, UnhealthyObject{entries[i].id(), verdict.State, diag.Visible(hide(verdict.Reason), diag.MaxText)})

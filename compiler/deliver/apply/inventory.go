@@ -56,9 +56,10 @@ type Entry struct {
 	Name        string `json:"name"`
 	Release     string `json:"release"`
 	Stage       string `json:"stage"`
-	UID         string `json:"uid,omitempty"`   // empty until the object is known to exist
-	Preexisting bool   `json:"found,omitempty"` // existed before fleetc applied it, and must not be deleted
-	Kept        bool   `json:"kept,omitempty"`  // not in the bundle any more, and must not be deleted
+	UID         string `json:"uid,omitempty"`     // empty until the object is known to exist
+	Preexisting bool   `json:"found,omitempty"`   // existed before fleetc applied it, and must not be deleted
+	Kept        bool   `json:"kept,omitempty"`    // not in the bundle any more, and must not be deleted
+	Pending     bool   `json:"pending,omitempty"` // not in the bundle any more, and deleted as soon as possible
 
 	// Applied is the fingerprint of the object after the last apply; empty when
 	// unknown. It only saves dry runs.

@@ -146,12 +146,18 @@ func (r *runner) notDeletedFault(it *Item, current *unstructured.Unstructured) e
 	}
 }
 
+// asPending marks an entry as that of a pending object.
+func (e Entry) asPending() Entry {
+	e.Pending = true
+	return e
+}
+
 // addPending adds pending objects to an inventory that does not have them.
 func (r *runner) addPending(v *Inventory) {
 	recorded, known := v.entries(), r.record.entries()
 	for _, it := range r.plan.Items {
 		if _, ok := recorded[it.ID]; it.Action == Pending && !ok {
-			v.Objects = append(v.Objects, known[it.ID])
+			v.Objects = append(v.Objects, known[it.ID].asPending())
 		}
 	}
 }

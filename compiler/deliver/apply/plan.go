@@ -311,7 +311,7 @@ func (p *planner) keptEntries(items []Item, in map[string]bool) []Entry {
 		}
 	}
 	for i := range out {
-		out[i].Kept = true
+		out[i].Kept, out[i].Pending = true, false
 	}
 	return out
 }
@@ -321,7 +321,7 @@ func (p *planner) pendingEntries(items []Item) []Entry {
 	var out []Entry
 	for _, it := range items {
 		if it.Action == Pending {
-			out = append(out, p.recorded[it.ID])
+			out = append(out, p.recorded[it.ID].asPending())
 		}
 	}
 	return out
