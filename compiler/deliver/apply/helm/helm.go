@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/releaseutil"
@@ -156,7 +157,8 @@ func objectsOf(ctx context.Context, c *cluster.Cluster, stored *release.Release)
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 	var out []*unstructured.Unstructured
 	for _, name := range names {
-		text, err := yaml.YAMLToJSON([]byte(manifests[name]))
+		// Without a line break at the end, a block scalar loses its own.
+		text, err := yaml.YAMLToJSON([]byte(strings.TrimSuffix(manifests[name], "\n") + "\n"))
 		if err != nil || string(text) == "null" {
 			continue // Helm does not store empty documents
 		}

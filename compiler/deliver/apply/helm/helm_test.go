@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -48,6 +49,22 @@ func TestDecode(t *testing.T) {
 	}
 	if _, err := decode(&unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"release": "%"}}}); err == nil {
 		t.Error("what is no base64 decodes")
+	}
+}
+
+// Block scalars keep the line break at the end of their document.
+func TestObjectsOf(t *testing.T) {
+	doc := func(name string) string {
+		return "---\n# Source: a/b.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: x}\ndata:\n  a: |\n    text\n"
+	}
+	objs, err := objectsOf(t.Context(), nil, &release.Release{Manifest: doc("one") + doc("two")})
+	if err != nil || len(objs) != 2 {
+		t.Fatalf("%d objects, %v", len(objs), err)
+	}
+	for _, o := range objs {
+		if got, _, _ := unstructured.NestedString(o.Object, "data", "a"); got != "text\n" {
+			t.Errorf("%s has %q", o.GetName(), got)
+		}
 	}
 }
 
