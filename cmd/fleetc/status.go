@@ -151,8 +151,10 @@ func orphanNotes(c *deliver.Status) []string {
 	for _, id := range c.Orphans {
 		lines = append(lines, "orphan "+id)
 	}
-	switch n := len(c.Orphans); n {
-	case 0:
+	switch n := len(c.Orphans); {
+	case n == 0 && len(c.Unread) > 0:
+		lines = append(lines, "has no orphans of the kinds that the user may list")
+	case n == 0:
 		lines = append(lines, "has no orphans")
 	default:
 		lines = append(lines, plural(n, "orphan", "orphans")+": the inventory does not have them; run fleetc apply --adopt to take those in that the fleet has, and delete the others")
