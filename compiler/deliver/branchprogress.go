@@ -135,7 +135,7 @@ func (r *BranchRollout) readReports(ctx context.Context, clusters []*fleet.Clust
 			continue
 		}
 		if file.Err != nil {
-			f.err = &diag.Diag{Code: diag.CodeClusterReport, Clusters: []string{c.ID}, Msg: "the branch " + branches[i] + " with its report cannot be read: " + diag.Brief(file.Err), Hint: "see what pushes to the branch; fleetc rollout report writes a new report", Cause: file.Err}
+			f.err = &diag.Diag{Code: diag.CodeClusterReport, Clusters: []string{c.ID}, Msg: "the branch " + branches[i] + " with its report cannot be read: " + diag.Brief(file.Err), Hint: "find out what pushes to the branch; fleetc rollout report writes a new report", Cause: file.Err}
 			continue
 		}
 		report, err := gitops.ParseReport(file.Data, c.ID, now)
@@ -146,8 +146,8 @@ func (r *BranchRollout) readReports(ctx context.Context, clusters []*fleet.Clust
 		if age := now.Sub(report.Time); age > r.options.ReportAge {
 			f.isLost, f.err = true, &diag.Diag{
 				Code:     diag.CodeClusterReport,
-				Clusters: []string{c.ID}, Msg: fmt.Sprintf("its last report is of %s, more than %s ago", report.Time.UTC().Format(time.RFC3339), r.options.ReportAge),
-				Hint: "see whether fleetc rollout report runs in the cluster; --report-age allows older reports",
+				Clusters: []string{c.ID}, Msg: fmt.Sprintf("its last report is from %s, more than %s ago", report.Time.UTC().Format(time.RFC3339), r.options.ReportAge),
+				Hint: "check that fleetc rollout report runs in the cluster; --report-age allows older reports",
 			}
 		}
 		out[c.ID] = observation{report.Objects, report.Time}

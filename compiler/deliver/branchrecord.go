@@ -220,7 +220,7 @@ func readRecords(dir, name, title string) ([]byte, error) {
 		return nil, fmt.Errorf("read the approvals and pauses: %w", err)
 	}
 	defer root.Close()
-	foreign := &diag.Diag{Code: diag.CodeDamagedRecord, At: []diag.Pos{{File: title}}, Msg: "this is not a file of fleetc", Hint: "remove it from the branch"}
+	foreign := &diag.Diag{Code: diag.CodeDamagedRecord, At: []diag.Pos{{File: title}}, Msg: "fleetc did not write this file", Hint: "remove it from the branch"}
 	for i, part := 0, ""; part != name; i++ {
 		part = path.Join(strings.Split(name, "/")[:i+1]...)
 		info, err := root.Lstat(filepath.FromSlash(part))

@@ -107,7 +107,7 @@ func placeOfRollout(clusters []*fleet.Cluster, o BranchOptions) (fleet.Layout, e
 		}
 	}
 	if layout == fleet.PlainLayout {
-		return "", &diag.Diag{Code: diag.CodeLayout, Msg: "a rollout on a branch needs the layout flux or argocd: they tell which commit a cluster runs", Hint: "pass --layout flux or --layout argocd, or set gitops in a file of the root layer"}
+		return "", &diag.Diag{Code: diag.CodeLayout, Msg: "a rollout on a branch needs the layout flux or argocd: they report which commit a cluster runs", Hint: "pass --layout flux or --layout argocd, or set gitops in a file of the root layer"}
 	}
 	return layout, CheckPlace(layout, clusters, false, o.Path)
 }

@@ -23,7 +23,7 @@ func CheckPlace(layout fleet.Layout, clusters []*fleet.Cluster, registry bool, p
 		switch {
 		case layout == fleet.PlainLayout:
 		case registry && layout == fleet.ArgoLayout:
-			d = &diag.Diag{Code: diag.CodeLayout, Msg: "the layout argocd needs a git repository", Hint: "export with --git, or with the layout flux"}
+			d = &diag.Diag{Code: diag.CodeLayout, Msg: "the layout argocd requires a git repository", Hint: "export with --git, or with the layout flux"}
 		case registry && kind != "OCIRepository":
 			d = &diag.Diag{Code: diag.CodeLayout, At: []diag.Pos{flux.Source.KindPos}, Path: "gitops.flux.source.kind", Msg: "it is " + kind + ", but the export goes to a registry", Hint: `set it to "OCIRepository"`}
 		case registry:

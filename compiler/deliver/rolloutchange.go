@@ -75,13 +75,13 @@ func noWave(order *fleet.Rollout, name string) error {
 // its own or the begin of it. hint says how to see the change.
 func approvable(w *rollout.Wave, digest, hint string) (string, error) {
 	if w.Approve == "" {
-		return "", &diag.Diag{Code: diag.CodeWaveChange, At: []diag.Pos{w.Pos}, Msg: "wave " + w.Name + " needs no approval", Hint: `write approve: "..." in the wave to make it wait for one`}
+		return "", &diag.Diag{Code: diag.CodeWaveChange, At: []diag.Pos{w.Pos}, Msg: "wave " + w.Name + " needs no approval", Hint: `set approve: "..." in the wave to require one`}
 	}
 	target := w.Digest()
 	if !isDigestOf(digest, target) {
 		return "", &diag.Diag{
 			Code: diag.CodeWaveChange,
-			Msg:  fmt.Sprintf("wave %s gets the bundle %s now, and not %s: nothing was approved", w.Name, target, diag.Visible(digest, diag.MaxText)),
+			Msg:  fmt.Sprintf("the bundle of wave %s is %s, not %s: nothing was approved", w.Name, target, diag.Visible(digest, diag.MaxText)),
 			Hint: hint,
 		}
 	}

@@ -222,7 +222,7 @@ func (s *chartSizes) check(f *compiler.Fleet, b *fleet.Bundle) error {
 			faults.Add(&diag.Diag{
 				Code: diag.CodeHelmSize,
 				At:   []diag.Pos{r.Pos}, Path: r.Path("delivery"),
-				Msg:  fmt.Sprintf("Helm stores the chart in a Secret, where it has %d bytes: Kubernetes takes at most %d", size.bytes, helm.MaxRecord),
+				Msg:  fmt.Sprintf("Helm stores the chart in a Secret, where it has %d bytes: Kubernetes accepts at most %d", size.bytes, helm.MaxRecord),
 				Hint: `leave out files of the chart with .helmignore, or set delivery: "manifests"`,
 			})
 		}
@@ -249,7 +249,7 @@ func checkRecord(chartBytes int, b *fleet.Bundle, r *fleet.Release) error {
 	return &diag.Diag{
 		Code: diag.CodeHelmSize,
 		At:   []diag.Pos{r.Pos}, Path: r.Path("delivery"),
-		Msg:  fmt.Sprintf("Helm stores the chart and its objects in a Secret, where they have %d bytes: Kubernetes takes at most %d", size, helm.MaxRecord),
+		Msg:  fmt.Sprintf("Helm stores the chart and its objects in a Secret, where they have %d bytes: Kubernetes accepts at most %d", size, helm.MaxRecord),
 		Hint: `make the chart or its values smaller, or set delivery: "manifests"`,
 	}
 }

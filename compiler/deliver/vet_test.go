@@ -51,7 +51,7 @@ releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "Secret", m
 	},
 	"a generated name": {
 		layer: `releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "ConfigMap", metadata: generateName: "a-"}}`,
-		want:  "metadata.generateName takes the place of metadata.name",
+		want:  "metadata.generateName is set instead of metadata.name",
 	},
 	"fields, names and ownership at once": {
 		layer: `releases: app: {
@@ -145,7 +145,7 @@ releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "Secret", m
 			`releases: next: {namespace: "a", depends: app: true, objects: {}}` + "\n" + `gitops: argocd: repoURL: "https://example.com/a"`, only: fleet.ArgoLayout,
 		want: "Argo CD would not wait for release app",
 	},
-	"an unknown repository": {only: fleet.ArgoLayout, layer: `gitops: argocd: project: "a"`, want: "the URL of the repository that Argo CD reads is missing"},
+	"an unknown repository": {only: fleet.ArgoLayout, layer: `gitops: argocd: project: "a"`, want: "the URL of the repository that Argo CD reads is required"},
 	"a Secret that Argo CD does not decrypt": {
 		layer: `gitops: argocd: repoURL: "https://example.com/a"` + "\n" + `releases: app: {namespace: "a", objects: a: {
 	apiVersion: "v1", kind: "Secret", metadata: name: "sops"

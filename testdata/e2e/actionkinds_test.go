@@ -94,7 +94,7 @@ func TestActionJobRefused(t *testing.T) {
 
 	p.edit("environments/web.cue", `example.com/web:2`, `example.com/web:3`)
 	p.kubectlInput("one", "{apiVersion: batch/v1, kind: Job, metadata: {namespace: web, name: "+name+"}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: x, image: x}]}}}}", "create", "-f", "-")
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "action web/migrate: there is a Job web/"+name+", which fleetc did not make for it")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "action web/migrate: Job web/"+name+" exists, and fleetc did not create it for this action")
 	p.kubectl("one", "-n", "web", "delete", "job", name)
 	p.edit("environments/migration.cue", `restartPolicy: "Never"`, `restartPolicy: "Always"`)
 	p.fleetc("apply", "--dry-run").exits(p, 2).says(p, "action web/migrate: its Job is refused: .*restartPolicy")

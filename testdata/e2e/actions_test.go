@@ -149,7 +149,7 @@ func TestBalancer(t *testing.T) {
 		t.Errorf("an apply that is refused writes %q", w)
 	}
 	p.env = []string{"LB_TOKEN=Bearer wrong"}
-	d := p.fleetc("apply", "--yes").exits(p, 2).says(p, "action drain: PUT "+b.URL+`/clusters/one returned 403 Forbidden \[FL2110\]$`, "action drain: it is not undone: PUT", "actions: 1 not undone")
+	d := p.fleetc("apply", "--yes").exits(p, 2).says(p, "action drain: PUT "+b.URL+`/clusters/one returned 403 Forbidden \[FL2110\]$`, "action drain: it could not be undone: PUT", "actions: 1 not undone")
 	if strings.Contains(d.stdout+d.stderr, "wrong") {
 		t.Errorf("a secret is shown:\n%s%s", d.stdout, d.stderr)
 	}
@@ -179,7 +179,7 @@ func TestBalancer(t *testing.T) {
 	// An action whose verify task succeeds is skipped.
 	b.weight = "0"
 	p.edit("environments/web.cue", stuck, runs)
-	p.fleetc("apply", "--yes").ok(p).says(p, "^dev/one: skips action drain \\(it is done already\\)$", "actions: 1 done, 1 skipped")
+	p.fleetc("apply", "--yes").ok(p).says(p, "^dev/one: skips action drain \\(it has already run\\)$", "actions: 1 done, 1 skipped")
 	p.checkEqual("when it is drained already", b.takeChanges(), []string{`{"weight":100}, 5 written`})
 }
 
@@ -206,7 +206,7 @@ func TestActionInterrupted(t *testing.T) {
 	}
 	b.takeChanges()
 	p.edit("environments/web.cue", stuck, runs)
-	p.fleetc("apply", "--yes").ok(p).says(p, "^dev/one: skips action drain \\(it is done already\\)$")
+	p.fleetc("apply", "--yes").ok(p).says(p, "^dev/one: skips action drain \\(it has already run\\)$")
 	if took := b.takeChanges(); len(took) != 1 || !b.hasWeight("100") {
 		t.Errorf("after a kill: %q", took)
 	}
@@ -246,7 +246,7 @@ func TestActionExec(t *testing.T) {
 		return lines
 	}
 	p.env = []string{"GREETING=hello", "SECRET=hunter2"}
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "commands.cue:[0-9:]+: action web/a: it runs a command, which is not allowed", "hint: look at the command, and pass --allow-exec")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "commands.cue:[0-9:]+: action web/a: it runs a command, which is not allowed", "hint: review the command, then pass --allow-exec")
 	if w, _ := p.writes("one", 0); len(w) > 0 || len(ran()) > 0 {
 		t.Errorf("an apply that is refused writes %q", w)
 	}
@@ -255,7 +255,7 @@ func TestActionExec(t *testing.T) {
 	p.write("fail-c", "")
 	p.write("fail-undo-b", "")
 	p.fleetc("apply", "--yes", "--allow-exec").exits(p, 2).says(p,
-		"action web/c: ./log c: exit status 1: cannot c", "action web/b: it is not undone: ./log undo-b: exit status 1: cannot undo-b",
+		"action web/c: ./log c: exit status 1: cannot c", "action web/b: it could not be undone: ./log undo-b: exit status 1: cannot undo-b",
 		"^dev/one: cannot undo action web/b \\(./log undo-b: exit status 1: cannot undo-b\\)", "4 created, 0 changed, 0 pruned; actions: 2 undone, 1 not undone")
 	line := func(name string) string { return name + " dev/one apps web" }
 	p.checkEqual("at the first apply", ran(), []string{line("a"), line("b"), line("c") + " hello", line("undo-c") + " hello", line("undo-b"), line("undo-a")})
@@ -314,7 +314,7 @@ actions: write: {at: "before", stage: "apps", exec: ["touch", "written"]}
 	})
 	p.write("goes-on", "")
 	d := <-ended
-	d.exits(p, 2).says(p, "somebody else took the lease of this cluster", "action wait: it is not undone: somebody else took the lease of this cluster", "actions: 1 not undone")
+	d.exits(p, 2).says(p, "somebody else took the lease of this cluster", "action wait: it could not be undone: somebody else took the lease of this cluster", "actions: 1 not undone")
 	if there("written") || there("undone") {
 		t.Errorf("without the lease, it goes on:\n%s", d.stderr)
 	}

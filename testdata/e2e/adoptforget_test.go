@@ -156,7 +156,7 @@ func TestAdoptForgetKeeps(t *testing.T) {
 	p.kubectl("one", "-n", "app", "delete", "configmap", "more")
 	const last = "secret/sh.helm.release.v1.app.v3"
 	p.kubectl("one", "-n", "app", "label", last, "status=pending-upgrade", "--overwrite")
-	keeps("an operation of Helm is under way or was interrupted: revision 3 is pending-upgrade")
+	keeps("another Helm operation is running on it or was interrupted: revision 3 is pending-upgrade")
 	p.kubectl("one", "-n", "app", "label", last, "status=deployed", "--overwrite")
 
 	// Helm writes the record during an apply.

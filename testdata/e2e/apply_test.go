@@ -178,7 +178,7 @@ func TestPrune(t *testing.T) {
 		t.Errorf("a refused apply writes %q", w)
 	}
 	p.fleetc("apply", "--yes", "--prune-limit", "15").ok(p).says(p, "15 pruned", "keeps Namespace web")
-	p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "keeps Namespace other: it has ConfigMap other/(kept|never), which stays", "2 pruned")
+	p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "keeps Namespace other: it contains ConfigMap other/(kept|never), which is kept", "2 pruned")
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 }
 
@@ -196,11 +196,11 @@ releases: space: objects: old: {apiVersion: "v1", kind: "Namespace", metadata: n
 	if err := os.Remove(filepath.Join(p.dir, "environments/old.cue")); err != nil {
 		t.Fatal(err)
 	}
-	p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "keeps Namespace old: it was there before")
+	p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "keeps Namespace old: it existed before")
 	p.edit("environments/web.cue", `metadata: name: "web"}
 }`, `metadata: name: "other"}
 }`)
-	p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "keeps Namespace web: it has .*, which stays")
+	p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "keeps Namespace web: it contains .*, which is kept")
 	if got := p.kubectl("one", "get", "namespaces", "old", "web", "-o", "jsonpath={.items[*].status.phase}"); got != "Active Active" {
 		t.Errorf("the namespaces are %s", got)
 	}
@@ -244,7 +244,7 @@ func TestAdopt(t *testing.T) {
 	p := newWeb(t)
 	p.kubectl("one", "create", "namespace", "web")
 	p.kubectlInput("one", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","namespace":"web"},"data":{"colour":"green","extra":"x"}}`, "apply", "-f", "-")
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, `ConfigMap web/web: it exists already, and kubectl-client-side-apply made it`, "--adopt")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `ConfigMap web/web: it already exists, and kubectl-client-side-apply created it`, "--adopt")
 	p.fleetc("apply", "--yes", "--adopt").ok(p).says(p, `takes over ConfigMap web/web`)
 	var o struct {
 		Data     map[string]string

@@ -150,7 +150,7 @@ releases: web: objects: hook: {
 	p.kubectl("one", "-n", "web", "delete", "secret", "hook")
 	p.kubectl("one", "-n", "web", "create", "secret", "generic", "hook", "--from-literal=mine=1")
 	p.edit("environments/web.cue", `colour: "red"`, `colour: "green"`)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Secret web/hook: an object of this name exists and is not a hook")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Secret web/hook: an object with this name exists and is not a hook")
 }
 
 // All missing rights are listed before anything is written; with the rights of

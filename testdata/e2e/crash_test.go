@@ -159,7 +159,7 @@ func TestTwoApplies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, fmt.Sprintf(`@%s \(pid %d, [0-9a-f]+\) applies to this cluster`, host, first.Process.Pid))
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, fmt.Sprintf(`@%s \(pid %d, [0-9a-f]+\) is applying to this cluster`, host, first.Process.Pid))
 	w, _ := p.writes("one", mark)
 	for _, r := range w {
 		if !strings.HasPrefix(r, "update /apis/coordination.k8s.io/v1/namespaces/fleetc-system/leases/apply") {

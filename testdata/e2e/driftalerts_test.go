@@ -169,14 +169,14 @@ func (p *place) promote(server string) {
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
 	drift := `sum(fleetc_drift_objects{cluster="dev/one"}) or vector(0)`
 	check(drift, `, for: "10m"`)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, `^dev/one: applied`, `wave canary is not verified: check drift: query of http://.* has the value [1-9]\d*, and the threshold is 0`)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `^dev/one: applied`, `wave canary is not verified: check drift: query of http://.* returned [1-9]\d*; the threshold is 0`)
 	p.waitFor("the end of drift", func() bool {
 		series, err := p.promQuery(server, drift)
 		return err == nil && len(series) == 1 && series[0] == "   0"
 	})
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, `has the value [1-9]`) // the drift of the last minutes
 	check("fleetc_unknown", "")
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, `check drift: query of .* has no result`)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `check drift: query of .* returned no result`)
 	check("sum(", "")
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, `check drift: query of .* failed: .*parse error`)
 	check(drift, "")

@@ -333,7 +333,7 @@ func TestNewVersion(t *testing.T) {
 
 releases: widgets: objects: theirs: {apiVersion: "example.com/v3alpha1", kind: "Widget", metadata: name: "theirs", spec: size: 1}
 `)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Widget.example.com widgets/theirs: it exists already, and kubectl-client-side-apply made it")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Widget.example.com widgets/theirs: it already exists, and kubectl-client-side-apply created it")
 }
 
 // denyPolicy is an admission policy that rejects a ConfigMap of a colour, and names
@@ -416,7 +416,7 @@ func TestUpgradeHooks(t *testing.T) {
 	p.kubectl("one", "create", "namespace", "web")
 	p.kubectlInput("one", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","namespace":"web","labels":{"app.kubernetes.io/managed-by":"Helm"},
 		"annotations":{"meta.helm.sh/release-name":"web","meta.helm.sh/release-namespace":"web"}},"data":{"colour":"green"}}`, "apply", "--server-side", "--field-manager=helm", "-f", "-")
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Helm release web/web made it")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Helm release web/web created it")
 	d := p.fleetc("apply", "--yes", "--adopt").ok(p).says(p, "runs hook Job.batch web/pre-upgrade")
 	if strings.Contains(d.stderr, "pre-install") {
 		t.Errorf("it is taken for an installation:\n%s", d.stderr)

@@ -280,7 +280,7 @@ func TestHealth(t *testing.T) {
 		"Deployment web":                   `^3 of 3 pods are ready$`,
 		"Deployment paused":                `^it is paused`,
 		"Job fails":                        `^it failed: BackoffLimitExceeded: Job has reached the specified backoff limit$`,
-		"DaemonSet nowhere":                `^no node wants its pods$`,
+		"DaemonSet nowhere":                `^no node matches, so it has no pods$`,
 		"Pod nowhere":                      `^it is on no node: Unschedulable: 0/2 nodes are available`,
 		"APIService v1.nobody.example.com": `^condition Available is False: ServiceNotFound: `,
 		"Widget quiet":                     `^it has no status yet$`,

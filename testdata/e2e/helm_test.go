@@ -225,7 +225,7 @@ func TestHelmForeign(t *testing.T) {
 	p.kubectl("one", "create", "namespace", "app")
 	p.helm("one", "install", "app", filepath.Join(p.dir, "charts/app"))
 	_, mark := p.writes("one", 0)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "HelmRelease.helm.sh app/app: there is a Helm release of this name, and fleetc did not make it", "hint: pass --adopt")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "HelmRelease.helm.sh app/app: a Helm release with this name exists, and fleetc did not create it", "hint: pass --adopt")
 	if w, _ := p.writes("one", mark); len(w) > 0 {
 		t.Errorf("a refused apply writes %q", w)
 	}

@@ -26,7 +26,7 @@ func TestHelmObjectMoves(t *testing.T) {
 
 	app := readFile(p, "environments/app.cue")
 	p.write("environments/app.cue", strings.Replace(app, `more: true`, `more: false`, 1)+moreObject)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap app/more: it exists already, and Helm release app/app made it")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap app/more: it already exists, and Helm release app/app created it")
 	p.fleetc("apply", "--yes", "--adopt").ok(p)
 	if got := uids(); got != first {
 		t.Errorf("after an object moved to another release, the objects are %s, before %s", got, first)
@@ -56,7 +56,7 @@ func TestHelmKeeps(t *testing.T) {
 
 	p.write("environments/app.cue", "package fleet\n\nstages: [{name: \"default\"}, {name: \"apps\"}]\n")
 	d := p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p,
-		"keeps ConfigMap app/app: helm.sh/resource-policy: keep", "keeps Secret app/app: fleetc.dev/prune: never", "keeps Namespace app: it has .*, which stays")
+		"keeps ConfigMap app/app: helm.sh/resource-policy: keep", "keeps Secret app/app: fleetc.dev/prune: never", "keeps Namespace app: it contains .*, which is kept")
 	if got := p.kubectl("one", "-n", "app", "get", "deployments,secrets,configmaps", "-o", "name"); got != "secret/app\nconfigmap/app\nconfigmap/kept\nconfigmap/kube-root-ca.crt\nconfigmap/more" {
 		t.Errorf("after the release is gone, there is:\n%s\n%s%s", got, d.stdout, d.stderr)
 	}
@@ -64,7 +64,7 @@ func TestHelmKeeps(t *testing.T) {
 	p.kubectl("one", "get", "namespace", "app")
 
 	p.write("environments/app.cue", readFile(p, "environments/app.cue")+moreObject)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap app/more: it exists already, and Helm release app/app made it")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap app/more: it already exists, and Helm release app/app created it")
 	p.fleetc("apply", "--yes", "--adopt").ok(p).says(p, "takes over ConfigMap app/more")
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 }
@@ -79,7 +79,7 @@ func TestHelmReleaseReplaced(t *testing.T) {
 	p.helm("one", "install", "app", p.dir+"/charts/app", "--set", "more=true")
 	p.edit("environments/app.cue", `delivery:  "helm"`, `delivery:  "manifests"`)
 	p.edit("environments/app.cue", `more: true`, `more: false`)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap app/app: it exists already, and Helm release app/app made it", "pass --adopt")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap app/app: it already exists, and Helm release app/app created it", "pass --adopt")
 	p.kubectl("one", "-n", "app", "get", "configmap", "more")
 	if got := p.helmHistory("one"); got != "deployed" {
 		t.Errorf("helm history: %s", got)

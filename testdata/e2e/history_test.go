@@ -141,7 +141,7 @@ func TestHistory(t *testing.T) {
 		t.Errorf("a secret is shown:\n%s%s", d.stdout, d.stderr)
 	}
 	p.fleetc("rollback", "dev/one").exits(p, 2).says(p, "rollback asks before it writes")
-	p.fleetc("rollback", "dev/one", "--to", "7", "--yes").exits(p, 2).says(p, `the history has no revision 7: it has 1 to 2 \[FL2114\]$`)
+	p.fleetc("rollback", "dev/one", "--to", "7", "--yes").exits(p, 2).says(p, `revision 7 is not in the history, which has revisions 1 to 2 \[FL2114\]$`)
 	p.fleetc("rollback", "dev", "--to", "0", "--yes").exits(p, 2).says(p, "--to takes the number of a revision")
 	p.fleetc("rollback", "dev/two", "--yes").exits(p, 2).says(p, "no cluster matches dev/two")
 	if w, _ := p.writes("one", mark); len(w) > 0 {
@@ -229,7 +229,7 @@ func TestHistoryLimit(t *testing.T) {
 	if got := p.chunks(); len(got) != 1+2+3 {
 		t.Errorf("there are %q", got)
 	}
-	p.fleetc("rollback", "dev/one", "--to", "2", "--yes").exits(p, 2).says(p, "the history has no revision 2: it has 3 to 5")
+	p.fleetc("rollback", "dev/one", "--to", "2", "--yes").exits(p, 2).says(p, "revision 2 is not in the history, which has revisions 3 to 5")
 	p.fleetc("rollback", "dev/one", "--to", "3", "--yes").ok(p).says(p, "1 changed, 0 pruned; this is revision 6$")
 	p.checkNumbered(0, 1, 2)
 	if got := p.chunks(); len(got) != 1+2+3 {

@@ -70,7 +70,7 @@ func TestImportHelm(t *testing.T) {
 		return p.kubectl("two", "-n", "app", "get", "deployments,secrets,pods", "-l", "!owner", "-o", "jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.uid} {.spec} {.data}{'\\n'}{end}")
 	}
 	before := state()
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Helm release app/web made it", "pass --adopt")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Helm release app/web created it", "pass --adopt")
 	p.fleetc("apply", "--yes", "--adopt").ok(p).says(p, "0 created")
 	if after := state(); after != before {
 		t.Errorf("adopting the releases changed what runs:\n%s\nbefore\n%s", after, before)
@@ -91,9 +91,9 @@ func TestImportHelmIncomplete(t *testing.T) {
 	}
 	p.helm("one", "install", "all", filepath.Join(p.dir, "installed/all"))
 	p.kubectl("one", "-n", "app", "label", "secret", "sh.helm.release.v1.web.v1", "status=failed", "--overwrite")
-	p.fleetc("import", "helm", "--context", p.context("one")).exits(p, 2).says(p, "the chart all@2.0.0 cannot be fetched", "hint: give a copy with --chart all=DIR or --charts DIR")
+	p.fleetc("import", "helm", "--context", p.context("one")).exits(p, 2).says(p, "the chart all@2.0.0 cannot be fetched", "hint: pass a copy with --chart all=DIR or --charts DIR")
 	p.fleetc("import", "helm", "--context", p.context("one"), "--charts", "installed").ok(p).says(p, `^prod/one +all +3 +equal bytes`, "^1 release in 1 cluster", "HelmRelease app/web: its last revision is failed: install it, or write the release by hand")
-	p.fleetc("import", "helm", "--context", p.context("one"), "--context", "again="+p.clusters["one"].Context).exits(p, 2).says(p, "lead to one cluster")
+	p.fleetc("import", "helm", "--context", p.context("one"), "--context", "again="+p.clusters["one"].Context).exits(p, 2).says(p, "lead to the same cluster")
 	p.fleetc("import", "helm").exits(p, 2).says(p, "no context is named", "hint: write --context CONTEXT")
 	p.fleetc("import", "helm", "--context", "nowhere").exits(p, 2).says(p, "nowhere")
 	p.kubectl("one", "-n", "app", "patch", "secret", "sh.helm.release.v1.all.v1", "--type=merge", "-p", `{"data":{"release":"eA=="}}`)

@@ -40,7 +40,7 @@ releases: other: {
 	conflicts(p.fleetc("apply", "--yes", "--force-conflicts=manager:kubectl-edit"), "ConfigMap web/web")
 	conflicts(p.fleetc("apply", "--yes", "--force-conflicts=object:ConfigMap web/web"), "Deployment.apps web/web", "ConfigMap web/other")
 	p.fleetc("apply", "--yes", "--force-conflicts=release:othr").exits(p, 2).says(p, "--force-conflicts=release:othr: no plan has this release", `did you mean other`)
-	p.fleetc("apply", "--yes", "--force-conflicts=everything").exits(p, 2).says(p, `--force-conflicts does not take "everything"`, "release:NAME")
+	p.fleetc("apply", "--yes", "--force-conflicts=everything").exits(p, 2).says(p, `--force-conflicts does not accept "everything"`, "release:NAME")
 	if now := got(); now != `5 {"colour":"red"} {"size":"2"}` {
 		t.Errorf("a refused apply writes: %s", now)
 	}

@@ -27,7 +27,7 @@ func TestLiveReasons(t *testing.T) {
 	p.kubectl("one", "create", "namespace", "web")
 	p.kubectl("one", "-n", "web", "create", "configmap", "web", "--from-literal=colour=blue")
 	d := p.diffLive("one", reader, 1)
-	if c := d["ConfigMap web/web"]; len(d) != 4 || c.Reason != "conflict" || c.Why != "kubectl-create made it" {
+	if c := d["ConfigMap web/web"]; len(d) != 4 || c.Reason != "conflict" || c.Why != "kubectl-create created it" {
 		t.Errorf("of an object that another made: %v", d)
 	}
 	p.kubectl("one", "-n", "web", "delete", "configmap", "web")

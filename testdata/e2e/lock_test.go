@@ -16,9 +16,9 @@ func TestLockTimeout(t *testing.T) {
 	first.readUntil("waits for Deployment.apps web/web", 1)
 	const since = `[0-9-]+T[0-9:]+Z`
 	holder := fmt.Sprintf(`.*\(pid %d, [0-9a-f]+\)`, first.Process.Pid)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, holder+" applies to this cluster, since "+since+` \[FL2105\]$`, "pass --lock-timeout to make fleetc wait")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, holder+" is applying to this cluster, since "+since+` \[FL2105\]$`, "pass --lock-timeout to make fleetc wait")
 	began := time.Now()
-	p.fleetc("destroy", "dev/one", "--yes=dev/one", "--lock-timeout", "7s").exits(p, 2).says(p, "^dev/one: waits for the lease of "+holder+", held since "+since, holder+" applies to this cluster, since "+since+"; fleetc has waited for 7s", "longer --lock-timeout")
+	p.fleetc("destroy", "dev/one", "--yes=dev/one", "--lock-timeout", "7s").exits(p, 2).says(p, "^dev/one: waits for the lease of "+holder+", held since "+since, holder+" is applying to this cluster, since "+since+"; fleetc has waited for 7s", "longer --lock-timeout")
 	if took := time.Since(began); took < 7*time.Second {
 		t.Errorf("it waited for %s only", took)
 	}

@@ -143,7 +143,7 @@ spec:
 	before := p.running()
 
 	p.fleetc("diff", "prod", "--live").exits(p, 1)
-	p.fleetc("apply", "prod", "--yes").exits(p, 2).says(p, "Argo CD application web made it")
+	p.fleetc("apply", "prod", "--yes").exits(p, 2).says(p, "Argo CD application web created it")
 	p.checkRunning(before, "a refused apply")
 	p.fleetc("apply", "prod", "--adopt=from:argocd-controller", "--dry-run").exits(p, 1).says(p, "^3 objects updated in 1 cluster")
 	p.fleetc("apply", "prod", "--adopt=from:argocd-controller", "--yes").ok(p).says(p, "0 created")

@@ -78,9 +78,9 @@ releases: pods: {
 
 // The explanations of the unhealthy Deployments, one for each.
 var badReasons = map[string]string{
-	"crash": `Deployment\.apps app/crash: pod crash-\S+: container main(: CrashLoopBackOff, and|: it| runs, and is not ready; before, it) ended with status 3`,
+	"crash": `Deployment\.apps app/crash: pod crash-\S+: container main(: CrashLoopBackOff, and|: it| runs, but is not ready; before, it) ended with status 3`,
 	"image": `Deployment\.apps app/image: pod image-\S+: container main: (ErrImagePull|ImagePullBackOff)`,
-	"probe": `Deployment\.apps app/probe: pod probe-\S+: container main runs, and is not ready`,
+	"probe": `Deployment\.apps app/probe: pod probe-\S+: container main runs, but is not ready`,
 	"big":   `Deployment\.apps app/big: pod big-\S+: it is on no node: Unschedulable: 0/1 nodes are available: 1 Insufficient memory`,
 	"start": `Deployment\.apps app/start: pod start-\S+: container main.*no-such-program`,
 }
@@ -333,7 +333,7 @@ func TestNodeHelm(t *testing.T) {
 	}{
 		{"good", "touch /tmp/ready; exec sleep 3600", true, "stage apps is healthy"},
 		{"crash", "echo broken; exit 1", false, "container main.* ended with status 1"},
-		{"probe", "exec sleep 3600", false, "container main runs, and is not ready"},
+		{"probe", "exec sleep 3600", false, "container main runs, but is not ready"},
 	} {
 		p.write("environments/app.cue", fmt.Sprintf("package fleet\n\nreleases: %q: {namespace: \"app\", stage: \"apps\", delivery: \"helm\", chart: path: \"charts/app\", values: does: %q}\n", test.name, test.command))
 		cmd := p.helmCommand("one", "install", "own-"+test.name, p.dir+"/charts/app", "--set", "does="+test.command, "--wait", "--timeout", "15s")

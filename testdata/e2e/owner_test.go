@@ -89,14 +89,14 @@ func TestOwnedByOthers(t *testing.T) {
 		t.Errorf("the plan has %q, want %q", got, want)
 	}
 	d = p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "keeps ConfigMap owned/flux: Flux Kustomization apps/flux-system owns it now",
-		"the hooks for the deletion of release owned do not run", "keeps ConfigMap owned/terraform: terraform owns it now.*; fleetc forgets it", "keeps Namespace owned: it has .*, which stays", "2 pruned")
+		"the hooks for the deletion of release owned do not run", "keeps ConfigMap owned/terraform: terraform owns it now.*; fleetc forgets it", "keeps Namespace owned: it contains .*, which is kept", "2 pruned")
 	if got := p.kubectl("one", "-n", "owned", "get", "configmaps", "-o", "jsonpath={.items[*].metadata.name}"); got != "argo flux helm kube-root-ca.crt terraform" {
 		t.Errorf("there are the ConfigMaps %s:\n%s%s", got, d.stdout, d.stderr)
 	}
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 	// An object that fleetc left to another tool belongs to that tool.
 	p.write("environments/owned.cue", ownedRelease())
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap owned/argo: it exists already, and Argo CD application shop made it")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap owned/argo: it already exists, and Argo CD application shop created it")
 }
 
 // An object that another tool now manages is not recreated.
@@ -106,7 +106,7 @@ func TestOwnedNotRecreated(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p)
 	p.kubectl("one", "-n", "web", "annotate", "--field-manager=argocd-controller", "deployment", "web", "argocd.argoproj.io/tracking-id=shop:apps/Deployment:web/web")
 	p.edit("environments/web.cue", `app: "web"`, `app: "other"`)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "spec.selector: field is immutable", "Argo CD application shop owns it now, so that it is not recreated")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "spec.selector: field is immutable", "stop Argo CD application shop from managing it")
 }
 
 // Objects of a Helm release that another tool now manages stay when the chart or
@@ -123,7 +123,7 @@ func TestOwnedHelmParts(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 	p.write("environments/app.cue", "package fleet\n\nstages: [{name: \"default\"}, {name: \"apps\"}]\n")
 	p.fleetc("apply", "--dry-run", "--prune-protected", "-o", "json").exits(p, 1).says(p, `"owner": "Argo CD application shop"`)
-	p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "keeps ConfigMap app/app: Argo CD application shop owns it now", "keeps Namespace app: it has .*, which stays")
+	p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "keeps ConfigMap app/app: Argo CD application shop owns it now", "keeps Namespace app: it contains .*, which is kept")
 	if got := p.kubectl("one", "-n", "app", "get", "deployments,secrets,configmaps", "-o", "name"); got != "configmap/app\nconfigmap/kept\nconfigmap/kube-root-ca.crt\nconfigmap/more" {
 		t.Errorf("after the release is gone, there is:\n%s", got)
 	}

@@ -115,5 +115,5 @@ func TestReplace(t *testing.T) {
 			spec: {`)
 	p.fleetc("apply", "--yes").ok(p)
 	p.edit("environments/web.cue", `app: "third"`, `app: "fourth"`)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "spec.selector: field is immutable", "it is not recreated, because it has fleetc.dev/prune: never")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "spec.selector: field is immutable", "remove fleetc.dev/prune: never, so that fleetc may recreate it")
 }

@@ -64,15 +64,15 @@ func TestRehearseLive(t *testing.T) {
 	p.git("commit", "--quiet", "--message=x")
 	pack("1.1.0", strings.NewReplacer("mode: fast", "mode: safe", "spec: {selector: {app: db}, ", "spec: {type: NodePort, selector: {app: db}, ", "{app: db}}\n", "{app: db, part: server}}\n", "{labels: {app: db}}", "{labels: {app: db, part: server}}").Replace(rehearsedChart))
 
-	const immutable = `breaks: Deployment.apps web/db \(release db\): spec.selector changes and cannot change`
+	const immutable = `breaks: Deployment.apps web/db \(release db\): spec.selector changes, but is immutable`
 	if d := p.fleetc("chart", "update", "db", "--dry-run").ok(p).says(p, immutable, "^before you merge: 1 breaks$"); strings.Contains(d.stdout, "refuses") {
 		t.Errorf("without --live: %s", d.stdout)
 	}
 	_, mark := p.writes("one", 0)
 	findings := []string{
 		"^before you merge: 3 break$", immutable,
-		`breaks: Service web/db \(release db\): the cluster refuses it: .*no ports of nodes`,
-		`breaks: ConfigMap web/db \(release db\): other managers have fields of it: .data.mode \(kubectl-patch\)`,
+		`breaks: Service web/db \(release db\): the cluster rejects it: .*no ports of nodes`,
+		`breaks: ConfigMap web/db \(release db\): other managers own fields of it: .data.mode \(kubectl-patch\)`,
 	}
 	p.waitFor("the policy refuses the service", func() bool {
 		return strings.Contains(p.fleetc("chart", "update", "db", "--dry-run", "--live").ok(p).stdout, "no ports of nodes")
@@ -81,12 +81,12 @@ func TestRehearseLive(t *testing.T) {
 	p.fleetc("chart", "update", "db").ok(p)
 	p.fleetc("diff", "--against", "git:main", "--rehearse", "--live").exits(p, 1).says(p, findings...)
 	reader := p.reader("one")
-	p.fleetc("diff", "--against", "git:main", "--rehearse", "--live", "--kubeconfig", reader).exits(p, 1).says(p, "note: not all objects were tried, since the user may not patch or create them")
+	p.fleetc("diff", "--against", "git:main", "--rehearse", "--live", "--kubeconfig", reader).exits(p, 1).says(p, "note: some objects had no dry run, because the user may not patch or create them")
 	if w, _ := p.writes("one", mark); len(w) > 0 {
 		t.Errorf("a rehearsal writes %q", w)
 	}
 
 	// A cluster that cannot be reached is not tried.
 	p.edit("environments/dev/one/cluster.cue", p.clusters["one"].Context, "nowhere")
-	p.fleetc("diff", "--against", "git:main", "--rehearse", "--live").exits(p, 1).says(p, immutable, "note: the cluster was not tried: .*nowhere", "in dev/one")
+	p.fleetc("diff", "--against", "git:main", "--rehearse", "--live").exits(p, 1).says(p, immutable, "note: the dry run failed: .*nowhere", "in dev/one")
 }

@@ -187,7 +187,7 @@ func TestRolloutSoakApprove(t *testing.T) {
 	p.once(1, all[1:]...)
 
 	p.edit("environments/rollout.cue", `soak: "1h"`, `soak: "1s"`)
-	p.fleetc("rollout", "approve", "early", "--bundle", p.waveStatus("rest").Bundle).exits(p, 2).says(p, `wave early gets the bundle `+before.Bundle+` now, and not `)
+	p.fleetc("rollout", "approve", "early", "--bundle", p.waveStatus("rest").Bundle).exits(p, 2).says(p, `the bundle of wave early is `+before.Bundle+`, not `)
 	p.fleetc("rollout", "approve", "early", "--bundle", before.Bundle[:20]).ok(p)
 	p.fleetc("rollout", "status").says(p, `^wave early was approved by `)
 	p.edit("environments/web.cue", `colour: "red"`, `colour: "green"`)

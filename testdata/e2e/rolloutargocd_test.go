@@ -86,7 +86,7 @@ rollout: waves: [
 	status("two", `{`+synced+`,"health":{"status":"Degraded","message":"a Deployment"}}`)
 	export().exits(p, 2).says(p, "^wave canary is stopped: wave canary has failed: dev/two is unhealthy$", "Application argocd/dev.two has failed: Degraded: a Deployment")
 	status("two", strings.ReplaceAll(healthy, "TIP", strings.Repeat("0", 40)))
-	export().exits(p, 1).says(p, "^dev/two: Application argocd/dev.two has applied commit 000000000000, which does not have the present files$")
+	export().exits(p, 1).says(p, "^dev/two: Application argocd/dev.two has applied commit 000000000000, which does not have the current files$")
 	status("two", healthy)
 	export().exits(p, 1).says(p, "^added   dev/one/bundle.json$", "^1 cluster, ")
 

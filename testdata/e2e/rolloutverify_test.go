@@ -46,7 +46,7 @@ func TestRolloutVerify(t *testing.T) {
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, `^dev/one: applied`, `^wave early waits .*: wave canary is not verified: check b-command: it runs a command, which is not allowed`, `pass --allow-exec`)
 	p.fleetc("apply", "--yes", "--allow-exec").exits(p, 2).says(p, `check b-command: sh -c test \$MARK = 1: exit status 1`, `^environments/rollout.cue:\d+:\d+: `)
 	p.env = append(p.env, "MARK=1")
-	if d := p.fleetc("apply", "--yes", "--allow-exec").exits(p, 2).says(p, `check d-errors: query of http://.* has the value 7, and the threshold is 5 job=web`); strings.Contains(d.stdout+d.stderr, "sesame") {
+	if d := p.fleetc("apply", "--yes", "--allow-exec").exits(p, 2).says(p, `check d-errors: query of http://.* returned 7; the threshold is 5 job=web`); strings.Contains(d.stdout+d.stderr, "sesame") {
 		t.Errorf("a secret is shown:\n%s%s", d.stdout, d.stderr)
 	}
 	if got := query.Load(); got != "max_over_time((sum(errors) by (job))[600s:])" {

@@ -42,7 +42,7 @@ func (a *argoPlace) takesOver() {
 	a.Helper()
 	a.kubectl("a", "-n", ArgoNamespace, "patch", "application/prod.a", "--type=json", "-p", `[{"op":"remove","path":"/spec/syncPolicy/automated"}]`)
 	a.fleetc("diff", "prod/a", "--live").ok(a.place)
-	a.fleetc("apply", "prod/a", "--adopt=from:argocd-controller", "--dry-run").exits(a.place, 2).says(a.place, `Job.batch shop/shop-migrate: an object of this name exists and is not a hook \[FL2107\]$`)
+	a.fleetc("apply", "prod/a", "--adopt=from:argocd-controller", "--dry-run").exits(a.place, 2).says(a.place, `Job.batch shop/shop-migrate: an object with this name exists and is not a hook \[FL2107\]$`)
 	a.kubectl("a", "-n", "shop", "delete", "jobs", "--all")
 	a.fleetc("apply", "prod/a", "--adopt=from:argocd-controller", "--dry-run").exits(a.place, 1)
 	a.fleetc("apply", "prod/a", "--adopt=from:argocd-controller", "--yes").ok(a.place)

@@ -257,7 +257,7 @@ func TestMigrateFluxToApply(t *testing.T) {
 	m.importFleet().ok(m.place)
 
 	// Switch, and back. A second owner is refused.
-	m.fleetc("apply", "prod/eu", "--yes", "--adopt").exits(m.place, 2).says(m.place, "Flux HelmRelease shop/web made it", "pass --adopt=from:helm-controller")
+	m.fleetc("apply", "prod/eu", "--yes", "--adopt").exits(m.place, 2).says(m.place, "Flux HelmRelease shop/web created it", "pass --adopt=from:helm-controller")
 	m.suspend("eu", true)
 	m.fleetc("apply", "prod/eu", adopt, "--dry-run").exits(m.place, 1).says(m.place, "takes over Deployment.apps shop/web from helm-controller", "^6 objects updated in 1 cluster")
 	m.fleetc("apply", "prod/eu", adopt, "--yes").ok(m.place)

@@ -19,7 +19,7 @@ func TestOwned(t *testing.T) {
 	for _, args := range [][]string{{"--dry-run"}, {"--yes"}} {
 		d := p.fleetc(append([]string{"apply", "prod/a"}, args...)...).exits(p, 2)
 		for _, o := range []string{"ConfigMap shop/web", "Deployment.apps shop/web", "Service shop/web", "Widget.example.com shop/one"} {
-			d.says(p, o+": it exists already, and Flux Kustomization flux-system/fleetc-apps made it")
+			d.says(p, o+": it already exists, and Flux Kustomization flux-system/fleetc-apps created it")
 		}
 		d.says(p, "change it where Flux reads it; or have Flux stop applying it, and pass --adopt=from:kustomize-controller")
 	}
@@ -31,7 +31,7 @@ func TestOwned(t *testing.T) {
 	p.fleetc("diff", "prod/a", "--live").exits(p, 1).says(p, `spec.replicas \(kubectl has it\): 5 -> 2`)
 	p.kubectl("a", "-n", "shop", "scale", "deployment/web", "--replicas=2")
 	p.edit("environments/fleet.cue", `"blue"`, `"red"`)
-	p.fleetc("apply", "prod/a", "--dry-run", "--adopt").exits(p, 2).says(p, "ConfigMap shop/web: it exists already, and Flux Kustomization flux-system/fleetc-apps made it")
+	p.fleetc("apply", "prod/a", "--dry-run", "--adopt").exits(p, 2).says(p, "ConfigMap shop/web: it already exists, and Flux Kustomization flux-system/fleetc-apps created it")
 	p.fleetc("apply", "prod/a", "--dry-run", "--adopt=from:kustomize-controller", "--release", "web").exits(p, 1).says(p,
 		"data.colour: blue -> red", "takes over ConfigMap shop/web from kustomize-controller", "takes over Deployment.apps shop/web from kustomize-controller")
 	requests, err := p.flux["a"].Cluster.Requests()

@@ -67,7 +67,7 @@ func (r *runner) runActions(ctx context.Context, stage string, level int, after 
 			return err
 		}
 		if outcome == actions.Skipped {
-			r.reportAction(&a.Action, "skip", "it is done already")
+			r.reportAction(&a.Action, "skip", "it has already run")
 		}
 	}
 	return nil
@@ -114,7 +114,7 @@ func (r *runner) undo(interrupted context.Context, failed error) error {
 		for _, why := range diag.All(err) {
 			r.result.Actions[a.ID()] = actions.NotUndone
 			r.reportAction(a, "stand", why.Msg)
-			faults.Add(&diag.Diag{Code: diag.CodeActionFailed, At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: "it is not undone: " + why.Msg, Hint: why.Hint})
+			faults.Add(&diag.Diag{Code: diag.CodeActionFailed, At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: "it could not be undone: " + why.Msg, Hint: why.Hint})
 		}
 	}
 	if len(faults) == 0 {
@@ -172,7 +172,7 @@ func isJobOf(current *unstructured.Unstructured, a *fleet.Action) bool {
 }
 
 func jobNameTaken(current *unstructured.Unstructured) string {
-	return fmt.Sprintf("there is a Job %s/%s, which fleetc did not make for it", current.GetNamespace(), current.GetName())
+	return fmt.Sprintf("Job %s/%s exists, and fleetc did not create it for this action", current.GetNamespace(), current.GetName())
 }
 
 // job runs the Job of an action, or the Job that undoes it, until it is complete,

@@ -61,7 +61,7 @@ func (s store) readChunks(ctx context.Context, names []string) ([]byte, error) {
 // returns their names.
 func (s store) writeChunks(ctx context.Context, of string, packed []byte, existing map[string]bool) ([]string, error) {
 	if len(packed) > maxChunk*maxChunks {
-		return nil, fmt.Errorf("write the %s: it has %d bytes, which is too much", of, len(packed))
+		return nil, fmt.Errorf("write the %s: its %d bytes exceed the limit of %d", of, len(packed), maxChunk*maxChunks)
 	}
 	names := chunkNamesOf(s.fleet, of, packed)
 	for part := range slices.Chunk(packed, maxChunk) {

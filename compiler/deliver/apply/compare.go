@@ -233,7 +233,7 @@ func (c *comparer) compare(ctx context.Context, it *Item, current *unstructured.
 		it.explainPart(out)
 	}
 	if !c.inventoryUnreadable && by == nil && c.isForeign(it, current) && (it.parent == nil || !isPartOf(current, it.parent.ref)) {
-		out.Finding, out.Why = InConflict, c.ownerOf(current)+" made it"
+		out.Finding, out.Why = InConflict, c.ownerOf(current)+" created it"
 	} else if len(out.Fields) > 0 {
 		out.Finding = InConflict
 	}

@@ -165,7 +165,7 @@ func (r *runner) whyNamespaceStays(ctx context.Context, ns *unstructured.Unstruc
 	}
 	for _, m := range ns.GetManagedFields() {
 		if m.Manager != cluster.Manager && m.Subresource == "" {
-			return diag.Visible(m.Manager, diag.MaxText) + " made it", nil
+			return diag.Visible(m.Manager, diag.MaxText) + " created it", nil
 		}
 	}
 	c := newCascader(r.Live, nil)
@@ -185,7 +185,7 @@ func (r *runner) whyNamespaceStays(ctx context.Context, ns *unstructured.Unstruc
 	case held.Count() > 0:
 		return "it has " + firstOf(held.Names, held.Count()), nil
 	case len(held.Unread) > 0:
-		return "the user may not list all that is in it", nil
+		return "the user may not list everything in it", nil
 	}
 	return "", nil
 }

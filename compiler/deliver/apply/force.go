@@ -46,8 +46,8 @@ func ParseForce(texts []string) (Force, error) {
 		default:
 			faults.Add(&diag.Diag{
 				Code: diag.CodeFlagValue,
-				Msg:  "--force-conflicts does not take " + quote(text),
-				Hint: "write --force-conflicts=release:NAME, manager:NAME or object:ID, such as object:'Deployment.apps web/web'; or pass it without a value for all",
+				Msg:  "--force-conflicts does not accept " + quote(text),
+				Hint: "write --force-conflicts=release:NAME, manager:NAME or object:ID, such as object:'Deployment.apps web/web'; or pass the flag without a value to take all fields",
 			})
 		}
 	}

@@ -104,7 +104,7 @@ func (p *planner) planHelm(ctx context.Context, it *Item) error {
 	it.foreign = state.Revision > 0 && !state.FromFleetc && p.recorded[it.ID].UID != state.UID
 	switch {
 	case it.foreign && !p.mayAdoptHelm():
-		it.refuse("there is a Helm release of this name, and fleetc did not make it", "pass --adopt to take it over")
+		it.refuse("a Helm release with this name exists, and fleetc did not create it", "pass --adopt to take it over")
 		return nil
 	case state.IsPending() && state.Digest == "":
 		it.refuse(fmt.Sprintf("another Helm operation is running on it or was interrupted: revision %d is %s", state.Revision, state.Status),
@@ -147,7 +147,7 @@ func whyUpgrade(s *helm.State, missing string) string {
 	case s.Status != "deployed":
 		return fmt.Sprintf("its revision %d is %s", s.Revision, s.Status)
 	case s.Digest == "":
-		return fmt.Sprintf("another tool made its revision %d", s.Revision)
+		return fmt.Sprintf("another tool created its revision %d", s.Revision)
 	case missing != "":
 		return missing + " is missing"
 	}

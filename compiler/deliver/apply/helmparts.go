@@ -76,7 +76,7 @@ func (p *planner) checkParts(ctx context.Context, it *Item) (missing string, err
 		if !isPartOf(part.Before, it.ref) && p.isForeign(part, part.Before) {
 			part.foreign = true
 			if !p.mayAdopt(part.Before) {
-				it.refuse(part.ID+" is there already, and "+p.ownerOf(part.Before)+" made it", p.takeoverHint(part.Before))
+				it.refuse(part.ID+" already exists, and "+p.ownerOf(part.Before)+" created it", p.takeoverHint(part.Before))
 				return "", nil
 			}
 		}

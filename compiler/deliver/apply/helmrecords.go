@@ -189,7 +189,7 @@ func (t Target) decideRecord(ctx context.Context, plan *Plan, r *HelmRecord) err
 func keepReason(state *helm.State, owns []string) string {
 	switch {
 	case state.IsPending():
-		return fmt.Sprintf("an operation of Helm is under way or was interrupted: revision %d is %s", state.Revision, diag.Visible(state.Status, diag.MaxText))
+		return fmt.Sprintf("another Helm operation is running on it or was interrupted: revision %d is %s", state.Revision, diag.Visible(state.Status, diag.MaxText))
 	case len(owns) > 0:
 		return "the release also has objects that fleetc does not apply: " + firstOf(owns, len(owns))
 	}

@@ -134,7 +134,7 @@ func (v *Inventory) Revision(number int) (Revision, error) {
 	default:
 		return Revision{}, &diag.Diag{
 			Code: diag.CodeNoRevision,
-			Msg:  fmt.Sprintf("the history has no revision %d: it has %d to %d", number, v.History[0].Number, v.History[n-1].Number),
+			Msg:  fmt.Sprintf("revision %d is not in the history, which has revisions %d to %d", number, v.History[0].Number, v.History[n-1].Number),
 			Hint: "run fleetc history",
 		}
 	}

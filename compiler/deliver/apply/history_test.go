@@ -119,23 +119,23 @@ func TestDecodeBundleFaults(t *testing.T) {
 		parts [][]byte
 		want  string
 	}{
-		{parts(`{"format":1,"stages":["s"],` + release + `,"objects":[]}`), "releases and parts do not match"},
-		{parts(`{"format":1,"releases":[],"objects":[0]}`), "not those of its releases"},
+		{parts(`{"format":1,"stages":["s"],` + release + `,"objects":[]}`), "number of its parts does not match its releases"},
+		{parts(`{"format":1,"releases":[],"objects":[0]}`), "objects do not match its releases"},
 		{parts(`{"format":1,"releases":[{"name":"a","stage":"s","level":1}],"objects":[]}`, `[]`), "a release with an invalid level"},
 		{parts(`{"format":1,"releases":[{"name":"a","stage":"s","level":-1}],"objects":[]}`, `[]`), "a release with an invalid level"},
-		{parts(`{"format":1,`+release+`,"objects":[-1]}`, `["x"]`), "not those of its releases"},
-		{parts(`{"format":1,`+release+`,"objects":[0,0]}`, `["{kind: A, apiVersion: v1, metadata: {name: a}}"]`), "not those of its releases"},
+		{parts(`{"format":1,`+release+`,"objects":[-1]}`, `["x"]`), "objects do not match its releases"},
+		{parts(`{"format":1,`+release+`,"objects":[0,0]}`, `["{kind: A, apiVersion: v1, metadata: {name: a}}"]`), "objects do not match its releases"},
 		{parts(`{"format":1,`+release+`,"objects":[0]}`, `["- x"]`), "an invalid object"},
-		{parts(`{"format":1,`+release+`,"objects":[0]}`, `{}`), "not what fleetc writes"},
-		{parts(`{"format":1,`+release+`,"objects":[]}`, `[]`, `[]`), "releases and parts do not match"},
-		{parts(`{"format":1,`+release+`,"objects":[],"hooks":[{"release":1,"object":{"kind":"A","metadata":{"name":"a"}}}]}`, `[]`), "hooks are not those of its releases"},
-		{parts(`{"format":1,`+release+`,"objects":[],"hooks":[{"release":0}]}`, `[]`), "hooks are not those of its releases"},
+		{parts(`{"format":1,`+release+`,"objects":[0]}`, `{}`), "not in the format that fleetc writes"},
+		{parts(`{"format":1,`+release+`,"objects":[]}`, `[]`, `[]`), "number of its parts does not match its releases"},
+		{parts(`{"format":1,`+release+`,"objects":[],"hooks":[{"release":1,"object":{"kind":"A","metadata":{"name":"a"}}}]}`, `[]`), "hooks do not match its releases"},
+		{parts(`{"format":1,`+release+`,"objects":[],"hooks":[{"release":0}]}`, `[]`), "hooks do not match its releases"},
 		{parts(`{"format":1,`+helms+`"values":{}}],"objects":[]}`, `[]`), "release a has no chart"},
 		{parts(`{"format":1,`+helms+`"values":[]}],"objects":[]}`, `[]`, `{"digest":"x"}`), "no values for it"},
-		{parts(`{"format":1,`+helms+`"values":{}}],"objects":[]}`, `[]`, `[]`), "not what fleetc writes"},
-		{parts(`[]`), "not what fleetc writes"},
-		{parts(``), "not what fleetc writes"},
-		{parts(`{"format":1,"stages":"s"}`), "not what fleetc writes"},
+		{parts(`{"format":1,`+helms+`"values":{}}],"objects":[]}`, `[]`, `[]`), "not in the format that fleetc writes"},
+		{parts(`[]`), "not in the format that fleetc writes"},
+		{parts(``), "not in the format that fleetc writes"},
+		{parts(`{"format":1,"stages":"s"}`), "not in the format that fleetc writes"},
 		{parts(`{"format":2,"stages":"s"}`), "is recorded in format 2, but this fleetc supports 1"},
 	} {
 		_, err := decodeBundle(Revision{}, tt.parts, &fleet.Cluster{})
@@ -167,7 +167,7 @@ func TestRevision(t *testing.T) {
 	}
 	check(0, 4, "") // revision 5 has the bundle that runs
 	check(3, 3, "")
-	check(2, 0, "no revision 2: it has 3 to 6")
+	check(2, 0, "revision 2 is not in the history, which has revisions 3 to 6")
 	v.Bundle = "" // an apply did not finish
 	if v.Current() != nil {
 		t.Error("a revision is current while none is")
@@ -265,7 +265,7 @@ func TestLastingEffects(t *testing.T) {
 		"CustomResourceDefinition.apiextensions.k8s.io x: version v2 is removed, and objects are stored in it: store them in another version, and remove it from status.storedVersions",
 		"CustomResourceDefinition.apiextensions.k8s.io x: version v3 is removed, and requests for it fail",
 		"PersistentVolumeClaim x: data written to it stays",
-		"Database.example.com x: objects that its controller made may be deleted with it",
+		"Database.example.com x: objects that its controller created may be deleted with it",
 		"StatefulSet.apps x: data on its volumes stays",
 		"Job.batch x: effects of this hook of release web are not undone",
 	}

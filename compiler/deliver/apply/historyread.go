@@ -32,7 +32,7 @@ func (t Target) ReadBundle(ctx context.Context, r Revision, of *fleet.Cluster) (
 		return nil, &diag.Diag{
 			Code: diag.CodeDamagedRecord,
 			Msg:  fmt.Sprintf("revision %d cannot be read: %s", r.Number, diag.Visible(broken.why, diag.MaxText)),
-			Hint: "go back to another one, see fleetc history",
+			Hint: "roll back to another revision; fleetc history lists them",
 		}
 	}
 	return b, err
@@ -68,10 +68,10 @@ func decodeBundle(r Revision, parts [][]byte, of *fleet.Cluster) (*RecordedBundl
 	}
 	var head bundleHead
 	if err := utiljson.Unmarshal(parts[0], &head); err != nil {
-		return nil, &brokenError{"it is not what fleetc writes"}
+		return nil, &brokenError{"it is not in the format that fleetc writes"}
 	}
 	if len(head.Releases) > len(parts)-1 {
-		return nil, &brokenError{"its releases and parts do not match"}
+		return nil, &brokenError{"the number of its parts does not match its releases"}
 	}
 	cluster := *of
 	cluster.Stages, cluster.Health, cluster.Releases, cluster.Actions = head.Stages, head.Health, nil, nil
@@ -81,7 +81,7 @@ func decodeBundle(r Revision, parts [][]byte, of *fleet.Cluster) (*RecordedBundl
 			return nil, &brokenError{"it has a release with an invalid level"}
 		}
 		if err := json.Unmarshal(part, &texts[i]); err != nil {
-			return nil, &brokenError{"it is not what fleetc writes"}
+			return nil, &brokenError{"it is not in the format that fleetc writes"}
 		}
 		cluster.Releases = append(cluster.Releases, head.Releases[i].release())
 	}
@@ -93,13 +93,13 @@ func decodeBundle(r Revision, parts [][]byte, of *fleet.Cluster) (*RecordedBundl
 	for _, h := range head.Hooks {
 		o := &unstructured.Unstructured{Object: h.Object}
 		if h.Release < 0 || h.Release >= len(texts) || isIncomplete(o) {
-			return nil, &brokenError{"its hooks are not those of its releases"}
+			return nil, &brokenError{"its hooks do not match its releases"}
 		}
 		b.Hooks = append(b.Hooks, fleet.Object{Unstructured: o, Release: cluster.Releases[h.Release], Unapplied: true})
 	}
 	for n, i := range head.Objects {
 		if i < 0 || i >= len(texts) || len(texts[i]) == 0 {
-			return nil, &brokenError{"its objects are not those of its releases"}
+			return nil, &brokenError{"its objects do not match its releases"}
 		}
 		text := texts[i][0]
 		texts[i] = texts[i][1:]
@@ -147,12 +147,12 @@ func decodeCharts(records []recordedRelease, releases []*fleet.Release, parts []
 		}
 		var c recordedChart
 		if err := json.Unmarshal(parts[0], &c); err != nil || c.Digest == "" {
-			return nil, &brokenError{"it is not what fleetc writes"}
+			return nil, &brokenError{"it is not in the format that fleetc writes"}
 		}
 		charts[r.Name], parts = &fleet.Chart{Digest: c.Digest, Files: c.Files}, parts[1:]
 	}
 	if len(parts) > 0 {
-		return nil, &brokenError{"its releases and parts do not match"}
+		return nil, &brokenError{"the number of its parts does not match its releases"}
 	}
 	return charts, nil
 }

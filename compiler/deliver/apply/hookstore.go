@@ -101,7 +101,7 @@ func (p *planner) readHooks(ctx context.Context, release string) ([]*unstructure
 		out = append(out, &unstructured.Unstructured{Object: h})
 	}
 	if err != nil || slices.ContainsFunc(out, isIncomplete) {
-		return nil, p.store().corruptFault("the hooks of release " + release + " are not what fleetc writes")
+		return nil, p.store().corruptFault("the hooks of release " + release + " are not in the format that fleetc writes")
 	}
 	return out, nil
 }

@@ -151,7 +151,7 @@ func (v *Inventory) remove(ids map[string]bool) {
 func decodeInventory(data []byte) (*Inventory, error) {
 	var v Inventory
 	if err := json.Unmarshal(data, &v); err != nil {
-		return nil, &brokenError{"it is not what fleetc writes"}
+		return nil, &brokenError{"it is not in the format that fleetc writes"}
 	}
 	if v.Format != inventoryFormat {
 		return nil, &diag.Diag{
@@ -166,7 +166,7 @@ func decodeInventory(data []byte) (*Inventory, error) {
 			return nil, &brokenError{"an object in it has no " + missingPart(e)}
 		}
 		if id := e.id(); seen[id] {
-			return nil, &brokenError{"it has " + id + " twice"}
+			return nil, &brokenError{"it lists " + id + " twice"}
 		} else {
 			seen[id] = true
 		}

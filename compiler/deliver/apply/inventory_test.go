@@ -49,8 +49,8 @@ func TestDecodeInventory(t *testing.T) {
 		{`{"format":1,"hooks":{"a":"kube-root"}}`, "the hooks of release a are in Secret kube-root, which fleetc did not write"},
 		{`{"format":2}`, "has format 2, but this fleetc supports 1"},
 		{`{}`, "has format 0"},
-		{`[]`, "not what fleetc writes"},
-		{``, "not what fleetc writes"},
+		{`[]`, "not in the format that fleetc writes"},
+		{``, "not in the format that fleetc writes"},
 	} {
 		_, err := decodeInventory([]byte(tt.text))
 		if got := fmt.Sprint(err); (tt.want == "") != (err == nil) || !strings.Contains(got, tt.want) && err != nil {

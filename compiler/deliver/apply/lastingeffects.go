@@ -56,7 +56,7 @@ func (it *Item) lastingEffects() []string {
 	case fleet.IsProtected(gk):
 		return []string{"all objects of its kind, or its data, are deleted with it"}
 	case !kube.HasKind(gk):
-		return []string{"objects that its controller made may be deleted with it"}
+		return []string{"objects that its controller created may be deleted with it"}
 	}
 	if names := otherManagers(it.Before); len(names) > 0 {
 		return []string{"fields of " + strings.Join(names, " and ") + " are lost"}

@@ -42,7 +42,7 @@ func (s store) readOld(ctx context.Context) (*Inventory, error) {
 		return nil, &diag.Diag{
 			Code: diag.CodeDamagedRecord,
 			Msg:  fmt.Sprintf("the inventory in %s cannot be used: %s", Namespace, diag.Visible(broken.why, diag.MaxText)),
-			Hint: "restore Secret " + Namespace + "/" + oldHead + " from a backup; or delete it, and apply, after which nothing that was removed from the fleet is pruned",
+			Hint: "restore Secret " + Namespace + "/" + oldHead + " from a backup; or delete it and apply; fleetc then does not prune what the fleet no longer has",
 		}
 	}
 	if err != nil || v.Fleet != s.fleet {

@@ -61,7 +61,7 @@ func (it *Item) objectToApply(before *unstructured.Unstructured) *unstructured.U
 // planImmutable plans an object with a changed immutable field.
 func (p *planner) planImmutable(ctx context.Context, it *Item, before *unstructured.Unstructured, why string) error {
 	it.Action, it.Reason = Immutable, why
-	it.Hint = "change it back, or allow to recreate it with replace of the release"
+	it.Hint = "change it back, or list its kind under replace of the release to have it recreated"
 	if before == nil || fleet.IsProtected(it.kind()) {
 		it.Hint = "change it back, or delete the object yourself: a " + it.ref.Kind + " is never recreated"
 		return nil
@@ -70,7 +70,7 @@ func (p *planner) planImmutable(ctx context.Context, it *Item, before *unstructu
 		return nil
 	}
 	if action, annotation := p.pruneOrKeep(it.kind(), before); action == Keep {
-		it.Hint = "it is not recreated, because it has " + annotation
+		it.Hint = "change it back, or remove " + annotation + ", so that fleetc may recreate it"
 		return nil
 	}
 	owner, err := p.newOwner(ctx, it, before)
@@ -78,7 +78,7 @@ func (p *planner) planImmutable(ctx context.Context, it *Item, before *unstructu
 		return err
 	}
 	if owner != "" && !it.Adopts {
-		it.Hint = owner + " owns it now, so that it is not recreated: change it back, or take it from there first"
+		it.Hint = "change it back, or stop " + owner + " from managing it: fleetc does not recreate objects of others"
 		return nil
 	}
 	it.Action, it.Hint, it.After, it.Preexisting = Replace, "", it.object, false

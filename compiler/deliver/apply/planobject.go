@@ -41,7 +41,7 @@ func (p *planner) planObject(ctx context.Context, it *Item) error {
 		return err
 	}
 	if readable && !r.Namespaced && it.ref.Namespace != "" {
-		it.refuse("the kind has no namespaces", "remove metadata.namespace")
+		it.refuse("the kind is cluster-scoped", "remove metadata.namespace")
 		return nil
 	}
 	before, err := p.object(ctx, ref)
@@ -96,7 +96,7 @@ func (p *planner) checkLive(it *Item, before *unstructured.Unstructured) bool {
 	it.managers = otherManagers(before)
 	if p.isForeign(it, before) {
 		if !p.mayAdopt(before) {
-			it.refuse("it exists already, and "+p.ownerOf(before)+" made it", p.takeoverHint(before))
+			it.refuse("it already exists, and "+p.ownerOf(before)+" created it", p.takeoverHint(before))
 			return false
 		}
 		it.Adopts = true
@@ -165,7 +165,7 @@ func (p *planner) planHook(it *Item, before *unstructured.Unstructured) {
 	switch {
 	case !it.hook.pre && !it.hook.post:
 	case !fleet.IsHook(before):
-		it.refuse("an object of this name exists and is not a hook", "rename one of them")
+		it.refuse("an object with this name exists and is not a hook", "rename one of them")
 	case fleet.HookRuns(before) && !slices.Contains(it.hook.deletions, "before-hook-creation"):
 		it.refuse("it exists from an earlier run, and its hook has no deletion policy before-hook-creation", "delete it, or add the policy to the chart")
 	}

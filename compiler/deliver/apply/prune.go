@@ -76,10 +76,10 @@ func (p *planner) planPrune(ctx context.Context) ([]Item, error) {
 // is kept.
 func (p *planner) pruneRecorded(it *Item, current *unstructured.Unstructured) (Action, string) {
 	if p.recorded[it.ID].Preexisting {
-		return Keep, "it was there before fleetc applied it"
+		return Keep, "it existed before fleetc applied it"
 	}
 	if p.Drifted != nil {
-		return Keep, "fixing drift prunes nothing"
+		return Keep, "--fix does not prune"
 	}
 	return p.pruneOrKeep(it.kind(), current)
 }
@@ -156,7 +156,7 @@ func (p *planner) keepContainers(items []Item) {
 			held = cmp.Or(held, kinds[gvk.GroupKind()])
 		}
 		if held != "" {
-			it.Action, it.Reason = Keep, "it has "+held+", which stays"
+			it.Action, it.Reason = Keep, "it contains "+held+", which is kept"
 		}
 	}
 }
@@ -177,7 +177,7 @@ func (o Options) pruneOrKeep(gk schema.GroupKind, current *unstructured.Unstruct
 	kept := fleet.KeepAnnotation(current)
 	switch {
 	case gk == schema.GroupKind{Kind: "Namespace"} && current.GetName() == Namespace:
-		return Keep, "it has the inventory"
+		return Keep, "it contains the inventory"
 	case kept != "":
 		return Keep, kept
 	case fleet.IsProtected(gk) && !slices.Contains(o.PruneProtected, gk):

@@ -48,12 +48,12 @@ func TestPruneKeeps(t *testing.T) {
 	}{
 		"a ConfigMap":          {config, "a", nil, Entry{}, Target{}, ""},
 		"a namespace":          {namespace, "a", nil, Entry{}, all, ""},
-		"fleetc's namespace":   {namespace, Namespace, nil, Entry{}, all, "it has the inventory"},
+		"fleetc's namespace":   {namespace, Namespace, nil, Entry{}, all, "it contains the inventory"},
 		"a protected kind":     {namespace, "a", nil, Entry{}, Target{}, "only with --prune-protected"},
 		"kept by Helm":         {config, "a", map[string]string{"helm.sh/resource-policy": "keep"}, Entry{}, all, "helm.sh/resource-policy: keep"},
 		"kept by fleetc":       {config, "a", map[string]string{"fleetc.dev/prune": "never"}, Entry{}, all, "fleetc.dev/prune: never"},
-		"there before":         {config, "a", nil, Entry{Preexisting: true}, all, "it was there before"},
-		"while drift is fixed": {config, "a", nil, Entry{}, Target{Drifted: map[string]bool{}}, "fixing drift prunes nothing"},
+		"there before":         {config, "a", nil, Entry{Preexisting: true}, all, "it existed before"},
+		"while drift is fixed": {config, "a", nil, Entry{}, Target{Drifted: map[string]bool{}}, "--fix does not prune"},
 	} {
 		current := &unstructured.Unstructured{Object: map[string]any{}}
 		current.SetName(test.name)

@@ -39,7 +39,7 @@ func (p *Plan) savedRecords() []SavedRecord {
 
 const (
 	recordChanged    = "Helm has written it since the plan was made; " + uninstallDeletes
-	recordNotPlanned = "it was not to be removed when the plan was made; " + uninstallDeletes
+	recordNotPlanned = "the plan did not remove it; " + uninstallDeletes
 )
 
 // KeepRecords makes the plan keep records of Helm releases that the earlier plan

@@ -150,7 +150,7 @@ func (f SavedPlan) Check(p *Plan) error {
 	case f.Cluster != p.Cluster:
 		return &diag.Diag{Code: diag.CodeOtherCluster, Msg: "the plan is for cluster " + quote(f.Cluster), Hint: again}
 	case f.UID != p.UID:
-		return &diag.Diag{Code: diag.CodeOtherCluster, Msg: fmt.Sprintf("the plan is for another cluster than %s: the UID of its namespace kube-system was %s", p.Server, diag.Visible(f.UID, diag.MaxText)), Hint: "see cluster.context"}
+		return &diag.Diag{Code: diag.CodeOtherCluster, Msg: fmt.Sprintf("the plan is for a different cluster than %s: the UID of its namespace kube-system was %s", p.Server, diag.Visible(f.UID, diag.MaxText)), Hint: "see cluster.context"}
 	case f.Bundle != p.Bundle:
 		return &diag.Diag{Code: diag.CodeStalePlan, Msg: "the bundle of this cluster has changed since the plan was made", Hint: again}
 	}
@@ -204,7 +204,7 @@ func (f SavedPlan) checkActions(now SavedPlan) error {
 		delete(planned, a.ID)
 	}
 	for id := range planned {
-		wrong(id, "it is in the plan, and would not run now")
+		wrong(id, "it is in the plan, but would not run now")
 	}
 	return faults.Err()
 }

@@ -33,7 +33,7 @@ func TestCheckSavedPlan(t *testing.T) {
 	}{
 		"the same":         {func(*Plan) {}, ""},
 		"another cluster":  {func(p *Plan) { p.Cluster = "prod/us" }, `the plan is for cluster "prod/eu"`},
-		"another server":   {func(p *Plan) { p.UID = "uid-us" }, "the plan is for another cluster than https://eu"},
+		"another server":   {func(p *Plan) { p.UID = "uid-us" }, "the plan is for a different cluster than https://eu"},
 		"another bundle":   {func(p *Plan) { p.Bundle = "sha256:2" }, "the bundle of this cluster has changed"},
 		"another action":   {func(p *Plan) { p.Items[0].Action = Prune }, "ConfigMap a: it differs from the plan"},
 		"a changed object": {func(p *Plan) { p.Items[0].Before.SetLabels(map[string]string{"a": "b"}) }, "ConfigMap a: it was changed since the plan was made"},
@@ -41,7 +41,7 @@ func TestCheckSavedPlan(t *testing.T) {
 		"an object less":   {func(p *Plan) { p.Items[1].Action = Unchanged }, "ConfigMap b: it differs from the plan: the action was create, and now it is none"},
 		"more is deleted":  {func(p *Plan) { p.Items[0].Cascade = &Cascade{uids: []string{"2"}} }, "ConfigMap a: "},
 		"a changed action": {func(p *Plan) { p.Actions[0].Stage = "first" }, "it was changed since the plan was made"},
-		"no action":        {func(p *Plan) { p.Actions = nil }, "it is in the plan, and would not run now"},
+		"no action":        {func(p *Plan) { p.Actions = nil }, "it is in the plan, but would not run now"},
 		"another name":     {func(p *Plan) { p.Actions[0].Name = "other" }, "it is not in the plan"},
 	} {
 		saved, now := savedTestPlan(t).Saved(), savedTestPlan(t)

@@ -51,7 +51,7 @@ func (p *planner) simulate(ctx context.Context, it *Item, now *unstructured.Unst
 	}
 	var s simulation
 	if !schemas.Has(it.ref.GroupVersionKind) {
-		s.caveat = ", and the cluster has no schema of them"
+		s.caveat = ", and the cluster has no schema for them"
 		schemas = cluster.ReadSchemas(nil)
 	}
 	if now.GroupVersionKind() != it.ref.GroupVersionKind {
@@ -70,7 +70,7 @@ func (p *planner) simulate(ctx context.Context, it *Item, now *unstructured.Unst
 	}
 	after, conflicts, err := schemas.Apply(now, object)
 	if err != nil {
-		s.caveat += ", and they do not fit the schema that the cluster has"
+		s.caveat += ", and they do not match the cluster's schema"
 		after, conflicts, err = cluster.ReadSchemas(nil).Apply(now, object)
 	}
 	if err != nil {

@@ -155,7 +155,7 @@ func (s store) corruptFault(why string) error {
 	return &diag.Diag{
 		Code: diag.CodeDamagedRecord,
 		Msg:  fmt.Sprintf("the inventory in %s cannot be used: %s", Namespace, diag.Visible(why, diag.MaxText)),
-		Hint: "restore " + headText(s.fleet) + " from a backup; or delete it, and apply, after which nothing that was removed from the fleet is pruned",
+		Hint: "restore " + headText(s.fleet) + " from a backup; or delete it and apply; fleetc then does not prune what the fleet no longer has",
 	}
 }
 

@@ -343,7 +343,7 @@ func (r *runner) waitEnd(ctx context.Context, it *Item, o *health.ObservedObject
 // fault.
 func (r *runner) deleteHook(ctx context.Context, it *Item) error {
 	if !fleet.IsHook(it.Before) {
-		return &diag.Diag{Code: diag.CodeObjectRefused, At: it.positions, Path: it.ID, Msg: "an object of this name exists and is not a hook", Hint: "rename one of them"}
+		return &diag.Diag{Code: diag.CodeObjectRefused, At: it.positions, Path: it.ID, Msg: "an object with this name exists and is not a hook", Hint: "rename one of them"}
 	}
 	it.uid = string(it.Before.GetUID())
 	if err := r.Live.Delete(ctx, it.ref, it.uid); err != nil && cluster.ReasonOf(err) != cluster.Moved {

@@ -14,7 +14,7 @@ import (
 )
 
 // errNotStarted is the result of objects that are skipped after a failure.
-var errNotStarted = errors.New("not begun")
+var errNotStarted = errors.New("not started")
 
 // applyAll writes objects kind by kind in the order of the bundle; objects of one
 // kind are written concurrently. Webhook configurations come last: the API server

@@ -60,8 +60,8 @@ func RunCredentialPlugin(ctx context.Context, limit time.Duration, words []strin
 }
 
 var (
-	errTimeout           = errors.New("the credential plugin takes too long")
-	errCredentialTooLong = errors.New("the credential plugin prints more than credentials")
+	errTimeout           = errors.New("the credential plugin took too long")
+	errCredentialTooLong = errors.New("the credential plugin printed too much")
 )
 
 // watchParent calls orphaned when the parent of this process has ended.

@@ -217,7 +217,7 @@ func (c *Cluster) fault(err error) error {
 		d.Msg, d.Hint = fmt.Sprintf("the certificate of %s is not trusted: %s", c.Server, c.visible(withoutRequest(err).Error())), "see certificate-authority-data in the kubeconfig"
 	case apierrors.IsUnauthorized(err):
 		d.Code = diag.CodeKubeconfig
-		d.Msg, d.Hint = fmt.Sprintf("%s does not know the user of the kubeconfig", c.Server), "log in again"
+		d.Msg, d.Hint = fmt.Sprintf("%s rejects the credentials of the kubeconfig", c.Server), "log in again"
 	case apierrors.IsForbidden(err):
 		_, why, _ := strings.Cut(err.Error(), "is forbidden: ")
 		d.Code = diag.CodeRights

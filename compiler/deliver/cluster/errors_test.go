@@ -84,7 +84,7 @@ func TestFault(t *testing.T) {
 	}{
 		"refused":      {request(syscall.ECONNREFUSED), "https://one.example.com refuses connections", "check that the API server runs"},
 		"not trusted":  {request(x509.UnknownAuthorityError{}), "the certificate of https://one.example.com is not trusted", "certificate-authority-data"},
-		"unknown user": {apierrors.NewUnauthorized("no"), "does not know the user of the kubeconfig", "log in again"},
+		"unknown user": {apierrors.NewUnauthorized("no"), "rejects the credentials of the kubeconfig", "log in again"},
 		"forbidden":    {apierrors.NewForbidden(configMaps, "web", errors.New("no role")), "no role", "docs/apply.md"},
 		"late":         {request(context.DeadlineExceeded), "https://one.example.com does not answer", "reachable"},
 		"overloaded":   {apierrors.NewTooManyRequests("later", 1), "https://one.example.com: later", ""},

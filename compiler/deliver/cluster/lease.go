@@ -166,7 +166,7 @@ func (l *Lease) put(ctx context.Context, next *coordination.Lease) (*coordinatio
 		return err
 	})
 	if alreadyExists(err) {
-		return nil, &Error{Reason: Moved, Message: "another process was faster"}
+		return nil, &Error{Reason: Moved, Message: "another process acquired it first"}
 	}
 	return stored, l.cluster.apiError(err)
 }

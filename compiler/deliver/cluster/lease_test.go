@@ -68,8 +68,8 @@ func TestLeaseWait(t *testing.T) {
 // The fault names the holder, the time of its acquisition, and the flag.
 func TestLeaseFault(t *testing.T) {
 	for timeout, want := range map[time.Duration][2]string{
-		0:                {"ann applies to this cluster, since 2026-01-02T03:04:05Z", "pass --lock-timeout to make fleetc wait"},
-		90 * time.Second: {"ann applies to this cluster, since 2026-01-02T03:04:05Z; fleetc has waited for 1m30s", "pass a longer --lock-timeout"},
+		0:                {"ann is applying to this cluster, since 2026-01-02T03:04:05Z", "pass --lock-timeout to make fleetc wait"},
+		90 * time.Second: {"ann is applying to this cluster, since 2026-01-02T03:04:05Z; fleetc has waited for 1m30s", "pass a longer --lock-timeout"},
 	} {
 		w := leaseWait{timeout: timeout, current: leaseOf("ann", "1")}
 		d, ok := errors.AsType[*diag.Diag](w.fault())

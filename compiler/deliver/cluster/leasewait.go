@@ -44,7 +44,7 @@ func (w *leaseWait) hasTimedOut(now time.Time) bool {
 
 // fault returns the fault of a lease that another process holds.
 func (w *leaseWait) fault() error {
-	msg := visible(holderOf(w.current)) + " applies to this cluster"
+	msg := visible(holderOf(w.current)) + " is applying to this cluster"
 	if since := acquireTime(w.current); !since.IsZero() {
 		msg += ", since " + since.Format(time.RFC3339)
 	}

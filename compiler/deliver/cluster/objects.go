@@ -155,7 +155,7 @@ func (c *Cluster) delete(ctx context.Context, ref Ref, uid string, propagation m
 
 // Put creates an object, or replaces the one with o's resource version, and returns
 // the stored object. It sends the request once. An [Error] with Moved means that
-// another process was faster.
+// another process acquired it first.
 func (c *Cluster) Put(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	client, err := c.client(ctx, RefOf(o))
 	if err != nil {

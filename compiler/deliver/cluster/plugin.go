@@ -95,7 +95,7 @@ func (p *plugin) fault(err error, clean func(string) string) *diag.Diag {
 		return nil
 	}
 	name := "the credential plugin " + quote(p.command) + " of the kubeconfig"
-	d := &diag.Diag{Code: diag.CodeKubeconfig, Msg: name + " gives no credentials: " + clean(why), Hint: "run it by hand", Cause: err}
+	d := &diag.Diag{Code: diag.CodeKubeconfig, Msg: name + " returned no credentials: " + clean(why), Hint: "run it by hand", Cause: err}
 	var status int
 	if code := exitCode.FindStringSubmatch(why); code != nil {
 		status, _ = strconv.Atoi(code[1]) // the expression allows digits only

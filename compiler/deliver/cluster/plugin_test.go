@@ -35,7 +35,7 @@ func TestPluginFault(t *testing.T) {
 		},
 		{
 			"getting credentials: decoding stdout: \x1b[31mno JSON",
-			`the credential plugin "aws" of the kubeconfig gives no credentials: decoding stdout: �[31mno JSON`, "run it by hand",
+			`the credential plugin "aws" of the kubeconfig returned no credentials: decoding stdout: �[31mno JSON`, "run it by hand",
 		},
 		{"dial tcp: connection refused", "", ""},
 	} {

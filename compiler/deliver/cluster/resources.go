@@ -63,7 +63,7 @@ func (c *Cluster) Versions(ctx context.Context, gk schema.GroupKind) ([]string, 
 }
 
 func discoveryError(gv schema.GroupVersion, err error) error {
-	return &Error{Reason: Refused, Message: fmt.Sprintf("%s does not list its resources: %s", gv, visible(err.Error()))}
+	return &Error{Reason: Refused, Message: fmt.Sprintf("the API resources of %s cannot be listed: %s", gv, visible(err.Error()))}
 }
 
 // ResetDiscovery clears the discovery cache, because CRDs have changed.

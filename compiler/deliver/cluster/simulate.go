@@ -85,7 +85,7 @@ func (s *Schemas) Apply(current, object *unstructured.Unstructured) (*unstructur
 	}
 	if err != nil {
 		// The text may contain values.
-		return nil, nil, errors.New("the object does not fit the schema that the cluster has of it")
+		return nil, nil, errors.New("the object does not match the cluster's schema for it")
 	}
 	simulated, ok := out.(*unstructured.Unstructured)
 	if !ok {

@@ -144,7 +144,7 @@ func TestWholeRules(t *testing.T) {
 		{ID: "ConfigMap web/a", Release: "web", Finding: apply.Missing, After: object("a")},
 		{ID: "ConfigMap web/b", Release: "web", Finding: apply.Same, Health: health.Verdict{State: health.Failed, Reason: "it failed"}},
 		{ID: "ConfigMap web/c", Release: "web", Finding: apply.Orphaned, Before: object("c")},
-		{ID: "ConfigMap web/d", Release: "web", Finding: apply.InConflict, Why: "kubectl made it", Before: object("d"), After: object("d")},
+		{ID: "ConfigMap web/d", Release: "web", Finding: apply.InConflict, Why: "kubectl created it", Before: object("d"), After: object("d")},
 		{ID: "Secret web/e", Finding: apply.Unknown, Why: "the user may not get secrets in web"},
 	}}
 	for _, test := range []struct {

@@ -149,7 +149,7 @@ func (s *Session) open() error {
 
 // stagingError adds the directory of the tree to an error about its staging area.
 func (s *Session) stagingError(err error) error {
-	return fmt.Errorf("make the staging area in %s: %w", s.at(".")[0].File, err)
+	return fmt.Errorf("create the staging area in %s: %w", s.at(".")[0].File, err)
 }
 
 func (p *plan) journal() journal {
@@ -246,7 +246,7 @@ func (s *Session) exchangeDirectories(j *journal, ino string, t directoryChange)
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("exchange %s with its successor: %w", s.at(j.Cluster)[0].File, err)
+		return false, fmt.Errorf("replace %s: %w", s.at(j.Cluster)[0].File, err)
 	}
 	return true, s.finish(*j, t)
 }
@@ -263,7 +263,7 @@ func (s *Session) exchange(j journal) error {
 func (s *Session) moveIntoPlace(j journal) error {
 	if parent := path.Dir(j.Cluster); parent != "." {
 		if err := s.root.MkdirAll(parent, 0o755); err != nil {
-			return fmt.Errorf("make the directory of %s: %w", j.Cluster, err)
+			return fmt.Errorf("create the directory of %s: %w", j.Cluster, err)
 		}
 	}
 	if err := s.root.Rename(j.fresh(), j.Cluster); err != nil {

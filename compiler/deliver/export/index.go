@@ -231,7 +231,7 @@ func (s *Session) readIndex(dir string, known ownedIndex) (ownedIndex, error) {
 		return none, err
 	}
 	if !info.Mode().IsRegular() {
-		return none, &diag.Diag{Code: diag.CodeForeignFile, At: s.at(name), Msg: "this is " + kindOf(info) + " in the place of a file of the bundle", Hint: hintMove, Cause: errForeign}
+		return none, &diag.Diag{Code: diag.CodeForeignFile, At: s.at(name), Msg: "expected a file of the bundle, got " + kindOf(info), Hint: hintMove, Cause: errForeign}
 	}
 	if info.Size() > maxIndex {
 		return none, &diag.Diag{Code: diag.CodeForeignFile, At: s.at(name), Msg: "this file is too large for the index of a bundle", Hint: hintMove, Cause: errForeign}
@@ -246,7 +246,7 @@ func (s *Session) readIndex(dir string, known ownedIndex) (ownedIndex, error) {
 	}
 	idx, err := parseIndex(data)
 	if errors.Is(err, errForeign) {
-		return none, &diag.Diag{Code: diag.CodeForeignFile, At: s.at(name), Msg: "fleetc did not write this file, and the bundle needs its place", Hint: hintMove, Cause: err}
+		return none, &diag.Diag{Code: diag.CodeForeignFile, At: s.at(name), Msg: "the export would overwrite this file, which fleetc did not write", Hint: hintMove, Cause: err}
 	}
 	if d, ok := errors.AsType[*diag.Diag](err); ok {
 		d.At = s.at(name)

@@ -158,19 +158,19 @@ func TestIndexFaults(t *testing.T) {
 	for _, c := range []struct {
 		name, text, want string
 	}{
-		{"other tool", `{"name":"x"}`, "a/bundle.json: fleetc did not write this file, and the bundle needs its place"},
-		{"not JSON", `hello`, "a/bundle.json: fleetc did not write this file, and the bundle needs its place"},
+		{"other tool", `{"name":"x"}`, "a/bundle.json: the export would overwrite this file, which fleetc did not write"},
+		{"not JSON", `hello`, "a/bundle.json: the export would overwrite this file, which fleetc did not write"},
 		{
 			"conflict", "<<<<<<<\n" + `"format":"fleetc.bundle/v1"`,
 			"a/bundle.json: the file is damaged: invalid character '<' looking for beginning of value",
 		},
 		{
 			"other fleet", `{"format":"fleetc.bundle/v1","fleet":"example.com/other","cluster":"a"}`,
-			`a/bundle.json: the directory belongs to the fleet "example.com/other", and this is "example.com/fleet"`,
+			`a/bundle.json: the directory belongs to the fleet "example.com/other", not to "example.com/fleet"`,
 		},
 		{
 			"copied", `{"format":"fleetc.bundle/v1","fleet":"example.com/fleet","cluster":"b"}`,
-			`a/bundle.json: the directory belongs to the cluster "b", and lies where "a" goes`,
+			`a/bundle.json: the directory is for the cluster "a", but contains the bundle of "b"`,
 		},
 		{
 			"escape", `{"format":"fleetc.bundle/v1","fleet":"example.com/fleet","cluster":"a","objects":[{"file":"../../victim.yaml"}]}`,

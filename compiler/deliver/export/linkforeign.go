@@ -145,7 +145,7 @@ func (c *linker) copy(from, to string) error {
 			err = c.root.Symlink(target, to)
 		}
 	default:
-		return &diag.Diag{Code: diag.CodeForeignFile, At: c.at(from), Msg: "a special file cannot stay in a directory that changes", Hint: "move it away"}
+		return &diag.Diag{Code: diag.CodeForeignFile, At: c.at(from), Msg: "the export cannot keep a special file in a directory that it replaces", Hint: "move it away"}
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return c.changedDuringExport(from)

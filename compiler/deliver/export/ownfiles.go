@@ -36,7 +36,7 @@ func (s *Session) remove(w *walker, cluster, name string, owned map[string]strin
 		return "", &diag.Diag{
 			Code: diag.CodeForeignFile,
 			At:   s.at(file), Msg: "this file was changed, and is no longer part of the bundle",
-			Hint: "remove it, or move it out of the exported tree when it is yours",
+			Hint: "remove it, or move it out of the exported tree if it is yours",
 		}
 	case !s.isOwnContent(cluster, name, owned, string(data)):
 		return "", &diag.Diag{

@@ -103,7 +103,7 @@ func (s *Session) object(name string) (u *unstructured.Unstructured, digest stri
 	case info == nil:
 		return wrong("the file is missing, and bundle.json lists it", nil)
 	case !info.Mode().IsRegular() || info.Size() > maxObject:
-		return wrong("this is not a file of an object", nil)
+		return wrong("expected a file with one object, got something else", nil)
 	}
 	data, err := s.readFile(name, info.Size())
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Session) object(name string) (u *unstructured.Unstructured, digest stri
 		return wrong("the file is empty", nil)
 	}
 	if err != nil {
-		return wrong("the file has no object: "+diag.Brief(err), err)
+		return wrong("the file is not a valid object: "+diag.Brief(err), err)
 	}
 	return fleet.Unmark(u), digestOf(data), nil
 }

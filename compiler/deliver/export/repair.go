@@ -63,7 +63,7 @@ func (s *Session) clean() error {
 	if !info.IsDir() {
 		return &diag.Diag{
 			Code: diag.CodeForeignFile,
-			At:   s.at(stagingArea), Msg: "this is " + kindOf(info) + " in the place of the staging area", Hint: hintMove,
+			At:   s.at(stagingArea), Msg: "expected the staging area of an export, got " + kindOf(info), Hint: hintMove,
 		}
 	}
 	j, err := s.readJournal()

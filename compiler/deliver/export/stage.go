@@ -129,7 +129,7 @@ func (t *Tree) Files(b *fleet.Bundle) (map[string]fleet.Text, error) {
 		files[f.Name] = fleet.Text{f.Data}
 	}
 	if len(files) < len(names)+len(b.Files) {
-		return nil, fmt.Errorf("name the files of %s: two of its objects have one ID", b.Cluster.ID)
+		return nil, fmt.Errorf("name the files of %s: two of its objects have the same ID", b.Cluster.ID)
 	}
 	files[indexFile] = fleet.Text{idx}
 	return files, nil
@@ -140,7 +140,7 @@ func (t *Tree) Files(b *fleet.Bundle) (map[string]fleet.Text, error) {
 // by name, in any order of calls.
 func (s *Session) claim(id string) (*plan, error) {
 	if !legalID(id) {
-		return nil, &diag.Diag{Code: diag.CodeDestination, Clusters: []string{id}, Msg: fmt.Sprintf("%q is not a valid directory for a cluster", id), Hint: "give the directory of the cluster another name"}
+		return nil, &diag.Diag{Code: diag.CodeDestination, Clusters: []string{id}, Msg: fmt.Sprintf("%q is not a valid directory for a cluster", id), Hint: "rename the directory of the cluster"}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,13 +184,13 @@ func (s *Session) ownIndex(id string) (ownedIndex, error) {
 	case idx.Fleet != s.tree.Fleet:
 		return ownedIndex{}, &diag.Diag{
 			Code: diag.CodeOtherBundle,
-			At:   at, Msg: fmt.Sprintf("the directory belongs to the fleet %q, and this is %q", idx.Fleet, s.tree.Fleet),
+			At:   at, Msg: fmt.Sprintf("the directory belongs to the fleet %q, not to %q", idx.Fleet, s.tree.Fleet),
 			Hint: "export to another directory",
 		}
 	case idx.Cluster != id:
 		return ownedIndex{}, &diag.Diag{
 			Code: diag.CodeOtherBundle,
-			At:   at, Msg: fmt.Sprintf("the directory belongs to the cluster %q, and lies where %q goes", idx.Cluster, id),
+			At:   at, Msg: fmt.Sprintf("the directory is for the cluster %q, but contains the bundle of %q", id, idx.Cluster),
 			Hint: "move the directory away, then run fleetc export again",
 		}
 	}
@@ -208,7 +208,7 @@ func (s *Session) directories(dir string) error {
 			return err
 		}
 		if !info.IsDir() {
-			return s.foreign(dir[:i], "this is "+kindOf(info)+" in the place of a directory of the bundle")
+			return s.foreign(dir[:i], "expected a directory of the bundle, got "+kindOf(info))
 		}
 	}
 	return nil
@@ -272,7 +272,7 @@ func (s *Session) action(w *walker, name string, isOwn bool, text fleet.Text) (A
 	case info == nil:
 		return Added, nil
 	case !info.Mode().IsRegular():
-		return "", s.foreign(name, "this is "+kindOf(info)+" in the place of a file of the bundle")
+		return "", s.foreign(name, "expected a file of the bundle, got "+kindOf(info))
 	}
 	same := info.Size() == int64(text.Len())
 	if same {
@@ -286,7 +286,7 @@ func (s *Session) action(w *walker, name string, isOwn bool, text fleet.Text) (A
 	case same:
 		return "", nil
 	case !isOwn:
-		return "", s.foreign(name, "fleetc did not write this file, and the bundle needs its place")
+		return "", s.foreign(name, "the export would overwrite this file, which fleetc did not write")
 	}
 	return Changed, nil
 }

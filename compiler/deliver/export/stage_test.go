@@ -33,12 +33,12 @@ func TestForeignInTheWay(t *testing.T) {
 		bundle("b", "web/Pod/x/file=1", "web/Pod/x/dir=1", "db/Pod/x/y=1", "db/Pod/x/z=1", "web/Pod/x/same=same", "web/Pod/x/link=same", "up/Pod/x/y=1", "web/Pod/x/dangling=1"),
 		bundle("c", "web/Pod/x/y=1"))
 	wantFaults(t, tree.Dir, err,
-		"b/db: this is a file in the place of a directory of the bundle",
-		"b/up: this is a symbolic link in the place of a directory of the bundle",
-		"b/web/pod-x-dangling.yaml: this is a symbolic link in the place of a file of the bundle",
-		"b/web/pod-x-dir.yaml: this is a directory in the place of a file of the bundle",
-		"b/web/pod-x-file.yaml: fleetc did not write this file, and the bundle needs its place",
-		"b/web/pod-x-link.yaml: this is a symbolic link in the place of a file of the bundle",
+		"b/db: expected a directory of the bundle, got a file",
+		"b/up: expected a directory of the bundle, got a symbolic link",
+		"b/web/pod-x-dangling.yaml: expected a file of the bundle, got a symbolic link",
+		"b/web/pod-x-dir.yaml: expected a file of the bundle, got a directory",
+		"b/web/pod-x-file.yaml: the export would overwrite this file, which fleetc did not write",
+		"b/web/pod-x-link.yaml: expected a file of the bundle, got a symbolic link",
 	)
 	if d, ok := errors.AsType[*diag.Diag](err); !ok || !slices.Equal(d.Clusters, []string{"b"}) {
 		t.Errorf("got %#v", d)
@@ -57,7 +57,7 @@ func TestFileInTheWayOfCluster(t *testing.T) {
 	tree := newTree(t)
 	write(t, filepath.Join(tree.Dir, "prod"), "theirs")
 	_, err := export(tree, false, bundle("prod/eu", "web/Pod/x/y=1"))
-	wantFaults(t, tree.Dir, err, "prod: this is a file in the place of a directory of the bundle")
+	wantFaults(t, tree.Dir, err, "prod: expected a directory of the bundle, got a file")
 }
 
 func TestSymlinks(t *testing.T) {
@@ -86,7 +86,7 @@ func TestSymlinks(t *testing.T) {
 				}
 				before := listing(t, filepath.Dir(tree.Dir))
 				_, err = export(tree, false, bundle("prod/eu", "web/Pod/x/y=2"), bundle("a", "web/Pod/x/y=2"))
-				if _, ok := errors.AsType[*diag.Diag](err); !ok || !strings.Contains(err.Error(), link+": this is a symbolic link in the place of") {
+				if _, ok := errors.AsType[*diag.Diag](err); !ok || !strings.Contains(err.Error(), link+": expected ") || !strings.Contains(err.Error(), ", got a symbolic link") {
 					t.Errorf("got %v", err)
 				}
 				// Retire follows no links.
@@ -202,7 +202,7 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = run(s, true, now...)
-	wantFaults(t, tree.Dir, err, "a/web/pod-x-w.yaml: fleetc did not write this file, and the bundle needs its place")
+	wantFaults(t, tree.Dir, err, "a/web/pod-x-w.yaml: the export would overwrite this file, which fleetc did not write")
 }
 
 func TestRetire(t *testing.T) {
@@ -322,7 +322,7 @@ func TestStageAtOnce(t *testing.T) {
 
 func TestStageTwins(t *testing.T) {
 	_, err := export(newTree(t), false, bundle("a", "web/Pod/x/y=1", "web/Pod/x/y=2"))
-	if err == nil || !strings.Contains(err.Error(), "two of its objects have one ID") {
+	if err == nil || !strings.Contains(err.Error(), "two of its objects have the same ID") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -102,7 +102,7 @@ func (t *Tree) Begin(ctx context.Context) (*Session, error) {
 		case <-timeout.C:
 			return nil, errors.Join(&diag.Diag{
 				Code: diag.CodeConcurrentExport,
-				At:   s.at("."), Msg: "another export writes to this directory",
+				At:   s.at("."), Msg: "another export is writing to this directory",
 				Hint: "wait until it has ended, then run fleetc export again",
 			}, s.Close())
 		case <-time.After(20 * time.Millisecond):
@@ -196,7 +196,7 @@ func (s *Session) unusable(err error) error {
 	if info, statErr := os.Stat(s.tree.Dir); statErr == nil && !info.IsDir() {
 		return &diag.Diag{
 			Code: diag.CodeDestination,
-			At:   s.at("."), Msg: "bundles go into a directory, and this is a file",
+			At:   s.at("."), Msg: "expected a directory, got a file",
 			Hint: "export to another directory", Cause: err,
 		}
 	}

@@ -310,9 +310,9 @@ func TestDirIsFile(t *testing.T) {
 	tree := newTree(t)
 	write(t, tree.Dir, "x")
 	_, err := tree.Begin(t.Context())
-	wantFaults(t, filepath.Dir(tree.Dir), err, "out: bundles go into a directory, and this is a file")
+	wantFaults(t, filepath.Dir(tree.Dir), err, "out: expected a directory, got a file")
 	_, err = tree.Check()
-	wantFaults(t, filepath.Dir(tree.Dir), err, "out: bundles go into a directory, and this is a file")
+	wantFaults(t, filepath.Dir(tree.Dir), err, "out: expected a directory, got a file")
 	tree.Dir = filepath.Join(tree.Dir, "below")
 	if _, err = tree.Begin(t.Context()); err == nil {
 		t.Error("no error for a directory below a file")
@@ -328,7 +328,7 @@ func TestLock(t *testing.T) {
 	second := *tree
 	second.Wait = 60 * time.Millisecond
 	_, err = second.Begin(t.Context())
-	wantFaults(t, filepath.Dir(tree.Dir), err, "out: another export writes to this directory")
+	wantFaults(t, filepath.Dir(tree.Dir), err, "out: another export is writing to this directory")
 	if text, _, _ := strings.Cut(diag.Texts(err)[0], "\n"); !strings.HasSuffix(text, " [FL2005]") {
 		t.Errorf("the fault is printed as %q", text)
 	}

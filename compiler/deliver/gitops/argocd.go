@@ -48,7 +48,7 @@ func (l Layouter) argo(b *fleet.Bundle) (*fleet.Bundle, error) {
 	if c.GitOps.ArgoCD.RepoURL == "" {
 		return nil, &diag.Diag{
 			Code: diag.CodeLayout,
-			At:   []diag.Pos{c.Pos}, Path: "gitops.argocd.repoURL", Msg: "the URL of the repository that Argo CD reads is missing",
+			At:   []diag.Pos{c.Pos}, Path: "gitops.argocd.repoURL", Msg: "the URL of the repository that Argo CD reads is required",
 			Hint: `set it: gitops: argocd: repoURL: "https://..."`,
 		}
 	}

@@ -130,7 +130,7 @@ func notDelivered(r *fleet.Release, chart fleet.ChartRef, who string) error {
 	}
 	switch {
 	case chart.Dependencies != "" && chart.Path == "":
-		d.Msg = who + " fetches the dependencies of the chart by itself, and not by their pinned digests"
+		d.Msg = who + " fetches the dependencies of the chart by itself, without checking their pinned digests"
 		d.Hint = `publish the chart with its dependencies, or remove delivery: "helm"`
 	case chart.Git.URL != "":
 		d.Code = diag.CodePin

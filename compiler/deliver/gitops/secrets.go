@@ -77,12 +77,12 @@ func references(b *fleet.Bundle, layout fleet.Layout) error {
 		if len(fields) == 0 || slices.ContainsFunc(fields, isExternal) { // an external secret left here has its own fault
 			continue
 		}
-		name, hint := fields[0].Secret, "apply the cluster with fleetc apply, and say so: gitops: layouts: []"
+		name, hint := fields[0].Secret, "apply the cluster with fleetc apply, and set gitops: layouts: []"
 		i := slices.IndexFunc(fields, func(f fleet.ReferringField) bool { return live[f.Secret] })
 		switch {
 		case i >= 0:
 			name = fields[i].Secret
-			hint = "its value is in the cluster alone; give it another source, or " + hint
+			hint = "its value is only in the cluster: give it another source, or " + hint
 		case o.Encryption(b.Cluster, layout) != fleet.NoEncryption:
 			continue
 		case len(outside) > 0 || o.Release.Delivery == fleet.ByHelm:
@@ -102,9 +102,9 @@ func references(b *fleet.Bundle, layout fleet.Layout) error {
 func howToEncrypt(layout fleet.Layout) string {
 	const sealed = "the certificate of its Sealed Secrets controller (cluster: sealedSecrets: cert: ...)"
 	if layout == fleet.FluxLayout {
-		return `give the public age keys of the cluster, for which the export encrypts: cluster: sops: age: ["age1..."], or ` + sealed
+		return `set the public age keys of the cluster, for which the export encrypts: cluster: sops: age: ["age1..."], or ` + sealed
 	}
-	return "give " + sealed + ", or take the secret from a store: external: {...}, or apply the cluster with fleetc apply: gitops: layouts: []"
+	return "set " + sealed + ", or take the secret from a store: external: {...}, or apply the cluster with fleetc apply, and set gitops: layouts: []"
 }
 
 // valuesOf is the permission of a release to expose its values.

@@ -205,17 +205,17 @@ func (o *Object) compare(w Target, current bool) (State, string) {
 	case o.State == Suspended:
 		return Syncing, "is suspended"
 	case o.State == Ready && w.Source != o.Source:
-		return Syncing, "is not as in the branch yet"
+		return Syncing, "does not match the branch yet"
 	case o.State == Ready && current:
 		return Ready, ""
 	case o.State == Ready && o.Attempted != "":
-		return Syncing, "has applied " + commit + " and tried " + commitText(o.Attempted) + ", and one of them does not have the present files"
+		return Syncing, "has applied " + commit + " and tried " + commitText(o.Attempted) + ", and one of them does not have the current files"
 	case o.State == Ready:
-		return Syncing, "has applied " + commit + ", which does not have the present files"
+		return Syncing, "has applied " + commit + ", which does not have the current files"
 	case o.State == Failed && current:
 		return Failed, "has failed" + about
 	case o.State == Failed:
-		return Syncing, "has failed with " + commit + ", which does not have the present files"
+		return Syncing, "has failed with " + commit + ", which does not have the current files"
 	}
 	return Syncing, "is not ready yet" + about
 }

@@ -213,11 +213,11 @@ func TestJudge(t *testing.T) {
 		"all are ready":               {[]Object{one("a", Ready, "now"), later}, Ready, at("09:00"), ""},
 		"one does not exist":          {[]Object{one("a", Ready, "now")}, Syncing, at("08:00"), "Kustomization n/b does not exist yet"},
 		"one is of another fleet":     {[]Object{one("a", Ready, "now"), foreign}, Syncing, at("08:00"), "Kustomization n/b does not exist yet"},
-		"one has other files":         {[]Object{one("a", Ready, "now"), one("b", Ready, "old")}, Syncing, at("08:00"), "Kustomization n/b has applied commit old, which does not have the present files"},
+		"one has other files":         {[]Object{one("a", Ready, "now"), one("b", Ready, "old")}, Syncing, at("08:00"), "Kustomization n/b has applied commit old, which does not have the current files"},
 		"one tries the same files":    {[]Object{one("a", Ready, "now"), trying("now")}, Ready, at("08:00"), ""},
-		"one tried other files":       {[]Object{one("a", Ready, "now"), trying("old")}, Syncing, at("08:00"), "Kustomization n/b has applied commit now and tried commit old, and one of them does not have the present files"},
+		"one tried other files":       {[]Object{one("a", Ready, "now"), trying("old")}, Syncing, at("08:00"), "Kustomization n/b has applied commit now and tried commit old, and one of them does not have the current files"},
 		"one has failed":              {[]Object{one("a", Failed, "now"), one("b", Syncing, "old")}, Failed, time.Time{}, "Kustomization n/a has failed: why; Kustomization n/b is not ready yet: why"},
-		"one has failed with another": {[]Object{one("a", Failed, "old"), one("b", Ready, "now")}, Syncing, at("08:00"), "Kustomization n/a has failed with commit old, which does not have the present files"},
+		"one has failed with another": {[]Object{one("a", Failed, "old"), one("b", Ready, "now")}, Syncing, at("08:00"), "Kustomization n/a has failed with commit old, which does not have the current files"},
 		"one is suspended":            {[]Object{one("a", Suspended, "now"), one("b", Ready, "now")}, Syncing, at("08:00"), "Kustomization n/a is suspended"},
 	} {
 		got, err := Judge(wanted, "f", c.found, func(commit string) (bool, error) { return commit == "now", nil })
@@ -226,7 +226,7 @@ func TestJudge(t *testing.T) {
 		}
 	}
 	changed := []Target{{Kind: "Kustomization", Namespace: "n", Name: "b", Source: "s2"}}
-	if got, err := Judge(changed, "f", []Object{later}, func(string) (bool, error) { return true, nil }); err != nil || got.State != Syncing || got.Texts[0] != "Kustomization n/b is not as in the branch yet" {
+	if got, err := Judge(changed, "f", []Object{later}, func(string) (bool, error) { return true, nil }); err != nil || got.State != Syncing || got.Texts[0] != "Kustomization n/b does not match the branch yet" {
 		t.Errorf("of a changed Kustomization: %+v, %v", got, err)
 	}
 	if got, err := Judge(nil, "f", nil, nil); err != nil || got.State != Ready {

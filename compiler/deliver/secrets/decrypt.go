@@ -109,7 +109,7 @@ func (v decodedValues) Value(path string) (string, error) {
 	keys, ok := fleet.ParseField(path)
 	found, exists := fleet.Lookup(v.tree, keys)
 	if !ok || !exists {
-		return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: v.name + " has no value " + diag.Visible(path, diag.MaxText), Hint: "correct the key"}
+		return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: v.name + " has no key " + diag.Visible(path, diag.MaxText), Hint: "correct the key"}
 	}
 	switch found := found.(type) {
 	case string:
@@ -117,5 +117,5 @@ func (v decodedValues) Value(path string) (string, error) {
 	case bool, json.Number:
 		return fmt.Sprint(found), nil
 	}
-	return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: v.name + " has no single value at " + diag.Visible(path, diag.MaxText), Hint: "name a text, a number or a bool"}
+	return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: v.name + " has no string, number or bool at " + diag.Visible(path, diag.MaxText), Hint: "correct the key"}
 }

@@ -32,7 +32,7 @@ const (
 // cluster have different values.
 func live(ctx context.Context, b *fleet.Bundle, s fleet.Secret, read Reader) (string, error) {
 	if read == nil {
-		return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: "the value of secrets." + s.Name + " is in the cluster alone", Hint: "apply the cluster with fleetc apply, or give the secret another source"}
+		return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: "the value of secrets." + s.Name + " is only in the cluster", Hint: "apply the cluster with fleetc apply, or give the secret another source"}
 	}
 	value, place := "", ""
 	for _, o := range b.Objects {
@@ -81,8 +81,8 @@ func CheckLive(b *fleet.Bundle) error {
 		faults.Add(&diag.Diag{
 			Code: diag.CodeSecretUnavailable,
 			At:   []diag.Pos{s.Pos}, Path: "secrets." + s.Name,
-			Msg:  "no field of an object has the value alone or between other texts, so that it cannot be read from the cluster",
-			Hint: "write it into a key of its own of a Secret",
+			Msg:  "the value cannot be read from the cluster: no field of an object contains it in plain form",
+			Hint: "store it under its own key of a Secret",
 		})
 	}
 	return faults.Err()

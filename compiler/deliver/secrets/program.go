@@ -39,7 +39,7 @@ func (r *Resolver) output(ctx context.Context, missing string, words ...string) 
 	case errors.Is(err, exec.ErrNotFound):
 		return nil, &diag.Diag{Code: diag.CodeProgram, Msg: "the program " + name + " is not in PATH", Hint: missing, Cause: err}
 	case limited.Err() != nil:
-		return nil, &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: fmt.Sprintf("%s does not end within %s", name, maxRuntime), Hint: "run it by hand; it must not ask for input", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: fmt.Sprintf("%s did not finish within %s", name, maxRuntime), Hint: "run it by hand; it must not ask for input", Cause: err}
 	case stdout.over:
 		return nil, &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: fmt.Sprintf("%s prints more than %d MiB", name, maxOutput>>20), Hint: "name a command that prints one value"}
 	case err != nil:
@@ -47,7 +47,7 @@ func (r *Resolver) output(ctx context.Context, missing string, words ...string) 
 		if said == "" {
 			said = err.Error()
 		}
-		return nil, &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: name + " fails: " + diag.Brief(errors.New(said)), Hint: "run it by hand in the fleet's root", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: name + " failed: " + diag.Brief(errors.New(said)), Hint: "run it by hand in the fleet's root", Cause: err}
 	}
 	return stdout.data.Bytes(), nil
 }

@@ -73,7 +73,7 @@ func TestSealFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, data := range map[string]map[string]any{"data.a is not base64": {"a": "%"}, "data.a is not a text": {"a": int64(1)}} {
+	for want, data := range map[string]map[string]any{"data.a is not base64": {"a": "%"}, "data.a is not a string": {"a": int64(1)}} {
 		_, err := seal(&unstructured.Unstructured{Object: map[string]any{"data": data}}, public)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -161,7 +161,7 @@ func (r *Resolver) value(ctx context.Context, b *fleet.Bundle, s fleet.Secret, r
 	case s.Vals != "":
 		return r.printed(ctx, "install vals, or give the secret another source", "vals", "get", s.Vals)
 	case len(s.Exec) > 0 && !r.AllowExec:
-		return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: "the secret runs a command, which is not allowed: " + diag.Visible(s.Text(), diag.MaxText), Hint: "look at the command, and pass --allow-exec"}
+		return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: "the secret runs a command, which is not allowed: " + diag.Visible(s.Text(), diag.MaxText), Hint: "review the command, then pass --allow-exec"}
 	case len(s.Exec) > 0:
 		return r.printed(ctx, "install it, or give the secret another source", s.Exec...)
 	case s.Live != nil:

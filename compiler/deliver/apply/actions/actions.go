@@ -75,7 +75,7 @@ func (o Options) Check(a *fleet.Action) error {
 	var faults diag.List
 	wrong := func(code diag.Code, msg, hint string) { faults.Add(fault(code, a, msg, hint)) }
 	if slices.ContainsFunc(a.Tasks(), func(s fleet.Task) bool { return len(s.Exec) > 0 }) && !o.AllowExec {
-		wrong(diag.CodeNotConfirmed, "it runs a command, which is not allowed", "look at the command, and pass --allow-exec")
+		wrong(diag.CodeNotConfirmed, "it runs a command, which is not allowed", "review the command, then pass --allow-exec")
 	}
 	for _, name := range variables(a) {
 		if o.getenv(name) == "" {
@@ -173,7 +173,7 @@ func (r *Runner) Run(ctx context.Context, a *fleet.Action) (Outcome, error) {
 		}
 		select {
 		case <-limited.Done():
-			return Failed, r.faultOf(ctx, limited, a, fmt.Errorf("it ran, but is not verified: %w", answer))
+			return Failed, r.faultOf(ctx, limited, a, fmt.Errorf("it ran, but its verify task did not succeed: %w", answer))
 		case <-time.After(pollInterval):
 		}
 	}
@@ -207,7 +207,7 @@ func (r *Runner) Undo(ctx context.Context, a *fleet.Action) error {
 
 // The errors of manual actions that no user approves.
 var (
-	errNoUser      = errors.New("there is no user to approve it")
+	errNoUser      = errors.New("no user can approve it")
 	errNotApproved = errors.New("it was not approved")
 )
 

@@ -183,7 +183,7 @@ func TestVerify(t *testing.T) {
 	drain := b.setWeight("drain", "0", "100")
 	drain.Timeout = 3 * time.Second
 	outcome, err := runner().Run(t.Context(), &drain)
-	if got, want := text(t, err, b.URL, "URL"), "f.cue:1: action drain: it timed out after 3s: it ran, but is not verified: GET URL/weight returned a response without \"weight=0;\" [FL2110]\n"; outcome != Failed || got != want {
+	if got, want := text(t, err, b.URL, "URL"), "f.cue:1: action drain: it timed out after 3s: it ran, but its verify task did not succeed: GET URL/weight returned a response without \"weight=0;\" [FL2110]\n"; outcome != Failed || got != want {
 		t.Errorf("%s: %q", outcome, got)
 	}
 	if got := strings.Join(b.requests()[:3], "\n"); got != "GET /weight Bearer s3cret \nPUT /weight Bearer s3cret 0\nGET /weight Bearer s3cret " {
@@ -266,7 +266,7 @@ func TestExecKillsProcesses(t *testing.T) {
 	r.Dir, r.AllowExec = t.TempDir(), true
 	for name, test := range map[string]struct{ script, want string }{
 		"out of time": {"sleep 100 & echo $! >pid; wait", "it timed out after 1s"},
-		"left behind": {"sleep 100 & echo $! >pid", "it has ended, but processes that it started still run"},
+		"left behind": {"sleep 100 & echo $! >pid", "it has ended, but processes that it started are still running"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := fleet.Action{Name: "x", Timeout: time.Second, Task: fleet.Task{Exec: []string{"sh", "-c", test.script}}}
@@ -313,7 +313,7 @@ func TestManual(t *testing.T) {
 		options Options
 		want    string
 	}{
-		{Options{}, "refused action ask: there is no user to approve it [FL3006]\n"},
+		{Options{}, "refused action ask: no user can approve it [FL3006]\n"},
 		{Options{Approved: []string{"other", "ask"}}, "done"},
 		{Options{Ask: answer(true, nil)}, "done"},
 		{Options{Ask: answer(false, nil)}, "refused action ask: it was not approved [FL3006]\n"},
@@ -370,9 +370,9 @@ func TestCheck(t *testing.T) {
 		}
 		return faults.Err()
 	}
-	want := "f.cue:2: action run: it runs a command, which is not allowed [FL3006]\n    hint: look at the command, and pass --allow-exec\n" +
+	want := "f.cue:2: action run: it runs a command, which is not allowed [FL3006]\n    hint: review the command, then pass --allow-exec\n" +
 		"f.cue:2: action run: the environment variable NOT_SET is not set [FL3003]\n    hint: set it\n" +
-		"f.cue:2: action undo: it runs a command, which is not allowed [FL3006]\n    hint: look at the command, and pass --allow-exec\n" +
+		"f.cue:2: action undo: it runs a command, which is not allowed [FL3006]\n    hint: review the command, then pass --allow-exec\n" +
 		"f.cue:2: action web/ask: a user must approve it: really\uFFFD? [FL3006]\n    hint: run fleetc on a terminal, or pass --approve web/ask\n" +
 		"f.cue:2: action web/call: the environment variable NOT_SET is not set [FL3003]\n    hint: set it\n"
 	if got := text(t, check(runner().Options)); got != want {

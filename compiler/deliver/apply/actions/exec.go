@@ -36,7 +36,7 @@ func (r *Runner) command(ctx context.Context, a *fleet.Action, words []string) e
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrWaitDelay) {
 		_ = cmd.Cancel() // kill remaining child processes
-		err = errors.New("it has ended, but processes that it started still run")
+		err = errors.New("it has ended, but processes that it started are still running")
 	}
 	if err == nil {
 		return nil

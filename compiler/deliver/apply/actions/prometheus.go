@@ -57,7 +57,7 @@ func (r *Runner) queryNow(ctx context.Context, q *fleet.PrometheusQuery, expr st
 	}
 	var answer promAnswer
 	if err := json.Unmarshal(body, &answer); err != nil || answer.Status == "" {
-		return fmt.Errorf("%s returned %d %s, which is not an answer of Prometheus", what, response.StatusCode, http.StatusText(response.StatusCode))
+		return fmt.Errorf("%s returned %d %s, which is not a response of the Prometheus API", what, response.StatusCode, http.StatusText(response.StatusCode))
 	}
 	if answer.Status != "success" {
 		return fmt.Errorf("%s failed: %s", what, diag.Visible(answer.Error, diag.MaxText))
@@ -76,13 +76,13 @@ func checkThreshold(what string, answer *promAnswer, threshold float64) error {
 		series = make([]promSeries, 1)
 		err = json.Unmarshal(answer.Data.Result, &series[0].Value)
 	default:
-		return fmt.Errorf("%s has a result of type %q, and must have one number for each series", what, diag.Visible(answer.Data.Type, diag.MaxText))
+		return fmt.Errorf("%s returned a result of type %q, expected a vector or a scalar", what, diag.Visible(answer.Data.Type, diag.MaxText))
 	}
 	if err != nil {
 		return fmt.Errorf("%s returned a result that cannot be read", what)
 	}
 	if len(series) == 0 {
-		return fmt.Errorf("%s has no result", what)
+		return fmt.Errorf("%s returned no result", what)
 	}
 	for _, s := range series {
 		text, _ := s.Value[1].(string)
@@ -94,7 +94,7 @@ func checkThreshold(what string, answer *promAnswer, threshold float64) error {
 		for _, key := range slices.Sorted(maps.Keys(s.Metric)) {
 			name += " " + key + "=" + s.Metric[key]
 		}
-		return fmt.Errorf("%s has the value %s, and the threshold is %v%s", what, diag.Visible(text, diag.MaxText), threshold, diag.Visible(name, diag.MaxText))
+		return fmt.Errorf("%s returned %s; the threshold is %v%s", what, diag.Visible(text, diag.MaxText), threshold, diag.Visible(name, diag.MaxText))
 	}
 	return nil
 }

@@ -9,16 +9,16 @@ import (
 func TestThreshold(t *testing.T) {
 	for _, c := range []struct{ data, want string }{
 		{`{"resultType":"vector","result":[{"metric":{},"value":[1,"4"]},{"metric":{"job":"b"},"value":[1,"5"]}]}`, ""},
-		{`{"resultType":"vector","result":[{"metric":{},"value":[1,"4"]},{"metric":{"a":"x","job":"b"},"value":[1,"5.1"]}]}`, "has the value 5.1, and the threshold is 5 a=x job=b"},
-		{`{"resultType":"vector","result":[{"metric":{},"value":[1,"NaN"]}]}`, "has the value NaN"},
+		{`{"resultType":"vector","result":[{"metric":{},"value":[1,"4"]},{"metric":{"a":"x","job":"b"},"value":[1,"5.1"]}]}`, "returned 5.1; the threshold is 5 a=x job=b"},
+		{`{"resultType":"vector","result":[{"metric":{},"value":[1,"NaN"]}]}`, "returned NaN"},
 		{`{"resultType":"vector","result":[{"metric":{},"value":[1,"-Inf"]}]}`, ""},
-		{`{"resultType":"vector","result":[{"metric":{},"value":[1,"+Inf"]}]}`, "has the value +Inf"},
-		{`{"resultType":"vector","result":[{"metric":{},"value":[1,4]}]}`, "has the value ,"},
-		{`{"resultType":"vector","result":[]}`, "has no result"},
+		{`{"resultType":"vector","result":[{"metric":{},"value":[1,"+Inf"]}]}`, "returned +Inf"},
+		{`{"resultType":"vector","result":[{"metric":{},"value":[1,4]}]}`, "returned ;"},
+		{`{"resultType":"vector","result":[]}`, "returned no result"},
 		{`{"resultType":"scalar","result":[1,"4"]}`, ""},
-		{`{"resultType":"scalar","result":[1,"6"]}`, "has the value 6"},
+		{`{"resultType":"scalar","result":[1,"6"]}`, "returned 6"},
 		{`{"resultType":"scalar","result":"4"}`, "cannot be read"},
-		{`{"resultType":"matrix","result":[]}`, `has a result of type "matrix"`},
+		{`{"resultType":"matrix","result":[]}`, `returned a result of type "matrix"`},
 	} {
 		var answer promAnswer
 		if err := json.Unmarshal([]byte(c.data), &answer.Data); err != nil {

@@ -144,7 +144,7 @@ func (r *Run) markFailed(cfg *action.Configuration) error {
 	if err != nil {
 		return r.fault(err)
 	}
-	last.SetStatus(release.StatusFailed, "the operation did not end")
+	last.SetStatus(release.StatusFailed, "the operation did not finish")
 	return r.fault(cfg.Releases.Update(last))
 }
 

@@ -25,7 +25,7 @@ func connect(getter genericclioptions.RESTClientGetter, namespace string) (*acti
 	}
 	base, ok := cfg.KubeClient.(*kube.Client)
 	if !ok {
-		return nil, nil, errors.New("connect Helm: its client is of an unknown kind")
+		return nil, nil, errors.New("connect Helm: its client has an unknown type")
 	}
 	return cfg, base, nil
 }

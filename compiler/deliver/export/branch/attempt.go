@@ -67,9 +67,9 @@ func (a *attempt) fetchTips(ctx context.Context) error {
 	case a.Detached:
 		from = a.Branch
 	case a.Onto != "" && !slices.Contains(l.branches, a.Onto):
-		hint := "name one that is there with --branch"
+		hint := "name an existing branch with --branch"
 		if !a.Owned {
-			hint += ", or make it by an export without --pr-branch"
+			hint += ", or create it with an export without --pr-branch"
 		}
 		return &diag.Diag{Code: diag.CodeGitAddress, Msg: fmt.Sprintf("%s has no branch %s to merge into", a.Name, a.Onto), Hint: hint}
 	case a.Onto != "":
@@ -114,7 +114,7 @@ func (a *attempt) missing(ctx context.Context) error {
 	}
 	return &diag.Diag{
 		Code: diag.CodeGitAddress, Msg: a.Name + " has no branch " + a.Branch,
-		Hint: cmp.Or(diag.DidYouMean(a.Branch, names), "correct --branch, or make the branch with fleetc export --git"),
+		Hint: cmp.Or(diag.DidYouMean(a.Branch, names), "correct --branch, or create the branch with fleetc export --git"),
 	}
 }
 

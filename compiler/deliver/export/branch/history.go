@@ -179,7 +179,7 @@ func (h *History) deepen(ctx context.Context, boundary string) error {
 	}
 	after, err := h.remote.boundary()
 	if err == nil && after == boundary {
-		err = &diag.Diag{Code: diag.CodeGitLimits, Msg: h.remote.Name + " does not send the older commits of the branch", Hint: "its own copy must have the whole history: run git fetch --unshallow there"}
+		err = &diag.Diag{Code: diag.CodeGitLimits, Msg: h.remote.Name + " lacks the older commits of the branch", Hint: "run git fetch --unshallow in that repository"}
 	}
 	return err
 }

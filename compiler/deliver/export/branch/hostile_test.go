@@ -112,7 +112,7 @@ func TestRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := s.push(t, Update{Branch: "main", Write: writes(map[string]string{"x": "1"})})
-		wantFault(t, err, "refuses the push to main: GH006: protected", "ask a reviewer", "hint: ask for the right to push there")
+		wantFault(t, err, "rejects the push to main: GH006: protected", "ask a reviewer", "hint: ask for permission to push to it")
 		if strings.ContainsRune(err.Error(), 0x1b) {
 			t.Errorf("%q", err.Error())
 		}
@@ -150,13 +150,13 @@ func TestHintsForPullRequests(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
 	u := Update{Branch: "u", Onto: "nope", Owned: true, Write: writes(map[string]string{"x": "1"})}
 	_, err := s.push(t, u)
-	wantFault(t, err, "has no branch nope to merge into", "hint: name one that is there with --branch\n")
+	wantFault(t, err, "has no branch nope to merge into", "hint: name an existing branch with --branch\n")
 	if err := os.WriteFile(filepath.Join(s.bare, "hooks", "update"), []byte("#!/bin/sh\necho no\nexit 1\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	u.Onto = "main"
 	_, err = s.push(t, u)
-	wantFault(t, err, "refuses the push to u: no", "hint: ask for the right to push there\n")
+	wantFault(t, err, "rejects the push to u: no", "hint: ask for permission to push to it\n")
 }
 
 // Retries end when a branch keeps moving.

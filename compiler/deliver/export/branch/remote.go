@@ -76,7 +76,7 @@ func Open(ctx context.Context, text, dir string) (*Remote, error) {
 // Close removes the copy.
 func (r *Remote) Close() error {
 	if err := os.RemoveAll(r.dir); err != nil {
-		return fmt.Errorf("remove the copy of %s: %w", r.Name, err)
+		return fmt.Errorf("remove the clone of %s: %w", r.Name, err)
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func (r *Remote) init(ctx context.Context) error {
 		err = os.Mkdir(filepath.Join(r.dir, worktree), 0o755)
 	}
 	if err != nil {
-		return fmt.Errorf("make a copy of %s: %w", r.Name, err)
+		return fmt.Errorf("clone %s: %w", r.Name, err)
 	}
 	return nil
 }

@@ -228,7 +228,7 @@ func (a *attempt) refused(err error) error {
 	if said == nil {
 		return a.fault(err)
 	}
-	hint := "ask for the right to push there"
+	hint := "ask for permission to push to it"
 	if a.Onto == "" && !a.Exclusive && !a.Detached {
 		hint += ", or push to branches for pull requests with --pr-branch"
 	}
@@ -237,7 +237,7 @@ func (a *attempt) refused(err error) error {
 	}
 	return &diag.Diag{
 		Code: diag.CodePushRefused,
-		Msg:  fmt.Sprintf("%s refuses the push to %s: %s", a.Name, a.Branch, diag.Visible(strings.Join(said, " "), diag.MaxText)),
+		Msg:  fmt.Sprintf("%s rejects the push to %s: %s", a.Name, a.Branch, diag.Visible(strings.Join(said, " "), diag.MaxText)),
 		Hint: hint, Cause: err,
 	}
 }

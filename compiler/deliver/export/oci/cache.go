@@ -200,7 +200,7 @@ func (c *Cache) Close() string {
 	select {
 	case <-done:
 	case <-time.After(c.limits.rest):
-		c.stop(&c.failed, fmt.Sprintf("%s: the registry takes longer than %s for the remaining pushes", c.address, c.limits.rest))
+		c.stop(&c.failed, fmt.Sprintf("%s: the remaining pushes did not finish within %s", c.address, c.limits.rest))
 		c.end()
 		<-done
 	}
@@ -214,7 +214,7 @@ func (c *Cache) Close() string {
 func (c *Cache) fail(verb string, limited context.Context, limit time.Duration, err error) {
 	why := c.why(verb, err)
 	if limited.Err() != nil {
-		why = fmt.Sprintf("%s: the registry takes longer than %s", c.address, limit)
+		why = fmt.Sprintf("%s: the registry did not finish within %s", c.address, limit)
 	}
 	why += "; the rest was rendered here"
 	c.mu.Lock()

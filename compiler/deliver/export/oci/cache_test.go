@@ -260,7 +260,7 @@ func TestCacheHostile(t *testing.T) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = io.WriteString(w, "{")
 		}, "the server closed the connection"},
-		"silent": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "takes longer than 50ms"},
+		"silent": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "did not finish within 50ms"},
 	} {
 		s.handler = counted(h.handler)
 		c := s.cache(t)
@@ -288,7 +288,7 @@ func TestCacheHostile(t *testing.T) {
 	c := s.cache(t)
 	c.limits.rest = 50 * time.Millisecond
 	c.Put("k", []byte("record"), nil, newFolder().get)
-	if why := c.Close(); !strings.Contains(why, "takes longer than 50ms for the remaining pushes") {
+	if why := c.Close(); !strings.Contains(why, "the remaining pushes did not finish within 50ms") {
 		t.Errorf("got %q", why)
 	}
 }

@@ -129,7 +129,7 @@ func (c *Client) withTag(ctx context.Context, cluster, verb string, work func(ad
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case limited.Err() != nil:
-		return &diag.Diag{Code: diag.CodeNetwork, Msg: fmt.Sprintf("%s:%s: the registry takes longer than %s", address, c.target.tag, timeout), Hint: "run the command again", Cause: err}
+		return &diag.Diag{Code: diag.CodeNetwork, Msg: fmt.Sprintf("%s:%s: the registry did not finish within %s", address, c.target.tag, timeout), Hint: "run the command again", Cause: err}
 	}
 	return registry.Fault(address+":"+c.target.tag, verb, err)
 }

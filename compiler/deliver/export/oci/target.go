@@ -120,7 +120,7 @@ func CheckID(cluster string) error {
 	}
 	return &diag.Diag{
 		Code: diag.CodeRegistryAddress,
-		Msg:  fmt.Sprintf("the cluster ID %s cannot be the name of a repository: registries take letters and digits, separated by single dots, dashes or underscores", diag.Visible(cluster, diag.MaxText)),
+		Msg:  fmt.Sprintf("the cluster ID %s cannot be the name of a repository: registries allow letters and digits, separated by single dots, dashes or underscores", diag.Visible(cluster, diag.MaxText)),
 		Hint: "rename the directory of the cluster, or export to a directory or to git",
 	}
 }
