@@ -43,7 +43,7 @@ func DryRuns(ctx context.Context, f *compiler.Fleet, changed ChangedReleases, ac
 		switch {
 		case changed[c.ID] == nil:
 		case c.KubeContext == "":
-			d.add(c.ID, diff.Finding{Reason: diff.NotTried, Severity: diff.Note, Text: "the cluster was not tried: it has no kubeconfig context", Hint: "set cluster.context"})
+			d.add(c.ID, diff.Finding{Reason: diff.NotTried, Severity: diff.Note, Text: "there was no dry run: the cluster has no kubeconfig context", Hint: "set cluster.context"})
 		default:
 			clusters = append(clusters, c)
 		}
@@ -52,7 +52,7 @@ func DryRuns(ctx context.Context, f *compiler.Fleet, changed ChangedReleases, ac
 		switch {
 		case err != nil: // a fault of the bundle
 		case p.Err != nil:
-			d.add(p.Cluster.ID, diff.Finding{Reason: diff.NotTried, Severity: diff.Note, Text: "the cluster was not tried: " + p.Err.Error()})
+			d.add(p.Cluster.ID, diff.Finding{Reason: diff.NotTried, Severity: diff.Note, Text: "the dry run failed: " + p.Err.Error()})
 		default:
 			d.plan(p.Cluster.ID, p.Plan)
 		}
@@ -81,7 +81,7 @@ func (d *dryRuns) plan(id string, p *apply.Plan) {
 	}
 	if len(p.MissingRights) > 0 {
 		d.add(id, diff.Finding{
-			Reason: diff.NotTried, Severity: diff.Note, Text: "not all objects were tried, since the user may not patch or create them",
+			Reason: diff.NotTried, Severity: diff.Note, Text: "some objects had no dry run, because the user may not patch or create them",
 			Hint: "see docs/apply.md for the rights that fleetc needs",
 		})
 	}
@@ -91,14 +91,14 @@ func (d *dryRuns) item(id string, it apply.Item) {
 	if !d.changed[id][it.Release] {
 		return
 	}
-	f := diff.Finding{Severity: diff.Breaks, Object: it.ID, Release: it.Release, Text: "the cluster refuses it: " + it.Reason, Hint: it.Hint}
+	f := diff.Finding{Severity: diff.Breaks, Object: it.ID, Release: it.Release, Text: "the cluster rejects it: " + it.Reason, Hint: it.Hint}
 	switch it.Action {
 	case apply.Refused:
 		f.Reason = diff.Refused
 	case apply.Immutable:
 		f.Reason = diff.ImmutableField
 	case apply.Conflict:
-		f.Reason, f.Text = diff.FieldConflict, "other managers have fields of it:"
+		f.Reason, f.Text = diff.FieldConflict, "other managers own fields of it:"
 		for i, field := range it.Fields {
 			if i > 0 {
 				f.Text += ","

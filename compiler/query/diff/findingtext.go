@@ -21,7 +21,7 @@ const maxFindingText = 700
 //
 //	before you merge: 1 breaks, 2 to check
 //	  breaks: StatefulSet.apps web/db (release db): spec.serviceName cannot change
-//	    do: change it back, or allow to recreate it with replace of the release
+//	    do: change it back, or list its kind under replace of the release to have it recreated
 //	    in prod/a, prod/b
 func WriteFindings(w io.Writer, findings []Finding, s Style) error {
 	out := bufio.NewWriter(w)

@@ -18,7 +18,7 @@ func liveResult() Result {
 	g.Add("dev/a", []Change{
 		conflict,
 		{ID: "Secret web/web", Action: Unknown, Release: "web", Live: Live{Reason: "unknown", Why: "the user may not get secrets in web"}},
-		{ID: "Service web/web", Action: Update, Release: "web", Live: Live{Reason: "conflict", Why: "helm made it"}},
+		{ID: "Service web/web", Action: Update, Release: "web", Live: Live{Reason: "conflict", Why: "helm created it"}},
 	})
 	g.Add("dev/b", []Change{predicted})
 	r := g.Result()
@@ -35,7 +35,7 @@ func TestLiveText(t *testing.T) {
   ~ ConfigMap web/web (release web)
     ~ data.colour (kubectl-edit has it): red -> blue
   ! Secret web/web (release web, the user may not get secrets in web)
-  ~ Service web/web (release web, helm made it)
+  ~ Service web/web (release web, helm created it)
 
 in dev/b
   ~ ConfigMap web/web (release web, predicted)
@@ -114,7 +114,7 @@ func TestLiveJSON(t *testing.T) {
 	}
 	const want = `ConfigMap web/web|update|conflict|dry-run||kubectl-edit
 Secret web/web|unknown|unknown||the user may not get secrets in web
-Service web/web|update|conflict|dry-run|helm made it
+Service web/web|update|conflict|dry-run|helm created it
 ConfigMap web/web|update|conflict|predicted||kubectl-edit`
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

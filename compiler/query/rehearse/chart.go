@@ -82,7 +82,7 @@ func (r *rehearsal) kubeVersion(release *fleet.Release, metadata chartMetadata) 
 		return
 	}
 	r.add(aboutChart(release, diff.KubeVersion, diff.Breaks,
-		"the chart requires Kubernetes "+metadata.KubeVersion+", and the cluster has "+r.after.Cluster.KubeVersion, "upgrade the cluster first, or stay with the old version in its layer"))
+		"the chart requires Kubernetes "+metadata.KubeVersion+", but the cluster has "+r.after.Cluster.KubeVersion, "upgrade the cluster first, or stay with the old version in its layer"))
 }
 
 // versions compares the versions of the chart and of its application.

@@ -42,8 +42,8 @@ func (r *rehearsal) crds() {
 	for _, release := range sortedKeys(r.unusedNarrowings) {
 		texts := r.unusedNarrowings[release]
 		r.add(diff.Finding{
-			Reason: diff.CRDNarrowed, Severity: diff.Note, Release: release, Hint: "check the objects that others make",
-			Text: plural(len(texts), "CRD accepts", "CRDs accept") + " less than before, which concerns no object of the fleet: " + listed(texts),
+			Reason: diff.CRDNarrowed, Severity: diff.Note, Release: release, Hint: "check the objects that the fleet does not contain",
+			Text: plural(len(texts), "CRD accepts", "CRDs accept") + " less than before; no object of the fleet is affected: " + listed(texts),
 		})
 	}
 }
@@ -108,10 +108,10 @@ func usersText(objs []fleet.Object) string {
 // removedCRD adds the finding for a CRD that leaves the fleet while the fleet has objects of
 // its kind.
 func (r *rehearsal) removedCRD(crd fleet.Object, users []fleet.Object) {
-	text := "the CRD leaves the fleet, which still has objects of its kind: " + usersText(users)
+	text := "the CRD is removed from the fleet, which still has objects of its kind: " + usersText(users)
 	hint := "keep the CRD in a release, or remove these objects. " + keepsProtected
 	if keep := fleet.KeepAnnotation(crd.Unstructured); keep != "" {
-		hint = "keep the CRD in a release. It stays in the cluster, because it has " + keep + ", and is not updated any more"
+		hint = "keep the CRD in a release. It stays in the cluster, because it has " + keep + ", and is no longer updated"
 	}
 	r.add(about(crd, diff.CRDRemoved, diff.Breaks, text, hint))
 }
@@ -136,7 +136,7 @@ func (r *rehearsal) removedCRDs(release string, crds []fleet.Object) {
 	if len(kept) > 0 {
 		r.add(diff.Finding{
 			Reason: diff.CRDRemoved, Severity: diff.Note, Release: release, Hint: "look after their updates in another release",
-			Text: plural(len(kept), "CRD is", "CRDs are") + " left in the cluster by an annotation, and not updated any more: " + listed(kept),
+			Text: plural(len(kept), "CRD is", "CRDs are") + " left in the cluster by an annotation, and no longer updated: " + listed(kept),
 		})
 	}
 }
@@ -185,14 +185,14 @@ func compareVersions(old, next map[string]crdVersion) []versionNarrowing {
 // lists.
 func (r *rehearsal) droppedVersion(crd fleet.Object, gk schema.GroupKind, v crdVersion, isListed bool) {
 	users := r.users(gk, v.name)
-	severity, text := diff.Check, "version "+v.name+" is not served any more"
-	hint := "make sure that no client asks for it"
+	severity, text := diff.Check, "version "+v.name+" is no longer served"
+	hint := "make sure that no client uses it"
 	if !isListed {
-		const refused = " is not listed any more: the API server refuses the CRD while its status.storedVersions has it"
+		const refused = " is no longer listed: the API server refuses the CRD while its status.storedVersions has it"
 		text = "version " + v.name + refused
 		hint = "make sure that status.storedVersions of the CRD in the cluster does not have it"
 		if v.served {
-			hint += ", and that no client asks for it"
+			hint += ", and that no client uses it"
 		}
 		if v.storage {
 			severity, text = diff.Breaks, "version "+v.name+", in which the cluster stores objects,"+refused

@@ -24,10 +24,10 @@ const (
 	fieldRemoved  narrowingKind = "is removed"
 	fieldRequired narrowingKind = "is required"
 	typeChanged   narrowingKind = "has another type"
-	enumShrunk    narrowingKind = "does not take"
+	enumShrunk    narrowingKind = "no longer accepts"
 	limited       narrowingKind = "has a new limit"
-	closed        narrowingKind = "takes no unknown fields"
-	notNullable   narrowingKind = "does not take null"
+	closed        narrowingKind = "no longer accepts unknown fields"
+	notNullable   narrowingKind = "no longer accepts null"
 )
 
 // narrowingKinds are the kinds, most severe first.
@@ -72,7 +72,7 @@ func (c *schemaComparer) compare(before, after map[string]any, path []string) {
 		if oldType == "" {
 			oldType = "any"
 		}
-		c.add(narrowing{path: path, kind: typeChanged, text: fmt.Sprintf("(%s, and was %s)", newType, oldType), schema: after})
+		c.add(narrowing{path: path, kind: typeChanged, text: fmt.Sprintf("(%s, was %s)", newType, oldType), schema: after})
 		if oldType != "any" || newType != "object" {
 			return
 		}

@@ -23,8 +23,8 @@ var workloads = []schema.GroupKind{
 var reportedKinds = map[string]string{
 	"Namespace": "all objects in it are deleted with it", "PersistentVolumeClaim": "its data is deleted with it, unless the volume is retained",
 	"PersistentVolume": "the cluster forgets the volume", "StatefulSet": "its pods stop; the volume claims that it made stay",
-	"Deployment": "its pods stop", "DaemonSet": "its pods stop", "CronJob": "it does not run any more", "Service": "clients cannot reach it under this name any more",
-	"Ingress": "its hosts are not served any more", "Gateway": "its hosts are not served any more", "HTTPRoute": "its hosts are not served any more",
+	"Deployment": "its pods stop", "DaemonSet": "its pods stop", "CronJob": "it no longer runs", "Service": "clients can no longer reach it under this name",
+	"Ingress": "its hosts are no longer served", "Gateway": "its hosts are no longer served", "HTTPRoute": "its hosts are no longer served",
 	"StorageClass": "new claims cannot use it", "PriorityClass": "new pods cannot use it", "IngressClass": "ingresses cannot use it",
 }
 
@@ -134,7 +134,7 @@ func (r *rehearsal) deletedObjects(release string, objs []fleet.Object) {
 	if len(custom) > 0 {
 		r.add(diff.Finding{
 			Reason: diff.ObjectDeleted, Severity: diff.Check, Release: release, Hint: "make sure that nothing needs them",
-			Text: plural(len(custom), "custom resource is deleted, and its controller deletes what it made", "custom resources are deleted, and their controllers delete what they made") + ": " + listed(idsOf(custom)),
+			Text: plural(len(custom), "custom resource is deleted, and its controller deletes what it created", "custom resources are deleted, and their controllers delete what they created") + ": " + listed(idsOf(custom)),
 		})
 	}
 	if len(others) > 0 {

@@ -47,7 +47,7 @@ func (r *rehearsal) unserved(version *kube.Version) {
 		if kube.HasGroup(u.gvk.Group) {
 			text = "Kubernetes " + version.String() + " does not serve " + u.gvk.GroupVersion().String() + " " + u.gvk.Kind
 			if when := kube.WhenKind(u.gvk); when != "" {
-				text += ", which is there " + when
+				text += ", which exists " + when
 			}
 			hint = "choose a version of the chart that supports Kubernetes " + version.String()
 		}
@@ -111,9 +111,9 @@ func (r *rehearsal) immutable(version *kube.Version) {
 		if len(fields) == 0 {
 			continue
 		}
-		list, changes := listed(fields), "changes and cannot change"
+		list, changes := listed(fields), "changes, but is immutable"
 		if len(fields) > 1 {
-			changes = "change and cannot change"
+			changes = "change, but are immutable"
 		}
 		gk := kindOf(o)
 		switch {
@@ -124,7 +124,7 @@ func (r *rehearsal) immutable(version *kube.Version) {
 		case o.Release != nil && o.Release.MayReplace(o):
 			r.add(about(o, diff.ImmutableField, diff.Check, list+" "+changes+": the object is deleted and created again, as replace of the release allows", "expect an interruption"))
 		default:
-			hint := "change it back, or allow to recreate it with replace of the release"
+			hint := "change it back, or list its kind under replace of the release to have it recreated"
 			if gk.Kind == "StatefulSet" {
 				hint += "; kubectl delete --cascade=orphan deletes it and keeps its pods and volumes"
 			}

@@ -60,7 +60,7 @@ func (r *rehearsal) selectors() {
 		if len(selectedBefore) == 0 || len(selected(o, after)) > 0 || selectorOf(o) == nil {
 			continue
 		}
-		r.add(about(o, diff.SelectorLost, diff.Check, "it selects nothing of the fleet any more, and selected "+listed(idsOf(selectedBefore)), "change its selector to the new labels"))
+		r.add(about(o, diff.SelectorLost, diff.Check, "it no longer selects any object of the fleet; it selected "+listed(idsOf(selectedBefore)), "change its selector to the new labels"))
 	}
 }
 
