@@ -27,7 +27,7 @@ func parseAddress(address string) (git fleet.GitRef, err error) {
 	}
 	params, err := url.ParseQuery(query)
 	if err != nil {
-		return git, fault(diag.CodeChartReference, "", "%q has a query that cannot be read", oneLine(address))
+		return git, fault(diag.CodeChartReference, "", "%q has an invalid query", oneLine(address))
 	}
 	git.Ref = "HEAD"
 	for _, name := range []string{"ref", "version"} {
@@ -42,7 +42,7 @@ func parseAddress(address string) (git fleet.GitRef, err error) {
 	git.URL, git.Path = splitRepo(withScheme(text))
 	if scheme, _, _ := strings.Cut(git.URL, ":"); strings.EqualFold(scheme, "file") {
 		// A third-party base must not read repositories of this machine.
-		return git, fault(diag.CodeChartReference, "copy it into the repository, and name it by its path", "%q is a directory of this machine", oneLine(address))
+		return git, fault(diag.CodeChartReference, "copy it into the repository, and name it by its path", "%q is a directory on this machine", oneLine(address))
 	}
 	return git, checkGit(git)
 }

@@ -38,7 +38,7 @@ func TestParseAddress(t *testing.T) {
 		"https://github.com/org/repo//../x?ref=v1":      "not a path",
 		"https://github.com/org/repo//a/../../x":        "not a path",
 		"https://github.com/org/repo?submodules=true":   "submodules",
-		"https://github.com/org/repo?ref=%zz":           "cannot be read",
+		"https://github.com/org/repo?ref=%zz":           "invalid query",
 		"ext::sh -c id":                                 "",
 		"git::ext::sh":                                  "",
 	} {

@@ -129,7 +129,7 @@ func (b *budget) untar(data []byte) ([]fleet.File, error) {
 			continue
 		}
 		if seen[name] {
-			return nil, fmt.Errorf("two files of the name %s", name)
+			return nil, fmt.Errorf("two files have the name %s", name)
 		}
 		seen[name] = true
 		content, err := b.raw(in, name, hd.Size)
@@ -186,7 +186,7 @@ func (b *budget) inner(files []fleet.File, depth int) error {
 			continue
 		}
 		if depth > maxDepth {
-			return fmt.Errorf("%s: archives inside archives, %d deep", f.Name, depth)
+			return fmt.Errorf("%s: archives are nested %d levels deep", f.Name, depth)
 		}
 		if !isGzip(f.Data) {
 			return fmt.Errorf("%s: not a gzip archive", f.Name)

@@ -102,7 +102,7 @@ func TestUnpackRefuses(t *testing.T) {
 		"device":           {pack(t, yaml1, tar.Header{Name: "web/a", Typeflag: tar.TypeChar}), "neither a file nor a directory"},
 		"pipe":             {pack(t, yaml1, tar.Header{Name: "web/a", Typeflag: tar.TypeFifo}), "neither a file nor a directory"},
 		"file directory":   {pack(t, yaml1, tar.Header{Name: "web/a", Mode: 0o040755, Linkname: "a"}), "says that it is a directory"},
-		"twice":            {pack(t, yaml1, file("web/a", "1"), file("web/./a", "2")), "two files of the name a"},
+		"twice":            {pack(t, yaml1, file("web/a", "1"), file("web/./a", "2")), "two files have the name a"},
 		"two tops":         {pack(t, yaml1, file("db/a", "")), "outside of the archive's top directory web"},
 		"control":          {pack(t, yaml1, file("web/a\x1b[31m", "")), "control character"},
 		"not UTF-8":        {pack(t, yaml1, tar.Header{Name: "web/\xff", Format: tar.FormatGNU}), "not UTF-8"},
@@ -145,7 +145,7 @@ func TestUnpackLimits(t *testing.T) {
 		"many files":       {zip(t, pack(t, many...)), "more than 10000 files"},
 		"many directories": {zip(t, pack(t, dirs...)), "more than 10000 files"},
 		"headers":          {headerBomb(t), "unpacks to more than"},
-		"nested deep":      {deep, "9 deep"},
+		"nested deep":      {deep, "nested 9 levels deep"},
 		"nested large": {
 			zip(t, pack(t, yaml1, file("web/charts/a.tgz", string(twice)), file("web/charts/b.tgz", string(twice)))),
 			"charts/b.tgz: the files are larger than 100 MiB in all",

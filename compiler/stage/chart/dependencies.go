@@ -51,12 +51,12 @@ func (c *dependencyBuilder) complete(ctx context.Context, at fleet.ChartRef, fil
 		return files, nil
 	}
 	if depth > maxDepth {
-		return nil, fault(diag.CodeChartDependencies, "remove the circle of dependencies", "%s: dependencies inside dependencies, %d deep", at, depth)
+		return nil, fault(diag.CodeChartDependencies, "remove the cycle of dependencies", "%s: dependencies are nested %d levels deep", at, depth)
 	}
 	for _, d := range loaded.Metadata.Dependencies {
 		if d != nil && (strings.HasPrefix(d.Repository, "@") || strings.HasPrefix(d.Repository, "alias:")) {
 			return nil, fault(diag.CodeChartDependencies, "write the URL of the repository into Chart.yaml (helm repo list shows it), and run helm dependency update",
-				"%s: the repository of the dependency %s is %s, a name that each machine gives to another URL", at, oneLine(d.Name), oneLine(d.Repository))
+				"%s: the repository of the dependency %s is %s, an alias that each machine defines for itself", at, oneLine(d.Name), oneLine(d.Repository))
 		}
 	}
 	if err := checkLock(at, loaded); err != nil {
@@ -74,7 +74,7 @@ func (c *dependencyBuilder) complete(ctx context.Context, at fleet.ChartRef, fil
 		}
 		dir, _, _ := strings.Cut(strings.TrimPrefix(below[0].Name, "charts/"), "/")
 		if slices.ContainsFunc(files, func(f fleet.File) bool { return strings.HasPrefix(f.Name, "charts/"+dir+"/") }) {
-			return nil, fault(diag.CodeChartDependencies, "rename the directory", "%s: charts/%s is not the dependency of this name", at, dir)
+			return nil, fault(diag.CodeChartDependencies, "rename the directory", "%s: charts/%s is another chart than the dependency with this name", at, dir)
 		}
 		added[below[0].Name] = true
 		out = append(out, below...)
@@ -199,7 +199,7 @@ func wantedDependency(at fleet.ChartRef, d helm.Dependency) (fleet.ChartRef, err
 	}
 	from := at.Git.URL + at.Repo // a chart has one of the two
 	if strings.HasPrefix(want.Repo, "http://") && (strings.HasPrefix(from, "https://") || strings.HasPrefix(from, "ssh://") || isOCI(from)) {
-		return want, fault(diag.CodeChartDependencies, "ask the owners of the chart to write https", "%s: the repository of the dependency %s is %s, and the chart itself is fetched encrypted",
+		return want, fault(diag.CodeChartDependencies, "ask the owners of the chart to write https", "%s: the repository of the dependency %s is %s, but the chart itself is fetched with encryption",
 			at, want.Name, want.Repo)
 	}
 	return want, nil
@@ -236,7 +236,7 @@ func besides(at fleet.ChartRef, name, dir string) (fleet.ChartRef, error) {
 		err = checkGit(out.Git)
 	default:
 		return out, fault(diag.CodeChartDependencies, "use another version of the chart: helm package puts dependencies into charts",
-			"%s: the dependency %s is a directory of its authors, %s, and charts does not have it", at, oneLine(name), oneLine(fileScheme+dir))
+			"%s: the dependency %s is a local directory of its authors, %s, and charts does not contain it", at, oneLine(name), oneLine(fileScheme+dir))
 	}
 	if err != nil {
 		return out, fault(diag.CodeChartDependencies, hint, "%s: the dependency %s is in %s, which is not in the repository", at, oneLine(name), oneLine(fileScheme+dir))

@@ -262,14 +262,14 @@ func TestDependencyFaults(t *testing.T) {
 		"git":      {needing("x", "db 1.0.0 file://../.git"), []string{".git is in .git"}},
 		"name":     {needing("x", "db 1.0.0 file://../other"), []string{"its dependency db 1.0.0 is the chart other 1.0.0 in other"}},
 		"version":  {needing("x", "other ^2 file://../other"), []string{"its dependency other ^2 is the chart other 1.0.0"}},
-		"traverse": {needing("x", "../db 1.0.0 "+r.url()), []string{`"../db" is not the name of a chart`}},
-		"scheme":   {needing("x", "db 1.0.0 ftp://h/p"), []string{`the dependency db in Chart.yaml: the scheme "ftp" is not one for charts`}},
+		"traverse": {needing("x", "../db 1.0.0 "+r.url()), []string{`"../db" is not a valid chart name`}},
+		"scheme":   {needing("x", "db 1.0.0 ftp://h/p"), []string{`the dependency db in Chart.yaml: the scheme "ftp" is not supported for charts`}},
 		"password": {needing("x", "db 1.0.0 https://me:hunter2@h/p"), []string{"has credentials in it"}},
 		"range":    {needing("x", "db ^7 "+r.url()), []string{"has no version ^7 of db", "use one of 1.0.0"}},
 		"unknown":  {needing("x", "bd 1.0.0 "+r.url()), []string{"has no chart bd", "did you mean db?"}},
 		"no https": {needing("x", "db 1.0.0 "+secure), []string{"/index.yaml: "}},
 		"many":     {needing("x", many...), []string{"d0 does not exist"}},
-		"there":    {needing("x", "db 1.0.0 "+r.url()), []string{"there: charts/db-1.0.0 is not the dependency of this name", "rename the directory"}},
+		"there":    {needing("x", "db 1.0.0 "+r.url()), []string{"there: charts/db-1.0.0 is another chart than the dependency with this name", "rename the directory"}},
 	} {
 		files[name+"/Chart.yaml"] = c.list
 		write(t, s.Root, files)
@@ -283,10 +283,10 @@ func TestDependencyFaults(t *testing.T) {
 	}
 	for _, name := range []string{"a", "self"} {
 		_, err := nextRun(s).Chart(t.Context(), fleet.ChartRef{Path: name})
-		wantFault(t, err, "dependencies inside dependencies, 9 deep", "remove the circle")
+		wantFault(t, err, "dependencies are nested 9 levels deep", "remove the cycle of dependencies")
 	}
 	_, err := s.Resolve(t.Context(), Request{Ref: "needy", Repo: r.url()})
-	wantFault(t, err, "the dependency x is a directory of its authors, file://../x")
+	wantFault(t, err, "the dependency x is a local directory of its authors, file://../x")
 	s.Offline = true
 	files["alias/Chart.yaml"] = needing("x", "db 1.0.0 "+r.url())
 	write(t, s.Root, files)
@@ -353,14 +353,14 @@ func TestPinsOfDependencies(t *testing.T) {
 	wantFault(t, chart(got.Ref), "the dependency "+r.url()+"/db@1.0.0 is pinned, and Chart.yaml does not list it or charts has another")
 	zero := " sha256:" + strings.Repeat("0", 64) + "\n"
 	for pin, want := range map[string]string{
-		"file:///x" + zero:                             "is pinned in a directory of a git repository, and the chart is in none",
+		"file:///x" + zero:                             "is pinned in a directory of a git repository, but the chart is not in a repository",
 		r.url() + "/db" + zero:                         "is not an exact version",
 		r.url() + "/db@^1" + zero:                      "is not an exact version",
 		"db@1.0.0" + zero:                              "the scheme",
 		"https://u:p@h/db@1.0.0" + zero:                "credentials",
-		"ftp://h/db@1.0.0" + zero:                      "not one for charts",
+		"ftp://h/db@1.0.0" + zero:                      "not supported for charts",
 		r.url() + "/db@1.0.0 sha256:12345\n":           "is not sha256:",
-		r.url() + "/../x/..@1.0.0" + zero:              "is not the name of a chart",
+		r.url() + "/../x/..@1.0.0" + zero:              "is not a valid chart name",
 		strings.Repeat("https://h/db@1.0.0"+zero, 101): "more than 100 dependencies are pinned",
 	} {
 		ref := none
@@ -394,7 +394,7 @@ func TestDependencyDowngrade(t *testing.T) {
 		{Repo: "https://h", Name: "x"}, {Repo: "oci://h", Name: "x"}, {Git: fleet.GitRef{URL: "ssh://h/r"}}, {Git: fleet.GitRef{URL: "https://h/r"}},
 	} {
 		_, err := wantedDependency(at, helm.Dependency{Name: "db", Version: "1", Repository: "http://h/charts"})
-		wantFault(t, err, "the repository of the dependency db is http://h/charts, and the chart itself is fetched encrypted")
+		wantFault(t, err, "the repository of the dependency db is http://h/charts, but the chart itself is fetched with encryption")
 	}
 	for _, at := range []fleet.ChartRef{{Path: "x"}, {Repo: "http://h", Name: "x"}} {
 		if _, err := wantedDependency(at, helm.Dependency{Name: "db", Version: "1", Repository: "http://h/charts"}); err != nil {

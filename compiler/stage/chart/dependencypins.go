@@ -53,7 +53,7 @@ func checkDependencies(ref fleet.ChartRef) error {
 	}
 	for _, dep := range deps {
 		if dep.Repo == "" && dep.Git.URL == "" {
-			return pinAgain(ref, "", "%s: a dependency is pinned in a directory of a git repository, and the chart is in none", ref)
+			return pinAgain(ref, "", "%s: a dependency is pinned in a directory of a git repository, but the chart is not in a repository", ref)
 		}
 		if err := checkRef(dep); err != nil {
 			return forParent(ref, dep, err)

@@ -112,7 +112,7 @@ func (g gitRepo) fault(err error) error {
 		return &diag.Diag{
 			Code: diag.CodeGit,
 			Msg:  g.url + ": " + failed.Error(), Cause: err,
-			Hint: "run git ls-remote " + g.url + ": it has to work without a question",
+			Hint: "run git ls-remote " + g.url + ": it must work without a prompt",
 		}
 	}
 	return err

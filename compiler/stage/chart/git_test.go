@@ -212,10 +212,10 @@ func TestGitFaults(t *testing.T) {
 		"a refspec":     {url, "main:main", []string{"is not a git ref"}},
 		"a walk":        {url, "main..x", []string{"is not a git ref"}},
 		"upwards":       {url + "//../x", "", []string{"is not a path in a git repository"}},
-		"ext":           {"ext::sh -c x://y", "", []string{"not one for charts"}},
-		"ext URL":       {"ext://sh", "", []string{`the scheme "ext" is not one for charts`}},
-		"ssh option":    {"ssh://-oProxyCommand=x/y", "", []string{"characters that a URL cannot have"}},
-		"ssh user":      {"ssh://-oProxyCommand=x@h/y", "", []string{"characters that a URL cannot have"}},
+		"ext":           {"ext::sh -c x://y", "", []string{"not supported for charts"}},
+		"ext URL":       {"ext://sh", "", []string{`the scheme "ext" is not supported for charts`}},
+		"ssh option":    {"ssh://-oProxyCommand=x/y", "", []string{"characters that are not valid in a URL"}},
+		"ssh user":      {"ssh://-oProxyCommand=x@h/y", "", []string{"characters that are not valid in a URL"}},
 		"password":      {"https://me:hunter2@h/y", "", []string{"has credentials in it", "credential helper"}},
 	} {
 		t.Run(name, func(t *testing.T) {

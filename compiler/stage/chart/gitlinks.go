@@ -71,7 +71,7 @@ func (t *gitTree) add(dir, listing string) error {
 		case mode == "160000":
 			e.mode, t.submodules = submodule, true
 		case !strings.HasPrefix(mode, "100"):
-			return fmt.Errorf("%s has the mode %s, which is not that of a file", oneLine(name), oneLine(mode))
+			return fmt.Errorf("%s has the mode %s, which is not the mode of a file", oneLine(name), oneLine(mode))
 		}
 		if e.mode != submodule {
 			var err error
@@ -160,7 +160,7 @@ func (t *gitTree) blobs(dir string, rules *ignore.Rules) ([]blob, error) {
 // its parent directories, to detect cycles.
 func (w *gitWalker) dir(at, name string, above []string) error {
 	if slices.Contains(above, at) {
-		return fault(diag.CodeChartFiles, linkHint, "%s is a symbolic link to a directory that it is in", name)
+		return fault(diag.CodeChartFiles, linkHint, "%s is a symbolic link to a directory that contains it", name)
 	}
 	above = append(slices.Clip(above), at)
 	for _, base := range w.tree.entries[at].names {

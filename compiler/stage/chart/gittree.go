@@ -174,7 +174,7 @@ func (g gitRepo) noChart(ctx context.Context, commit string, ref fleet.GitRef) e
 			charts = append(charts, "//"+oneLine(path.Dir(name)))
 		}
 	}
-	hint := "use another repository: it has no charts"
+	hint := "use another repository: this one has no charts"
 	if len(charts) > 0 {
 		hint = oneOf("//"+ref.Path, charts)
 	}

@@ -36,7 +36,7 @@ func TestGitTree(t *testing.T) {
 	for listing, want := range map[string]string{
 		line("120000", "9999", "a"):        "a is a symbolic link to , which has a target of more than 1024 bytes",
 		"160000 commit abc       -\ta\x00": "a is a submodule",
-		line("040000", "1", "a"):           "which is not that of a file",
+		line("040000", "1", "a"):           "which is not the mode of a file",
 		line("100644", "x", "a"):           "git lists",
 		"100644 blob\ta\x00":               "git lists",
 		line("100644", "1", "a\x07"):       "control character",

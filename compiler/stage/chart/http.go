@@ -86,7 +86,7 @@ func (x index) versions(repo, name string) ([]*entry, error) {
 		names = append(names, oneLine(n))
 	}
 	slices.Sort(names)
-	hint := "use another repository: it has no charts"
+	hint := "use another repository: this one has no charts"
 	if len(names) > 0 {
 		hint = oneOf(name, names)
 	}
@@ -198,10 +198,10 @@ func (s *Source) get(ctx context.Context, repo, at string, limit int64, missing 
 
 func badStatus(name string, resp *http.Response, missing string) error {
 	code, hint := diag.CodeNetwork, "run the command again"
-	answer := fmt.Sprintf("the server answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+	answer := fmt.Sprintf("the server answered %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests:
-		answer, hint = "the server limits how many requests it answers", "run the command again later"
+		answer, hint = "the server limits the rate of requests", "run the command again later"
 	case http.StatusUnauthorized, http.StatusForbidden:
 		hint = "check the user and password that helm repo add was given for this repository"
 	case http.StatusNotFound, http.StatusGone:

@@ -176,7 +176,7 @@ func TestIndexLies(t *testing.T) {
 		"odd digest":   {`{"entries": {"web": [{"version": "1.0.0", "urls": ["w.tgz"], "digest": "md5:1"}]}}`, []string{"index says"}},
 		"version":      {`{"entries": {"web": [{"version": "2.0.0", "urls": ["w.tgz"]}]}}`, []string{"web@2.0.0", "Chart.yaml has the version 1.0.0"}},
 		"name":         {`{"entries": {"web2": [{"version": "1.0.0", "urls": ["w.tgz"]}]}}`, []string{"Chart.yaml has the name web"}},
-		"no archive":   {`{"entries": {"web": [{"version": "1.0.0", "urls": ["x.tgz"]}]}}`, []string{"/x.tgz: the server answers 404 Not Found", "use another version, or ask the owner of the repository"}},
+		"no archive":   {`{"entries": {"web": [{"version": "1.0.0", "urls": ["x.tgz"]}]}}`, []string{"/x.tgz: the server answered 404 Not Found", "use another version, or ask the owner of the repository"}},
 		"no URL":       {`{"entries": {"web": [{"version": "1.0.0"}]}}`, []string{"no URL"}},
 		"file URL":     {`{"entries": {"web": [{"version": "1.0.0", "urls": ["file:///etc/passwd"]}]}}`, []string{"cannot be used"}},
 		"no chart":     {`{"entries": {"web": [{"version": "1.0.0", "urls": ["index.yaml"]}]}}`, []string{"not a chart archive"}},
@@ -184,7 +184,7 @@ func TestIndexLies(t *testing.T) {
 		"a number":     {`entries: 3`, []string{"is not the index of a Helm repository: it has no entries"}},
 		"JSON":         {`{"entries": 3}`, []string{"is not the index of a Helm repository: it has no entries"}},
 		"no versions":  {`{"entries": {"web": [], "db": [{"version": "1.0.0"}]}}`, []string{"has no chart web", "use db"}},
-		"no charts":    {`{"entries": {"web": []}}`, []string{"has no chart web", "use another repository: it has no charts"}},
+		"no charts":    {`{"entries": {"web": []}}`, []string{"has no chart web", "use another repository: this one has no charts"}},
 		"not YAML":     {"entries: [\n", []string{"is not the index"}},
 		"nothing":      {``, []string{"is not the index"}},
 		"aliases":      {"a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\nentries: {web: [{version: *d, urls: [*d,*d,*d]}]}", []string{"web"}},
@@ -214,7 +214,7 @@ func TestIndexWithoutTheChart(t *testing.T) {
 	_, err = s.Chart(t.Context(), ref)
 	wantFault(t, err, "has no version 0.9.0 of web", "use one of 1.0.0")
 	_, err = s.Resolve(t.Context(), Request{Ref: repo.url() + "/sub/web"})
-	wantFault(t, err, "/sub/index.yaml: the server answers 404 Not Found", "check the URL of the repository")
+	wantFault(t, err, "/sub/index.yaml: the server answered 404 Not Found", "check the URL of the repository")
 }
 
 // A request is repeated if the server limits requests or a proxy cannot reach it.
@@ -227,8 +227,8 @@ func TestBusyServer(t *testing.T) {
 		{[]int{429, 429}, "0", nil},
 		{[]int{502, 504}, "", nil},
 		{[]int{503}, "", nil},
-		{[]int{500}, "", []string{"/index.yaml: the server answers 500", "run the command again"}},
-		{slices.Repeat([]int{429}, 100), "3600", []string{"/index.yaml: the server limits how many requests it answers", "run the command again later"}},
+		{[]int{500}, "", []string{"/index.yaml: the server answered 500", "run the command again"}},
+		{slices.Repeat([]int{429}, 100), "3600", []string{"/index.yaml: the server limits the rate of requests", "run the command again later"}},
 	} {
 		s := source(t)
 		repo := newRepo(t, archive(t, "web", "1.0.0"))

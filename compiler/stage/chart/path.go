@@ -164,7 +164,7 @@ func readDir(root *os.Root, name string) ([]fleet.File, error) {
 		return nil, err
 	}
 	if !slices.ContainsFunc(w.files, func(f fleet.File) bool { return f.Name == "Chart.yaml" }) {
-		noChart.Hint = "let " + ignore.HelmIgnore + " keep it"
+		noChart.Hint = "remove it from " + ignore.HelmIgnore
 		return nil, noChart
 	}
 	return w.files, w.inner(w.files, 1)
@@ -189,7 +189,7 @@ func (w *walker) dir(name string, above []fs.FileInfo) error {
 		return err
 	}
 	if slices.ContainsFunc(above, func(a fs.FileInfo) bool { return os.SameFile(a, info) }) {
-		return fault(diag.CodeChartFiles, "remove the link: the chart would be in itself without end", "%s is a symbolic link to a directory that it is in", full)
+		return fault(diag.CodeChartFiles, "remove the link: the chart would contain itself", "%s is a symbolic link to a directory that contains it", full)
 	}
 	dir, err := w.root.OpenRoot(full)
 	if err != nil {
@@ -320,7 +320,7 @@ func withoutIgnored(files []fleet.File) ([]fleet.File, error) {
 	rules.AddDefaults()
 	kept := slices.DeleteFunc(slices.Clone(files), func(f fleet.File) bool { return isIgnored(rules, f.Name) })
 	if !slices.ContainsFunc(kept, func(f fleet.File) bool { return f.Name == "Chart.yaml" }) {
-		return nil, errors.New("no Chart.yaml that .helmignore leaves in")
+		return nil, errors.New(".helmignore excludes Chart.yaml")
 	}
 	return kept, nil
 }

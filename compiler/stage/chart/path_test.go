@@ -160,7 +160,7 @@ func TestPathFaults(t *testing.T) {
 		"charts/web":     {"charts/web is a symbolic link to " + outside + "/web, which leads out of the fleet"},
 		"charts/web/x":   {"charts/web is a symbolic link"},
 		"out":            {"out/passwd is a symbolic link to " + outside + "/passwd, which leads out", "put the files into"},
-		"loop":           {"loop/again is a symbolic link to a directory that it is in"},
+		"loop":           {"loop/again is a symbolic link to a directory that contains it"},
 		"dangling":       {"dangling/a is a symbolic link to gone, which does not exist"},
 		"rules":          {"rules: .helmignore: double-star"},
 		"large":          {"large: big is larger than 5 MiB"},
@@ -204,7 +204,7 @@ func TestWithoutIgnored(t *testing.T) {
 	if !slices.Equal(got, wanted) {
 		t.Errorf("got %v, want %v", got, wanted)
 	}
-	for text, want := range map[string]string{"Chart.yaml": "no Chart.yaml that .helmignore leaves in", "a**": "double-star"} {
+	for text, want := range map[string]string{"Chart.yaml": ".helmignore excludes Chart.yaml", "a**": "double-star"} {
 		_, err := withoutIgnored([]fleet.File{{Name: "Chart.yaml"}, {Name: ".helmignore", Data: []byte(text)}})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

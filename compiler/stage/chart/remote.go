@@ -21,7 +21,7 @@ func checkSource(src fleet.RemoteSource) error {
 	again := "run fleetc source add again"
 	if src.IsChart() {
 		if ref := src.Chart; ref.Path != "" || ref.Git.URL != "" || src.Address != ref.Location() && !strings.HasPrefix(src.Address, ref.Location()+"@") {
-			return fault(diag.CodePin, again, "%s: the pin is of another chart: %s", src, oneLine(ref.String()))
+			return fault(diag.CodePin, again, "%s: the pin is for another chart: %s", src, oneLine(ref.String()))
 		}
 		return checkRef(src.Chart)
 	}
@@ -33,7 +33,7 @@ func checkSource(src fleet.RemoteSource) error {
 		return fault(diag.CodePin, again, "%s: the digest %q is not sha256: and 64 hexadecimal digits", src, src.Digest)
 	}
 	if git.URL != src.Git.URL || git.Path != src.Git.Path {
-		return fault(diag.CodePin, again, "%s: the pin is of another place: %s", src, oneLine(src.Git.URL))
+		return fault(diag.CodePin, again, "%s: the pin is for another address: %s", src, oneLine(src.Git.URL))
 	}
 	if src.Git.URL == "" {
 		return nil

@@ -44,7 +44,7 @@ func TestRemoteDigest(t *testing.T) {
 	wantFault(t, err, "has the digest "+pins[0].Digest, "its pin says "+pin.Digest, "fleetc source add")
 
 	for name, wrong := range map[string]func(*fleet.RemoteSource){
-		"is of another place":                    func(s *fleet.RemoteSource) { s.Git.URL = "https://other.example.com/repo.git" },
+		"is for another address":                 func(s *fleet.RemoteSource) { s.Git.URL = "https://other.example.com/repo.git" },
 		`"main" is not a commit`:                 func(s *fleet.RemoteSource) { s.Git.Ref = "main" },
 		"is not a directory of a git repository": func(s *fleet.RemoteSource) { s.Dirs = []string{"../app"} },
 	} {

@@ -53,7 +53,7 @@ func (s *Source) repositories(ctx context.Context) ([]repository, error) {
 		}
 		if err := yaml.Unmarshal(text, &list); err != nil {
 			// The error may quote the file, which contains passwords.
-			return nil, fault(diag.CodeChartReference, "run helm repo list", "%s is not what helm repo add writes", file)
+			return nil, fault(diag.CodeChartReference, "run helm repo list", "%s is not in the format that helm repo add writes", file)
 		}
 		return list.Repositories, nil
 	})
@@ -134,7 +134,7 @@ func (r repository) tls() (*tls.Config, error) {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fault(diag.CodeFileSystem, "", "%s has no certificate in it (the caFile of helm's repository %s)", r.CAFile, r.Name)
+			return nil, fault(diag.CodeFileSystem, "", "%s contains no certificate (the caFile of helm's repository %s)", r.CAFile, r.Name)
 		}
 	}
 	return config, nil

@@ -22,8 +22,8 @@ func TestBasicAuth(t *testing.T) {
 	for name, c := range map[string]struct{ password, url, want string }{
 		"right":         {"hunter2", repo.url(), ""},
 		"slash":         {"hunter2", repo.url() + "/", ""},
-		"wrong":         {"hunter3", repo.url(), "the server answers 401 Unauthorized"},
-		"another one's": {"hunter2", repo.url() + "/sub", "the server answers 401 Unauthorized"},
+		"wrong":         {"hunter3", repo.url(), "the server answered 401 Unauthorized"},
+		"another one's": {"hunter2", repo.url() + "/sub", "the server answered 401 Unauthorized"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := source(t)
@@ -122,7 +122,7 @@ func TestTLS(t *testing.T) {
 		"insecure":    {"insecure_skip_tls_verify: true, certFile: DIR/cert.pem, keyFile: DIR/key.pem", ""},
 		"no client":   {"caFile: DIR/cert.pem", "certificate required"},
 		"unknown":     {"certFile: DIR/cert.pem, keyFile: DIR/key.pem", "certificate"},
-		"no CA in it": {"caFile: DIR/bad.pem", "has no certificate in it"},
+		"no CA in it": {"caFile: DIR/bad.pem", "contains no certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := source(t)

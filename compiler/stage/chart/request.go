@@ -34,7 +34,7 @@ const forms = "use oci://HOST/PATH/NAME, https://HOST/PATH/NAME, NAME with --rep
 func (s *Source) target(ctx context.Context, req Request) (fleet.ChartRef, error) {
 	if req.Repo != "" {
 		if !nameForm.MatchString(req.Ref) {
-			return fleet.ChartRef{}, fault(diag.CodeChartReference, "give the chart's name alone", "with --repo, %q is not the name of a chart", req.Ref)
+			return fleet.ChartRef{}, fault(diag.CodeChartReference, "pass only the chart's name", "with --repo, %q is not a valid chart name", req.Ref)
 		}
 		return inRepo(req.Repo, req.Ref, req.Version)
 	}
@@ -56,7 +56,7 @@ func (s *Source) target(ctx context.Context, req Request) (fleet.ChartRef, error
 		return fleet.ChartRef{}, fault(diag.CodeChartReference, forms, "%q is not a reference to a chart", oneLine(scheme+"://..."))
 	case s.isLocal(req.Ref):
 		if req.Version != "" {
-			return fleet.ChartRef{}, fault(diag.CodeFlagCombination, "leave --version out", "a chart by path has one version: the one that is there")
+			return fleet.ChartRef{}, fault(diag.CodeFlagCombination, "leave --version out", "a chart by path has only the version in its directory")
 		}
 		name := path.Clean(filepath.ToSlash(req.Ref))
 		return fleet.ChartRef{Path: name}, checkPath(name)
@@ -93,11 +93,11 @@ func inRepo(repo, name, version string) (fleet.ChartRef, error) {
 	}
 	if isOCI(repo) {
 		if base, tag, tagged := strings.Cut(name, ":"); tagged {
-			return fleet.ChartRef{}, fault(diag.CodeChartReference, "write "+repo+"/"+oneLine(base)+" --version "+oneLine(tag), "a version belongs into --version")
+			return fleet.ChartRef{}, fault(diag.CodeChartReference, "write "+repo+"/"+oneLine(base)+" --version "+oneLine(tag), "the version must be in --version")
 		}
 	}
 	if !nameForm.MatchString(name) {
-		return fleet.ChartRef{}, fault(diag.CodeChartReference, forms, "%q is not the name of a chart", oneLine(name))
+		return fleet.ChartRef{}, fault(diag.CodeChartReference, forms, "%q is not a valid chart name", oneLine(name))
 	}
 	return fleet.ChartRef{Repo: repo, Name: name, Version: version}, nil
 }

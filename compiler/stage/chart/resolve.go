@@ -237,7 +237,7 @@ func describe(ref fleet.ChartRef, files []fleet.File) (Resolution, error) {
 		}
 	}
 	if !nameForm.MatchString(meta.Name) {
-		return Resolution{}, fault(diag.CodeChartFiles, filesHint(ref), "%s: Chart.yaml has the name %q, which is not one for a chart", ref, oneLine(meta.Name))
+		return Resolution{}, fault(diag.CodeChartFiles, filesHint(ref), "%s: Chart.yaml has the name %q, which is not a valid chart name", ref, oneLine(meta.Name))
 	}
 	if ref.Repo != "" && !isOCI(ref.Repo) && meta.Name != ref.Name {
 		return Resolution{}, fault(diag.CodeChartFiles, "ask the repository's owner", "%s: its Chart.yaml has the name %s", ref, meta.Name)

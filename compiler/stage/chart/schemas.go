@@ -26,7 +26,7 @@ const (
 func checkSchemaURL(raw string) error {
 	u, err := url.Parse(raw)
 	if err != nil || strings.ContainsAny(raw, " \n") {
-		return fault(diag.CodeSchemaDocument, fleet.SchemaHint, "a URL of a schema cannot be read")
+		return fault(diag.CodeSchemaDocument, fleet.SchemaHint, "the URL of a schema is invalid")
 	}
 	if err := checkURL(raw, "leave them out", "https"); err != nil {
 		return err

@@ -48,8 +48,8 @@ func TestSchemasAreFetchedSafely(t *testing.T) {
 		server.URL + "/text.json": "is not JSON",
 		other.URL + "/large.json": "is larger than 16 MiB",
 		server.URL + "/down.json": "a redirect from https to http",
-		plain.URL + "/ok.json":    `the scheme "http" is not one for charts`,
-		"file:///etc/passwd":      `the scheme "file" is not one for charts`,
+		plain.URL + "/ok.json":    `the scheme "http" is not supported for charts`,
+		"file:///etc/passwd":      `the scheme "file" is not supported for charts`,
 		strings.Replace(server.URL, "https://", "https://u:p@", 1) + "/ok.json": "credentials",
 		server.URL + "/ok.json?token=1":                                         "query",
 	} {

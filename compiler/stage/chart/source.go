@@ -271,7 +271,7 @@ func bounded[T any](ctx context.Context, what string, work func(context.Context)
 	case ctx.Err() != nil:
 		return v, fmt.Errorf("fetch %s: %w", what, ctx.Err())
 	case limited.Err() != nil:
-		return v, fault(diag.CodeNetwork, "run the command again", "%s: not complete after %s", what, timeout)
+		return v, fault(diag.CodeNetwork, "run the command again", "%s: the download did not finish within %s", what, timeout)
 	}
 	return v, err
 }

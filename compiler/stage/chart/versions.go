@@ -27,7 +27,7 @@ func (s *Source) Versions(ctx context.Context, ref fleet.ChartRef) (Versions, er
 		return Versions{}, err
 	}
 	if s.Offline {
-		return Versions{}, fault(diag.CodeFlagCombination, "run the command again without --offline", "%s: asking for versions needs the network", ref)
+		return Versions{}, fault(diag.CodeFlagCombination, "run the command again without --offline", "%s: listing versions needs the network", ref)
 	}
 	return bounded(ctx, ref.String(), func(ctx context.Context) (Versions, error) {
 		switch {

@@ -70,7 +70,7 @@ func compile(text string) (*program, error) {
 		return nil, e
 	}
 	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
-		return nil, &compileError{msg: fmt.Sprintf("the expression is of type %s, and not true or false", t)}
+		return nil, &compileError{msg: fmt.Sprintf("the expression must be a bool, but has type %s", t)}
 	}
 	p, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(maxCost))
 	if err != nil {

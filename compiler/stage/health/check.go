@@ -106,7 +106,7 @@ func checkTests(path string, h fleet.HealthRule) diag.List {
 // checkTest returns the fault of a test, "" when there is none.
 func checkTest(t fleet.HealthTest) (msg, hint string) {
 	if (t.Type == "") == (t.Expression == "") {
-		return "a test is either of a condition or an expression", `write {type: "Ready"}, or {expression: "status.phase == 'Running'"}`
+		return "a test must have either a condition type or an expression", `write {type: "Ready"}, or {expression: "status.phase == 'Running'"}`
 	}
 	if t.Type != "" {
 		return "", ""

@@ -22,7 +22,7 @@ func TestCustomResource(t *testing.T) {
 		{"ready", "status: {conditions: [{type: Synced, status: 'False'}, {type: Ready, status: 'True', reason: Done}]}", Ready, "condition Ready is True: Done"},
 		{"not ready", "status: {conditions: [{type: Ready, status: 'False', reason: DoesNotExist, message: \"secret\\n  \\\"tls\\\" not\\x1b found\"}]}", InProgress, "condition Ready is False: DoesNotExist: secret \"tls\" not\uFFFD found"},
 		{"undecided", "status: {conditions: [{type: Ready, status: Unknown}]}", InProgress, "condition Ready is Unknown"},
-		{"a condition of an older generation", "status: {conditions: [{type: Ready, status: 'True', observedGeneration: 2}]}", InProgress, "condition Ready is not of the last generation yet"},
+		{"a condition of an older generation", "status: {conditions: [{type: Ready, status: 'True', observedGeneration: 2}]}", InProgress, "condition Ready does not reflect the last generation yet"},
 		{"available", "status: {conditions: [{type: Available, status: 'True'}]}", Ready, "condition Available is True"},
 		{"stalled", "status: {conditions: [{type: Stalled, status: 'True', reason: Bad}, {type: Ready, status: 'True'}]}", Failed, "condition Stalled is True: Bad"},
 		{"reconciling", "status: {conditions: [{type: Reconciling, status: 'True', reason: Progressing}, {type: Ready, status: 'True'}]}", InProgress, "condition Reconciling is True: Progressing"},

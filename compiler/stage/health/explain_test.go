@@ -162,7 +162,7 @@ Deployment.apps shop/web: pod web-new-a (and 1 more): container app: CrashLoopBa
 unread the logs of container app: no logs of web-new-a/app-previous
 `},
 		{"between two crashes", strings.Replace(webDump+crashingPod, "state: {waiting: {reason: CrashLoopBackOff, message: back-off 40s restarting failed container}}", "state: {running: {}}", 1), `
-Deployment.apps shop/web: pod web-new-a (and 1 more): container app runs, and is not ready; before, it ended with status 1: Error: password (hidden) refused
+Deployment.apps shop/web: pod web-new-a (and 1 more): container app runs, but is not ready; before, it ended with status 1: Error: password (hidden) refused
 log starting
 log connecting with (hidden) to ` + "\uFFFD" + `[31mdb
 log fatal: refused

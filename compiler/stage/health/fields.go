@@ -103,7 +103,7 @@ func (c condition) detail() string {
 // describe returns a clause about the condition.
 func (c condition) describe() string {
 	if c.stale {
-		return fmt.Sprintf("condition %s is not of the last generation yet", clean(c.kind))
+		return fmt.Sprintf("condition %s does not reflect the last generation yet", clean(c.kind))
 	}
 	return fmt.Sprintf("condition %s is %s", clean(c.kind), clean(c.status)) + c.detail()
 }

@@ -181,7 +181,7 @@ status: {currentNumberScheduled: 0, desiredNumberScheduled: 0, numberMisschedule
 `, InProgress, "its controller has not seen it yet"},
 		{"no nodes", `
 status: {observedGeneration: 3, currentNumberScheduled: 0, desiredNumberScheduled: 0, numberMisscheduled: 0, numberReady: 0}
-`, Ready, "no node wants its pods"},
+`, Ready, "no node matches, so it has no pods"},
 		{"an update", `
 status: {observedGeneration: 3, currentNumberScheduled: 5, desiredNumberScheduled: 5, numberReady: 5, numberAvailable: 5, updatedNumberScheduled: 2, numberMisscheduled: 0}
 `, InProgress, "2 of 5 pods are up to date"},
@@ -294,7 +294,7 @@ status:
   phase: Running
   conditions: [{type: Ready, status: "False", reason: ContainersNotReady, message: 'containers with unready status: [app]'}]
   containerStatuses: [{name: app, ready: false, started: true, state: {running: {startedAt: "2026-11-20T10:00:00Z"}}}]
-`, InProgress, "container app runs, and is not ready"},
+`, InProgress, "container app runs, but is not ready"},
 		{"ready", `
 status: {phase: Running, conditions: [{type: Ready, status: "True"}]}
 `, Ready, "it is ready"},

@@ -42,7 +42,7 @@ func TestRuleConditions(t *testing.T) {
 		{"one", "status: {conditions: [{type: Synced, status: 'True'}]}", InProgress, "it has no condition Ready yet"},
 		{"the other is false", "status: {conditions: [{type: Synced, status: 'True'}, {type: Ready, status: 'False', reason: Wait, message: m}]}", InProgress, "condition Ready is False: Wait: m"},
 		{"both", "status: {conditions: [{type: Synced, status: 'True', observedGeneration: 3}, {type: Ready, status: 'True'}]}", Ready, "condition Synced is True"},
-		{"both, one of an older generation", "status: {conditions: [{type: Synced, status: 'True'}, {type: Ready, status: 'True', observedGeneration: 2}]}", InProgress, "condition Ready is not of the last generation yet"},
+		{"both, one of an older generation", "status: {conditions: [{type: Synced, status: 'True'}, {type: Ready, status: 'True', observedGeneration: 2}]}", InProgress, "condition Ready does not reflect the last generation yet"},
 		{"progressing comes first", "status: {conditions: [{type: Upgrading, status: 'True', reason: v2}, {type: Ready, status: 'False', reason: Lost}]}", InProgress, "condition Upgrading is True: v2"},
 		{"failed", "status: {conditions: [{type: Synced, status: 'True'}, {type: Ready, status: 'False', reason: Gone, message: m}]}", Failed, "condition Ready is False: Gone: m"},
 		{"failed in another way", "status: {conditions: [{type: Synced, status: 'True'}, {type: Ready, status: 'True'}, {type: Broken, status: Unknown}]}", Failed, "condition Broken is Unknown"},
@@ -191,7 +191,7 @@ func TestCheck(t *testing.T) {
     hint: write a test that is true or false, as in status.phase == 'Running'
     in c
 `},
-		{rule("Pod", ready("1 + 1")), `f.cue:4:2: health.Pod.ready.0: the expression is of type int, and not true or false [FL1606]
+		{rule("Pod", ready("1 + 1")), `f.cue:4:2: health.Pod.ready.0: the expression must be a bool, but has type int [FL1606]
     hint: write a test that is true or false, as in status.phase == 'Running'
     in c
 `},
@@ -205,10 +205,10 @@ func TestCheck(t *testing.T) {
 `},
 		{rule("Pod", func(h *fleet.HealthRule) {
 			h.Ready = []fleet.HealthTest{{Pos: at}, {Type: "Ready", Status: "True", Expression: "true", Pos: at}}
-		}), `f.cue:4:2: health.Pod.ready.0: a test is either of a condition or an expression [FL1606]
+		}), `f.cue:4:2: health.Pod.ready.0: a test must have either a condition type or an expression [FL1606]
     hint: write {type: "Ready"}, or {expression: "status.phase == 'Running'"}
     in c
-f.cue:4:2: health.Pod.ready.1: a test is either of a condition or an expression [FL1606]
+f.cue:4:2: health.Pod.ready.1: a test must have either a condition type or an expression [FL1606]
     hint: write {type: "Ready"}, or {expression: "status.phase == 'Running'"}
     in c
 `},

@@ -101,7 +101,7 @@ func daemonSet(u *unstructured.Unstructured) Verdict {
 		r.mayBeOutdated = r.desired
 	}
 	if r.desired == 0 {
-		return Verdict{Ready, "no node wants its pods"}
+		return Verdict{Ready, "no node matches, so it has no pods"}
 	}
 	return r.verdict(u)
 }
@@ -167,7 +167,7 @@ func pod(u *unstructured.Unstructured) Verdict {
 		return Verdict{InProgress, problem}
 	}
 	if text(u, "status", "phase") == "Running" {
-		return Verdict{InProgress, "it runs, and is not ready"}
+		return Verdict{InProgress, "it runs, but is not ready"}
 	}
 	return Verdict{InProgress, "it has not started"}
 }
@@ -194,7 +194,7 @@ func podProblem(u *unstructured.Unstructured) (problem string, final bool) {
 	}
 	for _, c := range containers(u) {
 		if c.running && !c.ready {
-			problem = "container " + clean(c.name) + " runs, and is not ready"
+			problem = "container " + clean(c.name) + " runs, but is not ready"
 			if c.lastEnd != "" {
 				problem += "; before, it" + c.lastEnd
 			}

@@ -284,7 +284,7 @@ func (e *engine) include(set *template.Template, name string, data any) (string,
 		return "", fmt.Errorf("template: no template %q associated with template %q", name, rootName)
 	}
 	if e.active[name] > maxIncludes {
-		e.stop("template %q includes itself without end", name)
+		e.stop("template %q includes itself endlessly", name)
 	}
 	e.active[name]++
 	out, err := e.execute(t, e.costs[t.Tree], data, false)

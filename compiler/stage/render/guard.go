@@ -120,7 +120,7 @@ var errCacheUnusable = errors.New("too much")
 // allocate counts the bytes of a function's result.
 func (g *guard) allocate(n int) {
 	if n < 0 || n > g.left.made {
-		g.stop("templates make more than %d MiB of text and lists", g.limit.made>>20)
+		g.stop("templates produce more than %d MiB of text and lists", g.limit.made>>20)
 	}
 	g.left.made -= n
 	g.spend(1 + n/64)
@@ -136,14 +136,14 @@ func (g *guard) text(s string) string {
 // large.
 func (g *guard) checkSize(count, size int) {
 	if count > 0 && size > 0 && count > maxValue/size {
-		g.stop("templates make a value of more than %d MiB", maxValue>>20)
+		g.stop("templates produce a value of more than %d MiB", maxValue>>20)
 	}
 }
 
 // tryEnter counts the start of a template, and leave its end.
 func (g *guard) tryEnter(c cost) error {
 	if g.depth += c.depth; g.depth > maxDepth {
-		return g.halt(errors.New("templates include each other without end"))
+		return g.halt(errors.New("templates include each other endlessly"))
 	}
 	return g.trySpend(c.steps)
 }
@@ -283,7 +283,7 @@ func (w counter) Write(p []byte) (int, error) {
 			return 0, w.halt(fmt.Errorf("templates render more than %d MiB", w.limit.output>>20))
 		}
 	} else if len(w.out)-w.start+len(p) > maxValue {
-		return 0, w.halt(fmt.Errorf("templates make a value of more than %d MiB", maxValue>>20))
+		return 0, w.halt(fmt.Errorf("templates produce a value of more than %d MiB", maxValue>>20))
 	}
 	w.out = append(w.out, p...)
 	return len(p), nil

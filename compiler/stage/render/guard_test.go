@@ -13,10 +13,10 @@ import (
 func TestBounded(t *testing.T) {
 	const (
 		endless = "templates need too many steps; a loop may be endless"
-		large   = "templates make a value of more than 64 MiB"
-		much    = "templates make more than 51 MiB of text and lists"
+		large   = "templates produce a value of more than 64 MiB"
+		much    = "templates produce more than 51 MiB of text and lists"
 		inside  = "templates write a value that contains itself"
-		deep    = "templates include each other without end"
+		deep    = "templates include each other endlessly"
 	)
 	cyclic := `{{ $d := dict }}{{ $_ := set $d "x" $d }}`
 	ifs := func(n int, inner string) string {
@@ -35,10 +35,10 @@ func TestBounded(t *testing.T) {
 		{"ranges in ranges", `{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}`, "1:33: " + endless},
 		{"ranges that print", `{{ range until 100000 }}{{ range until 1000 }}0123456789{{ end }}{{ end }}`, "a.yaml: templates render more than 3 MiB"},
 		{"a template in itself", `{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}`, "1:28: " + deep},
-		{"an include in itself", `{{ define "a" }}{{ include "a" . }}{{ end }}{{ include "a" . }}`, `1:19: template "a" includes itself without end`},
+		{"an include in itself", `{{ define "a" }}{{ include "a" . }}{{ end }}{{ include "a" . }}`, `1:19: template "a" includes itself endlessly`},
 		{
 			"an include of many", `{{ define "a" }}{{ include .x . }}{{ end }}{{ define "b" }}{{ $x := include "a" (dict "x" "b") }}{{ end }}{{ include "a" (dict "x" "b") }}`,
-			`1:68: template "a" includes itself without end`,
+			`1:68: template "a" includes itself endlessly`,
 		},
 		{"an include that doubles", `{{ define "a" }}{{ if lt (int .) 60 }}{{ include "a" (add1 .) }}{{ include "a" (add1 .) }}{{ end }}{{ end }}{{ include "a" 0 }}`, endless},
 		{"tpl in itself", `{{ $_ := set . "t" "{{ tpl .t . }}" }}{{ tpl .t . }}`, "gotpl:1:3: " + deep},
@@ -101,7 +101,7 @@ func TestBounded(t *testing.T) {
 func TestLimits(t *testing.T) {
 	for template, want := range map[string]string{
 		`{{ uniq (until 1000000) }}`:                                          "templates need too many steps; a loop may be endless",
-		`{{ range until 20 }}{{ $x := list (repeat 60000000 "x") }}{{ end }}`: "templates make more than 1024 MiB of text and lists",
+		`{{ range until 20 }}{{ $x := list (repeat 60000000 "x") }}{{ end }}`: "templates produce more than 1024 MiB of text and lists",
 		`{{ repeat 60000000 "x" }}{{ repeat 60000000 "x" }}`:                  "templates render more than 64 MiB",
 		`{{ repeat 9000000 "x" }}`:                                            "renders a document of more than 8 MiB, in app/templates/a.yaml",
 	} {

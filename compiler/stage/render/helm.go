@@ -261,7 +261,7 @@ func notInstallable(ch *chart.Chart, caps *chartutil.Capabilities) (msg, hint st
 		return "has dependencies in Chart.yaml that are missing in its charts directory: " + strings.Join(missing, ", "), "run helm dependency build in the directory of the chart, or fleetc chart add"
 	}
 	if v := ch.Metadata.KubeVersion; v != "" && !chartutil.IsCompatibleRange(v, caps.KubeVersion.String()) {
-		return fmt.Sprintf("requires Kubernetes %s, and the cluster has %s", v, caps.KubeVersion.String()), "use another version of the chart, or correct cluster.kubernetes"
+		return fmt.Sprintf("requires Kubernetes %s, but the cluster has %s", v, caps.KubeVersion.String()), "use another version of the chart, or correct cluster.kubernetes"
 	}
 	return "", ""
 }
@@ -272,7 +272,7 @@ func (j *job) values(loaded *chart.Chart, user map[string]any, caps *chartutil.C
 	values, lost, err := coalesce(loaded, j.release, user, caps)
 	if err != nil {
 		r := j.release
-		return nil, &diag.Diag{Code: diag.CodeChartType, At: []diag.Pos{r.Pos}, Path: r.Path("values"), Msg: fmt.Sprintf("chart %s does not take the values: %v", j.chart.Ref, err), Hint: "correct the values of the release", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeChartType, At: []diag.Pos{r.Pos}, Path: r.Path("values"), Msg: fmt.Sprintf("chart %s does not accept the values: %v", j.chart.Ref, err), Hint: "correct the values of the release", Cause: err}
 	}
 	var faults diag.List
 	faults.Add(j.lostValues(lost, caps))

@@ -155,7 +155,7 @@ func readDocument(text string) document {
 func headFault(err error) error {
 	what := err.Error()
 	if strings.HasPrefix(what, "error unmarshaling JSON") {
-		return errors.New("a document that is not an object, or has an apiVersion or kind that is not text, or metadata that is not a map")
+		return errors.New("a document that is not an object, or has an apiVersion or kind that is not a string, or metadata that is not a map")
 	}
 	return errors.New(strings.TrimPrefix(strings.TrimPrefix(what, "error converting YAML to JSON: "), "yaml: "))
 }

@@ -167,7 +167,7 @@ func TestReleaseFaults(t *testing.T) {
 		{"kubernetes version", `
 -- Chart.yaml --
 {apiVersion: v2, name: app, version: 1.0.0, kubeVersion: "<1.30"}`, "", `
-fleet.cue:3:2: releases.rel: chart charts/app requires Kubernetes <1.30, and the cluster has v1.36 [FL1501]
+fleet.cue:3:2: releases.rel: chart charts/app requires Kubernetes <1.30, but the cluster has v1.36 [FL1501]
     hint: use another version of the chart, or correct cluster.kubernetes
 `},
 		{"library", `
@@ -229,7 +229,7 @@ fleet.cue:3:2: releases.rel: chart template app/templates/a.yaml renders YAML th
 -- templates/a.yaml --
 - a
 - b`, "", `
-fleet.cue:3:2: releases.rel: chart charts/app renders YAML that does not parse: app/templates/a.yaml: a document that is not an object, or has an apiVersion or kind that is not text, or metadata that is not a map [FL1503]
+fleet.cue:3:2: releases.rel: chart charts/app renders YAML that does not parse: app/templates/a.yaml: a document that is not an object, or has an apiVersion or kind that is not a string, or metadata that is not a map [FL1503]
     hint: correct the template, or the values that it prints; helm template shows its text
 `},
 		{"unknown hook", `
@@ -245,7 +245,7 @@ fleet.cue:3:2: releases.rel: chart charts/app has an object whose helm.sh/hook a
 {apiVersion: v2, name: sub, version: 1.0.0}
 -- templates/a.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`, "global: {x: {y: 1}}\nsub: {global: {x: scalar}}", `
-values.cue:3:1: releases.rel.values.global.x: this global value is a map, and a dependency has another kind of value in its place [FL1206]
+values.cue:3:1: releases.rel.values.global.x: this global value is a map, but a dependency has a value of another type for it [FL1206]
     hint: give it the type that the chart's values.yaml has
 `},
 	} {

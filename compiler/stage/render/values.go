@@ -52,9 +52,9 @@ func (l loss) keys() []string {
 
 // Reasons for lost values.
 const (
-	noMap     = "this global value is a map, and a dependency has another kind of value in its place"
-	isAMap    = "this global value does not reach a dependency, which has a map in its place"
-	noGlobals = "global is not a map, and reaches no dependency"
+	noMap     = "this global value is a map, but a dependency has a value of another type for it"
+	isAMap    = "a dependency ignores this global value, because it has a map for it"
+	noGlobals = "global is not a map, so dependencies ignore it"
 )
 
 // lostValues reports the user's values that are lost. Losses that occur with

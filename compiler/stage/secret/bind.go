@@ -103,7 +103,7 @@ func Read(root, name string) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(data) > maxFile {
-		return nil, &diag.Diag{Code: diag.CodeSecretFile, Msg: fmt.Sprintf("%s is larger than %d MiB", name, maxFile>>20), Hint: "divide it"}
+		return nil, &diag.Diag{Code: diag.CodeSecretFile, Msg: fmt.Sprintf("%s is larger than %d MiB", name, maxFile>>20), Hint: "split it"}
 	}
 	return data, err
 }
@@ -169,7 +169,7 @@ func (b *binder) digest(s *fleet.Secret, files *Files) {
 	if !file.Has(s.Key) {
 		b.faults.Add(&diag.Diag{
 			Code: diag.CodeUnknownSecret,
-			At:   []diag.Pos{s.Pos}, Path: path + ".key", Msg: fmt.Sprintf("%s has no value %s", s.SOPS, diag.Visible(s.Key, diag.MaxText)),
+			At:   []diag.Pos{s.Pos}, Path: path + ".key", Msg: fmt.Sprintf("%s has no key %s", s.SOPS, diag.Visible(s.Key, diag.MaxText)),
 			Hint: diag.OneOf(s.Key, file.Keys()), Fixes: diag.Respell(s.Key, file.Keys()),
 		})
 		return

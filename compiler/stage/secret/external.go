@@ -85,7 +85,7 @@ func (e *externalizer) externalSecret() (*unstructured.Unstructured, error) {
 	}
 	for _, f := range inside {
 		if e.external[f.Secret].External == nil {
-			return nil, fault("it refers to "+name+" of the External Secrets Operator and to "+f.Secret+" of another source", "divide the Secret into two, or give both secrets one kind of source")
+			return nil, fault("it refers to "+name+" of the External Secrets Operator and to "+f.Secret+" of another source", "split the Secret in two, or give both secrets one kind of source")
 		}
 	}
 	data := map[string]any{}

@@ -115,7 +115,7 @@ func (k *catalog) unknown(gvk schema.GroupVersionKind) (msg, hint string) {
 		// Groups of CRDs contain a dot, so this is meant to be a built-in kind.
 		return msg, k.elsewhere(gvk)
 	}
-	msg = fmt.Sprintf("nothing describes kind %s of %s", gvk.Kind, gv)
+	msg = fmt.Sprintf("unknown kind %s of %s: no CRD of the cluster defines it", gvk.Kind, gv)
 	if near := diag.DidYouMean(gvk.Kind, k.kindsOf(gvk.Group)); near != "" {
 		hint = near + " if not, "
 	}

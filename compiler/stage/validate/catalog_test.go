@@ -58,12 +58,12 @@ func TestUnknownKinds(t *testing.T) {
 		},
 		{
 			"nobody's", "1.36", "monitoring.coreos.com/v1", "ServiceMonitor",
-			"nothing describes kind ServiceMonitor of monitoring.coreos.com/v1" + from +
+			"unknown kind ServiceMonitor of monitoring.coreos.com/v1: no CRD of the cluster defines it" + from +
 				`set cluster: apis: "monitoring.coreos.com/v1": ServiceMonitor: "Namespaced", or "Cluster", in the cluster's layer, or add the release that brings its CRD`,
 		},
 		{
 			"misspelt, of a CRD", "1.36", "example.com/v1", "Thign",
-			"nothing describes kind Thign of example.com/v1" + from +
+			"unknown kind Thign of example.com/v1: no CRD of the cluster defines it" + from +
 				`did you mean Thing? if not, set cluster: apis: "example.com/v1": Thign: "Namespaced", or "Cluster", in the cluster's layer, or add the release that brings its CRD`,
 		},
 		{
@@ -97,7 +97,7 @@ func TestUnknownKinds(t *testing.T) {
 func TestUnknownKindOnce(t *testing.T) {
 	const two = "{apiVersion: example.com/v1, kind: Thing, metadata: {name: a}}\n---\n{apiVersion: example.com/v1, kind: Thing, metadata: {name: b}}"
 	objs := append(objects(t, web, two), objects(t, api, two)...)
-	want := `web.cue:3:1: Thing.example.com a: nothing describes kind Thing of example.com/v1 (release web, web/templates/all.yaml; 3 more of the kind) [FL1601]
+	want := `web.cue:3:1: Thing.example.com a: unknown kind Thing of example.com/v1: no CRD of the cluster defines it (release web, web/templates/all.yaml; 3 more of this kind) [FL1601]
     api.cue:7:2: and here
     hint: set cluster: apis: "example.com/v1": Thing: "Namespaced", or "Cluster", in the cluster's layer, or add the release that brings its CRD
     in prod/eu

@@ -12,7 +12,7 @@ func (w *walk) cronJob(m map[string]any) {
 	if text, ok := m["schedule"].(string); ok && text != "" {
 		switch fault := scheduleFault(text); {
 		case strings.Contains(text, "TZ"):
-			w.add("set timeZone", "is "+w.show(text)+", with a time zone in it", "schedule")
+			w.add("set timeZone", "is "+w.show(text)+", which contains a time zone", "schedule")
 		case fault != "":
 			w.add("write it as minute hour day month weekday, such as 30 4 * * 1-5", "is "+w.show(text)+": "+fault, "schedule")
 		}

@@ -27,11 +27,11 @@ func (w *walk) data(definition string, m map[string]any) {
 	}
 	for k := range w.each(mapOf(m["binaryData"])) {
 		if _, twice := mapOf(m["data"])[k]; twice {
-			w.add("leave one of them out", "is in data, too", "binaryData", inKey(k))
+			w.add("leave one of them out", "is also in data", "binaryData", inKey(k))
 		}
 	}
 	if size > maxData {
-		w.add("split it", "has more than 1 MiB in all", "data")
+		w.add("split it", "is larger than 1 MiB in total", "data")
 	}
 	if definition != secret {
 		return

@@ -14,12 +14,12 @@ func TestDataSize(t *testing.T) {
 		want       string
 	}{
 		"all there may be":       {core + "ConfigMap", map[string]any{"data": map[string]any{"a": text}}, ""},
-		"one more":               {core + "ConfigMap", map[string]any{"data": map[string]any{"a": text, "b": "c"}}, "x.data has more than 1 MiB in all;#   hint: split it;"},
-		"text of a Secret":       {secret, map[string]any{"stringData": map[string]any{"a": text + "b"}}, "x.data has more than 1 MiB in all;#   hint: split it;"},
+		"one more":               {core + "ConfigMap", map[string]any{"data": map[string]any{"a": text, "b": "c"}}, "x.data is larger than 1 MiB in total;#   hint: split it;"},
+		"text of a Secret":       {secret, map[string]any{"stringData": map[string]any{"a": text + "b"}}, "x.data is larger than 1 MiB in total;#   hint: split it;"},
 		"data that is replaced":  {secret, map[string]any{"data": map[string]any{"a": text}, "stringData": map[string]any{"a": text}}, ""},
 		"base64":                 {secret, map[string]any{"data": map[string]any{"a": text}}, ""},
 		"folded base64":          {core + "ConfigMap", map[string]any{"binaryData": map[string]any{"a": folded + folded[:len(folded)/4]}}, ""},
-		"base64 of too many":     {secret, map[string]any{"data": map[string]any{"a": text + text}}, "x.data has more than 1 MiB in all;#   hint: split it;"},
+		"base64 of too many":     {secret, map[string]any{"data": map[string]any{"a": text + text}}, "x.data is larger than 1 MiB in total;#   hint: split it;"},
 		"data of another type":   {secret, map[string]any{"data": []any{"a"}}, ""},
 		"values of another type": {secret, map[string]any{"data": map[string]any{"a": int64(3)}}, ""},
 	} {

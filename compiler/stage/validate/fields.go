@@ -55,7 +55,7 @@ func fields(o fleet.Object, v *kube.Version, legal *legalTexts, metadata bool) d
 	last := w.faults[maxFaults-1]
 	return append(w.faults[:maxFaults-1:maxFaults-1], &diag.Diag{
 		Code: diag.CodeObjectValue,
-		At:   last.At, Path: last.Path, Msg: "there is more that is wrong with it (" + o.Origin() + ")", Hint: "mend this first",
+		At:   last.At, Path: last.Path, Msg: "it has more faults (" + o.Origin() + ")", Hint: "correct these first",
 	})
 }
 

@@ -167,7 +167,7 @@ func TestManyFaults(t *testing.T) {
 			t.Errorf("fault %d is %q", i, first[i].Msg)
 		}
 	}
-	if last := first[maxFaults-1]; last.Msg != "there is more that is wrong with it (release web)" {
+	if last := first[maxFaults-1]; last.Msg != "it has more faults (release web)" {
 		t.Errorf("the last fault is %q", last.Msg)
 	}
 	for range 5 {

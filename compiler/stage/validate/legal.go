@@ -71,7 +71,7 @@ func (w *walk) annotations(m map[string]any) {
 		}
 	}
 	if size > maxAnnotations {
-		w.add("keep long texts in a ConfigMap", "has more than 256 KiB in all", "annotations")
+		w.add("keep long texts in a ConfigMap", "is larger than 256 KiB in total", "annotations")
 	}
 }
 

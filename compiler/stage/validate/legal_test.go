@@ -47,7 +47,7 @@ func TestAnnotationsSize(t *testing.T) {
 	if got := check(maxAnnotations); got != "" {
 		t.Errorf("256 KiB: %s", got)
 	}
-	if got, want := check(maxAnnotations+1), "# x.annotations has more than 256 KiB in all;#   hint: keep long texts in a ConfigMap;"; got != want {
+	if got, want := check(maxAnnotations+1), "# x.annotations is larger than 256 KiB in total;#   hint: keep long texts in a ConfigMap;"; got != want {
 		t.Errorf("more: %s", got)
 	}
 }

@@ -294,14 +294,14 @@ func (k *check) form(o fleet.Object) bool {
 		k.add(o, fmt.Sprintf("apiVersion %q is neither version nor group/version", visible(v)), "write it as v1 or apps/v1")
 	}
 	if v, ok := k.text(o, o.Object, "", "kind"); ok && !legalKind.MatchString(v) {
-		k.add(o, fmt.Sprintf("kind %q is not a word of letters, digits and -", visible(v)), "write it as Deployment")
+		k.add(o, fmt.Sprintf("kind %q must be a word of letters, digits and -", visible(v)), "write it as Deployment")
 	}
 	switch meta := o.Object["metadata"].(type) {
 	case nil:
 		k.add(o, "metadata.name is missing", "set it")
 	case map[string]any:
 		if _, ok := meta["generateName"]; ok && (meta["name"] == nil || meta["name"] == "") {
-			k.add(o, "metadata.generateName takes the place of metadata.name",
+			k.add(o, "metadata.generateName is set instead of metadata.name",
 				"set metadata.name: the objects of a bundle have fixed names, so that two bundles can be compared")
 		} else {
 			k.text(o, meta, "metadata.", "name")

@@ -90,7 +90,7 @@ func TestFormFaults(t *testing.T) {
 		},
 		{
 			"kind a path", "{apiVersion: v1, kind: ../ServiceAccount, metadata: {name: a}}",
-			`../ServiceAccount a: kind "../ServiceAccount" is not a word of letters, digits and -` + from + "    hint: write it as Deployment\n",
+			`../ServiceAccount a: kind "../ServiceAccount" must be a word of letters, digits and -` + from + "    hint: write it as Deployment\n",
 		},
 		{
 			"no metadata", "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role}",
@@ -114,7 +114,7 @@ func TestFormFaults(t *testing.T) {
 		},
 		{
 			"generated name", "{apiVersion: v1, kind: ServiceAccount, metadata: {generateName: a-}}",
-			"ServiceAccount: metadata.generateName takes the place of metadata.name" + from +
+			"ServiceAccount: metadata.generateName is set instead of metadata.name" + from +
 				"    hint: set metadata.name: the objects of a bundle have fixed names, so that two bundles can be compared\n",
 		},
 		{

@@ -25,7 +25,7 @@ func (k *check) reportUnknown() {
 		msg, hint := k.kinds.unknown(gvk)
 		msg += " (" + objs[0].Origin()
 		if n := len(objs) - 1; n > 0 {
-			msg += fmt.Sprintf("; %d more of the kind", n)
+			msg += fmt.Sprintf("; %d more of this kind", n)
 		}
 		k.faults = append(k.faults, &diag.Diag{Code: diag.CodeUnknownKind, At: positions(objs), Path: objs[0].Title(), Msg: msg + ")", Hint: hint})
 	}

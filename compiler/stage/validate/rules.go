@@ -43,7 +43,7 @@ func (w *walk) rules(definition string, m map[string]any) {
 		w.container(m)
 	case core + "EnvVar":
 		if v, _ := m["value"].(string); v != "" && m["valueFrom"] != nil {
-			w.add("leave one of them out", "is there beside value", "valueFrom")
+			w.add("leave one of them out", "must not be set together with value", "valueFrom")
 		}
 		if name, _ := m["name"].(string); strings.Contains(name, "=") {
 			w.add("", "is "+w.show(name)+", which is not a valid name: it must not contain =", "name")
@@ -113,7 +113,7 @@ func (w *walk) amountRules(definition string, m map[string]any) {
 		w.share(m, "minAvailable")
 		w.share(m, "maxUnavailable")
 		if m["minAvailable"] != nil && m["maxUnavailable"] != nil {
-			w.add("leave one of them out", "is there beside maxUnavailable", "minAvailable")
+			w.add("leave one of them out", "must not be set together with maxUnavailable", "minAvailable")
 		}
 	case "io.k8s.api.autoscaling.v1." + autoscaler, "io.k8s.api.autoscaling.v2." + autoscaler:
 		w.within(m, "maxReplicas", 1, unbounded)
@@ -135,7 +135,7 @@ func (w *walk) servicePorts(m map[string]any) {
 	ports := listOf(m, "ports")
 	for i, p := range ports {
 		if p := mapOf(p); len(ports) > 1 && p != nil && (p["name"] == nil || p["name"] == "") {
-			w.add("set it: a service with several ports names each", "is missing", "ports", i, "name")
+			w.add("set it: a Service with several ports must name each of them", "is missing", "ports", i, "name")
 		}
 	}
 	w.unique(m, "ports", "name")
@@ -150,7 +150,7 @@ func (w *walk) container(m map[string]any) {
 		w.add("set it", "is missing or empty", "image")
 	}
 	if image != strings.TrimSpace(image) {
-		w.add("take it away", "has white space at an end", "image")
+		w.add("remove the white space", "begins or ends with white space", "image")
 	}
 }
 
@@ -165,7 +165,7 @@ func (w *walk) resources(m map[string]any) {
 				continue
 			}
 			if amount.Sign() < 0 {
-				w.add("", "is "+show(v)+", less than nothing", part, inKey(name))
+				w.add("", "is "+show(v)+", which is negative", part, inKey(name))
 			}
 			if limit, ok := quantityOf(limits[name]); ok && amount.Cmp(limit) > 0 {
 				w.add("", "is "+show(v)+", more than its limit "+show(limits[name]), part, inKey(name))
@@ -213,7 +213,7 @@ func (w *walk) pod(m map[string]any) {
 			c := mapOf(c)
 			name, _ := c["name"].(string)
 			if where, ok := seen[name]; ok && where != kind && name != "" {
-				w.add("rename it", "is "+show(name)+", as one of "+where+" is", kind, i, "name")
+				w.add("rename it", "is "+show(name)+", which is also the name of one of "+where, kind, i, "name")
 			}
 			seen[name] = kind
 			for j, mount := range listOf(c, "volumeMounts") {

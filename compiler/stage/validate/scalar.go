@@ -88,7 +88,7 @@ func (w *walk) integer(format, want string, v any) {
 		return
 	}
 	if n != math.Trunc(n) || math.IsInf(n, 0) {
-		w.add("", "is "+w.show(v)+", not a whole number")
+		w.add("", "is "+w.show(v)+", not an integer")
 		return
 	}
 	low, high := float64(math.MinInt64), float64(math.MaxInt64)
@@ -97,7 +97,7 @@ func (w *walk) integer(format, want string, v any) {
 	}
 	// The float64 nearest to the largest int64 is larger than it.
 	if _, whole := v.(int64); !whole && n == float64(math.MaxInt64) || n < low || n > high {
-		w.add("", "is "+w.show(v)+", more than "+strings.TrimPrefix(format, "int")+" bits hold")
+		w.add("", "is "+w.show(v)+", more than "+strings.TrimPrefix(format, "int")+" bits can hold")
 	}
 }
 

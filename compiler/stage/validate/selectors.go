@@ -32,7 +32,7 @@ func (w *walk) selectorRequirement(m map[string]any) {
 		}
 	case "Exists", "DoesNotExist":
 		if len(values) > 0 {
-			w.add("leave them out", "is there, which operator "+operator+" does not take", "values")
+			w.add("leave them out", "is set, but operator "+operator+" does not allow it", "values")
 		}
 	case "":
 	default:
@@ -52,11 +52,11 @@ func (w *walk) nodeRequirement(m map[string]any) {
 		}
 	case "Exists", "DoesNotExist":
 		if len(values) > 0 {
-			w.add("leave them out", "is there, which operator "+operator+" does not take", "values")
+			w.add("leave them out", "is set, but operator "+operator+" does not allow it", "values")
 		}
 	case "Gt", "Lt":
 		if len(values) != 1 {
-			w.add("give one number", fmt.Sprintf("has %d items, where operator %s needs one", len(values), operator), "values")
+			w.add("give one number", fmt.Sprintf("has %d items, but operator %s requires one", len(values), operator), "values")
 		}
 	}
 }
@@ -92,17 +92,17 @@ func (w *walk) workload(definition string, m map[string]any) {
 			w.within(m, f, 0, unbounded)
 		}
 		if mapOf(m["template"])["spec"] != nil && (restart == "" || restart == "Always") {
-			w.add("set it to OnFailure or Never", "is Always, or missing, which is the same: the pod of a job cannot have that", "template", "spec", "restartPolicy")
+			w.add("set it to OnFailure or Never", "is Always, which is also the default: the pods of a Job cannot have it", "template", "spec", "restartPolicy")
 		}
 		if m["manualSelector"] == true {
 			w.selects(m)
 		} else if m["selector"] != nil {
-			w.add("leave it out, or set manualSelector: true", "is there, which Kubernetes sets itself", "selector")
+			w.add("leave it out, or set manualSelector: true", "is set, but Kubernetes sets it itself", "selector")
 		}
 		return
 	}
 	if restart != "" && restart != "Always" && slices.Contains([]string{"Never", "OnFailure"}, restart) {
-		w.add("leave it out", "is "+show(restart)+", where only Always is possible", "template", "spec", "restartPolicy")
+		w.add("leave it out", "is "+show(restart)+", but must be Always", "template", "spec", "restartPolicy")
 	}
 	if definition == apps+"StatefulSetSpec" {
 		w.claims = nil
@@ -156,7 +156,7 @@ func (w *walk) matches(s labels.Selector, m map[string]any) {
 	if s.Matches(podLabels) {
 		return
 	}
-	w.add("give the template those labels", "selects "+shorten(s.String())+", and the labels of the template are "+labelsText(podLabels), "selector")
+	w.add("give the template those labels", "selects "+shorten(s.String())+", but the labels of the template are "+labelsText(podLabels), "selector")
 }
 
 func labelsText(l labels.Set) string {

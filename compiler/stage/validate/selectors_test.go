@@ -11,7 +11,7 @@ func TestWorkload(t *testing.T) {
 	for _, tt := range []struct{ definition, spec, want string }{
 		{apps + "DeploymentSpec", "{selector: {matchLabels: {app: a}}, " + template + "}", ""},
 		{apps + "DeploymentSpec", "{selector: {matchExpressions: [{key: tier, operator: In, values: [b, c]}]}, " + template + "}", ""},
-		{apps + "DeploymentSpec", "{selector: {matchExpressions: [{key: tier, operator: NotIn, values: [b]}]}, " + template + "}", "# x.selector selects tier notin (b), and the labels of the template are app=a,tier=b;#   hint: give the template those labels;"},
+		{apps + "DeploymentSpec", "{selector: {matchExpressions: [{key: tier, operator: NotIn, values: [b]}]}, " + template + "}", "# x.selector selects tier notin (b), but the labels of the template are app=a,tier=b;#   hint: give the template those labels;"},
 		{apps + "DeploymentSpec", "{selector: {matchLabels: {app: 3}}, " + template + "}", ""}, // which has another fault
 		{apps + "DeploymentSpec", "{selector: {matchExpressions: [{key: tier, operator: Like}]}, " + template + "}", ""},
 		{apps + "DeploymentSpec", "{selector: {matchLabels: {app: b}}}", ""},

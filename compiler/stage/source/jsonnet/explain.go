@@ -29,7 +29,7 @@ func (m *machine) explain(msg string, frames []jsonnet.TraceFrame) (clause, hint
 		return "there is no field " + missing, cmp.Or(diag.DidYouMean(missing, m.fieldsNear(source)), "correct the name, or read a field that may be missing with std.get")
 	}
 	if kind, ok := strings.CutPrefix(msg, "Value non indexable: "); ok {
-		return "a " + goName(kind) + " has no fields or elements", "correct what is before the dot or the bracket: it must be an object, a list or a text"
+		return "a " + goName(kind) + " has no fields or elements", "correct what is before the dot or the bracket: it must be an object, a list or a string"
 	}
 	if variable, ok := strings.CutPrefix(msg, "Undefined external variable: "); ok {
 		return "there is no external variable " + variable, "take it from params or cluster"
@@ -45,7 +45,7 @@ func (m *machine) explain(msg string, frames []jsonnet.TraceFrame) (clause, hint
 		}
 	}
 	if m.run.refuses(frames) {
-		return msg, "correct the value that the file refuses" // message from the file itself
+		return msg, "correct the value that the file rejects" // message from the file itself
 	}
 	clause = lowered(goTypes.ReplaceAllStringFunc(msg, goName))
 	if want := wrongType.FindStringSubmatch(clause); want != nil {

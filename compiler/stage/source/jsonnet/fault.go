@@ -157,7 +157,7 @@ func (t *run) static(msg string) *diag.Diag {
 			d.At[0].Col, _ = strconv.Atoi(at[2])
 			if unknown, ok := strings.CutPrefix(d.Msg, "unknown variable: "); ok {
 				d.Msg = "there is no variable " + unknown
-				d.Hint = cmp.Or(diag.DidYouMean(unknown, words(t.reads[file].contents.String())), "define it with local, or write text in quotes")
+				d.Hint = cmp.Or(diag.DidYouMean(unknown, words(t.reads[file].contents.String())), "define it with local, or put the string in quotes")
 			}
 			return d
 		}

@@ -15,7 +15,7 @@ func TestFaults(t *testing.T) {
 `},
 		{"a field of what is no object", "function(params)\n  params.replicas.name", `a.jsonnet:2:3: releases.app: a number has no fields or elements [FL1401]
     environments/fleet.cue:7:2: and here
-    hint: correct what is before the dot or the bracket: it must be an object, a list or a text
+    hint: correct what is before the dot or the bracket: it must be an object, a list or a string
 `},
 		{"a function of the standard library", "function(params)\n  std.lenght('x')", `a.jsonnet:2:3: releases.app: there is no field lenght [FL1401]
     environments/fleet.cue:7:2: and here
@@ -38,16 +38,16 @@ func TestFaults(t *testing.T) {
     environments/fleet.cue:7:2: and here
     vendor/l.libsonnet:2:13: and here
     a.jsonnet:5:3: and here
-    hint: correct the value that the file refuses
+    hint: correct the value that the file rejects
 `},
 		{"an error of the user's", "function(params)\n  error 'Set a Host.'", `a.jsonnet:2:3: releases.app: Set a Host [FL1401]
     environments/fleet.cue:7:2: and here
-    hint: correct the value that the file refuses
+    hint: correct the value that the file rejects
 `},
-		{"control characters", "function(params)\n  error 'a\\u001b[2Jb\\nc'", "a.jsonnet:2:3: releases.app: a\uFFFD[2Jb [FL1401]\n    c\n    environments/fleet.cue:7:2: and here\n    hint: correct the value that the file refuses\n"},
+		{"control characters", "function(params)\n  error 'a\\u001b[2Jb\\nc'", "a.jsonnet:2:3: releases.app: a\uFFFD[2Jb [FL1401]\n    c\n    environments/fleet.cue:7:2: and here\n    hint: correct the value that the file rejects\n"},
 		{"an assert of an object", "function(params)\n  {assert params.replicas > 2 : 'too few', apiVersion: 'v1', kind: 'A'}", `a.jsonnet:2:4: releases.app: too few [FL1401]
     environments/fleet.cue:7:2: and here
-    hint: correct the value that the file refuses
+    hint: correct the value that the file rejects
 `},
 		{"a variable", "function(params)\n  local replicas = 1; replcas", `a.jsonnet:2:23: releases.app: there is no variable replcas [FL1401]
     environments/fleet.cue:7:2: and here

@@ -55,7 +55,7 @@ func TestBillionLaughs(t *testing.T) {
 		"configuration": "-- app/kustomization.yaml --\nresources: [r.yaml]\nconfigurations: [x.yaml]\n-- app/x.yaml --\n" + laughs(9),
 	} {
 		_, _, err := Build(t.Context(), unpack(t, []byte(archive+"-- app/r.yaml --\n{apiVersion: v1, kind: A, metadata: {name: a}}\n")), "app", release(), Inputs{})
-		if got := faults(t, err); !strings.Contains(got, "aliases that make more than 64 MiB of it") {
+		if got := faults(t, err); !strings.Contains(got, "aliases that expand to more than 64 MiB of it") {
 			t.Errorf("%s:\n%s", name, got)
 		}
 	}

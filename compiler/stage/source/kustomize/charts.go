@@ -77,7 +77,7 @@ func (b *build) renderChart(f *file, pos diag.Pos, home string, h types.HelmChar
 		b.fault(pos, "nameTemplate is not supported", "write the name under releaseName")
 		return
 	case h.ReleaseName == "":
-		b.fault(pos, "the chart has no releaseName, so helm makes up another one each time", "write releaseName: "+h.Name)
+		b.fault(pos, "the chart has no releaseName, so helm generates a different one each time", "write releaseName: "+h.Name)
 		return
 	}
 	ch, ok := b.chart(f, pos, home, h)
@@ -182,7 +182,7 @@ func mergeInline(base []byte, h types.HelmChart) (out map[string]any, err error)
 	case "merge":
 		file, err = merge2.Merge(file, inline, kyaml.MergeOptions{})
 	default:
-		err = fmt.Errorf("valuesMerge is %q, and must be override, merge or replace", h.ValuesMerge)
+		err = fmt.Errorf("valuesMerge is %q, but must be override, merge or replace", h.ValuesMerge)
 	}
 	if err != nil {
 		return nil, err

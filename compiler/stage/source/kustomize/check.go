@@ -104,7 +104,7 @@ func (b *build) check(f *file) {
 		}
 	}
 	if f.objects += len(f.k.ConfigMapGenerator) + len(f.k.SecretGenerator); f.objects > maxObjects {
-		b.fault(diag.Pos{File: f.name}, fmt.Sprintf("%d objects, and kustomize takes time by the square of their number: %d are the most here", f.objects, maxObjects),
+		b.fault(diag.Pos{File: f.name}, fmt.Sprintf("%d objects exceed the limit of %d: the time of kustomize grows with the square of their number", f.objects, maxObjects),
 			"make it several releases")
 	}
 }
@@ -116,10 +116,10 @@ const maxObjects = 2000
 // checkFields reports fields that are not supported.
 func (b *build) checkFields(f *file) {
 	if len(f.k.OpenAPI) > 0 {
-		b.fault(f.pos("openapi"), "a schema for one kustomization would hold for all others of the process", "leave it out, and write JSON patches for lists of custom resources")
+		b.fault(f.pos("openapi"), "a schema of one kustomization would also apply to all others", "leave it out, and write JSON patches for lists of custom resources")
 	}
 	if i := slices.Index(f.k.BuildMetadata, types.ManagedByLabelOption); i >= 0 {
-		b.fault(f.pos("buildMetadata", i), types.ManagedByLabelOption+" is a label with the version of the program that builds", "leave it out, and write the label under labels")
+		b.fault(f.pos("buildMetadata", i), types.ManagedByLabelOption+" adds a label with the version of fleetc", "leave it out, and write the label under labels")
 	}
 	if k := f.k.Kind; k != "" && k != types.KustomizationKind && k != types.ComponentKind {
 		b.fault(f.pos("kind"), "the kind is "+k, "write kind: "+types.KustomizationKind)

@@ -49,7 +49,7 @@ func TestFaults(t *testing.T) {
 		{
 			"JSON patch without quotes", "-- app/kustomization.yaml --\nresources: [../base]\npatches:\n- target: {kind: Deployment}\n  patch: '[{op: add, path: /metadata/labels, value: {}}]'\n",
 			"app/kustomization.yaml:3:3: releases.web.kustomize: the patch is neither an object in YAML nor a list of operations in JSON [FL1403]\n" + at +
-				"    hint: put keys and texts of a list in [] into quotes, as in [{\"op\": \"add\", \"path\": \"/data/a\", \"value\": \"b\"}]\n",
+				"    hint: put keys and strings of a list in [] into quotes, as in [{\"op\": \"add\", \"path\": \"/data/a\", \"value\": \"b\"}]\n",
 		},
 		{
 			"twice", "-- app/kustomization.yaml --\nresources: [../base, ../base]\n",
@@ -95,11 +95,11 @@ func TestFaults(t *testing.T) {
 		},
 		{
 			"of another type", "-- app/kustomization.yaml --\nresources: x.yaml\n",
-			"app/kustomization.yaml:1:1: releases.web.kustomize: resources is a text, where kustomize takes a list [FL1403]\n" + at + "    hint: write a list\n",
+			"app/kustomization.yaml:1:1: releases.web.kustomize: resources is a text, where kustomize expects a list [FL1403]\n" + at + "    hint: write a list\n",
 		},
 		{
 			"a list", "-- app/kustomization.yaml --\n- a\n",
-			"app/kustomization.yaml: releases.web.kustomize: a list, where kustomize takes a map [FL1403]\n" + at + "    hint: write a map\n",
+			"app/kustomization.yaml: releases.web.kustomize: a list, where kustomize expects a map [FL1403]\n" + at + "    hint: write a map\n",
 		},
 		{
 			"empty", "-- app/kustomization.yaml --\n# nothing\n",
@@ -163,11 +163,11 @@ func TestFaults(t *testing.T) {
 		},
 		{
 			"schema", "-- app/kustomization.yaml --\nresources: [../base]\nopenapi: {path: schema.json}\n",
-			"app/kustomization.yaml:2:1: releases.web.kustomize: a schema for one kustomization would hold for all others of the process [FL1403]\n" + at + "    hint: leave it out, and write JSON patches for lists of custom resources\n",
+			"app/kustomization.yaml:2:1: releases.web.kustomize: a schema of one kustomization would also apply to all others [FL1403]\n" + at + "    hint: leave it out, and write JSON patches for lists of custom resources\n",
 		},
 		{
 			"label", "-- app/kustomization.yaml --\nresources: [../base]\nbuildMetadata: [originAnnotations, managedByLabel]\n",
-			"app/kustomization.yaml:2:36: releases.web.kustomize: managedByLabel is a label with the version of the program that builds [FL1403]\n" + at + "    hint: leave it out, and write the label under labels\n",
+			"app/kustomization.yaml:2:36: releases.web.kustomize: managedByLabel adds a label with the version of fleetc [FL1403]\n" + at + "    hint: leave it out, and write the label under labels\n",
 		},
 		{
 			"var of no object", "-- app/kustomization.yaml --\nresources: [../base]\nvars:\n- {name: A, objref: {apiVersion: v1, kind: Service, name: none}}\n",

@@ -105,7 +105,7 @@ func (f *file) mistyped(err error) (pos diag.Pos, msg, hint string) {
 		return pos, "kustomizations have no field " + m[1], cmp.Or(diag.DidYouMean(m[1], fields()), "remove it")
 	}
 	if m := wrongType.FindStringSubmatch(text); m != nil {
-		msg := kindOf(m[1]) + ", where kustomize takes " + kindOf(m[3])
+		msg := kindOf(m[1]) + ", where kustomize expects " + kindOf(m[3])
 		if m[2] == "" {
 			return diag.Pos{File: f.name}, msg, "write " + kindOf(m[3])
 		}
@@ -218,7 +218,7 @@ var yamlLine = regexp.MustCompile(`line (\d+): (.*)$`)
 // keys and stay small with expanded aliases.
 func (b *build) yaml(name string, data []byte) bool {
 	if !smallExpanded(data) {
-		b.fault(diag.Pos{File: name}, "aliases that make more than "+strconv.Itoa(blockyaml.MaxExpanded>>20)+" MiB of it", "write the parts out that aliases repeat")
+		b.fault(diag.Pos{File: name}, "aliases that expand to more than "+strconv.Itoa(blockyaml.MaxExpanded>>20)+" MiB of it", "write out the parts that the aliases repeat")
 		return false
 	}
 	decoder := yaml.NewDecoder(strings.NewReader(string(data)))

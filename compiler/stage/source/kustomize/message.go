@@ -207,7 +207,7 @@ func (b *build) unreadablePatch(f *file) (pos diag.Pos, hint string) {
 		case found || err == nil && !isList:
 		case isList && !json.Valid(text):
 			found, pos = true, at
-			hint = `put keys and texts of a list in [] into quotes, as in [{"op": "add", "path": "/data/a", "value": "b"}]`
+			hint = `put keys and strings of a list in [] into quotes, as in [{"op": "add", "path": "/data/a", "value": "b"}]`
 		case !isList && yaml.Unmarshal(text, &operations) != nil:
 			found, pos = true, at
 		}

@@ -192,7 +192,7 @@ func TestDoubling(t *testing.T) {
 		fmt.Fprintf(&b, "-- %s30/kustomization.yaml --\nnamePrefix: %s\nresources: [x.yaml]\n-- %s30/x.yaml --\n{apiVersion: v1, kind: ServiceAccount, metadata: {name: x}}\n", side, side, side)
 	}
 	_, _, err := Build(t.Context(), unpack(t, []byte(b.String())), "a0", release(), Inputs{})
-	want := "a19/kustomization.yaml: releases.web.kustomize: 2048 objects, and kustomize takes time by the square of their number: 2000 are the most here [FL1403]\n" + at +
+	want := "a19/kustomization.yaml: releases.web.kustomize: 2048 objects exceed the limit of 2000: the time of kustomize grows with the square of their number [FL1403]\n" + at +
 		"    hint: make it several releases\n"
 	if got := faults(t, err); got != want+strings.Replace(want, "a19", "b19", 1) {
 		t.Errorf("the faults are\n%s", got)

@@ -91,7 +91,7 @@ func message(err error) string {
 func (r reader) value(depth int) (any, place, error) {
 	start := r.next()
 	if depth > maxDepth {
-		return nil, place{}, fmt.Errorf("more than %d values in each other", maxDepth)
+		return nil, place{}, fmt.Errorf("values are nested more than %d levels deep", maxDepth)
 	}
 	token, err := r.decoder.Token()
 	if err != nil {

@@ -123,7 +123,7 @@ func (s *source) missing(name, below string) {
 		}
 		above = path.Join(above, part)
 	}
-	s.fault(diag.CodeSourceFile, diag.Pos{}, name+" is a link to what does not exist", "correct the link")
+	s.fault(diag.CodeSourceFile, diag.Pos{}, name+" is a broken link", "correct the link")
 }
 
 // isManifest reports whether a file in a directory is read.
@@ -158,7 +158,7 @@ func (s *source) directory(name, real string, above []string) {
 		case err != nil && !isManifest(base) && !errors.Is(err, git.ErrLeaves):
 			// Ignore a broken link with another extension.
 		case errors.Is(err, fs.ErrNotExist):
-			s.fault(diag.CodeSourceFile, diag.Pos{File: below}, "a link to what does not exist", "remove it")
+			s.fault(diag.CodeSourceFile, diag.Pos{File: below}, "a broken link", "remove it")
 		case err != nil:
 			s.fault(diag.CodeSourceFile, diag.Pos{File: below}, reason(err), "")
 		case info.IsDir():

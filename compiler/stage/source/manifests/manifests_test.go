@@ -194,12 +194,12 @@ func TestFaults(t *testing.T) {
 		},
 		{
 			"x.yaml", a + "---\na: b\n c: d\n---\n" + a + "---\nx: [\n",
-			"app/x.yaml:6: releases.web.manifests: YAML that does not parse: mapping values are not allowed in this context [FL1406]\n" + at + "    hint: correct the indentation, or put text that contains a colon in quotes\n" +
+			"app/x.yaml:6: releases.web.manifests: YAML that does not parse: mapping values are not allowed in this context [FL1406]\n" + at + "    hint: correct the indentation, or put strings that contain a colon in quotes\n" +
 				"app/x.yaml:12: releases.web.manifests: YAML that does not parse: did not find expected node content [FL1406]\n" + at + "    hint: correct the indentation or the quotes of this line, or of the line above it\n",
 		},
 		{"x.yaml", a + "data: *no\n", "app/x.yaml:1: releases.web.manifests: YAML that does not parse: unknown anchor 'no' referenced [FL1406]\n" + at + "    hint: correct the indentation or the quotes of this line, or of the line above it\n"},
-		{"x.yaml", a + "a: &a [*a]\n", "app/x.yaml:1:1: releases.web.manifests: aliases that make more than 64 MiB of the document [FL1407]\n" + at + "    hint: write the parts out that aliases repeat\n"},
-		{"x.yaml", a + "? [a]\n: b\n", "app/x.yaml:4:3: releases.web.manifests: a key that is not a string [FL1406]\n" + at + "    hint: write the key as text, in quotes\n"},
+		{"x.yaml", a + "a: &a [*a]\n", "app/x.yaml:1:1: releases.web.manifests: aliases that expand to more than 64 MiB of the document [FL1407]\n" + at + "    hint: write out the parts that the aliases repeat\n"},
+		{"x.yaml", a + "? [a]\n: b\n", "app/x.yaml:4:3: releases.web.manifests: a key that is not a string [FL1406]\n" + at + "    hint: put the key in quotes\n"},
 		{"kustomization.yaml", "resources: [x.yaml]\n", "app/kustomization.yaml: releases.web.manifests: a kustomization is not a manifest [FL1107]\n" + at + "    hint: name its directory as the kustomize of a release: app\n"},
 		{"x.yml", "---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", "app/x.yml:2:1: releases.web.manifests: a kustomization is not a manifest [FL1107]\n" + at + "    hint: name its directory as the kustomize of a release: app\n"},
 		{"x.txt", "", "environments/fleet.cue:7:2: releases.web.manifests: no manifests in app and below it [FL1405]\n    hint: put files in it that end in .yaml, .yml or .json\n"},
@@ -217,7 +217,7 @@ func TestFaults(t *testing.T) {
 		{"x.json", "{\"kind\": \"X\",\n  \"a\": [1,, 2]}", "app/x.json:2:11: releases.web.manifests: JSON that does not parse: invalid character ',' looking for beginning of value [FL1406]\n" + at + "    hint: correct the JSON here, for example a missing comma or quote\n"},
 		{"x.json", "{\"kind\": [\n", "app/x.json:2:1: releases.web.manifests: JSON that does not parse: the file ends within a value [FL1406]\n" + at + "    hint: correct the JSON here, for example a missing comma or quote\n"},
 		{"x.json", "{\"kind\": ", "app/x.json:1:10: releases.web.manifests: JSON that does not parse: the file ends within a value [FL1406]\n" + at + "    hint: correct the JSON here, for example a missing comma or quote\n"},
-		{"x.json", strings.Repeat("[", 100_000), "app/x.json:1:1002: releases.web.manifests: JSON that does not parse: more than 1000 values in each other [FL1406]\n" + at + "    hint: correct the JSON here, for example a missing comma or quote\n"},
+		{"x.json", strings.Repeat("[", 100_000), "app/x.json:1:1002: releases.web.manifests: JSON that does not parse: values are nested more than 1000 levels deep [FL1406]\n" + at + "    hint: correct the JSON here, for example a missing comma or quote\n"},
 	} {
 		root := unpack(t, "-- app/y/.keep --\n")
 		write(t, filepath.Join(root, "app", test.file), []byte(test.text))
@@ -262,7 +262,7 @@ func TestPath(t *testing.T) {
 		"abs.yaml":         "abs.yaml leads out of the fleet [FL1405]\n    hint: name a file or directory of the fleet that can be read",
 		"chain/k.yaml":     "chain/k.yaml leads out of the fleet [FL1405]\n    hint: name a file or directory of the fleet that can be read",
 		"round":            "round has too many symbolic links [FL1405]\n    hint: name a file or directory of the fleet that can be read",
-		"broken":           "broken is a link to what does not exist [FL1405]\n    hint: correct the link",
+		"broken":           "broken is a broken link [FL1405]\n    hint: correct the link",
 		"app/empty/x.yaml": "app/empty/x.yaml does not exist [FL1405]\n    hint: create it, or correct the path",
 		"apq":              "apq does not exist [FL1405]\n    hint: did you mean app?",
 		"app/x.yml":        "app/x.yml does not exist [FL1405]\n    hint: did you mean x.yaml?",
@@ -297,8 +297,8 @@ func TestBounds(t *testing.T) {
 		laughs += fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 10), ", "))
 	}
 	for name, test := range map[string]struct{ text, want string }{
-		"laughs":  {laughs, "x.yaml:1:1: releases.web.manifests: aliases that make more than 64 MiB of the document [FL1407]\n" + at + "    hint: write the parts out that aliases repeat\n"},
-		"long":    {"a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 100) + "]", "x.yaml:1:1: releases.web.manifests: aliases that make more than 64 MiB of the document [FL1407]\n" + at + "    hint: write the parts out that aliases repeat\n"},
+		"laughs":  {laughs, "x.yaml:1:1: releases.web.manifests: aliases that expand to more than 64 MiB of the document [FL1407]\n" + at + "    hint: write out the parts that the aliases repeat\n"},
+		"long":    {"a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 100) + "]", "x.yaml:1:1: releases.web.manifests: aliases that expand to more than 64 MiB of the document [FL1407]\n" + at + "    hint: write out the parts that the aliases repeat\n"},
 		"objects": {strings.Repeat("{apiVersion: v1, kind: X}\n---\n", maxObjects+1), "environments/fleet.cue:7:2: releases.web.manifests: more than 20000 objects [FL1407]\n    hint: make it several releases\n"},
 		"large":   {strings.Repeat("#", maxFile+1), "x.yaml: releases.web.manifests: is larger than 16 MiB [FL1405]\n" + at + unread},
 	} {

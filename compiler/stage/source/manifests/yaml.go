@@ -30,7 +30,7 @@ func (s *source) yaml(t *text, d document) {
 	root := doc.Content[0]
 	n := nodes{t: t, above: d.above}
 	if blockyaml.ExpandedSize(root, nil) > blockyaml.MaxExpanded {
-		s.fault(diag.CodeSourceLimits, n.pos(root), "aliases that make more than "+strconv.Itoa(blockyaml.MaxExpanded>>20)+" MiB of the document", "write the parts out that aliases repeat")
+		s.fault(diag.CodeSourceLimits, n.pos(root), "aliases that expand to more than "+strconv.Itoa(blockyaml.MaxExpanded>>20)+" MiB of the document", "write out the parts that the aliases repeat")
 		return
 	}
 	before := len(s.faults)
@@ -93,9 +93,9 @@ func syntaxHint(msg string, document []byte) string {
 	case bytes.Contains(document, []byte("{{")):
 		return "make it a template of a chart: manifests does not render {{ }}"
 	case strings.Contains(msg, "cannot start any token"):
-		return "indent with spaces instead of tabs, and put text that begins with a special character in quotes"
+		return "indent with spaces instead of tabs, and put strings that begin with a special character in quotes"
 	case strings.Contains(msg, "mapping values are not allowed"):
-		return "correct the indentation, or put text that contains a colon in quotes"
+		return "correct the indentation, or put strings that contain a colon in quotes"
 	}
 	return "correct the indentation or the quotes of this line, or of the line above it"
 }
@@ -137,7 +137,7 @@ func (n nodes) keys(at *yaml.Node, fault func(code diag.Code, pos diag.Pos, msg,
 		// 1, "1" and 0x1 are one key in JSON.
 		var v any
 		if err := c.Decode(&v); err != nil || c.Kind != yaml.ScalarNode && (c.Alias == nil || c.Alias.Kind != yaml.ScalarNode) {
-			fault(diag.CodeManifest, n.pos(c), "a key that is not a string", "write the key as text, in quotes")
+			fault(diag.CodeManifest, n.pos(c), "a key that is not a string", "put the key in quotes")
 			continue
 		}
 		key := fmt.Sprint(v)
