@@ -115,12 +115,12 @@ const maxEdited = 4 << 20
 func readAtMost(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeSecretEdit, Msg: "the editor has removed the file", Hint: "save it under its name", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeSecretEdit, Msg: "the editor removed the file", Hint: "save the file under the same name", Cause: err}
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxEdited+1))
 	if err == nil && len(data) > maxEdited {
-		return nil, &diag.Diag{Code: diag.CodeSecretEdit, Msg: "the edited text is larger than 4 MiB", Hint: "divide the file"}
+		return nil, &diag.Diag{Code: diag.CodeSecretEdit, Msg: "the edited text is larger than 4 MiB", Hint: "split the file"}
 	}
 	return data, err
 }

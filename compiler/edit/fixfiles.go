@@ -63,7 +63,7 @@ func filesToFix(root, module string, links map[string]string, paths []string) ([
 
 // linkFault returns the fault of a symbolic link without a file to fix.
 func linkFault(link, to, why string) error {
-	return &diag.Diag{Code: diag.CodeNoMatch, Msg: link + " is a symbolic link to " + to + ", " + why, Hint: "make it lead to a CUE file of the fleet, or name another file"}
+	return &diag.Diag{Code: diag.CodeNoMatch, Msg: link + " is a symbolic link to " + to + ", " + why, Hint: "point it to a CUE file of the fleet, or name another file"}
 }
 
 // loadedFiles returns the CUE files of the module at root that the compiler can load: those

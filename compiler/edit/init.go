@@ -86,7 +86,7 @@ func Init(c *compiler.Compiler, module string) ([]string, error) {
 		}
 	}
 	if info, err := tree.Stat("environments"); err == nil && !info.IsDir() {
-		return changed, &diag.Diag{Code: diag.CodeNotOwnFile, At: []diag.Pos{{File: "environments"}}, Msg: "this is not a directory, but layers must be below it", Hint: "move it away"}
+		return changed, &diag.Diag{Code: diag.CodeNotOwnFile, At: []diag.Pos{{File: "environments"}}, Msg: "expected a directory with layers, got a file", Hint: "move it away"}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return changed, err
 	}

@@ -21,7 +21,7 @@ func memoryDir(getenv func(string) string) (string, error) {
 	}
 	return "", &diag.Diag{
 		Code: diag.CodeFileSystem,
-		Msg:  "there is no file system in memory for the plain text: neither XDG_RUNTIME_DIR nor /dev/shm is a tmpfs",
+		Msg:  "no in-memory file system is available for the plain text: neither XDG_RUNTIME_DIR nor /dev/shm is a tmpfs",
 		Hint: "set single values with fleetc secret set, which needs no file",
 	}
 }

@@ -154,7 +154,7 @@ func (r *renamer) field(d *ast.Field, of valueType, names map[string]bool) {
 		if names[rename.New] {
 			r.faults.Add(&diag.Diag{
 				Code: diag.CodeCannotEdit, At: []diag.Pos{cuediag.Pos(r.root, d.Label.Pos())},
-				Msg:  "both " + rename.Old + " and " + rename.New + " are set, which are names of one field",
+				Msg:  "both " + rename.Old + " and " + rename.New + " are set, which are names of the same field",
 				Hint: "remove one of the two",
 			})
 		}

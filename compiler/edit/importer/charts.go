@@ -98,7 +98,7 @@ func chartFault(s *ChartSource, err error) error {
 	d := &diag.Diag{
 		Code: diag.CodeImportChart,
 		Msg:  "the chart " + s.String() + " cannot be fetched: " + diag.Visible(strings.Join(strings.Fields(diag.All(err)[0].Msg), " "), diag.MaxText), Cause: err,
-		Hint: "give a copy with --chart " + s.Name + "=DIR or --charts DIR, or add --without-charts to write the fleet without a proof of these releases",
+		Hint: "pass a copy with --chart " + s.Name + "=DIR or --charts DIR, or pass --without-charts to write the fleet without a proof of these releases",
 	}
 	if s.Pos.IsValid() {
 		d.At = []diag.Pos{s.Pos}
@@ -130,7 +130,7 @@ func (w *work) otherVersion(s *ChartSource) error {
 		return nil
 	}
 	if _, other := mirrored(w.opts.Charts, s); other != "" {
-		return &diag.Diag{Code: diag.CodeImportChart, Msg: fmt.Sprintf("%s has the version %s alone", w.opts.Charts, other)}
+		return &diag.Diag{Code: diag.CodeImportChart, Msg: fmt.Sprintf("%s has only version %s", w.opts.Charts, other)}
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func copyTree(ctx context.Context, from, to string, canLink bool) error {
 			return &diag.Diag{
 				Code: diag.CodeImportFile,
 				Msg:  fmt.Sprintf("%s has more than %d files or %d MiB", from, maxFiles, maxBytes>>20),
-				Hint: "name a directory with the files of the clusters alone",
+				Hint: "name a directory that has only the files of the clusters",
 			}
 		}
 		if canLink && os.Link(file, target) == nil {

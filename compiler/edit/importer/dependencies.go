@@ -37,7 +37,7 @@ func (w *work) addDependencies(ctx context.Context, root, dir string, files map[
 			continue
 		}
 		if depth >= maxChartNesting {
-			return &diag.Diag{Code: diag.CodeImportChart, Msg: "its dependencies have dependencies in a circle"}
+			return &diag.Diag{Code: diag.CodeImportChart, Msg: "its dependencies form a cycle"}
 		}
 		if info, err := os.Stat(from); err == nil && !info.IsDir() {
 			if files[path.Join("charts", filepath.Base(from))], err = os.ReadFile(from); err != nil {

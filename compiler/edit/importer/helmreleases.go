@@ -65,7 +65,7 @@ func ReadHelmReleases(ctx context.Context, opts HelmOptions) (*Model, error) {
 			continue
 		}
 		if first := same[l.uid]; first != "" {
-			faults.Add(&diag.Diag{Code: diag.CodeImportCluster, Msg: fmt.Sprintf("the contexts %s and %s lead to one cluster", first, c.Source), Hint: "leave one of them out"})
+			faults.Add(&diag.Diag{Code: diag.CodeImportCluster, Msg: fmt.Sprintf("the contexts %s and %s lead to the same cluster", first, c.Source), Hint: "leave one of them out"})
 			continue
 		}
 		same[l.uid] = c.Source

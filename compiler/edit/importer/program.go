@@ -44,7 +44,7 @@ func ParsePrograms(names, allowed []string) (Programs, error) {
 		if !slices.Contains(allowed, name) {
 			return nil, &diag.Diag{
 				Code: diag.CodeFlagValue,
-				Msg:  fmt.Sprintf("--prove-with does not take %q", diag.Visible(name, diag.MaxText)),
+				Msg:  fmt.Sprintf("--prove-with does not accept %q", diag.Visible(name, diag.MaxText)),
 				Hint: "write --prove-with " + strings.Join(allowed, " or ") + ", or leave it out: fleetc renders the expected side with its own engines",
 			}
 		}
@@ -72,7 +72,7 @@ func RunProgram(ctx context.Context, dir string, env []string, name string, args
 		if _, ok := errors.AsType[*exec.ExitError](err); !ok || text == "" {
 			text = err.Error()
 		}
-		return "", fmt.Errorf("%s %s fails: %s", name, args[0], diag.Brief(errors.New(text)))
+		return "", fmt.Errorf("%s %s failed: %s", name, args[0], diag.Brief(errors.New(text)))
 	}
 	return stdout.String(), nil
 }

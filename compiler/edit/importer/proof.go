@@ -306,9 +306,9 @@ func differences(changes []diff.Change) []string {
 	for _, c := range changes {
 		switch c.Action {
 		case diff.Create:
-			out = append(out, c.ID+" is in the fleet alone")
+			out = append(out, c.ID+" is only in the fleet")
 		case diff.Delete:
-			out = append(out, c.ID+" is missing in the fleet")
+			out = append(out, c.ID+" is missing from the fleet")
 		default:
 			for _, f := range c.Fields {
 				if f.Secret {

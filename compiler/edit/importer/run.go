@@ -61,7 +61,7 @@ type work struct {
 // when it returns an error.
 func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) (*Report, error) {
 	if !slices.ContainsFunc(model.Clusters, func(c *Cluster) bool { return len(c.Releases)+len(c.Dropped) > 0 }) {
-		return nil, &diag.Diag{Code: diag.CodeNothingToImport, Msg: "the import finds no release", Hint: "name a directory, file or environment with releases"}
+		return nil, &diag.Diag{Code: diag.CodeNothingToImport, Msg: "the import found no releases", Hint: "name a directory, file or environment with releases"}
 	}
 	dir := cmp.Or(c.Dir, ".")
 	root, module, err := load.Root(dir)

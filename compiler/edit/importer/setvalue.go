@@ -37,7 +37,7 @@ func SetValue(values map[string]any, path, value string, literal bool) error {
 		return set(values, path, escaped.Replace(value), strvals.ParseIntoString)
 	}
 	if escaped.Replace(value) != value {
-		return errors.New("the value has characters with a meaning for helm --set")
+		return errors.New("the value has characters that are special to helm --set")
 	}
 	return set(values, path, value, strvals.ParseInto)
 }
@@ -65,7 +65,7 @@ func set(values map[string]any, path, value string, parse func(string, map[strin
 		return errors.New("the path is empty")
 	}
 	if strings.ContainsAny(path, ",={}") {
-		return fmt.Errorf("the path %s has a character with a meaning for helm --set", path)
+		return fmt.Errorf("the path %s has a character that is special to helm --set", path)
 	}
 	if err := parse(path+"="+value, values); err != nil {
 		return fmt.Errorf("the path %s cannot be set", path)

@@ -184,7 +184,7 @@ func (l *lifter) withoutLosses(moves []*move) ([]*move, error) {
 			key := strings.Join(m.path, "\x00") + "\x00"
 			for path := range lost {
 				if m.isSet && strings.HasPrefix(key, path+"\x00") {
-					l.keep(m, "the layer sets it already, and the comments of the other lines would be lost")
+					l.keep(m, "the layer already sets it, and the comments of the other lines would be lost")
 					return true
 				}
 			}

@@ -36,7 +36,7 @@ func (r *renamer) layer(ctx context.Context, c *cursor) (any, error) {
 	_, exists := os.Lstat(target)
 	switch {
 	case !can.DocumentChanges || !slices.Contains(can.ResourceOperations, "rename"):
-		return nil, refuse("this editor cannot rename directories: rename the directory and its mentions by hand")
+		return nil, refuse("this editor cannot rename directories: rename the directory and the references to it by hand")
 	case r.before == "root":
 		return nil, refuse("the root layer is the directory environments, which has a fixed name")
 	case dir == r.root:

@@ -151,7 +151,7 @@ func newestOf(ctx context.Context, client *registry.Images, versions []ImageVers
 // ask sets the newest tag and digest.
 func (v *ImageVersion) ask(ctx context.Context, client *registry.Images, tag string) error {
 	if image.Parse(v.Image).String() != v.Image {
-		return &diag.Diag{Code: diag.CodeNoVersion, Msg: fmt.Sprintf("%q has an empty tag or digest, which no container runtime reads", diag.Visible(v.Image, diag.MaxText)), Hint: "write the tag after the : and the digest after the @, or remove the sign; fleetc image list shows the line"}
+		return &diag.Diag{Code: diag.CodeNoVersion, Msg: fmt.Sprintf("%q has an empty tag or digest, which no container runtime accepts", diag.Visible(v.Image, diag.MaxText)), Hint: "write the tag after the : and the digest after the @, or remove that character; fleetc image list shows the line"}
 	}
 	full := image.FullName(v.Repository)
 	v.Newest = tag
@@ -169,7 +169,7 @@ func (v *ImageVersion) ask(ctx context.Context, client *registry.Images, tag str
 		case !ok:
 			return &diag.Diag{
 				Code: diag.CodeNoVersion,
-				Msg:  fmt.Sprintf("none of the %d tags of %s fits the policy %q", len(tags), diag.Visible(v.Repository, diag.MaxText), diag.Visible(v.policy.String(), diag.MaxText)),
+				Msg:  fmt.Sprintf("none of the %d tags of %s matches the policy %q", len(tags), diag.Visible(v.Repository, diag.MaxText), diag.Visible(v.policy.String(), diag.MaxText)),
 				Hint: "correct the policy of the image",
 			}
 		}

@@ -127,7 +127,7 @@ func (u *updater) outdated(ctx context.Context, client *registry.Images, req Ima
 			versions[i].Clusters = u.inLayer(versions[i].Clusters)
 		}
 		if len(versions) == 0 {
-			return nil, &diag.Diag{Code: diag.CodeNothingToUpdate, At: []diag.Pos{{File: u.layer.Dir}}, Msg: "no cluster of this layer has such an image", Hint: "name another layer with --in"}
+			return nil, &diag.Diag{Code: diag.CodeNothingToUpdate, At: []diag.Pos{{File: u.layer.Dir}}, Msg: "no cluster of this layer has this image", Hint: "name another layer with --in"}
 		}
 	}
 	if req.Tag != "" {

@@ -161,7 +161,7 @@ func writeGroup(g *Group, base string) func(context.Context, string, string) (br
 			if err != nil || !bytes.Equal(existing, g.Before[name]) {
 				return branch.Change{}, &diag.Diag{
 					Code: diag.CodeChangedFile,
-					At:   []diag.Pos{{File: name}}, Msg: "the file is not as in the branch " + base,
+					At:   []diag.Pos{{File: name}}, Msg: "the file differs from that of the branch " + base,
 					Hint: "run fleetc update in a clean checkout of " + base + ", or name another branch with --branch",
 				}
 			}

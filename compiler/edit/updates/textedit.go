@@ -16,7 +16,7 @@ func replacePart(before, after image.Reference, text string, at int) (string, er
 		if rest, ok := strings.CutSuffix(text, before.Suffix()); ok && rest != "" {
 			return rest + after.Suffix(), nil
 		}
-		return "", fmt.Errorf("it is not a part of the image")
+		return "", fmt.Errorf("it is not part of the reference of the image")
 	}
 	out := ""
 	end := at + len(text)

@@ -112,7 +112,7 @@ func editYAML(root string, o operation, edits load.Edits) error {
 			return nil
 		}
 	}
-	return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{o.at}, Msg: fmt.Sprintf("the text %s is not written here as one plain or quoted text", diag.Visible(o.before, diag.MaxText)), Hint: "change the image by hand", Cause: err}
+	return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{o.at}, Msg: fmt.Sprintf("the value %s is not written here as one plain or quoted string", diag.Visible(o.before, diag.MaxText)), Hint: "change the image by hand", Cause: err}
 }
 
 // kustomizationNames are the names of the file of a kustomization.
@@ -264,7 +264,7 @@ func editOnce(root string, o operation, edits load.Edits) (LineEdit, error) {
 	if count != 1 {
 		return LineEdit{}, &diag.Diag{
 			Code: diag.CodeCannotEdit,
-			At:   []diag.Pos{{File: o.at.File}}, Msg: fmt.Sprintf("the file has the text %s %d times", diag.Visible(o.before, diag.MaxText), count),
+			At:   []diag.Pos{{File: o.at.File}}, Msg: fmt.Sprintf("the file contains %s %d times", diag.Visible(o.before, diag.MaxText), count),
 			Hint: "make the image a parameter of the file, and set it in values",
 		}
 	}

@@ -158,7 +158,7 @@ func (r *reader) applications() error {
 		r.apps = append(r.apps, &app{content: content, doc: d})
 	}
 	if len(r.docs)+len(r.opts.AppOfApps) == 0 {
-		return &diag.Diag{Code: diag.CodeNothingToImport, Msg: r.opts.Dir + " has no Application or ApplicationSet", Hint: "name the directory with the documents of Argo CD, or the chart that makes them with --app-of-apps"}
+		return &diag.Diag{Code: diag.CodeNothingToImport, Msg: r.opts.Dir + " has no Application or ApplicationSet", Hint: "name the directory with the documents of Argo CD, or the chart that creates them with --app-of-apps"}
 	}
 	return faults.Err()
 }

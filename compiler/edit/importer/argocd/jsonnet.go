@@ -30,7 +30,7 @@ func (r *reader) jsonnetReleases(s *source, files []string, alone bool) ([]*impo
 	case len(importer.ListAt(spec, "extVars")) > 0:
 		reason = "fleetc has no external variables for Jsonnet"
 	case slices.ContainsFunc(libs, func(v any) bool { return v != vendorDir }):
-		reason = "fleetc searches libraries of Jsonnet in vendor alone"
+		reason = "fleetc searches only vendor for Jsonnet libraries"
 	}
 	renderer := &jsonnet.Renderer{Dir: r.Work}
 	defer renderer.Close()

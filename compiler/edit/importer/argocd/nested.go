@@ -63,7 +63,7 @@ func (r *reader) makesApplications(dir string) bool {
 // are noted.
 func (r *reader) nested(a *app) error {
 	if a.depth >= maxDepth {
-		return r.fault(diag.CodeImportCycle, a, []string{"spec"}, "Applications make each other more than "+fmt.Sprint(maxDepth)+" times", "remove the cycle")
+		return r.fault(diag.CodeImportCycle, a, []string{"spec"}, "Applications create each other, more than "+fmt.Sprint(maxDepth)+" levels deep", "remove the cycle")
 	}
 	for _, s := range r.sources(a) {
 		dir, err := r.directory(s)
@@ -96,7 +96,7 @@ func (r *reader) nested(a *app) error {
 		for _, o := range made.Objects {
 			switch {
 			case o.GroupVersionKind().Group != group:
-				r.note(a, s.at("path"), "the chart also makes "+o.ID()+": write it as a release")
+				r.note(a, s.at("path"), "the chart also creates "+o.ID()+": write it as a release")
 			case o.GetKind() == application:
 				r.apps = append(r.apps, &app{content: plain(o.Object), doc: a.doc, depth: a.depth + 1, prefix: a.prefix})
 			case o.GetKind() == applicationSet:

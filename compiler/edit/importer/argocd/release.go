@@ -166,7 +166,7 @@ func (r *reader) chartName(s *source, dir string) (string, error) {
 	}
 	var meta map[string]any
 	if err := yaml.Unmarshal(data, &meta); err != nil || importer.TextAt(meta, "name") == "" {
-		return "", r.fault(diag.CodeImportInvalid, s.app, s.at("path"), dir+"/Chart.yaml has no name of a chart", "correct the chart")
+		return "", r.fault(diag.CodeImportInvalid, s.app, s.at("path"), dir+"/Chart.yaml has no chart name", "correct the chart")
 	}
 	return importer.TextAt(meta, "name"), nil
 }
@@ -194,7 +194,7 @@ func (r *reader) ownership(a *app, out *importer.Release) {
 			keys := fleet.PointerKeys(pointer)
 			isIndex := func(key string) bool { return key != "" && strings.Trim(key, "0123456789") == "" }
 			if len(keys) == 0 || keys[0] == "" || slices.ContainsFunc(keys, isIndex) {
-				r.note(a, append(slices.Clone(at), "jsonPointers", fmt.Sprint(j)), "write this field under ownership with leave: true, with the element of the list by its name")
+				r.note(a, append(slices.Clone(at), "jsonPointers", fmt.Sprint(j)), "write this field under ownership with leave: true, and select the list element by name")
 				continue
 			}
 			fields = append(fields, fleet.FieldText(keys))

@@ -49,7 +49,7 @@ func (r *reader) expand(d *importer.Document, content map[string]any) error {
 		all = append(all, params...)
 	}
 	if len(all) > maxApplications {
-		return s.fault(diag.CodeImportInvalid, []string{"spec", "generators"}, fmt.Sprintf("it generates %d Applications, and %d are the most", len(all), maxApplications), "divide the ApplicationSet")
+		return s.fault(diag.CodeImportInvalid, []string{"spec", "generators"}, fmt.Sprintf("it generates %d Applications, but at most %d are allowed", len(all), maxApplications), "split the ApplicationSet")
 	}
 	template := importer.MapAt(content, "spec", "template")
 	for _, params := range all {
@@ -86,7 +86,7 @@ func (s *set) generate(g any, field []string) ([]map[string]any, error) {
 		case "selector":
 			continue
 		default:
-			s.skip(below, "fleetc import does not ask other systems: write what it generates as a list generator")
+			s.skip(below, "fleetc import does not query other systems: write the result as a list generator")
 		}
 		if err != nil {
 			return nil, err
@@ -279,7 +279,7 @@ func matchElements(patterns, names []string) (bool, error) {
 func (s *set) matrix(spec map[string]any, field []string) ([]map[string]any, error) {
 	generators := importer.ListAt(spec, "generators")
 	if len(generators) != 2 { //nolint:mnd // as Argo CD demands
-		return nil, s.fault(diag.CodeImportInvalid, append(field, "generators"), "a matrix has two generators", "write two, or nest another matrix")
+		return nil, s.fault(diag.CodeImportInvalid, append(field, "generators"), "a matrix must have two generators", "write two, or nest another matrix")
 	}
 	first, err := s.generate(generators[0], append(slices.Clone(field), "generators", "0"))
 	if err != nil {

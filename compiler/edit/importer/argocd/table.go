@@ -20,7 +20,7 @@ var applicationTable = func() importer.Table {
 		"operation":                                      noSync,
 		"status":                                         "",
 		"spec.destination":                               "",
-		"spec.project":                                   "nothing to do: an export in the layout argocd takes the project of gitops.argocd",
+		"spec.project":                                   "nothing to do: an export in the layout argocd uses the project of gitops.argocd",
 		"spec.revisionHistoryLimit":                      "cluster.history is the number of bundles that a cluster stores",
 		"spec.info":                                      noLabels,
 		"spec.ignoreDifferences.*.group":                 "",

@@ -75,7 +75,7 @@ func (r *reader) valueFile(s *source, name string, field []string) (values map[s
 	case strings.HasPrefix(name, "$") && isRef && s.refs[ref]:
 		file = path.Clean(rest)
 	case strings.HasPrefix(name, "$"):
-		return nil, "", r.fault(diag.CodeImportInvalid, s.app, field, "no source of the Application has the ref "+ref, "correct the name behind $")
+		return nil, "", r.fault(diag.CodeImportInvalid, s.app, field, "no source of the Application has the ref "+ref, "correct the name after $")
 	case strings.HasPrefix(name, "/"):
 		file = path.Clean(strings.TrimPrefix(name, "/"))
 	case s.path == "":

@@ -104,7 +104,7 @@ func (e *environmentRun) localChart(d *helmfileRelease, out *importer.Release, f
 		}
 		var meta map[string]any
 		if err := kyaml.Unmarshal(data, &meta); err != nil || importer.TextAt(meta, "name") == "" {
-			return d.fault(diag.CodeImportInvalid, []string{field}, place+"/Chart.yaml has no name of a chart", "correct the chart")
+			return d.fault(diag.CodeImportInvalid, []string{field}, place+"/Chart.yaml has no chart name", "correct the chart")
 		}
 		s.Name = importer.TextAt(meta, "name")
 	case e.isDir(place):

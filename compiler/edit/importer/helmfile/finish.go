@@ -22,7 +22,7 @@ func (e *environmentRun) finish() error {
 	}
 	for _, d := range e.found {
 		if !d.installed {
-			e.note(d.at("name"), d.title(), "installed", "it is not installed in environment "+e.name+": nothing to do, unless a cluster has it from before")
+			e.note(d.at("name"), d.title(), "installed", "it is not installed in environment "+e.name+": nothing to do, unless a cluster still has it")
 			continue
 		}
 		if d.context != "" && d.context != e.cluster.Context {

@@ -70,7 +70,7 @@ func (g *engine) env(name string) string {
 // requiredEnv is [engine.env] for a variable that must not be empty.
 func (g *engine) requiredEnv(name string) (string, error) {
 	if value, ok := g.run.opts.Variables[name]; ok && value == "" {
-		return "", &programFault{msg: "the environment variable " + diag.Visible(name, diag.MaxText) + " is empty, and requiredEnv needs a value", hint: "give one: --env " + diag.Visible(name, diag.MaxText) + "=VALUE"}
+		return "", &programFault{msg: "the environment variable " + diag.Visible(name, diag.MaxText) + " is empty, but requiredEnv requires a value", hint: "pass one with --env " + diag.Visible(name, diag.MaxText) + "=VALUE"}
 	}
 	return g.env(name), nil
 }

@@ -170,7 +170,7 @@ func (e *environmentRun) missingFaults() error {
 		faults.Add(&diag.Diag{
 			Code: diag.CodeImportTemplate,
 			At:   []diag.Pos{e.missing[name]}, Msg: fmt.Sprintf("a template reads the environment variable %s", diag.Visible(name, diag.MaxText)),
-			Hint: fmt.Sprintf("give its value with --env %s=VALUE; it is part of the fleet then", diag.Visible(name, diag.MaxText)),
+			Hint: fmt.Sprintf("pass its value with --env %s=VALUE; it becomes part of the fleet", diag.Visible(name, diag.MaxText)),
 		})
 	}
 	return faults.Err()

@@ -29,7 +29,7 @@ func (e *environmentRun) visit(file string, opts visitOptions) error {
 		return err
 	}
 	if slices.Contains(e.stack, file) || len(e.stack) >= maxNesting {
-		return &diag.Diag{Code: diag.CodeImportCycle, At: []diag.Pos{opts.from}, Path: "helmfiles", Msg: "helmfiles name each other in a cycle: " + strings.Join(append(slices.Clone(e.stack), file), " -> "), Hint: "remove one of the paths"}
+		return &diag.Diag{Code: diag.CodeImportCycle, At: []diag.Pos{opts.from}, Path: "helmfiles", Msg: "helmfiles include each other in a cycle: " + strings.Join(append(slices.Clone(e.stack), file), " -> "), Hint: "remove one of the paths"}
 	}
 	e.stack = append(e.stack, file)
 	defer func() { e.stack = e.stack[:len(e.stack)-1] }()
@@ -151,7 +151,7 @@ func (e *environmentRun) loadPart(dir, file, text string, lines []int, env envir
 		return nil, err
 	}
 	if len(importer.Documents(file, []byte(text))) > 1 {
-		return nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{s.at()}, Msg: "a part of the helmfile has several documents", Hint: "write --- alone in its line between parts"}
+		return nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{s.at()}, Msg: "a part of the helmfile has several documents", Hint: "write --- on its own line between parts"}
 	}
 	e.account(s, content)
 	st, err := e.newState(dir, s, content)

@@ -24,7 +24,7 @@ func ParseSet(settings, texts []string) (map[string]any, error) {
 		}
 		return &diag.Diag{
 			Code: diag.CodeFlagValue,
-			Msg:  fmt.Sprintf("%s does not take %q", flag, diag.Visible(setting, diag.MaxText)),
+			Msg:  fmt.Sprintf("%s does not accept %q", flag, diag.Visible(setting, diag.MaxText)),
 			Hint: "write NAME=VALUE, as in image.tag=v2; write lists into a file, and name it with --state-values-file", Cause: err,
 		}
 	}
