@@ -33,7 +33,7 @@ const defaultParallel = 8
 // checkParallel returns a fault for a number below 1.
 func checkParallel(n int) error {
 	if n < 1 {
-		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--parallel does not take %d", n), Hint: "pass how many clusters to apply to at a time, from 1 on"}
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--parallel does not accept %d", n), Hint: "pass how many clusters to apply to at a time, from 1 on"}
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func lockFlag(cmd *cobra.Command, into *time.Duration) {
 // checkLock returns a fault for a negative duration.
 func checkLock(timeout time.Duration) error {
 	if timeout < 0 {
-		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--lock-timeout does not take %s", timeout), Hint: "pass how long to wait, as in --lock-timeout 10m"}
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--lock-timeout does not accept %s", timeout), Hint: "pass how long to wait, as in --lock-timeout 10m"}
 	}
 	return nil
 }

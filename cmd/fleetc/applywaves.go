@@ -65,7 +65,7 @@ func waveArgs(o *options) cobra.CompletionFunc {
 // checkWave rejects flags that contradict each other.
 func (a *applyOptions) checkWave() error {
 	if a.Unordered && a.Wave != "" {
-		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--wave and --no-rollout exclude each other", Hint: "pass one of them"}
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--wave and --no-rollout cannot be combined", Hint: "pass one of them"}
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func (d *driftOptions) checkServe(cmd *cobra.Command) error {
 	case s.address == "":
 		return &diag.Diag{Code: diag.CodeFlagValue, Msg: "the value of --serve is empty", Hint: "write an address, as in --serve :9090"}
 	case s.interval < time.Second:
-		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--interval does not take %s", s.interval), Hint: "pass a second or more, as in --interval 5m"}
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--interval does not accept %s", s.interval), Hint: "pass a second or more, as in --interval 5m"}
 	case !cmd.Flags().Changed("check-timeout"):
 		d.Timeout = min(d.Timeout, s.interval) // so that a slow cluster does not delay the next round
 	case d.Timeout > s.interval:
@@ -92,7 +92,7 @@ func (d *driftOptions) runServer(cmd *cobra.Command, o *options) (err error) {
 		defer func() { err = cmp.Or(err, remote.Close()) }()
 		path := strings.Trim(git.path, "/")
 		if path != "" && !filepath.IsLocal(filepath.FromSlash(path)) {
-			return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--path does not take %q", diag.Visible(git.path, diag.MaxText)), Hint: "name a directory in the repository"}
+			return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--path does not accept %q", diag.Visible(git.path, diag.MaxText)), Hint: "name a directory in the repository"}
 		}
 		s.Pull = func(ctx context.Context) (string, string, error) {
 			dir, commit, err := remote.Pull(ctx, git.branch)

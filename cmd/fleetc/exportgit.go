@@ -65,7 +65,7 @@ func checkBranchFlag(flag, value string) error {
 // checkBranchPrefix returns a fault for a flag if no branch name begins with its value and a
 // slash.
 func checkBranchPrefix(flag, value string) error {
-	return checkBranchOf(flag, value, value+"/x", "no name of a branch can begin so")
+	return checkBranchOf(flag, value, value+"/x", "it is not a valid beginning of a branch name")
 }
 
 // checkBranchOf returns a fault for the value of a flag if name is not a valid branch name.
@@ -73,7 +73,7 @@ func checkBranchOf(flag, value, name, why string) error {
 	if branch.IsName(name) {
 		return nil
 	}
-	return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--%s does not take %q: %s", flag, diag.Visible(value, diag.MaxText), why), Hint: "use letters, digits, dashes and slashes, without a slash at the end"}
+	return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--%s does not accept %q: %s", flag, diag.Visible(value, diag.MaxText), why), Hint: "use letters, digits, dashes and slashes, without a slash at the end"}
 }
 
 // A gitResult is the result for a repository in the JSON output.
@@ -211,7 +211,7 @@ func printBranches(w io.Writer, branches []branch.Result, repository, base strin
 			branch.Created:        "made of commit " + b.Commit + in,
 			branch.Stale:          "left as it is: " + cmp.Or(b.Base, base) + " has all of it",
 			branch.Foreign:        "left as it is: others committed to it",
-			branch.Refused:        "not pushed: the repository refuses it",
+			branch.Refused:        "not pushed: the repository rejects it",
 			updates.BranchWaits:   "waits: as many branches exist as updates.maxBranches allows",
 			updates.BranchFailed:  "not pushed: the updates cannot be made",
 			updates.BranchGone:    "its group no longer exists; --prune deletes it, unless others committed to it",

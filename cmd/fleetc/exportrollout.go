@@ -39,7 +39,7 @@ func (p *progressOptions) open(cmd *cobra.Command, o *options, repository string
 	done = func() error { return nil }
 	switch {
 	case p.age <= 0:
-		return nil, done, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--report-age does not take %s", p.age), Hint: "pass how old a report may be, as in --report-age 15m"}
+		return nil, done, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--report-age does not accept %s", p.age), Hint: "pass how old a report may be, as in --report-age 15m"}
 	case !cmd.Flags().Changed("reports"):
 		return nil, done, nil
 	}
@@ -77,7 +77,7 @@ func (r *rolloutExport) check(cmd *cobra.Command) error {
 	}
 	for _, name := range []string{"pr-branch", "shard", "selector", "environment"} {
 		if cmd.Flags().Changed(name) && r.on {
-			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--rollout and --" + name + " exclude each other: the waves say which clusters get a change", Hint: "leave one of them out; to ask people before a wave, write approve in it"}
+			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--rollout and --" + name + " cannot be combined: the waves say which clusters get a change", Hint: "leave one of them out; to ask people before a wave, write approve in it"}
 		}
 	}
 	return nil
@@ -107,7 +107,7 @@ func (p *progressOptions) branchOptions(o *options, access *cluster.Access, g *g
 // toRollout exports the clusters whose turn it is to a branch of a git repository.
 func (x *exportRun) toRollout(ctx context.Context, c *compiler.Compiler, patterns []string) (err error) {
 	if len(patterns) > 0 {
-		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--rollout takes no clusters: the waves say which clusters get a change", Hint: "leave out " + strings.Join(patterns, " ") + ", or --rollout"}
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--rollout does not accept clusters: the waves say which clusters get a change", Hint: "leave out " + strings.Join(patterns, " ") + ", or --rollout"}
 	}
 	layout := ""
 	if x.cmd.Flags().Changed("layout") {

@@ -112,7 +112,7 @@ func (f *importFlags) resolve(o *options) error {
 	for _, text := range f.charts {
 		name, dir, ok := strings.Cut(text, "=")
 		if !ok || name == "" || dir == "" {
-			return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--chart does not take %q", diag.Visible(text, diag.MaxText)), Hint: "write NAME=DIR, such as --chart podinfo=../charts/podinfo"}
+			return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--chart does not accept %q", diag.Visible(text, diag.MaxText)), Hint: "write NAME=DIR, such as --chart podinfo=../charts/podinfo"}
 		}
 		f.Chart[name] = o.path(dir)
 	}
@@ -165,7 +165,7 @@ func fluxOptions(dir string, clusters, variables []string) (flux.Options, error)
 	for _, text := range variables {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return opts, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--variable does not take %q", diag.Visible(text, diag.MaxText)), Hint: "write NAME=VALUE"}
+			return opts, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--variable does not accept %q", diag.Visible(text, diag.MaxText)), Hint: "write NAME=VALUE"}
 		}
 		opts.Variables[name] = value
 	}

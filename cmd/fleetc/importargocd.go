@@ -56,7 +56,7 @@ func newImportArgoCDCommand(o *options) *cobra.Command {
 	flags.add(cmd, importer.HelmProgram, importer.KustomizeProgram)
 	flags.addCharts(cmd)
 	cmd.Flags().StringArrayVar(&clusters, "cluster", nil, "`ID=DESTINATION`: a cluster and the name or address of its destination; may be repeated")
-	cmd.Flags().StringArrayVar(&roots, "app-of-apps", nil, "`directory` in DIR with a chart that makes Applications; may be repeated")
+	cmd.Flags().StringArrayVar(&roots, "app-of-apps", nil, "`directory` in DIR with a chart that creates Applications; may be repeated")
 	_ = cmd.MarkFlagDirname("app-of-apps")
 	return cmd
 }

@@ -69,7 +69,7 @@ func newImportHelmfileCommand(o *options) *cobra.Command {
 	cmd.Flags().StringArrayVarP(&environments, "environment", "e", nil, "`name` of an environment and of its cluster; may be repeated")
 	cmd.Flags().StringArrayVar(&variables, "env", nil, "`NAME=VALUE`: an environment variable that templates read; may be repeated")
 	cmd.Flags().StringArrayVar(&set, "state-values-set", nil, "`NAME=VALUE[,...]`: values of the environment, as for helmfile; may be repeated")
-	cmd.Flags().StringArrayVar(&setString, "state-values-set-string", nil, "`NAME=VALUE[,...]`: values of the environment that are texts; may be repeated")
+	cmd.Flags().StringArrayVar(&setString, "state-values-set-string", nil, "`NAME=VALUE[,...]`: values of the environment that are strings; may be repeated")
 	cmd.Flags().StringArrayVar(&files, "state-values-file", nil, "`file` of the repository with values of the environment; may be repeated")
 	_ = cmd.MarkFlagFilename("state-values-file")
 	return cmd
@@ -88,7 +88,7 @@ func helmfileOptions(file string, clusters, variables []string) (helmfile.Option
 	for _, text := range variables {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return opts, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--env does not take %q", diag.Visible(text, diag.MaxText)), Hint: "write NAME=VALUE"}
+			return opts, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--env does not accept %q", diag.Visible(text, diag.MaxText)), Hint: "write NAME=VALUE"}
 		}
 		opts.Variables[name] = value
 	}

@@ -23,14 +23,14 @@ func limitsOf(getenv func(string) string) (par.Limits, error) {
 	if text := getenv(timeVariable); text != "" {
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {
-			return l, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("%s does not take %q", timeVariable, diag.Visible(text, diag.MaxText)), Hint: "write a duration, as in 5m"}
+			return l, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("%s does not accept %q", timeVariable, diag.Visible(text, diag.MaxText)), Hint: "write a duration, as in 5m"}
 		}
 		l.Time = d
 	}
 	if text := getenv(memoryVariable); text != "" {
 		n, ok := parseBytes(text)
 		if !ok {
-			return l, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("%s does not take %q", memoryVariable, diag.Visible(text, diag.MaxText)), Hint: "write a size, as in 4GiB or 512MiB"}
+			return l, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("%s does not accept %q", memoryVariable, diag.Visible(text, diag.MaxText)), Hint: "write a size, as in 4GiB or 512MiB"}
 		}
 		l.Memory = n
 	}

@@ -99,10 +99,10 @@ func (o *options) path(path string) string {
 // prepare checks the flags of all commands, and starts a command.
 func (o *options) prepare(cmd *cobra.Command) error {
 	if o.jobs < 0 {
-		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("-j does not take %d", o.jobs), Hint: "pass a number from 1 on, or 0 for the number of processors"}
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("-j does not accept %d", o.jobs), Hint: "pass a number from 1 on, or 0 for the number of processors"}
 	}
 	if !slices.Contains(colorModes(), o.color) {
-		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--color does not take %q", diag.Visible(o.color, diag.MaxText)), Hint: diag.OneOf(o.color, colorModes())}
+		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--color does not accept %q", diag.Visible(o.color, diag.MaxText)), Hint: diag.OneOf(o.color, colorModes())}
 	}
 	if o.offline {
 		// CUE then finds modules in its cache only.
@@ -212,7 +212,7 @@ func notNumber(problem string) string {
 	case strings.HasPrefix(problem, "ParseFloat"):
 		return "it must be a number"
 	}
-	return "it must be a whole number"
+	return "it must be an integer"
 }
 
 // clusterArgs completes cluster IDs, also those of clusters that have faults.

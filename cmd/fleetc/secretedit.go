@@ -22,7 +22,7 @@ const secretEditLong = `edit decrypts a SOPS file for an editor, and encrypts th
 Values that did not change keep their ciphertext. The editor is $SOPS_EDITOR,
 $VISUAL, $EDITOR or vi.
 
-The plain text is in memory alone: in a directory of XDG_RUNTIME_DIR or
+The plain text is only in memory: in a directory of XDG_RUNTIME_DIR or
 /dev/shm, which is removed when the editor ends. If the editor fails or changes
 nothing, the file stays as it is.
 

@@ -83,7 +83,7 @@ func newUpdateCommand(o *options) *cobra.Command {
 			return runUpdate(cmd, o, &u)
 		},
 	}
-	cmd.Flags().StringSliceVar(&u.Groups, "group", nil, "update only this `group`; can be repeated")
+	cmd.Flags().StringSliceVar(&u.Groups, "group", nil, "update only this `group`; may be repeated")
 	cmd.Flags().BoolVar(&u.dryRun, "dry-run", false, "print what would change, and write nothing")
 	cmd.Flags().BoolVar(&u.style.All, "all", false, "show every version label and checksum that changes, and the fields in diff.ignore")
 	cmd.Flags().BoolVar(&u.perGroup, "branch-per-group", false, "commit each group to a branch of its own, and push it")
