@@ -88,6 +88,9 @@ func Parse(name string, data []byte) (*File, error) {
 	if len(data) > maxSize {
 		return nil, &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{{File: name}}, Msg: fmt.Sprintf("the file is larger than %d MiB", maxSize>>20), Hint: "split it"}
 	}
+	if len(bytes.TrimSpace(data)) == 0 { // as after sops encrypt FILE > NAME with a fault
+		return nil, &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{{File: name}}, Msg: "the file is empty", Hint: "encrypt it again: sops encrypt --filename-override " + name + " FILE > " + name}
+	}
 	f := &File{name: name, text: data}
 	var root yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(data))

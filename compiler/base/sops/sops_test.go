@@ -162,7 +162,7 @@ func TestTampering(t *testing.T) {
 func TestParseFaults(t *testing.T) {
 	all, regex := string(read(t, "all.yaml")), string(read(t, "secret.yaml"))
 	for text, want := range map[string]string{
-		"":                          "not valid YAML or JSON",
+		"":                          "the file is empty",
 		"a: [":                      "not valid YAML or JSON",
 		"a: b":                      "x.yaml:1:1: the file is not encrypted",
 		"- a":                       "x.yaml:1:1: the file is not encrypted",
