@@ -340,6 +340,12 @@ _releases: "web": defaults: dev: image: tag: "TAG"
 _releases: "api": defaults: dev: image: tag: "TAG@DIGEST"
 _releases: "own": defaults: dev: image: tag: "1.2.0"
 `,
+	"environments/embed.cue": `@extern(embed)
+
+package fleet
+
+_values: _ @embed(file=dev/values.yaml)
+`,
 	"environments/dev/values.yaml": `image:
   repository: HOST/example/app
   tag: TAG
