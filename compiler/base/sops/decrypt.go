@@ -32,7 +32,7 @@ func (p *Plain) Value(path string) (string, error) {
 	if value, ok := p.values[normalized(path)]; ok {
 		return value, nil
 	}
-	return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: p.name + " has no single value at " + diag.Visible(path, diag.MaxText), Hint: "name the path of a string, a number or a bool"}
+	return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: p.name + " has no string, number or bool at " + diag.Visible(path, diag.MaxText), Hint: "correct the key"}
 }
 
 // Decrypt decrypts all values and verifies their checksum. The faults contain no value:

@@ -123,7 +123,7 @@ func TestValueFaults(t *testing.T) {
 		"no key":        {all, nil, password, "s.yaml: no available age key decrypts the file: it is encrypted for age1"},
 		"another key":   {read(t, "foreign.yaml"), keyFile, password, "no available age key decrypts the file"},
 		"no file":       {all, keyFile, fleet.Secret{Name: "db", SecretSource: fleet.SecretSource{SOPS: "t.yaml", Key: "a"}}, "t.yaml does not exist"},
-		"a map":         {all, keyFile, fleet.Secret{Name: "db", SecretSource: fleet.SecretSource{SOPS: "s.yaml", Key: "grafana"}}, "s.yaml has no single value at grafana"},
+		"a map":         {all, keyFile, fleet.Secret{Name: "db", SecretSource: fleet.SecretSource{SOPS: "s.yaml", Key: "grafana"}}, "s.yaml has no string, number or bool at grafana"},
 		"a changed MAC": {strings.Replace(all, "lastmodified: \"2", "lastmodified: \"1", 1), keyFile, password, "the SOPS checksum does not match"},
 		"truncated":     {all[:len(all)/2], keyFile, password, "s.yaml:"},
 		"KMS":           {kms, keyFile, password, "s.yaml is encrypted for AWS KMS, which needs the sops program"},
