@@ -29,7 +29,7 @@ func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name fun
 		p.line("    fault: %s", f)
 	}
 	if e.Type != "" {
-		p.line("    the chart takes: %s", e.Type)
+		p.line("    the chart expects: %s", e.Type)
 	}
 	for l := range strings.Lines(e.Doc) {
 		p.line("    the chart says: %s", strings.TrimRight(l, "\n"))

@@ -88,7 +88,7 @@ var (
 	}
 	explainMarks = []highlight{
 		{regexp.MustCompile(`^\S*: `), "bold", "1"},
-		{regexp.MustCompile(`the chart takes`), "", "2"},
+		{regexp.MustCompile(`the chart expects`), "", "2"},
 		{regexp.MustCompile(`after each layer`), "bold", "3"},
 		{regexp.MustCompile(`contributing lines`), "bold", "4"},
 		{regexp.MustCompile(` wins `), "green", ""},

@@ -154,6 +154,6 @@ func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
 
 // slip reports a key of an open map that is most likely misspelt.
 func (c *checker) slip(v *fleet.Tree, path []string, meant string) {
-	c.add(diag.CodeUnreadValue, path, v, "no such value: any key is allowed here, but this is most likely a misspelt "+meant+"",
+	c.add(diag.CodeUnreadValue, path, v, "no such value: any key is allowed here, but this is most likely a misspelt "+meant,
 		diag.DidYouMean(path[len(path)-1], []string{meant}), diag.Fix{Kind: diag.FixName, Old: path[len(path)-1], New: meant})
 }
