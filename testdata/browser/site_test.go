@@ -61,7 +61,7 @@ func TestSiteSearch(t *testing.T) {
 // TestSiteVersion checks that pages show their version and link to the others.
 func TestSiteVersion(t *testing.T) {
 	serveSite(t)
-	text, err := os.ReadFile(filepath.Join(site, "releases.html"))
+	text, err := os.ReadFile(filepath.Join(site, "stacks.html"))
 	if err != nil {
 		t.Fatal(err)
 	}
