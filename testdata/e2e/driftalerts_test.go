@@ -174,7 +174,7 @@ func (p *place) promote(server string) {
 		series, err := p.promQuery(server, drift)
 		return err == nil && len(series) == 1 && series[0] == "   0"
 	})
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, `has the value [1-9]`) // the drift of the last minutes
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `returned [1-9]`) // the drift of the last minutes
 	check("fleetc_unknown", "")
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, `check drift: query of .* returned no result`)
 	check("sum(", "")

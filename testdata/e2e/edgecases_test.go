@@ -69,7 +69,7 @@ func TestGeneratedPasswords(t *testing.T) {
 	passwords := func() string {
 		return p.kubectl("one", "-n", "g", "get", "secrets", "-o", "jsonpath={range .items[*]}{.metadata.name}={.data.password} {end}")
 	}
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Secret g/stored: it exists already")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Secret g/stored: it already exists")
 	p.fleetc("apply", "--yes", "--adopt").ok(p)
 	first := passwords()
 	if !strings.Contains(first, "stored=b2Yta3ViZWN0bA==") {

@@ -188,7 +188,7 @@ func TestHelmDelivery(t *testing.T) {
 	if got := p.colour("one"); got != "blue" {
 		t.Errorf("after helm rollback: %s", got)
 	}
-	p.fleetc("apply", "--yes").ok(p).says(p, "upgrades HelmRelease.helm.sh app/app: another tool made its revision 3")
+	p.fleetc("apply", "--yes").ok(p).says(p, "upgrades HelmRelease.helm.sh app/app: another tool created its revision 3")
 	if got := p.helmHistory("one") + " " + p.colour("one"); got != "superseded superseded superseded deployed red" {
 		t.Errorf("after helm rollback and apply: %s", got)
 	}

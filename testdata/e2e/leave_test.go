@@ -157,7 +157,7 @@ releases: kinds: {
 	p.fleetc("apply", "--yes").ok(p)
 	p.edit("environments/kinds.cue", "value: 1000", "value: 2000")
 	p.edit("environments/kinds.cue", `name: "view"`, `name: "edit"`)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, `PriorityClass.scheduling.k8s.io web: value: .*may not be changed in an update`, "allow to recreate it with replace of the release",
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `PriorityClass.scheduling.k8s.io web: value: .*may not be changed in an update`, "list its kind under replace of the release",
 		`RoleBinding.rbac.authorization.k8s.io web/web: roleRef`)
 	p.edit("environments/kinds.cue", `namespace: "web"`, "namespace: \"web\"\n\treplace: [\"PriorityClass\", \"RoleBinding\"]")
 	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, `replaces PriorityClass.scheduling.k8s.io web, .*value: .*may not be changed in an update`)

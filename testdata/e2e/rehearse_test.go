@@ -72,7 +72,7 @@ func TestRehearseLive(t *testing.T) {
 	findings := []string{
 		"^before you merge: 3 break$", immutable,
 		`breaks: Service web/db \(release db\): the cluster rejects it: .*no ports of nodes`,
-		`breaks: ConfigMap web/db \(release db\): other managers own fields of it: .data.mode \(kubectl-patch\)`,
+		`breaks: ConfigMap web/db \(release db\): other managers own fields of it: data.mode \(kubectl-patch\)`,
 	}
 	p.waitFor("the policy refuses the service", func() bool {
 		return strings.Contains(p.fleetc("chart", "update", "db", "--dry-run", "--live").ok(p).stdout, "no ports of nodes")

@@ -73,7 +73,7 @@ func TestHistoryBroken(t *testing.T) {
 		t.Errorf("recorded parts can be changed: %s", text)
 	}
 	secrets("delete", "secret", webPart)
-	p.fleetc("rollback", "dev/one", "--yes").exits(p, 2).says(p, "revision 1 cannot be read: Secret "+webPart+" is missing", "go back to another one", "^dev/one: refused")
+	p.fleetc("rollback", "dev/one", "--yes").exits(p, 2).says(p, "revision 1 cannot be read: Secret "+webPart+" is missing", "roll back to another revision", "^dev/one: refused")
 	p.kubectlInput("one", secretOf(t, webPart, map[string][]byte{"data": []byte("x")}), "create", "-f", "-")
 	p.fleetc("rollback", "dev/one", "--yes").exits(p, 2).says(p, "revision 1 cannot be read: Secret "+webPart+" was changed")
 	p.fleetc("history").ok(p).says(p, `^dev/one +2\* `)
