@@ -135,7 +135,10 @@ func (e *Error) setInvalid(causes []metav1.StatusCause, clean func(string) strin
 		e.Reason = Immutable
 	}
 	first := e.Fields[max(other, 0)]
-	e.Message = first.Path + ": " + first.Message
+	e.Message = first.Message
+	if first.Path != "" { // it is empty for a ValidatingAdmissionPolicy
+		e.Message = first.Path + ": " + first.Message
+	}
 }
 
 func causesOf(s metav1.Status) []metav1.StatusCause {

@@ -52,10 +52,11 @@ func TestAPIError(t *testing.T) {
 		"immutable":           {invalid(field.Invalid(field.NewPath("spec", "selector"), "a", "field is immutable")), Immutable, "spec.selector: field is immutable"},
 		"a webhook":           {apierrors.NewInternalError(errors.New(`failed calling webhook "a.example.com": EOF`)), Webhook, `failed calling webhook "a.example.com": EOF`},
 		"no such field":       {apierrors.NewInternalError(errors.New("failed to create typed patch object: .spec.x: field not declared")), Invalid, "field not declared"},
+		"no field":            {invalid(&field.Error{Type: field.ErrorTypeInvalid, Detail: "ValidatingAdmissionPolicy 'no-ports' denied request"}), Invalid, "ValidatingAdmissionPolicy 'no-ports' denied request"},
 		"anything else":       {apierrors.NewBadRequest("it holds hunter2"), Refused, "it holds (hidden)"},
 	} {
 		err := c.apiError(test.err)
-		if ReasonOf(err) != test.reason || !strings.Contains(err.Error(), test.message) {
+		if ReasonOf(err) != test.reason || !strings.Contains(err.Error(), test.message) || strings.HasPrefix(err.Error(), ":") {
 			t.Errorf("%s: got %q, %v", name, ReasonOf(err), err)
 		}
 		for _, secret := range []string{"hunter2", "s3cret"} {
