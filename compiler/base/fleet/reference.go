@@ -158,9 +158,10 @@ func MayRefer(v any) bool {
 }
 
 // hasStart reports whether a text has the beginning of a reference, as it is or encoded.
-func hasStart(text string) bool {
-	return strings.Contains(text, referenceStart) || hasEncodedStart(text)
-}
+func hasStart(text string) bool { return starts.in(text) }
+
+// starts finds the beginnings of references, as they are or encoded.
+var starts = newTextSearch(append([]string{referenceStart}, encodedStarts...)...)
 
 // hasEncodedStart reports whether a text has the beginning of a reference in base64.
 func hasEncodedStart(text string) bool {
