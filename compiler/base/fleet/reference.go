@@ -144,10 +144,10 @@ func ReferringFields(u *unstructured.Unstructured) (inside, outside []ReferringF
 func MayRefer(v any) bool {
 	switch v := v.(type) {
 	case string:
-		return hasStart(v)
+		return startSearch.in(v)
 	case map[string]any:
 		for key, e := range v {
-			if hasStart(key) || MayRefer(e) {
+			if startSearch.in(key) || MayRefer(e) {
 				return true
 			}
 		}
@@ -157,16 +157,12 @@ func MayRefer(v any) bool {
 	return false
 }
 
-// hasStart reports whether a text has the beginning of a reference, as it is or encoded.
-func hasStart(text string) bool { return starts.in(text) }
-
-// starts finds the beginnings of references, as they are or encoded.
-var starts = newTextSearch(append([]string{referenceStart}, encodedStarts...)...)
-
-// hasEncodedStart reports whether a text has the beginning of a reference in base64.
-func hasEncodedStart(text string) bool {
-	return slices.ContainsFunc(encodedStarts, func(start string) bool { return strings.Contains(text, start) })
-}
+// encodedSearch finds the beginnings of references in base64, and startSearch also those
+// that are not encoded.
+var (
+	encodedSearch = newTextSearch(encodedStarts...)
+	startSearch   = newTextSearch(append([]string{referenceStart}, encodedStarts...)...)
+)
 
 // MayRefer reports whether a text or a key of the tree may have a reference. Most trees have
 // none, and this is faster than to look for them in order.
@@ -175,12 +171,12 @@ func (t *Tree) MayRefer() bool {
 		return false
 	}
 	for key, f := range t.Fields {
-		if hasStart(key) || f.MayRefer() {
+		if startSearch.in(key) || f.MayRefer() {
 			return true
 		}
 	}
 	text, isText := t.Scalar.(string)
-	return isText && hasStart(text) || slices.ContainsFunc(t.List, (*Tree).MayRefer)
+	return isText && startSearch.in(text) || slices.ContainsFunc(t.List, (*Tree).MayRefer)
 }
 
 // An Encryption is how an export encrypts Secrets that refer to secrets.

@@ -110,7 +110,7 @@ func isFlow(text string) bool {
 // splitEncoded returns the parts of a text without plain references: base64 of texts with
 // references, and literals.
 func splitEncoded(text string, depth int) []TextPart {
-	if depth == 0 || !hasEncodedStart(text) {
+	if depth == 0 || !encodedSearch.in(text) {
 		if text == "" {
 			return nil
 		}
@@ -150,7 +150,7 @@ func hasReference(text string, depth int) bool {
 // must be, so that the document stays valid and its other values stay. A text without
 // references is returned as it is.
 func MapReferences(text string, replace func(reference, name string) string) string {
-	if !hasStart(text) {
+	if !startSearch.in(text) {
 		return text
 	}
 	out, _ := mapReferences(text, replace, maxEncodings)
@@ -160,7 +160,7 @@ func MapReferences(text string, replace func(reference, name string) string) str
 // FitsDocument reports whether the text that [MapReferences] returns is the same document
 // as text but for the values of references. It is true for a text that is not YAML.
 func FitsDocument(text string, replace func(reference, name string) string) bool {
-	if !hasStart(text) {
+	if !startSearch.in(text) {
 		return true
 	}
 	_, fits := mapReferences(text, replace, maxEncodings)

@@ -11,10 +11,14 @@ import (
 type textSearch struct {
 	patterns []string
 	length   int // of the shortest pattern; at least 2
-	// shift is how far the search may move when the window ends in two bytes: 0 where a
+	// shift is how far the search may move, by the last two bytes of the window: 0 where a
 	// pattern may begin at the window.
-	shift [1 << 16]uint8
+	shift [1 << pairBits]uint8
 }
+
+// pairBits is the number of bits of two bytes that select a shift. Pairs may share an entry,
+// which then has the smaller shift.
+const pairBits = 12
 
 func newTextSearch(patterns ...string) *textSearch {
 	s := &textSearch{patterns: patterns, length: 255}
@@ -48,7 +52,7 @@ func (s *textSearch) in(text string) bool {
 	return false
 }
 
-// lastPair returns the last two bytes of a text as a number.
+// lastPair returns the index of a shift for the last two bytes of a text.
 func lastPair(text string) uint16 {
-	return uint16(text[len(text)-2])<<8 | uint16(text[len(text)-1])
+	return (uint16(text[len(text)-2])<<(pairBits-8) ^ uint16(text[len(text)-1])) % (1 << pairBits)
 }

@@ -24,7 +24,7 @@ func TestTextSearch(t *testing.T) {
 		if want {
 			found++
 		}
-		if got := starts.in(text.String()); got != want {
+		if got := startSearch.in(text.String()); got != want {
 			t.Fatalf("%q: got %t", text.String(), got)
 		}
 	}
