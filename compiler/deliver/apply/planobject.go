@@ -233,14 +233,15 @@ func (p *planner) dryRun(ctx context.Context, it *Item, before *unstructured.Uns
 func (it *Item) recordConflict(err error, before *unstructured.Unstructured, force Force) {
 	former := it.formerManagers(before)
 	var taken []cluster.Field
-	for _, f := range fieldsOf(err) {
-		shown := it.withPaths([]cluster.Field{f}, before)[0]
+	fields := fieldsOf(err)
+	shown := it.withPaths(fields, before)
+	for i, f := range fields {
 		switch {
 		case slices.Contains(former, f.Manager):
 		case force.takes(it, f.Manager) || it.takes([]cluster.Field{f}):
-			taken = append(taken, shown)
+			taken = append(taken, shown[i])
 		default:
-			it.Fields = append(it.Fields, shown)
+			it.Fields = append(it.Fields, shown[i])
 		}
 	}
 	switch {
