@@ -29,7 +29,7 @@ type VetOptions struct {
 	AllowExec bool         // whether secrets may run commands
 }
 
-// A VetResult counts what was checked. Its JSON form is the cached outcome of a cluster.
+// A VetResult counts the checked clusters, releases and objects. Its JSON form is the cached outcome of a cluster.
 type VetResult struct {
 	Clusters int `json:"clusters"`
 	Releases int `json:"releases"`
@@ -49,7 +49,7 @@ func (v *VetResult) add(more VetResult) {
 
 // VetChanged checks the clusters that the patterns select, and records those without faults.
 // It counts clusters that are up to date, but does not check them again. Without render, it
-// checks what is written, as in [compiler.Fleet.CheckWritten]. begin is called with the
+// calls [compiler.Fleet.CheckWritten] instead of rendering. begin is called with the
 // number of clusters to render, and returns a function to call after each of them.
 func VetChanged(ctx context.Context, c *compiler.Compiler, options VetOptions, render bool, begin func(clusters int) (each func()), patterns ...string) (*VetResult, error) {
 	all, mu := &VetResult{}, sync.Mutex{}
