@@ -191,16 +191,21 @@ const (
 // Encryption returns how an export in a layout encrypts the object: a Secret that refers to
 // secrets in its data alone, and that Helm does not deliver. Flux decrypts SOPS.
 func (o Object) Encryption(c *Cluster, layout Layout) Encryption {
-	inside, outside := ReferringFields(o.Unstructured)
+	encryption := NoEncryption
 	switch {
-	case len(inside) == 0 || len(outside) > 0 || o.Release.Delivery == ByHelm:
+	case o.Unstructured == nil || !isSecret(o.Unstructured) || o.Release.Delivery == ByHelm:
 		return NoEncryption
 	case layout == FluxLayout && len(c.Recipients) > 0:
-		return SOPSEncryption
+		encryption = SOPSEncryption
 	case c.SealingCert != "":
-		return SealedEncryption
+		encryption = SealedEncryption
+	default:
+		return NoEncryption
 	}
-	return NoEncryption
+	if inside, outside := ReferringFields(o.Unstructured); len(inside) == 0 || len(outside) > 0 {
+		return NoEncryption
+	}
+	return encryption
 }
 
 // keyedField is a ReferringField with the keys of its path.
