@@ -14,7 +14,7 @@ func (c *Compiler) Results() *cache.Store {
 	if c.NoCache {
 		dir = ""
 	}
-	return cache.New(c.Build, dir, c.ReadOnlyCache, c.Shared)
+	return cache.New(c.Build, dir, c.ReadOnlyCache)
 }
 
 // CleanCache removes the results of earlier runs, of all builds.

@@ -34,7 +34,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/cache"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -56,10 +55,6 @@ type Compiler struct {
 
 	// Kubernetes overrides the version of all clusters, unless it is empty.
 	Kubernetes string
-
-	// Shared has results of other machines with the same build. It is used for results that
-	// are not in the cache directory. Nil for none.
-	Shared cache.SharedCache
 
 	Limits par.Limits // of the evaluation of CUE for one cluster
 

@@ -62,13 +62,9 @@ func (f *Fleet) chart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, a
 	return renderOwn()
 }
 
-// renderChart renders a release of a chart, or returns the stored result of an earlier run
-// or another machine.
+// renderChart renders a release of a chart, or returns the stored result of an earlier run.
 func (f *Fleet) renderChart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, ch LoadedChart, apis []string) (render.Result, error) {
-	key, isOriginal := f.cacheKey(c, r, apis)
-	if isOriginal && f.Results.FetchRendered(ctx, key) {
-		f.changed.Store(c.ID, true)
-	}
+	key := f.cacheKey(c, r, apis)
 	defer f.acquireSlot()()
 	stored, ok := f.Results.Rendered(key)
 	if f.OnCacheLookup != nil {
@@ -85,25 +81,20 @@ func (f *Fleet) renderChart(ctx context.Context, c *fleet.Cluster, r *fleet.Rele
 	if result.UsesClock {
 		f.UsesClock.Store(c.ID, true)
 	}
-	record, ok := f.Results.StoreRendered(key, r, result)
-	switch {
-	case !ok:
+	if !f.Results.StoreRendered(key, r, result) {
 		f.unstored.Store(r, true)
-	case isOriginal:
-		f.Results.SendRendered(key, record)
 	}
 	return result, nil
 }
 
-// cacheKey returns the cache key of a rendering, and whether the release is part of the
-// fleet. A release with values changed for a perturbation test is not.
-func (f *Fleet) cacheKey(c *fleet.Cluster, r *fleet.Release, apis []string) (key string, isOriginal bool) {
-	inputs, isOriginal := f.groups.keys[r]
-	if !isOriginal {
+// cacheKey returns the cache key of a rendering.
+func (f *Fleet) cacheKey(c *fleet.Cluster, r *fleet.Release, apis []string) string {
+	inputs, known := f.groups.keys[r]
+	if !known { // with values changed for a perturbation test
 		inputs = f.keyOf(c, r)
 	}
 	seen := keyOfAPIs(apis)
-	return hex.EncodeToString(inputs[:]) + hex.EncodeToString(seen[:]), isOriginal
+	return hex.EncodeToString(inputs[:]) + hex.EncodeToString(seen[:])
 }
 
 // acquireSlot blocks until a rendering slot is free and returns a function that frees it.

@@ -70,7 +70,6 @@ func newBuildCommand(o *options) *cobra.Command {
 	cmd.Flags().StringSliceVar(&releases, "release", nil, "print only the objects of this `release`; may be repeated")
 	shard = shardFlag(cmd)
 	outputFlag(cmd, &output, "yaml", "json")
-	cacheRegistryFlag(cmd, o)
 	selectorFlags(cmd, o)
 	return cmd
 }

@@ -20,8 +20,7 @@ their release allows that.
 The cache is fleetc/results in the user's cache directory, or in --cache-dir. It
 holds at most 1 GiB; the results that were not used for the longest time are
 removed first. Several processes can use it at the same time. With --no-cache, a
-command neither reads nor stores results. --cache-registry, a flag of export and
-other commands, shares rendered releases with other machines.`
+command neither reads nor stores results.`
 
 func newCacheCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{

@@ -109,7 +109,6 @@ func newDiffCommand(o *options) *cobra.Command {
 	flags.BoolVar(&d.style.Content, "content", false, "also print the contents of objects that are created or deleted")
 	flags.BoolVar(&d.style.All, "all", false, "show every version label and checksum that changes, and the fields in diff.ignore")
 	outputFlag(cmd, &d.output, "text", "markdown", "json", "github")
-	cacheRegistryFlag(cmd, o)
 	selectorFlags(cmd, o)
 	return cmd
 }

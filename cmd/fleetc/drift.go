@@ -105,7 +105,6 @@ func newDriftCommand(o *options) *cobra.Command {
 	d.fixFlags(cmd, o)
 	d.serveFlags(cmd)
 	outputFlag(cmd, &d.output, "text", "markdown", "json", "sarif", "junit")
-	cacheRegistryFlag(cmd, o)
 	selectorFlags(cmd, o)
 	return cmd
 }

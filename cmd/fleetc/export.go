@@ -60,10 +60,7 @@ same digest, and export does not push an artifact that the registry already has.
 Credentials come from docker login.
 
 --shard 1/4 takes the first of four parts of the clusters, to divide the work
-between machines. With --cache-registry, the machines share rendered releases:
-one renders a release, and the others fetch it. Whoever can write to that
-repository can change what these machines export. If the registry fails, export
-renders the releases itself.
+between machines.
 
 --rollout, with --git, writes only the clusters whose turn it is in the waves of
 the rollout. The directories of the others stay as they are. export reads how
@@ -85,8 +82,7 @@ const exportExample = `  fleetc export --out ../clusters
   fleetc export --git git@github.com:example/clusters --pr-branch 'fleetc/{environment}'
   fleetc export --git https://github.com/example/clusters --path clusters --rollout
 
-  fleetc export --oci oci://ghcr.io/example/clusters:main --shard 1/4 \
-    --cache-registry oci://ghcr.io/example/cache`
+  fleetc export --oci oci://ghcr.io/example/clusters:main --shard 1/4`
 
 type exportOptions struct {
 	out, layout, output string
@@ -123,7 +119,6 @@ func newExportCommand(o *options) *cobra.Command {
 	e.rollout.flags(cmd)
 	e.shard = shardFlag(cmd)
 	outputFlag(cmd, &e.output, "text", "json")
-	cacheRegistryFlag(cmd, o)
 	selectorFlags(cmd, o)
 	return cmd
 }

@@ -41,7 +41,6 @@ func newLSPCommand(o *options) *cobra.Command {
 				Compiler: func(root string) *compiler.Compiler {
 					c := o.compiler()
 					c.Dir = root
-					c.Shared = nil // unsaved text stays on this machine
 					return c
 				},
 				Render: func(ctx context.Context, f *compiler.Fleet) error { return renderSaved(ctx, o, f) },

@@ -87,7 +87,6 @@ func newReportCommand(o *options) *cobra.Command {
 	f.DurationVar(&r.access.Timeout, "check-timeout", 2*time.Minute, "with --live, time limit for compiling and reading a cluster")
 	_ = cmd.MarkFlagFilename("out", "html")
 	outputFlag(cmd, &r.output, "text", "markdown", "json")
-	cacheRegistryFlag(cmd, o)
 	selectorFlags(cmd, o)
 	return cmd
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/deliver/export/oci"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -67,8 +66,6 @@ type options struct {
 	date    string
 	limits  par.Limits
 	color   string
-	shared  *oci.Cache // the cache of --cache-registry; nil for none
-	build   string     // build ID of the shared cache
 
 	progress    *progress // set when a command has started
 	endProgress func()
@@ -79,9 +76,6 @@ type options struct {
 
 func (o *options) compiler() *compiler.Compiler {
 	c := &compiler.Compiler{Dir: o.dir, Jobs: o.jobs, Offline: o.offline, Build: buildID(), NoCache: o.noCache, Date: o.date, Limits: o.limits}
-	if o.shared != nil {
-		c.Shared, c.Build = o.shared, o.build
-	}
 	if o.cache != "" {
 		c.Cache = o.path(o.cache)
 	}

@@ -67,14 +67,13 @@ func runScripts(t *testing.T, dir string) {
 			return os.MkdirAll(filepath.Join(env.WorkDir, "home"), 0o755)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"serve":    cmdServe,
-			"shut":     cmdShut,
-			"readonly": cmdReadOnly,
-			"asked":    cmdAsked,
-			"report":   cmdReport,
-			"ago":      cmdAgo,
-			"images":   cmdImages,
-			"pull":     cmdPull,
+			"serve":  cmdServe,
+			"shut":   cmdShut,
+			"asked":  cmdAsked,
+			"report": cmdReport,
+			"ago":    cmdAgo,
+			"images": cmdImages,
+			"pull":   cmdPull,
 
 			"annotations": cmdAnnotations,
 			"files":       cmdFiles,

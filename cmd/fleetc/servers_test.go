@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -37,12 +36,11 @@ type serversKey struct{}
 // servers are the servers of one script, by the variable with their URL.
 type servers map[string]*server
 
-// A server records requests, and may reject writes.
+// A server records requests.
 type server struct {
 	*httptest.Server
-	readOnly atomic.Bool
-	mu       sync.Mutex
-	asked    map[string]int // number of requests to a registry, by method and kind
+	mu    sync.Mutex
+	asked map[string]int // number of requests to a registry, by method and kind
 }
 
 // cmdServe starts a real server on loopback and puts its URL into a variable:
@@ -52,9 +50,8 @@ type server struct {
 //	serve oci REGISTRY DIR [USER PASSWORD] a registry with the charts in DIR below /charts
 //	serve git GIT DIR [USER PASSWORD]      a git server with the files of DIR in fleet.git, tagged v1.0.0
 //
-// The blobs of a registry are in $WORK/blobs/REGISTRY. With - for DIR, the
-// registry or fleet.git is empty. The repository is $WORK/gitroot/fleet.git;
-// the password allows pushes.
+// With - for DIR, the registry or fleet.git is empty. The repository is
+// $WORK/gitroot/fleet.git; the password allows pushes.
 //
 // Packaged charts of http are also in $WORK/packaged, where a script can
 // replace them.
@@ -76,9 +73,7 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	case "https":
 		handler = http.FileServer(http.Dir(dir))
 	case "oci":
-		blobs := ts.MkAbs(filepath.Join("blobs", variable))
-		ts.Check(os.MkdirAll(blobs, 0o755))
-		handler = registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithBlobHandler(registry.NewDiskBlobHandler(blobs)))
+		handler = registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	case "git":
 		handler = gitHandler(ts, dir, args[2] == "-")
 	default:
@@ -108,14 +103,9 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// note records requests to a registry, and rejects writes if the server is
-// read-only.
+// note records requests to a registry.
 func (s *server) note(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.readOnly.Load() && r.Method != http.MethodGet && r.Method != http.MethodHead {
-			http.Error(w, "only for reading", http.StatusForbidden)
-			return
-		}
 		answer := &statusWriter{w, http.StatusOK}
 		next.ServeHTTP(answer, r)
 		for _, kind := range []string{"manifests", "blobs"} {
@@ -155,14 +145,6 @@ func cmdShut(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: shut VARIABLE")
 	}
 	serverOf(ts, args[0]).Close()
-}
-
-// cmdReadOnly makes a server reject writes: readonly VARIABLE.
-func cmdReadOnly(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: readonly VARIABLE")
-	}
-	serverOf(ts, args[0]).readOnly.Store(true)
 }
 
 // cmdAsked prints how many manifests and blobs of a registry were read and

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"regexp"
 	"runtime"
@@ -107,27 +104,4 @@ func buildID() string {
 		return ""
 	}
 	return fmt.Sprintf("%s %d %d", file, info.Size(), info.ModTime().UnixNano())
-}
-
-// sharedBuildID is buildID for machines that share rendered charts: the
-// released version with the Go version or, for a build from a checkout, the
-// digest of the program file. It is empty if the file cannot be read.
-func sharedBuildID() string {
-	if v := toolVersion(); v != "devel" {
-		return v + " " + runtime.Version()
-	}
-	name, err := os.Executable()
-	if err != nil {
-		return ""
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, file); err != nil {
-		return ""
-	}
-	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -74,7 +74,6 @@ func newVetCommand(o *options) *cobra.Command {
 	cmd.Flags().BoolVar(&v.checks.Secrets, "secrets", false, "with --render, read the values of secrets and check objects with them (needs the keys)")
 	allowExecFlag(cmd, &v.checks.AllowExec)
 	v.shard = shardFlag(cmd)
-	cacheRegistryFlag(cmd, o)
 	selectorFlags(cmd, o)
 	return cmd
 }

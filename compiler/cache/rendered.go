@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"context"
 	"crypto/sha256"
 	"slices"
 	"sync"
@@ -15,8 +14,7 @@ import (
 
 // This file stores rendered releases of charts in the cache: a list of objects for each
 // release, and each distinct content once by its digest. Contents are encoded as CBOR, like
-// in Kubernetes, which preserves the types of values. With a shared cache, releases are
-// fetched to the disk and sent from there.
+// in Kubernetes, which preserves the types of values.
 //
 // Nondeterministic releases are not stored, nor are those of charts that read the clock. A
 // release with a Secret in plain text is only stored if the release allows plain text.
@@ -34,7 +32,7 @@ type contents struct {
 	mu     sync.Mutex
 	read   map[fleet.Sum]bool                       // read at least once
 	shared map[fleet.Sum]*unstructured.Unstructured // read at least twice, to be shared
-	parts  map[*unstructured.Unstructured]Part      // stored contents that clusters share
+	stored map[*unstructured.Unstructured]fleet.Sum // digests of stored contents that clusters share
 }
 
 // Rendered returns the stored result of a release.
@@ -78,8 +76,8 @@ func (r *Store) content(digest []byte) (content *unstructured.Unstructured, shar
 	if content != nil {
 		return content, true
 	}
-	data, ok := r.encodedContent(sum)
-	if !ok {
+	data, ok := r.Cache.Get(r.KeyOf("content", sum.String()))
+	if !ok || sha256.Sum256(data) != sum {
 		return nil, false
 	}
 	content = &unstructured.Unstructured{}
@@ -98,84 +96,25 @@ func (r *Store) content(digest []byte) (content *unstructured.Unstructured, shar
 	return content, true
 }
 
-// encodedContent returns the stored encoding of the content with a digest.
-func (r *Store) encodedContent(sum fleet.Sum) ([]byte, bool) {
-	data, ok := r.Cache.Get(r.KeyOf("content", sum.String()))
-	return data, ok && sha256.Sum256(data) == sum
-}
-
-// Record is the result of a release as it is stored.
-type Record struct {
-	record []byte // the list of its objects
-	parts  []Part // their contents
-}
-
-// StoreRendered stores the result of a release and returns the stored record.
-func (r *Store) StoreRendered(key string, release *fleet.Release, result render.Result) (k Record, ok bool) {
+// StoreRendered stores the result of a release, and reports whether it may be stored.
+func (r *Store) StoreRendered(key string, release *fleet.Release, result render.Result) bool {
 	if r.Cache.Dir == "" || r.Cache.ReadOnly || !Cacheable(release, result) {
-		return Record{}, false
+		return false
 	}
 	var objs []storedObject
 	for _, o := range slices.Concat(result.Objects, result.Hooks) {
-		part, ok := r.storeContent(o)
+		sum, ok := r.storeContent(o)
 		if !ok {
-			return Record{}, false
-		}
-		k.parts = append(k.parts, part)
-		objs = append(objs, storedObject{Content: part.Digest[:], Template: o.Template, CRD: o.CRD, Aside: o.Unapplied})
-	}
-	var err error
-	if k.record, err = direct.Marshal(objs); err != nil {
-		return Record{}, false
-	}
-	r.Cache.Put(r.KeyOf("release", key), k.record)
-	return k, true
-}
-
-// SendRendered sends the result of a release to the shared cache, if there is one.
-func (r *Store) SendRendered(key string, k Record) {
-	if r.shared != nil {
-		r.shared.Put(r.KeyOf("release", key), k.record, k.parts, r.encodedContent)
-	}
-}
-
-// FetchRendered copies the result of a release from the shared cache to the disk, unless the
-// disk has it, and reports whether it did.
-func (r *Store) FetchRendered(ctx context.Context, key string) bool {
-	name := r.KeyOf("release", key)
-	if r.shared == nil || r.Cache.Dir == "" || r.Cache.ReadOnly || r.Cache.Has(name) {
-		return false
-	}
-	isStored := func(sum fleet.Sum) bool { return r.Cache.Has(r.KeyOf("content", sum.String())) }
-	take := func(sum fleet.Sum, data []byte) bool {
-		if !isContent(data) {
 			return false
 		}
-		r.Cache.Put(r.KeyOf("content", sum.String()), data)
-		return true
+		objs = append(objs, storedObject{Content: sum[:], Template: o.Template, CRD: o.CRD, Aside: o.Unapplied})
 	}
-	record, ok := r.shared.Get(ctx, name, isStored, take)
-	var objs []storedObject
-	if !ok || direct.Unmarshal(record, &objs) != nil {
+	record, err := direct.Marshal(objs)
+	if err != nil {
 		return false
 	}
-	for _, o := range objs {
-		if len(o.Content) != sha256.Size || !isStored(fleet.Sum(o.Content)) {
-			return false
-		}
-	}
-	r.Cache.Put(name, record)
+	r.Cache.Put(r.KeyOf("release", key), record)
 	return true
-}
-
-// isContent reports whether data is an encoded object with kind and metadata.
-func isContent(data []byte) bool {
-	var o unstructured.Unstructured
-	if direct.Unmarshal(data, &o.Object) != nil {
-		return false
-	}
-	_, named := o.Object["metadata"].(map[string]any)
-	return named && o.GetAPIVersion() != "" && o.GetKind() != ""
 }
 
 // Cacheable reports whether the result of a release may be stored: it is deterministic,
@@ -190,29 +129,29 @@ func Cacheable(release *fleet.Release, result render.Result) bool {
 	})
 }
 
-// storeContent stores the content of an object.
-func (r *Store) storeContent(o fleet.Object) (part Part, ok bool) {
+// storeContent stores the content of an object and returns its digest.
+func (r *Store) storeContent(o fleet.Object) (sum fleet.Sum, ok bool) {
 	c := &r.contents
 	if o.Shared {
 		c.mu.Lock()
-		part, ok = c.parts[o.Unstructured]
+		sum, ok = c.stored[o.Unstructured]
 		c.mu.Unlock()
 		if ok {
-			return part, true
+			return sum, true
 		}
 	}
 	data, err := direct.Marshal(o.Object)
 	if err != nil {
-		return part, false
+		return sum, false
 	}
-	part = Part{Digest: sha256.Sum256(data), Size: int64(len(data))}
-	if key := r.KeyOf("content", part.Digest.String()); !r.Cache.Has(key) {
+	sum = sha256.Sum256(data)
+	if key := r.KeyOf("content", sum.String()); !r.Cache.Has(key) {
 		r.Cache.Put(key, data)
 	}
 	if o.Shared {
 		c.mu.Lock()
-		c.parts[o.Unstructured] = part
+		c.stored[o.Unstructured] = sum
 		c.mu.Unlock()
 	}
-	return part, true
+	return sum, true
 }

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"context"
 	"encoding/json"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,31 +9,20 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
-// Store has the results of earlier runs of the same build, on disk and in a shared cache.
+// Store has the results of earlier runs of the same build.
 type Store struct {
 	Cache    Cache
-	shared   SharedCache // nil for none
 	Build    string
 	contents contents
 }
 
-// SharedCache stores results where other machines read them, as a registry does.
-type SharedCache interface {
-	// Get returns the record of a key. It calls take for the parts of the result that
-	// isStored does not report, and fails when take refuses one.
-	Get(ctx context.Context, key string, isStored func(fleet.Sum) bool, take func(fleet.Sum, []byte) bool) (record []byte, ok bool)
-	// Put stores the record of a key and its parts in the background; part returns them.
-	Put(key string, record []byte, parts []Part, part func(fleet.Sum) ([]byte, bool))
-}
-
 // New returns the results of a build in a directory; there are none when either is empty.
-// shared may be nil.
-func New(build, dir string, readOnly bool, shared SharedCache) *Store {
+func New(build, dir string, readOnly bool) *Store {
 	r := &Store{Build: build}
 	r.contents.read, r.contents.shared = map[fleet.Sum]bool{}, map[fleet.Sum]*unstructured.Unstructured{}
-	r.contents.parts = map[*unstructured.Unstructured]Part{}
+	r.contents.stored = map[*unstructured.Unstructured]fleet.Sum{}
 	if build != "" && dir != "" {
-		r.Cache.Dir, r.Cache.ReadOnly, r.shared = dir, readOnly, shared
+		r.Cache.Dir, r.Cache.ReadOnly = dir, readOnly
 	}
 	return r
 }

@@ -15,21 +15,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 )
 
-// A sharing names what the shards of an export share.
-type sharing struct {
-	name  string
-	cache bool // whether they use --cache-registry
-	runs  int  // how many exports are made with this registry; the last one is measured
-}
-
-var sharings = []sharing{
-	{"nothing shared", false, 1},
-	{"an empty shared cache", true, 1},
-	{"a filled shared cache", true, 2},
-}
-
 // oneShard is the export that those of several shards are compared with.
-const oneShard = "shards: 1, nothing shared"
+const oneShard = "shards: 1"
 
 // parseShards parses a list of numbers of shards.
 func parseShards(text string) (list []int, err error) {
@@ -61,45 +48,35 @@ func (o *options) measureShards(ctx context.Context, n int, r *report, progress 
 		return err
 	}
 	for _, of := range o.shards {
-		for _, s := range sharings {
-			sum, slowest, err := o.exportShards(ctx, w, of, s)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(progress, "F(%d) %s: %.2f CPU s\n", n, sum.What, sum.CPU)
-			r.Results = append(r.Results, sum, slowest)
+		sum, slowest, err := o.exportShards(ctx, w, of)
+		if err != nil {
+			return err
 		}
+		fmt.Fprintf(progress, "F(%d) %s: %.2f CPU s\n", n, sum.What, sum.CPU)
+		r.Results = append(r.Results, sum, slowest)
 	}
 	return nil
 }
 
 // exportShards exports all parts to a new registry. It returns the sum of the parts,
 // with the largest peak, and the part that takes the most CPU seconds.
-func (o *options) exportShards(ctx context.Context, w *work, of int, s sharing) (sum, slowest result, err error) {
+func (o *options) exportShards(ctx context.Context, w *work, of int) (sum, slowest result, err error) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
-	address := "oci://" + strings.TrimPrefix(server.URL, "http://")
-	for run := range s.runs {
-		sum, slowest = result{Clusters: len(w.clusters)}, result{}
-		for i := range of {
-			cache := filepath.Join(w.dir, "cache")
-			args := []string{
-				o.fleetc, "export", "--oci", fmt.Sprintf("%s/run%d:main", address, run), "--shard", fmt.Sprintf("%d/%d", i, of), "--cache-dir", cache,
-			}
-			if s.cache {
-				args = append(args, "--cache-registry", address+"/cache")
-			}
-			one := measure(ctx, w.dir, args...)
-			if err := errors.Join(os.RemoveAll(cache), fault(one)); err != nil {
-				return sum, slowest, err
-			}
-			sum.Wall, sum.CPU, sum.Peak = sum.Wall+one.Wall, sum.CPU+one.CPU, max(sum.Peak, one.Peak)
-			if one.CPU > slowest.CPU {
-				slowest = one
-			}
+	address := "oci://" + strings.TrimPrefix(server.URL, "http://") + "/clusters:main"
+	sum.Clusters = len(w.clusters)
+	for i := range of {
+		cache := filepath.Join(w.dir, "cache")
+		one := measure(ctx, w.dir, o.fleetc, "export", "--oci", address, "--shard", fmt.Sprintf("%d/%d", i, of), "--cache-dir", cache)
+		if err := errors.Join(os.RemoveAll(cache), fault(one)); err != nil {
+			return sum, slowest, err
+		}
+		sum.Wall, sum.CPU, sum.Peak = sum.Wall+one.Wall, sum.CPU+one.CPU, max(sum.Peak, one.Peak)
+		if one.CPU > slowest.CPU {
+			slowest = one
 		}
 	}
-	sum.What = fmt.Sprintf("shards: %d, %s", of, s.name)
+	sum.What = fmt.Sprintf("shards: %d", of)
 	slowest.What, slowest.Clusters = sum.What+", the largest", sum.Clusters
 	return sum, slowest, nil
 }

@@ -146,7 +146,6 @@ func TestNodeShards(t *testing.T) {
 	p.kubectl("one", "-n", "fleet", "create", "secret", "docker-registry", "registry", "--docker-server=registry.example.com:5000", "--docker-username=alice", "--docker-password=wonderland")
 	job := docBlock(p, "export", "kind: Job", append(withoutGit(p, "registry.example.com", address),
 		"oci://registry.example.com/", "oci://registry.example.com:5000/",
-		"            - --shard=", "            - --cache-registry=oci://registry.example.com:5000/cache\n            - --shard=",
 		"            - {name: DOCKER_CONFIG, value: /docker}\n", "            - {name: DOCKER_CONFIG, value: /docker}\n            - {name: SSL_CERT_DIR, value: /ca}\n",
 		"            - {name: docker, mountPath: /docker, readOnly: true}\n", "            - {name: docker, mountPath: /docker, readOnly: true}\n            - {name: ca, mountPath: /ca}\n",
 		"        - {name: tmp, emptyDir: {}}\n", "        - {name: tmp, emptyDir: {}}\n        - {name: ca, configMap: {name: kube-root-ca.crt}}\n",

@@ -53,12 +53,6 @@ func Open(ctx context.Context, at string, transport http.RoundTripper, most int6
 	return repo, append(options, remote.WithContext(ctx)), err
 }
 
-// OpenMany is [Open] for any number of operations, each with its context. Each
-// answer may have at most most bytes.
-func OpenMany(at string, transport http.RoundTripper, most int64) (name.Repository, []remote.Option, error) {
-	return open(at, perRequestTransport{transport, most})
-}
-
 func open(at string, transport http.RoundTripper) (name.Repository, []remote.Option, error) {
 	repo, err := name.NewRepository(strings.TrimPrefix(at, Scheme), name.StrictValidation)
 	return repo, []remote.Option{
@@ -133,17 +127,6 @@ func (l *limitedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 		resp.Body = &limitedBody{resp.Body, l}
 	}
 	return resp, err
-}
-
-// perRequestTransport limits the bytes of each answer.
-type perRequestTransport struct {
-	base http.RoundTripper
-	most int64
-}
-
-// RoundTrip implements [http.RoundTripper].
-func (e perRequestTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	return newLimited(e.base, e.most).RoundTrip(req)
 }
 
 type limitedBody struct {

@@ -6,9 +6,6 @@
 // Equal files give an artifact with the same digest on every machine, since it
 // contains no times, users or machines. The package does not look into the
 // files.
-//
-// It also stores results of rendering for other machines, see [Cache]: one
-// artifact for each result, in one repository, with media types of fleetc.
 package oci
 
 import (
@@ -21,8 +18,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/registry"
 )
-
-const targetForm = "write oci://REGISTRY/PATH:TAG, as in oci://ghcr.io/example/clusters:main"
 
 var (
 	tagForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
@@ -44,54 +39,39 @@ type Target struct {
 
 // Parse parses a target. The error is a fault.
 func Parse(text string) (Target, error) {
-	p := rawAddress{text, targetForm}
-	host, path, tag, err := p.split()
-	if err == nil && tag == "" {
-		err = p.fault("it has no tag")
+	fault := func(why string) (Target, error) {
+		return Target{}, &diag.Diag{
+			Code: diag.CodeRegistryAddress,
+			Msg:  fmt.Sprintf("%q is not a valid address for artifacts: %s", diag.Visible(text, diag.MaxText), why),
+			Hint: "write oci://REGISTRY/PATH:TAG, as in oci://ghcr.io/example/clusters:main",
+		}
 	}
-	if err != nil {
-		return Target{}, err
-	}
-	return Target{host, path, tag}, nil
-}
-
-// A rawAddress is an address from the user, with a hint about valid ones.
-type rawAddress struct{ text, form string }
-
-// fault returns the fault of an invalid address.
-func (p rawAddress) fault(why string) error {
-	return &diag.Diag{Code: diag.CodeRegistryAddress, Msg: fmt.Sprintf("%q is not a valid address for artifacts: %s", diag.Visible(p.text, diag.MaxText), why), Hint: p.form}
-}
-
-// split splits the address; the tag is empty if there is none. The error is a
-// fault.
-func (p rawAddress) split() (host, path, tag string, err error) {
-	rest, ok := strings.CutPrefix(p.text, registry.Scheme)
-	host, rest, _ = strings.Cut(rest, "/")
+	rest, ok := strings.CutPrefix(text, registry.Scheme)
+	host, rest, _ := strings.Cut(rest, "/")
 	path, tag, tagged := strings.Cut(rest, ":")
 	switch {
 	case !ok:
-		err = p.fault("it does not begin with " + registry.Scheme)
+		return fault("it does not begin with " + registry.Scheme)
 	case strings.Contains(host, "@"):
-		err = &diag.Diag{Code: diag.CodeURLCredentials, Msg: "the address of the registry has credentials in it", Hint: "leave them out, and run docker login"}
+		return Target{}, &diag.Diag{Code: diag.CodeURLCredentials, Msg: "the address of the registry has credentials in it", Hint: "leave them out, and run docker login"}
 	case strings.Contains(rest, "@"):
-		err = p.fault("it has a digest instead of a tag")
+		return fault("it has a digest instead of a tag")
 	case tagged && !tagForm.MatchString(tag):
-		err = p.fault("its tag may have letters, digits, dashes, underscores and dots only")
+		return fault("its tag may have letters, digits, dashes, underscores and dots only")
 	case path == "":
-		err = p.fault("it has no path")
+		return fault("it has no path")
 	case !repositoryForm.MatchString(path):
-		err = p.fault("its path may have lower-case letters, digits, dashes, underscores and dots only")
+		return fault("its path may have lower-case letters, digits, dashes, underscores and dots only")
 	case len(path) > maxRepository:
-		err = p.fault(fmt.Sprintf("its path is longer than %d characters", maxRepository))
-	}
-	if err != nil {
-		return "", "", "", err
+		return fault(fmt.Sprintf("its path is longer than %d characters", maxRepository))
 	}
 	if _, err := name.NewRegistry(host, name.StrictValidation); err != nil {
-		return "", "", "", p.fault("its registry has no host")
+		return fault("its registry has no host")
 	}
-	return host, path, tag, nil
+	if tag == "" {
+		return fault("it has no tag")
+	}
+	return Target{host, path, tag}, nil
 }
 
 // repository returns the repository of a cluster, oci://host/path. The error is
