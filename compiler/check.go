@@ -68,7 +68,7 @@ func (f *Fleet) checkRelease(cluster string, r *fleet.Release, ch LoadedChart, e
 		check = ch.Types.CheckTyped
 	}
 	var faults diag.List
-	for _, d := range check(r.Values, r.Open, ch.accepted.Remember) {
+	for _, d := range check(r.Values, r.Open) {
 		faults.Add(diag.In(cluster, ofRelease(r, d)))
 	}
 	f.checked.Store(r, valueCheck{ch.Types, faults})
@@ -119,10 +119,9 @@ func ofRelease(r *fleet.Release, d *diag.Diag) *diag.Diag {
 	return &out
 }
 
-// storeChecked stores the values that charts accept, and types that became more complete.
+// storeChecked stores types that became more complete.
 func (f *Fleet) storeChecked() {
 	for ch := range maps.Values(f.Charts) {
-		ch.accepted.Save()
 		if ch.Types.Grown() {
 			f.Results.StoreTypes(ch.Chart, ch.Types)
 		}

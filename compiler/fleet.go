@@ -53,8 +53,7 @@ type Fleet struct {
 type LoadedChart struct {
 	*fleet.Chart
 	Types     *values.Type
-	readsAPIs bool                  // whether the API versions of the cluster may change its objects
-	accepted  *cache.AcceptedValues // by the chart's schemas
+	readsAPIs bool // whether the API versions of the cluster may change its objects
 }
 
 // Version returns the version in the Chart.yaml of the chart; empty without a chart.

@@ -147,7 +147,7 @@ func (f *Fleet) helmTemplate(ctx context.Context, c *fleet.Cluster, r *fleet.Rel
 	}
 	inner := &fleet.Release{Name: call.Name, Namespace: call.Namespace, Stage: r.Stage, Chart: ch.Ref, Values: values, Pos: r.Pos}
 	var faults diag.List
-	for _, d := range ch.Types.Check(inner.Values, nil, nil) {
+	for _, d := range ch.Types.Check(inner.Values, nil) {
 		of := *d
 		of.At, of.Path = nil, call.Chart+": "+d.Path
 		faults = append(faults, &of)

@@ -1,7 +1,7 @@
 // Package cache stores what compiling computes for other runs of the same build: types of
-// values, accepted values, valid CRDs and the rendered objects of releases. A [Store]
-// knows these results and makes their keys, a [Cache] stores them on disk. Entries may
-// disappear at any time: a miss costs time and changes nothing else.
+// values, valid CRDs and the rendered objects of releases. A [Store] knows these results and
+// makes their keys, a [Cache] stores them on disk. Entries may disappear at any time: a miss
+// costs time and changes nothing else.
 package cache
 
 import (

@@ -91,7 +91,7 @@ func (w *work) addWaivers(f *compiler.Fleet, model *Cluster, c *fleet.Cluster, r
 			continue
 		}
 		key := c.ID + " " + r.Name
-		for _, d := range ch.Types.Check(r.Values, nil, nil) {
+		for _, d := range ch.Types.Check(r.Values, nil) {
 			field := strings.TrimPrefix(strings.TrimPrefix(d.Path, "values"), ".")
 			if field == "" {
 				field = "*"

@@ -47,9 +47,9 @@ func BenchmarkCheck(b *testing.B) {
 		b.Run(filepath.Base(dir), func(b *testing.B) {
 			ch := chartAt(b, dir)
 			typ, v := derive(b, ch), tree(b, "v.yaml", string(valuesOf(ch)))
-			typ.Check(v, nil, nil) // warm up: the first check does work that later ones reuse
+			typ.Check(v, nil) // warm up: the first check does work that later ones reuse
 			for b.Loop() {
-				typ.Check(v, nil, nil)
+				typ.Check(v, nil)
 			}
 		})
 	}
@@ -77,11 +77,11 @@ func BenchmarkCheckCluster(b *testing.B) {
 	}
 	b.Run("again", func(b *testing.B) {
 		for _, s := range all {
-			s.typ.Check(s.values, nil, nil)
+			s.typ.Check(s.values, nil)
 		}
 		for b.Loop() {
 			for _, s := range all {
-				s.typ.Check(s.values, nil, nil)
+				s.typ.Check(s.values, nil)
 			}
 		}
 	})
@@ -92,7 +92,7 @@ func BenchmarkCheckCluster(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				typ.Check(s.values, nil, nil)
+				typ.Check(s.values, nil)
 			}
 		}
 	})

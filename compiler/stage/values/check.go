@@ -14,23 +14,18 @@ import (
 // not have or does not read, values of a wrong kind or that the chart's schema
 // rejects, values of a disabled dependency, and waivers that are not needed.
 // Each fault has the source position of the value; its path begins with
-// "values". accepted may be nil.
-func (t *Type) Check(v *fleet.Tree, open []fleet.Waiver, accepted AcceptanceCache) diag.List {
-	return t.checked(v, accepted).waive(open)
+// "values".
+func (t *Type) Check(v *fleet.Tree, open []fleet.Waiver) diag.List {
+	return t.checked(v).waive(open)
 }
 
 // checked returns the checker after all checks, with waivers not yet applied.
-func (t *Type) checked(v *fleet.Tree, accepted AcceptanceCache) *checker {
-	c := &checker{root: t, values: v, text: readsOfTexts(v), accepted: accepted}
+func (t *Type) checked(v *fleet.Tree) *checker {
+	c := &checker{root: t, values: v, text: readsOfTexts(v)}
 	c.check(v, t, nil)
 	c.release()
 	return c
 }
-
-// An AcceptanceCache caches whether the schemas of a chart accept the values. It calls
-// accepts on a cache miss. It must be safe for concurrent use. The values are
-// those of the release; with the chart, they determine the final values.
-type AcceptanceCache func(values []byte, accepts func() bool)
 
 // A checker checks the values of one release.
 type checker struct {
@@ -39,8 +34,6 @@ type checker struct {
 	named  map[string]bool // all strings in the values; built on first use
 	text   textReads       // values that the user's own strings read, as templates
 	found  []finding
-
-	accepted AcceptanceCache // nil for none
 }
 
 // A finding is a fault and the path that it is about.

@@ -157,7 +157,7 @@ prod/v.yaml:2:8: values.tags.fsat: no such value: neither values.yaml, a schema 
 		"more than the template reads": {"template: '{{ .Values.mine.a }}'\nmine: {a: 1, b: 2}\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := faults(typ.Check(tree(t, "prod/v.yaml", c.values), nil, nil)); got != strings.TrimPrefix(c.want, "\n") {
+			if got := faults(typ.Check(tree(t, "prod/v.yaml", c.values), nil)); got != strings.TrimPrefix(c.want, "\n") {
 				t.Errorf("got\n%s\nwant%s", got, c.want)
 			}
 		})
@@ -170,15 +170,15 @@ func TestCheckSwitchedOffBelow(t *testing.T) {
 	typ := derive(t, fleetChart(app))
 	v := tree(t, "environments/values.cue", "db: {size: 2}")
 	v.Fields["db"].Fields["enabled"] = tree(t, "environments/prod/eu/values.cue", "x: false").Fields["x"]
-	if got := typ.Check(v, nil, nil); len(got) > 0 {
+	if got := typ.Check(v, nil); len(got) > 0 {
 		t.Errorf("a layer above: %v", got)
 	}
 	v.Fields["db"].Fields["size"] = tree(t, "environments/prod/eu/values.cue", "x: 3").Fields["x"]
-	if got := typ.Check(v, nil, nil); len(got) != 1 {
+	if got := typ.Check(v, nil); len(got) != 1 {
 		t.Errorf("the same layer: %v", got)
 	}
 	v.Fields["db"].Fields["enabled"] = tree(t, "environments/values.cue", "x: false").Fields["x"]
-	if got := typ.Check(v, nil, nil); len(got) != 1 {
+	if got := typ.Check(v, nil); len(got) != 1 {
 		t.Errorf("a layer below: %v", got)
 	}
 }
@@ -189,7 +189,7 @@ func TestCheckAlias(t *testing.T) {
 	files["values.yaml"] = "{}"
 	files["templates/x.yaml"] = ""
 	delete(files, "values.schema.json")
-	got := faults(derive(t, fleetChart(files)).Check(tree(t, "v.yaml", "db: {size: 1}"), nil, nil))
+	got := faults(derive(t, fleetChart(files)).Check(tree(t, "v.yaml", "db: {size: 1}"), nil))
 	want := "v.yaml:1:1: values.db: no such value, and the chart has no dependency with this name\n    hint: write cache: the chart has its dependency db under that name\n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -238,7 +238,7 @@ w.cue:5:1: open: "" is not a valid path
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := faults(typ.Check(tree(t, "v.yaml", values), c.open, nil)); got != strings.TrimPrefix(c.want, "\n") {
+			if got := faults(typ.Check(tree(t, "v.yaml", values), c.open)); got != strings.TrimPrefix(c.want, "\n") {
 				t.Errorf("got\n%s\nwant%s", got, c.want)
 			}
 		})
@@ -258,7 +258,7 @@ func TestOwnValuesPass(t *testing.T) {
 	var seen []string
 	for _, dir := range append(chartDirs(t), istio(t)...) {
 		typ := derive(t, chartAt(t, dir))
-		if got := typ.Check(fleet.Map(nil), nil, nil); len(got) > 0 {
+		if got := typ.Check(fleet.Map(nil), nil); len(got) > 0 {
 			t.Errorf("%s: no values: %v", dir, got)
 		}
 		files, err := filepath.Glob(filepath.Join(dir, "ci", "*.yaml"))
@@ -276,7 +276,7 @@ func TestOwnValuesPass(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, d := range typ.Check(tree(t, filepath.ToSlash(f), string(data)), nil, nil) {
+			for _, d := range typ.Check(tree(t, filepath.ToSlash(f), string(data)), nil) {
 				if msg := strings.TrimPrefix(d.Error(), "../../../testdata/charts/"); slices.Contains(mistakes, msg) {
 					seen = append(seen, msg)
 				} else {
@@ -296,7 +296,7 @@ func TestOwnValuesPass(t *testing.T) {
 func TestDefaultsPass(t *testing.T) {
 	for _, dir := range append(chartDirs(t), istio(t)...) {
 		ch := chartAt(t, dir)
-		for _, d := range derive(t, ch).Check(tree(t, filepath.Base(dir), string(valuesOf(ch))), nil, nil) {
+		for _, d := range derive(t, ch).Check(tree(t, filepath.Base(dir), string(valuesOf(ch))), nil) {
 			if d.Msg != "set, but nothing reads it" && !strings.Contains(d.Msg, "is disabled") {
 				t.Errorf("%s", d.Error())
 			}

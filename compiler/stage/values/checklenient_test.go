@@ -39,12 +39,12 @@ s: {{ .Values.service.targetPorts.https }} {{ .Values.service.portName }} {{ .Va
 		"extraArgs: {x: [a, b], n: 5, b: true}",
 		"extraArgs: [a, b]",
 	} {
-		if faults := typ.Check(tree(t, "values.yaml", text), nil, nil); len(faults) > 0 {
+		if faults := typ.Check(tree(t, "values.yaml", text), nil); len(faults) > 0 {
 			t.Errorf("%s: %v", text, faults)
 		}
 	}
 	for _, text := range []string{"service: {portName: 5}", "tag: 1.2", "extraArgs: [1]"} {
-		if faults := typ.Check(tree(t, "values.yaml", text), nil, nil); len(faults) != 1 {
+		if faults := typ.Check(tree(t, "values.yaml", text), nil); len(faults) != 1 {
 			t.Errorf("%s: %v", text, faults)
 		}
 	}
@@ -55,10 +55,10 @@ s: {{ .Values.service.targetPorts.https }} {{ .Values.service.portName }} {{ .Va
 func TestWaiverOfAll(t *testing.T) {
 	typ := derive(t, fleetChart(app))
 	all := []fleet.Waiver{{Path: "*", Reason: "it is ours", Pos: diag.Pos{File: "x.cue", Line: 1}}}
-	if faults := typ.Check(tree(t, "values.yaml", "nobody: 1\nimage: {tga: x}"), all, nil); len(faults) > 0 {
+	if faults := typ.Check(tree(t, "values.yaml", "nobody: 1\nimage: {tga: x}"), all); len(faults) > 0 {
 		t.Error(faults)
 	}
-	if faults := typ.Check(tree(t, "values.yaml", "replicaCount: 2"), all, nil); len(faults) != 1 {
+	if faults := typ.Check(tree(t, "values.yaml", "replicaCount: 2"), all); len(faults) != 1 {
 		t.Error(faults)
 	}
 }

@@ -2,7 +2,6 @@ package values
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -28,20 +27,8 @@ func (c *checker) release() {
 		return // the values of a dependency are not a map; check reports that already
 	}
 	c.switchedOff(r.root, on, values, nil)
-	data, err := json.Marshal(user)
-	if c.accepted == nil || err != nil || !on.typed() {
-		c.schemas(on, values, nil)
-		return
-	}
-	c.accepted(data, func() bool {
-		before := len(c.found)
-		c.schemas(on, values, nil)
-		return len(c.found) == before
-	})
+	c.schemas(on, values, nil)
 }
-
-// typed reports whether the chart or one of its dependencies has a schema.
-func (n *node) typed() bool { return n.schema != nil || slices.ContainsFunc(n.deps, (*node).typed) }
 
 // switchedOff reports the values of disabled dependencies.
 func (c *checker) switchedOff(all, on *node, values map[string]any, at []string) {

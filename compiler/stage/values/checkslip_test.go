@@ -136,7 +136,7 @@ func TestSlips(t *testing.T) {
 		if path, meant, ok := strings.Cut(want, ": "); ok {
 			wanted = "values." + path + ": no such value: any key is allowed here, but this is most likely a misspelt " + meant + "\n    hint: did you mean " + meant + "?\n"
 		}
-		got := faults(typ.Check(tree(t, "v.yaml", text), nil, nil))
+		got := faults(typ.Check(tree(t, "v.yaml", text), nil))
 		if wanted == "" && got != "" || !strings.HasSuffix(got, wanted) {
 			t.Errorf("%s: got\n%s\nwant\n%s", text, got, wanted)
 		}
@@ -152,7 +152,7 @@ func TestSlipsOfDeclaredKeys(t *testing.T) {
 		"templates/x.yaml":   "{{ range $k, $v := .Values.tls }}{{ $k }}: {{ $v }}{{ end }}{{ range $k, $v := .Values.names }}{{ $k }}: {{ $v }}{{ end }}",
 	}))
 	for _, fine := range []string{"tls: {certs: x}", "tls: {ca: x}", "tls: {cerl: x, cert: y}", "names: {cerl: x, ccert: y, cheme: z}"} {
-		if got := typ.Check(tree(t, "v.yaml", fine), nil, nil); len(got) > 0 {
+		if got := typ.Check(tree(t, "v.yaml", fine), nil); len(got) > 0 {
 			t.Error(fine, faults(got))
 		}
 	}

@@ -35,7 +35,7 @@ b: {{ .Values.server.args.path }}{{ .Values.server.size }}{{ .Values.server.imag
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, f := range typ.Check(tree(t, "v.yaml", "text: '"+c.text+"'\n"+c.values), nil, nil) {
+			for _, f := range typ.Check(tree(t, "v.yaml", "text: '"+c.text+"'\n"+c.values), nil) {
 				got = append(got, f.Path)
 			}
 			if strings.Join(got, " ") != c.want {

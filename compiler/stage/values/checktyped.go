@@ -12,8 +12,8 @@ import (
 // CheckTyped is [Type.Check] for releases that require types. It also reports
 // each open value that the user sets, and each document that the chart's schema
 // refers to and that is missing. Waivers accept these faults, too.
-func (t *Type) CheckTyped(v *fleet.Tree, open []fleet.Waiver, accepted AcceptanceCache) diag.List {
-	c := t.checked(v, accepted)
+func (t *Type) CheckTyped(v *fleet.Tree, open []fleet.Waiver) diag.List {
+	c := t.checked(v)
 	for _, name := range t.Missing() {
 		c.add(diag.CodeUnknownType, nil, v, fmt.Sprintf("types are required, but the chart's schema refers to %s, which is missing", name),
 			`run fleetc chart add again, which pins it, or give a reason: open: "*": "..."`)

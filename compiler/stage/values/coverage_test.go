@@ -18,11 +18,11 @@ func TestOpenValues(t *testing.T) {
 		t.Errorf("open values %q, want %q", got, want)
 	}
 	for _, text := range []string{"labels: {team: a}", "count: 3", "selector: {zone: a}", "args: [a]"} {
-		if got := typ.CheckTyped(tree(t, "v.yaml", text), nil, nil); len(got) > 0 {
+		if got := typ.CheckTyped(tree(t, "v.yaml", text), nil); len(got) > 0 {
 			t.Errorf("%s: %s", text, faults(got))
 		}
 	}
-	if got := typ.CheckTyped(tree(t, "v.yaml", "extra: {a: b}"), nil, nil); len(got) != 1 {
+	if got := typ.CheckTyped(tree(t, "v.yaml", "extra: {a: b}"), nil); len(got) != 1 {
 		t.Errorf("extra: %s", faults(got))
 	}
 }

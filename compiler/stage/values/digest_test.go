@@ -24,7 +24,7 @@ c: {{ toYaml .Values.agent.env }}
 		"extra: {a: 1}\nother: {b: 1}": "",
 	} {
 		var got []string
-		for _, f := range typ.Check(tree(t, "v.yaml", values), nil, nil) {
+		for _, f := range typ.Check(tree(t, "v.yaml", values), nil) {
 			got = append(got, f.Path)
 		}
 		if strings.Join(got, " ") != want {

@@ -61,7 +61,7 @@ func TestStoredTypesAreTheSame(t *testing.T) {
 			values = append(values, treeFrom(m.user))
 		}
 		for _, v := range values {
-			want, got := typ.Check(v, nil, nil), again.Check(v, nil, nil)
+			want, got := typ.Check(v, nil), again.Check(v, nil)
 			if !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s: the stored types say\n%s\nand the derived ones\n%s", name, faults(got), faults(want))
 			}
@@ -155,7 +155,7 @@ func TestStoredSchema(t *testing.T) {
 		t.Errorf("compiled twice, %v", err)
 	}
 	again.chart.root.schema = storedSchema(`{"type": "map"}`)
-	got := again.Check(fleet.Map(nil), nil, nil)
+	got := again.Check(fleet.Map(nil), nil)
 	if len(got) != 1 || !strings.HasPrefix(got[0].Msg, "the schema of chart app is not a valid JSON Schema: ") {
 		t.Errorf("a schema that is none: %v", got)
 	}
@@ -196,10 +196,10 @@ func TestNotStored(t *testing.T) {
 func TestStoredWaivers(t *testing.T) {
 	again, _ := stored(t, fleetChart(app))
 	v := tree(t, "prod/v.yaml", "image:\n  tga: x\n")
-	if got := again.Check(v, []fleet.Waiver{{Path: "image", Reason: "r"}}, nil); len(got) > 0 {
+	if got := again.Check(v, []fleet.Waiver{{Path: "image", Reason: "r"}}); len(got) > 0 {
 		t.Errorf("waived: %v", got)
 	}
-	got := again.Check(v, nil, nil)
+	got := again.Check(v, nil)
 	if len(got) != 1 || !slices.Equal(got[0].At, []diag.Pos{{File: "prod/v.yaml", Line: 2, Col: 3}}) || got[0].Hint != "did you mean tag?" {
 		t.Errorf("got %s", faults(got))
 	}

@@ -17,7 +17,7 @@ func (c inference) test(t *testing.T) {
 	t.Run(c.name, func(t *testing.T) {
 		typ := derive(t, fleetChart(map[string]string{"values.yaml": c.values, "templates/x.yaml": c.template}))
 		for _, text := range c.fine {
-			if got := typ.Check(tree(t, "v.yaml", text), nil, nil); len(got) > 0 {
+			if got := typ.Check(tree(t, "v.yaml", text), nil); len(got) > 0 {
 				t.Errorf("%s: %s", text, faults(got))
 			}
 		}
@@ -31,7 +31,7 @@ func wrongly(t *testing.T, typ *Type, lines []string) {
 	t.Helper()
 	for _, line := range lines {
 		text, want, _ := strings.Cut(line, " -> ")
-		got := typ.Check(tree(t, "v.yaml", text), nil, nil)
+		got := typ.Check(tree(t, "v.yaml", text), nil)
 		if len(got) != 1 || !strings.Contains(faults(got), want) {
 			t.Errorf("%s: want %q, got\n%s", text, want, faults(got))
 		}

@@ -130,7 +130,7 @@ func TestInferredBesideSchema(t *testing.T) {
 		"values.schema.json": `{"properties": {"a": {"type": ["object", "string"]}, "n": {"type": ["integer", "string"]}}}`,
 		"templates/x.yaml":   "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  annotations:\n    {{- toYaml .Values.a | nindent 4 }}\nspec:\n  replicas: {{ .Values.n }}\n",
 	}))
-	if got := typ.Check(tree(t, "v.yaml", "{a: {b: c}, n: '2'}"), nil, nil); len(got) > 0 {
+	if got := typ.Check(tree(t, "v.yaml", "{a: {b: c}, n: '2'}"), nil); len(got) > 0 {
 		t.Error(faults(got))
 	}
 	wrongly(t, typ, []string{"a: text -> a map", "a: {b: 1} -> only a string is valid", "n: three -> an integer", "a: [b] -> expects a string or a map"})
@@ -146,7 +146,7 @@ func TestInferredTemplateBesideSchema(t *testing.T) {
 			"words: {{ if kindIs \"string\" .Values.words }}{{ tpl .Values.words $ }}{{ else }}{{ join \",\" .Values.words }}{{ end }}\n",
 	}))
 	for _, fine := range []string{"init: [{name: a}]", "init: '- name: a'", "init: '{{ .x }}'", "init: ''", "words: a,b", "words: [a]"} {
-		if got := typ.Check(tree(t, "v.yaml", fine), nil, nil); len(got) > 0 {
+		if got := typ.Check(tree(t, "v.yaml", fine), nil); len(got) > 0 {
 			t.Error(fine, faults(got))
 		}
 	}

@@ -54,7 +54,7 @@ func TestLandings(t *testing.T) {
 			if got != c.want {
 				t.Errorf("closed %v, open %v because %q\n%s", got, at.Open, at.Why, c.template)
 			}
-			if got && (at.Open || at.shape.fields["fsGroup"] == nil || len(typ.Check(tree(t, "v.yaml", "v: {fsGruop: 1}"), nil, nil)) != 1) {
+			if got && (at.Open || at.shape.fields["fsGroup"] == nil || len(typ.Check(tree(t, "v.yaml", "v: {fsGruop: 1}"), nil)) != 1) {
 				t.Errorf("its keys are %v", at.shape.fields)
 			}
 		})
@@ -107,7 +107,7 @@ spec:
 		"text: '{{ .Values.x }}'":                       "",
 		"text: {nodeAfinity: {}}":                       "did you mean nodeAffinity?",
 	} {
-		got := typ.Check(tree(t, "v.yaml", text), nil, nil)
+		got := typ.Check(tree(t, "v.yaml", text), nil)
 		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || got[0].Hint != want) {
 			t.Errorf("%s: %s", text, faults(got))
 		}

@@ -52,7 +52,7 @@ a: {{ $ingress.path }} {{ join "," $ingress.hosts }} {{ include "port" (dict "ro
 		"name: {a: b}":                                 "values.name",
 	} {
 		var got []string
-		for _, f := range typ.Check(tree(t, "v.yaml", values), nil, nil) {
+		for _, f := range typ.Check(tree(t, "v.yaml", values), nil) {
 			got = append(got, f.Path)
 		}
 		if strings.Join(got, " ") != want {

@@ -97,7 +97,7 @@ func TestSchemaOfOtherDocuments(t *testing.T) {
 				}
 				for _, v := range libraryValues {
 					var paths []string
-					for _, d := range typ.Check(treeFrom(decodeJSON(t, v.values)), nil, nil) {
+					for _, d := range typ.Check(treeFrom(decodeJSON(t, v.values)), nil) {
 						paths = append(paths, d.Path)
 					}
 					if got := strings.Join(paths, " "); got != v.path {
@@ -138,11 +138,11 @@ func TestSchemaMissingDocument(t *testing.T) {
 		t.Errorf("missing %s", got)
 	}
 	for _, v := range libraryValues[2:6] {
-		if faults := typ.Check(treeFrom(decodeJSON(t, v.values)), nil, nil); len(faults) > 0 {
+		if faults := typ.Check(treeFrom(decodeJSON(t, v.values)), nil); len(faults) > 0 {
 			t.Errorf("%s: %v", v.values, faults)
 		}
 	}
-	if len(typ.Check(treeFrom(decodeJSON(t, `{"mode":"c"}`)), nil, nil)) == 0 {
+	if len(typ.Check(treeFrom(decodeJSON(t, `{"mode":"c"}`)), nil)) == 0 {
 		t.Error("the part of the schema that is there does not count")
 	}
 }
@@ -170,7 +170,7 @@ func TestSchemaReferencesInCircles(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		faults := typ.Check(treeFrom(decodeJSON(t, `{"a":1}`)), nil, nil)
+		faults := typ.Check(treeFrom(decodeJSON(t, `{"a":1}`)), nil)
 		if refused := len(faults) > 0; refused != (name == "dialects" || name == "each other") {
 			t.Errorf("%s: %v", name, faults)
 		}

@@ -88,7 +88,7 @@ func agreeOn(t *testing.T, name string, typ *Type, loaded *chart.Chart, m mutati
 		return false
 	}
 	helm := helmRefuses(loaded, on, values)
-	faults := typ.Check(treeFrom(m.user), nil, nil)
+	faults := typ.Check(treeFrom(m.user), nil)
 	at, known := typ.At(m.path...)
 	ours := len(faults) > 0
 	kinds := slices.ContainsFunc(faults, func(d *diag.Diag) bool { return strings.Contains(d.Msg, "and the chart expects") })

@@ -53,7 +53,7 @@ notDumped: {resources: {}}
 		"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressoins: []}]}}}": "did you mean matchExpressions?",
 		"deployStrategy: {rollingUpdate: {maxSurge: 1, partition: 1}}":                                                              "",
 	} {
-		got := typ.Check(tree(t, "v.yaml", text), nil, nil)
+		got := typ.Check(tree(t, "v.yaml", text), nil)
 		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || got[0].Hint != want) {
 			t.Errorf("%s: %s", text, faults(got))
 		}

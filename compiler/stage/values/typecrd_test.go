@@ -77,7 +77,7 @@ func TestInferredFromCRDs(t *testing.T) {
 	check := func(files map[string]string, right, wrong []string) {
 		typ := derive(t, fleetChart(files))
 		for _, text := range right {
-			if got := typ.Check(tree(t, "v.yaml", text), nil, nil); len(got) > 0 {
+			if got := typ.Check(tree(t, "v.yaml", text), nil); len(got) > 0 {
 				t.Errorf("%s: %s", text, faults(got))
 			}
 		}
@@ -104,7 +104,7 @@ func TestInferredFromCommonCRDs(t *testing.T) {
 		"{relabelings: [{sourceLabels: [a], targetLabel: b, action: keep}], auth: {username: {name: a, key: b}}}",
 		"route: {matches: [{aFieldOfLaterVersions: 1}]}",
 	} {
-		if got := typ.Check(tree(t, "v.yaml", text), nil, nil); len(got) > 0 {
+		if got := typ.Check(tree(t, "v.yaml", text), nil); len(got) > 0 {
 			t.Errorf("%s: %s", text, faults(got))
 		}
 	}
@@ -125,7 +125,7 @@ func TestInferredFromAlternativeKinds(t *testing.T) {
 			"---\napiVersion: example.com/v1\nkind: {{ .Values.kind | default \"FullBackup\" }}\nspec: {{ toYaml .Values.other | nindent 2 }}\n",
 	}))
 	for _, text := range []string{"spec: {schedule: a, keep: 1}", "spec: {rotation: a}", "other: {rotation: a, schedule: b}"} {
-		if got := typ.Check(tree(t, "v.yaml", text), nil, nil); len(got) > 0 {
+		if got := typ.Check(tree(t, "v.yaml", text), nil); len(got) > 0 {
 			t.Errorf("%s: %s", text, faults(got))
 		}
 	}

@@ -10,7 +10,7 @@ import (
 func faultPaths(t *testing.T, typ *Type, values string) string {
 	t.Helper()
 	var paths []string
-	for _, f := range typ.Check(tree(t, "v.yaml", values), nil, nil) {
+	for _, f := range typ.Check(tree(t, "v.yaml", values), nil) {
 		paths = append(paths, f.Path)
 	}
 	slices.Sort(paths)

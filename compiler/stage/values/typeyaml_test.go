@@ -50,7 +50,7 @@ command: {{ toYaml .Values.command | nindent 2 }}
 		{text: `config: "a: b"`},
 		{text: `config: ""`},
 	} {
-		faults := typ.Check(tree(t, "v.yaml", c.text), nil, nil)
+		faults := typ.Check(tree(t, "v.yaml", c.text), nil)
 		ok := c.path == "" && len(faults) == 0 || len(faults) == 1 && slices.ContainsFunc(faults, func(d *diag.Diag) bool { return d.Path == c.path && d.Hint == c.hint })
 		if !ok {
 			t.Errorf("%s: %v", c.text, faults)
@@ -97,7 +97,7 @@ ports: {http: 80}
 		"ports: {http: {number: 8080}}":   0,
 		"server: {fullnameOverride: web}": 0,
 	} {
-		if got := typ.Check(tree(t, "v.yaml", text), nil, nil); len(got) != faults {
+		if got := typ.Check(tree(t, "v.yaml", text), nil); len(got) != faults {
 			t.Errorf("%s: %v", text, got)
 		}
 	}

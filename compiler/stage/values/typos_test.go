@@ -68,7 +68,7 @@ func (y *typist) try(path []string, at int, value any) {
 		value = map[string]any{k: value}
 	}
 	one := share{all: 1}
-	for _, d := range y.typ.Check(treeFrom(value), nil, nil) {
+	for _, d := range y.typ.Check(treeFrom(value), nil) {
 		switch {
 		case d.Msg == "set, but nothing reads it" && strings.HasPrefix(pathText(wrong)+".", d.Path+"."):
 			one.unread = 1

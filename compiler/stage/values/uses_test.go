@@ -30,10 +30,10 @@ func TestUsesOfDependencies(t *testing.T) {
 		again, _ := stored(t, fleetChart(files(template)))
 		for text, want := range faulty {
 			v := tree(t, "v.yaml", "a: {b: {"+text+"}}")
-			if got := typ.Check(v, nil, nil); len(got) > 0 != want {
+			if got := typ.Check(v, nil); len(got) > 0 != want {
 				t.Errorf("%s: %s: %s", template, text, faults(got))
 			}
-			if got := again.Check(v, nil, nil); len(got) > 0 != want {
+			if got := again.Check(v, nil); len(got) > 0 != want {
 				t.Errorf("%s: %s, from the stored types: %s", template, text, faults(got))
 			}
 		}
