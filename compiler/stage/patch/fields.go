@@ -134,6 +134,7 @@ func (c *checker) item(item any, original []any, s *kube.Schema) {
 		}
 	}
 	c.check(m, there, elem(s))
+	c.container(m, there, original, elem(s))
 	d, ok := m[directive]
 	switch {
 	case !ok || !c.directives || d != replace && d != remove:
@@ -143,6 +144,34 @@ func (c *checker) item(item any, original []any, s *kube.Schema) {
 		c.add("write the complete new list", "deletes an item of a list that does not merge: the patch replaces the whole list", directive)
 	case d == remove && m[s.MergeKey] == nil:
 		c.add("", "deletes an item, and does not say which: it has no "+s.MergeKey, directive)
+	}
+}
+
+// container reports an item that would be a container without an image: usually the
+// name of a container is misspelt, or a JSON merge patch replaces the list. there is
+// the item that it merges into, nil for none, and original the list of the object.
+func (c *checker) container(item map[string]any, there any, original []any, s *kube.Schema) {
+	name, named := item["name"].(string)
+	if s == nil || imageField(s) != "image" || !named || item["image"] != nil || item[directive] != nil {
+		return
+	}
+	switch {
+	case !c.directives:
+		c.add("write it under strategic, which merges containers by name, or write the complete list",
+			"is missing: a JSON merge patch replaces the whole list", "image")
+	case there == nil:
+		var names []string
+		for _, o := range original {
+			if o, ok := o.(map[string]any); ok {
+				n, _ := o["name"].(string)
+				names = append(names, n)
+			}
+		}
+		hint := oneOf(name, names, "")
+		if !strings.HasPrefix(hint, "did you mean ") {
+			hint = "set its image"
+		}
+		c.add(hint, "has no container "+visible(name)+", and the patch adds it without an image", "name")
 	}
 }
 

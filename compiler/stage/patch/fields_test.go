@@ -48,6 +48,17 @@ fleet.cue:13:2: releases."my-web".patches.p3.merge.$patch: CronJob.batch nightly
 fleet.cue:14:2: releases."my-web".patches.p4.strategic.spec.parts.0.$patch: Widget.example.com wheel: deletes an item of a list that does not merge: the patch replaces the whole list [FL1512]
     hint: write the complete new list
 `},
+		{"containers without an image", []string{
+			`{target: {kinds: [Deployment]}, strategic: {spec: {template: {spec: {containers: [{name: wbe, tty: true}, {name: new, image: x}, {name: web, tty: true}], initContainers: [{name: fetch}]}}}}}`,
+			`{target: {kinds: [CronJob]}, merge: {spec: {jobTemplate: {spec: {template: {spec: {containers: [{name: job, tty: true}]}}}}}}}`,
+		}, `
+fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.containers.0.name: Deployment.apps web: has no container wbe, and the patch adds it without an image [FL1512]
+    hint: did you mean web?
+fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.initContainers.0.name: Deployment.apps web: has no container fetch, and the patch adds it without an image [FL1512]
+    hint: set its image
+fleet.cue:11:2: releases."my-web".patches.p1.merge.spec.jobTemplate.spec.template.spec.containers.0.image: CronJob.batch nightly: is missing: a JSON merge patch replaces the whole list [FL1512]
+    hint: write it under strategic, which merges containers by name, or write the complete list
+`},
 		{"deleting items", []string{
 			`{target: {kinds: [Deployment]}, strategic: {spec: {template: {spec: {containers: [{$patch: delete}], initContainers: [{name: setup, $patch: replace}]}}}}}`,
 		}, `

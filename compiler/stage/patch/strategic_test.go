@@ -274,6 +274,9 @@ func (g *generator) value(s *kube.Schema, depth int) any {
 				m[k] = v
 			}
 		}
+		if imageField(s) == "image" {
+			m["image"] = "p" // a new container must have one
+		}
 		return m
 	case kube.List:
 		return g.list(s, depth, g.IntN(4))
