@@ -52,17 +52,25 @@ func (e *evaluation) sourcePos(v cue.Value) token.Pos {
 	return valuePos(parts[len(parts)-1])
 }
 
-// fieldPos returns the first position in the layers, from the root on, where
-// v's field is written. It returns another position if no layer writes it.
+// fieldPos returns the position where v's field is written: the first one in the layers, from
+// the root on, or else the first one in a package that they import. Positions of patterns
+// such as [string] and of types come last.
 func (e *evaluation) fieldPos(v cue.Value) diag.Pos { return e.firstPos(v, cuediag.Conjuncts(v)) }
 
 // firstPos is fieldPos of a value with known conjuncts.
 func (e *evaluation) firstPos(v cue.Value, parts []cue.Value) diag.Pos {
-	best, rank := labelPos(v), len(e.layers)
+	imported := len(e.layers)
+	best, rank := labelPos(v), 2*(imported+1)
 	for _, a := range parts {
 		p := labelPos(a)
-		layer := e.layerOf(p)
-		if i := layerIndex(e.layers, layer); i >= 0 && i < rank {
+		i := layerIndex(e.layers, e.layerOf(p))
+		if i < 0 {
+			i = imported
+		}
+		if f, ok := a.Source().(*ast.Field); ok && isPattern(f.Label) {
+			i += imported + 1
+		}
+		if i < rank && p.IsValid() && !cuediag.IsType(cuediag.File(e.root, p)) {
 			best, rank = p, i
 		}
 	}
