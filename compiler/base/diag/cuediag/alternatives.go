@@ -7,14 +7,32 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// withoutDefaults removes conflicts with alternatives of a disjunction, such as its default, if
-// another alternative has the type of the value and refuses it: 0 for *2 | int & >=1 is too
-// small.
-func withoutDefaults(l diag.List, disjunctions map[string]bool) diag.List {
-	all := slices.Clone(l)
+// alternatives are the disjunctions for which CUE reports the error of each alternative, after
+// an error that only counts them.
+type alternatives struct {
+	of     map[string]bool     // paths of disjunctions
+	causes map[string][]string // by path, messages that are not about one alternative
+}
+
+// add adds the fault of a path, in CUE's order; nil for an error that counts others.
+func (a *alternatives) add(path string, d *diag.Diag) {
+	if a.of == nil {
+		a.of, a.causes = map[string]bool{}, map[string][]string{}
+	}
+	switch {
+	case d == nil:
+		a.of[path] = true
+	case causeOf(d) != d.Msg: // an interpolation that uses the field
+	case strings.HasPrefix(d.Msg, "invalid value"), conflict.MatchString(d.Msg) && !a.of[path]:
+		a.causes[path] = append(a.causes[path], d.Msg)
+	}
+}
+
+// withoutOthers removes conflicts with alternatives of a disjunction, such as its default, if
+// another error is the cause. For example, 0 for *2 | int & >=1 is too small.
+func (a *alternatives) withoutOthers(l diag.List) diag.List {
 	return slices.DeleteFunc(l, func(d *diag.Diag) bool {
-		return disjunctions[d.Path] && conflict.MatchString(d.Msg) && slices.ContainsFunc(all, func(e *diag.Diag) bool {
-			return e.Path == d.Path && strings.HasPrefix(e.Msg, "invalid value")
-		})
+		msg, causes := causeOf(d), a.causes[d.Path]
+		return a.of[d.Path] && len(causes) > 0 && conflict.MatchString(msg) && !slices.Contains(causes, msg)
 	})
 }

@@ -62,15 +62,15 @@ func Faults(root string, err error, v cue.Value) diag.List {
 // Raw is [Faults] with CUE's own messages, for callers that translate them.
 func Raw(root string, err error, v cue.Value) diag.List {
 	var out diag.List
-	disjunctions := map[string]bool{} // paths
+	var a alternatives
 	for _, e := range errors.Errors(err) {
-		if d := fault(root, e, v); d != nil {
+		d := fault(root, e, v)
+		a.add(strings.Join(e.Path(), "."), d)
+		if d != nil {
 			out = append(out, d)
-		} else {
-			disjunctions[strings.Join(e.Path(), ".")] = true
 		}
 	}
-	out = withoutDefaults(out, disjunctions)
+	out = a.withoutOthers(out)
 	if slices.ContainsFunc(out, func(d *diag.Diag) bool { return !isConsequence(d) }) {
 		out = slices.DeleteFunc(out, isConsequence)
 	}
@@ -200,18 +200,21 @@ func has(files fs.FS, name string) bool {
 	return err == nil
 }
 
-// withoutEchoes sorts the faults, merges failed alternatives of one value, and drops
-// faults that follow from others.
+// withoutEchoes sorts the faults, drops faults that follow from others, and merges failed
+// alternatives of one value.
 func withoutEchoes(l diag.List) diag.List {
 	sorted, ok := l.Err().(diag.List)
 	if !ok {
 		return nil
 	}
-	sorted = foldAlternatives(sorted)
-	var out diag.List
+	var causes, out diag.List
 	for _, d := range sorted {
-		if !slices.ContainsFunc(sorted, func(e *diag.Diag) bool { return echoes(d, e) }) &&
-			!slices.ContainsFunc(out, func(e *diag.Diag) bool { return e.Path == d.Path && e.Msg == d.Msg }) {
+		if !slices.ContainsFunc(sorted, func(e *diag.Diag) bool { return echoes(d, e) }) {
+			causes = append(causes, d)
+		}
+	}
+	for _, d := range foldAlternatives(causes) {
+		if !slices.ContainsFunc(out, func(e *diag.Diag) bool { return e.Path == d.Path && e.Msg == d.Msg }) {
 			out = append(out, d)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -22,11 +23,13 @@ func (x *explanation) place() diag.Pos {
 }
 
 // source returns the text of the fault's file, or "" when it cannot be read.
-func (x *explanation) source() string {
+func (x *explanation) source() string { return x.sourceOf(x.place()) }
+
+func (x *explanation) sourceOf(p diag.Pos) string {
 	if x.text != "" {
 		return x.text
 	}
-	name := filepath.FromSlash(x.place().File)
+	name := filepath.FromSlash(p.File)
 	if x.root == "" || name == "" {
 		return ""
 	}
@@ -65,12 +68,26 @@ func readSource(name string) string {
 }
 
 // line returns the line of the fault and the column in it, 0 when unknown.
-func (x *explanation) line() (line string, col int) {
-	lines := strings.Split(x.source(), "\n")
-	if n := x.place().Line; n >= 1 && n <= len(lines) {
-		return strings.TrimSuffix(lines[n-1], "\r"), min(x.place().Col, len(lines[n-1])+1)
+func (x *explanation) line() (line string, col int) { return x.lineAt(x.place()) }
+
+func (x *explanation) lineAt(p diag.Pos) (line string, col int) {
+	lines := strings.Split(x.sourceOf(p), "\n")
+	if n := p.Line; n >= 1 && n <= len(lines) {
+		return strings.TrimSuffix(lines[n-1], "\r"), min(p.Col, len(lines[n-1])+1)
 	}
 	return "", 0
+}
+
+// putFirst moves the position at which a literal is written to the front: the line of the
+// invalid value, and not that of its rule or of a reference to it.
+func (x *explanation) putFirst(literal string) {
+	i := slices.IndexFunc(x.At, func(p diag.Pos) bool {
+		line, col := x.lineAt(p)
+		return col > 0 && strings.HasPrefix(line[min(col-1, len(line)):], literal)
+	})
+	if i > 0 {
+		x.At = slices.Concat(x.At[i:i+1], x.At[:i], x.At[i+1:])
+	}
 }
 
 // isWritten reports whether the user's line contains a value of the type: a list, a map, or

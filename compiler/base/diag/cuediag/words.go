@@ -286,6 +286,7 @@ func (x *explanation) twoValues(m []string) {
 
 // noneOf explains a value that matches no alternative, which may be types.
 func (x *explanation) noneOf(m []string) {
+	x.putFirst(m[1])
 	choices := strings.Split(m[2], ", ")
 	for _, kind := range []string{"bool", "string", "int", "number"} {
 		if slices.Contains(choices, kind) && literal.MatchString(m[1]) {
@@ -318,6 +319,7 @@ func literalKind(value string) string {
 // outOfBound explains a value that violates a comparison.
 func (x *explanation) outOfBound(m []string) {
 	value, bound := m[1], m[2]
+	x.putFirst(value)
 	if value == `""` && bound == `!=""` {
 		x.Msg, x.Hint = "is empty", cmp.Or(x.Hint, "set it to a non-empty string")
 		return
