@@ -7,16 +7,20 @@ import (
 	"cuelang.org/go/cue"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
 // misspeltReleases reports releases without source and namespace whose name is
-// similar to a complete release: a lower layer misspells its name.
+// similar to a complete release: a lower layer misspells its name. It also reports a
+// release that has releases.
 func (e *evaluation) misspeltReleases(v cue.Value) diag.List {
 	var complete []string
 	var faults diag.List
 	parts := map[string]cue.Value{}
 	e.releases(v, func(name string, release cue.Value) {
 		switch {
+		case name == "releases" && e.hasReleases(release):
+			faults.Add(e.nestedReleases(v))
 		case len(present(release, "chart", "jsonnet", "kustomize", "manifests", "objects")) > 0:
 			complete = append(complete, name)
 		case !lookup(release, "namespace").Exists():
@@ -36,6 +40,28 @@ func (e *evaluation) misspeltReleases(v cue.Value) diag.List {
 		})
 	}
 	return faults
+}
+
+// hasReleases reports whether a field of a release is a release itself.
+func (e *evaluation) hasReleases(release cue.Value) bool {
+	return slices.ContainsFunc(fieldsIn(release), func(f namedValue) bool {
+		return !slices.Contains(e.releaseFields, f.name) && lookup(f.v, "namespace").Exists()
+	})
+}
+
+// nestedReleases is the fault of releases that have a field releases, because a layer
+// writes a part of a stack as their value.
+func (e *evaluation) nestedReleases(v cue.Value) *diag.Diag {
+	d := &diag.Diag{
+		Code: diag.CodeUnknownField, Path: "releases.releases", Msg: "releases are nested in releases",
+		Hint: "embed parts of a stack without a field: write STACK.parts, not releases: STACK.parts",
+	}
+	for _, c := range cuediag.Conjuncts(lookup(v, "releases")) {
+		if p := valuePos(c); e.layerOf(p) != "" && lookup(c, "releases").Exists() {
+			d.At = append(d.At, cuediag.Pos(e.root, p))
+		}
+	}
+	return d
 }
 
 // oneSource is the message for a release without exactly one source. It is
