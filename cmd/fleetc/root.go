@@ -185,15 +185,29 @@ func usageError(cmd *cobra.Command, err error) error {
 	if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
 		return noSubcommand(cmd, args)
 	}
-	code := diag.CodeFlagValue
-	if _, ok := errors.AsType[*pflag.NotExistError](err); ok {
+	code, hint := diag.CodeFlagValue, "run "+cmd.CommandPath()+" --help"
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		code = diag.CodeUnknownCommand
+		if near := diag.Nearest(unknown.GetSpecifiedName(), flagNames(cmd)); near != "" {
+			hint = "did you mean --" + near + "?"
+		}
 	}
 	msg := strings.TrimSuffix(err.Error(), ".")
 	if before, problem, ok := strings.Cut(msg, ": strconv."); ok {
 		msg = before + ": " + notNumber(problem)
 	}
-	return &diag.Diag{Code: code, Msg: msg, Hint: "run " + cmd.CommandPath() + " --help", Cause: err}
+	return &diag.Diag{Code: code, Msg: msg, Hint: hint, Cause: err}
+}
+
+// flagNames returns the names of the flags that the help of a command lists.
+func flagNames(cmd *cobra.Command) []string {
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	return names
 }
 
 // notNumber says in plain words why strconv cannot read the value of a flag.
