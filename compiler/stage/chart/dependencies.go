@@ -195,7 +195,7 @@ func wantedDependency(at fleet.ChartRef, d helm.Dependency) (fleet.ChartRef, err
 	}
 	want, err := inRepo(d.Repository, d.Name, d.Version)
 	if err != nil {
-		return want, inChartYAML(at, d, err)
+		return want, inChartYAML(at, d.Name, err)
 	}
 	from := at.Git.URL + at.Repo // a chart has one of the two
 	if strings.HasPrefix(want.Repo, "http://") && (strings.HasPrefix(from, "https://") || strings.HasPrefix(from, "ssh://") || isOCI(from)) {
@@ -206,11 +206,11 @@ func wantedDependency(at fleet.ChartRef, d helm.Dependency) (fleet.ChartRef, err
 }
 
 // inChartYAML adds to an error the dependency and its Chart.yaml.
-func inChartYAML(at fleet.ChartRef, d helm.Dependency, err error) error {
+func inChartYAML(at fleet.ChartRef, name string, err error) error {
 	var out diag.List
 	for _, e := range diag.All(err) {
 		of := *e
-		of.Msg = fmt.Sprintf("%s: the dependency %s in Chart.yaml: %s", at, oneLine(d.Name), e.Msg)
+		of.Msg = fmt.Sprintf("%s: the dependency %s in Chart.yaml: %s", at, oneLine(name), e.Msg)
 		out = append(out, &of)
 	}
 	return out.Err()

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -145,7 +146,7 @@ func (s *Source) pinDependencies(ctx context.Context, ref fleet.ChartRef, files 
 		}
 		r, _, err := s.newest(ctx, oneLine(dependencyName(want)), want)
 		if err != nil {
-			return want, err
+			return want, inChartYAML(ref, cmp.Or(want.Name, dependencyName(want)), err)
 		}
 		found[want], digests[dependencyName(r.Ref)] = r.Ref, r.Ref.Digest
 		return r.Ref, nil
