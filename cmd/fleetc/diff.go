@@ -56,7 +56,7 @@ Formats (-o):
 
 The exit status is 0 without differences, 1 with differences, and 2 when
 something failed: a cluster does not compile at the commit or is unreachable, or
-the user may not read an object. diff still compares everything else.`
+the user is not allowed to read an object. diff still compares everything else.`
 
 const diffExample = `  fleetc diff --against ../clusters
   fleetc diff --against git:HEAD 'prod/*'

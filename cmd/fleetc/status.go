@@ -153,14 +153,14 @@ func orphanNotes(c *deliver.Status) []string {
 	}
 	switch n := len(c.Orphans); {
 	case n == 0 && len(c.Unread) > 0:
-		lines = append(lines, "has no orphans of the kinds that the user may list")
+		lines = append(lines, "has no orphans of the kinds that the user is allowed to list")
 	case n == 0:
 		lines = append(lines, "has no orphans")
 	default:
 		lines = append(lines, plural(n, "orphan", "orphans")+": the inventory does not have them; run fleetc apply --adopt to take those in that the fleet has, and delete the others")
 	}
 	if n := len(c.Unread); n > 0 {
-		lines = append(lines, "the user may not list "+plural(n, "kind", "kinds")+": "+strings.Join(c.Unread, ", "))
+		lines = append(lines, "the user is not allowed to list "+plural(n, "kind", "kinds")+": "+strings.Join(c.Unread, ", "))
 	}
 	return lines
 }

@@ -98,7 +98,7 @@ func sourceOf(file string) (source, error) {
 	}
 	name, err := filepath.Rel(root, target)
 	if err != nil || !filepath.IsLocal(name) {
-		return source{}, &diag.Diag{Code: diag.CodeOutsideFleet, Msg: file + " leads out of the fleet", Hint: "name the file itself, from the fleet that it is in"}
+		return source{}, &diag.Diag{Code: diag.CodeOutsideFleet, Msg: file + " points outside of the fleet's directory", Hint: "name the file itself, from the fleet that it is in"}
 	}
 	s := source{root, filepath.ToSlash(name), target}
 	if !IsCUE(s.name) {

@@ -31,7 +31,7 @@ type LiveRequest struct {
 // nothing and needs only the right to read, see [apply.Target.Compare].
 //
 // If the fleet has faults, DiffLive returns only them. If a cluster is not reachable, is
-// not the right one, or has objects that the user may not read, the error is returned
+// not the right one, or has objects that the user is not allowed to read, the error is returned
 // beside the result for the rest.
 func DiffLive(ctx context.Context, c *compiler.Compiler, req LiveRequest) (*diff.Result, error) {
 	f, err := c.Load(ctx, req.Clusters...)

@@ -197,8 +197,8 @@ func TestAdoptForgetRights(t *testing.T) {
 	p.kubectl("one", "-n", "fleetc-system", "create", "rolebinding", "own", "--role=own", "--user=deployer")
 	p.waitForRight("one", "deployer", "get", "namespaces")
 	p.waitForRight("one", "deployer", "list", "secrets", "-n", "fleetc-system")
-	as("apply", "--dry-run", "--adopt").exits(p, 1).says(p, "^dev/one: keeps "+ofRelease+": the user may not list secrets in app; if the release still exists, helm uninstall would delete the objects$")
-	as("apply", "--yes", "--adopt", "--adopt-forget").exits(p, 2).says(p, "the user may not list configmaps in app; delete and list secrets in app", "nothing was written")
+	as("apply", "--dry-run", "--adopt").exits(p, 1).says(p, "^dev/one: keeps "+ofRelease+": the user is not allowed to list secrets in app; if the release still exists, helm uninstall would delete the objects$")
+	as("apply", "--yes", "--adopt", "--adopt-forget").exits(p, 2).says(p, "the user is not allowed to list configmaps in app; delete and list secrets in app", "nothing was written")
 	p.kubectl("one", "-n", "app", "create", "role", "look", "--verb=list", "--resource=secrets,configmaps")
 	p.kubectl("one", "-n", "app", "create", "rolebinding", "look", "--role=look", "--user=deployer")
 	p.waitForRight("one", "deployer", "list", "configmaps", "-n", "app")
@@ -207,7 +207,7 @@ func TestAdoptForgetRights(t *testing.T) {
 	p.kubectl("one", "-n", "app", "create", "role", "accounts", "--verb=get", "--resource=serviceaccounts")
 	p.kubectl("one", "-n", "app", "create", "rolebinding", "accounts", "--role=accounts", "--user=deployer")
 	p.waitForRight("one", "deployer", "get", "serviceaccounts", "-n", "app")
-	as("apply", "--yes", "--adopt", "--adopt-forget").exits(p, 2).says(p, `the user may not delete secrets in app \[FL2104\]$`, "nothing was written")
+	as("apply", "--yes", "--adopt", "--adopt-forget").exits(p, 2).says(p, `the user is not allowed to delete secrets in app \[FL2104\]$`, "nothing was written")
 	if got := p.records(); got != all {
 		t.Errorf("the records are %s", got)
 	}

@@ -171,7 +171,7 @@ func TestRights(t *testing.T) {
 	p.kubectl("one", "create", "clusterrolebinding", "reader", "--clusterrole=reader", "--user=deployer")
 	p.waitForRight("one", "deployer", "get", "namespaces")
 	_, mark := p.writes("one", 0)
-	as("apply", "--yes").exits(p, 2).says(p, "the user may not ", "create and patch configmaps in web", "create and patch deployments.apps in web",
+	as("apply", "--yes").exits(p, 2).says(p, "the user is not allowed to ", "create and patch configmaps in web", "create and patch deployments.apps in web",
 		"create, get and update leases.coordination.k8s.io in fleetc-system", "create, delete, list and update secrets in fleetc-system")
 	if w, _ := p.writes("one", mark); len(w) > 0 {
 		t.Errorf("without the rights, apply writes %q", w)
@@ -183,7 +183,7 @@ func TestRights(t *testing.T) {
 	as("apply", "--yes").ok(p).says(p, "1 changed")
 	p.write("environments/migration.cue", migration)
 	p.edit("environments/web.cue", `colour: "red"`, `colour: "green"`)
-	as("apply", "--yes").exits(p, 2).says(p, `the user may not create, delete, get and patch jobs.batch in web \[FL2104\]$`)
+	as("apply", "--yes").exits(p, 2).says(p, `the user is not allowed to create, delete, get and patch jobs.batch in web \[FL2104\]$`)
 }
 
 // An inventory that is too large for one Secret uses several.

@@ -163,7 +163,7 @@ func TestLiveExample(t *testing.T) {
 	mark := len(all)
 	p.fleetc("diff", "--live", "dev/ci").ok(p).says(p, "^no differences in 1 cluster$")
 	p.fleetc("diff", "--live", "--kubeconfig", reader, "dev/ci").ok(p).says(p, "^no differences in 1 cluster$",
-		"^compared without a dry run: 18[0-9] objects in dev/ci: the user may not patch them$")
+		"^compared without a dry run: 18[0-9] objects in dev/ci: the user is not allowed to patch them$")
 	p.checkNoWrites("ci", mark)
 	if all, err = p.clusters["ci"].Requests(); err != nil {
 		t.Fatal(err)

@@ -137,9 +137,9 @@ func TestLiveRights(t *testing.T) {
 	p.waitForRight("one", "intern", "get", "namespaces")
 	p.fleetc("diff", "--live", "--kubeconfig", kubeconfig).exits(p, 2).says(p,
 		`^  ~ ConfigMap web/web \(release web, predicted\)$`,
-		`^  ! Secret web/web \(release web, the user may not get secrets in web\)$`,
-		`^  ! Secret fleetc-system/inventory\.example\.com\.infra \(the user may not get secrets in fleetc-system\)$`,
-		`^1 object updated, 2 unknown in 1 cluster$`, `1 object is unknown: the user may not get secrets in web \[FL2103\]$`)
+		`^  ! Secret web/web \(release web, the user is not allowed to get secrets in web\)$`,
+		`^  ! Secret fleetc-system/inventory\.example\.com\.infra \(the user is not allowed to get secrets in fleetc-system\)$`,
+		`^1 object updated, 2 unknown in 1 cluster$`, `1 object is unknown: the user is not allowed to get secrets in web \[FL2103\]$`)
 	p.kubectl("one", "-n", "web", "create", "role", "intern", "--verb=patch", "--resource=configmaps")
 	p.kubectl("one", "-n", "web", "create", "rolebinding", "intern", "--role=intern", "--user=intern")
 	p.waitFor("the right is had", func() bool {

@@ -138,7 +138,7 @@ func TestNodeImage(t *testing.T) {
 	})
 	job := docBlock(p, "container", "kind: Job", append(withoutGit(p, serverHost, clusters.ServerService), "prod/eu-1", "dev/one")...)
 	log, condition := p.runJob(job, "fleetc-system", "apply")
-	const missing = "the user may not list and update secrets in fleetc-system; create, get and update leases.coordination.k8s.io in fleetc-system"
+	const missing = "the user is not allowed to list and update secrets in fleetc-system; create, get and update leases.coordination.k8s.io in fleetc-system"
 	if condition != "Failed" || !strings.Contains(log, missing) {
 		t.Errorf("without a role, the Job is %s, and says\n%s", condition, log)
 	}
@@ -170,7 +170,7 @@ func (p *place) serveDriftInPod() {
 	p.kubectl("one", "-n", "fleetc-system", "wait", "--timeout=2m", "--for=condition=Available", "deployment/fleetc-drift")
 	url := "http://" + p.kubectl("one", "-n", "fleetc-system", "get", "pods", "-l", "app=fleetc-drift", "-o", "jsonpath={.items[*].status.podIP}") + ":9090"
 	p.waitForMetric(url, `fleetc_drift_check_success{cluster="dev/one"} 0`)
-	const missing = "1 object could not be read: the user may not get configmaps in web"
+	const missing = "1 object could not be read: the user is not allowed to get configmaps in web"
 	p.waitFor("the missing right in the log", func() bool {
 		return strings.Contains(p.kubectl("one", "-n", "fleetc-system", "logs", "deployment/fleetc-drift", "-c", "drift"), missing)
 	})

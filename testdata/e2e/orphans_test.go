@@ -31,7 +31,7 @@ func TestOrphans(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.grant("one", "history", "viewer", "viewers")
-	p.fleetc("status", "--orphans", "--kubeconfig", kubeconfig).exits(p, 1).says(p, "^dev/one: the user may not list [0-9]+ kinds: ")
+	p.fleetc("status", "--orphans", "--kubeconfig", kubeconfig).exits(p, 1).says(p, "^dev/one: the user is not allowed to list [0-9]+ kinds: ")
 
 	p.fleetc("apply", "--yes", "--adopt").ok(p)
 	p.fleetc("status", "--orphans").ok(p)

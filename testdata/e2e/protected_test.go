@@ -114,7 +114,7 @@ func TestPruneClaim(t *testing.T) {
 	p.kubectl("one", "patch", "persistentvolume", "disk", "-p", `{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`)
 	p.fleetc(claim...).exits(p, 1).says(p, "PersistentVolumeClaim web/data: PersistentVolume disk stays, with its data: its reclaim policy is Retain")
 
-	// Kinds that the user may not list are named.
+	// Kinds that the user is not allowed to list are named.
 	kubeconfig, err := p.clusters["one"].User("deployer", "deployers")
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestPruneClaim(t *testing.T) {
 	p.edit(fleetFile, "stages: schema.#Stages", `stages: schema.#Stages & [{name: "default"}]`)
 	p.kubectl("one", "-n", "web", "create", "configmap", "foreign")
 	out := p.fleetc("apply", "--dry-run", "--prune-protected", "--kubeconfig", kubeconfig).exits(p, 1).says(p,
-		"Namespace web: 1 other object is deleted with it: ConfigMap web/foreign; the user may not list [0-9]+ kinds: .*ResourceQuota")
+		"Namespace web: 1 other object is deleted with it: ConfigMap web/foreign; the user is not allowed to list [0-9]+ kinds: .*ResourceQuota")
 	if lines := strings.Split(out.stdout, "\n"); slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "list") && strings.Contains(l, "configmaps") }) {
 		t.Errorf("kinds that may be listed are said not to be:\n%s", out.stdout)
 	}

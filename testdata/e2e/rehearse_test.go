@@ -81,7 +81,7 @@ func TestRehearseLive(t *testing.T) {
 	p.fleetc("chart", "update", "db").ok(p)
 	p.fleetc("diff", "--against", "git:main", "--rehearse", "--live").exits(p, 1).says(p, findings...)
 	reader := p.reader("one")
-	p.fleetc("diff", "--against", "git:main", "--rehearse", "--live", "--kubeconfig", reader).exits(p, 1).says(p, "note: some objects had no dry run, because the user may not patch or create them")
+	p.fleetc("diff", "--against", "git:main", "--rehearse", "--live", "--kubeconfig", reader).exits(p, 1).says(p, "note: some objects had no dry run, because the user is not allowed to patch or create them")
 	if w, _ := p.writes("one", mark); len(w) > 0 {
 		t.Errorf("a rehearsal writes %q", w)
 	}

@@ -14,7 +14,7 @@ const maxLinks = 40
 
 // Errors of paths that the compiler must not read.
 var (
-	ErrLeaves = errors.New("leads out of the fleet")
+	ErrLeaves = errors.New("is outside of the fleet's directory")
 	ErrGit    = errors.New("is in .git, which may have credentials and is not part of the fleet")
 )
 

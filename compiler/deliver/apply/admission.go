@@ -61,7 +61,7 @@ func (p *planner) planWithoutDryRun(ctx context.Context, it *Item) (bool, error)
 // admissionRules lists the resources for which the cluster may reject or change
 // objects at admission.
 type admissionRules struct {
-	unknown bool // the user may not read all of the configuration
+	unknown bool // the user is not allowed to read all of the configuration
 	rules   []admissionRule
 }
 

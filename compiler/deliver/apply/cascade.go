@@ -61,7 +61,7 @@ func (c *Cascade) String() string {
 		parts = append(parts, c.Volume)
 	}
 	if n := len(c.Unread); n > 0 {
-		parts = append(parts, fmt.Sprintf("the user may not list %d kinds: %s", n, firstOf(c.Unread, n)))
+		parts = append(parts, fmt.Sprintf("the user is not allowed to list %d kinds: %s", n, firstOf(c.Unread, n)))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -358,7 +358,7 @@ func (c *cascader) ofClaim(ctx context.Context, claim *unstructured.Unstructured
 	volume, err := c.live.Object(ctx, ref)
 	id := diag.Visible(idOf(ref), diag.MaxText)
 	if cluster.ReasonOf(err) != "" {
-		return &Cascade{Volume: "its data may be deleted with it: the user may not get " + id}, nil
+		return &Cascade{Volume: "its data may be deleted with it: the user is not allowed to get " + id}, nil
 	}
 	if err != nil || volume == nil || c.pruned[string(volume.GetUID())] {
 		return &Cascade{}, err

@@ -69,7 +69,7 @@ func TestCascade(t *testing.T) {
 	if c.Count() != 12 || len(c.Names) != 10 || c.Names[0] != "ConfigMap x/a" {
 		t.Errorf("%+v", c)
 	}
-	if got := c.String(); !strings.HasPrefix(got, "12 other objects are deleted with it: ConfigMap x/a, ") || !strings.HasSuffix(got, "ConfigMap x/j, and 2 more; the user may not list 2 kinds: Secret, Pod") {
+	if got := c.String(); !strings.HasPrefix(got, "12 other objects are deleted with it: ConfigMap x/a, ") || !strings.HasSuffix(got, "ConfigMap x/j, and 2 more; the user is not allowed to list 2 kinds: Secret, Pod") {
 		t.Error(got)
 	}
 	if got := (*Cascade)(nil).String() + (&Cascade{}).String(); got != "" {

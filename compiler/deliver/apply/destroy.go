@@ -128,7 +128,7 @@ func (r *runner) recordDestroyed(ctx context.Context) error {
 		if cluster.ReasonOf(err) != cluster.Forbidden {
 			return err
 		}
-		why = "the user may not delete it"
+		why = "the user is not allowed to delete it"
 	}
 	r.report(Event{ID: idOf(systemNamespace), What: "keep", Text: why})
 	head, err := r.Live.Object(ctx, headRef(r.Fleet))
@@ -185,7 +185,7 @@ func (r *runner) whyNamespaceStays(ctx context.Context, ns *unstructured.Unstruc
 	case held.Count() > 0:
 		return "it has " + firstOf(held.Names, held.Count()), nil
 	case len(held.Unread) > 0:
-		return "the user may not list everything in it", nil
+		return "the user is not allowed to list everything in it", nil
 	}
 	return "", nil
 }

@@ -19,7 +19,7 @@ import (
 // It computes the patches that Helm would send and sends them as dry runs.
 
 // readAll reads the objects of items, with one request per kind and namespace where
-// possible. Objects that do not exist or that the user may not read are nil;
+// possible. Objects that do not exist or that the user is not allowed to read are nil;
 // missing rights are reported elsewhere.
 func (p *planner) readAll(ctx context.Context, items []*Item) (map[*Item]*unstructured.Unstructured, error) {
 	refs := make([]cluster.Ref, len(items))

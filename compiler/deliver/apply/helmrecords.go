@@ -259,7 +259,7 @@ func (t Target) existingIDs(ctx context.Context, refs []cluster.Ref) ([]string, 
 }
 
 // addUnlisted adds releases that annotations of adopted objects name and whose
-// records the user may not list.
+// records the user is not allowed to list.
 func (p *planner) addUnlisted(plan *Plan) {
 	for _, it := range p.items {
 		if !it.Adopts || it.Before == nil {
@@ -273,7 +273,7 @@ func (p *planner) addUnlisted(plan *Plan) {
 			continue
 		}
 		r := HelmRecord{Namespace: diag.Visible(namespace, diag.MaxText), Name: diag.Visible(name, diag.MaxText), Storage: helm.Secrets, Records: []string{}}
-		r.keep("the user may not " + listRights([]cluster.Right{right}) + "; if the release still exists, " + uninstallDeletes)
+		r.keep("the user is not allowed to " + listRights([]cluster.Right{right}) + "; if the release still exists, " + uninstallDeletes)
 		plan.HelmRecords = append(plan.HelmRecords, r)
 	}
 }

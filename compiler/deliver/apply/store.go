@@ -258,7 +258,7 @@ func (v *Inventory) write(ctx context.Context, c *cluster.Cluster) error {
 }
 
 // otherFleets returns the CUE modules of other fleets with an inventory in the
-// cluster, sorted; none when the user may not list them.
+// cluster, sorted; none when the user is not allowed to list them.
 func (s store) otherFleets(ctx context.Context) ([]string, error) {
 	list, err := s.Metadata(ctx, secretResource, Namespace, chunkLabel)
 	if err != nil {

@@ -24,7 +24,7 @@ type Observation struct {
 }
 
 // An Observer watches objects: it lists each kind and namespace once, and watches
-// it from then on. Where the user may not list or watch, it polls the objects one
+// it from then on. Where the user is not allowed to list or watch, it polls the objects one
 // by one.
 type Observer struct {
 	cluster *Cluster

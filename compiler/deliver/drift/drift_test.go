@@ -145,7 +145,7 @@ func TestWholeRules(t *testing.T) {
 		{ID: "ConfigMap web/b", Release: "web", Finding: apply.Same, Health: health.Verdict{State: health.Failed, Reason: "it failed"}},
 		{ID: "ConfigMap web/c", Release: "web", Finding: apply.Orphaned, Before: object("c")},
 		{ID: "ConfigMap web/d", Release: "web", Finding: apply.InConflict, Why: "kubectl created it", Before: object("d"), After: object("d")},
-		{ID: "Secret web/e", Finding: apply.Unknown, Why: "the user may not get secrets in web"},
+		{ID: "Secret web/e", Finding: apply.Unknown, Why: "the user is not allowed to get secrets in web"},
 	}}
 	for _, test := range []struct {
 		rules          []fleet.IgnoreRule
@@ -159,7 +159,7 @@ func TestWholeRules(t *testing.T) {
 	} {
 		c := newCluster(&fleet.Cluster{ID: "dev/one"})
 		err := c.addFindings(compared, nil, test.rules)
-		if err == nil || !strings.Contains(err.Error(), "1 object could not be read: the user may not get secrets in web") {
+		if err == nil || !strings.Contains(err.Error(), "1 object could not be read: the user is not allowed to get secrets in web") {
 			t.Errorf("an unreadable object is not a fault: %v", err)
 		}
 		c.addOrphans(map[string]string{"ConfigMap web/e": "db"}, test.rules)

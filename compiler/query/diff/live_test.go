@@ -17,12 +17,12 @@ func liveResult() Result {
 	var g Grouper
 	g.Add("dev/a", []Change{
 		conflict,
-		{ID: "Secret web/web", Action: Unknown, Release: "web", Live: Live{Reason: "unknown", Why: "the user may not get secrets in web"}},
+		{ID: "Secret web/web", Action: Unknown, Release: "web", Live: Live{Reason: "unknown", Why: "the user is not allowed to get secrets in web"}},
 		{ID: "Service web/web", Action: Update, Release: "web", Live: Live{Reason: "conflict", Why: "helm created it"}},
 	})
 	g.Add("dev/b", []Change{predicted})
 	r := g.Result()
-	r.Predicted = []Prediction{{Why: "the user may not patch <@them>", Clusters: []string{"dev/b"}, Objects: 7}}
+	r.Predicted = []Prediction{{Why: "the user is not allowed to patch <@them>", Clusters: []string{"dev/b"}, Objects: 7}}
 	return r
 }
 
@@ -34,14 +34,14 @@ func TestLiveText(t *testing.T) {
 	const want = `in dev/a
   ~ ConfigMap web/web (release web)
     ~ data.colour (kubectl-edit has it): red -> blue
-  ! Secret web/web (release web, the user may not get secrets in web)
+  ! Secret web/web (release web, the user is not allowed to get secrets in web)
   ~ Service web/web (release web, helm created it)
 
 in dev/b
   ~ ConfigMap web/web (release web, predicted)
     ~ data.colour (kubectl-edit has it): red -> blue
 
-compared without a dry run: 7 objects in dev/b: the user may not patch <@them>
+compared without a dry run: 7 objects in dev/b: the user is not allowed to patch <@them>
 2 objects updated, 1 unknown in 2 of 2 clusters
 `
 	if b.String() != want {
@@ -55,8 +55,8 @@ func TestLiveMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"\n<code>compared without a dry run: 7 objects in dev/b: the user may not patch &#60;&#64;them&#62;</code>\n",
-		"\n! Secret web/web (release web, the user may not get secrets in web)\n",
+		"\n<code>compared without a dry run: 7 objects in dev/b: the user is not allowed to patch &#60;&#64;them&#62;</code>\n",
+		"\n! Secret web/web (release web, the user is not allowed to get secrets in web)\n",
 		"\n- data.colour (kubectl-edit has it): red\n+ data.colour (kubectl-edit has it): blue\n",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -113,7 +113,7 @@ func TestLiveJSON(t *testing.T) {
 		}
 	}
 	const want = `ConfigMap web/web|update|conflict|dry-run||kubectl-edit
-Secret web/web|unknown|unknown||the user may not get secrets in web
+Secret web/web|unknown|unknown||the user is not allowed to get secrets in web
 Service web/web|update|conflict|dry-run|helm created it
 ConfigMap web/web|update|conflict|predicted||kubectl-edit`
 	if got := strings.Join(lines, "\n"); got != want {

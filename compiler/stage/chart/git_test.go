@@ -202,7 +202,7 @@ func TestGitFaults(t *testing.T) {
 		"no chart":      {url + "//charts", "", []string{"has no chart in charts", "//charts/"}},
 		"no chart, top": {url, "", []string{"has no chart at its root", "//charts/web"}},
 		"a file":        {url + "//README.md", "", []string{"has no chart in README.md"}},
-		"link":          {url + "//charts/link", "", []string{"passwd is a symbolic link to /etc/passwd, which leads out of the repository", "put the files into the chart"}},
+		"link":          {url + "//charts/link", "", []string{"passwd is a symbolic link to /etc/passwd, which is outside of the repository", "put the files into the chart"}},
 		"submodule":     {url + "//charts/module", "", []string{"sub is a submodule"}},
 		"large":         {url + "//charts/big", "", []string{"a is larger than 5 MiB"}},
 		"odd name":      {url + "//charts/odd", "", []string{"has a control character"}},

@@ -227,7 +227,7 @@ func (w *gitWalker) broken(e *gitEntry, name string, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		why = "does not exist in the repository"
 	case errors.Is(err, git.ErrLeaves):
-		why = "leads out of the repository"
+		why = "is outside of the repository"
 	}
 	return fault(diag.CodeChartFiles, linkHint, "%s is a symbolic link to %s, which %s", oneLine(name), oneLine(e.target), why)
 }

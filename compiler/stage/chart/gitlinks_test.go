@@ -134,10 +134,10 @@ func TestGitLinkFaults(t *testing.T) {
 	targets["hidden/d"] = ".d0"
 	files["bomb/d6/a"] = "a"
 	want := map[string]string{
-		"absolute": "passwd is a symbolic link to /etc/passwd, which leads out of the repository",
-		"leaves":   "x is a symbolic link to ../../outside, which leads out of the repository",
-		"far":      "x is a symbolic link to ../shared/../../repo/shared/a, which leads out of the repository",
-		"chain":    "x is a symbolic link to y, which leads out of the repository",
+		"absolute": "passwd is a symbolic link to /etc/passwd, which is outside of the repository",
+		"leaves":   "x is a symbolic link to ../../outside, which is outside of the repository",
+		"far":      "x is a symbolic link to ../shared/../../repo/shared/a, which is outside of the repository",
+		"chain":    "x is a symbolic link to y, which is outside of the repository",
 		"git":      "config is a symbolic link to ../.git/config, which is in .git",
 		"dangling": "x is a symbolic link to ../shared/gone, which does not exist in the repository",
 		"above/in": "x/in is a symbolic link to a directory that contains it",
@@ -146,11 +146,11 @@ func TestGitLinkFaults(t *testing.T) {
 		"through":  "x is a symbolic link to ../through/y/a, which has too many symbolic links",
 		"module":   "x is a submodule",
 		"inside":   "x is a symbolic link to ../sub/x, which does not exist in the repository",
-		"rules":    "new is a symbolic link to /etc/passwd, which leads out of the repository",
+		"rules":    "new is a symbolic link to /etc/passwd, which is outside of the repository",
 		"large":    "the files are larger than 100 MiB in all",
 		"bomb":     "more than 10000 files and directories",
 		"hidden":   "more than 10000 files and directories",
-		"Chart":    "Chart.yaml is a symbolic link to ../../Chart.yaml, which leads out of the repository",
+		"Chart":    "Chart.yaml is a symbolic link to ../../Chart.yaml, which is outside of the repository",
 	}
 	for name := range want {
 		if name != "Chart" {

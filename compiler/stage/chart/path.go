@@ -85,7 +85,7 @@ func notThere(root *os.Root, name string, err error) error {
 func outside(root *os.Root, name string, err error) error {
 	for at := name; at != "."; at = path.Dir(at) {
 		if target, lerr := root.Readlink(at); lerr == nil {
-			why := "leads out of the fleet"
+			why := "is outside of the fleet's directory"
 			if errors.Is(err, fs.ErrNotExist) {
 				why = "does not exist"
 			}

@@ -20,7 +20,7 @@ import (
 type dump struct {
 	objects   []*unstructured.Unstructured
 	logs      map[string]string
-	forbidden string // a kind that the user may not list
+	forbidden string // a kind that the user is not allowed to list
 }
 
 func readDump(t *testing.T, archive string) *dump {

@@ -176,5 +176,5 @@ func outsideFault(at diag.Pos, what string, err error) *diag.Diag {
 	if errors.Is(err, git.ErrGit) {
 		return &diag.Diag{Code: diag.CodeOutsideFleet, At: []diag.Pos{at}, Msg: what + " " + err.Error(), Hint: "use a file outside of .git", Cause: err}
 	}
-	return &diag.Diag{Code: diag.CodeOutsideFleet, At: []diag.Pos{at}, Msg: what + " leads out of the fleet", Hint: "copy its target into the fleet", Cause: err}
+	return &diag.Diag{Code: diag.CodeOutsideFleet, At: []diag.Pos{at}, Msg: what + " points outside of the fleet's directory", Hint: "copy its target into the fleet", Cause: err}
 }

@@ -49,7 +49,7 @@ environments/fleet.cue:4:46: web -> the-cache values.port
 	}
 }
 
-// A layer that leads out of the repository is not read.
+// A layer that is outside of the repository is not read.
 func TestReleaseReferencesStayInside(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	fleets.Write(t, outside, map[string]string{"a.cue": "package fleet\n\nreleases: a: releases.b\n"})

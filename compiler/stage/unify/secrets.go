@@ -47,7 +47,7 @@ func incompleteSource(s fleet.SecretSource) (msg, hint string) {
 	case s.SOPS != "" && filepath.IsLocal(filepath.FromSlash(s.SOPS)) && path.Clean(s.SOPS) != s.SOPS:
 		return "the path " + diag.Visible(s.SOPS, diag.MaxText) + " is not in its shortest form", "write " + diag.Visible(path.Clean(s.SOPS), diag.MaxText)
 	case s.SOPS != "" && !filepath.IsLocal(filepath.FromSlash(s.SOPS)):
-		return "the path " + diag.Visible(s.SOPS, diag.MaxText) + " leads out of the fleet", "write it relative to the fleet's root, where cue.mod is, as in secrets/prod.yaml"
+		return "the path " + diag.Visible(s.SOPS, diag.MaxText) + " is outside of the fleet's directory", "write it relative to the fleet's root, where cue.mod is, as in secrets/prod.yaml"
 	case s.Live != nil && len(s.Live.Alphabet) > 0 && strings.Count(s.Live.Alphabet, s.Live.Alphabet[:1]) == len(s.Live.Alphabet):
 		return "the alphabet has only one character: the value can be guessed", `use several, as in alphabet: "abcdef0123456789"`
 	case s.External != nil && (s.External.Store == "" || s.External.Key == ""):

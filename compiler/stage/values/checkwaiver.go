@@ -40,7 +40,7 @@ func (c *checker) waive(open []fleet.Waiver) diag.List {
 	}
 	for i, w := range open {
 		if !needed[i] {
-			out = append(out, waiverFault(diag.CodeUnusedRule, w, fmt.Sprintf("the waiver for %s is not needed: there is no fault", w.Path), "remove it"))
+			out = append(out, waiverFault(diag.CodeUnusedRule, w, fmt.Sprintf("the waiver for %s has no effect: the value has no fault", w.Path), "remove it"))
 		}
 	}
 	return out

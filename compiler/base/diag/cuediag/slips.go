@@ -34,7 +34,7 @@ var patterns = []pattern{
 	{line: regexp.MustCompile(`@embed\(.*file=\S*\.\./`), msg: "@embed can read only files in its own directory and below", hint: "copy the file next to this one, and write @embed(file=values.yaml)"},
 	{line: regexp.MustCompile(`,\s*,`), msg: "there are two commas in a row", hint: "remove one"},
 	{line: regexp.MustCompile(`:\s*~\s*$`), msg: "~ is not a CUE value", hint: "write null"},
-	{line: regexp.MustCompile(`^\s*-\s`), always: true, msg: "CUE does not write lists with dashes", hint: `write it in brackets, as in ["a", "b"] or [{name: "a"}, {name: "b"}]`},
+	{line: regexp.MustCompile(`^\s*-\s`), always: true, msg: "a list in CUE has brackets, not dashes", hint: `write it in brackets, as in ["a", "b"] or [{name: "a"}, {name: "b"}]`},
 	{line: regexp.MustCompile(`[“”„‘’]([^“”„‘’"]*)[“”‘’]?`), raw: true, msg: "CUE does not accept curly quotation marks", hint: `write "$1"`},
 	{line: regexp.MustCompile("`([^`]*)`?"), msg: "CUE does not accept backticks around strings", hint: `write "$1"`},
 	{line: regexp.MustCompile(`^\s*("?[\w.-]+"?)\s*=\s*([^=~].*)?$`), raw: true, msg: "CUE sets fields with a colon, not with =", hint: "write $1: $Q2"},

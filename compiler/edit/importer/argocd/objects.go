@@ -42,7 +42,7 @@ func (r *reader) kustomize(s *source, dir string, out *importer.Release) error {
 		name, _ := c.(string)
 		to := path.Join(dir, name)
 		if !filepath.IsLocal(filepath.FromSlash(to)) {
-			return r.fault(diag.CodeImportFile, s.app, s.at("kustomize", "components"), "the component "+name+" leads out of the repository", "write a path relative to "+dir)
+			return r.fault(diag.CodeImportFile, s.app, s.at("kustomize", "components"), "the component "+name+" is outside of the repository", "write a path relative to "+dir)
 		}
 		content["components"] = append(importer.ListAt(content, "components"), "../"+to)
 	}

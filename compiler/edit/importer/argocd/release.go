@@ -138,7 +138,7 @@ func (r *reader) exists(dir, name string) bool {
 func (r *reader) directory(s *source) (string, error) {
 	dir := path.Clean(strings.TrimPrefix(s.path, "/"))
 	if !filepath.IsLocal(filepath.FromSlash(dir)) {
-		return "", r.fault(diag.CodeImportFile, s.app, s.at("path"), "the path "+s.path+" leads out of the repository", "write it relative to the repository")
+		return "", r.fault(diag.CodeImportFile, s.app, s.at("path"), "the path "+s.path+" is outside of the repository", "write it relative to the repository")
 	}
 	if info, err := os.Stat(filepath.Join(r.Work, filepath.FromSlash(dir))); err != nil || !info.IsDir() {
 		return "", r.fault(diag.CodeImportFile, s.app, s.at("path"), "the repository has no directory "+dir, "import the repository "+importer.TextAt(s.spec, "repoURL")+" instead, or copy the directory into this one")

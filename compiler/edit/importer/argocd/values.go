@@ -83,7 +83,7 @@ func (r *reader) valueFile(s *source, name string, field []string) (values map[s
 		return nil, "the values of the chart's file " + name + " are not merged", nil
 	}
 	if !filepath.IsLocal(filepath.FromSlash(file)) {
-		return nil, "", r.fault(diag.CodeImportFile, s.app, field, "the file "+name+" leads out of the repository", "write a file of the repository")
+		return nil, "", r.fault(diag.CodeImportFile, s.app, field, "the file "+name+" is outside of the repository", "write a file of the repository")
 	}
 	data, err := os.ReadFile(filepath.Join(r.Work, filepath.FromSlash(file)))
 	if err != nil {

@@ -152,7 +152,7 @@ func (r *repository) path(file string) string { return path.Join(filepath.ToSlas
 // which is generated when there is none.
 func (s *state) kustomizationFile(dir string) (file string, content []byte, err error) {
 	if !filepath.IsLocal(filepath.FromSlash(dir)) {
-		return "", nil, errors.New(dir + " leads out of the repository")
+		return "", nil, errors.New(dir + " is outside of the repository")
 	}
 	info, err := os.Stat(filepath.Join(s.Work, filepath.FromSlash(dir)))
 	switch {
@@ -263,7 +263,7 @@ func (k *kustomization) merge(s *state, content map[string]any) error {
 	for i, c := range importer.ListAt(k.spec, "components") {
 		component, _ := c.(string)
 		if path.IsAbs(component) || !filepath.IsLocal(filepath.FromSlash(path.Join(k.dir, component))) {
-			return k.fault(diag.CodeImportFile, s, fmt.Sprintf("components.%d", i), "the component "+component+" leads out of the repository", "write a path relative to "+k.dir)
+			return k.fault(diag.CodeImportFile, s, fmt.Sprintf("components.%d", i), "the component "+component+" is outside of the repository", "write a path relative to "+k.dir)
 		}
 		if _, err := os.Stat(filepath.Join(s.Work, filepath.FromSlash(path.Join(k.dir, component)))); err != nil && importer.IsTrueAt(k.spec, "ignoreMissingComponents") {
 			continue

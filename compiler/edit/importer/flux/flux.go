@@ -71,7 +71,7 @@ func (r *repository) cluster(c importer.ClusterSource) (*importer.Cluster, error
 		byID: map[string]*object{}, stages: map[string]*kustomization{}, root: root, conflicts: map[string]bool{},
 	}
 	if path.IsAbs(root) || !filepath.IsLocal(filepath.FromSlash(root)) {
-		return s.out, &diag.Diag{Code: diag.CodeImportFile, Msg: "the path of the cluster " + c.ID + " leads out of the repository", Hint: "write it relative to the repository"}
+		return s.out, &diag.Diag{Code: diag.CodeImportFile, Msg: "the path of the cluster " + c.ID + " is outside of the repository", Hint: "write it relative to the repository"}
 	}
 	if err := s.walk(); err != nil {
 		return s.out, err

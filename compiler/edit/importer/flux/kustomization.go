@@ -181,7 +181,7 @@ func (s *state) locate(k *kustomization) (bool, error) {
 		return false, nil
 	}
 	if dir != "." && !filepath.IsLocal(filepath.FromSlash(dir)) {
-		return false, k.fault(diag.CodeImportFile, s, "path", "the path "+dir+" leads out of the repository", "write a path below the root of the repository")
+		return false, k.fault(diag.CodeImportFile, s, "path", "the path "+dir+" is outside of the repository", "write a path below the root of the repository")
 	}
 	k.dir = dir
 	for p := k.parent; p != nil; p = p.parent {

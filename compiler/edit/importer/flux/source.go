@@ -153,7 +153,7 @@ func (s *state) templated(o *object, spec map[string]any, field string) (c *impo
 	if importer.TextAt(ref, "kind") == "GitRepository" && s.isOwn(source) {
 		dir := path.Clean("./" + name)
 		if strings.HasPrefix(dir, "..") {
-			return nil, field, "the chart " + name + " leads out of the repository: copy it into the fleet"
+			return nil, field, "the chart " + name + " is outside of the repository: copy it into the fleet"
 		}
 		if source != nil {
 			source.used = true

@@ -91,7 +91,7 @@ func gitChart(d *helmfileRelease, s *importer.ChartSource, text string) error {
 func (e *environmentRun) localChart(d *helmfileRelease, out *importer.Release, field, name string) error {
 	place, err := e.place(d.state.dir, name)
 	if err != nil {
-		return d.fault(diag.CodeImportFile, []string{field}, "the chart "+diag.Visible(name, diag.MaxText)+" leads out of the repository", "write a path in the repository")
+		return d.fault(diag.CodeImportFile, []string{field}, "the chart "+diag.Visible(name, diag.MaxText)+" is outside of the repository", "write a path in the repository")
 	}
 	s := out.Chart
 	switch {

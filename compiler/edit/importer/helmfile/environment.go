@@ -135,7 +135,7 @@ func (e *environmentRun) resolve(dir, name, handler string, at diag.Pos) ([]stri
 		return nil, nil
 	}
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeImportFile, At: []diag.Pos{at}, Msg: fmt.Sprintf("the file %s leads out of the repository", diag.Visible(name, diag.MaxText)), Hint: "write a file of the repository"}
+		return nil, &diag.Diag{Code: diag.CodeImportFile, At: []diag.Pos{at}, Msg: fmt.Sprintf("the file %s is outside of the repository", diag.Visible(name, diag.MaxText)), Hint: "write a file of the repository"}
 	}
 	files, err := e.glob(pattern)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 // maxFile limits the size of a file that is read, in bytes.
 const maxFile = 8 << 20
 
-// errOutside is the error for a path that leads out of the repository.
-var errOutside = errors.New("the path leads out of the repository")
+// errOutside is the error for a path that is outside of the repository.
+var errOutside = errors.New("the path is outside of the repository")
 
 // place returns a path below a directory of the repository, relative to the repository.
 func (r *reader) place(base, name string) (string, error) {

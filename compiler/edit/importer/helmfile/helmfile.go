@@ -180,7 +180,7 @@ func (e *environmentRun) missingFaults() error {
 func (e *environmentRun) entryFiles(name string) ([]string, error) {
 	info, err := e.tree.Stat(filepath.FromSlash(name))
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeImportFile, Msg: name + " leads out of the repository", Hint: "name a file of the repository", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeImportFile, Msg: name + " is outside of the repository", Hint: "name a file of the repository", Cause: err}
 	}
 	if !info.IsDir() {
 		return []string{name}, nil

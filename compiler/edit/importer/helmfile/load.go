@@ -198,7 +198,7 @@ func (e *environmentRun) loadBase(dir string, base item, env environment) (*stat
 	}
 	file, err := e.place(dir, name)
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeImportFile, At: []diag.Pos{base.at()}, Path: "bases", Msg: fmt.Sprintf("the base %s leads out of the repository", diag.Visible(name, diag.MaxText)), Hint: "write a file of the repository"}
+		return nil, &diag.Diag{Code: diag.CodeImportFile, At: []diag.Pos{base.at()}, Path: "bases", Msg: fmt.Sprintf("the base %s is outside of the repository", diag.Visible(name, diag.MaxText)), Hint: "write a file of the repository"}
 	}
 	if !e.isFile(file) {
 		return nil, &diag.Diag{Code: diag.CodeImportFile, At: []diag.Pos{base.at()}, Path: "bases", Msg: "the repository has no file " + diag.Visible(file, diag.MaxText), Hint: "correct the path of the base"}

@@ -90,7 +90,7 @@ func (t *run) find(from, name string) (string, *file, error) {
 	places := importPaths(from, name)
 	for _, at := range places {
 		if at == ".." || strings.HasPrefix(at, "../") {
-			return fault(inFleet, "leads out of the fleet")
+			return fault(inFleet, "is outside of the fleet's directory")
 		}
 		f := t.renderer.files.load(t.renderer.Dir, at)
 		if f.missing {

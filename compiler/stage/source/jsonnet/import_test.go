@@ -36,16 +36,16 @@ func hostile(t *testing.T, main string) *Renderer {
 
 func TestHostileImports(t *testing.T) {
 	for _, test := range []struct{ path, want string }{
-		{"../../secret.txt", "leads out of the fleet [FL1405]"},
-		{"../../fleet/folder/x", "leads out of the fleet [FL1405]"},
-		{"x/../../../secret.txt", "leads out of the fleet [FL1405]"},
+		{"../../secret.txt", "is outside of the fleet's directory [FL1405]"},
+		{"../../fleet/folder/x", "is outside of the fleet's directory [FL1405]"},
+		{"x/../../../secret.txt", "is outside of the fleet's directory [FL1405]"},
 		{"/etc/passwd", "is not a relative path with slashes: imports must be files of the fleet [FL1405]"},
 		{"https://example.com/x.libsonnet", "is not a relative path with slashes: imports must be files of the fleet [FL1405]"},
 		{`..\\..\\secret.txt`, "is not a relative path with slashes: imports must be files of the fleet [FL1405]"},
 		{`x\u0000y`, "is not a relative path with slashes: imports must be files of the fleet [FL1405]"},
-		{"out.libsonnet", "cannot be read: it leads out of the fleet [FL1405]"},
-		{"absolute.libsonnet", "cannot be read: it leads out of the fleet [FL1405]"},
-		{"out/secret.txt", "cannot be read: it leads out of the fleet [FL1405]"},
+		{"out.libsonnet", "cannot be read: it is outside of the fleet's directory [FL1405]"},
+		{"absolute.libsonnet", "cannot be read: it is outside of the fleet's directory [FL1405]"},
+		{"out/secret.txt", "cannot be read: it is outside of the fleet's directory [FL1405]"},
 		{"circle.libsonnet", "cannot be read: it has too many symbolic links [FL1405]"},
 		{"../folder", "cannot be read: it is a directory [FL1405]"},
 		{"", "cannot be read: it is a directory [FL1405]"},
@@ -75,8 +75,8 @@ func TestHostileImports(t *testing.T) {
 
 func TestHostileFile(t *testing.T) {
 	for file, want := range map[string]string{
-		"../secret.txt":     "environments/fleet.cue:7:2: releases.app: \"../secret.txt\" leads out of the fleet [FL1405]\n    hint: name a file of the fleet, relative to its root\n",
-		"app/out.libsonnet": "environments/fleet.cue:7:2: releases.app: \"app/out.libsonnet\" cannot be read: it leads out of the fleet [FL1405]\n    hint: name a file of the fleet that can be read\n",
+		"../secret.txt":     "environments/fleet.cue:7:2: releases.app: \"../secret.txt\" is outside of the fleet's directory [FL1405]\n    hint: name a file of the fleet, relative to its root\n",
+		"app/out.libsonnet": "environments/fleet.cue:7:2: releases.app: \"app/out.libsonnet\" cannot be read: it is outside of the fleet's directory [FL1405]\n    hint: name a file of the fleet that can be read\n",
 		"app/none.jsonnet":  "environments/fleet.cue:7:2: releases.app: \"app/none.jsonnet\" is not there [FL1405]\n    hint: create it, or correct the path of the release\n",
 		"fleetc.libsonnet":  "environments/fleet.cue:7:2: releases.app: \"fleetc.libsonnet\" is not there [FL1405]\n    hint: create it, or correct the path of the release\n",
 		"/etc/passwd":       "environments/fleet.cue:7:2: releases.app: \"/etc/passwd\" is not a relative path with slashes: imports must be files of the fleet [FL1405]\n    hint: name a file of the fleet, relative to its root\n",
@@ -100,7 +100,7 @@ func TestLinkInside(t *testing.T) {
 func TestVendoredLibraryStaysInside(t *testing.T) {
 	r := hostile(t, "function(params)\n  import 'lib.libsonnet'\n")
 	_, err := r.Render(t.Context(), requestOf("app/main.jsonnet"))
-	want := `app/main.jsonnet:2:3: releases.app: "../../secret.txt" leads out of the fleet [FL1405]
+	want := `app/main.jsonnet:2:3: releases.app: "../../secret.txt" is outside of the fleet's directory [FL1405]
     environments/fleet.cue:7:2: and here
     vendor/lib.libsonnet:1:1: and here
     hint: copy the file into the fleet, and write its path relative to the file that imports it

@@ -215,8 +215,8 @@ func TestDirectory(t *testing.T) {
 	for dir, want := range map[string]string{
 		"":                        "an empty path [FL1405]\n    hint: name a file or directory of the fleet that can be read",
 		"/base":                   "/base is an absolute path [FL1405]\n    hint: write it relative to the fleet's root, where cue.mod is",
-		"../base":                 "../base leads out of the fleet [FL1405]\n    hint: name a file or directory of the fleet that can be read",
-		"base/../../x":            "base/../../x leads out of the fleet [FL1405]\n    hint: name a file or directory of the fleet that can be read",
+		"../base":                 "../base is outside of the fleet's directory [FL1405]\n    hint: name a file or directory of the fleet that can be read",
+		"base/../../x":            "base/../../x is outside of the fleet's directory [FL1405]\n    hint: name a file or directory of the fleet that can be read",
 		"bsae":                    "bsae does not exist [FL1405]\n    hint: did you mean base?",
 		"base/sub":                "base/sub does not exist [FL1405]\n    hint: create it, or correct the path",
 		"base/d.yaml":             "base/d.yaml is a file [FL1403]\n    hint: name a directory with a kustomization.yaml, or make it a manifests release",

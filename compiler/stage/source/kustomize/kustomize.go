@@ -319,9 +319,9 @@ func outside(dir, name string) (msg, hint string) {
 	here, _ := mountOf(dir)
 	if place, _ := mountOf(below); below == ".." || strings.HasPrefix(below, "../") || place != here {
 		if here != "" {
-			return name + " leads out of the repository of this base", ""
+			return name + " is outside of the repository of this base", ""
 		}
-		return name + " leads out of the fleet", ""
+		return name + " is outside of the fleet's directory", ""
 	}
 	return "", ""
 }

@@ -39,14 +39,14 @@ func TestPathsStayInside(t *testing.T) {
 		}
 		for path, want := range map[string]string{
 			"OUT":                 "is an absolute path [FL1405]",
-			"../../out/k":         "leads out of the fleet [FL1405]",
-			"../../fleet/x":       "leads out of the fleet [FL1405]", // of a root that is called so
-			"out":                 "leads out of the fleet [FL1405]",
-			"out/k":               "leads out of the fleet [FL1405]",
-			"absolute":            "leads out of the fleet [FL1405]",
-			"chain":               "leads out of the fleet [FL1405]",
+			"../../out/k":         "is outside of the fleet's directory [FL1405]",
+			"../../fleet/x":       "is outside of the fleet's directory [FL1405]", // of a root that is called so
+			"out":                 "is outside of the fleet's directory [FL1405]",
+			"out/k":               "is outside of the fleet's directory [FL1405]",
+			"absolute":            "is outside of the fleet's directory [FL1405]",
+			"chain":               "is outside of the fleet's directory [FL1405]",
 			"round":               "has too many symbolic links",
-			"./../app/.././out/k": "leads out of the fleet [FL1405]",
+			"./../app/.././out/k": "is outside of the fleet's directory [FL1405]",
 		} {
 			above := t.TempDir()
 			root := filepath.Join(above, "fleet")

@@ -31,9 +31,9 @@ func TestLinksInDirectory(t *testing.T) {
 	_, _, err = Read(root, "app", release())
 	want := "app/back: releases.web.manifests: a link that leads back to app [FL1405]\n" + at + "    hint: remove it\n" +
 		"app/broken.yaml: releases.web.manifests: a broken link [FL1405]\n" + at + "    hint: remove it\n" +
-		"app/passwd: releases.web.manifests: leads out of the fleet [FL1405]\n" + at + unread +
+		"app/passwd: releases.web.manifests: is outside of the fleet's directory [FL1405]\n" + at + unread +
 		"app/pipe.yaml: releases.web.manifests: is not a file [FL1405]\n" + at + unread +
-		"app/up: releases.web.manifests: leads out of the fleet [FL1405]\n" + at + unread
+		"app/up: releases.web.manifests: is outside of the fleet's directory [FL1405]\n" + at + unread
 	if got := faults(t, err); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

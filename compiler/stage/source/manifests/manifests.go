@@ -79,7 +79,7 @@ func (s *source) top(name string) {
 		s.fault(diag.CodeSourceFile, diag.Pos{}, name+" is an absolute path", "write it relative to the fleet's root, where cue.mod is")
 		return
 	case below == ".." || strings.HasPrefix(below, "../"):
-		s.fault(diag.CodeSourceFile, diag.Pos{}, name+" leads out of the fleet", "")
+		s.fault(diag.CodeSourceFile, diag.Pos{}, name+" is outside of the fleet's directory", "")
 		return
 	}
 	real, info, err := s.tree.stat(below)
