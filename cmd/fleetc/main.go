@@ -8,6 +8,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"strings"
 	_ "time/tzdata" // templates name time zones that some machines do not have
 
 	_ "github.com/fleetc/fleetc/cmd/fleetc/memory"
@@ -65,6 +66,12 @@ func execute(ctx context.Context, o *options) (*cobra.Command, error) {
 		return newRootCommand(o), err
 	}
 	o.limits.Time, o.limits.Memory = limits.Time, limits.Memory
+	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], cobra.ShellCompRequestCmd) {
+		// Completion does not wait for the network.
+		if err := onlyCachedModules(); err != nil {
+			return newRootCommand(o), err
+		}
+	}
 	root := newRootCommand(o)
 	root.SetOut(&o.stdout)
 	return o.execute(ctx, root)

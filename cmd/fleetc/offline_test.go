@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestOfflineModules checks that CUE does not fetch modules with --offline.
+// TestOfflineModules checks that CUE does not fetch modules with --offline, or to complete
+// arguments.
 func TestOfflineModules(t *testing.T) {
 	var requests atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -38,5 +39,11 @@ func TestOfflineModules(t *testing.T) {
 		if (requests.Load() == 0) != offline {
 			t.Errorf("offline %t: %d requests", offline, requests.Load())
 		}
+	}
+	requests.Store(0)
+	cmd := exec.CommandContext(t.Context(), "fleetc", "__complete", "-C", dir, "--cache-dir", t.TempDir(), "vet", "")
+	cmd.Env = append(os.Environ(), "CUE_REGISTRY="+strings.TrimPrefix(server.URL, "http://"), "CUE_CACHE_DIR="+t.TempDir())
+	if out, err := cmd.CombinedOutput(); err != nil || requests.Load() > 0 {
+		t.Errorf("completion: %v, %d requests, %s", err, requests.Load(), out)
 	}
 }

@@ -99,14 +99,16 @@ func (o *options) prepare(cmd *cobra.Command) error {
 		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--color does not accept %q", diag.Visible(o.color, diag.MaxText)), Hint: diag.OneOf(o.color, colorModes())}
 	}
 	if o.offline {
-		// CUE then finds modules in its cache only.
-		if err := os.Setenv("CUE_REGISTRY", "none"); err != nil {
+		if err := onlyCachedModules(); err != nil {
 			return err
 		}
 	}
 	o.progress, o.endProgress = startProgress(cmd)
 	return o.start(cmd)
 }
+
+// onlyCachedModules makes CUE find modules in its cache only.
+func onlyCachedModules() error { return os.Setenv("CUE_REGISTRY", "none") }
 
 func newRootCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
