@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -109,15 +111,21 @@ func (p *pinning) pinSchemas(ctx context.Context) error {
 			continue
 		}
 		tried := map[string]bool{}
-		for range chain {
+		for n := 0; ; n++ {
 			types, err := p.types(ctx, *ref)
 			if err != nil {
 				return err
 			}
 			missing := slices.DeleteFunc(types.Missing(), func(at string) bool {
-				return tried[at] || !strings.HasPrefix(at, "https://") || strings.Contains(at, "#")
+				return tried[at] || !strings.HasPrefix(at, "https://") && !strings.HasPrefix(at, "http://") || strings.Contains(at, "#")
 			})
 			if len(missing) == 0 {
+				break
+			}
+			if n == chain {
+				if p.unpinned == nil {
+					p.unpinned = &diag.Diag{Code: diag.CodeSchemaDocument, Msg: fmt.Sprintf("fleetc follows at most %d references in a row", chain), Hint: fleet.SchemaHint}
+				}
 				break
 			}
 			for _, at := range missing {

@@ -28,6 +28,9 @@ func checkSchemaURL(raw string) error {
 	if err != nil || strings.ContainsAny(raw, " \n") {
 		return fault(diag.CodeSchemaDocument, fleet.SchemaHint, "the URL of a schema is invalid")
 	}
+	if u.Scheme != "https" {
+		return fault(diag.CodeSchemaDocument, fleet.SchemaHint, "fleetc fetches schemas only from URLs that begin with https://")
+	}
 	if err := checkURL(raw, "leave them out", "https"); err != nil {
 		return err
 	}

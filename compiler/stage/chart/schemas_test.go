@@ -48,8 +48,8 @@ func TestSchemasAreFetchedSafely(t *testing.T) {
 		server.URL + "/text.json": "is not JSON",
 		other.URL + "/large.json": "is larger than 16 MiB",
 		server.URL + "/down.json": "a redirect from https to http",
-		plain.URL + "/ok.json":    `the scheme "http" is not supported for charts`,
-		"file:///etc/passwd":      `the scheme "file" is not supported for charts`,
+		plain.URL + "/ok.json":    `fleetc fetches schemas only from URLs that begin with https://`,
+		"file:///etc/passwd":      `fleetc fetches schemas only from URLs that begin with https://`,
 		strings.Replace(server.URL, "https://", "https://u:p@", 1) + "/ok.json": "credentials",
 		server.URL + "/ok.json?token=1":                                         "query",
 	} {
