@@ -31,7 +31,9 @@ type AffectedCluster struct {
 	Change ClusterChange `json:"change,omitempty"`
 
 	// Files are the inputs that differ, sorted; never nil. When files of its layers
-	// differ, only these are listed: other inputs are not compared. It is empty for Unknown.
+	// differ, only these are listed: other inputs are not compared. For Added and Removed,
+	// files that another selected cluster has in the other state are not listed. It is empty
+	// for Unknown.
 	Files []string `json:"files"`
 }
 
@@ -130,11 +132,11 @@ func affectedClusters(selected []string, now, old map[string]Inputs, oldFaults d
 		a := AffectedCluster{ID: id, Change: Changed, Files: append([]string{}, now[id].changedFiles(old[id])...)}
 		switch {
 		case now[id] == nil:
-			a.Change = Removed
+			a.Change, a.Files = Removed, old[id].filesNotIn(now)
 		case all || unknown[id]:
 			a.Change, a.Files = Unknown, []string{}
 		case old[id] == nil:
-			a.Change = Added
+			a.Change, a.Files = Added, now[id].filesNotIn(old)
 		case len(a.Files) == 0:
 			continue
 		}
@@ -154,6 +156,22 @@ func (in Inputs) changedFiles(other Inputs) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(files))
+}
+
+// filesNotIn returns the files that no cluster of the other state has with the same content,
+// sorted.
+func (in Inputs) filesNotIn(other map[string]Inputs) []string {
+	files := []string{}
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		same := false
+		for _, inputs := range other {
+			same = same || inputs[name] == in[name]
+		}
+		if !same {
+			files = append(files, name)
+		}
+	}
+	return files
 }
 
 // AffectedSince is [Affected] with the fleet of a git commit as the old state. ref is any

@@ -271,8 +271,8 @@ func meaningful(file string, text []byte) []byte {
 
 // TestAffectedClusters has all changes of a cluster.
 func TestAffectedClusters(t *testing.T) {
-	now := map[string]Inputs{"same": {"f": "1"}, "content": {"f": "1"}, "more": {"f": "1", "g": "2"}, "fewer": {}, "new": {"f": "1"}, "broken": {"f": "1"}}
-	old := map[string]Inputs{"same": {"f": "1"}, "content": {"f": "2"}, "more": {"f": "1"}, "fewer": {"h": "1"}, "gone": {"f": "1"}}
+	now := map[string]Inputs{"same": {"f": "1"}, "content": {"f": "1"}, "more": {"f": "1", "g": "2"}, "fewer": {}, "new": {"f": "1", "n": "1"}, "broken": {"f": "1"}}
+	old := map[string]Inputs{"same": {"f": "1"}, "content": {"f": "2"}, "more": {"f": "1"}, "fewer": {"h": "1"}, "gone": {"f": "1", "o": "1"}}
 	all := []string{"broken", "content", "fewer", "gone", "long-gone", "more", "new", "same"}
 	one := diag.List{{Msg: "a fault", Clusters: []string{"broken", "long-gone"}}}
 	for name, test := range map[string]struct {
@@ -280,13 +280,13 @@ func TestAffectedClusters(t *testing.T) {
 		oldFaults diag.List
 		want      string
 	}{
-		"all": {all, one, "broken unknown [], content changed [f], fewer changed [h], gone removed [f], long-gone removed [], more changed [g], new added [f]"},
+		"all": {all, one, "broken unknown [], content changed [f], fewer changed [h], gone removed [o], long-gone removed [], more changed [g], new added [n]"},
 		"whole fleet": {
 			all,
 			diag.List{{Msg: "a fault"}},
-			"broken unknown [], content unknown [], fewer unknown [], gone removed [f], long-gone removed [], more unknown [], new unknown [], same unknown []",
+			"broken unknown [], content unknown [], fewer unknown [], gone removed [o], long-gone removed [], more unknown [], new unknown [], same unknown []",
 		},
-		"selected":      {[]string{"fewer", "gone", "same"}, one, "fewer changed [h], gone removed [f]"},
+		"selected":      {[]string{"fewer", "gone", "same"}, one, "fewer changed [h], gone removed [o]"},
 		"none affected": {[]string{"same"}, one, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -356,8 +356,7 @@ func TestAffected(t *testing.T) {
 		"a layer that does not parse": {edit: map[string]string{"environments/two/cluster.cue": "package fleet\n{"}, want: "!this { is not closed"},
 		"an added and a removed cluster": {
 			edit: map[string]string{"environments/three/cluster.cue": gone, "environments/three/more.cue": gone, "environments/four/cluster.cue": "package fleet\n\ncluster: {name: \"four\", kubernetes: \"1.36\"}\n"},
-			want: "four added [cue.mod/module.cue environments/fleet.cue environments/four/cluster.cue], " +
-				"three removed [cue.mod/module.cue environments/fleet.cue environments/three/cluster.cue environments/three/more.cue]",
+			want: "four added [environments/four/cluster.cue], three removed [environments/three/cluster.cue environments/three/more.cue]",
 		},
 		"a removed cluster by its name": {
 			edit:     map[string]string{"environments/three/cluster.cue": gone, "environments/three/more.cue": gone},
