@@ -143,7 +143,7 @@ func (c *checker) item(item any, original []any, s *kube.Schema) {
 	case d == remove && !merges(s):
 		c.add("write the complete new list", "deletes an item of a list that does not merge: the patch replaces the whole list", directive)
 	case d == remove && m[s.MergeKey] == nil:
-		c.add("", "deletes an item, and does not say which: it has no "+s.MergeKey, directive)
+		c.add("add the "+s.MergeKey+" of the item", "deletes an item, and does not say which: it has no "+s.MergeKey, directive)
 	}
 }
 

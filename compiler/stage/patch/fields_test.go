@@ -63,6 +63,7 @@ fleet.cue:11:2: releases."my-web".patches.p1.merge.spec.jobTemplate.spec.templat
 			`{target: {kinds: [Deployment]}, strategic: {spec: {template: {spec: {containers: [{$patch: delete}], initContainers: [{name: setup, $patch: replace}]}}}}}`,
 		}, `
 fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.containers.0.$patch: Deployment.apps web: deletes an item, and does not say which: it has no name [FL1512]
+    hint: add the name of the item
 fleet.cue:10:2: releases."my-web".patches.p0.strategic.spec.template.spec.initContainers.0.$patch: Deployment.apps web: replaces the whole list, and must not have other fields [FL1512]
     hint: add {$patch: "replace"} as a separate item, and the new items of the list
 `},
