@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -36,7 +35,8 @@ not compile the fleet.
 
 The exit status is 0 when all clusters are up to date (or applied, with
 --no-compile), ready and without orphans. It is 1 when a cluster is not, and 2
-when a cluster could not be read or does not compile.`
+when a cluster, or a kind for --orphans, could not be read, or when a cluster
+does not compile.`
 
 const statusExample = `  fleetc status
   fleetc status --health prod
@@ -153,14 +153,11 @@ func orphanNotes(c *deliver.Status) []string {
 	}
 	switch n := len(c.Orphans); {
 	case n == 0 && len(c.Unread) > 0:
-		lines = append(lines, "has no orphans of the kinds that the user is allowed to list")
+		lines = append(lines, "has no orphans of the kinds that can be listed")
 	case n == 0:
 		lines = append(lines, "has no orphans")
 	default:
 		lines = append(lines, plural(n, "orphan", "orphans")+": the inventory does not have them; run fleetc apply --adopt to take those in that the fleet has, and delete the others")
-	}
-	if n := len(c.Unread); n > 0 {
-		lines = append(lines, "the user is not allowed to list "+plural(n, "kind", "kinds")+": "+strings.Join(c.Unread, ", "))
 	}
 	return lines
 }

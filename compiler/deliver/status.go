@@ -2,6 +2,8 @@ package deliver
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fleetc/fleetc/compiler"
@@ -36,7 +38,7 @@ type Status struct {
 	Compiled  string                  `json:"compiled,omitempty"` // digest of the fleet's bundle; empty if it was not compiled
 	Holder    string                  `json:"applying,omitempty"` // holder of the lease of a running apply; empty when there is none
 	Unhealthy []apply.UnhealthyObject `json:"unhealthy"`          // objects that are not ready; nil without the option Health, or if Err is set
-	Orphans   []string                `json:"orphans"`            // IDs of objects, sorted; nil without the option Orphans, or if Err is set
+	Orphans   []string                `json:"orphans"`            // IDs of objects, sorted; nil without the option Orphans, or if the cluster cannot be read
 	Unread    []string                `json:"unread,omitempty"`   // kinds that could not be listed for orphans, sorted
 	Faults    []string                `json:"faults"`             // of Err and Compile
 
@@ -121,15 +123,32 @@ func (s *Status) readLive(ctx context.Context, o StatusOptions, module string) {
 	if s.Holder, err = apply.Holder(ctx, s.server.Live); err == nil && o.Health && s.Inventory != nil {
 		var h apply.Health
 		h, err = s.Inventory.ObjectHealth(ctx, s.server.Live, s.Cluster)
-		s.Unhealthy, s.ReadySince = h.Unhealthy, h.ReadySince
+		s.Unhealthy, s.ReadySince = append([]apply.UnhealthyObject{}, h.Unhealthy...), h.ReadySince
 	}
 	if err == nil && o.Orphans {
 		var found *apply.Orphans
 		if found, err = apply.FindOrphans(ctx, s.server.Live, module, s.Inventory); err == nil {
 			s.Orphans, s.Unread = append([]string{}, found.IDs...), found.Unread
+			err = unlistedKinds(found.Unread)
 		}
 	}
 	s.Err = diag.In(s.Cluster.ID, err)
+}
+
+// unlistedKinds returns a fault for kinds that could not be listed for orphans.
+func unlistedKinds(kinds []string) error {
+	if len(kinds) == 0 {
+		return nil
+	}
+	what := "1 kind"
+	if n := len(kinds); n > 1 {
+		what = fmt.Sprintf("%d kinds", n)
+	}
+	return &diag.Diag{
+		Code: diag.CodeRights,
+		Msg:  what + " cannot be listed and may have orphans: " + strings.Join(kinds, ", "),
+		Hint: "ask for the right to list them; for API versions, check that their API server answers",
+	}
 }
 
 // describe completes the fields that only users read.

@@ -25,16 +25,18 @@ func TestOrphans(t *testing.T) {
 	}
 	p.fleetc("status", "--orphans", "-o", "json").exits(p, 1).says(p, `"orphans": \[\n +"ConfigMap web/web",`)
 
-	// Kinds that may not be listed are named.
+	// Kinds that cannot be listed are a fault, since they may have orphans.
 	kubeconfig, err := p.clusters["one"].User("viewer", "viewers")
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.grant("one", "history", "viewer", "viewers")
-	p.fleetc("status", "--orphans", "--kubeconfig", kubeconfig).exits(p, 1).says(p, "^dev/one: the user is not allowed to list [0-9]+ kinds: ")
+	p.fleetc("status", "--orphans", "--kubeconfig", kubeconfig).exits(p, 2).says(p, `^[0-9]+ kinds cannot be listed and may have orphans: .* \[FL2104\]$`)
 
 	p.fleetc("apply", "--yes", "--adopt").ok(p)
 	p.fleetc("status", "--orphans").ok(p)
+	p.fleetc("status", "--kubeconfig", kubeconfig).ok(p)
+	p.fleetc("status", "--orphans", "--kubeconfig", kubeconfig).exits(p, 2).says(p, "^dev/one: has no orphans of the kinds that can be listed$")
 	if err := os.Remove(filepath.Join(p.dir, "environments/web.cue")); err != nil {
 		t.Fatal(err)
 	}
