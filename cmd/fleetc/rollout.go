@@ -85,7 +85,7 @@ func newRolloutStatusCommand(o *options) *cobra.Command {
 // noArguments rejects arguments.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return &diag.Diag{Code: diag.CodeArguments, Msg: cmd.CommandPath() + " takes no arguments", Hint: "run " + cmd.CommandPath() + " --help"}
+		return &diag.Diag{Code: diag.CodeArguments, Msg: cmd.CommandPath() + " takes no arguments", Hint: "leave out the arguments, see " + cmd.CommandPath() + " --help"}
 	}
 	return nil
 }
@@ -304,8 +304,13 @@ from the first wave. abort changes no cluster. It prints the commands that roll
 back the clusters that run the bundles of the files, the last wave first. With
 --git, revert the change in the files and export again. fleetc rollout resume
 undoes the abort.`,
-		Example:           `  fleetc rollout abort --reason "errors in canary"`,
-		Args:              noArguments,
+		Example: `  fleetc rollout abort --reason "errors in canary"`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &diag.Diag{Code: diag.CodeArguments, Msg: "rollout abort takes no wave: it stops the change in all waves", Hint: "leave out the wave, or stop single waves with fleetc rollout pause"}
+			}
+			return nil
+		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			lines, err := a.abort(cmd, o, reason)
