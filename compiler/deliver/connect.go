@@ -139,7 +139,8 @@ func SameClusters(f *compiler.Fleet, s Servers) map[string]error {
 		err := &diag.Diag{
 			Code: diag.CodeSameCluster,
 			At:   []diag.Pos{c.Pos, other.Pos}, Path: "cluster.context",
-			Msg: fmt.Sprintf("the contexts %q of %s and %q of %s lead to the same cluster", other.KubeContext, other.ID, c.KubeContext, c.ID),
+			Msg:  fmt.Sprintf("the contexts %q of %s and %q of %s lead to the same cluster", other.KubeContext, other.ID, c.KubeContext, c.ID),
+			Hint: "correct one of the contexts in the kubeconfig, or remove one of the clusters",
 		}
 		faults[c.ID] = err
 		faults[other.ID] = cmp.Or(faults[other.ID], error(err))

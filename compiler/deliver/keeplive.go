@@ -38,7 +38,8 @@ func keepLive(ctx context.Context, s Server) render.Keeper {
 			return nil, false, &diag.Diag{
 				Code: diag.CodeAPIServer,
 				At:   []diag.Pos{o.Release.Pos}, Path: o.Release.Path("random"),
-				Msg: fmt.Sprintf("%s cannot be read to keep its %s: %s", o.Title(), fleet.FieldText(field), err), Cause: &cluster.UnreadableError{Err: err},
+				Msg:  fmt.Sprintf("%s cannot be read to keep its %s: %s", o.Title(), fleet.FieldText(field), err),
+				Hint: diag.All(err)[0].Hint, Cause: &cluster.UnreadableError{Err: err},
 			}
 		}
 		if live == nil {

@@ -341,7 +341,7 @@ func TestHelmHooks(t *testing.T) {
 		p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 		p.edit("environments/app.cue", `colour: "blue"`, `{colour: "blue", fail: "smoke"}`)
 		p.fleetc("apply", "--yes").ok(p)
-		p.fleetc("test").exits(p, 2).says(p, `^environments/app.cue:.*: Job.batch app/smoke: the hook did not succeed: .* \[FL2116\]$`)
+		p.fleetc("test").exits(p, 2).says(p, `^environments/app.cue:.*: Job.batch app/smoke: the hook did not succeed: .* \[FL2116\]$`, "^    hint: correct the cause, then run the command again$")
 		d := p.fleetc("test", "-o", "json").exits(p, 2).says(p, `"passed": false`, "Job.batch app/smoke: the hook did not succeed")
 		if strings.Contains(d.stdout, "late") {
 			t.Errorf("a test runs after one that failed:\n%s", d.stdout)

@@ -226,5 +226,5 @@ func TestSilentWebhook(t *testing.T) {
 	}
 	p.blockWebhook()
 	p.edit("environments/web.cue", `colour: "red"`, `colour: "green"`)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, waits, "environments/web.cue:.*ConfigMap web/web: a webhook does not answer: failed calling webhook .nobody.example.com.* \\[FL2103\\]$", "see that its pods run")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, waits, "environments/web.cue:.*ConfigMap web/web: a webhook does not answer: failed calling webhook .nobody.example.com.* \\[FL2103\\]$", "see that the pods of the webhook run")
 }

@@ -112,8 +112,19 @@ func (c Code) summary() string {
 	return strings.Join(strings.Fields(first), " ")
 }
 
+// A codedError knows its code and the next step, but not its place: it becomes a
+// fault with the text of all errors around it.
+type codedError interface {
+	error
+	Classify() (code Code, hint string)
+}
+
 // plainCode returns the code for an error that is not a fault.
 func plainCode(err error) Code {
+	if c, ok := errors.AsType[codedError](err); ok {
+		code, _ := c.Classify()
+		return code
+	}
 	var (
 		path    *fs.PathError
 		link    *os.LinkError
@@ -131,8 +142,13 @@ func plainCode(err error) Code {
 	return CodeSystemError
 }
 
-// plainHint returns the next step for an error of the file system that is not a fault.
+// plainHint returns the next step for an error that is not a fault; empty when it is not
+// known.
 func plainHint(err error) string {
+	if c, ok := errors.AsType[codedError](err); ok {
+		_, hint := c.Classify()
+		return hint
+	}
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "free disk space, then run the command again"

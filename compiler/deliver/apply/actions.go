@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -114,7 +113,7 @@ func (r *runner) undo(interrupted context.Context, failed error) error {
 		for _, why := range diag.All(err) {
 			r.result.Actions[a.ID()] = actions.NotUndone
 			r.reportAction(a, "stand", why.Msg)
-			faults.Add(&diag.Diag{Code: diag.CodeActionFailed, At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: "it could not be undone: " + why.Msg, Hint: why.Hint})
+			faults.Add(&diag.Diag{Code: diag.CodeActionFailed, At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: "it could not be undone: " + why.Msg, Hint: "undo it by hand: the next apply starts the action again"})
 		}
 	}
 	if len(faults) == 0 {
@@ -171,8 +170,13 @@ func isJobOf(current *unstructured.Unstructured, a *fleet.Action) bool {
 	return current.GetLabels()[actionLabel] == a.Name && current.GetAnnotations()[actionAnnotation] == a.ID() && ownFields(current) != nil
 }
 
-func jobNameTaken(current *unstructured.Unstructured) string {
-	return fmt.Sprintf("Job %s/%s exists, and fleetc did not create it for this action", current.GetNamespace(), current.GetName())
+// jobNameTaken returns the fault of an action whose Job has the name of another Job.
+func jobNameTaken(current *unstructured.Unstructured) *diag.Diag {
+	return &diag.Diag{
+		Code: diag.CodeActionInvalid,
+		Msg:  fmt.Sprintf("Job %s/%s exists, and fleetc did not create it for this action", current.GetNamespace(), current.GetName()),
+		Hint: "delete it, or rename the action",
+	}
 }
 
 // job runs the Job of an action, or the Job that undoes it, until it is complete,
@@ -186,7 +190,7 @@ func (r *runner) job(ctx context.Context, a *fleet.Action, undo bool, timeout ti
 	}
 	if before != nil {
 		if !isJobOf(before, a) {
-			return errors.New(jobNameTaken(before))
+			return jobNameTaken(before)
 		}
 		it.uid = string(before.GetUID())
 		if err := r.Live.DeleteForeground(ctx, it.ref, it.uid); err != nil && cluster.ReasonOf(err) != cluster.Moved {

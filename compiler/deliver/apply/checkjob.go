@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -44,7 +43,7 @@ func CheckJob(ctx context.Context, c *cluster.Cluster, a *fleet.Action, bundle s
 				return err
 			}
 		case !isJobOf(current, a):
-			return errors.New(jobNameTaken(current))
+			return jobNameTaken(current)
 		case isComplete(current):
 			return nil
 		case isFinished(current):

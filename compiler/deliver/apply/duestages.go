@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
@@ -110,7 +109,8 @@ func (p *planner) dryRunJob(ctx context.Context, a *PlannedAction, undo bool) er
 	case err != nil:
 		return err
 	case current != nil && !isJobOf(current, &a.Action):
-		a.Reason, a.Hint = jobNameTaken(current), "delete it, or rename the action"
+		taken := jobNameTaken(current)
+		a.Reason, a.Hint = taken.Msg, taken.Hint
 		return nil
 	case current != nil: // the Job of an earlier run is deleted first
 		return nil
@@ -122,12 +122,10 @@ func (p *planner) dryRunJob(ctx context.Context, a *PlannedAction, undo bool) er
 	case cluster.Webhook:
 	case cluster.NotFound:
 		p.jobWithoutNamespace(a, job.GetNamespace())
-	case cluster.Forbidden:
-		if !strings.HasPrefix(err.Error(), "User ") {
-			a.Reason = "its Job is refused: " + err.Error()
-		}
 	default:
-		a.Reason = "its Job is refused: " + err.Error()
+		if !cluster.IsMissingRight(err) {
+			a.Reason, a.Hint = "its Job is refused: "+err.Error(), refusedHint
+		}
 	}
 	return nil
 }

@@ -257,7 +257,7 @@ func (p *planner) patchRefused(part *Item, err error) error {
 		part.Reason = webhookUnavailable
 		return nil
 	case cluster.Forbidden:
-		if strings.HasPrefix(err.Error(), "User ") {
+		if cluster.IsMissingRight(err) {
 			return nil // a missing right is reported with the others
 		}
 	case cluster.Immutable:

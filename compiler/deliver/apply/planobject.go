@@ -1,11 +1,11 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -171,7 +171,13 @@ func (p *planner) planHook(it *Item, before *unstructured.Unstructured) {
 	}
 }
 
-func (it *Item) refuse(reason, hint string) { it.Action, it.Reason, it.Hint = Refused, reason, hint }
+// refusedHint is the hint for an object that the API server refuses.
+const refusedHint = "correct the object in the fleet, or what rejects it in the cluster"
+
+// refuse plans that the object cannot be applied. Without a hint, it has refusedHint.
+func (it *Item) refuse(reason, hint string) {
+	it.Action, it.Reason, it.Hint = Refused, reason, cmp.Or(hint, refusedHint)
+}
 
 // planUnserved plans an object whose kind the cluster does not serve in the version
 // of the bundle; before is the object in another version, or nil.
@@ -278,7 +284,7 @@ func (p *planner) dryRunRefused(ctx context.Context, it *Item, before *unstructu
 			return p.untriedChange(ctx, it, before)
 		}
 	case cluster.Forbidden:
-		if strings.HasPrefix(err.Error(), "User ") {
+		if cluster.IsMissingRight(err) {
 			it.Action, it.After = action, it.object // a missing right is reported with the others
 			return nil
 		}

@@ -286,12 +286,13 @@ func (it *Item) fault(err error) error {
 	if !errors.As(err, &answer) {
 		return err
 	}
-	d := &diag.Diag{Code: diag.CodeAPIServer, At: it.positions, Path: it.ID, Msg: errorText(it.Before, answer), Cause: err}
+	code, hint := answer.Classify()
+	d := &diag.Diag{Code: code, At: it.positions, Path: it.ID, Msg: errorText(it.Before, answer), Hint: hint, Cause: err}
 	switch answer.Reason {
 	case cluster.Conflict:
 		d.Msg, d.Hint = "other managers own fields of it now: "+listFields(it.withPaths(answer.Fields, it.Before)), "apply again to see them"
 	case cluster.Webhook:
-		d.Msg, d.Hint = "a webhook does not answer: "+d.Msg, "see that its pods run, and apply again; or delete its configuration"
+		d.Msg = "a webhook does not answer: " + d.Msg
 	case cluster.Moved:
 		d.Msg, d.Hint = "it was changed while it was applied", "apply again"
 	}

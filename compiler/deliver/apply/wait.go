@@ -197,7 +197,13 @@ func (r *runner) unhealthy(ctx context.Context, byID map[string]*Item, failed []
 // explain returns the fault of an unhealthy object.
 func (r *runner) explain(ctx context.Context, it *Item, current *unstructured.Unstructured, v health.Verdict) error {
 	v.Reason = r.hide(v.Reason)
-	d := &diag.Diag{Code: diag.CodeNotReady, At: it.positions, Path: it.ID, Msg: diag.Visible(v.Reason, diag.MaxText)}
+	d := &diag.Diag{
+		Code: diag.CodeNotReady, At: it.positions, Path: it.ID, Msg: diag.Visible(v.Reason, diag.MaxText),
+		Hint: "correct the cause, then run the command again",
+	}
+	if v.State != health.Failed {
+		d.Hint = "correct the cause or raise the timeout, then run the command again"
+	}
 	if current == nil {
 		return d
 	}

@@ -50,6 +50,26 @@ type Field struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
 
+// Classify returns the code and the next step of a fault about the error.
+func (e *Error) Classify() (code diag.Code, hint string) {
+	switch {
+	case IsMissingRight(e):
+		return diag.CodeRights, rightsHint
+	case e.Reason == Webhook:
+		return diag.CodeAPIServer, "see that the pods of the webhook run, then run the command again; or delete its configuration"
+	case e.Reason == NotFound, e.Reason == Conflict, e.Reason == Moved:
+		return diag.CodeAPIServer, "run the command again: the cluster has changed in the meantime"
+	}
+	return diag.CodeAPIServer, "correct what the API server names, then run the command again"
+}
+
+// IsMissingRight reports whether the user lacks a right. Admission also forbids requests.
+func IsMissingRight(err error) bool {
+	return ReasonOf(err) == Forbidden && strings.HasPrefix(err.Error(), "User ")
+}
+
+const rightsHint = "see docs/apply.md for the rights that fleetc needs"
+
 // ReasonOf returns the reason of an [Error], "" for other errors.
 func ReasonOf(err error) Reason {
 	var e *Error
@@ -224,15 +244,15 @@ func (c *Cluster) fault(err error) error {
 	case apierrors.IsForbidden(err):
 		_, why, _ := strings.Cut(err.Error(), "is forbidden: ")
 		d.Code = diag.CodeRights
-		d.Msg, d.Hint = c.visible(why), "see docs/apply.md for the rights that fleetc needs"
+		d.Msg, d.Hint = c.visible(why), rightsHint
 	case errors.As(err, &nerr) && nerr.Timeout(), errors.Is(err, context.DeadlineExceeded):
 		d.Code = diag.CodeKubeconfig
 		d.Msg, d.Hint = fmt.Sprintf("%s does not answer", c.Server), "check that it is reachable from here"
 	case errors.As(err, &status):
-		d.Msg = fmt.Sprintf("%s: %s", c.Server, c.visible(status.Status().Message))
+		d.Msg, d.Hint = fmt.Sprintf("%s: %s", c.Server, c.visible(status.Status().Message)), "run the command again; if that does not help, see the log of the API server"
 	default:
 		d.Code = diag.CodeKubeconfig
-		d.Msg = fmt.Sprintf("%s is unreachable: %s", c.Server, c.visible(withoutRequest(err).Error()))
+		d.Msg, d.Hint = fmt.Sprintf("%s is unreachable: %s", c.Server, c.visible(withoutRequest(err).Error())), "check its address in the kubeconfig, and that it is reachable from here"
 	}
 	return d
 }

@@ -59,6 +59,9 @@ func TestAPIError(t *testing.T) {
 		if ReasonOf(err) != test.reason || !strings.Contains(err.Error(), test.message) || strings.HasPrefix(err.Error(), ":") {
 			t.Errorf("%s: got %q, %v", name, ReasonOf(err), err)
 		}
+		if d := diag.All(fmt.Errorf("read: %w", err))[0]; d.Code == diag.CodeSystemError || d.Hint == "" || d.Msg != "read: "+err.Error() {
+			t.Errorf("%s: the fault is %+v", name, d)
+		}
 		for _, secret := range []string{"hunter2", "s3cret"} {
 			if strings.Contains(err.Error(), secret) {
 				t.Errorf("%s: %v", name, err)
@@ -88,8 +91,8 @@ func TestFault(t *testing.T) {
 		"unknown user": {apierrors.NewUnauthorized("no"), "rejects the credentials of the kubeconfig", "log in again"},
 		"forbidden":    {apierrors.NewForbidden(configMaps, "web", errors.New("no role")), "no role", "docs/apply.md"},
 		"late":         {request(context.DeadlineExceeded), "https://one.example.com does not answer", "reachable"},
-		"overloaded":   {apierrors.NewTooManyRequests("later", 1), "https://one.example.com: later", ""},
-		"anything":     {request(errors.New("no route")), "https://one.example.com is unreachable: no route", ""},
+		"overloaded":   {apierrors.NewTooManyRequests("later", 1), "https://one.example.com: later", "run the command again"},
+		"anything":     {request(errors.New("no route")), "https://one.example.com is unreachable: no route", "kubeconfig"},
 	} {
 		faults := diag.All(c.fault(test.err))
 		if len(faults) != 1 || !strings.Contains(faults[0].Msg, test.message) || !strings.Contains(faults[0].Hint, test.hint) {

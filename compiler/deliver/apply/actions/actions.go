@@ -83,7 +83,7 @@ func (o Options) Check(a *fleet.Action) error {
 		}
 	}
 	if a.Manual != "" && o.Ask == nil && !slices.Contains(o.Approved, a.ID()) {
-		wrong(diag.CodeNotConfirmed, "a user must approve it: "+diag.Visible(a.Manual, diag.MaxText), "run fleetc on a terminal, or pass --approve "+a.ID())
+		wrong(diag.CodeNotConfirmed, "a user must approve it: "+diag.Visible(a.Manual, diag.MaxText), approveHint(a))
 	}
 	return faults.Err()
 }
@@ -211,6 +211,10 @@ var (
 	errNotApproved = errors.New("it was not approved")
 )
 
+func approveHint(a *fleet.Action) string {
+	return "run fleetc on a terminal, or pass --approve " + a.ID()
+}
+
 func fault(code diag.Code, a *fleet.Action, msg, hint string) *diag.Diag {
 	return &diag.Diag{Code: code, At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: msg, Hint: hint}
 }
@@ -234,21 +238,25 @@ func (r *Runner) faultOf(ctx, limited context.Context, a *fleet.Action, err erro
 	if ctx.Err() != nil && ctx != limited {
 		return context.Cause(ctx)
 	}
-	code := diag.CodeActionFailed
-	if errors.Is(err, errNotApproved) || errors.Is(err, errNoUser) {
-		code = diag.CodeNotConfirmed
+	code, hint := diag.CodeActionFailed, "correct the cause, then run the command again"
+	switch {
+	case errors.Is(err, errNotApproved):
+		code, hint = diag.CodeNotConfirmed, "run the command again to approve it"
+	case errors.Is(err, errNoUser):
+		code, hint = diag.CodeNotConfirmed, approveHint(a)
 	}
 	if d, ok := errors.AsType[*diag.Diag](err); ok {
+		hint = cmp.Or(d.Hint, hint)
 		if d.Path != "" { // of a Job
-			return fault(code, a, d.Path+": "+d.Msg, d.Hint)
+			return fault(code, a, d.Path+": "+d.Msg, hint)
 		}
-		return fault(code, a, d.Msg, d.Hint)
+		return fault(code, a, d.Msg, hint)
 	}
 	msg := err.Error()
 	if cause := context.Cause(limited); cause != nil && !errors.Is(err, cause) {
-		msg = cause.Error() + ": " + msg
+		msg, hint = cause.Error()+": "+msg, "correct the cause or raise the timeout of the action, then run the command again"
 	}
-	return fault(code, a, diag.Visible(r.hide(msg), maxMessage), "")
+	return fault(code, a, diag.Visible(r.hide(msg), maxMessage), hint)
 }
 
 func (r *Runner) hide(text string) string {

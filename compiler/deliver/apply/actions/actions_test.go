@@ -103,6 +103,9 @@ func runner() *Runner {
 	}}}
 }
 
+// corrected is the hint for failed actions.
+const corrected = "    hint: correct the cause, then run the command again\n"
+
 func text(t *testing.T, err error, replace ...string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -149,13 +152,13 @@ func TestRequestFaults(t *testing.T) {
 		action fleet.Action
 		want   string
 	}{
-		{"forbidden, and the secret comes back", get("/weight", func(q *fleet.HTTPRequest) { q.SecretHeaders["Authorization"] = "WRONG" }), "f.cue:1: action x: GET URL/weight returned 403 Forbidden [FL2110]\n"},
-		{"forbidden, without a secret", get("/weight", func(q *fleet.HTTPRequest) { q.SecretHeaders = nil }), "f.cue:1: action x: GET URL/weight returned 403 Forbidden: not with \"\" [FL2110]\n"},
+		{"forbidden, and the secret comes back", get("/weight", func(q *fleet.HTTPRequest) { q.SecretHeaders["Authorization"] = "WRONG" }), "f.cue:1: action x: GET URL/weight returned 403 Forbidden [FL2110]\n" + corrected},
+		{"forbidden, without a secret", get("/weight", func(q *fleet.HTTPRequest) { q.SecretHeaders = nil }), "f.cue:1: action x: GET URL/weight returned 403 Forbidden: not with \"\" [FL2110]\n" + corrected},
 		{"forbidden, as is expected", get("/weight", func(q *fleet.HTTPRequest) { q.SecretHeaders, q.Status = nil, []int{401, 403} }), ""},
-		{"another status", get("/weight", func(q *fleet.HTTPRequest) { q.Status = []int{201} }), "f.cue:1: action x: GET URL/weight returned 200 OK [FL2110]\n"},
-		{"another text", get("/weight", func(q *fleet.HTTPRequest) { q.Contains = "weight=1;" }), "f.cue:1: action x: GET URL/weight returned a response without \"weight=1;\" [FL2110]\n"},
-		{"elsewhere", get("/away?token=abc", same), "f.cue:1: action x: GET URL/away returned 307 Temporary Redirect [FL2110]\n"},
-		{"no URL", get("/%zz?token=abc", same), "f.cue:1: action x: invalid URL [FL2110]\n"},
+		{"another status", get("/weight", func(q *fleet.HTTPRequest) { q.Status = []int{201} }), "f.cue:1: action x: GET URL/weight returned 200 OK [FL2110]\n" + corrected},
+		{"another text", get("/weight", func(q *fleet.HTTPRequest) { q.Contains = "weight=1;" }), "f.cue:1: action x: GET URL/weight returned a response without \"weight=1;\" [FL2110]\n" + corrected},
+		{"elsewhere", get("/away?token=abc", same), "f.cue:1: action x: GET URL/away returned 307 Temporary Redirect [FL2110]\n" + corrected},
+		{"no URL", get("/%zz?token=abc", same), "f.cue:1: action x: invalid URL [FL2110]\n" + corrected},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := r.Run(t.Context(), &test.action)
@@ -183,7 +186,7 @@ func TestVerify(t *testing.T) {
 	drain := b.setWeight("drain", "0", "100")
 	drain.Timeout = 3 * time.Second
 	outcome, err := runner().Run(t.Context(), &drain)
-	if got, want := text(t, err, b.URL, "URL"), "f.cue:1: action drain: it timed out after 3s: it ran, but its verify task did not succeed: GET URL/weight returned a response without \"weight=0;\" [FL2110]\n"; outcome != Failed || got != want {
+	if got, want := text(t, err, b.URL, "URL"), "f.cue:1: action drain: it timed out after 3s: it ran, but its verify task did not succeed: GET URL/weight returned a response without \"weight=0;\" [FL2110]\n    hint: correct the cause or raise the timeout of the action, then run the command again\n"; outcome != Failed || got != want {
 		t.Errorf("%s: %q", outcome, got)
 	}
 	if got := strings.Join(b.requests()[:3], "\n"); got != "GET /weight Bearer s3cret \nPUT /weight Bearer s3cret 0\nGET /weight Bearer s3cret " {
@@ -225,7 +228,7 @@ func TestExec(t *testing.T) {
 	r.Hide = strings.NewReplacer("Bearer s3cret", "(hidden)").Replace
 	run := func(a fleet.Action) string {
 		outcome, err := r.Run(t.Context(), &a)
-		return string(outcome) + strings.TrimRight(text(t, err, ": action", " action"), "\n")
+		return string(outcome) + strings.TrimRight(text(t, err, ": action", " action", corrected, ""), "\n")
 	}
 	good := fleet.Action{Name: "x", Task: fleet.Task{Exec: []string{"./switch", "a b", "0"}}, Verify: fleet.Task{Exec: []string{"test", "-e", "log"}}}
 	if got := run(good); got != "done" {
@@ -313,12 +316,12 @@ func TestManual(t *testing.T) {
 		options Options
 		want    string
 	}{
-		{Options{}, "refused action ask: no user can approve it [FL3006]\n"},
+		{Options{}, "refused action ask: no user can approve it [FL3006]\n    hint: run fleetc on a terminal, or pass --approve ask\n"},
 		{Options{Approved: []string{"other", "ask"}}, "done"},
 		{Options{Ask: answer(true, nil)}, "done"},
-		{Options{Ask: answer(false, nil)}, "refused action ask: it was not approved [FL3006]\n"},
+		{Options{Ask: answer(false, nil)}, "refused action ask: it was not approved [FL3006]\n    hint: run the command again to approve it\n"},
 		{Options{Ask: answer(false, &diag.Diag{Msg: "there was no answer", Hint: "answer"})}, "refused action ask: there was no answer [FL2110]\n    hint: answer\n"},
-		{Options{Ask: answer(false, io.EOF)}, "refused action ask: EOF [FL2110]\n"},
+		{Options{Ask: answer(false, io.EOF)}, "refused action ask: EOF [FL2110]\n" + corrected},
 	} {
 		r := runner()
 		r.Options = test.options

@@ -71,7 +71,10 @@ func (r *Run) fault(err error) error {
 	if err == nil || r.cause != nil {
 		return r.cause
 	}
-	return &diag.Diag{Code: diag.CodeHelm, Msg: "Helm: " + diag.Visible(r.Hide(err.Error()), diag.MaxText), Cause: err}
+	return &diag.Diag{
+		Code: diag.CodeHelm, Msg: "Helm: " + diag.Visible(r.Hide(err.Error()), diag.MaxText),
+		Hint: "correct what Helm reports, then run the command again", Cause: err,
+	}
 }
 
 // configuration returns a configuration of Helm that is connected to the cluster.
