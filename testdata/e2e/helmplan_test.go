@@ -98,3 +98,21 @@ func TestHelmPlanDrift(t *testing.T) {
 		t.Errorf("after the upgrade, the cluster runs %s", got)
 	}
 }
+
+// A plan does not guess what Helm would do when the user may not read Helm's records.
+func TestHelmPlanWithoutRights(t *testing.T) {
+	p := newHelm(t)
+	p.fleetc("apply", "--yes").ok(p)
+	p.edit("environments/app.cue", `colour: "blue"`, `colour: "red"`)
+	kubeconfig, err := p.clusters["one"].User("deployer", "deployers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.grant("one", "apply", "deployer", "deployers")
+	d := p.fleetc("apply", "--dry-run", "--kubeconfig", kubeconfig).exits(p, 2).says(p,
+		`HelmRelease.helm.sh app/app: Helm's records of it cannot be read: User "deployer" cannot list resource "secrets" .* \[FL2107\]$`,
+		`the user may not list and update secrets in app; .* \[FL2104\]$`)
+	if strings.Contains(d.stdout+d.stderr, "installs") {
+		t.Errorf("the plan guesses:\n%s%s", d.stdout, d.stderr)
+	}
+}

@@ -88,7 +88,7 @@ func placeholder(ref cluster.Ref, uid string) *unstructured.Unstructured {
 func (p *planner) planHelm(ctx context.Context, it *Item) error {
 	state, err := helm.Read(ctx, p.Live, it.ref.Namespace, it.ref.Name)
 	if cluster.ReasonOf(err) == cluster.Forbidden {
-		it.Action, it.Reason, it.helm = Create, "Helm's storage cannot be read", &helm.State{} // a missing right is reported with the others
+		it.refuse("Helm's records of it cannot be read: "+err.Error(), "see docs/helm.md for the rights that Helm needs")
 		return nil
 	}
 	if err != nil {
@@ -174,7 +174,7 @@ func (p *planner) helmDigest(r *fleet.Release) (string, error) {
 func (p *planner) planHelmPrune(ctx context.Context, it *Item) error {
 	state, err := helm.Read(ctx, p.Live, it.ref.Namespace, it.ref.Name)
 	if cluster.ReasonOf(err) == cluster.Forbidden {
-		it.refuse("cannot uninstall it, because Helm's storage cannot be read: "+err.Error(), "see docs/apply.md for the rights that fleetc needs")
+		it.refuse("Helm's records of it cannot be read: "+err.Error(), "see docs/helm.md for the rights that Helm needs")
 		return nil
 	}
 	if err != nil || !isOurRelease(p.recorded[it.ID], state) {
