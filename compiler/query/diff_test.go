@@ -198,15 +198,19 @@ func TestFaultsOfCommits(t *testing.T) {
 	}
 }
 
-// If the commit has the current files, no layers are read, but patterns are checked.
+// If the commit has the current files, diff returns their faults. affected reads no layers, but
+// checks patterns.
 func TestNothingDiffers(t *testing.T) {
 	dir, temp := generateCommitted(t, 3)
-	appendTo(t, filepath.Join(dir, "environments/dev/broken.cue"), "package fleet\n\nreleases: {\n")
-	commit(t, dir)
 	c := &compiler.Compiler{Dir: dir, Offline: true, Cache: t.TempDir()}
 	got, err := query.Diff(t.Context(), c, query.DiffRequest{Commit: "HEAD"})
 	if err != nil || !got.Empty() || got.Summary.Of != 3 {
 		t.Errorf("got %+v, %v", got, err)
+	}
+	appendTo(t, filepath.Join(dir, "environments/dev/broken.cue"), "package fleet\n\nreleases: {\n")
+	commit(t, dir)
+	if got, err := query.Diff(t.Context(), c, query.DiffRequest{Commit: "HEAD"}); err == nil {
+		t.Errorf("got %+v of a layer that does not parse", got)
 	}
 	report, err := incremental.AffectedSince(t.Context(), c, "HEAD", "dev", "prod/*")
 	if err != nil || report.OldFaults != nil || len(report.Affected) > 0 {

@@ -36,12 +36,25 @@ func openTree(t *export.Tree) (*exportedState, error) {
 		return nil, &diag.Diag{
 			Code: diag.CodeDamagedExport,
 			At:   []diag.Pos{{File: t.Dir}}, Msg: msg,
-			Hint: "name a directory that fleetc export wrote, or a commit as in git:main",
+			Hint: hintTree,
 		}
 	}
 	ids, err := t.Clusters()
-	return &exportedState{t, ids}, err
+	if err != nil || len(ids) > 0 {
+		return &exportedState{t, ids}, err
+	}
+	isExport, err := t.MayBeExport()
+	if err == nil && !isExport {
+		err = &diag.Diag{
+			Code: diag.CodeDamagedExport,
+			At:   []diag.Pos{{File: t.Dir}}, Msg: "fleetc did not export this directory: nothing in it has a bundle.json of fleetc",
+			Hint: hintTree,
+		}
+	}
+	return &exportedState{tree: t}, err
 }
+
+const hintTree = "name a directory that fleetc export wrote, or a commit as in git:main"
 
 func (e *exportedState) ids() []string { return e.clusters }
 
@@ -131,7 +144,7 @@ func (f *committedState) ids() []string { return f.clusters }
 // affected includes the clusters that have faults in the commit.
 func (f *committedState) affected(ctx context.Context, now *compiler.Compiler, selected []string) ([]string, error) {
 	if f.same {
-		return nil, nil
+		return nil, now.Evaluate(ctx, load.PatternsOf(selected, f.clusters)).Faults
 	}
 	report, err := incremental.Affected(ctx, now, &f.compiler, selected...)
 	var ids []string

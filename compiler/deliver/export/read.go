@@ -41,6 +41,26 @@ func (t *Tree) Clusters() (ids []string, err error) {
 	return ids, err
 }
 
+// MayBeExport reports whether the tree has a bundle of any fleet, or no directories, as
+// before the first export.
+func (t *Tree) MayBeExport() (bool, error) {
+	s, err := t.Check()
+	if err != nil || s.root == nil {
+		return true, err
+	}
+	directories, bundles := 0, 0
+	err = s.eachDirectory(func(name string) {
+		directories++
+		if index, err := s.readIndex(name, ownedIndex{}); index.indexContents != nil || err != nil && !errors.Is(err, errForeign) {
+			bundles++
+		}
+	})
+	if cerr := s.Close(); err == nil {
+		err = cerr
+	}
+	return directories == 0 || bundles > 0, err
+}
+
 // Objects returns the objects of a cluster in the tree without the metadata of
 // [fleet.Mark], and with releases that only have a name and stage. It returns
 // none if the tree does not contain the cluster. It takes no lock: during an
