@@ -179,7 +179,12 @@ func TestRetryAfter(t *testing.T) {
 		})
 		var waits []time.Duration
 		c := NewImages(false)
-		c.transport.(*waitingTransport).wait = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
+		transport, now := c.transport.(*waitingTransport), time.Now()
+		transport.now = func() time.Time { return now }
+		transport.wait = func(_ context.Context, d time.Duration) error {
+			waits, now = append(waits, d), now.Add(d)
+			return nil
+		}
 		_, err := c.Tags(t.Context(), s.host+"/a")
 		if !slices.Equal(waits, test.waits) || (err == nil) != test.ok {
 			t.Errorf("Retry-After %s: waited %v, want %v; %v", test.after, waits, test.waits, err)

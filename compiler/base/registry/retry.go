@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
@@ -16,16 +16,20 @@ var backoff = transport.Backoff{Duration: 200 * time.Millisecond, Factor: 3, Jit
 // Limits of the waits that a registry may ask a client for.
 const (
 	longestWait = 30 * time.Second // one wait
-	mostWaiting = 2 * time.Minute  // all waits of a transport
+	mostWaiting = 2 * time.Minute  // the time in which requests of a transport wait
 	mostRetries = 5                // of one request
 )
 
 // A waitingTransport repeats requests that the registry rejects with Retry-After, after
 // the wait. It returns the answer instead if the waits are too long or too many.
 type waitingTransport struct {
-	base   http.RoundTripper
-	wait   func(ctx context.Context, d time.Duration) error
-	waited atomic.Int64 // nanoseconds
+	base http.RoundTripper
+	wait func(ctx context.Context, d time.Duration) error
+	now  func() time.Time
+
+	mu     sync.Mutex
+	waited time.Duration // in which at least one request has waited, up to until
+	until  time.Time     // the end of the last wait
 }
 
 // Waiting returns a transport that waits as Retry-After says and repeats the request, at
@@ -41,7 +45,25 @@ func Retrying(base http.RoundTripper) http.RoundTripper {
 }
 
 func newWaiting(base http.RoundTripper) *waitingTransport {
-	return &waitingTransport{base: base, wait: sleep}
+	return &waitingTransport{base: base, wait: sleep, now: time.Now}
+}
+
+// mayWait reports whether a request may wait, and counts the time that the wait adds to
+// those of parallel requests.
+func (w *waitingTransport) mayWait(pause time.Duration) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	begin := w.now()
+	end := begin.Add(pause)
+	if begin.Before(w.until) {
+		begin = w.until
+	}
+	added := max(0, end.Sub(begin))
+	if pause > longestWait || w.waited+added > mostWaiting {
+		return false
+	}
+	w.waited, w.until = w.waited+added, begin.Add(added)
+	return true
 }
 
 // sleep waits, or returns the error of the context.
@@ -64,7 +86,7 @@ func (w *waitingTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 			return resp, err
 		}
 		pause, ok := retryAfter(resp)
-		if !ok || pause > longestWait || time.Duration(w.waited.Add(int64(pause))) > mostWaiting {
+		if !ok || !w.mayWait(pause) {
 			return resp, nil
 		}
 		if err := resp.Body.Close(); err != nil {
