@@ -48,7 +48,7 @@ func newRollbackCommand(o *options) *cobra.Command {
 		ValidArgsFunction: clusterArgs(o),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 && a.Wave == "" {
-				return &diag.Diag{Code: diag.CodeArguments, Msg: "rollback takes one cluster", Hint: "name one, see fleetc list, or a wave with --wave"}
+				return &diag.Diag{Code: diag.CodeArguments, Msg: "rollback takes one cluster", Hint: "name one, see fleetc list, or a wave with --wave; name the revision with --to"}
 			}
 			if a.Wave != "" && (len(args) > 0 || cmd.Flags().Changed("to")) {
 				return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--wave rolls each cluster of the wave back to its own earlier bundle", Hint: "name no cluster and no revision"}

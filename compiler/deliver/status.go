@@ -123,7 +123,10 @@ func (s *Status) readLive(ctx context.Context, o StatusOptions, module string) {
 	if s.Holder, err = apply.Holder(ctx, s.server.Live); err == nil && o.Health && s.Inventory != nil {
 		var h apply.Health
 		h, err = s.Inventory.ObjectHealth(ctx, s.server.Live, s.Cluster)
-		s.Unhealthy, s.ReadySince = append([]apply.UnhealthyObject{}, h.Unhealthy...), h.ReadySince
+		s.Unhealthy, s.ReadySince = h.Unhealthy, h.ReadySince
+		if err == nil && s.Unhealthy == nil {
+			s.Unhealthy = []apply.UnhealthyObject{}
+		}
 	}
 	if err == nil && o.Orphans {
 		var found *apply.Orphans

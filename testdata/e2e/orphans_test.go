@@ -37,6 +37,14 @@ func TestOrphans(t *testing.T) {
 	p.fleetc("status", "--orphans").ok(p)
 	p.fleetc("status", "--kubeconfig", kubeconfig).ok(p)
 	p.fleetc("status", "--orphans", "--kubeconfig", kubeconfig).exits(p, 2).says(p, "^dev/one: has no orphans of the kinds that can be listed$")
+	if d := p.fleetc("status", "--health", "--kubeconfig", kubeconfig).exits(p, 2); strings.Contains(d.stdout, "all objects are ready") {
+		t.Errorf("status guesses the health of objects that cannot be read:\n%s", d.stdout)
+	}
+	p.fleetc("rollback", "dev/one", "--yes").exits(p, 2).says(p, "has only the bundle that the cluster runs", "hint: correct the files of the fleet")
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	p.fleetc("apply", "--yes").ok(p)
+	p.fleetc("rollback", "dev/one", "--yes", "--kubeconfig", kubeconfig).exits(p, 2).says(p, `cannot get resource "secrets" .* \[FL2104\]$`, "hint: see docs/apply.md")
+
 	if err := os.Remove(filepath.Join(p.dir, "environments/web.cue")); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -43,12 +42,6 @@ func (s store) readChunks(ctx context.Context, names []string) ([]byte, error) {
 	var packed []byte
 	for _, name := range names {
 		part, err := s.Object(ctx, secretRef(name))
-		if cluster.IsMissingRight(err) {
-			return nil, &diag.Diag{
-				Code: diag.CodeRights, Msg: err.Error(), Cause: err,
-				Hint: "ask for the right to read all Secrets in " + Namespace + ": the record is too large for one Secret, and the names of the others change",
-			}
-		}
 		if err != nil {
 			return nil, err
 		}

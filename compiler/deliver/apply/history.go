@@ -130,7 +130,7 @@ func (v *Inventory) Revision(number int) (Revision, error) {
 	case n == 0:
 		return Revision{}, &diag.Diag{Code: diag.CodeNoRevision, Msg: "the cluster has no history: no whole bundle was applied to it", Hint: "run fleetc apply"}
 	case number == 0:
-		return Revision{}, &diag.Diag{Code: diag.CodeNoRevision, Msg: "the history has only the bundle that the cluster runs", Hint: "run fleetc history"}
+		return Revision{}, &diag.Diag{Code: diag.CodeNoRevision, Msg: "the history has only the bundle that the cluster runs", Hint: "correct the files of the fleet, and apply them"}
 	default:
 		return Revision{}, &diag.Diag{
 			Code: diag.CodeNoRevision,

@@ -120,6 +120,12 @@ func (s store) readParts(ctx context.Context, head *unstructured.Unstructured) (
 	}
 	names := strings.Fields(string(dataOf(head, "chunks")))
 	packed, err := s.readChunks(ctx, names)
+	if cluster.IsMissingRight(err) {
+		return nil, &diag.Diag{
+			Code: diag.CodeRights, Msg: err.Error(), Cause: err,
+			Hint: "ask for the right to read all Secrets in " + Namespace + ": the inventory is too large for one Secret, and the names of the others change",
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
