@@ -99,7 +99,7 @@ func TestHelmPlanDrift(t *testing.T) {
 	}
 }
 
-// A plan does not guess what Helm would do when the user may not read Helm's records.
+// A plan does not guess what Helm would do when the user is not allowed to read Helm's records.
 func TestHelmPlanWithoutRights(t *testing.T) {
 	p := newHelm(t)
 	p.fleetc("apply", "--yes").ok(p)
@@ -111,7 +111,7 @@ func TestHelmPlanWithoutRights(t *testing.T) {
 	p.grant("one", "apply", "deployer", "deployers")
 	d := p.fleetc("apply", "--dry-run", "--kubeconfig", kubeconfig).exits(p, 2).says(p,
 		`HelmRelease.helm.sh app/app: Helm's records of it cannot be read: User "deployer" cannot list resource "secrets" .* \[FL2107\]$`,
-		`the user may not list and update secrets in app; .* \[FL2104\]$`)
+		`the user is not allowed to list and update secrets in app; .* \[FL2104\]$`)
 	if strings.Contains(d.stdout+d.stderr, "installs") {
 		t.Errorf("the plan guesses:\n%s%s", d.stdout, d.stderr)
 	}
