@@ -3,9 +3,11 @@ package main
 import (
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -16,12 +18,22 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected output of the scripts and the golden files")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"fleetc": func() {
+	testscript.Main(manyCommands{m}, map[string]func(){"fleetc": func() {
 		if os.Getenv("FLEETC_TEST_RENAMES") != "" {
 			schema.Renames = testRenames
 		}
 		main()
 	}})
+}
+
+// manyCommands are tests that run many commands in one process. The limit of fleetc for the
+// memory of one command would make the process collect garbage all the time.
+type manyCommands struct{ *testing.M }
+
+// Run runs the tests.
+func (m manyCommands) Run() int {
+	debug.SetMemoryLimit(math.MaxInt64)
+	return m.M.Run()
 }
 
 // testRenames are renames that scripts can ask for with FLEETC_TEST_RENAMES, because
