@@ -107,16 +107,6 @@ releases: web: objects: migrate: {
 	}
 	p.fleetc("apply", "--yes").ok(p).says(p, "runs hook Job.batch web/migrate", "4 created, 0 changed, 0 pruned; 1 hook run")
 	first := uid()
-	kubeconfig, err := p.clusters["one"].User("viewer", "viewers")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.grant("one", "history", "viewer", "viewers")
-	p.fleetc("status", "--kubeconfig", kubeconfig).exits(p, 2).says(p, `cannot get resource "secrets" .* \[FL2104\]$`, "hint: ask for the right to read all Secrets in fleetc-system")
-	p.kubectl("one", "-n", "fleetc-system", "patch", "role", "fleetc-status", "--type=json", "-p", `[{"op": "remove", "path": "/rules/0/resourceNames"}]`)
-	p.waitForRight("one", "viewer", "get", "secrets", "--namespace=fleetc-system", "--as-group=viewers")
-	p.fleetc("status", "--kubeconfig", kubeconfig).ok(p)
-
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
 	p.fleetc("apply", "--yes").ok(p).says(p, "1 changed, 0 pruned; 1 hook run")
