@@ -191,21 +191,25 @@ const (
 // Encryption returns how an export in a layout encrypts the object: a Secret that refers to
 // secrets in its data alone, and that Helm does not deliver. Flux decrypts SOPS.
 func (o Object) Encryption(c *Cluster, layout Layout) Encryption {
-	encryption := NoEncryption
-	switch {
-	case o.Unstructured == nil || !isSecret(o.Unstructured) || o.Release.Delivery == ByHelm:
-		return NoEncryption
-	case layout == FluxLayout && len(c.Recipients) > 0:
-		encryption = SOPSEncryption
-	case c.SealingCert != "":
-		encryption = SealedEncryption
-	default:
+	encryption := c.encryption(layout)
+	if encryption == NoEncryption || o.Unstructured == nil || !isSecret(o.Unstructured) || o.Release.Delivery == ByHelm {
 		return NoEncryption
 	}
 	if inside, outside := ReferringFields(o.Unstructured); len(inside) == 0 || len(outside) > 0 {
 		return NoEncryption
 	}
 	return encryption
+}
+
+// encryption returns how an export of the cluster in a layout can encrypt Secrets.
+func (c *Cluster) encryption(layout Layout) Encryption {
+	switch {
+	case layout == FluxLayout && len(c.Recipients) > 0:
+		return SOPSEncryption
+	case c.SealingCert != "":
+		return SealedEncryption
+	}
+	return NoEncryption
 }
 
 // keyedField is a ReferringField with the keys of its path.
