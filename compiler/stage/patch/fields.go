@@ -167,11 +167,7 @@ func (c *checker) container(item map[string]any, there any, original []any, s *k
 				names = append(names, n)
 			}
 		}
-		hint := oneOf(name, names, "")
-		if !strings.HasPrefix(hint, "did you mean ") {
-			hint = "set its image"
-		}
-		c.add(hint, "has no container "+visible(name)+", and the patch adds it without an image", "name")
+		c.add(suggest(diag.DidYouMean, name, names, "set its image"), "has no container "+visible(name)+", and the patch adds it without an image", "name")
 	}
 }
 

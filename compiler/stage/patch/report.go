@@ -125,6 +125,12 @@ func show(v any) string {
 
 // oneOf is [diag.OneOf] without long words, and with a default hint.
 func oneOf(word string, among []string, otherwise string) string {
+	return suggest(diag.OneOf, word, among, otherwise)
+}
+
+// suggest returns what hint returns for a word and its alternatives, made printable, or
+// otherwise for a long word or without a hint.
+func suggest(hint func(word string, among []string) string, word string, among []string, otherwise string) string {
 	if len(word) > maxShown {
 		return otherwise
 	}
@@ -133,5 +139,5 @@ func oneOf(word string, among []string, otherwise string) string {
 		shown[i] = visible(w)
 	}
 	slices.Sort(shown)
-	return cmp.Or(diag.OneOf(word, slices.Compact(shown)), otherwise)
+	return cmp.Or(hint(word, slices.Compact(shown)), otherwise)
 }
