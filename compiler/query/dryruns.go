@@ -82,7 +82,7 @@ func (d *dryRuns) plan(id string, p *apply.Plan) {
 	if len(p.MissingRights) > 0 {
 		d.add(id, diff.Finding{
 			Reason: diff.NotTried, Severity: diff.Note, Text: "some objects had no dry run, because the user is not allowed to patch or create them",
-			Hint: "see docs/apply.md for the rights that fleetc needs",
+			Hint: cluster.RightsHint,
 		})
 	}
 }

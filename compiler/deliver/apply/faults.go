@@ -27,7 +27,7 @@ func (p *Plan) Faults() error {
 		}
 	}
 	if len(p.MissingRights) > 0 {
-		faults.Add(&diag.Diag{Code: diag.CodeRights, Msg: "the user is not allowed to " + listRights(p.MissingRights), Hint: "see docs/apply.md for the rights that fleetc needs"})
+		faults.Add(&diag.Diag{Code: diag.CodeRights, Msg: "the user is not allowed to " + listRights(p.MissingRights), Hint: cluster.RightsHint})
 	}
 	if n := p.pruned(); n > p.PruneLimit {
 		faults.Add(&diag.Diag{

@@ -54,7 +54,7 @@ func (e *Error) Error() string { return e.Message }
 func (e *Error) Classify() (code diag.Code, hint string) {
 	switch {
 	case IsMissingRight(e):
-		return diag.CodeRights, rightsHint
+		return diag.CodeRights, RightsHint
 	case e.Reason == Webhook:
 		return diag.CodeAPIServer, "see that the pods of the webhook run, then run the command again; or delete its configuration"
 	case e.Reason == NotFound, e.Reason == Conflict, e.Reason == Moved:
@@ -68,7 +68,8 @@ func IsMissingRight(err error) bool {
 	return ReasonOf(err) == Forbidden && strings.HasPrefix(err.Error(), "User ")
 }
 
-const rightsHint = "see docs/apply.md for the rights that fleetc needs"
+// RightsHint is the hint for rights that the user lacks.
+const RightsHint = "see docs/apply.md for the rights that fleetc needs"
 
 // ReasonOf returns the reason of an [Error], "" for other errors.
 func ReasonOf(err error) Reason {
@@ -244,7 +245,7 @@ func (c *Cluster) fault(err error) error {
 	case apierrors.IsForbidden(err):
 		_, why, _ := strings.Cut(err.Error(), "is forbidden: ")
 		d.Code = diag.CodeRights
-		d.Msg, d.Hint = c.visible(why), rightsHint
+		d.Msg, d.Hint = c.visible(why), RightsHint
 	case errors.As(err, &nerr) && nerr.Timeout(), errors.Is(err, context.DeadlineExceeded):
 		d.Code = diag.CodeKubeconfig
 		d.Msg, d.Hint = fmt.Sprintf("%s does not answer", c.Server), "check that it is reachable from here"
