@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
@@ -19,47 +20,50 @@ type pattern struct {
 	fix       string // the source text that replaces $1; empty when it is not known
 }
 
-var patterns = []pattern{
-	{line: regexp.MustCompile(`(?:^|\s)#(?:\s+|$)(.*)$`), raw: true, always: true, msg: "CUE comments begin with //, not with #", hint: "write // $1"},
-	{line: regexp.MustCompile(`^\s*#([\w-]+)\s*$`), always: true, msg: "CUE comments begin with //, not with #", hint: "write // $1"},
-	{line: regexp.MustCompile(`/\*|\*/`), msg: "CUE has no /* */ comments", hint: "begin each line of the comment with //"},
-	{line: regexp.MustCompile(`^\s*---`), above: true, msg: "CUE has no document separator ---: a file is one document", hint: "remove the line"},
-	{line: regexp.MustCompile(`\{\{-?\s*[.$\w"]`), raw: true, always: true, msg: "CUE does not evaluate templates in {{ }}", hint: `refer to a field by its name, as in message: cluster.name, or in a string: "\(cluster.name)"`},
-	{line: regexp.MustCompile(`\$\{?(\w+)`), always: true, msg: "CUE does not read the environment variable $1", hint: "write the value, or set a field in the layer of each cluster and refer to that field"},
-	{line: regexp.MustCompile(`^\s*<<\s*:|:\s*&[A-Za-z]\w*\s*$|:\s*\*[A-Za-z]\w*\s*$`), always: true, msg: "CUE has no YAML anchors and aliases", hint: "name the shared part, as in _shared: {...}, and refer to _shared"},
-	{line: regexp.MustCompile(`:\s*[|>][-+]?\s*$`), above: true, msg: "CUE has no YAML multi-line strings with | or >", hint: `write """ after the colon, the string on the lines below, and """ alone on the last line`},
-	{line: regexp.MustCompile(`[^\s+*/&|<>=!,:-]\s*([+*/&])\s*$`), above: true, msg: "expected a value after the $1 at the end of the line", hint: "add the missing value, or remove the $1"},
-	{line: regexp.MustCompile(`:\s*!!?\w+\s`), msg: "CUE has no YAML tags", hint: `write only the value: 3 is a number, "3" a string`},
-	{line: regexp.MustCompile(`^\s*\?\s`), msg: "CUE has no YAML keys that begin with ?", hint: "write KEY: VALUE"},
-	{line: regexp.MustCompile(`@embed\(.*file=\S*\.\./`), msg: "@embed can read only files in its own directory and below", hint: "copy the file next to this one, and write @embed(file=values.yaml)"},
-	{line: regexp.MustCompile(`,\s*,`), msg: "there are two commas in a row", hint: "remove one"},
-	{line: regexp.MustCompile(`:\s*~\s*$`), msg: "~ is not a CUE value", hint: "write null"},
-	{line: regexp.MustCompile(`^\s*-\s`), always: true, msg: "a list in CUE has brackets, not dashes", hint: `write it in brackets, as in ["a", "b"] or [{name: "a"}, {name: "b"}]`},
-	{line: regexp.MustCompile(`[“”„‘’]([^“”„‘’"]*)[“”‘’]?`), raw: true, msg: "CUE does not accept curly quotation marks", hint: `write "$1"`},
-	{line: regexp.MustCompile("`([^`]*)`?"), msg: "CUE does not accept backticks around strings", hint: `write "$1"`},
-	{line: regexp.MustCompile(`^\s*("?[\w.-]+"?)\s*=\s*([^=~].*)?$`), raw: true, msg: "CUE sets fields with a colon, not with =", hint: "write $1: $Q2"},
-	{line: regexp.MustCompile(`;\s*$`), msg: "CUE lines do not end with ;", hint: "remove it"},
-	{line: regexp.MustCompile(`\s\?\s+\S.*\s:\s`), msg: "CUE has no operator ? :", hint: "write [if CONDITION {A}, B][0]"},
-	{line: regexp.MustCompile(`([\w-]+|"[^"]*"):\s*if\b`), raw: true, msg: "if is not a value in CUE: it encloses fields", hint: "write if CONDITION {$1: A}, or choose between two values: $1: [if CONDITION {A}, B][0]"},
-	{line: regexp.MustCompile(`[<>=]=?\s*\S+\s+(and|or)\s`), msg: "$1 is not a CUE operator", hint: "between types and bounds, write & or |, as in >=2 & <=5; between conditions, write && or ||"},
-	{line: regexp.MustCompile(`\b(if|for)\b[^{]*$`), above: true, msg: "the body of $1 must be in braces", hint: "end the line of $1 with {, and write } below its fields"},
-	{line: regexp.MustCompile(`\}\s*else\b`), always: true, msg: "CUE has no else", hint: "write a second if with the opposite condition: if !(CONDITION) {...}"},
-	{line: regexp.MustCompile(`^import\s+([^"(\s][^\s]*)\s*$`), msg: "an import path must be in quotes", hint: `write import "$1"`, fix: `"$1"`},
-	{line: regexp.MustCompile(`^import\b`), msg: "imports must be at the top of a file", hint: "move the line below the package clause, above all fields"},
-	{line: regexp.MustCompile(`^package\s+"(\w+)"`), raw: true, msg: "a package name must not be in quotes", hint: "write package $1"},
-	{line: regexp.MustCompile(`^package\s`), msg: "a file must have exactly one package clause, at the top", hint: "remove the line, or move it to the top"},
-	{line: regexp.MustCompile(`[:\s]\d+,\d{3}\b`), msg: "a number must not contain a comma", hint: "remove the comma, as in 8080"},
-	{line: regexp.MustCompile(`:\s*0(\d+)\s*$`), msg: "a number must not begin with 0", hint: `write "0$1" for a string, or 0o$1 for an octal number`},
-	{line: regexp.MustCompile(`[–—−]`), raw: true, msg: "CUE does not accept this dash", hint: "write -"},
-	{line: regexp.MustCompile(`:\s*"[^"]*"[\w.]`), raw: true, msg: "the string ends at its second quotation mark", hint: `write \" for a quotation mark inside a string`},
-	{line: regexp.MustCompile(`(?:^|[{,]|:\s)\s*([\w#]+(?:\.[A-Za-z_]\w*)+)\s*:`), msg: "the name $1 needs quotes: it contains a dot", hint: `write "$1": for one name, or $C1: for nested fields`, fix: `"$1"`},
-	{line: regexp.MustCompile(`(?:^|[{,]|:\s)\s*([A-Za-z_][\w]*(?:[-./][\w]+)+)\s*:(?:[^/]|$)`), msg: "the name $1 needs quotes: it contains characters other than letters, digits and _", hint: `write "$1":`, fix: `"$1"`},
-	{line: regexp.MustCompile(`(?:^|[{,]|:\s)\s*(\d[\w./-]*)\s*:(?:[^/]|$)`), msg: "the name $1 needs quotes: it begins with a digit", hint: `write "$1":`, fix: `"$1"`},
-	{line: regexp.MustCompile(`^\s*("[^"]*"|[\w#]+)\s+(".*|\{.*)$`), raw: true, msg: "missing colon after $1", hint: "write $1: $2"},
-	{line: regexp.MustCompile(`:\s*((?:\w+\.)?#\w+)\s*\{`), msg: "missing & after $1", hint: "write $1 & {"},
-	{line: regexp.MustCompile(`:\s*("[^"]*")\s*\{`), raw: true, msg: "missing colon after $1", hint: "write $1: {"},
-	{line: regexp.MustCompile(`("[^"]*"|\d)\s+("?[\w-]+"?\s*:|"[^"]*"|\d+)`), raw: true, msg: "missing comma after $1", hint: "write $1, $2"},
-}
+// patterns are compiled when a fault needs them: most commands have none.
+var patterns = sync.OnceValue(func() []pattern {
+	return []pattern{
+		{line: regexp.MustCompile(`(?:^|\s)#(?:\s+|$)(.*)$`), raw: true, always: true, msg: "CUE comments begin with //, not with #", hint: "write // $1"},
+		{line: regexp.MustCompile(`^\s*#([\w-]+)\s*$`), always: true, msg: "CUE comments begin with //, not with #", hint: "write // $1"},
+		{line: regexp.MustCompile(`/\*|\*/`), msg: "CUE has no /* */ comments", hint: "begin each line of the comment with //"},
+		{line: regexp.MustCompile(`^\s*---`), above: true, msg: "CUE has no document separator ---: a file is one document", hint: "remove the line"},
+		{line: regexp.MustCompile(`\{\{-?\s*[.$\w"]`), raw: true, always: true, msg: "CUE does not evaluate templates in {{ }}", hint: `refer to a field by its name, as in message: cluster.name, or in a string: "\(cluster.name)"`},
+		{line: regexp.MustCompile(`\$\{?(\w+)`), always: true, msg: "CUE does not read the environment variable $1", hint: "write the value, or set a field in the layer of each cluster and refer to that field"},
+		{line: regexp.MustCompile(`^\s*<<\s*:|:\s*&[A-Za-z]\w*\s*$|:\s*\*[A-Za-z]\w*\s*$`), always: true, msg: "CUE has no YAML anchors and aliases", hint: "name the shared part, as in _shared: {...}, and refer to _shared"},
+		{line: regexp.MustCompile(`:\s*[|>][-+]?\s*$`), above: true, msg: "CUE has no YAML multi-line strings with | or >", hint: `write """ after the colon, the string on the lines below, and """ alone on the last line`},
+		{line: regexp.MustCompile(`[^\s+*/&|<>=!,:-]\s*([+*/&])\s*$`), above: true, msg: "expected a value after the $1 at the end of the line", hint: "add the missing value, or remove the $1"},
+		{line: regexp.MustCompile(`:\s*!!?\w+\s`), msg: "CUE has no YAML tags", hint: `write only the value: 3 is a number, "3" a string`},
+		{line: regexp.MustCompile(`^\s*\?\s`), msg: "CUE has no YAML keys that begin with ?", hint: "write KEY: VALUE"},
+		{line: regexp.MustCompile(`@embed\(.*file=\S*\.\./`), msg: "@embed can read only files in its own directory and below", hint: "copy the file next to this one, and write @embed(file=values.yaml)"},
+		{line: regexp.MustCompile(`,\s*,`), msg: "there are two commas in a row", hint: "remove one"},
+		{line: regexp.MustCompile(`:\s*~\s*$`), msg: "~ is not a CUE value", hint: "write null"},
+		{line: regexp.MustCompile(`^\s*-\s`), always: true, msg: "a list in CUE has brackets, not dashes", hint: `write it in brackets, as in ["a", "b"] or [{name: "a"}, {name: "b"}]`},
+		{line: regexp.MustCompile(`[“”„‘’]([^“”„‘’"]*)[“”‘’]?`), raw: true, msg: "CUE does not accept curly quotation marks", hint: `write "$1"`},
+		{line: regexp.MustCompile("`([^`]*)`?"), msg: "CUE does not accept backticks around strings", hint: `write "$1"`},
+		{line: regexp.MustCompile(`^\s*("?[\w.-]+"?)\s*=\s*([^=~].*)?$`), raw: true, msg: "CUE sets fields with a colon, not with =", hint: "write $1: $Q2"},
+		{line: regexp.MustCompile(`;\s*$`), msg: "CUE lines do not end with ;", hint: "remove it"},
+		{line: regexp.MustCompile(`\s\?\s+\S.*\s:\s`), msg: "CUE has no operator ? :", hint: "write [if CONDITION {A}, B][0]"},
+		{line: regexp.MustCompile(`([\w-]+|"[^"]*"):\s*if\b`), raw: true, msg: "if is not a value in CUE: it encloses fields", hint: "write if CONDITION {$1: A}, or choose between two values: $1: [if CONDITION {A}, B][0]"},
+		{line: regexp.MustCompile(`[<>=]=?\s*\S+\s+(and|or)\s`), msg: "$1 is not a CUE operator", hint: "between types and bounds, write & or |, as in >=2 & <=5; between conditions, write && or ||"},
+		{line: regexp.MustCompile(`\b(if|for)\b[^{]*$`), above: true, msg: "the body of $1 must be in braces", hint: "end the line of $1 with {, and write } below its fields"},
+		{line: regexp.MustCompile(`\}\s*else\b`), always: true, msg: "CUE has no else", hint: "write a second if with the opposite condition: if !(CONDITION) {...}"},
+		{line: regexp.MustCompile(`^import\s+([^"(\s][^\s]*)\s*$`), msg: "an import path must be in quotes", hint: `write import "$1"`, fix: `"$1"`},
+		{line: regexp.MustCompile(`^import\b`), msg: "imports must be at the top of a file", hint: "move the line below the package clause, above all fields"},
+		{line: regexp.MustCompile(`^package\s+"(\w+)"`), raw: true, msg: "a package name must not be in quotes", hint: "write package $1"},
+		{line: regexp.MustCompile(`^package\s`), msg: "a file must have exactly one package clause, at the top", hint: "remove the line, or move it to the top"},
+		{line: regexp.MustCompile(`[:\s]\d+,\d{3}\b`), msg: "a number must not contain a comma", hint: "remove the comma, as in 8080"},
+		{line: regexp.MustCompile(`:\s*0(\d+)\s*$`), msg: "a number must not begin with 0", hint: `write "0$1" for a string, or 0o$1 for an octal number`},
+		{line: regexp.MustCompile(`[–—−]`), raw: true, msg: "CUE does not accept this dash", hint: "write -"},
+		{line: regexp.MustCompile(`:\s*"[^"]*"[\w.]`), raw: true, msg: "the string ends at its second quotation mark", hint: `write \" for a quotation mark inside a string`},
+		{line: regexp.MustCompile(`(?:^|[{,]|:\s)\s*([\w#]+(?:\.[A-Za-z_]\w*)+)\s*:`), msg: "the name $1 needs quotes: it contains a dot", hint: `write "$1": for one name, or $C1: for nested fields`, fix: `"$1"`},
+		{line: regexp.MustCompile(`(?:^|[{,]|:\s)\s*([A-Za-z_][\w]*(?:[-./][\w]+)+)\s*:(?:[^/]|$)`), msg: "the name $1 needs quotes: it contains characters other than letters, digits and _", hint: `write "$1":`, fix: `"$1"`},
+		{line: regexp.MustCompile(`(?:^|[{,]|:\s)\s*(\d[\w./-]*)\s*:(?:[^/]|$)`), msg: "the name $1 needs quotes: it begins with a digit", hint: `write "$1":`, fix: `"$1"`},
+		{line: regexp.MustCompile(`^\s*("[^"]*"|[\w#]+)\s+(".*|\{.*)$`), raw: true, msg: "missing colon after $1", hint: "write $1: $2"},
+		{line: regexp.MustCompile(`:\s*((?:\w+\.)?#\w+)\s*\{`), msg: "missing & after $1", hint: "write $1 & {"},
+		{line: regexp.MustCompile(`:\s*("[^"]*")\s*\{`), raw: true, msg: "missing colon after $1", hint: "write $1: {"},
+		{line: regexp.MustCompile(`("[^"]*"|\d)\s+("?[\w-]+"?\s*:|"[^"]*"|\d+)`), raw: true, msg: "missing comma after $1", hint: "write $1, $2"},
+	}
+})
 
 // slip applies the first pattern that matches the line of a fault, or for some
 // patterns the line above. Most patterns apply only to files that CUE cannot parse.
@@ -67,7 +71,7 @@ var patterns = []pattern{
 func (x *explanation) slip(syntax bool) bool {
 	line, _ := x.line()
 	above, n := x.lineAbove()
-	for _, p := range patterns {
+	for _, p := range patterns() {
 		if !p.always && !syntax {
 			continue
 		}
