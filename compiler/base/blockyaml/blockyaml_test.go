@@ -48,13 +48,14 @@ var simple = []string{
 	"\"a b\": 1\n'c': 2\n", "a: {}\nb: []\nc: [] # d\nd: [a, \"b\", 'c', 1, true]\ne: [\"\"]\n", "a: foo\n  bar\n\n\n  baz # c\nb: x\n",
 	"a: foo\n  - bar\n  \"q\" x\nb: x\n", "- foo\n  bar\n- b\n", "a: |\n  x\n   y\n\n  z\nb: c\n", "a: |-\n  x\n\n\nb: c\n", "a: |+\n  x\n\n\nb: c\n",
 	"a: |\n\n  x # no comment\n  # none either\n  \tb\n", "- |\n x\n- b\n", "a:\n- |-\n  x\n  y: z\n", "a: |\n  x\n    \n  \n", "a: ümlaut\nb: \"日本\"\n", "a: http://x/y?z=1#2\nb: a:b\nc: a,b\n",
+	"a: \"x\\\n  y\"\n", "a: \"x \\\n  \\  y\\ z\\n\\\n\n\n  \\\n  z\"\n", "a: \"x\\\\\n  y\"\n", "a: \"x\\\\\\\n  y\"\n", "a: 'x\\\n  y'\n",
 	"a: --flag=x\nb: -x\nc: $(A)\nd: (x)\ne: a - b\nf: /x\n", "a.b/c-d_e$f: x\n", "a: x\\ny\n", "  a: 1\n  b: 2\n",
 }
 
 // other are documents that need the full parser, or are invalid.
 var other = []string{
 	"a", "a: &x 1\nb: *x\n", "a: !!str 1\n", "<<: {a: 1}\n", "\"<<\": {a: 1}\n", "a: >\n  x\n", "a: |2\n  x\n", "a: {b: c}\n", "a: [[b]]\n", "a: [b\n c]\n",
-	"a: \"x\n y\n", "a: 'x\ny'\n", "a: \"x\\\n  y\"\n", "? a\n: b\n", "a: 1\na: 2\n", "a: b: c\n", "a: b\n c: d\n", "a:\n    b: 1\n  c: 2\n", "a: 1\n---\nb: 2\n", "a: 1\n...\n", "%YAML 1.1\n---\na: 1\n",
+	"a: \"x\n y\n", "a: 'x\ny'\n", "a: \"x\\ \n  y\"\n", "? a\n: b\n", "a: 1\na: 2\n", "a: b: c\n", "a: b\n c: d\n", "a:\n    b: 1\n  c: 2\n", "a: 1\n---\nb: 2\n", "a: 1\n...\n", "%YAML 1.1\n---\na: 1\n",
 	"a:\tb\n", "a: yes\n", "yes: a\n", "1: a\n", "a: 1.0\n", "a: .inf\n", "a: .nan\n", "a: -.Inf\n", "a: 08\n", "a: 18446744073709551615\n", "a: @b\n", "a: `b`\n", "a: - b\n", "a: \"\\u0041\"\n",
 	"a: x\r\n", "a: \u0085x\n", "a: \ufeffx\n", "a: \xff\n", "a: 12\n  13\n", "- a\nb: c\n", "a: - \n", "a: |\n", "a: |\n    \n  x\n", "a: |\n  x", "a:b\n", "a: x # c\n  y\n", "a: x:\n", "a : b\n",
 	"a: 2001-12-14\n  21:59:43\n", "a: [b: c]\n", "a: 'b' c\n", strings.Repeat("- ", maxDepth+2) + "a\n", strings.Repeat("k", maxKey+1) + ": a\n",

@@ -50,11 +50,11 @@ func unescaped(text string, quote byte) (string, bool) {
 			if i == len(text) {
 				return "", false
 			}
-			n := strings.IndexByte(`"\nt`, text[i])
+			n := strings.IndexByte(`"\nt `, text[i])
 			if n < 0 {
 				return "", false
 			}
-			c = "\"\\\n\t"[n]
+			c = "\"\\\n\t "[n]
 		}
 		b.WriteByte(c)
 	}
@@ -71,27 +71,42 @@ func (d *decoder) quoted(line string, indent int) (any, bool) {
 		return v, ok && d.end(rest)
 	}
 	var b strings.Builder
-	b.WriteString(line[1:])
+	inner, joined, ok := d.cutEscapedBreak(line[1:], quote)
+	b.WriteString(inner)
 	breaks := 0
-	for d.next < len(d.text) {
+	for ok && d.next < len(d.text) {
 		l := d.raw(d.next)
 		content := withoutBlanks(l.text)
-		if d.next = l.end; content == "" {
+		if content == "" {
+			d.next = l.end
 			breaks++
 			continue
 		}
-		if l.indent <= indent || strings.IndexByte(content, '\t') >= 0 || strings.HasSuffix(b.String(), "\\") {
+		if d.next = l.end; l.indent <= indent || strings.IndexByte(content, '\t') >= 0 {
 			return nil, false
 		}
-		fold(&b, &breaks)
-		if inner, rest, ok = cutQuote(content, quote); ok {
+		if breaks > 0 || !joined {
+			fold(&b, &breaks)
+		}
+		if inner, rest, ok := cutQuote(content, quote); ok {
 			b.WriteString(inner)
 			v, ok := unescaped(b.String(), quote)
 			return v, ok && d.end(rest)
 		}
-		b.WriteString(content)
+		inner, joined, ok = d.cutEscapedBreak(content, quote)
+		b.WriteString(inner)
 	}
 	return nil, false
+}
+
+// cutEscapedBreak cuts the backslash off the end of the line before the next one, which
+// joins the lines without a space. ok is false if an escaped blank is at the end.
+func (d *decoder) cutEscapedBreak(line string, quote byte) (inner string, joined, ok bool) {
+	inner = strings.TrimRight(line, `\`)
+	if quote == '\'' || (len(line)-len(inner))%2 == 0 {
+		return line, false, true
+	}
+	return line[:len(line)-1], true, strings.HasSuffix(d.text[:d.next], "\\\n")
 }
 
 // fold writes the folded form of a line break and the blank lines after it.
