@@ -52,8 +52,8 @@ type Fleet struct {
 // LoadedChart is a chart with the types of its values.
 type LoadedChart struct {
 	*fleet.Chart
-	Types     *values.Type
-	readsAPIs bool // whether the API versions of the cluster may change its objects
+	Types *values.Type
+	asks  render.AskedAPIs
 }
 
 // Version returns the version in the Chart.yaml of the chart; empty without a chart.

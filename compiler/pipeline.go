@@ -80,7 +80,7 @@ func (c *Compiler) FindCharts(ctx context.Context, results *cache.Store, root st
 		if err := types.Complete(ch); err != nil {
 			return LoadedChart{}, users[refs[i]].Blame(err)
 		}
-		return LoadedChart{Chart: ch, Types: types, readsAPIs: render.UsesAPIVersions(ch)}, nil
+		return LoadedChart{Chart: ch, Types: types, asks: render.AskedAPIsOf(ch)}, nil
 	})
 	charts := map[fleet.ChartRef]LoadedChart{}
 	var faults diag.List

@@ -1,10 +1,8 @@
 package compiler
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -14,9 +12,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/validate"
 )
-
-// maxRounds limits how often charts are rendered again because the CRDs of others changed.
-const maxRounds = 10
 
 // Rendering is the result of one release, for the API versions that it saw.
 type Rendering struct {
@@ -50,93 +45,6 @@ func (f *Fleet) Render(ctx context.Context, c *fleet.Cluster) (*ClusterRendering
 	}
 	all.place(&f.Kinds)
 	return all, nil
-}
-
-// renderAll renders the releases of a cluster, which are in the order of compare.
-func (f *Fleet) renderAll(ctx context.Context, all *ClusterRendering, compare func(a, b *fleet.Release) int) error {
-	c, served := all.Cluster, f.served(all.Cluster)
-	if err := f.renderFirst(ctx, all, served); err != nil {
-		return err
-	}
-	for range maxRounds {
-		again := false
-		for i, r := range all.Releases {
-			last := &all.Renderings[i]
-			if !f.readsAPIs(r) {
-				continue
-			}
-			apis := slices.Clone(served)
-			for j, other := range all.Releases {
-				if compare(other, r) <= 0 {
-					apis = append(apis, all.Renderings[j].crdAPIs...)
-				}
-			}
-			slices.Sort(apis)
-			if apis = slices.Compact(apis); last.done && slices.Equal(last.SeenAPIs, apis) {
-				continue
-			}
-			*last = f.renderOne(ctx, c, r, apis)
-			again = true
-		}
-		if !again {
-			return nil
-		}
-	}
-	return &diag.Diag{
-		Code: diag.CodeNotConverging,
-		At:   []diag.Pos{c.Pos}, Msg: "charts do not converge: whether they render CRDs depends on each other's CRDs",
-		Hint: "list the API versions that the charts read in cluster.apis",
-	}
-}
-
-// readsAPIs reports whether the objects of a release may depend on the API versions that it
-// sees.
-func (f *Fleet) readsAPIs(r *fleet.Release) bool {
-	return f.Charts[r.Chart].readsAPIs || r.Jsonnet != "" || valuesReadAPIs(r.Values)
-}
-
-// valuesReadAPIs reports whether a value may be a template that reads API versions.
-func valuesReadAPIs(t *fleet.Tree) bool {
-	if t == nil {
-		return false
-	}
-	for _, f := range t.Fields {
-		if valuesReadAPIs(f) {
-			return true
-		}
-	}
-	if text, ok := t.Scalar.(string); ok && render.TextUsesAPIVersions(text) {
-		return true
-	}
-	return slices.ContainsFunc(t.List, valuesReadAPIs)
-}
-
-// crdsOf returns the API versions of the CRDs in the crds directories of a chart.
-func (f *Fleet) crdsOf(ch *fleet.Chart) []string {
-	return f.crdDirs.Get(ch, func() []string {
-		return f.Results.APIs(ch.Digest, func() []string { return f.Templates.CRDs(ch) })
-	})
-}
-
-// renderFirst renders, in parallel, the releases that do not read API versions. For the
-// others, it sets the API versions of the CRDs in the crds directories of their charts,
-// which are mostly all that they render.
-func (f *Fleet) renderFirst(ctx context.Context, all *ClusterRendering, served []string) error {
-	var running sync.WaitGroup
-	faults := make([]error, len(all.Releases))
-	for i, r := range all.Releases {
-		one, ch := &all.Renderings[i], f.Charts[r.Chart]
-		switch {
-		case !f.readsAPIs(r):
-			running.Go(func() { *one = f.renderOne(ctx, all.Cluster, r, served) })
-		case ch.Chart != nil:
-			running.Go(func() {
-				one.crdAPIs, faults[i] = par.Recover(func() ([]string, error) { return f.crdsOf(ch.Chart), nil })
-			})
-		}
-	}
-	running.Wait()
-	return cmp.Or(faults...)
 }
 
 // renderOne renders a release that sees the given API versions.

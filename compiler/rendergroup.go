@@ -41,8 +41,10 @@ func (f *Fleet) chart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, a
 		return f.Templates.Release(ctx, c, r, nil, apis)
 	}
 	f.groups.init.Do(func() { f.groups.find(f) })
-	if !f.readsAPIs(r) {
+	if asks := f.asks(r); asks.None() {
 		apis = nil
+	} else {
+		apis = asks.Of(apis)
 	}
 	renderOwn := func() (render.Result, error) { return f.renderChart(ctx, c, r, ch, apis) }
 	shared, first := f.groups.shared(r, apis, renderOwn)

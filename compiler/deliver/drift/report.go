@@ -24,9 +24,6 @@ const (
 	Unhealthy Reason = "unhealthy" // it is not ready
 )
 
-// Reasons returns all reasons.
-func Reasons() []Reason { return []Reason{Missing, Changed, Conflict, Orphaned, Unhealthy} }
-
 // A Report says which clusters drifted.
 type Report struct {
 	Summary  Summary    `json:"summary"`

@@ -51,7 +51,7 @@ func (w *work) expect(ctx context.Context, charts *render.Charts, kinds *validat
 		if r.Chart == nil {
 			continue
 		}
-		if ch := w.chart(r); ch != nil && render.UsesAPIVersions(ch) {
+		if ch := w.chart(r); ch != nil && !render.AskedAPIsOf(ch).None() {
 			all[r.Name] = w.expectRelease(ctx, charts, fc, r, seen)
 		}
 	}

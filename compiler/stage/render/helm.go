@@ -1,12 +1,10 @@
 package render
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -222,26 +220,6 @@ func AllowsKubernetes(kubeVersion, version string) bool {
 	v, err := chartutil.ParseKubeVersion(version)
 	return kubeVersion == "" || err != nil || chartutil.IsCompatibleRange(kubeVersion, v.String())
 }
-
-// UsesAPIVersions reports whether a template of the chart or its dependencies
-// may depend on the API versions of the cluster. It may report true for a
-// chart that does not, but never false for one that does.
-func UsesAPIVersions(ch *fleet.Chart) bool {
-	return slices.ContainsFunc(ch.Files, func(f fleet.File) bool {
-		// Dependencies may be archives, which are not unpacked here.
-		return strings.HasSuffix(f.Name, ".tgz") || bytes.Contains(f.Data, []byte("Capabilities")) && apiVersionUse.Match(f.Data)
-	})
-}
-
-// TextUsesAPIVersions reports the same for a text that a chart may use as a
-// template, such as an argument of tpl.
-func TextUsesAPIVersions(text string) bool {
-	return strings.Contains(text, "Capabilities") && apiVersionUse.MatchString(text)
-}
-
-// apiVersionUse matches uses of the capabilities other than their Kubernetes
-// or Helm version.
-var apiVersionUse = regexp.MustCompile(`\bCapabilities(\.APIVersions|[^.]|$)`)
 
 // notInstallable makes the checks of helm template before rendering. It returns the message
 // of a fault and its hint; both are empty if the chart passes.

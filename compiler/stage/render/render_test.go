@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -299,20 +300,37 @@ spec: {group: example.com, names: {kind: Thing}, versions: [{name: v1, served: t
 	}
 }
 
-func TestUsesAPIVersions(t *testing.T) {
-	for text, want := range map[string]bool{
-		`{{ .Capabilities.APIVersions.Has "a/v1" }}`:          true,
-		`{{ with .Capabilities }}{{ .APIVersions }}{{ end }}`: true,
-		`{{ index .Capabilities "x" }}`:                       true,
-		`{{ toYaml $.Capabilities }}`:                         true,
-		`{{ .Capabilities.KubeVersion.Version }}`:             false,
-		`{{ .Values.x }}`:                                     false,
+func TestAskedAPIs(t *testing.T) {
+	all, none := AskedAPIs{All: true}, AskedAPIs{}
+	names := func(names ...string) AskedAPIs { return AskedAPIs{Names: names} }
+	for text, want := range map[string]AskedAPIs{
+		`{{ .Capabilities.APIVersions.Has "a/v1" }}`:                                     names("a/v1"),
+		`{{ if or ($.Capabilities.APIVersions.Has "a/v1/A") .Values.x }}`:                names("a/v1/A"),
+		`{{ if has "a/v1" .Capabilities.APIVersions }}`:                                  names("a/v1"),
+		`{{ if not (has "a/v1" $root.Capabilities.APIVersions) }}`:                       names("a/v1"),
+		`{{ .Capabilities.APIVersions.Has "a" }}{{ .Capabilities.APIVersions.Has "b" }}`: names("a", "b"),
+		`{{ .Capabilities.APIVersions.Has "a" }}{{ range .Capabilities.APIVersions }}`:   all,
+		`{{ .Capabilities.APIVersions.Has "a" }}{{ $.Capabilities.APIVersions.Has .x }}`: all,
+		`{{ .Capabilities.APIVersions.Has (printf "a/%s" .x) }}`:                         all,
+		`{{ "a" | .Capabilities.APIVersions.Has }}`:                                      all,
+		"{{ .Capabilities.APIVersions.Has `a` }}":                                        all,
+		`{{ has .x .Capabilities.APIVersions }}`:                                         all,
+		`{{ has "a" .Capabilities.APIVersions.x }}`:                                      all,
+		`{{ .Capabilities.APIVersions.Has "a\x62" }}`:                                    all,
+		`{{ with .Capabilities }}{{ .APIVersions }}{{ end }}`:                            all,
+		`{{ index .Capabilities "x" }}`:                                                  all,
+		`{{ toYaml $.Capabilities }}`:                                                    all,
+		`{{ .Capabilities.KubeVersion.Version }}`:                                        none,
+		`{{ index . "Capabilities" }}`:                                                   all,
+		"{{ get . `Capabilities` }}":                                                     all,
+		"description: the Capabilities\n- Capabilities":                                  none,
+		`{{ .Values.x }}`: none,
 	} {
-		if got := UsesAPIVersions(chartOf("-- templates/a.yaml --\n" + text)); got != want {
+		if got := AskedAPIsOf(chartOf("-- templates/a.yaml --\n" + text)); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}
 	}
-	if !UsesAPIVersions(&fleet.Chart{Files: []fleet.File{{Name: "charts/a.tgz"}}}) {
-		t.Error("an archive may ask")
+	if got := AskedAPIsOf(&fleet.Chart{Files: []fleet.File{{Name: "charts/a.tgz"}}}); !got.All {
+		t.Error("an archive may ask for any")
 	}
 }
