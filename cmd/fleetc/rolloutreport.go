@@ -22,8 +22,10 @@ fleetc-reports/prod/eu-1.report, which has one commit. With Argo CD, run the
 command in the cluster of Argo CD, and name the clusters that it manages.
 
 report writes nothing to the cluster, and needs no files of the fleet. In a Pod,
-it uses the service account. It exits with status 0 when the reports are pushed,
-whatever they say.`
+it uses the service account.
+
+The exit status is 0 when the reports are pushed, whatever they say, and 2 when
+one is not pushed or a cluster has no Kustomization or Application of fleetc.`
 
 func newRolloutReportCommand(o *options) *cobra.Command {
 	var git gitOptions
