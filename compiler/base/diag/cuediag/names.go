@@ -70,22 +70,6 @@ func unquoted(s string) string {
 	return s
 }
 
-// missing explains a required field without a value.
-func (x *explanation) missing([]string) {
-	name := x.Path[strings.LastIndex(x.Path, ".")+1:]
-	value := `"..."`
-	switch {
-	case x.Path == "cluster.kubernetes":
-		value = `"1.36"`
-	case name == "namespace" || name == "name":
-		value = `"NAME"`
-	}
-	if strings.HasPrefix(name, "#") {
-		value = "..." // parameter
-	}
-	x.Hint = cmp.Or(x.Hint, "add "+name+": "+value)
-}
-
 // releaseField matches a field of a release.
 var releaseField = regexp.MustCompile(`^releases\.(?:"[^"]*"|[^."]*)\.("[^"]*"|[^."]*)$`)
 

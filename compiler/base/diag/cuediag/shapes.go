@@ -1,8 +1,12 @@
 package cuediag
 
 import (
+	"cmp"
 	"regexp"
+	"strings"
 	"sync"
+
+	"cuelang.org/go/cue"
 )
 
 // A shape is an example of a field that beginners often write with the wrong type.
@@ -43,4 +47,38 @@ func shapeOf(path string) string {
 		}
 	}
 	return ""
+}
+
+// missing explains a required field without a value.
+func (x *explanation) missing([]string) {
+	name := x.Path[strings.LastIndex(x.Path, ".")+1:]
+	value := `"..."`
+	switch kind := requiredKind(x.v, x.Path); {
+	case kind == cue.ListKind:
+		value = `["..."]`
+	case kind == cue.StructKind:
+		value = "{...}"
+	case kind != 0 && kind&cue.StringKind == 0:
+		value = "..."
+	case x.Path == "cluster.kubernetes":
+		value = `"1.36"`
+	case name == "namespace" || name == "name":
+		value = `"NAME"`
+	}
+	if strings.HasPrefix(name, "#") {
+		value = "..." // parameter
+	}
+	x.Hint = cmp.Or(x.Hint, "add "+name+": "+value)
+}
+
+// requiredKind returns the kinds that the type of a required field without a value allows;
+// none if they are not known.
+func requiredKind(v cue.Value, path string) cue.Kind {
+	p := cue.ParsePath(element.ReplaceAllString(path, "[$1]"))
+	sel := p.Selectors()
+	if p.Err() != nil || len(sel) == 0 || sel[len(sel)-1].LabelType() != cue.StringLabel {
+		return 0
+	}
+	sel[len(sel)-1] = sel[len(sel)-1].Required()
+	return v.LookupPath(cue.MakePath(sel...)).IncompleteKind()
 }
