@@ -21,6 +21,24 @@ func TestFaults(t *testing.T) {
     x.cue:1:10: and here
     hint: did you mean "p"?
 `},
+		{"a map for a number with a default", `a: *2 | int, a: {}`, `x.cue:1:17: a: this is a map, and must be an integer [FL1203]
+    x.cue:1:5: and here
+    x.cue:1:9: and here
+    hint: write an integer
+`},
+		{"no type of several", `a: int | string, a: true`, `x.cue:1:21: a: true is a bool, and must be a string or an integer [FL1203]
+    x.cue:1:4: and here
+    x.cue:1:10: and here
+    hint: write a string or an integer
+`},
+		{"a list or a text", `a: string | [...string], a: 1`, `x.cue:1:29: a: 1 is a number, and must be a list or a string [FL1203]
+    x.cue:1:4: and here
+    x.cue:1:13: and here
+    hint: write a list or a string
+`},
+		{"a required list", `#a: {b!: [...string]}, c: #a & {}`, `x.cue:1:6: c.b: field is required but not present [FL1205]
+    hint: add b: ["..."]
+`},
 		{"what refers to a fault is no fault of its own", `a: 1, a: 2, b: "\(a)"`, `x.cue:1:10: a: set to two different values, 2 and 1 [FL1202]
     x.cue:1:4: and here
     hint: keep one of the two lines

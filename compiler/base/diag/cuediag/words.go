@@ -253,12 +253,21 @@ func (x *explanation) twoValues(m []string) {
 func (x *explanation) noneOf(m []string) {
 	x.putFirst(m[1])
 	choices := strings.Split(m[2], ", ")
-	for _, kind := range []string{"bool", "string", "int", "number"} {
-		if slices.Contains(choices, kind) && literal.MatchString(m[1]) {
-			x.Code, x.Msg = diag.CodeWrongType, m[1]+" is not "+kindName(kind)
-			x.convert(x.Hint, m[1], literalKind(m[1]), kind)
-			return
+	got, kinds := kindOf(m[1]), kindsOf(choices)
+	switch {
+	case got == "" || len(kinds) == 0:
+	case len(kinds) == 1 && literal.MatchString(m[1]):
+		x.Code, x.Msg = diag.CodeWrongType, m[1]+" is not "+kindName(kinds[0])
+		x.convert(x.Hint, m[1], got, kinds[0])
+		return
+	default:
+		said, must := "this", kindName(strings.Join(kinds, "|"))
+		if literal.MatchString(m[1]) {
+			said = m[1]
 		}
+		x.Code, x.Msg = diag.CodeWrongType, said+" is "+kindName(got)+", and must be "+must
+		x.Hint = cmp.Or(x.Hint, shapeOf(x.Path), "write "+must)
+		return
 	}
 	hint := ""
 	if strings.HasPrefix(m[1], `"`) {
@@ -270,15 +279,38 @@ func (x *explanation) noneOf(m []string) {
 	x.Hint = cmp.Or(x.Hint, hint, "use one of them")
 }
 
-// literalKind returns the CUE type of a literal.
-func literalKind(value string) string {
+// kindOf returns the CUE type of a literal, a struct or a list as CUE prints it; "" for
+// another expression.
+func kindOf(value string) string {
 	switch {
+	case strings.HasPrefix(value, "{"):
+		return "struct"
+	case strings.HasPrefix(value, "["):
+		return "list"
+	case !literal.MatchString(value):
+		return ""
 	case strings.HasPrefix(value, `"`):
 		return "string"
 	case value == "true" || value == "false":
 		return "bool"
+	case value == "null":
+		return value
 	}
 	return "number"
+}
+
+// kindsOf returns the types among the alternatives of a disjunction.
+func kindsOf(choices []string) (kinds []string) {
+	for _, choice := range choices {
+		kind := choice
+		if strings.HasPrefix(choice, "{") || strings.HasPrefix(choice, "[") {
+			kind = kindOf(choice)
+		}
+		if slices.Contains([]string{"bool", "string", "int", "float", "number", "struct", "list"}, kind) && !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 // outOfBound explains a value that violates a comparison.
