@@ -142,6 +142,8 @@ func (e *evaluation) checkPolicies(final cue.Value) error {
 			faults.Add(&diag.Diag{Code: code, At: []diag.Pos{e.fieldPos(v)}, Path: at + field, Msg: msg, Hint: hint})
 		}
 		switch set := present(p.v, "object", "violations"); {
+		case p.v.Err() != nil && p.v.Validate() == nil:
+			continue // it refers to something that does not exist, which CUE reports
 		case len(set) == 0 && !lookup(p.v, "message").Exists():
 			if slices.Contains(policyFields, p.name) {
 				if !nameless {
@@ -224,7 +226,9 @@ func validate(final cue.Value) []errors.Error {
 			all = append(all, errors.Errors(it.Value().Validate(cue.Concrete(true)))...)
 		}
 	}
+	all = append(all, errors.Errors(lookup(final, "policies").Err())...)
 	for _, p := range fieldsOf(final, "policies") {
+		all = append(all, errors.Errors(p.v.Err())...)
 		for _, field := range nonRuleFields {
 			if f := lookup(p.v, field); f.Exists() {
 				all = append(all, errors.Errors(f.Validate(cue.Concrete(true)))...)
