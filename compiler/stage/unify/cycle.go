@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // cycle reports reference cycles among values that are not concrete after the
@@ -133,23 +134,40 @@ func valuesPath(p cue.Path) string {
 	return cue.MakePath(slices.Concat(sel[:2], []cue.Selector{cue.Str("values")}, sel[4:])...).String()
 }
 
-// divergence reports the releases whose values still change after the last
-// pass.
+// divergence reports the values that still change after the last pass.
 func (b *binding) divergence(next *binding) error {
 	d := &diag.Diag{
 		Code: diag.CodeCycle,
-		Msg:  "the values do not converge: each evaluation changes them, because they depend on each other",
-		Hint: "set one of them to a value",
+		Msg:  "depends on itself: each evaluation changes the value",
+		Hint: "refer to a default of a layer above, as in releases.NAME.defaults.root.FIELD, and not to the value",
 	}
-	var names []string
-	for name, t := range next.merged {
-		if before := b.merged[name]; before == nil || !reflect.DeepEqual(before.Value(), t.Value()) {
-			names = append(names, "releases."+cue.Str(name).String()+".values")
-			d.At = append(d.At, t.Pos)
+	var paths []string
+	for _, name := range slices.Sorted(maps.Keys(next.merged)) {
+		at := []cue.Selector{cue.Str("releases"), cue.Str(name), cue.Str("values")}
+		eachChange(at, b.merged[name], next.merged[name], func(at []cue.Selector, t *fleet.Tree) {
+			paths, d.At = append(paths, cue.MakePath(at...).String()), append(d.At, t.Pos)
+		})
+	}
+	const maxPaths = 5
+	if len(paths) > 0 {
+		d.Path = paths[0]
+	}
+	if len(paths) > 1 {
+		d.Msg += "; so do " + strings.Join(paths[1:min(len(paths), maxPaths)], ", ")
+	}
+	return d
+}
+
+// eachChange calls f for the lists, scalars and new fields of after that differ from before,
+// which may be nil, in the order of their paths.
+func eachChange(at []cue.Selector, before, after *fleet.Tree, f func(at []cue.Selector, t *fleet.Tree)) {
+	switch {
+	case before != nil && reflect.DeepEqual(before.Value(), after.Value()):
+	case before == nil || before.Fields == nil || after.Fields == nil:
+		f(at, after)
+	default:
+		for _, key := range slices.Sorted(maps.Keys(after.Fields)) {
+			eachChange(append(slices.Clip(at), cue.Str(key)), before.Fields[key], after.Fields[key], f)
 		}
 	}
-	slices.Sort(names)
-	slices.SortFunc(d.At, diag.Pos.Compare)
-	d.Path = strings.Join(names, ", ")
-	return d
 }

@@ -434,6 +434,17 @@ environments/fleet.cue:3:33: releases.a.values.x: refers to itself: releases.a.v
     hint: set one of them to a value
     in prod/eu
 `},
+		{"a list that adds to itself", `
+-- root.cue --
+releases: [string]: {namespace: "n", objects: [#cm]}
+releases: a: {values: args?: [...string], defaults: root: args: ["x"]}
+-- eu.cue --
+import "list"
+releases: a: defaults: eu: {args: list.Concat([releases.a.values.args, ["y"]]), y: "z"}`, `
+environments/prod/eu/fleet.cue:3:35: releases.a.values.args: depends on itself: each evaluation changes the value [FL1011]
+    hint: refer to a default of a layer above, as in releases.NAME.defaults.root.FIELD, and not to the value
+    in prod/eu
+`},
 		{"reference to nothing", `
 -- root.cue --
 releases: [string]: {namespace: "n", objects: [#cm]}
