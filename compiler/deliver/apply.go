@@ -57,7 +57,7 @@ type ClusterPlan struct {
 // because only then it is known whether two contexts lead to the same cluster. The key is
 // for hashes of Secrets, see [diff.Objects].
 func Plans(ctx context.Context, f *compiler.Fleet, o ApplyOptions, key []byte) iter.Seq2[*ClusterPlan, error] {
-	if err := cmp.Or(CheckContexts(f.Clusters), checkApproved(f.Clusters, o.Actions.Approved)); err != nil {
+	if err := cmp.Or(CheckContexts(f.Clusters, nil), checkApproved(f.Clusters, o.Actions.Approved)); err != nil {
 		return func(yield func(*ClusterPlan, error) bool) { yield(nil, err) }
 	}
 	return func(yield func(*ClusterPlan, error) bool) {

@@ -19,12 +19,13 @@ import (
 )
 
 // CheckContexts returns the faults of clusters without a kubeconfig context, and of
-// clusters with the same one.
-func CheckContexts(clusters []*fleet.Cluster) error {
+// clusters with the same one. compile is the error of evaluating the clusters: its faults
+// explain why a context is missing.
+func CheckContexts(clusters []*fleet.Cluster, compile error) error {
 	var faults diag.List
 	for _, c := range clusters {
 		if c.KubeContext == "" {
-			faults.Add(noContext(c))
+			faults.Add(cmp.Or(fleet.FaultsOf(c.ID, compile), error(noContext(c))))
 		}
 	}
 	faults.Add(crosscheck.SameContexts(clusters))

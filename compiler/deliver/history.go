@@ -72,7 +72,7 @@ func records(ctx context.Context, e compiler.Evaluation, o ApplyOptions) ([]*Rec
 	f := &compiler.Fleet{Fleet: e.All()}
 	slices.SortFunc(f.Clusters, func(a, b *fleet.Cluster) int { return cmp.Compare(a.ID, b.ID) })
 	all := f.Clusters
-	faults := CheckContexts(all)
+	faults := CheckContexts(all, e.Faults)
 	f.Clusters = slices.DeleteFunc(slices.Clone(all), func(c *fleet.Cluster) bool { return fleet.FaultsOf(c.ID, faults) != nil })
 	servers := ConnectAll(ctx, f, o.Access)
 	var out []*Record

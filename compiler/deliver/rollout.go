@@ -150,7 +150,7 @@ func (r *Rollout) load(ctx context.Context, c *compiler.Compiler, e compiler.Eva
 
 // Read connects to the clusters, compiles them, and reads the state of all waves.
 func (r *Rollout) Read(ctx context.Context) error {
-	if err := cmp.Or(CheckContexts(r.Fleet.Clusters), checkApproved(r.Fleet.Clusters, r.options.Actions.Approved)); err != nil {
+	if err := cmp.Or(CheckContexts(r.Fleet.Clusters, nil), checkApproved(r.Fleet.Clusters, r.options.Actions.Approved)); err != nil {
 		return err
 	}
 	r.servers = Connect(ctx, r.Fleet, r.options.Access)

@@ -38,7 +38,7 @@ func DiffLive(ctx context.Context, c *compiler.Compiler, req LiveRequest) (*diff
 	if err != nil {
 		return nil, err
 	}
-	if err := deliver.CheckContexts(f.Clusters); err != nil {
+	if err := deliver.CheckContexts(f.Clusters, nil); err != nil {
 		return nil, err
 	}
 	all := deliver.ConnectAll(ctx, f, req.Access).ReadOnly()

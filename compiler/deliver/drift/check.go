@@ -151,7 +151,7 @@ func newChecker(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluste
 	}
 	var all diag.List
 	all.Add(faults)
-	all.Add(deliver.CheckContexts(clusters))
+	all.Add(deliver.CheckContexts(clusters, faults))
 	k.faults = all.Err()
 	valid := slices.DeleteFunc(slices.Clone(clusters), func(c *fleet.Cluster) bool { return fleet.FaultsOf(c.ID, k.faults) != nil })
 	k.servers = deliver.Connect(ctx, &compiler.Fleet{Fleet: &fleet.Fleet{Clusters: valid}}, req.Access).ReadOnly()
