@@ -229,7 +229,7 @@ func (p *planner) planObjects(ctx context.Context) error {
 		}
 	}
 	for _, items := range [][]*Item{base, rest} {
-		if err := forEach(ctx, len(items), func(ctx context.Context, i int) error { return p.planObject(ctx, items[i]) }); err != nil {
+		if err := forEach(ctx, len(items), func(ctx context.Context, i int) error { return items[i].locate(p.planObject(ctx, items[i])) }); err != nil {
 			return err
 		}
 	}

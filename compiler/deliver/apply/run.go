@@ -280,11 +280,22 @@ func (r *runner) remove(ctx context.Context, it *Item) error {
 	return nil
 }
 
+// locate adds the object to a fault of the API server that does not name one.
+func (it *Item) locate(err error) error {
+	d, ok := errors.AsType[*diag.Diag](err)
+	if !ok || d.Code != diag.CodeAPIServer || d.Path != "" {
+		return err
+	}
+	located := *d
+	located.At, located.Path = it.positions, it.ID
+	return &located
+}
+
 // fault returns err as a fault of the object.
 func (it *Item) fault(err error) error {
 	var answer *cluster.Error
 	if !errors.As(err, &answer) {
-		return err
+		return it.locate(err)
 	}
 	code, hint := answer.Classify()
 	d := &diag.Diag{Code: code, At: it.positions, Path: it.ID, Msg: errorText(it.Before, answer), Hint: hint, Cause: err}
