@@ -440,6 +440,7 @@ func TestTerminating(t *testing.T) {
 	})
 	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, `\+ Namespace web`, "4 objects created")
 	p.fleetc("apply", "--yes", "--timeout", "2s").exits(p, 2).says(p, `Namespace web: it is not deleted after 2s: .*example.com/holds`)
+	p.fleetc("apply", "--yes", "--timeout", "4s").exits(p, 2).says(p, `dev/one: waits for the deletion of Namespace web: .*example.com/holds`)
 	r := p.begin("apply", "--yes")
 	p.kubectl("one", "-n", "web", "patch", "configmap", "holds", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 	r.end().ok(p)

@@ -53,7 +53,7 @@ releases: held: {
 	p.fleetc("status", "--health").exits(p, 1).says(p, "example.com/nobody")
 
 	// destroy ends when everything is deleted.
-	p.fleetc("destroy", "dev/one", "--release", "held", "--yes=dev/one", "--timeout", "2s").exits(p, 2).says(p, `ConfigMap web/stuck: it is not deleted after 2s: it is held by example.com/nobody \[FL2109\]$`)
+	p.fleetc("destroy", "dev/one", "--release", "held", "--yes=dev/one", "--timeout", "2s").exits(p, 2).says(p, "dev/one: failed: 0 created, 0 changed, 0 pruned", `ConfigMap web/stuck: it is not deleted after 2s: it is held by example.com/nobody \[FL2109\]$`)
 
 	p.kubectl("one", "-n", "web", "patch", "configmap", "stuck", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 	p.fleetc("status", "--health").exits(p, 1).says(p, "^dev/one +unfinished", "all objects are ready")

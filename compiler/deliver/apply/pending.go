@@ -95,11 +95,11 @@ func (r *runner) finishPrune(ctx context.Context, items []*Item) (all bool, err 
 	if err != nil {
 		return false, err
 	}
+	r.result.Pruned -= len(held)
 	for _, it := range held {
 		if !mayPend(r.Destroy, r.plan.Items) {
 			return false, r.notDeletedFault(it, remains[it])
 		}
-		r.result.Pruned--
 		it.setPending(r.hide(deletionBlockers(remains[it])))
 		r.reportPending(it)
 	}
@@ -110,13 +110,20 @@ func (r *runner) reportPending(it *Item) {
 	r.report(Event{Stage: it.Stage, ID: it.ID, What: string(Pending), Text: it.Reason})
 }
 
-// pollDeleted waits until an object is deleted. It returns the object if it still
-// exists when limit, a context derived from ctx, ends.
+// pollDeleted waits until an object is deleted, and reports why it takes longer than a
+// few polls. It returns the object if it still exists when limit, a context derived from
+// ctx, ends.
 func (r *runner) pollDeleted(ctx, limit context.Context, it *Item) (*unstructured.Unstructured, error) {
-	for {
+	const quietPolls = 4
+	reported := ""
+	for polls := 0; ; polls++ {
 		o, err := r.Live.Object(ctx, it.ref)
 		if err != nil || o == nil || string(o.GetUID()) != it.uid {
 			return nil, err
+		}
+		if why := r.hide(deletionBlockers(o)); polls >= quietPolls && why != reported {
+			reported = why
+			r.report(Event{What: "wait", Text: "for the deletion of " + it.ID + ": " + why})
 		}
 		if err := pause(limit, nil); errors.Is(err, errTimeout) {
 			return o, nil
@@ -142,7 +149,7 @@ func (r *runner) notDeletedFault(it *Item, current *unstructured.Unstructured) e
 	return &diag.Diag{
 		Code: diag.CodeNotReady,
 		At:   it.positions, Path: it.ID, Msg: fmt.Sprintf("it is not deleted after %s: %s", r.timeout(), r.hide(deletionBlockers(current))),
-		Hint: "check that the controllers of its finalizers run, and apply again",
+		Hint: "check that the controllers of its finalizers run, then run the command again",
 	}
 }
 
