@@ -78,6 +78,9 @@ func TestHelp(t *testing.T) {
 			}
 			commands[line] = cmd.CommandPath()
 		}
+		if usage := cmd.UsageString(); strings.Contains(usage, "\x00") {
+			t.Errorf("the usage of %s has a NUL byte: %q", cmd.CommandPath(), usage)
+		}
 		for _, sub := range cmd.Commands() {
 			check(sub)
 		}

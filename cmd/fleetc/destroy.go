@@ -44,8 +44,9 @@ const destroyExample = `  fleetc destroy dev/alice --dry-run
   fleetc destroy dev/alice --yes=dev/alice --prune-protected
   fleetc destroy dev/alice --release web --yes=dev/alice`
 
-// bareYes is the value of --yes when it has none.
-const bareYes = "\x00"
+// bareYes is the value of --yes when it has none. The help shows it, and it is not a
+// cluster ID.
+const bareYes = "..."
 
 func newDestroyCommand(o *options) *cobra.Command {
 	var a applyOptions
@@ -103,6 +104,11 @@ func runDestroy(cmd *cobra.Command, o *options, a *applyOptions, cluster, yes st
 	report.destroys = true
 	if err := report.printPlan(); err != nil {
 		return err
+	}
+	if c := report.clusters[0]; a.dryRun && !report.json && c.status() == "unchanged" {
+		if err := report.printLines(c, []string{c.summary()}); err != nil {
+			return err
+		}
 	}
 	if ready := report.ready(); !a.preview() && !a.yes && len(ready) > 0 {
 		if err := confirmDestroy(cmd, cmd.InOrStdin(), report.destroyQuestion(a.Releases), planned.Cluster.ID); err != nil {

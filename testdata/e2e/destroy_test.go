@@ -25,6 +25,7 @@ func TestDestroy(t *testing.T) {
 	p.edit("environments/app.cue", "values: colour: \"blue\"\n}", "values: colour: \"blue\"\n}\n"+strings.TrimPrefix(web[strings.Index(web, "releases: space"):], "")+strings.TrimPrefix(deleteHook, "package fleet\n"))
 	p.edit("environments/app.cue", "objects: ns: {apiVersion: \"v1\", kind: \"Namespace\", metadata: name: \"web\"}", "objects: web: {apiVersion: \"v1\", kind: \"Namespace\", metadata: name: \"web\"}")
 	p.edit("environments/app.cue", "namespace: \"web\"\n\tstage:     \"default\"", "stage: \"default\"")
+	p.fleetc("destroy", "dev/one", "--dry-run").ok(p).says(p, "^dev/one: has nothing to destroy")
 	p.fleetc("destroy", "dev/one", "--yes=dev/one").ok(p).says(p, "^dev/one: has nothing to destroy")
 	p.fleetc("apply", "--yes").ok(p)
 	p.write("environments/broken.cue", "package fleet\n\nreleases: web: objects: config: data: colour: 7\n")
