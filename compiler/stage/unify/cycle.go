@@ -51,6 +51,7 @@ func (b *binding) cycle(v cue.Value) error {
 		for _, member := range circle {
 			d.At = append(d.At, cuediag.Pos(b.root, valuePos(waiting[member])))
 		}
+		cuediag.ExplainShadowing(b.root, d)
 		faults.Add(d)
 	}
 	return faults.Err()

@@ -208,3 +208,27 @@ func isTyped(root string, v cue.Value) bool {
 		return s != nil && IsType(Pos(root, s.Pos()).File)
 	})
 }
+
+// kindName returns the name of a CUE type with its article.
+func kindName(kind string) string {
+	switch {
+	case strings.Contains(kind, "|"):
+		var names []string
+		for k := range strings.SplitSeq(strings.Trim(kind, "()"), "|") {
+			names = append(names, kindName(strings.TrimSpace(k)))
+		}
+		slices.Sort(names)
+		return strings.Join(slices.Compact(names), " or ")
+	case kind == "struct" || kind == "_|_":
+		return "a map"
+	case kind == "bytes":
+		return "bytes"
+	case kind == "null":
+		return "null"
+	case kind == "int":
+		return "an integer"
+	case kind == "float":
+		return "a number"
+	}
+	return "a " + kind
+}

@@ -66,6 +66,7 @@ func Explain(root string, l diag.List, v cue.Value) {
 				break
 			}
 		}
+		ExplainShadowing(root, d)
 	}
 }
 
@@ -115,30 +116,6 @@ func causeOfText(msg string) string {
 		msg = strings.TrimPrefix(msg, prefix)
 	}
 	return msg
-}
-
-// kindName returns the name of a CUE type with its article.
-func kindName(kind string) string {
-	switch {
-	case strings.Contains(kind, "|"):
-		var names []string
-		for k := range strings.SplitSeq(strings.Trim(kind, "()"), "|") {
-			names = append(names, kindName(strings.TrimSpace(k)))
-		}
-		slices.Sort(names)
-		return strings.Join(slices.Compact(names), " or ")
-	case kind == "struct" || kind == "_|_":
-		return "a map"
-	case kind == "bytes":
-		return "bytes"
-	case kind == "null":
-		return "null"
-	case kind == "int":
-		return "an integer"
-	case kind == "float":
-		return "a number"
-	}
-	return "a " + kind
 }
 
 var literal = regexp.MustCompile(`^("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|-?[0-9][0-9._eE+-]*|true|false|null)$`)
