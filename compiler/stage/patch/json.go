@@ -249,14 +249,17 @@ func put(into any, key string, v any) (any, *problem) {
 // arrayIndex matches the index of an item (RFC 6901).
 var arrayIndex = regexp.MustCompile(`^(0|[1-9][0-9]*)$`)
 
+// indexHint says how to name an item of a list.
+const indexHint = "count from 0: the first item has the index 0"
+
 // index parses the index of an item in a list of length n.
 func index(key string, n int) (int, *problem) {
 	i, err := strconv.Atoi(key)
 	switch {
 	case !arrayIndex.MatchString(key):
-		return 0, &problem{msg: "is a list, and " + visible(key) + " is not an index"}
+		return 0, &problem{msg: "is a list, and " + visible(key) + " is not an index", hint: indexHint}
 	case err != nil || i >= n:
-		return 0, &problem{msg: "is a list without index " + visible(key)}
+		return 0, &problem{msg: "is a list without index " + visible(key), hint: indexHint}
 	}
 	return i, nil
 }

@@ -165,10 +165,10 @@ func (w *walk) resources(m map[string]any) {
 				continue
 			}
 			if amount.Sign() < 0 {
-				w.add("", "is "+show(v)+", which is negative", part, inKey(name))
+				w.add("use 0 or more", "is "+show(v)+", which is negative", part, inKey(name))
 			}
 			if limit, ok := quantityOf(limits[name]); ok && amount.Cmp(limit) > 0 {
-				w.add("", "is "+show(v)+", more than its limit "+show(limits[name]), part, inKey(name))
+				w.add("lower the request, or raise the limit", "is "+show(v)+", more than its limit "+show(limits[name]), part, inKey(name))
 			}
 		}
 	}

@@ -87,6 +87,8 @@ func (x *explanation) unknownField([]string) {
 	switch m := releaseField.FindStringSubmatch(x.Path); {
 	case m != nil && m[1] == "version":
 		x.Hint = `write chart: version: "..." for another version of the chart`
+	case m != nil && slices.Contains([]string{"condition", "disabled", "enabled", "installed"}, m[1]): // as in other tools
+		x.Hint = `choose the clusters of the release: clusters: environments: ["prod"], or ids, or labels`
 	case m != nil && (m[1] == "valuesFile" || m[1] == "valueFiles" || m[1] == "valuesFiles"): // as in other tools
 		x.Hint = "write defaults: {LAYER: _ @embed(file=values.yaml)}, and @extern(embed) on the first line of this file"
 	case m != nil:
@@ -191,17 +193,6 @@ func (x *explanation) notSet(m []string) {
 		}
 	}
 	x.Msg, x.Hint = name+" is not set", cmp.Or(x.Hint, "set it in the cluster, or in a layer above")
-}
-
-// unused explains an unused import.
-func (x *explanation) unused(m []string) {
-	name := path.Base(m[1])
-	if source := x.source(); regexp.MustCompile(`(?m)^[^/\n]*\b` + regexp.QuoteMeta(name) + `:.*\b` + regexp.QuoteMeta(name) + `\.#`).MatchString(source) {
-		x.Msg = "the package " + name + " is shadowed by the field of the same name"
-		x.Hint = `write the name of the release in quotes: releases: "` + name + `": ` + name + ".#Release"
-		return
-	}
-	x.Msg, x.Hint = `the import "`+m[1]+`" is not used`, "remove the line, or refer to the package as "+name
 }
 
 // relativeImport explains an import path that starts with a dot.

@@ -2,6 +2,7 @@ package cuediag
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 
@@ -73,4 +74,15 @@ func firstIdent(n ast.Node) *ast.Ident {
 			return nil
 		}
 	}
+}
+
+// unused explains an unused import.
+func (x *explanation) unused(m []string) {
+	name := path.Base(m[1])
+	if source := x.source(); regexp.MustCompile(`(?m)^[^/\n]*\b` + regexp.QuoteMeta(name) + `:.*\b` + regexp.QuoteMeta(name) + `\.#`).MatchString(source) {
+		x.Msg = "the package " + name + " is shadowed by the field of the same name"
+		x.Hint = `write the name of the release in quotes: releases: "` + name + `": ` + name + ".#Release"
+		return
+	}
+	x.Msg, x.Hint = `the import "`+m[1]+`" is not used`, "remove the line, or refer to the package as "+name
 }

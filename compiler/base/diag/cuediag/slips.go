@@ -35,6 +35,7 @@ var patterns = sync.OnceValue(func() []pattern {
 		{line: regexp.MustCompile(`:\s*!!?\w+\s`), msg: "CUE has no YAML tags", hint: `write only the value: 3 is a number, "3" a string`},
 		{line: regexp.MustCompile(`^\s*\?\s`), msg: "CUE has no YAML keys that begin with ?", hint: "write KEY: VALUE"},
 		{line: regexp.MustCompile(`@embed\(.*file=\S*\.\./`), msg: "@embed can read only files in its own directory and below", hint: "copy the file next to this one, and write @embed(file=values.yaml)"},
+		{line: regexp.MustCompile(`\[\s*\.\.\.\s*,`), msg: "... must be at the end of a list", hint: `write the whole list, or import "list" and write list.Concat([A, B])`},
 		{line: regexp.MustCompile(`,\s*,`), msg: "there are two commas in a row", hint: "remove one"},
 		{line: regexp.MustCompile(`:\s*~\s*$`), msg: "~ is not a CUE value", hint: "write null"},
 		{line: regexp.MustCompile(`^\s*-\s`), always: true, msg: "a list in CUE has brackets, not dashes", hint: `write it in brackets, as in ["a", "b"] or [{name: "a"}, {name: "b"}]`},
