@@ -23,6 +23,7 @@ type pattern struct {
 // patterns are compiled when a fault needs them: most commands have none.
 var patterns = sync.OnceValue(func() []pattern {
 	return []pattern{
+		{line: regexp.MustCompile(`^(?:<{7}|={7}|>{7})(?:\s|$)`), raw: true, above: true, msg: "the file has a conflict of git", hint: "choose one of the two texts, and remove the lines that begin with <<<<<<<, ======= and >>>>>>>"},
 		{line: regexp.MustCompile(`(?:^|\s)#(?:\s+|$)(.*)$`), raw: true, always: true, msg: "CUE comments begin with //, not with #", hint: "write // $1"},
 		{line: regexp.MustCompile(`^\s*#([\w-]+)\s*$`), always: true, msg: "CUE comments begin with //, not with #", hint: "write // $1"},
 		{line: regexp.MustCompile(`/\*|\*/`), msg: "CUE has no /* */ comments", hint: "begin each line of the comment with //"},
