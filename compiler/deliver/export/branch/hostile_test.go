@@ -145,6 +145,14 @@ func TestRefusedCheckedOut(t *testing.T) {
 	wantFault(t, err, "refusing to update checked out branch", "hint: push to a bare repository, or to a branch that is not checked out there")
 }
 
+// A server that cannot store the push is not a matter of permissions.
+func TestRefusedUnpack(t *testing.T) {
+	s := serve(t, map[string]string{"README": "0"})
+	s.git(t, "-C", s.bare, "config", "receive.maxInputSize", "10")
+	_, err := s.push(t, Update{Branch: "main", Write: writes(map[string]string{"x": "1"})})
+	wantFault(t, err, "pack exceeds maximum allowed size", "hint: look at the server that has the repository")
+}
+
 // The hints of an update for a pull request do not name flags of fleetc export.
 func TestHintsForPullRequests(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})

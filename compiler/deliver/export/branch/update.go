@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -225,6 +226,10 @@ func (a *attempt) refused(err error) error {
 			said = []string{strings.Trim(reason[at:], "() ")}
 		}
 	}
+	_, unpack, unpackFailed := strings.Cut(failed.Text, "remote unpack failed: ")
+	if unpack, _, _ = strings.Cut(unpack, "\n"); unpackFailed && slices.Equal(said, []string{"unpacker error"}) {
+		said = []string{unpack}
+	}
 	if said == nil {
 		return a.fault(err)
 	}
@@ -232,7 +237,10 @@ func (a *attempt) refused(err error) error {
 	if a.Onto == "" && !a.Exclusive && !a.Detached {
 		hint += ", or push to branches for pull requests with --pr-branch"
 	}
-	if strings.Contains(failed.Text, "update checked out branch") {
+	switch {
+	case unpackFailed:
+		hint = "look at the server that has the repository: its disk may be full or read-only, or it limits the size of a push"
+	case strings.Contains(failed.Text, "update checked out branch"):
 		hint = "push to a bare repository, or to a branch that is not checked out there"
 	}
 	return &diag.Diag{
