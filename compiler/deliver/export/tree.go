@@ -229,12 +229,16 @@ func (s *Session) Close() error {
 	return errors.Join(errs...)
 }
 
-// fileError adds the file name to the error of an operation; nil stays nil.
+// fileError adds the file name to the error of an operation, in place of the name that
+// the error has; nil stays nil.
 func (s *Session) fileError(what, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s %s: %w", what, s.at(name)[0].File, err)
+	if of, ok := errors.AsType[*fs.PathError](err); ok {
+		err = of.Err
+	}
+	return &fs.PathError{Op: what, Path: s.at(name)[0].File, Err: err}
 }
 
 // at returns the position of a file below Dir.

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -471,5 +472,14 @@ func BenchmarkExport(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// The error of a file names the file once, with its path below the tree's directory.
+func TestFileError(t *testing.T) {
+	s := &Session{tree: &Tree{Dir: "/clusters"}}
+	err := s.fileError("write", "web/a.yaml", &fs.PathError{Op: "openat", Path: "a.yaml", Err: syscall.ENOSPC})
+	if want := "write /clusters/web/a.yaml: " + syscall.ENOSPC.Error(); err.Error() != want || !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
