@@ -165,7 +165,7 @@ func places(root string, e errors.Error) []diag.Pos {
 	slices.SortStableFunc(user, func(a, b diag.Pos) int {
 		return strings.Count(b.File, "/") - strings.Count(a.File, "/")
 	})
-	if at := imported(root, e); at.IsValid() && slices.Contains(user, at) {
+	if at := imported(root, e); at.IsValid() && (slices.Contains(user, at) || IsType(at.File)) {
 		user = append([]diag.Pos{at}, slices.DeleteFunc(user, func(p diag.Pos) bool { return p == at })...)
 	}
 	return user
