@@ -15,7 +15,7 @@ import (
 // maxRounds limits how often charts are rendered again because the CRDs of others changed.
 const maxRounds = 10
 
-// A renderRun renders the releases of a cluster, which are in the order of compare.
+// A renderRun is the state of rendering the releases of a cluster.
 type renderRun struct {
 	*Fleet
 	all     *ClusterRendering
@@ -125,7 +125,7 @@ func (f *Fleet) asks(r *fleet.Release) render.AskedAPIs {
 	return f.Charts[r.Chart].asks.And(askedByValues(r.Values))
 }
 
-// askedByValues returns the API versions that values ask for which are templates.
+// askedByValues returns the API versions for which templates in values ask.
 func askedByValues(t *fleet.Tree) (all render.AskedAPIs) {
 	if t == nil {
 		return all

@@ -77,12 +77,11 @@ func (d *decoder) quoted(line string, indent int) (any, bool) {
 	for ok && d.next < len(d.text) {
 		l := d.raw(d.next)
 		content := withoutBlanks(l.text)
-		if content == "" {
-			d.next = l.end
+		if d.next = l.end; content == "" {
 			breaks++
 			continue
 		}
-		if d.next = l.end; l.indent <= indent || strings.IndexByte(content, '\t') >= 0 {
+		if l.indent <= indent || strings.IndexByte(content, '\t') >= 0 {
 			return nil, false
 		}
 		if breaks > 0 || !joined {

@@ -51,13 +51,17 @@ func AskedAPIsIn(text string) AskedAPIs {
 			continue // the version of Kubernetes or Helm
 		}
 		before, after = before[max(0, len(before)-longest):], after[:min(len(after), longest)]
-		if m := askedByMethod.FindStringSubmatch(after); ok && m != nil {
-			names = append(names, m[1])
-		} else if m := askedByFunction.FindStringSubmatch(before); ok && m != nil && strings.IndexAny(after, " \t\n)") == 0 {
-			names = append(names, m[1])
-		} else {
+		var m []string
+		if ok {
+			m = askedByMethod.FindStringSubmatch(after)
+		}
+		if ok && m == nil && strings.IndexAny(after, " \t\n)") == 0 {
+			m = askedByFunction.FindStringSubmatch(before)
+		}
+		if m == nil {
 			return AskedAPIs{All: true}
 		}
+		names = append(names, m[1])
 	}
 }
 
