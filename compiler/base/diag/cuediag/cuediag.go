@@ -333,7 +333,7 @@ func field(root string, v cue.Value, path string, missing bool) diag.Pos {
 	if strings.HasPrefix(path, "_") {
 		v, path = hidden(v, path)
 	}
-	p := cue.ParsePath(element.ReplaceAllString(path, "[$1]"))
+	p := parsePath(path)
 	if sel := p.Selectors(); missing && p.Err() == nil && len(sel) > 0 && !v.LookupPath(p).Exists() {
 		p = cue.MakePath(sel[:len(sel)-1]...)
 	}
@@ -347,7 +347,11 @@ func field(root string, v cue.Value, path string, missing bool) diag.Pos {
 	return diag.Pos{}
 }
 
-// element matches an element of a list in the path of an error of CUE, such as a.0.b.
+// parsePath parses the path of an error of CUE, which has elements of lists as in a.0.b.
+func parsePath(path string) cue.Path {
+	return cue.ParsePath(element.ReplaceAllString(path, "[$1]"))
+}
+
 var element = regexp.MustCompile(`\.(\d+)\b`)
 
 // hidden returns the hidden field at the top of v with which a path begins, and the rest of

@@ -74,7 +74,7 @@ func (x *explanation) missing([]string) {
 // requiredKind returns the kinds that the type of a required field without a value allows;
 // none if they are not known.
 func requiredKind(v cue.Value, path string) cue.Kind {
-	p := cue.ParsePath(element.ReplaceAllString(path, "[$1]"))
+	p := parsePath(path)
 	sel := p.Selectors()
 	if p.Err() != nil || len(sel) == 0 || sel[len(sel)-1].LabelType() != cue.StringLabel {
 		return 0
