@@ -32,7 +32,7 @@ type job struct {
 }
 
 // fault returns a fault of the release.
-func (j *job) fault(code diag.Code, hint, format string, args ...any) error {
+func (j *job) fault(code diag.Code, hint, format string, args ...any) *diag.Diag {
 	return &diag.Diag{Code: code, At: []diag.Pos{j.release.Pos}, Path: j.release.Path(), Msg: fmt.Sprintf(format, args...), Hint: hint}
 }
 
@@ -44,7 +44,11 @@ func (j *job) doesNotRender(reason any) error {
 	if _, ok := errors.AsType[*stopError](err); ok {
 		code, hint = diag.CodeRenderLimits, "lower the values that set counts, or correct the template that the message names"
 	}
-	return j.fault(code, hint, "chart %s does not render: %v", j.chart.Ref, reason)
+	d := j.fault(code, hint, "chart %s does not render: %v", j.chart.Ref, reason)
+	if code == diag.CodeTemplate {
+		j.blame(d)
+	}
+	return d
 }
 
 // templateHint is the hint for a template that renders something else than objects.

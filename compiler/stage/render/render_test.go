@@ -202,6 +202,28 @@ fleet.cue:3:2: releases.rel: chart charts/app does not render: app/templates/a.y
 fleet.cue:3:2: releases.rel: chart charts/app does not render: app/templates/a.yaml:1:10: executing "app/templates/a.yaml" at <.Values.a.b.c>: nil pointer evaluating interface {}.b [FL1502]
     hint: set the value that the message names, or correct the template
 `},
+		{"null for a map that a template reads", `
+-- charts/sub/Chart.yaml --
+{apiVersion: v2, name: sub, version: 1.0.0}
+-- charts/sub/values.yaml --
+a: {b: {c: 1}}
+-- charts/sub/templates/a.yaml --
+{{ .Values.a.b.c }}`, "sub: {a: null}", `
+values.cue:3:1: releases.rel.values.sub.a: chart charts/app does not render: app/charts/sub/templates/a.yaml:1:10: executing "app/charts/sub/templates/a.yaml" at <.Values.a.b.c>: nil pointer evaluating interface {}.b [FL1502]
+    hint: remove it, or set the fields that differ: null removes the default of the chart, which the template needs
+`},
+		{"value of a type that a template does not expect", `
+-- templates/a.yaml --
+{{ include "b" . }}{{ define "b" }}{{ trunc 3 $.Values.a }}{{ upper .Values.b }}{{ end }}`, "a: x\nb: [y]", `
+values.cue:3:1: releases.rel.values.b: chart charts/app does not render: app/templates/a.yaml:1:3: executing "app/templates/a.yaml" at <include "b" .>: error calling include: template: app/templates/a.yaml:1:75: executing "b" at <.Values.b>: wrong type for value; expected string; got []interface {} [FL1502]
+    hint: correct this value, which the template reads, or correct the template
+`},
+		{"value that is a wrong template", `
+-- templates/a.yaml --
+{{ tpl .Values.a $ }}`, "a: '{{ .Values.x.y }}'", `
+values.cue:2:1: releases.rel.values.a: chart charts/app does not render: app/templates/a.yaml:1:3: executing "app/templates/a.yaml" at <tpl .Values.a $>: error calling tpl: error during tpl function execution for "{{ .Values.x.y }}": template: gotpl:1:10: executing "gotpl" at <.Values.x.y>: nil pointer evaluating interface {}.y [FL1502]
+    hint: correct this value, which the template reads, or correct the template
+`},
 		{"template that does not parse", `
 -- templates/a.yaml --
 {{ if }}`, "", `
