@@ -168,6 +168,9 @@ func (c *checker) unknown(v *fleet.Tree, t *Type, path []string) {
 		}
 	}
 	if hint == "" {
+		hint = c.elsewhere(v, t, path)
+	}
+	if hint == "" {
 		hint = "remove it"
 		if n := len(t.Keys); n > 0 && n <= 8 {
 			hint = diag.OneOf(key, slices.Sorted(slices.Values(t.Keys)))
@@ -286,6 +289,8 @@ func kindHint(v *fleet.Tree, t *Type) (string, []diag.Fix) {
 		return "write a number, such as " + literalText(t.Default), nil
 	case ok && t.Kinds&Bool != 0 && (s == "true" || s == "false"), ok && t.Kinds&Number != 0 && numeric.MatchString(s):
 		return "write " + s + " without quotes", write(s)
+	case t.Kinds&List != 0 && kindOfTree(v) == Map:
+		return "put it into a list: [{...}]", nil
 	case t.Kinds&String != 0 && t.Kinds&(List|Map) == 0 && kindOfTree(v)&(Number|Bool) != 0:
 		text := fmt.Sprintf("%q", fmt.Sprint(v.Scalar))
 		return "write " + text, write(text)

@@ -111,7 +111,7 @@ prod/v.yaml:3:1: values.image: "nginx" is a string, and the chart expects a map
 prod/v.yaml:4:1: values.extra: 5 is a number, and the chart expects a string or a list
     hint: set it to a string or a list
 prod/v.yaml:5:1: values.hosts: this is a map, and the chart expects a list
-    hint: set it to a list
+    hint: put it into a list: [{...}]
 prod/v.yaml:7:1: values.text: this is a list, and the chart expects a bool, a number or a string (its default is "")
     hint: set it to a bool, a number or a string
 `},

@@ -166,7 +166,7 @@ func TestInferredForms(t *testing.T) {
 			"elements with fields", "hosts: []\nplain: []\nboth: []\n",
 			"{{ range .Values.hosts }}{{ .name }}{{ end }}{{ range .Values.plain }}{{ . }}{{ end }}{{ range .Values.both }}{{ if kindIs \"map\" . }}{{ .name }}{{ else }}{{ . }}{{ end }}{{ end }}",
 			[]string{"hosts: [{name: a}]", "plain: [a]", "both: [a, {name: b}]"},
-			[]string{"hosts: [a] -> hint: set it to a map", "hosts: {a: {name: b}} -> hint: set it to a list", "plain: {a: b} -> hint: set it to a list"},
+			[]string{"hosts: [a] -> hint: set it to a map", "hosts: {a: {name: b}} -> hint: put it into a list", "plain: {a: b} -> hint: put it into a list"},
 		},
 		{
 			"a map by its keys", "args: {}\nextra: {}\n",
