@@ -18,8 +18,9 @@ const maxFieldDepth = 30
 
 // misspelt finds the fields of a rule that no kind of its objects has, and that are similar
 // to one that a kind has: a rule with replica?: >1 never applies, and no object satisfies
-// one with replica: >1. Objects of custom resources are not compared.
-func (r *run) misspelt(rl *rule) {
+// one with replica: >1. It reports whether there are any. Objects of custom resources are not
+// compared.
+func (r *run) misspelt(rl *rule) bool {
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, o := range rl.matched {
 		kinds[o.GroupVersionKind()] = true
@@ -29,7 +30,7 @@ func (r *run) misspelt(rl *rule) {
 	for kind := range kinds {
 		versions := schemasOf(kind)
 		if len(versions) == 0 {
-			return
+			return false
 		}
 		names, known = append(names, kind.String()), append(known, versions...)
 	}
@@ -44,6 +45,7 @@ func (r *run) misspelt(rl *rule) {
 			Msg: "no object that it matches can have this field", Hint: f.text,
 		})
 	}
+	return len(v.found) > 0
 }
 
 // fieldText returns the path of a field of a rule, in which 0 stands for all items of a list.

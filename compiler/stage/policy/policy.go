@@ -73,8 +73,8 @@ func (r *run) check(c *fleet.Cluster, objs []fleet.Object) error {
 	r.each(rules)
 	r.together(rules)
 	for _, rl := range rules {
-		if rl.form == ofObject {
-			r.misspelt(rl)
+		if rl.form == ofObject && r.misspelt(rl) {
+			continue // each object would violate the rule for this reason
 		}
 		r.report(rl)
 	}
