@@ -327,20 +327,23 @@ func onlyTypes(at []diag.Pos) bool {
 	return !slices.ContainsFunc(at, func(p diag.Pos) bool { return !IsType(p.File) })
 }
 
-// field returns the position where the user writes the field, or its parent struct
-// when the field is missing.
+// field returns the position where the user writes the field, or the closest struct around it
+// if the field is missing or comes from a type.
 func field(root string, v cue.Value, path string, missing bool) diag.Pos {
 	if strings.HasPrefix(path, "_") {
 		v, path = hidden(v, path)
 	}
 	p := parsePath(path)
-	if sel := p.Selectors(); missing && p.Err() == nil && len(sel) > 0 && !v.LookupPath(p).Exists() {
-		p = cue.MakePath(sel[:len(sel)-1]...)
+	sel := p.Selectors()
+	if missing && p.Err() == nil && len(sel) > 0 && !v.LookupPath(p).Exists() {
+		sel = sel[:len(sel)-1]
 	}
-	for _, c := range Conjuncts(v.LookupPath(p)) {
-		if s := c.Source(); s != nil {
-			if pos := Pos(root, s.Pos()); pos.IsValid() && !IsType(pos.File) {
-				return pos
+	for n := len(sel); n == len(sel) || n > 1; n-- {
+		for _, c := range Conjuncts(v.LookupPath(cue.MakePath(sel[:n]...))) {
+			if s := c.Source(); s != nil {
+				if pos := Pos(root, s.Pos()); pos.IsValid() && !IsType(pos.File) {
+					return pos
+				}
 			}
 		}
 	}

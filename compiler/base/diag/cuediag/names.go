@@ -103,41 +103,12 @@ func (x *explanation) unknownField([]string) {
 	}
 }
 
-// selected matches the expression before a selector.
-var selected = regexp.MustCompile(`((?:[\w#$]+|\."[^"]*"|\.[\w#$]+|\["[^"]*"\])+)\.$`)
-
 // selectorText returns the name of a field or a definition as it stands behind a dot.
 func selectorText(name string) string {
 	if strings.HasPrefix(name, "#") {
 		return name
 	}
 	return cue.Str(name).String()
-}
-
-// undefined explains a reference to a missing field.
-func (x *explanation) undefined(m []string) {
-	name := strings.Trim(m[1], `"`)
-	line, col := x.line()
-	of := ""
-	if col > 1 && col <= len(line)+1 {
-		if s := selected.FindStringSubmatch(line[:col-1]); s != nil {
-			of = s[1]
-		}
-	}
-	if of == "" {
-		x.Msg, x.Hint = "no field is called "+name, cmp.Or(x.Hint, "correct the name, or set the field")
-		return
-	}
-	x.Msg = of + " has no field " + name
-	if strings.HasPrefix(of, "cluster.facts") || of == "cluster" {
-		x.Hint = cmp.Or(x.Hint, diag.DidYouMean(name, x.fieldsAt(of)), "set cluster: facts: "+name+", and refer to cluster.facts."+name)
-		return
-	}
-	among := append(x.fieldsAt(of), x.definitionsOf(of)...)
-	if near := diag.Nearest(name, among); near != "" && x.Hint == "" {
-		x.fixSource(m[1], selectorText(near))
-	}
-	x.Hint = cmp.Or(x.Hint, diag.DidYouMean(name, among), "set "+name+", or correct its name")
 }
 
 // definition matches a definition at the start of a line.
@@ -181,18 +152,6 @@ func (x *explanation) fieldsAt(at string) []string {
 		names = append(names, strings.Trim(it.Selector().String(), `"?!`))
 	}
 	return names
-}
-
-// notSet explains a reference to a field that no layer sets.
-func (x *explanation) notSet(m []string) {
-	line, col := x.line()
-	name := m[1]
-	if col > 1 && col <= len(line)+1 {
-		if s := selected.FindStringSubmatch(line[:col-1]); s != nil {
-			name = s[1] + "." + name
-		}
-	}
-	x.Msg, x.Hint = name+" is not set", cmp.Or(x.Hint, "set it in the cluster, or in a layer above")
 }
 
 // relativeImport explains an import path that starts with a dot.

@@ -327,6 +327,9 @@ func (x *explanation) noValue(m []string) {
 		}
 	}
 	last := x.Path[strings.LastIndex(x.Path, ".")+1:]
+	if name := x.parameter(); name != "" {
+		x.Hint = cmp.Or(x.Hint, "set "+name+", from which it is computed, or set "+last)
+	}
 	if m[1] == "_" {
 		x.Hint = cmp.Or(x.Hint, "set "+last+" to a value")
 		return
