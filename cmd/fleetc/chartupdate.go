@@ -30,8 +30,9 @@ that no cluster uses any more from the package.
 
 update prints what changes:
 
-  - the values of the chart: + added, - removed, ~ has another type, = has
-    another default, ! is no longer read
+  - the values of the chart: of those that the fleet sets, - removed, ~ of another
+    type, and ! no longer read; of those that it does not set, = with another
+    default. --all shows all changes, and + added values
   - the faults that the fleet has after the update, each at the affected line
   - the difference in the rendered objects, without the fields in diff.ignore. A
     change of several clusters appears once, and version labels and checksums
@@ -95,7 +96,7 @@ func newChartUpdateCommand(o *options) *cobra.Command {
 	allowExecFlag(cmd, &dryRuns.AllowExec)
 	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "print what would change, and write nothing")
 	_ = cmd.RegisterFlagCompletionFunc("in", layerArgs(o))
-	cmd.Flags().BoolVar(&all, "all", false, "show every version label and checksum that changes, and the fields in diff.ignore")
+	cmd.Flags().BoolVar(&all, "all", false, "show every value, version label and checksum that changes, and the fields in diff.ignore")
 	outputFlag(cmd, &output, "text", "json")
 	return cmd
 }
@@ -154,9 +155,20 @@ func updateText(w io.Writer, u *edit.ChartUpdate, dryRun bool, names func(string
 		if m.Unknown != nil {
 			fmt.Fprintf(&b, "  what changes in its values is not known: %s\n", m.Unknown)
 		}
-		writeChanges(&b, m.Values)
+		shown := m.Concern
+		if style.All {
+			shown = m.Values
+		}
+		writeChanges(&b, shown)
+		if n := len(m.Values) - len(shown); n > 0 {
+			fmt.Fprintf(&b, "  %s not concern the fleet: --all shows them\n", plural(n, "other change does", "other changes do"))
+		}
 	}
-	if len(u.Moves) == 0 {
+	switch {
+	case len(u.Moves) > 0:
+	case u.Faulty:
+		b.WriteString("\nno cluster without faults moves: fleetc vet shows the faults that the fleet had before\n")
+	default:
 		b.WriteString("\nno cluster moves\n")
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {

@@ -71,6 +71,7 @@ func (p *pinning) moved(before, after *fleet.Fleet) []movedCluster {
 // moves groups the clusters by the old and new version.
 func (u *ChartUpdate) moves(ctx context.Context, p *pinning, moved []movedCluster, old, next *compiler.Fleet) {
 	index := map[[2]fleet.ChartRef]int{}
+	var releases [][]*fleet.Release // of each move
 	for _, m := range moved {
 		for _, pair := range m.charts {
 			i, ok := index[pair]
@@ -78,11 +79,20 @@ func (u *ChartUpdate) moves(ctx context.Context, p *pinning, moved []movedCluste
 				i = len(u.Moves)
 				index[pair] = i
 				u.Moves = append(u.Moves, p.move(ctx, pair, old, next))
+				releases = append(releases, nil)
 			}
 			if clusters := &u.Moves[i].Clusters; !slices.Contains(*clusters, m.before.ID) {
 				*clusters = append(*clusters, m.before.ID)
 			}
+			for _, r := range m.before.Releases {
+				if r.Chart == pair[0] {
+					releases[i] = append(releases[i], r)
+				}
+			}
 		}
+	}
+	for i := range u.Moves {
+		u.Moves[i].Concern = concern(u.Moves[i].Values, releases[i])
 	}
 	slices.SortStableFunc(u.Moves, func(a, b Move) int { return cmp.Compare(a.From.String(), b.From.String()) })
 	for _, m := range u.Moves {
@@ -114,6 +124,33 @@ func (p *pinning) move(ctx context.Context, pair [2]fleet.ChartRef, old, next *c
 		_, m.Unknown = p.source.Chart(ctx, m.To)
 	}
 	return m
+}
+
+// concern returns the changes of values that matter for releases: values that one sets and that
+// are removed, no longer read or of another type, and new defaults of values that one does not
+// set.
+func concern(changes []values.Change, releases []*fleet.Release) []values.Change {
+	var out []values.Change
+	for _, c := range changes {
+		if c.Kind == values.Added || c.BothEmpty() {
+			continue
+		}
+		sets := c.Kind != values.Defaulted
+		if slices.ContainsFunc(releases, func(r *fleet.Release) bool { return isSet(r, c.Path) == sets }) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// isSet reports whether a release sets a value of its chart.
+func isSet(r *fleet.Release, path string) bool {
+	keys, ok := fleet.ParseField(path)
+	if !ok || len(keys) == 0 || r.Values == nil {
+		return false
+	}
+	_, depth := r.Values.Lookup(keys[1:]...)
+	return depth == len(keys)-1
 }
 
 // compareRendered renders the clusters before and after, compares their objects and makes

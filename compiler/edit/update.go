@@ -38,6 +38,7 @@ type ChartUpdate struct {
 	Written  bool             // whether the files were written
 	Moves    []Move           // sorted by old version
 	Faults   error            // new faults of the fleet
+	Faulty   bool             // whether the fleet had faults before; Moves lacks clusters with faults
 	Rendered diff.Result      // changes of the objects of the clusters
 	Findings []diff.Finding   // for reviewers of the update
 }
@@ -49,6 +50,7 @@ type Move struct {
 	NewVersion string
 	Clusters   []string        // IDs, sorted
 	Values     []values.Change // of the chart
+	Concern    []values.Change // those of Values that matter for the releases of the clusters
 	Unknown    error           // why Values could not be compared: a version cannot be read
 }
 
@@ -60,8 +62,8 @@ func UpdateChart(ctx context.Context, c *compiler.Compiler, req UpdateRequest) (
 	if err != nil {
 		return nil, err
 	}
-	u := &ChartUpdate{Chart: p.versions[0], Package: p.pkg}
 	before := c.Evaluate(ctx, nil)
+	u := &ChartUpdate{Chart: p.versions[0], Package: p.pkg, Faulty: before.Faults != nil}
 	if before.Fleet == nil {
 		return nil, before.Faults
 	}

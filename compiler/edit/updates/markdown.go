@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/values"
@@ -214,50 +212,26 @@ func (v ChartValues) counts() string {
 	return fmt.Sprintf("%d added, %d removed, %d changed; %d of them matter for the fleet", v.Added, v.Removed, v.Changed, len(v.Concern))
 }
 
-// chartValues returns the changed values of a move. before is the fleet before the update.
-func chartValues(before *fleet.Fleet, m edit.Move) ChartValues {
+// chartValues returns the changed values of a move.
+func chartValues(m edit.Move) ChartValues {
 	const most = 100
 	out := ChartValues{Name: m.To.Location(), From: m.OldVersion, To: m.NewVersion, Clusters: m.Clusters, Concern: []ValueChange{}}
 	if m.Unknown != nil {
 		out.Unknown = m.Unknown.Error()
 		return out
 	}
-	var releases []*fleet.Release
-	for _, c := range before.Clusters {
-		for _, r := range c.Releases {
-			if r.Chart == m.From && slices.Contains(m.Clusters, c.ID) {
-				releases = append(releases, r)
-			}
-		}
-	}
 	for _, c := range m.Values {
-		sets := false
 		switch c.Kind {
 		case values.Added:
 			out.Added++
-			continue
 		case values.Removed:
 			out.Removed++
-			sets = true
-		case values.Ignored, values.Retyped:
-			out.Changed++
-			sets = true
 		default:
 			out.Changed++
 		}
-		if len(out.Concern) < most && slices.ContainsFunc(releases, func(r *fleet.Release) bool { return isSet(r, c.Path) == sets }) {
-			out.Concern = append(out.Concern, ValueChange{c.Path, string(c.Kind), c.Was, c.Is})
-		}
+	}
+	for _, c := range m.Concern[:min(len(m.Concern), most)] {
+		out.Concern = append(out.Concern, ValueChange{c.Path, string(c.Kind), c.Was, c.Is})
 	}
 	return out
-}
-
-// isSet reports whether a release sets a value of its chart.
-func isSet(r *fleet.Release, path string) bool {
-	keys, ok := fleet.ParseField(path)
-	if !ok || len(keys) == 0 || r.Values == nil {
-		return false
-	}
-	_, depth := r.Values.Lookup(keys[1:]...)
-	return depth == len(keys)-1
 }

@@ -184,7 +184,7 @@ func (f *finder) compare(ctx context.Context, g *Group, pinned *edit.PinnedChart
 	g.Failed = stay.Err()
 	moves := pinned.Moves(ctx, f.before, after)
 	for _, m := range moves {
-		g.Values = append(g.Values, chartValues(f.before.All, m))
+		g.Values = append(g.Values, chartValues(m))
 	}
 	compared, err := edit.Compare(ctx, f.before, after, g.Clusters())
 	if err != nil {

@@ -206,7 +206,8 @@ func (r *rehearsal) capabilities(release *fleet.Release, old, next *fleet.Chart)
 // imageVersion matches values that an upgrade always changes.
 var imageVersion = regexp.MustCompile(`(?i)(^|\.)([a-z]*tag|[a-z]*digest|sha)$`)
 
-// defaults finds values whose default changes and which the release does not set.
+// defaults finds values whose default changes and which the release does not set. An empty
+// value in place of another is not one.
 func (r *rehearsal) defaults(release *fleet.Release, old, next compiler.LoadedChart) {
 	if old.Types == nil || next.Types == nil || release.Values == nil {
 		return
@@ -214,7 +215,7 @@ func (r *rehearsal) defaults(release *fleet.Release, old, next compiler.LoadedCh
 	var changed []string
 	for _, c := range r.values.Get([2]*values.Type{old.Types, next.Types}, func() []values.Change { return values.Compare(old.Types, next.Types) }) {
 		keys, ok := fleet.ParseField(c.Path) // values.a.b
-		if c.Kind != values.Defaulted || !ok || imageVersion.MatchString(c.Path) {
+		if c.Kind != values.Defaulted || c.BothEmpty() || !ok || imageVersion.MatchString(c.Path) {
 			continue
 		}
 		path := keys[1:]

@@ -2,6 +2,7 @@ package values
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -25,6 +26,13 @@ const (
 	Defaulted ChangeKind = "default" // the value has another default
 	Ignored   ChangeKind = "ignored" // nothing in the new version reads the value
 )
+
+// BothEmpty reports whether a default changes from one empty value to another, such as from null
+// to "", which most templates treat alike.
+func (c Change) BothEmpty() bool {
+	empty := []string{"null", `""`, "false", "0", "[]", "{}"}
+	return c.Kind == Defaulted && slices.Contains(empty, c.Was) && slices.Contains(empty, c.Is)
+}
 
 // Compare returns the differences between the values of two versions of a chart.
 // In each map, the keys of the old version come first, in its order, then the
