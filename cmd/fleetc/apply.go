@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"crypto/rand"
 	"fmt"
-	"io"
 	"os"
 	"os/user"
-	"strings"
 	"time"
 
 	"github.com/fleetc/fleetc/compiler"
@@ -200,7 +197,7 @@ func (a *applyOptions) planAndFinish(cmd *cobra.Command, o *options, f *compiler
 	if err := report.printPlan(); err != nil {
 		return err
 	}
-	return a.finish(cmd, o, report, frozen != nil)
+	return a.finish(cmd, report, frozen != nil)
 }
 
 // identify sets the user, the tool version, the day, and the access to clusters.
@@ -223,7 +220,7 @@ func (a *applyOptions) report(cmd *cobra.Command, o *options) *applyReport {
 
 // finish asks, applies the plans and reports the results. With --dry-run and
 // --plan it only reports the plans.
-func (a *applyOptions) finish(cmd *cobra.Command, o *options, report *applyReport, exact bool) error {
+func (a *applyOptions) finish(cmd *cobra.Command, report *applyReport, exact bool) error {
 	if a.preview() {
 		return report.planned(a.plan == "")
 	}
@@ -287,8 +284,7 @@ func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) 
 // be nil. The error contains the faults of the fleet; faults of a cluster are in its
 // plan.
 func (a *applyOptions) planAll(cmd *cobra.Command, f *compiler.Fleet, rollout *deliver.Rollout) (plans []*deliver.ClusterPlan, err error) {
-	key := make([]byte, 32)
-	rand.Read(key)
+	key := []byte(rand.Text())
 	var faults diag.List
 	p := newProgress(cmd, len(f.Clusters))
 	defer p.clear()
@@ -334,8 +330,8 @@ func confirm(cmd *cobra.Command, question string) error {
 	if err := ask(cmd.ErrOrStderr(), question+"? [y/N] "); err != nil {
 		return err
 	}
-	answer, err := bufio.NewReader(io.LimitReader(cmd.InOrStdin(), 100)).ReadString('\n')
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
+	answer, err := readAnswer(cmd.InOrStdin())
+	if isYes(answer) {
 		return nil
 	}
 	if err != nil && answer == "" {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -55,8 +54,7 @@ func (c *applyConsole) ask(ctx context.Context, cluster string, a *fleet.Action)
 		if !ok {
 			return false, &diag.Diag{Code: diag.CodeNotConfirmed, Msg: "there was no answer", Hint: "answer the question on the terminal, or approve the action with --approve"}
 		}
-		answer = strings.ToLower(strings.TrimSpace(answer))
-		return answer == "y" || answer == "yes", nil
+		return isYes(answer), nil
 	case <-ctx.Done():
 		fmt.Fprintln(c.out)
 		return false, context.Cause(ctx)

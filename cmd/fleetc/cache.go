@@ -23,17 +23,13 @@ removed first. Several processes can use it at the same time. With --no-cache, a
 command neither reads nor stores results.`
 
 func newCacheCommand(o *options) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "cache",
 		Short: "Show and remove cached results",
 		Long:  cacheLong,
 		Example: `  fleetc cache why prod/us-east-1
   fleetc cache clean`,
-		Args: noSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newCacheWhyCommand(o), newCacheCleanCommand(o))
-	return cmd
+	}, newCacheWhyCommand(o), newCacheCleanCommand(o))
 }
 
 const cacheWhyLong = `why shows which results of a cluster and its releases are in the cache. For the

@@ -13,17 +13,13 @@ import (
 )
 
 func newChartCommand(o *options) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "chart",
 		Short: "Pin Helm charts, and keep the pins up to date",
 		Example: `  fleetc chart add https://charts.jetstack.io/cert-manager
   fleetc chart outdated
   fleetc chart update cert-manager`,
-		Args: noSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newChartAddCommand(o), newChartOutdatedCommand(o), newChartUpdateCommand(o), newChartValuesCommand(o), newChartVendorCommand(o), newChartVerifyCommand(o))
-	return cmd
+	}, newChartAddCommand(o), newChartOutdatedCommand(o), newChartUpdateCommand(o), newChartValuesCommand(o), newChartVendorCommand(o), newChartVerifyCommand(o))
 }
 
 const chartAddLong = `add pins a chart. It writes environments/charts/<name>/chart.cue, a CUE package
@@ -142,16 +138,5 @@ func writeTypes(b *strings.Builder, added *edit.AddedChart) {
 	writeMissing(b, "open:   ", added.Values.Missing)
 	if added.Unpinned != nil {
 		fmt.Fprintf(b, "        %s\n", diag.Visible(added.Unpinned.Error(), 300))
-	}
-}
-
-// exactlyOneArg is [cobra.ExactArgs](1) with a fault that describes the
-// argument.
-func exactlyOneArg(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return &diag.Diag{Code: diag.CodeArguments, Msg: cmd.CommandPath() + " takes " + what, Hint: "run " + cmd.CommandPath() + " --help"}
-		}
-		return nil
 	}
 }

@@ -78,7 +78,7 @@ func valueTable(title string, differences []diff.Difference, name func(string) s
 				t.rows = append(t.rows, row[:len(t.head)])
 				break
 			}
-			row := []string{first, texts[i], nameClusters(v.Clusters)}
+			row := []string{first, texts[i], nameList(v.Clusters)}
 			if name != nil {
 				row = append(row, originsText(v.Origins, name))
 			}
@@ -118,12 +118,12 @@ func cellTexts(title string, d diff.Difference) []string {
 	return texts
 }
 
-// nameClusters lists some clusters and counts the rest.
-func nameClusters(clusters []string) string {
-	if n := len(clusters) - maxNamed; n > 1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(clusters[:maxNamed], ", "), n)
+// nameList lists the first names and counts the rest.
+func nameList(names []string) string {
+	if n := len(names) - maxNamed; n > 1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), n)
 	}
-	return strings.Join(clusters, ", ")
+	return strings.Join(names, ", ")
 }
 
 // originsText lists the origins of a value.
@@ -134,7 +134,7 @@ func originsText(origins []diff.Origin, name func(string) string) string {
 			texts = append(texts, text)
 		}
 	}
-	return nameClusters(texts)
+	return nameList(texts)
 }
 
 func originText(o diff.Origin, name func(string) string) string {
@@ -254,19 +254,19 @@ func presenceText(d diff.Difference) string {
 	for _, v := range d.Variants {
 		switch {
 		case !v.Exists:
-			without = "not in " + nameClusters(v.Clusters)
+			without = "not in " + nameList(v.Clusters)
 			continue
 		case len(v.Clusters) > 1:
 			single = false
 		}
-		alike = append(alike, nameClusters(v.Clusters))
+		alike = append(alike, nameList(v.Clusters))
 	}
 	text := "alike in " + strings.Join(alike, " | ")
 	switch {
 	case len(alike) == 1:
 		text = "only in " + alike[0]
 	case single:
-		text = "different in each of " + nameClusters(alike)
+		text = "different in each of " + nameList(alike)
 	case len(alike) > maxVariants:
 		text = fmt.Sprintf("alike in %s | %d more", strings.Join(alike[:maxVariants-1], " | "), len(alike)-maxVariants+1)
 	}

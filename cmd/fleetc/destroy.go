@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"crypto/rand"
 	"fmt"
@@ -57,12 +56,7 @@ func newDestroyCommand(o *options) *cobra.Command {
 		Long:              destroyLong,
 		Example:           destroyExample,
 		ValidArgsFunction: clusterArgs(o),
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &diag.Diag{Code: diag.CodeArguments, Msg: "destroy takes one cluster", Hint: "name one, see fleetc list"}
-			}
-			return nil
-		},
+		Args:              argCount(1, 1, "destroy takes one cluster", "name one, see fleetc list"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runDestroy(cmd, o, &a, args[0], yes)
 		},
@@ -90,9 +84,7 @@ func runDestroy(cmd *cobra.Command, o *options, a *applyOptions, cluster, yes st
 	if err := a.identify(o); err != nil {
 		return err
 	}
-	key := make([]byte, 32)
-	rand.Read(key)
-	planned, err := deliver.PlanDestroy(cmd.Context(), o.compiler(), cluster, a.ApplyOptions, key)
+	planned, err := deliver.PlanDestroy(cmd.Context(), o.compiler(), cluster, a.ApplyOptions, []byte(rand.Text()))
 	if err != nil {
 		return err
 	}
@@ -115,9 +107,9 @@ func runDestroy(cmd *cobra.Command, o *options, a *applyOptions, cluster, yes st
 			return err
 		}
 		a.yes = true
-		return a.finish(cmd, o, report, true)
+		return a.finish(cmd, report, true)
 	}
-	return a.finish(cmd, o, report, false)
+	return a.finish(cmd, report, false)
 }
 
 // destroyQuestion returns the question whether to destroy.
@@ -134,9 +126,8 @@ func confirmDestroy(cmd *cobra.Command, in io.Reader, question, id string) error
 	if err := ask(cmd.ErrOrStderr(), fmt.Sprintf("%s? type %s to confirm: ", question, id)); err != nil {
 		return err
 	}
-	const longest = 4096
-	answer, err := bufio.NewReader(io.LimitReader(in, longest)).ReadString('\n')
-	if strings.TrimSpace(answer) == id {
+	answer, err := readAnswer(in)
+	if answer == id {
 		return nil
 	}
 	if err != nil && answer == "" {

@@ -33,9 +33,7 @@ func (d *driftOptions) serveFlags(cmd *cobra.Command) {
 	f.StringVar(&s.git.address, "git", "", "with --serve, check the fleet in the git repository with this `URL`")
 	f.StringVar(&s.git.branch, "branch", "", "`branch` in the repository of --git (default: its default branch)")
 	f.StringVar(&s.git.path, "path", "", "`directory` of the fleet in the repository of --git (default: the top directory)")
-	for _, name := range []string{"serve", "git", "branch", "path"} {
-		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
-	}
+	_ = cmd.RegisterFlagCompletionFunc("path", cobra.NoFileCompletions)
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if s.git.address != "" && (cmd.Flags().Changed("selector") || cmd.Flags().Changed("environment")) {
 			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "-l and -e cannot be used with --git: they select clusters of this directory", Hint: "pass cluster patterns instead, as in 'prod/*'"}

@@ -29,7 +29,6 @@ type gitOptions struct {
 func (g *gitOptions) flags(cmd *cobra.Command) {
 	g.placeFlags(cmd, "`URL` or path of a git repository to commit to")
 	cmd.Flags().StringVar(&g.pattern, "pr-branch", "", "push to branches with this `name`, for pull requests into --branch, as in 'fleetc/{environment}'")
-	_ = cmd.RegisterFlagCompletionFunc("pr-branch", cobra.NoFileCompletions)
 }
 
 // placeFlags adds the flags that name a directory in a branch. usage is that of --git.
@@ -37,9 +36,7 @@ func (g *gitOptions) placeFlags(cmd *cobra.Command, usage string) {
 	cmd.Flags().StringVar(&g.address, "git", "", usage)
 	cmd.Flags().StringVar(&g.branch, "branch", "", "`branch` in the repository of --git (default: its default branch)")
 	cmd.Flags().StringVar(&g.path, "path", "", "`directory` in the repository of --git (default: the top directory)")
-	for _, name := range []string{"git", "branch", "path"} {
-		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
-	}
+	_ = cmd.RegisterFlagCompletionFunc("path", cobra.NoFileCompletions)
 }
 
 // open opens the repository of --git. An invalid --branch or --pr-branch is a fault.

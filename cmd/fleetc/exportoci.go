@@ -28,9 +28,6 @@ func (r *ociOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.target, "oci", "", "push one artifact for each cluster to `oci://REGISTRY/PATH:TAG`")
 	cmd.Flags().StringVar(&r.source, "source", "", "`URL` of the fleet, recorded in artifacts that change")
 	cmd.Flags().StringVar(&r.revision, "revision", "", "`revision` of the fleet, recorded in artifacts that change, as in main@sha1:COMMIT")
-	for _, name := range []string{"oci", "source", "revision"} {
-		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
-	}
 }
 
 // toRegistry exports to a registry. It pushes nothing if a cluster has faults.

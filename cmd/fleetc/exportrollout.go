@@ -27,7 +27,6 @@ func (p *progressOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&p.reports, "reports", "", "read reports of fleetc rollout report instead of clusters: `[URL][#BRANCH]`, by default in the repository of --git and below the branch "+defaultReports)
 	f.DurationVar(&p.age, "report-age", 15*time.Minute, "a cluster with an older report counts as unreachable")
-	_ = cmd.RegisterFlagCompletionFunc("reports", cobra.NoFileCompletions)
 }
 
 // defaultReports is the name below which the branches of reports are by default.

@@ -35,13 +35,11 @@ func newFixCommand(o *options) *cobra.Command {
 	var req edit.FixRequest
 	var output string
 	cmd := &cobra.Command{
-		Use:     "fix [PATH...]",
-		Short:   "Rename fields that have another name in this version",
-		Long:    fixLong,
-		Example: fixExample,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return []string{"cue"}, cobra.ShellCompDirectiveFilterFileExt
-		},
+		Use:               "fix [PATH...]",
+		Short:             "Rename fields that have another name in this version",
+		Long:              fixLong,
+		Example:           fixExample,
+		ValidArgsFunction: cobra.FixedCompletions([]string{"cue"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, a := range args {
 				req.Paths = append(req.Paths, o.path(a))

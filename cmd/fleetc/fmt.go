@@ -25,13 +25,11 @@ func newFmtCommand(o *options) *cobra.Command {
 	var check bool
 	var output string
 	cmd := &cobra.Command{
-		Use:     "fmt [FILE...]",
-		Short:   "Format CUE files",
-		Long:    fmtLong,
-		Example: fmtExample,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return []string{"cue"}, cobra.ShellCompDirectiveFilterFileExt
-		},
+		Use:               "fmt [FILE...]",
+		Short:             "Format CUE files",
+		Long:              fmtLong,
+		Example:           fmtExample,
+		ValidArgsFunction: cobra.FixedCompletions([]string{"cue"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var files []string
 			for _, a := range args {

@@ -15,17 +15,13 @@ import (
 )
 
 func newImageCommand(o *options) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "image",
 		Short: "Show the container images of the fleet, and update them",
 		Example: `  fleetc image list
   fleetc image outdated
   fleetc image update app --in dev`,
-		Args: noSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newImageListCommand(o), newImageOutdatedCommand(o), newImageUpdateCommand(o))
-	return cmd
+	}, newImageListCommand(o), newImageOutdatedCommand(o), newImageUpdateCommand(o))
 }
 
 const imageListLong = `list shows the container images that the objects of the fleet name, with the
@@ -103,7 +99,7 @@ func imageTable(w io.Writer, images []query.Image, name func(string) string) err
 		if len(lines) == 0 {
 			lines = []string{"-"}
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", diff.Inline(image.Image), nameClusters(image.Clusters), nameClusters(slices.Compact(releases)), strings.Join(lines, ", "))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", diff.Inline(image.Image), nameList(image.Clusters), nameList(slices.Compact(releases)), strings.Join(lines, ", "))
 	}
 	return t.Flush()
 }

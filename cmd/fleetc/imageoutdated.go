@@ -89,7 +89,7 @@ func imageVersionTable(w io.Writer, versions []updates.ImageVersion) error {
 		if v.Status == updates.Outside {
 			policy = "outside of " + policy
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", diff.Inline(v.Repository), shortTag(v.Tag, v.Digest), shortTag(v.Newest, v.NewestDigest), diff.Inline(policy), nameClusters(v.Clusters))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", diff.Inline(v.Repository), shortTag(v.Tag, v.Digest), shortTag(v.Newest, v.NewestDigest), diff.Inline(policy), nameList(v.Clusters))
 	}
 	return t.Flush()
 }

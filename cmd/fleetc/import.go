@@ -27,7 +27,7 @@ The fleet changes only when all of it can be written. Importing again updates
 the files that were not edited, and shows the others.`
 
 func newImportCommand(o *options) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "import",
 		Short: "Write a fleet from the files of another tool, with a proof",
 		Long:  importLong,
@@ -37,11 +37,7 @@ func newImportCommand(o *options) *cobra.Command {
   fleetc import helmfile ../helmfile.yaml -e dev -e prod
   fleetc import kustomize ../app/overlays/dev ../app/overlays/prod
   fleetc import helm --context dev --context prod/eu=prod-eu`,
-		Args: noSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newImportFluxCommand(o), newImportArgoCDCommand(o), newImportHelmCommand(o), newImportHelmfileCommand(o), newImportKustomizeCommand(o))
-	return cmd
+	}, newImportFluxCommand(o), newImportArgoCDCommand(o), newImportHelmCommand(o), newImportHelmfileCommand(o), newImportKustomizeCommand(o))
 }
 
 const importFluxLong = `flux reads a repository that Flux syncs, without a cluster: it builds the
@@ -96,6 +92,19 @@ func (f *importFlags) addCharts(cmd *cobra.Command) {
 	_ = cmd.MarkFlagDirname("charts")
 }
 
+// parsePairs parses the values NAME=VALUE of a flag. mayBeEmpty says whether VALUE may be empty.
+func parsePairs(flag string, texts []string, mayBeEmpty bool, hint string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, text := range texts {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" || value == "" && !mayBeEmpty {
+			return nil, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--%s does not accept %q", flag, diag.Visible(text, diag.MaxText)), Hint: hint}
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
 // newestKubernetes is the default version of imported clusters.
 const newestKubernetes = "1.37"
 
@@ -108,12 +117,10 @@ func (f *importFlags) resolve(o *options) error {
 	if f.ProveWith, err = importer.ParsePrograms(f.programs, f.proofs); err != nil {
 		return err
 	}
-	f.Chart = map[string]string{}
-	for _, text := range f.charts {
-		name, dir, ok := strings.Cut(text, "=")
-		if !ok || name == "" || dir == "" {
-			return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--chart does not accept %q", diag.Visible(text, diag.MaxText)), Hint: "write NAME=DIR, such as --chart podinfo=../charts/podinfo"}
-		}
+	if f.Chart, err = parsePairs("chart", f.charts, false, "write NAME=DIR, such as --chart podinfo=../charts/podinfo"); err != nil {
+		return err
+	}
+	for name, dir := range f.Chart {
 		f.Chart[name] = o.path(dir)
 	}
 	if f.Charts != "" {
@@ -126,14 +133,12 @@ func newImportFluxCommand(o *options) *cobra.Command {
 	var flags importFlags
 	var clusters, variables []string
 	cmd := &cobra.Command{
-		Use:     "flux DIR --cluster ID=PATH",
-		Short:   "Import a repository that Flux syncs",
-		Long:    importFluxLong,
-		Example: importFluxExample,
-		Args:    exactlyOneArg("one directory of a repository"),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
+		Use:               "flux DIR --cluster ID=PATH",
+		Short:             "Import a repository that Flux syncs",
+		Long:              importFluxLong,
+		Example:           importFluxExample,
+		Args:              exactlyOneArg("one directory of a repository"),
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.run(cmd, o, func(*compiler.Compiler) (*importer.Model, error) {
 				opts, err := fluxOptions(o.path(args[0]), clusters, variables)
@@ -154,7 +159,7 @@ func newImportFluxCommand(o *options) *cobra.Command {
 
 // fluxOptions parses the flags of import flux.
 func fluxOptions(dir string, clusters, variables []string) (flux.Options, error) {
-	opts := flux.Options{Dir: dir, Variables: map[string]string{}}
+	opts := flux.Options{Dir: dir}
 	if len(clusters) == 0 {
 		return opts, &diag.Diag{Code: diag.CodeArguments, Msg: "no cluster is named", Hint: "write --cluster ID=PATH, such as --cluster main=clusters/main"}
 	}
@@ -162,14 +167,8 @@ func fluxOptions(dir string, clusters, variables []string) (flux.Options, error)
 	if opts.Clusters, err = importer.ParseClusters(clusters, "--cluster prod/eu=clusters/production", nil); err != nil {
 		return opts, err
 	}
-	for _, text := range variables {
-		name, value, ok := strings.Cut(text, "=")
-		if !ok || name == "" {
-			return opts, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--variable does not accept %q", diag.Visible(text, diag.MaxText)), Hint: "write NAME=VALUE"}
-		}
-		opts.Variables[name] = value
-	}
-	return opts, nil
+	opts.Variables, err = parsePairs("variable", variables, true, "write NAME=VALUE")
+	return opts, err
 }
 
 // run checks the flags, reads a model, writes its fleet and prints the report.

@@ -33,14 +33,12 @@ func newImportArgoCDCommand(o *options) *cobra.Command {
 	var flags importFlags
 	var clusters, roots []string
 	cmd := &cobra.Command{
-		Use:     "argocd DIR",
-		Short:   "Import the Applications of Argo CD",
-		Long:    importArgoCDLong,
-		Example: importArgoCDExample,
-		Args:    exactlyOneArg("one directory of a repository"),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
+		Use:               "argocd DIR",
+		Short:             "Import the Applications of Argo CD",
+		Long:              importArgoCDLong,
+		Example:           importArgoCDExample,
+		Args:              exactlyOneArg("one directory of a repository"),
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.run(cmd, o, func(c *compiler.Compiler) (*importer.Model, error) {
 				destinations, err := importer.ParseClusters(clusters, "--cluster prod/eu=https://eu.example.com", nil)

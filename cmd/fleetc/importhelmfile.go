@@ -1,13 +1,9 @@
 package main
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 	"github.com/fleetc/fleetc/compiler/edit/importer/helmfile"
 )
@@ -38,14 +34,12 @@ func newImportHelmfileCommand(o *options) *cobra.Command {
 	var flags importFlags
 	var clusters, environments, variables, set, setString, files []string
 	cmd := &cobra.Command{
-		Use:     "helmfile FILE --environment NAME",
-		Short:   "Import the releases of a helmfile",
-		Long:    importHelmfileLong,
-		Example: importHelmfileExample,
-		Args:    exactlyOneArg("one helmfile, or a directory with helmfiles"),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveDefault
-		},
+		Use:               "helmfile FILE --environment NAME",
+		Short:             "Import the releases of a helmfile",
+		Long:              importHelmfileLong,
+		Example:           importHelmfileExample,
+		Args:              exactlyOneArg("one helmfile, or a directory with helmfiles"),
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.run(cmd, o, func(*compiler.Compiler) (*importer.Model, error) {
 				opts, err := helmfileOptions(o.path(args[0]), append(clusters, environments...), variables)
@@ -77,7 +71,7 @@ func newImportHelmfileCommand(o *options) *cobra.Command {
 
 // helmfileOptions parses the flags of import helmfile.
 func helmfileOptions(file string, clusters, variables []string) (helmfile.Options, error) {
-	opts := helmfile.Options{File: file, Variables: map[string]string{}}
+	opts := helmfile.Options{File: file}
 	if len(clusters) == 0 {
 		clusters = []string{"default"}
 	}
@@ -85,12 +79,6 @@ func helmfileOptions(file string, clusters, variables []string) (helmfile.Option
 	if opts.Clusters, err = importer.ParseClusters(clusters, "--cluster prod/eu=production", importer.IDOf); err != nil {
 		return opts, err
 	}
-	for _, text := range variables {
-		name, value, ok := strings.Cut(text, "=")
-		if !ok || name == "" {
-			return opts, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--env does not accept %q", diag.Visible(text, diag.MaxText)), Hint: "write NAME=VALUE"}
-		}
-		opts.Variables[name] = value
-	}
-	return opts, nil
+	opts.Variables, err = parsePairs("env", variables, true, "write NAME=VALUE")
+	return opts, err
 }

@@ -30,14 +30,12 @@ func newImportKustomizeCommand(o *options) *cobra.Command {
 	var flags importFlags
 	var opts importer.OverlayOptions
 	cmd := &cobra.Command{
-		Use:     "kustomize [ID[:RELEASE]=]DIR...",
-		Short:   "Import kustomize overlays",
-		Long:    importKustomizeLong,
-		Example: importKustomizeExample,
-		Args:    cobra.ArbitraryArgs,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
+		Use:               "kustomize [ID[:RELEASE]=]DIR...",
+		Short:             "Import kustomize overlays",
+		Long:              importKustomizeLong,
+		Example:           importKustomizeExample,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.run(cmd, o, func(*compiler.Compiler) (*importer.Model, error) {
 				if len(args) == 0 {

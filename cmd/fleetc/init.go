@@ -5,7 +5,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/spf13/cobra"
 )
@@ -28,12 +27,7 @@ func newInitCommand(o *options) *cobra.Command {
 		Short:             "Create a fleet, or update its copies of the schema and libraries",
 		Long:              initLong,
 		Example:           initExample,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return &diag.Diag{Code: diag.CodeArguments, Msg: "init takes one module path", Hint: "run fleetc init --help"}
-			}
-			return nil
-		},
+		Args:              argCount(0, 1, "init takes one module path", "run fleetc init --help"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			module := ""
 			if len(args) == 1 {

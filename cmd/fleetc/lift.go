@@ -92,7 +92,7 @@ func liftText(w io.Writer, r *lift.Result, dryRun bool) error {
 		if m.IsSet {
 			verb = "is there already, removed from"
 		}
-		fmt.Fprintf(&b, "  %s: %s  %s %s\n", m.Path, m.Value, verb, briefList(m.From))
+		fmt.Fprintf(&b, "  %s: %s  %s %s\n", m.Path, m.Value, verb, nameList(m.From))
 	}
 	if len(r.Kept) > 0 {
 		b.WriteString("\nstay, although all clusters set them equally:\n")
@@ -106,13 +106,4 @@ func liftText(w io.Writer, r *lift.Result, dryRun bool) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// briefList returns the first names of a list, and how many more there are.
-func briefList(names []string) string {
-	const most = 4
-	if len(names) <= most+1 {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

@@ -13,16 +13,14 @@ import (
 // manual pages.
 func newManCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "man DIRECTORY",
-		Hidden:  true,
-		Short:   "Write manual pages",
-		Long:    "man writes a manual page for each command into a directory. The pages have the\ndate of SOURCE_DATE_EPOCH, or today's.",
-		Example: "  fleetc man /usr/local/share/man/man1",
-		Args:    exactlyOneArg("one directory"),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return writeManPages(cmd.Root(), args[0]) },
+		Use:               "man DIRECTORY",
+		Hidden:            true,
+		Short:             "Write manual pages",
+		Long:              "man writes a manual page for each command into a directory. The pages have the\ndate of SOURCE_DATE_EPOCH, or today's.",
+		Example:           "  fleetc man /usr/local/share/man/man1",
+		Args:              exactlyOneArg("one directory"),
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+		RunE:              func(cmd *cobra.Command, args []string) error { return writeManPages(cmd.Root(), args[0]) },
 	}
 }
 

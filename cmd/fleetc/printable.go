@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -58,4 +60,17 @@ func ask(w io.Writer, question string) error {
 		return err
 	}
 	return flush(w)
+}
+
+// readAnswer reads the line that answers a question, without blanks at its ends.
+func readAnswer(r io.Reader) (string, error) {
+	const longest = 4096
+	answer, err := bufio.NewReader(io.LimitReader(r, longest)).ReadString('\n')
+	return strings.TrimSpace(answer), err
+}
+
+// isYes reports whether an answer agrees.
+func isYes(answer string) bool {
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
 }

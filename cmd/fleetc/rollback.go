@@ -76,9 +76,7 @@ func runRollback(cmd *cobra.Command, o *options, a *applyOptions, clusters []str
 	if err := a.identify(o); err != nil {
 		return err
 	}
-	key := make([]byte, 32)
-	rand.Read(key)
-	backs, err := planRollbacks(cmd, o, a, clusters, to, key)
+	backs, err := planRollbacks(cmd, o, a, clusters, to)
 	if err != nil {
 		return err
 	}
@@ -91,16 +89,16 @@ func runRollback(cmd *cobra.Command, o *options, a *applyOptions, clusters []str
 	if err := report.printPlan(); err != nil {
 		return err
 	}
-	return a.finish(cmd, o, report, false)
+	return a.finish(cmd, report, false)
 }
 
 // planRollbacks plans the rollback of a cluster, or of the clusters of a wave.
-func planRollbacks(cmd *cobra.Command, o *options, a *applyOptions, clusters []string, to int, key []byte) ([]*deliver.Rollback, error) {
+func planRollbacks(cmd *cobra.Command, o *options, a *applyOptions, clusters []string, to int) ([]*deliver.Rollback, error) {
 	if wave := a.Wave; wave != "" {
 		a.Wave, a.parallel = "", 1
-		return deliver.PlanWaveRollback(cmd.Context(), o.compiler(), wave, a.ApplyOptions, key)
+		return deliver.PlanWaveRollback(cmd.Context(), o.compiler(), wave, a.ApplyOptions, []byte(rand.Text()))
 	}
-	back, err := deliver.PlanRollback(cmd.Context(), o.compiler(), clusters[0], to, a.ApplyOptions, key)
+	back, err := deliver.PlanRollback(cmd.Context(), o.compiler(), clusters[0], to, a.ApplyOptions, []byte(rand.Text()))
 	return []*deliver.Rollback{back}, err
 }
 

@@ -25,17 +25,13 @@ that follow a branch with Flux or Argo CD. Approvals, pauses and aborts are
 commits on this branch.`
 
 func newRolloutCommand(o *options) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "rollout",
 		Short: "Show and control how a change goes through the waves",
 		Long:  rolloutLong,
 		Example: `  fleetc rollout status
   fleetc rollout pause --reason "incident 42"`,
-		Args: noSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newRolloutStatusCommand(o), newRolloutApproveCommand(o), newRolloutPauseCommand(o), newRolloutResumeCommand(o), newRolloutAbortCommand(o), newRolloutReportCommand(o))
-	return cmd
+	}, newRolloutStatusCommand(o), newRolloutApproveCommand(o), newRolloutPauseCommand(o), newRolloutResumeCommand(o), newRolloutAbortCommand(o), newRolloutReportCommand(o))
 }
 
 const rolloutStatusLong = `status shows for each wave and cluster which bundle the cluster runs, since
@@ -80,14 +76,6 @@ func newRolloutStatusCommand(o *options) *cobra.Command {
 	a.progress.flags(cmd)
 	outputFlag(cmd, &a.output, "text", "json", "markdown")
 	return cmd
-}
-
-// noArguments rejects arguments.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return &diag.Diag{Code: diag.CodeArguments, Msg: cmd.CommandPath() + " takes no arguments", Hint: "leave out the arguments, see " + cmd.CommandPath() + " --help"}
-	}
-	return nil
 }
 
 // readRollout reads the state of the waves.
@@ -158,12 +146,7 @@ given before does not hold for them.`,
   fleetc apply --dry-run --wave gold
   fleetc rollout approve gold --bundle sha256:0d4f6c1a9b3e
   fleetc rollout approve gold --bundle sha256:0d4f6c1a9b3e --git https://github.com/example/clusters --path clusters`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &diag.Diag{Code: diag.CodeArguments, Msg: "rollout approve takes one wave", Hint: "name one, see fleetc rollout status"}
-			}
-			return nil
-		},
+		Args:              argCount(1, 1, "rollout approve takes one wave", "name one, see fleetc rollout status"),
 		ValidArgsFunction: waveArgs(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if digest == "" {
@@ -198,7 +181,6 @@ given before does not hold for them.`,
 func (a *rolloutOptions) recordFlags(cmd *cobra.Command, reason *string) {
 	if reason != nil {
 		cmd.Flags().Var(&lineValue{reason}, "reason", "`text` that rollout status shows, one line")
-		_ = cmd.RegisterFlagCompletionFunc("reason", cobra.NoFileCompletions)
 	}
 	a.placeFlags(cmd)
 	outputFlag(cmd, &a.output, "text", "json")
@@ -304,13 +286,8 @@ from the first wave. abort changes no cluster. It prints the commands that roll
 back the clusters that run the bundles of the files, the last wave first. With
 --git, revert the change in the files and export again. fleetc rollout resume
 undoes the abort.`,
-		Example: `  fleetc rollout abort --reason "errors in canary"`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return &diag.Diag{Code: diag.CodeArguments, Msg: "rollout abort takes no wave: it stops the change in all waves", Hint: "leave out the wave, or stop single waves with fleetc rollout pause"}
-			}
-			return nil
-		},
+		Example:           `  fleetc rollout abort --reason "errors in canary"`,
+		Args:              argCount(0, 0, "rollout abort takes no wave: it stops the change in all waves", "leave out the wave, or stop single waves with fleetc rollout pause"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			lines, err := a.abort(cmd, o, reason)

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"math"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver"
@@ -38,12 +39,7 @@ func newRolloutReportCommand(o *options) *cobra.Command {
 		Example: `  fleetc rollout report prod/eu-1 --git https://github.com/example/reports
   fleetc rollout report prod/eu-1 --git git@github.com:example/reports --context eu-1`,
 		ValidArgsFunction: clusterArgs(o),
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return &diag.Diag{Code: diag.CodeArguments, Msg: "rollout report needs the ID of a cluster", Hint: "name the cluster in which it runs, as in prod/eu-1"}
-			}
-			return nil
-		},
+		Args:              argCount(1, math.MaxInt, "rollout report needs the ID of a cluster", "name the cluster in which it runs, as in prod/eu-1"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			r := deliver.ReportOptions{Branch: git.branch}
 			switch {
@@ -70,9 +66,6 @@ func newRolloutReportCommand(o *options) *cobra.Command {
 	f.StringVar(&git.branch, "branch", defaultReports, "the reports are in branches below this `name`")
 	f.StringVar(&kubeContext, "context", "", "`context` of the kubeconfig (default: the service account of the Pod)")
 	f.StringVar(&namespace, "namespace", "", "`namespace` of the Kustomizations or Applications (default: flux-system and argocd)")
-	for _, name := range []string{"git", "branch", "context", "namespace"} {
-		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
-	}
 	accessFlags(cmd, &access)
 	outputFlag(cmd, &output, "text", "json")
 	return cmd

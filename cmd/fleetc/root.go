@@ -111,18 +111,16 @@ func (o *options) prepare(cmd *cobra.Command) error {
 func onlyCachedModules() error { return os.Setenv("CUE_REGISTRY", "none") }
 
 func newRootCommand(o *options) *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := group(&cobra.Command{
 		Use:               "fleetc",
 		Short:             "Compile a fleet of Kubernetes clusters from CUE",
 		Long:              rootLong,
 		Example:           rootExample,
 		Version:           toolVersion(),
-		Args:              noSubcommand,
 		SilenceErrors:     true, // main prints them
 		SilenceUsage:      true,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return o.prepare(cmd) },
-	}
+	})
 	flags := cmd.PersistentFlags()
 	flags.StringVarP(&o.dir, "directory", "C", ".", "run in this `directory`")
 	flags.IntVarP(&o.jobs, "jobs", "j", 0, "number of clusters to compile at the same time (0: one for each processor)")
@@ -149,7 +147,7 @@ func newRootCommand(o *options) *cobra.Command {
 	for _, c := range cmd.Commands() {
 		switch c.Name() {
 		case "completion":
-			c.Args, c.RunE = noSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			group(c)
 			c.Example = "  source <(fleetc completion bash)"
 			for _, shell := range c.Commands() {
 				shell.Example = "  " + shell.CommandPath()
@@ -158,6 +156,13 @@ func newRootCommand(o *options) *cobra.Command {
 			explainCodes(c)
 		}
 	}
+	return cmd
+}
+
+// group makes a command of which only the subcommands do something.
+func group(cmd *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
+	cmd.Args, cmd.RunE = noSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(subcommands...)
 	return cmd
 }
 

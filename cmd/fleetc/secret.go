@@ -22,16 +22,12 @@ const secretLong = `secret works with the secrets of the fleet, values that only
 and that layers declare under secrets, and with their SOPS files.`
 
 func newSecretCommand(o *options) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:     "secret",
 		Short:   "List, change and check the secrets of the fleet",
 		Long:    secretLong,
 		Example: "  fleetc secret list prod\n  fleetc secret set db prod\n  fleetc secret check",
-		Args:    noSubcommand,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newSecretListCommand(o), newSecretSetCommand(o), newSecretEditCommand(o), newSecretCheckCommand(o), newSecretRotateCommand(o))
-	return cmd
+	}, newSecretListCommand(o), newSecretSetCommand(o), newSecretEditCommand(o), newSecretCheckCommand(o), newSecretRotateCommand(o))
 }
 
 const secretListLong = `list shows each secret with its source, the number of its clusters, the releases
@@ -82,17 +78,11 @@ one source.`
 func newSecretSetCommand(o *options) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:     "set SECRET [CLUSTER]",
-		Short:   "Encrypt a new value of a secret",
-		Long:    secretSetLong,
-		Example: "  pwgen 32 1 | fleetc secret set db\n  fleetc secret set db prod/eu < password.txt",
-		Args: func(_ *cobra.Command, args []string) error {
-			const most = 2
-			if len(args) == 0 || len(args) > most {
-				return &diag.Diag{Code: diag.CodeArguments, Msg: "the command takes a secret, and a cluster or a directory of clusters", Hint: "name a secret, see fleetc secret list"}
-			}
-			return nil
-		},
+		Use:               "set SECRET [CLUSTER]",
+		Short:             "Encrypt a new value of a secret",
+		Long:              secretSetLong,
+		Example:           "  pwgen 32 1 | fleetc secret set db\n  fleetc secret set db prod/eu < password.txt",
+		Args:              argCount(1, 2, "the command takes a secret, and a cluster or a directory of clusters", "name a secret, see fleetc secret list"),
 		ValidArgsFunction: secretArgs(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			const most = 1 << 20
@@ -155,9 +145,9 @@ func secretTable(w io.Writer, all []query.SecretUse, rendered bool) error {
 	fmt.Fprintln(t, "SECRET\tSOURCE\tCLUSTERS\tRELEASES\t"+objects+"READERS\tCHANGED")
 	for _, s := range all {
 		if rendered {
-			objects = cmp.Or(briefList(s.Objects), "-") + "\t"
+			objects = cmp.Or(nameList(s.Objects), "-") + "\t"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s%s\t%s\n", s.Name, diag.Visible(s.Text(), diag.MaxText), len(s.Clusters), cmp.Or(briefList(s.Releases), "-"), objects, readers(s.Readers), cmp.Or(s.Modified, "-"))
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s%s\t%s\n", s.Name, diag.Visible(s.Text(), diag.MaxText), len(s.Clusters), cmp.Or(nameList(s.Releases), "-"), objects, readers(s.Readers), cmp.Or(s.Modified, "-"))
 	}
 	return t.Flush()
 }
@@ -172,5 +162,5 @@ func readers(keys []string) string {
 		}
 		out = append(out, key)
 	}
-	return cmp.Or(briefList(out), "-")
+	return cmp.Or(nameList(out), "-")
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,17 +36,11 @@ type editedFile struct {
 func newSecretEditCommand(o *options) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:     "edit FILE|SECRET [CLUSTER]",
-		Short:   "Change a SOPS file in an editor",
-		Long:    secretEditLong,
-		Example: "  fleetc secret edit secrets/prod.yaml\n  fleetc secret edit db prod/eu\n  EDITOR='code --wait' fleetc secret edit db",
-		Args: func(_ *cobra.Command, args []string) error {
-			const most = 2
-			if len(args) == 0 || len(args) > most {
-				return &diag.Diag{Code: diag.CodeArguments, Msg: "the command takes a file or a secret, and a cluster or a directory of clusters", Hint: "name a file, or a secret of fleetc secret list"}
-			}
-			return nil
-		},
+		Use:               "edit FILE|SECRET [CLUSTER]",
+		Short:             "Change a SOPS file in an editor",
+		Long:              secretEditLong,
+		Example:           "  fleetc secret edit secrets/prod.yaml\n  fleetc secret edit db prod/eu\n  EDITOR='code --wait' fleetc secret edit db",
+		Args:              argCount(1, 2, "the command takes a file or a secret, and a cluster or a directory of clusters", "name a file, or a secret of fleetc secret list"),
 		ValidArgsFunction: secretArgs(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e := edit.EditOptions{
@@ -109,8 +101,7 @@ func editAgain(cmd *cobra.Command) func(err error) bool {
 		if ask(cmd.ErrOrStderr(), "edit again? [y/N] ") != nil {
 			return false
 		}
-		answer, _ := bufio.NewReader(io.LimitReader(cmd.InOrStdin(), 100)).ReadString('\n')
-		answer = strings.ToLower(strings.TrimSpace(answer))
-		return answer == "y" || answer == "yes"
+		answer, _ := readAnswer(cmd.InOrStdin())
+		return isYes(answer)
 	}
 }

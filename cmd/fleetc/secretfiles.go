@@ -119,7 +119,7 @@ func printRotated(w io.Writer, files []edit.RotatedFile, dryRun bool) error {
 		for _, v := range f.Replace {
 			fmt.Fprintf(w, "  replace %s", diag.Visible(v.Key, diag.MaxText))
 			if len(v.Secrets) > 0 {
-				fmt.Fprintf(w, ": %s in %s", strings.Join(v.Secrets, ", "), briefList(v.Clusters))
+				fmt.Fprintf(w, ": %s in %s", strings.Join(v.Secrets, ", "), nameList(v.Clusters))
 			}
 			fmt.Fprintln(w)
 		}
@@ -133,9 +133,7 @@ func printRotated(w io.Writer, files []edit.RotatedFile, dryRun bool) error {
 }
 
 // secretFileArgs completes SOPS files.
-func secretFileArgs(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
-}
+var secretFileArgs = cobra.FixedCompletions([]string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt)
 
 // fileNames returns arguments as names relative to the fleet's root, slash-separated.
 func (o *options) fileNames(args []string) ([]string, error) {

@@ -3,23 +3,19 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/spf13/cobra"
 )
 
 func newSourceCommand(o *options) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:     "source",
 		Short:   "Pin the remote addresses and charts of kustomizations",
 		Example: "  fleetc source add kustomize/argocd",
-		Args:    noSubcommand,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newSourceAddCommand(o))
-	return cmd
+	}, newSourceAddCommand(o))
 }
 
 const sourceAddLong = `add pins the remote addresses and the Helm charts of kustomizations. DIR is a
@@ -50,19 +46,12 @@ const sourceAddExample = `  fleetc source add kustomize/argocd
 func newSourceAddCommand(o *options) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use: "add DIR...",
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
-		Short:   "Pin the remote addresses and charts of kustomizations",
-		Long:    sourceAddLong,
-		Example: sourceAddExample,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return &diag.Diag{Code: diag.CodeArguments, Msg: cmd.CommandPath() + " takes directories of kustomizations", Hint: "run " + cmd.CommandPath() + " --help"}
-			}
-			return nil
-		},
+		Use:               "add DIR...",
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+		Short:             "Pin the remote addresses and charts of kustomizations",
+		Long:              sourceAddLong,
+		Example:           sourceAddExample,
+		Args:              argCount(1, math.MaxInt, "fleetc source add takes directories of kustomizations", "run fleetc source add --help"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			added, err := edit.AddSources(cmd.Context(), o.compiler(), args)
 			if err != nil {

@@ -77,7 +77,7 @@ func newUpdateCommand(o *options) *cobra.Command {
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := u.check(cmd, o); err != nil {
+			if err := u.check(cmd); err != nil {
 				return err
 			}
 			return runUpdate(cmd, o, &u)
@@ -92,16 +92,13 @@ func newUpdateCommand(o *options) *cobra.Command {
 	cmd.Flags().StringVar(&u.branches.Prefix, "branch-prefix", "fleetc/update", "beginning of the `name` of each branch, before a slash and the group")
 	cmd.Flags().BoolVar(&u.branches.Prune, "prune", false, "delete branches of groups that no longer exist, unless others committed to them")
 	cmd.Flags().StringVar(&u.bodies, "bodies", "", "write the texts of the pull requests to files in this `directory`")
-	for _, name := range []string{"group", "git", "branch", "branch-prefix"} {
-		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
-	}
 	_ = cmd.MarkFlagDirname("bodies")
 	outputFlag(cmd, &u.output, "text", "json", "markdown")
 	return cmd
 }
 
 // check checks the flags of branches.
-func (u *updateOptions) check(cmd *cobra.Command, o *options) error {
+func (u *updateOptions) check(cmd *cobra.Command) error {
 	if u.perGroup && u.dryRun {
 		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--dry-run and --branch-per-group cannot be combined", Hint: "leave out one of them"}
 	}
@@ -250,7 +247,7 @@ func writeUpdates(b *strings.Builder, g *updates.Group, dryRun bool) {
 		if u.Layer != "" {
 			fmt.Fprintf(b, " in %s", diff.Inline(u.Layer))
 		}
-		fmt.Fprintf(b, " (%s)\n", nameClusters(u.Clusters))
+		fmt.Fprintf(b, " (%s)\n", nameList(u.Clusters))
 	}
 	for _, v := range g.Values {
 		for _, c := range v.Concern {
