@@ -126,9 +126,7 @@ func printAffected(cmd *cobra.Command, clusters []incremental.AffectedCluster, f
 		slices.Sort(lines)
 	}
 	for _, line := range slices.Compact(lines) {
-		if _, err := fmt.Fprintln(cmd.OutOrStdout(), diag.Visible(line, len(line))); err != nil {
-			return err
-		}
+		fmt.Fprintln(cmd.OutOrStdout(), diag.Visible(line, len(line)))
 	}
 	return nil
 }

@@ -171,13 +171,9 @@ func updateText(w io.Writer, u *edit.ChartUpdate, dryRun bool, names func(string
 	default:
 		b.WriteString("\nno cluster moves\n")
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return err
-	}
+	fmt.Fprint(w, b.String())
 	if u.Faults != nil {
-		if _, err := io.WriteString(w, "\nthe fleet then has faults:\n"); err != nil {
-			return err
-		}
+		fmt.Fprint(w, "\nthe fleet then has faults:\n")
 		if err := diag.WriteText(w, u.Faults, names); err != nil {
 			return err
 		}
@@ -193,23 +189,17 @@ const notCompared = "clusters with faults are not compared: fleetc vet --render 
 
 // writeRendered prints what an update changes in the rendered objects.
 func writeRendered(w io.Writer, rendered diff.Result, findings []diff.Finding, style diff.Style) error {
-	if _, err := io.WriteString(w, "\n"); err != nil {
-		return err
-	}
+	fmt.Fprint(w, "\n")
 	if err := diff.WriteText(w, rendered, style); err != nil {
 		return err
 	}
 	if len(rendered.NotCompared) > 0 {
-		if _, err := io.WriteString(w, notCompared); err != nil {
-			return err
-		}
+		fmt.Fprint(w, notCompared)
 	}
 	if len(findings) == 0 {
 		return nil
 	}
-	if _, err := io.WriteString(w, "\n"); err != nil {
-		return err
-	}
+	fmt.Fprint(w, "\n")
 	return diff.WriteFindings(w, findings, style)
 }
 

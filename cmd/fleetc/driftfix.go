@@ -66,9 +66,7 @@ func (d *driftOptions) fixDrift(cmd *cobra.Command, o *options, r *drift.Report,
 		}
 	}
 	if n := r.Unfixable(); n > 0 {
-		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s not fixed: --fix does not delete orphaned objects, repair unhealthy ones, or upgrade Helm releases that are up to date\n", plural(n, "difference is", "differences are")); err != nil {
-			return err
-		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s not fixed: --fix does not delete orphaned objects, repair unhealthy ones, or upgrade Helm releases that are up to date\n", plural(n, "difference is", "differences are"))
 		return orDifferences(all)
 	}
 	return all.Err()
@@ -94,9 +92,7 @@ func (d *driftOptions) applyDrifted(cmd *cobra.Command, o *options, r *drift.Rep
 		f.Clusters = slices.DeleteFunc(f.Clusters, func(c *fleet.Cluster) bool { return slices.Contains(left, c.ID) })
 	}
 	for _, id := range left {
-		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: not fixed: it does not run the fleet's bundle, which fleetc apply brings in its wave\n", id); err != nil {
-			return err
-		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: not fixed: it does not run the fleet's bundle, which fleetc apply brings in its wave\n", id)
 	}
 	if len(f.Clusters) == 0 {
 		return errDifferences

@@ -337,9 +337,7 @@ func printSummary(w io.Writer, s export.Summary, e *exportOptions) error {
 	}
 	for _, c := range s.Clusters {
 		for _, f := range c.Files {
-			if _, err := fmt.Fprintf(w, "%-7s %s\n", f.Action, f.Name); err != nil {
-				return err
-			}
+			fmt.Fprintf(w, "%-7s %s\n", f.Action, f.Name)
 		}
 	}
 	clusters := 0

@@ -186,7 +186,7 @@ func (x *exportRun) report(repository, base string, results []branch.Result, sum
 	if x.output == "json" {
 		err = exportJSON(w, sum, out, nil)
 	} else if err = printSummary(w, sum, x.exportOptions); err == nil {
-		err = printBranches(w, out.Branches, repository, base, x.check)
+		printBranches(w, out.Branches, repository, base, x.check)
 	}
 	if err == nil && x.check && differences {
 		return errDifferences
@@ -196,7 +196,7 @@ func (x *exportRun) report(repository, base string, results []branch.Result, sum
 
 // printBranches prints what happened to branches. A repository is named if it is not empty,
 // and base is the base of branches that have none in their result.
-func printBranches(w io.Writer, branches []branch.Result, repository, base string, check bool) error {
+func printBranches(w io.Writer, branches []branch.Result, repository, base string, check bool) {
 	to, in := "", ""
 	if repository != "" {
 		to, in = " to "+repository, " in "+repository
@@ -218,9 +218,6 @@ func printBranches(w io.Writer, branches []branch.Result, repository, base strin
 		if check {
 			said[branch.Committed], said[branch.Created] = "would get a commit", "would be made of commit "+b.Commit
 		}
-		if _, err := fmt.Fprintf(w, "%s: %s\n", diff.Inline(b.Branch), said[b.State]); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "%s: %s\n", diff.Inline(b.Branch), said[b.State])
 	}
-	return nil
 }

@@ -154,13 +154,9 @@ func (x *exportRun) printPushed(pushed []oci.PushResult, complete bool) error {
 			if a.State == oci.Unchanged {
 				continue
 			}
-			if _, err := fmt.Fprintf(w, "%s %s@%s\n", a.State, a.Tag, a.Digest); err != nil {
-				return err
-			}
+			fmt.Fprintf(w, "%s %s@%s\n", a.State, a.Tag, a.Digest)
 		}
-		if _, err := fmt.Fprintf(w, "%s: %d %s\n", plural(len(pushed), "artifact", "artifacts"), changed, verb); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "%s: %d %s\n", plural(len(pushed), "artifact", "artifacts"), changed, verb)
 	}
 	if x.check && changed > 0 && complete {
 		return errDifferences

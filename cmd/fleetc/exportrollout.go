@@ -161,14 +161,10 @@ func (x *exportRun) printRollout(r *deliver.BranchRollout, repository string) er
 	if err := printSummary(w, r.Summary, x.exportOptions); err != nil {
 		return err
 	}
-	if err := printBranches(w, git.Branches, git.Repository, r.Pushed.Branch, x.check); err != nil {
-		return err
-	}
+	printBranches(w, git.Branches, git.Repository, r.Pushed.Branch, x.check)
 	report.Waves = slices.DeleteFunc(report.Waves, func(w rollout.WaveReport) bool { return w.State == rollout.Complete })
 	for _, line := range rolloutLines(report) {
-		if _, err := fmt.Fprintln(w, line); err != nil {
-			return err
-		}
+		fmt.Fprintln(w, line)
 	}
 	return nil
 }

@@ -63,9 +63,7 @@ func writeNames(w io.Writer, files []string, name func(string) string, output st
 		return writeJSON(w, names)
 	}
 	for _, name := range names {
-		if _, err := fmt.Fprintln(w, name); err != nil {
-			return err
-		}
+		fmt.Fprintln(w, name)
 	}
 	return nil
 }

@@ -119,9 +119,7 @@ func imageUpdateText(w io.Writer, u *updates.ImageUpdate, dryRun bool, faults er
 	for _, v := range u.Images {
 		fmt.Fprintf(&b, "%s: %s: %s -> %s\n", nameList(v.Clusters), diff.Inline(v.Repository), shortTag(v.Tag, v.Digest), shortTag(v.Newest, v.NewestDigest))
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return err
-	}
+	fmt.Fprint(w, b.String())
 	return writeRendered(w, u.Rendered, u.Findings, style)
 }
 

@@ -221,9 +221,7 @@ func (a *rolloutOptions) recorded(cmd *cobra.Command, faults error, lines ...str
 		}{lines}), faults)
 	}
 	for _, line := range lines {
-		if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
-			return err
-		}
+		fmt.Fprintln(cmd.OutOrStdout(), line)
 	}
 	return faults
 }

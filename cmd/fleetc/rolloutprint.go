@@ -82,9 +82,7 @@ func rolloutText(w io.Writer, report rollout.Report) error {
 		return err
 	}
 	for _, line := range rolloutLines(report) {
-		if _, err := fmt.Fprintln(w, line); err != nil {
-			return err
-		}
+		fmt.Fprintln(w, line)
 	}
 	return nil
 }

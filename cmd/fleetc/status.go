@@ -111,9 +111,7 @@ func statusTable(w io.Writer, clusters []*deliver.Status) error {
 	}
 	for _, c := range clusters {
 		for _, line := range statusNotes(c) {
-			if _, err := fmt.Fprintf(w, "%s: %s\n", c.ID, line); err != nil {
-				return err
-			}
+			fmt.Fprintf(w, "%s: %s\n", c.ID, line)
 		}
 	}
 	return nil

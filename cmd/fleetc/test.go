@@ -95,9 +95,7 @@ func test(cmd *cobra.Command, plans []*deliver.ClusterPlan, parallel int, asJSON
 	}
 	words := map[bool]string{true: "passed", false: "failed"}
 	for _, r := range results {
-		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s: %s: %s\n", r.Cluster, r.Release, r.ID, words[r.Passed]); err != nil {
-			return err
-		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s: %s: %s\n", r.Cluster, r.Release, r.ID, words[r.Passed])
 	}
 	return faults.Err()
 }

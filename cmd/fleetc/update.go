@@ -172,7 +172,8 @@ func (u *updateOptions) print(w io.Writer, found *updates.Updates, faults error)
 	if err := updatesText(w, found, u.dryRun || u.perGroup, faults, u.style); err != nil {
 		return err
 	}
-	return printPushed(w, found.Branches)
+	printPushed(w, found.Branches)
+	return nil
 }
 
 // updatesMarkdown prints the texts of pull requests for all groups.
@@ -181,9 +182,7 @@ func updatesMarkdown(w io.Writer, found *updates.Updates) error {
 		limit := updates.MaxMarkdown
 		if n := len(found.Groups); n > 1 {
 			limit /= n
-			if _, err := fmt.Fprintf(w, "# %s\n\n", diff.MarkdownText(g.Title())); err != nil {
-				return err
-			}
+			fmt.Fprintf(w, "# %s\n\n", diff.MarkdownText(g.Title()))
 		}
 		if err := g.WriteMarkdown(w, "main", "", limit); err != nil {
 			return err

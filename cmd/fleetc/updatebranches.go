@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -47,16 +48,14 @@ func (u *updateOptions) writeBodies(o *options, found *updates.Updates) error {
 }
 
 // printPushed prints what happened to the branches of groups.
-func printPushed(w io.Writer, pushed []updates.PushedGroup) error {
+func printPushed(w io.Writer, pushed []updates.PushedGroup) {
 	if len(pushed) == 0 {
-		return nil
+		return
 	}
 	var branches []branch.Result
 	for _, p := range pushed {
 		branches = append(branches, branch.Result{Branch: p.Branch, State: p.State, Commit: p.Commit, Base: p.Base})
 	}
-	if _, err := io.WriteString(w, "\n"); err != nil {
-		return err
-	}
-	return printBranches(w, branches, "", "", false)
+	fmt.Fprint(w, "\n")
+	printBranches(w, branches, "", "", false)
 }

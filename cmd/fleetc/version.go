@@ -45,9 +45,7 @@ func newVersionCommand() *cobra.Command {
 				if versions[name] == "" {
 					continue
 				}
-				if _, err := fmt.Fprintf(w, "%s %s\n", name, versions[name]); err != nil {
-					return err
-				}
+				fmt.Fprintf(w, "%s %s\n", name, versions[name])
 			}
 			return nil
 		},
