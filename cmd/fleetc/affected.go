@@ -95,7 +95,7 @@ func affectedSince(cmd *cobra.Command, o *options, since string, patterns []stri
 	if unknown > 0 && !o.started.IsDocument() {
 		first := diag.Visible(diag.All(report.OldFaults)[0].Error(), 4*diag.MaxText)
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s, since the commit has faults: %s\n",
-			plural(unknown, "cluster counts as affected", "clusters count as affected"), strings.TrimPrefix(first, "git:"))
+			diag.Count(unknown, "cluster counts as affected", "clusters count as affected"), strings.TrimPrefix(first, "git:"))
 	}
 	return report, nil
 }

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/fleetc/fleetc/compiler/deliver/apply"
+import (
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
 
 // alsoDeletes returns a part of a question: the number of objects that are
 // deleted along with others and that fleetc has not applied.
@@ -12,7 +16,7 @@ func alsoDeletes(ready []*applyCluster) string {
 	if n == 0 {
 		return ""
 	}
-	return " and delete " + plural(n, "object", "objects") + " along with namespaces, CRDs and volumes"
+	return " and delete " + diag.Count(n, "object", "objects") + " along with namespaces, CRDs and volumes"
 }
 
 // cascadeNotes returns the objects that are deleted along with an object.
@@ -37,7 +41,7 @@ func (c *applyCluster) pendingText() []string {
 	if n == 0 {
 		return nil
 	}
-	return []string{plural(n, "object is", "objects are") + " still being deleted"}
+	return []string{diag.Count(n, "object is", "objects are") + " still being deleted"}
 }
 
 // objects returns the changed objects of a plan, and objects of Helm releases

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
 )
@@ -66,7 +67,7 @@ func (c *applyCluster) notes() []string {
 		}
 	}
 	if first > 0 {
-		lines = append(lines, "made no dry run of "+plural(first, "object", "objects")+" whose namespace or CRD does not exist yet")
+		lines = append(lines, "made no dry run of "+diag.Count(first, "object", "objects")+" whose namespace or CRD does not exist yet")
 	}
 	lines = append(lines, c.recordNotes()...)
 	if c.err == nil && !c.Plan.IsApplied() && len(c.Changes) == 0 && !c.destroys() && !slices.ContainsFunc(c.Plan.Items, func(it apply.Item) bool { return it.IsHelm() && helmNotes(it) != nil }) {

@@ -96,7 +96,7 @@ func (r *applyReport) question(ready []*applyCluster) string {
 	case n < of:
 		return fmt.Sprintf("apply to %d of %d clusters", n, of) + alsoDeletes(ready)
 	}
-	return "apply to " + plural(n, "cluster", "clusters") + alsoDeletes(ready)
+	return "apply to " + diag.Count(n, "cluster", "clusters") + alsoDeletes(ready)
 }
 
 // needsApproval reports whether a plan contains a manual action.
@@ -249,11 +249,11 @@ func (c *applyCluster) summary() string {
 	}
 	parts := []string{counts(c.result.Created, c.result.Changed, c.result.Pruned, c.result.Replaced)}
 	if n := c.result.Cascaded; n > 0 {
-		parts = append(parts, plural(n, "object", "objects")+" deleted along with them")
+		parts = append(parts, diag.Count(n, "object", "objects")+" deleted along with them")
 	}
 	parts = append(parts, c.pendingText()...)
 	if c.result.Hooks > 0 {
-		parts = append(parts, plural(c.result.Hooks, "hook", "hooks")+" run")
+		parts = append(parts, diag.Count(c.result.Hooks, "hook", "hooks")+" run")
 	}
 	outcomes := map[actions.Outcome]int{}
 	for _, outcome := range c.result.Actions {

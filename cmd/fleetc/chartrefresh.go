@@ -44,7 +44,7 @@ func refreshText(w io.Writer, refreshed []edit.RefreshedChart) error {
 		writeTypes(&b, &r.AddedChart)
 	}
 	if complete > 0 {
-		fmt.Fprintf(&b, "%s already complete\n", plural(complete, "package is", "packages are"))
+		fmt.Fprintf(&b, "%s already complete\n", diag.Count(complete, "package is", "packages are"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

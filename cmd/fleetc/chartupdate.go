@@ -161,7 +161,7 @@ func updateText(w io.Writer, u *edit.ChartUpdate, dryRun bool, names func(string
 		}
 		writeChanges(&b, shown)
 		if n := len(m.Values) - len(shown); n > 0 {
-			fmt.Fprintf(&b, "  %s not concern the fleet: --all shows them\n", plural(n, "other change does", "other changes do"))
+			fmt.Fprintf(&b, "  %s not concern the fleet: --all shows them\n", diag.Count(n, "other change does", "other changes do"))
 		}
 	}
 	switch {
@@ -235,7 +235,7 @@ func writeChanges(b *strings.Builder, changes []values.Change) {
 			text = brief(c.Was + c.Is)
 		}
 		if c.Keys > 0 {
-			text += ", with " + plural(c.Keys, "value", "values")
+			text += ", with " + diag.Count(c.Keys, "value", "values")
 		}
 		fmt.Fprintf(b, "  %s %-*s  %s\n", mark(c.Kind), width, c.Path, text)
 	}

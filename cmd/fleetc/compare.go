@@ -68,7 +68,7 @@ func newCompareCommand(o *options) *cobra.Command {
 			}
 			return &diag.Diag{
 				Code: diag.CodeArguments,
-				Msg:  "compare takes two clusters, not " + plural(len(args), "argument", "arguments"),
+				Msg:  "compare takes two clusters, not " + diag.Count(len(args), "argument", "arguments"),
 				Hint: "run fleetc compare A B, or compare more of them with --all",
 			}
 		},
@@ -119,7 +119,7 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 		}
 		p.clear()
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s, %s: %s, all allowed\n",
-			plural(len(f.Clusters), "cluster", "clusters"), plural(len(rules), "rule", "rules"), plural(allowed, "difference", "differences"))
+			diag.Count(len(f.Clusters), "cluster", "clusters"), diag.Count(len(rules), "rule", "rules"), diag.Count(allowed, "difference", "differences"))
 		return err
 	}
 	found, err := query.Compare(cmd.Context(), f, flags.releases, flags.full || flags.output == "json", p.step)
@@ -173,7 +173,7 @@ func compareSummary(c *query.Comparison) string {
 			text += ", "
 		}
 		if part.n > 0 {
-			text += plural(part.n, part.one, part.many)
+			text += diag.Count(part.n, part.one, part.many)
 			total += part.n
 		}
 	}

@@ -144,7 +144,7 @@ func (c *applyCluster) destroys() bool { return c.Plan != nil && c.Plan.Destroys
 func (c *applyCluster) destroyNotes(released bool) []string {
 	lines := []string{}
 	if n := c.Plan.Count(apply.Keep); n > 0 {
-		lines = append(lines, plural(n, "object is kept and stays", "objects are kept and stay")+" in the inventory, see above")
+		lines = append(lines, diag.Count(n, "object is kept and stays", "objects are kept and stay")+" in the inventory, see above")
 	}
 	if released {
 		lines = append(lines, "the next apply installs the releases again, unless they leave the fleet")

@@ -66,7 +66,7 @@ func (d *driftOptions) fixDrift(cmd *cobra.Command, o *options, r *drift.Report,
 		}
 	}
 	if n := r.Unfixable(); n > 0 {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s not fixed: --fix does not delete orphaned objects, repair unhealthy ones, or upgrade Helm releases that are up to date\n", plural(n, "difference is", "differences are"))
+		fmt.Fprintf(cmd.OutOrStdout(), "%s not fixed: --fix does not delete orphaned objects, repair unhealthy ones, or upgrade Helm releases that are up to date\n", diag.Count(n, "difference is", "differences are"))
 		return orDifferences(all)
 	}
 	return all.Err()

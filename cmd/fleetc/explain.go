@@ -94,7 +94,7 @@ func explainArgs(_ *cobra.Command, args []string) error {
 	}
 	return &diag.Diag{
 		Code: diag.CodeArguments,
-		Msg:  fmt.Sprintf("explain takes a cluster and a path, or a cluster, an object and a field, not %s", plural(len(args), "argument", "arguments")),
+		Msg:  fmt.Sprintf("explain takes a cluster and a path, or a cluster, an object and a field, not %s", diag.Count(len(args), "argument", "arguments")),
 		Hint: "run fleetc explain --help",
 	}
 }

@@ -18,7 +18,7 @@ func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name fun
 	p := &explanationWriter{indent: indent, name: name}
 	text := fieldText(e.State, e.Value)
 	if len(e.Leaves) > 0 && (e.State == fleet.Set || e.State == fleet.Unset) {
-		text = "a map, with " + plural(len(e.Leaves), "value", "values") + " in it"
+		text = "a map, with " + diag.Count(len(e.Leaves), "value", "values") + " in it"
 	}
 	p.line("%s: %s", e.Path, text)
 	p.line("    in %s", e.Cluster)

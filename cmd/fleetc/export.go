@@ -350,8 +350,8 @@ func printSummary(w io.Writer, s export.Summary, e *exportOptions) error {
 	if e.check {
 		verb = "would change"
 	}
-	_, err := fmt.Fprintf(w, "%s, %s: %d %s\n", plural(clusters, "cluster", "clusters"),
-		plural(s.Added+s.Changed+s.Unchanged, "file", "files"), s.Changes(), verb)
+	_, err := fmt.Fprintf(w, "%s, %s: %d %s\n", diag.Count(clusters, "cluster", "clusters"),
+		diag.Count(s.Added+s.Changed+s.Unchanged, "file", "files"), s.Changes(), verb)
 	return err
 }
 

@@ -156,7 +156,7 @@ func (x *exportRun) printPushed(pushed []oci.PushResult, complete bool) error {
 			}
 			fmt.Fprintf(w, "%s %s@%s\n", a.State, a.Tag, a.Digest)
 		}
-		fmt.Fprintf(w, "%s: %d %s\n", plural(len(pushed), "artifact", "artifacts"), changed, verb)
+		fmt.Fprintf(w, "%s: %d %s\n", diag.Count(len(pushed), "artifact", "artifacts"), changed, verb)
 	}
 	if x.check && changed > 0 && complete {
 		return errDifferences

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/spf13/cobra"
@@ -79,7 +80,7 @@ func fixText(w io.Writer, r *edit.FixResult, name func(string) string, dryRun bo
 	if len(r.Changes) == 0 && len(r.Unsure) == 0 {
 		b.WriteString("no field has an old name\n")
 	} else if len(r.Changes) > 0 && !dryRun {
-		fmt.Fprintf(&b, "%s in %s\n", plural(len(r.Changes), "name changed", "names changed"), plural(len(r.Files), "file", "files"))
+		fmt.Fprintf(&b, "%s in %s\n", diag.Count(len(r.Changes), "name changed", "names changed"), diag.Count(len(r.Files), "file", "files"))
 	}
 	if len(r.Unsure) > 0 {
 		b.WriteString("look at these, and rename them by hand where they mean a renamed field:\n")
@@ -88,7 +89,7 @@ func fixText(w io.Writer, r *edit.FixResult, name func(string) string, dryRun bo
 		fmt.Fprintf(&b, "%s:%d:%d: %s may mean the field that is now called %s\n", name(u.File), u.Line, u.Column, u.Old, u.New)
 	}
 	if r.Faults > 0 {
-		fmt.Fprintf(&b, "the fleet still has %s: run fleetc vet\n", plural(r.Faults, "fault", "faults"))
+		fmt.Fprintf(&b, "the fleet still has %s: run fleetc vet\n", diag.Count(r.Faults, "fault", "faults"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

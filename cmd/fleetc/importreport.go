@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
@@ -47,7 +48,7 @@ func field(doc, name string) string {
 func (p *importPrinter) summary() string {
 	r := p.r
 	parts := []string{
-		fmt.Sprintf("%s in %s", plural(len(r.Proofs), "release", "releases"), plural(len(r.Clusters), "cluster", "clusters")),
+		fmt.Sprintf("%s in %s", diag.Count(len(r.Proofs), "release", "releases"), diag.Count(len(r.Clusters), "cluster", "clusters")),
 	}
 	for _, s := range []importer.Status{importer.EqualBytes, importer.EqualObjects, importer.Unproven, importer.Different} {
 		if n := r.Count(s); n > 0 {
@@ -60,9 +61,9 @@ func (p *importPrinter) summary() string {
 // size returns the line with the numbers of documents and lines.
 func (p *importPrinter) size() string {
 	if p.r.Lines == 0 {
-		return plural(p.r.CUELines, "line", "lines") + " of CUE in layers"
+		return diag.Count(p.r.CUELines, "line", "lines") + " of CUE in layers"
 	}
-	return fmt.Sprintf("%s, %s of YAML -> %s of CUE in layers", plural(p.r.Documents, "document", "documents"), plural(p.r.Lines, "line", "lines"), plural(p.r.CUELines, "line", "lines"))
+	return fmt.Sprintf("%s, %s of YAML -> %s of CUE in layers", diag.Count(p.r.Documents, "document", "documents"), diag.Count(p.r.Lines, "line", "lines"), diag.Count(p.r.CUELines, "line", "lines"))
 }
 
 // text writes the report for a terminal.
@@ -104,7 +105,7 @@ func (p *importPrinter) text() error {
 		}
 	}
 	if len(p.r.Faults) > 0 {
-		fmt.Fprintf(&b, "\n%s of fleetc vet --render:\n", plural(len(p.r.Faults), "fault", "faults"))
+		fmt.Fprintf(&b, "\n%s of fleetc vet --render:\n", diag.Count(len(p.r.Faults), "fault", "faults"))
 		for _, fault := range p.r.Faults {
 			fmt.Fprintf(&b, "  %s\n", fault)
 		}
@@ -124,7 +125,7 @@ func (p *importPrinter) files(b *bytes.Buffer) {
 			fmt.Fprintf(b, "  %s\n", name)
 		}
 	}
-	fmt.Fprintf(b, "\n%s written, %d removed, %d unchanged\n", plural(len(f.Written), "file", "files"), len(f.Removed), len(f.Same))
+	fmt.Fprintf(b, "\n%s written, %d removed, %d unchanged\n", diag.Count(len(f.Written), "file", "files"), len(f.Removed), len(f.Same))
 }
 
 // markdown writes the report for a pull request.

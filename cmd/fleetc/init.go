@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/spf13/cobra"
 )
@@ -58,7 +59,7 @@ func foldPackages(files []string) []string {
 		for ; i+1 < len(files) && path.Dir(files[i+1]) == dir; i++ {
 			n++
 		}
-		out = append(out, dir+": "+plural(n, "file", "files"))
+		out = append(out, dir+": "+diag.Count(n, "file", "files"))
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit/lift"
 	"github.com/spf13/cobra"
 )
@@ -102,7 +103,7 @@ func liftText(w io.Writer, r *lift.Result, dryRun bool) error {
 	}
 	if len(r.Moves) > 0 {
 		fmt.Fprintf(&b, "\n%s moved, %s fewer; the bundles of %s are the same\n",
-			plural(len(r.Moves), "value", "values"), plural(-r.Lines, "line", "lines"), plural(r.Clusters, "cluster", "clusters"))
+			diag.Count(len(r.Moves), "value", "values"), diag.Count(-r.Lines, "line", "lines"), diag.Count(r.Clusters, "cluster", "clusters"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -86,7 +86,7 @@ func printReports(cmd *cobra.Command, reports []gitops.Report, prefix, output st
 				n++
 			}
 		}
-		fmt.Fprintf(w, "%s: %d of %s ready, pushed to %s\n", r.Cluster, n, plural(len(r.Objects), "object is", "objects are"), gitops.ReportBranch(prefix, r.Cluster))
+		fmt.Fprintf(w, "%s: %d of %s ready, pushed to %s\n", r.Cluster, n, diag.Count(len(r.Objects), "object is", "objects are"), gitops.ReportBranch(prefix, r.Cluster))
 	}
 	return nil
 }

@@ -268,11 +268,3 @@ func usesColour(env func(string) string, terminal bool) bool {
 	}
 	return terminal && env("CLICOLOR") != "0" && env("TERM") != "dumb"
 }
-
-// plural returns n with the singular or plural noun.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}

@@ -41,7 +41,7 @@ func newSecretCheckCommand(o *options) *cobra.Command {
 			if err != nil || o.started.IsDocument() {
 				return err
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), plural(n, "file", "files")+": no faults")
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), diag.Count(n, "file", "files")+": no faults")
 			return err
 		},
 	}
@@ -128,7 +128,7 @@ func printRotated(w io.Writer, files []edit.RotatedFile, dryRun bool) error {
 	if dryRun {
 		end = " would change"
 	}
-	_, err := fmt.Fprintln(w, plural(changed, "file", "files")+end)
+	_, err := fmt.Fprintln(w, diag.Count(changed, "file", "files")+end)
 	return err
 }
 

@@ -155,7 +155,7 @@ func orphanNotes(c *deliver.Status) []string {
 	case n == 0:
 		lines = append(lines, "has no orphans")
 	default:
-		lines = append(lines, plural(n, "orphan", "orphans")+": the inventory does not have them; run fleetc apply --adopt to take those in that the fleet has, and delete the others")
+		lines = append(lines, diag.Count(n, "orphan", "orphans")+": the inventory does not have them; run fleetc apply --adopt to take those in that the fleet has, and delete the others")
 	}
 	return lines
 }

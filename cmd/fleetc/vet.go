@@ -144,9 +144,9 @@ func (v *vetOptions) checkFlags() error {
 
 // vetSummary returns the line for a fleet without faults.
 func vetSummary(v *deliver.VetResult, rendered bool) string {
-	text := plural(v.Clusters, "cluster", "clusters") + ", " + plural(v.Releases, "release", "releases")
+	text := diag.Count(v.Clusters, "cluster", "clusters") + ", " + diag.Count(v.Releases, "release", "releases")
 	if rendered {
-		text += ", " + plural(v.Objects, "object", "objects")
+		text += ", " + diag.Count(v.Objects, "object", "objects")
 	}
 	return text + ": no faults"
 }

@@ -2,7 +2,6 @@ package deliver
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -143,13 +142,9 @@ func unlistedKinds(kinds []string) error {
 	if len(kinds) == 0 {
 		return nil
 	}
-	what := "1 kind"
-	if n := len(kinds); n > 1 {
-		what = fmt.Sprintf("%d kinds", n)
-	}
 	return &diag.Diag{
 		Code: diag.CodeRights,
-		Msg:  what + " cannot be listed and may have orphans: " + strings.Join(kinds, ", "),
+		Msg:  diag.Count(len(kinds), "kind", "kinds") + " cannot be listed and may have orphans: " + strings.Join(kinds, ", "),
 		Hint: "ask for the right to list them; for API versions, check that their API server answers",
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -155,10 +154,7 @@ func (d *liveDiffer) add(c *fleet.Cluster, one liveClusterDiff) {
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(unknown)) {
-		what := "1 object is unknown"
-		if n := unknown[why]; n > 1 {
-			what = fmt.Sprintf("%d objects are unknown", n)
-		}
+		what := diag.Count(unknown[why], "object is unknown", "objects are unknown")
 		d.Faults.Add(diag.In(c.ID, &diag.Diag{Code: diag.CodeAPIServer, Msg: what + ": " + why, Hint: "see docs/diff.md for the rights that fleetc needs"}))
 	}
 }

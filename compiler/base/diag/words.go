@@ -1,6 +1,7 @@
 package diag
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -19,6 +20,14 @@ func Visible(s string, most int) string {
 		}
 		return unicode.ReplacementChar
 	}, s)
+}
+
+// Count returns a number with its noun: 1 kind, 2 kinds.
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
 }
 
 // TypeOf returns the name of a decoded JSON value's type.

@@ -48,14 +48,12 @@ func (c *Cascade) MarshalJSON() ([]byte, error) {
 
 // String describes the cascade; it is empty when nothing else is deleted.
 func (c *Cascade) String() string {
-	var parts []string
-	switch n := c.Count(); {
-	case c == nil:
+	if c == nil {
 		return ""
-	case n == 1:
-		parts = append(parts, "1 other object is deleted with it: "+c.Names[0])
-	case n > 1:
-		parts = append(parts, fmt.Sprintf("%d other objects are deleted with it: %s", n, firstOf(c.Names, n)))
+	}
+	var parts []string
+	if n := c.Count(); n > 0 {
+		parts = append(parts, diag.Count(n, "other object is", "other objects are")+" deleted with it: "+firstOf(c.Names, n))
 	}
 	if c.Volume != "" {
 		parts = append(parts, c.Volume)
@@ -185,10 +183,7 @@ func (r *runner) checkCascade(ctx context.Context, it *Item) error {
 
 // cascadeGrew is the message for n more deleted objects than planned.
 func cascadeGrew(n int) string {
-	if n == 1 {
-		return "1 object more would be deleted with it than when the plan was made"
-	}
-	return fmt.Sprintf("%d objects more would be deleted with it than when the plan was made", n)
+	return diag.Count(n, "object more", "objects more") + " would be deleted with it than when the plan was made"
 }
 
 // ofCRD lists the custom resources of all kinds that a CRD defines.

@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A junitSuites is the document of JUnit's format that CI systems read.
@@ -85,7 +87,7 @@ func (c *Cluster) junit() junitSuite {
 		found := byRelease[name]
 		switch {
 		case len(found) > 0:
-			add(releaseCase(name), &junitProblem{count(len(found), "difference"), findingsText(found)}, nil)
+			add(releaseCase(name), &junitProblem{diag.Count(len(found), "difference", "differences"), findingsText(found)}, nil)
 		case c.Checked:
 			add(releaseCase(name), nil, nil)
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
@@ -39,7 +40,7 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 	}
 	for i, text := range rows {
 		if b.Len()+len(text) > maxMarkdown-100 {
-			fmt.Fprintf(&b, "\n%s left out\n", count(len(rows)-i, "row"))
+			fmt.Fprintf(&b, "\n%s left out\n", diag.Count(len(rows)-i, "row", "rows"))
 			break
 		}
 		b.WriteString(text)

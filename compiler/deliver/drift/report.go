@@ -220,24 +220,17 @@ func (s Summary) String() string {
 	switch {
 	case s.Objects == 0 && s.Clusters == s.Unchecked && s.Clusters > 0:
 	case s.Objects == 0:
-		parts = append(parts, fmt.Sprintf("no drift in %s", count(s.Clusters-s.Unchecked, "cluster")))
+		parts = append(parts, fmt.Sprintf("no drift in %s", diag.Count(s.Clusters-s.Unchecked, "cluster", "clusters")))
 	default:
-		parts = append(parts, fmt.Sprintf("%s drifted in %d of %s", count(s.Objects, "object"), s.Drifted, count(s.Clusters, "cluster")))
+		parts = append(parts, fmt.Sprintf("%s drifted in %d of %s", diag.Count(s.Objects, "object", "objects"), s.Drifted, diag.Count(s.Clusters, "cluster", "clusters")))
 	}
 	if s.Unchecked > 0 {
-		parts = append(parts, count(s.Unchecked, "cluster")+" could not be checked")
+		parts = append(parts, diag.Count(s.Unchecked, "cluster", "clusters")+" could not be checked")
 	}
 	if s.Ignored > 0 {
-		parts = append(parts, count(s.Ignored, "difference")+" ignored by rules")
+		parts = append(parts, diag.Count(s.Ignored, "difference", "differences")+" ignored by rules")
 	}
 	return strings.Join(parts, "; ")
-}
-
-func count(n int, of string) string {
-	if n == 1 {
-		return "1 " + of
-	}
-	return fmt.Sprintf("%d %ss", n, of)
 }
 
 // newCluster returns an unchecked cluster.

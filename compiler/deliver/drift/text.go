@@ -45,7 +45,7 @@ func (c *Cluster) state() string {
 	case len(ids) == 0:
 		return "the check failed"
 	default:
-		text = count(len(ids), "object") + " drifted"
+		text = diag.Count(len(ids), "object", "objects") + " drifted"
 	}
 	if c.Behind {
 		text += "; the cluster does not run the fleet's bundle, so an apply is due"

@@ -207,7 +207,7 @@ func (p *clusterProof) compare(proof *Proof, r *Release, want *expectation, fr *
 	before, random := withoutRandom(want.objects, want.random)
 	after, random2 := withoutRandom(objs, got.Result.Nondeterministic)
 	if changes := diff.Objects(before, after, nil); len(changes) > 0 {
-		proof.Status, proof.Reason = Different, plural(len(changes), "object differs", "objects differ")
+		proof.Status, proof.Reason = Different, diag.Count(len(changes), "object differs", "objects differ")
 		proof.Differences = differences(changes)
 		if ch := p.chart(r); ch != nil && !render.AskedAPIsOf(ch).None() {
 			proof.Reason += "; the chart asks for API versions, and Flux shows those of all CRDs of the cluster: let the release depend on the one with the CRDs"

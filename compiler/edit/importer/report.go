@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"fmt"
 	"path/filepath"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -94,12 +93,4 @@ func placeIn(dir string) (func(diag.Pos) string, error) {
 		}
 		return pos.String()
 	}, err
-}
-
-// plural returns n with the singular or plural noun.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

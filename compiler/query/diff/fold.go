@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // versionField matches the paths of labels and annotations that contain a
@@ -148,7 +150,7 @@ func (ff foldedFields) String() string {
 	if n := len(texts) - most; n > 0 {
 		texts = append(texts[:most], fmt.Sprintf("%d more", n))
 	}
-	of := objectCount(len(ff.objects))
+	of := diag.Count(len(ff.objects), "object", "objects")
 	if len(ff.objects) == 1 {
 		for id := range ff.objects {
 			of = clippedLine(id, 0)
@@ -156,7 +158,7 @@ func (ff foldedFields) String() string {
 	}
 	text := "version labels and checksums of " + of
 	if len(ff.clusters) > 0 {
-		text += " in " + clusterCount(len(ff.clusters))
+		text += " in " + diag.Count(len(ff.clusters), "cluster", "clusters")
 	}
 	return text + ": " + strings.Join(texts, ", ")
 }

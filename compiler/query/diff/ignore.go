@@ -1,10 +1,10 @@
 package diff
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -25,11 +25,7 @@ func (c IgnoredCount) String() string {
 	if c.Fields == 0 {
 		return ""
 	}
-	fields := "1 field"
-	if c.Fields > 1 {
-		fields = fmt.Sprintf("%d fields", c.Fields)
-	}
-	return fields + " ignored by diff.ignore in " + objectCount(c.Objects)
+	return diag.Count(c.Fields, "field", "fields") + " ignored by diff.ignore in " + diag.Count(c.Objects, "object", "objects")
 }
 
 // An ignoredField is a field that a rule ignores.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // Live describes a change in a running cluster. The zero value means that no
@@ -44,7 +46,7 @@ func (r Result) predictions() []string {
 		if len(p.Clusters) == 1 {
 			where = clusterName(p.Clusters[0])
 		}
-		out = append(out, fmt.Sprintf("compared without a dry run: %s in %s: %s", objectCount(p.Objects), where, clippedLine(p.Why, 0)))
+		out = append(out, fmt.Sprintf("compared without a dry run: %s in %s: %s", diag.Count(p.Objects, "object", "objects"), where, clippedLine(p.Why, 0)))
 	}
 	return out
 }

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // maxClusters is the maximum number of clusters that a group lists.
@@ -93,29 +95,15 @@ func (s Style) text(c Change, paint func(byte, string) string) []string {
 func (r Result) clusterLines() []line {
 	var out []line
 	for _, w := range r.Created {
-		out = append(out, line{'+', "cluster " + clusterName(w.Cluster) + ": " + objectCount(w.Objects)})
+		out = append(out, line{'+', "cluster " + clusterName(w.Cluster) + ": " + diag.Count(w.Objects, "object", "objects")})
 	}
 	for _, w := range r.Deleted {
-		out = append(out, line{'-', "cluster " + clusterName(w.Cluster) + ": " + objectCount(w.Objects)})
+		out = append(out, line{'-', "cluster " + clusterName(w.Cluster) + ": " + diag.Count(w.Objects, "object", "objects")})
 	}
 	for _, id := range r.NotCompared {
 		out = append(out, line{'!', "cluster " + clusterName(id) + ": not compared"})
 	}
 	return out
-}
-
-func clusterCount(n int) string {
-	if n == 1 {
-		return "1 cluster"
-	}
-	return fmt.Sprintf("%d clusters", n)
-}
-
-func objectCount(n int) string {
-	if n == 1 {
-		return "1 object"
-	}
-	return fmt.Sprintf("%d objects", n)
 }
 
 // gutter returns the line with its mark in front.
@@ -187,10 +175,7 @@ func (r Result) String() string {
 
 // String returns the summary as a clause.
 func (s Summary) String() string {
-	of := "1 cluster"
-	if s.Of != 1 {
-		of = fmt.Sprintf("%d clusters", s.Of)
-	}
+	of := diag.Count(s.Of, "cluster", "clusters")
 	if s.Empty() {
 		return "no differences in " + of
 	}
@@ -220,10 +205,8 @@ func quantities(noun string, all []quantity) string {
 		case p.n == 0:
 		case len(parts) > 0:
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
-		case p.n == 1:
-			parts = append(parts, "1 "+noun+" "+p.what)
 		default:
-			parts = append(parts, fmt.Sprintf("%d %ss %s", p.n, noun, p.what))
+			parts = append(parts, diag.Count(p.n, noun, noun+"s")+" "+p.what)
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/query/diff"
@@ -224,7 +225,7 @@ func (r *rehearsal) defaults(release *fleet.Release, old, next compiler.LoadedCh
 		}
 	}
 	if len(changed) > 0 {
-		r.add(aboutChart(release, diff.DefaultChanged, diff.Note, plural(len(changed), "default changes", "defaults change")+" on which the release relies: "+listed(changed),
+		r.add(aboutChart(release, diff.DefaultChanged, diff.Note, diag.Count(len(changed), "default changes", "defaults change")+" on which the release relies: "+listed(changed),
 			"set the value to keep the old behaviour; fleetc chart values shows the new default"))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
@@ -43,7 +44,7 @@ func (r *rehearsal) crds() {
 		texts := r.unusedNarrowings[release]
 		r.add(diff.Finding{
 			Reason: diff.CRDNarrowed, Severity: diff.Note, Release: release, Hint: "check the objects that the fleet does not contain",
-			Text: plural(len(texts), "CRD accepts", "CRDs accept") + " less than before; no object of the fleet is affected: " + listed(texts),
+			Text: diag.Count(len(texts), "CRD accepts", "CRDs accept") + " less than before; no object of the fleet is affected: " + listed(texts),
 		})
 	}
 }
@@ -130,13 +131,13 @@ func (r *rehearsal) removedCRDs(release string, crds []fleet.Object) {
 	if len(gone) > 0 {
 		r.add(diff.Finding{
 			Reason: diff.CRDRemoved, Severity: diff.Check, Release: release, Hint: keepsProtected,
-			Text: plural(len(gone), "CRD leaves", "CRDs leave") + " the fleet, and the deletion of a CRD deletes all objects of its kind: " + listed(gone),
+			Text: diag.Count(len(gone), "CRD leaves", "CRDs leave") + " the fleet, and the deletion of a CRD deletes all objects of its kind: " + listed(gone),
 		})
 	}
 	if len(kept) > 0 {
 		r.add(diff.Finding{
 			Reason: diff.CRDRemoved, Severity: diff.Note, Release: release, Hint: "look after their updates in another release",
-			Text: plural(len(kept), "CRD is", "CRDs are") + " left in the cluster by an annotation, and no longer updated: " + listed(kept),
+			Text: diag.Count(len(kept), "CRD is", "CRDs are") + " left in the cluster by an annotation, and no longer updated: " + listed(kept),
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/query/diff"
@@ -76,7 +77,7 @@ func (r *rehearsal) hasRelease(o fleet.Object) bool {
 
 // deletedRelease adds a finding for a release that is deleted.
 func (r *rehearsal) deletedRelease(release string, objs []fleet.Object) {
-	severity, text := diff.Check, plural(len(objs), "object is", "objects are")+" deleted with the release"
+	severity, text := diff.Check, diag.Count(len(objs), "object is", "objects are")+" deleted with the release"
 	var data []fleet.Object
 	for _, o := range objs {
 		if holdsData(o) && fleet.KeepAnnotation(o.Unstructured) == "" {
@@ -134,11 +135,11 @@ func (r *rehearsal) deletedObjects(release string, objs []fleet.Object) {
 	if len(custom) > 0 {
 		r.add(diff.Finding{
 			Reason: diff.ObjectDeleted, Severity: diff.Check, Release: release, Hint: "make sure that nothing needs them",
-			Text: plural(len(custom), "custom resource is deleted, and its controller deletes what it created", "custom resources are deleted, and their controllers delete what they created") + ": " + listed(idsOf(custom)),
+			Text: diag.Count(len(custom), "custom resource is deleted, and its controller deletes what it created", "custom resources are deleted, and their controllers delete what they created") + ": " + listed(idsOf(custom)),
 		})
 	}
 	if len(others) > 0 {
-		r.add(diff.Finding{Reason: diff.ObjectDeleted, Severity: diff.Note, Release: release, Text: plural(len(others), "object is", "objects are") + " deleted: " + listed(idsOf(others))})
+		r.add(diff.Finding{Reason: diff.ObjectDeleted, Severity: diff.Note, Release: release, Text: diag.Count(len(others), "object is", "objects are") + " deleted: " + listed(idsOf(others))})
 	}
 }
 

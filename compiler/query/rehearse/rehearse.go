@@ -133,13 +133,5 @@ func idsOf(objs []fleet.Object) []string {
 	return slices.Compact(out)
 }
 
-// plural returns a number with its noun.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
 // kindOf returns the group and kind of an object.
 func kindOf(o fleet.Object) schema.GroupKind { return o.GroupVersionKind().GroupKind() }

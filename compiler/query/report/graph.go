@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // Sizes of graphs, in pixels.
@@ -188,7 +190,7 @@ func (r *Report) waveGraph() template.HTML {
 }
 
 func waveText(w Wave) string {
-	out := count(len(w.Clusters), "cluster", "clusters")
+	out := diag.Count(len(w.Clusters), "cluster", "clusters")
 	if w.Approve != "" {
 		out += ", approval"
 	}

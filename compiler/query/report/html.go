@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 //go:embed page/page.html
@@ -77,7 +79,7 @@ type pageLayer struct {
 // HTML returns the page.
 func (r *Report) HTML() ([]byte, error) {
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"count": count, "ids": idsText, "join": func(list []string) string { return strings.Join(list, ", ") }, "conditions": conditionsText,
+		"count": diag.Count, "ids": idsText, "join": func(list []string) string { return strings.Join(list, ", ") }, "conditions": conditionsText,
 	}).Parse(pageTemplate)
 	if err != nil {
 		return nil, err
@@ -235,7 +237,7 @@ func idsText(ids []string) string {
 func conditionsText(w Wave) string {
 	var out []string
 	if w.AtATime > 0 {
-		out = append(out, count(w.AtATime, "cluster at a time", "clusters at a time"))
+		out = append(out, diag.Count(w.AtATime, "cluster at a time", "clusters at a time"))
 	}
 	if w.Soak != "" {
 		out = append(out, "healthy for "+w.Soak)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A Summary has the numbers of a report.
@@ -54,15 +56,8 @@ func (r *Report) ReleaseNames() []string {
 // String returns the numbers as one sentence.
 func (s Summary) String() string {
 	return fmt.Sprintf("%s, %s: %d outdated, %s, %d with waivers",
-		count(s.Clusters, "cluster", "clusters"), count(s.Installed, "release", "releases"), s.Outdated,
-		count(s.Differs, "differs from its environment", "differ from their environment"), s.Waived)
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
+		diag.Count(s.Clusters, "cluster", "clusters"), diag.Count(s.Installed, "release", "releases"), s.Outdated,
+		diag.Count(s.Differs, "differs from its environment", "differ from their environment"), s.Waived)
 }
 
 // WriteText writes the matrix as a table, a line for each release in a cluster.
@@ -96,19 +91,19 @@ func (r *Report) notes(cell Cell) []string {
 	if cell.Missing {
 		out = append(out, "not installed, but in most clusters of the environment")
 	} else if cell.Differs > 0 {
-		out = append(out, "differs in "+count(cell.Differs, "field", "fields"))
+		out = append(out, "differs in "+diag.Count(cell.Differs, "field", "fields"))
 	}
 	if cell.Newest != "" {
 		out = append(out, "outdated: "+cell.Newest)
 	}
 	if cell.Waivers > 0 {
-		out = append(out, count(cell.Waivers, "waiver", "waivers"))
+		out = append(out, diag.Count(cell.Waivers, "waiver", "waivers"))
 	}
 	if n := len(cell.Changes); n > 0 {
-		out = append(out, count(n, "changed object", "changed objects"))
+		out = append(out, diag.Count(n, "changed object", "changed objects"))
 	}
 	if n := len(cell.Findings); n > 0 {
-		out = append(out, count(n, "live difference", "live differences"))
+		out = append(out, diag.Count(n, "live difference", "live differences"))
 	}
 	return out
 }

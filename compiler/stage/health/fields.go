@@ -111,13 +111,8 @@ func (c condition) describe() string {
 // clean returns a text of the cluster as one line for messages.
 func clean(s string) string { return diag.Visible(strings.Join(strings.Fields(s), " "), diag.MaxText) }
 
-// count formats a number of things: 1 pod, 2 pods.
-func count(n int64, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
+// pods returns a number of pods with the noun.
+func pods(n int64) string { return diag.Count(int(n), "pod", "pods") }
 
 // ReadySince returns the latest time at which a condition Ready or Available of the object
 // became true; zero if the object has none.

@@ -21,7 +21,7 @@ type rollout struct {
 // verdict returns the verdict on the rollout, by the first missing step.
 func (r rollout) verdict(u *unstructured.Unstructured) Verdict {
 	of := func(n int64, what string) Verdict {
-		reason := fmt.Sprintf("%d of %s %s", n, count(r.desired, "pod"), what)
+		reason := fmt.Sprintf("%d of %s %s", n, pods(r.desired), what)
 		if r.desired == 1 {
 			reason = fmt.Sprintf("its pod is not %s", map[string]string{
 				"exist": "there", "are up to date": "up to date", "are ready": "ready", "are available": "available",
@@ -39,7 +39,7 @@ func (r rollout) verdict(u *unstructured.Unstructured) Verdict {
 	case r.updated < r.desired-r.mayBeOutdated:
 		return of(max(0, r.updated), "are up to date")
 	case r.existing > r.desired:
-		return Verdict{InProgress, count(r.existing-r.desired, "pod") + " too many"}
+		return Verdict{InProgress, pods(r.existing-r.desired) + " too many"}
 	case r.ready < r.desired:
 		return of(max(0, r.ready), "are ready")
 	case r.available < r.desired:
@@ -47,7 +47,7 @@ func (r rollout) verdict(u *unstructured.Unstructured) Verdict {
 	case r.desired == 1:
 		return Verdict{Ready, "its pod is ready"}
 	}
-	return Verdict{Ready, fmt.Sprintf("%d of %s are ready", r.ready, count(r.desired, "pod"))}
+	return Verdict{Ready, fmt.Sprintf("%d of %s are ready", r.ready, pods(r.desired))}
 }
 
 func deployment(u *unstructured.Unstructured) Verdict {
@@ -136,12 +136,12 @@ func job(u *unstructured.Unstructured) Verdict {
 	if text(u, "status", "startTime") == "" {
 		return Verdict{InProgress, "it has not started"}
 	}
-	reason := fmt.Sprintf("%d of %s succeeded", succeeded, count(wanted, "pod"))
+	reason := fmt.Sprintf("%d of %s succeeded", succeeded, pods(wanted))
 	if wanted == 1 {
 		reason = "it runs"
 	}
 	if failed > 0 {
-		reason += fmt.Sprintf(", and %s failed", count(failed, "pod"))
+		reason += fmt.Sprintf(", and %s failed", pods(failed))
 	}
 	return Verdict{InProgress, reason}
 }
