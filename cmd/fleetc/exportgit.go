@@ -161,7 +161,7 @@ func inBranch(branch, path string) string {
 // sourceCommit returns the commit of the fleet, or an empty string outside of
 // git.
 func (x *exportRun) sourceCommit(ctx context.Context) (string, error) {
-	commit, modified, err := deliver.Revision(ctx, x.o.compiler(), x.fleet.Dir)
+	commit, modified, err := deliver.Revision(ctx, x.fleet.Dir)
 	if commit != "" && modified {
 		commit += " with changes"
 	}

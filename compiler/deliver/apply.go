@@ -74,7 +74,7 @@ func plansOn(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, 
 	return func(yield func(*ClusterPlan, error) bool) {
 		var origin apply.Origin
 		var err error
-		if origin.Commit, origin.Dirty, err = commitOf(ctx, f.Dir); err != nil {
+		if origin.Commit, origin.Dirty, err = Revision(ctx, f.Dir); err != nil {
 			yield(nil, err)
 			return
 		}

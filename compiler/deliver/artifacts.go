@@ -94,8 +94,12 @@ func LastArtifact(ctx context.Context, f *compiler.Fleet, client *oci.Client, cl
 // Revision returns the current commit of the fleet's repository, and whether the files are
 // modified: a tracked file differs, or there is a new file that may belong to a layer. The
 // commit is empty if the fleet is not in a commit.
-func Revision(ctx context.Context, c *compiler.Compiler, root string) (commit string, modified bool, err error) {
-	return commitOf(ctx, root)
+func Revision(ctx context.Context, root string) (commit string, modified bool, err error) {
+	commit, modified, err = git.Head(ctx, root)
+	if _, ok := errors.AsType[*diag.Diag](err); ok {
+		return "", false, nil
+	}
+	return commit, modified, err
 }
 
 // Commits returns the names of the branches and tags of the fleet's git repository,
@@ -106,12 +110,4 @@ func Commits(ctx context.Context, c *compiler.Compiler) ([]string, error) {
 		return nil, err
 	}
 	return git.RevisionNames(ctx, root)
-}
-
-func commitOf(ctx context.Context, root string) (commit string, modified bool, err error) {
-	commit, modified, err = git.Head(ctx, root)
-	if _, ok := errors.AsType[*diag.Diag](err); ok {
-		return "", false, nil
-	}
-	return commit, modified, err
 }

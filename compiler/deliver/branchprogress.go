@@ -75,28 +75,28 @@ func (r *BranchRollout) readClusters(ctx context.Context, clusters []*fleet.Clus
 		isLost  bool
 		err     error
 	}
-	answers := par.Map(ctx, atATime, len(places), func(ctx context.Context, i int) (answer, error) {
+	answers := make([]answer, len(places))
+	err := par.ForEach(ctx, atATime, len(places), func(ctx context.Context, i int) error {
+		a := &answers[i]
 		live, err := r.sources[places[i].kubeContext]()
-		if live == nil || err != nil {
-			return answer{err: err, isLost: live == nil}, ctx.Err()
+		a.isLost, a.err = live == nil, err
+		if live != nil && err == nil {
+			a.objects, a.err = gitops.Read(ctx, live, places[i].Namespaces)
 		}
-		objects, err := gitops.Read(ctx, live, places[i].Namespaces)
-		return answer{objects: objects, err: err}, ctx.Err()
+		return ctx.Err()
 	})
+	if err != nil {
+		return nil, err
+	}
 	out := map[string]observation{}
-	i := 0
-	for a, err := range answers {
-		if err != nil {
-			return nil, err
-		}
+	for i, a := range answers {
 		for _, c := range of[places[i]] {
 			f := r.followers[c.ID]
 			f.err, f.isLost = r.contextFault(c, a.err), a.isLost && !errors.Is(a.err, cluster.ErrNoContext)
 			out[c.ID] = observation{objects: a.objects[c.ID]}
 		}
-		i++
 	}
-	return out, ctx.Err()
+	return out, nil
 }
 
 // contextFault adds a cluster to an error of its connection, and the position of the context

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -91,7 +90,7 @@ func (r *BranchRollout) decisions() *Decisions {
 }
 
 func (d *Decisions) mark(digest, reason string) *rollout.Mark {
-	return &rollout.Mark{Bundle: digest, By: d.options.By, Time: d.options.now().UTC().Truncate(time.Second), Reason: reason}
+	return d.options.mark(d.options.By, digest, reason)
 }
 
 // change changes the records of the named waves, or of all waves without names, in one

@@ -75,23 +75,18 @@ func records(ctx context.Context, e compiler.Evaluation, o ApplyOptions) ([]*Rec
 	faults := CheckContexts(all, e.Faults)
 	f.Clusters = slices.DeleteFunc(slices.Clone(all), func(c *fleet.Cluster) bool { return fleet.FaultsOf(c.ID, faults) != nil })
 	servers := ConnectAll(ctx, f, o.Access)
-	var out []*Record
-	results := par.Map(ctx, atATime, len(all), func(ctx context.Context, i int) (*Record, error) {
+	out := make([]*Record, len(all))
+	err := par.ForEach(ctx, atATime, len(all), func(ctx context.Context, i int) error {
 		r := &Record{Cluster: all[i], Err: fleet.FaultsOf(all[i].ID, faults), server: servers.Of(all[i].ID)}
 		r.Reached = r.server.Live != nil
 		if r.Err = cmp.Or(r.Err, r.server.Err); r.Err == nil {
 			r.Inventory, r.Err = apply.ReadInventory(ctx, r.server.Live, f.Module, r.Cluster.ID)
 		}
 		r.Err = diag.In(r.Cluster.ID, r.Err)
-		return r, ctx.Err()
+		out[i] = r
+		return ctx.Err()
 	})
-	for r, err := range results {
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, r)
-	}
-	return out, nil
+	return out, err
 }
 
 // unreadableClusters returns the faults of clusters that the evaluation does not have, and

@@ -29,6 +29,11 @@ func (o RolloutOptions) now() time.Time {
 	return time.Now()
 }
 
+// mark returns the mark of a decision that a user makes now.
+func (o RolloutOptions) mark(by, digest, reason string) *rollout.Mark {
+	return &rollout.Mark{Bundle: digest, By: by, Time: o.now().UTC().Truncate(time.Second), Reason: reason}
+}
+
 func (o RolloutOptions) day() string { return cmp.Or(o.Day, o.now().UTC().Format(time.DateOnly)) }
 
 // Rollout is the state of the waves up to the last one with a selected cluster.
@@ -184,33 +189,28 @@ func (r *Rollout) read(ctx context.Context, n int) error {
 	for _, w := range r.Waves[:n] {
 		clusters = append(clusters, w.Clusters...)
 	}
-	statuses := par.Map(ctx, atATime, len(clusters), func(ctx context.Context, i int) (*Status, error) {
-		return r.status(ctx, clusters[i].Cluster), ctx.Err()
-	})
-	i := 0
-	for s, err := range statuses {
-		if err != nil {
-			return err
-		}
+	statuses := make([]*Status, len(clusters))
+	if err := par.ForEach(ctx, atATime, len(clusters), func(ctx context.Context, i int) error {
+		statuses[i] = r.status(ctx, clusters[i].Cluster)
+		return ctx.Err()
+	}); err != nil {
+		return err
+	}
+	for i, s := range statuses {
 		r.Statuses[s.Cluster.ID] = s
 		r.setState(clusters[i], s)
-		i++
 	}
-	records := par.Map(ctx, atATime, len(r.Waves), func(ctx context.Context, i int) (struct{}, error) {
+	return par.ForEach(ctx, atATime, len(r.Waves), func(ctx context.Context, i int) error {
 		w := r.Waves[i]
 		if len(w.Clusters) == 0 {
-			return struct{}{}, nil
+			return nil
 		}
 		s := r.servers.Of(w.Clusters[0].ID)
 		if w.RecordErr = s.Err; s.Err == nil {
 			w.Record, w.RecordErr = rollout.ReadRecord(ctx, s.Live, r.Rollout.Fleet, w.Name)
 		}
-		return struct{}{}, nil
+		return ctx.Err()
 	})
-	for range records {
-		continue
-	}
-	return ctx.Err()
 }
 
 // status reads what a cluster runs and, if it runs its target, the health of its objects.

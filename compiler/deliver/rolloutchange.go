@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -153,7 +152,7 @@ func mark(at **rollout.Mark, m *rollout.Mark) {
 }
 
 func (r *Rollout) mark(digest, reason string) *rollout.Mark {
-	return &rollout.Mark{Bundle: digest, By: r.options.By, Time: r.options.now().UTC().Truncate(time.Second), Reason: reason}
+	return r.options.mark(r.options.By, digest, reason)
 }
 
 // changeNamed changes the records of the named waves, or of all waves without names.

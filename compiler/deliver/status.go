@@ -75,10 +75,8 @@ func ReadStatus(ctx context.Context, c *compiler.Compiler, o StatusOptions, patt
 		}
 		all.Keep(f)
 	}
-	var out []*Status
-	var all diag.List
-	all.Add(faults)
-	results := par.Map(ctx, c.Parallel(), len(records), func(ctx context.Context, i int) (*Status, error) {
+	out := make([]*Status, len(records))
+	err = par.ForEach(ctx, c.Parallel(), len(records), func(ctx context.Context, i int) error {
 		s := &Status{Record: records[i], ID: records[i].Cluster.ID}
 		if f != nil && s.Err == nil {
 			s.compile(ctx, f, faults)
@@ -86,13 +84,15 @@ func ReadStatus(ctx context.Context, c *compiler.Compiler, o StatusOptions, patt
 		s.setState()
 		s.readLive(ctx, o, e.Module)
 		s.describe(o)
-		return s, ctx.Err()
+		out[i] = s
+		return ctx.Err()
 	})
-	for s, err := range results {
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, s)
+	if err != nil {
+		return nil, err
+	}
+	var all diag.List
+	all.Add(faults)
+	for _, s := range out {
 		if fleet.FaultsOf(s.Cluster.ID, faults) == nil {
 			all.Add(s.Compile)
 		}

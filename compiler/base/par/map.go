@@ -11,6 +11,8 @@ import (
 	"iter"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
@@ -55,6 +57,25 @@ func Map[T any](ctx context.Context, limit, n int, f func(ctx context.Context, i
 			}
 		}
 	}
+}
+
+// ForEach calls f for 0 to n-1, at most limit calls at a time. The first error cancels the
+// context of the other calls. ForEach waits for them and returns that error, or the cause of
+// ctx if ctx has ended.
+func ForEach(ctx context.Context, limit, n int, f func(ctx context.Context, i int) error) error {
+	calls, inner := errgroup.WithContext(ctx)
+	calls.SetLimit(limit)
+	for i := range n {
+		calls.Go(func() error {
+			_, err := Recover(func() (struct{}, error) { return struct{}{}, f(inner, i) })
+			return err
+		})
+	}
+	err := calls.Wait()
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // Recover calls f and turns a panic into a fault, so that one input does not end

@@ -131,3 +131,30 @@ func TestMapEndsAtRunaway(t *testing.T) {
 		t.Errorf("%d results of %d calls", yielded, calls)
 	}
 }
+
+func TestForEach(t *testing.T) {
+	wrong, gone := errors.New("wrong"), errors.New("gone")
+	var calls atomic.Int32
+	err := ForEach(t.Context(), 2, 10, func(context.Context, int) error { calls.Add(1); return nil })
+	if n := calls.Load(); n != 10 || err != nil {
+		t.Errorf("%d calls, error %v", n, err)
+	}
+	err = ForEach(t.Context(), 2, 2, func(ctx context.Context, i int) error {
+		if i == 0 {
+			return wrong
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	if err != wrong {
+		t.Errorf("got %v, want the first error", err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(gone)
+	if err := ForEach(ctx, 1, 1, func(ctx context.Context, _ int) error { return ctx.Err() }); err != gone {
+		t.Errorf("got %v, want the cause", err)
+	}
+	if err := ForEach(t.Context(), 1, 1, func(context.Context, int) error { panic("bug") }); err == nil {
+		t.Error("a panic is not an error")
+	}
+}
