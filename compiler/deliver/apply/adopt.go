@@ -47,7 +47,7 @@ func (p *planner) isForeign(it *Item, before *unstructured.Unstructured) bool {
 		return owner != "" && !known.Kept
 	}
 	return slices.ContainsFunc(before.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
-		return m.Subresource == "" && !strings.HasPrefix(m.Manager, "kube-")
+		return m.Subresource == "" && !isControlPlane(m.Manager)
 	})
 }
 
@@ -114,7 +114,7 @@ func (p *planner) unusedAdoptFrom() []string {
 func otherManagers(o *unstructured.Unstructured) []string {
 	var names []string
 	for _, m := range o.GetManagedFields() {
-		if m.Subresource == "" && m.Manager != cluster.Manager && !strings.HasPrefix(m.Manager, "kube-") {
+		if m.Subresource == "" && m.Manager != cluster.Manager && !isControlPlane(m.Manager) {
 			names = append(names, diag.Visible(m.Manager, diag.MaxText))
 		}
 	}

@@ -26,6 +26,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
 	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
@@ -254,6 +255,15 @@ func (o Options) inScope(stage, release string) bool {
 // whole reports whether the options select everything.
 func (o Options) whole() bool { return len(o.Stages) == 0 && len(o.Releases) == 0 }
 
+// bundleIDs returns the IDs of the objects of the bundle.
+func (t Target) bundleIDs() map[string]bool {
+	ids := make(map[string]bool, len(t.Bundle.Objects))
+	for _, o := range t.Bundle.Objects {
+		ids[o.ID()] = true
+	}
+	return ids
+}
+
 func (t Target) store() store { return store{t.Live, t.Fleet} }
 
 // CheckScope returns a fault for each selected stage and release that the cluster
@@ -288,32 +298,5 @@ const maxConcurrent = 8
 // forEach calls f for 0 to n-1, some concurrently. The first error cancels the
 // rest: an error of one call to an API server usually holds for all.
 func forEach(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
-	outer := ctx
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	next, errs := make(chan int), make(chan error)
-	for range min(n, maxConcurrent) {
-		go func() {
-			for i := range next {
-				errs <- f(ctx, i)
-			}
-		}()
-	}
-	go func() {
-		defer close(next)
-		for i := range n {
-			next <- i
-		}
-	}()
-	var first error
-	for range n {
-		if err := <-errs; err != nil && first == nil {
-			first = err
-			cancel()
-		}
-	}
-	if first != nil && outer.Err() != nil {
-		return context.Cause(outer)
-	}
-	return first
+	return par.ForEach(ctx, maxConcurrent, n, f)
 }

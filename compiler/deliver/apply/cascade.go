@@ -267,9 +267,29 @@ func (c *cascader) hasNoOwner(ctx context.Context, o metav1.PartialObjectMetadat
 // list lists the objects of some kinds for which counts returns true, except
 // objects that the plan deletes itself.
 func (c *cascader) list(ctx context.Context, kinds []cluster.Kind, namespace string, counts func(metav1.PartialObjectMetadata) (bool, error)) (*Cascade, error) {
-	found, unread := make([][]foundObject, len(kinds)), make([]string, len(kinds))
-	err := forEach(ctx, len(kinds), func(ctx context.Context, i int) error {
-		objects, err := c.live.Metadata(ctx, kinds[i].GroupVersionResource, namespace, "")
+	found := make([][]foundObject, len(kinds))
+	unread, err := listKinds(ctx, c.live, kinds, namespace, "", func(i int, id string, o metav1.PartialObjectMetadata) error {
+		if c.pruned[string(o.UID)] || c.hooks[id] || o.DeletionTimestamp != nil || isDefault(id) || c.isHelmRecord(o) {
+			return nil
+		}
+		ok, err := counts(o)
+		if ok {
+			found[i] = append(found[i], foundObject{id, string(o.UID)})
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return cascadeOf(slices.Concat(found...), unread), nil
+}
+
+// listKinds lists the objects of kinds, all or those with a label, some kinds concurrently. It
+// calls each with the index of the kind, and returns the kinds that cannot be listed.
+func listKinds(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind, namespace, label string, each func(i int, id string, o metav1.PartialObjectMetadata) error) (unread []string, err error) {
+	unread = make([]string, len(kinds))
+	err = forEach(ctx, len(kinds), func(ctx context.Context, i int) error {
+		objects, err := c.Metadata(ctx, kinds[i].GroupVersionResource, namespace, label)
 		switch cluster.ReasonOf(err) {
 		case "":
 		case cluster.NotFound:
@@ -278,24 +298,13 @@ func (c *cascader) list(ctx context.Context, kinds []cluster.Kind, namespace str
 			unread[i], err = kindName(kinds[i].GroupKind()), nil
 		}
 		for _, o := range objects {
-			id := idOf(cluster.Ref{GroupVersionKind: kinds[i].GroupVersionKind, Namespace: o.Namespace, Name: o.Name})
-			if c.pruned[string(o.UID)] || c.hooks[id] || o.DeletionTimestamp != nil || isDefault(id) || c.isHelmRecord(o) {
-				continue
-			}
-			ok, err := counts(o)
-			if err != nil {
+			if err := each(i, idOf(cluster.Ref{GroupVersionKind: kinds[i].GroupVersionKind, Namespace: o.Namespace, Name: o.Name}), o); err != nil {
 				return err
-			}
-			if ok {
-				found[i] = append(found[i], foundObject{id, string(o.UID)})
 			}
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return cascadeOf(slices.Concat(found...), slices.DeleteFunc(unread, func(s string) bool { return s == "" })), nil
+	return slices.DeleteFunc(unread, func(kind string) bool { return kind == "" }), err
 }
 
 // isHelmRecord reports whether an object is a record of a release that Helm

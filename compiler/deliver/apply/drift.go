@@ -35,10 +35,7 @@ func (c *comparer) openOrphanReader() {
 	if c.rules == nil {
 		return
 	}
-	inBundle := map[string]bool{}
-	for _, o := range c.Bundle.Objects {
-		inBundle[o.ID()] = true
-	}
+	inBundle := c.bundleIDs()
 	var refs []cluster.Ref
 	for _, e := range c.inventory.Objects {
 		if ref := e.ref(); ref.GroupVersionKind != helmKind && !inBundle[e.id()] {

@@ -72,7 +72,8 @@ func (p *planner) collectHelm() {
 	}
 }
 
-// placeholder returns the object that stands for a Helm release.
+// placeholder returns an object without content, such as the one that stands for a Helm
+// release.
 func placeholder(ref cluster.Ref, uid string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	o.SetGroupVersionKind(ref.GroupVersionKind)

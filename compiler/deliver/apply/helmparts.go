@@ -96,10 +96,7 @@ func (p *planner) checkParts(ctx context.Context, it *Item) (missing string, err
 // any more. It leaves out objects that do not exist, that the bundle has, or that
 // do not name the release.
 func (p *planner) removedParts(ctx context.Context, it *Item, objects []*unstructured.Unstructured) ([]Item, error) {
-	inBundle := map[string]bool{}
-	for _, o := range p.Bundle.Objects {
-		inBundle[o.ID()] = true
-	}
+	inBundle := p.bundleIDs()
 	var parts []*Item
 	for _, o := range objects {
 		if ref := cluster.RefOf(o); !inBundle[idOf(ref)] {

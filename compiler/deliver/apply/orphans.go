@@ -34,28 +34,17 @@ func FindOrphans(ctx context.Context, c *cluster.Cluster, module string, v *Inve
 			f.uids[e.UID], f.ids[e.id()] = e.UID != "", true
 		}
 	}
-	found, refused := make([][]labelledObject, len(kinds)), make([]string, len(kinds))
-	err = forEach(ctx, len(kinds), func(ctx context.Context, i int) error {
-		objects, err := c.Metadata(ctx, kinds[i].GroupVersionResource, "", fleet.ReleaseLabel)
-		switch cluster.ReasonOf(err) {
-		case "":
-		case cluster.NotFound:
-			err = nil
-		default:
-			refused[i], err = kindName(kinds[i].GroupKind()), nil
+	found := make([][]labelledObject, len(kinds))
+	refused, err := listKinds(ctx, c, kinds, "", fleet.ReleaseLabel, func(i int, id string, o metav1.PartialObjectMetadata) error {
+		if f.isOrphan(id, o) {
+			found[i] = append(found[i], labelledObject{id, string(o.UID), o.Labels[fleet.ReleaseLabel]})
 		}
-		for _, o := range objects {
-			id := idOf(cluster.Ref{GroupVersionKind: kinds[i].GroupVersionKind, Namespace: o.Namespace, Name: o.Name})
-			if f.isOrphan(id, o) {
-				found[i] = append(found[i], labelledObject{id, string(o.UID), o.Labels[fleet.ReleaseLabel]})
-			}
-		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	out := &Orphans{Releases: map[string]string{}, Unread: slices.Concat(slices.DeleteFunc(refused, func(s string) bool { return s == "" }), unread)}
+	out := &Orphans{Releases: map[string]string{}, Unread: slices.Concat(refused, unread)}
 	seen := map[string]bool{} // some objects are served in two groups
 	for _, o := range slices.Concat(found...) {
 		if !seen[o.uid] {

@@ -5,7 +5,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
 // withoutLeftFields returns two states of an object without the fields that the
@@ -23,7 +22,7 @@ func (it *Item) withoutLeftFields(before, after *unstructured.Unstructured) (b, 
 
 // isOwnApply reports whether fleetc has applied the fields.
 func isOwnApply(m metav1.ManagedFieldsEntry) bool {
-	return m.Manager == cluster.Manager && m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == ""
+	return isOwn(m) && m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == ""
 }
 
 // keepOwnFields returns the object with only the own fields at the paths.

@@ -37,11 +37,7 @@ type planner struct {
 }
 
 func idOf(ref cluster.Ref) string {
-	o := &unstructured.Unstructured{Object: map[string]any{}}
-	o.SetGroupVersionKind(ref.GroupVersionKind)
-	o.SetNamespace(ref.Namespace)
-	o.SetName(ref.Name)
-	return fleet.Object{Unstructured: o}.ID()
+	return fleet.Object{Unstructured: placeholder(ref, "")}.ID()
 }
 
 // Plan returns the plan for the bundle. It writes nothing: objects are sent as dry
@@ -148,10 +144,7 @@ func (t Target) planner(inventory *Inventory) *planner {
 // collectItems adds the objects of the bundle that are in scope.
 func (p *planner) collectItems() {
 	p.items = make([]Item, 0, len(p.Bundle.Objects))
-	inBundle := map[string]bool{}
-	for _, o := range p.Bundle.Objects {
-		inBundle[o.ID()] = true
-	}
+	inBundle := p.bundleIDs()
 	// Hooks for rollbacks are not among the objects. A hook in both lists counts
 	// once.
 	beside := slices.DeleteFunc(slices.Clone(p.Bundle.Hooks), func(o fleet.Object) bool { return inBundle[o.ID()] })

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -373,7 +372,7 @@ func content(o *unstructured.Unstructured) map[string]any {
 // ownFields returns the fields of the object that fleetc applied.
 func ownFields(o *unstructured.Unstructured) []byte {
 	for _, m := range o.GetManagedFields() {
-		if m.Manager == cluster.Manager && m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == "" && m.FieldsV1 != nil {
+		if isOwnApply(m) && m.FieldsV1 != nil {
 			return m.FieldsV1.GetRawBytes()
 		}
 	}

@@ -17,10 +17,7 @@ import (
 // bundle any more, in the order of pruning, which is the reverse of the order of
 // applying. It leaves out objects that do not exist.
 func (p *planner) planPrune(ctx context.Context) ([]Item, error) {
-	inBundle, uids := map[string]bool{}, map[string]bool{}
-	for _, o := range p.Bundle.Objects {
-		inBundle[o.ID()] = true
-	}
+	inBundle, uids := p.bundleIDs(), map[string]bool{}
 	for _, r := range p.Bundle.Cluster.Releases {
 		inBundle[idOf(helmRefOf(r))] = r.Delivery == fleet.ByHelm
 	}

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -14,21 +15,11 @@ import (
 
 // A memo memoizes results by key. The zero value is ready for use.
 type memo[K comparable, V any] struct {
-	mu      sync.Mutex
-	answers map[K]func() (V, error)
+	answers par.Memo[K, func() (V, error)]
 }
 
-func (a *memo[K, V]) get(key K, ask func() (V, error)) (V, error) {
-	a.mu.Lock()
-	if a.answers == nil {
-		a.answers = map[K]func() (V, error){}
-	}
-	if a.answers[key] == nil {
-		a.answers[key] = sync.OnceValues(ask)
-	}
-	answer := a.answers[key]
-	a.mu.Unlock()
-	return answer()
+func (m *memo[K, V]) get(key K, ask func() (V, error)) (V, error) {
+	return m.answers.Get(key, func() func() (V, error) { return sync.OnceValues(ask) })()
 }
 
 // A simulation is the result of a simulated apply.

@@ -66,10 +66,7 @@ func applies(m metav1.ManagedFieldsEntry) bool {
 	case hasPrefix(m.Manager, decoratorNames) || m.Operation != metav1.ManagedFieldsOperationApply:
 		return false
 	}
-	var fields fieldSet
-	if m.FieldsV1 == nil || json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields) != nil {
-		return false
-	}
+	fields := entryFields(m)
 	delete(fields, "f:metadata")
 	return len(fields) > 0
 }
@@ -139,12 +136,12 @@ func transferFields(entries []metav1.ManagedFieldsEntry, former []string, spared
 	var all fieldSet
 	isFormer := isOneOf(former)
 	for _, m := range entries {
-		if isApplied := isOwn(m) && m.Subresource == "" && m.Operation == metav1.ManagedFieldsOperationApply; isApplied {
+		if isOwnApply(m) {
 			own = &m
 			continue
 		}
-		var fields fieldSet
-		if !isFormer(m) || m.FieldsV1 == nil || json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields) != nil {
+		fields := entryFields(m)
+		if !isFormer(m) || fields == nil {
 			out = append(out, m)
 			continue
 		}

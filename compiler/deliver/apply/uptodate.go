@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
@@ -68,7 +67,7 @@ func (p *planner) isUpToDate(it *Item, before *unstructured.Unstructured) bool {
 // when fleetc owns nothing of the object in the version of the bundle.
 func (it *Item) fingerprint(current *unstructured.Unstructured) string {
 	for _, m := range current.GetManagedFields() {
-		if m.Manager != cluster.Manager || m.Operation != metav1.ManagedFieldsOperationApply || m.Subresource != "" || m.FieldsV1 == nil {
+		if !isOwnApply(m) || m.FieldsV1 == nil {
 			continue
 		}
 		var own fieldSet
