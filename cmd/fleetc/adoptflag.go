@@ -85,10 +85,6 @@ func (c *applyCluster) recordNotes() []string {
 	const shown = 10
 	var lines []string
 	for _, r := range c.records() {
-		names := strings.Join(r.Records[:min(shown, len(r.Records))], ", ")
-		if more := len(r.Records) - shown; more > 0 {
-			names += fmt.Sprintf(" and %d more", more)
-		}
 		switch {
 		case r.Action == apply.Removed:
 			lines = append(lines, "removed "+r.String())
@@ -97,7 +93,7 @@ func (c *applyCluster) recordNotes() []string {
 		case c.ran:
 			lines = append(lines, "keeps "+r.String()+": the apply did not succeed")
 		default:
-			lines = append(lines, "removes "+r.String()+" when everything is applied: "+names)
+			lines = append(lines, "removes "+r.String()+" when everything is applied: "+diag.JoinFirst(r.Records, shown))
 		}
 	}
 	return lines
@@ -137,12 +133,9 @@ func takeoverNotes(it apply.Item) []string {
 	const shown = 10
 	var lines []string
 	for _, t := range it.Takeovers {
-		line, more := "takes over "+it.ID+" from "+t.Manager, len(t.Removes)-shown
+		line := "takes over " + it.ID + " from " + t.Manager
 		if len(t.Removes) > 0 {
-			line += ": removes " + strings.Join(t.Removes[:min(shown, len(t.Removes))], ", ")
-		}
-		if more > 0 {
-			line += fmt.Sprintf(" and %d more", more)
+			line += ": removes " + diag.JoinFirst(t.Removes, shown)
 		}
 		lines = append(lines, line)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver"
@@ -131,18 +130,9 @@ func (r *applyReport) printWaits(ran bool) error {
 		clusters[w] = append(clusters[w], c.Cluster.ID)
 	}
 	for _, w := range waits {
-		if _, err := fmt.Fprintf(r.cmd.OutOrStdout(), "wave %s waits (%s): %s\n", w.wave, clusterList(clusters[w]), w.text); err != nil {
+		if _, err := fmt.Fprintf(r.cmd.OutOrStdout(), "wave %s waits (%s): %s\n", w.wave, joinFirst(clusters[w], 3), w.text); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// clusterList names the first clusters of a list.
-func clusterList(ids []string) string {
-	const shown = 3
-	if n := len(ids); n > shown+1 {
-		return strings.Join(ids[:shown], ", ") + fmt.Sprintf(" and %d more", n-shown)
-	}
-	return strings.Join(ids, ", ")
 }

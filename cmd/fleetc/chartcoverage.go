@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -21,12 +20,7 @@ func coverageText(c values.Coverage) string {
 	if len(c.Open) == 0 {
 		return text
 	}
-	named := c.Open[:min(len(c.Open), maxOpen)]
-	text += "; anything passes for " + strings.Join(named, ", ")
-	if more := len(c.Open) - len(named); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return diag.Visible(text, 2000)
+	return diag.Visible(text+"; anything passes for "+diag.JoinFirst(c.Open, maxOpen), 2000)
 }
 
 // writeMissing prints unknown documents that the chart's schema refers to.

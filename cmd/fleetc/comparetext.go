@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
@@ -118,12 +119,17 @@ func cellTexts(title string, d diff.Difference) []string {
 	return texts
 }
 
+// joinFirst is [diag.JoinFirst] that does not count a single name.
+func joinFirst(names []string, most int) string {
+	if len(names) == most+1 {
+		most++
+	}
+	return diag.JoinFirst(names, most)
+}
+
 // nameList lists the first names and counts the rest.
 func nameList(names []string) string {
-	if n := len(names) - maxNamed; n > 1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), n)
-	}
-	return strings.Join(names, ", ")
+	return joinFirst(names, maxNamed)
 }
 
 // originsText lists the origins of a value.

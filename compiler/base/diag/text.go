@@ -70,8 +70,5 @@ func (d *Diag) where() string {
 		before = fmt.Sprintf("%d clusters, for example %s, as shown; also ", len(ids), OneLine(d.Example))
 		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == d.Example })
 	}
-	if n := len(ids); n > maxClusters {
-		return fmt.Sprintf("%s%s and %d more", before, OneLine(strings.Join(ids[:maxClusters], ", ")), n-maxClusters)
-	}
-	return before + OneLine(strings.Join(ids, ", "))
+	return before + OneLine(JoinFirst(ids, maxClusters))
 }

@@ -30,6 +30,15 @@ func Count(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
+// JoinFirst joins the first names, at most most, and counts the others: a, b and 3 more.
+func JoinFirst(names []string, most int) string {
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if n := len(names) - most; n > 0 {
+		text += " and " + strconv.Itoa(n) + " more"
+	}
+	return text
+}
+
 // TypeOf returns the name of a decoded JSON value's type.
 func TypeOf(v any) string {
 	switch v.(type) {

@@ -113,8 +113,7 @@ func (c *Cluster) Holder(ctx context.Context, namespace, name string) (string, e
 // read returns the lease, nil when there is none.
 func (l *Lease) read(ctx context.Context) (*coordination.Lease, error) {
 	var current *coordination.Lease
-	err := l.cluster.retry(ctx, func(ctx context.Context) error {
-		var err error
+	err := l.cluster.retry(ctx, func(ctx context.Context) (err error) {
 		current, err = l.cluster.leases.Leases(l.namespace).Get(ctx, l.name, metav1.GetOptions{})
 		return err
 	})
@@ -155,8 +154,7 @@ func (l *Lease) wake() {
 
 func (l *Lease) put(ctx context.Context, next *coordination.Lease) (*coordination.Lease, error) {
 	var stored *coordination.Lease
-	err := withTimeout(ctx, leaseDuration/2, func(ctx context.Context) error {
-		var err error
+	err := withTimeout(ctx, leaseDuration/2, func(ctx context.Context) (err error) {
 		leases := l.cluster.leases.Leases(l.namespace)
 		if next.ResourceVersion == "" {
 			stored, err = leases.Create(ctx, next, metav1.CreateOptions{FieldManager: Manager})

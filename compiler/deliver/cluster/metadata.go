@@ -12,8 +12,7 @@ func (c *Cluster) Metadata(ctx context.Context, gvr schema.GroupVersionResource,
 	var all []metav1.PartialObjectMetadata
 	for more := ""; ; {
 		var page *metav1.PartialObjectMetadataList
-		err := c.retry(ctx, func(ctx context.Context) error {
-			var err error
+		err := c.retry(ctx, func(ctx context.Context) (err error) {
 			page, err = c.metadata.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: label, Limit: 500, Continue: more})
 			return err
 		})

@@ -95,8 +95,7 @@ func (c *Cluster) pages(ctx context.Context, gvk schema.GroupVersionKind, namesp
 	}
 	for more := ""; ; {
 		var page *unstructured.UnstructuredList
-		err := c.retry(ctx, func(ctx context.Context) error {
-			var err error
+		err := c.retry(ctx, func(ctx context.Context) (err error) {
 			page, err = client.List(ctx, metav1.ListOptions{LabelSelector: label, Limit: int64(min(limit, listPage)), Continue: more})
 			return err
 		})
@@ -125,8 +124,7 @@ func (c *Cluster) OpenAPI(ctx context.Context, gv schema.GroupVersion) ([]byte, 
 		return nil, err
 	}
 	var document []byte
-	err = c.retry(ctx, func(ctx context.Context) error {
-		var err error
+	err = c.retry(ctx, func(ctx context.Context) (err error) {
 		document, err = c.discovery.RESTClient().Get().RequestURI(paths[path]).SetHeader("Accept", "application/json").Do(ctx).Raw()
 		return err
 	})

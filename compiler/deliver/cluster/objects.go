@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 
 	core "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,8 +47,7 @@ func (c *Cluster) Object(ctx context.Context, ref Ref) (*unstructured.Unstructur
 	client, err := c.client(ctx, ref)
 	var o *unstructured.Unstructured
 	if err == nil {
-		err = c.retry(ctx, func(ctx context.Context) error {
-			var err error
+		err = c.retry(ctx, func(ctx context.Context) (err error) {
 			o, err = client.Get(ctx, ref.Name, metav1.GetOptions{})
 			return err
 		})
@@ -64,26 +64,12 @@ func (c *Cluster) Object(ctx context.Context, ref Ref) (*unstructured.Unstructur
 // List reads all objects of a kind with a label; an empty namespace or label
 // selects all.
 func (c *Cluster) List(ctx context.Context, gvk schema.GroupVersionKind, namespace, label string) ([]unstructured.Unstructured, error) {
-	client, err := c.client(ctx, Ref{GroupVersionKind: gvk, Namespace: namespace})
+	var all []unstructured.Unstructured
+	_, err := c.pages(ctx, gvk, namespace, label, math.MaxInt, func(o *unstructured.Unstructured) { all = append(all, *o) })
 	if err != nil {
 		return nil, err
 	}
-	var all []unstructured.Unstructured
-	for more := ""; ; {
-		var page *unstructured.UnstructuredList
-		err := c.retry(ctx, func(ctx context.Context) error {
-			var err error
-			page, err = client.List(ctx, metav1.ListOptions{LabelSelector: label, Limit: 500, Continue: more})
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page.Items...)
-		if more = page.GetContinue(); more == "" {
-			return all, nil
-		}
-	}
+	return all, nil
 }
 
 // An Application has the options of [Cluster.Apply].
@@ -107,8 +93,7 @@ func (c *Cluster) Apply(ctx context.Context, o *unstructured.Unstructured, a App
 	}
 	// The API server rejects managed fields; o has none.
 	var out *unstructured.Unstructured
-	err = send(ctx, func(ctx context.Context) error {
-		var err error
+	err = send(ctx, func(ctx context.Context) (err error) {
 		out, err = client.Apply(ctx, o.GetName(), o, options)
 		return err
 	})
@@ -165,8 +150,7 @@ func (c *Cluster) Put(ctx context.Context, o *unstructured.Unstructured) (*unstr
 		return nil, err
 	}
 	var out *unstructured.Unstructured
-	err = withTimeout(ctx, requestTimeout, func(ctx context.Context) error {
-		var err error
+	err = withTimeout(ctx, requestTimeout, func(ctx context.Context) (err error) {
 		if o.GetResourceVersion() == "" {
 			out, err = client.Create(ctx, o, metav1.CreateOptions{FieldManager: Manager})
 		} else {
@@ -185,8 +169,7 @@ func (c *Cluster) Put(ctx context.Context, o *unstructured.Unstructured) (*unstr
 func (c *Cluster) Logs(ctx context.Context, namespace, pod, container string, previous bool, lines int) ([]byte, error) {
 	tail, limit := int64(lines), int64(64<<10)
 	var out []byte
-	err := withTimeout(ctx, connectTimeout, func(ctx context.Context) error {
-		var err error
+	err := withTimeout(ctx, connectTimeout, func(ctx context.Context) (err error) {
 		out, err = c.pods.Pods(namespace).GetLogs(pod, &core.PodLogOptions{
 			Container: container, Previous: previous, TailLines: &tail, LimitBytes: &limit,
 		}).DoRaw(ctx)

@@ -231,8 +231,7 @@ func (o *Observer) list(ctx context.Context, g group, names map[string]bool) (ve
 	options.Limit = listPage
 	for {
 		var page *unstructured.UnstructuredList
-		err := o.cluster.retry(ctx, func(ctx context.Context) error {
-			var err error
+		err := o.cluster.retry(ctx, func(ctx context.Context) (err error) {
 			page, err = client.List(ctx, options)
 			return err
 		})

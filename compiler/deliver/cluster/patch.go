@@ -27,8 +27,7 @@ func (c *Cluster) DryRunPatch(ctx context.Context, ref Ref, manager string, p Pa
 	}
 	options := metav1.PatchOptions{FieldManager: manager, DryRun: []string{metav1.DryRunAll}}
 	var out *unstructured.Unstructured
-	err = c.retryQuery(ctx, func(ctx context.Context) error {
-		var err error
+	err = c.retryQuery(ctx, func(ctx context.Context) (err error) {
 		out, err = client.Patch(ctx, ref.Name, p.Type, p.Data, options)
 		return err
 	})

@@ -78,8 +78,7 @@ func (c *Cluster) ResetDiscovery() {
 func (c *Cluster) discover(ctx context.Context) error {
 	var lists []*metav1.APIResourceList
 	unread := map[schema.GroupVersion]error{}
-	err := c.retry(ctx, func(ctx context.Context) error {
-		var err error
+	err := c.retry(ctx, func(ctx context.Context) (err error) {
 		_, lists, err = c.discovery.ServerGroupsAndResourcesWithContext(ctx)
 		var partial *discovery.ErrGroupDiscoveryFailed
 		if errors.As(err, &partial) {

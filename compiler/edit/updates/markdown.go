@@ -83,11 +83,7 @@ func (g *Group) table() string {
 // names returns the first names of a list.
 func names(list []string) string {
 	const most = 5
-	text := strings.Join(list[:min(len(list), most)], ", ")
-	if n := len(list) - most; n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
-	}
-	return diff.MarkdownText(text)
+	return diff.MarkdownText(diag.JoinFirst(list, most))
 }
 
 // valuesSection returns the changed values of charts that matter for the fleet.

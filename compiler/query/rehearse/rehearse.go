@@ -6,9 +6,7 @@
 package rehearse
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -115,13 +113,7 @@ func releaseOf(o fleet.Object) string {
 }
 
 // listed joins the first texts and counts the others.
-func listed(texts []string) string {
-	shown := strings.Join(texts[:min(len(texts), maxListed)], ", ")
-	if n := len(texts) - maxListed; n > 0 {
-		shown += fmt.Sprintf(" and %d more", n)
-	}
-	return shown
-}
+func listed(texts []string) string { return diag.JoinFirst(texts, maxListed) }
 
 // idsOf returns the sorted IDs of objects.
 func idsOf(objs []fleet.Object) []string {

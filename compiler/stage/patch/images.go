@@ -222,9 +222,9 @@ func (a *application) noImage(p *fleet.Patch, matched []*item) *diag.Diag {
 	there = slices.Compact(there)
 	wanted := newRenaming(p.Images).from
 	slices.Sort(wanted)
-	d.Msg = "matches nothing: no image begins with " + some(each(wanted, visible))
+	d.Msg = "matches nothing: no image begins with " + diag.JoinFirst(each(wanted, visible), maxNamed)
 	if d.Hint = near(wanted, beginnings(there)); d.Hint == "" {
-		d.Hint = "use a prefix of " + some(there)
+		d.Hint = "use a prefix of " + diag.JoinFirst(there, maxNamed)
 	}
 	return d
 }

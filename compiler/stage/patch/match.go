@@ -136,7 +136,7 @@ func (a *application) unmatchedPart(r rule, t fleet.Selector) (d *diag.Diag, par
 			left = next
 			continue
 		}
-		d.Msg = "matches nothing: " + fmt.Sprintf(part.msg, some(each(part.want, visible)))
+		d.Msg = "matches nothing: " + fmt.Sprintf(part.msg, diag.JoinFirst(each(part.want, visible), maxNamed))
 		if part.of != nil {
 			d.Hint = near(part.want, each(left, part.of))
 		}
@@ -196,11 +196,7 @@ const maxListed = 8
 func list(objs []fleet.Object) string {
 	names := each(objs, func(o fleet.Object) string { return visible(o.GetKind() + " " + o.GetName()) })
 	slices.Sort(names)
-	names = slices.Compact(names)
-	if len(names) > maxListed {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), len(names)-maxListed)
-	}
-	return strings.Join(names, ", ")
+	return diag.JoinFirst(slices.Compact(names), maxListed)
 }
 
 func each[T any](in []T, f func(T) string) []string {

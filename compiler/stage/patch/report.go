@@ -3,7 +3,6 @@ package patch
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -65,7 +64,7 @@ func (a *application) faults(p *fleet.Patch, problems []objectProblem) diag.List
 	}
 	var out diag.List
 	for _, k := range keys {
-		out = append(out, &diag.Diag{Code: diag.CodePatchFailed, At: r.at, Path: k.path, Msg: some(ids[k]) + ": " + k.msg, Hint: k.hint})
+		out = append(out, &diag.Diag{Code: diag.CodePatchFailed, At: r.at, Path: k.path, Msg: diag.JoinFirst(ids[k], maxNamed) + ": " + k.msg, Hint: k.hint})
 	}
 	return out
 }
@@ -79,14 +78,6 @@ func label(step string) string {
 		return step
 	}
 	return strconv.Quote(visible(step))
-}
-
-// some lists the first words and counts the rest.
-func some(words []string) string {
-	if len(words) <= maxNamed {
-		return strings.Join(words, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(words[:maxNamed], ", "), len(words)-maxNamed)
 }
 
 // maxShown is the maximum number of bytes of a value in a message.

@@ -69,10 +69,7 @@ func (w *walk) text(s *kube.Schema, text string) {
 	}
 	const maxListed = 12
 	allowed := slices.DeleteFunc(slices.Clone(s.Enum), func(e string) bool { return e == "" })
-	msg := "is " + w.show(text) + ", not one of " + strings.Join(allowed[:min(len(allowed), maxListed)], ", ")
-	if n := len(allowed) - maxListed; n > 0 {
-		msg += fmt.Sprintf(" and %d more", n)
-	}
+	msg := "is " + w.show(text) + ", not one of " + diag.JoinFirst(allowed, maxListed)
 	hint := ""
 	if len(text) <= maxShown {
 		hint = diag.DidYouMean(text, allowed)
