@@ -36,6 +36,18 @@ func (d delivery) wrote(m metav1.ManagedFieldsEntry) bool {
 // marks are the labels and annotations that fleetc did not set on an object.
 type marks struct{ labels, annotations map[string]string }
 
+// have reports whether a key begins with the prefix.
+func (m marks) have(prefix string) bool {
+	for _, texts := range []map[string]string{m.labels, m.annotations} {
+		for key := range texts {
+			if strings.HasPrefix(key, prefix) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // marksOf returns the labels and annotations of an object that no own manager has.
 func marksOf(o *unstructured.Unstructured, own func(metav1.ManagedFieldsEntry) bool) marks {
 	meta := fieldsWhere(o, own)["f:metadata"]
@@ -121,33 +133,17 @@ func argoApplication(m marks) (string, bool) {
 // configSync returns the Config Sync manager of an object, and whether Config Sync
 // manages it.
 func configSync(m marks) (string, bool) {
-	isIts := func(key string) bool { return strings.HasPrefix(key, "configsync.gke.io/") }
-	_, inLabels := anyKey(m.labels, isIts)
-	_, inAnnotations := anyKey(m.annotations, isIts)
 	managed := m.annotations["configmanagement.gke.io/managed"]
-	return m.annotations["configsync.gke.io/manager"], managed != "disabled" && (managed != "" || inLabels || inAnnotations)
+	return m.annotations["configsync.gke.io/manager"], managed != "disabled" && (managed != "" || m.have("configsync.gke.io/"))
 }
 
 // rancherObjects returns the owner of an object that Rancher Fleet or another
 // Rancher controller manages.
 func rancherObjects(m marks) (string, bool) {
 	const prefix = "objectset.rio.cattle.io/"
-	isIts := func(key string) bool { return strings.HasPrefix(key, prefix) }
-	_, inLabels := anyKey(m.labels, isIts)
-	_, inAnnotations := anyKey(m.annotations, isIts)
 	_, kind, _ := strings.Cut(m.annotations[prefix+"owner-gvk"], "Kind=")
 	owner := namespacedName(m.annotations[prefix+"owner-namespace"], m.annotations[prefix+"owner-name"])
-	return strings.TrimSpace(kind + " " + owner), inLabels || inAnnotations
-}
-
-// anyKey returns the first wanted key in alphabetical order.
-func anyKey(texts map[string]string, wanted func(string) bool) (key string, found bool) {
-	for k := range texts {
-		if wanted(k) && (!found || k < key) {
-			key, found = k, true
-		}
-	}
-	return key, found
+	return strings.TrimSpace(kind + " " + owner), m.have(prefix)
 }
 
 // otherFleet returns the CUE module of another fleet that has applied an object, if

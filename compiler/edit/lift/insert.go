@@ -33,7 +33,7 @@ type insertedField struct {
 
 // insert adds the fields below releases to the files of the layer, and returns the new texts
 // by name.
-func (in *inserter) insert(releases *branch) (map[string][]byte, error) {
+func (in *inserter) insert(releases *branch) map[string][]byte {
 	for _, r := range releases.below {
 		top := in.at(in.fileOf(r.key), nil, nil)
 		in.descend([]*branch{releases, r}, top)
@@ -50,7 +50,7 @@ func (in *inserter) insert(releases *branch) (map[string][]byte, error) {
 			out[f.name] = spliced(f.text, splices)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // descend inserts the last branch of a trail into the innermost struct with braces that the

@@ -92,9 +92,8 @@ func (t *tree) insert(edits load.Edits, l *layer, origin string, moves []*move, 
 		}
 		in.files = append(in.files, &now)
 	}
-	texts, err := in.insert(top.below[0])
-	maps.Copy(edits, texts)
-	return err
+	maps.Copy(edits, in.insert(top.below[0]))
+	return nil
 }
 
 // format formats the changed files that were formatted before.

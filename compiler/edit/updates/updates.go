@@ -84,9 +84,7 @@ func Find(ctx context.Context, c *compiler.Compiler, client *registry.Images, re
 		c: c, client: client, before: edit.State{Fleet: f, All: f.Fleet}, each: each,
 		charts: &edit.ChartEditor{Compiler: c, Source: c.Source(f.Dir), Before: f}, date: req.Date,
 	}}
-	if out.config, err = configOf(f.Fleet); err != nil {
-		return nil, err
-	}
+	out.config = configOf(f.Fleet)
 	out.Limit = out.config.MaxBranches
 	var faults diag.List
 	found, err := out.find(ctx)
@@ -110,13 +108,13 @@ func Find(ctx context.Context, c *compiler.Compiler, client *registry.Images, re
 }
 
 // configOf returns the configuration of updates, which is the same in all clusters.
-func configOf(f *fleet.Fleet) (*fleet.Updates, error) {
+func configOf(f *fleet.Fleet) *fleet.Updates {
 	for _, c := range f.Clusters {
 		if c.Updates != nil {
-			return c.Updates, nil
+			return c.Updates
 		}
 	}
-	return &fleet.Updates{}, nil
+	return &fleet.Updates{}
 }
 
 // choose sets the selected groups.

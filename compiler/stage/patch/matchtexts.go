@@ -57,7 +57,7 @@ func matchChecks(c *fleet.Cluster, objs, crds []fleet.Object) []fleet.RuleCheck 
 
 // targetChecks says of the texts of the target of a patch whether each of them matches
 // one of the objects, as the patches before left them.
-func (a *application) targetChecks(c *fleet.Cluster, p *fleet.Patch) []fleet.RuleCheck {
+func (a *application) targetChecks(p *fleet.Patch) []fleet.RuleCheck {
 	if len(p.Texts) == 0 {
 		return nil
 	}

@@ -53,7 +53,7 @@ func Checked(c *fleet.Cluster, r *fleet.Release, objs []fleet.Object) ([]fleet.O
 	var faults diag.List
 	var checks []fleet.RuleCheck
 	for i := range r.Patches {
-		checks = append(checks, a.targetChecks(c, &r.Patches[i])...)
+		checks = append(checks, a.targetChecks(&r.Patches[i])...)
 		faults = append(faults, a.apply(&r.Patches[i])...)
 	}
 	if len(faults) > 0 {

@@ -75,10 +75,10 @@ func (w *walk) annotations(m map[string]any) {
 	}
 }
 
-// name checks a field against a rule for names, if the field is set.
-func (w *walk) name(m map[string]any, field string, legal func(string) []string, want string) {
-	if text, ok := m[field].(string); ok && text != "" && len(legal(text)) > 0 {
-		w.add("", "is "+w.show(text)+", which is not a valid name: it must be "+want, field)
+// name checks the field name against a rule for names, if the field is set.
+func (w *walk) name(m map[string]any, legal func(string) []string, want string) {
+	if text, ok := m["name"].(string); ok && text != "" && len(legal(text)) > 0 {
+		w.add("", "is "+w.show(text)+", which is not a valid name: it must be "+want, "name")
 	}
 }
 

@@ -67,12 +67,12 @@ func (w *walk) networkRules(definition string, m map[string]any) {
 	case core + "ContainerPort":
 		w.port(m, "containerPort")
 		w.within(m, "hostPort", 0, 65535)
-		w.name(m, "name", validation.IsValidPortName, portName)
+		w.name(m, validation.IsValidPortName, portName)
 	case core + "ServicePort":
 		w.port(m, "port")
 		w.within(m, "nodePort", 0, 65535)
 		w.portOrName(m, "targetPort")
-		w.name(m, "name", validation.IsDNS1123Label, label)
+		w.name(m, validation.IsDNS1123Label, label)
 	case core + "ServiceSpec":
 		w.labels(m, "selector")
 		w.servicePorts(m)
@@ -82,7 +82,7 @@ func (w *walk) networkRules(definition string, m map[string]any) {
 		w.port(m, "port")
 	case "io.k8s.api.networking.v1.ServiceBackendPort":
 		w.within(m, "number", 0, 65535)
-		w.name(m, "name", validation.IsValidPortName, portName)
+		w.name(m, validation.IsValidPortName, portName)
 	case "io.k8s.api.networking.v1.NetworkPolicyPort":
 		w.portOrName(m, "port")
 		w.port(m, "endPort")
@@ -143,7 +143,7 @@ func (w *walk) servicePorts(m map[string]any) {
 
 // container checks a container.
 func (w *walk) container(m map[string]any) {
-	w.name(m, "name", validation.IsDNS1123Label, label)
+	w.name(m, validation.IsDNS1123Label, label)
 	w.unique(m, "ports", "name")
 	image, ok := m["image"].(string)
 	if m["image"] == nil || ok && image == "" {

@@ -85,7 +85,7 @@ type Result struct {
 // those of the results that are not Refused.
 func (r *Remote) Push(ctx context.Context, check bool, updates ...Update) ([]Result, error) {
 	for _, u := range updates {
-		if err := r.check(ctx, u); err != nil {
+		if err := r.check(u); err != nil {
 			return nil, err
 		}
 	}
@@ -118,7 +118,7 @@ func (r *Remote) Push(ctx context.Context, check bool, updates ...Update) ([]Res
 }
 
 // check returns a fault for an invalid update.
-func (r *Remote) check(ctx context.Context, u Update) error {
+func (r *Remote) check(u Update) error {
 	if err := checkBranch(u.Branch); err != nil {
 		return err
 	}

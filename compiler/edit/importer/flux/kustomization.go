@@ -130,9 +130,7 @@ func (s *state) apply(k *kustomization) ([]*kustomization, error) {
 			}
 		}
 		setCommonMetadata(o.content, importer.MapAt(k.spec, "commonMetadata"))
-		child, err := s.add(k, o)
-		faults.Add(err)
-		if child != nil {
+		if child := s.add(k, o); child != nil {
 			next = append(next, child)
 		}
 	}
@@ -140,23 +138,23 @@ func (s *state) apply(k *kustomization) ([]*kustomization, error) {
 }
 
 // add records an object. It returns the Kustomization that the object is.
-func (s *state) add(k *kustomization, o *object) (*kustomization, error) {
+func (s *state) add(k *kustomization, o *object) *kustomization {
 	if before := s.byID[o.id()]; before != nil {
 		if o.group() == kustomizeGroup && o.kind() == "Kustomization" && s.stages[path.Join(o.namespace(), o.name())] != nil {
-			return nil, nil // a Kustomization that contains itself
+			return nil // a Kustomization that contains itself
 		}
 		s.model.Note(importer.Note{
 			Pos: s.at(o), Doc: o.title(),
 			Do: "the Kustomizations " + before.stage.name() + " and " + k.name() + " both apply this object: it is imported once, from " + before.stage.name() + "; remove the other",
 		})
-		return nil, nil
+		return nil
 	}
 	s.byID[o.id()] = o
 	s.objects = append(s.objects, o)
 	switch {
 	case o.group() == kustomizeGroup && o.kind() == "Kustomization":
 		o.used = true
-		return &kustomization{object: o, spec: importer.MapAt(o.content, "spec"), pos: s.at(o), parent: k}, nil
+		return &kustomization{object: o, spec: importer.MapAt(o.content, "spec"), pos: s.at(o), parent: k}
 	case o.group() == helmGroup && o.kind() == "HelmRelease", o.group() == sourceGroup, o.group() == artifactGroup:
 	case o.group() == imageGroup:
 		o.used = true
@@ -164,7 +162,7 @@ func (s *state) add(k *kustomization, o *object) (*kustomization, error) {
 	default:
 		k.plain = append(k.plain, o)
 	}
-	return nil, nil
+	return nil
 }
 
 // locate finds the directory of a Kustomization, and reports whether there is something to

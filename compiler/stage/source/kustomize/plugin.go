@@ -72,11 +72,11 @@ func (b *build) configured(f *file, pos diag.Pos, m resmap.ResMap) {
 		// A field with another type belongs to another kind of configuration;
 		// the other fields are decoded nevertheless.
 		_ = sigsyaml.Unmarshal(data, &p)
-		b.configuredPaths(f, pos, res.GetKind(), p)
+		b.configuredPaths(f, pos, p)
 	}
 }
 
-func (b *build) configuredPaths(f *file, pos diag.Pos, kind string, p paths) {
+func (b *build) configuredPaths(f *file, pos diag.Pos, p paths) {
 	for _, name := range p.FileSources {
 		b.path(f, pos, keyed(name), false)
 	}
