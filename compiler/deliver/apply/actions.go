@@ -2,9 +2,7 @@ package apply
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -142,9 +140,8 @@ func jobOf(a *fleet.Action, undo bool) *unstructured.Unstructured {
 		what += " undo"
 	}
 	job := (&unstructured.Unstructured{Object: content}).DeepCopy()
-	sum := sha256.Sum256([]byte(what))
 	const longest = 63 - len("fleetc--01234567")
-	job.SetName(fmt.Sprintf("fleetc-%s-%s", a.Name[:min(len(a.Name), longest)], hex.EncodeToString(sum[:4])))
+	job.SetName(fmt.Sprintf("fleetc-%s-%s", a.Name[:min(len(a.Name), longest)], hexSum([]byte(what), 4)))
 	labels, notes := job.GetLabels(), job.GetAnnotations()
 	if labels == nil {
 		labels = map[string]string{}

@@ -2,8 +2,6 @@ package apply
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -26,8 +24,7 @@ func CheckJob(ctx context.Context, c *cluster.Cluster, a *fleet.Action, bundle s
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(append(spec, bundle...))
-	job.SetName(fmt.Sprintf("fleetc-%s-%s", a.Name, hex.EncodeToString(sum[:6])))
+	job.SetName(fmt.Sprintf("fleetc-%s-%s", a.Name, hexSum(append(spec, bundle...), 6)))
 	name := job.GetNamespace() + "/" + job.GetName()
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the Job %s is not complete after %s", name, timeout))
 	defer cancel()

@@ -2,8 +2,6 @@ package apply
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"regexp"
@@ -17,8 +15,7 @@ import (
 // that it is a part of, and its content. Fleets do not share chunks, because each
 // fleet deletes its own.
 func chunkName(fleet, of string, data []byte) string {
-	sum := sha256.Sum256(slices.Concat([]byte(fleet), []byte{0}, data))
-	return of + "-" + hex.EncodeToString(sum[:16])
+	return of + "-" + hexSum(slices.Concat([]byte(fleet), []byte{0}, data), 16)
 }
 
 // chunkNamesOf returns the names of the chunks in which a fleet stores packed data.

@@ -2,8 +2,6 @@ package apply
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -165,8 +163,7 @@ func (p *planner) helmDigest(r *fleet.Release) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode the values of release %s: %w", r.Name, err)
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:16]), nil
+	return hexSum(text, 16), nil
 }
 
 // planHelmPrune plans a Helm release that is in the inventory and not delivered by

@@ -2,8 +2,6 @@ package apply
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,8 +21,7 @@ const (
 
 // isOldChunkName reports whether a chunk has the name that it had until 2026-11-23.
 func isOldChunkName(name, of string, data []byte) bool {
-	sum := sha256.Sum256(data)
-	return name == of+"-"+hex.EncodeToString(sum[:16])
+	return name == of+"-"+hexSum(data, 16)
 }
 
 // readOld returns the inventory of the old Secret, nil if there is none or if it belongs

@@ -2,8 +2,6 @@ package apply
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 	"slices"
 
@@ -358,8 +356,7 @@ func digestsOf(b *fleet.Bundle) digests {
 func shortDigests(sums map[string][]byte) map[string]string {
 	out := make(map[string]string, len(sums))
 	for k, v := range sums {
-		sum := sha256.Sum256(v)
-		out[k] = hex.EncodeToString(sum[:16])
+		out[k] = hexSum(v, 16)
 	}
 	return out
 }

@@ -1,8 +1,6 @@
 package apply
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -61,8 +59,7 @@ func digestOf(a fleet.Action) string {
 	if err != nil {
 		return "?" // differs from every stored digest
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:16])
+	return hexSum(text, 16)
 }
 
 // cascadeHashes returns a short hash of each object that is deleted along with the
@@ -71,8 +68,7 @@ func (it *Item) cascadeHashes() []string {
 	var out []string
 	if it.Cascade != nil {
 		for _, uid := range it.Cascade.uids {
-			sum := sha256.Sum256([]byte(uid))
-			out = append(out, hex.EncodeToString(sum[:8]))
+			out = append(out, hexSum([]byte(uid), 8))
 		}
 	}
 	for i := range it.Parts {
@@ -120,8 +116,7 @@ func stateOf(state ...any) string {
 	if err != nil {
 		return "?" // differs from every stored digest
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:16])
+	return hexSum(text, 16)
 }
 
 // clearAt removes the values at a path.

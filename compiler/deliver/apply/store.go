@@ -63,9 +63,12 @@ func nameOf(prefix, fleet string) string {
 }
 
 // fleetLabel returns the label value of the fleet's Secrets.
-func fleetLabel(fleet string) string {
-	sum := sha256.Sum256([]byte(fleet))
-	return hex.EncodeToString(sum[:8])
+func fleetLabel(fleet string) string { return hexSum([]byte(fleet), 8) }
+
+// hexSum returns the first n bytes of the SHA-256 digest of data, in hexadecimal.
+func hexSum(data []byte, n int) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:n])
 }
 
 // headText names the Secret with the inventory of a fleet in messages.
@@ -132,7 +135,7 @@ func (s store) readParts(ctx context.Context, head *unstructured.Unstructured) (
 	if len(names) == 0 {
 		packed = dataOf(head, "data")
 	}
-	if sum := sha256.Sum256(packed); hex.EncodeToString(sum[:]) != string(dataOf(head, "sha256")) {
+	if hexSum(packed, sha256.Size) != string(dataOf(head, "sha256")) {
 		return nil, &brokenError{"its checksum is wrong"}
 	}
 	text, err := unpack(packed)
@@ -241,8 +244,7 @@ func (v *Inventory) write(ctx context.Context, c *cluster.Cluster) error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(packed)
-	data := map[string][]byte{"sha256": []byte(hex.EncodeToString(sum[:]))}
+	data := map[string][]byte{"sha256": []byte(hexSum(packed, sha256.Size))}
 	var names []string
 	if len(packed) <= maxChunk {
 		data["data"] = packed
