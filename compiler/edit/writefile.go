@@ -40,26 +40,38 @@ func replaceFile(tree *os.Root, name string, data []byte) error {
 	if err := tree.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	next := file + ".new"
-	if err := removeIfExists(tree, next); err != nil {
-		return err
-	}
-	out, err := tree.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	next, err := writeBeside(tree, file, data, false)
 	if err != nil {
 		return err
 	}
-	_, err = out.Write(data)
+	if err := tree.Rename(next, file); err != nil {
+		return errors.Join(err, tree.Remove(next))
+	}
+	return nil
+}
+
+// writeBeside writes the new content of a file to NAME.new, with the mode of the file. sync
+// says whether to wait until it is on disk.
+func writeBeside(tree *os.Root, file string, data []byte, sync bool) (next string, err error) {
+	next = file + ".new"
+	if err := removeIfExists(tree, next); err != nil {
+		return "", err
+	}
+	out, err := tree.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return "", err
+	}
+	if _, err = out.Write(data); sync {
+		err = errors.Join(err, out.Sync())
+	}
 	err = errors.Join(err, out.Close())
 	if old, none := tree.Stat(file); none == nil && err == nil {
 		err = tree.Chmod(next, old.Mode().Perm())
 	}
-	if err == nil {
-		err = tree.Rename(next, file)
-	}
 	if err != nil {
-		return errors.Join(err, tree.Remove(next))
+		return "", errors.Join(err, tree.Remove(next))
 	}
-	return nil
+	return next, nil
 }
 
 // removeIfExists removes a file.

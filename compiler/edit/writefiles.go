@@ -61,26 +61,11 @@ func stage(tree *os.Root, name string, before, after []byte) (stagedFile, error)
 	if err != nil {
 		return stagedFile{}, err
 	}
-	info, err := tree.Stat(file)
-	if err != nil {
-		return stagedFile{}, err
-	}
 	if now, err := tree.ReadFile(file); err != nil || !bytes.Equal(now, before) {
 		return stagedFile{}, &diag.Diag{Code: diag.CodeChangedFile, At: []diag.Pos{{File: name}}, Msg: "the file changed during the update; nothing was written", Hint: "run the command again", Cause: err}
 	}
-	s := stagedFile{file, file + ".new"}
-	if err := removeIfExists(tree, s.next); err != nil {
-		return s, err
-	}
-	out, err := tree.OpenFile(s.next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return s, err
-	}
-	_, err = out.Write(after)
-	if err = errors.Join(err, out.Sync(), out.Close(), tree.Chmod(s.next, info.Mode().Perm())); err != nil {
-		return s, errors.Join(err, tree.Remove(s.next))
-	}
-	return s, nil
+	next, err := writeBeside(tree, file, after, true)
+	return stagedFile{file, next}, err
 }
 
 // ReadFiles reads the files of edits below the root as they are now, for [WriteFiles].
