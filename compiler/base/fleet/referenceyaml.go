@@ -2,13 +2,13 @@ package fleet
 
 import (
 	"cmp"
-	"errors"
-	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 )
 
 // maxYAML limits the size in bytes of a text that is read as YAML.
@@ -21,13 +21,7 @@ func yamlDocuments(text string) []*yaml.Node {
 		return nil
 	}
 	var out []*yaml.Node
-	decoder := yaml.NewDecoder(strings.NewReader(text))
-	for {
-		document := &yaml.Node{}
-		err := decoder.Decode(document)
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for document, err := range blockyaml.Documents([]byte(text)) {
 		if err != nil || len(document.Content) != 1 || hasReferringKey(document.Content[0]) {
 			return nil
 		}

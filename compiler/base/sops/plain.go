@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 )
 
 // Format is the form of a file, as far as it concerns encryption.
@@ -85,14 +87,10 @@ func documentsOf(data []byte) []*yaml.Node {
 	if len(data) > maxSize {
 		return nil
 	}
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	for {
-		document := &yaml.Node{}
-		if decoder.Decode(document) != nil {
-			return out
-		}
-		if len(document.Content) > 0 {
+	for document, err := range blockyaml.Documents(data) {
+		if err == nil && len(document.Content) > 0 {
 			out = append(out, document.Content[0])
 		}
 	}
+	return out
 }

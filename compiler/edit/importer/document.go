@@ -1,13 +1,13 @@
 package importer
 
 import (
-	"bytes"
 	"path"
 	"path/filepath"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
@@ -21,13 +21,8 @@ type Document struct {
 // Documents returns the documents of a file up to the first that does not parse.
 func Documents(file string, data []byte) []*Document {
 	var docs []*Document
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	for {
-		var node yaml.Node
-		if decoder.Decode(&node) != nil {
-			return docs
-		}
-		if len(node.Content) == 0 {
+	for node, err := range blockyaml.Documents(data) {
+		if err != nil || len(node.Content) == 0 {
 			continue
 		}
 		d := &Document{File: file, Node: node.Content[0]}
@@ -35,6 +30,7 @@ func Documents(file string, data []byte) []*Document {
 		d.Name = scalar(Child(d.Node, "metadata", "name"))
 		docs = append(docs, d)
 	}
+	return docs
 }
 
 // At returns the position of a field, or of the deepest part of its path that exists. dir

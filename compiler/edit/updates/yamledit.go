@@ -3,9 +3,7 @@ package updates
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -15,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/image"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -44,17 +43,13 @@ func scalars(text []byte, f func(n *yaml.Node)) error {
 			walk(c)
 		}
 	}
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	for {
-		var doc yaml.Node
-		switch err := d.Decode(&doc); {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
+	for doc, err := range blockyaml.Documents(text) {
+		if err != nil {
 			return err
 		}
-		walk(&doc)
+		walk(doc)
 	}
+	return nil
 }
 
 // spliceScalar returns the text with a part of a scalar replaced; false if the scalar is

@@ -3,7 +3,6 @@ package argocd
 import (
 	"cmp"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -11,10 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kyaml "sigs.k8s.io/yaml"
 
+	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
@@ -125,16 +124,11 @@ func (r *reader) manifests(files []string, out *importer.Release) error {
 		if err != nil {
 			return err
 		}
-		decoder := yaml.NewDecoder(strings.NewReader(string(data)))
-		for {
-			var node yaml.Node
-			if err := decoder.Decode(&node); err != nil {
-				if !errors.Is(err, io.EOF) {
-					return &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.Dir), file)}}, Msg: "not valid YAML: " + diag.Brief(err), Hint: "correct the file, or leave it out with directory.exclude"}
-				}
-				break
+		for node, err := range blockyaml.Documents(data) {
+			if err != nil {
+				return &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.Dir), file)}}, Msg: "not valid YAML: " + diag.Brief(err), Hint: "correct the file, or leave it out with directory.exclude"}
 			}
-			o, err := importer.ObjectOf(&node)
+			o, err := importer.ObjectOf(node)
 			if err != nil {
 				return &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.Dir), file), Line: node.Line, Col: node.Column}}, Msg: diag.Brief(err), Hint: "write a Kubernetes object, or leave the file out with directory.exclude"}
 			}

@@ -2,15 +2,14 @@ package helmfile
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
@@ -75,16 +74,10 @@ func (e *environmentRun) manifests(d *helmfileRelease, dir string) (objs []*unst
 		if err != nil {
 			return nil, nil, err
 		}
-		decoder := yaml.NewDecoder(strings.NewReader(text))
-		for {
-			var node yaml.Node
-			err := decoder.Decode(&node)
-			if errors.Is(err, io.EOF) {
-				break
-			}
+		for node, err := range blockyaml.Documents([]byte(text)) {
 			var o *unstructured.Unstructured
 			if err == nil {
-				o, err = importer.ObjectOf(&node)
+				o, err = importer.ObjectOf(node)
 			}
 			if err != nil {
 				line := max(node.Line, 1)

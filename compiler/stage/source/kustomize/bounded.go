@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 )
 
@@ -20,18 +18,17 @@ func within(data []byte, nested int) bool {
 	if !bytes.ContainsRune(data, '&') || !bytes.ContainsRune(data, '*') {
 		return true
 	}
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	total := 0
-	for {
-		var doc yaml.Node
-		if err := decoder.Decode(&doc); err != nil {
+	for doc, err := range blockyaml.Documents(data) {
+		if err != nil {
 			return true
 		}
-		total += blockyaml.ExpandedSize(&doc, func(text string) bool {
+		total += blockyaml.ExpandedSize(doc, func(text string) bool {
 			return nested > 0 && strings.Contains(text, "*") && !within([]byte(text), nested-1)
 		})
 		if total > blockyaml.MaxExpanded {
 			return false
 		}
 	}
+	return true
 }

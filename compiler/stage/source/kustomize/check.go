@@ -1,7 +1,6 @@
 package kustomize
 
 import (
-	"bytes"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
 
+	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -247,14 +247,12 @@ func (b *build) objects(name string, data []byte) resmap.ResMap {
 		return m
 	}
 	pos, text := diag.Pos{File: name}, shorten(oneLine(err.Error()))
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	for {
-		var doc yaml.Node
-		if decoder.Decode(&doc) != nil {
+	for doc, err := range blockyaml.Documents(data) {
+		if err != nil {
 			break
 		}
 		// Report the first document that is invalid on its own.
-		if one, err := yaml.Marshal(&doc); err == nil && len(doc.Content) == 1 && !b.inline(string(one)) {
+		if one, err := yaml.Marshal(doc); err == nil && len(doc.Content) == 1 && !b.inline(string(one)) {
 			pos.Line = doc.Content[0].Line
 			break
 		}
