@@ -229,7 +229,7 @@ func TestHelmForeign(t *testing.T) {
 	if w, _ := p.writes("one", mark); len(w) > 0 {
 		t.Errorf("a refused apply writes %q", w)
 	}
-	p.fleetc("apply", "--yes", "--adopt").ok(p).says(p, "upgrades HelmRelease.helm.sh app/app, which another tool made")
+	p.fleetc("apply", "--yes", "--adopt").ok(p).says(p, "upgrades HelmRelease.helm.sh app/app, which another tool created\n")
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 	if got := p.helmHistory("one") + " " + p.colour("one"); got != "superseded deployed blue" {
 		t.Errorf("after it was taken over: %s", got)
@@ -274,12 +274,17 @@ func TestHelmRecovers(t *testing.T) {
 	}
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 
+	p.write("charts/app/templates/gadget.yaml", "apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: one}\n")
+	p.fleetc("apply", "--yes").ok(p)
 	p.edit("environments/app.cue", `slow: false`, `slow: true`)
 	p.fleetc("apply", "--yes", "--timeout", stuckFor).exits(p, 2).says(p, "Deployment.apps app/app: .*ImagePullBackOff")
 	if got := p.helmHistory("one"); !strings.HasSuffix(got, "deployed failed") {
 		t.Errorf("after a rollout that got stuck: %s", got)
 	}
 	p.edit("environments/app.cue", `slow: true`, `slow: false`)
+	if text := p.fleetc("diff", "--live").exits(p, 1).stdout; strings.Contains(text, "without a dry run") {
+		t.Errorf("after a failed upgrade, an administrator is told that dry runs are missing:\n%s", text)
+	}
 	p.fleetc("apply", "--yes").ok(p).says(p, "is failed")
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 

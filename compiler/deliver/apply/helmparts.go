@@ -210,8 +210,8 @@ func (p *planner) planPart(ctx context.Context, it, part *Item, target *unstruct
 }
 
 // patched returns the object of a part after Helm's patches toward the target. The
-// API server tries the first patch if ask is set; later patches and those with a
-// rejected dry run are computed here and set noDryRun.
+// API server tries the first patch if ask is set. Later patches are computed here, and
+// so is the first one if it has no dry run, which sets noDryRun.
 func (p *planner) patched(ctx context.Context, state *helm.State, part *Item, target *unstructured.Unstructured, ask bool) (*unstructured.Unstructured, error) {
 	now := part.Before
 	for step := range state.Patches() {
@@ -223,7 +223,8 @@ func (p *planner) patched(ctx context.Context, state *helm.State, part *Item, ta
 		if patch.IsEmpty() {
 			continue
 		}
-		if ask && now == part.Before {
+		first := now == part.Before
+		if ask && first {
 			after, err := p.Live.DryRunPatch(ctx, part.ref, helm.Manager, patch)
 			if err == nil {
 				now = after
@@ -233,7 +234,7 @@ func (p *planner) patched(ctx context.Context, state *helm.State, part *Item, ta
 				return nil, err
 			}
 		}
-		part.noDryRun = true
+		part.noDryRun = part.noDryRun || first || !ask
 		if now, err = helm.Patched(now, patch); err != nil {
 			part.refuse(diag.Visible(p.Live.Hidden(err.Error()), diag.MaxText), "")
 			return nil, nil
