@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -344,9 +343,5 @@ func appliedText(v any, exists bool) string {
 	if !exists {
 		return "none"
 	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return "?"
-	}
-	return diag.Visible(string(text), diag.MaxText)
+	return valueText(v, diag.MaxText)
 }
