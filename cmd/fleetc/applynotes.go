@@ -84,7 +84,7 @@ func helmNotes(it apply.Item) []string {
 	}
 	line := verb + it.ID
 	if it.Adopts {
-		line += ", which another tool made"
+		line += ", which another tool created"
 	}
 	if it.Reason != "" {
 		line += ": " + it.Reason

@@ -212,7 +212,7 @@ func TestAdoptForgetRights(t *testing.T) {
 		t.Errorf("the records are %s", got)
 	}
 	p.edit("environments/app.cue", `delivery:  "manifests"`, `delivery:  "helm"`)
-	p.fleetc("apply", "--yes", "--adopt", "--adopt-forget").ok(p).says(p, "upgrades HelmRelease.helm.sh app/app, which another tool made")
+	p.fleetc("apply", "--yes", "--adopt", "--adopt-forget").ok(p).says(p, "upgrades HelmRelease.helm.sh app/app, which another tool created")
 	if got := p.helmHistory("one"); got != "superseded superseded superseded deployed" {
 		t.Errorf("helm history: %s", got)
 	}

@@ -123,7 +123,7 @@ func (p *planner) planHelm(ctx context.Context, it *Item) error {
 		return nil
 	default:
 		it.Action, it.After = Change, it.object
-		it.Reason = whyUpgrade(state, missing)
+		it.Reason = it.whyUpgrade(missing)
 	}
 	return p.planParts(ctx, it)
 }
@@ -141,11 +141,12 @@ func (it *Item) isUpToDate() bool {
 
 // whyUpgrade returns why a release is upgraded whose chart and values may be
 // unchanged.
-func whyUpgrade(s *helm.State, missing string) string {
+func (it *Item) whyUpgrade(missing string) string {
+	s := it.helm
 	switch {
 	case s.Status != "deployed":
 		return fmt.Sprintf("its revision %d is %s", s.Revision, s.Status)
-	case s.Digest == "":
+	case s.Digest == "" && !it.Adopts:
 		return fmt.Sprintf("another tool created its revision %d", s.Revision)
 	case missing != "":
 		return missing + " is missing"

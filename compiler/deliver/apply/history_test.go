@@ -245,6 +245,7 @@ func TestLastingEffects(t *testing.T) {
 		item(Unchanged, "quiet", claim, claim),
 		item(Prune, "a", custom, nil),
 		item(Prune, "a", plain, nil),
+		{ID: "HelmRelease.helm.sh b/x", Release: "a", Action: Prune, ref: helmRef("b", "x"), Before: placeholder(helmRef("b", "x"), "1")},
 		item(Change, "a", set, set),
 	}}
 	target := recorded(t)
@@ -266,6 +267,7 @@ func TestLastingEffects(t *testing.T) {
 		"CustomResourceDefinition.apiextensions.k8s.io x: version v3 is removed, and requests for it fail",
 		"PersistentVolumeClaim x: data written to it stays",
 		"Database.example.com x: objects that its controller created may be deleted with it",
+		"HelmRelease.helm.sh b/x: Helm's history of it is deleted",
 		"StatefulSet.apps x: data on its volumes stays",
 		"Job.batch x: effects of this hook of release web are not undone",
 	}

@@ -51,6 +51,8 @@ func (it *Item) lastingEffects() []string {
 		return []string{"data on its volumes stays"}
 	case it.Action != Prune:
 		return nil
+	case it.IsHelm():
+		return []string{"Helm's history of it is deleted"}
 	case gk == schema.GroupKind{Kind: "Namespace"}:
 		return []string{"everything in it is deleted"}
 	case fleet.IsProtected(gk):
