@@ -85,6 +85,9 @@ func (r *actionReader) step(field, method string, kinds ...string) fleet.Task {
 	if set := present(v, kinds...); len(set) != 1 {
 		r.wrong(field, "requires exactly one of "+strings.Join(kinds, ", ")+", but has "+orNone(set), "")
 	}
+	for _, kind := range kinds {
+		r.checkReferences(lookup(v, kind), in+kind, kind)
+	}
 	s := fleet.Task{Manual: textOf(v, "manual")}
 	if job := lookup(v, "job"); job.Exists() {
 		s.Job = r.job(job, in+"job")
@@ -99,6 +102,30 @@ func (r *actionReader) step(field, method string, kinds ...string) fleet.Task {
 		s.Prometheus = r.query(query, in+"prometheus")
 	}
 	return s
+}
+
+// referenceHints say how a task of each kind gets the value of a secret.
+var referenceHints = map[string]string{
+	"exec":       "set the value as an environment variable of fleetc apply, and name the variable in environment",
+	"http":       "set the value as an environment variable of fleetc apply, and name the variable in secretHeaders",
+	"prometheus": "set the value as an environment variable of fleetc apply, and name the variable in secretHeaders",
+	"job":        "write the reference into a Secret of a release, and read that with secretKeyRef",
+	"manual":     "remove the reference from the text",
+}
+
+// checkReferences adds a fault for a task of the kind that refers to a secret: it would
+// send the text of the reference.
+func (r *actionReader) checkReferences(v cue.Value, field, kind string) {
+	if !v.Exists() {
+		return
+	}
+	var names []string
+	fleet.EachText(r.reader().tree(v).Native(), func(_ []string, text string) {
+		names = append(names, fleet.References(text)...)
+	})
+	if len(names) > 0 {
+		r.wrong(field, "actions do not replace the reference to the secret "+names[0], referenceHints[kind])
+	}
 }
 
 // job reads a Job and sets its namespace.

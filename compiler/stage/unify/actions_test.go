@@ -36,6 +36,14 @@ releases: a: {namespace: "n", objects: [#cm], actions: "x": {at: "before"}}
 actions: "two": {at: "before", stage: "app", exec: ["a"], manual: "b"}
 actions: "three": {at: "after", stage: "apps", exec: ["a"], verify: {}, undo: {exec: ["a"], http: url: "http://x"}}
 actions: "four": {at: "after", stage: "apps", http: {url: "http://x", body: "x", json: 1}}
+secrets: db: env: "DB"
+actions: "five": {
+	at: "before", stage: "apps"
+	http: {url: "http://x/\(secrets.db.ref)", headers: b: "\(secrets.db.ref)"}
+	verify: exec: ["check", secrets.db.ref]
+	undo: job: {metadata: namespace: "x", spec: template: spec: containers: [{name: "x", env: [{name: "X", value: secrets.db.ref}]}]}
+}
+actions: "six": {at: "before", stage: "apps", manual: "\(secrets.db.ref)"}
 `)
 	const want = `
 environments/fleet.cue:3:56: releases.a.actions.x: requires exactly one of http, exec, job, manual, but has none [FL2111]
@@ -51,6 +59,18 @@ environments/fleet.cue:5:73: actions.three.undo: requires exactly one of http, e
     in prod/eu
 environments/fleet.cue:6:82: actions.four.http.json: the request has both body and json [FL2111]
     hint: keep one of them
+    in prod/eu
+environments/fleet.cue:10:2: actions.five.http: actions do not replace the reference to the secret db [FL2111]
+    hint: set the value as an environment variable of fleetc apply, and name the variable in secretHeaders
+    in prod/eu
+environments/fleet.cue:11:10: actions.five.verify.exec: actions do not replace the reference to the secret db [FL2111]
+    hint: set the value as an environment variable of fleetc apply, and name the variable in environment
+    in prod/eu
+environments/fleet.cue:12:8: actions.five.undo.job: actions do not replace the reference to the secret db [FL2111]
+    hint: write the reference into a Secret of a release, and read that with secretKeyRef
+    in prod/eu
+environments/fleet.cue:14:47: actions.six.manual: actions do not replace the reference to the secret db [FL2111]
+    hint: remove the reference from the text
     in prod/eu
 `
 	if got := "\n" + text(err); got != want {
