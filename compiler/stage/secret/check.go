@@ -72,12 +72,35 @@ func (k *checker) object(o fleet.Object) {
 	f := outside[0]
 	k.faults.Add(&diag.Diag{
 		Code: diag.CodeSecretExposed,
-		At:   o.Places(), Path: o.Title(),
+		At:   referringPlaces(o, f.Secret), Path: o.Title(),
 		Msg: fmt.Sprintf("%s refers to the secret %s outside of the data of a Secret: everyone who may read the object could read the value (%s)",
 			diag.Visible(f.Field, diag.MaxText), f.Secret, o.Origin()),
-		Hint:  "let the chart read it from a Secret, or allow it: " + r.Path("secretsIn") + ": " + strconv.Quote(name) + `: "why"`,
+		Hint:  "write the reference into a Secret that the object reads, or allow it: " + r.Path("secretsIn") + ": " + strconv.Quote(name) + `: "why"`,
 		Fixes: []diag.Fix{{Kind: diag.FixWaiver, Path: r.Path("secretsIn", strconv.Quote(name)), New: strconv.Quote(diag.Reason)}},
 	})
+}
+
+// referringPlaces returns where an object gets a reference to the secret from: from the
+// values and patches of its release that have it, or else from the object itself.
+func referringPlaces(o fleet.Object, secret string) []diag.Pos {
+	if len(o.Release.Objects) > 0 {
+		return o.Places()
+	}
+	var out []diag.Pos
+	for _, ref := range valueReferences(o.Release.Values) {
+		if ref.name == secret {
+			out = append(out, ref.pos)
+		}
+	}
+	for _, p := range o.Release.Patches {
+		if slices.Contains(patchReferences(p), secret) {
+			out = append(out, p.Pos)
+		}
+	}
+	if len(out) == 0 {
+		return o.Places()
+	}
+	return out
 }
 
 // allowanceOf returns the key of the allowance of an object in secretsIn.
@@ -174,16 +197,26 @@ func Used(r *fleet.Release) []string {
 			names[ref.name] = true
 		}
 	}
-	add := func(reference, name string) string {
-		names[name] = true
-		return reference
-	}
 	for _, p := range r.Patches {
-		fleet.MapReferencesIn(p.Strategic, add)
-		fleet.MapReferencesIn(p.Merge, add)
-		for _, op := range p.JSON {
-			fleet.MapReferencesIn(op.Value, add)
+		for _, name := range patchReferences(p) {
+			names[name] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
+}
+
+// patchReferences returns the names of the secrets to which a patch refers, perhaps
+// several times.
+func patchReferences(p fleet.Patch) []string {
+	var out []string
+	add := func(reference, name string) string {
+		out = append(out, name)
+		return reference
+	}
+	fleet.MapReferencesIn(p.Strategic, add)
+	fleet.MapReferencesIn(p.Merge, add)
+	for _, op := range p.JSON {
+		fleet.MapReferencesIn(op.Value, add)
+	}
+	return out
 }
