@@ -124,10 +124,14 @@ func (f *File) dataKey(identities []age.Identity) ([]byte, error) {
 		}
 		return nil, &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{{File: f.name}}, Msg: "the data key for " + a.Recipient + " is damaged", Hint: "restore the file from version control", Cause: err}
 	}
+	recipients, hint := f.Recipients(), "set SOPS_AGE_KEY to the key, or SOPS_AGE_KEY_FILE to its file, or add it to ~/.config/sops/age/keys.txt"
+	if len(recipients) == 0 {
+		recipients, hint = f.OtherKeys(), "run the sops program on the file, or add an age key to it with sops"
+	}
 	return nil, &diag.Diag{
 		Code: diag.CodeDecryptionKey,
-		At:   []diag.Pos{{File: f.name}}, Msg: "no available age key decrypts the file: it is encrypted for " + diag.Visible(strings.Join(f.Recipients(), ", "), diag.MaxText),
-		Hint: "set SOPS_AGE_KEY to the key, or SOPS_AGE_KEY_FILE to its file, or add it to ~/.config/sops/age/keys.txt", Cause: ErrNoIdentity,
+		At:   []diag.Pos{{File: f.name}}, Msg: "no available age key decrypts the file: it is encrypted for " + diag.Visible(strings.Join(recipients, ", "), diag.MaxText),
+		Hint: hint, Cause: ErrNoIdentity,
 	}
 }
 

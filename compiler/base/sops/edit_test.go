@@ -294,3 +294,17 @@ func FuzzSet(f *testing.F) {
 		}
 	})
 }
+
+// A file without age keys names the keys that it has, and the program that uses them.
+func TestEditOtherKeys(t *testing.T) {
+	text := regexp.MustCompile(`(?s)    age:.*?    lastmod`).ReplaceAllString(string(read(t, "all.yaml")), "    pgp:\n    - fp: A\n      enc: eA==\n    lastmod")
+	f, err := Parse("a.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Edit(identities(t, "key.txt"))
+	d, ok := errors.AsType[*diag.Diag](err)
+	if !ok || !strings.HasSuffix(d.Msg, "it is encrypted for PGP") || !strings.Contains(d.Hint, "run the sops program") {
+		t.Errorf("%v", err)
+	}
+}
