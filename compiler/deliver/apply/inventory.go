@@ -224,7 +224,7 @@ func (v *Inventory) check(c *cluster.Cluster, fleet, id string) error {
 		return &diag.Diag{
 			Code: diag.CodeOtherCluster,
 			Msg:  fmt.Sprintf("%s is cluster %s of fleet %s, and not %s of %s", c.Server, quote(v.Cluster), quote(v.Fleet), quote(id), quote(fleet)),
-			Hint: "see cluster.context; if the cluster was renamed, delete " + headText(fleet) + " in it and apply",
+			Hint: "see cluster.context; if the cluster was renamed, delete " + headText(fleet) + " in it and apply: its history is lost, and fleetc status --orphans lists objects that left the fleet meanwhile",
 		}
 	}
 	return nil
