@@ -109,9 +109,13 @@ func isConsequence(d *diag.Diag) bool {
 	return d.Msg == "invalid interpolation" || cause != d.Msg && strings.HasPrefix(cause, "cycle with field")
 }
 
-// causeOf returns the cause inside the message of a failed string interpolation.
+// keyFailed matches the message for a field name in parentheses that has a fault.
+var keyFailed = regexp.MustCompile(`^key value of dynamic field must be concrete, found _\|_\((?:[^:()]+: )?(.+)\)$`)
+
+// causeOf returns the cause inside the message of a failed string interpolation, or of
+// a computed field name.
 func causeOf(d *diag.Diag) string {
-	cause := d.Msg
+	cause := keyFailed.ReplaceAllString(d.Msg, "$1")
 	for strings.HasPrefix(cause, "invalid interpolation: ") {
 		cause = strings.TrimPrefix(cause, "invalid interpolation: ")
 	}
