@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -102,7 +104,7 @@ func (c *Cluster) apiError(err error) error {
 	s := status.Status()
 	e := &Error{Reason: Refused, Message: c.visible(s.Message)}
 	switch {
-	case apierrors.IsUnauthorized(err), isRetriable(err) && !isWebhook(s.Message) && !isUntyped(s.Message):
+	case apierrors.IsUnauthorized(err), isWebPage(s), isRetriable(err) && !isWebhook(s.Message) && !isUntyped(s.Message):
 		return c.fault(err)
 	case apierrors.IsNotFound(err):
 		e.Reason = NotFound
@@ -239,16 +241,38 @@ func (c *Cluster) fault(err error) error {
 	case errors.As(err, &unknown), errors.As(err, &host), errors.As(err, &expired), errors.As(err, &verification):
 		d.Code = diag.CodeKubeconfig
 		d.Msg, d.Hint = fmt.Sprintf("the certificate of %s is not trusted: %s", c.Server, c.visible(withoutRequest(err).Error())), "see certificate-authority-data in the kubeconfig"
+		switch {
+		case expired.Reason == x509.Expired:
+			d.Hint = "renew the certificate of the API server, and check the clock of this machine"
+		case host.Certificate != nil:
+			d.Hint = "use an address that the certificate has, or set tls-server-name in the kubeconfig"
+		}
 	case apierrors.IsUnauthorized(err):
 		d.Code = diag.CodeKubeconfig
 		d.Msg, d.Hint = fmt.Sprintf("%s rejects the credentials of the kubeconfig", c.Server), "log in again"
+	case errors.As(err, &status) && isWebPage(status.Status()):
+		code := int(status.Status().Code)
+		d.Code = diag.CodeKubeconfig
+		d.Msg, d.Hint = fmt.Sprintf("%s returned a web page with HTTP status %d (%s)", c.Server, code, http.StatusText(code)), notServerHint
+	case apierrors.IsNotFound(err), apierrors.IsBadRequest(err): // of the first request
+		d.Code = diag.CodeKubeconfig
+		d.Msg, d.Hint = fmt.Sprintf("%s does not answer as an API server does: %s", c.Server, c.visible(cmp.Or(bodyOf(status.Status()), err.Error()))), notServerHint
 	case apierrors.IsForbidden(err):
-		_, why, _ := strings.Cut(err.Error(), "is forbidden: ")
+		_, why, ok := strings.Cut(err.Error(), "is forbidden: ")
+		if !ok {
+			why = err.Error()
+		}
 		d.Code = diag.CodeRights
 		d.Msg, d.Hint = c.visible(why), RightsHint
 	case errors.As(err, &nerr) && nerr.Timeout(), errors.Is(err, context.DeadlineExceeded):
 		d.Code = diag.CodeKubeconfig
 		d.Msg, d.Hint = fmt.Sprintf("%s does not answer", c.Server), "check that it is reachable from here"
+		if cause := c.trouble.Load(); cause != nil {
+			d.Msg, d.Hint = fmt.Sprintf("%s accepts no request: %s", c.Server, *cause), "see the log of the API server, and any proxy or load balancer before it"
+		}
+	case isGarbled(err):
+		d.Code = diag.CodeKubeconfig
+		d.Msg, d.Hint = fmt.Sprintf("%s does not answer as an API server does: %s", c.Server, c.visible(err.Error())), notServerHint
 	case errors.As(err, &status):
 		d.Msg, d.Hint = fmt.Sprintf("%s: %s", c.Server, c.visible(status.Status().Message)), "run the command again; if that does not help, see the log of the API server"
 	default:
@@ -256,6 +280,31 @@ func (c *Cluster) fault(err error) error {
 		d.Msg, d.Hint = fmt.Sprintf("%s is unreachable: %s", c.Server, c.visible(withoutRequest(err).Error())), "check its address in the kubeconfig, and that it is reachable from here"
 	}
 	return d
+}
+
+// notServerHint is the hint for responses that no API server sends.
+const notServerHint = "check its address in the kubeconfig; if it is right, see the proxy or load balancer before it"
+
+// isWebPage reports whether a response is HTML, from a proxy or a login page: API servers
+// send none. Its status says nothing about an object.
+func isWebPage(s metav1.Status) bool { return strings.HasPrefix(bodyOf(s), "<") }
+
+// bodyOf returns the body of a response that is not a status of Kubernetes; empty for others.
+func bodyOf(s metav1.Status) string {
+	for _, cause := range causesOf(s) {
+		if cause.Type == metav1.CauseTypeUnexpectedServerResponse {
+			return strings.TrimSpace(cause.Message)
+		}
+	}
+	return ""
+}
+
+// garbledSigns are parts of errors of the client library about responses that it cannot
+// decode.
+var garbledSigns = []string{"serializer for ", "json parse error", "0-length response"}
+
+func isGarbled(err error) bool {
+	return slices.ContainsFunc(garbledSigns, func(sign string) bool { return strings.Contains(err.Error(), sign) })
 }
 
 // withoutRequest returns err without the description of the request.

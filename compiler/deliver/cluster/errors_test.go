@@ -7,10 +7,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -92,6 +96,13 @@ func TestFault(t *testing.T) {
 		"forbidden":    {apierrors.NewForbidden(configMaps, "web", errors.New("no role")), "no role", "docs/apply.md"},
 		"late":         {request(context.DeadlineExceeded), "https://one.example.com does not answer", "reachable"},
 		"overloaded":   {apierrors.NewTooManyRequests("later", 1), "https://one.example.com: later", "run the command again"},
+		"expired":      {request(x509.CertificateInvalidError{Reason: x509.Expired}), "the certificate of https://one.example.com is not trusted", "renew the certificate"},
+		"another host": {request(x509.HostnameError{Certificate: &x509.Certificate{}, Host: "two"}), "the certificate of https://one.example.com is not trusted", "tls-server-name"},
+		"a page":       {webResponse(404, "<html>no such host</html>"), "https://one.example.com returned a web page with HTTP status 404 (Not Found)", "proxy"},
+		"a login page": {webResponse(403, "<html>log in</html>"), "returned a web page with HTTP status 403 (Forbidden)", "proxy"},
+		"denied":       {webResponse(403, "no"), "no (get configmaps web)", "docs/apply.md"},
+		"not TLS":      {webResponse(400, "HTTP request to an HTTPS server"), "does not answer as an API server does: HTTP request to an HTTPS server", "address in the kubeconfig"},
+		"HTML":         {errors.New("serializer for text/html doesn't exist"), "does not answer as an API server does: serializer for text/html", "address in the kubeconfig"},
 		"anything":     {request(errors.New("no route")), "https://one.example.com is unreachable: no route", "kubeconfig"},
 	} {
 		faults := diag.All(c.fault(test.err))
@@ -105,6 +116,51 @@ func TestFault(t *testing.T) {
 	}
 	if err := c.fault(fmt.Errorf("get: %w", context.Canceled)); !errors.Is(err, context.Canceled) || len(diag.All(err)) > 1 {
 		t.Errorf("an interrupt is %v", err)
+	}
+}
+
+// webResponse is the error of the client library about a response of a proxy.
+func webResponse(status int, body string) error {
+	return apierrors.NewGenericServerResponse(status, "get", configMaps, "web", body, 0, true)
+}
+
+// A web page of a proxy does not mean that an object does not exist.
+func TestWebPage(t *testing.T) {
+	c := &Cluster{Server: "https://one.example.com"}
+	if err := c.apiError(webResponse(404, "<html>")); ReasonOf(err) == NotFound {
+		t.Errorf("got %v", err)
+	}
+	if err := c.apiError(webResponse(404, "404 page not found")); ReasonOf(err) != NotFound {
+		t.Errorf("got %v", err)
+	}
+}
+
+// When the client library retries requests until the time is over, the fault has their
+// cause.
+func TestTrouble(t *testing.T) {
+	for name, test := range map[string]struct {
+		respond func(w http.ResponseWriter)
+		want    string
+	}{
+		"cut":        {func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, "accepts no request: EOF"},
+		"overloaded": {func(w http.ResponseWriter) { w.Header().Set("Retry-After", "1"); w.WriteHeader(429) }, "accepts no request: HTTP status 429 (Too Many Requests)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				test.respond(w)
+			}))
+			defer s.Close()
+			kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+			text := fmt.Sprintf(`{"clusters": [{"name": "a", "cluster": {"server": %q}}], "contexts": [{"name": "a", "context": {"cluster": "a"}}]}`, s.URL)
+			if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+			defer cancel()
+			if _, err := Connect(ctx, Address{Access: Access{Kubeconfig: kubeconfig}, Context: "a"}); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }
 

@@ -51,8 +51,9 @@ type Cluster struct {
 	leases       coordination.CoordinationV1Interface
 	pods         core.PodsGetter
 
-	delays delayReports
-	guard  func(ctx context.Context) error // called before each try of a write; nil without a lease
+	delays  delayReports
+	trouble atomic.Pointer[string]          // why the last request failed, if a later one may succeed; else nil
+	guard   func(ctx context.Context) error // called before each try of a write; nil without a lease
 
 	mu           sync.Mutex
 	resources    map[schema.GroupVersionKind]Resource // nil until discovery
@@ -79,6 +80,7 @@ func Connect(ctx context.Context, a Address) (*Cluster, error) {
 	}
 	c := &Cluster{Server: config.Host, config: config, retryTimeout: cmp.Or(a.RetryTimeout, 2*time.Minute)}
 	c.plugin = a.limitPlugin(config.ExecProvider)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return troubleTransport{next, c} })
 	var client *http.Client
 	par.UseStderr(func() { client, err = rest.HTTPClientFor(config) }) // credential plugins inherit it
 	if err != nil {
