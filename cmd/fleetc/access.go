@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,12 @@ func accessFlags(cmd *cobra.Command, into *cluster.Access) {
 	f.StringSliceVar(&into.Impersonate.Groups, "as-group", nil, "also impersonate this `group`; may be repeated")
 	f.StringVar(&into.Impersonate.UID, "as-uid", "", "also impersonate this `UID`")
 	_ = cmd.MarkFlagFilename("kubeconfig")
+	var mu sync.Mutex
+	into.OnDelay = func(id, reason string) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: waits: %s\n", id, diag.Visible(reason, diag.MaxText))
+	}
 }
 
 // completeAccess checks the flags, and sets the user agent and the plugin

@@ -72,6 +72,7 @@ func (d *driftOptions) checkServe(cmd *cobra.Command) error {
 
 // runServer serves until the context ends.
 func (d *driftOptions) runServer(cmd *cobra.Command, o *options) (err error) {
+	d.OnDelay = nil // the log has the faults
 	ctx := cmd.Context()
 	s := drift.ServerOptions{
 		Request: d.Request, Interval: d.serve.interval, Log: slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil)),

@@ -112,6 +112,9 @@ func connectTo(ctx context.Context, c *fleet.Cluster, a cluster.Access) Server {
 	if err != nil {
 		return Server{Err: at(c, err)}
 	}
+	if a.OnDelay != nil {
+		l.OnDelay(func(reason string) { a.OnDelay(c.ID, reason) })
+	}
 	if c.UID == "" || c.UID == l.UID {
 		return Server{Live: l}
 	}

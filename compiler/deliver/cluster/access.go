@@ -28,6 +28,10 @@ type Access struct {
 	// BeforePlugin is called before a connection that runs a credential plugin, which may
 	// use the terminal. It may be nil, and is called by several goroutines.
 	BeforePlugin func()
+
+	// OnDelay is called with the ID of a cluster and the reason when a request takes some
+	// seconds, see [Cluster.OnDelay]. It may be nil, and is called by several goroutines.
+	OnDelay func(id, reason string)
 }
 
 // An Impersonation is the user to impersonate; none when User is empty.

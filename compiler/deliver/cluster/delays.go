@@ -1,10 +1,12 @@
 package cluster
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
-// delayAfter is the number of failed tries after which a delay is reported: about
-// three seconds.
-const delayAfter = 5
+// delayAfter is how long a request may take before the delay is reported.
+const delayAfter = 5 * time.Second
 
 // delayReports reports why requests are retried, each reason once.
 type delayReports struct {
@@ -13,9 +15,9 @@ type delayReports struct {
 	reported map[string]bool
 }
 
-// OnDelay sets a function that is called with the reason when a request has failed
-// for some seconds and is retried: the API server is unreachable, or a webhook does
-// not answer. Each reason is reported once. Calls are not concurrent.
+// OnDelay sets a function that is called with the reason when a request takes some
+// seconds, with its retries: the API server is unreachable, or a webhook does not
+// answer. Each reason is reported once. Calls are not concurrent.
 func (c *Cluster) OnDelay(f func(reason string)) {
 	c.delays.mu.Lock()
 	defer c.delays.mu.Unlock()

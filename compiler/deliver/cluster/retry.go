@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -49,8 +50,11 @@ func (c *Cluster) retryQuery(ctx context.Context, request func(ctx context.Conte
 // again returns true for the error.
 func (c *Cluster) retryIf(ctx context.Context, before, request func(ctx context.Context) error, again func(error) bool) error {
 	var end <-chan time.Time
+	var last atomic.Pointer[error]
+	delayed := time.AfterFunc(delayAfter, func() { c.delays.delayed(c.delayReason(last.Load())) })
+	defer delayed.Stop()
 	pause := firstPause
-	for try := 1; ; try++ {
+	for {
 		if err := before(ctx); err != nil {
 			return err
 		}
@@ -64,9 +68,7 @@ func (c *Cluster) retryIf(ctx context.Context, before, request func(ctx context.
 		if !again(err) {
 			return c.apiError(err)
 		}
-		if try == delayAfter {
-			c.delays.delayed(c.apiError(err).Error())
-		}
+		last.Store(&err)
 		if end == nil {
 			end = time.After(c.retryTimeout)
 		}
@@ -79,6 +81,15 @@ func (c *Cluster) retryIf(ctx context.Context, before, request func(ctx context.
 		}
 		pause = min(2*pause, lastPause)
 	}
+}
+
+// delayReason says why a request takes long: because of the error of its last try, or
+// because the first one has no response yet, with nil.
+func (c *Cluster) delayReason(last *error) string {
+	if last == nil {
+		return c.fault(context.DeadlineExceeded).Error()
+	}
+	return c.apiError(*last).Error()
 }
 
 // withTimeout calls f with a timeout. It silences the client library, whose errors

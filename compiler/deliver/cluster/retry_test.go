@@ -10,7 +10,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-var errAway = apierrors.NewServiceUnavailable("the API server starts")
+var (
+	errAway  = apierrors.NewServiceUnavailable("the API server starts")
+	errHangs = errors.New("no response until the timeout")
+)
 
 // A retried write requires the lease again, which another process may have taken
 // during an outage.
@@ -69,6 +72,7 @@ func TestRetry(t *testing.T) {
 		"away for ever":             {false, []error{errAway}, false, 0, 61 * time.Second, true},
 		"no":                        {false, []error{conflict()}, false, 1, 0, false},
 		"a webhook, written":        {false, []error{webhook}, false, 0, 61 * time.Second, true},
+		"no response for long":      {false, []error{errHangs, nil}, true, 2, 31 * time.Second, true},
 		"a webhook, asked":          {true, []error{webhook}, false, 1, 0, false},
 		"an answer that hangs":      {false, []error{context.DeadlineExceeded, nil}, true, 2, time.Second, false},
 		"away, and then not at all": {false, []error{errAway, conflict()}, false, 2, time.Second, false},
@@ -82,9 +86,13 @@ func TestRetry(t *testing.T) {
 				if test.asks {
 					send = c.retryQuery
 				}
-				err := send(t.Context(), func(context.Context) error {
+				err := send(t.Context(), func(ctx context.Context) error {
 					err := test.errs[min(sent, len(test.errs)-1)]
 					sent++
+					if err == errHangs {
+						<-ctx.Done()
+						err = ctx.Err()
+					}
 					return err
 				})
 				if (err == nil) != test.want || test.sent != 0 && sent != test.sent {
