@@ -60,11 +60,7 @@ func (t Target) Run(ctx context.Context, planned *Plan, report func(Event)) (res
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() {
-		if rerr := r.lease.Release(ctx); err == nil {
-			err = rerr
-		}
-	}()
+	defer r.lease.Release(ctx)
 	if r.plan, err = t.planAfter(ctx, planned); err != nil {
 		return Result{}, err
 	}

@@ -55,7 +55,8 @@ func (t Target) Test(ctx context.Context, plan *Plan, report func(Event)) ([]Tes
 			break
 		}
 	}
-	return tests, cmp.Or(err, r.lease.Release(ctx))
+	r.lease.Release(ctx)
+	return tests, err
 }
 
 // helmItem returns the item of a release that Helm delivers, nil for others.

@@ -53,11 +53,11 @@ func (c *Cluster) AcquireLease(ctx context.Context, namespace, name, holder stri
 		if err != nil {
 			return nil, err
 		}
-		if w.observe(current, time.Now()) {
+		if w.observe(current, time.Now()) && holderOf(current) != holder {
 			waiting(holderOf(current), acquireTime(current))
 		}
 		switch {
-		case w.isFree(time.Now()):
+		case w.isFree(time.Now()), holderOf(current) == holder: // the response to the write was lost
 			err := l.write(ctx, current)
 			if err == nil {
 				background, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -65,7 +65,7 @@ func (c *Cluster) AcquireLease(ctx context.Context, namespace, name, holder stri
 				go l.renew(background)
 				return l, nil
 			}
-			if ReasonOf(err) != Moved {
+			if ReasonOf(err) != Moved && !l.mayRetry(err, time.Since(w.start)) {
 				return nil, err
 			}
 		case w.hasTimedOut(time.Now()):
@@ -77,6 +77,19 @@ func (c *Cluster) AcquireLease(ctx context.Context, namespace, name, holder stri
 		case <-time.After(leasePoll):
 		}
 	}
+}
+
+// mayRetry reports whether the lease may be written again after an error, which is
+// reported when the writes have failed for some seconds.
+func (l *Lease) mayRetry(err error, elapsed time.Duration) bool {
+	d, ok := errors.AsType[*diag.Diag](err)
+	if !ok || !isRetriable(d.Cause) || elapsed >= l.cluster.retryTimeout {
+		return false
+	}
+	if elapsed >= delayAfter {
+		l.cluster.delays.delayed(err.Error())
+	}
+	return true
 }
 
 func holderOf(l *coordination.Lease) string {
@@ -238,21 +251,22 @@ func (l *Lease) Check(ctx context.Context) error {
 }
 
 // Release releases the lease, unless it was lost, and stops renewing it, even if
-// ctx has ended.
-func (l *Lease) Release(ctx context.Context) error {
+// ctx has ended. If the API server does not accept that, the lease expires.
+func (l *Lease) Release(ctx context.Context) {
 	l.cluster.guard = nil
 	l.stop()
 	<-l.stopped
 	if l.lost != nil {
-		return nil
+		return
 	}
 	next := l.lease.DeepCopy()
 	nobody := ""
 	next.Spec.HolderIdentity = &nobody
-	_, err := l.put(context.WithoutCancel(ctx), next)
-	var e *Error
-	if errors.As(err, &e) {
-		return nil // taken by another process, or deleted
+	const tries = 2
+	for range tries {
+		_, err := l.put(context.WithoutCancel(ctx), next)
+		if err == nil || ReasonOf(err) != "" { // taken by another process, or deleted
+			return
+		}
 	}
-	return err
 }

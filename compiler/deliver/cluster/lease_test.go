@@ -1,13 +1,20 @@
 package cluster
 
 import (
+	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	coordination "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
@@ -76,5 +83,63 @@ func TestLeaseFault(t *testing.T) {
 		if !ok || d.Msg != want[0] || !strings.Contains(d.Hint, want[1]) {
 			t.Errorf("%s: %+v", timeout, d)
 		}
+	}
+}
+
+// A leaseServer stores one lease. Its first writes get no response: the first is lost, and the
+// response to the second.
+type leaseServer struct {
+	mu     sync.Mutex
+	stored *coordination.Lease
+	writes int
+}
+
+func (s *leaseServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Method != http.MethodGet {
+		if s.writes++; s.writes == 1 {
+			panic(http.ErrAbortHandler)
+		}
+		next := &coordination.Lease{}
+		if err := json.NewDecoder(r.Body).Decode(next); err != nil {
+			panic(err)
+		}
+		next.ResourceVersion, s.stored = strconv.Itoa(s.writes), next
+		if s.writes == 2 {
+			panic(http.ErrAbortHandler)
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if s.stored == nil {
+		w.WriteHeader(http.StatusNotFound)
+		_ = json.NewEncoder(w).Encode(apierrors.NewNotFound(configMaps, "apply").ErrStatus)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(s.stored)
+}
+
+// A lost request or response does not end the acquisition of a lease, or fail its release.
+func TestLeaseLostResponse(t *testing.T) {
+	server := &leaseServer{}
+	s := httptest.NewServer(server)
+	defer s.Close()
+	c := &Cluster{Server: s.URL, retryTimeout: time.Minute}
+	if err := c.clients(&rest.Config{Host: s.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, http.DefaultClient); err != nil {
+		t.Fatal(err)
+	}
+	l, err := c.AcquireLease(t.Context(), "fleetc-system", "apply", "ann", 0, func(holder string, _ time.Time) { t.Errorf("waits for %s", holder) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.mu.Lock()
+	if server.writes != 3 || holderOf(server.stored) != "ann" {
+		t.Errorf("after %d writes, %q has the lease", server.writes, holderOf(server.stored))
+	}
+	server.writes = 1 // the response to the release is lost
+	server.mu.Unlock()
+	l.Release(t.Context())
+	if holder := holderOf(server.stored); holder != "" {
+		t.Errorf("%q has the released lease", holder)
 	}
 }
