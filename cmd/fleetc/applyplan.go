@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -67,7 +69,13 @@ func writePlan(file, fleet string, a *applyOptions, report *applyReport) error {
 	if err != nil {
 		return fmt.Errorf("encode the plan: %w", err)
 	}
-	return os.WriteFile(file, append(text, '\n'), 0o600)
+	err = os.WriteFile(file, append(text, '\n'), 0o600)
+	if e, ok := errors.AsType[*fs.PathError](err); ok && e.Op == "write" {
+		if info, statErr := os.Stat(file); statErr == nil && info.Mode().IsRegular() {
+			err = errors.Join(err, os.Remove(file)) // it is incomplete
+		}
+	}
+	return err
 }
 
 // readPlan reads a plan and sets the options that it was made with.
