@@ -24,6 +24,7 @@ const (
 	Unfinished   State = "unfinished"    // the last apply failed or was partial
 	NeverApplied State = "never applied" // fleetc never applied to it
 	Unreachable  State = "unreachable"
+	Unknown      State = "unknown" // no connection was tried: its files do not evaluate, or it has no context
 	Refused      State = "refused" // it is not the right cluster, or its inventory is invalid
 )
 
@@ -164,6 +165,8 @@ func (s *Status) describe(o StatusOptions) {
 // setState sets the state from the inventory and the compiled digest.
 func (s *Status) setState() {
 	switch {
+	case !s.Reached && s.server.Err == nil:
+		s.State = Unknown
 	case !s.Reached:
 		s.State = Unreachable
 	case s.Err != nil:
