@@ -143,11 +143,18 @@ func (r *applyReport) faults() error {
 	return faults.Err()
 }
 
-// planned reports the plans.
+// planned reports the plans. If there is nothing to do, it says so.
 func (r *applyReport) planned(differences bool) error {
 	if r.json {
 		if err := r.printJSON(); err != nil {
 			return err
+		}
+	}
+	for _, c := range r.clusters {
+		if !r.json && len(r.ready()) == 0 && c.status() == "unchanged" {
+			if err := r.printLines(c, []string{c.summary()}); err != nil {
+				return err
+			}
 		}
 	}
 	if err := r.faults(); err != nil {

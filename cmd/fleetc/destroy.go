@@ -97,11 +97,6 @@ func runDestroy(cmd *cobra.Command, o *options, a *applyOptions, cluster, yes st
 	if err := report.printPlan(); err != nil {
 		return err
 	}
-	if c := report.clusters[0]; a.dryRun && !report.json && c.status() == "unchanged" {
-		if err := report.printLines(c, []string{c.summary()}); err != nil {
-			return err
-		}
-	}
 	if ready := report.ready(); !a.preview() && !a.yes && len(ready) > 0 {
 		if err := confirmDestroy(cmd, cmd.InOrStdin(), report.destroyQuestion(a.Releases), planned.Cluster.ID); err != nil {
 			return err

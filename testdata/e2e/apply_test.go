@@ -73,7 +73,7 @@ func TestApply(t *testing.T) {
 
 	_, mark := p.writes("one", 0)
 	p.fleetc("apply", "--yes").ok(p).says(p, `^dev/one: runs its bundle, nothing was written`)
-	p.fleetc("apply", "--dry-run").ok(p)
+	p.fleetc("apply", "--dry-run").ok(p).says(p, "^dev/one: runs its bundle, nothing was written$")
 	w, mark := p.writes("one", mark)
 	if len(w) > 0 {
 		t.Errorf("a second apply writes %q", w)
