@@ -39,8 +39,12 @@ func (g *gitOptions) placeFlags(cmd *cobra.Command, usage string) {
 	_ = cmd.RegisterFlagCompletionFunc("path", cobra.NoFileCompletions)
 }
 
-// open opens the repository of --git. An invalid --branch or --pr-branch is a fault.
+// open opens the repository of --git. An invalid --branch or --pr-branch is a fault, and so
+// is an empty --path, such as that of a variable that is not set.
 func (g *gitOptions) open(cmd *cobra.Command, o *options) (*branch.Remote, error) {
+	if cmd.Flags().Changed("path") && g.path == "" {
+		return nil, &diag.Diag{Code: diag.CodeFlagValue, Msg: "--path is empty", Hint: "name a directory in the repository, or / for its top directory"}
+	}
 	if g.branch != "" {
 		if err := checkBranchFlag("branch", g.branch); err != nil {
 			return nil, err
