@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,8 +19,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/rest"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
@@ -131,6 +134,30 @@ func TestWebPage(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if err := c.apiError(webResponse(404, "404 page not found")); ReasonOf(err) != NotFound {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An error about a record names it.
+func TestPutNamesObject(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		status := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "a", errors.New("exceeded quota: q")).ErrStatus
+		status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+		_ = json.NewEncoder(w).Encode(status)
+	}))
+	defer s.Close()
+	secret := schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+	c := &Cluster{Server: s.URL, resources: map[schema.GroupVersionKind]Resource{secret: {GroupVersionResource: secret.GroupVersion().WithResource("secrets"), Namespaced: true}}}
+	if err := c.clients(&rest.Config{Host: s.URL}, http.DefaultClient); err != nil {
+		t.Fatal(err)
+	}
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(secret)
+	o.SetNamespace("fleetc-system")
+	o.SetName("a")
+	if _, err := c.Put(t.Context(), o); ReasonOf(err) != Forbidden || err.Error() != "write Secret fleetc-system/a: exceeded quota: q" {
 		t.Errorf("got %v", err)
 	}
 }

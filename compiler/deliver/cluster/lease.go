@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -65,7 +66,10 @@ func (c *Cluster) AcquireLease(ctx context.Context, namespace, name, holder stri
 				go l.renew(background)
 				return l, nil
 			}
-			if ReasonOf(err) != Moved && !l.mayRetry(err, time.Since(w.start)) {
+			switch reason := ReasonOf(err); {
+			case reason != "" && reason != Moved:
+				return nil, fmt.Errorf("write Lease %s/%s: %w", namespace, name, err)
+			case reason == "" && !l.mayRetry(err, time.Since(w.start)):
 				return nil, err
 			}
 		case w.hasTimedOut(time.Now()):

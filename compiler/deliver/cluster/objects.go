@@ -161,7 +161,10 @@ func (c *Cluster) Put(ctx context.Context, o *unstructured.Unstructured) (*unstr
 	if alreadyExists(err) {
 		return nil, &Error{Reason: Moved, Message: "it was created in the meantime"}
 	}
-	return out, c.apiError(err)
+	if err = c.apiError(err); ReasonOf(err) != "" && ReasonOf(err) != Moved {
+		err = fmt.Errorf("write %s %s/%s: %w", o.GetKind(), o.GetNamespace(), o.GetName(), err)
+	}
+	return out, err
 }
 
 // Logs returns the last lines of a container's log, at most 64 KiB. previous
