@@ -15,7 +15,7 @@ import (
 const exampleCluster = "package fleet\n\ncluster: {name: \"eu-1\", kubernetes: \"1.36\"}\n"
 
 // withoutHint are the codes whose examples have no hint. Do not add one.
-var withoutHint = []diag.Code{"FL3109", "FL3110"}
+var withoutHint = []diag.Code{"FL3110"}
 
 // TestCodeExamples runs the example of each fault code, as TestReadme runs the pages of
 // docs. Each example starts with a new fleet that has one cluster, and provokes a fault

@@ -16,7 +16,7 @@ import (
 const exitDelay = 1500 * time.Millisecond
 
 // errInterrupted is the error of a command that a signal ended.
-var errInterrupted error = &diag.Diag{Code: diag.CodeInterrupted, Msg: "interrupted"}
+var errInterrupted error = &diag.Diag{Code: diag.CodeInterrupted, Msg: "interrupted", Hint: "run the command again; an apply continues where it stopped"}
 
 // An exit ends the process if a command does not end after a signal.
 type exit struct {
