@@ -66,6 +66,9 @@ func (f Force) takesAll(it *Item, fields []cluster.Field) bool {
 
 // conflictHint says how to solve a conflict.
 func (it *Item) conflictHint() string {
+	if !it.takeover.byHand && slices.ContainsFunc(it.Fields, isChangeByHand) {
+		return "pass --strict to undo changes by hand, or --force-conflicts=release:" + it.Release + " to take these fields, or manager:NAME or object:ID; or set ownership of the release"
+	}
 	return "pass --force-conflicts=release:" + it.Release + " to take these fields, or manager:NAME or object:ID; or set ownership of the release"
 }
 

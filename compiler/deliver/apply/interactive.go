@@ -1,10 +1,13 @@
 package apply
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
 // This file recognizes fields that users have changed with interactive tools.
@@ -16,6 +19,12 @@ var interactiveNames = []string{"kubectl", "k9s", "lens", "openlens", "freelens"
 // isInteractive reports whether a manager is an interactive tool.
 func isInteractive(m metav1.ManagedFieldsEntry) bool {
 	return m.Manager == "oc" || hasPrefix(m.Manager, interactiveNames)
+}
+
+// isChangeByHand reports whether --strict takes over a field of another manager, unless the
+// object existed before. It leaves subresources such as scale alone.
+func isChangeByHand(f cluster.Field) bool {
+	return isInteractive(metav1.ManagedFieldsEntry{Manager: f.Manager}) && !strings.Contains(f.Message, "with subresource")
 }
 
 // restartAnnotation is the path of the annotation that kubectl rollout restart

@@ -3,11 +3,13 @@ package apply
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
 // Adoption selects tools that apply whole objects. It selects the control plane,
@@ -106,5 +108,26 @@ func TestTakeovers(t *testing.T) {
 	want := []Takeover{{"argocd", []string{"spec.l[name=side]", "spec.l[name=web].env", "spec.m", "spec.s[p]"}}}
 	if got := takeovers(before, after, it.formerManagers(before), removed); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// The hint of a conflict names --strict for fields that it would take over.
+func TestConflictHint(t *testing.T) {
+	edited := cluster.Field{Path: "spec.replicas", Manager: "kubectl-edit", Message: `conflict with "kubectl-edit" using apps/v1`}
+	scaled := cluster.Field{Path: "spec.replicas", Manager: "kubectl", Message: `conflict with "kubectl" with subresource "scale" using apps/v1`}
+	other := cluster.Field{Path: "spec.replicas", Manager: "robot", Message: `conflict with "robot" using apps/v1`}
+	for name, test := range map[string]struct {
+		item Item
+		want bool
+	}{
+		"by hand":     {Item{Fields: []cluster.Field{edited}}, true},
+		"also a tool": {Item{Fields: []cluster.Field{other, edited}}, true},
+		"scaled":      {Item{Fields: []cluster.Field{scaled}}, false},
+		"a tool":      {Item{Fields: []cluster.Field{other}}, false},
+		"with strict": {Item{Fields: []cluster.Field{edited}, takeover: takeover{byHand: true}}, false},
+	} {
+		if got := test.item.conflictHint(); strings.Contains(got, "--strict") != test.want || !strings.Contains(got, "--force-conflicts") {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }
