@@ -212,6 +212,9 @@ func (r *runner) explain(ctx context.Context, it *Item, current *unstructured.Un
 	if text := why.String(); len(why.Chain) > 1 && !strings.HasSuffix(text, v.Reason) {
 		d.Msg += "; " + diag.Visible(text, diag.MaxText)
 	}
+	if policy, _, _ := unstructured.NestedString(current.Object, "spec", "template", "spec", "restartPolicy"); isJob(current) && policy == "OnFailure" && len(why.Logs) == 0 {
+		d.Hint += "; to see its log here, set restartPolicy: Never, because the pods of a failed Job with OnFailure are deleted"
+	}
 	for _, line := range slices.Concat(why.Events, why.Logs) {
 		d.Msg += "\n        " + diag.Visible(line, diag.MaxText)
 	}
