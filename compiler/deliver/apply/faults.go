@@ -88,6 +88,15 @@ func listFields(fields []cluster.Field) string {
 	return strings.Join(parts, ", ")
 }
 
+// UnreadHint returns the next step for objects that could not be read because of why. page
+// is the page of the documentation with the rights of the command.
+func UnreadHint(why, page string) string {
+	if strings.HasPrefix(why, "the user is not allowed to ") {
+		return "see " + page + " for the rights that fleetc needs"
+	}
+	return "see the log of the API server, then run the command again"
+}
+
 // listRights formats rights: patch deployments.apps in web; get and patch secrets.
 func listRights(rights []cluster.Right) string {
 	var parts []string

@@ -146,6 +146,7 @@ func TestWholeRules(t *testing.T) {
 		{ID: "ConfigMap web/c", Release: "web", Finding: apply.Orphaned, Before: object("c")},
 		{ID: "ConfigMap web/d", Release: "web", Finding: apply.InConflict, Why: "kubectl created it", Before: object("d"), After: object("d")},
 		{ID: "Secret web/e", Finding: apply.Unknown, Why: "the user is not allowed to get secrets in web"},
+		{ID: "Secret web/f", Finding: apply.Unknown, Why: "it is broken"},
 	}}
 	for _, test := range []struct {
 		rules          []fleet.IgnoreRule
@@ -161,6 +162,11 @@ func TestWholeRules(t *testing.T) {
 		err := c.addFindings(compared, nil, test.rules)
 		if err == nil || !strings.Contains(err.Error(), "1 object could not be read: the user is not allowed to get secrets in web") {
 			t.Errorf("an unreadable object is not a fault: %v", err)
+		}
+		for _, d := range diag.All(err) {
+			if isRight := strings.Contains(d.Msg, "not allowed"); strings.Contains(d.Hint, "rights") != isRight {
+				t.Errorf("the hint of %q is %q", d.Msg, d.Hint)
+			}
 		}
 		c.addOrphans(map[string]string{"ConfigMap web/e": "db"}, test.rules)
 		text := func(findings []Finding) string {

@@ -54,7 +54,7 @@ func (c *Cluster) addFindings(compared *apply.Comparison, key []byte, rules []fl
 	}
 	var faults diag.List
 	for _, why := range slices.Sorted(maps.Keys(unread)) {
-		faults.Add(&diag.Diag{Code: diag.CodeRights, Msg: diag.Count(unread[why], "object", "objects") + " could not be read: " + why, Hint: "see docs/drift.md for the rights that fleetc needs"})
+		faults.Add(&diag.Diag{Code: diag.CodeRights, Msg: diag.Count(unread[why], "object", "objects") + " could not be read: " + why, Hint: apply.UnreadHint(why, "docs/drift.md")})
 	}
 	return faults.Err()
 }
