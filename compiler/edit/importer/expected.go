@@ -30,31 +30,42 @@ type expectation struct {
 
 // expect renders the releases of a cluster from the model alone: charts with the values
 // that the reader computed, and the objects that it read. Charts see the API versions of
-// all CRDs of the cluster.
+// all CRDs of the cluster, and of the kinds that it serves without a CRD in a release.
 func (w *work) expect(ctx context.Context, charts *render.Charts, kinds *validate.Checker, c *Cluster) (map[string]*expectation, error) {
 	fc := &fleet.Cluster{ID: c.ID, Name: c.ID, KubeVersion: c.Kubernetes}
 	served := kube.Capabilities(c.Kubernetes)
 	all := map[string]*expectation{}
-	var apis []string
+	asked := map[string][]string{} // API versions that the chart of a release reads and saw
 	for _, r := range c.Releases {
-		e := w.expectRelease(ctx, charts, fc, r, served)
+		all[r.Name] = w.expectRelease(ctx, charts, fc, r, served)
+		asked[r.Name] = w.asks(r).Of(served)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		all[r.Name] = e
-		apis = append(apis, render.APIs(e.objects)...)
 	}
-	seen := slices.Concat(served, apis)
-	slices.Sort(seen)
-	seen = slices.Compact(seen)
-	for _, r := range c.Releases {
-		if r.Chart == nil {
-			continue
+	seen := served
+	for range maxRounds {
+		seen = slices.Clone(served)
+		for _, r := range c.Releases {
+			seen = append(seen, render.APIs(all[r.Name].objects)...)
 		}
-		if ch := w.chart(r); ch != nil && !render.AskedAPIsOf(ch).None() {
-			all[r.Name] = w.expectRelease(ctx, charts, fc, r, seen)
+		for _, a := range fc.APIs {
+			seen = append(seen, a.APIVersion, a.APIVersion+"/"+a.Kind)
 		}
+		slices.Sort(seen)
+		seen = slices.Compact(seen)
+		for _, r := range c.Releases {
+			if apis := w.asks(r).Of(seen); !slices.Equal(apis, asked[r.Name]) {
+				all[r.Name], asked[r.Name] = w.expectRelease(ctx, charts, fc, r, seen), apis
+			}
+		}
+		unknown := w.unknownKinds(all, c)
+		if slices.Equal(unknown, fc.APIs) {
+			break
+		}
+		fc.APIs = unknown
 	}
+	w.apis[c.ID] = fc.APIs
 	if c.Render != nil {
 		renderWithProgram(ctx, c, all, seen)
 	}
@@ -68,6 +79,18 @@ func (w *work) expect(ctx context.Context, charts *render.Charts, kinds *validat
 		all[r.Name].objects, objs = objs[:n:n], objs[n:]
 	}
 	return all, ctx.Err()
+}
+
+// maxRounds limits how often charts are rendered again because the API versions that they
+// see changed.
+const maxRounds = 4
+
+// asks returns the API versions on which the objects of a release may depend.
+func (w *work) asks(r *Release) render.AskedAPIs {
+	if ch := w.chart(r); ch != nil {
+		return render.AskedAPIsOf(ch)
+	}
+	return render.AskedAPIs{}
 }
 
 // renderWithProgram replaces the expected objects of charts by those that the tool's own

@@ -8,12 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
 	"github.com/fleetc/fleetc/compiler/stage/patch"
@@ -153,6 +150,7 @@ func (p *clusterProof) run(ctx context.Context) (again bool, err error) {
 			return false, err
 		}
 		p.expected[p.model.ID] = want
+		again = len(p.apis[p.model.ID]) > 0
 	}
 	rendered, err := p.fleet.Render(ctx, p.cluster)
 	if err != nil {
@@ -162,7 +160,6 @@ func (p *clusterProof) run(ctx context.Context) (again bool, err error) {
 	for i, r := range rendered.Releases {
 		got[r.Name] = i
 	}
-	complete := len(p.model.Dropped) == 0
 	for _, r := range p.model.Releases {
 		proof := Proof{Cluster: p.model.ID, Release: r.Name, Origin: r.Origin, At: p.place(r.Pos), Objects: len(want[r.Name].objects)}
 		i, ok := got[r.Name]
@@ -172,16 +169,10 @@ func (p *clusterProof) run(ctx context.Context) (again bool, err error) {
 			p.compare(&proof, r, want[r.Name], rendered.Releases[i], rendered.Renderings[i])
 			again = p.addRandom(r, rendered.Renderings[i].Result) || again
 		}
-		complete = complete && (r.Chart == nil || p.chart(r) != nil)
 		p.report.Proofs = append(p.report.Proofs, proof)
 	}
 	for _, r := range p.model.Dropped {
 		p.report.Proofs = append(p.report.Proofs, Proof{Cluster: p.model.ID, Release: r.Name, Origin: r.Origin, At: p.place(r.Pos), Status: Unproven, Reason: "not imported: " + r.Unproven})
-	}
-	if complete && p.apis[p.model.ID] == nil {
-		if p.apis[p.model.ID] = unknownKinds(want, p.model); p.apis[p.model.ID] != nil {
-			again = true
-		}
 	}
 	return again, nil
 }
@@ -210,7 +201,7 @@ func (p *clusterProof) compare(proof *Proof, r *Release, want *expectation, fr *
 		proof.Status, proof.Reason = Different, diag.Count(len(changes), "object differs", "objects differ")
 		proof.Differences = differences(changes)
 		if ch := p.chart(r); ch != nil && !render.AskedAPIsOf(ch).None() {
-			proof.Reason += "; the chart asks for API versions, and Flux shows those of all CRDs of the cluster: let the release depend on the one with the CRDs"
+			proof.Reason += "; the chart asks for API versions, and the tool shows it those of all CRDs of the cluster: let the release depend on the one with the CRDs"
 		}
 		return
 	}
@@ -343,50 +334,4 @@ func (p *clusterProof) addRandom(r *Release, res render.Result) (again bool) {
 		}
 	}
 	return again
-}
-
-// unknownKinds returns the kinds of objects for which the cluster has neither a built-in
-// kind nor a CRD in a release, as cluster.apis has them; nil when there are none. Kinds
-// whose objects have no namespace are cluster-wide, and so are those whose name says so:
-// Kustomizations set a namespace for all of their objects.
-func unknownKinds(want map[string]*expectation, c *Cluster) *Node {
-	known := map[schema.GroupKind]bool{}
-	scopes := map[string]map[string]string{}
-	for _, r := range c.Releases {
-		for _, api := range render.APIs(want[r.Name].objects) {
-			if parts := strings.Split(api, "/"); len(parts) == 3 { //nolint:mnd // group, version and kind
-				known[schema.GroupKind{Group: parts[0], Kind: parts[2]}] = true
-			}
-		}
-	}
-	for _, r := range c.Releases {
-		for _, o := range want[r.Name].objects {
-			gvk := o.GroupVersionKind()
-			if known[gvk.GroupKind()] || kube.HasKind(gvk.GroupKind()) || o.GetAPIVersion() == "" {
-				continue
-			}
-			if scopes[o.GetAPIVersion()] == nil {
-				scopes[o.GetAPIVersion()] = map[string]string{}
-			}
-			scope := scopes[o.GetAPIVersion()]
-			switch {
-			case o.GetNamespace() != "" && !strings.HasPrefix(o.GetKind(), "Cluster") && !strings.HasSuffix(o.GetKind(), "Class"):
-				scope[o.GetKind()] = "Namespaced"
-			case scope[o.GetKind()] == "":
-				scope[o.GetKind()] = "Cluster"
-			}
-		}
-	}
-	if len(scopes) == 0 {
-		return nil
-	}
-	out := Map()
-	for _, version := range SortedKeys(scopes) {
-		kinds := Map()
-		for _, kind := range SortedKeys(scopes[version]) {
-			kinds.Set(kind, Text(scopes[version][kind]))
-		}
-		out.Set(version, kinds)
-	}
-	return out
 }

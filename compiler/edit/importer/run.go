@@ -51,7 +51,7 @@ type work struct {
 	manifests  map[string]map[string]string       // directories of manifests by release and cluster
 	open       map[string]map[string]*Node        // waivers for values by cluster and release
 	random     map[string]map[string]*Node        // nondeterministic fields by cluster and release
-	apis       map[string]*Node                   // kinds without a CRD by cluster
+	apis       map[string][]fleet.API             // kinds without a CRD by cluster
 	references map[string]map[string]string       // references to secrets, with digests, by cluster and name
 	files      map[string][]byte                  // planned files
 	before     map[string]string                  // digests of the last import by file
@@ -81,7 +81,7 @@ func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) 
 	}
 	w := &work{
 		c: c, root: root, stage: stage, module: module, model: model, opts: opts, loaded: map[fleet.ChartRef]*fleet.Chart{}, expected: map[string]map[string]*expectation{},
-		open: map[string]map[string]*Node{}, random: map[string]map[string]*Node{}, apis: map[string]*Node{}, files: map[string][]byte{}, references: map[string]map[string]string{},
+		open: map[string]map[string]*Node{}, random: map[string]map[string]*Node{}, apis: map[string][]fleet.API{}, files: map[string][]byte{}, references: map[string]map[string]string{},
 	}
 	if w.place, err = placeIn(dir); err != nil {
 		return nil, err

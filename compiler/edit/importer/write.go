@@ -270,8 +270,8 @@ func (w *work) writeClusters(known facts, used map[string]bool) error {
 		if len(of.Fields) > 0 {
 			cluster.Set("facts", of)
 		}
-		if apis := w.apis[c.ID]; apis != nil {
-			cluster.Set("apis", apis)
+		if apis := w.apis[c.ID]; len(apis) > 0 {
+			cluster.Set("apis", apisNode(apis))
 		}
 		gitops := decryption(c, cluster)
 		p := &cuePrinter{}

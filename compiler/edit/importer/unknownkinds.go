@@ -1,0 +1,79 @@
+package importer
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
+	"github.com/fleetc/fleetc/compiler/stage/render"
+)
+
+// unknownKinds returns the kinds of objects for which the cluster has neither a built-in
+// kind nor a CRD in a release, as cluster.apis has them, sorted. There are none when an
+// object or a chart is unknown, which may bring the CRD.
+func (w *work) unknownKinds(want map[string]*expectation, c *Cluster) []fleet.API {
+	if len(c.Dropped) > 0 || slices.ContainsFunc(c.Releases, func(r *Release) bool { return r.Chart != nil && w.chart(r) == nil }) {
+		return nil
+	}
+	known := map[schema.GroupKind]bool{}
+	for _, r := range c.Releases {
+		for _, api := range render.APIs(want[r.Name].objects) {
+			if parts := strings.Split(api, "/"); len(parts) == 3 { //nolint:mnd // group, version and kind
+				known[schema.GroupKind{Group: parts[0], Kind: parts[2]}] = true
+			}
+		}
+	}
+	scopes := map[schema.GroupVersionKind]bool{} // whether objects have a namespace
+	for _, r := range c.Releases {
+		// Charts and Argo CD leave the namespace out where it is that of the release.
+		inRelease := r.Chart != nil || w.model.Tool == "argocd"
+		for _, o := range want[r.Name].objects {
+			gvk := o.GroupVersionKind()
+			if known[gvk.GroupKind()] || kube.HasKind(gvk.GroupKind()) || o.GetAPIVersion() == "" {
+				continue
+			}
+			scopes[gvk] = scopes[gvk] || !isClusterWide(gvk.GroupKind()) && (inRelease || o.GetNamespace() != "")
+		}
+	}
+	var out []fleet.API
+	for gvk, namespaced := range scopes {
+		version, kind := gvk.ToAPIVersionAndKind()
+		out = append(out, fleet.API{APIVersion: version, Kind: kind, Namespaced: namespaced})
+	}
+	slices.SortFunc(out, func(a, b fleet.API) int {
+		return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind))
+	})
+	return out
+}
+
+// isClusterWide reports whether the name of a kind says that its objects have no
+// namespace. Kustomizations set a namespace for them, too, which a cluster ignores.
+func isClusterWide(kind schema.GroupKind) bool {
+	namespaced := []string{"ClusterServiceVersion.operators.coreos.com", "ClusterDeployment.hive.openshift.io", "ClusterLogForwarder.observability.openshift.io"}
+	if kind.Kind == "Cluster" || strings.HasSuffix(kind.Group, "cluster.x-k8s.io") || slices.Contains(namespaced, kind.String()) {
+		return false
+	}
+	return strings.HasPrefix(kind.Kind, "Cluster") || strings.HasSuffix(kind.Kind, "Class")
+}
+
+// apisNode returns the text of cluster.apis.
+func apisNode(apis []fleet.API) *Node {
+	out := Map()
+	for _, a := range apis {
+		kinds := out.Get(a.APIVersion)
+		if kinds == nil {
+			kinds = Map()
+			out.Set(a.APIVersion, kinds)
+		}
+		scope := "Cluster"
+		if a.Namespaced {
+			scope = "Namespaced"
+		}
+		kinds.Set(a.Kind, Text(scope))
+	}
+	return out
+}
