@@ -42,6 +42,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -196,6 +197,20 @@ type Ownership struct {
 	Name   string
 	Target map[string]any
 	Fields []string
+}
+
+// WriteOwnership is what to do with a field that others own and [FieldOf] cannot convert.
+const WriteOwnership = "write this field under ownership with leave: true, and select the list element by name"
+
+// FieldOf returns the field path of a JSON pointer. It reports false for a pointer to a
+// whole object or to the index of a list.
+func FieldOf(pointer string) (string, bool) {
+	keys := fleet.PointerKeys(pointer)
+	isIndex := func(key string) bool { return key != "" && strings.Trim(key, "0123456789") == "" }
+	if len(keys) == 0 || keys[0] == "" || slices.ContainsFunc(keys, isIndex) {
+		return "", false
+	}
+	return fleet.FieldText(keys), true
 }
 
 // A ChartSource says where a chart comes from. At most one of Repo, Git and Dir is set.

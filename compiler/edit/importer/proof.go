@@ -40,7 +40,7 @@ func (w *work) prove(ctx context.Context) (report *Report, again bool, err error
 	for _, c := range w.model.Clusters {
 		i := slices.IndexFunc(f.Clusters, func(fc *fleet.Cluster) bool { return fc.ID == c.ID })
 		if i < 0 {
-			return nil, false, invalid(loadFaults)
+			return nil, false, invalid(faultsIn(c.ID, loadFaults))
 		}
 		fc := f.Clusters[i]
 		w.noteReferences(fc)
@@ -75,6 +75,22 @@ func invalid(err error) error {
 		out = append(out, &one)
 	}
 	return out.Err()
+}
+
+// faultsIn returns the faults of a cluster that does not evaluate. It leaves out mistakes in
+// values if there are other faults: the import adds waivers for them.
+func faultsIn(cluster string, err error) error {
+	var of, others diag.List
+	for _, d := range diag.All(err) {
+		if len(d.Clusters) > 0 && !slices.Contains(d.Clusters, cluster) {
+			continue
+		}
+		of = append(of, d)
+		if !strings.Contains(d.Path, ".values.") {
+			others = append(others, d)
+		}
+	}
+	return cmp.Or(others.Err(), of.Err(), err)
 }
 
 // addWaivers adds a waiver for each mistake in the values of releases, and reports
@@ -168,6 +184,7 @@ func (p *clusterProof) run(ctx context.Context) (again bool, err error) {
 		} else {
 			p.compare(&proof, r, want[r.Name], rendered.Releases[i], rendered.Renderings[i])
 			again = p.addRandom(r, rendered.Renderings[i].Result) || again
+			again = want[r.Name].err == nil && p.addOptional(r, rendered.Releases[i], rendered.Renderings[i].Result.Objects) || again
 		}
 		p.report.Proofs = append(p.report.Proofs, proof)
 	}
@@ -223,6 +240,20 @@ func (p *clusterProof) compare(proof *Proof, r *Release, want *expectation, fr *
 			proof.Status, proof.Reason = Unproven, fmt.Sprintf("equal with version %s of the chart, and the release has %s", pin.Version, pin.other)
 		}
 	}
+}
+
+// addOptional lets patches match nothing that match no object of this cluster: other tools
+// ignore them. It reports whether there is one.
+func (p *clusterProof) addOptional(r *Release, fr *fleet.Release, objs []fleet.Object) (again bool) {
+	_, _, err := patch.Checked(p.cluster, fr, objs)
+	for _, d := range diag.All(err) {
+		for i := range r.Patches {
+			if d.Code == diag.CodePatchUnmatched && !r.Patches[i].Optional && strings.Contains(d.Path, r.Patches[i].Name) {
+				r.Patches[i].Optional, again = true, true
+			}
+		}
+	}
+	return again
 }
 
 // storedDifferences returns the differences between the objects that the tool stored

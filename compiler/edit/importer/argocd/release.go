@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
@@ -191,13 +190,12 @@ func (r *reader) ownership(a *app, out *importer.Release) {
 		var fields []string
 		for j, v := range importer.ListAt(rule, "jsonPointers") {
 			pointer, _ := v.(string)
-			keys := fleet.PointerKeys(pointer)
-			isIndex := func(key string) bool { return key != "" && strings.Trim(key, "0123456789") == "" }
-			if len(keys) == 0 || keys[0] == "" || slices.ContainsFunc(keys, isIndex) {
-				r.note(a, append(slices.Clone(at), "jsonPointers", fmt.Sprint(j)), "write this field under ownership with leave: true, and select the list element by name")
+			field, ok := importer.FieldOf(pointer)
+			if !ok {
+				r.note(a, append(slices.Clone(at), "jsonPointers", fmt.Sprint(j)), importer.WriteOwnership)
 				continue
 			}
-			fields = append(fields, fleet.FieldText(keys))
+			fields = append(fields, field)
 		}
 		if len(fields) > 0 {
 			out.Ownership = append(out.Ownership, importer.Ownership{Name: fmt.Sprintf("ignored-%d", i+1), Target: target, Fields: fields})

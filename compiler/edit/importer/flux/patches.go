@@ -3,11 +3,11 @@ package flux
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
@@ -142,14 +142,18 @@ func (s *state) ownership(o *object, r *importer.Release) {
 		at := []string{"spec", "driftDetection", "ignore", fmt.Sprint(i)}
 		target, ok := selector(importer.MapAt(rule, "target"))
 		var fields []string
-		for _, p := range importer.ListAt(rule, "paths") {
+		for j, p := range importer.ListAt(rule, "paths") {
 			pointer, _ := p.(string)
-			if pointer == "" || pointer == "/" {
-				ok = false
+			if field, ok := importer.FieldOf(pointer); ok {
+				fields = append(fields, field)
+				continue
 			}
-			fields = append(fields, fleet.FieldText(fleet.PointerKeys(pointer)))
+			s.model.Note(importer.Note{Pos: s.at(o, append(slices.Clone(at), "paths", fmt.Sprint(j))...), Doc: o.title(), Field: "spec.driftDetection.ignore", Do: importer.WriteOwnership})
 		}
-		if !ok || len(fields) == 0 {
+		if len(fields) == 0 {
+			continue
+		}
+		if !ok {
 			s.model.Note(importer.Note{Pos: s.at(o, at...), Doc: o.title(), Field: "spec.driftDetection.ignore", Do: "this rule has no counterpart: write the fields under ownership, see docs/apply.md"})
 			continue
 		}
