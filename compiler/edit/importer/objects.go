@@ -5,11 +5,13 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kyaml "sigs.k8s.io/yaml"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -26,6 +28,14 @@ func Rendered(objs []fleet.Object) (contents []*unstructured.Unstructured, nodes
 		contents, nodes = append(contents, o.Unstructured), append(nodes, NodeOf(o.Object, nil))
 	}
 	return contents, nodes
+}
+
+// YAMLReason says why a YAML document is not valid.
+func YAMLReason(err error) string {
+	if strings.Contains(err.Error(), "invalid map key") {
+		return "a key is a map: quote templates such as {{ .name }}"
+	}
+	return diag.Brief(err)
 }
 
 // ObjectOf returns the object of a YAML document; nil for an empty one.

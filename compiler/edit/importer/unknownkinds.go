@@ -13,12 +13,8 @@ import (
 )
 
 // unknownKinds returns the kinds of objects for which the cluster has neither a built-in
-// kind nor a CRD in a release, as cluster.apis has them, sorted. There are none when an
-// object or a chart is unknown, which may bring the CRD.
+// kind nor a CRD in a release, as cluster.apis has them, sorted.
 func (w *work) unknownKinds(want map[string]*expectation, c *Cluster) []fleet.API {
-	if len(c.Dropped) > 0 || slices.ContainsFunc(c.Releases, func(r *Release) bool { return r.Chart != nil && w.chart(r) == nil }) {
-		return nil
-	}
 	known := map[schema.GroupKind]bool{}
 	for _, r := range c.Releases {
 		for _, api := range render.APIs(want[r.Name].objects) {

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -147,7 +148,7 @@ func (r *reader) applications() error {
 		r.model.Documents++
 		var content map[string]any
 		if err := d.Node.Decode(&content); err != nil {
-			faults.Add(&diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{d.At(r.Dir, nil)}, Msg: "not a valid " + d.Kind + ": " + diag.Brief(err), Hint: "correct the document"})
+			faults.Add(&diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{d.At(r.Dir, nil)}, Msg: "not a valid " + d.Kind + ": " + importer.YAMLReason(err), Hint: "correct the document"})
 			continue
 		}
 		content = plain(content)
@@ -175,7 +176,7 @@ func plain(content map[string]any) map[string]any {
 
 // releases adds the releases of all Applications to their clusters.
 func (r *reader) releases() error {
-	var faults diag.List
+	var faults, broken diag.List
 	for i := 0; i < len(r.apps); i++ { // charts may add more
 		a := r.apps[i]
 		if r.made(a) {
@@ -187,22 +188,16 @@ func (r *reader) releases() error {
 			continue
 		}
 		r.account(a)
-		out, err := r.release(a)
-		if r.ctx.Err() != nil {
-			return r.ctx.Err()
-		}
-		faults.Add(err)
-		for _, one := range out {
-			if slices.ContainsFunc(c.Releases, func(other *importer.Release) bool { return other.Name == one.Name }) {
-				faults.Add(r.fault(diag.CodeImportCluster, a, []string{"metadata", "name"}, "two Applications of the cluster "+c.ID+" are called "+one.Name, "rename one of them"))
-				continue
+		if err := r.add(a, c); err != nil {
+			if r.ctx.Err() != nil {
+				return r.ctx.Err()
 			}
-			if one.Chart == nil && one.Objects == nil {
-				c.Dropped = append(c.Dropped, one)
-				continue
-			}
-			c.Releases = append(c.Releases, one)
+			broken.Add(err)
+			r.drop(a, c, err)
 		}
+	}
+	if !slices.ContainsFunc(slices.Collect(maps.Values(r.clusters)), func(c *importer.Cluster) bool { return len(c.Releases) > 0 }) {
+		faults = append(faults, broken...)
 	}
 	for _, c := range r.clusters {
 		byName := func(a, b *importer.Release) int { return cmp.Compare(a.Name, b.Name) }
@@ -215,6 +210,44 @@ func (r *reader) releases() error {
 		faults.Add(&diag.Diag{Code: diag.CodeNothingToImport, Msg: "no Application has a destination of the import", Hint: "write --cluster ID=NAME for the destinations, or leave --cluster out"})
 	}
 	return faults.Err()
+}
+
+// add adds the releases of an Application to a cluster.
+func (r *reader) add(a *app, c *importer.Cluster) error {
+	out, err := r.release(a)
+	if err != nil {
+		return err
+	}
+	for _, one := range out {
+		isSame := func(other *importer.Release) bool { return other.Name == one.Name }
+		if i := slices.IndexFunc(c.Releases, isSame); i >= 0 {
+			d := r.fault(diag.CodeImportCluster, a, []string{"metadata", "name"}, "two Applications of the cluster "+c.ID+" are called "+one.Name, "rename one of them")
+			d.At = append(d.At, c.Releases[i].Pos)
+			return d
+		}
+	}
+	for _, one := range out {
+		if one.Chart == nil && one.Objects == nil {
+			c.Dropped = append(c.Dropped, one)
+			continue
+		}
+		c.Releases = append(c.Releases, one)
+	}
+	return nil
+}
+
+// drop leaves out an Application with a fault, and lists its faults.
+func (r *reader) drop(a *app, c *importer.Cluster, err error) {
+	all := diag.All(err)
+	at := r.at(a, nil)
+	for _, d := range all {
+		note := importer.Note{Pos: at, Doc: a.title(), Field: d.Path, Do: d.Msg + ": " + d.Hint}
+		if len(d.At) > 0 {
+			note.Pos = d.At[0]
+		}
+		r.model.Note(note)
+	}
+	c.Dropped = append(c.Dropped, &importer.Release{Name: importer.NameOf(a.name()), Namespace: importer.TextAt(a.content, "spec", "destination", "namespace"), Origin: a.title(), Pos: at, Unproven: all[0].Msg})
 }
 
 // cluster returns the cluster of an Application's destination; nil for a destination that
@@ -255,7 +288,7 @@ func (r *reader) at(a *app, field []string) diag.Pos {
 	return a.doc.At(r.Dir, slices.Concat(a.prefix, field))
 }
 
-func (r *reader) fault(code diag.Code, a *app, field []string, msg, hint string) error {
+func (r *reader) fault(code diag.Code, a *app, field []string, msg, hint string) *diag.Diag {
 	return &diag.Diag{Code: code, At: []diag.Pos{r.at(a, field)}, Path: strings.Join(field, "."), Msg: msg, Hint: hint}
 }
 
