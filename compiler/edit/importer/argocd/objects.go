@@ -23,8 +23,8 @@ import (
 const overlayDir = "fleetc-import-overlay"
 
 // kustomize adds the objects that kustomize builds. The fields of the source are an
-// overlay over the directory.
-func (r *reader) kustomize(s *source, dir string, out *importer.Release) error {
+// overlay over the directory. mayMiss says that patches may match nothing.
+func (r *reader) kustomize(s *source, dir string, out *importer.Release, mayMiss bool) error {
 	content := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": []any{"../" + dir}}
 	spec := importer.MapAt(s.spec, "kustomize")
 	for _, key := range []string{"namePrefix", "nameSuffix", "namespace", "replicas", "patches", "commonAnnotations"} {
@@ -61,6 +61,9 @@ func (r *reader) kustomize(s *source, dir string, out *importer.Release) error {
 		return err
 	}
 	built, err := r.opts.ProveWith.Build(r.ctx, r.Work, overlayDir)
+	if mayMiss {
+		built.Unmatched = nil
+	}
 	if err = errors.Join(err, built.Unmatched.Err(), os.RemoveAll(overlay)); err != nil {
 		return r.moved(s, err)
 	}

@@ -102,7 +102,14 @@ func (r *reader) fill(s *source) ([]*importer.Release, error) {
 		out.Chart = &importer.ChartSource{Dir: filepath.Join(r.Dir, filepath.FromSlash(dir)), Name: name, Pos: r.at(s.app, s.field)}
 		return one, r.helm(s, out)
 	case slices.ContainsFunc(importer.KustomizationFiles, func(name string) bool { return r.exists(dir, name) }):
-		if err := r.kustomize(s, dir, out); err != nil || len(out.Objects) == 0 {
+		k, err := r.chartsIn(s, dir)
+		if err != nil {
+			return nil, err
+		}
+		if k != nil {
+			return k.releases(out)
+		}
+		if err := r.kustomize(s, dir, out, false); err != nil || len(out.Objects) == 0 {
 			return nil, err
 		}
 		return one, nil

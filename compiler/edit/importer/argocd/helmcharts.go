@@ -1,0 +1,284 @@
+package argocd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+)
+
+// This file imports the charts that kustomizations render with helmCharts, one release for
+// each. The kustomization is built without them.
+
+// A chartsKustomization is a kustomization with charts.
+type chartsKustomization struct {
+	*reader
+	source  *source
+	dir     string
+	file    string // in the repository
+	before  []byte
+	content map[string]any
+	doc     *importer.Document
+}
+
+// chartsIn returns the kustomization of a directory, nil if it has no charts.
+func (r *reader) chartsIn(s *source, dir string) (*chartsKustomization, error) {
+	i := slices.IndexFunc(importer.KustomizationFiles, func(name string) bool { return r.exists(dir, name) })
+	k := &chartsKustomization{reader: r, source: s, dir: dir, file: path.Join(dir, importer.KustomizationFiles[i])}
+	var err error
+	if k.before, err = r.read(filepath.Join(r.Work, filepath.FromSlash(k.file))); err != nil {
+		return nil, err
+	}
+	docs := importer.Documents(k.file, k.before)
+	if yaml.Unmarshal(k.before, &k.content) != nil || len(docs) != 1 || len(importer.ListAt(k.content, "helmCharts")) == 0 {
+		return nil, nil //nolint:nilerr // the build reports it
+	}
+	k.doc = docs[0]
+	return k, nil
+}
+
+// releases returns the releases of the charts, and adds the objects of the kustomization
+// without them to out.
+func (k *chartsKustomization) releases(out *importer.Release) ([]*importer.Release, error) {
+	patches, err := k.patches()
+	if err != nil {
+		return nil, err
+	}
+	if err := k.rest(out, patches); err != nil {
+		return nil, err
+	}
+	patches = slices.DeleteFunc(patches, func(p any) bool { return isPatchOf(p, out.Objects) })
+	var all []*importer.Release
+	for i, c := range importer.ListAt(k.content, "helmCharts") {
+		one, err := k.release(c, []string{"helmCharts", fmt.Sprint(i)})
+		if err != nil {
+			return nil, err
+		}
+		k.patch(one, patches)
+		all = append(all, one)
+		if one.Name == out.Name {
+			out.Name = importer.NameOf(k.source.name + "-objects")
+		}
+	}
+	if len(out.Objects) > 0 {
+		all = append(all, out)
+	}
+	return all, nil
+}
+
+// at returns the position of a field of the kustomization.
+func (k *chartsKustomization) at(field ...string) diag.Pos { return k.doc.At(k.Dir, field) }
+
+// fault returns a fault at a field of the kustomization.
+func (k *chartsKustomization) fault(field []string, msg, hint string) error {
+	return &diag.Diag{Code: diag.CodeImportFile, At: []diag.Pos{k.at(field...)}, Msg: msg, Hint: hint}
+}
+
+// chartFields are the fields of helmCharts that are carried.
+var chartFields = []string{
+	"name", "repo", "version", "releaseName", "namespace", "valuesFile", "additionalValuesFiles", "valuesInline", "valuesMerge", "includeCRDs", "skipTests", "skipHooks",
+}
+
+// release returns the release of a chart.
+func (k *chartsKustomization) release(c any, field []string) (*importer.Release, error) {
+	name, of := importer.TextAt(c, "name"), importer.MapAt(c)
+	destination := k.source.namespace()
+	set := importer.TextAt(k.content, "namespace")
+	out := &importer.Release{
+		Name: importer.NameOf(cmp.Or(importer.TextAt(c, "releaseName"), name)), Namespace: cmp.Or(importer.TextAt(c, "namespace"), set, destination),
+		Origin: k.source.app.title(), Pos: k.at(field...),
+	}
+	if set != "" && set != out.Namespace {
+		out.Unproven = "the kustomization sets the namespace " + set
+	}
+	crds, _ := of["includeCRDs"].(bool)
+	out.SkipCRDs = !crds
+	for _, key := range importer.SortedKeys(of) {
+		if !slices.Contains(chartFields, key) {
+			k.model.Note(importer.Note{Pos: k.at(append(slices.Clone(field), key)...), Doc: k.source.app.title(), Field: "helmCharts." + key, Do: "write its effect into the release, if it has one"})
+		}
+	}
+	out.Chart = &importer.ChartSource{Repo: importer.TextAt(c, "repo"), Name: name, Version: importer.TextAt(c, "version"), Pos: out.Pos}
+	if out.Chart.Repo == "" {
+		local := path.Join(k.dir, cmp.Or(importer.TextAt(k.content, "helmGlobals", "chartHome"), "charts"), name)
+		if !filepath.IsLocal(filepath.FromSlash(local)) || !k.exists(local, "Chart.yaml") {
+			return nil, k.fault(field, "the repository has no chart "+local, "correct the name, or write its repo")
+		}
+		out.Chart.Dir = filepath.Join(k.Dir, filepath.FromSlash(local))
+	}
+	values, err := k.values(c, field)
+	out.Values = importer.NodeOf(values, importer.Child(k.doc.Node, append(slices.Clone(field), "valuesInline")...))
+	return out, err
+}
+
+// values returns the values of a chart: those of valuesFile and valuesInline, in the order
+// of valuesMerge, then additionalValuesFiles.
+func (k *chartsKustomization) values(c any, field []string) (map[string]any, error) {
+	own := importer.MapAt(c, "valuesInline")
+	values := own
+	if name := importer.TextAt(c, "valuesFile"); name != "" {
+		file, err := k.valuesFile(name, append(slices.Clone(field), "valuesFile"))
+		if err != nil {
+			return nil, err
+		}
+		switch mode := importer.TextAt(c, "valuesMerge"); {
+		case mode == "merge":
+			values = importer.MergeValues(importer.CopyMap(own), file)
+		case mode != "replace" || own == nil:
+			values = importer.MergeValues(file, own)
+		}
+	}
+	for i, v := range importer.ListAt(c, "additionalValuesFiles") {
+		name, _ := v.(string)
+		more, err := k.valuesFile(name, append(slices.Clone(field), "additionalValuesFiles", fmt.Sprint(i)))
+		if err != nil {
+			return nil, err
+		}
+		values = importer.MergeValues(importer.CopyMap(values), more)
+	}
+	return importer.CopyMap(values), nil
+}
+
+// valuesFile returns the values of a file beside the kustomization.
+func (k *chartsKustomization) valuesFile(name string, field []string) (values map[string]any, err error) {
+	data, err := k.beside(name, field)
+	if err == nil && yaml.Unmarshal(data, &values) != nil {
+		return nil, k.fault(field, name+" is not valid YAML", "correct the file")
+	}
+	return values, err
+}
+
+// beside reads a file, whose path is relative to the kustomization.
+func (k *chartsKustomization) beside(name string, field []string) ([]byte, error) {
+	file := path.Join(k.dir, name)
+	if !filepath.IsLocal(filepath.FromSlash(file)) {
+		return nil, k.fault(field, "the file "+name+" is outside of the repository", "write a file of the repository")
+	}
+	data, err := k.read(filepath.Join(k.Work, filepath.FromSlash(file)))
+	if err != nil || data == nil {
+		return nil, k.fault(field, "the repository has no file "+file, "correct the name")
+	}
+	return data, nil
+}
+
+// patches returns the patches of the kustomization with their text and target: such
+// patches may match nothing, since a patch is for the charts or for the other objects.
+func (k *chartsKustomization) patches() ([]any, error) {
+	var all []any
+	for i, p := range importer.ListAt(k.content, "patches") {
+		one := importer.CopyMap(importer.MapAt(p))
+		if file := importer.TextAt(p, "path"); file != "" {
+			data, err := k.beside(file, []string{"patches", fmt.Sprint(i)})
+			if err != nil {
+				return nil, err
+			}
+			one["patch"] = string(data)
+			delete(one, "path")
+		}
+		var content map[string]any
+		if one["target"] == nil && yaml.Unmarshal([]byte(importer.TextAt(one, "patch")), &content) == nil {
+			one["target"] = importer.TargetOf(content)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// isPatchOf reports whether a patch names one of the objects.
+func isPatchOf(p any, objects []importer.Object) bool {
+	kind, name := importer.TextAt(p, "target", "kind"), importer.TextAt(p, "target", "name")
+	return slices.ContainsFunc(objects, func(o importer.Object) bool {
+		content := o.Node.Value()
+		return importer.TextAt(content, "kind") == kind && importer.TextAt(content, "metadata", "name") == name
+	})
+}
+
+// onlyObjects are the fields of a kustomization that do not change the objects of charts.
+var onlyObjects = []string{
+	"apiVersion", "kind", "metadata", "resources", "namespace", "helmCharts", "helmGlobals", "patches", "configMapGenerator", "secretGenerator", "generatorOptions", "sortOptions",
+}
+
+// patch adds the patches of the kustomization to the release of a chart.
+func (k *chartsKustomization) patch(out *importer.Release, patches []any) {
+	for i, p := range patches {
+		one, ok := importer.KustomizePatch(p)
+		if !ok {
+			out.Unproven = "a patch of the kustomization has no counterpart"
+			k.model.Note(importer.Note{Pos: k.at("patches", fmt.Sprint(i)), Doc: k.source.app.title(), Field: "patches", Do: "the target or the form of this patch has no counterpart: write it as a patch of the release, see docs/patches.md"})
+			continue
+		}
+		one.Name = fmt.Sprintf("%02d-kustomization", len(out.Patches)+1)
+		out.Patches = append(out.Patches, one)
+	}
+	if len(patches) > 0 {
+		out.PostRenderers = append(out.PostRenderers, map[string]any{"patches": patches})
+	}
+	pairs, isPlain := plainLabels(k.content)
+	if len(pairs) > 0 {
+		labels := map[string]any{"metadata": map[string]any{"labels": pairs}}
+		out.Patches = append(out.Patches, importer.Patch{Name: fmt.Sprintf("%02d-labels", len(out.Patches)+1), Strategic: importer.NodeOf(labels, nil)})
+		out.PostRenderers = append(out.PostRenderers, map[string]any{"labels": k.content["labels"]})
+	}
+	for _, key := range importer.SortedKeys(k.content) {
+		if !slices.Contains(onlyObjects, key) && (key != "labels" || !isPlain) {
+			out.Unproven = "the kustomization has " + key + ", which may change the objects of the chart"
+			k.model.Note(importer.Note{Pos: k.at(key), Doc: k.source.app.title(), Field: key, Do: "write its effect on the objects of charts as patches of their releases, see docs/patches.md"})
+		}
+	}
+	if spec := importer.MapAt(k.source.spec, "kustomize"); len(spec) > 0 {
+		out.Unproven = "the field kustomize of the Application may change the objects of the chart"
+		k.note(k.source.app, k.source.at("kustomize"), "write its effect on the objects of charts as patches of their releases, see docs/patches.md")
+	}
+}
+
+// plainLabels returns the labels of a kustomization. It reports false if they are also
+// those of selectors, templates or other fields.
+func plainLabels(content map[string]any) (map[string]any, bool) {
+	pairs := map[string]any{}
+	for _, entry := range importer.ListAt(content, "labels") {
+		for key := range importer.MapAt(entry) {
+			if v, _ := importer.ValueAt(entry, key).(bool); key != "pairs" && (v || key == "fields") {
+				return nil, false
+			}
+		}
+		for key, v := range importer.MapAt(entry, "pairs") {
+			pairs[key] = v
+		}
+	}
+	return pairs, true
+}
+
+// rest adds the objects of the kustomization without its charts. The kustomization is
+// restored, since others may build on it.
+func (k *chartsKustomization) rest(out *importer.Release, patches []any) error {
+	content := importer.CopyMap(k.content)
+	delete(content, "helmCharts")
+	delete(content, "helmGlobals")
+	if len(patches) > 0 {
+		content["patches"] = patches
+	}
+	isEmpty := true
+	for _, key := range []string{"resources", "components", "configMapGenerator", "secretGenerator", "generators"} {
+		isEmpty = isEmpty && len(importer.ListAt(content, key)) == 0
+	}
+	if isEmpty {
+		return nil
+	}
+	text, err := yaml.Marshal(content)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(k.Work, filepath.FromSlash(k.file))
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return err
+	}
+	return errors.Join(k.kustomize(k.source, k.dir, out, true), os.WriteFile(file, k.before, 0o600))
+}
