@@ -41,11 +41,12 @@ type Lease struct {
 
 func alreadyExists(err error) bool { return err != nil && apierrors.IsAlreadyExists(err) }
 
-// AcquireLease takes the lease with the name for a holder, such as user@host (pid
-// 1). It waits until the timeout for a holder that renews the lease, and then
-// returns a fault that names the holder. It takes an expired lease. It calls
-// waiting with each holder and the time of its acquisition. Until the lease is
-// released, every try of a write to the cluster requires it.
+// AcquireLease takes the lease with the name for a holder, which no other process
+// has: it takes a lease of the same holder for one that it wrote itself. It waits
+// until the timeout for a holder that renews the lease, and then returns a fault
+// that names the holder. It takes an expired lease. It calls waiting with each
+// holder and the time of its acquisition. Until the lease is released, every try of
+// a write to the cluster requires it.
 func (c *Cluster) AcquireLease(ctx context.Context, namespace, name, holder string, timeout time.Duration, waiting func(holder string, since time.Time)) (*Lease, error) {
 	l := &Lease{cluster: c, namespace: namespace, name: name, holder: holder, stopped: make(chan struct{}), changed: make(chan struct{})}
 	w := leaseWait{timeout: timeout, start: time.Now()}
