@@ -247,9 +247,11 @@ func (p *clusterProof) compare(proof *Proof, r *Release, want *expectation, fr *
 func (p *clusterProof) addOptional(r *Release, fr *fleet.Release, objs []fleet.Object) (again bool) {
 	_, _, err := patch.Checked(p.cluster, fr, objs)
 	for _, d := range diag.All(err) {
+		keys, ok := fleet.ParseField(d.Path) // releases.a.patches.b.target
 		for i := range r.Patches {
-			if d.Code == diag.CodePatchUnmatched && !r.Patches[i].Optional && strings.Contains(d.Path, r.Patches[i].Name) {
-				r.Patches[i].Optional, again = true, true
+			p := &r.Patches[i]
+			if d.Code == diag.CodePatchUnmatched && !p.Optional && ok && len(keys) > 3 && keys[3] == p.Name { //nolint:mnd // the key of the patch
+				p.Optional, again = true, true
 			}
 		}
 	}
