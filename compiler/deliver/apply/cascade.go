@@ -59,7 +59,7 @@ func (c *Cascade) String() string {
 		parts = append(parts, c.Volume)
 	}
 	if n := len(c.Unread); n > 0 {
-		parts = append(parts, fmt.Sprintf("the user is not allowed to list %d kinds: %s", n, firstOf(c.Unread, n)))
+		parts = append(parts, "the user is not allowed to list "+diag.Count(n, "kind", "kinds")+": "+firstOf(c.Unread, n))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -72,6 +72,9 @@ func TestCascade(t *testing.T) {
 	if got := c.String(); !strings.HasPrefix(got, "12 other objects are deleted with it: ConfigMap x/a, ") || !strings.HasSuffix(got, "ConfigMap x/j, and 2 more; the user is not allowed to list 2 kinds: Secret, Pod") {
 		t.Error(got)
 	}
+	if got := (&Cascade{Unread: []string{"Secret"}}).String(); got != "the user is not allowed to list 1 kind: Secret" {
+		t.Errorf("one kind: %q", got)
+	}
 	if got := (*Cascade)(nil).String() + (&Cascade{}).String(); got != "" {
 		t.Error(got)
 	}
