@@ -36,6 +36,17 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
 }
 
+// Positions returns the valid positions, for the places of a fault.
+func Positions(all ...Pos) []Pos {
+	var valid []Pos
+	for _, p := range all {
+		if p.IsValid() {
+			valid = append(valid, p)
+		}
+	}
+	return valid
+}
+
 // Compare orders positions by file, line and column.
 func (p Pos) Compare(q Pos) int {
 	return cmp.Or(cmp.Compare(p.File, q.File), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Col, q.Col))

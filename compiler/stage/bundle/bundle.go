@@ -140,7 +140,7 @@ func order(c *fleet.Cluster, objs []fleet.Object) ([]entry, error) {
 		if !ok {
 			faults.Add(&diag.Diag{
 				Code: diag.CodeStage,
-				At:   at(o.Release.Pos), Path: "releases." + o.Release.Name + ".stage",
+				At:   diag.Positions(o.Release.Pos), Path: "releases." + o.Release.Name + ".stage",
 				Msg:  fmt.Sprintf("the cluster has no stage %q", o.Release.Stage),
 				Hint: diag.OneOf(o.Release.Stage, c.Stages),
 			})
@@ -148,7 +148,7 @@ func order(c *fleet.Cluster, objs []fleet.Object) ([]entry, error) {
 		if first, ok := seen[e.id]; ok {
 			faults.Add(e.fault(&diag.Diag{
 				Code: diag.CodeSameObject,
-				At:   append(at(o.Release.Pos), at(first.Pos)...),
+				At:   diag.Positions(o.Release.Pos, first.Pos),
 				Msg:  fmt.Sprintf("releases %s and %s both have this object", first.Name, o.Release.Name),
 			}))
 		}
@@ -185,7 +185,7 @@ func (e entry) fault(err error) error {
 	var out diag.List
 	for _, d := range diag.All(err) {
 		c := *d
-		c.At = append(at(e.Pos), c.At...)
+		c.At = append(diag.Positions(e.Pos), c.At...)
 		c.Path = e.id
 		if d.Path != "" {
 			c.Path += ": " + d.Path
@@ -193,11 +193,4 @@ func (e entry) fault(err error) error {
 		out = append(out, &c)
 	}
 	return out
-}
-
-func at(p diag.Pos) []diag.Pos {
-	if !p.IsValid() {
-		return nil
-	}
-	return []diag.Pos{p}
 }

@@ -41,7 +41,7 @@ func (r *run) misspelt(rl *rule) bool {
 	for _, f := range v.found {
 		r.faults = append(r.faults, &diag.Diag{
 			Code: diag.CodePolicyInvalid,
-			At:   append(places(f.line), places(rl.Pos)...), Path: policyPath(rl.Name) + ".object" + fieldText(f.path),
+			At:   diag.Positions(f.line, rl.Pos), Path: policyPath(rl.Name) + ".object" + fieldText(f.path),
 			Msg: "no object that it matches can have this field", Hint: f.text,
 		})
 	}

@@ -85,7 +85,7 @@ func (r *run) check(c *fleet.Cluster, objs []fleet.Object) error {
 func (r *run) excess(over *par.Excess) error {
 	d := &diag.Diag{Code: diag.CodeLimits, Msg: "the evaluation of the rule " + over.Msg, Cause: over, Hint: "look for lists and comprehensions in the rule that multiply each other"}
 	if rl := r.current.Load(); rl != nil {
-		d.At, d.Path = places(rl.Pos), policyPath(rl.Name)
+		d.At, d.Path = diag.Positions(rl.Pos), policyPath(rl.Name)
 	}
 	return d
 }

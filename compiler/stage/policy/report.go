@@ -22,7 +22,7 @@ func (r *run) report(rl *rule) {
 	if rl.fault != "" {
 		r.faults = append(r.faults, &diag.Diag{
 			Code: diag.CodePolicyError,
-			At:   places(rl.Pos), Path: at, Msg: "the rule fails: " + rl.fault,
+			At:   diag.Positions(rl.Pos), Path: at, Msg: "the rule fails: " + rl.fault,
 			Hint: "correct the rule: it must not fail for any object, whatever fields the object has",
 		})
 	}
@@ -39,7 +39,7 @@ func (r *run) report(rl *rule) {
 		}
 	}
 	for i, w := range rl.Waivers {
-		d := &diag.Diag{Code: diag.CodeWaiver, At: places(w.Pos), Path: at + ".waivers." + label(w.Name)}
+		d := &diag.Diag{Code: diag.CodeWaiver, At: diag.Positions(w.Pos), Path: at + ".waivers." + label(w.Name)}
 		switch {
 		case !needed[i] && rl.fault == "":
 			d.Msg, d.Hint = "the waiver is not needed: no object that it matches breaks the rule", "remove it, or write it in the layers that need it"
@@ -86,7 +86,7 @@ func (b breach) fault(rl *rule) *diag.Diag {
 	}
 	return &diag.Diag{
 		Code: diag.CodePolicy,
-		At:   append(places(b.Pos), places(at)...), Path: b.Object.Title(), Msg: msg,
+		At:   diag.Positions(b.Pos, at), Path: b.Object.Title(), Msg: msg,
 		Hint: "change it, or waive the rule: policies: " + label(rl.Name) + `: waivers: "...": {reason: "...", match: names: [` + strconv.Quote(visible(b.GetName())) + "]}",
 		Fixes: []diag.Fix{{
 			Kind: diag.FixWaiver, Path: "policies." + label(rl.Name) + ".waivers." + strconv.Quote(b.GetName()),
@@ -138,15 +138,6 @@ func label(name string) string {
 		return name
 	}
 	return strconv.Quote(name)
-}
-
-// places returns the position as a list for a fault, which is empty if it is
-// unknown.
-func places(p diag.Pos) []diag.Pos {
-	if !p.IsValid() {
-		return nil
-	}
-	return []diag.Pos{p}
 }
 
 // visible returns a text for messages: short and printable.

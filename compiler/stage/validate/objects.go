@@ -39,7 +39,7 @@ func Cluster(c *fleet.Cluster) error {
 	all := kube.Versions()
 	return diag.In(c.ID, &diag.Diag{
 		Code: diag.CodeKubernetesVersion,
-		At:   places(c.KubePos),
+		At:   diag.Positions(c.KubePos),
 		Path: "cluster.kubernetes",
 		Msg:  fmt.Sprintf("the kinds of Kubernetes %q are not known", visible(c.KubeVersion)),
 		Hint: fmt.Sprintf("use a version from %s to %s", all[0], all[len(all)-1]),
@@ -269,7 +269,7 @@ func (k *check) namespace(o *fleet.Object, namespaced bool) {
 			k.namespaces[r.Name] = true
 			k.faults = append(k.faults, &diag.Diag{
 				Code: diag.CodeReleaseName,
-				At:   places(r.Pos),
+				At:   diag.Positions(r.Pos),
 				Path: "releases." + visible(r.Name) + ".namespace",
 				Msg:  fmt.Sprintf("%q is not a valid namespace: it must be %s", visible(ns), label),
 			})

@@ -49,7 +49,7 @@ func (w *walk) report(code diag.Code, hint, msg string, inReferences bool, more 
 	if text, isText := v.(string); isText && !inReferences && fleet.MayRefer(text) {
 		return
 	}
-	w.faults = append(w.faults, &diag.Diag{Code: code, At: places(o.Pos), Path: o.Title(), Msg: msg + o.Origin() + ")", Hint: hint, Cause: cause})
+	w.faults = append(w.faults, &diag.Diag{Code: code, At: diag.Positions(o.Pos), Path: o.Title(), Msg: msg + o.Origin() + ")", Hint: hint, Cause: cause})
 }
 
 // inKey descends to a key of a map.

@@ -16,7 +16,7 @@ const (
 
 // fault returns a fault of one object.
 func fault(o fleet.Object, msg, hint string) *diag.Diag {
-	return &diag.Diag{Code: diag.CodeObjectValue, At: places(o.Pos), Path: o.Title(), Msg: msg + " (" + o.Origin() + ")", Hint: hint}
+	return &diag.Diag{Code: diag.CodeObjectValue, At: diag.Positions(o.Pos), Path: o.Title(), Msg: msg + " (" + o.Origin() + ")", Hint: hint}
 }
 
 // reportUnknown adds one fault for each kind that the cluster does not serve.
@@ -68,13 +68,4 @@ func positions(objs []fleet.Object) []diag.Pos {
 		}
 	}
 	return at
-}
-
-// places returns the position as a list for a fault, which is empty if it is
-// unknown.
-func places(p diag.Pos) []diag.Pos {
-	if !p.IsValid() {
-		return nil
-	}
-	return []diag.Pos{p}
 }
