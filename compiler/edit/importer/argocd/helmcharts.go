@@ -174,7 +174,7 @@ func (k *chartsKustomization) beside(name string, field []string) ([]byte, error
 func (k *chartsKustomization) patches() ([]any, error) {
 	var all []any
 	for i, p := range importer.ListAt(k.content, "patches") {
-		one := importer.CopyMap(importer.MapAt(p))
+		one := importer.MergeValues(nil, importer.MapAt(p))
 		if file := importer.TextAt(p, "path"); file != "" {
 			data, err := k.beside(file, []string{"patches", fmt.Sprint(i)})
 			if err != nil {
