@@ -149,30 +149,53 @@ func request(s *ChartSource) chart.Request {
 // mirrored returns the copy of a chart in a directory of charts: NAME-VERSION.tgz,
 // NAME/VERSION, NAME or NAME.tgz. other is the version of a copy that does not fit.
 func mirrored(dir string, s *ChartSource) (file, other string) {
-	names := []string{s.Name, s.Name + ".tgz"}
-	if s.Version != "" {
-		v := strings.TrimPrefix(s.Version, "v")
-		names = append([]string{s.Name + "-" + v + ".tgz", s.Name + "-v" + v + ".tgz", s.Name + "/" + v, s.Name + "/v" + v}, names...)
+	if file, other = newest(dir, s); file != "" {
+		return file, ""
 	}
-	for _, name := range names {
+	for _, name := range []string{s.Name, s.Name + ".tgz"} {
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		info, err := os.Stat(file)
 		if err != nil {
 			continue
 		}
-		if !info.IsDir() {
-			return file, ""
-		}
 		version := chartVersion(file)
-		if version == "" {
-			continue
-		}
-		if fits(s.Version, version) {
+		switch {
+		case !info.IsDir() || version != "" && fits(s.Version, version):
 			return file, ""
+		case version != "":
+			other = version
 		}
-		other = version
 	}
 	return "", other
+}
+
+// newest returns the copy with the newest version that fits: NAME-VERSION.tgz or
+// NAME/VERSION. other is the version of a copy that does not fit.
+func newest(dir string, s *ChartSource) (file, other string) {
+	var best *semver.Version
+	consider := func(copied, version string) {
+		v, err := semver.NewVersion(version)
+		isOlder := best != nil && err == nil && !v.GreaterThan(best)
+		switch {
+		case err != nil || isOlder || s.Version == "" && v.Prerelease() != "":
+		case !fits(s.Version, version):
+			other = version
+		default:
+			best, file = v, copied
+		}
+	}
+	archives, _ := os.ReadDir(dir)
+	for _, e := range archives {
+		if version, ok := strings.CutPrefix(e.Name(), s.Name+"-"); ok && strings.HasSuffix(version, ".tgz") {
+			consider(filepath.Join(dir, e.Name()), strings.TrimSuffix(version, ".tgz"))
+		}
+	}
+	versions, _ := os.ReadDir(filepath.Join(dir, s.Name))
+	for _, e := range versions {
+		copied := filepath.Join(dir, s.Name, e.Name())
+		consider(copied, chartVersion(copied))
+	}
+	return file, other
 }
 
 var versionLine = regexp.MustCompile(`(?m)^version:\s*["']?([^"'\s#]+)`)

@@ -161,7 +161,11 @@ func (r *reader) repositoryChart(s *source) *importer.ChartSource {
 	if !strings.Contains(repo, "://") {
 		repo = "oci://" + repo // as Argo CD writes registries
 	}
-	return &importer.ChartSource{Repo: strings.TrimSuffix(repo, "/"), Name: importer.TextAt(s.spec, "chart"), Version: importer.TextAt(s.spec, "targetRevision"), Pos: r.at(s.app, s.field)}
+	repo, name := strings.TrimSuffix(repo, "/"), importer.TextAt(s.spec, "chart")
+	if folder := path.Dir(name); folder != "." && strings.HasPrefix(repo, "oci://") {
+		repo, name = repo+"/"+folder, path.Base(name)
+	}
+	return &importer.ChartSource{Repo: repo, Name: name, Version: importer.TextAt(s.spec, "targetRevision"), Pos: r.at(s.app, s.field)}
 }
 
 // chartName returns the name in the Chart.yaml of a directory.

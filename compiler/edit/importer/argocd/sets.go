@@ -96,7 +96,7 @@ func (s *set) generate(g any, field []string) ([]map[string]any, error) {
 		}
 		out = append(out, made...)
 	}
-	return selected(out, importer.MapAt(g, "selector", "matchLabels")), nil
+	return selected(out, importer.MapAt(g, "selector")), nil
 }
 
 // skip notes a part of a generator that is not expanded.
@@ -104,16 +104,38 @@ func (s *set) skip(field []string, do string) {
 	s.model.NotCarried = append(s.model.NotCarried, importer.Note{Pos: s.doc.At(s.Dir, field), Doc: s.title(), Field: strings.Join(field, "."), Do: do})
 }
 
-// selected returns the parameters with the labels.
-func selected(all []map[string]any, labels map[string]any) []map[string]any {
+// selected returns the parameters that a label selector matches.
+func selected(all []map[string]any, selector map[string]any) []map[string]any {
 	return slices.DeleteFunc(all, func(params map[string]any) bool {
-		for key, want := range labels {
-			if fmt.Sprint(importer.ValueAt(params, strings.Split(key, ".")...)) != fmt.Sprint(want) && fmt.Sprint(params[key]) != fmt.Sprint(want) {
+		for key, want := range importer.MapAt(selector, "matchLabels") {
+			if of, ok := parameterOf(params, key); !ok || of != fmt.Sprint(want) {
 				return true
 			}
 		}
-		return false
+		return slices.ContainsFunc(importer.ListAt(selector, "matchExpressions"), func(e any) bool {
+			of, ok := parameterOf(params, importer.TextAt(e, "key"))
+			isIn := ok && slices.ContainsFunc(importer.ListAt(e, "values"), func(v any) bool { return fmt.Sprint(v) == of })
+			switch importer.TextAt(e, "operator") {
+			case "In":
+				return !isIn
+			case "NotIn":
+				return isIn
+			case "DoesNotExist":
+				return ok
+			default:
+				return !ok
+			}
+		})
 	})
+}
+
+// parameterOf returns a parameter as text, and whether it exists. The key may be a path.
+func parameterOf(params map[string]any, key string) (text string, ok bool) {
+	v := params[key]
+	if v == nil {
+		v = importer.ValueAt(params, strings.Split(key, ".")...)
+	}
+	return fmt.Sprint(v), v != nil
 }
 
 // list returns the elements of a list generator.
@@ -127,10 +149,15 @@ func (s *set) list(spec map[string]any) []map[string]any {
 	return out
 }
 
-// withValues adds the field values of a generator to parameters.
+// withValues adds the field values of a generator to parameters, which it may use.
 func (s *set) withValues(params, spec map[string]any) map[string]any {
-	if values := importer.MapAt(spec, "values"); values != nil {
-		params["values"] = values
+	values := importer.MapAt(spec, "values")
+	if values == nil {
+		return params
+	}
+	params["values"] = values
+	if made, err := s.template(values, params); err == nil {
+		params["values"] = made
 	}
 	return params
 }
@@ -160,7 +187,7 @@ func (s *set) git(spec map[string]any, field []string) ([]map[string]any, error)
 		}
 		var out []map[string]any
 		for _, dir := range dirs {
-			out = append(out, s.withValues(map[string]any{"path": s.pathParams(dir, "")}, spec))
+			out = append(out, s.withValues(withPath(map[string]any{}, s.pathParams(dir, ""), spec), spec))
 		}
 		return out, nil
 	}
@@ -187,7 +214,7 @@ func (s *set) git(spec map[string]any, field []string) ([]map[string]any, error)
 			if params == nil {
 				params = map[string]any{}
 			}
-			params["path"] = s.pathParams(path.Dir(file), path.Base(file))
+			params = withPath(params, s.pathParams(path.Dir(file), path.Base(file)), spec)
 			out = append(out, s.withValues(params, spec))
 		}
 	}
@@ -205,6 +232,16 @@ func (s *set) pathParams(dir, file string) map[string]any {
 		out["filename"], out["filenameNormalized"] = file, normalized(file)
 	}
 	return out
+}
+
+// withPath adds the path to parameters, below the key of pathParamPrefix if there is one.
+func withPath(params, path, spec map[string]any) map[string]any {
+	if prefix := importer.TextAt(spec, "pathParamPrefix"); prefix != "" {
+		params[prefix] = importer.MergeValues(importer.MapAt(params, prefix), map[string]any{"path": path})
+		return params
+	}
+	params["path"] = path
+	return params
 }
 
 // normalized returns a text as a name that Kubernetes takes.
