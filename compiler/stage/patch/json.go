@@ -33,13 +33,14 @@ func operate(it *item, ops []fleet.Operation) []*problem {
 			if op.Op == "add" && p.lacks && !strings.HasPrefix(p.hint, "did you mean ") {
 				p.hint = "add that first, or use strategic or merge, which create missing fields"
 			}
+			p.hint = cmp.Or(p.hint, "correct the operation, or select the objects that it fits in target")
 			p.msg = wording(op) + ": " + p.msg
 			return under("json", []*problem{p.in(strconv.Itoa(i))})
 		}
 	}
 	root, ok := d.root.(map[string]any)
 	if !ok {
-		return under("json", []*problem{{msg: "replaces the object with " + diag.TypeOf(d.root)}})
+		return under("json", []*problem{{msg: "replaces the object with " + diag.TypeOf(d.root), hint: "replace a field of it"}})
 	}
 	it.Unstructured.Object = root
 	return nil

@@ -24,9 +24,11 @@ fleet.cue:10:2: releases."my-web".patches.p0.json.1: Deployment.apps web: replac
 fleet.cue:11:2: releases."my-web".patches.p1.json.0: ConfigMap other/settings: add /metadata/annotations/a: /metadata has no annotations [FL1512]
     hint: add that first, or use strategic or merge, which create missing fields
 fleet.cue:12:2: releases."my-web".patches.p2.json.0: Secret keys: test /stringData/password: the value is different [FL1512]
+    hint: correct the operation, or select the objects that it fits in target
 fleet.cue:13:2: releases."my-web".patches.p3.json.0: Widget.example.com wheel: replace /spec/parts/7/name: /spec/parts is a list without index 7 [FL1512]
     hint: count from 0: the first item has the index 0
 fleet.cue:14:2: releases."my-web".patches.p4.json.0: CronJob.batch nightly: test /spec/schedule: it is a string, not a number [FL1512]
+    hint: correct the operation, or select the objects that it fits in target
 `},
 	})
 }

@@ -341,6 +341,7 @@ fleet.cue:11:2: releases."my-web".patches.p1: ConfigMap other/settings: would tu
 fleet.cue:12:2: releases."my-web".patches.p2: Widget.example.com wheel: would turn it into another object, with metadata.name "x" instead of "wheel" [FL1512]
     hint: remove metadata.name and select the object in target, or change it with json: [{op: "add", path: "/metadata/name", value: ...}]
 fleet.cue:13:2: releases."my-web".patches.p3.json: Secret keys: replaces the object with a number [FL1512]
+    hint: replace a field of it
 `},
 	})
 }
