@@ -31,8 +31,9 @@ func (t *Type) checked(v *fleet.Tree) *checker {
 type checker struct {
 	root   *Type
 	values *fleet.Tree
-	named  map[string]bool // all strings in the values; built on first use
-	text   textReads       // values that the user's own strings read, as templates
+	named  map[string]bool         // all strings in the values; built on first use
+	places map[string][]chartValue // values of the chart by their last keys; built on first use
+	text   textReads               // values that the user's own strings read, as templates
 	found  []finding
 }
 
@@ -168,7 +169,7 @@ func (c *checker) unknown(v *fleet.Tree, t *Type, path []string) {
 		}
 	}
 	if hint == "" {
-		hint = c.elsewhere(v, t, path)
+		hint = c.elsewhere(v, path)
 	}
 	if hint == "" {
 		hint = "remove it"

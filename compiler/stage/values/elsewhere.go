@@ -12,7 +12,7 @@ import (
 
 // Bounds of the search for a key at other places of a chart.
 const (
-	maxDepthElsewhere  = 6
+	maxDepthElsewhere  = 7
 	maxTypesElsewhere  = 1 << 15
 	maxPlacesElsewhere = 8
 	shownElsewhere     = 3
@@ -21,26 +21,65 @@ const (
 // elsewhere returns a hint with the paths at which the chart has the key that the map at path does
 // not have, such as controller.replicas for replicas. It prefers paths below the same map, and
 // those with the fewest keys. It returns "" if there are none, or too many to be of use.
-func (c *checker) elsewhere(v *fleet.Tree, t *Type, path []string) string {
+func (c *checker) elsewhere(v *fleet.Tree, path []string) string {
 	above, key := path[:len(path)-1], path[len(path)-1]
 	if parts := strings.Split(key, "."); len(parts) > 1 {
 		if _, ok := c.root.At(slices.Concat(above, parts)...); ok {
 			return fmt.Sprintf("write %s: the quotes make the dots a part of the name", strings.Join(parts, ": "))
 		}
 	}
-	places := c.alike(v, path)
-	if len(places) == 0 {
-		places = pathsBelow(v, key, t, above)
+	if alike := c.alike(v, path); alike != nil {
+		return placesHint([][]string{alike})
 	}
-	if len(places) == 0 && len(above) > 0 {
-		places = pathsBelow(v, key, c.root, nil)
+	if c.places == nil {
+		c.places = placesOf(c.root)
+	}
+	var places [][]string
+	for _, around := range [][]string{above, nil} {
+		for _, p := range c.places[key] {
+			if len(p.path) > len(around) && slices.Equal(p.path[:len(around)], around) && p.t.couldBe(v) && (len(places) == 0 || len(p.path) == len(places[0])) {
+				places = append(places, p.path)
+			}
+		}
+		if len(places) > 0 {
+			break
+		}
 	}
 	return placesHint(places)
 }
 
+// A chartValue is a value of a chart and its path.
+type chartValue struct {
+	t    *Type
+	path []string
+}
+
+// placesOf returns the values of a chart by their last keys, those with the fewest keys first.
+// Global values count once: a dependency has the same ones.
+func placesOf(root *Type) map[string][]chartValue {
+	out := map[string][]chartValue{}
+	level, seen := []chartValue{{t: root}}, 0
+	for depth := 0; depth < maxDepthElsewhere && seen < maxTypesElsewhere; depth++ {
+		var next []chartValue
+		for _, p := range level {
+			for _, k := range p.t.Keys {
+				if depth > 0 && k == chartutil.GlobalKey {
+					continue
+				}
+				below := chartValue{p.t.Fields[k], append(slices.Clip(p.path), k)}
+				out[k] = append(out[k], below)
+				next = append(next, below)
+			}
+		}
+		seen += len(next)
+		level = next
+	}
+	return out
+}
+
 // alike returns the path with the key below a neighbour of its parent with nearly the same name,
 // as kube-state-metrics has for kubeStateMetrics.
-func (c *checker) alike(v *fleet.Tree, path []string) [][]string {
+func (c *checker) alike(v *fleet.Tree, path []string) []string {
 	if len(path) < 2 {
 		return nil
 	}
@@ -51,7 +90,7 @@ func (c *checker) alike(v *fleet.Tree, path []string) [][]string {
 	}
 	for _, k := range around.Keys {
 		if f := around.Fields[k].Fields[key]; k != parent && folded(k) == folded(parent) && f != nil && f.couldBe(v) {
-			return [][]string{slices.Concat(above, []string{k, key})}
+			return slices.Concat(above, []string{k, key})
 		}
 	}
 	return nil
@@ -60,35 +99,6 @@ func (c *checker) alike(v *fleet.Tree, path []string) [][]string {
 // folded returns a name without its case and the signs between words.
 func folded(name string) string {
 	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
-}
-
-// pathsBelow returns the paths below a map whose last key is key and that accept the value. It
-// returns those with the fewest keys only.
-func pathsBelow(v *fleet.Tree, key string, below *Type, at []string) (found [][]string) {
-	type place struct {
-		t    *Type
-		path []string
-	}
-	level, seen := []place{{below, at}}, 0
-	for depth := 0; depth < maxDepthElsewhere && len(found) == 0; depth++ {
-		var next []place
-		for _, p := range level {
-			for _, k := range p.t.Keys {
-				if seen++; seen > maxTypesElsewhere {
-					return nil
-				}
-				f, path := p.t.Fields[k], append(slices.Clip(p.path), k)
-				if k == key && f.couldBe(v) {
-					found = append(found, path)
-				}
-				if depth == 0 || k != chartutil.GlobalKey {
-					next = append(next, place{f, path})
-				}
-			}
-		}
-		level = next
-	}
-	return found
 }
 
 // couldBe reports whether the value could be meant for the type: it has an accepted kind and,
