@@ -25,7 +25,7 @@ func (c *checker) elsewhere(v *fleet.Tree, path []string) string {
 	above, key := path[:len(path)-1], path[len(path)-1]
 	if parts := strings.Split(key, "."); len(parts) > 1 {
 		if _, ok := c.root.At(slices.Concat(above, parts)...); ok {
-			return fmt.Sprintf("write %s: the quotes make the dots a part of the name", strings.Join(parts, ": "))
+			return fmt.Sprintf("write %s: ... instead: in quotes, the dots are a part of the name", strings.Join(parts, ": "))
 		}
 	}
 	if alike := c.alike(v, path); alike != nil {

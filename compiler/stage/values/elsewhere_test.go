@@ -32,8 +32,8 @@ stateMetrics: {enabled: true}
 		"few: 2":                           "did you mean many.a.few, many.b.few, many.c.few or one of 2 others?",
 		"on: 2":                            all,
 		"stateMetrics: {replicas: 2}":      "did you mean state-metrics.replicas?",
-		"controller.image.tag: x":          "write controller: image: tag: the quotes make the dots a part of the name",
-		"backend: {port.number: 2}":        "write port: number: the quotes make the dots a part of the name",
+		"controller.image.tag: x":          "write controller: image: tag: ... instead: in quotes, the dots are a part of the name",
+		"backend: {port.number: 2}":        "write port: number: ... instead: in quotes, the dots are a part of the name",
 		"backend: {controller.image: 2}":   "use one of port, replicaCount",
 		"controller: {replicaCounts: 'x'}": "did you mean replicaCount?",
 	} {
