@@ -22,8 +22,8 @@ literal values in defaults and in values, with their comments. Expressions,
 references, conditional fields and values of embedded files stay where they are.
 
 A value stays if one cluster of the layer does not set it, if the layer sets
-another value, or if the files would have more lines. lift says why a value
-stays that all clusters set.
+another value, or if the files would have more lines and no PATH names it. lift
+says why a value stays that all clusters set.
 
 A layer with one cluster or one layer below it takes no values: one cluster does
 not show the common values.`
@@ -102,8 +102,12 @@ func liftText(w io.Writer, r *lift.Result, dryRun bool) error {
 		fmt.Fprintf(&b, "  %s, to %s: %s\n", k.Path, k.Layer, k.Reason)
 	}
 	if len(r.Moves) > 0 {
-		fmt.Fprintf(&b, "\n%s moved, %s fewer; the bundles of %s are the same\n",
-			diag.Count(len(r.Moves), "value", "values"), diag.Count(-r.Lines, "line", "lines"), diag.Count(r.Clusters, "cluster", "clusters"))
+		n, change := -r.Lines, "fewer"
+		if n < 0 {
+			n, change = -n, "more"
+		}
+		fmt.Fprintf(&b, "\n%s moved, %s %s; the bundles of %s are the same\n",
+			diag.Count(len(r.Moves), "value", "values"), diag.Count(n, "line", "lines"), change, diag.Count(r.Clusters, "cluster", "clusters"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -65,7 +65,7 @@ func Lift(ctx context.Context, c *compiler.Compiler, req Request) (*Result, erro
 	if err != nil {
 		return nil, err
 	}
-	l := &lifter{tree: t, prover: prover{c: c}}
+	l := &lifter{tree: t, prover: prover{c: c}, named: len(paths) > 0}
 	if err := l.prover.before(ctx); err != nil {
 		return nil, err
 	}
@@ -111,6 +111,7 @@ func (m *move) text() string {
 type lifter struct {
 	*tree
 	prover prover
+	named  bool // whether the user names what to move
 	kept   []KeptValue
 	proven load.Edits // of the last moves that change no bundle
 }
@@ -195,11 +196,12 @@ func (l *lifter) withoutLosses(moves []*move) ([]*move, error) {
 }
 
 // withoutLonger returns the moves without those that would lose comments, and without
-// releases and layers for which the files would have more lines than before.
+// releases and layers for which the files would have more lines than before, unless the user
+// names what to move.
 func (l *lifter) withoutLonger(moves []*move) ([]*move, error) {
 	moves, err := l.withoutLosses(moves)
-	if err != nil {
-		return nil, err
+	if err != nil || l.named {
+		return moves, err
 	}
 	groups := map[group][]*move{}
 	var rest []group
