@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,8 +80,9 @@ func TestRetry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, sent, told := &Cluster{retryTimeout: time.Minute}, 0, 0
-				c.OnDelay(func(string) { told++ })
+				c, sent := &Cluster{retryTimeout: time.Minute}, 0
+				var reports atomic.Int32
+				c.OnDelay(func(string) { reports.Add(1) })
 				start := time.Now()
 				send := c.retry
 				if test.asks {
@@ -101,8 +103,8 @@ func TestRetry(t *testing.T) {
 				if took := time.Since(start); took > test.duration {
 					t.Errorf("it takes %s", took)
 				}
-				if (told == 1) != test.told || told > 1 {
-					t.Errorf("the delay is told %d times", told)
+				if told := reports.Load(); (told == 1) != test.told || told > 1 {
+					t.Errorf("the delay is reported %d times", told)
 				}
 			})
 		})
