@@ -32,7 +32,7 @@ type checker struct {
 	root   *Type
 	values *fleet.Tree
 	named  map[string]bool         // all strings in the values; built on first use
-	places map[string][]chartValue // values of the chart by their last keys; built on first use
+	places map[string][]chartValue // values of the chart by the stems of their last keys; built on first use
 	text   textReads               // values that the user's own strings read, as templates
 	found  []finding
 }

@@ -19,8 +19,9 @@ const (
 )
 
 // elsewhere returns a hint with the paths at which the chart has the key that the map at path does
-// not have, such as controller.replicas for replicas. It prefers paths below the same map, and
-// those with the fewest keys. It returns "" if there are none, or too many to be of use.
+// not have, or one with the same stem, such as controller.replicaCount for replicas. It prefers
+// paths below the same map, those with the fewest keys, and the same key. It returns "" if there
+// are none, or too many to be of use.
 func (c *checker) elsewhere(v *fleet.Tree, path []string) string {
 	above, key := path[:len(path)-1], path[len(path)-1]
 	if parts := strings.Split(key, "."); len(parts) > 1 {
@@ -34,18 +35,31 @@ func (c *checker) elsewhere(v *fleet.Tree, path []string) string {
 	if c.places == nil {
 		c.places = placesOf(c.root)
 	}
-	var places [][]string
 	for _, around := range [][]string{above, nil} {
-		for _, p := range c.places[key] {
-			if len(p.path) > len(around) && slices.Equal(p.path[:len(around)], around) && p.t.couldBe(v) && (len(places) == 0 || len(p.path) == len(places[0])) {
-				places = append(places, p.path)
+		var exact, similar [][]string
+		for _, p := range c.places[stem(key)] {
+			isBelow := len(p.path) > len(around) && slices.Equal(p.path[:len(around)], around)
+			switch {
+			case !isBelow, !p.t.couldBe(v), len(similar) > 0 && len(p.path) > len(similar[0]):
+				continue
+			case p.path[len(p.path)-1] == key:
+				exact = append(exact, p.path)
 			}
+			similar = append(similar, p.path)
 		}
-		if len(places) > 0 {
-			break
+		if len(exact) > 0 {
+			return placesHint(exact)
+		}
+		if len(similar) > 0 {
+			return placesHint(similar)
 		}
 	}
-	return placesHint(places)
+	return ""
+}
+
+// stem returns what similar keys have in common, such as replicas and replicaCount.
+func stem(key string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(folded(key), "count"), "s")
 }
 
 // A chartValue is a value of a chart and its path.
@@ -54,7 +68,8 @@ type chartValue struct {
 	path []string
 }
 
-// placesOf returns the values of a chart by their last keys, those with the fewest keys first.
+// placesOf returns the values of a chart by the stems of their last keys, those with the fewest
+// keys first.
 // Global values count once: a dependency has the same ones.
 func placesOf(root *Type) map[string][]chartValue {
 	out := map[string][]chartValue{}
@@ -67,7 +82,7 @@ func placesOf(root *Type) map[string][]chartValue {
 					continue
 				}
 				below := chartValue{p.t.Fields[k], append(slices.Clip(p.path), k)}
-				out[k] = append(out[k], below)
+				out[stem(k)] = append(out[stem(k)], below)
 				next = append(next, below)
 			}
 		}

@@ -26,6 +26,10 @@ stateMetrics: {enabled: true}
 		"image: {tag: x}":                  "did you mean controller.image?",
 		"image: x":                         all, // the chart has no such text
 		"image: {name: x}":                 all,
+		"replicas: 2":                      "did you mean state-metrics.replicas?",
+		"replica-count: 2":                 "did you mean controller.replicaCount, backend.replicaCount or state-metrics.replicas?",
+		"backend: {replicas: 2}":           "did you mean backend.replicaCount?",
+		"retentions: 2d":                   "did you mean controller.spec.retention?",
 		"domain: x":                        "did you mean global.domain?",
 		"controller: {retention: 2d}":      "did you mean controller.spec.retention?",
 		"backend: {retention: 2d}":         "did you mean controller.spec.retention?",
