@@ -277,8 +277,17 @@ func (k *chartsKustomization) rest(out *importer.Release, patches []any) error {
 		return err
 	}
 	file := filepath.Join(k.Work, filepath.FromSlash(k.file))
-	if err := os.WriteFile(file, text, 0o600); err != nil {
+	if err := replace(file, text); err != nil {
 		return err
 	}
-	return errors.Join(k.kustomize(k.source, k.dir, out, true), os.WriteFile(file, k.before, 0o600))
+	return errors.Join(k.kustomize(k.source, k.dir, out, true), replace(file, k.before))
+}
+
+// replace replaces a file of the copy of a repository, which may be a hard link to the user's
+// file, or a symbolic link.
+func replace(file string, data []byte) error {
+	if err := os.Remove(file); err != nil {
+		return err
+	}
+	return os.WriteFile(file, data, 0o600)
 }
