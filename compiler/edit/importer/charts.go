@@ -149,6 +149,9 @@ func request(s *ChartSource) chart.Request {
 // mirrored returns the copy of a chart in a directory of charts: NAME-VERSION.tgz,
 // NAME/VERSION, NAME or NAME.tgz. other is the version of a copy that does not fit.
 func mirrored(dir string, s *ChartSource) (file, other string) {
+	if !filepath.IsLocal(filepath.FromSlash(s.Name)) {
+		return "", "" // the name comes from the repository
+	}
 	if file, other = newest(dir, s); file != "" {
 		return file, ""
 	}
