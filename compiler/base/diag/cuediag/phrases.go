@@ -2,6 +2,7 @@ package cuediag
 
 import (
 	"regexp"
+	"sync"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
@@ -15,56 +16,58 @@ type phrase struct {
 }
 
 // phrases is a list of translations. The first match applies. They name the mistake
-// and the fix in terms of a fleet.
-var phrases = []phrase{
-	{regexp.MustCompile(`^conflicting values (.+) and (.+) \(mismatched types (.+) and (.+)\)$`), diag.CodeWrongType, (*explanation).otherType},
-	{conflict, diag.CodeConflict, (*explanation).twoValues},
-	{regexp.MustCompile(`^(.+) is not one of (.+)$`), diag.CodeConstraint, (*explanation).noneOf},
-	{regexp.MustCompile(`^invalid value (.*) \(out of bound (.+)\)$`), diag.CodeConstraint, (*explanation).outOfBound},
-	{regexp.MustCompile(`^incomplete value (.+)$`), diag.CodeMissingValue, (*explanation).noValue},
-	{regexp.MustCompile(`^field is required but not present$`), diag.CodeMissingValue, (*explanation).missing},
-	{regexp.MustCompile(`^field not allowed$`), diag.CodeUnknownField, (*explanation).unknownField},
-	{regexp.MustCompile(`^undefined field: (.+)$`), diag.CodeUnknownField, (*explanation).undefined},
-	{regexp.MustCompile(`^cannot reference optional field: (.+)$`), diag.CodeMissingValue, (*explanation).notSet},
-	{regexp.MustCompile(`^reference "(.+)" not found$`), diag.CodeUnknownName, (*explanation).notFound},
-	{regexp.MustCompile(`^(?:structural cycle|cycle error|cycle with field: .*)$`), diag.CodeCycle, saying("contains itself, or refers to itself", "set one of the fields to a value")},
-	{regexp.MustCompile(`^cyclic references in let clause or alias$`), diag.CodeCycle, (*explanation).letCycle},
-	{regexp.MustCompile(`^invalid regexp: error parsing regexp: (.+)$`), diag.CodeTextForm, (*explanation).brokenRegexp},
-	{regexp.MustCompile(`^imported and not used: "([^"]+)"`), diag.CodeUnknownName, (*explanation).unused},
-	{regexp.MustCompile(`^builtin package "(.+)" undefined$`), diag.CodeUnknownName, (*explanation).noStandardPackage},
-	{regexp.MustCompile(`^relative import paths not allowed \("(.+)"\)$`), diag.CodeUnknownName, (*explanation).relativeImport},
-	{regexp.MustCompile(`^cannot determine package name for "(.+)"; .*$`), diag.CodeUnknownName, saying("no package is called $1", "correct the import path: package names have only letters, digits and _, as in environments/charts/my_app")},
-	{regexp.MustCompile(`cannot (?:read|get syntax for) "(.+?)": the file (is larger than .+)$`), diag.CodeFileSize, (*explanation).tooLarge},
-	{regexp.MustCompile(`^(?:cannot find package "(.+?)".*|no dependency found for package "(.+?)".*|cannot find module providing package (.+))$`), diag.CodeUnknownName, (*explanation).noPackage},
-	{regexp.MustCompile(`^invalid (?:(?:left|right)-hand value to|operands .* to) '(.)' \(type (?:struct|list)`), diag.CodeExpression, saying("$1 cannot combine maps or lists", "write & between maps, and list.Concat([A, B]) for lists")},
-	{regexp.MustCompile(`^(?:Addition|Multiplication) of lists is superseded by (list\.\w+); .*$`), diag.CodeExpression, (*explanation).listArithmetic},
-	{regexp.MustCompile(`^invalid operands (.+) and (.+) to '(.+)' \(type (.+) and (.+)\)$`), diag.CodeExpression, saying("operator $3 cannot combine $1 ($K4) and $2 ($K5)", `convert a value to a string with "\(NAME)", or use two values of the same type`)},
-	{regexp.MustCompile(`^invalid operation ([-+!])(.+) \(.*\)$`), diag.CodeExpression, orSlip(saying("operator $1 cannot be applied to $2", "remove the $1"))},
-	{regexp.MustCompile(`^invalid interpolation: cannot use .* \(type (\w+)\) as type .*$`), diag.CodeExpression, saying("$K1 cannot be inserted into a string", `insert one of its fields: "\(NAME.FIELD)"`)},
-	{regexp.MustCompile(`^(?:invalid list )?index out of range \[(\d+)\] with length (\d+)$`), diag.CodeExpression, saying("element [$1] does not exist: the list has length $2", "count from 0: the first element is [0]")},
-	{regexp.MustCompile(`^cannot use (.+) \(type (\w+)\) as (\w+) in argument (\d+) to (.+)$`), diag.CodeExpression, saying("argument $4 of $5 must be $K3, got $1 ($K2)", "pass $K3")},
-	{regexp.MustCompile(`^cannot use (.+) \(type (\w+)\) as type (\w+)$`), diag.CodeExpression, saying("$1 is $K2, and must be $K3", "use a comparison as the condition, such as NAME == VALUE")},
-	{regexp.MustCompile(`^cannot call non-function (.+?)\.(\w+) \(.*\)$`), diag.CodeUnknownName, saying("package $1 has no function $2", "see https://pkg.go.dev/cuelang.org/go/pkg/$1 for its functions")},
-	{regexp.MustCompile(`^error in call to (\S+): (?:strconv\.\w+: |json: |:)?(.*)$`), diag.CodeExpression, saying("the call of $1 fails: $2", "correct its arguments")},
-	{regexp.MustCompile(`^cannot range over (.+) \(found (\w+), want .*\)$`), diag.CodeExpression, saying("a for loop requires a list or a map, got $1 ($K2)", "loop over a list or a map")},
-	{regexp.MustCompile(`^(?:explicit error \(_\|_ literal\) in source)$`), diag.CodeSyntax, saying("the value is the explicit error _|_", "remove it")},
-	{regexp.MustCompile(`^unreferenced alias or let clause (.+)$`), diag.CodeUnknownName, (*explanation).unreferenced},
-	{regexp.MustCompile(`^integer fields not supported$`), diag.CodeSyntax, saying("a field name must be a string, not a number", `convert it to a string, as in "\(NAME)"`)},
-	{regexp.MustCompile(`^(?:invalid interpolation: )?non-concrete value _ \(type _\)$`), diag.CodeExpression, saying("a value inserted into the string is not set", "set it, or give it a default")},
-	{regexp.MustCompile(`^(?:invalid interpolation: )?non-concrete value (\w+) \(type \w+\)$`), diag.CodeExpression, saying("a value inserted into the string is not set: it must be $K1", "set it, or give it a default")},
-	{regexp.MustCompile(`^key value of dynamic field must be concrete, found .*$`), diag.CodeExpression, saying("the name of a field, in parentheses, is not set", "set it, or give it a default")},
-	{regexp.MustCompile(`^incompatible (?:number|integer) bounds (.+) and (.+)$`), diag.CodeConstraint, saying("no value satisfies both $1 and $2", "change one of them")},
-	{regexp.MustCompile(`^extern attribute must appear before package clause$`), diag.CodeSyntax, saying("@extern(embed) must be above the package clause", "move it to the top of the file")},
-	{regexp.MustCompile(`^@embed: .*streaming not implemented.*$`), diag.CodeEmbeddedFile, saying("the embedded file has several documents", "split it into one file per document, and embed one of them")},
-	{regexp.MustCompile(`^@embed: .*conflicting values (.+) and (.+)$`), diag.CodeEmbeddedFile, saying("the embedded file has a duplicate key, with the values $1 and $2", "remove one of the lines")},
-	{regexp.MustCompile(`^@embed: (?:failed to decode file|read file \S+|open [^:]+): (.*)$`), diag.CodeEmbeddedFile, (*explanation).unreadable},
-	{regexp.MustCompile(`^@embed: (?:path not normalized|cannot refer to parent directory).*$`), diag.CodeEmbeddedFile, saying("@embed can read only files in its own directory and below", "copy the file next to this one, and write @embed(file=values.yaml)")},
-	{regexp.MustCompile(`^@embed$`), diag.CodeEmbeddedFile, saying("@embed names a file that does not exist or cannot be read", "put the file next to this one, or correct its name")},
-	{regexp.MustCompile(`^@embed: (.*)$`), diag.CodeSyntax, saying("invalid @embed: $1", "write @embed(file=values.yaml), or @embed(file=NAME, type=yaml)")},
-	{regexp.MustCompile(`^incompatible list lengths \(0 and \d+\)$`), diag.CodeConstraint, saying("the list is empty", "add at least one element")},
-	{regexp.MustCompile(`^incompatible list lengths \((\d+) and (\d+)\)$`), diag.CodeConflict, saying("the list is set twice, with $1 and $2 elements", "write the whole list in one layer: layers cannot add to a list")},
-	{regexp.MustCompile(`^preference mark not allowed at this position$`), diag.CodeSyntax, orSlip(saying("* marks the default among several values, and there is only one value here", `write the string "*", or refer to a shared value by its name: _shared`))},
-}
+// and the fix in terms of a fleet. They are compiled when there is a fault.
+var phrases = sync.OnceValue(func() []phrase {
+	return []phrase{
+		{regexp.MustCompile(`^conflicting values (.+) and (.+) \(mismatched types (.+) and (.+)\)$`), diag.CodeWrongType, (*explanation).otherType},
+		{conflict, diag.CodeConflict, (*explanation).twoValues},
+		{regexp.MustCompile(`^(.+) is not one of (.+)$`), diag.CodeConstraint, (*explanation).noneOf},
+		{regexp.MustCompile(`^invalid value (.*) \(out of bound (.+)\)$`), diag.CodeConstraint, (*explanation).outOfBound},
+		{regexp.MustCompile(`^incomplete value (.+)$`), diag.CodeMissingValue, (*explanation).noValue},
+		{regexp.MustCompile(`^field is required but not present$`), diag.CodeMissingValue, (*explanation).missing},
+		{regexp.MustCompile(`^field not allowed$`), diag.CodeUnknownField, (*explanation).unknownField},
+		{regexp.MustCompile(`^undefined field: (.+)$`), diag.CodeUnknownField, (*explanation).undefined},
+		{regexp.MustCompile(`^cannot reference optional field: (.+)$`), diag.CodeMissingValue, (*explanation).notSet},
+		{regexp.MustCompile(`^reference "(.+)" not found$`), diag.CodeUnknownName, (*explanation).notFound},
+		{regexp.MustCompile(`^(?:structural cycle|cycle error|cycle with field: .*)$`), diag.CodeCycle, saying("contains itself, or refers to itself", "set one of the fields to a value")},
+		{regexp.MustCompile(`^cyclic references in let clause or alias$`), diag.CodeCycle, (*explanation).letCycle},
+		{regexp.MustCompile(`^invalid regexp: error parsing regexp: (.+)$`), diag.CodeTextForm, (*explanation).brokenRegexp},
+		{regexp.MustCompile(`^imported and not used: "([^"]+)"`), diag.CodeUnknownName, (*explanation).unused},
+		{regexp.MustCompile(`^builtin package "(.+)" undefined$`), diag.CodeUnknownName, (*explanation).noStandardPackage},
+		{regexp.MustCompile(`^relative import paths not allowed \("(.+)"\)$`), diag.CodeUnknownName, (*explanation).relativeImport},
+		{regexp.MustCompile(`^cannot determine package name for "(.+)"; .*$`), diag.CodeUnknownName, saying("no package is called $1", "correct the import path: package names have only letters, digits and _, as in environments/charts/my_app")},
+		{regexp.MustCompile(`cannot (?:read|get syntax for) "(.+?)": the file (is larger than .+)$`), diag.CodeFileSize, (*explanation).tooLarge},
+		{regexp.MustCompile(`^(?:cannot find package "(.+?)".*|no dependency found for package "(.+?)".*|cannot find module providing package (.+))$`), diag.CodeUnknownName, (*explanation).noPackage},
+		{regexp.MustCompile(`^invalid (?:(?:left|right)-hand value to|operands .* to) '(.)' \(type (?:struct|list)`), diag.CodeExpression, saying("$1 cannot combine maps or lists", "write & between maps, and list.Concat([A, B]) for lists")},
+		{regexp.MustCompile(`^(?:Addition|Multiplication) of lists is superseded by (list\.\w+); .*$`), diag.CodeExpression, (*explanation).listArithmetic},
+		{regexp.MustCompile(`^invalid operands (.+) and (.+) to '(.+)' \(type (.+) and (.+)\)$`), diag.CodeExpression, saying("operator $3 cannot combine $1 ($K4) and $2 ($K5)", `convert a value to a string with "\(NAME)", or use two values of the same type`)},
+		{regexp.MustCompile(`^invalid operation ([-+!])(.+) \(.*\)$`), diag.CodeExpression, orSlip(saying("operator $1 cannot be applied to $2", "remove the $1"))},
+		{regexp.MustCompile(`^invalid interpolation: cannot use .* \(type (\w+)\) as type .*$`), diag.CodeExpression, saying("$K1 cannot be inserted into a string", `insert one of its fields: "\(NAME.FIELD)"`)},
+		{regexp.MustCompile(`^(?:invalid list )?index out of range \[(\d+)\] with length (\d+)$`), diag.CodeExpression, saying("element [$1] does not exist: the list has length $2", "count from 0: the first element is [0]")},
+		{regexp.MustCompile(`^cannot use (.+) \(type (\w+)\) as (\w+) in argument (\d+) to (.+)$`), diag.CodeExpression, saying("argument $4 of $5 must be $K3, got $1 ($K2)", "pass $K3")},
+		{regexp.MustCompile(`^cannot use (.+) \(type (\w+)\) as type (\w+)$`), diag.CodeExpression, saying("$1 is $K2, and must be $K3", "use a comparison as the condition, such as NAME == VALUE")},
+		{regexp.MustCompile(`^cannot call non-function (.+?)\.(\w+) \(.*\)$`), diag.CodeUnknownName, saying("package $1 has no function $2", "see https://pkg.go.dev/cuelang.org/go/pkg/$1 for its functions")},
+		{regexp.MustCompile(`^error in call to (\S+): (?:strconv\.\w+: |json: |:)?(.*)$`), diag.CodeExpression, saying("the call of $1 fails: $2", "correct its arguments")},
+		{regexp.MustCompile(`^cannot range over (.+) \(found (\w+), want .*\)$`), diag.CodeExpression, saying("a for loop requires a list or a map, got $1 ($K2)", "loop over a list or a map")},
+		{regexp.MustCompile(`^(?:explicit error \(_\|_ literal\) in source)$`), diag.CodeSyntax, saying("the value is the explicit error _|_", "remove it")},
+		{regexp.MustCompile(`^unreferenced alias or let clause (.+)$`), diag.CodeUnknownName, (*explanation).unreferenced},
+		{regexp.MustCompile(`^integer fields not supported$`), diag.CodeSyntax, saying("a field name must be a string, not a number", `convert it to a string, as in "\(NAME)"`)},
+		{regexp.MustCompile(`^(?:invalid interpolation: )?non-concrete value _ \(type _\)$`), diag.CodeExpression, saying("a value inserted into the string is not set", "set it, or give it a default")},
+		{regexp.MustCompile(`^(?:invalid interpolation: )?non-concrete value (\w+) \(type \w+\)$`), diag.CodeExpression, saying("a value inserted into the string is not set: it must be $K1", "set it, or give it a default")},
+		{regexp.MustCompile(`^key value of dynamic field must be concrete, found .*$`), diag.CodeExpression, saying("the name of a field, in parentheses, is not set", "set it, or give it a default")},
+		{regexp.MustCompile(`^incompatible (?:number|integer) bounds (.+) and (.+)$`), diag.CodeConstraint, saying("no value satisfies both $1 and $2", "change one of them")},
+		{regexp.MustCompile(`^extern attribute must appear before package clause$`), diag.CodeSyntax, saying("@extern(embed) must be above the package clause", "move it to the top of the file")},
+		{regexp.MustCompile(`^@embed: .*streaming not implemented.*$`), diag.CodeEmbeddedFile, saying("the embedded file has several documents", "split it into one file per document, and embed one of them")},
+		{regexp.MustCompile(`^@embed: .*conflicting values (.+) and (.+)$`), diag.CodeEmbeddedFile, saying("the embedded file has a duplicate key, with the values $1 and $2", "remove one of the lines")},
+		{regexp.MustCompile(`^@embed: (?:failed to decode file|read file \S+|open [^:]+): (.*)$`), diag.CodeEmbeddedFile, (*explanation).unreadable},
+		{regexp.MustCompile(`^@embed: (?:path not normalized|cannot refer to parent directory).*$`), diag.CodeEmbeddedFile, saying("@embed can read only files in its own directory and below", "copy the file next to this one, and write @embed(file=values.yaml)")},
+		{regexp.MustCompile(`^@embed$`), diag.CodeEmbeddedFile, saying("@embed names a file that does not exist or cannot be read", "put the file next to this one, or correct its name")},
+		{regexp.MustCompile(`^@embed: (.*)$`), diag.CodeSyntax, saying("invalid @embed: $1", "write @embed(file=values.yaml), or @embed(file=NAME, type=yaml)")},
+		{regexp.MustCompile(`^incompatible list lengths \(0 and \d+\)$`), diag.CodeConstraint, saying("the list is empty", "add at least one element")},
+		{regexp.MustCompile(`^incompatible list lengths \((\d+) and (\d+)\)$`), diag.CodeConflict, saying("the list is set twice, with $1 and $2 elements", "write the whole list in one layer: layers cannot add to a list")},
+		{regexp.MustCompile(`^preference mark not allowed at this position$`), diag.CodeSyntax, orSlip(saying("* marks the default among several values, and there is only one value here", `write the string "*", or refer to a shared value by its name: _shared`))},
+	}
+})
 
 // listArithmetic explains an operator that CUE no longer applies to lists.
 func (x *explanation) listArithmetic(m []string) {

@@ -58,7 +58,7 @@ func Explain(root string, l diag.List, v cue.Value) {
 		if x.colonInText() {
 			continue
 		}
-		for _, p := range phrases {
+		for _, p := range phrases() {
 			// The message of a failed string interpolation ends with its cause.
 			if m := p.cue.FindStringSubmatch(strings.TrimSpace(causeOfText(d.Msg))); m != nil {
 				x.Code = p.code
