@@ -248,14 +248,19 @@ func takes(t *Type) string {
 	for i, n := range names {
 		names[i] = withArticle(n)
 	}
-	switch n := len(names); n {
-	case 0:
+	if len(names) == 0 {
 		return "only null"
-	case 1:
-		return names[0]
-	default:
-		return strings.Join(names[:n-1], ", ") + " or " + names[n-1]
 	}
+	return joinOr(names)
+}
+
+// joinOr joins one or more names: a, b or c.
+func joinOr(names []string) string {
+	n := len(names)
+	if n == 1 {
+		return names[0]
+	}
+	return strings.Join(names[:n-1], ", ") + " or " + names[n-1]
 }
 
 // withArticle returns the name of a kind with its article.

@@ -136,11 +136,8 @@ func placesHint(places [][]string) string {
 	for i, p := range places {
 		names[i] = strings.TrimPrefix(pathText(p), "values.")
 	}
-	switch {
-	case n == 1:
-		return "did you mean " + names[0] + "?"
-	case n <= shownElsewhere+1:
-		return "did you mean " + strings.Join(names[:n-1], ", ") + " or " + names[n-1] + "?"
+	if n <= shownElsewhere+1 {
+		return "did you mean " + joinOr(names) + "?"
 	}
 	return fmt.Sprintf("did you mean %s or one of %d others?", strings.Join(names[:shownElsewhere], ", "), n-shownElsewhere)
 }
