@@ -150,8 +150,11 @@ func (r *applyReport) planned(differences bool) error {
 			return err
 		}
 	}
-	for _, c := range r.clusters {
-		if !r.json && len(r.ready()) == 0 && c.status() == "unchanged" {
+	if !r.json && len(r.ready()) == 0 {
+		for _, c := range r.clusters {
+			if c.status() != "unchanged" {
+				continue
+			}
 			if err := r.printLines(c, []string{c.summary()}); err != nil {
 				return err
 			}

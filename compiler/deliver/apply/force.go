@@ -66,10 +66,11 @@ func (f Force) takesAll(it *Item, fields []cluster.Field) bool {
 
 // conflictHint says how to solve a conflict.
 func (it *Item) conflictHint() string {
+	undo := ""
 	if !it.takeover.byHand && slices.ContainsFunc(it.Fields, isChangeByHand) {
-		return "pass --strict to undo changes by hand, or --force-conflicts=release:" + it.Release + " to take these fields, or manager:NAME or object:ID; or set ownership of the release"
+		undo = "--strict to undo changes by hand, or "
 	}
-	return "pass --force-conflicts=release:" + it.Release + " to take these fields, or manager:NAME or object:ID; or set ownership of the release"
+	return "pass " + undo + "--force-conflicts=release:" + it.Release + " to take these fields, or manager:NAME or object:ID; or set ownership of the release"
 }
 
 // Unused returns a fault for each release and object that is in none of the plans.
