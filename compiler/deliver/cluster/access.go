@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"errors"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -64,10 +63,10 @@ func (a Address) config() (*rest.Config, error) {
 	config.UserAgent = a.Agent
 	limiter := newFairLimiter()
 	config.RateLimiter = limiter
-	config.Wrap(limiter.transport)
+	config.Wrap(onResponse(limiter.see))
 	config.Timeout = requestTimeout
 	config.WarningHandler = rest.NoWarnings{}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limitedTransport{next} })
+	config.Wrap(onResponse(limitBody))
 	return config, nil
 }
 

@@ -231,7 +231,7 @@ func (e endless) RoundTrip(*http.Request) (*http.Response, error) {
 }
 
 func TestResponseLimit(t *testing.T) {
-	resp, err := limitedTransport{endless{}}.RoundTrip(nil)
+	resp, err := onResponse(limitBody)(endless{}).RoundTrip(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func Connect(ctx context.Context, a Address) (*Cluster, error) {
 	}
 	c := &Cluster{Server: config.Host, config: config, retryTimeout: cmp.Or(a.RetryTimeout, 2*time.Minute)}
 	c.plugin = a.limitPlugin(config.ExecProvider)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return troubleTransport{next, c} })
+	config.Wrap(onResponse(c.seeTrouble))
 	var client *http.Client
 	par.UseStderr(func() { client, err = rest.HTTPClientFor(config) }) // credential plugins inherit it
 	if err != nil {

@@ -41,24 +41,9 @@ func (l *fairLimiter) Wait(ctx context.Context) error {
 // flowSchema is the header that API Priority and Fairness adds to responses.
 const flowSchema = "X-Kubernetes-PF-FlowSchema-UID"
 
-// transport returns a round tripper that checks responses for the header.
-func (l *fairLimiter) transport(next http.RoundTripper) http.RoundTripper {
-	return fairTransport{next, l}
-}
-
-type fairTransport struct {
-	next    http.RoundTripper
-	limiter *fairLimiter
-}
-
-// WrappedRoundTripper returns the next transport, so that Kubernetes' code can close it.
-func (t fairTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
-
-// RoundTrip implements [http.RoundTripper].
-func (t fairTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := t.next.RoundTrip(r)
+// see checks a response for the header.
+func (l *fairLimiter) see(resp *http.Response, err error) {
 	if err == nil {
-		t.limiter.fair.Store(resp.Header.Get(flowSchema) != "")
+		l.fair.Store(resp.Header.Get(flowSchema) != "")
 	}
-	return resp, err
 }

@@ -6,19 +6,11 @@ import (
 	"net/http"
 )
 
-// limitedTransport reads at most maxResponse bytes of each response.
-type limitedTransport struct{ next http.RoundTripper }
-
-// WrappedRoundTripper returns the next transport, so that Kubernetes' code can close it.
-func (b limitedTransport) WrappedRoundTripper() http.RoundTripper { return b.next }
-
-// RoundTrip implements [http.RoundTripper].
-func (b limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := b.next.RoundTrip(r)
+// limitBody lets at most maxResponse bytes of a response be read.
+func limitBody(resp *http.Response, err error) {
 	if err == nil && resp.Body != nil {
 		resp.Body = &limitedBody{resp.Body, maxResponse}
 	}
-	return resp, err
 }
 
 var errTooLong = errors.New("the response is too large")

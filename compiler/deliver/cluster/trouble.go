@@ -8,33 +8,22 @@ import (
 	"net/http"
 )
 
-// troubleTransport records why requests fail. The client library retries some of them, and
-// its error then says only that the time is over.
-type troubleTransport struct {
-	next    http.RoundTripper
-	cluster *Cluster
-}
-
-// WrappedRoundTripper returns the next transport, so that Kubernetes' code can close it.
-func (t troubleTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
-
-// RoundTrip implements [http.RoundTripper].
-func (t troubleTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := t.next.RoundTrip(r)
+// seeTrouble records why requests fail. The client library retries some of them, and its error
+// then says only that the time is over.
+func (c *Cluster) seeTrouble(resp *http.Response, err error) {
 	var nerr net.Error
+	var cause string
 	switch {
 	case errors.Is(err, context.Canceled), errors.As(err, &nerr) && nerr.Timeout():
+		return
 	case err != nil:
-		t.set(err.Error())
+		cause = err.Error()
 	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode >= http.StatusInternalServerError:
-		t.set(fmt.Sprintf("HTTP status %d (%s)", resp.StatusCode, http.StatusText(resp.StatusCode)))
+		cause = fmt.Sprintf("HTTP status %d (%s)", resp.StatusCode, http.StatusText(resp.StatusCode))
 	default:
-		t.cluster.trouble.Store(nil)
+		c.trouble.Store(nil)
+		return
 	}
-	return resp, err
-}
-
-func (t troubleTransport) set(cause string) {
-	cause = t.cluster.visible(cause)
-	t.cluster.trouble.Store(&cause)
+	cause = c.visible(cause)
+	c.trouble.Store(&cause)
 }
