@@ -340,8 +340,5 @@ func (w *work) put(name string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err // a hard link must not be written through
-	}
-	return os.WriteFile(file, data, 0o644)
+	return ReplaceFile(file, data)
 }

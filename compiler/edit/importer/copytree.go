@@ -27,6 +27,15 @@ func CopyTree(ctx context.Context, from, to string) error { return copyTree(ctx,
 // CopyFiles does what CopyTree does, without hard links: copied files may be modified.
 func CopyFiles(ctx context.Context, from, to string) error { return copyTree(ctx, from, to, false) }
 
+// ReplaceFile writes a file of such a copy. It removes the file first, which may be a hard link
+// to the user's file, or a symbolic link.
+func ReplaceFile(file string, data []byte) error {
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.WriteFile(file, data, 0o644)
+}
+
 // copyTree copies a directory; canLink says whether files may be hard links.
 func copyTree(ctx context.Context, from, to string, canLink bool) error {
 	from, err := filepath.EvalSymlinks(from)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -277,17 +276,8 @@ func (k *chartsKustomization) rest(out *importer.Release, patches []any) error {
 		return err
 	}
 	file := filepath.Join(k.Work, filepath.FromSlash(k.file))
-	if err := replace(file, text); err != nil {
+	if err := importer.ReplaceFile(file, text); err != nil {
 		return err
 	}
-	return errors.Join(k.kustomize(k.source, k.dir, out, true), replace(file, k.before))
-}
-
-// replace replaces a file of the copy of a repository, which may be a hard link to the user's
-// file, or a symbolic link.
-func replace(file string, data []byte) error {
-	if err := os.Remove(file); err != nil {
-		return err
-	}
-	return os.WriteFile(file, data, 0o600)
+	return errors.Join(k.kustomize(k.source, k.dir, out, true), importer.ReplaceFile(file, k.before))
 }
