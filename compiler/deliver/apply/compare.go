@@ -74,7 +74,7 @@ func (t Target) compare(ctx context.Context, rules *health.Rules) (*Comparison, 
 	blind := cluster.ReasonOf(err) == cluster.Forbidden
 	if blind {
 		out.Objects = append(out.Objects, ObjectDiff{
-			ID: idOf(headRef(t.Fleet)), Finding: Unknown, Why: "the user is not allowed to " + listRights([]cluster.Right{{Verb: "get", Resource: "secrets", Namespace: Namespace}}),
+			ID: idOf(headRef(t.Fleet)), Finding: Unknown, Why: notAllowedTo + listRights([]cluster.Right{{Verb: "get", Resource: "secrets", Namespace: Namespace}}),
 		})
 		err = nil
 	}
@@ -190,7 +190,7 @@ func (c *comparer) read(ctx context.Context, gvk schema.GroupVersionKind, namesp
 	current, err := c.objects(ctx, gvk, namespace, names)
 	switch cluster.ReasonOf(err) {
 	case cluster.Forbidden:
-		return nil, Unknown, "the user is not allowed to " + listRights([]cluster.Right{{Verb: "get", Group: r.Group, Resource: r.Resource, Namespace: namespace}}), nil
+		return nil, Unknown, notAllowedTo + listRights([]cluster.Right{{Verb: "get", Group: r.Group, Resource: r.Resource, Namespace: namespace}}), nil
 	case "":
 		return current, "", "", err
 	}
@@ -240,7 +240,7 @@ func (c *comparer) compare(ctx context.Context, it *Item, current *unstructured.
 	return nil
 }
 
-const noPatchRight = "the user is not allowed to patch them"
+const noPatchRight = notAllowedTo + "patch them"
 
 // afterApply returns the object after an apply, by a dry run if possible.
 func (c *comparer) afterApply(ctx context.Context, it *Item, current *unstructured.Unstructured, out *ObjectDiff) (*unstructured.Unstructured, error) {

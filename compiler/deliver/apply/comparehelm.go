@@ -12,7 +12,7 @@ import (
 
 // This file compares the objects of releases that Helm delivers.
 
-const noHelmRecord = "the user is not allowed to read the records that Helm stores of their release"
+const noHelmRecord = notAllowedTo + "read the records that Helm stores of their release"
 
 // expandHelm replaces each release that Helm delivers by its objects, without
 // hooks. It returns the objects that Helm made for a release and that are not in

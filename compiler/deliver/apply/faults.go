@@ -27,7 +27,7 @@ func (p *Plan) Faults() error {
 		}
 	}
 	if len(p.MissingRights) > 0 {
-		faults.Add(&diag.Diag{Code: diag.CodeRights, Msg: "the user is not allowed to " + listRights(p.MissingRights), Hint: cluster.RightsHint})
+		faults.Add(&diag.Diag{Code: diag.CodeRights, Msg: notAllowedTo + listRights(p.MissingRights), Hint: cluster.RightsHint})
 	}
 	if n := p.pruned(); n > p.PruneLimit {
 		faults.Add(&diag.Diag{
@@ -88,10 +88,13 @@ func listFields(fields []cluster.Field) string {
 	return strings.Join(parts, ", ")
 }
 
+// notAllowedTo begins the reasons that a missing right has.
+const notAllowedTo = "the user is not allowed to "
+
 // UnreadHint returns the next step for objects that could not be read because of why. page
 // is the page of the documentation with the rights of the command.
 func UnreadHint(why, page string) string {
-	if strings.HasPrefix(why, "the user is not allowed to ") {
+	if strings.HasPrefix(why, notAllowedTo) {
 		return "see " + page + " for the rights that fleetc needs"
 	}
 	return "see the log of the API server, then run the command again"

@@ -273,7 +273,7 @@ func (p *planner) addUnlisted(plan *Plan) {
 			continue
 		}
 		r := HelmRecord{Namespace: diag.Visible(namespace, diag.MaxText), Name: diag.Visible(name, diag.MaxText), Storage: helm.Secrets, Records: []string{}}
-		r.keep("the user is not allowed to " + listRights([]cluster.Right{right}) + "; if the release still exists, " + uninstallDeletes)
+		r.keep(notAllowedTo + listRights([]cluster.Right{right}) + "; if the release still exists, " + uninstallDeletes)
 		plan.HelmRecords = append(plan.HelmRecords, r)
 	}
 }
