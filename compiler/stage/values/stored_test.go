@@ -154,16 +154,11 @@ func TestStoredSchema(t *testing.T) {
 	if second, err := again.chart.root.schema.validator(); err != nil || second != first {
 		t.Errorf("compiled twice, %v", err)
 	}
-	again.chart.root.schema = storedSchema(`{"type": "map"}`)
+	again, _ = stored(t, fleetChart(app))
+	again.chart.root.schema.data = []byte(`{"type": "map"}`)
 	got := again.Check(fleet.Map(nil), nil)
 	if len(got) != 1 || !strings.HasPrefix(got[0].Msg, "the schema of chart app is not a valid JSON Schema: ") {
 		t.Errorf("a schema that is none: %v", got)
-	}
-}
-
-func TestFlagsAreApart(t *testing.T) {
-	if n := len((&Type{}).flags()); n != ownFlags {
-		t.Errorf("a type has %d flags of its own, and there is room for %d", n, ownFlags)
 	}
 }
 
