@@ -137,31 +137,39 @@ func (n *Node) Set(key string, value *Node) {
 }
 
 // Value returns the node as decoded JSON with float64 numbers. It has no references.
-func (n *Node) Value() any {
+func (n *Node) Value() any { return n.decoded(false) }
+
+// Native returns the node as decoded JSON of Kubernetes: integers are int64.
+func (n *Node) Native() any { return n.decoded(true) }
+
+func (n *Node) decoded(native bool) any {
 	switch {
 	case n == nil:
 		return nil
 	case n.IsMap:
 		m := make(map[string]any, len(n.Fields))
 		for _, f := range n.Fields {
-			m[f.Key] = f.Value.Value()
+			m[f.Key] = f.Value.decoded(native)
 		}
 		return m
 	case n.IsList:
 		l := make([]any, len(n.List))
 		for i, e := range n.List {
-			l[i] = e.Value()
+			l[i] = e.decoded(native)
 		}
 		return l
 	}
-	if num, ok := n.Scalar.(json.Number); ok {
-		f, err := num.Float64()
-		if err != nil {
-			return num.String()
-		}
+	num, ok := n.Scalar.(json.Number)
+	if !ok {
+		return n.Scalar
+	}
+	if i, err := num.Int64(); native && err == nil {
+		return i
+	}
+	if f, err := num.Float64(); err == nil {
 		return f
 	}
-	return n.Scalar
+	return num.String()
 }
 
 // Equal reports whether two nodes have the same data; comments and the order of keys do
@@ -189,28 +197,4 @@ func (n *Node) hasReference() bool {
 	return n.Parts != nil ||
 		slices.ContainsFunc(n.Fields, func(f Field) bool { return f.Value.hasReference() }) ||
 		slices.ContainsFunc(n.List, (*Node).hasReference)
-}
-
-// Native returns the node as decoded JSON of Kubernetes: integers are int64.
-func (n *Node) Native() any {
-	switch {
-	case n.IsMap:
-		m := make(map[string]any, len(n.Fields))
-		for _, f := range n.Fields {
-			m[f.Key] = f.Value.Native()
-		}
-		return m
-	case n.IsList:
-		l := make([]any, len(n.List))
-		for i, e := range n.List {
-			l[i] = e.Native()
-		}
-		return l
-	}
-	if num, ok := n.Scalar.(json.Number); ok {
-		if i, err := num.Int64(); err == nil {
-			return i
-		}
-	}
-	return n.Value()
 }
