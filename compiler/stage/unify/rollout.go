@@ -17,19 +17,8 @@ import (
 // rollout reads the field rollout. It returns nil when there is none, or when CUE reports
 // faults of it.
 func (e *evaluation) rollout(v cue.Value, faults *diag.List) *fleet.Rollout {
-	field := lookup(v, "rollout")
-	if !field.Exists() {
-		return nil
-	}
-	if pos, layer := e.deeperLayer(field); layer != "" {
-		faults.Add(&diag.Diag{
-			Code: diag.CodeNotRootLayer,
-			At:   []diag.Pos{pos}, Path: "rollout", Msg: fmt.Sprintf("layer %s sets the rollout, which is for all clusters", layer),
-			Hint: "write it in a file of the root layer, such as environments/rollout.cue",
-		})
-		return nil
-	}
-	if field.Validate(cue.Concrete(true)) != nil {
+	field, ok := e.rootField(v, "rollout", "the rollout, which is", "it", faults)
+	if !ok {
 		return nil
 	}
 	r := &fleet.Rollout{Pos: e.fieldPos(field)}
@@ -59,6 +48,24 @@ func (e *evaluation) rollout(v cue.Value, faults *diag.List) *fleet.Rollout {
 		}
 	}
 	return r
+}
+
+// rootField returns a field that only the root layer can set. ok is false when there is
+// none, or when it has faults. what and it name the field in the fault.
+func (e *evaluation) rootField(v cue.Value, name, what, it string, faults *diag.List) (field cue.Value, ok bool) {
+	field = lookup(v, name)
+	if !field.Exists() {
+		return field, false
+	}
+	if pos, layer := e.deeperLayer(field); layer != "" {
+		faults.Add(&diag.Diag{
+			Code: diag.CodeNotRootLayer,
+			At:   []diag.Pos{pos}, Path: name, Msg: fmt.Sprintf("layer %s sets %s for all clusters", layer, what),
+			Hint: "write " + it + " in a file of the root layer, such as environments/" + name + ".cue",
+		})
+		return field, false
+	}
+	return field, field.Validate(cue.Concrete(true)) == nil
 }
 
 // deeperLayer returns the position where a layer below the root writes the field, and the

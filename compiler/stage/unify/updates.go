@@ -22,19 +22,8 @@ func (e *evaluation) ofFleet(v cue.Value, c *fleet.Cluster, faults *diag.List) {
 // updates reads the field updates, and adds checks of its patterns for charts to the
 // cluster. It returns nil when there is none, or when CUE reports faults of it.
 func (e *evaluation) updates(v cue.Value, c *fleet.Cluster, faults *diag.List) *fleet.Updates {
-	field := lookup(v, "updates")
-	if !field.Exists() {
-		return nil
-	}
-	if pos, layer := e.deeperLayer(field); layer != "" {
-		faults.Add(&diag.Diag{
-			Code: diag.CodeNotRootLayer,
-			At:   []diag.Pos{pos}, Path: "updates", Msg: fmt.Sprintf("layer %s sets updates, which are for all clusters", layer),
-			Hint: "write them in a file of the root layer, such as environments/updates.cue",
-		})
-		return nil
-	}
-	if field.Validate(cue.Concrete(true)) != nil {
+	field, ok := e.rootField(v, "updates", "updates, which are", "them", faults)
+	if !ok {
 		return nil
 	}
 	u := &fleet.Updates{ByEnvironment: textOf(field, "by") == "environment", Pos: e.fieldPos(field)}
