@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -22,4 +23,14 @@ func Documents(text []byte) iter.Seq2[*yaml.Node, error] {
 			}
 		}
 	}
+}
+
+// Message returns the message of an error of the YAML libraries in one line, without their
+// prefixes.
+func Message(err error) string {
+	msg := err.Error()
+	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:"} {
+		msg = strings.TrimPrefix(msg, prefix)
+	}
+	return strings.Join(strings.Fields(msg), " ")
 }

@@ -176,7 +176,7 @@ func invalidYAML(err error) error {
 	if inexact, ok := errors.AsType[*inexactError](err); ok {
 		return inexact
 	}
-	return errors.New("YAML that does not parse: " + yamlMessage(err))
+	return errors.New("YAML that does not parse: " + blockyaml.Message(err))
 }
 
 // flatten returns the items of a list of objects (kind: List, ConfigMapList),
@@ -201,16 +201,6 @@ func flatten(o map[string]any) ([]map[string]any, error) {
 		out = append(out, inner...)
 	}
 	return out, nil
-}
-
-// yamlMessage returns the message of a YAML error in one line, without the
-// library's prefixes.
-func yamlMessage(err error) string {
-	msg := err.Error()
-	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:"} {
-		msg = strings.TrimPrefix(msg, prefix)
-	}
-	return strings.Join(strings.Fields(msg), " ")
 }
 
 // excerpt returns the beginning of a text, in one line.

@@ -20,6 +20,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -165,7 +166,7 @@ func parseYaml(args []any) (any, error) {
 		}
 		data, err := yaml.YAMLToJSONStrict(doc)
 		if err != nil {
-			return nil, fmt.Errorf("document %d: %s", n, yamlMessage(err))
+			return nil, fmt.Errorf("document %d: %s", n, blockyaml.Message(err))
 		}
 		if bytes.Equal(data, []byte("null")) {
 			continue
@@ -176,16 +177,6 @@ func parseYaml(args []any) (any, error) {
 		}
 		docs = append(docs, v)
 	}
-}
-
-// yamlMessage returns a message of the YAML library on one line and without
-// prefixes.
-func yamlMessage(err error) string {
-	msg := err.Error()
-	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:"} {
-		msg = strings.TrimPrefix(msg, prefix)
-	}
-	return strings.Join(strings.Fields(msg), " ")
 }
 
 // manifestYaml returns a value as YAML with sorted keys. It does not depend on

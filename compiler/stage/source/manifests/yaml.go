@@ -75,10 +75,7 @@ var yamlLine = regexp.MustCompile(`\bline (\d+): (.*)$`)
 // unparsed returns the fault of an invalid document.
 func (s *source) unparsed(t *text, d document, err error) {
 	pos := diag.Pos{File: t.name, Line: d.above + 1}
-	msg := strings.Join(strings.Fields(err.Error()), " ")
-	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors: "} {
-		msg = strings.TrimPrefix(msg, prefix)
-	}
+	msg := blockyaml.Message(err)
 	if m := yamlLine.FindStringSubmatch(msg); m != nil {
 		if line, err := strconv.Atoi(m[1]); err == nil {
 			pos.Line, msg = d.above+line, m[2]
