@@ -164,14 +164,18 @@ func (d *documents) byID() map[string]string {
 
 // at returns the value at a JSON pointer or an anchor; nil when there is none.
 func (doc *jsonDocument) at(fragment string) any {
-	x := doc.root
-	if fragment == "" {
+	if fragment != "" && !strings.HasPrefix(fragment, "/") {
+		return anchored(doc.root, fragment, 0)
+	}
+	return pointed(doc.root, fragment)
+}
+
+// pointed returns the value at a JSON pointer; nil when there is none.
+func pointed(x any, pointer string) any {
+	if pointer == "" {
 		return x
 	}
-	if !strings.HasPrefix(fragment, "/") {
-		return anchored(x, fragment, 0)
-	}
-	for part := range strings.SplitSeq(fragment[1:], "/") {
+	for part := range strings.SplitSeq(pointer[1:], "/") {
 		part = unescape(part)
 		switch y := x.(type) {
 		case map[string]any:

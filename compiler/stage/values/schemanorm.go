@@ -190,30 +190,11 @@ func (n normaliser) local(m map[string]any, key, ref string) bool {
 // at returns the schema that a local reference points to; nil when there is none
 // or the reference is an anchor.
 func (s *schema) at(ref string) any {
-	x := s.doc
 	fragment := strings.TrimPrefix(ref, "#")
-	if fragment == "" {
-		return x
-	}
-	if !strings.HasPrefix(fragment, "/") {
+	if fragment != "" && !strings.HasPrefix(fragment, "/") {
 		return nil
 	}
-	for part := range strings.SplitSeq(fragment[1:], "/") {
-		part = unescape(part)
-		switch y := x.(type) {
-		case map[string]any:
-			x = y[part]
-		case []any:
-			var i int
-			if _, err := fmt.Sscanf(part, "%d", &i); err != nil || i < 0 || i >= len(y) {
-				return nil
-			}
-			x = y[i]
-		default:
-			return nil
-		}
-	}
-	return x
+	return pointed(s.doc, fragment)
 }
 
 // jsonNumber returns a JSON number of the schema as its text.
