@@ -229,6 +229,33 @@ func TestReadsOfDependencies(t *testing.T) {
 	}
 }
 
+// At returns the node of the path, and whether templates read the value there or
+// a value below it. It prefers the node of the exact keys to that of any key.
+// Below a printed value everything counts as read, and the node is the printed
+// one. When a template prints all values of a chart at once, as some charts do
+// for support, that does not count as a read of each.
+func (r *Read) At(path ...string) (n *Read, ok bool) {
+	if r == nil {
+		return nil, false
+	}
+	var printed *Read
+	n = r
+	for _, key := range path {
+		if n.Mode&Printed != 0 {
+			printed = n
+		}
+		next := n.Keys[key]
+		if next == nil {
+			next = n.Any
+		}
+		if next == nil {
+			return printed, printed != nil
+		}
+		n = next
+	}
+	return n, true
+}
+
 func TestAt(t *testing.T) {
 	r := Reads(chartOf("app", map[string]string{"templates/a.yaml": `
 		{{ toYaml .Values.free }}{{ .Values.free.known.x }}
