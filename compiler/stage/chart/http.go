@@ -93,22 +93,26 @@ func (x index) versions(repo, name string) ([]*entry, error) {
 	return nil, fault(diag.CodeChartNotFound, hint, "%s has no chart %s", repo, name)
 }
 
+// entries returns the entries of a chart in the index of its repository, and their versions.
+func (s *Source) entries(ctx context.Context, ref fleet.ChartRef) (entries []*entry, versions []string, err error) {
+	x, err := s.index(ctx, ref.Repo)
+	if err == nil {
+		entries, err = x.versions(ref.Repo, ref.Name)
+	}
+	for _, e := range entries {
+		versions = append(versions, e.Version)
+	}
+	return entries, versions, err
+}
+
 // fetchHTTP downloads the archive of a pin from an HTTP repository.
 func (s *Source) fetchHTTP(ctx context.Context, ref fleet.ChartRef) ([]byte, error) {
-	x, err := s.index(ctx, ref.Repo)
+	entries, all, err := s.entries(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := x.versions(ref.Repo, ref.Name)
-	if err != nil {
-		return nil, err
-	}
-	var all []string
-	for _, e := range entries {
-		if e.Version == ref.Version {
-			return s.download(ctx, ref, e)
-		}
-		all = append(all, e.Version)
+	if i := slices.Index(all, ref.Version); i >= 0 {
+		return s.download(ctx, ref, entries[i])
 	}
 	return nil, noVersion(ref, all)
 }

@@ -98,17 +98,9 @@ func (s *Source) Describe(ctx context.Context, ref fleet.ChartRef) (Resolution, 
 // newestHTTP downloads the newest version in the range ref.Version, and sets
 // ref.Version to it.
 func (s *Source) newestHTTP(ctx context.Context, ref *fleet.ChartRef) ([]byte, error) {
-	x, err := s.index(ctx, ref.Repo)
+	entries, all, err := s.entries(ctx, *ref)
 	if err != nil {
 		return nil, err
-	}
-	entries, err := x.versions(ref.Repo, ref.Name)
-	if err != nil {
-		return nil, err
-	}
-	var all []string
-	for _, e := range entries {
-		all = append(all, e.Version)
 	}
 	if ref.Version, err = newest(*ref, all); err != nil {
 		return nil, err

@@ -40,15 +40,7 @@ func (s *Source) Versions(ctx context.Context, ref fleet.ChartRef) (Versions, er
 			}
 			return newer(ref.Version, tags), err
 		}
-		x, err := s.index(ctx, ref.Repo)
-		if err != nil {
-			return Versions{}, err
-		}
-		entries, err := x.versions(ref.Repo, ref.Name)
-		var all []string
-		for _, e := range entries {
-			all = append(all, e.Version)
-		}
+		_, all, err := s.entries(ctx, ref)
 		return newer(ref.Version, all), err
 	})
 }
