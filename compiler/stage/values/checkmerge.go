@@ -220,10 +220,7 @@ func (n *node) coalesce(values map[string]any, merge bool) (map[string]any, erro
 
 // over merges the values over the chart's own.
 func (n *node) over(values map[string]any, merge bool) map[string]any {
-	out := maps.Clone(values)
-	if out == nil {
-		out = map[string]any{}
-	}
+	out := cloned(values)
 	for key, own := range n.values {
 		v, ok := values[key]
 		if !ok {
@@ -245,10 +242,7 @@ func (n *node) over(values map[string]any, merge bool) map[string]any {
 
 // tables merges dst over src. It modifies neither.
 func tables(dst, src map[string]any, merge bool) map[string]any {
-	out := maps.Clone(dst)
-	if out == nil {
-		out = map[string]any{}
-	}
+	out := cloned(dst)
 	for key, s := range src {
 		d, ok := dst[key]
 		if !ok {
@@ -267,6 +261,14 @@ func tables(dst, src map[string]any, merge bool) map[string]any {
 	return out
 }
 
+// cloned returns a copy of the map, which is never nil.
+func cloned(m map[string]any) map[string]any {
+	if m == nil {
+		return map[string]any{}
+	}
+	return maps.Clone(m)
+}
+
 // globals returns the values of a dependency merged with the global values of
 // its parent.
 func globals(values, parent map[string]any) map[string]any {
@@ -278,10 +280,7 @@ func globals(values, parent map[string]any) map[string]any {
 	if _, hasGlobals := parent[chartutil.GlobalKey]; hasGlobals && !ok {
 		return values
 	}
-	merged := maps.Clone(own)
-	if merged == nil {
-		merged = map[string]any{}
-	}
+	merged := cloned(own)
 	for key, v := range from {
 		existing, ok := merged[key]
 		existingMap, isMap := existing.(map[string]any)
@@ -295,10 +294,7 @@ func globals(values, parent map[string]any) map[string]any {
 			merged[key] = v
 		}
 	}
-	out := maps.Clone(values)
-	if out == nil {
-		out = map[string]any{}
-	}
+	out := cloned(values)
 	out[chartutil.GlobalKey] = merged
 	return out
 }
