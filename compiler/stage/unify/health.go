@@ -28,7 +28,7 @@ func (e *evaluation) health(owner cue.Value, path string, faults *diag.List) []f
 		}
 		at := path + "." + cue.MakePath(cue.Str(f.name)).String()
 		if lookup(f.v, "match").Exists() {
-			e.checkMatch(f.v, at, func(code diag.Code, v cue.Value, below, msg, hint string) {
+			checkMatch(f.v, func(code diag.Code, v cue.Value, below, msg, hint string) {
 				faults.Add(&diag.Diag{Code: code, At: []diag.Pos{e.layerPos(r.Pos, v)}, Path: at + below, Msg: msg, Hint: hint})
 			})
 			r.Texts = e.matchTexts(f.v, at)

@@ -19,7 +19,7 @@ func (e *evaluation) ignoreRules(set fleet.RuleSet, owner cue.Value, of *fleet.R
 		}
 		p := &patchReader{evaluation: e, release: owner, v: f.v, field: field, path: r.Path(), code: diag.CodeTextForm}
 		r.Pos, r.Fields, r.Texts = p.place(p.v), p.fieldPaths(), e.matchTexts(f.v, p.path)
-		e.checkMatch(f.v, p.path, p.wrongAs)
+		checkMatch(f.v, p.wrongAs)
 		checkUntil(f.v, p.wrongAs)
 		*faults = append(*faults, p.faults...)
 		out = append(out, r)

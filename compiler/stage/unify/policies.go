@@ -162,11 +162,11 @@ func (e *evaluation) checkPolicies(final cue.Value) error {
 		if message := lookup(p.v, "message"); !message.Exists() {
 			wrong(diag.CodeMissingValue, p.v, ".message", "field is required but not present", "say what is wrong with an object that breaks the rule, and what to do")
 		}
-		e.checkMatch(p.v, at, wrong)
+		checkMatch(p.v, wrong)
 		for _, w := range fieldsOf(p.v, "waivers") {
 			field := ".waivers." + cue.MakePath(cue.Str(w.name)).String()
 			checkUntil(w.v, func(code diag.Code, v cue.Value, at, msg, hint string) { wrong(code, v, field+at, msg, hint) })
-			e.checkMatch(w.v, at+field, func(code diag.Code, v cue.Value, at, msg, hint string) { wrong(code, v, field+at, msg, hint) })
+			checkMatch(w.v, func(code diag.Code, v cue.Value, at, msg, hint string) { wrong(code, v, field+at, msg, hint) })
 		}
 	}
 	return faults.Err()
@@ -181,7 +181,7 @@ func checkUntil(v cue.Value, wrong func(code diag.Code, v cue.Value, field, msg,
 }
 
 // checkMatch reports invalid patterns.
-func (e *evaluation) checkMatch(v cue.Value, at string, wrong func(code diag.Code, v cue.Value, field, msg, hint string)) {
+func checkMatch(v cue.Value, wrong func(code diag.Code, v cue.Value, field, msg, hint string)) {
 	for _, field := range []string{"names", "namespaces", "releases"} {
 		list := lookup(v, "match."+field)
 		it, err := list.List()

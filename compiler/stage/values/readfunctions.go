@@ -30,13 +30,8 @@ func (a arguments) at(i int) *value {
 // last returns an argument counted from the end.
 func (a arguments) last(i int) *value { return a.at(len(a.list) - 1 - i) }
 
-// rest returns the arguments from index i on.
-func (a arguments) rest(i int) []*value {
-	if i >= len(a.list) {
-		return nil
-	}
-	return a.list[i:]
-}
+// rest returns the arguments after the first.
+func (a arguments) rest() []*value { return a.list[min(1, len(a.list)):] }
 
 // useAll records that the function uses all arguments in this way.
 func (a arguments) useAll(m Mode) {
@@ -145,7 +140,7 @@ func kindFunctions() map[string]function {
 	for _, name := range []string{"kindIs", "typeIs", "typeIsLike"} {
 		table[name] = func(a arguments) *value {
 			a.useAll(Tested)
-			a.asks(kindsNamed(a.at(0)), a.rest(1)...)
+			a.asks(kindsNamed(a.at(0)), a.rest()...)
 			return a.isOfKind(name)
 		}
 	}
@@ -243,7 +238,7 @@ func mapFunctions() map[string]function {
 		"dig":      digIn,
 		"hasKey":   func(a arguments) *value { a.use(a.index(a.at(0), a.at(1)), Tested); return anything() },
 		"pluck":    pluckOf,
-		"omit":     func(a arguments) *value { useEach(a, a.rest(1), Tested); return a.at(0) },
+		"omit":     func(a arguments) *value { useEach(a, a.rest(), Tested); return a.at(0) },
 		"pick":     pickOf,
 		"keys":     keysOfMaps,
 		"values":   func(a arguments) *value { return a.listOf(a.site, a.elements(a.at(0))) },
@@ -284,7 +279,7 @@ func dictOf(a arguments) *value {
 
 func indexOf(a arguments) *value {
 	v := a.at(0)
-	for _, key := range a.rest(1) {
+	for _, key := range a.rest() {
 		v = a.index(v, key)
 	}
 	return v
@@ -305,7 +300,7 @@ func digIn(a arguments) *value {
 
 func pluckOf(a arguments) *value {
 	var elem *value
-	for _, m := range a.rest(1) {
+	for _, m := range a.rest() {
 		elem = a.union(elem, a.index(m, a.at(0)))
 	}
 	return a.listOf(a.site, elem)
@@ -315,7 +310,7 @@ func pluckOf(a arguments) *value {
 // whole map.
 func pickOf(a arguments) *value {
 	var names []string
-	for _, key := range a.rest(1) {
+	for _, key := range a.rest() {
 		a.use(key, Tested)
 		texts, ok := key.literal()
 		if !ok {
@@ -361,7 +356,7 @@ func mergeOf(a arguments) *value {
 	if len(a.list) == 0 {
 		return anything()
 	}
-	from := a.unionAll(a.rest(1)...)
+	from := a.unionAll(a.rest()...)
 	a.mergeInto(out, from)
 	if out == nil || out.unknown {
 		out = a.union(out, from)

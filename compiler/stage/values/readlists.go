@@ -18,9 +18,9 @@ func listFunctions() map[string]function {
 		"prepend": func(a arguments) *value { return addToList(a, true) },
 		"first":   func(a arguments) *value { return endOf(a, false) },
 		"last":    func(a arguments) *value { return endOf(a, true) },
-		"slice":   func(a arguments) *value { useEach(a, a.rest(1), Tested); return a.at(0) },
+		"slice":   func(a arguments) *value { useEach(a, a.rest(), Tested); return a.at(0) },
 		"without": func(a arguments) *value {
-			useEach(a, a.rest(1), Printed)
+			useEach(a, a.rest(), Printed)
 			a.use(a.elements(a.at(0)), Tested)
 			return a.at(0)
 		},

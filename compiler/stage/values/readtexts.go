@@ -184,7 +184,7 @@ func printfOf(a arguments) *value {
 	}
 	var out []string
 	for _, format := range formats {
-		out = append(out, a.expand(format, a.rest(1))...)
+		out = append(out, a.expand(format, a.rest())...)
 	}
 	return textOf(out...)
 }

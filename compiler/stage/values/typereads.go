@@ -273,7 +273,7 @@ func (b *builder) openness(t *Type, r readSummary, in reach, loose bool) {
 
 // asTemplateText returns the kind for a map or a list that the user can also
 // write as text, because the template passes it to tpl.
-func (t *Type) asTemplateText(r readSummary, in reach) Kind {
+func (t *Type) asTemplateText(r readSummary) Kind {
 	if r.text || r.may&(Bool|Number|String) == 0 {
 		t.form |= yamlForm
 	}
@@ -366,7 +366,7 @@ func (b *builder) kinds(t *Type, r readSummary, in reach, loose bool) {
 			k = Any
 		}
 		if whole && (t.seen&Map != 0 && (len(t.Keys) == 0 || t.empty && r.text) || t.seen&List != 0) {
-			k |= t.asTemplateText(r, in)
+			k |= t.asTemplateText(r)
 		}
 	}
 	t.Kinds = k
