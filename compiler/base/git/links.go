@@ -2,6 +2,8 @@ package git
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -92,4 +94,22 @@ func ResolveLink(root LinkTree, name string) (string, error) {
 		rest = strings.TrimSuffix(strings.Trim(filepath.ToSlash(to), "/")+"/"+rest, "/")
 	}
 	return done, nil
+}
+
+// ReadFile reads a file below the root. It refuses one of more than limit bytes, which are
+// whole MiB.
+func ReadFile(root *os.Root, name string, limit int64) ([]byte, error) {
+	f, err := root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("is larger than %d MiB", limit>>20)
+	}
+	return data, nil
 }

@@ -3,7 +3,6 @@ package jsonnet
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"sync"
@@ -72,10 +71,8 @@ func (s *files) read(dir, name string) ([]byte, error) {
 		s.root = root
 	}
 	real, err := git.ResolveLink(s.root, name)
-	if p := (*fs.PathError)(nil); errors.As(err, &p) {
-		return nil, p.Err
-	} else if err != nil {
-		return nil, fmt.Errorf("it %w", err)
+	if err != nil {
+		return nil, clause(err)
 	}
 	// Opening a pipe would block.
 	info, err := s.root.Lstat(real)
@@ -87,28 +84,20 @@ func (s *files) read(dir, name string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, errors.New("it is not a regular file")
 	}
-	f, err := s.root.Open(real)
+	data, err := git.ReadFile(s.root, real, maxFile)
 	if err != nil {
 		return nil, clause(err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, clause(err)
-	}
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("it is larger than %d MiB", maxFile>>20)
 	}
 	return data, nil
 }
 
-// clause returns the cause of a path error, without the path.
+// clause returns the cause of a path error, without the path, and another error as a clause
+// about the file.
 func clause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
-	return err
+	return fmt.Errorf("it %w", err)
 }
 
 func (s *files) close() error {

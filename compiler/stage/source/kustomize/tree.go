@@ -122,17 +122,9 @@ func (t *tree) load(name string) ([]byte, error) {
 	} else if !info.Mode().IsRegular() {
 		return nil, errors.New("is not a file")
 	}
-	f, err := t.root.Open(filepath.FromSlash(real))
+	data, err := git.ReadFile(t.root, real, maxFile)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("is larger than %d MiB", maxFile>>20)
 	}
 	t.also[real] = true
 	return data, nil

@@ -184,7 +184,7 @@ func (s *source) file(name, real string, info fs.FileInfo) {
 		s.tooMuch(fmt.Sprintf("more than %d files", maxFiles))
 		return
 	}
-	data, err := s.tree.read(real)
+	data, err := git.ReadFile(s.tree.root, real, maxFile)
 	if err != nil {
 		s.fault(diag.CodeSourceFile, diag.Pos{File: name}, reason(err), "")
 		return

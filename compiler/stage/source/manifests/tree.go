@@ -2,8 +2,6 @@ package manifests
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,23 +22,6 @@ func (t tree) stat(name string) (real string, info fs.FileInfo, err error) {
 	}
 	info, err = t.root.Lstat(filepath.FromSlash(real))
 	return real, info, err
-}
-
-// read returns the content of a file; real is its path without links.
-func (t tree) read(real string) ([]byte, error) {
-	f, err := t.root.Open(filepath.FromSlash(real))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("is larger than %d MiB", maxFile>>20)
-	}
-	return data, nil
 }
 
 // names returns the entries of a directory, sorted.
