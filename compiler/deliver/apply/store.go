@@ -174,17 +174,9 @@ type brokenError struct{ why string }
 // Error implements error.
 func (e *brokenError) Error() string { return e.why }
 
-// create creates an object unless it exists. When the response is lost, it waits
-// for the API server and retries once.
+// create creates an object unless it exists.
 func create(ctx context.Context, c *cluster.Cluster, o *unstructured.Unstructured) error {
 	_, err := c.Put(ctx, o)
-	if err != nil && cluster.ReasonOf(err) == "" {
-		current, rerr := c.Object(ctx, cluster.RefOf(o))
-		if rerr != nil || current != nil {
-			return rerr
-		}
-		_, err = c.Put(ctx, o)
-	}
 	if cluster.ReasonOf(err) == cluster.Moved {
 		return nil
 	}
@@ -285,30 +277,19 @@ func (s store) otherFleets(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// writeHead writes the head, which makes the inventory valid. When the response is
-// lost, it checks whether the write succeeded.
+// writeHead writes the head, which makes the inventory valid. When it was written in the
+// meantime, it checks whether that was an earlier try whose response was lost.
 func (v *Inventory) writeHead(ctx context.Context, c *cluster.Cluster, head *unstructured.Unstructured) error {
 	head.SetResourceVersion(v.version)
 	stored, err := c.Put(ctx, head)
-	if err == nil {
-		v.version = stored.GetResourceVersion()
-		return nil
-	}
-	// The client retries until the API server is back.
-	now, rerr := c.Object(ctx, headRef(v.Fleet))
-	switch {
-	case rerr != nil:
-		return rerr
-	case now != nil && bytes.Equal(dataOf(now, "sha256"), dataOf(head, "sha256")):
-		v.version = now.GetResourceVersion()
-		return nil
-	case now == nil && v.version == "" || now != nil && now.GetResourceVersion() == v.version:
-		if stored, err = c.Put(ctx, head); err == nil {
-			v.version = stored.GetResourceVersion()
+	if cluster.ReasonOf(err) == cluster.Moved {
+		if stored, err = c.Object(ctx, headRef(v.Fleet)); err == nil && (stored == nil || !bytes.Equal(dataOf(stored, "sha256"), dataOf(head, "sha256"))) {
+			return &cluster.Error{Reason: cluster.Moved, Message: "another process changed the inventory"}
 		}
-		return err
-	case cluster.ReasonOf(err) == cluster.Moved:
-		return &cluster.Error{Reason: cluster.Moved, Message: "another process changed the inventory"}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	v.version = stored.GetResourceVersion()
+	return nil
 }

@@ -27,7 +27,7 @@ type Reason string
 const (
 	NotFound  Reason = "not found" // the object or its namespace does not exist
 	Conflict  Reason = "conflict"  // with other field managers if the error has Fields
-	Moved     Reason = "moved"     // a precondition failed
+	Moved     Reason = "moved"     // a precondition failed, or the object to create exists
 	Forbidden Reason = "forbidden"
 	Invalid   Reason = "invalid"
 	Immutable Reason = "immutable" // an immutable field changed
@@ -108,7 +108,7 @@ func (c *Cluster) apiError(err error) error {
 		return c.fault(err)
 	case apierrors.IsNotFound(err):
 		e.Reason = NotFound
-	case apierrors.IsConflict(err):
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		e.Reason = Moved
 		if e.Fields = ConflictsOf(s, c.visible); len(e.Fields) > 0 {
 			e.Reason = Conflict
@@ -270,7 +270,7 @@ func (c *Cluster) fault(err error) error {
 		if cause := c.trouble.Load(); cause != nil {
 			d.Msg, d.Hint = fmt.Sprintf("%s accepts no request: %s", c.Server, *cause), "see the log of the API server, and any proxy or load balancer before it"
 		}
-	case isGarbled(err):
+	case isTruncated(err), strings.Contains(err.Error(), "serializer for "):
 		d.Code = diag.CodeKubeconfig
 		d.Msg, d.Hint = fmt.Sprintf("%s does not answer as an API server does: %s", c.Server, c.visible(err.Error())), notServerHint
 	case errors.As(err, &status):
@@ -299,12 +299,15 @@ func bodyOf(s metav1.Status) string {
 	return ""
 }
 
-// garbledSigns are parts of errors of the client library about responses that it cannot
-// decode.
-var garbledSigns = []string{"serializer for ", "json parse error", "0-length response"}
+// truncatedSigns are parts of errors of the client library about responses that end too early:
+// the connection or its HTTP/2 stream was closed, or a proxy sent a part.
+var truncatedSigns = []string{"when reading response body", "0-length response", "json parse error", "unexpected end of JSON input"}
 
-func isGarbled(err error) bool {
-	return slices.ContainsFunc(garbledSigns, func(sign string) bool { return strings.Contains(err.Error(), sign) })
+// isTruncated reports whether a response was incomplete. A message of the API server is complete.
+func isTruncated(err error) bool {
+	var status apierrors.APIStatus
+	return !errors.As(err, &status) && !errors.Is(err, errTooLong) &&
+		slices.ContainsFunc(truncatedSigns, func(sign string) bool { return strings.Contains(err.Error(), sign) })
 }
 
 // withoutRequest returns err without the description of the request.
@@ -325,6 +328,6 @@ func isRetriable(err error) bool {
 	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
 		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) ||
-		utilnet.IsHTTP2ConnectionLost(err) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded) ||
+		utilnet.IsHTTP2ConnectionLost(err) || isTruncated(err) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.As(err, &nerr) && nerr.Timeout()
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	coordination "k8s.io/api/coordination/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -38,8 +37,6 @@ type Lease struct {
 	lost      error
 	changed   chan struct{} // closed and replaced at each renewal or loss
 }
-
-func alreadyExists(err error) bool { return err != nil && apierrors.IsAlreadyExists(err) }
 
 // AcquireLease takes the lease with the name for a holder, which no other process
 // has: it takes a lease of the same holder for one that it wrote itself. It waits
@@ -181,9 +178,6 @@ func (l *Lease) put(ctx context.Context, next *coordination.Lease) (*coordinatio
 		}
 		return err
 	})
-	if alreadyExists(err) {
-		return nil, &Error{Reason: Moved, Message: "another process acquired it first"}
-	}
 	return stored, l.cluster.apiError(err)
 }
 

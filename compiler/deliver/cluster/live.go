@@ -65,13 +65,14 @@ type Cluster struct {
 const (
 	requestTimeout = 30 * time.Second
 	connectTimeout = 10 * time.Second
+	connectTries   = 5
 	maxResponse    = 128 << 20
 	qps, burst     = 100, 200
 )
 
 // Connect connects to a cluster and reads its identity. It returns a fault when the
 // context does not exist, or when the API server is unreachable, is not trusted, or
-// rejects the user. It does not retry, and waits for a credential plugin no longer
+// rejects the user. It retries only a response that was incomplete, and waits for a credential plugin no longer
 // than its limit.
 func Connect(ctx context.Context, a Address) (*Cluster, error) {
 	config, err := a.config()
@@ -103,6 +104,9 @@ func Connect(ctx context.Context, a Address) (*Cluster, error) {
 		return nil, c.fault(err)
 	}
 	ns, err := first.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	for try := 1; try < connectTries && err != nil && isTruncated(err); try++ {
+		ns, err = first.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	}
 	if err != nil {
 		return nil, c.fault(err)
 	}

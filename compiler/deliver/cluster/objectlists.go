@@ -126,6 +126,9 @@ func (c *Cluster) OpenAPI(ctx context.Context, gv schema.GroupVersion) ([]byte, 
 	var document []byte
 	err = c.retry(ctx, func(ctx context.Context) (err error) {
 		document, err = c.discovery.RESTClient().Get().RequestURI(paths[path]).SetHeader("Accept", "application/json").Do(ctx).Raw()
+		if err == nil {
+			err = truncation(document)
+		}
 		return err
 	})
 	if ReasonOf(err) != "" {
@@ -150,7 +153,7 @@ func (c *Cluster) openAPIPaths(ctx context.Context) (map[string]string, error) {
 			return err
 		}
 		_ = json.Unmarshal(text, &index) // an invalid index names no documents
-		return nil
+		return truncation(text)
 	})
 	if err != nil && ReasonOf(err) == "" {
 		return nil, err
@@ -169,4 +172,13 @@ func (c *Cluster) openAPIPaths(ctx context.Context) (map[string]string, error) {
 	}
 	c.documents = documents
 	return documents, nil
+}
+
+// truncation returns the error about a JSON text that ends too early.
+func truncation(text []byte) error {
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal(text, &struct{}{}); errors.As(err, &syntax) && isTruncated(err) {
+		return err
+	}
+	return nil
 }

@@ -139,18 +139,15 @@ func (c *Cluster) delete(ctx context.Context, ref Ref, uid string, propagation m
 }
 
 // Put creates an object, or replaces the one with o's resource version, and returns
-// the stored object. It sends the request once. An [Error] with Moved means that
-// another process acquired it first.
+// the stored object. An [Error] with Moved means that another process wrote it first, or that
+// an earlier try succeeded and its response was lost.
 func (c *Cluster) Put(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	client, err := c.client(ctx, RefOf(o))
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkLease(ctx); err != nil {
-		return nil, err
-	}
 	var out *unstructured.Unstructured
-	err = withTimeout(ctx, requestTimeout, func(ctx context.Context) (err error) {
+	err = c.write(ctx, func(ctx context.Context) (err error) {
 		if o.GetResourceVersion() == "" {
 			out, err = client.Create(ctx, o, metav1.CreateOptions{FieldManager: Manager})
 		} else {
@@ -158,10 +155,7 @@ func (c *Cluster) Put(ctx context.Context, o *unstructured.Unstructured) (*unstr
 		}
 		return err
 	})
-	if alreadyExists(err) {
-		return nil, &Error{Reason: Moved, Message: "it was created in the meantime"}
-	}
-	if err = c.apiError(err); ReasonOf(err) != "" && ReasonOf(err) != Moved {
+	if ReasonOf(err) != "" && ReasonOf(err) != Moved {
 		err = fmt.Errorf("write %s %s/%s: %w", o.GetKind(), o.GetNamespace(), o.GetName(), err)
 	}
 	return out, err

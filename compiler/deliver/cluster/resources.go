@@ -82,6 +82,11 @@ func (c *Cluster) discover(ctx context.Context) error {
 		_, lists, err = c.discovery.ServerGroupsAndResourcesWithContext(ctx)
 		var partial *discovery.ErrGroupDiscoveryFailed
 		if errors.As(err, &partial) {
+			for _, err := range partial.Groups {
+				if isTruncated(err) {
+					return err
+				}
+			}
 			unread = partial.Groups
 			return nil
 		}

@@ -73,7 +73,7 @@ func ChangeRecord(ctx context.Context, c *cluster.Cluster, module, wave string, 
 		}
 		before := r
 		if change(&r); r == before {
-			return false, nil
+			return try > 1, nil // an earlier try succeeded, and its response was lost
 		}
 		if o == nil {
 			if err := apply.EnsureNamespace(ctx, c); err != nil {
