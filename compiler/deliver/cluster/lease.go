@@ -18,6 +18,7 @@ const (
 	leaseDuration = 15 * time.Second
 	leaseRenewal  = 4 * time.Second
 	leasePoll     = time.Second
+	leaseRelease  = 3 * time.Second // how long an API server that does not answer delays the end
 )
 
 // A Lease keeps two applies to the same cluster apart. It is renewed until it is
@@ -261,9 +262,11 @@ func (l *Lease) Release(ctx context.Context) {
 	next := l.lease.DeepCopy()
 	nobody := ""
 	next.Spec.HolderIdentity = &nobody
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseRelease)
+	defer cancel()
 	const tries = 2
 	for range tries {
-		_, err := l.put(context.WithoutCancel(ctx), next)
+		_, err := l.put(ctx, next)
 		if err == nil || ReasonOf(err) != "" { // taken by another process, or deleted
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	coordination "k8s.io/api/coordination/v1"
@@ -142,4 +143,31 @@ func TestLeaseLostResponse(t *testing.T) {
 	if holder := holderOf(server.stored); holder != "" {
 		t.Errorf("%q has the released lease", holder)
 	}
+}
+
+// A hangingTransport does not answer.
+type hangingTransport struct{}
+
+// RoundTrip implements [http.RoundTripper].
+func (hangingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// An API server that does not answer hardly delays the end of an apply: the lease expires.
+func TestLeaseReleaseHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &Cluster{}
+		if err := c.clients(&rest.Config{Host: "http://one.example.com"}, &http.Client{Transport: hangingTransport{}}); err != nil {
+			t.Fatal(err)
+		}
+		l := &Lease{cluster: c, stop: func() {}, stopped: make(chan struct{}), lease: leaseOf("ann", "1")}
+		l.lease.Name = "apply"
+		close(l.stopped)
+		start := time.Now()
+		l.Release(t.Context())
+		if took := time.Since(start); took > 4*time.Second {
+			t.Errorf("it takes %s", took)
+		}
+	})
 }
