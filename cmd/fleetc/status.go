@@ -22,7 +22,8 @@ applied by whom, and compares the bundle with the current bundle of the fleet:
   unfinished      the last apply failed, or applied only a part of the bundle
   never applied   fleetc has not applied anything
   unreachable     the cluster does not answer
-  unknown         its files do not evaluate, or it has no context
+  unknown         its files do not evaluate, it has no context, or its records
+                  could not be read
   refused         it is not the cluster that fleetc knows, or its records cannot
                   be used
 

@@ -2,6 +2,7 @@ package deliver
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ const (
 	Unfinished   State = "unfinished"    // the last apply failed or was partial
 	NeverApplied State = "never applied" // fleetc never applied to it
 	Unreachable  State = "unreachable"
-	Unknown      State = "unknown" // no connection was tried: its files do not evaluate, or it has no context
+	Unknown      State = "unknown" // its files do not evaluate, it has no context, or its inventory could not be read
 	Refused      State = "refused" // it is not the right cluster, or its inventory is invalid
 )
 
@@ -169,8 +170,10 @@ func (s *Status) setState() {
 		s.State = Unknown
 	case !s.Reached:
 		s.State = Unreachable
-	case s.Err != nil:
+	case isRefusal(s.Err):
 		s.State = Refused
+	case s.Err != nil:
+		s.State = Unknown
 	case s.Inventory == nil:
 		s.State = NeverApplied
 	case s.Inventory.Destroyed():
@@ -184,4 +187,16 @@ func (s *Status) setState() {
 	default:
 		s.State = Behind
 	}
+}
+
+// isRefusal reports whether a fault says that this is not the right cluster, or that its
+// inventory is invalid. With others, nothing is known of the inventory.
+func isRefusal(err error) bool {
+	return slices.ContainsFunc(diag.All(err), func(d *diag.Diag) bool {
+		switch d.Code {
+		case diag.CodeOtherCluster, diag.CodeSameCluster, diag.CodeDamagedRecord, diag.CodeOtherVersion:
+			return true
+		}
+		return false
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/stage/health"
@@ -95,5 +96,30 @@ func TestStatusJSON(t *testing.T) {
 	lost.describe(StatusOptions{Health: true})
 	if lost.Unhealthy == nil {
 		t.Error("with the option Health, the list of a readable cluster is not null")
+	}
+}
+
+// A cluster is refused when it or its inventory is wrong, and not when it could not be read.
+func TestStatusState(t *testing.T) {
+	for name, test := range map[string]struct {
+		code diag.Code
+		want State
+	}{
+		"another cluster":    {diag.CodeOtherCluster, Refused},
+		"two contexts":       {diag.CodeSameCluster, Refused},
+		"a damaged record":   {diag.CodeDamagedRecord, Refused},
+		"a newer record":     {diag.CodeOtherVersion, Refused},
+		"no right to read":   {diag.CodeRights, Unknown},
+		"a failing server":   {diag.CodeAPIServer, Unknown},
+		"a lost connection":  {diag.CodeKubeconfig, Unknown},
+		"nothing is applied": {"", NeverApplied},
+	} {
+		s := &Status{Record: &Record{Reached: true}}
+		if test.code != "" {
+			s.Err = diag.In("dev/a", &diag.Diag{Code: test.code, Msg: name})
+		}
+		if s.setState(); s.State != test.want {
+			t.Errorf("%s: %s, want %s", name, s.State, test.want)
+		}
 	}
 }
