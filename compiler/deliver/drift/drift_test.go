@@ -45,7 +45,7 @@ func testReport() *Report {
 	one.Ignored = []Finding{{ID: "ConfigMap web/other", Release: "web", Reason: Changed, Rule: "drift.ignore.other"}}
 	one.sort()
 	two := newCluster(&fleet.Cluster{ID: "dev/two", Releases: []*fleet.Release{{Name: "web"}}})
-	two.Checked = true
+	two.Checked, two.Unlisted = true, []string{"Widget.example.com"}
 	three := newCluster(&fleet.Cluster{ID: "dev/three", Pos: diag.Pos{File: "environments/dev/three/cluster.cue", Line: 3}})
 	three.fail(&diag.Diag{At: []diag.Pos{three.pos}, Msg: "https://127.0.0.1:1 refuses connections"})
 	r.Add(one)

@@ -40,6 +40,7 @@ type Summary struct {
 	Objects   int            `json:"objects"`   // objects with findings, in each cluster
 	Reasons   map[Reason]int `json:"reasons"`   // findings by reason; reasons without findings are left out
 	Ignored   int            `json:"ignored"`   // findings that drift.ignore or diff.ignore leaves out
+	Unlisted  []string       `json:"unlisted"`  // kinds that could not be listed in some cluster, sorted
 }
 
 // A Cluster is the result of checking one cluster.
@@ -96,7 +97,7 @@ type Field struct {
 
 // NewReport returns a report without clusters.
 func NewReport() *Report {
-	return &Report{Summary: Summary{Reasons: map[Reason]int{}}, Clusters: []*Cluster{}}
+	return &Report{Summary: Summary{Reasons: map[Reason]int{}, Unlisted: []string{}}, Clusters: []*Cluster{}}
 }
 
 // Add adds a cluster to the report.
@@ -117,6 +118,9 @@ func (r *Report) Add(c *Cluster) {
 	}
 	s.Objects += len(ids)
 	s.Ignored += len(c.Ignored)
+	s.Unlisted = append(s.Unlisted, c.Unlisted...)
+	slices.Sort(s.Unlisted)
+	s.Unlisted = slices.Compact(s.Unlisted)
 }
 
 // Drifted reports whether a cluster has a finding.
@@ -226,6 +230,10 @@ func (s Summary) String() string {
 	}
 	if s.Unchecked > 0 {
 		parts = append(parts, diag.Count(s.Unchecked, "cluster", "clusters")+" could not be checked")
+	}
+	if n := len(s.Unlisted); n > 0 {
+		const most = 3
+		parts = append(parts, diag.Count(n, "kind", "kinds")+" could not be listed to find orphaned objects: "+diag.JoinFirst(s.Unlisted, most))
 	}
 	if s.Ignored > 0 {
 		parts = append(parts, diag.Count(s.Ignored, "difference", "differences")+" ignored by rules")
