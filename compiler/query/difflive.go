@@ -154,8 +154,7 @@ func (d *liveDiffer) add(c *fleet.Cluster, one liveClusterDiff) {
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(unknown)) {
-		what := diag.Count(unknown[why], "object is unknown", "objects are unknown")
-		d.Faults.Add(diag.In(c.ID, &diag.Diag{Code: diag.CodeAPIServer, Msg: what + ": " + why, Hint: apply.UnreadHint(why, "docs/diff.md")}))
+		d.Faults.Add(diag.In(c.ID, apply.UnreadFault(unknown[why], why, "docs/diff.md")))
 	}
 }
 

@@ -139,7 +139,7 @@ func TestLiveRights(t *testing.T) {
 		`^  ~ ConfigMap web/web \(release web, predicted\)$`,
 		`^  ! Secret web/web \(release web, the user is not allowed to get secrets in web\)$`,
 		`^  ! Secret fleetc-system/inventory\.example\.com\.infra \(the user is not allowed to get secrets in fleetc-system\)$`,
-		`^1 object updated, 2 unknown in 1 cluster$`, `1 object is unknown: the user is not allowed to get secrets in web \[FL2103\]$`)
+		`^1 object updated, 2 unknown in 1 cluster$`, `1 object could not be read: the user is not allowed to get secrets in web \[FL2104\]$`)
 	p.kubectl("one", "-n", "web", "create", "role", "intern", "--verb=patch", "--resource=configmaps")
 	p.kubectl("one", "-n", "web", "create", "rolebinding", "intern", "--role=intern", "--user=intern")
 	p.waitFor("the right is had", func() bool {

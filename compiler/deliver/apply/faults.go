@@ -91,13 +91,17 @@ func listFields(fields []cluster.Field) string {
 // notAllowedTo begins the reasons that a missing right has.
 const notAllowedTo = "the user is not allowed to "
 
-// UnreadHint returns the next step for objects that could not be read because of why. page
-// is the page of the documentation with the rights of the command.
-func UnreadHint(why, page string) string {
-	if strings.HasPrefix(why, notAllowedTo) {
-		return "see " + page + " for the rights that fleetc needs"
+// UnreadFault returns the fault of objects that could not be read because of why. page is the
+// page of the documentation with the rights of the command.
+func UnreadFault(objects int, why, page string) *diag.Diag {
+	d := &diag.Diag{
+		Code: diag.CodeAPIServer, Msg: diag.Count(objects, "object", "objects") + " could not be read: " + why,
+		Hint: "see the log of the API server, then run the command again",
 	}
-	return "see the log of the API server, then run the command again"
+	if strings.HasPrefix(why, notAllowedTo) {
+		d.Code, d.Hint = diag.CodeRights, "see "+page+" for the rights that fleetc needs"
+	}
+	return d
 }
 
 // listRights formats rights: patch deployments.apps in web; get and patch secrets.

@@ -164,8 +164,8 @@ func TestWholeRules(t *testing.T) {
 			t.Errorf("an unreadable object is not a fault: %v", err)
 		}
 		for _, d := range diag.All(err) {
-			if isRight := strings.Contains(d.Msg, "not allowed"); strings.Contains(d.Hint, "rights") != isRight {
-				t.Errorf("the hint of %q is %q", d.Msg, d.Hint)
+			if isRight := strings.Contains(d.Msg, "not allowed"); strings.Contains(d.Hint, "rights") != isRight || (d.Code == diag.CodeRights) != isRight {
+				t.Errorf("the hint of %q is %q, and its code %s", d.Msg, d.Hint, d.Code)
 			}
 		}
 		c.addOrphans(map[string]string{"ConfigMap web/e": "db"}, test.rules)

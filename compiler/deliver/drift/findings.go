@@ -54,7 +54,7 @@ func (c *Cluster) addFindings(compared *apply.Comparison, key []byte, rules []fl
 	}
 	var faults diag.List
 	for _, why := range slices.Sorted(maps.Keys(unread)) {
-		faults.Add(&diag.Diag{Code: diag.CodeRights, Msg: diag.Count(unread[why], "object", "objects") + " could not be read: " + why, Hint: apply.UnreadHint(why, "docs/drift.md")})
+		faults.Add(apply.UnreadFault(unread[why], why, "docs/drift.md"))
 	}
 	return faults.Err()
 }
