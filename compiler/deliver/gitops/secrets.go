@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/stage/secret"
 )
 
 // Secrets returns a fault for each Secret with values that the export would expose
@@ -92,7 +93,7 @@ func references(b *fleet.Bundle, layout fleet.Layout) error {
 		}
 		faults.Add(&diag.Diag{
 			Code: diag.CodeSecretNotEncrypted,
-			At:   o.Places(), Path: o.Title(), Msg: fmt.Sprintf("an export cannot contain the secret %s (%s)", name, o.Origin()), Hint: hint,
+			At:   secret.ReferringPlaces(o, name), Path: o.Title(), Msg: fmt.Sprintf("an export cannot contain the secret %s (%s)", name, o.Origin()), Hint: hint,
 		})
 	}
 	return faults.Err()

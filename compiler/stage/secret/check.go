@@ -72,7 +72,7 @@ func (k *checker) object(o fleet.Object) {
 	f := outside[0]
 	k.faults.Add(&diag.Diag{
 		Code: diag.CodeSecretExposed,
-		At:   referringPlaces(o, f.Secret), Path: o.Title(),
+		At:   ReferringPlaces(o, f.Secret), Path: o.Title(),
 		Msg: fmt.Sprintf("%s refers to the secret %s outside of the data of a Secret: everyone who may read the object could read the value (%s)",
 			diag.Visible(f.Field, diag.MaxText), f.Secret, o.Origin()),
 		Hint:  "write the reference into a Secret that the object reads, or allow it: " + r.Path("secretsIn") + ": " + strconv.Quote(name) + `: "why"`,
@@ -80,9 +80,9 @@ func (k *checker) object(o fleet.Object) {
 	})
 }
 
-// referringPlaces returns where an object gets a reference to the secret from: from the
+// ReferringPlaces returns where an object gets a reference to the secret from: from the
 // values and patches of its release that have it, or else from the object itself.
-func referringPlaces(o fleet.Object, secret string) []diag.Pos {
+func ReferringPlaces(o fleet.Object, secret string) []diag.Pos {
 	if len(o.Release.Objects) > 0 {
 		return o.Places()
 	}

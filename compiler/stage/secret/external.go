@@ -70,7 +70,7 @@ func (e *externalizer) externalSecret() (*unstructured.Unstructured, error) {
 	}
 	name := slices.Concat(inside, outside)[own].Secret
 	fault := func(msg, hint string) error {
-		return &diag.Diag{Code: diag.CodeSecretNotEncrypted, At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("%s (%s)", msg, o.Origin()), Hint: hint}
+		return &diag.Diag{Code: diag.CodeSecretNotEncrypted, At: ReferringPlaces(o, name), Path: o.Title(), Msg: fmt.Sprintf("%s (%s)", msg, o.Origin()), Hint: hint}
 	}
 	if len(outside) > 0 {
 		if !allowsIn(o) {
