@@ -277,7 +277,7 @@ func TestHelmRecovers(t *testing.T) {
 	p.write("charts/app/templates/gadget.yaml", "apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: one}\n")
 	p.fleetc("apply", "--yes").ok(p)
 	p.edit("environments/app.cue", `slow: false`, `slow: true`)
-	p.fleetc("apply", "--yes", "--timeout", stuckFor).exits(p, 2).says(p, "Deployment.apps app/app: .*ImagePullBackOff")
+	p.fleetc("apply", "--yes", "--timeout", stuckFor).exits(p, 2).says(p, "Deployment.apps app/app: .*ImagePullBackOff", "^dev/one: failed: 0 created, 1 changed, 0 pruned")
 	if got := p.helmHistory("one"); !strings.HasSuffix(got, "deployed failed") {
 		t.Errorf("after a rollout that got stuck: %s", got)
 	}

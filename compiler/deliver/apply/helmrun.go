@@ -71,7 +71,15 @@ func (r *runner) applyHelm(ctx context.Context, it *Item) error {
 	}
 	values, _ := it.release.Values.Value().(map[string]any)
 	run := r.helmRun(it)
-	if err := run.Apply(ctx, it.helm, helm.ReleaseSpec{Chart: r.Charts[it.Release], Values: values, Digest: it.digest}); err != nil {
+	err := run.Apply(ctx, it.helm, helm.ReleaseSpec{Chart: r.Charts[it.Release], Values: values, Digest: it.digest})
+	switch {
+	case err != nil && !run.Written:
+	case it.Action == Create:
+		r.result.Created++
+	default:
+		r.result.Changed++
+	}
+	if err != nil {
 		return it.withPosition(err)
 	}
 	state, err := helm.Read(ctx, r.Live, it.ref.Namespace, it.ref.Name)
@@ -80,11 +88,6 @@ func (r *runner) applyHelm(ctx context.Context, it *Item) error {
 	}
 	it.uid = state.UID
 	r.record.setApplied(it.ref, it.uid, "")
-	if it.Action == Create {
-		r.result.Created++
-	} else {
-		r.result.Changed++
-	}
 	r.result.Pruned += it.prunes()
 	r.result.Cascaded += it.cascaded()
 	r.report(Event{Stage: it.Stage, ID: it.ID, What: string(it.Action)})

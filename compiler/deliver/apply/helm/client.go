@@ -25,6 +25,7 @@ type client struct {
 // deployed: until then, the objects of failed attempts are deleted, which an
 // installation of new objects only would leave.
 func (c *client) Wait(resources kube.ResourceList, _ time.Duration) error {
+	c.run.Written = true
 	if err := c.prune(c.run.attempts, resources); err != nil {
 		return err
 	}
@@ -66,6 +67,7 @@ type updateFunc func(original, target kube.ResourceList) (*kube.Result, error)
 // update updates the objects. It first patches from the manifests of failed
 // attempts, whose changes Helm would leave in place.
 func (c *client) update(original, target kube.ResourceList, by updateFunc) (*kube.Result, error) {
+	c.run.Written = true
 	for _, manifest := range c.run.attempts {
 		// An attempt may have failed because kinds did not exist; its other objects
 		// count.

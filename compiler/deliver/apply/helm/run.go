@@ -47,6 +47,10 @@ type Run struct {
 	// Hide removes secrets from Helm's messages.
 	Hide func(string) string
 
+	// Written is set when Helm has begun to update the objects of the release, or has
+	// created them.
+	Written bool
+
 	attempts []string // manifests that an installation or upgrade replaces, as in State
 	replaced []string // manifests that an uninstallation deletes, as in State
 
