@@ -51,7 +51,10 @@ func rolloutLines(report rollout.Report) []string {
 		if m := w.Approval; m != nil {
 			line := "wave " + w.Name + " was " + m.Text("approved")
 			if m.Bundle != w.Bundle {
-				line += "; it has another bundle now and needs a new approval"
+				line += "; it has another bundle now"
+				if w.Approve != "" {
+					line += " and needs a new approval"
+				}
 			}
 			lines = append(lines, line)
 		}
