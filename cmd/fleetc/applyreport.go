@@ -213,7 +213,7 @@ func (r *applyReport) printLines(c *applyCluster, lines []string) error {
 
 // revision returns the current revision of the cluster, if known.
 func (c *applyCluster) revision() int {
-	if c.Plan != nil && c.status() == "unchanged" {
+	if c.Plan != nil && !c.ran && c.status() == "unchanged" {
 		return c.Plan.Current
 	}
 	return c.result.Revision
@@ -232,6 +232,8 @@ func (c *applyCluster) status() string {
 		return "failed"
 	case c.err != nil:
 		return "refused"
+	case c.ran && c.result.UpToDate:
+		return "unchanged"
 	case c.ran && c.destroys():
 		return "destroyed"
 	case c.ran:

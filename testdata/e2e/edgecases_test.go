@@ -395,6 +395,18 @@ func TestNewClusterSavedPlan(t *testing.T) {
 	}
 }
 
+// An apply that finds its bundle applied by another one writes nothing, and says so.
+func TestAppliedByAnother(t *testing.T) {
+	p := newWeb(t)
+	plans := p.plans(apply.Options{})
+	p.fleetc("apply", "--yes").ok(p)
+	for result, err := range deliver.Run(t.Context(), plans, 1, false, func(apply.Event) {}) {
+		if err != nil || !result.UpToDate || result.Revision != 1 {
+			t.Errorf("got %+v, %v", result, err)
+		}
+	}
+}
+
 const events = `package fleet
 
 releases: web: objects: {

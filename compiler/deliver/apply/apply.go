@@ -239,6 +239,8 @@ type Result struct {
 	Pending  int // pruned objects whose deletion was not complete at the end of the run
 	Cascaded int // objects deleted in the planned cascades
 
+	UpToDate bool // nothing was written: another apply has brought the bundle since the plan
+
 	Done       []string                   // stages that are applied and healthy
 	NotReached []string                   // stages that have not started
 	Revision   int                        // number in the history; 0 when there is none

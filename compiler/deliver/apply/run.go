@@ -72,6 +72,7 @@ func (t Target) Run(ctx context.Context, planned *Plan, report func(Event)) (res
 	r.plan.KeepRecords(planned.Saved())
 	r.result.HelmRecords = r.plan.HelmRecords
 	if err := r.plan.Faults(); err != nil || r.plan.IsUpToDate() {
+		r.result.UpToDate, r.result.Revision = err == nil, r.plan.Current
 		return r.result, err
 	}
 	if err := t.CheckActions(r.plan); err != nil {
