@@ -326,6 +326,25 @@ func TestHelmSwitch(t *testing.T) {
 	}
 }
 
+// A release that leaves the fleet after fleetc failed to take it over from Helm is
+// uninstalled, and no object of it is said to stay.
+func TestHelmSwitchFails(t *testing.T) {
+	p := newHelm(t)
+	p.fleetc("apply", "--yes").ok(p)
+	p.edit("environments/app.cue", `delivery:  "helm"`, `delivery:  "manifests"`)
+	p.edit("environments/app.cue", `colour: "blue"`, `{colour: "blue", fail: "migrate"}`)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Job.batch app/migrate: the hook did not succeed")
+	p.edit("environments/app.cue", "releases: app: {", "_unused: {")
+	d := p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "pruned HelmRelease.helm.sh app/app")
+	if strings.Contains(d.stdout+d.stderr, "forgets it") {
+		t.Errorf("objects that Helm deletes are said to stay:\n%s%s", d.stdout, d.stderr)
+	}
+	if got := p.kubectl("one", "-n", "app", "get", "configmap/app", "deployment/app", "--ignore-not-found", "-o", "name"); got != "" {
+		t.Errorf("there is %q", got)
+	}
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+}
+
 // Deletion hooks run in Helm's order when their release leaves the fleet; test
 // hooks run on request. The delivery makes no difference.
 func TestHelmHooks(t *testing.T) {

@@ -63,7 +63,15 @@ func (p *planner) planPrune(ctx context.Context) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	items = slices.DeleteFunc(items, func(it Item) bool { return it.uid == "" && it.Action != Refused && it.Before == nil && !it.unserved })
+	ofHelm := map[string]bool{} // UIDs of objects that go or stay with their Helm release
+	for _, it := range items {
+		for _, part := range it.Parts {
+			ofHelm[part.uid] = true
+		}
+	}
+	items = slices.DeleteFunc(items, func(it Item) bool {
+		return ofHelm[it.uid] || it.uid == "" && it.Action != Refused && it.Before == nil && !it.unserved
+	})
 	p.keepContainers(items)
 	p.sortPruned(items)
 	return items, nil
