@@ -301,7 +301,10 @@ func bodyOf(s metav1.Status) string {
 
 // truncatedSigns are parts of errors of the client library about responses that end too early:
 // the connection or its HTTP/2 stream was closed, or a proxy sent a part.
-var truncatedSigns = []string{"when reading response body", "0-length response", "json parse error", "unexpected end of JSON input"}
+var truncatedSigns = []string{
+	"when reading response body", "0-length response", "json parse error", "unexpected end of JSON input",
+	"empty data", "empty body", "does not appear to be a protobuf message",
+}
 
 // isTruncated reports whether a response was incomplete. A message of the API server is complete.
 func isTruncated(err error) bool {

@@ -6,12 +6,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	authorization "k8s.io/api/authorization/v1"
+	coordination "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/rest"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -71,6 +75,61 @@ func readOpenAPI(ctx context.Context, c *Cluster) error {
 	c.documents = nil
 	_, err := c.OpenAPI(ctx, schema.GroupVersion{Version: "v1"})
 	return err
+}
+
+// protobufs returns the responses that API servers send as protobuf, by path.
+func protobufs(t *testing.T) map[string]string {
+	t.Helper()
+	types := runtime.NewScheme()
+	out := map[string]string{}
+	for path, o := range map[string]runtime.Object{
+		"/api/v1/namespaces/a/secrets":                           &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}, Items: []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}},
+		"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": &authorization.SelfSubjectAccessReview{TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"}, Status: authorization.SubjectAccessReviewStatus{Allowed: true}},
+		"/apis/coordination.k8s.io/v1/namespaces/a/leases/a":     leaseMessage(),
+	} {
+		var b strings.Builder
+		if err := protobuf.NewSerializer(types, types).Encode(o, &b); err != nil {
+			t.Fatal(err)
+		}
+		out[path] = b.String()
+	}
+	return out
+}
+
+func leaseMessage() *coordination.Lease {
+	l := leaseOf("ann", "1")
+	l.TypeMeta = metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}
+	return l
+}
+
+// Wherever protobuf is truncated, the request may be sent again, unless it still is valid: it
+// may be cut between its fields.
+func TestTruncatedProtobuf(t *testing.T) {
+	for path, text := range protobufs(t) {
+		var length atomic.Int64
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf")
+			_, _ = w.Write([]byte(text[:length.Load()]))
+		}))
+		defer s.Close()
+		c := &Cluster{Server: s.URL, retryTimeout: 1}
+		if err := c.clients(&rest.Config{Host: s.URL, QPS: -1}, s.Client()); err != nil {
+			t.Fatal(err)
+		}
+		valid := 0
+		for n := range len(text) {
+			length.Store(int64(n))
+			err := causeOf(truncatedReads[path](quiet(t.Context()), c))
+			if err == nil {
+				valid++
+			} else if !isRetriable(err) {
+				t.Errorf("%s, %d bytes: %v", path, n, err)
+			}
+		}
+		if valid > 3 {
+			t.Errorf("%s: %d parts are valid", path, valid)
+		}
+	}
 }
 
 // A truncatingServer truncates the responses of one path after some bytes.
