@@ -3,6 +3,7 @@ package importer
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,20 +103,27 @@ func empty(v any) bool {
 	return false
 }
 
+// listIndex matches an index of a list in the path of a field.
+var listIndex = regexp.MustCompile(`\.[0-9]+\b`)
+
 // groupNotes joins notes with the same kind of document, field and text, sorted by kind
-// and field. Their positions are sorted.
+// and field. Their positions are sorted. Indexes of lists that differ become *.
 func groupNotes(notes []Note, place func(diag.Pos) string) []ReportNote {
 	index := map[string]int{}
 	out := []ReportNote{}
 	var at [][]diag.Pos
 	for _, n := range notes {
 		kind, _, _ := strings.Cut(n.Doc, " ")
-		key := fmt.Sprintf("%s\x00%s\x00%s", kind, n.Field, n.Do)
+		field := listIndex.ReplaceAllString(n.Field, ".*")
+		key := fmt.Sprintf("%s\x00%s\x00%s", kind, field, n.Do)
 		i, ok := index[key]
 		if !ok {
 			i = len(out)
 			index[key] = i
 			out, at = append(out, ReportNote{Document: kind, Field: n.Field, Do: n.Do}), append(at, nil)
+		}
+		if out[i].Field != n.Field {
+			out[i].Field = field
 		}
 		if n.Pos.IsValid() {
 			at[i] = append(at[i], n.Pos)

@@ -93,3 +93,15 @@ func TestReportJSON(t *testing.T) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
+
+// TestGroupNotes checks that notes that differ only by the index of a list are one.
+func TestGroupNotes(t *testing.T) {
+	got := groupNotes([]Note{
+		{Doc: "Application a", Field: "spec.sources.0.path", Do: "x"},
+		{Doc: "Application b", Field: "spec.sources.1.path", Do: "x"},
+		{Doc: "Application c", Field: "spec.sources.1.chart", Do: "x"},
+	}, diag.Pos.String)
+	if len(got) != 2 || got[0].Field != "spec.sources.*.path" || got[1].Field != "spec.sources.1.chart" {
+		t.Fatal(got)
+	}
+}
