@@ -21,7 +21,7 @@ that differ by a fact of the cluster become references to it.
 Both sides are rendered and compared, release by release: the expected side by
 the engines of fleetc, or by the programs of --prove-with. The report lists each
 release, each field that is not carried with what to do, and the mistakes in the
-files. The exit status is 1 when a release is not proven.
+files. The exit status is 1 when a release is not proven or not imported.
 
 The fleet changes only when all of it can be written. Importing again updates
 the files that were not edited, and shows the others.`

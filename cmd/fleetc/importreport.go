@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -72,11 +73,7 @@ func (p *importPrinter) text() error {
 	table := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0) //nolint:mnd // blanks between columns
 	fmt.Fprintln(table, "CLUSTER\tRELEASE\tOBJECTS\tPROOF\tREASON")
 	for _, proof := range p.r.Proofs {
-		reason := proof.Reason
-		if reason == "" {
-			reason = "-"
-		}
-		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", proof.Cluster, proof.Release, proof.Objects, proof.Status, reason)
+		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", cmp.Or(proof.Cluster, "-"), proof.Release, proof.Objects, proof.Status, cmp.Or(proof.Reason, "-"))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -139,7 +136,7 @@ func (p *importPrinter) markdown() error {
 		if proof.Reason != "" {
 			reasons = append([]string{proof.Reason}, reasons...)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s |\n", text(proof.Cluster), text(proof.Release), proof.Objects, proof.Status, text(strings.Join(reasons, "; ")))
+		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s |\n", text(cmp.Or(proof.Cluster, "-")), text(proof.Release), proof.Objects, proof.Status, text(strings.Join(reasons, "; ")))
 	}
 	if len(p.r.NotCarried) > 0 {
 		b.WriteString("\n### Not carried\n\n| field | what to do | at |\n|---|---|---|\n")

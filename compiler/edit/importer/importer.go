@@ -55,6 +55,7 @@ import (
 type Model struct {
 	Tool       string // that the files are for, such as flux
 	Clusters   []*Cluster
+	Dropped    []*Release // that cannot be written and whose cluster is unknown, each with the reason in Unproven
 	NotCarried []Note
 	Mistakes   []Note // that the reader found in the files
 	Documents  int    // number of documents
@@ -100,6 +101,7 @@ type Cluster struct {
 	UID        string // of the namespace kube-system; may be empty
 	Kubernetes string
 	ApplyOnly  bool              // whether it is applied to and not exported
+	Labels     map[string]string // may be nil
 	Facts      map[string]string // that strings of releases may refer to
 	Secrets    []Secret          // that strings of releases refer to
 	Age        []string          // age public keys; Flux has the private key of one

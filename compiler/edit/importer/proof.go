@@ -62,6 +62,7 @@ func (w *work) prove(ctx context.Context) (report *Report, again bool, err error
 			report.faults = append(report.faults, diag.All(diag.In(c.ID, err))...)
 		}
 	}
+	report.addDropped("", w.model.Dropped, w.place)
 	report.faults = diag.All(report.faults.Err())
 	return report, again, ctx.Err()
 }
@@ -188,9 +189,7 @@ func (p *clusterProof) run(ctx context.Context) (again bool, err error) {
 		}
 		p.report.Proofs = append(p.report.Proofs, proof)
 	}
-	for _, r := range p.model.Dropped {
-		p.report.Proofs = append(p.report.Proofs, Proof{Cluster: p.model.ID, Release: r.Name, Origin: r.Origin, At: p.place(r.Pos), Status: Unproven, Reason: "not imported: " + r.Unproven})
-	}
+	p.report.addDropped(p.model.ID, p.model.Dropped, p.place)
 	return again, nil
 }
 

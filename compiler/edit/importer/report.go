@@ -19,7 +19,7 @@ const (
 
 // A Proof is the proof of a release in a cluster. Its JSON field names are stable.
 type Proof struct {
-	Cluster     string   `json:"cluster"`
+	Cluster     string   `json:"cluster"` // empty when it is unknown
 	Release     string   `json:"release"`
 	Origin      string   `json:"from"` // the document that the release comes from
 	At          string   `json:"at,omitempty"`
@@ -65,6 +65,13 @@ func (r *Report) Count(s Status) int {
 		}
 	}
 	return n
+}
+
+// addDropped adds releases of a cluster that are not imported.
+func (r *Report) addDropped(cluster string, dropped []*Release, place func(diag.Pos) string) {
+	for _, d := range dropped {
+		r.Proofs = append(r.Proofs, Proof{Cluster: cluster, Release: d.Name, Origin: d.Origin, At: place(d.Pos), Status: Unproven, Reason: "not imported: " + d.Unproven})
+	}
 }
 
 // describe completes a report after the last proof. place returns the text of a position.

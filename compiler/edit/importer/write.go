@@ -261,6 +261,13 @@ func (w *work) writeClusters(known facts, used map[string]bool) error {
 		if c.UID != "" {
 			cluster.Set("uid", Text(c.UID))
 		}
+		if len(c.Labels) > 0 {
+			labels := Map()
+			for _, key := range SortedKeys(c.Labels) {
+				labels.Set(key, Text(c.Labels[key]))
+			}
+			cluster.Set("labels", labels)
+		}
 		of := Map()
 		for _, name := range SortedKeys(known[c.ID]) {
 			if used[name] {

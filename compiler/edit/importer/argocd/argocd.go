@@ -1,14 +1,14 @@
 // Package argocd reads the Applications and ApplicationSets in a repository into a model
 // for import. It expands ApplicationSets, and computes values and objects as Argo CD's
 // repo server does, from the files of one repository. It does not use a cluster or the
-// network: a generator that asks a cluster or a forge is reported, not expanded.
+// network: a generator that asks a forge is reported, not expanded.
 package argocd
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,6 +25,7 @@ import (
 type Options struct {
 	Dir        string                   // of the repository
 	Clusters   []importer.ClusterSource // sources are names or addresses; if empty, each destination of an Application is a cluster
+	Secrets    *Secrets                 // of clusters; nil for those in the repository
 	AppOfApps  []string                 // directories, relative to the repository, that make Applications
 	Kubernetes string                   // version of the clusters
 	ProveWith  importer.Programs
@@ -53,6 +54,9 @@ type reader struct {
 	model                *importer.Model
 	clusters             map[string]*importer.Cluster // by destination
 	makes                map[string]bool              // whether the chart of a directory makes Applications
+	broken               diag.List                    // faults of documents that are left out
+	destinations         []*destination               // in cluster Secrets
+	knowsClusters        bool                         // whether there are cluster Secrets
 }
 
 // An app is an Application.
@@ -76,20 +80,16 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 	r := &reader{
 		Repository: files, ctx: ctx, opts: opts, model: &importer.Model{Tool: "argocd"}, clusters: map[string]*importer.Cluster{}, makes: map[string]bool{},
 	}
-	if err := r.walk(); err != nil {
+	if err := errors.Join(r.readSecrets(), r.walk()); err != nil {
 		return nil, err
 	}
-	err = r.applications()
+	if err := r.applications(); err != nil {
+		return nil, err
+	}
 	for _, dir := range opts.AppOfApps {
 		r.apps = append(r.apps, rootApplication(dir))
 	}
-	if len(r.apps) == 0 {
-		return nil, err
-	}
-	var faults diag.List
-	faults.Add(err)
-	faults.Add(r.releases())
-	return r.model, faults.Err()
+	return r.model, r.releases()
 }
 
 // walk parses the documents of all YAML files that are not in a chart.
@@ -112,11 +112,17 @@ func (r *reader) walk() error {
 		if err != nil {
 			return err
 		}
+		before := len(r.docs)
 		for _, d := range importer.Documents(filepath.ToSlash(rel), data) {
 			if (d.Kind == application || d.Kind == applicationSet) && strings.HasPrefix(scalarOf(d, "apiVersion"), group+"/") {
 				r.docs = append(r.docs, d)
-				r.model.Lines += strings.Count(string(data), "\n")
 			}
+			if r.opts.Secrets == nil {
+				r.addDestinations(d.Node)
+			}
+		}
+		if len(r.docs) > before {
+			r.model.Lines += strings.Count(string(data), "\n")
 		}
 		return nil
 	})
@@ -141,27 +147,33 @@ func scalarOf(d *importer.Document, key string) string {
 	return ""
 }
 
-// applications collects the Applications of all documents.
+// applications collects the Applications of all documents. It leaves out documents with
+// faults.
 func (r *reader) applications() error {
-	var faults diag.List
+	if len(r.docs)+len(r.opts.AppOfApps) == 0 {
+		return &diag.Diag{Code: diag.CodeNothingToImport, Msg: r.opts.Dir + " has no Application or ApplicationSet", Hint: "name the directory with the documents of Argo CD, or the chart that creates them with --app-of-apps"}
+	}
 	for _, d := range r.docs {
 		r.model.Documents++
 		var content map[string]any
 		if err := d.Node.Decode(&content); err != nil {
-			faults.Add(&diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{d.At(r.Dir, nil)}, Msg: "not a valid " + d.Kind + ": " + importer.YAMLReason(err), Hint: "correct the document"})
+			r.leaveOut(d, d.Kind, d.Name, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{d.At(r.Dir, nil)}, Msg: "not a valid " + d.Kind + ": " + importer.YAMLReason(err), Hint: "correct the document"})
 			continue
 		}
 		content = plain(content)
-		if d.Kind == applicationSet {
-			faults.Add(r.expand(d, content))
-			continue
+		if d.Kind == application {
+			r.apps = append(r.apps, &app{content: content, doc: d})
+		} else if err := r.expand(d, content); err != nil {
+			r.leaveOut(d, d.Kind, d.Name, err)
 		}
-		r.apps = append(r.apps, &app{content: content, doc: d})
 	}
-	if len(r.docs)+len(r.opts.AppOfApps) == 0 {
-		return &diag.Diag{Code: diag.CodeNothingToImport, Msg: r.opts.Dir + " has no Application or ApplicationSet", Hint: "name the directory with the documents of Argo CD, or the chart that creates them with --app-of-apps"}
-	}
-	return faults.Err()
+	return r.ctx.Err()
+}
+
+// leaveOut leaves out an Application or ApplicationSet with a fault, and lists its faults.
+func (r *reader) leaveOut(d *importer.Document, kind, name string, err error) {
+	title, at := kind+" "+name, d.At(r.Dir, nil)
+	r.model.Dropped = append(r.model.Dropped, &importer.Release{Name: importer.NameOf(name), Origin: title, Pos: at, Unproven: r.noteFaults(title, at, err)})
 }
 
 // plain returns a map with numbers and keys as in decoded JSON.
@@ -174,13 +186,15 @@ func plain(content map[string]any) map[string]any {
 	return out
 }
 
-// releases adds the releases of all Applications to their clusters.
+// releases adds the releases of all Applications to their clusters. It returns the faults
+// of documents that are left out if nothing else is left.
 func (r *reader) releases() error {
-	var faults, broken diag.List
 	for i := 0; i < len(r.apps); i++ { // charts may add more
 		a := r.apps[i]
 		if r.made(a) {
-			faults.Add(r.nested(a))
+			if err := r.nested(a); err != nil {
+				r.drop(a, nil, err)
+			}
 			continue
 		}
 		c := r.cluster(a)
@@ -189,27 +203,28 @@ func (r *reader) releases() error {
 		}
 		r.account(a)
 		if err := r.add(a, c); err != nil {
-			if r.ctx.Err() != nil {
-				return r.ctx.Err()
-			}
-			broken.Add(err)
 			r.drop(a, c, err)
 		}
 	}
-	if !slices.ContainsFunc(slices.Collect(maps.Values(r.clusters)), func(c *importer.Cluster) bool { return len(c.Releases) > 0 }) {
-		faults = append(faults, broken...)
+	if err := r.ctx.Err(); err != nil {
+		return err
 	}
+	hasReleases := false
 	for _, c := range r.clusters {
 		byName := func(a, b *importer.Release) int { return cmp.Compare(a.Name, b.Name) }
 		slices.SortFunc(c.Releases, byName)
 		slices.SortStableFunc(c.Dropped, byName)
 		r.model.Clusters = append(r.model.Clusters, c)
+		hasReleases = hasReleases || len(c.Releases) > 0
 	}
 	slices.SortFunc(r.model.Clusters, func(a, b *importer.Cluster) int { return cmp.Compare(a.ID, b.ID) })
-	if len(r.model.Clusters) == 0 {
-		faults.Add(&diag.Diag{Code: diag.CodeNothingToImport, Msg: "no Application has a destination of the import", Hint: "write --cluster ID=NAME for the destinations, or leave --cluster out"})
+	switch {
+	case !hasReleases && len(r.broken) > 0:
+		return r.broken.Err()
+	case len(r.model.Clusters) == 0:
+		return &diag.Diag{Code: diag.CodeNothingToImport, Msg: "no Application has a destination of the import", Hint: "write --cluster ID=NAME for the destinations, or leave --cluster out"}
 	}
-	return faults.Err()
+	return nil
 }
 
 // add adds the releases of an Application to a cluster.
@@ -236,51 +251,34 @@ func (r *reader) add(a *app, c *importer.Cluster) error {
 	return nil
 }
 
-// drop leaves out an Application with a fault, and lists its faults.
+// drop leaves out an Application with a fault, and lists its faults. c is nil when its
+// cluster is unknown.
 func (r *reader) drop(a *app, c *importer.Cluster, err error) {
-	all := diag.All(err)
 	at := r.at(a, nil)
+	out := &importer.Release{Name: importer.NameOf(a.name()), Namespace: importer.TextAt(a.content, "spec", "destination", "namespace"), Origin: a.title(), Pos: at}
+	out.Unproven = r.noteFaults(a.title(), at, err)
+	if c == nil {
+		r.model.Dropped = append(r.model.Dropped, out)
+		return
+	}
+	c.Dropped = append(c.Dropped, out)
+}
+
+// noteFaults lists the faults of a document that is left out, and returns the first message. at
+// is the position of faults without one.
+func (r *reader) noteFaults(title string, at diag.Pos, err error) string {
+	all := diag.All(err)
 	for _, d := range all {
-		note := importer.Note{Pos: at, Doc: a.title(), Field: d.Path, Do: d.Msg + ": " + d.Hint}
+		if isSame := func(other *diag.Diag) bool { return other.Msg == d.Msg && other.Hint == d.Hint }; d.Code != diag.CodeImportUnsupported || !slices.ContainsFunc(r.broken, isSame) {
+			r.broken = append(r.broken, d)
+		}
+		note := importer.Note{Pos: at, Doc: title, Field: d.Path, Do: d.Msg + ": " + d.Hint}
 		if len(d.At) > 0 {
 			note.Pos = d.At[0]
 		}
 		r.model.Note(note)
 	}
-	c.Dropped = append(c.Dropped, &importer.Release{Name: importer.NameOf(a.name()), Namespace: importer.TextAt(a.content, "spec", "destination", "namespace"), Origin: a.title(), Pos: at, Unproven: all[0].Msg})
-}
-
-// cluster returns the cluster of an Application's destination; nil for a destination that
-// is not imported.
-func (r *reader) cluster(a *app) *importer.Cluster {
-	name := cmp.Or(importer.TextAt(a.content, "spec", "destination", "name"), importer.TextAt(a.content, "spec", "destination", "server"), inCluster)
-	if name == "in-cluster" {
-		name = inCluster
-	}
-	if c := r.clusters[name]; c != nil {
-		return c
-	}
-	id := ""
-	for _, d := range r.opts.Clusters {
-		if d.Source == name || d.Source == "in-cluster" && name == inCluster {
-			id = d.ID
-		}
-	}
-	if id == "" && len(r.opts.Clusters) > 0 {
-		r.note(a, []string{"spec", "destination"}, "its destination "+name+" is not a cluster of the import: add --cluster ID="+name)
-		return nil
-	}
-	c := &importer.Cluster{ID: cmp.Or(id, clusterID(name)), Kubernetes: r.opts.Kubernetes, Facts: map[string]string{}}
-	r.clusters[name] = c
-	return c
-}
-
-// clusterID returns an ID for the name or address of a destination.
-func clusterID(name string) string {
-	if name == inCluster {
-		return "in-cluster"
-	}
-	return cmp.Or(importer.IDOf(strings.TrimPrefix(strings.TrimPrefix(name, "https://"), "http://")), "cluster")
+	return all[0].Msg
 }
 
 // at returns the position of a field of an Application.

@@ -102,7 +102,7 @@ func (r *reader) nested(a *app) error {
 			case o.GetKind() == applicationSet:
 				before := len(r.apps)
 				if err := r.expand(a.doc, plain(o.Object)); err != nil {
-					return err
+					r.leaveOut(a.doc, applicationSet, o.GetName(), err)
 				}
 				for _, made := range r.apps[before:] {
 					made.depth = a.depth + 1

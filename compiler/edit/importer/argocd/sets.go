@@ -1,12 +1,9 @@
 package argocd
 
 import (
+	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,14 +21,15 @@ type set struct {
 	*reader
 	doc     *importer.Document
 	content map[string]any
-	isGo    bool // its templates are Go templates
+	isGo    bool     // its templates are Go templates
+	options []string // of Go templates
+	left    string   // why a generator is not expanded; empty when all are
 }
 
-func (s *set) title() string {
-	return applicationSet + " " + importer.TextAt(s.content, "metadata", "name")
-}
+func (s *set) name() string  { return importer.TextAt(s.content, "metadata", "name") }
+func (s *set) title() string { return applicationSet + " " + s.name() }
 
-func (s *set) fault(code diag.Code, field []string, msg, hint string) error {
+func (s *set) fault(code diag.Code, field []string, msg, hint string) *diag.Diag {
 	return &diag.Diag{Code: code, At: []diag.Pos{s.doc.At(s.Dir, field)}, Path: strings.Join(field, "."), Msg: msg, Hint: hint}
 }
 
@@ -39,29 +37,99 @@ func (s *set) fault(code diag.Code, field []string, msg, hint string) error {
 func (r *reader) expand(d *importer.Document, content map[string]any) error {
 	s := &set{reader: r, doc: d, content: content}
 	s.isGo, _ = importer.ValueAt(content, "spec", "goTemplate").(bool)
+	for _, o := range importer.ListAt(content, "spec", "goTemplateOptions") {
+		s.options = append(s.options, fmt.Sprint(o))
+	}
 	r.model.NotCarried = append(r.model.NotCarried, importer.Account(content, s.title(), setTable, func(field []string) diag.Pos { return d.At(r.Dir, field) })...)
-	var all []map[string]any
+	var apps []*app
 	for i, g := range importer.ListAt(content, "spec", "generators") {
 		params, err := s.generate(g, []string{"spec", "generators", fmt.Sprint(i)})
 		if err != nil {
 			return err
 		}
-		all = append(all, params...)
-	}
-	if len(all) > maxApplications {
-		return s.fault(diag.CodeImportInvalid, []string{"spec", "generators"}, fmt.Sprintf("it generates %d Applications, but at most %d are allowed", len(all), maxApplications), "split the ApplicationSet")
-	}
-	template := importer.MapAt(content, "spec", "template")
-	for _, params := range all {
-		out, err := s.template(template, params)
-		if err != nil {
-			return err
+		if len(apps)+len(params) > maxApplications {
+			return s.fault(diag.CodeImportInvalid, []string{"spec", "generators"}, fmt.Sprintf("it generates more than %d Applications", maxApplications), "split the ApplicationSet")
 		}
-		made, _ := out.(map[string]any)
-		made["apiVersion"], made["kind"] = group+"/v1alpha1", application
-		r.apps = append(r.apps, &app{content: made, doc: d, prefix: []string{"spec", "template"}})
+		template := importer.MapAt(content, "spec", "template")
+		for _, kind := range slices.Sorted(maps.Keys(importer.MapAt(g))) {
+			template = overridden(template, importer.MapAt(g, kind, "template"))
+		}
+		for _, p := range params {
+			made, err := s.application(template, p)
+			if err != nil {
+				return err
+			}
+			apps = append(apps, &app{content: made, doc: d, prefix: []string{"spec", "template"}})
+		}
+	}
+	r.apps = append(r.apps, apps...)
+	at := []string{"spec", "generators"}
+	switch {
+	case s.left != "":
+		r.model.Dropped = append(r.model.Dropped, &importer.Release{Name: importer.NameOf(s.name()), Origin: s.title(), Pos: d.At(r.Dir, at), Unproven: s.left})
+	case len(apps) == 0:
+		r.model.Note(importer.Note{Pos: d.At(r.Dir, at), Doc: s.title(), Field: strings.Join(at, "."), Do: "nothing to do: the generators match nothing, so that there are no Applications"})
 	}
 	return nil
+}
+
+// application returns the Application of a template with parameters.
+func (s *set) application(template, params map[string]any) (map[string]any, error) {
+	out, err := s.template(template, params)
+	if err != nil {
+		return nil, err
+	}
+	made, _ := out.(map[string]any)
+	if text := importer.TextAt(s.content, "spec", "templatePatch"); text != "" {
+		if text, err = s.text(text, params); err != nil {
+			return nil, err
+		}
+		var patch map[string]any
+		if err := yaml.Unmarshal([]byte(text), &patch); err != nil {
+			return nil, s.fault(diag.CodeImportInvalid, []string{"spec", "templatePatch"}, "it renders to invalid YAML: "+diag.Brief(err), "correct the template")
+		}
+		made = patched(made, patch)
+	}
+	if made == nil {
+		made = map[string]any{}
+	}
+	made["apiVersion"], made["kind"] = group+"/v1alpha1", application
+	return made, nil
+}
+
+// overridden returns a template with the fields of a generator's template, which override
+// those of the ApplicationSet.
+func overridden(template, of map[string]any) map[string]any {
+	out := maps.Clone(template)
+	for key, v := range of {
+		below, ok := v.(map[string]any)
+		existing, ok2 := out[key].(map[string]any)
+		switch {
+		case ok && ok2 && key != "valuesObject":
+			out[key] = overridden(existing, below)
+		case v != nil && v != "" && v != false:
+			out[key] = v
+		}
+	}
+	return out
+}
+
+// patched returns a document with a merge patch.
+func patched(doc, patch map[string]any) map[string]any {
+	out := map[string]any{}
+	maps.Copy(out, doc)
+	for key, v := range patch {
+		if v == nil {
+			delete(out, key)
+			continue
+		}
+		if below, ok := v.(map[string]any); ok {
+			existing, _ := out[key].(map[string]any)
+			v = patched(existing, below)
+		}
+		out[key] = v
+	}
+	return out
 }
 
 // generate returns the parameters that a generator makes.
@@ -74,11 +142,11 @@ func (s *set) generate(g any, field []string) ([]map[string]any, error) {
 		var err error
 		switch kind {
 		case "list":
-			made = s.list(spec)
+			made, err = s.listParams(spec, below)
 		case "git":
 			made, err = s.git(spec, below)
 		case "clusters":
-			made = s.clusterParams(spec, below)
+			made, err = s.clusterParams(spec, below)
 		case "matrix":
 			made, err = s.matrix(spec, below)
 		case "merge":
@@ -86,229 +154,67 @@ func (s *set) generate(g any, field []string) ([]map[string]any, error) {
 		case "selector":
 			continue
 		default:
-			s.skip(below, "fleetc import does not query other systems: write the result as a list generator")
+			s.skip(below, "the result of the generator "+kind+" is unknown", "write the result as a list generator: fleetc import does not query other systems")
 		}
 		if err != nil {
 			return nil, err
-		}
-		if spec["template"] != nil {
-			s.skip(append(below, "template"), "the template of a generator is not merged: write its fields into the releases")
 		}
 		out = append(out, made...)
 	}
-	return selected(out, importer.MapAt(g, "selector")), nil
-}
-
-// skip notes a part of a generator that is not expanded.
-func (s *set) skip(field []string, do string) {
-	s.model.NotCarried = append(s.model.NotCarried, importer.Note{Pos: s.doc.At(s.Dir, field), Doc: s.title(), Field: strings.Join(field, "."), Do: do})
-}
-
-// selected returns the parameters that a label selector matches.
-func selected(all []map[string]any, selector map[string]any) []map[string]any {
-	return slices.DeleteFunc(all, func(params map[string]any) bool {
-		for key, want := range importer.MapAt(selector, "matchLabels") {
-			if of, ok := parameterOf(params, key); !ok || of != fmt.Sprint(want) {
-				return true
-			}
-		}
-		return slices.ContainsFunc(importer.ListAt(selector, "matchExpressions"), func(e any) bool {
-			of, ok := parameterOf(params, importer.TextAt(e, "key"))
-			isIn := ok && slices.ContainsFunc(importer.ListAt(e, "values"), func(v any) bool { return fmt.Sprint(v) == of })
-			switch importer.TextAt(e, "operator") {
-			case "In":
-				return !isIn
-			case "NotIn":
-				return isIn
-			case "DoesNotExist":
-				return ok
-			default:
-				return !ok
-			}
-		})
-	})
-}
-
-// parameterOf returns a parameter as text, and whether it exists. The key may be a path.
-func parameterOf(params map[string]any, key string) (text string, ok bool) {
-	v := params[key]
-	if v == nil {
-		v = importer.ValueAt(params, strings.Split(key, ".")...)
-	}
-	return fmt.Sprint(v), v != nil
-}
-
-// list returns the elements of a list generator.
-func (s *set) list(spec map[string]any) []map[string]any {
-	var out []map[string]any
-	for _, e := range importer.ListAt(spec, "elements") {
-		if m, ok := e.(map[string]any); ok {
-			out = append(out, s.withValues(importer.CopyMap(m), spec))
-		}
-	}
-	return out
-}
-
-// withValues adds the field values of a generator to parameters, which it may use.
-func (s *set) withValues(params, spec map[string]any) map[string]any {
-	values := importer.MapAt(spec, "values")
-	if values == nil {
-		return params
-	}
-	params["values"] = values
-	if made, err := s.template(values, params); err == nil {
-		params["values"] = made
-	}
-	return params
-}
-
-// clusterParams returns the destinations that the user named. Labels of clusters are
-// unknown.
-func (s *set) clusterParams(spec map[string]any, field []string) []map[string]any {
-	if len(s.opts.Clusters) == 0 || importer.MapAt(spec, "selector") != nil {
-		s.skip(field, "the clusters of Argo CD and their labels are unknown: write a list generator with the clusters")
-		return nil
-	}
-	var out []map[string]any
-	for _, d := range s.opts.Clusters {
-		out = append(out, s.withValues(map[string]any{
-			"name": d.Source, "nameNormalized": normalized(d.Source), "server": d.Source, "metadata": map[string]any{"labels": map[string]any{}, "annotations": map[string]any{}},
-		}, spec))
-	}
-	return out
-}
-
-// git returns the parameters of the directories or files of a git generator.
-func (s *set) git(spec map[string]any, field []string) ([]map[string]any, error) {
-	if entries := importer.ListAt(spec, "directories"); len(entries) > 0 {
-		dirs, err := s.matching(entries, true)
-		if err != nil {
-			return nil, s.fault(diag.CodeImportFile, append(field, "directories"), diag.Brief(err), "correct the path")
-		}
-		var out []map[string]any
-		for _, dir := range dirs {
-			out = append(out, s.withValues(withPath(map[string]any{}, s.pathParams(dir, ""), spec), spec))
-		}
+	selector := importer.MapAt(g, "selector")
+	if selector == nil {
 		return out, nil
 	}
-	files, err := s.matching(importer.ListAt(spec, "files"), false)
-	if err != nil {
-		return nil, s.fault(diag.CodeImportFile, append(field, "files"), diag.Brief(err), "correct the path")
+	return slices.DeleteFunc(out, func(params map[string]any) bool { return !selects(selector, flat(params)) }), nil
+}
+
+// skip lists a generator that is not expanded.
+func (s *set) skip(field []string, msg, hint string) {
+	if why := s.noteFaults(s.title(), diag.Pos{}, s.fault(diag.CodeImportUnsupported, field, msg, hint)); s.left == "" {
+		s.left = why
+	}
+}
+
+// listParams returns the elements of a list generator.
+func (s *set) listParams(spec map[string]any, field []string) ([]map[string]any, error) {
+	elements := importer.ListAt(spec, "elements")
+	if text := importer.TextAt(spec, "elementsYaml"); text != "" {
+		var more []any
+		if err := yaml.Unmarshal([]byte(text), &more); err != nil {
+			return nil, s.fault(diag.CodeImportInvalid, append(field, "elementsYaml"), "not a list in YAML: "+diag.Brief(err), "correct the text")
+		}
+		elements = slices.Concat(elements, more)
 	}
 	var out []map[string]any
-	for _, file := range files {
-		data, err := s.read(filepath.Join(s.Work, filepath.FromSlash(file)))
+	for _, e := range elements {
+		m, ok := e.(map[string]any)
+		if !ok {
+			continue
+		}
+		params, err := s.withValues(maps.Clone(m), spec)
 		if err != nil {
 			return nil, err
 		}
-		var content any
-		if err := yaml.Unmarshal(data, &content); err != nil {
-			return nil, s.fault(diag.CodeImportInvalid, append(field, "files"), file+" is not valid YAML: "+diag.Brief(err), "correct the file")
-		}
-		elements, isList := content.([]any)
-		if !isList {
-			elements = []any{content}
-		}
-		for _, e := range elements {
-			params, _ := e.(map[string]any)
-			if params == nil {
-				params = map[string]any{}
-			}
-			params = withPath(params, s.pathParams(path.Dir(file), path.Base(file)), spec)
-			out = append(out, s.withValues(params, spec))
-		}
+		out = append(out, params)
 	}
 	return out, nil
 }
 
-// pathParams returns the parameters of a directory, and of a file in it.
-func (s *set) pathParams(dir, file string) map[string]any {
-	segments := []any{}
-	for part := range strings.SplitSeq(dir, "/") {
-		segments = append(segments, part)
+// withValues adds the field values of a generator to parameters, which it may use.
+func (s *set) withValues(params, spec map[string]any) (map[string]any, error) {
+	values := importer.MapAt(spec, "values")
+	if values == nil {
+		return params, nil
 	}
-	out := map[string]any{"path": dir, "basename": path.Base(dir), "basenameNormalized": normalized(path.Base(dir)), "segments": segments}
-	if file != "" {
-		out["filename"], out["filenameNormalized"] = file, normalized(file)
-	}
-	return out
-}
-
-// withPath adds the path to parameters, below the key of pathParamPrefix if there is one.
-func withPath(params, path, spec map[string]any) map[string]any {
-	if prefix := importer.TextAt(spec, "pathParamPrefix"); prefix != "" {
-		params[prefix] = importer.MergeValues(importer.MapAt(params, prefix), map[string]any{"path": path})
-		return params
-	}
-	params["path"] = path
-	return params
-}
-
-// normalized returns a text as a name that Kubernetes takes.
-func normalized(text string) string {
-	name := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
-			return r
+	texts := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		var err error
+		if texts[key], err = s.text(fmt.Sprint(values[key]), params); err != nil {
+			return nil, err
 		}
-		return '-'
-	}, strings.ToLower(text))
-	return strings.Trim(name, "-.")
-}
-
-// matching returns the directories or files that the paths of entries match, sorted,
-// without those that an entry excludes.
-func (s *set) matching(entries []any, dirs bool) ([]string, error) {
-	found := map[string]bool{}
-	err := fs.WalkDir(os.DirFS(s.Work), ".", func(name string, e fs.DirEntry, err error) error {
-		if err != nil || name == "." {
-			return err
-		}
-		if e.IsDir() != dirs || dirs && strings.HasPrefix(path.Base(name), ".") {
-			return nil
-		}
-		for _, entry := range entries {
-			if ok, err := matchesPath(importer.TextAt(entry, "path"), name); err != nil || !ok {
-				if err != nil {
-					return err
-				}
-				continue
-			}
-			exclude, _ := importer.ValueAt(entry, "exclude").(bool)
-			found[name] = !exclude
-			if exclude {
-				return nil
-			}
-		}
-		return nil
-	})
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(found)), func(name string) bool { return !found[name] }), err
-}
-
-// matchesPath reports whether a pattern matches a path: * matches within an element, and
-// ** any number of elements.
-func matchesPath(pattern, name string) (bool, error) {
-	return matchElements(strings.Split(pattern, "/"), strings.Split(name, "/"))
-}
-
-func matchElements(patterns, names []string) (bool, error) {
-	if len(patterns) == 0 {
-		return len(names) == 0, nil
 	}
-	if patterns[0] == "**" {
-		for i := range len(names) + 1 {
-			if ok, err := matchElements(patterns[1:], names[i:]); ok || err != nil {
-				return ok, err
-			}
-		}
-		return false, nil
-	}
-	if len(names) == 0 {
-		return false, nil
-	}
-	if ok, err := path.Match(patterns[0], names[0]); !ok || err != nil {
-		return false, err
-	}
-	return matchElements(patterns[1:], names[1:])
+	params["values"] = texts
+	return params, nil
 }
 
 // matrix returns the combinations of two generators. The second one may use parameters of
@@ -324,7 +230,7 @@ func (s *set) matrix(spec map[string]any, field []string) ([]map[string]any, err
 	}
 	var out []map[string]any
 	for _, a := range first {
-		second, err := s.template(generators[1], a)
+		second, err := s.templateGenerator(importer.MapAt(generators[1]), a)
 		if err != nil {
 			return nil, err
 		}
@@ -333,8 +239,58 @@ func (s *set) matrix(spec map[string]any, field []string) ([]map[string]any, err
 			return nil, err
 		}
 		for _, b := range params {
-			out = append(out, importer.MergeValues(importer.CopyMap(a), b))
+			if name := conflict(flat(a), flat(b)); name != "" && !s.isGo {
+				return nil, s.fault(diag.CodeImportInvalid, append(field, "generators"), "both generators of the matrix set the parameter "+name, "rename it in one generator, or set pathParamPrefix for a path")
+			}
+			out = append(out, combined(b, a))
 		}
+		if len(out) > maxApplications {
+			return nil, s.fault(diag.CodeImportInvalid, field, fmt.Sprintf("it generates more than %d Applications", maxApplications), "split the ApplicationSet")
+		}
+	}
+	return out, nil
+}
+
+// conflict returns a key for which two maps have different values; empty for none.
+func conflict(a, b map[string]string) string {
+	for _, key := range slices.Sorted(maps.Keys(a)) {
+		if v, ok := b[key]; ok && v != a[key] {
+			return key
+		}
+	}
+	return ""
+}
+
+// templateGenerator returns the second generator of a matrix with parameters of the first
+// one. A text of its values that needs other parameters stays a template: the generator
+// itself has them.
+func (s *set) templateGenerator(g, params map[string]any) (any, error) {
+	strict := *s
+	strict.options = []string{"missingkey=error"}
+	out := map[string]any{}
+	for _, kind := range slices.Sorted(maps.Keys(g)) {
+		spec := maps.Clone(importer.MapAt(g, kind))
+		values := importer.MapAt(spec, "values")
+		delete(spec, "values")
+		made, err := s.template(spec, params)
+		if err != nil {
+			return nil, err
+		}
+		out[kind] = made
+		if values == nil {
+			continue
+		}
+		texts := map[string]any{}
+		for key, v := range values {
+			texts[key] = v
+			text, err := strict.text(fmt.Sprint(v), params)
+			if err == nil {
+				texts[key] = text
+			} else if !errors.Is(err, errMissing) {
+				return nil, err
+			}
+		}
+		importer.MapAt(made)["values"] = texts
 	}
 	return out, nil
 }
@@ -343,32 +299,32 @@ func (s *set) matrix(spec map[string]any, field []string) ([]map[string]any, err
 // that have the same values of mergeKeys.
 func (s *set) merge(spec map[string]any, field []string) ([]map[string]any, error) {
 	var out []map[string]any
-	key := func(params map[string]any) string {
-		var parts []string
-		for _, k := range importer.ListAt(spec, "mergeKeys") {
-			name, _ := k.(string)
-			v := params[name]
-			if v == nil {
-				v = importer.ValueAt(params, strings.Split(name, ".")...)
-			}
-			parts = append(parts, fmt.Sprint(v))
-		}
-		return strings.Join(parts, "\x00")
-	}
+	var byKey map[string]int
 	for i, g := range importer.ListAt(spec, "generators") {
-		params, err := s.generate(g, append(slices.Clone(field), "generators", fmt.Sprint(i)))
+		below := append(slices.Clone(field), "generators", fmt.Sprint(i))
+		params, err := s.generate(g, below)
 		if err != nil {
 			return nil, err
 		}
+		keys := map[string]int{}
+		for j, p := range params {
+			var parts []string
+			for _, k := range importer.ListAt(spec, "mergeKeys") {
+				parts = append(parts, flat(p)[fmt.Sprint(k)])
+			}
+			key := strings.Join(parts, "\x00")
+			if _, ok := keys[key]; ok {
+				return nil, s.fault(diag.CodeImportInvalid, below, "two results of the generator have the same values of mergeKeys", "name parameters in mergeKeys that differ")
+			}
+			keys[key] = j
+		}
 		if i == 0 {
-			out = params
+			out, byKey = params, keys
 			continue
 		}
-		for _, p := range params {
-			for j := range out {
-				if key(out[j]) == key(p) {
-					out[j] = importer.MergeValues(importer.CopyMap(out[j]), p)
-				}
+		for key, j := range keys {
+			if base, ok := byKey[key]; ok {
+				out[base] = combined(out[base], params[j])
 			}
 		}
 	}

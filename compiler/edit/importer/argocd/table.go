@@ -74,11 +74,10 @@ var applicationTable = func() importer.Table {
 var setTable = importer.Table{
 	"apiVersion": "", "kind": "", "metadata.name": "", "metadata.namespace": "", "status": "",
 	"metadata.labels": noLabels, "metadata.annotations": noLabels, "metadata.finalizers": noLabels,
-	"spec.generators": "", "spec.template": "", "spec.goTemplate": "", "spec.goTemplateOptions": "",
+	"spec.generators": "", "spec.template": "", "spec.goTemplate": "", "spec.goTemplateOptions": "", "spec.templatePatch": "",
 	"spec.syncPolicy":                   noSync,
 	"spec.strategy":                     "nothing to do: each cluster is applied or exported on its own",
 	"spec.preservedFields":              noLabels,
 	"spec.ignoreApplicationDifferences": noLabels,
 	"spec.applyNestedSelectors":         noLabels,
-	"spec.templatePatch":                "the patch is not applied to the Applications: write its fields into the releases",
 }

@@ -2,7 +2,6 @@ package argocd
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -20,6 +19,9 @@ var functions = func() template.FuncMap {
 	f["normalize"], f["slugify"] = normalized, normalized
 	return f
 }()
+
+// errMissing is the cause of a fault of a template whose parameter is missing.
+var errMissing = errors.New("a parameter is missing")
 
 // position is the position in an error of Go's templates.
 var position = regexp.MustCompile(`^template: :\d+(:\d+)?: (executing "" at <.*?>: )?`)
@@ -64,21 +66,16 @@ func (s *set) text(text string, params map[string]any) (string, error) {
 		return text, nil
 	}
 	if !s.isGo {
-		flat := map[string]string{}
-		flatten(flat, "", params)
+		texts := flat(params)
 		return parameter.ReplaceAllStringFunc(text, func(m string) string {
-			if v, ok := flat[parameter.FindStringSubmatch(m)[1]]; ok {
+			if v, ok := texts[parameter.FindStringSubmatch(m)[1]]; ok {
 				return v
 			}
 			return m
 		}), nil
 	}
-	option := "missingkey=default"
-	for _, o := range importer.ListAt(s.content, "spec", "goTemplateOptions") {
-		option = fmt.Sprint(o)
-	}
 	out, err := importer.RunTemplate(s.ctx, func() (string, error) {
-		t, err := template.New("").Option(option).Funcs(functions).Parse(text)
+		t, err := template.New("").Option(s.options...).Funcs(functions).Parse(text)
 		if err != nil {
 			return "", err
 		}
@@ -91,31 +88,11 @@ func (s *set) text(text string, params map[string]any) (string, error) {
 		if v, ok := errors.AsType[*importer.VaryingError](err); ok {
 			why, hint = v.Error(), "write the value into the parameters"
 		}
-		return "", s.fault(diag.CodeImportTemplate, []string{"spec", "template"}, "the template "+diag.Visible(text, diag.MaxText)+" cannot be evaluated: "+why, hint)
+		fault := s.fault(diag.CodeImportTemplate, []string{"spec", "template"}, "the template "+diag.Visible(text, diag.MaxText)+" cannot be evaluated: "+why, hint)
+		if strings.Contains(why, "map has no entry for key") {
+			fault.Cause = errMissing
+		}
+		return "", fault
 	}
 	return out, nil
-}
-
-// flatten adds the parameters by their paths: path.basename, path[0]. The parameter path
-// is the path of the directory.
-func flatten(out map[string]string, prefix string, v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		for key, below := range v {
-			switch {
-			case prefix == "path" && key == "path":
-				out["path"] = fmt.Sprint(below)
-			case prefix == "path" && key == "segments":
-				flatten(out, "path", below)
-			default:
-				flatten(out, strings.TrimPrefix(prefix+"."+key, "."), below)
-			}
-		}
-	case []any:
-		for i, below := range v {
-			flatten(out, fmt.Sprintf("%s[%d]", prefix, i), below)
-		}
-	default:
-		out[prefix] = fmt.Sprint(v)
-	}
 }

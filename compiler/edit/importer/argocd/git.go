@@ -1,0 +1,148 @@
+package argocd
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+)
+
+// git returns the parameters of the directories or files of a git generator.
+func (s *set) git(spec map[string]any, field []string) ([]map[string]any, error) {
+	if entries := importer.ListAt(spec, "directories"); len(entries) > 0 {
+		dirs, err := s.matching(entries, true)
+		if err != nil {
+			return nil, s.fault(diag.CodeImportFile, append(field, "directories"), diag.Brief(err), "correct the path")
+		}
+		var out []map[string]any
+		for _, dir := range dirs {
+			params, err := s.withValues(withPath(map[string]any{}, s.pathParams(dir, ""), spec), spec)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, params)
+		}
+		return out, nil
+	}
+	files, err := s.matching(importer.ListAt(spec, "files"), false)
+	if err != nil {
+		return nil, s.fault(diag.CodeImportFile, append(field, "files"), diag.Brief(err), "correct the path")
+	}
+	var out []map[string]any
+	for _, file := range files {
+		data, err := s.read(filepath.Join(s.Work, filepath.FromSlash(file)))
+		if err != nil {
+			return nil, err
+		}
+		var content any
+		if err := yaml.Unmarshal(data, &content); err != nil {
+			return nil, s.fault(diag.CodeImportInvalid, append(field, "files"), file+" is not valid YAML: "+diag.Brief(err), "correct the file")
+		}
+		elements, isList := content.([]any)
+		if !isList {
+			elements = []any{content}
+		}
+		for _, e := range elements {
+			params, _ := e.(map[string]any)
+			if params == nil {
+				params = map[string]any{}
+			}
+			params, err := s.withValues(withPath(params, s.pathParams(path.Dir(file), path.Base(file)), spec), spec)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, params)
+		}
+	}
+	return out, nil
+}
+
+// pathParams returns the parameters of a directory, and of a file in it.
+func (s *set) pathParams(dir, file string) map[string]any {
+	segments := []any{}
+	for part := range strings.SplitSeq(dir, "/") {
+		segments = append(segments, part)
+	}
+	out := map[string]any{"path": dir, "basename": path.Base(dir), "basenameNormalized": normalized(path.Base(dir)), "segments": segments}
+	if file != "" {
+		out["filename"], out["filenameNormalized"] = file, normalized(file)
+	}
+	return out
+}
+
+// withPath adds the path to parameters, below the key of pathParamPrefix if there is one.
+func withPath(params, path, spec map[string]any) map[string]any {
+	if prefix := importer.TextAt(spec, "pathParamPrefix"); prefix != "" {
+		params[prefix] = map[string]any{"path": path}
+		return params
+	}
+	params["path"] = path
+	return params
+}
+
+// matching returns the directories or files that the paths of entries match, sorted,
+// without those that an entry excludes.
+func (s *set) matching(entries []any, dirs bool) ([]string, error) {
+	found := map[string]bool{}
+	err := fs.WalkDir(os.DirFS(s.Work), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || name == "." {
+			return err
+		}
+		if dirs && e.IsDir() && strings.HasPrefix(e.Name(), ".") {
+			return fs.SkipDir
+		}
+		if e.IsDir() != dirs {
+			return nil
+		}
+		for _, entry := range entries {
+			if ok, err := matchesPath(importer.TextAt(entry, "path"), name); err != nil || !ok {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			exclude, _ := importer.ValueAt(entry, "exclude").(bool)
+			found[name] = !exclude
+			if exclude {
+				return nil
+			}
+		}
+		return nil
+	})
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(found)), func(name string) bool { return !found[name] }), err
+}
+
+// matchesPath reports whether a pattern matches a path: * matches within an element, and
+// ** any number of elements.
+func matchesPath(pattern, name string) (bool, error) {
+	return matchElements(strings.Split(pattern, "/"), strings.Split(name, "/"))
+}
+
+func matchElements(patterns, names []string) (bool, error) {
+	if len(patterns) == 0 {
+		return len(names) == 0, nil
+	}
+	if patterns[0] == "**" {
+		for i := range len(names) + 1 {
+			if ok, err := matchElements(patterns[1:], names[i:]); ok || err != nil {
+				return ok, err
+			}
+		}
+		return false, nil
+	}
+	if len(names) == 0 {
+		return false, nil
+	}
+	if ok, err := path.Match(patterns[0], names[0]); !ok || err != nil {
+		return false, err
+	}
+	return matchElements(patterns[1:], names[1:])
+}

@@ -1,0 +1,117 @@
+package argocd
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+)
+
+// Parameters are maps as in decoded JSON, but for labels, annotations and values of
+// generators. These are maps of texts, as in Argo CD: a missing key of one is an empty text
+// for templates. Functions of this file do not change their arguments.
+
+// combined returns the parameters a with those of b, which override them.
+func combined(a, b map[string]any) map[string]any {
+	out := maps.Clone(a)
+	for key, v := range b {
+		before, isTexts := out[key].(map[string]string)
+		after, areTexts := v.(map[string]string)
+		below, above := anyMap(out[key]), anyMap(v)
+		switch {
+		case isTexts && areTexts:
+			both := maps.Clone(before)
+			maps.Copy(both, after)
+			out[key] = both
+		case below != nil && above != nil:
+			out[key] = combined(below, above)
+		default:
+			out[key] = v
+		}
+	}
+	return out
+}
+
+// anyMap returns a map of texts or of any values as one of any values; nil for other values.
+func anyMap(v any) map[string]any {
+	texts, ok := v.(map[string]string)
+	if !ok {
+		m, _ := v.(map[string]any)
+		return m
+	}
+	out := map[string]any{}
+	for key, text := range texts {
+		out[key] = text
+	}
+	return out
+}
+
+// flat returns the parameters by their paths, as texts: path.basename, path[0]. The
+// parameter path is the path of the directory.
+func flat(params map[string]any) map[string]string {
+	out := map[string]string{}
+	flatten(out, "", params)
+	return out
+}
+
+func flatten(out map[string]string, prefix string, v any) {
+	if m := anyMap(v); m != nil {
+		for key, below := range m {
+			flatten(out, strings.TrimPrefix(prefix+"."+key, "."), below)
+		}
+		segments := importer.ListAt(m, "segments")
+		if segments != nil && prefix[strings.LastIndex(prefix, ".")+1:] == "path" {
+			out[prefix] = importer.TextAt(m, "path")
+			for i, segment := range segments {
+				out[fmt.Sprintf("%s[%d]", prefix, i)] = fmt.Sprint(segment)
+			}
+		}
+		return
+	}
+	if list, ok := v.([]any); ok {
+		for i, below := range list {
+			flatten(out, fmt.Sprintf("%s.%d", prefix, i), below)
+		}
+		return
+	}
+	out[prefix] = fmt.Sprint(v)
+}
+
+// selects reports whether a label selector matches labels.
+func selects(selector map[string]any, labels map[string]string) bool {
+	for key, want := range importer.MapAt(selector, "matchLabels") {
+		if of, ok := labels[key]; !ok || of != fmt.Sprint(want) {
+			return false
+		}
+	}
+	for _, e := range importer.ListAt(selector, "matchExpressions") {
+		of, ok := labels[importer.TextAt(e, "key")]
+		isIn := ok && slices.ContainsFunc(importer.ListAt(e, "values"), func(v any) bool { return fmt.Sprint(v) == of })
+		matches := ok
+		switch importer.TextAt(e, "operator") {
+		case "In":
+			matches = isIn
+		case "NotIn":
+			matches = !isIn
+		case "DoesNotExist":
+			matches = !ok
+		}
+		if !matches {
+			return false
+		}
+	}
+	return true
+}
+
+// normalized returns a text as a name that Kubernetes takes.
+func normalized(text string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(text))
+	return strings.Trim(name, "-.")
+}
