@@ -172,10 +172,12 @@ func (s *state) locate(k *kustomization) (bool, error) {
 		return true, nil
 	}
 	k.waiting = true
-	dir, note := s.sourcePath(k.object, k.spec)
-	if note != "" {
+	dir, why, do := s.sourcePath(k.object, k.spec)
+	if why != "" {
 		s.account(k.object, kustomizationTable)
-		s.model.Note(importer.Note{Pos: s.at(k.object, "spec", "sourceRef"), Doc: k.object.title(), Field: "spec.sourceRef", Do: note})
+		at := s.at(k.object, "spec", "sourceRef")
+		s.model.Note(importer.Note{Pos: at, Doc: k.object.title(), Field: "spec.sourceRef", Do: why + ": " + do})
+		s.out.Dropped = append(s.out.Dropped, &importer.Release{Name: importer.NameOf(k.object.name()), Origin: k.object.title(), Pos: at, Unproven: why})
 		return false, nil
 	}
 	if dir != "." && !filepath.IsLocal(filepath.FromSlash(dir)) {

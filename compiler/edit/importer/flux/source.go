@@ -1,7 +1,9 @@
 package flux
 
 import (
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/edit/importer"
@@ -34,27 +36,46 @@ func (s *state) isOwn(source *object) bool {
 	return false
 }
 
-// sourcePath returns the directory of the repository that a Kustomization builds. note
-// says why there is none.
-func (s *state) sourcePath(o *object, spec map[string]any) (dir, note string) {
+// sourcePath returns the directory of the repository that a Kustomization builds. why and
+// do say why there is none, and what to do.
+func (s *state) sourcePath(o *object, spec map[string]any) (dir, why, do string) {
 	ref := importer.MapAt(spec, "sourceRef")
 	dir = path.Clean(strings.TrimPrefix(path.Clean("./"+importer.TextAt(spec, "path")), "/"))
 	if importer.TextAt(ref, "kind") == "ExternalArtifact" {
 		base, ok := s.artifact(importer.TextAt(ref, "name"))
 		if !ok {
-			return "", "the artifact " + importer.TextAt(ref, "name") + " is not a copy of one directory of this repository: import its source separately"
+			return "", "the artifact " + importer.TextAt(ref, "name") + " is not a copy of one directory of this repository", "import its source separately"
 		}
-		return path.Join(base, dir), ""
+		return path.Join(base, dir), "", ""
 	}
 	source := s.sourceOf(o, ref)
 	if !s.isOwn(source) {
-		return "", "the Kustomization reads another repository, " + importer.TextAt(source.content, "spec", "url") + ": import it separately, and add the result to the fleet"
+		return "", "the Kustomization reads another repository, " + importer.TextAt(source.content, "spec", "url"), "import it separately, and add the result to the fleet"
 	}
 	if source != nil {
 		source.used = true
 		s.account(source, sourceTable)
 	}
-	return dir, ""
+	if kind := importer.TextAt(ref, "kind"); kind == "OCIRepository" || kind == "Bucket" {
+		dir = path.Join(s.artifactRoot(dir), dir)
+	}
+	return dir, "", ""
+}
+
+// artifactRoot returns the directory of the repository that an artifact with a directory is
+// a copy of: the repository, or the directory nearest to the synced one that has it.
+func (s *state) artifactRoot(dir string) string {
+	for _, base := range []string{".", s.root} {
+		for ; ; base = path.Dir(base) {
+			if info, err := os.Stat(filepath.Join(s.Work, filepath.FromSlash(base), filepath.FromSlash(dir))); err == nil && info.IsDir() {
+				return base
+			}
+			if base == "." {
+				break
+			}
+		}
+	}
+	return "."
 }
 
 // artifact returns the directory of the repository that an artifact is a copy of, from an
