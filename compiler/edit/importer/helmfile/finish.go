@@ -2,6 +2,7 @@ package helmfile
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,6 +32,10 @@ func (e *environmentRun) finish() error {
 			continue
 		}
 		out, err := e.release(d, names[d.name] > 1)
+		if v, ok := errors.AsType[*importer.VaryingError](err); ok {
+			e.leaveOut(d, v, err)
+			continue
+		}
 		faults.Add(err)
 		if err == nil {
 			d.out = out
@@ -49,6 +54,14 @@ func (e *environmentRun) finish() error {
 	slices.SortFunc(e.cluster.Dropped, byName)
 	e.facts()
 	return faults.Err()
+}
+
+// leaveOut leaves out a release whose values another run would not have.
+func (e *environmentRun) leaveOut(d *helmfileRelease, v *importer.VaryingError, err error) {
+	for _, fault := range diag.All(err) {
+		e.note(append(fault.At, d.at("name"))[0], d.title(), "values", fault.Msg+": "+fault.Hint)
+	}
+	e.cluster.Dropped = append(e.cluster.Dropped, &importer.Release{Name: d.name, Namespace: d.namespace, Origin: d.title(), Pos: d.at("name"), Unproven: v.Error()})
 }
 
 // chooseContext sets the context of the cluster: the one that most releases have.

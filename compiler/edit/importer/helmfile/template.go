@@ -113,7 +113,7 @@ func (e *environmentRun) templateFault(t templateText, err error) error {
 	if fault != nil {
 		text = fault.msg
 	}
-	return &diag.Diag{Code: diag.CodeImportTemplate, At: []diag.Pos{pos}, Msg: "the template cannot be evaluated: " + text, Hint: hint}
+	return &diag.Diag{Code: diag.CodeImportTemplate, At: []diag.Pos{pos}, Msg: "the template cannot be evaluated: " + text, Hint: hint, Cause: err}
 }
 
 // A programFault is the error of a function that fleetc does not have.
