@@ -26,17 +26,25 @@ func ParseClusters(texts []string, example string, defaultID func(source string)
 		if !ok || id == "" || source == "" {
 			return nil, &diag.Diag{Code: diag.CodeImportCluster, Msg: fmt.Sprintf("%q is not a valid cluster", diag.Visible(text, diag.MaxText)), Hint: "write it as in " + example}
 		}
-		if err := checkID(id); err != nil {
+		if err := CheckID(id, all); err != nil {
 			return nil, err
-		}
-		for _, other := range all {
-			if err := checkPair(other.ID, id); err != nil {
-				return nil, err
-			}
 		}
 		all = append(all, ClusterSource{ID: id, Source: source})
 	}
 	return all, nil
+}
+
+// CheckID returns a fault for an ID that a cluster beside others cannot have.
+func CheckID(id string, others []ClusterSource) error {
+	if err := checkID(id); err != nil {
+		return err
+	}
+	for _, other := range others {
+		if err := checkPair(other.ID, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // layerName matches the names of directories that can be layers.

@@ -197,7 +197,10 @@ func (r *reader) releases() error {
 			}
 			continue
 		}
-		c := r.cluster(a)
+		c, err := r.cluster(a)
+		if err != nil {
+			r.drop(a, nil, err)
+		}
 		if c == nil {
 			continue
 		}

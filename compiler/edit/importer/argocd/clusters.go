@@ -176,10 +176,10 @@ func (r *reader) destination(name string) *destination {
 
 // cluster returns the cluster of an Application's destination; nil for a destination that
 // is not imported.
-func (r *reader) cluster(a *app) *importer.Cluster {
+func (r *reader) cluster(a *app) (*importer.Cluster, error) {
 	d := r.destination(cmp.Or(importer.TextAt(a.content, "spec", "destination", "name"), importer.TextAt(a.content, "spec", "destination", "server"), inCluster))
 	if c := r.clusters[d.server]; c != nil {
-		return c
+		return c, nil
 	}
 	id := ""
 	for _, c := range r.opts.Clusters {
@@ -189,9 +189,19 @@ func (r *reader) cluster(a *app) *importer.Cluster {
 	}
 	if id == "" && len(r.opts.Clusters) > 0 {
 		r.note(a, []string{"spec", "destination"}, "its destination "+d.name+" is not a cluster of the import: add --cluster ID="+d.name)
-		return nil
+		return nil, nil
 	}
-	c := &importer.Cluster{ID: cmp.Or(id, clusterID(d.name)), Kubernetes: r.opts.Kubernetes, Facts: map[string]string{}, Labels: map[string]string{}}
+	if id == "" {
+		id = clusterID(d.name)
+		var others []importer.ClusterSource
+		for _, server := range importer.SortedKeys(r.clusters) {
+			others = append(others, importer.ClusterSource{ID: r.clusters[server].ID})
+		}
+		if err := importer.CheckID(id, others); err != nil {
+			return nil, r.fault(diag.CodeImportCluster, a, []string{"spec", "destination"}, diag.All(err)[0].Msg, "give each destination an ID: --cluster ID=NAME")
+		}
+	}
+	c := &importer.Cluster{ID: id, Kubernetes: r.opts.Kubernetes, Facts: map[string]string{}, Labels: map[string]string{}}
 	maps.Copy(c.Labels, d.labels)
 	maps.DeleteFunc(c.Labels, func(key, _ string) bool { return strings.HasPrefix(key, labelPrefix) })
 	for key, value := range d.annotations {
@@ -200,7 +210,7 @@ func (r *reader) cluster(a *app) *importer.Cluster {
 		}
 	}
 	r.clusters[d.server] = c
-	return c
+	return c, nil
 }
 
 // variable matches the annotations that become facts.

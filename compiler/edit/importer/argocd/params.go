@@ -1,8 +1,10 @@
 package argocd
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -114,4 +116,31 @@ func normalized(text string) string {
 		return '-'
 	}, strings.ToLower(text))
 	return strings.Trim(name, "-.")
+}
+
+// notSlug matches characters that a slug does not have, and dashes between words.
+var notSlug = regexp.MustCompile(`[^a-z0-9_]+`)
+
+// slugified returns a text as a slug. The arguments are the maximum length, whether to cut
+// after a word, and the text, which is the last one.
+func slugified(args ...any) (string, error) {
+	most, atWord := 50, true
+	name, ok := args[len(args)-1].(string)
+	if len(args) > 1 {
+		most, _ = args[0].(int)
+	}
+	if len(args) > 2 {
+		atWord, _ = args[1].(bool)
+	}
+	if !ok || most <= 0 {
+		return "", errors.New("slugify takes a length and a text")
+	}
+	slug := strings.Trim(notSlug.ReplaceAllString(normalized(name), "-"), "-_")
+	if len(slug) <= most {
+		return slug, nil
+	}
+	if i := strings.LastIndex(slug[:most+1], "-"); i >= 0 && atWord {
+		return slug[:i], nil
+	}
+	return slug[:most], nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"text/template"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
@@ -16,7 +18,13 @@ import (
 // their arguments, and Argo CD's own.
 var functions = func() template.FuncMap {
 	f := importer.TemplateFunctions()
-	f["normalize"], f["slugify"] = normalized, normalized
+	f["normalize"], f["slugify"] = normalized, slugified
+	f["toYaml"] = func(v any) (string, error) {
+		text, err := yaml.Marshal(v)
+		return strings.TrimSuffix(string(text), "\n"), err
+	}
+	f["fromYaml"] = func(text string) (m map[string]any, err error) { return m, yaml.Unmarshal([]byte(text), &m) }
+	f["fromYamlArray"] = func(text string) (l []any, err error) { return l, yaml.Unmarshal([]byte(text), &l) }
 	return f
 }()
 
