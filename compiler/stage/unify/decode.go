@@ -123,7 +123,7 @@ func checkReleaseName(name string, pos diag.Pos, path string) error {
 
 func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *fleet.Tree, stages []string) (*fleet.Release, error) {
 	path := "releases." + cue.Str(name).String()
-	r := &fleet.Release{Name: name, Pos: e.firstPos(v, e.releaseParts(final, name, v))}
+	r := &fleet.Release{Name: name, Pos: e.releasePos(final, name, v)}
 	var faults diag.List
 	faults.Add(checkReleaseName(name, r.Pos, path))
 	var raw struct {

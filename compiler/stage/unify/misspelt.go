@@ -21,7 +21,7 @@ func (e *evaluation) misspeltReleases(v cue.Value) diag.List {
 		switch {
 		case name == "releases" && e.hasReleases(release):
 			faults.Add(e.nestedReleases(v))
-		case len(present(release, "chart", "jsonnet", "kustomize", "manifests", "objects")) > 0:
+		case len(present(release, sourceFields...)) > 0:
 			complete = append(complete, name)
 		case !lookup(release, "namespace").Exists():
 			parts[name] = release

@@ -14,6 +14,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
+// sourceFields are the fields of a release of which it has exactly one.
+var sourceFields = []string{"chart", "jsonnet", "kustomize", "manifests", "objects"}
+
 // checkReleases reports faults of releases that CUE does not report: a release
 // without exactly one source, and missing or disallowed fields next to other
 // faults. The schema does not check the source, because a disjunction or
@@ -40,16 +43,15 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 		if !lookup(release, "namespace").Exists() {
 			wrong(diag.CodeMissingValue, release, path+".namespace", "field is required but not present", "")
 		}
-		sources := []string{"chart", "jsonnet", "kustomize", "manifests", "objects"}
-		set := present(release, sources...)
+		set := present(release, sourceFields...)
 		if len(set) == 0 {
-			wrong(diag.CodeReleaseSource, release, path, oneSource, "set one of "+strings.Join(sources, ", "))
+			wrong(diag.CodeReleaseSource, release, path, oneSource, "set one of "+strings.Join(sourceFields, ", "))
 		} else if len(set) > 1 {
-			wrong(diag.CodeReleaseSource, release, path, oneSource, "keep one of "+strings.Join(set, ", "))
+			faults.Add(&diag.Diag{Code: diag.CodeReleaseSource, At: e.sourcePositions(release, set), Path: path, Msg: oneSource, Hint: "keep one of " + strings.Join(set, ", ")})
 		}
 		e.checkDelivery(release, path, wrong)
 		if values := lookup(release, "values"); len(set) == 1 && len(present(release, "kustomize", "manifests")) > 0 && len(fieldNames(values)) > 0 {
-			wrong(diag.CodeReleaseField, firstField(values), path+".values", "kustomizations and manifests do not accept values", "remove them, and use patches for changes")
+			wrong(diag.CodeReleaseField, values, path+".values", "kustomizations and manifests do not accept values", "remove them, and use patches for changes")
 		}
 		if chart := lookup(release, "chart"); chart.Exists() && chart.Err() == nil && !isChart(chart) {
 			wrong(diag.CodePin, chart, path+".chart", "a chart must have exactly one of path; repo, name, version and digest; git and digest",
@@ -64,6 +66,19 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 	return faults.Err()
 }
 
+// sourcePositions returns the positions of the sources of a release, those in layers first.
+func (e *evaluation) sourcePositions(release cue.Value, sources []string) []diag.Pos {
+	var inLayers, imported []diag.Pos
+	for _, s := range sources {
+		if pos := e.fieldPos(lookup(release, s)); e.layerOfFile(pos.File) != "" {
+			inLayers = append(inLayers, pos)
+		} else {
+			imported = append(imported, pos)
+		}
+	}
+	return append(inLayers, imported...)
+}
+
 // checkDelivery reports fields of a release with delivery helm that Helm does
 // not support.
 func (e *evaluation) checkDelivery(release cue.Value, path string, wrong func(code diag.Code, v cue.Value, path, msg, hint string)) {
@@ -73,18 +88,19 @@ func (e *evaluation) checkDelivery(release cue.Value, path string, wrong func(co
 	}
 	if len(present(release, "chart")) == 0 {
 		wrong(diag.CodeReleaseField, lookup(release, "delivery"), path+".delivery", `delivery: "helm" requires a chart`, `remove delivery: "helm"`)
+		return
 	}
 	if v := lookup(release, "patches"); len(fieldNames(v)) > 0 {
-		wrong(diag.CodeReleaseField, firstField(v), path+".patches", "patches are not supported"+byHelm, "use the chart's values, or deliver manifests")
+		wrong(diag.CodeReleaseField, v, path+".patches", "patches are not supported"+byHelm, "use the chart's values, or deliver manifests")
 	}
 	if v := lookup(release, "ownership"); len(fieldNames(v)) > 0 {
-		wrong(diag.CodeReleaseField, firstField(v), path+".ownership", "ownership is not supported"+byHelm+": Helm owns every field that its chart sets", "remove it")
+		wrong(diag.CodeReleaseField, v, path+".ownership", "ownership is not supported"+byHelm+": Helm owns every field that its chart sets", "remove it")
 	}
 	if v := lookup(release, "replace"); v.Exists() {
 		wrong(diag.CodeReleaseField, v, path+".replace", "replace is not supported"+byHelm+": Helm never recreates an object", "remove it")
 	}
 	if v := lookup(release, "random"); len(fieldNames(v)) > 0 {
-		wrong(diag.CodeReleaseField, firstField(v), path+".random", "random is not supported"+byHelm+": Helm generates random fields again at every upgrade", "remove it")
+		wrong(diag.CodeReleaseField, v, path+".random", "random is not supported"+byHelm+": Helm generates random fields again at every upgrade", "remove it")
 	}
 	tests := lookup(release, "tests")
 	if in, err := tests.Bool(); err == nil && in {
@@ -172,15 +188,6 @@ func literalFields(v cue.Value) []*ast.Field {
 // internal reports whether a field is hidden or a definition. Those are always
 // allowed.
 func internal(name string) bool { return strings.HasPrefix(name, "_") || strings.HasPrefix(name, "#") }
-
-// firstField returns the first field of a struct, or the struct if it is
-// empty.
-func firstField(v cue.Value) cue.Value {
-	if it, err := v.Fields(cue.Optional(true)); err == nil && it.Next() {
-		return it.Value()
-	}
-	return v
-}
 
 // fieldNames returns the names of the fields of a struct, including optional
 // fields.

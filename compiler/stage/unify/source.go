@@ -77,6 +77,20 @@ func (e *evaluation) firstPos(v cue.Value, parts []cue.Value) diag.Pos {
 	return cuediag.Pos(e.root, best)
 }
 
+// releasePos returns the position of a release of v: where a layer sets its source, or else
+// where a layer writes it first.
+func (e *evaluation) releasePos(v cue.Value, name string, release cue.Value) diag.Pos {
+	parts := e.releaseParts(v, name, release)
+	for _, p := range parts {
+		f, ok := p.Source().(*ast.Field)
+		pattern := ok && isPattern(f.Label)
+		if !pattern && e.layerOf(labelPos(p)) != "" && len(present(p, sourceFields...)) > 0 {
+			return cuediag.Pos(e.root, labelPos(p))
+		}
+	}
+	return e.firstPos(release, parts)
+}
+
 // layerIndex returns the index of the layer with a name; -1 if there is none.
 func layerIndex(layers []fleet.Layer, name string) int {
 	return slices.IndexFunc(layers, func(l fleet.Layer) bool { return l.Name == name })

@@ -293,7 +293,8 @@ environments/fleet.cue:2:11: releases.a: a release must have exactly one source 
 		{"two sources", `
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm], chart: path: "x"}`, `
-environments/fleet.cue:2:11: releases.a: a release must have exactly one source [FL1107]
+environments/fleet.cue:2:47: releases.a: a release must have exactly one source [FL1107]
+    environments/fleet.cue:2:31: and here
     hint: keep one of chart, objects
     in prod/eu
 `},

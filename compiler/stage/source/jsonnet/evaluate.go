@@ -147,7 +147,7 @@ func (s *stopFault) Error() string { return s.msg }
 func (t *run) fault(format string, args ...any) *diag.Diag {
 	d := faultOf(diag.CodeJsonnet, t.req, format, args...)
 	if t.reads[t.req.File] == nil {
-		d.At = d.At[1:] // the file does not exist
+		d.At = []diag.Pos{t.req.Release.SourcePos} // the file does not exist
 	}
 	return d
 }

@@ -52,11 +52,12 @@ func write(t testing.TB, file string, data []byte) {
 
 // requestOf returns a request for a file with typical params and cluster.
 func requestOf(file string) Request {
+	pos := diag.Pos{File: "environments/fleet.cue", Line: 7, Col: 2}
 	return Request{
 		File:    file,
 		Params:  map[string]any{"replicas": 2, "host": "example.com", "image": map[string]any{"name": "web", "tag": "1.2"}},
 		Cluster: map[string]any{"id": "prod/eu-1", "labels": map[string]string{"region": "eu"}},
-		Release: &fleet.Release{Name: "app", Namespace: "apps", Stage: "apps", Pos: diag.Pos{File: "environments/fleet.cue", Line: 7, Col: 2}},
+		Release: &fleet.Release{Name: "app", Namespace: "apps", Stage: "apps", Pos: pos, SourcePos: pos},
 	}
 }
 
