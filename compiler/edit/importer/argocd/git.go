@@ -121,28 +121,32 @@ func (s *set) matching(entries []any, dirs bool) ([]string, error) {
 }
 
 // matchesPath reports whether a pattern matches a path: * matches within an element, and
-// ** any number of elements.
+// ** any number of elements. The time it takes grows with the product of their lengths.
 func matchesPath(pattern, name string) (bool, error) {
-	return matchElements(strings.Split(pattern, "/"), strings.Split(name, "/"))
-}
-
-func matchElements(patterns, names []string) (bool, error) {
-	if len(patterns) == 0 {
-		return len(names) == 0, nil
-	}
-	if patterns[0] == "**" {
-		for i := range len(names) + 1 {
-			if ok, err := matchElements(patterns[1:], names[i:]); ok || err != nil {
-				return ok, err
+	patterns, names := strings.Split(pattern, "/"), strings.Split(name, "/")
+	next, last, from := 0, -1, 0 // the next pattern; the last **, and the name after those that it matches
+	for i := 0; i < len(names); {
+		switch {
+		case next < len(patterns) && patterns[next] == "**":
+			last, from = next, i
+			next++
+			continue
+		case next < len(patterns):
+			ok, err := path.Match(patterns[next], names[i])
+			if err != nil {
+				return false, err
+			}
+			if ok {
+				next++
+				i++
+				continue
 			}
 		}
-		return false, nil
+		if last < 0 {
+			return false, nil
+		}
+		from++
+		next, i = last+1, from
 	}
-	if len(names) == 0 {
-		return false, nil
-	}
-	if ok, err := path.Match(patterns[0], names[0]); !ok || err != nil {
-		return false, err
-	}
-	return matchElements(patterns[1:], names[1:])
+	return !slices.ContainsFunc(patterns[next:], func(p string) bool { return p != "**" }), nil
 }
