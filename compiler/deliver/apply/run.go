@@ -71,9 +71,12 @@ func (t Target) Run(ctx context.Context, planned *Plan, report func(Event)) (res
 	}
 	r.plan.KeepRecords(planned.Saved())
 	r.result.HelmRecords = r.plan.HelmRecords
-	if err := r.plan.Faults(); err != nil || r.plan.IsUpToDate() {
-		r.result.UpToDate, r.result.Revision = err == nil, r.plan.Current
+	if err := r.plan.Faults(); err != nil {
 		return r.result, err
+	}
+	if r.plan.IsUpToDate() {
+		r.result.UpToDate, r.result.Revision = true, r.plan.Current
+		return r.result, nil
 	}
 	if err := t.CheckActions(r.plan); err != nil {
 		return Result{}, err
