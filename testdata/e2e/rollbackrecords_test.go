@@ -150,3 +150,22 @@ actions: `+name+`: {at: "before", stage: "apps", manual: "is it time?"}
 	p.fleetc("rollback", "dev/one", "--yes").ok(p).says(p, "^dev/one: runs no actions, because revisions do not contain them: first, second$", "this is revision 3$")
 	p.fleetc("rollback", "dev/one", "--dry-run", "--to", "2", "-o", "json").exits(p, 1).says(p, `"notDone": \[`, `"second"`)
 }
+
+// A rollback that failed continues with the same revision, and does not go forward to the
+// bundle that ran before it.
+func TestRollbackContinues(t *testing.T) {
+	p := newWeb(t)
+	p.fleetc("apply", "--yes").ok(p)
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	p.fleetc("apply", "--yes").ok(p).says(p, "this is revision 2")
+	const held = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","namespace":"web","finalizers":["example.com/holds"]}}`
+	p.kubectlInput("one", held, "apply", "--server-side", "--field-manager=holder", "-f", "-")
+	p.kubectl("one", "-n", "web", "delete", "configmap", "web", "--wait=false")
+	p.fleetc("rollback", "dev/one", "--yes", "--timeout", "2s").exits(p, 2).says(p, "goes back to revision 1")
+	p.kubectl("one", "-n", "web", "patch", "configmap", "web", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	p.fleetc("rollback", "dev/one", "--yes").ok(p).says(p, "goes back to revision 1")
+	if got := p.kubectl("one", "-n", "web", "get", "configmap", "web", "-o", "jsonpath={.data.colour}"); got != "blue" {
+		t.Errorf("the colour is %s", got)
+	}
+	p.fleetc("rollback", "dev/one", "--dry-run").exits(p, 1).says(p, "goes back to revision 2")
+}

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -119,8 +120,9 @@ func Holder(ctx context.Context, c *cluster.Cluster) (string, error) {
 
 // Revision returns the revision with the number, or the newer one of the same
 // bundle that replaced it. For 0, it returns the newest revision with a different
-// bundle than the cluster runs.
+// bundle than the cluster runs, or the one to which an unfinished rollback goes back.
 func (v *Inventory) Revision(number int) (Revision, error) {
+	number = cmp.Or(number, v.Rollback)
 	for _, r := range slices.Backward(v.History) {
 		if r.Number == number || slices.Contains(r.Folded, number) || number == 0 && r.Bundle != v.Bundle {
 			return r, nil

@@ -173,6 +173,10 @@ func TestRevision(t *testing.T) {
 		t.Error("a revision is current while none is")
 	}
 	check(0, 6, "")
+	v.Rollback = 4 // that apply was a rollback
+	check(0, 4, "")
+	check(3, 3, "")
+	v.Rollback = 0
 	v.Bundle, v.History = "b", v.History[2:]
 	check(0, 0, "only the bundle")
 	v.History = nil

@@ -32,6 +32,10 @@ type Inventory struct {
 	// empty from the first change of an apply until its end.
 	Bundle string `json:"bundle"`
 
+	// Rollback is the revision to which an unfinished rollback goes back; 0 if the last
+	// apply was none, or is complete.
+	Rollback int `json:"rollback,omitempty"`
+
 	Stages   map[string]string `json:"stages"`          // digests of applied and healthy stages, by name
 	Releases map[string]string `json:"releases"`        // digests of releases that are applied with all hooks, by name
 	Hooks    map[string]string `json:"hooks,omitempty"` // names of the Secrets with deletion hooks, by release

@@ -169,7 +169,7 @@ func (r *runner) recordStart(ctx context.Context) error {
 		return err
 	}
 	r.record = r.plan.inventory.clone()
-	r.record.Bundle = ""
+	r.record.Bundle, r.record.Rollback = "", r.Origin.Rollback
 	next := r.plan.next.clone()
 	stays := next.entries()
 	for _, e := range r.plan.inventory.Objects {
@@ -222,6 +222,7 @@ func (r *runner) save(ctx context.Context) error {
 func (r *runner) recordEnd(ctx context.Context, failed error) error {
 	if failed == nil {
 		settled := r.plan.next.clone()
+		settled.Rollback = 0
 		if !r.whole() {
 			settled.Bundle = "" // it has objects of two bundles
 		}
