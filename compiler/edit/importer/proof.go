@@ -338,7 +338,7 @@ func differences(changes []diff.Change) []string {
 					out = append(out, fmt.Sprintf("%s %s: a value of the Secret differs", c.ID, f.Path))
 					continue
 				}
-				out = append(out, fmt.Sprintf("%s %s: %s -> %s", c.ID, f.Path, diff.Inline(fmt.Sprint(f.Before)), diff.Inline(fmt.Sprint(f.After))))
+				out = append(out, fmt.Sprintf("%s %s: %s -> %s", c.ID, f.Path, valueText(f.Before, f.HasBefore), valueText(f.After, f.HasAfter)))
 			}
 		}
 	}
@@ -346,6 +346,17 @@ func differences(changes []diff.Change) []string {
 		out = append(out[:maxDifferences], fmt.Sprintf("and %d more", len(out)-maxDifferences))
 	}
 	return out
+}
+
+// valueText returns a value of a field in one line.
+func valueText(v any, exists bool) string {
+	if text, ok := v.(string); ok {
+		return diff.Inline(text)
+	}
+	if !exists {
+		return "absent"
+	}
+	return diff.ValueText(v)
 }
 
 // addRandom adds lines for the fields that the chart renders differently every time.

@@ -3,9 +3,11 @@ package importer
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
 // TestReportJSON checks that the JSON form of a report has exactly the documented fields,
@@ -103,5 +105,15 @@ func TestGroupNotes(t *testing.T) {
 	}, diag.Pos.String)
 	if len(got) != 2 || got[0].Field != "spec.sources.*.path" || got[1].Field != "spec.sources.1.chart" {
 		t.Fatal(got)
+	}
+}
+
+// TestDifferences checks that differences have values as JSON.
+func TestDifferences(t *testing.T) {
+	fields := []diff.FieldChange{{Path: "data", Before: map[string]any{"a": "b"}, HasBefore: true}, {Path: "kind", Before: "a b", After: nil, HasBefore: true, HasAfter: true}}
+	got := differences([]diff.Change{{ID: "ConfigMap a/a", Action: diff.Update, Fields: fields}})
+	want := []string{`ConfigMap a/a data: {"a":"b"} -> absent`, "ConfigMap a/a kind: a b -> null"}
+	if !slices.Equal(got, want) {
+		t.Fatalf("%q", got)
 	}
 }
