@@ -105,11 +105,11 @@ func (w *work) writePackages(ctx context.Context, finder *chart.Source) error {
 			if err != nil {
 				continue // missing
 			}
-			w.loaded[v.Ref] = ch
 			types, err := results.Types(ch)
 			if err != nil {
-				return err
+				continue // the proof reports it
 			}
+			w.loaded[v.Ref] = ch
 			typed = append(typed, values.Version{Version: v.Version, Types: types})
 		}
 		if len(typed) == len(versions) {
