@@ -125,7 +125,10 @@ var notSlug = regexp.MustCompile(`[^a-z0-9_]+`)
 // after a word, and the text, which is the last one.
 func slugified(args ...any) (string, error) {
 	most, atWord := 50, true
-	name, ok := args[len(args)-1].(string)
+	name, ok := "", false
+	if len(args) > 0 {
+		name, ok = args[len(args)-1].(string)
+	}
 	if len(args) > 1 {
 		most, _ = args[0].(int)
 	}
