@@ -102,6 +102,8 @@ func (e *environmentRun) depends(d *helmfileRelease) {
 		switch {
 		case found == nil:
 			e.model.Mistake(importer.Note{Pos: at, Doc: d.title(), Field: "needs", Do: "there is no release " + need})
+		case found.out == nil && found.installed:
+			e.note(at, d.title(), "needs", "write it as depends when the fleet has "+need+", which is not imported")
 		case found.out == nil:
 			e.note(at, d.title(), "needs", "nothing to do: "+need+" is not installed in environment "+e.name)
 		case found != d && !slices.Contains(d.out.Depends, found.out.Name):
