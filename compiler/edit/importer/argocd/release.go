@@ -147,7 +147,7 @@ func (r *reader) directory(s *source) (string, error) {
 		return "", r.fault(diag.CodeImportFile, s.app, s.at("path"), "the path "+s.path+" is outside of the repository", "write it relative to the repository")
 	}
 	if info, err := os.Stat(filepath.Join(r.Work, filepath.FromSlash(dir))); err != nil || !info.IsDir() {
-		return "", r.fault(diag.CodeImportFile, s.app, s.at("path"), "the repository has no directory "+dir, "import the repository "+importer.TextAt(s.spec, "repoURL")+" instead, or copy the directory into this one")
+		return "", r.fault(diag.CodeImportFile, s.app, s.at("path"), "the repository has no directory "+dir, "import the repository "+cmp.Or(importer.TextAt(s.spec, "repoURL"), "that has it")+" instead, or copy the directory into this one")
 	}
 	if revision := importer.TextAt(s.spec, "targetRevision"); !slices.Contains([]string{"", "HEAD", "main", "master"}, revision) {
 		r.note(s.app, s.at("targetRevision"), "the import reads the files that are checked out: check out "+revision+", or accept these")
