@@ -17,58 +17,108 @@ import (
 // This file imports the charts that kustomizations render with helmCharts, one release for
 // each. The kustomization is built without them.
 
-// A chartsKustomization is a kustomization with charts.
+// A chartsKustomization is a kustomization with charts, or with bases that have some.
 type chartsKustomization struct {
 	*reader
-	source  *source
-	dir     string
-	file    string // in the repository
-	before  []byte
-	content map[string]any
-	doc     *importer.Document
+	source    *source
+	dir       string
+	file      string // in the repository
+	before    []byte
+	content   map[string]any
+	doc       *importer.Document
+	namespace string // of the kustomization, or of the one that includes it
+	bases     []*chartsKustomization
 }
 
-// chartsIn returns the kustomization of a directory, nil if it has no charts.
+// chartsIn returns the kustomization of a directory, nil if neither it nor a base has
+// charts.
 func (r *reader) chartsIn(s *source, dir string) (*chartsKustomization, error) {
+	return r.chartsBelow(s, dir, "", map[string]bool{})
+}
+
+// chartsBelow is chartsIn for a directory that a kustomization with a namespace includes. It
+// returns nil for directories in seen.
+func (r *reader) chartsBelow(s *source, dir, namespace string, seen map[string]bool) (*chartsKustomization, error) {
 	i := slices.IndexFunc(importer.KustomizationFiles, func(name string) bool { return r.exists(dir, name) })
+	if i < 0 || seen[dir] {
+		return nil, nil
+	}
+	seen[dir] = true
 	k := &chartsKustomization{reader: r, source: s, dir: dir, file: path.Join(dir, importer.KustomizationFiles[i])}
 	var err error
 	if k.before, err = r.read(filepath.Join(r.Work, filepath.FromSlash(k.file))); err != nil {
 		return nil, err
 	}
 	docs := importer.Documents(k.file, k.before)
-	if yaml.Unmarshal(k.before, &k.content) != nil || len(docs) != 1 || len(importer.ListAt(k.content, "helmCharts")) == 0 {
+	if yaml.Unmarshal(k.before, &k.content) != nil || len(docs) != 1 {
 		return nil, nil //nolint:nilerr // the build reports it
 	}
 	k.doc = docs[0]
+	k.namespace = cmp.Or(namespace, importer.TextAt(k.content, "namespace"))
+	for _, v := range slices.Concat(importer.ListAt(k.content, "resources"), importer.ListAt(k.content, "bases")) {
+		name, _ := v.(string)
+		base := path.Join(dir, name)
+		if !filepath.IsLocal(filepath.FromSlash(base)) {
+			continue
+		}
+		below, err := r.chartsBelow(s, base, k.namespace, seen)
+		if err != nil {
+			return nil, err
+		}
+		if below != nil {
+			k.bases = append(k.bases, below)
+		}
+	}
+	if len(k.bases)+len(importer.ListAt(k.content, "helmCharts")) == 0 {
+		return nil, nil
+	}
 	return k, nil
 }
 
 // releases returns the releases of the charts, and adds the objects of the kustomization
 // without them to out.
 func (k *chartsKustomization) releases(out *importer.Release) ([]*importer.Release, error) {
-	patches, err := k.patches()
+	if err := k.rest(out); err != nil {
+		return nil, err
+	}
+	all, err := k.charts(out.Objects)
 	if err != nil {
 		return nil, err
 	}
-	if err := k.rest(out, patches); err != nil {
-		return nil, err
+	if slices.ContainsFunc(all, func(one *importer.Release) bool { return one.Name == out.Name }) {
+		out.Name = importer.NameOf(k.source.name + "-objects")
 	}
-	patches = slices.DeleteFunc(patches, func(p any) bool { return isPatchOf(p, out.Objects) })
+	if len(out.Objects) > 0 {
+		all = append(all, out)
+	}
+	return all, nil
+}
+
+// charts returns the releases of the charts of the bases and of the kustomization, with the
+// patches that are not for the other objects.
+func (k *chartsKustomization) charts(objects []importer.Object) ([]*importer.Release, error) {
 	var all []*importer.Release
+	for _, base := range k.bases {
+		more, err := base.charts(objects)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+	}
 	for i, c := range importer.ListAt(k.content, "helmCharts") {
 		one, err := k.release(c, []string{"helmCharts", fmt.Sprint(i)})
 		if err != nil {
 			return nil, err
 		}
-		k.patch(one, patches)
 		all = append(all, one)
-		if one.Name == out.Name {
-			out.Name = importer.NameOf(k.source.name + "-objects")
-		}
 	}
-	if len(out.Objects) > 0 {
-		all = append(all, out)
+	patches, err := k.patches()
+	if err != nil {
+		return nil, err
+	}
+	patches = slices.DeleteFunc(patches, func(p any) bool { return isPatchOf(p, objects) })
+	for _, one := range all {
+		k.patch(one, patches)
 	}
 	return all, nil
 }
@@ -90,7 +140,7 @@ var chartFields = []string{
 func (k *chartsKustomization) release(c any, field []string) (*importer.Release, error) {
 	name, of := importer.TextAt(c, "name"), importer.MapAt(c)
 	destination := k.source.namespace()
-	set := importer.TextAt(k.content, "namespace")
+	set := k.namespace
 	out := &importer.Release{
 		Name: importer.NameOf(cmp.Or(importer.TextAt(c, "releaseName"), name)), Namespace: cmp.Or(importer.TextAt(c, "namespace"), set, destination),
 		Origin: k.source.app.title(), Pos: k.at(field...),
@@ -202,7 +252,7 @@ func isPatchOf(p any, objects []importer.Object) bool {
 
 // onlyObjects are the fields of a kustomization that do not change the objects of charts.
 var onlyObjects = []string{
-	"apiVersion", "kind", "metadata", "resources", "namespace", "helmCharts", "helmGlobals", "patches", "configMapGenerator", "secretGenerator", "generatorOptions", "sortOptions",
+	"apiVersion", "kind", "metadata", "resources", "bases", "namespace", "helmCharts", "helmGlobals", "patches", "configMapGenerator", "secretGenerator", "generatorOptions", "sortOptions",
 }
 
 // patch adds the patches of the kustomization to the release of a chart.
@@ -255,29 +305,52 @@ func plainLabels(content map[string]any) (map[string]any, bool) {
 	return pairs, true
 }
 
-// rest adds the objects of the kustomization without its charts. The kustomization is
-// restored, since others may build on it.
-func (k *chartsKustomization) rest(out *importer.Release, patches []any) error {
+// rest adds the objects of the kustomization without charts. Its files are restored, since
+// others may build on them.
+func (k *chartsKustomization) rest(out *importer.Release) error {
+	isEmpty := true
+	for _, key := range []string{"resources", "bases", "components", "configMapGenerator", "secretGenerator", "generators"} {
+		isEmpty = isEmpty && len(importer.ListAt(k.content, key)) == 0
+	}
+	if isEmpty {
+		return nil
+	}
+	err := k.withoutCharts()
+	if err == nil {
+		err = k.kustomize(k.source, k.dir, out, true)
+	}
+	return errors.Join(err, k.restore())
+}
+
+// withoutCharts removes the charts from the files of the kustomization and of its bases.
+func (k *chartsKustomization) withoutCharts() error {
+	for _, base := range k.bases {
+		if err := base.withoutCharts(); err != nil {
+			return err
+		}
+	}
+	patches, err := k.patches()
+	if err != nil {
+		return err
+	}
 	content := importer.CopyMap(k.content)
 	delete(content, "helmCharts")
 	delete(content, "helmGlobals")
 	if len(patches) > 0 {
 		content["patches"] = patches
 	}
-	isEmpty := true
-	for _, key := range []string{"resources", "components", "configMapGenerator", "secretGenerator", "generators"} {
-		isEmpty = isEmpty && len(importer.ListAt(content, key)) == 0
-	}
-	if isEmpty {
-		return nil
-	}
 	text, err := yaml.Marshal(content)
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(k.Work, filepath.FromSlash(k.file))
-	if err := importer.ReplaceFile(file, text); err != nil {
-		return err
+	return importer.ReplaceFile(filepath.Join(k.Work, filepath.FromSlash(k.file)), text)
+}
+
+// restore writes the files of the kustomization and of its bases as they were.
+func (k *chartsKustomization) restore() error {
+	err := importer.ReplaceFile(filepath.Join(k.Work, filepath.FromSlash(k.file)), k.before)
+	for _, base := range k.bases {
+		err = errors.Join(err, base.restore())
 	}
-	return errors.Join(k.kustomize(k.source, k.dir, out, true), importer.ReplaceFile(file, k.before))
+	return err
 }
