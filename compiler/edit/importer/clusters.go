@@ -96,8 +96,11 @@ func IDOf(name string) string {
 	return strings.Trim(id, "-_.")
 }
 
-// NameOf returns a text as the name of a release: lower-case letters, digits and dashes.
-// It is empty when none are left.
+// maxName is the maximum length of the name of a release in Helm.
+const maxName = 53
+
+// NameOf returns a text as the name of a release: lower-case letters, digits and dashes, cut
+// if it is too long. It is empty when none are left.
 func NameOf(text string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -105,5 +108,6 @@ func NameOf(text string) string {
 		}
 		return '-'
 	}, strings.ToLower(text))
-	return strings.Trim(name, "-")
+	name = strings.Trim(name, "-")
+	return strings.TrimRight(name[:min(len(name), maxName)], "-")
 }

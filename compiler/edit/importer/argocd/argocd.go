@@ -5,6 +5,7 @@
 package argocd
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -14,8 +15,10 @@ import (
 	"slices"
 	"strings"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
@@ -121,11 +124,25 @@ func (r *reader) walk() error {
 				r.addDestinations(d.Node)
 			}
 		}
+		if err := invalidYAML(data); err != nil && bytes.Contains(data, []byte(group+"/")) && bytes.Contains(data, []byte("kind: "+application)) {
+			d := &importer.Document{File: filepath.ToSlash(rel), Node: &yamlv3.Node{}}
+			r.leaveOut(d, application, d.File, &diag.Diag{Code: diag.CodeImportInvalid, Msg: "not valid YAML: " + importer.YAMLReason(err), Hint: "correct the file"})
+		}
 		if len(r.docs) > before {
 			r.model.Lines += strings.Count(string(data), "\n")
 		}
 		return nil
 	})
+}
+
+// invalidYAML returns the error of the first document that does not parse.
+func invalidYAML(data []byte) error {
+	for _, err := range blockyaml.Documents(data) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // read reads a regular file of the copy.
@@ -150,7 +167,7 @@ func scalarOf(d *importer.Document, key string) string {
 // applications collects the Applications of all documents. It leaves out documents with
 // faults.
 func (r *reader) applications() error {
-	if len(r.docs)+len(r.opts.AppOfApps) == 0 {
+	if len(r.docs)+len(r.opts.AppOfApps)+len(r.broken) == 0 {
 		return &diag.Diag{Code: diag.CodeNothingToImport, Msg: r.opts.Dir + " has no Application or ApplicationSet", Hint: "name the directory with the documents of Argo CD, or the chart that creates them with --app-of-apps"}
 	}
 	for _, d := range r.docs {
