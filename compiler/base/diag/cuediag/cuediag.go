@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/errors"
 	"cuelang.org/go/cue/token"
 
@@ -332,7 +333,7 @@ func onlyTypes(at []diag.Pos) bool {
 }
 
 // field returns the position where the user writes the field, or the closest struct around it
-// if the field is missing or comes from a type.
+// if the field is missing or comes from a type. A field with a question mark is the last choice.
 func field(root string, v cue.Value, path string, missing bool) diag.Pos {
 	if strings.HasPrefix(path, "_") {
 		v, path = hidden(v, path)
@@ -343,12 +344,19 @@ func field(root string, v cue.Value, path string, missing bool) diag.Pos {
 		sel = sel[:len(sel)-1]
 	}
 	for n := len(sel); n == len(sel) || n > 1; n-- {
+		var optional diag.Pos
 		for _, c := range Conjuncts(v.LookupPath(cue.MakePath(sel[:n]...))) {
-			if s := c.Source(); s != nil {
-				if pos := Pos(root, s.Pos()); pos.IsValid() && !IsType(pos.File) {
-					return pos
-				}
+			s := c.Source()
+			switch f, ok := s.(*ast.Field); {
+			case s == nil || !Pos(root, s.Pos()).IsValid() || IsType(File(root, s.Pos())):
+			case !ok || f.Constraint != token.OPTION:
+				return Pos(root, s.Pos())
+			case !optional.IsValid():
+				optional = Pos(root, s.Pos())
 			}
+		}
+		if optional.IsValid() {
+			return optional
 		}
 	}
 	return diag.Pos{}
