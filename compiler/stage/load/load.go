@@ -285,11 +285,11 @@ func (f *Fleet) newCluster(dir string, in *build.Instance, files []string) (Clus
 			Hint: "move the cluster's files into a separate directory",
 		}
 	case len(own) == 0:
-		return Cluster{}, &diag.Diag{
+		return Cluster{}, misspeltCluster(root, in, &diag.Diag{
 			Code: diag.CodeNoClusters, At: []diag.Pos{t.firstFile(dir)}, Path: "cluster",
 			Msg:  "no cluster: the directory and its layers do not set cluster.name",
 			Hint: `set cluster: {name: "` + path.Base(dir) + `", kubernetes: ...}, or add a cluster's directory below`,
-		}
+		})
 	case len(above) > 0:
 		return Cluster{}, &diag.Diag{
 			Code: diag.CodeNestedCluster, At: above, Path: "cluster.name",
@@ -298,6 +298,25 @@ func (f *Fleet) newCluster(dir string, in *build.Instance, files []string) (Clus
 		}
 	}
 	return c, nil
+}
+
+// misspeltCluster makes the fault of a directory without a cluster point to a field whose name
+// is similar to cluster, if there is one.
+func misspeltCluster(root string, in *build.Instance, d *diag.Diag) *diag.Diag {
+	for _, file := range in.Files {
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.Field)
+			if !ok || len(fieldsOf(f.Value, "name")) == 0 {
+				continue
+			}
+			name, _, err := ast.LabelName(f.Label)
+			if near := diag.DidYouMean(name, []string{"cluster"}); err == nil && near != "" {
+				d.At, d.Path, d.Hint = []diag.Pos{cuediag.Pos(root, f.Pos())}, name, near
+				d.Fixes = diag.Respell(name, []string{"cluster"})
+			}
+		}
+	}
+	return d
 }
 
 // clusterLabels returns the labels in the file that set cluster.name or, if

@@ -176,8 +176,12 @@ func (x *explanation) noPackage(m []string) {
 		return
 	}
 	x.Msg = "cannot find the package " + name
-	x.Fixes = diag.Respell(name, x.importable())
-	x.Hint = cmp.Or(diag.DidYouMean(name, x.importable()), "correct the import path, or add the chart with fleetc chart add")
+	// Paths of charts differ in their last element only.
+	near := slices.DeleteFunc(x.importable(), func(p string) bool {
+		return path.Base(p) != path.Base(name) && diag.Nearest(path.Base(name), []string{path.Base(p)}) == ""
+	})
+	x.Fixes = diag.Respell(name, near)
+	x.Hint = cmp.Or(diag.DidYouMean(name, near), "correct the import path, or add the chart with fleetc chart add")
 }
 
 // importable returns the import paths of the fleet's charts and of fleetc.
