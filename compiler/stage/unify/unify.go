@@ -74,7 +74,7 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 	faults.Add(e.checkReleases(final))
 	faults.Add(e.checkPolicies(final))
 	faults.Add(e.check(final))
-	faults = withoutConsequences(faults, misplaced, e.misspeltReleases(final))
+	faults = withoutConsequences(append(faults, checkMeanings(root, in, faults)...), misplaced, e.misspeltReleases(final))
 	if len(faults) > 0 {
 		e.last.setMapPositions()
 	}

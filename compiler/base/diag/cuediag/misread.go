@@ -32,7 +32,7 @@ func misread(root string, d *diag.Diag, files map[string]string) *diag.Diag {
 		files[d.At[0].File] = text
 	}
 	x.text = text
-	if x.colonInText() || x.valueBelow() {
+	if x.colonInText() || x.valueBelow() || x.bytes() {
 		return &of
 	}
 	return d
@@ -88,4 +88,28 @@ func (x *explanation) noValueAbove(above, text string) {
 	if mapField.MatchString(text) {
 		x.Hint = "write " + name + ": {...}, or remove the line"
 	}
+}
+
+// singleQuoted matches a value in single quotes at the start of a text.
+var singleQuoted = regexp.MustCompile(`^'[^'\n]*'`)
+
+// bytes explains a value in single quotes, which charts would see encoded as base64.
+func (x *explanation) bytes() bool {
+	line, col := x.line()
+	if col < 1 || col > len(line) {
+		return false
+	}
+	literal := singleQuoted.FindString(line[col-1:])
+	if literal != "" {
+		ExplainBytes(x.Diag, literal)
+	}
+	return literal != ""
+}
+
+// ExplainBytes makes a fault that of a value in single quotes.
+func ExplainBytes(d *diag.Diag, literal string) {
+	text := strings.Trim(literal, "'")
+	d.Code, d.Msg = diag.CodeWrongType, "'"+diag.Visible(text, diag.MaxText)+"' is bytes, and must be a string"
+	d.Hint = `single quotes are for bytes: write "` + diag.Visible(text, diag.MaxText) + `"`
+	d.Fixes = []diag.Fix{{Kind: diag.FixSource, Old: literal, New: `"` + text + `"`}}
 }
