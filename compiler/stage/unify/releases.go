@@ -26,7 +26,11 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 	e.releases(v, func(name string, release cue.Value) {
 		path := "releases." + cue.Str(name).String()
 		wrong := func(code diag.Code, v cue.Value, path, msg, hint string) {
-			faults.Add(&diag.Diag{Code: code, At: []diag.Pos{e.fieldPos(v)}, Path: path, Msg: msg, Hint: hint})
+			at := e.fieldPos(v)
+			if cuediag.IsType(at.File) { // values of defaults alone
+				at = e.fieldPos(firstField(v))
+			}
+			faults.Add(&diag.Diag{Code: code, At: []diag.Pos{at}, Path: path, Msg: msg, Hint: hint})
 		}
 		for _, c := range e.releaseParts(v, name, release) {
 			for _, f := range literalFields(c) {
@@ -188,6 +192,15 @@ func literalFields(v cue.Value) []*ast.Field {
 // internal reports whether a field is hidden or a definition. Those are always
 // allowed.
 func internal(name string) bool { return strings.HasPrefix(name, "_") || strings.HasPrefix(name, "#") }
+
+// firstField returns the first field of a struct, or the struct if it is
+// empty.
+func firstField(v cue.Value) cue.Value {
+	if it, err := v.Fields(cue.Optional(true)); err == nil && it.Next() {
+		return it.Value()
+	}
+	return v
+}
 
 // fieldNames returns the names of the fields of a struct, including optional
 // fields.
