@@ -55,7 +55,11 @@ func Identities(getenv func(string) string) ([]age.Identity, error) {
 		if i > 0 && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
+		if info, failed := f.Stat(); failed == nil && info.IsDir() {
+			err = fmt.Errorf("%s is a directory", name)
+		}
 		if err != nil {
+			f.Close()
 			return nil, &diag.Diag{Code: diag.CodeDecryptionKey, Msg: fmt.Sprintf("cannot read the file of age keys %s", diag.Visible(name, diag.MaxText)), Hint: "correct SOPS_AGE_KEY_FILE", Cause: err}
 		}
 		err = add(diag.Visible(name, diag.MaxText), f)

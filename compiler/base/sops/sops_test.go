@@ -213,6 +213,7 @@ func TestIdentities(t *testing.T) {
 		{map[string]string{"HOME": dir}, 0, ""},
 		{map[string]string{"SOPS_AGE_KEY": "AGE-SECRET-KEY-1BROKEN"}, 0, "SOPS_AGE_KEY has no valid age key"},
 		{map[string]string{"SOPS_AGE_KEY_FILE": dir + "/none"}, 0, "cannot read the file of age keys"},
+		{map[string]string{"SOPS_AGE_KEY_FILE": dir}, 0, "cannot read the file of age keys"},
 		{map[string]string{"SOPS_AGE_KEY_CMD": "BROKEN"}, 0, "fleetc does not run the command in SOPS_AGE_KEY_CMD"},
 		{map[string]string{"SOPS_AGE_KEY_CMD": "BROKEN", "SOPS_AGE_KEY": key}, 1, ""},
 		{map[string]string{"SOPS_AGE_SSH_PRIVATE_KEY_FILE": dir + "/none"}, 0, "has no SSH key without a passphrase"},
