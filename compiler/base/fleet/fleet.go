@@ -106,6 +106,7 @@ type Release struct {
 	Namespace   string        // default namespace of its objects
 	Stage       string        // one of the cluster's stages
 	Depends     []string      // names of releases that are applied before it, sorted; each is in its stage or an earlier one
+	DependsPos  []diag.Pos    // positions of Depends
 	Level       int           // one more than the highest level of its dependencies in its stage; 0 without any
 	Delivery    Delivery      // how the release is delivered
 	Chart       ChartRef      // zero for another source

@@ -127,11 +127,11 @@ func unordered(c *fleet.Cluster) error {
 	}
 	var faults diag.List
 	for _, r := range c.Releases {
-		for _, name := range r.Depends {
+		for i, name := range r.Depends {
 			if byHelm[name] && !byHelm[r.Name] {
 				faults.Add(&diag.Diag{
 					Code: diag.CodeGitOpsUnsupported,
-					At:   []diag.Pos{r.Pos}, Path: r.Path("depends"),
+					At:   []diag.Pos{r.DependsPos[i]}, Path: r.Path("depends"),
 					Msg:  fmt.Sprintf("Argo CD would not wait for release %s, which is a separate Application", name),
 					Hint: "deliver both releases in the same way, see delivery",
 				})

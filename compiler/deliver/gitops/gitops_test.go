@@ -135,7 +135,11 @@ func TestStepsOfLevels(t *testing.T) {
 // Application.
 func TestUnordered(t *testing.T) {
 	release := func(name string, by fleet.Delivery, depends ...string) *fleet.Release {
-		return &fleet.Release{Name: name, Delivery: by, Depends: depends, Pos: diag.Pos{File: name + ".cue", Line: 1}}
+		r := &fleet.Release{Name: name, Delivery: by, Depends: depends}
+		for i := range depends {
+			r.DependsPos = append(r.DependsPos, diag.Pos{File: name + ".cue", Line: i + 1})
+		}
+		return r
 	}
 	c := &fleet.Cluster{Releases: []*fleet.Release{
 		release("chart", fleet.ByHelm, "config"), release("config", fleet.ByManifests), release("other", fleet.ByHelm, "chart"), release("web", fleet.ByManifests, "chart", "config"),

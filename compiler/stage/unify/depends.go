@@ -27,7 +27,7 @@ func (e *evaluation) depends(final cue.Value, c *fleet.Cluster, off []string) er
 		for _, f := range fieldsOf(d.values[r.Name], "depends") {
 			// The schema reports a value that is not a bool.
 			if on, err := f.v.Bool(); on && d.checkDependency(r, f) {
-				r.Depends = append(r.Depends, f.name)
+				r.Depends, r.DependsPos = append(r.Depends, f.name), append(r.DependsPos, d.fieldPos(f.v))
 			} else if !on && err == nil {
 				c.Checks = append(c.Checks, d.withoutDependency(r, f)...)
 			}

@@ -65,6 +65,9 @@ func (r relocation) cluster(c *fleet.Cluster) {
 	for _, release := range c.Releases {
 		r.pos(&release.Pos)
 		r.pos(&release.SourcePos)
+		for i := range release.DependsPos {
+			r.pos(&release.DependsPos[i])
+		}
 		r.tree(release.Values)
 		for _, o := range release.Objects {
 			r.tree(o)

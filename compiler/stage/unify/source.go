@@ -77,14 +77,17 @@ func (e *evaluation) firstPos(v cue.Value, parts []cue.Value) diag.Pos {
 	return cuediag.Pos(e.root, best)
 }
 
-// releasePos returns the position of a release of v: where a layer sets its source, or else
-// where a layer writes it first.
+// releasePos returns the position of a release of v: where a layer writes its name and sets
+// its source, or else where a layer writes it first.
 func (e *evaluation) releasePos(v cue.Value, name string, release cue.Value) diag.Pos {
 	parts := e.releaseParts(v, name, release)
 	for _, p := range parts {
 		f, ok := p.Source().(*ast.Field)
-		pattern := ok && isPattern(f.Label)
-		if !pattern && e.layerOf(labelPos(p)) != "" && len(present(p, sourceFields...)) > 0 {
+		if ok {
+			label, _, err := ast.LabelName(f.Label)
+			ok = err != nil || label != name // a pattern, or a label that a loop computes
+		}
+		if !ok && e.layerOf(labelPos(p)) != "" && len(present(p, sourceFields...)) > 0 {
 			return cuediag.Pos(e.root, labelPos(p))
 		}
 	}
