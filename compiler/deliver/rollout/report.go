@@ -107,9 +107,13 @@ func (r *Rollout) waveState(i int, now time.Time) (WaveState, []Wait) {
 			waits = append(waits, FrozenWait(c.Frozen))
 		}
 	}
-	switch {
-	case w.Stopped(false) != nil:
+	if stopped := w.Stopped(false); stopped != nil {
+		if !slices.ContainsFunc(waits, func(w Wait) bool { return w.Reason == ForCluster }) {
+			waits = append(waits, *stopped) // the next apply continues unfinished ones
+		}
 		return Stopped, waits
+	}
+	switch {
 	case len(waits) > 0:
 		return Waiting, waits
 	case slices.ContainsFunc(w.Clusters, func(c *Cluster) bool { return c.State == Syncing }):

@@ -148,6 +148,10 @@ func TestStopped(t *testing.T) {
 			}
 			w.Clusters[0].Applying = false
 		}
+		state, waits := (&Rollout{Waves: []*Wave{w}}).waveState(0, time.Time{})
+		if isStopped := c.stopped != ""; (state == Stopped) != isStopped || isStopped && (len(waits) != 1 || waits[0].Text != c.stopped) {
+			t.Errorf("%v with %d failures allowed: the wave is %s: %v", c.clusters, c.allowed, state, waits)
+		}
 		for retry, want := range map[bool]string{true: c.retry, false: c.stopped} {
 			got := ""
 			if wait := w.Stopped(retry); wait != nil {
