@@ -63,18 +63,26 @@ func (p *planner) planPrune(ctx context.Context) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	ofHelm := map[string]bool{} // UIDs of objects that go or stay with their Helm release
-	for _, it := range items {
-		for _, part := range it.Parts {
-			ofHelm[part.uid] = true
-		}
-	}
+	ofHelm := partUIDs(items)
 	items = slices.DeleteFunc(items, func(it Item) bool {
 		return ofHelm[it.uid] || it.uid == "" && it.Action != Refused && it.Before == nil && !it.unserved
 	})
 	p.keepContainers(items)
 	p.sortPruned(items)
 	return items, nil
+}
+
+// partUIDs returns the UIDs of the existing objects that go or stay with their Helm release.
+func partUIDs(items []Item) map[string]bool {
+	uids := map[string]bool{}
+	for _, it := range items {
+		for _, part := range it.Parts {
+			if part.uid != "" {
+				uids[part.uid] = true
+			}
+		}
+	}
+	return uids
 }
 
 // pruneRecorded returns whether an object of the inventory is pruned or kept, and why it

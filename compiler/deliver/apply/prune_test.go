@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -87,5 +88,14 @@ func TestPruneOnlyRecorded(t *testing.T) {
 		if got := p.isRecorded("x", test.current); got != test.want {
 			t.Errorf("%s: %t, want %t", name, got, test.want)
 		}
+	}
+}
+
+// TestPartUIDs checks that objects without a UID, such as unreadable ones, do not count as
+// objects of a Helm release: items without one would be lost.
+func TestPartUIDs(t *testing.T) {
+	items := []Item{{uid: "release", Parts: []Item{{uid: "part"}, {}}}, {uid: "other"}}
+	if got := partUIDs(items); !maps.Equal(got, map[string]bool{"part": true}) {
+		t.Errorf("got %v", got)
 	}
 }
