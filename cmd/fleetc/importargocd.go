@@ -75,6 +75,7 @@ func newImportArgoCDCommand(o *options) *cobra.Command {
 	cmd.Flags().StringArrayVar(&clusters, "cluster", nil, "`ID=DESTINATION`: a cluster and the name or address of its destination; may be repeated")
 	cmd.Flags().StringVar(&secrets, "cluster-secrets", "", "`file` with the cluster Secrets of Argo CD, as kubectl get secret -o yaml prints them (default: those in DIR)")
 	cmd.Flags().StringArrayVar(&roots, "app-of-apps", nil, "`directory` in DIR with a chart that creates Applications; may be repeated")
+	_ = cmd.MarkFlagFilename("cluster-secrets", "yaml", "yml", "json")
 	_ = cmd.MarkFlagDirname("app-of-apps")
 	return cmd
 }
