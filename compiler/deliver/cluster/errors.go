@@ -306,11 +306,16 @@ var truncatedSigns = []string{
 	"empty data", "empty body", "does not appear to be a protobuf message",
 }
 
+// errIncomplete is the error of a response whose body cannot be read to its end.
+var errIncomplete = errors.New("the response is incomplete")
+
 // isTruncated reports whether a response was incomplete. A message of the API server is complete.
 func isTruncated(err error) bool {
 	var status apierrors.APIStatus
-	return !errors.As(err, &status) && !errors.Is(err, errTooLong) &&
-		slices.ContainsFunc(truncatedSigns, func(sign string) bool { return strings.Contains(err.Error(), sign) })
+	if errors.As(err, &status) || errors.Is(err, errTooLong) {
+		return false
+	}
+	return errors.Is(err, errIncomplete) || slices.ContainsFunc(truncatedSigns, func(sign string) bool { return strings.Contains(err.Error(), sign) })
 }
 
 // withoutRequest returns err without the description of the request.

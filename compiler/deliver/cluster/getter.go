@@ -99,7 +99,7 @@ func (g guardTransport) get(r *http.Request) (*http.Response, error) {
 		defer resp.Body.Close()
 		body, err := io.ReadAll(resp.Body)
 		if err != nil {
-			return fmt.Errorf("error when reading response body: %w", err)
+			return fmt.Errorf("%w: %w", errIncomplete, err)
 		}
 		if resp.StatusCode == http.StatusOK {
 			if err := truncation(body); err != nil {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/discovery"
@@ -103,9 +104,11 @@ func Connect(ctx context.Context, a Address) (*Cluster, error) {
 	if err != nil {
 		return nil, c.fault(err)
 	}
-	ns, err := first.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
-	for try := 1; try < connectTries && err != nil && isTruncated(err); try++ {
-		ns, err = first.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	var ns *unstructured.Unstructured
+	for range connectTries {
+		if ns, err = first.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{}); err == nil || !isTruncated(err) {
+			break
+		}
 	}
 	if err != nil {
 		return nil, c.fault(err)
