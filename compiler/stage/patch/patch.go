@@ -180,7 +180,7 @@ func (a *application) merge(it *item, patch map[string]any) []*problem {
 	if c.check(patch, it.Unstructured.Object, a.schema(it.Object)); len(c.found) > 0 {
 		return under("merge", c.found)
 	}
-	mergeJSON(it.Unstructured.Object, patch)
+	MergeJSON(it.Unstructured.Object, patch)
 	return nil
 }
 

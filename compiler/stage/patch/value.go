@@ -116,8 +116,8 @@ func sameNumber(i int64, f float64) bool {
 	return f == math.Trunc(f) && f >= -end && f < end && int64(f) == i
 }
 
-// mergeJSON merges a JSON merge patch (RFC 7386) into the map into.
-func mergeJSON(into, patch map[string]any) {
+// MergeJSON merges a JSON merge patch (RFC 7386) into the map into, which it changes.
+func MergeJSON(into, patch map[string]any) {
 	for k, v := range patch {
 		inner, ok := v.(map[string]any)
 		switch {
@@ -129,7 +129,7 @@ func mergeJSON(into, patch map[string]any) {
 				original = map[string]any{}
 				into[k] = original
 			}
-			mergeJSON(original, inner)
+			MergeJSON(original, inner)
 		default:
 			into[k] = clone(v)
 		}

@@ -24,7 +24,7 @@ func TestRFC7386(t *testing.T) {
 		{`{"a":1}`, `{"a":[{"b":null}]}`, `{"a":[{"b":null}]}`},
 	} {
 		original, patch := decodedMap(t, test.original), decodedMap(t, test.patch)
-		mergeJSON(original, patch)
+		MergeJSON(original, patch)
 		if got := text(t, original); got != test.want {
 			t.Errorf("%s with %s: %s, want %s", test.original, test.patch, got, test.want)
 		}

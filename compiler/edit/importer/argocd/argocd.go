@@ -59,7 +59,6 @@ type reader struct {
 	makes                map[string]bool              // whether the chart of a directory makes Applications
 	broken               diag.List                    // faults of documents that are left out
 	destinations         []*destination               // in cluster Secrets
-	knowsClusters        bool                         // whether there are cluster Secrets
 }
 
 // An app is an Application.
@@ -124,9 +123,11 @@ func (r *reader) walk() error {
 				r.addDestinations(d.Node)
 			}
 		}
-		if err := invalidYAML(data); err != nil && bytes.Contains(data, []byte(group+"/")) && bytes.Contains(data, []byte("kind: "+application)) {
-			d := &importer.Document{File: filepath.ToSlash(rel), Node: &yamlv3.Node{}}
-			r.leaveOut(d, application, d.File, &diag.Diag{Code: diag.CodeImportInvalid, Msg: "not valid YAML: " + importer.YAMLReason(err), Hint: "correct the file"})
+		if bytes.Contains(data, []byte(group+"/")) && bytes.Contains(data, []byte("kind: "+application)) {
+			if err := invalidYAML(data); err != nil {
+				d := &importer.Document{File: filepath.ToSlash(rel), Node: &yamlv3.Node{}}
+				r.leaveOut(d, application, d.File, &diag.Diag{Code: diag.CodeImportInvalid, Msg: "not valid YAML: " + importer.YAMLReason(err), Hint: "correct the file"})
+			}
 		}
 		if len(r.docs) > before {
 			r.model.Lines += strings.Count(string(data), "\n")

@@ -42,7 +42,6 @@ func (r *reader) readSecrets() error {
 	if r.opts.Secrets == nil {
 		return nil
 	}
-	r.knowsClusters = true
 	for node, err := range blockyaml.Documents(r.opts.Secrets.Data) {
 		if err != nil {
 			return &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{{File: r.opts.Secrets.File}}, Msg: "not valid YAML: " + importer.YAMLReason(err), Hint: "write what kubectl get secret -o yaml prints"}
@@ -94,7 +93,6 @@ func (r *reader) addDestination(node *yaml.Node) {
 	if made.name == "" || made.server == "" || strings.HasPrefix(made.name, "ENC[") || strings.HasPrefix(made.server, "ENC[") {
 		return
 	}
-	r.knowsClusters = true
 	r.destinations = slices.DeleteFunc(r.destinations, func(other *destination) bool { return other.name == made.name })
 	r.destinations = append(r.destinations, made)
 }
@@ -118,7 +116,7 @@ func (s *set) clusterParams(spec map[string]any, field []string) ([]map[string]a
 	selectsAll := len(importer.MapAt(selector, "matchLabels"))+len(importer.ListAt(selector, "matchExpressions")) == 0
 	var selected []*destination
 	switch {
-	case s.knowsClusters:
+	case s.opts.Secrets != nil || len(s.destinations) > 0:
 		isLocal := func(d *destination) bool { return d.server == inCluster }
 		for _, d := range s.destinations {
 			if selects(selector, d.labels) {

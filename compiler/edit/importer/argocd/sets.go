@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
+	"github.com/fleetc/fleetc/compiler/stage/patch"
 )
 
 // maxApplications is the maximum number of Applications of one ApplicationSet.
@@ -80,18 +81,18 @@ func (s *set) application(template, params map[string]any) (map[string]any, erro
 		return nil, err
 	}
 	made, _ := out.(map[string]any)
+	if made == nil {
+		made = map[string]any{}
+	}
 	if text := importer.TextAt(s.content, "spec", "templatePatch"); text != "" {
 		if text, err = s.text(text, params); err != nil {
 			return nil, err
 		}
-		var patch map[string]any
-		if err := yaml.Unmarshal([]byte(text), &patch); err != nil {
+		var changes map[string]any
+		if err := yaml.Unmarshal([]byte(text), &changes); err != nil {
 			return nil, s.fault(diag.CodeImportInvalid, []string{"spec", "templatePatch"}, "it renders to invalid YAML: "+diag.Brief(err), "correct the template")
 		}
-		made = patched(made, patch)
-	}
-	if made == nil {
-		made = map[string]any{}
+		patch.MergeJSON(made, changes)
 	}
 	made["apiVersion"], made["kind"] = group+"/v1alpha1", application
 	return made, nil
@@ -110,24 +111,6 @@ func overridden(template, of map[string]any) map[string]any {
 		case v != nil && v != "" && v != false:
 			out[key] = v
 		}
-	}
-	return out
-}
-
-// patched returns a document with a merge patch.
-func patched(doc, patch map[string]any) map[string]any {
-	out := map[string]any{}
-	maps.Copy(out, doc)
-	for key, v := range patch {
-		if v == nil {
-			delete(out, key)
-			continue
-		}
-		if below, ok := v.(map[string]any); ok {
-			existing, _ := out[key].(map[string]any)
-			v = patched(existing, below)
-		}
-		out[key] = v
 	}
 	return out
 }
