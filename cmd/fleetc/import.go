@@ -42,7 +42,8 @@ func newImportCommand(o *options) *cobra.Command {
 
 const importFluxLong = `flux reads a repository that Flux syncs, without a cluster: it builds the
 Kustomizations below the synced directory of each cluster, with their patches,
-components and substitutions, and merges the values of HelmReleases.
+components and substitutions, and merges the values of HelmReleases. One
+with a fault is left out and listed, and the exit status is 1.
 
 --cluster gives each cluster an ID, which may have directories for layers, and
 the directory that Flux syncs for it: prod/eu=clusters/eu.

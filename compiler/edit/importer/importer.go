@@ -62,6 +62,33 @@ type Model struct {
 	Lines      int    // number of lines of the files that were read
 
 	noted, mistaken map[Note]bool // notes that were added
+	faults          diag.List     // of documents that are left out
+}
+
+// LeaveOut lists the faults of a document that is left out, and returns the first message. at
+// is the position of faults without one.
+func (m *Model) LeaveOut(title string, at diag.Pos, err error) string {
+	all := diag.All(err)
+	for _, d := range all {
+		if isSame := func(other *diag.Diag) bool { return other.Msg == d.Msg && other.Hint == d.Hint }; d.Code != diag.CodeImportUnsupported || !slices.ContainsFunc(m.faults, isSame) {
+			m.faults = append(m.faults, d)
+		}
+		note := Note{Pos: at, Doc: title, Field: strings.TrimPrefix(strings.TrimPrefix(d.Path, title), " "), Do: d.Msg + ": " + d.Hint}
+		if len(d.At) > 0 {
+			note.Pos = d.At[0]
+		}
+		m.Note(note)
+	}
+	return all[0].Msg
+}
+
+// Faults returns the faults of the documents that are left out. It returns nil if the model has
+// releases or no document was left out.
+func (m *Model) Faults() error {
+	if slices.ContainsFunc(m.Clusters, func(c *Cluster) bool { return len(c.Releases) > 0 }) {
+		return nil
+	}
+	return m.faults.Err()
 }
 
 // Note adds a field that is not carried, once: clusters share documents.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kyaml "sigs.k8s.io/yaml"
 
+	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -35,7 +36,7 @@ func YAMLReason(err error) string {
 	if strings.Contains(err.Error(), "invalid map key") {
 		return "a key is a map: quote templates such as {{ .name }}"
 	}
-	return diag.Brief(err)
+	return diag.Visible(blockyaml.Message(err), diag.MaxText)
 }
 
 // ObjectOf returns the object of a YAML document; nil for an empty one.

@@ -57,7 +57,6 @@ type reader struct {
 	model                *importer.Model
 	clusters             map[string]*importer.Cluster // by destination
 	makes                map[string]bool              // whether the chart of a directory makes Applications
-	broken               diag.List                    // faults of documents that are left out
 	destinations         []*destination               // in cluster Secrets
 }
 
@@ -168,7 +167,7 @@ func scalarOf(d *importer.Document, key string) string {
 // applications collects the Applications of all documents. It leaves out documents with
 // faults.
 func (r *reader) applications() error {
-	if len(r.docs)+len(r.opts.AppOfApps)+len(r.broken) == 0 {
+	if len(r.docs)+len(r.opts.AppOfApps)+len(r.model.Dropped) == 0 {
 		return &diag.Diag{Code: diag.CodeNothingToImport, Msg: r.opts.Dir + " has no Application or ApplicationSet", Hint: "name the directory with the documents of Argo CD, or the chart that creates them with --app-of-apps"}
 	}
 	for _, d := range r.docs {
@@ -191,7 +190,7 @@ func (r *reader) applications() error {
 // leaveOut leaves out an Application or ApplicationSet with a fault, and lists its faults.
 func (r *reader) leaveOut(d *importer.Document, kind, name string, err error) {
 	title, at := kind+" "+name, d.At(r.Dir, nil)
-	r.model.Dropped = append(r.model.Dropped, &importer.Release{Name: importer.NameOf(name), Origin: title, Pos: at, Unproven: r.noteFaults(title, at, err)})
+	r.model.Dropped = append(r.model.Dropped, &importer.Release{Name: importer.NameOf(name), Origin: title, Pos: at, Unproven: r.model.LeaveOut(title, at, err)})
 }
 
 // plain returns a map with numbers and keys as in decoded JSON.
@@ -230,19 +229,17 @@ func (r *reader) releases() error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	hasReleases := false
 	for _, c := range r.clusters {
 		byName := func(a, b *importer.Release) int { return cmp.Compare(a.Name, b.Name) }
 		slices.SortFunc(c.Releases, byName)
 		slices.SortStableFunc(c.Dropped, byName)
 		r.model.Clusters = append(r.model.Clusters, c)
-		hasReleases = hasReleases || len(c.Releases) > 0
 	}
 	slices.SortFunc(r.model.Clusters, func(a, b *importer.Cluster) int { return cmp.Compare(a.ID, b.ID) })
-	switch {
-	case !hasReleases && len(r.broken) > 0:
-		return r.broken.Err()
-	case len(r.model.Clusters) == 0:
+	if err := r.model.Faults(); err != nil {
+		return err
+	}
+	if len(r.model.Clusters) == 0 {
 		return &diag.Diag{Code: diag.CodeNothingToImport, Msg: "no Application has a destination of the import", Hint: "write --cluster ID=NAME for the destinations, or leave --cluster out"}
 	}
 	return nil
@@ -277,29 +274,12 @@ func (r *reader) add(a *app, c *importer.Cluster) error {
 func (r *reader) drop(a *app, c *importer.Cluster, err error) {
 	at := r.at(a, nil)
 	out := &importer.Release{Name: importer.NameOf(a.name()), Namespace: importer.TextAt(a.content, "spec", "destination", "namespace"), Origin: a.title(), Pos: at}
-	out.Unproven = r.noteFaults(a.title(), at, err)
+	out.Unproven = r.model.LeaveOut(a.title(), at, err)
 	if c == nil {
 		r.model.Dropped = append(r.model.Dropped, out)
 		return
 	}
 	c.Dropped = append(c.Dropped, out)
-}
-
-// noteFaults lists the faults of a document that is left out, and returns the first message. at
-// is the position of faults without one.
-func (r *reader) noteFaults(title string, at diag.Pos, err error) string {
-	all := diag.All(err)
-	for _, d := range all {
-		if isSame := func(other *diag.Diag) bool { return other.Msg == d.Msg && other.Hint == d.Hint }; d.Code != diag.CodeImportUnsupported || !slices.ContainsFunc(r.broken, isSame) {
-			r.broken = append(r.broken, d)
-		}
-		note := importer.Note{Pos: at, Doc: title, Field: d.Path, Do: d.Msg + ": " + d.Hint}
-		if len(d.At) > 0 {
-			note.Pos = d.At[0]
-		}
-		r.model.Note(note)
-	}
-	return all[0].Msg
 }
 
 // at returns the position of a field of an Application.

@@ -44,7 +44,7 @@ func (s *set) git(spec map[string]any, field []string) ([]map[string]any, error)
 		}
 		var content any
 		if err := yaml.Unmarshal(data, &content); err != nil {
-			return nil, s.fault(diag.CodeImportInvalid, append(field, "files"), file+" is not valid YAML: "+diag.Brief(err), "correct the file")
+			return nil, s.fault(diag.CodeImportInvalid, append(field, "files"), file+" is not valid YAML: "+importer.YAMLReason(err), "correct the file")
 		}
 		elements, isList := content.([]any)
 		if !isList {

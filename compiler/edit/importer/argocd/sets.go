@@ -90,7 +90,7 @@ func (s *set) application(template, params map[string]any) (map[string]any, erro
 		}
 		var changes map[string]any
 		if err := yaml.Unmarshal([]byte(text), &changes); err != nil {
-			return nil, s.fault(diag.CodeImportInvalid, []string{"spec", "templatePatch"}, "it renders to invalid YAML: "+diag.Brief(err), "correct the template")
+			return nil, s.fault(diag.CodeImportInvalid, []string{"spec", "templatePatch"}, "it renders to invalid YAML: "+importer.YAMLReason(err), "correct the template")
 		}
 		patch.MergeJSON(made, changes)
 	}
@@ -153,7 +153,7 @@ func (s *set) generate(g any, field []string) ([]map[string]any, error) {
 
 // skip lists a generator that is not expanded.
 func (s *set) skip(field []string, msg, hint string) {
-	if why := s.noteFaults(s.title(), diag.Pos{}, s.fault(diag.CodeImportUnsupported, field, msg, hint)); s.left == "" {
+	if why := s.model.LeaveOut(s.title(), diag.Pos{}, s.fault(diag.CodeImportUnsupported, field, msg, hint)); s.left == "" {
 		s.left = why
 	}
 }
@@ -164,7 +164,7 @@ func (s *set) listParams(spec map[string]any, field []string) ([]map[string]any,
 	if text := importer.TextAt(spec, "elementsYaml"); text != "" {
 		var more []any
 		if err := yaml.Unmarshal([]byte(text), &more); err != nil {
-			return nil, s.fault(diag.CodeImportInvalid, append(field, "elementsYaml"), "not a list in YAML: "+diag.Brief(err), "correct the text")
+			return nil, s.fault(diag.CodeImportInvalid, append(field, "elementsYaml"), "not a list in YAML: "+importer.YAMLReason(err), "correct the text")
 		}
 		elements = slices.Concat(elements, more)
 	}

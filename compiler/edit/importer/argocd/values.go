@@ -39,7 +39,7 @@ func (r *reader) helm(s *source, out *importer.Release) error {
 	own := importer.MapAt(helm, "valuesObject")
 	if raw := importer.TextAt(helm, "values"); own == nil && raw != "" {
 		if err := yaml.Unmarshal([]byte(raw), &own); err != nil {
-			return r.fault(diag.CodeImportInvalid, s.app, s.at("helm", "values"), "not valid YAML: "+diag.Brief(err), "correct the values")
+			return r.fault(diag.CodeImportInvalid, s.app, s.at("helm", "values"), "not valid YAML: "+importer.YAMLReason(err), "correct the values")
 		}
 	}
 	values = importer.CopyMap(importer.MergeValues(values, own))
@@ -93,7 +93,7 @@ func (r *reader) valueFile(s *source, name string, field []string) (values map[s
 		return nil, "", r.fault(diag.CodeImportFile, s.app, field, "the repository has no file "+file, "correct the name, or set ignoreMissingValueFiles: true")
 	}
 	if err := yaml.Unmarshal(data, &values); err != nil {
-		return nil, "", r.fault(diag.CodeImportInvalid, s.app, field, file+" is not valid YAML: "+diag.Brief(err), "correct the file")
+		return nil, "", r.fault(diag.CodeImportInvalid, s.app, field, file+" is not valid YAML: "+importer.YAMLReason(err), "correct the file")
 	}
 	return values, "", nil
 }

@@ -47,7 +47,7 @@ func (s *state) build(k *kustomization) ([]*object, error) {
 	}
 	var content map[string]any
 	if err := yaml.Unmarshal(original, &content); err != nil {
-		return nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{{File: s.path(file)}}, Msg: "not valid YAML: " + diag.Brief(err), Hint: "correct the file"}
+		return nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{{File: s.path(file)}}, Msg: "not valid YAML: " + importer.YAMLReason(err), Hint: "correct the file"}
 	}
 	if content == nil {
 		content = map[string]any{}

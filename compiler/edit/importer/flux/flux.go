@@ -35,7 +35,8 @@ type repository struct {
 	remotes              map[string][]string // addresses that were removed from kustomizations, by directory
 }
 
-// Read reads the clusters of a repository. The error holds all faults of the files.
+// Read reads the clusters of a repository. Kustomizations and HelmReleases with faults are
+// listed as left out. The error holds all faults if nothing else is left.
 func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 	files, err := importer.OpenRepository(ctx, opts.Dir, "name the directory of the repository that Flux reads")
 	if err != nil {
@@ -60,7 +61,10 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 		r.model.Documents += len(docs)
 		r.model.Lines += r.lines(file)
 	}
-	return r.model, faults.Err()
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	return r.model, r.model.Faults()
 }
 
 // cluster reads one cluster.
@@ -76,12 +80,12 @@ func (r *repository) cluster(c importer.ClusterSource) (*importer.Cluster, error
 	if err := s.walk(); err != nil {
 		return s.out, err
 	}
-	err := s.releases()
+	s.releases()
 	s.out.DropUnusedSecrets()
 	for _, k := range s.order {
 		s.out.SOPSSecret = cmp.Or(s.out.SOPSSecret, importer.TextAt(k.spec, "decryption", "secretRef", "name"))
 	}
-	return s.out, err
+	return s.out, nil
 }
 
 // A state is the state of reading one cluster.

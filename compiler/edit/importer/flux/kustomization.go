@@ -63,10 +63,10 @@ func (k *kustomization) fault(code diag.Code, s *state, field, msg, hint string)
 }
 
 // walk builds the synced directory and all Kustomizations in it, recursively. One that
-// needs variables of a ConfigMap waits until the others are built.
+// needs variables of a ConfigMap waits until the others are built. One with a fault is left
+// out: Flux, too, applies the others.
 func (s *state) walk() error {
 	queue := []*kustomization{{dir: s.root, spec: map[string]any{}}}
-	var faults diag.List
 	for len(queue) > 0 {
 		var waiting []*kustomization
 		progress := false
@@ -77,8 +77,10 @@ func (s *state) walk() error {
 				return err
 			}
 			ok, err := s.locate(k)
+			if err != nil {
+				s.leaveOut(k.object, k.name(), err)
+			}
 			if !ok {
-				faults.Add(err)
 				continue
 			}
 			if s.missingSource(k) != "" {
@@ -87,7 +89,14 @@ func (s *state) walk() error {
 			}
 			progress = true
 			next, err := s.apply(k)
-			faults.Add(err)
+			switch {
+			case s.ctx.Err() != nil:
+				return s.ctx.Err()
+			case err != nil && k.object == nil:
+				return err
+			case err != nil:
+				s.leaveOut(k.object, k.name(), err)
+			}
 			queue = append(queue, next...)
 			if len(s.order) > maxKustomizations {
 				return &diag.Diag{Code: diag.CodeImportCycle, Msg: fmt.Sprintf("the cluster has more than %d Kustomizations", maxKustomizations), Hint: "look for Kustomizations that create each other"}
@@ -99,9 +108,6 @@ func (s *state) walk() error {
 				s.noteMissingSource(k)
 			}
 		}
-	}
-	if err := faults.Err(); err != nil {
-		return err
 	}
 	for _, k := range s.order {
 		s.accountKustomization(k)
@@ -119,22 +125,23 @@ func (s *state) apply(k *kustomization) ([]*kustomization, error) {
 	if err != nil {
 		return nil, err
 	}
-	vars, substitutes := s.variables(k)
-	var next []*kustomization
-	var faults diag.List
-	for _, o := range objs {
-		if substitutes {
-			if err := s.substitute(o, vars); err != nil {
-				faults.Add(err)
-				continue
-			}
+	if vars, ok := s.variables(k); ok {
+		var faults diag.List
+		for _, o := range objs {
+			faults.Add(s.substitute(o, vars))
 		}
+		if err := faults.Err(); err != nil {
+			return nil, err
+		}
+	}
+	var next []*kustomization
+	for _, o := range objs {
 		setCommonMetadata(o.content, importer.MapAt(k.spec, "commonMetadata"))
 		if child := s.add(k, o); child != nil {
 			next = append(next, child)
 		}
 	}
-	return next, faults.Err()
+	return next, nil
 }
 
 // add records an object. It returns the Kustomization that the object is.

@@ -21,7 +21,7 @@ const pruneKey = "kustomize.toolkit.fluxcd.io/prune"
 
 // releases adds the releases of the cluster: one for each HelmRelease, and one for the
 // other objects of each Kustomization.
-func (s *state) releases() error {
+func (s *state) releases() {
 	s.taken, s.byRelease = map[string]bool{}, map[string]string{}
 	var helm []*object
 	for _, o := range s.objects {
@@ -37,13 +37,13 @@ func (s *state) releases() error {
 			plain[k] = s.plainName(k)
 		}
 	}
-	var faults diag.List
 	for _, o := range helm {
-		r, err := s.helmRelease(o)
-		faults.Add(err)
-		if r != nil && r.Chart == nil {
+		switch r, err := s.helmRelease(o); {
+		case err != nil:
+			s.leaveOut(o, s.byRelease[path.Join(o.namespace(), o.name())], err)
+		case r.Chart == nil:
 			s.out.Dropped = append(s.out.Dropped, r)
-		} else if r != nil {
+		default:
 			r.Depends = s.depends(o.stage, plain, r.Depends, r.Name)
 			s.out.Releases = append(s.out.Releases, r)
 		}
@@ -62,7 +62,13 @@ func (s *state) releases() error {
 			return slices.ContainsFunc(s.out.Dropped, func(d *importer.Release) bool { return d.Name == name })
 		})
 	}
-	return faults.Err()
+}
+
+// leaveOut leaves out a Kustomization or HelmRelease with a fault, and lists its faults.
+func (s *state) leaveOut(o *object, release string, err error) {
+	at := s.at(o)
+	why := s.model.LeaveOut(o.title(), at, diag.In(s.out.ID, err))
+	s.out.Dropped = append(s.out.Dropped, &importer.Release{Name: importer.NameOf(release), Namespace: o.namespace(), Origin: o.title(), Pos: at, Unproven: why})
 }
 
 // helmName returns the name that helm-controller gives to the release.

@@ -156,7 +156,7 @@ func (s *state) substitute(o *object, v variables) error {
 	}
 	var content map[string]any
 	if err := yaml.Unmarshal([]byte(after), &content); err != nil {
-		return s.fault(diag.CodeImportTemplate, o, "", "the object is not valid YAML after substitution: "+diag.Brief(err), "put quotes around the variable")
+		return s.fault(diag.CodeImportTemplate, o, "", "the object is not valid YAML after substitution: "+importer.YAMLReason(err), "put quotes around the variable")
 	}
 	o.content = content
 	for _, name := range o.unknown {

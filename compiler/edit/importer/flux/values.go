@@ -67,7 +67,7 @@ func (s *state) values(o *object) (values map[string]any, unproven string, err e
 		}
 		more, unknown, err := s.valuesText(source, key, value, name)
 		if err != nil {
-			return nil, "", s.fault(diag.CodeImportInvalid, o, at, title+" "+key+" is not valid: "+diag.All(err)[0].Msg, "correct the values")
+			return nil, "", s.fault(diag.CodeImportInvalid, o, at, title+" "+key+": "+diag.All(err)[0].Msg, "correct the values")
 		}
 		unproven = cmp.Or(unproven, unknown)
 		result = importer.MergeValues(result, more)
@@ -80,7 +80,7 @@ func (s *state) values(o *object) (values map[string]any, unproven string, err e
 // release.
 func (s *state) valuesText(source *object, key, text, release string) (values map[string]any, unproven string, err error) {
 	if err := yaml.Unmarshal([]byte(text), &values); err != nil {
-		return nil, "", &diag.Diag{Code: diag.CodeImportInvalid, Msg: "not YAML: " + diag.Brief(err)}
+		return nil, "", &diag.Diag{Code: diag.CodeImportInvalid, Msg: "not valid YAML: " + importer.YAMLReason(err)}
 	}
 	if !isEncryptedFile(text) {
 		return values, "", nil

@@ -116,8 +116,7 @@ func (r *reader) parse(file string, data []byte, lines []int) (*section, map[str
 
 // yamlLine returns the line of an error of the YAML parser, and its text without it.
 func yamlLine(err error) (int, string) {
-	text := strings.TrimPrefix(diag.Brief(err), "yaml: ")
-	text = strings.TrimPrefix(text, "unmarshal errors: ")
+	text := importer.YAMLReason(err)
 	var line int
 	if n, _ := fmt.Sscanf(text, "line %d:", &line); n == 1 {
 		_, text, _ = strings.Cut(text, ": ")

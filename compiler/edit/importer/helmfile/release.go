@@ -279,7 +279,7 @@ func (e *environmentRun) renderAll(d *helmfileRelease, v any, field ...string) (
 	}
 	out, err := fromYAML(text)
 	if err != nil {
-		return nil, d.fault(diag.CodeImportTemplate, field, "the rendered text is not valid YAML: "+diag.Brief(err), "correct the template")
+		return nil, d.fault(diag.CodeImportTemplate, field, "the rendered text is not valid YAML: "+importer.YAMLReason(err), "correct the template")
 	}
 	return out, nil
 }
