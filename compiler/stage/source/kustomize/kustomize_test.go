@@ -318,7 +318,7 @@ func TestLimits(t *testing.T) {
 		want   string
 	}{
 		"time":   {par.Limits{Time: time.Millisecond}, 4, "the kustomization takes longer than 1ms [FL1407]"},
-		"memory": {par.Limits{Memory: 4 << 20}, 120, "the kustomization takes more than 4 MiB of memory [FL1407]"},
+		"memory": {par.Limits{Memory: 4 << 20}, 60, "the kustomization takes more than 4 MiB of memory [FL1407]"},
 	} {
 		limits = test.limits
 		root := unpack(t, []byte(bomb(test.size)))
