@@ -45,6 +45,11 @@ type finding struct {
 	fault  *diag.Diag
 }
 
+// isAt reports whether the finding is about the value at a path or a map or list around it.
+func (f finding) isAt(path []string) bool {
+	return len(f.path) <= len(path) && slices.Equal(f.path, path[:len(f.path)])
+}
+
 func (c *checker) add(code diag.Code, path []string, at *fleet.Tree, msg, hint string, fixes ...diag.Fix) {
 	c.found = append(c.found, finding{path: slices.Clone(path), fault: &diag.Diag{
 		Code: code,

@@ -196,10 +196,10 @@ func (c *checker) refused(e *jsonschema.ValidationError, n *node, at []string) {
 func (c *checker) refusedAt(full []string, n *node, msg, hint string) {
 	at, full := c.find(full)
 	// A fault at the path or above it covers this one.
-	for _, f := range c.found {
-		if !f.schema && len(f.path) <= len(full) && slices.Equal(f.path, full[:len(f.path)]) {
-			return
-		}
+	covers := func(f finding) bool { return !f.schema && f.isAt(full) }
+	if i := slices.IndexFunc(c.found, covers); i >= 0 {
+		c.found[i].final = true
+		return
 	}
 	if hint == "" {
 		hint = fmt.Sprintf("look at values.schema.json of chart %s", n.name)

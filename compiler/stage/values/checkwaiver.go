@@ -14,7 +14,7 @@ import (
 // that accepts nothing or is incomplete.
 func (c *checker) waive(open []fleet.Waiver) diag.List {
 	var out diag.List
-	needed := make([]bool, len(open))
+	needed, rejected := make([]bool, len(open)), make([]bool, len(open))
 	paths := make([][]string, len(open))
 	for i, w := range open {
 		path, err := splitPath(w.Path)
@@ -30,7 +30,11 @@ func (c *checker) waive(open []fleet.Waiver) diag.List {
 	for _, f := range c.found {
 		waived := false
 		for i, path := range paths {
-			if path != nil && !f.final && len(path) <= len(f.path) && slices.Equal(path, f.path[:len(path)]) {
+			switch {
+			case path == nil || len(path) > len(f.path) || !slices.Equal(path, f.path[:len(path)]):
+			case f.final:
+				rejected[i] = true
+			default:
 				waived, needed[i] = true, true
 			}
 		}
@@ -39,7 +43,11 @@ func (c *checker) waive(open []fleet.Waiver) diag.List {
 		}
 	}
 	for i, w := range open {
-		if !needed[i] {
+		switch {
+		case needed[i]:
+		case rejected[i]:
+			out = append(out, waiverFault(diag.CodeUnusedRule, w, fmt.Sprintf("the waiver for %s has no effect: Helm rejects the value", w.Path), "correct the value, and remove the waiver"))
+		default:
 			out = append(out, waiverFault(diag.CodeUnusedRule, w, fmt.Sprintf("the waiver for %s has no effect: the value has no fault", w.Path), "remove it"))
 		}
 	}
