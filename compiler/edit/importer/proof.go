@@ -16,6 +16,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/patch"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/validate"
+	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
 // prove compiles the copy of the fleet and compares each release with the expected
@@ -62,6 +63,9 @@ func (w *work) prove(ctx context.Context) (report *Report, again bool, err error
 			report.faults = append(report.faults, diag.All(diag.In(c.ID, err))...)
 		}
 	}
+	if !again {
+		report.faults = append(report.faults, slices.DeleteFunc(diag.All(loadFaults), func(d *diag.Diag) bool { return !isOfValues(d) })...)
+	}
 	report.addDropped("", w.model.Dropped, w.place)
 	report.faults = diag.All(report.faults.Err())
 	return report, again, ctx.Err()
@@ -87,12 +91,15 @@ func faultsIn(cluster string, err error) error {
 			continue
 		}
 		of = append(of, d)
-		if !strings.Contains(d.Path, ".values.") {
+		if !isOfValues(d) {
 			others = append(others, d)
 		}
 	}
 	return cmp.Or(others.Err(), of.Err(), err)
 }
+
+// isOfValues reports whether a fault is a mistake in values.
+func isOfValues(d *diag.Diag) bool { return strings.Contains(d.Path, ".values.") }
 
 // addWaivers adds a waiver for each mistake in the values of releases, and reports
 // whether there is a new one.
@@ -114,16 +121,24 @@ func (w *work) addWaivers(f *compiler.Fleet, model *Cluster, c *fleet.Cluster, r
 			if !slices.Contains(report.mistakes, note) {
 				report.mistakes = append(report.mistakes, note)
 			}
+			if w.isOpen(key, field) || !accepts(ch.Types, r.Values, field) {
+				continue
+			}
 			if w.open[key] == nil {
 				w.open[key] = map[string]*Node{}
 			}
-			if w.open[key][field] == nil && !w.isOpen(key, field) {
-				w.open[key][field] = Text("imported")
-				again = true
-			}
+			w.open[key][field] = Text("imported")
+			again = true
 		}
 	}
 	return again
+}
+
+// accepts reports whether a waiver accepts a fault of values. None accepts what Helm rejects.
+func accepts(t *values.Type, v *fleet.Tree, waiver string) bool {
+	return !slices.ContainsFunc(t.Check(v, []fleet.Waiver{{Path: waiver, Reason: "imported"}}), func(d *diag.Diag) bool {
+		return d.Code == diag.CodeUnusedRule || d.Code == diag.CodeTextForm
+	})
 }
 
 // valuePos returns the position of a value in the source, or of the deepest map that
