@@ -1,15 +1,19 @@
 package blockyaml
 
 import (
+	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
+	goyaml "sigs.k8s.io/yaml/goyaml.v2"
 )
 
 // fully decodes a document with Kubernetes' libraries.
@@ -107,4 +111,80 @@ func FuzzDecode(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) { same(t, text) })
+}
+
+// TestMergeKeys checks that a key overrides that of a merged map, as in kubectl, and that
+// duplicate keys are errors.
+func TestMergeKeys(t *testing.T) {
+	const merged = "a: &a {x: 1, k: 2}\n"
+	for text, want := range map[string]string{
+		"b: {<<: *a, k: 3}":                       `{"a":{"k":2,"x":1},"b":{"k":3,"x":1}}`,
+		"b: {!!merge <<: *a, k: 3}":               `{"a":{"k":2,"x":1},"b":{"k":3,"x":1}}`,
+		"b: {<<: [*a, {x: 4, z: 5}]}":             `{"a":{"k":2,"x":1},"b":{"k":2,"x":1,"z":5}}`,
+		"b: {<<: *a, \"k\": 3}\nc: [{<<: *a}]":    `{"a":{"k":2,"x":1},"b":{"k":3,"x":1},"c":[{"k":2,"x":1}]}`,
+		"b: {z: 3, <<: *a}":                       `{"a":{"k":2,"x":1},"b":{"k":2,"x":1,"z":3}}`,
+		"b: {<<: *a, k: 3, k: 4}":                 "",
+		"b: {k: 2, <<: *a, x: 3}":                 `{"a":{"k":2,"x":1},"b":{"k":2,"x":3}}`,
+		"b: &b {<<: *a, x: 3}\nc: {x: 3, <<: *b}": `{"a":{"k":2,"x":1},"b":{"k":2,"x":3},"c":{"k":2,"x":3}}`,
+		"b: &b {<<: *a, z: 3}\nc: {x: 3, <<: *b}": "",
+		"b: {k: 3, <<: [{z: 1}, *a]}":             "",
+		"b: {k: '2', <<: *a}":                     "",
+		"b: {k: 3, <<: *a}":                       "",
+		"b: {<<: *a, <<: *a}":                     "",
+		"b: {<<: *a, k: 3}\nb: 1":                 "",
+		"b: {<<: *a, k: 3}\nc: {yes: 1, on: 2}":   "",
+		"b: {<<: *a, k: 3}\nc: {1: 1, 0x1: 2}":    "",
+		"b: &b {<<: *b, k: 3, x: 1}":              "",
+	} {
+		data, err := ToJSON([]byte(merged + text))
+		if string(data) != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %s, %v, want %s", text, data, err, want)
+		}
+		if v, err := Unmarshal([]byte(merged + text)); (err == nil) != (want != "") {
+			t.Errorf("%s: %v, %v", text, v, err)
+		}
+	}
+}
+
+// TestReadersAgree checks on random documents with merge keys that yaml.v3, which follows
+// YAML 1.2, reads what Unmarshal reads.
+func TestReadersAgree(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	overrides := 0
+	for range 8000 {
+		var b strings.Builder
+		for i := range 4 {
+			fmt.Fprintf(&b, "k%d: &k%d {", i, i)
+			for n := range random.IntN(4) {
+				if n > 0 {
+					b.WriteString(", ")
+				}
+				switch kind := random.IntN(6); {
+				case kind == 0 && i > 0:
+					fmt.Fprintf(&b, "<<: *k%d", random.IntN(i))
+				case kind == 1 && i > 0:
+					fmt.Fprintf(&b, "<<: [*k%d, {x: %d}]", random.IntN(i), random.IntN(2))
+				default:
+					fmt.Fprintf(&b, "%c: %d", "xzw"[random.IntN(3)], random.IntN(2))
+				}
+			}
+			b.WriteString("}\n")
+		}
+		text := []byte(b.String())
+		got, err := Unmarshal(text)
+		if err != nil || goyaml.UnmarshalStrict(text, new(any)) == nil {
+			continue
+		}
+		overrides++
+		var want any
+		if err := yamlv3.Unmarshal(text, &want); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("%s: %v, want %v", text, got, want)
+		}
+	}
+	if overrides < 200 {
+		t.Errorf("%d documents with overrides are accepted", overrides)
+	}
 }

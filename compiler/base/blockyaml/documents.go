@@ -3,6 +3,7 @@ package blockyaml
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"strings"
@@ -26,11 +27,18 @@ func Documents(text []byte) iter.Seq2[*yaml.Node, error] {
 }
 
 // Message returns the message of an error of the YAML libraries in one line, without their
-// prefixes.
+// prefixes. Of several messages it returns the first, and how many there are besides.
 func Message(err error) string {
 	msg := err.Error()
-	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:"} {
+	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: "} {
 		msg = strings.TrimPrefix(msg, prefix)
 	}
-	return strings.Join(strings.Fields(msg), " ")
+	more := ""
+	if all, ok := strings.CutPrefix(msg, "unmarshal errors:\n"); ok {
+		first, rest, ok := strings.Cut(all, "\n")
+		if msg = first; ok {
+			more = fmt.Sprintf(" (and %d more)", strings.Count(rest, "\n")+1)
+		}
+	}
+	return strings.Join(strings.Fields(msg), " ") + more
 }

@@ -11,8 +11,6 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
-	goyaml "sigs.k8s.io/yaml/goyaml.v2"
 
 	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -25,8 +23,8 @@ func decode(text string) (any, error) {
 	if v, ok := blockyaml.Decode(text); ok {
 		return v, nil
 	}
-	var v any
-	if err := goyaml.UnmarshalStrict([]byte(text), &v); err != nil {
+	v, err := blockyaml.Unmarshal([]byte(text))
+	if err != nil {
 		return nil, err
 	}
 	if out, ok := plain(v); ok {
@@ -36,7 +34,7 @@ func decode(text string) (any, error) {
 	if err := clash(v); err != nil {
 		return nil, err
 	}
-	data, err := yaml.YAMLToJSONStrict([]byte(text))
+	data, err := blockyaml.ToJSON([]byte(text))
 	if err != nil {
 		return nil, err
 	}

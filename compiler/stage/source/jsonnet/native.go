@@ -164,7 +164,7 @@ func parseYaml(args []any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		data, err := yaml.YAMLToJSONStrict(doc)
+		data, err := blockyaml.ToJSON(doc)
 		if err != nil {
 			return nil, fmt.Errorf("document %d: %s", n, blockyaml.Message(err))
 		}

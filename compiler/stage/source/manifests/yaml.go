@@ -9,7 +9,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -38,7 +37,7 @@ func (s *source) yaml(t *text, d document) {
 	if len(s.faults) > before {
 		return
 	}
-	data, err := sigsyaml.YAMLToJSONStrict(d.data)
+	data, err := blockyaml.ToJSON(d.data)
 	if err != nil {
 		s.unparsed(t, d, err)
 		return

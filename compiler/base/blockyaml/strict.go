@@ -1,0 +1,118 @@
+package blockyaml
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+	sigsyaml "sigs.k8s.io/yaml"
+	goyaml "sigs.k8s.io/yaml/goyaml.v2"
+)
+
+// Unmarshal decodes a YAML document with the YAML library of Kubernetes. A key that a map has
+// twice is an error, because readers disagree on which value is used. A key after a merge key
+// (<<) overrides that of the merged map: kubectl and Helm accept it, and
+// [goyaml.UnmarshalStrict] does not.
+func Unmarshal(text []byte) (v any, err error) {
+	if err = goyaml.UnmarshalStrict(text, &v); err != nil && overridesMerged(text) {
+		v = nil
+		err = goyaml.Unmarshal(text, &v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// ToJSON is [sigsyaml.YAMLToJSONStrict] with the exception of [Unmarshal] for merge keys.
+func ToJSON(text []byte) ([]byte, error) {
+	data, err := sigsyaml.YAMLToJSONStrict(text)
+	if err != nil && overridesMerged(text) {
+		return sigsyaml.YAMLToJSON(text)
+	}
+	return data, err
+}
+
+// overridesMerged reports whether a document has merge keys, and the keys that its maps have
+// twice are those of merged maps, with values on which readers agree.
+func overridesMerged(text []byte) bool {
+	var doc yaml.Node
+	if !bytes.Contains(text, []byte("<<")) || yaml.Unmarshal(text, &doc) != nil {
+		return false
+	}
+	c := mergeCheck{keys: map[*yaml.Node]map[string]*yaml.Node{}}
+	return c.read(&doc) && c.agrees(&doc)
+}
+
+// otherBool matches plain keys that YAML 1.1 reads as Booleans and YAML 1.2 as strings.
+var otherBool = regexp.MustCompile(`(?i)^(y|n|yes|no|on|off)$`)
+
+const mergeKey = "<<"
+
+// A mergeCheck has the values of all maps of a document by key.
+type mergeCheck struct {
+	keys map[*yaml.Node]map[string]*yaml.Node
+}
+
+// read reads the maps of a node. It reports false for a key that is not a string or occurs
+// twice.
+func (c mergeCheck) read(n *yaml.Node) bool {
+	values := map[string]*yaml.Node{}
+	for i, child := range n.Content {
+		if !c.read(child) {
+			return false
+		}
+		if n.Kind != yaml.MappingNode || i%2 != 0 {
+			continue
+		}
+		tag := child.ShortTag()
+		isString := tag == "!!str" && (child.Style != 0 || !otherBool.MatchString(child.Value) && child.Value != mergeKey)
+		if child.Kind != yaml.ScalarNode || values[child.Value] != nil || !isString && tag != "!!merge" {
+			return false
+		}
+		values[child.Value] = n.Content[i+1]
+	}
+	c.keys[n] = values
+	return true
+}
+
+// agrees reports whether each key before a merge key has the value of the merged map: others
+// have one or the other, depending on the reader.
+func (c mergeCheck) agrees(n *yaml.Node) bool {
+	for i, child := range n.Content {
+		if !c.agrees(child) {
+			return false
+		}
+		if n.Kind != yaml.MappingNode || i%2 != 0 || child.ShortTag() != "!!merge" {
+			continue
+		}
+		for j := 0; j < i; j += 2 {
+			if !c.isSame(n.Content[i+1], n.Content[j].Value, n.Content[j+1], 0) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isSame reports whether merged maps have no value of a key, or the same scalar.
+func (c mergeCheck) isSame(merged *yaml.Node, key string, value *yaml.Node, depth int) bool {
+	const most = 8 // merged maps that merge others
+	if merged.Alias != nil {
+		merged = merged.Alias
+	}
+	if depth > most {
+		return false
+	}
+	if merged.Kind == yaml.SequenceNode {
+		return !slices.ContainsFunc(merged.Content, func(m *yaml.Node) bool { return !c.isSame(m, key, value, depth+1) })
+	}
+	if v := c.keys[merged][key]; v != nil {
+		return v.Kind == yaml.ScalarNode && value.Kind == yaml.ScalarNode && v.Value == value.Value && v.ShortTag() == value.ShortTag() && v.Style == value.Style
+	}
+	if more := c.keys[merged][mergeKey]; more != nil {
+		return c.isSame(more, key, value, depth+1)
+	}
+	return true
+}
