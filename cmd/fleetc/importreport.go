@@ -73,7 +73,7 @@ func (p *importPrinter) text() error {
 	table := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0) //nolint:mnd // blanks between columns
 	fmt.Fprintln(table, "CLUSTER\tRELEASE\tOBJECTS\tPROOF\tREASON")
 	for _, proof := range p.r.Proofs {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", cmp.Or(proof.Cluster, "-"), proof.Release, proof.Objects, proof.Status, cmp.Or(proof.Reason, "-"))
+		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", cmp.Or(proof.Cluster, "-"), proof.Release, proof.Objects, proof.Status, cmp.Or(strings.Join(strings.FieldsFunc(proof.Reason, func(r rune) bool { return r == '\n' }), " "), "-"))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (p *importPrinter) text() error {
 	if len(p.r.Faults) > 0 {
 		fmt.Fprintf(&b, "\n%s of fleetc vet --render:\n", diag.Count(len(p.r.Faults), "fault", "faults"))
 		for _, fault := range p.r.Faults {
-			fmt.Fprintf(&b, "  %s\n", fault)
+			fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(fault, "\n", "\n      "))
 		}
 	}
 	p.files(&b)
