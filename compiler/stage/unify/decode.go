@@ -86,8 +86,8 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 
 // itemPositions returns the positions of the items of a list.
 func (e *evaluation) itemPositions(list cue.Value) (out []diag.Pos) {
-	for it, _ := list.List(); it.Next(); {
-		out = append(out, e.fieldPos(it.Value()))
+	for _, item := range items(list) {
+		out = append(out, e.fieldPos(item))
 	}
 	return out
 }

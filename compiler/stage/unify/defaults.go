@@ -57,8 +57,8 @@ func (r *reader) tree(v cue.Value) *fleet.Tree {
 	r.positions[t] = pos
 	if v.Kind() == cue.ListKind {
 		t.List = []*fleet.Tree{}
-		for it, _ := v.List(); it.Next(); {
-			elem := r.tree(it.Value())
+		for _, item := range items(v) {
+			elem := r.tree(item)
 			if elem == nil {
 				return nil
 			}

@@ -89,10 +89,9 @@ func clusterPattern(text string, _ diag.Pos) (msg, hint string) {
 // texts reads a list of texts and reports those that are wrong.
 func (r *differenceReader) texts(v cue.Value, below, field string, wrong func(text string, pos diag.Pos) (msg, hint string)) []string {
 	var out []string
-	it, err := lookup(v, field).List()
-	for i := 0; err == nil && it.Next(); i++ {
-		text, _ := it.Value().String()
-		pos := writtenPos(r.root, it.Value())
+	for i, item := range items(lookup(v, field)) {
+		text, _ := item.String()
+		pos := writtenPos(r.root, item)
 		if msg, hint := wrong(text, pos); msg != "" {
 			*r.faults = append(*r.faults, &diag.Diag{
 				Code: diag.CodeTextForm,
@@ -122,10 +121,9 @@ func (r *differenceReader) paths(allow cue.Value, field string) []fleet.PathPatt
 // is present.
 func (r *differenceReader) objects(allow cue.Value) (out []fleet.Selector, checks bool) {
 	list := lookup(allow, "objects")
-	it, err := list.List()
-	for i := 0; err == nil && it.Next(); i++ {
+	for i, item := range items(list) {
 		for _, field := range []string{"names", "namespaces", "releases"} {
-			r.texts(it.Value(), ".allow.objects."+strconv.Itoa(i)+".", field, func(text string, pos diag.Pos) (msg, hint string) {
+			r.texts(item, ".allow.objects."+strconv.Itoa(i)+".", field, func(text string, pos diag.Pos) (msg, hint string) {
 				if field == "releases" {
 					r.releases = append(r.releases, fleet.MatchText{Path: r.at + ".allow.objects", Field: field, Text: text, Pos: pos})
 				}
@@ -135,8 +133,8 @@ func (r *differenceReader) objects(allow cue.Value) (out []fleet.Selector, check
 				return "", ""
 			})
 		}
-		out = append(out, selectorFrom(it.Value()))
-		r.objectPos = append(r.objectPos, writtenPos(r.root, it.Value()))
+		out = append(out, selectorFrom(item))
+		r.objectPos = append(r.objectPos, writtenPos(r.root, item))
 	}
 	return out, list.Exists()
 }

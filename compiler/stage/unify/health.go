@@ -54,19 +54,15 @@ func (e *evaluation) health(owner cue.Value, path string, faults *diag.List) []f
 // healthTests reads the tests of a rule at pos. If own is set, the layers
 // write the rule and each test has its own position.
 func (e *evaluation) healthTests(list cue.Value, pos diag.Pos, own bool) []fleet.HealthTest {
-	it, err := list.List()
-	if err != nil {
-		return nil // absent or invalid
-	}
 	var out []fleet.HealthTest
-	for it.Next() {
+	for _, item := range items(list) {
 		var raw struct {
 			Type       string   `json:"type"`
 			Status     string   `json:"status"`
 			Reasons    []string `json:"reasons"`
 			Expression string   `json:"expression"`
 		}
-		if it.Value().Decode(&raw) != nil {
+		if item.Decode(&raw) != nil {
 			continue // the schema reports it
 		}
 		if raw.Type != "" {
@@ -74,7 +70,7 @@ func (e *evaluation) healthTests(list cue.Value, pos diag.Pos, own bool) []fleet
 		}
 		at := pos
 		if own {
-			at = e.layerPos(pos, it.Value())
+			at = e.layerPos(pos, item)
 		}
 		out = append(out, fleet.HealthTest{Type: raw.Type, Status: raw.Status, Reasons: raw.Reasons, Expression: raw.Expression, Pos: at})
 	}

@@ -43,6 +43,16 @@ func fieldsIn(v cue.Value) []namedValue {
 	return out
 }
 
+// items returns the items of a list. It returns none for a value that is absent or invalid,
+// which CUE reports.
+func items(v cue.Value) []cue.Value {
+	var out []cue.Value
+	for it, _ := v.List(); it.Next(); {
+		out = append(out, it.Value())
+	}
+	return out
+}
+
 // A lookupCache caches lookups in one value, because all checks of a value
 // need the same fields.
 type lookupCache struct {

@@ -36,23 +36,22 @@ func (e *evaluation) ownership(release cue.Value, at string, faults *diag.List) 
 // fieldPaths reads a list of field paths.
 func (p *patchReader) fieldPaths() []fleet.FieldPath {
 	list := lookup(p.v, "fields")
-	it, err := list.List()
-	if err != nil {
-		return nil // the schema reports it
+	if _, err := list.List(); err != nil {
+		return nil // absent, or the schema reports it
 	}
 	var out []fleet.FieldPath
-	for i := 0; it.Next(); i++ {
-		text, err := it.Value().String()
+	for i, item := range items(list) {
+		text, err := item.String()
 		if err != nil || text == "" {
 			continue // the schema reports it
 		}
 		path, ok := fleet.ParseSteps(text)
 		if !ok {
-			p.wrong(it.Value(), ".fields."+strconv.Itoa(i), strconv.Quote(text)+" is not a valid field path",
+			p.wrong(item, ".fields."+strconv.Itoa(i), strconv.Quote(text)+" is not a valid field path",
 				`write "spec.replicas" or "spec.template.spec.containers[name=app].image", with keys that have dots in quotes`)
 			continue
 		}
-		out = append(out, fleet.FieldPath{Path: path, Pos: p.place(it.Value())})
+		out = append(out, fleet.FieldPath{Path: path, Pos: p.place(item)})
 	}
 	if len(out) == 0 && len(p.faults) == 0 {
 		p.wrong(list, ".fields", "is empty", `name some, as in fields: ["spec.replicas"]`)
@@ -62,17 +61,13 @@ func (p *patchReader) fieldPaths() []fleet.FieldPath {
 
 // replace reads the kinds of a release at the path that may be recreated.
 func (e *evaluation) replace(release cue.Value, at string, faults *diag.List) []fleet.Replace {
-	it, err := lookup(release, "replace").List()
-	if err != nil {
-		return nil // absent or invalid
-	}
 	var out []fleet.Replace
-	for i := 0; it.Next(); i++ {
-		kind, err := it.Value().String()
+	for i, item := range items(lookup(release, "replace")) {
+		kind, err := item.String()
 		if err != nil {
 			continue // the schema reports it
 		}
-		r := fleet.Replace{Kind: kind, Pos: e.fieldPos(it.Value())}
+		r := fleet.Replace{Kind: kind, Pos: e.fieldPos(item)}
 		if fleet.IsProtected(schema.ParseGroupKind(kind)) || kind == "CustomResourceDefinition" {
 			name, _, _ := strings.Cut(kind, ".")
 			faults.Add(&diag.Diag{

@@ -152,12 +152,7 @@ var pointer = regexp.MustCompile(`^(/([^~/]|~[01])*)*$`)
 // operations reads the operations of a JSON patch.
 func (p *patchReader) operations(list cue.Value) []fleet.Operation {
 	out := []fleet.Operation{}
-	it, err := list.List()
-	if err != nil {
-		return nil
-	}
-	for i := 0; it.Next(); i++ {
-		v := it.Value()
+	for i, v := range items(list) {
 		op := fleet.Operation{Op: textOf(v, "op"), Path: textOf(v, "path"), From: textOf(v, "from")}
 		at := ".json." + strconv.Itoa(i)
 		for _, f := range []struct{ name, text string }{{"path", op.Path}, {"from", op.From}} {

@@ -184,12 +184,8 @@ func checkUntil(v cue.Value, wrong func(code diag.Code, v cue.Value, field, msg,
 func checkMatch(v cue.Value, wrong func(code diag.Code, v cue.Value, field, msg, hint string)) {
 	for _, field := range []string{"names", "namespaces", "releases"} {
 		list := lookup(v, "match."+field)
-		it, err := list.List()
-		if err != nil {
-			continue // absent, or CUE reports an error
-		}
-		for it.Next() {
-			pattern, _ := it.Value().String()
+		for _, item := range items(list) {
+			pattern, _ := item.String()
 			if _, err := path.Match(pattern, ""); err != nil {
 				wrong(diag.CodeTextForm, list, ".match."+field, "malformed pattern "+pattern, `write \ before a literal bracket`)
 			}

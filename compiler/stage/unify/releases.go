@@ -133,24 +133,14 @@ func explainUnpinned(d *diag.Diag, final cue.Value) {
 }
 
 func areObjects(v cue.Value) bool {
-	elems := []cue.Value{}
+	var elems []cue.Value
 	switch v.IncompleteKind() {
 	case cue.StructKind:
-		it, err := v.Fields()
-		if err != nil {
-			return true // CUE reports errors
-		}
-		for it.Next() {
-			elems = append(elems, it.Value())
+		for _, f := range fieldsIn(v) {
+			elems = append(elems, f.v)
 		}
 	case cue.ListKind:
-		it, err := v.List()
-		if err != nil {
-			return true
-		}
-		for it.Next() {
-			elems = append(elems, it.Value())
-		}
+		elems = items(v)
 	case cue.BottomKind:
 		return true
 	default:

@@ -22,14 +22,11 @@ func (e *evaluation) rollout(v cue.Value, faults *diag.List) *fleet.Rollout {
 		return nil
 	}
 	r := &fleet.Rollout{Pos: e.fieldPos(field)}
-	waves, _ := lookup(field, "waves").List() // the schema requires a list
-	for i := 0; waves.Next(); i++ {
-		r.Waves = append(r.Waves, e.wave(waves.Value(), fmt.Sprintf("rollout.waves.%d", i), faults))
+	for i, wave := range items(lookup(field, "waves")) {
+		r.Waves = append(r.Waves, e.wave(wave, fmt.Sprintf("rollout.waves.%d", i), faults))
 	}
-	if freezes, err := lookup(field, "freezes").List(); err == nil {
-		for i := 0; freezes.Next(); i++ {
-			r.Freezes = append(r.Freezes, e.freeze(freezes.Value(), fmt.Sprintf("rollout.freezes.%d", i), faults))
-		}
+	for i, freeze := range items(lookup(field, "freezes")) {
+		r.Freezes = append(r.Freezes, e.freeze(freeze, fmt.Sprintf("rollout.freezes.%d", i), faults))
 	}
 	for i, w := range r.Waves {
 		if j := slices.Index(r.WaveNames(), w.Name); j < i {

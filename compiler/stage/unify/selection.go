@@ -61,13 +61,9 @@ func (e *evaluation) clusterSelector(field cue.Value, at string, faults *diag.Li
 // choices returns the texts of a list.
 func (e *evaluation) choices(list cue.Value) []fleet.ClusterChoice {
 	var out []fleet.ClusterChoice
-	it, err := list.List()
-	if err != nil {
-		return nil // the field is absent
-	}
-	for it.Next() {
-		text, _ := it.Value().String()
-		out = append(out, fleet.ClusterChoice{Text: text, Pos: cuediag.Pos(e.root, e.sourcePos(it.Value()))})
+	for _, item := range items(list) {
+		text, _ := item.String()
+		out = append(out, fleet.ClusterChoice{Text: text, Pos: cuediag.Pos(e.root, e.sourcePos(item))})
 	}
 	return out
 }

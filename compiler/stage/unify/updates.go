@@ -73,13 +73,9 @@ func (e *evaluation) updateSelectors(v cue.Value, field string, faults *diag.Lis
 // updatePatterns reads the patterns of a selector.
 func (e *evaluation) updatePatterns(v cue.Value, field, at string, faults *diag.List) []fleet.UpdatePattern {
 	var out []fleet.UpdatePattern
-	list, err := lookup(v, field).List()
-	if err != nil {
-		return nil
-	}
-	for i := 0; list.Next(); i++ {
-		text, _ := list.Value().String()
-		p := fleet.UpdatePattern{Text: text, Path: fmt.Sprintf("%s.%s.%d", at, field, i), Pos: e.fieldPos(list.Value())}
+	for i, item := range items(lookup(v, field)) {
+		text, _ := item.String()
+		p := fleet.UpdatePattern{Text: text, Path: fmt.Sprintf("%s.%s.%d", at, field, i), Pos: e.fieldPos(item)}
 		if _, err := path.Match(text, ""); err != nil {
 			faults.Add(&diag.Diag{Code: diag.CodeUpdateRule, At: []diag.Pos{p.Pos}, Path: p.Path, Msg: "invalid pattern " + diag.Visible(text, diag.MaxText), Hint: `write it as in "redis" or "prometheus-*"`})
 			continue
