@@ -181,16 +181,11 @@ func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *
 
 // waivers reads the field open or plaintext of a release.
 func (e *evaluation) waivers(release cue.Value, field string) []fleet.Waiver {
-	it, err := lookup(release, field).Fields()
-	if err != nil {
-		return nil // the field is absent
-	}
 	var out []fleet.Waiver
-	for it.Next() {
-		reason, _ := it.Value().String()
-		out = append(out, fleet.Waiver{Path: it.Selector().Unquoted(), Reason: reason, Pos: e.fieldPos(it.Value())})
+	for _, f := range fieldsOf(release, field) {
+		reason, _ := f.v.String()
+		out = append(out, fleet.Waiver{Path: f.name, Reason: reason, Pos: e.fieldPos(f.v)})
 	}
-	slices.SortFunc(out, func(a, b fleet.Waiver) int { return cmp.Compare(a.Path, b.Path) })
 	return out
 }
 

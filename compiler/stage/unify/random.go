@@ -14,17 +14,13 @@ import (
 
 // random reads the random field of a release.
 func (e *evaluation) random(v cue.Value, release string, faults *diag.List) []fleet.RandomField {
-	it, err := v.Fields()
-	if err != nil {
-		return nil // the field is absent
-	}
 	var out []fleet.RandomField
-	for it.Next() {
-		key, at := it.Selector().Unquoted(), it.Value()
+	for _, f := range fieldsIn(v) {
+		at := f.v
 		wrong := func(msg, hint string) {
-			faults.Add(&diag.Diag{Code: diag.CodeRandomRule, At: []diag.Pos{e.fieldPos(at)}, Path: release + ".random." + it.Selector().String(), Msg: msg, Hint: hint})
+			faults.Add(&diag.Diag{Code: diag.CodeRandomRule, At: []diag.Pos{e.fieldPos(at)}, Path: release + ".random." + cue.Str(f.name).String(), Msg: msg, Hint: hint})
 		}
-		object, text, _ := strings.Cut(key, " ")
+		object, text, _ := strings.Cut(f.name, " ")
 		fields, ok := fleet.ParseField(text)
 		if !ok {
 			wrong(strconv.Quote(text)+" is not a valid field path", `write "Secret/name data.password", with keys that have dots in quotes`)

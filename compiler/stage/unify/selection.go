@@ -1,7 +1,6 @@
 package unify
 
 import (
-	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -101,15 +100,10 @@ func (e *evaluation) selectorTexts(match cue.Value, at string) []fleet.MatchText
 // labelChoices returns labels, sorted by key.
 func (e *evaluation) labelChoices(labels cue.Value) []fleet.ClusterChoice {
 	var out []fleet.ClusterChoice
-	it, err := labels.Fields()
-	if err != nil {
-		return nil // the field is absent
+	for _, f := range fieldsIn(labels) {
+		text, _ := f.v.String()
+		out = append(out, fleet.ClusterChoice{Key: f.name, Text: text, Pos: cuediag.Pos(e.root, e.sourcePos(f.v))})
 	}
-	for it.Next() {
-		text, _ := it.Value().String()
-		out = append(out, fleet.ClusterChoice{Key: it.Selector().Unquoted(), Text: text, Pos: cuediag.Pos(e.root, e.sourcePos(it.Value()))})
-	}
-	slices.SortFunc(out, func(a, b fleet.ClusterChoice) int { return cmp.Compare(a.Key, b.Key) })
 	return out
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"cuelang.org/go/cue"
@@ -66,7 +65,6 @@ func (e *evaluation) updateSelectors(v cue.Value, field string, faults *diag.Lis
 		}
 		out = append(out, s)
 	}
-	slices.SortFunc(out, func(a, b fleet.UpdateSelector) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
