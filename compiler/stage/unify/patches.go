@@ -111,18 +111,9 @@ func isEmpty(v cue.Value) bool {
 
 // target reads the object selector of the patch.
 func (p *patchReader) target() fleet.Selector {
-	var raw struct {
-		Kinds      []string          `json:"kinds"`
-		Names      []string          `json:"names"`
-		Namespaces []string          `json:"namespaces"`
-		Releases   []string          `json:"releases"`
-		Labels     map[string]string `json:"labels"`
-	}
 	target := lookup(p.v, "target")
-	if target.Exists() && target.Decode(&raw) != nil {
-		return fleet.Selector{} // the schema reports it
-	}
-	for field, patterns := range map[string][]string{"names": raw.Names, "namespaces": raw.Namespaces, "releases": raw.Releases} {
+	out := selectorFrom(target)
+	for field, patterns := range map[string][]string{"names": out.Names, "namespaces": out.Namespaces, "releases": out.Releases} {
 		for i, pattern := range patterns {
 			if _, err := path.Match(pattern, ""); err != nil {
 				item := target.LookupPath(cue.MakePath(cue.Str(field), cue.Index(i)))
@@ -130,7 +121,7 @@ func (p *patchReader) target() fleet.Selector {
 			}
 		}
 	}
-	return fleet.Selector(raw)
+	return out
 }
 
 // structure reads a strategic or JSON merge patch, which is at a path below the patch.
