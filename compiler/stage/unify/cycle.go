@@ -18,7 +18,7 @@ import (
 func (b *binding) cycle(v cue.Value) error {
 	waiting := map[string]cue.Value{}
 	for _, p := range b.pending {
-		waiting[valuesPath(p.Path())] = p
+		waiting[cuediag.ValuesPath(p.Path().String())] = p
 	}
 	b.releases(v, func(name string, release cue.Value) {
 		values := b.lookups.values(b.reader, name, release)
@@ -123,16 +123,6 @@ func references(v cue.Value) map[string]cue.Value {
 	}
 	collect(v, 8)
 	return out
-}
-
-// valuesPath returns the path of the value that a default sets:
-// releases.x.values.a.b for releases.x.defaults.root.a.b.
-func valuesPath(p cue.Path) string {
-	sel := p.Selectors()
-	if len(sel) < 4 {
-		return p.String()
-	}
-	return cue.MakePath(slices.Concat(sel[:2], []cue.Selector{cue.Str("values")}, sel[4:])...).String()
 }
 
 // divergence reports the values that still change after the last pass.

@@ -158,7 +158,7 @@ func (x *Explainer) Next(path []string) []string {
 	return slices.Compact(out)
 }
 
-// name returns the name of a field without quotes.
+// name returns the name of a field as identifiers refer to it.
 func name(s cue.Selector) string {
 	if s.LabelType() == cue.StringLabel {
 		return s.Unquoted()

@@ -162,8 +162,10 @@ func (t *tracer) iteratedKeys(clause *ast.ForClause, path []string) []string {
 		for i := range min(maxSources, elements(v)) {
 			keys = append(keys, strconv.Itoa(i))
 		}
-	} else {
-		keys = regularFields(v)
+	} else if it, err := v.Fields(cue.Hidden(true)); err == nil {
+		for it.Next() {
+			keys = append(keys, it.Selector().Unquoted())
+		}
 	}
 	if comp, ok := t.parents[clause].(*ast.Comprehension); ok {
 		if passed := l.evaluateKeys(comp, clause); passed != nil {
@@ -178,20 +180,6 @@ func (t *tracer) iteratedKeys(clause *ast.ForClause, path []string) []string {
 func elements(v cue.Value) int {
 	n, _ := v.Len().Int64()
 	return int(n)
-}
-
-// regularFields returns the names of the fields of a struct, including hidden
-// fields.
-func regularFields(v cue.Value) []string {
-	it, err := v.Fields(cue.Hidden(true))
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for it.Next() {
-		names = append(names, it.Selector().Unquoted())
-	}
-	return names
 }
 
 // evaluateKeys evaluates the clauses of a comprehension at the top level of

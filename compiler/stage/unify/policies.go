@@ -30,7 +30,7 @@ func (e *evaluation) policies(in *build.Instance, final cue.Value) []fleet.Polic
 		return nil
 	}
 	for it.Next() {
-		c.top[labelText(it.Selector())] = it.Value()
+		c.top[name(it.Selector())] = it.Value()
 	}
 	var out []fleet.Policy
 	for _, f := range all {
@@ -86,14 +86,6 @@ func withoutPolicies(in *build.Instance) *build.Instance {
 		return in
 	}
 	return &bare
-}
-
-// labelText returns the name of a field as identifiers refer to it.
-func labelText(s cue.Selector) string {
-	if s.LabelType() == cue.StringLabel {
-		return s.Unquoted()
-	}
-	return s.String()
 }
 
 // textOf returns the text of a field of v, or an empty string.
