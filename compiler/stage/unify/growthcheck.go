@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"cuelang.org/go/cue/ast"
@@ -268,12 +267,7 @@ func (g *growthCheck) number(e ast.Expr) (float64, bool) {
 	defer delete(g.active, e)
 	switch e := e.(type) {
 	case *ast.BasicLit:
-		var n literal.NumInfo
-		if literal.ParseNum(e.Value, &n) != nil {
-			return 0, false
-		}
-		f, err := strconv.ParseFloat(n.String(), 64)
-		return f, err == nil
+		return literalNumber(e)
 	case *ast.ParenExpr:
 		return g.number(e.X)
 	case *ast.UnaryExpr:
@@ -337,15 +331,15 @@ func importedAs(e *ast.Ident) string {
 	if !ok || e == spec.Name {
 		return ""
 	}
-	name, err := literal.Unquote(spec.Path.Value)
-	if err != nil {
-		return ""
-	}
-	name, _, _ = strings.Cut(name, ":")
-	for _, p := range growingPackages {
-		if name == p {
-			return path.Base(p)
-		}
+	return growingPackage(spec)
+}
+
+// growingPackage returns the name of the package with growing functions that is
+// imported, or an empty string.
+func growingPackage(spec *ast.ImportSpec) string {
+	text, _ := literal.Unquote(spec.Path.Value)
+	if p, _, _ := strings.Cut(text, ":"); slices.Contains(growingPackages, p) {
+		return path.Base(p)
 	}
 	return ""
 }

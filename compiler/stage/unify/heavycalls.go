@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/build"
@@ -28,7 +27,7 @@ func checkCalls(root string, in *build.Instance) error {
 	for _, of := range append(in.Dependencies(), in) {
 		var g *growthCheck
 		for _, f := range of.Files {
-			if !importsAny(f, growingPackages...) {
+			if !importsGrowing(f) {
 				continue
 			}
 			ast.Walk(f, func(n ast.Node) bool {
@@ -61,13 +60,11 @@ func checkCalls(root string, in *build.Instance) error {
 	return faults.Err()
 }
 
-// importsAny reports whether a file imports one of CUE's packages.
-func importsAny(f *ast.File, names ...string) bool {
+// importsGrowing reports whether a file imports a package with growing functions.
+func importsGrowing(f *ast.File) bool {
 	for spec := range f.ImportSpecs() {
-		for _, name := range names {
-			if of, err := literal.Unquote(spec.Path.Value); err == nil && (of == name || strings.HasPrefix(of, name+":")) {
-				return true
-			}
+		if growingPackage(spec) != "" {
+			return true
 		}
 	}
 	return false
@@ -150,16 +147,20 @@ func (w *weigher) choices(e ast.Expr) float64 {
 	return 1
 }
 
+func literalNumber(e *ast.BasicLit) (float64, bool) {
+	var n literal.NumInfo
+	if literal.ParseNum(e.Value, &n) != nil {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(n.String(), 64)
+	return f, err == nil
+}
+
 // number returns the constant value of an expression.
 func (w *weigher) number(e ast.Expr) (float64, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
-		var n literal.NumInfo
-		if literal.ParseNum(e.Value, &n) != nil {
-			return 0, false
-		}
-		f, err := strconv.ParseFloat(n.String(), 64)
-		return f, err == nil
+		return literalNumber(e)
 	case *ast.ParenExpr:
 		return w.number(e.X)
 	case *ast.Ident, *ast.SelectorExpr:
