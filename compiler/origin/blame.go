@@ -3,7 +3,6 @@ package origin
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -97,15 +96,10 @@ func WrittenPos(r *fleet.Release, at *fleet.FieldError) diag.Pos {
 	}
 	pos := diag.Pos{}
 	for _, key := range at.Field {
-		next := t.Fields[key]
-		if next == nil {
-			var index int
-			if _, err := fmt.Sscanf(key, "%d", &index); err != nil || index < 0 || index >= len(t.List) {
-				break
-			}
-			next = t.List[index]
+		if t = t.At(key); t == nil {
+			break
 		}
-		if t = next; t.Pos.IsValid() {
+		if t.Pos.IsValid() {
 			pos = t.Pos
 		}
 	}

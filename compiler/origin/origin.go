@@ -9,7 +9,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -106,7 +105,7 @@ func (p *Origin) ofChart(ctx context.Context) *Subject {
 			return p.finish(o, p.Release.Namespace)
 		},
 		Reads: func(path []string) bool { return p.Probe.Reads(path...) },
-		First: func(path []string) bool { return isSet(p.Release.Values, path) },
+		First: func(path []string) bool { return p.Release.Values.At(path...) != nil },
 		Texts: p.Probe.ComparedTexts,
 	}
 }
@@ -244,19 +243,4 @@ func counterpart(before, after []fleet.Object, o fleet.Object) fleet.Object {
 		return before[i]
 	}
 	return fleet.Object{}
-}
-
-// isSet reports whether the layers set the value at a path, or a part of it.
-func isSet(t *fleet.Tree, path []string) bool {
-	for _, key := range path {
-		switch i, err := strconv.Atoi(key); {
-		case t.Fields[key] != nil:
-			t = t.Fields[key]
-		case err == nil && i >= 0 && i < len(t.List):
-			t = t.List[i]
-		default:
-			return false
-		}
-	}
-	return true
 }

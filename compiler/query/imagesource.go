@@ -161,7 +161,7 @@ func (l *imageLister) lines(use *listedUse, values map[string]any, path []string
 		c := l.f.Clusters[i]
 		r := c.Releases[slices.IndexFunc(c.Releases, func(r *fleet.Release) bool { return r.Name == use.release })]
 		source := ImageSource{Path: valuesPath(r, values, path), Keys: path}
-		t := elementAt(r.Values, path)
+		t := r.Values.At(path...)
 		if n == 0 {
 			isDefault = t == nil
 		}
@@ -187,25 +187,6 @@ func (l *imageLister) lines(use *listedUse, values map[string]any, path []string
 		out[j].Clusters = append(out[j].Clusters, c.ID)
 	}
 	return out
-}
-
-// elementAt returns the value at a path of keys and list indexes; nil if there is none.
-func elementAt(t *fleet.Tree, path []string) *fleet.Tree {
-	for _, key := range path {
-		switch {
-		case t == nil:
-			return nil
-		case t.List != nil:
-			i, err := strconv.Atoi(key)
-			if err != nil || i < 0 || i >= len(t.List) {
-				return nil
-			}
-			t = t.List[i]
-		default:
-			t = t.Fields[key]
-		}
-	}
-	return t
 }
 
 // scalarText returns a string or number as text; empty for other values.

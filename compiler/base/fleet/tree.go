@@ -140,6 +140,21 @@ func (t *Tree) Lookup(path ...string) (at *Tree, depth int) {
 	return t, len(path)
 }
 
+// At returns the part of the tree at a path of keys and list indexes, or nil.
+func (t *Tree) At(path ...string) *Tree {
+	for _, key := range path {
+		if t == nil {
+			return nil
+		}
+		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(t.List) {
+			t = t.List[i]
+		} else {
+			t = t.Fields[key]
+		}
+	}
+	return t
+}
+
 // EachScalar calls a function with each scalar of the tree and its path, in the order of
 // paths. A nil tree has none.
 func (t *Tree) EachScalar(f func(path []string, scalar *Tree)) { t.eachScalar(nil, f) }

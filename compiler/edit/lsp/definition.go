@@ -115,7 +115,7 @@ func (q *question) setIn(c *fleet.Cluster) []diag.Pos {
 	case len(q.field) == 2:
 		return []diag.Pos{r.Pos}
 	case isValue(q.field):
-		if t := treeAt(r.Values, q.field[valuesDepth:]); t != nil && t.Pos.IsValid() {
+		if t := r.Values.At(q.field[valuesDepth:]...); t != nil && t.Pos.IsValid() {
 			return []diag.Pos{t.Pos}
 		}
 	}

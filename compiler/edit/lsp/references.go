@@ -42,7 +42,7 @@ func (q *question) treeIn(c *fleet.Cluster) *fleet.Tree {
 	if r == nil {
 		return nil
 	}
-	if t := treeAt(r.Values, q.field[valuesDepth:]); t != nil && !t.IsMap() {
+	if t := r.Values.At(q.field[valuesDepth:]...); t != nil && !t.IsMap() {
 		return t
 	}
 	return nil

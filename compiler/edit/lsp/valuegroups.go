@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -69,7 +68,7 @@ func (s *snapshot) valueIn(c *fleet.Cluster, field []string) (v any, t *fleet.Tr
 		if r == nil {
 			return nil, nil, false, true
 		}
-		if t = treeAt(r.Values, field[3:]); t != nil {
+		if t = r.Values.At(field[3:]...); t != nil {
 			return t.Value(), t, true, true
 		}
 		v, _ := s.chartValue(r, field[3:])
@@ -131,21 +130,6 @@ func (s *snapshot) typeOf(r *fleet.Release, path []string) *values.Type {
 		return t
 	}
 	return nil
-}
-
-// treeAt returns the part of a tree at a path of keys and indexes; nil when it has none.
-func treeAt(t *fleet.Tree, path []string) *fleet.Tree {
-	for _, key := range path {
-		if t == nil {
-			return nil
-		}
-		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(t.List) {
-			t = t.List[i]
-			continue
-		}
-		t = t.Fields[key]
-	}
-	return t
 }
 
 func jsonText(v any) string {

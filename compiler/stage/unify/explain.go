@@ -193,9 +193,9 @@ func (l *level) value(path []string) (fleet.State, any) {
 	var t *fleet.Tree
 	switch {
 	case isValues(path):
-		t = treeAt(l.valuesOf(path[1]), path[3:])
+		t = l.valuesOf(path[1]).At(path[3:]...)
 		for n := len(path) - 1; t == nil && n > 3; n-- {
-			if above := treeAt(l.valuesOf(path[1]), path[3:n]); above != nil && isNull(above) {
+			if above := l.valuesOf(path[1]).At(path[3:n]...); above != nil && isNull(above) {
 				t = above
 			}
 		}
@@ -211,20 +211,6 @@ func (l *level) value(path []string) (fleet.State, any) {
 		return fleet.Incomplete, nil
 	}
 	return fleet.Unset, nil
-}
-
-// treeAt returns the part of the tree at the path, or nil.
-func treeAt(t *fleet.Tree, path []string) *fleet.Tree {
-	for _, key := range path {
-		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(t.List) {
-			t = t.List[i]
-			continue
-		}
-		if t = t.Fields[key]; t == nil {
-			return nil
-		}
-	}
-	return t
 }
 
 // isConflict reports whether the conjuncts of v contradict each other.

@@ -115,7 +115,7 @@ func (x *Explainer) exists(path []string, keys Keys) error {
 // isMentioned reports whether a layer sets or deletes a value.
 func (x *Explainer) isMentioned(path []string) bool {
 	l := x.last()
-	if treeAt(l.valuesOf(path[1]), path[3:]) != nil {
+	if l.valuesOf(path[1]).At(path[3:]...) != nil {
 		return true
 	}
 	return slices.ContainsFunc(l.layers, func(layer fleet.Layer) bool {
@@ -150,7 +150,7 @@ func (x *Explainer) Next(path []string) []string {
 		}
 	}
 	if isValues(path) {
-		if t := treeAt(l.valuesOf(path[1]), path[3:]); t != nil {
+		if t := l.valuesOf(path[1]).At(path[3:]...); t != nil {
 			out = append(out, t.Keys()...)
 		}
 	}
@@ -172,7 +172,7 @@ func (x *Explainer) leaves(path []string) []fleet.Leaf {
 	v, _ := l.at(path)
 	t := l.reader().tree(v)
 	if isValues(path) {
-		t = treeAt(l.valuesOf(path[1]), path[3:])
+		t = l.valuesOf(path[1]).At(path[3:]...)
 	}
 	out := []fleet.Leaf{}
 	var walk func(t *fleet.Tree, at []string)

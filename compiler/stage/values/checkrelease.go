@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -220,15 +219,8 @@ func (c *checker) find(path []string) (*fleet.Tree, []string) {
 	for i, key := range path {
 		if at != nil && at.List != nil {
 			path[i] = "[" + key + "]"
-			n, err := strconv.Atoi(key)
-			if err != nil || n < 0 || n >= len(at.List) {
-				break
-			}
-			at = at.List[n]
-		} else if at != nil {
-			at = at.Fields[key]
 		}
-		if at == nil {
+		if at = at.At(key); at == nil {
 			break
 		}
 		deepest = at
