@@ -12,6 +12,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/image"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -264,15 +265,9 @@ func header(o fleet.Object) fleet.Object {
 }
 
 // splitImage splits an image reference into the repository, and the tag and digest.
-func splitImage(image string) (repository, version string) {
-	end := len(image)
-	if i := strings.IndexByte(image, '@'); i >= 0 {
-		end = i
-	}
-	if i := strings.LastIndexByte(image[:end], ':'); i > strings.LastIndexByte(image[:end], '/') {
-		end = i
-	}
-	return image[:end], strings.TrimPrefix(cmp.Or(image[end:], "latest"), ":")
+func splitImage(text string) (repository, version string) {
+	repository = image.Parse(text).Repository
+	return repository, strings.TrimPrefix(cmp.Or(text[len(repository):], "latest"), ":")
 }
 
 // ignoreRules returns the diff.ignore rules of all clusters without duplicates.

@@ -5,11 +5,11 @@ import (
 	"context"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/image"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/stage/patch"
 )
@@ -120,7 +120,9 @@ func listImages(ctx context.Context, f *compiler.Fleet, patterns []string, done 
 	if err := l.confirm(ctx); err != nil {
 		return nil, err
 	}
-	return l, l.selectImages(patterns)
+	var err error
+	l.images, err = selectImages(l.images, func(i *listedImage) string { return i.Repository }, patterns)
+	return l, err
 }
 
 // An imageField is a field of a rendered object that names an image.
@@ -199,24 +201,10 @@ func (l *imageLister) add(cluster int, field imageField) {
 // SelectImages returns the images that a pattern matches, all if there are none. A pattern
 // that matches nothing is a fault.
 func SelectImages(all []Image, patterns []string) ([]Image, error) {
-	if err := checkImagePatterns(patterns); err != nil || len(patterns) == 0 {
+	if err := checkImagePatterns(patterns); err != nil {
 		return all, err
 	}
-	repositories := make([]string, len(all))
-	for i, image := range all {
-		repositories[i] = image.Repository
-	}
-	selected, err := selectRepositories(repositories, patterns)
-	if err != nil {
-		return nil, err
-	}
-	var out []Image
-	for i, image := range all {
-		if selected[i] {
-			out = append(out, image)
-		}
-	}
-	return out, nil
+	return selectImages(all, func(i Image) string { return i.Repository }, patterns)
 }
 
 // checkImagePatterns returns a fault for a pattern with a syntax error.
@@ -229,19 +217,28 @@ func checkImagePatterns(patterns []string) error {
 	return nil
 }
 
-// selectRepositories reports for each repository whether a pattern matches it or its last
-// part.
-func selectRepositories(repositories, patterns []string) ([]bool, error) {
-	matched, selected := make([]bool, len(patterns)), make([]bool, len(repositories))
-	for i, repository := range repositories {
-		for j, p := range patterns {
+// selectImages returns the images whose repository, or its last part, a pattern matches; all
+// without patterns.
+func selectImages[T any](all []T, repositoryOf func(T) string, patterns []string) ([]T, error) {
+	if len(patterns) == 0 {
+		return all, nil
+	}
+	var selected []T
+	var repositories []string
+	matched := make([]bool, len(patterns))
+	for _, one := range all {
+		repository, selects := repositoryOf(one), false
+		repositories = append(repositories, repository)
+		for i, p := range patterns {
 			if matches(p, repository) || matches(p, path.Base(repository)) {
-				matched[j], selected[i] = true, true
+				matched[i], selects = true, true
 			}
+		}
+		if selects {
+			selected = append(selected, one)
 		}
 	}
 	if i := slices.Index(matched, false); i >= 0 {
-		repositories = slices.Clone(repositories)
 		slices.Sort(repositories)
 		return nil, &diag.Diag{
 			Code: diag.CodeNoMatch,
@@ -251,37 +248,10 @@ func selectRepositories(repositories, patterns []string) ([]bool, error) {
 	return selected, nil
 }
 
-// selectImages removes the images that no pattern matches.
-func (l *imageLister) selectImages(patterns []string) error {
-	if len(patterns) == 0 {
-		return nil
-	}
-	repositories := make([]string, len(l.images))
-	for i, image := range l.images {
-		repositories[i] = image.Repository
-	}
-	selected, err := selectRepositories(repositories, patterns)
-	if err != nil {
-		return err
-	}
-	var out []*listedImage
-	for i, image := range l.images {
-		if selected[i] {
-			out = append(out, image)
-		}
-	}
-	l.images = out
-	return nil
-}
-
 // newImage returns the image with its parts.
 func newImage(text string) Image {
-	repository, version := splitImage(text)
-	out := Image{Image: text, Repository: repository}
-	if version != "latest" || strings.HasSuffix(text, ":latest") {
-		out.Tag, out.Digest, _ = strings.Cut(version, "@")
-	}
-	return out
+	r := image.Parse(text)
+	return Image{Image: text, Repository: r.Repository, Tag: r.Tag, Digest: r.Digest}
 }
 
 // ids returns the IDs of clusters.
