@@ -155,14 +155,9 @@ func compareUses(before, after []fleet.Object, value, other any, ignored map[str
 func eachChange(before, after any, field []string, found func(field []string)) {
 	if a, ok := before.(map[string]any); ok {
 		if b, ok := after.(map[string]any); ok {
-			keys := map[string]bool{}
-			for key := range a {
-				keys[key] = true
-			}
-			for key := range b {
-				keys[key] = true
-			}
-			for _, key := range slices.Sorted(maps.Keys(keys)) {
+			keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+			slices.Sort(keys)
+			for _, key := range slices.Compact(keys) {
 				eachChange(a[key], b[key], append(slices.Clone(field), key), found)
 			}
 			return
