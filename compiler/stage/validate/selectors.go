@@ -14,61 +14,42 @@ import (
 
 // selectorRequirement checks one expression of a label selector.
 func (w *walk) selectorRequirement(m map[string]any) {
-	w.selectorKey(m)
-	operator, ok := m["operator"].(string)
-	if !ok {
-		return
-	}
-	values := listOf(m, "values")
-	switch operator {
+	switch operator, values := w.requirement(m); operator {
 	case "In", "NotIn":
-		if len(values) == 0 {
-			w.add("set them", "is missing or empty, which operator "+operator+" needs", "values")
-		}
 		for i, v := range values {
 			if text, ok := v.(string); ok && !w.legal.value(text) {
 				w.add("", "is "+w.show(text)+", which is not a valid value: it must be "+labelValue, "values", i)
 			}
 		}
-	case "Exists", "DoesNotExist":
-		if len(values) > 0 {
-			w.add("leave them out", "is set, but operator "+operator+" does not allow it", "values")
-		}
-	case "":
+	case "", "Exists", "DoesNotExist":
 	default:
-		w.operator(operator, "DoesNotExist", "Exists", "In", "NotIn")
+		allowed := []string{"DoesNotExist", "Exists", "In", "NotIn"}
+		w.add(didYouMean(operator, allowed), "is "+w.show(operator)+", not one of "+strings.Join(allowed, ", "), "operator")
 	}
 }
 
 // nodeRequirement checks one expression of a node selector.
 func (w *walk) nodeRequirement(m map[string]any) {
-	w.selectorKey(m)
-	values := listOf(m, "values")
-	operator, _ := m["operator"].(string)
-	switch operator {
-	case "In", "NotIn":
-		if len(values) == 0 {
-			w.add("set them", "is missing or empty, which operator "+operator+" needs", "values")
-		}
-	case "Exists", "DoesNotExist":
-		if len(values) > 0 {
-			w.add("leave them out", "is set, but operator "+operator+" does not allow it", "values")
-		}
-	case "Gt", "Lt":
-		if len(values) != 1 {
-			w.add("give one number", fmt.Sprintf("has %d items, but operator %s requires one", len(values), operator), "values")
-		}
+	operator, values := w.requirement(m)
+	if (operator == "Gt" || operator == "Lt") && len(values) != 1 {
+		w.add("give one number", fmt.Sprintf("has %d items, but operator %s requires one", len(values), operator), "values")
 	}
 }
 
-func (w *walk) selectorKey(m map[string]any) {
+// requirement checks the key of an expression, and whether it has values for its operator.
+func (w *walk) requirement(m map[string]any) (operator string, values []any) {
 	if key, ok := m["key"].(string); ok && key != "" && !w.legal.key(key) {
 		w.add("", "is "+w.show(key)+", which is not a valid key: it must be "+labelKey, "key")
 	}
-}
-
-func (w *walk) operator(found string, allowed ...string) {
-	w.add(didYouMean(found, allowed), "is "+w.show(found)+", not one of "+strings.Join(allowed, ", "), "operator")
+	operator, _ = m["operator"].(string)
+	values = listOf(m, "values")
+	switch {
+	case (operator == "In" || operator == "NotIn") && len(values) == 0:
+		w.add("set them", "is missing or empty, which operator "+operator+" needs", "values")
+	case (operator == "Exists" || operator == "DoesNotExist") && len(values) > 0:
+		w.add("leave them out", "is set, but operator "+operator+" does not allow it", "values")
+	}
+	return operator, values
 }
 
 // didYouMean is [diag.DidYouMean] without long words.
