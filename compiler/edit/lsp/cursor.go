@@ -207,7 +207,7 @@ func (c *cursor) findPath(hasErrors bool) {
 			c.path = append(c.path, c.key(n.Label))
 			c.part = onValue
 			if next == n.Label || next == nil && c.offset <= endOf(n.Label) {
-				c.part, c.token = onLabel, c.rangeOf(n.Label)
+				c.part, c.token = onLabel, nodeRange(c.text, n.Label)
 				return
 			}
 		case *ast.ListLit:
@@ -242,7 +242,7 @@ func (c *cursor) findReference(scopes map[ast.Node]int) {
 	default:
 		return
 	}
-	c.token = c.rangeOf(c.nodes[last])
+	c.token = nodeRange(c.text, c.nodes[last])
 	e, ok := c.nodes[last].(ast.Expr)
 	if s, isSelector := c.nodes[last-1].(*ast.SelectorExpr); isSelector && s.Sel == c.nodes[last] {
 		e = s
@@ -353,15 +353,6 @@ func (c *cursor) key(l ast.Node) string {
 		return "[]"
 	}
 	return c.text[from:to]
-}
-
-// rangeOf returns the range of a node in the document.
-func (c *cursor) rangeOf(n ast.Node) textRange {
-	from, to := n.Pos().Offset(), endOf(n)
-	if !n.Pos().IsValid() || to < from || to > len(c.text) {
-		return textRange{}
-	}
-	return textRange{positionOf(c.text, from), positionOf(c.text, to)}
 }
 
 // positionOf returns the position of an offset in bytes.

@@ -47,11 +47,7 @@ func (r *renamer) scan() error {
 
 // pos returns the position of a node.
 func (r *renamer) pos(n ast.Node) diag.Pos {
-	rel, err := filepath.Rel(r.root, r.file)
-	if err != nil {
-		rel = r.file
-	}
-	return diag.Pos{File: filepath.ToSlash(rel), Line: n.Pos().Line(), Col: n.Pos().Column()}
+	return diag.Pos{File: r.rel(r.file), Line: n.Pos().Line(), Col: n.Pos().Column()}
 }
 
 // replace replaces a label or a text by a name, in quotes if it has or needs them.

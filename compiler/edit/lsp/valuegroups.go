@@ -71,7 +71,9 @@ func (s *snapshot) valueIn(c *fleet.Cluster, field []string) (v any, t *fleet.Tr
 		if t = r.Values.At(field[3:]...); t != nil {
 			return t.Value(), t, true, true
 		}
-		v, _ := s.chartValue(r, field[3:])
+		if t := s.typeOf(r, field[3:]); t != nil && t.Known&values.Defaults != 0 {
+			v = t.Default
+		}
 		return v, nil, true, true
 	case len(field) == 3 && field[0] == "releases":
 		if r := c.Release(field[1]); r != nil {
@@ -109,15 +111,6 @@ func textField(name string, texts map[string]string) (any, bool) {
 		return nil, known
 	}
 	return text, known
-}
-
-// chartValue returns the value that a release's chart has at a path.
-func (s *snapshot) chartValue(r *fleet.Release, path []string) (any, bool) {
-	t := s.typeOf(r, path)
-	if t == nil || t.Known&values.Defaults == 0 {
-		return nil, false
-	}
-	return t.Default, true
 }
 
 // typeOf returns the type of a release's value in its chart; nil when it is unknown.
