@@ -1,6 +1,7 @@
 package updates
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -118,10 +119,7 @@ func (u *plannedUse) addValue(ctx context.Context, problem string) ([]operation,
 	if err != nil {
 		return nil, err
 	}
-	why := problem
-	if why == "" {
-		why = "no value sets the tag"
-	}
+	why := cmp.Or(problem, "no value sets the tag")
 	if t == nil {
 		return nil, u.refusal(why, "")
 	}

@@ -79,7 +79,7 @@ func UpdateImages(ctx context.Context, c *compiler.Compiler, client *registry.Im
 		return nil, ctx.Err()
 	}
 	if !req.DryRun && len(out.Files) > 0 {
-		if err := u.write(); err != nil {
+		if err := edit.WriteFiles(u.f.Dir, u.before, u.proven); err != nil {
 			return nil, err
 		}
 		out.Written = true
@@ -288,9 +288,4 @@ func (u *updater) format(edits load.Edits) error {
 		edits[name] = formatted
 	}
 	return nil
-}
-
-// write writes the files. It fails if one of them changed since it was read.
-func (u *updater) write() error {
-	return edit.WriteFiles(u.f.Dir, u.before, u.proven)
 }
