@@ -3,6 +3,7 @@ package jsonnet
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -143,11 +144,7 @@ func (t *run) fieldsOf(steps []string) ([]string, bool) {
 		v = m[s]
 	}
 	m, ok := v.(map[string]any)
-	fields := make([]string, 0, len(m))
-	for k := range m {
-		fields = append(fields, k)
-	}
-	return fields, ok
+	return slices.Collect(maps.Keys(m)), ok
 }
 
 // stdFields returns the functions of the standard library.
