@@ -1,6 +1,7 @@
 package kustomize
 
 import (
+	"archive/tar"
 	"context"
 	"fmt"
 	"io/fs"
@@ -8,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	sigsyaml "sigs.k8s.io/yaml"
 
@@ -130,25 +130,6 @@ func (f *file) rewrite(data []byte) ([]byte, error) {
 	return sigsyaml.Marshal(f.k)
 }
 
-// mountInfo describes a file or directory of a remote place.
-type mountInfo struct {
-	name  string
-	isDir bool
-}
-
-// Methods of [fs.FileInfo].
-func (i mountInfo) Name() string { return i.name }
-func (mountInfo) Size() int64    { return 0 }
-func (i mountInfo) Mode() fs.FileMode {
-	if i.isDir {
-		return fs.ModeDir
-	}
-	return 0
-}
-func (mountInfo) ModTime() time.Time { return time.Time{} }
-func (i mountInfo) IsDir() bool      { return i.isDir }
-func (mountInfo) Sys() any           { return nil }
-
 // mountStat returns the file info of a path in a remote repository. It reads a
 // file to find out whether it exists.
 func (t *tree) mountStat(place, rest string) (fs.FileInfo, error) {
@@ -157,10 +138,10 @@ func (t *tree) mountStat(place, rest string) (fs.FileInfo, error) {
 	case files == nil:
 		return nil, fs.ErrNotExist
 	case files.IsDir(rest):
-		return mountInfo{path.Base(rest), true}, nil
+		return (&tar.Header{Name: rest, Typeflag: tar.TypeDir}).FileInfo(), nil
 	}
 	if _, err := files.Read(rest); err != nil {
 		return nil, err
 	}
-	return mountInfo{path.Base(rest), false}, nil
+	return (&tar.Header{Name: rest, Typeflag: tar.TypeReg}).FileInfo(), nil
 }
