@@ -181,16 +181,11 @@ func (b *build) patches(f *file, yield func(pos diag.Pos, text []byte)) {
 	for i, p := range f.k.Patches {
 		one(f.pos("patches", i), p.Path, p.Patch)
 	}
-	old := f.deprecatedFields()
-	for i, p := range old.jsonPatches {
+	for i, p := range f.deprecatedFields().jsonPatches {
 		one(f.pos("patchesJson6902", i), p.Path, p.Patch)
 	}
-	for i, p := range old.strategicMerge {
-		if f.texts[string(p)] {
-			one(f.pos("patchesStrategicMerge", i), "", string(p))
-		} else {
-			one(f.pos("patchesStrategicMerge", i), string(p), "")
-		}
+	for i, p := range f.strategic() {
+		one(f.pos("patchesStrategicMerge", i), p.Path, p.Patch)
 	}
 }
 
