@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/image"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
@@ -78,7 +79,7 @@ func whole(beginning string) string {
 		return library + beginning
 	case first == "index.docker.io":
 		return hub + rest
-	case isRegistry(first):
+	case image.HasRegistry(beginning):
 		return beginning
 	}
 	return hub + beginning
@@ -86,16 +87,16 @@ func whole(beginning string) string {
 
 // forms returns the full names of an image, that of a container runtime first:
 // docker.io/library/nginx and docker.io/nginx for nginx.
-func forms(image string) []string {
-	first, rest, slash := strings.Cut(image, "/")
+func forms(name string) []string {
+	first, rest, slash := strings.Cut(name, "/")
 	switch {
 	case !slash:
-		rest = image
+		rest = name
 	case first == "index.docker.io" || first+"/" == hub:
-	case isRegistry(first):
-		return []string{image}
+	case image.HasRegistry(name):
+		return []string{name}
 	default:
-		rest = image
+		rest = name
 	}
 	if path, ok := strings.CutPrefix(rest, "library/"); ok {
 		return []string{hub + rest, hub + path}
@@ -104,11 +105,6 @@ func forms(image string) []string {
 		return []string{library + rest, hub + rest}
 	}
 	return []string{hub + rest}
-}
-
-// isRegistry reports whether the first component of a name is a registry.
-func isRegistry(first string) bool {
-	return strings.ContainsAny(first, ".:") || first == "localhost" || strings.ToLower(first) != first
 }
 
 // rename renames the images of an object of a built-in kind. It reports whether
