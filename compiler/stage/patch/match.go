@@ -98,12 +98,7 @@ func (a *application) unmatched(r rule, t fleet.Selector) *diag.Diag {
 // unmatchedPart is unmatched. It also returns how many parts of the target leave
 // something.
 func (a *application) unmatchedPart(r rule, t fleet.Selector) (d *diag.Diag, part int) {
-	var left []fleet.Object
-	for _, it := range a.items {
-		if !it.deleted {
-			left = append(left, it.Object)
-		}
-	}
+	left := itemObjects(a.items)
 	d = &diag.Diag{Code: diag.CodePatchUnmatched, At: r.at, Path: r.path + "." + r.target}
 	if len(left) == 0 {
 		d.Path = r.path

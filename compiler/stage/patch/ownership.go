@@ -70,11 +70,7 @@ func CheckOwnership(c *fleet.Cluster, r *fleet.Release, objs, others []fleet.Obj
 // fields that exist instead.
 func (a *application) noField(at rule, f fleet.FieldPath, matched []*item) *diag.Diag {
 	d := &diag.Diag{Code: diag.CodeOwnership, At: at.at, Path: at.path}
-	objs := make([]fleet.Object, len(matched))
-	for i, it := range matched {
-		objs[i] = it.Object
-	}
-	d.Msg = fmt.Sprintf("no field %s exists in %s", visible(fleet.StepsText(f.Path)), list(objs))
+	d.Msg = fmt.Sprintf("no field %s exists in %s", visible(fleet.StepsText(f.Path)), list(itemObjects(matched)))
 	d.Hint = "name a field that the release sets, or remove this line"
 	return d
 }

@@ -59,13 +59,7 @@ func Checked(c *fleet.Cluster, r *fleet.Release, objs []fleet.Object) ([]fleet.O
 	if len(faults) > 0 {
 		return nil, checks, faults.Err()
 	}
-	out := make([]fleet.Object, 0, len(a.items))
-	for _, it := range a.items {
-		if !it.deleted {
-			out = append(out, it.Object)
-		}
-	}
-	return out, checks, nil
+	return itemObjects(a.items), checks, nil
 }
 
 // An application is the state for the objects of one release.
