@@ -1,6 +1,7 @@
 package render
 
 import (
+	"maps"
 	"reflect"
 	"text/template"
 	"time"
@@ -87,9 +88,7 @@ func (e *engine) nondeterministicFuncs() template.FuncMap {
 	}
 	out["derivePassword"] = e.costly("derivePassword", deriveSteps, false)
 	out["buildCustomCert"] = e.costly("buildCustomCert", certSteps, false)
-	for name, f := range e.timeFuncs() {
-		out[name] = f
-	}
+	maps.Copy(out, e.timeFuncs())
 	return out
 }
 
