@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 )
@@ -56,11 +57,8 @@ func (s *Subject) others(c candidate) []any {
 	case []any:
 		return []any{[]any{mark}, []any{map[string]any{"name": mark}}, nil}
 	case map[string]any:
-		more := make(map[string]any, len(v)+1)
-		for k, e := range v {
-			more[k] = e
-		}
-		more[mark] = mark
+		more := map[string]any{mark: mark}
+		maps.Copy(more, v)
 		return []any{more, nil}
 	}
 	return nil

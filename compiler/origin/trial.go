@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -221,10 +222,7 @@ func replaced(in any, path []string, v any) any {
 		out[i] = replaced(in[i], path[1:], v)
 		return out
 	case map[string]any:
-		out := make(map[string]any, len(in))
-		for k, e := range in {
-			out[k] = e
-		}
+		out := maps.Clone(in)
 		out[path[0]] = replaced(in[path[0]], path[1:], v)
 		if out[path[0]] == nil {
 			delete(out, path[0])
