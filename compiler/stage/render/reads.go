@@ -273,20 +273,8 @@ func (t *reads) observe(funcs template.FuncMap) {
 }
 
 // recordsArgs returns a function that records its arguments as read with
-// everything in them. The most frequent function types are called without
-// reflection.
+// everything in them.
 func (t *reads) recordsArgs(fn any) any {
-	switch f := fn.(type) {
-	case func(any) string:
-		return func(a any) string { t.recordWhole(a); return f(a) }
-	case func(...any) string:
-		return func(a ...any) string {
-			for _, a := range a {
-				t.recordWhole(a)
-			}
-			return f(a...)
-		}
-	}
 	return t.callBefore(fn, func(args []any) {
 		for _, a := range args {
 			t.recordWhole(a)
