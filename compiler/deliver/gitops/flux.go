@@ -40,7 +40,7 @@ func (l Layouter) flux(b *fleet.Bundle) (*fleet.Bundle, error) {
 	}
 	objs := applied(b)
 	rules.AddCRDs(objs...)
-	releases, err := l.helmReleases(b)
+	releases, timeouts, err := l.helmReleases(b, rules)
 	if err != nil {
 		return nil, err
 	}
@@ -53,6 +53,7 @@ func (l Layouter) flux(b *fleet.Bundle) (*fleet.Bundle, error) {
 		checks, err := checksOf(rules, s.objects)
 		faults.Add(err)
 		for _, o := range s.objects {
+			checks.timeout = max(checks.timeout, timeouts[o.Release])
 			if isKept(o) {
 				o = annotate(o, pruneOption, "disabled")
 			}

@@ -5,11 +5,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
 const (
@@ -27,11 +29,12 @@ const (
 	retries = int64(3)
 )
 
-// helmReleases returns the Flux objects for the releases that Helm delivers: a
-// HelmRelease and a source for each.
-func (l Layouter) helmReleases(b *fleet.Bundle) ([]fleet.Object, error) {
+// helmReleases returns the Flux objects for the releases that Helm delivers, a
+// HelmRelease and a source for each, and the timeouts of these releases.
+func (l Layouter) helmReleases(b *fleet.Bundle, rules *health.Rules) ([]fleet.Object, map[*fleet.Release]time.Duration, error) {
 	var out []fleet.Object
 	var faults diag.List
+	timeouts := map[*fleet.Release]time.Duration{}
 	for _, r := range b.Cluster.Releases {
 		if r.Delivery != fleet.ByHelm {
 			continue
@@ -42,11 +45,38 @@ func (l Layouter) helmReleases(b *fleet.Bundle) ([]fleet.Object, error) {
 			faults.Add(err)
 			continue
 		}
+		checks, err := helmChecks(rules, b, r)
+		faults.Add(err)
+		timeouts[r] = max(b.Cluster.GitOps.Flux.Timeout, checks.timeout)
+		spec["timeout"] = timeouts[r].String()
+		if len(checks.expressions) > 0 {
+			spec["healthCheckExprs"] = checks.expressions
+		}
 		for _, o := range []map[string]any{source, helmRelease(b, r, spec)} {
 			out = append(out, fleet.Mark(l.Fleet, b.Cluster, fleet.Object{Unstructured: &unstructured.Unstructured{Object: o}, Release: r, Pos: r.Pos}))
 		}
 	}
-	return out, faults.Err()
+	return out, timeouts, faults.Err()
+}
+
+// helmChecks returns the health checks of a release that Helm delivers. A HelmRelease
+// cannot wait for some objects of a kind only.
+func helmChecks(rules *health.Rules, b *fleet.Bundle, r *fleet.Release) (checks, error) {
+	var objs []fleet.Object
+	for _, o := range b.Objects {
+		if o.Release == r && len(fleet.HookEvents(o.Unstructured)) == 0 {
+			objs = append(objs, o)
+		}
+	}
+	c, err := checksOf(rules, objs)
+	if err == nil && c.some != nil {
+		err = &diag.Diag{
+			Code: diag.CodeGitOpsUnsupported,
+			At:   []diag.Pos{r.Pos}, Path: r.Path("health"), Msg: "Flux cannot wait for only some objects of a kind in a Helm release",
+			Hint: "write one rule for the kind, or remove delivery: \"helm\"",
+		}
+	}
+	return c, err
 }
 
 // helmRelease returns the HelmRelease of a release. It sets the policies for
@@ -54,7 +84,7 @@ func (l Layouter) helmReleases(b *fleet.Bundle) ([]fleet.Object, error) {
 func helmRelease(b *fleet.Bundle, r *fleet.Release, from map[string]any) map[string]any {
 	f := b.Cluster.GitOps.Flux
 	spec := map[string]any{
-		"interval": f.Interval.String(), "timeout": f.Timeout.String(),
+		"interval":    f.Interval.String(),
 		"releaseName": r.Name, "targetNamespace": r.Namespace, "storageNamespace": r.Namespace,
 		"install": map[string]any{
 			"crds": "Create", "createNamespace": !hasNamespace(b, r.Namespace), "remediation": map[string]any{"retries": retries},

@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -198,6 +199,29 @@ func TestChecks(t *testing.T) {
 		}
 		if !slices.Equal(some, test.some) || !slices.Equal(exprs, test.exprs) {
 			t.Errorf("%s: %q, %q", name, some, exprs)
+		}
+	}
+}
+
+// A HelmRelease has checks for the objects of its release, but not for hooks. It cannot
+// wait for one of two objects of a kind.
+func TestHelmChecks(t *testing.T) {
+	no := false
+	b := &fleet.Bundle{Objects: []fleet.Object{
+		made(web, "v1", "Service", "a"), made(web, "v1", "Service", "b"), made(web, "v1", "Pod", "hook", "post-install"), made(db, "v1", "Pod", "c"),
+	}}
+	for name, want := range map[string]string{"a,b": "1 checks", "a": "Flux cannot wait for only some objects", "hook": "0 checks", "c": "0 checks"} {
+		rules, err := health.Compile(&fleet.Cluster{ID: "dev", Health: []fleet.HealthRule{{Name: "w", Match: fleet.Selector{Names: strings.Split(name, ",")}, Wait: &no}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := helmChecks(rules, b, web)
+		text := fmt.Sprint(len(got.expressions), " checks")
+		if err != nil {
+			text = diag.All(err)[0].Msg
+		}
+		if !strings.HasPrefix(text, want) {
+			t.Errorf("%s: %s", name, text)
 		}
 	}
 }
