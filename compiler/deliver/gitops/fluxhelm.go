@@ -25,6 +25,9 @@ const (
 	// for it.
 	digestAnnotation = "fleetc.dev/chart-digest"
 
+	// KeepAnnotation has Helm keep an object when it deletes the release.
+	KeepAnnotation = "helm.sh/resource-policy"
+
 	// retries is the number of retries of Helm after a failure.
 	retries = int64(3)
 )
@@ -58,6 +61,9 @@ func (l Layouter) helmReleases(b *fleet.Bundle, rules *health.Rules) ([]fleet.Ob
 	}
 	return out, timeouts, faults.Err()
 }
+
+// HelmReleaseName returns the name of Flux's object for a release that Helm delivers.
+func HelmReleaseName(r *fleet.Release) string { return fluxPrefix + r.Name }
 
 // helmChecks returns the health checks of a release that Helm delivers. A HelmRelease
 // cannot wait for some objects of a kind only.
@@ -101,14 +107,34 @@ func helmRelease(b *fleet.Bundle, r *fleet.Release, from map[string]any) map[str
 	if values, _ := r.Values.Native().(map[string]any); len(values) > 0 {
 		spec["values"] = values
 	}
+	if patches := keepPatches(b, r); len(patches) > 0 {
+		spec["postRenderers"] = []any{map[string]any{"kustomize": map[string]any{"patches": patches}}}
+	}
 	if f.ServiceAccountName != "" {
 		spec["serviceAccountName"] = f.ServiceAccountName
 	}
-	o := object(helmAPI, "HelmRelease", f.Namespace, fluxPrefix+r.Name, spec)
+	o := object(helmAPI, "HelmRelease", f.Namespace, HelmReleaseName(r), spec)
 	if digest := pinOf(b, r.Name).Digest; digest != "" {
 		(&unstructured.Unstructured{Object: o}).SetAnnotations(map[string]string{digestAnnotation: digest})
 	}
 	return o
+}
+
+// keepPatches returns patches for the objects of a release that pruning must keep:
+// otherwise Helm would delete them with the release.
+func keepPatches(b *fleet.Bundle, r *fleet.Release) []any {
+	var patches []any
+	for _, o := range b.Objects {
+		isHook := len(fleet.HookEvents(o.Unstructured)) > 0
+		if o.Release != r || o.CRD || isHook || !isKept(o) || o.GetAnnotations()[KeepAnnotation] == "keep" {
+			continue
+		}
+		patches = append(patches, map[string]any{
+			"target": fluxTarget(o), // templates may leave out the namespace
+			"patch":  "apiVersion: v1\nkind: Any\nmetadata: {name: any, annotations: {" + KeepAnnotation + ": keep}}\n",
+		})
+	}
+	return patches
 }
 
 // hasNamespace reports whether the bundle contains the namespace. If Helm creates a

@@ -226,6 +226,32 @@ func TestHelmChecks(t *testing.T) {
 	}
 }
 
+// A HelmRelease keeps the objects that a prune by fleetc keeps.
+func TestKeepPatches(t *testing.T) {
+	annotated := func(name, annotation, value string) fleet.Object {
+		o := made(web, "v1", "ConfigMap", name)
+		o.SetAnnotations(map[string]string{annotation: value})
+		return o
+	}
+	crd := made(web, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "of-crds")
+	crd.CRD = true
+	var got []string
+	for _, p := range keepPatches(&fleet.Bundle{Objects: []fleet.Object{
+		made(web, "v1", "PersistentVolumeClaim", "data.0"), made(web, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "widgets"), crd,
+		made(web, "v1", "PersistentVolumeClaim", "hook", "pre-install"), made(web, "v1", "Service", "web"), made(db, "v1", "PersistentVolumeClaim", "other"),
+		annotated("never", "fleetc.dev/prune", "never"), annotated("kept", "helm.sh/resource-policy", "keep"),
+	}}, web) {
+		got = append(got, fmt.Sprint(p.(map[string]any)["target"]))
+	}
+	want := []string{
+		`map[kind:PersistentVolumeClaim name:data\.0]`, "map[group:apiextensions.k8s.io kind:CustomResourceDefinition name:widgets]",
+		"map[kind:ConfigMap name:never]",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestLeftToOthers(t *testing.T) {
 	r := &fleet.Release{Name: "web", Ownership: []fleet.Ownership{
 		{Leave: true, Target: fleet.Selector{Kinds: []string{"Deployment"}}, Fields: []fleet.FieldPath{

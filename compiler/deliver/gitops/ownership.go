@@ -74,14 +74,20 @@ func fluxIgnore(o fleet.Object, fields []ignoredField) map[string]any {
 	if len(paths) == 0 {
 		return nil
 	}
-	target := map[string]any{"kind": o.GetKind(), "name": regexp.QuoteMeta(o.GetName())}
-	if group := o.GroupVersionKind().Group; group != "" {
-		target["group"] = group
-	}
+	target := fluxTarget(o)
 	if o.GetNamespace() != "" {
 		target["namespace"] = o.GetNamespace()
 	}
 	return map[string]any{"paths": paths, "target": target}
+}
+
+// fluxTarget returns the target of a patch or rule for an object in any namespace.
+func fluxTarget(o fleet.Object) map[string]any {
+	target := map[string]any{"kind": o.GetKind(), "name": regexp.QuoteMeta(o.GetName())}
+	if group := o.GroupVersionKind().Group; group != "" {
+		target["group"] = group
+	}
+	return target
 }
 
 // pointers returns the JSON pointers of a field path in v, which is at the pointer
