@@ -7,12 +7,24 @@ import (
 	"testing"
 )
 
+const gadgets = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.example.com}
+spec:
+  group: example.com
+  names: {kind: Gadget, plural: gadgets}
+  scope: Namespaced
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`
+
 // A release delivered by Helm is a Helm release, with Flux as with apply: its
-// hooks run, and it follows the values.
+// hooks run, it follows the values, and objects that a prune keeps stay.
 func TestHelm(t *testing.T) {
 	for _, from := range []string{"http", "oci"} {
 		t.Run(from, func(t *testing.T) {
 			p := newPlace(t, "a")
+			p.write("charts/shop/templates/kept.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept, annotations: {fleetc.dev/prune: never}}\n")
+			p.write("charts/shop/crds/gadgets.yaml", gadgets)
 			digest, err := p.servers.Publish(filepath.Join(p.dir, "charts", "shop"))
 			if err != nil {
 				t.Fatal(err)
@@ -36,6 +48,7 @@ func TestHelm(t *testing.T) {
 			}
 			release("welcome", "sh.helm.release.v1.shop.v1")
 			p.same("a")
+			p.fleetc("drift", "prod/a").ok(p)
 			first := p.field("a", "shop", "job/shop-migrate", ".metadata.uid")
 
 			p.edit("environments/shop.cue", "welcome", "hello")
@@ -50,6 +63,9 @@ func TestHelm(t *testing.T) {
 			c.deliver()
 			if got := p.field("a", "shop", "configmap/shop", ".metadata.name") + p.field("a", "shop", "secrets", ".items[*].metadata.name"); got != "" {
 				t.Errorf("leftovers of the release: %s", got)
+			}
+			if got := p.field("a", "shop", "configmap/kept", ".metadata.name"); got != "kept" {
+				t.Error("an object that a prune keeps is deleted with the release")
 			}
 			if strings.Contains(p.kubectl("a", "-n", Namespace, "get", "helmreleases,helmrepositories,ocirepositories", "-o", "name"), "shop") {
 				t.Error("the release's own objects of Flux are left")

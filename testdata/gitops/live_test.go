@@ -29,7 +29,11 @@ func (p *place) lives(name, kubeconfig string) map[string]liveObject {
 		meta := o["metadata"].(liveObject)
 		all[fmt.Sprint(o["kind"], " ", meta["namespace"], "/", meta["name"])] = o
 		without(o, "status", "metadata.uid", "metadata.resourceVersion", "metadata.generation", "metadata.creationTimestamp", "metadata.managedFields")
+		without(o, "metadata.annotations.helm_sh/resource-policy") // of a HelmRelease
 		switch o["kind"] {
+		case "CustomResourceDefinition":
+			// Flux does not mark CRDs that Helm installs.
+			without(o, "metadata.labels.fleetc_dev/release", "metadata.annotations.fleetc_dev/cluster", "metadata.annotations.fleetc_dev/fleet")
 		case "Service":
 			without(o, "spec.clusterIP", "spec.clusterIPs")
 		case "Job":

@@ -208,8 +208,11 @@ func (c *comparer) compare(ctx context.Context, it *Item, current *unstructured.
 	it.takeover = c.takeover(it, false)
 	by := c.deliverer(it, current)
 	if by != nil {
-		c.byGitOps.Store(true)
 		it.takeover = it.deliveredBy(by, current)
+	}
+	isDelivered := by != nil || c.asHelmRelease(it, current)
+	if isDelivered {
+		c.byGitOps.Store(true)
 	}
 	it.Adopts = c.handedOver[it.ID] || len(it.formerManagers(current)) > 0
 	if c.isKnownUnchanged(it, current) {
@@ -232,7 +235,7 @@ func (c *comparer) compare(ctx context.Context, it *Item, current *unstructured.
 	if it.parent != nil {
 		it.explainPart(out)
 	}
-	if !c.inventoryUnreadable && by == nil && c.isForeign(it, current) && (it.parent == nil || !isPartOf(current, it.parent.ref)) {
+	if !c.inventoryUnreadable && !isDelivered && c.isForeign(it, current) && (it.parent == nil || !isPartOf(current, it.parent.ref)) {
 		out.Finding, out.Why = InConflict, c.ownerOf(current)+" created it"
 	} else if len(out.Fields) > 0 {
 		out.Finding = InConflict

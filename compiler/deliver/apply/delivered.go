@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 )
 
 // This file recognizes objects that Flux or Argo CD apply from an export of the cluster.
@@ -57,6 +58,39 @@ func (it *Item) deliveredBy(by *tool, o *unstructured.Unstructured) takeover {
 		}
 	}
 	return t
+}
+
+// asHelmRelease reports whether a HelmRelease of Flux delivers an object of a Helm release
+// from an export of the cluster. It then makes the item's object the one that Flux sends:
+// with the marks of Flux, and for CRDs without those of the fleet.
+func (c *comparer) asHelmRelease(it *Item, o *unstructured.Unstructured) bool {
+	release, labels, known := it.release, o.GetLabels(), c.recorded[it.ID]
+	if it.parent != nil {
+		release = it.parent.release
+	}
+	if release == nil || release.Delivery != fleet.ByHelm || labels[helmPrefix+"name"] != gitops.HelmReleaseName(release) ||
+		labels[helmPrefix+"namespace"] != c.Bundle.Cluster.GitOps.Flux.Namespace || known.UID == it.uid && !known.Kept {
+		return false
+	}
+	it.takeover = it.deliveredBy(&tool{managers: []string{"helm-controller"}, prefix: helmPrefix, omitsEmpty: true}, o)
+	sent := it.object.DeepCopy()
+	own, annotations := maps.Clone(sent.GetLabels()), maps.Clone(sent.GetAnnotations()) // Helm has marked it
+	own[helmPrefix+"name"], own[helmPrefix+"namespace"] = labels[helmPrefix+"name"], labels[helmPrefix+"namespace"]
+	if o.GetAnnotations()[gitops.KeepAnnotation] == "keep" && (fleet.IsProtected(it.kind()) || fleet.KeepAnnotation(sent) != "") {
+		annotations[gitops.KeepAnnotation] = "keep"
+	}
+	if it.parent == nil {
+		delete(own, fleet.ReleaseLabel)
+		delete(annotations, fleet.FleetAnnotation)
+		delete(annotations, fleet.ClusterAnnotation)
+	}
+	if len(annotations) == 0 {
+		annotations = nil // without the field
+	}
+	sent.SetLabels(own)
+	sent.SetAnnotations(annotations)
+	it.object = sent
+	return true
 }
 
 // emptyMaps returns the paths of maps in a set that the live object has, and the bundle's

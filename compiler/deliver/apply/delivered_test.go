@@ -103,6 +103,45 @@ func TestDelivered(t *testing.T) {
 	}
 }
 
+// The marks of a HelmRelease of the export are no differences, and neither are the missing
+// marks of the fleet on a CRD that it installs.
+func TestAsHelmRelease(t *testing.T) {
+	const labels = `{"helm.toolkit.fluxcd.io/name":"fleetc-shop","helm.toolkit.fluxcd.io/namespace":"flux-system"}`
+	byHelm := &fleet.Release{Name: "shop", Delivery: fleet.ByHelm}
+	parent := &Item{release: byHelm}
+	for name, test := range map[string]struct {
+		it                        Item
+		labels, annotations       string // of the live object
+		bundle                    string // annotations of the bundle's object
+		delivered                 bool
+		wantLabels, wantAnnotated int // how many
+	}{
+		"a part":              {Item{parent: parent}, labels, `{}`, `{"meta.helm.sh/release-name":"shop"}`, true, 2, 1},
+		"kept":                {Item{parent: parent}, labels, `{"helm.sh/resource-policy":"keep"}`, `{"fleetc.dev/prune":"never"}`, true, 2, 2},
+		"kept by hand":        {Item{parent: parent}, labels, `{"helm.sh/resource-policy":"keep"}`, `{"a":"b"}`, true, 2, 1},
+		"a CRD":               {Item{release: byHelm}, labels, `{}`, `{` + byFleetMarks + `}`, true, 2, 0},
+		"applied by fleetc":   {Item{ID: "known", uid: "1", release: byHelm}, labels, `{}`, `{` + byFleetMarks + `}`, false, 0, 2},
+		"another release":     {Item{release: &fleet.Release{Name: "web", Delivery: fleet.ByHelm}}, labels, `{}`, `{}`, false, 0, 0},
+		"not by Helm":         {Item{release: &fleet.Release{Name: "shop"}}, labels, `{}`, `{}`, false, 0, 0},
+		"another HelmRelease": {Item{parent: parent}, `{"helm.toolkit.fluxcd.io/name":"fleetc-shop","helm.toolkit.fluxcd.io/namespace":"apps"}`, `{}`, `{}`, false, 0, 0},
+	} {
+		live := marked(t, test.labels, test.annotations, map[string]string{"helm-controller": `{` + specFields + `}`})
+		it := test.it
+		it.object = marked(t, `{}`, test.bundle, nil)
+		b := &fleet.Bundle{Cluster: &fleet.Cluster{ID: "prod/a", GitOps: fleet.GitOps{Flux: fleet.Flux{Namespace: "flux-system"}}}}
+		c := &comparer{planner: &planner{Target: Target{Bundle: b}, recorded: map[string]Entry{"known": {UID: "1"}}}}
+		if it.ID == "" {
+			it.ID, it.uid = "x", "2"
+		}
+		if got := c.asHelmRelease(&it, live); got != test.delivered {
+			t.Errorf("%s: delivered is %t", name, got)
+		}
+		if n, m := len(it.object.GetLabels()), len(it.object.GetAnnotations()); n != test.wantLabels || m != test.wantAnnotated {
+			t.Errorf("%s: labels %v, annotations %v", name, it.object.GetLabels(), it.object.GetAnnotations())
+		}
+	}
+}
+
 // Empty values of the bundle's object count as applied beside other fields of the set.
 func TestWithEmptyValues(t *testing.T) {
 	fields := decode[fieldSet](t, `{"f:spec":{"f:size":{},"f:list":{"k:{\"name\":\"a\"}":{".":{},"f:name":{}}}}}`)

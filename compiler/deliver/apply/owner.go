@@ -82,6 +82,7 @@ type tool struct {
 // Prefixes of labels and annotations of GitOps tools.
 const (
 	kustomizePrefix = "kustomize.toolkit.fluxcd.io/"
+	helmPrefix      = "helm.toolkit.fluxcd.io/"
 	argoPrefix      = "argocd.argoproj.io/"
 )
 
@@ -98,7 +99,7 @@ var tools = []tool{
 	},
 	{
 		name:  "Flux",
-		owner: func(m marks) (string, bool) { return labeledObject(m.labels, "HelmRelease", "helm.toolkit.fluxcd.io/") },
+		owner: func(m marks) (string, bool) { return labeledObject(m.labels, "HelmRelease", helmPrefix) },
 		hint:  fluxHint + "helm-controller",
 	},
 	{name: "Argo CD", owner: argoApplication, managers: []string{argoManager, argoReplacer}, prefix: argoPrefix},
