@@ -104,14 +104,14 @@ func planRollbacks(cmd *cobra.Command, o *options, a *applyOptions, clusters []s
 
 // nextApply says what the next apply does after a rollback.
 func (c *applyCluster) nextApply() string {
-	const unchanged = "the fleet's files are unchanged: the next apply "
+	const files = "a rollback does not change the fleet's files: the next apply "
 	switch {
 	case c.rollback.Held != "":
-		return unchanged + "waits: " + c.rollback.Held
+		return files + "waits: " + c.rollback.Held
 	case c.Cluster.Rollout != nil && c.rollback.Wave == "":
-		return unchanged + "will roll forward again, unless its wave waits; see fleetc rollout status"
+		return files + "applies them, unless its wave waits; see fleetc rollout status"
 	}
-	return unchanged + "will roll forward again"
+	return files + "applies them"
 }
 
 // backNotes describes the target of a rollback and the effects that it does

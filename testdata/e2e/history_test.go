@@ -152,7 +152,7 @@ func TestHistory(t *testing.T) {
 	p.write("environments/broken.cue", "package fleet\n\nreleases: web: objects: config: data: colour: 7\n")
 	p.fleetc("history").ok(p)
 	p.fleetc("status").exits(p, 2).says(p, `^dev/one +applied +2 `, "^dev/one: does not compile", "set to two different values")
-	p.fleetc("rollback", "dev/one", "--yes").ok(p).says(p, "2 created, 3 changed, 3 pruned; this is revision 3$", "the next apply will roll forward again")
+	p.fleetc("rollback", "dev/one", "--yes").ok(p).says(p, "2 created, 3 changed, 3 pruned; this is revision 3$", "a rollback does not change the fleet's files: the next apply applies them$")
 	if b := p.objects(); !reflect.DeepEqual(a, b) {
 		t.Errorf("the cluster has\n%v\nand had\n%v", b, a)
 	}

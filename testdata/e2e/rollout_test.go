@@ -231,7 +231,7 @@ func TestRolloutStopGoBack(t *testing.T) {
 
 	p.fleetc("rollout", "abort", "--reason", "errors").ok(p).says(p, "^to go back: fleetc rollback --wave early\nto go back: fleetc rollback --wave canary\n")
 	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^wave rest waits .*: this change is aborted by .*: errors$`)
-	d := p.fleetc("rollback", "--wave", "early", "--yes").ok(p).says(p, `^dev/two: goes back to revision 1`, `^dev/two: the fleet's files are unchanged: the next apply waits: this change is aborted by .*: errors$`)
+	d := p.fleetc("rollback", "--wave", "early", "--yes").ok(p).says(p, `^dev/two: goes back to revision 1`, `^dev/two: a rollback does not change the fleet's files: the next apply waits: this change is aborted by .*: errors$`)
 	if three, two := strings.Index(d.stderr, "dev/three: stage"), strings.Index(d.stderr, "dev/two: stage"); two < 0 || three < two {
 		t.Errorf("the wave is not rolled back in reverse order:\n%s", d.stderr)
 	}
