@@ -2,8 +2,10 @@ package gitops
 
 import (
 	"path"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -67,10 +69,10 @@ func (l Layouter) flux(b *fleet.Bundle) (*fleet.Bundle, error) {
 		if err := l.file(out, path.Join(dir, "kustomization.yaml"), l.list(s.objects)); err != nil {
 			return nil, err
 		}
-		if err := l.own(out, path.Join(fluxDir, fluxPrefix+s.name+".yaml"), kustomization(b.Cluster, s, checks, before)); err != nil {
+		if err := l.own(out, path.Join(fluxDir, fluxName(s)+".yaml"), kustomization(b.Cluster, s, checks, before)); err != nil {
 			return nil, err
 		}
-		before = fluxPrefix + s.name
+		before = fluxName(s)
 	}
 	return out, faults.Err()
 }
@@ -125,7 +127,17 @@ func kustomization(c *fleet.Cluster, s step, checks checks, before string) map[s
 			spec["decryption"] = decryption
 		}
 	}
-	return object(fluxGroup+"/v1", "Kustomization", f.Namespace, fluxPrefix+s.name, spec)
+	return object(fluxGroup+"/v1", "Kustomization", f.Namespace, fluxName(s), spec)
+}
+
+// fluxName returns the name of the Kustomization of a step. Flux also writes it to a label
+// of each object.
+func fluxName(s step) string {
+	name := fluxPrefix + s.name
+	if end := "-" + short(name); len(name) > validation.LabelValueMaxLength {
+		return strings.TrimRight(name[:validation.LabelValueMaxLength-len(end)], "-.") + end
+	}
+	return name
 }
 
 // fluxHook converts a hook to an object that Flux recreates when the content of its

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -278,6 +279,19 @@ func TestLeftToOthers(t *testing.T) {
 	}}
 	if got := leftToOthers(objs, argoIgnore); !reflect.DeepEqual(got, argo) {
 		t.Errorf("Argo CD: %v", got)
+	}
+}
+
+// The name of a Kustomization fits in a label.
+func TestFluxNames(t *testing.T) {
+	long := strings.Repeat("a", 45) + "-bb"
+	for name, want := range map[string]string{
+		"apps.level-1": "fleetc-apps.level-1", long + ".level-1": "fleetc-" + long + ".level-1",
+		long + ".level-10": "fleetc-" + long[:45] + "-" + short("fleetc-"+long+".level-10"),
+	} {
+		if got := fluxName(step{name: name}); got != want || len(validation.IsValidLabelValue(got)) > 0 {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
 	}
 }
 
