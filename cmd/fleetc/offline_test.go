@@ -33,7 +33,7 @@ func TestOfflineModules(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), "fleetc", args...)
 		cmd.Env = append(os.Environ(), "CUE_REGISTRY="+strings.TrimPrefix(server.URL, "http://"), "CUE_CACHE_DIR="+t.TempDir())
 		out, err := cmd.CombinedOutput()
-		if err == nil || !strings.Contains(string(out), "cannot find the package example.org/stacks@v0") {
+		if err == nil || !strings.Contains(string(out), "cannot fetch the module example.org/stacks@v0.1.0") {
 			t.Errorf("offline %t: %v, %s", offline, err, out)
 		}
 		if (requests.Load() == 0) != offline {

@@ -77,6 +77,9 @@ func modulePath(data []byte) (string, error) {
 		if strings.Contains(err.Error(), "replace: field not allowed") {
 			hint = `remove it, and name a directory that replaces a module in cue.mod/local-module.cue: deps: "MODULE@v0": replaceWith: "./DIRECTORY"`
 		}
+		if strings.Contains(err.Error(), "is not well formed") {
+			hint = "write the versions of modules like v1.2.3"
+		}
 		if strings.Contains(err.Error(), "is too new") {
 			hint = "lower language.version, or use a newer fleetc"
 		}

@@ -169,6 +169,9 @@ func (x *explanation) tooLarge(m []string) {
 	x.Msg, x.Hint = "the file "+name+" "+m[2], "split it"
 }
 
+// notFetched matches the reason why a module of cue.mod/module.cue cannot be fetched.
+var notFetched = regexp.MustCompile(`: cannot fetch ([^ ]+): (.+)$`)
+
 // noPackage explains an import of a package that does not exist.
 func (x *explanation) noPackage(m []string) {
 	name := cmp.Or(m[1:]...)
@@ -176,12 +179,35 @@ func (x *explanation) noPackage(m []string) {
 		return
 	}
 	x.Msg = "cannot find the package " + name
+	if fetch := notFetched.FindStringSubmatch(m[0]); fetch != nil {
+		x.notFetched(fetch[1], fetch[2])
+		return
+	}
 	// Paths of charts differ in their last element only.
 	near := slices.DeleteFunc(x.importable(), func(p string) bool {
 		return path.Base(p) != path.Base(name) && diag.Nearest(path.Base(name), []string{path.Base(p)}) == ""
 	})
 	x.Fixes = diag.Respell(name, near)
-	x.Hint = cmp.Or(diag.DidYouMean(name, near), "correct the import path, or add the chart with fleetc chart add")
+	other := "correct the import path, or add the chart with fleetc chart add"
+	if !strings.HasPrefix(name, x.module()+"/") {
+		other = "correct the import path, add the chart with fleetc chart add, or pin the module with cue mod get"
+	}
+	x.Hint = cmp.Or(diag.DidYouMean(name, near), other)
+}
+
+// notFetched explains a module that cannot be fetched.
+func (x *explanation) notFetched(module, reason string) {
+	x.Msg = "cannot fetch the module " + module + ": " + strings.TrimPrefix(reason, "module "+module+": ")
+	switch {
+	case reason == "module not found": // not a reply of a registry, but of --offline
+		x.Hint = "run fleetc vet once without --offline"
+	case strings.HasSuffix(reason, "module not found"):
+		x.Hint = "correct its version in cue.mod/module.cue, or set CUE_REGISTRY to the registry that has it"
+	case strings.Contains(reason, ": 401 ") || strings.Contains(reason, ": 403 "):
+		x.Hint = "log in with cue login or docker login"
+	default:
+		x.Hint = "set CUE_REGISTRY to the registry that has it, and run the command again"
+	}
 }
 
 // importable returns the import paths of the fleet's charts and of fleetc.
