@@ -15,10 +15,14 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // valuesFile matches the usual names of Helm values files.
 var valuesFile = regexp.MustCompile(`^(?:[\w-]+[-_.])?values(?:[-_.][\w.-]+)?\.ya?ml$`)
+
+// clusterFile matches names of files that were or should be a cluster's file in CUE.
+var clusterFile = regexp.MustCompile(`^cluster\.(?:ya?ml|json|cue(?:~|\..+))$`)
 
 // rebaseEmbeds calls [cuediag.RebaseEmbeds] for all files of the instances.
 func rebaseEmbeds(root string, instances []*build.Instance) {
@@ -69,8 +73,8 @@ func (t *tree) valuesFiles(root string) ([]string, error) {
 	return out, nil
 }
 
-// checkEmbeds reports values files in a layer that no @embed reads, and @embed
-// attributes in files without @extern(embed): CUE ignores both.
+// checkEmbeds reports values files in a layer and files of clusters that no @embed reads, and
+// @embed attributes in files without @extern(embed): CUE ignores them.
 func (f *Fleet) checkEmbeds() diag.List {
 	var faults diag.List
 	embedded := map[string]bool{}
@@ -95,6 +99,17 @@ func (f *Fleet) checkEmbeds() diag.List {
 				Code: diag.CodeUnusedFile,
 				At:   []diag.Pos{{File: name}}, Msg: "no CUE file reads these values: a layer consists of files that end in .cue",
 				Hint: `write releases: "NAME": defaults: ` + layerName(dir) + ": _ @embed(file=" + base + ") in a file with @extern(embed) above its package clause, or move the file",
+			})
+		}
+	}
+	for _, name := range f.tree.lost {
+		dir := path.Dir(name)
+		isLayer := slices.ContainsFunc(f.tree.dirs, func(d string) bool { return fleet.IsWithin(d, dir) })
+		if all && !isLayer && !fleet.IsWithin(dir, path.Join(environments, charts)) && !embedded[name] {
+			faults.Add(&diag.Diag{
+				Code: diag.CodeUnusedFile,
+				At:   []diag.Pos{{File: name}}, Msg: "this directory is not a cluster: it has no file that ends in .cue",
+				Hint: "write the cluster into " + path.Join(dir, "cluster.cue") + ", or move the file",
 			})
 		}
 	}

@@ -25,6 +25,7 @@ type tree struct {
 	dirs  []string            // directories with files of package fleet, sorted, relative to the root
 	files map[string][]string // sorted names of these files, by directory
 	stray []stray             // files of other packages
+	lost  []string            // files with the name of a cluster's file and another extension
 	// faults are those of directories and links that cannot be layers.
 	faults     diag.List
 	unloadable map[string]bool // directories that CUE cannot load, which have faults
@@ -184,6 +185,9 @@ func (t *tree) checkNames(module string) {
 // add adds one file by its package clause.
 func (t *tree) add(root, rel string, edits Edits) error {
 	name := path.Base(rel)
+	if clusterFile.MatchString(name) {
+		t.lost = append(t.lost, rel)
+	}
 	if path.Ext(name) != ".cue" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") ||
 		strings.HasSuffix(name, "_test.cue") || strings.HasSuffix(name, "_tool.cue") {
 		return nil
