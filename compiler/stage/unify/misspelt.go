@@ -10,9 +10,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
-// misspeltReleases reports releases without source and namespace whose name is
-// similar to a complete release: a lower layer misspells its name. It also reports a
-// release that has releases.
+// misspeltReleases reports releases without source and namespace: a lower layer misspells
+// the name of a release, or sets values of a release that its clusters do not have. It also
+// reports a release that has releases.
 func (e *evaluation) misspeltReleases(v cue.Value) diag.List {
 	var complete []string
 	var faults diag.List
@@ -28,18 +28,30 @@ func (e *evaluation) misspeltReleases(v cue.Value) diag.List {
 		}
 	})
 	for name, release := range parts {
-		near := diag.Nearest(name, complete)
-		if near == "" {
-			continue
-		}
-		faults.Add(&diag.Diag{
+		d := &diag.Diag{
 			Code: diag.CodeReleaseSource,
 			At:   []diag.Pos{e.fieldPos(release)}, Path: "releases." + cue.Str(name).String(),
-			Msg: "no layer sets a chart or another source for this release", Hint: "did you mean " + near + "?",
-			Fixes: []diag.Fix{{Kind: diag.FixName, Old: name, New: near}},
-		})
+			Msg: "no layer sets a chart or another source for this release",
+		}
+		if near := diag.Nearest(name, complete); near != "" {
+			d.Hint, d.Fixes = "did you mean "+near+"?", []diag.Fix{{Kind: diag.FixName, Old: name, New: near}}
+		} else if e.onlyOverrides(release) {
+			d.Hint = "set its source and namespace here or in a layer above, or remove the release here"
+		} else {
+			continue
+		}
+		faults.Add(d)
 	}
 	return faults
+}
+
+// onlyOverrides reports whether a release has values or defaults, and no other fields than
+// those that the schema sets or requires.
+func (e *evaluation) onlyOverrides(release cue.Value) bool {
+	others := slices.DeleteFunc(fieldsIn(release), func(f namedValue) bool {
+		return slices.Contains([]string{"values", "defaults", "delivery", "tests", "namespace"}, f.name)
+	})
+	return len(others) == 0 && (len(fieldsIn(lookup(release, "values"))) > 0 || lookup(release, "defaults").Exists())
 }
 
 // hasReleases reports whether a field of a release is a release itself.

@@ -22,7 +22,7 @@ var shapes = sync.OnceValue(func() []shape {
 		{regexp.MustCompile(`^$`), `write the fields of the layer, such as releases: "NAME": {...}`},
 		{regexp.MustCompile(`^releases$`), `write releases: "NAME": {...}`},
 		{regexp.MustCompile(`^releases\.[^.]+$`), `write releases: "NAME": {namespace: "NAME", ...}, or keep it out of a cluster with its field clusters`},
-		{regexp.MustCompile(`^stages$`), `write stages: [{name: "NAME"}, ...]`},
+		{regexp.MustCompile(`^stages(?:\.\d+)?$`), `write stages: [{name: "NAME"}, ...]`},
 		{regexp.MustCompile(`^releases\..*\.values$`), `write values: {KEY: VALUE}, or read a file with values: _ @embed(file=values.yaml)`},
 		{regexp.MustCompile(`^releases\.[^.]+\.chart$`), `run fleetc chart add, which writes all of a chart's fields`},
 		{regexp.MustCompile(`^releases\.[^.]+\.clusters$`), `write clusters: ids: ["prod/eu"], or clusters: labels: tier: "gold"`},
