@@ -19,14 +19,15 @@ import (
 // A meaningCheck finds text in layers that CUE accepts, and that has another meaning than in
 // the languages that users come from.
 type meaningCheck struct {
-	root   string
-	faults diag.List
+	root     string
+	faults   diag.List
+	compared []comparison
 }
 
 // checkMeanings returns the faults of the files of a cluster, except those at the positions of
-// known faults.
-func checkMeanings(root string, in *build.Instance, known diag.List) diag.List {
-	m := &meaningCheck{root: root}
+// known faults. It notes the comparisons in conditions.
+func (e *evaluation) checkMeanings(in *build.Instance, known diag.List) diag.List {
+	m := &meaningCheck{root: e.root}
 	for _, f := range in.Files {
 		ast.Walk(f, func(n ast.Node) bool {
 			switch n := n.(type) {
@@ -46,6 +47,7 @@ func checkMeanings(root string, in *build.Instance, known diag.List) diag.List {
 			}
 		}
 	}
+	e.compared = m.compared
 	return slices.DeleteFunc(m.faults, func(d *diag.Diag) bool {
 		return slices.ContainsFunc(known, func(k *diag.Diag) bool { return k.Code == d.Code && slices.Contains(k.At, d.At[0]) })
 	})
@@ -76,6 +78,7 @@ func (m *meaningCheck) condition(e ast.Expr) {
 		if !ok || test.Op != token.NEQ && test.Op != token.EQL {
 			return true
 		}
+		m.compare(test.X, test.Y)
 		_, isTest := test.Y.(*ast.BottomLit)
 		id, field := firstSelector(test.X)
 		if !isTest || id == nil || !slices.Contains([]string{"cluster", "releases"}, id.Name) {

@@ -74,7 +74,7 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 	faults.Add(e.checkReleases(final))
 	faults.Add(e.checkPolicies(final))
 	faults.Add(e.check(final))
-	faults = withoutConsequences(append(faults, checkMeanings(root, in, faults)...), misplaced, e.misspeltReleases(final))
+	faults = withoutConsequences(append(faults, e.checkMeanings(in, faults)...), misplaced, e.misspeltReleases(final))
 	if len(faults) > 0 {
 		e.last.setMapPositions()
 	}
@@ -107,6 +107,7 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 func (e *evaluation) complete(c *fleet.Cluster, in *build.Instance, final cue.Value) {
 	c.Policies = e.policies(in, final)
 	c.Checks = append(c.Checks, c.ReleaseChecks(fieldNames(lookup(final, "releases")))...)
+	c.Checks = append(c.Checks, comparisonChecks(c, e.compared)...)
 	e.readDefaultUses(c)
 }
 
@@ -130,6 +131,7 @@ type evaluation struct {
 	last          *binding // the pass that was merged last
 	lookups       lookupCache
 	embedded      relocation
+	compared      []comparison
 }
 
 // parsedSchema is the embedded schema, which all evaluations share: CUE does
