@@ -148,7 +148,7 @@ func (c *checker) schemas(n *node, values map[string]any, at []string) {
 		}
 		if invalid, ok := validator.Validate(values).(*jsonschema.ValidationError); ok {
 			for _, leaf := range leaves(invalid) {
-				c.refused(leaf, n, at)
+				c.refused(leaf, n, at, validator)
 			}
 		}
 	}
@@ -160,7 +160,7 @@ func (c *checker) schemas(n *node, values map[string]any, at []string) {
 }
 
 // refused adds a fault for one error of the validator.
-func (c *checker) refused(e *jsonschema.ValidationError, n *node, at []string) {
+func (c *checker) refused(e *jsonschema.ValidationError, n *node, at []string, validator *jsonschema.Schema) {
 	full := slices.Concat(at, e.InstanceLocation)
 	msg := printed(e.ErrorKind)
 	hint := ""
@@ -173,6 +173,9 @@ func (c *checker) refused(e *jsonschema.ValidationError, n *node, at []string) {
 	case *kind.Type:
 		msg = fmt.Sprintf("this is %s, and the chart's schema expects %s", withArticle(jsonKind(k.Got)), orList(k.Want))
 		hint = "set it to " + orList(k.Want)
+		if want := choices(validator, e.InstanceLocation); len(want) > 0 {
+			hint = "use one of " + strings.Join(want, ", ")
+		}
 	case *kind.Enum:
 		msg = fmt.Sprintf("%s is not one of the values that the chart's schema allows", literalText(k.Got))
 		if want := literals(k.Want); len(want) > 0 {
@@ -186,6 +189,9 @@ func (c *checker) refused(e *jsonschema.ValidationError, n *node, at []string) {
 	case *kind.Required:
 		msg = "the chart's schema requires " + strings.Join(k.Missing, ", ")
 		hint = "set " + strings.Join(k.Missing, ", ")
+		if want := choices(validator, append(slices.Clone(e.InstanceLocation), k.Missing[0])); len(k.Missing) == 1 && len(want) > 0 {
+			hint += " to one of " + strings.Join(want, ", ")
+		}
 	default:
 		msg += ", according to the chart's schema"
 	}
@@ -298,6 +304,31 @@ func orList(names []string) string {
 		}
 	}
 	return strings.Join(out, " or ")
+}
+
+// choices returns the literals that a schema lists for the value at a path; none if it lists
+// none, or not as a plain property.
+func choices(s *jsonschema.Schema, path []string) []string {
+	const maxReferences = 16
+	target := func(s *jsonschema.Schema) *jsonschema.Schema {
+		for range maxReferences {
+			if s == nil || s.Ref == nil {
+				break
+			}
+			s = s.Ref
+		}
+		return s
+	}
+	for _, key := range path {
+		if s = target(s); s == nil {
+			return nil
+		}
+		s = s.Properties[key]
+	}
+	if s = target(s); s == nil || s.Enum == nil {
+		return nil
+	}
+	return literals(s.Enum.Values)
 }
 
 func literals(values []any) []string {

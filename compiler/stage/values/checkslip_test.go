@@ -158,3 +158,18 @@ func TestSlipsOfDeclaredKeys(t *testing.T) {
 	}
 	wrongly(t, typ, []string{"tls: {cerl: x} -> did you mean cert?", "tls: {ccert: x} -> did you mean cert?", "tls: {cheme: x} -> did you mean scheme?"})
 }
+
+// TestSchemaChoices checks that the hint for a value of the wrong type, and for a missing one,
+// has the choices of the chart's schema.
+func TestSchemaChoices(t *testing.T) {
+	typ := derive(t, fleetChart(map[string]string{
+		"values.yaml": "mode: fast\nlevel:\n",
+		"values.schema.json": `{"required": ["mode"], "properties": {"mode": {"$ref": "#/definitions/mode"}, "level": {"type": "string", "enum": ["low", "high"]}},
+			"definitions": {"mode": {"enum": ["fast", "slow"]}}}`,
+		"templates/x.yaml": "a: {{ .Values.mode }} {{ .Values.level }}",
+	}))
+	wrongly(t, typ, []string{
+		`{mode: null, level: low} -> set mode to one of "fast", "slow"`,
+		`mode: slow -> use one of "low", "high"`,
+	})
+}
