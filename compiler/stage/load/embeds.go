@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/build"
@@ -23,6 +24,22 @@ var valuesFile = regexp.MustCompile(`^(?:[\w-]+[-_.])?values(?:[-_.][\w.-]+)?\.y
 
 // clusterFile matches names of files that were or should be a cluster's file in CUE.
 var clusterFile = regexp.MustCompile(`^cluster\.(?:ya?ml|json|cue(?:~|\..+))$`)
+
+// clusterField matches the field cluster at the top of YAML or JSON: manifests, such as those of
+// Cluster API, may have the same file name.
+var clusterField = regexp.MustCompile(`(?m)^cluster:|\A\s*\{\s*"cluster"\s*:`)
+
+// isCluster reports whether a file that clusterFile matches has the content of a cluster.
+func isCluster(root, name string) bool {
+	if strings.HasPrefix(path.Base(name), "cluster.cue") {
+		return true
+	}
+	if checkSize(root, name, diag.Pos{File: name}) != nil {
+		return false
+	}
+	data, err := Edits{}.read(root, name)
+	return err == nil && clusterField.Match(data)
+}
 
 // rebaseEmbeds calls [cuediag.RebaseEmbeds] for all files of the instances.
 func rebaseEmbeds(root string, instances []*build.Instance) {
@@ -105,7 +122,7 @@ func (f *Fleet) checkEmbeds() diag.List {
 	for _, name := range f.tree.lost {
 		dir := path.Dir(name)
 		isLayer := slices.ContainsFunc(f.tree.dirs, func(d string) bool { return fleet.IsWithin(d, dir) })
-		if all && !isLayer && !fleet.IsWithin(dir, path.Join(environments, charts)) && !embedded[name] {
+		if all && !isLayer && !fleet.IsWithin(dir, path.Join(environments, charts)) && !embedded[name] && isCluster(f.Root, name) {
 			faults.Add(&diag.Diag{
 				Code: diag.CodeUnusedFile,
 				At:   []diag.Pos{{File: name}}, Msg: "this directory is not a cluster: it has no file that ends in .cue",
