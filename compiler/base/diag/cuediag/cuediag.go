@@ -98,10 +98,13 @@ func fault(root string, e errors.Error, v cue.Value) *diag.Diag {
 		notAllowed(root, d, v, e.Path())
 	case strings.HasPrefix(msg, "cycle with field"):
 		d.Code = diag.CodeCycle
-		d.Msg, d.Hint = "refers to itself through "+strings.TrimPrefix(msg, "cycle with field: "), "set one of them to a value"
+		d.Msg, d.Hint = "refers to itself through "+packageSuffix.ReplaceAllString(strings.TrimPrefix(msg, "cycle with field: "), ""), "set one of them to a value"
 	}
 	return d
 }
+
+// packageSuffix matches the package that CUE writes behind a hidden field.
+var packageSuffix = regexp.MustCompile(`\([^()]*\)`)
 
 // isConsequence reports whether the fault only says that a string interpolation
 // failed because of another fault.

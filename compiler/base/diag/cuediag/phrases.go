@@ -30,6 +30,7 @@ var phrases = sync.OnceValue(func() []phrase {
 		{regexp.MustCompile(`^cannot reference optional field: (.+)$`), diag.CodeMissingValue, (*explanation).notSet},
 		{regexp.MustCompile(`^reference "(.+)" not found$`), diag.CodeUnknownName, (*explanation).notFound},
 		{regexp.MustCompile(`^(?:structural cycle|cycle error|cycle with field: .*)$`), diag.CodeCycle, saying("contains itself, or refers to itself", "set one of the fields to a value")},
+		{regexp.MustCompile(`^adding field (.+) not allowed as field set was already referenced$`), diag.CodeCycle, saying("the field $1 is added to the map that its loop or condition reads", "read another map in the loop or condition")},
 		{regexp.MustCompile(`^cyclic references in let clause or alias$`), diag.CodeCycle, (*explanation).letCycle},
 		{regexp.MustCompile(`^invalid regexp: error parsing regexp: (.+)$`), diag.CodeTextForm, (*explanation).brokenRegexp},
 		{regexp.MustCompile(`^imported and not used: "([^"]+)"`), diag.CodeUnknownName, (*explanation).unused},
