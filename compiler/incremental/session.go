@@ -113,6 +113,21 @@ func (s *Session) Check(ctx context.Context, edits load.Edits) (*compiler.Fleet,
 	return f, cmp.Or(ctx.Err(), err)
 }
 
+// Try is Check for edits that the user may not accept. If they have faults, the session stays as
+// it was, and reads all files again.
+func (s *Session) Try(ctx context.Context, edits load.Edits) (*compiler.Fleet, error) {
+	trial := *s
+	trial.Preview = nil
+	f, err := trial.Check(ctx, edits)
+	if err != nil {
+		s.Changed()
+		return f, err
+	}
+	trial.Preview = s.Preview
+	*s = trial
+	return f, nil
+}
+
 // Evaluated returns the clusters of the last check that could be evaluated, those with faults
 // included, sorted by ID.
 func (s *Session) Evaluated() []*fleet.Cluster {

@@ -129,6 +129,11 @@ func TestSessionRandomChanges(t *testing.T) {
 			cancel()
 			_, _ = s.Check(ctx, edits)
 		}
+		if random.IntN(5) == 0 { // a change that is tried
+			tried, other := maps.Clone(edits), files[random.IntN(len(files))]
+			tried[other] = []byte(randomChange(random, original[other]))
+			_, _ = s.Try(t.Context(), tried)
+		}
 		compare(fmt.Sprintf("change %d of %s (on disk: %t):\n%s", i, name, onDisk, text))
 	}
 }
@@ -184,5 +189,20 @@ func TestSessionReuses(t *testing.T) {
 	fleets.Write(t, dir, map[string]string{name: string(text), "charts/fluentd/notes.txt": "a note\n"})
 	s.Changed()
 	check("changed on disk", nil, "prod/c002")
+	invalid := load.Edits{name: []byte(string(text) + "releases: fluentd: x: 1\n")}
+	if _, err := s.Try(t.Context(), invalid); err == nil {
+		t.Error("a fault is accepted")
+	}
+	check("a change with a fault is tried", nil)
+	valid := load.Edits{name: []byte(string(text) + "// tried\n")}
+	f, err := s.Try(t.Context(), valid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cluster := range f.Clusters {
+		last[cluster.ID] = cluster
+	}
+	check("a valid change is tried, and made", valid)
+	check("and is reverted", nil, "prod/c002")
 	check("an environment", load.Edits{"environments/dev/env.cue": []byte("package fleet\n\nenvironment: \"dev\"\n")}, "dev/c000", "dev/c003")
 }

@@ -29,9 +29,9 @@ type request struct {
 type checker struct {
 	s         *server
 	root      string
-	session   *incremental.Session
-	published map[string]string // the published diagnostics by file, as JSON
-	rendered  diag.List         // faults of the last rendering
+	session   *incremental.Session // below s.evaluation
+	published map[string]string    // the published diagnostics by file, as JSON
+	rendered  diag.List            // faults of the last rendering
 
 	secrets sync.Map // by field, as text: whether it was secret in a rendering
 
@@ -97,13 +97,27 @@ func (c *checker) run() {
 			return
 		}
 		_, err = par.Recover(func() (struct{}, error) { return struct{}{}, c.check() })
+		isBroken := err != nil && !errors.Is(err, context.Canceled)
+		if isBroken {
+			c.session = incremental.NewSession(c.s.Compiler(c.root))
+		}
 		release()
 		c.s.refreshAnswers()
-		if err != nil && !errors.Is(err, context.Canceled) {
-			c.session = incremental.NewSession(c.s.Compiler(c.root))
+		if isBroken {
 			c.s.log(err)
 		}
 	}
+}
+
+// sessionOf returns the session of the fleet at a root. The caller holds s.evaluation while it
+// uses the session.
+func (s *server) sessionOf(root string) *incremental.Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.checkers[root]; c != nil {
+		return c.session
+	}
+	return incremental.NewSession(s.Compiler(root))
 }
 
 // take returns the next request, with a context that the next change cancels.

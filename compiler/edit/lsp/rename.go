@@ -187,10 +187,12 @@ type renamer struct {
 	dir        string // of the layer, relative to the root
 }
 
-// compile compiles the fleet with the unsaved edits, and refuses the rename if it has faults.
+// compile compiles the fleet with the unsaved edits, and refuses the rename if it has faults. It
+// uses the session of the checker, which has evaluated most of the fleet.
 func (r *renamer) compile(ctx context.Context) (*incremental.Session, *compiler.Fleet, load.Edits, error) {
 	edits, _ := r.s.edits(r.root)
-	session := incremental.NewSession(r.s.Compiler(r.root))
+	session := r.s.sessionOf(r.root)
+	session.Changed() // the editor may not have reported all changes on disk
 	before, err := session.Check(ctx, edits)
 	if err != nil || before == nil {
 		return nil, nil, nil, refuse("the fleet has faults: correct them before you rename the %s", r.kind)
@@ -224,7 +226,7 @@ func (r *renamer) verify(ctx context.Context) error {
 		}
 		edits[filepath.ToSlash(rel)] = []byte(replaced(r.texts.text(file), replacements))
 	}
-	after, err := session.Check(ctx, edits)
+	after, err := session.Try(ctx, edits)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
