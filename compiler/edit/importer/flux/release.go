@@ -59,7 +59,7 @@ func (s *state) releases() {
 	slices.SortFunc(s.out.Dropped, byName)
 	for _, r := range s.out.Releases {
 		r.Depends = slices.DeleteFunc(r.Depends, func(name string) bool {
-			return slices.ContainsFunc(s.out.Dropped, func(d *importer.Release) bool { return d.Name == name })
+			return !slices.ContainsFunc(s.out.Releases, func(other *importer.Release) bool { return other.Name == name })
 		})
 	}
 }
