@@ -15,7 +15,7 @@ const (
 	helmOnly      = "nothing to do: it is an option of Helm's own upgrade"
 	credentials   = "nothing to do: use helm repo add or docker login; credentials are not part of the fleet"
 	selectsOnly   = "nothing to do: labels select releases for helmfile; fleetc selects them by name and cluster"
-	noValidation  = "give a reason under open where the types of the chart's values are wrong"
+	noValidation  = "nothing to do: fleetc checks objects before it applies them"
 	noOutput      = "nothing to do: it concerns the output of helmfile"
 	noPrograms    = "fleetc does not run programs on rendered objects: write what it changes as patches, see docs/patches.md"
 	noDeletion    = "nothing to do: fleetc prunes objects that are no longer in the bundle"
@@ -35,7 +35,7 @@ var helmFields = map[string]string{
 	"reuseValues":     "values of earlier upgrades are unknown: write them into the release, or compare with fleetc diff --live",
 	"skipDeps":        helmOnly, "skipRefresh": helmOnly,
 	"postRenderer": noPrograms, "postRendererArgs": noPrograms,
-	"skipSchemaValidation": noValidation, "disableValidation": noValidation, "disableOpenAPIValidation": noValidation,
+	"skipSchemaValidation": importer.NoSchemaCheck, "disableValidation": noValidation, "disableOpenAPIValidation": noValidation,
 	"insecureSkipTLSVerify": credentials, "plainHttp": credentials,
 	"suppressOutputLineRegex": noOutput, "cascade": noDeletion, "deleteWait": noDeletion, "deleteTimeout": noDeletion,
 	"syncReleaseLabels": helmOnly, "takeOwnership": "use fleetc apply --adopt",
