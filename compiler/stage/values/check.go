@@ -45,9 +45,9 @@ type finding struct {
 	fault  *diag.Diag
 }
 
-// isAt reports whether the finding is about the value at a path or a map or list around it.
-func (f finding) isAt(path []string) bool {
-	return len(f.path) <= len(path) && slices.Equal(f.path, path[:len(f.path)])
+// isWithin reports whether a path is that of a value, or of a part of it.
+func isWithin(path, value []string) bool {
+	return len(value) <= len(path) && slices.Equal(value, path[:len(value)])
 }
 
 func (c *checker) add(code diag.Code, path []string, at *fleet.Tree, msg, hint string, fixes ...diag.Fix) {

@@ -201,7 +201,7 @@ func (c *checker) refused(e *jsonschema.ValidationError, n *node, at []string, v
 func (c *checker) refusedAt(full []string, n *node, msg, hint string) {
 	at, full := c.find(full)
 	// A fault at the path or above it covers this one.
-	covers := func(f finding) bool { return !f.schema && f.isAt(full) }
+	covers := func(f finding) bool { return !f.schema && isWithin(full, f.path) }
 	if i := slices.IndexFunc(c.found, covers); i >= 0 {
 		c.found[i].final = true
 		return

@@ -63,6 +63,6 @@ func (c *checker) openValue(v *fleet.Tree, t *Type, path []string) {
 // faulty reports whether there is a fault at the path or above it.
 func (c *checker) faulty(path []string) bool {
 	return slices.ContainsFunc(c.found, func(f finding) bool {
-		return len(f.path) > 0 && len(f.path) <= len(path) && slices.Equal(f.path, path[:len(f.path)])
+		return len(f.path) > 0 && isWithin(path, f.path)
 	})
 }

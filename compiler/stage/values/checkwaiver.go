@@ -31,7 +31,7 @@ func (c *checker) waive(open []fleet.Waiver) diag.List {
 		waived := false
 		for i, path := range paths {
 			switch {
-			case path == nil || len(path) > len(f.path) || !slices.Equal(path, f.path[:len(path)]):
+			case path == nil || !isWithin(f.path, path):
 			case f.final:
 				rejected[i] = true
 			default:
