@@ -25,11 +25,15 @@ func ProtectedKinds() []schema.GroupKind {
 // IsProtected reports whether the kind is one of [ProtectedKinds].
 func IsProtected(gk schema.GroupKind) bool { return slices.Contains(ProtectedKinds(), gk) }
 
+// HelmKeep is the annotation of Helm for objects that stay when they leave their release. Its
+// value is "keep".
+const HelmKeep = "helm.sh/resource-policy"
+
 // KeepAnnotation returns the annotation that keeps an object when it leaves
 // its bundle, such as helm.sh/resource-policy: keep, or an empty string.
 func KeepAnnotation(u *unstructured.Unstructured) string {
 	a := u.GetAnnotations()
-	for _, keep := range [][2]string{{"helm.sh/resource-policy", "keep"}, {"fleetc.dev/prune", "never"}} {
+	for _, keep := range [][2]string{{HelmKeep, "keep"}, {"fleetc.dev/prune", "never"}} {
 		if a[keep[0]] == keep[1] {
 			return keep[0] + ": " + keep[1]
 		}

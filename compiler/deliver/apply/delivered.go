@@ -76,8 +76,8 @@ func (c *comparer) asHelmRelease(it *Item, o *unstructured.Unstructured) bool {
 	sent := it.object.DeepCopy()
 	own, annotations := maps.Clone(sent.GetLabels()), maps.Clone(sent.GetAnnotations()) // Helm has marked it
 	own[helmPrefix+"name"], own[helmPrefix+"namespace"] = labels[helmPrefix+"name"], labels[helmPrefix+"namespace"]
-	if o.GetAnnotations()[gitops.KeepAnnotation] == "keep" && (fleet.IsProtected(it.kind()) || fleet.KeepAnnotation(sent) != "") {
-		annotations[gitops.KeepAnnotation] = "keep"
+	if o.GetAnnotations()[fleet.HelmKeep] == "keep" && (fleet.IsProtected(it.kind()) || fleet.KeepAnnotation(sent) != "") {
+		annotations[fleet.HelmKeep] = "keep"
 	}
 	if it.parent == nil {
 		delete(own, fleet.ReleaseLabel)

@@ -25,9 +25,6 @@ const (
 	// for it.
 	digestAnnotation = "fleetc.dev/chart-digest"
 
-	// KeepAnnotation has Helm keep an object when it deletes the release.
-	KeepAnnotation = "helm.sh/resource-policy"
-
 	// retries is the number of retries of Helm after a failure.
 	retries = int64(3)
 )
@@ -126,12 +123,12 @@ func keepPatches(b *fleet.Bundle, r *fleet.Release) []any {
 	var patches []any
 	for _, o := range b.Objects {
 		isHook := len(fleet.HookEvents(o.Unstructured)) > 0
-		if o.Release != r || o.CRD || isHook || !isKept(o) || o.GetAnnotations()[KeepAnnotation] == "keep" {
+		if o.Release != r || o.CRD || isHook || !isKept(o) || o.GetAnnotations()[fleet.HelmKeep] == "keep" {
 			continue
 		}
 		patches = append(patches, map[string]any{
 			"target": fluxTarget(o), // templates may leave out the namespace
-			"patch":  "apiVersion: v1\nkind: Any\nmetadata: {name: any, annotations: {" + KeepAnnotation + ": keep}}\n",
+			"patch":  "apiVersion: v1\nkind: Any\nmetadata: {name: any, annotations: {" + fleet.HelmKeep + ": keep}}\n",
 		})
 	}
 	return patches
