@@ -19,11 +19,7 @@ func (c *Compiler) Results() *cache.Store {
 
 // CleanCache removes the results of earlier runs, of all builds.
 func (c *Compiler) CleanCache() error {
-	dir := c.resultsDir()
-	if dir == "" {
-		return nil
-	}
-	if err := os.RemoveAll(dir); err != nil {
+	if err := os.RemoveAll(c.resultsDir()); err != nil {
 		return fmt.Errorf("clean the cache: %w", err)
 	}
 	return nil

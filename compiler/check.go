@@ -2,7 +2,6 @@ package compiler
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -121,7 +120,7 @@ func ofRelease(r *fleet.Release, d *diag.Diag) *diag.Diag {
 
 // storeChecked stores types that became more complete.
 func (f *Fleet) storeChecked() {
-	for ch := range maps.Values(f.Charts) {
+	for _, ch := range f.Charts {
 		if ch.Types.Grown() {
 			f.Results.StoreTypes(ch.Chart, ch.Types)
 		}

@@ -1,12 +1,10 @@
 package compiler
 
 import (
-	"slices"
-	"strings"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/source/manifests"
 )
 
@@ -53,7 +51,7 @@ func (f *Fleet) crdsIn(name string, pos diag.Pos) ([]fleet.Object, error) {
 		faults = append(faults, &of)
 	}
 	for _, o := range objs {
-		if o.GroupVersionKind().GroupKind().String() != "CustomResourceDefinition.apiextensions.k8s.io" {
+		if o.GroupVersionKind().GroupKind() != fleet.CRDKind {
 			faults.Add(&diag.Diag{
 				Code: diag.CodeCRD,
 				At:   []diag.Pos{o.Pos, pos}, Path: "cluster.crds", Msg: "this is a " + o.GetKind() + ", not a CustomResourceDefinition",
@@ -64,17 +62,13 @@ func (f *Fleet) crdsIn(name string, pos diag.Pos) ([]fleet.Object, error) {
 	return objs, faults.Err()
 }
 
-// kindsOf returns the kinds that CRDs serve, sorted.
-func kindsOf(crds []fleet.Object) []fleet.API {
-	var out []fleet.API
+// kindsOf returns the kinds that CRDs serve.
+func kindsOf(crds []fleet.Object) (out []fleet.API) {
 	for _, o := range crds {
-		spec, _ := o.Object["spec"].(map[string]any)
-		for _, version := range render.APIs([]fleet.Object{o}) {
-			if parts := strings.Split(version, "/"); len(parts) == 3 {
-				out = append(out, fleet.API{APIVersion: parts[0] + "/" + parts[1], Kind: parts[2], Namespaced: spec["scope"] == "Namespaced"})
-			}
+		scope, _, _ := unstructured.NestedString(o.Object, "spec", "scope")
+		for _, gvk := range fleet.ServedKinds(o.Unstructured) {
+			out = append(out, fleet.API{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespaced: scope == "Namespaced"})
 		}
 	}
-	slices.SortFunc(out, func(a, b fleet.API) int { return strings.Compare(a.APIVersion+"/"+a.Kind, b.APIVersion+"/"+b.Kind) })
 	return out
 }

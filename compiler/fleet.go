@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/cache"
@@ -54,20 +52,6 @@ type LoadedChart struct {
 	*fleet.Chart
 	Types *values.Type
 	asks  render.AskedAPIs
-}
-
-// Version returns the version in the Chart.yaml of the chart; empty without a chart.
-func (ch LoadedChart) Version() string {
-	var metadata struct {
-		Version string `json:"version"`
-	}
-	if ch.Chart == nil {
-		return ""
-	}
-	if i := slices.IndexFunc(ch.Files, func(f fleet.File) bool { return f.Name == "Chart.yaml" }); i >= 0 {
-		_ = yaml.Unmarshal(ch.Files[i].Data, &metadata) // a chart that does not parse is a fault already
-	}
-	return metadata.Version
 }
 
 // renderer renders releases, and memoizes what clusters share.

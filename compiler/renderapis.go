@@ -122,24 +122,7 @@ func (f *Fleet) asks(r *fleet.Release) render.AskedAPIs {
 	if r.Jsonnet != "" {
 		return render.AskedAPIs{All: true}
 	}
-	return f.Charts[r.Chart].asks.And(askedByValues(r.Values))
-}
-
-// askedByValues returns the API versions for which templates in values ask.
-func askedByValues(t *fleet.Tree) (all render.AskedAPIs) {
-	if t == nil {
-		return all
-	}
-	for _, f := range t.Fields {
-		all = all.And(askedByValues(f))
-	}
-	for _, e := range t.List {
-		all = all.And(askedByValues(e))
-	}
-	if text, ok := t.Scalar.(string); ok {
-		all = all.And(render.AskedAPIsIn(text))
-	}
-	return all
+	return f.Charts[r.Chart].asks.And(render.AskedAPIsInValues(r.Values))
 }
 
 // crdsOf returns the API versions of the CRDs in the crds directories of a chart.

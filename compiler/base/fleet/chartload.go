@@ -1,7 +1,10 @@
 package fleet
 
 import (
+	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
@@ -21,4 +24,16 @@ func UnloadableChart(err error) (code diag.Code, msg, hint string) {
 		return diag.CodeChartFiles, "Chart.yaml has no " + name, "set " + name + " in Chart.yaml"
 	}
 	return diag.CodeChartFiles, "Chart.yaml is not valid: " + field, "correct Chart.yaml"
+}
+
+// Version returns the version in the Chart.yaml of the chart; empty if ch is nil.
+func (ch *Chart) Version() string {
+	var metadata struct{ Version string }
+	if ch == nil {
+		return ""
+	}
+	if i := slices.IndexFunc(ch.Files, func(f File) bool { return f.Name == "Chart.yaml" }); i >= 0 {
+		_ = yaml.Unmarshal(ch.Files[i].Data, &metadata) // a chart that does not parse is a fault already
+	}
+	return metadata.Version
 }

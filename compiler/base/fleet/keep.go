@@ -7,19 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-var (
-	namespaceKind = schema.GroupKind{Kind: "Namespace"}
-	crdKind       = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
-)
+var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 
 // IsBase reports whether objects of the kind must exist before others:
 // namespaces and CRDs.
-func IsBase(gk schema.GroupKind) bool { return gk == namespaceKind || gk == crdKind }
+func IsBase(gk schema.GroupKind) bool { return gk == namespaceKind || gk == CRDKind }
 
 // ProtectedKinds returns the kinds whose deletion also deletes other objects
 // or data: namespaces, CRDs and volumes.
 func ProtectedKinds() []schema.GroupKind {
-	return []schema.GroupKind{namespaceKind, crdKind, {Kind: "PersistentVolume"}, {Kind: "PersistentVolumeClaim"}}
+	return []schema.GroupKind{namespaceKind, CRDKind, {Kind: "PersistentVolume"}, {Kind: "PersistentVolumeClaim"}}
 }
 
 // IsProtected reports whether the kind is one of [ProtectedKinds].

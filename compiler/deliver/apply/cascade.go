@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -188,11 +189,11 @@ func cascadeGrew(n int) string {
 
 // ofCRD lists the custom resources of all kinds that a CRD defines.
 func (c *cascader) ofCRD(ctx context.Context, it *Item) (*Cascade, error) {
-	if it.ref.Kind != "CustomResourceDefinition" || !it.isBase() {
+	if it.kind() != fleet.CRDKind {
 		return nil, nil
 	}
 	var kinds []cluster.Kind
-	for _, gvk := range definedKinds(it.Before) {
+	for _, gvk := range fleet.ServedKinds(it.Before) {
 		gk := gvk.GroupKind()
 		if slices.ContainsFunc(kinds, func(k cluster.Kind) bool { return k.GroupKind() == gk }) {
 			continue

@@ -17,8 +17,8 @@ func CheckOrder(b *fleet.Bundle) error {
 	crds, namespaces := map[schema.GroupVersionKind]fleet.Object{}, map[string]fleet.Object{}
 	for _, o := range b.Objects {
 		switch o.GroupVersionKind().GroupKind() {
-		case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
-			for _, gvk := range definedKinds(o.Unstructured) {
+		case fleet.CRDKind:
+			for _, gvk := range fleet.ServedKinds(o.Unstructured) {
 				crds[gvk] = o
 			}
 		case schema.GroupKind{Kind: "Namespace"}:

@@ -43,7 +43,7 @@ func (it *Item) lastingEffects() []string {
 	gk := it.kind()
 	exists := it.uid != ""
 	switch {
-	case gk == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"} && it.Before != nil && it.object != nil:
+	case gk == fleet.CRDKind && it.Before != nil && it.object != nil:
 		return removedVersions(it.Before, it.object)
 	case gk == schema.GroupKind{Kind: "PersistentVolumeClaim"} && it.Action != Prune && exists:
 		return []string{"data written to it stays"}

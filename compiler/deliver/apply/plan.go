@@ -163,8 +163,8 @@ func (p *planner) collectItems() {
 		switch it.kind() {
 		case (schema.GroupKind{Kind: "Namespace"}):
 			p.bundleNamespaces[it.ref.Name] = it
-		case (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}):
-			for _, gvk := range definedKinds(it.object) {
+		case fleet.CRDKind:
+			for _, gvk := range fleet.ServedKinds(it.object) {
 				p.bundleCRDs[gvk] = it
 			}
 		}
@@ -176,21 +176,6 @@ func (it *Item) kind() schema.GroupKind { return it.ref.GroupKind() }
 // isBase reports whether other objects depend on the object's existence, as on a
 // namespace or a CRD.
 func (it *Item) isBase() bool { return fleet.IsBase(it.kind()) }
-
-// definedKinds returns the kinds that a CRD defines.
-func definedKinds(crd *unstructured.Unstructured) []schema.GroupVersionKind {
-	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	var out []schema.GroupVersionKind
-	for _, v := range versions {
-		version, ok := v.(map[string]any)
-		if name, isText := version["name"].(string); ok && isText && version["served"] != false {
-			out = append(out, schema.GroupVersionKind{Group: group, Version: name, Kind: kind})
-		}
-	}
-	return out
-}
 
 // before reports whether the objects of it exist when other is applied.
 func (p *planner) before(it, other *Item) bool {

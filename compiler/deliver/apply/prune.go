@@ -165,7 +165,7 @@ func (p *planner) keepContainers(items []Item) {
 		if it.ref.Kind == "Namespace" {
 			held = spaces[it.ref.Name]
 		}
-		for _, gvk := range definedKinds(it.Before) {
+		for _, gvk := range fleet.ServedKinds(it.Before) {
 			held = cmp.Or(held, kinds[gvk.GroupKind()])
 		}
 		if held != "" {

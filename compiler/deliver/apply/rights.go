@@ -170,7 +170,7 @@ func (t Target) recordRights(ctx context.Context, plan *Plan, add func(group, re
 // CRD is in the bundle.
 func (t Target) futureResource(gvk schema.GroupVersionKind) schema.GroupVersionResource {
 	for _, o := range t.Bundle.Objects {
-		if o.GetKind() != "CustomResourceDefinition" || !slices.Contains(definedKinds(o.Unstructured), gvk) {
+		if !slices.Contains(fleet.ServedKinds(o.Unstructured), gvk) {
 			continue
 		}
 		if spec, ok := o.Object["spec"].(map[string]any); ok {

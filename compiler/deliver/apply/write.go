@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
@@ -39,7 +40,7 @@ func (r *runner) applyAll(ctx context.Context, items []*Item) error {
 				return err
 			}
 			for _, it := range items[:n] {
-				for _, gvk := range definedKinds(it.object) {
+				for _, gvk := range fleet.ServedKinds(it.object) {
 					r.newKinds[gvk.GroupKind()] = it.isBase()
 				}
 			}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
-	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
 // unknownKinds returns the kinds of objects for which the cluster has neither a built-in
@@ -17,9 +16,9 @@ import (
 func (w *work) unknownKinds(want map[string]*expectation, c *Cluster) []fleet.API {
 	known := map[schema.GroupKind]bool{}
 	for _, r := range c.Releases {
-		for _, api := range render.APIs(want[r.Name].objects) {
-			if parts := strings.Split(api, "/"); len(parts) == 3 { //nolint:mnd // group, version and kind
-				known[schema.GroupKind{Group: parts[0], Kind: parts[2]}] = true
+		for _, o := range want[r.Name].objects {
+			for _, gvk := range fleet.ServedKinds(o.Unstructured) {
+				known[gvk.GroupKind()] = true
 			}
 		}
 	}

@@ -12,14 +12,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
-var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
-
 // crds finds CRDs that are removed or narrowed.
 func (r *rehearsal) crds() {
 	kept := byID(r.after.CRDs)
 	unused := map[string][]fleet.Object{} // removed CRDs without objects, by release
 	for _, o := range r.before.Objects {
-		if o.Unstructured == nil || kindOf(o) != crdKind {
+		if o.Unstructured == nil || kindOf(o) != fleet.CRDKind {
 			continue
 		}
 		next, stays := r.next[o.ID()]
@@ -28,7 +26,7 @@ func (r *rehearsal) crds() {
 			next, stays = declared, true // the CRD moves to cluster.crds
 		}
 		if !stays {
-			if users := r.users(definedKind(o), ""); len(users) > 0 {
+			if users := r.users(fleet.DefinedKind(o.Unstructured), ""); len(users) > 0 {
 				r.removedCRD(o, users)
 			} else if r.hasRelease(o) {
 				unused[releaseOf(o)] = append(unused[releaseOf(o)], o)
@@ -72,13 +70,6 @@ func versionsOf(crd fleet.Object) map[string]crdVersion {
 		out[v.name] = v
 	}
 	return out
-}
-
-// definedKind returns the kind that a CRD defines.
-func definedKind(crd fleet.Object) schema.GroupKind {
-	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
-	return schema.GroupKind{Group: group, Kind: kind}
 }
 
 // users returns the new objects of a kind. An empty version selects all versions.
@@ -145,7 +136,7 @@ func (r *rehearsal) removedCRDs(release string, crds []fleet.Object) {
 // changedCRD compares two states of a CRD.
 func (r *rehearsal) changedCRD(before, after fleet.Object) {
 	old, next := versionsOf(before), versionsOf(after)
-	gk := definedKind(after)
+	gk := fleet.DefinedKind(after.Unstructured)
 	for _, name := range sortedKeys(old) {
 		v, n := old[name], next[name]
 		if n.name == "" || v.served && !n.served {

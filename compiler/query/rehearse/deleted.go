@@ -35,7 +35,7 @@ const keepsProtected = "fleetc apply keeps it unless --prune-protected is set; F
 func (r *rehearsal) deleted() {
 	gone, created := map[string][]fleet.Object{}, map[string][]fleet.Object{} // by release
 	for _, o := range r.before.Objects {
-		if _, stays := r.next[o.ID()]; !stays && !fleet.IsHook(o.Unstructured) && kindOf(o) != crdKind &&
+		if _, stays := r.next[o.ID()]; !stays && !fleet.IsHook(o.Unstructured) && kindOf(o) != fleet.CRDKind &&
 			!slices.ContainsFunc(r.after.Objects, func(n fleet.Object) bool { return isSameAs(o, n) }) {
 			gone[releaseOf(o)] = append(gone[releaseOf(o)], o)
 		}

@@ -54,11 +54,11 @@ func customVersions(s Side) map[schema.GroupVersionKind]crdVersion {
 	out := map[schema.GroupVersionKind]crdVersion{}
 	for _, list := range [][]fleet.Object{s.CRDs, s.Objects} {
 		for _, o := range list {
-			if o.Unstructured == nil || kindOf(o) != crdKind {
+			if o.Unstructured == nil || kindOf(o) != fleet.CRDKind {
 				continue
 			}
 			for name, v := range versionsOf(o) {
-				out[definedKind(o).WithVersion(name)] = v
+				out[fleet.DefinedKind(o.Unstructured).WithVersion(name)] = v
 			}
 		}
 	}

@@ -11,14 +11,13 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/query/diff"
-	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
 // unserved finds objects in an API version that the cluster does not serve, unless it was
 // so before. Kinds of the CRDs of the old bundle are left to crds.
 func (r *rehearsal) unserved(version *kube.Version) {
 	served := servedKinds(r.after)
-	for _, gvk := range kindsOf(r.before.Objects) {
+	for _, gvk := range servedBy(r.before.Objects) {
 		served[gvk] = true
 	}
 	type use struct {
@@ -76,19 +75,17 @@ func servedKinds(s Side) map[schema.GroupVersionKind]bool {
 	for _, a := range s.Cluster.APIs {
 		out[schema.FromAPIVersionAndKind(a.APIVersion, a.Kind)] = true
 	}
-	for _, gvk := range kindsOf(slices.Concat(s.Objects, s.CRDs)) {
+	for _, gvk := range servedBy(slices.Concat(s.Objects, s.CRDs)) {
 		out[gvk] = true
 	}
 	return out
 }
 
-// kindsOf returns the kinds that the CRDs among objects serve.
-func kindsOf(objs []fleet.Object) []schema.GroupVersionKind {
+// servedBy returns the kinds that the CRDs among objects serve.
+func servedBy(objs []fleet.Object) []schema.GroupVersionKind {
 	var out []schema.GroupVersionKind
-	for _, api := range render.APIs(objs) {
-		if parts := strings.Split(api, "/"); len(parts) == 3 {
-			out = append(out, schema.GroupVersionKind{Group: parts[0], Version: parts[1], Kind: parts[2]})
-		}
+	for _, o := range objs {
+		out = append(out, fleet.ServedKinds(o.Unstructured)...)
 	}
 	return out
 }

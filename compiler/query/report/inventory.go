@@ -17,7 +17,7 @@ type crdKey struct{ name, release, versions string }
 
 // addCRD adds an object if it is a CRD.
 func (m *maker) addCRD(c *fleet.Cluster, o fleet.Object) {
-	if o.GetKind() != "CustomResourceDefinition" {
+	if o.GroupVersionKind().GroupKind() != fleet.CRDKind {
 		return
 	}
 	out := CRD{Name: o.GetName(), Release: o.Release.Name, Versions: []string{}, Place: m.links.place(cmp.Or(o.Release.SourcePos, o.Release.Pos))}

@@ -3,6 +3,8 @@ package health
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // customResource judges an object of an unknown kind by common conventions for
@@ -37,7 +39,7 @@ func customResource(u *unstructured.Unstructured) Verdict {
 // statuslessKind returns the kind that a CRD defines, if none of its versions has a
 // status.
 func statuslessKind(u *unstructured.Unstructured) (gk schema.GroupKind, ok bool) {
-	if u == nil || u.GroupVersionKind().GroupKind().String() != "CustomResourceDefinition.apiextensions.k8s.io" {
+	if u == nil || u.GroupVersionKind().GroupKind() != fleet.CRDKind {
 		return gk, false
 	}
 	versions, _ := at(u, "spec", "versions").([]any)
@@ -53,6 +55,6 @@ func statuslessKind(u *unstructured.Unstructured) (gk schema.GroupKind, ok bool)
 			return gk, false
 		}
 	}
-	gk = schema.GroupKind{Group: text(u, "spec", "group"), Kind: text(u, "spec", "names", "kind")}
+	gk = fleet.DefinedKind(u)
 	return gk, len(versions) > 0 && gk.Kind != ""
 }

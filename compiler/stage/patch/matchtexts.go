@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -90,9 +89,7 @@ func kindsOf(c *fleet.Cluster, objs, crds []fleet.Object) []schema.GroupKind {
 		seen[gv.WithKind(api.Kind).GroupKind()] = true
 	}
 	for _, crd := range crds {
-		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
-		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
-		seen[schema.GroupKind{Group: group, Kind: kind}] = true
+		seen[fleet.DefinedKind(crd.Unstructured)] = true
 	}
 	for _, gk := range kube.GroupKinds() {
 		seen[gk] = true

@@ -55,7 +55,7 @@ func (a *application) schemaOf(o fleet.Object, crds []fleet.Object) fieldSchema 
 
 // isCRD reports whether an object is a CRD.
 func isCRD(o fleet.Object) bool {
-	return o.Unstructured != nil && o.GroupVersionKind().GroupKind() == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+	return o.Unstructured != nil && o.GroupVersionKind().GroupKind() == fleet.CRDKind
 }
 
 // impossible returns the first step of a path that an object cannot have, and

@@ -65,6 +65,23 @@ func AskedAPIsIn(text string) AskedAPIs {
 	}
 }
 
+// AskedAPIsInValues returns the API versions that templates in values ask for.
+func AskedAPIsInValues(t *fleet.Tree) (all AskedAPIs) {
+	if t == nil {
+		return all
+	}
+	for _, f := range t.Fields {
+		all = all.And(AskedAPIsInValues(f))
+	}
+	for _, e := range t.List {
+		all = all.And(AskedAPIsInValues(e))
+	}
+	if text, ok := t.Scalar.(string); ok {
+		all = all.And(AskedAPIsIn(text))
+	}
+	return all
+}
+
 // The forms in which charts ask for one API version: .Capabilities.APIVersions.Has "NAME",
 // and has "NAME" .Capabilities.APIVersions.
 var (

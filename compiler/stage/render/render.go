@@ -140,21 +140,9 @@ func (j *job) hooks(docs []document) (out []fleet.Object) {
 func APIs(objs []fleet.Object) []string {
 	var out []string
 	for _, o := range objs {
-		if o.GetKind() != "CustomResourceDefinition" || o.GroupVersionKind().Group != "apiextensions.k8s.io" {
-			continue
-		}
-		group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
-		kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
-		field, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "versions")
-		versions, _ := field.([]any)
-		for _, v := range versions {
-			version, ok := v.(map[string]any)
-			if served, _ := version["served"].(bool); !ok || !served {
-				continue
-			}
-			if name, ok := version["name"].(string); ok {
-				out = append(out, group+"/"+name, group+"/"+name+"/"+kind)
-			}
+		for _, gvk := range fleet.ServedKinds(o.Unstructured) {
+			gv := gvk.GroupVersion().String()
+			out = append(out, gv, gv+"/"+gvk.Kind)
 		}
 	}
 	slices.Sort(out)
