@@ -203,12 +203,14 @@ func explainObject(ctx context.Context, f *compiler.Fleet, all *compiler.Cluster
 func explain(ctx context.Context, f *compiler.Fleet, p *origin.Origin, e *ObjectExplanation, secretTexts diff.SecretTexts) error {
 	r := p.Release
 	e.Patches = p.Patches
-	if i := r.RandomRule(e.Object, e.Field); i >= 0 {
-		e.Random = &r.Random[i]
-	}
-	e.Nondeterministic = e.Random == nil && slices.ContainsFunc(p.RandomFields, func(f []string) bool {
+	isRandom := slices.ContainsFunc(p.RandomFields, func(f []string) bool {
 		return len(f) <= len(e.Field) && slices.Equal(f, e.Field[:len(f)])
 	})
+	// A field that is the same in every rendering is not kept, also below a path with keep.
+	if i := r.RandomRule(e.Object, e.Field); i >= 0 && (isRandom || r.Random[i].Action != fleet.KeepRandom) {
+		e.Random = &r.Random[i]
+	}
+	e.Nondeterministic = e.Random == nil && isRandom
 	switch {
 	case p.Probe != nil:
 		e.Lines = lines(p, e.Field)

@@ -10,7 +10,7 @@ import (
 // as a password, a certificate or a time.
 type RandomField struct {
 	Object string   // Kind/name
-	Field  []string // keys and list indices of the field; includes everything below it
+	Field  []string // keys and list indices of the field; for KeepRandom, of nondeterministic fields at or below it
 	Action RandomAction
 	Value  any      // for SetRandom, as decoded JSON
 	Pos    diag.Pos // position of the rule

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -42,6 +43,7 @@ func KeepFrom(last func() ([]fleet.Object, error)) Keeper {
 func DecideRandom(r *fleet.Release, rendered Result, keep Keeper) error {
 	var faults diag.List
 	used := make([]bool, len(r.Random))
+	var undecided []NondeterministicPart
 	for _, v := range rendered.Nondeterministic {
 		if v.Object < 0 || len(v.Path) == 0 {
 			faults.Add(&diag.Diag{
@@ -60,21 +62,19 @@ func DecideRandom(r *fleet.Release, rendered Result, keep Keeper) error {
 		}
 		i := r.RandomRule(o, v.Path)
 		if i < 0 {
-			field := o.GetKind() + "/" + o.GetName() + " " + fleet.FieldText(v.Path)
-			faults.Add(&diag.Diag{
-				Code: diag.CodeNondeterministic,
-				At:   []diag.Pos{r.Pos}, Path: r.Path(),
-				Msg:  "the chart renders a different " + field + " every time (" + o.Template + ")",
-				Hint: "set a value of the chart that fixes it, or set random: " + strconv.Quote(field) + ": keep: true",
-			})
+			undecided = append(undecided, v)
 			continue
 		}
-		if used[i] {
+		rule := r.Random[i]
+		if rule.Action == fleet.KeepRandom {
+			rule.Field = v.Path // the others below the path of the rule are as rendered
+		} else if used[i] {
 			continue // the rule was applied to a field that contains this one
 		}
 		used[i] = true
-		faults.Add(applyRule(unshared(rendered.Objects, v.Object), r.Random[i], keep))
+		faults.Add(applyRule(unshared(rendered.Objects, v.Object), rule, keep))
 	}
+	faults.Add(undecidedFaults(r, rendered.Objects, undecided))
 	for i, d := range r.Random {
 		if !used[i] {
 			faults.Add(&diag.Diag{
@@ -84,6 +84,40 @@ func DecideRandom(r *fleet.Release, rendered Result, keep Keeper) error {
 				Hint: "remove this line",
 			})
 		}
+	}
+	return faults.Err()
+}
+
+// undecidedFaults returns the faults of nondeterministic fields without a rule: one for all
+// fields of the same struct, for which one rule is enough.
+func undecidedFaults(r *fleet.Release, objs []fleet.Object, undecided []NondeterministicPart) error {
+	var faults diag.List
+	for len(undecided) > 0 {
+		const most = 4
+		first := undecided[0]
+		path, last, which := first.Path, len(first.Path)-1, ""
+		var keys []string
+		var others []NondeterministicPart
+		for i, v := range undecided {
+			isSibling := last > 0 && v.Object == first.Object && len(v.Path) == last+1 && slices.Equal(v.Path[:last], path[:last])
+			if i == 0 || isSibling {
+				keys = append(keys, fleet.FieldText(v.Path[last:]))
+			} else {
+				others = append(others, v)
+			}
+		}
+		if len(keys) > 1 {
+			path, which = path[:last], diag.JoinFirst(keys, most)+" in "
+		}
+		undecided = others
+		o := objs[first.Object]
+		field := o.GetKind() + "/" + o.GetName() + " " + fleet.FieldText(path)
+		faults.Add(&diag.Diag{
+			Code: diag.CodeNondeterministic,
+			At:   []diag.Pos{r.Pos}, Path: r.Path(),
+			Msg:  "the chart renders a different " + which + field + " every time (" + o.Template + ")",
+			Hint: "set a value of the chart that fixes it, or set random: " + strconv.Quote(field) + ": keep: true",
+		})
 	}
 	return faults.Err()
 }
