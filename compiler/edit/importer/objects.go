@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -9,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/blockyaml"
@@ -57,7 +59,11 @@ func ObjectOf(document *yaml.Node) (*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	o := &unstructured.Unstructured{}
-	return o, o.UnmarshalJSON(data)
+	err = o.UnmarshalJSON(data)
+	if runtime.IsMissingKind(err) {
+		err = errors.New("a document without a kind is not a Kubernetes object")
+	}
+	return o, err
 }
 
 // SetObjects sets the objects of a release, with a distinct key for each. sources are
