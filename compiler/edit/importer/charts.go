@@ -270,11 +270,7 @@ func (w *work) copyChart(ctx context.Context, s *ChartSource, from string, isDir
 	}
 	files, err := chartFiles(ctx, from)
 	if err == nil {
-		root := s.Root
-		if root != "" {
-			root = realPath(root)
-		}
-		err = w.addDependencies(ctx, root, from, files, 0)
+		err = w.addDependencies(ctx, realPath(s.Root), from, files, 0)
 	}
 	if err != nil {
 		return "", err

@@ -251,7 +251,7 @@ type ChartSource struct {
 	Ref     string // in Git
 	Path    string // in Git
 	Dir     string // absolute path of a directory of the imported repository
-	Root    string // absolute path of the repository of Dir, from which dependencies beside the chart are copied; empty for none
+	Root    string // the repository of Dir, from which dependencies beside the chart are copied; empty for none
 	// Fallback is the absolute path of a directory with the chart as far as the tool
 	// stored it. It is used when no copy of the chart is given.
 	Fallback string

@@ -179,7 +179,7 @@ func (s *state) templated(o *object, spec map[string]any, field string) (c *impo
 		if source != nil {
 			source.used = true
 		}
-		return &importer.ChartSource{Dir: path.Join(s.Dir, dir), Name: path.Base(dir), Pos: pos}, "", ""
+		return &importer.ChartSource{Dir: path.Join(s.Dir, dir), Root: s.Dir, Name: path.Base(dir), Pos: pos}, "", ""
 	}
 	if source == nil {
 		return nil, field, "the repository has no " + importer.TextAt(ref, "kind") + " " + importer.TextAt(ref, "name") + ": add the chart with fleetc chart add"
