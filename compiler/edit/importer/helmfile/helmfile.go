@@ -129,6 +129,7 @@ type environmentRun struct {
 	stack      []string            // sub-helmfiles that are being read
 	hasSecrets bool                // whether values are encrypted
 	defined    bool                // a helmfile has the environment
+	known      []string            // environments of helmfiles
 	second     bool                // whether references are the second ones
 }
 
@@ -159,7 +160,8 @@ func (e *environmentRun) evaluate(file string) error {
 	return &diag.Diag{
 		Code: diag.CodeNoMatch,
 		At:   []diag.Pos{e.pos(files[0], 1, 1)},
-		Msg:  fmt.Sprintf("the helmfile has no environment %q", diag.Visible(e.name, diag.MaxText)), Hint: "correct --environment, or add the environment to the helmfile",
+		Msg:  fmt.Sprintf("the helmfile has no environment %q", diag.Visible(e.name, diag.MaxText)),
+		Hint: cmp.Or(diag.OneOf(e.name, slices.Compact(slices.Sorted(slices.Values(e.known)))), "correct --environment, or add the environment to the helmfile"),
 	}
 }
 

@@ -117,7 +117,7 @@ func (e *environmentRun) load(dir, file string, env environment, hasValues, take
 				seen = e.firstPass(source, env, takesBases)
 			}
 			if text, lines, err = e.renderLines(source, e.fileData(seen, seen.merged())); err != nil {
-				return nil, err
+				return nil, e.withEnvironments(err, all)
 			}
 		}
 		one, err := e.loadPart(dir, file, text, lines, env, takesBases)
@@ -132,6 +132,7 @@ func (e *environmentRun) load(dir, file string, env environment, hasValues, take
 		all.env, env = one.env, one.env
 	}
 	environments := all.maps["environments"]
+	e.known = append(e.known, importer.SortedKeys(environments)...)
 	if _, ok := environments[e.name]; takesBases && e.name != defaultEnvironment && !ok && (len(environments) > 0 || !hasValues) {
 		return nil, nil //nolint:nilnil // helmfile leaves such a file out
 	}
@@ -140,6 +141,28 @@ func (e *environmentRun) load(dir, file string, env environment, hasValues, take
 	}
 	return all, nil
 }
+
+// withEnvironments changes the hints of a template that cannot be evaluated, because the
+// parts before it do not have the environment.
+func (e *environmentRun) withEnvironments(err error, before *state) error {
+	if before == nil || len(before.maps["environments"]) == 0 {
+		return err
+	}
+	names := importer.SortedKeys(before.maps["environments"])
+	if slices.Contains(names, e.name) {
+		return err
+	}
+	var faults diag.List
+	for _, d := range diag.All(err) {
+		of := *d
+		of.Hint = "pass an environment of the helmfile with --environment: " + diag.JoinFirst(names, maxEnvironments)
+		faults = append(faults, &of)
+	}
+	return faults.Err()
+}
+
+// maxEnvironments is how many environments a hint lists.
+const maxEnvironments = 8
 
 // defaultEnvironment is the environment that every helmfile has.
 const defaultEnvironment = "default"
