@@ -54,6 +54,9 @@ func (r *reader) chartsBelow(s *source, dir, namespace string, seen map[string]b
 		return nil, nil //nolint:nilerr // the build reports it
 	}
 	k.doc = docs[0]
+	if len(seen) == 1 && slices.Contains(importer.ListAt(k.content, "buildMetadata"), any("managedByLabel")) {
+		k.model.Note(importer.Note{Pos: k.at("buildMetadata"), Doc: s.app.title(), Field: "buildMetadata", Do: "kustomize adds the label app.kubernetes.io/managed-by with its version: write it under labels if something selects by it"})
+	}
 	k.namespace = cmp.Or(namespace, importer.TextAt(k.content, "namespace"))
 	for _, v := range slices.Concat(importer.ListAt(k.content, "resources"), importer.ListAt(k.content, "bases")) {
 		name, _ := v.(string)

@@ -118,7 +118,8 @@ func (b *build) checkFields(f *file) {
 	if len(f.k.OpenAPI) > 0 {
 		b.fault(f.pos("openapi"), "a schema of one kustomization would also apply to all others", "leave it out, and write JSON patches for lists of custom resources")
 	}
-	if i := slices.Index(f.k.BuildMetadata, types.ManagedByLabelOption); i >= 0 {
+	// In a kustomization that another one includes, it has no effect.
+	if i := slices.Index(f.k.BuildMetadata, types.ManagedByLabelOption); i >= 0 && len(b.stack) == 1 {
 		b.fault(f.pos("buildMetadata", i), types.ManagedByLabelOption+" adds a label with the version of fleetc", "leave it out, and write the label under labels")
 	}
 	if k := f.k.Kind; k != "" && k != types.KustomizationKind && k != types.ComponentKind {
