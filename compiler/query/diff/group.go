@@ -29,8 +29,8 @@ func (r Result) Empty() bool { return r.Summary.Empty() && len(r.Created) == 0 &
 
 // A WholeCluster is a new or removed cluster.
 type WholeCluster struct {
-	Cluster string // ID
-	Objects int    // number of its objects
+	Cluster string `json:"cluster"` // ID
+	Objects int    `json:"objects"` // number of its objects
 }
 
 // A Group holds changes that are equal in some clusters and occur in no other
@@ -46,13 +46,15 @@ type Group struct {
 
 // A Summary counts changes in clusters that exist on both sides.
 type Summary struct {
-	Created, Updated, Deleted int // objects; the same ID in many clusters counts once
-	Unknown                   int // objects that could not be read
-	Changes                   int // changed objects, counted in each cluster
-	Clusters                  int // clusters with changes
-	Of                        int // compared clusters
+	Created  int `json:"created"` // objects, as below; the same ID in many clusters counts once
+	Updated  int `json:"updated"`
+	Deleted  int `json:"deleted"`
+	Unknown  int `json:"unknown,omitempty"` // objects that could not be read
+	Changes  int `json:"changes"`           // changed objects, counted in each cluster
+	Clusters int `json:"clusters"`          // clusters with changes
+	Of       int `json:"of"`                // compared clusters
 
-	Ignored IgnoredCount // ignored changes, not included in the other counts
+	Ignored IgnoredCount `json:"ignored,omitzero"` // ignored changes, not included in the other counts
 }
 
 // Empty reports whether nothing changes.

@@ -52,14 +52,10 @@ import (
 // escaped.
 func (r Result) MarshalJSON() ([]byte, error) {
 	out := jsonResult{
-		Summary: jsonSummary(r.Summary), Created: jsonWholes(r.Created), Deleted: jsonWholes(r.Deleted),
-		NotCompared: append([]string{}, r.NotCompared...), Groups: []jsonGroup{},
+		Summary: r.Summary, Created: append([]WholeCluster{}, r.Created...), Deleted: append([]WholeCluster{}, r.Deleted...),
+		NotCompared: append([]string{}, r.NotCompared...), Predicted: r.Predicted,
+		Groups: append([]jsonGroup{}, jsonGroups(r.Groups)...), Ignored: jsonGroups(r.Ignored),
 	}
-	for _, p := range r.Predicted {
-		out.Predicted = append(out.Predicted, jsonWhy(p))
-	}
-	out.Groups = append(out.Groups, jsonGroups(r.Groups)...)
-	out.Ignored = jsonGroups(r.Ignored)
 	if r.Rehearsed {
 		findings := append([]Finding{}, r.Findings...)
 		out.BeforeYouMerge = &findings
@@ -124,46 +120,15 @@ func jsonOf(c Change) jsonChange {
 }
 
 type jsonResult struct {
-	Summary     jsonSummary   `json:"summary"`
-	Created     []jsonCluster `json:"created"`
-	Deleted     []jsonCluster `json:"deleted"`
-	NotCompared []string      `json:"notCompared"`
-	Predicted   []jsonWhy     `json:"predicted,omitempty"`
-	Groups      []jsonGroup   `json:"groups"`
-	Ignored     []jsonGroup   `json:"ignored,omitempty"`
+	Summary     Summary        `json:"summary"`
+	Created     []WholeCluster `json:"created"`
+	Deleted     []WholeCluster `json:"deleted"`
+	NotCompared []string       `json:"notCompared"`
+	Predicted   []Prediction   `json:"predicted,omitempty"`
+	Groups      []jsonGroup    `json:"groups"`
+	Ignored     []jsonGroup    `json:"ignored,omitempty"`
 
 	BeforeYouMerge *[]Finding `json:"beforeYouMerge,omitempty"`
-}
-
-type jsonCluster struct {
-	Cluster string `json:"cluster"`
-	Objects int    `json:"objects"`
-}
-
-func jsonWholes(wholes []WholeCluster) []jsonCluster {
-	out := make([]jsonCluster, len(wholes))
-	for i, w := range wholes {
-		out[i] = jsonCluster(w)
-	}
-	return out
-}
-
-type jsonSummary struct {
-	Created  int `json:"created"`
-	Updated  int `json:"updated"`
-	Deleted  int `json:"deleted"`
-	Unknown  int `json:"unknown,omitempty"`
-	Changes  int `json:"changes"`
-	Clusters int `json:"clusters"`
-	Of       int `json:"of"`
-
-	Ignored IgnoredCount `json:"ignored,omitzero"`
-}
-
-type jsonWhy struct {
-	Why      string   `json:"why"`
-	Clusters []string `json:"clusters"`
-	Objects  int      `json:"objects"`
 }
 
 type jsonGroup struct {

@@ -33,9 +33,9 @@ func (l Live) comparison() string {
 
 // A Prediction says why objects were compared with a simulated apply.
 type Prediction struct {
-	Why      string
-	Clusters []string // IDs, sorted
-	Objects  int
+	Why      string   `json:"why"`
+	Clusters []string `json:"clusters"` // IDs, sorted
+	Objects  int      `json:"objects"`
 }
 
 // predictions returns the lines about simulated applies.
