@@ -19,7 +19,6 @@ const maxFaults = 20
 type walk struct {
 	object  fleet.Object
 	version *kube.Version
-	legal   *legalTexts
 	path    []step
 	faults  diag.List
 	ordered bool // whether to visit keys in order
@@ -39,18 +38,18 @@ type step struct {
 
 // fields checks all fields of an object of a built-in kind. Without metadata,
 // the metadata of the object is skipped.
-func fields(o fleet.Object, v *kube.Version, legal *legalTexts, metadata bool) diag.List {
+func fields(o fleet.Object, v *kube.Version, metadata bool) diag.List {
 	s := v.Schema(o.GroupVersionKind())
 	if s == nil {
 		return nil
 	}
-	w := &walk{object: o, version: v, legal: legal}
+	w := &walk{object: o, version: v}
 	w.root(s, metadata)
 	if len(w.faults) <= maxFaults {
 		return w.faults
 	}
 	// Visit keys in order, so that the reported faults are deterministic.
-	w = &walk{object: o, version: v, legal: legal, ordered: true}
+	w = &walk{object: o, version: v, ordered: true}
 	w.root(s, metadata)
 	last := w.faults[maxFaults-1]
 	return append(w.faults[:maxFaults-1:maxFaults-1], &diag.Diag{

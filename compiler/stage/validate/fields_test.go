@@ -137,7 +137,7 @@ func TestExampleFleet(t *testing.T) {
 				continue
 			}
 			checked++
-			if faults := fields(o, v, &legalTexts{}, true); faults != nil {
+			if faults := fields(o, v, true); faults != nil {
 				t.Errorf("%s: %v", v, faults)
 			}
 		}
@@ -236,7 +236,7 @@ func FuzzFields(f *testing.F) {
 		k := kinds[int(kind)%len(kinds)]
 		o := object(m)
 		o.SetGroupVersionKind(k.GroupVersionKind)
-		all := fields(o, v, &legalTexts{}, true)
+		all := fields(o, v, true)
 		if len(all) > maxFaults {
 			t.Fatalf("%d faults", len(all))
 		}
@@ -257,9 +257,8 @@ func BenchmarkFields(b *testing.B) {
 	v, _ := kube.Minor("1.36")
 	v.Schema(objs[0].GroupVersionKind())
 	for b.Loop() {
-		legal := &legalTexts{}
 		for _, o := range objs {
-			if faults := fields(o, v, legal, true); faults != nil {
+			if faults := fields(o, v, true); faults != nil {
 				b.Fatal(faults)
 			}
 		}

@@ -13,44 +13,20 @@ const (
 	portName   = "lower case letters, digits and single -, with a letter among them and none - at the ends, at most 15 in all"
 )
 
-// legalTexts caches the results for labels, since a cluster has few different
-// ones. The zero value is ready for use.
-type legalTexts struct {
-	keys, values map[string]bool
-}
+// isLabelKey reports whether a text is a valid key of a label.
+func isLabelKey(text string) bool { return len(validation.IsQualifiedName(text)) == 0 }
 
-// maxCachedTexts is the maximum size of the cache.
-const maxCachedTexts = 10000
-
-func (l *legalTexts) key(text string) bool {
-	return remember(&l.keys, text, func() bool { return len(validation.IsQualifiedName(text)) == 0 })
-}
-
-func (l *legalTexts) value(text string) bool {
-	return remember(&l.values, text, func() bool { return len(validation.IsValidLabelValue(text)) == 0 })
-}
-
-func remember(cache *map[string]bool, text string, legal func() bool) bool {
-	valid, ok := (*cache)[text]
-	if ok {
-		return valid
-	}
-	if *cache == nil || len(*cache) >= maxCachedTexts {
-		*cache = map[string]bool{}
-	}
-	valid = legal()
-	(*cache)[text] = valid
-	return valid
-}
+// isLabelValue reports whether a text is a valid value of a label.
+func isLabelValue(text string) bool { return len(validation.IsValidLabelValue(text)) == 0 }
 
 // labels checks a map of labels or a label selector.
 func (w *walk) labels(m map[string]any, field string) {
 	all, _ := m[field].(map[string]any)
 	for k, v := range w.each(all) {
-		if !w.legal.key(k) {
+		if !isLabelKey(k) {
 			w.add("", "is not a valid key: it must be "+labelKey, field, inKey(k))
 		}
-		if text, ok := v.(string); ok && !w.legal.value(text) {
+		if text, ok := v.(string); ok && !isLabelValue(text) {
 			w.add("", "is "+w.show(text)+", which is not a valid value: it must be "+labelValue, field, inKey(k))
 		}
 	}
@@ -66,7 +42,7 @@ func (w *walk) annotations(m map[string]any) {
 	for k, v := range w.each(all) {
 		text, _ := v.(string)
 		size += len(k) + len(text)
-		if !w.legal.key(strings.ToLower(k)) {
+		if !isLabelKey(strings.ToLower(k)) {
 			w.add("", "is not a valid key: it must be "+labelKey, "annotations", inKey(k))
 		}
 	}

@@ -1,40 +1,30 @@
 package validate
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 )
 
 func TestLegalTexts(t *testing.T) {
-	var l legalTexts
-	for range 2 { // the second time from the cache
-		for _, key := range []string{"a", "A_b-c.d", "example.com/a", strings.Repeat("a", 63)} {
-			if !l.key(key) {
-				t.Errorf("the key %q is refused", key)
-			}
-		}
-		for _, key := range []string{"", "a/b/c", "/a", "a/", "Example.com/a", "-a", "a b", strings.Repeat("a", 64)} {
-			if l.key(key) {
-				t.Errorf("the key %q is taken", key)
-			}
-		}
-		for _, value := range []string{"", "a", "1.2.3", "A_b"} {
-			if !l.value(value) {
-				t.Errorf("the value %q is refused", value)
-			}
-		}
-		for _, value := range []string{"a/b", "-", "a ", "é", strings.Repeat("a", 64)} {
-			if l.value(value) {
-				t.Errorf("the value %q is taken", value)
-			}
+	for _, key := range []string{"a", "A_b-c.d", "example.com/a", strings.Repeat("a", 63)} {
+		if !isLabelKey(key) {
+			t.Errorf("the key %q is refused", key)
 		}
 	}
-	for i := range maxCachedTexts * 2 {
-		l.value(fmt.Sprint(i))
+	for _, key := range []string{"", "a/b/c", "/a", "a/", "Example.com/a", "-a", "a b", strings.Repeat("a", 64)} {
+		if isLabelKey(key) {
+			t.Errorf("the key %q is taken", key)
+		}
 	}
-	if len(l.values) > maxCachedTexts {
-		t.Errorf("%d values are remembered", len(l.values))
+	for _, value := range []string{"", "a", "1.2.3", "A_b"} {
+		if !isLabelValue(value) {
+			t.Errorf("the value %q is refused", value)
+		}
+	}
+	for _, value := range []string{"a/b", "-", "a ", "é", strings.Repeat("a", 64)} {
+		if isLabelValue(value) {
+			t.Errorf("the value %q is taken", value)
+		}
 	}
 }
 

@@ -151,7 +151,7 @@ func (k *check) content(o fleet.Object, v *kube.Version, versionKnown bool) bool
 	// Values that SOPS encrypted are not valid for Kubernetes until they are
 	// decrypted.
 	if versionKnown && o.Unstructured != nil && !fleet.IsEncrypted(o.Unstructured) {
-		k.faults = append(k.faults, fields(o, v, &k.legal, sound)...)
+		k.faults = append(k.faults, fields(o, v, sound)...)
 	}
 	return sound
 }
@@ -220,7 +220,6 @@ type check struct {
 	kinds      *catalog
 	unknown    map[schema.GroupVersionKind][]fleet.Object // by kinds that the cluster does not serve
 	seen       map[identity][]fleet.Object
-	legal      legalTexts
 	namespaces map[string]bool // releases with a reported namespace
 }
 

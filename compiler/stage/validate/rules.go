@@ -182,7 +182,7 @@ func (w *walk) resourceName(part, name string) {
 	case slices.Contains(own, name), strings.HasPrefix(name, "hugepages-"):
 	case !strings.Contains(name, "/"):
 		w.add(didYouMean(name, own), "is not a resource of a container: those are "+strings.Join(own, ", ")+", hugepages-* and names with a domain", part, inKey(name))
-	case !w.legal.key(name):
+	case !isLabelKey(name):
 		w.add("", "is not a valid key: it must be "+labelKey, part, inKey(name))
 	}
 }

@@ -11,7 +11,7 @@ import (
 // messages returns the faults of a value, without the release.
 func messages(check func(w *walk)) string {
 	v, _ := kube.Minor("1.36")
-	w := &walk{object: object(map[string]any{"kind": "A"}), version: v, legal: &legalTexts{}, ordered: true, path: []step{{name: "x"}}}
+	w := &walk{object: object(map[string]any{"kind": "A"}), version: v, ordered: true, path: []step{{name: "x"}}}
 	check(w)
 	return strings.ReplaceAll(strings.ReplaceAll(comment(w.faults.Err()), "# x ", ""), "\n", ";")
 }

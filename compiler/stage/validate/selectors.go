@@ -17,7 +17,7 @@ func (w *walk) selectorRequirement(m map[string]any) {
 	switch operator, values := w.requirement(m); operator {
 	case "In", "NotIn":
 		for i, v := range values {
-			if text, ok := v.(string); ok && !w.legal.value(text) {
+			if text, ok := v.(string); ok && !isLabelValue(text) {
 				w.add("", "is "+w.show(text)+", which is not a valid value: it must be "+labelValue, "values", i)
 			}
 		}
@@ -38,7 +38,7 @@ func (w *walk) nodeRequirement(m map[string]any) {
 
 // requirement checks the key of an expression, and whether it has values for its operator.
 func (w *walk) requirement(m map[string]any) (operator string, values []any) {
-	if key, ok := m["key"].(string); ok && key != "" && !w.legal.key(key) {
+	if key, ok := m["key"].(string); ok && key != "" && !isLabelKey(key) {
 		w.add("", "is "+w.show(key)+", which is not a valid key: it must be "+labelKey, "key")
 	}
 	operator, _ = m["operator"].(string)
