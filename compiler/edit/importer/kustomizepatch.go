@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"maps"
 	"regexp"
 	"strings"
 
@@ -23,27 +24,22 @@ func KustomizePatch(p any) (Patch, bool) {
 			target = TargetOf(content)
 		}
 		to, ok := KustomizeSelector(target)
-		body := map[string]any{}
-		for key, v := range content {
-			if key != "apiVersion" && key != "kind" {
-				body[key] = v
-			}
-		}
-		if metadata := MapAt(body, "metadata"); metadata != nil {
-			rest := map[string]any{}
-			for key, v := range metadata {
-				if key != "name" && key != "namespace" {
-					rest[key] = v
-				}
-			}
-			body["metadata"] = rest
-			if len(rest) == 0 {
-				delete(body, "metadata")
-			}
-		}
-		return Patch{Target: to, Strategic: NodeOf(body, nil)}, ok
+		return Patch{Target: to, Strategic: PatchNode(content)}, ok
 	}
 	return Patch{}, false
+}
+
+// PatchNode returns a patch of kustomize without the fields that name its object.
+func PatchNode(content map[string]any) *Node {
+	body, metadata := maps.Clone(content), maps.Clone(MapAt(content, "metadata"))
+	delete(body, "apiVersion")
+	delete(body, "kind")
+	delete(metadata, "name")
+	delete(metadata, "namespace")
+	if body["metadata"] = metadata; len(metadata) == 0 {
+		delete(body, "metadata")
+	}
+	return NodeOf(body, nil)
 }
 
 // TargetOf returns the target of a patch of kustomize that names its object.

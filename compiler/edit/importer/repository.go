@@ -16,7 +16,7 @@ type Repository struct {
 	Work string // absolute path of the copy
 }
 
-// KustomizationFiles are the names of kustomization files.
+// KustomizationFiles are the names of kustomization files, in kustomize's order.
 var KustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
 // OpenRepository copies a directory. hint says which directory the user should name. The

@@ -22,15 +22,21 @@ type Secret struct {
 	Vals    string // reference of vals; empty for others
 }
 
-// SecretName returns the name of a secret for the words and paths that describe it: shop and
-// db.password are shopDbPassword.
-func SecretName(words ...string) string {
-	name := strings.Map(func(r rune) rune {
+// PlainName returns a text with underscores in place of characters other than ASCII letters
+// and digits.
+func PlainName(text string) string {
+	return strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
 			return r
 		}
 		return '_'
-	}, strings.Join(words, "_"))
+	}, text)
+}
+
+// SecretName returns the name of a secret for the words and paths that describe it: shop and
+// db.password are shopDbPassword.
+func SecretName(words ...string) string {
+	name := PlainName(strings.Join(words, "_"))
 	if strings.Trim(name, "_") == "" {
 		return "secret"
 	}
@@ -150,7 +156,7 @@ func (w *work) writeSecrets(ids []string, known facts, used map[string]bool) err
 }
 
 // writeSecretLayer plans the file with the secrets of a layer.
-func (w *work) writeSecretLayer(l layer, used map[string]bool) error {
+func (w *work) writeSecretLayer(l *layer, used map[string]bool) error {
 	plain, referring := Map(), Map()
 	for _, part := range l.releases {
 		a, b := part.body, (*Node)(nil)

@@ -19,9 +19,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
-// kustomizationFiles are the names of kustomization files, in kustomize's order.
-var kustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
-
 // build returns the objects of a Kustomization before substitution. As
 // kustomize-controller does, it changes the kustomization file of the directory, or
 // generates one.
@@ -172,12 +169,12 @@ func (s *state) kustomizationFile(dir string) (file string, content []byte, err 
 		return "", nil, err
 	}
 	content, err = yaml.Marshal(map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": resources})
-	return path.Join(dir, kustomizationFiles[0]), content, err
+	return path.Join(dir, importer.KustomizationFiles[0]), content, err
 }
 
 // existing returns the kustomization file of a directory; empty for none.
 func (s *state) existing(dir string) string {
-	for _, name := range kustomizationFiles {
+	for _, name := range importer.KustomizationFiles {
 		file := path.Join(dir, name)
 		if info, err := os.Stat(filepath.Join(s.Work, filepath.FromSlash(file))); err == nil && !info.IsDir() {
 			return file

@@ -34,13 +34,7 @@ func addTexts(texts map[string]string, v any, path string) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, key := range importer.SortedKeys(v) {
-			name := strings.Map(func(r rune) rune {
-				if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
-					return r
-				}
-				return '_'
-			}, key)
-			addTexts(texts, v[key], strings.Trim(path+"_"+name, "_"))
+			addTexts(texts, v[key], strings.Trim(path+"_"+importer.PlainName(key), "_"))
 		}
 	case string:
 		if len(v) >= minFact && !strings.ContainsAny(v, "\n{") && !fleet.MayRefer(v) && !valsReference.MatchString(v) {

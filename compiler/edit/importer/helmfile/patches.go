@@ -2,7 +2,6 @@ package helmfile
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 
 	kyaml "sigs.k8s.io/yaml"
@@ -114,16 +113,7 @@ func patchOf(content map[string]any) (patch importer.Patch, rendered map[string]
 	}
 	metadata := importer.MapAt(content, "metadata")
 	patch.Target, ok = targetOf(group, map[string]any{"kind": content["kind"], "name": metadata["name"], "namespace": metadata["namespace"]})
-	body := maps.Clone(content)
-	delete(body, "apiVersion")
-	delete(body, "kind")
-	rest := maps.Clone(metadata)
-	delete(rest, "name")
-	delete(rest, "namespace")
-	if body["metadata"] = rest; len(rest) == 0 {
-		delete(body, "metadata")
-	}
-	patch.Strategic = importer.NodeOf(body, nil)
+	patch.Strategic = importer.PatchNode(content)
 	text, err := kyaml.Marshal(content)
 	return patch, map[string]any{"patch": string(text)}, ok && err == nil
 }
