@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -31,14 +32,8 @@ type chartsKustomization struct {
 }
 
 // chartsIn returns the kustomization of a directory, nil if neither it nor a base has
-// charts.
-func (r *reader) chartsIn(s *source, dir string) (*chartsKustomization, error) {
-	return r.chartsBelow(s, dir, "", map[string]bool{})
-}
-
-// chartsBelow is chartsIn for a directory that a kustomization with a namespace includes. It
-// returns nil for directories in seen.
-func (r *reader) chartsBelow(s *source, dir, namespace string, seen map[string]bool) (*chartsKustomization, error) {
+// charts, or for a directory in seen. namespace is that of the kustomization that includes it.
+func (r *reader) chartsIn(s *source, dir, namespace string, seen map[string]bool) (*chartsKustomization, error) {
 	i := slices.IndexFunc(importer.KustomizationFiles, func(name string) bool { return r.exists(dir, name) })
 	if i < 0 || seen[dir] {
 		return nil, nil
@@ -64,7 +59,7 @@ func (r *reader) chartsBelow(s *source, dir, namespace string, seen map[string]b
 		if !filepath.IsLocal(filepath.FromSlash(base)) {
 			continue
 		}
-		below, err := r.chartsBelow(s, base, k.namespace, seen)
+		below, err := r.chartsIn(s, base, k.namespace, seen)
 		if err != nil {
 			return nil, err
 		}
@@ -301,9 +296,7 @@ func plainLabels(content map[string]any) (map[string]any, bool) {
 				return nil, false
 			}
 		}
-		for key, v := range importer.MapAt(entry, "pairs") {
-			pairs[key] = v
-		}
+		maps.Copy(pairs, importer.MapAt(entry, "pairs"))
 	}
 	return pairs, true
 }

@@ -166,11 +166,8 @@ func (r *reader) manifestFiles(s *source, dir string) ([]string, error) {
 			return err
 		}
 		name := filepath.ToSlash(rel)
-		switch ext := path.Ext(name); {
-		case ext != ".json" && ext != ".jsonnet" && !isYAML(name):
-			return nil
-		}
-		if matchesAny(exclude, name) || len(include) > 0 && !matchesAny(include, name) {
+		isManifest := isYAML(name) || path.Ext(name) == ".json" || path.Ext(name) == ".jsonnet"
+		if !isManifest || matchesAny(exclude, name) || len(include) > 0 && !matchesAny(include, name) {
 			return nil
 		}
 		out = append(out, path.Join(dir, name))

@@ -102,7 +102,7 @@ func (r *reader) fill(s *source) ([]*importer.Release, error) {
 		out.Chart = &importer.ChartSource{Dir: filepath.Join(r.Dir, filepath.FromSlash(dir)), Root: r.Dir, Name: name, Pos: r.at(s.app, s.field)}
 		return one, r.helm(s, out)
 	case slices.ContainsFunc(importer.KustomizationFiles, func(name string) bool { return r.exists(dir, name) }):
-		k, err := r.chartsIn(s, dir)
+		k, err := r.chartsIn(s, dir, "", map[string]bool{})
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package argocd
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
@@ -59,10 +60,7 @@ func (r *reader) helm(s *source, out *importer.Release) error {
 
 // releaseOf returns the name that Argo CD gives to the Helm release of a source.
 func releaseOf(s *source) string {
-	if name := importer.TextAt(s.spec, "helm", "releaseName"); name != "" {
-		return name
-	}
-	return s.app.name()
+	return cmp.Or(importer.TextAt(s.spec, "helm", "releaseName"), s.app.name())
 }
 
 // valueFile returns the values of a file. unknown says why they are unknown.

@@ -107,10 +107,7 @@ func (s *state) uniqueName(o *object, name, namespace string) string {
 
 // plainName returns the name of the release with the objects of a Kustomization.
 func (s *state) plainName(k *kustomization) string {
-	base := strings.ToLower(strings.Trim(strings.ReplaceAll(k.name(), ".", "-"), "-"))
-	if base == "" {
-		base = "objects"
-	}
+	base := cmp.Or(strings.ToLower(strings.Trim(strings.ReplaceAll(k.name(), ".", "-"), "-")), "objects")
 	for _, name := range []string{base, base + "-objects"} {
 		if !s.taken[name] && len(name) <= maxReleaseName {
 			s.taken[name] = true

@@ -1,9 +1,11 @@
 package flux
 
 import (
+	"cmp"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/edit/importer"
@@ -15,10 +17,7 @@ const bootstrapName = "flux-system"
 // sourceOf returns the source that a reference in an object names; nil when the
 // repository does not have it.
 func (s *state) sourceOf(o *object, ref map[string]any) *object {
-	namespace := importer.TextAt(ref, "namespace")
-	if namespace == "" {
-		namespace = o.namespace()
-	}
+	namespace := cmp.Or(importer.TextAt(ref, "namespace"), o.namespace())
 	return s.byID[importer.TextAt(ref, "kind")+"."+sourceGroup+" "+namespace+"/"+importer.TextAt(ref, "name")]
 }
 
@@ -28,12 +27,9 @@ func (s *state) isOwn(source *object) bool {
 	if source == nil || source.name() == bootstrapName {
 		return true
 	}
-	for _, o := range s.objects {
-		if o.group() == sourceGroup && o.name() == bootstrapName && importer.TextAt(o.content, "spec", "url") == importer.TextAt(source.content, "spec", "url") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.objects, func(o *object) bool {
+		return o.group() == sourceGroup && o.name() == bootstrapName && importer.TextAt(o.content, "spec", "url") == importer.TextAt(source.content, "spec", "url")
+	})
 }
 
 // sourcePath returns the directory of the repository that a Kustomization builds. why and
@@ -151,10 +147,7 @@ func (s *state) chartSource(o *object) (c *importer.ChartSource, field, note str
 // registryChart returns the chart of an OCIRepository.
 func (s *state) registryChart(o, source *object) *importer.ChartSource {
 	url := strings.TrimSuffix(importer.TextAt(source.content, "spec", "url"), "/")
-	version := importer.TextAt(source.content, "spec", "ref", "semver")
-	if tag := importer.TextAt(source.content, "spec", "ref", "tag"); version == "" {
-		version = tag
-	}
+	version := cmp.Or(importer.TextAt(source.content, "spec", "ref", "semver"), importer.TextAt(source.content, "spec", "ref", "tag"))
 	repo, name := url, ""
 	if i := strings.LastIndexByte(url, '/'); i >= 0 {
 		repo, name = url[:i], url[i+1:]
@@ -192,12 +185,7 @@ func (s *state) templated(o *object, spec map[string]any, field string) (c *impo
 		return &importer.ChartSource{Repo: url, Name: name, Version: version, Pos: pos}, "", ""
 	case "GitRepository":
 		git := importer.MapAt(source.content, "spec", "ref")
-		gitRef := importer.TextAt(git, "branch")
-		for _, key := range []string{"tag", "name", "commit"} {
-			if v := importer.TextAt(git, key); v != "" {
-				gitRef = v
-			}
-		}
+		gitRef := cmp.Or(importer.TextAt(git, "commit"), importer.TextAt(git, "name"), importer.TextAt(git, "tag"), importer.TextAt(git, "branch"))
 		return &importer.ChartSource{Git: url, Ref: gitRef, Path: path.Clean(strings.TrimPrefix(name, "./")), Name: path.Base(name), Pos: pos}, "", ""
 	}
 	return nil, field, "charts of a " + source.kind() + " are not imported: add the chart with fleetc chart add"

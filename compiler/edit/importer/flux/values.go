@@ -21,10 +21,7 @@ func (s *state) values(o *object) (values map[string]any, unproven string, err e
 	result := map[string]any{}
 	for i, ref := range importer.ListAt(o.content, "spec", "valuesFrom") {
 		at := "spec.valuesFrom." + strconv.Itoa(i)
-		key := importer.TextAt(ref, "valuesKey")
-		if key == "" {
-			key = "values.yaml"
-		}
+		key := cmp.Or(importer.TextAt(ref, "valuesKey"), "values.yaml")
 		title := importer.TextAt(ref, "kind") + " " + importer.TextAt(ref, "name")
 		source := s.byID[importer.TextAt(ref, "kind")+". "+o.namespace()+"/"+importer.TextAt(ref, "name")]
 		if source == nil {

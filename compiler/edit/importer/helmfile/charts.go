@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -14,13 +13,11 @@ import (
 
 // source adds the chart of a release, or the objects of a directory that is not a chart.
 func (e *environmentRun) source(d *helmfileRelease, out *importer.Release) error {
-	field := "chart"
-	name := d.text("chart")
+	field, name := "chart", d.text("chart")
 	if name == "" {
 		field, name = "directory", d.text("directory")
 	}
-	version := d.text("version")
-	s := &importer.ChartSource{Version: version, Pos: d.at(field)}
+	s := &importer.ChartSource{Version: d.text("version"), Pos: d.at(field)}
 	out.Chart = s
 	repo, below, _ := strings.Cut(name, "/")
 	switch {
@@ -38,9 +35,8 @@ func (e *environmentRun) source(d *helmfileRelease, out *importer.Release) error
 		if importer.IsTrueAt(r.value, "oci") && !strings.HasPrefix(url, "oci://") {
 			url = "oci://" + url
 		}
-		if strings.HasPrefix(url, "oci://") {
-			url, below = path.Join(strings.TrimPrefix(url, "oci://"), path.Dir(below)), path.Base(below)
-			url = "oci://" + url
+		if rest, ok := strings.CutPrefix(url, "oci://"); ok {
+			url, below = "oci://"+path.Join(rest, path.Dir(below)), path.Base(below)
 		}
 		s.Repo, s.Name = url, below
 		if strings.HasPrefix(url, "git+") {
@@ -119,9 +115,4 @@ func (e *environmentRun) localChart(d *helmfileRelease, out *importer.Release, f
 	s.Version = "" // helmfile takes the version of the directory
 	s.Dir, s.Root = filepath.Join(e.dir, filepath.FromSlash(place)), e.dir
 	return nil
-}
-
-// isKustomization reports whether a directory has a kustomization.
-func (e *environmentRun) isKustomization(dir string) bool {
-	return slices.ContainsFunc(importer.KustomizationFiles, func(name string) bool { return e.isFile(path.Join(dir, name)) })
 }

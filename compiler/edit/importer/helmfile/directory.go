@@ -21,7 +21,7 @@ import (
 func (e *environmentRun) directory(d *helmfileRelease, out *importer.Release, dir string) error {
 	var objs []*unstructured.Unstructured
 	var nodes []*importer.Node
-	if !e.isKustomization(dir) {
+	if !slices.ContainsFunc(importer.KustomizationFiles, func(name string) bool { return e.isFile(path.Join(dir, name)) }) {
 		var err error
 		if objs, nodes, err = e.manifests(d, dir); err != nil {
 			return err
@@ -80,11 +80,7 @@ func (e *environmentRun) manifests(d *helmfileRelease, dir string) (objs []*unst
 				o, err = importer.ObjectOf(node)
 			}
 			if err != nil {
-				line := max(node.Line, 1)
-				if line <= len(lines) {
-					line = lines[line-1]
-				}
-				return nil, nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{e.pos(file, line, 1)}, Msg: diag.Brief(err), Hint: "write a Kubernetes object"}
+				return nil, nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{e.pos(file, sourceLine(lines, max(node.Line, 1)), 1)}, Msg: diag.Brief(err), Hint: "write a Kubernetes object"}
 			}
 			if o != nil {
 				objs, nodes = append(objs, o), append(nodes, importer.NodeOf(o.Object, node.Content[0]))

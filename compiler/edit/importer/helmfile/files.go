@@ -86,10 +86,16 @@ func (s *section) at(field ...string) diag.Pos {
 		return s.reader.pos(s.file, 1, 1)
 	}
 	p := (&importer.Document{File: s.file, Node: s.node}).At(s.reader.dir, field)
-	if p.Line >= 1 && p.Line <= len(s.lines) {
-		p.Line = s.lines[p.Line-1]
-	}
+	p.Line = sourceLine(s.lines, p.Line)
 	return p
+}
+
+// sourceLine returns the line in the file of a rendered line.
+func sourceLine(lines []int, line int) int {
+	if line >= 1 && line <= len(lines) {
+		return lines[line-1]
+	}
+	return line
 }
 
 // parse returns the content of rendered YAML. lines has the line in the file of each
@@ -105,10 +111,7 @@ func (r *reader) parse(file string, data []byte, lines []int) (*section, map[str
 	}
 	if err != nil {
 		line, text := yamlLine(err)
-		if line >= 1 && line <= len(lines) {
-			line = lines[line-1]
-		}
-		return nil, nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{r.pos(file, max(line, 1), 1)}, Msg: "not valid YAML: " + text, Hint: "correct the file; a file with templates is called .gotmpl"}
+		return nil, nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{r.pos(file, max(sourceLine(lines, line), 1), 1)}, Msg: "not valid YAML: " + text, Hint: "correct the file; a file with templates is called .gotmpl"}
 	}
 	plain, _ := plainValue(content).(map[string]any)
 	return s, plain, nil

@@ -1,6 +1,7 @@
 package helmfile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,10 +20,7 @@ var (
 func (e *environmentRun) hooks(d *helmfileRelease, out *importer.Release) error {
 	for i, v := range importer.ListAt(d.value, "hooks") {
 		at := []string{"hooks", fmt.Sprint(i)}
-		action := importer.Action{Name: importer.NameOf(importer.TextAt(v, "name"))}
-		if action.Name == "" {
-			action.Name = fmt.Sprintf("hook-%d", i+1)
-		}
+		action := importer.Action{Name: cmp.Or(importer.NameOf(importer.TextAt(v, "name")), fmt.Sprintf("hook-%d", i+1))}
 		command, err := e.hookText(d, importer.TextAt(v, "command"), at)
 		if err != nil {
 			return err

@@ -73,20 +73,17 @@ func (e *environmentRun) visitSub(s *state, sub item, opts visitOptions) error {
 	}
 	next := visitOptions{selectors: opts.selectors, values: sub.below("values"), dir: s.dir, from: sub.at()}
 	if selectors := importer.ListAt(sub.value, "selectors"); selectors != nil && !importer.IsTrueAt(sub.value, "selectorsInherited") {
-		next.selectors = nil
-		for _, text := range selectors {
-			next.selectors = append(next.selectors, fmt.Sprint(text))
-		}
+		next.selectors = textsOf(selectors)
 	}
 	var faults diag.List
 	for _, file := range files {
+		below := []string{file}
 		if e.isDir(file) {
-			for _, below := range e.directoryFiles(file) {
-				faults.Add(e.visit(below, next))
-			}
-			continue
+			below = e.directoryFiles(file)
 		}
-		faults.Add(e.visit(file, next))
+		for _, file := range below {
+			faults.Add(e.visit(file, next))
+		}
 	}
 	return faults.Err()
 }

@@ -35,11 +35,7 @@ func (s *section) nodeAt(path []string) *yaml.Node {
 
 // position returns the position of a node of a section.
 func (s *section) position(n *yaml.Node) diag.Pos {
-	line := n.Line
-	if line >= 1 && line <= len(s.lines) {
-		line = s.lines[line-1]
-	}
-	return s.reader.pos(s.file, line, n.Column)
+	return s.reader.pos(s.file, sourceLine(s.lines, n.Line), n.Column)
 }
 
 // A mergedSource is the YAML of values from several files: it has the order of keys, the
@@ -85,13 +81,6 @@ func (m *mergedSource) merge(s *section, a, b *yaml.Node) *yaml.Node {
 		out.Content[at], out.Content[at+1] = &key, m.merge(s, out.Content[at+1], b.Content[i+1])
 	}
 	return &out
-}
-
-// nodeOf returns values with the order, comments and positions of the source.
-func (m *mergedSource) nodeOf(values map[string]any) *importer.Node {
-	n := importer.NodeOf(values, m.node)
-	m.locate(n, m.node)
-	return n
 }
 
 // locate sets the positions of fields. Positions below lists are unknown.

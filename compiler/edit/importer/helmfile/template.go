@@ -179,9 +179,10 @@ const markStart, markEnd = "\x02", "\x03"
 // prints itself.
 func markLines(n parse.Node, text string) {
 	mark := func(line int) string { return markStart + strconv.Itoa(line) + markEnd }
-	list := func(l *parse.ListNode) {
-		if l != nil {
-			markLines(l, text)
+	branches := func(n *parse.BranchNode) {
+		markLines(n.List, text)
+		if n.ElseList != nil {
+			markLines(n.ElseList, text)
 		}
 	}
 	switch n := n.(type) {
@@ -190,14 +191,11 @@ func markLines(n parse.Node, text string) {
 			markLines(below, text)
 		}
 	case *parse.IfNode:
-		list(n.List)
-		list(n.ElseList)
+		branches(&n.BranchNode)
 	case *parse.RangeNode:
-		list(n.List)
-		list(n.ElseList)
+		branches(&n.BranchNode)
 	case *parse.WithNode:
-		list(n.List)
-		list(n.ElseList)
+		branches(&n.BranchNode)
 	case *parse.TextNode:
 		line := strings.Count(text[:min(int(n.Pos), len(text))], "\n")
 		var b strings.Builder

@@ -24,10 +24,7 @@ func (e *environmentRun) release(d *helmfileRelease, isShared bool) (*importer.R
 	if out.Name != d.name {
 		out.Unproven = "helmfile calls this release " + d.name
 	}
-	seconds := importer.ValueAt(d.value, "timeout")
-	if seconds == nil {
-		seconds = d.state.maps["helmDefaults"]["timeout"].value
-	}
+	seconds := cmp.Or(importer.ValueAt(d.value, "timeout"), d.state.maps["helmDefaults"]["timeout"].value)
 	if n, ok := seconds.(int); ok && n > 0 {
 		out.Timeout = fmt.Sprintf("%ds", n)
 	}
@@ -97,7 +94,9 @@ func (e *environmentRun) values(d *helmfileRelease, out *importer.Release) (*imp
 		return nil, err
 	}
 	values, _ = e.valsReferences(values, valsText{d.state.dir, d.at("values"), d.title()}, d.name).(map[string]any)
-	return source.nodeOf(values), nil
+	n := importer.NodeOf(values, source.node)
+	source.locate(n, source.node)
+	return n, nil
 }
 
 // plainNumbers returns a value with numbers as in decoded JSON.
