@@ -55,7 +55,7 @@ func (w *work) body(c *Cluster, r *Release) *Node {
 	addActions(b, r)
 	if durationForm.MatchString(r.Timeout) && r.Timeout != "" && r.Chart != nil {
 		b.Set("health", Map(Field{"all", Map(
-			Field{"match", Map(Field{"names", &Node{IsList: true, List: []*Node{Text("*")}}})},
+			Field{"match", Map(Field{"names", Texts([]string{"*"})})},
 			Field{"timeout", Text(r.Timeout)},
 		)}))
 	}
@@ -88,11 +88,7 @@ func addOwnership(b *Node, r *Release) {
 		if len(o.Target) > 0 {
 			rule.Set("target", NodeOf(o.Target, nil))
 		}
-		fields := &Node{IsList: true}
-		for _, f := range o.Fields {
-			fields.List = append(fields.List, Text(f))
-		}
-		rule.Set("fields", fields)
+		rule.Set("fields", Texts(o.Fields))
 		rule.Set("leave", &Node{Scalar: true})
 		rule.Set("optional", &Node{Scalar: true})
 		all.Set(o.Name, rule)
@@ -112,11 +108,7 @@ func addActions(b *Node, r *Release) {
 		if a.IsAfter {
 			at = "after"
 		}
-		exec := &Node{IsList: true}
-		for _, text := range a.Exec {
-			exec.List = append(exec.List, Text(text))
-		}
-		all.Set(a.Name, Map(Field{"at", Text(at)}, Field{"exec", exec}, Field{"applyOnly", &Node{Scalar: true}}))
+		all.Set(a.Name, Map(Field{"at", Text(at)}, Field{"exec", Texts(a.Exec)}, Field{"applyOnly", &Node{Scalar: true}}))
 	}
 	b.Set("actions", all)
 }

@@ -28,21 +28,12 @@ func (d *divider) reference(ids []string, of map[string]*Node) []string {
 	if len(usable) > 0 && usable[0] == "" { // the name of the cluster: facts say more
 		usable = append(usable[1:], "")
 	}
-	for _, names := range append(single(usable), usable) {
+	for _, names := range append(slices.Collect(slices.Chunk(usable, 1)), usable) {
 		if parts := d.common(ids, texts, names); parts != nil {
 			return parts
 		}
 	}
 	return nil
-}
-
-// single returns a list with one name for each name.
-func single(names []string) [][]string {
-	var out [][]string
-	for _, name := range names {
-		out = append(out, []string{name})
-	}
-	return out
 }
 
 // common returns the parts of the texts with the values of some facts replaced, when

@@ -18,7 +18,7 @@ type layer struct {
 }
 
 // name returns the name of the layer in defaults.
-func (l layer) name() string {
+func (l *layer) name() string {
 	if l.dir == "" {
 		return "root"
 	}
@@ -40,7 +40,7 @@ type facts map[string]map[string]string
 
 // divide puts each field of the bodies, by release and cluster, into the highest layer
 // in which it is equal for all clusters with the release.
-func divide(ids []string, bodies map[string]map[string]*Node, known facts) []layer {
+func divide(ids []string, bodies map[string]map[string]*Node, known facts) []*layer {
 	d := divider{ids: ids, known: known, layers: map[string]*layer{}}
 	for _, name := range slices.Sorted(maps.Keys(bodies)) {
 		of := bodies[name]
@@ -66,14 +66,8 @@ type divider struct {
 }
 
 // sorted returns the layers by directory.
-func (d *divider) sorted() []layer {
-	return slices.SortedFunc(func(yield func(layer) bool) {
-		for _, l := range d.layers {
-			if !yield(*l) {
-				return
-			}
-		}
-	}, func(a, b layer) int { return cmp.Compare(a.dir, b.dir) })
+func (d *divider) sorted() []*layer {
+	return slices.SortedFunc(maps.Values(d.layers), func(a, b *layer) int { return cmp.Compare(a.dir, b.dir) })
 }
 
 // below returns the IDs of clusters in a directory, or the cluster itself.
@@ -114,17 +108,13 @@ func (d *divider) cover(having []string) []string {
 
 // restrict adds the selector of clusters to the root's part of a release.
 func (d *divider) restrict(name string, dirs []string) {
-	ids := &Node{IsList: true}
-	for _, dir := range dirs {
-		ids.List = append(ids.List, Text(dir))
-	}
 	root := d.at("")
 	i := slices.IndexFunc(root.releases, func(p layerPart) bool { return p.name == name })
 	if i < 0 {
 		root.releases = append(root.releases, layerPart{name: name, body: Map()})
 		i = len(root.releases) - 1
 	}
-	root.releases[i].body.Set("clusters", Map(Field{"ids", ids}))
+	root.releases[i].body.Set("clusters", Map(Field{"ids", Texts(dirs)}))
 }
 
 func (d *divider) at(dir string) *layer {
@@ -187,7 +177,7 @@ func (d *divider) split(of map[string]*Node, lists bool) (common *Node, rest map
 			rest[id] = of[id]
 		}
 	}
-	for _, key := range d.keys(ids, of) {
+	for _, key := range keysOf(ids, of) {
 		part := map[string]*Node{}
 		for _, id := range ids {
 			if v := of[id].Get(key); v != nil {
@@ -246,11 +236,7 @@ func (d *divider) splitList(ids []string, of map[string]*Node) (common *Node, re
 		isEmpty = isEmpty && len(here.Fields) == 0
 		common.List = append(common.List, here)
 		for _, id := range ids {
-			element := others[id]
-			if element == nil {
-				element = Map()
-			}
-			rest[id].List = append(rest[id].List, element)
+			rest[id].List = append(rest[id].List, cmp.Or(others[id], Map()))
 		}
 	}
 	if isEmpty {
@@ -264,8 +250,8 @@ func (d *divider) splitList(ids []string, of map[string]*Node) (common *Node, re
 	return common, rest
 }
 
-// keys returns the keys of all nodes, those of the first node first.
-func (d *divider) keys(ids []string, of map[string]*Node) []string {
+// keysOf returns the keys of all nodes, those of the first node first.
+func keysOf(ids []string, of map[string]*Node) []string {
 	var out []string
 	seen := map[string]bool{}
 	for _, id := range ids {

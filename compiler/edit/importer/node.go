@@ -112,6 +112,15 @@ func Map(fields ...Field) *Node { return &Node{IsMap: true, Fields: fields} }
 // Text returns a string.
 func Text(s string) *Node { return &Node{Scalar: s} }
 
+// Texts returns a list of strings.
+func Texts(all []string) *Node {
+	n := &Node{IsList: true}
+	for _, s := range all {
+		n.List = append(n.List, Text(s))
+	}
+	return n
+}
+
 // Get returns the field of a map, nil when there is none.
 func (n *Node) Get(key string) *Node {
 	if n == nil {

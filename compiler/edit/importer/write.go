@@ -59,7 +59,7 @@ func (w *work) writeLayers() error {
 }
 
 // groupParts groups the releases of a layer by file.
-func groupParts(l layer, files map[string]string) map[string][]layerPart {
+func groupParts(l *layer, files map[string]string) map[string][]layerPart {
 	out := map[string][]layerPart{}
 	for _, p := range l.releases {
 		out[files[p.name]] = append(out[files[p.name]], p)
@@ -133,7 +133,7 @@ func (w *work) isCluster(dir string) bool {
 }
 
 // writeLayer plans a file of a layer. used has the facts that it refers to.
-func (w *work) writeLayer(l layer, file string, parts []layerPart, used map[string]bool) error {
+func (w *work) writeLayer(l *layer, file string, parts []layerPart, used map[string]bool) error {
 	p := layerPrinter(used)
 	var imports []string
 	isCluster := w.isCluster(l.dir)
@@ -218,7 +218,7 @@ func divideReferences(n *Node) (plain, referring *Node) {
 }
 
 // release writes a part of a release.
-func (p *cuePrinter) release(l layer, part layerPart) {
+func (p *cuePrinter) release(l *layer, part layerPart) {
 	body := Map()
 	for _, key := range bodyOrder {
 		if v := part.body.Get(key); v != nil {
@@ -302,11 +302,7 @@ func decryption(c *Cluster, cluster *Node) string {
 	if len(c.Secrets) == 0 || len(c.Age) == 0 {
 		return ""
 	}
-	keys := &Node{IsList: true}
-	for _, key := range slices.Compact(slices.Sorted(slices.Values(c.Age))) {
-		keys.List = append(keys.List, Text(key))
-	}
-	cluster.Set("sops", Map(Field{"age", keys}))
+	cluster.Set("sops", Map(Field{"age", Texts(slices.Compact(slices.Sorted(slices.Values(c.Age))))}))
 	text := "\n// Flux decrypts the secrets with one of the keys in cluster.sops.\ngitops: {\n\tlayouts: [\"flux\"]\n"
 	if c.SOPSSecret != "" {
 		text += "\tflux: decryptionSecret: " + quote(c.SOPSSecret) + "\n"
