@@ -37,23 +37,20 @@ func Account(doc map[string]any, title string, table Table, at func(path []strin
 				return
 			}
 		}
+		isField := false // has a text, a number or a boolean
 		switch v := v.(type) {
 		case map[string]any:
-			if len(v) > 0 {
-				for _, key := range slices.Sorted(maps.Keys(v)) {
-					walk(v[key], append(slices.Clone(path), key))
-				}
-				return
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				walk(v[key], append(slices.Clone(path), key))
 			}
 		case []any:
-			if len(v) > 0 {
-				for i, e := range v {
-					walk(e, append(slices.Clone(path), strconv.Itoa(i)))
-				}
-				return
+			for i, e := range v {
+				walk(e, append(slices.Clone(path), strconv.Itoa(i)))
 			}
+		default:
+			isField = v != nil
 		}
-		if !empty(v) || !table.hasBelow(path) {
+		if isField || empty(v) && !table.hasBelow(path) {
 			notes = append(notes, Note{Pos: at(path), Doc: title, Field: strings.Join(path, "."), Do: unknownField})
 		}
 	}

@@ -233,9 +233,7 @@ func (w *work) localChart(ctx context.Context, finder *chart.Source, s *ChartSou
 	if err != nil {
 		return nil, err
 	}
-	if real, err := filepath.EvalSymlinks(abs); err == nil {
-		abs = real
-	}
+	abs = realPath(abs)
 	name := ""
 	if rel, err := filepath.Rel(w.root, abs); err == nil && filepath.IsLocal(rel) {
 		name = filepath.ToSlash(rel)

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -199,11 +200,7 @@ func (p *cuePrinter) scalar(v any) {
 	case json.Number:
 		p.WriteString(v.String())
 	case bool:
-		if v {
-			p.WriteString("true")
-		} else {
-			p.WriteString("false")
-		}
+		p.WriteString(strconv.FormatBool(v))
 	case string:
 		p.text(v)
 	default:
@@ -218,10 +215,10 @@ var secretReference = regexp.MustCompile(`\(\(fleetc:([-_.A-Za-z0-9]+)\)\)`)
 func (p *cuePrinter) text(v string) {
 	field := func(reference string) string {
 		name := secretReference.FindStringSubmatch(reference)[1]
-		if plainKey.MatchString(name) {
-			return "secrets." + name + ".ref"
+		if !plainKey.MatchString(name) {
+			name = quote(name)
 		}
-		return "secrets." + quote(name) + ".ref"
+		return "secrets." + name + ".ref"
 	}
 	if secretReference.FindString(v) == v && v != "" {
 		p.WriteString(field(v))

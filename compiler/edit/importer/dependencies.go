@@ -26,7 +26,7 @@ func (w *work) addDependencies(ctx context.Context, root, dir string, files map[
 	}
 	for _, d := range ListAt(meta, "dependencies") {
 		name := TextAt(d, "name")
-		if !filepath.IsLocal(name) || hasDirectory(files, path.Join("charts", name)) || hasArchive(files, name) {
+		if !filepath.IsLocal(name) || hasDependency(files, name) {
 			continue
 		}
 		from, err := w.dependencyDir(root, dir, d)
@@ -80,20 +80,11 @@ func (w *work) dependencyDir(root, dir string, dependency any) (string, error) {
 	return from, nil
 }
 
-// hasArchive reports whether files have an archive of a dependency.
-func hasArchive(files map[string][]byte, name string) bool {
+// hasDependency reports whether files have the directory or the archive of a dependency.
+func hasDependency(files map[string][]byte, name string) bool {
 	for file := range files {
-		if base, ok := strings.CutPrefix(file, "charts/"+name+"-"); ok && strings.HasSuffix(base, ".tgz") {
-			return true
-		}
-	}
-	return false
-}
-
-// hasDirectory reports whether files are below a directory.
-func hasDirectory(files map[string][]byte, dir string) bool {
-	for name := range files {
-		if strings.HasPrefix(name, dir+"/") {
+		archive, ok := strings.CutPrefix(file, "charts/"+name+"-")
+		if ok && strings.HasSuffix(archive, ".tgz") || strings.HasPrefix(file, path.Join("charts", name)+"/") {
 			return true
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -140,7 +139,7 @@ func (r *helmReader) cluster(ctx context.Context, c ClusterSource, l *liveReleas
 		}
 		r.model.Documents++
 		release := &Release{
-			Name: d.Name, Namespace: d.Namespace, Origin: title, Values: NodeOf(helmValues(d), nil),
+			Name: d.Name, Namespace: d.Namespace, Origin: title, Values: NodeOf(d.Values, nil),
 			Stored: d.Objects,
 		}
 		if names[d.Name] > 1 {
@@ -205,14 +204,6 @@ func secretFields(v any, at string, secret map[string]bool) []string {
 	return out
 }
 
-// helmValues returns the values that the user of a release set.
-func helmValues(d *helm.StoredRelease) map[string]any {
-	if d.Values == nil {
-		return map[string]any{}
-	}
-	return d.Values
-}
-
 // source returns where the chart of a release comes from: the first repository with the
 // same content, or a directory restored from the record.
 func (r *helmReader) source(ctx context.Context, d *helm.StoredRelease) (*ChartSource, error) {
@@ -270,16 +261,7 @@ func sameTemplates(files, stored []fleet.File) bool {
 		}
 		return out
 	}
-	got, want := templates(files), templates(stored)
-	if len(got) != len(want) {
-		return false
-	}
-	for name, data := range want {
-		if !bytes.Equal(got[name], data) {
-			return false
-		}
-	}
-	return true
+	return maps.EqualFunc(templates(files), templates(stored), bytes.Equal)
 }
 
 // restore writes the files of a stored chart into a directory and returns its path.
@@ -288,16 +270,7 @@ func (r *helmReader) restore(stored helm.StoredChart) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, f := range stored.Files {
-		file := filepath.Join(dir, filepath.FromSlash(f.Name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return "", err
-		}
-		if err := os.WriteFile(file, f.Data, 0o644); err != nil {
-			return "", err
-		}
-	}
-	return dir, nil
+	return dir, writeTree(dir, stored.Files)
 }
 
 // contentKey returns a digest of the content of a chart.

@@ -155,9 +155,9 @@ func (p Programs) Build(ctx context.Context, root, dir string) (Build, error) {
 	return b, nil
 }
 
-// writeTree writes the files of a chart into a directory.
+// writeTree writes the files of a chart into a directory, which it makes.
 func writeTree(dir string, files []fleet.File) error {
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(dir)

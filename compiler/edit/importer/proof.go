@@ -113,10 +113,7 @@ func (w *work) addWaivers(f *compiler.Fleet, model *Cluster, c *fleet.Cluster, r
 		}
 		key := c.ID + " " + r.Name
 		for _, d := range ch.Types.Check(r.Values, nil) {
-			field := strings.TrimPrefix(strings.TrimPrefix(d.Path, "values"), ".")
-			if field == "" {
-				field = "*"
-			}
+			field := cmp.Or(strings.TrimPrefix(strings.TrimPrefix(d.Path, "values"), "."), "*")
 			note := Note{Pos: model.Releases[i].valuePos(field), Doc: "release " + r.Name, Field: field, Do: d.Msg}
 			if !slices.Contains(report.mistakes, note) {
 				report.mistakes = append(report.mistakes, note)
