@@ -24,7 +24,7 @@ func (e *engine) bind() template.FuncMap {
 		case isShallow(name):
 			out[name] = e.withShallowCost(f)
 		default:
-			out[name] = e.withDeepCost(f)
+			out[name] = e.withCost(f, e.weighAll)
 		}
 	}
 	for name := range builtin() {
@@ -68,29 +68,7 @@ func isShallow(name string) bool {
 	return false
 }
 
-// withDeepCost returns a function that counts its arguments, nested values
-// included, and its result. The most frequent function types are called
-// without reflection.
-func (e *engine) withDeepCost(fn any) any {
-	switch f := fn.(type) {
-	case func(string) string:
-		return func(a string) string { return e.text(f(a)) }
-	case func(string, string) string:
-		return func(a, b string) string { return e.text(f(a, b)) }
-	case func(int, string) string:
-		return func(n int, a string) string { return e.text(f(n, a)) }
-	case func(any) string:
-		return func(a any) string { e.weigh(a); return e.text(f(a)) }
-	case func(...any) string:
-		return func(a ...any) string { e.weigh(a); return e.text(f(a...)) }
-	case func(any) int:
-		return func(a any) int { e.weigh(a); return f(a) }
-	case func(any) int64:
-		return func(a any) int64 { e.weigh(a); return f(a) }
-	}
-	return e.withCost(fn, e.weighAll)
-}
-
+// weighAll counts arguments, nested values included.
 func (e *engine) weighAll(args []reflect.Value) {
 	for _, a := range args {
 		e.weigh(a.Interface())
