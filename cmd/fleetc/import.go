@@ -48,6 +48,9 @@ with a fault is left out and listed, and the exit status is 1.
 --cluster gives each cluster an ID, which may have directories for layers, and
 the directory that Flux syncs for it: prod/eu=clusters/eu.
 
+Remote resources of kustomizations are fetched, and their objects are then in
+the fleet. One that cannot be fetched is left out and listed.
+
 Charts are fetched and pinned. --chart and --charts give copies of charts whose
 repository cannot be reached: a directory or an archive, found as
 NAME-VERSION.tgz, NAME/VERSION, NAME or NAME.tgz. --without-charts writes the
@@ -141,12 +144,12 @@ func newImportFluxCommand(o *options) *cobra.Command {
 		Args:              exactlyOneArg("one directory of a repository"),
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return flags.run(cmd, o, func(*compiler.Compiler) (*importer.Model, error) {
+			return flags.run(cmd, o, func(c *compiler.Compiler) (*importer.Model, error) {
 				opts, err := fluxOptions(o.path(args[0]), clusters, variables)
 				if err != nil {
 					return nil, err
 				}
-				opts.Kubernetes, opts.ProveWith = flags.kubernetes, flags.ProveWith
+				opts.Kubernetes, opts.ProveWith, opts.Source = flags.kubernetes, flags.ProveWith, c.Source
 				return flux.Read(cmd.Context(), opts)
 			})
 		},

@@ -32,7 +32,8 @@ imported. --app-of-apps names such a chart that no Application names.
 
 The paths of sources are directories of this repository, whatever their repoURL
 says. Charts of other repositories are fetched and pinned; --chart and --charts
-give copies.`
+give copies. Remote resources of kustomizations are fetched, and their objects
+are then in the fleet.`
 
 const importArgoCDExample = `  fleetc import argocd ../apps
   fleetc import argocd ../apps --cluster dev=in-cluster --cluster prod/eu=https://eu.example.com

@@ -175,7 +175,7 @@ func readOverlay(ctx context.Context, root string, o Overlay, programs Programs)
 		return nil, nil, err
 	}
 	dir = filepath.ToSlash(dir)
-	built, err := programs.Build(ctx, root, dir)
+	built, err := programs.Build(ctx, root, dir, nil)
 	if err = errors.Join(err, built.Unmatched.Err()); err != nil {
 		return nil, built.Reads, err
 	}

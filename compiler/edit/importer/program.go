@@ -127,13 +127,20 @@ type Build struct {
 	Differs   string    // how the objects of the kustomize program differ; empty if they do not, or it does not run
 }
 
+// FetchedNote says what to do with the remote resource of a kustomization, which the import
+// has fetched.
+func FetchedNote(address string) string {
+	return address + " was fetched, and its objects are in the fleet: to update them from there, write a release with kustomize instead, and run fleetc source add"
+}
+
 // Build builds the kustomization in a directory below root, as BuildAsKustomize does, and
-// compares the objects with those of the kustomize program if that is one of p.
-func (p Programs) Build(ctx context.Context, root, dir string) (Build, error) {
+// compares the objects with those of the kustomize program if that is one of p. Remote
+// resources are faults if remotes is nil.
+func (p Programs) Build(ctx context.Context, root, dir string, remotes kustomize.Remotes) (Build, error) {
 	r := &fleet.Release{}
 	var b Build
 	var err error
-	if b.Objects, b.Reads, b.Unmatched, err = kustomize.BuildAsKustomize(ctx, root, dir, r, kustomize.Inputs{}); err != nil || !p.Has(KustomizeProgram) {
+	if b.Objects, b.Reads, b.Unmatched, err = kustomize.BuildAsKustomize(ctx, root, dir, r, kustomize.Inputs{Remotes: remotes}); err != nil || !p.Has(KustomizeProgram) {
 		return b, err
 	}
 	var printed []fleet.Object

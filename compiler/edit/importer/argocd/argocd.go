@@ -52,6 +52,7 @@ type reader struct {
 	*importer.Repository // kustomizations are written in the copy
 	ctx                  context.Context
 	opts                 Options
+	fetch                *chart.Fetch         // of remote resources
 	docs                 []*importer.Document // in the order of files
 	apps                 []*app
 	model                *importer.Model
@@ -72,14 +73,16 @@ func (a *app) name() string  { return importer.TextAt(a.content, "metadata", "na
 func (a *app) title() string { return application + " " + a.name() }
 
 // Read reads the Applications of a repository. The error holds all faults of the files.
-func Read(ctx context.Context, opts Options) (*importer.Model, error) {
+func Read(ctx context.Context, opts Options) (model *importer.Model, err error) {
 	files, err := importer.OpenRepository(ctx, opts.Dir, "name the directory of the repository with the Applications")
 	if err != nil {
 		return nil, err
 	}
 	defer files.Close()
+	fetch := opts.Source(files.Work).Fetch()
+	defer func() { err = errors.Join(err, fetch.Close()) }()
 	r := &reader{
-		Repository: files, ctx: ctx, opts: opts, model: &importer.Model{Tool: "argocd"}, clusters: map[string]*importer.Cluster{}, makes: map[string]bool{},
+		Repository: files, ctx: ctx, opts: opts, fetch: fetch, model: &importer.Model{Tool: "argocd"}, clusters: map[string]*importer.Cluster{}, makes: map[string]bool{},
 	}
 	if err := errors.Join(r.readSecrets(), r.walk()); err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
@@ -60,7 +61,10 @@ func (r *reader) kustomize(s *source, dir string, out *importer.Release, mayMiss
 	if err := os.WriteFile(filepath.Join(overlay, importer.KustomizationFiles[0]), text, 0o600); err != nil {
 		return err
 	}
-	built, err := r.opts.ProveWith.Build(r.ctx, r.Work, overlayDir)
+	remotes := edit.FetchRemotes(r.fetch, func(address string) {
+		r.model.Note(importer.Note{Pos: r.at(s.app, s.field), Doc: s.app.title(), Field: "resources", Do: importer.FetchedNote(address)})
+	})
+	built, err := r.opts.ProveWith.Build(r.ctx, r.Work, overlayDir, remotes)
 	if mayMiss {
 		built.Unmatched = nil
 	}

@@ -63,7 +63,7 @@ func (s *state) build(k *kustomization) ([]*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	built, err := s.opts.ProveWith.Build(s.ctx, s.Work, k.dir)
+	built, err := s.opts.ProveWith.Build(s.ctx, s.Work, k.dir, edit.FetchRemotes(s.fetch, func(string) {}))
 	if err := errors.Join(err, restore()); err != nil {
 		return nil, s.moved(err, file, lines)
 	}

@@ -7,6 +7,7 @@ package flux
 import (
 	"cmp"
 	"context"
+	"errors"
 	"path"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
 )
 
 // Options say what to read.
@@ -23,6 +25,9 @@ type Options struct {
 	Variables  map[string]string        // values of substitution variables; they override those of files
 	Kubernetes string                   // version of the clusters
 	ProveWith  importer.Programs
+
+	// Source returns a source for the remote resources of kustomizations.
+	Source func(root string) *chart.Source
 }
 
 // A repository is the state of one call of Read.
@@ -32,19 +37,22 @@ type repository struct {
 	opts                 Options
 	files                map[string][]*importer.Document // parsed files by path relative to dir
 	model                *importer.Model
+	fetch                *chart.Fetch        // of remote resources
 	remotes              map[string][]string // addresses that were removed from kustomizations, by directory
 }
 
 // Read reads the clusters of a repository. Kustomizations and HelmReleases with faults are
 // listed as left out. The error holds all faults if nothing else is left.
-func Read(ctx context.Context, opts Options) (*importer.Model, error) {
+func Read(ctx context.Context, opts Options) (model *importer.Model, err error) {
 	files, err := importer.OpenRepository(ctx, opts.Dir, "name the directory of the repository that Flux reads")
 	if err != nil {
 		return nil, err
 	}
 	defer files.Close()
+	fetch := opts.Source(files.Work).Fetch()
+	defer func() { err = errors.Join(err, fetch.Close()) }()
 	r := &repository{
-		Repository: files, ctx: ctx, opts: opts, files: map[string][]*importer.Document{}, remotes: map[string][]string{},
+		Repository: files, ctx: ctx, fetch: fetch, opts: opts, files: map[string][]*importer.Document{}, remotes: map[string][]string{},
 		model: &importer.Model{Tool: "flux"},
 	}
 	var faults diag.List

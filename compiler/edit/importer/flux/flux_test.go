@@ -13,6 +13,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
 )
 
 // repositoryOf writes files and reads them as the cluster main.
@@ -28,8 +29,11 @@ func repositoryOf(t *testing.T, archive string) (*importer.Model, error) {
 			t.Fatal(err)
 		}
 	}
-	return Read(context.Background(), Options{Dir: dir, Clusters: []importer.ClusterSource{{ID: "main", Source: "main"}}, Kubernetes: "1.36"})
+	return Read(context.Background(), Options{Dir: dir, Clusters: []importer.ClusterSource{{ID: "main", Source: "main"}}, Kubernetes: "1.36", Source: offline})
 }
+
+// offline returns a source of charts that does not use the network.
+func offline(root string) *chart.Source { return &chart.Source{Root: root, Offline: true} }
 
 const fields = `
 -- main/all.yaml --
@@ -145,7 +149,7 @@ func FuzzRead(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, "main", "a.yaml"), data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Read(context.Background(), Options{Dir: dir, Clusters: []importer.ClusterSource{{ID: "main", Source: "main"}}, Kubernetes: "1.36"})
+		_, err := Read(context.Background(), Options{Dir: dir, Clusters: []importer.ClusterSource{{ID: "main", Source: "main"}}, Kubernetes: "1.36", Source: offline})
 		for _, d := range diag.All(err) {
 			if d.Msg == "" {
 				t.Errorf("a fault without a message: %v", err)

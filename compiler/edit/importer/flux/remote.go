@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
@@ -18,8 +19,21 @@ func isRemote(resource string) bool {
 	return strings.Contains(resource, "://") || strings.Contains(resource, "?ref=") || strings.HasPrefix(resource, "git@") || strings.HasPrefix(resource, "github.com/")
 }
 
+// isFetched reports whether a remote resource can be fetched. It adds a note that says what
+// to do.
+func (s *state) isFetched(address string, note importer.Note) bool {
+	_, err := s.fetch.Get(s.ctx, address)
+	note.Do = importer.FetchedNote(address)
+	if err != nil {
+		note.Do = address + " cannot be fetched (" + diag.Visible(diag.All(err)[0].Msg, diag.MaxText) + "): write a kustomization with it into the fleet, make it a release with kustomize, and pin it with fleetc source add"
+	}
+	s.model.Note(note)
+	return err == nil
+}
+
 // withoutRemote removes the remote resources of a directory's kustomization and of those
-// that it includes from the copy, and notes them. It returns the addresses.
+// that it includes from the copy, unless they can be fetched, and notes them. It returns the
+// addresses of the removed ones.
 func (s *state) withoutRemote(dir string) ([]string, error) {
 	if known, ok := s.remotes[dir]; ok {
 		return known, nil
@@ -46,12 +60,11 @@ func (s *state) withoutRemote(dir string) ([]string, error) {
 		for i, v := range importer.ListAt(content, key) {
 			entry, _ := v.(string)
 			if isRemote(entry) {
-				changed = true
-				found = append(found, entry)
-				s.model.Note(importer.Note{
-					Pos: doc.At(s.Dir, []string{key, strconv.Itoa(i)}), Doc: "kustomization " + file, Field: key,
-					Do: entry + " is remote, and an import fetches no kustomizations: write a kustomization with it into the fleet, make it a release with kustomize, and pin it with fleetc source add",
-				})
+				if s.isFetched(entry, importer.Note{Pos: doc.At(s.Dir, []string{key, strconv.Itoa(i)}), Doc: "kustomization " + file, Field: key}) {
+					kept = append(kept, v)
+				} else {
+					found, changed = append(found, entry), true
+				}
 				continue
 			}
 			kept = append(kept, v)
