@@ -12,6 +12,28 @@ func appliedContent(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: object}
 }
 
+// WithStoredNulls returns a copy of an object with the empty values that the API server has
+// stored for its nulls: it stores a null in the data of a ConfigMap as "".
+func WithStoredNulls(o, stored *unstructured.Unstructured) *unstructured.Unstructured {
+	object, _ := withStoredNulls(o.Object, stored.Object).(map[string]any)
+	return &unstructured.Unstructured{Object: object}
+}
+
+func withStoredNulls(v, stored any) any {
+	fields, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	now, _ := stored.(map[string]any)
+	out := make(map[string]any, len(fields))
+	for k, e := range fields {
+		if out[k] = withStoredNulls(e, now[k]); e == nil && isEmpty(now[k]) {
+			out[k] = now[k]
+		}
+	}
+	return out
+}
+
 // withoutNulls returns a copy without null fields of maps.
 func withoutNulls(v any) any {
 	switch v := v.(type) {

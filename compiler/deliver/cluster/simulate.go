@@ -77,6 +77,7 @@ func (s *Schemas) Apply(current, object *unstructured.Unstructured) (*unstructur
 		return nil, nil, fmt.Errorf("prepare to apply a %s: %w", gvk.Kind, err)
 	}
 	var conflicts []Field
+	object = WithStoredNulls(object, current)
 	out, err := manager.Apply(current.DeepCopy(), appliedContent(object), Manager, false)
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

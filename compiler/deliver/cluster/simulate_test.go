@@ -88,6 +88,7 @@ func TestApply(t *testing.T) {
 		{name: "empty and not stored", live: `{"size": 1}`, own: `{"f:size": {}, "f:name": {}, "f:on": {}}`, bundle: `{"size": 1, "name": "", "on": false}`, want: `{"size": 1}`},
 		{name: "empty and new", live: `{"size": 1}`, own: `{"f:size": {}}`, bundle: `{"size": 1, "on": false}`, want: `{"size": 1, "on": false}`},
 		{name: "no items", live: `{"size": 1}`, own: `{"f:size": {}}`, bundle: `{"size": 1, "keyed": []}`, want: `{"size": 1}`},
+		{name: "a null as an empty text", live: `{"size": 1, "name": ""}`, own: `{"f:size": {}, "f:name": {}}`, bundle: `{"size": 2, "name": null}`, want: `{"size": 2, "name": ""}`},
 		{name: "no items as null", live: `{"whole": null}`, own: `{"f:whole": {}}`, bundle: `{"whole": []}`, want: `{"whole": null}`},
 		{
 			name: "keys", live: `{"keyed": [{"port": 1, "protocol": "TCP", "name": "x"}, {"port": 1, "protocol": "UDP"}]}`,
