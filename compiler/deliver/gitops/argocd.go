@@ -30,6 +30,9 @@ const (
 	syncOption    = "argocd.argoproj.io/sync-options"
 	compareOption = "argocd.argoproj.io/compare-options"
 	healthOption  = "argocd.argoproj.io/ignore-healthcheck"
+
+	keepOption        = "Prune=false" // of syncOption
+	keepDeletedOption = "Delete=false"
 )
 
 // Options for the comparisons of an Application. A comparison on the server ignores API
@@ -88,11 +91,12 @@ func (l Layouter) argo(b *fleet.Bundle) (*fleet.Bundle, error) {
 		if r.Delivery != fleet.ByHelm {
 			continue
 		}
-		source, err := argoChart(r, pinOf(b, r.Name))
+		source, err := l.argoChart(r, pinOf(b, r.Name))
 		if err == nil {
-			err = l.application(out, argoName(c.ID)+"--"+r.Name, source, nil, serverSideDiff, r)
+			err = l.application(out, ChartApplicationName(c, r), source, nil, serverSideDiff, r)
 		}
 		faults.Add(err)
+		faults.Add(unprotected(b, r))
 	}
 	faults.Add(unordered(c))
 	return out, faults.Err()
@@ -104,7 +108,7 @@ func argoObject(o fleet.Object, wave int, rules *health.Rules) (_ fleet.Object, 
 	o = annotate(o, waveOption, strconv.Itoa(wave))
 	switch {
 	case isKept(o):
-		o = annotate(o, syncOption, options(o.GetAnnotations()[syncOption], "Prune=false", "Delete=false"))
+		o = annotate(o, syncOption, options(o.GetAnnotations()[syncOption], keepOption, keepDeletedOption))
 		// Without it, an Application stays OutOfSync when the export loses the object.
 		o = annotate(o, compareOption, options(o.GetAnnotations()[compareOption], "IgnoreExtraneous"))
 	case o.Release.MayReplace(o):
@@ -137,6 +141,26 @@ func unordered(c *fleet.Cluster) error {
 				})
 			}
 		}
+	}
+	return faults.Err()
+}
+
+// unprotected returns a fault for each object of a release delivered by Helm that a prune by
+// fleetc keeps, and that Argo CD would prune. It can neither patch the objects of a chart,
+// nor does it obey helm.sh/resource-policy. It never prunes CRDs.
+func unprotected(b *fleet.Bundle, r *fleet.Release) error {
+	var faults diag.List
+	for _, o := range b.Objects {
+		isHook := len(fleet.HookEvents(o.Unstructured)) > 0
+		if o.Release != r || isHook || !isKept(o) || o.GetKind() == "CustomResourceDefinition" ||
+			slices.Contains(splitOptions(o.GetAnnotations()[syncOption]), keepOption) {
+			continue
+		}
+		faults.Add(&diag.Diag{
+			Code: diag.CodeGitOpsUnsupported,
+			At:   o.Places(), Path: o.Title(), Msg: "Argo CD would delete it when the chart no longer has it",
+			Hint: fmt.Sprintf(`remove delivery: "helm", or have the chart annotate it with %s: %s,%s`, syncOption, keepOption, keepDeletedOption),
+		})
 	}
 	return faults.Err()
 }
@@ -191,9 +215,16 @@ func (l Layouter) application(to *fleet.Bundle, name string, source map[string]a
 }
 
 // argoChart returns the source of an Application for a release that Helm delivers.
-func argoChart(r *fleet.Release, chart fleet.ChartRef) (map[string]any, error) {
+func (l Layouter) argoChart(r *fleet.Release, chart fleet.ChartRef) (map[string]any, error) {
 	helm := map[string]any{"releaseName": r.Name}
-	if values, _ := r.Values.Native().(map[string]any); len(values) > 0 {
+	switch values, _ := r.Values.Native().(map[string]any); {
+	case hasNull(values):
+		text, err := l.Encode(values)
+		if err != nil {
+			return nil, err
+		}
+		helm["values"] = string(text)
+	case len(values) > 0:
 		helm["valuesObject"] = values
 	}
 	switch {
@@ -210,6 +241,24 @@ func argoChart(r *fleet.Release, chart fleet.ChartRef) (map[string]any, error) {
 		}, nil
 	}
 	return nil, notDelivered(r, chart, "Argo CD")
+}
+
+// hasNull reports whether values contain a null, which deletes a default of the chart. An
+// apply of an Application drops nulls of valuesObject.
+func hasNull(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		for _, in := range v {
+			if hasNull(in) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, hasNull)
+	}
+	return false
 }
 
 // argoHook converts a hook to an Argo CD hook, which runs at every sync. A hook that
@@ -229,20 +278,31 @@ func argoHook(o fleet.Object, p part) fleet.Object {
 	return annotate(annotate(o, hookOption, "Sync"), deleteOption, strings.Join(deletions, ","))
 }
 
-// options appends options to a comma-separated list.
-func options(list string, more ...string) string {
+// splitOptions returns the options of a comma-separated list.
+func splitOptions(list string) []string {
 	var all []string
 	for o := range strings.SplitSeq(list, ",") {
 		if o = strings.TrimSpace(o); o != "" {
 			all = append(all, o)
 		}
 	}
+	return all
+}
+
+// options appends options to a comma-separated list.
+func options(list string, more ...string) string {
+	all := splitOptions(list)
 	for _, o := range more {
 		if !slices.Contains(all, o) {
 			all = append(all, o)
 		}
 	}
 	return strings.Join(all, ",")
+}
+
+// ChartApplicationName returns the name of the Application of a release that Helm delivers.
+func ChartApplicationName(c *fleet.Cluster, r *fleet.Release) string {
+	return argoName(c.ID) + "--" + r.Name
 }
 
 // argoName returns the name of the Application of a cluster.

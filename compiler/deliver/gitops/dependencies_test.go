@@ -28,7 +28,7 @@ func TestPinnedDependenciesAreNotDelivered(t *testing.T) {
 		return err
 	})
 	check("Argo CD", func(ref fleet.ChartRef) error {
-		_, err := argoChart(r, ref)
+		_, err := Layouter{}.argoChart(r, ref)
 		return err
 	})
 }

@@ -75,7 +75,7 @@ func argoContent(v any) string {
 	source, _ := v.(map[string]any)
 	helm, _ := source["helm"].(map[string]any)
 	directory, _ := source["directory"].(map[string]any)
-	return digestOf(source["repoURL"], source["chart"], source["path"], source["targetRevision"], directory["recurse"], helm["releaseName"], helm["valuesObject"])
+	return digestOf(source["repoURL"], source["chart"], source["path"], source["targetRevision"], directory["recurse"], helm["releaseName"], helm["values"], helm["valuesObject"])
 }
 
 // spec returns the spec of an object.
