@@ -37,6 +37,12 @@ func run(m *testing.M) int {
 		if err := build.Run(); err != nil {
 			return fmt.Errorf("build fleetc: %w", err)
 		}
+		helm, err := exec.Command("go", "tool", "-modfile=../tools/go.mod", "-n", "helm").Output()
+		if err != nil {
+			return fmt.Errorf("build helm: %w", err)
+		}
+		// Argo CD runs it.
+		os.Setenv("PATH", os.Getenv("PATH")+string(filepath.ListSeparator)+filepath.Dir(strings.TrimSpace(string(helm))))
 		if shared, err = clusters.Start(context.Background(), os.Stderr); err != nil {
 			return err
 		}

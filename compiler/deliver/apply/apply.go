@@ -155,6 +155,7 @@ type Item struct {
 	foreign         bool        // exists, and fleetc does not own any of it yet
 	noDryRun        bool        // the API server rejected the dry run
 	parent          *Item       // release that Helm delivers, of a part that is compared
+	managedBy       string      // label [managedByLabel] of such a part in the chart
 
 	takeover takeover // managers whose fields it takes over
 	managers []string // other field managers of the live object, without the control plane

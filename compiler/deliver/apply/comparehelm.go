@@ -77,6 +77,7 @@ func (c *comparer) expandHelmRelease(ctx context.Context, it *Item) ([]ObjectDif
 	}
 	for i := range it.Parts {
 		part := &it.Parts[i]
+		part.managedBy = part.object.GetLabels()[managedByLabel]
 		part.object = helm.Mark(part.object, it.ref.Namespace, it.ref.Name)
 		if o := targets[part.ID]; o != nil {
 			part.object = o

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 )
 
@@ -47,6 +48,7 @@ func (c *comparer) deliverer(it *Item, o *unstructured.Unstructured) *tool {
 // the marks of the tool and empty maps that it adds.
 func (it *Item) deliveredBy(by *tool, o *unstructured.Unstructured) takeover {
 	t := it.takeover
+	it.object = cluster.WithStoredNulls(it.object, o) // not removed from the fields of the tool
 	t.named = slices.Concat(t.named, by.managers)
 	t.omitsEmpty = by.omitsEmpty && isBuiltIn(it.ref.Group)
 	t.kept = emptyMaps(nil, fieldsWhere(o, isOneOf(by.managers)), o.Object, it.object.Object)
@@ -60,16 +62,24 @@ func (it *Item) deliveredBy(by *tool, o *unstructured.Unstructured) takeover {
 	return t
 }
 
-// asHelmRelease reports whether a HelmRelease of Flux delivers an object of a Helm release
-// from an export of the cluster. It then makes the item's object the one that Flux sends:
-// with the marks of Flux, and for CRDs without those of the fleet.
+// asHelmRelease reports whether Flux or Argo CD delivers an object of a Helm release from an
+// export of the cluster. It then makes the item's object the one that the tool sends.
 func (c *comparer) asHelmRelease(it *Item, o *unstructured.Unstructured) bool {
-	release, labels, known := it.release, o.GetLabels(), c.recorded[it.ID]
+	release, known := it.release, c.recorded[it.ID]
 	if it.parent != nil {
 		release = it.parent.release
 	}
-	if release == nil || release.Delivery != fleet.ByHelm || labels[helmPrefix+"name"] != gitops.HelmReleaseName(release) ||
-		labels[helmPrefix+"namespace"] != c.Bundle.Cluster.GitOps.Flux.Namespace || known.UID == it.uid && !known.Kept {
+	if release == nil || release.Delivery != fleet.ByHelm || known.UID == it.uid && !known.Kept {
+		return false
+	}
+	return c.byFluxRelease(it, release, o) || c.byArgoChart(it, release, o)
+}
+
+// byFluxRelease is asHelmRelease for a HelmRelease of Flux. The object has the marks of Flux,
+// and a CRD does not have those of the fleet.
+func (c *comparer) byFluxRelease(it *Item, release *fleet.Release, o *unstructured.Unstructured) bool {
+	labels := o.GetLabels()
+	if labels[helmPrefix+"name"] != gitops.HelmReleaseName(release) || labels[helmPrefix+"namespace"] != c.Bundle.Cluster.GitOps.Flux.Namespace {
 		return false
 	}
 	it.takeover = it.deliveredBy(&tool{managers: []string{"helm-controller"}, prefix: helmPrefix, omitsEmpty: true}, o)
@@ -80,17 +90,61 @@ func (c *comparer) asHelmRelease(it *Item, o *unstructured.Unstructured) bool {
 		annotations[fleet.HelmKeep] = "keep"
 	}
 	if it.parent == nil {
-		delete(own, fleet.ReleaseLabel)
-		delete(annotations, fleet.FleetAnnotation)
-		delete(annotations, fleet.ClusterAnnotation)
+		withoutFleetMarks(own, annotations)
 	}
-	if len(annotations) == 0 {
-		annotations = nil // without the field
-	}
-	sent.SetLabels(own)
-	sent.SetAnnotations(annotations)
+	setMarks(sent, own, annotations)
 	it.object = sent
 	return true
+}
+
+// byArgoChart is asHelmRelease for an Application of Argo CD, which applies what the chart
+// renders: without the marks of Helm and of the fleet. It compares the object as one that is
+// not of a Helm release, since Argo CD does not send Helm's patches.
+func (c *comparer) byArgoChart(it *Item, release *fleet.Release, o *unstructured.Unstructured) bool {
+	settings := c.Bundle.Cluster.GitOps.ArgoCD
+	app, isMarked := argoApplication(marksOf(o, isOwn))
+	app = strings.TrimPrefix(app, "application ")
+	isOurs := strings.TrimPrefix(app, settings.Namespace+"_") == gitops.ChartApplicationName(c.Bundle.Cluster, release)
+	isCRD := it.parent == nil && !isMarked && settings.RepoURL != "" // Argo CD does not mark CRDs
+	if !isOurs && !isCRD || !slices.Contains(otherManagers(o), argoManager) {
+		return false
+	}
+	sent := it.object.DeepCopy()
+	labels, annotations := sent.GetLabels(), sent.GetAnnotations()
+	if it.parent == nil {
+		withoutFleetMarks(labels, annotations)
+	} else {
+		delete(annotations, helmRelease)
+		delete(annotations, helmNamespace)
+		if it.managedBy == "" {
+			delete(labels, managedByLabel)
+		} else {
+			labels[managedByLabel] = it.managedBy
+		}
+	}
+	setMarks(sent, labels, annotations)
+	it.object, it.release, it.parent = sent, release, nil
+	it.takeover = it.deliveredBy(&tool{managers: []string{argoManager, argoReplacer}, prefix: argoPrefix}, o)
+	return true
+}
+
+// withoutFleetMarks removes the labels and annotations of the fleet.
+func withoutFleetMarks(labels, annotations map[string]string) {
+	delete(labels, fleet.ReleaseLabel)
+	delete(annotations, fleet.FleetAnnotation)
+	delete(annotations, fleet.ClusterAnnotation)
+}
+
+// setMarks sets the labels and annotations of an object. A field without any does not exist.
+func setMarks(o *unstructured.Unstructured, labels, annotations map[string]string) {
+	if len(labels) == 0 {
+		labels = nil
+	}
+	if len(annotations) == 0 {
+		annotations = nil
+	}
+	o.SetLabels(labels)
+	o.SetAnnotations(annotations)
 }
 
 // emptyMaps returns the paths of maps in a set that the live object has, and the bundle's

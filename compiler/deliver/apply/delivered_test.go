@@ -3,6 +3,7 @@ package apply
 import (
 	"os"
 	"reflect"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -137,6 +138,49 @@ func TestAsHelmRelease(t *testing.T) {
 			t.Errorf("%s: delivered is %t", name, got)
 		}
 		if n, m := len(it.object.GetLabels()), len(it.object.GetAnnotations()); n != test.wantLabels || m != test.wantAnnotated {
+			t.Errorf("%s: labels %v, annotations %v", name, it.object.GetLabels(), it.object.GetAnnotations())
+		}
+	}
+}
+
+// An Application of a chart sends neither the marks of Helm nor those of the fleet.
+func TestByArgoChart(t *testing.T) {
+	const helmMarks = `{"meta.helm.sh/release-name":"shop","meta.helm.sh/release-namespace":"shop"}`
+	tracked := func(app string) string {
+		return `{"argocd.argoproj.io/tracking-id":"` + app + `:apps/Deployment:shop/shop"}`
+	}
+	byHelm := &fleet.Release{Name: "shop", Delivery: fleet.ByHelm}
+	parent := &Item{release: byHelm}
+	for name, test := range map[string]struct {
+		it                Item
+		live, manager     string // annotations and manager of the live object
+		bundle            string // annotations of the bundle's object
+		repo              string
+		delivered         bool
+		wantLabels, wantA int // how many
+	}{
+		"a part":              {Item{parent: parent}, tracked("prod.a--shop"), argoManager, helmMarks, "x", true, 0, 0},
+		"another namespace":   {Item{parent: parent}, tracked("argocd_prod.a--shop"), argoManager, helmMarks, "x", true, 0, 0},
+		"a label of Helm":     {Item{parent: parent, managedBy: "Helm"}, tracked("prod.a--shop"), argoManager, helmMarks, "x", true, 1, 0},
+		"another Application": {Item{parent: parent}, tracked("prod.a--web"), argoManager, helmMarks, "x", false, 1, 2},
+		"without a mark":      {Item{parent: parent}, `{}`, argoManager, helmMarks, "x", false, 1, 2},
+		"a CRD":               {Item{release: byHelm}, `{}`, argoManager, `{` + byFleetMarks + `}`, "x", true, 1, 0},
+		"a CRD of others":     {Item{release: byHelm}, `{}`, argoManager, `{` + byFleetMarks + `}`, "", false, 1, 2},
+		"another manager":     {Item{release: byHelm}, `{}`, "kapp", `{` + byFleetMarks + `}`, "x", false, 1, 2},
+		"applied by fleetc":   {Item{ID: "known", uid: "1", release: byHelm}, `{}`, argoManager, `{` + byFleetMarks + `}`, "x", false, 1, 2},
+	} {
+		live := marked(t, `{}`, test.live, map[string]string{test.manager: `{` + specFields + `}`})
+		it := test.it
+		it.object = marked(t, `{"app.kubernetes.io/managed-by":"Helm"}`, test.bundle, nil)
+		b := &fleet.Bundle{Cluster: &fleet.Cluster{ID: "prod/a", GitOps: fleet.GitOps{ArgoCD: fleet.ArgoCD{Namespace: "argocd", RepoURL: test.repo}}}}
+		c := &comparer{planner: &planner{Target: Target{Bundle: b}, recorded: map[string]Entry{"known": {UID: "1"}}}}
+		if it.ID == "" {
+			it.ID, it.uid = "x", "2"
+		}
+		if got := c.asHelmRelease(&it, live); got != test.delivered || got != (it.parent == nil && slices.Contains(it.takeover.named, argoManager)) {
+			t.Errorf("%s: delivered is %t", name, got)
+		}
+		if n, m := len(it.object.GetLabels()), len(it.object.GetAnnotations()); n != test.wantLabels || m != test.wantA {
 			t.Errorf("%s: labels %v, annotations %v", name, it.object.GetLabels(), it.object.GetAnnotations())
 		}
 	}
