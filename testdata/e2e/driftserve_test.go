@@ -216,6 +216,13 @@ func TestDriftRights(t *testing.T) {
 	p.fleetc("drift", "--as", driftUser).exits(p, 1).says(p, "ConfigMap web/web .*is missing")
 	p.edit("environments/web.cue", "replicas: 2", "replicas: 3")
 	p.fleetc("drift", "--as", driftUser).exits(p, 1).says(p, "an apply is due", "spec.replicas: 2 in the cluster, 3 in the fleet")
+	p.write("environments/old.cue", `package fleet
+
+releases: old: {namespace: "web", depends: web: true, objects: secret: {apiVersion: "v1", kind: "Secret", metadata: name: "old"}}
+`)
+	p.fleetc("apply", "--yes").ok(p)
+	p.write("environments/old.cue", "package fleet\n")
+	p.fleetc("drift", "--as", driftUser).exits(p, 2).says(p, `1 object could not be read: the user is not allowed to read the object to prune: .*"secrets".* \[FL2104\]$`)
 }
 
 // Two contexts of one cluster are a failed check at every moment, also while a slow cluster

@@ -40,7 +40,7 @@ func (p *planner) planPrune(ctx context.Context) ([]Item, error) {
 		}
 		current, err := p.object(ctx, it.ref)
 		if cluster.ReasonOf(err) == cluster.Forbidden {
-			it.refuse("cannot read the object to prune: "+err.Error(), cluster.RightsHint)
+			it.refuse(notAllowedTo+"read the object to prune: "+err.Error(), cluster.RightsHint)
 			return nil
 		}
 		if err != nil || current == nil {
