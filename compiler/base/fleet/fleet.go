@@ -314,12 +314,18 @@ func (o Object) Title() string {
 // Places returns the source position of an object, or of its release; none when both are
 // unknown.
 func (o Object) Places() []diag.Pos {
-	for _, p := range []diag.Pos{o.Pos, o.Release.Pos} {
-		if p.IsValid() {
-			return []diag.Pos{p}
-		}
+	if o.Pos.IsValid() {
+		return []diag.Pos{o.Pos}
 	}
-	return nil
+	return o.Release.Places()
+}
+
+// Places returns the position of a release; none for one of a stored bundle.
+func (r *Release) Places() []diag.Pos {
+	if !r.Pos.IsValid() {
+		return nil
+	}
+	return []diag.Pos{r.Pos}
 }
 
 // Origin returns the release and the template of an object, or an empty string

@@ -2,10 +2,13 @@ package fleet
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 func TestChartRefString(t *testing.T) {
@@ -42,6 +45,24 @@ func TestObjectID(t *testing.T) {
 	}
 	if o("apps/v1", "Deployment", "n", "a").ID() != o("apps/v1beta1", "Deployment", "n", "a").ID() {
 		t.Error("two versions of an object are two objects")
+	}
+}
+
+// An object has its position, or else that of its release. In a stored bundle, both are
+// unknown.
+func TestPlaces(t *testing.T) {
+	at, of := diag.Pos{File: "a.cue", Line: 1}, diag.Pos{File: "b.cue", Line: 2}
+	for want, o := range map[string]Object{
+		"[a.cue:1]": {Pos: at, Release: &Release{Pos: of}},
+		"[b.cue:2]": {Release: &Release{Pos: of}},
+		"[]":        {Release: &Release{}},
+	} {
+		if got := fmt.Sprint(o.Places()); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	if got := (&Release{}).Places(); got != nil {
+		t.Errorf("a stored release is at %v", got)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
@@ -55,7 +54,7 @@ func (p *planner) collectHelm() {
 			object := fleet.Unmark(o.DeepCopy()) // Helm applies the chart's own labels
 			parts[o.Release] = append(parts[o.Release], Item{
 				ID: o.ID(), Release: o.Release.Name, Stage: o.Release.Stage, ref: cluster.RefOf(object), release: o.Release, object: object,
-				positions: []diag.Pos{o.Release.Pos},
+				positions: o.Release.Places(),
 			})
 		}
 	}
@@ -65,7 +64,7 @@ func (p *planner) collectHelm() {
 		}
 		ref := helmRefOf(r)
 		p.items = append(p.items, Item{
-			ID: idOf(ref), Release: r.Name, Stage: r.Stage, Parts: parts[r], ref: ref, release: r, object: placeholder(ref, ""), positions: []diag.Pos{r.Pos},
+			ID: idOf(ref), Release: r.Name, Stage: r.Stage, Parts: parts[r], ref: ref, release: r, object: placeholder(ref, ""), positions: r.Places(),
 		})
 	}
 }

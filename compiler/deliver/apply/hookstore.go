@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
@@ -145,9 +144,7 @@ func (p *planner) deleteHooks(ctx context.Context, removed []Item) ([]Item, erro
 // newHook returns the item of a hook that runs on the event, before or after it.
 func newHook(o fleet.Object, event string) Item {
 	it := Item{ID: o.ID(), Release: o.Release.Name, Stage: o.Release.Stage, ref: cluster.RefOf(o.Unstructured), release: o.Release, object: o.Unstructured, hook: hookOn(o, event)}
-	if o.Release.Pos.IsValid() {
-		it.positions = []diag.Pos{o.Release.Pos}
-	}
+	it.positions = o.Release.Places()
 	return it
 }
 
