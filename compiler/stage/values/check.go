@@ -117,7 +117,7 @@ func printsAsWritten(v *fleet.Tree) bool {
 // known reports whether the chart reads the value, and reports a fault when it
 // does not.
 func (c *checker) known(v *fleet.Tree, t *Type, path []string) bool {
-	if !t.Unread || c.inText(path) {
+	if !t.Unread || c.inText(path) || removesDefault(v) {
 		return true
 	}
 	if len(v.Fields) == 0 && v.Fields != nil {
@@ -129,6 +129,12 @@ func (c *checker) known(v *fleet.Tree, t *Type, path []string) bool {
 	}
 	c.add(diag.CodeUnreadValue, path, v, "set, but nothing reads it", hint)
 	return false
+}
+
+// removesDefault reports whether the value is a null that removes a default of a
+// layer above. The chart of this layer need not have the key.
+func removesDefault(v *fleet.Tree) bool {
+	return kindOfTree(v) == Null && v.Shadows != nil
 }
 
 func (c *checker) fields(v *fleet.Tree, t *Type, path []string) {
@@ -149,7 +155,7 @@ func (c *checker) fields(v *fleet.Tree, t *Type, path []string) {
 			} else if t.keyedElem() {
 				c.check(v.Fields[k], t.Elem, below)
 			}
-		case c.inText(below), t.named && c.names(k):
+		case c.inText(below), t.named && c.names(k), removesDefault(v.Fields[k]):
 		default:
 			c.unknown(v.Fields[k], t, below)
 		}
