@@ -207,7 +207,7 @@ func (e *evaluation) checkLayers(path string, release cue.Value) error {
 					d.Hint, d.Fixes = "did you mean "+near+"?", []diag.Fix{{Kind: diag.FixName, Old: name, New: near}}
 					break
 				}
-				d.Hint = "put the name of this file's layer first: defaults: " + cmp.Or(in, "LAYER") + ": " + cue.Str(name).String() + ": ..."
+				d.Hint = unknownLayerHint(release, it.Value(), name, cmp.Or(in, "LAYER"))
 			default:
 				d.Msg, d.Hint = "defaults of the layer "+name+" are set in a file of the layer "+in, "write defaults: "+in+", or move this into a file of "+name
 				d.Fixes = []diag.Fix{{Kind: diag.FixName, Old: name, New: in}}
@@ -216,6 +216,16 @@ func (e *evaluation) checkLayers(path string, release cue.Value) error {
 		}
 	}
 	return faults.Err()
+}
+
+// unknownLayerHint says how to write defaults below a name that no layer has: the
+// name is a value, or the old name of a layer.
+func unknownLayerHint(release, defaults cue.Value, name, layer string) string {
+	first := "defaults: " + layer + ": " + cue.Str(name).String() + ": ..."
+	if defaults.IncompleteKind() != cue.StructKind || slices.Contains(fieldNames(lookup(release, "values")), name) {
+		return "put the name of this file's layer first: " + first
+	}
+	return "write the name of this file's layer: defaults: " + layer + ": ...; if " + name + " is a value, write " + first
 }
 
 // isPattern reports whether a label is a pattern, as in [string].
