@@ -210,13 +210,16 @@ func (x *explanation) notFetched(module, reason string) {
 	}
 }
 
-// importable returns the import paths of the fleet's charts and of fleetc.
+// importable returns the import paths of the fleet's charts, stacks and components, and
+// of fleetc.
 func (x *explanation) importable() []string {
 	var out []string
-	charts, err := os.ReadDir(filepath.Join(x.root, "environments", "charts"))
-	for _, c := range charts {
-		if err == nil && c.IsDir() {
-			out = append(out, x.module()+"/environments/charts/"+c.Name())
+	for _, dir := range []string{"environments/charts", "environments/stacks", "components"} {
+		packages, err := os.ReadDir(filepath.Join(x.root, filepath.FromSlash(dir)))
+		for _, p := range packages {
+			if err == nil && p.IsDir() {
+				out = append(out, x.module()+"/"+dir+"/"+p.Name())
+			}
 		}
 	}
 	for _, p := range slices.Sorted(maps.Values(packages)) {
@@ -294,6 +297,7 @@ func (x *explanation) notFound(m []string) {
 	among := slices.DeleteFunc(declared(x.source()), func(s string) bool { return s == x.Path[strings.LastIndexByte(x.Path, '.')+1:] })
 	known := slices.Contains([]string{"cluster", "environment", "releases", "stages"}, name)
 	text := unquotedText(line, col)
+	own := x.ownPackage(name)
 	switch {
 	case words[name] != "":
 		x.fixSource(name, words[name])
@@ -302,11 +306,11 @@ func (x *explanation) notFound(m []string) {
 	case packages[name] != "" && strings.HasPrefix(rest, "."):
 		x.Fixes = []diag.Fix{{Kind: diag.FixImport, New: packages[name]}}
 		x.Msg, x.Hint = "the package "+name+" is not imported", `write import "`+packages[name]+`" below the package clause`
+	case own != "" && strings.HasPrefix(rest, "."):
+		x.Fixes = []diag.Fix{{Kind: diag.FixImport, New: own}}
+		x.Msg, x.Hint = "the package "+name+" is not imported", `write import "`+own+`" below the package clause`
 	case strings.HasPrefix(rest, ".#"):
-		if at := x.module() + "/environments/charts/" + name; slices.Contains(x.importable(), at) {
-			x.Fixes = []diag.Fix{{Kind: diag.FixImport, New: at}}
-		}
-		x.Msg, x.Hint = "the package "+name+" is not imported", `write import "`+x.module()+`/environments/charts/`+name+`" below the package clause`
+		x.Msg, x.Hint = "the package "+name+" is not imported", `write import "`+x.module()+`/environments/charts/`+name+`" below the package clause, and add the chart with fleetc chart add`
 	case known:
 		x.Code = diag.CodeMissingValue
 		x.Msg, x.Hint = "refers to "+name+", which no layer sets", "set "+name+" in this cluster, or in a layer above"
@@ -330,6 +334,15 @@ func (x *explanation) notFound(m []string) {
 		x.Msg, x.Hint = "no field or import is called "+name, hint
 		x.fixSource(name, `"`+name+`"`)
 	}
+}
+
+// ownPackage returns the import path of the fleet's package with a name, or "".
+func (x *explanation) ownPackage(name string) string {
+	all := x.importable()
+	if i := slices.IndexFunc(all, func(p string) bool { return path.Base(p) == name && strings.HasPrefix(p, x.module()) }); i >= 0 {
+		return all[i]
+	}
+	return ""
 }
 
 // fixSource adds a fix that replaces the source text at the fault.
