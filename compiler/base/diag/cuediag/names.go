@@ -39,6 +39,7 @@ var forms = map[string]form{
 	`^[A-Za-z][-A-Za-z0-9]*$`:                                               {"a kind", `"Deployment"`},
 	`^[A-Za-z0-9-]+$`:                                                       {"letters, digits and -", `"Content-Type"`},
 	`^[A-Za-z_][A-Za-z0-9_]*$`:                                              {"letters, digits and _", `"API_TOKEN"`},
+	`^[A-Z_][A-Z0-9_]*$`:                                                    {"the name of an environment variable, in capital letters", `"API_TOKEN"`},
 	`^([0-9]+h)?([0-9]+m)?([0-9]+s)?$`:                                      {"a duration in h, m and s", `"1m30s"`},
 	`^[^/]+(/[^/]+)*$`:                                                      {"a path that does not begin or end with a slash", `"clusters/prod"`},
 	`^(/.*)?$`:                                                              {"a path that begins with /", `"/spec/replicas"`},
