@@ -116,12 +116,13 @@ func overlay(t *testing.T, dir string, files map[string]string) {
 func TestBeginnersAccepted(t *testing.T) {
 	base := beginnersFleet(t)
 	for name, text := range map[string]string{
-		"line ends of Windows":       "package fleet\r\n\r\nenvironment: \"prod\"\r\nreleases: \"my-web\": defaults: prod: {\r\n\tmessage: \"\"\"\r\n\t\ta\r\n\t\t\"\"\"\r\n}\r\n",
-		"a byte order mark in front": "\ufeffpackage fleet\n\nenvironment: \"prod\"\n",
-		"commas at line ends":        "package fleet\n\nenvironment: \"prod\",\nreleases: {\"my-web\": {defaults: {prod: {replicaCount: 3,},},},}\n",
-		"JSON below the package":     "package fleet\n\n{\n  \"environment\": \"prod\",\n  \"releases\": {\"my-web\": {\"defaults\": {\"prod\": {\"replicaCount\": 3}}}}\n}\n",
-		"no line end":                "package fleet\n\nenvironment: \"prod\"",
-		"comments":                   "// ours\npackage fleet // ours\n\nenvironment: \"prod\" // # ours\n",
+		"line ends of Windows":                    "package fleet\r\n\r\nenvironment: \"prod\"\r\nreleases: \"my-web\": defaults: prod: {\r\n\tmessage: \"\"\"\r\n\t\ta\r\n\t\t\"\"\"\r\n}\r\n",
+		"a byte order mark in front":              "\ufeffpackage fleet\n\nenvironment: \"prod\"\n",
+		"commas at line ends":                     "package fleet\n\nenvironment: \"prod\",\nreleases: {\"my-web\": {defaults: {prod: {replicaCount: 3,},},},}\n",
+		"JSON below the package":                  "package fleet\n\n{\n  \"environment\": \"prod\",\n  \"releases\": {\"my-web\": {\"defaults\": {\"prod\": {\"replicaCount\": 3}}}}\n}\n",
+		"no line end":                             "package fleet\n\nenvironment: \"prod\"",
+		"a loop without objects in some clusters": "package fleet\n\nenvironment: \"prod\"\nreleases: \"other\": {namespace: \"a\", objects: {for n in [if cluster.name == \"eu\" {\"a\"}] {(n): {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: n}}}}\n",
+		"comments":                                "// ours\npackage fleet // ours\n\nenvironment: \"prod\" // # ours\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			overlay(t, base, map[string]string{"environments/prod/env.cue": text})

@@ -27,7 +27,7 @@ import (
 cluster?: schema.#Cluster
 releases: schema.#Releases
 stages: [{name: "network"}, {name: "main"}]
-releases: base: {namespace: "a", stage: "network", objects: []}
+releases: base: {namespace: "a", stage: "network", objects: [{apiVersion: "v1", kind: "ServiceAccount", metadata: name: "base"}]}
 releases: web: {
 	namespace: "a"
 	stage:     "main"
@@ -171,7 +171,7 @@ func TestLSPCodeActions(t *testing.T) {
 		"layer":      {env, `releases: web: defaults: dv: replicas: 2`, "Write dev", `releases: web: defaults: dev: replicas: 2`},
 		"text":       {env, `releases: web: defaults: dev: name: 80`, `Write "80"`, `releases: web: defaults: dev: name: "80"`},
 		"number":     {env, `releases: web: defaults: dev: port: "80"`, "Write 80", `releases: web: defaults: dev: port: 80`},
-		"schema":     {root, `releases: other: {namespace: 5, stage: "main", objects: []}`, `Write "5"`, `namespace: "5"`},
+		"schema":     {root, `releases: other: {namespace: 5, stage: "main", objects: [{apiVersion: "v1", kind: "ConfigMap", metadata: name: "other"}]}`, `Write "5"`, `namespace: "5"`},
 		"quote":      {env, `releases: web: defaults: dev: annotations: example.com/a: "x"`, `Write "example.com/a"`, `annotations: "example.com/a": "x"`},
 		"no quotes":  {env, `releases: web: defaults: dev: name: nginx:1.25`, `Write "nginx:1.25"`, `name: "nginx:1.25"`},
 		"import":     {env, `releases: web: defaults: dev: name: strings.ToUpper("a")`, `Add import "strings"`, "package fleet\n\nimport \"strings\"\n\nenvironment"},
@@ -179,9 +179,9 @@ func TestLSPCodeActions(t *testing.T) {
 		"cluster":    {root, `releases: web: clusters: ids: ["dev/onw", "dev/two"]`, "Write dev/one", `ids: ["dev/one", "dev/two"]`},
 		"pattern":    {root, `releases: web: clusters: ids: ["dv/*"]`, "Write dev/*", `ids: ["dev/*"]`},
 		"name":       {root, `releases: web: clusters: environments: ["dve"]`, "Write dev", `environments: ["dev"]`},
-		"stage":      {root, `releases: other: {namespace: "a", stage: "netwrk", objects: []}`, "Write network", `stage: "network"`},
+		"stage":      {root, `releases: other: {namespace: "a", stage: "netwrk", objects: [{apiVersion: "v1", kind: "ConfigMap", metadata: name: "other"}]}`, "Write network", `stage: "network"`},
 		"depends":    {root, `releases: web: depends: "bse": true`, "Write base", `depends: "base": true`},
-		"reference":  {root, `releases: other: {namespace: releases.wbe.namespace, stage: "main", objects: []}`, "Write web", `namespace: releases.web.namespace`},
+		"reference":  {root, `releases: other: {namespace: releases.wbe.namespace, stage: "main", objects: [{apiVersion: "v1", kind: "ConfigMap", metadata: name: "other"}]}`, "Write web", `namespace: releases.web.namespace`},
 		"health":     {root, `health: Deploymnt: wait: false`, "Write Deployment", "health: Deployment: wait"},
 		"waiver":     {env, `releases: web: defaults: dev: other: 1`, "Add a waiver: releases.web.open", `open: other: "TODO: say why"`},
 		"overridden": {root, "releases: web: defaults: root: replicas: 2\nreleases: web: values: replicas: 3", "Add a waiver: releases.web.overridden", `overridden: root: replicas: "TODO: say why"`},

@@ -17,7 +17,7 @@ var lspRenameFleet = func() map[string]string {
 	files["environments/fleet.cue"] = strings.Replace(files["environments/fleet.cue"], "releases: web: {", `releases: front: {
 	defaults: root: name: "x-\(releases.front.namespace)"`, 1) + `policies: named: {message: "has a name", match: releases: ["front", "b*"], object: metadata: name: string, object: {...}}
 policies: raw: {message: "x", match: releases: [#"front"#], object: {...}}
-releases: zed: {namespace: releases["front"].namespace, stage: "main", objects: []}
+releases: zed: {namespace: releases["front"].namespace, stage: "main", objects: [{apiVersion: "v1", kind: "ConfigMap", metadata: name: "zed"}]}
 releases: zed: depends: front: true
 releases: zed: clusters: ids: ["dev/one", "dev/*"]
 actions: check: {stage: "main", at: "after", manual: "look"}
@@ -89,7 +89,7 @@ func TestLSPRename(t *testing.T) {
 				c.open(file, texts[file])
 			}
 			unsaved := filepath.Join(dir, root)
-			texts[unsaved] += "releases: other: {namespace: releases.front.namespace, stage: \"main\", objects: [], depends: front: true, clusters: ids: [\"dev/one\"]}\n"
+			texts[unsaved] += "releases: other: {namespace: releases.front.namespace, stage: \"main\", objects: [{apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: \"other\"}], depends: front: true, clusters: ids: [\"dev/one\"]}\n"
 			c.change(unsaved, map[string]any{"text": texts[unsaved]})
 			if len(c.faults) > 0 {
 				t.Fatal(c.all())
@@ -160,13 +160,13 @@ func TestLSPRenameRefused(t *testing.T) {
 	for name, test := range map[string]struct{ file, line, mark, as, want string }{
 		"computed release":    {env, `releases: "\("fro" + "nt")": values: replicas: 2`, `releases: "front`, "gate", "environments/dev/env.cue:7:11: an expression computes the name of a release here"},
 		"computed dependency": {env, `releases: zed: depends: "\("fro" + "nt")": true`, `releases: "front`, "gate", "an expression computes the name of a release here"},
-		"computed stage":      {env, `releases: more: {namespace: "a", objects: [], stage: "ma" + "in"}` + "\n" + `releases: last: {namespace: "a", objects: [], stage: "main"}`, `stage: "main"`, "apps", "the fleet would have a fault: environments/dev/env.cue:7"},
-		"computed cluster":    {env, `releases: more: {namespace: "a", objects: [], stage: "main", clusters: ids: ["\("de" + "v")/one"]}`, "defaults: dev", "staging", "an expression computes the name of a layer or a cluster here"},
+		"computed stage":      {env, `releases: more: {namespace: "a", objects: [{apiVersion: "v1", kind: "ConfigMap", metadata: name: "more"}], stage: "ma" + "in"}` + "\n" + `releases: last: {namespace: "a", objects: [{apiVersion: "v1", kind: "ConfigMap", metadata: name: "last"}], stage: "main"}`, `stage: "main"`, "apps", "the fleet would have a fault: environments/dev/env.cue:7"},
+		"computed cluster":    {env, `releases: more: {namespace: "a", objects: [{apiVersion: "v1", kind: "ConfigMap", metadata: name: "more"}], stage: "main", clusters: ids: ["\("de" + "v")/one"]}`, "defaults: dev", "staging", "an expression computes the name of a layer or a cluster here"},
 		"pattern":             {env, `policies: named: match: releases: ["front", "b*"]` + "\n" + `policies: more: {message: "x", match: releases: ["fr*"], object: {...}}`, `releases: "front`, "gate", "the pattern matches only one of front and gate"},
-		"shared pattern":      {env, `releases: frame: {namespace: "a", stage: "main", objects: []}` + "\n" + `policies: more: {message: "x", match: releases: ["fr*"], object: {...}}`, `releases: "front`, "gate", "environments/dev/env.cue:8:50: the pattern matches only one of front and gate"},
+		"shared pattern":      {env, `releases: frame: {namespace: "a", stage: "main", objects: [{apiVersion: "v1", kind: "ConfigMap", metadata: name: "frame"}]}` + "\n" + `policies: more: {message: "x", match: releases: ["fr*"], object: {...}}`, `releases: "front`, "gate", "environments/dev/env.cue:8:50: the pattern matches only one of front and gate"},
 		"new pattern":         {env, `policies: more: {message: "x", match: releases: ["front", "ga*"], object: {...}}`, `releases: "front`, "gate", "environments/dev/env.cue:7:59: the pattern matches only one of front and gate"},
-		"computed pattern":    {env, `releases: frame: {namespace: "a", stage: "main", objects: []}` + "\n" + `_f: "fr"` + "\n" + `policies: more: {message: "x", match: releases: ["\(_f)*"], object: {...}}`, `releases: "front`, "gate", "environments/dev/env.cue:9:50: the pattern matches only one of front and gate"},
-		"compared":            {env, `_f: "fro" + "nt"` + "\n" + `releases: more: {namespace: "a", objects: [for name, r in releases if name == _f {apiVersion: "v1", kind: "ConfigMap", metadata: "name": "x"}]}`, `releases: "front`, "gate", "environments/dev/env.cue:8:11: the rename would change releases.more.objects: an expression computes the name front"},
+		"computed pattern":    {env, `releases: frame: {namespace: "a", stage: "main", objects: [{apiVersion: "v1", kind: "ConfigMap", metadata: name: "frame"}]}` + "\n" + `_f: "fr"` + "\n" + `policies: more: {message: "x", match: releases: ["\(_f)*"], object: {...}}`, `releases: "front`, "gate", "environments/dev/env.cue:9:50: the pattern matches only one of front and gate"},
+		"compared":            {env, `_f: "fro" + "nt"` + "\n" + `releases: more: {namespace: "a", objects: [{apiVersion: "v1", kind: "ConfigMap", metadata: name: "y"}, for name, r in releases if name == _f {apiVersion: "v1", kind: "ConfigMap", metadata: "name": "x"}]}`, `releases: "front`, "gate", "environments/dev/env.cue:8:11: the rename would change releases.more.objects: an expression computes the name front"},
 		"looked up":           {env, `_f: {front: "x"}` + "\n" + `releases: zed: values: {for name, r in releases if _f[name] != _|_ {a: name}}`, `releases: "front`, "gate", "environments/dev/env.cue:8:16: the rename would change releases.zed.values: an expression computes the name front"},
 		"taken":               {env, "", `releases: "front`, "base", "a release is already called base"},
 		"invalid":             {env, "", `releases: "front`, "A B", "the fleet would have a fault"},

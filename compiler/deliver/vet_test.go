@@ -46,7 +46,7 @@ releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "Secret", m
 		want: "an export cannot contain the secret db",
 	},
 	"an unused waiver": {
-		layer: `releases: app: {namespace: "a", objects: {}, plaintext: "Secret/a": "none"}`,
+		layer: `releases: app: {namespace: "a", objects: b: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "b"}, plaintext: "Secret/a": "none"}`,
 		want:  "Secret/a has no readable value, or does not exist",
 	},
 	"a generated name": {
@@ -71,7 +71,7 @@ releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "Secret", m
 		want:  "the cluster has it twice",
 	},
 	"a patch that matches nothing": {
-		layer: `releases: app: {namespace: "a", objects: {}, patches: a: {target: kinds: ["Deployment"], merge: spec: replicas: 1}}`,
+		layer: `releases: app: {namespace: "a", objects: b: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "b"}, patches: a: {target: kinds: ["Deployment"], merge: spec: replicas: 1}}`,
 		want:  "match",
 	},
 	"a stage that does not exist": {
@@ -142,7 +142,7 @@ releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "Secret", m
 	},
 	"a release that does not wait": {
 		layer: `releases: app: {namespace: "a", delivery: "helm", chart: path: "chart"}` + "\n" +
-			`releases: next: {namespace: "a", depends: app: true, objects: {}}` + "\n" + `gitops: argocd: repoURL: "https://example.com/a"`, only: fleet.ArgoLayout,
+			`releases: next: {namespace: "a", depends: app: true, objects: b: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "c"}}` + "\n" + `gitops: argocd: repoURL: "https://example.com/a"`, only: fleet.ArgoLayout,
 		want: "Argo CD would not wait for release app",
 	},
 	"an unknown repository": {only: fleet.ArgoLayout, layer: `gitops: argocd: project: "a"`, want: "the URL of the repository that Argo CD reads is required"},

@@ -144,9 +144,31 @@ func areObjects(v cue.Value) bool {
 	case cue.BottomKind:
 		return true
 	default:
-		return false
+		return isEmptyMap(v)
 	}
 	return !slices.ContainsFunc(elems, func(e cue.Value) bool { return e.IncompleteKind()&cue.StructKind == 0 && e.Err() == nil })
+}
+
+// isEmptyMap reports whether a value is a map in which comprehensions give no field. CUE
+// does not evaluate it to a map if its type allows any value.
+func isEmptyMap(v cue.Value) bool {
+	return v.IncompleteKind() == cue.TopKind && slices.ContainsFunc(cuediag.Conjuncts(v), func(c cue.Value) bool {
+		f, ok := c.Source().(*ast.Field)
+		if !ok {
+			return false
+		}
+		_, ok = f.Value.(*ast.StructLit)
+		return ok
+	})
+}
+
+// hasNoObjects reports whether a path is that of the objects of a release, and they are an
+// empty map.
+func hasNoObjects(final cue.Value, path []string) bool {
+	if len(path) != 3 || path[0] != "releases" || path[2] != "objects" {
+		return false
+	}
+	return isEmptyMap(final.LookupPath(cue.MakePath(cue.Str("releases"), cue.Str(strings.Trim(path[1], `"`)), cue.Str("objects"))))
 }
 
 // present returns the fields that exist in v.
@@ -175,6 +197,24 @@ func literalFields(v cue.Value) []*ast.Field {
 		if f, ok := d.(*ast.Field); ok {
 			out = append(out, f)
 		}
+	}
+	return out
+}
+
+// objectChecks checks that the releases with objects in CUE have at least one. Releases of
+// imported packages may have none.
+func (e *evaluation) objectChecks(c *fleet.Cluster, final cue.Value) []fleet.RuleCheck {
+	var out []fleet.RuleCheck
+	for _, r := range c.Releases {
+		objects := final.LookupPath(cue.MakePath(cue.Str("releases"), cue.Str(r.Name), cue.Str("objects")))
+		pos := e.fieldPos(objects)
+		if !objects.Exists() || e.layerOfFile(pos.File) == "" {
+			continue
+		}
+		out = append(out, fleet.RuleCheck{
+			Path: r.Path("objects"), Pos: pos, Holds: len(r.Objects) > 0,
+			Msg: "the release has no object in any cluster", Hint: "write an object, or remove the release",
+		})
 	}
 	return out
 }

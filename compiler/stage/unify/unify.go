@@ -108,6 +108,7 @@ func (e *evaluation) complete(c *fleet.Cluster, in *build.Instance, final cue.Va
 	c.Policies = e.policies(in, final)
 	c.Checks = append(c.Checks, c.ReleaseChecks(fieldNames(lookup(final, "releases")))...)
 	c.Checks = append(c.Checks, comparisonChecks(c, e.compared)...)
+	c.Checks = append(c.Checks, e.objectChecks(c, final)...)
 	e.readDefaultUses(c)
 }
 
@@ -180,12 +181,13 @@ func (e *evaluation) definition(name string) (cue.Value, error) {
 func (e *evaluation) check(final cue.Value) error {
 	required := e.checkRequired(final)
 	all := append(validate(final), definitionErrors(final)...)
+	all = slices.DeleteFunc(all, func(err errors.Error) bool { return hasNoObjects(final, err.Path()) })
 	if len(all) == 0 {
 		return required
 	}
 	e.releases(final, func(_ string, release cue.Value) {
 		for _, name := range e.releaseFields {
-			if part := release.LookupPath(cue.MakePath(cue.Str(name))); part.Exists() {
+			if part := release.LookupPath(cue.MakePath(cue.Str(name))); part.Exists() && !isEmptyMap(part) {
 				all = append(all, errors.Errors(part.Validate(cue.Concrete(true)))...)
 			}
 		}
