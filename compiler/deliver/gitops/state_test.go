@@ -124,7 +124,7 @@ func TestArgo(t *testing.T) {
 	}{
 		"healthy":              {app("Synced", "Healthy", done), Object{State: Ready, Commit: "abc", Since: at("09:00")}},
 		"healthy without sync": {app("Synced", "Healthy", ""), Object{State: Ready, Commit: "abc", Since: at("08:00")}},
-		"in a sync":            {app("Synced", "Healthy", `, operationState: {phase: Running}`), Object{State: Syncing, Commit: "abc", Message: "Healthy: one"}},
+		"in a sync":            {app("Synced", "Healthy", `, operationState: {phase: Running, message: two}`), Object{State: Syncing, Commit: "abc", Message: "sync Running: two"}},
 		"progressing":          {app("Synced", "Progressing", done), Object{State: Syncing, Commit: "abc", Message: "Progressing: one"}},
 		"suspended":            {app("Synced", "Suspended", done), Object{State: Syncing, Commit: "abc", Message: "Suspended: one"}},
 		"degraded":             {app("Synced", "Degraded", done), Object{State: Failed, Commit: "abc", Message: "Degraded: one"}},
@@ -163,6 +163,12 @@ func TestArgo(t *testing.T) {
 	}
 	if w, ok := TargetOf(file); !ok || w.Source != got.Source || !w.IsChart {
 		t.Errorf("the file wants %+v, and the Application has %s", w, got.Source)
+	}
+	helm, _, _ := unstructured.NestedMap(file, "spec", "source", "helm")
+	helm["values"] = "n: null"
+	_ = unstructured.SetNestedMap(file, helm, "spec", "source", "helm")
+	if w, _ := TargetOf(file); w.Source == got.Source {
+		t.Error("other values are the same source")
 	}
 }
 

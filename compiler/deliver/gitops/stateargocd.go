@@ -43,7 +43,9 @@ func fromArgo(u *unstructured.Unstructured) Object {
 		o.Message = message(sync, "")
 	case health == "Degraded":
 		o.State, o.Message = Failed, message(health, text(status, "health", "message"))
-	case health == "Healthy" && phase != "Running":
+	case health == "Healthy" && phase == "Running":
+		o.Message = message("sync Running", text(status, "operationState", "message"))
+	case health == "Healthy":
 		o.State = Ready
 		o.Since = latest(moment(status, "health", "lastTransitionTime"), moment(status, "operationState", "finishedAt"))
 	default:
