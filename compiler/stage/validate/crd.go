@@ -5,7 +5,6 @@ package validate
 // validation, list types, and CEL rules with their cost limits.
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"runtime"
 	"slices"
@@ -27,12 +26,11 @@ import (
 type CRDChecker struct {
 	Earlier EarlierResults // cache of earlier runs; may be nil
 
-	crdProblems      par.Memo[crdKey, []problem]
-	schemas          par.Memo[schemaKey, *compiledSchema]
-	definitions      par.Memo[*unstructured.Unstructured, definition] // for objects that clusters share
-	resourceProblems sync.Map                                         // resourceKey to []problem
-	sharedProblems   par.Memo[sharedKey, []problem]
-	celFeatures      par.Memo[minor, celFeatures]
+	crdProblems    par.Memo[crdKey, []problem]
+	schemas        par.Memo[schemaKey, *compiledSchema]
+	definitions    par.Memo[*unstructured.Unstructured, definition] // for objects that clusters share
+	sharedProblems par.Memo[sharedKey, []problem]
+	celFeatures    par.Memo[minor, celFeatures]
 }
 
 // EarlierResults caches the keys of valid CRDs between runs of the same build. It must
@@ -167,10 +165,10 @@ func (r *run) resource(o fleet.Object) {
 		return
 	}
 	if !o.Shared {
-		r.add(o, r.k.check(s, o.Object))
+		r.add(o, resourceProblems(s, o.Object))
 		return
 	}
-	r.add(o, r.k.sharedProblems.Get(sharedKey{s, o.Unstructured}, func() []problem { return r.k.check(s, o.Object) }))
+	r.add(o, r.k.sharedProblems.Get(sharedKey{s, o.Unstructured}, func() []problem { return resourceProblems(s, o.Object) }))
 }
 
 // read returns the definition of an object that is a CRD, see [read].
@@ -196,27 +194,14 @@ type sharedKey struct {
 	content *unstructured.Unstructured
 }
 
-// A resourceKey identifies the content of a custom resource.
-type resourceKey struct {
-	schema *compiledSchema
-	digest [sha256.Size]byte
-}
-
-// check returns the problems of a custom resource, and validates equal ones
-// once.
-func (k *CRDChecker) check(s *compiledSchema, object map[string]any) []problem {
+// resourceProblems returns the problems of a custom resource.
+func resourceProblems(s *compiledSchema, object map[string]any) []problem {
 	w := writer{}
 	w.value(object, 0)
 	if w.problem != "" {
 		return []problem{{text: ": " + w.problem}}
 	}
-	key := resourceKey{s, sha256.Sum256(w.text)}
-	if found, ok := k.resourceProblems.Load(key); ok {
-		return found.([]problem)
-	}
-	found := s.check(object)
-	k.resourceProblems.Store(key, found)
-	return found
+	return s.check(object)
 }
 
 // add adds the faults of an object.
