@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -167,11 +166,9 @@ const maxValueText, maxLeafText = 200, 60
 
 // valueText returns a value in one line of at most most bytes.
 func valueText(value any, most int) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
+	text := diag.AsJSON(value)
+	if text == "" {
 		return fmt.Sprint(value)
 	}
-	return diag.Visible(strings.TrimSuffix(b.String(), "\n"), most)
+	return diag.Visible(text, most)
 }

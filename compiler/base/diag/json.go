@@ -66,6 +66,16 @@ func MarshalJSON(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// AsJSON returns a value as JSON in one line, without HTML escaping; empty for a value that
+// JSON cannot represent.
+func AsJSON(v any) string {
+	text, err := MarshalJSON(v)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(string(text), "\n")
+}
+
 // encode writes a document. It does not escape < and >, which are common in
 // messages.
 func encode(w io.Writer, document any) error {

@@ -4,8 +4,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A TextPart is a part of a text with references: a literal, a reference, or base64 of a
@@ -49,13 +51,8 @@ func (q Quote) Write(value string) string {
 
 // escaped returns a text as it stands between the quotes of a JSON string.
 func escaped(text string) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(text) != nil {
-		return strings.Trim(strconv.Quote(text), `"`)
-	}
-	return b.String()[1 : b.Len()-2] // quotes and a newline
+	text = diag.AsJSON(text)
+	return text[1 : len(text)-1]
 }
 
 // ParseReferences returns the parts of a text. References in a JSON document are in double
@@ -137,12 +134,7 @@ func splitEncoded(text string, depth int) []TextPart {
 
 // hasReference reports whether a text has a reference, also in base64.
 func hasReference(text string, depth int) bool {
-	for _, part := range parseReferences(text, false, depth) {
-		if part.Reference != "" || part.IsEncoded {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(parseReferences(text, false, depth), func(part TextPart) bool { return part.Reference != "" || part.IsEncoded })
 }
 
 // MapReferences returns a text with each reference replaced by the result of replace, also
@@ -195,12 +187,7 @@ var ambiguous = regexp.MustCompile(`^(?i:y|n|yes|no|on|off)$|^[-+]?[0-9][0-9_]*(
 // hasAmbiguous reports whether a reference in a text has a value that only quotes make a text
 // in all parsers of YAML.
 func hasAmbiguous(text string, replace func(reference, name string) string) bool {
-	for _, m := range referenceForm.FindAllStringSubmatch(text, -1) {
-		if ambiguous.MatchString(replace(m[0], m[1])) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(referenceForm.FindAllStringSubmatch(text, -1), func(m []string) bool { return ambiguous.MatchString(replace(m[0], m[1])) })
 }
 
 // joinParts returns a text with the results of replace, and whether all documents in base64

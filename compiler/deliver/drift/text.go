@@ -1,8 +1,7 @@
 package drift
 
 import (
-	"bytes"
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -114,11 +113,5 @@ func valueText(v any) string {
 	if s, ok := v.(string); ok && s != "" && !strings.ContainsAny(s, "\n\"") {
 		return diag.Visible(s, most)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return "a value"
-	}
-	return diag.Visible(strings.TrimSpace(b.String()), most)
+	return diag.Visible(cmp.Or(diag.AsJSON(v), "a value"), most)
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A cuePrinter writes nodes as CUE. Its output is formatted afterwards; it only takes care
@@ -35,15 +37,7 @@ func cueLabel(key string) string {
 }
 
 // quote returns a string literal of CUE, which JSON strings are.
-func quote(s string) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(s) != nil {
-		return `""`
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
+func quote(s string) string { return diag.AsJSON(s) }
 
 func (p *cuePrinter) indent() { p.WriteString(strings.Repeat("\t", p.depth)) }
 

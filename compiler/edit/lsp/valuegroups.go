@@ -2,12 +2,12 @@ package lsp
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
@@ -125,15 +125,7 @@ func (s *snapshot) typeOf(r *fleet.Release, path []string) *values.Type {
 	return nil
 }
 
-func jsonText(v any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return fmt.Sprint(v)
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
+func jsonText(v any) string { return cmp.Or(diag.AsJSON(v), fmt.Sprint(v)) }
 
 // clustersText describes some clusters of a fleet in one line of Markdown. all holds the IDs
 // of all clusters of the fleet.

@@ -1,9 +1,7 @@
 package diff
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -224,13 +222,11 @@ func oneLine(v Variant) string {
 			return text
 		}
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v.Value); err != nil {
+	text := diag.AsJSON(v.Value)
+	if text == "" {
 		return strconv.Quote(fmt.Sprint(v.Value))
 	}
-	return diag.PrintableJSON(strings.TrimSpace(b.String()))
+	return diag.PrintableJSON(text)
 }
 
 // Inline returns a text in one line of printable characters, cut if it is

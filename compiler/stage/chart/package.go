@@ -2,12 +2,12 @@ package chart
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -142,12 +142,4 @@ func writeFields(b *bytes.Buffer, indent string, pairs ...string) {
 
 // quote returns s as a CUE string literal. JSON strings are valid CUE: JSON escapes
 // each backslash, so CUE interpolates nothing.
-func quote(s string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		panic("encoding a string: " + err.Error()) // cannot happen: JSON encodes every string
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
+func quote(s string) string { return diag.AsJSON(s) }

@@ -290,7 +290,7 @@ func withArticle(kind string) string {
 func defaultText(t *Type) string {
 	switch t.Default.(type) {
 	case bool, float64, string:
-		if s := literalText(t.Default); len(s) <= 40 {
+		if s := diag.AsJSON(t.Default); len(s) <= 40 {
 			return " (its default is " + s + ")"
 		}
 	}
@@ -303,7 +303,7 @@ func kindHint(v *fleet.Tree, t *Type) (string, []diag.Fix) {
 	s, ok := v.Scalar.(string)
 	switch {
 	case kindOfTree(v) == Bool && t.seen&Number != 0 && t.Default != nil:
-		return "write a number, such as " + literalText(t.Default), nil
+		return "write a number, such as " + diag.AsJSON(t.Default), nil
 	case ok && t.Kinds&Bool != 0 && (s == "true" || s == "false"), ok && t.Kinds&Number != 0 && numeric.MatchString(s):
 		return "write " + s + " without quotes", write(s)
 	case t.Kinds&List != 0 && kindOfTree(v) == Map:

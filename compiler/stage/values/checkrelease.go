@@ -177,7 +177,7 @@ func (c *checker) refused(e *jsonschema.ValidationError, n *node, at []string, v
 			hint = "use one of " + strings.Join(want, ", ")
 		}
 	case *kind.Enum:
-		msg = fmt.Sprintf("%s is not one of the values that the chart's schema allows", literalText(k.Got))
+		msg = fmt.Sprintf("%s is not one of the values that the chart's schema allows", diag.AsJSON(k.Got))
 		if want := literals(k.Want); len(want) > 0 {
 			hint = "use one of " + strings.Join(want, ", ")
 			if s, ok := k.Got.(string); ok {
@@ -334,7 +334,7 @@ func choices(s *jsonschema.Schema, path []string) []string {
 func literals(values []any) []string {
 	var out []string
 	for _, v := range values {
-		if s := literalText(v); len(s) <= 60 && len(out) < 20 {
+		if s := diag.AsJSON(v); len(s) <= 60 && len(out) < 20 {
 			out = append(out, s)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A Change is a difference in one value between two versions of a chart.
@@ -81,7 +83,7 @@ func changed(out *[]Change, before, after *Type, path []string) {
 		return // the defaults of the keys below are compared instead
 	}
 	if !reflect.DeepEqual(before.Default, after.Default) {
-		*out = append(*out, Change{Path: at, Kind: Defaulted, Was: literalText(before.Default), Is: literalText(after.Default)})
+		*out = append(*out, Change{Path: at, Kind: Defaulted, Was: diag.AsJSON(before.Default), Is: diag.AsJSON(after.Default)})
 	}
 }
 
@@ -103,7 +105,7 @@ func (t *Type) kinds() string {
 func (t *Type) summary() string {
 	text := t.kinds()
 	if len(t.Keys) == 0 && t.Default != nil {
-		text += ", default " + literalText(t.Default)
+		text += ", default " + diag.AsJSON(t.Default)
 	}
 	return text
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A KeyState says how fully a value is typed.
@@ -76,7 +78,7 @@ func (l *lister) list(t *Type, path string, depth int) {
 	}
 	k := Key{Path: cmp.Or(path, "*"), Type: t.kinds(), Doc: t.Doc, From: t.from(), State: Typed}
 	if t.Default != nil && len(t.Keys) == 0 {
-		k.Default = literalText(t.Default)
+		k.Default = diag.AsJSON(t.Default)
 	}
 	switch {
 	case t.Unread:

@@ -2,7 +2,6 @@ package values
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"cuelang.org/go/cue/format"
 	"cuelang.org/go/cue/literal"
 	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // CUE returns the type as a CUE definition with the given name, in the format of
@@ -125,9 +126,9 @@ func comment(t *Type) string {
 	doc := t.Doc
 	switch d := t.Default.(type) {
 	case bool, float64:
-		doc += "\nDefault: " + literalText(d)
+		doc += "\nDefault: " + diag.AsJSON(d)
 	case string:
-		if s := literalText(d); d != "" && len(s) <= 60 && tidy(s) == s {
+		if s := diag.AsJSON(d); d != "" && len(s) <= 60 && tidy(s) == s {
 			doc += "\nDefault: " + s
 		}
 	}
@@ -196,7 +197,7 @@ func (w *writer) scalar(t *Type) []string {
 		var out []string
 		for _, v := range l.enum {
 			if v != nil {
-				out = append(out, literalText(v))
+				out = append(out, diag.AsJSON(v))
 			}
 		}
 		return out
@@ -225,15 +226,4 @@ func (w *writer) scalar(t *Type) []string {
 		out = append(out, s)
 	}
 	return out
-}
-
-// literalText returns a scalar as JSON, for messages.
-func literalText(v any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return ""
-	}
-	return strings.TrimSpace(b.String())
 }

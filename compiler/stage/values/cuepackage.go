@@ -9,6 +9,8 @@ import (
 	"cuelang.org/go/cue/format"
 	"cuelang.org/go/cue/parser"
 	"cuelang.org/go/cue/token"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A Version is one version of a chart in a package.
@@ -54,7 +56,7 @@ func Package(pin []byte, layers []string, versions ...Version) ([]byte, error) {
 		if len(versions) == 1 {
 			attach(&attached, name, layers)
 		} else {
-			fmt.Fprintf(&attached, "\nif chart.version == %s {", literalText(v.Version))
+			fmt.Fprintf(&attached, "\nif chart.version == %s {", diag.AsJSON(v.Version))
 			attach(&attached, name, layers)
 			attached.WriteString("}\n")
 		}

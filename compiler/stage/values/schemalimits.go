@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // limits restrict a scalar.
@@ -110,7 +112,7 @@ func (l limits) allows(def any, seen Kind) bool {
 	if def == nil {
 		return seen&^Null == 0
 	}
-	return slices.ContainsFunc(l.enum, func(v any) bool { return literalText(v) == literalText(def) })
+	return slices.ContainsFunc(l.enum, func(v any) bool { return diag.AsJSON(v) == diag.AsJSON(def) })
 }
 
 func (l limits) whole(def any) bool {

@@ -356,7 +356,7 @@ func (c *checker) misformed(v *fleet.Tree, f form, t *Type, path []string) {
 	} else if f&stringForm != 0 && v.Scalar != nil {
 		hint = fmt.Sprintf("write %q", fmt.Sprint(v.Scalar))
 	} else if t != nil && f&(wholeForm|decimalForm|digitForm) != 0 && t.seen&Number != 0 && t.Default != nil {
-		hint = "write " + what + ", such as " + literalText(t.Default)
+		hint = "write " + what + ", such as " + diag.AsJSON(t.Default)
 	}
 	c.add(diag.CodeChartType, path, v, msg+def, hint)
 }
