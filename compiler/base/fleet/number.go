@@ -28,11 +28,11 @@ func KubernetesNumber(n json.Number) bool {
 	return exact
 }
 
-// InexactNumber returns the message and the hint of a fault for a number that
-// Kubernetes does not store with the same digits.
-func InexactNumber(n string) (msg, hint string) {
+// InexactNumber returns the message of a fault for a number that Kubernetes does
+// not store with the same digits. The hint is to make it a string.
+func InexactNumber(n string) string {
 	if strings.ContainsAny(n, ".eE") {
-		return "Kubernetes cannot store the number " + n + ": its numbers have 64 bits", "make it a string"
+		return "Kubernetes cannot store the number " + n + ": its numbers have 64 bits"
 	}
-	return "Kubernetes cannot store the number " + n + " exactly: its integers end at 9223372036854775807", "make it a string"
+	return "Kubernetes cannot store the number " + n + " exactly: its integers end at 9223372036854775807"
 }

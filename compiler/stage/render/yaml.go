@@ -48,8 +48,7 @@ func decode(text string) (any, error) {
 type inexactError struct{ number string }
 
 func (e *inexactError) Error() string {
-	msg, _ := fleet.InexactNumber(e.number)
-	return "a number that changes: " + msg
+	return "a number that changes: " + fleet.InexactNumber(e.number)
 }
 
 // checkIntegers returns an error for an integer of a document that Kubernetes cannot

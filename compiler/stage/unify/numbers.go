@@ -85,9 +85,7 @@ func kubernetesNumber(n json.Number) *diag.Diag {
 	if fleet.KubernetesNumber(n) {
 		return nil
 	}
-	d := &diag.Diag{Code: diag.CodeManifestValue}
-	d.Msg, d.Hint = fleet.InexactNumber(n.String())
-	return d
+	return &diag.Diag{Code: diag.CodeManifestValue, Msg: fleet.InexactNumber(n.String()), Hint: "make it a string"}
 }
 
 // isTooLarge reports whether a number is too large for a float.

@@ -62,8 +62,7 @@ func (s *source) yaml(t *text, d document) {
 
 // inexact adds the fault of an integer that Kubernetes cannot store.
 func (s *source) inexact(pos diag.Pos, number string) {
-	msg, hint := fleet.InexactNumber(excerpt(number))
-	s.fault(diag.CodeManifestValue, pos, msg, hint)
+	s.fault(diag.CodeManifestValue, pos, fleet.InexactNumber(excerpt(number)), "make it a string")
 }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
