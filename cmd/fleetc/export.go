@@ -322,8 +322,7 @@ func (x *exportRun) stage(session *export.Session, part *exportPart, each func(*
 		p.step()
 	}
 	if part.isRetired != nil {
-		_, err := session.Retire(part.isRetired)
-		faults.Add(err)
+		faults.Add(session.Retire(part.isRetired))
 	}
 	if err := cmp.Or(faults.Err(), ctx.Err()); err != nil {
 		return export.Summary{}, err

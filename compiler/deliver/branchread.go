@@ -79,8 +79,7 @@ func (r *BranchRollout) stage(ctx context.Context, tree *export.Tree, session *e
 	for _, err := range Exports(ctx, r.Fleet, r.Layout, r.Fleet.Clusters, r.options.Actions.AllowExec, take) {
 		faults.Add(err)
 	}
-	_, err := session.Retire(r.isRetired)
-	faults.Add(err)
+	faults.Add(session.Retire(r.isRetired))
 	return cmp.Or(ctx.Err(), faults.Err())
 }
 

@@ -25,7 +25,7 @@ func TestKeep(t *testing.T) {
 	if old[0] == "" || old[2] != "" {
 		t.Errorf("the bundles before are %q", old)
 	}
-	if _, err := s.Retire(func(id string) bool { return id == "gone" }); err != nil {
+	if err := s.Retire(func(id string) bool { return id == "gone" }); err != nil {
 		t.Fatal(err)
 	}
 	s.Keep(func(id string) bool { return id == "a" })

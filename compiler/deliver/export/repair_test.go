@@ -34,7 +34,7 @@ func prepare(t *testing.T, tree *Tree, retired bool) (*Session, journal) {
 		t.Fatal(err)
 	}
 	if retired {
-		_, err = s.Retire(func(string) bool { return true })
+		err = s.Retire(func(string) bool { return true })
 	} else {
 		_, err = s.Stage(bundle("p/a", "web/Pod/x/y=2", "web/Pod/x/z=1"))
 	}
@@ -172,7 +172,7 @@ func TestRepairOfRetired(t *testing.T) {
 	mustExport(t, tree, true, bundle("p/a", "web/Pod/x/y=1"))
 	s, err := tree.Begin(t.Context())
 	if err == nil {
-		_, err = s.Retire(func(string) bool { return true })
+		err = s.Retire(func(string) bool { return true })
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -317,14 +318,12 @@ func (s *Session) write(p *plan, files map[string]fleet.Text) error {
 }
 
 // Retire stages the removal of clusters of this fleet for which gone reports
-// true. Foreign files in their directories stay. It returns the changes that
-// Commit will make, sorted by ID. Call it once, and only if the whole fleet is
-// exported.
-func (s *Session) Retire(gone func(id string) bool) ([]Result, error) {
+// true. Foreign files in their directories stay. Call it once, and only if the
+// whole fleet is exported.
+func (s *Session) Retire(gone func(id string) bool) error {
 	if s.root == nil {
-		return nil, nil
+		return nil
 	}
-	var out []Result
 	var faults diag.List
 	err := s.eachDirectory(func(name string) {
 		if !gone(name) {
@@ -334,14 +333,11 @@ func (s *Session) Retire(gone func(id string) bool) ([]Result, error) {
 		faults.Add(diag.In(name, err))
 		if p != nil {
 			s.plans = append(s.plans, p)
-			out = append(out, p.Result)
 		}
 	})
-	if err == nil {
-		err = faults.Err()
-	}
+	err = cmp.Or(err, faults.Err())
 	s.faults.Add(err)
-	return out, err
+	return err
 }
 
 // eachDirectory calls visit for the directories below Dir that may belong to

@@ -72,7 +72,7 @@ func run(s *Session, retire bool, bundles ...*fleet.Bundle) (Summary, error) {
 		keep = append(keep, b.Cluster.ID)
 	}
 	if retire {
-		_, err := s.Retire(func(id string) bool { return !slices.Contains(keep, id) })
+		err := s.Retire(func(id string) bool { return !slices.Contains(keep, id) })
 		faults.Add(err)
 	}
 	sum, err := s.Commit()
