@@ -64,8 +64,8 @@ func (c *comparer) addFacts(t *diff.Table, i int, cluster *fleet.Cluster) {
 	for _, a := range cluster.APIs {
 		add(scope(a), diff.Origin{}, "apis", a.APIVersion, a.Kind)
 	}
-	add(list(cluster.CRDs), diff.Origin{}, "crds")
-	add(list(cluster.Stages), diff.Origin{}, "stages")
+	add(diff.List(cluster.CRDs), diff.Origin{}, "crds")
+	add(diff.List(cluster.Stages), diff.Origin{}, "stages")
 	var walk func(v any, path []string)
 	walk = func(v any, path []string) {
 		m, ok := v.(map[string]any)
@@ -87,14 +87,6 @@ func scope(a fleet.API) string {
 	return "Cluster"
 }
 
-func list(texts []string) []any {
-	out := make([]any, len(texts))
-	for i, s := range texts {
-		out[i] = s
-	}
-	return out
-}
-
 // addFields adds the fields of a release, missingCell its chart and values.
 func (c *comparer) addFields(t *diff.Table, i int, r *fleet.Release) {
 	add := func(v any, at diff.Origin, path ...string) {
@@ -104,7 +96,7 @@ func (c *comparer) addFields(t *diff.Table, i int, r *fleet.Release) {
 	add(r.Namespace, at, "namespace")
 	add(r.Stage, at, "stage")
 	if len(r.Depends) > 0 {
-		add(list(r.Depends), at, "depends")
+		add(diff.List(r.Depends), at, "depends")
 	}
 	add(string(r.Delivery), at, "delivery")
 	add(r.Tests, at, "tests")

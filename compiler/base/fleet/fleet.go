@@ -290,6 +290,14 @@ func (o Object) ID() string {
 	return gk + " " + o.GetName()
 }
 
+// ReleaseName returns the name of the object's release; empty without one.
+func (o Object) ReleaseName() string {
+	if o.Release == nil {
+		return ""
+	}
+	return o.Release.Name
+}
+
 // Title returns a name for messages, kind.group namespace/name, also for an
 // incomplete object.
 func (o Object) Title() string {

@@ -192,7 +192,7 @@ const (
 // secrets in its data alone, and that Helm does not deliver. Flux decrypts SOPS.
 func (o Object) Encryption(c *Cluster, layout Layout) Encryption {
 	encryption := c.encryption(layout)
-	if encryption == NoEncryption || o.Unstructured == nil || !isSecret(o.Unstructured) || o.Release.Delivery == ByHelm {
+	if encryption == NoEncryption || o.Unstructured == nil || !IsSecret(o.Unstructured) || o.Release.Delivery == ByHelm {
 		return NoEncryption
 	}
 	if inside, outside := ReferringFields(o.Unstructured); len(inside) == 0 || len(outside) > 0 {
@@ -220,7 +220,7 @@ type keyedField struct {
 
 // IsSecretData reports whether the field at a path is in the data of a Secret.
 func IsSecretData(u *unstructured.Unstructured, path []string) bool {
-	return len(path) > 1 && (path[0] == "data" || path[0] == "stringData") && isSecret(u)
+	return len(path) > 1 && (path[0] == "data" || path[0] == "stringData") && IsSecret(u)
 }
 
 func referringFields(v any) []keyedField {

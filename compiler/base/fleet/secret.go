@@ -14,7 +14,7 @@ import (
 // IsEncrypted reports whether an object is a Secret that SOPS has encrypted.
 // It must be decrypted before it is applied.
 func IsEncrypted(u *unstructured.Unstructured) bool {
-	if u == nil || !isSecret(u) {
+	if u == nil || !IsSecret(u) {
 		return false
 	}
 	_, ok := u.Object["sops"].(map[string]any)
@@ -32,7 +32,7 @@ func Plaintext(u *unstructured.Unstructured) []string {
 	}
 	var fields []string
 	switch {
-	case isSecret(u):
+	case IsSecret(u):
 		encrypted := hasMAC(u)
 		fields = secretFields(u, func(text string) bool { return readable(text, encrypted) })
 		fields = append(fields, secretsOutsideValues(u.Object)...)
@@ -87,7 +87,8 @@ func secretFields(u *unstructured.Unstructured, wanted func(text string) bool) [
 	return fields
 }
 
-func isSecret(u *unstructured.Unstructured) bool {
+// IsSecret reports whether an object is a Secret.
+func IsSecret(u *unstructured.Unstructured) bool {
 	return u.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
 }
 

@@ -30,7 +30,7 @@ func (it *Item) ownershipPaths(leave bool) [][]fleet.Step {
 		}
 		for _, f := range o.Fields {
 			path := f.Path
-			if isSecret(it.object) && path[0].Key == "stringData" {
+			if fleet.IsSecret(it.object) && path[0].Key == "stringData" {
 				path = append([]fleet.Step{{Key: "data"}}, path[1:]...) // see asStored
 			}
 			out = append(out, path)

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/health"
@@ -27,7 +26,7 @@ func secretsOf(objs []fleet.Object) []string {
 // secretValues returns the values of a Secret, plain and in base64; nil for other
 // objects.
 func secretValues(o *unstructured.Unstructured) []string {
-	if o == nil || !isSecret(o) {
+	if o == nil || !fleet.IsSecret(o) {
 		return nil
 	}
 	var out []string
@@ -116,7 +115,7 @@ func errorText(before *unstructured.Unstructured, err error) string {
 // could not detect its removal from the bundle.
 func asStored(o *unstructured.Unstructured) *unstructured.Unstructured {
 	texts, ok := o.Object["stringData"].(map[string]any)
-	if !ok || !isSecret(o) {
+	if !ok || !fleet.IsSecret(o) {
 		return o
 	}
 	o = o.DeepCopy()
@@ -130,8 +129,4 @@ func asStored(o *unstructured.Unstructured) *unstructured.Unstructured {
 	o.Object["data"] = data
 	delete(o.Object, "stringData")
 	return o
-}
-
-func isSecret(o *unstructured.Unstructured) bool {
-	return o.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
 }

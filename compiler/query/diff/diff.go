@@ -191,15 +191,15 @@ func whole(id string, action Action, o fleet.Object, key []byte) Change {
 	} else {
 		d.removed(nil, content)
 	}
-	return Change{ID: id, Action: action, Release: release(o), Fields: d.changes}
+	return Change{ID: id, Action: action, Release: o.ReleaseName(), Fields: d.changes}
 }
 
 // update returns the change between two objects with the same ID, split into
 // changes that rules ignore and others. changed reports whether there are
 // others.
 func update(id string, before, after fleet.Object, key []byte, rules []fleet.IgnoreRule) (c, ignored Change, changed bool) {
-	c = Change{ID: id, Action: Update, Release: release(after)}
-	if from := release(before); from != "" && c.Release != "" && from != c.Release {
+	c = Change{ID: id, Action: Update, Release: after.ReleaseName()}
+	if from := before.ReleaseName(); from != "" && c.Release != "" && from != c.Release {
 		c.FromRelease = from
 	}
 	ignored = Change{ID: id, Action: Update, Release: c.Release}
@@ -214,11 +214,4 @@ func update(id string, before, after fleet.Object, key []byte, rules []fleet.Ign
 	slices.SortFunc(d.changes, FieldChange.compare)
 	c.Fields = d.changes
 	return c, ignored, len(c.Fields) > 0 || c.FromRelease != ""
-}
-
-func release(o fleet.Object) string {
-	if o.Release == nil {
-		return ""
-	}
-	return o.Release.Name
 }

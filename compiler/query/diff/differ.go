@@ -120,12 +120,13 @@ func (d *differ) keyed(at *step, before, after []any, olds, news []string) {
 	}
 	if !slices.Equal(beforeOrder, afterOrder) {
 		d.changes = append(d.changes, FieldChange{
-			Path: at.String(), Before: list(beforeOrder), After: list(afterOrder), HasBefore: true, HasAfter: true, Reordered: true,
+			Path: at.String(), Before: List(beforeOrder), After: List(afterOrder), HasBefore: true, HasAfter: true, Reordered: true,
 		})
 	}
 }
 
-func list(texts []string) []any {
+// List returns texts as a list in decoded JSON.
+func List(texts []string) []any {
 	out := make([]any, len(texts))
 	for i, s := range texts {
 		out[i] = s

@@ -1,6 +1,7 @@
 package rehearse
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -125,11 +126,7 @@ func (r *rehearsal) dependencies(release *fleet.Release, before, after chartMeta
 	versions := func(m chartMetadata) map[string]string {
 		out := map[string]string{}
 		for _, d := range m.Dependencies {
-			name := d.Name
-			if d.Alias != "" {
-				name = d.Alias
-			}
-			out[name] = d.Version
+			out[cmp.Or(d.Alias, d.Name)] = d.Version
 		}
 		return out
 	}

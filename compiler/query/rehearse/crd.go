@@ -29,7 +29,7 @@ func (r *rehearsal) crds() {
 			if users := r.users(fleet.DefinedKind(o.Unstructured), ""); len(users) > 0 {
 				r.removedCRD(o, users)
 			} else if r.hasRelease(o) {
-				unused[releaseOf(o)] = append(unused[releaseOf(o)], o)
+				unused[o.ReleaseName()] = append(unused[o.ReleaseName()], o)
 			}
 		} else if next.Unstructured != o.Unstructured {
 			r.changedCRD(o, next)
@@ -88,7 +88,7 @@ func usersText(objs []fleet.Object) string {
 	var texts []string
 	for _, o := range objs {
 		text := o.ID()
-		if release := releaseOf(o); release != "" {
+		if release := o.ReleaseName(); release != "" {
 			text += " of release " + release
 		}
 		texts = append(texts, text)
@@ -232,5 +232,5 @@ func (r *rehearsal) narrowed(crd fleet.Object, gk schema.GroupKind, changes []ve
 	if r.unusedNarrowings == nil {
 		r.unusedNarrowings = map[string][]string{}
 	}
-	r.unusedNarrowings[releaseOf(crd)] = append(r.unusedNarrowings[releaseOf(crd)], text+")")
+	r.unusedNarrowings[crd.ReleaseName()] = append(r.unusedNarrowings[crd.ReleaseName()], text+")")
 }

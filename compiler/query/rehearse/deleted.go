@@ -37,12 +37,12 @@ func (r *rehearsal) deleted() {
 	for _, o := range r.before.Objects {
 		if _, stays := r.next[o.ID()]; !stays && !fleet.IsHook(o.Unstructured) && kindOf(o) != fleet.CRDKind &&
 			!slices.ContainsFunc(r.after.Objects, func(n fleet.Object) bool { return isSameAs(o, n) }) {
-			gone[releaseOf(o)] = append(gone[releaseOf(o)], o)
+			gone[o.ReleaseName()] = append(gone[o.ReleaseName()], o)
 		}
 	}
 	for _, o := range r.after.Objects {
 		if _, existed := r.old[o.ID()]; !existed && !fleet.IsHook(o.Unstructured) {
-			created[releaseOf(o)] = append(created[releaseOf(o)], o)
+			created[o.ReleaseName()] = append(created[o.ReleaseName()], o)
 		}
 	}
 	for _, release := range sortedKeys(gone) {
@@ -72,7 +72,7 @@ func isSameAs(o, n fleet.Object) bool {
 
 // hasRelease reports whether the release of an object exists in the state after.
 func (r *rehearsal) hasRelease(o fleet.Object) bool {
-	return slices.ContainsFunc(r.after.Cluster.Releases, func(n *fleet.Release) bool { return n.Name == releaseOf(o) })
+	return slices.ContainsFunc(r.after.Cluster.Releases, func(n *fleet.Release) bool { return n.Name == o.ReleaseName() })
 }
 
 // deletedRelease adds a finding for a release that is deleted.

@@ -19,7 +19,7 @@ func (r *rehearsal) images() {
 	type change struct{ release, repository, before, after string }
 	reported := map[change]bool{}
 	for _, o := range r.after.Objects {
-		if o.Unstructured == nil || r.hasAppMajor(releaseOf(o)) {
+		if o.Unstructured == nil || r.hasAppMajor(o.ReleaseName()) {
 			continue
 		}
 		old, ok := r.old[o.ID()]
@@ -28,7 +28,7 @@ func (r *rehearsal) images() {
 		}
 		before := containerImages(old)
 		for name, after := range containerImages(o) {
-			c := change{releaseOf(o), after.Repository, before[name].Tag, after.Tag}
+			c := change{o.ReleaseName(), after.Repository, before[name].Tag, after.Tag}
 			if before[name].Repository != after.Repository || !isMajor(c.before, c.after) || isDate(c.after) || reported[c] {
 				continue
 			}

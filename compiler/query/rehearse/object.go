@@ -34,7 +34,7 @@ func (r *rehearsal) unserved(version *kube.Version) {
 		if _, ok := version.Kind(gvk); ok || served[gvk] || r.wasUnserved(o) {
 			continue
 		}
-		u := use{gvk, releaseOf(o)}
+		u := use{gvk, o.ReleaseName()}
 		if uses[u] == nil {
 			order = append(order, u)
 		}
@@ -150,7 +150,7 @@ func (r *rehearsal) compareHooks(before, after []fleet.Object) {
 			continue
 		}
 		if !fleet.HookRuns(o.Unstructured) {
-			beside[releaseOf(o)] = append(beside[releaseOf(o)], o)
+			beside[o.ReleaseName()] = append(beside[o.ReleaseName()], o)
 			continue
 		}
 		reason, text := diff.HookNew, "the hook is new and runs at "
@@ -173,7 +173,7 @@ func (r *rehearsal) compareHooks(before, after []fleet.Object) {
 	gone := map[string][]fleet.Object{}
 	for _, o := range before {
 		if _, left := old[o.ID()]; left && r.hasRelease(o) {
-			gone[releaseOf(o)] = append(gone[releaseOf(o)], o)
+			gone[o.ReleaseName()] = append(gone[o.ReleaseName()], o)
 		}
 	}
 	for _, release := range sortedKeys(gone) {

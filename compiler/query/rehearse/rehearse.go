@@ -78,7 +78,7 @@ func (r *rehearsal) add(f diff.Finding) {
 
 // about returns a finding about an object.
 func about(o fleet.Object, reason diff.Reason, severity diff.Severity, text, hint string) diff.Finding {
-	return diff.Finding{Reason: reason, Severity: severity, Object: o.ID(), Release: releaseOf(o), Text: text, Hint: hint}
+	return diff.Finding{Reason: reason, Severity: severity, Object: o.ID(), Release: o.ReleaseName(), Text: text, Hint: hint}
 }
 
 // NewFaults returns findings for faults that the fleet has only after a change.
@@ -103,13 +103,6 @@ func byID(objs []fleet.Object) map[string]fleet.Object {
 		}
 	}
 	return out
-}
-
-func releaseOf(o fleet.Object) string {
-	if o.Release == nil {
-		return ""
-	}
-	return o.Release.Name
 }
 
 // listed joins the first texts and counts the others.
