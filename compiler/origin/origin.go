@@ -72,7 +72,7 @@ func Of(ctx context.Context, renderer Renderer, in RenderedRelease, o fleet.Obje
 		if p.Probe, err = renderer.Probe(ctx, in.Cluster, in.Release, p.Chart, p.seenAPIs, p.Raw); err != nil || p.Probe == nil {
 			return p, err
 		}
-		p.Subject = p.ofChart(ctx)
+		p.Subject = p.ofChart()
 	case in.Release.Jsonnet != "":
 		p.Subject = p.ofJsonnet(ctx)
 	default:
@@ -86,7 +86,7 @@ func Of(ctx context.Context, renderer Renderer, in RenderedRelease, o fleet.Obje
 }
 
 // ofChart returns an object of a chart as the subject of trials.
-func (p *Origin) ofChart(ctx context.Context) *Subject {
+func (p *Origin) ofChart() *Subject {
 	object, err := p.finish(p.Probe.Object(), p.Release.Namespace)
 	if err != nil {
 		object = p.object.Object
@@ -98,7 +98,7 @@ func (p *Origin) ofChart(ctx context.Context) *Subject {
 			for i, c := range changes {
 				others[i] = render.Override(c)
 			}
-			o, err := p.Probe.Render(ctx, others...)
+			o, err := p.Probe.Render(others...)
 			if err != nil {
 				return nil, err
 			}

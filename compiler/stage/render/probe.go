@@ -188,7 +188,7 @@ type Override struct {
 
 // Render renders the object with other values. It returns nil when the object
 // disappears. When its name changes, the object at the same index is returned.
-func (p *Probe) Render(ctx context.Context, others ...Override) (o map[string]any, err error) {
+func (p *Probe) Render(others ...Override) (o map[string]any, err error) {
 	return p.render(func() (*input, error) {
 		if slices.ContainsFunc(others, func(o Override) bool {
 			decides, imported := p.helmUses(o.Path)

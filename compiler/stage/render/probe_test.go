@@ -174,7 +174,7 @@ func TestProbeRenders(t *testing.T) {
 		{"sub", "sub.enabled", false, "sub: {enabled: false}"},
 	} {
 		p := probe(t, ch, releaseOf(t, user), test.object)
-		got, err := p.Render(t.Context(), Override{strings.Split(test.path, "."), test.value})
+		got, err := p.Render(Override{strings.Split(test.path, "."), test.value})
 		r := releaseOf(t, user)
 		for k, v := range releaseOf(t, test.with).Values.Fields {
 			r.Values.Fields[k] = v
