@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -157,10 +158,7 @@ func selectReleases(b *fleet.Bundle, releases []string) *fleet.Bundle {
 
 func buildYAML(w io.Writer, b *fleet.Bundle) error {
 	for i, o := range b.Objects {
-		from := o.Template
-		if from == "" {
-			from = o.Pos.File
-		}
+		from := cmp.Or(o.Template, o.Pos.File)
 		if _, err := fmt.Fprintf(w, "---\n# cluster %s, release %s: %s\n%s", b.Cluster.ID, o.Release.Name, from, b.YAML[i]); err != nil {
 			return err
 		}

@@ -90,9 +90,7 @@ func (s *Session) Check(ctx context.Context, edits load.Edits) (*compiler.Fleet,
 	}
 	evaluation := c.Unify(ctx, loaded, err)
 	if ctx.Err() != nil {
-		for id, e := range next {
-			s.clusters[id] = e
-		}
+		maps.Copy(s.clusters, next)
 		return nil, ctx.Err()
 	}
 	s.clusters = next

@@ -108,10 +108,8 @@ type mistake struct {
 
 // add adds a fault unless the mistake contains a fault of the same cluster.
 func (m *mistake) add(d *Diag) bool {
-	for _, c := range d.Clusters {
-		if m.clusters[c] {
-			return false
-		}
+	if slices.ContainsFunc(d.Clusters, func(c string) bool { return m.clusters[c] }) {
+		return false
 	}
 	for _, c := range d.Clusters {
 		m.clusters[c] = true

@@ -113,12 +113,7 @@ func IsDistinctive(value string) bool {
 // its value is a digest.
 func isDigest(key string) bool {
 	key = strings.ToLower(key)
-	for _, word := range []string{"checksum", "digest", "hash", "sha256", "sha1"} {
-		if strings.Contains(key, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"checksum", "digest", "hash", "sha256", "sha1"}, func(word string) bool { return strings.Contains(key, word) })
 }
 
 // hasSecret reports whether a text is JSON with a copy of a Secret whose values are
@@ -160,12 +155,7 @@ func looksLikeSecret(text string) bool {
 	if secretText.MatchString(text) {
 		return true
 	}
-	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return classOf(r) == 0 }) {
-		if isRandom(word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.FieldsFunc(text, func(r rune) bool { return classOf(r) == 0 }), isRandom)
 }
 
 // isRandom reports whether a word of letters and digits looks random: it is

@@ -14,6 +14,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,10 +164,7 @@ func (r Repo) environment(environ []string) []string {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.Contains(local, name)
 	})
-	protocols := r.Protocols
-	if protocols == "" {
-		protocols = "none"
-	}
+	protocols := cmp.Or(r.Protocols, "none")
 	return slices.Concat(env, []string{
 		"GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=" + protocols, "GIT_PAGER=cat", "LC_ALL=C",
 	}, r.Env)

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,12 +30,7 @@ type span struct{ from, to int }
 func (r row) in(minor int) bool { return covers(r.minors, minor) }
 
 func covers(minors []span, minor int) bool {
-	for _, s := range minors {
-		if s.from <= minor && minor <= s.to {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(minors, func(s span) bool { return s.from <= minor && minor <= s.to })
 }
 
 // parse parses the table that kubegen writes.

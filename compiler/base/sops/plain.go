@@ -54,12 +54,7 @@ func (r *Rule) Encrypts(data []byte) bool {
 	if r.keys == nil && r.suffix == "" {
 		return len(bytes.TrimSpace(data)) > 0
 	}
-	for _, document := range documentsOf(data) {
-		if r.encryptsBelow(document) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(documentsOf(data), r.encryptsBelow)
 }
 
 // encryptsBelow reports whether a key below a node has values that the rule encrypts.

@@ -81,10 +81,7 @@ func (t *Tree) jobs() int { return cmp.Or(t.Jobs, runtime.GOMAXPROCS(0)) }
 // of a killed export. It returns a fault if another export does not end in
 // time, or the context's error. The caller must close the session.
 func (t *Tree) Begin(ctx context.Context) (*Session, error) {
-	wait := t.Wait
-	if wait == 0 {
-		wait = 10 * time.Second
-	}
+	wait := cmp.Or(t.Wait, 10*time.Second)
 	timeout := time.NewTimer(wait)
 	defer timeout.Stop()
 	s := &Session{tree: t}

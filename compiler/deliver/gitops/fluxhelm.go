@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -98,9 +99,7 @@ func helmRelease(b *fleet.Bundle, r *fleet.Release, from map[string]any) map[str
 		},
 		"driftDetection": map[string]any{"mode": "enabled"},
 	}
-	for k, v := range from {
-		spec[k] = v
-	}
+	maps.Copy(spec, from)
 	if values, _ := r.Values.Native().(map[string]any); len(values) > 0 {
 		spec["values"] = values
 	}

@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,10 +44,7 @@ func (r *Resolver) output(ctx context.Context, missing string, words ...string) 
 	case stdout.over:
 		return nil, &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: fmt.Sprintf("%s prints more than %d MiB", name, maxOutput>>20), Hint: "name a command that prints one value"}
 	case err != nil:
-		said := strings.TrimSpace(stderr.data.String())
-		if said == "" {
-			said = err.Error()
-		}
+		said := cmp.Or(strings.TrimSpace(stderr.data.String()), err.Error())
 		return nil, &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: name + " failed: " + diag.Brief(errors.New(said)), Hint: "run it by hand in the fleet's root", Cause: err}
 	}
 	return stdout.data.Bytes(), nil

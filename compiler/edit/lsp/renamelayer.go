@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path"
@@ -77,10 +78,7 @@ func (r *renamer) layer(ctx context.Context, c *cursor) (any, error) {
 	if len(r.patterns) > 0 {
 		return nil, r.refusePattern(r.patterns[0])
 	}
-	edit := r.s.workspaceEdit(r.texts, r.edits)
-	if edit == nil {
-		edit = &workspaceEdit{}
-	}
+	edit := cmp.Or(r.s.workspaceEdit(r.texts, r.edits), &workspaceEdit{})
 	edit.DocumentChanges = append(edit.DocumentChanges, renameFile{"rename", uriOf(dir), uriOf(target)})
 	return edit, nil
 }

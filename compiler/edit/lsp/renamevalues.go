@@ -49,10 +49,7 @@ func (r *renamer) changed(before, after *fleet.Tree, path []string) (at []string
 		return path, after.Pos, true
 	}
 	for _, key := range before.Keys() {
-		next := after.Fields[key]
-		if next == nil {
-			next = after.Fields[r.renamed(key)]
-		}
+		next := cmp.Or(after.Fields[key], after.Fields[r.renamed(key)])
 		if next == nil {
 			return path, after.Pos, true
 		}

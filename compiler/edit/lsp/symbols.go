@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -83,10 +84,7 @@ func (c *cursor) symbols(decls []ast.Decl, depth int) []documentSymbol {
 
 // symbol returns the symbol of a field.
 func (c *cursor) symbol(f *ast.Field, depth int) documentSymbol {
-	name := strings.TrimSpace(c.key(f.Label))
-	if name == "" {
-		name = `""`
-	}
+	name := cmp.Or(strings.TrimSpace(c.key(f.Label)), `""`)
 	out := documentSymbol{Name: name, Kind: symbolProperty, Range: nodeRange(c.text, f), SelectionRange: nodeRange(c.text, f.Label)}
 	if out.Range == (textRange{}) { // a brace is missing
 		out.Range = textRange{out.SelectionRange.Start, positionOf(c.text, len(c.text))}

@@ -94,10 +94,8 @@ func (s *secretTexts) contains(v any) bool {
 			}
 		}
 	case []any:
-		for _, e := range v {
-			if s.contains(e) {
-				return true
-			}
+		if slices.ContainsFunc(v, s.contains) {
+			return true
 		}
 	case string:
 		return s.containsText(v)

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -36,10 +37,7 @@ type repository struct {
 // repositories returns the entries of Helm's repositories.yaml, or none when the
 // file does not exist.
 func (s *Source) repositories(ctx context.Context) ([]repository, error) {
-	file := os.Getenv("HELM_REPOSITORY_CONFIG")
-	if file == "" {
-		file = helmpath.ConfigPath("repositories.yaml")
-	}
+	file := cmp.Or(os.Getenv("HELM_REPOSITORY_CONFIG"), helmpath.ConfigPath("repositories.yaml"))
 	return s.helm.do(ctx, file, func() ([]repository, error) {
 		text, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path"
@@ -140,10 +141,7 @@ func (s *Source) inAlias(ctx context.Context, req Request) (fleet.ChartRef, erro
 		}
 		names = append(names, r.Name)
 	}
-	hint := diag.DidYouMean(alias, names)
-	if hint == "" {
-		hint = forms
-	}
+	hint := cmp.Or(diag.DidYouMean(alias, names), forms)
 	return fleet.ChartRef{}, fault(diag.CodeChartNotFound, hint, "helm knows no repository %s, and the fleet's repository has no %s", alias, req.Ref)
 }
 

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,10 +150,7 @@ func newest(ref fleet.ChartRef, all []string) (string, error) {
 	if slices.Contains(valid, ref.Version) {
 		return ref.Version, nil
 	}
-	text := ref.Version
-	if text == "" {
-		text = "*"
-	}
+	text := cmp.Or(ref.Version, "*")
 	want, err := semver.NewConstraint(text)
 	if err != nil {
 		return "", &diag.Diag{

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path"
@@ -45,10 +46,7 @@ func checkSchemaURL(raw string) error {
 // digest of an earlier pin, by URL, if the document is still available. It also
 // returns the other URLs that failed, and the fault of the first.
 func (s *Source) PinSchemas(ctx context.Context, ref fleet.ChartRef, urls []string, earlier map[string]string) (pinned fleet.ChartRef, left []string, err error) {
-	digests := map[string]string{}
-	for at, digest := range ref.Schemas.All() {
-		digests[at] = digest
-	}
+	digests := maps.Collect(ref.Schemas.All())
 	var faults diag.List
 	for _, at := range urls {
 		digest, err := s.pinSchema(ctx, ref, at, len(digests))

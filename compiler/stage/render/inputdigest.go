@@ -96,12 +96,7 @@ func (w *encoder) list(l []any) bool {
 	if w.number('l', uint64(len(l))); l == nil {
 		w.number('n', 0) // some functions distinguish nil from an empty list
 	}
-	for _, e := range l {
-		if !w.value(e, readWhole) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(l, func(e any) bool { return !w.value(e, readWhole) })
 }
 
 func (w *encoder) fields(kind byte, m map[string]any, mode readMode) bool {
@@ -129,10 +124,5 @@ func (w *encoder) chart(c *chart.Chart) bool {
 	}
 	w.text(string(meta))
 	w.number('d', uint64(len(c.Dependencies())))
-	for _, d := range c.Dependencies() {
-		if !w.chart(d) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.Dependencies(), func(d *chart.Chart) bool { return !w.chart(d) })
 }

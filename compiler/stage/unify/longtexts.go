@@ -1,6 +1,7 @@
 package unify
 
 import (
+	"slices"
 	"strings"
 
 	"cuelang.org/go/cue/ast"
@@ -52,12 +53,7 @@ func (t *textCheck) exceedsLimit(e ast.Expr) bool {
 	if len(parts) == 0 || t.length(e) <= maxBuilt {
 		return false
 	}
-	for _, part := range parts {
-		if t.length(part) > maxBuilt {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(parts, func(part ast.Expr) bool { return t.length(part) > maxBuilt })
 }
 
 // textParts returns the operands of an expression that builds a text, or nil for other

@@ -84,10 +84,7 @@ func (x *resourceCheck) isOwn(v *openapierrors.Validation, path string) bool {
 	if s == nil {
 		return false
 	}
-	value := s.ValueValidation
-	if value == nil {
-		value = &schema.ValueValidation{}
-	}
+	value := cmp.Or(s.ValueValidation, &schema.ValueValidation{})
 	switch v.Code() {
 	case openapierrors.RequiredFailCode:
 		return slices.Contains(value.Required, strings.TrimPrefix(at.rest, "."))

@@ -1,6 +1,7 @@
 package values
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -73,10 +74,7 @@ func (r *Read) covers(path []string, whole bool) bool {
 		if whole && r.Mode&Printed != 0 || whole && i > 0 && len(r.Keys) == 0 && r.Any == nil {
 			return true
 		}
-		next := r.Keys[key]
-		if next == nil {
-			next = r.Any
-		}
+		next := cmp.Or(r.Keys[key], r.Any)
 		if next == nil {
 			return false
 		}

@@ -1,6 +1,7 @@
 package values
 
 import (
+	"slices"
 	"strings"
 	"text/template/parse"
 )
@@ -164,11 +165,7 @@ func callsKindTest(n parse.Node) bool {
 			}
 		}
 	case *parse.CommandNode:
-		for _, a := range n.Args {
-			if callsKindTest(a) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(n.Args, callsKindTest)
 	case *parse.IdentifierNode:
 		switch n.Ident {
 		case "kindIs", "typeIs", "typeIsLike", "kindOf", "typeOf":

@@ -2,6 +2,7 @@ package kustomize
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -16,10 +17,5 @@ func remote(name string) bool {
 		return true
 	}
 	// A URL may have a scheme without a host.
-	for _, prefix := range []string{"git::", "github.com/", "github.com:", "http:", "https:"} {
-		if strings.HasPrefix(lower, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"git::", "github.com/", "github.com:", "http:", "https:"}, func(prefix string) bool { return strings.HasPrefix(lower, prefix) })
 }
