@@ -44,6 +44,8 @@ var patterns = sync.OnceValue(func() []pattern {
 		{line: regexp.MustCompile("`([^`]*)`?"), msg: "CUE does not accept backticks around strings", hint: `write "$1"`},
 		{line: regexp.MustCompile(`^\s*("?[\w.-]+"?)\s*=\s*([^=~].*)?$`), raw: true, msg: "CUE sets fields with a colon, not with =", hint: "write $1: $Q2"},
 		{line: regexp.MustCompile(`;\s*$`), msg: "CUE lines do not end with ;", hint: "remove it"},
+		{line: regexp.MustCompile(`\?\?`), msg: "CUE has no operator ??", hint: "write *A | B for A where it is set, and otherwise B"},
+		{line: regexp.MustCompile(`\bif\s[^{]*[^=!<>{]=[^=~{][^{]*\{`), msg: "= does not compare values in CUE", hint: "write == in the condition"},
 		{line: regexp.MustCompile(`\s\?\s+\S.*\s:\s`), msg: "CUE has no operator ? :", hint: "write [if CONDITION {A}, B][0]"},
 		{line: regexp.MustCompile(`([\w-]+|"[^"]*"):\s*if\b`), raw: true, msg: "if is not a value in CUE: it encloses fields", hint: "write if CONDITION {$1: A}, or choose between two values: $1: [if CONDITION {A}, B][0]"},
 		{line: regexp.MustCompile(`[<>=]=?\s*\S+\s+(and|or)\s`), msg: "$1 is not a CUE operator", hint: "between types and bounds, write & or |, as in >=2 & <=5; between conditions, write && or ||"},
