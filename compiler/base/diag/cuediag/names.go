@@ -90,6 +90,10 @@ func (x *explanation) unknownField([]string) {
 		x.Hint = `write chart: version: "..." for another version of the chart`
 	case m != nil && slices.Contains([]string{"condition", "disabled", "enabled", "installed"}, m[1]): // as in other tools
 		x.Hint = `choose the clusters of the release: clusters: environments: ["prod"], or ids, or labels`
+	case m != nil && (m[1] == "needs" || m[1] == "dependsOn"): // as in other tools
+		x.Hint = `write depends: "NAME": true for each release`
+	case m != nil && m[1] == "createNamespace": // as in other tools
+		x.Hint = "remove it, and write the Namespace as an object of a release"
 	case m != nil && (m[1] == "valuesFile" || m[1] == "valueFiles" || m[1] == "valuesFiles"): // as in other tools
 		x.Hint = "write defaults: {LAYER: _ @embed(file=values.yaml)}, and @extern(embed) on the first line of this file"
 	case m != nil:
