@@ -88,9 +88,9 @@ func fault(root string, e errors.Error, v cue.Value) *diag.Diag {
 	}
 	d := &diag.Diag{Code: diag.CodeExpression, At: places(root, e), Path: strings.Join(e.Path(), "."), Msg: msg, Cause: e}
 	missing := strings.HasPrefix(msg, "field is required but not present")
-	if onlyTypes(d.At) && v.Exists() {
+	if v.Exists() && (onlyTypes(d.At) || missing && strings.HasPrefix(d.Path, "cluster.")) { // missing in the cluster's file
 		if at := field(root, v, d.Path, missing); at.IsValid() {
-			d.At = []diag.Pos{at}
+			d.At = append([]diag.Pos{at}, slices.DeleteFunc(d.At, func(p diag.Pos) bool { return p == at || IsType(p.File) })...)
 		}
 	}
 	switch {
@@ -334,7 +334,7 @@ func onlyTypes(at []diag.Pos) bool {
 }
 
 // field returns the position where the user writes the field, or the closest struct around it
-// if the field is missing or comes from a type. A field with a question mark is the last choice.
+// if the field is missing or comes from a type. A field with ? or ! is the last choice.
 func field(root string, v cue.Value, path string, missing bool) diag.Pos {
 	if strings.HasPrefix(path, "_") {
 		v, path = hidden(v, path)
@@ -350,7 +350,7 @@ func field(root string, v cue.Value, path string, missing bool) diag.Pos {
 			s := c.Source()
 			switch f, ok := s.(*ast.Field); {
 			case s == nil || !Pos(root, s.Pos()).IsValid() || IsType(File(root, s.Pos())):
-			case !ok || f.Constraint != token.OPTION:
+			case !ok || f.Constraint == token.ILLEGAL:
 				return Pos(root, s.Pos())
 			case !optional.IsValid():
 				optional = Pos(root, s.Pos())
