@@ -80,7 +80,7 @@ func withoutFaults(findings []Finding) []Finding {
 	faults.Clusters = slices.Compact(faults.Clusters)
 	faults.Text = fmt.Sprintf("the fleet has %d new faults", n)
 	if n == 1 {
-		faults.Text = "the fleet has a new fault"
+		faults.Text, faults.Hint = "the fleet has a new fault", "fix it, see above"
 	}
 	return append([]Finding{faults}, out...)
 }
