@@ -305,10 +305,12 @@ func ChartApplicationName(c *fleet.Cluster, r *fleet.Release) string {
 	return argoName(c.ID) + "--" + r.Name
 }
 
-// argoName returns the name of the Application of a cluster.
+// argoName returns the name of the Application of a cluster. An ID has a digest at the end if
+// another one, or [ChartApplicationName], could give the same name.
 func argoName(id string) string {
 	name := strings.ReplaceAll(id, "/", ".")
-	if len(validation.IsDNS1123Subdomain(name)) == 0 {
+	isUnique := !strings.Contains(id, ".") && !strings.Contains(id, "--")
+	if isUnique && len(validation.IsDNS1123Subdomain(name)) == 0 {
 		return name
 	}
 	legal := strings.Map(func(r rune) rune {

@@ -296,7 +296,7 @@ func TestFluxNames(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	for id, want := range map[string]string{"dev": "dev", "prod/us/east-1": "prod.us.east-1", "Prod/eu_1": "prod.eu-1-" + short("Prod/eu_1"), "a/_": "a-" + short("a/_")} {
+	for id, want := range map[string]string{"dev": "dev", "prod/us/east-1": "prod.us.east-1", "Prod/eu_1": "prod.eu-1-" + short("Prod/eu_1"), "a/_": "a-" + short("a/_"), "a.b": "a.b-" + short("a.b"), "a--web": "a--web-" + short("a--web")} {
 		if got := argoName(id); got != want {
 			t.Errorf("the Application of %s is %s, want %s", id, got, want)
 		}
