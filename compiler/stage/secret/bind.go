@@ -125,7 +125,7 @@ func Bind(c *fleet.Cluster, files *Files) error {
 	}
 	for _, r := range c.Releases {
 		if len(c.Secrets) > 0 {
-			b.damaged(r)
+			b.texts(r)
 		}
 		b.release(r)
 	}
@@ -192,20 +192,35 @@ func shortDigest(text string) string {
 	return hex.EncodeToString(sum[:length])
 }
 
-// damaged reports the references in the values and objects of a release that an expression
-// has changed, as strings.ToUpper does.
-func (b *binder) damaged(r *fleet.Release) {
+// texts reports the references in the values and objects of a release that an expression
+// has changed, as strings.ToUpper does, and those in quotes, which are texts.
+func (b *binder) texts(r *fleet.Release) {
 	for _, t := range append([]*fleet.Tree{r.Values}, r.Objects...) {
 		t.EachScalar(func(path []string, scalar *fleet.Tree) {
-			if text, _ := scalar.Scalar.(string); fleet.HasDamagedReference(text) {
-				b.faults.Add(&diag.Diag{
-					Code: diag.CodeSecretValue,
-					At:   []diag.Pos{scalar.Pos}, Path: r.Path(), Msg: diag.Visible(fleet.FieldText(path), diag.MaxText) + " contains a damaged reference to a secret",
-					Hint: "use ref unchanged, as in secrets.db.ref; you can only add text before or after it",
-				})
+			text, _ := scalar.Scalar.(string)
+			d := &diag.Diag{Code: diag.CodeSecretValue, At: []diag.Pos{scalar.Pos}, Path: r.Path(), Msg: diag.Visible(fleet.FieldText(path), diag.MaxText)}
+			switch {
+			case fleet.HasDamagedReference(text):
+				d.Msg += " contains a damaged reference to a secret"
+				d.Hint = "use ref unchanged, as in secrets.db.ref; you can only add text before or after it"
+			case b.isQuoted(text):
+				d.Msg += " is the text " + text + ", not the secret"
+				d.Hint = "write " + text + " without quotes"
+			default:
+				return
 			}
+			b.faults.Add(d)
 		})
 	}
+}
+
+// isQuoted reports whether a text is the reference to a secret of the cluster, such as
+// secrets.db.ref, written in quotes.
+func (b *binder) isQuoted(text string) bool {
+	rest, ok := strings.CutPrefix(text, "secrets.")
+	name, isReference := strings.CutSuffix(rest, ".ref")
+	_, known := b.known[strings.Trim(name, `"`)]
+	return ok && isReference && known
 }
 
 // release binds the references of a release.
