@@ -51,6 +51,9 @@ func isWithin(path, value []string) bool {
 }
 
 func (c *checker) add(code diag.Code, path []string, at *fleet.Tree, msg, hint string, fixes ...diag.Fix) {
+	if name := secretOf(at); name != "" && code == diag.CodeChartType {
+		hint, fixes = "write "+fleet.FieldText([]string{"secrets", name, "ref"}), nil
+	}
 	c.found = append(c.found, finding{path: slices.Clone(path), fault: &diag.Diag{
 		Code: code,
 		At:   c.at(at, path), Path: pathText(path), Msg: msg, Hint: hint, Fixes: fixes,
@@ -313,6 +316,19 @@ func kindHint(v *fleet.Tree, t *Type) (string, []diag.Fix) {
 		return "write " + text, write(text)
 	}
 	return "set it to " + takes(t), nil
+}
+
+// secretOf returns the name of the secret that a map is, as in password: secrets.db without
+// ref; empty for other values.
+func secretOf(v *fleet.Tree) string {
+	if v == nil || v.Fields["ref"] == nil {
+		return ""
+	}
+	text, _ := v.Fields["ref"].Scalar.(string)
+	if names := fleet.References(text); len(names) == 1 {
+		return names[0]
+	}
+	return ""
 }
 
 var numeric = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
