@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -160,7 +161,11 @@ func (a *application) cannotHave(at rule, f fleet.FieldPath, matched []*item, cr
 		if !wrong {
 			return nil, 0
 		}
-		hint := diag.DidYouMean(f.Path[step].Key, names)
+		key := f.Path[step].Key
+		hint := diag.DidYouMean(key, names)
+		if strings.Contains(key, "/") { // a JSON pointer
+			hint = "write dots between the keys: " + visible(strings.ReplaceAll(strings.Trim(key, "/"), "/", "."))
+		}
 		if d != nil && (step < nearest || step == nearest && (hint == "" || d.Hint != correctPath)) {
 			continue
 		}
