@@ -125,7 +125,12 @@ func (s *snapshot) typeOf(r *fleet.Release, path []string) *values.Type {
 	return nil
 }
 
-func jsonText(v any) string { return cmp.Or(diag.AsJSON(v), fmt.Sprint(v)) }
+func jsonText(v any) string {
+	if text := diag.AsJSON(v); text != "" {
+		return text
+	}
+	return fmt.Sprint(v)
+}
 
 // clustersText describes some clusters of a fleet in one line of Markdown. all holds the IDs
 // of all clusters of the fleet.
