@@ -152,7 +152,7 @@ func unprotected(b *fleet.Bundle, r *fleet.Release) error {
 	var faults diag.List
 	for _, o := range b.Objects {
 		isHook := len(fleet.HookEvents(o.Unstructured)) > 0
-		if o.Release != r || isHook || !isKept(o) || o.GetKind() == "CustomResourceDefinition" ||
+		if o.Release != r || isHook || !isKept(o) || o.GroupVersionKind().GroupKind() == fleet.CRDKind ||
 			slices.Contains(splitOptions(o.GetAnnotations()[syncOption]), keepOption) {
 			continue
 		}
@@ -218,7 +218,7 @@ func (l Layouter) application(to *fleet.Bundle, name string, source map[string]a
 func (l Layouter) argoChart(r *fleet.Release, chart fleet.ChartRef) (map[string]any, error) {
 	helm := map[string]any{"releaseName": r.Name}
 	switch values, _ := r.Values.Native().(map[string]any); {
-	case hasNull(values):
+	case len(values) > 0 && hasNull(r.Values):
 		text, err := l.Encode(values)
 		if err != nil {
 			return nil, err
@@ -245,20 +245,9 @@ func (l Layouter) argoChart(r *fleet.Release, chart fleet.ChartRef) (map[string]
 
 // hasNull reports whether values contain a null, which deletes a default of the chart. An
 // apply of an Application drops nulls of valuesObject.
-func hasNull(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case map[string]any:
-		for _, in := range v {
-			if hasNull(in) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(v, hasNull)
-	}
-	return false
+func hasNull(values *fleet.Tree) (found bool) {
+	values.EachScalar(func(_ []string, scalar *fleet.Tree) { found = found || scalar.Scalar == nil })
+	return found
 }
 
 // argoHook converts a hook to an Argo CD hook, which runs at every sync. A hook that

@@ -21,7 +21,7 @@ func (m *maker) addCRD(c *fleet.Cluster, o fleet.Object) {
 		return
 	}
 	out := CRD{Name: o.GetName(), Release: o.Release.Name, Versions: []string{}, Place: m.links.place(cmp.Or(o.Release.SourcePos, o.Release.Pos))}
-	out.Kind, _, _ = unstructured.NestedString(o.Object, "spec", "names", "kind")
+	out.Kind = fleet.DefinedKind(o.Unstructured).Kind
 	versions, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "versions")
 	list, _ := versions.([]any)
 	for _, v := range list {

@@ -52,9 +52,7 @@ func newCatalog(v *kube.Version, c *fleet.Cluster, objs []fleet.Object) *catalog
 // addCRD adds the kind of a CRD.
 func (k *catalog) addCRD(o fleet.Object) {
 	spec := mapOf(o.Object["spec"])
-	var gk schema.GroupKind
-	gk.Group, _ = spec["group"].(string)
-	gk.Kind, _ = mapOf(spec["names"])["kind"].(string)
+	gk := fleet.DefinedKind(o.Unstructured)
 	scope, _ := spec["scope"].(string)
 	for _, v := range listOf(spec, "versions") {
 		name, _ := mapOf(v)["name"].(string)
