@@ -46,12 +46,13 @@ func TestArgoHelm(t *testing.T) {
 	a.write("charts/shop/templates/objects.yaml", argoHelmObjects)
 	a.write("charts/shop/values.yaml", "motd: nothing\nbroken: false\nlimits: {cpu: 1}\nempty: null\n")
 	a.write("charts/shop/crds/gadgets.yaml", gadgets)
+	a.write("charts/shop/values.schema.json", wrongSchema)
 	digest, err := a.servers.Publish(filepath.Join(a.dir, "charts", "shop"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.edit("environments/shop.cue", `chart: path: "charts/shop"`,
-		fmt.Sprintf("delivery: \"helm\"\n\tchart: {repo: %q, name: \"shop\", version: \"1.0.0\", digest: %q}", a.servers.URL+"/charts", digest))
+		fmt.Sprintf("delivery: \"helm\"\n\topen: motd: \"it can be a sentence\"\n\tchart: {repo: %q, name: \"shop\", version: \"1.0.0\", digest: %q}", a.servers.URL+"/charts", digest))
 	a.edit("environments/shop.cue", `motd: "welcome"`, `{motd: "welcome", limits: null}`)
 	a.kubectlInput("a", a.documented("Application"), "apply", "--server-side", "-f", "-")
 	a.helmReady()

@@ -17,21 +17,25 @@ spec:
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
 `
 
-// A release delivered by Helm is a Helm release, with Flux as with apply: its
-// hooks run, it follows the values, and objects that a prune keeps stay.
+// wrongSchema rejects the values of the release shop, which a waiver accepts.
+const wrongSchema = `{"properties": {"motd": {"maxLength": 3}}}`
+
+// A release delivered by Helm is a Helm release, with Flux as with apply: its hooks
+// run, it follows the values, objects that a prune keeps stay, and a waiver accepts what the schema of the chart rejects.
 func TestHelm(t *testing.T) {
 	for _, from := range []string{"http", "oci"} {
 		t.Run(from, func(t *testing.T) {
 			p := newPlace(t, "a")
 			p.write("charts/shop/templates/kept.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept, annotations: {fleetc.dev/prune: never}}\n")
 			p.write("charts/shop/crds/gadgets.yaml", gadgets)
+			p.write("charts/shop/values.schema.json", wrongSchema)
 			digest, err := p.servers.Publish(filepath.Join(p.dir, "charts", "shop"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			repo := map[string]string{"http": p.servers.URL + "/charts", "oci": "oci://" + p.servers.Host + "/charts"}[from]
 			p.edit("environments/shop.cue", `chart: path: "charts/shop"`,
-				fmt.Sprintf("delivery: \"helm\"\n\tchart: {repo: %q, name: \"shop\", version: \"1.0.0\", digest: %q}", repo, digest))
+				fmt.Sprintf("delivery: \"helm\"\n\topen: motd: \"it can be a sentence\"\n\tchart: {repo: %q, name: \"shop\", version: \"1.0.0\", digest: %q}", repo, digest))
 			c := p.byGit()
 			c.deliver()
 			release := func(motd, history string) {

@@ -217,6 +217,9 @@ func (l Layouter) application(to *fleet.Bundle, name string, source map[string]a
 // argoChart returns the source of an Application for a release that Helm delivers.
 func (l Layouter) argoChart(r *fleet.Release, chart fleet.ChartRef) (map[string]any, error) {
 	helm := map[string]any{"releaseName": r.Name}
+	if len(r.Open) > 0 {
+		helm["skipSchemaValidation"] = true // a waiver may accept what the schema rejects
+	}
 	switch values, _ := r.Values.Native().(map[string]any); {
 	case len(values) > 0 && hasNull(r.Values):
 		text, err := l.Encode(values)

@@ -99,6 +99,12 @@ func helmRelease(b *fleet.Bundle, r *fleet.Release, from map[string]any) map[str
 		},
 		"driftDetection": map[string]any{"mode": "enabled"},
 	}
+	if len(r.Open) > 0 {
+		// fleetc has checked the values; a waiver may accept what the schema rejects.
+		for _, action := range []string{"install", "upgrade"} {
+			spec[action].(map[string]any)["disableSchemaValidation"] = true
+		}
+	}
 	maps.Copy(spec, from)
 	if values, _ := r.Values.Native().(map[string]any); len(values) > 0 {
 		spec["values"] = values

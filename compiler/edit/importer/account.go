@@ -16,10 +16,6 @@ import (
 // says why the field is not carried and what to do; it is empty for a carried field.
 type Table map[string]string
 
-// NoSchemaCheck is the text for fields that turn off the check of values against the schema of
-// the chart.
-const NoSchemaCheck = "fleetc checks values against the schema of the chart: correct them, or use a version of the chart that accepts them"
-
 // unknownField is the text for fields that are not in the table.
 const unknownField = "fleetc import does not know this field: look up its effect, and write it into the release"
 

@@ -131,7 +131,7 @@ func (w *work) addWaivers(f *compiler.Fleet, model *Cluster, c *fleet.Cluster, r
 	return again
 }
 
-// accepts reports whether a waiver accepts a fault of values. None accepts what Helm rejects.
+// accepts reports whether a waiver accepts a fault of values.
 func accepts(t *values.Type, v *fleet.Tree, waiver string) bool {
 	return !slices.ContainsFunc(t.Check(v, []fleet.Waiver{{Path: waiver, Reason: "imported"}}), func(d *diag.Diag) bool {
 		return d.Code == diag.CodeUnusedRule || d.Code == diag.CodeTextForm

@@ -40,7 +40,6 @@ type checker struct {
 // A finding is a fault and the path that it is about.
 type finding struct {
 	path   []string
-	final  bool // the chart's schema rejects the value too, so that no waiver helps
 	schema bool // from the validator
 	fault  *diag.Diag
 }

@@ -202,8 +202,7 @@ func (c *checker) refusedAt(full []string, n *node, msg, hint string) {
 	at, full := c.find(full)
 	// A fault at the path or above it covers this one.
 	covers := func(f finding) bool { return !f.schema && isWithin(full, f.path) }
-	if i := slices.IndexFunc(c.found, covers); i >= 0 {
-		c.found[i].final = true
+	if slices.ContainsFunc(c.found, covers) {
 		return
 	}
 	if hint == "" {
@@ -211,7 +210,7 @@ func (c *checker) refusedAt(full []string, n *node, msg, hint string) {
 	}
 	c.add(diag.CodeChartSchema, full, at, msg, hint)
 	last := &c.found[len(c.found)-1]
-	last.final, last.schema = true, true
+	last.schema = true
 	if len(last.fault.At) == 0 && c.values.Pos.IsValid() {
 		last.fault.At = []diag.Pos{c.values.Pos}
 	}

@@ -14,7 +14,7 @@ import (
 // that accepts nothing or is incomplete.
 func (c *checker) waive(open []fleet.Waiver) diag.List {
 	var out diag.List
-	needed, rejected := make([]bool, len(open)), make([]bool, len(open))
+	needed := make([]bool, len(open))
 	paths := make([][]string, len(open))
 	for i, w := range open {
 		path, err := splitPath(w.Path)
@@ -30,11 +30,7 @@ func (c *checker) waive(open []fleet.Waiver) diag.List {
 	for _, f := range c.found {
 		waived := false
 		for i, path := range paths {
-			switch {
-			case path == nil || !isWithin(f.path, path):
-			case f.final:
-				rejected[i] = true
-			default:
+			if path != nil && isWithin(f.path, path) {
 				waived, needed[i] = true, true
 			}
 		}
@@ -43,11 +39,7 @@ func (c *checker) waive(open []fleet.Waiver) diag.List {
 		}
 	}
 	for i, w := range open {
-		switch {
-		case needed[i]:
-		case rejected[i]:
-			out = append(out, waiverFault(diag.CodeUnusedRule, w, fmt.Sprintf("the waiver for %s has no effect: Helm rejects the value", w.Path), "correct the value, and remove the waiver"))
-		default:
+		if !needed[i] {
 			out = append(out, waiverFault(diag.CodeUnusedRule, w, fmt.Sprintf("the waiver for %s has no effect: the value has no fault", w.Path), "remove it"))
 		}
 	}
@@ -57,7 +49,7 @@ func (c *checker) waive(open []fleet.Waiver) diag.List {
 // waivable returns the fault, with the waiver that accepts it as a fix if one can. The
 // waiver's path is that below the release.
 func (f finding) waivable() *diag.Diag {
-	if f.final || len(f.path) == 0 || !f.complete() {
+	if len(f.path) == 0 || !f.complete() {
 		return f.fault
 	}
 	d := *f.fault

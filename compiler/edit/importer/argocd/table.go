@@ -41,7 +41,7 @@ var applicationTable = func() importer.Table {
 		"helm.parameters": "", "helm.skipCrds": "", "helm.version": "",
 		"helm.fileParameters":       "write the content of the files into the values",
 		"helm.passCredentials":      "use helm repo add or docker login: credentials are not part of the fleet",
-		"helm.skipSchemaValidation": importer.NoSchemaCheck,
+		"helm.skipSchemaValidation": "", // the proof adds waivers
 		"helm.skipTests":            "nothing to do: tests: false is the default",
 		"helm.namespace":            "fleetc renders a chart for the namespace of its release",
 		"helm.kubeVersion":          "set cluster.kubernetes",

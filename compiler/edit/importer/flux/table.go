@@ -66,7 +66,7 @@ var helmReleaseTable = withMetadata(importer.Table{
 	"spec.install.disableWaitForJobs":          "set wait: false for Jobs under health of the release",
 	"spec.install.disableHooks":                "fleetc applies hooks as objects: remove them with a patch",
 	"spec.install.disableOpenAPIValidation":    "nothing to do: fleetc checks objects before it applies them",
-	"spec.install.disableSchemaValidation":     importer.NoSchemaCheck,
+	"spec.install.disableSchemaValidation":     "", // the proof adds waivers
 	"spec.install.disableTakeOwnership":        "fleetc apply adopts objects of others only with --adopt",
 	"spec.install.replace":                     "nothing to do: fleetc apply does not reuse names of deleted releases",
 	"spec.install.skipCRDs":                    "remove the CRDs with a patch",
@@ -78,7 +78,7 @@ var helmReleaseTable = withMetadata(importer.Table{
 	"spec.upgrade.disableWaitForJobs":          "set wait: false for Jobs under health of the release",
 	"spec.upgrade.disableHooks":                "fleetc applies hooks as objects: remove them with a patch",
 	"spec.upgrade.disableOpenAPIValidation":    "nothing to do: fleetc checks objects before it applies them",
-	"spec.upgrade.disableSchemaValidation":     importer.NoSchemaCheck,
+	"spec.upgrade.disableSchemaValidation":     "", // the proof adds waivers
 	"spec.upgrade.disableTakeOwnership":        "fleetc apply adopts objects of others only with --adopt",
 	"spec.upgrade.force":                       "name the kinds that may be recreated under replace",
 	"spec.upgrade.cleanupOnFail":               "nothing to do: fleetc rollback reverts to an earlier bundle",

@@ -35,7 +35,7 @@ var helmFields = map[string]string{
 	"reuseValues":     "values of earlier upgrades are unknown: write them into the release, or compare with fleetc diff --live",
 	"skipDeps":        helmOnly, "skipRefresh": helmOnly,
 	"postRenderer": noPrograms, "postRendererArgs": noPrograms,
-	"skipSchemaValidation": importer.NoSchemaCheck, "disableValidation": noValidation, "disableOpenAPIValidation": noValidation,
+	"skipSchemaValidation": "", "disableValidation": noValidation, "disableOpenAPIValidation": noValidation,
 	"insecureSkipTLSVerify": credentials, "plainHttp": credentials,
 	"suppressOutputLineRegex": noOutput, "cascade": noDeletion, "deleteWait": noDeletion, "deleteTimeout": noDeletion,
 	"syncReleaseLabels": helmOnly, "takeOwnership": "use fleetc apply --adopt",
