@@ -1,4 +1,7 @@
 // Command fleetc compiles a fleet of Kubernetes clusters from CUE.
+//
+// It is large because each command has its flags, its help and its output here: files begin
+// with the name of the command.
 package main
 
 import (

@@ -14,6 +14,9 @@
 // inventory, which [Target.ReadBundle] reads.
 //
 // The package does not compile, compare fields for display, or print.
+//
+// It is large because plan*.go, stages.go, prune.go, rollbacks and adoptions all work on
+// the same target with its inventory (inventory.go, store.go).
 package apply
 
 import (

@@ -35,6 +35,8 @@
 // All work happens in a copy of the fleet in a temporary directory. The fleet changes only
 // when the copy is complete. import.sum records digests of written files: a later import
 // updates files that still have their digest, keeps edited files, and reports these.
+//
+// The package is large because all readers share these parts.
 package importer
 
 import (

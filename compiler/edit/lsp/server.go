@@ -3,6 +3,9 @@
 //
 // It compiles unsaved texts with an incremental session for each fleet. Rendering runs when
 // a file is saved.
+//
+// It is large because each request of the protocol has its own file, such as hover.go.
+// They share the workspace and its snapshots.
 package lsp
 
 import (

@@ -3,6 +3,10 @@
 // lookup returns nothing, host names are not resolved, and the time zone is
 // UTC. Charts may use random functions and the clock, as in Helm; the result
 // lists the affected fields.
+//
+// It is large because rendering is observed: trace*.go and read*.go record
+// which values an output depends on, and random.go, entropy.go and
+// nondeterminism.go which fields are random. engine.go and helm.go render.
 package render
 
 import (

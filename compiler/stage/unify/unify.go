@@ -9,6 +9,11 @@
 // The package reads no files and no network. Every cluster is evaluated in a
 // CUE context that is dropped afterwards, so that clusters can be evaluated in
 // parallel and memory does not grow with their number.
+//
+// It is large because most fields of the schema have their own decoder: a file
+// such as health.go turns one of them into the type of package fleet. The
+// evaluation itself is in unify.go, defaults.go, merge.go and bind.go, and
+// explain*.go says afterwards where a value comes from.
 package unify
 
 import (

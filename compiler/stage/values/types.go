@@ -11,6 +11,10 @@
 // The package does not render charts, does not access files, the network or the
 // clock, and does not download documents that a schema refers to. It does not
 // validate the rendered objects.
+//
+// It is large because its parts share the kinds, forms and shapes of values:
+// read*.go finds how templates use values, schema*.go reads schemas, type*.go
+// makes types of both, and check*.go compares values with the types.
 package values
 
 import (
