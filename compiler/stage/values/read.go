@@ -29,7 +29,7 @@ type Read struct {
 	user   *Read           // reads at keys without a default, in unrolled loops
 	listed map[string]bool // the other keys, in unrolled loops
 	free   bool            // for Any: the computed key does not come only from other values
-	lands  landings        // its sinks, where it is printed as a whole
+	sinks  sinks           // its sinks, where it is printed as a whole
 	form   form            // conditions of its sinks
 	needs  form            // conditions of the functions that it is passed to
 	choice choice          // the texts that its sinks and comparisons allow
@@ -89,7 +89,10 @@ func (r *interpreter) tree() *Read {
 // build returns the node of a place, nil when neither it nor a place below is
 // read.
 func build(p *place, wide bool, nodes *int) *Read {
-	n := &Read{wide: wide, Mode: p.mode, Where: p.where, free: p.free, form: p.form, needs: p.needs, asked: p.asked, tests: p.tests, keyed: p.keyed, bare: p.bare, asYAML: p.asYAML, plain: p.plain, lands: p.lands, text: p.text, choice: p.choice}
+	n := &Read{
+		Mode: p.mode, Where: p.where, wide: wide, free: p.free, sinks: p.sinks, form: p.form, needs: p.needs, choice: p.choice,
+		asked: p.asked, tests: p.tests, keyed: p.keyed, bare: p.bare, asYAML: p.asYAML, plain: p.plain, text: p.text,
+	}
 	for _, key := range slices.Sorted(maps.Keys(p.keys)) {
 		if p.user != nil && key == p.user.key {
 			n.user, n.listed = &Read{Mode: Printed, Where: p.user.where}, p.listed
@@ -204,8 +207,10 @@ func (s *spreader) both(a, b *Read) *Read {
 	}
 	s.nodes++
 	n := &Read{
-		Mode: a.Mode | b.Mode, Where: a.Where, free: a.free || b.free, form: a.form | b.form, needs: a.needs | b.needs, asked: a.asked | b.asked, tests: a.tests.and(b.tests), keyed: a.keyed || b.keyed, bare: a.bare || b.bare, asYAML: a.asYAML || b.asYAML, plain: a.plain || b.plain, lands: a.lands.and(b.lands), text: a.text || b.text,
-		choice: a.choice.and(b.choice),
+		Mode: a.Mode | b.Mode, Where: a.Where, free: a.free || b.free,
+		sinks: a.sinks.and(b.sinks), form: a.form | b.form, needs: a.needs | b.needs, choice: a.choice.and(b.choice),
+		asked: a.asked | b.asked, tests: a.tests.and(b.tests), keyed: a.keyed || b.keyed,
+		bare: a.bare || b.bare, asYAML: a.asYAML || b.asYAML, plain: a.plain || b.plain, text: a.text || b.text,
 	}
 	s.joined[[2]*Read{a, b}] = n
 	n.wide = a.wide && b.wide

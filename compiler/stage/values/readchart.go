@@ -50,7 +50,7 @@ func newInterpreter() *interpreter {
 		call:      &call{},
 		functions: functions(),
 		shapes:    newShapes(),
-		landings:  map[parse.Node]*shape{},
+		sinkAt:    map[parse.Node]*shape{},
 		written:   map[*parse.TextNode]*value{},
 	}
 	r.values = r.newPlace(nil, "")

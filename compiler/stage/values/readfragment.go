@@ -92,7 +92,7 @@ func (r *interpreter) positions(name string, depth int) []position {
 	var out []position
 	for _, in := range r.inclusions[name] {
 		found := r.positionsOf(in, depth)
-		if out = append(out, found...); len(found) == 0 || len(out) > maxLandings {
+		if out = append(out, found...); len(found) == 0 || len(out) > maxSinks {
 			return nil
 		}
 	}

@@ -30,7 +30,7 @@ type object struct {
 
 	self  *value
 	mode  Mode // how it is used as a whole
-	lands landings
+	sinks sinks
 	read  bool // something in it was read
 	seen  int  // the last query that visited it
 	stamp int  // the last union that contained it
@@ -87,7 +87,7 @@ func (r *interpreter) encode(site parse.Node, v *value) *value {
 		o.encoded = joined
 		r.touched(o)
 		if o.mode != 0 {
-			for _, s := range o.lands.all() {
+			for _, s := range o.sinks.all() {
 				r.useAt(v, s)
 			}
 		}
@@ -150,7 +150,7 @@ func (r *interpreter) putAll(o *object, v *value) {
 	r.touched(o)
 	r.use(v, o.mode&^Printed)
 	if o.mode&Printed != 0 {
-		for _, s := range o.lands.all() {
+		for _, s := range o.sinks.all() {
 			r.useAt(v, s)
 		}
 	}
@@ -185,14 +185,14 @@ func (r *interpreter) useObject(o *object, m Mode) {
 	if o.encoded != nil && m&Printed == 0 {
 		// A test of the text counts as a test of the value, without a sink.
 		m = m&^Decides | Printed
-		defer func(before *shape) { r.landing = before }(r.landing)
-		r.landing = neutral
+		defer func(before *shape) { r.sink = before }(r.sink)
+		r.sink = neutral
 	}
 	if m&Printed != 0 {
 		r.asks(Any, o.kindOf)
 	}
 	fresh := m &^ o.mode
-	if m&Printed != 0 && o.lands.add(r.landing) {
+	if m&Printed != 0 && o.sinks.add(r.sink) {
 		fresh |= Printed
 	}
 	if fresh == 0 {
@@ -213,9 +213,9 @@ func (r *interpreter) useObject(o *object, m Mode) {
 	}
 	r.use(o.encoded, Printed)
 	for _, key := range slices.Sorted(maps.Keys(o.keys)) {
-		r.useAt(o.keys[key], r.landing.key(key))
+		r.useAt(o.keys[key], r.sink.key(key))
 	}
-	r.useAt(o.elem, r.landing.key(anItem))
+	r.useAt(o.elem, r.sink.key(anItem))
 }
 
 // field returns the value at the key.

@@ -21,7 +21,7 @@ type place struct {
 	root   *chartRoot // the chart whose values are at this place
 
 	mode   Mode
-	lands  landings
+	sinks  sinks
 	form   form   // conditions of its sinks
 	needs  form   // conditions of the functions that it is passed to
 	choice choice // the texts that its sinks and comparisons allow
@@ -165,21 +165,21 @@ func (r *interpreter) mark(p *place, m Mode) {
 		}
 		p.marked = true
 	}
-	digest := m&Printed != 0 && r.landing == neutral
+	digest := m&Printed != 0 && r.sink == neutral
 	if digest {
 		m = m&^Printed | Dumped // says nothing about the keys
 	}
 	if m&Printed != 0 {
 		r.counts(p)
-		p.form |= r.landing.formAt(r.by)
+		p.form |= r.sink.formAt(r.by)
 		p.asYAML = p.asYAML || r.by == asYAML
 		p.plain = p.plain || !r.inQuotes
-		if r.landing != nil {
-			p.choice.sinks = addWords(p.choice.sinks, r.landing.enum)
+		if r.sink != nil {
+			p.choice.sinks = addWords(p.choice.sinks, r.sink.enum)
 		}
 	}
 	fresh := m &^ p.mode
-	if m&Printed != 0 && p.lands.add(r.landing) {
+	if m&Printed != 0 && p.sinks.add(r.sink) {
 		fresh |= Printed
 	}
 	if fresh == 0 {
@@ -203,7 +203,7 @@ func (r *interpreter) useBelow(p, q *place) {
 	for _, kid := range q.beside {
 		r.steps++
 		if kid.also != nil {
-			r.useAt(kid.also, r.landing.below(p, kid))
+			r.useAt(kid.also, r.sink.below(p, kid))
 		}
 		r.useBelow(p, kid)
 	}
@@ -224,7 +224,7 @@ func (r *interpreter) alias(p *place, v *value) {
 	for q := p; q != nil; q = q.parent {
 		switch {
 		case q.mode&Printed != 0:
-			for _, s := range q.lands.all() {
+			for _, s := range q.sinks.all() {
 				r.useAt(v, s.below(q, p))
 			}
 			r.use(v, q.mode&^Printed)

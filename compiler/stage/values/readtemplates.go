@@ -42,8 +42,8 @@ type interpreter struct {
 	shapes     *shapes
 	by         encoding // how the current output is made of the value
 	inQuotes   bool     // the text around the current action quotes its output
-	landing    *shape   // the sink of the current output; nil when unknown
-	landings   map[parse.Node]*shape
+	sink       *shape   // the sink of the current output; nil when unknown
+	sinkAt     map[parse.Node]*shape
 	inclusions map[string][]inclusion // by the name of the included template; built on first use
 	included   map[string][]position  // places of the output of templates, by name
 	written    map[*parse.TextNode]*value
@@ -234,7 +234,7 @@ func (r *interpreter) node(n parse.Node, dot *value, s *scope) *value {
 		r.printBare(v)
 		defer func(before bool) { r.inQuotes = before }(r.inQuotes)
 		r.inQuotes = r.source.betweenQuotes(n)
-		return r.land(n, n.Pipe, v)
+		return r.printAt(n, n.Pipe, v)
 	case *parse.IfNode:
 		return r.branch(&n.BranchNode, dot, s, false)
 	case *parse.WithNode:
@@ -247,7 +247,7 @@ func (r *interpreter) node(n parse.Node, dot *value, s *scope) *value {
 			v = r.pipe(n.Pipe, dot, s)
 		}
 		if out := r.include(textOf(n.Name), v); out != nil {
-			return r.land(n, n.Pipe, out)
+			return r.printAt(n, n.Pipe, out)
 		}
 		return textOf(wild)
 	}

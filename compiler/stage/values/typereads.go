@@ -88,11 +88,11 @@ func (b *builder) shapeOf(t *Type, r readSummary, in reach) *shape {
 	}
 	s := in.shape
 	if r.mode&Printed != 0 {
-		switch lands := r.lands; {
-		case lands.elsewhere, in.whole && s == nil:
+		switch sinks := r.sinks; {
+		case sinks.elsewhere, in.whole && s == nil:
 			s = nil
 		default:
-			for _, at := range lands.shapes {
+			for _, at := range sinks.shapes {
 				switch {
 				case at == neutral:
 				case s == nil:
@@ -177,7 +177,7 @@ type readSummary struct {
 	within  bool            // values below the computed key are read
 	gaveUp  bool            // the analysis is incomplete
 	keys    map[string]bool // exact keys
-	lands   landings
+	sinks   sinks
 	form    form   // conditions of its sinks, and of functions other than through a computed key of all values
 	choice  choice // the texts that its sinks and comparisons allow
 	asked   Kind   // the kinds that a template tests for
@@ -224,7 +224,7 @@ func gather(reads []*Read) readSummary {
 		if g.where == "" || r.Where != "" && r.Where < g.where {
 			g.where = r.Where
 		}
-		g.lands, g.text, g.choice = g.lands.and(r.lands), g.text || r.text, g.choice.and(r.choice)
+		g.sinks, g.text, g.choice = g.sinks.and(r.sinks), g.text || r.text, g.choice.and(r.choice)
 		if r.Mode&Printed != 0 && (g.printed == "" || r.Where < g.printed) {
 			g.printed = r.Where
 		}

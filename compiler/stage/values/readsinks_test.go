@@ -10,10 +10,10 @@ func pod(before, action string) string {
 	return before + "apiVersion: apps/v1\nkind: Deployment\nspec:\n  template:\n    spec:\n      securityContext:\n        " + action + "\n"
 }
 
-// TestLandings has templates that print a value in various ways. It checks
+// TestSinks has templates that print a value in various ways. It checks
 // whether the keys of the value are those of the Kubernetes field that is its
 // sink.
-func TestLandings(t *testing.T) {
+func TestSinks(t *testing.T) {
 	for name, c := range map[string]struct {
 		template string
 		want     bool
@@ -61,8 +61,8 @@ func TestLandings(t *testing.T) {
 	}
 }
 
-// TestLandingsOfParts has a value whose parts have several sinks.
-func TestLandingsOfParts(t *testing.T) {
+// TestSinksOfParts has a value whose parts have several sinks.
+func TestSinksOfParts(t *testing.T) {
 	typ := derive(t, fleetChart(map[string]string{
 		"values.yaml": "sc: {web: {}, db: {}}\nelems: []\nboth: {}\nfree: {}\ntext: {}\n",
 		"templates/x.yaml": `

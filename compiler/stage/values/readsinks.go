@@ -6,9 +6,9 @@ import (
 	"text/template/parse"
 )
 
-// A landings value holds the sinks where a value is printed as a whole: places
+// A sinks value holds the sinks where a value is printed as a whole: places
 // in Kubernetes objects, or elsewhere.
-type landings struct {
+type sinks struct {
 	shapes    []*shape
 	elsewhere bool
 }
@@ -26,15 +26,15 @@ const (
 	asYAML                   // its YAML or JSON
 )
 
-// maxLandings is the maximum number of sinks that are distinguished per value.
-const maxLandings = 8
+// maxSinks is the maximum number of sinks that are distinguished per value.
+const maxSinks = 8
 
 // add adds a sink, nil for elsewhere, and reports whether it is new.
-func (l *landings) add(s *shape) bool {
+func (l *sinks) add(s *shape) bool {
 	switch {
 	case l.elsewhere && s != neutral, slices.Contains(l.shapes, s):
 		return false
-	case !s.known() || len(l.shapes) == maxLandings:
+	case !s.known() || len(l.shapes) == maxSinks:
 		l.elsewhere = true
 		return true
 	}
@@ -48,7 +48,7 @@ func (s *shape) known() bool {
 }
 
 // all returns the sinks, with nil for elsewhere.
-func (l *landings) all() []*shape {
+func (l *sinks) all() []*shape {
 	out := slices.Clone(l.shapes)
 	if l.elsewhere || len(out) == 0 {
 		out = append(out, nil)
@@ -57,7 +57,7 @@ func (l *landings) all() []*shape {
 }
 
 // and returns the union of the sinks.
-func (l landings) and(o landings) landings {
+func (l sinks) and(o sinks) sinks {
 	l.shapes = slices.Clone(l.shapes)
 	for _, s := range o.shapes {
 		l.add(s)
@@ -99,8 +99,8 @@ func (s *shape) below(p, q *place) *shape {
 
 // useAt records that the value is printed to the sink.
 func (r *interpreter) useAt(v *value, s *shape) {
-	defer func(before *shape) { r.landing = before }(r.landing)
-	r.landing = s
+	defer func(before *shape) { r.sink = before }(r.sink)
+	r.sink = s
 	r.use(v, Printed)
 }
 
@@ -109,7 +109,7 @@ func (r *interpreter) usedIn(o *object, v *value, key string) {
 	if o.mode&Printed == 0 {
 		return
 	}
-	for _, s := range o.lands.all() {
+	for _, s := range o.sinks.all() {
 		r.useAt(v, s.key(key))
 	}
 }
@@ -118,17 +118,17 @@ func (r *interpreter) usedIn(o *object, v *value, key string) {
 // of actions. The sinks of later actions are unknown.
 const maxLooked = 1 << 24
 
-// land returns the output of an action. When the text around the action shows
+// printAt returns the output of an action. When the text around the action shows
 // that it prints to a place in a Kubernetes object, the value counts as printed
 // to that sink.
-func (r *interpreter) land(n parse.Node, p *parse.PipeNode, v *value) *value {
+func (r *interpreter) printAt(n parse.Node, p *parse.PipeNode, v *value) *value {
 	if v == nil || len(v.objects)+len(v.places) == 0 {
 		return r.output(v)
 	}
-	s, known := r.landings[n]
+	s, known := r.sinkAt[n]
 	if !known {
-		s = r.landingOf(n, p)
-		r.landings[n] = s
+		s = r.sinkOf(n, p)
+		r.sinkAt[n] = s
 	}
 	if s == nil {
 		return r.output(v)
@@ -139,8 +139,8 @@ func (r *interpreter) land(n parse.Node, p *parse.PipeNode, v *value) *value {
 	return &value{texts: texts}
 }
 
-// landingOf returns the sink of the action; nil when it is unknown.
-func (r *interpreter) landingOf(n parse.Node, p *parse.PipeNode) *shape {
+// sinkOf returns the sink of the action; nil when it is unknown.
+func (r *interpreter) sinkOf(n parse.Node, p *parse.PipeNode) *shape {
 	src := r.source
 	if src == nil || p == nil {
 		return nil

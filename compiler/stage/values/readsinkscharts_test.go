@@ -99,10 +99,10 @@ func (s *specimen) claimed(t testing.TB, values map[string]any, made []claim) ma
 	return s.claimed(t, s.claimed(t, values, made[:half]), made[half:])
 }
 
-// TestLandingsAreReal renders every chart with keys that Kubernetes does not
+// TestSinksAreReal renders every chart with keys that Kubernetes does not
 // have, at each value whose type says that its sink is in a Kubernetes object,
 // and checks where the keys appear in the output.
-func TestLandingsAreReal(t *testing.T) {
+func TestSinksAreReal(t *testing.T) {
 	log.SetOutput(io.Discard) // Helm's warnings
 	t.Cleanup(func() { log.SetOutput(os.Stderr) })
 	plain := newShapes() // custom resources have parts of Kubernetes' own objects
