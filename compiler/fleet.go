@@ -50,8 +50,8 @@ type Fleet struct {
 // LoadedChart is a chart with the types of its values.
 type LoadedChart struct {
 	*fleet.Chart
-	Types *values.Type
-	asks  render.AskedAPIs
+	Types    *values.Type
+	usedAPIs render.UsedAPIs
 }
 
 // renderer renders releases, and memoizes what clusters share.

@@ -80,7 +80,7 @@ func (c *Compiler) FindCharts(ctx context.Context, results *cache.Store, root st
 		if err := types.Complete(ch); err != nil {
 			return LoadedChart{}, users[refs[i]].Blame(err)
 		}
-		return LoadedChart{Chart: ch, Types: types, asks: render.AskedAPIsOf(ch)}, nil
+		return LoadedChart{Chart: ch, Types: types, usedAPIs: render.UsedAPIsOf(ch)}, nil
 	})
 	charts := map[fleet.ChartRef]LoadedChart{}
 	var faults diag.List

@@ -20,16 +20,16 @@ type renderRun struct {
 	*Fleet
 	all     *ClusterRendering
 	compare func(a, b *fleet.Release) int
-	served  []string           // API versions of the cluster without the CRDs of its releases
-	asks    []render.AskedAPIs // by release
-	ahead   []Rendering        // of releases that ask for API versions, when no other release was rendered
+	served  []string          // API versions of the cluster without the CRDs of its releases
+	used    []render.UsedAPIs // by release
+	early   []Rendering       // of releases that ask for API versions, when no other release was rendered
 }
 
 // renderAll renders the releases of a cluster, which are in the order of compare.
 func (f *Fleet) renderAll(ctx context.Context, all *ClusterRendering, compare func(a, b *fleet.Release) int) error {
-	r := &renderRun{Fleet: f, all: all, compare: compare, served: f.served(all.Cluster), ahead: make([]Rendering, len(all.Releases))}
+	r := &renderRun{Fleet: f, all: all, compare: compare, served: f.served(all.Cluster), early: make([]Rendering, len(all.Releases))}
 	for _, release := range all.Releases {
-		r.asks = append(r.asks, f.asks(release))
+		r.used = append(r.used, f.usedAPIs(release))
 	}
 	if err := r.renderFirst(ctx); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (r *renderRun) renderFirst(ctx context.Context) error {
 	for i, release := range r.all.Releases {
 		one, ch := &r.all.Renderings[i], r.Charts[release.Chart]
 		switch {
-		case r.asks[i].None():
+		case r.used[i].None():
 			running.Go(func() { *one = r.renderOne(ctx, r.all.Cluster, release, r.served) })
 		case ch.Chart != nil:
 			running.Go(func() {
@@ -73,9 +73,9 @@ func (r *renderRun) renderFirst(ctx context.Context) error {
 func (r *renderRun) renderAhead(ctx context.Context) {
 	var running sync.WaitGroup
 	for i, release := range r.all.Releases {
-		if len(r.asks[i].Names) > 0 {
+		if len(r.used[i].Names) > 0 {
 			apis := r.seenBy(i)
-			running.Go(func() { r.ahead[i] = r.renderOne(ctx, r.all.Cluster, release, apis) })
+			running.Go(func() { r.early[i] = r.renderOne(ctx, r.all.Cluster, release, apis) })
 		}
 	}
 	running.Wait()
@@ -85,17 +85,17 @@ func (r *renderRun) renderAhead(ctx context.Context) {
 // reports whether there are any.
 func (r *renderRun) round(ctx context.Context) (again bool) {
 	for i, release := range r.all.Releases {
-		if r.asks[i].None() {
+		if r.used[i].None() {
 			continue
 		}
 		last, apis := &r.all.Renderings[i], r.seenBy(i)
 		isSame := func(other Rendering) bool {
-			return other.done && slices.Equal(r.asks[i].Of(other.SeenAPIs), r.asks[i].Of(apis))
+			return other.done && slices.Equal(r.used[i].Of(other.SeenAPIs), r.used[i].Of(apis))
 		}
 		switch {
 		case isSame(*last):
-		case isSame(r.ahead[i]):
-			*last, again = r.ahead[i], true
+		case isSame(r.early[i]):
+			*last, again = r.early[i], true
 		default:
 			*last, again = r.renderOne(ctx, r.all.Cluster, release, apis), true
 		}
@@ -117,12 +117,12 @@ func (r *renderRun) seenBy(i int) []string {
 	return slices.Compact(apis)
 }
 
-// asks returns the API versions on which the objects of a release may depend.
-func (f *Fleet) asks(r *fleet.Release) render.AskedAPIs {
+// usedAPIs returns the API versions on which the objects of a release may depend.
+func (f *Fleet) usedAPIs(r *fleet.Release) render.UsedAPIs {
 	if r.Jsonnet != "" {
-		return render.AskedAPIs{All: true}
+		return render.UsedAPIs{All: true}
 	}
-	return f.Charts[r.Chart].asks.And(render.AskedAPIsInValues(r.Values))
+	return f.Charts[r.Chart].usedAPIs.And(render.UsedAPIsInValues(r.Values))
 }
 
 // crdsOf returns the API versions of the CRDs in the crds directories of a chart.

@@ -41,10 +41,10 @@ func (f *Fleet) chart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, a
 		return f.Templates.Release(ctx, c, r, nil, apis)
 	}
 	f.groups.init.Do(func() { f.groups.find(f) })
-	if asks := f.asks(r); asks.None() {
+	if used := f.usedAPIs(r); used.None() {
 		apis = nil
 	} else {
-		apis = asks.Of(apis)
+		apis = used.Of(apis)
 	}
 	renderOwn := func() (render.Result, error) { return f.renderChart(ctx, c, r, ch, apis) }
 	shared, first := f.groups.shared(r, apis, renderOwn)

@@ -255,7 +255,7 @@ func objectsByForms(c *query.Comparison) []objectsSection {
 
 // presenceText lists the clusters that share a form of an object.
 func presenceText(d diff.Difference) string {
-	var alike []string
+	var groups []string
 	without, single := "", true
 	for _, v := range d.Variants {
 		switch {
@@ -265,18 +265,18 @@ func presenceText(d diff.Difference) string {
 		case len(v.Clusters) > 1:
 			single = false
 		}
-		alike = append(alike, nameList(v.Clusters))
+		groups = append(groups, nameList(v.Clusters))
 	}
-	text := "alike in " + strings.Join(alike, " | ")
+	text := "alike in " + strings.Join(groups, " | ")
 	switch {
-	case len(alike) == 1:
-		text = "only in " + alike[0]
+	case len(groups) == 1:
+		text = "only in " + groups[0]
 	case single:
-		text = "different in each of " + nameList(alike)
-	case len(alike) > maxVariants:
-		text = fmt.Sprintf("alike in %s | %d more", strings.Join(alike[:maxVariants-1], " | "), len(alike)-maxVariants+1)
+		text = "different in each of " + nameList(groups)
+	case len(groups) > maxVariants:
+		text = fmt.Sprintf("alike in %s | %d more", strings.Join(groups[:maxVariants-1], " | "), len(groups)-maxVariants+1)
 	}
-	if len(alike) > 1 && without != "" {
+	if len(groups) > 1 && without != "" {
 		text += " | " + without
 	}
 	return text

@@ -234,7 +234,7 @@ func (x *exportRun) toDirectory(ctx context.Context, c *compiler.Compiler, patte
 func (x *exportRun) exportChanged(ctx context.Context, c *compiler.Compiler, tree *export.Tree, session *export.Session, patterns []string) (export.Summary, error) {
 	var mu sync.Mutex
 	kept := map[string]int{}
-	loaded, settled, err := incremental.Load(ctx, c, incremental.Task{
+	loaded, upToDate, err := incremental.Load(ctx, c, incremental.Task{
 		Name: fmt.Sprintf("export %s with %s", x.layout, tree.Version), TakesNotes: true, Values: true,
 		Holds: func(id, digest string) bool {
 			h := session.DirectoryState(id)
@@ -250,7 +250,7 @@ func (x *exportRun) exportChanged(ctx context.Context, c *compiler.Compiler, tre
 	if err != nil {
 		return export.Summary{}, err
 	}
-	defer settled.Close()
+	defer upToDate.Close()
 	loaded.KeepLast(tree.Objects)
 	loaded.Exported = tree.Intact
 	x.fleet = loaded
@@ -260,7 +260,7 @@ func (x *exportRun) exportChanged(ctx context.Context, c *compiler.Compiler, tre
 		return summary, err
 	}
 	for c, r := range p.compiled(summary) {
-		settled.Record(ctx, c, r.Index)
+		upToDate.Record(ctx, c, r.Index)
 	}
 	return summary, nil
 }

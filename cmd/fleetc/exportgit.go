@@ -104,7 +104,7 @@ func (x *exportRun) toRemote(ctx context.Context, c *compiler.Compiler, patterns
 	if err := g.load(ctx, c, patterns, onlyChanged); err != nil {
 		return err
 	}
-	defer g.settled.Close()
+	defer g.upToDate.Close()
 	if err := deliver.CheckPlace(x.layout, x.fleet.Clusters, false, g.path); err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ type gitExport struct {
 	path     string                // path of the tree in the repository
 	base     string                // branch to push to or to merge into
 	previous map[string]gitOutcome // outcomes of up-to-date clusters, by ID
-	settled  *incremental.UpToDate
+	upToDate *incremental.UpToDate
 }
 
 // A gitOutcome is the cached outcome of an export to git for a cluster.
@@ -62,7 +62,7 @@ func (g *gitExport) load(ctx context.Context, c *compiler.Compiler, patterns []s
 	})
 	var mu sync.Mutex
 	g.previous = map[string]gitOutcome{}
-	g.fleet, g.settled, err = incremental.Load(ctx, c, incremental.Task{
+	g.fleet, g.upToDate, err = incremental.Load(ctx, c, incremental.Task{
 		Name:   fmt.Sprintf("export %s with %s to git: %q %q", g.layout, toolVersion(), g.path, g.git.pattern),
 		Values: true,
 		Holds: func(id, text string) bool {
@@ -85,7 +85,7 @@ func (g *gitExport) recordOutcomes(ctx context.Context, p *exportPart, r branch.
 	for c, files := range p.compiled(sum) {
 		text, err := json.Marshal(gitOutcome{r.Branch, r.Trees[c.ID], files.Added + files.Changed + files.Unchanged})
 		if err == nil {
-			g.settled.Record(ctx, c, string(text))
+			g.upToDate.Record(ctx, c, string(text))
 		}
 	}
 }

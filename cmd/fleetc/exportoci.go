@@ -37,11 +37,11 @@ func (x *exportRun) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 		return err
 	}
 	client := oci.NewClient(target)
-	settled, err := x.loadChanged(ctx, c, client, patterns)
+	upToDate, err := x.loadChanged(ctx, c, client, patterns)
 	if err != nil {
 		return err
 	}
-	defer settled.Close()
+	defer upToDate.Close()
 	var faults diag.List
 	faults.Add(deliver.CheckPlace(x.layout, x.fleet.Clusters, true, ""))
 	for _, c := range x.fleet.Clusters {
@@ -78,10 +78,10 @@ func (x *exportRun) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 	}
 	if faults.Err() == nil {
 		for i, one := range pushed {
-			settled.Record(ctx, x.fleet.Clusters[i], one.Digest)
+			upToDate.Record(ctx, x.fleet.Clusters[i], one.Digest)
 		}
 	}
-	for id, digest := range settled.Outcomes {
+	for id, digest := range upToDate.Outcomes {
 		one, err := client.Unchanged(id, digest)
 		faults.Add(err)
 		pushed = append(pushed, one)
@@ -94,7 +94,7 @@ func (x *exportRun) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 // registry.
 func (x *exportRun) loadChanged(ctx context.Context, c *compiler.Compiler, client *oci.Client, patterns []string) (*incremental.UpToDate, error) {
 	var failed atomic.Bool // the push reports errors of the registry
-	loaded, settled, err := incremental.Load(ctx, c, incremental.Task{
+	loaded, upToDate, err := incremental.Load(ctx, c, incremental.Task{
 		Name:   fmt.Sprintf("export %s with %s to %s", x.layout, toolVersion(), x.oci.target),
 		Values: true,
 		Holds: func(id, digest string) bool {
@@ -108,7 +108,7 @@ func (x *exportRun) loadChanged(ctx context.Context, c *compiler.Compiler, clien
 		Parallelism: deliver.PushesAtATime,
 	}, patterns...)
 	x.fleet = loaded
-	return settled, err
+	return upToDate, err
 }
 
 // artifacts compiles the clusters. The contents of their artifacts are written

@@ -221,20 +221,20 @@ func (r *runner) save(ctx context.Context) error {
 // recordEnd stores the result of the run, even after an interruption.
 func (r *runner) recordEnd(ctx context.Context, failed error) error {
 	if failed == nil {
-		settled := r.plan.next.clone()
-		settled.Rollback = 0
+		next := r.plan.next.clone()
+		next.Rollback = 0
 		if !r.whole() {
-			settled.Bundle = "" // it has objects of two bundles
+			next.Bundle = "" // it has objects of two bundles
 		}
 		known := r.record.entries()
-		for i, e := range settled.Objects {
+		for i, e := range next.Objects {
 			if e := known[e.id()]; e.UID != "" {
-				settled.Objects[i].UID, settled.Objects[i].Applied, settled.Objects[i].Completed = e.UID, e.Applied, e.Completed
+				next.Objects[i].UID, next.Objects[i].Applied, next.Objects[i].Completed = e.UID, e.Applied, e.Completed
 			}
 		}
-		r.addPending(settled)
-		settled.version, settled.chunks = r.record.version, r.record.chunks
-		r.record = settled
+		r.addPending(next)
+		next.version, next.chunks = r.record.version, r.record.chunks
+		r.record = next
 		return r.recordSuccess(ctx)
 	}
 	const limit = 10 * time.Second

@@ -260,8 +260,8 @@ func (l *Lease) Release(ctx context.Context) {
 		return
 	}
 	next := l.lease.DeepCopy()
-	nobody := ""
-	next.Spec.HolderIdentity = &nobody
+	holder := ""
+	next.Spec.HolderIdentity = &holder
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseRelease)
 	defer cancel()
 	const tries = 2

@@ -35,10 +35,10 @@ func (w *work) expect(ctx context.Context, charts *render.Charts, kinds *validat
 	fc := &fleet.Cluster{ID: c.ID, Name: c.ID, KubeVersion: c.Kubernetes}
 	served := kube.Capabilities(c.Kubernetes)
 	all := map[string]*expectation{}
-	asked := map[string][]string{} // API versions that the chart of a release reads and saw
+	used := map[string][]string{} // API versions that the chart of a release reads and saw
 	for _, r := range c.Releases {
 		all[r.Name] = w.expectRelease(ctx, charts, fc, r, served)
-		asked[r.Name] = w.asks(r).Of(served)
+		used[r.Name] = w.usedAPIs(r).Of(served)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -55,8 +55,8 @@ func (w *work) expect(ctx context.Context, charts *render.Charts, kinds *validat
 		slices.Sort(seen)
 		seen = slices.Compact(seen)
 		for _, r := range c.Releases {
-			if apis := w.asks(r).Of(seen); !slices.Equal(apis, asked[r.Name]) {
-				all[r.Name], asked[r.Name] = w.expectRelease(ctx, charts, fc, r, seen), apis
+			if apis := w.usedAPIs(r).Of(seen); !slices.Equal(apis, used[r.Name]) {
+				all[r.Name], used[r.Name] = w.expectRelease(ctx, charts, fc, r, seen), apis
 			}
 		}
 		unknown := w.unknownKinds(all, c)
@@ -85,12 +85,12 @@ func (w *work) expect(ctx context.Context, charts *render.Charts, kinds *validat
 // see changed.
 const maxRounds = 4
 
-// asks returns the API versions on which the objects of a release may depend.
-func (w *work) asks(r *Release) render.AskedAPIs {
+// usedAPIs returns the API versions on which the objects of a release may depend.
+func (w *work) usedAPIs(r *Release) render.UsedAPIs {
 	if ch := w.chart(r); ch != nil {
-		return render.AskedAPIsOf(ch)
+		return render.UsedAPIsOf(ch)
 	}
-	return render.AskedAPIs{}
+	return render.UsedAPIs{}
 }
 
 // renderWithProgram replaces the expected objects of charts by those that the tool's own

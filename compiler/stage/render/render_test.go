@@ -322,10 +322,10 @@ spec: {group: example.com, names: {kind: Thing}, versions: [{name: v1, served: t
 	}
 }
 
-func TestAskedAPIs(t *testing.T) {
-	all, none := AskedAPIs{All: true}, AskedAPIs{}
-	names := func(names ...string) AskedAPIs { return AskedAPIs{Names: names} }
-	for text, want := range map[string]AskedAPIs{
+func TestUsedAPIs(t *testing.T) {
+	all, none := UsedAPIs{All: true}, UsedAPIs{}
+	names := func(names ...string) UsedAPIs { return UsedAPIs{Names: names} }
+	for text, want := range map[string]UsedAPIs{
 		`{{ .Capabilities.APIVersions.Has "a/v1" }}`:                                     names("a/v1"),
 		`{{ if or ($.Capabilities.APIVersions.Has "a/v1/A") .Values.x }}`:                names("a/v1/A"),
 		`{{ if has "a/v1" .Capabilities.APIVersions }}`:                                  names("a/v1"),
@@ -348,11 +348,11 @@ func TestAskedAPIs(t *testing.T) {
 		"description: the Capabilities\n- Capabilities":                                  none,
 		`{{ .Values.x }}`: none,
 	} {
-		if got := AskedAPIsOf(chartOf("-- templates/a.yaml --\n" + text)); !reflect.DeepEqual(got, want) {
+		if got := UsedAPIsOf(chartOf("-- templates/a.yaml --\n" + text)); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}
 	}
-	if got := AskedAPIsOf(&fleet.Chart{Files: []fleet.File{{Name: "charts/a.tgz"}}}); !got.All {
+	if got := UsedAPIsOf(&fleet.Chart{Files: []fleet.File{{Name: "charts/a.tgz"}}}); !got.All {
 		t.Error("an archive may ask for any")
 	}
 }

@@ -26,22 +26,22 @@ type Read struct {
 	Keys  map[string]*Read // by key
 	Any   *Read            // reads through a computed key, and of the elements of a list; nil when none
 
-	user   *Read           // reads at keys without a default, in unrolled loops
-	listed map[string]bool // the other keys, in unrolled loops
-	free   bool            // for Any: the computed key does not come only from other values
-	sinks  sinks           // its sinks, where it is printed as a whole
-	form   form            // conditions of its sinks
-	needs  form            // conditions of the functions that it is passed to
-	choice choice          // the texts that its sinks and comparisons allow
-	asked  Kind            // kinds that a template tests for
-	tests  kindTests
-	keyed  bool  // a template iterates over its keys
-	bare   bool  // a template prints it without conversion
-	asYAML bool  // a template prints its YAML or JSON
-	plain  bool  // a template prints it other than between quotes
-	text   bool  // it can be text
-	wide   bool  // read through a computed key of all values of a chart
-	own    *Read // the node without such reads; nil when it has none
+	user      *Read           // reads at keys without a default, in unrolled loops
+	listed    map[string]bool // the other keys, in unrolled loops
+	free      bool            // for Any: the computed key does not come only from other values
+	sinks     sinks           // its sinks, where it is printed as a whole
+	form      form            // conditions of its sinks
+	needs     form            // conditions of the functions that it is passed to
+	choice    choice          // the texts that its sinks and comparisons allow
+	testedFor Kind            // kinds that a template tests for
+	tests     kindTests
+	keyed     bool  // a template iterates over its keys
+	bare      bool  // a template prints it without conversion
+	asYAML    bool  // a template prints its YAML or JSON
+	plain     bool  // a template prints it other than between quotes
+	text      bool  // it can be text
+	wide      bool  // read through a computed key of all values of a chart
+	own       *Read // the node without such reads; nil when it has none
 
 	// GaveUp, only set at the root, is the reason for an incomplete analysis.
 	// The root is then Printed, so that no value counts as unread.
@@ -91,7 +91,7 @@ func (r *interpreter) tree() *Read {
 func build(p *place, wide bool, nodes *int) *Read {
 	n := &Read{
 		Mode: p.mode, Where: p.where, wide: wide, free: p.free, sinks: p.sinks, form: p.form, needs: p.needs, choice: p.choice,
-		asked: p.asked, tests: p.tests, keyed: p.keyed, bare: p.bare, asYAML: p.asYAML, plain: p.plain, text: p.text,
+		testedFor: p.testedFor, tests: p.tests, keyed: p.keyed, bare: p.bare, asYAML: p.asYAML, plain: p.plain, text: p.text,
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.keys)) {
 		if p.user != nil && key == p.user.key {
@@ -113,7 +113,7 @@ func build(p *place, wide bool, nodes *int) *Read {
 		if n.Any = build(p.any, wide || p.isChart() || len(p.keys) >= minNamed, nodes); n.Any != nil {
 			n.inherit(n.Any)
 			if !p.free {
-				n.Any.asked = 0 // the test may be for the map, not for the element
+				n.Any.testedFor = 0 // the test may be for the map, not for the element
 			}
 		}
 	}
@@ -209,7 +209,7 @@ func (s *spreader) both(a, b *Read) *Read {
 	n := &Read{
 		Mode: a.Mode | b.Mode, Where: a.Where, free: a.free || b.free,
 		sinks: a.sinks.and(b.sinks), form: a.form | b.form, needs: a.needs | b.needs, choice: a.choice.and(b.choice),
-		asked: a.asked | b.asked, tests: a.tests.and(b.tests), keyed: a.keyed || b.keyed,
+		testedFor: a.testedFor | b.testedFor, tests: a.tests.and(b.tests), keyed: a.keyed || b.keyed,
 		bare: a.bare || b.bare, asYAML: a.asYAML || b.asYAML, plain: a.plain || b.plain, text: a.text || b.text,
 	}
 	s.joined[[2]*Read{a, b}] = n

@@ -13,7 +13,7 @@ type call struct {
 	out        *value // the output
 	generation int    // the interpreter's generation at the last interpretation
 	running    bool
-	asked      bool // it was called again while running
+	recursed   bool // it was called again while running
 	recursive  bool
 }
 
@@ -63,7 +63,7 @@ func (r *interpreter) interpret(name string, t *template, dot *value) *value {
 		r.calls[key] = c
 	}
 	if c.running || c.generation == r.generation {
-		c.asked = c.asked || c.running
+		c.recursed = c.recursed || c.running
 		return c.out
 	}
 	if !r.enter() {
@@ -77,11 +77,11 @@ func (r *interpreter) interpret(name string, t *template, dot *value) *value {
 	c.running = true
 	t.active++
 	for i := 0; ; i++ {
-		c.asked, c.generation = false, r.generation
+		c.recursed, c.generation = false, r.generation
 		out := r.union(c.out, r.list(t.tree.Root, dot, &scope{vars: map[string]*value{"$": dot}}))
-		settled := out == c.out || !c.asked
+		fixedPoint := out == c.out || !c.recursed
 		c.out = out
-		if settled {
+		if fixedPoint {
 			break
 		}
 		if i == maxRounds {

@@ -79,11 +79,11 @@ func (s *source) betweenQuotes(n parse.Node) bool {
 	return (quote == '"' || quote == '\'') && s.data[end] == quote
 }
 
-// asks records that a template tests whether the values are of the kinds.
-func (r *interpreter) asks(k Kind, vs ...*value) {
+// testsFor records that a template tests whether the values are of the kinds.
+func (r *interpreter) testsFor(k Kind, vs ...*value) {
 	for _, v := range vs {
 		for _, p := range v.placesOrNil() {
-			p.asked |= k
+			p.testedFor |= k
 			r.tested(p)
 		}
 	}
@@ -100,7 +100,7 @@ func kindOfValue(a arguments) *value {
 	}
 	o, _ := a.object(a.site, "kind "+v.key())
 	if o.summary {
-		a.asks(Any, v)
+		a.testsFor(Any, v)
 		return anything()
 	}
 	o.kindOf = v
@@ -116,7 +116,7 @@ func (r *interpreter) asksOf(names, words []*value) {
 		}
 		for _, o := range name.objects {
 			if o.kindOf != nil {
-				r.asks(kindsNamed(words...), o.kindOf)
+				r.testsFor(kindsNamed(words...), o.kindOf)
 			}
 		}
 	}

@@ -140,7 +140,7 @@ func kindFunctions() map[string]function {
 	for _, name := range []string{"kindIs", "typeIs", "typeIsLike"} {
 		table[name] = func(a arguments) *value {
 			a.useAll(Tested)
-			a.asks(kindsNamed(a.at(0)), a.rest()...)
+			a.testsFor(kindsNamed(a.at(0)), a.rest()...)
 			return a.isOfKind(name)
 		}
 	}

@@ -189,7 +189,7 @@ func (r *interpreter) useObject(o *object, m Mode) {
 		r.sink = neutral
 	}
 	if m&Printed != 0 {
-		r.asks(Any, o.kindOf)
+		r.testsFor(Any, o.kindOf)
 	}
 	fresh := m &^ o.mode
 	if m&Printed != 0 && o.sinks.add(r.sink) {

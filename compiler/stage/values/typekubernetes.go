@@ -159,8 +159,8 @@ func (k *shapes) fill(out *shape, all []*kube.Schema) {
 		*out = shape{free: true} // the schemas differ
 	}
 	if slices.ContainsFunc(all, func(s *kube.Schema) bool { return strings.HasSuffix(s.Name, "ResourceRequirements") }) {
-		asked := &shape{names: true, form: mapForm, elem: &shape{form: quantityForm}}
-		out.fields["limits"], out.fields["requests"] = asked, asked
+		quantities := &shape{names: true, form: mapForm, elem: &shape{form: quantityForm}}
+		out.fields["limits"], out.fields["requests"] = quantities, quantities
 	}
 }
 

@@ -55,7 +55,7 @@ func toggleForms(t *Type, r readSummary, in reach) form {
 	enabled := isEnabled(in.key)
 	switch {
 	case t.seen&^Null != Bool || r.text || r.fields || r.words || r.may&(Bool|Number|String) != 0,
-		!enabled && (in.ranged || len(r.keys) > 0 || r.asked != 0),
+		!enabled && (in.ranged || len(r.keys) > 0 || r.testedFor != 0),
 		!isSwitch(in.key) && (t.Default != true || in.part):
 		return 0
 	case r.mode&Decides != 0:

@@ -171,25 +171,25 @@ func (t *Type) keyedElem() bool {
 
 // readSummary is the union of several reads of one value.
 type readSummary struct {
-	mode    Mode
-	any     bool            // read through a computed key
-	free    bool            // the computed key does not come only from other values
-	within  bool            // values below the computed key are read
-	gaveUp  bool            // the analysis is incomplete
-	keys    map[string]bool // exact keys
-	sinks   sinks
-	form    form   // conditions of its sinks, and of functions other than through a computed key of all values
-	choice  choice // the texts that its sinks and comparisons allow
-	asked   Kind   // the kinds that a template tests for
-	tests   kindTests
-	keyed   bool // a template iterates over its keys
-	elems   bool // a template prints the YAML of its elements
-	bare    bool // a template prints it without conversion, other than through a computed key of all values
-	asYAML  bool // a template prints its YAML or JSON
-	plain   bool // a template prints it other than between quotes
-	text    bool // it can be text
-	where   string
-	printed string // the template that prints it as a whole
+	mode      Mode
+	any       bool            // read through a computed key
+	free      bool            // the computed key does not come only from other values
+	within    bool            // values below the computed key are read
+	gaveUp    bool            // the analysis is incomplete
+	keys      map[string]bool // exact keys
+	sinks     sinks
+	form      form   // conditions of its sinks, and of functions other than through a computed key of all values
+	choice    choice // the texts that its sinks and comparisons allow
+	testedFor Kind   // the kinds that a template tests for
+	tests     kindTests
+	keyed     bool // a template iterates over its keys
+	elems     bool // a template prints the YAML of its elements
+	bare      bool // a template prints it without conversion, other than through a computed key of all values
+	asYAML    bool // a template prints its YAML or JSON
+	plain     bool // a template prints it other than between quotes
+	text      bool // it can be text
+	where     string
+	printed   string // the template that prints it as a whole
 
 	fields bool // keys are read, other than through a computed key of all values
 	loose  bool // iterated or read through a computed key, likewise
@@ -203,7 +203,7 @@ func gather(reads []*Read) readSummary {
 	for _, r := range reads {
 		g.mode |= r.Mode
 		if e := r.exact(); !e.wide {
-			g.fields, g.may = g.fields || len(e.Keys) > 0, g.may|e.asked
+			g.fields, g.may = g.fields || len(e.Keys) > 0, g.may|e.testedFor
 			g.loose = g.loose || e.Any != nil
 			g.ranged = g.ranged || e.Mode&Ranged != 0
 			g.bare = g.bare || e.bare
@@ -215,7 +215,7 @@ func gather(reads []*Read) readSummary {
 		g.any = g.any || r.Any != nil
 		g.elems = g.elems || r.Any != nil && r.Any.asYAML
 		g.free = g.free || r.free
-		g.form, g.asked, g.keyed = g.form|r.form, g.asked|r.asked, g.keyed || r.keyed
+		g.form, g.testedFor, g.keyed = g.form|r.form, g.testedFor|r.testedFor, g.keyed || r.keyed
 		g.within = g.within || r.Any != nil && (r.Any.Mode&(Printed|Ranged) != 0 || r.Any.Any != nil || len(r.Any.Keys) > 0)
 		g.gaveUp = g.gaveUp || r.GaveUp != ""
 		for k := range maps.Keys(r.Keys) {

@@ -9,37 +9,37 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// AskedAPIs are the API versions of a cluster on which the output of templates may depend.
+// UsedAPIs are the API versions of a cluster on which the output of templates may depend.
 // They may be more than it depends on, and never less.
-type AskedAPIs struct {
+type UsedAPIs struct {
 	All   bool     // any
 	Names []string // otherwise, these
 }
 
-// AskedAPIsOf returns the API versions that the templates of a chart and its dependencies
-// ask for.
-func AskedAPIsOf(ch *fleet.Chart) AskedAPIs {
-	var all AskedAPIs
+// UsedAPIsOf returns the API versions that the templates of a chart and its dependencies
+// use.
+func UsedAPIsOf(ch *fleet.Chart) UsedAPIs {
+	var all UsedAPIs
 	for _, f := range ch.Files {
 		switch {
 		case strings.HasSuffix(f.Name, ".tgz"): // a dependency, which is not unpacked here
-			return AskedAPIs{All: true}
+			return UsedAPIs{All: true}
 		case bytes.Contains(f.Data, []byte("Capabilities")):
-			all = all.And(AskedAPIsIn(string(f.Data)))
+			all = all.And(UsedAPIsIn(string(f.Data)))
 		}
 	}
 	return all
 }
 
-// AskedAPIsIn returns the API versions that a text asks for, which a chart may use as a
+// UsedAPIsIn returns the API versions in a text, which a chart may evaluate as a
 // template, such as an argument of tpl.
-func AskedAPIsIn(text string) AskedAPIs {
+func UsedAPIsIn(text string) UsedAPIs {
 	const capabilities, versions, longest = "Capabilities", ".APIVersions", 200
 	var names []string
 	for at := 0; ; {
 		n := strings.Index(text[at:], capabilities)
 		if n < 0 {
-			return AskedAPIs{Names: names}
+			return UsedAPIs{Names: names}
 		}
 		before, after := text[:at+n], text[at+n+len(capabilities):]
 		at += n + len(capabilities)
@@ -53,63 +53,63 @@ func AskedAPIsIn(text string) AskedAPIs {
 		before, after = before[max(0, len(before)-longest):], after[:min(len(after), longest)]
 		var m []string
 		if ok {
-			m = askedByMethod.FindStringSubmatch(after)
+			m = usedByMethod.FindStringSubmatch(after)
 		}
 		if ok && m == nil && strings.IndexAny(after, " \t\n)") == 0 {
-			m = askedByFunction.FindStringSubmatch(before)
+			m = usedByFunction.FindStringSubmatch(before)
 		}
 		if m == nil {
-			return AskedAPIs{All: true}
+			return UsedAPIs{All: true}
 		}
 		names = append(names, m[1])
 	}
 }
 
-// AskedAPIsInValues returns the API versions that templates in values ask for.
-func AskedAPIsInValues(t *fleet.Tree) (all AskedAPIs) {
+// UsedAPIsInValues returns the API versions that templates in values use.
+func UsedAPIsInValues(t *fleet.Tree) (all UsedAPIs) {
 	if t == nil {
 		return all
 	}
 	for _, f := range t.Fields {
-		all = all.And(AskedAPIsInValues(f))
+		all = all.And(UsedAPIsInValues(f))
 	}
 	for _, e := range t.List {
-		all = all.And(AskedAPIsInValues(e))
+		all = all.And(UsedAPIsInValues(e))
 	}
 	if text, ok := t.Scalar.(string); ok {
-		all = all.And(AskedAPIsIn(text))
+		all = all.And(UsedAPIsIn(text))
 	}
 	return all
 }
 
-// The forms in which charts ask for one API version: .Capabilities.APIVersions.Has "NAME",
+// The forms in which charts test one API version: .Capabilities.APIVersions.Has "NAME",
 // and has "NAME" .Capabilities.APIVersions.
 var (
-	askedByMethod   = regexp.MustCompile(`^\.Has\s+"([^"\\]*)"`)
-	askedByFunction = regexp.MustCompile(`\bhas\s+"([^"\\]*)"\s+\$?[\w.]*\.$`)
+	usedByMethod   = regexp.MustCompile(`^\.Has\s+"([^"\\]*)"`)
+	usedByFunction = regexp.MustCompile(`\bhas\s+"([^"\\]*)"\s+\$?[\w.]*\.$`)
 )
 
 // None reports whether the output does not depend on the API versions.
-func (a AskedAPIs) None() bool { return !a.All && len(a.Names) == 0 }
+func (a UsedAPIs) None() bool { return !a.All && len(a.Names) == 0 }
 
-// And returns the API versions that a or b asks for.
-func (a AskedAPIs) And(b AskedAPIs) AskedAPIs {
+// And returns the API versions that a or b has.
+func (a UsedAPIs) And(b UsedAPIs) UsedAPIs {
 	if a.All || b.All {
-		return AskedAPIs{All: true}
+		return UsedAPIs{All: true}
 	}
-	return AskedAPIs{Names: slices.Concat(a.Names, b.Names)}
+	return UsedAPIs{Names: slices.Concat(a.Names, b.Names)}
 }
 
 // Of returns the API versions of a cluster that a covers.
-func (a AskedAPIs) Of(apis []string) []string {
+func (a UsedAPIs) Of(apis []string) []string {
 	if a.All {
 		return apis
 	}
-	asked := []string{}
+	used := []string{}
 	for _, api := range apis {
 		if slices.Contains(a.Names, api) {
-			asked = append(asked, api)
+			used = append(used, api)
 		}
 	}
-	return asked
+	return used
 }
