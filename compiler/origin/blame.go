@@ -23,9 +23,9 @@ type Blamer struct {
 	count  atomic.Int64
 }
 
-// Blame puts the line that set a field in front of the faults about the field: for an object
-// in CUE the line of the field, for an object of a chart the line of the value that the
-// field depends on. rendered returns how a release was rendered, false for a release
+// Blame puts the line that set a field in front of the faults about the field: that of the
+// last patch that changed it, for an object in CUE the line of the field, for an object of a
+// chart the line of the value that the field depends on. rendered returns how a release was rendered, false for a release
 // without a rendering.
 func (b *Blamer) Blame(ctx context.Context, f Renderer, rendered func(*fleet.Release) (RenderedRelease, bool), err error) error {
 	var out diag.List
@@ -49,6 +49,12 @@ func (b *Blamer) Blame(ctx context.Context, f Renderer, rendered func(*fleet.Rel
 // several.
 func (b *Blamer) setBy(ctx context.Context, f Renderer, in RenderedRelease, at *fleet.FieldError) diag.Pos {
 	r := in.Release
+	if len(r.Patches) > 0 {
+		o := &Origin{cluster: in.Cluster, Release: r, object: at.Object}
+		if err := o.unpatch(in.Result.Objects, at.Field); err == nil && len(o.Patches) > 0 {
+			return o.Patches[len(o.Patches)-1].Pos
+		}
+	}
 	if f.ChartOf(r) == nil {
 		return WrittenPos(r, at)
 	}

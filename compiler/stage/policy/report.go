@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 const (
@@ -84,9 +85,13 @@ func (b breach) fault(rl *rule) *diag.Diag {
 	if from := strings.Join(named, "; "); from != "" {
 		msg += " (" + from + ")"
 	}
+	var cause error // the first field
+	if i := slices.IndexFunc(b.found, func(f finding) bool { return len(f.path) > 0 }); i >= 0 {
+		cause = &fleet.FieldError{Object: b.Object, Field: b.found[i].path}
+	}
 	return &diag.Diag{
-		Code: diag.CodePolicy,
-		At:   diag.Positions(b.Pos, at), Path: b.Object.Title(), Msg: msg,
+		Code: diag.CodePolicy, Cause: cause,
+		At: diag.Positions(b.Pos, at), Path: b.Object.Title(), Msg: msg,
 		Hint: "change it, or waive the rule: policies: " + label(rl.Name) + `: waivers: "...": {reason: "...", match: names: [` + strconv.Quote(visible(b.GetName())) + "]}",
 		Fixes: []diag.Fix{{
 			Kind: diag.FixWaiver, Path: "policies." + label(rl.Name) + ".waivers." + strconv.Quote(b.GetName()),

@@ -229,8 +229,13 @@ type identity struct {
 	namespace, name string
 }
 
-func (k *check) add(o fleet.Object, msg, hint string) {
-	k.faults = append(k.faults, fault(o, msg, hint))
+// add adds a fault of an object, or of one of its fields.
+func (k *check) add(o fleet.Object, msg, hint string, field ...string) {
+	d := fault(o, msg, hint)
+	if len(field) > 0 {
+		d.Cause = &fleet.FieldError{Object: o, Field: field}
+	}
+	k.faults = append(k.faults, d)
 }
 
 // together checks one object of valid form among the others. Without a known
@@ -275,7 +280,7 @@ func (k *check) namespace(o *fleet.Object, namespaced bool) {
 		}
 		return
 	}
-	k.add(*o, fmt.Sprintf("metadata.namespace %q is not a valid namespace: it must be %s", visible(ns), label), "")
+	k.add(*o, fmt.Sprintf("metadata.namespace %q is not a valid namespace: it must be %s", visible(ns), label), "", "metadata", "namespace")
 }
 
 // legalKind matches the kinds that the API server accepts in a CRD.
@@ -307,12 +312,12 @@ func (k *check) form(o fleet.Object) bool {
 		}
 		if ns := meta["namespace"]; ns != nil {
 			if _, ok := ns.(string); !ok {
-				k.add(o, "metadata.namespace is "+diag.TypeOf(ns)+", not a string", "put it in quotes")
+				k.add(o, "metadata.namespace is "+diag.TypeOf(ns)+", not a string", "put it in quotes", "metadata", "namespace")
 			}
 		}
 		for _, field := range []string{"uid", "resourceVersion", "managedFields"} {
 			if meta[field] != nil {
-				k.add(o, "metadata."+field+" is set by the API server, which refuses an object with it", "remove it")
+				k.add(o, "metadata."+field+" is set by the API server, which refuses an object with it", "remove it", "metadata", field)
 			}
 		}
 		k.strings(o, meta, "labels")
@@ -347,12 +352,12 @@ func (k *check) strings(o fleet.Object, meta map[string]any, field string) {
 	}
 	m, ok := meta[field].(map[string]any)
 	if !ok {
-		k.add(o, "metadata."+field+" is "+diag.TypeOf(meta[field])+", not a map", "write it as key: value")
+		k.add(o, "metadata."+field+" is "+diag.TypeOf(meta[field])+", not a map", "write it as key: value", "metadata", field)
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		if _, ok := m[key].(string); !ok && m[key] != nil {
-			k.add(o, fmt.Sprintf("metadata.%s has %s under %q, not a string", field, diag.TypeOf(m[key]), visible(key)), "put it in quotes")
+			k.add(o, fmt.Sprintf("metadata.%s has %s under %q, not a string", field, diag.TypeOf(m[key]), visible(key)), "put it in quotes", "metadata", field, key)
 		}
 	}
 }
