@@ -28,6 +28,9 @@ func (c *applyCluster) notes() []string {
 	if c.Plan.FirstApply && !c.destroys() {
 		lines = append(lines, c.firstNote())
 	}
+	if newer := c.Plan.Newer; newer != nil && c.rollback == nil && !c.destroys() {
+		lines = append(lines, "has "+newer.Title()+", which the history of these files does not contain: pull the changes, or the apply may undo them")
+	}
 	for _, a := range c.Plan.Actions {
 		lines = append(lines, "runs action "+a.ID()+" "+actionMoment(&a.Action)+": "+actions.Describe(a.Task))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/git"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
@@ -77,6 +78,13 @@ func plansOn(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, 
 		if origin.Commit, origin.Dirty, err = Revision(ctx, f.Dir); err != nil {
 			yield(nil, err)
 			return
+		}
+		if origin.Commit != "" {
+			var known par.Memo[string, bool]
+			later := context.WithoutCancel(ctx) // of the applies, which follow
+			origin.IsBehind = func(commit string) bool {
+				return known.Get(commit, func() bool { return git.IsBehind(later, f.Dir, commit) })
+			}
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()

@@ -56,3 +56,33 @@ func TestLockTimeout(t *testing.T) {
 	dies.end()
 	last.end().ok(p).says(p, "^dev/one: applied: ")
 }
+
+// An apply of older files says so, and does not undo an apply that ended after it was planned.
+func TestOlderFiles(t *testing.T) {
+	p := newWeb(t)
+	p.git("init", "--quiet", "--initial-branch=main")
+	older := p.commit()
+	p.fleetc("apply", "--yes").ok(p)
+	p.edit("environments/web.cue", runs, stuck)
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	p.edit("environments/web.cue", "replicas: 2", "replicas: 1")
+	newer := p.commit()
+	first := p.begin("apply", "--yes")
+	first.readUntil("waits for Deployment.apps web/web", 1)
+	p.git("checkout", "--quiet", older)
+	second := p.begin("apply", "--yes", "--lock-timeout", "10m")
+	second.readUntil("waits for the lease", 1)
+	p.kubectl("one", "-n", "web", "annotate", "pods", "--all", "fleetc.test/stuck-")
+	first.end().ok(p).says(p, "this is revision 2$")
+	const behind = ` from .*, which the history of these files does not contain`
+	second.end().exits(p, 2).says(p, `^since the plan was made, the cluster got revision 2 of commit `+newer[:12]+behind+` \[FL2112\]$`, "pull the changes, and run the command again")
+	if got := p.kubectl("one", "-n", "web", "get", "configmap", "web", "-o", "jsonpath={.data.colour}"); got != "red" {
+		t.Errorf("the older apply has written: the colour is %s", got)
+	}
+
+	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, `^dev/one: has revision 2 of commit `+newer[:12]+behind+`: pull the changes, or the apply may undo them$`)
+	p.fleetc("apply", "--yes").ok(p).says(p, "this is revision 3$")
+	p.git("checkout", "--quiet", "main")
+	p.edit("environments/web.cue", stuck, runs)
+	p.fleetc("apply", "--dry-run").exits(p, 1).lacks(p, "the history of these files")
+}

@@ -516,3 +516,34 @@ func TestErrorHint(t *testing.T) {
 		}
 	}
 }
+
+// A checkout is behind a commit that its history does not contain, unless the history is
+// incomplete.
+func TestIsBehind(t *testing.T) {
+	dir := t.TempDir()
+	runGit(t, dir, "init", "--quiet")
+	first := commitAll(t, dir)
+	second := commitAll(t, dir)
+	last := commitAll(t, dir)
+	shallow := t.TempDir()
+	runGit(t, shallow, "clone", "--quiet", "--depth=1", "file://"+dir, ".")
+	runGit(t, dir, "checkout", "--quiet", second)
+	for _, c := range []struct {
+		dir, commit string
+		want        bool
+	}{
+		{dir, first, false},
+		{dir, second, false},
+		{dir, last, true},
+		{dir, strings.Repeat("a", 40), true},
+		{dir, "HEAD~1", false},
+		{dir, "--help", false},
+		{dir, "", false},
+		{shallow, first, false},
+		{t.TempDir(), first, false},
+	} {
+		if got := IsBehind(t.Context(), c.dir, c.commit); got != c.want {
+			t.Errorf("%s is behind %q: %t, want %t", c.dir, c.commit, got, c.want)
+		}
+	}
+}

@@ -58,6 +58,10 @@ type Origin struct {
 	Commit   string // of the fleet's files; empty when unknown
 	Dirty    bool   // the files differ from the commit
 	Rollback int    // revision that is rolled back to; 0 for a compiled bundle
+
+	// IsBehind reports whether the history of the fleet's files does not contain a commit.
+	// Nil if it is unknown.
+	IsBehind func(commit string) bool
 }
 
 // Options configure a plan and its run. The zero value is ready for use.
@@ -176,6 +180,7 @@ type Plan struct {
 	Fleets        []string        // on a first apply: CUE modules of other fleets in the cluster, sorted
 	Bundle        string          // digest
 	Current       int             // revision that the cluster runs; 0 when it runs none
+	Newer         *Revision       // this revision, if the history of the fleet's files does not contain its commit
 	Items         []Item          // in the order of the apply; then pruned and kept objects, in the order of pruning
 	Actions       []PlannedAction // in the order in which they run
 	MissingRights []cluster.Right

@@ -96,6 +96,9 @@ func (t Target) planAfter(ctx context.Context, earlier *Plan) (*Plan, error) {
 	}
 	if current := inventory.Current(); current != nil {
 		plan.Current = current.Number
+		if t.Origin.IsBehind != nil && current.Commit != t.Origin.Commit && t.Origin.IsBehind(current.Commit) {
+			plan.Newer = current
+		}
 	}
 	plan.next = p.nextInventory(plan.Items)
 	p.completeDestroy(plan)

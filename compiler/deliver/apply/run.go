@@ -64,6 +64,9 @@ func (t Target) Run(ctx context.Context, planned *Plan, report func(Event)) (res
 	if r.plan, err = t.planAfter(ctx, planned); err != nil {
 		return Result{}, err
 	}
+	if err := r.plan.checkNewer(planned); err != nil {
+		return Result{}, err
+	}
 	if t.Exact {
 		if err := planned.Saved().Check(r.plan); err != nil {
 			return Result{}, err

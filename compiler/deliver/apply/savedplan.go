@@ -203,3 +203,27 @@ func (f SavedPlan) checkActions(now SavedPlan) error {
 	}
 	return faults.Err()
 }
+
+// checkNewer returns a fault if the cluster got a revision of other files after the earlier
+// plan was made, which the history of the fleet's files does not contain: to apply would
+// undo its changes.
+func (p *Plan) checkNewer(earlier *Plan) error {
+	if p.Newer == nil || earlier.Current == p.Current {
+		return nil
+	}
+	return &diag.Diag{
+		Code: diag.CodeStalePlan,
+		Msg:  "since the plan was made, the cluster got " + p.Newer.Title() + ", which the history of these files does not contain",
+		Hint: "pull the changes, and run the command again",
+	}
+}
+
+// Title names a revision with its commit, if it is known, and its user.
+func (v *Revision) Title() string {
+	const short = 12
+	text := fmt.Sprintf("revision %d", v.Number)
+	if v.Commit != "" {
+		text += " of commit " + diag.Visible(v.Commit[:min(short, len(v.Commit))], short)
+	}
+	return text + " from " + diag.Visible(v.By, diag.MaxText)
+}
