@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -33,9 +34,10 @@ func (b *Blamer) Blame(ctx context.Context, f Renderer, rendered func(*fleet.Rel
 		at, ok := errors.AsType[*fleet.FieldError](d.Cause)
 		if ok {
 			if r, ok := rendered(at.Object.Release); ok {
-				if pos := b.setBy(ctx, f, r, at); pos.IsValid() && !slices.Contains(d.At, pos) {
+				set := slices.DeleteFunc(b.setBy(ctx, f, r, at), func(pos diag.Pos) bool { return !pos.IsValid() || slices.Contains(d.At, pos) })
+				if len(set) > 0 {
 					blamed := *d
-					blamed.At = append([]diag.Pos{pos}, d.At...)
+					blamed.At = append(set, d.At...)
 					d = &blamed
 				}
 			}
@@ -45,45 +47,61 @@ func (b *Blamer) Blame(ctx context.Context, f Renderer, rendered func(*fleet.Rel
 	return out.Err()
 }
 
-// setBy returns the line that set a field. It returns no position if it finds no line, or
-// several.
-func (b *Blamer) setBy(ctx context.Context, f Renderer, in RenderedRelease, at *fleet.FieldError) diag.Pos {
+// setBy returns the line that set a field, or the lines of the values of which its text
+// consists, such as the repository and the tag of an image. It returns none if it is not
+// clear which of several values sets it.
+func (b *Blamer) setBy(ctx context.Context, f Renderer, in RenderedRelease, at *fleet.FieldError) []diag.Pos {
 	r := in.Release
 	if len(r.Patches) > 0 {
 		o := &Origin{cluster: in.Cluster, Release: r, object: at.Object}
 		if err := o.unpatch(in.Result.Objects, at.Field); err == nil && len(o.Patches) > 0 {
-			return o.Patches[len(o.Patches)-1].Pos
+			return []diag.Pos{o.Patches[len(o.Patches)-1].Pos}
 		}
 	}
 	if f.ChartOf(r) == nil {
-		return WrittenPos(r, at)
+		return []diag.Pos{WrittenPos(r, at)}
 	}
-	var o *Origin // created for the first trial
+	subject := sync.OnceValue(func() *Subject {
+		o, err := Of(ctx, f, in, at.Object, at.Field)
+		if err != nil {
+			return nil
+		}
+		return o.Subject
+	})
+	whole, parts := fleetValues(r.Values, at)
+	found := b.try(ctx, subject, r.Chart, at, whole)
+	for _, how := range []Influence{Holds, Changes} {
+		if len(found[how]) == 1 {
+			return found[how]
+		}
+	}
+	found = b.try(ctx, subject, r.Chart, at, parts)
+	lines := slices.Concat(found[Holds], found[Changes])
+	slices.SortStableFunc(lines, func(a, b diag.Pos) int { return strings.Count(b.File, "/") - strings.Count(a.File, "/") }) // inner layers first
+	return lines
+}
+
+// try returns the positions of values of a chart by their influence on a field. The subject
+// is nil if the field has no origin.
+func (b *Blamer) try(ctx context.Context, subject func() *Subject, chart fleet.ChartRef, at *fleet.FieldError, all []fleetValue) map[Influence][]diag.Pos {
 	found := map[Influence][]diag.Pos{}
-	for _, c := range fleetValues(r.Values, at) {
-		key := trialKey{r.Chart, c.tree.Pos, at.Error()}
+	for _, c := range all {
+		key := trialKey{chart, c.tree.Pos, at.Error()}
 		how, tried := b.trials.Load(key)
 		if !tried {
 			if b.count.Add(1) > maxTrials {
 				continue
 			}
-			if o == nil {
-				var err error
-				if o, err = Of(ctx, f, in, at.Object, at.Field); err != nil || o.Subject == nil {
-					return diag.Pos{}
-				}
+			s := subject()
+			if s == nil {
+				return nil
 			}
-			how = o.Subject.Try(ctx, c.path...)
+			how = s.Try(ctx, c.path...)
 			b.trials.Store(key, how)
 		}
 		found[how.(Influence)] = append(found[how.(Influence)], c.tree.Pos)
 	}
-	for _, how := range []Influence{Holds, Changes} {
-		if len(found[how]) == 1 {
-			return found[how][0]
-		}
-	}
-	return diag.Pos{}
+	return found
 }
 
 // trialKey is a value of a chart and a field that may depend on it.
@@ -144,23 +162,33 @@ type fleetValue struct {
 	tree *fleet.Tree
 }
 
-// fleetValues returns the values with the text of the field, and those with its name.
-func fleetValues(values *fleet.Tree, at *fleet.FieldError) []fleetValue {
-	const most = 8 // more candidates are ambiguous
+// fleetValues returns the values with the text or the name of the field, and those whose
+// texts are parts of its text.
+func fleetValues(values *fleet.Tree, at *fleet.FieldError) (whole, parts []fleetValue) {
+	const (
+		most  = 8 // more candidates are ambiguous
+		short = 3 // texts that are not parts only by chance have so many bytes
+	)
 	v, _ := fleet.Lookup(at.Object.Object, at.Field)
 	text, name := fleet.ScalarText(v), at.Field[len(at.Field)-1]
-	var out []fleetValue
 	var walk func(t *fleet.Tree, path []string)
 	walk = func(t *fleet.Tree, path []string) {
 		for _, k := range t.Keys() {
 			next, below := t.Fields[k], append(path[:len(path):len(path)], k)
-			isScalar := next.Fields == nil && next.List == nil
-			if next.Pos.IsValid() && len(out) < most && (k == name || isScalar && text != "" && fleet.ScalarText(next.Scalar) == text) {
-				out = append(out, fleetValue{below, next})
+			own := ""
+			if next.Fields == nil && next.List == nil {
+				own = fleet.ScalarText(next.Scalar)
+			}
+			switch {
+			case !next.Pos.IsValid():
+			case k == name, text != "" && own == text:
+				whole = append(whole, fleetValue{below, next})
+			case len(own) >= short && strings.Contains(text, own):
+				parts = append(parts, fleetValue{below, next})
 			}
 			walk(next, below)
 		}
 	}
 	walk(values, nil)
-	return out
+	return whole[:min(most, len(whole))], parts[:min(most, len(parts))]
 }

@@ -41,7 +41,7 @@ func (r Reference) Suffix() string {
 
 var (
 	tagForm        = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
-	digestForm     = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	digestForm     = regexp.MustCompile(`^sha(256:[0-9a-f]{64}|512:[0-9a-f]{128})$`)
 	repositoryForm = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*(:[0-9]{1,5})?/)?[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`)
 )
 
@@ -65,12 +65,15 @@ func IsRepository(text string) bool {
 	return len(text) <= maxReference && repositoryForm.MatchString(text)
 }
 
-// IsPinned reports whether a text is a valid reference with a tag or a digest.
-func IsPinned(text string) bool {
+// IsReference reports whether a text is a valid reference. Its tag and digest are optional.
+func IsReference(text string) bool {
 	r := Parse(text)
-	return len(text) <= maxReference && r.String() == text && r.Suffix() != "" && IsRepository(r.Repository) &&
+	return len(text) <= maxReference && r.String() == text && IsRepository(r.Repository) &&
 		(r.Tag == "" || IsTag(r.Tag)) && (r.Digest == "" || IsDigest(r.Digest))
 }
+
+// IsPinned reports whether a text is a valid reference with a tag or a digest.
+func IsPinned(text string) bool { return IsReference(text) && Parse(text).Suffix() != "" }
 
 // HasRegistry reports whether the name of a repository begins with a registry.
 func HasRegistry(repository string) bool {

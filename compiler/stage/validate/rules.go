@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	reference "github.com/fleetc/fleetc/compiler/base/image"
 )
 
 // Names of definitions in Kubernetes' OpenAPI documents.
@@ -149,8 +151,11 @@ func (w *walk) container(m map[string]any) {
 	if m["image"] == nil || ok && image == "" {
 		w.add("set it", "is missing or empty", "image")
 	}
-	if image != strings.TrimSpace(image) {
+	switch {
+	case image != strings.TrimSpace(image):
 		w.add("remove the white space", "begins or ends with white space", "image")
+	case image != "" && !strings.Contains(image, "$") && !reference.IsReference(image): // $ begins a variable that Flux or CI replaces
+		w.add("write it as registry.example.com/team/app:1.0", "is "+w.show(image)+", which container runtimes do not accept", "image")
 	}
 }
 

@@ -134,3 +134,24 @@ func TestRulesTakeAnything(t *testing.T) {
 		visit(v.Schema(k.GroupVersionKind))
 	}
 }
+
+// Images are references that container runtimes accept, or have variables that others
+// replace.
+func TestImages(t *testing.T) {
+	digest := "@sha256:" + strings.Repeat("0a", 32)
+	for image, want := range map[string]string{
+		"nginx": "", "nginx:1.27": "", "r.example:5000/a/b:1" + digest: "", "ghcr.io/example/app:${TAG}": "", "$(IMAGE)": "",
+		"":          "image is missing or empty",
+		" nginx":    "image begins or ends with white space",
+		"nginx:":    `image is "nginx:", which container runtimes do not accept`,
+		":1.27":     `image is ":1.27", which container runtimes do not accept`,
+		"Nginx:1":   `image is "Nginx:1", which container runtimes do not accept`,
+		"nginx:a b": `image is "nginx:a b", which container runtimes do not accept`,
+		"a/b:1:2":   `image is "a/b:1:2", which container runtimes do not accept`,
+	} {
+		got := messages(func(w *walk) { w.container(map[string]any{"name": "a", "image": image}) })
+		if want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%q: got %s, want %s", image, got, want)
+		}
+	}
+}
