@@ -39,6 +39,10 @@ func TestFaults(t *testing.T) {
 		{"a required list", `#a: {b!: [...string]}, c: #a & {}`, `x.cue:1:6: c.b: field is required but not present [FL1205]
     hint: add b: ["..."]
 `},
+		{"a required parameter in a text", `#s: {#n!: int, r: b: "a\(#n)"}, r: (#s & {#m: 1}).r`, `x.cue:1:22: r.b: a value inserted here is not set: #n [FL1205]
+    x.cue:1:26: and here
+    hint: set it where this is used: #n: ...
+`},
 		{"what refers to a fault is no fault of its own", `a: 1, a: 2, b: "\(a)"`, `x.cue:1:10: a: set to two different values, 2 and 1 [FL1202]
     x.cue:1:4: and here
     hint: keep one of the two lines

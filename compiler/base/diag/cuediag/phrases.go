@@ -55,6 +55,7 @@ var phrases = sync.OnceValue(func() []phrase {
 		{regexp.MustCompile(`^integer fields not supported$`), diag.CodeSyntax, saying("a field name must be a string, not a number", `convert it to a string, as in "\(NAME)"`)},
 		{regexp.MustCompile(`^(?:invalid interpolation: )?non-concrete value _ \(type _\)$`), diag.CodeExpression, saying("a value inserted into the string is not set", "set it, or give it a default")},
 		{regexp.MustCompile(`^(?:invalid interpolation: )?non-concrete value (\w+) \(type \w+\)$`), diag.CodeExpression, (*explanation).notInserted},
+		{regexp.MustCompile(`^(?:invalid interpolation: )?required field missing: (\S+)$`), diag.CodeMissingValue, saying("a value inserted here is not set: $1", "set it where this is used: $1: ...")},
 		{regexp.MustCompile(`^key value of dynamic field must be concrete, found .*$`), diag.CodeExpression, saying("the name of a field, in parentheses, is not set", "set it, or give it a default")},
 		{regexp.MustCompile(`^incompatible (?:number|integer) bounds (.+) and (.+)$`), diag.CodeConstraint, saying("no value satisfies both $1 and $2", "change one of them")},
 		{regexp.MustCompile(`^extern attribute must appear before package clause$`), diag.CodeSyntax, saying("@extern(embed) must be above the package clause", "move it to the top of the file")},
