@@ -7,34 +7,35 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// maxTrials limits the perturbation tests for faults of the whole fleet.
-const maxTrials = 300
+// maxTrials limits the perturbation tests for the faults of one cluster. Those of other
+// clusters that are memoized count, too: the result must not depend on their order.
+const maxTrials = 100
 
 // Blamer finds the values behind faults in rendered objects. It memoizes which values the
 // fields depend on, for all clusters of a fleet.
 type Blamer struct {
-	trials sync.Map // trialKey to How
-	count  atomic.Int64
+	trials par.Memo[trialKey, Influence]
 }
 
 // Blame puts the line that set a field in front of the faults about the field: that of the
 // last patch that changed it, for an object in CUE the line of the field, for an object of a
-// chart the line of the value that the field depends on. rendered returns how a release was rendered, false for a release
-// without a rendering.
+// chart the line of the value that the field depends on. rendered returns how a release was
+// rendered, false for a release without a rendering.
 func (b *Blamer) Blame(ctx context.Context, f Renderer, rendered func(*fleet.Release) (RenderedRelease, bool), err error) error {
 	var out diag.List
+	left := maxTrials
 	for _, d := range diag.All(err) {
 		at, ok := errors.AsType[*fleet.FieldError](d.Cause)
 		if ok {
 			if r, ok := rendered(at.Object.Release); ok {
-				set := slices.DeleteFunc(b.setBy(ctx, f, r, at), func(pos diag.Pos) bool { return !pos.IsValid() || slices.Contains(d.At, pos) })
+				set := slices.DeleteFunc(b.setBy(ctx, f, r, at, &left), func(pos diag.Pos) bool { return !pos.IsValid() || slices.Contains(d.At, pos) })
 				if len(set) > 0 {
 					blamed := *d
 					blamed.At = append(set, d.At...)
@@ -50,7 +51,7 @@ func (b *Blamer) Blame(ctx context.Context, f Renderer, rendered func(*fleet.Rel
 // setBy returns the line that set a field, or the lines of the values of which its text
 // consists, such as the repository and the tag of an image. It returns none if it is not
 // clear which of several values sets it.
-func (b *Blamer) setBy(ctx context.Context, f Renderer, in RenderedRelease, at *fleet.FieldError) []diag.Pos {
+func (b *Blamer) setBy(ctx context.Context, f Renderer, in RenderedRelease, at *fleet.FieldError, left *int) []diag.Pos {
 	r := in.Release
 	if len(r.Patches) > 0 {
 		o := &Origin{cluster: in.Cluster, Release: r, object: at.Object}
@@ -69,13 +70,13 @@ func (b *Blamer) setBy(ctx context.Context, f Renderer, in RenderedRelease, at *
 		return o.Subject
 	})
 	whole, parts := fleetValues(r.Values, at)
-	found := b.try(ctx, subject, r.Chart, at, whole)
+	found := b.try(ctx, subject, r.Chart, at, whole, left)
 	for _, how := range []Influence{Holds, Changes} {
 		if len(found[how]) == 1 {
 			return found[how]
 		}
 	}
-	found = b.try(ctx, subject, r.Chart, at, parts)
+	found = b.try(ctx, subject, r.Chart, at, parts, left)
 	lines := slices.Concat(found[Holds], found[Changes])
 	slices.SortStableFunc(lines, func(a, b diag.Pos) int { return strings.Count(b.File, "/") - strings.Count(a.File, "/") }) // inner layers first
 	return lines
@@ -83,23 +84,20 @@ func (b *Blamer) setBy(ctx context.Context, f Renderer, in RenderedRelease, at *
 
 // try returns the positions of values of a chart by their influence on a field. The subject
 // is nil if the field has no origin.
-func (b *Blamer) try(ctx context.Context, subject func() *Subject, chart fleet.ChartRef, at *fleet.FieldError, all []fleetValue) map[Influence][]diag.Pos {
+func (b *Blamer) try(ctx context.Context, subject func() *Subject, chart fleet.ChartRef, at *fleet.FieldError, all []fleetValue, left *int) map[Influence][]diag.Pos {
 	found := map[Influence][]diag.Pos{}
 	for _, c := range all {
-		key := trialKey{chart, c.tree.Pos, at.Error()}
-		how, tried := b.trials.Load(key)
-		if !tried {
-			if b.count.Add(1) > maxTrials {
-				continue
-			}
-			s := subject()
-			if s == nil {
-				return nil
-			}
-			how = s.Try(ctx, c.path...)
-			b.trials.Store(key, how)
+		if *left == 0 {
+			return nil
 		}
-		found[how.(Influence)] = append(found[how.(Influence)], c.tree.Pos)
+		*left--
+		how := b.trials.Get(trialKey{chart, c.tree.Pos, at.Error()}, func() Influence {
+			if s := subject(); s != nil {
+				return s.Try(ctx, c.path...)
+			}
+			return No
+		})
+		found[how] = append(found[how], c.tree.Pos)
 	}
 	return found
 }
