@@ -56,7 +56,11 @@ func newAffectedCommand(o *options) *cobra.Command {
 			case files:
 				clusters, err = inputFiles(cmd, o, patterns)
 			default:
-				err = &diag.Diag{Code: diag.CodeArguments, Msg: "affected needs a commit to compare with", Hint: "pass --since git:origin/main, or pass --files to list the files that bundles depend on"}
+				err = &diag.Diag{
+					Code: diag.CodeArguments,
+					Msg:  "affected needs a commit to compare with",
+					Hint: "pass --since git:origin/main, or pass --files to list the files that bundles depend on",
+				}
 			}
 			if err != nil {
 				return err

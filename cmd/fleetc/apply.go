@@ -258,7 +258,11 @@ func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) 
 		return nil, err
 	}
 	if a.Timeout <= 0 || a.PruneLimit < 0 {
-		return nil, &diag.Diag{Code: diag.CodeFlagValue, Msg: "--timeout must be positive, and --prune-limit must not be negative", Hint: "write a duration such as --timeout 5m, and a number such as --prune-limit 10"}
+		return nil, &diag.Diag{
+			Code: diag.CodeFlagValue,
+			Msg:  "--timeout must be positive, and --prune-limit must not be negative",
+			Hint: "write a duration such as --timeout 5m, and a number such as --prune-limit 10",
+		}
 	}
 	if !a.preview() && !a.yes && (a.output == "json" || !isTerminal(cmd.InOrStdin())) {
 		return nil, &diag.Diag{Code: diag.CodeNotConfirmed, Msg: cmd.Name() + " asks before it writes, but cannot ask here", Hint: "pass --yes, or --dry-run to see the plan"}

@@ -55,7 +55,11 @@ func (d *driftOptions) checkServe(cmd *cobra.Command) error {
 	case d.fix:
 		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--serve cannot be used with --fix: it only reads from clusters", Hint: "leave out --serve, and run fleetc drift --fix for each repair"}
 	case strings.HasPrefix(s.address, "-"):
-		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--serve takes %q as its address", diag.Visible(s.address, diag.MaxText)), Hint: "write an address after --serve, as in --serve :9090"}
+		return &diag.Diag{
+			Code: diag.CodeFlagValue,
+			Msg:  fmt.Sprintf("--serve takes %q as its address", diag.Visible(s.address, diag.MaxText)),
+			Hint: "write an address after --serve, as in --serve :9090",
+		}
 	case cmd.Flags().Changed("output"):
 		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--serve cannot be used with -o", Hint: "leave out one of them"}
 	case s.address == "":
@@ -100,7 +104,12 @@ func (d *driftOptions) runServer(cmd *cobra.Command, o *options) (err error) {
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", d.serve.address)
 	if err != nil {
-		return &diag.Diag{Code: diag.CodeNetwork, Msg: "no listener at " + diag.Visible(d.serve.address, diag.MaxText) + ": " + listenText(err), Hint: "pass a free address, as in --serve :9090", Cause: err}
+		return &diag.Diag{
+			Code:  diag.CodeNetwork,
+			Msg:   "no listener at " + diag.Visible(d.serve.address, diag.MaxText) + ": " + listenText(err),
+			Hint:  "pass a free address, as in --serve :9090",
+			Cause: err,
+		}
 	}
 	return drift.Serve(ctx, l, s)
 }

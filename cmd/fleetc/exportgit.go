@@ -74,7 +74,11 @@ func checkBranchOf(flag, value, name, why string) error {
 	if branch.IsName(name) {
 		return nil
 	}
-	return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--%s does not accept %q: %s", flag, diag.Visible(value, diag.MaxText), why), Hint: "use letters, digits, dashes and slashes, without a slash at the end"}
+	return &diag.Diag{
+		Code: diag.CodeFlagValue,
+		Msg:  fmt.Sprintf("--%s does not accept %q: %s", flag, diag.Visible(value, diag.MaxText), why),
+		Hint: "use letters, digits, dashes and slashes, without a slash at the end",
+	}
 }
 
 // A gitResult is the result for a repository in the JSON output.

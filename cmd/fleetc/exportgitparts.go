@@ -151,7 +151,11 @@ func (g *gitOptions) checkPattern() error {
 		return &diag.Diag{Code: diag.CodeFlagValue, Msg: "--pr-branch is empty", Hint: "write a name, as in fleetc/{environment}"}
 	}
 	if strings.ContainsAny(placeholder.ReplaceAllLiteralString(g.pattern, ""), "{}") {
-		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--pr-branch %q has a brace without its counterpart", diag.Visible(g.pattern, diag.MaxText)), Hint: "write placeholders as in fleetc/{environment}"}
+		return &diag.Diag{
+			Code: diag.CodeFlagValue,
+			Msg:  fmt.Sprintf("--pr-branch %q has a brace without its counterpart", diag.Visible(g.pattern, diag.MaxText)),
+			Hint: "write placeholders as in fleetc/{environment}",
+		}
 	}
 	return checkBranchOf("pr-branch", g.pattern, placeholder.ReplaceAllLiteralString(g.pattern, retired), "it is not a valid branch name")
 }
@@ -171,11 +175,19 @@ func (g *gitOptions) branchOf(c *fleet.Cluster) (string, error) {
 		case isLabel:
 			value = c.Labels[label]
 		default:
-			fault = &diag.Diag{Code: diag.CodeFlagValue, Msg: "a cluster has no " + diag.Visible(text, diag.MaxText) + " for --pr-branch", Hint: diag.OneOf(text, []string{"{cluster}", "{environment}", "{labels.KEY}"})}
+			fault = &diag.Diag{
+				Code: diag.CodeFlagValue,
+				Msg:  "a cluster has no " + diag.Visible(text, diag.MaxText) + " for --pr-branch",
+				Hint: diag.OneOf(text, []string{"{cluster}", "{environment}", "{labels.KEY}"}),
+			}
 			return ""
 		}
 		if value == "" {
-			fault = &diag.Diag{Code: diag.CodeGitAddress, At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Msg: "the cluster has no " + text + ", which --pr-branch needs", Hint: "set it, or name another branch"}
+			fault = &diag.Diag{
+				Code: diag.CodeGitAddress, At: []diag.Pos{c.Pos}, Clusters: []string{c.ID},
+				Msg:  "the cluster has no " + text + ", which --pr-branch needs",
+				Hint: "set it, or name another branch",
+			}
 		}
 		return value
 	})

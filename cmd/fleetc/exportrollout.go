@@ -76,7 +76,11 @@ func (r *rolloutExport) check(cmd *cobra.Command) error {
 	}
 	for _, name := range []string{"pr-branch", "shard", "selector", "environment"} {
 		if cmd.Flags().Changed(name) && r.on {
-			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--rollout and --" + name + " cannot be combined: the waves say which clusters get a change", Hint: "leave one of them out; to ask people before a wave, write approve in it"}
+			return &diag.Diag{
+				Code: diag.CodeFlagCombination,
+				Msg:  "--rollout and --" + name + " cannot be combined: the waves say which clusters get a change",
+				Hint: "leave one of them out; to ask people before a wave, write approve in it",
+			}
 		}
 	}
 	return nil
@@ -106,7 +110,11 @@ func (p *progressOptions) branchOptions(o *options, access *cluster.Access, g *g
 // toRollout exports the clusters whose turn it is to a branch of a git repository.
 func (x *exportRun) toRollout(ctx context.Context, c *compiler.Compiler, patterns []string) (err error) {
 	if len(patterns) > 0 {
-		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--rollout does not accept clusters: the waves say which clusters get a change", Hint: "leave out " + strings.Join(patterns, " ") + ", or --rollout"}
+		return &diag.Diag{
+			Code: diag.CodeFlagCombination,
+			Msg:  "--rollout does not accept clusters: the waves say which clusters get a change",
+			Hint: "leave out " + strings.Join(patterns, " ") + ", or --rollout",
+		}
 	}
 	layout := ""
 	if x.cmd.Flags().Changed("layout") {

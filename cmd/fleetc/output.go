@@ -68,7 +68,12 @@ func (w *stdout) fault(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](reason); ok {
 		reason = path.Err
 	}
-	fault := &diag.Diag{Code: diag.CodeFileSystem, Msg: "standard output cannot be written: " + reason.Error(), Hint: "send it to a file on a disk with space, or to a program that reads it", Cause: w.err}
+	fault := &diag.Diag{
+		Code:  diag.CodeFileSystem,
+		Msg:   "standard output cannot be written: " + reason.Error(),
+		Hint:  "send it to a file on a disk with space, or to a program that reads it",
+		Cause: w.err,
+	}
 	if errors.Is(err, errDifferences) || errors.Is(err, w.err) {
 		return fault
 	}

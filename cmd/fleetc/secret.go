@@ -92,7 +92,11 @@ func newSecretSetCommand(o *options) *cobra.Command {
 			}
 			text := strings.TrimSuffix(strings.TrimSuffix(string(value), "\n"), "\r")
 			if text == "" || len(value) > most {
-				return &diag.Diag{Code: diag.CodeArguments, Msg: "standard input has no value, or one of more than 1 MiB", Hint: "write it to standard input, as in fleetc secret set db < password.txt"}
+				return &diag.Diag{
+					Code: diag.CodeArguments,
+					Msg:  "standard input has no value, or one of more than 1 MiB",
+					Hint: "write it to standard input, as in fleetc secret set db < password.txt",
+				}
 			}
 			file, key, err := edit.SetSecret(cmd.Context(), o.compiler(), args[0], text, os.Getenv, time.Now(), args[1:]...)
 			if err != nil {

@@ -155,7 +155,11 @@ func (o *options) fileNames(args []string) ([]string, error) {
 		}
 		rel, err := filepath.Rel(root, file)
 		if err != nil || !filepath.IsLocal(rel) {
-			return nil, &diag.Diag{Code: diag.CodeOutsideFleet, Msg: diag.Visible(arg, diag.MaxText) + " is not in the fleet's directory", Hint: "name a file below " + diag.Visible(root, diag.MaxText)}
+			return nil, &diag.Diag{
+				Code: diag.CodeOutsideFleet,
+				Msg:  diag.Visible(arg, diag.MaxText) + " is not in the fleet's directory",
+				Hint: "name a file below " + diag.Visible(root, diag.MaxText),
+			}
 		}
 		out = append(out, filepath.ToSlash(rel))
 	}

@@ -273,7 +273,11 @@ func checkApproved(clusters []*fleet.Cluster, names []string) error {
 	var faults diag.List
 	for _, name := range names {
 		if !slices.Contains(manual, name) {
-			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: fmt.Sprintf("unknown manual action %q", diag.Visible(name, diag.MaxText)), Hint: cmp.Or(diag.OneOf(name, manual), "leave out --approve, or list the actions with fleetc apply --dry-run")})
+			faults.Add(&diag.Diag{
+				Code: diag.CodeNoMatch,
+				Msg:  fmt.Sprintf("unknown manual action %q", diag.Visible(name, diag.MaxText)),
+				Hint: cmp.Or(diag.OneOf(name, manual), "leave out --approve, or list the actions with fleetc apply --dry-run"),
+			})
 		}
 	}
 	return faults.Err()

@@ -131,11 +131,20 @@ func (r *BranchRollout) readReports(ctx context.Context, clusters []*fleet.Clust
 			continue // a new cluster needs time for its first report
 		}
 		if !ok {
-			f.isLost, f.err = true, &diag.Diag{Code: diag.CodeClusterReport, Clusters: []string{c.ID}, Msg: "the cluster has pushed no report: there is no branch " + branches[i], Hint: "run fleetc rollout report in the cluster"}
+			f.isLost, f.err = true, &diag.Diag{
+				Code: diag.CodeClusterReport, Clusters: []string{c.ID},
+				Msg:  "the cluster has pushed no report: there is no branch " + branches[i],
+				Hint: "run fleetc rollout report in the cluster",
+			}
 			continue
 		}
 		if file.Err != nil {
-			f.err = &diag.Diag{Code: diag.CodeClusterReport, Clusters: []string{c.ID}, Msg: "the branch " + branches[i] + " with its report cannot be read: " + diag.Brief(file.Err), Hint: "find out what pushes to the branch; fleetc rollout report writes a new report", Cause: file.Err}
+			f.err = &diag.Diag{
+				Code: diag.CodeClusterReport, Clusters: []string{c.ID},
+				Msg:   "the branch " + branches[i] + " with its report cannot be read: " + diag.Brief(file.Err),
+				Hint:  "find out what pushes to the branch; fleetc rollout report writes a new report",
+				Cause: file.Err,
+			}
 			continue
 		}
 		report, err := gitops.ParseReport(file.Data, c.ID, now)

@@ -107,7 +107,11 @@ func placeOfRollout(clusters []*fleet.Cluster, o BranchOptions) (fleet.Layout, e
 		}
 	}
 	if layout == fleet.PlainLayout {
-		return "", &diag.Diag{Code: diag.CodeLayout, Msg: "a rollout on a branch needs the layout flux or argocd: they report which commit a cluster runs", Hint: "pass --layout flux or --layout argocd, or set gitops in a file of the root layer"}
+		return "", &diag.Diag{
+			Code: diag.CodeLayout,
+			Msg:  "a rollout on a branch needs the layout flux or argocd: they report which commit a cluster runs",
+			Hint: "pass --layout flux or --layout argocd, or set gitops in a file of the root layer",
+		}
 	}
 	return layout, CheckPlace(layout, clusters, false, o.Path)
 }
@@ -118,9 +122,17 @@ func commonLayout(clusters []*fleet.Cluster) (fleet.Layout, error) {
 	for i, c := range clusters {
 		switch {
 		case len(c.GitOps.Layouts) != 1:
-			return "", &diag.Diag{Code: diag.CodeLayout, At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Path: "gitops", Msg: fmt.Sprintf("the cluster has %d layouts", len(c.GitOps.Layouts)), Hint: "name one with --layout flux or --layout argocd"}
+			return "", &diag.Diag{
+				Code: diag.CodeLayout, At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Path: "gitops",
+				Msg:  fmt.Sprintf("the cluster has %d layouts", len(c.GitOps.Layouts)),
+				Hint: "name one with --layout flux or --layout argocd",
+			}
 		case i > 0 && c.GitOps.Layouts[0] != layout:
-			return "", &diag.Diag{Code: diag.CodeLayout, Clusters: []string{clusters[0].ID, c.ID}, Path: "gitops", Msg: fmt.Sprintf("the clusters have the layouts %s and %s", layout, c.GitOps.Layouts[0]), Hint: "name one with --layout flux or --layout argocd"}
+			return "", &diag.Diag{
+				Code: diag.CodeLayout, Clusters: []string{clusters[0].ID, c.ID}, Path: "gitops",
+				Msg:  fmt.Sprintf("the clusters have the layouts %s and %s", layout, c.GitOps.Layouts[0]),
+				Hint: "name one with --layout flux or --layout argocd",
+			}
 		}
 		layout = c.GitOps.Layouts[0]
 	}

@@ -158,7 +158,11 @@ func (r *BranchRollout) Outcome() (wait bool, err error) {
 			f := r.followers[c.ID]
 			switch {
 			case c.State == rollout.Unhealthy:
-				faults.Add(&diag.Diag{Code: diag.CodeNotReady, Clusters: []string{c.ID}, Msg: "the cluster has the bundle, but is not healthy: " + strings.Join(f.verdict.Texts, "; "), Hint: "correct the change or the cluster, and export again; see fleetc rollout status" + r.Flags()})
+				faults.Add(&diag.Diag{
+					Code: diag.CodeNotReady, Clusters: []string{c.ID},
+					Msg:  "the cluster has the bundle, but is not healthy: " + strings.Join(f.verdict.Texts, "; "),
+					Hint: "correct the change or the cluster, and export again; see fleetc rollout status" + r.Flags(),
+				})
 			case c.IsLost():
 				faults.Add(diag.In(c.ID, f.err))
 			}

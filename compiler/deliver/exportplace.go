@@ -25,10 +25,18 @@ func CheckPlace(layout fleet.Layout, clusters []*fleet.Cluster, registry bool, p
 		case registry && layout == fleet.ArgoLayout:
 			d = &diag.Diag{Code: diag.CodeLayout, Msg: "the layout argocd requires a git repository", Hint: "export with --git, or with the layout flux"}
 		case registry && kind != "OCIRepository":
-			d = &diag.Diag{Code: diag.CodeLayout, At: []diag.Pos{flux.Source.KindPos}, Path: "gitops.flux.source.kind", Msg: "it is " + kind + ", but the export goes to a registry", Hint: `set it to "OCIRepository"`}
+			d = &diag.Diag{
+				Code: diag.CodeLayout, At: []diag.Pos{flux.Source.KindPos}, Path: "gitops.flux.source.kind",
+				Msg:  "it is " + kind + ", but the export goes to a registry",
+				Hint: `set it to "OCIRepository"`,
+			}
 		case registry:
 		case kind != "GitRepository":
-			d = &diag.Diag{Code: diag.CodeLayout, At: []diag.Pos{flux.Source.KindPos}, Path: "gitops.flux.source.kind", Msg: "it is " + kind + ", but the export goes to git", Hint: `set it to "GitRepository", or export with --oci`}
+			d = &diag.Diag{
+				Code: diag.CodeLayout, At: []diag.Pos{flux.Source.KindPos}, Path: "gitops.flux.source.kind",
+				Msg:  "it is " + kind + ", but the export goes to git",
+				Hint: `set it to "GitRepository", or export with --oci`,
+			}
 		case prefix != path:
 			d = &diag.Diag{
 				Code: diag.CodeLayout, At: []diag.Pos{prefixPos},

@@ -122,7 +122,11 @@ func recordOf(ctx context.Context, c *compiler.Compiler, command, pattern string
 	case n == 0:
 		return e, nil, e.Faults
 	case n > 1:
-		return e, nil, &diag.Diag{Code: diag.CodeSeveralMatches, Msg: fmt.Sprintf("%s needs one cluster, but %s selects %d", command, diag.Visible(pattern, diag.MaxText), n), Hint: "name one, see fleetc list"}
+		return e, nil, &diag.Diag{
+			Code: diag.CodeSeveralMatches,
+			Msg:  fmt.Sprintf("%s needs one cluster, but %s selects %d", command, diag.Visible(pattern, diag.MaxText), n),
+			Hint: "name one, see fleetc list",
+		}
 	}
 	records, err := records(ctx, e, o)
 	if err != nil {

@@ -69,7 +69,11 @@ func LoadRollout(ctx context.Context, c *compiler.Compiler, o ApplyOptions, patt
 		return f, nil, err
 	}
 	if !o.Unordered && len(o.Stages)+len(o.Releases) > 0 {
-		return nil, nil, &diag.Diag{Code: diag.CodeFlagCombination, Msg: "the waves of the rollout apply whole bundles, but --stage and --release select a part", Hint: "leave them out, or pass --no-rollout"}
+		return nil, nil, &diag.Diag{
+			Code: diag.CodeFlagCombination,
+			Msg:  "the waves of the rollout apply whole bundles, but --stage and --release select a part",
+			Hint: "leave them out, or pass --no-rollout",
+		}
 	}
 	r := &Rollout{Rollout: &rollout.Rollout{Fleet: e.Module}, order: order, options: o, selected: map[string]bool{}, failed: map[string]bool{}}
 	last, err := r.selectClusters(e.Clusters)

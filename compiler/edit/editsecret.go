@@ -70,7 +70,12 @@ func EditSecrets(ctx context.Context, c *compiler.Compiler, o EditOptions, patte
 		return "", false, err
 	}
 	if now, err := secret.Read(e.Dir, file); err != nil || !bytes.Equal(now, data) {
-		return "", false, &diag.Diag{Code: diag.CodeChangedFile, At: []diag.Pos{{File: file}}, Msg: "the file changed while the editor was open; nothing was written", Hint: "edit it again", Cause: err}
+		return "", false, &diag.Diag{
+			Code: diag.CodeChangedFile, At: []diag.Pos{{File: file}},
+			Msg:   "the file changed while the editor was open; nothing was written",
+			Hint:  "edit it again",
+			Cause: err,
+		}
 	}
 	tree, err := os.OpenRoot(e.Dir)
 	if err != nil {

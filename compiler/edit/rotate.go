@@ -154,7 +154,11 @@ func (r *rotation) file(name string) (*RotatedFile, []byte, error) {
 	case err != nil:
 		return nil, nil, err
 	case !hasRule && !r.DataKey && len(r.Files) > 0:
-		return nil, nil, &diag.Diag{Code: diag.CodeSOPSRules, At: []diag.Pos{{File: name}}, Msg: "no rule of a .sops.yaml names age recipients for the file", Hint: "add one, or pass --data-key to keep its recipients"}
+		return nil, nil, &diag.Diag{
+			Code: diag.CodeSOPSRules, At: []diag.Pos{{File: name}},
+			Msg:  "no rule of a .sops.yaml names age recipients for the file",
+			Hint: "add one, or pass --data-key to keep its recipients",
+		}
 	case !hasRule:
 		want = f.Recipients()
 	}

@@ -93,7 +93,11 @@ func onlySource(e compiler.Evaluation, name string) (fleet.Secret, error) {
 		}
 		return fleet.Secret{}, &diag.Diag{Code: diag.CodeUnknownSecret, Msg: fmt.Sprintf("no secret is called %s", diag.Visible(name, diag.MaxText)), Hint: hint}
 	case len(found) > 1:
-		return fleet.Secret{}, &diag.Diag{Code: diag.CodeSeveralMatches, Msg: fmt.Sprintf("the secret %s has several sources: %s", name, strings.Join(sources, ", ")), Hint: "name a cluster with the one to set"}
+		return fleet.Secret{}, &diag.Diag{
+			Code: diag.CodeSeveralMatches,
+			Msg:  fmt.Sprintf("the secret %s has several sources: %s", name, strings.Join(sources, ", ")),
+			Hint: "name a cluster with the one to set",
+		}
 	case found[0].SOPS == "":
 		return fleet.Secret{}, &diag.Diag{
 			Code: diag.CodeSecretEdit,

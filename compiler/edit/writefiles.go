@@ -62,7 +62,12 @@ func stage(tree *os.Root, name string, before, after []byte) (stagedFile, error)
 		return stagedFile{}, err
 	}
 	if now, err := tree.ReadFile(file); err != nil || !bytes.Equal(now, before) {
-		return stagedFile{}, &diag.Diag{Code: diag.CodeChangedFile, At: []diag.Pos{{File: name}}, Msg: "the file changed during the update; nothing was written", Hint: "run the command again", Cause: err}
+		return stagedFile{}, &diag.Diag{
+			Code: diag.CodeChangedFile, At: []diag.Pos{{File: name}},
+			Msg:   "the file changed during the update; nothing was written",
+			Hint:  "run the command again",
+			Cause: err,
+		}
 	}
 	next, err := writeBeside(tree, file, after, true)
 	return stagedFile{file, next}, err

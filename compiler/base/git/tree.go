@@ -42,7 +42,11 @@ func (c *commit) write(ctx context.Context, dir string, files map[string]file) e
 	var ids strings.Builder
 	for _, name := range names {
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			return &diag.Diag{Code: diag.CodeGitLimits, Msg: fmt.Sprintf("%s has a file with a name that this system does not allow: %q", c.ref, diag.Visible(name, diag.MaxText)), Hint: "rename the file in the repository"}
+			return &diag.Diag{
+				Code: diag.CodeGitLimits,
+				Msg:  fmt.Sprintf("%s has a file with a name that this system does not allow: %q", c.ref, diag.Visible(name, diag.MaxText)),
+				Hint: "rename the file in the repository",
+			}
 		}
 		ids.WriteString(files[name].id + "\n")
 	}

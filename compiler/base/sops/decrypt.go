@@ -122,7 +122,12 @@ func (f *File) dataKey(identities []age.Identity) ([]byte, error) {
 		if err == nil && len(key) == size {
 			return key, nil
 		}
-		return nil, &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{{File: f.name}}, Msg: "the data key for " + a.Recipient + " is damaged", Hint: "restore the file from version control", Cause: err}
+		return nil, &diag.Diag{
+			Code: diag.CodeSOPSFile, At: []diag.Pos{{File: f.name}},
+			Msg:   "the data key for " + a.Recipient + " is damaged",
+			Hint:  "restore the file from version control",
+			Cause: err,
+		}
 	}
 	recipients, hint := f.Recipients(), "set SOPS_AGE_KEY to the key, or SOPS_AGE_KEY_FILE to its file, or add it to ~/.config/sops/age/keys.txt"
 	if len(recipients) == 0 {

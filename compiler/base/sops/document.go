@@ -122,7 +122,11 @@ func (e *Editor) Replace(document []byte) (changed bool, err error) {
 	var root, next yaml.Node
 	decoder := yaml.NewDecoder(strings.NewReader(string(document)))
 	if err := decoder.Decode(&root); err != nil || len(root.Content) == 0 || root.Content[0].Kind != yaml.MappingNode {
-		return false, &diag.Diag{Code: diag.CodeSecretEdit, At: []diag.Pos{{File: f.name, Line: errorLine(err)}}, Msg: "the edited text is not a YAML or JSON map", Hint: "write keys and values, as in password: x"}
+		return false, &diag.Diag{
+			Code: diag.CodeSecretEdit, At: []diag.Pos{{File: f.name, Line: errorLine(err)}},
+			Msg:  "the edited text is not a YAML or JSON map",
+			Hint: "write keys and values, as in password: x",
+		}
 	}
 	if decoder.Decode(&next) == nil {
 		return false, &diag.Diag{Code: diag.CodeSecretEdit, At: []diag.Pos{edited.pos(&next)}, Msg: "the edited text has several documents", Hint: "write one document"}
@@ -161,7 +165,11 @@ func (e *Editor) sealLeaves(edited *File) error {
 		}
 		kind := typeOf(l.node)
 		if tag := l.node.ShortTag(); kind == "str" && tag != "!!str" {
-			return &diag.Diag{Code: diag.CodeSecretEdit, At: []diag.Pos{edited.pos(l.node)}, Path: l.field, Msg: "a value cannot have the tag " + diag.Visible(tag, diag.MaxText), Hint: "remove the tag"}
+			return &diag.Diag{
+				Code: diag.CodeSecretEdit, At: []diag.Pos{edited.pos(l.node)}, Path: l.field,
+				Msg:  "a value cannot have the tag " + diag.Visible(tag, diag.MaxText),
+				Hint: "remove the tag",
+			}
 		}
 		if _, err := strconv.ParseInt(l.node.Value, 0, 64); kind == "int" && err != nil {
 			return &diag.Diag{Code: diag.CodeSecretEdit, At: []diag.Pos{edited.pos(l.node)}, Path: l.field, Msg: "the number is too large for SOPS", Hint: "write it in quotes"}

@@ -33,7 +33,11 @@ func Identities(getenv func(string) string) ([]age.Identity, error) {
 	add := func(from string, r io.Reader) error {
 		found, err := age.ParseIdentities(io.LimitReader(r, maxKeyFile))
 		if err != nil {
-			return &diag.Diag{Code: diag.CodeDecryptionKey, Msg: from + " has no valid age key", Hint: "write a line that begins with AGE-SECRET-KEY-1, as age-keygen does"} // the error may quote the key
+			return &diag.Diag{
+				Code: diag.CodeDecryptionKey,
+				Msg:  from + " has no valid age key",
+				Hint: "write a line that begins with AGE-SECRET-KEY-1, as age-keygen does",
+			} // the error may quote the key
 		}
 		all = append(all, found...)
 		return nil
@@ -60,7 +64,12 @@ func Identities(getenv func(string) string) ([]age.Identity, error) {
 		}
 		if err != nil {
 			f.Close()
-			return nil, &diag.Diag{Code: diag.CodeDecryptionKey, Msg: fmt.Sprintf("cannot read the file of age keys %s", diag.Visible(name, diag.MaxText)), Hint: "correct SOPS_AGE_KEY_FILE", Cause: err}
+			return nil, &diag.Diag{
+				Code:  diag.CodeDecryptionKey,
+				Msg:   fmt.Sprintf("cannot read the file of age keys %s", diag.Visible(name, diag.MaxText)),
+				Hint:  "correct SOPS_AGE_KEY_FILE",
+				Cause: err,
+			}
 		}
 		err = add(diag.Visible(name, diag.MaxText), f)
 		f.Close()
@@ -98,7 +107,11 @@ func sshIdentities(getenv func(string) string) ([]age.Identity, error) {
 	}
 	if name := getenv("SOPS_AGE_SSH_PRIVATE_KEY_FILE"); name != "" {
 		if read(name) != nil { // the error may quote the key
-			return nil, &diag.Diag{Code: diag.CodeDecryptionKey, Msg: "SOPS_AGE_SSH_PRIVATE_KEY_FILE has no SSH key without a passphrase", Hint: "name the file of an ed25519 or RSA key without a passphrase"}
+			return nil, &diag.Diag{
+				Code: diag.CodeDecryptionKey,
+				Msg:  "SOPS_AGE_SSH_PRIVATE_KEY_FILE has no SSH key without a passphrase",
+				Hint: "name the file of an ed25519 or RSA key without a passphrase",
+			}
 		}
 	}
 	if home := getenv("HOME"); home != "" {

@@ -111,7 +111,11 @@ func (r *runner) undo(interrupted context.Context, failed error) error {
 		for _, why := range diag.All(err) {
 			r.result.Actions[a.ID()] = actions.NotUndone
 			r.reportAction(a, "stand", why.Msg)
-			faults.Add(&diag.Diag{Code: diag.CodeActionFailed, At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: "it could not be undone: " + why.Msg, Hint: "undo it by hand: the next apply starts the action again"})
+			faults.Add(&diag.Diag{
+				Code: diag.CodeActionFailed, At: []diag.Pos{a.Pos}, Path: "action " + a.ID(),
+				Msg:  "it could not be undone: " + why.Msg,
+				Hint: "undo it by hand: the next apply starts the action again",
+			})
 		}
 	}
 	if len(faults) == 0 {

@@ -54,7 +54,11 @@ func (v *Inventory) CheckReleases(names []string) error {
 	var faults diag.List
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: "fleetc has not applied a release " + quote(name) + " to the cluster", Hint: cmp.Or(diag.OneOf(name, known), "see all releases with fleetc destroy CLUSTER --dry-run")})
+			faults.Add(&diag.Diag{
+				Code: diag.CodeNoMatch,
+				Msg:  "fleetc has not applied a release " + quote(name) + " to the cluster",
+				Hint: cmp.Or(diag.OneOf(name, known), "see all releases with fleetc destroy CLUSTER --dry-run"),
+			})
 		}
 	}
 	return faults.Err()

@@ -91,7 +91,11 @@ func (f Force) Unused(plans []*Plan) error {
 		known = slices.Compact(known)
 		for _, name := range names {
 			if !slices.Contains(known, name) {
-				faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: "--force-conflicts=" + kind + ":" + diag.Visible(name, diag.MaxText) + ": no plan has this " + kind, Hint: diag.DidYouMean(name, known)})
+				faults.Add(&diag.Diag{
+					Code: diag.CodeNoMatch,
+					Msg:  "--force-conflicts=" + kind + ":" + diag.Visible(name, diag.MaxText) + ": no plan has this " + kind,
+					Hint: diag.DidYouMean(name, known),
+				})
 			}
 		}
 	}

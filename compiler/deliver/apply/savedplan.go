@@ -145,7 +145,11 @@ func (f SavedPlan) Check(p *Plan) error {
 	case f.Cluster != p.Cluster:
 		return &diag.Diag{Code: diag.CodeOtherCluster, Msg: "the plan is for cluster " + quote(f.Cluster), Hint: again}
 	case f.UID != p.UID:
-		return &diag.Diag{Code: diag.CodeOtherCluster, Msg: fmt.Sprintf("the plan is for a different cluster than %s: the UID of its namespace kube-system was %s", p.Server, diag.Visible(f.UID, diag.MaxText)), Hint: "see cluster.context"}
+		return &diag.Diag{
+			Code: diag.CodeOtherCluster,
+			Msg:  fmt.Sprintf("the plan is for a different cluster than %s: the UID of its namespace kube-system was %s", p.Server, diag.Visible(f.UID, diag.MaxText)),
+			Hint: "see cluster.context",
+		}
 	case f.Bundle != p.Bundle:
 		return &diag.Diag{Code: diag.CodeStalePlan, Msg: "the bundle of this cluster has changed since the plan was made", Hint: again}
 	}
@@ -172,7 +176,11 @@ func (f SavedPlan) Check(p *Plan) error {
 	}
 	for _, it := range f.Objects {
 		if !found[it.ID] {
-			faults.Add(&diag.Diag{Code: diag.CodeStalePlan, Path: diag.Visible(it.ID, diag.MaxText), Msg: fmt.Sprintf("it differs from the plan: the action was %s, and now it is none", diag.Visible(string(it.Action), diag.MaxText)), Hint: again})
+			faults.Add(&diag.Diag{
+				Code: diag.CodeStalePlan, Path: diag.Visible(it.ID, diag.MaxText),
+				Msg:  fmt.Sprintf("it differs from the plan: the action was %s, and now it is none", diag.Visible(string(it.Action), diag.MaxText)),
+				Hint: again,
+			})
 		}
 	}
 	faults.Add(f.checkActions(now))

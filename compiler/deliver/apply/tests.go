@@ -38,7 +38,11 @@ func (t Target) Test(ctx context.Context, plan *Plan, report func(Event)) ([]Tes
 		item := plan.helmItem(rel)
 		releases = append(releases, rel)
 		if recorded, ok := plan.inventory.Releases[rel.Name]; !ok || recorded != plan.next.Releases[rel.Name] || item != nil && item.Action != Unchanged {
-			faults.Add(&diag.Diag{Code: diag.CodeNotCurrent, At: []diag.Pos{rel.Pos}, Path: rel.Path(), Msg: "the cluster does not run this release as the fleet has it", Hint: "run fleetc apply first"})
+			faults.Add(&diag.Diag{
+				Code: diag.CodeNotCurrent, At: []diag.Pos{rel.Pos}, Path: rel.Path(),
+				Msg:  "the cluster does not run this release as the fleet has it",
+				Hint: "run fleetc apply first",
+			})
 		}
 	}
 	if err := faults.Err(); err != nil || len(releases) == 0 {

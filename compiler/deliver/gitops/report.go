@@ -38,7 +38,11 @@ func NewReport(id string, now time.Time, objects []Object) Report {
 func (r Report) Encode() ([]byte, error) {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err == nil && len(data) >= MaxReport {
-		err = &diag.Diag{Code: diag.CodeClusterReport, Clusters: []string{r.Cluster}, Msg: fmt.Sprintf("the report would have more than %d KiB", MaxReport>>10), Hint: "look for Kustomizations and Applications with long messages, or too many of them"}
+		err = &diag.Diag{
+			Code: diag.CodeClusterReport, Clusters: []string{r.Cluster},
+			Msg:  fmt.Sprintf("the report would have more than %d KiB", MaxReport>>10),
+			Hint: "look for Kustomizations and Applications with long messages, or too many of them",
+		}
 	}
 	return append(data, '\n'), err
 }
@@ -57,7 +61,11 @@ func IsReportBranch(name string) bool { return strings.HasSuffix(name, reportSuf
 func ParseReport(data []byte, id string, now time.Time) (Report, error) {
 	var r Report
 	fault := func(msg string, args ...any) (Report, error) {
-		return Report{}, &diag.Diag{Code: diag.CodeClusterReport, Clusters: []string{id}, Msg: "its report " + fmt.Sprintf(msg, args...), Hint: "find out what pushes to the branch of the report; fleetc rollout report writes a new one"}
+		return Report{}, &diag.Diag{
+			Code: diag.CodeClusterReport, Clusters: []string{id},
+			Msg:  "its report " + fmt.Sprintf(msg, args...),
+			Hint: "find out what pushes to the branch of the report; fleetc rollout report writes a new one",
+		}
 	}
 	if len(data) == 0 {
 		return fault("has no file %s, or more than %d KiB", ReportFile, MaxReport>>10)

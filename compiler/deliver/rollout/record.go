@@ -57,7 +57,11 @@ func readRecord(ctx context.Context, c *cluster.Cluster, module, wave string) (o
 	}
 	if err != nil {
 		name := "ConfigMap " + o.GetNamespace() + "/" + o.GetName()
-		return nil, r, &diag.Diag{Code: diag.CodeDamagedRecord, Msg: fmt.Sprintf("the record of wave %s in %s is not in the format that fleetc writes", wave, name), Hint: "delete the key from " + name + ", then approve or pause again"}
+		return nil, r, &diag.Diag{
+			Code: diag.CodeDamagedRecord,
+			Msg:  fmt.Sprintf("the record of wave %s in %s is not in the format that fleetc writes", wave, name),
+			Hint: "delete the key from " + name + ", then approve or pause again",
+		}
 	}
 	return o, r, nil
 }

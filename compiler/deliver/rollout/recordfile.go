@@ -27,10 +27,18 @@ func ParseRecords(data []byte, pos diag.Pos) (*Records, error) {
 	r := &Records{Format: recordFormat}
 	if len(data) > 0 {
 		if err := json.Unmarshal(data, r); err != nil {
-			return nil, &diag.Diag{Code: diag.CodeDamagedRecord, At: []diag.Pos{pos}, Msg: "the file with approvals and pauses cannot be read: " + diag.Brief(err), Hint: "restore it from an earlier commit, or remove it, then approve and pause again"}
+			return nil, &diag.Diag{
+				Code: diag.CodeDamagedRecord, At: []diag.Pos{pos},
+				Msg:  "the file with approvals and pauses cannot be read: " + diag.Brief(err),
+				Hint: "restore it from an earlier commit, or remove it, then approve and pause again",
+			}
 		}
 		if r.Format != recordFormat {
-			return nil, &diag.Diag{Code: diag.CodeOtherVersion, At: []diag.Pos{pos}, Msg: fmt.Sprintf("the file has the format %q, but this fleetc supports %s", diag.Visible(r.Format, diag.MaxText), recordFormat), Hint: "run the version of fleetc that wrote it"}
+			return nil, &diag.Diag{
+				Code: diag.CodeOtherVersion, At: []diag.Pos{pos},
+				Msg:  fmt.Sprintf("the file has the format %q, but this fleetc supports %s", diag.Visible(r.Format, diag.MaxText), recordFormat),
+				Hint: "run the version of fleetc that wrote it",
+			}
 		}
 	}
 	if r.Fleets == nil {

@@ -101,7 +101,12 @@ func (e *encrypter) object(ctx context.Context, i int, by method) error {
 	plain := annotated(fleet.WithReferences(o.Unstructured, func(reference, _ string) string { return values[reference] }), state)
 	encrypted, err := by.encrypt(plain)
 	if err != nil {
-		return &diag.Diag{Code: diag.CodeSecretNotEncrypted, At: o.Places(), Path: o.Title(), Msg: "it cannot be encrypted: " + diag.Brief(err), Hint: "write strings in data and stringData", Cause: err}
+		return &diag.Diag{
+			Code: diag.CodeSecretNotEncrypted, At: o.Places(), Path: o.Title(),
+			Msg:   "it cannot be encrypted: " + diag.Brief(err),
+			Hint:  "write strings in data and stringData",
+			Cause: err,
+		}
 	}
 	return e.set(i, encrypted)
 }

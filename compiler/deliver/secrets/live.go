@@ -32,7 +32,11 @@ const (
 // cluster have different values.
 func live(ctx context.Context, b *fleet.Bundle, s fleet.Secret, read Reader) (string, error) {
 	if read == nil {
-		return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: "the value of secrets." + s.Name + " is only in the cluster", Hint: "apply the cluster with fleetc apply, or give the secret another source"}
+		return "", &diag.Diag{
+			Code: diag.CodeSecretUnavailable,
+			Msg:  "the value of secrets." + s.Name + " is only in the cluster",
+			Hint: "apply the cluster with fleetc apply, or give the secret another source",
+		}
 	}
 	value, place := "", ""
 	for _, o := range b.Objects {
@@ -42,7 +46,12 @@ func live(ctx context.Context, b *fleet.Bundle, s fleet.Secret, read Reader) (st
 		}
 		found, err := read(ctx, o.Unstructured)
 		if err != nil {
-			return "", &diag.Diag{Code: diag.CodeSecretUnavailable, At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("it cannot be read for the value of the secret %s: %s", s.Name, diag.Brief(err)), Hint: "allow the user to read the object", Cause: err}
+			return "", &diag.Diag{
+				Code: diag.CodeSecretUnavailable, At: o.Places(), Path: o.Title(),
+				Msg:   fmt.Sprintf("it cannot be read for the value of the secret %s: %s", s.Name, diag.Brief(err)),
+				Hint:  "allow the user to read the object",
+				Cause: err,
+			}
 		}
 		for _, f := range fields {
 			now, ok := f.valueIn(found)

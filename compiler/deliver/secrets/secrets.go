@@ -155,13 +155,21 @@ func (r *Resolver) value(ctx context.Context, b *fleet.Bundle, s fleet.Secret, r
 			if ok {
 				state = " is empty"
 			}
-			return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: "the environment variable " + s.Env + state, Hint: "set it for the process that applies, for example as a secret of the CI job"}
+			return "", &diag.Diag{
+				Code: diag.CodeSecretUnavailable,
+				Msg:  "the environment variable " + s.Env + state,
+				Hint: "set it for the process that applies, for example as a secret of the CI job",
+			}
 		}
 		return value, nil
 	case s.Vals != "":
 		return r.printed(ctx, "install vals, or give the secret another source", "vals", "get", s.Vals)
 	case len(s.Exec) > 0 && !r.AllowExec:
-		return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: "the secret runs a command, which is not allowed: " + diag.Visible(s.Text(), diag.MaxText), Hint: "review the command, then pass --allow-exec"}
+		return "", &diag.Diag{
+			Code: diag.CodeSecretUnavailable,
+			Msg:  "the secret runs a command, which is not allowed: " + diag.Visible(s.Text(), diag.MaxText),
+			Hint: "review the command, then pass --allow-exec",
+		}
 	case len(s.Exec) > 0:
 		return r.printed(ctx, "install it, or give the secret another source", s.Exec...)
 	case s.Live != nil:

@@ -79,7 +79,11 @@ func checkPair(a, b string) error {
 	case strings.EqualFold(a, b):
 		return &diag.Diag{Code: diag.CodeImportCluster, Msg: "two clusters are called " + a, Hint: "give each cluster another ID: ID=..."}
 	case strings.HasPrefix(a, b+"/"), strings.HasPrefix(b, a+"/"):
-		return &diag.Diag{Code: diag.CodeImportCluster, Msg: fmt.Sprintf("the clusters %s and %s are nested", a, b), Hint: "a directory is a cluster or a layer of clusters: give one of them another ID"}
+		return &diag.Diag{
+			Code: diag.CodeImportCluster,
+			Msg:  fmt.Sprintf("the clusters %s and %s are nested", a, b),
+			Hint: "a directory is a cluster or a layer of clusters: give one of them another ID",
+		}
 	}
 	return nil
 }

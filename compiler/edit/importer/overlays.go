@@ -43,7 +43,11 @@ func ParseOverlays(texts []string, defaultID func(dir string) string) ([]Overlay
 		}
 		id, release, isNamed := strings.Cut(head, ":")
 		if isNamed && (release == "" || NameOf(release) != release) {
-			return nil, &diag.Diag{Code: diag.CodeImportCluster, Msg: fmt.Sprintf("invalid release name %q", diag.Visible(release, diag.MaxText)), Hint: "write lower-case letters, digits and inner dashes, as in dev:shop=overlays/dev"}
+			return nil, &diag.Diag{
+				Code: diag.CodeImportCluster,
+				Msg:  fmt.Sprintf("invalid release name %q", diag.Visible(release, diag.MaxText)),
+				Hint: "write lower-case letters, digits and inner dashes, as in dev:shop=overlays/dev",
+			}
 		}
 		of := Overlay{Cluster: id, Release: release}
 		if dir == "" || seen[of] || !slices.ContainsFunc(out, func(o Overlay) bool { return o.Cluster == id }) {
@@ -89,7 +93,11 @@ func ReadOverlays(ctx context.Context, opts OverlayOptions) (*Model, error) {
 	for _, o := range overlays {
 		o.Release = cmp.Or(o.Release, name)
 		if slices.ContainsFunc(all, func(b builtOverlay) bool { return b.Cluster == o.Cluster && b.Release == o.Release }) {
-			return nil, &diag.Diag{Code: diag.CodeImportCluster, Msg: "the cluster " + o.Cluster + " has two overlays for the release " + o.Release, Hint: "name the releases, as in " + o.Cluster + ":shop=overlays/dev"}
+			return nil, &diag.Diag{
+				Code: diag.CodeImportCluster,
+				Msg:  "the cluster " + o.Cluster + " has two overlays for the release " + o.Release,
+				Hint: "name the releases, as in " + o.Cluster + ":shop=overlays/dev",
+			}
 		}
 		r, reads, err := readOverlay(ctx, root, o, opts.ProveWith)
 		if ctx.Err() != nil {

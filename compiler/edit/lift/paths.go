@@ -23,9 +23,17 @@ func (t *tree) parsePaths(texts []string) ([][]string, error) {
 		path, ok := fleet.ParseField(text)
 		switch {
 		case !ok:
-			faults.Add(&diag.Diag{Code: diag.CodeFieldPath, Msg: fmt.Sprintf("malformed path %s", diag.Visible(text, diag.MaxText)), Hint: `write it as in releases.web.values.image.tag, or releases.web.values."a.b" for a key with a dot`})
+			faults.Add(&diag.Diag{
+				Code: diag.CodeFieldPath,
+				Msg:  fmt.Sprintf("malformed path %s", diag.Visible(text, diag.MaxText)),
+				Hint: `write it as in releases.web.values.image.tag, or releases.web.values."a.b" for a key with a dot`,
+			})
 		case path[0] != releasesField || len(path) == 1 || len(path) >= prefixLength && path[2] != valuesField:
-			faults.Add(&diag.Diag{Code: diag.CodeFieldPath, Msg: fmt.Sprintf("%s is not the path of a release or of its values", diag.Visible(text, diag.MaxText)), Hint: "write it as in releases.web, or releases.web.values.replicas"})
+			faults.Add(&diag.Diag{
+				Code: diag.CodeFieldPath,
+				Msg:  fmt.Sprintf("%s is not the path of a release or of its values", diag.Visible(text, diag.MaxText)),
+				Hint: "write it as in releases.web, or releases.web.values.replicas",
+			})
 		default:
 			faults.Add(t.checkPath(text, path))
 			out = append(out, path)
@@ -49,7 +57,11 @@ func (t *tree) checkPath(text string, path []string) error {
 			}
 		}
 	}
-	return &diag.Diag{Code: diag.CodeNoMatch, Msg: "no layer sets literal values at " + text, Hint: cmp.Or(diag.DidYouMean(text, names), "see where values are set with fleetc explain CLUSTER "+diag.Visible(text, diag.MaxText))}
+	return &diag.Diag{
+		Code: diag.CodeNoMatch,
+		Msg:  "no layer sets literal values at " + text,
+		Hint: cmp.Or(diag.DidYouMean(text, names), "see where values are set with fleetc explain CLUSTER "+diag.Visible(text, diag.MaxText)),
+	}
 }
 
 // paths returns the paths of literal values of all layers, each once, as explain has them.

@@ -181,7 +181,11 @@ func (u *plannedUse) set(s query.ImageSource, text string) (operation, error) {
 		o.kind = replaceYAML
 		return o, nil
 	case s.Pos.IsValid() && !isOwnFile(s.File) && u.layer == nil:
-		return operation{}, &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{s.Pos}, Path: s.Path, Msg: "a package sets the image " + u.shortName(), Hint: "name a layer with --in, which overrides it"}
+		return operation{}, &diag.Diag{
+			Code: diag.CodeCannotEdit, At: []diag.Pos{s.Pos}, Path: s.Path,
+			Msg:  "a package sets the image " + u.shortName(),
+			Hint: "name a layer with --in, which overrides it",
+		}
 	case s.Keys != nil:
 		return u.setDefault(s.Keys, text)
 	case u.layer != nil:

@@ -151,7 +151,11 @@ func newestOf(ctx context.Context, client *registry.Images, versions []ImageVers
 // ask sets the newest tag and digest.
 func (v *ImageVersion) ask(ctx context.Context, client *registry.Images, tag string) error {
 	if image.Parse(v.Image).String() != v.Image {
-		return &diag.Diag{Code: diag.CodeNoVersion, Msg: fmt.Sprintf("%q has an empty tag or digest, which no container runtime accepts", diag.Visible(v.Image, diag.MaxText)), Hint: "write the tag after the : and the digest after the @, or remove that character; fleetc image list shows the line"}
+		return &diag.Diag{
+			Code: diag.CodeNoVersion,
+			Msg:  fmt.Sprintf("%q has an empty tag or digest, which no container runtime accepts", diag.Visible(v.Image, diag.MaxText)),
+			Hint: "write the tag after the : and the digest after the @, or remove that character; fleetc image list shows the line",
+		}
 	}
 	full := image.FullName(v.Repository)
 	v.Newest = tag
@@ -178,7 +182,12 @@ func (v *ImageVersion) ask(ctx context.Context, client *registry.Images, tag str
 		digest, err := client.Digest(ctx, full, v.Newest)
 		switch {
 		case errors.Is(err, registry.ErrNotFound) && tag == "":
-			return &diag.Diag{Code: diag.CodeNoVersion, Msg: fmt.Sprintf("%s:%s is in the list of the registry, but cannot be read", v.Repository, v.Newest), Hint: "run the command again; the tag may have been removed", Cause: err}
+			return &diag.Diag{
+				Code:  diag.CodeNoVersion,
+				Msg:   fmt.Sprintf("%s:%s is in the list of the registry, but cannot be read", v.Repository, v.Newest),
+				Hint:  "run the command again; the tag may have been removed",
+				Cause: err,
+			}
 		case err != nil:
 			return err
 		}

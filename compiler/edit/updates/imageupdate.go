@@ -155,12 +155,20 @@ func checkTag(versions []ImageVersion, tag string) error {
 	for _, v := range versions {
 		repositories = append(repositories, v.Repository)
 		if v.Status == Held {
-			return &diag.Diag{Code: diag.CodeNoVersion, At: []diag.Pos{v.pos}, Path: fleet.ImagePath(v.Repository), Msg: "the policy keeps the tag of the image: " + diag.Visible(v.policy.Never(), diag.MaxText), Hint: "remove the policy first"}
+			return &diag.Diag{
+				Code: diag.CodeNoVersion, At: []diag.Pos{v.pos}, Path: fleet.ImagePath(v.Repository),
+				Msg:  "the policy keeps the tag of the image: " + diag.Visible(v.policy.Never(), diag.MaxText),
+				Hint: "remove the policy first",
+			}
 		}
 	}
 	slices.Sort(repositories)
 	if repositories = slices.Compact(repositories); len(repositories) > 1 {
-		return &diag.Diag{Code: diag.CodeSeveralMatches, Msg: fmt.Sprintf("--tag is for one image, but %d are selected", len(repositories)), Hint: "name one of them: " + strings.Join(repositories[:min(len(repositories), 4)], ", ")}
+		return &diag.Diag{
+			Code: diag.CodeSeveralMatches,
+			Msg:  fmt.Sprintf("--tag is for one image, but %d are selected", len(repositories)),
+			Hint: "name one of them: " + strings.Join(repositories[:min(len(repositories), 4)], ", "),
+		}
 	}
 	return nil
 }

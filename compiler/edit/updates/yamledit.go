@@ -107,7 +107,12 @@ func editYAML(root string, o operation, edits load.Edits) error {
 			return nil
 		}
 	}
-	return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{o.at}, Msg: fmt.Sprintf("the value %s is not written here as one plain or quoted string", diag.Visible(o.before, diag.MaxText)), Hint: "change the image by hand", Cause: err}
+	return &diag.Diag{
+		Code: diag.CodeCannotEdit, At: []diag.Pos{o.at},
+		Msg:   fmt.Sprintf("the value %s is not written here as one plain or quoted string", diag.Visible(o.before, diag.MaxText)),
+		Hint:  "change the image by hand",
+		Cause: err,
+	}
 }
 
 // kustomizationNames are the names of the file of a kustomization.

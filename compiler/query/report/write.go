@@ -45,7 +45,12 @@ func WriteFile(file string, r *Report) error {
 	const mode = 0o644 // less the umask
 	tmp, err := os.OpenFile(filepath.Join(filepath.Dir(file), ".report-"+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return &diag.Diag{Code: diag.CodeFileSystem, Msg: "cannot write the report: " + errors.Unwrap(err).Error(), Hint: "name a file in a directory that exists and that you can write to", Cause: err}
+		return &diag.Diag{
+			Code:  diag.CodeFileSystem,
+			Msg:   "cannot write the report: " + errors.Unwrap(err).Error(),
+			Hint:  "name a file in a directory that exists and that you can write to",
+			Cause: err,
+		}
 	}
 	if info, statErr := os.Stat(file); statErr == nil {
 		err = tmp.Chmod(info.Mode().Perm())

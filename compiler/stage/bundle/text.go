@@ -37,7 +37,11 @@ func inspect(s string) (traits, error) {
 		case c >= utf8.RuneSelf:
 			r, size := utf8.DecodeRuneInString(s[i:])
 			if r == utf8.RuneError && size == 1 {
-				return 0, &diag.Diag{Code: diag.CodeManifestValue, Msg: fmt.Sprintf("the string is not UTF-8 at byte %d", i), Hint: "write the text as UTF-8; put binary data in binaryData of a ConfigMap, or in data of a Secret, in base64"}
+				return 0, &diag.Diag{
+					Code: diag.CodeManifestValue,
+					Msg:  fmt.Sprintf("the string is not UTF-8 at byte %d", i),
+					Hint: "write the text as UTF-8; put binary data in binaryData of a ConfigMap, or in data of a Secret, in base64",
+				}
 			}
 			if !visible(r) {
 				t |= hidden

@@ -125,7 +125,12 @@ func (s *Source) download(ctx context.Context, ref fleet.ChartRef, e *entry) ([]
 	// Use the first URL, as Helm does. Repositories with several URLs list mirrors.
 	at, err := resolve(ref.Repo, e.URLs[0])
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeChartNotFound, Msg: fmt.Sprintf("%s: the repository's index has a URL that cannot be used: %s", ref, registry.Reason(err)), Hint: "use another version, or ask the owner of the repository", Cause: err}
+		return nil, &diag.Diag{
+			Code:  diag.CodeChartNotFound,
+			Msg:   fmt.Sprintf("%s: the repository's index has a URL that cannot be used: %s", ref, registry.Reason(err)),
+			Hint:  "use another version, or ask the owner of the repository",
+			Cause: err,
+		}
 	}
 	if at.Scheme == "oci" {
 		repository, tag := splitTag(strings.TrimPrefix(at.String(), "oci://"), tagOf(ref.Version))

@@ -94,7 +94,12 @@ func (s *Source) tags(ctx context.Context, at string) ([]string, error) {
 func (s *Source) registry(ctx context.Context, at string) (name.Repository, []remote.Option, error) {
 	repo, options, err := registry.Open(ctx, at, s.forRegistries(), maxDownload+maxIndex)
 	if err != nil {
-		return repo, nil, &diag.Diag{Code: diag.CodeChartReference, Msg: fmt.Sprintf("%s is not the address of a chart in a registry: %s", at, oneLine(err.Error())), Hint: "write an address such as oci://registry.example.com/charts", Cause: err}
+		return repo, nil, &diag.Diag{
+			Code:  diag.CodeChartReference,
+			Msg:   fmt.Sprintf("%s is not the address of a chart in a registry: %s", at, oneLine(err.Error())),
+			Hint:  "write an address such as oci://registry.example.com/charts",
+			Cause: err,
+		}
 	}
 	return repo, options, nil
 }

@@ -25,7 +25,11 @@ func ReplaceText(root string, at diag.Pos, before, after string, edits Edits) er
 		return err
 	}
 	if lit == nil {
-		return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{at}, Msg: fmt.Sprintf("an expression computes the value %q here", diag.Visible(before, diag.MaxText)), Hint: fmt.Sprintf("write a string that contains %s", literal.String.Quote(after))}
+		return &diag.Diag{
+			Code: diag.CodeCannotEdit, At: []diag.Pos{at},
+			Msg:  fmt.Sprintf("an expression computes the value %q here", diag.Visible(before, diag.MaxText)),
+			Hint: fmt.Sprintf("write a string that contains %s", literal.String.Quote(after)),
+		}
 	}
 	from, to := lit.Pos().Offset(), lit.End().Offset()
 	text := lit.Value
@@ -35,7 +39,11 @@ func ReplaceText(root string, at diag.Pos, before, after string, edits Edits) er
 		}
 	}
 	if strings.Count(text, before) != 1 {
-		return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{at}, Msg: fmt.Sprintf("the value here does not contain %q exactly once", diag.Visible(before, diag.MaxText)), Hint: "change the image by hand"}
+		return &diag.Diag{
+			Code: diag.CodeCannotEdit, At: []diag.Pos{at},
+			Msg:  fmt.Sprintf("the value here does not contain %q exactly once", diag.Visible(before, diag.MaxText)),
+			Hint: "change the image by hand",
+		}
 	}
 	next := strings.Replace(text, before, after, 1)
 	quoted := literal.String.Quote(next)

@@ -254,7 +254,12 @@ func (j *job) values(loaded *chart.Chart, user map[string]any, caps *chartutil.C
 	values, lost, err := coalesce(loaded, j.release, user, caps)
 	if err != nil {
 		r := j.release
-		return nil, &diag.Diag{Code: diag.CodeChartType, At: []diag.Pos{r.Pos}, Path: r.Path("values"), Msg: fmt.Sprintf("chart %s does not accept the values: %v", j.chart.Ref, err), Hint: "correct the values of the release", Cause: err}
+		return nil, &diag.Diag{
+			Code: diag.CodeChartType, At: []diag.Pos{r.Pos}, Path: r.Path("values"),
+			Msg:   fmt.Sprintf("chart %s does not accept the values: %v", j.chart.Ref, err),
+			Hint:  "correct the values of the release",
+			Cause: err,
+		}
 	}
 	var faults diag.List
 	faults.Add(j.lostValues(lost, caps))

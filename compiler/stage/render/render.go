@@ -160,12 +160,20 @@ func written(r *fleet.Release) ([]fleet.Object, error) {
 	for _, t := range r.Objects {
 		o, ok := t.Native().(map[string]any)
 		if !ok {
-			faults.Add(&diag.Diag{Code: diag.CodeRenderedObject, At: []diag.Pos{t.Pos}, Path: r.Path("objects"), Msg: "an object is a struct with apiVersion, kind and metadata", Hint: "write objects: app: {apiVersion: ..., kind: ..., metadata: name: ...}"})
+			faults.Add(&diag.Diag{
+				Code: diag.CodeRenderedObject, At: []diag.Pos{t.Pos}, Path: r.Path("objects"),
+				Msg:  "an object is a struct with apiVersion, kind and metadata",
+				Hint: "write objects: app: {apiVersion: ..., kind: ..., metadata: name: ...}",
+			})
 			continue
 		}
 		items, err := flatten(o)
 		if err != nil {
-			faults.Add(&diag.Diag{Code: diag.CodeRenderedObject, At: []diag.Pos{t.Pos}, Path: r.Path("objects"), Msg: err.Error(), Hint: "write each item as {apiVersion: ..., kind: ..., metadata: name: ...}"})
+			faults.Add(&diag.Diag{
+				Code: diag.CodeRenderedObject, At: []diag.Pos{t.Pos}, Path: r.Path("objects"),
+				Msg:  err.Error(),
+				Hint: "write each item as {apiVersion: ..., kind: ..., metadata: name: ...}",
+			})
 			continue
 		}
 		for _, i := range items {

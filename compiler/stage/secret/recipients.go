@@ -18,7 +18,12 @@ func checkReadable(c *fleet.Cluster, o fleet.Object) error {
 	}
 	recipients, others, err := sops.KeysOf(o.Object)
 	if err != nil {
-		return &diag.Diag{Code: diag.CodeSOPSFile, At: o.Places(), Path: o.Title(), Msg: "the SOPS metadata is not valid (" + o.Origin() + ")", Hint: "restore the Secret from version control, or encrypt it again", Cause: err}
+		return &diag.Diag{
+			Code: diag.CodeSOPSFile, At: o.Places(), Path: o.Title(),
+			Msg:   "the SOPS metadata is not valid (" + o.Origin() + ")",
+			Hint:  "restore the Secret from version control, or encrypt it again",
+			Cause: err,
+		}
 	}
 	if len(recipients) == 0 || len(others) > 0 || slices.ContainsFunc(recipients, func(r string) bool { return slices.Contains(c.Recipients, r) }) {
 		return nil

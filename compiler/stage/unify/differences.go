@@ -55,7 +55,11 @@ func Differences(root string, in *build.Instance) ([]fleet.DifferenceRule, error
 		out = append(out, rule)
 	}
 	if len(out) == 0 {
-		faults.Add(&diag.Diag{Code: diag.CodeMissingValue, At: []diag.Pos{writtenPos(root, lookup(v, "differences"))}, Path: "differences", Msg: "has no rules", Hint: `write one: "prod": {between: ["prod"], allow: {}}`})
+		faults.Add(&diag.Diag{
+			Code: diag.CodeMissingValue, At: []diag.Pos{writtenPos(root, lookup(v, "differences"))}, Path: "differences",
+			Msg:  "has no rules",
+			Hint: `write one: "prod": {between: ["prod"], allow: {}}`,
+		})
 	}
 	return out, faults.Err()
 }

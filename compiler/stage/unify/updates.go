@@ -75,7 +75,11 @@ func (e *evaluation) updatePatterns(v cue.Value, field, at string, faults *diag.
 		text, _ := item.String()
 		p := fleet.UpdatePattern{Text: text, Path: fmt.Sprintf("%s.%s.%d", at, field, i), Pos: e.fieldPos(item)}
 		if _, err := path.Match(text, ""); err != nil {
-			faults.Add(&diag.Diag{Code: diag.CodeUpdateRule, At: []diag.Pos{p.Pos}, Path: p.Path, Msg: "invalid pattern " + diag.Visible(text, diag.MaxText), Hint: `write it as in "redis" or "prometheus-*"`})
+			faults.Add(&diag.Diag{
+				Code: diag.CodeUpdateRule, At: []diag.Pos{p.Pos}, Path: p.Path,
+				Msg:  "invalid pattern " + diag.Visible(text, diag.MaxText),
+				Hint: `write it as in "redis" or "prometheus-*"`,
+			})
 			continue
 		}
 		out = append(out, p)

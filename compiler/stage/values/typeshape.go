@@ -29,7 +29,12 @@ func (b *builder) chart(c *chart.Chart, dir string, depth int) (*Type, error) {
 	if c.Schema != nil {
 		s, err := b.schema(c, dir)
 		if err != nil {
-			return nil, &diag.Diag{Code: diag.CodeSchemaDocument, Path: dir + "values.schema.json", Msg: fmt.Sprintf("the schema of chart %s is not a valid JSON Schema: %v", c.Name(), err), Hint: fleet.SchemaHint, Cause: err}
+			return nil, &diag.Diag{
+				Code: diag.CodeSchemaDocument, Path: dir + "values.schema.json",
+				Msg:   fmt.Sprintf("the schema of chart %s is not a valid JSON Schema: %v", c.Name(), err),
+				Hint:  fleet.SchemaHint,
+				Cause: err,
+			}
 		}
 		b.applySchema(t, s.root(), dir+"values.schema.json", 0)
 	}

@@ -171,13 +171,21 @@ func scalarOf(d *importer.Document, key string) string {
 // faults.
 func (r *reader) applications() error {
 	if len(r.docs)+len(r.opts.AppOfApps)+len(r.model.Dropped) == 0 {
-		return &diag.Diag{Code: diag.CodeNothingToImport, Msg: r.opts.Dir + " has no Application or ApplicationSet", Hint: "name the directory with the documents of Argo CD, or the chart that creates them with --app-of-apps"}
+		return &diag.Diag{
+			Code: diag.CodeNothingToImport,
+			Msg:  r.opts.Dir + " has no Application or ApplicationSet",
+			Hint: "name the directory with the documents of Argo CD, or the chart that creates them with --app-of-apps",
+		}
 	}
 	for _, d := range r.docs {
 		r.model.Documents++
 		var content map[string]any
 		if err := d.Node.Decode(&content); err != nil {
-			r.leaveOut(d, d.Kind, d.Name, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{d.At(r.Dir, nil)}, Msg: "not a valid " + d.Kind + ": " + importer.YAMLReason(err), Hint: "correct the document"})
+			r.leaveOut(d, d.Kind, d.Name, &diag.Diag{
+				Code: diag.CodeImportInvalid, At: []diag.Pos{d.At(r.Dir, nil)},
+				Msg:  "not a valid " + d.Kind + ": " + importer.YAMLReason(err),
+				Hint: "correct the document",
+			})
 			continue
 		}
 		content = plain(content)

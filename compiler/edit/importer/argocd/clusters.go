@@ -44,7 +44,11 @@ func (r *reader) readSecrets() error {
 	}
 	for node, err := range blockyaml.Documents(r.opts.Secrets.Data) {
 		if err != nil {
-			return &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{{File: r.opts.Secrets.File}}, Msg: "not valid YAML: " + importer.YAMLReason(err), Hint: "write what kubectl get secret -o yaml prints"}
+			return &diag.Diag{
+				Code: diag.CodeImportInvalid, At: []diag.Pos{{File: r.opts.Secrets.File}},
+				Msg:  "not valid YAML: " + importer.YAMLReason(err),
+				Hint: "write what kubectl get secret -o yaml prints",
+			}
 		}
 		if len(node.Content) > 0 {
 			r.addDestinations(node.Content[0])

@@ -133,11 +133,19 @@ func (r *reader) manifests(files []string, out *importer.Release) error {
 		}
 		for node, err := range blockyaml.Documents(data) {
 			if err != nil {
-				return &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.Dir), file)}}, Msg: "not valid YAML: " + importer.YAMLReason(err), Hint: "correct the file, or leave it out with directory.exclude"}
+				return &diag.Diag{
+					Code: diag.CodeImportInvalid, At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.Dir), file)}},
+					Msg:  "not valid YAML: " + importer.YAMLReason(err),
+					Hint: "correct the file, or leave it out with directory.exclude",
+				}
 			}
 			o, err := importer.ObjectOf(node)
 			if err != nil {
-				return &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.Dir), file), Line: node.Line, Col: node.Column}}, Msg: importer.YAMLReason(err), Hint: "write a Kubernetes object, or leave the file out with directory.exclude"}
+				return &diag.Diag{
+					Code: diag.CodeImportInvalid, At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.Dir), file), Line: node.Line, Col: node.Column}},
+					Msg:  importer.YAMLReason(err),
+					Hint: "write a Kubernetes object, or leave the file out with directory.exclude",
+				}
 			}
 			if o != nil {
 				contents, nodes = append(contents, o), append(nodes, importer.NodeOf(o.Object, node.Content[0]))

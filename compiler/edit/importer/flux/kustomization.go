@@ -99,7 +99,11 @@ func (s *state) walk() error {
 			}
 			queue = append(queue, next...)
 			if len(s.order) > maxKustomizations {
-				return &diag.Diag{Code: diag.CodeImportCycle, Msg: fmt.Sprintf("the cluster has more than %d Kustomizations", maxKustomizations), Hint: "look for Kustomizations that create each other"}
+				return &diag.Diag{
+					Code: diag.CodeImportCycle,
+					Msg:  fmt.Sprintf("the cluster has more than %d Kustomizations", maxKustomizations),
+					Hint: "look for Kustomizations that create each other",
+				}
 			}
 		}
 		queue = waiting

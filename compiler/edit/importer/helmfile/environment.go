@@ -126,7 +126,11 @@ func (e *environmentRun) renderFile(file string, data any) (string, []int, error
 // missingFileHandler.
 func (e *environmentRun) resolve(dir, name, handler string, at diag.Pos) ([]string, error) {
 	if isRemote(name) {
-		return nil, &diag.Diag{Code: diag.CodeImportUnsupported, At: []diag.Pos{at}, Msg: diag.Visible(name, diag.MaxText) + " is a file of another repository", Hint: "copy the file into this repository: fleetc import does not fetch values"}
+		return nil, &diag.Diag{
+			Code: diag.CodeImportUnsupported, At: []diag.Pos{at},
+			Msg:  diag.Visible(name, diag.MaxText) + " is a file of another repository",
+			Hint: "copy the file into this repository: fleetc import does not fetch values",
+		}
 	}
 	pattern, err := e.place(dir, name)
 	isOptional := handler == "Warn" || handler == "Info" || handler == "Debug"
@@ -135,7 +139,11 @@ func (e *environmentRun) resolve(dir, name, handler string, at diag.Pos) ([]stri
 		return nil, nil
 	}
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeImportFile, At: []diag.Pos{at}, Msg: fmt.Sprintf("the file %s is outside of the repository", diag.Visible(name, diag.MaxText)), Hint: "write a file of the repository"}
+		return nil, &diag.Diag{
+			Code: diag.CodeImportFile, At: []diag.Pos{at},
+			Msg:  fmt.Sprintf("the file %s is outside of the repository", diag.Visible(name, diag.MaxText)),
+			Hint: "write a file of the repository",
+		}
 	}
 	files, err := e.glob(pattern)
 	if err != nil {
@@ -145,9 +153,17 @@ func (e *environmentRun) resolve(dir, name, handler string, at diag.Pos) ([]stri
 	case len(files) > 0 || isOptional:
 		return files, nil
 	case handler != "" && handler != "Error":
-		return nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{at}, Msg: fmt.Sprintf("missingFileHandler cannot be %q", diag.Visible(handler, diag.MaxText)), Hint: "write Error, Warn, Info or Debug"}
+		return nil, &diag.Diag{
+			Code: diag.CodeImportInvalid, At: []diag.Pos{at},
+			Msg:  fmt.Sprintf("missingFileHandler cannot be %q", diag.Visible(handler, diag.MaxText)),
+			Hint: "write Error, Warn, Info or Debug",
+		}
 	}
-	return nil, &diag.Diag{Code: diag.CodeImportFile, At: []diag.Pos{at}, Msg: "the repository has no file " + diag.Visible(pattern, diag.MaxText), Hint: "correct the path, or set missingFileHandler: Warn"}
+	return nil, &diag.Diag{
+		Code: diag.CodeImportFile, At: []diag.Pos{at},
+		Msg:  "the repository has no file " + diag.Visible(pattern, diag.MaxText),
+		Hint: "correct the path, or set missingFileHandler: Warn",
+	}
 }
 
 // isRemote reports whether a path is a URL.

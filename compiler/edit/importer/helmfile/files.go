@@ -111,7 +111,11 @@ func (r *reader) parse(file string, data []byte, lines []int) (*section, map[str
 	}
 	if err != nil {
 		line, text := yamlLine(err)
-		return nil, nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{r.pos(file, max(sourceLine(lines, line), 1), 1)}, Msg: "not valid YAML: " + text, Hint: "correct the file; a file with templates is called .gotmpl"}
+		return nil, nil, &diag.Diag{
+			Code: diag.CodeImportInvalid, At: []diag.Pos{r.pos(file, max(sourceLine(lines, line), 1), 1)},
+			Msg:  "not valid YAML: " + text,
+			Hint: "correct the file; a file with templates is called .gotmpl",
+		}
 	}
 	plain, _ := plainValue(content).(map[string]any)
 	return s, plain, nil

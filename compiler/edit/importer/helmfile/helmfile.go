@@ -59,7 +59,12 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 	}
 	info, err := os.Stat(file)
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeImportFile, Msg: diag.Visible(opts.File, diag.MaxText) + " does not exist", Hint: "name a helmfile, such as helmfile.yaml, or a directory with one", Cause: err}
+		return nil, &diag.Diag{
+			Code:  diag.CodeImportFile,
+			Msg:   diag.Visible(opts.File, diag.MaxText) + " does not exist",
+			Hint:  "name a helmfile, such as helmfile.yaml, or a directory with one",
+			Cause: err,
+		}
 	}
 	dir := file
 	if !info.IsDir() {

@@ -29,7 +29,11 @@ func (e *environmentRun) visit(file string, opts visitOptions) error {
 		return err
 	}
 	if slices.Contains(e.stack, file) || len(e.stack) >= maxNesting {
-		return &diag.Diag{Code: diag.CodeImportCycle, At: []diag.Pos{opts.from}, Path: "helmfiles", Msg: "helmfiles include each other in a cycle: " + strings.Join(append(slices.Clone(e.stack), file), " -> "), Hint: "remove one of the paths"}
+		return &diag.Diag{
+			Code: diag.CodeImportCycle, At: []diag.Pos{opts.from}, Path: "helmfiles",
+			Msg:  "helmfiles include each other in a cycle: " + strings.Join(append(slices.Clone(e.stack), file), " -> "),
+			Hint: "remove one of the paths",
+		}
 	}
 	e.stack = append(e.stack, file)
 	defer func() { e.stack = e.stack[:len(e.stack)-1] }()
@@ -180,7 +184,11 @@ func (e *environmentRun) loadPart(dir, file, text string, lines []int, env envir
 	}
 	bases := st.lists["bases"]
 	if len(bases) > 0 && !takesBases {
-		return nil, &diag.Diag{Code: diag.CodeImportUnsupported, At: []diag.Pos{bases[0].at()}, Path: "bases", Msg: "a base has bases itself, which helmfile does not read", Hint: "name all bases in the helmfile"}
+		return nil, &diag.Diag{
+			Code: diag.CodeImportUnsupported, At: []diag.Pos{bases[0].at()}, Path: "bases",
+			Msg:  "a base has bases itself, which helmfile does not read",
+			Hint: "name all bases in the helmfile",
+		}
 	}
 	if st, err = e.overBases(dir, st, env); err != nil {
 		return nil, err
@@ -214,14 +222,26 @@ func (e *environmentRun) overBases(dir string, st *state, env environment) (*sta
 func (e *environmentRun) loadBase(dir string, base item, env environment) (*state, error) {
 	name, _ := base.value.(string)
 	if isRemote(name) {
-		return nil, &diag.Diag{Code: diag.CodeImportUnsupported, At: []diag.Pos{base.at()}, Path: "bases", Msg: diag.Visible(name, diag.MaxText) + " is a file of another repository", Hint: "copy the base into this repository"}
+		return nil, &diag.Diag{
+			Code: diag.CodeImportUnsupported, At: []diag.Pos{base.at()}, Path: "bases",
+			Msg:  diag.Visible(name, diag.MaxText) + " is a file of another repository",
+			Hint: "copy the base into this repository",
+		}
 	}
 	file, err := e.place(dir, name)
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeImportFile, At: []diag.Pos{base.at()}, Path: "bases", Msg: fmt.Sprintf("the base %s is outside of the repository", diag.Visible(name, diag.MaxText)), Hint: "write a file of the repository"}
+		return nil, &diag.Diag{
+			Code: diag.CodeImportFile, At: []diag.Pos{base.at()}, Path: "bases",
+			Msg:  fmt.Sprintf("the base %s is outside of the repository", diag.Visible(name, diag.MaxText)),
+			Hint: "write a file of the repository",
+		}
 	}
 	if !e.isFile(file) {
-		return nil, &diag.Diag{Code: diag.CodeImportFile, At: []diag.Pos{base.at()}, Path: "bases", Msg: "the repository has no file " + diag.Visible(file, diag.MaxText), Hint: "correct the path of the base"}
+		return nil, &diag.Diag{
+			Code: diag.CodeImportFile, At: []diag.Pos{base.at()}, Path: "bases",
+			Msg:  "the repository has no file " + diag.Visible(file, diag.MaxText),
+			Hint: "correct the path of the base",
+		}
 	}
 	env.passed = nil
 	return e.load(dir, file, env, true, false)

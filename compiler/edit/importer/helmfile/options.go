@@ -63,7 +63,12 @@ func (r *reader) valueFiles() ([]item, error) {
 		}
 		file, err := r.place("", abs)
 		if err != nil || !r.isFile(file) {
-			return nil, &diag.Diag{Code: diag.CodeImportFile, Msg: diag.Visible(name, diag.MaxText) + " is not a file of the repository", Hint: "name a file in the git repository of the helmfile", Cause: err}
+			return nil, &diag.Diag{
+				Code:  diag.CodeImportFile,
+				Msg:   diag.Visible(name, diag.MaxText) + " is not a file of the repository",
+				Hint:  "name a file in the git repository of the helmfile",
+				Cause: err,
+			}
 		}
 		out = append(out, item{value: file})
 	}

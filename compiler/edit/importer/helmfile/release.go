@@ -128,10 +128,18 @@ func inherit(s *state, i item, path []string) (map[string]any, []item, error) {
 		name := importer.TextAt(v, "template")
 		t, ok := s.maps["templates"][name]
 		if !ok {
-			return nil, nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{i.at("inherit")}, Msg: fmt.Sprintf("there is no template %q", diag.Visible(name, diag.MaxText)), Hint: "correct the name, or add it to templates"}
+			return nil, nil, &diag.Diag{
+				Code: diag.CodeImportInvalid, At: []diag.Pos{i.at("inherit")},
+				Msg:  fmt.Sprintf("there is no template %q", diag.Visible(name, diag.MaxText)),
+				Hint: "correct the name, or add it to templates",
+			}
 		}
 		if slices.Contains(path, name) {
-			return nil, nil, &diag.Diag{Code: diag.CodeImportCycle, At: []diag.Pos{i.at("inherit")}, Msg: "templates inherit each other: " + strings.Join(append(path, name), " -> "), Hint: "remove one of them from inherit"}
+			return nil, nil, &diag.Diag{
+				Code: diag.CodeImportCycle, At: []diag.Pos{i.at("inherit")},
+				Msg:  "templates inherit each other: " + strings.Join(append(path, name), " -> "),
+				Hint: "remove one of them from inherit",
+			}
 		}
 		content, more, err := inherit(s, t, append(slices.Clone(path), name))
 		if err != nil {
@@ -295,7 +303,11 @@ func (d *helmfileRelease) matches(selectors []string) (bool, error) {
 			key, value, ok := strings.Cut(part, "=")
 			name, negative := strings.CutSuffix(key, "!")
 			if !ok || name == "" || value == "" {
-				return false, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{d.at()}, Path: "helmfiles.selectors", Msg: fmt.Sprintf("the selector %q is not valid", diag.Visible(selector, diag.MaxText)), Hint: "write NAME=VALUE or NAME!=VALUE"}
+				return false, &diag.Diag{
+					Code: diag.CodeImportInvalid, At: []diag.Pos{d.at()}, Path: "helmfiles.selectors",
+					Msg:  fmt.Sprintf("the selector %q is not valid", diag.Visible(selector, diag.MaxText)),
+					Hint: "write NAME=VALUE or NAME!=VALUE",
+				}
 			}
 			all = all && (labels[name] == value) != negative
 		}

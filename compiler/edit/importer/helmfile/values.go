@@ -113,7 +113,11 @@ func plainNumbers(v map[string]any) map[string]any {
 // section; nil when the file is missing and may be.
 func (e *environmentRun) releaseFile(d *helmfileRelease, name string, at diag.Pos) (map[string]any, *section, error) {
 	if strings.HasPrefix(name, "ref+") {
-		return nil, nil, &diag.Diag{Code: diag.CodeImportUnsupported, At: []diag.Pos{at}, Msg: d.title() + ": the values come from a secret store", Hint: "write them into a file, with references to secrets as docs/secrets.md shows"}
+		return nil, nil, &diag.Diag{
+			Code: diag.CodeImportUnsupported, At: []diag.Pos{at},
+			Msg:  d.title() + ": the values come from a secret store",
+			Hint: "write them into a file, with references to secrets as docs/secrets.md shows",
+		}
 	}
 	handler := cmp.Or(d.text("missingFileHandler"), d.state.text("missingFileHandler"))
 	files, err := e.resolve(d.state.dir, d.text("valuesPathPrefix")+name, handler, at)

@@ -147,7 +147,11 @@ func (t *run) count(name string, f *file) error {
 	t.reads[name] = f
 	t.bytes += len(f.contents.Data())
 	if len(t.reads) > maxReads || t.bytes > maxReadBytes {
-		return t.register(&diag.Diag{Code: diag.CodeSourceLimits, Msg: fmt.Sprintf("%q exceeds the limit of %d files and %d MiB", name, maxReads, maxReadBytes>>20), Hint: "import fewer files, or make it several releases"})
+		return t.register(&diag.Diag{
+			Code: diag.CodeSourceLimits,
+			Msg:  fmt.Sprintf("%q exceeds the limit of %d files and %d MiB", name, maxReads, maxReadBytes>>20),
+			Hint: "import fewer files, or make it several releases",
+		})
 	}
 	return nil
 }
