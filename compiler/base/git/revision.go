@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -104,23 +103,18 @@ func Head(ctx context.Context, dir string) (commit string, modified bool, err er
 	}), err
 }
 
-// commitHash matches the hash of a commit.
-var commitHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-
-// IsBehind reports whether the commit that is checked out at dir does not contain another
-// one. It returns false if the history is not known well enough to say so: in a shallow
+// IsBehind reports whether the commit that is checked out at dir does not contain the
+// commit with a hash. It returns false if the history is not known well enough to say so: in a shallow
 // clone, outside of a repository, or for a text that is not the hash of a commit.
-func IsBehind(ctx context.Context, dir, commit string) bool {
-	if !commitHash.MatchString(commit) {
+func IsBehind(ctx context.Context, dir, hash string) bool {
+	if !objectID.MatchString(hash) {
 		return false
 	}
-	const answer = 1 << 10 // bytes
-	r := Repo{Dir: dir}
-	shallow, err := r.Run(ctx, nil, answer, "rev-parse", "--is-shallow-repository")
-	if err != nil || strings.TrimSpace(string(shallow)) != "false" {
+	c := &commit{dir: dir, ref: "HEAD"}
+	if shallow, err := c.isShallow(ctx); shallow || err != nil {
 		return false
 	}
-	_, err = r.Run(ctx, nil, answer, "merge-base", "--is-ancestor", commit, "HEAD")
+	_, err := c.run(ctx, "merge-base", "--is-ancestor", hash, "HEAD")
 	return Failed(err) != nil
 }
 

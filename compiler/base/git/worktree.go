@@ -108,11 +108,11 @@ func (c *commit) noCommit(ctx context.Context, ref string) error {
 		}
 	}
 	hint := diag.DidYouMean(ref, names)
-	shallow, err := c.run(ctx, "rev-parse", "--is-shallow-repository")
+	shallow, err := c.isShallow(ctx)
 	if err != nil {
 		return err
 	}
-	if strings.TrimSpace(string(shallow)) == "true" {
+	if shallow {
 		fetch, err := c.fetchOf(ctx, ref, names)
 		if err != nil {
 			return err
@@ -130,6 +130,12 @@ func (c *commit) noCommit(ctx context.Context, ref string) error {
 		hint = "run git fetch, or name another branch, tag or commit"
 	}
 	return &diag.Diag{Code: diag.CodeNoCommit, Msg: "the repository has no commit " + c.ref, Hint: hint}
+}
+
+// isShallow reports whether the repository lacks a part of its history.
+func (c *commit) isShallow(ctx context.Context) (bool, error) {
+	answer, err := c.run(ctx, "rev-parse", "--is-shallow-repository")
+	return strings.TrimSpace(string(answer)) != "false", err
 }
 
 // fetchOf returns the command that makes a commit known to a shallow clone, which may have
