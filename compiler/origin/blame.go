@@ -78,7 +78,7 @@ func (b *Blamer) setBy(ctx context.Context, f Renderer, in RenderedRelease, at *
 	}
 	found = b.try(ctx, subject, r.Chart, at, parts, left)
 	lines := slices.Concat(found[Holds], found[Changes])
-	slices.SortStableFunc(lines, func(a, b diag.Pos) int { return strings.Count(b.File, "/") - strings.Count(a.File, "/") }) // inner layers first
+	slices.SortStableFunc(lines, func(a, b diag.Pos) int { return b.Depth() - a.Depth() }) // inner layers first
 	return lines
 }
 

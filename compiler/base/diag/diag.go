@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -24,6 +25,15 @@ type Pos struct {
 
 // IsValid reports whether the position names a file.
 func (p Pos) IsValid() bool { return p.File != "" }
+
+// Depth returns the number of directories above the file in the fleet, -1 for a file of a
+// module in CUE's cache.
+func (p Pos) Depth() int {
+	if filepath.IsAbs(filepath.FromSlash(p.File)) {
+		return -1
+	}
+	return strings.Count(p.File, "/")
+}
 
 // String returns file:line:col, without unknown parts.
 func (p Pos) String() string {

@@ -170,7 +170,7 @@ func places(root string, e errors.Error) []diag.Pos {
 	if len(user) == 0 {
 		return types[:min(1, len(types))]
 	}
-	slices.SortStableFunc(user, func(a, b diag.Pos) int { return depth(b) - depth(a) })
+	slices.SortStableFunc(user, func(a, b diag.Pos) int { return b.Depth() - a.Depth() })
 	if at := imported(root, e); at.IsValid() && (slices.Contains(user, at) || IsType(at.File)) {
 		user = append([]diag.Pos{at}, slices.DeleteFunc(user, func(p diag.Pos) bool { return p == at })...)
 	}

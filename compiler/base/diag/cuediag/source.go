@@ -22,15 +22,6 @@ func (x *explanation) place() diag.Pos {
 	return x.At[0]
 }
 
-// depth returns the number of directories above the file in the fleet, -1 for a file of a
-// module in CUE's cache.
-func depth(p diag.Pos) int {
-	if filepath.IsAbs(filepath.FromSlash(p.File)) {
-		return -1
-	}
-	return strings.Count(p.File, "/")
-}
-
 // source returns the text of the fault's file, or "" when it cannot be read.
 func (x *explanation) source() string { return x.sourceOf(x.place()) }
 
