@@ -16,7 +16,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/patch"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/validate"
-	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
 // prove compiles the copy of the fleet and compares each release with the expected
@@ -118,7 +117,7 @@ func (w *work) addWaivers(f *compiler.Fleet, model *Cluster, c *fleet.Cluster, r
 			if !slices.Contains(report.mistakes, note) {
 				report.mistakes = append(report.mistakes, note)
 			}
-			if w.isOpen(key, field) || !accepts(ch.Types, r.Values, field) {
+			if w.isOpen(key, field) || !isWaivable(d) {
 				continue
 			}
 			if w.open[key] == nil {
@@ -131,11 +130,10 @@ func (w *work) addWaivers(f *compiler.Fleet, model *Cluster, c *fleet.Cluster, r
 	return again
 }
 
-// accepts reports whether a waiver accepts a fault of values.
-func accepts(t *values.Type, v *fleet.Tree, waiver string) bool {
-	return !slices.ContainsFunc(t.Check(v, []fleet.Waiver{{Path: waiver, Reason: "imported"}}), func(d *diag.Diag) bool {
-		return d.Code == diag.CodeUnusedRule || d.Code == diag.CodeTextForm
-	})
+// isWaivable reports whether a waiver accepts a fault of values: it is a fix of the fault,
+// or is for the whole chart.
+func isWaivable(d *diag.Diag) bool {
+	return d.Path == "values" || slices.ContainsFunc(d.Fixes, func(f diag.Fix) bool { return f.Kind == diag.FixWaiver })
 }
 
 // valuePos returns the position of a value in the source, or of the deepest map that

@@ -92,3 +92,21 @@ func TestWaiverOfAll(t *testing.T) {
 		t.Error(faults)
 	}
 }
+
+// TestWaiverOfValues checks that no waiver is a fix if its path would name another value:
+// the prefix values of a path can be left out.
+func TestWaiverOfValues(t *testing.T) {
+	typ := derive(t, fleetChart(map[string]string{
+		"values.yaml":      "values: {a: 1}\nother: {a: 1}\n",
+		"templates/a.yaml": "a: {{ .Values.values.a }}{{ .Values.other.a }}\n",
+	}))
+	for text, want := range map[string]bool{"values: {b: 1}": false, "other: {b: 1}": true} {
+		found := typ.Check(tree(t, "v.yaml", text), nil)
+		if len(found) != 1 {
+			t.Fatalf("%s: %v", text, found)
+		}
+		if got := slices.ContainsFunc(found[0].Fixes, func(f diag.Fix) bool { return f.Kind == diag.FixWaiver }); got != want {
+			t.Errorf("%s: a waiver is a fix: %t", text, got)
+		}
+	}
+}

@@ -49,19 +49,13 @@ func (c *checker) waive(open []fleet.Waiver) diag.List {
 // waivable returns the fault, with the waiver that accepts it as a fix if one can. The
 // waiver's path is that below the release.
 func (f finding) waivable() *diag.Diag {
-	if len(f.path) == 0 || !f.complete() {
+	text := strings.TrimPrefix(f.fault.Path, "values.")
+	if path, err := splitPath(text); err != nil || len(f.path) == 0 || !slices.Equal(path, f.path) {
 		return f.fault
 	}
 	d := *f.fault
-	text := strings.TrimPrefix(d.Path, "values.")
 	d.Fixes = append(slices.Clone(d.Fixes), diag.Fix{Kind: diag.FixWaiver, Path: "open." + strconv.Quote(text), New: strconv.Quote(diag.Reason)})
 	return &d
-}
-
-// complete reports whether a path as text leads to the value of the finding.
-func (f finding) complete() bool {
-	path, err := splitPath(f.fault.Path)
-	return err == nil && slices.Equal(path, f.path)
 }
 
 func waiverFault(code diag.Code, w fleet.Waiver, msg, hint string) *diag.Diag {
