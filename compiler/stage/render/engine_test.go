@@ -26,7 +26,7 @@ func engines(t testing.TB, c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart) 
 	}
 	user, _ := r.Values.Value().(map[string]any)
 	mine, its := instance(s.chart), instance(s.chart)
-	myValues, _, err := coalesce(mine, r, user, caps)
+	myValues, _, err := templateValues(mine, r, user, caps)
 	if err != nil {
 		t.Fatal(err)
 	}

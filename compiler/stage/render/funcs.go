@@ -141,25 +141,3 @@ func decodeList(s string, unmarshal func([]byte, any) error) []any {
 	}
 	return l
 }
-
-// deepCopy returns a copy of a decoded value, which templates may modify.
-func deepCopy(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		if v == nil {
-			return v
-		}
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = deepCopy(e)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = deepCopy(e)
-		}
-		return out
-	}
-	return v
-}

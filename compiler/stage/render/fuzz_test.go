@@ -27,7 +27,7 @@ func FuzzEngine(f *testing.F) {
 		}
 		user, _ := r.Values.Value().(map[string]any)
 		mine := instance(s.chart)
-		values, _, err := coalesce(mine, r, user, caps)
+		values, _, err := templateValues(mine, r, user, caps)
 		if err != nil {
 			return
 		}

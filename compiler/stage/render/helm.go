@@ -11,6 +11,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 
+	"github.com/fleetc/fleetc/compiler/base/coalesce"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -88,9 +89,9 @@ func (in *input) copy() *input {
 	for _, k := range []string{"Release", "Values"} {
 		switch v := values[k].(type) {
 		case chartutil.Values:
-			values[k] = chartutil.Values(deepCopy(v.AsMap()).(map[string]any))
+			values[k] = chartutil.Values(coalesce.Copy(v.AsMap()).(map[string]any))
 		default:
-			values[k] = deepCopy(v)
+			values[k] = coalesce.Copy(v)
 		}
 	}
 	return &input{instance(in.chart), values}
@@ -251,7 +252,7 @@ func notInstallable(ch *chart.Chart, caps *chartutil.Capabilities) (msg, hint st
 // values returns the values that the templates see: the user's values over
 // those of the chart and its dependencies, the release and the capabilities.
 func (j *job) values(loaded *chart.Chart, user map[string]any, caps *chartutil.Capabilities) (chartutil.Values, error) {
-	values, lost, err := coalesce(loaded, j.release, user, caps)
+	values, lost, err := templateValues(loaded, j.release, user, caps)
 	if err != nil {
 		r := j.release
 		return nil, &diag.Diag{
@@ -262,6 +263,6 @@ func (j *job) values(loaded *chart.Chart, user map[string]any, caps *chartutil.C
 		}
 	}
 	var faults diag.List
-	faults.Add(j.lostValues(lost, caps))
+	faults.Add(j.lostValues(lost))
 	return values, faults.Err()
 }

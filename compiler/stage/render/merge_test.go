@@ -12,10 +12,11 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 
+	"github.com/fleetc/fleetc/compiler/base/coalesce"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// helmValues is [coalesce] with Helm's own functions. It also returns the
+// helmValues is [templateValues] with Helm's own functions. It also returns the
 // lines that they log.
 func helmValues(c *chart.Chart, r *fleet.Release, user map[string]any, caps *chartutil.Capabilities) (values chartutil.Values, lines []string, err error) {
 	options := chartutil.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, Revision: 1, IsInstall: true}
@@ -28,11 +29,11 @@ func helmValues(c *chart.Chart, r *fleet.Release, user map[string]any, caps *cha
 }
 
 // helmLosses are the lines that Helm logs for a loss, as formats with its key.
-var helmLosses = map[loss]string{
-	{why: noMap}:                  `Conflict: cannot merge map onto non-map for %q. Skipping.`,
-	{why: isAMap}:                 `key %s is table. Skipping`,
-	{why: noGlobals}:              `warning: skipping globals because source global is not a table.`,
-	{why: noGlobals, below: true}: `warning: skipping globals because destination global is not a table.`,
+var helmLosses = map[coalesce.Loss]string{
+	{Why: coalesce.NoMap}:                  `Conflict: cannot merge map onto non-map for %q. Skipping.`,
+	{Why: coalesce.IsAMap}:                 `key %s is table. Skipping`,
+	{Why: coalesce.NoGlobals}:              `warning: skipping globals because source global is not a table.`,
+	{Why: coalesce.NoGlobals, Below: true}: `warning: skipping globals because destination global is not a table.`,
 }
 
 // sameMerge merges with our functions and with Helm's, and compares the
@@ -42,13 +43,13 @@ func sameMerge(t *testing.T, c *chart.Chart, user map[string]any) (merged, lossy
 	t.Helper()
 	r := &fleet.Release{Name: "r", Namespace: "n"}
 	mine, its := instance(c), instance(c)
-	given := copyMap(user)
-	got, lost, err := coalesce(mine, r, given, chartutil.DefaultCapabilities)
-	want, lines, wantErr := helmValues(its, r, copyMap(user), chartutil.DefaultCapabilities)
+	given := coalesce.Copy(user).(map[string]any)
+	got, lost, err := templateValues(mine, r, given, chartutil.DefaultCapabilities)
+	want, lines, wantErr := helmValues(its, r, coalesce.Copy(user).(map[string]any), chartutil.DefaultCapabilities)
 	if fmt.Sprint(err) != fmt.Sprint(wantErr) {
 		t.Errorf("%v, Helm has %v", err, wantErr)
 	}
-	if !reflect.DeepEqual(given, copyMap(user)) {
+	if !reflect.DeepEqual(given, coalesce.Copy(user).(map[string]any)) {
 		t.Errorf("the user's values are modified: %v", given)
 	}
 	if err != nil || wantErr != nil {
@@ -68,9 +69,9 @@ func sameMerge(t *testing.T, c *chart.Chart, user map[string]any) (merged, lossy
 	})
 	var ours []string
 	for _, l := range lost {
-		line := helmLosses[loss{why: l.why, below: l.below}]
-		if l.key != "" {
-			line = fmt.Sprintf(line, l.key)
+		line := helmLosses[coalesce.Loss{Why: l.Why, Below: l.Below}]
+		if l.Key != "" {
+			line = fmt.Sprintf(line, l.Key)
 		}
 		ours = append(ours, line)
 	}

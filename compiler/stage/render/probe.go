@@ -10,6 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fleetc/fleetc/compiler/base/coalesce"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -285,7 +286,7 @@ func (j *job) inputWith(user map[string]any) (*input, error) {
 		return nil, err
 	}
 	loaded := instance(j.source.chart)
-	values, _, err := coalesce(loaded, j.release, user, caps)
+	values, _, err := templateValues(loaded, j.release, user, caps)
 	return &input{loaded, values}, err
 }
 
@@ -368,7 +369,7 @@ func assign(m map[string]any, path []string, v any, remove bool) {
 		delete(m, key)
 		return
 	}
-	m[key] = deepCopy(v)
+	m[key] = coalesce.Copy(v)
 }
 
 // asMap converts a value to a map, if it is one.

@@ -271,7 +271,7 @@ func TestTrackedMatchesExecuted(t *testing.T) {
 		var left [2]limits
 		for i, s := range []*source{s, s.tracked(newReads())} {
 			c := instance(s.chart)
-			values, _, err := coalesce(c, releaseOf(t, ""), nil, caps)
+			values, _, err := templateValues(c, releaseOf(t, ""), nil, caps)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -52,7 +52,7 @@ own: {x: 1}
 	} {
 		s := new(Charts).source(chartOf(chart + template + "\n"))
 		c := instance(s.chart)
-		values, _, err := coalesce(c, releaseOf(t, ""), nil, nil)
+		values, _, err := templateValues(c, releaseOf(t, ""), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

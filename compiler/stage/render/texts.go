@@ -6,6 +6,8 @@ import (
 	"regexp/syntax"
 	"strings"
 	"text/template"
+
+	"github.com/fleetc/fleetc/compiler/base/coalesce"
 )
 
 // textFuncs returns the functions whose result can be far longer than their
@@ -82,7 +84,7 @@ func (e *engine) codecFuncs() template.FuncMap {
 		decoded(s)
 		m, kept := e.source.yaml.get(s, fromYAML)
 		if kept {
-			m = deepCopy(m).(map[string]any)
+			m = coalesce.Copy(m).(map[string]any)
 		}
 		return m
 	}

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"sync"
 
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 
+	"github.com/fleetc/fleetc/compiler/base/coalesce"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -35,42 +37,38 @@ func captureLog(f func()) []string {
 	return strings.FieldsFunc(buf.String(), func(r rune) bool { return r == '\n' })
 }
 
-// A loss is a value that Helm ignores.
-type loss struct {
-	why   string
-	key   string // of the global value; empty for all of them
-	below bool   // whether the dependency's own global value is not a map
-}
-
-// keys returns the last keys of the value's path.
-func (l loss) keys() []string {
-	if l.key == "" {
-		return []string{chartutil.GlobalKey}
+// templateValues enables the dependencies of the chart and returns the values that its
+// templates see, and the values that are lost. It modifies the chart, which is an
+// [instance], but not the user's values.
+func templateValues(loaded *chart.Chart, r *fleet.Release, user map[string]any, caps *chartutil.Capabilities) (chartutil.Values, []coalesce.Loss, error) {
+	values, lost, err := coalesce.Values(loaded, user)
+	if err != nil {
+		return nil, lost, err
 	}
-	return []string{chartutil.GlobalKey, l.key}
+	return chartutil.Values{
+		"Chart":        loaded.Metadata,
+		"Capabilities": caps,
+		"Release": map[string]any{
+			"Name": r.Name, "Namespace": r.Namespace, "IsUpgrade": false, "IsInstall": true, "Revision": 1, "Service": "Helm",
+		},
+		"Values": chartutil.Values(values),
+	}, lost, nil
 }
-
-// Reasons for lost values.
-const (
-	noMap     = "this global value is a map, but a dependency has a value of another type for it"
-	isAMap    = "a dependency ignores this global value, because it has a map for it"
-	noGlobals = "global is not a map, so dependencies ignore it"
-)
 
 // lostValues reports the user's values that are lost. Losses that occur with
 // the chart's own values alone are not reported.
-func (j *job) lostValues(lost []loss, caps *chartutil.Capabilities) error {
+func (j *job) lostValues(lost []coalesce.Loss) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	_, own, err := coalesce(instance(j.source.chart), j.release, nil, caps)
+	_, own, err := coalesce.Values(instance(j.source.chart), nil)
 	if err != nil {
 		own = nil // the chart does not merge even without the user's values
 	}
 	var faults diag.List
 	for _, l := range lost {
 		if !slices.Contains(own, l) {
-			faults.Add(lostValue(j.release, l.keys(), l.why))
+			faults.Add(lostValue(j.release, l.Keys(), l.Why))
 		}
 	}
 	return faults.Err()

@@ -1,4 +1,8 @@
-package render
+// Package coalesce enables the dependencies of Helm charts and merges values over their
+// defaults by Helm's rules, including the odd ones that charts rely on. Helm's own functions
+// copy all values by reflection several times per release and report lost values only to
+// the standard logger, so that they cannot run in parallel. Tests compare the results.
+package coalesce
 
 import (
 	"cmp"
@@ -9,44 +13,48 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
-
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// This file merges values and enables dependencies by Helm's rules, including
-// the odd ones that charts rely on. Helm's own functions copy all values by
-// reflection several times per release and report lost values only to the
-// standard logger, so that they cannot run in parallel. Tests compare the
-// results.
+// A Loss is a value that Helm ignores.
+type Loss struct {
+	Why   string
+	Key   string // of the global value; empty for all of them
+	Below bool   // whether the dependency's own global value is not a map
+}
+
+// Reasons for losses.
+const (
+	NoMap     = "this global value is a map, but a dependency has a value of another type for it"
+	IsAMap    = "a dependency ignores this global value, because it has a map for it"
+	NoGlobals = "global is not a map, so dependencies ignore it"
+)
+
+// Keys returns the last keys of the value's path.
+func (l Loss) Keys() []string {
+	if l.Key == "" {
+		return []string{chartutil.GlobalKey}
+	}
+	return []string{chartutil.GlobalKey, l.Key}
+}
 
 // A merger merges the values of one release and collects the values that are
 // lost.
-type merger struct{ lost []loss }
+type merger struct{ lost []Loss }
 
-// coalesce enables the dependencies of the chart and returns the values that
-// its templates see, and the values that are lost. It modifies the chart,
-// which is an [instance], but not the user's values.
-func coalesce(loaded *chart.Chart, r *fleet.Release, user map[string]any, caps *chartutil.Capabilities) (chartutil.Values, []loss, error) {
+// Values enables the dependencies of the chart and returns the values that its templates
+// see, and the values that are lost. It modifies the chart and its dependencies, but not
+// their values and not the user's. It returns Helm's error when the values of a dependency
+// are not a map.
+func Values(c *chart.Chart, user map[string]any) (values map[string]any, lost []Loss, err error) {
 	m := &merger{}
-	err := m.enable(loaded, user, "")
+	err = m.enable(c, user, "")
 	if err == nil {
-		err = m.imports(loaded)
+		err = m.imports(c)
 	}
-	if err != nil {
-		return nil, m.lost, err
+	if err == nil {
+		values, err = m.merge(c, copyMap(user), false)
 	}
-	values, err := m.merge(loaded, copyMap(user), false)
-	if err != nil {
-		return nil, m.lost, err
-	}
-	return chartutil.Values{
-		"Chart":        loaded.Metadata,
-		"Capabilities": caps,
-		"Release": map[string]any{
-			"Name": r.Name, "Namespace": r.Namespace, "IsUpgrade": false, "IsInstall": true, "Revision": 1, "Service": "Helm",
-		},
-		"Values": chartutil.Values(values),
-	}, m.lost, nil
+	return values, m.lost, err
 }
 
 // enable removes disabled dependencies and renames the others to their alias.
@@ -217,7 +225,7 @@ func addDefaults(c *chart.Chart, values map[string]any, keepNull bool) {
 	for key, v := range c.Values {
 		given, ok := values[key]
 		if !ok {
-			values[key] = deepCopy(v)
+			values[key] = Copy(v)
 			continue
 		}
 		if given == nil && !keepNull {
@@ -242,7 +250,7 @@ func overlay(over, table map[string]any, keepNull, move bool) {
 		case !ok && move:
 			over[key] = v
 		case !ok:
-			over[key] = deepCopy(v)
+			over[key] = Copy(v)
 		case given == nil && !keepNull && v != nil:
 			delete(over, key)
 		default:
@@ -269,12 +277,12 @@ func overlay(over, table map[string]any, keepNull, move bool) {
 func (m *merger) globals(to, from map[string]any) {
 	own, ok := tableAt(to, chartutil.GlobalKey)
 	if !ok {
-		m.lose(loss{why: noGlobals, below: true})
+		m.lose(Loss{Why: NoGlobals, Below: true})
 		return
 	}
 	above, ok := tableAt(from, chartutil.GlobalKey)
 	if !ok {
-		m.lose(loss{why: noGlobals})
+		m.lose(Loss{Why: NoGlobals})
 		return
 	}
 	for key, v := range above {
@@ -283,7 +291,7 @@ func (m *merger) globals(to, from map[string]any) {
 		below, isMap := given.(map[string]any)
 		switch {
 		case isTable && ok && !isMap:
-			m.lose(loss{why: noMap, key: key})
+			m.lose(Loss{Why: NoMap, Key: key})
 		case isTable:
 			table = maps.Clone(table)
 			if isMap {
@@ -291,7 +299,7 @@ func (m *merger) globals(to, from map[string]any) {
 			}
 			own[key] = table
 		case isMap:
-			m.lose(loss{why: isAMap, key: key})
+			m.lose(Loss{Why: IsAMap, Key: key})
 		default:
 			own[key] = v
 		}
@@ -299,7 +307,7 @@ func (m *merger) globals(to, from map[string]any) {
 	to[chartutil.GlobalKey] = own
 }
 
-func (m *merger) lose(l loss) { m.lost = append(m.lost, l) }
+func (m *merger) lose(l Loss) { m.lost = append(m.lost, l) }
 
 // tableAt returns the map at a key, or an empty map when the key is missing.
 func tableAt(m map[string]any, key string) (table map[string]any, ok bool) {
@@ -316,5 +324,27 @@ func copyMap(m map[string]any) map[string]any {
 	if m == nil {
 		return map[string]any{}
 	}
-	return deepCopy(m).(map[string]any)
+	return Copy(m).(map[string]any)
+}
+
+// Copy returns a deep copy of a decoded value.
+func Copy(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		if v == nil {
+			return v
+		}
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = Copy(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = Copy(e)
+		}
+		return out
+	}
+	return v
 }
