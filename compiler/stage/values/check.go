@@ -173,10 +173,10 @@ func (c *checker) unknown(v *fleet.Tree, t *Type, path []string) {
 	hint, fixes := diag.DidYouMean(key, t.Keys), diag.Respell(key, t.Keys)
 	if n := r.nodeAt(path[:len(path)-1]); n != nil && v.IsMap() {
 		msg = "no such value, and the chart has no dependency with this name"
-		for _, d := range n.deps {
-			if d.meta != nil && d.meta.Alias == d.name && d.meta.Name == key {
-				hint = fmt.Sprintf("write %s: the chart has its dependency %s under that name", d.name, key)
-				fixes = []diag.Fix{{Kind: diag.FixName, Old: key, New: d.name}}
+		for _, e := range n.entries {
+			if e.Alias != "" && e.Name == key {
+				hint = fmt.Sprintf("write %s: the chart has its dependency %s under that name", e.Alias, key)
+				fixes = []diag.Fix{{Kind: diag.FixName, Old: key, New: e.Alias}}
 				break
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -20,6 +21,9 @@ import (
 // dependencies, and the schemas of the chart and its dependencies.
 func (c *checker) release() {
 	r := c.root.chart
+	if len(r.root.deps) == 0 && r.root.schema == nil {
+		return
+	}
 	user, _ := c.values.Value().(map[string]any)
 	on, values, err := r.root.with(user)
 	if err != nil {
@@ -38,19 +42,19 @@ func (c *checker) switchedOff(all, on *node, values map[string]any, at []string)
 			continue
 		}
 		if v, depth := c.values.Lookup(below...); depth == len(below) && v.IsMap() {
-			c.unused(d, v, values, below)
+			c.unused(all.entry(d), v, values, below)
 		}
 	}
 }
 
 // unused reports the values of one disabled dependency, at the first value that
 // nothing else reads.
-func (c *checker) unused(d *node, v *fleet.Tree, values map[string]any, at []string) {
+func (c *checker) unused(d *chart.Dependency, v *fleet.Tree, values map[string]any, at []string) {
 	prefix := ""
 	if len(at) > 1 {
 		prefix = strings.Join(at[:len(at)-1], ".") + "."
 	}
-	cond, _, byCondition := condition(d.meta, values, prefix)
+	cond, byCondition := condition(d, values, prefix)
 	var key *fleet.Tree
 	if byCondition {
 		if s, depth := c.values.Lookup(strings.Split(cond, ".")...); depth == strings.Count(cond, ".")+1 {
@@ -61,12 +65,12 @@ func (c *checker) unused(d *node, v *fleet.Tree, values map[string]any, at []str
 	if value == nil {
 		return
 	}
-	msg, hint := fmt.Sprintf("the chart's dependency %s is disabled, and nothing uses its values", d.name), ""
+	msg, hint := fmt.Sprintf("the chart's dependency %s is disabled, and nothing uses its values", valuesKey(d)), ""
 	switch {
 	case byCondition:
 		hint = fmt.Sprintf("set values.%s to true, or remove them", cond)
 	default:
-		hint = fmt.Sprintf("set one of values.tags.%s to true, or remove them", strings.Join(d.meta.Tags, ", values.tags."))
+		hint = fmt.Sprintf("set one of values.tags.%s to true, or remove them", strings.Join(d.Tags, ", values.tags."))
 	}
 	c.add(diag.CodeUnreadValue, below, value, msg, hint)
 	if key != nil && key.Pos.IsValid() {
@@ -78,9 +82,9 @@ func (c *checker) unused(d *node, v *fleet.Tree, values map[string]any, at []str
 // firstUnused returns the first value of a disabled dependency that the chart
 // around it does not read either. Values from an outer layer than the condition
 // are not reported: other clusters use them.
-func (c *checker) firstUnused(d *node, v, key *fleet.Tree, at []string) (*fleet.Tree, []string) {
+func (c *checker) firstUnused(d *chart.Dependency, v, key *fleet.Tree, at []string) (*fleet.Tree, []string) {
 	switches := map[string]bool{}
-	for cond := range strings.SplitSeq(d.meta.Condition, ",") {
+	for cond := range strings.SplitSeq(d.Condition, ",") {
 		switches[strings.TrimSpace(cond)] = true
 	}
 	own := c.root.chart.own.get()

@@ -88,15 +88,11 @@ func (r *interpreter) addRoot(c *chart.Chart, at *place, name, full string, dept
 		r.giveUp("the chart has too many dependencies")
 		return root
 	}
-	all := subcharts(c)
-	for _, d := range all {
+	for _, d := range subcharts(c) {
 		if d.declared != nil {
 			r.addConditions(root, d)
 		}
 		below := r.child(at, d.name)
-		if d.chart == nil && slices.ContainsFunc(all, func(e subchart) bool { return e.chart != nil && e.name == d.name }) {
-			continue // the chart contains another version, which Helm uses
-		}
 		if d.chart == nil {
 			r.at = full + "/Chart.yaml"
 			r.mark(below, Printed) // the missing dependency may read all its values
@@ -111,13 +107,14 @@ func (r *interpreter) addRoot(c *chart.Chart, at *place, name, full string, dept
 
 // A subchart is a direct dependency of a chart.
 type subchart struct {
-	name     string
-	declared *chart.Dependency // nil when Chart.yaml does not list it
+	name     string            // key of its values: the chart's name or alias
+	declared *chart.Dependency // entry of Chart.yaml with this name; nil when there is none
 	chart    *chart.Chart      // nil when the chart does not contain it
 }
 
-// subcharts pairs the dependencies of Chart.yaml with the charts in charts/, as
-// Helm does.
+// subcharts pairs the dependencies of Chart.yaml with the charts in charts/, as Helm does:
+// conditions, tags and imports of an entry are also for a chart of another version with its
+// name.
 func subcharts(c *chart.Chart) []subchart {
 	var all []subchart
 	fits := func(d *chart.Dependency, sub *chart.Chart) bool {
@@ -132,13 +129,17 @@ func subcharts(c *chart.Chart) []subchart {
 			all = append(all, subchart{name: sub.Name(), chart: sub})
 		}
 	}
+	unlisted := len(all)
 	for _, d := range c.Metadata.Dependencies {
 		if d == nil {
 			continue
 		}
-		found := subchart{name: cmp.Or(d.Alias, d.Name), declared: d}
+		found := subchart{name: valuesKey(d), declared: d}
 		if i := slices.IndexFunc(c.Dependencies(), func(sub *chart.Chart) bool { return fits(d, sub) }); i >= 0 {
 			found.chart = c.Dependencies()[i]
+		} else if i := slices.IndexFunc(all[:unlisted], func(o subchart) bool { return o.name == found.name }); i >= 0 {
+			all[i].declared = d
+			continue
 		}
 		all = append(all, found)
 	}

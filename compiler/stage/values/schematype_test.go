@@ -108,9 +108,9 @@ func helmRefuses(c *chart.Chart, n *node, values map[string]any) error {
 			return err
 		}
 	}
-	deps, _ := named(c)
+	deps := subcharts(c)
 	for _, d := range n.deps {
-		i := slices.IndexFunc(deps, func(o dependency) bool { return o.name == d.name })
+		i := slices.IndexFunc(deps, func(o subchart) bool { return o.name == d.name })
 		if v, ok := values[d.name].(map[string]any); ok {
 			if err := helmRefuses(deps[i].chart, d, v); err != nil {
 				return err

@@ -216,19 +216,20 @@ func (c *codec) node(n *node, depth int) {
 		return
 	}
 	c.text(&n.name)
+	c.text(&n.version)
 	keyed(c, &n.values, func(v *any) { c.value(v, 1) })
 	pointer(c, &n.schema, &c.schemas)
-	hasMeta := n.meta != nil
-	if c.flags(&hasMeta); hasMeta {
+	list(c, &n.entries, func(e **chart.Dependency) {
 		if c.decoding {
-			n.meta = &chart.Dependency{}
+			*e = &chart.Dependency{}
 		}
-		c.text(&n.meta.Name)
-		c.text(&n.meta.Alias)
-		c.text(&n.meta.Condition)
-		list(c, &n.meta.Tags, c.text)
-		list(c, &n.meta.ImportValues, func(v *any) { c.value(v, 0) })
-	}
+		c.text(&(*e).Name)
+		c.text(&(*e).Version)
+		c.text(&(*e).Alias)
+		c.text(&(*e).Condition)
+		list(c, &(*e).Tags, c.text)
+		list(c, &(*e).ImportValues, func(v *any) { c.value(v, 0) })
+	})
 	list(c, &n.deps, func(d **node) {
 		if c.decoding {
 			*d = &node{}

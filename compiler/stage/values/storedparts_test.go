@@ -46,8 +46,8 @@ func TestDecodeBounds(t *testing.T) {
 		"lists within each other":  slices.Concat(table, start, bytes.Repeat([]byte{valueList, 1}, 1<<20)),
 		"many keys":                slices.Concat(table, one[:len(one)-3], binary.AppendUvarint(nil, 1<<40)),
 		"many elements":            slices.Concat(table, start, []byte{valueList}, binary.AppendUvarint(nil, 1<<40)),
-		"charts within each other": slices.Concat(end, bytes.Repeat([]byte{0, 0, 0, 0, 1}, 100_000)),
-		"uses within each other":   slices.Concat(end, make([]byte, 6), []byte{1}, bytes.Repeat([]byte{1}, 100_000)),
+		"charts within each other": slices.Concat(end, bytes.Repeat([]byte{0, 0, 0, 0, 0, 1}, 100_000)),
+		"uses within each other":   slices.Concat(end, make([]byte, 7), []byte{1}, bytes.Repeat([]byte{1}, 100_000)),
 	} {
 		want := "too"
 		if strings.HasPrefix(name, "many") {

@@ -232,8 +232,14 @@ func kindOf(v any) Kind {
 // dependencies adds the types of the dependencies' values to t, below their
 // names, and the values that conditions, tags and imports use.
 func (b *builder) dependencies(t *Type, c *chart.Chart, dir string, depth int) error {
-	deps, missing := named(c)
-	for _, d := range deps {
+	for _, d := range subcharts(c) {
+		if d.chart == nil {
+			f := t.field(d.name)
+			f.missing, f.seen = true, Map
+			f.know(Metadata, dir+"Chart.yaml")
+			t.field(chartutil.GlobalKey).missing = true
+			continue
+		}
 		sub, err := b.chart(d.chart, dir+"charts/"+d.chart.Name()+"/", depth+1)
 		if err != nil {
 			return err
@@ -249,18 +255,9 @@ func (b *builder) dependencies(t *Type, c *chart.Chart, dir string, depth int) e
 		}
 		t.field(d.name).merge(sub, 0)
 		t.field(d.name).seen = Map
-		if d.meta != nil {
-			imports(t, t.field(d.name), d.meta)
+		if d.declared != nil {
+			imports(t, t.field(d.name), d.declared)
 		}
-	}
-	for _, name := range missing {
-		if slices.ContainsFunc(deps, func(d dependency) bool { return d.name == name }) {
-			continue // the chart contains another version, which Helm uses
-		}
-		f := t.field(name)
-		f.missing, f.seen = true, Map
-		f.know(Metadata, dir+"Chart.yaml")
-		t.field(chartutil.GlobalKey).missing = true
 	}
 	for _, d := range c.Metadata.Dependencies {
 		if d != nil {

@@ -74,10 +74,9 @@ func usesOf(ch *fleet.Chart) *uses {
 	if own.GaveUp != "" {
 		return &uses{all: true}
 	}
-	deps, _ := named(c)
 	below := map[string]*Read{}
-	for _, d := range deps {
-		if r := own.Keys[d.name]; r != nil {
+	for _, d := range subcharts(c) {
+		if r := own.Keys[d.name]; d.chart != nil && r != nil {
 			below[d.name] = r
 		}
 	}
@@ -86,9 +85,9 @@ func usesOf(ch *fleet.Chart) *uses {
 
 // switchable reports whether a dependency can be disabled.
 func switchable(c *chart.Chart, depth int) bool {
-	deps, _ := named(c)
-	return slices.ContainsFunc(deps, func(d dependency) bool {
-		return d.meta != nil && (d.meta.Condition != "" || len(d.meta.Tags) > 0) || depth < maxLevels && switchable(d.chart, depth+1)
+	return slices.ContainsFunc(subcharts(c), func(d subchart) bool {
+		switched := d.declared != nil && (d.declared.Condition != "" || len(d.declared.Tags) > 0)
+		return d.chart != nil && (switched || depth < maxLevels && switchable(d.chart, depth+1))
 	})
 }
 

@@ -102,6 +102,7 @@ dependencies:
 - {name: db, version: 1.x, condition: "db.enabled,global.db", import-values: [data, {child: net, parent: dbnet.inner}]}
 - {name: db, version: 1.x, alias: cache, tags: [fast, extra]}
 - {name: web, version: 0.1.0, condition: web.on}
+- {name: old, version: 2.x, condition: old.on, import-values: [data]}
 `,
 		"values.yaml":                               "db: {enabled: true, size: 2, deep: {a: 1, b: null}}\nglobal: {zone: a, m: {x: 1}}\ntags: {extra: false}\ncache: {size: 9}\nport: 1\n",
 		"templates/x.yaml":                          "a: {{ .Values.port }}{{ .Values.dbnet.inner.port }}{{ .Values.level }}",
@@ -114,6 +115,8 @@ dependencies:
 		"charts/web/Chart.yaml":                     "apiVersion: v2\nname: web\nversion: 0.1.0\n",
 		"charts/web/values.yaml":                    "host: h\n",
 		"charts/web/templates/x.yaml":               "a: {{ .Values.host }}",
+		"charts/old/Chart.yaml":                     "apiVersion: v2\nname: old\nversion: 1.0.0\n", // not in the range
+		"charts/old/values.yaml":                    "size: 1\nexports: {data: {age: 7}}\n",
 		"charts/undeclared/Chart.yaml":              "apiVersion: v2\nname: undeclared\nversion: 0.1.0\n",
 		"charts/undeclared/values.yaml":             "q: 1\n",
 		"charts/undeclared/templates/x.yaml":        "a: {{ .Values.q }}",
@@ -133,7 +136,7 @@ func TestMergeIsHelmsByHand(t *testing.T) {
 		"new: {a: null}", "global: null", "global: 3", "global: {m: {x: null, y: 5}, n: {a: 1}}", "global: {m: 5}", "db: {global: {m: 7, k: 1}}",
 		"db: {global: 4}", "db: {leaf: {enabled: true, w: {z: 1}}}", "db: {leaf: {enabled: true}, enabled: false}", "dbnet: 5", "dbnet: {inner: {port: null}}",
 		"level: low", "db: {exports: {data: {level: mid}}}", "db: {net: {port: 81}}", "cache: {exports: null}", "tags: {extra: true}\ncache: {size: null}",
-		"undeclared: {q: null}", "db: {leaf: null}",
+		"undeclared: {q: null}", "db: {leaf: null}", "old: {on: false}", "old: {on: true, size: 2}",
 	} {
 		var user map[string]any
 		if err := yaml.Unmarshal([]byte(text), &user); err != nil {
