@@ -149,7 +149,7 @@ func TestGitHubAction(t *testing.T) {
 	t.Parallel()
 	r := newCIRunner(t)
 	r.publish()
-	jobs := decodeCI[struct{ Jobs map[string]ciJob }](t, ciBlocks(t, "The GitHub Action")[0]).Jobs
+	jobs := decodeCI[struct{ Jobs map[string]ciJob }](t, ciBlocks(t, "GitHub Actions")[0]).Jobs
 	must := func(branch, job string) {
 		t.Helper()
 		if out, err := r.github(branch, 0, jobs[job].Steps); err != nil {
@@ -203,9 +203,9 @@ func TestGitHubActionRefuses(t *testing.T) {
 	}
 }
 
-// component returns a job of the GitLab component with the inputs of a pipeline:
-// the script, and the variables of the job.
-func (r *ciRunner) component(job string) (string, map[string]string) {
+// component returns the script of a job of the GitLab component with the inputs of a
+// pipeline, which exports the variables of the job first.
+func (r *ciRunner) component(job string) string {
 	r.t.Helper()
 	text, err := os.ReadFile("../../templates/fleetc.yml")
 	if err != nil {
@@ -219,7 +219,7 @@ func (r *ciRunner) component(job string) (string, map[string]string) {
 	}](r.t, header).Spec.Inputs
 	given := decodeCI[struct {
 		Include []struct{ Inputs map[string]string }
-	}](r.t, ciBlocks(r.t, "The GitLab component")[0]).Include[0].Inputs
+	}](r.t, ciBlocks(r.t, "GitLab")[0]).Include[0].Inputs
 	values := map[string]string{}
 	for name, input := range inputs {
 		values[name] = input.Default
@@ -249,7 +249,12 @@ func (r *ciRunner) component(job string) (string, map[string]string) {
 	variables := map[string]string{}
 	maps.Copy(variables, base.Variables)
 	maps.Copy(variables, own.Variables)
-	return strings.Join(append(base.BeforeScript, own.Script...), "\n"), variables
+	var script strings.Builder
+	for name, value := range variables {
+		fmt.Fprintf(&script, "export %s=%q\n", name, strings.ReplaceAll(value, "$CI_PROJECT_DIR", "$PWD"))
+	}
+	script.WriteString(strings.Join(append(base.BeforeScript, own.Script...), "\n"))
+	return script.String()
 }
 
 // TestGitLabComponent runs the jobs of the component.
@@ -259,12 +264,7 @@ func TestGitLabComponent(t *testing.T) {
 	r.publish()
 	run := func(branch, job string) (string, error) {
 		t.Helper()
-		script, variables := r.component(job)
-		var exports strings.Builder
-		for name, value := range variables {
-			fmt.Fprintf(&exports, "export %s=%q\n", name, strings.ReplaceAll(value, "$CI_PROJECT_DIR", "."))
-		}
-		return r.gitlab(branch, exports.String()+script)
+		return r.gitlab(branch, r.component(job))
 	}
 	must := func(branch, job string) {
 		t.Helper()
@@ -288,7 +288,12 @@ func TestGitLabComponent(t *testing.T) {
 	if got := r.clusters(gitlabHost, "main", "prod/eu/my-web/deployment-web-my-web-plain.yaml"); !strings.Contains(got, "replicas: 7") {
 		t.Errorf("the export has\n%s", got)
 	}
-	writeFile(t, r.fleet, "environments/prod/wrong.cue", "package fleet\n\nreleases: \"my-web\": defaults: prod: replicaCounts: 3\n")
+	push := decodeCI[map[string]struct{ Script []string }](t, ciBlocks(t, "GitLab")[1])["fleetc-push"]
+	if out, err := r.gitlab("main", strings.Join(push.Script, "\n")); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	r.wantImages(gitlabRegistry, "example/clusters")
+	writeFile(t, r.fleet, "environments/prod/wrong.cue", wrongFile)
 	r.push("wrong", "wrong")
 	out, err := run("wrong", "fleetc-vet")
 	if quality := r.must(r.work, "cat quality.json"); err == nil || !strings.Contains(quality, `"path": "environments/prod/wrong.cue"`) {

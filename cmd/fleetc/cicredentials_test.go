@@ -16,6 +16,7 @@ var boundHelper = regexp.MustCompile(`credential\.https://[^ "']+\.helper`)
 func TestExportTokenStaysWithItsHost(t *testing.T) {
 	t.Parallel()
 	r := newCIRunner(t)
+	r.publish()
 	r.must(r.fleet, "fleetc chart add git+https://"+chartsHost+"/charts.git//hello")
 	writeFile(t, r.fleet, "environments/hello.cue", "package fleet\n\nimport \"example.com/infra/environments/charts/hello\"\n\nreleases: \"hello\": hello.#Release & {namespace: \"hello\"}\n")
 	r.push("main", "chart")
@@ -26,31 +27,24 @@ func TestExportTokenStaysWithItsHost(t *testing.T) {
 	blocks := ciBlocks(t, "GitHub Actions")
 	export := decodeCI[struct{ Jobs map[string]ciJob }](t, blocks[0]).Jobs["export"].Steps
 	propose := append(slices.Clone(export[:len(export)-1]), decodeCI[[]ciStep](t, blocks[1])...)
-	github := func(steps []ciStep) func(edit func(string) string) (string, error) {
-		return func(edit func(string) string) (string, error) {
-			steps := slices.Clone(steps)
-			for i := range steps {
-				steps[i].Run = edit(steps[i].Run)
-			}
-			return r.github("main", 0, steps)
-		}
-	}
-	for name, run := range map[string]func(edit func(string) string) (string, error){
-		"GitHub, export": github(export), "GitHub, propose": github(propose),
-		"GitLab, export": func(edit func(string) string) (string, error) { return r.gitlab("main", edit(r.gitlabJob("export"))) },
+	for name, run := range map[string]func() (string, error){
+		"GitHub, export":  func() (string, error) { return r.github("main", 0, export) },
+		"GitHub, propose": func() (string, error) { return r.github("main", 0, propose) },
+		"GitLab, export":  func() (string, error) { return r.gitlab("main", r.component("fleetc-export")) },
 	} {
 		for _, isBound := range []bool{true, false} {
 			r.forge.mu.Lock()
 			delete(r.forge.given, chartsHost)
 			r.forge.mu.Unlock()
 			edits := 0
-			out, err := run(func(script string) string {
+			r.edit = func(script string) string {
 				edits += len(boundHelper.FindAllString(script, -1))
 				if isBound {
 					return script
 				}
 				return boundHelper.ReplaceAllString(script, "credential.helper")
-			})
+			}
+			out, err := run()
 			if err == nil || edits != 1 || !strings.Contains(out, chartsHost) {
 				t.Errorf("%s: %d credential helpers, %v\n%s", name, edits, err, out)
 			}
