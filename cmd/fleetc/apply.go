@@ -29,9 +29,8 @@ prunes objects that are no longer in the fleet.
 The plan is made with dry runs in the cluster. apply refuses to write if an
 object has fields that another manager owns, an immutable field changes, another
 tool created an object, a right is missing, or the plan prunes too many objects.
-In a release, ownership sets which fields belong to fleetc and which to others.
-replace names the kinds that apply may delete and create again; it never does
-this to other objects.
+In a release, ownership sets which fields belong to fleetc and which to others,
+and replace names the only kinds that apply may delete and create again.
 
 fleetc identifies a cluster by the UID of its namespace kube-system, and keeps
 an inventory of applied objects in the namespace fleetc-system. Only objects of

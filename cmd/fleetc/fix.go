@@ -20,13 +20,12 @@ Where the schema does not say what a struct is, as in a hidden field, fix does
 not rename. It lists these names with their lines after "look at these", and
 exits with status 1. Rename them by hand if they mean the renamed field.
 
-Run it after you install a new version of fleetc, after fleetc init. The fleet
-need not compile. fix compiles it before and after, and writes nothing if a
-cluster that compiles would have a fault, if a reference would mean another
-value, or if a file changes meanwhile.
+Install a new version of fleetc and run fleetc init before fix. The fleet may
+have faults. fix writes nothing if a cluster that compiles would have a fault,
+if a reference would mean another value, or if a file changes meanwhile.
 
-fleetc vet says where a field has an old name. docs/compatibility.md lists the
-renames.`
+fleetc vet says where a field has an old name. docs/compatibility.md says how to
+update a fleet.`
 
 const fixExample = `  fleetc fix --dry-run
   fleetc fix

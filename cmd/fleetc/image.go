@@ -28,14 +28,14 @@ const imageListLong = `list shows the container images that the objects of the f
 clusters and releases that use them, and the lines that set their versions. It
 renders the clusters, and needs no registry.
 
-A version comes from a value in a layer, a default or the appVersion of a
-chart, an object in CUE, or a manifest. fleetc finds the value by
-changing it and rendering the object again. With -o json, the output also has
-the objects, the fields, and the lines that set the repository.
+A version comes from a value in a layer, a default or the appVersion of a chart,
+an object in CUE, or a manifest. fleetc finds the value by changing it and
+rendering the object again. With -o json, the output also has the objects, the
+fields, and the lines that set the repository.
 
-Images in custom resources, in arguments and in environment variables are
-listed if the text has a tag or a digest, and the name says that it is an image
-or a value of the release confirms it.
+list shows images in custom resources, arguments and environment variables if
+the text has a tag or a digest, and its name or a value of the release says that
+it is an image.
 
 The exit status is 0 with and without images, and 2 when a cluster does not
 compile or --image matches nothing.`

@@ -42,8 +42,8 @@ func newImportCommand(o *options) *cobra.Command {
 
 const importFluxLong = `flux reads a repository that Flux syncs, without a cluster: it builds the
 Kustomizations below the synced directory of each cluster, with their patches,
-components and substitutions, and merges the values of HelmReleases. One
-with a fault is left out and listed, and the exit status is 1.
+components and substitutions, and merges the values of HelmReleases. It leaves
+out and lists those with a fault, and the exit status is then 1.
 
 --cluster gives each cluster an ID, which may have directories for layers, and
 the directory that Flux syncs for it: prod/eu=clusters/eu.

@@ -25,8 +25,8 @@ A value stays if one cluster of the layer does not set it, if the layer sets
 another value, or if the files would have more lines and no PATH names it. lift
 says why a value stays that all clusters set.
 
-A layer with one cluster or one layer below it takes no values: one cluster does
-not show the common values.`
+lift moves no value into a layer with only one cluster or one layer below it:
+one cluster does not show what clusters have in common.`
 
 const liftExample = `  fleetc lift --dry-run
   fleetc lift

@@ -234,8 +234,8 @@ func newRolloutPauseCommand(o *options) *cobra.Command {
 		Short: "Stop waves until they are resumed",
 		Long: `pause stops the named waves until fleetc rollout resume. Without names, it stops
 all waves. A running apply finishes the clusters that it has started, and starts
-no other. A wave whose first cluster cannot be reached does not prevent the
-others from being paused: pause says which waves are not, and exits with 2.`,
+no other. If it cannot reach the first cluster of a wave, it pauses the other
+waves, says which waves are not paused, and exits with status 2.`,
 		Example: `  fleetc rollout pause --reason "incident 42"
   fleetc rollout pause gold rest
   fleetc rollout pause --git https://github.com/example/clusters --path clusters`,

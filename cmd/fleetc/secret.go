@@ -18,8 +18,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/query"
 )
 
-const secretLong = `secret works with the secrets of the fleet, values that only a cluster may know
-and that layers declare under secrets, and with their SOPS files.`
+const secretLong = `secret lists, changes and checks the secrets that layers declare under secrets,
+and their SOPS files.`
 
 func newSecretCommand(o *options) *cobra.Command {
 	return group(&cobra.Command{

@@ -33,10 +33,9 @@ faults or an update cannot be made.
 With --branch-per-group, update commits each group to a branch of its own on top
 of the default branch, and pushes it. The working tree does not change, and its
 files must be as in the default branch. A group with new faults is pushed, too:
-its text lists the faults, and people fix them on the branch. A branch whose
-group is the same gets no new commit. A branch to which others committed, or
-whose commit they changed, is left as it is. The tool of the forge opens pull
-requests, see docs/updates.md.
+its text lists the faults, for you to fix on the branch. A branch gets no new
+commit if its group is the same, or if others committed to it or changed its
+commit. docs/updates.md shows how to open pull requests.
 
 Formats (-o):
   text       for people
