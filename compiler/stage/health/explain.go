@@ -3,11 +3,13 @@ package health
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -346,13 +348,18 @@ func (s *search) lastEvents() []string {
 const minHidden = 4
 
 // Hider returns a function that replaces texts, such as the values of Secrets, and
-// their lines by "(hidden)". It ignores texts of less than four bytes.
+// their lines by "(hidden)", also as Go and JSON quote them. It ignores texts of less
+// than four bytes.
 func Hider(texts []string) func(string) string {
 	var hidden []string
 	for _, t := range texts {
 		for _, part := range append(strings.Split(t, "\n"), t) {
 			if part = strings.TrimSpace(part); len(part) >= minHidden {
+				inJSON, _ := json.Marshal(part)
 				hidden = append(hidden, part)
+				for _, quoted := range []string{strconv.Quote(part), string(inJSON)} {
+					hidden = append(hidden, quoted[1:len(quoted)-1])
+				}
 			}
 		}
 	}

@@ -89,11 +89,12 @@ func conditionOf(u *unstructured.Unstructured, kind string) (condition, bool) {
 // holds reports whether the condition has the status for the last generation.
 func (c condition) holds(status string) bool { return c.status == status && !c.stale }
 
-// detail returns the reason and message of a condition, with a leading colon.
+// detail returns the reason and message of a condition, with a leading colon. It does not
+// shorten them, because callers remove secrets first, and would not find a part of one.
 func (c condition) detail() string {
 	out := ""
 	for _, part := range []string{c.reason, c.message} {
-		if part = clean(part); part != "" {
+		if part = diag.Visible(oneLine(part), len(part)); part != "" {
 			out += ": " + part
 		}
 	}
@@ -109,7 +110,9 @@ func (c condition) describe() string {
 }
 
 // clean returns a text of the cluster as one line for messages.
-func clean(s string) string { return diag.Visible(strings.Join(strings.Fields(s), " "), diag.MaxText) }
+func clean(s string) string { return diag.Visible(oneLine(s), diag.MaxText) }
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // pods returns a number of pods with the noun.
 func pods(n int64) string { return diag.Count(int(n), "pod", "pods") }
