@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -115,9 +116,19 @@ func (s store) tempDir() (string, error) {
 	return dir, nil
 }
 
-// storeFault returns the fault for an error of the file system; verb names the action.
+// storeFault returns the fault for an error of the file system; verb names the action. The
+// text of a fault never has the random name of a temporary file.
 func storeFault(verb string, err error) error {
-	return &diag.Diag{Code: diag.CodeFileSystem, Msg: verb + " the chart store: " + err.Error(), Hint: "name a directory that can be written with --cache-dir", Cause: err}
+	text := err.Error()
+	var file *fs.PathError
+	if errors.As(err, &file) && strings.HasPrefix(filepath.Base(file.Path), tempPrefix) {
+		text = file.Op + " " + filepath.Dir(file.Path) + ": " + file.Err.Error()
+	}
+	hint := "name a directory that can be written with --cache-dir"
+	if errors.Is(err, syscall.ENOSPC) {
+		hint = "free disk space, or name another directory with --cache-dir"
+	}
+	return &diag.Diag{Code: diag.CodeFileSystem, Msg: verb + " the chart store: " + text, Hint: hint, Cause: err}
 }
 
 func (s store) work() string { return filepath.Join(s.dir, "work") }

@@ -2,12 +2,15 @@ package chart
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -165,4 +168,13 @@ func TestStoreFolder(t *testing.T) {
 	if _, err := (store{file}).tempDir(); err == nil {
 		t.Error("a directory below a file")
 	}
+}
+
+func TestStoreOnFullDisk(t *testing.T) {
+	full := &fs.PathError{Op: "write", Path: filepath.Join("/cache", tempPrefix+"123456"), Err: syscall.ENOSPC}
+	err := storeFault("write", errors.Join(full, errors.New("of the removal")))
+	if want := "write the chart store: write " + filepath.Dir(full.Path) + ": no space left on device"; err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	wantFault(t, err, "free disk space, or name another directory with --cache-dir")
 }
