@@ -161,6 +161,7 @@ type Item struct {
 	handedOver      bool        // a release of Helm whose objects fleetc now applies itself
 	foreign         bool        // exists, and fleetc does not own any of it yet
 	noDryRun        bool        // the API server rejected the dry run
+	noNamespace     bool        // refused because its namespace does not exist
 	parent          *Item       // release that Helm delivers, of a part that is compared
 	managedBy       string      // label [managedByLabel] of such a part in the chart
 

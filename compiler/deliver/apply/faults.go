@@ -10,10 +10,26 @@ import (
 
 // Faults returns everything that prevents the apply: conflicts, immutable fields,
 // rejected objects and Jobs, missing rights, and more pruned objects than allowed;
-// nil when nothing does.
+// nil when nothing does. Objects without their namespace are one fault.
 func (p *Plan) Faults() error {
 	var faults diag.List
+	lacking := map[string]int{} // number of objects by missing namespace
 	for _, it := range p.Items {
+		if it.noNamespace {
+			lacking[it.ref.Namespace]++
+		}
+	}
+	for _, it := range p.Items {
+		if it.noNamespace {
+			n, first := lacking[it.ref.Namespace]
+			if !first {
+				continue
+			}
+			delete(lacking, it.ref.Namespace)
+			if n > 1 {
+				it.Reason += fmt.Sprintf(", which is also missing for %s", diag.Count(n-1, "other object", "other objects"))
+			}
+		}
 		switch it.Action {
 		case Conflict:
 			faults.Add(&diag.Diag{Code: diag.CodeFieldConflict, At: it.positions, Path: it.ID, Msg: "other managers own fields of it: " + listFields(it.Fields), Hint: it.Hint})

@@ -332,6 +332,7 @@ func (p *planner) withoutNamespace(it *Item, why string) {
 		it.refuse(why, "")
 	case ns == nil:
 		it.refuse("there is no namespace "+it.ref.Namespace, "add the Namespace to a release")
+		it.noNamespace = true
 	case !p.before(ns, it):
 		it.refuse(comesLater(it.release, "its namespace", ns.release))
 	default:
