@@ -17,7 +17,7 @@ const DefaultGrace = 20 * time.Second
 type Waiting struct {
 	Rules   *Rules
 	Timeout time.Duration // of objects whose timeout no rule sets; 0 for none
-	Grace   time.Duration // until an Unknown object counts as ready; 0 for DefaultGrace
+	Grace   time.Duration // until an Unknown object counts as ready, at most its timeout; 0 for DefaultGrace
 }
 
 // ObservedObject is a declared object with its live state.
@@ -46,17 +46,21 @@ func (w *Waiting) Step(elapsed time.Duration, objects []ObservedObject) Progress
 	var p Progress
 	for _, o := range objects {
 		live := fleet.Object{Unstructured: o.Live, Release: o.Declared.Release}
-		r := Result{o, w.verdict(elapsed, o, live)}
+		r := Result{o, w.verdict(o, live)}
 		timeout, found := w.Rules.Timeout(o.Declared)
 		if !found {
 			timeout = w.Timeout
 		}
+		isOver := timeout > 0 && elapsed >= timeout
 		switch {
+		case r.State == Unknown && (isOver || elapsed >= cmp.Or(w.Grace, DefaultGrace)):
+			r.Verdict = Verdict{Ready, r.Reason + ", and the grace period is over"}
+			p.Ready = append(p.Ready, r)
 		case r.State == Ready:
 			p.Ready = append(p.Ready, r)
 		case r.State == Failed:
 			p.Failed = append(p.Failed, r)
-		case timeout > 0 && elapsed >= timeout:
+		case isOver:
 			r.Reason += fmt.Sprintf(", after %s", timeout)
 			p.Failed = append(p.Failed, r)
 		default:
@@ -66,12 +70,9 @@ func (w *Waiting) Step(elapsed time.Duration, objects []ObservedObject) Progress
 	return p
 }
 
-func (w *Waiting) verdict(elapsed time.Duration, o ObservedObject, live fleet.Object) Verdict {
+func (w *Waiting) verdict(o ObservedObject, live fleet.Object) Verdict {
 	v := w.Rules.Judge(live)
-	switch {
-	case v.State == Unknown && elapsed >= cmp.Or(w.Grace, DefaultGrace):
-		return Verdict{Ready, v.Reason + ", and the grace period is over"}
-	case v.State == Missing && o.Declared.Unstructured != nil && DeletesItself(o.Declared.Unstructured):
+	if v.State == Missing && o.Declared.Unstructured != nil && DeletesItself(o.Declared.Unstructured) {
 		if o.Existed {
 			return Verdict{Failed, "it was deleted, and whether it succeeded is unknown; another apply runs it again"}
 		}

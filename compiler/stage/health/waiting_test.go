@@ -52,10 +52,10 @@ failed Job.batch bad: it failed: DeadlineExceeded
 failed Job.batch unseen: it was deleted, and whether it succeeded is unknown; another apply runs it again
 `},
 		{5 * time.Minute, 5 * time.Minute, time.Hour, `ready ConfigMap settings: it exists
+ready Widget.example.com quiet: it has no status yet, and the grace period is over
 ready Job.batch gone: it was deleted by its ttlSecondsAfterFinished
 pending Deployment.apps slow: 1 of 2 pods exist
 failed Deployment.apps web: 1 of 2 pods exist, after 5m0s
-failed Widget.example.com quiet: it has no status yet, after 5m0s
 failed Job.batch bad: it failed: DeadlineExceeded
 failed Secret lost: it does not exist, after 5m0s
 failed Job.batch unseen: it was deleted, and whether it succeeded is unknown; another apply runs it again
