@@ -138,6 +138,28 @@ func TestHelmAttempts(t *testing.T) {
 	}
 }
 
+// An apply after an upgrade that failed before it changed objects creates those that the
+// upgrade would have added, and leaves those that it would have removed: also kinds that API
+// servers update only with a resource version.
+func TestHelmAttemptsWithCustomResources(t *testing.T) {
+	p := newHelm(t)
+	p.write("charts/app/templates/gadget.yaml", "{{- if .Values.gadget }}\napiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: {{ .Values.gadget }}}\n{{- end }}\n")
+	p.edit("charts/app/values.yaml", "more: false", "more: false\ngadget: ''")
+	apply := func(gadget, hook string) result {
+		t.Helper()
+		p.write("environments/values.cue", "package fleet\n\nreleases: app: values: {gadget: \""+gadget+"\", fail: \""+hook+"\"}\n")
+		return p.fleetc("apply", "--yes")
+	}
+	apply("", "no").ok(p)
+	apply("one", "migrate").exits(p, 2)
+	apply("one", "no").ok(p)
+	apply("two", "migrate").exits(p, 2)
+	apply("one", "no").ok(p)
+	if got := p.kubectl("one", "-n", "app", "get", "gadgets", "-o", "name"); got != "gadget.example.com/one" {
+		t.Errorf("there is %q", got)
+	}
+}
+
 // A release that Helm delivers may be an operator; it stays until its custom
 // resources are deleted.
 func TestHelmOperator(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"helm.sh/helm/v3/pkg/kube"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
@@ -65,7 +66,9 @@ func (c *client) WatchUntilReady(resources kube.ResourceList, _ time.Duration) e
 type updateFunc func(original, target kube.ResourceList) (*kube.Result, error)
 
 // update updates the objects. It first patches from the manifests of failed
-// attempts, whose changes Helm would leave in place.
+// attempts, whose changes Helm would leave in place: only objects that an attempt has
+// applied, since Helm patches an object without an original in a way that API servers
+// refuse for many kinds, such as custom resources.
 func (c *client) update(original, target kube.ResourceList, by updateFunc) (*kube.Result, error) {
 	c.run.Written = true
 	for _, manifest := range c.run.attempts {
@@ -76,7 +79,11 @@ func (c *client) update(original, target kube.ResourceList, by updateFunc) (*kub
 		if err != nil {
 			return nil, err
 		}
-		if result, err := by(made, copyList(target)); err != nil {
+		applied, err := c.existing(target.Intersect(made))
+		if err != nil {
+			return nil, err
+		}
+		if result, err := by(made, copyList(applied)); err != nil {
 			return result, err
 		}
 	}
@@ -86,6 +93,30 @@ func (c *client) update(original, target kube.ResourceList, by updateFunc) (*kub
 		return nil, err
 	}
 	return by(original, target)
+}
+
+// existing returns the resources that exist.
+func (c *client) existing(resources kube.ResourceList) (kube.ResourceList, error) {
+	var out kube.ResourceList
+	for _, info := range resources {
+		current, err := c.current(info)
+		if err != nil {
+			return nil, err
+		}
+		if current != nil {
+			out = append(out, info)
+		}
+	}
+	return out, nil
+}
+
+// current returns the live object; nil when it does not exist.
+func (c *client) current(info *resource.Info) (*unstructured.Unstructured, error) {
+	o, err := c.run.Live.Object(c.ctx, cluster.Ref{GroupVersionKind: info.Mapping.GroupVersionKind, Namespace: info.Namespace, Name: info.Name})
+	if err != nil {
+		return nil, c.run.recordCause(err)
+	}
+	return o, nil
 }
 
 // copyList returns a deep copy: updates overwrite the objects with those of the
@@ -157,9 +188,9 @@ func (c *client) filterDeletions(resources, target kube.ResourceList) (kube.Reso
 	var out kube.ResourceList
 	for _, info := range resources {
 		if !target.Contains(info) {
-			current, err := c.run.Live.Object(c.ctx, cluster.Ref{GroupVersionKind: info.Mapping.GroupVersionKind, Namespace: info.Namespace, Name: info.Name})
+			current, err := c.current(info)
 			if err != nil {
-				return nil, c.run.recordCause(err)
+				return nil, err
 			}
 			if current == nil || !c.run.MayPrune(current) {
 				continue

@@ -48,7 +48,8 @@ func Mark(o *unstructured.Unstructured, namespace, name string) *unstructured.Un
 func (s *State) Patches() int { return len(s.attemptObjects) + 1 }
 
 // Patch returns the patch of the step, see [State.Patches], from the live object
-// now to target, a marked object of the chart. As in Helm, it is a three-way
+// now to target, a marked object of the chart; an empty one if the failed attempt did
+// not have the object. As in Helm, it is a three-way
 // strategic merge patch for kinds of Kubernetes and a JSON merge patch for custom
 // resources.
 func (s *State) Patch(step int, target, now *unstructured.Unstructured) (cluster.Patch, error) {
@@ -59,7 +60,7 @@ func (s *State) Patch(step int, target, now *unstructured.Unstructured) (cluster
 	switch {
 	case step < len(s.attemptObjects):
 		if original = find(s.attemptObjects[step], target); original == nil {
-			original = now
+			return cluster.Patch{}, nil
 		}
 	case s.Deployed:
 		if o := find(s.Objects, target); o != nil {
