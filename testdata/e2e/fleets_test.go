@@ -48,7 +48,11 @@ releases: pay: {
 		t.Errorf("the other fleet is back in round %s", got)
 	}
 	p.fleetc("status", "--orphans").exits(p, 1).says(p, "^dev/one: has no orphans")
-	// An object of the other fleet is a conflict.
+	// An object of the other fleet is a conflict, and so is its Namespace: each fleet would
+	// remove the labels of the other one, and could delete it with all its objects.
+	other.edit("environments/pay.cue", `metadata: name: "pay"`, `metadata: name: "web"`)
+	other.fleetc("apply", "--yes").exits(p, 2).says(p, "Namespace web: it already exists, and fleet example.com/infra of fleetc created it")
+	settings(4)
 	other.edit("environments/pay.cue", `name: "settings", namespace: "pay"`, `name: "web", namespace: "web"`)
 	other.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap web/web.*fleet example.com/infra of fleetc")
 	other.fleetc("apply", "--yes", "--adopt").ok(p)

@@ -30,15 +30,15 @@ func fieldsOf(err error) []cluster.Field {
 // isForeign reports whether an existing object belongs to another tool: the
 // inventory does not have it (or only as an object that Helm kept), and fleetc
 // never applied it or another tool manages it now. Another fleet uses the same
-// field manager, so that the API server reports no conflict. Namespaces and objects
-// of the control plane are never foreign.
+// field manager, so that the API server reports no conflict. Namespaces of other tools and
+// objects of the control plane are never foreign.
 func (p *planner) isForeign(it *Item, before *unstructured.Unstructured) bool {
 	known := p.recorded[it.ID]
 	switch {
-	case it.kind() == (schema.GroupKind{Kind: "Namespace"}):
-		return false
 	case otherFleet(before, p.Fleet) != "":
 		return true
+	case it.kind() == (schema.GroupKind{Kind: "Namespace"}):
+		return false
 	case known.UID == it.uid && !known.Kept:
 		return false
 	}

@@ -28,6 +28,7 @@ func TestIsForeign(t *testing.T) {
 		"made with kubectl":              {kind: "ConfigMap", managers: map[string]string{"kubectl": data}, want: true},
 		"made by the control plane":      {kind: "ConfigMap", managers: map[string]string{"*kube-controller-manager": data}},
 		"a namespace":                    {kind: "Namespace", managers: map[string]string{"kubectl": data}},
+		"a namespace of another fleet":   {kind: "Namespace", annotations: `{"fleetc.dev/fleet":"example.com/other"}`, managers: map[string]string{cluster.Manager: data}, want: true},
 		"applied by fleetc":              {kind: "ConfigMap", managers: map[string]string{cluster.Manager: data, "kubectl": data}},
 		"of another fleet":               {kind: "ConfigMap", annotations: `{"fleetc.dev/fleet":"example.com/other"}`, managers: map[string]string{cluster.Manager: data}, want: true},
 		"known, of another fleet":        {kind: "ConfigMap", annotations: `{"fleetc.dev/fleet":"example.com/other"}`, managers: map[string]string{cluster.Manager: data}, known: Entry{UID: "1"}, want: true},
