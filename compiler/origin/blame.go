@@ -56,7 +56,7 @@ func (b *Blamer) setBy(ctx context.Context, f Renderer, in RenderedRelease, at *
 	if len(r.Patches) > 0 {
 		o := &Origin{cluster: in.Cluster, Release: r, object: at.Object}
 		if err := o.unpatch(in.Result.Objects, at.Field); err == nil && len(o.Patches) > 0 {
-			return []diag.Pos{o.Patches[len(o.Patches)-1].Pos}
+			return []diag.Pos{o.Patches[len(o.Patches)-1].PosOf(at.Field)}
 		}
 	}
 	if f.ChartOf(r) == nil {

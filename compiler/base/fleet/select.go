@@ -3,6 +3,8 @@ package fleet
 import (
 	"path"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
@@ -70,6 +72,43 @@ type Patch struct {
 	Images    map[string]string // prefixes of image names and their replacements
 	Texts     []MatchText       // of Target; none when the patch is optional
 	Pos       diag.Pos          // position of the patch
+	Written   *Tree             // the fields as the layers write them, for positions; may be nil
+}
+
+// PosAt returns the position of a part of the patch, as at strategic, spec, replicas: that of
+// the innermost field around it that a layer writes.
+func (p *Patch) PosAt(path ...string) diag.Pos {
+	for n := len(path); n > 0; n-- {
+		if t := p.Written.At(path[:n]...); t != nil && t.Pos.IsValid() {
+			return t.Pos
+		}
+	}
+	return p.Pos
+}
+
+// PosOf returns the position of the part of the patch that sets a field of an object, as far
+// as it follows from the field's path: items of a strategic merge have other indexes there.
+func (p *Patch) PosOf(field []string) diag.Pos {
+	if p.JSON != nil {
+		for i, op := range slices.Backward(p.JSON) {
+			if strings.HasPrefix("/"+strings.Join(field, "/")+"/", op.Path+"/") {
+				return p.PosAt("json", strconv.Itoa(i))
+			}
+		}
+		return p.Pos
+	}
+	if p.Images != nil {
+		return p.PosAt("images")
+	}
+	form := "strategic"
+	if p.Merge != nil {
+		form = "merge"
+	}
+	isIndex := func(step string) bool { _, err := strconv.Atoi(step); return err == nil }
+	if i := slices.IndexFunc(field, isIndex); i >= 0 && form == "strategic" {
+		field = field[:i]
+	}
+	return p.PosAt(append([]string{form}, field...)...)
 }
 
 // An Operation is one operation of a JSON patch.

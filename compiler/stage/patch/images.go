@@ -200,7 +200,7 @@ func (a *application) hasImages(s *kube.Schema) bool {
 
 // noImage returns the fault of an images patch without any effect.
 func (a *application) noImage(p *fleet.Patch, matched []*item) *diag.Diag {
-	r := a.rule("patches", p.Name, p.Pos)
+	r := a.rule("patches", p.Name, p.PosAt("images"))
 	d := &diag.Diag{Code: diag.CodePatchUnmatched, At: r.at, Path: r.path + ".images", Hint: "remove the patch, or set optional: true"}
 	var there []string
 	for _, it := range matched {

@@ -232,11 +232,11 @@ environments/fleet.cue:6:30: releases."my-web".patches.without.target: matches n
     hint: use one of CronJob nightly, DaemonSet agent, Deployment web, Pod once, Widget wheel
 `},
 		{"no field", `#PodSpec & {#podSpec: nodeSelectr: {}}`, `
-environments/fleet.cue:6:30: releases."my-web".patches."pod-spec-cronjobs".strategic.spec.jobTemplate.spec.template.spec.nodeSelectr: CronJob.batch nightly: PodSpec has no such field in Kubernetes 1.36 [FL1512]
+environments/fleet.cue:6:58: releases."my-web".patches."pod-spec-cronjobs".strategic.spec.jobTemplate.spec.template.spec.nodeSelectr: CronJob.batch nightly: PodSpec has no such field in Kubernetes 1.36 [FL1512]
     hint: did you mean nodeSelector?
-environments/fleet.cue:6:30: releases."my-web".patches."pod-spec-pods".strategic.spec.nodeSelectr: Pod once: PodSpec has no such field in Kubernetes 1.36 [FL1512]
+environments/fleet.cue:6:58: releases."my-web".patches."pod-spec-pods".strategic.spec.nodeSelectr: Pod once: PodSpec has no such field in Kubernetes 1.36 [FL1512]
     hint: did you mean nodeSelector?
-environments/fleet.cue:6:30: releases."my-web".patches."pod-spec-templates".strategic.spec.template.spec.nodeSelectr: Deployment.apps web, DaemonSet.apps agent: PodSpec has no such field in Kubernetes 1.36 [FL1512]
+environments/fleet.cue:6:58: releases."my-web".patches."pod-spec-templates".strategic.spec.template.spec.nodeSelectr: Deployment.apps web, DaemonSet.apps agent: PodSpec has no such field in Kubernetes 1.36 [FL1512]
     hint: did you mean nodeSelector?
 `},
 	} {

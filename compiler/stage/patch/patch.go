@@ -95,10 +95,10 @@ func (a *application) apply(p *fleet.Patch) diag.List {
 		if p.Optional || broken {
 			return nil
 		}
-		return diag.List{a.unmatched(a.rule("patches", p.Name, p.Pos), p.Target)}
+		return diag.List{a.unmatched(a.rule("patches", p.Name, p.PosAt("target")), p.Target)}
 	}
 	var problems []objectProblem
-	changes := p.Images == nil || p.Optional
+	changes := p.Images == nil || p.Optional || broken
 	change := a.change(p)
 	for _, it := range matched {
 		if !it.own {

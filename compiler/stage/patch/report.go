@@ -47,16 +47,20 @@ const maxNamed = 3
 // faults returns the faults of a patch. Equal problems of several objects are
 // one fault.
 func (a *application) faults(p *fleet.Patch, problems []objectProblem) diag.List {
-	type key struct{ path, msg, hint string }
+	type key struct {
+		at              diag.Pos
+		path, msg, hint string
+	}
 	ids := map[key][]string{}
 	var keys []key
-	r := a.rule("patches", p.Name, p.Pos)
 	for _, f := range problems {
-		path := r.path
-		for _, step := range slices.Backward(f.at) {
+		steps := slices.Clone(f.at)
+		slices.Reverse(steps)
+		path := a.release.Path("patches", label(p.Name))
+		for _, step := range steps {
 			path += "." + label(step)
 		}
-		k := key{path, f.msg, f.hint}
+		k := key{cmp.Or(p.PosAt(steps...), a.release.Pos), path, f.msg, f.hint}
 		if ids[k] == nil {
 			keys = append(keys, k)
 		}
@@ -64,7 +68,7 @@ func (a *application) faults(p *fleet.Patch, problems []objectProblem) diag.List
 	}
 	var out diag.List
 	for _, k := range keys {
-		out = append(out, &diag.Diag{Code: diag.CodePatchFailed, At: r.at, Path: k.path, Msg: diag.JoinFirst(ids[k], maxNamed) + ": " + k.msg, Hint: k.hint})
+		out = append(out, &diag.Diag{Code: diag.CodePatchFailed, At: []diag.Pos{k.at}, Path: k.path, Msg: diag.JoinFirst(ids[k], maxNamed) + ": " + k.msg, Hint: k.hint})
 	}
 	return out
 }

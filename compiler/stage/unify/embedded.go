@@ -68,6 +68,10 @@ func (r relocation) cluster(c *fleet.Cluster) {
 		for i := range release.DependsPos {
 			r.pos(&release.DependsPos[i])
 		}
+		for i := range release.Patches {
+			r.pos(&release.Patches[i].Pos)
+			r.tree(release.Patches[i].Written)
+		}
 		r.tree(release.Values)
 		for _, o := range release.Objects {
 			r.tree(o)

@@ -66,7 +66,7 @@ func (p *patchReader) place(part cue.Value) diag.Pos {
 }
 
 func (p *patchReader) read(name string) fleet.Patch {
-	out := fleet.Patch{Name: name, Pos: p.place(p.v), Target: p.target()}
+	out := fleet.Patch{Name: name, Pos: p.place(p.v), Target: p.target(), Written: p.written()}
 	out.Optional, _ = lookup(p.v, "optional").Bool()
 	if !out.Optional {
 		out.Texts = p.selectorTexts(lookup(p.v, "target"), p.path+".target")
@@ -98,6 +98,27 @@ func (p *patchReader) read(name string) fleet.Patch {
 		p.wrong(change, "."+set[0], "is empty: the patch changes nothing", "write what changes, or set optional: true")
 	}
 	return out
+}
+
+// written returns the patch as a tree. Its positions are in layers, or invalid.
+func (p *patchReader) written() *fleet.Tree {
+	t := p.reader().tree(p.v)
+	var walk func(t *fleet.Tree)
+	walk = func(t *fleet.Tree) {
+		if p.layerOfFile(t.Pos.File) == "" {
+			t.Pos = diag.Pos{}
+		}
+		for _, f := range t.Fields {
+			walk(f)
+		}
+		for _, e := range t.List {
+			walk(e)
+		}
+	}
+	if t != nil {
+		walk(t)
+	}
+	return t
 }
 
 // isEmpty reports whether v is an empty struct or list.
