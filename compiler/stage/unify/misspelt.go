@@ -81,7 +81,7 @@ func (e *evaluation) nestedReleases(v cue.Value) *diag.Diag {
 const oneSource = "a release must have exactly one source"
 
 // withoutConsequences removes faults that other faults cause: all other faults
-// of misspelt releases, and faults of misplaced defaults.
+// of misspelt releases, faults of misplaced defaults, and those of misspelt fields.
 func withoutConsequences(faults, layers, misspelt diag.List) diag.List {
 	all := slices.Clone(faults)
 	faults = slices.DeleteFunc(faults, func(d *diag.Diag) bool {
@@ -92,5 +92,24 @@ func withoutConsequences(faults, layers, misspelt diag.List) diag.List {
 				return within(e) && len(d.At) > 0 && d.At[0].File == e.At[0].File
 			})
 	})
+	faults = withoutMisspelt(faults)
 	return append(faults, misspelt...)
+}
+
+// withoutMisspelt removes faults of missing values that other faults report: the field is
+// misspelt, or it is the same parameter of a stack.
+func withoutMisspelt(faults diag.List) diag.List {
+	var out diag.List
+	for i, d := range faults {
+		end := strings.LastIndex(d.Path, ".") + 1
+		covers := func(e *diag.Diag) bool {
+			field, sibling := strings.CutPrefix(e.Path, d.Path[:end])
+			return sibling && !strings.Contains(field, ".") && e.Hint == "did you mean "+d.Path[end:]+"?"
+		}
+		repeats := func(e *diag.Diag) bool { return e.Path == d.Path && e.Msg == d.Msg }
+		if d.Code != diag.CodeMissingValue || !slices.ContainsFunc(faults, covers) && !slices.ContainsFunc(faults[:i], repeats) {
+			out = append(out, d)
+		}
+	}
+	return out
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"cuelang.org/go/cue"
-	"cuelang.org/go/cue/ast"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
@@ -75,38 +74,11 @@ func (x *explanation) parameter() string {
 	return ""
 }
 
-// stackReference matches a reference to a parameter of a stack.
-var stackReference = regexp.MustCompile(`^(#\w+)\.(\w+)`)
-
-// stackParameter explains a value that is a parameter of a stack without a value: layers
-// set it, where they name the type of the parameters.
-func (x *explanation) stackParameter() {
-	line, col := x.line()
-	rest := line[max(0, min(col-1, len(line))):]
-	if strings.HasPrefix(rest, `"`) { // the reference is inserted into the string
-		_, rest, _ = strings.Cut(rest, `\(`)
-	}
-	m := stackReference.FindStringSubmatch(rest)
-	if m == nil || x.v.LookupPath(cue.MakePath(cue.Def(m[1]), cue.Str(m[2]))).IsConcrete() {
-		return
-	}
-	x.Hint = "set the parameter in a layer: " + m[1] + ": " + m[2] + ": ..."
-	for _, c := range Conjuncts(x.v.LookupPath(cue.MakePath(cue.Def(m[1])))) {
-		f, ok := c.Source().(*ast.Field)
-		if !ok {
-			continue
-		}
-		if p := Pos(x.root, f.Label.Pos()); p.IsValid() && p.File != x.place().File && !slices.Contains(x.At, p) {
-			x.At = slices.Insert(x.At, 0, p)
-			return
-		}
-	}
-}
-
 // notInserted explains a string with a reference to a value that no layer sets.
 func (x *explanation) notInserted(m []string) {
-	x.stackParameter()
-	saying("a value inserted into the string is not set: it must be $K1", "set it, or give it a default")(x, m)
+	if !x.stackParameter() {
+		saying("a value inserted into the string is not set: it must be $K1", "set it, or give it a default")(x, m)
+	}
 }
 
 // notSet explains a reference to a field that no layer sets.

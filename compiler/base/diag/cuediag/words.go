@@ -326,8 +326,10 @@ func (x *explanation) noValue(m []string) {
 			return
 		}
 	}
+	if x.stackParameter() {
+		return
+	}
 	last := x.Path[strings.LastIndex(x.Path, ".")+1:]
-	x.stackParameter()
 	if name := x.parameter(); name != "" {
 		x.Hint = cmp.Or(x.Hint, "set "+name+", from which it is computed, or set "+last)
 	}
