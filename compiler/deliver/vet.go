@@ -70,7 +70,7 @@ func VetChanged(ctx context.Context, c *compiler.Compiler, options VetOptions, r
 	}
 	f, upToDate, err := incremental.Load(ctx, c, task, patterns...)
 	if err != nil {
-		return nil, err
+		return nil, vetWithoutFaults(ctx, f, err, options, render, begin)
 	}
 	defer upToDate.Close()
 	checked := make([]VetResult, len(f.Clusters))
@@ -94,6 +94,28 @@ func VetChanged(ctx context.Context, c *compiler.Compiler, options VetOptions, r
 		upToDate.Record(ctx, cluster, string(text))
 	}
 	return all, nil
+}
+
+// vetWithoutFaults checks the clusters of a fleet for which loading it found no faults. It
+// returns the faults of loading and those that it finds.
+func vetWithoutFaults(ctx context.Context, f *compiler.Fleet, loading error, options VetOptions, render bool, begin func(clusters int) (each func())) error {
+	if f == nil || ctx.Err() != nil {
+		return loading
+	}
+	f.Clusters = slices.DeleteFunc(slices.Clone(f.Clusters), func(c *fleet.Cluster) bool {
+		return fleet.FaultsOf(c.ID, loading) != nil || !f.CanRender(c)
+	})
+	faults := slices.Clone(diag.All(loading))
+	if !render {
+		faults.Add(f.CheckWritten(ctx))
+		return faults.Err()
+	}
+	each := begin(len(f.Clusters))
+	for _, err := range Vet(ctx, f, options) {
+		faults.Add(err)
+		each()
+	}
+	return faults.Err()
 }
 
 // vetRendered renders and checks the clusters. It sets their results and adds their rules to

@@ -89,7 +89,8 @@ type storedOutcome struct {
 }
 
 // Load is [compiler.Compiler.Load] for the clusters that are not up to date: the fleet has
-// only these. The caller must close the UpToDate unless Load fails.
+// only these. The caller must close the UpToDate unless Load fails. Beside an error, the fleet
+// has the clusters that can be evaluated; it is nil if there are none.
 func Load(ctx context.Context, c *compiler.Compiler, task Task, patterns ...string) (f *compiler.Fleet, s *UpToDate, err error) {
 	s = &UpToDate{
 		compiler: c, task: task, results: c.Results(), changedSince: cache.Since(),
@@ -98,7 +99,7 @@ func Load(ctx context.Context, c *compiler.Compiler, task Task, patterns ...stri
 	defer func() {
 		if err != nil {
 			s.Close()
-			f, s = nil, nil
+			s = nil
 		}
 	}()
 	if s.results.Cache.Dir == "" {
