@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"cuelang.org/go/cue/ast"
@@ -67,23 +69,14 @@ func isNotDir(err error) bool {
 }
 
 func modulePath(data []byte) (string, error) {
-	const file = "cue.mod/module.cue"
-	f, err := modfile.ParseNonStrict(data, file)
+	f, err := modfile.ParseNonStrict(data, moduleFile)
 	if err != nil {
-		hint := "set module and language.version, as cue mod init does"
-		if strings.Contains(err.Error(), "field not allowed") {
-			hint = "remove it, or correct its name"
+		return "", moduleFault(data, err)
+	}
+	for _, dep := range slices.Sorted(maps.Keys(f.Deps)) {
+		if _, _, ok := ast.SplitPackageVersion(dep); !ok {
+			return "", moduleFault(data, fmt.Errorf("no major version in %q", dep))
 		}
-		if strings.Contains(err.Error(), "replace: field not allowed") {
-			hint = `remove it, and name a directory that replaces a module in cue.mod/local-module.cue: deps: "MODULE@v0": replaceWith: "./DIRECTORY"`
-		}
-		if strings.Contains(err.Error(), "is not well formed") {
-			hint = "write the versions of modules like v1.2.3"
-		}
-		if strings.Contains(err.Error(), "is too new") {
-			hint = "lower language.version, or use a newer fleetc"
-		}
-		return "", &diag.Diag{Code: diag.CodeModulePath, At: []diag.Pos{{File: file}}, Msg: err.Error(), Hint: hint}
 	}
 	module, _, _ := ast.SplitPackageVersion(f.QualifiedModule())
 	return module, nil
