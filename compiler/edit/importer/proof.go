@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler"
@@ -117,23 +118,30 @@ func (w *work) addWaivers(f *compiler.Fleet, model *Cluster, c *fleet.Cluster, r
 			if !slices.Contains(report.mistakes, note) {
 				report.mistakes = append(report.mistakes, note)
 			}
-			if w.isOpen(key, field) || !isWaivable(d) {
+			waived, ok := waiverOf(d)
+			if !ok || w.isOpen(key, waived) {
 				continue
 			}
 			if w.open[key] == nil {
 				w.open[key] = map[string]*Node{}
 			}
-			w.open[key][field] = Text("imported")
+			w.open[key][waived] = Text("imported")
 			again = true
 		}
 	}
 	return again
 }
 
-// isWaivable reports whether a waiver accepts a fault of values: it is a fix of the fault,
-// or is for the whole chart.
-func isWaivable(d *diag.Diag) bool {
-	return d.Path == "values" || slices.ContainsFunc(d.Fixes, func(f diag.Fix) bool { return f.Kind == diag.FixWaiver })
+// waiverOf returns the field for which a waiver accepts a fault of values: that of a fix of
+// the fault, or * for the whole chart.
+func waiverOf(d *diag.Diag) (field string, ok bool) {
+	for _, f := range d.Fixes {
+		if f.Kind == diag.FixWaiver {
+			field, err := strconv.Unquote(strings.TrimPrefix(f.Path, "open."))
+			return field, err == nil
+		}
+	}
+	return "*", d.Path == "values"
 }
 
 // valuePos returns the position of a value in the source, or of the deepest map that

@@ -215,7 +215,7 @@ func pathText(path []string) string {
 	b.WriteString("values")
 	for _, p := range path {
 		switch {
-		case strings.HasPrefix(p, "[") && strings.HasSuffix(p, "]"):
+		case isIndex(p):
 			b.WriteString(p)
 		case p == "" || strings.ContainsAny(p, ". \t\n\""):
 			fmt.Fprintf(&b, ".%q", p)

@@ -46,17 +46,24 @@ func (c *checker) waive(open []fleet.Waiver) diag.List {
 	return out
 }
 
-// waivable returns the fault, with the waiver that accepts it as a fix if one can. The
-// waiver's path is that below the release.
+// waivable returns the fault, with the waiver that accepts it as a fix if one can: that for
+// the value, or for the list around it. The waiver's path is that below the release.
 func (f finding) waivable() *diag.Diag {
-	text := strings.TrimPrefix(f.fault.Path, "values.")
-	if path, err := splitPath(text); err != nil || len(f.path) == 0 || !slices.Equal(path, f.path) {
+	path := f.path
+	if i := slices.IndexFunc(path, isIndex); i >= 0 {
+		path = path[:i]
+	}
+	text := strings.TrimPrefix(pathText(path), "values.")
+	if keys, err := splitPath(text); err != nil || len(path) == 0 || !slices.Equal(keys, path) {
 		return f.fault
 	}
 	d := *f.fault
 	d.Fixes = append(slices.Clone(d.Fixes), diag.Fix{Kind: diag.FixWaiver, Path: "open." + strconv.Quote(text), New: strconv.Quote(diag.Reason)})
 	return &d
 }
+
+// isIndex reports whether a step of a path is the index of a list.
+func isIndex(step string) bool { return strings.HasPrefix(step, "[") && strings.HasSuffix(step, "]") }
 
 func waiverFault(code diag.Code, w fleet.Waiver, msg, hint string) *diag.Diag {
 	d := &diag.Diag{Code: code, Path: "open", Msg: msg, Hint: hint}
