@@ -70,6 +70,8 @@ func TestReleaseObjects(t *testing.T) {
 ---
 {apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}, {apiVersion: v1, kind: ConfigMapList, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}]}]}
 ---
+{apiVersion: v1, kind: ConfigMapList, items: null}
+---
 -- templates/_helpers.tpl --
 {{ define "x" }}{{ end }}
 -- templates/NOTES.txt --

@@ -177,15 +177,15 @@ func invalidYAML(err error) error {
 }
 
 // flatten returns the items of a list of objects (kind: List, ConfigMapList),
-// or the object itself.
+// or the object itself. A loop of a template that prints nothing leaves null for the items.
 func flatten(o map[string]any) ([]map[string]any, error) {
-	u := unstructured.Unstructured{Object: o}
 	kind, _ := o["kind"].(string)
-	if !strings.HasSuffix(kind, "List") || !u.IsList() {
+	list, ok := o["items"]
+	items, isList := list.([]any)
+	if !strings.HasSuffix(kind, "List") || !ok || list != nil && !isList {
 		return []map[string]any{o}, nil
 	}
 	var out []map[string]any
-	items, _ := o["items"].([]any)
 	for i, item := range items {
 		m, ok := item.(map[string]any)
 		if !ok {

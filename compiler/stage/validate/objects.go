@@ -302,6 +302,10 @@ func (k *check) form(o fleet.Object) bool {
 	}
 	switch meta := o.Object["metadata"].(type) {
 	case nil:
+		if o.GetKind() == "List" {
+			k.add(o, "items is missing", "write the objects into items, or leave the List out")
+			break
+		}
 		k.add(o, "metadata.name is missing", "set it")
 	case map[string]any:
 		if _, ok := meta["generateName"]; ok && (meta["name"] == nil || meta["name"] == "") {

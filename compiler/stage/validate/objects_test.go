@@ -97,6 +97,10 @@ func TestFormFaults(t *testing.T) {
 			"Role.rbac.authorization.k8s.io: metadata.name is missing" + from + "    hint: set it\n",
 		},
 		{
+			"a list without items", "{apiVersion: v1, kind: List}",
+			"List: items is missing" + from + "    hint: write the objects into items, or leave the List out\n",
+		},
+		{
 			"metadata a string", "{apiVersion: v1, kind: ServiceAccount, metadata: name}",
 			"ServiceAccount: metadata is a string, not a map" + from + "    hint: set metadata.name\n",
 		},

@@ -241,8 +241,9 @@ func (s *source) add(name string, o map[string]any, p place) {
 
 // list adds an object, or the items of a List.
 func (s *source) list(name string, o map[string]any, p place, kind string) {
-	items, isList := o["items"].([]any)
-	if !isList || !strings.HasSuffix(kind, "List") {
+	list, ok := o["items"]
+	items, isList := list.([]any)
+	if !ok || list != nil && !isList || !strings.HasSuffix(kind, "List") {
 		if len(s.objects) == maxObjects {
 			s.tooMuch(fmt.Sprintf("more than %d objects", maxObjects))
 			return

@@ -132,6 +132,7 @@ func TestRead(t *testing.T) {
 		{"list", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: a}\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n", "ConfigMap a x:4:3, ConfigMap b x:7:3"},
 		{"list of lists", "{apiVersion: v1, kind: ConfigMapList, items: [{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: ä}}, {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}]}]}", "ConfigMap ä x:1:84, ConfigMap b x:1:141"},
 		{"list without items", a + "---\n{apiVersion: v1, kind: List, items: []}\n", "ConfigMap a x:1:1"},
+		{"list with null for its items", a + "---\n{apiVersion: v1, kind: ConfigMapList, items: null}\n", "ConfigMap a x:1:1"},
 		{"list by name", "{apiVersion: example.com/v1, kind: AllowList, metadata: {name: a}, spec: {items: [1]}}", "AllowList.example.com a x:1:1"},
 		{"anchors", "x: &x {name: a}\napiVersion: v1\nkind: ConfigMap\nmetadata: {<<: *x}\n", "ConfigMap a x:1:1"},
 	} {
