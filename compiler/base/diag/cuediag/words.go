@@ -139,7 +139,7 @@ func (x *explanation) otherType(m []string) {
 	if literal.MatchString(value) {
 		said = value
 	}
-	if len(x.At) > 1 && !literal.MatchString(want) && !literal.MatchString(value) {
+	if len(x.At) > 1 && !x.isType(x.At[1]) && !literal.MatchString(want) && !literal.MatchString(value) {
 		x.Msg = "this is " + kindName(got) + " on one line and " + kindName(must) + " on another"
 	} else {
 		x.Msg = said + " is " + kindName(got) + ", and must be " + kindName(must)
@@ -149,6 +149,15 @@ func (x *explanation) otherType(m []string) {
 	}
 	x.convert(cmp.Or(x.Hint, shapeOf(x.Path), durationOf(x.Path, value)), value, got, must)
 }
+
+// isType reports whether the user's line refers to a type at the position, such as
+// schema.#Releases.
+func (x *explanation) isType(p diag.Pos) bool {
+	line, col := x.lineAt(p)
+	return col > 0 && typeReference.MatchString(line[min(col-1, len(line)):])
+}
+
+var typeReference = regexp.MustCompile(`^(?:\w+\.)?#\w`)
 
 // durations matches the paths of fields that have durations.
 var durations = regexp.MustCompile(`(?i)(?:interval|timeout|\.after)$`)
