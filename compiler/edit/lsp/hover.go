@@ -211,7 +211,7 @@ func (q *question) describe(g *valueGroup, e *fleet.Explanation) string {
 	case q.isSecret && g.value != nil:
 		return "a value of a Secret"
 	case g.tree != nil && g.tree.IsMap() && len(g.tree.Fields) > 0:
-		return fmt.Sprintf("a map with %d keys", len(g.tree.Fields))
+		return "a map with " + diag.Count(len(g.tree.Fields), "key", "keys")
 	case g.tree != nil && g.value == nil:
 		return "removed by null"
 	case g.isSet:

@@ -147,7 +147,7 @@ func TestOCIFaults(t *testing.T) {
 		"a tag":         {Request{Ref: repo + "/web:1.0.0"}, []string{"--version", "/web --version 1.0.0"}},
 		"upper case":    {Request{Ref: repo + "/Web"}, []string{"is not the address of a chart in a registry"}},
 		"no server":     {Request{Ref: "oci://127.0.0.1:1/web"}, []string{"refused", "check the address"}},
-		"no host":       {Request{Ref: "oci://web"}, []string{"invalid URL"}},
+		"no host":       {Request{Ref: "oci://web"}, []string{"the name of the chart is missing"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := nextRun(s).Resolve(t.Context(), c.req)

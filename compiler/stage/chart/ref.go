@@ -57,7 +57,7 @@ func checkRef(ref fleet.ChartRef) error {
 		return err
 	}
 	if !nameForm.MatchString(ref.Name) {
-		return fault(diag.CodeChartReference, "", "%q is not a valid chart name", ref.Name)
+		return fault(diag.CodeChartReference, "use letters, digits, -, _ and .", "%q is not a valid chart name", ref.Name)
 	}
 	if !versionForm.MatchString(ref.Version) {
 		return pinAgain(ref, "", "%s: %q is not an exact version", ref, ref.Version)
@@ -102,13 +102,15 @@ func checkURL(raw, login string, schemes ...string) error {
 	u, err := url.Parse(raw)
 	if err != nil {
 		// The message of the error contains the URL with its credentials.
-		return fault(diag.CodeChartReference, "", "invalid URL: %s", registry.Reason(err))
+		return fault(diag.CodeChartReference, "write it as in https://HOST/PATH", "invalid URL: %s", registry.Reason(err))
 	}
 	password := false
 	if u.User != nil {
 		_, password = u.User.Password()
 	}
 	switch {
+	case u.Scheme == "":
+		return fault(diag.CodeChartReference, "begin it with "+schemes[0]+"://", "the scheme of the URL is missing")
 	case !slices.Contains(schemes, u.Scheme):
 		return fault(diag.CodeChartReference, "use one of "+strings.Join(schemes, ", "), "the scheme %q is not supported for charts", u.Scheme)
 	case password || u.User != nil && u.Scheme != "ssh":
@@ -116,9 +118,9 @@ func checkURL(raw, login string, schemes ...string) error {
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(raw, "#"):
 		return fault(diag.CodeChartReference, "leave it out", "the URL of %s has a query or a fragment", u.Host)
 	case u.Scheme != "file" && u.Hostname() == "", u.Scheme == "file" && u.Host != "":
-		return fault(diag.CodeChartReference, "", "invalid URL %q", raw)
+		return fault(diag.CodeChartReference, "write it as in "+u.Scheme+"://HOST/PATH", "invalid URL %q", raw)
 	case strings.HasPrefix(u.Host, "-"), strings.HasPrefix(u.User.Username(), "-"), strings.ContainsFunc(raw, notPlain):
-		return fault(diag.CodeChartReference, "", "the URL %q has characters that are not valid in a URL", raw)
+		return fault(diag.CodeChartReference, "remove them", "the URL %q has characters that are not valid in a URL", raw)
 	}
 	return nil
 }

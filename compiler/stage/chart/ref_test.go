@@ -25,7 +25,7 @@ func TestCheckRef(t *testing.T) {
 		"registry":         {fleet.ChartRef{Repo: "oci://me:hunter2@h/x", Name: "web", Version: "1.0.0", Digest: sum}, []string{"has credentials", "docker login"}},
 		"bad URL":          {fleet.ChartRef{Repo: "https://me:hunter2@h:x/\x7f", Name: "web", Version: "1.0.0", Digest: sum}, []string{"invalid URL"}},
 		"query":            {fleet.ChartRef{Repo: "https://h/?token=hunter2", Name: "web", Version: "1.0.0", Digest: sum}, []string{"a query or a fragment"}},
-		"nothing":          {fleet.ChartRef{Digest: sum}, []string{`the scheme ""`}},
+		"nothing":          {fleet.ChartRef{Digest: sum}, []string{"the scheme of the URL is missing"}},
 		"git fragment":     {fleet.ChartRef{Git: fleet.GitRef{URL: "https://h/x#y", Ref: "main"}, Digest: sum}, []string{"a query or a fragment"}},
 		"git host":         {fleet.ChartRef{Git: fleet.GitRef{URL: "file://h/x", Ref: "main"}, Digest: sum}, []string{"invalid URL"}},
 		"git user":         {fleet.ChartRef{Git: fleet.GitRef{URL: "ssh://git:hunter2@h/x", Ref: "main"}, Digest: sum}, []string{"credential helper"}},

@@ -52,6 +52,9 @@ func (s *Source) target(ctx context.Context, req Request) (fleet.ChartRef, error
 				"%s is an archive, not a chart in a repository", oneLine(path.Base(req.Ref)))
 		}
 		repo, name := splitLast(req.Ref)
+		if !strings.Contains(repo, "://") {
+			return fleet.ChartRef{}, fault(diag.CodeChartReference, "write it behind the URL of its repository: "+scheme+"://HOST/PATH/NAME", "the name of the chart is missing")
+		}
 		return inRepo(repo, name, req.Version)
 	case isURL:
 		return fleet.ChartRef{}, fault(diag.CodeChartReference, forms, "%q is not a reference to a chart", oneLine(scheme+"://..."))

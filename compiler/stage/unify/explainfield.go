@@ -91,8 +91,8 @@ func (x *Explainer) exists(path []string, keys Keys) error {
 			}
 		}
 		hint := diag.OneOf(path[i], among)
-		if i == 0 && slices.Contains(x.Next([]string{"releases"}), path[0]) {
-			hint = "write " + l.text(append([]string{"releases"}, path...))
+		if in := x.inRelease(path); i == 0 && in != nil {
+			hint = "write " + l.text(in)
 		}
 		switch {
 		case hint != "":
@@ -110,6 +110,23 @@ func (x *Explainer) exists(path []string, keys Keys) error {
 		}
 	}
 	return nil
+}
+
+// inRelease returns the path of a field or value of a release, for a path that begins with the
+// name of the release or a similar one; nil if there is none.
+func (x *Explainer) inRelease(path []string) []string {
+	name, releases := path[0], x.Next([]string{"releases"})
+	if !slices.Contains(releases, name) {
+		name = diag.Nearest(name, releases)
+		if name == "" || diag.Nearest(path[0], x.Next(nil)) != "" {
+			return nil
+		}
+	}
+	out := []string{"releases", name}
+	if len(path) > 1 && !slices.Contains(x.Next(out), path[1]) {
+		out = append(out, "values")
+	}
+	return append(out, path[1:]...)
 }
 
 // isMentioned reports whether a layer sets or deletes a value.
