@@ -250,8 +250,17 @@ func (r *reader) releases() error {
 	if err := r.model.Faults(); err != nil {
 		return err
 	}
+	if len(r.apps) == 0 {
+		return &diag.Diag{
+			Code: diag.CodeNothingToImport, Msg: "the ApplicationSets in " + r.opts.Dir + " make no Application",
+			Hint: "name the root directory of their repository: paths of generators are relative to it",
+		}
+	}
 	if len(r.model.Clusters) == 0 {
-		return &diag.Diag{Code: diag.CodeNothingToImport, Msg: "no Application has a destination of the import", Hint: "write --cluster ID=NAME for the destinations, or leave --cluster out"}
+		return &diag.Diag{
+			Code: diag.CodeNothingToImport, Msg: "no Application has a destination of --cluster",
+			Hint: "name the destinations of the Applications, such as --cluster ID=" + r.destinationOf(r.apps[0]).name + ", or leave --cluster out",
+		}
 	}
 	return nil
 }

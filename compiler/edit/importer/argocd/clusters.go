@@ -176,10 +176,15 @@ func (r *reader) destination(name string) *destination {
 	return &destination{name: name, server: name}
 }
 
+// destinationOf returns the destination of an Application.
+func (r *reader) destinationOf(a *app) *destination {
+	return r.destination(cmp.Or(importer.TextAt(a.content, "spec", "destination", "name"), importer.TextAt(a.content, "spec", "destination", "server"), inCluster))
+}
+
 // cluster returns the cluster of an Application's destination; nil for a destination that
 // is not imported.
 func (r *reader) cluster(a *app) (*importer.Cluster, error) {
-	d := r.destination(cmp.Or(importer.TextAt(a.content, "spec", "destination", "name"), importer.TextAt(a.content, "spec", "destination", "server"), inCluster))
+	d := r.destinationOf(a)
 	if c := r.clusters[d.server]; c != nil {
 		return c, nil
 	}

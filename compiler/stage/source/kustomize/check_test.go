@@ -222,7 +222,8 @@ func TestDirectory(t *testing.T) {
 		"base/d.yaml":             "base/d.yaml is a file [FL1403]\n    hint: name a directory with a kustomization.yaml, or make it a manifests release",
 		"base/d.yaml/x":           "base/d.yaml/x cannot be read: not a directory [FL1405]\n    hint: name a file or directory of the fleet that can be read",
 		"base/kustomization.yaml": "base/kustomization.yaml is a kustomization file [FL1403]\n    hint: name its directory: base",
-		"app":                     "no kustomization.yaml in app [FL1403]",
+		"app":                     "no kustomization.yaml in app [FL1403]\n    hint: name a directory with a kustomization.yaml",
+		".":                       "no kustomization.yaml in . [FL1403]\n    hint: use a directory below it, such as base",
 		"github.com/a/b":          "github.com/a/b is remote, and a build fetches nothing [FL1405]\n    hint: copy it into the fleet",
 		"https://example.com/a/b": "https://example.com/a/b is remote, and a build fetches nothing [FL1405]\n    hint: copy it into the fleet",
 	} {

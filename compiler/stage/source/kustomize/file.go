@@ -39,18 +39,30 @@ func isKustomization(name string) bool {
 	return slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name))
 }
 
-// open reads the kustomization file of a directory. pos is the position of the
-// reference to it.
-func (b *build) open(pos diag.Pos, dir string) *file {
-	var found []string
+// kustomizations returns the names of the kustomization files in a directory.
+func (b *build) kustomizations(dir string) (found []string) {
 	for _, base := range konfig.RecognizedKustomizationFileNames() {
 		if b.tree.Exists(path.Join(dir, base)) {
 			found = append(found, base)
 		}
 	}
+	return found
+}
+
+// open reads the kustomization file of a directory. pos is the position of the
+// reference to it.
+func (b *build) open(pos diag.Pos, dir string) *file {
+	found := b.kustomizations(dir)
 	switch len(found) {
 	case 0:
-		hint := diag.DidYouMean("kustomization.yaml", b.tree.names(dir))
+		names := b.tree.names(dir)
+		hint := cmp.Or(diag.DidYouMean("kustomization.yaml", names), "name a directory with a kustomization.yaml")
+		for _, name := range names {
+			if below := path.Join(dir, name); len(b.kustomizations(below)) > 0 {
+				hint = "use a directory below it, such as " + below
+				break
+			}
+		}
 		b.fault(pos, "no kustomization.yaml in "+dir, hint)
 		return nil
 	case 1:
