@@ -154,13 +154,9 @@ func SameClusters(f *compiler.Fleet, s Servers) map[string]error {
 
 // at returns the faults of err with the position of the cluster.
 func at(c *fleet.Cluster, err error) error {
-	var out diag.List
-	for _, d := range diag.All(err) {
-		e := *d
-		e.At, e.Path = append(slices.Clone(d.At), c.Pos), cmp.Or(d.Path, "cluster.context")
-		out = append(out, &e)
-	}
-	return out.Err()
+	return diag.Changed(err, func(d *diag.Diag) {
+		d.At, d.Path = append(slices.Clone(d.At), c.Pos), cmp.Or(d.Path, "cluster.context")
+	})
 }
 
 // DryRuns plans to apply the bundles of some clusters of the fleet, and yields the plans in

@@ -119,15 +119,11 @@ func refreshedOf(module string, pkg load.ChangedPackage) RefreshedChart {
 
 // inPackage adds the file to the faults of a package.
 func inPackage(pkg load.ChangedPackage, err error) error {
-	var out diag.List
-	for _, d := range diag.All(err) {
-		at := *d
-		if len(at.At) == 0 {
-			at.At = []diag.Pos{{File: pkg.File}}
+	return diag.Changed(err, func(d *diag.Diag) {
+		if len(d.At) == 0 {
+			d.At = []diag.Pos{{File: pkg.File}}
 		}
-		out = append(out, &at)
-	}
-	return out.Err()
+	})
 }
 
 // refresh completes pins. All packages share the edits, because the fleet is evaluated with

@@ -211,33 +211,37 @@ func All(err error) List {
 	return List{{Code: plainCode(err), Msg: err.Error(), Hint: plainHint(err), Cause: err}}
 }
 
+// Changed returns err with a copy of each fault, which change may modify; nil for a nil err.
+// The copies share their slices with the faults.
+func Changed(err error, change func(d *Diag)) error {
+	var out List
+	for _, d := range All(err) {
+		changed := *d
+		change(&changed)
+		out = append(out, &changed)
+	}
+	return out.Err()
+}
+
 // In returns err with every fault marked with the cluster ID; nil for a nil
 // err.
 func In(cluster string, err error) error {
-	var out List
-	for _, d := range All(err) {
-		c := *d
-		if len(c.Clusters) == 0 {
-			c.Clusters = []string{cluster}
+	return Changed(err, func(d *Diag) {
+		if len(d.Clusters) == 0 {
+			d.Clusters = []string{cluster}
 		}
-		out = append(out, &c)
-	}
-	return out.Err()
+	})
 }
 
 // Moved returns err with every position of its faults replaced by that of move; nil for a
 // nil err.
 func Moved(err error, move func(Pos) Pos) error {
-	var out List
-	for _, d := range All(err) {
-		moved := *d
-		moved.At = make([]Pos, len(d.At))
+	return Changed(err, func(d *Diag) {
+		d.At = slices.Clone(d.At)
 		for i, p := range d.At {
-			moved.At[i] = move(p)
+			d.At[i] = move(p)
 		}
-		out = append(out, &moved)
-	}
-	return out.Err()
+	})
 }
 
 // Brief returns the text of an error for a message: printable, one line, and not longer

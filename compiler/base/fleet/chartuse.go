@@ -37,15 +37,11 @@ func ChartUsers(f *Fleet) map[ChartRef]*ChartUse {
 
 // Blame adds the line that pins the chart, and the clusters, to the faults of err.
 func (u *ChartUse) Blame(err error) error {
-	var out diag.List
-	for _, d := range diag.All(err) {
-		at := *d
-		at.At = append(slices.Clone(d.At), u.Release.SourcePos)
-		at.Clusters = u.Clusters
-		at.Path = u.Release.Path("chart")
-		out = append(out, &at)
-	}
-	return out.Err()
+	return diag.Changed(err, func(d *diag.Diag) {
+		d.At = append(slices.Clone(d.At), u.Release.SourcePos)
+		d.Clusters = u.Clusters
+		d.Path = u.Release.Path("chart")
+	})
 }
 
 // SortedRefs returns the charts of a fleet in the order of their text.

@@ -15,20 +15,16 @@ const FilePrefix = "git:"
 // commit: their files begin with [FilePrefix] and the name of the commit.
 func RevisionFaults(dir, ref string, err error) error {
 	plain := strings.NewReplacer(dir+string(os.PathSeparator), ref+":", dir, ref)
-	var out diag.List
-	for _, d := range diag.All(err) {
-		of := *d
-		of.At = slices.Clone(d.At)
+	return diag.Changed(err, func(d *diag.Diag) {
+		d.At = slices.Clone(d.At)
 		for i, p := range d.At {
 			if file := strings.TrimPrefix(p.File, dir+"/"); !strings.HasPrefix(file, "/") {
-				of.At[i].File = FilePrefix + ref + ":" + file
+				d.At[i].File = FilePrefix + ref + ":" + file
 			}
 		}
-		if len(of.At) == 0 {
-			of.At = []diag.Pos{{File: FilePrefix + ref}}
+		if len(d.At) == 0 {
+			d.At = []diag.Pos{{File: FilePrefix + ref}}
 		}
-		of.Path, of.Msg, of.Hint = plain.Replace(d.Path), plain.Replace(d.Msg), plain.Replace(d.Hint)
-		out = append(out, &of)
-	}
-	return out.Err()
+		d.Path, d.Msg, d.Hint = plain.Replace(d.Path), plain.Replace(d.Msg), plain.Replace(d.Hint)
+	})
 }

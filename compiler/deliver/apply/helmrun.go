@@ -117,14 +117,10 @@ func (it *Item) withPosition(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	var out diag.List
-	for _, d := range diag.All(err) {
-		e := *d
-		if len(e.At) == 0 {
-			e.At = it.positions
+	return diag.Changed(err, func(d *diag.Diag) {
+		if len(d.At) == 0 {
+			d.At = it.positions
 		}
-		e.Path = cmp.Or(e.Path, it.ID)
-		out = append(out, &e)
-	}
-	return out.Err()
+		d.Path = cmp.Or(d.Path, it.ID)
+	})
 }

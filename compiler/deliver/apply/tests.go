@@ -116,14 +116,9 @@ func (r *runner) test(ctx context.Context, rel *fleet.Release, hooks []fleet.Obj
 
 // testFault returns err with the code of failed tests for hooks that did not succeed.
 func testFault(err error) error {
-	var faults diag.List
-	for _, d := range diag.All(err) {
+	return diag.Changed(err, func(d *diag.Diag) {
 		if d.Code == diag.CodeNotReady {
-			failed := *d
-			failed.Code = diag.CodeTestFailed
-			d = &failed
+			d.Code = diag.CodeTestFailed
 		}
-		faults.Add(d)
-	}
-	return faults.Err()
+	})
 }

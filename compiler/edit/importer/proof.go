@@ -73,13 +73,7 @@ func (w *work) prove(ctx context.Context) (report *Report, again bool, err error
 
 // invalid returns the faults of a written fleet that does not evaluate.
 func invalid(err error) error {
-	var out diag.List
-	for _, d := range diag.All(err) {
-		one := *d
-		one.Msg = "the imported fleet is not valid here: " + d.Msg
-		out = append(out, &one)
-	}
-	return out.Err()
+	return diag.Changed(err, func(d *diag.Diag) { d.Msg = "the imported fleet is not valid here: " + d.Msg })
 }
 
 // faultsIn returns the faults of a cluster that does not evaluate. It leaves out mistakes in

@@ -203,14 +203,10 @@ func (v *ImageVersion) ask(ctx context.Context, client *registry.Images, tag str
 
 // blame adds the policy and the clusters to the faults of an image.
 func (v *ImageVersion) blame(err error) error {
-	var out diag.List
-	for _, d := range diag.All(err) {
-		blamed := *d
-		blamed.Clusters = v.Clusters
+	return diag.Changed(err, func(d *diag.Diag) {
+		d.Clusters = v.Clusters
 		if v.pos.IsValid() {
-			blamed.At, blamed.Path = []diag.Pos{v.pos}, fleet.ImagePath(v.Repository)
+			d.At, d.Path = []diag.Pos{v.pos}, fleet.ImagePath(v.Repository)
 		}
-		out = append(out, &blamed)
-	}
-	return out.Err()
+	})
 }

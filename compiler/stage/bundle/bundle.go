@@ -182,15 +182,11 @@ func (e entry) compare(f entry) int {
 
 // fault returns err as a fault of the object.
 func (e entry) fault(err error) error {
-	var out diag.List
-	for _, d := range diag.All(err) {
-		c := *d
-		c.At = append(diag.Positions(e.Pos), c.At...)
-		c.Path = e.id
+	return diag.Changed(err, func(d *diag.Diag) {
+		d.At = append(diag.Positions(e.Pos), d.At...)
 		if d.Path != "" {
-			c.Path += ": " + d.Path
+			d.Path = ": " + d.Path
 		}
-		out = append(out, &c)
-	}
-	return out
+		d.Path = e.id + d.Path
+	})
 }

@@ -207,13 +207,9 @@ func wantedDependency(at fleet.ChartRef, d helm.Dependency) (fleet.ChartRef, err
 
 // inChartYAML adds to an error the dependency and its Chart.yaml.
 func inChartYAML(at fleet.ChartRef, name string, err error) error {
-	var out diag.List
-	for _, e := range diag.All(err) {
-		of := *e
-		of.Msg = fmt.Sprintf("%s: the dependency %s in Chart.yaml: %s", at, oneLine(name), e.Msg)
-		out = append(out, &of)
-	}
-	return out.Err()
+	return diag.Changed(err, func(d *diag.Diag) {
+		d.Msg = fmt.Sprintf("%s: the dependency %s in Chart.yaml: %s", at, oneLine(name), d.Msg)
+	})
 }
 
 // besides resolves a directory relative to the directory of another chart.

@@ -66,13 +66,7 @@ func checkDependencies(ref fleet.ChartRef) error {
 // forParent adds to an error about a dependency the hint to pin its parent chart
 // again.
 func forParent(ref, dep fleet.ChartRef, err error) error {
-	var out diag.List
-	for _, d := range diag.All(err) {
-		of := *d
-		of.Hint = strings.ReplaceAll(d.Hint, addCommand(dep), addCommand(ref))
-		out = append(out, &of)
-	}
-	return out.Err()
+	return diag.Changed(err, func(d *diag.Diag) { d.Hint = strings.ReplaceAll(d.Hint, addCommand(dep), addCommand(ref)) })
 }
 
 // pinned returns the chart's files together with those of its dependencies, pinned

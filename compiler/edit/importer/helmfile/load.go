@@ -153,13 +153,9 @@ func (e *environmentRun) withEnvironments(err error, before *state) error {
 	if slices.Contains(names, e.name) {
 		return err
 	}
-	var faults diag.List
-	for _, d := range diag.All(err) {
-		of := *d
-		of.Hint = "pass an environment of the helmfile with --environment: " + diag.JoinFirst(names, maxEnvironments)
-		faults = append(faults, &of)
-	}
-	return faults.Err()
+	return diag.Changed(err, func(d *diag.Diag) {
+		d.Hint = "pass an environment of the helmfile with --environment: " + diag.JoinFirst(names, maxEnvironments)
+	})
 }
 
 // maxEnvironments is how many environments a hint lists.
