@@ -31,9 +31,9 @@ type OverriddenDefault struct {
 
 // Field returns the path of the default in CUE syntax.
 func (o *OverriddenDefault) Field() string {
-	keys := []string{"defaults", label(o.Layer)}
+	keys := []string{"defaults", Label(o.Layer)}
 	for _, k := range o.Path {
-		keys = append(keys, label(k))
+		keys = append(keys, Label(k))
 	}
 	return (&Release{Name: o.Release}).Path(keys...)
 }
@@ -41,12 +41,12 @@ func (o *OverriddenDefault) Field() string {
 // Waiver returns a waiver for the default in CUE syntax.
 func (o *OverriddenDefault) Waiver(reason string) string {
 	at := (&Release{Name: o.Release}).Path("overridden")
-	return at + ": " + label(o.Layer) + ": " + strconv.Quote(FieldText(o.Path)) + ": " + strconv.Quote(reason)
+	return at + ": " + Label(o.Layer) + ": " + strconv.Quote(FieldText(o.Path)) + ": " + strconv.Quote(reason)
 }
 
 // WaiverPath returns the path of the field that [OverriddenDefault.Waiver] sets.
 func (o *OverriddenDefault) WaiverPath() string {
-	return (&Release{Name: o.Release}).Path("overridden", label(o.Layer), strconv.Quote(FieldText(o.Path)))
+	return (&Release{Name: o.Release}).Path("overridden", Label(o.Layer), strconv.Quote(FieldText(o.Path)))
 }
 
 // A DefaultWaiver allows that a default is overridden in every cluster.

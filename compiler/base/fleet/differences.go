@@ -62,5 +62,5 @@ func (p PathPattern) Matches(keys ...string) bool {
 
 // Path returns the path of the rule, or of a field of it, in CUE syntax.
 func (r *DifferenceRule) Path(field ...string) string {
-	return strings.Join(append([]string{"differences", label(r.Name)}, field...), ".")
+	return strings.Join(append([]string{"differences", Label(r.Name)}, field...), ".")
 }

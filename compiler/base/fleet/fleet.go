@@ -149,7 +149,7 @@ var plainLabel = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]*$`)
 // Path returns the path of a field of the release in CUE syntax:
 // releases.app.values.x, releases."my-app".chart.
 func (r *Release) Path(field ...string) string {
-	return strings.Join(append([]string{"releases", label(r.Name)}, field...), ".")
+	return strings.Join(append([]string{"releases", Label(r.Name)}, field...), ".")
 }
 
 // ObjectKey returns the key of an object written in CUE as in a path, or its index in a list.
@@ -160,7 +160,8 @@ func (r *Release) ObjectKey(i int) string {
 	return strconv.Itoa(i)
 }
 
-func label(name string) string {
+// Label returns the name of a field in CUE syntax: in quotes if it must be.
+func Label(name string) string {
 	if plainLabel.MatchString(name) {
 		return name
 	}

@@ -34,7 +34,7 @@ const (
 // Path returns the path of the rule, or of a field of it, in CUE syntax:
 // diff.ignore.checksums, releases.web.diff.ignore.checksums.
 func (r *IgnoreRule) Path(field ...string) string {
-	path := append([]string{string(cmp.Or(r.Of, OfDiff)), "ignore", label(r.Name)}, field...)
+	path := append([]string{string(cmp.Or(r.Of, OfDiff)), "ignore", Label(r.Name)}, field...)
 	if r.Release != "" {
 		return (&Release{Name: r.Release}).Path(path...)
 	}

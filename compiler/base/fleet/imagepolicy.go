@@ -29,7 +29,7 @@ func (p *ImagePolicy) PolicyPath(field ...string) string {
 
 // ImagePath returns the path of a field of the policy of an image in CUE syntax.
 func ImagePath(image string, field ...string) string {
-	path := "images." + label(image)
+	path := "images." + Label(image)
 	for _, f := range field {
 		path += "." + f
 	}

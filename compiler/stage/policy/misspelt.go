@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
@@ -55,7 +56,7 @@ func fieldText(path []string) string {
 		if s == "0" {
 			b.WriteString("[...]")
 		} else {
-			b.WriteString("." + label(s))
+			b.WriteString("." + fleet.Label(s))
 		}
 	}
 	return b.String()

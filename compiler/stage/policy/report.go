@@ -40,7 +40,7 @@ func (r *run) report(rl *rule) {
 		}
 	}
 	for i, w := range rl.Waivers {
-		d := &diag.Diag{Code: diag.CodeWaiver, At: diag.Positions(w.Pos), Path: at + ".waivers." + label(w.Name)}
+		d := &diag.Diag{Code: diag.CodeWaiver, At: diag.Positions(w.Pos), Path: at + ".waivers." + fleet.Label(w.Name)}
 		switch {
 		case !needed[i] && rl.fault == "":
 			d.Msg, d.Hint = "the waiver is not needed: no object that it matches breaks the rule", "remove it, or write it in the layers that need it"
@@ -92,9 +92,9 @@ func (b breach) fault(rl *rule) *diag.Diag {
 	return &diag.Diag{
 		Code: diag.CodePolicy, Cause: cause,
 		At: diag.Positions(b.Pos, at), Path: b.Object.Title(), Msg: msg,
-		Hint: "change it, or waive the rule: policies: " + label(rl.Name) + `: waivers: "...": {reason: "...", match: names: [` + strconv.Quote(visible(b.GetName())) + "]}",
+		Hint: "change it, or waive the rule: policies: " + fleet.Label(rl.Name) + `: waivers: "...": {reason: "...", match: names: [` + strconv.Quote(visible(b.GetName())) + "]}",
 		Fixes: []diag.Fix{{
-			Kind: diag.FixWaiver, Path: "policies." + label(rl.Name) + ".waivers." + strconv.Quote(b.GetName()),
+			Kind: diag.FixWaiver, Path: "policies." + fleet.Label(rl.Name) + ".waivers." + strconv.Quote(b.GetName()),
 			New: "{reason: " + strconv.Quote(diag.Reason) + ", match: names: [" + strconv.Quote(b.GetName()) + "]}",
 		}},
 	}
@@ -111,7 +111,7 @@ func (b breach) written(path []string) (string, []string) {
 	var v any = b.plain
 	for i, p := range path {
 		list, inList := v.([]any)
-		v, _ = valueAt(v, []string{p})
+		v, _ = fleet.Lookup(v, []string{p})
 		switch {
 		case inList && list != nil:
 			s.WriteString("[" + p + "]")
@@ -133,17 +133,7 @@ func (b breach) written(path []string) (string, []string) {
 }
 
 // policyPath returns the path of a policy in CUE syntax.
-func policyPath(name string) string { return "policies." + label(name) }
-
-var identifier = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]*$`)
-
-// label returns the name of a field in CUE syntax.
-func label(name string) string {
-	if identifier.MatchString(name) {
-		return name
-	}
-	return strconv.Quote(name)
-}
+func policyPath(name string) string { return "policies." + fleet.Label(name) }
 
 // visible returns a text for messages: short and printable.
 func visible(s string) string { return diag.Visible(s, diag.MaxText) }
