@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"slices"
+	"sort"
 	"strconv"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -83,19 +84,9 @@ func NewPosSet(positions []diag.Pos) PosSet {
 // Has reports whether the position is in the set. It may report true for a
 // position whose digest collides.
 func (s PosSet) Has(p diag.Pos) bool {
-	want, low, high := posDigest(p), 0, len(s)/4
-	for low < high {
-		mid := (low + high) / 2
-		switch c := cmp.Compare(binary.BigEndian.Uint32(s[4*mid:]), want); {
-		case c == 0:
-			return true
-		case c < 0:
-			low = mid + 1
-		default:
-			high = mid
-		}
-	}
-	return false
+	want := posDigest(p)
+	_, found := sort.Find(len(s)/4, func(i int) int { return cmp.Compare(want, binary.BigEndian.Uint32(s[4*i:])) })
+	return found
 }
 
 func posDigest(p diag.Pos) uint32 {

@@ -34,22 +34,12 @@ type ExternalSecret struct {
 	Refresh   string `json:"refresh,omitempty"`   // interval, a Go duration
 }
 
-// Kinds of sources, by the field that makes them.
-const (
-	sourceSOPS     = "sops"
-	sourceEnv      = "env"
-	sourceVals     = "vals"
-	sourceExec     = "exec"
-	sourceLive     = "live"
-	sourceExternal = "external"
-)
-
 // Kinds returns the kinds of the source, of which a valid one has exactly one.
 func (s SecretSource) Kinds() []string {
 	var out []string
 	for kind, isSet := range map[string]bool{
-		sourceSOPS: s.SOPS != "" || s.Key != "", sourceEnv: s.Env != "", sourceVals: s.Vals != "", sourceExec: len(s.Exec) > 0,
-		sourceLive: s.Live != nil, sourceExternal: s.External != nil,
+		"sops": s.SOPS != "" || s.Key != "", "env": s.Env != "", "vals": s.Vals != "", "exec": len(s.Exec) > 0,
+		"live": s.Live != nil, "external": s.External != nil,
 	} {
 		if isSet {
 			out = append(out, kind)

@@ -32,13 +32,9 @@ type Selector struct {
 
 // Matches reports whether the selector selects the object.
 func (s Selector) Matches(o Object) bool {
-	release := ""
-	if o.Release != nil {
-		release = o.Release.Name
-	}
 	gk := o.GroupVersionKind().GroupKind()
 	return (len(s.Kinds) == 0 || slices.Contains(s.Kinds, gk.Kind) || slices.Contains(s.Kinds, gk.String())) &&
-		anyMatches(s.Names, o.GetName()) && anyMatches(s.Namespaces, o.GetNamespace()) && anyMatches(s.Releases, release) &&
+		anyMatches(s.Names, o.GetName()) && anyMatches(s.Namespaces, o.GetNamespace()) && anyMatches(s.Releases, o.ReleaseName()) &&
 		hasLabels(o.GetLabels(), s.Labels)
 }
 
