@@ -13,6 +13,8 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // A Loss is a value that Helm ignores.
@@ -225,7 +227,7 @@ func addDefaults(c *chart.Chart, values map[string]any, keepNull bool) {
 	for key, v := range c.Values {
 		given, ok := values[key]
 		if !ok {
-			values[key] = Copy(v)
+			values[key] = fleet.Clone(v)
 			continue
 		}
 		if given == nil && !keepNull {
@@ -250,7 +252,7 @@ func overlay(over, table map[string]any, keepNull, move bool) {
 		case !ok && move:
 			over[key] = v
 		case !ok:
-			over[key] = Copy(v)
+			over[key] = fleet.Clone(v)
 		case given == nil && !keepNull && v != nil:
 			delete(over, key)
 		default:
@@ -324,27 +326,5 @@ func copyMap(m map[string]any) map[string]any {
 	if m == nil {
 		return map[string]any{}
 	}
-	return Copy(m).(map[string]any)
-}
-
-// Copy returns a deep copy of a decoded value.
-func Copy(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		if v == nil {
-			return v
-		}
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = Copy(e)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = Copy(e)
-		}
-		return out
-	}
-	return v
+	return fleet.Clone(m).(map[string]any)
 }

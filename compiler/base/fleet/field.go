@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -36,6 +37,51 @@ func Lookup(v any, field []string) (any, bool) {
 		}
 	}
 	return v, true
+}
+
+// MapLeaves returns a copy of decoded JSON with each value that is neither a map nor a list
+// replaced by the result of replace.
+func MapLeaves(v any, replace func(any) any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		if v == nil {
+			return v
+		}
+		out := make(map[string]any, len(v))
+		for key, e := range v {
+			out[key] = MapLeaves(e, replace)
+		}
+		return out
+	case []any:
+		if v == nil {
+			return v
+		}
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = MapLeaves(e, replace)
+		}
+		return out
+	}
+	return replace(v)
+}
+
+// Clone returns a deep copy of decoded JSON.
+func Clone(v any) any { return MapLeaves(v, func(v any) any { return v }) }
+
+// AnyLeaf reports whether a value in decoded JSON that is neither a map nor a list matches.
+func AnyLeaf(v any, matches func(any) bool) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, e := range v {
+			if AnyLeaf(e, matches) {
+				return true
+			}
+		}
+		return false
+	case []any:
+		return slices.ContainsFunc(v, func(e any) bool { return AnyLeaf(e, matches) })
+	}
+	return matches(v)
 }
 
 var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")

@@ -60,7 +60,8 @@ func TestRealObjects(t *testing.T) {
 				}
 				if c.Action == Update {
 					updated++
-					before, after = revealCopy(before), revealCopy(after)
+					before, _ = reveal(before)
+					after, _ = reveal(after)
 					if got := applied(t, before, c.Fields); !equal(got, after) {
 						t.Errorf("%s from %s to %s: the changes are not complete:\n%s", c.ID, from, to, short(c.Fields))
 					}

@@ -218,44 +218,14 @@ func (m masker) secret(v any, encoded bool) any {
 // reveal replaces each secret in v by its text, and reports whether there were
 // any.
 func reveal(v any) (any, bool) {
-	if !hasMasked(v) {
+	isSecret := func(v any) bool { _, ok := v.(secret); return ok }
+	if !fleet.AnyLeaf(v, isSecret) {
 		return v, false
 	}
-	return revealCopy(v), true
-}
-
-func hasMasked(v any) bool {
-	switch v := v.(type) {
-	case secret:
-		return true
-	case map[string]any:
-		for _, e := range v {
-			if hasMasked(e) {
-				return true
-			}
+	return fleet.MapLeaves(v, func(v any) any {
+		if s, ok := v.(secret); ok {
+			return s.String()
 		}
-	case []any:
-		return slices.ContainsFunc(v, hasMasked)
-	}
-	return false
-}
-
-func revealCopy(v any) any {
-	switch v := v.(type) {
-	case secret:
-		return v.String()
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = revealCopy(e)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = revealCopy(e)
-		}
-		return out
-	}
-	return v
+		return v
+	}), true
 }

@@ -2,7 +2,6 @@ package diff
 
 import (
 	"encoding/base64"
-	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -39,21 +38,13 @@ func (s SecretTexts) Add(o fleet.Object) {
 
 // Contains reports whether the value is, or contains, one of the texts.
 func (s SecretTexts) Contains(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, e := range v {
-			if s.Contains(e) {
-				return true
-			}
+	return fleet.AnyLeaf(v, func(v any) bool {
+		if text, ok := v.(string); ok {
+			return s[sumOf(text)] || s[sumOf(strings.TrimRight(text, "\n"))]
 		}
-		return false
-	case []any:
-		return slices.ContainsFunc(v, s.Contains)
-	case string:
-		return s[sumOf(v)] || s[sumOf(strings.TrimRight(v, "\n"))]
-	}
-	text, ok := number(v)
-	return ok && s[sumOf(text)]
+		text, ok := number(v)
+		return ok && s[sumOf(text)]
+	})
 }
 
 // Mask returns the value for a [Cell]. Each text that equals a text of a
@@ -62,22 +53,10 @@ func (s SecretTexts) Mask(v any) any {
 	if len(s) == 0 {
 		return v
 	}
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = s.Mask(e)
+	return fleet.MapLeaves(v, func(v any) any {
+		if s.Contains(v) {
+			return masker{}.secret(v, false)
 		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = s.Mask(e)
-		}
-		return out
-	}
-	if s.Contains(v) {
-		return masker{}.secret(v, false)
-	}
-	return v
+		return v
+	})
 }

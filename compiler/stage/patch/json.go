@@ -59,7 +59,7 @@ func wording(op fleet.Operation) string {
 func (d *document) apply(op fleet.Operation) *problem {
 	switch op.Op {
 	case "add":
-		return d.add(op.Path, clone(op.Value))
+		return d.add(op.Path, fleet.Clone(op.Value))
 	case "remove":
 		_, p := d.remove(op.Path)
 		return p
@@ -69,7 +69,7 @@ func (d *document) apply(op fleet.Operation) *problem {
 				return p
 			}
 		}
-		return d.edit(op.Path, func(into any, key string) (any, *problem) { return put(into, key, clone(op.Value)) }, clone(op.Value))
+		return d.edit(op.Path, func(into any, key string) (any, *problem) { return put(into, key, fleet.Clone(op.Value)) }, fleet.Clone(op.Value))
 	case "move":
 		if op.Path == op.From {
 			_, p := d.get(op.From)
@@ -91,7 +91,7 @@ func (d *document) apply(op fleet.Operation) *problem {
 		if d.copied += size(v, maxCopied-d.copied); d.copied >= maxCopied {
 			return &problem{msg: fmt.Sprintf("the copies have more than %d values", maxCopied)}
 		}
-		return d.add(op.Path, clone(v))
+		return d.add(op.Path, fleet.Clone(v))
 	case "test":
 		return d.test(op)
 	}

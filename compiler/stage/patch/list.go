@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
@@ -38,7 +39,7 @@ func mergeList(original, patch []any, s *kube.Schema) ([]any, *problem) {
 	for i, v := range patch {
 		switch at := slices.IndexFunc(entries, func(e entry) bool { return equal(e.value, v) }); {
 		case at < 0:
-			entries = append(entries, entry{clone(v), -1, i})
+			entries = append(entries, entry{fleet.Clone(v), -1, i})
 		case entries[at].rank < 0:
 			entries[at].rank = i
 		}

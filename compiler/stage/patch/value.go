@@ -4,56 +4,22 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// clone returns a deep copy of a value.
-func clone(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		if v == nil {
-			return v
-		}
-		return cloneMap(v)
-	case []any:
-		if v == nil {
-			return v
-		}
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = clone(e)
-		}
-		return out
-	}
-	return v
-}
-
-func cloneMap(m map[string]any) map[string]any {
-	out := make(map[string]any, len(m))
-	for k, v := range m {
-		out[k] = clone(v)
-	}
-	return out
-}
+// cloneMap returns a deep copy of a map.
+func cloneMap(m map[string]any) map[string]any { return fleet.Clone(m).(map[string]any) }
 
 // maxWhole is the limit up to which a float64 represents all integers.
 const maxWhole = 1 << 53
 
 // native returns a deep copy of a value with numbers as Kubernetes' libraries
 // decode them: int64 for integers, float64 for others.
-func native(v any) any {
+func native(v any) any { return fleet.MapLeaves(v, nativeScalar) }
+
+func nativeScalar(v any) any {
 	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = native(e)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = native(e)
-		}
-		return out
 	case int:
 		return int64(v)
 	case float64:
@@ -65,7 +31,7 @@ func native(v any) any {
 			return i
 		}
 		if f, err := v.Float64(); err == nil {
-			return native(f)
+			return nativeScalar(f)
 		}
 		return v // a text would have another meaning
 	}
@@ -131,7 +97,7 @@ func MergeJSON(into, patch map[string]any) {
 			}
 			MergeJSON(original, inner)
 		default:
-			into[k] = clone(v)
+			into[k] = fleet.Clone(v)
 		}
 	}
 }

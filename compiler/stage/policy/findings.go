@@ -13,6 +13,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // findings returns CUE's errors about an object.
@@ -23,7 +24,7 @@ func (c *compiledRule) findings(err error, o *object) []finding {
 		if e, ok := d.Cause.(errors.Error); ok {
 			f.path = below(e.Path())
 		}
-		if value, known := valueAt(o.plain, f.path); known {
+		if value, known := fleet.Lookup(o.plain, f.path); known && len(f.path) > 0 {
 			f.text = reworded(d.Msg, inline(value))
 		}
 		switch {
@@ -71,7 +72,7 @@ func reworded(msg, value string) string {
 // withoutValue returns a message of CUE about a secret value, unless it
 // contains the value.
 func withoutValue(msg string, o *object, path []string) string {
-	value, _ := valueAt(o.plain, path)
+	value, _ := fleet.Lookup(o.plain, path)
 	if s, ok := value.(string); ok && !conflict.MatchString(msg) && !bound.MatchString(msg) && !noneOf.MatchString(msg) && !strings.HasPrefix(msg, "invalid value") && !strings.Contains(msg, s) {
 		return msg
 	}
@@ -149,48 +150,7 @@ func (c *compiledRule) missing(result cue.Value, plain any, path []string, found
 // lists.
 func hasLeaf(data []byte) bool {
 	var v any
-	if json.Unmarshal(data, &v) != nil {
-		return true
-	}
-	var leaf func(v any) bool
-	leaf = func(v any) bool {
-		switch v := v.(type) {
-		case map[string]any:
-			for _, x := range v {
-				if leaf(x) {
-					return true
-				}
-			}
-			return false
-		case []any:
-			return slices.ContainsFunc(v, leaf)
-		}
-		return true
-	}
-	return leaf(v)
-}
-
-// valueAt returns the value at a path of an object.
-func valueAt(v any, path []string) (any, bool) {
-	for _, s := range path {
-		switch x := v.(type) {
-		case map[string]any:
-			next, ok := x[s]
-			if !ok {
-				return nil, false
-			}
-			v = next
-		case []any:
-			i, err := strconv.Atoi(s)
-			if err != nil || i < 0 || i >= len(x) {
-				return nil, false
-			}
-			v = x[i]
-		default:
-			return nil, false
-		}
-	}
-	return v, len(path) > 0
+	return json.Unmarshal(data, &v) != nil || fleet.AnyLeaf(v, func(any) bool { return true })
 }
 
 // inline returns a scalar for messages, or an empty string for other values.

@@ -11,7 +11,6 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 
-	"github.com/fleetc/fleetc/compiler/base/coalesce"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -89,9 +88,9 @@ func (in *input) copy() *input {
 	for _, k := range []string{"Release", "Values"} {
 		switch v := values[k].(type) {
 		case chartutil.Values:
-			values[k] = chartutil.Values(coalesce.Copy(v.AsMap()).(map[string]any))
+			values[k] = chartutil.Values(fleet.Clone(v.AsMap()).(map[string]any))
 		default:
-			values[k] = coalesce.Copy(v)
+			values[k] = fleet.Clone(v)
 		}
 	}
 	return &input{instance(in.chart), values}

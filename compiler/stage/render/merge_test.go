@@ -43,13 +43,13 @@ func sameMerge(t *testing.T, c *chart.Chart, user map[string]any) (merged, lossy
 	t.Helper()
 	r := &fleet.Release{Name: "r", Namespace: "n"}
 	mine, its := instance(c), instance(c)
-	given := coalesce.Copy(user).(map[string]any)
+	given := fleet.Clone(user).(map[string]any)
 	got, lost, err := templateValues(mine, r, given, chartutil.DefaultCapabilities)
-	want, lines, wantErr := helmValues(its, r, coalesce.Copy(user).(map[string]any), chartutil.DefaultCapabilities)
+	want, lines, wantErr := helmValues(its, r, fleet.Clone(user).(map[string]any), chartutil.DefaultCapabilities)
 	if fmt.Sprint(err) != fmt.Sprint(wantErr) {
 		t.Errorf("%v, Helm has %v", err, wantErr)
 	}
-	if !reflect.DeepEqual(given, coalesce.Copy(user).(map[string]any)) {
+	if !reflect.DeepEqual(given, fleet.Clone(user).(map[string]any)) {
 		t.Errorf("the user's values are modified: %v", given)
 	}
 	if err != nil || wantErr != nil {

@@ -13,7 +13,6 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetc/fleetc/compiler/base/coalesce"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -67,7 +66,7 @@ func cachedMatchesExecuted(t testing.TB, ch *fleet.Chart, user map[string]any, n
 	random := rand.New(rand.NewPCG(seed, 1))
 	var earlier []map[string]any
 	for range n {
-		values := coalesce.Copy(user).(map[string]any)
+		values := fleet.Clone(user).(map[string]any)
 		if len(earlier) > 3 && random.IntN(3) == 0 {
 			values = earlier[random.IntN(len(earlier))]
 		} else {
@@ -172,7 +171,7 @@ func mutate(random *rand.Rand, user, seen map[string]any) {
 
 // sameKind returns another value of the same kind.
 func sameKind(random *rand.Rand, v any) any {
-	switch v := coalesce.Copy(v).(type) {
+	switch v := fleet.Clone(v).(type) {
 	case bool:
 		return !v
 	case string:

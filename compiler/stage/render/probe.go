@@ -10,7 +10,6 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetc/fleetc/compiler/base/coalesce"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -369,7 +368,7 @@ func assign(m map[string]any, path []string, v any, remove bool) {
 		delete(m, key)
 		return
 	}
-	m[key] = coalesce.Copy(v)
+	m[key] = fleet.Clone(v)
 }
 
 // asMap converts a value to a map, if it is one.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/fleetc/fleetc/compiler/base/coalesce"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // textFuncs returns the functions whose result can be far longer than their
@@ -84,7 +84,7 @@ func (e *engine) codecFuncs() template.FuncMap {
 		decoded(s)
 		m, kept := e.source.yaml.get(s, fromYAML)
 		if kept {
-			m = coalesce.Copy(m).(map[string]any)
+			m = fleet.Clone(m).(map[string]any)
 		}
 		return m
 	}
