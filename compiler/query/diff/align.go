@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -15,52 +14,9 @@ type pair struct{ before, after int }
 // longest common subsequence, and elements between them by similarity. Parts
 // that exceed the budget, which align reduces, are paired by index.
 func align(before, after []any, budget *int) []pair {
-	start := 0
-	for start < len(before) && start < len(after) && equal(before[start], after[start]) {
-		start++
-	}
-	n, m := len(before), len(after)
-	for n > start && m > start && equal(before[n-1], after[m-1]) {
-		n, m = n-1, m-1
-	}
-	out := make([]pair, 0, max(len(before), len(after)))
-	for i := range start {
-		out = append(out, pair{i, i})
-	}
-	for _, p := range alignMiddle(before[start:n], after[start:m], budget) {
-		if p.before >= 0 {
-			p.before += start
-		}
-		if p.after >= 0 {
-			p.after += start
-		}
-		out = append(out, p)
-	}
-	for i := n; i < len(before); i++ {
-		out = append(out, pair{i, i - n + m})
-	}
-	return out
-}
-
-// alignMiddle is align without the equal elements at both ends.
-func alignMiddle(before, after []any, budget *int) []pair {
-	all := gap{before1: len(before), after1: len(after)}
 	*budget -= len(before) + len(after)
-	switch {
-	case len(before) == 0 || len(after) == 0:
-		return byIndex(all)
-	case len(before) == 1 && len(after) == 1:
-		// A single change, the most frequent case, needs no search.
-		if related(before[0], after[0]) {
-			return byIndex(all)
-		}
-		return []pair{{0, -1}, {-1, 0}}
-	}
-	in := newInterner()
-	same, ok := common(in.ids(before), in.ids(after), budget)
-	if !ok {
-		return byIndex(all)
-	}
+	in := interner{}
+	same, _ := common(in.ids(before), in.ids(after), budget)
 	var out []pair
 	next := 0
 	for _, g := range gaps(same, len(before), len(after)) {
@@ -75,28 +31,6 @@ func alignMiddle(before, after []any, budget *int) []pair {
 		}
 	}
 	return append(out, same[next:]...)
-}
-
-// related reports whether one value may be shown as a change of another.
-func related(a, b any) bool {
-	switch a := a.(type) {
-	case map[string]any:
-		b, _ := b.(map[string]any)
-		for k := range a {
-			if _, ok := b[k]; ok {
-				return true
-			}
-		}
-		return false
-	case []any:
-		_, ok := b.([]any)
-		return ok
-	}
-	switch b.(type) {
-	case map[string]any, []any:
-		return false
-	}
-	return true
 }
 
 // maxSimilarPairs limits the pairs of elements that are compared for one gap.
@@ -120,37 +54,17 @@ func byIndex(g gap) []pair {
 
 // An interner assigns the same number to equal values, and different numbers
 // to others.
-type interner struct {
-	seed   maphash.Seed
-	values map[uint64][]internedValue
-	n      int
-}
+type interner map[sum]int
 
-type internedValue struct {
-	value any
-	id    int
-}
-
-func newInterner() *interner {
-	return &interner{seed: maphash.MakeSeed(), values: map[uint64][]internedValue{}}
-}
-
-func (in *interner) id(v any) int {
-	var h maphash.Hash
-	h.SetSeed(in.seed)
-	digest(&h, v)
-	key := h.Sum64()
-	for _, e := range in.values[key] {
-		if equal(e.value, v) {
-			return e.id
-		}
+func (in interner) id(v any) int {
+	key := sumOf(v)
+	if _, known := in[key]; !known {
+		in[key] = len(in)
 	}
-	in.n++
-	in.values[key] = append(in.values[key], internedValue{v, in.n})
-	return in.n
+	return in[key]
 }
 
-func (in *interner) ids(values []any) []int {
+func (in interner) ids(values []any) []int {
 	out := make([]int, len(values))
 	for i, v := range values {
 		out[i] = in.id(v)
@@ -160,7 +74,7 @@ func (in *interner) ids(values []any) []int {
 
 // pairSimilar pairs elements of a gap in order, with the highest total
 // similarity.
-func (in *interner) pairSimilar(before, after []any, g gap) []pair {
+func (in interner) pairSimilar(before, after []any, g gap) []pair {
 	olds, news := in.traits(before[g.before0:g.before1]), in.traits(after[g.after0:g.after1])
 	// best[i][j] is the best score of the elements from i and j on.
 	best := make([][]int, len(olds)+1)
@@ -201,7 +115,7 @@ type traits struct {
 	flag   string         // of a text: the part before the first =, as in --flag=value
 }
 
-func (in *interner) traits(values []any) []traits {
+func (in interner) traits(values []any) []traits {
 	out := make([]traits, len(values))
 	for i, v := range values {
 		t := traits{kind: 's'}

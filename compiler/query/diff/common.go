@@ -7,8 +7,8 @@ import "slices"
 const maxEdits = 1000
 
 // common returns the index pairs of a longest common subsequence of a and b.
-// It reduces the budget by its work, and reports false when the budget or
-// maxEdits is exceeded.
+// It reduces the budget by its work. When the budget or maxEdits is exceeded, it
+// reports false, and returns the equal elements at both ends.
 //
 // It uses Myers' algorithm: it searches the shortest path from the start of
 // both lists to their ends, where a step skips an element of one list and
@@ -27,16 +27,13 @@ func common(a, b []int, budget *int) ([]pair, bool) {
 		out = append(out, pair{i, i})
 	}
 	middle, ok := shortest(a[start:n], b[start:m], budget)
-	if !ok {
-		return nil, false
-	}
 	for _, p := range middle {
 		out = append(out, pair{start + p.before, start + p.after})
 	}
 	for i := n; i < len(a); i++ {
 		out = append(out, pair{i, i - n + m})
 	}
-	return out, true
+	return out, ok
 }
 
 // shortest is common without the equal elements at both ends.

@@ -34,11 +34,7 @@ func unified(before, after string) []line {
 		return out
 	}
 	budget := maxLineWork
-	x, y := number(a), number(b)
-	same, ok := common(x, y, &budget)
-	if !ok {
-		same = ends(x, y)
-	}
+	same, _ := common(number(a), number(b), &budget)
 	var out []line
 	all := gaps(same, len(a), len(b))
 	for len(all) > 0 {
@@ -60,24 +56,6 @@ func splitLines(s string) []string {
 		lines = lines[:len(lines)-1]
 	}
 	return lines
-}
-
-// ends pairs equal lines at the start and at the end.
-func ends(a, b []int) []pair {
-	var out []pair
-	i := 0
-	for i < len(a) && i < len(b) && a[i] == b[i] {
-		out = append(out, pair{i, i})
-		i++
-	}
-	n, m := len(a), len(b)
-	for n > i && m > i && a[n-1] == b[m-1] {
-		n, m = n-1, m-1
-	}
-	for ; n < len(a); n, m = n+1, m+1 {
-		out = append(out, pair{n, m})
-	}
-	return out
 }
 
 // hunk returns the lines of adjacent gaps.
