@@ -2,6 +2,7 @@ package rehearse
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,7 +28,7 @@ func immutableCustomFields(version crdVersion, before, after map[string]any) []s
 		newMap, _ := newValue.(map[string]any)
 		for _, key := range sortedKeys(properties) {
 			if p, ok := properties[key].(map[string]any); ok {
-				walk(p, oldMap[key], newMap[key], append(path[:len(path):len(path)], key))
+				walk(p, oldMap[key], newMap[key], append(slices.Clip(path), key))
 			}
 		}
 	}

@@ -133,17 +133,14 @@ func (r *rehearsal) immutable(version *kube.Version) {
 // hooks finds hooks that are new, different or deleted. Hooks that do not run, such as the
 // service account of a Job, are one finding for each release.
 func (r *rehearsal) hooks() {
-	after := r.after
+	next := r.after
 	if r.before.Charts == nil {
-		after.Hooks = nil
+		next.Hooks = nil
 	}
-	r.compareHooks(hooksOf(r.before), hooksOf(after))
-}
-
-func (r *rehearsal) compareHooks(before, after []fleet.Object) {
+	before := hooksOf(r.before)
 	old := byID(before)
 	beside := map[string][]fleet.Object{} // new and changed hooks that do not run, by release
-	for _, o := range after {
+	for _, o := range hooksOf(next) {
 		oldHook, existed := old[o.ID()]
 		delete(old, o.ID())
 		if existed && reflect.DeepEqual(diff.WithoutVersions(oldHook.Object), diff.WithoutVersions(o.Object)) {
