@@ -75,16 +75,9 @@ func (s *Source) Remote(ctx context.Context, src fleet.RemoteSource) (map[string
 }
 
 func (s *Source) remoteData(ctx context.Context, src fleet.RemoteSource) ([]byte, error) {
-	if s.Root != "" {
-		root, err := os.OpenRoot(s.Root)
-		if err != nil {
-			return nil, err
-		}
-		defer root.Close()
-		data, err := readVendored(root, vendoredSource(src), "source", src.Address, src.Digest)
-		if data != nil || err != nil {
-			return data, err
-		}
+	data, err := s.readVendored(vendoredSource(src), "source", src.Address, src.Digest)
+	if data != nil || err != nil {
+		return data, err
 	}
 	return s.storedRemote(ctx, src)
 }
@@ -159,25 +152,14 @@ func vendoredSource(src fleet.RemoteSource) string {
 	return vendor + "/" + plain(strings.TrimSuffix(base, path.Ext(base))) + end + ".yaml"
 }
 
-// vendorRemote writes a pinned source into the fleet's repository and returns the
-// path, or "" when the file is up to date.
-func (s *Source) vendorRemote(ctx context.Context, root *os.Root, src fleet.RemoteSource, keep map[string]bool) (string, error) {
+// vendorRemote writes a pinned source into the fleet's repository.
+func (v *vendoring) vendorRemote(ctx context.Context, src fleet.RemoteSource) error {
 	if err := checkSource(src); err != nil {
-		return "", err
+		return err
 	}
 	name := vendoredSource(src)
-	if keep[name] {
-		return "", nil
-	}
-	keep[name] = true
-	if vendored, err := readVendored(root, name, "source", src.Address, src.Digest); vendored != nil && err == nil {
-		return "", nil
-	}
-	data, err := s.storedRemote(ctx, src)
-	if err != nil {
-		return "", err
-	}
-	return name, writeVendored(root, name, data)
+	vendored := func() ([]byte, error) { return v.source.readVendored(name, "source", src.Address, src.Digest) }
+	return v.file(name, vendored, func() ([]byte, error) { return v.source.storedRemote(ctx, src) })
 }
 
 // RemoteFiles returns the file in the fleet's repository that has the pinned source,

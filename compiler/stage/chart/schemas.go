@@ -124,23 +124,10 @@ func (s *Source) schemas(ctx context.Context, ref fleet.ChartRef) ([]fleet.File,
 }
 
 func (s *Source) schema(ctx context.Context, ref fleet.ChartRef, at, want string) ([]byte, error) {
-	if data, err := s.vendoredSchema(at, want); data != nil || err != nil {
+	if data, err := s.readVendored(schemaName(at, want), "document", at, want); data != nil || err != nil {
 		return data, err
 	}
 	return s.storedSchema(ctx, ref, at, want)
-}
-
-// vendoredSchema returns a pinned document from the fleet's repository, or nil.
-func (s *Source) vendoredSchema(at, want string) ([]byte, error) {
-	if s.Root == "" {
-		return nil, nil
-	}
-	root, err := os.OpenRoot(s.Root)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	return readVendored(root, schemaName(at, want), "document", at, want)
 }
 
 // hasSchema reports whether the fleet's repository or the store has a pinned document.
@@ -148,7 +135,7 @@ func (s *Source) hasSchema(at, want string) bool {
 	if want == "" {
 		return false
 	}
-	if data, err := s.vendoredSchema(at, want); data != nil || err != nil {
+	if data, err := s.readVendored(schemaName(at, want), "document", at, want); data != nil || err != nil {
 		return err == nil
 	}
 	st, err := s.store()
@@ -162,21 +149,9 @@ func (s *Source) hasSchema(at, want string) bool {
 // storedSchema returns a pinned document from the store. It downloads the document
 // when the store lacks it or has a damaged copy.
 func (s *Source) storedSchema(ctx context.Context, ref fleet.ChartRef, at, want string) ([]byte, error) {
-	st, err := s.store()
-	if err != nil {
-		return nil, err
-	}
-	data, state, err := st.read(want)
-	if err != nil || state == intact {
-		return data, err
-	}
-	if s.Offline {
-		return nil, fault(diag.CodeNotInStore, "run fleetc vet once with the network", "%s, a schema of %s, is not in the chart store, and the network is off", at, ref)
-	}
-	if data, err = s.getPinnedSchema(ctx, ref, at, want); err != nil {
-		return nil, err
-	}
-	return data, st.write(want, data)
+	return s.fromStore(want, func(state) error {
+		return fault(diag.CodeNotInStore, "run fleetc vet once with the network", "%s, a schema of %s, is not in the chart store, and the network is off", at, ref)
+	}, func() ([]byte, error) { return s.getPinnedSchema(ctx, ref, at, want) })
 }
 
 // getPinnedSchema downloads a document and checks its digest.
@@ -214,25 +189,16 @@ func schemaName(at, digest string) string {
 	return fmt.Sprintf("%s/%s-%s.json", vendor, notInName.ReplaceAllString(base, "_"), strings.TrimPrefix(digest, "sha256:")[:short])
 }
 
-// vendorSchemas writes the pinned documents of a chart into the fleet's repository
-// and returns the written files.
-func (s *Source) vendorSchemas(ctx context.Context, root *os.Root, ref fleet.ChartRef, keep map[string]bool) (written []string, err error) {
+// vendorSchemas writes the pinned documents of a chart into the fleet's repository.
+func (v *vendoring) vendorSchemas(ctx context.Context, ref fleet.ChartRef) error {
 	for at, want := range ref.Schemas.All() {
 		name := schemaName(at, want)
-		vendored, err := readVendored(root, name, "document", at, want)
-		if keep[name] = true; vendored != nil && err == nil {
-			continue
+		vendored := func() ([]byte, error) { return v.source.readVendored(name, "document", at, want) }
+		if err := v.file(name, vendored, func() ([]byte, error) { return v.source.storedSchema(ctx, ref, at, want) }); err != nil {
+			return err
 		}
-		data, err := s.storedSchema(ctx, ref, at, want)
-		if err != nil {
-			return written, err
-		}
-		if err := writeVendored(root, name, data); err != nil {
-			return written, err
-		}
-		written = append(written, name)
 	}
-	return written, nil
+	return nil
 }
 
 // vendoredSchemas returns the files of the fleet's repository with pinned documents

@@ -39,6 +39,12 @@ func vendoredName(ref fleet.ChartRef) string {
 // vendored returns the archive of a pin from the fleet's repository, or nil. An
 // archive with another digest is a fault.
 func (s *Source) vendored(ref fleet.ChartRef) ([]byte, error) {
+	return s.readVendored(vendoredName(ref), "archive", ref.String(), ref.Digest)
+}
+
+// readVendored reads a vendored file and checks its digest. It returns nil when the
+// file does not exist.
+func (s *Source) readVendored(name, kind, of, want string) ([]byte, error) {
 	if s.Root == "" {
 		return nil, nil
 	}
@@ -47,12 +53,6 @@ func (s *Source) vendored(ref fleet.ChartRef) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close()
-	return readVendored(root, vendoredName(ref), "archive", ref.String(), ref.Digest)
-}
-
-// readVendored reads a vendored file and checks its digest. It returns nil when the
-// file does not exist.
-func readVendored(root *os.Root, name, kind, of, want string) ([]byte, error) {
 	info, err := root.Stat(filepath.FromSlash(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -84,7 +84,7 @@ func (s *Source) Vendor(ctx context.Context, refs []fleet.ChartRef, sources []fl
 	}
 	defer root.Close()
 	var faults diag.List
-	keep := map[string]bool{}
+	v := vendoring{source: s, root: root, keep: map[string]bool{}}
 	refs = slices.Clone(refs)
 	for _, src := range sources {
 		if src.IsChart() {
@@ -97,55 +97,58 @@ func (s *Source) Vendor(ctx context.Context, refs []fleet.ChartRef, sources []fl
 			faults.Add(err)
 			continue
 		}
-		more, err := s.vendorSchemas(ctx, root, ref, keep)
-		faults.Add(err)
-		written = append(written, more...)
+		faults.Add(v.vendorSchemas(ctx, ref))
 		for _, of := range append(dependencies(ref), ref) {
-			name, err := s.vendorOne(ctx, root, of, keep)
-			if err != nil {
-				faults.Add(forParent(ref, of, err))
-			} else if name != "" {
-				written = append(written, name)
-			}
+			faults.Add(forParent(ref, of, v.vendorChart(ctx, of)))
 		}
 	}
 	for _, src := range sources {
-		if src.IsChart() {
-			continue
-		}
-		name, err := s.vendorRemote(ctx, root, src, keep)
-		faults.Add(err)
-		if err == nil && name != "" {
-			written = append(written, name)
+		if !src.IsChart() {
+			faults.Add(v.vendorRemote(ctx, src))
 		}
 	}
 	if len(faults) == 0 {
-		removed, err = removeVendored(root, keep)
+		removed, err = removeVendored(root, v.keep)
 		faults.Add(err)
 	}
-	slices.Sort(written)
-	return written, removed, faults.Err()
+	slices.Sort(v.written)
+	return v.written, removed, faults.Err()
 }
 
-// vendorOne writes the archive of a remote chart and returns its path, or "" when
-// the file is up to date.
-func (s *Source) vendorOne(ctx context.Context, root *os.Root, ref fleet.ChartRef, keep map[string]bool) (string, error) {
+// A vendoring is the state of [Source.Vendor].
+type vendoring struct {
+	source  *Source
+	root    *os.Root        // of the fleet
+	keep    map[string]bool // files of pins
+	written []string
+}
+
+// vendorChart writes the archive of a remote chart.
+func (v *vendoring) vendorChart(ctx context.Context, ref fleet.ChartRef) error {
 	if ref.Path != "" {
-		return "", nil
+		return nil
 	}
-	name := vendoredName(ref)
-	if keep[name] {
-		return "", nil
+	vendored := func() ([]byte, error) { return v.source.vendored(ref) }
+	return v.file(vendoredName(ref), vendored, func() ([]byte, error) { return v.source.stored(ctx, ref) })
+}
+
+// file writes the result of stored to a vendored file, unless the file is up to date.
+func (v *vendoring) file(name string, vendored, stored func() ([]byte, error)) error {
+	if v.keep[name] {
+		return nil
 	}
-	keep[name] = true
-	if vendored, err := s.vendored(ref); vendored != nil && err == nil {
-		return "", nil
+	v.keep[name] = true
+	if data, err := vendored(); data != nil && err == nil {
+		return nil
 	}
-	data, err := s.stored(ctx, ref)
-	if err != nil {
-		return "", err
+	data, err := stored()
+	if err == nil {
+		err = writeVendored(v.root, name, data)
 	}
-	return name, writeVendored(root, name, data)
+	if err == nil {
+		v.written = append(v.written, name)
+	}
+	return err
 }
 
 // writeVendored writes a file atomically.
