@@ -1,7 +1,6 @@
 package chart
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -194,15 +193,14 @@ func (s *Source) get(ctx context.Context, repo, at string, limit int64, missing 
 	if resp.ContentLength > limit {
 		return nil, tooLarge
 	}
-	var body bytes.Buffer
-	n, err := io.Copy(&body, io.LimitReader(resp.Body, limit+1))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {
 		return nil, &diag.Diag{Code: diag.CodeNetwork, Msg: name + ": " + registry.Reason(err), Hint: "run the command again", Cause: err}
 	}
-	if n > limit {
+	if int64(len(body)) > limit {
 		return nil, tooLarge
 	}
-	return body.Bytes(), nil
+	return body, nil
 }
 
 func badStatus(name string, resp *http.Response, missing string) error {

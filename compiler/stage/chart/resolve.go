@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
-	helm "helm.sh/helm/v3/pkg/chart"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -216,16 +214,11 @@ func noVersion(ref fleet.ChartRef, all []string) error {
 // describe reads Chart.yaml and checks it against the reference. The name and
 // version must match the index or tag, so that a pin is unambiguous.
 func describe(ref fleet.ChartRef, files []fleet.File) (Resolution, error) {
-	if err := loads(ref, files); err != nil {
+	loaded, err := load(ref, files)
+	if err != nil {
 		return Resolution{}, err
 	}
-	var meta helm.Metadata
-	for _, f := range files {
-		if f.Name == "Chart.yaml" {
-			// loads has parsed the same bytes without error.
-			_ = yaml.Unmarshal(f.Data, &meta)
-		}
-	}
+	meta := loaded.Metadata
 	if !nameForm.MatchString(meta.Name) {
 		return Resolution{}, fault(diag.CodeChartFiles, filesHint(ref), "%s: Chart.yaml has the name %q, which is not a valid chart name", ref, oneLine(meta.Name))
 	}

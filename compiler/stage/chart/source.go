@@ -171,7 +171,8 @@ func (s *Source) Verify(ctx context.Context, ref fleet.ChartRef) error {
 	if err != nil {
 		return err
 	}
-	return loads(ref, files)
+	_, err = load(ref, files)
+	return err
 }
 
 // verified downloads a remote chart again and returns its files.
@@ -298,12 +299,6 @@ func remoteFiles(ref fleet.ChartRef, data []byte) ([]fleet.File, error) {
 		return nil, &diag.Diag{Code: diag.CodeChartFiles, Msg: fmt.Sprintf("%s: %s", ref, err), Hint: otherVersion, Cause: err}
 	}
 	return files, nil
-}
-
-// loads returns a fault when Helm cannot load the files as a chart.
-func loads(ref fleet.ChartRef, files []fleet.File) error {
-	_, err := load(ref, files)
-	return err
 }
 
 // load parses the files as a chart with Helm's loader.
