@@ -55,7 +55,7 @@ func (r *RemoteReader) Build(ctx context.Context, root string, release *fleet.Re
 		k.Reads = append(k.Reads, files...)
 		return r.source.Chart(ctx, pin)
 	}}
-	remotes := func(ctx context.Context, address string) (*kustomize.Remote, error) {
+	remotes := func(ctx context.Context, address string) (*fleet.RemoteFiles, error) {
 		k.Reads = append(k.Reads, load.SourcesFile)
 		pins, err := r.pins()
 		if err != nil {
@@ -66,11 +66,7 @@ func (r *RemoteReader) Build(ctx context.Context, root string, release *fleet.Re
 			return nil, chart.CheckAddress(address)
 		}
 		k.Reads = append(k.Reads, r.source.RemoteFiles(pin)...)
-		found, err := r.source.Pinned(ctx, pin)
-		if err != nil {
-			return nil, err
-		}
-		return &kustomize.Remote{Name: found.Name, Path: found.Path, Files: found.Files}, nil
+		return r.source.Pinned(ctx, pin)
 	}
 	objs, reads, err := kustomize.Build(ctx, root, release.Kustomize, release, kustomize.Inputs{Remotes: remotes, Charts: charts})
 	k.Objects = objs

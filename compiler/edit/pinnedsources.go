@@ -52,7 +52,7 @@ func AddSources(ctx context.Context, c *compiler.Compiler, dirs []string) (added
 	fetch := c.Source(root).Fetch()
 	defer func() { err = errors.Join(err, fetch.Close()) }()
 	var faults diag.List
-	in := kustomize.Inputs{Charts: fetchedCharts(c.Source(root), fetch), Remotes: FetchRemotes(fetch, func(string) {})}
+	in := kustomize.Inputs{Charts: fetchedCharts(c.Source(root), fetch), Remotes: fetch.Get}
 	for _, dir := range dirs {
 		dir = path.Clean(strings.TrimPrefix(filepath.ToSlash(dir), "./"))
 		_, _, err := kustomize.Build(ctx, root, dir, &fleet.Release{Kustomize: dir}, in)
@@ -77,19 +77,6 @@ func AddSources(ctx context.Context, c *compiler.Compiler, dirs []string) (added
 		added.Sources = append(added.Sources, AddedSource{pin.Address, pin.Chart.Version, pin.Git.Ref, pin.Dirs, pin.Digest})
 	}
 	return added, writeSources(root, sortedSources(pins))
-}
-
-// FetchRemotes returns a function that fetches the remote resources of kustomizations. It
-// calls fetched with their addresses.
-func FetchRemotes(fetch *chart.Fetch, fetched func(address string)) kustomize.Remotes {
-	return func(ctx context.Context, address string) (*kustomize.Remote, error) {
-		found, err := fetch.Get(ctx, address)
-		if err != nil {
-			return nil, err
-		}
-		fetched(address)
-		return &kustomize.Remote{Name: found.Name, Path: found.Path, Files: found.Files}, nil
-	}
 }
 
 // fetchedCharts renders the charts of kustomizations, which it downloads.

@@ -382,19 +382,3 @@ type Pin struct {
 	Release string
 	Chart   ChartRef // with the digest of its content, even for a chart by path
 }
-
-// A RemoteSource is remote content that kustomizations refer to, pinned by
-// digest: a file, or directories of a git repository at a commit.
-type RemoteSource struct {
-	Address string   // as written in kustomizations; of a chart, its location and version
-	Chart   ChartRef // the pinned chart; zero for another source
-	Git     GitRef   // with the path in the address; without a URL for a file
-	Dirs    []string // pinned directories of the git repository, sorted
-	Digest  string   // sha256:hex of the file, or of an archive of the directories
-}
-
-// IsChart reports whether the source is a Helm chart.
-func (s RemoteSource) IsChart() bool { return s.Chart != ChartRef{} }
-
-// String returns the address.
-func (s RemoteSource) String() string { return s.Address }

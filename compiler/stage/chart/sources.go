@@ -41,18 +41,8 @@ func (f *Fetch) Close() error {
 	return errors.Join(errs...)
 }
 
-// SourceFiles are the files of a remote resource.
-type SourceFiles struct {
-	Name  string // of the source, with its version
-	Path  string // the path in the address
-	Files interface {
-		IsDir(name string) bool
-		Read(name string) ([]byte, error)
-	}
-}
-
 // Get downloads the files of an address.
-func (f *Fetch) Get(ctx context.Context, address string) (*SourceFiles, error) {
+func (f *Fetch) Get(ctx context.Context, address string) (*fleet.RemoteFiles, error) {
 	git, err := parseAddress(address)
 	if err != nil {
 		return nil, err
@@ -69,13 +59,13 @@ func (f *Fetch) Get(ctx context.Context, address string) (*SourceFiles, error) {
 			}
 			f.files[address] = data
 		}
-		return sourceFilesOf(fleet.RemoteSource{Address: address, Digest: digest(data)}, map[string][]byte{path.Base(address): data}), nil
+		return remoteFilesOf(fleet.RemoteSource{Address: address, Digest: digest(data)}, map[string][]byte{path.Base(address): data}), nil
 	}
 	files, err := f.repo(ctx, git)
 	if err != nil {
 		return nil, err
 	}
-	return &SourceFiles{Name: git.URL + "@" + files.commit + "-" + git.Ref, Path: atRoot(git.Path), Files: files}, nil
+	return &fleet.RemoteFiles{Name: git.URL + "@" + files.commit + "-" + git.Ref, Path: atRoot(git.Path), Files: files}, nil
 }
 
 // Chart downloads the newest version of a chart in a repository, in the range of ref.
@@ -154,17 +144,17 @@ func (f *Fetch) Pins(ctx context.Context) ([]fleet.RemoteSource, error) {
 }
 
 // Pinned returns the files of a pinned source.
-func (s *Source) Pinned(ctx context.Context, src fleet.RemoteSource) (*SourceFiles, error) {
+func (s *Source) Pinned(ctx context.Context, src fleet.RemoteSource) (*fleet.RemoteFiles, error) {
 	files, err := s.Remote(ctx, src)
 	if err != nil {
 		return nil, err
 	}
-	return sourceFilesOf(src, files), nil
+	return remoteFilesOf(src, files), nil
 }
 
-func sourceFilesOf(src fleet.RemoteSource, files map[string][]byte) *SourceFiles {
+func remoteFilesOf(src fleet.RemoteSource, files map[string][]byte) *fleet.RemoteFiles {
 	const short = 7
-	out := &SourceFiles{Files: fileMap(files)}
+	out := &fleet.RemoteFiles{Files: fileMap(files)}
 	if src.Git.URL == "" {
 		out.Name, out.Path = path.Dir(src.Address), path.Base(src.Address)
 	} else {

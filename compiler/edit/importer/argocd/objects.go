@@ -2,6 +2,7 @@ package argocd
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -15,7 +16,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
@@ -61,9 +62,13 @@ func (r *reader) kustomize(s *source, dir string, out *importer.Release, mayMiss
 	if err := os.WriteFile(filepath.Join(overlay, importer.KustomizationFiles[0]), text, 0o600); err != nil {
 		return err
 	}
-	remotes := edit.FetchRemotes(r.fetch, func(address string) {
-		r.model.Note(importer.Note{Pos: r.at(s.app, s.field), Doc: s.app.title(), Field: "resources", Do: importer.FetchedNote(address)})
-	})
+	remotes := func(ctx context.Context, address string) (*fleet.RemoteFiles, error) {
+		found, err := r.fetch.Get(ctx, address)
+		if err == nil {
+			r.model.Note(importer.Note{Pos: r.at(s.app, s.field), Doc: s.app.title(), Field: "resources", Do: importer.FetchedNote(address)})
+		}
+		return found, err
+	}
 	built, err := r.opts.ProveWith.Build(r.ctx, r.Work, overlayDir, remotes)
 	if mayMiss {
 		built.Unmatched = nil

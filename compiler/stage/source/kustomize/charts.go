@@ -289,10 +289,10 @@ const renderedFile = "objects.yaml"
 // chartFile is the text of the objects of a chart, as a file.
 type chartFile string
 
-// IsDir implements [Files].
+// IsDir implements [fleet.FileTree].
 func (chartFile) IsDir(name string) bool { return name == "." }
 
-// Read implements [Files].
+// Read implements [fleet.FileTree].
 func (r chartFile) Read(name string) ([]byte, error) {
 	if name != renderedFile {
 		return nil, fs.ErrNotExist

@@ -78,7 +78,7 @@ func BuildAsKustomize(ctx context.Context, root, dir string, r *fleet.Release, i
 		release:   r,
 		resources: resmap.NewFactory(provider.NewDefaultDepProvider().GetResourceFactory()),
 		checked:   map[string]*file{},
-		tree:      &tree{ctx: ctx, root: sys, files: map[string][]byte{}, also: map[string]bool{}, mounts: map[string]Files{}},
+		tree:      &tree{ctx: ctx, root: sys, files: map[string][]byte{}, also: map[string]bool{}, mounts: map[string]fleet.FileTree{}},
 		Inputs:    in, dir: dir,
 	}
 	b.tree.kustomization = b.serve

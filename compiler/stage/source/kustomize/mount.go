@@ -13,24 +13,12 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // Remotes resolves an address in a kustomization. It returns nil if the address
 // is not pinned. Its errors are faults without a position.
-type Remotes func(ctx context.Context, address string) (*Remote, error)
-
-// A Remote is a file or directory of a remote repository.
-type Remote struct {
-	Name  string // name and version, for messages; equal names have equal files
-	Path  string // path of the file or directory in the repository
-	Files Files
-}
-
-// Files are the files of a remote repository, by clean, slash-separated paths.
-type Files interface {
-	IsDir(name string) bool
-	Read(name string) ([]byte, error) // fs.ErrNotExist for a missing file
-}
+type Remotes func(ctx context.Context, address string) (*fleet.RemoteFiles, error)
 
 // mounted is the directory below the root where kustomize sees remote
 // repositories. A directory of the fleet with this name is hidden.

@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // archiveFiles are the files of an archive.
@@ -46,7 +47,7 @@ func remotePlaces(archive string) Remotes {
 		}
 		places[place][name] = f.Data
 	}
-	return func(_ context.Context, address string) (*Remote, error) {
+	return func(_ context.Context, address string) (*fleet.RemoteFiles, error) {
 		place, name, _ := strings.Cut(strings.TrimPrefix(address, "https://"), "#")
 		if place == "broken" {
 			return nil, &diag.Diag{Msg: "the server is away", Hint: "wait"}
@@ -54,7 +55,7 @@ func remotePlaces(archive string) Remotes {
 		if places[place] == nil {
 			return nil, nil
 		}
-		return &Remote{Name: "https://example.com/" + place + ".git@v1", Path: name, Files: places[place]}, nil
+		return &fleet.RemoteFiles{Name: "https://example.com/" + place + ".git@v1", Path: name, Files: places[place]}, nil
 	}
 }
 
@@ -140,12 +141,12 @@ func TestRemoteFaults(t *testing.T) {
 // TestEndlessRemotes has an endless chain of remote bases.
 func TestEndlessRemotes(t *testing.T) {
 	n := 0
-	endless := func(_ context.Context, _ string) (*Remote, error) {
+	endless := func(_ context.Context, _ string) (*fleet.RemoteFiles, error) {
 		if n++; n > 10*maxRemotes {
 			return nil, errors.New("no end")
 		}
 		text := fmt.Sprintf("resources: ['https://a/%d']\n", n)
-		return &Remote{Name: fmt.Sprint("https://a/", n), Path: ".", Files: archiveFiles{"kustomization.yaml": []byte(text)}}, nil
+		return &fleet.RemoteFiles{Name: fmt.Sprint("https://a/", n), Path: ".", Files: archiveFiles{"kustomization.yaml": []byte(text)}}, nil
 	}
 	root := unpack(t, []byte("-- app/kustomization.yaml --\nresources: ['https://a/0']\n"))
 	_, _, err := Build(t.Context(), root, "app", release(), Inputs{Remotes: endless})

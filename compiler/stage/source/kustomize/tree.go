@@ -15,6 +15,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
@@ -37,7 +38,7 @@ type tree struct {
 	bytes int
 	spent bool // whether a read was refused because of the limits
 
-	mounts map[string]Files // remote repositories, by directory in mounted
+	mounts map[string]fleet.FileTree // remote repositories, by directory in mounted
 
 	// kustomization rewrites the content of kustomization files for kustomize.
 	kustomization func(name string, data []byte) ([]byte, error)
