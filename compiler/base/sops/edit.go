@@ -159,32 +159,6 @@ func isIndex(key string) bool {
 	return err == nil
 }
 
-// Unset removes the value at a path, or the map or list.
-func (e *Editor) Unset(path string) error {
-	field, ok := fleet.ParseField(path)
-	if !ok || field[0] == "sops" {
-		return e.invalid(diag.CodeSecretEdit, path, "the path is not valid", `write it as in db.password, list[0] or data."tls.crt"`)
-	}
-	parent := e.file.top
-	for _, key := range field[:len(field)-1] {
-		if parent = element(parent, key); parent == nil {
-			break
-		}
-	}
-	last := field[len(field)-1]
-	if parent == nil || element(parent, last) == nil {
-		return e.invalid(diag.CodeSecretEdit, path, "the value does not exist", "correct the path")
-	}
-	i := slices.Index(parent.Content, element(parent, last))
-	from := i
-	if parent.Kind == yaml.MappingNode {
-		from--
-	}
-	parent.Content = slices.Delete(parent.Content, from, i+1)
-	e.changed = true
-	return nil
-}
-
 // element returns the value of a key or an index; nil when there is none.
 func element(n *yaml.Node, key string) *yaml.Node {
 	if n.Kind == yaml.SequenceNode {

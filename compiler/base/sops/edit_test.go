@@ -144,24 +144,6 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// Unset removes a value, and the sops program decrypts the file.
-func TestUnset(t *testing.T) {
-	data := encryptedByProgram(t, "a.yaml", everyType, "")
-	for path, removed := range map[string][]string{
-		"text": {"text"}, "nested.list[2]": {"nested.list[2][0]", "nested.list[2][1]"}, "text_unencrypted": {"text_unencrypted"}, "nested.map_unencrypted": {"nested.map_unencrypted.inner"},
-	} {
-		e := editor(t, "a.yaml", data)
-		if err := e.Unset(path); err != nil {
-			t.Errorf("%s: %v", path, err)
-			continue
-		}
-		got, before := texts(t, byProgram(t, "a.yaml", bytesOf(t, e), "key.txt")), texts(t, byProgram(t, "a.yaml", data, "key.txt"))
-		if want := len(before) - len(removed); len(got) != want {
-			t.Errorf("%s: %d values, want %d", path, len(got), want)
-		}
-	}
-}
-
 func TestEditFaults(t *testing.T) {
 	e := editor(t, "all.yaml", read(t, "all.yaml"))
 	for path, want := range map[string]string{
@@ -172,11 +154,6 @@ func TestEditFaults(t *testing.T) {
 		err := e.Set(path, "hunter2222")
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2222") {
 			t.Errorf("%s: %v, want %q", path, err, want)
-		}
-	}
-	for _, path := range []string{"", "sops", "grafana.none", "none.x", "grafana.list[9]", "grafana.n.x"} {
-		if err := e.Unset(path); err == nil {
-			t.Errorf("%s is removed", path)
 		}
 	}
 	if got := bytesOf(t, e); !bytes.Equal(got, read(t, "all.yaml")) {
@@ -259,11 +236,11 @@ func TestEditRecipients(t *testing.T) {
 // Rotate encrypts values that were set before it.
 func TestRotateAfterSet(t *testing.T) {
 	e := editor(t, "a.yaml", encryptedByProgram(t, "a.yaml", everyType, ""))
-	if err := errors.Join(e.Set("text", "first"), e.Unset("number"), e.Set("new.key", "x"), e.Rotate([]string{publicKey(t, "other.txt")}), e.Set("text", "second")); err != nil {
+	if err := errors.Join(e.Set("text", "first"), e.Set("new.key", "x"), e.Rotate([]string{publicKey(t, "other.txt")}), e.Set("text", "second")); err != nil {
 		t.Fatal(err)
 	}
 	got := texts(t, byProgram(t, "a.yaml", bytesOf(t, e), "other.txt"))
-	if got["text"] != "second" || got["new.key"] != "x" || got["number"] != "" {
+	if got["text"] != "second" || got["new.key"] != "x" {
 		t.Errorf("%q", got)
 	}
 }
