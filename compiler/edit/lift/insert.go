@@ -128,39 +128,20 @@ func (in *inserter) reaches(b *branch, at []string) bool {
 
 // braces returns the first struct with braces at a path.
 func (in *inserter) braces(at []string) (*sourceFile, *ast.StructLit) {
-	for _, f := range in.files {
-		if lit := findBraces(f.parsed.Decls, at); lit != nil && !f.isLink {
-			return f, lit
+	bracesOf := func(f *ast.Field) (braces *ast.StructLit) {
+		structs := structsIn(f.Value)
+		if i := slices.IndexFunc(structs, func(lit *ast.StructLit) bool { return lit.Lbrace.IsValid() }); i >= 0 {
+			braces = structs[i]
+		}
+		return braces
+	}
+	for _, file := range in.files {
+		chain := fieldsTo(file.parsed.Decls, at, func(f *ast.Field) bool { return bracesOf(f) != nil })
+		if chain != nil && !file.isLink {
+			return file, bracesOf(chain[len(chain)-1])
 		}
 	}
 	return nil, nil
-}
-
-func findBraces(decls []ast.Decl, at []string) *ast.StructLit {
-	for _, d := range decls {
-		f, ok := d.(*ast.Field)
-		if !ok || !isPlain(f) {
-			continue
-		}
-		if key, ok := keyOf(f); !ok || key != at[0] {
-			continue
-		}
-		for _, e := range operands(f.Value) {
-			lit, ok := e.(*ast.StructLit)
-			if !ok {
-				continue
-			}
-			if len(at) == 1 && lit.Lbrace.IsValid() {
-				return lit
-			}
-			if len(at) > 1 {
-				if found := findBraces(lit.Elts, at[1:]); found != nil {
-					return found
-				}
-			}
-		}
-	}
-	return nil
 }
 
 // at returns the place for a struct or for the top of a file.
@@ -208,11 +189,9 @@ func commonKeys(d ast.Decl, keys []string) int {
 		return 0
 	}
 	most := 0
-	for _, e := range operands(f.Value) {
-		if lit, ok := e.(*ast.StructLit); ok {
-			for _, below := range lit.Elts {
-				most = max(most, commonKeys(below, keys[1:]))
-			}
+	for _, lit := range structsIn(f.Value) {
+		for _, below := range lit.Elts {
+			most = max(most, commonKeys(below, keys[1:]))
 		}
 	}
 	return 1 + most

@@ -257,7 +257,7 @@ func (l *lifter) write(edits load.Edits, removed []string) error {
 		if slices.Contains(removed, name) {
 			continue
 		}
-		if err := edit.WriteFile(tree, name, edits[name]); err != nil {
+		if err := edit.WriteFile(l.root, name, edits[name]); err != nil {
 			return err
 		}
 	}

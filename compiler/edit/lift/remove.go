@@ -56,64 +56,33 @@ type remover struct {
 }
 
 // remove removes the fields with literals at a path of a file, and the structs and chains
-// around them that are then empty. It reports whether there was one.
-func (r *remover) remove(path []string) bool {
-	chain := findLiteral(r.parsed.Decls, path)
+// around them that are then empty.
+func (r *remover) remove(path []string) {
+	chain := fieldsTo(r.parsed.Decls, path, func(f *ast.Field) bool { _, ok := literalOf(f.Value); return ok })
 	if chain == nil {
-		return false
+		return
 	}
 	level := len(chain) - 1
 	for level > 0 {
-		lit := chain[level-1].in(chain[level].field)
-		if len(lit.Elts) > 1 || chain[level-1].field.Value != ast.Expr(lit) || r.hasInnerComment(lit, chain[level].field) {
+		lit := structOf(chain[level-1], chain[level])
+		if len(lit.Elts) > 1 || chain[level-1].Value != ast.Expr(lit) || r.hasInnerComment(lit, chain[level]) {
 			break
 		}
 		level--
 	}
 	for i := level; i < len(chain); i++ {
-		r.keepComments(chain[i].field, path[:i+1])
+		r.keepComments(chain[i], path[:i+1])
 	}
-	if level == 0 || !r.removeOperand(chain[level-1].field, chain[level].field) {
-		r.removeField(chain[level].field)
+	if level == 0 || !r.removeOperand(chain[level-1], chain[level]) {
+		r.removeField(chain[level])
 	}
-	return true
 }
 
-// A link is a field on the path to another one.
-type link struct{ field *ast.Field }
-
-// in returns the struct literal of the field that contains another field.
-func (l link) in(f *ast.Field) *ast.StructLit {
-	for _, e := range operands(l.field.Value) {
-		if lit, ok := e.(*ast.StructLit); ok && slices.Contains(lit.Elts, ast.Decl(f)) {
+// structOf returns the struct literal of a field that contains another field.
+func structOf(above, f *ast.Field) *ast.StructLit {
+	for _, lit := range structsIn(above.Value) {
+		if slices.Contains(lit.Elts, ast.Decl(f)) {
 			return lit
-		}
-	}
-	return nil
-}
-
-// findLiteral returns the fields on a path to a field with a literal; nil for none.
-func findLiteral(decls []ast.Decl, path []string) []link {
-	for _, d := range decls {
-		f, ok := d.(*ast.Field)
-		if !ok || !isPlain(f) {
-			continue
-		}
-		if key, ok := keyOf(f); !ok || key != path[0] {
-			continue
-		}
-		if len(path) == 1 {
-			if _, ok := literalOf(f.Value); ok {
-				return []link{{f}}
-			}
-			continue
-		}
-		for _, e := range operands(f.Value) {
-			if lit, ok := e.(*ast.StructLit); ok {
-				if found := findLiteral(lit.Elts, path[1:]); found != nil {
-					return append([]link{{f}}, found...)
-				}
-			}
 		}
 	}
 	return nil

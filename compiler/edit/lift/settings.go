@@ -93,7 +93,7 @@ func (l *layer) read(file *sourceFile) {
 		switch {
 		case ok && isPlain(f):
 			s.literals = append(s.literals, literalField{file, f, value})
-		case !isPlain(f) || !slices.ContainsFunc(operands(f.Value), isStruct):
+		case !isPlain(f) || len(structsIn(f.Value)) == 0:
 			s.isOther = true
 		}
 	})
@@ -118,10 +118,8 @@ func (l *layer) eachField(decls []ast.Decl, path []string, f func(path []string,
 		if !isPlain(field) {
 			continue
 		}
-		for _, e := range operands(field.Value) {
-			if lit, ok := e.(*ast.StructLit); ok {
-				l.eachField(lit.Elts, at, f)
-			}
+		for _, lit := range structsIn(field.Value) {
+			l.eachField(lit.Elts, at, f)
 		}
 	}
 }
@@ -171,6 +169,43 @@ func isPlain(f *ast.Field) bool {
 	return f.Constraint == token.ILLEGAL && f.Alias == nil && len(f.Attrs) == 0
 }
 
+// fieldsTo returns the fields on a path to the first field that matches, all without aliases,
+// attributes and constraints; nil if there is none.
+func fieldsTo(decls []ast.Decl, path []string, matches func(f *ast.Field) bool) []*ast.Field {
+	for _, d := range decls {
+		f, ok := d.(*ast.Field)
+		if !ok || !isPlain(f) {
+			continue
+		}
+		if key, ok := keyOf(f); !ok || key != path[0] {
+			continue
+		}
+		if len(path) == 1 {
+			if matches(f) {
+				return []*ast.Field{f}
+			}
+			continue
+		}
+		for _, lit := range structsIn(f.Value) {
+			if found := fieldsTo(lit.Elts, path[1:], matches); found != nil {
+				return append([]*ast.Field{f}, found...)
+			}
+		}
+	}
+	return nil
+}
+
+// structsIn returns the struct literals that an expression unifies.
+func structsIn(e ast.Expr) []*ast.StructLit {
+	var out []*ast.StructLit
+	for _, operand := range operands(e) {
+		if lit, ok := operand.(*ast.StructLit); ok {
+			out = append(out, lit)
+		}
+	}
+	return out
+}
+
 // operands returns the expressions that an expression unifies.
 func operands(e ast.Expr) []ast.Expr {
 	switch e := e.(type) {
@@ -182,11 +217,6 @@ func operands(e ast.Expr) []ast.Expr {
 		}
 	}
 	return []ast.Expr{e}
-}
-
-func isStruct(e ast.Expr) bool {
-	_, ok := e.(*ast.StructLit)
-	return ok
 }
 
 // literalOf returns the canonical text of a literal scalar, a list of literals, or an empty

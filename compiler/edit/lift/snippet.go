@@ -34,7 +34,7 @@ func branchOf(moves []*move, comments comments) (*branch, error) {
 			return nil, err
 		}
 		path := m.to.filePath(m.path)
-		chain := fieldsTo(placed.file.parsed.Decls, from.filePath(m.path), placed.field)
+		chain := fieldsTo(placed.file.parsed.Decls, from.filePath(m.path), func(f *ast.Field) bool { return f == placed.field })
 		at := top
 		for i, key := range path {
 			at = at.child(key)
@@ -119,8 +119,8 @@ func (b *branch) take(f *ast.Field, key string) {
 		}
 	}
 	b.isSpaced = first.RelPos() == token.NewSection
-	for _, e := range operands(f.Value) {
-		if lit, ok := e.(*ast.StructLit); ok && lit.Lbrace.IsValid() {
+	for _, lit := range structsIn(f.Value) {
+		if lit.Lbrace.IsValid() {
 			b.isOneLine = lit.Lbrace.Line() == lit.Rbrace.Line()
 		}
 	}
@@ -132,30 +132,6 @@ func labelText(label ast.Label, key string) string {
 		return literal.Label.Quote(key)
 	}
 	return key
-}
-
-// fieldsTo returns the fields from a declaration to a field below it on a path.
-func fieldsTo(decls []ast.Decl, path []string, to *ast.Field) []*ast.Field {
-	for _, d := range decls {
-		f, ok := d.(*ast.Field)
-		if !ok {
-			continue
-		}
-		if f == to {
-			return []*ast.Field{f}
-		}
-		if key, ok := keyOf(f); !ok || key != path[0] || len(path) == 1 {
-			continue
-		}
-		for _, e := range operands(f.Value) {
-			if lit, ok := e.(*ast.StructLit); ok {
-				if found := fieldsTo(lit.Elts, path[1:], to); found != nil {
-					return append([]*ast.Field{f}, found...)
-				}
-			}
-		}
-	}
-	return nil
 }
 
 // text returns the field as text, with a tab before each line inside of it for each level.
