@@ -9,9 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler"
@@ -82,12 +80,7 @@ func AddChart(ctx context.Context, c *compiler.Compiler, req chart.Request, name
 	}
 	file := load.PackageFile(name)
 	a := &AddedChart{File: file, Import: path.Join(module, path.Dir(file)), Package: name}
-	tree, err := os.OpenRoot(root)
-	if err != nil {
-		return nil, err
-	}
-	defer tree.Close()
-	existing, err := tree.ReadFile(filepath.FromSlash(a.File))
+	existing, err := ReadFile(root, a.File)
 	switch {
 	case err == nil && !bytes.HasPrefix(existing, []byte(load.GeneratedBy)):
 		return nil, &diag.Diag{
@@ -115,7 +108,7 @@ func AddChart(ctx context.Context, c *compiler.Compiler, req chart.Request, name
 	if err := a.setPinned(ctx, &p); err != nil {
 		return nil, err
 	}
-	return a, p.commit(tree)
+	return a, p.commit()
 }
 
 // packageFor returns the name of the package that pins the chart, or else a name made of the

@@ -77,12 +77,7 @@ func EditSecrets(ctx context.Context, c *compiler.Compiler, o EditOptions, patte
 			Cause: err,
 		}
 	}
-	tree, err := os.OpenRoot(e.Dir)
-	if err != nil {
-		return "", false, err
-	}
-	defer tree.Close()
-	return file, true, WriteFile(tree, file, text)
+	return file, true, WriteFile(e.Dir, file, text)
 }
 
 // edit lets the user change the document of a file.

@@ -68,7 +68,7 @@ func Format(c *compiler.Compiler, check bool, files ...string) ([]string, error)
 	var names []string
 	for i, s := range changed {
 		if !check {
-			if err := s.write(formatted[i]); err != nil {
+			if err := WriteFile(s.root, s.name, formatted[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -114,13 +114,4 @@ func (s source) nameIn(root string) string {
 		return s.name
 	}
 	return s.file
-}
-
-func (s source) write(text []byte) error {
-	tree, err := os.OpenRoot(s.root)
-	if err != nil {
-		return err
-	}
-	defer tree.Close()
-	return WriteFile(tree, s.name, text)
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -92,12 +91,7 @@ func fetchedCharts(source *chart.Source, fetch *chart.Fetch) kustomize.Charts {
 // writeSources writes the file that pins sources. It does not replace a file of other tools.
 func writeSources(root string, pins []fleet.RemoteSource) error {
 	text := chart.Sources(pins)
-	tree, err := os.OpenRoot(root)
-	if err != nil {
-		return err
-	}
-	defer tree.Close()
-	existing, err := tree.ReadFile(filepath.FromSlash(load.SourcesFile))
+	existing, err := ReadFile(root, load.SourcesFile)
 	header, _, _ := bytes.Cut(text, []byte("\n"))
 	switch {
 	case err == nil && !bytes.HasPrefix(existing, header):
@@ -105,7 +99,7 @@ func writeSources(root string, pins []fleet.RemoteSource) error {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	return WriteFile(tree, load.SourcesFile, text)
+	return WriteFile(root, load.SourcesFile, text)
 }
 
 // sortedSources returns pins sorted by address.

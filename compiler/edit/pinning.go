@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -177,10 +175,10 @@ func (p *pinning) text(ctx context.Context) error {
 }
 
 // changed returns the files that the edits change, sorted.
-func (p *pinning) changed(tree *os.Root) ([]string, error) {
+func (p *pinning) changed() ([]string, error) {
 	var out []string
 	for _, file := range slices.Sorted(maps.Keys(p.edits)) {
-		existing, err := tree.ReadFile(filepath.FromSlash(file))
+		existing, err := ReadFile(p.root, file)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -192,15 +190,15 @@ func (p *pinning) changed(tree *os.Root) ([]string, error) {
 }
 
 // commit writes the edits: the package first, because the layers refer to it.
-func (p *pinning) commit(tree *os.Root) error {
-	if err := WriteFile(tree, p.pkg.File, p.edits[p.pkg.File]); err != nil {
+func (p *pinning) commit() error {
+	if err := WriteFile(p.root, p.pkg.File, p.edits[p.pkg.File]); err != nil {
 		return err
 	}
 	for _, file := range slices.Sorted(maps.Keys(p.edits)) {
 		if file == p.pkg.File {
 			continue
 		}
-		if err := WriteFile(tree, file, p.edits[file]); err != nil {
+		if err := WriteFile(p.root, file, p.edits[file]); err != nil {
 			return err
 		}
 	}

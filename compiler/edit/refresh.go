@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -38,11 +37,6 @@ func RefreshCharts(ctx context.Context, c *compiler.Compiler, names ...string) (
 	if err != nil {
 		return nil, err
 	}
-	tree, err := os.OpenRoot(root)
-	if err != nil {
-		return nil, err
-	}
-	defer tree.Close()
 	r := refresh{c: c, source: c.Source(root), root: root, edits: load.Edits{}}
 	out := make([]RefreshedChart, len(packages))
 	pinnings := make([]*pinning, len(packages))
@@ -58,7 +52,7 @@ func RefreshCharts(ctx context.Context, c *compiler.Compiler, names ...string) (
 	var kept []RefreshedChart
 	for i, p := range pinnings {
 		if p != nil {
-			if err := r.finish(ctx, p, tree, &out[i]); err != nil {
+			if err := r.finish(ctx, p, &out[i]); err != nil {
 				faults.Add(inPackage(packages[i], err))
 				continue
 			}
@@ -235,13 +229,13 @@ func (r *refresh) removeUnused(ctx context.Context, pinnings []*pinning) error {
 }
 
 // finish writes the package, and completes its result.
-func (r *refresh) finish(ctx context.Context, p *pinning, tree *os.Root, out *RefreshedChart) error {
+func (r *refresh) finish(ctx context.Context, p *pinning, out *RefreshedChart) error {
 	if err := p.text(ctx); err != nil {
 		return err
 	}
 	one := *p
 	one.edits = load.Edits{p.pkg.File: p.edits[p.pkg.File]}
-	changed, err := one.changed(tree)
+	changed, err := one.changed()
 	if err != nil {
 		return err
 	}
@@ -249,5 +243,5 @@ func (r *refresh) finish(ctx context.Context, p *pinning, tree *os.Root, out *Re
 	if err := out.setPinned(ctx, p); err != nil || !out.Changed {
 		return err
 	}
-	return WriteFile(tree, p.pkg.File, p.edits[p.pkg.File])
+	return WriteFile(p.root, p.pkg.File, p.edits[p.pkg.File])
 }

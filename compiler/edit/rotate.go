@@ -2,7 +2,6 @@ package edit
 
 import (
 	"context"
-	"os"
 	"slices"
 	"time"
 
@@ -72,16 +71,11 @@ func RotateSecrets(ctx context.Context, c *compiler.Compiler, o RotateOptions) (
 	if err := faults.Err(); err != nil || o.DryRun {
 		return out, err
 	}
-	tree, err := os.OpenRoot(e.Dir)
-	if err != nil {
-		return nil, err
-	}
-	defer tree.Close()
 	for _, f := range out {
 		if f.Manual {
 			continue
 		}
-		if err := WriteFile(tree, f.File, texts[f.File]); err != nil {
+		if err := WriteFile(e.Dir, f.File, texts[f.File]); err != nil {
 			return nil, err
 		}
 	}

@@ -3,7 +3,6 @@ package edit
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -54,12 +53,7 @@ func SetSecret(ctx context.Context, c *compiler.Compiler, name, value string, ge
 	if err != nil {
 		return "", "", err
 	}
-	tree, err := os.OpenRoot(e.Dir)
-	if err != nil {
-		return "", "", err
-	}
-	defer tree.Close()
-	return s.SOPS, s.Key, WriteFile(tree, s.SOPS, text)
+	return s.SOPS, s.Key, WriteFile(e.Dir, s.SOPS, text)
 }
 
 // onlySource returns the secret with a name, which must have one SOPS file in the clusters.
@@ -76,7 +70,7 @@ func onlySource(e compiler.Evaluation, name string) (fleet.Secret, error) {
 				names = append(names, s.Name)
 			}
 			source := s.Text()
-			if s.Name != name || strings.Contains("\n"+strings.Join(sources, "\n")+"\n", "\n"+source+"\n") {
+			if s.Name != name || slices.Contains(sources, source) {
 				continue
 			}
 			found, sources = append(found, s), append(sources, source)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"path"
 	"slices"
 
@@ -76,19 +75,14 @@ func UpdateChart(ctx context.Context, c *compiler.Compiler, req UpdateRequest) (
 	if err != nil {
 		return nil, err
 	}
-	tree, err := os.OpenRoot(p.root)
-	if err != nil {
-		return nil, err
-	}
-	defer tree.Close()
-	if u.Files, err = p.changed(tree); err != nil || len(u.Files) == 0 {
+	if u.Files, err = p.changed(); err != nil || len(u.Files) == 0 {
 		return u, err
 	}
 	if err := u.compare(ctx, p, req, before, after); err != nil || req.DryRun {
 		return u, err
 	}
 	u.Written = true
-	return u, p.commit(tree)
+	return u, p.commit()
 }
 
 // findPinned finds the root of the fleet, and the package with the given name or with a

@@ -10,9 +10,24 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// WriteFile replaces a file of the fleet atomically and keeps its mode. It removes the
-// temporary file of a killed process, NAME.new, but not the target of a link there.
-func WriteFile(tree *os.Root, name string, data []byte) error {
+// ReadFile reads a file of the fleet at root.
+func ReadFile(root, name string) ([]byte, error) {
+	tree, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	return tree.ReadFile(filepath.FromSlash(name))
+}
+
+// WriteFile replaces a file of the fleet at root atomically and keeps its mode. It removes
+// the temporary file of a killed process, NAME.new, but not the target of a link there.
+func WriteFile(root, name string, data []byte) error {
+	tree, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
 	return writeError(name, replaceFile(tree, name, data))
 }
 

@@ -44,7 +44,7 @@ func WriteFiles(root string, before, after map[string][]byte) error {
 	}
 	for i, s := range staged {
 		if i < done {
-			err = errors.Join(err, WriteFile(tree, names[i], before[names[i]]))
+			err = errors.Join(err, WriteFile(root, names[i], before[names[i]]))
 		} else {
 			err = errors.Join(err, tree.Remove(s.next))
 		}
@@ -75,14 +75,10 @@ func stage(tree *os.Root, name string, before, after []byte) (stagedFile, error)
 
 // ReadFiles reads the files of edits below the root as they are now, for [WriteFiles].
 func ReadFiles(root string, edits load.Edits) (map[string][]byte, error) {
-	tree, err := os.OpenRoot(root)
-	if err != nil {
-		return nil, err
-	}
-	defer tree.Close()
 	out := map[string][]byte{}
 	for name := range edits {
-		if out[name], err = tree.ReadFile(filepath.FromSlash(name)); err != nil {
+		var err error
+		if out[name], err = ReadFile(root, name); err != nil {
 			return nil, err
 		}
 	}

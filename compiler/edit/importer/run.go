@@ -257,7 +257,7 @@ func (w *work) commit(p *FilePlan) error {
 	}
 	defer tree.Close()
 	for _, name := range p.Written {
-		if err := edit.WriteFile(tree, name, w.files[name]); err != nil {
+		if err := edit.WriteFile(w.root, name, w.files[name]); err != nil {
 			return err
 		}
 	}
@@ -266,5 +266,5 @@ func (w *work) commit(p *FilePlan) error {
 			return err
 		}
 	}
-	return edit.WriteFile(tree, sumFile, p.sum)
+	return edit.WriteFile(w.root, sumFile, p.sum)
 }

@@ -147,13 +147,8 @@ func copyFleet(ctx context.Context, root string, edits load.Edits) (dir, copied 
 		return dir, "", err
 	}
 	copied = filepath.Join(dir, below)
-	tree, err := os.OpenRoot(copied)
-	if err != nil {
-		return dir, "", err
-	}
-	defer tree.Close()
 	for name, text := range edits {
-		if err := tree.WriteFile(filepath.FromSlash(name), text, 0o644); err != nil {
+		if err := edit.WriteFile(copied, name, text); err != nil {
 			return dir, "", err
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -148,13 +147,8 @@ func removeGone(ctx context.Context, remote *branch.Remote, found *Updates, to B
 // branch. A file that differs from that of the working tree is a fault.
 func writeGroup(g *Group, base string) func(context.Context, string, string) (branch.Change, error) {
 	return func(_ context.Context, dir, _ string) (branch.Change, error) {
-		tree, err := os.OpenRoot(dir)
-		if err != nil {
-			return branch.Change{}, err
-		}
-		defer tree.Close()
 		for _, name := range g.Files {
-			existing, err := tree.ReadFile(filepath.FromSlash(name))
+			existing, err := edit.ReadFile(dir, name)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return branch.Change{}, err
 			}

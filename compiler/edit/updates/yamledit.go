@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/image"
+	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -24,12 +23,7 @@ func readFile(root, file string, edits load.Edits) ([]byte, error) {
 	if text, ok := edits[file]; ok {
 		return text, nil
 	}
-	tree, err := os.OpenRoot(root)
-	if err != nil {
-		return nil, err
-	}
-	defer tree.Close()
-	return tree.ReadFile(filepath.FromSlash(file))
+	return edit.ReadFile(root, file)
 }
 
 // scalars calls f for each scalar of the documents in a YAML file.

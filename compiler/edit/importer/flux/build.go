@@ -63,7 +63,7 @@ func (s *state) build(k *kustomization) ([]*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	built, err := s.opts.ProveWith.Build(s.ctx, s.Work, k.dir, edit.FetchRemotes(s.fetch, func(string) {}))
+	built, err := s.opts.ProveWith.Build(s.ctx, s.Work, k.dir, s.fetch.Get)
 	if err := errors.Join(err, restore()); err != nil {
 		return nil, s.moved(err, file, lines)
 	}
@@ -214,31 +214,19 @@ func (s *state) manifests(dir string) ([]string, error) {
 
 // replace replaces a file of the copy and returns a function that restores it.
 func (s *state) replace(file string, data []byte) (restore func() error, err error) {
-	tree, err := os.OpenRoot(s.Work)
-	if err != nil {
-		return nil, err
-	}
-	before, err := tree.ReadFile(filepath.FromSlash(file))
+	before, err := edit.ReadFile(s.Work, file)
 	isNew := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !isNew {
-		return nil, errors.Join(err, tree.Close())
+		return nil, err
 	}
-	if err := edit.WriteFile(tree, file, data); err != nil {
-		return nil, errors.Join(err, tree.Close())
-	}
-	if err := tree.Close(); err != nil {
+	if err := edit.WriteFile(s.Work, file, data); err != nil {
 		return nil, err
 	}
 	return func() error {
-		tree, err := os.OpenRoot(s.Work)
-		if err != nil {
-			return err
-		}
-		defer tree.Close()
 		if isNew {
-			return tree.Remove(filepath.FromSlash(file))
+			return os.Remove(filepath.Join(s.Work, filepath.FromSlash(file)))
 		}
-		return edit.WriteFile(tree, file, before)
+		return edit.WriteFile(s.Work, file, before)
 	}, nil
 }
 
