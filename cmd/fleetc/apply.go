@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/spf13/cobra"
@@ -345,11 +346,5 @@ func confirm(cmd *cobra.Command, question string) error {
 
 // manualActions completes the names of manual actions.
 func manualActions(o *options) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		f, _ := o.compiler().Clusters(cmd.Context())
-		if f == nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return deliver.ManualActions(f.Clusters), cobra.ShellCompDirectiveNoFileComp
-	}
+	return fleetValues(o, func(f *fleet.Fleet) []string { return deliver.ManualActions(f.Clusters) })
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/spf13/cobra"
@@ -42,20 +43,28 @@ func kubernetesVersions() []string {
 	return out
 }
 
-// clusterValues completes values of the fleet's clusters.
-func clusterValues(o *options, of func(listedCluster) []string) cobra.CompletionFunc {
+// fleetValues completes values of the fleet.
+func fleetValues(o *options, of func(*fleet.Fleet) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		// A fleet with faults may still have clusters.
 		f, _ := o.compiler().Clusters(cmd.Context())
+		if f == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return of(f), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// clusterValues completes values of the fleet's clusters.
+func clusterValues(o *options, of func(listedCluster) []string) cobra.CompletionFunc {
+	return fleetValues(o, func(f *fleet.Fleet) []string {
 		var out []string
-		if f != nil {
-			for _, c := range listClusters(f) {
-				out = append(out, of(c)...)
-			}
+		for _, c := range listClusters(f) {
+			out = append(out, of(c)...)
 		}
 		slices.Sort(out)
-		return slices.DeleteFunc(slices.Compact(out), unfit), cobra.ShellCompDirectiveNoFileComp
-	}
+		return slices.DeleteFunc(slices.Compact(out), unfit)
+	})
 }
 
 // releaseArgs completes names of releases.
