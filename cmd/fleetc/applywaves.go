@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 	"github.com/spf13/cobra"
@@ -19,46 +20,23 @@ func waveFlags(cmd *cobra.Command, o *options, into *deliver.RolloutOptions) {
 
 // waveFlag adds --wave.
 func waveFlag(cmd *cobra.Command, o *options, into *string, usage string) {
-	cmd.Flags().Var(&onceValue{text: into}, "wave", usage)
+	cmd.Flags().Var(&checkedText{into, func(string) error {
+		if *into != "" { // the last of several values would hide the others
+			return fmt.Errorf("it is already %s: run the command for one after the other", diag.Visible(*into, diag.MaxText))
+		}
+		return nil
+	}}, "wave", usage)
 	_ = cmd.RegisterFlagCompletionFunc("wave", waveArgs(o))
 }
 
-// onceValue is the value of a flag that may be given once. Of several, the last one would
-// hide the others.
-type onceValue struct {
-	text  *string
-	isSet bool
-}
-
-// String implements pflag.Value.
-func (v *onceValue) String() string {
-	if v.text == nil {
-		return ""
-	}
-	return *v.text
-}
-
-// Set implements pflag.Value.
-func (v *onceValue) Set(text string) error {
-	if v.isSet {
-		return fmt.Errorf("it is already %s: run the command for one after the other", diag.Visible(*v.text, diag.MaxText))
-	}
-	*v.text, v.isSet = text, true
-	return nil
-}
-
-// Type implements pflag.Value.
-func (v *onceValue) Type() string { return "string" }
-
 // waveArgs completes the names of waves.
 func waveArgs(o *options) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		f, _ := o.compiler().Clusters(cmd.Context())
-		if f == nil || len(f.Clusters) == 0 || f.Clusters[0].Rollout == nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+	return fleetValues(o, func(f *fleet.Fleet) []string {
+		if len(f.Clusters) == 0 || f.Clusters[0].Rollout == nil {
+			return nil
 		}
-		return f.Clusters[0].Rollout.WaveNames(), cobra.ShellCompDirectiveNoFileComp
-	}
+		return f.Clusters[0].Rollout.WaveNames()
+	})
 }
 
 // checkWave rejects flags that contradict each other.

@@ -180,18 +180,29 @@ given before does not hold for them.`,
 // recordFlags adds the flags of commands that record a decision.
 func (a *rolloutOptions) recordFlags(cmd *cobra.Command, reason *string) {
 	if reason != nil {
-		cmd.Flags().Var(&lineValue{reason}, "reason", "`text` that rollout status shows, one line")
+		cmd.Flags().Var(&checkedText{reason, oneLine}, "reason", "`text` that rollout status shows, one line")
 	}
 	a.placeFlags(cmd)
 	outputFlag(cmd, &a.output, "text", "json")
 }
 
-// lineValue is the value of a flag with one line of text. Tables and Markdown cannot show
-// several lines in one cell.
-type lineValue struct{ text *string }
+// oneLine returns an error for a text of several lines, which tables and Markdown cannot show
+// in one cell.
+func oneLine(text string) error {
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return errors.New("write one line, without tabs and control characters")
+	}
+	return nil
+}
+
+// checkedText is the value of a flag with a text that check may refuse.
+type checkedText struct {
+	text  *string
+	check func(text string) error
+}
 
 // String implements pflag.Value.
-func (v *lineValue) String() string {
+func (v *checkedText) String() string {
 	if v.text == nil {
 		return ""
 	}
@@ -199,16 +210,16 @@ func (v *lineValue) String() string {
 }
 
 // Set implements pflag.Value.
-func (v *lineValue) Set(text string) error {
-	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return errors.New("write one line, without tabs and control characters")
+func (v *checkedText) Set(text string) error {
+	err := v.check(text)
+	if err == nil {
+		*v.text = text
 	}
-	*v.text = text
-	return nil
+	return err
 }
 
 // Type implements pflag.Value.
-func (v *lineValue) Type() string { return "string" }
+func (v *checkedText) Type() string { return "string" }
 
 // recorded prints the decisions that were recorded. faults are those of the others.
 func (a *rolloutOptions) recorded(cmd *cobra.Command, faults error, lines ...string) error {
