@@ -34,3 +34,13 @@ func exactlyOneArg(what string) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// flagsNeed returns a fault if one of some flags is set, which need another that is not.
+func flagsNeed(cmd *cobra.Command, needed, hint string, names ...string) error {
+	for _, name := range names {
+		if cmd.Flags().Changed(name) {
+			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--" + name + " needs " + needed, Hint: hint}
+		}
+	}
+	return nil
+}

@@ -14,9 +14,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/drift"
 )
 
-// fixOnly are the flags that need --fix.
-var fixOnly = []string{"yes", "dry-run", "force-conflicts", "timeout", "lock-timeout", "approve", "parallel"}
-
 // fixFlags adds --fix and the flags of apply that it takes.
 func (d *driftOptions) fixFlags(cmd *cobra.Command, o *options) {
 	f, a := cmd.Flags(), &d.apply
@@ -34,12 +31,7 @@ func (d *driftOptions) fixFlags(cmd *cobra.Command, o *options) {
 // checkFix validates the flags of --fix.
 func (d *driftOptions) checkFix(cmd *cobra.Command, o *options) error {
 	if !d.fix {
-		for _, name := range fixOnly {
-			if cmd.Flags().Changed(name) {
-				return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--" + name + " needs --fix", Hint: "add --fix, or leave it out"}
-			}
-		}
-		return nil
+		return flagsNeed(cmd, "--fix", "add --fix, or leave it out", "yes", "dry-run", "force-conflicts", "timeout", "lock-timeout", "approve", "parallel")
 	}
 	if d.output != "text" {
 		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--fix supports only -o text", Hint: "leave out --fix or -o " + d.output}

@@ -69,13 +69,11 @@ func (r *rolloutExport) flags(cmd *cobra.Command) {
 
 // check returns a fault for flags that exclude each other.
 func (r *rolloutExport) check(cmd *cobra.Command) error {
-	for _, name := range []string{"reports", "report-age", "kubeconfig", "as", "as-group", "as-uid"} {
-		if cmd.Flags().Changed(name) && !r.on {
-			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--" + name + " needs --rollout", Hint: "leave it out"}
-		}
+	if !r.on {
+		return flagsNeed(cmd, "--rollout", "leave it out", "reports", "report-age", "kubeconfig", "as", "as-group", "as-uid")
 	}
 	for _, name := range []string{"pr-branch", "shard", "selector", "environment"} {
-		if cmd.Flags().Changed(name) && r.on {
+		if cmd.Flags().Changed(name) {
 			return &diag.Diag{
 				Code: diag.CodeFlagCombination,
 				Msg:  "--rollout and --" + name + " cannot be combined: the waves say which clusters get a change",

@@ -37,12 +37,7 @@ func (a *rolloutOptions) onBranch(cmd *cobra.Command, o *options) (bool, error) 
 		}
 		return true, nil
 	}
-	for _, name := range []string{"branch", "path", "layout", "reports", "report-age"} {
-		if cmd.Flags().Changed(name) {
-			return false, &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--" + name + " needs --git", Hint: "leave it out, or pass --git URL"}
-		}
-	}
-	return false, nil
+	return false, flagsNeed(cmd, "--git", "leave it out, or pass --git URL", "branch", "path", "layout", "reports", "report-age")
 }
 
 // withBranch opens the repository of --git and calls f.

@@ -101,13 +101,8 @@ func (u *updateOptions) check(cmd *cobra.Command) error {
 	if u.perGroup && u.dryRun {
 		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--dry-run and --branch-per-group cannot be combined", Hint: "leave out one of them"}
 	}
-	for _, name := range []string{"git", "branch", "branch-prefix", "prune"} {
-		if !u.perGroup && cmd.Flags().Changed(name) {
-			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--" + name + " needs --branch-per-group", Hint: "pass --branch-per-group"}
-		}
-	}
 	if !u.perGroup {
-		return nil
+		return flagsNeed(cmd, "--branch-per-group", "pass --branch-per-group", "git", "branch", "branch-prefix", "prune")
 	}
 	if cmd.Flags().Changed("branch") {
 		if err := checkBranchFlag("branch", u.branches.Base); err != nil {
