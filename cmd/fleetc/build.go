@@ -116,7 +116,6 @@ func build(cmd *cobra.Command, f *compiler.Fleet, releases []string, write func(
 		faults.Add(err)
 		p.step()
 	}
-	p.clear()
 	faults.Add(w.Flush())
 	if err := faults.Err(); err != nil {
 		return err

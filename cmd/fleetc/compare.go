@@ -107,7 +107,6 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 		return err
 	}
 	p := newProgress(cmd, len(f.Clusters))
-	defer p.clear()
 	if flags.only != "" {
 		all, err := c.ClusterIDs()
 		if err != nil {
@@ -117,7 +116,6 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 		if err != nil {
 			return err
 		}
-		p.clear()
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s, %s: %s, all allowed\n",
 			diag.Count(len(f.Clusters), "cluster", "clusters"), diag.Count(len(rules), "rule", "rules"), diag.Count(allowed, "difference", "differences"))
 		return err
@@ -126,7 +124,6 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 	if err != nil {
 		return err
 	}
-	p.clear()
 	write := map[string]func(io.Writer, *query.Comparison, func(string) string, diff.Style) error{
 		"text": compareText, "markdown": compareMarkdown,
 		"json": func(w io.Writer, c *query.Comparison, _ func(string) string, _ diff.Style) error {

@@ -162,13 +162,8 @@ func (d *diffOptions) check(o *options, w io.Writer) error {
 }
 
 func runDiff(cmd *cobra.Command, o *options, d *diffOptions) error {
-	p := newProgress(cmd, 0)
-	d.Each = func(of int) {
-		p.total = of
-		p.step()
-	}
+	d.Each = newProgress(cmd, 0).stepOf
 	result, err := d.compare(cmd.Context(), o)
-	p.clear()
 	if result == nil {
 		return err
 	}

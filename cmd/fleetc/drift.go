@@ -120,13 +120,8 @@ func (d *driftOptions) check(o *options) error {
 }
 
 func runDrift(cmd *cobra.Command, o *options, d *driftOptions) error {
-	p := newProgress(cmd, 0)
-	d.Each = func(of int) {
-		p.total = of
-		p.step()
-	}
+	d.Each = newProgress(cmd, 0).stepOf
 	report, err := drift.Check(cmd.Context(), o.compiler(), d.Request)
-	p.clear()
 	if report == nil {
 		return err
 	}

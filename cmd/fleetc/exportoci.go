@@ -72,7 +72,6 @@ func (x *exportRun) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 		}
 		p.step()
 	}
-	p.clear()
 	if err := ctx.Err(); err != nil {
 		return err
 	}

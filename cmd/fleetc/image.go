@@ -59,12 +59,10 @@ func newImageListCommand(o *options) *cobra.Command {
 				return err
 			}
 			p := newProgress(cmd, len(f.Clusters))
-			defer p.clear()
 			found, err := query.Images(cmd.Context(), f, images, p.step)
 			if err != nil {
 				return err
 			}
-			p.clear()
 			if output == "json" {
 				return writeJSON(cmd.OutOrStdout(), found)
 			}

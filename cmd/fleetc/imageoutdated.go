@@ -53,9 +53,7 @@ func newImageOutdatedCommand(o *options) *cobra.Command {
 			return err
 		}
 		p := newProgress(cmd, len(f.Clusters))
-		defer p.clear()
 		versions, err := updates.FindVersions(cmd.Context(), f, registry.NewImages(o.compiler().Offline), patterns, p.step)
-		p.clear()
 		outdated := slices.ContainsFunc(versions, func(v updates.ImageVersion) bool { return v.Status == updates.Outdated })
 		if !all {
 			versions = slices.DeleteFunc(versions, func(v updates.ImageVersion) bool { return v.Status == updates.UpToDate || v.Status == updates.Held })

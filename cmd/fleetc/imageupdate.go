@@ -63,9 +63,7 @@ func newImageUpdateCommand(o *options) *cobra.Command {
 				return err
 			}
 			p := newProgress(cmd, len(ids))
-			defer p.clear()
 			u, err := updates.UpdateImages(cmd.Context(), c, registry.NewImages(c.Offline), req, p.step)
-			p.clear()
 			if u == nil {
 				return err
 			}

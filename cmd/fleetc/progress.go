@@ -86,6 +86,14 @@ func (p *progress) step() {
 	}
 }
 
+// stepOf counts one more cluster of a number of clusters.
+func (p *progress) stepOf(total int) {
+	p.mu.Lock()
+	p.total = total
+	p.mu.Unlock()
+	p.step()
+}
+
 // tick counts the running time.
 func (p *progress) tick() {
 	p.mu.Lock()

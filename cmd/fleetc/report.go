@@ -133,13 +133,8 @@ func (r *reportOptions) check(cmd *cobra.Command, o *options) error {
 }
 
 func (r *reportOptions) run(cmd *cobra.Command, o *options) error {
-	p := newProgress(cmd, 0)
-	r.Each = func(of int) {
-		p.total = of
-		p.step()
-	}
+	r.Each = newProgress(cmd, 0).stepOf
 	made, err := report.Make(cmd.Context(), o.compiler(), r.Request)
-	p.clear()
 	if made == nil {
 		return err
 	}

@@ -121,7 +121,6 @@ func runUpdate(cmd *cobra.Command, o *options, u *updateOptions) error {
 	}
 	u.Date = o.date
 	p := newProgress(cmd, len(ids))
-	defer p.clear()
 	found, err := updates.Find(cmd.Context(), c, registry.NewImages(c.Offline), u.Request, p.step)
 	p.clear()
 	if found == nil {

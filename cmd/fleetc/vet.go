@@ -102,12 +102,9 @@ func runVet(cmd *cobra.Command, o *options, v *vetOptions, patterns []string) er
 	if err := v.checkFlags(); err != nil {
 		return err
 	}
-	p := &progress{}
 	result, err := deliver.VetChanged(cmd.Context(), c, v.checks, v.render, func(clusters int) func() {
-		p = newProgress(cmd, clusters)
-		return p.step
+		return newProgress(cmd, clusters).step
 	}, patterns...)
-	p.clear()
 	if err != nil || o.started.IsDocument() {
 		return err
 	}
