@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -76,15 +75,10 @@ func newPluginCommand() *cobra.Command {
 				return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("%q is not a valid duration", args[0]), Cause: err}
 			}
 			status, err := cluster.RunCredentialPlugin(cmd.Context(), limit, args[1:], os.Stdin, cmd.OutOrStdout(), os.Stderr)
-			return cmp.Or(err, statusError(status))
+			if err != nil || status == 0 {
+				return err
+			}
+			return exitStatus(status)
 		},
 	}
-}
-
-// statusError returns the exit status as an error, nil for 0.
-func statusError(status int) error {
-	if status == 0 {
-		return nil
-	}
-	return exitStatus(status)
 }

@@ -65,7 +65,7 @@ func (c *applyCluster) notes() []string {
 			}
 		case apply.Conflict:
 			for _, f := range it.Fields {
-				lines = append(lines, c.contested(it.ID, f.Path, f.Manager))
+				lines = append(lines, c.contested(it.ID, f))
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/spf13/cobra"
 )
@@ -336,17 +337,11 @@ func actionMoment(a *fleet.Action) string {
 	return at + what
 }
 
-func (c *applyCluster) contested(id, path, manager string) string {
-	text := fmt.Sprintf("%s: %s is %s's", id, strings.TrimPrefix(path, "."), manager)
-	for _, it := range c.Plan.Items {
-		for _, f := range it.Fields {
-			if it.ID != id || f.Path != path {
-				continue
-			}
-			if v, ok := c.ConflictChange(id, f); ok {
-				return fmt.Sprintf("%s, who has %s; the bundle has %s", text, appliedText(v.Before, v.HasBefore), appliedText(v.After, v.HasAfter))
-			}
-		}
+// contested describes a field of an object that another manager owns.
+func (c *applyCluster) contested(id string, f cluster.Field) string {
+	text := fmt.Sprintf("%s: %s is %s's", id, strings.TrimPrefix(f.Path, "."), f.Manager)
+	if v, ok := c.ConflictChange(id, f); ok {
+		return fmt.Sprintf("%s, who has %s; the bundle has %s", text, appliedText(v.Before, v.HasBefore), appliedText(v.After, v.HasAfter))
 	}
 	return text
 }

@@ -284,13 +284,12 @@ func (p *exportPart) compiled(sum export.Summary) iter.Seq2[*fleet.Cluster, expo
 	}
 }
 
-// write compiles the clusters into a tree if none has faults. begin starts the
-// session. each is called for every bundle; it may be nil.
-func (x *exportRun) write(tree *export.Tree, begin func(context.Context) (*export.Session, error), p *exportPart, each func(*fleet.Bundle)) (export.Summary, error) {
+// write compiles the clusters into a tree if none has faults. It calls each for every bundle.
+func (x *exportRun) write(tree *export.Tree, p *exportPart, each func(*fleet.Bundle)) (export.Summary, error) {
 	tree.Fleet, tree.Version = x.fleet.Module, toolVersion()
 	x.fleet.KeepLast(tree.Objects)
 	x.fleet.Exported = tree.Intact
-	session, err := begin(x.cmd.Context())
+	session, err := tree.Begin(x.cmd.Context())
 	if err != nil {
 		return export.Summary{}, err
 	}

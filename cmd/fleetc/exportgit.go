@@ -139,7 +139,7 @@ func (g *gitExport) push(ctx context.Context, parts map[string]*exportPart) erro
 		u.Write = func(_ context.Context, dir, _ string) (branch.Change, error) {
 			digests := map[string]string{}
 			tree := &export.Tree{Dir: dir, Name: inBranch(g.base, u.Path), Jobs: g.o.jobs}
-			sum, err := g.write(tree, tree.Begin, parts[name], func(b *fleet.Bundle) { digests[b.Cluster.ID] = b.Digest })
+			sum, err := g.write(tree, parts[name], func(b *fleet.Bundle) { digests[b.Cluster.ID] = b.Digest })
 			summaries[i] = sum
 			return deliver.ExportCommit(sum, digests, source, toolVersion()), err
 		}
