@@ -16,7 +16,7 @@ type pair struct{ before, after int }
 func align(before, after []any, budget *int) []pair {
 	*budget -= len(before) + len(after)
 	in := interner{}
-	same, _ := common(in.ids(before), in.ids(after), budget)
+	same := common(in.ids(before), in.ids(after), budget)
 	var out []pair
 	next := 0
 	for _, g := range gaps(same, len(before), len(after)) {

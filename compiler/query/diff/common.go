@@ -8,12 +8,12 @@ const maxEdits = 1000
 
 // common returns the index pairs of a longest common subsequence of a and b.
 // It reduces the budget by its work. When the budget or maxEdits is exceeded, it
-// reports false, and returns the equal elements at both ends.
+// returns the equal elements at both ends.
 //
 // It uses Myers' algorithm: it searches the shortest path from the start of
 // both lists to their ends, where a step skips an element of one list and
 // equal elements are free. It is fast when there are few changes.
-func common(a, b []int, budget *int) ([]pair, bool) {
+func common(a, b []int, budget *int) []pair {
 	start := 0
 	for start < len(a) && start < len(b) && a[start] == b[start] {
 		start++
@@ -26,20 +26,19 @@ func common(a, b []int, budget *int) ([]pair, bool) {
 	for i := range start {
 		out = append(out, pair{i, i})
 	}
-	middle, ok := shortest(a[start:n], b[start:m], budget)
-	for _, p := range middle {
+	for _, p := range shortest(a[start:n], b[start:m], budget) {
 		out = append(out, pair{start + p.before, start + p.after})
 	}
 	for i := n; i < len(a); i++ {
 		out = append(out, pair{i, i - n + m})
 	}
-	return out, ok
+	return out
 }
 
 // shortest is common without the equal elements at both ends.
-func shortest(a, b []int, budget *int) ([]pair, bool) {
+func shortest(a, b []int, budget *int) []pair {
 	if len(a) == 0 || len(b) == 0 {
-		return nil, true
+		return nil
 	}
 	limit := min(len(a)+len(b), maxEdits)
 	// reach[limit+k] is the furthest index in a on the diagonal k, on which
@@ -63,15 +62,15 @@ func shortest(a, b []int, budget *int) ([]pair, bool) {
 			reach[limit+k] = int32(x)
 			*budget -= 1 + x - from
 			if x >= len(a) && y >= len(b) {
-				return backtrack(trace, len(a), len(b)), true
+				return backtrack(trace, len(a), len(b))
 			}
 		}
 		if *budget < 0 {
-			return nil, false
+			return nil
 		}
 		trace = append(trace, append([]int32(nil), reach[limit-d:limit+d+1]...))
 	}
-	return nil, false
+	return nil
 }
 
 // backtrack returns the equal elements on the path to (x, y). trace holds the

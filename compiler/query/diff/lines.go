@@ -34,7 +34,7 @@ func unified(before, after string) []line {
 		return out
 	}
 	budget := maxLineWork
-	same, _ := common(number(a), number(b), &budget)
+	same := common(number(a), number(b), &budget)
 	var out []line
 	all := gaps(same, len(a), len(b))
 	for len(all) > 0 {
