@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/kube"
+	"github.com/fleetc/fleetc/testdata/fleets"
 )
 
 // TestChartsPassEveryVersion renders Istio's charts and those of testdata for all versions
@@ -40,15 +41,7 @@ func TestChartsPassEveryVersion(t *testing.T) {
 		id := strings.ReplaceAll(v.String(), ".", "-")
 		files["environments/v"+id+"/cluster.cue"] = fmt.Sprintf("package fleet\n\ncluster: {name: \"v%s\", kubernetes: %q}\n", id, v)
 	}
-	for name, text := range files {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	fleets.Write(t, dir, files)
 	f, err := (&compiler.Compiler{Dir: dir, Offline: true, Cache: t.TempDir()}).Load(t.Context())
 	if err != nil {
 		t.Fatal(err)

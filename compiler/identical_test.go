@@ -89,21 +89,8 @@ releases: space: {namespace: "istio-system", stage: "mesh", objects: [{apiVersio
 		}
 		files[fmt.Sprintf("environments/c%d/cluster.cue", i)] = text
 	}
-	writeFiles(t, dir, files)
+	fleets.Write(t, dir, files)
 	return dir
-}
-
-func writeFiles(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // texts compiles a fleet twice and returns the texts of both bundles by name.

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetc/fleetc/testdata/fleets"
 )
 
 // commandLine matches a call of fleetc in a shell script.
@@ -224,7 +225,7 @@ func TestJobManifest(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	for name, text := range map[string]string{
+	fleets.Write(t, dir, map[string]string{
 		"cue.mod/module.cue": "module: \"example.com/jobs@v0\"\nlanguage: version: \"v0.17.0\"\n",
 		"job.yaml":           job,
 		"environments/dev/cluster.cue": `package fleet
@@ -236,15 +237,7 @@ releases: export: {
 	manifests: "job.yaml"
 }
 `,
-	} {
-		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	out, err := exec.Command("fleetc", "-C", dir, "--cache-dir", filepath.Join(dir, "cache"), "vet", "--render").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "1 object: no faults") {
 		t.Errorf("%v\n%s", err, out)

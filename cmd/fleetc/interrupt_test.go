@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fleetc/fleetc/testdata/fleets"
 )
 
 // endless is a layer whose evaluation takes hours but no memory.
@@ -25,7 +27,7 @@ releases: x: {namespace: "x", objects: x: {apiVersion: "v1", kind: "ConfigMap", 
 // TestInterrupt ends every evaluating command with one signal.
 func TestInterrupt(t *testing.T) {
 	dir := t.TempDir()
-	writeFiles(t, dir, map[string]string{
+	fleets.Write(t, dir, map[string]string{
 		"cue.mod/module.cue":         "module: \"example.com/infra\"\nlanguage: version: \"v0.17.0\"\n",
 		"environments/a/cluster.cue": endless,
 		"environments/b/cluster.cue": strings.ReplaceAll(endless, `name: "a"`, `name: "b"`),
@@ -61,7 +63,7 @@ func TestInterruptLarge(t *testing.T) {
 	for name := 'b'; name < 'j'; name++ {
 		layer += fmt.Sprintf("_%c: [_%[2]c, _%[2]c, _%[2]c, _%[2]c, _%[2]c, _%[2]c, _%[2]c, _%[2]c, _%[2]c, _%[2]c]\n", name, name-1)
 	}
-	writeFiles(t, dir, map[string]string{
+	fleets.Write(t, dir, map[string]string{
 		"cue.mod/module.cue":         "module: \"example.com/infra\"\nlanguage: version: \"v0.17.0\"\n",
 		"environments/a/cluster.cue": layer + `releases: x: {namespace: "x", objects: x: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "x", data: _i}}`,
 	})
@@ -99,7 +101,7 @@ func TestInterruptEvaluators(t *testing.T) {
 		dir := t.TempDir()
 		files["cue.mod/module.cue"] = "module: \"example.com/infra\"\nlanguage: version: \"v0.17.0\"\n"
 		files["environments/a/cluster.cue"] = "package fleet\n\ncluster: {name: \"a\", kubernetes: \"1.36\"}\nreleases: a: {namespace: \"a\", " + name + "}\n"
-		writeFiles(t, dir, files)
+		fleets.Write(t, dir, files)
 		for i, args := range []string{"vet --render", "build"} {
 			t.Run(args+" "+name[:7], func(t *testing.T) {
 				t.Parallel()
@@ -143,19 +145,6 @@ spec:
 		fmt.Fprintf(&out, "---\napiVersion: example.com/v1\nkind: Apple\nmetadata: {name: a%d}\nspec: {list: [%s]}\n", i, strings.Join(list, ","))
 	}
 	return out.String()
-}
-
-func writeFiles(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // checkInterrupted runs a command that takes long, and checks that a signal ends it.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/fleetc/fleetc/testdata/fleets"
 )
 
 // TestOfflineModules checks that CUE does not fetch modules with --offline, or to complete
@@ -20,7 +22,7 @@ func TestOfflineModules(t *testing.T) {
 	}))
 	defer server.Close()
 	dir := t.TempDir()
-	writeFiles(t, dir, map[string]string{
+	fleets.Write(t, dir, map[string]string{
 		"cue.mod/module.cue":           "module: \"example.com/infra\"\nlanguage: version: \"v0.17.0\"\ndeps: \"example.org/stacks@v0\": v: \"v0.1.0\"\n",
 		"environments/dev/cluster.cue": "package fleet\n\nimport \"example.org/stacks@v0:stacks\"\n\ncluster: {name: \"dev\", kubernetes: \"1.36\", labels: x: stacks.x}\n",
 	})

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/testdata/fleets"
 )
 
 // TestVerifyInterrupted checks that an interrupted comparison does not list a chart as
@@ -20,18 +19,10 @@ func TestVerifyInterrupted(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { cancel() }))
 	defer server.Close()
 	dir := t.TempDir()
-	for name, text := range map[string]string{
+	fleets.Write(t, dir, map[string]string{
 		"cue.mod/module.cue":           "module: \"example.com/infra\"\nlanguage: version: \"v0.17.0\"\n",
 		"environments/dev/cluster.cue": "package fleet\n\ncluster: {name: \"dev\", kubernetes: \"1.36\"}\nreleases: web: {namespace: \"web\", chart: {repo: \"" + server.URL + "\", name: \"web\", version: \"1.0.0\", digest: \"sha256:" + strings.Repeat("0", 64) + "\"}}\n",
-	} {
-		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	charts, err := VerifyCharts(ctx, &compiler.Compiler{Dir: dir, Cache: t.TempDir()})
 	if charts != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %+v, %v", charts, err)

@@ -76,15 +76,7 @@ func TestExplainObjectOfIstio(t *testing.T) {
 		}
 		files[fmt.Sprintf("environments/c%d/cluster.cue", n)] = text
 	}
-	for name, text := range files {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	fleets.Write(t, dir, files)
 	f, err := (&compiler.Compiler{Dir: dir, Offline: true, Cache: t.TempDir()}).Load(t.Context())
 	if err != nil {
 		t.Log(err)

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/fleetc/fleetc/testdata/clusters"
+	"github.com/fleetc/fleetc/testdata/fleets"
 )
 
 var (
@@ -160,13 +161,7 @@ func (p *place) each(do func(name string, f *Flux) error) {
 
 func (p *place) write(name, text string) {
 	p.Helper()
-	file := filepath.Join(p.dir, name)
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		p.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		p.Fatal(err)
-	}
+	fleets.Write(p, p.dir, map[string]string{name: text})
 }
 
 func (p *place) remove(name string) {

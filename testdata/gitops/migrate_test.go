@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fleetc/fleetc/testdata/fleets"
 )
 
 // infraFiles are a repository that Flux syncs to the clusters eu and us: a directory for each
@@ -127,13 +129,7 @@ func (m *migration) git(args ...string) string {
 
 func (m *migration) commitFile(name, text string) {
 	m.Helper()
-	file := filepath.Join(m.infra, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		m.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		m.Fatal(err)
-	}
+	fleets.Write(m, m.infra, map[string]string{name: text})
 }
 
 func (m *migration) push() {

@@ -3,11 +3,12 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/fleetc/fleetc/testdata/fleets"
 )
 
 // source writes a source directory with the OpenAPI documents and the generated
@@ -19,15 +20,7 @@ func source(t *testing.T, documents ...string) string {
 	for i, doc := range documents {
 		files["api/openapi-spec/v3/"+string(rune('a'+i))+".json"] = `{"components": {"schemas": {` + doc + `}}}`
 	}
-	for name, text := range files {
-		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	fleets.Write(t, dir, files)
 	return dir
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/fleetc/fleetc/testdata/fleets"
 	"github.com/fleetc/fleetc/testdata/gitops"
 )
 
@@ -77,13 +78,7 @@ func (w *workplace) run(dir string, args ...string) string {
 // write writes a file of the fleet.
 func (w *workplace) write(file, text string) {
 	w.Helper()
-	file = filepath.Join(w.fleet, filepath.FromSlash(file))
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		w.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		w.Fatal(err)
-	}
+	fleets.Write(w, w.fleet, map[string]string{file: text})
 }
 
 func (w *workplace) read(file string) string {
@@ -98,19 +93,11 @@ func (w *workplace) read(file string) string {
 // chart writes a chart that has a value named after its major version.
 func (w *workplace) chart(dir, version string) {
 	w.Helper()
-	for file, text := range map[string]string{
+	fleets.Write(w, dir, map[string]string{
 		"Chart.yaml":        "apiVersion: v2\nname: web\nversion: " + version + "\ndescription: Serves pages\n",
 		"values.yaml":       "value" + version[:1] + ": 1\n",
 		"templates/cm.yaml": "# {{ .Values.value" + version[:1] + " }}\n",
-	} {
-		file = filepath.Join(dir, filepath.FromSlash(file))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			w.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			w.Fatal(err)
-		}
-	}
+	})
 }
 
 // publish publishes versions of a chart in a repository, a registry and git.

@@ -5,28 +5,22 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/fleetc/fleetc/testdata/fleets"
 )
 
 // TestRuledFiles checks that commands which check or rotate all files of the rules leave
 // out .git, cue.mod and symbolic links.
 func TestRuledFiles(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{
+	fleets.Write(t, dir, map[string]string{
 		".sops.yaml":      "creation_rules:\n- path_regex: \\.yaml$\n  age: age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj\n",
 		"a/secret.yaml":   "a: b\n",
 		"a/other.txt":     "a\n",
 		".git/x.yaml":     "a: b\n",
 		"sub/.git/x.yaml": "a: b\n",
 		"cue.mod/x.yaml":  "a: b\n",
-	} {
-		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	if err := os.Symlink("../.git/x.yaml", filepath.Join(dir, "a", "link.yaml")); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/testdata/fleets"
 )
 
 // A server serves a bare repository with git's own HTTP server.
@@ -86,19 +87,7 @@ func (s *server) commit(t *testing.T, branch string, files map[string]string) {
 	if out, err := exec.Command("git", "-C", dir, "pull", "--quiet", s.bare, branch).CombinedOutput(); err != nil && !strings.Contains(string(out), "couldn't find remote ref") {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for name, text := range files {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		err := os.WriteFile(file, []byte(text), 0o644)
-		if text == "" {
-			err = os.Remove(file)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	fleets.Write(t, dir, files)
 	s.git(t, "-C", dir, "add", "--force", "-A")
 	s.git(t, "-C", dir, "commit", "--quiet", "--no-gpg-sign", "-m", "theirs")
 	s.git(t, "-C", dir, "push", "--quiet", s.bare, "HEAD:refs/heads/"+branch)
