@@ -89,9 +89,10 @@ func (t Target) planAfter(ctx context.Context, earlier *Plan) (*Plan, error) {
 	if err := p.cascades(ctx, p.items, removed); err != nil {
 		return nil, err
 	}
+	items := slices.Concat(p.items, hooks, removed)
 	plan := &Plan{
 		Cluster: t.Bundle.Cluster.ID, Server: t.Live.Server, UID: t.Live.UID, FirstApply: first, Bundle: t.Bundle.Digest,
-		Items: slices.Concat(p.items, hooks, removed), PruneLimit: t.pruneLimit(len(inventory.Objects)), inventory: p.inventory,
+		Items: items, PruneLimit: t.pruneLimit(appliedObjects(inventory, items)), inventory: p.inventory,
 		SecretFields: p.allSecretFields(), installedReleases: p.installed, UnusedAdoptFrom: p.unusedAdoptFrom(),
 	}
 	if current := inventory.Current(); current != nil {
@@ -222,6 +223,18 @@ func (o Options) pruneLimit(objects int) int {
 		return o.PruneLimit
 	}
 	return max(10, (objects+4)/5)
+}
+
+// appliedObjects returns the number of objects of the inventory, including those of releases
+// that Helm delivers, which are one entry each.
+func appliedObjects(v *Inventory, items []Item) int {
+	n := len(v.Objects)
+	for _, it := range items {
+		if it.helm != nil {
+			n += len(it.helm.Objects)
+		}
+	}
+	return n
 }
 
 // nextInventory returns the inventory after all items are applied.
