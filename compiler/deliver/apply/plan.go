@@ -89,10 +89,9 @@ func (t Target) planAfter(ctx context.Context, earlier *Plan) (*Plan, error) {
 	if err := p.cascades(ctx, p.items, removed); err != nil {
 		return nil, err
 	}
-	items := slices.Concat(p.items, hooks, removed)
 	plan := &Plan{
 		Cluster: t.Bundle.Cluster.ID, Server: t.Live.Server, UID: t.Live.UID, FirstApply: first, Bundle: t.Bundle.Digest,
-		Items: items, PruneLimit: t.pruneLimit(appliedObjects(inventory, items)), inventory: p.inventory,
+		Items: slices.Concat(p.items, hooks, removed), PruneLimit: t.pruneLimit(appliedObjects(inventory, slices.Concat(p.items, removed))), inventory: p.inventory,
 		SecretFields: p.allSecretFields(), installedReleases: p.installed, UnusedAdoptFrom: p.unusedAdoptFrom(),
 	}
 	if current := inventory.Current(); current != nil {
