@@ -316,7 +316,7 @@ func (k *check) form(o fleet.Object) bool {
 		}
 		if ns := meta["namespace"]; ns != nil {
 			if _, ok := ns.(string); !ok {
-				k.add(o, "metadata.namespace is "+diag.TypeOf(ns)+", not a string", "put it in quotes", "metadata", "namespace")
+				k.add(o, "metadata.namespace is "+diag.TypeOf(ns)+", not a string", textHint(ns), "metadata", "namespace")
 			}
 		}
 		for _, field := range []string{"uid", "resourceVersion", "managedFields"} {
@@ -343,9 +343,18 @@ func (k *check) text(o fleet.Object, in map[string]any, path, field string) (tex
 		}
 		k.add(o, path+field+" is empty", "set it")
 	default:
-		k.add(o, path+field+" is "+diag.TypeOf(v)+", not a string", "put it in quotes")
+		k.add(o, path+field+" is "+diag.TypeOf(v)+", not a string", textHint(v))
 	}
 	return "", false
+}
+
+// textHint returns how to make a string of a value.
+func textHint(v any) string {
+	switch v.(type) {
+	case map[string]any, []any:
+		return "write it as one text, in YAML as a block after |"
+	}
+	return "put it in quotes"
 }
 
 // strings checks that a field of the metadata maps to strings. Like for the API
@@ -361,7 +370,7 @@ func (k *check) strings(o fleet.Object, meta map[string]any, field string) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		if _, ok := m[key].(string); !ok && m[key] != nil {
-			k.add(o, fmt.Sprintf("metadata.%s has %s under %q, not a string", field, diag.TypeOf(m[key]), visible(key)), "put it in quotes", "metadata", field, key)
+			k.add(o, fmt.Sprintf("metadata.%s has %s under %q, not a string", field, diag.TypeOf(m[key]), visible(key)), textHint(m[key]), "metadata", field, key)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func TestFormFaults(t *testing.T) {
 		},
 		{
 			"kind a list", "{apiVersion: v1, kind: [ServiceAccount], metadata: {name: a}}",
-			"object a: kind is a list, not a string" + from + "    hint: put it in quotes\n",
+			"object a: kind is a list, not a string" + from + "    hint: write it as one text, in YAML as a block after |\n",
 		},
 		{
 			"kind a path", "{apiVersion: v1, kind: ../ServiceAccount, metadata: {name: a}}",
@@ -123,7 +123,7 @@ func TestFormFaults(t *testing.T) {
 		},
 		{
 			"namespace a map", "{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, namespace: {}}}",
-			"ServiceAccount a: metadata.namespace is a map, not a string" + from + "    hint: put it in quotes\n",
+			"ServiceAccount a: metadata.namespace is a map, not a string" + from + "    hint: write it as one text, in YAML as a block after |\n",
 		},
 		{
 			"labels a list", "{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, labels: [x]}}",
@@ -140,8 +140,8 @@ func TestFormFaults(t *testing.T) {
 		{
 			"several", "{apiVersion: v1, metadata: {labels: {b: {}, a: []}}}",
 			"object: kind is missing" + from + "    hint: set it\n" +
-				`web.cue:3:1: object: metadata.labels has a list under "a", not a string` + from + "    hint: put it in quotes\n" +
-				`web.cue:3:1: object: metadata.labels has a map under "b", not a string` + from + "    hint: put it in quotes\n" +
+				`web.cue:3:1: object: metadata.labels has a list under "a", not a string` + from + "    hint: write it as one text, in YAML as a block after |\n" +
+				`web.cue:3:1: object: metadata.labels has a map under "b", not a string` + from + "    hint: write it as one text, in YAML as a block after |\n" +
 				"web.cue:3:1: object: metadata.name is missing" + from + "    hint: set it\n",
 		},
 		{

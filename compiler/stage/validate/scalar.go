@@ -150,8 +150,8 @@ func (w *walk) wrongType(want string, v any) {
 	text, isText := v.(string)
 	_, isMap := v.(map[string]any)
 	switch {
-	case want == "a string" && !isMap && diag.TypeOf(v) != "a list":
-		hint = "put it in quotes"
+	case want == "a string":
+		hint = textHint(v)
 	case isText && (want == "a bool" && (text == "true" || text == "false") || want != "a bool" && isNumber(text)):
 		hint = "leave the quotes out"
 	case want == "a list" && isMap:

@@ -29,7 +29,7 @@ func TestScalar(t *testing.T) {
 	}{
 		{&kube.Schema{Type: kube.String}, "", ""},
 		{&kube.Schema{Type: kube.String}, nil, ""},
-		{&kube.Schema{Type: kube.String}, []any{}, "is a list, not a string;"},
+		{&kube.Schema{Type: kube.String}, []any{}, "is a list, not a string;#   hint: write it as one text, in YAML as a block after |;"},
 		{&kube.Schema{Type: kube.Boolean}, false, ""},
 		{&kube.Schema{Type: kube.Boolean}, "yes", `is a string ("yes"), not a bool;`},
 		{&kube.Schema{Type: kube.Boolean}, int64(1), "is a number (1), not a bool;"},
