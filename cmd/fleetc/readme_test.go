@@ -13,8 +13,6 @@ import (
 
 	"cuelang.org/go/cue/format"
 	"go.yaml.in/yaml/v3"
-
-	"github.com/fleetc/fleetc/testdata/fleets"
 )
 
 // TestReadme executes README.md and docs: it writes the files, runs the
@@ -242,7 +240,13 @@ func writeFile(t *testing.T, dir, name, text string) {
 	if !filepath.IsLocal(name) {
 		t.Fatalf("%s is not below the fleet", name)
 	}
-	fleets.Write(t, dir, map[string]string{name: text})
+	file := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // run runs the commands of a block, which follow "$ ", and compares their
