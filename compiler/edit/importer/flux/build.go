@@ -224,7 +224,12 @@ func (s *state) replace(file string, data []byte) (restore func() error, err err
 	}
 	return func() error {
 		if isNew {
-			return os.Remove(filepath.Join(s.Work, filepath.FromSlash(file)))
+			tree, err := os.OpenRoot(s.Work)
+			if err != nil {
+				return err
+			}
+			defer tree.Close()
+			return tree.Remove(filepath.FromSlash(file))
 		}
 		return edit.WriteFile(s.Work, file, before)
 	}, nil
