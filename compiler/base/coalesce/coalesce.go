@@ -44,8 +44,8 @@ func (l Loss) Keys() []string {
 type merger struct{ lost []Loss }
 
 // Values enables the dependencies of the chart and returns the values that its templates
-// see, and the values that are lost. It modifies the chart and its dependencies, but not
-// their values and not the user's. It returns Helm's error when the values of a dependency
+// see, and the values that are lost. It modifies the chart and its dependencies, but no
+// map of values. It returns Helm's error when the values of a dependency
 // are not a map.
 func Values(c *chart.Chart, user map[string]any) (values map[string]any, lost []Loss, err error) {
 	m := &merger{}
