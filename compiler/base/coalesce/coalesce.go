@@ -97,21 +97,18 @@ func (m *merger) enable(c *chart.Chart, values map[string]any, path string) erro
 // Chart.yaml does not list, and one for each entry of Chart.yaml, under its
 // alias.
 func declaredDependencies(c *chart.Chart) []*chart.Chart {
-	matches := func(d *chart.Chart, req *chart.Dependency) bool {
-		return d.Name() == req.Name && chartutil.IsCompatibleRange(req.Version, d.Metadata.Version)
-	}
 	all := slices.DeleteFunc(slices.Clone(c.Dependencies()), func(d *chart.Chart) bool {
-		return slices.ContainsFunc(c.Metadata.Dependencies, func(req *chart.Dependency) bool { return matches(d, req) })
+		return slices.ContainsFunc(c.Metadata.Dependencies, func(req *chart.Dependency) bool { return Fits(req, d) })
 	})
 	for _, req := range c.Metadata.Dependencies {
-		i := slices.IndexFunc(c.Dependencies(), func(d *chart.Chart) bool { return matches(d, req) })
+		i := slices.IndexFunc(c.Dependencies(), func(d *chart.Chart) bool { return Fits(req, d) })
 		if i >= 0 {
 			named, meta := *c.Dependencies()[i], *c.Dependencies()[i].Metadata
-			meta.Name = cmp.Or(req.Alias, meta.Name)
+			meta.Name = Key(req)
 			named.Metadata = &meta
 			all = append(all, &named)
 		}
-		req.Name = cmp.Or(req.Alias, req.Name)
+		req.Name = Key(req)
 	}
 	return all
 }
@@ -119,15 +116,8 @@ func declaredDependencies(c *chart.Chart) []*chart.Chart {
 // isEnabled reports whether a dependency is enabled: by its first condition
 // that is true or false, else by its tags. The default is true.
 func isEnabled(d *chart.Dependency, values chartutil.Values, path string) bool {
-	for condition := range strings.SplitSeq(strings.TrimSpace(d.Condition), ",") {
-		if condition == "" {
-			continue
-		}
-		if v, err := values.PathValue(path + condition); err == nil {
-			if on, ok := v.(bool); ok {
-				return on
-			}
-		}
+	if _, on, ok := Condition(d, values, path); ok {
+		return on
 	}
 	on, off := false, false
 	if tags, err := values.Table("tags"); err == nil {
@@ -137,6 +127,31 @@ func isEnabled(d *chart.Dependency, values chartutil.Values, path string) bool {
 		}
 	}
 	return on || !off
+}
+
+// Condition returns the path of the first condition of a dependency that is true or false,
+// and its value. path is the dotted path of the parent's values, with a dot at the end;
+// paths begin at the root of the values.
+func Condition(d *chart.Dependency, values chartutil.Values, path string) (at string, on, ok bool) {
+	for condition := range strings.SplitSeq(strings.TrimSpace(d.Condition), ",") {
+		if condition == "" {
+			continue
+		}
+		if v, err := values.PathValue(path + condition); err == nil {
+			if on, ok := v.(bool); ok {
+				return path + condition, on, true
+			}
+		}
+	}
+	return "", false, false
+}
+
+// Key returns the key of the values of an entry of Chart.yaml.
+func Key(d *chart.Dependency) string { return cmp.Or(d.Alias, d.Name) }
+
+// Fits reports whether an entry of Chart.yaml is for a chart in charts/.
+func Fits(d *chart.Dependency, c *chart.Chart) bool {
+	return c.Name() == d.Name && chartutil.IsCompatibleRange(d.Version, c.Metadata.Version)
 }
 
 // imports merges the values of dependencies and import-values into the values

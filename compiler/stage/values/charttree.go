@@ -1,7 +1,6 @@
 package values
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -95,7 +94,7 @@ func (n *node) chart() *chart.Chart {
 	}
 	for _, e := range n.entries {
 		entry := *e
-		entry.Name, entry.Alias = valuesKey(e), ""
+		entry.Name, entry.Alias = coalesce.Key(e), ""
 		c.Metadata.Dependencies = append(c.Metadata.Dependencies, &entry)
 	}
 	return c
@@ -103,14 +102,11 @@ func (n *node) chart() *chart.Chart {
 
 // entry returns the entry of Chart.yaml for a dependency; nil when there is none.
 func (n *node) entry(d *node) *chart.Dependency {
-	if i := slices.IndexFunc(n.entries, func(e *chart.Dependency) bool { return valuesKey(e) == d.name }); i >= 0 {
+	if i := slices.IndexFunc(n.entries, func(e *chart.Dependency) bool { return coalesce.Key(e) == d.name }); i >= 0 {
 		return n.entries[i]
 	}
 	return nil
 }
-
-// valuesKey returns the key of a dependency's values.
-func valuesKey(d *chart.Dependency) string { return cmp.Or(d.Alias, d.Name) }
 
 // only returns the node with the dependencies that the chart has.
 func (n *node) only(c *chart.Chart) *node {
@@ -122,23 +118,4 @@ func (n *node) only(c *chart.Chart) *node {
 		}
 	}
 	return &out
-}
-
-// condition returns the path of the first condition that is a bool. Paths begin at the
-// root of the values.
-func condition(d *chart.Dependency, values map[string]any, path string) (at string, ok bool) {
-	for cond := range strings.SplitSeq(strings.TrimSpace(d.Condition), ",") {
-		if cond == "" {
-			continue
-		}
-		var x any = values
-		for key := range strings.SplitSeq(path+cond, ".") {
-			m, _ := x.(map[string]any)
-			x = m[key]
-		}
-		if _, ok := x.(bool); ok {
-			return path + cond, true
-		}
-	}
-	return "", false
 }
