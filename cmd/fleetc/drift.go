@@ -24,7 +24,7 @@ An object can differ for these reasons:
   changed     an apply would change it
   conflict    an apply would stop: another tool created it, or another manager
               has fields of it with other values
-  orphaned    fleetc applied it, and the fleet no longer has it
+  orphaned    it was applied earlier, and the fleet no longer has it
   unhealthy   it is not ready, by the rules of health
 
 For each field, drift shows who has set it and when, as the cluster records it:

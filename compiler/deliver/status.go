@@ -131,7 +131,7 @@ func (s *Status) readLive(ctx context.Context, o StatusOptions, module string) {
 	}
 	if err == nil && o.Orphans {
 		var found *apply.Orphans
-		if found, err = apply.FindOrphans(ctx, s.server.Live, module, s.Inventory); err == nil {
+		if found, err = apply.FindOrphans(ctx, s.server.Live, module, s.Cluster.ID, s.Inventory); err == nil {
 			s.Orphans, s.Unread = append([]string{}, found.IDs...), found.Unread
 			err = unlistedKinds(found.Unread)
 		}

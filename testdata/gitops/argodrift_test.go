@@ -110,6 +110,12 @@ func TestArgoDrift(t *testing.T) {
 	shop("patch", "serviceaccount/extra", "--type=json", "-p", `[{"op":"remove","path":"/metadata/annotations/fleetc.dev~1fleet"}]`)
 	a.sees("ConfigMap shop/extra", "ConfigMap shop/web", "Service shop/web", "ServiceAccount shop/extra", "Widget.example.com shop/one")
 
+	// Objects of a release that left the fleet are out of sync until Argo CD prunes them.
+	a.sync()
+	a.remove("environments/extra.cue")
+	a.application()
+	a.sees("ConfigMap shop/extra", "ServiceAccount shop/extra")
+
 	// With automatic syncs, Argo CD reverts what it found, and later changes.
 	a.remove("environments/manual.cue")
 	a.edit("environments/fleet.cue", `"blue"`, `"red"`)

@@ -13,7 +13,8 @@ import (
 // until they change.
 func TestOwned(t *testing.T) {
 	p := newPlace(t, "a")
-	p.byGit().deliver()
+	c := p.byGit()
+	c.deliver()
 	p.fleetc("drift", "prod/a").ok(p).says(p, "^no drift in 1 cluster$")
 	p.fleetc("diff", "prod/a", "--live").ok(p)
 	for _, args := range [][]string{{"--dry-run"}, {"--yes"}} {
@@ -30,6 +31,7 @@ func TestOwned(t *testing.T) {
 	}
 	p.fleetc("diff", "prod/a", "--live").exits(p, 1).says(p, `spec.replicas \(kubectl has it\): 5 -> 2`)
 	p.kubectl("a", "-n", "shop", "scale", "deployment/web", "--replicas=2")
+	p.leaves(c)
 	p.edit("environments/fleet.cue", `"blue"`, `"red"`)
 	p.fleetc("apply", "prod/a", "--dry-run", "--adopt").exits(p, 2).says(p, "ConfigMap shop/web: it already exists, and Flux Kustomization flux-system/fleetc-apps created it")
 	p.fleetc("apply", "prod/a", "--dry-run", "--adopt=from:kustomize-controller", "--release", "web").exits(p, 1).says(p,
@@ -43,6 +45,29 @@ func TestOwned(t *testing.T) {
 			t.Errorf("fleetc has written: %+v", r)
 		}
 	}
+}
+
+// leaves tests that objects of a release that left the fleet have drifted until Flux deletes
+// them, and kept objects have not.
+func (p *place) leaves(c channel) {
+	p.Helper()
+	p.write("environments/kept.cue", kept)
+	c.deliver()
+	suspend := func(value string) {
+		p.Helper()
+		p.kubectl("a", "-n", Namespace, "patch", "kustomization/flux-system", "kustomization/fleetc-apps", "--type=merge", "-p", `{"spec":{"suspend":`+value+`}}`)
+	}
+	suspend("true")
+	p.remove("environments/kept.cue")
+	p.remove("environments/extra.cue")
+	revisions := c.export()
+	p.fleetc("drift", "prod/a").exits(p, 1).says(p, `^  ConfigMap shop/extra \(release extra\) is orphaned: Flux Kustomization flux-system/fleetc-apps applied it, and the fleet no longer has it$`)
+	if err := differ(p.drifted("prod/a"), []string{"ConfigMap shop/extra", "ServiceAccount shop/extra"}); err != nil {
+		p.Errorf("fleetc drift: %v", err)
+	}
+	suspend("false")
+	c.reconcile(revisions)
+	p.fleetc("drift", "prod/a").ok(p)
 }
 
 // drifted returns the objects that fleetc drift names for a cluster.

@@ -83,10 +83,13 @@ func findingOf(c diff.Change, o *apply.ObjectDiff) Finding {
 
 // addOrphans adds objects with the labels of the fleet that are neither in the inventory
 // nor in the bundle.
-func (c *Cluster) addOrphans(releases map[string]string, rules []fleet.IgnoreRule) {
+func (c *Cluster) addOrphans(orphans []apply.ExportedObject, rules []fleet.IgnoreRule) {
 	whole := wholeRules(rules)
-	for _, id := range slices.Sorted(maps.Keys(releases)) {
-		f := Finding{ID: id, Release: releases[id], Reason: Orphaned, Why: "it has the labels of the fleet, and is not in the inventory"}
+	for _, o := range orphans {
+		f := Finding{ID: o.ID, Release: o.Release, Reason: Orphaned, Why: "it has the labels of the fleet, and is not in the inventory"}
+		if o.Owner != "" {
+			f.Why = o.Owner + " applied it, and the fleet no longer has it"
+		}
 		if f.Rule = ruleFor(whole, nil, f); f.Rule != "" {
 			c.Ignored = append(c.Ignored, f)
 			continue

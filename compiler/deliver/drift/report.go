@@ -20,7 +20,7 @@ const (
 	Missing   Reason = "missing"
 	Changed   Reason = "changed"   // an apply would change it
 	Conflict  Reason = "conflict"  // an apply would stop: another tool made it, or other managers have fields with other values
-	Orphaned  Reason = "orphaned"  // fleetc applied it, and the bundle does not have it
+	Orphaned  Reason = "orphaned"  // it was applied earlier, and the bundle does not have it
 	Unhealthy Reason = "unhealthy" // it is not ready
 )
 
