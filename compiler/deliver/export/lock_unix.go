@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock locks the directory itself. The lock ends with the process and needs
-// no file.
-func tryLock(root *os.Root) (unlock func() error, ok bool, err error) {
+// TryLock locks a directory, and reports false if another process has locked it. The lock
+// ends with the process and needs no file.
+func TryLock(root *os.Root) (unlock func() error, ok bool, err error) {
 	dir, err := root.Open(".")
 	if err != nil {
 		return nil, false, fmt.Errorf("open %s: %w", root.Name(), err)

@@ -140,7 +140,7 @@ func (s *Session) lock() (ok bool, err error) {
 	}
 	take := s.tree.sys.lock
 	if take == nil {
-		take = tryLock
+		take = TryLock
 	}
 	unlock, ok, err := take(root)
 	if err != nil || !ok {

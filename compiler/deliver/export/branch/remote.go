@@ -29,6 +29,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/git"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
 )
 
 const (
@@ -39,6 +40,7 @@ const (
 
 	repository = "repository.git" // in the temporary directory
 	worktree   = "tree"
+	tempPrefix = "fleetc-git-"
 )
 
 var objectID = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
@@ -50,6 +52,7 @@ type Remote struct {
 
 	address
 	dir     string
+	unlock  func() error  // of dir; may be nil
 	timeout time.Duration // in place of the constant, for tests
 	pulled  string        // commit of the last Pull
 }
@@ -62,20 +65,52 @@ func Open(ctx context.Context, text, dir string) (*Remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	temp, err := os.MkdirTemp("", "fleetc-git-")
+	sweep()
+	temp, err := os.MkdirTemp("", tempPrefix)
 	if err != nil {
 		return nil, diag.NoTempFile(err)
 	}
-	r := &Remote{Name: a.name, address: a, dir: temp, timeout: timeout}
+	r := &Remote{Name: a.name, address: a, dir: temp, unlock: lock(temp), timeout: timeout}
 	if err := r.init(ctx); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
 }
 
+// sweep removes the copies of killed processes, which have no lock. A process locks its copy
+// as soon as it exists. sweep ignores errors; a later run tries again.
+func sweep() {
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), tempPrefix+"*"))
+	for _, dir := range dirs {
+		info, err := os.Lstat(dir)
+		if err != nil || !info.IsDir() || time.Since(info.ModTime()) < time.Minute {
+			continue
+		}
+		if unlock := lock(dir); unlock != nil && unlock() == nil {
+			_ = os.RemoveAll(dir)
+		}
+	}
+}
+
+// lock locks a directory until the process ends, and returns nil if it cannot. Then another
+// process cannot lock the directory to remove it either.
+func lock(dir string) (unlock func() error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	unlock, _, _ = export.TryLock(root)
+	return unlock
+}
+
 // Close removes the copy.
 func (r *Remote) Close() error {
-	if err := os.RemoveAll(r.dir); err != nil {
+	var err error
+	if r.unlock != nil {
+		err = r.unlock()
+	}
+	if err = errors.Join(err, os.RemoveAll(r.dir)); err != nil {
 		return fmt.Errorf("remove the clone of %s: %w", r.Name, err)
 	}
 	return nil
