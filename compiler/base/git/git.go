@@ -69,7 +69,7 @@ func (e *Error) Unwrap() error { return e.Cause }
 // Hint returns the next step if the text of git determines it, and otherwise the given one.
 func (e *Error) Hint(otherwise string) string {
 	const trust = "git config --global --add safe.directory "
-	if strings.Contains(e.Text, "No space left on device") {
+	if e.IsFullDisk() {
 		return "free disk space, or set TMPDIR to a directory with more space"
 	}
 	if deniedFile.MatchString(e.Text) {
@@ -80,6 +80,11 @@ func (e *Error) Hint(otherwise string) string {
 		return "run " + trust + diag.Visible(dir, diag.MaxText) + ", or run fleetc as the owner of the repository"
 	}
 	return otherwise
+}
+
+// IsFullDisk reports whether git says that a disk is full.
+func (e *Error) IsFullDisk() bool {
+	return strings.Contains(e.Text, "No space left on device") || strings.Contains(e.Text, "Disk quota exceeded")
 }
 
 // Failed returns the [Error] in err, or nil.

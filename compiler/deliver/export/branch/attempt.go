@@ -126,7 +126,7 @@ func (a *attempt) writeFiles(ctx context.Context) error {
 	}
 	change, err := a.Write(ctx, dir, a.base)
 	if err != nil {
-		return err
+		return a.fullDisk(err)
 	}
 	var files strings.Builder
 	for _, f := range change.Files {
@@ -158,8 +158,8 @@ func (a *attempt) writeFiles(ctx context.Context) error {
 // a submodule or a symbolic link.
 func (a *attempt) unwritable(err error) error {
 	failed := git.Failed(err)
-	if failed == nil {
-		return err
+	if failed == nil || failed.IsFullDisk() {
+		return a.fullDisk(err)
 	}
 	return &diag.Diag{Code: diag.CodeGitAddress, Msg: a.Name + ": cannot add these files: " + failed.Error(), Hint: "name another directory with --path", Cause: err}
 }
@@ -327,14 +327,14 @@ func (a *attempt) commit(ctx context.Context, check bool) (commit string, state 
 		message += "\n" + treeTrailer + a.tree + "\n"
 	}
 	out, err := a.git().Run(ctx, strings.NewReader(message), maxPrinted, append(args, a.tree)...)
-	if failed := git.Failed(err); failed != nil {
+	if failed := git.Failed(err); failed != nil && !failed.IsFullDisk() {
 		return "", "", &diag.Diag{
 			Code: diag.CodePushRefused,
 			Msg:  "git cannot make the commit: " + diag.Visible(strings.Join(strings.Fields(failed.Text), " "), diag.MaxText),
 			Hint: "run git commit --allow-empty in another repository: it must work without a prompt", Cause: err,
 		}
 	}
-	return strings.TrimSpace(string(out)), Committed, err
+	return strings.TrimSpace(string(out)), Committed, a.fault(err)
 }
 
 // hasTree reports whether a commit has the tree.

@@ -25,6 +25,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -72,7 +73,7 @@ func Open(ctx context.Context, text, dir string) (*Remote, error) {
 	}
 	r := &Remote{Name: a.name, address: a, dir: temp, unlock: lock(temp), timeout: timeout}
 	if err := r.init(ctx); err != nil {
-		return nil, errors.Join(err, r.Close())
+		return nil, errors.Join(r.fullDisk(err), r.Close())
 	}
 	return r, nil
 }
@@ -175,13 +176,27 @@ func (r *Remote) remote(ctx context.Context, args ...string) (string, error) {
 // other error unchanged.
 func (r *Remote) fault(err error) error {
 	failed := git.Failed(err)
-	if failed == nil {
-		return err
+	if failed == nil || failed.IsFullDisk() {
+		return r.fullDisk(err)
 	}
 	return &diag.Diag{
 		Code: diag.CodeGit,
 		Msg:  r.Name + ": " + failed.Error(), Cause: err,
 		Hint: failed.Hint("run git ls-remote " + r.Name + ": it must work without a prompt"),
+	}
+}
+
+// fullDisk returns the fault for an error of a full disk, where the temporary copy is, and
+// any other error unchanged.
+func (r *Remote) fullDisk(err error) error {
+	failed := git.Failed(err)
+	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) && (failed == nil || !failed.IsFullDisk()) {
+		return err
+	}
+	return &diag.Diag{
+		Code: diag.CodeFileSystem, Cause: err,
+		Msg:  fmt.Sprintf("the temporary copy of %s does not fit on the disk of %s", r.Name, os.TempDir()),
+		Hint: "free disk space, or set TMPDIR to a directory with more space",
 	}
 }
 

@@ -1,11 +1,18 @@
 package branch
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
 // The next run removes the copy of a killed process, and leaves copies that are in use.
@@ -38,4 +45,24 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
+}
+
+// A full disk of the temporary copy is one fault, which names the directory.
+func TestFullDisk(t *testing.T) {
+	s := serve(t, map[string]string{"a": "a"})
+	full := &fs.PathError{Op: "write", Path: "web.yaml", Err: syscall.ENOSPC}
+	r := s.open(t)
+	_, err := r.Push(t.Context(), false, Update{Branch: "main", Write: func(context.Context, string, string) (Change, error) {
+		return Change{}, errors.Join(diag.In("dev/one", fmt.Errorf("write web.yaml: %w", full)), diag.In("dev/two", full))
+	}})
+	a := attempt{Remote: r}
+	said := &git.Error{Text: "error: unable to write loose object file: No space left on device"}
+	for _, err := range []error{err, a.unwritable(said), a.fault(said)} {
+		wantFault(t, err, "the temporary copy of "+r.Name+" does not fit on the disk of "+os.TempDir(), "set TMPDIR")
+		if n := len(diag.All(err)); n != 1 {
+			t.Errorf("%d faults: %v", n, err)
+		}
+	}
+	said = &git.Error{Text: "remote: fatal: unable to write loose object file: No space left on device\nerror: remote unpack failed: unpack-objects abnormal exit\n"}
+	wantFault(t, a.refused(said), "rejects the push", "free disk space on the machine that has the repository")
 }

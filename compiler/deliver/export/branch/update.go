@@ -238,6 +238,8 @@ func (a *attempt) refused(err error) error {
 		hint += ", or push to branches for pull requests with --pr-branch"
 	}
 	switch {
+	case failed.IsFullDisk():
+		hint = "free disk space on the machine that has the repository"
 	case unpackFailed:
 		hint = "look at the server that has the repository: its disk may be full or read-only, or it limits the size of a push"
 	case strings.Contains(failed.Text, "update checked out branch"):
