@@ -96,13 +96,16 @@ func withoutConsequences(faults, layers, misspelt diag.List) diag.List {
 	return append(faults, misspelt...)
 }
 
-// withoutMisspelt removes faults of missing values that other faults report: the field is
-// misspelt, or it is the same parameter of a stack.
+// withoutMisspelt removes faults of missing values that other faults report: the field or the
+// stack is misspelt, or it is the same parameter of a stack.
 func withoutMisspelt(faults diag.List) diag.List {
 	var out diag.List
 	for i, d := range faults {
 		end := strings.LastIndex(d.Path, ".") + 1
 		covers := func(e *diag.Diag) bool {
+			if e.Hint == "did you mean "+d.Path[:max(0, end-1)]+"?" {
+				return true
+			}
 			field, sibling := strings.CutPrefix(e.Path, d.Path[:end])
 			return sibling && !strings.Contains(field, ".") && e.Hint == "did you mean "+d.Path[end:]+"?"
 		}

@@ -75,11 +75,11 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 		final = full.Unify(e.cctx.BuildExpr(e.lastFilled.expr())).Unify(config)
 	}
 	misplaced := diag.All(e.checkAllLayers(final))
-	faults := slices.Clone(misplaced)
-	faults.Add(e.checkReleases(final))
+	faults := append(slices.Clone(misplaced), diag.All(e.checkReleases(final))...)
 	faults.Add(e.checkPolicies(final))
 	faults.Add(e.check(final))
-	faults = withoutConsequences(append(faults, e.checkMeanings(in, faults)...), misplaced, e.misspeltReleases(final))
+	all := slices.Concat(faults, e.checkMeanings(in, faults), e.misspeltParameters(in, final, faults))
+	faults = withoutConsequences(all, misplaced, e.misspeltReleases(final))
 	if len(faults) > 0 {
 		e.last.setMapPositions()
 	}

@@ -1,7 +1,6 @@
 package cuediag
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -49,33 +48,9 @@ func (x *explanation) parameterNotSet(stack, name string, v cue.Value) {
 	x.Code, x.Path = diag.CodeMissingValue, stack+"."+name
 	x.Msg = "has no value: it must be " + kindName(v.IncompleteKind().String())
 	x.Hint = "set the parameter in a layer: " + stack + ": " + name + ": ..."
-	for _, near := range []struct {
-		name string
-		of   cue.Value
-	}{{name, of}, {stack, x.v}} {
-		if other, pos := x.misspelt(near.name, near.of, in); other != "" {
-			x.Hint, at = "did you mean "+near.name+" in place of "+other+"?", pos
-			break
-		}
-	}
 	if at = append(at[:min(1, len(at))], declared...); len(at) > 0 {
 		x.At = at
 	}
-}
-
-// misspelt returns the field that is nearest to a name, and its positions, of those
-// that are not declared.
-func (x *explanation) misspelt(name string, of cue.Value, declared func(diag.Pos) bool) (string, []diag.Pos) {
-	at := map[string][]diag.Pos{}
-	it, err := of.Fields(cue.Optional(true), cue.Definitions(true))
-	for err == nil && it.Next() {
-		field := strings.Trim(it.Selector().String(), `"?!`)
-		if pos := x.written(field, it.Value()); len(pos) > 0 && !slices.ContainsFunc(pos, declared) {
-			at[field] = pos
-		}
-	}
-	other := diag.Nearest(name, slices.Collect(maps.Keys(at)))
-	return other, at[other]
 }
 
 // written returns the positions where a file of the user has the label of a field.
