@@ -102,7 +102,7 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 		return c, diag.In(id, faults.Err())
 	}
 	if err != nil {
-		return nil, diag.In(id, err)
+		return c, diag.In(id, err)
 	}
 	e.complete(c, in, final)
 	return c, nil
