@@ -97,3 +97,39 @@ gitops: layouts: []
 	p.run("apply", "--yes", "--allow-exec").ok(p.place).says(p.place, "nothing was written")
 	p.checkHidden()
 }
+
+// Values of secrets in fields of custom resources are hidden in messages of status, which
+// does not know them, and of drift, which knows only newer ones.
+func TestSecretsInHealth(t *testing.T) {
+	p := newPlace(t, clusters.Spec{Name: "one"})
+	p.env = []string{"APP_TOKEN=first-token-value"}
+	p.write("environments/dev/env.cue", `package fleet
+
+secrets: token: env: "APP_TOKEN"
+releases: app: {
+	namespace: "default"
+	objects: {
+		crd: {
+			apiVersion: "apiextensions.k8s.io/v1"
+			kind:       "CustomResourceDefinition"
+			metadata: name: "apps.example.com"
+			spec: {
+				group: "example.com"
+				scope: "Namespaced"
+				names: {kind: "App", plural: "apps"}
+				versions: [{name: "v1", served: true, storage: true, schema: openAPIV3Schema: {type: "object", "x-kubernetes-preserve-unknown-fields": true}}]
+			}
+		}
+		app: {apiVersion: "example.com/v1", kind: "App", metadata: name: "app", spec: args: ["run", secrets.token.ref]}
+	}
+	secretsIn: "App/app": "the program reads no Secrets"
+}
+`)
+	p.fleetc("apply", "--yes").ok(p)
+	p.kubectl("one", "patch", "apps.example.com/app", "--type=merge", "-p", `{"status":{"conditions":[{"type":"Ready","status":"False","message":"login with first-token-value"}]}}`)
+	p.env = []string{"APP_TOKEN=second-token-value"}
+	p.fleetc("status", "--health").exits(p, 1).says(p, `^dev/one: App\.example\.com default/app is .*login with \(hidden\)`)
+	if d := p.fleetc("drift").exits(p, 1).says(p, `login with \(hidden\)`); strings.Contains(d.stdout, "-token-value") {
+		t.Errorf("drift shows a value:\n%s", d.stdout)
+	}
+}

@@ -63,10 +63,10 @@ func (c *comparer) judge(live []*unstructured.Unstructured, out []ObjectDiff) {
 	if c.rules == nil {
 		return
 	}
-	objs := make([]fleet.Object, 0, len(live))
+	objs, fields := make([]fleet.Object, 0, len(live)), c.allSecretFields()
 	for i, o := range live {
 		if o != nil {
-			objs = append(objs, fleet.Object{Unstructured: o, Release: &fleet.Release{Name: c.items[i].Release}})
+			objs = append(objs, fleet.Object{Unstructured: o, Release: &fleet.Release{Name: c.items[i].Release}, SecretFields: fields[c.items[i].ID]})
 		}
 	}
 	c.rules.AddCRDs(objs...)

@@ -45,7 +45,7 @@ func (v *Inventory) ObjectHealth(ctx context.Context, c *cluster.Cluster, of *fl
 	}
 	objs := make([]fleet.Object, len(entries))
 	err = forEach(ctx, len(objs), func(ctx context.Context, i int) (err error) {
-		objs[i].Release = &fleet.Release{Name: entries[i].Release}
+		objs[i].Release, objs[i].SecretFields = &fleet.Release{Name: entries[i].Release}, entries[i].secretPaths()
 		objs[i].Unstructured, err = c.Object(ctx, entries[i].ref())
 		return err
 	})

@@ -13,13 +13,48 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
-// secretsOf returns the values of the Secrets among the objects.
+// secretsOf returns the values of the Secrets among the objects, and of secret fields.
 func secretsOf(objs []fleet.Object) []string {
 	var out []string
 	for _, o := range objs {
 		out = append(out, secretValues(o.Unstructured)...)
+		for _, field := range o.SecretFields {
+			out = append(out, textsAt(o.Object, field)...)
+		}
 	}
 	slices.Sort(out)
+	return out
+}
+
+// textsAt returns the texts of a field, in all elements of lists, because elements may have
+// moved.
+func textsAt(v any, field []string) []string {
+	var out []string
+	switch v := v.(type) {
+	case string:
+		out = append(out, v)
+	case map[string]any:
+		if len(field) > 0 {
+			out = textsAt(v[field[0]], field[1:])
+		}
+	case []any:
+		for _, e := range v {
+			if len(field) > 0 {
+				out = append(out, textsAt(e, field[1:])...)
+			}
+		}
+	}
+	return out
+}
+
+// secretPaths returns the paths of the fields of an [Entry] with values of secrets.
+func (e Entry) secretPaths() [][]string {
+	var out [][]string
+	for text := range strings.Lines(e.SecretFields) {
+		if field, ok := fleet.ParseField(strings.TrimSuffix(text, "\n")); ok {
+			out = append(out, field)
+		}
+	}
 	return out
 }
 
@@ -77,13 +112,11 @@ func (t Target) secretFields() map[string][][]string {
 func (p *planner) allSecretFields() map[string][][]string {
 	out := maps.Clone(p.secretFields)
 	for _, e := range p.inventory.Objects {
-		for text := range strings.Lines(e.SecretFields) {
-			if field, ok := fleet.ParseField(strings.TrimSuffix(text, "\n")); ok {
-				if out == nil {
-					out = map[string][][]string{}
-				}
-				out[e.id()] = append(slices.Clip(out[e.id()]), field)
+		if fields := e.secretPaths(); len(fields) > 0 {
+			if out == nil {
+				out = map[string][][]string{}
 			}
+			out[e.id()] = slices.Concat(out[e.id()], fields)
 		}
 	}
 	return out
