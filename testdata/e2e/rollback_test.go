@@ -133,6 +133,16 @@ func TestRollbackCRD(t *testing.T) {
 	// The status after a storage migration.
 	p.kubectl("one", "patch", "crd", "widgets.example.com", "--subresource=status", "--type=merge", "-p", `{"status":{"storedVersions":["v1"]}}`)
 	p.fleetc("rollback", "dev/one", "--yes", "--to", "1").ok(p).says(p, "version v2 is removed, and requests for it fail", "1 changed")
+
+	// Nothing is stored in v2, although the status says that something may be.
+	p.fleetc("apply", "--yes").ok(p)
+	p.fleetc("rollback", "dev/one", "--dry-run", "--to", "1").exits(p, 2).says(p, "version v2 is removed, and objects are stored in it")
+	p.kubectl("one", "-n", "widgets", "delete", "widgets.example.com", "one")
+	p.fleetc("rollback", "dev/one", "--yes", "--to", "1").ok(p).says(p, "version v2 is removed, and requests for it fail", "1 created, 1 changed")
+	if got := p.kubectl("one", "get", "crd", "widgets.example.com", "-o", "jsonpath={.status.storedVersions} {.spec.versions[*].name}"); got != `["v1"] v1` {
+		t.Errorf("the CRD has the versions %s", got)
+	}
+	p.fleetc("status", "--health").exits(p, 1).says(p, "all objects are ready")
 }
 
 // hooksRelease is a release with hooks for all events.

@@ -169,6 +169,7 @@ type Item struct {
 	managers []string // other field managers of the live object, without the control plane
 
 	unserved bool     // the cluster does not serve its kind any more
+	unstored []string // versions that a CRD loses although status.storedVersions has them: there are no objects
 	delivery delivery // how fleetc delivered an object that is not in the bundle any more
 }
 

@@ -44,7 +44,7 @@ func (it *Item) lastingEffects() []string {
 	exists := it.uid != ""
 	switch {
 	case gk == fleet.CRDKind && it.Before != nil && it.object != nil:
-		return removedVersions(it.Before, it.object)
+		return it.removedVersions()
 	case gk == schema.GroupKind{Kind: "PersistentVolumeClaim"} && it.Action != Prune && exists:
 		return []string{"data written to it stays"}
 	case gk == schema.GroupKind{Group: "apps", Kind: "StatefulSet"} && exists && hasVolumes(it.object, it.Before):
@@ -67,14 +67,13 @@ func (it *Item) lastingEffects() []string {
 }
 
 // removedVersions returns the versions that a CRD loses.
-func removedVersions(before, after *unstructured.Unstructured) []string {
-	stays := versionsOf(after)
-	stored, _, _ := unstructured.NestedStringSlice(before.Object, "status", "storedVersions")
+func (it *Item) removedVersions() []string {
+	stays, stored := versionsOf(it.object), storedVersionsOf(it.Before)
 	var out []string
-	for _, v := range versionsOf(before) {
+	for _, v := range versionsOf(it.Before) {
 		switch {
 		case slices.Contains(stays, v):
-		case slices.Contains(stored, v):
+		case slices.Contains(stored, v) && !slices.Contains(it.unstored, v):
 			out = append(out, fmt.Sprintf("version %s is removed, and objects are stored in it: store them in another version, and remove it from status.storedVersions", diag.Visible(v, diag.MaxText)))
 		default:
 			out = append(out, fmt.Sprintf("version %s is removed, and requests for it fail", diag.Visible(v, diag.MaxText)))

@@ -295,6 +295,9 @@ func (p *planner) dryRunRefused(ctx context.Context, it *Item, before *unstructu
 			it.Action, it.After, it.Reason = action, it.object, "its CRD changes first"
 			return nil
 		}
+		if done, err := p.planUnstored(ctx, it, before); done || err != nil {
+			return err
+		}
 		it.refuse(why, "")
 	}
 	return nil

@@ -262,6 +262,10 @@ func (r *runner) apply(ctx context.Context, it *Item) (*unstructured.Unstructure
 		if err := r.remove(ctx, it); err != nil {
 			return nil, err
 		}
+	case it.unstored != nil:
+		if err := r.removeUnstored(ctx, it); err != nil {
+			return nil, err
+		}
 	case it.Adopts:
 		if err := r.Live.SetManagedFields(ctx, it.ref, it.uid, func(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, bool) {
 			return transferFields(entries, it.formerManagers(it.Before), it.exemptPaths())

@@ -34,6 +34,22 @@ func (c *Cluster) DryRunPatch(ctx context.Context, ref Ref, manager string, p Pa
 	return out, err
 }
 
+// SetStoredVersions sets status.storedVersions of a CRD.
+func (c *Cluster) SetStoredVersions(ctx context.Context, crd Ref, versions []string) error {
+	client, err := c.client(ctx, crd)
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"storedVersions": versions}})
+	if err != nil {
+		return fmt.Errorf("encode the patch of %s: %w", crd.Name, err)
+	}
+	return c.write(ctx, func(ctx context.Context) error {
+		_, err := client.Patch(ctx, crd.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: Manager}, "status")
+		return err
+	})
+}
+
 // RemoveMarks removes the labels and annotations of an object that marks returns.
 // marks is called again when the object changed in between. A missing object is not
 // an error.
