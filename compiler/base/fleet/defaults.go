@@ -16,6 +16,7 @@ import (
 type DefaultUses struct {
 	Used       PosSet              `json:"used,omitempty"`
 	Overridden []OverriddenDefault `json:"overridden,omitempty"` // sorted by position, release and path
+	Unselected []OverriddenDefault `json:"unselected,omitempty"` // of releases that the cluster does not select; By is the selector
 	Waivers    []DefaultWaiver     `json:"waivers,omitempty"`    // sorted by position and path
 }
 

@@ -14,7 +14,8 @@ type uselessDefault struct {
 	fleet.OverriddenDefault            // in the first of the clusters
 	clusters                []string   // that override it
 	by                      []diag.Pos // sorted
-	pinned, waived          bool
+	pinned, selected        bool
+	waived                  bool
 }
 
 // checkDefaults reports defaults that have no effect in any cluster, if the run has all
@@ -29,7 +30,7 @@ func (f *fleetCheck) checkDefaults() {
 	for _, c := range f.Selected {
 		for _, w := range c.Defaults.Waivers {
 			waivers[w.Pos], at[w.Pos] = w, append(at[w.Pos], c.ID)
-			for _, o := range c.Defaults.Overridden {
+			for _, o := range slices.Concat(c.Defaults.Overridden, c.Defaults.Unselected) {
 				if d := useless[o.Pos]; d != nil && w.Accepts(&o) {
 					d.waived, needed[w.Pos] = true, true
 				}
@@ -59,7 +60,7 @@ func (f *fleetCheck) uselessDefaults() map[diag.Pos]*uselessDefault {
 	useless := map[diag.Pos]*uselessDefault{}
 	covered := map[string]bool{} // whether the run has all clusters of a layer
 	for _, c := range f.Selected {
-		for _, o := range c.Defaults.Overridden {
+		for i, o := range slices.Concat(c.Defaults.Overridden, c.Defaults.Unselected) {
 			if _, ok := covered[o.Below]; !ok {
 				covered[o.Below] = f.covers(o.Below)
 			}
@@ -71,7 +72,10 @@ func (f *fleetCheck) uselessDefaults() map[diag.Pos]*uselessDefault {
 				d = &uselessDefault{OverriddenDefault: o, pinned: true}
 				useless[o.Pos] = d
 			}
-			d.clusters, d.by, d.pinned = append(d.clusters, c.ID), append(d.by, o.By), d.pinned && o.Pinned
+			d.clusters, d.by = append(d.clusters, c.ID), append(d.by, o.By)
+			if i < len(c.Defaults.Overridden) {
+				d.pinned, d.selected = d.pinned && o.Pinned, true
+			}
 		}
 	}
 	checked := map[string]bool{} // most clusters of an environment use the same
@@ -117,7 +121,15 @@ func (d *uselessDefault) fault() *diag.Diag {
 		which = "every cluster"
 	}
 	msg := "has no effect: " + which + " overrides it"
-	if d.pinned {
+	hint := "remove it, or say why it stays: "
+	switch {
+	case !d.selected:
+		msg = "has no effect: no cluster of " + d.Layer + " selects the release"
+		if d.Below == d.clusters[0] {
+			msg = "has no effect: the cluster does not select the release"
+		}
+		hint = "remove it, select one of the clusters, or say why it stays: "
+	case d.pinned:
 		msg = "has no effect: values pins it in " + which
 	}
 	if n := len(d.by); n > maxOverrides {
@@ -127,7 +139,7 @@ func (d *uselessDefault) fault() *diag.Diag {
 	return &diag.Diag{
 		Code: diag.CodeUnusedDefaults,
 		At:   append([]diag.Pos{d.Pos}, d.by...), Clusters: d.clusters, Path: d.Field(), Msg: msg,
-		Hint:  "remove it, or say why it stays: " + d.Waiver("why"),
+		Hint:  hint + d.Waiver("why"),
 		Fixes: []diag.Fix{{Kind: diag.FixWaiver, Path: d.WaiverPath(), New: strconv.Quote(diag.Reason)}},
 	}
 }

@@ -57,6 +57,33 @@ func (e *evaluation) readDefaultUses(c *fleet.Cluster) {
 		return cmp.Or(a.Pos.Compare(b.Pos), cmp.Compare(a.Release, b.Release), slices.Compare(a.Path, b.Path))
 	})
 	c.Defaults.Used = fleet.NewPosSet(slices.Collect(maps.Keys(w.used)))
+	c.Defaults.Unselected = w.unselected(c)
+}
+
+// unselected returns the defaults of releases that the cluster does not select. It leaves out
+// those of the root layer: a selector that selects no cluster of the fleet is another fault.
+func (w *defaultWalk) unselected(c *fleet.Cluster) []fleet.OverriddenDefault {
+	var out []fleet.OverriddenDefault
+	for _, s := range c.Selectors {
+		if s.Release == "" || s.Selects(c) {
+			continue
+		}
+		all := &defaultWalk{binding: w.binding, used: map[diag.Pos]bool{}, release: s.Release}
+		if t := w.merged[s.Release]; t != nil {
+			all.hidden(nil, t, &fleet.Tree{Pos: s.Pos}, false)
+		}
+		for _, d := range w.droppedDefaults {
+			if d.release == s.Release {
+				all.hidden(d.path, d.tree, &fleet.Tree{Pos: s.Pos}, false)
+			}
+		}
+		for _, o := range all.overridden {
+			if o.Below != "" && !w.used[o.Pos] {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
 }
 
 // effective visits effective defaults and the defaults that they override.

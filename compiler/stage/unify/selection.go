@@ -124,7 +124,6 @@ func (e *evaluation) unselectedReleases(v cue.Value, c *fleet.Cluster) (names []
 // Their faults belong to clusters that select them.
 func removeReleases(releases []string, c *fleet.Cluster, faults diag.List) diag.List {
 	c.Releases = slices.DeleteFunc(c.Releases, func(r *fleet.Release) bool { return slices.Contains(releases, r.Name) })
-	c.Defaults.Waivers = slices.DeleteFunc(c.Defaults.Waivers, func(w fleet.DefaultWaiver) bool { return slices.Contains(releases, w.Release) })
 	return slices.DeleteFunc(faults, func(d *diag.Diag) bool {
 		return slices.ContainsFunc(releases, func(name string) bool {
 			at := "releases." + cue.Str(name).String()
