@@ -17,6 +17,7 @@ type DefaultUses struct {
 	Used       PosSet              `json:"used,omitempty"`
 	Overridden []OverriddenDefault `json:"overridden,omitempty"` // sorted by position, release and path
 	Unselected []OverriddenDefault `json:"unselected,omitempty"` // of releases that the cluster does not select; By is the selector
+	Unread     []OverriddenDefault `json:"unread,omitempty"`     // effective, but nothing reads them; By is zero
 	Waivers    []DefaultWaiver     `json:"waivers,omitempty"`    // sorted by position and path
 }
 
@@ -29,6 +30,7 @@ type OverriddenDefault struct {
 	Pos     diag.Pos `json:"pos"`
 	By      diag.Pos `json:"by"` // the effective value
 	Pinned  bool     `json:"pinned,omitempty"`
+	Near    string   `json:"near,omitempty"` // a similar name that something reads
 }
 
 // Field returns the path of the default in CUE syntax.

@@ -15,7 +15,7 @@ type uselessDefault struct {
 	clusters                []string   // that override it
 	by                      []diag.Pos // sorted
 	pinned, selected        bool
-	waived                  bool
+	unread, waived          bool
 }
 
 // checkDefaults reports defaults that have no effect in any cluster, if the run has all
@@ -30,7 +30,7 @@ func (f *fleetCheck) checkDefaults() {
 	for _, c := range f.Selected {
 		for _, w := range c.Defaults.Waivers {
 			waivers[w.Pos], at[w.Pos] = w, append(at[w.Pos], c.ID)
-			for _, o := range slices.Concat(c.Defaults.Overridden, c.Defaults.Unselected) {
+			for _, o := range withoutEffect(c) {
 				if d := useless[o.Pos]; d != nil && w.Accepts(&o) {
 					d.waived, needed[w.Pos] = true, true
 				}
@@ -60,7 +60,7 @@ func (f *fleetCheck) uselessDefaults() map[diag.Pos]*uselessDefault {
 	useless := map[diag.Pos]*uselessDefault{}
 	covered := map[string]bool{} // whether the run has all clusters of a layer
 	for _, c := range f.Selected {
-		for i, o := range slices.Concat(c.Defaults.Overridden, c.Defaults.Unselected) {
+		for i, o := range withoutEffect(c) {
 			if _, ok := covered[o.Below]; !ok {
 				covered[o.Below] = f.covers(o.Below)
 			}
@@ -72,9 +72,15 @@ func (f *fleetCheck) uselessDefaults() map[diag.Pos]*uselessDefault {
 				d = &uselessDefault{OverriddenDefault: o, pinned: true}
 				useless[o.Pos] = d
 			}
-			d.clusters, d.by = append(d.clusters, c.ID), append(d.by, o.By)
-			if i < len(c.Defaults.Overridden) {
+			d.clusters = append(d.clusters, c.ID)
+			if o.By.IsValid() {
+				d.by = append(d.by, o.By)
+			}
+			switch n := len(c.Defaults.Overridden); {
+			case i < n:
 				d.pinned, d.selected = d.pinned && o.Pinned, true
+			case i >= n+len(c.Defaults.Unselected):
+				d.unread, d.selected = true, true
 			}
 		}
 	}
@@ -108,6 +114,13 @@ func (f *fleetCheck) covers(below string) bool {
 // maxOverrides is how many of the values that override a default a fault shows.
 const maxOverrides = 5
 
+const unread = "has no effect: nothing reads it"
+
+// withoutEffect returns the defaults of a cluster without effect.
+func withoutEffect(c *fleet.Cluster) []fleet.OverriddenDefault {
+	return slices.Concat(c.Defaults.Overridden, c.Defaults.Unselected, c.Defaults.Unread)
+}
+
 // fault reports the default, and the values that apply instead.
 func (d *uselessDefault) fault() *diag.Diag {
 	slices.Sort(d.clusters)
@@ -123,6 +136,13 @@ func (d *uselessDefault) fault() *diag.Diag {
 	msg := "has no effect: " + which + " overrides it"
 	hint := "remove it, or say why it stays: "
 	switch {
+	case d.unread && d.Near != "":
+		return &diag.Diag{
+			Code: diag.CodeUnusedDefaults, At: []diag.Pos{d.Pos}, Clusters: d.clusters, Path: d.Field(),
+			Msg: unread, Hint: "did you mean " + d.Near + "?", Fixes: []diag.Fix{{Kind: diag.FixName, Old: d.Path[len(d.Path)-1], New: d.Near}},
+		}
+	case d.unread:
+		msg = unread
 	case !d.selected:
 		msg = "has no effect: no cluster of " + d.Layer + " selects the release"
 		if d.Below == d.clusters[0] {

@@ -6,8 +6,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/build"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
@@ -25,22 +27,29 @@ type pinnedDefault struct {
 // A defaultWalk determines which defaults of a cluster are effective.
 type defaultWalk struct {
 	*binding
+	reads      *valueReads // nil if the source of the release reads all values
 	used       map[diag.Pos]bool
 	overridden []fleet.OverriddenDefault
+	unread     []fleet.OverriddenDefault
 	release    string
 	pinned     bool
 }
 
 // readDefaultUses determines which defaults of the cluster's releases are
 // effective. It requires bound values and a cluster without faults.
-func (e *evaluation) readDefaultUses(c *fleet.Cluster) {
+func (e *evaluation) readDefaultUses(c *fleet.Cluster, in *build.Instance) {
 	w := &defaultWalk{binding: e.last, used: map[diag.Pos]bool{}}
+	reads := sync.OnceValue(func() *valueReads { return readsOf(in) })
 	for _, r := range c.Releases {
 		if t := w.merged[r.Name]; t != nil {
-			w.release = r.Name
+			w.release, w.reads = r.Name, nil
+			if r.Chart == (fleet.ChartRef{}) && r.Jsonnet == "" {
+				w.reads = reads()
+			}
 			w.effective(nil, t)
 		}
 	}
+	w.reads = nil
 	w.pinned = true
 	for _, d := range w.droppedDefaults {
 		if slices.ContainsFunc(c.Releases, func(r *fleet.Release) bool { return r.Name == d.release }) {
@@ -52,12 +61,19 @@ func (e *evaluation) readDefaultUses(c *fleet.Cluster) {
 			}
 		}
 	}
-	c.Defaults.Overridden = slices.DeleteFunc(w.overridden, func(o fleet.OverriddenDefault) bool { return w.used[o.Pos] })
-	slices.SortFunc(c.Defaults.Overridden, func(a, b fleet.OverriddenDefault) int {
+	c.Defaults.Used = fleet.NewPosSet(slices.Collect(maps.Keys(w.used)))
+	c.Defaults.Overridden = w.sorted(w.overridden)
+	c.Defaults.Unselected = w.sorted(w.unselected(c))
+	c.Defaults.Unread = w.sorted(w.unread)
+}
+
+// sorted removes the defaults that are also used, and sorts the others.
+func (w *defaultWalk) sorted(l []fleet.OverriddenDefault) []fleet.OverriddenDefault {
+	l = slices.DeleteFunc(l, func(o fleet.OverriddenDefault) bool { return w.used[o.Pos] })
+	slices.SortFunc(l, func(a, b fleet.OverriddenDefault) int {
 		return cmp.Or(a.Pos.Compare(b.Pos), cmp.Compare(a.Release, b.Release), slices.Compare(a.Path, b.Path))
 	})
-	c.Defaults.Used = fleet.NewPosSet(slices.Collect(maps.Keys(w.used)))
-	c.Defaults.Unselected = w.unselected(c)
+	return l
 }
 
 // unselected returns the defaults of releases that the cluster does not select. It leaves out
@@ -78,7 +94,7 @@ func (w *defaultWalk) unselected(c *fleet.Cluster) []fleet.OverriddenDefault {
 			}
 		}
 		for _, o := range all.overridden {
-			if o.Below != "" && !w.used[o.Pos] {
+			if o.Below != "" {
 				out = append(out, o)
 			}
 		}
@@ -88,7 +104,13 @@ func (w *defaultWalk) unselected(c *fleet.Cluster) []fleet.OverriddenDefault {
 
 // effective visits effective defaults and the defaults that they override.
 func (w *defaultWalk) effective(path []string, t *fleet.Tree) {
-	if !t.IsMap() {
+	switch {
+	case t.IsMap():
+	case t.Layer != "" && len(path) > 0 && w.reads != nil && !w.reads.reads(w.release, path):
+		o := w.withoutEffect(path, t)
+		o.Near = w.reads.near(path)
+		w.unread = append(w.unread, o)
+	default:
 		w.use(t)
 	}
 	for k, f := range t.Fields {
@@ -120,8 +142,14 @@ func (w *defaultWalk) hidden(path []string, t, by *fleet.Tree, samePath bool) {
 		w.use(t)
 		return
 	}
-	o := fleet.OverriddenDefault{Release: w.release, Layer: t.Layer, Below: w.layerPrefix(t.Layer), Path: path, Pos: w.posOf(t), By: w.posOf(by), Pinned: w.pinned}
+	o := w.withoutEffect(path, t)
+	o.By, o.Pinned = w.posOf(by), w.pinned
 	w.overridden = append(w.overridden, o)
+}
+
+// withoutEffect returns a default without effect, which a layer writes.
+func (w *defaultWalk) withoutEffect(path []string, t *fleet.Tree) fleet.OverriddenDefault {
+	return fleet.OverriddenDefault{Release: w.release, Layer: t.Layer, Below: w.layerPrefix(t.Layer), Path: path, Pos: w.posOf(t)}
 }
 
 func (w *defaultWalk) use(t *fleet.Tree) {

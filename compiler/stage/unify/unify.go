@@ -114,7 +114,7 @@ func (e *evaluation) complete(c *fleet.Cluster, in *build.Instance, final cue.Va
 	c.Checks = append(c.Checks, c.ReleaseChecks(fieldNames(lookup(final, "releases")))...)
 	c.Checks = append(c.Checks, comparisonChecks(c, e.compared)...)
 	c.Checks = append(c.Checks, e.objectChecks(c, final)...)
-	e.readDefaultUses(c)
+	e.readDefaultUses(c, in)
 }
 
 // restoreDefaults merges the defaults into the values of an invalid cluster,
