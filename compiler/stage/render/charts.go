@@ -63,7 +63,6 @@ type source struct {
 	mu      sync.Mutex
 	files   map[file]*text
 	decoded map[*chart.File]document // files of crds directories
-	idle    []*engine                // engines that wait for the next rendering of the chart
 
 	noCache  bool // whether the outputs of templates are not cached
 	outputs  outputCache
@@ -120,37 +119,8 @@ func (s *source) template(f file) *text {
 
 // engine returns an engine that is ready to render the templates.
 func (s *source) engine(ctx context.Context, limit limits, l *entropy, all []renderable) (*engine, error) {
-	if l.previous == nil { // else it has other functions
-		files := filesIn(all)
-		s.mu.Lock()
-		i := slices.IndexFunc(s.idle, func(e *engine) bool { return slices.Equal(e.files, files) })
-		if i >= 0 {
-			e := s.idle[i]
-			s.idle = slices.Delete(s.idle, i, i+1)
-			s.mu.Unlock()
-			e.reset(ctx, limit, l)
-			return e, nil
-		}
-		s.mu.Unlock()
-	}
 	e := newEngine(ctx, limit, s, l)
 	return e, e.prepare(all)
-}
-
-// putEngine stores an engine for the next rendering. It stores only a few,
-// since they are large, and none whose buffer or templates have grown.
-func (s *source) putEngine(e *engine) {
-	const few, large = 2, 256 << 10
-	if e.entropy.previous != nil || len(e.costs) != e.ownCosts || cap(e.out) > large {
-		return
-	}
-	e.reset(context.Background(), limits{}, nil)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.idle) == few {
-		s.idle = slices.Delete(s.idle, 0, 1)
-	}
-	s.idle = append(s.idle, e)
 }
 
 // snippet returns the parsed argument of a tpl call.

@@ -32,14 +32,12 @@ type engine struct {
 	*guard
 	*entropy
 	*sharedState
-	source   *source
-	set      *template.Template   // all templates of the rendering
-	files    []file               // the files of set
-	costs    map[*parse.Tree]cost // of all trees in set, and of those that tpl added
-	ownCosts int                  // the number of costs without those that tpl added
-	active   map[string]int       // nesting level of include, by template name
-	regexs   map[string]int       // program size by regular expression
-	out      []byte               // output of all templates in execution; an inner template appends to the outer ones
+	source *source
+	set    *template.Template   // all templates of the rendering
+	costs  map[*parse.Tree]cost // of all trees in set, and of those that tpl added
+	active map[string]int       // nesting level of include, by template name
+	regexs map[string]int       // program size by regular expression
+	out    []byte               // output of all templates in execution; an inner template appends to the outer ones
 }
 
 func newEngine(ctx context.Context, limit limits, s *source, l *entropy) *engine {
@@ -120,18 +118,9 @@ func collect(c *chart.Chart, parent chartutil.Values, add func(renderable)) map[
 // isPartial reports whether a template renders nothing by itself.
 func isPartial(name string) bool { return strings.HasPrefix(path.Base(name), "_") }
 
-// filesIn returns the files of the templates.
-func filesIn(all []renderable) []file {
-	out := make([]file, len(all))
-	for i, r := range all {
-		out[i] = r.file
-	}
-	return out
-}
-
-// reset prepares the engine for another rendering.
-func (e *engine) reset(ctx context.Context, limit limits, l *entropy) {
-	*e.guard, e.entropy, *e.sharedState = *newGuard(ctx, limit), l, sharedState{}
+// reset prepares the engine for another execution.
+func (e *engine) reset() {
+	*e.guard, *e.sharedState = *newGuard(e.ctx, e.limit), sharedState{}
 	e.out = e.out[:0]
 	clear(e.active)
 	clear(e.regexs)
@@ -189,7 +178,6 @@ func (e *engine) page(t renderable, r *cacheSession) (page, error) {
 
 // prepare defines the templates of a rendering.
 func (e *engine) prepare(all []renderable) error {
-	e.files = filesIn(all)
 	e.set = template.New(rootName).Option("missingkey=zero").Funcs(e.bind())
 	for _, r := range all {
 		t := e.source.template(r.file)
@@ -201,7 +189,6 @@ func (e *engine) prepare(all []renderable) error {
 		}
 	}
 	e.set.Funcs(e.templateFuncs(e.set))
-	e.ownCosts = len(e.costs)
 	return nil
 }
 

@@ -161,7 +161,6 @@ func (j *job) execute(ctx context.Context, l *entropy, all []renderable, known m
 		return nil, nil, false, err
 	}
 	repeatable, nondeterministic = e.repeatable(rendered)
-	e.source.putEngine(e)
 	return rendered, repeatable, nondeterministic, nil
 }
 

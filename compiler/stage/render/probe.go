@@ -93,7 +93,7 @@ func (p *Probe) renderables(in *input) (all []renderable) {
 
 // execute executes the template, and others if needed, and returns its output.
 func (p *Probe) execute(e *engine, all []renderable) (string, error) {
-	e.reset(e.ctx, p.job.limits, e.entropy)
+	e.reset()
 	for _, r := range all {
 		if r.name == p.name {
 			return e.executeFile(r)

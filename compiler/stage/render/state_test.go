@@ -67,9 +67,9 @@ own: {x: 1}
 	}
 }
 
-// TestEngineIsReused checks that an engine is used again, unless a template
-// has defined others in it or other dependencies are enabled.
-func TestEngineIsReused(t *testing.T) {
+// TestDefinitionsEnd checks that the templates that a rendering defines or enables are
+// not defined in the next.
+func TestDefinitionsEnd(t *testing.T) {
 	ch := chartOf(`
 -- Chart.yaml --
 {apiVersion: v2, name: app, version: 1.0.0, dependencies: [{name: sub, version: 1.0.0, condition: on}]}
@@ -84,23 +84,22 @@ func TestEngineIsReused(t *testing.T) {
 	charts := &Charts{noCache: true}
 	for _, test := range []struct {
 		values, want string
-		idle         int
 	}{
-		{"on: false", "a-b", 1},
-		{"{on: false, x: 1}", "a-b", 1},
-		{"{on: true, name: name}", "of-sub", 2},
-		{"{on: true, name: name, x: 1}", "of-sub", 2},
-		{"{on: false, name: name}", "", 1}, // it is not defined here
-		{"{on: true, tpl: '{{ define \"name\" }}other{{ end }}{{ include \"name\" . }}'}", "other", 0},
-		{"{on: true, name: name}", "of-sub", 1},
+		{"on: false", "a-b"},
+		{"{on: false, x: 1}", "a-b"},
+		{"{on: true, name: name}", "of-sub"},
+		{"{on: true, name: name, x: 1}", "of-sub"},
+		{"{on: false, name: name}", ""}, // it is not defined here
+		{"{on: true, tpl: '{{ define \"name\" }}other{{ end }}{{ include \"name\" . }}'}", "other"},
+		{"{on: true, name: name}", "of-sub"},
 	} {
 		res, err := charts.Release(t.Context(), cluster, releaseOf(t, test.values), ch, nil)
 		got := ""
 		if err == nil {
 			got = res.Objects[0].GetName()
 		}
-		if got != test.want || len(charts.source(ch).idle) != test.idle {
-			t.Errorf("%s: %q, %v, want %q, %d engines", test.values, got, err, test.want, len(charts.source(ch).idle))
+		if got != test.want {
+			t.Errorf("%s: %q, %v, want %q", test.values, got, err, test.want)
 		}
 	}
 }
