@@ -30,7 +30,6 @@ type CRDChecker struct {
 	schemas        par.Memo[schemaKey, *compiledSchema]
 	definitions    par.Memo[*unstructured.Unstructured, definition] // for objects that clusters share
 	sharedProblems par.Memo[sharedKey, []problem]
-	celFeatures    par.Memo[minor, celFeatures]
 }
 
 // EarlierResults caches the keys of valid CRDs between runs of the same build. It must
@@ -128,13 +127,13 @@ func (r *run) addCRD(d *definition) {
 // crdFaults returns the problems of a CRD, and uses the cache of earlier runs.
 func (k *CRDChecker) crdFaults(d *definition, compat minor) []problem {
 	if k.Earlier == nil {
-		return k.validate(d, compat)
+		return validateCRD(d, compat)
 	}
 	key := fmt.Sprintf("%x 1.%d", d.digest, compat)
 	if k.Earlier.HasValidCRD(key) {
 		return nil
 	}
-	found := k.validate(d, compat)
+	found := validateCRD(d, compat)
 	if len(found) == 0 {
 		k.Earlier.AddValidCRD(key)
 	}

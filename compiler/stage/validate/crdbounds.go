@@ -99,7 +99,6 @@ func (m *meter) normalize(v any, depth int) any {
 // A schemaCost measures how expensive the schemas of a CRD are to compile.
 type schemaCost struct {
 	patterns, rules int
-	expressions     []string // of the rules
 	problem         string
 }
 
@@ -113,7 +112,6 @@ func (w *schemaCost) add(v any, above int) {
 		}
 		if rules, ok := v["x-kubernetes-validations"].([]any); ok {
 			w.rules += len(rules) * (2 + above)
-			w.addExpressions(rules)
 		}
 		if text, ok := v["pattern"].(string); ok {
 			w.addPattern(text)
@@ -130,18 +128,6 @@ func (w *schemaCost) add(v any, above int) {
 	case []any:
 		for _, e := range v {
 			w.add(e, above)
-		}
-	}
-}
-
-// addExpressions adds the CEL expressions of rules.
-func (w *schemaCost) addExpressions(rules []any) {
-	for _, r := range rules {
-		r, _ := r.(map[string]any)
-		for _, key := range []string{"rule", "messageExpression"} {
-			if text, ok := r[key].(string); ok {
-				w.expressions = append(w.expressions, text)
-			}
 		}
 	}
 }

@@ -7,17 +7,15 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	crdvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // A schemaKey identifies the schema of one version of a CRD, and the
-// compatibility version, if it matters.
+// compatibility version, which decides which formats are known.
 type schemaKey struct {
 	digest  [sha256.Size]byte
 	version string
@@ -36,24 +34,16 @@ type compiledSchema struct {
 	nodes      int            // of the schema
 	defaulted  int            // maximum number of nodes that defaults add below one node
 	features   schemaFeatures // features that need extra checks
-	newFormats bool           // has formats that older versions ignore
 	problems   []problem      // why the schema cannot be used
 }
 
 // schema returns the compiled schema of a version of the CRD.
 func (k *CRDChecker) schema(d *definition, name string, compat minor) *compiledSchema {
-	at := func(compat minor) *compiledSchema {
-		return k.schemas.Get(schemaKey{d.digest, name, compat}, func() (c *compiledSchema) {
-			c = &compiledSchema{}
-			c.problems = guarded(func() []problem { return c.compile(d, name, compat) })
-			return c
-		})
-	}
-	c := at(newest())
-	if c.newFormats && compat < newest() {
-		return at(compat)
-	}
-	return c
+	return k.schemas.Get(schemaKey{d.digest, name, compat}, func() *compiledSchema {
+		c := &compiledSchema{}
+		c.problems = guarded(func() []problem { return c.compile(d, name, compat) })
+		return c
+	})
 }
 
 // A versionText has the fields of a version of a CRD that matter for
@@ -122,7 +112,6 @@ func (c *compiledSchema) decode(d *definition, name string, in *apiextensions.JS
 		}
 	}
 	c.nodes = t.nodes
-	c.newFormats = crdvalidation.SchemaHas(in, hasNewFormat)
 	return nil
 }
 
@@ -146,15 +135,4 @@ func (u *schemaFeatures) add(s *schema.Structural) {
 	if s.AdditionalProperties != nil {
 		u.add(s.AdditionalProperties.Structural)
 	}
-}
-
-// hasNewFormat reports whether a schema has a format that the oldest API
-// servers do not know.
-func hasNewFormat(in *apiextensions.JSONSchemaProps) bool {
-	if in.Format == "" {
-		return false
-	}
-	s := &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{in.Type}, Format: in.Format}}
-	return len(validation.GetUnrecognizedFormats(s, newest().version())) == 0 &&
-		len(validation.GetUnrecognizedFormats(s, minor(0).version())) > 0
 }

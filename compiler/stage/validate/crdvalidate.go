@@ -23,8 +23,8 @@ type crdKey struct {
 	compat minor
 }
 
-// validate returns the problems of a CRD like an API server that creates it.
-func (k *CRDChecker) validate(d *definition, compat minor) []problem {
+// validateCRD returns the problems of a CRD like an API server that creates it.
+func validateCRD(d *definition, compat minor) []problem {
 	return guarded(func() []problem {
 		w := schemaCost{}
 		w.add(d.object.Object["spec"], 0)
@@ -41,7 +41,7 @@ func (k *CRDChecker) validate(d *definition, compat minor) []problem {
 				found = append(found, p)
 			}
 		}
-		if len(found) == 0 && compat < newest() && k.newerThan(compat).usedBy(w.expressions) {
+		if len(found) == 0 && compat < newest() {
 			found = unsupportedRules(crd, compat)
 		}
 		return found
