@@ -33,7 +33,7 @@ func (p *planner) planUnstored(ctx context.Context, it *Item, before *unstructur
 		}
 	}
 	kinds := fleet.ServedKinds(before)
-	if len(lost) == 0 || len(kinds) == 0 {
+	if len(lost) == 0 || len(kinds) == 0 || len(fleet.ServedKinds(it.object)) == 0 {
 		return false, nil
 	}
 	exist, err := haveObjects(ctx, p.Live, before, kinds[0].Version)
