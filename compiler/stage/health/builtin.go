@@ -109,11 +109,15 @@ func autoscaler(u *unstructured.Unstructured) Verdict {
 	return Verdict{Ready, "it exists"}
 }
 
+// crd judges a CRD. The API server serves an established CRD without a short name that is
+// taken, which may be the singular name of the same CRD.
 func crd(u *unstructured.Unstructured) Verdict {
-	if c, found := conditionOf(u, "NamesAccepted"); found && c.holds("False") {
-		return Verdict{Failed, c.describe()}
+	names, known := conditionOf(u, "NamesAccepted")
+	c, found := conditionOf(u, "Established")
+	if known && names.holds("False") && !(names.reason == "ShortNamesConflict" && found && c.holds("True")) {
+		return Verdict{Failed, names.describe()}
 	}
-	switch c, found := conditionOf(u, "Established"); {
+	switch {
 	case found && c.holds("True"):
 		return Verdict{Ready, "it is established"}
 	case found && c.holds("False") && c.reason != "Installing":

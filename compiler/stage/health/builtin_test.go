@@ -92,6 +92,15 @@ status:
   - {type: NamesAccepted, status: "False", reason: PluralConflict, message: '"widgets" is already in use'}
   - {type: Established, status: "False", reason: NotAccepted, message: not all names are accepted}
 `, Failed, `condition NamesAccepted is False: PluralConflict: "widgets" is already in use`},
+		{"CRD that got a short name that is taken", `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: x, generation: 2}
+status:
+  conditions:
+  - {type: NamesAccepted, status: "False", reason: ShortNamesConflict, message: '"widget" is already in use'}
+  - {type: Established, status: "True", reason: InitialNamesAccepted, message: the initial names have been accepted}
+`, Ready, "it is established"},
 		{"API service", `
 apiVersion: apiregistration.k8s.io/v1
 kind: APIService
