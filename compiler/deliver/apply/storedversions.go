@@ -47,7 +47,7 @@ func (p *planner) planUnstored(ctx context.Context, it *Item, before *unstructur
 		return false, err
 	}
 	it.Action, it.After, it.unstored = Change, it.object, lost
-	it.Reason = "there are no objects that may be stored in " + diag.Visible(strings.Join(lost, ", "), diag.MaxText)
+	it.Reason = "status.storedVersions still has " + diag.Visible(strings.Join(lost, ", "), diag.MaxText) + ", in which no object is stored"
 	return true, nil
 }
 
