@@ -1,0 +1,73 @@
+package crosscheck
+
+import (
+	"cmp"
+	"path"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// SharedLines returns faults of values with other hints where the line is right for clusters
+// with another version of the chart: to remove or correct it there would break these.
+func SharedLines(clusters []*fleet.Cluster, faults diag.List) diag.List {
+	type value struct {
+		path string
+		at   diag.Pos
+	}
+	byID, faulty := map[string]*fleet.Cluster{}, map[value][]string{}
+	for _, c := range clusters {
+		byID[c.ID] = c
+	}
+	for _, d := range faults {
+		if len(d.At) > 0 {
+			v := value{d.Path, d.At[0]}
+			faulty[v] = append(faulty[v], d.Clusters...)
+		}
+	}
+	var out diag.List
+	for _, d := range faults {
+		if len(d.At) > 0 && len(d.Clusters) > 0 {
+			own, other := versionsOf(clusters, faulty[value{d.Path, d.At[0]}], byID[d.Clusters[0]], d)
+			d = withVersions(d, own, other)
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// versionsOf returns the version of the chart in a cluster with a fault, and that in a cluster
+// that has the value without the fault. It returns none if all such clusters have the same.
+func versionsOf(clusters []*fleet.Cluster, faulty []string, of *fleet.Cluster, d *diag.Diag) (own, other string) {
+	keys, ok := fleet.ParseField(d.Path)
+	if !ok || len(keys) < 4 || keys[0] != "releases" || of == nil || of.Release(keys[1]) == nil {
+		return "", ""
+	}
+	pin := of.Release(keys[1]).Chart
+	for _, c := range clusters {
+		r := c.Release(keys[1])
+		if r == nil || r.Chart == pin || slices.Contains(faulty, c.ID) {
+			continue
+		}
+		if fleet.IsWithin("environments/"+c.ID, path.Dir(d.At[0].File)) && r.Values.At(keys[3:]...) != nil {
+			return cmp.Or(pin.Version, pin.Git.Ref), cmp.Or(r.Chart.Version, r.Chart.Git.Ref)
+		}
+	}
+	return "", ""
+}
+
+// withVersions returns a fault with the hint for a line that another version of the chart needs.
+func withVersions(d *diag.Diag, own, other string) *diag.Diag {
+	if own == "" || other == "" {
+		return d
+	}
+	with := ""
+	if d.Code == diag.CodeUnreadValue {
+		with = "with null "
+	}
+	out := *d
+	out.Fixes = nil
+	out.Hint = "other clusters need this line for version " + other + " of the chart: move it to their layers, or override a default " + with + "where version " + own + " is selected"
+	return &out
+}
