@@ -61,9 +61,7 @@ func (a Address) config() (*rest.Config, error) {
 		config.Impersonate = rest.ImpersonationConfig{UserName: a.Impersonate.User, UID: a.Impersonate.UID, Groups: a.Impersonate.Groups}
 	}
 	config.UserAgent = a.Agent
-	limiter := newFairLimiter()
-	config.RateLimiter = limiter
-	config.Wrap(onResponse(limiter.see))
+	config.QPS = -1 // no limit: an overloaded API server answers 429, and the client waits as long as it says
 	config.Timeout = requestTimeout
 	config.WarningHandler = rest.NoWarnings{}
 	config.Wrap(onResponse(limitBody))

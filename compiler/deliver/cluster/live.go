@@ -68,7 +68,6 @@ const (
 	connectTimeout = 10 * time.Second
 	connectTries   = 5
 	maxResponse    = 128 << 20
-	qps, burst     = 100, 200
 )
 
 // Connect connects to a cluster and reads its identity. It returns a fault when the
