@@ -12,58 +12,31 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// shortKind returns the kind of a short name that kubectl accepts, and other names
-// unchanged.
-func shortKind(short string) string {
-	switch short {
-	case "cm":
-		return "configmap"
-	case "crd":
-		return "customresourcedefinition"
-	case "cj":
-		return "cronjob"
-	case "deploy":
-		return "deployment"
-	case "ds":
-		return "daemonset"
-	case "ep":
-		return "endpoints"
-	case "hpa":
-		return "horizontalpodautoscaler"
-	case "ing":
-		return "ingress"
-	case "limits":
-		return "limitrange"
-	case "netpol":
-		return "networkpolicy"
-	case "ns":
-		return "namespace"
-	case "pc":
-		return "priorityclass"
-	case "pdb":
-		return "poddisruptionbudget"
-	case "po":
-		return "pod"
-	case "pv":
-		return "persistentvolume"
-	case "pvc":
-		return "persistentvolumeclaim"
-	case "quota":
-		return "resourcequota"
-	case "rc":
-		return "replicationcontroller"
-	case "rs":
-		return "replicaset"
-	case "sa":
-		return "serviceaccount"
-	case "sc":
-		return "storageclass"
-	case "sts":
-		return "statefulset"
-	case "svc":
-		return "service"
-	}
-	return short
+// shortKinds are the kinds of the short names that kubectl accepts.
+var shortKinds = map[string]string{
+	"cm":     "configmap",
+	"crd":    "customresourcedefinition",
+	"cj":     "cronjob",
+	"deploy": "deployment",
+	"ds":     "daemonset",
+	"ep":     "endpoints",
+	"hpa":    "horizontalpodautoscaler",
+	"ing":    "ingress",
+	"limits": "limitrange",
+	"netpol": "networkpolicy",
+	"ns":     "namespace",
+	"pc":     "priorityclass",
+	"pdb":    "poddisruptionbudget",
+	"po":     "pod",
+	"pv":     "persistentvolume",
+	"pvc":    "persistentvolumeclaim",
+	"quota":  "resourcequota",
+	"rc":     "replicationcontroller",
+	"rs":     "replicaset",
+	"sa":     "serviceaccount",
+	"sc":     "storageclass",
+	"sts":    "statefulset",
+	"svc":    "service",
 }
 
 // isKind reports whether an object has the named kind. The name may be in any case,
@@ -82,7 +55,7 @@ func isKind(o fleet.Object, name string) bool {
 	case strings.HasSuffix(kind, "y") && !strings.HasSuffix(kind, "ay") && !strings.HasSuffix(kind, "ey"):
 		plural = strings.TrimSuffix(kind, "y") + "ies"
 	}
-	return name == kind || name == plural || shortKind(name) == kind
+	return name == kind || name == plural || shortKinds[name] == kind
 }
 
 // nextObjects returns completions of the name of an object, with the kind as written in the
