@@ -97,15 +97,13 @@ func Compare(ctx context.Context, f *compiler.Fleet, releases []string, versions
 	if err := checkComparable(f, releases); err != nil {
 		return nil, err
 	}
-	c := newComparer(f, f.Clusters, releases)
+	c := NewComparer(f, f.Clusters, releases)
 	c.versions = versions
 	f.KeepSame()
 	if err := c.render(ctx, done); err != nil {
 		return nil, err
 	}
-	out := c.compareLayers()
-	out.Images = c.images.Differences(c.missingCell)
-	out.Objects = c.objects.Differences(c.missingCell)
+	out := c.comparison()
 	out.Ignored = c.ignored.Differences(c.missingFieldCell)
 	if len(c.clusters) == 2 {
 		out.Changes, out.IgnoredChanges = diff.ObjectsIgnoring(c.pair[0], c.pair[1], nil, c.rules)
@@ -113,8 +111,9 @@ func Compare(ctx context.Context, f *compiler.Fleet, releases []string, versions
 	return out, nil
 }
 
-// comparer compares some clusters of a fleet.
-type comparer struct {
+// A Comparer compares some clusters of a fleet. With [Comparer.Add], the caller renders them,
+// so that one rendering serves several queries.
+type Comparer struct {
 	f          *compiler.Fleet
 	clusters   []*fleet.Cluster
 	patterns   []string                    // of releases
@@ -148,8 +147,11 @@ func checkComparable(f *compiler.Fleet, releases []string) error {
 	return faults.Err()
 }
 
-func newComparer(f *compiler.Fleet, clusters []*fleet.Cluster, patterns []string) *comparer {
-	c := &comparer{
+// NewComparer returns a comparer of some clusters of the fleet, and of the releases that the
+// patterns select, all without patterns. Version labels and checksums are ignored. Call
+// [compiler.Fleet.KeepSame] before the clusters are rendered.
+func NewComparer(f *compiler.Fleet, clusters []*fleet.Cluster, patterns []string) *Comparer {
+	c := &Comparer{
 		f: f, clusters: clusters, patterns: patterns, secrets: diff.SecretTexts{},
 		headers: map[string]fleet.Object{}, namespaces: map[string]string{},
 		images: diff.NewTable(fleet.IDs(clusters)), objects: diff.NewTable(fleet.IDs(clusters)), ignored: diff.NewTable(fleet.IDs(clusters)), rules: ignoreRules(clusters),
@@ -173,7 +175,7 @@ func newComparer(f *compiler.Fleet, clusters []*fleet.Cluster, patterns []string
 }
 
 // compares reports whether the patterns select a release.
-func (c *comparer) compares(name string) bool {
+func (c *Comparer) compares(name string) bool {
 	return len(c.patterns) == 0 || slices.ContainsFunc(c.patterns, func(p string) bool { return matches(p, name) })
 }
 
@@ -185,7 +187,7 @@ func matches(pattern, text string) bool {
 
 // render renders all clusters and collects the digests of their objects and the names of
 // their images. If there are two clusters, it also stores their objects in pair.
-func (c *comparer) render(ctx context.Context, done func()) error {
+func (c *Comparer) render(ctx context.Context, done func()) error {
 	rendered := par.Map(ctx, c.f.Parallel, len(c.clusters), func(ctx context.Context, i int) ([]fleet.Object, error) {
 		objs, _, err := c.f.CheckedObjects(ctx, c.clusters[i])
 		return objs, diag.In(c.clusters[i].ID, err)
@@ -214,7 +216,7 @@ func (c *comparer) render(ctx context.Context, done func()) error {
 // inCommonNamespace moves an object from the namespace of its release to the namespace that
 // the release has in most clusters, so that objects are equal if only the namespace of the
 // release differs.
-func (c *comparer) inCommonNamespace(o fleet.Object) fleet.Object {
+func (c *Comparer) inCommonNamespace(o fleet.Object) fleet.Object {
 	common := c.namespaces[o.Release.Name]
 	if o.GetNamespace() != o.Release.Namespace || o.Release.Namespace == common {
 		return o
@@ -225,7 +227,7 @@ func (c *comparer) inCommonNamespace(o fleet.Object) fleet.Object {
 }
 
 // collect adds the images and objects of a cluster to the tables.
-func (c *comparer) collect(cluster int, objs []fleet.Object) {
+func (c *Comparer) collect(cluster int, objs []fleet.Object) {
 	versions := map[[2]string][]string{}
 	for i, images := range patch.Images(c.clusters[cluster], objs) {
 		for _, image := range images {
@@ -285,12 +287,12 @@ func ignoreRules(clusters []*fleet.Cluster) []fleet.IgnoreRule {
 
 // missingFieldCell returns the cell for a cluster whose object lacks a field, and false for
 // a cluster without the object, which is not compared.
-func (c *comparer) missingFieldCell(release string, path []string, cluster int) (diff.Cell, bool) {
+func (c *Comparer) missingFieldCell(release string, path []string, cluster int) (diff.Cell, bool) {
 	return diff.Cell{}, c.objects.Has(release, path[:1], cluster)
 }
 
 // missingCell returns the cell for a cluster without an entry in a row, and false for a
 // cluster without the release, which is not compared.
-func (c *comparer) missingCell(release string, _ []string, cluster int) (diff.Cell, bool) {
+func (c *Comparer) missingCell(release string, _ []string, cluster int) (diff.Cell, bool) {
 	return diff.Cell{}, release == "" || c.releases[cluster][release] != nil
 }

@@ -55,7 +55,7 @@ func CheckDifferences(ctx context.Context, f *compiler.Fleet, rules []fleet.Diff
 			faults.Add(err)
 			continue
 		}
-		c := newComparer(f, clusters, releases)
+		c := NewComparer(f, clusters, releases)
 		c.versions = true
 		if r.Checks {
 			if err := c.render(ctx, done); err != nil {
@@ -97,7 +97,7 @@ func unmatched(f *compiler.Fleet, r *fleet.DifferenceRule) error {
 }
 
 // unused reports the entries of a rule's allow that match nothing.
-func (c *comparer) unused(r *fleet.DifferenceRule) error {
+func (c *Comparer) unused(r *fleet.DifferenceRule) error {
 	var releases []string
 	for _, cluster := range c.clusters {
 		for _, release := range cluster.Releases {
@@ -136,7 +136,7 @@ func (c *comparer) unused(r *fleet.DifferenceRule) error {
 }
 
 // check checks the differences of the clusters of a rule.
-func (c *comparer) check(r *fleet.DifferenceRule) (allowed int, err error) {
+func (c *Comparer) check(r *fleet.DifferenceRule) (allowed int, err error) {
 	found := c.compareLayers()
 	var faults diag.List
 	for _, part := range []struct {
@@ -178,7 +178,7 @@ func (c *comparer) check(r *fleet.DifferenceRule) (allowed int, err error) {
 }
 
 // violation returns the faults for a difference at a path that a rule does not allow.
-func (c *comparer) violation(r *fleet.DifferenceRule, d diff.Difference, path, hint string) error {
+func (c *Comparer) violation(r *fleet.DifferenceRule, d diff.Difference, path, hint string) error {
 	var faults diag.List
 	most := d.Variants[0]
 	if r.Reason != "" {
@@ -205,7 +205,7 @@ func (c *comparer) violation(r *fleet.DifferenceRule, d diff.Difference, path, h
 }
 
 // release returns the release of a difference in the first cluster that has it.
-func (c *comparer) release(d diff.Difference) *fleet.Release {
+func (c *Comparer) release(d diff.Difference) *fleet.Release {
 	i := slices.IndexFunc(c.releases, func(releases map[string]*fleet.Release) bool { return releases[d.Release] != nil })
 	return c.releases[i][d.Release]
 }

@@ -96,8 +96,8 @@ func ImageNames(ctx context.Context, f *compiler.Fleet, patterns []string, done 
 }
 
 // listImages renders the clusters and collects their images.
-func listImages(ctx context.Context, f *compiler.Fleet, patterns []string, done func()) (*imageLister, error) {
-	l := &imageLister{f: f, index: map[string]int{}}
+func listImages(ctx context.Context, f *compiler.Fleet, patterns []string, done func()) (*ImageCollector, error) {
+	l := NewImageCollector(f)
 	if err := checkImagePatterns(patterns); err != nil {
 		return nil, err
 	}
@@ -159,8 +159,9 @@ func imageFieldsOf(c *fleet.Cluster, objs []fleet.Object) []imageField {
 	return out
 }
 
-// An imageLister collects the images of a fleet.
-type imageLister struct {
+// An ImageCollector collects the images of a fleet. With [ImageCollector.Add], the caller
+// renders the clusters.
+type ImageCollector struct {
 	f      *compiler.Fleet
 	images []*listedImage
 	index  map[string]int // of images, by image
@@ -180,7 +181,7 @@ type listedUse struct {
 }
 
 // add adds a field of a cluster.
-func (l *imageLister) add(cluster int, field imageField) {
+func (l *ImageCollector) add(cluster int, field imageField) {
 	i, ok := l.index[field.Image]
 	if !ok {
 		i = len(l.images)
@@ -255,7 +256,7 @@ func newImage(text string) Image {
 }
 
 // ids returns the IDs of clusters.
-func (l *imageLister) ids(indexes []int) []string {
+func (l *ImageCollector) ids(indexes []int) []string {
 	out := make([]string, len(indexes))
 	for i, index := range indexes {
 		out[i] = l.f.Clusters[index].ID
@@ -264,7 +265,7 @@ func (l *imageLister) ids(indexes []int) []string {
 }
 
 // sorted returns the images sorted by name.
-func (l *imageLister) sorted() []Image {
+func (l *ImageCollector) sorted() []Image {
 	out := make([]Image, 0, len(l.images))
 	for _, listed := range l.images {
 		image := listed.Image

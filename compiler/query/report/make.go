@@ -104,7 +104,7 @@ func newMaker(f *compiler.Fleet, links linker) *maker {
 		for _, i := range e.clusters {
 			clusters = append(clusters, f.Clusters[i])
 		}
-		e.comparer = query.NewComparer(f, clusters)
+		e.comparer = query.NewComparer(f, clusters, nil)
 	}
 	return m
 }
