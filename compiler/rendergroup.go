@@ -199,6 +199,7 @@ func (f *Fleet) keyOf(c *fleet.Cluster, r *fleet.Release) renderKey {
 	w.Text(r.Namespace)
 	w.Text(c.KubeVersion)
 	w.Text(strconv.FormatBool(r.Tests))
+	w.Text(r.DuplicateKeys.Pos.String())
 	w.Tree(r.Values)
 	return renderKey(w.Sum(nil))
 }

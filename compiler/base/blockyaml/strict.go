@@ -2,8 +2,10 @@ package blockyaml
 
 import (
 	"bytes"
+	"errors"
 	"regexp"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -23,6 +25,19 @@ func Unmarshal(text []byte) (v any, err error) {
 		return nil, err
 	}
 	return v, nil
+}
+
+// IsDuplicate reports whether an error of [Unmarshal] says only that maps have keys twice.
+func IsDuplicate(err error) bool {
+	found, ok := errors.AsType[*goyaml.TypeError](err)
+	return ok && !slices.ContainsFunc(found.Errors, func(text string) bool { return !strings.HasSuffix(text, " already set in map") })
+}
+
+// UnmarshalLast is [Unmarshal] for a document whose maps may have keys twice. As in kubectl
+// and Helm, the last value counts.
+func UnmarshalLast(text []byte) (v any, err error) {
+	err = goyaml.Unmarshal(text, &v)
+	return v, err
 }
 
 // ToJSON is [sigsyaml.YAMLToJSONStrict] with the exception of [Unmarshal] for merge keys.

@@ -59,20 +59,32 @@ func (w *work) body(c *Cluster, r *Release) *Node {
 			Field{"timeout", Text(r.Timeout)},
 		)}))
 	}
+	w.addAccepted(b, c.ID+" "+r.Name)
+	return b
+}
+
+// addAccepted adds the mistakes and nondeterministic fields that the fleet accepts in a release
+// of a cluster to its body.
+func (w *work) addAccepted(b *Node, key string) {
+	if w.duplicateKeys[key] {
+		b.Set("duplicateKeys", Text(imported))
+	}
 	for _, extra := range []struct {
 		field string
 		of    map[string]*Node
-	}{{"open", w.open[c.ID+" "+r.Name]}, {"random", w.random[c.ID+" "+r.Name]}} {
+	}{{"open", w.open[key]}, {"random", w.random[key]}} {
 		if len(extra.of) > 0 {
 			n := Map()
-			for _, key := range SortedKeys(extra.of) {
-				n.Set(key, extra.of[key])
+			for _, name := range SortedKeys(extra.of) {
+				n.Set(name, extra.of[name])
 			}
 			b.Set(extra.field, n)
 		}
 	}
-	return b
 }
+
+// imported is the reason of waivers that an import writes.
+const imported = "imported"
 
 // durationForm matches durations as the schema has them.
 var durationForm = regexp.MustCompile(`^([0-9]+h)?([0-9]+m)?([0-9]+s)?$`)

@@ -26,6 +26,8 @@ type expectation struct {
 	hooks   []fleet.Object // that an apply does not run
 	random  []render.NondeterministicPart
 	err     error
+
+	duplicateKeys bool // whether maps of the objects have keys twice
 }
 
 // expect renders the releases of a cluster from the model alone: charts with the values
@@ -140,6 +142,11 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *flee
 	}
 	fr.Chart, fr.Values = ch.Ref, values
 	res, err := charts.Release(ctx, c, fr, ch, apis)
+	twice := hasDuplicateKeys(err)
+	if twice {
+		fr.DuplicateKeys.Reason = imported
+		res, err = charts.Release(ctx, c, fr, ch, apis)
+	}
 	if err != nil {
 		return &expectation{err: err}
 	}
@@ -163,7 +170,16 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *flee
 			objs[i].Unstructured = withMetadata(o.Unstructured, r.CommonMetadata)
 		}
 	}
-	return &expectation{objects: objs, hooks: res.Hooks, random: res.Nondeterministic}
+	return &expectation{objects: objs, hooks: res.Hooks, random: res.Nondeterministic, duplicateKeys: twice}
+}
+
+// hasDuplicateKeys reports whether an error has a fault that the field duplicateKeys accepts.
+func hasDuplicateKeys(err error) bool {
+	return slices.ContainsFunc(diag.All(err), func(d *diag.Diag) bool {
+		return slices.ContainsFunc(d.Fixes, func(f diag.Fix) bool {
+			return f.Kind == diag.FixWaiver && strings.HasSuffix(f.Path, ".duplicateKeys")
+		})
+	})
 }
 
 // withMetadata returns a copy of an object with more labels and annotations.

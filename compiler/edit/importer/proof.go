@@ -119,7 +119,7 @@ func (w *work) addWaivers(f *compiler.Fleet, model *Cluster, c *fleet.Cluster, r
 			if w.open[key] == nil {
 				w.open[key] = map[string]*Node{}
 			}
-			w.open[key][waived] = Text("imported")
+			w.open[key][waived] = Text(imported)
 			again = true
 		}
 	}
@@ -190,6 +190,9 @@ func (p *clusterProof) run(ctx context.Context) (again bool, err error) {
 		got[r.Name] = i
 	}
 	for _, r := range p.model.Releases {
+		if key := p.model.ID + " " + r.Name; want[r.Name].duplicateKeys && !p.duplicateKeys[key] {
+			p.duplicateKeys[key], again = true, true
+		}
 		proof := Proof{Cluster: p.model.ID, Release: r.Name, Origin: r.Origin, At: p.place(r.Pos), Objects: len(want[r.Name].objects)}
 		i, ok := got[r.Name]
 		if !ok {

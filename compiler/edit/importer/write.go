@@ -12,7 +12,7 @@ import (
 )
 
 // bodyOrder is the order of the fields of a release.
-var bodyOrder = []string{"namespace", "clusters", "depends", "chart", "jsonnet", "kustomize", "manifests", "values", "patches", "ownership", "actions", "health", "open", "random", "objects"}
+var bodyOrder = []string{"namespace", "clusters", "depends", "chart", "jsonnet", "kustomize", "manifests", "values", "patches", "ownership", "actions", "health", "open", "duplicateKeys", "random", "objects"}
 
 // SortedKeys returns the keys of a map in their order.
 func SortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -91,6 +91,9 @@ func (m *maker) addWaivers(c *fleet.Cluster, r *fleet.Release) {
 			m.addWaiver(c, Waiver{Kind: kind, Release: r.Name, Name: w.Path, Reason: w.Reason}, w.Pos)
 		}
 	}
+	if w := r.DuplicateKeys; w.Reason != "" {
+		m.addWaiver(c, Waiver{Kind: KeyWaiver, Release: r.Name, Reason: w.Reason}, w.Pos)
+	}
 	for _, f := range r.Random {
 		action := map[fleet.RandomAction]string{fleet.KeepRandom: "keeps its value", fleet.DropRandom: "is removed", fleet.SetRandom: "is set"}[f.Action]
 		m.addWaiver(c, Waiver{Kind: RandomWaiver, Release: r.Name, Name: strings.TrimSpace(f.Object + " " + fleet.FieldText(f.Field)), Reason: action}, f.Pos)

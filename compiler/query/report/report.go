@@ -107,6 +107,7 @@ const (
 	TypeWaiver      WaiverKind = "type"      // a value whose type in the chart is wrong
 	PlaintextWaiver WaiverKind = "plaintext" // a Secret that is exported in plain text
 	SecretWaiver    WaiverKind = "secret"    // an object beside Secrets that may have secret values
+	KeyWaiver       WaiverKind = "keys"      // a chart whose objects may have keys twice
 	RandomWaiver    WaiverKind = "random"    // a field that differs in every rendering
 )
 

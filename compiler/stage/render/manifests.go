@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -35,6 +36,7 @@ type document struct {
 	objs     []*unstructured.Unstructured
 	shared   bool    // whether other releases share the objects
 	errs     []error // invalid objects
+	twice    error   // keys that a map has twice; the objects have the last values
 	broken   error   // why Helm cannot read the kind and metadata
 	rejected error   // why fleetc rejects the document
 	skipped  bool    // whether Helm ignores the document
@@ -125,6 +127,11 @@ func readDocument(text string) document {
 		return d
 	}
 	v, err := decode(lineEnd(text))
+	if blockyaml.IsDuplicate(err) {
+		if last, lastErr := decodeLast(lineEnd(text)); lastErr == nil {
+			v, d.twice, err = last, err, nil
+		}
+	}
 	if err == nil {
 		var objs []map[string]any
 		objs, err = objectsOf(v, text)
@@ -273,7 +280,7 @@ func (d document) isUnapplied() bool {
 	return slices.ContainsFunc(d.events, func(e release.HookEvent) bool {
 		switch e {
 		case release.HookPreDelete, release.HookPostDelete, release.HookPreRollback, release.HookPostRollback, release.HookTest:
-			return len(d.errs) == 0
+			return len(d.errs) == 0 && d.twice == nil
 		}
 		return false
 	})

@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"helm.sh/helm/v3/pkg/releaseutil"
+
+	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 )
 
 // helmSplit splits a file as Helm does.
@@ -54,18 +56,21 @@ func FuzzDecode(f *testing.F) {
 	for _, s := range []string{
 		"", "a: 1", "[1, 1.0, 1e3, 1e20, 1e30, -0.0, 0x1f, 0o7, 1_000, 9223372036854775807, 18446744073709551615, 1152921504606846977.0, .5, 1e-7]",
 		"{1: a, true: b, 1.5: c, null: d}", "{1: a, '1': b}", "a: !!binary aGVsbG8=", "a: !!binary /w==", "2001-01-01: 2001-01-01T00:00:00Z", "a: &x {b: 1}\nc: *x\nd: {<<: *x}", "a: &x {b: 1}\nc: {<<: *x, b: 2}\nd: {b: 1, <<: *x}",
-		"a: .nan", "a: .inf", "\"\\xff\": \"\\ud800\"", "a: 1\na: 2", "- - a\n  - b: [~, null, '', \"x\"]", "a: |\n  x\n\n", "a: yes\nb: Off", "!!timestamp 2001-01-01", "'a'", "a: !!float 1", "!x {a: b}",
+		"a: .nan", "a: .inf", "a: 1\na: [1]\nb: {c: 1.0, c: 2001-01-01, 1: d}", "\"\\xff\": \"\\ud800\"", "a: 1\na: 2", "- - a\n  - b: [~, null, '', \"x\"]", "a: |\n  x\n\n", "a: yes\nb: Off", "!!timestamp 2001-01-01", "'a'", "a: !!float 1", "!x {a: b}",
 	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		got, err := decode(s)
+		if blockyaml.IsDuplicate(err) {
+			got, err = decodeLast(s)
+		}
 		want, wantErr := decodeByJSON(s)
 		if _, inexact := errors.AsType[*inexactError](err); inexact {
 			err = nil // the library rounds the number
 		}
 		if err != nil && wantErr == nil && strings.Contains(err.Error(), "already set in map") {
-			return // the slow path uses one of two keys at random
+			return // 1 and "1" are one key in JSON: the library uses one of them at random
 		}
 		if (err == nil) != (wantErr == nil) || err == nil && !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %#v, %v, want %#v, %v", s, got, err, want, wantErr)

@@ -13,9 +13,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -108,9 +110,13 @@ func (j *job) nondeterministic(ctx context.Context, first []document, known map[
 // objects returns the applied objects of the documents, and their faults.
 func (j *job) objects(docs []document) (out []fleet.Object, err error) {
 	var faults diag.List
+	allowed, needed := j.release.DuplicateKeys, false
 	for _, d := range docs {
 		if !d.isApplied(j.release) {
 			continue
+		}
+		if needed = needed || d.twice != nil; d.twice != nil && allowed.Reason == "" {
+			faults.Add(j.duplicateKeys(d))
 		}
 		for _, err := range d.errs {
 			faults.Add(&diag.Diag{
@@ -123,7 +129,23 @@ func (j *job) objects(docs []document) (out []fleet.Object, err error) {
 			out = append(out, fleet.Object{Unstructured: o, Release: j.release, Shared: d.shared, CRD: d.crd, Template: d.source, Pos: j.release.Pos})
 		}
 	}
+	if allowed.Reason != "" && !needed {
+		faults.Add(&diag.Diag{
+			Code: diag.CodeUnusedRule, At: []diag.Pos{allowed.Pos}, Path: j.release.Path("duplicateKeys"),
+			Msg: "no map of the release has a key twice", Hint: "remove this line, or write it in the layers that need it",
+		})
+	}
 	return out, faults.Err()
+}
+
+// duplicateKeys returns the fault of a document whose maps have keys twice.
+func (j *job) duplicateKeys(d document) *diag.Diag {
+	return &diag.Diag{
+		Code: diag.CodeRenderedObject, At: []diag.Pos{j.release.Pos}, Path: j.release.Path(),
+		Msg:   "chart template " + d.source + " renders a key twice: " + blockyaml.Message(d.twice),
+		Hint:  "correct the template or the values, or take the last value, as Helm does: " + j.release.Path("duplicateKeys") + `: "why"`,
+		Fixes: []diag.Fix{{Kind: diag.FixWaiver, Path: j.release.Path("duplicateKeys"), New: strconv.Quote(diag.Reason)}}, Cause: d.twice,
+	}
 }
 
 // hooks returns the hooks that an apply does not run.

@@ -247,8 +247,8 @@ kind: ConfigMap
 metadata:
   name: a
   name: b`, "", `
-fleet.cue:3:2: releases.rel: chart template app/templates/a.yaml renders YAML that does not parse: line 5: key "name" already set in map [FL1503]
-    hint: correct the template, or the values that it prints; helm template shows its text
+fleet.cue:3:2: releases.rel: chart template app/templates/a.yaml renders a key twice: line 5: key "name" already set in map [FL1503]
+    hint: correct the template or the values, or take the last value, as Helm does: releases.rel.duplicateKeys: "why"
 `},
 		{"no object", `
 -- templates/a.yaml --

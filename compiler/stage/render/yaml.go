@@ -11,6 +11,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -27,6 +28,20 @@ func decode(text string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return kubernetesValue(v, text, blockyaml.ToJSON)
+}
+
+// decodeLast is [decode] for a document whose maps may have keys twice: the last value counts.
+func decodeLast(text string) (any, error) {
+	v, err := blockyaml.UnmarshalLast([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return kubernetesValue(v, text, sigsyaml.YAMLToJSON)
+}
+
+// kubernetesValue converts the value of a YAML document to the types of a decoded JSON value.
+func kubernetesValue(v any, text string, toJSON func([]byte) ([]byte, error)) (any, error) {
 	if out, ok := plain(v); ok {
 		return out, nil
 	}
@@ -34,7 +49,7 @@ func decode(text string) (any, error) {
 	if err := clash(v); err != nil {
 		return nil, err
 	}
-	data, err := blockyaml.ToJSON([]byte(text))
+	data, err := toJSON([]byte(text))
 	if err != nil {
 		return nil, err
 	}

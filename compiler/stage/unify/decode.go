@@ -167,7 +167,8 @@ func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *
 		})
 	}
 	r.Random = e.random(lookup(v, "random"), path, &faults)
-	r.Open, r.Plaintext, r.SecretsIn = e.openWaivers(v, path, &faults), e.waivers(v, "plaintext"), e.waivers(v, "secretsIn")
+	r.Open, r.DuplicateKeys = e.openWaivers(v, path, &faults), e.duplicateKeys(v, path, &faults)
+	r.Plaintext, r.SecretsIn = e.waivers(v, "plaintext"), e.waivers(v, "secretsIn")
 	r.Patches, r.Health, r.Ownership, r.Replace = e.patches(v, path, &faults), e.health(v, path+".health", &faults), e.ownership(v, path, &faults), e.replace(v, path, &faults)
 	r.Ignore, r.DriftIgnore = e.ignoreRules(fleet.OfDiff, v, r, &faults), e.ignoreRules(fleet.OfDrift, v, r, &faults)
 	read := e.reader()
@@ -193,7 +194,7 @@ func (e *evaluation) waivers(release cue.Value, field string) []fleet.Waiver {
 // field is a fault in a release without a chart.
 func (e *evaluation) openWaivers(release cue.Value, path string, faults *diag.List) []fleet.Waiver {
 	open := e.waivers(release, "open")
-	if len(open) > 0 && !lookup(release, "chart").Exists() && len(present(release, "jsonnet", "kustomize", "manifests", "objects")) > 0 {
+	if len(open) > 0 && hasNoChart(release) {
 		faults.Add(&diag.Diag{
 			Code: diag.CodeReleaseField,
 			At:   []diag.Pos{open[0].Pos}, Path: path + ".open",
@@ -201,6 +202,30 @@ func (e *evaluation) openWaivers(release cue.Value, path string, faults *diag.Li
 		})
 	}
 	return open
+}
+
+// duplicateKeys reads the field duplicateKeys of a release, whose path is given. The field is
+// a fault in a release without a chart.
+func (e *evaluation) duplicateKeys(release cue.Value, path string, faults *diag.List) (w fleet.Waiver) {
+	f := lookup(release, "duplicateKeys")
+	if !f.Exists() {
+		return w
+	}
+	w.Reason, _ = f.String()
+	w.Pos = e.fieldPos(f)
+	if hasNoChart(release) {
+		faults.Add(&diag.Diag{
+			Code: diag.CodeReleaseField,
+			At:   []diag.Pos{w.Pos}, Path: path + ".duplicateKeys",
+			Msg: "has no effect: the release has no chart", Hint: "remove it",
+		})
+	}
+	return w
+}
+
+// hasNoChart reports whether the release has another source than a chart.
+func hasNoChart(release cue.Value) bool {
+	return !lookup(release, "chart").Exists() && len(present(release, "jsonnet", "kustomize", "manifests", "objects")) > 0
 }
 
 // withOrigins returns the final values t with the positions, layers and
