@@ -191,6 +191,15 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
+// A request that was canceled after a timeout has no other cause.
+func TestTroubleOfTimeout(t *testing.T) {
+	c := &Cluster{Server: "https://example.com"}
+	c.seeTrouble(nil, errors.New("net/http: request canceled"))
+	if got, want := c.fault(context.DeadlineExceeded).Error(), "https://example.com does not answer"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestIsRetriable(t *testing.T) {
 	for name, test := range map[string]struct {
 		err  error

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 )
 
 // seeTrouble records why requests fail. The client library retries some of them, and its error
@@ -16,6 +17,8 @@ func (c *Cluster) seeTrouble(resp *http.Response, err error) {
 	switch {
 	case errors.Is(err, context.Canceled), errors.As(err, &nerr) && nerr.Timeout():
 		return
+	case err != nil && strings.HasSuffix(err.Error(), "net/http: request canceled"):
+		return // after a timeout, the HTTP/2 transport says so
 	case err != nil:
 		cause = err.Error()
 	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode >= http.StatusInternalServerError:
