@@ -116,3 +116,52 @@ func TestHelmPlanWithoutRights(t *testing.T) {
 		t.Errorf("the plan guesses:\n%s%s", d.stdout, d.stderr)
 	}
 }
+
+// After an upgrade, nothing has drifted, although the API server adds defaults to what Helm
+// sends and omits zero values.
+func TestHelmDrift(t *testing.T) {
+	p := newHelm(t)
+	p.write("charts/app/templates/defaults.yaml", `apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: app}
+spec: {podSelector: {}, ingress: [{ports: [{port: {{ if eq .Values.colour "blue" }}80{{ else }}81{{ end }}}]}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: zeros, labels: {colour: {{ .Values.colour }}}}
+spec:
+  strategy: {type: RollingUpdate}
+  selector: {matchLabels: {app: zeros}}
+  template:
+    metadata: {labels: {app: zeros}}
+    spec:
+      hostNetwork: false
+      automountServiceAccountToken: false
+      containers: [{name: app, image: "example.com/app:1", livenessProbe: {initialDelaySeconds: 0, httpGet: {path: /, port: 80}}}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: app, labels: {colour: {{ .Values.colour }}}}
+rules: []
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: app, labels: {colour: {{ .Values.colour }}}}
+webhooks:
+- name: app.example.com
+  clientConfig: {service: {name: app, namespace: app}}
+  rules: [{apiGroups: [example.com], apiVersions: [v1], operations: ["*"], resources: [none]}]
+  failurePolicy: Ignore
+  sideEffects: None
+  admissionReviewVersions: [v1]
+`)
+	p.fleetc("apply", "--yes").ok(p)
+	p.fleetc("drift").ok(p)
+	p.edit("environments/app.cue", `"blue"`, `"red"`)
+	p.fleetc("apply", "--yes").ok(p)
+	p.fleetc("drift").ok(p)
+	p.kubectl("one", "-n", "app", "patch", "deployment", "zeros", "--type=merge", "-p", `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":3}},"template":{"spec":{"automountServiceAccountToken":true}}}}`)
+	p.kubectl("one", "-n", "app", "patch", "networkpolicy", "app", "--type=json", "-p", `[{"op":"replace","path":"/spec/ingress/0/ports/0/protocol","value":"UDP"}]`)
+	p.fleetc("drift").exits(p, 1).says(p, "NetworkPolicy.networking.k8s.io app/app", "Deployment.apps app/zeros", "automountServiceAccountToken: true in the cluster, false in the fleet", "^2 objects drifted")
+	p.fleetc("diff", "--live").exits(p, 1).says(p, "automountServiceAccountToken: true -> false")
+}

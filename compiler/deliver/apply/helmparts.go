@@ -235,11 +235,16 @@ func (p *planner) patched(ctx context.Context, state *helm.State, part *Item, ta
 			}
 		}
 		part.noDryRun = part.noDryRun || first || !ask
-		if now, err = helm.Patched(now, patch); err != nil {
+		after, err := helm.Patched(now, patch)
+		if err != nil {
 			part.refuse(diag.Visible(p.Live.Hidden(err.Error()), diag.MaxText), "")
 			return nil, nil
 		}
-		now = asStored(now)
+		schemas, err := p.schemasOf(ctx, now.GroupVersionKind().GroupVersion())
+		if err != nil {
+			return nil, err
+		}
+		now = schemas.Stored(asStored(after), now)
 	}
 	return now, nil
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
@@ -32,11 +33,7 @@ type simulation struct {
 // simulate computes the object after an apply, from the live object, its managed
 // fields and the schemas of the cluster.
 func (p *planner) simulate(ctx context.Context, it *Item, now *unstructured.Unstructured) (simulation, error) {
-	gv := it.ref.GroupVersion()
-	schemas, err := p.schemas.get(gv, func() (*cluster.Schemas, error) {
-		document, err := p.Live.OpenAPI(ctx, gv)
-		return cluster.ReadSchemas(document), err
-	})
+	schemas, err := p.schemasOf(ctx, it.ref.GroupVersion())
 	if err != nil {
 		return simulation{}, err
 	}
@@ -76,6 +73,14 @@ func (p *planner) simulate(ctx context.Context, it *Item, now *unstructured.Unst
 	})
 	s.conflicts = it.withPaths(s.conflicts, s.before)
 	return s, nil
+}
+
+// schemasOf returns the schemas that the cluster publishes for an API version.
+func (p *planner) schemasOf(ctx context.Context, gv schema.GroupVersion) (*cluster.Schemas, error) {
+	return p.schemas.get(gv, func() (*cluster.Schemas, error) {
+		document, err := p.Live.OpenAPI(ctx, gv)
+		return cluster.ReadSchemas(document), err
+	})
 }
 
 // untriedChange sets the states of a changed object without a dry run by a

@@ -95,6 +95,11 @@ func (s *Schemas) Apply(current, object *unstructured.Unstructured) (*unstructur
 	return &unstructured.Unstructured{Object: s.stored(simulated, current)}, conflicts, nil
 }
 
+// Stored returns a patched object as an API server stores it in place of the current one.
+func (s *Schemas) Stored(patched, current *unstructured.Unstructured) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: s.stored(patched, current)}
+}
+
 // singleVersion implements conversion and defaulting for a kind with one version
 // and no defaults.
 type singleVersion struct{}

@@ -18,6 +18,10 @@ func codeDefault(schema, field string, in map[string]any) any {
 		return "0"
 	case core + "ServiceAccountTokenProjection.expirationSeconds":
 		return int64(3600)
+	case apps + "DeploymentStrategy.rollingUpdate": // Helm's patch removes it
+		if in["type"] == "RollingUpdate" {
+			return map[string]any{"maxSurge": "25%", "maxUnavailable": "25%"}
+		}
 	case apps + "DeploymentSpec.replicas", apps + "StatefulSetSpec.replicas":
 		return int64(1)
 	case "io.k8s.api.networking.v1.NetworkPolicyPort.protocol":

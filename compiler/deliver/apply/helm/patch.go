@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 
 	jsonpatch "github.com/evanphx/json-patch"
 	"helm.sh/helm/v3/pkg/kube"
@@ -142,5 +143,32 @@ func Patched(now *unstructured.Unstructured, p cluster.Patch) (*unstructured.Uns
 	if err := out.UnmarshalJSON(text); err != nil {
 		return nil, fmt.Errorf("decode the patched %s %s: %w", now.GetKind(), now.GetName(), err)
 	}
+	if typed := newTyped(now); typed != nil && json.Unmarshal(text, typed) == nil {
+		if encoded, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed); err == nil {
+			omitZeros(out.Object, encoded)
+		}
+	}
 	return out, nil
+}
+
+// omitZeros removes the zero values of v that its encoding by the Go type of its kind does
+// not have: the API server does not store them.
+func omitZeros(v, encoded any) {
+	switch v := v.(type) {
+	case map[string]any:
+		encoded, _ := encoded.(map[string]any)
+		for key, e := range v {
+			stored, ok := encoded[key]
+			if list, isList := e.([]any); !ok && (e == nil || isList && len(list) == 0 || !isList && reflect.ValueOf(e).IsZero()) {
+				delete(v, key)
+				continue
+			}
+			omitZeros(e, stored)
+		}
+	case []any:
+		encoded, _ := encoded.([]any)
+		for i := range min(len(v), len(encoded)) {
+			omitZeros(v[i], encoded[i])
+		}
+	}
 }
