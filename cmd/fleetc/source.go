@@ -34,7 +34,8 @@ An address is one of
 
 REF is a branch, tag or commit. add resolves it once and pins the commit. A
 chart without a version, or with a range, is pinned at its newest version. To
-move the pins, run add again. Pins of other kustomizations stay.
+move the pins, run add again. Pins of other kustomizations stay, and add removes
+those that no kustomization of the fleet uses.
 
 fleetc chart vendor and fleetc chart verify include these sources. Credentials
 come from helm repo add and git.`

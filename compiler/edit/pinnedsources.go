@@ -38,7 +38,8 @@ type AddedSource struct {
 
 // AddSources fetches the remote sources of the kustomizations in directories of the fleet,
 // including transitive ones, and pins them. The directories are slash-separated and relative
-// to the fleet's root. It does not change pins of other kustomizations.
+// to the fleet's root. It does not change pins of other kustomizations, and removes those that no
+// kustomization of the fleet uses.
 func AddSources(ctx context.Context, c *compiler.Compiler, dirs []string) (added *AddedSources, err error) {
 	root, _, err := load.Root(cmp.Or(c.Dir, "."))
 	if err != nil {
@@ -65,7 +66,7 @@ func AddSources(ctx context.Context, c *compiler.Compiler, dirs []string) (added
 	}
 	added = &AddedSources{load.SourcesFile, []AddedSource{}}
 	found, err := fetch.Pins(ctx)
-	if err != nil || len(found) == 0 {
+	if err != nil || len(found) == 0 && len(pins) == 0 {
 		return added, err
 	}
 	if pins == nil {
@@ -74,6 +75,9 @@ func AddSources(ctx context.Context, c *compiler.Compiler, dirs []string) (added
 	for _, pin := range found {
 		pins[pin.Address] = pin
 		added.Sources = append(added.Sources, AddedSource{pin.Address, pin.Chart.Version, pin.Git.Ref, pin.Dirs, pin.Digest})
+	}
+	if used, ok := usedSources(ctx, root, c.Source(root), pins); ok {
+		maps.DeleteFunc(pins, func(address string, _ fleet.RemoteSource) bool { return !used[address] })
 	}
 	return added, writeSources(root, sortedSources(pins))
 }

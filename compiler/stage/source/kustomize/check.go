@@ -208,7 +208,7 @@ func (b *build) resource(f *file, pos diag.Pos, p string) string {
 	case !b.path(f, pos, p, b.tree.IsDir(name)):
 	case b.tree.IsDir(name):
 		f.include(b.directory(pos, name, types.KustomizationKind))
-	case isKustomization(name):
+	case IsKustomization(name):
 		b.fault(pos, p+" is a kustomization file", "name its directory: "+path.Dir(p))
 	default:
 		b.objectFile(f, pos, name, p)

@@ -34,8 +34,8 @@ type file struct {
 	inherited string          // this namespace; may be empty
 }
 
-// isKustomization reports whether the path is that of a kustomization file.
-func isKustomization(name string) bool {
+// IsKustomization reports whether the path is that of a kustomization file.
+func IsKustomization(name string) bool {
 	return slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name))
 }
 

@@ -13,7 +13,7 @@ func FuzzBuild(f *testing.F) {
 	const object = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {spec: {containers: [{name: a, image: a}]}}}\n"
 	for _, archive := range good(f) {
 		for _, file := range txtar.Parse(archive).Files {
-			if isKustomization(file.Name) {
+			if IsKustomization(file.Name) {
 				f.Add(string(file.Data), object)
 			}
 		}

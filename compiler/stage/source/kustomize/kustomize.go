@@ -225,7 +225,7 @@ func (b *build) top(dir string) *file {
 		b.pathFault(diag.Pos{}, msg, hint)
 		return nil
 	}
-	if isKustomization(dir) && !b.tree.IsDir(dir) {
+	if IsKustomization(dir) && !b.tree.IsDir(dir) {
 		b.fault(diag.Pos{}, dir+" is a kustomization file", "name its directory: "+path.Dir(path.Clean(dir)))
 		return nil
 	}
@@ -290,7 +290,7 @@ func (b *build) missing(pos diag.Pos, dir, name string, err error) {
 		if !b.tree.Exists(path.Join(above, part)) {
 			// The path of a release, which has no position, is a directory.
 			unfit := func(name string) bool {
-				return isKustomization(name) || strings.HasPrefix(name, ".") || !pos.IsValid() && !b.tree.IsDir(path.Join(above, name))
+				return IsKustomization(name) || strings.HasPrefix(name, ".") || !pos.IsValid() && !b.tree.IsDir(path.Join(above, name))
 			}
 			hint := diag.OneOf(part, slices.DeleteFunc(b.tree.names(above), unfit))
 			b.pathFault(pos, name+" does not exist", cmp.Or(hint, create))

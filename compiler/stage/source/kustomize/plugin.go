@@ -33,7 +33,7 @@ func (b *build) plugin(f *file, pos diag.Pos, text string) {
 		return
 	}
 	name := path.Join(f.dir, text)
-	if isKustomization(name) {
+	if IsKustomization(name) {
 		b.fault(pos, text+" is a kustomization file", "name the files of its resources")
 		return
 	}

@@ -165,7 +165,7 @@ func (t *tree) recorded() []string {
 func (t *tree) ReadFile(name string) ([]byte, error) {
 	name = inner(name)
 	data, err := t.read(name)
-	if err == nil && isKustomization(name) {
+	if err == nil && IsKustomization(name) {
 		return t.kustomization(name, data)
 	}
 	return data, err
