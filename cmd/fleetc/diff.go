@@ -127,11 +127,13 @@ func (d *diffOptions) check(o *options, w io.Writer) error {
 		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--strict needs --live", Hint: "pass --live, without --rehearse"}
 	case d.live && !d.Rehearse:
 	case d.against == "" || isCommit && ref == "":
-		return &diag.Diag{
-			Code: diag.CodeArguments,
-			Msg:  "diff needs something to compare with",
-			Hint: "pass --against with an exported directory or a commit such as git:main, or pass --live for the running clusters",
+		hint := "pass --against with an exported directory or a commit such as git:main, or pass --live for the running clusters"
+		for _, p := range d.Clusters {
+			if strings.HasPrefix(p, "git:") {
+				hint = "pass --against " + p
+			}
 		}
+		return &diag.Diag{Code: diag.CodeArguments, Msg: "diff needs something to compare with", Hint: hint}
 	case isCommit:
 		d.Commit = ref
 	default:

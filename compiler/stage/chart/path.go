@@ -99,6 +99,20 @@ func outside(root *os.Root, name string, err error) error {
 	return fmt.Errorf("read %s: %w", name, err)
 }
 
+// nearPath returns a hint with the chart in the fleet's repository whose path is nearest to ref.
+func (s *Source) nearPath(ref string) string {
+	root, err := os.OpenRoot(s.Root)
+	if err != nil || !filepath.IsLocal(filepath.FromSlash(ref)) {
+		return "" // used for a hint only
+	}
+	defer root.Close()
+	near := diag.Nearest(path.Clean(ref), chartsIn(root, path.Dir(ref)))
+	if near == "" {
+		return ""
+	}
+	return "did you mean ./" + near + "?"
+}
+
 // chartsIn returns the names of the charts in a directory, sorted.
 func chartsIn(root *os.Root, dir string) []string {
 	entries, err := fs.ReadDir(root.FS(), dir)

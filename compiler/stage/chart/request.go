@@ -131,7 +131,7 @@ func inGit(raw, ref string) (fleet.ChartRef, error) {
 func (s *Source) inAlias(ctx context.Context, req Request) (fleet.ChartRef, error) {
 	alias, name, ok := strings.Cut(req.Ref, "/")
 	if !ok || !nameForm.MatchString(alias) || !nameForm.MatchString(name) {
-		return fleet.ChartRef{}, fault(diag.CodeChartReference, forms, "%q is not a reference to a chart", oneLine(req.Ref))
+		return fleet.ChartRef{}, fault(diag.CodeChartReference, cmp.Or(s.nearPath(req.Ref), forms), "%q is not a reference to a chart", oneLine(req.Ref))
 	}
 	known, err := s.repositories(ctx)
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *Source) inAlias(ctx context.Context, req Request) (fleet.ChartRef, erro
 		}
 		names = append(names, r.Name)
 	}
-	hint := cmp.Or(diag.DidYouMean(alias, names), forms)
+	hint := cmp.Or(diag.DidYouMean(alias, names), s.nearPath(req.Ref), forms)
 	return fleet.ChartRef{}, fault(diag.CodeChartNotFound, hint, "helm knows no repository %s, and the fleet's repository has no %s", alias, req.Ref)
 }
 

@@ -2,6 +2,7 @@ package flux
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -40,7 +42,7 @@ func (s *state) build(k *kustomization) ([]*object, error) {
 	}
 	file, original, err := s.kustomizationFile(k.dir)
 	if err != nil {
-		return nil, k.fault(diag.CodeImportFile, s, "path", err.Error(), "write a directory of the repository with manifests")
+		return nil, k.fault(diag.CodeImportFile, s, "path", err.Error(), cmp.Or(s.nearDir(k.dir), "write a directory of the repository with manifests"))
 	}
 	var content map[string]any
 	if err := yaml.Unmarshal(original, &content); err != nil {
@@ -144,6 +146,34 @@ func (s *state) moved(err error, changed string, lines int) error {
 }
 
 func (r *repository) path(file string) string { return path.Join(filepath.ToSlash(r.Dir), file) }
+
+// nearDir returns a hint with the directory whose path is nearest to that of a missing one; none
+// if no directory is near.
+func (s *state) nearDir(dir string) string {
+	if !filepath.IsLocal(filepath.FromSlash(dir)) {
+		return ""
+	}
+	at := "."
+	for part := range strings.SplitSeq(dir, "/") {
+		entries, err := os.ReadDir(filepath.Join(s.Work, filepath.FromSlash(at)))
+		if err != nil {
+			return ""
+		}
+		var names []string
+		for _, e := range entries {
+			if e.IsDir() {
+				names = append(names, e.Name())
+			}
+		}
+		if !slices.Contains(names, part) {
+			if part = diag.Nearest(part, names); part == "" {
+				return ""
+			}
+		}
+		at = path.Join(at, part)
+	}
+	return diag.DidYouMean(dir, []string{at})
+}
 
 // kustomizationFile returns the kustomization file of a directory with its content,
 // which is generated when there is none.
