@@ -84,6 +84,7 @@ func (w *work) pinCharts(ctx context.Context) error {
 		return err
 	}
 	w.namePackages()
+	w.noteMissing(sources)
 	return w.writePackages(ctx, finder)
 }
 

@@ -36,6 +36,30 @@ func unknownChart(s *ChartSource) chart.Resolution {
 	return r
 }
 
+// noteMissing says how to complete the pins of charts that could not be fetched.
+func (w *work) noteMissing(sources map[string]*ChartSource) {
+	for _, key := range SortedKeys(sources) {
+		if pin := w.charts[key]; pin.missing != nil && pin.Ref.Path == "" {
+			w.model.Note(sources[key].missingNote(pin))
+		}
+	}
+}
+
+func (s *ChartSource) missingNote(pin *pinnedChart) Note {
+	command := "fleetc chart update " + pin.pkg
+	why := "its digest is not known"
+	switch wanted := cmp.Or(s.Ref, s.Version); {
+	case wanted == "":
+		why = "it names no version, and the pin has " + pin.Version
+	case s.Git == "" && strings.TrimPrefix(wanted, "v") != strings.TrimPrefix(pin.Version, "v"):
+		why = wanted + " is a range, and the pin has " + pin.Version
+		fallthrough
+	default:
+		command += " --version '" + wanted + "'"
+	}
+	return Note{Pos: s.Pos, Doc: "chart " + s.Name, Field: "version", Do: why + ": run " + command + " with the network"}
+}
+
 // namePackages chooses the package of each chart. Versions of one repository share one.
 func (w *work) namePackages() {
 	locations := map[string]string{} // by package

@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -251,7 +252,10 @@ func (s *Source) fetchPinned(ctx context.Context, ref fleet.ChartRef) ([]byte, e
 	}
 	if got := digest(data); got != ref.Digest {
 		from := "the repository replaced the archive"
-		if ref.Git.URL != "" {
+		switch {
+		case strings.Trim(ref.Digest, "0") == "sha256:":
+			from = "the pin has no digest yet, because an import could not fetch the chart"
+		case ref.Git.URL != "":
 			from = "the ref moved or the repository was rewritten"
 		}
 		return nil, fault(diag.CodeDigestMismatch, from+": check it, then run "+addCommand(ref),
