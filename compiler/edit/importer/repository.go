@@ -41,6 +41,17 @@ func OpenRepository(ctx context.Context, dir, hint string) (*Repository, error) 
 	return r, nil
 }
 
+// Kustomization returns the kustomization file of a directory; none if it has none.
+func (r *Repository) Kustomization(dir string) string {
+	for _, name := range KustomizationFiles {
+		file := path.Join(dir, name)
+		if info, err := os.Stat(filepath.Join(r.Work, filepath.FromSlash(file))); err == nil && !info.IsDir() {
+			return file
+		}
+	}
+	return ""
+}
+
 // Close removes the copy.
 func (r *Repository) Close() { os.RemoveAll(r.Work) }
 

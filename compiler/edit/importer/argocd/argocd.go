@@ -55,6 +55,7 @@ type reader struct {
 	fetch                *chart.Fetch         // of remote resources
 	docs                 []*importer.Document // in the order of files
 	apps                 []*app
+	remotes              *importer.Remotes
 	model                *importer.Model
 	clusters             map[string]*importer.Cluster // by destination
 	makes                map[string]bool              // whether the chart of a directory makes Applications
@@ -84,6 +85,7 @@ func Read(ctx context.Context, opts Options) (model *importer.Model, err error) 
 	r := &reader{
 		Repository: files, ctx: ctx, opts: opts, fetch: fetch, model: &importer.Model{Tool: "argocd"}, clusters: map[string]*importer.Cluster{}, makes: map[string]bool{},
 	}
+	r.remotes = &importer.Remotes{Repository: files, Fetch: fetch.Get, Model: r.model}
 	if err := errors.Join(r.readSecrets(), r.walk()); err != nil {
 		return nil, err
 	}

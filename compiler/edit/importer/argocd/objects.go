@@ -2,7 +2,6 @@ package argocd
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
@@ -62,14 +60,7 @@ func (r *reader) kustomize(s *source, dir string, out *importer.Release, mayMiss
 	if err := os.WriteFile(filepath.Join(overlay, importer.KustomizationFiles[0]), text, 0o600); err != nil {
 		return err
 	}
-	remotes := func(ctx context.Context, address string) (*fleet.RemoteFiles, error) {
-		found, err := r.fetch.Get(ctx, address)
-		if err == nil {
-			r.model.Note(importer.Note{Pos: r.at(s.app, s.field), Doc: s.app.title(), Field: "resources", Do: importer.FetchedNote(address)})
-		}
-		return found, err
-	}
-	built, err := r.opts.ProveWith.Build(r.ctx, r.Work, overlayDir, remotes)
+	built, err := r.opts.ProveWith.Build(r.ctx, r.Work, overlayDir, r.fetch.Get)
 	if mayMiss {
 		built.Unmatched = nil
 	}

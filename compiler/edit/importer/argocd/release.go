@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
@@ -101,7 +102,17 @@ func (r *reader) fill(s *source) ([]*importer.Release, error) {
 		}
 		out.Chart = &importer.ChartSource{Dir: filepath.Join(r.Dir, filepath.FromSlash(dir)), Root: r.Dir, Name: name, Pos: r.at(s.app, s.field)}
 		return one, r.helm(s, out)
-	case slices.ContainsFunc(importer.KustomizationFiles, func(name string) bool { return r.exists(dir, name) }):
+	case r.Kustomization(dir) != "":
+		removed, err := r.remotes.Remove(r.ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		if len(removed) > 0 {
+			out.Unproven = removed[0] + " is remote, and not imported"
+			if r.isEmpty(dir) {
+				return one, nil
+			}
+		}
 		k, err := r.chartsIn(s, dir, "", map[string]bool{})
 		if err != nil {
 			return nil, err
@@ -115,6 +126,13 @@ func (r *reader) fill(s *source) ([]*importer.Release, error) {
 		return one, nil
 	}
 	return r.directoryReleases(s, dir, out)
+}
+
+// isEmpty reports whether the kustomization of a directory has nothing to apply.
+func (r *reader) isEmpty(dir string) bool {
+	var content map[string]any
+	data, err := edit.ReadFile(r.Work, r.Kustomization(dir))
+	return err == nil && yaml.Unmarshal(data, &content) == nil && importer.IsEmptyKustomization(content)
 }
 
 // directoryReleases returns the releases of a directory of manifests: one with all

@@ -25,13 +25,13 @@ import (
 // kustomize-controller does, it changes the kustomization file of the directory, or
 // generates one.
 func (s *state) build(k *kustomization) ([]*object, error) {
-	remotes, err := s.withoutRemote(k.dir)
+	remotes, err := s.remotes.Remove(s.ctx, k.dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range importer.ListAt(k.spec, "components") {
 		component, _ := c.(string)
-		more, err := s.withoutRemote(path.Join(k.dir, component))
+		more, err := s.remotes.Remove(s.ctx, path.Join(k.dir, component))
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +54,7 @@ func (s *state) build(k *kustomization) ([]*object, error) {
 	if err := k.merge(s, content); err != nil {
 		return nil, err
 	}
-	if isEmpty(content) {
+	if importer.IsEmptyKustomization(content) {
 		return nil, nil
 	}
 	changed, lines, err := extend(original, content)
@@ -89,19 +89,6 @@ func (s *state) builtObjects(k *kustomization, objs []fleet.Object) []*object {
 		out = append(out, b)
 	}
 	return out
-}
-
-// withoutObjects are the fields of a kustomization that bring no objects.
-var withoutObjects = []string{"apiVersion", "kind", "metadata", "buildMetadata", "namespace", "namePrefix", "nameSuffix", "patches", "images", "labels", "commonLabels", "commonAnnotations"}
-
-// isEmpty reports whether a kustomization has nothing to apply.
-func isEmpty(content map[string]any) bool {
-	for key, v := range content {
-		if l, ok := v.([]any); !slices.Contains(withoutObjects, key) && (!ok || len(l) > 0) {
-			return false
-		}
-	}
-	return true
 }
 
 // extend returns the text of a changed kustomization. It adds fields at the end where
@@ -190,7 +177,7 @@ func (s *state) kustomizationFile(dir string) (file string, content []byte, err 
 	case !info.IsDir():
 		return "", nil, errors.New(dir + " is a file")
 	}
-	if file := s.existing(dir); file != "" {
+	if file := s.Kustomization(dir); file != "" {
 		content, err := os.ReadFile(filepath.Join(s.Work, filepath.FromSlash(file)))
 		return file, content, err
 	}
@@ -200,17 +187,6 @@ func (s *state) kustomizationFile(dir string) (file string, content []byte, err 
 	}
 	content, err = yaml.Marshal(map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": resources})
 	return path.Join(dir, importer.KustomizationFiles[0]), content, err
-}
-
-// existing returns the kustomization file of a directory; empty for none.
-func (s *state) existing(dir string) string {
-	for _, name := range importer.KustomizationFiles {
-		file := path.Join(dir, name)
-		if info, err := os.Stat(filepath.Join(s.Work, filepath.FromSlash(file))); err == nil && !info.IsDir() {
-			return file
-		}
-	}
-	return ""
 }
 
 // manifests returns the resources of a directory without a kustomization file: its
@@ -228,7 +204,7 @@ func (s *state) manifests(dir string) ([]string, error) {
 		}
 		name := filepath.ToSlash(rel)
 		switch {
-		case e.IsDir() && s.existing(path.Join(dir, name)) != "":
+		case e.IsDir() && s.Kustomization(path.Join(dir, name)) != "":
 			out = append(out, name)
 			return filepath.SkipDir
 		case e.IsDir():

@@ -37,8 +37,8 @@ type repository struct {
 	opts                 Options
 	files                map[string][]*importer.Document // parsed files by path relative to dir
 	model                *importer.Model
-	fetch                *chart.Fetch        // of remote resources
-	remotes              map[string][]string // addresses that were removed from kustomizations, by directory
+	fetch                *chart.Fetch // of remote resources
+	remotes              *importer.Remotes
 }
 
 // Read reads the clusters of a repository. Kustomizations and HelmReleases with faults are
@@ -52,9 +52,10 @@ func Read(ctx context.Context, opts Options) (model *importer.Model, err error) 
 	fetch := opts.Source(files.Work).Fetch()
 	defer func() { err = errors.Join(err, fetch.Close()) }()
 	r := &repository{
-		Repository: files, ctx: ctx, fetch: fetch, opts: opts, files: map[string][]*importer.Document{}, remotes: map[string][]string{},
+		Repository: files, ctx: ctx, fetch: fetch, opts: opts, files: map[string][]*importer.Document{},
 		model: &importer.Model{Tool: "flux"},
 	}
+	r.remotes = &importer.Remotes{Repository: files, Fetch: fetch.Get, Model: r.model}
 	var faults diag.List
 	for _, c := range opts.Clusters {
 		out, err := r.cluster(c)
