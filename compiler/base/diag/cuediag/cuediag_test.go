@@ -43,6 +43,9 @@ func TestFaults(t *testing.T) {
     x.cue:1:26: and here
     hint: set it where this is used: #n: ...
 `},
+		{"a half-written field", `a: {b: 3, ro}`, `x.cue:1:11: a: no field or import is called ro [FL1005]
+    hint: write "ro" if it is a string
+`},
 		{"what refers to a fault is no fault of its own", `a: 1, a: 2, b: "\(a)"`, `x.cue:1:10: a: set to two different values, 2 and 1 [FL1202]
     x.cue:1:4: and here
     hint: keep one of the two lines

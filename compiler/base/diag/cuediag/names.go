@@ -324,7 +324,7 @@ func (x *explanation) notFound(m []string) {
 		x.Fixes = diag.Respell(name, among)
 		x.Hint = cmp.Or(diag.DidYouMean(name, among), "correct the name, or declare it: "+name+": ...")
 	case diag.Nearest(name, among) == "" && x.dashedName(line, col):
-	case text != "" && text != name:
+	case text != name && strings.Contains(text, name):
 		x.Code = diag.CodeSyntax
 		x.Msg, x.Hint = "a string must be in quotes", `write "`+text+`"`
 		if strings.HasPrefix(line[max(col-1, 0):], text) {
