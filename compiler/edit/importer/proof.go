@@ -33,7 +33,7 @@ func (w *work) prove(ctx context.Context) (report *Report, again bool, err error
 		return nil, false, ctx.Err()
 	}
 	if f == nil || len(f.Clusters) == 0 && err != nil {
-		return nil, false, invalid(err)
+		return nil, false, invalid(faultsIn("", err))
 	}
 	report = &Report{Proofs: []Proof{}}
 	loadFaults := err
@@ -77,15 +77,16 @@ func invalid(err error) error {
 }
 
 // faultsIn returns the faults of a cluster that does not evaluate. It leaves out mistakes in
-// values if there are other faults: the import adds waivers for them.
+// values and charts that are not there if there are other faults: the import adds waivers for
+// the values, and may write releases without their chart.
 func faultsIn(cluster string, err error) error {
 	var of, others diag.List
 	for _, d := range diag.All(err) {
-		if len(d.Clusters) > 0 && !slices.Contains(d.Clusters, cluster) {
+		if cluster != "" && len(d.Clusters) > 0 && !slices.Contains(d.Clusters, cluster) {
 			continue
 		}
 		of = append(of, d)
-		if !isOfValues(d) {
+		if !isOfValues(d) && !strings.HasSuffix(d.Path, ".chart") {
 			others = append(others, d)
 		}
 	}

@@ -154,9 +154,13 @@ func (s *state) add(k *kustomization, o *object) *kustomization {
 		if o.group() == kustomizeGroup && o.kind() == "Kustomization" && s.stages[path.Join(o.namespace(), o.name())] != nil {
 			return nil // a Kustomization that contains itself
 		}
+		first, second := before.stage.name(), k.name()
+		if first == second && before.stage.object != nil && k.object != nil {
+			first, second = path.Join(before.stage.object.namespace(), first), path.Join(k.object.namespace(), second)
+		}
 		s.model.Note(importer.Note{
 			Pos: s.at(o), Doc: o.title(),
-			Do: "the Kustomizations " + before.stage.name() + " and " + k.name() + " both apply this object: it is imported once, from " + before.stage.name() + "; remove the other",
+			Do: "the Kustomizations " + first + " and " + second + " both apply this object: it is imported once, from " + first + "; remove the other",
 		})
 		return nil
 	}
