@@ -252,7 +252,7 @@ func (c *dependencyBuilder) read(ctx context.Context, want fleet.ChartRef) ([]fl
 	if err != nil || dep == (fleet.ChartRef{}) {
 		return nil, dep, err
 	}
-	data, err := c.source.archive(ctx, dep)
+	data, err := c.source.read(ctx, c.source.archive(dep))
 	if err != nil {
 		return nil, dep, forParent(c.ref, dep, err)
 	}

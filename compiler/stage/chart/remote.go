@@ -55,7 +55,7 @@ func (s *Source) Remote(ctx context.Context, src fleet.RemoteSource) (map[string
 	if err := checkSource(src); err != nil {
 		return nil, err
 	}
-	data, err := s.remoteData(ctx, src)
+	data, err := s.read(ctx, s.remote(src))
 	if err != nil {
 		return nil, err
 	}
@@ -74,46 +74,34 @@ func (s *Source) Remote(ctx context.Context, src fleet.RemoteSource) (map[string
 	return out, nil
 }
 
-func (s *Source) remoteData(ctx context.Context, src fleet.RemoteSource) ([]byte, error) {
-	data, err := s.readVendored(vendoredSource(src), "source", src.Address, src.Digest)
-	if data != nil || err != nil {
-		return data, err
+// remote returns the content of a pinned source that is not a chart.
+func (s *Source) remote(src fleet.RemoteSource) pinnedFile {
+	return pinnedFile{
+		name: vendoredSource(src), kind: "source", of: src.Address, digest: src.Digest,
+		download: func(ctx context.Context) ([]byte, error) {
+			return bounded(ctx, src.Address, func(ctx context.Context) ([]byte, error) {
+				if src.Git.URL == "" {
+					return s.getFile(ctx, src.Address)
+				}
+				var data []byte
+				err := s.inRepo(ctx, src.Git.URL, func(g gitRepo) error {
+					files, err := openGitFiles(ctx, g, src.Git.Ref)
+					if err == nil {
+						data, err = files.archive(ctx, src.Dirs)
+					}
+					return err
+				})
+				return data, err
+			})
+		},
+		missing: func(state) error {
+			return fault(diag.CodeNotInStore, "run fleetc vet --render once with the network", "%s is not in the store, and the network is off", src)
+		},
+		changed: func(got string) error {
+			return fault(diag.CodeDigestMismatch, "the content was changed: check it, then run fleetc source add again",
+				"%s has the digest %s, its pin says %s", src, got, src.Digest)
+		},
 	}
-	return s.storedRemote(ctx, src)
-}
-
-// storedRemote returns a pinned source from the store. It downloads the source when
-// the store lacks it or has a damaged copy.
-func (s *Source) storedRemote(ctx context.Context, src fleet.RemoteSource) ([]byte, error) {
-	return s.fromStore(src.Digest, func(state) error {
-		return fault(diag.CodeNotInStore, "run fleetc vet --render once with the network", "%s is not in the store, and the network is off", src)
-	}, func() ([]byte, error) { return s.fetchRemote(ctx, src) })
-}
-
-// fetchRemote downloads a pinned source and checks its digest.
-func (s *Source) fetchRemote(ctx context.Context, src fleet.RemoteSource) ([]byte, error) {
-	data, err := bounded(ctx, src.Address, func(ctx context.Context) ([]byte, error) {
-		if src.Git.URL == "" {
-			return s.getFile(ctx, src.Address)
-		}
-		var data []byte
-		err := s.inRepo(ctx, src.Git.URL, func(g gitRepo) error {
-			files, err := openGitFiles(ctx, g, src.Git.Ref)
-			if err == nil {
-				data, err = files.archive(ctx, src.Dirs)
-			}
-			return err
-		})
-		return data, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if got := digest(data); got != src.Digest {
-		return nil, fault(diag.CodeDigestMismatch, "the content was changed: check it, then run fleetc source add again",
-			"%s has the digest %s, its pin says %s", src, got, src.Digest)
-	}
-	return data, nil
 }
 
 // getFile downloads a file of Kubernetes objects.
@@ -133,9 +121,9 @@ func (s *Source) VerifyRemote(ctx context.Context, src fleet.RemoteSource) error
 	if src.IsChart() {
 		return s.Verify(ctx, src.Chart)
 	}
-	_, err := s.remoteData(ctx, src)
+	_, err := s.read(ctx, s.remote(src))
 	if err == nil && !s.Offline {
-		_, err = s.fetchRemote(ctx, src)
+		_, err = s.remote(src).fetch(ctx)
 	}
 	return err
 }
@@ -150,16 +138,6 @@ func vendoredSource(src fleet.RemoteSource) string {
 	}
 	base := path.Base(src.Address)
 	return vendor + "/" + plain(strings.TrimSuffix(base, path.Ext(base))) + end + ".yaml"
-}
-
-// vendorRemote writes a pinned source into the fleet's repository.
-func (v *vendoring) vendorRemote(ctx context.Context, src fleet.RemoteSource) error {
-	if err := checkSource(src); err != nil {
-		return err
-	}
-	name := vendoredSource(src)
-	vendored := func() ([]byte, error) { return v.source.readVendored(name, "source", src.Address, src.Digest) }
-	return v.file(name, vendored, func() ([]byte, error) { return v.source.storedRemote(ctx, src) })
 }
 
 // RemoteFiles returns the file in the fleet's repository that has the pinned source,

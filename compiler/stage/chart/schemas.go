@@ -53,7 +53,7 @@ func (s *Source) PinSchemas(ctx context.Context, ref fleet.ChartRef, urls []stri
 		if ctx.Err() != nil {
 			return ref, nil, ctx.Err()
 		}
-		if err != nil && s.hasSchema(at, earlier[at]) {
+		if err != nil && earlier[at] != "" && s.has(ctx, s.schema(ref, at, earlier[at])) {
 			digest, err = earlier[at], nil
 		}
 		if err != nil {
@@ -114,7 +114,7 @@ func (s *Source) getSchema(ctx context.Context, ref fleet.ChartRef, at string) (
 func (s *Source) schemas(ctx context.Context, ref fleet.ChartRef) ([]fleet.File, error) {
 	var files []fleet.File
 	for at, want := range ref.Schemas.All() {
-		data, err := s.schema(ctx, ref, at, want)
+		data, err := s.read(ctx, s.schema(ref, at, want))
 		if err != nil {
 			return nil, err
 		}
@@ -123,48 +123,19 @@ func (s *Source) schemas(ctx context.Context, ref fleet.ChartRef) ([]fleet.File,
 	return files, nil
 }
 
-func (s *Source) schema(ctx context.Context, ref fleet.ChartRef, at, want string) ([]byte, error) {
-	if data, err := s.readVendored(schemaName(at, want), "document", at, want); data != nil || err != nil {
-		return data, err
+// schema returns a document to which the schema of a chart refers.
+func (s *Source) schema(ref fleet.ChartRef, at, want string) pinnedFile {
+	return pinnedFile{
+		name: schemaName(at, want), kind: "document", of: at, digest: want,
+		download: func(ctx context.Context) ([]byte, error) { return s.getSchema(ctx, ref, at) },
+		missing: func(state) error {
+			return fault(diag.CodeNotInStore, "run fleetc vet once with the network", "%s, a schema of %s, is not in the chart store, and the network is off", at, ref)
+		},
+		changed: func(got string) error {
+			return fault(diag.CodeDigestMismatch, "the document was changed: check it, then run "+addCommand(ref),
+				"%s has the digest %s, the pin of %s says %s", at, got, ref, want)
+		},
 	}
-	return s.storedSchema(ctx, ref, at, want)
-}
-
-// hasSchema reports whether the fleet's repository or the store has a pinned document.
-func (s *Source) hasSchema(at, want string) bool {
-	if want == "" {
-		return false
-	}
-	if data, err := s.readVendored(schemaName(at, want), "document", at, want); data != nil || err != nil {
-		return err == nil
-	}
-	st, err := s.store()
-	if err != nil {
-		return false
-	}
-	_, state, err := st.read(want)
-	return err == nil && state == intact
-}
-
-// storedSchema returns a pinned document from the store. It downloads the document
-// when the store lacks it or has a damaged copy.
-func (s *Source) storedSchema(ctx context.Context, ref fleet.ChartRef, at, want string) ([]byte, error) {
-	return s.fromStore(want, func(state) error {
-		return fault(diag.CodeNotInStore, "run fleetc vet once with the network", "%s, a schema of %s, is not in the chart store, and the network is off", at, ref)
-	}, func() ([]byte, error) { return s.getPinnedSchema(ctx, ref, at, want) })
-}
-
-// getPinnedSchema downloads a document and checks its digest.
-func (s *Source) getPinnedSchema(ctx context.Context, ref fleet.ChartRef, at, want string) ([]byte, error) {
-	data, err := s.getSchema(ctx, ref, at)
-	if err != nil {
-		return nil, err
-	}
-	if got := digest(data); got != want {
-		return nil, fault(diag.CodeDigestMismatch, "the document was changed: check it, then run "+addCommand(ref),
-			"%s has the digest %s, the pin of %s says %s", at, got, ref, want)
-	}
-	return data, nil
 }
 
 // verifySchemas checks pinned documents as [Source.Verify] checks the archive.
@@ -173,9 +144,9 @@ func (s *Source) verifySchemas(ctx context.Context, ref fleet.ChartRef) error {
 	for at, want := range ref.Schemas.All() {
 		var err error
 		if s.Offline {
-			_, err = s.schema(ctx, ref, at, want)
+			_, err = s.read(ctx, s.schema(ref, at, want))
 		} else {
-			_, err = s.getPinnedSchema(ctx, ref, at, want)
+			_, err = s.schema(ref, at, want).fetch(ctx)
 		}
 		faults.Add(err)
 	}
@@ -187,18 +158,6 @@ func schemaName(at, digest string) string {
 	const short = 12
 	base := strings.TrimSuffix(path.Base(at), ".json")
 	return fmt.Sprintf("%s/%s-%s.json", vendor, notInName.ReplaceAllString(base, "_"), strings.TrimPrefix(digest, "sha256:")[:short])
-}
-
-// vendorSchemas writes the pinned documents of a chart into the fleet's repository.
-func (v *vendoring) vendorSchemas(ctx context.Context, ref fleet.ChartRef) error {
-	for at, want := range ref.Schemas.All() {
-		name := schemaName(at, want)
-		vendored := func() ([]byte, error) { return v.source.readVendored(name, "document", at, want) }
-		if err := v.file(name, vendored, func() ([]byte, error) { return v.source.storedSchema(ctx, ref, at, want) }); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // vendoredSchemas returns the files of the fleet's repository with pinned documents

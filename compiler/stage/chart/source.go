@@ -78,7 +78,7 @@ func (s *Source) own(ctx context.Context, ref fleet.ChartRef) ([]fleet.File, err
 		files, _, err := s.local(ref)
 		return files, err
 	}
-	data, err := s.archive(ctx, ref)
+	data, err := s.read(ctx, s.archive(ref))
 	if err != nil {
 		return nil, err
 	}
@@ -126,20 +126,17 @@ func (s *Source) Has(ctx context.Context, ref fleet.ChartRef) bool {
 	if checkRef(ref) != nil {
 		return false
 	}
-	here := &Source{Root: s.Root, Cache: s.Cache, Offline: true}
-	if _, err := here.schemas(ctx, ref); err != nil {
-		return false
-	}
-	for _, dep := range dependencies(ref) {
-		if _, err := here.archive(ctx, dep); err != nil {
+	for at, want := range ref.Schemas.All() {
+		if !s.has(ctx, s.schema(ref, at, want)) {
 			return false
 		}
 	}
-	if ref.Path != "" {
-		return true
+	for _, dep := range dependencies(ref) {
+		if !s.has(ctx, s.archive(dep)) {
+			return false
+		}
 	}
-	_, err := here.archive(ctx, ref)
-	return err == nil
+	return ref.Path != "" || s.has(ctx, s.archive(ref))
 }
 
 // Verify downloads the chart and its pinned dependencies again, also if they are in
@@ -178,13 +175,14 @@ func (s *Source) Verify(ctx context.Context, ref fleet.ChartRef) error {
 
 // verified downloads a remote chart again and returns its files.
 func (s *Source) verified(ctx context.Context, ref fleet.ChartRef) ([]fleet.File, error) {
-	data, err := s.vendored(ref)
+	archive := s.archive(ref)
+	data, err := s.vendored(archive)
 	switch {
 	case err != nil:
 	case !s.Offline:
-		data, err = s.fetchPinned(ctx, ref)
+		data, err = archive.fetch(ctx)
 	case data == nil:
-		data, err = s.stored(ctx, ref)
+		data, err = s.stored(ctx, archive)
 	}
 	if err != nil {
 		return nil, err
@@ -192,76 +190,41 @@ func (s *Source) verified(ctx context.Context, ref fleet.ChartRef) ([]fleet.File
 	return remoteFiles(ref, data)
 }
 
-// archive returns the archive of a remote pin from the fleet's repository, the store
-// or the network.
-func (s *Source) archive(ctx context.Context, ref fleet.ChartRef) ([]byte, error) {
-	data, err := s.vendored(ref)
-	if data != nil || err != nil {
-		return data, err
+// archive returns the archive of a remote chart.
+func (s *Source) archive(ref fleet.ChartRef) pinnedFile {
+	return pinnedFile{
+		name: vendoredName(ref), kind: "archive", of: ref.String(), digest: ref.Digest,
+		download: func(ctx context.Context) ([]byte, error) {
+			return bounded(ctx, ref.String(), func(ctx context.Context) ([]byte, error) {
+				switch {
+				case ref.Git.URL != "":
+					data, _, err := s.fetchGit(ctx, ref.Git)
+					return data, err
+				case isOCI(ref.Repo):
+					return s.fetchOCI(ctx, ref.Repo+"/"+ref.Name, tagOf(ref.Version))
+				}
+				return s.fetchHTTP(ctx, ref)
+			})
+		},
+		missing: func(found state) error {
+			missing := "is not in the chart store"
+			if found == damaged {
+				missing = "is damaged in the chart store"
+			}
+			return fault(diag.CodeNotInStore, "run fleetc vet once with the network", "%s %s, and the network is off", ref, missing)
+		},
+		changed: func(got string) error {
+			from := "the repository replaced the archive"
+			switch {
+			case strings.Trim(ref.Digest, "0") == "sha256:":
+				from = "the pin has no digest yet, because an import could not fetch the chart"
+			case ref.Git.URL != "":
+				from = "the ref moved or the repository was rewritten"
+			}
+			return fault(diag.CodeDigestMismatch, from+": check it, then run "+addCommand(ref),
+				"%s has the digest %s, its pin says %s", ref, got, ref.Digest)
+		},
 	}
-	return s.stored(ctx, ref)
-}
-
-// stored returns the archive of a remote pin from the store. It downloads the
-// archive when the store lacks it or has a damaged copy.
-func (s *Source) stored(ctx context.Context, ref fleet.ChartRef) ([]byte, error) {
-	return s.fromStore(ref.Digest, func(found state) error {
-		missing := "is not in the chart store"
-		if found == damaged {
-			missing = "is damaged in the chart store"
-		}
-		return fault(diag.CodeNotInStore, "run fleetc vet once with the network", "%s %s, and the network is off", ref, missing)
-	}, func() ([]byte, error) { return s.fetchPinned(ctx, ref) })
-}
-
-// fromStore returns the data with a digest from the store. When the store lacks it or has
-// a damaged copy, it calls fetch, or returns the fault of offline if the network is off.
-func (s *Source) fromStore(digest string, offline func(found state) error, fetch func() ([]byte, error)) ([]byte, error) {
-	st, err := s.store()
-	if err != nil {
-		return nil, err
-	}
-	data, found, err := st.read(digest)
-	if err != nil || found == intact {
-		return data, err
-	}
-	if s.Offline {
-		return nil, offline(found)
-	}
-	if data, err = fetch(); err != nil {
-		return nil, err
-	}
-	s.swept.Do(st.sweep)
-	return data, st.write(digest, data)
-}
-
-// fetchPinned downloads a remote chart and checks its digest.
-func (s *Source) fetchPinned(ctx context.Context, ref fleet.ChartRef) ([]byte, error) {
-	data, err := bounded(ctx, ref.String(), func(ctx context.Context) ([]byte, error) {
-		switch {
-		case ref.Git.URL != "":
-			data, _, err := s.fetchGit(ctx, ref.Git)
-			return data, err
-		case isOCI(ref.Repo):
-			return s.fetchOCI(ctx, ref.Repo+"/"+ref.Name, tagOf(ref.Version))
-		}
-		return s.fetchHTTP(ctx, ref)
-	})
-	if err != nil {
-		return nil, err
-	}
-	if got := digest(data); got != ref.Digest {
-		from := "the repository replaced the archive"
-		switch {
-		case strings.Trim(ref.Digest, "0") == "sha256:":
-			from = "the pin has no digest yet, because an import could not fetch the chart"
-		case ref.Git.URL != "":
-			from = "the ref moved or the repository was rewritten"
-		}
-		return nil, fault(diag.CodeDigestMismatch, from+": check it, then run "+addCommand(ref),
-			"%s has the digest %s, its pin says %s", ref, got, ref.Digest)
-	}
-	return data, nil
 }
 
 // bounded calls work with a deadline. When ctx or the deadline ends, the error names

@@ -227,7 +227,7 @@ func TestDamagedStore(t *testing.T) {
 			if _, err := nextRun(s).Chart(t.Context(), ref); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := offline.archive(t.Context(), ref); err != nil {
+			if _, err := offline.read(t.Context(), offline.archive(ref)); err != nil {
 				t.Errorf("the store was not repaired: %v", err)
 			}
 		})

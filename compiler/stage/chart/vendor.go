@@ -36,43 +36,6 @@ func vendoredName(ref fleet.ChartRef) string {
 	return vendor + "/" + plain + "-" + strings.TrimPrefix(ref.Digest, "sha256:")[:short] + ".tgz"
 }
 
-// vendored returns the archive of a pin from the fleet's repository, or nil. An
-// archive with another digest is a fault.
-func (s *Source) vendored(ref fleet.ChartRef) ([]byte, error) {
-	return s.readVendored(vendoredName(ref), "archive", ref.String(), ref.Digest)
-}
-
-// readVendored reads a vendored file and checks its digest. It returns nil when the
-// file does not exist.
-func (s *Source) readVendored(name, kind, of, want string) ([]byte, error) {
-	if s.Root == "" {
-		return nil, nil
-	}
-	root, err := os.OpenRoot(s.Root)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	info, err := root.Stat(filepath.FromSlash(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	wrong := func(msg string) error {
-		return &diag.Diag{Code: diag.CodeVendoredCopy, At: []diag.Pos{{File: name}}, Msg: msg, Hint: "run fleetc chart vendor, which fetches it again", Cause: err}
-	}
-	if err != nil || !info.Mode().IsRegular() {
-		return nil, wrong("the " + kind + " of " + of + " cannot be read")
-	}
-	data, err := readFile(root, name, maxDownload)
-	if err != nil {
-		return nil, wrong("the " + kind + " of " + of + " cannot be read")
-	}
-	if got := digest(data); got != want {
-		return nil, wrong(fmt.Sprintf("the %s has the digest %s, the pin of %s says %s", kind, got, of, want))
-	}
-	return data, nil
-}
-
 // Vendor writes archives of charts and pinned sources to vendor/charts of the
 // fleet's repository, which the compiler prefers to the network, and removes
 // vendored files of old pins. It returns the written and removed files, sorted,
@@ -97,15 +60,24 @@ func (s *Source) Vendor(ctx context.Context, refs []fleet.ChartRef, sources []fl
 			faults.Add(err)
 			continue
 		}
-		faults.Add(v.vendorSchemas(ctx, ref))
+		for at, want := range ref.Schemas.All() {
+			faults.Add(v.file(ctx, s.schema(ref, at, want)))
+		}
 		for _, of := range append(dependencies(ref), ref) {
-			faults.Add(forParent(ref, of, v.vendorChart(ctx, of)))
+			if of.Path == "" {
+				faults.Add(forParent(ref, of, v.file(ctx, s.archive(of))))
+			}
 		}
 	}
 	for _, src := range sources {
-		if !src.IsChart() {
-			faults.Add(v.vendorRemote(ctx, src))
+		if src.IsChart() {
+			continue
 		}
+		if err := checkSource(src); err != nil {
+			faults.Add(err)
+			continue
+		}
+		faults.Add(v.file(ctx, s.remote(src)))
 	}
 	if len(faults) == 0 {
 		removed, err = removeVendored(root, v.keep)
@@ -123,30 +95,21 @@ type vendoring struct {
 	written []string
 }
 
-// vendorChart writes the archive of a remote chart.
-func (v *vendoring) vendorChart(ctx context.Context, ref fleet.ChartRef) error {
-	if ref.Path != "" {
+// file writes a pinned file into the fleet's repository, unless its copy is up to date.
+func (v *vendoring) file(ctx context.Context, p pinnedFile) error {
+	if v.keep[p.name] {
 		return nil
 	}
-	vendored := func() ([]byte, error) { return v.source.vendored(ref) }
-	return v.file(vendoredName(ref), vendored, func() ([]byte, error) { return v.source.stored(ctx, ref) })
-}
-
-// file writes the result of stored to a vendored file, unless the file is up to date.
-func (v *vendoring) file(name string, vendored, stored func() ([]byte, error)) error {
-	if v.keep[name] {
+	v.keep[p.name] = true
+	if data, err := v.source.vendored(p); data != nil && err == nil {
 		return nil
 	}
-	v.keep[name] = true
-	if data, err := vendored(); data != nil && err == nil {
-		return nil
-	}
-	data, err := stored()
+	data, err := v.source.stored(ctx, p)
 	if err == nil {
-		err = writeVendored(v.root, name, data)
+		err = writeVendored(v.root, p.name, data)
 	}
 	if err == nil {
-		v.written = append(v.written, name)
+		v.written = append(v.written, p.name)
 	}
 	return err
 }
