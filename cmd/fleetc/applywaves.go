@@ -108,7 +108,7 @@ func (r *applyReport) printWaits(ran bool) error {
 		clusters[w] = append(clusters[w], c.Cluster.ID)
 	}
 	for _, w := range waits {
-		if _, err := fmt.Fprintf(r.cmd.OutOrStdout(), "wave %s waits (%s): %s\n", w.wave, joinFirst(clusters[w], 3), w.text); err != nil {
+		if _, err := fmt.Fprintf(r.cmd.OutOrStdout(), "wave %s waits (%s): %s\n", w.wave, diag.JoinFew(clusters[w], 3), w.text); err != nil {
 			return err
 		}
 	}

@@ -119,17 +119,9 @@ func cellTexts(title string, d diff.Difference) []string {
 	return texts
 }
 
-// joinFirst is [diag.JoinFirst] that does not count a single name.
-func joinFirst(names []string, most int) string {
-	if len(names) == most+1 {
-		most++
-	}
-	return diag.JoinFirst(names, most)
-}
-
 // nameList lists the first names and counts the rest.
 func nameList(names []string) string {
-	return joinFirst(names, maxNamed)
+	return diag.JoinFew(names, maxNamed)
 }
 
 // originsText lists the origins of a value.

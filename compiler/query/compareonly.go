@@ -3,7 +3,6 @@ package query
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"path"
 	"slices"
 	"strconv"
@@ -188,7 +187,7 @@ func (c *Comparer) violation(r *fleet.DifferenceRule, d diff.Difference, path, h
 		fault := &diag.Diag{
 			Code: diag.CodeDifference,
 			At:   positions(v.Origins), Clusters: v.Clusters, Path: path, Hint: hint,
-			Msg: "differs from " + some(most.Clusters) + ", which " + r.Path() + " does not allow",
+			Msg: "differs from " + diag.JoinFew(most.Clusters, 3) + ", which " + r.Path() + " does not allow",
 		}
 		for _, p := range positions(most.Origins) {
 			if !slices.Contains(fault.At, p) {
@@ -229,13 +228,4 @@ func quoted(keys []string) []string {
 		}
 	}
 	return out
-}
-
-// some returns the names of a few clusters and the number of the others.
-func some(clusters []string) string {
-	const most = 3
-	if len(clusters) <= most+1 {
-		return strings.Join(clusters, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(clusters[:most], ", "), len(clusters)-most)
 }

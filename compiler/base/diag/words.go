@@ -39,6 +39,14 @@ func JoinFirst(names []string, most int) string {
 	return text
 }
 
+// JoinFew is [JoinFirst] that names a single one instead of counting it.
+func JoinFew(names []string, most int) string {
+	if len(names) == most+1 {
+		most++
+	}
+	return JoinFirst(names, most)
+}
+
 // TypeOf returns the name of a decoded JSON value's type.
 func TypeOf(v any) string {
 	switch v.(type) {

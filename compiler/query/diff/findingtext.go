@@ -126,15 +126,11 @@ func (f Finding) subject() string {
 
 // clusterList returns the first clusters and the number of the others; name formats an ID.
 func clusterList(clusters []string, name func(string) string) string {
-	var names []string
-	for _, c := range clusters[:min(len(clusters), maxClusters)] {
-		names = append(names, name(c))
+	names := make([]string, len(clusters))
+	for i, c := range clusters {
+		names[i] = name(c)
 	}
-	list := strings.Join(names, ", ")
-	if n := len(clusters) - len(names); n > 0 {
-		list += fmt.Sprintf(" and %d more", n)
-	}
-	return list
+	return diag.JoinFirst(names, maxClusters)
 }
 
 // markdownFindings returns findings as a list in Markdown of at most limit bytes.

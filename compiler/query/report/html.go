@@ -225,13 +225,7 @@ func (l *LiveState) class() string {
 }
 
 // idsText returns a few IDs and the number of the others.
-func idsText(ids []string) string {
-	const most = 3
-	if len(ids) <= most {
-		return strings.Join(ids, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most-1], ", "), len(ids)-most+1)
-}
+func idsText(ids []string) string { return diag.JoinFew(ids, 2) }
 
 // conditionsText returns the conditions for the start of the next wave.
 func conditionsText(w Wave) string {
