@@ -62,10 +62,7 @@ func newCacheWhyCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if output == "json" {
-				return writeJSON(cmd.OutOrStdout(), report)
-			}
-			return whyText(cmd.OutOrStdout(), report)
+			return writeResult(cmd.OutOrStdout(), output, report, whyText)
 		},
 	}
 	outputFlag(cmd, &output, "text", "json")

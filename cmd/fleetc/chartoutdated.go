@@ -41,16 +41,8 @@ func newChartOutdatedCommand(o *options) *cobra.Command {
 			if err != nil && len(versions) == 0 {
 				return err
 			}
-			show := outdatedTable
-			if output == "json" {
-				show = func(w io.Writer, versions []edit.ChartVersions) error {
-					return writeJSON(w, append([]edit.ChartVersions{}, versions...))
-				}
-			}
 			// Print the known versions even if some requests failed.
-			if werr := show(cmd.OutOrStdout(), versions); err == nil {
-				err = werr
-			}
+			err = cmp.Or(err, writeResult(cmd.OutOrStdout(), output, append([]edit.ChartVersions{}, versions...), outdatedTable))
 			if err == nil && outdated {
 				err = errDifferences
 			}

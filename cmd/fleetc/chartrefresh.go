@@ -20,10 +20,7 @@ func refreshCharts(cmd *cobra.Command, o *options, names []string, output string
 		}
 	}
 	refreshed, err := edit.RefreshCharts(cmd.Context(), o.compiler(), names...)
-	if output == "json" {
-		return errors.Join(writeJSON(cmd.OutOrStdout(), append([]edit.RefreshedChart{}, refreshed...)), err)
-	}
-	return errors.Join(refreshText(cmd.OutOrStdout(), refreshed), err)
+	return errors.Join(writeResult(cmd.OutOrStdout(), output, append([]edit.RefreshedChart{}, refreshed...), refreshText), err)
 }
 
 // refreshText prints the packages that changed, and the number of the others.

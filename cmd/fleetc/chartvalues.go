@@ -59,10 +59,7 @@ func newChartValuesCommand(o *options) *cobra.Command {
 			if open {
 				v.Values = slices.DeleteFunc(v.Values, func(k values.Key) bool { return k.State != values.Open })
 			}
-			if output == "json" {
-				return writeJSON(cmd.OutOrStdout(), v)
-			}
-			return valuesTable(cmd.OutOrStdout(), v)
+			return writeResult(cmd.OutOrStdout(), output, v, valuesTable)
 		},
 	}
 	cmd.Flags().StringVar(&version, "version", "", "`version` of the chart (default: the first pin of the package)")

@@ -34,11 +34,7 @@ func newChartVerifyCommand(o *options) *cobra.Command {
 			if charts == nil {
 				return err
 			}
-			write := verifiedTable
-			if output == "json" {
-				write = func(w io.Writer, charts []edit.VerifiedChart) error { return writeJSON(w, charts) }
-			}
-			return cmp.Or(write(cmd.OutOrStdout(), charts), err)
+			return cmp.Or(writeResult(cmd.OutOrStdout(), output, charts, verifiedTable), err)
 		},
 	}
 	outputFlag(cmd, &output, "text", "json")

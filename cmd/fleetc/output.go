@@ -153,3 +153,11 @@ func writeJSON(w io.Writer, value any) error {
 	enc.SetEscapeHTML(false)
 	return enc.Encode(value)
 }
+
+// writeResult writes the result of a command as JSON, or else as text.
+func writeResult[T any](w io.Writer, output string, result T, text func(io.Writer, T) error) error {
+	if output == "json" {
+		return writeJSON(w, result)
+	}
+	return text(w, result)
+}
