@@ -1,10 +1,9 @@
 package fleet
 
 import (
-	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
@@ -26,14 +25,35 @@ func UnloadableChart(err error) (code diag.Code, msg, hint string) {
 	return diag.CodeChartFiles, "Chart.yaml is not valid: " + field, "correct Chart.yaml"
 }
 
-// Version returns the version in the Chart.yaml of the chart; empty if ch is nil.
-func (ch *Chart) Version() string {
-	var metadata struct{ Version string }
+// ChartMetadata has fields of the Chart.yaml of a chart.
+type ChartMetadata struct {
+	Version      string            `json:"version"`
+	AppVersion   string            `json:"appVersion"`
+	KubeVersion  string            `json:"kubeVersion"`
+	Deprecated   bool              `json:"deprecated"`
+	Home         string            `json:"home"`
+	Sources      []string          `json:"sources"`
+	Annotations  map[string]string `json:"annotations"`
+	Dependencies []ChartDependency `json:"dependencies"`
+}
+
+// A ChartDependency is a dependency in a Chart.yaml.
+type ChartDependency struct {
+	Name    string `json:"name"`
+	Alias   string `json:"alias"`
+	Version string `json:"version"`
+}
+
+// Metadata returns the metadata of the chart; none if ch is nil. Charts of the first format
+// list dependencies in another file.
+func (ch *Chart) Metadata() (m ChartMetadata) {
 	if ch == nil {
-		return ""
+		return m
 	}
-	if i := slices.IndexFunc(ch.Files, func(f File) bool { return f.Name == "Chart.yaml" }); i >= 0 {
-		_ = yaml.Unmarshal(ch.Files[i].Data, &metadata) // a chart that does not parse is a fault already
+	for _, f := range ch.Files {
+		if f.Name == "Chart.yaml" || f.Name == "requirements.yaml" {
+			_ = yaml.Unmarshal(f.Data, &m) // a chart that does not parse is a fault already
+		}
 	}
-	return metadata.Version
+	return m
 }

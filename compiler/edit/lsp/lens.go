@@ -78,7 +78,7 @@ func (s *snapshot) releaseTitle(name string, clusters []*fleet.Cluster) string {
 	for _, ref := range refs {
 		text := diag.OneLine(ref.String())
 		if ref.Version == "" && s.fleet != nil {
-			text = strings.TrimRight(text+" "+diag.OneLine(s.fleet.Charts[ref].Version()), " ")
+			text = strings.TrimRight(text+" "+diag.OneLine(s.fleet.Charts[ref].Metadata().Version), " ")
 		}
 		if len(refs) > 1 {
 			text += fmt.Sprintf(" in %d", charts[ref])

@@ -62,16 +62,7 @@ func (f *finder) notes(ctx context.Context, g *Group, moves []edit.Move, after e
 
 // chartNotes reads the notes in the Chart.yaml of a chart.
 func chartNotes(ch *fleet.Chart) Notes {
-	var meta struct {
-		Home        string            `json:"home"`
-		Sources     []string          `json:"sources"`
-		Annotations map[string]string `json:"annotations"`
-	}
-	for _, file := range ch.Files {
-		if file.Name == "Chart.yaml" {
-			_ = yaml.Unmarshal(file.Data, &meta) // a chart that does not parse is a fault already
-		}
-	}
+	meta := ch.Metadata()
 	n := Notes{Links: safeLinks(append([]string{meta.Home}, meta.Sources...)...)}
 	text := meta.Annotations["artifacthub.io/changes"]
 	if n.TooLong = len(text) > maxChangesText; n.TooLong {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -17,36 +16,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
-
-// chartMetadata is the part of a Chart.yaml that rehearsals compare.
-type chartMetadata struct {
-	Version      string            `json:"version"`
-	AppVersion   string            `json:"appVersion"`
-	KubeVersion  string            `json:"kubeVersion"`
-	Deprecated   bool              `json:"deprecated"`
-	Home         string            `json:"home"`
-	Sources      []string          `json:"sources"`
-	Dependencies []chartDependency `json:"dependencies"`
-}
-
-// A chartDependency is a dependency in a Chart.yaml.
-type chartDependency struct {
-	Name    string `json:"name"`
-	Alias   string `json:"alias"`
-	Version string `json:"version"`
-}
-
-// metadataOf returns the metadata of a chart. Charts of the first format list dependencies
-// in another file.
-func metadataOf(ch *fleet.Chart) chartMetadata {
-	var m chartMetadata
-	for _, f := range ch.Files {
-		if f.Name == "Chart.yaml" || f.Name == "requirements.yaml" {
-			_ = yaml.Unmarshal(f.Data, &m) // a chart that does not parse is a fault already
-		}
-	}
-	return m
-}
 
 // charts compares the charts of releases whose chart changes.
 func (r *rehearsal) charts() {
@@ -59,11 +28,11 @@ func (r *rehearsal) charts() {
 		old, next := r.before.Charts[before.Chart], r.after.Charts[after.Chart]
 		if old.Chart == nil || next.Chart == nil || old.Digest == next.Digest {
 			if next.Chart != nil && r.before.Cluster.KubeVersion != r.after.Cluster.KubeVersion {
-				r.kubeVersion(after, metadataOf(next.Chart))
+				r.kubeVersion(after, next.Chart.Metadata())
 			}
 			continue
 		}
-		oldMetadata, newMetadata := metadataOf(old.Chart), metadataOf(next.Chart)
+		oldMetadata, newMetadata := old.Chart.Metadata(), next.Chart.Metadata()
 		r.kubeVersion(after, newMetadata)
 		r.versions(after, oldMetadata, newMetadata)
 		r.dependencies(after, oldMetadata, newMetadata)
@@ -79,7 +48,7 @@ func aboutChart(release *fleet.Release, reason diff.Reason, severity diff.Severi
 
 // kubeVersion finds a chart whose range of Kubernetes versions excludes the cluster's, and
 // did not before.
-func (r *rehearsal) kubeVersion(release *fleet.Release, metadata chartMetadata) {
+func (r *rehearsal) kubeVersion(release *fleet.Release, metadata fleet.ChartMetadata) {
 	if render.AllowsKubernetes(metadata.KubeVersion, r.after.Cluster.KubeVersion) {
 		return
 	}
@@ -88,7 +57,7 @@ func (r *rehearsal) kubeVersion(release *fleet.Release, metadata chartMetadata) 
 }
 
 // versions compares the versions of the chart and of its application.
-func (r *rehearsal) versions(release *fleet.Release, before, after chartMetadata) {
+func (r *rehearsal) versions(release *fleet.Release, before, after fleet.ChartMetadata) {
 	if isMajor(before.Version, after.Version) {
 		r.add(aboutChart(release, diff.ChartMajor, diff.Check, "the major version of the chart changes: "+before.Version+" -> "+after.Version, readNotes(after)))
 	}
@@ -101,7 +70,7 @@ func (r *rehearsal) versions(release *fleet.Release, before, after chartMetadata
 }
 
 // readNotes returns the hint to read the upgrade notes of a chart.
-func readNotes(m chartMetadata) string {
+func readNotes(m fleet.ChartMetadata) string {
 	hint := "read its upgrade notes"
 	for _, address := range append(slices.Clone(m.Sources), m.Home) {
 		if strings.HasPrefix(address, "https://") {
@@ -122,8 +91,8 @@ func isMajor(before, after string) bool {
 }
 
 // dependencies compares the dependencies of the chart.
-func (r *rehearsal) dependencies(release *fleet.Release, before, after chartMetadata) {
-	versions := func(m chartMetadata) map[string]string {
+func (r *rehearsal) dependencies(release *fleet.Release, before, after fleet.ChartMetadata) {
+	versions := func(m fleet.ChartMetadata) map[string]string {
 		out := map[string]string{}
 		for _, d := range m.Dependencies {
 			out[cmp.Or(d.Alias, d.Name)] = d.Version

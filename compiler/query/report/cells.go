@@ -62,7 +62,7 @@ func versionOf(f *compiler.Fleet, r *fleet.Release) string {
 	case ref.Repo != "":
 		return ref.Version
 	}
-	return f.Charts[r.Chart].Version()
+	return f.Charts[r.Chart].Metadata().Version
 }
 
 // waiverKey identifies a waiver.
