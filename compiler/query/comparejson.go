@@ -33,18 +33,10 @@ type compareRow struct {
 }
 
 type compareVariant struct {
-	Value    *any            `json:"value,omitempty"`
-	Absent   bool            `json:"absent,omitempty"`
-	Clusters []string        `json:"clusters"`
-	SetBy    []compareOrigin `json:"setBy,omitempty"`
-}
-
-type compareOrigin struct {
-	File   string `json:"file,omitempty"`
-	Line   int    `json:"line,omitempty"`
-	Column int    `json:"column,omitempty"`
-	Layer  string `json:"layer,omitempty"`
-	Chart  string `json:"chart,omitempty"`
+	Value    *any          `json:"value,omitempty"`
+	Absent   bool          `json:"absent,omitempty"`
+	Clusters []string      `json:"clusters"`
+	SetBy    []diff.Origin `json:"setBy,omitempty"`
 }
 
 // compareRows returns differences in the form of the JSON output.
@@ -53,12 +45,9 @@ func compareRows(differences []diff.Difference) []compareRow {
 	for i, d := range differences {
 		out[i] = compareRow{Release: d.Release, Path: d.Path}
 		for _, v := range d.Variants {
-			variant := compareVariant{Absent: !v.Exists, Clusters: v.Clusters}
+			variant := compareVariant{Absent: !v.Exists, Clusters: v.Clusters, SetBy: v.Origins}
 			if v.Exists {
 				variant.Value = &v.Value
-			}
-			for _, o := range v.Origins {
-				variant.SetBy = append(variant.SetBy, compareOrigin{o.Pos.File, o.Pos.Line, o.Pos.Col, o.Layer, o.Chart})
 			}
 			out[i].Variants = append(out[i].Variants, variant)
 		}

@@ -40,10 +40,7 @@ type ImageSource struct {
 	Part     ImagePart `json:"part"`
 	Path     string    `json:"path,omitempty"` // in the configuration, as CUE writes it; empty for manifests and for an appVersion
 	Value    string    `json:"value,omitempty"`
-	Pos      diag.Pos  `json:"-"` // not valid for a chart
-	File     string    `json:"file,omitempty"`
-	Line     int       `json:"line,omitempty"`
-	Column   int       `json:"column,omitempty"`
+	diag.Pos           // not valid for a chart
 	Layer    string    `json:"layer,omitempty"`
 	Chart    string    `json:"chart,omitempty"` // whose default or appVersion it is
 	Clusters []string  `json:"clusters"`
@@ -67,7 +64,7 @@ func (s ImageSource) AppVersion() bool { return s.Chart != "" && s.Path == "" }
 
 // at returns the source with a position.
 func (s ImageSource) at(pos diag.Pos) ImageSource {
-	s.Pos, s.File, s.Line, s.Column = pos, pos.File, pos.Line, pos.Col
+	s.Pos = pos
 	return s
 }
 

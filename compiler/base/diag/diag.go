@@ -18,9 +18,9 @@ import (
 
 // A Pos is a position in a user's file.
 type Pos struct {
-	File string // slash-separated, relative to the fleet's root, or absolute outside of it
-	Line int    // starts at 1; 0 when unknown
-	Col  int    // in bytes, starts at 1; 0 when unknown
+	File string `json:"file,omitempty"`   // slash-separated, relative to the fleet's root, or absolute outside of it
+	Line int    `json:"line,omitempty"`   // starts at 1; 0 when unknown
+	Col  int    `json:"column,omitempty"` // in bytes, starts at 1; 0 when unknown
 }
 
 // IsValid reports whether the position names a file.

@@ -57,7 +57,7 @@ func (e *Editor) usesOf(v ImageVersion) []query.ImageUse {
 }
 
 // HasPolicy reports whether the fleet has a policy for the image.
-func (v *ImageVersion) HasPolicy() bool { return v.pos.IsValid() }
+func (v *ImageVersion) HasPolicy() bool { return v.Pos.IsValid() }
 
 // SetByChart reports whether only pinned charts set the tag of an image: by a default, their
 // appVersion or a text of a template. A chart in the fleet's repository does not count.

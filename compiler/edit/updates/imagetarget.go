@@ -37,16 +37,13 @@ type ImageVersion struct {
 	Newest       string      `json:"newest,omitempty"`       // tag
 	NewestDigest string      `json:"newestDigest,omitempty"` // if the image has a digest, or the policy wants one
 	Policy       string      `json:"policy"`
-	File         string      `json:"file,omitempty"` // of the policy; empty if there is none
-	Line         int         `json:"line,omitempty"`
-	Column       int         `json:"column,omitempty"`
+	diag.Pos                 // of the policy; not valid if there is none
 	Clusters     []string    `json:"clusters"` // IDs, in the order of the fleet
 
 	policy     *image.Policy
 	rule       fleet.TagRule
-	pinsDigest bool     // whether the policy wants a digest
-	pos        diag.Pos // of the policy
-	hasDigest  bool     // whether the image has a digest, or the policy wants one
+	pinsDigest bool // whether the policy wants a digest
+	hasDigest  bool // whether the image has a digest, or the policy wants one
 }
 
 // Next returns the image with the newest tag, and with the digest if it has one. An image
@@ -109,8 +106,8 @@ func newVersion(i query.Image, p fleet.ImagePolicy) ImageVersion {
 		compiled = &image.Policy{} // a fault of the cluster
 	}
 	v := ImageVersion{
-		Image: i.Image, Repository: i.Repository, Tag: i.Tag, Digest: i.Digest, Policy: compiled.String(), File: p.Pos.File, Line: p.Pos.Line, Column: p.Pos.Col,
-		policy: compiled, rule: p.Rule, pinsDigest: p.Digest, pos: p.Pos, hasDigest: p.Digest || i.Digest != "",
+		Image: i.Image, Repository: i.Repository, Tag: i.Tag, Digest: i.Digest, Policy: compiled.String(), Pos: p.Pos,
+		policy: compiled, rule: p.Rule, pinsDigest: p.Digest, hasDigest: p.Digest || i.Digest != "",
 	}
 	switch {
 	case compiled.Never() != "":
@@ -205,8 +202,8 @@ func (v *ImageVersion) ask(ctx context.Context, client *registry.Images, tag str
 func (v *ImageVersion) blame(err error) error {
 	return diag.Changed(err, func(d *diag.Diag) {
 		d.Clusters = v.Clusters
-		if v.pos.IsValid() {
-			d.At, d.Path = []diag.Pos{v.pos}, fleet.ImagePath(v.Repository)
+		if v.Pos.IsValid() {
+			d.At, d.Path = []diag.Pos{v.Pos}, fleet.ImagePath(v.Repository)
 		}
 	})
 }

@@ -156,7 +156,7 @@ func checkTag(versions []ImageVersion, tag string) error {
 		repositories = append(repositories, v.Repository)
 		if v.Status == Held {
 			return &diag.Diag{
-				Code: diag.CodeNoVersion, At: []diag.Pos{v.pos}, Path: fleet.ImagePath(v.Repository),
+				Code: diag.CodeNoVersion, At: []diag.Pos{v.Pos}, Path: fleet.ImagePath(v.Repository),
 				Msg:  "the policy keeps the tag of the image: " + diag.Visible(v.policy.Never(), diag.MaxText),
 				Hint: "remove the policy first",
 			}

@@ -12,9 +12,9 @@ import (
 
 // An Origin is the source of a value.
 type Origin struct {
-	Pos   diag.Pos // position of the value
-	Layer string   // layer of Pos; empty outside of layers
-	Chart string   // the chart whose default it is, instead of Pos
+	diag.Pos        // position of the value
+	Layer    string `json:"layer,omitempty"` // layer of Pos; empty outside of layers
+	Chart    string `json:"chart,omitempty"` // the chart whose default it is, instead of Pos
 }
 
 func (o Origin) compare(p Origin) int {
