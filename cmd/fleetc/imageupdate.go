@@ -131,7 +131,7 @@ func lineEditText(e updates.LineEdit) string {
 		text = diff.Inline(e.Path) + ": " + text
 	}
 	if e.Line > 0 {
-		return strconv.Itoa(e.Line) + ":" + strconv.Itoa(e.Column) + " " + text
+		return strconv.Itoa(e.Line) + ":" + strconv.Itoa(e.Col) + " " + text
 	}
 	return "+ " + text
 }

@@ -10,7 +10,7 @@ import (
 // A Fault is the JSON form of a fault. The field names are stable.
 type Fault struct {
 	Code     Code     `json:"code,omitempty"` // the class of the fault, such as FL1001
-	At       []Place  `json:"at"`             // source positions, the most relevant first; may be empty
+	At       []Pos    `json:"at"`             // source positions, the most relevant first; may be empty
 	Path     string   `json:"path,omitempty"` // the invalid field or object
 	Message  string   `json:"message"`
 	Hint     string   `json:"hint,omitempty"` // what to do
@@ -21,23 +21,15 @@ type Fault struct {
 	Example string `json:"example,omitempty"`
 }
 
-// A Place is the JSON form of a position.
-type Place struct {
-	File   string `json:"file"`             // slash-separated and relative to the fleet's root, or absolute outside of it
-	Line   int    `json:"line,omitempty"`   // from 1
-	Column int    `json:"column,omitempty"` // in bytes, from 1
-}
-
 // FaultsOf returns the JSON form of the faults of err, in order. For a nil err the list is
 // empty.
 func FaultsOf(err error) []Fault {
 	out := []Fault{}
 	for _, d := range All(err) {
-		f := Fault{Code: d.Code, At: []Place{}, Path: d.Path, Message: d.Msg, Hint: d.Hint, Clusters: append([]string{}, d.Clusters...), Example: d.Example}
-		for _, p := range d.Places() {
-			f.At = append(f.At, Place{p.File, p.Line, p.Col})
-		}
-		out = append(out, f)
+		out = append(out, Fault{
+			Code: d.Code, At: append([]Pos{}, d.Places()...), Path: d.Path, Message: d.Msg, Hint: d.Hint,
+			Clusters: append([]string{}, d.Clusters...), Example: d.Example,
+		})
 	}
 	return out
 }

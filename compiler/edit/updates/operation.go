@@ -37,12 +37,10 @@ const (
 
 // A LineEdit is a change of a line of the fleet.
 type LineEdit struct {
-	File   string `json:"file"`
-	Line   int    `json:"line,omitempty"`   // before the update; 0 for an added field
-	Column int    `json:"column,omitempty"` // likewise
-	Path   string `json:"path,omitempty"`   // in the configuration
-	Before string `json:"before,omitempty"` // empty for an added field
-	After  string `json:"after"`
+	diag.Pos        // before the update; only the file for an added field
+	Path     string `json:"path,omitempty"`   // in the configuration
+	Before   string `json:"before,omitempty"` // empty for an added field
+	After    string `json:"after"`
 }
 
 // apply applies operations to the files of the fleet. Later lines come first, so that
@@ -75,7 +73,7 @@ func apply(root string, operations []operation) (load.Edits, []LineEdit, error) 
 		lines = append(lines, line)
 	}
 	slices.SortFunc(lines, func(a, b LineEdit) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Path, b.Path), cmp.Compare(a.After, b.After))
+		return cmp.Or(a.Pos.Compare(b.Pos), cmp.Compare(a.Path, b.Path), cmp.Compare(a.After, b.After))
 	})
 	return edits, lines, faults.Err()
 }
@@ -89,11 +87,11 @@ func boolInt(b bool) int {
 
 // apply applies one operation.
 func (o operation) apply(root string, edits load.Edits) (LineEdit, error) {
-	line := LineEdit{File: o.at.File, Line: o.at.Line, Column: o.at.Col, Path: o.path, Before: o.before, After: o.after}
+	line := LineEdit{Pos: o.at, Path: o.path, Before: o.before, After: o.after}
 	var err error
 	switch o.kind {
 	case setBeside:
-		line.Line, line.Column = 0, 0
+		line.Line, line.Col = 0, 0
 		err = load.SetBeside(root, o.at, o.keys, o.after, edits)
 	case replaceText:
 		err = load.ReplaceText(root, o.at, o.before, o.after, edits)
@@ -105,7 +103,7 @@ func (o operation) apply(root string, edits load.Edits) (LineEdit, error) {
 		line, err = editOnce(root, o, edits)
 	case setInLayer:
 		layer := fleet.Layer{Name: o.layer, Dir: o.layerDir}
-		line.Line, line.Column, line.Before = 0, 0, ""
+		line.Line, line.Col, line.Before = 0, 0, ""
 		line.File, err = load.SetText(root, layer, strings.Split(o.keys, "\x00"), o.after, edits)
 	}
 	return line, err

@@ -215,7 +215,7 @@ func applyScalars(file string, text []byte, changes []scalarChange, edits load.E
 	}
 	edits[file] = text
 	first := changes[len(changes)-1]
-	return LineEdit{File: file, Line: first.node.Line, Column: first.node.Column, Path: "images." + first.key, Before: first.before, After: first.after}, true
+	return LineEdit{Pos: diag.Pos{File: file, Line: first.node.Line, Col: first.node.Column}, Path: "images." + first.key, Before: first.before, After: first.after}, true
 }
 
 // replaceScalar replaces all scalars of a YAML file that are a text.
@@ -239,7 +239,7 @@ func replaceScalar(root, file, before, after string, edits load.Edits) (LineEdit
 		}
 	}
 	edits[file] = text
-	return LineEdit{File: file, Line: found[0].Line, Column: found[0].Column, Before: before, After: after}, true
+	return LineEdit{Pos: diag.Pos{File: file, Line: found[0].Line, Col: found[0].Column}, Before: before, After: after}, true
 }
 
 // editOnce replaces a text in quotes that a file has once.
@@ -264,5 +264,5 @@ func editOnce(root string, o operation, edits load.Edits) (LineEdit, error) {
 	}
 	edits[o.at.File] = slices.Concat(text[:at], []byte(o.after), text[at+len(o.before):])
 	line := 1 + bytes.Count(text[:at], []byte("\n"))
-	return LineEdit{File: o.at.File, Line: line, Column: at - bytes.LastIndexByte(text[:at], '\n') - 1, Before: o.before, After: o.after}, nil
+	return LineEdit{Pos: diag.Pos{File: o.at.File, Line: line, Col: at - bytes.LastIndexByte(text[:at], '\n') - 1}, Before: o.before, After: o.after}, nil
 }
