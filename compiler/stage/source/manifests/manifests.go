@@ -47,7 +47,7 @@ func Read(root, name string, r *fleet.Release) (objs []fleet.Object, reads []str
 		return nil, nil, fmt.Errorf("open the fleet's root: %w", err)
 	}
 	defer sys.Close()
-	s := &source{tree: tree{root: sys}, release: r, reads: map[string]bool{}}
+	s := &source{root: sys, release: r, reads: map[string]bool{}}
 	s.top(name)
 	reads = slices.Sorted(maps.Keys(s.reads))
 	if err := s.faults.Err(); err != nil {
@@ -58,7 +58,7 @@ func Read(root, name string, r *fleet.Release) (objs []fleet.Object, reads []str
 
 // A source is the state of one call of Read.
 type source struct {
-	tree    tree
+	root    *os.Root // of the fleet; paths cannot leave it
 	release *fleet.Release
 	reads   map[string]bool
 	files   int // number of files that were read, and their size
@@ -82,7 +82,7 @@ func (s *source) top(name string) {
 		s.fault(diag.CodeSourceFile, diag.Pos{}, name+" is outside of the fleet's directory", "")
 		return
 	}
-	real, info, err := s.tree.stat(below)
+	real, info, err := s.stat(below)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		s.missing(name, below)
@@ -108,11 +108,11 @@ func (s *source) top(name string) {
 func (s *source) missing(name, below string) {
 	parts, above := strings.Split(below, "/"), "."
 	for _, part := range parts {
-		real, err := git.ResolveLink(s.tree.root, above)
+		real, err := git.ResolveLink(s.root, above)
 		if err != nil {
 			break
 		}
-		names, err := s.tree.names(real)
+		names, err := s.names(real)
 		if err != nil {
 			break
 		}
@@ -142,7 +142,7 @@ func (s *source) directory(name, real string, above []string) {
 		s.fault(diag.CodeSourceFile, diag.Pos{File: name}, "a link that leads back to "+real, "remove it")
 		return
 	}
-	names, err := s.tree.names(real)
+	names, err := s.names(real)
 	if err != nil {
 		s.fault(diag.CodeSourceFile, diag.Pos{File: name}, reason(err), "")
 		return
@@ -153,7 +153,7 @@ func (s *source) directory(name, real string, above []string) {
 			return
 		}
 		below := path.Join(name, base)
-		where, info, err := s.tree.stat(below)
+		where, info, err := s.stat(below)
 		switch {
 		case err != nil && !isManifest(base) && !errors.Is(err, git.ErrLeaves):
 			// Ignore a broken link with another extension.
@@ -184,7 +184,7 @@ func (s *source) file(name, real string, info fs.FileInfo) {
 		s.tooMuch(fmt.Sprintf("more than %d files", maxFiles))
 		return
 	}
-	data, err := git.ReadFile(s.tree.root, real, maxFile)
+	data, err := git.ReadFile(s.root, real, maxFile)
 	if err != nil {
 		s.fault(diag.CodeSourceFile, diag.Pos{File: name}, reason(err), "")
 		return

@@ -3,30 +3,24 @@ package manifests
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
-// A tree is the fleet's root; paths cannot leave it.
-type tree struct {
-	root *os.Root
-}
-
 // stat returns the path and the info of a file after following links.
-func (t tree) stat(name string) (real string, info fs.FileInfo, err error) {
-	if real, err = git.ResolveLink(t.root, name); err != nil {
+func (s *source) stat(name string) (real string, info fs.FileInfo, err error) {
+	if real, err = git.ResolveLink(s.root, name); err != nil {
 		return "", nil, err
 	}
-	info, err = t.root.Lstat(filepath.FromSlash(real))
+	info, err = s.root.Lstat(filepath.FromSlash(real))
 	return real, info, err
 }
 
 // names returns the entries of a directory, sorted.
-func (t tree) names(real string) ([]string, error) {
-	f, err := t.root.Open(filepath.FromSlash(real))
+func (s *source) names(real string) ([]string, error) {
+	f, err := s.root.Open(filepath.FromSlash(real))
 	if err != nil {
 		return nil, err
 	}
