@@ -59,9 +59,9 @@ type renderer struct {
 	Templates *render.Charts
 	jsonnet   *jsonnet.Renderer
 	remotes   *RemoteReader
-	packages  []load.Package                   // of charts that Jsonnet may render by name
-	read      sync.Map                         // objects of kustomizations and manifests by kind and path, each a sync.OnceValues
-	crdDirs   par.Memo[*fleet.Chart, []string] // API versions of the CRDs in the crds directories of charts
+	packages  []load.Package                        // of charts that Jsonnet may render by name
+	read      par.ResultMemo[string, Kustomization] // kustomizations and manifests by kind and path
+	crdDirs   par.Memo[*fleet.Chart, []string]      // API versions of the CRDs in the crds directories of charts
 	groups    renderGroups
 	Slots     chan struct{} // has an element for each chart that is being rendered
 	unshared  bool          // whether clusters do not share results, for tests

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -24,33 +23,22 @@ func (f *Fleet) Source(ctx context.Context, c *fleet.Cluster, r *fleet.Release, 
 	case r.Kustomize != "":
 		return f.kustomization(ctx, c, r)
 	case r.Manifests != "":
-		return f.readOnce("manifests "+r.Manifests, r, func() ([]fleet.Object, error) {
+		k, err := f.read.Get("manifests "+r.Manifests, func() (Kustomization, error) {
 			objs, _, err := manifests.Read(f.Dir, r.Manifests, r)
-			return objs, err
+			return Kustomization{Objects: objs}, err
 		})
+		return render.Result{Objects: shareObjects(k.Objects, r)}, err
 	}
 	return f.chart(ctx, c, r, apis)
-}
-
-// readOnce reads a source that is the same for all clusters once, and returns its objects
-// as those of the release.
-func (f *Fleet) readOnce(key string, r *fleet.Release, read func() ([]fleet.Object, error)) (render.Result, error) {
-	first, _ := f.read.LoadOrStore(key, sync.OnceValues(read))
-	objs, err := first.(func() ([]fleet.Object, error))()
-	return render.Result{Objects: shareObjects(objs, r)}, err
 }
 
 // kustomization builds a kustomization once, or once for each version of Kubernetes if its
 // charts see the version.
 func (f *Fleet) kustomization(ctx context.Context, c *fleet.Cluster, r *fleet.Release) (render.Result, error) {
-	build := sync.OnceValues(func() (Kustomization, error) { return f.remotes.Build(ctx, f.Dir, r, c.KubeVersion) })
-	once := func(key string) (Kustomization, error) {
-		first, _ := f.read.LoadOrStore(key, build)
-		return first.(func() (Kustomization, error))()
-	}
-	k, err := once("kustomize " + r.Kustomize)
+	build := func() (Kustomization, error) { return f.remotes.Build(ctx, f.Dir, r, c.KubeVersion) }
+	k, err := f.read.Get("kustomize "+r.Kustomize, build)
 	if k.Kubernetes != "" && k.Kubernetes != c.KubeVersion {
-		k, err = once("kustomize " + r.Kustomize + " " + c.KubeVersion)
+		k, err = f.read.Get("kustomize "+r.Kustomize+" "+c.KubeVersion, build)
 	}
 	return render.Result{Objects: shareObjects(k.Objects, r)}, err
 }

@@ -140,7 +140,7 @@ func vetRendered(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, o
 // those of applies that can be found without a cluster. It yields the result of a cluster
 // beside the faults of checks.
 func Vet(ctx context.Context, f *compiler.Fleet, options VetOptions) iter.Seq2[*VetResult, error] {
-	var sizes chartSizes
+	var sizes par.ResultMemo[*fleet.Chart, int] // of charts
 	layout, resolver := options.Layout, secrets.NewResolver(f.Fleet, options.AllowExec)
 	return par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*VetResult, error) {
 		c := f.Clusters[i]
@@ -151,7 +151,7 @@ func Vet(ctx context.Context, f *compiler.Fleet, options VetOptions) iter.Seq2[*
 		if b != nil {
 			faults.Add(checkLayouts(f, b, layout))
 			faults.Add(apply.CheckOrder(b))
-			faults.Add(sizes.check(f, b))
+			faults.Add(checkSizes(f, b, &sizes))
 			faults.Add(secrets.CheckLive(b))
 			if options.Secrets && err == nil {
 				_, _, err := resolver.Values(ctx, b, emptyCluster)
@@ -210,19 +210,9 @@ func checkApplied(b *fleet.Bundle) error {
 	return faults.Err()
 }
 
-// chartSizes caches the sizes of charts in records of Helm.
-type chartSizes struct {
-	sizes par.Memo[*fleet.Chart, chartSize]
-}
-
-type chartSize struct {
-	bytes int
-	err   error
-}
-
-// check returns the faults of releases of a cluster that Helm cannot store because of their
-// size. Argo CD stores no records.
-func (s *chartSizes) check(f *compiler.Fleet, b *fleet.Bundle) error {
+// checkSizes returns the faults of releases of a cluster that Helm cannot store because of their
+// size. Argo CD stores no records. sizes has those of charts in records of Helm.
+func checkSizes(f *compiler.Fleet, b *fleet.Bundle, sizes *par.ResultMemo[*fleet.Chart, int]) error {
 	c := b.Cluster
 	if layouts := c.GitOps.Layouts; len(layouts) > 0 && !slices.ContainsFunc(layouts, func(l fleet.Layout) bool { return l != fleet.ArgoLayout }) {
 		return nil
@@ -233,18 +223,15 @@ func (s *chartSizes) check(f *compiler.Fleet, b *fleet.Bundle) error {
 			continue
 		}
 		ch := f.Charts[r.Chart].Chart
-		size := s.sizes.Get(ch, func() (s chartSize) {
-			s.bytes, s.err = helm.ChartSize(ch)
-			return s
-		})
-		faults.Add(size.err)
-		if size.bytes <= helm.MaxRecord {
-			faults.Add(checkRecord(size.bytes, b, r))
+		size, err := sizes.Get(ch, func() (int, error) { return helm.ChartSize(ch) })
+		faults.Add(err)
+		if size <= helm.MaxRecord {
+			faults.Add(checkRecord(size, b, r))
 		} else {
 			faults.Add(&diag.Diag{
 				Code: diag.CodeHelmSize,
 				At:   []diag.Pos{r.Pos}, Path: r.Path("delivery"),
-				Msg:  fmt.Sprintf("Helm stores the chart in a Secret, where it has %d bytes: Kubernetes accepts at most %d", size.bytes, helm.MaxRecord),
+				Msg:  fmt.Sprintf("Helm stores the chart in a Secret, where it has %d bytes: Kubernetes accepts at most %d", size, helm.MaxRecord),
 				Hint: `leave out files of the chart with .helmignore, or set delivery: "manifests"`,
 			})
 		}

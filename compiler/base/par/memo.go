@@ -21,3 +21,12 @@ func (m *Memo[K, V]) Len() (n int) {
 	m.m.Range(func(any, any) bool { n++; return true })
 	return n
 }
+
+// A ResultMemo is a [Memo] of functions that can fail: it also keeps their errors. The zero
+// value is ready for use.
+type ResultMemo[K comparable, V any] struct{ m Memo[K, func() (V, error)] }
+
+// Get returns the result for a key; the first call for the key computes it with f.
+func (r *ResultMemo[K, V]) Get(key K, f func() (V, error)) (V, error) {
+	return r.m.Get(key, func() func() (V, error) { return sync.OnceValues(f) })()
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -27,9 +26,9 @@ const (
 type Images struct {
 	offline      bool
 	transport    http.RoundTripper
-	repositories par.Memo[string, func() (*imageRepository, error)]
-	tags         par.Memo[string, func() ([]string, error)]
-	digests      par.Memo[string, func() (string, error)]
+	repositories par.ResultMemo[string, *imageRepository]
+	tags         par.ResultMemo[string, []string]
+	digests      par.ResultMemo[string, string]
 	hosts        par.Memo[string, chan struct{}]
 }
 
@@ -47,34 +46,30 @@ func NewImages(offline bool) *Images {
 // Tags returns the tags of a repository, as in ghcr.io/example/app, in the order of the
 // registry. They may be any texts.
 func (c *Images) Tags(ctx context.Context, repository string) ([]string, error) {
-	return c.tags.Get(repository, func() func() ([]string, error) {
-		return sync.OnceValues(func() ([]string, error) {
-			return request(ctx, c, repository, repository, func(ctx context.Context, r *imageRepository) ([]string, error) {
-				return r.puller.List(ctx, r.Repository)
-			})
+	return c.tags.Get(repository, func() ([]string, error) {
+		return request(ctx, c, repository, repository, func(ctx context.Context, r *imageRepository) ([]string, error) {
+			return r.puller.List(ctx, r.Repository)
 		})
-	})()
+	})
 }
 
 // Digest returns the digest of a tag: that of the index for an image of several
 // architectures. The error wraps [ErrNotFound] if the registry does not have the tag.
 func (c *Images) Digest(ctx context.Context, repository, tag string) (string, error) {
 	at := repository + ":" + tag
-	return c.digests.Get(at, func() func() (string, error) {
-		return sync.OnceValues(func() (string, error) {
-			return request(ctx, c, repository, at, func(ctx context.Context, r *imageRepository) (string, error) {
-				found, err := r.puller.Head(ctx, r.Tag(tag)) // registries count only GET as a pull
-				if err == nil {
-					return found.Digest.String(), nil
-				}
-				read, err := r.puller.Get(ctx, r.Tag(tag))
-				if err != nil {
-					return "", err
-				}
-				return read.Digest.String(), nil
-			})
+	return c.digests.Get(at, func() (string, error) {
+		return request(ctx, c, repository, at, func(ctx context.Context, r *imageRepository) (string, error) {
+			found, err := r.puller.Head(ctx, r.Tag(tag)) // registries count only GET as a pull
+			if err == nil {
+				return found.Digest.String(), nil
+			}
+			read, err := r.puller.Get(ctx, r.Tag(tag))
+			if err != nil {
+				return "", err
+			}
+			return read.Digest.String(), nil
 		})
-	})()
+	})
 }
 
 // request runs a request to a repository. at names its subject in faults.
@@ -112,14 +107,12 @@ func request[T any](ctx context.Context, c *Images, repository, at string, send 
 
 // open returns the client of a repository.
 func (c *Images) open(repository string) (*imageRepository, error) {
-	return c.repositories.Get(repository, func() func() (*imageRepository, error) {
-		return sync.OnceValues(func() (*imageRepository, error) {
-			repo, options, err := open(repository, newLimited(c.transport, maxTagBytes))
-			if err != nil {
-				return nil, err
-			}
-			puller, err := remote.NewPuller(options...)
-			return &imageRepository{repo, puller}, err
-		})
-	})()
+	return c.repositories.Get(repository, func() (*imageRepository, error) {
+		repo, options, err := open(repository, newLimited(c.transport, maxTagBytes))
+		if err != nil {
+			return nil, err
+		}
+		puller, err := remote.NewPuller(options...)
+		return &imageRepository{repo, puller}, err
+	})
 }

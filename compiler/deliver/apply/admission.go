@@ -33,7 +33,7 @@ func (p *planner) planWithoutDryRun(ctx context.Context, it *Item) (bool, error)
 	if !it.isPlain() {
 		return false, nil
 	}
-	rules, err := p.admission.get(struct{}{}, func() (*admissionRules, error) { return readAdmission(ctx, p.Live) })
+	rules, err := p.admission.Get(struct{}{}, func() (*admissionRules, error) { return readAdmission(ctx, p.Live) })
 	if err != nil {
 		return false, err
 	}
@@ -41,7 +41,7 @@ func (p *planner) planWithoutDryRun(ctx context.Context, it *Item) (bool, error)
 	if err != nil || !served || rules.match(r.Group, r.Resource) {
 		return false, err
 	}
-	space, err := p.namespaces.get(it.ref.Namespace, func() (*unstructured.Unstructured, error) {
+	space, err := p.namespaces.Get(it.ref.Namespace, func() (*unstructured.Unstructured, error) {
 		return p.object(ctx, cluster.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Name: it.ref.Namespace})
 	})
 	if cluster.ReasonOf(err) == cluster.Forbidden {

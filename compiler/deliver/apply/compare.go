@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/stage/health"
 )
@@ -116,8 +117,8 @@ type comparer struct {
 
 	byGitOps    atomic.Bool   // see [Comparison]
 	rules       *health.Rules // of [Target.Drift]; nil otherwise
-	rights      memo[cluster.Right, bool]
-	patchRights memo[string, patchRights] // by namespace
+	rights      par.ResultMemo[cluster.Right, bool]
+	patchRights par.ResultMemo[string, patchRights] // by namespace
 }
 
 // all compares the objects of the bundle, grouped by kind to need few requests.
@@ -308,12 +309,12 @@ func (c *comparer) mayPatch(ctx context.Context, ref cluster.Ref) (bool, error) 
 		patch.Namespace = ref.Namespace
 	}
 	ask := func(right cluster.Right) (bool, error) {
-		return c.rights.get(right, func() (bool, error) { return c.Live.May(ctx, right) })
+		return c.rights.Get(right, func() (bool, error) { return c.Live.May(ctx, right) })
 	}
 	if all, err := ask(cluster.Right{}); all || err != nil {
 		return all, err
 	}
-	in, err := c.patchRights.get(cmp.Or(patch.Namespace, Namespace), func() (patchRights, error) {
+	in, err := c.patchRights.Get(cmp.Or(patch.Namespace, Namespace), func() (patchRights, error) {
 		may, whole, err := c.Live.VerbRules(ctx, patch.Verb, cmp.Or(patch.Namespace, Namespace))
 		return patchRights{may, whole}, err
 	})

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -33,8 +34,8 @@ func TestDelivered(t *testing.T) {
 		t.Fatal(err)
 	}
 	gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
-	schemas := &memo[schema.GroupVersion, *cluster.Schemas]{}
-	if _, err := schemas.get(gvk.GroupVersion(), func() (*cluster.Schemas, error) { return cluster.ReadSchemas(document), nil }); err != nil {
+	schemas := &par.ResultMemo[schema.GroupVersion, *cluster.Schemas]{}
+	if _, err := schemas.Get(gvk.GroupVersion(), func() (*cluster.Schemas, error) { return cluster.ReadSchemas(document), nil }); err != nil {
 		t.Fatal(err)
 	}
 	const same = `{"size":1,"cpu":"1","whole":[{"name":"x","mode":"plain"}]}`

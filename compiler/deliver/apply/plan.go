@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/stage/health"
 )
@@ -27,11 +28,11 @@ type planner struct {
 	secretFields     map[string][][]string             // fields beside the data of Secrets that get values of secrets, by ID
 	handedOver       map[string]bool                   // Helm releases whose objects fleetc now applies, and these objects
 	hooks            map[string][]byte                 // packed hooks that run on deletion and must be stored, by release
-	schemas          *memo[schema.GroupVersion, *cluster.Schemas]
+	schemas          *par.ResultMemo[schema.GroupVersion, *cluster.Schemas]
 	reader           *cluster.Reader  // of all objects that the plan reads; nil to read each on its own
 	unchanged        map[string]*Item // unchanged items of an earlier plan of the same apply, by ID
-	admission        memo[struct{}, *admissionRules]
-	namespaces       memo[string, *unstructured.Unstructured] // namespaces
+	admission        par.ResultMemo[struct{}, *admissionRules]
+	namespaces       par.ResultMemo[string, *unstructured.Unstructured] // namespaces
 }
 
 func idOf(ref cluster.Ref) string {
@@ -138,7 +139,7 @@ func (t Target) planner(inventory *Inventory) *planner {
 	return &planner{
 		Target: t, declared: declared, inventory: inventory, recorded: inventory.entries(), digests: digests,
 		bundleCRDs: map[schema.GroupVersionKind]*Item{}, bundleNamespaces: map[string]*Item{}, handedOver: map[string]bool{}, secretFields: fields,
-		schemas: &memo[schema.GroupVersion, *cluster.Schemas]{},
+		schemas: &par.ResultMemo[schema.GroupVersion, *cluster.Schemas]{},
 	}
 }
 

@@ -3,25 +3,14 @@ package apply
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
 // This file simulates applies for objects without a dry run.
-
-// A memo memoizes results by key. The zero value is ready for use.
-type memo[K comparable, V any] struct {
-	answers par.Memo[K, func() (V, error)]
-}
-
-func (m *memo[K, V]) get(key K, ask func() (V, error)) (V, error) {
-	return m.answers.Get(key, func() func() (V, error) { return sync.OnceValues(ask) })()
-}
 
 // A simulation is the result of a simulated apply.
 type simulation struct {
@@ -77,7 +66,7 @@ func (p *planner) simulate(ctx context.Context, it *Item, now *unstructured.Unst
 
 // schemasOf returns the schemas that the cluster publishes for an API version.
 func (p *planner) schemasOf(ctx context.Context, gv schema.GroupVersion) (*cluster.Schemas, error) {
-	return p.schemas.get(gv, func() (*cluster.Schemas, error) {
+	return p.schemas.Get(gv, func() (*cluster.Schemas, error) {
 		document, err := p.Live.OpenAPI(ctx, gv)
 		return cluster.ReadSchemas(document), err
 	})

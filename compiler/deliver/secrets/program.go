@@ -69,22 +69,13 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 
 // printed returns the value that a command prints, which is run once.
 func (r *Resolver) printed(ctx context.Context, missing string, words ...string) (string, error) {
-	p := r.outputs.Get(strings.Join(words, "\x00"), func() programOutput {
-		out, err := r.output(ctx, missing, words...)
-		return programOutput{string(out), err}
-	})
-	if p.err != nil {
-		return "", p.err
+	out, err := r.outputs.Get(strings.Join(words, "\x00"), func() ([]byte, error) { return r.output(ctx, missing, words...) })
+	if err != nil {
+		return "", err
 	}
-	value := strings.TrimSuffix(strings.TrimSuffix(p.text, "\n"), "\r")
+	value := strings.TrimSuffix(strings.TrimSuffix(string(out), "\n"), "\r")
 	if value == "" {
 		return "", &diag.Diag{Code: diag.CodeSecretUnavailable, Msg: diag.Visible(words[0], diag.MaxText) + " prints no value", Hint: "run it by hand in the fleet's root"}
 	}
 	return value, nil
-}
-
-// programOutput is the output of a program, or its error.
-type programOutput struct {
-	text string
-	err  error
 }

@@ -32,7 +32,7 @@ type Resolver struct {
 	mu      sync.Mutex
 	files   *secret.Files
 	plain   map[string]plainFile // by name
-	outputs par.Memo[string, programOutput]
+	outputs par.ResultMemo[string, []byte]
 	digests par.Memo[digestKey, string]
 }
 

@@ -27,14 +27,8 @@ const maxFile = 4 << 20
 // Files reads the SOPS files of a fleet, each once. It is safe for concurrent use.
 type Files struct {
 	root  string
-	files par.Memo[string, readFile]
-	rules par.Memo[string, readRules] // by directory
-}
-
-// readFile is a SOPS file, or the error of reading it.
-type readFile struct {
-	file *sops.File
-	err  error
+	files par.ResultMemo[string, *sops.File]
+	rules par.ResultMemo[string, *sops.Rules] // by directory
 }
 
 // NewFiles returns a reader of the files below the absolute path root.
@@ -44,18 +38,17 @@ func NewFiles(root string) *Files { return &Files{root: root} }
 // has the positions in the file, also of recipients that differ from the rules of the
 // nearest .sops.yaml.
 func (f *Files) File(name string) (*sops.File, error) {
-	r := f.files.Get(name, func() readFile {
+	return f.files.Get(name, func() (*sops.File, error) {
 		data, err := Read(f.root, name)
 		if err != nil {
-			return readFile{err: err}
+			return nil, err
 		}
 		file, err := sops.Parse(name, data)
 		if err == nil {
 			err = f.checkRecipients(name, file.Recipients(), "fleetc secret rotate")
 		}
-		return readFile{file, err}
+		return file, err
 	})
-	return r.file, r.err
 }
 
 // checkRecipients compares the age recipients of a file with the rule for it in the nearest

@@ -13,17 +13,10 @@ import (
 
 // rule returns the rule for a file in the nearest .sops.yaml; nil if there is none.
 func (f *Files) rule(name string) (*sops.Rule, error) {
-	of := f.rules.Get(path.Dir(path.Clean(name)), func() readRules {
-		rules, err := sops.FindRules(func(name string) ([]byte, error) { return Read(f.root, name) }, name)
-		return readRules{rules, err}
+	rules, err := f.rules.Get(path.Dir(path.Clean(name)), func() (*sops.Rules, error) {
+		return sops.FindRules(func(name string) ([]byte, error) { return Read(f.root, name) }, name)
 	})
-	return of.rules.For(name), of.err
-}
-
-// readRules are the rules for the files of a directory, or the error of reading them.
-type readRules struct {
-	rules *sops.Rules
-	err   error
+	return rules.For(name), err
 }
 
 // Recipients returns the age recipients that the rule for a file names, sorted. It returns
