@@ -20,6 +20,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/base/sops"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -156,15 +157,9 @@ type inputReader struct {
 	charts   *chart.Source
 	jsonnet  *jsonnet.Renderer
 	remotes  *compiler.RemoteReader
-	packages func() ([]load.Package, error) // called once
-	digests  map[string]string              // by file; empty if the file does not exist
-	sources  map[string]sourceFiles         // by kind and path
-}
-
-// sourceFiles is the files of a release, or the error of finding them.
-type sourceFiles struct {
-	files []string
-	err   error
+	packages func() ([]load.Package, error)   // called once
+	digests  map[string]string                // by file; empty if the file does not exist
+	sources  par.ResultMemo[string, []string] // source files by kind and path
 }
 
 func newInputReader(c *compiler.Compiler, dir string) (*inputReader, error) {
@@ -175,7 +170,7 @@ func newInputReader(c *compiler.Compiler, dir string) (*inputReader, error) {
 	charts := c.Source(dir)
 	return &inputReader{
 		dir: dir, edits: c.Edits, charts: charts, remotes: compiler.NewRemoteReader(dir, charts, &render.Charts{}), jsonnet: &jsonnet.Renderer{Dir: dir, Library: library}, packages: sync.OnceValues(func() ([]load.Package, error) { return load.Packages(dir) }),
-		digests: map[string]string{}, sources: map[string]sourceFiles{},
+		digests: map[string]string{},
 	}, nil
 }
 
@@ -187,7 +182,7 @@ func (r *inputReader) addSources(ctx context.Context, c *fleet.Cluster, inputs I
 		faults.Add(r.add(inputs, files))
 	}
 	for _, name := range c.CRDs {
-		add(r.once("crds "+name, func() ([]string, error) {
+		add(r.sources.Get("crds "+name, func() ([]string, error) {
 			_, reads, err := manifests.Read(r.dir, name, &fleet.Release{Name: "crds", Pos: c.Pos})
 			return reads, err
 		}))
@@ -220,14 +215,14 @@ func (r *inputReader) add(inputs Inputs, files []string) error {
 func (r *inputReader) release(ctx context.Context, release *fleet.Release) ([]string, error) {
 	switch {
 	case release.Jsonnet != "":
-		return r.once("jsonnet "+release.Jsonnet, func() ([]string, error) { return r.jsonnetFiles(ctx, release) })
+		return r.sources.Get("jsonnet "+release.Jsonnet, func() ([]string, error) { return r.jsonnetFiles(ctx, release) })
 	case release.Kustomize != "":
-		return r.once("kustomize "+release.Kustomize, func() ([]string, error) {
+		return r.sources.Get("kustomize "+release.Kustomize, func() ([]string, error) {
 			k, err := r.remotes.Build(ctx, r.dir, release, "")
 			return k.Reads, err
 		})
 	case release.Manifests != "":
-		return r.once("manifests "+release.Manifests, func() ([]string, error) {
+		return r.sources.Get("manifests "+release.Manifests, func() ([]string, error) {
 			_, reads, err := manifests.Read(r.dir, release.Manifests, release)
 			return reads, err
 		})
@@ -239,7 +234,7 @@ func (r *inputReader) release(ctx context.Context, release *fleet.Release) ([]st
 
 // chart returns the fleet's files of a chart.
 func (r *inputReader) chart(ctx context.Context, release *fleet.Release, ref fleet.ChartRef) ([]string, error) {
-	return r.once(fmt.Sprintf("chart %#v", ref), func() ([]string, error) {
+	return r.sources.Get(fmt.Sprintf("chart %#v", ref), func() ([]string, error) {
 		files, err := r.charts.Files(ctx, ref)
 		return files, (&fleet.ChartUse{Release: release}).Blame(err)
 	})
@@ -263,16 +258,6 @@ func (r *inputReader) jsonnetFiles(ctx context.Context, release *fleet.Release) 
 		files = append(append(files, p.File), more...)
 	}
 	return files, faults.Err()
-}
-
-// once memoizes find by key, because several clusters have the same sources.
-func (r *inputReader) once(key string, find func() ([]string, error)) ([]string, error) {
-	source, ok := r.sources[key]
-	if !ok {
-		source.files, source.err = find()
-		r.sources[key] = source
-	}
-	return source.files, source.err
 }
 
 // path returns the path of a file of the fleet in the file system.

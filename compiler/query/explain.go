@@ -27,14 +27,8 @@ type Explainer struct {
 	*unify.Explainer
 	c     *compiler.Compiler
 	root  string
-	over  func(*par.Excess) error       // returns the fault of an evaluation that exceeded a limit
-	types map[fleet.ChartRef]chartTypes // memoized
-}
-
-// chartTypes are the types of a chart's values, or the error of inferring them.
-type chartTypes struct {
-	types *values.Type
-	err   error
+	over  func(*par.Excess) error // returns the fault of an evaluation that exceeded a limit
+	types par.ResultMemo[fleet.ChartRef, *values.Type]
 }
 
 // Explain evaluates the cluster that the pattern selects, see [fleet.MatchCluster], to
@@ -48,7 +42,7 @@ func Explain(ctx context.Context, c *compiler.Compiler, pattern string) (*Explai
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	x := &Explainer{c: c, root: chain.Root, types: map[fleet.ChartRef]chartTypes{}}
+	x := &Explainer{c: c, root: chain.Root}
 	x.over = func(over *par.Excess) error { return unify.Excess(chain.Root, chain.ID, chain.Instance, over) }
 	x.Explainer, err = limited(ctx, x, func() (*unify.Explainer, error) {
 		return unify.Explain(chain.Root, chain.ID, chain.Layers, chain.Prefixes)
@@ -118,20 +112,17 @@ func (x *Explainer) chartOf(ctx context.Context, field []string) (*values.Type, 
 		return nil, fleet.ChartRef{}, nil
 	}
 	ref := release.Chart
-	found, ok := x.types[ref]
-	if !ok && x.c.ReuseFrom != nil {
-		found.types = x.c.ReuseFrom.Charts[ref].Types
-		ok = found.types != nil
-	}
-	if !ok {
-		ch, err := x.c.Source(x.root).Chart(ctx, ref)
-		if err == nil {
-			found.types, err = x.c.Results().Types(ch)
+	types, err := x.types.Get(ref, func() (*values.Type, error) {
+		if earlier := x.c.ReuseFrom; earlier != nil && earlier.Charts[ref].Types != nil {
+			return earlier.Charts[ref].Types, nil
 		}
-		found.err = err
-		x.types[ref] = found
-	}
-	return found.types, ref, found.err
+		ch, err := x.c.Source(x.root).Chart(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		return x.c.Results().Types(ch)
+	})
+	return types, ref, err
 }
 
 // keysOf returns a function that returns the keys that the types have at a path, and
