@@ -153,7 +153,7 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *flee
 	objs := res.Objects
 	if w.opts.ProveWith.Has(HelmProgram) {
 		if objs, err = templateWithHelm(ctx, c, r, bound, ch, apis, res.Hooks); err != nil {
-			return &expectation{err: err}
+			return &expectation{err: err, duplicateKeys: twice}
 		}
 	}
 	if r.SkipCRDs {
@@ -162,7 +162,7 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *flee
 	for _, k := range r.PostRenderers {
 		kustomization, _ := w.bind(c.ID, k).(map[string]any)
 		if objs, err = postRender(ctx, fr, objs, kustomization); err != nil {
-			return &expectation{err: err}
+			return &expectation{err: err, duplicateKeys: twice}
 		}
 	}
 	for i, o := range objs {
