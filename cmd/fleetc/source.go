@@ -81,9 +81,13 @@ func writeAddedSources(w io.Writer, added *edit.AddedSources, output string) err
 		}
 		fmt.Fprintf(&b, "  digest: %s\n", s.Digest)
 	}
+	for _, address := range added.Removed {
+		fmt.Fprintf(&b, "removed: %s\n", address)
+	}
 	if len(added.Sources) == 0 {
 		b.WriteString("no remote addresses or charts\n")
-	} else {
+	}
+	if len(added.Sources)+len(added.Removed) > 0 {
 		fmt.Fprintf(&b, "wrote: %s\n", added.File)
 	}
 	_, err := io.WriteString(w, b.String())

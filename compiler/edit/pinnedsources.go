@@ -25,6 +25,7 @@ import (
 type AddedSources struct {
 	File    string        // the written file, relative to the fleet's root, slash-separated
 	Sources []AddedSource // of the kustomizations, sorted by address; never nil
+	Removed []string      // addresses of pins that no kustomization uses, sorted
 }
 
 // AddedSource is a remote source that AddSources pinned.
@@ -64,7 +65,7 @@ func AddSources(ctx context.Context, c *compiler.Compiler, dirs []string) (added
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	added = &AddedSources{load.SourcesFile, []AddedSource{}}
+	added = &AddedSources{File: load.SourcesFile, Sources: []AddedSource{}}
 	found, err := fetch.Pins(ctx)
 	if err != nil || len(found) == 0 && len(pins) == 0 {
 		return added, err
@@ -77,7 +78,15 @@ func AddSources(ctx context.Context, c *compiler.Compiler, dirs []string) (added
 		added.Sources = append(added.Sources, AddedSource{pin.Address, pin.Chart.Version, pin.Git.Ref, pin.Dirs, pin.Digest})
 	}
 	if used, ok := usedSources(ctx, root, c.Source(root), pins); ok {
-		maps.DeleteFunc(pins, func(address string, _ fleet.RemoteSource) bool { return !used[address] })
+		for _, pin := range found {
+			used[pin.Address] = true // also of a hidden directory
+		}
+		for _, address := range slices.Sorted(maps.Keys(pins)) {
+			if !used[address] {
+				added.Removed = append(added.Removed, address)
+				delete(pins, address)
+			}
+		}
 	}
 	return added, writeSources(root, sortedSources(pins))
 }
