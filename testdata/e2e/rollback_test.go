@@ -138,6 +138,16 @@ func TestRollbackCRD(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p)
 	p.fleetc("rollback", "dev/one", "--dry-run", "--to", "1").exits(p, 2).says(p, "version v2 is removed, and objects are stored in it")
 	p.kubectl("one", "-n", "widgets", "delete", "widgets.example.com", "one")
+	kubeconfig, err := p.clusters["one"].User("deployer", "deployers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.kubectl("one", "create", "clusterrole", "all", "--verb=get,list,create,patch,update,delete",
+		"--resource=namespaces,secrets,configmaps,deployments.apps,leases.coordination.k8s.io,customresourcedefinitions.apiextensions.k8s.io,widgets.example.com")
+	p.kubectl("one", "create", "clusterrolebinding", "all", "--clusterrole=all", "--user=deployer")
+	p.waitForRight("one", "deployer", "patch", "widgets.example.com")
+	p.fleetc("rollback", "dev/one", "--dry-run", "--to", "1", "--kubeconfig", kubeconfig).exits(p, 2).says(p,
+		`the user is not allowed to patch customresourcedefinitions\.apiextensions\.k8s\.io/status \[FL2104\]$`)
 	p.fleetc("rollback", "dev/one", "--yes", "--to", "1").ok(p).says(p, "version v2 is removed, and requests for it fail", "1 created, 1 changed")
 	if got := p.kubectl("one", "get", "crd", "widgets.example.com", "-o", "jsonpath={.status.storedVersions} {.spec.versions[*].name}"); got != `["v1"] v1` {
 		t.Errorf("the CRD has the versions %s", got)

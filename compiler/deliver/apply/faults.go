@@ -128,12 +128,16 @@ func listRights(rights []cluster.Right) string {
 		for ; i < len(rights) && sameObjects(rights[i], r); i++ {
 			verbs = append(verbs, rights[i].Verb)
 		}
-		text := verbs[len(verbs)-1] + " " + r.Resource
+		resource, part, isPart := strings.Cut(r.Resource, "/")
+		text := verbs[len(verbs)-1] + " " + resource
 		if rest := verbs[:len(verbs)-1]; len(rest) > 0 {
 			text = strings.Join(rest, ", ") + " and " + text
 		}
 		if r.Group != "" {
 			text += "." + r.Group
+		}
+		if isPart {
+			text += "/" + part
 		}
 		if r.Namespace != "" {
 			text += " in " + r.Namespace

@@ -118,6 +118,9 @@ func (t Target) neededRights(ctx context.Context, plan *Plan) ([]cluster.Right, 
 			add(r.Group, r.Resource, it.ref.Namespace, "create", "patch")
 		case Change, Conflict:
 			add(r.Group, r.Resource, it.ref.Namespace, "patch")
+			if it.unstored != nil {
+				add(r.Group, r.Resource+"/status", it.ref.Namespace, "patch")
+			}
 		case Hook, Replace:
 			add(r.Group, r.Resource, it.ref.Namespace, "create", "patch", "delete")
 		case Prune:

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"slices"
+	"strings"
 
 	authorization "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +13,7 @@ import (
 type Right struct {
 	Verb      string // API verb: get, patch
 	Group     string
-	Resource  string
+	Resource  string // with its subresource: pods, pods/log
 	Namespace string // empty for all namespaces
 }
 
@@ -42,7 +43,8 @@ func matches(rule []string, one string) bool {
 
 // May reports whether the user has a right. The zero Right stands for all rights.
 func (c *Cluster) May(ctx context.Context, r Right) (bool, error) {
-	a := &authorization.ResourceAttributes{Verb: r.Verb, Group: r.Group, Resource: r.Resource, Namespace: r.Namespace}
+	a := &authorization.ResourceAttributes{Verb: r.Verb, Group: r.Group, Namespace: r.Namespace}
+	a.Resource, a.Subresource, _ = strings.Cut(r.Resource, "/")
 	if r == (Right{}) {
 		a.Verb, a.Group, a.Resource = "*", "*", "*"
 	}
