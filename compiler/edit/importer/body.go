@@ -59,14 +59,15 @@ func (w *work) body(c *Cluster, r *Release) *Node {
 			Field{"timeout", Text(r.Timeout)},
 		)}))
 	}
-	w.addAccepted(b, c.ID+" "+r.Name)
+	w.addAccepted(b, c, r)
 	return b
 }
 
 // addAccepted adds the mistakes and nondeterministic fields that the fleet accepts in a release
 // of a cluster to its body.
-func (w *work) addAccepted(b *Node, key string) {
-	if w.duplicateKeys[key] {
+func (w *work) addAccepted(b *Node, c *Cluster, r *Release) {
+	key := c.ID + " " + r.Name
+	if e := w.expected[c.ID][r.Name]; e != nil && e.duplicateKeys {
 		b.Set("duplicateKeys", Text(imported))
 	}
 	for _, extra := range []struct {

@@ -181,6 +181,9 @@ func (p *clusterProof) run(ctx context.Context) (again bool, err error) {
 		}
 		p.expected[p.model.ID] = want
 		again = len(p.apis[p.model.ID]) > 0
+		for _, e := range want {
+			again = again || e.duplicateKeys
+		}
 	}
 	rendered, err := p.fleet.Render(ctx, p.cluster)
 	if err != nil {
@@ -191,9 +194,6 @@ func (p *clusterProof) run(ctx context.Context) (again bool, err error) {
 		got[r.Name] = i
 	}
 	for _, r := range p.model.Releases {
-		if key := p.model.ID + " " + r.Name; want[r.Name].duplicateKeys && !p.duplicateKeys[key] {
-			p.duplicateKeys[key], again = true, true
-		}
 		proof := Proof{Cluster: p.model.ID, Release: r.Name, Origin: r.Origin, At: p.place(r.Pos), Objects: len(want[r.Name].objects)}
 		i, ok := got[r.Name]
 		if !ok {

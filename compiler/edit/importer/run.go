@@ -55,8 +55,6 @@ type work struct {
 	references map[string]map[string]string       // references to secrets, with digests, by cluster and name
 	files      map[string][]byte                  // planned files
 	before     map[string]string                  // digests of the last import by file
-
-	duplicateKeys map[string]bool // whether maps have keys twice by cluster and release
 }
 
 // Run writes the fleet of a model, proves it, and returns a report. It writes nothing
@@ -84,7 +82,6 @@ func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) 
 	w := &work{
 		c: c, root: root, stage: stage, module: module, model: model, opts: opts, loaded: map[fleet.ChartRef]*fleet.Chart{}, expected: map[string]map[string]*expectation{},
 		open: map[string]map[string]*Node{}, random: map[string]map[string]*Node{}, apis: map[string][]fleet.API{}, files: map[string][]byte{}, references: map[string]map[string]string{},
-		duplicateKeys: map[string]bool{},
 	}
 	if w.place, err = placeIn(dir); err != nil {
 		return nil, err
