@@ -150,7 +150,7 @@ func plainHint(err error) string {
 		return hint
 	}
 	switch {
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case IsFullDisk(err):
 		return "free disk space, then run the command again"
 	case errors.Is(err, syscall.EROFS):
 		return "use a writable directory: this file system is read-only"
@@ -160,6 +160,11 @@ func plainHint(err error) string {
 		return "move or remove the file or directory that is in the way"
 	}
 	return ""
+}
+
+// IsFullDisk reports whether an error of the file system says that a disk or a quota is full.
+func IsFullDisk(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // suffix returns the code as it ends the first line of a fault; empty without a code.

@@ -25,7 +25,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -190,7 +189,7 @@ func (r *Remote) fault(err error) error {
 // any other error unchanged.
 func (r *Remote) fullDisk(err error) error {
 	failed := git.Failed(err)
-	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) && (failed == nil || !failed.IsFullDisk()) {
+	if !diag.IsFullDisk(err) && (failed == nil || !failed.IsFullDisk()) {
 		return err
 	}
 	return &diag.Diag{
