@@ -60,7 +60,7 @@ func (f *fleetCheck) uselessDefaults() map[diag.Pos]*uselessDefault {
 	useless := map[diag.Pos]*uselessDefault{}
 	covered := map[string]bool{} // whether the run has all clusters of a layer
 	for _, c := range f.Selected {
-		for i, o := range withoutEffect(c) {
+		for _, o := range withoutEffect(c) {
 			if _, ok := covered[o.Below]; !ok {
 				covered[o.Below] = f.covers(o.Below)
 			}
@@ -76,10 +76,14 @@ func (f *fleetCheck) uselessDefaults() map[diag.Pos]*uselessDefault {
 			if o.By.IsValid() {
 				d.by = append(d.by, o.By)
 			}
-			switch n := len(c.Defaults.Overridden); {
-			case i < n:
+		}
+		for _, o := range c.Defaults.Overridden {
+			if d := useless[o.Pos]; d != nil && covered[o.Below] {
 				d.pinned, d.selected = d.pinned && o.Pinned, true
-			case i >= n+len(c.Defaults.Unselected):
+			}
+		}
+		for _, o := range c.Defaults.Unread {
+			if d := useless[o.Pos]; d != nil && covered[o.Below] {
 				d.unread, d.selected = true, true
 			}
 		}
