@@ -10,8 +10,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// valueReads are the names with which the files of a cluster refer to fields. They overstate
-// what is read: a name counts for the values of all releases.
+// valueReads are the names with which the files of a cluster refer to fields. They are more
+// than the values that are read: a name counts for all releases.
 type valueReads struct {
 	names  map[string]bool // all names in references
 	whole  map[string]bool // the last names of references, whose fields are read, too
