@@ -8,7 +8,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/stage/source/jsonnet"
+	"github.com/fleetc/fleetc/compiler/stage/source"
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
@@ -33,7 +33,7 @@ func (f *Fleet) checkValues(ctx context.Context, clusters *fleet.Fleet, earlier 
 		u := uses[i]
 		if u.release.Jsonnet != "" {
 			var faults diag.List
-			err := f.jsonnet.Check(ctx, jsonnet.Request{File: u.release.Jsonnet, Params: u.release.Values.Value(), Release: u.release})
+			err := f.jsonnet.Check(ctx, source.JsonnetRequest{File: u.release.Jsonnet, Params: u.release.Values.Value(), Release: u.release})
 			faults.Add(diag.In(u.cluster, err))
 			return faults, nil
 		}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/stage/source/manifests"
+	"github.com/fleetc/fleetc/compiler/stage/source"
 )
 
 // readCRDs reads the CRDs that clusters have without a release, and adds their kinds to the
@@ -43,7 +43,7 @@ func (f *Fleet) readCRDs() error {
 
 // crdsIn reads a file or directory of CRDs, which a layer names at a place.
 func (f *Fleet) crdsIn(name string, pos diag.Pos) ([]fleet.Object, error) {
-	objs, _, err := manifests.Read(f.Dir, name, &fleet.Release{Name: "crds", SourcePos: pos})
+	objs, _, err := source.ReadManifests(f.Dir, name, &fleet.Release{Name: "crds", SourcePos: pos})
 	var faults diag.List
 	for _, d := range diag.All(err) {
 		of := *d

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/policy"
 	"github.com/fleetc/fleetc/compiler/stage/render"
-	"github.com/fleetc/fleetc/compiler/stage/source/jsonnet"
+	"github.com/fleetc/fleetc/compiler/stage/source"
 	"github.com/fleetc/fleetc/compiler/stage/validate"
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
@@ -57,7 +57,7 @@ type LoadedChart struct {
 // renderer renders releases, and memoizes what clusters share.
 type renderer struct {
 	Templates *render.Charts
-	jsonnet   *jsonnet.Renderer
+	jsonnet   *source.JsonnetRenderer
 	remotes   *RemoteReader
 	packages  []load.Package                        // of charts that Jsonnet may render by name
 	read      par.ResultMemo[string, Kustomization] // kustomizations and manifests by kind and path

@@ -12,7 +12,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/render"
-	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
+	"github.com/fleetc/fleetc/compiler/stage/source"
 )
 
 // RemoteReader reads the pinned remote sources of kustomizations, and renders their charts.
@@ -68,7 +68,7 @@ func (r *RemoteReader) Build(ctx context.Context, root string, release *fleet.Re
 		k.Reads = append(k.Reads, r.source.RemoteFiles(pin)...)
 		return r.source.Pinned(ctx, pin)
 	}
-	objs, reads, err := kustomize.Build(ctx, root, release.Kustomize, release, kustomize.Inputs{Remotes: remotes, Charts: charts})
+	objs, reads, err := source.BuildKustomization(ctx, root, release.Kustomize, release, source.KustomizeInputs{Remotes: remotes, Charts: charts})
 	k.Objects = objs
 	if k.Reads = append(k.Reads, reads...); charts.seen {
 		k.Kubernetes = kubernetes
@@ -87,12 +87,12 @@ type KustomizeCharts struct {
 	seen bool // whether a chart saw the version
 }
 
-// Chart implements [kustomize.Charts].
+// Chart implements [source.KustomizeCharts].
 func (k *KustomizeCharts) Chart(ctx context.Context, ref fleet.ChartRef) (*fleet.Chart, error) {
 	return k.Get(ctx, ref)
 }
 
-// Render implements [kustomize.Charts].
+// Render implements [source.KustomizeCharts].
 func (k *KustomizeCharts) Render(ctx context.Context, r *fleet.Release, ch *fleet.Chart, version string, apis []string) ([]fleet.Object, error) {
 	switch {
 	case version != "":

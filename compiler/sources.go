@@ -10,8 +10,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/render"
-	"github.com/fleetc/fleetc/compiler/stage/source/jsonnet"
-	"github.com/fleetc/fleetc/compiler/stage/source/manifests"
+	"github.com/fleetc/fleetc/compiler/stage/source"
 	"github.com/fleetc/fleetc/lib"
 )
 
@@ -24,7 +23,7 @@ func (f *Fleet) Source(ctx context.Context, c *fleet.Cluster, r *fleet.Release, 
 		return f.kustomization(ctx, c, r)
 	case r.Manifests != "":
 		k, err := f.read.Get("manifests "+r.Manifests, func() (Kustomization, error) {
-			objs, _, err := manifests.Read(f.Dir, r.Manifests, r)
+			objs, _, err := source.ReadManifests(f.Dir, r.Manifests, r)
 			return Kustomization{Objects: objs}, err
 		})
 		return render.Result{Objects: shareObjects(k.Objects, r)}, err
@@ -59,7 +58,7 @@ func (f *Fleet) initJsonnet(all *fleet.Fleet) error {
 	if err != nil {
 		return err
 	}
-	f.jsonnet = &jsonnet.Renderer{Dir: all.Dir, Library: library}
+	f.jsonnet = &source.JsonnetRenderer{Dir: all.Dir, Library: library}
 	for _, c := range all.Clusters {
 		if slices.ContainsFunc(c.Releases, func(r *fleet.Release) bool { return r.Jsonnet != "" }) {
 			f.packages, err = load.Packages(all.Dir)
@@ -98,12 +97,12 @@ func (f *Fleet) ChartUsers(ctx context.Context, all *fleet.Fleet) map[fleet.Char
 
 // EvaluateJsonnet renders a release of Jsonnet. Charts in it see the given API versions.
 func (f *Fleet) EvaluateJsonnet(ctx context.Context, c *fleet.Cluster, r *fleet.Release, apis []string) (render.Result, error) {
-	result, err := f.jsonnet.Render(ctx, jsonnet.Request{
+	result, err := f.jsonnet.Render(ctx, source.JsonnetRequest{
 		File: r.Jsonnet, Params: r.Values.Value(), Release: r,
 		Cluster: map[string]any{
 			"id": c.ID, "name": c.Name, "environment": c.Environment, "kubernetes": c.KubeVersion, "labels": c.Labels, "facts": c.Facts,
 		},
-		HelmTemplate: func(ctx context.Context, call jsonnet.HelmCall) ([]fleet.Object, error) {
+		HelmTemplate: func(ctx context.Context, call source.HelmCall) ([]fleet.Object, error) {
 			return f.helmTemplate(ctx, c, r, call, apis)
 		},
 	})
@@ -112,7 +111,7 @@ func (f *Fleet) EvaluateJsonnet(ctx context.Context, c *fleet.Cluster, r *fleet.
 
 // helmTemplate renders a chart for a release of Jsonnet. It checks the values as for any
 // release.
-func (f *Fleet) helmTemplate(ctx context.Context, c *fleet.Cluster, r *fleet.Release, call jsonnet.HelmCall, apis []string) ([]fleet.Object, error) {
+func (f *Fleet) helmTemplate(ctx context.Context, c *fleet.Cluster, r *fleet.Release, call source.HelmCall, apis []string) ([]fleet.Object, error) {
 	i := slices.IndexFunc(f.packages, func(p load.Package) bool { return p.Name == call.Chart })
 	if i < 0 {
 		var names []string

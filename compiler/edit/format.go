@@ -15,8 +15,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// source is a CUE file of a module.
-type source struct {
+// cueFile is a CUE file of a module.
+type cueFile struct {
 	root, name string // name is relative to the root, and slash-separated
 	file       string // absolute
 }
@@ -30,7 +30,7 @@ func Format(c *compiler.Compiler, check bool, files ...string) ([]string, error)
 	if err != nil && len(files) == 0 {
 		return nil, err
 	}
-	var sources []source
+	var sources []cueFile
 	var faults diag.List
 	if len(files) == 0 {
 		names, err := CUEFiles(root)
@@ -38,7 +38,7 @@ func Format(c *compiler.Compiler, check bool, files ...string) ([]string, error)
 			return nil, err
 		}
 		for _, name := range names {
-			sources = append(sources, source{root, name, filepath.Join(root, filepath.FromSlash(name))})
+			sources = append(sources, cueFile{root, name, filepath.Join(root, filepath.FromSlash(name))})
 		}
 	}
 	for _, file := range files {
@@ -48,7 +48,7 @@ func Format(c *compiler.Compiler, check bool, files ...string) ([]string, error)
 			sources = append(sources, s)
 		}
 	}
-	var changed []source
+	var changed []cueFile
 	var formatted [][]byte
 	for _, s := range sources {
 		text, err := os.ReadFile(s.file)
@@ -78,38 +78,38 @@ func Format(c *compiler.Compiler, check bool, files ...string) ([]string, error)
 }
 
 // sourceOf returns the source for a path of the command line.
-func sourceOf(file string) (source, error) {
+func sourceOf(file string) (cueFile, error) {
 	info, err := os.Stat(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return source{}, &diag.Diag{Code: diag.CodeNoMatch, Msg: "no file " + file, Hint: "name files by their paths from the working directory, or from that of -C", Cause: err}
+		return cueFile{}, &diag.Diag{Code: diag.CodeNoMatch, Msg: "no file " + file, Hint: "name files by their paths from the working directory, or from that of -C", Cause: err}
 	case err != nil:
-		return source{}, err
+		return cueFile{}, err
 	case !info.Mode().IsRegular():
-		return source{}, &diag.Diag{Code: diag.CodeNoMatch, Msg: file + " is not a file", Hint: "name files, or leave out the names to format the whole fleet"}
+		return cueFile{}, &diag.Diag{Code: diag.CodeNoMatch, Msg: file + " is not a file", Hint: "name files, or leave out the names to format the whole fleet"}
 	}
 	root, _, err := load.Root(filepath.Dir(file))
 	if err != nil {
-		return source{}, err
+		return cueFile{}, err
 	}
 	target, err := load.ResolvePath(file)
 	if err != nil {
-		return source{}, err
+		return cueFile{}, err
 	}
 	name, err := filepath.Rel(root, target)
 	if err != nil || !filepath.IsLocal(name) {
-		return source{}, &diag.Diag{Code: diag.CodeOutsideFleet, Msg: file + " points outside of the fleet's directory", Hint: "name the file itself, from the fleet that it is in"}
+		return cueFile{}, &diag.Diag{Code: diag.CodeOutsideFleet, Msg: file + " points outside of the fleet's directory", Hint: "name the file itself, from the fleet that it is in"}
 	}
-	s := source{root, filepath.ToSlash(name), target}
+	s := cueFile{root, filepath.ToSlash(name), target}
 	if !IsCUE(s.name) {
-		return source{}, &diag.Diag{Code: diag.CodeNoMatch, Msg: s.name + " is not a CUE file of the fleet", Hint: "name files that end in .cue and are not in cue.mod"}
+		return cueFile{}, &diag.Diag{Code: diag.CodeNoMatch, Msg: s.name + " is not a CUE file of the fleet", Hint: "name files that end in .cue and are not in cue.mod"}
 	}
 	return s, nil
 }
 
 // nameIn returns the name of the source relative to the fleet's root, and its absolute path
 // if it is in another module.
-func (s source) nameIn(root string) string {
+func (s cueFile) nameIn(root string) string {
 	if s.root == root {
 		return s.name
 	}

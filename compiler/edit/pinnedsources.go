@@ -18,7 +18,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/render"
-	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
+	"github.com/fleetc/fleetc/compiler/stage/source"
 )
 
 // AddedSources is the sources that AddSources pinned.
@@ -53,10 +53,10 @@ func AddSources(ctx context.Context, c *compiler.Compiler, dirs []string) (added
 	fetch := c.Source(root).Fetch()
 	defer func() { err = errors.Join(err, fetch.Close()) }()
 	var faults diag.List
-	in := kustomize.Inputs{Charts: fetchedCharts(c.Source(root), fetch), Remotes: fetch.Get}
+	in := source.KustomizeInputs{Charts: fetchedCharts(c.Source(root), fetch), Remotes: fetch.Get}
 	for _, dir := range dirs {
 		dir = path.Clean(strings.TrimPrefix(filepath.ToSlash(dir), "./"))
-		_, _, err := kustomize.Build(ctx, root, dir, &fleet.Release{Kustomize: dir}, in)
+		_, _, err := source.BuildKustomization(ctx, root, dir, &fleet.Release{Kustomize: dir}, in)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -92,10 +92,10 @@ func AddSources(ctx context.Context, c *compiler.Compiler, dirs []string) (added
 }
 
 // fetchedCharts renders the charts of kustomizations, which it downloads.
-func fetchedCharts(source *chart.Source, fetch *chart.Fetch) kustomize.Charts {
+func fetchedCharts(charts *chart.Source, fetch *chart.Fetch) source.KustomizeCharts {
 	return &compiler.KustomizeCharts{Templates: &render.Charts{}, Get: func(ctx context.Context, ref fleet.ChartRef) (*fleet.Chart, error) {
 		if ref.Path != "" {
-			return source.Chart(ctx, ref)
+			return charts.Chart(ctx, ref)
 		}
 		return fetch.Chart(ctx, ref)
 	}}

@@ -14,22 +14,22 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/render"
-	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
+	"github.com/fleetc/fleetc/compiler/stage/source"
 )
 
 // usedSources returns the addresses of the pins that the kustomizations of the fleet use, also
 // those that no release names yet. ok is false if one that has pins cannot be built: it may use
 // any pin.
-func usedSources(ctx context.Context, root string, source *chart.Source, pins map[string]fleet.RemoteSource) (used map[string]bool, ok bool) {
+func usedSources(ctx context.Context, root string, charts *chart.Source, pins map[string]fleet.RemoteSource) (used map[string]bool, ok bool) {
 	used = map[string]bool{}
-	in := kustomize.Inputs{
+	in := source.KustomizeInputs{
 		Remotes: func(ctx context.Context, address string) (*fleet.RemoteFiles, error) {
 			used[address] = true
 			pin, ok := pins[address]
 			if !ok || pin.IsChart() {
 				return nil, chart.CheckAddress(address)
 			}
-			return source.Pinned(ctx, pin)
+			return charts.Pinned(ctx, pin)
 		},
 		Charts: &compiler.KustomizeCharts{Templates: &render.Charts{}, Get: func(ctx context.Context, ref fleet.ChartRef) (*fleet.Chart, error) {
 			if ref.Path == "" {
@@ -39,7 +39,7 @@ func usedSources(ctx context.Context, root string, source *chart.Source, pins ma
 					return nil, nil
 				}
 			}
-			return source.Chart(ctx, ref)
+			return charts.Chart(ctx, ref)
 		}},
 	}
 	files, err := kustomizationFiles(root)
@@ -48,7 +48,7 @@ func usedSources(ctx context.Context, root string, source *chart.Source, pins ma
 	}
 	read, failed := map[string]bool{}, []string{}
 	for _, file := range files {
-		_, reads, err := kustomize.Build(ctx, root, path.Dir(file), &fleet.Release{Kustomize: path.Dir(file)}, in)
+		_, reads, err := source.BuildKustomization(ctx, root, path.Dir(file), &fleet.Release{Kustomize: path.Dir(file)}, in)
 		if err != nil {
 			failed = append(failed, file)
 			continue
@@ -80,7 +80,7 @@ func kustomizationFiles(root string) ([]string, error) {
 			return err
 		case d.IsDir() && (name == "cue.mod" || name != "." && strings.HasPrefix(d.Name(), ".")):
 			return fs.SkipDir
-		case kustomize.IsKustomization(name):
+		case source.IsKustomization(name):
 			out = append(out, name)
 		}
 		return nil

@@ -25,8 +25,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/render"
-	"github.com/fleetc/fleetc/compiler/stage/source/jsonnet"
-	"github.com/fleetc/fleetc/compiler/stage/source/manifests"
+	"github.com/fleetc/fleetc/compiler/stage/source"
 	"github.com/fleetc/fleetc/lib"
 )
 
@@ -155,7 +154,7 @@ type inputReader struct {
 	dir      string
 	edits    load.Edits
 	charts   *chart.Source
-	jsonnet  *jsonnet.Renderer
+	jsonnet  *source.JsonnetRenderer
 	remotes  *compiler.RemoteReader
 	packages func() ([]load.Package, error)   // called once
 	digests  map[string]string                // by file; empty if the file does not exist
@@ -169,7 +168,7 @@ func newInputReader(c *compiler.Compiler, dir string) (*inputReader, error) {
 	}
 	charts := c.Source(dir)
 	return &inputReader{
-		dir: dir, edits: c.Edits, charts: charts, remotes: compiler.NewRemoteReader(dir, charts, &render.Charts{}), jsonnet: &jsonnet.Renderer{Dir: dir, Library: library}, packages: sync.OnceValues(func() ([]load.Package, error) { return load.Packages(dir) }),
+		dir: dir, edits: c.Edits, charts: charts, remotes: compiler.NewRemoteReader(dir, charts, &render.Charts{}), jsonnet: &source.JsonnetRenderer{Dir: dir, Library: library}, packages: sync.OnceValues(func() ([]load.Package, error) { return load.Packages(dir) }),
 		digests: map[string]string{},
 	}, nil
 }
@@ -183,7 +182,7 @@ func (r *inputReader) addSources(ctx context.Context, c *fleet.Cluster, inputs I
 	}
 	for _, name := range c.CRDs {
 		add(r.sources.Get("crds "+name, func() ([]string, error) {
-			_, reads, err := manifests.Read(r.dir, name, &fleet.Release{Name: "crds", Pos: c.Pos})
+			_, reads, err := source.ReadManifests(r.dir, name, &fleet.Release{Name: "crds", Pos: c.Pos})
 			return reads, err
 		}))
 	}
@@ -223,7 +222,7 @@ func (r *inputReader) release(ctx context.Context, release *fleet.Release) ([]st
 		})
 	case release.Manifests != "":
 		return r.sources.Get("manifests "+release.Manifests, func() ([]string, error) {
-			_, reads, err := manifests.Read(r.dir, release.Manifests, release)
+			_, reads, err := source.ReadManifests(r.dir, release.Manifests, release)
 			return reads, err
 		})
 	case release.Chart != fleet.ChartRef{}:

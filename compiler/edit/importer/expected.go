@@ -16,7 +16,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/stage/render"
-	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
+	"github.com/fleetc/fleetc/compiler/stage/source"
 	"github.com/fleetc/fleetc/compiler/stage/validate"
 )
 
@@ -222,7 +222,7 @@ func postRender(ctx context.Context, r *fleet.Release, objs []fleet.Object, k ma
 			return nil, err
 		}
 	}
-	out, _, _, err := kustomize.BuildAsKustomize(ctx, dir, ".", r, kustomize.Inputs{})
+	out, _, _, err := source.BuildAsKustomize(ctx, dir, ".", r, source.KustomizeInputs{})
 	if err != nil {
 		return nil, fmt.Errorf("post-render: %s", diag.All(err)[0].Msg)
 	}

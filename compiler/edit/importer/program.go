@@ -21,7 +21,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/git"
 	"github.com/fleetc/fleetc/compiler/query/diff"
-	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
+	"github.com/fleetc/fleetc/compiler/stage/source"
 )
 
 // Programs that can render the expected side of a proof.
@@ -136,11 +136,11 @@ func FetchedNote(address string) string {
 // Build builds the kustomization in a directory below root, as BuildAsKustomize does, and
 // compares the objects with those of the kustomize program if that is one of p. Remote
 // resources are faults if remotes is nil.
-func (p Programs) Build(ctx context.Context, root, dir string, remotes kustomize.Remotes) (Build, error) {
+func (p Programs) Build(ctx context.Context, root, dir string, remotes source.KustomizeRemotes) (Build, error) {
 	r := &fleet.Release{}
 	var b Build
 	var err error
-	if b.Objects, b.Reads, b.Unmatched, err = kustomize.BuildAsKustomize(ctx, root, dir, r, kustomize.Inputs{Remotes: remotes}); err != nil || !p.Has(KustomizeProgram) {
+	if b.Objects, b.Reads, b.Unmatched, err = source.BuildAsKustomize(ctx, root, dir, r, source.KustomizeInputs{Remotes: remotes}); err != nil || !p.Has(KustomizeProgram) {
 		return b, err
 	}
 	var printed []fleet.Object

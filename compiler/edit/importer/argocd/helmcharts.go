@@ -21,7 +21,7 @@ import (
 // A chartsKustomization is a kustomization with charts, or with bases that have some.
 type chartsKustomization struct {
 	*reader
-	source    *source
+	source    *appSource
 	dir       string
 	file      string // in the repository
 	before    []byte
@@ -33,7 +33,7 @@ type chartsKustomization struct {
 
 // chartsIn returns the kustomization of a directory, nil if neither it nor a base has
 // charts, or for a directory in seen. namespace is that of the kustomization that includes it.
-func (r *reader) chartsIn(s *source, dir, namespace string, seen map[string]bool) (*chartsKustomization, error) {
+func (r *reader) chartsIn(s *appSource, dir, namespace string, seen map[string]bool) (*chartsKustomization, error) {
 	i := slices.IndexFunc(importer.KustomizationFiles, func(name string) bool { return r.exists(dir, name) })
 	if i < 0 || seen[dir] {
 		return nil, nil

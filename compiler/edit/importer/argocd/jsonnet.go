@@ -11,7 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
-	"github.com/fleetc/fleetc/compiler/stage/source/jsonnet"
+	"github.com/fleetc/fleetc/compiler/stage/source"
 )
 
 // vendorDir is the directory at the root in which Jsonnet files look for libraries.
@@ -20,7 +20,7 @@ const vendorDir = "vendor"
 // jsonnetReleases returns a release for each Jsonnet file of a source. The fleet keeps the
 // files; top-level arguments become values. alone says whether the source has nothing
 // else, so that a single file gets its name.
-func (r *reader) jsonnetReleases(s *source, files []string, alone bool) ([]*importer.Release, error) {
+func (r *reader) jsonnetReleases(s *appSource, files []string, alone bool) ([]*importer.Release, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
@@ -32,7 +32,7 @@ func (r *reader) jsonnetReleases(s *source, files []string, alone bool) ([]*impo
 	case slices.ContainsFunc(libs, func(v any) bool { return v != vendorDir }):
 		reason = "fleetc searches only vendor for Jsonnet libraries"
 	}
-	renderer := &jsonnet.Renderer{Dir: r.Work}
+	renderer := &source.JsonnetRenderer{Dir: r.Work}
 	defer renderer.Close()
 	var out []*importer.Release
 	for _, file := range files {
@@ -44,7 +44,7 @@ func (r *reader) jsonnetReleases(s *source, files []string, alone bool) ([]*impo
 			out = append(out, one)
 			continue
 		}
-		result, err := renderer.Render(r.ctx, jsonnet.Request{File: file, Params: params, Release: &fleet.Release{Name: one.Name, Namespace: one.Namespace}})
+		result, err := renderer.Render(r.ctx, source.JsonnetRequest{File: file, Params: params, Release: &fleet.Release{Name: one.Name, Namespace: one.Namespace}})
 		if err != nil {
 			return nil, diag.Moved(err, r.Position)
 		}

@@ -24,7 +24,7 @@ const overlayDir = "fleetc-import-overlay"
 
 // kustomize adds the objects that kustomize builds. The fields of the source are an
 // overlay over the directory. mayMiss says that patches may match nothing.
-func (r *reader) kustomize(s *source, dir string, out *importer.Release, mayMiss bool) error {
+func (r *reader) kustomize(s *appSource, dir string, out *importer.Release, mayMiss bool) error {
 	content := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": []any{"../" + dir}}
 	spec := importer.MapAt(s.spec, "kustomize")
 	for _, key := range []string{"namePrefix", "nameSuffix", "namespace", "replicas", "patches", "commonAnnotations"} {
@@ -96,7 +96,7 @@ func imageOf(text string) map[string]any {
 
 // moved returns faults of a build with positions in the repository, or at the source for
 // those of the overlay.
-func (r *reader) moved(s *source, err error) error {
+func (r *reader) moved(s *appSource, err error) error {
 	return diag.Moved(err, func(p diag.Pos) diag.Pos {
 		if strings.HasPrefix(p.File, overlayDir+"/") {
 			return r.at(s.app, s.field)
@@ -154,7 +154,7 @@ func (r *reader) manifests(files []string, out *importer.Release) error {
 
 // manifestFiles returns the manifests of a directory, sorted, that directory.include and
 // exclude select.
-func (r *reader) manifestFiles(s *source, dir string) ([]string, error) {
+func (r *reader) manifestFiles(s *appSource, dir string) ([]string, error) {
 	recurse, _ := importer.ValueAt(s.spec, "directory", "recurse").(bool)
 	include, exclude := globs(importer.TextAt(s.spec, "directory", "include")), globs(importer.TextAt(s.spec, "directory", "exclude"))
 	var out []string

@@ -16,8 +16,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
-// A source is a source of an Application.
-type source struct {
+// An appSource is a source of an Application.
+type appSource struct {
 	app   *app
 	field []string // path in the Application
 	spec  map[string]any
@@ -26,7 +26,7 @@ type source struct {
 	refs  map[string]bool
 }
 
-func (s *source) at(field ...string) []string { return append(slices.Clone(s.field), field...) }
+func (s *appSource) at(field ...string) []string { return append(slices.Clone(s.field), field...) }
 
 // release returns the releases of an Application: one for each source with objects, and
 // one for each Jsonnet file. A release without a counterpart has neither.
@@ -46,13 +46,13 @@ func (r *reader) release(a *app) ([]*importer.Release, error) {
 }
 
 // namespace returns the namespace of the Application's objects.
-func (s *source) namespace() string {
+func (s *appSource) namespace() string {
 	return cmp.Or(importer.TextAt(s.app.content, "spec", "destination", "namespace"), "default")
 }
 
 // sources returns the sources with objects of an Application.
-func (r *reader) sources(a *app) []*source {
-	var all []*source
+func (r *reader) sources(a *app) []*appSource {
+	var all []*appSource
 	refs := map[string]bool{}
 	add := func(spec map[string]any, field ...string) {
 		if ref := importer.TextAt(spec, "ref"); ref != "" {
@@ -61,7 +61,7 @@ func (r *reader) sources(a *app) []*source {
 				return
 			}
 		}
-		all = append(all, &source{app: a, field: field, spec: spec, path: importer.TextAt(spec, "path"), name: importer.NameOf(a.name()), refs: refs})
+		all = append(all, &appSource{app: a, field: field, spec: spec, path: importer.TextAt(spec, "path"), name: importer.NameOf(a.name()), refs: refs})
 	}
 	if spec := importer.MapAt(a.content, "spec", "source"); spec != nil && len(importer.ListAt(a.content, "spec", "sources")) == 0 {
 		add(spec, "spec", "source")
@@ -79,7 +79,7 @@ func (r *reader) sources(a *app) []*source {
 }
 
 // fill returns the releases of a source.
-func (r *reader) fill(s *source) ([]*importer.Release, error) {
+func (r *reader) fill(s *appSource) ([]*importer.Release, error) {
 	out := &importer.Release{Name: s.name, Namespace: s.namespace(), Origin: s.app.title(), Pos: r.at(s.app, s.field)}
 	one := []*importer.Release{out}
 	switch {
@@ -137,7 +137,7 @@ func (r *reader) isEmpty(dir string) bool {
 
 // directoryReleases returns the releases of a directory of manifests: one with all
 // objects, and one for each Jsonnet file.
-func (r *reader) directoryReleases(s *source, dir string, out *importer.Release) ([]*importer.Release, error) {
+func (r *reader) directoryReleases(s *appSource, dir string, out *importer.Release) ([]*importer.Release, error) {
 	files, err := r.manifestFiles(s, dir)
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (r *reader) exists(dir, name string) bool {
 }
 
 // directory returns the directory of a source, relative to the repository.
-func (r *reader) directory(s *source) (string, error) {
+func (r *reader) directory(s *appSource) (string, error) {
 	dir := path.Clean(strings.TrimPrefix(s.path, "/"))
 	if !filepath.IsLocal(filepath.FromSlash(dir)) {
 		return "", r.fault(diag.CodeImportFile, s.app, s.at("path"), "the path "+s.path+" is outside of the repository", "write it relative to the repository")
@@ -174,7 +174,7 @@ func (r *reader) directory(s *source) (string, error) {
 }
 
 // repositoryChart returns the chart of a Helm repository or registry.
-func (r *reader) repositoryChart(s *source) *importer.ChartSource {
+func (r *reader) repositoryChart(s *appSource) *importer.ChartSource {
 	repo := importer.TextAt(s.spec, "repoURL")
 	if !strings.Contains(repo, "://") {
 		repo = "oci://" + repo // as Argo CD writes registries
@@ -187,7 +187,7 @@ func (r *reader) repositoryChart(s *source) *importer.ChartSource {
 }
 
 // chartName returns the name in the Chart.yaml of a directory.
-func (r *reader) chartName(s *source, dir string) (string, error) {
+func (r *reader) chartName(s *appSource, dir string) (string, error) {
 	data, err := os.ReadFile(filepath.Join(r.Work, filepath.FromSlash(dir), "Chart.yaml"))
 	if err != nil {
 		return "", err

@@ -16,7 +16,7 @@ import (
 
 // helm adds the values of a chart to a release, merged as Argo CD does: value files in
 // order, then valuesObject or values, then parameters.
-func (r *reader) helm(s *source, out *importer.Release) error {
+func (r *reader) helm(s *appSource, out *importer.Release) error {
 	helm := importer.MapAt(s.spec, "helm")
 	if out.Name == importer.NameOf(s.app.name()) {
 		out.Name = importer.NameOf(releaseOf(s)) // charts print it
@@ -59,12 +59,12 @@ func (r *reader) helm(s *source, out *importer.Release) error {
 }
 
 // releaseOf returns the name that Argo CD gives to the Helm release of a source.
-func releaseOf(s *source) string {
+func releaseOf(s *appSource) string {
 	return cmp.Or(importer.TextAt(s.spec, "helm", "releaseName"), s.app.name())
 }
 
 // valueFile returns the values of a file. unknown says why they are unknown.
-func (r *reader) valueFile(s *source, name string, field []string) (values map[string]any, unknown string, err error) {
+func (r *reader) valueFile(s *appSource, name string, field []string) (values map[string]any, unknown string, err error) {
 	file := path.Join(s.path, name)
 	switch ref, rest, isRef := strings.Cut(strings.TrimPrefix(name, "$"), "/"); {
 	case strings.Contains(name, "://"):

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
-	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
+	"github.com/fleetc/fleetc/compiler/stage/source"
 )
 
 // directory adds the objects of a directory that is not a chart: a kustomization, or
@@ -27,7 +27,7 @@ func (e *environmentRun) directory(d *helmfileRelease, out *importer.Release, di
 			return err
 		}
 	} else {
-		built, reads, unmatched, err := kustomize.BuildAsKustomize(e.ctx, e.dir, dir, &fleet.Release{}, kustomize.Inputs{})
+		built, reads, unmatched, err := source.BuildAsKustomize(e.ctx, e.dir, dir, &fleet.Release{}, source.KustomizeInputs{})
 		if err = errors.Join(err, unmatched.Err()); err != nil {
 			return diag.Moved(err, func(p diag.Pos) diag.Pos { return e.pos(p.File, p.Line, p.Col) })
 		}

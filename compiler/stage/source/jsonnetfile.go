@@ -1,0 +1,124 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/google/go-jsonnet"
+
+	"github.com/fleetc/fleetc/compiler/base/git"
+)
+
+const (
+	maxJsonnetFile = 16 << 20 // bytes of a file
+	maxCode        = 4 << 20  // bytes of a file that is parsed, which takes a hundred times as much memory
+)
+
+// files reads each file of a fleet once. The zero value is ready for use.
+type files struct {
+	mu     sync.Mutex
+	root   *os.Root // nil until the first file
+	loaded map[string]*jsonnetFile
+}
+
+// A file has the content of a file, or the error of reading it.
+type jsonnetFile struct {
+	contents jsonnet.Contents
+	missing  bool
+	err      error // read error, as a clause
+
+	once     sync.Once
+	parseErr error // why the file is not parsed
+}
+
+// load returns a file by its clean, slash-separated path relative to dir, the
+// root.
+func (s *files) load(dir, name string) *jsonnetFile {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.loaded[name]; f != nil {
+		return f
+	}
+	f := &jsonnetFile{}
+	data, err := s.read(dir, name)
+	switch {
+	case err == nil:
+		f.contents = jsonnet.MakeContentsRaw(data)
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+		f.missing = true
+	default:
+		f.err = err
+	}
+	if s.loaded == nil {
+		s.loaded = map[string]*jsonnetFile{}
+	}
+	s.loaded[name] = f
+	return f
+}
+
+// read reads a regular file. Links may not leave the root and may not lead into
+// .git.
+func (s *files) read(dir, name string) ([]byte, error) {
+	if s.root == nil {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return nil, err
+		}
+		s.root = root
+	}
+	real, err := git.ResolveLink(s.root, name)
+	if err != nil {
+		return nil, clause(err)
+	}
+	// Opening a pipe would block.
+	info, err := s.root.Lstat(real)
+	switch {
+	case err != nil:
+		return nil, clause(err)
+	case info.IsDir():
+		return nil, errors.New("it is a directory")
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is not a regular file")
+	}
+	data, err := git.ReadFile(s.root, real, maxJsonnetFile)
+	if err != nil {
+		return nil, clause(err)
+	}
+	return data, nil
+}
+
+// clause returns the cause of a path error, without the path, and another error as a clause
+// about the file.
+func clause(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return fmt.Errorf("it %w", err)
+}
+
+func (s *files) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.root == nil {
+		return nil
+	}
+	return s.root.Close()
+}
+
+// checkParse returns an error if the content is too large or nested too deep
+// for the parser.
+func (f *jsonnetFile) checkParse() error {
+	f.once.Do(func() {
+		data := f.contents.Data()
+		if len(data) > maxCode {
+			f.parseErr = fmt.Errorf("it is larger than %d MiB, too much for code", maxCode>>20)
+			return
+		}
+		f.parseErr = nesting(data)
+	})
+	return f.parseErr
+}
