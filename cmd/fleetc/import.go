@@ -8,7 +8,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
-	"github.com/fleetc/fleetc/compiler/edit/importer/flux"
 	"github.com/spf13/cobra"
 )
 
@@ -150,7 +149,7 @@ func newImportFluxCommand(o *options) *cobra.Command {
 					return nil, err
 				}
 				opts.Kubernetes, opts.ProveWith, opts.Source = flags.kubernetes, flags.ProveWith, c.Source
-				return flux.Read(cmd.Context(), opts)
+				return importer.ReadFlux(cmd.Context(), opts)
 			})
 		},
 	}
@@ -162,8 +161,8 @@ func newImportFluxCommand(o *options) *cobra.Command {
 }
 
 // fluxOptions parses the flags of import flux.
-func fluxOptions(dir string, clusters, variables []string) (flux.Options, error) {
-	opts := flux.Options{Dir: dir}
+func fluxOptions(dir string, clusters, variables []string) (importer.FluxOptions, error) {
+	opts := importer.FluxOptions{Dir: dir}
 	if len(clusters) == 0 {
 		return opts, &diag.Diag{Code: diag.CodeArguments, Msg: "no cluster is named", Hint: "write --cluster ID=PATH, such as --cluster main=clusters/main"}
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
-	"github.com/fleetc/fleetc/compiler/edit/importer/argocd"
 )
 
 const importArgoCDLong = `argocd reads the Applications and ApplicationSets in a repository, without a
@@ -59,7 +58,7 @@ func newImportArgoCDCommand(o *options) *cobra.Command {
 				if err != nil {
 					return nil, err
 				}
-				opts := argocd.Options{
+				opts := importer.ArgoCDOptions{
 					Dir: o.path(args[0]), Clusters: destinations, Kubernetes: flags.kubernetes, ProveWith: flags.ProveWith, AppOfApps: roots, Source: c.Source,
 				}
 				if secrets != "" {
@@ -67,7 +66,7 @@ func newImportArgoCDCommand(o *options) *cobra.Command {
 						return nil, err
 					}
 				}
-				return argocd.Read(cmd.Context(), opts)
+				return importer.ReadArgoCD(cmd.Context(), opts)
 			})
 		},
 	}
@@ -82,7 +81,7 @@ func newImportArgoCDCommand(o *options) *cobra.Command {
 }
 
 // clusterSecrets reads a file with cluster Secrets.
-func clusterSecrets(file string) (*argocd.Secrets, error) {
+func clusterSecrets(file string) (*importer.ArgoCDSecrets, error) {
 	const most = 16 << 20
 	in, err := os.Open(file)
 	if err != nil {
@@ -93,5 +92,5 @@ func clusterSecrets(file string) (*argocd.Secrets, error) {
 	if err == nil && len(data) > most {
 		err = &diag.Diag{Code: diag.CodeImportFile, Msg: fmt.Sprintf("%s is larger than %d MiB", file, most>>20), Hint: "name a file that has only the cluster Secrets"}
 	}
-	return &argocd.Secrets{File: file, Data: data}, err
+	return &importer.ArgoCDSecrets{File: file, Data: data}, err
 }

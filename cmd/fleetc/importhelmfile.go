@@ -5,7 +5,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
-	"github.com/fleetc/fleetc/compiler/edit/importer/helmfile"
 )
 
 const importHelmfileLong = `helmfile reads a helmfile, or the helmfiles of a directory, without a cluster:
@@ -46,14 +45,14 @@ func newImportHelmfileCommand(o *options) *cobra.Command {
 				if err != nil {
 					return nil, err
 				}
-				if opts.Set, err = helmfile.ParseSet(set, setString); err != nil {
+				if opts.Set, err = importer.ParseHelmfileSet(set, setString); err != nil {
 					return nil, err
 				}
 				for _, file := range files {
 					opts.ValueFiles = append(opts.ValueFiles, o.path(file))
 				}
 				opts.Kubernetes, opts.ProveWith = flags.kubernetes, flags.ProveWith
-				return helmfile.Read(cmd.Context(), opts)
+				return importer.ReadHelmfile(cmd.Context(), opts)
 			})
 		},
 	}
@@ -70,8 +69,8 @@ func newImportHelmfileCommand(o *options) *cobra.Command {
 }
 
 // helmfileOptions parses the flags of import helmfile.
-func helmfileOptions(file string, clusters, variables []string) (helmfile.Options, error) {
-	opts := helmfile.Options{File: file}
+func helmfileOptions(file string, clusters, variables []string) (importer.HelmfileOptions, error) {
+	opts := importer.HelmfileOptions{File: file}
 	if len(clusters) == 0 {
 		clusters = []string{"default"}
 	}

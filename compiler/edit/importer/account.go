@@ -19,9 +19,9 @@ type Table map[string]string
 // unknownField is the text for fields that are not in the table.
 const unknownField = "fleetc import does not know this field: look up its effect, and write it into the release"
 
-// Account returns a note for each field of a document that the table does not carry. at
+// accountFor returns a note for each field of a document that the table does not carry. at
 // returns the position of a field.
-func Account(doc map[string]any, title string, table Table, at func(path []string) diag.Pos) []Note {
+func accountFor(doc map[string]any, title string, table Table, at func(path []string) diag.Pos) []Note {
 	var notes []Note
 	var walk func(v any, path []string)
 	walk = func(v any, path []string) {

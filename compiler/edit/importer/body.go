@@ -15,9 +15,9 @@ import (
 
 // body returns the fields of a release as schema.#Release has them.
 func (w *work) body(c *Cluster, r *Release) *Node {
-	b := Map(Field{"namespace", Text(r.Namespace)})
+	b := mapNode(Field{"namespace", textNode(r.Namespace)})
 	if len(r.Depends) > 0 {
-		depends := Map()
+		depends := mapNode()
 		for _, name := range r.Depends {
 			depends.Set(name, &Node{Scalar: true})
 		}
@@ -25,9 +25,9 @@ func (w *work) body(c *Cluster, r *Release) *Node {
 	}
 	if r.Chart != nil {
 		pin := w.charts[r.Chart.key()]
-		b.Set(packageField, Text(pin.pkg))
+		b.Set(packageField, textNode(pin.pkg))
 		if len(w.packages[pin.pkg]) > 1 {
-			b.Set("chart", Map(Field{"version", Text(pin.Version)}))
+			b.Set("chart", mapNode(Field{"version", textNode(pin.Version)}))
 		}
 		if len(r.Values.Fields) > 0 {
 			b.Set("values", r.Values)
@@ -35,15 +35,15 @@ func (w *work) body(c *Cluster, r *Release) *Node {
 	}
 	switch {
 	case r.Source != nil:
-		b.Set(r.Source.Field, Text(path.Join(r.Source.Field, r.Source.Path)))
+		b.Set(r.Source.Field, textNode(path.Join(r.Source.Field, r.Source.Path)))
 		if r.Values != nil && len(r.Values.Fields) > 0 {
 			b.Set("values", r.Values)
 		}
 	case len(r.Objects) > 0:
 		if dir := w.manifests[r.Name][c.ID]; dir != "" {
-			b.Set("manifests", Text(dir))
+			b.Set("manifests", textNode(dir))
 		} else {
-			objects := Map()
+			objects := mapNode()
 			for _, o := range r.Objects {
 				objects.Set(o.Key, o.Node)
 			}
@@ -54,9 +54,9 @@ func (w *work) body(c *Cluster, r *Release) *Node {
 	addOwnership(b, r)
 	addActions(b, r)
 	if durationForm.MatchString(r.Timeout) && r.Timeout != "" && r.Chart != nil {
-		b.Set("health", Map(Field{"all", Map(
-			Field{"match", Map(Field{"names", Texts([]string{"*"})})},
-			Field{"timeout", Text(r.Timeout)},
+		b.Set("health", mapNode(Field{"all", mapNode(
+			Field{"match", mapNode(Field{"names", textNodes([]string{"*"})})},
+			Field{"timeout", textNode(r.Timeout)},
 		)}))
 	}
 	w.addAccepted(b, c, r)
@@ -68,15 +68,15 @@ func (w *work) body(c *Cluster, r *Release) *Node {
 func (w *work) addAccepted(b *Node, c *Cluster, r *Release) {
 	key := c.ID + " " + r.Name
 	if e := w.expected[c.ID][r.Name]; e != nil && e.duplicateKeys {
-		b.Set("duplicateKeys", Text(imported))
+		b.Set("duplicateKeys", textNode(imported))
 	}
 	for _, extra := range []struct {
 		field string
 		of    map[string]*Node
 	}{{"open", w.open[key]}, {"random", w.random[key]}} {
 		if len(extra.of) > 0 {
-			n := Map()
-			for _, name := range SortedKeys(extra.of) {
+			n := mapNode()
+			for _, name := range sortedKeys(extra.of) {
 				n.Set(name, extra.of[name])
 			}
 			b.Set(extra.field, n)
@@ -95,13 +95,13 @@ func addOwnership(b *Node, r *Release) {
 	if len(r.Ownership) == 0 {
 		return
 	}
-	all := Map()
+	all := mapNode()
 	for _, o := range r.Ownership {
-		rule := Map()
+		rule := mapNode()
 		if len(o.Target) > 0 {
-			rule.Set("target", NodeOf(o.Target, nil))
+			rule.Set("target", nodeOf(o.Target, nil))
 		}
-		rule.Set("fields", Texts(o.Fields))
+		rule.Set("fields", textNodes(o.Fields))
 		rule.Set("leave", &Node{Scalar: true})
 		rule.Set("optional", &Node{Scalar: true})
 		all.Set(o.Name, rule)
@@ -115,13 +115,13 @@ func addActions(b *Node, r *Release) {
 	if len(r.Actions) == 0 {
 		return
 	}
-	all := Map()
+	all := mapNode()
 	for _, a := range r.Actions {
 		at := "before"
 		if a.IsAfter {
 			at = "after"
 		}
-		all.Set(a.Name, Map(Field{"at", Text(at)}, Field{"exec", Texts(a.Exec)}, Field{"applyOnly", &Node{Scalar: true}}))
+		all.Set(a.Name, mapNode(Field{"at", textNode(at)}, Field{"exec", textNodes(a.Exec)}, Field{"applyOnly", &Node{Scalar: true}}))
 	}
 	b.Set("actions", all)
 }
@@ -131,11 +131,11 @@ func (w *work) addPatches(b *Node, r *Release) {
 	if len(r.Patches) == 0 {
 		return
 	}
-	all := Map()
+	all := mapNode()
 	for _, p := range r.Patches {
-		n := Map()
+		n := mapNode()
 		if len(p.Target) > 0 {
-			n.Set("target", NodeOf(p.Target, nil))
+			n.Set("target", nodeOf(p.Target, nil))
 		}
 		if p.Optional {
 			n.Set("optional", &Node{Scalar: true})
@@ -178,7 +178,7 @@ func (w *work) writeManifests() error {
 				continue
 			}
 			h := sha256.New()
-			for _, name := range SortedKeys(content) {
+			for _, name := range sortedKeys(content) {
 				fmt.Fprintf(h, "%s %d\n", name, len(content[name]))
 				h.Write(content[name])
 			}

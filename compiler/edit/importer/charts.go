@@ -52,7 +52,7 @@ func (w *work) pinCharts(ctx context.Context) error {
 	}
 	finder := w.compiler(w.stage).Source(w.stage)
 	var remote []string
-	for _, key := range SortedKeys(sources) {
+	for _, key := range sortedKeys(sources) {
 		dir, err := w.copyOf(sources[key])
 		if dir == "" && err == nil {
 			remote = append(remote, key)
@@ -279,7 +279,7 @@ func (w *work) copyChart(ctx context.Context, s *ChartSource, from string, isDir
 	for i := 2; !w.isFree(name, files); i++ {
 		name = fmt.Sprintf("%s-%d", base, i)
 	}
-	for _, file := range SortedKeys(files) {
+	for _, file := range sortedKeys(files) {
 		to := path.Join(name, file)
 		w.files[to] = files[file]
 		if err := w.put(to, files[file]); err != nil {
@@ -312,7 +312,7 @@ func chartFiles(ctx context.Context, dir string) (map[string][]byte, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(temp)
-	if err := CopyTree(ctx, dir, temp); err != nil {
+	if err := copyTree(ctx, dir, temp); err != nil {
 		return nil, err
 	}
 	files := map[string][]byte{}
@@ -335,5 +335,5 @@ func (w *work) put(name string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	return ReplaceFile(file, data)
+	return replaceFile(file, data)
 }

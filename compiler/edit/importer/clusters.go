@@ -26,7 +26,7 @@ func ParseClusters(texts []string, example string, defaultID func(source string)
 		if !ok || id == "" || source == "" {
 			return nil, &diag.Diag{Code: diag.CodeImportCluster, Msg: fmt.Sprintf("%q is not a valid cluster", diag.Visible(text, diag.MaxText)), Hint: "write it as in " + example}
 		}
-		if err := CheckID(id, all); err != nil {
+		if err := checkNewID(id, all); err != nil {
 			return nil, err
 		}
 		all = append(all, ClusterSource{ID: id, Source: source})
@@ -34,8 +34,8 @@ func ParseClusters(texts []string, example string, defaultID func(source string)
 	return all, nil
 }
 
-// CheckID returns a fault for an ID that a cluster beside others cannot have.
-func CheckID(id string, others []ClusterSource) error {
+// checkNewID returns a fault for an ID that a cluster beside others cannot have.
+func checkNewID(id string, others []ClusterSource) error {
 	if err := checkID(id); err != nil {
 		return err
 	}
@@ -103,9 +103,9 @@ func IDOf(name string) string {
 // maxName is the maximum length of the name of a release in Helm.
 const maxName = 53
 
-// NameOf returns a text as the name of a release: lower-case letters, digits and dashes, cut
+// nameOf returns a text as the name of a release: lower-case letters, digits and dashes, cut
 // if it is too long. It is empty when none are left.
-func NameOf(text string) string {
+func nameOf(text string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
 			return r

@@ -18,26 +18,26 @@ const (
 	maxBytes = 1 << 30
 )
 
-// CopyTree copies the files of a directory into an empty one, without .git. Files are
+// copyTree copies the files of a directory into an empty one, without .git. Files are
 // hard links where the file system allows it, so a copied file must be replaced and not
 // modified. Symbolic links are copied as they are when they lead to a place inside the
 // directory, and left out otherwise. The target may be inside of the source.
-func CopyTree(ctx context.Context, from, to string) error { return copyTree(ctx, from, to, true) }
+func copyTree(ctx context.Context, from, to string) error { return copyLinked(ctx, from, to, true) }
 
 // CopyFiles does what CopyTree does, without hard links: copied files may be modified.
-func CopyFiles(ctx context.Context, from, to string) error { return copyTree(ctx, from, to, false) }
+func CopyFiles(ctx context.Context, from, to string) error { return copyLinked(ctx, from, to, false) }
 
-// ReplaceFile writes a file of such a copy. It removes the file first, which may be a hard link
+// replaceFile writes a file of such a copy. It removes the file first, which may be a hard link
 // to the user's file, or a symbolic link.
-func ReplaceFile(file string, data []byte) error {
+func replaceFile(file string, data []byte) error {
 	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return os.WriteFile(file, data, 0o644)
 }
 
-// copyTree copies a directory; canLink says whether files may be hard links.
-func copyTree(ctx context.Context, from, to string, canLink bool) error {
+// copyLinked copies a directory; canLink says whether files may be hard links.
+func copyLinked(ctx context.Context, from, to string, canLink bool) error {
 	from, err := filepath.EvalSymlinks(from)
 	if err != nil {
 		return err

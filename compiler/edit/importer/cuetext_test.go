@@ -26,7 +26,7 @@ func TestPrintedValues(t *testing.T) {
 	}
 	object["list"], object["numbers"] = list, []any{1.0, -2.5, 1e21, 1e-9, 1048576.0}
 	p := &cuePrinter{}
-	p.field("value", NodeOf(object, nil))
+	p.field("value", nodeOf(object, nil))
 	formatted, err := edit.FormatSource("/", "x.cue", p.Bytes())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, p.String())
@@ -62,7 +62,7 @@ func TestPrintedReferences(t *testing.T) {
 		values[text] = map[string]any{"secrets": text, "base64": []any{text, map[string]any{"k": text, "l": 1.0}}}
 	}
 	p := &cuePrinter{}
-	p.field("value", NodeOf(values, nil))
+	p.field("value", nodeOf(values, nil))
 	if !p.encodes {
 		t.Error("the text needs encoding/base64")
 	}

@@ -24,8 +24,8 @@ func (w *work) addDependencies(ctx context.Context, root, dir string, files map[
 	if err := yaml.Unmarshal(files["Chart.yaml"], &meta); err != nil {
 		return nil //nolint:nilerr // the fleet reports a chart that is not valid
 	}
-	for _, d := range ListAt(meta, "dependencies") {
-		name := TextAt(d, "name")
+	for _, d := range listAt(meta, "dependencies") {
+		name := textAt(d, "name")
 		if !filepath.IsLocal(name) || hasDependency(files, name) {
 			continue
 		}
@@ -62,10 +62,10 @@ func (w *work) addDependencies(ctx context.Context, root, dir string, files map[
 // dependencyDir returns the directory or archive of a dependency of the chart in dir; empty
 // for one that is fetched.
 func (w *work) dependencyDir(root, dir string, dependency any) (string, error) {
-	name, repository := TextAt(dependency, "name"), TextAt(dependency, "repository")
+	name, repository := textAt(dependency, "name"), textAt(dependency, "repository")
 	beside, isDir := strings.CutPrefix(repository, "file://")
 	if !isDir || root == "" {
-		return w.copyOf(&ChartSource{Name: name, Version: TextAt(dependency, "version"), Repo: cmp.Or(repository, "none")})
+		return w.copyOf(&ChartSource{Name: name, Version: textAt(dependency, "version"), Repo: cmp.Or(repository, "none")})
 	}
 	if filepath.IsAbs(beside) {
 		return "", nil

@@ -18,16 +18,16 @@ type Document struct {
 	Node       *yaml.Node
 }
 
-// Documents returns the documents of a file up to the first that does not parse.
-func Documents(file string, data []byte) []*Document {
+// readDocuments returns the documents of a file up to the first that does not parse.
+func readDocuments(file string, data []byte) []*Document {
 	var docs []*Document
 	for node, err := range blockyaml.Documents(data) {
 		if err != nil || len(node.Content) == 0 {
 			continue
 		}
 		d := &Document{File: file, Node: node.Content[0]}
-		d.Kind = scalar(Child(d.Node, "kind"))
-		d.Name = scalar(Child(d.Node, "metadata", "name"))
+		d.Kind = scalar(childNode(d.Node, "kind"))
+		d.Name = scalar(childNode(d.Node, "metadata", "name"))
 		docs = append(docs, d)
 	}
 	return docs
@@ -65,8 +65,8 @@ func (d *Document) At(dir string, field []string) diag.Pos {
 	return pos
 }
 
-// Child returns the value at a path of keys, nil when there is none.
-func Child(n *yaml.Node, keys ...string) *yaml.Node {
+// childNode returns the value at a path of keys, nil when there is none.
+func childNode(n *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
 		for n != nil && n.Kind == yaml.AliasNode {
 			n = n.Alias

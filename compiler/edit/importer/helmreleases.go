@@ -139,7 +139,7 @@ func (r *helmReader) cluster(ctx context.Context, c ClusterSource, l *liveReleas
 		}
 		r.model.Documents++
 		release := &Release{
-			Name: d.Name, Namespace: d.Namespace, Origin: title, Values: NodeOf(d.Values, nil),
+			Name: d.Name, Namespace: d.Namespace, Origin: title, Values: nodeOf(d.Values, nil),
 			Stored: d.Objects,
 		}
 		if names[d.Name] > 1 {

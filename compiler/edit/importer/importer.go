@@ -4,7 +4,7 @@
 // Readers, layers, the writer and the proof are separate, so that formats share all but
 // the reader:
 //
-//	reader   files of a tool          -> Model     large ones are packages, such as flux
+//	reader   files of a tool          -> Model     argo*.go, flux*.go, helmfile*.go, helmreleases.go, overlays.go
 //	charts   ChartSource              -> packages  finds and pins the charts of the model
 //	layers   releases of all clusters -> layers    puts each field into the highest layer
 //	writer   layers                   -> CUE       formats files, and keeps edited ones
@@ -16,7 +16,7 @@
 // the source. A Model also has the fields that it does not carry, each with its position
 // and what to do, and the mistakes that the reader found.
 //
-// Readers account for each field of each document: [Account] walks a document against a
+// Readers account for each field of each document: [accountFor] walks a document against a
 // table of paths. A path is carried, or has a text that says why it is not and what to
 // do. A path without an entry is reported as unknown, so that nothing is lost silently.
 //
@@ -36,7 +36,13 @@
 // when the copy is complete. import.sum records digests of written files: a later import
 // updates files that still have their digest, keeps edited files, and reports these.
 //
-// The package is large because all readers share these parts.
+// [ReadArgoCD] expands ApplicationSets and computes values and objects as Argo CD's repo
+// server does, [ReadFlux] as its controllers do, and [ReadHelmfile] evaluates a helmfile with
+// its templates and bases. Each reads the files of one repository: no reader uses a cluster or
+// the network, runs programs, or decrypts. A part that needs one of these is reported.
+//
+// The package has more than 5,000 lines because each of the readers is a reimplementation of
+// another tool, and all of them share these parts.
 package importer
 
 import (
@@ -183,9 +189,9 @@ func (s *Source) place(name string) string {
 	return path.Join(s.Field, name)
 }
 
-// KeptFiles returns the content of files below a directory by path. names are relative to
+// keptFiles returns the content of files below a directory by path. names are relative to
 // it and slash-separated.
-func KeptFiles(dir string, names []string) (map[string][]byte, error) {
+func keptFiles(dir string, names []string) (map[string][]byte, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
@@ -230,12 +236,12 @@ type Ownership struct {
 	Fields []string
 }
 
-// WriteOwnership is what to do with a field that others own and [FieldOf] cannot convert.
-const WriteOwnership = "write this field under ownership with leave: true, and select the list element by name"
+// writeOwnership is what to do with a field that others own and [pointerField] cannot convert.
+const writeOwnership = "write this field under ownership with leave: true, and select the list element by name"
 
-// FieldOf returns the field path of a JSON pointer. It reports false for a pointer to a
+// pointerField returns the field path of a JSON pointer. It reports false for a pointer to a
 // whole object or to the index of a list.
-func FieldOf(pointer string) (string, bool) {
+func pointerField(pointer string) (string, bool) {
 	keys := fleet.PointerKeys(pointer)
 	isIndex := func(key string) bool { return key != "" && strings.Trim(key, "0123456789") == "" }
 	if len(keys) == 0 || keys[0] == "" || slices.ContainsFunc(keys, isIndex) {

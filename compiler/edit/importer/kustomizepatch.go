@@ -8,30 +8,30 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// KustomizePatch converts a patch of kustomize.
-func KustomizePatch(p any) (Patch, bool) {
+// kustomizePatch converts a patch of kustomize.
+func kustomizePatch(p any) (Patch, bool) {
 	var content any
-	if err := yaml.Unmarshal([]byte(TextAt(p, "patch")), &content); err != nil {
+	if err := yaml.Unmarshal([]byte(textAt(p, "patch")), &content); err != nil {
 		return Patch{}, false
 	}
-	target := MapAt(p, "target")
+	target := mapAt(p, "target")
 	switch content := content.(type) {
 	case []any:
-		to, ok := KustomizeSelector(target)
-		return Patch{Target: to, JSON: NodeOf(content, nil)}, ok && target != nil
+		to, ok := kustomizeSelector(target)
+		return Patch{Target: to, JSON: nodeOf(content, nil)}, ok && target != nil
 	case map[string]any:
 		if target == nil {
-			target = TargetOf(content)
+			target = patchTarget(content)
 		}
-		to, ok := KustomizeSelector(target)
-		return Patch{Target: to, Strategic: PatchNode(content)}, ok
+		to, ok := kustomizeSelector(target)
+		return Patch{Target: to, Strategic: patchNode(content)}, ok
 	}
 	return Patch{}, false
 }
 
-// PatchNode returns a patch of kustomize without the fields that name its object.
-func PatchNode(content map[string]any) *Node {
-	body, metadata := maps.Clone(content), maps.Clone(MapAt(content, "metadata"))
+// patchNode returns a patch of kustomize without the fields that name its object.
+func patchNode(content map[string]any) *Node {
+	body, metadata := maps.Clone(content), maps.Clone(mapAt(content, "metadata"))
 	delete(body, "apiVersion")
 	delete(body, "kind")
 	delete(metadata, "name")
@@ -39,13 +39,13 @@ func PatchNode(content map[string]any) *Node {
 	if body["metadata"] = metadata; len(metadata) == 0 {
 		delete(body, "metadata")
 	}
-	return NodeOf(body, nil)
+	return nodeOf(body, nil)
 }
 
-// TargetOf returns the target of a patch of kustomize that names its object.
-func TargetOf(content map[string]any) map[string]any {
-	target := map[string]any{"kind": TextAt(content, "kind"), "name": TextAt(content, "metadata", "name")}
-	if group, _, ok := strings.Cut(TextAt(content, "apiVersion"), "/"); ok {
+// patchTarget returns the target of a patch of kustomize that names its object.
+func patchTarget(content map[string]any) map[string]any {
+	target := map[string]any{"kind": textAt(content, "kind"), "name": textAt(content, "metadata", "name")}
+	if group, _, ok := strings.Cut(textAt(content, "apiVersion"), "/"); ok {
 		target["group"] = group
 	}
 	return target
@@ -54,12 +54,12 @@ func TargetOf(content map[string]any) map[string]any {
 // plainSelector matches a text of a kustomize selector that is not a regular expression.
 var plainSelector = regexp.MustCompile(`^[a-zA-Z0-9.-]*$`)
 
-// KustomizeSelector converts the target of a patch. It reports false for a target that has no
+// kustomizeSelector converts the target of a patch. It reports false for a target that has no
 // counterpart.
-func KustomizeSelector(target map[string]any) (map[string]any, bool) {
+func kustomizeSelector(target map[string]any) (map[string]any, bool) {
 	out := map[string]any{}
-	if kind := TextAt(target, "kind"); kind != "" {
-		if group := TextAt(target, "group"); group != "" {
+	if kind := textAt(target, "kind"); kind != "" {
+		if group := textAt(target, "group"); group != "" {
 			kind += "." + group
 		}
 		out["kinds"] = []any{kind}
@@ -67,7 +67,7 @@ func KustomizeSelector(target map[string]any) (map[string]any, bool) {
 		return nil, false
 	}
 	for from, to := range map[string]string{"name": "names", "namespace": "namespaces"} {
-		v := TextAt(target, from)
+		v := textAt(target, from)
 		switch {
 		case v == "" || v == ".*":
 		case plainSelector.MatchString(v):
@@ -78,7 +78,7 @@ func KustomizeSelector(target map[string]any) (map[string]any, bool) {
 			return nil, false
 		}
 	}
-	if labels := TextAt(target, "labelSelector"); labels != "" {
+	if labels := textAt(target, "labelSelector"); labels != "" {
 		of := map[string]any{}
 		for part := range strings.SplitSeq(labels, ",") {
 			key, value, ok := strings.Cut(part, "=")

@@ -111,10 +111,10 @@ func (d *divider) restrict(name string, dirs []string) {
 	root := d.at("")
 	i := slices.IndexFunc(root.releases, func(p layerPart) bool { return p.name == name })
 	if i < 0 {
-		root.releases = append(root.releases, layerPart{name: name, body: Map()})
+		root.releases = append(root.releases, layerPart{name: name, body: mapNode()})
 		i = len(root.releases) - 1
 	}
-	root.releases[i].body.Set("clusters", Map(Field{"ids", Texts(dirs)}))
+	root.releases[i].body.Set("clusters", mapNode(Field{"ids", textNodes(dirs)}))
 }
 
 func (d *divider) at(dir string) *layer {
@@ -148,7 +148,7 @@ func (d *divider) distribute(name, dir string, of map[string]*Node) {
 		// Clusters whose rest is empty have nothing in common with the others here.
 		for _, id := range slices.Sorted(maps.Keys(of)) {
 			if fleet.IsWithin(id, child) && below[id] == nil {
-				below[id] = Map()
+				below[id] = mapNode()
 			}
 		}
 		d.distribute(name, child, below)
@@ -170,7 +170,7 @@ func (d *divider) split(of map[string]*Node, lists bool) (common *Node, rest map
 	if slices.ContainsFunc(ids, func(id string) bool { return !of[id].IsMap }) {
 		return nil, of
 	}
-	common, rest = Map(), map[string]*Node{}
+	common, rest = mapNode(), map[string]*Node{}
 	common.Comment = first.Comment
 	for _, id := range ids {
 		if len(of[id].Fields) == 0 {
@@ -196,7 +196,7 @@ func (d *divider) split(of map[string]*Node, lists bool) (common *Node, rest map
 				continue
 			}
 			if rest[id] == nil {
-				rest[id] = Map()
+				rest[id] = mapNode()
 			}
 			rest[id].Set(key, n)
 		}
@@ -231,12 +231,12 @@ func (d *divider) splitList(ids []string, of map[string]*Node) (common *Node, re
 		}
 		here, others := d.split(elements, true)
 		if here == nil {
-			here = Map()
+			here = mapNode()
 		}
 		isEmpty = isEmpty && len(here.Fields) == 0
 		common.List = append(common.List, here)
 		for _, id := range ids {
-			rest[id].List = append(rest[id].List, cmp.Or(others[id], Map()))
+			rest[id].List = append(rest[id].List, cmp.Or(others[id], mapNode()))
 		}
 	}
 	if isEmpty {

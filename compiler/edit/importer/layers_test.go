@@ -10,7 +10,7 @@ import (
 
 // randomNode returns a map whose values are often equal to those of other calls.
 func randomNode(r *rand.Rand, id string, depth int) *Node {
-	n := Map()
+	n := mapNode()
 	for i := range 4 {
 		key := fmt.Sprint("k", i)
 		switch v := r.IntN(9); {
@@ -18,15 +18,15 @@ func randomNode(r *rand.Rand, id string, depth int) *Node {
 		case v < 4 && depth > 0:
 			n.Set(key, randomNode(r, id, depth-1))
 		case v == 4:
-			n.Set(key, &Node{IsList: true, List: []*Node{Text("a"), Text(fmt.Sprint(r.IntN(2)))}})
+			n.Set(key, &Node{IsList: true, List: []*Node{textNode("a"), textNode(fmt.Sprint(r.IntN(2)))}})
 		case v == 5:
-			n.Set(key, Text("https://"+key+"."+strings.ReplaceAll(id, "/", "-")+".example.com"))
+			n.Set(key, textNode("https://"+key+"."+strings.ReplaceAll(id, "/", "-")+".example.com"))
 		case v == 6:
-			n.Set(key, Map())
+			n.Set(key, mapNode())
 		case v == 7:
 			n.Set(key, &Node{})
 		default:
-			n.Set(key, Text(fmt.Sprint(r.IntN(2))))
+			n.Set(key, textNode(fmt.Sprint(r.IntN(2))))
 		}
 	}
 	return n
@@ -88,7 +88,7 @@ func TestDivideIsExact(t *testing.T) {
 		for _, id := range ids {
 			if r.IntN(6) > 0 {
 				n := randomNode(r, id, 2)
-				n.Set("namespace", Text("web"))
+				n.Set("namespace", textNode("web"))
 				bodies["web"][id] = n
 			}
 		}
@@ -117,7 +117,7 @@ func TestDivideIsExact(t *testing.T) {
 func TestDivide(t *testing.T) {
 	known := facts{"prod/eu": {"": "eu", "domain": "eu.example.com"}, "prod/us": {"": "us", "domain": "us.example.com"}, "dev": {"": "dev", "domain": "dev.example.com"}}
 	of := func(host, size string) *Node {
-		return Map(Field{"kind", Text("web")}, Field{"host", Text(host)}, Field{"size", Text(size)})
+		return mapNode(Field{"kind", textNode("web")}, Field{"host", textNode(host)}, Field{"size", textNode(size)})
 	}
 	layers := divide([]string{"dev", "prod/eu", "prod/us"}, map[string]map[string]*Node{"web": {
 		"dev": of("www.dev.example.com", "1"), "prod/eu": of("www.eu.example.com", "3"), "prod/us": of("www.us.example.com", "3"),

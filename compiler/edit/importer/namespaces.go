@@ -14,15 +14,15 @@ func (c *Cluster) addNamespaceDependency() (added bool) {
 	creators := map[string]string{} // releases by the namespace that they create
 	for _, r := range c.Releases {
 		for _, o := range r.Objects {
-			if content := o.Node.Value(); TextAt(content, "kind") == "Namespace" {
-				creators[TextAt(content, "metadata", "name")] = r.Name
+			if content := o.Node.Value(); textAt(content, "kind") == "Namespace" {
+				creators[textAt(content, "metadata", "name")] = r.Name
 			}
 		}
 	}
 	for _, r := range c.Releases {
 		namespaces := []string{r.Namespace}
 		for _, o := range r.Objects {
-			namespaces = append(namespaces, TextAt(o.Node.Value(), "metadata", "namespace"))
+			namespaces = append(namespaces, textAt(o.Node.Value(), "metadata", "namespace"))
 		}
 		slices.Sort(namespaces)
 		for _, namespace := range slices.Compact(namespaces) {

@@ -30,9 +30,9 @@ type Field struct {
 	Value *Node
 }
 
-// NodeOf converts decoded JSON. The order of keys and the comments are those of source,
+// nodeOf converts decoded JSON. The order of keys and the comments are those of source,
 // which may be nil; keys without a place in it follow sorted.
-func NodeOf(v any, source *yaml.Node) *Node {
+func nodeOf(v any, source *yaml.Node) *Node {
 	for source != nil && source.Kind == yaml.AliasNode {
 		source = source.Alias
 	}
@@ -59,7 +59,7 @@ func NodeOf(v any, source *yaml.Node) *Node {
 			}
 		}
 		for _, key := range keys {
-			below := NodeOf(v[key], known[key])
+			below := nodeOf(v[key], known[key])
 			below.Comment = comments[key]
 			if at := places[key]; at != nil {
 				below.Line, below.Col = at.Line, at.Column
@@ -73,7 +73,7 @@ func NodeOf(v any, source *yaml.Node) *Node {
 			if source != nil && source.Kind == yaml.SequenceNode && len(source.Content) == len(v) {
 				of = source.Content[i]
 			}
-			below := NodeOf(e, of)
+			below := nodeOf(e, of)
 			if of != nil {
 				below.Comment = commentOf(of, of)
 			}
@@ -106,17 +106,17 @@ func commentOf(key, value *yaml.Node) string {
 	return strings.Join(lines, "\n")
 }
 
-// Map returns a map with the fields in their order.
-func Map(fields ...Field) *Node { return &Node{IsMap: true, Fields: fields} }
+// mapNode returns a map with the fields in their order.
+func mapNode(fields ...Field) *Node { return &Node{IsMap: true, Fields: fields} }
 
-// Text returns a string.
-func Text(s string) *Node { return &Node{Scalar: s} }
+// textNode returns a string.
+func textNode(s string) *Node { return &Node{Scalar: s} }
 
-// Texts returns a list of strings.
-func Texts(all []string) *Node {
+// textNodes returns a list of strings.
+func textNodes(all []string) *Node {
 	n := &Node{IsList: true}
 	for _, s := range all {
-		n.List = append(n.List, Text(s))
+		n.List = append(n.List, textNode(s))
 	}
 	return n
 }

@@ -21,28 +21,28 @@ import (
 // SetRendered is [Release.SetObjects] for objects that another program renders, and whose
 // content has no place in a file.
 func (r *Release) SetRendered(objs []fleet.Object) {
-	contents, nodes := Rendered(objs)
+	contents, nodes := renderedNodes(objs)
 	r.SetObjects(contents, nodes)
 }
 
-// Rendered returns the contents and the nodes of objects that another program renders.
-func Rendered(objs []fleet.Object) (contents []*unstructured.Unstructured, nodes []*Node) {
+// renderedNodes returns the contents and the nodes of objects that another program renders.
+func renderedNodes(objs []fleet.Object) (contents []*unstructured.Unstructured, nodes []*Node) {
 	for _, o := range objs {
-		contents, nodes = append(contents, o.Unstructured), append(nodes, NodeOf(o.Object, nil))
+		contents, nodes = append(contents, o.Unstructured), append(nodes, nodeOf(o.Object, nil))
 	}
 	return contents, nodes
 }
 
-// YAMLReason says why a YAML document is not valid.
-func YAMLReason(err error) string {
+// yamlReason says why a YAML document is not valid.
+func yamlReason(err error) string {
 	if strings.Contains(err.Error(), "invalid map key") {
 		return "a key is a map: quote templates such as {{ .name }}"
 	}
 	return diag.Visible(blockyaml.Message(err), diag.MaxText)
 }
 
-// ObjectOf returns the object of a YAML document; nil for an empty one.
-func ObjectOf(document *yaml.Node) (*unstructured.Unstructured, error) {
+// objectOf returns the object of a YAML document; nil for an empty one.
+func objectOf(document *yaml.Node) (*unstructured.Unstructured, error) {
 	var v any
 	if len(document.Content) == 0 {
 		return nil, nil

@@ -42,7 +42,7 @@ func ParseOverlays(texts []string, defaultID func(dir string) string) ([]Overlay
 			head, dir = defaultID(text), text
 		}
 		id, release, isNamed := strings.Cut(head, ":")
-		if isNamed && (release == "" || NameOf(release) != release) {
+		if isNamed && (release == "" || nameOf(release) != release) {
 			return nil, &diag.Diag{
 				Code: diag.CodeImportCluster,
 				Msg:  fmt.Sprintf("invalid release name %q", diag.Visible(release, diag.MaxText)),
@@ -87,7 +87,7 @@ func ReadOverlays(ctx context.Context, opts OverlayOptions) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := cmp.Or(opts.Release, NameOf(filepath.Base(root)), "imported")
+	name := cmp.Or(opts.Release, nameOf(filepath.Base(root)), "imported")
 	var faults diag.List
 	var all []builtOverlay
 	for _, o := range overlays {
@@ -198,7 +198,7 @@ var generatorFields = []string{"configMapGenerator", "secretGenerator", "generat
 
 // hasGenerators reports whether a file is a kustomization with one of generatorFields.
 func hasGenerators(root, file string) bool {
-	if !slices.Contains(KustomizationFiles, path.Base(file)) {
+	if !slices.Contains(kustomizationFiles, path.Base(file)) {
 		return false
 	}
 	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
@@ -215,7 +215,7 @@ func keepOverlay(root string, o builtOverlay) error {
 	if err != nil {
 		return err
 	}
-	files, err := KeptFiles(root, o.reads)
+	files, err := keptFiles(root, o.reads)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func unknownChart(s *ChartSource) chart.Resolution {
 
 // noteMissing says how to complete the pins of charts that could not be fetched.
 func (w *work) noteMissing(sources map[string]*ChartSource) {
-	for _, key := range SortedKeys(sources) {
+	for _, key := range sortedKeys(sources) {
 		if pin := w.charts[key]; pin.missing != nil && pin.Ref.Path == "" {
 			w.model.Note(sources[key].missingNote(pin))
 		}
@@ -75,7 +75,7 @@ func (w *work) namePackages() {
 			}
 		}
 	}
-	for _, key := range SortedKeys(w.charts) {
+	for _, key := range sortedKeys(w.charts) {
 		pin := w.charts[key]
 		base := chart.PackageName(pin.Name)
 		location := pin.Ref.Location()
@@ -120,7 +120,7 @@ func (w *work) writePackages(ctx context.Context, finder *chart.Source) error {
 	}
 	slices.Sort(layers[1:])
 	results := w.compiler(w.stage).Results()
-	for _, pkg := range SortedKeys(w.packages) {
+	for _, pkg := range sortedKeys(w.packages) {
 		versions := w.packages[pkg]
 		text := chart.Package(pkg, versions...)
 		var typed []values.Version

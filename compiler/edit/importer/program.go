@@ -55,10 +55,10 @@ func ParsePrograms(names, allowed []string) (Programs, error) {
 	return names, nil
 }
 
-// RunProgram runs a program in a directory with the given environment, or that of the
+// runProgram runs a program in a directory with the given environment, or that of the
 // process if it is nil, and returns its output. The error has the first lines that the
 // program prints about it, without the directory.
-func RunProgram(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
+func runProgram(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
 	var stdout, stderr TemplateOutput
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, env, &stdout, &stderr
@@ -104,7 +104,7 @@ func templateWithHelm(ctx context.Context, c *fleet.Cluster, r *Release, values 
 	for _, api := range apis {
 		args = append(args, "--api-versions", api)
 	}
-	printed, err := RunProgram(ctx, dir, nil, HelmProgram, args...)
+	printed, err := runProgram(ctx, dir, nil, HelmProgram, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -127,9 +127,9 @@ type Build struct {
 	Differs   string    // how the objects of the kustomize program differ; empty if they do not, or it does not run
 }
 
-// FetchedNote says what to do with the remote resource of a kustomization, which the import
+// fetchedNote says what to do with the remote resource of a kustomization, which the import
 // has fetched.
-func FetchedNote(address string) string {
+func fetchedNote(address string) string {
 	return address + " was fetched, and its objects are in the fleet: to update them from there, write a release with kustomize instead, and run fleetc source add"
 }
 
@@ -145,7 +145,7 @@ func (p Programs) Build(ctx context.Context, root, dir string, remotes source.Ku
 	}
 	var printed []fleet.Object
 	// A path that begins with a dash must not be a flag.
-	text, err := RunProgram(ctx, root, nil, KustomizeProgram, "build", "--load-restrictor", "LoadRestrictionsNone", "."+string(filepath.Separator)+filepath.FromSlash(dir))
+	text, err := runProgram(ctx, root, nil, KustomizeProgram, "build", "--load-restrictor", "LoadRestrictionsNone", "."+string(filepath.Separator)+filepath.FromSlash(dir))
 	if err == nil {
 		printed, err = printedObjects(text, r)
 	}
@@ -181,9 +181,9 @@ func writeTree(dir string, files []fleet.File) error {
 	return nil
 }
 
-// WrittenObjects returns the objects that a program wrote to the YAML files below a
+// writtenObjects returns the objects that a program wrote to the YAML files below a
 // directory, in the order of file names.
-func WrittenObjects(dir string, r *fleet.Release) ([]fleet.Object, error) {
+func writtenObjects(dir string, r *fleet.Release) ([]fleet.Object, error) {
 	var text strings.Builder
 	err := filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {

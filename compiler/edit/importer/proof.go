@@ -120,7 +120,7 @@ func (w *work) addWaivers(f *compiler.Fleet, model *Cluster, c *fleet.Cluster, r
 			if w.open[key] == nil {
 				w.open[key] = map[string]*Node{}
 			}
-			w.open[key][waived] = Text(imported)
+			w.open[key][waived] = textNode(imported)
 			again = true
 		}
 	}
@@ -388,7 +388,7 @@ func (p *clusterProof) addRandom(r *Release, res render.Result) (again bool) {
 			p.random[key] = map[string]*Node{}
 		}
 		if p.random[key][field] == nil {
-			p.random[key][field] = Map(Field{"keep", &Node{Scalar: true}})
+			p.random[key][field] = mapNode(Field{"keep", &Node{Scalar: true}})
 			again = true
 		}
 	}

@@ -35,7 +35,7 @@ type Remotes struct {
 // to do.
 func (r *Remotes) isFetched(ctx context.Context, address string, note Note) bool {
 	_, err := r.Fetch(ctx, address)
-	note.Do = FetchedNote(address)
+	note.Do = fetchedNote(address)
 	if err != nil {
 		note.Do = address + " cannot be fetched (" + diag.Visible(diag.All(err)[0].Msg, diag.MaxText) + "): write a kustomization with it into the fleet, make it a release with kustomize, and pin it with fleetc source add"
 	}
@@ -72,7 +72,7 @@ func (r *Remotes) Remove(ctx context.Context, dir string) ([]string, error) {
 	changed := false
 	for _, key := range []string{"resources", "bases", "components"} {
 		kept := []any{}
-		for i, v := range ListAt(content, key) {
+		for i, v := range listAt(content, key) {
 			entry, _ := v.(string)
 			if isRemote(entry) {
 				if r.isFetched(ctx, entry, Note{Pos: doc.At(r.Repository.Dir, []string{key, strconv.Itoa(i)}), Doc: "kustomization " + file, Field: key}) {
@@ -107,8 +107,8 @@ func (r *Remotes) Remove(ctx context.Context, dir string) ([]string, error) {
 // withoutObjects are the fields of a kustomization that bring no objects.
 var withoutObjects = []string{"apiVersion", "kind", "metadata", "buildMetadata", "namespace", "namePrefix", "nameSuffix", "patches", "images", "labels", "commonLabels", "commonAnnotations"}
 
-// IsEmptyKustomization reports whether a kustomization has nothing to apply.
-func IsEmptyKustomization(content map[string]any) bool {
+// isEmptyKustomization reports whether a kustomization has nothing to apply.
+func isEmptyKustomization(content map[string]any) bool {
 	for key, v := range content {
 		if l, ok := v.([]any); !slices.Contains(withoutObjects, key) && (!ok || len(l) > 0) {
 			return false

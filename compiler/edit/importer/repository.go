@@ -16,12 +16,12 @@ type Repository struct {
 	Work string // absolute path of the copy
 }
 
-// KustomizationFiles are the names of kustomization files, in kustomize's order.
-var KustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+// kustomizationFiles are the names of kustomization files, in kustomize's order.
+var kustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
-// OpenRepository copies a directory. hint says which directory the user should name. The
+// openRepository copies a directory. hint says which directory the user should name. The
 // caller must call Close.
-func OpenRepository(ctx context.Context, dir, hint string) (*Repository, error) {
+func openRepository(ctx context.Context, dir, hint string) (*Repository, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func OpenRepository(ctx context.Context, dir, hint string) (*Repository, error) 
 		return nil, err
 	}
 	r := &Repository{Dir: abs, Work: work}
-	if err := CopyTree(ctx, abs, work); err != nil {
+	if err := copyTree(ctx, abs, work); err != nil {
 		r.Close()
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func OpenRepository(ctx context.Context, dir, hint string) (*Repository, error) 
 
 // Kustomization returns the kustomization file of a directory; none if it has none.
 func (r *Repository) Kustomization(dir string) string {
-	for _, name := range KustomizationFiles {
+	for _, name := range kustomizationFiles {
 		file := path.Join(dir, name)
 		if info, err := os.Stat(filepath.Join(r.Work, filepath.FromSlash(file))); err == nil && !info.IsDir() {
 			return file

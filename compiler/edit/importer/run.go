@@ -76,7 +76,7 @@ func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) 
 	if stage, err = filepath.EvalSymlinks(stage); err != nil {
 		return nil, err
 	}
-	if err := CopyTree(ctx, root, stage); err != nil {
+	if err := copyTree(ctx, root, stage); err != nil {
 		return nil, err
 	}
 	w := &work{
@@ -160,7 +160,7 @@ func (w *work) plan() (*FilePlan, error) {
 	before := w.before
 	p := &FilePlan{Written: []string{}, Removed: []string{}, Edited: []string{}}
 	var sum bytes.Buffer
-	for _, name := range SortedKeys(w.files) {
+	for _, name := range sortedKeys(w.files) {
 		existing, err := os.ReadFile(filepath.Join(w.root, filepath.FromSlash(name)))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -176,7 +176,7 @@ func (w *work) plan() (*FilePlan, error) {
 		}
 		fmt.Fprintf(&sum, "%s  %s\n", digest(w.files[name]), name)
 	}
-	for _, name := range SortedKeys(before) {
+	for _, name := range sortedKeys(before) {
 		if w.files[name] != nil {
 			continue
 		}
@@ -216,7 +216,7 @@ func (w *work) recorded() (map[string]string, error) {
 // removeImported removes the files of the last import from the copy, but for those that
 // were edited: the import must not build on files that it does not write again.
 func (w *work) removeImported() error {
-	for _, name := range SortedKeys(w.before) {
+	for _, name := range sortedKeys(w.before) {
 		file := filepath.Join(w.stage, filepath.FromSlash(name))
 		data, err := os.ReadFile(file)
 		if err == nil && digest(data) == w.before[name] {

@@ -22,9 +22,9 @@ type Secret struct {
 	Vals    string // reference of vals; empty for others
 }
 
-// PlainName returns a text with underscores in place of characters other than ASCII letters
+// plainName returns a text with underscores in place of characters other than ASCII letters
 // and digits.
-func PlainName(text string) string {
+func plainName(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
 			return r
@@ -33,10 +33,10 @@ func PlainName(text string) string {
 	}, text)
 }
 
-// SecretName returns the name of a secret for the words and paths that describe it: shop and
+// secretName returns the name of a secret for the words and paths that describe it: shop and
 // db.password are shopDbPassword.
-func SecretName(words ...string) string {
-	name := PlainName(strings.Join(words, "_"))
+func secretName(words ...string) string {
+	name := plainName(strings.Join(words, "_"))
 	if strings.Trim(name, "_") == "" {
 		return "secret"
 	}
@@ -132,16 +132,16 @@ func (w *work) writeSecrets(ids []string, known facts, used map[string]bool) err
 				bodies[s.Name] = map[string]*Node{}
 			}
 			if s.File == "" {
-				bodies[s.Name][c.ID] = Map(Field{"vals", Text(s.Vals)})
+				bodies[s.Name][c.ID] = mapNode(Field{"vals", textNode(s.Vals)})
 				continue
 			}
 			w.files[places[s.File]] = s.Content
-			bodies[s.Name][c.ID] = Map(Field{"sops", Text(places[s.File])}, Field{"key", Text(s.Key)})
+			bodies[s.Name][c.ID] = mapNode(Field{"sops", textNode(places[s.File])}, Field{"key", textNode(s.Key)})
 		}
 	}
 	d := divider{ids: ids, known: known, layers: map[string]*layer{}}
-	for _, name := range SortedKeys(bodies) {
-		for _, dir := range d.cover(SortedKeys(bodies[name])) {
+	for _, name := range sortedKeys(bodies) {
+		for _, dir := range d.cover(sortedKeys(bodies[name])) {
 			of := maps.Clone(bodies[name])
 			maps.DeleteFunc(of, func(id string, _ *Node) bool { return !slices.Contains(below(ids, dir), id) })
 			d.distribute(name, dir, of)
@@ -157,7 +157,7 @@ func (w *work) writeSecrets(ids []string, known facts, used map[string]bool) err
 
 // writeSecretLayer plans the file with the secrets of a layer.
 func (w *work) writeSecretLayer(l *layer, used map[string]bool) error {
-	plain, referring := Map(), Map()
+	plain, referring := mapNode(), mapNode()
 	for _, part := range l.releases {
 		a, b := part.body, (*Node)(nil)
 		if !w.isCluster(l.dir) {

@@ -11,8 +11,8 @@ import (
 
 // This file merges values and sets single ones, as Helm does.
 
-// MergeValues returns a with the values of b, which replace others than maps.
-func MergeValues(a, b map[string]any) map[string]any {
+// mergeValues returns a with the values of b, which replace others than maps.
+func mergeValues(a, b map[string]any) map[string]any {
 	out := maps.Clone(a)
 	if out == nil {
 		out = map[string]any{}
@@ -21,7 +21,7 @@ func MergeValues(a, b map[string]any) map[string]any {
 		below, ok := v.(map[string]any)
 		existing, ok2 := out[key].(map[string]any)
 		if ok && ok2 {
-			out[key] = MergeValues(existing, below)
+			out[key] = mergeValues(existing, below)
 			continue
 		}
 		out[key] = v
@@ -29,10 +29,10 @@ func MergeValues(a, b map[string]any) map[string]any {
 	return out
 }
 
-// SetValue sets the value at a path of keys and list indices in place, as helm --set does,
+// setValue sets the value at a path of keys and list indices in place, as helm --set does,
 // or as helm --set-string does if literal is true. A value that is not literal must not
 // contain special characters of --set.
-func SetValue(values map[string]any, path, value string, literal bool) error {
+func setValue(values map[string]any, path, value string, literal bool) error {
 	if literal {
 		return set(values, path, escaped.Replace(value), strvals.ParseIntoString)
 	}
@@ -42,9 +42,9 @@ func SetValue(values map[string]any, path, value string, literal bool) error {
 	return set(values, path, value, strvals.ParseInto)
 }
 
-// SetList sets the list of texts at a path of keys and list indices in place, as helm --set
+// setList sets the list of texts at a path of keys and list indices in place, as helm --set
 // NAME={A,B} does, or helm --set-string if it is literal.
-func SetList(values map[string]any, path string, texts []string, literal bool) error {
+func setList(values map[string]any, path string, texts []string, literal bool) error {
 	list := make([]string, len(texts))
 	for i, text := range texts {
 		list[i] = escaped.Replace(text)

@@ -26,7 +26,7 @@ func TestSetValue(t *testing.T) {
 		{"list[999999]", "x", false, nil},
 	} {
 		got := map[string]any{"list": []any{"x"}}
-		err := SetValue(got, test.path, test.value, test.literal)
+		err := setValue(got, test.path, test.value, test.literal)
 		if (err == nil) != (test.want != nil) || err == nil && !reflect.DeepEqual(got, test.want) {
 			t.Errorf("SetValue(%q, %q, %v): %v, %v, want %v", test.path, test.value, test.literal, got, err, test.want)
 		}

@@ -34,10 +34,10 @@ type VaryingError struct{ Function, Why string }
 // Error implements error.
 func (e *VaryingError) Error() string { return "the result of " + e.Function + " " + e.Why }
 
-// TemplateFunctions returns the functions of sprig for templates of other tools. A function
+// templateFunctions returns the functions of sprig for templates of other tools. A function
 // whose result does not depend on its arguments alone returns a [VaryingError]. Keys and
 // values of maps, which sprig returns in a random order, are sorted by key.
-func TemplateFunctions() template.FuncMap {
+func templateFunctions() template.FuncMap {
 	out := sprig.TxtFuncMap()
 	for why, names := range varying {
 		for _, name := range names {
@@ -47,13 +47,13 @@ func TemplateFunctions() template.FuncMap {
 	out["keys"] = func(maps ...map[string]any) []string {
 		var keys []string
 		for _, m := range maps {
-			keys = append(keys, SortedKeys(m)...)
+			keys = append(keys, sortedKeys(m)...)
 		}
 		return keys
 	}
 	out["values"] = func(m map[string]any) []any {
 		values := []any{}
-		for _, key := range SortedKeys(m) {
+		for _, key := range sortedKeys(m) {
 			values = append(values, m[key])
 		}
 		return values
@@ -61,9 +61,9 @@ func TemplateFunctions() template.FuncMap {
 	return out
 }
 
-// RunTemplate calls f, which executes a template, within the limits of time and memory. A
+// runTemplate calls f, which executes a template, within the limits of time and memory. A
 // panic of a function of the template becomes an error.
-func RunTemplate[T any](ctx context.Context, f func() (T, error)) (T, error) {
+func runTemplate[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	return par.RunLimited(ctx, par.Limits{}, func() (out T, err error) {
 		defer func() {
 			if r := recover(); r != nil {
@@ -74,16 +74,16 @@ func RunTemplate[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	})
 }
 
-// MaxTemplateOutput limits the result of a template, in bytes.
-const MaxTemplateOutput = 4 << 20
+// maxTemplateOutput limits the result of a template, in bytes.
+const maxTemplateOutput = 4 << 20
 
 // A TemplateOutput is the result of a template, of limited size.
 type TemplateOutput struct{ bytes.Buffer }
 
 // Write implements [io.Writer].
 func (o *TemplateOutput) Write(p []byte) (int, error) {
-	if o.Len()+len(p) > MaxTemplateOutput {
-		return 0, fmt.Errorf("the result is larger than %d MiB", MaxTemplateOutput>>20)
+	if o.Len()+len(p) > maxTemplateOutput {
+		return 0, fmt.Errorf("the result is larger than %d MiB", maxTemplateOutput>>20)
 	}
 	return o.Buffer.Write(p)
 }

@@ -49,7 +49,7 @@ func TestTemplateFunctions(t *testing.T) {
 	}
 	for _, names := range varying {
 		for _, name := range names {
-			err := template.Must(template.New("t").Funcs(TemplateFunctions()).Parse("{{ "+name+" }}")).Execute(&TemplateOutput{}, nil)
+			err := template.Must(template.New("t").Funcs(templateFunctions()).Parse("{{ "+name+" }}")).Execute(&TemplateOutput{}, nil)
 			if v, ok := errors.AsType[*VaryingError](err); !ok || v.Function != name {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -59,9 +59,9 @@ func TestTemplateFunctions(t *testing.T) {
 
 // The result of a template is limited.
 func TestTemplateOutput(t *testing.T) {
-	text := template.Must(template.New("t").Funcs(TemplateFunctions()).Parse(`{{ range until 100000 }}{{ repeat 100 "x" }}{{ end }}`))
+	text := template.Must(template.New("t").Funcs(templateFunctions()).Parse(`{{ range until 100000 }}{{ repeat 100 "x" }}{{ end }}`))
 	out := &TemplateOutput{}
-	if err := text.Execute(out, nil); err == nil || !strings.Contains(err.Error(), "the result is larger than 4 MiB") || out.Len() > MaxTemplateOutput {
+	if err := text.Execute(out, nil); err == nil || !strings.Contains(err.Error(), "the result is larger than 4 MiB") || out.Len() > maxTemplateOutput {
 		t.Errorf("%d bytes, %v", out.Len(), err)
 	}
 }

@@ -57,18 +57,18 @@ func isClusterWide(kind schema.GroupKind) bool {
 
 // apisNode returns the text of cluster.apis.
 func apisNode(apis []fleet.API) *Node {
-	out := Map()
+	out := mapNode()
 	for _, a := range apis {
 		kinds := out.Get(a.APIVersion)
 		if kinds == nil {
-			kinds = Map()
+			kinds = mapNode()
 			out.Set(a.APIVersion, kinds)
 		}
 		scope := "Cluster"
 		if a.Namespaced {
 			scope = "Namespaced"
 		}
-		kinds.Set(a.Kind, Text(scope))
+		kinds.Set(a.Kind, textNode(scope))
 	}
 	return out
 }

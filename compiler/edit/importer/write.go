@@ -14,8 +14,8 @@ import (
 // bodyOrder is the order of the fields of a release.
 var bodyOrder = []string{"namespace", "clusters", "depends", "chart", "jsonnet", "kustomize", "manifests", "values", "patches", "ownership", "actions", "health", "open", "duplicateKeys", "random", "objects"}
 
-// SortedKeys returns the keys of a map in their order.
-func SortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+// sortedKeys returns the keys of a map in their order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // writeLayers plans the CUE files of all layers.
 func (w *work) writeLayers() error {
@@ -201,7 +201,7 @@ func divideReferences(n *Node) (plain, referring *Node) {
 	case !n.IsMap:
 		return nil, n
 	}
-	plain, referring = Map(), Map()
+	plain, referring = mapNode(), mapNode()
 	for _, f := range n.Fields {
 		a, b := divideReferences(f.Value)
 		if a != nil {
@@ -219,11 +219,11 @@ func divideReferences(n *Node) (plain, referring *Node) {
 
 // release writes a part of a release.
 func (p *cuePrinter) release(l *layer, part layerPart) {
-	body := Map()
+	body := mapNode()
 	for _, key := range bodyOrder {
 		if v := part.body.Get(key); v != nil {
 			if key == "values" {
-				key, v = "defaults", Map(Field{l.name(), v})
+				key, v = "defaults", mapNode(Field{l.name(), v})
 			}
 			body.Set(key, v)
 		}
@@ -254,24 +254,24 @@ func (w *work) writeClusters(known facts, used map[string]bool) error {
 				return err
 			}
 		}
-		cluster := Map(Field{"name", Text(w.model.clusterName(c.ID))}, Field{"kubernetes", Text(c.Kubernetes)})
+		cluster := mapNode(Field{"name", textNode(w.model.clusterName(c.ID))}, Field{"kubernetes", textNode(c.Kubernetes)})
 		if c.Context != "" {
-			cluster.Set("context", Text(c.Context))
+			cluster.Set("context", textNode(c.Context))
 		}
 		if c.UID != "" {
-			cluster.Set("uid", Text(c.UID))
+			cluster.Set("uid", textNode(c.UID))
 		}
 		if len(c.Labels) > 0 {
-			labels := Map()
-			for _, key := range SortedKeys(c.Labels) {
-				labels.Set(key, Text(c.Labels[key]))
+			labels := mapNode()
+			for _, key := range sortedKeys(c.Labels) {
+				labels.Set(key, textNode(c.Labels[key]))
 			}
 			cluster.Set("labels", labels)
 		}
-		of := Map()
-		for _, name := range SortedKeys(known[c.ID]) {
+		of := mapNode()
+		for _, name := range sortedKeys(known[c.ID]) {
 			if used[name] {
-				of.Set(name, Text(known[c.ID][name]))
+				of.Set(name, textNode(known[c.ID][name]))
 			}
 		}
 		if len(of.Fields) > 0 {
@@ -302,7 +302,7 @@ func decryption(c *Cluster, cluster *Node) string {
 	if len(c.Secrets) == 0 || len(c.Age) == 0 {
 		return ""
 	}
-	cluster.Set("sops", Map(Field{"age", Texts(slices.Compact(slices.Sorted(slices.Values(c.Age))))}))
+	cluster.Set("sops", mapNode(Field{"age", textNodes(slices.Compact(slices.Sorted(slices.Values(c.Age))))}))
 	text := "\n// Flux decrypts the secrets with one of the keys in cluster.sops.\ngitops: {\n\tlayouts: [\"flux\"]\n"
 	if c.SOPSSecret != "" {
 		text += "\tflux: decryptionSecret: " + quote(c.SOPSSecret) + "\n"

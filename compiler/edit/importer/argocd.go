@@ -1,0 +1,321 @@
+package importer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/blockyaml"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
+)
+
+// ArgoCDOptions say what to read.
+type ArgoCDOptions struct {
+	Dir        string          // of the repository
+	Clusters   []ClusterSource // sources are names or addresses; if empty, each destination of an Application is a cluster
+	Secrets    *ArgoCDSecrets  // of clusters; nil for those in the repository
+	AppOfApps  []string        // directories, relative to the repository, that make Applications
+	Kubernetes string          // version of the clusters
+	ProveWith  Programs
+
+	// Source returns a source for the charts of a directory.
+	Source func(root string) *chart.Source
+}
+
+// inCluster is the address of the cluster in which Argo CD runs.
+const inCluster = "https://kubernetes.default.svc"
+
+// The group and the kinds of Argo CD.
+const (
+	group          = "argoproj.io"
+	application    = "Application"
+	applicationSet = "ApplicationSet"
+)
+
+// An argoReader is the state of one call of ReadArgoCD.
+type argoReader struct {
+	*Repository  // kustomizations are written in the copy
+	ctx          context.Context
+	opts         ArgoCDOptions
+	fetch        *chart.Fetch // of remote resources
+	docs         []*Document  // in the order of files
+	apps         []*app
+	remotes      *Remotes
+	model        *Model
+	clusters     map[string]*Cluster // by destination
+	makes        map[string]bool     // whether the chart of a directory makes Applications
+	destinations []*destination      // in cluster Secrets
+}
+
+// An app is an Application.
+type app struct {
+	content map[string]any
+	doc     *Document
+	depth   int      // number of Applications that make it
+	prefix  []string // path of the Application in the document: spec.template for an ApplicationSet
+}
+
+func (a *app) name() string  { return textAt(a.content, "metadata", "name") }
+func (a *app) title() string { return application + " " + a.name() }
+
+// ReadArgoCD reads the Applications of a repository. The error holds all faults of the files.
+func ReadArgoCD(ctx context.Context, opts ArgoCDOptions) (model *Model, err error) {
+	files, err := openRepository(ctx, opts.Dir, "name the directory of the repository with the Applications")
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+	fetch := opts.Source(files.Work).Fetch()
+	defer func() { err = errors.Join(err, fetch.Close()) }()
+	r := &argoReader{
+		Repository: files, ctx: ctx, opts: opts, fetch: fetch, model: &Model{Tool: "argocd"}, clusters: map[string]*Cluster{}, makes: map[string]bool{},
+	}
+	r.remotes = &Remotes{Repository: files, Fetch: fetch.Get, Model: r.model}
+	if err := errors.Join(r.readSecrets(), r.walk()); err != nil {
+		return nil, err
+	}
+	if err := r.applications(); err != nil {
+		return nil, err
+	}
+	for _, dir := range opts.AppOfApps {
+		r.apps = append(r.apps, rootApplication(dir))
+	}
+	return r.model, r.releases()
+}
+
+// walk parses the documents of all YAML files that are not in a chart.
+func (r *argoReader) walk() error {
+	return filepath.WalkDir(r.Work, func(file string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if _, err := os.Lstat(filepath.Join(filepath.Dir(file), "Chart.yaml")); err == nil && e.IsDir() && (e.Name() == "templates" || e.Name() == "charts") {
+			return filepath.SkipDir
+		}
+		if e.IsDir() || !isYAML(file) {
+			return nil
+		}
+		data, err := r.read(file)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(r.Work, file)
+		if err != nil {
+			return err
+		}
+		before := len(r.docs)
+		for _, d := range readDocuments(filepath.ToSlash(rel), data) {
+			if (d.Kind == application || d.Kind == applicationSet) && strings.HasPrefix(scalarOf(d, "apiVersion"), group+"/") {
+				r.docs = append(r.docs, d)
+			}
+			if r.opts.Secrets == nil {
+				r.addDestinations(d.Node)
+			}
+		}
+		if bytes.Contains(data, []byte(group+"/")) && bytes.Contains(data, []byte("kind: "+application)) {
+			if err := invalidYAML(data); err != nil {
+				d := &Document{File: filepath.ToSlash(rel), Node: &yamlv3.Node{}}
+				r.leaveOut(d, application, d.File, &diag.Diag{Code: diag.CodeImportInvalid, Msg: "not valid YAML: " + yamlReason(err), Hint: "correct the file"})
+			}
+		}
+		if len(r.docs) > before {
+			r.model.Lines += strings.Count(string(data), "\n")
+		}
+		return nil
+	})
+}
+
+// invalidYAML returns the error of the first document that does not parse.
+func invalidYAML(data []byte) error {
+	for _, err := range blockyaml.Documents(data) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads a regular file of the copy.
+func (r *argoReader) read(file string) ([]byte, error) {
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return nil, nil //nolint:nilerr // links that lead nowhere are not read
+	}
+	return os.ReadFile(file)
+}
+
+func isYAML(file string) bool {
+	return slices.Contains([]string{".yaml", ".yml"}, strings.ToLower(filepath.Ext(file)))
+}
+
+func scalarOf(d *Document, key string) string {
+	if n := childNode(d.Node, key); n != nil {
+		return n.Value
+	}
+	return ""
+}
+
+// applications collects the Applications of all documents. It leaves out documents with
+// faults.
+func (r *argoReader) applications() error {
+	if len(r.docs)+len(r.opts.AppOfApps)+len(r.model.Dropped) == 0 {
+		return &diag.Diag{
+			Code: diag.CodeNothingToImport,
+			Msg:  r.opts.Dir + " has no Application or ApplicationSet",
+			Hint: "name the directory with the documents of Argo CD, or the chart that creates them with --app-of-apps",
+		}
+	}
+	for _, d := range r.docs {
+		r.model.Documents++
+		var content map[string]any
+		if err := d.Node.Decode(&content); err != nil {
+			r.leaveOut(d, d.Kind, d.Name, &diag.Diag{
+				Code: diag.CodeImportInvalid, At: []diag.Pos{d.At(r.Dir, nil)},
+				Msg:  "not a valid " + d.Kind + ": " + yamlReason(err),
+				Hint: "correct the document",
+			})
+			continue
+		}
+		content = plain(content)
+		if d.Kind == application {
+			r.apps = append(r.apps, &app{content: content, doc: d})
+		} else if err := r.expand(d, content); err != nil {
+			r.leaveOut(d, d.Kind, d.Name, err)
+		}
+	}
+	return r.ctx.Err()
+}
+
+// leaveOut leaves out an Application or ApplicationSet with a fault, and lists its faults.
+func (r *argoReader) leaveOut(d *Document, kind, name string, err error) {
+	title, at := kind+" "+name, d.At(r.Dir, nil)
+	r.model.Dropped = append(r.model.Dropped, &Release{Name: nameOf(name), Origin: title, Pos: at, Unproven: r.model.LeaveOut(title, at, err)})
+}
+
+// plain returns a map with numbers and keys as in decoded JSON.
+func plain(content map[string]any) map[string]any {
+	data, err := yaml.Marshal(content)
+	out := map[string]any{}
+	if err != nil || yaml.Unmarshal(data, &out) != nil {
+		return content
+	}
+	return out
+}
+
+// releases adds the releases of all Applications to their clusters. It returns the faults
+// of documents that are left out if nothing else is left.
+func (r *argoReader) releases() error {
+	for i := 0; i < len(r.apps); i++ { // charts may add more
+		a := r.apps[i]
+		if r.made(a) {
+			if err := r.nested(a); err != nil {
+				r.drop(a, nil, err)
+			}
+			continue
+		}
+		c, err := r.cluster(a)
+		if err != nil {
+			r.drop(a, nil, err)
+		}
+		if c == nil {
+			continue
+		}
+		r.account(a)
+		if err := r.add(a, c); err != nil {
+			r.drop(a, c, err)
+		}
+	}
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	for _, c := range r.clusters {
+		byName := func(a, b *Release) int { return cmp.Compare(a.Name, b.Name) }
+		slices.SortFunc(c.Releases, byName)
+		slices.SortStableFunc(c.Dropped, byName)
+		r.model.Clusters = append(r.model.Clusters, c)
+	}
+	slices.SortFunc(r.model.Clusters, func(a, b *Cluster) int { return cmp.Compare(a.ID, b.ID) })
+	if err := r.model.Faults(); err != nil {
+		return err
+	}
+	if len(r.apps) == 0 {
+		return &diag.Diag{
+			Code: diag.CodeNothingToImport, Msg: "the ApplicationSets in " + r.opts.Dir + " make no Application",
+			Hint: "name the root directory of their repository: paths of generators are relative to it",
+		}
+	}
+	if len(r.model.Clusters) == 0 {
+		return &diag.Diag{
+			Code: diag.CodeNothingToImport, Msg: "no Application has a destination of --cluster",
+			Hint: "name the destinations of the Applications, such as --cluster ID=" + r.destinationOf(r.apps[0]).name + ", or leave --cluster out",
+		}
+	}
+	return nil
+}
+
+// add adds the releases of an Application to a cluster.
+func (r *argoReader) add(a *app, c *Cluster) error {
+	out, err := r.release(a)
+	if err != nil {
+		return err
+	}
+	for _, one := range out {
+		isSame := func(other *Release) bool { return other.Name == one.Name }
+		if i := slices.IndexFunc(c.Releases, isSame); i >= 0 {
+			d := r.fault(diag.CodeImportCluster, a, []string{"metadata", "name"}, "two Applications of the cluster "+c.ID+" are called "+one.Name, "rename one of them")
+			d.At = append(d.At, c.Releases[i].Pos)
+			return d
+		}
+	}
+	for _, one := range out {
+		if one.Chart == nil && one.Objects == nil {
+			c.Dropped = append(c.Dropped, one)
+			continue
+		}
+		c.Releases = append(c.Releases, one)
+	}
+	return nil
+}
+
+// drop leaves out an Application with a fault, and lists its faults. c is nil when its
+// cluster is unknown.
+func (r *argoReader) drop(a *app, c *Cluster, err error) {
+	at := r.at(a, nil)
+	out := &Release{Name: nameOf(a.name()), Namespace: textAt(a.content, "spec", "destination", "namespace"), Origin: a.title(), Pos: at}
+	out.Unproven = r.model.LeaveOut(a.title(), at, err)
+	if c == nil {
+		r.model.Dropped = append(r.model.Dropped, out)
+		return
+	}
+	c.Dropped = append(c.Dropped, out)
+}
+
+// at returns the position of a field of an Application.
+func (r *argoReader) at(a *app, field []string) diag.Pos {
+	return a.doc.At(r.Dir, slices.Concat(a.prefix, field))
+}
+
+func (r *argoReader) fault(code diag.Code, a *app, field []string, msg, hint string) *diag.Diag {
+	return &diag.Diag{Code: code, At: []diag.Pos{r.at(a, field)}, Path: strings.Join(field, "."), Msg: msg, Hint: hint}
+}
+
+// note adds a field that is not carried.
+func (r *argoReader) note(a *app, field []string, do string) {
+	r.model.Note(Note{Pos: r.at(a, field), Doc: a.title(), Field: strings.Join(field, "."), Do: do})
+}
+
+// account adds the fields of an Application that are not carried.
+func (r *argoReader) account(a *app) {
+	for _, n := range accountFor(a.content, a.title(), applicationTable, func(field []string) diag.Pos { return r.at(a, field) }) {
+		r.note(a, strings.Split(n.Field, "."), n.Do)
+	}
+}

@@ -1,0 +1,205 @@
+package importer
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kyaml "sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/blockyaml"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// overlayDir is the directory in the copy for the fields of an Application's kustomize
+// source.
+const overlayDir = "fleetc-import-overlay"
+
+// kustomize adds the objects that kustomize builds. The fields of the source are an
+// overlay over the directory. mayMiss says that patches may match nothing.
+func (r *argoReader) kustomize(s *appSource, dir string, out *Release, mayMiss bool) error {
+	content := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": []any{"../" + dir}}
+	spec := mapAt(s.spec, "kustomize")
+	for _, key := range []string{"namePrefix", "nameSuffix", "namespace", "replicas", "patches", "commonAnnotations"} {
+		if v := spec[key]; v != nil {
+			content[key] = v
+		}
+	}
+	if labels := mapAt(spec, "commonLabels"); labels != nil {
+		without, _ := spec["labelWithoutSelector"].(bool)
+		templates, _ := spec["labelIncludeTemplates"].(bool)
+		content["labels"] = []any{map[string]any{"pairs": labels, "includeSelectors": !without, "includeTemplates": !without || templates}}
+	}
+	for _, c := range listAt(spec, "components") {
+		name, _ := c.(string)
+		to := path.Join(dir, name)
+		if !filepath.IsLocal(filepath.FromSlash(to)) {
+			return r.fault(diag.CodeImportFile, s.app, s.at("kustomize", "components"), "the component "+name+" is outside of the repository", "write a path relative to "+dir)
+		}
+		content["components"] = append(listAt(content, "components"), "../"+to)
+	}
+	for _, v := range listAt(spec, "images") {
+		image, _ := v.(string)
+		content["images"] = append(listAt(content, "images"), imageOf(image))
+	}
+	text, err := kyaml.Marshal(content)
+	if err != nil {
+		return err
+	}
+	overlay := filepath.Join(r.Work, overlayDir)
+	if err := os.MkdirAll(overlay, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(overlay, kustomizationFiles[0]), text, 0o600); err != nil {
+		return err
+	}
+	built, err := r.opts.ProveWith.Build(r.ctx, r.Work, overlayDir, r.fetch.Get)
+	if mayMiss {
+		built.Unmatched = nil
+	}
+	if err = errors.Join(err, built.Unmatched.Err(), os.RemoveAll(overlay)); err != nil {
+		return r.moved(s, err)
+	}
+	out.Unproven = cmp.Or(out.Unproven, built.Differs)
+	contents, nodes := renderedNodes(built.Objects)
+	r.setObjects(out, contents, nodes)
+	return nil
+}
+
+// imageOf returns an entry of images for NAME=NEW:TAG, NAME:TAG or NAME@DIGEST.
+func imageOf(text string) map[string]any {
+	name, replacement, ok := strings.Cut(text, "=")
+	if !ok {
+		replacement = text
+	}
+	out := map[string]any{}
+	base := replacement
+	if before, digest, ok := strings.Cut(base, "@"); ok {
+		base, out["digest"] = before, digest
+	} else if i := strings.LastIndex(base, ":"); i > strings.LastIndex(base, "/") {
+		base, out["newTag"] = base[:i], base[i+1:]
+	}
+	out["newName"] = base
+	out["name"] = name
+	if !ok {
+		out["name"] = base
+	}
+	return out
+}
+
+// moved returns faults of a build with positions in the repository, or at the source for
+// those of the overlay.
+func (r *argoReader) moved(s *appSource, err error) error {
+	return diag.Moved(err, func(p diag.Pos) diag.Pos {
+		if strings.HasPrefix(p.File, overlayDir+"/") {
+			return r.at(s.app, s.field)
+		}
+		return r.Position(p)
+	})
+}
+
+// setObjects sets the objects of a release. Objects of Argo CD do not exist in the fleet:
+// their documents are imported themselves.
+func (r *argoReader) setObjects(out *Release, contents []*unstructured.Unstructured, nodes []*Node) {
+	var keep []*unstructured.Unstructured
+	var sources []*Node
+	for i, o := range contents {
+		if o.GroupVersionKind().Group != group {
+			keep, sources = append(keep, o), append(sources, nodes[i])
+		}
+	}
+	out.SetObjects(keep, sources)
+}
+
+// manifests adds the objects of files of manifests.
+func (r *argoReader) manifests(files []string, out *Release) error {
+	var contents []*unstructured.Unstructured
+	var nodes []*Node
+	for _, file := range files {
+		data, err := r.read(filepath.Join(r.Work, filepath.FromSlash(file)))
+		if err != nil {
+			return err
+		}
+		for node, err := range blockyaml.Documents(data) {
+			if err != nil {
+				return &diag.Diag{
+					Code: diag.CodeImportInvalid, At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.Dir), file)}},
+					Msg:  "not valid YAML: " + yamlReason(err),
+					Hint: "correct the file, or leave it out with directory.exclude",
+				}
+			}
+			o, err := objectOf(node)
+			if err != nil {
+				return &diag.Diag{
+					Code: diag.CodeImportInvalid, At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.Dir), file), Line: node.Line, Col: node.Column}},
+					Msg:  yamlReason(err),
+					Hint: "write a Kubernetes object, or leave the file out with directory.exclude",
+				}
+			}
+			if o != nil {
+				contents, nodes = append(contents, o), append(nodes, nodeOf(o.Object, node.Content[0]))
+			}
+		}
+	}
+	r.setObjects(out, contents, nodes)
+	return nil
+}
+
+// manifestFiles returns the manifests of a directory, sorted, that directory.include and
+// exclude select.
+func (r *argoReader) manifestFiles(s *appSource, dir string) ([]string, error) {
+	recurse, _ := valueAt(s.spec, "directory", "recurse").(bool)
+	include, exclude := globs(textAt(s.spec, "directory", "include")), globs(textAt(s.spec, "directory", "exclude"))
+	var out []string
+	top := filepath.Join(r.Work, filepath.FromSlash(dir))
+	err := filepath.WalkDir(top, func(file string, e fs.DirEntry, err error) error {
+		if err != nil || file == top {
+			return err
+		}
+		if e.IsDir() {
+			if !recurse {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		rel, err := filepath.Rel(top, file)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		isManifest := isYAML(name) || path.Ext(name) == ".json" || path.Ext(name) == ".jsonnet"
+		if !isManifest || matchesAny(exclude, name) || len(include) > 0 && !matchesAny(include, name) {
+			return nil
+		}
+		out = append(out, path.Join(dir, name))
+		return nil
+	})
+	slices.Sort(out)
+	return out, err
+}
+
+// globs returns the patterns of a text such as *.yaml or {a/*,b.yaml}.
+func globs(text string) []string {
+	if text == "" {
+		return nil
+	}
+	if strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") {
+		return strings.Split(text[1:len(text)-1], ",")
+	}
+	return []string{text}
+}
+
+// matchesAny reports whether a path matches a pattern: * also matches slashes, as in
+// Argo CD's globs.
+func matchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, err := path.Match(strings.ReplaceAll(strings.TrimSpace(p), "/", "\x01"), strings.ReplaceAll(name, "/", "\x01"))
+		return err == nil && ok
+	})
+}

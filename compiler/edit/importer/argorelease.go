@@ -1,0 +1,232 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit"
+)
+
+// An appSource is a source of an Application.
+type appSource struct {
+	app   *app
+	field []string // path in the Application
+	spec  map[string]any
+	path  string // of a directory of the repository; empty for a chart of a repository
+	name  string // of the release
+	refs  map[string]bool
+}
+
+func (s *appSource) at(field ...string) []string { return append(slices.Clone(s.field), field...) }
+
+// release returns the releases of an Application: one for each source with objects, and
+// one for each Jsonnet file. A release without a counterpart has neither.
+func (r *argoReader) release(a *app) ([]*Release, error) {
+	var out []*Release
+	for _, s := range r.sources(a) {
+		made, err := r.fill(s)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range made {
+			r.ownership(a, one)
+		}
+		out = append(out, made...)
+	}
+	return out, nil
+}
+
+// namespace returns the namespace of the Application's objects.
+func (s *appSource) namespace() string {
+	return cmp.Or(textAt(s.app.content, "spec", "destination", "namespace"), "default")
+}
+
+// sources returns the sources with objects of an Application.
+func (r *argoReader) sources(a *app) []*appSource {
+	var all []*appSource
+	refs := map[string]bool{}
+	add := func(spec map[string]any, field ...string) {
+		if ref := textAt(spec, "ref"); ref != "" {
+			refs[ref] = true
+			if textAt(spec, "path") == "" && textAt(spec, "chart") == "" {
+				return
+			}
+		}
+		all = append(all, &appSource{app: a, field: field, spec: spec, path: textAt(spec, "path"), name: nameOf(a.name()), refs: refs})
+	}
+	if spec := mapAt(a.content, "spec", "source"); spec != nil && len(listAt(a.content, "spec", "sources")) == 0 {
+		add(spec, "spec", "source")
+	}
+	for i, v := range listAt(a.content, "spec", "sources") {
+		spec, _ := v.(map[string]any)
+		add(spec, "spec", "sources", fmt.Sprint(i))
+	}
+	for i, s := range all {
+		if i > 0 {
+			s.name = nameOf(a.name() + "-" + cmp.Or(textAt(s.spec, "chart"), path.Base(s.path)))
+		}
+	}
+	return all
+}
+
+// fill returns the releases of a source.
+func (r *argoReader) fill(s *appSource) ([]*Release, error) {
+	out := &Release{Name: s.name, Namespace: s.namespace(), Origin: s.app.title(), Pos: r.at(s.app, s.field)}
+	one := []*Release{out}
+	switch {
+	case mapAt(s.spec, "plugin") != nil:
+		out.Unproven = "fleetc does not run plugins"
+		return one, nil // the table says what to do
+	case textAt(s.spec, "chart") != "":
+		out.Chart = r.repositoryChart(s)
+		return one, r.helm(s, out)
+	}
+	dir, err := r.directory(s)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case r.exists(dir, "Chart.yaml"):
+		name, err := r.chartName(s, dir)
+		if err != nil {
+			return nil, err
+		}
+		out.Chart = &ChartSource{Dir: filepath.Join(r.Dir, filepath.FromSlash(dir)), Root: r.Dir, Name: name, Pos: r.at(s.app, s.field)}
+		return one, r.helm(s, out)
+	case r.Kustomization(dir) != "":
+		removed, err := r.remotes.Remove(r.ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		if len(removed) > 0 {
+			out.Unproven = removed[0] + " is remote, and not imported"
+			if r.isEmpty(dir) {
+				return one, nil
+			}
+		}
+		k, err := r.chartsIn(s, dir, "", map[string]bool{})
+		if err != nil {
+			return nil, err
+		}
+		if k != nil {
+			return k.releases(out)
+		}
+		if err := r.kustomize(s, dir, out, false); err != nil || len(out.Objects) == 0 {
+			return nil, err
+		}
+		return one, nil
+	}
+	return r.directoryReleases(s, dir, out)
+}
+
+// isEmpty reports whether the kustomization of a directory has nothing to apply.
+func (r *argoReader) isEmpty(dir string) bool {
+	var content map[string]any
+	data, err := edit.ReadFile(r.Work, r.Kustomization(dir))
+	return err == nil && yaml.Unmarshal(data, &content) == nil && isEmptyKustomization(content)
+}
+
+// directoryReleases returns the releases of a directory of manifests: one with all
+// objects, and one for each Jsonnet file.
+func (r *argoReader) directoryReleases(s *appSource, dir string, out *Release) ([]*Release, error) {
+	files, err := r.manifestFiles(s, dir)
+	if err != nil {
+		return nil, err
+	}
+	code, files := jsonnetFiles(files)
+	if err := r.manifests(files, out); err != nil {
+		return nil, err
+	}
+	made, err := r.jsonnetReleases(s, code, len(out.Objects) == 0)
+	if len(out.Objects) > 0 {
+		made = append(made, out)
+	}
+	return made, err
+}
+
+func (r *argoReader) exists(dir, name string) bool {
+	info, err := os.Stat(filepath.Join(r.Work, filepath.FromSlash(dir), name))
+	return err == nil && !info.IsDir()
+}
+
+// directory returns the directory of a source, relative to the repository.
+func (r *argoReader) directory(s *appSource) (string, error) {
+	dir := path.Clean(strings.TrimPrefix(s.path, "/"))
+	if !filepath.IsLocal(filepath.FromSlash(dir)) {
+		return "", r.fault(diag.CodeImportFile, s.app, s.at("path"), "the path "+s.path+" is outside of the repository", "write it relative to the repository")
+	}
+	if info, err := os.Stat(filepath.Join(r.Work, filepath.FromSlash(dir))); err != nil || !info.IsDir() {
+		return "", r.fault(diag.CodeImportFile, s.app, s.at("path"), "the repository has no directory "+dir, "import the repository "+cmp.Or(textAt(s.spec, "repoURL"), "that has it")+" instead, or copy the directory into this one")
+	}
+	if revision := textAt(s.spec, "targetRevision"); !slices.Contains([]string{"", "HEAD", "main", "master"}, revision) {
+		r.note(s.app, s.at("targetRevision"), "the import reads the files that are checked out: check out "+revision+", or accept these")
+	}
+	return dir, nil
+}
+
+// repositoryChart returns the chart of a Helm repository or registry.
+func (r *argoReader) repositoryChart(s *appSource) *ChartSource {
+	repo := textAt(s.spec, "repoURL")
+	if !strings.Contains(repo, "://") {
+		repo = "oci://" + repo // as Argo CD writes registries
+	}
+	repo, name := strings.TrimSuffix(repo, "/"), textAt(s.spec, "chart")
+	if folder := path.Dir(name); folder != "." && strings.HasPrefix(repo, "oci://") {
+		repo, name = repo+"/"+folder, path.Base(name)
+	}
+	return &ChartSource{Repo: repo, Name: name, Version: textAt(s.spec, "targetRevision"), Pos: r.at(s.app, s.field)}
+}
+
+// chartName returns the name in the Chart.yaml of a directory.
+func (r *argoReader) chartName(s *appSource, dir string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(r.Work, filepath.FromSlash(dir), "Chart.yaml"))
+	if err != nil {
+		return "", err
+	}
+	var meta map[string]any
+	if err := yaml.Unmarshal(data, &meta); err != nil || textAt(meta, "name") == "" {
+		return "", r.fault(diag.CodeImportInvalid, s.app, s.at("path"), dir+"/Chart.yaml has no chart name", "correct the chart")
+	}
+	return textAt(meta, "name"), nil
+}
+
+// ownership adds the fields that Argo CD ignores: others may own them.
+func (r *argoReader) ownership(a *app, out *Release) {
+	for i, rule := range listAt(a.content, "spec", "ignoreDifferences") {
+		at := []string{"spec", "ignoreDifferences", fmt.Sprint(i)}
+		kind := textAt(rule, "kind")
+		if g := textAt(rule, "group"); g != "" && g != "*" {
+			kind += "." + g
+		}
+		target := map[string]any{}
+		if textAt(rule, "kind") != "*" {
+			target["kinds"] = []any{kind}
+		}
+		for key, field := range map[string]string{"name": "names", "namespace": "namespaces"} {
+			if v := textAt(rule, key); v != "" {
+				target[field] = []any{v}
+			}
+		}
+		var fields []string
+		for j, v := range listAt(rule, "jsonPointers") {
+			pointer, _ := v.(string)
+			field, ok := pointerField(pointer)
+			if !ok {
+				r.note(a, append(slices.Clone(at), "jsonPointers", fmt.Sprint(j)), writeOwnership)
+				continue
+			}
+			fields = append(fields, field)
+		}
+		if len(fields) > 0 {
+			out.Ownership = append(out.Ownership, Ownership{Name: fmt.Sprintf("ignored-%d", i+1), Target: target, Fields: fields})
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package importer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
+)
+
+// FluxOptions say what to read.
+type FluxOptions struct {
+	Dir        string            // of the repository
+	Clusters   []ClusterSource   // at least one; each source is a directory that Flux syncs, relative to Dir and slash-separated
+	Variables  map[string]string // values of substitution variables; they override those of files
+	Kubernetes string            // version of the clusters
+	ProveWith  Programs
+
+	// Source returns a source for the remote resources of kustomizations.
+	Source func(root string) *chart.Source
+}
+
+// A repository is the state of one call of ReadFlux.
+type repository struct {
+	*Repository // kustomizations are rewritten in the copy
+	ctx         context.Context
+	opts        FluxOptions
+	files       map[string][]*Document // parsed files by path relative to dir
+	model       *Model
+	fetch       *chart.Fetch // of remote resources
+	remotes     *Remotes
+}
+
+// ReadFlux reads the clusters of a repository. Kustomizations and HelmReleases with faults are
+// listed as left out. The error holds all faults if nothing else is left.
+func ReadFlux(ctx context.Context, opts FluxOptions) (model *Model, err error) {
+	files, err := openRepository(ctx, opts.Dir, "name the directory of the repository that Flux reads")
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+	fetch := opts.Source(files.Work).Fetch()
+	defer func() { err = errors.Join(err, fetch.Close()) }()
+	r := &repository{
+		Repository: files, ctx: ctx, fetch: fetch, opts: opts, files: map[string][]*Document{},
+		model: &Model{Tool: "flux"},
+	}
+	r.remotes = &Remotes{Repository: files, Fetch: fetch.Get, Model: r.model}
+	var faults diag.List
+	for _, c := range opts.Clusters {
+		out, err := r.cluster(c)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		faults.Add(diag.In(c.ID, err))
+		r.model.Clusters = append(r.model.Clusters, out)
+	}
+	slices.SortFunc(r.model.Clusters, func(a, b *Cluster) int { return cmp.Compare(a.ID, b.ID) })
+	for file, docs := range r.files {
+		r.model.Documents += len(docs)
+		r.model.Lines += r.lines(file)
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	return r.model, r.model.Faults()
+}
+
+// cluster reads one cluster.
+func (r *repository) cluster(c ClusterSource) (*Cluster, error) {
+	root := path.Clean(filepath.ToSlash(c.Source))
+	s := &fluxState{
+		repository: r, out: &Cluster{ID: c.ID, Kubernetes: r.opts.Kubernetes, Facts: map[string]string{}},
+		byID: map[string]*object{}, stages: map[string]*kustomization{}, root: root, conflicts: map[string]bool{},
+	}
+	if path.IsAbs(root) || !filepath.IsLocal(filepath.FromSlash(root)) {
+		return s.out, &diag.Diag{Code: diag.CodeImportFile, Msg: "the path of the cluster " + c.ID + " is outside of the repository", Hint: "write it relative to the repository"}
+	}
+	if err := s.walk(); err != nil {
+		return s.out, err
+	}
+	s.releases()
+	s.out.DropUnusedSecrets()
+	for _, k := range s.order {
+		s.out.SOPSSecret = cmp.Or(s.out.SOPSSecret, textAt(k.spec, "decryption", "secretRef", "name"))
+	}
+	return s.out, nil
+}
+
+// A state is the state of reading one cluster.
+type fluxState struct {
+	*repository
+	out       *Cluster
+	root      string // path of the synced directory
+	byID      map[string]*object
+	objects   []*object                 // in the order of builds
+	stages    map[string]*kustomization // by namespace/name
+	order     []*kustomization          // in the order of builds
+	conflicts map[string]bool           // variables with several values
+	taken     map[string]bool           // names of releases
+	byRelease map[string]string         // names of releases by namespace/name of HelmReleases
+}
+
+// An object is an object that a Kustomization applies.
+type object struct {
+	content map[string]any
+	doc     *Document // may be nil
+	stage   *kustomization
+	used    bool     // whether a release uses it as the source of a chart, or it is a Kustomization or HelmRelease
+	unknown []string // variables without a known value in it
+	origin  string   // file that it comes from, or the kustomization that generates it; may be empty
+}
+
+// at returns the position of a field of the object.
+func (s *fluxState) at(o *object, field ...string) diag.Pos {
+	if o.doc != nil {
+		return o.doc.At(s.Dir, field)
+	}
+	if o.stage != nil {
+		return o.stage.pos
+	}
+	return diag.Pos{}
+}
+
+// fault returns a fault in a document.
+func (s *fluxState) fault(code diag.Code, o *object, field, msg, hint string) *diag.Diag {
+	d := &diag.Diag{Code: code, Path: o.title(), Msg: msg, Hint: hint}
+	if field != "" {
+		d.Path += " " + field
+	}
+	if p := s.at(o, strings.Split(field, ".")...); p.IsValid() {
+		d.At = []diag.Pos{p}
+	}
+	return d
+}
+
+func (o *object) kind() string      { return textAt(o.content, "kind") }
+func (o *object) name() string      { return textAt(o.content, "metadata", "name") }
+func (o *object) namespace() string { return textAt(o.content, "metadata", "namespace") }
+func (o *object) group() string {
+	group, _, ok := strings.Cut(textAt(o.content, "apiVersion"), "/")
+	if !ok {
+		return ""
+	}
+	return group
+}
+
+// title names the object: kind namespace/name.
+func (o *object) title() string { return o.kind() + " " + path.Join(o.namespace(), o.name()) }
+
+// id identifies the object in its cluster.
+func (o *object) id() string {
+	return o.kind() + "." + o.group() + " " + o.namespace() + "/" + o.name()
+}

@@ -1,0 +1,299 @@
+package importer
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// Groups of Flux's kinds.
+const (
+	kustomizeGroup = "kustomize.toolkit.fluxcd.io"
+	helmGroup      = "helm.toolkit.fluxcd.io"
+	sourceGroup    = "source.toolkit.fluxcd.io"
+	artifactGroup  = "source.extensions.fluxcd.io"
+	imageGroup     = "image.toolkit.fluxcd.io"
+)
+
+// maxKustomizations limits the Kustomizations of a cluster, which can create each other.
+const maxKustomizations = 5000
+
+// A kustomization is a Flux Kustomization, or the synced directory of a cluster.
+type kustomization struct {
+	object   *object // nil for the synced directory
+	spec     map[string]any
+	dir      string // relative to the repository
+	pos      diag.Pos
+	parent   *kustomization
+	waiting  bool      // whether its directory was found
+	waited   bool      // whether variables are missing that no other Kustomization brings
+	unproven string    // why its objects are unknown; empty when they are known
+	differs  string    // how the program of the proof builds it differently; empty if it does not
+	plain    []*object // objects that it applies, without those of Flux
+}
+
+// key identifies a Kustomization in its cluster.
+func (k *kustomization) key() string {
+	if k.object == nil {
+		return ""
+	}
+	return path.Join(k.object.namespace(), k.object.name())
+}
+
+// name returns the name of the Kustomization; that of the directory for the synced one.
+func (k *kustomization) name() string {
+	if k.object == nil {
+		return path.Base(k.dir)
+	}
+	return k.object.name()
+}
+
+// fault returns a fault in the spec of the Kustomization.
+func (k *kustomization) fault(code diag.Code, s *fluxState, field, msg, hint string) error {
+	if k.object == nil {
+		return &diag.Diag{Code: code, Msg: msg, Hint: hint}
+	}
+	return s.fault(code, k.object, "spec."+field, msg, hint)
+}
+
+// walk builds the synced directory and all Kustomizations in it, recursively. One that
+// needs variables of a ConfigMap waits until the others are built. One with a fault is left
+// out: Flux, too, applies the others.
+func (s *fluxState) walk() error {
+	queue := []*kustomization{{dir: s.root, spec: map[string]any{}}}
+	for len(queue) > 0 {
+		var waiting []*kustomization
+		progress := false
+		for len(queue) > 0 {
+			k := queue[0]
+			queue = queue[1:]
+			if err := s.ctx.Err(); err != nil {
+				return err
+			}
+			ok, err := s.locate(k)
+			if err != nil {
+				s.leaveOut(k.object, k.name(), err)
+			}
+			if !ok {
+				continue
+			}
+			if s.missingSource(k) != "" {
+				waiting = append(waiting, k)
+				continue
+			}
+			progress = true
+			next, err := s.apply(k)
+			switch {
+			case s.ctx.Err() != nil:
+				return s.ctx.Err()
+			case err != nil && k.object == nil:
+				return err
+			case err != nil:
+				s.leaveOut(k.object, k.name(), err)
+			}
+			queue = append(queue, next...)
+			if len(s.order) > maxKustomizations {
+				return &diag.Diag{
+					Code: diag.CodeImportCycle,
+					Msg:  fmt.Sprintf("the cluster has more than %d Kustomizations", maxKustomizations),
+					Hint: "look for Kustomizations that create each other",
+				}
+			}
+		}
+		queue = waiting
+		if !progress {
+			for _, k := range waiting {
+				s.noteMissingSource(k)
+			}
+		}
+	}
+	for _, k := range s.order {
+		s.accountKustomization(k)
+	}
+	return s.checkCycles()
+}
+
+// apply builds a Kustomization and returns those that it contains.
+func (s *fluxState) apply(k *kustomization) ([]*kustomization, error) {
+	s.order = append(s.order, k)
+	if key := k.key(); key != "" {
+		s.stages[key] = k
+	}
+	objs, err := s.build(k)
+	if err != nil {
+		return nil, err
+	}
+	if vars, ok := s.variables(k); ok {
+		var faults diag.List
+		for _, o := range objs {
+			faults.Add(s.substitute(o, vars))
+		}
+		if err := faults.Err(); err != nil {
+			return nil, err
+		}
+	}
+	var next []*kustomization
+	for _, o := range objs {
+		setCommonMetadata(o.content, mapAt(k.spec, "commonMetadata"))
+		if child := s.add(k, o); child != nil {
+			next = append(next, child)
+		}
+	}
+	return next, nil
+}
+
+// add records an object. It returns the Kustomization that the object is.
+func (s *fluxState) add(k *kustomization, o *object) *kustomization {
+	if before := s.byID[o.id()]; before != nil {
+		if o.group() == kustomizeGroup && o.kind() == "Kustomization" && s.stages[path.Join(o.namespace(), o.name())] != nil {
+			return nil // a Kustomization that contains itself
+		}
+		first, second := before.stage.name(), k.name()
+		if first == second && before.stage.object != nil && k.object != nil {
+			first, second = path.Join(before.stage.object.namespace(), first), path.Join(k.object.namespace(), second)
+		}
+		s.model.Note(Note{
+			Pos: s.at(o), Doc: o.title(),
+			Do: "the Kustomizations " + first + " and " + second + " both apply this object: it is imported once, from " + first + "; remove the other",
+		})
+		return nil
+	}
+	s.byID[o.id()] = o
+	s.objects = append(s.objects, o)
+	switch {
+	case o.group() == kustomizeGroup && o.kind() == "Kustomization":
+		o.used = true
+		return &kustomization{object: o, spec: mapAt(o.content, "spec"), pos: s.at(o), parent: k}
+	case o.group() == helmGroup && o.kind() == "HelmRelease", o.group() == sourceGroup, o.group() == artifactGroup:
+	case o.group() == imageGroup:
+		o.used = true
+		s.model.Note(Note{Pos: s.at(o), Doc: o.title(), Do: "fleetc does not update images: let Renovate or another bot change the fleet's files"})
+	default:
+		k.plain = append(k.plain, o)
+	}
+	return nil
+}
+
+// locate finds the directory of a Kustomization, and reports whether there is something to
+// build. All objects beside it are known, such as the generators of artifacts.
+func (s *fluxState) locate(k *kustomization) (bool, error) {
+	if k.object == nil || k.waiting {
+		return true, nil
+	}
+	k.waiting = true
+	dir, why, do := s.sourcePath(k.object, k.spec)
+	if why != "" {
+		s.account(k.object, kustomizationTable)
+		at := s.at(k.object, "spec", "sourceRef")
+		s.model.Note(Note{Pos: at, Doc: k.object.title(), Field: "spec.sourceRef", Do: why + ": " + do})
+		s.out.Dropped = append(s.out.Dropped, &Release{Name: nameOf(k.object.name()), Origin: k.object.title(), Pos: at, Unproven: why})
+		return false, nil
+	}
+	if dir != "." && !filepath.IsLocal(filepath.FromSlash(dir)) {
+		return false, k.fault(diag.CodeImportFile, s, "path", "the path "+dir+" is outside of the repository", "write a path below the root of the repository")
+	}
+	k.dir = dir
+	for p := k.parent; p != nil; p = p.parent {
+		if p.dir == k.dir && p.object == nil {
+			// The Kustomization that syncs the cluster itself.
+			s.stages[k.key()] = p
+			s.account(k.object, kustomizationTable)
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// accountKustomization notes the fields of a Kustomization that are not carried.
+func (s *fluxState) accountKustomization(k *kustomization) {
+	if k.object != nil {
+		s.account(k.object, kustomizationTable)
+	}
+	if k.spec["prune"] == false {
+		s.model.Note(Note{
+			Pos: s.at(k.object, "spec", "prune"), Doc: k.object.title(), Field: "spec.prune",
+			Do: "fleetc prunes objects that leave the bundle: keep some with the annotation helm.sh/resource-policy: keep",
+		})
+	}
+}
+
+// account notes the fields of a document that the table does not carry.
+func (s *fluxState) account(o *object, table Table) {
+	for _, n := range accountFor(o.content, o.title(), table, func(path []string) diag.Pos { return s.at(o, path...) }) {
+		s.model.Note(n)
+	}
+}
+
+// checkCycles reports Kustomizations that depend on each other.
+func (s *fluxState) checkCycles() error {
+	state := map[*kustomization]int{}
+	var faults diag.List
+	var visit func(k *kustomization, stack []string)
+	visit = func(k *kustomization, stack []string) {
+		switch state[k] {
+		case 2:
+			return
+		case 1:
+			i := slices.Index(stack, k.name())
+			faults.Add(k.fault(diag.CodeImportCycle, s, "dependsOn", "Kustomizations depend on each other: "+strings.Join(append(stack[i:], k.name()), ", "), "remove one of the dependencies"))
+			return
+		}
+		state[k] = 1
+		for _, d := range s.dependencies(k) {
+			visit(d, append(slices.Clone(stack), k.name()))
+		}
+		state[k] = 2
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.stages)) {
+		visit(s.stages[key], nil)
+	}
+	return faults.Err()
+}
+
+// dependencies returns the Kustomizations that one depends on.
+func (s *fluxState) dependencies(k *kustomization) []*kustomization {
+	var out []*kustomization
+	for i, d := range listAt(k.spec, "dependsOn") {
+		namespace := textAt(d, "namespace")
+		if namespace == "" && k.object != nil {
+			namespace = k.object.namespace()
+		}
+		other := s.stages[path.Join(namespace, textAt(d, "name"))]
+		if other == nil {
+			if k.object != nil {
+				s.model.Mistake(Note{
+					Pos: s.at(k.object, "spec", "dependsOn", fmt.Sprint(i)), Doc: k.object.title(), Field: "spec.dependsOn",
+					Do: "it depends on the Kustomization " + path.Join(namespace, textAt(d, "name")) + ", which does not exist",
+				})
+			}
+			continue
+		}
+		out = append(out, other)
+	}
+	return out
+}
+
+// setCommonMetadata adds labels and annotations to an object.
+func setCommonMetadata(content, common map[string]any) {
+	for _, key := range []string{"labels", "annotations"} {
+		of := mapAt(common, key)
+		if len(of) == 0 {
+			continue
+		}
+		metadata := mapAt(content, "metadata")
+		if metadata == nil {
+			continue
+		}
+		existing := mapAt(metadata, key)
+		if existing == nil {
+			existing = map[string]any{}
+			metadata[key] = existing
+		}
+		maps.Copy(existing, of)
+	}
+}

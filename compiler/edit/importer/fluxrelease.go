@@ -1,0 +1,231 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// maxReleaseName is the limit of Helm for names of releases.
+const maxReleaseName = 53
+
+// pruneKey is the annotation that keeps an object when Flux prunes.
+const pruneKey = "kustomize.toolkit.fluxcd.io/prune"
+
+// releases adds the releases of the cluster: one for each HelmRelease, and one for the
+// other objects of each Kustomization.
+func (s *fluxState) releases() {
+	s.taken, s.byRelease = map[string]bool{}, map[string]string{}
+	var helm []*object
+	for _, o := range s.objects {
+		if o.group() == helmGroup && o.kind() == "HelmRelease" {
+			helm = append(helm, o)
+			o.used = true
+			s.byRelease[path.Join(o.namespace(), o.name())] = s.uniqueName(o, helmName(o), o.namespace())
+		}
+	}
+	plain := map[*kustomization]string{}
+	for _, k := range s.order {
+		if len(k.plain) > 0 {
+			plain[k] = s.plainName(k)
+		}
+	}
+	for _, o := range helm {
+		switch r, err := s.helmRelease(o); {
+		case err != nil:
+			s.leaveOut(o, s.byRelease[path.Join(o.namespace(), o.name())], err)
+		case r.Chart == nil:
+			s.out.Dropped = append(s.out.Dropped, r)
+		default:
+			r.Depends = s.depends(o.stage, plain, r.Depends, r.Name)
+			s.out.Releases = append(s.out.Releases, r)
+		}
+	}
+	for _, k := range s.order {
+		if name := plain[k]; name != "" {
+			s.out.Releases = append(s.out.Releases, s.plainRelease(k, name, s.depends(k, plain, nil, name)))
+		}
+	}
+	s.noteUnusedSources()
+	byName := func(a, b *Release) int { return cmp.Compare(a.Name, b.Name) }
+	slices.SortFunc(s.out.Releases, byName)
+	slices.SortFunc(s.out.Dropped, byName)
+	for _, r := range s.out.Releases {
+		r.Depends = slices.DeleteFunc(r.Depends, func(name string) bool {
+			return !slices.ContainsFunc(s.out.Releases, func(other *Release) bool { return other.Name == name })
+		})
+	}
+}
+
+// leaveOut leaves out a Kustomization or HelmRelease with a fault, and lists its faults.
+func (s *fluxState) leaveOut(o *object, release string, err error) {
+	at := s.at(o)
+	why := s.model.LeaveOut(o.title(), at, diag.In(s.out.ID, err))
+	s.out.Dropped = append(s.out.Dropped, &Release{Name: nameOf(release), Namespace: o.namespace(), Origin: o.title(), Pos: at, Unproven: why})
+}
+
+// helmName returns the name that helm-controller gives to the release.
+func helmName(o *object) string {
+	if name := textAt(o.content, "spec", "releaseName"); name != "" {
+		return name
+	}
+	if ns := textAt(o.content, "spec", "targetNamespace"); ns != "" {
+		return ns + "-" + o.name()
+	}
+	return o.name()
+}
+
+// uniqueName returns the name of a release in the fleet, which differs from that of Helm
+// when another release of the cluster has it.
+func (s *fluxState) uniqueName(o *object, name, namespace string) string {
+	unique := name
+	if len(unique) > maxReleaseName {
+		unique = strings.TrimRight(unique[:maxReleaseName], "-")
+	}
+	if s.taken[unique] {
+		unique = name + "-" + namespace
+	}
+	for i := 2; s.taken[unique]; i++ {
+		unique = fmt.Sprintf("%s-%s-%d", name, namespace, i)
+	}
+	if unique != name {
+		s.model.Note(Note{
+			Pos: s.at(o), Doc: o.title(), Field: "spec.releaseName",
+			Do: "the release is called " + unique + " in the fleet, because names are unique in a cluster and have at most 53 characters: objects that are named after the release get other names",
+		})
+	}
+	s.taken[unique] = true
+	return unique
+}
+
+// plainName returns the name of the release with the objects of a Kustomization.
+func (s *fluxState) plainName(k *kustomization) string {
+	base := cmp.Or(strings.ToLower(strings.Trim(strings.ReplaceAll(k.name(), ".", "-"), "-")), "objects")
+	for _, name := range []string{base, base + "-objects"} {
+		if !s.taken[name] && len(name) <= maxReleaseName {
+			s.taken[name] = true
+			return name
+		}
+	}
+	for i := 2; ; i++ {
+		if name := fmt.Sprintf("%.40s-objects-%d", base, i); !s.taken[name] {
+			s.taken[name] = true
+			return name
+		}
+	}
+}
+
+// depends returns the releases that a release of a Kustomization depends on: those of
+// the Kustomizations in dependsOn, and more.
+func (s *fluxState) depends(k *kustomization, plain map[*kustomization]string, more []string, self string) []string {
+	out := map[string]bool{}
+	for _, name := range more {
+		out[name] = true
+	}
+	for _, d := range s.dependencies(k) {
+		for _, other := range s.order {
+			if other != d && !(isTrueAt(d.spec, "wait") && other.isBelow(d)) {
+				continue
+			}
+			if name := plain[other]; name != "" {
+				out[name] = true
+			}
+			for _, o := range s.objects {
+				if o.stage == other && o.kind() == "HelmRelease" && o.group() == helmGroup {
+					out[s.byRelease[path.Join(o.namespace(), o.name())]] = true
+				}
+			}
+		}
+	}
+	delete(out, self)
+	return slices.Sorted(maps.Keys(out))
+}
+
+// isBelow reports whether a Kustomization is created by another one.
+func (k *kustomization) isBelow(other *kustomization) bool {
+	for p := k.parent; p != nil; p = p.parent {
+		if p == other {
+			return true
+		}
+	}
+	return false
+}
+
+// plainRelease returns the release with the objects of a Kustomization.
+func (s *fluxState) plainRelease(k *kustomization, name string, depends []string) *Release {
+	r := &Release{Name: name, Namespace: textAt(k.spec, "targetNamespace"), Origin: "Kustomization " + k.key(), Pos: k.pos, Depends: depends, Unproven: cmp.Or(k.unproven, k.differs)}
+	if k.object == nil {
+		r.Origin = "directory " + k.dir
+	}
+	contents := make([]*unstructured.Unstructured, len(k.plain))
+	nodes := make([]*Node, len(k.plain))
+	for i, o := range k.plain {
+		contents[i], nodes[i] = &unstructured.Unstructured{Object: o.content}, nodeOf(o.content, o.source())
+		if len(o.unknown) > 0 {
+			r.Unproven = "the value of the variable " + o.unknown[0] + " is unknown"
+		}
+		s.noteEncryptedFiles(o, r)
+		if textAt(o.content, "metadata", "annotations", pruneKey) == "disabled" {
+			s.model.Note(Note{
+				Pos: s.at(o, "metadata", "annotations", pruneKey), Doc: o.title(), Field: "metadata.annotations",
+				Do: "fleetc prunes this object when it leaves the bundle: keep it with the annotation helm.sh/resource-policy: keep",
+			})
+		}
+	}
+	r.SetObjects(contents, nodes)
+	return r
+}
+
+// helmRelease returns the release of a HelmRelease.
+func (s *fluxState) helmRelease(o *object) (*Release, error) {
+	spec := mapAt(o.content, "spec")
+	r := &Release{
+		Name: s.byRelease[path.Join(o.namespace(), o.name())], Namespace: cmp.Or(textAt(spec, "targetNamespace"), o.namespace(), "default"),
+		Origin: o.title(), Pos: s.at(o), Timeout: textAt(spec, "timeout"),
+		SkipCRDs: textAt(spec, "install", "crds") == "Skip",
+	}
+	s.account(o, helmReleaseTable)
+	if r.Name != helmName(o) {
+		r.Unproven = "Helm calls this release " + helmName(o)
+	}
+	if len(o.unknown) > 0 {
+		r.Unproven = "the value of the variable " + o.unknown[0] + " is unknown"
+	}
+	chart, field, note := s.chartSource(o)
+	if chart == nil {
+		s.model.Note(Note{Pos: s.at(o, strings.Split(field, ".")...), Doc: o.title(), Field: field, Do: note})
+		r.Unproven = note
+		return r, nil
+	}
+	r.Chart = chart
+	if files := listAt(spec, "chart", "spec", "valuesFiles"); len(files) > 0 {
+		r.Unproven = "valuesFiles of the chart are not merged"
+	}
+	values, unproven, err := s.values(o)
+	if err != nil {
+		return nil, err
+	}
+	r.Values = nodeOf(values, o.source("spec", "values"))
+	r.Unproven = cmp.Or(r.Unproven, unproven, o.stage.differs)
+	for i, d := range listAt(spec, "dependsOn") {
+		namespace := cmp.Or(textAt(d, "namespace"), o.namespace())
+		name, ok := s.byRelease[path.Join(namespace, textAt(d, "name"))]
+		if !ok {
+			s.model.Mistake(Note{
+				Pos: s.at(o, "spec", "dependsOn", fmt.Sprint(i)), Doc: o.title(), Field: "spec.dependsOn",
+				Do: "it depends on the HelmRelease " + path.Join(namespace, textAt(d, "name")) + ", which does not exist",
+			})
+			continue
+		}
+		r.Depends = append(r.Depends, name)
+	}
+	s.patches(o, r)
+	s.ownership(o, r)
+	return r, nil
+}

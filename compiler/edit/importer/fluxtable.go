@@ -1,0 +1,173 @@
+package importer
+
+// textNodes for fields that several kinds have.
+const (
+	noPolling       = "nothing to do: fleetc does not poll; gitops.flux.interval is the interval of an export for Flux"
+	noRetry         = "nothing to do: fleetc apply reports a failure and can run again; gitops.flux.retryInterval is for an export for Flux"
+	noAccount       = "fleetc apply uses the kubeconfig of its user; gitops.flux.serviceAccountName is for an export for Flux"
+	noRemote        = "the objects go to another cluster: import that cluster separately"
+	fluxNoLabels    = "nothing to do: the object itself does not exist in the fleet"
+	fluxCredentials = "use docker login or helm repo add: credentials are not part of the fleet"
+)
+
+// metadata are the fields of metadata, which all kinds share.
+func fluxWithMetadata(t Table) Table {
+	for _, path := range []string{"apiVersion", "kind", "metadata.name", "metadata.namespace"} {
+		t[path] = ""
+	}
+	t["metadata.labels"] = fluxNoLabels
+	t["metadata.annotations"] = fluxNoLabels
+	t["metadata.creationTimestamp"] = ""
+	t["status"] = ""
+	return t
+}
+
+// helmReleaseTable has the fields of a HelmRelease.
+var helmReleaseTable = fluxWithMetadata(Table{
+	"spec.values":                              "",
+	"spec.valuesFrom":                          "", // values.go notes what is missing
+	"spec.chartRef":                            "",
+	"spec.chart.spec.chart":                    "",
+	"spec.chart.spec.version":                  "",
+	"spec.chart.spec.sourceRef":                "",
+	"spec.chart.spec.interval":                 noPolling,
+	"spec.chart.spec.valuesFiles":              "write the values of these files of the chart into the release",
+	"spec.chart.spec.verify":                   "fleetc pins the digest of the chart instead of verifying its signature",
+	"spec.chart.spec.reconcileStrategy":        "nothing to do: the pin of the chart changes in the fleet's files",
+	"spec.chart.spec.ignoreMissingValuesFiles": "nothing to do without valuesFiles",
+	"spec.chart.metadata":                      fluxNoLabels,
+	"spec.interval":                            noPolling,
+	"spec.targetNamespace":                     "",
+	"spec.releaseName":                         "",
+	"spec.storageNamespace":                    "delivery: \"helm\" stores a release in its own namespace",
+	"spec.dependsOn.*.name":                    "",
+	"spec.dependsOn.*.namespace":               "",
+	"spec.dependsOn.*.readyExpr":               "write the expression as a test under health of the other release",
+	"spec.timeout":                             "",
+	"spec.suspend":                             "Flux does not touch this release; fleetc would apply it: leave it out with clusters, or delete it, until it is wanted",
+	"spec.maxHistory":                          "cluster.history is the number of bundles that a cluster keeps",
+	"spec.serviceAccountName":                  noAccount,
+	"spec.kubeConfig":                          noRemote,
+	"spec.persistentClient":                    "nothing to do: fleetc has no client that persists",
+	"spec.commonMetadata.labels":               "",
+	"spec.commonMetadata.annotations":          "",
+	"spec.postRenderers":                       "", // patches.go notes the fields without a counterpart
+	"spec.driftDetection.mode":                 "fleetc diff --live shows drift, and apply reverts it",
+	"spec.driftDetection.ignore":               "", // patches.go notes the fields without a counterpart
+	"spec.install.crds":                        "",
+	"spec.upgrade.crds":                        "Helm does not upgrade the CRDs of a crds directory unless this field requests it; fleetc always applies those of the pinned chart",
+	"spec.install.createNamespace":             "write the Namespace as an object of a release",
+	"spec.install.remediation":                 noRetry,
+	"spec.install.strategy":                    noRetry,
+	"spec.install.timeout":                     "set a timeout under health of the release",
+	"spec.install.disableWait":                 "set wait: false under health of the release",
+	"spec.install.disableWaitForJobs":          "set wait: false for Jobs under health of the release",
+	"spec.install.disableHooks":                "fleetc applies hooks as objects: remove them with a patch",
+	"spec.install.disableOpenAPIValidation":    "nothing to do: fleetc checks objects before it applies them",
+	"spec.install.disableSchemaValidation":     "", // the proof adds waivers
+	"spec.install.disableTakeOwnership":        "fleetc apply adopts objects of others only with --adopt",
+	"spec.install.replace":                     "nothing to do: fleetc apply does not reuse names of deleted releases",
+	"spec.install.skipCRDs":                    "remove the CRDs with a patch",
+	"spec.install.serverSideApply":             "nothing to do: fleetc uses server-side apply",
+	"spec.upgrade.remediation":                 noRetry,
+	"spec.upgrade.strategy":                    noRetry,
+	"spec.upgrade.timeout":                     "set a timeout under health of the release",
+	"spec.upgrade.disableWait":                 "set wait: false under health of the release",
+	"spec.upgrade.disableWaitForJobs":          "set wait: false for Jobs under health of the release",
+	"spec.upgrade.disableHooks":                "fleetc applies hooks as objects: remove them with a patch",
+	"spec.upgrade.disableOpenAPIValidation":    "nothing to do: fleetc checks objects before it applies them",
+	"spec.upgrade.disableSchemaValidation":     "", // the proof adds waivers
+	"spec.upgrade.disableTakeOwnership":        "fleetc apply adopts objects of others only with --adopt",
+	"spec.upgrade.force":                       "name the kinds that may be recreated under replace",
+	"spec.upgrade.cleanupOnFail":               "nothing to do: fleetc rollback reverts to an earlier bundle",
+	"spec.upgrade.preserveValues":              "write the values into the release: fleetc does not reuse those of the last upgrade",
+	"spec.upgrade.serverSideApply":             "nothing to do: fleetc uses server-side apply",
+	"spec.rollback":                            "nothing to do: fleetc rollback reverts to an earlier bundle",
+	"spec.uninstall":                           "nothing to do: fleetc prunes objects that leave the bundle",
+	"spec.test":                                "set tests: true to apply Helm's test hooks",
+	"spec.waitStrategy":                        "nothing to do: health says when objects are ready",
+	"spec.healthCheckExprs":                    "write the expressions as rules under health",
+})
+
+// kustomizationTable has the fields of a Kustomization.
+var kustomizationTable = fluxWithMetadata(Table{
+	"spec.path":                       "",
+	"spec.sourceRef":                  "",
+	"spec.targetNamespace":            "",
+	"spec.namePrefix":                 "",
+	"spec.nameSuffix":                 "",
+	"spec.patches":                    "",
+	"spec.images":                     "",
+	"spec.components":                 "",
+	"spec.ignoreMissingComponents":    "",
+	"spec.commonMetadata.labels":      "",
+	"spec.commonMetadata.annotations": "",
+	"spec.postBuild.substitute":       "",
+	"spec.postBuild.substituteFrom":   "", // substitute.go notes what is missing
+	"spec.dependsOn.*.name":           "",
+	"spec.dependsOn.*.namespace":      "",
+	"spec.dependsOn.*.readyExpr":      "write the expression as a test under health of the other releases",
+	"spec.interval":                   noPolling,
+	"spec.retryInterval":              noRetry,
+	"spec.timeout":                    "set a timeout under health of the releases, or gitops.flux.timeout for an export for Flux",
+	"spec.prune":                      "",
+	"spec.deletionPolicy":             "fleetc destroy deletes a cluster's objects; nothing else does",
+	"spec.wait":                       "nothing to do: releases that depend on another wait until it is ready",
+	"spec.force":                      "name the kinds that may be recreated under replace",
+	"spec.suspend":                    "Flux does not touch these objects; fleetc would apply them: leave the releases out with clusters, or delete them, until they are wanted",
+	"spec.serviceAccountName":         noAccount,
+	"spec.kubeConfig":                 noRemote,
+	"spec.decryption":                 "encrypted Secrets stay encrypted: set gitops.flux.decryptionSecret for an export for Flux",
+	"spec.healthChecks":               "nothing to do: fleetc waits for all objects of a release",
+	"spec.healthCheckExprs":           "write the expressions as rules under health",
+	"spec.buildMetadata":              "nothing to do: fleetc labels objects with their release",
+})
+
+// sourceTable has the fields of sources of charts, and of the imported repository.
+var sourceTable = fluxWithMetadata(Table{
+	"spec.url":                "",
+	"spec.ref":                "",
+	"spec.type":               "",
+	"spec.layerSelector":      "",
+	"spec.provider":           "",
+	"spec.interval":           noPolling,
+	"spec.timeout":            noPolling,
+	"spec.secretRef":          fluxCredentials,
+	"spec.certSecretRef":      fluxCredentials,
+	"spec.proxySecretRef":     fluxCredentials,
+	"spec.serviceAccountName": fluxCredentials,
+	"spec.passCredentials":    fluxCredentials,
+	"spec.insecure":           "fleetc uses plain HTTP only for loopback addresses",
+	"spec.verify":             "fleetc pins the digest of the chart instead of verifying its signature",
+	"spec.ignore":             "nothing to do: fleetc reads the directories that the fleet names",
+	"spec.include":            "charts cannot include other repositories: copy the files",
+	"spec.recurseSubmodules":  "fleetc does not read submodules: copy the files",
+	"spec.sparseCheckout":     "",
+	"spec.suspend":            noPolling,
+	"spec.endpoint":           "",
+	"spec.bucketName":         "",
+	"spec.region":             "",
+	"spec.prefix":             "",
+})
+
+// helmChartTable has the fields of a HelmChart that a HelmRelease refers to.
+var helmChartTable = fluxWithMetadata(Table{
+	"spec.chart":                    "",
+	"spec.version":                  "",
+	"spec.sourceRef":                "",
+	"spec.interval":                 noPolling,
+	"spec.reconcileStrategy":        "nothing to do: the pin of the chart changes in the fleet's files",
+	"spec.valuesFiles":              "write the values of these files of the chart into the release",
+	"spec.ignoreMissingValuesFiles": "nothing to do without valuesFiles",
+	"spec.suspend":                  noPolling,
+	"spec.verify":                   "fleetc pins the digest of the chart instead of verifying its signature",
+})
+
+// artifactTable has the fields of an ArtifactGenerator.
+var artifactTable = fluxWithMetadata(Table{
+	"spec.sources":                    "",
+	"spec.artifacts.*.name":           "",
+	"spec.artifacts.*.copy":           "",
+	"spec.artifacts.*.revision":       "nothing to do: the fleet is one revision",
+	"spec.artifacts.*.originRevision": "nothing to do: the fleet is one revision",
+})

@@ -1,0 +1,171 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// An environment is the values that templates of a helmfile see.
+type environment struct {
+	context  string
+	values   map[string]any // of the environment
+	defaults map[string]any // of values at the top of helmfiles
+	passed   map[string]any // that the helmfile above or a file of the command line gives; they override values before each part
+	set      map[string]any // single values of the command line, which override all others
+}
+
+// merged returns the values over the defaults.
+func (v environment) merged() map[string]any {
+	return plainMap(mergeValues(mergeValues(v.defaults, v.values), v.set))
+}
+
+// templateEnvironment is .Environment in templates.
+type templateEnvironment struct {
+	Name        string
+	KubeContext string
+	Values      map[string]any
+	Defaults    map[string]any
+}
+
+// fileData is the data of the templates of files.
+type fileData struct {
+	Environment templateEnvironment
+	Namespace   string
+	Values      map[string]any
+	StateValues map[string]any
+}
+
+func (e *environmentRun) templateEnvironment(v environment) templateEnvironment {
+	return templateEnvironment{Name: e.name, KubeContext: v.context, Values: plainMap(v.values), Defaults: plainMap(v.defaults)}
+}
+
+// fileData returns the data of a file's templates.
+func (e *environmentRun) fileData(v environment, values map[string]any) fileData {
+	values = plainMap(values)
+	return fileData{Environment: e.templateEnvironment(v), Values: values, StateValues: values}
+}
+
+// loadEnvironment returns the values of the environment after a part of a helmfile.
+func (e *environmentRun) loadEnvironment(s *state, before environment) (environment, error) {
+	out := before
+	var faults diag.List
+	if spec, ok := s.maps["environments"][e.name]; ok {
+		out.context = cmp.Or(textAt(spec.value, "kubeContext"), out.context)
+		handler := textAt(spec.value, "missingFileHandler")
+		values, err := e.loadValues(s.dir, spec.below("values"), handler, before)
+		faults.Add(err)
+		out.values = mergeValues(out.values, values)
+		secrets, err := e.loadSecrets(s, spec)
+		faults.Add(err)
+		out.values = mergeValues(out.values, secrets)
+	}
+	defaults, err := e.loadValues(s.dir, s.lists["values"], "", before)
+	faults.Add(err)
+	out.defaults = mergeValues(out.defaults, defaults)
+	return out, faults.Err()
+}
+
+// loadValues returns the merged values of a list of files and maps. dir is the directory
+// of relative paths. Templates of files see the values before the list.
+func (e *environmentRun) loadValues(dir string, entries []item, handler string, before environment) (map[string]any, error) {
+	out := map[string]any{}
+	var faults diag.List
+	for _, entry := range entries {
+		switch v := entry.value.(type) {
+		case map[string]any:
+			out = mergeValues(out, v)
+		case string:
+			files, err := e.resolve(dir, v, handler, entry.at())
+			faults.Add(err)
+			for _, file := range files {
+				if strings.HasSuffix(file, ".hcl") {
+					faults.Add(&diag.Diag{Code: diag.CodeImportUnsupported, At: []diag.Pos{entry.at()}, Msg: file + " is written in HCL", Hint: "fleetc import reads YAML: write the values as YAML"})
+					continue
+				}
+				values, err := e.valuesFile(file, e.fileData(before, mergeValues(before.values, before.set)))
+				faults.Add(err)
+				out = mergeValues(out, values)
+			}
+		default:
+			faults.Add(&diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{entry.at()}, Msg: "values are neither a file nor a map", Hint: "write the path of a file, or a map"})
+		}
+	}
+	return out, faults.Err()
+}
+
+// valuesFile returns the content of a file of environment values.
+func (e *environmentRun) valuesFile(file string, data any) (map[string]any, error) {
+	text, lines, err := e.renderFile(file, data)
+	if err != nil {
+		return nil, err
+	}
+	_, content, err := e.parse(file, []byte(text), lines)
+	return content, err
+}
+
+// renderFile returns the text of a file, with its templates executed if its name ends in
+// .gotmpl, and the line in the file of each line.
+func (e *environmentRun) renderFile(file string, data any) (string, []int, error) {
+	content, err := e.read(file)
+	if err != nil {
+		return "", nil, &diag.Diag{Code: diag.CodeImportFile, At: []diag.Pos{e.pos(file, 1, 1)}, Msg: err.Error(), Hint: "correct the path"}
+	}
+	e.count(file, lineCount(content), 0)
+	if path.Ext(file) != ".gotmpl" {
+		return string(content), plainLines(string(content), 1), nil
+	}
+	return e.renderLines(templateText{text: string(content), dir: path.Dir(file), file: file, line: 1}, data)
+}
+
+// resolve returns the files that a path with wildcards stands for. handler is the
+// missingFileHandler.
+func (e *environmentRun) resolve(dir, name, handler string, at diag.Pos) ([]string, error) {
+	if helmfileIsRemote(name) {
+		return nil, &diag.Diag{
+			Code: diag.CodeImportUnsupported, At: []diag.Pos{at},
+			Msg:  diag.Visible(name, diag.MaxText) + " is a file of another repository",
+			Hint: "copy the file into this repository: fleetc import does not fetch values",
+		}
+	}
+	pattern, err := e.place(dir, name)
+	isOptional := handler == "Warn" || handler == "Info" || handler == "Debug"
+	if err != nil && isOptional {
+		e.note(at, "helmfile", "values", "the file "+name+" is outside of the repository, and its values are not imported: write them into the release")
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &diag.Diag{
+			Code: diag.CodeImportFile, At: []diag.Pos{at},
+			Msg:  fmt.Sprintf("the file %s is outside of the repository", diag.Visible(name, diag.MaxText)),
+			Hint: "write a file of the repository",
+		}
+	}
+	files, err := e.glob(pattern)
+	if err != nil {
+		return nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{at}, Msg: fmt.Sprintf("%s is not a valid pattern", diag.Visible(name, diag.MaxText)), Hint: "correct the pattern"}
+	}
+	switch {
+	case len(files) > 0 || isOptional:
+		return files, nil
+	case handler != "" && handler != "Error":
+		return nil, &diag.Diag{
+			Code: diag.CodeImportInvalid, At: []diag.Pos{at},
+			Msg:  fmt.Sprintf("missingFileHandler cannot be %q", diag.Visible(handler, diag.MaxText)),
+			Hint: "write Error, Warn, Info or Debug",
+		}
+	}
+	return nil, &diag.Diag{
+		Code: diag.CodeImportFile, At: []diag.Pos{at},
+		Msg:  "the repository has no file " + diag.Visible(pattern, diag.MaxText),
+		Hint: "correct the path, or set missingFileHandler: Warn",
+	}
+}
+
+// helmfileIsRemote reports whether a path is a URL.
+func helmfileIsRemote(name string) bool {
+	return strings.Contains(name, "://") || strings.Contains(name, "::")
+}

@@ -1,0 +1,229 @@
+package importer
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	kyaml "sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// release returns the release of the model. isShared reports whether another release of the
+// environment has the same name.
+func (e *environmentRun) release(d *helmfileRelease, isShared bool) (*Release, error) {
+	out := &Release{Name: nameOf(d.name), Namespace: cmp.Or(d.namespace, "default"), Origin: d.title(), Pos: d.at("name")}
+	if isShared {
+		out.Name = nameOf(out.Namespace + "-" + d.name)
+	}
+	if out.Name != d.name {
+		out.Unproven = "helmfile calls this release " + d.name
+	}
+	seconds := cmp.Or(valueAt(d.value, "timeout"), d.state.maps["helmDefaults"]["timeout"].value)
+	if n, ok := seconds.(int); ok && n > 0 {
+		out.Timeout = fmt.Sprintf("%ds", n)
+	}
+	if err := e.source(d, out); err != nil {
+		return nil, err
+	}
+	if out.Chart != nil {
+		values, err := e.values(d, out)
+		if err != nil {
+			return nil, err
+		}
+		out.Values = values
+	}
+	e.unproven(d, out)
+	if err := e.hooks(d, out); err != nil {
+		return nil, err
+	}
+	return out, e.patches(d, out)
+}
+
+// unproven marks a release with fields that have no counterpart and change its objects.
+func (e *environmentRun) unproven(d *helmfileRelease, out *Release) {
+	for _, field := range []string{"dependencies", "forceNamespace", "postRenderer"} {
+		if !isZero(valueAt(d.value, field)) {
+			out.Unproven = field + " is not imported"
+		}
+	}
+	if program := textOf(d.state.maps["helmDefaults"]["postRenderer"]); program != "" {
+		out.Unproven = "postRenderer is not imported"
+	}
+}
+
+// values returns the values of a release, merged as helmfile and Helm do: values in order,
+// then encrypted files, then set, then setString, then files of set. It marks a release with
+// encrypted values that are not imported.
+func (e *environmentRun) values(d *helmfileRelease, out *Release) (*Node, error) {
+	values := map[string]any{}
+	source := mergedSource{places: map[*yaml.Node]diag.Pos{}}
+	var faults diag.List
+	for i, v := range listAt(d.value, "values") {
+		field := []string{"values", fmt.Sprint(i)}
+		switch v := v.(type) {
+		case map[string]any:
+			values = mergeValues(values, plainNumbers(v))
+			of, at := d.origin(field)
+			source.add(of.section, of.section.nodeAt(slices.Concat(of.path, at)))
+		case string:
+			more, s, err := e.releaseFile(d, v, d.at(field...))
+			faults.Add(err)
+			values = mergeValues(values, more)
+			if s != nil {
+				source.add(s, s.node)
+			}
+		default:
+			faults.Add(d.fault(diag.CodeImportInvalid, field, "values are neither a file nor a map", "write the path of a file, or a map"))
+		}
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	secrets, err := e.releaseSecrets(d, out)
+	if err != nil {
+		return nil, err
+	}
+	values = mergeValues(values, plainNumbers(secrets))
+	if err := e.set(d, values); err != nil {
+		return nil, err
+	}
+	values, _ = e.valsReferences(values, valsText{d.state.dir, d.at("values"), d.title()}, d.name).(map[string]any)
+	n := nodeOf(values, source.node)
+	source.locate(n, source.node)
+	return n, nil
+}
+
+// plainNumbers returns a value with numbers as in decoded JSON.
+func plainNumbers(v map[string]any) map[string]any {
+	text, err := toYAML(v)
+	out := map[string]any{}
+	if err != nil || kyaml.Unmarshal([]byte(text), &out) != nil {
+		return v
+	}
+	return out
+}
+
+// releaseFile returns the content of a file of values or patches of a release, and its
+// section; nil when the file is missing and may be.
+func (e *environmentRun) releaseFile(d *helmfileRelease, name string, at diag.Pos) (map[string]any, *section, error) {
+	if strings.HasPrefix(name, "ref+") {
+		return nil, nil, &diag.Diag{
+			Code: diag.CodeImportUnsupported, At: []diag.Pos{at},
+			Msg:  d.title() + ": the values come from a secret store",
+			Hint: "write them into a file, with references to secrets as docs/secrets.md shows",
+		}
+	}
+	handler := cmp.Or(d.text("missingFileHandler"), d.state.text("missingFileHandler"))
+	files, err := e.resolve(d.state.dir, d.text("valuesPathPrefix")+name, handler, at)
+	if err != nil || len(files) == 0 {
+		return nil, nil, err
+	}
+	if len(files) > 1 {
+		return nil, nil, &diag.Diag{Code: diag.CodeImportUnsupported, At: []diag.Pos{at}, Msg: d.title() + ": the pattern matches several files, which helmfile does not read", Hint: "name each file"}
+	}
+	text, lines, err := e.renderFile(files[0], d.data)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, _, err := e.parse(files[0], []byte(text), lines)
+	var content map[string]any
+	if kyaml.Unmarshal([]byte(text), &content) == nil && err != nil {
+		// Helm accepts a key that is defined twice, and takes the last value.
+		fault := diag.All(err)[0]
+		e.model.Mistake(Note{Pos: fault.At[0], Doc: d.title(), Field: "values", Do: strings.TrimPrefix(fault.Msg, "not valid YAML: ")})
+		return content, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return content, s, nil
+}
+
+// set sets single values as helm --set, --set-string and --set-file do.
+func (e *environmentRun) set(d *helmfileRelease, values map[string]any) error {
+	type setting struct {
+		field   []string
+		content any
+		literal bool
+	}
+	var settings, files []setting
+	for _, key := range []string{"set", "setString"} {
+		for i, v := range listAt(d.value, key) {
+			s := setting{field: []string{key, fmt.Sprint(i)}, content: v, literal: key == "setString"}
+			if s.literal && d.isPatched() {
+				e.model.Mistake(Note{Pos: d.at(s.field...), Doc: d.title(), Field: key, Do: "helmfile ignores it in a release with patches"})
+				continue
+			}
+			if textAt(v, "file") != "" && valueAt(v, "value") == nil {
+				files = append(files, s)
+				continue
+			}
+			settings = append(settings, s)
+		}
+	}
+	for i, v := range listAt(d.value, "env") {
+		name := textAt(v, "value")
+		value, ok := e.opts.Variables[name]
+		if at := d.at("env", fmt.Sprint(i)); !ok {
+			e.missing[name] = at
+		}
+		settings = append(settings, setting{field: []string{"env", fmt.Sprint(i)}, content: map[string]any{"name": textAt(v, "name"), "value": value}})
+	}
+	for _, s := range slices.Concat(settings, files) {
+		if err := e.setOne(d, values, s.content, s.literal); err != nil {
+			return d.fault(diag.CodeImportUnsupported, s.field, diag.Brief(err), "write the value into values")
+		}
+	}
+	return nil
+}
+
+// isPatched reports whether helmfile changes the rendered objects of a release. It renders
+// such a chart with values and set alone.
+func (d *helmfileRelease) isPatched() bool {
+	return slices.ContainsFunc([]string{"jsonPatches", "strategicMergePatches", "transformers", "forceNamespace"}, func(key string) bool {
+		return !isZero(valueAt(d.value, key))
+	})
+}
+
+// setOne sets one value: a text, the content of a file, or a list of texts.
+func (e *environmentRun) setOne(d *helmfileRelease, values map[string]any, content any, literal bool) error {
+	name := textAt(content, "name")
+	if file := textAt(content, "file"); file != "" && valueAt(content, "value") == nil {
+		place, err := e.place(d.state.dir, file)
+		if err != nil {
+			return err
+		}
+		data, err := e.read(place)
+		if err != nil {
+			return err
+		}
+		e.count(place, lineCount(data), 0)
+		return setValue(values, name, string(data), true)
+	}
+	if list := listAt(content, "values"); len(list) > 0 {
+		return setList(values, name, textsOf(list), literal)
+	}
+	v := valueAt(content, "value")
+	if v == nil || v == "" {
+		return nil // helmfile leaves it out
+	}
+	text := fmt.Sprint(v)
+	if strings.Contains(text, `\`) {
+		return errors.New("the value has a backslash, which helm --set removes")
+	}
+	return setValue(values, name, text, literal || strings.ContainsAny(text, ",{}[]"))
+}
+
+// textsOf returns the elements of a list as texts.
+func textsOf(list []any) []string {
+	out := make([]string, len(list))
+	for i, v := range list {
+		out[i] = fmt.Sprint(v)
+	}
+	return out
+}
