@@ -8,7 +8,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/stage/crosscheck"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/unify"
 )
@@ -19,7 +18,7 @@ func (c *Compiler) CheckTogether(ctx context.Context, loaded *load.Fleet, e *Eva
 	if loaded == nil || e.Fleet == nil || ctx.Err() != nil {
 		return
 	}
-	in := crosscheck.Clusters{
+	in := unify.Clusters{
 		IDs: loaded.IDs, Selected: slices.Concat(e.All().Clusters, upToDate, c.Unchanged), AtFault: e.atFault, Valid: e.Faults == nil,
 		Evaluate: func(ids []string) (all, atFault []*fleet.Cluster) {
 			others := c.evaluateOthers(ctx, ids)
@@ -39,7 +38,7 @@ func (c *Compiler) CheckTogether(ctx context.Context, loaded *load.Fleet, e *Eva
 	others, err := c.otherShards(ctx, in.Selected)
 	if err == nil {
 		in.OtherShards = others
-		err = crosscheck.Check(in)
+		err = unify.CheckClusters(in)
 	}
 	if err == nil {
 		return
@@ -120,5 +119,5 @@ func (c *Compiler) CheckRules(checks map[string][]fleet.RuleCheck) error {
 	if err != nil {
 		return err
 	}
-	return crosscheck.CheckRules(all, checks)
+	return unify.CheckRuleMatches(all, checks)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/cache"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
-	"github.com/fleetc/fleetc/compiler/stage/crosscheck"
 	"github.com/fleetc/fleetc/compiler/stage/policy"
 	"github.com/fleetc/fleetc/compiler/stage/render"
+	"github.com/fleetc/fleetc/compiler/stage/unify"
 )
 
 // Load runs the first half of the pipeline for the clusters that the patterns select. The
@@ -47,7 +47,7 @@ func (c *Compiler) LoadEvaluated(ctx context.Context, e Evaluation) (*Fleet, err
 	f.Charts, err = c.FindCharts(ctx, f.Results, e.Dir, f.ChartUsers(ctx, e.All()))
 	faults.Add(err)
 	faults.Add(f.readCRDs())
-	wrong := crosscheck.SharedLines(e.All().Clusters, f.checkValues(ctx, e.All(), c.ReuseFrom))
+	wrong := unify.SharedLines(e.All().Clusters, f.checkValues(ctx, e.All(), c.ReuseFrom))
 	checked := diag.All(fleet.WithForms(cuediag.Misread(e.Dir, wrong).Err(), e.All().Clusters, true))
 	faults.Add(checked.Err())
 	faults.Add(withoutCovered(e.Faults, checked))

@@ -15,7 +15,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/stage/crosscheck"
+	"github.com/fleetc/fleetc/compiler/stage/unify"
 )
 
 // CheckContexts returns the faults of clusters without a kubeconfig context, and of
@@ -28,7 +28,7 @@ func CheckContexts(clusters []*fleet.Cluster, compile error) error {
 			faults.Add(cmp.Or(fleet.FaultsOf(c.ID, compile), error(noContext(c))))
 		}
 	}
-	faults.Add(crosscheck.SameContexts(clusters))
+	faults.Add(unify.SameContexts(clusters))
 	return faults.Err()
 }
 

@@ -10,6 +10,11 @@
 // CUE context that is dropped afterwards, so that clusters can be evaluated in
 // parallel and memory does not grow with their number.
 //
+// [CheckClusters] compares the clusters of a fleet: selectors of releases choose clusters
+// that exist, release patterns match a release, no two clusters have one kubeconfig context,
+// each default of a layer has an effect somewhere, and each cluster is in one wave of the
+// rollout. These faults are not stored with the results of clusters: each run compares all.
+//
 // It is large because most fields of the schema have their own decoder: a file
 // such as health.go turns one of them into the type of package fleet. The
 // evaluation itself is in unify.go, defaults.go, merge.go and bind.go, and

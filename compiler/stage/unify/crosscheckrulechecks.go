@@ -1,4 +1,4 @@
-package crosscheck
+package unify
 
 import (
 	"cmp"
@@ -11,10 +11,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// CheckRules returns the faults of rules that hold in no cluster. checks has the checks of
+// CheckRuleMatches returns the faults of rules that hold in no cluster. checks has the checks of
 // each cluster by ID, all has the IDs of the fleet. Rules of a layer are only checked if
 // checks has all clusters of the layer.
-func CheckRules(all []string, checks map[string][]fleet.RuleCheck) error {
+func CheckRuleMatches(all []string, checks map[string][]fleet.RuleCheck) error {
 	// A rule that a layer writes for several releases must hold for one of them.
 	type part struct {
 		field string // the last of the path

@@ -1,8 +1,4 @@
-// Package crosscheck checks the clusters of a fleet against each other: selectors of
-// releases choose clusters that exist, release patterns match a release, no two clusters
-// have one kubeconfig context, each default of a layer has an effect somewhere, and each
-// cluster is in one wave of the rollout. The faults are not stored with the results of clusters: each run compares all clusters.
-package crosscheck
+package unify
 
 import (
 	"slices"
@@ -31,8 +27,8 @@ type Clusters struct {
 	Mentioning func(ids []string, word, except string) []string
 }
 
-// Check returns the faults that can only be found by comparing clusters.
-func Check(in Clusters) error {
+// CheckClusters returns the faults that can only be found by comparing clusters.
+func CheckClusters(in Clusters) error {
 	f := &fleetCheck{
 		Clusters: in, tried: map[string]bool{}, unsure: lacksEnvironment(in.AtFault), matched: map[fleet.ClusterChoice]bool{},
 	}

@@ -1,4 +1,4 @@
-package crosscheck
+package unify
 
 import (
 	"fmt"
@@ -203,7 +203,7 @@ func (f *fleetCheck) checkRules() {
 	for _, c := range f.Selected {
 		checks[c.ID] = c.Checks
 	}
-	f.faults.Add(CheckRules(f.IDs, checks))
+	f.faults.Add(CheckRuleMatches(f.IDs, checks))
 }
 
 // isAtFault reports whether a text of the selector matches no cluster.
