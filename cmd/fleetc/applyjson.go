@@ -6,7 +6,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
 	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
@@ -101,7 +100,7 @@ func (c *applyCluster) json() (appliedCluster, error) {
 		l.Fleets, l.Objects = p.Fleets, c.objects()
 		for _, a := range p.Actions {
 			at, _, _ := strings.Cut(actionMoment(&a.Action), " ")
-			l.Actions = append(l.Actions, appliedAction{a.ID(), a.Stage, a.Release, at, actions.Describe(a.Task), string(c.result.Actions[a.ID()])})
+			l.Actions = append(l.Actions, appliedAction{a.ID(), a.Stage, a.Release, at, apply.DescribeTask(a.Task), string(c.result.Actions[a.ID()])})
 		}
 	}
 	l.Created, l.Changed, l.Replaced, l.Pruned, l.Hooks = c.result.Created, c.result.Changed, c.result.Replaced, c.result.Pruned, c.result.Hooks

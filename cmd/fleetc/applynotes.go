@@ -7,7 +7,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
 )
 
 // firstNote describes a cluster that is applied to for the first time.
@@ -32,7 +31,7 @@ func (c *applyCluster) notes() []string {
 		lines = append(lines, "has "+newer.Title()+", which the history of these files does not contain: pull the changes, or the apply may undo them")
 	}
 	for _, a := range c.Plan.Actions {
-		lines = append(lines, "runs action "+a.ID()+" "+actionMoment(&a.Action)+": "+actions.Describe(a.Task))
+		lines = append(lines, "runs action "+a.ID()+" "+actionMoment(&a.Action)+": "+apply.DescribeTask(a.Task))
 	}
 	for _, it := range c.Plan.Items {
 		if it.Action == apply.Pending {

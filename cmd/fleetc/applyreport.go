@@ -9,7 +9,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/spf13/cobra"
@@ -267,12 +266,12 @@ func (c *applyCluster) summary() string {
 	if c.result.Hooks > 0 {
 		parts = append(parts, diag.Count(c.result.Hooks, "hook", "hooks")+" run")
 	}
-	outcomes := map[actions.Outcome]int{}
+	outcomes := map[apply.ActionOutcome]int{}
 	for _, outcome := range c.result.Actions {
 		outcomes[outcome]++
 	}
 	var counts []string
-	for _, o := range []actions.Outcome{actions.Done, actions.Skipped, actions.Undone, actions.NotUndone} {
+	for _, o := range []apply.ActionOutcome{apply.ActionDone, apply.ActionSkipped, apply.ActionUndone, apply.ActionNotUndone} {
 		if n := outcomes[o]; n > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", n, o))
 		}

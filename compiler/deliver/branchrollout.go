@@ -11,7 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
@@ -24,7 +24,7 @@ import (
 type BranchOptions struct {
 	RolloutOptions // without a wave
 	Access         cluster.Access
-	Actions        actions.Options // of the checks of waves
+	Actions        apply.ActionOptions // of the checks of waves
 	Remote         *branch.Remote
 	Branch         string       // default: that of the repository
 	Path           string       // of the export in the repository

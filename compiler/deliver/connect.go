@@ -13,7 +13,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/stage/unify"
 )
@@ -167,6 +166,6 @@ func DryRuns(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, 
 		defer cancel()
 		s := Connect(ctx, &compiler.Fleet{Fleet: &fleet.Fleet{Clusters: clusters}}, a).ReadOnly()
 		s.Keep(f)
-		plans(ctx, f, clusters, s, apply.Target{Fleet: f.Module, Options: apply.Options{Actions: actions.Options{AllowExec: allowExec}}}, nil, nil)(yield)
+		plans(ctx, f, clusters, s, apply.Target{Fleet: f.Module, Options: apply.Options{Actions: apply.ActionOptions{AllowExec: allowExec}}}, nil, nil)(yield)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
 	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 	"github.com/fleetc/fleetc/compiler/stage/health"
 )
@@ -27,7 +26,7 @@ func (r *Rollout) verify(ctx context.Context, i int) []rollout.Wait {
 
 // verifyWave runs the checks of a wave. It returns what the next wave waits for. server
 // returns the connection to a cluster, for Jobs.
-func verifyWave(ctx context.Context, f *compiler.Fleet, o actions.Options, w *rollout.Wave, server func(*fleet.Cluster) Server) []rollout.Wait {
+func verifyWave(ctx context.Context, f *compiler.Fleet, o apply.ActionOptions, w *rollout.Wave, server func(*fleet.Cluster) Server) []rollout.Wait {
 	for j := range w.Verify {
 		if err := tryCheck(ctx, f, o, w, &w.Verify[j], server); err != nil {
 			fault := *diag.All(err)[0]
@@ -40,14 +39,14 @@ func verifyWave(ctx context.Context, f *compiler.Fleet, o actions.Options, w *ro
 }
 
 // tryCheck runs one check of a wave. Its Job runs in the first cluster of the wave.
-func tryCheck(ctx context.Context, f *compiler.Fleet, o actions.Options, w *rollout.Wave, a *fleet.Action, server func(*fleet.Cluster) Server) error {
+func tryCheck(ctx context.Context, f *compiler.Fleet, o apply.ActionOptions, w *rollout.Wave, a *fleet.Action, server func(*fleet.Cluster) Server) error {
 	if len(w.Clusters) == 0 {
 		return nil
 	}
 	first, bundle := w.Clusters[0], w.Digest()
 	o.Dir = f.Dir
-	runner := actions.Runner{
-		Options: o, Cluster: first.Cluster, Bundle: bundle,
+	runner := apply.ActionRunner{
+		ActionOptions: o, Cluster: first.Cluster, Bundle: bundle,
 		Hide: health.Hider(o.Secrets(a)),
 		Job: func(ctx context.Context, a *fleet.Action, _ bool, timeout time.Duration) error {
 			s := server(first.Cluster)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/stage/health"
 )
@@ -57,13 +56,13 @@ func (r *runner) runActions(ctx context.Context, stage string, level int, after 
 		}
 		outcome, err := r.actions.Run(ctx, &a.Action)
 		r.result.Actions[a.ID()] = outcome
-		if outcome == actions.Done || outcome == actions.Failed {
+		if outcome == ActionDone || outcome == ActionFailed {
 			r.started = append(r.started, &a.Action)
 		}
 		if err != nil {
 			return err
 		}
-		if outcome == actions.Skipped {
+		if outcome == ActionSkipped {
 			r.reportAction(&a.Action, "skip", "it has already run")
 		}
 	}
@@ -96,7 +95,7 @@ func (r *runner) undo(interrupted context.Context, failed error) error {
 		if !a.Undo.Exists() {
 			continue
 		}
-		r.reportAction(a, "undo", actions.Describe(a.Undo))
+		r.reportAction(a, "undo", DescribeTask(a.Undo))
 		if lost == nil {
 			lost = r.lease.Check(ctx)
 		}
@@ -104,12 +103,12 @@ func (r *runner) undo(interrupted context.Context, failed error) error {
 		if err == nil {
 			err = r.actions.Undo(ctx, a)
 		}
-		r.result.Actions[a.ID()] = actions.Undone
+		r.result.Actions[a.ID()] = ActionUndone
 		if _, ok := r.record.Releases[a.Release]; ok {
 			r.record.Releases[a.Release] = "" // so that the next apply does the action again
 		}
 		for _, why := range diag.All(err) {
-			r.result.Actions[a.ID()] = actions.NotUndone
+			r.result.Actions[a.ID()] = ActionNotUndone
 			r.reportAction(a, "stand", why.Msg)
 			faults.Add(&diag.Diag{
 				Code: diag.CodeActionFailed, At: []diag.Pos{a.Pos}, Path: "action " + a.ID(),
@@ -157,7 +156,7 @@ func jobOf(a *fleet.Action, undo bool) *unstructured.Unstructured {
 	job.SetLabels(labels)
 	job.SetAnnotations(notes)
 	if spec, ok := job.Object["spec"].(map[string]any); ok {
-		for field, value := range map[string]int64{"activeDeadlineSeconds": int64(actions.Timeout(a).Seconds()), "ttlSecondsAfterFinished": failedJobTTL} {
+		for field, value := range map[string]int64{"activeDeadlineSeconds": int64(ActionTimeout(a).Seconds()), "ttlSecondsAfterFinished": failedJobTTL} {
 			if _, ok := spec[field]; !ok {
 				spec[field] = value
 			}

@@ -13,6 +13,11 @@
 // ever deleted. A successful run of the whole bundle adds a [Revision] to the
 // inventory, which [Target.ReadBundle] reads.
 //
+// An [ActionRunner] runs the actions before and after a stage: HTTP requests, commands, Jobs
+// and approvals by a user. It skips an action whose verify task succeeds already, so that an
+// interrupted run can be repeated, and verifies an action before the run continues. It runs
+// commands only when they are allowed, follows no redirects, and puts no secrets into messages.
+//
 // The package does not compile, compare fields for display, or print.
 //
 // It is large because plan*.go, stages.go, prune.go, rollbacks and adoptions all work on
@@ -30,7 +35,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
 	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
@@ -90,7 +94,7 @@ type Options struct {
 	Tool   string // version of fleetc, for the history
 	Exact  bool   // refuse to run when the plan has changed since
 
-	Actions actions.Options // permissions of actions
+	Actions ActionOptions // permissions of actions
 }
 
 // An Action says what a plan does with an object.
@@ -252,10 +256,10 @@ type Result struct {
 
 	UpToDate bool // nothing was written: another apply has brought the bundle since the plan
 
-	Done       []string                   // stages that are applied and healthy
-	NotReached []string                   // stages that have not started
-	Revision   int                        // number in the history; 0 when there is none
-	Actions    map[string]actions.Outcome // by ID of the actions that were reached
+	Done       []string                 // stages that are applied and healthy
+	NotReached []string                 // stages that have not started
+	Revision   int                      // number in the history; 0 when there is none
+	Actions    map[string]ActionOutcome // by ID of the actions that were reached
 
 	HelmRecords []HelmRecord // after the run
 }

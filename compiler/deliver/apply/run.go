@@ -12,7 +12,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/stage/health"
 )
@@ -28,7 +27,7 @@ type runner struct {
 	record   *Inventory                // the stored inventory, updated during the run
 	newKinds map[schema.GroupKind]bool // kinds whose CRDs this run has written
 	report   func(Event)
-	actions  actions.Runner
+	actions  ActionRunner
 	started  []*fleet.Action // actions of the stage that have started, to be undone if it fails
 	result   Result
 }
@@ -115,9 +114,9 @@ func (t Target) newRunner(planned *Plan, report func(Event)) (*runner, error) {
 	t.Live.OnDelay(func(reason string) {
 		r.report(Event{What: "wait", Text: "and tries again: " + diag.Visible(reason, diag.MaxText)})
 	})
-	r.result.Actions = map[string]actions.Outcome{}
-	r.actions = actions.Runner{Options: t.Actions, Cluster: t.Bundle.Cluster, Bundle: t.Bundle.Digest, Hide: r.hide, Job: r.job}
-	r.actions.OnStart = func(a *fleet.Action) { r.reportAction(a, "run", actions.Describe(a.Task)) }
+	r.result.Actions = map[string]ActionOutcome{}
+	r.actions = ActionRunner{ActionOptions: t.Actions, Cluster: t.Bundle.Cluster, Bundle: t.Bundle.Digest, Hide: r.hide, Job: r.job}
+	r.actions.OnStart = func(a *fleet.Action) { r.reportAction(a, "run", DescribeTask(a.Task)) }
 	var err error
 	if r.rules, err = health.Compile(t.Bundle.Cluster); err != nil {
 		return nil, err
@@ -299,7 +298,7 @@ func (it *Item) locate(err error) error {
 	return &located
 }
 
-// fault returns err as a fault of the object.
+// actionFault returns err as a fault of the object.
 func (it *Item) fault(err error) error {
 	var answer *cluster.Error
 	if !errors.As(err, &answer) {

@@ -1,4 +1,4 @@
-package actions
+package apply
 
 import (
 	"encoding/json"

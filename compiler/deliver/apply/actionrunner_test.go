@@ -1,4 +1,4 @@
-package actions
+package apply
 
 import (
 	"bytes"
@@ -97,8 +97,8 @@ func (b *balancer) setWeight(name, to, back string) fleet.Action {
 	}
 }
 
-func runner() *Runner {
-	return &Runner{OnStart: func(*fleet.Action) {}, Cluster: &fleet.Cluster{ID: "prod/eu", KubeContext: "prod-eu"}, Bundle: "sha256:0", Options: Options{Getenv: func(name string) string {
+func actionRunner() *ActionRunner {
+	return &ActionRunner{OnStart: func(*fleet.Action) {}, Cluster: &fleet.Cluster{ID: "prod/eu", KubeContext: "prod-eu"}, Bundle: "sha256:0", ActionOptions: ActionOptions{Getenv: func(name string) string {
 		return map[string]string{"LB_TOKEN": "Bearer s3cret", "WRONG": "Bearer wr0ng", "PATH": os.Getenv("PATH"), "HOME": "/home/x", "OTHER": "x"}[name]
 	}}}
 }
@@ -119,12 +119,12 @@ func text(t *testing.T, err error, replace ...string) string {
 func TestDrainAndRestore(t *testing.T) {
 	b := newBalancer(t)
 	b.locked(func() { b.delay = 2 })
-	r := runner()
+	r := actionRunner()
 	drain, half := b.setWeight("drain", "0", "100"), b.setWeight("half", "50", "0")
 	for _, step := range []struct {
 		action fleet.Action
-		want   Outcome
-	}{{drain, Done}, {drain, Skipped}, {half, Done}} {
+		want   ActionOutcome
+	}{{drain, ActionDone}, {drain, ActionSkipped}, {half, ActionDone}} {
 		if got, err := r.Run(t.Context(), &step.action); err != nil || got != step.want {
 			t.Fatalf("%s: %s, %v", step.action.Name, got, err)
 		}
@@ -140,7 +140,7 @@ func TestDrainAndRestore(t *testing.T) {
 
 func TestRequestFaults(t *testing.T) {
 	b := newBalancer(t)
-	r := runner()
+	r := actionRunner()
 	get := func(path string, change func(*fleet.HTTPRequest)) fleet.Action {
 		q := &fleet.HTTPRequest{URL: b.URL + path, Method: "GET", SecretHeaders: map[string]string{"Authorization": "LB_TOKEN"}}
 		change(q)
@@ -185,8 +185,8 @@ func TestVerify(t *testing.T) {
 	b.locked(func() { b.delay = 1 << 30 })
 	drain := b.setWeight("drain", "0", "100")
 	drain.Timeout = 3 * time.Second
-	outcome, err := runner().Run(t.Context(), &drain)
-	if got, want := text(t, err, b.URL, "URL"), "f.cue:1: action drain: it timed out after 3s: it ran, but its verify task did not succeed: GET URL/weight returned a response without \"weight=0;\" [FL2110]\n    hint: correct the cause or raise the timeout of the action, then run the command again\n"; outcome != Failed || got != want {
+	outcome, err := actionRunner().Run(t.Context(), &drain)
+	if got, want := text(t, err, b.URL, "URL"), "f.cue:1: action drain: it timed out after 3s: it ran, but its verify task did not succeed: GET URL/weight returned a response without \"weight=0;\" [FL2110]\n    hint: correct the cause or raise the timeout of the action, then run the command again\n"; outcome != ActionFailed || got != want {
 		t.Errorf("%s: %q", outcome, got)
 	}
 	if got := strings.Join(b.requests()[:3], "\n"); got != "GET /weight Bearer s3cret \nPUT /weight Bearer s3cret 0\nGET /weight Bearer s3cret " {
@@ -202,13 +202,13 @@ func TestVerify(t *testing.T) {
 		}
 	})
 	drain.Timeout = 0
-	if outcome, err := runner().Run(ctx, &drain); outcome != Failed || !errors.Is(err, errStopped) {
+	if outcome, err := actionRunner().Run(ctx, &drain); outcome != ActionFailed || !errors.Is(err, errStopped) {
 		t.Error(outcome, err)
 	}
 	// The action does not start when its first verification times out.
 	hangs := fleet.Action{Name: "x", Timeout: 50 * time.Millisecond, Task: drain.Task, Verify: fleet.Task{HTTP: &fleet.HTTPRequest{Method: "GET", URL: b.URL + "/hangs"}}}
 	b.locked(func() { b.log = nil })
-	if outcome, err := runner().Run(t.Context(), &hangs); outcome != Refused || !strings.Contains(text(t, err), "its verify task did not finish") || len(b.requests()) > 1 {
+	if outcome, err := actionRunner().Run(t.Context(), &hangs); outcome != ActionRefused || !strings.Contains(text(t, err), "its verify task did not finish") || len(b.requests()) > 1 {
 		t.Error(outcome, err, b.requests())
 	}
 }
@@ -223,7 +223,7 @@ func TestExec(t *testing.T) {
 		}
 	}
 	write("switch", "echo moved >>log\necho to \"$1\" with $LB_TOKEN >&2\nexit $2\n")
-	r := runner()
+	r := actionRunner()
 	r.Dir, r.AllowExec = dir, true
 	r.Hide = strings.NewReplacer("Bearer s3cret", "(hidden)").Replace
 	run := func(a fleet.Action) string {
@@ -265,7 +265,7 @@ func TestExec(t *testing.T) {
 // A timeout ends a command with all processes that it started, and so does the end
 // of a command that leaves processes running.
 func TestExecKillsProcesses(t *testing.T) {
-	r := runner()
+	r := actionRunner()
 	r.Dir, r.AllowExec = t.TempDir(), true
 	for name, test := range map[string]struct{ script, want string }{
 		"out of time": {"sleep 100 & echo $! >pid; wait", "it timed out after 1s"},
@@ -313,18 +313,18 @@ func TestManual(t *testing.T) {
 		}
 	}
 	for _, test := range []struct {
-		options Options
+		options ActionOptions
 		want    string
 	}{
-		{Options{}, "refused action ask: no user can approve it [FL3006]\n    hint: run fleetc on a terminal, or pass --approve ask\n"},
-		{Options{Approved: []string{"other", "ask"}}, "done"},
-		{Options{Ask: answer(true, nil)}, "done"},
-		{Options{Ask: answer(false, nil)}, "refused action ask: it was not approved [FL3006]\n    hint: run the command again to approve it\n"},
-		{Options{Ask: answer(false, &diag.Diag{Msg: "there was no answer", Hint: "answer"})}, "refused action ask: there was no answer [FL2110]\n    hint: answer\n"},
-		{Options{Ask: answer(false, io.EOF)}, "refused action ask: EOF [FL2110]\n" + corrected},
+		{ActionOptions{}, "refused action ask: no user can approve it [FL3006]\n    hint: run fleetc on a terminal, or pass --approve ask\n"},
+		{ActionOptions{Approved: []string{"other", "ask"}}, "done"},
+		{ActionOptions{Ask: answer(true, nil)}, "done"},
+		{ActionOptions{Ask: answer(false, nil)}, "refused action ask: it was not approved [FL3006]\n    hint: run the command again to approve it\n"},
+		{ActionOptions{Ask: answer(false, &diag.Diag{Msg: "there was no answer", Hint: "answer"})}, "refused action ask: there was no answer [FL2110]\n    hint: answer\n"},
+		{ActionOptions{Ask: answer(false, io.EOF)}, "refused action ask: EOF [FL2110]\n" + corrected},
 	} {
-		r := runner()
-		r.Options = test.options
+		r := actionRunner()
+		r.ActionOptions = test.options
 		outcome, err := r.Run(t.Context(), &a)
 		if got := string(outcome) + text(t, err, ": action", " action"); got != test.want {
 			t.Errorf("got %q, want %q", got, test.want)
@@ -334,7 +334,7 @@ func TestManual(t *testing.T) {
 
 func TestJob(t *testing.T) {
 	var ran []bool
-	r := Runner{OnStart: func(*fleet.Action) {}, Job: func(_ context.Context, a *fleet.Action, undo bool, timeout time.Duration) error {
+	r := ActionRunner{OnStart: func(*fleet.Action) {}, Job: func(_ context.Context, a *fleet.Action, undo bool, timeout time.Duration) error {
 		if timeout != time.Hour {
 			t.Errorf("%s has %s", a.Name, timeout)
 		}
@@ -344,7 +344,7 @@ func TestJob(t *testing.T) {
 		return nil
 	}}
 	a := fleet.Action{Name: "j", Timeout: time.Hour, Task: fleet.Task{Job: map[string]any{"kind": "Job"}}, Undo: fleet.Task{Job: map[string]any{"kind": "Job"}}}
-	if outcome, err := r.Run(t.Context(), &a); outcome != Done || err != nil {
+	if outcome, err := r.Run(t.Context(), &a); outcome != ActionDone || err != nil {
 		t.Error(outcome, err)
 	}
 	if _, err := r.Run(t.Context(), &a); text(t, err, ": action", "action") != "action j: Job.batch n/x: it failed [FL2110]\n        an event\n    hint: look\n" {
@@ -366,7 +366,7 @@ func TestCheck(t *testing.T) {
 		{Name: "call", Release: "web", Pos: at, Task: fleet.Task{HTTP: &fleet.HTTPRequest{SecretHeaders: map[string]string{"A": "NOT_SET", "B": "LB_TOKEN"}}}},
 		{Name: "ask", Release: "web", Pos: at, Task: fleet.Task{Manual: "really\n?"}},
 	}
-	check := func(o Options) error {
+	check := func(o ActionOptions) error {
 		var faults diag.List
 		for _, a := range all {
 			faults.Add(o.Check(&a))
@@ -378,10 +378,10 @@ func TestCheck(t *testing.T) {
 		"f.cue:2: action undo: it runs a command, which is not allowed [FL3006]\n    hint: review the command, then pass --allow-exec\n" +
 		"f.cue:2: action web/ask: a user must approve it: really\uFFFD? [FL3006]\n    hint: run fleetc on a terminal, or pass --approve web/ask\n" +
 		"f.cue:2: action web/call: the environment variable NOT_SET is not set [FL3003]\n    hint: set it\n"
-	if got := text(t, check(runner().Options)); got != want {
+	if got := text(t, check(actionRunner().ActionOptions)); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	o := Options{AllowExec: true, Approved: []string{"web/ask"}, Getenv: func(string) string { return "a bc" }}
+	o := ActionOptions{AllowExec: true, Approved: []string{"web/ask"}, Getenv: func(string) string { return "a bc" }}
 	if err := check(o); err != nil {
 		t.Error(err)
 	}
@@ -397,7 +397,7 @@ func TestDescribe(t *testing.T) {
 		"a Job":                        {Job: map[string]any{}},
 		"really?":                      {Manual: "really?"},
 	} {
-		if got := Describe(s); got != want {
+		if got := DescribeTask(s); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

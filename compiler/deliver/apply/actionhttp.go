@@ -1,4 +1,4 @@
-package actions
+package apply
 
 import (
 	"context"
@@ -21,7 +21,7 @@ const maxResponse = 1 << 20
 // request sends a request. The error says how the response differs from the
 // expected one; it shows no body when the request has secrets, which the server may
 // echo.
-func (r *Runner) request(ctx context.Context, q *fleet.HTTPRequest) error {
+func (r *ActionRunner) request(ctx context.Context, q *fleet.HTTPRequest) error {
 	req, err := http.NewRequestWithContext(ctx, q.Method, q.URL, strings.NewReader(q.Body))
 	if err != nil {
 		return errors.New("invalid URL") // the error text may contain secrets
@@ -54,7 +54,7 @@ func (r *Runner) request(ctx context.Context, q *fleet.HTTPRequest) error {
 // send sends a request with the secret headers, whose values are in environment variables.
 // It returns the response, whose body is closed, and the body. Errors begin with the
 // description in the parameter what.
-func (r *Runner) send(req *http.Request, secretHeaders map[string]string, what string) (*http.Response, []byte, error) {
+func (r *ActionRunner) send(req *http.Request, secretHeaders map[string]string, what string) (*http.Response, []byte, error) {
 	for _, name := range slices.Sorted(maps.Keys(secretHeaders)) {
 		req.Header.Set(name, r.getenv(secretHeaders[name]))
 	}

@@ -1,12 +1,4 @@
-// Package actions runs the actions of a fleet before and after an apply: HTTP
-// requests, commands, Jobs, and approvals by a user.
-//
-// An action whose verify task succeeds already is skipped, so that an interrupted
-// run can be repeated. After an action has run, it is verified before the run
-// continues. The caller decides the order of actions and runs the Jobs. The package
-// runs commands only when they are allowed, follows no redirects, does not access
-// clusters, and puts no secrets into messages.
-package actions
+package apply
 
 import (
 	"cmp"
@@ -21,18 +13,18 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// defaultTimeout is the timeout of an action that does not set one.
-const defaultTimeout = 5 * time.Minute
+// defaultActionTimeout is the timeout of an action that does not set one.
+const defaultActionTimeout = 5 * time.Minute
 
 // pollInterval is the pause between two verifications.
 const pollInterval = time.Second
 
-// maxMessage limits the text of a fault, in bytes.
-const maxMessage = 1000
+// maxActionMessage limits the text of a fault, in bytes.
+const maxActionMessage = 1000
 
-// Options say which tasks are allowed, and supply their inputs. The zero value
+// ActionOptions say which tasks are allowed, and supply their inputs. The zero value
 // allows no commands, sets no environment variables, and cannot ask a user.
-type Options struct {
+type ActionOptions struct {
 	Dir       string                   // root of the fleet, the working directory of commands
 	AllowExec bool                     // commands may run
 	Approved  []string                 // IDs of manual actions that are approved in advance
@@ -42,9 +34,9 @@ type Options struct {
 	Ask func(ctx context.Context, cluster string, a *fleet.Action) (bool, error)
 }
 
-// A Runner runs the actions of a cluster.
-type Runner struct {
-	Options
+// An ActionRunner runs the actions of a cluster.
+type ActionRunner struct {
+	ActionOptions
 	Cluster *fleet.Cluster
 	Bundle  string              // digest
 	Hide    func(string) string // removes secrets from a text
@@ -57,27 +49,27 @@ type Runner struct {
 	Job func(ctx context.Context, a *fleet.Action, undo bool, timeout time.Duration) error
 }
 
-// An Outcome is the result of an action.
-type Outcome string
+// An ActionOutcome is the result of an action.
+type ActionOutcome string
 
 const (
-	Done      Outcome = "done"
-	Skipped   Outcome = "skipped"    // its verify task had succeeded already
-	Refused   Outcome = "refused"    // it did not start
-	Failed    Outcome = "failed"     // it started, and may be done in part
-	Undone    Outcome = "undone"     // it started, and was undone
-	NotUndone Outcome = "not undone" // it started, and its undo failed
+	ActionDone      ActionOutcome = "done"
+	ActionSkipped   ActionOutcome = "skipped"    // its verify task had succeeded already
+	ActionRefused   ActionOutcome = "refused"    // it did not start
+	ActionFailed    ActionOutcome = "failed"     // it started, and may be done in part
+	ActionUndone    ActionOutcome = "undone"     // it started, and was undone
+	ActionNotUndone ActionOutcome = "not undone" // it started, and its undo failed
 )
 
 // Check returns a fault for each action that cannot run: a command is not allowed,
 // a variable is not set, or a manual action cannot ask for approval.
-func (o Options) Check(a *fleet.Action) error {
+func (o ActionOptions) Check(a *fleet.Action) error {
 	var faults diag.List
-	wrong := func(code diag.Code, msg, hint string) { faults.Add(fault(code, a, msg, hint)) }
+	wrong := func(code diag.Code, msg, hint string) { faults.Add(actionFault(code, a, msg, hint)) }
 	if slices.ContainsFunc(a.Tasks(), func(s fleet.Task) bool { return len(s.Exec) > 0 }) && !o.AllowExec {
 		wrong(diag.CodeNotConfirmed, "it runs a command, which is not allowed", "review the command, then pass --allow-exec")
 	}
-	for _, name := range variables(a) {
+	for _, name := range actionVariables(a) {
 		if o.getenv(name) == "" {
 			wrong(diag.CodeFlagValue, "the environment variable "+name+" is not set", "set it")
 		}
@@ -90,25 +82,25 @@ func (o Options) Check(a *fleet.Action) error {
 
 // Secrets returns the values of the environment variables that an action uses, and
 // their words, which must not appear in messages.
-func (o Options) Secrets(a *fleet.Action) []string {
+func (o ActionOptions) Secrets(a *fleet.Action) []string {
 	var out []string
-	for _, name := range variables(a) {
+	for _, name := range actionVariables(a) {
 		value := o.getenv(name)
 		out = append(append(out, value), strings.Fields(value)...)
 	}
 	return out
 }
 
-func (o Options) getenv(name string) string {
+func (o ActionOptions) getenv(name string) string {
 	if o.Getenv == nil {
 		return ""
 	}
 	return o.Getenv(name)
 }
 
-// variables returns the names of the environment variables that an action uses,
+// actionVariables returns the names of the environment variables that an action uses,
 // sorted.
-func variables(a *fleet.Action) []string {
+func actionVariables(a *fleet.Action) []string {
 	names := slices.Clone(a.Environment)
 	for _, s := range a.Tasks() {
 		if s.HTTP != nil {
@@ -126,8 +118,8 @@ func variables(a *fleet.Action) []string {
 	return slices.Compact(names)
 }
 
-// Describe returns a one-line description of a task without secrets.
-func Describe(s fleet.Task) string {
+// DescribeTask returns a one-line description of a task without secrets.
+func DescribeTask(s fleet.Task) string {
 	switch {
 	case s.HTTP != nil:
 		return s.HTTP.Method + " " + redactedURL(s.HTTP.URL)
@@ -143,22 +135,22 @@ func Describe(s fleet.Task) string {
 
 // Run runs one action within its timeout. The error is a fault of the action,
 // unless ctx has ended.
-func (r *Runner) Run(ctx context.Context, a *fleet.Action) (Outcome, error) {
+func (r *ActionRunner) Run(ctx context.Context, a *fleet.Action) (ActionOutcome, error) {
 	limited, cancel := withTimeout(ctx, a)
 	defer cancel()
 	if a.Verify.Exists() {
 		if r.runTask(limited, ctx, a, a.Verify, false) == nil {
-			return Skipped, nil
+			return ActionSkipped, nil
 		}
 		if limited.Err() != nil {
-			return Refused, r.faultOf(ctx, limited, a, errors.New("its verify task did not finish"))
+			return ActionRefused, r.faultOf(ctx, limited, a, errors.New("its verify task did not finish"))
 		}
 	}
 	r.OnStart(a)
 	if err := r.runTask(limited, ctx, a, a.Task, false); err != nil {
-		outcome := Failed
+		outcome := ActionFailed
 		if a.Manual != "" {
-			outcome = Refused
+			outcome = ActionRefused
 		}
 		return outcome, r.faultOf(ctx, limited, a, err)
 	}
@@ -173,16 +165,16 @@ func (r *Runner) Run(ctx context.Context, a *fleet.Action) (Outcome, error) {
 		}
 		select {
 		case <-limited.Done():
-			return Failed, r.faultOf(ctx, limited, a, fmt.Errorf("it ran, but its verify task did not succeed: %w", answer))
+			return ActionFailed, r.faultOf(ctx, limited, a, fmt.Errorf("it ran, but its verify task did not succeed: %w", answer))
 		case <-time.After(pollInterval):
 		}
 	}
-	return Done, nil
+	return ActionDone, nil
 }
 
 // Try runs the task of a check once, within its timeout. The error is a fault of the check,
 // unless ctx has ended.
-func (r *Runner) Try(ctx context.Context, a *fleet.Action) error {
+func (r *ActionRunner) Try(ctx context.Context, a *fleet.Action) error {
 	if err := r.Check(a); err != nil {
 		return err
 	}
@@ -196,7 +188,7 @@ func (r *Runner) Try(ctx context.Context, a *fleet.Action) error {
 
 // Undo undoes an action that has started, within its timeout. The error is a fault
 // of the action.
-func (r *Runner) Undo(ctx context.Context, a *fleet.Action) error {
+func (r *ActionRunner) Undo(ctx context.Context, a *fleet.Action) error {
 	limited, cancel := withTimeout(ctx, a)
 	defer cancel()
 	if err := r.runTask(limited, ctx, a, a.Undo, true); err != nil {
@@ -215,7 +207,7 @@ func approveHint(a *fleet.Action) string {
 	return "run fleetc on a terminal, or pass --approve " + a.ID()
 }
 
-func fault(code diag.Code, a *fleet.Action, msg, hint string) *diag.Diag {
+func actionFault(code diag.Code, a *fleet.Action, msg, hint string) *diag.Diag {
 	return &diag.Diag{Code: code, At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: msg, Hint: hint}
 }
 
@@ -225,16 +217,16 @@ func withTimeout(ctx context.Context, a *fleet.Action) (context.Context, context
 	if a.Timeout == 0 && a.Manual != "" {
 		return context.WithCancel(ctx)
 	}
-	t := Timeout(a)
+	t := ActionTimeout(a)
 	return context.WithTimeoutCause(ctx, t, fmt.Errorf("it timed out after %s", t))
 }
 
-// Timeout returns the timeout of an action.
-func Timeout(a *fleet.Action) time.Duration { return cmp.Or(a.Timeout, defaultTimeout) }
+// ActionTimeout returns the timeout of an action.
+func ActionTimeout(a *fleet.Action) time.Duration { return cmp.Or(a.Timeout, defaultActionTimeout) }
 
 // faultOf returns the fault of an action that ran with the context limited, which
 // is derived from ctx.
-func (r *Runner) faultOf(ctx, limited context.Context, a *fleet.Action, err error) error {
+func (r *ActionRunner) faultOf(ctx, limited context.Context, a *fleet.Action, err error) error {
 	if ctx.Err() != nil && ctx != limited {
 		return context.Cause(ctx)
 	}
@@ -248,18 +240,18 @@ func (r *Runner) faultOf(ctx, limited context.Context, a *fleet.Action, err erro
 	if d, ok := errors.AsType[*diag.Diag](err); ok {
 		hint = cmp.Or(d.Hint, hint)
 		if d.Path != "" { // of a Job
-			return fault(code, a, d.Path+": "+d.Msg, hint)
+			return actionFault(code, a, d.Path+": "+d.Msg, hint)
 		}
-		return fault(code, a, d.Msg, hint)
+		return actionFault(code, a, d.Msg, hint)
 	}
 	msg := err.Error()
 	if cause := context.Cause(limited); cause != nil && !errors.Is(err, cause) {
 		msg, hint = cause.Error()+": "+msg, "correct the cause or raise the timeout of the action, then run the command again"
 	}
-	return fault(code, a, diag.Visible(r.hide(msg), maxMessage), hint)
+	return actionFault(code, a, diag.Visible(r.hide(msg), maxActionMessage), hint)
 }
 
-func (r *Runner) hide(text string) string {
+func (r *ActionRunner) hide(text string) string {
 	if r.Hide == nil {
 		return text
 	}
@@ -268,14 +260,14 @@ func (r *Runner) hide(text string) string {
 
 // runTask runs one task with the context limited, which is derived from ctx. A Job
 // gets ctx and its timeout instead, so that the caller can explain a timeout.
-func (r *Runner) runTask(limited, ctx context.Context, a *fleet.Action, s fleet.Task, undo bool) error {
+func (r *ActionRunner) runTask(limited, ctx context.Context, a *fleet.Action, s fleet.Task, undo bool) error {
 	switch {
 	case s.HTTP != nil:
 		return r.request(limited, s.HTTP)
 	case len(s.Exec) > 0:
 		return r.command(limited, a, s.Exec)
 	case s.Job != nil:
-		return r.Job(ctx, a, undo, Timeout(a))
+		return r.Job(ctx, a, undo, ActionTimeout(a))
 	case s.Prometheus != nil:
 		return r.query(limited, s.Prometheus)
 	}
@@ -283,7 +275,7 @@ func (r *Runner) runTask(limited, ctx context.Context, a *fleet.Action, s fleet.
 }
 
 // approve asks the user, unless the action is approved in advance.
-func (r *Runner) approve(ctx context.Context, a *fleet.Action) error {
+func (r *ActionRunner) approve(ctx context.Context, a *fleet.Action) error {
 	if slices.Contains(r.Approved, a.ID()) {
 		return nil
 	}

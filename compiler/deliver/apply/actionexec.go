@@ -1,4 +1,4 @@
-package actions
+package apply
 
 import (
 	"context"
@@ -24,7 +24,7 @@ const (
 )
 
 // command runs a command. The error includes the end of its output.
-func (r *Runner) command(ctx context.Context, a *fleet.Action, words []string) error {
+func (r *ActionRunner) command(ctx context.Context, a *fleet.Action, words []string) error {
 	if !r.AllowExec {
 		return errors.New("commands are not allowed")
 	}
@@ -54,7 +54,7 @@ func (r *Runner) command(ctx context.Context, a *fleet.Action, words []string) e
 
 // environment returns the environment of a command: a few common variables, those
 // that the action lists, and variables about the apply.
-func (r *Runner) environment(a *fleet.Action) []string {
+func (r *ActionRunner) environment(a *fleet.Action) []string {
 	var env []string
 	for _, name := range append([]string{"PATH", "HOME", "TMPDIR", "KUBECONFIG"}, a.Environment...) {
 		if value := r.getenv(name); value != "" {

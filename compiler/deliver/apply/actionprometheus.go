@@ -1,4 +1,4 @@
-package actions
+package apply
 
 import (
 	"context"
@@ -34,7 +34,7 @@ type promSeries struct {
 
 // query checks the present values of a query, and those of the time before it. The error
 // says which value exceeds the threshold.
-func (r *Runner) query(ctx context.Context, q *fleet.PrometheusQuery) error {
+func (r *ActionRunner) query(ctx context.Context, q *fleet.PrometheusQuery) error {
 	if err := r.queryNow(ctx, q, q.Query); err != nil || q.For == 0 {
 		return err
 	}
@@ -43,7 +43,7 @@ func (r *Runner) query(ctx context.Context, q *fleet.PrometheusQuery) error {
 }
 
 // queryNow makes an instant query.
-func (r *Runner) queryNow(ctx context.Context, q *fleet.PrometheusQuery, expr string) error {
+func (r *ActionRunner) queryNow(ctx context.Context, q *fleet.PrometheusQuery, expr string) error {
 	at := strings.TrimSuffix(q.URL, "/") + "/api/v1/query"
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(url.Values{"query": {expr}}.Encode()))
 	if err != nil {
