@@ -11,7 +11,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/origin"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
 	"github.com/fleetc/fleetc/compiler/stage/load"
-	"github.com/fleetc/fleetc/compiler/stage/policy"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/source"
 	"github.com/fleetc/fleetc/compiler/stage/validate"
@@ -71,7 +70,7 @@ type renderer struct {
 type checks struct {
 	Kinds    validate.Checker
 	crds     validate.CRDChecker
-	policies policy.Checker
+	policies validate.PolicyChecker
 	date     string // the current day for the ends of waivers; empty if they do not end
 }
 

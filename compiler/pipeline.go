@@ -11,9 +11,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/cache"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
-	"github.com/fleetc/fleetc/compiler/stage/policy"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/unify"
+	"github.com/fleetc/fleetc/compiler/stage/validate"
 )
 
 // Load runs the first half of the pipeline for the clusters that the patterns select. The
@@ -33,7 +33,7 @@ func (c *Compiler) LoadEvaluated(ctx context.Context, e Evaluation) (*Fleet, err
 		renderer: renderer{
 			Templates: &render.Charts{}, Slots: make(chan struct{}, c.Parallel()), unshared: c.unshared,
 		},
-		checks:    checks{policies: policy.Checker{Limits: c.Limits}, date: c.Date},
+		checks:    checks{policies: validate.PolicyChecker{Limits: c.Limits}, date: c.Date},
 		renderLog: renderLog{takeNotes: c.Kubernetes == "" && len(c.Edits) == 0},
 	}
 	if c.ReuseFrom != nil && c.ReuseFrom.Templates != nil {

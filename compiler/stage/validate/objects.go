@@ -7,10 +7,17 @@
 // A [CRDChecker] validates the CustomResourceDefinitions of a cluster, and custom
 // resources against them, as the API server does when it creates them.
 //
+// A [PolicyChecker] checks the objects against the cluster's policies, which are rules in CUE
+// that it gets as text. With an object, a rule is unified with each object, which must already
+// have everything that the rule requires. With violations, it computes them from all objects.
+//
 // The package does not check values encrypted by SOPS. It does not change values,
 // parse YAML, or use a cluster or the network. Of the API server's rules for built-in
 // kinds beyond its schemas, it implements those that users often violate. So a
 // reported object is invalid, but an unreported one may be invalid as well.
+//
+// It is large because Kubernetes' own kinds, CRDs, custom resources and policies have their
+// own rules; policy*.go has those of policies, and crd*.go those of CRDs.
 package validate
 
 import (

@@ -1,4 +1,4 @@
-package policy
+package validate
 
 import (
 	"fmt"
@@ -21,8 +21,8 @@ type engine struct {
 	cctx        *cue.Context
 	rules       map[digest]*compiledRule
 	evaluations int
-	object      *object   // the last object
-	value       cue.Value // value of the last object
+	object      *policyObject // the last object
+	value       cue.Value     // value of the last object
 }
 
 func newEngine() *engine {
@@ -49,7 +49,7 @@ func (e *engine) form(rl *rule) (v result) {
 }
 
 // checkObject checks an object against a rule of the form object.
-func (e *engine) checkObject(rl *rule, o *object) (v result) {
+func (e *engine) checkObject(rl *rule, o *policyObject) (v result) {
 	e.evaluations++
 	defer recoverPanic(&v)
 	c := e.compiledRule(rl)

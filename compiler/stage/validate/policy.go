@@ -1,11 +1,4 @@
-// Package policy checks the objects of a cluster against its policies, which
-// are rules in CUE that the package gets as text.
-//
-// A rule has one of two forms. With an object, each object is unified with it
-// and must already have everything that the rule requires. With violations, the
-// rule computes them from all objects of the policy. The package does not
-// change objects, and does not use files, the clock or the network.
-package policy
+package validate
 
 import (
 	"cmp"
@@ -20,10 +13,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
-// A Checker checks the clusters of a fleet. It caches results by the texts of
+// A PolicyChecker checks the clusters of a fleet. It caches results by the texts of
 // rules and the contents of objects, so that an object in many clusters is
 // evaluated once. The zero value is ready for concurrent use.
-type Checker struct {
+type PolicyChecker struct {
 	Limits par.Limits // for the check of one cluster
 
 	mu       sync.Mutex
@@ -38,11 +31,11 @@ type Checker struct {
 // The error is a diag.List, marked with the cluster's ID. It has a fault for
 // each object that violates a policy without a waiver, for each waiver that has
 // ended or is not needed, and for each invalid rule.
-func (k *Checker) Objects(ctx context.Context, c *fleet.Cluster, objs []fleet.Object, today string) error {
+func (k *PolicyChecker) Objects(ctx context.Context, c *fleet.Cluster, objs []fleet.Object, today string) error {
 	if len(c.Policies) == 0 {
 		return nil
 	}
-	r := &run{k: k, today: today}
+	r := &policyRun{k: k, today: today}
 	_, err := par.RunLimited(ctx, k.Limits, func() (struct{}, error) { return struct{}{}, r.check(c, objs) })
 	if over, ok := errors.AsType[*par.Excess](err); ok {
 		err = r.excess(over)
@@ -54,11 +47,11 @@ func (k *Checker) Objects(ctx context.Context, c *fleet.Cluster, objs []fleet.Ob
 }
 
 // check checks the objects of a cluster.
-func (r *run) check(c *fleet.Cluster, objs []fleet.Object) error {
+func (r *policyRun) check(c *fleet.Cluster, objs []fleet.Object) error {
 	defer r.done()
 	for _, o := range objs {
 		if o.Unstructured != nil && o.Object != nil {
-			r.objects = append(r.objects, &object{Object: o})
+			r.objects = append(r.objects, &policyObject{Object: o})
 		}
 	}
 	rules := make([]*rule, len(c.Policies))
@@ -82,7 +75,7 @@ func (r *run) check(c *fleet.Cluster, objs []fleet.Object) error {
 }
 
 // excess returns the fault of a rule whose evaluation exceeded a limit.
-func (r *run) excess(over *par.Excess) error {
+func (r *policyRun) excess(over *par.Excess) error {
 	d := &diag.Diag{Code: diag.CodeLimits, Msg: "the evaluation of the rule " + over.Msg, Cause: over, Hint: "look for lists and comprehensions in the rule that multiply each other"}
 	if rl := r.current.Load(); rl != nil {
 		d.At, d.Path = diag.Positions(rl.Pos), policyPath(rl.Name)
@@ -95,7 +88,7 @@ func (r *run) excess(over *par.Excess) error {
 type rule struct {
 	fleet.Policy
 	source  digest
-	matched []*object
+	matched []*policyObject
 	form    form
 	broken  []breach
 	fault   string // error in the rule itself
@@ -103,7 +96,7 @@ type rule struct {
 
 // A breach is an object that violates a rule.
 type breach struct {
-	*object
+	*policyObject
 	found []finding
 }
 
@@ -114,18 +107,18 @@ type finding struct {
 	line diag.Pos // position in the rule; may be invalid
 }
 
-// A run is the check of one cluster.
-type run struct {
-	k       *Checker
+// A policyRun is the check of one cluster.
+type policyRun struct {
+	k       *PolicyChecker
 	today   string
-	objects []*object
+	objects []*policyObject
 	engine  *engine // taken at the first evaluation
 	faults  diag.List
 	current atomic.Pointer[rule] // the rule that is being evaluated
 }
 
 // each checks the objects against the rules of the form object.
-func (r *run) each(rules []*rule) {
+func (r *policyRun) each(rules []*rule) {
 	for _, rl := range rules {
 		if len(rl.matched) == 0 {
 			continue
@@ -134,7 +127,7 @@ func (r *run) each(rules []*rule) {
 		v := r.k.verdicts.get(cacheKey{source: rl.source}, func() result { return r.evaluator().form(rl) })
 		rl.form, rl.fault = v.form, v.fault
 	}
-	about := map[*object][]*rule{}
+	about := map[*policyObject][]*rule{}
 	for _, rl := range rules {
 		if rl.form == ofObject {
 			for _, o := range rl.matched {
@@ -161,12 +154,12 @@ func (r *run) each(rules []*rule) {
 }
 
 // together checks the rules of the form violations.
-func (r *run) together(rules []*rule) {
+func (r *policyRun) together(rules []*rule) {
 	for _, rl := range rules {
 		if rl.form != ofViolations {
 			continue
 		}
-		all := &world{byID: map[objectID]*object{}}
+		all := &world{byID: map[objectID]*policyObject{}}
 		for _, o := range rl.matched {
 			if o.read() {
 				all.add(o)
@@ -182,8 +175,8 @@ func (r *run) together(rules []*rule) {
 }
 
 // blame finds the objects of the violations of a rule.
-func (r *run) blame(rl *rule, all *world, violations []violation) {
-	at := map[*object]int{}
+func (r *policyRun) blame(rl *rule, all *world, violations []violation) {
+	at := map[*policyObject]int{}
 	for _, v := range violations {
 		o := all.byID[objectID{v.Kind, v.ID}]
 		if o == nil {
@@ -194,7 +187,7 @@ func (r *run) blame(rl *rule, all *world, violations []violation) {
 		if !ok {
 			i = len(rl.broken)
 			at[o] = i
-			rl.broken = append(rl.broken, breach{object: o})
+			rl.broken = append(rl.broken, breach{policyObject: o})
 		}
 		rl.broken[i].found = append(rl.broken[i].found, finding{text: v.Message})
 	}
@@ -202,21 +195,21 @@ func (r *run) blame(rl *rule, all *world, violations []violation) {
 }
 
 // evaluator returns the engine of the run.
-func (r *run) evaluator() *engine {
+func (r *policyRun) evaluator() *engine {
 	if r.engine == nil || r.engine.worn() {
 		r.engine = r.k.take()
 	}
 	return r.engine
 }
 
-func (r *run) done() {
+func (r *policyRun) done() {
 	if r.engine != nil {
 		r.k.put(r.engine)
 	}
 }
 
 // take returns an idle engine.
-func (k *Checker) take() *engine {
+func (k *PolicyChecker) take() *engine {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if n := len(k.idle); n > 0 {
@@ -228,7 +221,7 @@ func (k *Checker) take() *engine {
 }
 
 // put returns an engine to the pool.
-func (k *Checker) put(e *engine) {
+func (k *PolicyChecker) put(e *engine) {
 	e.object = nil
 	if e.worn() {
 		return

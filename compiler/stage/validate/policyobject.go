@@ -1,4 +1,4 @@
-package policy
+package validate
 
 import (
 	"crypto/sha256"
@@ -15,14 +15,14 @@ import (
 // Limits of objects, since CUE is slow for huge ones. Real objects are far
 // smaller.
 const (
-	maxDepth  = 200     // nested fields
-	maxBytes  = 4 << 20 // bytes as JSON
-	maxValues = 100_000 // number of values
-	maxItems  = 2_000   // structs in a list
+	maxPolicyDepth = 200     // nested fields
+	maxPolicyBytes = 4 << 20 // bytes as JSON
+	maxValues      = 100_000 // number of values
+	maxItems       = 2_000   // structs in a list
 )
 
-// An object is an object of the cluster.
-type object struct {
+// An policyObject is an object of the cluster.
+type policyObject struct {
 	fleet.Object
 	plain  map[string]any // normalized
 	digest digest
@@ -30,7 +30,7 @@ type object struct {
 }
 
 // read normalizes the object and reports whether rules can check it.
-func (o *object) read() bool {
+func (o *policyObject) read() bool {
 	if o.plain != nil {
 		return true
 	}
@@ -38,7 +38,7 @@ func (o *object) read() bool {
 		return false
 	}
 	n := normaliser{values: maxValues}
-	plain, err := n.value(o.Object.Object, maxDepth)
+	plain, err := n.value(o.Object.Object, maxPolicyDepth)
 	if err != nil {
 		o.unfit = err.Error()
 		return false
@@ -48,8 +48,8 @@ func (o *object) read() bool {
 		o.unfit = err.Error()
 		return false
 	}
-	if len(data) > maxBytes {
-		o.unfit = fmt.Sprintf("it has %d bytes, and rules read at most %d", len(data), maxBytes)
+	if len(data) > maxPolicyBytes {
+		o.unfit = fmt.Sprintf("it has %d bytes, and rules read at most %d", len(data), maxPolicyBytes)
 		return false
 	}
 	o.plain, o.digest = plain.(map[string]any), sha256.Sum256(data)
@@ -57,7 +57,7 @@ func (o *object) read() bool {
 }
 
 // isSecret reports whether the value at the path must not be shown.
-func (o *object) isSecret(path []string) bool {
+func (o *policyObject) isSecret(path []string) bool {
 	return o.GetKind() == "Secret" && (len(path) == 0 || path[0] == "data" || path[0] == "stringData")
 }
 
@@ -68,7 +68,7 @@ type normaliser struct{ values int } // remaining values
 // integers, in any notation.
 func (n *normaliser) value(v any, depth int) (any, error) {
 	if depth == 0 {
-		return nil, fmt.Errorf("its fields are nested deeper than the %d levels that rules read", maxDepth)
+		return nil, fmt.Errorf("its fields are nested deeper than the %d levels that rules read", maxPolicyDepth)
 	}
 	if n.values--; n.values < 0 {
 		return nil, fmt.Errorf("it has more than the %d values that rules read", maxValues)
@@ -90,7 +90,7 @@ func (n *normaliser) value(v any, depth int) (any, error) {
 	case []any:
 		return n.list(v, depth)
 	case json.Number:
-		return number(v)
+		return bigNumber(v)
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, fmt.Errorf("%v is not a valid number", v)
@@ -129,8 +129,8 @@ func (n *normaliser) list(l []any, depth int) (any, error) {
 	return out, nil
 }
 
-// number parses a number.
-func number(text json.Number) (any, error) {
+// bigNumber parses a number.
+func bigNumber(text json.Number) (any, error) {
 	if i, err := text.Int64(); err == nil {
 		return i, nil
 	}
@@ -150,13 +150,13 @@ type objectID struct{ kind, id string }
 
 // A world holds the objects for the violations of a rule.
 type world struct {
-	objects []*object
-	byID    map[objectID]*object
+	objects []*policyObject
+	byID    map[objectID]*policyObject
 }
 
 // add adds an object by its kind, or by kind and group if another group has an
-// object with the same kind and name.
-func (w *world) add(o *object) {
+// policyObject with the same kind and name.
+func (w *world) add(o *policyObject) {
 	id := objectID{o.GetKind(), o.GetName()}
 	if ns := o.GetNamespace(); ns != "" {
 		id.id = ns + "/" + id.id

@@ -1,4 +1,4 @@
-package policy
+package validate
 
 import (
 	"encoding/binary"
@@ -38,7 +38,7 @@ func TestResultCache(t *testing.T) {
 // TestObjectThatCannotBeChecked tests that a panic of CUE for an object is a
 // fault of the rule. The engine of the test has no CUE context.
 func TestObjectThatCannotBeChecked(t *testing.T) {
-	var k Checker
+	var k PolicyChecker
 	c := &fleet.Cluster{ID: "eu", Policies: []fleet.Policy{{Name: "p", Message: "no", Source: "object: spec: replicas: >=2"}}}
 	e := k.take()
 	e.form(&rule{Policy: c.Policies[0], source: digestOf(c.Policies[0].Source)})
@@ -53,7 +53,7 @@ func TestObjectThatCannotBeChecked(t *testing.T) {
 
 // TestWorn tests that an engine is replaced after maxEvaluations.
 func TestWorn(t *testing.T) {
-	var k Checker
+	var k PolicyChecker
 	e := k.take()
 	k.put(e)
 	if k.take() != e {

@@ -1,4 +1,4 @@
-package policy
+package validate
 
 import (
 	"encoding/json"
@@ -17,12 +17,12 @@ import (
 )
 
 // findings returns CUE's errors about an object.
-func (c *compiledRule) findings(err error, o *object) []finding {
+func (c *compiledRule) findings(err error, o *policyObject) []finding {
 	var out []finding
 	for _, d := range cuediag.Raw("", err, cue.Value{}) {
 		f := finding{text: d.Msg}
 		if e, ok := d.Cause.(errors.Error); ok {
-			f.path = below(e.Path())
+			f.path = ruleFields(e.Path())
 		}
 		if value, known := fleet.Lookup(o.plain, f.path); known && len(f.path) > 0 {
 			f.text = reworded(d.Msg, inline(value))
@@ -42,9 +42,9 @@ func (c *compiledRule) findings(err error, o *object) []finding {
 }
 
 var (
-	conflict = regexp.MustCompile(`^conflicting values (.+?) and (.+?)(?: \(mismatched types [^()]* and [^()]*\))?$`)
-	bound    = regexp.MustCompile(`^invalid value .+ \(out of bound (.+)\)$`)
-	noneOf   = regexp.MustCompile(`^.+ is not one of (.+)$`)
+	conflict   = regexp.MustCompile(`^conflicting values (.+?) and (.+?)(?: \(mismatched types [^()]* and [^()]*\))?$`)
+	outOfBound = regexp.MustCompile(`^invalid value .+ \(out of bound (.+)\)$`)
+	noneOf     = regexp.MustCompile(`^.+ is not one of (.+)$`)
 )
 
 // reworded returns CUE's message with the value in front, if the value has a
@@ -59,7 +59,7 @@ func reworded(msg, value string) string {
 		if m[1] == value {
 			must = "it must be " + m[2]
 		}
-	} else if m := bound.FindStringSubmatch(msg); m != nil {
+	} else if m := outOfBound.FindStringSubmatch(msg); m != nil {
 		must = "it must be " + m[1]
 	} else if m := noneOf.FindStringSubmatch(msg); m != nil {
 		must = "it must be one of " + m[1]
@@ -71,16 +71,16 @@ func reworded(msg, value string) string {
 
 // withoutValue returns a message of CUE about a secret value, unless it
 // contains the value.
-func withoutValue(msg string, o *object, path []string) string {
+func withoutValue(msg string, o *policyObject, path []string) string {
 	value, _ := fleet.Lookup(o.plain, path)
-	if s, ok := value.(string); ok && !conflict.MatchString(msg) && !bound.MatchString(msg) && !noneOf.MatchString(msg) && !strings.HasPrefix(msg, "invalid value") && !strings.Contains(msg, s) {
+	if s, ok := value.(string); ok && !conflict.MatchString(msg) && !outOfBound.MatchString(msg) && !noneOf.MatchString(msg) && !strings.HasPrefix(msg, "invalid value") && !strings.Contains(msg, s) {
 		return msg
 	}
 	return "is not allowed by the rule"
 }
 
-// below returns the path of a field relative to the object.
-func below(path []string) []string {
+// ruleFields returns the path of a field relative to the object.
+func ruleFields(path []string) []string {
 	i := slices.Index(path, "object")
 	if len(path) > 2 && path[0] == "policies" && path[2] == "object" {
 		i = 2 // the policy itself may be called object

@@ -1,4 +1,4 @@
-package policy_test
+package validate_test
 
 import (
 	"bytes"
@@ -18,12 +18,12 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/stage/policy"
 	"github.com/fleetc/fleetc/compiler/stage/unify"
+	"github.com/fleetc/fleetc/compiler/stage/validate"
 )
 
 // cluster evaluates a fleet of one layer with these files, and one cluster
-// below it.
+// ruleFields it.
 func cluster(t testing.TB, root ...string) *fleet.Cluster {
 	t.Helper()
 	c, err := evaluate(t, root...)
@@ -83,8 +83,8 @@ func evaluate(t testing.TB, root ...string) (*fleet.Cluster, error) {
 	return unify.Cluster(dir, "eu", []fleet.Layer{{Name: "root", Dir: "environments"}, {Name: "eu", Dir: "environments/eu"}}, in)
 }
 
-// objects returns the objects of a YAML stream as objects of the release app.
-func objects(t testing.TB, stream string) []fleet.Object {
+// policyObjects returns the objects of a YAML stream as objects of the release app.
+func policyObjects(t testing.TB, stream string) []fleet.Object {
 	t.Helper()
 	var out []fleet.Object
 	for doc := range strings.SplitSeq(stream, "\n---\n") {
@@ -111,12 +111,12 @@ func text(err error) string {
 // check returns the printed faults of the objects.
 func check(t testing.TB, root, stream, today string) string {
 	t.Helper()
-	var k policy.Checker
-	return text(k.Objects(t.Context(), cluster(t, root), objects(t, stream), today))
+	var k validate.PolicyChecker
+	return text(k.Objects(t.Context(), cluster(t, root), policyObjects(t, stream), today))
 }
 
-// object returns the YAML of a Deployment with the replicas and labels.
-func object(spec string) string {
+// policyObject returns the YAML of a Deployment with the replicas and labels.
+func policyObject(spec string) string {
 	return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop, labels: {tier: gold, app.kubernetes.io/name: web}}\nspec: " + spec + "\n"
 }
 
@@ -179,7 +179,7 @@ func TestRules(t *testing.T) {
 			if !strings.HasPrefix(test.rule, "object") {
 				rule += "\npolicies: p: message: \"no\""
 			}
-			got := check(t, rulesHead+rule+"\n", object(test.object), "")
+			got := check(t, rulesHead+rule+"\n", policyObject(test.object), "")
 			switch {
 			case test.want == "" && got != "":
 				t.Errorf("fault:\n%s", got)
@@ -224,7 +224,7 @@ policies: "two-replicas": {
     hint: change it, or waive the rule: policies: "two-replicas": waivers: "...": {reason: "...", match: names: ["web"]}
     in eu
 `
-	if got := check(t, root, object("{replicas: 1}"), ""); got != want {
+	if got := check(t, root, policyObject("{replicas: 1}"), ""); got != want {
 		t.Errorf("fault:\n%s\nwant:\n%s", got, want)
 	}
 }
@@ -242,7 +242,7 @@ func TestMatch(t *testing.T) {
 		`releases: ["app"]`:                        true,
 		`releases: ["other"]`:                      false,
 	} {
-		got := check(t, "package fleet\n\npolicies: p: {message: \"no\", match: "+match+", object: spec: replicas: 9}\n", object("{replicas: 1}"), "")
+		got := check(t, "package fleet\n\npolicies: p: {message: \"no\", match: "+match+", object: spec: replicas: 9}\n", policyObject("{replicas: 1}"), "")
 		if (got != "") != faults {
 			t.Errorf("match: %s: faults %q", match, got)
 		}
@@ -270,7 +270,7 @@ func TestWaivers(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := check(t, head+"policies: p: waivers: w: "+test.waiver+"\n", object("{replicas: 1}"), test.today); got != test.want {
+			if got := check(t, head+"policies: p: waivers: w: "+test.waiver+"\n", policyObject("{replicas: 1}"), test.today); got != test.want {
 				t.Errorf("faults:\n%s\nwant:\n%s", got, test.want)
 			}
 		})
@@ -295,7 +295,7 @@ func TestRulesInError(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			rule := strings.Replace(test.rule, "n: int", "_n: int", 1)
 			rule = strings.Replace(rule, "if n >", "if _n >", 1)
-			got := check(t, "package fleet\n\npolicies: p: {message: \"no\"} & "+rule+"\n", object("{replicas: 1}"), "")
+			got := check(t, "package fleet\n\npolicies: p: {message: \"no\"} & "+rule+"\n", policyObject("{replicas: 1}"), "")
 			want := "environments/fleet0.cue:3:11: policies.p: " + test.want + "\n"
 			if !strings.HasPrefix(got, want) {
 				t.Errorf("faults:\n%s\nwant:\n%s", got, want)
@@ -338,7 +338,7 @@ func TestObjectsOfNoUse(t *testing.T) {
 		"NaN":     {"kind": "A", "metadata": map[string]any{"name": "x"}, "f": math.NaN()},
 	} {
 		for _, rule := range []string{"object: {...}", "{objects: _, violations: []}"} {
-			var k policy.Checker
+			var k validate.PolicyChecker
 			err := k.Objects(t.Context(), cluster(t, "package fleet\n\npolicies: p: {message: \"no\"}\npolicies: p: "+rule+"\n"), []fleet.Object{{Unstructured: &unstructured.Unstructured{Object: o}}, {}}, "")
 			if all := diag.All(err); len(all) != 1 || !strings.HasPrefix(all[0].Msg, "no: ") || len(all[0].Msg) > 200 {
 				t.Errorf("%s: %v", name, err)
@@ -351,14 +351,14 @@ func TestObjectsOfNoUse(t *testing.T) {
 // concurrently, and evaluates each object once.
 func TestChecker(t *testing.T) {
 	c := cluster(t, "package fleet\n\npolicies: p: {message: \"no\", object: spec: replicas: >=2}\npolicies: q: {message: \"none\", objects: _, violations: [for id, o in objects.Deployment if o.spec.replicas == 1 {kind: \"Deployment\", \"id\": id}]}\n")
-	var k policy.Checker
+	var k validate.PolicyChecker
 	var wg sync.WaitGroup
 	found := make([]string, 16)
 	for i := range found {
 		wg.Go(func() {
 			var objs []fleet.Object
 			for n := range 4 {
-				objs = append(objs, objects(t, object(fmt.Sprintf("{replicas: %d, n: %d}", n, n*(i%2))))...)
+				objs = append(objs, policyObjects(t, policyObject(fmt.Sprintf("{replicas: %d, n: %d}", n, n*(i%2))))...)
 				objs[n].SetName(fmt.Sprint("web-", n))
 			}
 			found[i] = text(k.Objects(t.Context(), c, objs, ""))
@@ -374,7 +374,7 @@ func TestChecker(t *testing.T) {
 
 // TestPlainSource checks a rule in a single file.
 func TestPlainSource(t *testing.T) {
-	var k policy.Checker
+	var k validate.PolicyChecker
 	c := &fleet.Cluster{ID: "eu", Policies: []fleet.Policy{
 		{Name: "p", Message: "no", Source: "object: spec: replicas: >=2"},
 		{Name: "q", Message: "none", Source: "objects: _\nviolations: [for id, _ in objects.Deployment {kind: \"Deployment\", \"id\": id}]"},
@@ -383,7 +383,7 @@ func TestPlainSource(t *testing.T) {
 		{Name: "t", Message: "never", Source: "object: {a: 1, a: 2}"},
 		{Name: "u", Message: "never", Source: "import \"example.com/x\"\nobject: x"},
 	}}
-	got := text(k.Objects(t.Context(), c, objects(t, object("{replicas: 1}")), ""))
+	got := text(k.Objects(t.Context(), c, policyObjects(t, policyObject("{replicas: 1}")), ""))
 	for _, want := range []string{
 		"shop/web: no: spec.replicas", "shop/web: none (", "policies.r: the rule fails: ", "policies.s: the rule fails: it must have exactly one of",
 		"policies.t: the rule fails: object.a: set to two different values", "policies.u: the rule fails: ",
@@ -398,7 +398,7 @@ func FuzzObjects(f *testing.F) {
 	f.Add(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"containers": [{"name": "a", "image": "b", "securityContext": null}]}}`)
 	f.Add(`{"kind": "Deployment", "metadata": {"name": 1, "labels": []}, "spec": {"template": [1, {"_x": 1e400, "#y": 1.0, "\u0000": "a"}]}}`)
 	c := cluster(f, benchFleet)
-	var k policy.Checker
+	var k validate.PolicyChecker
 	f.Fuzz(func(t *testing.T, data string) {
 		var m map[string]any
 		d := json.NewDecoder(strings.NewReader(data))
@@ -421,14 +421,14 @@ func TestMisspeltFields(t *testing.T) {
 	const deployment = `policies: p: {message: "M", match: kinds: ["Deployment"], object: `
 	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {}\n"
 	for _, test := range []struct{ name, rule, objects, want string }{
-		{"a field", deployment + `spec: {replica?: <9, ...}}`, object("{}"), "policies.p.object.spec.replica: did you mean replicas?"},
-		{"a field that must be set", deployment + `spec: {replica: <9, ...}}`, object("{}"), "policies.p.object.spec.replica: did you mean replicas?"},
-		{"a field that exists", deployment + `spec: {replicas?: <9, ...}}`, object("{}"), ""},
-		{"in a list", deployment + `spec: template: spec: containers: [...{imge?: !="a", ...}]}`, object("{template: {spec: {containers: []}}}"), "policies.p.object.spec.template.spec.containers[...].imge: did you mean image?"},
-		{"a label", deployment + `metadata: labels: {tier?: "gold", teir?: "gold", ...}}`, object("{}"), ""},
-		{"no similar field", deployment + `spec: {containers?: [...], ...}}`, object("{}"), ""},
-		{"a field of another kind", `policies: p: {message: "M", match: kinds: ["Deployment", "Pod"], object: {spec: {hostNetwork?: false, replicas?: <9, ...}, ...}}`, object("{}") + "\n---\n" + pod, ""},
-		{"a custom resource", `policies: p: {message: "M", match: kinds: ["Deployment", "Own.example.com"], object: {spec: {replica?: <9, ...}, ...}}`, object("{}") + "\n---\napiVersion: example.com/v1\nkind: Own\nmetadata: {name: o}\nspec: {}\n", ""},
+		{"a field", deployment + `spec: {replica?: <9, ...}}`, policyObject("{}"), "policies.p.object.spec.replica: did you mean replicas?"},
+		{"a field that must be set", deployment + `spec: {replica: <9, ...}}`, policyObject("{}"), "policies.p.object.spec.replica: did you mean replicas?"},
+		{"a field that exists", deployment + `spec: {replicas?: <9, ...}}`, policyObject("{}"), ""},
+		{"in a list", deployment + `spec: template: spec: containers: [...{imge?: !="a", ...}]}`, policyObject("{template: {spec: {containers: []}}}"), "policies.p.object.spec.template.spec.containers[...].imge: did you mean image?"},
+		{"a label", deployment + `metadata: labels: {tier?: "gold", teir?: "gold", ...}}`, policyObject("{}"), ""},
+		{"no similar field", deployment + `spec: {containers?: [...], ...}}`, policyObject("{}"), ""},
+		{"a field of another kind", `policies: p: {message: "M", match: kinds: ["Deployment", "Pod"], object: {spec: {hostNetwork?: false, replicas?: <9, ...}, ...}}`, policyObject("{}") + "\n---\n" + pod, ""},
+		{"a custom resource", `policies: p: {message: "M", match: kinds: ["Deployment", "Own.example.com"], object: {spec: {replica?: <9, ...}, ...}}`, policyObject("{}") + "\n---\napiVersion: example.com/v1\nkind: Own\nmetadata: {name: o}\nspec: {}\n", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := check(t, "package fleet\n\n"+test.rule+"\n", test.objects, "")

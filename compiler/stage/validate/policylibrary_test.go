@@ -1,11 +1,11 @@
-package policy_test
+package validate_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/stage/policy"
+	"github.com/fleetc/fleetc/compiler/stage/validate"
 )
 
 // TestContainerPolicies checks the policies for images and resources: each case
@@ -51,7 +51,7 @@ func TestContainerPolicies(t *testing.T) {
 		{few, "containers: [{name: a, resources: {requests: {memory: 1Gi}}}]", ""},
 		{few, "containers: [{name: a, resources: {requests: {cpu: 1}}}]", "spec.containers[0].resources.requests.memory is missing (containers[0] is a)"},
 	} {
-		var k policy.Checker
+		var k validate.PolicyChecker
 		c := cluster(t, "package fleet\n\nimport \"github.com/fleetc/fleetc/lib/policy\"\n\npolicies: p: "+test.policy+"\n")
 		got := text(k.Objects(t.Context(), c, []fleet.Object{workload(t, "v1 Pod", test.pod)}, ""))
 		if first, _, _ := strings.Cut(got, "\n"); test.want == "" && got != "" || !strings.Contains(first, test.want) {
@@ -143,7 +143,7 @@ policies: "pull-always": policy.#ContainerRule & {
 	#container: {imagePullPolicy!: "Always", ...}
 }
 `)
-	var k policy.Checker
+	var k validate.PolicyChecker
 	if err := k.Objects(t.Context(), c, []fleet.Object{workload(t, "apps/v1 Deployment", "serviceAccountName: x\ncontainers: [{name: a, imagePullPolicy: Always}]")}, ""); err != nil {
 		t.Error(text(err))
 	}

@@ -1,4 +1,4 @@
-package policy_test
+package validate_test
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/stage/policy"
+	"github.com/fleetc/fleetc/compiler/stage/validate"
 )
 
 // A control is a policy of the Pod Security Standards with pods that it allows
@@ -264,7 +264,7 @@ func TestPodSecurityStandards(t *testing.T) {
 	for _, s := range standards {
 		t.Run(s.policy, func(t *testing.T) {
 			c := cluster(t, "package fleet\n\nimport \"github.com/fleetc/fleetc/lib/policy\"\n\npolicies: p: policy.#"+s.policy+"\n")
-			var k policy.Checker
+			var k validate.PolicyChecker
 			for i, pod := range s.allowed {
 				for _, kind := range []string{"v1 Pod", kinds[i%len(kinds)]} {
 					if err := k.Objects(t.Context(), c, []fleet.Object{workload(t, kind, alike(s.policy, pod))}, ""); err != nil {
@@ -299,7 +299,7 @@ func TestSets(t *testing.T) {
 				t.Errorf("%s: at %s", p.Name, p.Pos)
 			}
 		}
-		var k policy.Checker
+		var k validate.PolicyChecker
 		got := text(k.Objects(t.Context(), c, []fleet.Object{workload(t, "v1 Pod", "hostPID: true\nvolumes: [{name: a, hostPath: {path: /}}]\ncontainers: [{name: c, image: x}]")}, ""))
 		for what, want := range map[string]bool{"hostPID is true": true, "securityContext is missing": set == "Restricted", "hostPath must": false} {
 			if strings.Contains(got, what) != want {
@@ -313,7 +313,7 @@ func TestSets(t *testing.T) {
 func TestAllMakers(t *testing.T) {
 	c := cluster(t, "package fleet\n\nimport \"github.com/fleetc/fleetc/lib/policy\"\n\npolicies: p: policy.#HostNamespaces\n")
 	for kind, path := range makers {
-		var k policy.Checker
+		var k validate.PolicyChecker
 		got := text(k.Objects(t.Context(), c, []fleet.Object{workload(t, kind, "hostIPC: true")}, ""))
 		if want := strings.TrimPrefix(path+".spec.hostIPC is true", "."); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", kind, got)

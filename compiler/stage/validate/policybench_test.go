@@ -1,4 +1,4 @@
-package policy_test
+package validate_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/stage/policy"
+	"github.com/fleetc/fleetc/compiler/stage/validate"
 )
 
 // deployment is a typical Deployment of a chart.
@@ -61,7 +61,7 @@ policies: "image-tags": policy.#ImageTags
 
 // benchObjects are 100 objects, 40 of which are workloads.
 func benchObjects(b *testing.B) []fleet.Object {
-	web := objects(b, deployment)[0]
+	web := policyObjects(b, deployment)[0]
 	var objs []fleet.Object
 	for i := range 100 {
 		u := web.DeepCopy()
@@ -77,7 +77,7 @@ func benchObjects(b *testing.B) []fleet.Object {
 func BenchmarkObjectsCold(b *testing.B) {
 	c, objs := cluster(b, benchFleet), benchObjects(b)
 	for b.Loop() {
-		var k policy.Checker
+		var k validate.PolicyChecker
 		if err := k.Objects(b.Context(), c, objs, ""); err != nil {
 			b.Fatal(text(err))
 		}
@@ -86,7 +86,7 @@ func BenchmarkObjectsCold(b *testing.B) {
 
 func BenchmarkObjectsWarm(b *testing.B) {
 	c, objs := cluster(b, benchFleet), benchObjects(b)
-	var k policy.Checker
+	var k validate.PolicyChecker
 	if err := k.Objects(b.Context(), c, objs, ""); err != nil {
 		b.Fatal(text(err))
 	}

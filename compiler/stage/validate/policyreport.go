@@ -1,8 +1,7 @@
-package policy
+package validate
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,14 +10,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-const (
-	maxFindings = 3   // fields of one object in a message; the rest is counted
-	maxText     = 300 // bytes of a quoted text
-)
+const maxFindings = 3 // fields of one object in a message; the rest is counted
 
 // report adds the faults of a rule itself, of its violations and of its
 // waivers.
-func (r *run) report(rl *rule) {
+func (r *policyRun) report(rl *rule) {
 	at := policyPath(rl.Name)
 	if rl.fault != "" {
 		r.faults = append(r.faults, &diag.Diag{
@@ -100,9 +96,6 @@ func (b breach) fault(rl *rule) *diag.Diag {
 	}
 }
 
-// plainKey matches keys that need no quotes in a path.
-var plainKey = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`)
-
 // written returns a path for messages, with the names of items on the path:
 // spec.containers[0].image, containers[0] is web.
 func (b breach) written(path []string) (string, []string) {
@@ -134,6 +127,3 @@ func (b breach) written(path []string) (string, []string) {
 
 // policyPath returns the path of a policy in CUE syntax.
 func policyPath(name string) string { return "policies." + fleet.Label(name) }
-
-// visible returns a text for messages: short and printable.
-func visible(s string) string { return diag.Visible(s, diag.MaxText) }

@@ -1,4 +1,4 @@
-package policy
+package validate
 
 import (
 	"maps"
@@ -21,7 +21,7 @@ const maxFieldDepth = 30
 // to one that a kind has: a rule with replica?: >1 never applies, and no object satisfies
 // one with replica: >1. It reports whether there are any. Objects of custom resources are not
 // compared.
-func (r *run) misspelt(rl *rule) bool {
+func (r *policyRun) misspelt(rl *rule) bool {
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, o := range rl.matched {
 		kinds[o.GroupVersionKind()] = true
