@@ -83,7 +83,7 @@ func TestMayImport(t *testing.T) {
 		{"compiler/base/fleet", "compiler/stage/load", false},
 		{"compiler/stage/load", "compiler/base/fleet", true},
 		{"compiler/stage/load", "compiler/stage/unify", false},
-		{"compiler/stage/validate", "compiler/stage/validate", false},
+		{"compiler/stage/render", "compiler/stage/validate", false},
 		{"compiler/stage/bundle", "compiler/deliver/export", false},
 		{"compiler/stage/bundle", "compiler", false},
 		{"compiler", "compiler/stage/bundle", true},

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fleetc/fleetc/compiler/base/image"
 	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/edit/updates"
 	"github.com/fleetc/fleetc/compiler/query"
@@ -94,7 +93,7 @@ func imageVersionTable(w io.Writer, versions []updates.ImageVersion) error {
 
 // shortTag returns a tag with the beginning of its digest.
 func shortTag(tag, digest string) string {
-	r := image.Reference{Tag: tag, Digest: image.ShortDigest(digest)}
+	r := registry.ImageReference{Tag: tag, Digest: registry.ShortImageDigest(digest)}
 	return cmp.Or(diff.Inline(strings.TrimPrefix(r.Suffix(), ":")), "-")
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/image"
 	"github.com/fleetc/fleetc/compiler/base/par"
+	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/stage/patch"
 )
 
@@ -248,7 +248,7 @@ func selectImages[T any](all []T, repositoryOf func(T) string, patterns []string
 
 // newImage returns the image with its parts.
 func newImage(text string) Image {
-	r := image.Parse(text)
+	r := registry.ParseImage(text)
 	return Image{Image: text, Repository: r.Repository, Tag: r.Tag, Digest: r.Digest}
 }
 

@@ -3,6 +3,9 @@
 // private addresses. Sizes and numbers of answers are limited, since registries
 // are not trusted.
 //
+// It also parses references to container images, and chooses the newest of the tags of an
+// image by a rule.
+//
 // It does not interpret artifacts, does not cache and does not print.
 package registry
 

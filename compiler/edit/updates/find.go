@@ -7,7 +7,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/image"
+	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -51,7 +51,7 @@ func withDigest(version, digest string) string {
 	if version != "" {
 		version = brief(version)
 	}
-	return version + "@" + image.ShortDigest(digest)
+	return version + "@" + registry.ShortImageDigest(digest)
 }
 
 // Short returns the name for people: that of the chart, or the repository of the image.

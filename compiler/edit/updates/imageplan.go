@@ -11,7 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/image"
+	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -27,7 +27,7 @@ type plannedUse struct {
 	*planner
 	query.ImageUse
 	version       *ImageVersion
-	before, after image.Reference
+	before, after registry.ImageReference
 	clusters      []*fleet.Cluster // with the use; at least one
 	release       *fleet.Release   // in the first cluster
 }
@@ -61,7 +61,7 @@ func (p *planner) divide(v *ImageVersion, use query.ImageUse) []*plannedUse {
 		i := slices.IndexFunc(out, func(u *plannedUse) bool { return u.release.Pos == r.Pos })
 		if i < 0 {
 			i = len(out)
-			out = append(out, &plannedUse{planner: p, ImageUse: use, version: v, before: image.Parse(v.Image), after: image.Parse(v.Next()), release: r})
+			out = append(out, &plannedUse{planner: p, ImageUse: use, version: v, before: registry.ParseImage(v.Image), after: registry.ParseImage(v.Next()), release: r})
 		}
 		out[i].clusters = append(out[i].clusters, c)
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/image"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/query"
@@ -40,7 +39,7 @@ type ImageVersion struct {
 	diag.Pos                 // of the policy; not valid if there is none
 	Clusters     []string    `json:"clusters"` // IDs, in the order of the fleet
 
-	policy     *image.Policy
+	policy     *registry.TagPolicy
 	rule       fleet.TagRule
 	pinsDigest bool // whether the policy wants a digest
 	hasDigest  bool // whether the image has a digest, or the policy wants one
@@ -50,9 +49,9 @@ type ImageVersion struct {
 // without a tag gets the digest alone.
 func (v *ImageVersion) Next() string {
 	if v.Tag == "" && v.NewestDigest != "" {
-		return image.Reference{Repository: v.Repository, Digest: v.NewestDigest}.String()
+		return registry.ImageReference{Repository: v.Repository, Digest: v.NewestDigest}.String()
 	}
-	return image.Reference{Repository: v.Repository, Tag: v.Newest, Digest: v.NewestDigest}.String()
+	return registry.ImageReference{Repository: v.Repository, Tag: v.Newest, Digest: v.NewestDigest}.String()
 }
 
 // FindVersions returns the newest tags of the images of a fleet, sorted by image. patterns
@@ -91,9 +90,9 @@ func versionsOf(f *compiler.Fleet, found []query.Image) []ImageVersion {
 
 // policyOf returns the policy of an image in a cluster; zero if it has none.
 func policyOf(c *fleet.Cluster, repository string) fleet.ImagePolicy {
-	full := image.FullName(repository)
+	full := registry.FullImageName(repository)
 	for _, p := range c.Images {
-		if image.FullName(p.Image) == full {
+		if registry.FullImageName(p.Image) == full {
 			return p
 		}
 	}
@@ -101,9 +100,9 @@ func policyOf(c *fleet.Cluster, repository string) fleet.ImagePolicy {
 }
 
 func newVersion(i query.Image, p fleet.ImagePolicy) ImageVersion {
-	compiled, err := image.Compile(p.Rule)
+	compiled, err := registry.CompilePolicy(p.Rule)
 	if err != nil {
-		compiled = &image.Policy{} // a fault of the cluster
+		compiled = &registry.TagPolicy{} // a fault of the cluster
 	}
 	v := ImageVersion{
 		Image: i.Image, Repository: i.Repository, Tag: i.Tag, Digest: i.Digest, Policy: compiled.String(), Pos: p.Pos,
@@ -147,14 +146,14 @@ func newestOf(ctx context.Context, client *registry.Images, versions []ImageVers
 
 // ask sets the newest tag and digest.
 func (v *ImageVersion) ask(ctx context.Context, client *registry.Images, tag string) error {
-	if image.Parse(v.Image).String() != v.Image {
+	if registry.ParseImage(v.Image).String() != v.Image {
 		return &diag.Diag{
 			Code: diag.CodeNoVersion,
 			Msg:  fmt.Sprintf("%q has an empty tag or digest, which no container runtime accepts", diag.Visible(v.Image, diag.MaxText)),
 			Hint: "write the tag after the : and the digest after the @, or remove that character; fleetc image list shows the line",
 		}
 	}
-	full := image.FullName(v.Repository)
+	full := registry.FullImageName(v.Repository)
 	v.Newest = tag
 	if tag == "" {
 		tags, err := client.Tags(ctx, full)

@@ -12,7 +12,6 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/image"
 	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query"
@@ -148,7 +147,7 @@ func (u *updater) inLayer(ids []string) []string {
 
 // checkTag checks a tag that the user chose.
 func checkTag(versions []ImageVersion, tag string) error {
-	if !image.IsTag(tag) {
+	if !registry.IsImageTag(tag) {
 		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("%q is not a valid tag", diag.Visible(tag, diag.MaxText)), Hint: "write it as in 1.27.3"}
 	}
 	var repositories []string

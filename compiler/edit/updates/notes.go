@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/image"
+	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/edit"
 )
 
@@ -51,7 +51,7 @@ func (f *finder) notes(ctx context.Context, g *Group, moves []edit.Move, after e
 		}
 		asked++
 		// Images without annotations are common, and notes are not worth a fault.
-		at, err := f.client.Source(ctx, image.FullName(u.Name), u.To)
+		at, err := f.client.Source(ctx, registry.FullImageName(u.Name), u.To)
 		if links := safeLinks(at); err == nil && len(links) > 0 {
 			out = append(out, Notes{Name: u.Name, Version: u.To, Links: links})
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/image"
+	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
@@ -47,16 +47,16 @@ func (r *rehearsal) hasAppMajor(release string) bool {
 }
 
 // containerImages returns the images of the containers of an object, by their names.
-func containerImages(o fleet.Object) map[string]image.Reference {
+func containerImages(o fleet.Object) map[string]registry.ImageReference {
 	path, ok := podTemplates[kindOf(o)]
 	if !ok {
 		return nil
 	}
-	out := map[string]image.Reference{}
+	out := map[string]registry.ImageReference{}
 	for _, c := range containers(o.Object, path) {
 		name, _ := c["name"].(string)
 		text, _ := c["image"].(string)
-		out[name] = image.Parse(text)
+		out[name] = registry.ParseImage(text)
 	}
 	return out
 }

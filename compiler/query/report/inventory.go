@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/image"
+	"github.com/fleetc/fleetc/compiler/base/registry"
 )
 
 // crdKey identifies a CRD with equal versions in several clusters.
@@ -57,7 +57,7 @@ func (m *maker) addInventory(ctx context.Context) error {
 	for _, found := range images {
 		out := Image{Repository: found.Repository, Version: found.Tag, Clusters: found.Clusters, Releases: []string{}}
 		if found.Digest != "" {
-			out.Version = strings.TrimPrefix(out.Version+"@"+image.ShortDigest(found.Digest), "@")
+			out.Version = strings.TrimPrefix(out.Version+"@"+registry.ShortImageDigest(found.Digest), "@")
 		}
 		for _, use := range found.Uses {
 			if !slices.Contains(out.Releases, use.Release) {

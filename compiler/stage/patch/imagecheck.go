@@ -5,7 +5,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/image"
+	"github.com/fleetc/fleetc/compiler/base/registry"
 )
 
 // imageChecks says of each policy of an image, and of each pattern of updates for images,
@@ -17,9 +17,9 @@ func imageChecks(c *fleet.Cluster, objs []fleet.Object) []fleet.RuleCheck {
 	var names []string
 	full := map[string]bool{}
 	add := func(f ImageField) {
-		repository := image.Parse(f.Image).Repository
+		repository := registry.ParseImage(f.Image).Repository
 		names = append(names, repository)
-		full[image.FullName(repository)] = true
+		full[registry.FullImageName(repository)] = true
 	}
 	for _, fields := range Images(c, objs) {
 		for _, f := range fields {
@@ -35,7 +35,7 @@ func imageChecks(c *fleet.Cluster, objs []fleet.Object) []fleet.RuleCheck {
 	names = slices.Compact(names)
 	var out []fleet.RuleCheck
 	for _, p := range c.Images {
-		check := fleet.RuleCheck{Path: p.PolicyPath(), Pos: p.Pos, Holds: full[image.FullName(p.Image)]}
+		check := fleet.RuleCheck{Path: p.PolicyPath(), Pos: p.Pos, Holds: full[registry.FullImageName(p.Image)]}
 		if !check.Holds {
 			check.Msg = "no object of its clusters has the image " + diag.Visible(p.Image, diag.MaxText)
 			if check.Fixes = diag.Respell(p.Image, names); check.Fixes != nil {

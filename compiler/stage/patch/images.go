@@ -9,8 +9,8 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/image"
 	"github.com/fleetc/fleetc/compiler/base/kube"
+	"github.com/fleetc/fleetc/compiler/base/registry"
 )
 
 // hub is the default registry, and library is the default path in it.
@@ -79,7 +79,7 @@ func whole(beginning string) string {
 		return library + beginning
 	case first == "index.docker.io":
 		return hub + rest
-	case image.HasRegistry(beginning):
+	case registry.HasRegistry(beginning):
 		return beginning
 	}
 	return hub + beginning
@@ -93,7 +93,7 @@ func forms(name string) []string {
 	case !slash:
 		rest = name
 	case first == "index.docker.io" || first+"/" == hub:
-	case image.HasRegistry(name):
+	case registry.HasRegistry(name):
 		return []string{name}
 	default:
 		rest = name

@@ -9,7 +9,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/image"
+	"github.com/fleetc/fleetc/compiler/base/registry"
 )
 
 // images reads the policies of images, and adds faults that CUE does not report. The
@@ -37,7 +37,7 @@ func (e *evaluation) images(v cue.Value, c *fleet.Cluster, faults *diag.List) {
 			}
 		}
 		for _, other := range c.Images {
-			if image.FullName(other.Image) == image.FullName(p.Image) {
+			if registry.FullImageName(other.Image) == registry.FullImageName(p.Image) {
 				faults.Add(&diag.Diag{
 					Code: diag.CodeUpdateRule,
 					At:   []diag.Pos{p.Pos, other.Pos}, Path: p.PolicyPath(),
@@ -74,13 +74,13 @@ func (e *evaluation) policyPos(otherwise diag.Pos, v cue.Value) diag.Pos {
 
 // repositoryHint returns a hint for a text that is not a valid image repository.
 func repositoryHint(text string) string {
-	r := image.Parse(text)
+	r := registry.ParseImage(text)
 	switch {
-	case image.IsRepository(text):
+	case registry.IsImageRepository(text):
 		return ""
-	case r.Suffix() != "" && image.IsRepository(r.Repository):
+	case r.Suffix() != "" && registry.IsImageRepository(r.Repository):
 		return "write it without tag and digest: " + r.Repository
-	case image.IsRepository(strings.ToLower(text)):
+	case registry.IsImageRepository(strings.ToLower(text)):
 		return "write it in lower case: " + strings.ToLower(text)
 	}
 	return `write it as in "ghcr.io/example/app"`
@@ -99,8 +99,8 @@ func (e *evaluation) tagRule(p *fleet.ImagePolicy, v cue.Value, faults *diag.Lis
 		})
 		return r
 	}
-	_, err := image.Compile(r)
-	if wrong, ok := errors.AsType[*image.RuleError](err); ok {
+	_, err := registry.CompilePolicy(r)
+	if wrong, ok := errors.AsType[*registry.TagRuleError](err); ok {
 		faults.Add(&diag.Diag{
 			Code: diag.CodeUpdateRule,
 			At:   []diag.Pos{e.fieldPos(lookup(v, wrong.Field))}, Path: p.PolicyPath("policy", wrong.Field), Msg: wrong.Msg, Hint: wrong.Hint,

@@ -1,22 +1,20 @@
-// Package image parses references to container images, and chooses the newest of the tags
-// of a repository by a rule. It uses no network.
-package image
+package registry
 
 import (
 	"regexp"
 	"strings"
 )
 
-// A Reference is a reference to a container image.
-type Reference struct {
+// An ImageReference is a reference to a container image.
+type ImageReference struct {
 	Repository string // as it is written
 	Tag        string // empty if there is none
 	Digest     string // such as sha256:...; empty if there is none
 }
 
-// Parse splits a reference. It accepts any text.
-func Parse(text string) Reference {
-	var r Reference
+// ParseImage splits a reference. It accepts any text.
+func ParseImage(text string) ImageReference {
+	var r ImageReference
 	r.Repository, r.Digest, _ = strings.Cut(text, "@")
 	if i := strings.LastIndexByte(r.Repository, ':'); i > strings.LastIndexByte(r.Repository, '/') {
 		r.Repository, r.Tag = r.Repository[:i], r.Repository[i+1:]
@@ -25,10 +23,10 @@ func Parse(text string) Reference {
 }
 
 // String returns the reference as text.
-func (r Reference) String() string { return r.Repository + r.Suffix() }
+func (r ImageReference) String() string { return r.Repository + r.Suffix() }
 
 // Suffix returns the tag and the digest with their separators.
-func (r Reference) Suffix() string {
+func (r ImageReference) Suffix() string {
 	out := ""
 	if r.Tag != "" {
 		out = ":" + r.Tag
@@ -48,32 +46,34 @@ var (
 // maxReference is the maximum length of a reference in bytes.
 const maxReference = 512
 
-// IsTag reports whether a text is a valid tag.
-func IsTag(text string) bool { return tagForm.MatchString(text) }
+// IsImageTag reports whether a text is a valid tag.
+func IsImageTag(text string) bool { return tagForm.MatchString(text) }
 
-// IsDigest reports whether a text is a valid digest.
-func IsDigest(text string) bool { return digestForm.MatchString(text) }
+// IsImageDigest reports whether a text is a valid digest.
+func IsImageDigest(text string) bool { return digestForm.MatchString(text) }
 
-// ShortDigest returns the beginning of a digest, to show it to people.
-func ShortDigest(digest string) string {
+// ShortImageDigest returns the beginning of a digest, to show it to people.
+func ShortImageDigest(digest string) string {
 	const length = len("sha256:") + 12
 	return digest[:min(len(digest), length)]
 }
 
-// IsRepository reports whether a text is a valid name of a repository.
-func IsRepository(text string) bool {
+// IsImageRepository reports whether a text is a valid name of a repository.
+func IsImageRepository(text string) bool {
 	return len(text) <= maxReference && repositoryForm.MatchString(text)
 }
 
-// IsReference reports whether a text is a valid reference. Its tag and digest are optional.
-func IsReference(text string) bool {
-	r := Parse(text)
-	return len(text) <= maxReference && r.String() == text && IsRepository(r.Repository) &&
-		(r.Tag == "" || IsTag(r.Tag)) && (r.Digest == "" || IsDigest(r.Digest))
+// IsImageReference reports whether a text is a valid reference. Its tag and digest are optional.
+func IsImageReference(text string) bool {
+	r := ParseImage(text)
+	return len(text) <= maxReference && r.String() == text && IsImageRepository(r.Repository) &&
+		(r.Tag == "" || IsImageTag(r.Tag)) && (r.Digest == "" || IsImageDigest(r.Digest))
 }
 
-// IsPinned reports whether a text is a valid reference with a tag or a digest.
-func IsPinned(text string) bool { return IsReference(text) && Parse(text).Suffix() != "" }
+// IsPinnedImage reports whether a text is a valid reference with a tag or a digest.
+func IsPinnedImage(text string) bool {
+	return IsImageReference(text) && ParseImage(text).Suffix() != ""
+}
 
 // HasRegistry reports whether the name of a repository begins with a registry.
 func HasRegistry(repository string) bool {
@@ -87,9 +87,9 @@ const (
 	library = "library/"
 )
 
-// FullName returns the name of a repository with its registry, as container runtimes
+// FullImageName returns the name of a repository with its registry, as container runtimes
 // read it: docker.io/library/nginx for nginx.
-func FullName(repository string) string {
+func FullImageName(repository string) string {
 	if rest, ok := strings.CutPrefix(repository, "index."+hub); ok {
 		repository = hub + rest
 	}

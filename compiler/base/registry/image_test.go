@@ -1,4 +1,4 @@
-package image
+package registry
 
 import (
 	"errors"
@@ -60,7 +60,7 @@ func TestNewest(t *testing.T) {
 		{fleet.TagRule{Pattern: "^(?P<n>.*)$", Numerical: "n"}, "x", "a b", ""},
 		{fleet.TagRule{Pattern: `^RELEASE\.(?P<date>.+)$`, Alphabetical: "date"}, "RELEASE.2025-01-01T00", "RELEASE.2025-03-01T00 RELEASE.2025-02-01T00 latest", "RELEASE.2025-03-01T00"},
 	} {
-		p, err := Compile(test.rule)
+		p, err := CompilePolicy(test.rule)
 		if err != nil {
 			t.Fatalf("%v: %v", test.rule, err)
 		}
@@ -72,7 +72,7 @@ func TestNewest(t *testing.T) {
 
 // A policy that allows only lower tags does not go back to them.
 func TestHasLower(t *testing.T) {
-	p, _ := Compile(fleet.TagRule{Semver: "<2"})
+	p, _ := CompilePolicy(fleet.TagRule{Semver: "<2"})
 	if !p.HasLower("2.1.0", []string{"1.9.0"}) || p.HasLower("1.0.0", []string{"1.9.0"}) || p.HasLower("2.1.0", []string{"2.2.0", "latest"}) {
 		t.Error("lower tags of the policy are not found")
 	}
@@ -80,7 +80,7 @@ func TestHasLower(t *testing.T) {
 
 // Tags that are not versions have no newest tag without a rule.
 func TestApplies(t *testing.T) {
-	p, _ := Compile(fleet.TagRule{})
+	p, _ := CompilePolicy(fleet.TagRule{})
 	for tag, want := range map[string]bool{
 		"1.2.3": true, "v1": true, "1.2-alpine": true, "latest": false, "": false, "20260101": false, "2026.01.02": true, "4f5a6b7": false, "1234567": false,
 		"sha-4f5a6b7": false, "1.2.3.4": false, "main": false,
@@ -89,7 +89,7 @@ func TestApplies(t *testing.T) {
 			t.Errorf("%q: applies is %t", tag, !want)
 		}
 	}
-	never, _ := Compile(fleet.TagRule{Never: "waits"})
+	never, _ := CompilePolicy(fleet.TagRule{Never: "waits"})
 	if never.Applies("1.2.3") {
 		t.Error("a rule that keeps the tag applies")
 	}
@@ -107,8 +107,8 @@ func TestCompileFaults(t *testing.T) {
 		{fleet.TagRule{Numerical: "ts"}, "numerical", "has no pattern"},
 		{fleet.TagRule{Pattern: "^x-(.*)$", Semver: "1"}, "pattern", "(?P<version>...)"},
 	} {
-		_, err := Compile(test.rule)
-		wrong, ok := errors.AsType[*RuleError](err)
+		_, err := CompilePolicy(test.rule)
+		wrong, ok := errors.AsType[*TagRuleError](err)
 		if !ok || wrong.Field != test.field || !strings.Contains(wrong.Msg+" "+wrong.Hint, test.want) {
 			t.Errorf("%v: %v, want %q at %s", test.rule, err, test.want, test.field)
 		}
@@ -122,7 +122,7 @@ func TestReference(t *testing.T) {
 		"nginx": false, "nginx:": false, "a b:1": false, "oci://r.example/a:1": false, "nginx@sha256:00": false, "a/B:1": false, "r.example/a:" + strings.Repeat("1", 129): false,
 		"r.example/a:1\n": false, "/a:1": false, "": false,
 	} {
-		if IsPinned(text) != want {
+		if IsPinnedImage(text) != want {
 			t.Errorf("%q: pinned is %t", text, !want)
 		}
 	}
@@ -130,7 +130,7 @@ func TestReference(t *testing.T) {
 		"nginx": "docker.io/library/nginx", "docker.io/nginx": "docker.io/library/nginx", "index.docker.io/a/b": "docker.io/a/b", "a/b": "docker.io/a/b",
 		"localhost/a": "localhost/a", "r:5000/a": "r:5000/a", "ghcr.io/a/b": "ghcr.io/a/b",
 	} {
-		if got := FullName(text); got != want {
+		if got := FullImageName(text); got != want {
 			t.Errorf("%s is %s, want %s", text, got, want)
 		}
 	}
@@ -140,7 +140,7 @@ func FuzzNewest(f *testing.F) {
 	f.Add("1.2.3-alpine", "1.2.4-alpine3", "^1")
 	f.Fuzz(func(t *testing.T, present, tag, constraint string) {
 		for _, rule := range []fleet.TagRule{{}, {Semver: constraint}, {Pattern: "(?P<a>.*)", Numerical: "a"}} {
-			p, err := Compile(rule)
+			p, err := CompilePolicy(rule)
 			if err != nil {
 				continue
 			}

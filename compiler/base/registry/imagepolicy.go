@@ -1,4 +1,4 @@
-package image
+package registry
 
 import (
 	"regexp"
@@ -11,38 +11,38 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A Policy chooses a tag. The zero value is the rule for images without a policy.
-type Policy struct {
+// A TagPolicy chooses a tag. The zero value is the rule for images without a policy.
+type TagPolicy struct {
 	rule       fleet.TagRule
 	constraint *semver.Constraints // of Semver; nil for other rules
 	pattern    *regexp.Regexp      // nil if there is none
 	group      int                 // index of the group of pattern
 }
 
-// A RuleError is a mistake in a rule.
-type RuleError struct {
+// A TagRuleError is a mistake in a rule.
+type TagRuleError struct {
 	Field     string // of the rule: semver, pattern, numerical or alphabetical
 	Msg, Hint string
 }
 
 // Error implements error.
-func (e *RuleError) Error() string { return e.Field + ": " + e.Msg }
+func (e *TagRuleError) Error() string { return e.Field + ": " + e.Msg }
 
 // VersionGroup is the group of a pattern that has the version for a range of versions.
 const VersionGroup = "version"
 
-// Compile prepares a rule. The error is a [*RuleError].
-func Compile(rule fleet.TagRule) (*Policy, error) {
-	p := &Policy{rule: rule}
+// CompilePolicy prepares a rule. The error is a [*RuleError].
+func CompilePolicy(rule fleet.TagRule) (*TagPolicy, error) {
+	p := &TagPolicy{rule: rule}
 	var err error
 	if rule.Semver != "" {
 		if p.constraint, err = semver.NewConstraint(rule.Semver); err != nil {
-			return nil, &RuleError{"semver", diag.Visible(rule.Semver, diag.MaxText) + " is not a valid version range", `write it as in "^1.4" or ">=1.2 <2"`}
+			return nil, &TagRuleError{"semver", diag.Visible(rule.Semver, diag.MaxText) + " is not a valid version range", `write it as in "^1.4" or ">=1.2 <2"`}
 		}
 	}
 	if rule.Pattern != "" {
 		if p.pattern, err = regexp.Compile(rule.Pattern); err != nil {
-			return nil, &RuleError{"pattern", "invalid regular expression: " + diag.Brief(err), `write it as in "^main-[0-9a-f]+-(?P<time>[0-9]+)$"`}
+			return nil, &TagRuleError{"pattern", "invalid regular expression: " + diag.Brief(err), `write it as in "^main-[0-9a-f]+-(?P<time>[0-9]+)$"`}
 		}
 	}
 	for field, group := range map[string]string{"numerical": rule.Numerical, "alphabetical": rule.Alphabetical} {
@@ -50,7 +50,7 @@ func Compile(rule fleet.TagRule) (*Policy, error) {
 			continue
 		}
 		if p.pattern == nil {
-			return nil, &RuleError{field, "the policy has no pattern with a group " + diag.Visible(group, diag.MaxText), `add one, as in pattern: "^build-(?P<` + plainGroup(group) + `>[0-9]+)$"`}
+			return nil, &TagRuleError{field, "the policy has no pattern with a group " + diag.Visible(group, diag.MaxText), `add one, as in pattern: "^build-(?P<` + plainGroup(group) + `>[0-9]+)$"`}
 		}
 		return p, p.useGroup(field, group)
 	}
@@ -69,7 +69,7 @@ func plainGroup(name string) string {
 }
 
 // useGroup finds the group of the pattern that a rule compares.
-func (p *Policy) useGroup(field, group string) error {
+func (p *TagPolicy) useGroup(field, group string) error {
 	if p.group = p.pattern.SubexpIndex(group); p.group >= 0 {
 		return nil
 	}
@@ -78,24 +78,24 @@ func (p *Policy) useGroup(field, group string) error {
 	if field == "pattern" || hint == "" {
 		hint = "name the part to compare, as in (?P<" + plainGroup(group) + ">...)"
 	}
-	return &RuleError{field, "the pattern has no group " + diag.Visible(group, diag.MaxText), hint}
+	return &TagRuleError{field, "the pattern has no group " + diag.Visible(group, diag.MaxText), hint}
 }
 
 // Never returns why the tag stays; empty if it does not.
-func (p *Policy) Never() string { return p.rule.Never }
+func (p *TagPolicy) Never() string { return p.rule.Never }
 
 // IsDefault reports whether the policy is that of images without one.
-func (p *Policy) IsDefault() bool { return p.rule == fleet.TagRule{} }
+func (p *TagPolicy) IsDefault() bool { return p.rule == fleet.TagRule{} }
 
 // Applies reports whether the policy can choose a tag for an image with a tag: without a
 // rule, only for a version.
-func (p *Policy) Applies(tag string) bool {
+func (p *TagPolicy) Applies(tag string) bool {
 	_, isVersion := parseVersion(tag)
 	return p.rule.Never == "" && (!p.IsDefault() || isVersion)
 }
 
 // String returns the rule in one line.
-func (p *Policy) String() string {
+func (p *TagPolicy) String() string {
 	r := p.rule
 	switch {
 	case r.Never != "":
@@ -113,11 +113,11 @@ func (p *Policy) String() string {
 // Newest returns the newest of the tags; false if none fits. The present tag counts as
 // one of them, so that an update does not go back to an earlier one. Texts that are not
 // valid tags are left out, and those that are lower than the present tag.
-func (p *Policy) Newest(present string, tags []string) (string, bool) {
+func (p *TagPolicy) Newest(present string, tags []string) (string, bool) {
 	form, hasForm := parseVersion(present)
 	best, found := "", false
 	for _, tag := range append(slices.Clone(tags), present) {
-		if !IsTag(tag) || !p.fits(tag, form, hasForm) || p.isLower(tag, present) {
+		if !IsImageTag(tag) || !p.fits(tag, form, hasForm) || p.isLower(tag, present) {
 			continue
 		}
 		order := 1
@@ -136,16 +136,16 @@ func (p *Policy) Newest(present string, tags []string) (string, bool) {
 
 // HasLower reports whether the policy allows one of the tags, and it is lower than the
 // present tag.
-func (p *Policy) HasLower(present string, tags []string) bool {
+func (p *TagPolicy) HasLower(present string, tags []string) bool {
 	form, hasForm := parseVersion(present)
 	return slices.ContainsFunc(tags, func(tag string) bool {
-		return IsTag(tag) && p.fits(tag, form, hasForm) && p.isLower(tag, present)
+		return IsImageTag(tag) && p.fits(tag, form, hasForm) && p.isLower(tag, present)
 	})
 }
 
 // isLower reports whether a tag that fits is lower than the present tag; false if they
 // cannot be compared.
-func (p *Policy) isLower(tag, present string) bool {
+func (p *TagPolicy) isLower(tag, present string) bool {
 	if p.pattern == nil || p.group == 0 {
 		_, ok := parseVersion(present)
 		return ok && p.compare(tag, present) < 0
@@ -164,7 +164,7 @@ func (p *Policy) isLower(tag, present string) bool {
 }
 
 // fits reports whether the policy allows a tag. form is the version of the present tag.
-func (p *Policy) fits(tag string, form version, hasForm bool) bool {
+func (p *TagPolicy) fits(tag string, form version, hasForm bool) bool {
 	if p.pattern != nil {
 		text, ok := p.groupOf(tag)
 		switch {
@@ -191,7 +191,7 @@ func (p *Policy) fits(tag string, form version, hasForm bool) bool {
 }
 
 // groupOf returns the part of a tag that a rule compares; false if the tag does not match.
-func (p *Policy) groupOf(tag string) (string, bool) {
+func (p *TagPolicy) groupOf(tag string) (string, bool) {
 	m := p.pattern.FindStringSubmatch(tag)
 	if m == nil {
 		return "", false
@@ -200,7 +200,7 @@ func (p *Policy) groupOf(tag string) (string, bool) {
 }
 
 // compare orders two tags that fit.
-func (p *Policy) compare(a, b string) int {
+func (p *TagPolicy) compare(a, b string) int {
 	if p.pattern != nil && p.group > 0 {
 		x, _ := p.groupOf(a)
 		y, _ := p.groupOf(b)
