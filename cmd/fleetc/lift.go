@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/edit/lift"
+	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/spf13/cobra"
 )
 
@@ -33,7 +33,7 @@ const liftExample = `  fleetc lift --dry-run
   fleetc lift releases.ingress releases.web.values.replicas`
 
 func newLiftCommand(o *options) *cobra.Command {
-	var req lift.Request
+	var req edit.LiftRequest
 	var output string
 	cmd := &cobra.Command{
 		Use:     "lift [PATH...]",
@@ -41,12 +41,12 @@ func newLiftCommand(o *options) *cobra.Command {
 		Long:    liftLong,
 		Example: liftExample,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			paths, _ := lift.Paths(o.compiler())
+			paths, _ := edit.LiftPaths(o.compiler())
 			return paths, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Paths = args
-			r, err := lift.Lift(cmd.Context(), o.compiler(), req)
+			r, err := edit.Lift(cmd.Context(), o.compiler(), req)
 			if err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ func newLiftCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-func liftText(w io.Writer, r *lift.Result, dryRun bool) error {
+func liftText(w io.Writer, r *edit.LiftResult, dryRun bool) error {
 	var b strings.Builder
 	wrote, removed := "wrote", "removed"
 	if dryRun {

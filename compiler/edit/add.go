@@ -1,5 +1,8 @@
 // Package edit changes the files of a fleet: it starts fleets, formats files, and adds and
-// updates charts.
+// updates charts. [Lift] moves values that all clusters of a layer set equally to the files of
+// the layer: it compiles the fleet before and after, and no bundle may change.
+//
+// It is large because each of these changes reads other files of CUE and writes them in another form.
 package edit
 
 import (

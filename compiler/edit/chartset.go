@@ -7,8 +7,8 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
-	"github.com/fleetc/fleetc/compiler/query/rehearse"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -176,7 +176,7 @@ func Compare(ctx context.Context, before, after State, clusters []string) (Compa
 	rendered, findings, err := compareRendered(ctx, moved, before.Fleet, after.Fleet)
 	faults.Add(err)
 	out := Comparison{Rendered: rendered, Faults: faults.Err()}
-	out.Findings = diff.GroupFindings(append(rehearse.NewFaults(out.Faults), findings...))
+	out.Findings = diff.GroupFindings(append(query.NewFaultFindings(out.Faults), findings...))
 	return out, ctx.Err()
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
+	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
-	"github.com/fleetc/fleetc/compiler/query/rehearse"
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
@@ -168,7 +168,7 @@ func compareRendered(ctx context.Context, moved []movedCluster, old, next *compi
 	var missing []string
 	var faults diag.List
 	var findings []diff.Finding
-	var comparer rehearse.Comparer
+	var comparer query.Reviewer
 	compared := par.Map(ctx, next.Parallel, len(moved), func(ctx context.Context, i int) (comparison, error) {
 		m := moved[i]
 		before, after := sideOf(old, m.before), sideOf(next, m.after)
@@ -205,6 +205,6 @@ func compareRendered(ctx context.Context, moved []movedCluster, old, next *compi
 }
 
 // sideOf returns a state of a cluster without its objects.
-func sideOf(f *compiler.Fleet, c *fleet.Cluster) rehearse.Side {
-	return rehearse.Side{Cluster: c, CRDs: f.KnownCRDs[c.ID], Charts: f.Charts}
+func sideOf(f *compiler.Fleet, c *fleet.Cluster) query.ReviewSide {
+	return query.ReviewSide{Cluster: c, CRDs: f.KnownCRDs[c.ID], Charts: f.Charts}
 }

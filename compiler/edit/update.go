@@ -13,7 +13,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
-	"github.com/fleetc/fleetc/compiler/query/rehearse"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/values"
@@ -231,7 +230,7 @@ func (u *ChartUpdate) compare(ctx context.Context, p *pinning, req UpdateRequest
 	u.Rendered, u.Findings, err = compareRendered(ctx, moved, old, next)
 	faults.Add(err)
 	u.Faults = faults.Err()
-	u.Findings = diff.GroupFindings(append(rehearse.NewFaults(u.Faults), u.Findings...))
+	u.Findings = diff.GroupFindings(append(query.NewFaultFindings(u.Faults), u.Findings...))
 	if req.Live == nil {
 		return ctx.Err()
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/query/diff"
-	"github.com/fleetc/fleetc/compiler/query/rehearse"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -104,7 +103,7 @@ type oldState interface {
 	load(ctx context.Context, ids []string, now *compiler.Fleet) error
 	// state returns the old state of a cluster. now has its current objects, none if the
 	// cluster was removed.
-	state(ctx context.Context, cluster string, now []fleet.Object) (rehearse.Side, error)
+	state(ctx context.Context, cluster string, now []fleet.Object) (ReviewSide, error)
 	close()
 }
 
@@ -117,7 +116,7 @@ type differ struct {
 	selected []string        // clusters in either state
 	affected []string        // selected clusters that are compared
 	before   []string        // affected clusters in the old state
-	comparer rehearse.Comparer
+	comparer Reviewer
 }
 
 // clusterDiff is the changes in one cluster.
@@ -134,10 +133,10 @@ type clusterDiff struct {
 // current state does not.
 func (d *differ) cluster(ctx context.Context, id string, inOld bool, now *fleet.Cluster) (clusterDiff, error) {
 	var out clusterDiff
-	var before, after rehearse.Side
+	var before, after ReviewSide
 	if now != nil {
 		var err error
-		after = rehearse.Side{Cluster: now, CRDs: d.now.KnownCRDs[id], Charts: d.now.Charts}
+		after = ReviewSide{Cluster: now, CRDs: d.now.KnownCRDs[id], Charts: d.now.Charts}
 		if after.Objects, after.Hooks, err = d.now.CheckedObjects(ctx, now); err != nil {
 			return out, err
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/git"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/incremental"
-	"github.com/fleetc/fleetc/compiler/query/rehearse"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
@@ -72,9 +71,9 @@ func (e *exportedState) load(_ context.Context, _ []string, now *compiler.Fleet)
 
 // state has neither the charts nor the hooks that an apply does not run, which a tree does
 // not have.
-func (e *exportedState) state(_ context.Context, cluster string, _ []fleet.Object) (rehearse.Side, error) {
+func (e *exportedState) state(_ context.Context, cluster string, _ []fleet.Object) (ReviewSide, error) {
 	objs, err := e.tree.Objects(cluster)
-	return rehearse.Side{Cluster: &fleet.Cluster{ID: cluster}, Objects: objs}, err
+	return ReviewSide{Cluster: &fleet.Cluster{ID: cluster}, Objects: objs}, err
 }
 
 func (e *exportedState) close() {}
@@ -168,17 +167,17 @@ func (f *committedState) load(ctx context.Context, ids []string, now *compiler.F
 }
 
 // state does not check the objects, since the change may be a fix of them.
-func (f *committedState) state(ctx context.Context, cluster string, now []fleet.Object) (rehearse.Side, error) {
+func (f *committedState) state(ctx context.Context, cluster string, now []fleet.Object) (ReviewSide, error) {
 	i := slices.IndexFunc(f.fleet.Clusters, func(c *fleet.Cluster) bool { return c.ID == cluster })
 	if i < 0 || !f.fleet.CanRender(f.fleet.Clusters[i]) {
-		return rehearse.Side{}, f.withRef(fleet.FaultsOf(cluster, f.Faults))
+		return ReviewSide{}, f.withRef(fleet.FaultsOf(cluster, f.Faults))
 	}
 	rendered, err := f.fleet.Render(ctx, f.fleet.Clusters[i])
 	if err != nil {
-		return rehearse.Side{}, f.withRef(err)
+		return ReviewSide{}, f.withRef(err)
 	}
 	objs, err := rendered.Objects(&f.fleet.Kinds, render.KeepFrom(func() ([]fleet.Object, error) { return now, nil }))
-	return rehearse.Side{
+	return ReviewSide{
 		Cluster: f.fleet.Clusters[i], Objects: objs, Hooks: rendered.Hooks(), CRDs: f.fleet.KnownCRDs[cluster], Charts: f.fleet.Charts,
 	}, f.withRef(err)
 }

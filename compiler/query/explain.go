@@ -1,5 +1,9 @@
 // Package query answers questions about a compiled fleet: where a value comes from, how
-// clusters differ, and the changes between two states of the fleet.
+// clusters differ, and the changes between two states of the fleet. A [Reviewer] makes the
+// findings of a change: objects that clusters would refuse, objects and data that would be
+// lost, and work that a new version of a chart needs.
+//
+// It is large because explain, compare, diff and findings ask the same two compiled fleets.
 package query
 
 import (

@@ -20,8 +20,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
+	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
-	"github.com/fleetc/fleetc/compiler/query/rehearse"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -30,7 +30,7 @@ import (
 // and checksums.
 func (u *updater) verify(ctx context.Context, edits load.Edits, versions []ImageVersion) (result diff.Result, findings []diff.Finding, err error) {
 	var groups diff.Grouper
-	var comparer rehearse.Comparer
+	var comparer query.Reviewer
 	after, _, remove, err := CompileChange(ctx, u.c, u.f, edits)
 	defer func() { err = errors.Join(err, remove()) }()
 	if err != nil {
@@ -59,8 +59,8 @@ func (u *updater) verify(ctx context.Context, edits load.Edits, versions []Image
 		out.faults.Add(k.faults.Err())
 		out.changes, out.ignored = diff.ObjectsIgnoring(old, next, nil, c.IgnoreRules())
 		out.findings = comparer.Cluster(
-			rehearse.Side{Cluster: c, CRDs: u.f.KnownCRDs[c.ID], Charts: u.f.Charts, Objects: old, Hooks: hooksBefore},
-			rehearse.Side{Cluster: after.Clusters[j], CRDs: after.KnownCRDs[c.ID], Charts: after.Charts, Objects: next, Hooks: hooksAfter},
+			query.ReviewSide{Cluster: c, CRDs: u.f.KnownCRDs[c.ID], Charts: u.f.Charts, Objects: old, Hooks: hooksBefore},
+			query.ReviewSide{Cluster: after.Clusters[j], CRDs: after.KnownCRDs[c.ID], Charts: after.Charts, Objects: next, Hooks: hooksAfter},
 		)
 		return out, nil
 	})

@@ -1,4 +1,4 @@
-package rehearse
+package query
 
 import (
 	"encoding/json"
@@ -25,13 +25,13 @@ const (
 	fieldRequired narrowingKind = "is required"
 	typeChanged   narrowingKind = "has another type"
 	enumShrunk    narrowingKind = "no longer accepts"
-	limited       narrowingKind = "has a new limit"
+	newLimit      narrowingKind = "has a new limit"
 	closed        narrowingKind = "no longer accepts unknown fields"
 	notNullable   narrowingKind = "no longer accepts null"
 )
 
 // narrowingKinds are the kinds, most severe first.
-var narrowingKinds = []narrowingKind{fieldRemoved, typeChanged, fieldRequired, closed, enumShrunk, notNullable, limited}
+var narrowingKinds = []narrowingKind{fieldRemoved, typeChanged, fieldRequired, closed, enumShrunk, notNullable, newLimit}
 
 // String describes the narrowing.
 func (n narrowing) String() string {
@@ -161,7 +161,7 @@ func (c *schemaComparer) enum(before, after map[string]any, path []string) {
 	}
 	old, _ := before["enum"].([]any)
 	if old == nil {
-		c.add(narrowing{path: path, kind: limited, text: "(enum)", schema: after})
+		c.add(narrowing{path: path, kind: newLimit, text: "(enum)", schema: after})
 		return
 	}
 	var texts []string
@@ -209,7 +209,7 @@ func (c *schemaComparer) limits(before, after map[string]any, path []string) {
 		}
 	}
 	if len(texts) > 0 {
-		c.add(narrowing{path: path, kind: limited, text: "(" + strings.Join(texts, ", ") + ")", schema: after})
+		c.add(narrowing{path: path, kind: newLimit, text: "(" + strings.Join(texts, ", ") + ")", schema: after})
 	}
 }
 
@@ -256,7 +256,7 @@ func (n narrowing) concerns(object map[string]any) bool {
 		switch n.kind {
 		case typeChanged:
 			return !accepts(n.schema, v, "type")
-		case enumShrunk, limited:
+		case enumShrunk, newLimit:
 			return v != nil && !accepts(n.schema, v, valueKeywords...)
 		case closed:
 			fields, isMap := v.(map[string]any)

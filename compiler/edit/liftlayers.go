@@ -1,4 +1,4 @@
-package lift
+package edit
 
 import (
 	"io/fs"

@@ -1,4 +1,4 @@
-package lift_test
+package edit_test
 
 import (
 	"bytes"
@@ -16,7 +16,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/edit"
-	"github.com/fleetc/fleetc/compiler/edit/lift"
 )
 
 // Fleets with random layers and values: bundles stay the same, the files do not become longer,
@@ -33,7 +32,7 @@ func TestLiftRandomFleets(t *testing.T) {
 		}
 		tried++
 		c := &compiler.Compiler{Dir: g.dir, NoCache: true, Cache: t.TempDir()}
-		r, err := lift.Lift(context.Background(), c, lift.Request{})
+		r, err := edit.Lift(context.Background(), c, edit.LiftRequest{})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -52,7 +51,7 @@ func TestLiftRandomFleets(t *testing.T) {
 			}
 		}
 		checkFormat(t, g, after)
-		again, err := lift.Lift(context.Background(), c, lift.Request{})
+		again, err := edit.Lift(context.Background(), c, edit.LiftRequest{})
 		if err != nil || len(again.Moves) > 0 {
 			t.Errorf("seed %d: the second run moves %+v: %v", seed, again, err)
 		}

@@ -1,4 +1,4 @@
-package lift
+package edit
 
 import (
 	"cmp"
@@ -92,8 +92,8 @@ func pathText(path []string) string {
 	return strings.Join(keys, ".")
 }
 
-// Paths returns the paths of releases and values that lift takes, for completion.
-func Paths(c *compiler.Compiler) ([]string, error) {
+// LiftPaths returns the paths of releases and values that lift takes, for completion.
+func LiftPaths(c *compiler.Compiler) ([]string, error) {
 	root, _, err := load.Root(cmp.Or(c.Dir, "."))
 	if err != nil {
 		return nil, err

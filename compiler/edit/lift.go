@@ -1,7 +1,4 @@
-// Package lift moves values that all clusters of a layer set equally from the files of the
-// clusters to those of the layer. It changes no bundle: it compiles the fleet before and
-// after the change, and compares.
-package lift
+package edit
 
 import (
 	"cmp"
@@ -12,29 +9,28 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// Request selects the values to move.
-type Request struct {
+// LiftRequest selects the values to move.
+type LiftRequest struct {
 	Paths  []string // of releases or values, as in explain; all when empty
 	DryRun bool     // write nothing
 }
 
-// Result holds the changes of a request.
-type Result struct {
-	Written  bool        `json:"written"`  // whether the files were written
-	Files    []string    `json:"files"`    // changed files, sorted, relative to the fleet's root
-	Removed  []string    `json:"removed"`  // those of them that are removed, because nothing is left in them
-	Moves    []Move      `json:"moves"`    // sorted by layer, and in the order of the files
-	Kept     []KeptValue `json:"kept"`     // values that could not be moved
-	Clusters int         `json:"clusters"` // clusters whose bundles were compared
-	Lines    int         `json:"lines"`    // lines of the files that are not blank, after minus before
+// LiftResult holds the changes of a request.
+type LiftResult struct {
+	Written  bool          `json:"written"`  // whether the files were written
+	Files    []string      `json:"files"`    // changed files, sorted, relative to the fleet's root
+	Removed  []string      `json:"removed"`  // those of them that are removed, because nothing is left in them
+	Moves    []LiftedValue `json:"moves"`    // sorted by layer, and in the order of the files
+	Kept     []KeptValue   `json:"kept"`     // values that could not be moved
+	Clusters int           `json:"clusters"` // clusters whose bundles were compared
+	Lines    int           `json:"lines"`    // lines of the files that are not blank, after minus before
 }
 
-// Move is a value that was moved to a layer.
-type Move struct {
+// LiftedValue is a value that was moved to a layer.
+type LiftedValue struct {
 	Path  string   `json:"path"`  // in the layer, in CUE syntax
 	Value string   `json:"value"` // CUE syntax
 	Layer string   `json:"layer"` // path below environments, or root
@@ -52,7 +48,7 @@ type KeptValue struct {
 // Lift moves values to the layers whose clusters all set them. It writes nothing unless the
 // bundles of all clusters stay the same. Values that would change a bundle stay, and are in
 // the result.
-func Lift(ctx context.Context, c *compiler.Compiler, req Request) (*Result, error) {
+func Lift(ctx context.Context, c *compiler.Compiler, req LiftRequest) (*LiftResult, error) {
 	root, _, err := load.Root(cmp.Or(c.Dir, "."))
 	if err != nil {
 		return nil, err
@@ -73,8 +69,8 @@ func Lift(ctx context.Context, c *compiler.Compiler, req Request) (*Result, erro
 	if err != nil {
 		return nil, err
 	}
-	out := &Result{
-		Files: slices.AppendSeq([]string{}, maps.Keys(edits)), Removed: []string{}, Moves: []Move{}, Kept: append([]KeptValue{}, l.kept...),
+	out := &LiftResult{
+		Files: slices.AppendSeq([]string{}, maps.Keys(edits)), Removed: []string{}, Moves: []LiftedValue{}, Kept: append([]KeptValue{}, l.kept...),
 		Clusters: len(l.prover.clusters), Lines: t.lines(edits),
 	}
 	slices.Sort(out.Files)
@@ -94,8 +90,8 @@ func Lift(ctx context.Context, c *compiler.Compiler, req Request) (*Result, erro
 }
 
 // describe returns the move for the result.
-func (m *move) describe() Move {
-	out := Move{Path: m.text(), Value: m.valueText(), Layer: m.to.id(), IsSet: m.isSet}
+func (m *move) describe() LiftedValue {
+	out := LiftedValue{Path: m.text(), Value: m.valueText(), Layer: m.to.id(), IsSet: m.isSet}
 	for _, l := range m.from {
 		out.From = append(out.From, l.id())
 	}
@@ -257,7 +253,7 @@ func (l *lifter) write(edits load.Edits, removed []string) error {
 		if slices.Contains(removed, name) {
 			continue
 		}
-		if err := edit.WriteFile(l.root, name, edits[name]); err != nil {
+		if err := WriteFile(l.root, name, edits[name]); err != nil {
 			return err
 		}
 	}

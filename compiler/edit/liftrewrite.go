@@ -1,4 +1,4 @@
-package lift
+package edit
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -104,10 +103,10 @@ func (t *tree) format(edits load.Edits) error {
 			if !ok {
 				continue
 			}
-			if before, err := edit.FormatSource(t.root, f.name, f.text); err != nil || !bytes.Equal(before, f.text) {
+			if before, err := FormatSource(t.root, f.name, f.text); err != nil || !bytes.Equal(before, f.text) {
 				continue
 			}
-			after, err := edit.FormatSource(t.root, f.name, text)
+			after, err := FormatSource(t.root, f.name, text)
 			if err != nil {
 				return err
 			}

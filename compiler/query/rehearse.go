@@ -1,9 +1,4 @@
-// Package rehearse makes findings for the reviewers of a change: objects that clusters would
-// refuse, objects and data that would be lost, and work that a new version of a chart needs.
-//
-// It compares two renderings of each cluster and the charts of its releases. It reads no
-// files and uses no network or cluster.
-package rehearse
+package query
 
 import (
 	"slices"
@@ -20,8 +15,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
-// A Side is one state of a cluster.
-type Side struct {
+// A ReviewSide is one state of a cluster.
+type ReviewSide struct {
 	Cluster *fleet.Cluster
 	Objects []fleet.Object // with the hooks that an apply runs; nil when the cluster did not render
 	Hooks   []fleet.Object // the other hooks; nil with Charts when they are not known
@@ -32,9 +27,9 @@ type Side struct {
 // maxListed is the maximum number of objects, fields or values that a finding lists.
 const maxListed = 5
 
-// A Comparer compares the clusters of a fleet, and memoizes results for charts and CRDs that
+// A Reviewer compares the clusters of a fleet, and memoizes results for charts and CRDs that
 // clusters share. The zero value is ready for concurrent use.
-type Comparer struct {
+type Reviewer struct {
 	asked    par.Memo[*fleet.Chart, map[string]bool]
 	values   par.Memo[[2]*values.Type, []values.Change]
 	narrowed par.Memo[[2]*unstructured.Unstructured, []versionNarrowing]
@@ -42,8 +37,8 @@ type Comparer struct {
 
 // Cluster returns the findings of one cluster, ungrouped. It compares objects only if both
 // sides rendered.
-func (c *Comparer) Cluster(before, after Side) []diff.Finding {
-	r := &rehearsal{Comparer: c, before: before, after: after, old: byID(before.Objects), next: byID(after.Objects)}
+func (c *Reviewer) Cluster(before, after ReviewSide) []diff.Finding {
+	r := &rehearsal{Reviewer: c, before: before, after: after, old: byID(before.Objects), next: byID(after.Objects)}
 	version, known := kube.Minor(after.Cluster.KubeVersion)
 	r.charts()
 	if before.Objects != nil && after.Objects != nil {
@@ -62,8 +57,8 @@ func (c *Comparer) Cluster(before, after Side) []diff.Finding {
 
 // A rehearsal compares two states of a cluster.
 type rehearsal struct {
-	*Comparer
-	before, after Side
+	*Reviewer
+	before, after ReviewSide
 	old, next     map[string]fleet.Object // objects by ID
 	findings      []diff.Finding
 
@@ -81,8 +76,8 @@ func about(o fleet.Object, reason diff.Reason, severity diff.Severity, text, hin
 	return diff.Finding{Reason: reason, Severity: severity, Object: o.ID(), Release: o.ReleaseName(), Text: text, Hint: hint}
 }
 
-// NewFaults returns findings for faults that the fleet has only after a change.
-func NewFaults(faults error) []diff.Finding {
+// NewFaultFindings returns findings for faults that the fleet has only after a change.
+func NewFaultFindings(faults error) []diff.Finding {
 	var out []diff.Finding
 	for _, d := range diag.All(faults) {
 		text := d.Msg
