@@ -37,7 +37,7 @@ type wing struct {
 var doors = map[string][]string{
 	"cuelang.org/go":                         {"compiler/base/diag/cuediag", "compiler/stage/load", "compiler/stage/unify", "compiler/stage/values", "compiler/stage/validate", "compiler/edit", "compiler/edit/lsp"},
 	"helm.sh/helm":                           {"compiler/base/coalesce", "compiler/stage/chart", "compiler/stage/values", "compiler/stage/render", "compiler/edit/importer", "compiler/deliver/apply/helm"},
-	"github.com/google/go-containerregistry": {"compiler/base/registry", "compiler/stage/chart", "compiler/deliver/export/oci"},
+	"github.com/google/go-containerregistry": {"compiler/base/registry", "compiler/stage/chart", "compiler/deliver/export"},
 	"k8s.io/apiextensions-apiserver":         {"compiler/stage/validate"},
 	"github.com/google/go-jsonnet":           {"compiler/stage/source"},
 	"sigs.k8s.io/kustomize":                  {"compiler/stage/source"},
@@ -45,7 +45,7 @@ var doors = map[string][]string{
 	"github.com/google/cel-go":               {"compiler/stage/health"},
 	"github.com/spf13":                       {"cmd/fleetc"},
 	"k8s.io/client-go":                       {"compiler/deliver/cluster"},
-	"net/http":                               {"compiler/base/registry", "compiler/stage/chart", "compiler/deliver/export/oci", "compiler/deliver/cluster", "compiler/deliver/apply", "compiler/deliver/drift"},
+	"net/http":                               {"compiler/base/registry", "compiler/stage/chart", "compiler/deliver/export", "compiler/deliver/cluster", "compiler/deliver/apply", "compiler/deliver/drift"},
 	"github.com/prometheus":                  {"compiler/deliver/drift"},
 	"os/exec":                                {"cmd/fleetc", "compiler/base/git", "compiler/deliver/apply", "compiler/deliver/cluster", "compiler/deliver/secrets", "compiler/edit/importer"},
 	"github.com/creachadair/jrpc2":           {"compiler/edit/lsp"},

@@ -15,7 +15,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
 	"github.com/fleetc/fleetc/compiler/edit/updates"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/spf13/cobra"
@@ -41,7 +40,7 @@ func (g *gitOptions) placeFlags(cmd *cobra.Command, usage string) {
 
 // open opens the repository of --git. An invalid --branch or --pr-branch is a fault, and so
 // is an empty --path, such as that of a variable that is not set.
-func (g *gitOptions) open(cmd *cobra.Command, o *options) (*branch.Remote, error) {
+func (g *gitOptions) open(cmd *cobra.Command, o *options) (*export.Remote, error) {
 	if cmd.Flags().Changed("path") && g.path == "" {
 		return nil, &diag.Diag{Code: diag.CodeFlagValue, Msg: "--path is empty", Hint: "name a directory in the repository, or / for its top directory"}
 	}
@@ -55,7 +54,7 @@ func (g *gitOptions) open(cmd *cobra.Command, o *options) (*branch.Remote, error
 			return nil, err
 		}
 	}
-	return branch.Open(cmd.Context(), g.address, o.dir)
+	return export.OpenRemote(cmd.Context(), g.address, o.dir)
 }
 
 // checkBranchFlag returns a fault for a flag whose value is not a valid branch name.
@@ -71,7 +70,7 @@ func checkBranchPrefix(flag, value string) error {
 
 // checkBranchOf returns a fault for the value of a flag if name is not a valid branch name.
 func checkBranchOf(flag, value, name, why string) error {
-	if branch.IsName(name) {
+	if export.IsBranchName(name) {
 		return nil
 	}
 	return &diag.Diag{
@@ -83,14 +82,14 @@ func checkBranchOf(flag, value, name, why string) error {
 
 // A gitResult is the result for a repository in the JSON output.
 type gitResult struct {
-	Repository string          `json:"repository"`
-	Branches   []branch.Result `json:"branches"`
+	Repository string                `json:"repository"`
+	Branches   []export.BranchResult `json:"branches"`
 }
 
 // toGit exports to branches of a git repository.
 func (x *exportRun) toGit(ctx context.Context, c *compiler.Compiler, patterns []string) error {
 	err := x.toRemote(ctx, c, patterns, true)
-	if errors.Is(err, branch.ErrTreeMismatch) {
+	if errors.Is(err, export.ErrTreeMismatch) {
 		// The directory of an up-to-date cluster changed in the meantime.
 		err = x.toRemote(ctx, c, patterns, false)
 	}
@@ -130,13 +129,13 @@ func (g *gitExport) push(ctx context.Context, parts map[string]*exportPart) erro
 	}
 	names := slices.Sorted(maps.Keys(parts))
 	summaries := make([]export.Summary, len(names))
-	updates := make([]branch.Update, len(names))
+	updates := make([]export.BranchUpdate, len(names))
 	for i, name := range names {
-		u := branch.Update{Branch: name, Path: g.path, Without: g.without(parts[name])}
+		u := export.BranchUpdate{Branch: name, Path: g.path, Without: g.without(parts[name])}
 		if g.git.pattern != "" {
 			u.Onto = g.base
 		}
-		u.Write = func(_ context.Context, dir, _ string) (branch.Change, error) {
+		u.Write = func(_ context.Context, dir, _ string) (export.BranchChange, error) {
 			digests := map[string]string{}
 			tree := &export.Tree{Dir: dir, Name: inBranch(g.base, u.Path), Jobs: g.o.jobs}
 			sum, err := g.write(tree, parts[name], func(b *fleet.Bundle) { digests[b.Cluster.ID] = b.Digest })
@@ -146,8 +145,8 @@ func (g *gitExport) push(ctx context.Context, parts map[string]*exportPart) erro
 		updates[i] = u
 	}
 	results, err := g.remote.Push(ctx, g.check, updates...)
-	pushed := slices.ContainsFunc(results, func(r branch.Result) bool { return r.State != branch.Refused })
-	if err != nil && !pushed || errors.Is(err, branch.ErrTreeMismatch) {
+	pushed := slices.ContainsFunc(results, func(r export.BranchResult) bool { return r.State != export.BranchRefused })
+	if err != nil && !pushed || errors.Is(err, export.ErrTreeMismatch) {
 		return err
 	}
 	for i, r := range results {
@@ -178,15 +177,15 @@ func (x *exportRun) sourceCommit(ctx context.Context) (string, error) {
 
 // report prints the results for branches. The error is errDifferences if a
 // check found changes.
-func (x *exportRun) report(repository, base string, results []branch.Result, summaries []export.Summary) error {
-	out := &gitResult{Repository: repository, Branches: []branch.Result{}}
+func (x *exportRun) report(repository, base string, results []export.BranchResult, summaries []export.Summary) error {
+	out := &gitResult{Repository: repository, Branches: []export.BranchResult{}}
 	differences := false
 	for i, r := range results {
-		if r.State == branch.Unchanged && len(summaries[i].Clusters) == 0 && len(results) > 1 {
+		if r.State == export.BranchUnchanged && len(summaries[i].Clusters) == 0 && len(results) > 1 {
 			continue // no cluster was removed
 		}
 		out.Branches = append(out.Branches, r)
-		differences = differences || r.State == branch.Committed || r.State == branch.Created
+		differences = differences || r.State == export.BranchCommitted || r.State == export.BranchCreated
 	}
 	sum := export.Join(summaries...)
 	w := x.cmd.OutOrStdout()
@@ -204,27 +203,27 @@ func (x *exportRun) report(repository, base string, results []branch.Result, sum
 
 // printBranches prints what happened to branches. A repository is named if it is not empty,
 // and base is the base of branches that have none in their result.
-func printBranches(w io.Writer, branches []branch.Result, repository, base string, check bool) {
+func printBranches(w io.Writer, branches []export.BranchResult, repository, base string, check bool) {
 	to, in := "", ""
 	if repository != "" {
 		to, in = " to "+repository, " in "+repository
 	}
 	for _, b := range branches {
-		said := map[branch.State]string{
-			branch.Unchanged:      "nothing to push",
-			branch.Committed:      "commit " + b.Commit + " pushed" + to,
-			branch.Created:        "made of commit " + b.Commit + in,
-			branch.Stale:          "left as it is: " + cmp.Or(b.Base, base) + " has all of it",
-			branch.Foreign:        "left as it is: others committed to it",
-			branch.Refused:        "not pushed: the repository rejects it",
-			updates.BranchWaits:   "waits: as many branches exist as updates.maxBranches allows",
-			updates.BranchFailed:  "not pushed: the updates cannot be made",
-			updates.BranchGone:    "its group no longer exists; --prune deletes it, unless others committed to it",
-			updates.BranchDeleted: "deleted: its group no longer exists",
-			updates.BranchUnknown: "left as it is: versions could not be read, so its group may exist",
+		said := map[export.BranchState]string{
+			export.BranchUnchanged: "nothing to push",
+			export.BranchCommitted: "commit " + b.Commit + " pushed" + to,
+			export.BranchCreated:   "made of commit " + b.Commit + in,
+			export.BranchStale:     "left as it is: " + cmp.Or(b.Base, base) + " has all of it",
+			export.BranchForeign:   "left as it is: others committed to it",
+			export.BranchRefused:   "not pushed: the repository rejects it",
+			updates.BranchWaits:    "waits: as many branches exist as updates.maxBranches allows",
+			updates.BranchFailed:   "not pushed: the updates cannot be made",
+			updates.BranchGone:     "its group no longer exists; --prune deletes it, unless others committed to it",
+			updates.BranchDeleted:  "deleted: its group no longer exists",
+			updates.BranchUnknown:  "left as it is: versions could not be read, so its group may exist",
 		}
 		if check {
-			said[branch.Committed], said[branch.Created] = "would get a commit", "would be made of commit "+b.Commit
+			said[export.BranchCommitted], said[export.BranchCreated] = "would get a commit", "would be made of commit "+b.Commit
 		}
 		fmt.Fprintf(w, "%s: %s\n", diff.Inline(b.Branch), said[b.State])
 	}

@@ -12,14 +12,13 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
 	"github.com/fleetc/fleetc/compiler/incremental"
 )
 
 // A gitExport is an export to a repository.
 type gitExport struct {
 	*exportRun
-	remote   *branch.Remote
+	remote   *export.Remote
 	path     string                // path of the tree in the repository
 	base     string                // branch to push to or to merge into
 	previous map[string]gitOutcome // outcomes of up-to-date clusters, by ID
@@ -47,10 +46,10 @@ func (g *gitExport) findBase(ctx context.Context) (err error) {
 // load loads the clusters that are not known to be up to date in the base
 // branch; all of them unless onlyChanged is set.
 func (g *gitExport) load(ctx context.Context, c *compiler.Compiler, patterns []string, onlyChanged bool) (err error) {
-	there := sync.OnceValue(func() branch.Listing {
+	there := sync.OnceValue(func() export.BranchListing {
 		// Errors of the repository are reported when it is needed.
 		if err := g.findBase(ctx); err != nil {
-			return branch.Listing{}
+			return export.BranchListing{}
 		}
 		l, _ := g.remote.List(ctx, g.base, g.path)
 		// An export must see removed clusters inside another cluster's
@@ -81,7 +80,7 @@ func (g *gitExport) load(ctx context.Context, c *compiler.Compiler, patterns []s
 }
 
 // recordOutcomes records the outcomes for the clusters of a part.
-func (g *gitExport) recordOutcomes(ctx context.Context, p *exportPart, r branch.Result, sum export.Summary) {
+func (g *gitExport) recordOutcomes(ctx context.Context, p *exportPart, r export.BranchResult, sum export.Summary) {
 	for c, files := range p.compiled(sum) {
 		text, err := json.Marshal(gitOutcome{r.Branch, r.Trees[c.ID], files.Added + files.Changed + files.Unchanged})
 		if err == nil {
@@ -93,8 +92,8 @@ func (g *gitExport) recordOutcomes(ctx context.Context, p *exportPart, r branch.
 // without returns the directories that the export of a part does not need:
 // those of up-to-date clusters and of clusters in other parts. A part that
 // removes clusters needs the latter.
-func (g *gitExport) without(p *exportPart) branch.Without {
-	w := branch.Without{}
+func (g *gitExport) without(p *exportPart) export.Without {
+	w := export.Without{}
 	for _, id := range g.ids {
 		if p.isRetired == nil {
 			w[id] = ""

@@ -14,7 +14,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/export/oci"
 	"github.com/fleetc/fleetc/compiler/incremental"
 	"github.com/spf13/cobra"
 )
@@ -32,11 +31,11 @@ func (r *ociOptions) flags(cmd *cobra.Command) {
 
 // toRegistry exports to a registry. It pushes nothing if a cluster has faults.
 func (x *exportRun) toRegistry(ctx context.Context, c *compiler.Compiler, patterns []string) (err error) {
-	target, err := oci.Parse(x.oci.target)
+	target, err := export.ParseTarget(x.oci.target)
 	if err != nil {
 		return err
 	}
-	client := oci.NewClient(target)
+	client := export.NewRegistryClient(target)
 	upToDate, err := x.loadChanged(ctx, c, client, patterns)
 	if err != nil {
 		return err
@@ -63,7 +62,7 @@ func (x *exportRun) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 	if err != nil {
 		return err
 	}
-	var pushed []oci.PushResult
+	var pushed []export.PushResult
 	p := newProgress(x.cmd, len(artifacts))
 	for one, err := range deliver.PushArtifacts(ctx, client, artifacts, x.check) {
 		faults.Add(err)
@@ -85,13 +84,13 @@ func (x *exportRun) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 		faults.Add(err)
 		pushed = append(pushed, one)
 	}
-	slices.SortFunc(pushed, func(a, b oci.PushResult) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	slices.SortFunc(pushed, func(a, b export.PushResult) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return errors.Join(faults.Err(), x.printPushed(pushed, faults.Err() == nil))
 }
 
 // loadChanged loads the clusters that are not known to be up to date in the
 // registry.
-func (x *exportRun) loadChanged(ctx context.Context, c *compiler.Compiler, client *oci.Client, patterns []string) (*incremental.UpToDate, error) {
+func (x *exportRun) loadChanged(ctx context.Context, c *compiler.Compiler, client *export.RegistryClient, patterns []string) (*incremental.UpToDate, error) {
 	var failed atomic.Bool // the push reports errors of the registry
 	loaded, upToDate, err := incremental.Load(ctx, c, incremental.Task{
 		Name:   fmt.Sprintf("export %s with %s to %s", x.layout, toolVersion(), x.oci.target),
@@ -112,13 +111,13 @@ func (x *exportRun) loadChanged(ctx context.Context, c *compiler.Compiler, clien
 
 // artifacts compiles the clusters. The contents of their artifacts are written
 // below dir.
-func (x *exportRun) artifacts(ctx context.Context, dir string) ([]*oci.Artifact, error) {
+func (x *exportRun) artifacts(ctx context.Context, dir string) ([]*export.Artifact, error) {
 	var faults diag.List
-	var artifacts []*oci.Artifact
+	var artifacts []*export.Artifact
 	p := newProgress(x.cmd, len(x.fleet.Clusters))
 	defer p.clear()
 	tree := &export.Tree{Fleet: x.fleet.Module, Version: toolVersion()}
-	from := oci.Provenance{Source: x.oci.source, Revision: x.oci.revision}
+	from := export.Provenance{Source: x.oci.source, Revision: x.oci.revision}
 	for a, err := range deliver.Artifacts(ctx, x.fleet, x.layout, tree, dir, x.allowExec, from) {
 		faults.Add(err)
 		artifacts = append(artifacts, a)
@@ -132,16 +131,16 @@ func (x *exportRun) artifacts(ctx context.Context, dir string) ([]*oci.Artifact,
 
 // printPushed prints the results for artifacts. The error is errDifferences if
 // a check found changes; complete means that no other error occurred.
-func (x *exportRun) printPushed(pushed []oci.PushResult, complete bool) error {
+func (x *exportRun) printPushed(pushed []export.PushResult, complete bool) error {
 	changed := 0
 	for _, p := range pushed {
-		if p.State == oci.Changed {
+		if p.State == export.PushChanged {
 			changed++
 		}
 	}
 	w := x.cmd.OutOrStdout()
 	if x.output == "json" {
-		if err := writeJSON(w, map[string]any{"artifacts": append([]oci.PushResult{}, pushed...)}); err != nil {
+		if err := writeJSON(w, map[string]any{"artifacts": append([]export.PushResult{}, pushed...)}); err != nil {
 			return err
 		}
 	} else {
@@ -150,7 +149,7 @@ func (x *exportRun) printPushed(pushed []oci.PushResult, complete bool) error {
 			verb = "would be pushed"
 		}
 		for _, a := range pushed {
-			if a.State == oci.Unchanged {
+			if a.State == export.PushUnchanged {
 				continue
 			}
 			fmt.Fprintf(w, "%s %s@%s\n", a.State, a.Tag, a.Digest)

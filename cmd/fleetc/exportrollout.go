@@ -12,7 +12,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 	"github.com/spf13/cobra"
 )
@@ -47,7 +47,7 @@ func (p *progressOptions) open(cmd *cobra.Command, o *options, repository string
 	if err := checkBranchPrefix("reports", name); err != nil {
 		return nil, done, err
 	}
-	remote, err := branch.Open(cmd.Context(), cmp.Or(address, repository), o.dir)
+	remote, err := export.OpenRemote(cmd.Context(), cmp.Or(address, repository), o.dir)
 	if err != nil {
 		return nil, done, err
 	}
@@ -159,7 +159,7 @@ func (x *exportRun) toRollout(ctx context.Context, c *compiler.Compiler, pattern
 // complete.
 func (x *exportRun) printRollout(r *deliver.BranchRollout, repository string) error {
 	report, _ := r.Report() // Outcome has the faults
-	git := &gitResult{Repository: repository, Branches: []branch.Result{r.Pushed}}
+	git := &gitResult{Repository: repository, Branches: []export.BranchResult{r.Pushed}}
 	w := x.cmd.OutOrStdout()
 	if x.output == "json" {
 		return exportJSON(w, r.Summary, git, &report)

@@ -8,7 +8,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 	"github.com/spf13/cobra"
 )
@@ -53,7 +53,7 @@ func newRolloutReportCommand(o *options) *cobra.Command {
 			}
 			r.Address = cluster.Address{Access: access, Context: kubeContext, InCluster: !cmd.Flags().Changed("context")}
 			r.Namespaces = gitops.Namespaces{Flux: cmp.Or(namespace, "flux-system"), ArgoCD: cmp.Or(namespace, "argocd")}
-			r.Open = func() (*branch.Remote, error) { return branch.Open(cmd.Context(), git.address, o.dir) }
+			r.Open = func() (*export.Remote, error) { return export.OpenRemote(cmd.Context(), git.address, o.dir) }
 			reports, err := deliver.PushReports(cmd.Context(), r, ids)
 			if err != nil && reports == nil {
 				return err

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/edit/updates"
 )
 
@@ -52,9 +52,9 @@ func printPushed(w io.Writer, pushed []updates.PushedGroup) {
 	if len(pushed) == 0 {
 		return
 	}
-	var branches []branch.Result
+	var branches []export.BranchResult
 	for _, p := range pushed {
-		branches = append(branches, branch.Result{Branch: p.Branch, State: p.State, Commit: p.Commit, Base: p.Base})
+		branches = append(branches, export.BranchResult{Branch: p.Branch, State: p.State, Commit: p.Commit, Base: p.Base})
 	}
 	fmt.Fprint(w, "\n")
 	printBranches(w, branches, "", "", false)

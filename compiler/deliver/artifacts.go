@@ -17,7 +17,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/git"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/export/oci"
 	"github.com/fleetc/fleetc/compiler/deliver/secrets"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -27,9 +26,9 @@ import (
 // Their content is below dir, which must exist as long as the artifacts are used. allowExec
 // says whether secrets may run commands. from has the fields of the provenance that all
 // artifacts share.
-func Artifacts(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, tree *export.Tree, dir string, allowExec bool, from oci.Provenance) iter.Seq2[*oci.Artifact, error] {
+func Artifacts(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, tree *export.Tree, dir string, allowExec bool, from export.Provenance) iter.Seq2[*export.Artifact, error] {
 	resolver := secrets.NewResolver(f.Fleet, allowExec)
-	return par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*oci.Artifact, error) {
+	return par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*export.Artifact, error) {
 		b, err := exportCluster(ctx, f, f.Clusters[i], layout, resolver)
 		if err != nil {
 			return nil, err
@@ -44,7 +43,7 @@ func Artifacts(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, tree
 		}
 		provenance := from
 		provenance.Fleet, provenance.Cluster, provenance.Digest = f.Module, b.Cluster.ID, b.Digest
-		return oci.Pack(files, provenance, filepath.Join(dir, strconv.Itoa(i)))
+		return export.PackArtifact(files, provenance, filepath.Join(dir, strconv.Itoa(i)))
 	})
 }
 
@@ -53,8 +52,8 @@ const PushesAtATime = 8
 
 // PushArtifacts pushes artifacts in parallel and yields the results in their order. The
 // error of an artifact does not stop the others.
-func PushArtifacts(ctx context.Context, client *oci.Client, artifacts []*oci.Artifact, check bool) iter.Seq2[oci.PushResult, error] {
-	return par.Map(ctx, PushesAtATime, len(artifacts), func(ctx context.Context, i int) (oci.PushResult, error) {
+func PushArtifacts(ctx context.Context, client *export.RegistryClient, artifacts []*export.Artifact, check bool) iter.Seq2[export.PushResult, error] {
+	return par.Map(ctx, PushesAtATime, len(artifacts), func(ctx context.Context, i int) (export.PushResult, error) {
 		p, err := client.Push(ctx, artifacts[i], check)
 		return p, diag.In(artifacts[i].Cluster, err)
 	})
@@ -62,7 +61,7 @@ func PushArtifacts(ctx context.Context, client *oci.Client, artifacts []*oci.Art
 
 // LastArtifact returns the objects of a cluster's artifact in a registry for
 // [compiler.Fleet.KeepLast]; nil if it has none.
-func LastArtifact(ctx context.Context, f *compiler.Fleet, client *oci.Client, cluster string) (objects []fleet.Object, err error) {
+func LastArtifact(ctx context.Context, f *compiler.Fleet, client *export.RegistryClient, cluster string) (objects []fleet.Object, err error) {
 	files, err := client.Files(ctx, cluster)
 	if files == nil || err != nil {
 		return nil, err

@@ -14,7 +14,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
 	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 )
@@ -134,7 +133,7 @@ func (f *follower) state() (rollout.State, time.Time) {
 }
 
 // readProgress reads how far the clusters are with their directories.
-func (r *BranchRollout) readProgress(ctx context.Context, h *branch.History) error {
+func (r *BranchRollout) readProgress(ctx context.Context, h *export.BranchHistory) error {
 	limit := r.options.now().Add(-r.longestWait())
 	var there []*fleet.Cluster
 	var dirs []string

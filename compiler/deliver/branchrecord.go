@@ -16,7 +16,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
 	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 )
@@ -114,10 +113,10 @@ func (d *Decisions) change(ctx context.Context, what decision, names []string, c
 		names = all
 	}
 	dir := path.Join(d.options.Path, rollout.RecordDir)
-	write := func(ctx context.Context, top, base string) (branch.Change, error) {
+	write := func(ctx context.Context, top, base string) (export.BranchChange, error) {
 		// The first wave may need an approval before the first export.
 		if err := d.checkExported(ctx, base, what == approveWave && names[0] == all[0]); err != nil {
-			return branch.Change{}, err
+			return export.BranchChange{}, err
 		}
 		recorded = DecisionResult{} // of an attempt that failed
 		changed, err := d.writeRecords(top, "git:"+d.options.Branch+":"+path.Join(dir, rollout.RecordFile), func(records *rollout.Records) {
@@ -125,13 +124,13 @@ func (d *Decisions) change(ctx context.Context, what decision, names []string, c
 				recorded.add(wave, records.Change(d.Module, wave, func(r *rollout.Record) { change(wave, r) }))
 			}
 		})
-		out := branch.Change{Message: subject + "\n\nFleetc-Version: " + d.options.Version + "\n"}
+		out := export.BranchChange{Message: subject + "\n\nFleetc-Version: " + d.options.Version + "\n"}
 		if changed {
 			out.Files = []string{rollout.RecordFile}
 		}
 		return out, err
 	}
-	_, err := d.options.Remote.Push(ctx, false, branch.Update{Branch: d.options.Branch, Path: dir, Existing: true, Write: write})
+	_, err := d.options.Remote.Push(ctx, false, export.BranchUpdate{Branch: d.options.Branch, Path: dir, Existing: true, Write: write})
 	if err != nil {
 		return DecisionResult{}, err
 	}

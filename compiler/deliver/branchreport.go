@@ -10,7 +10,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 )
 
@@ -18,7 +18,7 @@ import (
 type ReportOptions struct {
 	Address    cluster.Address // of the cluster that runs Flux or Argo CD
 	Namespaces gitops.Namespaces
-	Open       func() (*branch.Remote, error) // opens the repository of the reports
+	Open       func() (*export.Remote, error) // opens the repository of the reports
 	Branch     string                         // the reports are in branches below this name
 }
 
@@ -82,7 +82,7 @@ const reportsAtATime = 8
 
 // open opens the repository n times: a Remote makes one push at a time. On an error, it
 // returns those that are open.
-func (o *ReportOptions) open(n int) (remotes []*branch.Remote, err error) {
+func (o *ReportOptions) open(n int) (remotes []*export.Remote, err error) {
 	for range n {
 		remote, err := o.Open()
 		if err != nil {
@@ -93,15 +93,15 @@ func (o *ReportOptions) open(n int) (remotes []*branch.Remote, err error) {
 	return remotes, nil
 }
 
-func closeAll(remotes []*branch.Remote) {
+func closeAll(remotes []*export.Remote) {
 	for _, r := range remotes {
 		_ = r.Close() // a temporary directory
 	}
 }
 
 // pushAll pushes the reports, and returns those that were pushed.
-func (o *ReportOptions) pushAll(ctx context.Context, remotes []*branch.Remote, reports []gitops.Report) (pushed []gitops.Report, err error) {
-	idle := make(chan *branch.Remote, len(remotes))
+func (o *ReportOptions) pushAll(ctx context.Context, remotes []*export.Remote, reports []gitops.Report) (pushed []gitops.Report, err error) {
+	idle := make(chan *export.Remote, len(remotes))
 	for _, r := range remotes {
 		idle <- r
 	}
@@ -122,16 +122,16 @@ func (o *ReportOptions) pushAll(ctx context.Context, remotes []*branch.Remote, r
 }
 
 // push pushes a report to its branch.
-func (o *ReportOptions) push(ctx context.Context, remote *branch.Remote, report gitops.Report) error {
+func (o *ReportOptions) push(ctx context.Context, remote *export.Remote, report gitops.Report) error {
 	text, err := report.Encode()
 	if err != nil {
 		return err
 	}
-	_, err = remote.Push(ctx, false, branch.Update{
+	_, err = remote.Push(ctx, false, export.BranchUpdate{
 		Branch: gitops.ReportBranch(o.Branch, report.Cluster), Detached: true,
-		Write: func(_ context.Context, dir, _ string) (branch.Change, error) {
+		Write: func(_ context.Context, dir, _ string) (export.BranchChange, error) {
 			err := os.WriteFile(filepath.Join(dir, gitops.ReportFile), text, 0o644)
-			return branch.Change{Files: []string{gitops.ReportFile}, Message: "fleetc: report of " + report.Cluster + "\n\n[skip ci]\n"}, err
+			return export.BranchChange{Files: []string{gitops.ReportFile}, Message: "fleetc: report of " + report.Cluster + "\n\n[skip ci]\n"}, err
 		},
 	})
 	return err

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 )
 
@@ -30,7 +30,7 @@ func TestReportsArePushedAtTheSameTime(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bare, "hooks", "pre-receive"), []byte(hook), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	o := ReportOptions{Branch: "r", Open: func() (*branch.Remote, error) { return branch.Open(t.Context(), bare, home) }}
+	o := ReportOptions{Branch: "r", Open: func() (*export.Remote, error) { return export.OpenRemote(t.Context(), bare, home) }}
 	remotes, err := o.open(2)
 	defer closeAll(remotes)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
 	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 )
@@ -25,7 +24,7 @@ type BranchOptions struct {
 	RolloutOptions // without a wave
 	Access         cluster.Access
 	Actions        apply.ActionOptions // of the checks of waves
-	Remote         *branch.Remote
+	Remote         *export.Remote
 	Branch         string       // default: that of the repository
 	Path           string       // of the export in the repository
 	Layout         fleet.Layout // default: the layout that the layers of all clusters configure
@@ -39,7 +38,7 @@ type BranchOptions struct {
 
 // Reports says where clusters push their reports.
 type Reports struct {
-	Remote *branch.Remote
+	Remote *export.Remote
 	Branch string // the reports are in branches below this name
 }
 
@@ -49,7 +48,7 @@ type BranchRollout struct {
 	Fleet   *compiler.Fleet
 	Layout  fleet.Layout
 	Summary export.Summary // changed files
-	Pushed  branch.Result
+	Pushed  export.BranchResult
 
 	order     *fleet.Rollout
 	options   BranchOptions
@@ -141,16 +140,16 @@ func commonLayout(clusters []*fleet.Cluster) (fleet.Layout, error) {
 
 // Read reads the state of all waves. Nothing is written.
 func (r *BranchRollout) Read(ctx context.Context) error {
-	update := r.update(func(ctx context.Context, dir, base string) (branch.Change, error) {
+	update := r.update(func(ctx context.Context, dir, base string) (export.BranchChange, error) {
 		tree := r.tree(dir)
 		session, err := tree.Check()
 		if err != nil {
-			return branch.Change{}, err
+			return export.BranchChange{}, err
 		}
 		if err = r.read(ctx, tree, session, base); err == nil {
 			r.holdRemovals(session, cmp.Or(r.whyHeld(nil), "the next export removes it"))
 		}
-		return branch.Change{}, cmp.Or(err, session.Close())
+		return export.BranchChange{}, cmp.Or(err, session.Close())
 	})
 	update.Existing = true
 	_, err := r.options.Remote.Push(ctx, true, update)
@@ -158,9 +157,9 @@ func (r *BranchRollout) Read(ctx context.Context) error {
 }
 
 // update returns an update of the whole export.
-func (r *BranchRollout) update(write func(ctx context.Context, dir, base string) (branch.Change, error)) branch.Update {
+func (r *BranchRollout) update(write func(ctx context.Context, dir, base string) (export.BranchChange, error)) export.BranchUpdate {
 	const depth = 200 // commits by which a cluster may be behind
-	return branch.Update{Branch: r.options.Branch, Path: r.options.Path, Exclusive: true, Depth: depth, Write: write}
+	return export.BranchUpdate{Branch: r.options.Branch, Path: r.options.Path, Exclusive: true, Depth: depth, Write: write}
 }
 
 // tree returns the tree of the export in a checkout.

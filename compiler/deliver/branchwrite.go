@@ -10,7 +10,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
 	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 )
 
@@ -19,11 +18,11 @@ import (
 // commit of the fleet.
 func (r *BranchRollout) Export(ctx context.Context, source string) error {
 	r.Summary = export.Join() // without clusters
-	results, err := r.options.Remote.Push(ctx, r.options.Check, r.update(func(ctx context.Context, dir, base string) (branch.Change, error) {
+	results, err := r.options.Remote.Push(ctx, r.options.Check, r.update(func(ctx context.Context, dir, base string) (export.BranchChange, error) {
 		tree := r.tree(dir)
 		session, err := tree.Begin(ctx)
 		if err != nil {
-			return branch.Change{}, err
+			return export.BranchChange{}, err
 		}
 		chosen := map[string]bool{}
 		if err = r.read(ctx, tree, session, base); err == nil {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
 )
 
 // maxTrailers is the maximum number of clusters that a commit lists.
@@ -18,8 +17,8 @@ const maxTrailers = 20
 // ExportCommit returns the changed files and the commit message of an export. digests are the
 // digests of bundles by cluster ID, source is the commit of the fleet, and version that of
 // fleetc.
-func ExportCommit(sum export.Summary, digests map[string]string, source, version string) branch.Change {
-	var c branch.Change
+func ExportCommit(sum export.Summary, digests map[string]string, source, version string) export.BranchChange {
+	var c export.BranchChange
 	var trailers, ids []string
 	all := sha256.New()
 	for _, r := range sum.Clusters {

@@ -15,7 +15,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
-	"github.com/fleetc/fleetc/compiler/deliver/export/oci"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/secrets"
 	"github.com/fleetc/fleetc/compiler/incremental"
 	"github.com/fleetc/fleetc/compiler/stage/patch"
@@ -186,7 +186,7 @@ func checkLayouts(f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout) error
 	for _, l := range layouts {
 		_, err := layOut(f, b, l)
 		if err == nil && l == fleet.FluxLayout && b.Cluster.GitOps.Flux.Source.Kind == "OCIRepository" {
-			err = diag.In(b.Cluster.ID, oci.CheckID(b.Cluster.ID))
+			err = diag.In(b.Cluster.ID, export.CheckArtifactID(b.Cluster.ID))
 		}
 		for _, d := range diag.All(err) {
 			fault := *d

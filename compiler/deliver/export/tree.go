@@ -13,7 +13,27 @@
 // of the bundle, the export fails before it changes anything. Files that are
 // up to date are not written.
 //
-// The package does not order or encode objects, makes no commits, follows no
+// A [BranchUpdate] commits files to a branch of a remote git repository and pushes it:
+//
+//	fetch     the tips of the branches, without history     repository -> temporary copy
+//	write     the caller changes files in a working tree    tip        -> tree
+//	commit    if the tree differs from that of the tip      tree       -> commit
+//	push      if the branch has not moved                   commit     -> repository
+//
+// When the branch has moved, the update starts again from the new tip; texts are
+// never merged. Commits that others pushed in the meantime stay; if they changed
+// the same files, the caller writes these again. A branch gets one commit or none.
+// The git program runs, so that credentials, signing keys and names are those of the
+// user. Attributes of the repository do not change the content of files.
+//
+// An [Artifact] is a bundle in a registry, with the media types that Flux reads:
+//
+//	oci://<registry>/<path>/<cluster ID in lower case>:<tag>
+//
+// Equal files give an artifact with the same digest on every machine, since it
+// contains no times, users or machines.
+//
+// The package does not order or encode objects, calls no API of a forge, follows no
 // symbolic links below Dir, and does not sync to disk: a killed process is
 // safe, a power failure is not.
 package export

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -15,7 +15,7 @@ func TestUpdatesJSON(t *testing.T) {
 	u := &Updates{
 		Written: []string{"a.cue"}, Others: []string{"rest"}, LeftOut: []LeftOut{}, Dir: "/fleet", Limit: 3, Incomplete: true,
 		Groups:   []*Group{{Name: "web", Failed: errors.New("broken"), BodyFile: "web.md", Before: map[string][]byte{"a.cue": []byte("x")}, After: load.Edits{"a.cue": []byte("y")}}},
-		Branches: []PushedGroup{{Group: "web", Branch: "fleetc/update/web", Base: "main", State: branch.Committed, Commit: "c0ffee"}},
+		Branches: []PushedGroup{{Group: "web", Branch: "fleetc/update/web", Base: "main", State: export.BranchCommitted, Commit: "c0ffee"}},
 	}
 	got, err := json.MarshalIndent(u, "", " ")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/git"
-	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/edit"
 )
 
@@ -24,22 +24,22 @@ type Branches struct {
 	Prune  bool   // whether to delete branches of groups that no longer exist
 }
 
-// States of the branch of a group beside those of [branch.State].
+// States of the branch of a group beside those of [export.BranchState].
 const (
-	BranchWaits   branch.State = "waiting" // updates.maxBranches is reached
-	BranchFailed  branch.State = "failed"  // the updates cannot be made
-	BranchGone    branch.State = "gone"    // the group no longer exists
-	BranchDeleted branch.State = "deleted" // likewise, and the branch was deleted
-	BranchUnknown branch.State = "unknown" // versions could not be read, so the group may exist
+	BranchWaits   export.BranchState = "waiting" // updates.maxBranches is reached
+	BranchFailed  export.BranchState = "failed"  // the updates cannot be made
+	BranchGone    export.BranchState = "gone"    // the group no longer exists
+	BranchDeleted export.BranchState = "deleted" // likewise, and the branch was deleted
+	BranchUnknown export.BranchState = "unknown" // versions could not be read, so the group may exist
 )
 
 // A PushedGroup is a branch of a group of updates.
 type PushedGroup struct {
-	Group  string       `json:"group,omitempty"` // empty if the group no longer exists
-	Branch string       `json:"branch"`
-	Base   string       `json:"base"`
-	State  branch.State `json:"state"`
-	Commit string       `json:"commit,omitempty"`
+	Group  string             `json:"group,omitempty"` // empty if the group no longer exists
+	Branch string             `json:"branch"`
+	Base   string             `json:"base"`
+	State  export.BranchState `json:"state"`
+	Commit string             `json:"commit,omitempty"`
 }
 
 // Push commits each group to a branch on top of the base branch, and pushes it. It
@@ -64,7 +64,7 @@ func push(ctx context.Context, found *Updates, to Branches) (out []PushedGroup, 
 			return nil, err
 		}
 	}
-	remote, err := branch.Open(ctx, address, found.Dir)
+	remote, err := export.OpenRemote(ctx, address, found.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func push(ctx context.Context, found *Updates, to Branches) (out []PushedGroup, 
 		return nil, err
 	}
 	var faults diag.List
-	var pushes []branch.Update
+	var pushes []export.BranchUpdate
 	gone, err := removeGone(ctx, remote, found, to, existing)
 	faults.Add(err)
 	free := found.Limit - len(existing)
@@ -100,7 +100,7 @@ func push(ctx context.Context, found *Updates, to Branches) (out []PushedGroup, 
 			if isNew {
 				free--
 			}
-			pushes = append(pushes, branch.Update{Branch: p.Branch, Onto: to.Base, Path: path, Owned: true, Write: writeGroup(g, to.Base)})
+			pushes = append(pushes, export.BranchUpdate{Branch: p.Branch, Onto: to.Base, Path: path, Owned: true, Write: writeGroup(g, to.Base)})
 		}
 		out = append(out, p)
 	}
@@ -116,7 +116,7 @@ func push(ctx context.Context, found *Updates, to Branches) (out []PushedGroup, 
 
 // removeGone returns the branches of groups that no longer exist, and deletes them if
 // to.Prune says so.
-func removeGone(ctx context.Context, remote *branch.Remote, found *Updates, to Branches, existing []string) ([]PushedGroup, error) {
+func removeGone(ctx context.Context, remote *export.Remote, found *Updates, to Branches, existing []string) ([]PushedGroup, error) {
 	var gone []string
 	for _, name := range existing {
 		group := strings.TrimPrefix(name, to.Prefix+"/")
@@ -145,15 +145,15 @@ func removeGone(ctx context.Context, remote *branch.Remote, found *Updates, to B
 
 // writeGroup returns the function that writes the files of a group to a checkout of the base
 // branch. A file that differs from that of the working tree is a fault.
-func writeGroup(g *Group, base string) func(context.Context, string, string) (branch.Change, error) {
-	return func(_ context.Context, dir, _ string) (branch.Change, error) {
+func writeGroup(g *Group, base string) func(context.Context, string, string) (export.BranchChange, error) {
+	return func(_ context.Context, dir, _ string) (export.BranchChange, error) {
 		for _, name := range g.Files {
 			existing, err := edit.ReadFile(dir, name)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return branch.Change{}, err
+				return export.BranchChange{}, err
 			}
 			if err != nil || !bytes.Equal(existing, g.Before[name]) {
-				return branch.Change{}, &diag.Diag{
+				return export.BranchChange{}, &diag.Diag{
 					Code: diag.CodeChangedFile,
 					At:   []diag.Pos{{File: name}}, Msg: "the file differs from that of the branch " + base,
 					Hint: "run fleetc update in a clean checkout of " + base + ", or name another branch with --branch",
@@ -161,9 +161,9 @@ func writeGroup(g *Group, base string) func(context.Context, string, string) (br
 			}
 		}
 		if err := edit.WriteFiles(dir, g.Before, g.After); err != nil {
-			return branch.Change{}, err
+			return export.BranchChange{}, err
 		}
-		return branch.Change{Files: g.Files, Message: g.Message() + "\nFleetc-Update: " + g.Name}, nil
+		return export.BranchChange{Files: g.Files, Message: g.Message() + "\nFleetc-Update: " + g.Name}, nil
 	}
 }
 

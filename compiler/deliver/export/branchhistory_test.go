@@ -1,4 +1,4 @@
-package branch
+package export
 
 import (
 	"context"
@@ -19,14 +19,14 @@ func TestExclusive(t *testing.T) {
 			t.Fatal(err)
 		}
 		var bases []string
-		result, err := s.push(t, Update{Branch: "main", Exclusive: exclusive, Write: func(ctx context.Context, dir, base string) (Change, error) {
+		result, err := s.push(t, BranchUpdate{Branch: "main", Exclusive: exclusive, Write: func(ctx context.Context, dir, base string) (BranchChange, error) {
 			bases = append(bases, base)
 			return writes(map[string]string{"ours/x": "1"})(ctx, dir, base)
 		}})
-		if err != nil || result.State != Committed {
+		if err != nil || result.State != BranchCommitted {
 			t.Fatalf("%+v, %v", result, err)
 		}
-		wantFiles(t, s.files(t, "main"), map[string]string{"ours/x": "1", "theirs/x": "1"})
+		branchWantFiles(t, s.files(t, "main"), map[string]string{"ours/x": "1", "theirs/x": "1"})
 		if want := map[bool]int{false: 1, true: 2}[exclusive]; len(bases) != want {
 			t.Errorf("exclusive %t: decided on %v", exclusive, bases)
 		}
@@ -45,14 +45,14 @@ func moved(t *testing.T, s *server) string {
 func TestDetached(t *testing.T) {
 	s := serve(t, map[string]string{"x": "0"})
 	for _, text := range []string{"1", "2"} {
-		s.mustPush(t, Update{Branch: "reports/a", Detached: true, Write: writes(map[string]string{"r": text})}, Committed)
-		wantFiles(t, s.files(t, "reports/a"), map[string]string{"r": text})
+		s.mustPush(t, BranchUpdate{Branch: "reports/a", Detached: true, Write: writes(map[string]string{"r": text})}, BranchCommitted)
+		branchWantFiles(t, s.files(t, "reports/a"), map[string]string{"r": text})
 		if count := s.git(t, "-C", s.bare, "rev-list", "--count", "reports/a"); count != "1\n" {
 			t.Errorf("%s commits", count)
 		}
 	}
 	empty := serve(t, nil)
-	empty.mustPush(t, Update{Branch: "reports/a", Detached: true, Write: writes(map[string]string{"r": "1"})}, Committed)
+	empty.mustPush(t, BranchUpdate{Branch: "reports/a", Detached: true, Write: writes(map[string]string{"r": "1"})}, BranchCommitted)
 }
 
 // The history has the trees of the last commits, and says which one changed a directory.
@@ -65,11 +65,11 @@ func TestHistory(t *testing.T) {
 	for _, depth := range []int{2, 3} {
 		r := s.open(t)
 		ran := false
-		_, err := r.Push(t.Context(), true, Update{Branch: "main", Path: "top", Depth: depth, Write: func(ctx context.Context, _, base string) (Change, error) {
+		_, err := r.Push(t.Context(), true, BranchUpdate{Branch: "main", Path: "top", Depth: depth, Write: func(ctx context.Context, _, base string) (BranchChange, error) {
 			ran = true
 			h, err := r.History(ctx, base, "top")
 			if err != nil {
-				return Change{}, err
+				return BranchChange{}, err
 			}
 			changes, err := h.LastChanges(ctx, []string{"a", "b", "none"}, time.Time{})
 			if a, b := changes["a"], changes["b"]; len(changes) != 2 || a.Commit != changed || b.Commit != base || a.Time.IsZero() || err != nil {
@@ -88,7 +88,7 @@ func TestHistory(t *testing.T) {
 			if (tree(oldest, "a") == "") != (depth == 2) || tree(base, "c") != "" || tree(strings.Repeat("0", 40), "a") != "" {
 				t.Errorf("trees of other commits with depth %d", depth)
 			}
-			return Change{}, nil
+			return BranchChange{}, nil
 		}})
 		if err != nil || !ran {
 			t.Fatalf("%t, %v", ran, err)
@@ -114,16 +114,16 @@ func TestLastChangesOfMerges(t *testing.T) {
 		empty := strings.TrimSpace(s.git(t, "-C", s.bare, "commit-tree", "-p", merge, "-m", "empty", merge+"^{tree}"))
 		s.git(t, "-C", s.bare, "update-ref", "refs/heads/main", empty)
 		r := s.open(t)
-		_, err := r.Push(t.Context(), true, Update{Branch: "main", Path: top, Depth: 10, Write: func(ctx context.Context, _, base string) (Change, error) {
+		_, err := r.Push(t.Context(), true, BranchUpdate{Branch: "main", Path: top, Depth: 10, Write: func(ctx context.Context, _, base string) (BranchChange, error) {
 			h, err := r.History(ctx, base, top)
 			if err != nil {
-				return Change{}, err
+				return BranchChange{}, err
 			}
 			changes, err := h.LastChanges(ctx, []string{"a", "b/c", "bc", "c"}, time.Time{})
 			if len(changes) != 3 || changes["a"].Commit != changed || changes["b/c"].Commit != merge || changes["bc"].Commit != first || err != nil {
 				t.Errorf("below %q the last changes are %v, %v, want %s for a, %s for b/c and %s for bc", top, changes, err, changed, merge, first)
 			}
-			return Change{}, nil
+			return BranchChange{}, nil
 		}})
 		if err != nil {
 			t.Error(err)
@@ -141,10 +141,10 @@ func TestDeepen(t *testing.T) {
 		s.commit(t, "main", map[string]string{"top/b/x": text})
 	}
 	r := s.open(t)
-	_, err := r.Push(t.Context(), true, Update{Branch: "main", Path: "top", Depth: 2, Write: func(ctx context.Context, _, base string) (Change, error) {
+	_, err := r.Push(t.Context(), true, BranchUpdate{Branch: "main", Path: "top", Depth: 2, Write: func(ctx context.Context, _, base string) (BranchChange, error) {
 		h, err := r.History(ctx, base, "top")
 		if err != nil {
-			return Change{}, err
+			return BranchChange{}, err
 		}
 		for _, want := range []string{"", changed} {
 			limit := time.Time{}
@@ -156,7 +156,7 @@ func TestDeepen(t *testing.T) {
 				t.Errorf("with the limit %v, the last changes are %v, %v, want %q for a, %s for b", limit, changes, err, want, base)
 			}
 		}
-		return Change{}, nil
+		return BranchChange{}, nil
 	}})
 	if err != nil {
 		t.Error(err)

@@ -1,4 +1,4 @@
-package branch
+package export
 
 import (
 	"os"
@@ -14,10 +14,10 @@ func TestFiles(t *testing.T) {
 	for branch, files := range map[string]map[string]string{
 		"r/a": {"f": "one\n"}, "r/b": {"g": "1"}, "r/c": {"f": strings.Repeat("x", 9)}, "r/d": {"f/g": "a directory"}, "r/e": {"f": "12345678"},
 	} {
-		s.mustPush(t, Update{Branch: branch, Detached: true, Write: writes(files)}, Committed)
+		s.mustPush(t, BranchUpdate{Branch: branch, Detached: true, Write: writes(files)}, BranchCommitted)
 	}
 	got, err := s.open(t).Files(t.Context(), []string{"r/a", "r/b", "r/c", "r/d", "r/e", "r/none"}, "f", 8)
-	want := map[string]File{"r/a": {Data: []byte("one\n")}, "r/b": {}, "r/c": {}, "r/d": {}, "r/e": {Data: []byte("12345678")}}
+	want := map[string]BranchFile{"r/a": {Data: []byte("one\n")}, "r/b": {}, "r/c": {}, "r/d": {}, "r/e": {Data: []byte("12345678")}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -32,7 +32,7 @@ func TestFind(t *testing.T) {
 	for branch, files := range map[string]map[string]string{
 		"b": {"top/b/f": "1", "top/a/g": "1"}, "c": {"top/a/f": "2", "top/b/f": "2"}, "d": {"f": "3", "top/a/f/x": "3"}, "e": {"top/a/f": "4"},
 	} {
-		s.mustPush(t, Update{Branch: branch, Detached: true, Write: writes(files)}, Committed)
+		s.mustPush(t, BranchUpdate{Branch: branch, Detached: true, Write: writes(files)}, BranchCommitted)
 	}
 	got, err := s.open(t).Find(t.Context(), []string{"top/a/f", "top/b/f"}, func(branch string) bool { return branch != "e" })
 	if want := []TipFile{{"b", []byte("1")}, {"c", []byte("2")}, {"main", []byte("0")}}; err != nil || !reflect.DeepEqual(got, want) {
@@ -47,7 +47,7 @@ func TestFind(t *testing.T) {
 func TestFilesOfBadBranch(t *testing.T) {
 	s := serve(t, map[string]string{"x": "0"})
 	for branch, text := range map[string]string{"r/a": "1", "r/bad": "2", "r/c": "3"} {
-		s.mustPush(t, Update{Branch: branch, Detached: true, Write: writes(map[string]string{"f": text})}, Committed)
+		s.mustPush(t, BranchUpdate{Branch: branch, Detached: true, Write: writes(map[string]string{"f": text})}, BranchCommitted)
 	}
 	tree := strings.TrimSpace(s.git(t, "-C", s.bare, "rev-parse", "r/bad^{tree}"))
 	if err := os.Remove(filepath.Join(s.bare, "objects", tree[:2], tree[2:])); err != nil {

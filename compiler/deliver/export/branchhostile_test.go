@@ -1,4 +1,4 @@
-package branch
+package export
 
 import (
 	"context"
@@ -69,7 +69,7 @@ func TestAddress(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
-	for _, u := range []Update{
+	for _, u := range []BranchUpdate{
 		{Branch: ""},
 		{Branch: "-f"},
 		{Branch: "a b"},
@@ -111,12 +111,12 @@ func TestRefused(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(s.bare, "hooks", hook), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		_, err := s.push(t, Update{Branch: "main", Write: writes(map[string]string{"x": "1"})})
+		_, err := s.push(t, BranchUpdate{Branch: "main", Write: writes(map[string]string{"x": "1"})})
 		wantFault(t, err, "rejects the push to main: GH006: protected", "ask a reviewer", "hint: ask for permission to push to it")
 		if strings.ContainsRune(err.Error(), 0x1b) {
 			t.Errorf("%q", err.Error())
 		}
-		wantFiles(t, s.files(t, "main"), map[string]string{"README": "0"})
+		branchWantFiles(t, s.files(t, "main"), map[string]string{"README": "0"})
 		if s.pushes != 1 {
 			t.Errorf("%d pushes", s.pushes)
 		}
@@ -129,7 +129,7 @@ func TestBranchInTheWay(t *testing.T) {
 	for existing, want := range map[string]string{"fleetc": "fleetc/update/web", "fleetc/update/web/old": "fleetc/update/web"} {
 		s := serve(t, map[string]string{"README": "0"})
 		s.git(t, "-C", s.bare, "branch", existing, "main")
-		_, err := s.push(t, Update{Branch: want, Onto: "main", Owned: true, Write: writes(map[string]string{"x": "1"})})
+		_, err := s.push(t, BranchUpdate{Branch: want, Onto: "main", Owned: true, Write: writes(map[string]string{"x": "1"})})
 		wantFault(t, err, "the branch "+want+" cannot exist beside the branch "+existing, "hint: remove "+existing+", or name another branch")
 		if s.pushes != 1 {
 			t.Errorf("%d pushes", s.pushes)
@@ -141,7 +141,7 @@ func TestBranchInTheWay(t *testing.T) {
 func TestRefusedCheckedOut(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
 	s.git(t, "-C", s.bare, "worktree", "add", "--quiet", filepath.Join(t.TempDir(), "checkout"), "main")
-	_, err := s.push(t, Update{Branch: "main", Write: writes(map[string]string{"x": "1"})})
+	_, err := s.push(t, BranchUpdate{Branch: "main", Write: writes(map[string]string{"x": "1"})})
 	wantFault(t, err, "refusing to update checked out branch", "hint: push to a bare repository, or to a branch that is not checked out there")
 }
 
@@ -149,14 +149,14 @@ func TestRefusedCheckedOut(t *testing.T) {
 func TestRefusedUnpack(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
 	s.git(t, "-C", s.bare, "config", "receive.maxInputSize", "10")
-	_, err := s.push(t, Update{Branch: "main", Write: writes(map[string]string{"x": "1"})})
+	_, err := s.push(t, BranchUpdate{Branch: "main", Write: writes(map[string]string{"x": "1"})})
 	wantFault(t, err, "pack exceeds maximum allowed size", "hint: look at the server that has the repository")
 }
 
 // The hints of an update for a pull request do not name flags of fleetc export.
 func TestHintsForPullRequests(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
-	u := Update{Branch: "u", Onto: "nope", Owned: true, Write: writes(map[string]string{"x": "1"})}
+	u := BranchUpdate{Branch: "u", Onto: "nope", Owned: true, Write: writes(map[string]string{"x": "1"})}
 	_, err := s.push(t, u)
 	wantFault(t, err, "has no branch nope to merge into", "hint: name an existing branch with --branch\n")
 	if err := os.WriteFile(filepath.Join(s.bare, "hooks", "update"), []byte("#!/bin/sh\necho no\nexit 1\n"), 0o755); err != nil {
@@ -171,7 +171,7 @@ func TestHintsForPullRequests(t *testing.T) {
 func TestBranchKeepsMoving(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
 	r := s.open(t)
-	a := &attempt{Remote: r, Update: Update{Branch: "main"}, count: maxAttempts}
+	a := &attempt{Remote: r, BranchUpdate: BranchUpdate{Branch: "main"}, count: maxAttempts}
 	if a.retry(t.Context(), a.moved(nil)) {
 		t.Error("there is no end")
 	}
@@ -200,7 +200,7 @@ func withPassword(next http.Handler) http.Handler {
 func TestCredentials(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
 	s.handler = withPassword(s.gitHandler())
-	u := Update{Branch: "main", Write: writes(map[string]string{"x": "1"})}
+	u := BranchUpdate{Branch: "main", Write: writes(map[string]string{"x": "1"})}
 	_, err := s.push(t, u)
 	wantFault(t, err, s.url, "hint: run git ls-remote "+s.url)
 	helper := filepath.Join(s.home, "helper")
@@ -208,7 +208,7 @@ func TestCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.configure(t, "credential.helper", helper)
-	s.mustPush(t, u, Committed)
+	s.mustPush(t, u, BranchCommitted)
 	s.git(t, "config", "--global", "--unset", "credential.helper")
 
 	plain := s.url
@@ -240,26 +240,26 @@ func TestSigned(t *testing.T) {
 	for k, v := range map[string]string{"gpg.format": "ssh", "user.signingKey": key, "commit.gpgSign": "true", "gpg.ssh.allowedSignersFile": allowed} {
 		s.configure(t, k, v)
 	}
-	result := s.mustPush(t, Update{Branch: "main", Write: writes(map[string]string{"x": "1"})}, Committed)
+	result := s.mustPush(t, BranchUpdate{Branch: "main", Write: writes(map[string]string{"x": "1"})}, BranchCommitted)
 	if out := s.git(t, "-C", s.bare, "verify-commit", result.Commit); !strings.Contains(out, `Good "git" signature for ann@example.com`) {
 		t.Errorf("got %s", out)
 	}
 	s.configure(t, "user.signingKey", filepath.Join(s.home, "gone"))
-	_, err = s.push(t, Update{Branch: "main", Write: writes(map[string]string{"x": "2"})})
+	_, err = s.push(t, BranchUpdate{Branch: "main", Write: writes(map[string]string{"x": "2"})})
 	wantFault(t, err, "git cannot make the commit: ", "gone")
 }
 
 func TestNoIdentity(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
 	s.git(t, "config", "--global", "--unset", "user.email")
-	u := Update{Branch: "main", Write: writes(map[string]string{"x": "1"})}
+	u := BranchUpdate{Branch: "main", Write: writes(map[string]string{"x": "1"})}
 	_, err := s.push(t, u)
 	wantFault(t, err, "git has no name or address for the commit", "hint: run git config --global user.name NAME")
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
 		t.Setenv("GIT_"+who+"_NAME", who)
 		t.Setenv("GIT_"+who+"_EMAIL", who+"@example.com")
 	}
-	s.mustPush(t, u, Committed)
+	s.mustPush(t, u, BranchCommitted)
 	if log := s.git(t, "-C", s.bare, "log", "-1", "--format=%an %ce", "main"); log != "AUTHOR COMMITTER@example.com\n" {
 		t.Errorf("got %s", log)
 	}
@@ -288,7 +288,7 @@ func TestHostileRepository(t *testing.T) {
 	}
 	s.configure(t, "init.templateDir", filepath.Dir(templates))
 	text := "a\r\n$Id$\n"
-	s.mustPush(t, Update{Branch: "main", Path: "clusters", Write: writes(map[string]string{"y": text, "x": "$Id$\n"})}, Committed)
+	s.mustPush(t, BranchUpdate{Branch: "main", Path: "clusters", Write: writes(map[string]string{"y": text, "x": "$Id$\n"})}, BranchCommitted)
 	if got := s.files(t, "main"); got["clusters/y"] != text || got["clusters/x"] != "$Id$\n" {
 		t.Errorf("got %q", got)
 	}
@@ -297,15 +297,15 @@ func TestHostileRepository(t *testing.T) {
 	}
 	s.link(t, "out", outside)
 	s.link(t, "clusters/deep", outside)
-	_, err := s.push(t, Update{Branch: "main", Path: "out", Write: writes(map[string]string{"z": "1"})})
+	_, err := s.push(t, BranchUpdate{Branch: "main", Path: "out", Write: writes(map[string]string{"z": "1"})})
 	wantFault(t, err, "out is not a directory")
-	_, err = s.push(t, Update{Branch: "main", Path: "out/more", Write: writes(map[string]string{"z": "1"})})
+	_, err = s.push(t, BranchUpdate{Branch: "main", Path: "out/more", Write: writes(map[string]string{"z": "1"})})
 	wantFault(t, err, "cannot add these files")
 	if _, err := os.Stat(filepath.Join(outside, "z")); err == nil {
 		t.Error("a file was written outside")
 	}
 	s.git(t, "-C", s.bare, "update-ref", "refs/heads/sub", s.gitlink(t, "a"))
-	_, err = s.push(t, Update{Branch: "sub", Path: "a", Write: writes(map[string]string{"z": "1"})})
+	_, err = s.push(t, BranchUpdate{Branch: "sub", Path: "a", Write: writes(map[string]string{"z": "1"})})
 	wantFault(t, err, "cannot add these files")
 }
 
@@ -337,7 +337,7 @@ func (s *server) gitlink(t *testing.T, name string) string {
 // A server that does not answer, answers nonsense, or never ends its answer.
 func TestHostileServer(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
-	u := Update{Branch: "main", Write: writes(map[string]string{"x": "1"})}
+	u := BranchUpdate{Branch: "main", Write: writes(map[string]string{"x": "1"})}
 	for name, handler := range map[string]http.HandlerFunc{
 		"gone":     func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret", http.StatusInternalServerError) },
 		"nonsense": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") },
@@ -364,7 +364,7 @@ func TestHostileServer(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
 	s.handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	u := Update{Branch: "main", Write: writes(map[string]string{"x": "1"})}
+	u := BranchUpdate{Branch: "main", Write: writes(map[string]string{"x": "1"})}
 	r := s.open(t)
 	r.timeout = 50 * time.Millisecond
 	_, err := r.Push(t.Context(), false, u)
@@ -381,15 +381,15 @@ func TestTimeout(t *testing.T) {
 func TestPlainServer(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0", "a/b/x": "1", "a/b/link": "2", "a/z": "0"})
 	s.git(t, "-C", s.bare, "config", "uploadpack.allowFilter", "false")
-	s.mustPush(t, Update{Branch: "main", Path: "a/b", Write: writes(map[string]string{"x": "2", "link": ""})}, Committed)
-	wantFiles(t, s.files(t, "main"), map[string]string{"README": "0", "a/b/x": "2", "a/z": "0"})
+	s.mustPush(t, BranchUpdate{Branch: "main", Path: "a/b", Write: writes(map[string]string{"x": "2", "link": ""})}, BranchCommitted)
+	branchWantFiles(t, s.files(t, "main"), map[string]string{"README": "0", "a/b/x": "2", "a/z": "0"})
 }
 
 func TestLocalPath(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
 	s.url = s.bare
 	r := s.open(t)
-	results, err := r.Push(t.Context(), false, Update{Branch: "main", Path: "a", Write: writes(map[string]string{"x": "2"})})
+	results, err := r.Push(t.Context(), false, BranchUpdate{Branch: "main", Path: "a", Write: writes(map[string]string{"x": "2"})})
 	if err != nil || len(results) != 1 || s.files(t, "main")["a/x"] != "2" {
 		t.Errorf("%v, %v", results, err)
 	}
@@ -398,7 +398,7 @@ func TestLocalPath(t *testing.T) {
 // An interrupted push leaves the branch unchanged, and the next push succeeds.
 func TestInterrupted(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
-	u := Update{Branch: "main", Write: writes(map[string]string{"x": "1"})}
+	u := BranchUpdate{Branch: "main", Write: writes(map[string]string{"x": "1"})}
 	git := s.gitHandler()
 	ctx, cancel := context.WithCancel(t.Context())
 	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -413,9 +413,9 @@ func TestInterrupted(t *testing.T) {
 	if _, err := s.open(t).Push(ctx, false, u); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	wantFiles(t, s.files(t, "main"), map[string]string{"README": "0"})
+	branchWantFiles(t, s.files(t, "main"), map[string]string{"README": "0"})
 	s.handler = nil
-	s.mustPush(t, u, Committed)
+	s.mustPush(t, u, BranchCommitted)
 }
 
 // A lost answer does not cause a second push.
@@ -430,7 +430,7 @@ func TestLostAnswer(t *testing.T) {
 		}
 		git.ServeHTTP(w, r)
 	})
-	result := s.mustPush(t, Update{Branch: "main", Write: writes(map[string]string{"x": "1"})}, Committed)
+	result := s.mustPush(t, BranchUpdate{Branch: "main", Write: writes(map[string]string{"x": "1"})}, BranchCommitted)
 	if result.Commit != s.tip(t, "main") {
 		t.Errorf("%+v, and the tip is %s", result, s.tip(t, "main"))
 	}

@@ -1,4 +1,4 @@
-package oci
+package export
 
 import (
 	"archive/tar"
@@ -58,10 +58,10 @@ type Artifact struct {
 	image v1.Image
 }
 
-// Pack makes an artifact of files, which have slash-separated names. It writes
+// PackArtifact makes an artifact of files, which have slash-separated names. It writes
 // the layer to the new file into, which must exist as long as the artifact is
 // in use.
-func Pack(files map[string][]byte, p Provenance, into string) (*Artifact, error) {
+func PackArtifact(files map[string][]byte, p Provenance, into string) (*Artifact, error) {
 	if err := writeLayer(files, into); err != nil {
 		return nil, fmt.Errorf("pack the artifact of %s: %w", p.Cluster, err)
 	}

@@ -1,4 +1,4 @@
-package oci
+package export
 
 import (
 	"archive/tar"
@@ -24,24 +24,26 @@ import (
 )
 
 const (
-	maxAnswer = 256 << 20        // bytes that a registry may answer for one artifact
-	maxFiles  = 1 << 30          // bytes of an artifact's files, unpacked
-	timeout   = 10 * time.Minute // for one artifact
+	maxAnswer        = 256 << 20        // bytes that a registry may answer for one artifact
+	maxArtifactFiles = 1 << 30          // bytes of an artifact's files, unpacked
+	pushTimeout      = 10 * time.Minute // for one artifact
 )
 
-// A Client pushes and reads the artifacts of a fleet. It is safe for concurrent
+// A RegistryClient pushes and reads the artifacts of a fleet. It is safe for concurrent
 // use.
-type Client struct {
-	target    Target
+type RegistryClient struct {
+	target    RegistryTarget
 	transport http.RoundTripper
 }
 
-// NewClient returns a client for the target. It does not use the network yet.
-func NewClient(t Target) *Client { return &Client{t, registry.Waiting(registry.Transport())} }
+// NewRegistryClient returns a client for the target. It does not use the network yet.
+func NewRegistryClient(t RegistryTarget) *RegistryClient {
+	return &RegistryClient{t, registry.Waiting(registry.Transport())}
+}
 
 // Check returns a fault when the ID of a cluster is not valid in the name of a
 // repository.
-func (c *Client) Check(cluster string) error {
+func (c *RegistryClient) Check(cluster string) error {
 	_, err := c.target.repository(cluster)
 	return err
 }
@@ -61,13 +63,13 @@ type PushState string
 
 // The states of artifacts.
 const (
-	Changed   PushState = "changed"
-	Unchanged PushState = "unchanged"
+	PushChanged   PushState = "changed"
+	PushUnchanged PushState = "unchanged"
 )
 
 // Push pushes the artifact to the tag of its cluster, unless the tag has equal
 // content already. With check, it pushes nothing. The error is a fault.
-func (c *Client) Push(ctx context.Context, a *Artifact, check bool) (p PushResult, err error) {
+func (c *RegistryClient) Push(ctx context.Context, a *Artifact, check bool) (p PushResult, err error) {
 	err = c.withTag(ctx, a.Cluster, "write", func(address string, tag name.Tag, options []remote.Option) error {
 		digest, err := a.image.Digest()
 		if err != nil {
@@ -75,10 +77,10 @@ func (c *Client) Push(ctx context.Context, a *Artifact, check bool) (p PushResul
 		}
 		current, err := a.current(tag, options)
 		if current != "" || err != nil {
-			p = c.pushResult(a.Cluster, address, current, Unchanged)
+			p = c.pushResult(a.Cluster, address, current, PushUnchanged)
 			return err
 		}
-		p = c.pushResult(a.Cluster, address, digest.String(), Changed)
+		p = c.pushResult(a.Cluster, address, digest.String(), PushChanged)
 		if check {
 			return nil
 		}
@@ -89,7 +91,7 @@ func (c *Client) Push(ctx context.Context, a *Artifact, check bool) (p PushResul
 
 // TagHas reports whether the tag of a cluster has the digest. The error is a
 // fault.
-func (c *Client) TagHas(ctx context.Context, cluster, digest string) (ok bool, err error) {
+func (c *RegistryClient) TagHas(ctx context.Context, cluster, digest string) (ok bool, err error) {
 	err = c.withTag(ctx, cluster, "read", func(_ string, tag name.Tag, options []remote.Option) error {
 		current, err := tagDigest(tag, options)
 		ok = err == nil && current.String() == digest
@@ -98,25 +100,25 @@ func (c *Client) TagHas(ctx context.Context, cluster, digest string) (ok bool, e
 	return ok, err
 }
 
-// Unchanged returns the result of a push for a tag that already has the digest.
+// PushUnchanged returns the result of a push for a tag that already has the digest.
 // The error is a fault.
-func (c *Client) Unchanged(cluster, digest string) (PushResult, error) {
+func (c *RegistryClient) Unchanged(cluster, digest string) (PushResult, error) {
 	address, err := c.target.repository(cluster)
-	return c.pushResult(cluster, address, digest, Unchanged), err
+	return c.pushResult(cluster, address, digest, PushUnchanged), err
 }
 
-func (c *Client) pushResult(cluster, address, digest string, state PushState) PushResult {
+func (c *RegistryClient) pushResult(cluster, address, digest string, state PushState) PushResult {
 	return PushResult{cluster, address + ":" + c.target.tag, digest, address + "@" + digest, state}
 }
 
 // withTag calls work with the repository and the tag of a cluster, and turns
 // its error into a fault.
-func (c *Client) withTag(ctx context.Context, cluster, verb string, work func(address string, tag name.Tag, options []remote.Option) error) error {
+func (c *RegistryClient) withTag(ctx context.Context, cluster, verb string, work func(address string, tag name.Tag, options []remote.Option) error) error {
 	address, err := c.target.repository(cluster)
 	if err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, timeout)
+	limited, cancel := context.WithTimeout(ctx, pushTimeout)
 	defer cancel()
 	repo, options, err := registry.Open(limited, address, c.transport, maxAnswer)
 	if err == nil {
@@ -129,7 +131,7 @@ func (c *Client) withTag(ctx context.Context, cluster, verb string, work func(ad
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case limited.Err() != nil:
-		return &diag.Diag{Code: diag.CodeNetwork, Msg: fmt.Sprintf("%s:%s: the registry did not finish within %s", address, c.target.tag, timeout), Hint: "run the command again", Cause: err}
+		return &diag.Diag{Code: diag.CodeNetwork, Msg: fmt.Sprintf("%s:%s: the registry did not finish within %s", address, c.target.tag, pushTimeout), Hint: "run the command again", Cause: err}
 	}
 	return registry.Fault(address+":"+c.target.tag, verb, err)
 }
@@ -204,7 +206,7 @@ func (a *Artifact) same(manifest []byte) (bool, error) {
 // Files returns the files of the artifact that the tag of a cluster has, by
 // their slash-separated names. It returns no files when the tag does not exist,
 // but an error when the registry rejects the credentials. The error is a fault.
-func (c *Client) Files(ctx context.Context, cluster string) (map[string][]byte, error) {
+func (c *RegistryClient) Files(ctx context.Context, cluster string) (map[string][]byte, error) {
 	var files map[string][]byte
 	err := c.withTag(ctx, cluster, "read", func(address string, tag name.Tag, options []remote.Option) error {
 		found, err := remote.Get(tag, options...)
@@ -239,7 +241,7 @@ func unpack(blob io.Reader) (map[string][]byte, error) {
 		return nil, err
 	}
 	files := map[string][]byte{}
-	in := tar.NewReader(io.LimitReader(unzipped, maxFiles))
+	in := tar.NewReader(io.LimitReader(unzipped, maxArtifactFiles))
 	for {
 		hd, err := in.Next()
 		if err == io.EOF {

@@ -1,4 +1,4 @@
-package branch
+package export
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ import (
 // based on.
 type attempt struct {
 	*Remote
-	Update
+	BranchUpdate
 	count int // retries so far
 
 	base    string   // commit that the tree is based on; empty for none
@@ -227,10 +227,10 @@ func (a *attempt) replay(ctx context.Context, oldBase string) (done bool, err er
 
 // push commits and pushes the tree. It returns errMoved when the branch has
 // moved since fetchTips. The state of a push that the repository does not take is Refused.
-func (a *attempt) push(ctx context.Context, check bool) (Result, error) {
+func (a *attempt) push(ctx context.Context, check bool) (BranchResult, error) {
 	commit, state, err := a.commit(ctx, check)
-	result := Result{Branch: a.Branch, State: state, Commit: commit, Base: a.Onto, Trees: a.written}
-	if err != nil || check || state == Unchanged || state == Stale || state == Foreign {
+	result := BranchResult{Branch: a.Branch, State: state, Commit: commit, Base: a.Onto, Trees: a.written}
+	if err != nil || check || state == BranchUnchanged || state == BranchStale || state == BranchForeign {
 		return result, err
 	}
 	ref := "refs/heads/" + a.Branch
@@ -246,7 +246,7 @@ func (a *attempt) push(ctx context.Context, check bool) (Result, error) {
 	case now == commit:
 		return result, nil // the push succeeded, but its answer was lost
 	}
-	result.State, result.Commit = Refused, ""
+	result.State, result.Commit = BranchRefused, ""
 	switch {
 	case inTheWay != "":
 		return result, &diag.Diag{
@@ -283,7 +283,7 @@ func (a *attempt) tips(ctx context.Context) (tip, inTheWay string, err error) {
 
 // commit makes the commit, if one is needed, and returns the state that the
 // branch will have.
-func (a *attempt) commit(ctx context.Context, check bool) (commit string, state State, err error) {
+func (a *attempt) commit(ctx context.Context, check bool) (commit string, state BranchState, err error) {
 	same := a.empty
 	if a.base != "" {
 		same, err = a.hasTree(ctx, a.base, a.tree)
@@ -292,11 +292,11 @@ func (a *attempt) commit(ctx context.Context, check bool) (commit string, state 
 	case err != nil:
 		return "", "", err
 	case same && a.Onto != "" && a.tip != "":
-		return a.base, Stale, nil
+		return a.base, BranchStale, nil
 	case same && a.Onto == "" && a.tip == "" && a.base != "":
-		return a.base, Created, nil
+		return a.base, BranchCreated, nil
 	case same:
-		return a.base, Unchanged, nil
+		return a.base, BranchUnchanged, nil
 	}
 	if a.Owned && a.tip != "" {
 		if state, err := a.ownership(ctx); state != "" || err != nil {
@@ -307,11 +307,11 @@ func (a *attempt) commit(ctx context.Context, check bool) (commit string, state 
 		if same, err := a.hasTree(ctx, a.tip, a.tree); err != nil {
 			return "", "", err
 		} else if same && a.isRebased(ctx) {
-			return a.tip, Unchanged, nil
+			return a.tip, BranchUnchanged, nil
 		}
 	}
 	if check {
-		return "", Committed, nil
+		return "", BranchCommitted, nil
 	}
 	args := []string{"commit-tree", "-F", "-"}
 	if sign, err := a.run(ctx, "config", "--type=bool", "--default=false", "--get", "commit.gpgSign"); err != nil {
@@ -334,7 +334,7 @@ func (a *attempt) commit(ctx context.Context, check bool) (commit string, state 
 			Hint: "run git commit --allow-empty in another repository: it must work without a prompt", Cause: err,
 		}
 	}
-	return strings.TrimSpace(string(out)), Committed, a.fault(err)
+	return strings.TrimSpace(string(out)), BranchCommitted, a.fault(err)
 }
 
 // hasTree reports whether a commit has the tree.

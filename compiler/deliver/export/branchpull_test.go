@@ -1,4 +1,4 @@
-package branch
+package export
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 // the number of commits.
 func TestPull(t *testing.T) {
 	s := serve(t, map[string]string{"a.txt": "one\n", "sub/b.txt": "b\n"})
-	r, err := Open(t.Context(), s.url, ".")
+	r, err := OpenRemote(t.Context(), s.url, ".")
 	if err != nil {
 		t.Fatal(err)
 	}

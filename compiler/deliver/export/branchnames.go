@@ -1,4 +1,4 @@
-package branch
+package export
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 
 // checkBranch returns a fault for an invalid branch name.
 func checkBranch(name string) error {
-	if IsName(name) {
+	if IsBranchName(name) {
 		return nil
 	}
 	return &diag.Diag{
@@ -19,9 +19,9 @@ func checkBranch(name string) error {
 	}
 }
 
-// IsName reports whether a branch can have the name, by the rules of
+// IsBranchName reports whether a branch can have the name, by the rules of
 // git-check-ref-format(1). A name that begins with a dash would be an option of git.
-func IsName(name string) bool {
+func IsBranchName(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || part[0] == '.' || strings.HasSuffix(part, ".lock") {
 			return false

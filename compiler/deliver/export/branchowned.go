@@ -1,4 +1,4 @@
-package branch
+package export
 
 import (
 	"context"
@@ -21,13 +21,13 @@ func (a *attempt) depth() int {
 
 // ownership returns the state of a branch that is not replaced: Foreign if others changed
 // it, and Unchanged if its commit makes the changes of the update. It is empty otherwise.
-func (a *attempt) ownership(ctx context.Context) (State, error) {
+func (a *attempt) ownership(ctx context.Context) (BranchState, error) {
 	own, parent, err := a.isOwn(ctx, a.tip)
 	switch {
 	case err != nil:
 		return "", err
 	case !own:
-		return Foreign, nil
+		return BranchForeign, nil
 	}
 	before, err := a.run(ctx, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", parent, a.tip)
 	if err != nil {
@@ -35,7 +35,7 @@ func (a *attempt) ownership(ctx context.Context) (State, error) {
 	}
 	after, err := a.run(ctx, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", a.base, a.tree)
 	if err == nil && before == after {
-		return Unchanged, nil
+		return BranchUnchanged, nil
 	}
 	return "", a.fault(err)
 }

@@ -1,4 +1,4 @@
-package branch
+package export
 
 import (
 	"slices"
@@ -8,26 +8,26 @@ import (
 // A branch of an update with Owned is replaced only if others did not change it.
 func TestOwned(t *testing.T) {
 	s := serve(t, map[string]string{"a": "1\n", "b": "1\n"})
-	update := func(text string) Update {
-		return Update{Branch: "fleetc/update/a", Onto: "main", Owned: true, Write: writes(map[string]string{"a": text})}
+	update := func(text string) BranchUpdate {
+		return BranchUpdate{Branch: "fleetc/update/a", Onto: "main", Owned: true, Write: writes(map[string]string{"a": text})}
 	}
-	s.mustPush(t, update("2\n"), Committed)
+	s.mustPush(t, update("2\n"), BranchCommitted)
 	first := s.tip(t, "fleetc/update/a")
-	s.mustPush(t, update("2\n"), Unchanged)
+	s.mustPush(t, update("2\n"), BranchUnchanged)
 
 	// Another commit of the base leaves the branch as it is.
 	s.commit(t, "main", map[string]string{"b": "2\n"})
-	s.mustPush(t, update("2\n"), Unchanged)
+	s.mustPush(t, update("2\n"), BranchUnchanged)
 	if got := s.tip(t, "fleetc/update/a"); got != first {
 		t.Errorf("the branch moved to %s", got)
 	}
-	s.mustPush(t, update("3\n"), Committed)
-	wantFiles(t, s.files(t, "fleetc/update/a"), map[string]string{"a": "3\n", "b": "2\n"})
+	s.mustPush(t, update("3\n"), BranchCommitted)
+	branchWantFiles(t, s.files(t, "fleetc/update/a"), map[string]string{"a": "3\n", "b": "2\n"})
 
 	// A commit on top of it is kept.
 	s.commit(t, "fleetc/update/a", map[string]string{"b": "theirs\n"})
 	theirs := s.tip(t, "fleetc/update/a")
-	s.mustPush(t, update("4\n"), Foreign)
+	s.mustPush(t, update("4\n"), BranchForeign)
 	if got := s.tip(t, "fleetc/update/a"); got != theirs {
 		t.Errorf("the commit of others was replaced by %s", got)
 	}

@@ -1,4 +1,4 @@
-package branch
+package export
 
 import (
 	"context"
@@ -51,8 +51,8 @@ func TestWithout(t *testing.T) {
 
 		var there []string
 		writeFiles := writes(map[string]string{"prod/b/x": "new", "prod/d/x": "new", "top": ""})
-		u := Update{Branch: "main", Path: path, Without: Without{"prod/a": trees["prod/a"], "dev*/c": "", "prod/file": "", "none": ""}}
-		u.Write = func(ctx context.Context, dir, base string) (Change, error) {
+		u := BranchUpdate{Branch: "main", Path: path, Without: Without{"prod/a": trees["prod/a"], "dev*/c": "", "prod/file": "", "none": ""}}
+		u.Write = func(ctx context.Context, dir, base string) (BranchChange, error) {
 			err := fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
 				if err == nil && !e.IsDir() {
 					there = append(there, name)
@@ -60,13 +60,13 @@ func TestWithout(t *testing.T) {
 				return err
 			})
 			if err != nil {
-				return Change{}, err
+				return BranchChange{}, err
 			}
 			c, err := writeFiles(ctx, dir, base)
 			c.Directories = []string{"prod/b", "prod/d", "none"}
 			return c, err
 		}
-		result := s.mustPush(t, u, Committed)
+		result := s.mustPush(t, u, BranchCommitted)
 		want := []string{"prod/ab/x", "prod/b/x", "prod/file", "top"}
 		if path == "" {
 			want = append(want, "elsewhere/prod/a/x", "clusters.md")
@@ -90,7 +90,7 @@ func TestWithout(t *testing.T) {
 				t.Errorf("%s has %q, want %q", name, files[name], want)
 			}
 		}
-		if u.Write = writes(nil); s.mustPush(t, u, Unchanged).Commit != s.tip(t, "main") {
+		if u.Write = writes(nil); s.mustPush(t, u, BranchUnchanged).Commit != s.tip(t, "main") {
 			t.Error("it is not the tip")
 		}
 	}
@@ -106,7 +106,7 @@ func TestTreeMismatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	trees := l.Trees
-	u := Update{Branch: "main", Without: Without{"a": trees["a"]}, Write: writes(map[string]string{"b/x": "2"})}
+	u := BranchUpdate{Branch: "main", Without: Without{"a": trees["a"]}, Write: writes(map[string]string{"b/x": "2"})}
 	s.commit(t, "main", map[string]string{"a/x": "2"})
 	if _, err := r.Push(t.Context(), false, u); !errors.Is(err, ErrTreeMismatch) {
 		t.Errorf("another file: %v", err)
@@ -123,7 +123,7 @@ func TestTreeMismatch(t *testing.T) {
 		t.Errorf("%d pushes", s.pushes)
 	}
 	empty := serve(t, nil)
-	if _, err := empty.open(t).Push(t.Context(), false, Update{Branch: "main", Without: Without{"a": trees["a"]}, Write: writes(nil)}); !errors.Is(err, ErrTreeMismatch) {
+	if _, err := empty.open(t).Push(t.Context(), false, BranchUpdate{Branch: "main", Without: Without{"a": trees["a"]}, Write: writes(nil)}); !errors.Is(err, ErrTreeMismatch) {
 		t.Errorf("an empty repository: %v", err)
 	}
 }
@@ -134,7 +134,7 @@ func TestWithoutFetchesLess(t *testing.T) {
 	noise := strings.Repeat("0123456789abcdef", 1<<10)
 	s := serve(t, map[string]string{"a/x": "1", "b/x": noise})
 	r := s.open(t)
-	u := Update{Branch: "main", Without: Without{"b": ""}, Write: func(ctx context.Context, dir, base string) (Change, error) {
+	u := BranchUpdate{Branch: "main", Without: Without{"b": ""}, Write: func(ctx context.Context, dir, base string) (BranchChange, error) {
 		data, err := os.ReadFile(filepath.Join(dir, "a", "x"))
 		if string(data) != "1" || err != nil {
 			t.Errorf("%q, %v", data, err)
@@ -165,7 +165,7 @@ func TestHostileNames(t *testing.T) {
 		tree := s.object(t, "tree", "100644 "+name+"\x00"+string(blob))
 		commit := strings.TrimSpace(s.git(t, "-C", s.bare, "commit-tree", "-m", "x", tree))
 		s.git(t, "-C", s.bare, "update-ref", "refs/heads/main", commit)
-		_, err = s.push(t, Update{Branch: "main", Without: Without{"b": ""}, Write: writes(map[string]string{"c/x": "2"})})
+		_, err = s.push(t, BranchUpdate{Branch: "main", Without: Without{"b": ""}, Write: writes(map[string]string{"c/x": "2"})})
 		wantFault(t, err, "invalid path '"+name+"'")
 		if _, err := s.open(t).List(t.Context(), "main", ""); err != nil {
 			t.Error(err)
@@ -180,7 +180,7 @@ func TestWithoutMany(t *testing.T) {
 	for i := range 50_000 {
 		w[fmt.Sprintf("prod/europe-west-1/a-cluster-%06d", i)] = ""
 	}
-	s.mustPush(t, Update{Branch: "main", Without: w, Write: writes(map[string]string{"b/x": "2"})}, Committed)
+	s.mustPush(t, BranchUpdate{Branch: "main", Without: w, Write: writes(map[string]string{"b/x": "2"})}, BranchCommitted)
 }
 
 // object writes an object and returns its ID.

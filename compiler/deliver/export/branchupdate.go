@@ -1,4 +1,4 @@
-package branch
+package export
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
-// An Update describes the change of one branch.
-type Update struct {
+// An BranchUpdate describes the change of one branch.
+type BranchUpdate struct {
 	Branch string // branch that gets the commit; it is created if it does not exist
 	Onto   string // target branch of a pull request: the commit is based on its tip; empty to commit on top of Branch
 	Path   string // directory in the repository, slash-separated; empty for the top
@@ -26,7 +26,7 @@ type Update struct {
 	// Write changes files below dir, the checkout of Path at the commit base, which is
 	// empty for a new branch. It runs again when another client has pushed changes to
 	// the same files.
-	Write func(ctx context.Context, dir, base string) (Change, error)
+	Write func(ctx context.Context, dir, base string) (BranchChange, error)
 
 	// Owned protects the work of others on a branch with Onto: a branch is replaced only if
 	// its last commit was made with Owned, and its files were not changed since. It stays as
@@ -39,32 +39,32 @@ type Update struct {
 	Detached  bool // the branch starts without files, and has only one commit
 }
 
-// A Change lists the files that Write changed.
-type Change struct {
+// A BranchChange lists the files that Write changed.
+type BranchChange struct {
 	Files       []string // added, changed and removed files, slash-separated and relative to the directory
 	Message     string   // of the commit
 	Directories []string // whose tree IDs the result has, slash-separated and relative to the directory
 }
 
-// A State is the outcome of an update.
-type State string
+// A BranchState is the outcome of an update.
+type BranchState string
 
 // States of a branch after [Remote.Push].
 const (
-	Unchanged State = "unchanged" // the branch has the content already; nothing was pushed
-	Committed State = "committed" // the branch got a commit
-	Created   State = "created"   // the branch was created from the default branch, which has the content already
-	Stale     State = "stale"     // Onto has the content already; the branch was left alone
-	Foreign   State = "foreign"   // others committed to the branch of an update with Owned; it was left alone
-	Refused   State = "refused"   // the repository does not take the push; the error of Push says why
+	BranchUnchanged BranchState = "unchanged" // the branch has the content already; nothing was pushed
+	BranchCommitted BranchState = "committed" // the branch got a commit
+	BranchCreated   BranchState = "created"   // the branch was created from the default branch, which has the content already
+	BranchStale     BranchState = "stale"     // Onto has the content already; the branch was left alone
+	BranchForeign   BranchState = "foreign"   // others committed to the branch of an update with Owned; it was left alone
+	BranchRefused   BranchState = "refused"   // the repository does not take the push; the error of Push says why
 )
 
-// A Result is the outcome of one update. Its JSON field names are stable.
-type Result struct {
-	Branch string `json:"branch"`
-	State  State  `json:"state"`
-	Commit string `json:"commit,omitempty"` // tip of the branch, or of Base for a stale branch; empty if the commit does not exist
-	Base   string `json:"base,omitempty"`   // Onto of the update
+// A BranchResult is the outcome of one update. Its JSON field names are stable.
+type BranchResult struct {
+	Branch string      `json:"branch"`
+	State  BranchState `json:"state"`
+	Commit string      `json:"commit,omitempty"` // tip of the branch, or of Base for a stale branch; empty if the commit does not exist
+	Base   string      `json:"base,omitempty"`   // Onto of the update
 
 	// Trees has the tree IDs of the directories of the change, without
 	// concurrent changes by others.
@@ -83,7 +83,7 @@ type Result struct {
 // no name or signing key, or the branch keeps moving. A refused branch does not
 // stop the pushes of the others. After an error some branches may be updated:
 // those of the results that are not Refused.
-func (r *Remote) Push(ctx context.Context, check bool, updates ...Update) ([]Result, error) {
+func (r *Remote) Push(ctx context.Context, check bool, updates ...BranchUpdate) ([]BranchResult, error) {
 	for _, u := range updates {
 		if err := r.check(u); err != nil {
 			return nil, err
@@ -96,16 +96,16 @@ func (r *Remote) Push(ctx context.Context, check bool, updates ...Update) ([]Res
 	}
 	attempts := make([]*attempt, len(updates))
 	for i, u := range updates {
-		attempts[i] = &attempt{Remote: r, Update: u}
+		attempts[i] = &attempt{Remote: r, BranchUpdate: u}
 		if err := attempts[i].prepareWithRetry(ctx); err != nil {
 			return nil, err
 		}
 	}
-	var results []Result
+	var results []BranchResult
 	var faults diag.List
 	for _, a := range attempts {
 		result, err := a.finish(ctx, check)
-		stopped := err != nil && (result.State != Refused || ctx.Err() != nil)
+		stopped := err != nil && (result.State != BranchRefused || ctx.Err() != nil)
 		if stopped && len(faults) == 0 {
 			return results, err
 		}
@@ -118,7 +118,7 @@ func (r *Remote) Push(ctx context.Context, check bool, updates ...Update) ([]Res
 }
 
 // check returns a fault for an invalid update.
-func (r *Remote) check(u Update) error {
+func (r *Remote) check(u BranchUpdate) error {
 	if err := checkBranch(u.Branch); err != nil {
 		return err
 	}
@@ -165,14 +165,14 @@ func (a *attempt) prepareWithRetry(ctx context.Context) error {
 }
 
 // finish commits and pushes, and retries while the branch moves.
-func (a *attempt) finish(ctx context.Context, check bool) (Result, error) {
+func (a *attempt) finish(ctx context.Context, check bool) (BranchResult, error) {
 	for {
 		result, err := a.push(ctx, check)
 		if !a.retry(ctx, err) {
 			return result, err
 		}
 		if err := a.prepareWithRetry(ctx); err != nil {
-			return Result{}, err
+			return BranchResult{}, err
 		}
 	}
 }

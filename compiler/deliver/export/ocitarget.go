@@ -1,12 +1,4 @@
-// Package oci stores bundles in a registry: one artifact for each cluster, with
-// the media types that Flux reads, under a tag.
-//
-//	oci://<registry>/<path>/<cluster ID in lower case>:<tag>
-//
-// Equal files give an artifact with the same digest on every machine, since it
-// contains no times, users or machines. The package does not look into the
-// files.
-package oci
+package export
 
 import (
 	"fmt"
@@ -30,17 +22,17 @@ var (
 // maxRepository is the maximum length of the name of a repository.
 const maxRepository = 255
 
-// A Target is the destination of the artifacts of a fleet.
-type Target struct {
+// A RegistryTarget is the destination of the artifacts of a fleet.
+type RegistryTarget struct {
 	registry string // host, maybe with a port
 	path     string // common prefix of the repositories of all clusters
 	tag      string
 }
 
-// Parse parses a target. The error is a fault.
-func Parse(text string) (Target, error) {
-	fault := func(why string) (Target, error) {
-		return Target{}, &diag.Diag{
+// ParseTarget parses a target. The error is a fault.
+func ParseTarget(text string) (RegistryTarget, error) {
+	fault := func(why string) (RegistryTarget, error) {
+		return RegistryTarget{}, &diag.Diag{
 			Code: diag.CodeRegistryAddress,
 			Msg:  fmt.Sprintf("%q is not a valid address for artifacts: %s", diag.Visible(text, diag.MaxText), why),
 			Hint: "write oci://REGISTRY/PATH:TAG, as in oci://ghcr.io/example/clusters:main",
@@ -53,7 +45,7 @@ func Parse(text string) (Target, error) {
 	case !ok:
 		return fault("it does not begin with " + registry.Scheme)
 	case strings.Contains(host, "@"):
-		return Target{}, &diag.Diag{Code: diag.CodeURLCredentials, Msg: "the address of the registry has credentials in it", Hint: "leave them out, and run docker login"}
+		return RegistryTarget{}, &diag.Diag{Code: diag.CodeURLCredentials, Msg: "the address of the registry has credentials in it", Hint: "leave them out, and run docker login"}
 	case strings.Contains(rest, "@"):
 		return fault("it has a digest instead of a tag")
 	case tagged && !tagForm.MatchString(tag):
@@ -71,13 +63,13 @@ func Parse(text string) (Target, error) {
 	if tag == "" {
 		return fault("it has no tag")
 	}
-	return Target{host, path, tag}, nil
+	return RegistryTarget{host, path, tag}, nil
 }
 
 // repository returns the repository of a cluster, oci://host/path. The error is
 // a fault.
-func (t Target) repository(cluster string) (string, error) {
-	if err := CheckID(cluster); err != nil {
+func (t RegistryTarget) repository(cluster string) (string, error) {
+	if err := CheckArtifactID(cluster); err != nil {
 		return "", err
 	}
 	path := t.path + "/" + strings.ToLower(cluster)
@@ -91,10 +83,10 @@ func (t Target) repository(cluster string) (string, error) {
 	return registry.Scheme + t.registry + "/" + path, nil
 }
 
-// CheckID returns a fault if the ID of a cluster cannot be part of the name of a
+// CheckArtifactID returns a fault if the ID of a cluster cannot be part of the name of a
 // repository, which has its letters in lower case. No two clusters of a fleet have IDs
 // that differ only in case.
-func CheckID(cluster string) error {
+func CheckArtifactID(cluster string) error {
 	if repositoryForm.MatchString(strings.ToLower(cluster)) {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package branch
+package export
 
 import (
 	"bufio"
@@ -18,9 +18,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// A History has the last commits of a branch, as many as [Update.Depth] says. It is not
+// A BranchHistory has the last commits of a branch, as many as [BranchUpdate.Depth] says. It is not
 // safe for concurrent use.
-type History struct {
+type BranchHistory struct {
 	Tip string // the commit at which it ends; empty for none
 
 	remote  *Remote
@@ -30,10 +30,10 @@ type History struct {
 	trees   map[string]map[string]string // object IDs of directories, by commit and path below History.path
 }
 
-// History returns the history of the directory at a commit, which is the base of an update
+// BranchHistory returns the history of the directory at a commit, which is the base of an update
 // that is being written. An empty commit has no history.
-func (r *Remote) History(ctx context.Context, commit, path string) (*History, error) {
-	h := &History{remote: r, Tip: commit, path: path, commits: map[string]bool{}, trees: map[string]map[string]string{}}
+func (r *Remote) History(ctx context.Context, commit, path string) (*BranchHistory, error) {
+	h := &BranchHistory{remote: r, Tip: commit, path: path, commits: map[string]bool{}, trees: map[string]map[string]string{}}
 	if commit == "" {
 		return h, nil
 	}
@@ -46,7 +46,7 @@ func (r *Remote) History(ctx context.Context, commit, path string) (*History, er
 
 // Tree returns the object ID of a directory below the path in a commit. It is empty if the
 // commit is not in the history, or does not have the directory.
-func (h *History) Tree(ctx context.Context, commit, dir string) (string, error) {
+func (h *BranchHistory) Tree(ctx context.Context, commit, dir string) (string, error) {
 	if !h.commits[commit] {
 		return "", nil
 	}
@@ -69,7 +69,7 @@ type LastChange struct {
 // LastChanges returns the last change of each directory below the path. It fetches older
 // commits when it needs them. It leaves out the directories that the tip does not have, and
 // those whose change is older than all commits of the copy and than the time limit.
-func (h *History) LastChanges(ctx context.Context, dirs []string, limit time.Time) (map[string]LastChange, error) {
+func (h *BranchHistory) LastChanges(ctx context.Context, dirs []string, limit time.Time) (map[string]LastChange, error) {
 	changes := map[string]LastChange{}
 	for len(dirs) > 0 && h.Tip != "" {
 		if err := h.readChanges(ctx, dirs, changes); err != nil {
@@ -103,7 +103,7 @@ func (h *History) LastChanges(ctx context.Context, dirs []string, limit time.Tim
 
 // readChanges reads the commits of the copy, the last one first, until it has the last
 // change of each directory.
-func (h *History) readChanges(ctx context.Context, dirs []string, changes map[string]LastChange) error {
+func (h *BranchHistory) readChanges(ctx context.Context, dirs []string, changes map[string]LastChange) error {
 	missing := map[string]string{} // directories by path
 	for _, dir := range dirs {
 		missing[path.Join(h.path, dir)] = dir
@@ -171,7 +171,7 @@ func (r *Remote) boundary() (string, error) {
 }
 
 // deepen fetches commits before the boundary, twice as many each time.
-func (h *History) deepen(ctx context.Context, boundary string) error {
+func (h *BranchHistory) deepen(ctx context.Context, boundary string) error {
 	h.step = max(2*h.step, len(h.commits))
 	_, err := h.remote.remote(ctx, "fetch", "--quiet", fmt.Sprintf("--deepen=%d", h.step), "--filter=blob:none", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance", "origin", h.Tip)
 	if err != nil {

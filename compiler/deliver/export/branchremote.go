@@ -1,20 +1,4 @@
-// Package branch commits files to branches of a remote git repository and
-// pushes them.
-//
-//	fetch     the tips of the branches, without history     repository -> temporary copy
-//	write     the caller changes files in a working tree    tip        -> tree
-//	commit    if the tree differs from that of the tip      tree       -> commit
-//	push      if the branch has not moved                   commit     -> repository
-//
-// When the branch has moved, the update starts again from the new tip; texts are
-// never merged. Commits that others pushed in the meantime stay; if they changed
-// the same files, the caller writes these again. A branch gets one commit or none.
-//
-// The package runs the git program, so that credentials, signing keys and names
-// are those of the user. Attributes of the repository do not change the content
-// of files. The package does not call the API of a forge, for example to open
-// pull requests, and does not look into the files.
-package branch
+package export
 
 import (
 	"context"
@@ -29,7 +13,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/git"
-	"github.com/fleetc/fleetc/compiler/deliver/export"
 )
 
 const (
@@ -57,10 +40,10 @@ type Remote struct {
 	pulled  string        // commit of the last Pull
 }
 
-// Open parses the address of a repository and makes an empty copy. A relative
+// OpenRemote parses the address of a repository and makes an empty copy. A relative
 // path is relative to dir. Open does not use the network. The caller must close
 // the Remote.
-func Open(ctx context.Context, text, dir string) (*Remote, error) {
+func OpenRemote(ctx context.Context, text, dir string) (*Remote, error) {
 	a, err := parse(text, dir)
 	if err != nil {
 		return nil, err
@@ -100,7 +83,7 @@ func lock(dir string) (unlock func() error) {
 		return nil
 	}
 	defer root.Close()
-	unlock, _, _ = export.TryLock(root)
+	unlock, _, _ = TryLock(root)
 	return unlock
 }
 
@@ -199,23 +182,23 @@ func (r *Remote) fullDisk(err error) error {
 	}
 }
 
-// A listing is the answer of git ls-remote.
-type listing struct {
+// A branchListing is the answer of git ls-remote.
+type branchListing struct {
 	defaultBranch string   // branch of HEAD; empty for none
 	branches      []string // requested branches that exist
 }
 
 // list asks the repository for its default branch and for the given branches.
-func (r *Remote) list(ctx context.Context, branches ...string) (listing, error) {
+func (r *Remote) list(ctx context.Context, branches ...string) (branchListing, error) {
 	args := []string{"ls-remote", "--symref", "origin", "HEAD"}
 	for _, b := range branches {
 		args = append(args, "refs/heads/"+b)
 	}
 	out, err := r.remote(ctx, args...)
 	if err != nil {
-		return listing{}, r.fault(err)
+		return branchListing{}, r.fault(err)
 	}
-	var l listing
+	var l branchListing
 	for line := range strings.Lines(out) {
 		what, ref, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		if to, ok := strings.CutPrefix(what, "ref: refs/heads/"); ok && ref == "HEAD" {

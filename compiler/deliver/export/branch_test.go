@@ -1,4 +1,4 @@
-package branch
+package export
 
 import (
 	"context"
@@ -116,7 +116,7 @@ func (s *server) tip(t *testing.T, branch string) string {
 func (s *server) open(t *testing.T) *Remote {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
-	r, err := Open(t.Context(), s.url, ".")
+	r, err := OpenRemote(t.Context(), s.url, ".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,9 +132,9 @@ func (s *server) open(t *testing.T) *Remote {
 }
 
 // writes returns a Write that writes only the files whose content differs.
-func writes(files map[string]string) func(context.Context, string, string) (Change, error) {
-	return func(_ context.Context, dir, _ string) (Change, error) {
-		c := Change{Message: "export\n\nTool: test\n"}
+func writes(files map[string]string) func(context.Context, string, string) (BranchChange, error) {
+	return func(_ context.Context, dir, _ string) (BranchChange, error) {
+		c := BranchChange{Message: "export\n\nTool: test\n"}
 		for name, text := range files {
 			file := filepath.Join(dir, name)
 			old, err := os.ReadFile(file)
@@ -156,17 +156,17 @@ func writes(files map[string]string) func(context.Context, string, string) (Chan
 	}
 }
 
-func (s *server) push(t *testing.T, u Update) (Result, error) {
+func (s *server) push(t *testing.T, u BranchUpdate) (BranchResult, error) {
 	t.Helper()
 	r := s.open(t)
 	results, err := r.Push(t.Context(), false, u)
 	if len(results) == 1 {
 		return results[0], err
 	}
-	return Result{}, err
+	return BranchResult{}, err
 }
 
-func (s *server) mustPush(t *testing.T, u Update, want State) Result {
+func (s *server) mustPush(t *testing.T, u BranchUpdate, want BranchState) BranchResult {
 	t.Helper()
 	before := s.pushes
 	result, err := s.push(t, u)
@@ -176,14 +176,14 @@ func (s *server) mustPush(t *testing.T, u Update, want State) Result {
 	if result.State != want || result.Branch != u.Branch {
 		t.Fatalf("%+v, want it %s", result, want)
 	}
-	pushes := map[State]int{Committed: 1, Created: 1}[want]
+	pushes := map[BranchState]int{BranchCommitted: 1, BranchCreated: 1}[want]
 	if s.pushes-before != pushes {
 		t.Errorf("%d pushes, want %d", s.pushes-before, pushes)
 	}
 	return result
 }
 
-func wantFiles(t *testing.T, got map[string]string, want map[string]string) {
+func branchWantFiles(t *testing.T, got map[string]string, want map[string]string) {
 	t.Helper()
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("files\n%v\nwant\n%v", got, want)
@@ -194,8 +194,8 @@ func TestPush(t *testing.T) {
 	s := serve(t, map[string]string{"README": "theirs\r\n", "clusters/a/x": "1\n", "other/big": "big\n", ".gitattributes": "* text=auto eol=crlf\n", ".gitignore": "y\n"})
 	for _, path := range []string{"clusters", ""} {
 		below := func(name string) string { return strings.TrimPrefix(path+"/"+name, "/") }
-		u := Update{Branch: "main", Path: path, Write: writes(map[string]string{"a/x": path + "2\r\n", "a/y": "3\n", "b/z": "4\n"})}
-		result := s.mustPush(t, u, Committed)
+		u := BranchUpdate{Branch: "main", Path: path, Write: writes(map[string]string{"a/x": path + "2\r\n", "a/y": "3\n", "b/z": "4\n"})}
+		result := s.mustPush(t, u, BranchCommitted)
 		if got := s.tip(t, "main"); got != result.Commit {
 			t.Errorf("the tip is %s, not %s", got, result.Commit)
 		}
@@ -205,11 +205,11 @@ func TestPush(t *testing.T) {
 				t.Errorf("%s: %q, want %q", name, got[name], want)
 			}
 		}
-		if tip := s.mustPush(t, u, Unchanged).Commit; tip != result.Commit {
+		if tip := s.mustPush(t, u, BranchUnchanged).Commit; tip != result.Commit {
 			t.Errorf("the tip is %s, not %s", tip, result.Commit)
 		}
 		u.Write = writes(map[string]string{"a/y": ""})
-		s.mustPush(t, u, Committed)
+		s.mustPush(t, u, BranchCommitted)
 		if _, ok := s.files(t, "main")[below("a/y")]; ok {
 			t.Error("a/y is still there")
 		}
@@ -225,25 +225,25 @@ func TestPush(t *testing.T) {
 
 func TestNewBranch(t *testing.T) {
 	s := serve(t, map[string]string{"README": "theirs"})
-	u := Update{Branch: "fleet/prod", Write: writes(map[string]string{"x": "1"})}
-	s.mustPush(t, u, Committed)
-	wantFiles(t, s.files(t, "fleet/prod"), map[string]string{"README": "theirs", "x": "1"})
-	wantFiles(t, s.files(t, "main"), map[string]string{"README": "theirs"})
-	s.mustPush(t, Update{Branch: "same", Write: writes(nil)}, Created)
+	u := BranchUpdate{Branch: "fleet/prod", Write: writes(map[string]string{"x": "1"})}
+	s.mustPush(t, u, BranchCommitted)
+	branchWantFiles(t, s.files(t, "fleet/prod"), map[string]string{"README": "theirs", "x": "1"})
+	branchWantFiles(t, s.files(t, "main"), map[string]string{"README": "theirs"})
+	s.mustPush(t, BranchUpdate{Branch: "same", Write: writes(nil)}, BranchCreated)
 	if s.tip(t, "same") != s.tip(t, "main") {
 		t.Error("a commit was made for nothing")
 	}
-	s.mustPush(t, Update{Branch: "same", Write: writes(nil)}, Unchanged)
+	s.mustPush(t, BranchUpdate{Branch: "same", Write: writes(nil)}, BranchUnchanged)
 }
 
 func TestEmptyRepository(t *testing.T) {
 	for _, path := range []string{"", "clusters/a"} {
 		s := serve(t, nil)
-		s.mustPush(t, Update{Branch: "main", Path: path, Write: writes(nil)}, Unchanged)
-		u := Update{Branch: "main", Path: path, Write: writes(map[string]string{"x": "1"})}
-		s.mustPush(t, u, Committed)
-		wantFiles(t, s.files(t, "main"), map[string]string{strings.TrimPrefix(path+"/x", "/"): "1"})
-		s.mustPush(t, u, Unchanged)
+		s.mustPush(t, BranchUpdate{Branch: "main", Path: path, Write: writes(nil)}, BranchUnchanged)
+		u := BranchUpdate{Branch: "main", Path: path, Write: writes(map[string]string{"x": "1"})}
+		s.mustPush(t, u, BranchCommitted)
+		branchWantFiles(t, s.files(t, "main"), map[string]string{strings.TrimPrefix(path+"/x", "/"): "1"})
+		s.mustPush(t, u, BranchUnchanged)
 		r := s.open(t)
 		if name, err := r.Default(t.Context()); name != "main" || err != nil {
 			t.Errorf("%q, %v", name, err)
@@ -274,14 +274,14 @@ func TestBranchMoves(t *testing.T) {
 		git.ServeHTTP(w, r)
 	})
 	writeFiles := writes(map[string]string{"x": "1", "y/z": "1"})
-	result, err := s.push(t, Update{Branch: "main", Path: "ours", Write: func(ctx context.Context, dir, base string) (Change, error) {
+	result, err := s.push(t, BranchUpdate{Branch: "main", Path: "ours", Write: func(ctx context.Context, dir, base string) (BranchChange, error) {
 		written++
 		return writeFiles(ctx, dir, base)
 	}})
-	if err != nil || result.State != Committed {
+	if err != nil || result.State != BranchCommitted {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	wantFiles(t, s.files(t, "main"), map[string]string{"README": "4", "ours/x": "1", "ours/y/z": "1", "theirs/x": "1", "theirs/y": "2", "theirs/z": "3"})
+	branchWantFiles(t, s.files(t, "main"), map[string]string{"README": "4", "ours/x": "1", "ours/y/z": "1", "theirs/x": "1", "theirs/y": "2", "theirs/z": "3"})
 	if written != 2 {
 		t.Errorf("written %d times, and others changed our files once", written)
 	}
@@ -311,7 +311,7 @@ func TestBranchMovesWithConflict(t *testing.T) {
 		}
 		git.ServeHTTP(w, r)
 	})
-	_, err := s.push(t, Update{Branch: "main", Write: writes(map[string]string{"a/x": "1"})})
+	_, err := s.push(t, BranchUpdate{Branch: "main", Write: writes(map[string]string{"a/x": "1"})})
 	if err == nil || s.files(t, "main")["a"] != "theirs" {
 		t.Errorf("got %v and %v", err, s.files(t, "main"))
 	}
@@ -331,14 +331,14 @@ func TestBranchIsDeleted(t *testing.T) {
 			}
 			git.ServeHTTP(w, r)
 		})
-		if result, err := s.push(t, Update{Branch: branch, Write: writes(map[string]string{"x": "1"})}); err != nil || result.State != Committed {
+		if result, err := s.push(t, BranchUpdate{Branch: branch, Write: writes(map[string]string{"x": "1"})}); err != nil || result.State != BranchCommitted {
 			t.Fatalf("%+v, %v", result, err)
 		}
 		want := map[string]string{"README": "0", "x": "1"}
 		if branch == "main" {
 			want = map[string]string{"x": "1"}
 		}
-		wantFiles(t, s.files(t, branch), want)
+		branchWantFiles(t, s.files(t, branch), want)
 	}
 }
 
@@ -350,9 +350,9 @@ func TestConcurrentPushes(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range pushers {
 		all.Go(func() {
-			r, err := Open(t.Context(), s.url, ".")
+			r, err := OpenRemote(t.Context(), s.url, ".")
 			if err == nil {
-				_, err = r.Push(t.Context(), false, Update{Branch: "main", Write: writes(map[string]string{fmt.Sprintf("c%d/x", i): "1"})})
+				_, err = r.Push(t.Context(), false, BranchUpdate{Branch: "main", Write: writes(map[string]string{fmt.Sprintf("c%d/x", i): "1"})})
 				err = errors.Join(err, r.Close())
 			}
 			if err != nil {
@@ -371,35 +371,35 @@ func TestConcurrentPushes(t *testing.T) {
 
 func TestPullRequestBranch(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
-	u := Update{Branch: "fleetc/prod", Onto: "main", Write: writes(map[string]string{"x": "1"})}
-	first := s.mustPush(t, u, Committed)
-	wantFiles(t, s.files(t, "main"), map[string]string{"README": "0"})
-	wantFiles(t, s.files(t, "fleetc/prod"), map[string]string{"README": "0", "x": "1"})
-	if retry := s.mustPush(t, u, Unchanged); retry.Commit != first.Commit {
+	u := BranchUpdate{Branch: "fleetc/prod", Onto: "main", Write: writes(map[string]string{"x": "1"})}
+	first := s.mustPush(t, u, BranchCommitted)
+	branchWantFiles(t, s.files(t, "main"), map[string]string{"README": "0"})
+	branchWantFiles(t, s.files(t, "fleetc/prod"), map[string]string{"README": "0", "x": "1"})
+	if retry := s.mustPush(t, u, BranchUnchanged); retry.Commit != first.Commit {
 		t.Errorf("the tip is %s, not %s", retry.Commit, first.Commit)
 	}
 	// The base moves, and the branch follows it with one commit of ours.
 	s.commit(t, "main", map[string]string{"README": "1"})
 	u.Write = writes(map[string]string{"x": "2"})
-	s.mustPush(t, u, Committed)
-	wantFiles(t, s.files(t, "fleetc/prod"), map[string]string{"README": "1", "x": "2"})
+	s.mustPush(t, u, BranchCommitted)
+	branchWantFiles(t, s.files(t, "fleetc/prod"), map[string]string{"README": "1", "x": "2"})
 	if n := s.git(t, "-C", s.bare, "rev-list", "--count", "main..fleetc/prod"); n != "1\n" {
 		t.Errorf("%s commits", n)
 	}
 	// The change is merged in another way, and the branch stays.
 	s.commit(t, "main", map[string]string{"x": "2"})
 	tip := s.tip(t, "fleetc/prod")
-	s.mustPush(t, u, Stale)
+	s.mustPush(t, u, BranchStale)
 	if s.tip(t, "fleetc/prod") != tip {
 		t.Error("the stale branch has moved")
 	}
-	s.mustPush(t, Update{Branch: "fleetc/dev", Onto: "main", Write: writes(nil)}, Unchanged)
+	s.mustPush(t, BranchUpdate{Branch: "fleetc/dev", Onto: "main", Write: writes(nil)}, BranchUnchanged)
 	if s.files(t, "fleetc/dev") != nil {
 		t.Error("there is a branch for nothing")
 	}
-	_, err := s.push(t, Update{Branch: "fleetc/prod", Onto: "nothing", Write: writes(nil)})
+	_, err := s.push(t, BranchUpdate{Branch: "fleetc/prod", Onto: "nothing", Write: writes(nil)})
 	wantFault(t, err, "has no branch nothing")
-	_, err = s.push(t, Update{Branch: "main", Onto: "main", Write: writes(nil)})
+	_, err = s.push(t, BranchUpdate{Branch: "main", Onto: "main", Write: writes(nil)})
 	wantFault(t, err, "cannot be merged into itself")
 }
 
@@ -409,26 +409,26 @@ func TestAllOrNothing(t *testing.T) {
 	wrong := errors.New("wrong")
 	r := s.open(t)
 	_, err := r.Push(t.Context(), false,
-		Update{Branch: "a", Onto: "main", Write: writes(map[string]string{"x": "1"})},
-		Update{Branch: "b", Onto: "main", Write: func(context.Context, string, string) (Change, error) { return Change{}, wrong }})
+		BranchUpdate{Branch: "a", Onto: "main", Write: writes(map[string]string{"x": "1"})},
+		BranchUpdate{Branch: "b", Onto: "main", Write: func(context.Context, string, string) (BranchChange, error) { return BranchChange{}, wrong }})
 	if !errors.Is(err, wrong) || s.pushes != 0 {
 		t.Errorf("%v and %d pushes", err, s.pushes)
 	}
 	results, err := r.Push(t.Context(), false,
-		Update{Branch: "a", Onto: "main", Write: writes(map[string]string{"x": "1"})},
-		Update{Branch: "b", Onto: "main", Write: writes(map[string]string{"x": "2"})})
+		BranchUpdate{Branch: "a", Onto: "main", Write: writes(map[string]string{"x": "1"})},
+		BranchUpdate{Branch: "b", Onto: "main", Write: writes(map[string]string{"x": "2"})})
 	if err != nil || len(results) != 2 || s.files(t, "a")["x"] != "1" || s.files(t, "b")["x"] != "2" {
 		t.Errorf("%v, %v", results, err)
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestBranchCheck(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
 	s.git(t, "config", "--global", "--unset", "user.name") // a check makes no commit and needs no name
 	r := s.open(t)
-	results, err := r.Push(t.Context(), true, Update{Branch: "main", Write: writes(map[string]string{"x": "1"})},
-		Update{Branch: "new", Write: writes(nil)}, Update{Branch: "main", Write: writes(nil)})
-	want := []Result{{Branch: "main", State: Committed}, {Branch: "new", State: Created, Commit: s.tip(t, "main")}, {Branch: "main", State: Unchanged, Commit: s.tip(t, "main")}}
+	results, err := r.Push(t.Context(), true, BranchUpdate{Branch: "main", Write: writes(map[string]string{"x": "1"})},
+		BranchUpdate{Branch: "new", Write: writes(nil)}, BranchUpdate{Branch: "main", Write: writes(nil)})
+	want := []BranchResult{{Branch: "main", State: BranchCommitted}, {Branch: "new", State: BranchCreated, Commit: s.tip(t, "main")}, {Branch: "main", State: BranchUnchanged, Commit: s.tip(t, "main")}}
 	if err != nil || !reflect.DeepEqual(results, want) || s.pushes != 0 {
 		t.Errorf("%v, %v, %d pushes", results, err, s.pushes)
 	}

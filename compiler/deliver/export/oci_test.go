@@ -1,4 +1,4 @@
-package oci
+package export
 
 import (
 	"archive/tar"
@@ -27,8 +27,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// A server is a registry for tests.
-type server struct {
+// A registryServer is a registry for tests.
+type registryServer struct {
 	*httptest.Server
 	registry http.Handler
 	handler  http.Handler // replaces the registry when it is set
@@ -36,10 +36,10 @@ type server struct {
 	writes   int // requests that change something
 }
 
-func serve(t *testing.T) *server {
+func serveRegistry(t *testing.T) *registryServer {
 	t.Helper()
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
-	s := &server{registry: registry.New(registry.Logger(log.New(io.Discard, "", 0)))}
+	s := &registryServer{registry: registry.New(registry.Logger(log.New(io.Discard, "", 0)))}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			s.mu.Lock()
@@ -56,18 +56,18 @@ func serve(t *testing.T) *server {
 	return s
 }
 
-func (s *server) host() string { return strings.TrimPrefix(s.URL, "http://") }
+func (s *registryServer) host() string { return strings.TrimPrefix(s.URL, "http://") }
 
-func (s *server) client(t *testing.T, tag string) *Client {
+func (s *registryServer) client(t *testing.T, tag string) *RegistryClient {
 	t.Helper()
-	target, err := Parse("oci://" + s.host() + "/example/clusters:" + tag)
+	target, err := ParseTarget("oci://" + s.host() + "/example/clusters:" + tag)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewClient(target)
+	return NewRegistryClient(target)
 }
 
-func bundle() map[string][]byte {
+func testBundle() map[string][]byte {
 	return map[string][]byte{
 		"bundle.json": []byte("{}\n"), "web/deployment-web.yaml": []byte("kind: Deployment\n"),
 		"web/" + strings.Repeat("n", 199) + ".yaml": []byte("kind: Long\n"), "empty/x.yaml": {},
@@ -77,23 +77,23 @@ func bundle() map[string][]byte {
 func pack(t *testing.T, files map[string][]byte, p Provenance) *Artifact {
 	t.Helper()
 	p.Fleet, p.Cluster, p.Digest = "example.com/fleet", "prod/eu-1", "sha256:1"
-	a, err := Pack(files, p, filepath.Join(t.TempDir(), "layer"))
+	a, err := PackArtifact(files, p, filepath.Join(t.TempDir(), "layer"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-func TestPush(t *testing.T) {
-	s := serve(t)
+func TestOCIPush(t *testing.T) {
+	s := serveRegistry(t)
 	c := s.client(t, "main")
-	checked, err := c.Push(t.Context(), pack(t, bundle(), Provenance{}), true)
-	if err != nil || checked.State != Changed || s.writes > 0 {
+	checked, err := c.Push(t.Context(), pack(t, testBundle(), Provenance{}), true)
+	if err != nil || checked.State != PushChanged || s.writes > 0 {
 		t.Fatalf("%+v, %v, %d writes", checked, err, s.writes)
 	}
-	first, err := c.Push(t.Context(), pack(t, bundle(), Provenance{}), false)
+	first, err := c.Push(t.Context(), pack(t, testBundle(), Provenance{}), false)
 	address := "oci://" + s.host() + "/example/clusters/prod/eu-1"
-	want := PushResult{"prod/eu-1", address + ":main", first.Digest, address + "@" + first.Digest, Changed}
+	want := PushResult{"prod/eu-1", address + ":main", first.Digest, address + "@" + first.Digest, PushChanged}
 	if err != nil || first != want || first != checked {
 		t.Fatalf("%+v, %v, want %+v", first, err, want)
 	}
@@ -103,14 +103,14 @@ func TestPush(t *testing.T) {
 	}
 	writes := s.writes
 	for _, check := range []bool{true, false} {
-		again, err := c.Push(t.Context(), pack(t, bundle(), Provenance{}), check)
-		first.State = Unchanged
+		again, err := c.Push(t.Context(), pack(t, testBundle(), Provenance{}), check)
+		first.State = PushUnchanged
 		if err != nil || again != first || s.writes != writes {
 			t.Errorf("%+v, %v, %d writes", again, err, s.writes-writes)
 		}
 	}
 	files, err := c.Files(t.Context(), "prod/eu-1")
-	if err != nil || !maps.EqualFunc(files, bundle(), bytes.Equal) {
+	if err != nil || !maps.EqualFunc(files, testBundle(), bytes.Equal) {
 		t.Errorf("got %q, %v", files, err)
 	}
 	// Another client reads what Flux looks for.
@@ -132,9 +132,9 @@ func TestPush(t *testing.T) {
 	if fmt.Sprint(m.Annotations) != "map[fleetc.dev/cluster:prod/eu-1 fleetc.dev/digest:sha256:1 fleetc.dev/fleet:example.com/fleet]" {
 		t.Errorf("the annotations are %v", m.Annotations)
 	}
-	other := bundle()
+	other := testBundle()
 	other["bundle.json"] = []byte("{ }\n")
-	if p, err := c.Push(t.Context(), pack(t, other, Provenance{}), false); err != nil || p.State != Changed || p.Digest == first.Digest {
+	if p, err := c.Push(t.Context(), pack(t, other, Provenance{}), false); err != nil || p.State != PushChanged || p.Digest == first.Digest {
 		t.Errorf("%+v, %v", p, err)
 	}
 	if none, err := c.Files(t.Context(), "dev"); none != nil || err != nil {
@@ -144,7 +144,7 @@ func TestPush(t *testing.T) {
 
 // A registry may limit each request of a push, and says when to repeat it.
 func TestPushRetryAfter(t *testing.T) {
-	s := serve(t)
+	s := serveRegistry(t)
 	var mu sync.Mutex
 	rejected := map[string]int{}
 	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -160,20 +160,20 @@ func TestPushRetryAfter(t *testing.T) {
 		s.registry.ServeHTTP(w, r)
 	})
 	c := s.client(t, "main")
-	if p, err := c.Push(t.Context(), pack(t, bundle(), Provenance{}), false); err != nil || p.State != Changed {
+	if p, err := c.Push(t.Context(), pack(t, testBundle(), Provenance{}), false); err != nil || p.State != PushChanged {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	if len(rejected) < 8 {
 		t.Errorf("limited only %v", rejected)
 	}
-	if files, err := c.Files(t.Context(), "prod/eu-1"); err != nil || !maps.EqualFunc(files, bundle(), bytes.Equal) {
+	if files, err := c.Files(t.Context(), "prod/eu-1"); err != nil || !maps.EqualFunc(files, testBundle(), bytes.Equal) {
 		t.Errorf("got %q, %v", files, err)
 	}
 }
 
 // Source and revision belong to the push that changed the content.
 func TestRevision(t *testing.T) {
-	s := serve(t)
+	s := serveRegistry(t)
 	c := s.client(t, "main")
 	push := func(files map[string][]byte, p Provenance) PushResult {
 		t.Helper()
@@ -183,14 +183,14 @@ func TestRevision(t *testing.T) {
 		}
 		return pushed
 	}
-	first := push(bundle(), Provenance{Source: "https://example.com/a", Revision: "main@sha1:1"})
-	second := push(bundle(), Provenance{Source: "https://example.com/b", Revision: "main@sha1:2"})
-	if first.State = Unchanged; second != first {
+	first := push(testBundle(), Provenance{Source: "https://example.com/a", Revision: "main@sha1:1"})
+	second := push(testBundle(), Provenance{Source: "https://example.com/b", Revision: "main@sha1:2"})
+	if first.State = PushUnchanged; second != first {
 		t.Errorf("%+v, want %+v", second, first)
 	}
-	other := bundle()
+	other := testBundle()
 	other["bundle.json"] = []byte("{ }\n")
-	if third := push(other, Provenance{Revision: "main@sha1:3"}); third.State != Changed {
+	if third := push(other, Provenance{Revision: "main@sha1:3"}); third.State != PushChanged {
 		t.Error("a change was not pushed")
 	}
 	ref, err := name.ParseReference(s.host() + "/example/clusters/prod/eu-1:main")
@@ -208,14 +208,14 @@ func TestRevision(t *testing.T) {
 	if _, err := c.Files(t.Context(), "prod/eu-1"); err == nil || !strings.Contains(err.Error(), "is not an artifact of fleetc") {
 		t.Errorf("got %v", err)
 	}
-	if p := push(other, Provenance{Revision: "main@sha1:4"}); p.State != Changed {
+	if p := push(other, Provenance{Revision: "main@sha1:4"}); p.State != PushChanged {
 		t.Error("nothing was pushed")
 	}
 }
 
 func TestParse(t *testing.T) {
 	for _, text := range []string{"oci://example.com/a:1", "oci://example.com:5000/a/b-c/d_e.f:v1.2", "oci://127.0.0.1:5000/a:main"} {
-		if _, err := Parse(text); err != nil {
+		if _, err := ParseTarget(text); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -225,12 +225,12 @@ func TestParse(t *testing.T) {
 		"oci://example.com/a:1/b": "its tag may have", "oci://example.com/a:": "its tag may have", "oci://example.com/a:-x": "its tag may have", "oci://example.com/a@sha256:1": "it has a digest instead of a tag",
 		"oci://u:secret@example.com/a:1": "has credentials", "oci:///a:1": "its registry has no host", "oci://a b/a:1": "its registry has no host",
 	} {
-		_, err := Parse(text)
+		_, err := ParseTarget(text)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
 	}
-	c := NewClient(Target{"example.com", "a", "1"})
+	c := NewRegistryClient(RegistryTarget{"example.com", "a", "1"})
 	for _, cluster := range []string{"prod/eu-1", "Prod/EU-1"} {
 		if got, err := c.target.repository(cluster); err != nil || got != "oci://example.com/a/prod/eu-1" {
 			t.Errorf("%s: got %s, %v", cluster, got, err)
@@ -244,8 +244,8 @@ func TestParse(t *testing.T) {
 }
 
 // Credentials come from docker login.
-func TestCredentials(t *testing.T) {
-	s := serve(t)
+func TestOCICredentials(t *testing.T) {
+	s := serveRegistry(t)
 	real := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if u, p, ok := r.BasicAuth(); !ok || u != "ann" || p != "secret" {
@@ -256,7 +256,7 @@ func TestCredentials(t *testing.T) {
 		real.ServeHTTP(w, r)
 	})
 	c := s.client(t, "main")
-	a := pack(t, bundle(), Provenance{})
+	a := pack(t, testBundle(), Provenance{})
 	_, err := c.Push(t.Context(), a, false)
 	d := diag.All(err)
 	if len(d) != 1 || !strings.Contains(d[0].Msg, "these credentials cannot write it") || d[0].Hint != "check the address, then run docker login "+s.host() {
@@ -269,16 +269,16 @@ func TestCredentials(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := c.Push(t.Context(), a, false); err != nil || p.State != Changed {
+	if p, err := c.Push(t.Context(), a, false); err != nil || p.State != PushChanged {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
 
 // A registry that fails, answers nonsense or does not answer.
 func TestHostile(t *testing.T) {
-	s := serve(t)
+	s := serveRegistry(t)
 	c := s.client(t, "main")
-	a := pack(t, bundle(), Provenance{Revision: "1"})
+	a := pack(t, testBundle(), Provenance{Revision: "1"})
 	for name, handler := range map[string]http.HandlerFunc{
 		"broken":   func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no\x1b[31m", http.StatusTeapot) },
 		"nonsense": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") },

@@ -1,4 +1,4 @@
-package branch
+package export
 
 import (
 	"bufio"
@@ -19,15 +19,15 @@ const (
 	maxAlone = 32 << 20 // of one branch
 )
 
-// File is the content of a file at the top of a branch.
-type File struct {
+// BranchFile is the content of a file at the top of a branch.
+type BranchFile struct {
 	Data []byte // nil if the branch does not have the file, or if the file is too large
 	Err  error  // why the branch cannot be read
 }
 
 // Files returns the file with the name at the top of each branch that exists, by branch. A file
 // with more than limit bytes is too large. A branch that cannot be read does not affect others.
-func (r *Remote) Files(ctx context.Context, branches []string, name string, limit int) (map[string]File, error) {
+func (r *Remote) Files(ctx context.Context, branches []string, name string, limit int) (map[string]BranchFile, error) {
 	for _, b := range branches {
 		if err := checkBranch(b); err != nil {
 			return nil, err
@@ -43,7 +43,7 @@ func (r *Remote) Files(ctx context.Context, branches []string, name string, limi
 	}
 	limited, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	files = map[string]File{}
+	files = map[string]BranchFile{}
 	for _, b := range l.branches {
 		files[b] = r.fileAlone(limited, b, name, limit)
 	}
@@ -51,34 +51,34 @@ func (r *Remote) Files(ctx context.Context, branches []string, name string, limi
 }
 
 // fileAlone reads the file of one branch in another copy.
-func (r *Remote) fileAlone(ctx context.Context, branch, name string, limit int) File {
+func (r *Remote) fileAlone(ctx context.Context, branch, name string, limit int) BranchFile {
 	dir, err := os.MkdirTemp(r.dir, "alone-")
 	if err != nil {
-		return File{Err: err}
+		return BranchFile{Err: err}
 	}
 	one := &Remote{Name: r.Name, address: r.address, dir: dir, timeout: r.timeout}
 	defer func() { _ = one.Close() }() // Close of r removes it otherwise
 	if err := one.init(ctx); err != nil {
-		return File{Err: err}
+		return BranchFile{Err: err}
 	}
 	files, err := one.files(ctx, maxAlone, []string{branch}, name, limit)
 	if err != nil {
-		return File{Err: err}
+		return BranchFile{Err: err}
 	}
 	return files[branch]
 }
 
 // files is [Remote.Files] of branches that exist, with a limit of the copy.
-func (r *Remote) files(ctx context.Context, most int64, branches []string, name string, limit int) (map[string]File, error) {
+func (r *Remote) files(ctx context.Context, most int64, branches []string, name string, limit int) (map[string]BranchFile, error) {
 	copied := r.git()
 	copied.Env = append(copied.Env, "GIT_NO_LAZY_FETCH=1") // of files above the limit
 	if err := r.fetchSmall(ctx, copied, most, branches, limit); err != nil {
 		return nil, err
 	}
-	files := map[string]File{}
+	files := map[string]BranchFile{}
 	var ids, having []string
 	for i, b := range branches {
-		files[b] = File{}
+		files[b] = BranchFile{}
 		line, err := r.run(ctx, "ls-tree", "-z", "--full-tree", fmt.Sprintf("refs/fleetc/file/%d", i), "--", name)
 		if err != nil {
 			return nil, r.fault(err)
@@ -108,7 +108,7 @@ func (r *Remote) files(ctx context.Context, most int64, branches []string, name 
 			if err != nil {
 				return err
 			}
-			files[b] = File{Data: data}
+			files[b] = BranchFile{Data: data}
 		}
 		return nil
 	}, "cat-file", "--batch")

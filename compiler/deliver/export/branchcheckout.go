@@ -1,4 +1,4 @@
-package branch
+package export
 
 import (
 	"cmp"
@@ -18,9 +18,9 @@ import (
 // update expects.
 var ErrTreeMismatch = errors.New("an excluded directory has another tree than expected")
 
-// A Listing has the contents of a directory in a repository at the tip of a
+// A BranchListing has the contents of a directory in a repository at the tip of a
 // branch.
-type Listing struct {
+type BranchListing struct {
 	Trees map[string]string // object IDs of directories, by paths relative to the directory
 	Files []string          // paths relative to the directory
 }
@@ -28,35 +28,35 @@ type Listing struct {
 // List lists a directory at the tip of a branch; the listing is empty when the
 // branch does not exist. File contents are not fetched if the server supports
 // filters.
-func (r *Remote) List(ctx context.Context, branch, path string) (Listing, error) {
+func (r *Remote) List(ctx context.Context, branch, path string) (BranchListing, error) {
 	err := cmp.Or(checkPath(path), checkBranch(branch))
 	if err != nil {
-		return Listing{}, err
+		return BranchListing{}, err
 	}
 	l, err := r.list(ctx, branch)
 	if err != nil || len(l.branches) == 0 {
-		return Listing{}, err
+		return BranchListing{}, err
 	}
 	tips, err := r.fetch(ctx, true, 1, l.branches)
 	if err != nil {
-		return Listing{}, r.fault(err)
+		return BranchListing{}, r.fault(err)
 	}
 	return r.ListCommit(ctx, tips[0], path)
 }
 
 // ListCommit lists a directory in a commit of the copy, as the base of an update that is being
 // written. The listing of an empty commit is empty.
-func (r *Remote) ListCommit(ctx context.Context, commit, path string) (Listing, error) {
+func (r *Remote) ListCommit(ctx context.Context, commit, path string) (BranchListing, error) {
 	if commit == "" {
-		return Listing{}, nil
+		return BranchListing{}, nil
 	}
 	all, err := r.entries(ctx, commit, "-t")
 	return newListing(all, path), err
 }
 
 // newListing returns the entries below a path.
-func newListing(all []entry, path string) Listing {
-	l := Listing{Trees: map[string]string{}}
+func newListing(all []entry, path string) BranchListing {
+	l := BranchListing{Trees: map[string]string{}}
 	for _, e := range all {
 		name, below := e.name, true
 		if path != "" {
@@ -122,7 +122,7 @@ func (a *attempt) checkout(ctx context.Context) (string, error) {
 	if a.base == "" {
 		return dir, a.verify(nil)
 	}
-	// Listing the tree bounds its size: a small repository can have a tree with
+	// BranchListing the tree bounds its size: a small repository can have a tree with
 	// very many files.
 	all, err := a.entries(ctx, a.base, "-t")
 	if err == nil {

@@ -1,4 +1,4 @@
-package branch
+package export
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	next, err := Open(t.Context(), used.url, ".")
+	next, err := OpenRemote(t.Context(), used.url, ".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +52,8 @@ func TestFullDisk(t *testing.T) {
 	s := serve(t, map[string]string{"a": "a"})
 	full := &fs.PathError{Op: "write", Path: "web.yaml", Err: syscall.ENOSPC}
 	r := s.open(t)
-	_, err := r.Push(t.Context(), false, Update{Branch: "main", Write: func(context.Context, string, string) (Change, error) {
-		return Change{}, errors.Join(diag.In("dev/one", fmt.Errorf("write web.yaml: %w", full)), diag.In("dev/two", full))
+	_, err := r.Push(t.Context(), false, BranchUpdate{Branch: "main", Write: func(context.Context, string, string) (BranchChange, error) {
+		return BranchChange{}, errors.Join(diag.In("dev/one", fmt.Errorf("write web.yaml: %w", full)), diag.In("dev/two", full))
 	}})
 	a := attempt{Remote: r}
 	said := &git.Error{Text: "error: unable to write loose object file: No space left on device"}

@@ -1,4 +1,4 @@
-package branch
+package export
 
 import (
 	"os/exec"
@@ -20,11 +20,11 @@ func TestIsName(t *testing.T) {
 	}
 	for _, name := range names {
 		want := exec.Command("git", "check-ref-format", "refs/heads/"+name).Run() == nil && !strings.HasPrefix(name, "-")
-		if got := IsName(name); got != want {
+		if got := IsBranchName(name); got != want {
 			t.Errorf("%q: got %v, and git says %v", name, got, want)
 		}
 	}
-	if IsName("a\x00b") {
+	if IsBranchName("a\x00b") {
 		t.Error("a name with a zero byte is accepted")
 	}
 }
