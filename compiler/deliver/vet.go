@@ -14,7 +14,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/secrets"
 	"github.com/fleetc/fleetc/compiler/incremental"
@@ -223,15 +223,15 @@ func checkSizes(f *compiler.Fleet, b *fleet.Bundle, sizes *par.ResultMemo[*fleet
 			continue
 		}
 		ch := f.Charts[r.Chart].Chart
-		size, err := sizes.Get(ch, func() (int, error) { return helm.ChartSize(ch) })
+		size, err := sizes.Get(ch, func() (int, error) { return cluster.StoredChartSize(ch) })
 		faults.Add(err)
-		if size <= helm.MaxRecord {
+		if size <= cluster.MaxHelmRecord {
 			faults.Add(checkRecord(size, b, r))
 		} else {
 			faults.Add(&diag.Diag{
 				Code: diag.CodeHelmSize,
 				At:   []diag.Pos{r.Pos}, Path: r.Path("delivery"),
-				Msg:  fmt.Sprintf("Helm stores the chart in a Secret, where it has %d bytes: Kubernetes accepts at most %d", size, helm.MaxRecord),
+				Msg:  fmt.Sprintf("Helm stores the chart in a Secret, where it has %d bytes: Kubernetes accepts at most %d", size, cluster.MaxHelmRecord),
 				Hint: `leave out files of the chart with .helmignore, or set delivery: "manifests"`,
 			})
 		}
@@ -248,17 +248,17 @@ func checkRecord(chartBytes int, b *fleet.Bundle, r *fleet.Release) error {
 			manifest.WriteString("---\n" + b.YAML[i].String())
 		}
 	}
-	if chartBytes+manifest.Len()*4/3 < helm.MaxRecord { // also if nothing can be compressed
+	if chartBytes+manifest.Len()*4/3 < cluster.MaxHelmRecord { // also if nothing can be compressed
 		return nil
 	}
-	size, err := helm.ManifestSize(manifest.String())
-	if size += chartBytes; err != nil || size <= helm.MaxRecord {
+	size, err := cluster.StoredManifestSize(manifest.String())
+	if size += chartBytes; err != nil || size <= cluster.MaxHelmRecord {
 		return err
 	}
 	return &diag.Diag{
 		Code: diag.CodeHelmSize,
 		At:   []diag.Pos{r.Pos}, Path: r.Path("delivery"),
-		Msg:  fmt.Sprintf("Helm stores the chart and its objects in a Secret, where they have %d bytes: Kubernetes accepts at most %d", size, helm.MaxRecord),
+		Msg:  fmt.Sprintf("Helm stores the chart and its objects in a Secret, where they have %d bytes: Kubernetes accepts at most %d", size, cluster.MaxHelmRecord),
 		Hint: `make the chart or its values smaller, or set delivery: "manifests"`,
 	}
 }

@@ -29,7 +29,7 @@ import (
 const version = "v4.3.1" // of Helm 4
 
 // packages are those that use Helm, and those whose tests compare exported bytes.
-var packages = []string{"./compiler", "./compiler/stage/...", "./compiler/deliver/apply/helm", "./compiler/edit/importer", "./cmd/fleetc"}
+var packages = []string{"./compiler", "./compiler/stage/...", "./compiler/deliver/cluster", "./compiler/edit/importer", "./cmd/fleetc"}
 
 // sdk is the file with the calls that Helm 4 changed.
 //
@@ -88,7 +88,7 @@ func copyTree(dir string) error {
 			return fmt.Errorf("copy %s: %w", name, err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "compiler/deliver/apply/helm/sdk.go"), sdk, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "compiler/deliver/cluster/helmsdk.go"), sdk, 0o644); err != nil {
 		return err
 	}
 	for _, args := range [][]string{

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -82,7 +81,7 @@ func (p *planner) mayAdopt(o *unstructured.Unstructured) bool {
 
 // mayAdoptHelm is mayAdopt for a release in Helm's storage.
 func (o Options) mayAdoptHelm() bool {
-	return o.Adopt || slices.ContainsFunc(o.AdoptFrom, func(name string) bool { return strings.EqualFold(name, helm.Manager) })
+	return o.Adopt || slices.ContainsFunc(o.AdoptFrom, func(name string) bool { return strings.EqualFold(name, cluster.HelmManager) })
 }
 
 // takeover chooses the managers whose fields fleetc takes over. adopted says

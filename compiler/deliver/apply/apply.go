@@ -35,7 +35,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -160,14 +159,14 @@ type Item struct {
 	completedDigest string                     // digest of the content of a complete Job; else empty
 	writtenJob      *unstructured.Unstructured // a Job that this run has written
 	hook            *hook
-	helm            *helm.State // stored state of a release that Helm delivers
-	digest          string      // cache key of such a release: its chart, values and objects
-	handedOver      bool        // a release of Helm whose objects fleetc now applies itself
-	foreign         bool        // exists, and fleetc does not own any of it yet
-	noDryRun        bool        // the API server rejected the dry run
-	noNamespace     bool        // refused because its namespace does not exist
-	parent          *Item       // release that Helm delivers, of a part that is compared
-	managedBy       string      // label [managedByLabel] of such a part in the chart
+	helm            *cluster.HelmState // stored state of a release that Helm delivers
+	digest          string             // cache key of such a release: its chart, values and objects
+	handedOver      bool               // a release of Helm whose objects fleetc now applies itself
+	foreign         bool               // exists, and fleetc does not own any of it yet
+	noDryRun        bool               // the API server rejected the dry run
+	noNamespace     bool               // refused because its namespace does not exist
+	parent          *Item              // release that Helm delivers, of a part that is compared
+	managedBy       string             // label [managedByLabel] of such a part in the chart
 
 	takeover takeover // managers whose fields it takes over
 	managers []string // other field managers of the live object, without the control plane

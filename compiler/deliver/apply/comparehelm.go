@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -47,9 +46,9 @@ func (c *comparer) expandHelm(ctx context.Context) ([]ObjectDiff, error) {
 // objects that Helm will send. For an up-to-date release, these are the objects in
 // its record.
 func (c *comparer) expandHelmRelease(ctx context.Context, it *Item) ([]ObjectDiff, error) {
-	state, err := helm.Read(ctx, c.Live, it.ref.Namespace, it.ref.Name)
+	state, err := cluster.ReadHelmState(ctx, c.Live, it.ref.Namespace, it.ref.Name)
 	if cluster.ReasonOf(err) == cluster.Forbidden {
-		it.helm, it.Reason = &helm.State{}, noHelmRecord
+		it.helm, it.Reason = &cluster.HelmState{}, noHelmRecord
 		return nil, nil
 	}
 	if err != nil {
@@ -66,7 +65,7 @@ func (c *comparer) expandHelmRelease(ctx context.Context, it *Item) ([]ObjectDif
 	targets := map[string]*unstructured.Unstructured{}
 	if it.isUpToDate() {
 		for _, o := range state.Objects {
-			targets[idOf(cluster.RefOf(o))] = helm.Mark(o, it.ref.Namespace, it.ref.Name)
+			targets[idOf(cluster.RefOf(o))] = cluster.MarkForHelm(o, it.ref.Namespace, it.ref.Name)
 		}
 	} else {
 		rendered, err := c.helmTargets(ctx, it)
@@ -78,7 +77,7 @@ func (c *comparer) expandHelmRelease(ctx context.Context, it *Item) ([]ObjectDif
 	for i := range it.Parts {
 		part := &it.Parts[i]
 		part.managedBy = part.object.GetLabels()[managedByLabel]
-		part.object = helm.Mark(part.object, it.ref.Namespace, it.ref.Name)
+		part.object = cluster.MarkForHelm(part.object, it.ref.Namespace, it.ref.Name)
 		if o := targets[part.ID]; o != nil {
 			part.object = o
 		}

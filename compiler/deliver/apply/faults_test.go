@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -29,7 +28,7 @@ func TestMissingNamespaceIsOneFault(t *testing.T) {
 }
 
 func TestPruneLimitCountsPartsOfHelm(t *testing.T) {
-	release := Item{ID: "HelmRelease web/app", helm: &helm.State{Objects: make([]*unstructured.Unstructured, 79)}}
+	release := Item{ID: "HelmRelease web/app", helm: &cluster.HelmState{Objects: make([]*unstructured.Unstructured, 79)}}
 	inventory := &Inventory{Objects: []Entry{{Kind: "HelmRelease", Namespace: "web", Name: "app"}}}
 	if n := appliedObjects(inventory, []Item{{ID: "ConfigMap web/new"}, release}); n != 80 {
 		t.Errorf("%d objects are applied, not 80", n)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/stage/health"
 )
@@ -86,7 +85,7 @@ func (v *Inventory) delivered(ctx context.Context, c *cluster.Cluster) ([]Entry,
 			out = append(out, e)
 			continue
 		}
-		state, err := helm.Read(ctx, c, e.Namespace, e.Name)
+		state, err := cluster.ReadHelmState(ctx, c, e.Namespace, e.Name)
 		if err != nil {
 			return nil, err
 		}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -84,7 +83,7 @@ func placeholder(ref cluster.Ref, uid string) *unstructured.Unstructured {
 
 // planHelm plans a release that Helm delivers.
 func (p *planner) planHelm(ctx context.Context, it *Item) error {
-	state, err := helm.Read(ctx, p.Live, it.ref.Namespace, it.ref.Name)
+	state, err := cluster.ReadHelmState(ctx, p.Live, it.ref.Namespace, it.ref.Name)
 	if cluster.ReasonOf(err) == cluster.Forbidden {
 		it.refuse("Helm's records of it cannot be read: "+err.Error(), "see docs/helm.md for the rights that Helm needs")
 		return nil
@@ -170,7 +169,7 @@ func (p *planner) helmDigest(r *fleet.Release) (string, error) {
 // the bundle any more. A release that does not exist, or now belongs to another
 // tool, gets no UID.
 func (p *planner) planHelmPrune(ctx context.Context, it *Item) error {
-	state, err := helm.Read(ctx, p.Live, it.ref.Namespace, it.ref.Name)
+	state, err := cluster.ReadHelmState(ctx, p.Live, it.ref.Namespace, it.ref.Name)
 	if cluster.ReasonOf(err) == cluster.Forbidden {
 		it.refuse("Helm's records of it cannot be read: "+err.Error(), "see docs/helm.md for the rights that Helm needs")
 		return nil
@@ -193,7 +192,7 @@ func (p *planner) planHelmPrune(ctx context.Context, it *Item) error {
 
 // isOurRelease reports whether the stored release is the one of the inventory's
 // entry, and not a later one of the same name.
-func isOurRelease(e Entry, s *helm.State) bool {
+func isOurRelease(e Entry, s *cluster.HelmState) bool {
 	return s.Revision > 0 && (s.FromFleetc || e.UID == s.UID)
 }
 
@@ -211,7 +210,7 @@ func (p *planner) takeOverFromHelm(ctx context.Context) error {
 		if !now[e.ref()] {
 			continue
 		}
-		state, err := helm.Read(ctx, p.Live, e.Namespace, e.Name)
+		state, err := cluster.ReadHelmState(ctx, p.Live, e.Namespace, e.Name)
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/stage/health"
 )
@@ -157,26 +156,26 @@ func (p *planner) helmTargets(ctx context.Context, it *Item) (map[string]*unstru
 		targets[part.ID] = part.object
 	}
 	values, _ := it.release.Values.Value().(map[string]any)
-	run := &helm.Run{Live: p.Live, Namespace: it.ref.Namespace, Name: it.ref.Name, Hide: p.Live.Hidden}
+	run := &cluster.HelmRun{Live: p.Live, Namespace: it.ref.Namespace, Name: it.ref.Name, Hide: p.Live.Hidden}
 	var served []string // API versions of CRDs in the bundle
 	for gvk, crd := range p.bundleCRDs {
 		if p.before(crd, it) {
 			served = append(served, gvk.GroupVersion().String(), gvk.GroupVersion().String()+"/"+gvk.Kind)
 		}
 	}
-	rendered, err := run.Render(ctx, it.helm, helm.ReleaseSpec{Chart: p.Charts[it.Release], Values: values}, served)
+	rendered, err := run.Render(ctx, it.helm, cluster.HelmReleaseSpec{Chart: p.Charts[it.Release], Values: values}, served)
 	switch fault := (*diag.Diag)(nil); {
 	case err == nil:
 	case !errors.As(err, &fault) || ctx.Err() != nil:
 		return nil, err
 	case len(served) > 0: // its templates may look up objects of these CRDs
-		rendered = &helm.Rendering{}
+		rendered = &cluster.HelmRendering{}
 	default:
 		it.refuse("Helm cannot render the chart: "+strings.TrimPrefix(fault.Msg, "Helm: "), fault.Hint)
 		return nil, nil
 	}
-	if rendered.Record > helm.MaxRecord {
-		it.refuse(fmt.Sprintf("the record that Helm stores of the release would have %d bytes, and Kubernetes stores at most %d in a Secret", rendered.Record, helm.MaxRecord),
+	if rendered.Record > cluster.MaxHelmRecord {
+		it.refuse(fmt.Sprintf("the record that Helm stores of the release would have %d bytes, and Kubernetes stores at most %d in a Secret", rendered.Record, cluster.MaxHelmRecord),
 			`make the chart or its values smaller, or set delivery: "manifests"`)
 		return nil, nil
 	}
@@ -186,7 +185,7 @@ func (p *planner) helmTargets(ctx context.Context, it *Item) (map[string]*unstru
 		}
 	}
 	for id, o := range targets {
-		targets[id] = helm.Mark(o, it.ref.Namespace, it.ref.Name)
+		targets[id] = cluster.MarkForHelm(o, it.ref.Namespace, it.ref.Name)
 	}
 	return targets, nil
 }
@@ -212,7 +211,7 @@ func (p *planner) planPart(ctx context.Context, it, part *Item, target *unstruct
 // patched returns the object of a part after Helm's patches toward the target. The
 // API server tries the first patch if ask is set. Later patches are computed here, and
 // so is the first one if it has no dry run, which sets noDryRun.
-func (p *planner) patched(ctx context.Context, state *helm.State, part *Item, target *unstructured.Unstructured, ask bool) (*unstructured.Unstructured, error) {
+func (p *planner) patched(ctx context.Context, state *cluster.HelmState, part *Item, target *unstructured.Unstructured, ask bool) (*unstructured.Unstructured, error) {
 	now := part.Before
 	for step := range state.Patches() {
 		patch, err := state.Patch(step, target, now)
@@ -225,7 +224,7 @@ func (p *planner) patched(ctx context.Context, state *helm.State, part *Item, ta
 		}
 		first := now == part.Before
 		if ask && first {
-			after, err := p.Live.DryRunPatch(ctx, part.ref, helm.Manager, patch)
+			after, err := p.Live.DryRunPatch(ctx, part.ref, cluster.HelmManager, patch)
 			if err == nil {
 				now = after
 				continue
@@ -235,7 +234,7 @@ func (p *planner) patched(ctx context.Context, state *helm.State, part *Item, ta
 			}
 		}
 		part.noDryRun = part.noDryRun || first || !ask
-		after, err := helm.Patched(now, patch)
+		after, err := cluster.HelmPatched(now, patch)
 		if err != nil {
 			part.refuse(diag.Visible(p.Live.Hidden(err.Error()), diag.MaxText), "")
 			return nil, nil

@@ -11,7 +11,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -31,17 +30,17 @@ const (
 // A HelmRecord is Helm's stored record of a release whose objects fleetc applies
 // without Helm. Its JSON field names are stable.
 type HelmRecord struct {
-	Namespace string       `json:"namespace"`
-	Name      string       `json:"name"`    // of the release
-	Storage   helm.Storage `json:"storage"` // kind of the storing objects
-	Records   []string     `json:"records"` // names of the stored objects, one per revision, the oldest first
-	Action    RecordAction `json:"action"`
-	Reason    string       `json:"reason,omitempty"` // why it is kept
-	Owns      []string     `json:"owns,omitempty"`   // IDs of existing objects of the release that fleetc does not apply
+	Namespace string              `json:"namespace"`
+	Name      string              `json:"name"`    // of the release
+	Storage   cluster.HelmStorage `json:"storage"` // kind of the storing objects
+	Records   []string            `json:"records"` // names of the stored objects, one per revision, the oldest first
+	Action    RecordAction        `json:"action"`
+	Reason    string              `json:"reason,omitempty"` // why it is kept
+	Owns      []string            `json:"owns,omitempty"`   // IDs of existing objects of the release that fleetc does not apply
 
-	state   string        // changes when Helm writes the records
-	records []helm.Record // of all revisions, the oldest first
-	applied []cluster.Ref // objects of the release that fleetc applies
+	state   string               // changes when Helm writes the records
+	records []cluster.HelmRecord // of all revisions, the oldest first
+	applied []cluster.Ref        // objects of the release that fleetc applies
 }
 
 // String names the record in messages.
@@ -70,12 +69,12 @@ func (p *planner) helmRecords(ctx context.Context, plan *Plan) error {
 	}
 	plan.appliedIDs = plan.appliedObjects()
 	type place struct {
-		storage   helm.Storage
+		storage   cluster.HelmStorage
 		namespace string
 	}
 	var places []place
 	for _, namespace := range p.recordNamespaces() {
-		places = append(places, place{helm.Secrets, namespace}, place{helm.ConfigMaps, namespace})
+		places = append(places, place{cluster.HelmSecrets, namespace}, place{cluster.HelmConfigMaps, namespace})
 	}
 	found := make([][]HelmRecord, len(places))
 	unread := make([]bool, len(places))
@@ -186,7 +185,7 @@ func (t Target) decideRecord(ctx context.Context, plan *Plan, r *HelmRecord) err
 }
 
 // keepReason returns why the record of a release must stay, empty when it need not.
-func keepReason(state *helm.State, owns []string) string {
+func keepReason(state *cluster.HelmState, owns []string) string {
 	switch {
 	case state.IsPending():
 		return fmt.Sprintf("another Helm operation is running on it or was interrupted: revision %d is %s", state.Revision, diag.Visible(state.Status, diag.MaxText))
@@ -268,11 +267,11 @@ func (p *planner) addUnlisted(plan *Plan) {
 		marks := it.Before.GetAnnotations()
 		name, namespace := marks[helmRelease], marks[helmNamespace]
 		known := p.isHelmRelease(namespace, name) || slices.ContainsFunc(plan.HelmRecords, func(r HelmRecord) bool { return r.Name == name && r.Namespace == namespace })
-		right := cluster.Right{Verb: "list", Resource: helm.Secrets.Resource(), Namespace: namespace}
+		right := cluster.Right{Verb: "list", Resource: cluster.HelmSecrets.Resource(), Namespace: namespace}
 		if name == "" || known || !slices.Contains(plan.unlistableRecords, right) {
 			continue
 		}
-		r := HelmRecord{Namespace: diag.Visible(namespace, diag.MaxText), Name: diag.Visible(name, diag.MaxText), Storage: helm.Secrets, Records: []string{}}
+		r := HelmRecord{Namespace: diag.Visible(namespace, diag.MaxText), Name: diag.Visible(name, diag.MaxText), Storage: cluster.HelmSecrets, Records: []string{}}
 		r.keep(notAllowedTo + listRights([]cluster.Right{right}) + "; if the release still exists, " + uninstallDeletes)
 		plan.HelmRecords = append(plan.HelmRecords, r)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -35,7 +34,7 @@ func (r *runner) mayPrunePart(it *Item, current *unstructured.Unstructured) bool
 
 // helmRun returns the operations on a Helm release. Waits are fleetc's own: they
 // end when the lease is lost, and explain unhealthy objects.
-func (r *runner) helmRun(it *Item) *helm.Run {
+func (r *runner) helmRun(it *Item) *cluster.HelmRun {
 	release := it.release
 	if release == nil {
 		release = &fleet.Release{Name: it.Release}
@@ -44,7 +43,7 @@ func (r *runner) helmRun(it *Item) *helm.Run {
 		ref := cluster.RefOf(o)
 		return &Item{ID: idOf(ref), Release: it.Release, Stage: it.Stage, ref: ref, release: release, object: o, positions: it.positions}
 	}
-	return &helm.Run{
+	return &cluster.HelmRun{
 		Live: r.Live, Namespace: it.ref.Namespace, Name: it.ref.Name, Timeout: r.timeout(), Hide: r.hide, BeforeWrite: r.lease.Check,
 		MayPrune: func(current *unstructured.Unstructured) bool { return r.mayPrunePart(it, current) },
 		Wait: func(ctx context.Context, objects []*unstructured.Unstructured) error {
@@ -71,7 +70,7 @@ func (r *runner) applyHelm(ctx context.Context, it *Item) error {
 	}
 	values, _ := it.release.Values.Value().(map[string]any)
 	run := r.helmRun(it)
-	err := run.Apply(ctx, it.helm, helm.ReleaseSpec{Chart: r.Charts[it.Release], Values: values, Digest: it.digest})
+	err := run.Apply(ctx, it.helm, cluster.HelmReleaseSpec{Chart: r.Charts[it.Release], Values: values, Digest: it.digest})
 	switch {
 	case err != nil && !run.Written:
 	case it.Action == Create:
@@ -82,7 +81,7 @@ func (r *runner) applyHelm(ctx context.Context, it *Item) error {
 	if err != nil {
 		return it.withPosition(err)
 	}
-	state, err := helm.Read(ctx, r.Live, it.ref.Namespace, it.ref.Name)
+	state, err := cluster.ReadHelmState(ctx, r.Live, it.ref.Namespace, it.ref.Name)
 	if err != nil {
 		return err
 	}

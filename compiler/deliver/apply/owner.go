@@ -11,7 +11,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
 // This file recognizes the tool that manages an object, for adoption and pruning.
@@ -30,7 +30,7 @@ type delivery struct {
 // wrote reports whether fleetc is the manager of the entry, directly or through
 // Helm.
 func (d delivery) wrote(m metav1.ManagedFieldsEntry) bool {
-	return m.Subresource == "" && (isOwn(m) || d.release != "" && m.Manager == helm.Manager)
+	return m.Subresource == "" && (isOwn(m) || d.release != "" && m.Manager == cluster.HelmManager)
 }
 
 // marks are the labels and annotations that fleetc did not set on an object.
@@ -201,7 +201,7 @@ func (p *planner) deliveryOf(ctx context.Context, e Entry, current *unstructured
 		d.release = e.Release
 	case e.Kept && current.GetAnnotations()[helmRelease] == e.Release:
 		// fleetc applied it before Helm did. A deleted release owns nothing.
-		state, err := helm.Read(ctx, p.Live, current.GetAnnotations()[helmNamespace], e.Release)
+		state, err := cluster.ReadHelmState(ctx, p.Live, current.GetAnnotations()[helmNamespace], e.Release)
 		if err != nil {
 			return d, err
 		}

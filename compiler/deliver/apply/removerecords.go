@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -20,10 +19,10 @@ const managedByLabel = "app.kubernetes.io/managed-by"
 
 // A SavedRecord is the record of a Helm release that a [SavedPlan] removes.
 type SavedRecord struct {
-	Namespace string       `json:"namespace"`
-	Name      string       `json:"name"`
-	Storage   helm.Storage `json:"storage"`
-	State     string       `json:"state"` // changes when Helm writes the record
+	Namespace string              `json:"namespace"`
+	Name      string              `json:"name"`
+	Storage   cluster.HelmStorage `json:"storage"`
+	State     string              `json:"state"` // changes when Helm writes the record
 }
 
 // savedRecords returns the records that the plan removes.
@@ -112,7 +111,7 @@ func (r *runner) removeRecords(ctx context.Context) error {
 // confirm returns the objects that lose the marks of the release, and the records to delete,
 // by a second look at the release. If the record has changed since the plan, or must stay
 // now, it returns nothing and makes the plan keep the record.
-func (r *HelmRecord) confirm(now *HelmRecord) (marked []cluster.Ref, records []helm.Record) {
+func (r *HelmRecord) confirm(now *HelmRecord) (marked []cluster.Ref, records []cluster.HelmRecord) {
 	switch {
 	case now.state != r.state:
 		r.keep(recordChanged)

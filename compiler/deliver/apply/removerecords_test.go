@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -29,7 +28,7 @@ func TestKeepReason(t *testing.T) {
 		{"pending-rollback", nil, "revision 3 is pending-rollback"},
 		{"uninstalling", nil, "revision 3 is uninstalling"},
 	} {
-		got := keepReason(&helm.State{Revision: 3, Status: test.status}, test.owns)
+		got := keepReason(&cluster.HelmState{Revision: 3, Status: test.status}, test.owns)
 		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s, owns %q: %q, want %q", test.status, test.owns, got, test.want)
 		}
@@ -38,16 +37,16 @@ func TestKeepReason(t *testing.T) {
 
 // A record is removed only if the earlier plan removes it, in the same state.
 func TestKeepRecords(t *testing.T) {
-	planned := SavedPlan{Records: []SavedRecord{{"app", "app", helm.Secrets, "1"}}}
+	planned := SavedPlan{Records: []SavedRecord{{"app", "app", cluster.HelmSecrets, "1"}}}
 	for name, test := range map[string]struct {
 		record HelmRecord
 		want   RecordAction
 	}{
-		"the same":          {HelmRecord{Namespace: "app", Name: "app", Storage: helm.Secrets, state: "1"}, RemoveRecord},
-		"written since":     {HelmRecord{Namespace: "app", Name: "app", Storage: helm.Secrets, state: "2"}, KeepRecord},
-		"another name":      {HelmRecord{Namespace: "app", Name: "web", Storage: helm.Secrets, state: "1"}, KeepRecord},
-		"another namespace": {HelmRecord{Namespace: "web", Name: "app", Storage: helm.Secrets, state: "1"}, KeepRecord},
-		"another storage":   {HelmRecord{Namespace: "app", Name: "app", Storage: helm.ConfigMaps, state: "1"}, KeepRecord},
+		"the same":          {HelmRecord{Namespace: "app", Name: "app", Storage: cluster.HelmSecrets, state: "1"}, RemoveRecord},
+		"written since":     {HelmRecord{Namespace: "app", Name: "app", Storage: cluster.HelmSecrets, state: "2"}, KeepRecord},
+		"another name":      {HelmRecord{Namespace: "app", Name: "web", Storage: cluster.HelmSecrets, state: "1"}, KeepRecord},
+		"another namespace": {HelmRecord{Namespace: "web", Name: "app", Storage: cluster.HelmSecrets, state: "1"}, KeepRecord},
+		"another storage":   {HelmRecord{Namespace: "app", Name: "app", Storage: cluster.HelmConfigMaps, state: "1"}, KeepRecord},
 	} {
 		test.record.Action = RemoveRecord
 		p := &Plan{HelmRecords: []HelmRecord{test.record}}
@@ -56,7 +55,7 @@ func TestKeepRecords(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	kept := &Plan{HelmRecords: []HelmRecord{{Namespace: "app", Name: "app", Storage: helm.Secrets, state: "1", Action: KeepRecord}}}
+	kept := &Plan{HelmRecords: []HelmRecord{{Namespace: "app", Name: "app", Storage: cluster.HelmSecrets, state: "1", Action: KeepRecord}}}
 	if kept.KeepRecords(planned); kept.removesHelmRecords() || kept.savedRecords() != nil {
 		t.Error("a record that is kept is removed")
 	}
@@ -74,7 +73,7 @@ func TestConfirm(t *testing.T) {
 		"in use":        {HelmRecord{state: "1", Action: KeepRecord, Reason: "revision 3 is pending-upgrade"}, "revision 3 is pending-upgrade"},
 	} {
 		planned := HelmRecord{state: "1", Action: RemoveRecord}
-		test.now.applied, test.now.records = []cluster.Ref{{}}, []helm.Record{{}}
+		test.now.applied, test.now.records = []cluster.Ref{{}}, []cluster.HelmRecord{{}}
 		marked, records := planned.confirm(&test.now)
 		if (len(marked) == 0) != (test.wantReason != "") || (len(records) == 0) != (test.wantReason != "") {
 			t.Errorf("%s: %v, %v", name, marked, records)

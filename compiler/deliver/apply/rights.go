@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -147,7 +146,7 @@ func (t Target) recordRights(ctx context.Context, plan *Plan, add func(group, re
 			continue
 		}
 		add(right.Group, right.Resource, right.Namespace, right.Verb)
-		if right.Resource == helm.Secrets.Resource() {
+		if right.Resource == cluster.HelmSecrets.Resource() {
 			add(right.Group, right.Resource, right.Namespace, "delete")
 		}
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -51,7 +50,7 @@ func hasPrefix(name string, prefixes []string) bool {
 
 // isKubectlOrHelm reports whether the manager is kubectl or Helm.
 func isKubectlOrHelm(name string) bool {
-	return name == "kubectl" || strings.HasPrefix(name, "kubectl-") || name == helm.Manager || name == "Helm"
+	return name == "kubectl" || strings.HasPrefix(name, "kubectl-") || name == cluster.HelmManager || name == "Helm"
 }
 
 // isControlPlane reports whether the manager is a component of the control plane.

@@ -6,6 +6,9 @@
 // of responses, and puts no credentials into errors. Like kubectl, it runs credential
 // plugins, the programs that a kubeconfig names to get credentials: they are the
 // user's own.
+//
+// A [HelmRun] installs, upgrades, tests and uninstalls a release with Helm's library, so that
+// the helm program can work with it. It reads no settings of helm and discards Helm's log.
 package cluster
 
 import (

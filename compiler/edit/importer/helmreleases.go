@@ -17,7 +17,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -82,7 +81,7 @@ func ReadHelmReleases(ctx context.Context, opts HelmOptions) (*Model, error) {
 type liveReleases struct {
 	kubernetes string
 	uid        string
-	releases   []helm.StoredRelease
+	releases   []cluster.StoredHelmRelease
 }
 
 // readCluster reads the releases of one cluster.
@@ -105,7 +104,7 @@ func readCluster(ctx context.Context, opts HelmOptions, c ClusterSource) (*liveR
 		namespaces = []string{""}
 	}
 	for _, namespace := range namespaces {
-		for _, storage := range []helm.Storage{helm.Secrets, helm.ConfigMaps} {
+		for _, storage := range []cluster.HelmStorage{cluster.HelmSecrets, cluster.HelmConfigMaps} {
 			found, err := storage.Deployed(ctx, conn, namespace)
 			if err != nil {
 				return nil, err
@@ -160,7 +159,7 @@ func (r *helmReader) cluster(ctx context.Context, c ClusterSource, l *liveReleas
 
 // noteSecrets adds a note for each value of a release that is also the value of a Secret
 // which Helm rendered: the fleet's files have it in plain text.
-func (r *helmReader) noteSecrets(title string, d *helm.StoredRelease) {
+func (r *helmReader) noteSecrets(title string, d *cluster.StoredHelmRelease) {
 	secret := map[string]bool{}
 	for _, o := range d.Objects {
 		if o.GetKind() != "Secret" || o.GetAPIVersion() != "v1" {
@@ -206,7 +205,7 @@ func secretFields(v any, at string, secret map[string]bool) []string {
 
 // source returns where the chart of a release comes from: the first repository with the
 // same content, or a directory restored from the record.
-func (r *helmReader) source(ctx context.Context, d *helm.StoredRelease) (*ChartSource, error) {
+func (r *helmReader) source(ctx context.Context, d *cluster.StoredHelmRelease) (*ChartSource, error) {
 	key := contentKey(d.Chart)
 	if s := r.sources[key]; s != nil {
 		return s, nil
@@ -234,7 +233,7 @@ func (r *helmReader) source(ctx context.Context, d *helm.StoredRelease) (*ChartS
 }
 
 // isIn reports whether a repository has the chart with the same templates.
-func (r *helmReader) isIn(ctx context.Context, repo string, stored helm.StoredChart) (bool, error) {
+func (r *helmReader) isIn(ctx context.Context, repo string, stored cluster.StoredHelmChart) (bool, error) {
 	req := chart.Request{Ref: stored.Name, Repo: repo, Version: stored.Version}
 	if strings.HasPrefix(repo, "oci://") {
 		req = chart.Request{Ref: strings.TrimSuffix(repo, "/") + "/" + stored.Name, Version: stored.Version}
@@ -265,7 +264,7 @@ func sameTemplates(files, stored []fleet.File) bool {
 }
 
 // restore writes the files of a stored chart into a directory and returns its path.
-func (r *helmReader) restore(stored helm.StoredChart) (string, error) {
+func (r *helmReader) restore(stored cluster.StoredHelmChart) (string, error) {
 	dir, err := os.MkdirTemp(r.Work, "chart-")
 	if err != nil {
 		return "", err
@@ -274,7 +273,7 @@ func (r *helmReader) restore(stored helm.StoredChart) (string, error) {
 }
 
 // contentKey returns a digest of the content of a chart.
-func contentKey(ch helm.StoredChart) string {
+func contentKey(ch cluster.StoredHelmChart) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q\n", ch.Name, ch.Version)
 	for _, f := range ch.Files {

@@ -1,4 +1,4 @@
-package helm
+package cluster
 
 import (
 	"context"
@@ -15,15 +15,14 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
-// Manager is Helm's field manager.
-const Manager = "helm"
+// HelmManager is Helm's field manager.
+const HelmManager = "helm"
 
-// A Run performs operations on one release of a cluster.
-type Run struct {
-	Live      *cluster.Cluster
+// A HelmRun performs operations on one release of a cluster.
+type HelmRun struct {
+	Live      *Cluster
 	Namespace string
 	Name      string
 	Timeout   time.Duration
@@ -40,7 +39,7 @@ type Run struct {
 	// may be deleted. It is called right before the deletion.
 	MayPrune func(*unstructured.Unstructured) bool
 
-	// NoHooks makes [Run.Uninstall] skip hooks, because another tool now manages
+	// NoHooks makes [HelmRun.Uninstall] skip hooks, because another tool now manages
 	// objects of the release.
 	NoHooks bool
 
@@ -59,7 +58,7 @@ type Run struct {
 }
 
 // recordCause records why a request or a wait failed, and returns the error.
-func (r *Run) recordCause(err error) error {
+func (r *HelmRun) recordCause(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cause == nil {
@@ -69,7 +68,7 @@ func (r *Run) recordCause(err error) error {
 }
 
 // fault returns the recorded cause of Helm's error, or the error as a fault.
-func (r *Run) fault(err error) error {
+func (r *HelmRun) fault(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil || r.cause != nil {
@@ -82,9 +81,9 @@ func (r *Run) fault(err error) error {
 }
 
 // configuration returns a configuration of Helm that is connected to the cluster.
-func (r *Run) configuration(ctx context.Context) (*action.Configuration, error) {
+func (r *HelmRun) configuration(ctx context.Context) (*action.Configuration, error) {
 	r.cause = nil
-	getter, err := r.Live.Getter(Manager, func(writes bool) error {
+	getter, err := r.Live.Getter(HelmManager, func(writes bool) error {
 		switch {
 		case ctx.Err() != nil:
 			return r.recordCause(context.Cause(ctx))
@@ -108,8 +107,8 @@ func (r *Run) configuration(ctx context.Context) (*action.Configuration, error) 
 	return cfg, nil
 }
 
-// A ReleaseSpec is the desired state of a release.
-type ReleaseSpec struct {
+// A HelmReleaseSpec is the desired state of a release.
+type HelmReleaseSpec struct {
 	Chart  *fleet.Chart
 	Values map[string]any // the run may modify them
 	Digest string         // cache key of the state, at most 63 letters and digits
@@ -119,7 +118,7 @@ type ReleaseSpec struct {
 // deployed, over the leftovers of failed attempts. before is the current state; it
 // treats a pending operation as interrupted. It leaves the CRDs in the chart's crds
 // directory to the caller.
-func (r *Run) Apply(ctx context.Context, before *State, to ReleaseSpec) error {
+func (r *HelmRun) Apply(ctx context.Context, before *HelmState, to HelmReleaseSpec) error {
 	ch, err := load(to.Chart)
 	if err != nil {
 		return r.fault(err)
@@ -146,7 +145,7 @@ func (r *Run) Apply(ctx context.Context, before *State, to ReleaseSpec) error {
 const maxHistory = 10
 
 // markFailed marks the last revision, whose operation was interrupted, as failed.
-func (r *Run) markFailed(cfg *action.Configuration) error {
+func (r *HelmRun) markFailed(cfg *action.Configuration) error {
 	last, err := lastRevision(cfg, r.Name)
 	if err != nil {
 		return r.fault(err)
@@ -157,7 +156,7 @@ func (r *Run) markFailed(cfg *action.Configuration) error {
 
 // Uninstall uninstalls the release with its hooks, and deletes its records. before
 // is the current state.
-func (r *Run) Uninstall(ctx context.Context, before *State) error {
+func (r *HelmRun) Uninstall(ctx context.Context, before *HelmState) error {
 	r.replaced = before.replaced
 	cfg, err := r.configuration(ctx)
 	if err != nil {
@@ -167,7 +166,7 @@ func (r *Run) Uninstall(ctx context.Context, before *State) error {
 }
 
 // Forget deletes the records of the release, and keeps its objects.
-func (r *Run) Forget(ctx context.Context) error {
+func (r *HelmRun) Forget(ctx context.Context) error {
 	cfg, err := r.configuration(ctx)
 	if err != nil {
 		return err
@@ -182,7 +181,7 @@ func (r *Run) Forget(ctx context.Context) error {
 }
 
 // Test runs the test hooks of the release, as helm test does.
-func (r *Run) Test(ctx context.Context) error {
+func (r *HelmRun) Test(ctx context.Context) error {
 	cfg, err := r.configuration(ctx)
 	if err != nil {
 		return err

@@ -1,11 +1,4 @@
-// Package helm manages Helm releases in a cluster with Helm's library: it reads the
-// stored state of a release, and installs, upgrades, tests and uninstalls it. The
-// helm program can work with the resulting releases.
-//
-// The caller decides whether a release may be changed, waits for objects, and
-// supplies the content of the chart. The package reads no files, in particular no
-// settings of helm, and discards Helm's log.
-package helm
+package cluster
 
 import (
 	"cmp"
@@ -19,8 +12,6 @@ import (
 	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
-
-	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
 // Labels of the Secrets in which Helm stores a release. Helm copies labels to the
@@ -33,9 +24,9 @@ const (
 
 const maxRelease = 64 << 20 // of a stored revision, uncompressed
 
-// A State is the stored state of a Helm release. The zero State is that of a
+// A HelmState is the stored state of a Helm release. The zero State is that of a
 // release that does not exist.
-type State struct {
+type HelmState struct {
 	Revision   int    // last revision; 0 when there is none
 	Status     string // status of the last revision, as in helm history
 	Digest     string // cache key of the last revision; empty when another tool made it
@@ -53,7 +44,7 @@ type State struct {
 	Extra []*unstructured.Unstructured
 
 	// Records are the records of all revisions, the oldest first.
-	Records []Record
+	Records []HelmRecord
 
 	// Of the revisions whose objects may exist, without the one that the next upgrade
 	// starts from.
@@ -65,19 +56,19 @@ type State struct {
 
 // IsPending reports whether an operation on the release is running or was
 // interrupted.
-func (s *State) IsPending() bool {
+func (s *HelmState) IsPending() bool {
 	return release.Status(s.Status).IsPending() || s.Status == release.StatusUninstalling.String()
 }
 
-// Read returns the state of a release that Helm stores in Secrets.
-func Read(ctx context.Context, c *cluster.Cluster, namespace, name string) (*State, error) {
-	return Secrets.Read(ctx, c, namespace, name)
+// ReadHelmState returns the state of a release that Helm stores in Secrets.
+func ReadHelmState(ctx context.Context, c *Cluster, namespace, name string) (*HelmState, error) {
+	return HelmSecrets.Read(ctx, c, namespace, name)
 }
 
-// Read returns the state of a release.
-func (in Storage) Read(ctx context.Context, c *cluster.Cluster, namespace, name string) (*State, error) {
+// ReadHelmState returns the state of a release.
+func (in HelmStorage) Read(ctx context.Context, c *Cluster, namespace, name string) (*HelmState, error) {
 	all, err := in.revisions(ctx, c, namespace, name)
-	s := &State{}
+	s := &HelmState{}
 	if err != nil || len(all) == 0 {
 		return s, err
 	}
@@ -114,7 +105,7 @@ func liveRevisions(all []revision) (first, current int) {
 }
 
 // addObjects adds the objects of all revisions whose objects may exist.
-func (s *State) addObjects(ctx context.Context, c *cluster.Cluster, in Storage, all []revision) error {
+func (s *HelmState) addObjects(ctx context.Context, c *Cluster, in HelmStorage, all []revision) error {
 	first, current := liveRevisions(all)
 	manifests, objects := make([]string, len(all)), make([][]*unstructured.Unstructured, len(all))
 	for i, r := range all[first:] {
@@ -127,9 +118,9 @@ func (s *State) addObjects(ctx context.Context, c *cluster.Cluster, in Storage, 
 			return err
 		}
 	}
-	seen := map[cluster.Ref]bool{}
+	seen := map[Ref]bool{}
 	for _, o := range objects[current] {
-		seen[cluster.RefOf(o)] = true
+		seen[RefOf(o)] = true
 	}
 	s.Objects = objects[current]
 	for i := first; i < len(all); i++ {
@@ -137,7 +128,7 @@ func (s *State) addObjects(ctx context.Context, c *cluster.Cluster, in Storage, 
 			s.attempts, s.attemptObjects = append(s.attempts, manifests[i]), append(s.attemptObjects, objects[i])
 		}
 		for _, o := range objects[i] {
-			if ref := cluster.RefOf(o); !seen[ref] {
+			if ref := RefOf(o); !seen[ref] {
 				seen[ref] = true
 				s.Extra = append(s.Extra, o)
 			}
@@ -148,7 +139,7 @@ func (s *State) addObjects(ctx context.Context, c *cluster.Cluster, in Storage, 
 }
 
 // objectsOf returns the objects of a stored revision, with their namespaces.
-func objectsOf(ctx context.Context, c *cluster.Cluster, stored *release.Release) ([]*unstructured.Unstructured, error) {
+func objectsOf(ctx context.Context, c *Cluster, stored *release.Release) ([]*unstructured.Unstructured, error) {
 	manifests := releaseutil.SplitManifests(stored.Manifest)
 	names := make([]string, 0, len(manifests))
 	for name := range manifests {

@@ -1,4 +1,4 @@
-package helm
+package cluster
 
 import (
 	"context"
@@ -37,7 +37,7 @@ func unconnected() *action.Configuration {
 
 // install installs the release. fleetc validates values and objects; schemas may read
 // remote files.
-func (r *Run) install(cfg *action.Configuration, ch *chart.Chart, values map[string]any, labels map[string]string) error {
+func (r *HelmRun) install(cfg *action.Configuration, ch *chart.Chart, values map[string]any, labels map[string]string) error {
 	i := action.NewInstall(cfg)
 	i.ReleaseName, i.Namespace, i.Labels, i.Timeout = r.Name, r.Namespace, labels, r.Timeout
 	i.Replace, i.TakeOwnership, i.SkipCRDs, i.Wait = true, true, true, true
@@ -47,7 +47,7 @@ func (r *Run) install(cfg *action.Configuration, ch *chart.Chart, values map[str
 }
 
 // upgrade upgrades the release, as install does.
-func (r *Run) upgrade(cfg *action.Configuration, ch *chart.Chart, values map[string]any, labels map[string]string) error {
+func (r *HelmRun) upgrade(cfg *action.Configuration, ch *chart.Chart, values map[string]any, labels map[string]string) error {
 	u := action.NewUpgrade(cfg)
 	u.Namespace, u.Labels, u.Timeout, u.MaxHistory = r.Namespace, labels, r.Timeout, maxHistory
 	u.ResetValues, u.TakeOwnership, u.SkipCRDs, u.Wait = true, true, true, true
@@ -57,7 +57,7 @@ func (r *Run) upgrade(cfg *action.Configuration, ch *chart.Chart, values map[str
 }
 
 // dryRun runs Helm's install or upgrade as a dry run.
-func (r *Run) dryRun(ctx context.Context, cfg *action.Configuration, ch *chart.Chart, deployed bool, values map[string]any) (*release.Release, error) {
+func (r *HelmRun) dryRun(ctx context.Context, cfg *action.Configuration, ch *chart.Chart, deployed bool, values map[string]any) (*release.Release, error) {
 	if deployed {
 		u := action.NewUpgrade(cfg)
 		u.Namespace, u.ResetValues, u.SkipCRDs, u.SkipSchemaValidation, u.DisableOpenAPIValidation = r.Namespace, true, true, true, true
@@ -71,7 +71,7 @@ func (r *Run) dryRun(ctx context.Context, cfg *action.Configuration, ch *chart.C
 }
 
 // uninstall uninstalls the release and deletes its records.
-func (r *Run) uninstall(cfg *action.Configuration) error {
+func (r *HelmRun) uninstall(cfg *action.Configuration) error {
 	u := action.NewUninstall(cfg)
 	u.IgnoreNotFound, u.Wait, u.Timeout, u.DisableHooks = true, true, r.Timeout, r.NoHooks
 	_, err := u.Run(r.Name)
@@ -79,7 +79,7 @@ func (r *Run) uninstall(cfg *action.Configuration) error {
 }
 
 // test runs the test hooks of the release.
-func (r *Run) test(cfg *action.Configuration) error {
+func (r *HelmRun) test(cfg *action.Configuration) error {
 	t := action.NewReleaseTesting(cfg)
 	t.Namespace, t.Timeout = r.Namespace, r.Timeout
 	_, err := t.Run(r.Name)

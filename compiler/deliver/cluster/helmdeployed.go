@@ -1,4 +1,4 @@
-package helm
+package cluster
 
 import (
 	"cmp"
@@ -18,31 +18,30 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/git"
-	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
 // This file reads the deployed releases of a cluster with all that Helm stores of them.
 
-// A StoredRelease is the deployed revision of a release, or its last one if none is
+// A StoredHelmRelease is the deployed revision of a release, or its last one if none is
 // deployed.
-type StoredRelease struct {
+type StoredHelmRelease struct {
 	Namespace, Name string
 	Revision        int
 	Status          string // as in helm list
 	FromFleetc      bool   // fleetc made the revision
 	Record          string // kind and name of the object that stores the revision
 
-	Chart   StoredChart
+	Chart   StoredHelmChart
 	Values  map[string]any               // that the user set
 	Objects []*unstructured.Unstructured // that Helm rendered, without hooks
 }
 
 // IsDeployed reports whether the revision is deployed.
-func (d *StoredRelease) IsDeployed() bool { return d.Status == release.StatusDeployed.String() }
+func (d *StoredHelmRelease) IsDeployed() bool { return d.Status == release.StatusDeployed.String() }
 
-// A StoredChart is the chart of a stored revision. Helm stores neither the comments of
+// A StoredHelmChart is the chart of a stored revision. Helm stores neither the comments of
 // values.yaml nor the files of dependencies.
-type StoredChart struct {
+type StoredHelmChart struct {
 	Name, Version string
 	Files         []fleet.File // sorted by name
 	Dependencies  []string     // their names
@@ -50,7 +49,7 @@ type StoredChart struct {
 
 // Deployed reads the releases of a namespace, or of all namespaces if it is empty,
 // sorted by namespace and name.
-func (in Storage) Deployed(ctx context.Context, c *cluster.Cluster, namespace string) ([]StoredRelease, error) {
+func (in HelmStorage) Deployed(ctx context.Context, c *Cluster, namespace string) ([]StoredHelmRelease, error) {
 	records, err := c.Metadata(ctx, schema.GroupVersionResource{Version: "v1", Resource: in.Resource()}, namespace, "owner=helm,name")
 	if err != nil {
 		return nil, err
@@ -74,9 +73,9 @@ func (in Storage) Deployed(ctx context.Context, c *cluster.Cluster, namespace st
 			chosen[k] = this
 		}
 	}
-	var out []StoredRelease
+	var out []StoredHelmRelease
 	for k, f := range chosen {
-		o, err := c.Object(ctx, cluster.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: string(in)}, Namespace: k.namespace, Name: f.object})
+		o, err := c.Object(ctx, Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: string(in)}, Namespace: k.namespace, Name: f.object})
 		if err != nil {
 			return nil, err
 		}
@@ -89,14 +88,14 @@ func (in Storage) Deployed(ctx context.Context, c *cluster.Cluster, namespace st
 		}
 		out = append(out, *d)
 	}
-	slices.SortFunc(out, func(a, b StoredRelease) int {
+	slices.SortFunc(out, func(a, b StoredHelmRelease) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return out, nil
 }
 
 // deployed decodes the record of a release.
-func (in Storage) deployed(ctx context.Context, c *cluster.Cluster, record *unstructured.Unstructured, name string) (*StoredRelease, error) {
+func (in HelmStorage) deployed(ctx context.Context, c *Cluster, record *unstructured.Unstructured, name string) (*StoredHelmRelease, error) {
 	title := fmt.Sprintf("%s %s/%s", in, record.GetNamespace(), record.GetName())
 	stored, err := decode(record)
 	if err != nil {
@@ -105,10 +104,10 @@ func (in Storage) deployed(ctx context.Context, c *cluster.Cluster, record *unst
 	if stored.Chart == nil || stored.Chart.Metadata == nil {
 		return nil, invalidRecord(title, fmt.Errorf("it has no chart"))
 	}
-	d := &StoredRelease{
+	d := &StoredHelmRelease{
 		Namespace: record.GetNamespace(), Name: name, Revision: stored.Version, Status: record.GetLabels()["status"], Record: title,
 		FromFleetc: record.GetLabels()[revisionLabel] != "", Values: stored.Config,
-		Chart: StoredChart{Name: stored.Chart.Metadata.Name, Version: stored.Chart.Metadata.Version},
+		Chart: StoredHelmChart{Name: stored.Chart.Metadata.Name, Version: stored.Chart.Metadata.Version},
 	}
 	for _, dep := range stored.Chart.Metadata.Dependencies {
 		d.Chart.Dependencies = append(d.Chart.Dependencies, dep.Name)

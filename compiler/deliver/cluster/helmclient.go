@@ -1,4 +1,4 @@
-package helm
+package cluster
 
 import (
 	"context"
@@ -10,15 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
-
-	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
 // A client is Helm's client, except that fleetc waits for objects and decides which
 // objects are deleted.
 type client struct {
 	*kube.Client
-	run *Run
+	run *HelmRun
 	ctx context.Context // Helm's interface has no context
 }
 
@@ -43,7 +41,7 @@ func (c *client) Wait(resources kube.ResourceList, _ time.Duration) error {
 	return nil
 }
 
-// WaitWithJobs implements Helm's interface: [Run.Wait] includes Jobs.
+// WaitWithJobs implements Helm's interface: [HelmRun.Wait] includes Jobs.
 func (c *client) WaitWithJobs(resources kube.ResourceList, timeout time.Duration) error {
 	return c.Wait(resources, timeout)
 }
@@ -112,7 +110,7 @@ func (c *client) existing(resources kube.ResourceList) (kube.ResourceList, error
 
 // current returns the live object; nil when it does not exist.
 func (c *client) current(info *resource.Info) (*unstructured.Unstructured, error) {
-	o, err := c.run.Live.Object(c.ctx, cluster.Ref{GroupVersionKind: info.Mapping.GroupVersionKind, Namespace: info.Namespace, Name: info.Name})
+	o, err := c.run.Live.Object(c.ctx, Ref{GroupVersionKind: info.Mapping.GroupVersionKind, Namespace: info.Namespace, Name: info.Name})
 	if err != nil {
 		return nil, c.run.recordCause(err)
 	}

@@ -1,4 +1,4 @@
-package helm
+package cluster
 
 import (
 	"bytes"
@@ -71,15 +71,15 @@ func TestObjectsOf(t *testing.T) {
 // An object with the labels of a record is a record only if its type or name fits.
 func TestIsRecord(t *testing.T) {
 	for _, test := range []struct {
-		in        Storage
+		in        HelmStorage
 		name, typ string
 		want      bool
 	}{
-		{Secrets, "sh.helm.release.v1.app.v2", "helm.sh/release.v1", true},
-		{Secrets, "sh.helm.release.v1.app.v2", "Opaque", false},
-		{ConfigMaps, "sh.helm.release.v1.app.v2", "", true},
-		{ConfigMaps, "sh.helm.release.v1.app.v1", "", false},
-		{ConfigMaps, "settings", "", false},
+		{HelmSecrets, "sh.helm.release.v1.app.v2", "helm.sh/release.v1", true},
+		{HelmSecrets, "sh.helm.release.v1.app.v2", "Opaque", false},
+		{HelmConfigMaps, "sh.helm.release.v1.app.v2", "", true},
+		{HelmConfigMaps, "sh.helm.release.v1.app.v1", "", false},
+		{HelmConfigMaps, "settings", "", false},
 	} {
 		o := &unstructured.Unstructured{Object: map[string]any{"type": test.typ, "metadata": map[string]any{"name": test.name}}}
 		if got := test.in.isRecord(o, "app", 2); got != test.want {
@@ -93,7 +93,7 @@ func TestIsPending(t *testing.T) {
 		"deployed": false, "failed": false, "superseded": false, "uninstalled": false, "": false,
 		"pending-install": true, "pending-upgrade": true, "pending-rollback": true, "uninstalling": true,
 	} {
-		if s := (&State{Status: status}); s.IsPending() != want {
+		if s := (&HelmState{Status: status}); s.IsPending() != want {
 			t.Errorf("%q: %v", status, !want)
 		}
 	}

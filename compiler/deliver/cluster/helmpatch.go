@@ -1,4 +1,4 @@
-package helm
+package cluster
 
 import (
 	"encoding/json"
@@ -15,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/cli-runtime/pkg/resource"
-
-	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
 // Labels and annotations that Helm adds to every object of a release.
@@ -26,9 +24,9 @@ const (
 	namespaceAnnotation = "meta.helm.sh/release-namespace"
 )
 
-// Mark returns a copy of an object with the labels and annotations that Helm
+// MarkForHelm returns a copy of an object with the labels and annotations that Helm
 // adds to the objects of a release.
-func Mark(o *unstructured.Unstructured, namespace, name string) *unstructured.Unstructured {
+func MarkForHelm(o *unstructured.Unstructured, namespace, name string) *unstructured.Unstructured {
 	o = o.DeepCopy()
 	labels, annotations := maps.Clone(o.GetLabels()), maps.Clone(o.GetAnnotations())
 	if labels == nil {
@@ -46,14 +44,14 @@ func Mark(o *unstructured.Unstructured, namespace, name string) *unstructured.Un
 // Patches returns how many patches the next install or upgrade may send for an
 // object that exists: one for each failed attempt since the deployed revision,
 // and one for the deployed revision.
-func (s *State) Patches() int { return len(s.attemptObjects) + 1 }
+func (s *HelmState) Patches() int { return len(s.attemptObjects) + 1 }
 
-// Patch returns the patch of the step, see [State.Patches], from the live object
+// Patch returns the patch of the step, see [HelmState.Patches], from the live object
 // now to target, a marked object of the chart; an empty one if the failed attempt did
 // not have the object. As in Helm, it is a three-way
 // strategic merge patch for kinds of Kubernetes and a JSON merge patch for custom
 // resources.
-func (s *State) Patch(step int, target, now *unstructured.Unstructured) (cluster.Patch, error) {
+func (s *HelmState) Patch(step int, target, now *unstructured.Unstructured) (Patch, error) {
 	// An upgrade compares a custom resource only with the last manifest; an
 	// installation also compares it with the cluster.
 	threeWay := !s.Deployed
@@ -61,7 +59,7 @@ func (s *State) Patch(step int, target, now *unstructured.Unstructured) (cluster
 	switch {
 	case step < len(s.attemptObjects):
 		if original = find(s.attemptObjects[step], target); original == nil {
-			return cluster.Patch{}, nil
+			return Patch{}, nil
 		}
 	case s.Deployed:
 		if o := find(s.Objects, target); o != nil {
@@ -94,17 +92,17 @@ func newTyped(o *unstructured.Unstructured) runtime.Object {
 }
 
 // patch computes the patch as Helm's function createPatch in its package kube does.
-func patch(original, target, now *unstructured.Unstructured, threeWay bool) (cluster.Patch, error) {
+func patch(original, target, now *unstructured.Unstructured, threeWay bool) (Patch, error) {
 	var texts [3][]byte
 	for i, o := range []*unstructured.Unstructured{original, target, now} {
 		text, err := json.Marshal(o.Object)
 		if err != nil {
-			return cluster.Patch{}, fmt.Errorf("encode %s %s: %w", o.GetKind(), o.GetName(), err)
+			return Patch{}, fmt.Errorf("encode %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 		texts[i] = text
 	}
 	versioned := newTyped(target)
-	out := cluster.Patch{Type: types.MergePatchType}
+	out := Patch{Type: types.MergePatchType}
 	var err error
 	switch {
 	case versioned != nil:
@@ -119,14 +117,14 @@ func patch(original, target, now *unstructured.Unstructured, threeWay bool) (clu
 		out.Data, err = jsonpatch.CreateMergePatch(texts[0], texts[1])
 	}
 	if err != nil {
-		return cluster.Patch{}, fmt.Errorf("compute Helm's patch of %s %s: %w", target.GetKind(), target.GetName(), err)
+		return Patch{}, fmt.Errorf("compute Helm's patch of %s %s: %w", target.GetKind(), target.GetName(), err)
 	}
 	return out, nil
 }
 
-// Patched returns the object that results from a patch, without the API server:
+// HelmPatched returns the object that results from a patch, without the API server:
 // defaults and webhooks are missing.
-func Patched(now *unstructured.Unstructured, p cluster.Patch) (*unstructured.Unstructured, error) {
+func HelmPatched(now *unstructured.Unstructured, p Patch) (*unstructured.Unstructured, error) {
 	text, err := json.Marshal(now.Object)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s %s: %w", now.GetKind(), now.GetName(), err)

@@ -1,4 +1,4 @@
-package helm
+package cluster
 
 import (
 	"bytes"
@@ -15,44 +15,42 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
 // This file finds and decodes the records of Helm releases.
 
-// A Storage is the kind of object in which Helm stores releases.
-type Storage string
+// A HelmStorage is the kind of object in which Helm stores releases.
+type HelmStorage string
 
 // Helm stores releases in Secrets, or in ConfigMaps with HELM_DRIVER=configmap.
 // fleetc does not find releases in a SQL database.
 const (
-	Secrets    Storage = "Secret"
-	ConfigMaps Storage = "ConfigMap"
+	HelmSecrets    HelmStorage = "Secret"
+	HelmConfigMaps HelmStorage = "ConfigMap"
 )
 
 // Resource returns the name of the resource: secrets.
-func (in Storage) Resource() string {
-	if in == ConfigMaps {
+func (in HelmStorage) Resource() string {
+	if in == HelmConfigMaps {
 		return "configmaps"
 	}
 	return "secrets"
 }
 
-// A Record is a Secret or ConfigMap with one revision of a release.
-type Record struct {
-	Ref     cluster.Ref
+// A HelmRecord is a Secret or ConfigMap with one revision of a release.
+type HelmRecord struct {
+	Ref     Ref
 	UID     string
 	Version string // resource version
 }
 
-func recordOf(o *unstructured.Unstructured) Record {
-	return Record{cluster.RefOf(o), string(o.GetUID()), o.GetResourceVersion()}
+func recordOf(o *unstructured.Unstructured) HelmRecord {
+	return HelmRecord{RefOf(o), string(o.GetUID()), o.GetResourceVersion()}
 }
 
 // Releases returns the names of the releases that have records in a namespace,
 // sorted.
-func (in Storage) Releases(ctx context.Context, c *cluster.Cluster, namespace string) ([]string, error) {
+func (in HelmStorage) Releases(ctx context.Context, c *Cluster, namespace string) ([]string, error) {
 	all, err := c.Metadata(ctx, schema.GroupVersionResource{Version: "v1", Resource: in.Resource()}, namespace, "owner=helm,name")
 	var names []string
 	for _, o := range all {
@@ -70,7 +68,7 @@ type revision struct {
 }
 
 // revisions returns the revisions of a release, the newest last.
-func (in Storage) revisions(ctx context.Context, c *cluster.Cluster, namespace, name string) ([]revision, error) {
+func (in HelmStorage) revisions(ctx context.Context, c *Cluster, namespace, name string) ([]revision, error) {
 	objects, err := c.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: string(in)}, namespace, "owner=helm,name="+name)
 	var all []revision
 	for i := range objects {
@@ -86,8 +84,8 @@ func (in Storage) revisions(ctx context.Context, c *cluster.Cluster, namespace, 
 
 // isRecord reports whether an object with the labels of a record has its type, for
 // Secrets, or name, for ConfigMaps.
-func (in Storage) isRecord(o *unstructured.Unstructured, name string, version int) bool {
-	if in == ConfigMaps {
+func (in HelmStorage) isRecord(o *unstructured.Unstructured, name string, version int) bool {
+	if in == HelmConfigMaps {
 		return o.GetName() == fmt.Sprintf("sh.helm.release.v1.%s.v%d", name, version)
 	}
 	typ, _, _ := unstructured.NestedString(o.Object, "type")
@@ -98,7 +96,7 @@ func (in Storage) isRecord(o *unstructured.Unstructured, name string, version in
 func decode(record *unstructured.Unstructured) (*release.Release, error) {
 	text, _, _ := unstructured.NestedString(record.Object, "data", "release")
 	data, err := base64.StdEncoding.DecodeString(text)
-	if err == nil && record.GetKind() != string(ConfigMaps) { // data in Secrets is encoded twice
+	if err == nil && record.GetKind() != string(HelmConfigMaps) { // data in Secrets is encoded twice
 		data, err = base64.StdEncoding.DecodeString(string(data))
 	}
 	if err != nil {

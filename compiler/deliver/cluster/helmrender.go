@@ -1,4 +1,4 @@
-package helm
+package cluster
 
 import (
 	"bytes"
@@ -28,15 +28,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
-// MaxRecord is the largest record of a revision in bytes, the limit of Kubernetes
+// MaxHelmRecord is the largest record of a revision in bytes, the limit of Kubernetes
 // for a Secret.
-const MaxRecord = 1 << 20
+const MaxHelmRecord = 1 << 20
 
 // maxTime limits the rendering of a chart, as in fleetc's own engine.
 const maxTime = 2 * time.Minute
 
-// A Rendering is the result of rendering the next revision of a release.
-type Rendering struct {
+// A HelmRendering is the result of rendering the next revision of a release.
+type HelmRendering struct {
 	Objects []*unstructured.Unstructured // without hooks
 	Record  int                          // size in bytes of the stored record
 }
@@ -44,7 +44,7 @@ type Rendering struct {
 // Render renders the chart as the next install or upgrade does, without storing
 // anything. Lookups read the cluster; apiVersions are added to the API versions
 // that it serves.
-func (r *Run) Render(ctx context.Context, state *State, to ReleaseSpec, apiVersions []string) (*Rendering, error) {
+func (r *HelmRun) Render(ctx context.Context, state *HelmState, to HelmReleaseSpec, apiVersions []string) (*HelmRendering, error) {
 	ch, err := load(to.Chart)
 	if err != nil {
 		return nil, r.fault(err)
@@ -67,14 +67,14 @@ func (r *Run) Render(ctx context.Context, state *State, to ReleaseSpec, apiVersi
 		return nil, err
 	}
 	objects, err := objectsOf(ctx, r.Live, rendered)
-	return &Rendering{objects, size}, err
+	return &HelmRendering{objects, size}, err
 }
 
 // memoryConfiguration returns a configuration whose storage is in memory and has
 // the last revision of the state.
-func (r *Run) memoryConfiguration(ctx context.Context, state *State, ch *chart.Chart, apiVersions []string) (*action.Configuration, error) {
+func (r *HelmRun) memoryConfiguration(ctx context.Context, state *HelmState, ch *chart.Chart, apiVersions []string) (*action.Configuration, error) {
 	r.cause = nil
-	getter, err := r.Live.Getter(Manager, func(writes bool) error {
+	getter, err := r.Live.Getter(HelmManager, func(writes bool) error {
 		if writes {
 			return r.recordCause(fmt.Errorf("render the chart of %s: it writes to the cluster", r.Name))
 		}
@@ -152,8 +152,8 @@ func packedSize(r *release.Release) (int, error) {
 	return base64.StdEncoding.EncodedLen(packed.Len()), nil
 }
 
-// ChartSize returns the size of a record with a chart alone, in bytes.
-func ChartSize(ch *fleet.Chart) (int, error) {
+// StoredChartSize returns the size of a record with a chart alone, in bytes.
+func StoredChartSize(ch *fleet.Chart) (int, error) {
 	loaded, err := load(ch)
 	if err != nil {
 		return 0, fmt.Errorf("load the chart %s: %w", ch.Ref.Name, err)
@@ -161,7 +161,7 @@ func ChartSize(ch *fleet.Chart) (int, error) {
 	return packedSize(&release.Release{Chart: loaded})
 }
 
-// ManifestSize returns the size of a record with a manifest alone, in bytes.
-func ManifestSize(manifest string) (int, error) {
+// StoredManifestSize returns the size of a record with a manifest alone, in bytes.
+func StoredManifestSize(manifest string) (int, error) {
 	return packedSize(&release.Release{Manifest: manifest})
 }
