@@ -47,10 +47,10 @@ var doors = map[string][]string{
 	"k8s.io/client-go":                       {"compiler/deliver/cluster"},
 	"net/http":                               {"compiler/base/registry", "compiler/stage/chart", "compiler/deliver/export", "compiler/deliver/cluster", "compiler/deliver/apply", "compiler/deliver/drift"},
 	"github.com/prometheus":                  {"compiler/deliver/drift"},
-	"os/exec":                                {"cmd/fleetc", "compiler/base/git", "compiler/deliver/apply", "compiler/deliver/cluster", "compiler/deliver/secrets", "compiler/edit/importer"},
+	"os/exec":                                {"cmd/fleetc", "compiler/base/git", "compiler/deliver/apply", "compiler/deliver/cluster", "compiler/deliver", "compiler/edit/importer"},
 	"github.com/creachadair/jrpc2":           {"compiler/edit/lsp"},
-	"filippo.io/age":                         {"compiler/base/sops", "compiler/deliver/secrets"},
-	"github.com/bitnami-labs/sealed-secrets": {"compiler/deliver/secrets"},
+	"filippo.io/age":                         {"compiler/base/sops", "compiler/deliver"},
+	"github.com/bitnami-labs/sealed-secrets": {"compiler/deliver"},
 }
 
 func TestWings(t *testing.T) {

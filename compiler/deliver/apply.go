@@ -1,5 +1,10 @@
 // Package deliver exports bundles, and plans and runs applies, rollbacks and destroys on
 // clusters.
+//
+// A [SecretResolver] finds the values of the secrets that a bundle refers to, in the memory of
+// the process that applies it. It decrypts SOPS files with age keys itself, and with the sops
+// program where a file has other keys. It runs vals and the commands of secrets, and reads
+// values that are in the cluster alone.
 package deliver
 
 import (
@@ -19,7 +24,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/deliver/rollout"
-	"github.com/fleetc/fleetc/compiler/deliver/secrets"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
@@ -111,7 +115,7 @@ func plansOn(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, 
 // answer does not delay others.
 func plans(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, all Servers, t apply.Target, drifted map[string]map[string]bool, key []byte) iter.Seq2[*ClusterPlan, error] {
 	turns := make(chan struct{}, f.Parallel)
-	resolver := secrets.NewResolver(f.Fleet, t.Actions.AllowExec)
+	resolver := NewSecretResolver(f.Fleet, t.Actions.AllowExec)
 	return par.Map(ctx, len(clusters), len(clusters), func(ctx context.Context, i int) (*ClusterPlan, error) {
 		c := clusters[i]
 		s := all.Of(c.ID)
@@ -131,7 +135,7 @@ func plans(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, al
 }
 
 // plan compiles a cluster and plans to apply its bundle to the target.
-func plan(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, s Server, t apply.Target, resolver *secrets.Resolver, key []byte) (*ClusterPlan, error) {
+func plan(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, s Server, t apply.Target, resolver *SecretResolver, key []byte) (*ClusterPlan, error) {
 	p := &ClusterPlan{Cluster: c, Reached: s.Live != nil}
 	if s.Err != nil {
 		p.Err = diag.In(c.ID, s.Err)
@@ -139,7 +143,7 @@ func plan(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, s Server, t 
 	}
 	var err error
 	if t.Bundle, err = f.Compile(ctx, c); err == nil {
-		t.Bundle, t.Secrets, err = resolver.Values(ctx, t.Bundle, SecretReader(s))
+		t.Bundle, t.Secrets, err = resolver.Values(ctx, t.Bundle, NewSecretReader(s))
 	}
 	if _, ok := errors.AsType[*cluster.UnreadableError](err); ok {
 		p.Err = diag.In(c.ID, err)

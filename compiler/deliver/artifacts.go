@@ -17,7 +17,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/git"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/secrets"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -27,7 +26,7 @@ import (
 // says whether secrets may run commands. from has the fields of the provenance that all
 // artifacts share.
 func Artifacts(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, tree *export.Tree, dir string, allowExec bool, from export.Provenance) iter.Seq2[*export.Artifact, error] {
-	resolver := secrets.NewResolver(f.Fleet, allowExec)
+	resolver := NewSecretResolver(f.Fleet, allowExec)
 	return par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*export.Artifact, error) {
 		b, err := exportCluster(ctx, f, f.Clusters[i], layout, resolver)
 		if err != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/gitops"
-	"github.com/fleetc/fleetc/compiler/deliver/secrets"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/render"
@@ -26,7 +25,7 @@ import (
 // its release allows it. allowExec says whether secrets may run commands. If take is not nil, it is called with each bundle before the
 // bundle is yielded, concurrently and in any order. Its error is yielded beside the bundle.
 func Exports(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, clusters []*fleet.Cluster, allowExec bool, take func(*fleet.Bundle) error) iter.Seq2[*fleet.Bundle, error] {
-	resolver := secrets.NewResolver(f.Fleet, allowExec)
+	resolver := NewSecretResolver(f.Fleet, allowExec)
 	return par.Map(ctx, f.Parallel, len(clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
 		b, err := exportCluster(ctx, f, clusters[i], layout, resolver)
 		if err == nil && take != nil {
@@ -37,7 +36,7 @@ func Exports(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, cluste
 }
 
 // exportCluster compiles one cluster and lays out its bundle.
-func exportCluster(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, layout fleet.Layout, resolver *secrets.Resolver) (*fleet.Bundle, error) {
+func exportCluster(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, layout fleet.Layout, resolver *SecretResolver) (*fleet.Bundle, error) {
 	b, err := f.Compile(ctx, c)
 	if err == nil {
 		b, err = encrypted(ctx, f, b, layout, resolver)
@@ -50,7 +49,7 @@ func exportCluster(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, lay
 
 // encrypted returns a bundle whose Secrets with references are encrypted for the cluster.
 // Those that did not change stay as in the previous export.
-func encrypted(ctx context.Context, f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout, resolver *secrets.Resolver) (*fleet.Bundle, error) {
+func encrypted(ctx context.Context, f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout, resolver *SecretResolver) (*fleet.Bundle, error) {
 	previous := func(fleet.Object) (map[string]any, error) { return nil, nil }
 	if f.Exported != nil {
 		keep := render.KeepFrom(func() ([]fleet.Object, error) { return f.Exported(b.Cluster.ID) })

@@ -11,7 +11,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/deliver/secrets"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
@@ -84,8 +83,8 @@ func liveStringData(o fleet.Object, live map[string]any, field []string) (any, b
 	return out, len(rendered) > 0 && len(field) == 1
 }
 
-// SecretReader returns a reader of live secrets in the cluster of a connection.
-func SecretReader(s Server) secrets.Reader {
+// NewSecretReader returns a reader of live secrets in the cluster of a connection.
+func NewSecretReader(s Server) SecretReader {
 	return func(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		live, err := s.Live.Object(ctx, cluster.RefOf(o))
 		if s.ReadOnly && cluster.ReasonOf(err) == cluster.Forbidden {

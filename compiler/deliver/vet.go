@@ -16,7 +16,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/secrets"
 	"github.com/fleetc/fleetc/compiler/incremental"
 	"github.com/fleetc/fleetc/compiler/stage/patch"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -141,7 +140,7 @@ func vetRendered(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, o
 // beside the faults of checks.
 func Vet(ctx context.Context, f *compiler.Fleet, options VetOptions) iter.Seq2[*VetResult, error] {
 	var sizes par.ResultMemo[*fleet.Chart, int] // of charts
-	layout, resolver := options.Layout, secrets.NewResolver(f.Fleet, options.AllowExec)
+	layout, resolver := options.Layout, NewSecretResolver(f.Fleet, options.AllowExec)
 	return par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*VetResult, error) {
 		c := f.Clusters[i]
 		b, err := f.Assemble(ctx, c)
@@ -152,7 +151,7 @@ func Vet(ctx context.Context, f *compiler.Fleet, options VetOptions) iter.Seq2[*
 			faults.Add(checkLayouts(f, b, layout))
 			faults.Add(apply.CheckOrder(b))
 			faults.Add(checkSizes(f, b, &sizes))
-			faults.Add(secrets.CheckLive(b))
+			faults.Add(CheckLiveSecrets(b))
 			if options.Secrets && err == nil {
 				_, _, err := resolver.Values(ctx, b, emptyCluster)
 				faults.Add(err)

@@ -14,7 +14,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/deliver/secrets"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
@@ -42,7 +41,7 @@ func DiffLive(ctx context.Context, c *compiler.Compiler, req LiveRequest) (*diff
 	}
 	all := deliver.ConnectAll(ctx, f, req.Access).ReadOnly()
 	all.Keep(f)
-	d := &liveDiffer{LiveRequest: req, Fleet: f, servers: all, releases: map[string]bool{}, secrets: secrets.NewResolver(f.Fleet, req.AllowExec), simulated: map[string]*diff.Prediction{}}
+	d := &liveDiffer{LiveRequest: req, Fleet: f, servers: all, releases: map[string]bool{}, secrets: deliver.NewSecretResolver(f.Fleet, req.AllowExec), simulated: map[string]*diff.Prediction{}}
 	compared := par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (liveClusterDiff, error) {
 		return d.cluster(ctx, f.Clusters[i])
 	})
@@ -74,7 +73,7 @@ type liveDiffer struct {
 	groups    diff.Grouper
 	missing   []string // IDs of clusters that are not compared
 	releases  map[string]bool
-	secrets   *secrets.Resolver
+	secrets   *deliver.SecretResolver
 	simulated map[string]*diff.Prediction // objects without a dry run, by the reason
 	Faults    diag.List                   // of clusters
 }
@@ -97,7 +96,7 @@ func (d *liveDiffer) cluster(ctx context.Context, c *fleet.Cluster) (liveCluster
 	t := apply.Target{Fleet: d.Module, Charts: deliver.ChartsByHelm(d.Fleet, c), Live: s.Live, Options: apply.Options{Strict: d.Strict}}
 	b, err := d.Compile(ctx, c)
 	if err == nil {
-		t.Bundle, t.Secrets, err = d.secrets.Values(ctx, b, deliver.SecretReader(s))
+		t.Bundle, t.Secrets, err = d.secrets.Values(ctx, b, deliver.NewSecretReader(s))
 	}
 	if _, ok := errors.AsType[*cluster.UnreadableError](err); ok {
 		out.err = err

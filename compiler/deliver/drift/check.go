@@ -22,7 +22,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/deliver/secrets"
 )
 
 // A Request selects the clusters to check, and says how.
@@ -138,7 +137,7 @@ type checker struct {
 
 	faults    error // of the fleet
 	servers   deliver.Servers
-	secrets   *secrets.Resolver
+	secrets   *deliver.SecretResolver
 	compiling chan struct{} // slots
 	reading   chan struct{} // slots
 }
@@ -146,7 +145,7 @@ type checker struct {
 // newChecker returns a checker that connects to the clusters.
 func newChecker(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, faults error, req Request) *checker {
 	k := &checker{
-		Request: req, Fleet: f, secrets: secrets.NewResolver(f.Fleet, req.AllowExec),
+		Request: req, Fleet: f, secrets: deliver.NewSecretResolver(f.Fleet, req.AllowExec),
 		compiling: make(chan struct{}, f.Parallel), reading: make(chan struct{}, readAtATime),
 	}
 	var all diag.List
@@ -230,7 +229,7 @@ func (k *checker) compare(ctx context.Context, c *fleet.Cluster, s deliver.Serve
 	if k.Release != "" {
 		t.Releases = []string{k.Release}
 	}
-	if t.Bundle, t.Secrets, err = k.secrets.Values(ctx, b, deliver.SecretReader(s)); err != nil {
+	if t.Bundle, t.Secrets, err = k.secrets.Values(ctx, b, deliver.NewSecretReader(s)); err != nil {
 		return err
 	}
 	compared, err := t.Drift(ctx)

@@ -1,4 +1,4 @@
-package secrets
+package deliver
 
 import (
 	"context"
@@ -28,7 +28,7 @@ const stateAnnotation = "fleetc.dev/secret-state"
 // its controller. previous returns an object of the previous export, nil if there is none:
 // a Secret whose references and keys are the same stays as it was, and needs no key. A copy
 // of a value that was needed in another object is a fault.
-func (r *Resolver) Encrypted(ctx context.Context, b *fleet.Bundle, layout fleet.Layout, previous func(fleet.Object) (map[string]any, error)) (*fleet.Bundle, error) {
+func (r *SecretResolver) Encrypted(ctx context.Context, b *fleet.Bundle, layout fleet.Layout, previous func(fleet.Object) (map[string]any, error)) (*fleet.Bundle, error) {
 	e := encrypter{resolver: r, bundle: b, previous: previous, known: map[string]string{}}
 	var faults diag.List
 	for i, o := range b.Objects {
@@ -51,7 +51,7 @@ func (r *Resolver) Encrypted(ctx context.Context, b *fleet.Bundle, layout fleet.
 
 // An encrypter is the state of Encrypted.
 type encrypter struct {
-	resolver *Resolver
+	resolver *SecretResolver
 	bundle   *fleet.Bundle
 	out      *fleet.Bundle     // nil until an object is encrypted
 	known    map[string]string // values that were needed, by reference

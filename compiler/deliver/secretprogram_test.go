@@ -1,4 +1,4 @@
-package secrets
+package deliver
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 func sopsPath(t *testing.T) string {
 	t.Helper()
 	cmd := exec.Command("go", "tool", "-n", "sops")
-	cmd.Dir = "../../../testdata/sops"
+	cmd.Dir = "../../testdata/sops"
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("build sops: %v", err)

@@ -1,8 +1,4 @@
-// Package secrets finds the values of the secrets that a bundle refers to, in the memory
-// of the process that applies it. It decrypts SOPS files with age keys itself, and with the
-// sops program where a file has other keys. It runs vals and the commands of secrets, and
-// reads values that are in the cluster alone.
-package secrets
+package deliver
 
 import (
 	"context"
@@ -21,9 +17,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/secret"
 )
 
-// A Resolver finds the values of secrets of one fleet. It decrypts each file and runs each
+// A SecretResolver finds the values of secrets of one fleet. It decrypts each file and runs each
 // program once. It is safe for concurrent use.
-type Resolver struct {
+type SecretResolver struct {
 	Dir       string                      // absolute path of the fleet's root
 	Fleet     string                      // module path of the fleet
 	AllowExec bool                        // whether secrets may run commands
@@ -36,10 +32,10 @@ type Resolver struct {
 	digests par.Memo[digestKey, string]
 }
 
-// NewResolver returns a resolver of the secrets of a fleet. allowExec says whether they may
+// NewSecretResolver returns a resolver of the secrets of a fleet. allowExec says whether they may
 // run commands.
-func NewResolver(f *fleet.Fleet, allowExec bool) *Resolver {
-	return &Resolver{Dir: f.Dir, Fleet: f.Module, AllowExec: allowExec}
+func NewSecretResolver(f *fleet.Fleet, allowExec bool) *SecretResolver {
+	return &SecretResolver{Dir: f.Dir, Fleet: f.Module, AllowExec: allowExec}
 }
 
 // plainFile is the values of a file, or the error of decrypting it.
@@ -53,7 +49,7 @@ type plainFile struct {
 // value changes it: a slow hash with a salt, from which the value cannot be guessed. read
 // reads live secrets; nil without a cluster. The error has a fault for each secret without
 // a value, at its line, and those of objects that only the values show.
-func (r *Resolver) Values(ctx context.Context, b *fleet.Bundle, read Reader) (*fleet.Bundle, map[string]string, error) {
+func (r *SecretResolver) Values(ctx context.Context, b *fleet.Bundle, read SecretReader) (*fleet.Bundle, map[string]string, error) {
 	out, values, err := r.find(ctx, b, read)
 	if err == nil {
 		err = checkCopies(out, values)
@@ -62,12 +58,12 @@ func (r *Resolver) Values(ctx context.Context, b *fleet.Bundle, read Reader) (*f
 }
 
 // find is Values without the search for copies.
-func (r *Resolver) find(ctx context.Context, b *fleet.Bundle, read Reader) (*fleet.Bundle, map[string]string, error) {
+func (r *SecretResolver) find(ctx context.Context, b *fleet.Bundle, read SecretReader) (*fleet.Bundle, map[string]string, error) {
 	references := referencesOf(b)
 	if len(references) == 0 {
 		return b, nil, nil
 	}
-	if err := CheckLive(b); err != nil {
+	if err := CheckLiveSecrets(b); err != nil {
 		return nil, nil, diag.In(b.Cluster.ID, err)
 	}
 	var faults diag.List
@@ -146,7 +142,7 @@ func referencesOf(b *fleet.Bundle) map[string]string {
 }
 
 // value returns the value of a secret.
-func (r *Resolver) value(ctx context.Context, b *fleet.Bundle, s fleet.Secret, read Reader) (string, error) {
+func (r *SecretResolver) value(ctx context.Context, b *fleet.Bundle, s fleet.Secret, read SecretReader) (string, error) {
 	switch {
 	case s.Env != "":
 		value, ok := r.getenv(s.Env)
@@ -183,7 +179,7 @@ func (r *Resolver) value(ctx context.Context, b *fleet.Bundle, s fleet.Secret, r
 }
 
 // getenv looks up an environment variable.
-func (r *Resolver) getenv(name string) (string, bool) {
+func (r *SecretResolver) getenv(name string) (string, bool) {
 	if r.Getenv == nil {
 		return os.LookupEnv(name)
 	}

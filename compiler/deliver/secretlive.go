@@ -1,4 +1,4 @@
-package secrets
+package deliver
 
 import (
 	"cmp"
@@ -18,8 +18,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
-// A Reader returns an object of the cluster; nil if it does not exist.
-type Reader func(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error)
+// A SecretReader returns an object of the cluster; nil if it does not exist.
+type SecretReader func(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error)
 
 // Defaults of [fleet.LiveSecret].
 const (
@@ -30,7 +30,7 @@ const (
 // live returns the value of a live secret: that of the fields that refer to it in the
 // cluster, and a random one if the cluster has none. It is a fault if fields of the
 // cluster have different values.
-func live(ctx context.Context, b *fleet.Bundle, s fleet.Secret, read Reader) (string, error) {
+func live(ctx context.Context, b *fleet.Bundle, s fleet.Secret, read SecretReader) (string, error) {
 	if read == nil {
 		return "", &diag.Diag{
 			Code: diag.CodeSecretUnavailable,
@@ -76,9 +76,9 @@ func live(ctx context.Context, b *fleet.Bundle, s fleet.Secret, read Reader) (st
 	return random(cmp.Or(s.Live.Length, liveLength), cmp.Or(s.Live.Alphabet, liveAlphabet))
 }
 
-// CheckLive returns a fault for each live secret whose value could not be read from the
+// CheckLiveSecrets returns a fault for each live secret whose value could not be read from the
 // cluster again.
-func CheckLive(b *fleet.Bundle) error {
+func CheckLiveSecrets(b *fleet.Bundle) error {
 	var faults diag.List
 	references := referencesOf(b)
 	for _, s := range b.Cluster.Secrets {

@@ -1,4 +1,4 @@
-package secrets
+package deliver
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ type plainValues interface {
 }
 
 // decrypted returns the values of a SOPS file, which it decrypts once.
-func (r *Resolver) decrypted(ctx context.Context, name string) (plainValues, error) {
+func (r *SecretResolver) decrypted(ctx context.Context, name string) (plainValues, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if of, ok := r.plain[name]; ok {
@@ -43,7 +43,7 @@ func (r *Resolver) decrypted(ctx context.Context, name string) (plainValues, err
 
 // decrypt decrypts a SOPS file: with age keys if there are any that fit, and otherwise with
 // the sops program.
-func (r *Resolver) decrypt(ctx context.Context, name string) (plainValues, error) {
+func (r *SecretResolver) decrypt(ctx context.Context, name string) (plainValues, error) {
 	file, err := r.files.File(name)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (r *Resolver) decrypt(ctx context.Context, name string) (plainValues, error
 }
 
 // environment returns an environment variable, empty if it is not set.
-func (r *Resolver) environment(name string) string {
+func (r *SecretResolver) environment(name string) string {
 	value, _ := r.getenv(name)
 	return value
 }
@@ -74,7 +74,7 @@ func (r *Resolver) environment(name string) string {
 const program = "sops"
 
 // decryptWithProgram decrypts a file with the sops program.
-func (r *Resolver) decryptWithProgram(ctx context.Context, name string, keys []string) (plainValues, error) {
+func (r *SecretResolver) decryptWithProgram(ctx context.Context, name string, keys []string) (plainValues, error) {
 	file := filepath.Join(r.Dir, filepath.FromSlash(name))
 	out, err := r.output(ctx, "install sops, or add an age key to the file", program, "decrypt", "--output-type", "json", file)
 	switch {

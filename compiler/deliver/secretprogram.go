@@ -1,4 +1,4 @@
-package secrets
+package deliver
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ const (
 // output runs a program in the fleet's root and returns its standard output. The error has
 // the end of its standard error, which programs do not use for values; missing is the hint
 // for a program that is not installed.
-func (r *Resolver) output(ctx context.Context, missing string, words ...string) ([]byte, error) {
+func (r *SecretResolver) output(ctx context.Context, missing string, words ...string) ([]byte, error) {
 	limited, cancel := context.WithTimeout(ctx, maxRuntime)
 	defer cancel()
 	stdout, stderr := &boundedBuffer{most: maxOutput}, &boundedBuffer{most: maxOutput}
@@ -68,7 +68,7 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 }
 
 // printed returns the value that a command prints, which is run once.
-func (r *Resolver) printed(ctx context.Context, missing string, words ...string) (string, error) {
+func (r *SecretResolver) printed(ctx context.Context, missing string, words ...string) (string, error) {
 	out, err := r.outputs.Get(strings.Join(words, "\x00"), func() ([]byte, error) { return r.output(ctx, missing, words...) })
 	if err != nil {
 		return "", err

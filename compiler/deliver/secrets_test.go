@@ -1,4 +1,4 @@
-package secrets
+package deliver
 
 import (
 	"context"
@@ -16,16 +16,16 @@ import (
 )
 
 // testData has files that sops encrypted, and their key.
-const testData = "../../base/sops/testdata"
+const testData = "../base/sops/testdata"
 
 // resolver returns a resolver of a fleet with the file s.yaml, and an environment.
-func resolver(t *testing.T, text string, env map[string]string) *Resolver {
+func resolver(t *testing.T, text string, env map[string]string) *SecretResolver {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "s.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return &Resolver{Dir: dir, Getenv: func(name string) (string, bool) {
+	return &SecretResolver{Dir: dir, Getenv: func(name string) (string, bool) {
 		value, ok := env[name]
 		return value, ok
 	}}
@@ -104,7 +104,7 @@ func decoded(t *testing.T, b *fleet.Bundle, key string) []byte {
 // A bundle without references is returned as it is, and needs no key.
 func TestNoReferences(t *testing.T) {
 	b := referring()
-	out, values, err := (&Resolver{}).Values(context.Background(), b, nil)
+	out, values, err := (&SecretResolver{}).Values(context.Background(), b, nil)
 	if out != b || values != nil || err != nil {
 		t.Errorf("%v, %v, %v", out, values, err)
 	}
