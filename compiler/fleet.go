@@ -9,8 +9,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/cache"
 	"github.com/fleetc/fleetc/compiler/origin"
-	"github.com/fleetc/fleetc/compiler/stage/bundle"
 	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/objects"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/source"
 	"github.com/fleetc/fleetc/compiler/stage/validate"
@@ -43,7 +43,7 @@ type Fleet struct {
 	renderLog
 	blamer  origin.Blamer
 	checked sync.Map // the valueCheck of each *fleet.Release with a chart
-	bundles *bundle.Assembler
+	bundles *objects.Assembler
 }
 
 // LoadedChart is a chart with the types of its values.

@@ -12,7 +12,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetc/fleetc/compiler/stage/bundle"
+	"github.com/fleetc/fleetc/compiler/stage/objects"
 )
 
 // TestIdentical checks that bundles do not depend on sharing between clusters, stored
@@ -114,7 +114,7 @@ func texts(t *testing.T, c *Compiler) map[string]string {
 			for i, o := range b.Objects {
 				name := fmt.Sprintf("%s %d %s %s %s", id, i, o.Release.Name, o.ID(), o.Template)
 				out[name] = b.YAML[i].String()
-				text, err := bundle.Encode(o.Object)
+				text, err := objects.Encode(o.Object)
 				if err != nil || string(text) != out[name] {
 					t.Errorf("%s is\n%s\nand its text\n%s", name, text, out[name])
 				}
@@ -123,7 +123,7 @@ func texts(t *testing.T, c *Compiler) map[string]string {
 				}
 			}
 			for i, o := range b.Hooks {
-				text, err := bundle.Encode(o.Object)
+				text, err := objects.Encode(o.Object)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -10,7 +10,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/cache"
-	"github.com/fleetc/fleetc/compiler/stage/bundle"
+	"github.com/fleetc/fleetc/compiler/stage/objects"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/unify"
 	"github.com/fleetc/fleetc/compiler/stage/validate"
@@ -29,7 +29,7 @@ func (c *Compiler) LoadEvaluated(ctx context.Context, e Evaluation) (*Fleet, err
 		return nil, e.Faults
 	}
 	f := &Fleet{
-		Fleet: e.Fleet, Parallel: c.Parallel(), Results: c.Results(), bundles: &bundle.Assembler{Fleet: e.Module},
+		Fleet: e.Fleet, Parallel: c.Parallel(), Results: c.Results(), bundles: &objects.Assembler{Fleet: e.Module},
 		renderer: renderer{
 			Templates: &render.Charts{}, Slots: make(chan struct{}, c.Parallel()), unshared: c.unshared,
 		},

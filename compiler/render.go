@@ -8,7 +8,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/stage/patch"
+	"github.com/fleetc/fleetc/compiler/stage/objects"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/validate"
 )
@@ -89,7 +89,7 @@ func (all *ClusterRendering) Objects(kinds *validate.Checker, keep render.Keeper
 		}
 		if err == nil {
 			var checks []fleet.RuleCheck
-			parts, checks, err = patch.Checked(all.Cluster, r, parts)
+			parts, checks, err = objects.CheckedObjects(all.Cluster, r, parts)
 			all.checks = append(all.checks, checks...)
 		}
 		from := len(objs)
@@ -108,7 +108,7 @@ func (all *ClusterRendering) Objects(kinds *validate.Checker, keep render.Keeper
 	incomplete := len(faults) > 0
 	crds := slices.Concat(objs, all.crds)
 	for _, in := range complete {
-		faults.Add(patch.CheckOwnership(all.Cluster, all.Releases[in.release], objs[in.from:in.to], crds))
+		faults.Add(objects.CheckOwnership(all.Cluster, all.Releases[in.release], objs[in.from:in.to], crds))
 	}
 	if incomplete {
 		return nil, faults.Err()

@@ -7,7 +7,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/stage/patch"
+	"github.com/fleetc/fleetc/compiler/stage/objects"
 )
 
 // CheckWritten checks the objects, patches and ownership of the releases whose objects are
@@ -43,13 +43,13 @@ func (f *Fleet) checkWrittenRelease(ctx context.Context, c *fleet.Cluster, r *fl
 	if rendered.Err != nil {
 		return diag.In(c.ID, rendered.Err)
 	}
-	objs, err := patch.Release(c, r, slices.Concat(rendered.Result.Objects, rendered.Result.Hooks))
+	objs, err := objects.PatchRelease(c, r, slices.Concat(rendered.Result.Objects, rendered.Result.Hooks))
 	if err != nil {
 		return diag.In(c.ID, err)
 	}
 	objs = slices.DeleteFunc(objs, func(o fleet.Object) bool { return o.Unapplied })
 	var faults diag.List
-	faults.Add(diag.In(c.ID, patch.CheckOwnership(c, r, objs, slices.Concat(objs, f.KnownCRDs[c.ID]))))
+	faults.Add(diag.In(c.ID, objects.CheckOwnership(c, r, objs, slices.Concat(objs, f.KnownCRDs[c.ID]))))
 	for i, o := range objs {
 		objs[i] = f.Kinds.Unmarked(o)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/gitops"
-	"github.com/fleetc/fleetc/compiler/stage/bundle"
 	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/objects"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
@@ -64,7 +64,7 @@ func encrypted(ctx context.Context, f *compiler.Fleet, b *fleet.Bundle, layout f
 
 // layOut lays out a bundle. A Secret in plain text is a fault.
 func layOut(f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout) (*fleet.Bundle, error) {
-	l := gitops.Layouter{Fleet: f.Module, Names: export.FileNames, Encode: bundle.Encode}
+	l := gitops.Layouter{Fleet: f.Module, Names: export.FileNames, Encode: objects.Encode}
 	laid, err := l.Lay(b, layout)
 	var faults diag.List
 	faults.Add(gitops.Secrets(b, layout))

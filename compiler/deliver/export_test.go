@@ -20,8 +20,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/gitops"
-	"github.com/fleetc/fleetc/compiler/stage/bundle"
 	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/objects"
 	"github.com/fleetc/fleetc/compiler/stage/validate"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -142,7 +142,7 @@ func checkBuilds(t *testing.T, b *fleet.Bundle) {
 	for dir, objs := range in {
 		names[dir] = export.FileNames(objs)
 		for i, o := range objs {
-			text, err := bundle.Encode(o.Object)
+			text, err := objects.Encode(o.Object)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -171,7 +171,7 @@ func checkBuilds(t *testing.T, b *fleet.Bundle) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, _ := bundle.Encode(objs[i].Object)
+			want, _ := objects.Encode(objs[i].Object)
 			again, _ := objectOf(want)
 			if len(again.GetAnnotations()) == 0 {
 				again.SetAnnotations(nil) // kustomize removes an empty map
@@ -284,7 +284,7 @@ func TestExportsHelm(t *testing.T) {
 		o.Release = r
 		b.Objects, b.YAML = append(b.Objects, o), append(b.YAML, fleet.Text{})
 	}
-	l := gitops.Layouter{Fleet: "example.com/fleet", Names: export.FileNames, Encode: bundle.Encode}
+	l := gitops.Layouter{Fleet: "example.com/fleet", Names: export.FileNames, Encode: objects.Encode}
 	var checker validate.CRDChecker
 	for layout, want := range map[fleet.Layout]int{fleet.FluxLayout: 7, fleet.ArgoLayout: 3} {
 		laid, err := l.Lay(b, layout)

@@ -15,7 +15,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/sops"
-	"github.com/fleetc/fleetc/compiler/stage/bundle"
+	"github.com/fleetc/fleetc/compiler/stage/objects"
 )
 
 // stateAnnotation is the annotation of an encrypted Secret with a digest of its references
@@ -190,7 +190,7 @@ func (e *encrypter) values(ctx context.Context, o fleet.Object) (fleet.Object, m
 
 // stateOf returns a digest of the references of an object and of the keys of a method.
 func stateOf(o fleet.Object, by method) (string, error) {
-	text, err := bundle.Encode(o.Object)
+	text, err := objects.Encode(o.Object)
 	if err != nil {
 		return "", err
 	}
@@ -207,7 +207,7 @@ func (e *encrypter) set(i int, content *unstructured.Unstructured) error {
 		out.Objects, out.YAML, out.Sums = slices.Clone(out.Objects), slices.Clone(out.YAML), slices.Clone(out.Sums)
 		e.out = &out
 	}
-	text, err := bundle.Encode(content.Object)
+	text, err := objects.Encode(content.Object)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/stage/bundle"
+	"github.com/fleetc/fleetc/compiler/stage/objects"
 	"github.com/fleetc/fleetc/compiler/stage/secret"
 )
 
@@ -199,7 +199,7 @@ func rebind(b *fleet.Bundle, renamed map[string]string) (*fleet.Bundle, error) {
 		if o.Unstructured == b.Objects[i].Unstructured {
 			continue
 		}
-		text, err := bundle.Encode(o.Object)
+		text, err := objects.Encode(o.Object)
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/incremental"
-	"github.com/fleetc/fleetc/compiler/stage/patch"
+	"github.com/fleetc/fleetc/compiler/stage/objects"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -159,7 +159,7 @@ func Vet(ctx context.Context, f *compiler.Fleet, options VetOptions) iter.Seq2[*
 			if layout == "" && len(c.GitOps.Layouts) == 0 {
 				faults.Add(checkApplied(b))
 			}
-			out = &VetResult{Clusters: 1, Releases: len(c.Releases), Objects: len(b.Objects), Rules: append(b.Checks, patch.RuleChecks(c, b.Objects, f.KnownCRDs[c.ID])...)}
+			out = &VetResult{Clusters: 1, Releases: len(c.Releases), Objects: len(b.Objects), Rules: append(b.Checks, objects.RuleChecks(c, b.Objects, f.KnownCRDs[c.ID])...)}
 		}
 		if err := faults.Err(); err != nil {
 			return out, fleet.InCluster(c, err)

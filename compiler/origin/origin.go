@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/stage/patch"
+	"github.com/fleetc/fleetc/compiler/stage/objects"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
@@ -199,7 +199,7 @@ func (p *Origin) finish(o map[string]any, namespace string) (map[string]any, err
 	for i := range r.Patches {
 		r.Patches[i].Optional = true // most are for other objects
 	}
-	objs, err := patch.Release(p.cluster, &r, []fleet.Object{{Unstructured: u, Release: &r, Template: p.Raw.Template, Pos: p.Raw.Pos}})
+	objs, err := objects.PatchRelease(p.cluster, &r, []fleet.Object{{Unstructured: u, Release: &r, Template: p.Raw.Template, Pos: p.Raw.Pos}})
 	if err != nil || len(objs) == 0 {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (p *Origin) unpatch(objs []fleet.Object, field []string) error {
 	after := []fleet.Object{p.object}
 	for n := len(p.Release.Patches); n >= 0; n-- {
 		r.Patches = p.Release.Patches[:n]
-		before, err := patch.Release(p.cluster, &r, objs)
+		before, err := objects.PatchRelease(p.cluster, &r, objs)
 		if err != nil {
 			return err
 		}

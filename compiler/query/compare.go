@@ -16,7 +16,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/load"
-	"github.com/fleetc/fleetc/compiler/stage/patch"
+	"github.com/fleetc/fleetc/compiler/stage/objects"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -229,7 +229,7 @@ func (c *Comparer) inCommonNamespace(o fleet.Object) fleet.Object {
 // collect adds the images and objects of a cluster to the tables.
 func (c *Comparer) collect(cluster int, objs []fleet.Object) {
 	versions := map[[2]string][]string{}
-	for i, images := range patch.Images(c.clusters[cluster], objs) {
+	for i, images := range objects.Images(c.clusters[cluster], objs) {
 		for _, image := range images {
 			repository, version := splitImage(image.Image)
 			key := [2]string{objs[i].Release.Name, repository}

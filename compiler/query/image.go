@@ -11,7 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/base/registry"
-	"github.com/fleetc/fleetc/compiler/stage/patch"
+	"github.com/fleetc/fleetc/compiler/stage/objects"
 )
 
 // An Image is a container image that objects of the fleet name.
@@ -124,7 +124,7 @@ func listImages(ctx context.Context, f *compiler.Fleet, patterns []string, done 
 
 // An imageField is a field of a rendered object that names an image.
 type imageField struct {
-	patch.ImageField
+	objects.ImageField
 	release string
 	object  string // ID
 	isText  bool   // whether no schema says that the field is an image
@@ -143,12 +143,12 @@ func imageFields(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) ([]im
 // imageFieldsOf returns the image fields of the objects of a cluster.
 func imageFieldsOf(c *fleet.Cluster, objs []fleet.Object) []imageField {
 	var out []imageField
-	for i, fields := range patch.Images(c, objs) {
+	for i, fields := range objects.Images(c, objs) {
 		for _, field := range fields {
 			out = append(out, imageField{ImageField: field, release: objs[i].Release.Name, object: objs[i].ID()})
 		}
 	}
-	for i, texts := range patch.ImageTexts(c, objs) {
+	for i, texts := range objects.ImageTexts(c, objs) {
 		for _, text := range texts {
 			out = append(out, imageField{text.ImageField, objs[i].Release.Name, objs[i].ID(), true, !text.Sure})
 		}

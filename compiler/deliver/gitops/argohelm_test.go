@@ -8,7 +8,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/stage/bundle"
+	"github.com/fleetc/fleetc/compiler/stage/objects"
 )
 
 // Values with a null are a text: an apply of the Application would drop the null, and the
@@ -28,7 +28,7 @@ func TestArgoValues(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := &fleet.Release{Name: "web", Values: values}
-		source, err := Layouter{Encode: bundle.Encode}.argoChart(r, fleet.ChartRef{Repo: "https://example.com", Name: "web", Version: "1.0.0"})
+		source, err := Layouter{Encode: objects.Encode}.argoChart(r, fleet.ChartRef{Repo: "https://example.com", Name: "web", Version: "1.0.0"})
 		if err != nil || !reflect.DeepEqual(source["helm"], any(test.want)) {
 			t.Errorf("%s: %v, %v", name, source["helm"], err)
 		}

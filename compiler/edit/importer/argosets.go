@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/stage/patch"
+	"github.com/fleetc/fleetc/compiler/stage/objects"
 )
 
 // maxApplications is the maximum number of Applications of one ApplicationSet.
@@ -91,7 +91,7 @@ func (s *argoSet) application(template, params map[string]any) (map[string]any, 
 		if err := yaml.Unmarshal([]byte(text), &changes); err != nil {
 			return nil, s.fault(diag.CodeImportInvalid, []string{"spec", "templatePatch"}, "it renders to invalid YAML: "+yamlReason(err), "correct the template")
 		}
-		patch.MergeJSON(made, changes)
+		objects.MergeJSON(made, changes)
 	}
 	made["apiVersion"], made["kind"] = group+"/v1alpha1", application
 	return made, nil

@@ -13,8 +13,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/query/diff"
-	"github.com/fleetc/fleetc/compiler/stage/bundle"
-	"github.com/fleetc/fleetc/compiler/stage/patch"
+	"github.com/fleetc/fleetc/compiler/stage/objects"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/validate"
 )
@@ -217,7 +216,7 @@ func (p *clusterProof) compare(proof *Proof, r *Release, want *expectation, fr *
 	}
 	objs, err := got.Result.Objects, got.Err
 	if err == nil {
-		objs, _, err = patch.Checked(p.cluster, fr, objs)
+		objs, _, err = objects.CheckedObjects(p.cluster, fr, objs)
 	}
 	if err != nil {
 		proof.Status, proof.Reason = Different, "the fleet does not render it: "+diag.All(err)[0].Msg
@@ -260,7 +259,7 @@ func (p *clusterProof) compare(proof *Proof, r *Release, want *expectation, fr *
 // addOptional lets patches match nothing that match no object of this cluster: other tools
 // ignore them. It reports whether there is one.
 func (p *clusterProof) addOptional(r *Release, fr *fleet.Release, objs []fleet.Object) (again bool) {
-	_, _, err := patch.Checked(p.cluster, fr, objs)
+	_, _, err := objects.CheckedObjects(p.cluster, fr, objs)
 	for _, d := range diag.All(err) {
 		keys, ok := fleet.ParseField(d.Path) // releases.a.patches.b.target
 		for i := range r.Patches {
@@ -327,8 +326,8 @@ func remove(m map[string]any, path []string) {
 // sameBytes reports whether both sides are the same text.
 func sameBytes(before, after []fleet.Object) bool {
 	for i := range before {
-		a, err := bundle.Encode(before[i].Object)
-		b, err2 := bundle.Encode(after[i].Object)
+		a, err := objects.Encode(before[i].Object)
+		b, err2 := objects.Encode(after[i].Object)
 		if err != nil || err2 != nil || !bytes.Equal(a, b) {
 			return false
 		}
