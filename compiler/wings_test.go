@@ -49,7 +49,7 @@ var doors = map[string][]string{
 	"github.com/prometheus":                  {"compiler/deliver/drift"},
 	"os/exec":                                {"cmd/fleetc", "compiler/base/git", "compiler/deliver/apply", "compiler/deliver/cluster", "compiler/deliver", "compiler/edit/importer"},
 	"github.com/creachadair/jrpc2":           {"compiler/edit/lsp"},
-	"filippo.io/age":                         {"compiler/base/sops", "compiler/deliver"},
+	"filippo.io/age":                         {"compiler/stage/secret", "compiler/deliver"},
 	"github.com/bitnami-labs/sealed-secrets": {"compiler/deliver"},
 }
 

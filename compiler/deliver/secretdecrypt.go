@@ -14,7 +14,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/sops"
 	"github.com/fleetc/fleetc/compiler/stage/secret"
 )
 
@@ -51,13 +50,13 @@ func (r *SecretResolver) decrypt(ctx context.Context, name string) (plainValues,
 	others := file.OtherKeys()
 	if len(file.Recipients()) > 0 {
 		var identities []age.Identity
-		if identities, err = sops.Identities(r.environment); err == nil {
-			var plain *sops.Plain
+		if identities, err = secret.Identities(r.environment); err == nil {
+			var plain *secret.SOPSPlain
 			if plain, err = file.Decrypt(identities); err == nil {
 				return plain, nil
 			}
 		}
-		if len(others) == 0 || !errors.Is(err, sops.ErrNoIdentity) {
+		if len(others) == 0 || !errors.Is(err, secret.ErrNoIdentity) {
 			return nil, err
 		}
 	}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/sops"
 	"github.com/fleetc/fleetc/compiler/stage/objects"
+	"github.com/fleetc/fleetc/compiler/stage/secret"
 )
 
 // stateAnnotation is the annotation of an encrypted Secret with a digest of its references
@@ -128,8 +128,8 @@ func (s bySOPS) resource(secret *unstructured.Unstructured, before map[string]an
 	return secret, true
 }
 
-func (s bySOPS) encrypt(secret *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	out, err := sops.EncryptSecret(secret.Object, s.recipients, time.Now()) // the format has the time of the change
+func (s bySOPS) encrypt(o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	out, err := secret.EncryptSecret(o.Object, s.recipients, time.Now()) // the format has the time of the change
 	return &unstructured.Unstructured{Object: out}, err
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // testData has files that sops encrypted, and their key.
-const testData = "../base/sops/testdata"
+const testData = "../stage/secret/testdata"
 
 // resolver returns a resolver of a fleet with the file s.yaml, and an environment.
 func resolver(t *testing.T, text string, env map[string]string) *SecretResolver {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/sops"
 	"github.com/fleetc/fleetc/compiler/stage/secret"
 )
 
@@ -50,11 +49,11 @@ func EditSecrets(ctx context.Context, c *compiler.Compiler, o EditOptions, patte
 	if err != nil {
 		return "", false, err
 	}
-	f, err := sops.Parse(file, data)
+	f, err := secret.ParseSOPS(file, data)
 	if err != nil {
 		return "", false, err
 	}
-	identities, err := sops.Identities(o.Getenv)
+	identities, err := secret.Identities(o.Getenv)
 	if err != nil {
 		return "", false, err
 	}
@@ -81,7 +80,7 @@ func EditSecrets(ctx context.Context, c *compiler.Compiler, o EditOptions, patte
 }
 
 // edit lets the user change the document of a file.
-func (o EditOptions) edit(ctx context.Context, of *sops.Editor, name string) (changed bool, err error) {
+func (o EditOptions) edit(ctx context.Context, of *secret.SOPSEditor, name string) (changed bool, err error) {
 	document, err := of.Document()
 	if err != nil {
 		return false, err

@@ -8,7 +8,6 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/sops"
 	"github.com/fleetc/fleetc/compiler/stage/secret"
 )
 
@@ -47,12 +46,12 @@ func RotateSecrets(ctx context.Context, c *compiler.Compiler, o RotateOptions) (
 	if e.Fleet == nil {
 		return nil, e.Faults
 	}
-	identities, err := sops.Identities(o.Getenv)
+	identities, err := secret.Identities(o.Getenv)
 	if err != nil {
 		return nil, err
 	}
 	r := rotation{RotateOptions: o, root: e.Dir, files: e.SOPSFiles, clusters: e.All().Clusters}
-	r.edit = func(f *sops.File) (*sops.Editor, error) { return f.Edit(identities) }
+	r.edit = func(f *secret.SOPSFile) (*secret.SOPSEditor, error) { return f.Edit(identities) }
 	names := o.Files
 	if len(names) == 0 {
 		if names, err = r.all(); err != nil {
@@ -88,7 +87,7 @@ type rotation struct {
 	root     string
 	files    *secret.Files
 	clusters []*fleet.Cluster
-	edit     func(f *sops.File) (*sops.Editor, error) // decrypts a file
+	edit     func(f *secret.SOPSFile) (*secret.SOPSEditor, error) // decrypts a file
 }
 
 // all returns the SOPS files of secrets, and those that rules name, sorted.
@@ -99,7 +98,7 @@ func (r *rotation) all() ([]string, error) {
 		return nil, err
 	}
 	for _, name := range ruled {
-		if data, err := secret.Read(r.root, name); err == nil && sops.FormatOf(data) != sops.PlainFormat {
+		if data, err := secret.Read(r.root, name); err == nil && secret.SOPSFormatOf(data) != secret.NotSOPS {
 			out = append(out, name)
 		}
 	}
@@ -122,7 +121,7 @@ func (r *rotation) manual(name string, data []byte) (*RotatedFile, error) {
 		return nil, err
 	}
 	out := &RotatedFile{File: name, Manual: true}
-	out.Added, out.Removed = sops.CompareRecipients(want, sops.OtherRecipients(data))
+	out.Added, out.Removed = secret.CompareRecipients(want, secret.OtherRecipients(data))
 	if len(out.Added)+len(out.Removed) == 0 {
 		return nil, nil
 	}
@@ -135,11 +134,11 @@ func (r *rotation) file(name string) (*RotatedFile, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(r.Files) == 0 && sops.FormatOf(data) == sops.OtherFormat {
+	if len(r.Files) == 0 && secret.SOPSFormatOf(data) == secret.OtherFormat {
 		out, err := r.manual(name, data)
 		return out, nil, err
 	}
-	f, err := sops.Parse(name, data)
+	f, err := secret.ParseSOPS(name, data)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -157,7 +156,7 @@ func (r *rotation) file(name string) (*RotatedFile, []byte, error) {
 		want = f.Recipients()
 	}
 	out := &RotatedFile{File: name}
-	out.Added, out.Removed = sops.CompareRecipients(want, f.Recipients())
+	out.Added, out.Removed = secret.CompareRecipients(want, f.Recipients())
 	if out.DataKey = r.DataKey || len(out.Removed) > 0; !out.DataKey && len(out.Added) == 0 {
 		return nil, nil, nil
 	}
@@ -181,13 +180,13 @@ func (r *rotation) file(name string) (*RotatedFile, []byte, error) {
 }
 
 // exposed returns the values of a file with the secrets and clusters that have them.
-func (r *rotation) exposed(name string, f *sops.File) []ExposedValue {
+func (r *rotation) exposed(name string, f *secret.SOPSFile) []ExposedValue {
 	var out []ExposedValue
 	for _, key := range f.EncryptedKeys() {
 		v := ExposedValue{Key: key}
 		for _, c := range r.clusters {
 			for _, s := range c.Secrets {
-				if s.SOPS == name && sops.SamePath(s.Key, key) {
+				if s.SOPS == name && secret.SamePath(s.Key, key) {
 					v.Secrets, v.Clusters = append(v.Secrets, s.Name), append(v.Clusters, c.ID)
 				}
 			}

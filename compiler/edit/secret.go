@@ -10,7 +10,6 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/sops"
 	"github.com/fleetc/fleetc/compiler/stage/secret"
 )
 
@@ -31,11 +30,11 @@ func SetSecret(ctx context.Context, c *compiler.Compiler, name, value string, ge
 	if err != nil {
 		return "", "", err
 	}
-	f, err := sops.Parse(s.SOPS, data)
+	f, err := secret.ParseSOPS(s.SOPS, data)
 	if err != nil {
 		return "", "", err
 	}
-	identities, err := sops.Identities(getenv)
+	identities, err := secret.Identities(getenv)
 	if err != nil {
 		return "", "", err
 	}

@@ -21,10 +21,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/base/sops"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/render"
+	"github.com/fleetc/fleetc/compiler/stage/secret"
 	"github.com/fleetc/fleetc/compiler/stage/source"
 	"github.com/fleetc/fleetc/lib"
 )
@@ -188,7 +188,7 @@ func (r *inputReader) addSources(ctx context.Context, c *fleet.Cluster, inputs I
 	}
 	for _, s := range c.Secrets {
 		if s.SOPS != "" {
-			add(append(sops.RulesFiles(s.SOPS), s.SOPS), nil)
+			add(append(secret.SOPSRulesFiles(s.SOPS), s.SOPS), nil)
 		}
 	}
 	for _, release := range c.Releases {

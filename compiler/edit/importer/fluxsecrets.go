@@ -13,7 +13,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/sops"
+	"github.com/fleetc/fleetc/compiler/stage/secret"
 )
 
 // encryptedValue returns the reference to the secret for a key of a Secret that SOPS
@@ -30,7 +30,7 @@ func (s *fluxState) encryptedValue(source *object, key string, words ...string) 
 	if err != nil {
 		return "", "its file cannot be read"
 	}
-	f, err := sops.Parse(source.doc.File, content)
+	f, err := secret.ParseSOPS(source.doc.File, content)
 	if err != nil {
 		return "", diag.All(err)[0].Msg
 	}
@@ -47,7 +47,7 @@ func (s *fluxState) encryptedValue(source *object, key string, words ...string) 
 // part is unknown.
 func (s *fluxState) encryptedValues(source *object, key, text string, words ...string) (values map[string]any, unproven string, err error) {
 	file := s.generatedFrom(source, key, text)
-	f, err := sops.Parse(file, []byte(text))
+	f, err := secret.ParseSOPS(file, []byte(text))
 	if err != nil {
 		return nil, "", err
 	}
@@ -111,7 +111,7 @@ var ageKey = regexp.MustCompile(`^age1[0-9a-z]{58}$`)
 
 // noteRecipients removes the cluster's keys that cannot decrypt the file: the key of Flux can
 // decrypt all files.
-func (s *fluxState) noteRecipients(f *sops.File) {
+func (s *fluxState) noteRecipients(f *secret.SOPSFile) {
 	keys := f.Recipients()
 	if s.out.Age == nil {
 		s.out.Age = append([]string{}, keys...)

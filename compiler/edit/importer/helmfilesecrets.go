@@ -10,7 +10,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/sops"
+	"github.com/fleetc/fleetc/compiler/stage/secret"
 )
 
 // This file makes secrets of the fleet from files that SOPS encrypted and from references of
@@ -65,7 +65,7 @@ func (e *environmentRun) sopsValues(file string, content []byte, suffix func(key
 	if path.Ext(file) == ".gotmpl" {
 		return nil, &diag.Diag{Code: diag.CodeImportUnsupported, Msg: "the file is a template"}
 	}
-	f, err := sops.Parse(file, content)
+	f, err := secret.ParseSOPS(file, content)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (e *environmentRun) valsSecret(backend, place string, at valsText) Secret {
 	if file, err := e.place(at.dir, name); err == nil && backend == "sops" {
 		content, err := e.read(file)
 		key := fleet.FieldText(strings.Split(field, "/"))
-		if f, err2 := sops.Parse(file, content); err == nil && err2 == nil && f.Has(key) {
+		if f, err2 := secret.ParseSOPS(file, content); err == nil && err2 == nil && f.Has(key) {
 			return Secret{File: file, Key: key, Content: content}
 		}
 	}

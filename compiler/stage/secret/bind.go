@@ -1,6 +1,11 @@
 // Package secret binds the references of a cluster to its secrets, and checks where the
 // rendered objects refer to them. It reads SOPS files without decrypting them, so that it
 // needs no key.
+//
+// [ParseSOPS] reads such a file and checks it without a key; a [SOPSFile] decrypts with age
+// keys. The format is that of https://github.com/getsops/sops: a YAML or JSON tree whose
+// values are encrypted one by one with AES-256-GCM, and a map sops with the encrypted data key
+// and a checksum (MAC) of all values.
 package secret
 
 import (
@@ -18,7 +23,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/git"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/base/sops"
 )
 
 // maxFile is the size limit of a SOPS file in bytes.
@@ -27,8 +31,8 @@ const maxFile = 4 << 20
 // Files reads the SOPS files of a fleet, each once. It is safe for concurrent use.
 type Files struct {
 	root  string
-	files par.ResultMemo[string, *sops.File]
-	rules par.ResultMemo[string, *sops.Rules] // by directory
+	files par.ResultMemo[string, *SOPSFile]
+	rules par.ResultMemo[string, *SOPSRules] // by directory
 }
 
 // NewFiles returns a reader of the files below the absolute path root.
@@ -37,13 +41,13 @@ func NewFiles(root string) *Files { return &Files{root: root} }
 // File returns a SOPS file. name is relative to the root and slash-separated. The error
 // has the positions in the file, also of recipients that differ from the rules of the
 // nearest .sops.yaml.
-func (f *Files) File(name string) (*sops.File, error) {
-	return f.files.Get(name, func() (*sops.File, error) {
+func (f *Files) File(name string) (*SOPSFile, error) {
+	return f.files.Get(name, func() (*SOPSFile, error) {
 		data, err := Read(f.root, name)
 		if err != nil {
 			return nil, err
 		}
-		file, err := sops.Parse(name, data)
+		file, err := ParseSOPS(name, data)
 		if err == nil {
 			err = f.checkRecipients(name, file.Recipients(), "fleetc secret rotate")
 		}
@@ -58,7 +62,7 @@ func (f *Files) checkRecipients(name string, recipients []string, command string
 	if err != nil || rule == nil || !rule.NamesKeys() {
 		return err
 	}
-	missing, surplus := sops.CompareRecipients(rule.Recipients, recipients)
+	missing, surplus := CompareRecipients(rule.Recipients, recipients)
 	var faults diag.List
 	wrong := func(msg, hint string) {
 		faults.Add(&diag.Diag{Code: diag.CodeSOPSRules, At: []diag.Pos{{File: name}, rule.Pos}, Msg: msg, Hint: "run " + command + " " + name + hint})

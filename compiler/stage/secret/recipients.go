@@ -6,7 +6,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/sops"
 )
 
 // checkReadable returns a fault for a Secret that SOPS encrypted for age recipients of which
@@ -16,7 +15,7 @@ func checkReadable(c *fleet.Cluster, o fleet.Object) error {
 	if len(c.Recipients) == 0 || !fleet.IsEncrypted(o.Unstructured) {
 		return nil
 	}
-	recipients, others, err := sops.KeysOf(o.Object)
+	recipients, others, err := SOPSKeysOf(o.Object)
 	if err != nil {
 		return &diag.Diag{
 			Code: diag.CodeSOPSFile, At: o.Places(), Path: o.Title(),

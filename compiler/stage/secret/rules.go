@@ -8,13 +8,12 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/git"
-	"github.com/fleetc/fleetc/compiler/base/sops"
 )
 
 // rule returns the rule for a file in the nearest .sops.yaml; nil if there is none.
-func (f *Files) rule(name string) (*sops.Rule, error) {
-	rules, err := f.rules.Get(path.Dir(path.Clean(name)), func() (*sops.Rules, error) {
-		return sops.FindRules(func(name string) ([]byte, error) { return Read(f.root, name) }, name)
+func (f *Files) rule(name string) (*SOPSRule, error) {
+	rules, err := f.rules.Get(path.Dir(path.Clean(name)), func() (*SOPSRules, error) {
+		return FindSOPSRules(func(name string) ([]byte, error) { return Read(f.root, name) }, name)
 	})
 	return rules.For(name), err
 }
@@ -47,7 +46,7 @@ func (f *Files) Ruled() ([]string, error) {
 		if e.IsDir() && (git.IsDotGit(name) || e.Name() == "cue.mod") {
 			return fs.SkipDir
 		}
-		if !e.Type().IsRegular() || e.Name() == sops.RulesFile {
+		if !e.Type().IsRegular() || e.Name() == SOPSRulesFile {
 			return nil
 		}
 		rule, err := f.rule(name)
@@ -74,12 +73,12 @@ func (f *Files) Check(name string) (encrypted bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	switch sops.FormatOf(data) {
-	case sops.TreeFormat:
+	switch SOPSFormatOf(data) {
+	case TreeFormat:
 		_, err := f.File(name)
 		return true, err
-	case sops.OtherFormat:
-		return true, f.checkRecipients(name, sops.OtherRecipients(data), "sops updatekeys")
+	case OtherFormat:
+		return true, f.checkRecipients(name, OtherRecipients(data), "sops updatekeys")
 	}
 	rule, err := f.rule(name)
 	if err != nil || rule == nil || !rule.NamesFiles() || !rule.Encrypts(data) {

@@ -1,4 +1,4 @@
-package sops
+package secret
 
 import (
 	"regexp"
@@ -13,7 +13,7 @@ import (
 
 // Document returns the decrypted file without the metadata of SOPS, in its format and
 // order, with its comments. It is plain text, which must not be written to a disk.
-func (e *Editor) Document() ([]byte, error) {
+func (e *SOPSEditor) Document() ([]byte, error) {
 	f := e.file
 	if n := findNode(f.top, isComment); n != nil {
 		return nil, &diag.Diag{Code: diag.CodeSecretEdit, At: []diag.Pos{f.pos(n)}, Msg: "the file has an encrypted comment in a list", Hint: "change it with sops edit " + f.name}
@@ -33,7 +33,7 @@ func (e *Editor) Document() ([]byte, error) {
 	top := e.decryptedTree(f.top, nil, plain)
 	i := slices.IndexFunc(top.Content, func(n *yaml.Node) bool { return n.Value == "sops" })
 	top.Content = slices.Delete(top.Content, i, i+2)
-	return (&File{text: f.text, top: top}).encode()
+	return (&SOPSFile{text: f.text, top: top}).encode()
 }
 
 // findNode returns the first node of a tree that matches; nil if there is none.
@@ -70,7 +70,7 @@ func plainScalar(n *yaml.Node, text []byte) yaml.Node {
 
 // decryptedTree returns a copy of a tree with plain scalars and comments. keys is its path
 // without list indices.
-func (e *Editor) decryptedTree(n *yaml.Node, keys []string, plain map[*yaml.Node]yaml.Node) *yaml.Node {
+func (e *SOPSEditor) decryptedTree(n *yaml.Node, keys []string, plain map[*yaml.Node]yaml.Node) *yaml.Node {
 	out := *n
 	if scalar, ok := plain[n]; ok {
 		out = scalar
@@ -98,7 +98,7 @@ func (e *Editor) decryptedTree(n *yaml.Node, keys []string, plain map[*yaml.Node
 
 // comment decrypts a comment, and returns the path that authenticates it: that of the map
 // or list around it, which is a prefix of the path of its node.
-func (e *Editor) comment(text string, keys []string) (plain []byte, aad string, ok bool) {
+func (e *SOPSEditor) comment(text string, keys []string) (plain []byte, aad string, ok bool) {
 	for length := len(keys); length >= 0; length-- {
 		aad = authenticated(keys[:length])
 		if plain, err := open(text, e.key, aad); err == nil {
@@ -112,13 +112,13 @@ func (e *Editor) comment(text string, keys []string) (plain []byte, aad string, 
 // unchanged values keep their ciphertext. It returns false if the document has the same
 // values and comments, and leaves the file as it is. The faults have the lines of the
 // document, whose name is that of the file.
-func (e *Editor) Replace(document []byte) (changed bool, err error) {
+func (e *SOPSEditor) Replace(document []byte) (changed bool, err error) {
 	before, err := e.Document()
 	if err != nil || string(before) == string(document) {
 		return false, err
 	}
 	f := e.file
-	edited := &File{name: f.name, meta: f.meta, text: f.text}
+	edited := &SOPSFile{name: f.name, meta: f.meta, text: f.text}
 	var root, next yaml.Node
 	decoder := yaml.NewDecoder(strings.NewReader(string(document)))
 	if err := decoder.Decode(&root); err != nil || len(root.Content) == 0 || root.Content[0].Kind != yaml.MappingNode {
@@ -158,7 +158,7 @@ func (e *Editor) Replace(document []byte) (changed bool, err error) {
 
 // sealLeaves encrypts the values of an edited file, and takes the ciphertext of values that
 // are the same at the same path.
-func (e *Editor) sealLeaves(edited *File) error {
+func (e *SOPSEditor) sealLeaves(edited *SOPSFile) error {
 	for _, l := range edited.leaves {
 		if !l.encrypted || isEmpty(l.node) {
 			continue
@@ -214,7 +214,7 @@ var commentLine = regexp.MustCompile(`(?m)^(\s*#)(.+)$`)
 
 // sealComments encrypts the comments of a tree where values are encrypted. keys is the path
 // of the map or list around the node.
-func (e *Editor) sealComments(n *yaml.Node, keys []string, encrypts func(keys []string) bool) error {
+func (e *SOPSEditor) sealComments(n *yaml.Node, keys []string, encrypts func(keys []string) bool) error {
 	var fault error
 	for _, comment := range []*string{&n.HeadComment, &n.LineComment, &n.FootComment} {
 		if !encrypts(keys) {

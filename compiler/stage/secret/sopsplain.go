@@ -1,4 +1,4 @@
-package sops
+package secret
 
 import (
 	"bytes"
@@ -11,17 +11,17 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 )
 
-// Format is the form of a file, as far as it concerns encryption.
-type Format int
+// SOPSFormat is the form of a file, as far as it concerns encryption.
+type SOPSFormat int
 
 const (
-	PlainFormat Format = iota // without metadata of SOPS
-	TreeFormat                // encrypted by SOPS, as YAML or JSON
-	OtherFormat               // encrypted by SOPS, as ENV or INI
+	NotSOPS     SOPSFormat = iota // without metadata of SOPS
+	TreeFormat                    // encrypted by SOPS, as YAML or JSON
+	OtherFormat                   // encrypted by SOPS, as ENV or INI
 )
 
-// FormatOf returns the form of a file.
-func FormatOf(data []byte) Format {
+// SOPSFormatOf returns the form of a file.
+func SOPSFormatOf(data []byte) SOPSFormat {
 	for _, document := range documentsOf(data) {
 		if child(document, "sops") != nil {
 			return TreeFormat
@@ -30,7 +30,7 @@ func FormatOf(data []byte) Format {
 	if otherFormat.Match(data) {
 		return OtherFormat
 	}
-	return PlainFormat
+	return NotSOPS
 }
 
 // ageRecipient matches an age recipient in the metadata of a SOPS file as ENV or INI.
@@ -47,10 +47,10 @@ func OtherRecipients(data []byte) []string {
 }
 
 // NamesFiles reports whether the rule is for files with certain paths, and not for all.
-func (r *Rule) NamesFiles() bool { return r.paths != nil }
+func (r *SOPSRule) NamesFiles() bool { return r.paths != nil }
 
 // Encrypts reports whether sops would encrypt a value of a file in plain text by the rule.
-func (r *Rule) Encrypts(data []byte) bool {
+func (r *SOPSRule) Encrypts(data []byte) bool {
 	if r.keys == nil && r.suffix == "" {
 		return len(bytes.TrimSpace(data)) > 0
 	}
@@ -58,7 +58,7 @@ func (r *Rule) Encrypts(data []byte) bool {
 }
 
 // encryptsBelow reports whether a key below a node has values that the rule encrypts.
-func (r *Rule) encryptsBelow(n *yaml.Node) bool {
+func (r *SOPSRule) encryptsBelow(n *yaml.Node) bool {
 	for i, e := range n.Content {
 		isKey := n.Kind == yaml.MappingNode && i%2 == 0
 		if isKey && r.encryptsKey(e.Value) && !isEmpty(n.Content[i+1]) || r.encryptsBelow(e) {
@@ -68,7 +68,7 @@ func (r *Rule) encryptsBelow(n *yaml.Node) bool {
 	return false
 }
 
-func (r *Rule) encryptsKey(key string) bool {
+func (r *SOPSRule) encryptsKey(key string) bool {
 	if r.suffix != "" {
 		return strings.HasSuffix(key, r.suffix)
 	}

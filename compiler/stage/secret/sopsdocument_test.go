@@ -1,4 +1,4 @@
-package sops
+package secret
 
 import (
 	"reflect"
@@ -10,9 +10,9 @@ import (
 )
 
 // documentOf returns an editor of a file, and its decrypted document.
-func documentOf(t *testing.T, name string, data []byte) (*Editor, string) {
+func documentOf(t *testing.T, name string, data []byte) (*SOPSEditor, string) {
 	t.Helper()
-	f, err := Parse(name, data)
+	f, err := ParseSOPS(name, data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,11 +86,11 @@ func TestReplace(t *testing.T) {
 			t.Errorf("the comment %s is lost, or in plain text", comment)
 		}
 	}
-	before, err := Parse("all.yaml", data)
+	before, err := ParseSOPS("all.yaml", data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := Parse("all.yaml", out)
+	after, err := ParseSOPS("all.yaml", out)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package sops
+package secret
 
 import (
 	"crypto/rand"
@@ -14,19 +14,19 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// An Editor changes a decrypted file. Unchanged values keep their ciphertext, their order
+// An SOPSEditor changes a decrypted file. Unchanged values keep their ciphertext, their order
 // and their comments.
-type Editor struct {
-	file    *File
+type SOPSEditor struct {
+	file    *SOPSFile
 	key     []byte
 	changed bool // whether the checksum must be computed again
 
 	comments map[string]string // ciphertexts of comments, by path and text; set by Document
 }
 
-// Edit decrypts a file for changes. The faults are those of [File.Decrypt]. The File must
+// Edit decrypts a file for changes. The faults are those of [SOPSFile.Decrypt]. The File must
 // not be used until the editor has written it.
-func (f *File) Edit(identities []age.Identity) (*Editor, error) {
+func (f *SOPSFile) Edit(identities []age.Identity) (*SOPSEditor, error) {
 	if f.hasCommentRules() {
 		return nil, f.fault(diag.CodeSecretEdit, "comments in the file decide which values are encrypted", "change it with sops edit "+f.name)
 	}
@@ -37,16 +37,16 @@ func (f *File) Edit(identities []age.Identity) (*Editor, error) {
 	if _, err := f.decrypt(key); err != nil {
 		return nil, err
 	}
-	return &Editor{file: f, key: key}, nil
+	return &SOPSEditor{file: f, key: key}, nil
 }
 
-func (f *File) fault(code diag.Code, msg, hint string) error {
+func (f *SOPSFile) fault(code diag.Code, msg, hint string) error {
 	return &diag.Diag{Code: code, At: []diag.Pos{{File: f.name}}, Msg: msg, Hint: hint}
 }
 
 // Set sets the text at a path, and adds missing maps. An element of a list can be replaced,
 // and added at its end. An equal text leaves the file as it is.
-func (e *Editor) Set(path, value string) error {
+func (e *SOPSEditor) Set(path, value string) error {
 	field, ok := fleet.ParseField(path)
 	if !ok || field[0] == "sops" {
 		return e.invalid(diag.CodeSecretEdit, path, "the path is not valid", `write it as in db.password, list[0] or data."tls.crt"`)
@@ -84,7 +84,7 @@ func (e *Editor) Set(path, value string) error {
 }
 
 // CheckEncrypts returns a fault if the rules of the file leave a value at a path in plain text.
-func (e *Editor) CheckEncrypts(path string) error {
+func (e *SOPSEditor) CheckEncrypts(path string) error {
 	field, _ := fleet.ParseField(path)
 	encrypted, err := e.file.rules()
 	if err != nil || encrypted(e.keys(field)) {
@@ -93,14 +93,14 @@ func (e *Editor) CheckEncrypts(path string) error {
 	return e.invalid(diag.CodePlainText, path, "the rules of the file leave the value in plain text", "choose another path, or write the value with sops edit "+e.file.name)
 }
 
-func (e *Editor) sealer() encrypter { return encrypter{key: e.key} }
+func (e *SOPSEditor) sealer() encrypter { return encrypter{key: e.key} }
 
-func (e *Editor) invalid(code diag.Code, path, msg, hint string) error {
+func (e *SOPSEditor) invalid(code diag.Code, path, msg, hint string) error {
 	return &diag.Diag{Code: code, At: []diag.Pos{{File: e.file.name}}, Path: diag.Visible(path, diag.MaxText), Msg: msg, Hint: hint}
 }
 
 // keys returns a path without list indices, as SOPS authenticates it.
-func (e *Editor) keys(field []string) []string {
+func (e *SOPSEditor) keys(field []string) []string {
 	var out []string
 	n := e.file.top
 	for _, key := range field {
@@ -117,7 +117,7 @@ func (e *Editor) keys(field []string) []string {
 }
 
 // place returns the scalar at a path, which it adds if it is missing.
-func (e *Editor) place(path string, field []string) (*yaml.Node, error) {
+func (e *SOPSEditor) place(path string, field []string) (*yaml.Node, error) {
 	n := e.file.top
 	for i, key := range field {
 		if found := element(n, key); found != nil {
@@ -173,8 +173,8 @@ func element(n *yaml.Node, key string) *yaml.Node {
 
 // SetRecipients encrypts the data key for other age recipients. The entries of recipients
 // that stay keep their bytes, and no value changes: those that are removed can still read
-// the values with the old file, see [Editor.Rotate].
-func (e *Editor) SetRecipients(recipients []string) error {
+// the values with the old file, see [SOPSEditor.Rotate].
+func (e *SOPSEditor) SetRecipients(recipients []string) error {
 	if len(recipients) == 0 {
 		return e.file.fault(diag.CodeArguments, "the list of recipients is empty", "name at least one age recipient")
 	}
@@ -202,7 +202,7 @@ func (e *Editor) SetRecipients(recipients []string) error {
 }
 
 // entries returns the data key of an encrypter for recipients, as in the metadata.
-func (e *Editor) entries(of encrypter, recipients []string) ([]*yaml.Node, error) {
+func (e *SOPSEditor) entries(of encrypter, recipients []string) ([]*yaml.Node, error) {
 	wrapped, err := of.wrap(recipients)
 	if err != nil {
 		return nil, e.file.fault(diag.CodeFlagValue, "a recipient is not a valid age recipient", "write a recipient that begins with age1, as age-keygen prints it")
@@ -224,7 +224,7 @@ func (e *Editor) entries(of encrypter, recipients []string) ([]*yaml.Node, error
 // Rotate encrypts all values and comments with a new data key, for age recipients alone.
 // Owners of the old key cannot read later versions of the file. The values stay the same, so
 // that values which a removed recipient knows must be replaced, too.
-func (e *Editor) Rotate(recipients []string) error {
+func (e *SOPSEditor) Rotate(recipients []string) error {
 	if others := e.file.OtherKeys(); len(others) > 0 {
 		return e.file.fault(diag.CodeSecretEdit, "the file has keys other than age keys", "rotate it with sops rotate --in-place "+e.file.name)
 	}
@@ -251,13 +251,13 @@ func (e *Editor) Rotate(recipients []string) error {
 }
 
 // collect finds the values of the changed tree.
-func (e *Editor) collect() error {
+func (e *SOPSEditor) collect() error {
 	e.file.leaves = nil
 	return e.file.collect(e.file.top)
 }
 
 // Bytes returns the file, with the time of the change if a value was changed.
-func (e *Editor) Bytes(now time.Time) ([]byte, error) {
+func (e *SOPSEditor) Bytes(now time.Time) ([]byte, error) {
 	f := e.file
 	if e.changed {
 		if err := e.collect(); err != nil {

@@ -1,4 +1,4 @@
-package sops
+package secret
 
 import (
 	"bytes"
@@ -78,7 +78,7 @@ func texts(t testing.TB, tree any) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &File{}
+	f := &SOPSFile{}
 	top := yamlOf(t, text)
 	if err := f.collect(top); err != nil {
 		t.Fatal(err)
@@ -186,7 +186,7 @@ func TestDecryptProgram(t *testing.T) {
 		}
 		name := strings.Replace(c.name, ".bin", ".json", 1)
 		for _, key := range []string{"key.txt", "other.txt"} {
-			f, err := Parse(name, data)
+			f, err := ParseSOPS(name, data)
 			if err != nil {
 				t.Errorf("%s: %v", title, err)
 				break
@@ -271,7 +271,7 @@ func TestSSHKeys(t *testing.T) {
 		if err != nil || len(ids) != 1 {
 			t.Fatalf("%s: %d keys, %v", variable, len(ids), err)
 		}
-		f, err := Parse("a.yaml", data)
+		f, err := ParseSOPS("a.yaml", data)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package sops
+package secret
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 // Values has something in the place of each encrypted value, and the plain values.
 func TestValues(t *testing.T) {
 	for _, name := range []string{"all.yaml", "all.json", "maconly.yaml", "secret.yaml"} {
-		f, err := Parse(name, read(t, name))
+		f, err := ParseSOPS(name, read(t, name))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package sops
+package secret
 
 import (
 	"crypto/aes"

@@ -1,4 +1,4 @@
-package sops
+package secret
 
 import (
 	"crypto/aes"
@@ -21,14 +21,14 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// Plain is a decrypted file. Its values are in memory only.
-type Plain struct {
+// SOPSPlain is a decrypted file. Its values are in memory only.
+type SOPSPlain struct {
 	name   string
 	values map[string]string // by path
 }
 
 // Value returns the text of the value at a path.
-func (p *Plain) Value(path string) (string, error) {
+func (p *SOPSPlain) Value(path string) (string, error) {
 	if value, ok := p.values[normalized(path)]; ok {
 		return value, nil
 	}
@@ -37,7 +37,7 @@ func (p *Plain) Value(path string) (string, error) {
 
 // Decrypt decrypts all values and verifies their checksum. The faults contain no value:
 // no identity fits (their cause is [ErrNoIdentity]), or the file was changed without sops.
-func (f *File) Decrypt(identities []age.Identity) (*Plain, error) {
+func (f *SOPSFile) Decrypt(identities []age.Identity) (*SOPSPlain, error) {
 	key, err := f.dataKey(identities)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (f *File) Decrypt(identities []age.Identity) (*Plain, error) {
 }
 
 // decrypt decrypts all values with the data key and verifies their checksum.
-func (f *File) decrypt(key []byte) (*Plain, error) {
+func (f *SOPSFile) decrypt(key []byte) (*SOPSPlain, error) {
 	values, sum, err := f.values(key)
 	if err != nil {
 		return nil, err
@@ -59,11 +59,11 @@ func (f *File) decrypt(key []byte) (*Plain, error) {
 			Hint: "restore it from version control, and change it with sops edit", Cause: err,
 		}
 	}
-	return &Plain{name: f.name, values: values}, nil
+	return &SOPSPlain{name: f.name, values: values}, nil
 }
 
 // values decrypts all values, by path, and returns their checksum, too.
-func (f *File) values(key []byte) (values map[string]string, sum string, err error) {
+func (f *SOPSFile) values(key []byte) (values map[string]string, sum string, err error) {
 	values = map[string]string{}
 	h := sha512.New()
 	if f.meta.MACOnlyEncrypted {
@@ -108,7 +108,7 @@ func lastModified(text string) string {
 }
 
 // dataKey decrypts the key of the values.
-func (f *File) dataKey(identities []age.Identity) ([]byte, error) {
+func (f *SOPSFile) dataKey(identities []age.Identity) ([]byte, error) {
 	for _, a := range f.meta.Age {
 		if len(identities) == 0 {
 			break
@@ -141,7 +141,7 @@ func (f *File) dataKey(identities []age.Identity) ([]byte, error) {
 }
 
 // value returns the plain text of a value; nil for null.
-func (f *File) value(l leaf, key []byte) (text []byte, err error) {
+func (f *SOPSFile) value(l leaf, key []byte) (text []byte, err error) {
 	if !l.encrypted || isEmpty(l.node) {
 		return plainBytes(l.node), nil
 	}

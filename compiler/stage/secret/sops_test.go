@@ -1,4 +1,4 @@
-package sops
+package secret
 
 import (
 	"errors"
@@ -44,7 +44,7 @@ func identities(t testing.TB, name string) []age.Identity {
 // decrypted returns the values of a file by path.
 func decrypted(t testing.TB, name string, data []byte) (map[string]string, error) {
 	t.Helper()
-	f, err := Parse(name, data)
+	f, err := ParseSOPS(name, data)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func TestDecrypt(t *testing.T) {
 
 // A key that is not a recipient cannot decrypt, and another one of two can.
 func TestRecipients(t *testing.T) {
-	f, err := Parse("foreign.yaml", read(t, "foreign.yaml"))
+	f, err := ParseSOPS("foreign.yaml", read(t, "foreign.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestRecipients(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	if f, err = Parse("all.yaml", read(t, "all.yaml")); err != nil || len(f.Recipients()) != 2 {
+	if f, err = ParseSOPS("all.yaml", read(t, "all.yaml")); err != nil || len(f.Recipients()) != 2 {
 		t.Fatalf("%v, %v", f, err)
 	}
 	if _, err := f.Decrypt(identities(t, "other.txt")); err != nil {
@@ -103,7 +103,7 @@ func TestRecipients(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
-	f, err := Parse("all.yaml", read(t, "all.yaml"))
+	f, err := ParseSOPS("all.yaml", read(t, "all.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestParseFaults(t *testing.T) {
 		regexp.MustCompile(`key: ENC.*`).ReplaceAllString(regex, "key: YWJj"):                         "data.key: the value is in plain text",
 		regexp.MustCompile(`encrypted_regex: .*`).ReplaceAllString(regex, "encrypted_regex: '('"):     "invalid regular expression",
 	} {
-		_, err := Parse("x.yaml", []byte(text))
+		_, err := ParseSOPS("x.yaml", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter22") {
 			t.Errorf("%.60q: %v, want %q", text, err, want)
 		}
@@ -234,7 +234,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte("a: &a [*a, *a]\nsops: {mac: x}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := Parse("x.yaml", data)
+		file, err := ParseSOPS("x.yaml", data)
 		if err != nil {
 			return
 		}
@@ -268,7 +268,7 @@ func TestEncryptSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := Parse("x.yaml", text)
+	f, err := ParseSOPS("x.yaml", text)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

@@ -1,4 +1,4 @@
-package sops
+package secret
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 var encryptedComment = regexp.MustCompile(`ENC\[AES256_GCM,[^\]\s]*,type:comment\]`)
 
 // reencrypt encrypts the values and comments of the file with another data key.
-func (e *Editor) reencrypt(fresh encrypter) error {
+func (e *SOPSEditor) reencrypt(fresh encrypter) error {
 	if err := e.collect(); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (e *Editor) reencrypt(fresh encrypter) error {
 
 // reencryptTree encrypts the comments of a tree with another data key. keys is its path
 // without list indices.
-func (e *Editor) reencryptTree(n *yaml.Node, keys []string, fresh encrypter) error {
+func (e *SOPSEditor) reencryptTree(n *yaml.Node, keys []string, fresh encrypter) error {
 	if err := e.reencryptComments(n, keys, fresh); err != nil || n == e.file.sops {
 		return err
 	}
@@ -55,7 +55,7 @@ func (e *Editor) reencryptTree(n *yaml.Node, keys []string, fresh encrypter) err
 }
 
 // reencryptComments encrypts the comments of a node with another data key.
-func (e *Editor) reencryptComments(n *yaml.Node, keys []string, fresh encrypter) error {
+func (e *SOPSEditor) reencryptComments(n *yaml.Node, keys []string, fresh encrypter) error {
 	var fault error
 	texts := []*string{&n.HeadComment, &n.LineComment, &n.FootComment}
 	if isComment(n) {
@@ -82,7 +82,7 @@ func (e *Editor) reencryptComments(n *yaml.Node, keys []string, fresh encrypter)
 }
 
 // encode writes the tree in the form of the file: JSON, or YAML with its indentation.
-func (f *File) encode() ([]byte, error) {
+func (f *SOPSFile) encode() ([]byte, error) {
 	indent := indentation(f.text)
 	var out bytes.Buffer
 	if trimmed := bytes.TrimSpace(f.text); bytes.HasPrefix(trimmed, []byte("{")) && json.Valid(trimmed) {

@@ -1,4 +1,4 @@
-package sops
+package secret
 
 import (
 	"errors"
@@ -13,18 +13,18 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// RulesFile is the name of the file with which the sops program chooses recipients:
+// SOPSRulesFile is the name of the file with which the sops program chooses recipients:
 // https://getsops.io/docs/#using-sopsyaml-conf-to-select-kms-pgp-and-age-for-new-files.
-const RulesFile = ".sops.yaml"
+const SOPSRulesFile = ".sops.yaml"
 
-// Rules are the creation rules of a file .sops.yaml.
-type Rules struct {
+// SOPSRules are the creation rules of a file .sops.yaml.
+type SOPSRules struct {
 	name  string
-	rules []Rule
+	rules []SOPSRule
 }
 
-// A Rule chooses the recipients of the files that its regular expression matches.
-type Rule struct {
+// A SOPSRule chooses the recipients of the files that its regular expression matches.
+type SOPSRule struct {
 	Pos        diag.Pos
 	Recipients []string       // of age, sorted
 	Others     []string       // names of its fields with other keys, sorted
@@ -60,14 +60,14 @@ var ruleFields = append([]string{
 	"path_regex", "shamir_threshold", "unencrypted_comment_regex", "unencrypted_regex", "unencrypted_suffix",
 }, otherKeys...)
 
-// FindRules returns the rules of the nearest .sops.yaml of a file, in its directory or one
+// FindSOPSRules returns the rules of the nearest .sops.yaml of a file, in its directory or one
 // above it; nil when there is none. Names are relative to the root and slash-separated.
 // read returns the content of a file, or [fs.ErrNotExist].
-func FindRules(read func(name string) ([]byte, error), file string) (*Rules, error) {
-	for _, name := range RulesFiles(file) {
+func FindSOPSRules(read func(name string) ([]byte, error), file string) (*SOPSRules, error) {
+	for _, name := range SOPSRulesFiles(file) {
 		data, err := read(name)
 		if err == nil {
-			return ParseRules(name, data)
+			return ParseSOPSRules(name, data)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -76,21 +76,21 @@ func FindRules(read func(name string) ([]byte, error), file string) (*Rules, err
 	return nil, nil
 }
 
-// RulesFiles returns the names of the files that may have the rule for a file, the nearest
+// SOPSRulesFiles returns the names of the files that may have the rule for a file, the nearest
 // first.
-func RulesFiles(file string) []string {
+func SOPSRulesFiles(file string) []string {
 	var out []string
 	for dir := path.Dir(path.Clean(file)); ; dir = path.Dir(dir) {
-		out = append(out, path.Join(dir, RulesFile))
+		out = append(out, path.Join(dir, SOPSRulesFile))
 		if dir == "." || dir == "/" {
 			return out
 		}
 	}
 }
 
-// ParseRules reads a file .sops.yaml. name is its path for positions.
-func ParseRules(name string, data []byte) (*Rules, error) {
-	r := &Rules{name: name}
+// ParseSOPSRules reads a file .sops.yaml. name is its path for positions.
+func ParseSOPSRules(name string, data []byte) (*SOPSRules, error) {
+	r := &SOPSRules{name: name}
 	at := func(n *yaml.Node) []diag.Pos { return []diag.Pos{{File: name, Line: n.Line, Col: n.Column}} }
 	var root yaml.Node
 	if len(data) > maxSize || yaml.Unmarshal(data, &root) != nil {
@@ -125,7 +125,7 @@ func ParseRules(name string, data []byte) (*Rules, error) {
 }
 
 // parseRule reads a rule. at returns the position of a node.
-func parseRule(n *yaml.Node, at func(*yaml.Node) []diag.Pos) (*Rule, error) {
+func parseRule(n *yaml.Node, at func(*yaml.Node) []diag.Pos) (*SOPSRule, error) {
 	wrong := func(n *yaml.Node, path, msg, hint string) error {
 		return &diag.Diag{Code: diag.CodeSOPSRules, At: at(n), Path: "creation_rules" + path, Msg: msg, Hint: hint}
 	}
@@ -135,7 +135,7 @@ func parseRule(n *yaml.Node, at func(*yaml.Node) []diag.Pos) (*Rule, error) {
 	if n.Kind != yaml.MappingNode {
 		return nil, wrong(n, "", "the rule is not a map", "write path_regex and age")
 	}
-	rule := &Rule{Pos: at(n)[0]}
+	rule := &SOPSRule{Pos: at(n)[0]}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if !slices.Contains(ruleFields, key.Value) && key.Value != "<<" {
@@ -178,7 +178,7 @@ func parseRule(n *yaml.Node, at func(*yaml.Node) []diag.Pos) (*Rule, error) {
 }
 
 // add adds age recipients, which commas may separate.
-func (r *Rule) add(recipients ...string) {
+func (r *SOPSRule) add(recipients ...string) {
 	for _, list := range recipients {
 		for recipient := range strings.SplitSeq(list, ",") {
 			if recipient = strings.TrimSpace(recipient); recipient != "" {
@@ -189,7 +189,7 @@ func (r *Rule) add(recipients ...string) {
 }
 
 // addAge adds the age recipients of a field: a text or a list of texts.
-func (r *Rule) addAge(n *yaml.Node) bool {
+func (r *SOPSRule) addAge(n *yaml.Node) bool {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
@@ -206,7 +206,7 @@ func (r *Rule) addAge(n *yaml.Node) bool {
 }
 
 // addGroup adds the keys of a group.
-func (r *Rule) addGroup(g keyGroup) {
+func (r *SOPSRule) addGroup(g keyGroup) {
 	r.add(g.Age...)
 	for _, merged := range g.Merge {
 		r.addGroup(merged)
@@ -219,7 +219,7 @@ func (r *Rule) addGroup(g keyGroup) {
 }
 
 // checked sorts the keys of a rule and checks them.
-func (r *Rule) checked(wrong func(n *yaml.Node, path, msg, hint string) error, n *yaml.Node) (*Rule, error) {
+func (r *SOPSRule) checked(wrong func(n *yaml.Node, path, msg, hint string) error, n *yaml.Node) (*SOPSRule, error) {
 	slices.Sort(r.Recipients)
 	slices.Sort(r.Others)
 	r.Recipients, r.Others = slices.Compact(r.Recipients), slices.Compact(r.Others)
@@ -241,13 +241,13 @@ func isPlugin(recipient string) bool {
 
 // NamesKeys reports whether the rule says for which keys a file is encrypted. A rule without
 // keys leaves them to the command line of sops, and several key groups are not compared.
-func (r *Rule) NamesKeys() bool {
+func (r *SOPSRule) NamesKeys() bool {
 	return len(r.Recipients) > 0 || len(r.Others) > 0 && !slices.Contains(r.Others, "key_groups")
 }
 
 // For returns the rule for a file: the first one that matches its path relative to the
 // rules. file is relative to the root. It returns nil when there is none.
-func (r *Rules) For(file string) *Rule {
+func (r *SOPSRules) For(file string) *SOPSRule {
 	if r == nil {
 		return nil
 	}

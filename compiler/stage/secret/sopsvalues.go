@@ -1,4 +1,4 @@
-package sops
+package secret
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 )
 
 // Values returns the values of the file without the metadata of SOPS. The result of secret
-// takes the place of each encrypted value: key is its path as in [File.EncryptedKeys], and
+// takes the place of each encrypted value: key is its path as in [SOPSFile.EncryptedKeys], and
 // kind the type that SOPS wrote, such as str, int or bool.
-func (f *File) Values(secret func(key, kind string) any) (map[string]any, error) {
+func (f *SOPSFile) Values(secret func(key, kind string) any) (map[string]any, error) {
 	leaves := make(map[*yaml.Node]leaf, len(f.leaves))
 	for _, l := range f.leaves {
 		leaves[l.node] = l

@@ -1,4 +1,4 @@
-package sops
+package secret
 
 import (
 	"bytes"
@@ -29,9 +29,9 @@ func encryptedByProgram(t testing.TB, name, text, rule string) []byte {
 }
 
 // editor returns an editor of a file.
-func editor(t testing.TB, name string, data []byte) *Editor {
+func editor(t testing.TB, name string, data []byte) *SOPSEditor {
 	t.Helper()
-	f, err := Parse(name, data)
+	f, err := ParseSOPS(name, data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func editor(t testing.TB, name string, data []byte) *Editor {
 	return e
 }
 
-func bytesOf(t testing.TB, e *Editor) []byte {
+func bytesOf(t testing.TB, e *SOPSEditor) []byte {
 	t.Helper()
 	out, err := e.Bytes(editTime)
 	if err != nil {
@@ -159,7 +159,7 @@ func TestEditFaults(t *testing.T) {
 	if got := bytesOf(t, e); !bytes.Equal(got, read(t, "all.yaml")) {
 		t.Error("refused changes change the file: " + firstDifference(string(got), string(read(t, "all.yaml"))))
 	}
-	f, err := Parse("foreign.yaml", read(t, "foreign.yaml"))
+	f, err := ParseSOPS("foreign.yaml", read(t, "foreign.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestEditFaults(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	changed := regexp.MustCompile(`(?m)^    f: .*\n`).ReplaceAll(read(t, "all.yaml"), nil)
-	if f, err = Parse("all.yaml", changed); err != nil {
+	if f, err = ParseSOPS("all.yaml", changed); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Edit(identities(t, "key.txt")); err == nil {
@@ -275,7 +275,7 @@ func FuzzSet(f *testing.F) {
 // A file without age keys names the keys that it has, and the program that uses them.
 func TestEditOtherKeys(t *testing.T) {
 	text := regexp.MustCompile(`(?s)    age:.*?    lastmod`).ReplaceAllString(string(read(t, "all.yaml")), "    pgp:\n    - fp: A\n      enc: eA==\n    lastmod")
-	f, err := Parse("a.yaml", []byte(text))
+	f, err := ParseSOPS("a.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,4 @@
-// Package sops reads files that SOPS has encrypted. It checks them without a key, and
-// decrypts them with age keys. The format is that of https://github.com/getsops/sops: a
-// YAML or JSON tree whose values are encrypted one by one with AES-256-GCM, and a map sops
-// with the encrypted data key and a checksum (MAC) of all values.
-package sops
+package secret
 
 import (
 	"bytes"
@@ -25,8 +21,8 @@ const (
 	maxValues = 20_000
 )
 
-// A File is a SOPS file that is not decrypted.
-type File struct {
+// A SOPSFile is a SOPS file that is not decrypted.
+type SOPSFile struct {
 	name   string
 	leaves []leaf // in the order of the file
 	meta   metadata
@@ -81,17 +77,17 @@ func otherFormatFault(name string) error {
 	return &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{{File: name}}, Msg: "the file is encrypted by SOPS as ENV or INI", Hint: "write its values as YAML or JSON, and encrypt that"}
 }
 
-// Parse reads a SOPS file in YAML or JSON. name is its path for positions. The error has a
+// ParseSOPS reads a SOPS file in YAML or JSON. name is its path for positions. The error has a
 // fault for a file that SOPS has not encrypted, and for each value in plain text that the
 // rules of the file encrypt.
-func Parse(name string, data []byte) (*File, error) {
+func ParseSOPS(name string, data []byte) (*SOPSFile, error) {
 	if len(data) > maxSize {
 		return nil, &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{{File: name}}, Msg: fmt.Sprintf("the file is larger than %d MiB", maxSize>>20), Hint: "split it"}
 	}
 	if len(bytes.TrimSpace(data)) == 0 { // as after sops encrypt FILE > NAME with a fault
 		return nil, &diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{{File: name}}, Msg: "the file is empty", Hint: "encrypt it again: sops encrypt --filename-override " + name + " FILE > " + name}
 	}
-	f := &File{name: name, text: data}
+	f := &SOPSFile{name: name, text: data}
 	var root yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	if err := decoder.Decode(&root); err != nil || len(root.Content) == 0 {
@@ -129,7 +125,9 @@ func Parse(name string, data []byte) (*File, error) {
 	return f, f.check(sops)
 }
 
-func (f *File) pos(n *yaml.Node) diag.Pos { return diag.Pos{File: f.name, Line: n.Line, Col: n.Column} }
+func (f *SOPSFile) pos(n *yaml.Node) diag.Pos {
+	return diag.Pos{File: f.name, Line: n.Line, Col: n.Column}
+}
 
 // child returns the value of a key of a map; nil when there is none.
 func child(n *yaml.Node, key string) *yaml.Node {
@@ -145,7 +143,7 @@ func child(n *yaml.Node, key string) *yaml.Node {
 }
 
 // collect adds the leaves of the tree, without the map sops.
-func (f *File) collect(top *yaml.Node) error {
+func (f *SOPSFile) collect(top *yaml.Node) error {
 	rules, err := f.rules()
 	if err != nil {
 		return err
@@ -211,12 +209,12 @@ func isEncrypted(n *yaml.Node) bool {
 }
 
 // hasCommentRules reports whether comments decide which values are encrypted.
-func (f *File) hasCommentRules() bool {
+func (f *SOPSFile) hasCommentRules() bool {
 	return f.meta.UnencryptedNotes != "" || f.meta.EncryptedNotes != ""
 }
 
 // rules returns a function that reports whether the value at a path is encrypted.
-func (f *File) rules() (func(keys []string) bool, error) {
+func (f *SOPSFile) rules() (func(keys []string) bool, error) {
 	m := f.meta
 	var plain, secret *regexp.Regexp
 	for text, into := range map[string]**regexp.Regexp{m.UnencryptedRegex: &plain, m.EncryptedRegex: &secret} {
@@ -246,7 +244,7 @@ func (f *File) rules() (func(keys []string) bool, error) {
 }
 
 // check returns the faults of the metadata and of values in plain text.
-func (f *File) check(sops *yaml.Node) error {
+func (f *SOPSFile) check(sops *yaml.Node) error {
 	var faults diag.List
 	wrong := func(msg string) {
 		faults.Add(&diag.Diag{Code: diag.CodeSOPSFile, At: []diag.Pos{f.pos(sops)}, Msg: "the SOPS metadata " + msg, Hint: "restore the file from version control, or encrypt it again with sops"})
@@ -281,7 +279,7 @@ func isEmpty(n *yaml.Node) bool {
 }
 
 // Keys returns the paths of all values, sorted. Paths are as in [fleet.FieldText].
-func (f *File) Keys() []string {
+func (f *SOPSFile) Keys() []string {
 	out := make([]string, len(f.leaves))
 	for i, l := range f.leaves {
 		out[i] = l.field
@@ -291,7 +289,7 @@ func (f *File) Keys() []string {
 }
 
 // EncryptedKeys returns the paths of the encrypted values, sorted.
-func (f *File) EncryptedKeys() []string {
+func (f *SOPSFile) EncryptedKeys() []string {
 	var out []string
 	for _, l := range f.leaves {
 		if l.encrypted && !isEmpty(l.node) {
@@ -303,7 +301,7 @@ func (f *File) EncryptedKeys() []string {
 }
 
 // find returns the value at a path.
-func (f *File) find(path string) (leaf, bool) {
+func (f *SOPSFile) find(path string) (leaf, bool) {
 	text := normalized(path)
 	i := slices.IndexFunc(f.leaves, func(l leaf) bool { return l.field == text })
 	if i < 0 {
@@ -322,20 +320,20 @@ func normalized(path string) string {
 }
 
 // Has reports whether the file has a value at a path.
-func (f *File) Has(path string) bool {
+func (f *SOPSFile) Has(path string) bool {
 	_, ok := f.find(path)
 	return ok
 }
 
 // IsEncrypted reports whether the value at a path is encrypted. SOPS leaves an empty text as
 // it is, also where it encrypts.
-func (f *File) IsEncrypted(path string) bool {
+func (f *SOPSFile) IsEncrypted(path string) bool {
 	l, ok := f.find(path)
 	return ok && l.encrypted && l.node.ShortTag() != "!!null"
 }
 
 // Ciphertext returns the encrypted value at a path, which changes when the value changes.
-func (f *File) Ciphertext(path string) string {
+func (f *SOPSFile) Ciphertext(path string) string {
 	l, ok := f.find(path)
 	if !ok {
 		return ""
@@ -344,7 +342,7 @@ func (f *File) Ciphertext(path string) string {
 }
 
 // Recipients returns the age recipients of the file, sorted.
-func (f *File) Recipients() []string {
+func (f *SOPSFile) Recipients() []string {
 	var out []string
 	for _, a := range f.meta.Age {
 		out = append(out, a.Recipient)
@@ -354,10 +352,10 @@ func (f *File) Recipients() []string {
 }
 
 // LastModified returns the time of the last change of the file, RFC 3339.
-func (f *File) LastModified() string { return f.meta.LastModified }
+func (f *SOPSFile) LastModified() string { return f.meta.LastModified }
 
 // OtherKeys names the services and programs other than age that can decrypt the file.
-func (f *File) OtherKeys() []string {
+func (f *SOPSFile) OtherKeys() []string {
 	m := f.meta
 	var out []string
 	for _, k := range []struct {
@@ -371,10 +369,10 @@ func (f *File) OtherKeys() []string {
 	return out
 }
 
-// KeysOf returns the age recipients and the names of other keys in the metadata of an object
-// that SOPS encrypted, as [File.Recipients] and [File.OtherKeys] do.
-func KeysOf(object map[string]any) (recipients, others []string, err error) {
-	var f File
+// SOPSKeysOf returns the age recipients and the names of other keys in the metadata of an object
+// that SOPS encrypted, as [SOPSFile.Recipients] and [SOPSFile.OtherKeys] do.
+func SOPSKeysOf(object map[string]any) (recipients, others []string, err error) {
+	var f SOPSFile
 	text, err := yaml.Marshal(object["sops"])
 	if err == nil {
 		err = yaml.Unmarshal(text, &f.meta)
