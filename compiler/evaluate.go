@@ -8,8 +8,8 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/stage/health"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/secret"
 	"github.com/fleetc/fleetc/compiler/stage/unify"
@@ -78,7 +78,7 @@ func (c *Compiler) evaluateCluster(ctx context.Context, loaded *load.Fleet, in l
 		err = validate.Cluster(cluster)
 	}
 	if err == nil {
-		err = health.Check(cluster)
+		err = kube.CheckHealthRules(cluster)
 	}
 	if err == nil {
 		err = cmp.Or(secret.CheckLayers(cluster, loaded.IDs), secret.Bind(cluster, files))

@@ -42,7 +42,7 @@ var doors = map[string][]string{
 	"github.com/google/go-jsonnet":           {"compiler/stage/source"},
 	"sigs.k8s.io/kustomize":                  {"compiler/stage/source"},
 	"k8s.io/apiserver":                       {"compiler/stage/validate"},
-	"github.com/google/cel-go":               {"compiler/stage/health"},
+	"github.com/google/cel-go":               {"compiler/base/kube"},
 	"github.com/spf13":                       {"cmd/fleetc"},
 	"k8s.io/client-go":                       {"compiler/deliver/cluster"},
 	"net/http":                               {"compiler/base/registry", "compiler/stage/chart", "compiler/deliver/export", "compiler/deliver/cluster", "compiler/deliver/apply", "compiler/deliver/drift"},

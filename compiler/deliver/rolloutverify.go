@@ -7,9 +7,9 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/rollout"
-	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
 // verify runs the checks of the waves before the one with the index, each once in a run of
@@ -47,7 +47,7 @@ func tryCheck(ctx context.Context, f *compiler.Fleet, o apply.ActionOptions, w *
 	o.Dir = f.Dir
 	runner := apply.ActionRunner{
 		ActionOptions: o, Cluster: first.Cluster, Bundle: bundle,
-		Hide: health.Hider(o.Secrets(a)),
+		Hide: kube.SecretHider(o.Secrets(a)),
 		Job: func(ctx context.Context, a *fleet.Action, _ bool, timeout time.Duration) error {
 			s := server(first.Cluster)
 			if s.Err != nil {

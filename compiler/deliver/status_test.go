@@ -8,8 +8,8 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
-	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
 // wantJSON compares the JSON form of a result with the expected text.
@@ -31,7 +31,7 @@ func TestStatusJSON(t *testing.T) {
 	s := &Status{
 		Record: &Record{Cluster: &fleet.Cluster{ID: "dev/a"}, Reached: true, Err: errors.New("broken"), Inventory: inventory},
 		ID:     "dev/a", State: Behind, Compiled: "sha256:c", Compile: errors.New("does not compile"), Holder: "bob", ReadySince: time.Now(),
-		Unhealthy: []apply.UnhealthyObject{{ID: "Pod a/b", State: health.Failed, Reason: "bad"}},
+		Unhealthy: []apply.UnhealthyObject{{ID: "Pod a/b", State: kube.Failed, Reason: "bad"}},
 		Orphans:   []string{"ConfigMap a/o"}, Unread: []string{"Secret"},
 	}
 	s.describe(StatusOptions{Health: true})

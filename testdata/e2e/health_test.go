@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/stage/health"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
 
@@ -177,7 +177,7 @@ func (p *healthPlace) kubectl(input string, args ...string) string {
 }
 
 // observe reads the live state of objects.
-func (p *healthPlace) observe(declared []*unstructured.Unstructured) []health.ObservedObject {
+func (p *healthPlace) observe(declared []*unstructured.Unstructured) []kube.ObservedObject {
 	p.Helper()
 	var list struct{ Items []map[string]any }
 	if answer := p.kubectl(documents(p.T, declared), "get", "-n", "health", "-o", "json", "--ignore-not-found", "-f", "-"); answer != "" {
@@ -193,9 +193,9 @@ func (p *healthPlace) observe(declared []*unstructured.Unstructured) []health.Ob
 			}
 		}
 	}
-	var out []health.ObservedObject
+	var out []kube.ObservedObject
 	for _, d := range declared {
-		o := health.ObservedObject{Declared: fleet.Object{Unstructured: d}}
+		o := kube.ObservedObject{Declared: fleet.Object{Unstructured: d}}
 		for _, item := range list.Items {
 			if live := (&unstructured.Unstructured{Object: item}); live.GetKind() == d.GetKind() && live.GetName() == d.GetName() {
 				o.Live = live
@@ -248,7 +248,7 @@ func TestHealth(t *testing.T) {
 	p := &healthPlace{T: t, cluster: booted.clusters["health"]}
 	no := false
 	widgets := fleet.Selector{Kinds: []string{"Widget.example.com"}}
-	rules, err := health.Compile(&fleet.Cluster{Health: []fleet.HealthRule{
+	rules, err := kube.CompileHealthRules(&fleet.Cluster{Health: []fleet.HealthRule{
 		{Name: "not-waited", Match: fleet.Selector{Names: []string{"not-waited"}}, Wait: &no},
 		{
 			Name: "ruled", Match: fleet.Selector{Kinds: widgets.Kinds, Names: []string{"ruled"}},
@@ -262,7 +262,7 @@ func TestHealth(t *testing.T) {
 
 	// New CRDs are served after a delay.
 	p.kubectl(healthCRDs, "apply", "--server-side", "-f", "-")
-	p.await(rules, crds, func(o health.Result) bool { return o.State == health.Ready })
+	p.await(rules, crds, func(o kube.HealthCheck) bool { return o.State == kube.Ready })
 	for _, o := range p.observe(crds) {
 		rules.AddCRDs(fleet.Object{Unstructured: o.Live})
 	}
@@ -272,7 +272,7 @@ func TestHealth(t *testing.T) {
 	p.kubectl(healthQuota, "apply", "--server-side", "-n", "health", "-f", "-")
 	p.kubectl("", "wait", "--for=jsonpath={.status.hard}", "resourcequota/memory", "-n", "health")
 	p.kubectl(documents(t, declared), "apply", "--server-side", "-n", "health", "-f", "-")
-	results := p.await(rules, declared, func(r health.Result) bool { return string(r.State) == r.Declared.GetAnnotations()["becomes"] })
+	results := p.await(rules, declared, func(r kube.HealthCheck) bool { return string(r.State) == r.Declared.GetAnnotations()["becomes"] })
 
 	for name, want := range map[string]string{
 		"Deployment stuck":                 `^0 of 2 pods are ready, and there was no progress for 3 s$`,
@@ -293,7 +293,7 @@ func TestHealth(t *testing.T) {
 	}
 
 	// Explanations. There are no logs, because no containers run here.
-	x := &health.Explainer{Reader: p}
+	x := &kube.Explainer{Reader: p}
 	for name, want := range map[string]string{
 		"Deployment stuck":             `^Deployment\.apps health/stuck: pod stuck-\S+ \(and 1 more\): container app: ImagePullBackOff`,
 		"Deployment over-quota":        `^Deployment\.apps health/over-quota: its pod is not there: .*\nReplicaSet over-quota-\S+: FailedCreate: Error creating: pods .* exceeded quota`,
@@ -302,7 +302,7 @@ func TestHealth(t *testing.T) {
 		"PersistentVolumeClaim unused": `^PersistentVolumeClaim health/unused: it waits for a volume`,
 	} {
 		r := results[name]
-		e := x.Explain(t.Context(), fleet.Object{Unstructured: r.Live}, r.Verdict)
+		e := x.Explain(t.Context(), fleet.Object{Unstructured: r.Live}, r.HealthVerdict)
 		if got := strings.Join(append([]string{e.String()}, e.Events...), "\n"); !regexp.MustCompile(want).MatchString(got) {
 			t.Errorf("%s: %s\nunread: %q\nwant %s", name, got, e.Unread, want)
 		}
@@ -312,7 +312,7 @@ func TestHealth(t *testing.T) {
 }
 
 // checkRecovery fixes the objects that did not become ready.
-func (p *healthPlace) checkRecovery(rules *health.Rules, declared []*unstructured.Unstructured) {
+func (p *healthPlace) checkRecovery(rules *kube.HealthRules, declared []*unstructured.Unstructured) {
 	only := func(kind, name string) []*unstructured.Unstructured {
 		for _, o := range declared {
 			if o.GetKind() == kind && o.GetName() == name {
@@ -322,60 +322,60 @@ func (p *healthPlace) checkRecovery(rules *health.Rules, declared []*unstructure
 		p.Fatalf("there is no %s %s", kind, name)
 		return nil
 	}
-	hasState := func(want health.State) func(health.Result) bool {
-		return func(r health.Result) bool { return r.State == want }
+	hasState := func(want kube.HealthState) func(kube.HealthCheck) bool {
+		return func(r kube.HealthCheck) bool { return r.State == want }
 	}
 	// A failed rollout becomes ready when its images exist.
 	p.kubectl("", "-n", "health", "annotate", "pods", "-l", "app=stuck", "fleetc.test/stuck-")
-	p.await(rules, only("Deployment", "stuck"), hasState(health.Ready))
+	p.await(rules, only("Deployment", "stuck"), hasState(kube.Ready))
 	// A changed object is not ready because its previous version was.
 	p.kubectl("", "-n", "health", "patch", "deployment", "web", "-p", `{"spec": {"template": {"metadata": {"annotations": {"fleetc.test/stuck": "ErrImagePull"}}}}}`)
-	web := p.await(rules, only("Deployment", "web"), func(r health.Result) bool { return r.Reason == "1 of 3 pods are up to date" })
-	if got := web["Deployment web"]; got.State != health.InProgress {
+	web := p.await(rules, only("Deployment", "web"), func(r kube.HealthCheck) bool { return r.Reason == "1 of 3 pods are up to date" })
+	if got := web["Deployment web"]; got.State != kube.InProgress {
 		p.Errorf("web: %s: %s", got.State, got.Reason)
 	}
 	p.kubectl("", "-n", "health", "rollout", "undo", "deployment", "web")
-	p.await(rules, only("Deployment", "web"), hasState(health.Ready))
+	p.await(rules, only("Deployment", "web"), hasState(kube.Ready))
 
 	// A controller writes a status after all.
 	status := func(name, text string) {
 		p.kubectl("", "-n", "health", "patch", "widget", name, "--subresource=status", "--type=merge", "-p", `{"status": `+text+`}`)
 	}
 	status("ruled", `{"conditions": [{"type": "Synced", "status": "False", "reason": "Busy", "message": "m"}], "size": 0}`)
-	p.await(rules, only("Widget", "ruled"), func(r health.Result) bool {
-		return r.State == health.InProgress && r.Reason == "condition Synced is False: Busy: m"
+	p.await(rules, only("Widget", "ruled"), func(r kube.HealthCheck) bool {
+		return r.State == kube.InProgress && r.Reason == "condition Synced is False: Busy: m"
 	})
 	status("ruled", `{"conditions": [{"type": "Synced", "status": "False", "reason": "Refused"}]}`)
-	p.await(rules, only("Widget", "ruled"), hasState(health.Failed))
+	p.await(rules, only("Widget", "ruled"), hasState(kube.Failed))
 	status("ruled", `{"conditions": [{"type": "Synced", "status": "True"}], "size": 1}`)
-	p.await(rules, only("Widget", "ruled"), hasState(health.Ready))
+	p.await(rules, only("Widget", "ruled"), hasState(kube.Ready))
 	p.kubectl("", "-n", "health", "patch", "widget", "ruled", "--type=merge", "-p", `{"spec": {"size": 2}}`)
-	p.await(rules, only("Widget", "ruled"), hasState(health.InProgress))
+	p.await(rules, only("Widget", "ruled"), hasState(kube.InProgress))
 	status("quiet", `{"observedGeneration": 1, "conditions": [{"type": "Ready", "status": "False", "reason": "Thinking"}]}`)
-	p.await(rules, only("Widget", "quiet"), hasState(health.InProgress))
+	p.await(rules, only("Widget", "quiet"), hasState(kube.InProgress))
 
 	// An object that is being deleted is neither ready nor missing.
 	p.kubectl("", "-n", "health", "patch", "configmap", "settings", "--type=merge", "-p", `{"metadata": {"finalizers": ["example.com/hold"]}}`)
 	p.kubectl("", "-n", "health", "delete", "configmap", "settings", "--wait=false")
-	held := p.await(rules, only("ConfigMap", "settings"), hasState(health.Terminating))
+	held := p.await(rules, only("ConfigMap", "settings"), hasState(kube.Terminating))
 	if got := held["ConfigMap settings"].Reason; got != "it is being deleted, which waits for example.com/hold" {
 		p.Error(got)
 	}
 	p.kubectl("", "-n", "health", "patch", "configmap", "settings", "--type=merge", "-p", `{"metadata": {"finalizers": null}}`)
-	p.await(rules, only("ConfigMap", "settings"), hasState(health.Missing))
+	p.await(rules, only("ConfigMap", "settings"), hasState(kube.Missing))
 }
 
 // await steps until all objects have the expected state, and returns the last
 // results by kind and name.
-func (p *healthPlace) await(rules *health.Rules, declared []*unstructured.Unstructured, good func(health.Result) bool) map[string]health.Result {
+func (p *healthPlace) await(rules *kube.HealthRules, declared []*unstructured.Unstructured, good func(kube.HealthCheck) bool) map[string]kube.HealthCheck {
 	p.Helper()
-	waiting := health.Waiting{Rules: rules, Grace: time.Hour}
+	waiting := kube.Waiting{Rules: rules, Grace: time.Hour}
 	begun := time.Now()
 	for {
 		progress := waiting.Step(time.Since(begun), p.observe(declared))
-		results := map[string]health.Result{}
+		results := map[string]kube.HealthCheck{}
 		var bad []string
-		for _, list := range [][]health.Result{progress.Ready, progress.Pending, progress.Failed} {
+		for _, list := range [][]kube.HealthCheck{progress.Ready, progress.Pending, progress.Failed} {
 			for _, r := range list {
 				results[r.Declared.GetKind()+" "+r.Declared.GetName()] = r
 				if !good(r) {

@@ -3,9 +3,17 @@
 //
 // Both are embedded. go generate writes them from the source of
 // k8s.io/kubernetes: its discovery documents, its OpenAPI documents and the
-// enums of its generated Go code. The package does not check objects, does not
-// know custom resources and does not use a cluster or the network. The data is
-// decoded at its first use, the schemas of each version separately.
+// enums of its generated Go code. The data is decoded at its first use, the schemas
+// of each version separately.
+//
+// An [Explainer] judges whether live objects are healthy. It knows the statuses of
+// Kubernetes' own kinds and the conventions of custom kinds; the rules of a fleet
+// ([HealthRules]) come before both. It explains why an object is not ready, in a clause
+// and, with an [ObjectReader], by a chain that ends at the pod, container or event that
+// is the cause. The same input gives the same verdict, and malformed input never panics.
+//
+// The package does not validate objects, and uses no cluster, clock or network: the caller
+// passes the waiting time to [Waiting.Step], and an ObjectReader for other objects.
 package kube
 
 import (

@@ -12,8 +12,8 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
 // CheckActions returns a fault for each action of the plan that cannot run: a
@@ -204,12 +204,12 @@ func (r *runner) job(ctx context.Context, a *fleet.Action, undo bool, timeout ti
 	if err != nil {
 		return it.fault(err)
 	}
-	o := &health.ObservedObject{Declared: fleet.Object{Unstructured: job}, Live: current}
-	verdict, err := r.waitEnd(ctx, it, o, &health.Waiting{Timeout: timeout}, isComplete) // the fleet's health rules do not apply to it
+	o := &kube.ObservedObject{Declared: fleet.Object{Unstructured: job}, Live: current}
+	verdict, err := r.waitEnd(ctx, it, o, &kube.Waiting{Timeout: timeout}, isComplete) // the fleet's health rules do not apply to it
 	if err != nil {
 		return err
 	}
-	if verdict.State != health.Ready {
+	if verdict.State != kube.Ready {
 		return r.explain(ctx, it, o.Live, verdict)
 	}
 	if err := r.Live.Delete(ctx, it.ref, string(current.GetUID())); err != nil && cluster.ReasonOf(err) != cluster.Moved {

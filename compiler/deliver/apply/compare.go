@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
 // A Finding is the result of comparing an object.
@@ -43,7 +43,7 @@ type ObjectDiff struct {
 
 	Fields []cluster.Field // fields of other managers
 
-	Health health.Verdict // of the live object, set by [Target.Drift]; zero without an object
+	Health kube.HealthVerdict // of the live object, set by [Target.Drift]; zero without an object
 }
 
 // A Comparison compares a cluster with its bundle.
@@ -69,7 +69,7 @@ type Comparison struct {
 func (t Target) Compare(ctx context.Context) (*Comparison, error) { return t.compare(ctx, nil) }
 
 // compare is Compare, or [Target.Drift] when there are rules for health.
-func (t Target) compare(ctx context.Context, rules *health.Rules) (*Comparison, error) {
+func (t Target) compare(ctx context.Context, rules *kube.HealthRules) (*Comparison, error) {
 	inventory, err := ReadInventory(ctx, t.Live, t.Fleet, t.Bundle.Cluster.ID)
 	var out Comparison
 	blind := cluster.ReasonOf(err) == cluster.Forbidden
@@ -115,8 +115,8 @@ type comparer struct {
 	*planner
 	inventoryUnreadable bool // so that isForeign cannot tell
 
-	byGitOps    atomic.Bool   // see [Comparison]
-	rules       *health.Rules // of [Target.Drift]; nil otherwise
+	byGitOps    atomic.Bool       // see [Comparison]
+	rules       *kube.HealthRules // of [Target.Drift]; nil otherwise
 	rights      par.ResultMemo[cluster.Right, bool]
 	patchRights par.ResultMemo[string, patchRights] // by namespace
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
 // Drift is [Target.Compare] that only reads: it sends no dry run, also if the user
@@ -21,7 +21,7 @@ import (
 // the number of requests does not depend on the number of objects. It also judges the
 // health of the objects of the bundle.
 func (t Target) Drift(ctx context.Context) (*Comparison, error) {
-	rules, err := health.Compile(t.Bundle.Cluster)
+	rules, err := kube.CompileHealthRules(t.Bundle.Cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (c *comparer) judge(live []*unstructured.Unstructured, out []ObjectDiff) {
 		}
 	}
 	c.rules.AddCRDs(objs...)
-	hide := health.Hider(secretsOf(objs))
+	hide := kube.SecretHider(secretsOf(objs))
 	for i, o := range live {
 		if o != nil {
 			v := c.rules.Judge(fleet.Object{Unstructured: o, Release: &fleet.Release{Name: c.items[i].Release}})
@@ -83,7 +83,7 @@ func (c *comparer) judge(live []*unstructured.Unstructured, out []ObjectDiff) {
 // IsUnhealthy reports whether the live object exists and is not ready. An object
 // without a conclusive status counts as ready.
 func (d *ObjectDiff) IsUnhealthy() bool {
-	return d.Health.State != "" && d.Health.State != health.Ready && d.Health.State != health.Unknown
+	return d.Health.State != "" && d.Health.State != kube.Ready && d.Health.State != kube.Unknown
 }
 
 // checkRestores returns a fault when drifted objects are to be restored in a cluster that

@@ -7,15 +7,15 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
 // UnhealthyObject is an object that is not ready. Its JSON field names are stable.
 type UnhealthyObject struct {
-	ID     string       `json:"id"`
-	State  health.State `json:"state"`
-	Reason string       `json:"reason"` // a clause, without values of Secrets
+	ID     string           `json:"id"`
+	State  kube.HealthState `json:"state"`
+	Reason string           `json:"reason"` // a clause, without values of Secrets
 }
 
 // String says in one line why the object is not ready.
@@ -34,7 +34,7 @@ type Health struct {
 // cluster, including objects of releases that Helm delivers. Objects without a conclusive
 // status count as ready.
 func (v *Inventory) ObjectHealth(ctx context.Context, c *cluster.Cluster, of *fleet.Cluster) (h Health, err error) {
-	rules, err := health.Compile(of)
+	rules, err := kube.CompileHealthRules(of)
 	if err != nil {
 		return h, err
 	}
@@ -58,16 +58,16 @@ func (v *Inventory) ObjectHealth(ctx context.Context, c *cluster.Cluster, of *fl
 		}
 	}
 	rules.AddCRDs(existing...)
-	hide := health.Hider(secretsOf(existing))
+	hide := kube.SecretHider(secretsOf(existing))
 	for i, o := range objs {
 		if o.Unstructured != nil {
-			if t := health.ReadySince(o.Unstructured); t.After(h.ReadySince) {
+			if t := kube.ReadySince(o.Unstructured); t.After(h.ReadySince) {
 				h.ReadySince = t
 			}
 		}
 		verdict := rules.Judge(o)
 		mayBeMissing := entries[i].Pending || entries[i].Completed != ""
-		if entries[i].Kept || verdict.State == health.Missing && mayBeMissing || verdict.State == health.Ready || verdict.State == health.Unknown {
+		if entries[i].Kept || verdict.State == kube.Missing && mayBeMissing || verdict.State == kube.Ready || verdict.State == kube.Unknown {
 			continue
 		}
 		h.Unhealthy = append(h.Unhealthy, UnhealthyObject{entries[i].id(), verdict.State, diag.Visible(hide(verdict.Reason), diag.MaxText)})
@@ -94,7 +94,7 @@ func (v *Inventory) delivered(ctx context.Context, c *cluster.Cluster) ([]Entry,
 		}
 		for _, o := range state.Objects {
 			it := Item{ref: cluster.RefOf(o), Release: e.Release, Stage: e.Stage, object: o}
-			if health.DeletesItself(o) {
+			if kube.DeletesItself(o) {
 				it.completedDigest = it.contentDigest()
 			}
 			out = append(out, entryOf(it, ""))

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
 // This file plans the objects of releases that Helm delivers: the parts of an item.
@@ -63,7 +63,7 @@ func (p *planner) checkParts(ctx context.Context, it *Item) (missing string, err
 		part.Before = found[part]
 		if part.Before == nil {
 			switch {
-			case stored[part.ID] && it.isUpToDate() && health.DeletesItself(part.object): // it was deleted after its end
+			case stored[part.ID] && it.isUpToDate() && kube.DeletesItself(part.object): // it was deleted after its end
 			case stored[part.ID]:
 				missing, part.Action = part.ID, Create
 			default:

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
 // A planner makes a plan.
@@ -133,7 +133,7 @@ func (t Target) planner(inventory *Inventory) *planner {
 	if inventory == nil {
 		inventory = &Inventory{Format: inventoryFormat, Fleet: t.Fleet, Cluster: t.Bundle.Cluster.ID, UID: t.Live.UID}
 	}
-	t.Live.Hide(health.Hider(t.secrets()))
+	t.Live.Hide(kube.SecretHider(t.secrets()))
 	digests, declared, fields := digestsOf(t.Bundle), t.Bundle.Cluster.Releases, t.secretFields()
 	t.Bundle = t.withSecrets()
 	return &planner{

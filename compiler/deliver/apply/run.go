@@ -12,8 +12,8 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
 const leaseName = "apply"
@@ -22,7 +22,7 @@ const leaseName = "apply"
 type runner struct {
 	Target
 	plan     *Plan
-	rules    *health.Rules
+	rules    *kube.HealthRules
 	lease    *cluster.Lease
 	record   *Inventory                // the stored inventory, updated during the run
 	newKinds map[schema.GroupKind]bool // kinds whose CRDs this run has written
@@ -118,7 +118,7 @@ func (t Target) newRunner(planned *Plan, report func(Event)) (*runner, error) {
 	r.actions = ActionRunner{ActionOptions: t.Actions, Cluster: t.Bundle.Cluster, Bundle: t.Bundle.Digest, Hide: r.hide, Job: r.job}
 	r.actions.OnStart = func(a *fleet.Action) { r.reportAction(a, "run", DescribeTask(a.Task)) }
 	var err error
-	if r.rules, err = health.Compile(t.Bundle.Cluster); err != nil {
+	if r.rules, err = kube.CompileHealthRules(t.Bundle.Cluster); err != nil {
 		return nil, err
 	}
 	r.rules.AddCRDs(t.Bundle.Objects...)

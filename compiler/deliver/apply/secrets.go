@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/stage/health"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
 // secretsOf returns the values of the Secrets among the objects, and of secret fields.
@@ -140,7 +140,7 @@ func (p *planner) nextSecretFields(it Item) string {
 // errorText returns the text of an API error about an object, without the values of
 // the live Secret: they may differ from those in the bundle.
 func errorText(before *unstructured.Unstructured, err error) string {
-	return health.Hider(secretValues(before))(err.Error())
+	return kube.SecretHider(secretValues(before))(err.Error())
 }
 
 // asStored returns an object in its stored form: the stringData of a Secret becomes

@@ -14,8 +14,8 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
 const (
@@ -29,14 +29,14 @@ func (o Options) timeout() time.Duration { return cmp.Or(o.Timeout, defaultTimeo
 // timeout ends the wait with a fault.
 func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
 	start := time.Now()
-	w := &waiter{runner: r, Waiting: health.Waiting{Rules: r.rules, Timeout: r.timeout()}, byID: make(map[string]*Item, len(items))}
+	w := &waiter{runner: r, Waiting: kube.Waiting{Rules: r.rules, Timeout: r.timeout()}, byID: make(map[string]*Item, len(items))}
 	for _, it := range items {
 		declared := fleet.Object{Unstructured: it.object, Release: it.release}
 		if it.uid != "" && (r.rules.ReadyOnceExists(declared) || it.Action == Unchanged && it.completedDigest != "") {
 			continue // the plan or the apply has found it
 		}
 		w.byID[it.ID] = it
-		w.pending = append(w.pending, health.ObservedObject{Declared: declared, Existed: it.uid != ""})
+		w.pending = append(w.pending, kube.ObservedObject{Declared: declared, Existed: it.uid != ""})
 	}
 	if len(w.pending) == 0 {
 		return nil
@@ -74,16 +74,16 @@ func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
 
 // A waiter is the state of a wait.
 type waiter struct {
-	health.Waiting
+	kube.Waiting
 	runner         *runner
 	observer       *cluster.Observer
 	byID           map[string]*Item
-	pending, ready []health.ObservedObject
+	pending, ready []kube.ObservedObject
 }
 
 // step checks the objects that are not ready. Before the wait ends, it also checks those
 // that were ready, because a container in a crash loop is briefly ready after each restart.
-func (w *waiter) step(ctx context.Context, elapsed time.Duration) (health.Progress, error) {
+func (w *waiter) step(ctx context.Context, elapsed time.Duration) (kube.HealthProgress, error) {
 	p, err := w.judge(ctx, elapsed, w.pending)
 	if err != nil {
 		return p, err
@@ -101,7 +101,7 @@ func (w *waiter) step(ctx context.Context, elapsed time.Duration) (health.Progre
 }
 
 // judge reads the states of objects and checks their health.
-func (w *waiter) judge(ctx context.Context, elapsed time.Duration, objects []health.ObservedObject) (p health.Progress, err error) {
+func (w *waiter) judge(ctx context.Context, elapsed time.Duration, objects []kube.ObservedObject) (p kube.HealthProgress, err error) {
 	for i := range objects {
 		if objects[i].Live, err = w.runner.liveObject(ctx, w.observer, w.byID[objects[i].Declared.ID()]); err != nil {
 			return p, err
@@ -111,8 +111,8 @@ func (w *waiter) judge(ctx context.Context, elapsed time.Duration, objects []hea
 }
 
 // observed returns the objects of results.
-func observed(results []health.Result) []health.ObservedObject {
-	out := make([]health.ObservedObject, len(results))
+func observed(results []kube.HealthCheck) []kube.ObservedObject {
+	out := make([]kube.ObservedObject, len(results))
 	for i := range results {
 		out[i] = results[i].ObservedObject
 	}
@@ -120,7 +120,7 @@ func observed(results []health.Result) []health.ObservedObject {
 }
 
 // recordReady reports objects that became ready, and records completed Jobs.
-func (r *runner) recordReady(stage string, byID map[string]*Item, ready []health.Result, report bool) {
+func (r *runner) recordReady(stage string, byID map[string]*Item, ready []kube.HealthCheck, report bool) {
 	for _, o := range ready {
 		it := byID[o.Declared.ID()]
 		if o.Live != nil && isJob(o.Live) && isComplete(o.Live) {
@@ -185,29 +185,29 @@ func pause(ctx context.Context, end <-chan time.Time) error {
 }
 
 // unhealthy returns the faults of unhealthy objects, with explanations.
-func (r *runner) unhealthy(ctx context.Context, byID map[string]*Item, failed []health.Result) error {
+func (r *runner) unhealthy(ctx context.Context, byID map[string]*Item, failed []kube.HealthCheck) error {
 	var faults diag.List
 	for _, o := range failed {
 		it := byID[o.Declared.ID()]
-		faults.Add(r.explain(ctx, it, o.Live, o.Verdict))
+		faults.Add(r.explain(ctx, it, o.Live, o.HealthVerdict))
 	}
 	return faults.Err()
 }
 
 // explain returns the fault of an unhealthy object.
-func (r *runner) explain(ctx context.Context, it *Item, current *unstructured.Unstructured, v health.Verdict) error {
+func (r *runner) explain(ctx context.Context, it *Item, current *unstructured.Unstructured, v kube.HealthVerdict) error {
 	v.Reason = r.hide(v.Reason)
 	d := &diag.Diag{
 		Code: diag.CodeNotReady, At: it.positions, Path: it.ID, Msg: diag.Visible(v.Reason, diag.MaxText),
 		Hint: "correct the cause, then run the command again",
 	}
-	if v.State != health.Failed {
+	if v.State != kube.Failed {
 		d.Hint = "correct the cause or raise the timeout, then run the command again"
 	}
 	if current == nil {
 		return d
 	}
-	x := &health.Explainer{Reader: r.Live, Hide: r.hide}
+	x := &kube.Explainer{Reader: r.Live, Hide: r.hide}
 	why := x.Explain(ctx, fleet.Object{Unstructured: current, Release: it.release}, v)
 	if text := why.String(); len(why.Chain) > 1 && !strings.HasSuffix(text, v.Reason) {
 		d.Msg += "; " + diag.Visible(text, diag.MaxText)
@@ -292,7 +292,7 @@ func (r *runner) runHook(ctx context.Context, it *Item) error {
 	if err != nil || fault == nil {
 		return err
 	}
-	if state == health.Failed && slices.Contains(it.hook.deletions, "hook-failed") {
+	if state == kube.Failed && slices.Contains(it.hook.deletions, "hook-failed") {
 		if err := r.deleteHook(ctx, it); err != nil {
 			return err
 		}
@@ -302,17 +302,17 @@ func (r *runner) runHook(ctx context.Context, it *Item) error {
 
 // hookEnds waits until a hook has ended. It returns the final state, and a fault if
 // the hook did not succeed.
-func (r *runner) hookEnds(ctx context.Context, it *Item, current *unstructured.Unstructured) (state health.State, fault, err error) {
-	o := &health.ObservedObject{Declared: fleet.Object{Unstructured: it.object, Release: it.release}, Live: current}
-	verdict, err := r.waitEnd(ctx, it, o, &health.Waiting{Rules: r.rules, Timeout: r.timeout()}, hasEnded)
-	if err != nil || verdict.State == health.Ready {
+func (r *runner) hookEnds(ctx context.Context, it *Item, current *unstructured.Unstructured) (state kube.HealthState, fault, err error) {
+	o := &kube.ObservedObject{Declared: fleet.Object{Unstructured: it.object, Release: it.release}, Live: current}
+	verdict, err := r.waitEnd(ctx, it, o, &kube.Waiting{Rules: r.rules, Timeout: r.timeout()}, hasEnded)
+	if err != nil || verdict.State == kube.Ready {
 		return verdict.State, nil, err
 	}
-	return verdict.State, r.explain(ctx, it, o.Live, health.Verdict{State: verdict.State, Reason: "the hook did not succeed: " + verdict.Reason}), nil
+	return verdict.State, r.explain(ctx, it, o.Live, kube.HealthVerdict{State: verdict.State, Reason: "the hook did not succeed: " + verdict.Reason}), nil
 }
 
 // waitEnd waits until a Job or pod has ended, and returns the verdict.
-func (r *runner) waitEnd(ctx context.Context, it *Item, o *health.ObservedObject, w *health.Waiting, ended func(*unstructured.Unstructured) bool) (health.Verdict, error) {
+func (r *runner) waitEnd(ctx context.Context, it *Item, o *kube.ObservedObject, w *kube.Waiting, ended func(*unstructured.Unstructured) bool) (kube.HealthVerdict, error) {
 	start := time.Now()
 	follower := r.Live.Observe(ctx, nil, o.Live)
 	defer follower.Close()
@@ -320,29 +320,29 @@ func (r *runner) waitEnd(ctx context.Context, it *Item, o *health.ObservedObject
 	for first := true; ; first = false {
 		changes := follower.Changes()
 		elapsed := time.Since(start)
-		p := w.Step(elapsed, []health.ObservedObject{*o})
+		p := w.Step(elapsed, []kube.ObservedObject{*o})
 		switch {
 		case len(p.Failed) > 0:
-			return p.Failed[0].Verdict, nil
+			return p.Failed[0].HealthVerdict, nil
 		case len(p.Ready) > 0 && !ended(o.Live):
 			if elapsed > w.Timeout {
-				return health.Verdict{State: health.InProgress, Reason: fmt.Sprintf("it has not ended after %s", w.Timeout)}, nil
+				return kube.HealthVerdict{State: kube.InProgress, Reason: fmt.Sprintf("it has not ended after %s", w.Timeout)}, nil
 			}
 		case len(p.Ready) > 0:
 			r.report(Event{Stage: it.Stage, ID: it.ID, What: "ready"})
-			return p.Ready[0].Verdict, nil
+			return p.Ready[0].HealthVerdict, nil
 		case first:
 			r.report(Event{Stage: it.Stage, ID: it.ID, What: "wait", Text: r.hide(p.Pending[0].Reason)})
 		}
 		if err := follower.Wait(ctx, changes, waitPoll); err != nil {
-			return health.Verdict{}, err
+			return kube.HealthVerdict{}, err
 		}
 		now, err := r.liveObject(ctx, follower, it)
 		if err != nil {
-			return health.Verdict{}, err
+			return kube.HealthVerdict{}, err
 		}
 		if now == nil {
-			return health.Verdict{State: health.Failed, Reason: "it was deleted before it ended"}, nil
+			return kube.HealthVerdict{State: kube.Failed, Reason: "it was deleted before it ended"}, nil
 		}
 		o.Live = now
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/stage/health"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
 // Paths of the layout below the directory of a cluster. The first has the
@@ -55,7 +55,7 @@ func (l Layouter) argo(b *fleet.Bundle) (*fleet.Bundle, error) {
 			Hint: `set it: gitops: argocd: repoURL: "https://..."`,
 		}
 	}
-	rules, err := health.Compile(c)
+	rules, err := kube.CompileHealthRules(c)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (l Layouter) argo(b *fleet.Bundle) (*fleet.Bundle, error) {
 
 // argoObject adds the options of Argo CD to an object, and returns whether it is replaced
 // when an immutable field changes.
-func argoObject(o fleet.Object, wave int, rules *health.Rules) (_ fleet.Object, isReplaced bool) {
+func argoObject(o fleet.Object, wave int, rules *kube.HealthRules) (_ fleet.Object, isReplaced bool) {
 	o = annotate(o, waveOption, strconv.Itoa(wave))
 	switch {
 	case isKept(o):

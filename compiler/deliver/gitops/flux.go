@@ -9,7 +9,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/stage/health"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
 // Paths of the layout below the directory of a cluster. Flux syncs the first, which
@@ -36,7 +36,7 @@ const (
 // (ApplyAllStaged of fluxcd/pkg/ssa), so a step may have both a CRD and its custom
 // resources. A Kustomization waits until its dependency has the same revision.
 func (l Layouter) flux(b *fleet.Bundle) (*fleet.Bundle, error) {
-	rules, err := health.Compile(b.Cluster)
+	rules, err := kube.CompileHealthRules(b.Cluster)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/stage/health"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
 // checks are the health checks of a Kustomization.
@@ -22,14 +22,14 @@ type checks struct {
 // A kindHealth is the combined health rule of all objects of a kind.
 type kindHealth struct {
 	first        fleet.Object // the first object to wait for, if any
-	expressions  health.Expressions
+	expressions  kube.HealthExpressions
 	waits, skips bool // whether the rules wait for some of the objects, and skip some
 }
 
 // checksOf returns the health checks of objects that apply together, by the rules of
 // their cluster. Flux has one rule per kind, so different rules for objects of a
 // kind are a fault.
-func checksOf(rules *health.Rules, objs []fleet.Object) (checks, error) {
+func checksOf(rules *kube.HealthRules, objs []fleet.Object) (checks, error) {
 	var faults diag.List
 	var c checks
 	kinds := map[schema.GroupKind]*kindHealth{}

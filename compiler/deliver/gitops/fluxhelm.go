@@ -12,7 +12,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/stage/health"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 
 // helmReleases returns the Flux objects for the releases that Helm delivers, a
 // HelmRelease and a source for each, and the timeouts of these releases.
-func (l Layouter) helmReleases(b *fleet.Bundle, rules *health.Rules) ([]fleet.Object, map[*fleet.Release]time.Duration, error) {
+func (l Layouter) helmReleases(b *fleet.Bundle, rules *kube.HealthRules) ([]fleet.Object, map[*fleet.Release]time.Duration, error) {
 	var out []fleet.Object
 	var faults diag.List
 	timeouts := map[*fleet.Release]time.Duration{}
@@ -65,7 +65,7 @@ func HelmReleaseName(r *fleet.Release) string { return fluxPrefix + r.Name }
 
 // helmChecks returns the health checks of a release that Helm delivers. A HelmRelease
 // cannot wait for some objects of a kind only.
-func helmChecks(rules *health.Rules, b *fleet.Bundle, r *fleet.Release) (checks, error) {
+func helmChecks(rules *kube.HealthRules, b *fleet.Bundle, r *fleet.Release) (checks, error) {
 	var objs []fleet.Object
 	for _, o := range b.Objects {
 		if o.Release == r && len(fleet.HookEvents(o.Unstructured)) == 0 {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/stage/health"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
 var (
@@ -183,7 +183,7 @@ func TestChecks(t *testing.T) {
 			fault: "the health rules for it and for Widget.example.com a",
 		},
 	} {
-		rules, err := health.Compile(&fleet.Cluster{ID: "dev", Health: test.rules, Releases: []*fleet.Release{web}})
+		rules, err := kube.CompileHealthRules(&fleet.Cluster{ID: "dev", Health: test.rules, Releases: []*fleet.Release{web}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestHelmChecks(t *testing.T) {
 		made(web, "v1", "Service", "a"), made(web, "v1", "Service", "b"), made(web, "v1", "Pod", "hook", "post-install"), made(db, "v1", "Pod", "c"),
 	}}
 	for name, want := range map[string]string{"a,b": "1 checks", "a": "Flux cannot wait for only some objects", "hook": "0 checks", "c": "0 checks"} {
-		rules, err := health.Compile(&fleet.Cluster{ID: "dev", Health: []fleet.HealthRule{{Name: "w", Match: fleet.Selector{Names: strings.Split(name, ",")}, Wait: &no}}})
+		rules, err := kube.CompileHealthRules(&fleet.Cluster{ID: "dev", Health: []fleet.HealthRule{{Name: "w", Match: fleet.Selector{Names: strings.Split(name, ",")}, Wait: &no}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package health
+package kube
 
 import (
 	"bytes"
@@ -19,9 +19,9 @@ func expr(texts ...string) (out []fleet.HealthTest) {
 	return out
 }
 
-func mustCompile(t *testing.T, c *fleet.Cluster) *Rules {
+func mustCompile(t *testing.T, c *fleet.Cluster) *HealthRules {
 	t.Helper()
-	r, err := Compile(c)
+	r, err := CompileHealthRules(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestRuleOrder(t *testing.T) {
 		{app, "{apiVersion: batch/v1, kind: Job, metadata: {name: important, generation: 2}, spec: {suspend: true}, status: {observedGeneration: 1}}", "it is suspended", time.Hour},
 		{app, "{apiVersion: v1, kind: Pod, metadata: {name: a}}", "it has not started", 0},
 	} {
-		o := fleet.Object{Unstructured: parse(t, test.object), Release: test.release}
+		o := fleet.Object{Unstructured: parseObject(t, test.object), Release: test.release}
 		if got := r.Judge(o); got.Reason != test.want {
 			t.Errorf("%s: %s, want %s", test.object, got.Reason, test.want)
 		}
@@ -120,11 +120,11 @@ func TestRuleOrder(t *testing.T) {
 }
 
 func TestExpressions(t *testing.T) {
-	got := RuleExpressions(fleet.HealthRule{
+	got := HealthRuleExpressions(fleet.HealthRule{
 		Ready:  []fleet.HealthTest{{Type: "Ready", Status: "True"}, {Expression: "a || b"}},
 		Failed: []fleet.HealthTest{{Type: `R"`, Status: "False", Reasons: []string{"x", "y"}}},
 	})
-	want := Expressions{
+	want := HealthExpressions{
 		Current: `has(status.conditions) && status.conditions.exists(c, c.type == "Ready" && c.status == "True" && ` +
 			`(!has(c.observedGeneration) || c.observedGeneration == metadata.generation)) && (a || b)`,
 		Failed: `has(status.conditions) && status.conditions.exists(c, c.type == "R\"" && c.status == "False" && ` +
@@ -218,7 +218,7 @@ f.cue:4:2: health.Pod.ready.1: a test must have either a condition type or an ex
 			{ID: "c", Releases: []*fleet.Release{{Name: "app", Health: []fleet.HealthRule{test.rule}}}},
 		} {
 			var b bytes.Buffer
-			if err := diag.WriteText(&b, Check(c), nil); err != nil {
+			if err := diag.WriteText(&b, CheckHealthRules(c), nil); err != nil {
 				t.Fatal(err)
 			}
 			want := test.want

@@ -1,4 +1,4 @@
-package health
+package kube
 
 import (
 	"fmt"
@@ -15,16 +15,16 @@ import (
 // statuses. The samples leave out intended differences: paused Deployments, manual
 // updates, Jobs, Pods, claims, load balancers, and objects without a status.
 func TestAgreesWithKstatus(t *testing.T) {
-	states := map[status.Status]State{status.CurrentStatus: Ready, status.InProgressStatus: InProgress, status.FailedStatus: Failed, status.TerminatingStatus: Terminating}
+	states := map[status.Status]HealthState{status.CurrentStatus: Ready, status.InProgressStatus: InProgress, status.FailedStatus: Failed, status.TerminatingStatus: Terminating}
 	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "CustomResourceDefinition", "Widget"} {
-		seen := map[State]int{}
+		seen := map[HealthState]int{}
 		for seed := range uint64(4000) {
 			u := random(rand.New(rand.NewPCG(seed, 7)), kind)
 			want, err := status.Compute(u)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := (*Rules)(nil).Judge(fleet.Object{Unstructured: u})
+			got := (*HealthRules)(nil).Judge(fleet.Object{Unstructured: u})
 			if got.State == Unknown {
 				got.State = Ready // after the grace period
 			}
@@ -33,7 +33,7 @@ func TestAgreesWithKstatus(t *testing.T) {
 			}
 			seen[got.State]++
 		}
-		for _, s := range []State{Ready, InProgress, Terminating} {
+		for _, s := range []HealthState{Ready, InProgress, Terminating} {
 			if seen[s] == 0 {
 				t.Errorf("%s: none is %s", kind, s)
 			}

@@ -1,4 +1,4 @@
-package health
+package kube
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func readDump(t *testing.T, archive string) *dump {
 			d.logs[name] = string(f.Data)
 			continue
 		}
-		d.objects = append(d.objects, parse(t, string(f.Data)))
+		d.objects = append(d.objects, parseObject(t, string(f.Data)))
 	}
 	return d
 }
@@ -68,9 +68,9 @@ func (d *dump) Logs(_ context.Context, _, pod, container string, previous bool, 
 // explainDump explains the first object of a dump, as lines.
 func explainDump(t *testing.T, d *dump, hide ...string) string {
 	t.Helper()
-	x := &Explainer{Reader: d, Hide: Hider(hide)}
+	x := &Explainer{Reader: d, Hide: SecretHider(hide)}
 	o := fleet.Object{Unstructured: d.objects[0]}
-	e := x.Explain(t.Context(), o, (*Rules)(nil).Judge(o))
+	e := x.Explain(t.Context(), o, (*HealthRules)(nil).Judge(o))
 	var b strings.Builder
 	b.WriteString(e.String() + "\n")
 	for i, lines := range [][]string{e.Events, e.Logs, e.Unread} {
@@ -273,7 +273,7 @@ func TestExplainForbidden(t *testing.T) {
 		}
 	}
 	x := &Explainer{Reader: &dump{}}
-	if got := x.Explain(t.Context(), fleet.Object{}, Verdict{Missing, "it does not exist"}).String(); got != "object: it does not exist" {
+	if got := x.Explain(t.Context(), fleet.Object{}, HealthVerdict{Missing, "it does not exist"}).String(); got != "object: it does not exist" {
 		t.Error(got)
 	}
 }

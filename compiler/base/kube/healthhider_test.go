@@ -1,4 +1,4 @@
-package health
+package kube
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ import (
 )
 
 func TestHider(t *testing.T) {
-	hide := Hider([]string{`pass"word\1`, "a<b>&c", "first line\nsecond line", "abc"})
+	hide := SecretHider([]string{`pass"word\1`, "a<b>&c", "first line\nsecond line", "abc"})
 	for text, want := range map[string]string{
 		`wrong: pass"word\1`:                        "wrong: (hidden)",
 		`Invalid value: "pass\"word\\1": too long`:  `Invalid value: "(hidden)": too long`,
@@ -25,7 +25,7 @@ func TestHider(t *testing.T) {
 }
 
 // TestReasonIsNotShortened checks that secrets can still be found in a reason: a part of one
-// at the end of a shortened text would stay.
+// valueAt the end of a shortened text would stay.
 func TestReasonIsNotShortened(t *testing.T) {
 	const secret = "correct-horse-battery-staple"
 	message := strings.Repeat("x", diag.MaxText-10) + secret
@@ -34,9 +34,9 @@ func TestReasonIsNotShortened(t *testing.T) {
 		"{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {conditions: [{type: Failed, status: 'True', message: MESSAGE}]}}",
 		"{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {conditions: [{type: Ready, status: 'False', message: MESSAGE}]}}",
 	} {
-		o := parse(t, strings.Replace(object, "MESSAGE", message, 1))
-		reason := (*Rules)(nil).Judge(fleet.Object{Unstructured: o}).Reason
-		if got := Hider([]string{secret})(reason); !strings.HasSuffix(got, "x(hidden)") {
+		o := parseObject(t, strings.Replace(object, "MESSAGE", message, 1))
+		reason := (*HealthRules)(nil).Judge(fleet.Object{Unstructured: o}).Reason
+		if got := SecretHider([]string{secret})(reason); !strings.HasSuffix(got, "x(hidden)") {
 			t.Errorf("%s: %s", o.GetKind(), got)
 		}
 	}

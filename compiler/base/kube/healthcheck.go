@@ -1,4 +1,4 @@
-package health
+package kube
 
 import (
 	"cmp"
@@ -11,12 +11,11 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
-// Check reports the rules of a cluster that cannot match or that have no effect,
+// CheckHealthRules reports the rules of a cluster that cannot match or that have no effect,
 // and expressions that do not compile, with their source positions.
-func Check(c *fleet.Cluster) error {
+func CheckHealthRules(c *fleet.Cluster) error {
 	var faults diag.List
 	check := func(path string, rules []fleet.HealthRule) {
 		for _, h := range rules {
@@ -54,11 +53,11 @@ func checkKinds(path string, h fleet.HealthRule) diag.List {
 // The groups of custom kinds have a dot, as CRDs require.
 func unknownKind(name string) (near string, unknown bool) {
 	gk := schema.ParseGroupKind(name)
-	if kube.HasKind(gk) || strings.Contains(gk.Group, ".") && !kube.HasGroup(gk.Group) {
+	if HasKind(gk) || strings.Contains(gk.Group, ".") && !HasGroup(gk.Group) {
 		return "", false
 	}
 	var ofKind, among []string
-	for _, k := range kube.GroupKinds() {
+	for _, k := range GroupKinds() {
 		if k.Kind == gk.Kind {
 			ofKind = append(ofKind, k.String())
 		}

@@ -1,4 +1,4 @@
-package health
+package kube
 
 import (
 	"cmp"
@@ -21,8 +21,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A Reader reads objects and logs of a cluster.
-type Reader interface {
+// An ObjectReader reads objects and logs of a cluster.
+type ObjectReader interface {
 	// List returns the objects of a kind in a namespace that match a label
 	// selector; all when it is empty.
 	List(ctx context.Context, kind schema.GroupVersionKind, namespace, selector string) ([]unstructured.Unstructured, error)
@@ -33,7 +33,7 @@ type Reader interface {
 
 // An Explainer explains why objects are not ready.
 type Explainer struct {
-	Reader Reader
+	Reader ObjectReader
 	Hide   func(string) string // removes secrets from texts, see [Hider]; may be nil
 }
 
@@ -62,10 +62,10 @@ var (
 
 // Explain searches for the cause that keeps a live object from getting ready; v is
 // its verdict. The result depends only on the responses of the Reader.
-func (x *Explainer) Explain(ctx context.Context, o fleet.Object, v Verdict) Explanation {
-	s := &search{Reader: x.Reader, ctx: ctx, hide: x.Hide, failed: v.State == Failed, inNamespace: map[string][]*unstructured.Unstructured{}}
+func (x *Explainer) Explain(ctx context.Context, o fleet.Object, v HealthVerdict) Explanation {
+	s := &search{ObjectReader: x.Reader, ctx: ctx, hide: x.Hide, failed: v.State == Failed, inNamespace: map[string][]*unstructured.Unstructured{}}
 	if s.hide == nil {
-		s.hide = Hider(nil)
+		s.hide = SecretHider(nil)
 	}
 	s.out.Chain = []string{o.Title(), v.Reason}
 	if o.Unstructured != nil && o.Object != nil {
@@ -84,7 +84,7 @@ func (x *Explainer) Explain(ctx context.Context, o fleet.Object, v Verdict) Expl
 
 // A search is the state of one explanation.
 type search struct {
-	Reader
+	ObjectReader
 	ctx                  context.Context // of the call
 	hide                 func(string) string
 	failed               bool // whether the object has failed
@@ -275,7 +275,7 @@ func (s *search) redactValue(v any) any {
 
 // selectorOf returns the pod selector of a controller.
 func selectorOf(u *unstructured.Unstructured) (string, bool) {
-	raw, ok := at(u, "spec", "selector").(map[string]any)
+	raw, ok := statusValue(u, "spec", "selector").(map[string]any)
 	if !ok {
 		return "", false
 	}
@@ -347,10 +347,10 @@ func (s *search) lastEvents() []string {
 // occur in many words.
 const minHidden = 4
 
-// Hider returns a function that replaces texts, such as the values of Secrets, and
+// SecretHider returns a function that replaces texts, such as the values of Secrets, and
 // their lines by "(hidden)", also as Go and JSON quote them. It ignores texts of less
 // than four bytes.
-func Hider(texts []string) func(string) string {
+func SecretHider(texts []string) func(string) string {
 	var hidden []string
 	for _, t := range texts {
 		for _, part := range append(strings.Split(t, "\n"), t) {

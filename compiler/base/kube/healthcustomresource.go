@@ -1,4 +1,4 @@
-package health
+package kube
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -9,31 +9,31 @@ import (
 
 // customResource judges an object of an unknown kind by common conventions for
 // conditions.
-func customResource(u *unstructured.Unstructured) Verdict {
+func customResource(u *unstructured.Unstructured) HealthVerdict {
 	// These conditions of kstatus exist only while something is wrong.
 	if c, found := conditionOf(u, "Stalled"); found && c.holds("True") {
-		return Verdict{Failed, c.describe()}
+		return HealthVerdict{Failed, c.describe()}
 	}
 	if c, found := conditionOf(u, "Reconciling"); found && c.holds("True") {
-		return Verdict{InProgress, c.describe()}
+		return HealthVerdict{InProgress, c.describe()}
 	}
 	for _, kind := range []string{"Ready", "Available"} {
 		c, found := conditionOf(u, kind)
 		switch {
 		case found && c.holds("True"):
-			return Verdict{Ready, c.describe()}
+			return HealthVerdict{Ready, c.describe()}
 		case found:
 			// It may or may not become ready.
-			return Verdict{InProgress, c.describe()}
+			return HealthVerdict{InProgress, c.describe()}
 		}
 	}
-	if _, known := asInt(at(u, "status", "observedGeneration")); known {
-		return Verdict{Ready, "its controller has seen its last change"}
+	if _, known := asInt(statusValue(u, "status", "observedGeneration")); known {
+		return HealthVerdict{Ready, "its controller has seen its last change"}
 	}
-	if status, _ := at(u, "status").(map[string]any); len(status) > 0 {
-		return Verdict{Unknown, "its status has no condition Ready"}
+	if status, _ := statusValue(u, "status").(map[string]any); len(status) > 0 {
+		return HealthVerdict{Unknown, "its status has no condition Ready"}
 	}
-	return Verdict{Unknown, "it has no status yet"}
+	return HealthVerdict{Unknown, "it has no status yet"}
 }
 
 // statuslessKind returns the kind that a CRD defines, if none of its versions has a
@@ -42,16 +42,16 @@ func statuslessKind(u *unstructured.Unstructured) (gk schema.GroupKind, ok bool)
 	if u == nil || u.GroupVersionKind().GroupKind() != fleet.CRDKind {
 		return gk, false
 	}
-	versions, _ := at(u, "spec", "versions").([]any)
+	versions, _ := statusValue(u, "spec", "versions").([]any)
 	for _, item := range versions {
 		m, isMap := item.(map[string]any)
 		if !isMap {
 			return gk, false
 		}
 		v := &unstructured.Unstructured{Object: m}
-		root := at(v, "schema", "openAPIV3Schema")
-		open, _ := at(v, "schema", "openAPIV3Schema", "x-kubernetes-preserve-unknown-fields").(bool)
-		if root == nil || open || at(v, "subresources", "status") != nil || at(v, "schema", "openAPIV3Schema", "properties", "status") != nil {
+		root := statusValue(v, "schema", "openAPIV3Schema")
+		open, _ := statusValue(v, "schema", "openAPIV3Schema", "x-kubernetes-preserve-unknown-fields").(bool)
+		if root == nil || open || statusValue(v, "subresources", "status") != nil || statusValue(v, "schema", "openAPIV3Schema", "properties", "status") != nil {
 			return gk, false
 		}
 	}

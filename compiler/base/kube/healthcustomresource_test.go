@@ -1,4 +1,4 @@
-package health
+package kube
 
 import (
 	"testing"
@@ -29,7 +29,7 @@ func TestCustomResource(t *testing.T) {
 		{"nonsense", "status: {conditions: [3, {type: 4, status: []}, {}], observedGeneration: x}", Unknown, "its status has no condition Ready"},
 		{"more nonsense", "status: [1]", Unknown, "it has no status yet"},
 	})
-	if v := (*Rules)(nil).Judge(fleet.Object{}); v.State != Missing {
+	if v := (*HealthRules)(nil).Judge(fleet.Object{}); v.State != Missing {
 		t.Errorf("no object: %v", v)
 	}
 }
@@ -45,7 +45,7 @@ spec: {group: example.com, names: {kind: Widget, plural: widgets}, versions: [` 
 	}
 	for _, test := range []struct {
 		version string
-		want    State
+		want    HealthState
 	}{
 		{"{name: v1, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object}}}}}", Ready},
 		{"{name: v1, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object}}}}}", Unknown},
@@ -55,12 +55,12 @@ spec: {group: example.com, names: {kind: Widget, plural: widgets}, versions: [` 
 		{"3", Unknown},
 		{"", Unknown},
 	} {
-		r, err := Compile(&fleet.Cluster{})
+		r, err := CompileHealthRules(&fleet.Cluster{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.AddCRDs(fleet.Object{Unstructured: parse(t, definition(test.version))}, fleet.Object{})
-		if got := r.Judge(fleet.Object{Unstructured: parse(t, customHead)}); got.State != test.want {
+		r.AddCRDs(fleet.Object{Unstructured: parseObject(t, definition(test.version))}, fleet.Object{})
+		if got := r.Judge(fleet.Object{Unstructured: parseObject(t, customHead)}); got.State != test.want {
 			t.Errorf("%s: %v", test.version, got)
 		}
 	}

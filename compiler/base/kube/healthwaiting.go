@@ -1,4 +1,4 @@
-package health
+package kube
 
 import (
 	"cmp"
@@ -10,12 +10,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// DefaultGrace is how long to wait for an object with an inconclusive status.
-const DefaultGrace = 20 * time.Second
+// DefaultHealthGrace is how long to wait for an object with an inconclusive status.
+const DefaultHealthGrace = 20 * time.Second
 
 // Waiting has the settings of a wait for objects.
 type Waiting struct {
-	Rules   *Rules
+	Rules   *HealthRules
 	Timeout time.Duration // of objects whose timeout no rule sets; 0 for none
 	Grace   time.Duration // until an Unknown object counts as ready, at most its timeout; 0 for DefaultGrace
 }
@@ -27,34 +27,34 @@ type ObservedObject struct {
 	Existed  bool                       // whether it existed, and nothing has seen it end since
 }
 
-// A Result is the verdict on an object.
-type Result struct {
+// A HealthCheck is the verdict on an object.
+type HealthCheck struct {
 	ObservedObject
-	Verdict
+	HealthVerdict
 }
 
-// Progress is the state of some objects, in the order of the input.
-type Progress struct {
-	Ready   []Result
-	Pending []Result
-	Failed  []Result // also objects whose timeout is over, with their last state
+// HealthProgress is the state of some objects, in the order of the input.
+type HealthProgress struct {
+	Ready   []HealthCheck
+	Pending []HealthCheck
+	Failed  []HealthCheck // also objects whose timeout is over, with their last state
 }
 
 // Step judges objects after waiting for the elapsed time. Call it again with the
 // new live states while objects are pending.
-func (w *Waiting) Step(elapsed time.Duration, objects []ObservedObject) Progress {
-	var p Progress
+func (w *Waiting) Step(elapsed time.Duration, objects []ObservedObject) HealthProgress {
+	var p HealthProgress
 	for _, o := range objects {
 		live := fleet.Object{Unstructured: o.Live, Release: o.Declared.Release}
-		r := Result{o, w.verdict(o, live)}
+		r := HealthCheck{o, w.verdict(o, live)}
 		timeout, found := w.Rules.Timeout(o.Declared)
 		if !found {
 			timeout = w.Timeout
 		}
 		isOver := timeout > 0 && elapsed >= timeout
 		switch {
-		case r.State == Unknown && (isOver || elapsed >= cmp.Or(w.Grace, DefaultGrace)):
-			r.Verdict = Verdict{Ready, r.Reason + ", and the grace period is over"}
+		case r.State == Unknown && (isOver || elapsed >= cmp.Or(w.Grace, DefaultHealthGrace)):
+			r.HealthVerdict = HealthVerdict{Ready, r.Reason + ", and the grace period is over"}
 			p.Ready = append(p.Ready, r)
 		case r.State == Ready:
 			p.Ready = append(p.Ready, r)
@@ -70,13 +70,13 @@ func (w *Waiting) Step(elapsed time.Duration, objects []ObservedObject) Progress
 	return p
 }
 
-func (w *Waiting) verdict(o ObservedObject, live fleet.Object) Verdict {
+func (w *Waiting) verdict(o ObservedObject, live fleet.Object) HealthVerdict {
 	v := w.Rules.Judge(live)
 	if v.State == Missing && o.Declared.Unstructured != nil && DeletesItself(o.Declared.Unstructured) {
 		if o.Existed {
-			return Verdict{Failed, "it was deleted, and whether it succeeded is unknown; another apply runs it again"}
+			return HealthVerdict{Failed, "it was deleted, and whether it succeeded is unknown; another apply runs it again"}
 		}
-		return Verdict{Ready, "it was deleted by its ttlSecondsAfterFinished"}
+		return HealthVerdict{Ready, "it was deleted by its ttlSecondsAfterFinished"}
 	}
 	return v
 }
@@ -84,6 +84,6 @@ func (w *Waiting) verdict(o ObservedObject, live fleet.Object) Verdict {
 // DeletesItself reports whether an object is a Job that is deleted after its end by
 // its ttlSecondsAfterFinished.
 func DeletesItself(u *unstructured.Unstructured) bool {
-	_, ttl := asInt(at(u, "spec", "ttlSecondsAfterFinished"))
+	_, ttl := asInt(statusValue(u, "spec", "ttlSecondsAfterFinished"))
 	return ttl && u.GroupVersionKind().GroupKind().String() == "Job.batch"
 }

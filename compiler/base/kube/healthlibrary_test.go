@@ -1,4 +1,4 @@
-package health_test
+package kube_test
 
 import (
 	"os"
@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/stage/health"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/stage/unify"
 )
 
@@ -66,11 +66,11 @@ health: "Quiet.example.com": readiness.#NotWaited
 // has a kind, a status and the expected verdict.
 func TestLibrary(t *testing.T) {
 	c := evaluate(t, libraryFleet)
-	rules, err := health.Compile(c)
+	rules, err := kube.CompileHealthRules(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	judged := map[string]map[health.State]bool{}
+	judged := map[string]map[kube.HealthState]bool{}
 	for line := range strings.Lines(librarySamples) {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -89,17 +89,17 @@ func TestLibrary(t *testing.T) {
 			t.Errorf("%s\n\tis %s: %s", line, got.State, got.Reason)
 		}
 		if judged[kind] == nil {
-			judged[kind] = map[health.State]bool{}
+			judged[kind] = map[kube.HealthState]bool{}
 		}
 		judged[kind][got.State] = true
 	}
 	for _, h := range c.Health {
-		needs := []health.State{health.Ready}
+		needs := []kube.HealthState{kube.Ready}
 		if len(h.Ready) > 0 {
-			needs = append(needs, health.InProgress)
+			needs = append(needs, kube.InProgress)
 		}
 		if len(h.Failed) > 0 {
-			needs = append(needs, health.Failed)
+			needs = append(needs, kube.Failed)
 		}
 		for _, s := range needs {
 			if !judged[h.Name][s] && !slices.Contains(sameRules, h.Name) {
@@ -276,7 +276,7 @@ Telemetry.telemetry.istio.io ready {}
 // their expressions.
 func BenchmarkLibrary(b *testing.B) {
 	for b.Loop() {
-		if err := health.Check(evaluate(b, libraryFleet)); err != nil {
+		if err := kube.CheckHealthRules(evaluate(b, libraryFleet)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -284,7 +284,7 @@ func BenchmarkLibrary(b *testing.B) {
 
 func BenchmarkNoRules(b *testing.B) {
 	for b.Loop() {
-		if err := health.Check(evaluate(b, "package fleet\ncluster: {name: \"c\", kubernetes: \"1.36\"}\nreleases: {}\n")); err != nil {
+		if err := kube.CheckHealthRules(evaluate(b, "package fleet\ncluster: {name: \"c\", kubernetes: \"1.36\"}\nreleases: {}\n")); err != nil {
 			b.Fatal(err)
 		}
 	}

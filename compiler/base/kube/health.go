@@ -1,14 +1,4 @@
-// Package health judges whether live objects are healthy.
-//
-// It knows the statuses of Kubernetes' own kinds and the conventions of custom
-// kinds; the rules of a fleet come before both. It explains why an object is not
-// ready, in a clause and, with a [Reader], by a chain that ends at the pod, container
-// or event that is the cause.
-//
-// The package judges plain data and reads no clock and no cluster: the caller passes
-// the waiting time to [Waiting.Step], and a Reader for other objects. The same input
-// gives the same verdict, and malformed input never panics.
-package health
+package kube
 
 import (
 	"cmp"
@@ -20,46 +10,45 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
-// A State is the health of an object.
-type State string
+// A HealthState is the health of an object.
+type HealthState string
 
 const (
-	Ready       State = "ready"
-	InProgress  State = "in progress" // its controller works on it or has not started
-	Failed      State = "failed"      // it will not become ready without a change
-	Terminating State = "terminating" // it is being deleted
-	Missing     State = "missing"     // it does not exist
+	Ready       HealthState = "ready"
+	InProgress  HealthState = "in progress" // its controller works on it or has not started
+	Failed      HealthState = "failed"      // it will not become ready without a change
+	Terminating HealthState = "terminating" // it is being deleted
+	Missing     HealthState = "missing"     // it does not exist
 
 	// Unknown is the state of an object whose status is not conclusive and may
 	// never be: a custom resource without conditions, or a volume claim that waits
 	// for its first consumer. [Waiting.Step] accepts it as ready after a grace
 	// period.
-	Unknown State = "unknown"
+	Unknown HealthState = "unknown"
 )
 
-// A Verdict is the state of an object with the reason.
-type Verdict struct {
-	State  State
+// A HealthVerdict is the state of an object with the reason.
+type HealthVerdict struct {
+	State  HealthState
 	Reason string // a clause about the object or its parts: 2 of 3 pods are ready
 }
 
-// Rules are the compiled rules of one cluster. A nil *Rules has none. They are safe
-// for concurrent use after [Rules.AddCRDs].
-type Rules struct {
+// HealthRules are the compiled rules of one cluster. A nil *Rules has none. They are safe
+// for concurrent use after [HealthRules.AddCRDs].
+type HealthRules struct {
 	fleet      []*rule
 	releases   map[string][]*rule
 	statusless map[schema.GroupKind]bool // kinds without a status
 }
 
-// Compile returns the rules of a cluster, or the faults of [Check].
-func Compile(c *fleet.Cluster) (*Rules, error) {
-	if err := Check(c); err != nil {
+// CompileHealthRules returns the rules of a cluster, or the faults of [CheckHealthRules].
+func CompileHealthRules(c *fleet.Cluster) (*HealthRules, error) {
+	if err := CheckHealthRules(c); err != nil {
 		return nil, err
 	}
-	r := &Rules{fleet: sortRules(c.Health), releases: map[string][]*rule{}, statusless: map[schema.GroupKind]bool{}}
+	r := &HealthRules{fleet: sortRules(c.Health), releases: map[string][]*rule{}, statusless: map[schema.GroupKind]bool{}}
 	for _, release := range c.Releases {
 		r.releases[release.Name] = sortRules(release.Health)
 	}
@@ -88,7 +77,7 @@ func sortRules(rules []fleet.HealthRule) []*rule {
 
 // AddCRDs adds the CRDs among the objects: objects of a kind without a status are
 // ready as soon as they exist.
-func (r *Rules) AddCRDs(objects ...fleet.Object) {
+func (r *HealthRules) AddCRDs(objects ...fleet.Object) {
 	for _, o := range objects {
 		if gk, ok := statuslessKind(o.Unstructured); ok {
 			r.statusless[gk] = true
@@ -98,21 +87,21 @@ func (r *Rules) AddCRDs(objects ...fleet.Object) {
 
 // Judge returns the verdict on a live object, whose Release is that of the declared
 // one. An object without content is missing.
-func (r *Rules) Judge(o fleet.Object) Verdict {
+func (r *HealthRules) Judge(o fleet.Object) HealthVerdict {
 	if o.Unstructured == nil || o.Object == nil {
-		return Verdict{Missing, "it does not exist"}
+		return HealthVerdict{Missing, "it does not exist"}
 	}
 	if text(o.Unstructured, "metadata", "deletionTimestamp") != "" {
-		return Verdict{Terminating, terminating(o.Unstructured)}
+		return HealthVerdict{Terminating, terminating(o.Unstructured)}
 	}
 	rl, waited := r.find(o)
 	if !waited {
-		return Verdict{Ready, "it exists, and its rule says not to wait"}
+		return HealthVerdict{Ready, "it exists, and its rule says not to wait"}
 	}
 	// Controllers ignore suspended objects (Jobs, Flux Kustomizations), so their
 	// status may describe an earlier generation.
-	if suspended, _ := at(o.Unstructured, "spec", "suspend").(bool); suspended {
-		return Verdict{Ready, "it is suspended"}
+	if suspended, _ := statusValue(o.Unstructured, "spec", "suspend").(bool); suspended {
+		return HealthVerdict{Ready, "it is suspended"}
 	}
 	if v, ok := outdatedStatus(o.Unstructured); ok {
 		return v
@@ -125,15 +114,15 @@ func (r *Rules) Judge(o fleet.Object) Verdict {
 		return judge(o.Unstructured)
 	}
 	v := customResource(o.Unstructured)
-	if v.State == Unknown && (kube.HasKind(gk) || r != nil && r.statusless[gk]) {
-		return Verdict{Ready, "it exists"}
+	if v.State == Unknown && (HasKind(gk) || r != nil && r.statusless[gk]) {
+		return HealthVerdict{Ready, "it exists"}
 	}
 	return v
 }
 
 // ReadyOnceExists reports whether a declared object is ready as soon as it exists:
 // its kind has no status, or a rule says not to wait.
-func (r *Rules) ReadyOnceExists(declared fleet.Object) bool {
+func (r *HealthRules) ReadyOnceExists(declared fleet.Object) bool {
 	rl, waited := r.find(declared)
 	if !waited || rl != nil {
 		return !waited
@@ -153,7 +142,7 @@ func (r *Rules) ReadyOnceExists(declared fleet.Object) bool {
 }
 
 // Timeout returns the timeout of an object, if a rule sets one.
-func (r *Rules) Timeout(o fleet.Object) (d time.Duration, found bool) {
+func (r *HealthRules) Timeout(o fleet.Object) (d time.Duration, found bool) {
 	for _, rl := range r.matching(o) {
 		if rl.Timeout > 0 {
 			return rl.Timeout, true
@@ -164,7 +153,7 @@ func (r *Rules) Timeout(o fleet.Object) (d time.Duration, found bool) {
 
 // find returns the rule that judges an object, nil when none does, and whether to
 // wait for the object.
-func (r *Rules) find(o fleet.Object) (judge *rule, waited bool) {
+func (r *HealthRules) find(o fleet.Object) (judge *rule, waited bool) {
 	decided := false
 	for _, rl := range r.matching(o) {
 		if rl.Wait != nil && !decided {
@@ -181,7 +170,7 @@ func (r *Rules) find(o fleet.Object) (judge *rule, waited bool) {
 
 // matching returns the rules that match an object, in order of priority: rules of
 // its release before those of the fleet.
-func (r *Rules) matching(o fleet.Object) []*rule {
+func (r *HealthRules) matching(o fleet.Object) []*rule {
 	if r == nil || o.Unstructured == nil {
 		return nil
 	}
@@ -194,7 +183,7 @@ func (r *Rules) matching(o fleet.Object) []*rule {
 
 // terminating describes what the deletion of an object waits for.
 func terminating(u *unstructured.Unstructured) string {
-	finalizers, _ := at(u, "metadata", "finalizers").([]any)
+	finalizers, _ := statusValue(u, "metadata", "finalizers").([]any)
 	var names []string
 	for _, f := range finalizers {
 		if name, ok := f.(string); ok {

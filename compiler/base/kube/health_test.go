@@ -1,4 +1,4 @@
-package health
+package kube
 
 import (
 	"testing"
@@ -9,8 +9,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// parse decodes an object in YAML with the types of a client.
-func parse(t testing.TB, text string) *unstructured.Unstructured {
+// parseObject decodes an object in YAML with the types of a client.
+func parseObject(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
@@ -26,18 +26,18 @@ func parse(t testing.TB, text string) *unstructured.Unstructured {
 // A sample is an object, or fields to add to one, with the expected verdict.
 type sample struct {
 	name, object string
-	state        State
+	state        HealthState
 	reason       string
 }
 
 // check judges samples, each appended to the same head.
-func check(t *testing.T, r *Rules, head string, samples []sample) {
+func check(t *testing.T, r *HealthRules, head string, samples []sample) {
 	t.Helper()
 	for _, s := range samples {
 		t.Run(s.name, func(t *testing.T) {
 			t.Helper()
-			got := r.Judge(fleet.Object{Unstructured: parse(t, head+s.object)})
-			if want := (Verdict{s.state, s.reason}); got != want {
+			got := r.Judge(fleet.Object{Unstructured: parseObject(t, head+s.object)})
+			if want := (HealthVerdict{s.state, s.reason}); got != want {
 				t.Errorf("got  %s: %s\nwant %s: %s", got.State, got.Reason, want.State, want.Reason)
 			}
 		})

@@ -1,4 +1,4 @@
-package health
+package kube
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 func TestStep(t *testing.T) {
 	r := mustCompile(t, &fleet.Cluster{Health: []fleet.HealthRule{{Name: "slow", Match: fleet.Selector{Names: []string{"slow"}}, Timeout: 10 * time.Minute}}})
 	observed := func(declared, live string) ObservedObject {
-		o := ObservedObject{Declared: fleet.Object{Unstructured: parse(t, declared)}}
+		o := ObservedObject{Declared: fleet.Object{Unstructured: parseObject(t, declared)}}
 		if live != "" {
-			o.Live = parse(t, live)
+			o.Live = parseObject(t, live)
 		}
 		return o
 	}
@@ -27,7 +27,7 @@ func TestStep(t *testing.T) {
 		same("{apiVersion: batch/v1, kind: Job, metadata: {name: bad}, status: {conditions: [{type: Failed, status: 'True', reason: DeadlineExceeded}]}}"),
 		observed("{apiVersion: batch/v1, kind: Job, metadata: {name: gone}, spec: {ttlSecondsAfterFinished: 0}}", ""),
 		observed("{apiVersion: v1, kind: Secret, metadata: {name: lost}}", ""),
-		{Declared: fleet.Object{Unstructured: parse(t, "{apiVersion: batch/v1, kind: Job, metadata: {name: unseen}, spec: {ttlSecondsAfterFinished: 0}}")}, Existed: true},
+		{Declared: fleet.Object{Unstructured: parseObject(t, "{apiVersion: batch/v1, kind: Job, metadata: {name: unseen}, spec: {ttlSecondsAfterFinished: 0}}")}, Existed: true},
 	}
 	for _, test := range []struct {
 		elapsed, timeout, grace time.Duration
@@ -42,7 +42,7 @@ pending Secret lost: it does not exist
 failed Job.batch bad: it failed: DeadlineExceeded
 failed Job.batch unseen: it was deleted, and whether it succeeded is unknown; another apply runs it again
 `},
-		{DefaultGrace, 5 * time.Minute, 0, `ready ConfigMap settings: it exists
+		{DefaultHealthGrace, 5 * time.Minute, 0, `ready ConfigMap settings: it exists
 ready Widget.example.com quiet: it has no status yet, and the grace period is over
 ready Job.batch gone: it was deleted by its ttlSecondsAfterFinished
 pending Deployment.apps slow: 1 of 2 pods exist
@@ -73,7 +73,7 @@ failed Job.batch unseen: it was deleted, and whether it succeeded is unknown; an
 		w := Waiting{Rules: r, Timeout: test.timeout, Grace: test.grace}
 		p := w.Step(test.elapsed, objects)
 		got := ""
-		for i, results := range [][]Result{p.Ready, p.Pending, p.Failed} {
+		for i, results := range [][]HealthCheck{p.Ready, p.Pending, p.Failed} {
 			for _, r := range results {
 				got += fmt.Sprintf("%s %s: %s\n", []string{"ready", "pending", "failed"}[i], r.Declared.Title(), r.Reason)
 			}

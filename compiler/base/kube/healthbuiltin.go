@@ -1,4 +1,4 @@
-package health
+package kube
 
 import (
 	"fmt"
@@ -9,10 +9,10 @@ import (
 
 // builtin returns the judge of a Kubernetes kind, nil for kinds that are judged by
 // their conditions.
-func builtin(gk schema.GroupKind) func(*unstructured.Unstructured) Verdict {
+func builtin(gk schema.GroupKind) func(*unstructured.Unstructured) HealthVerdict {
 	switch gk.String() {
 	case "Deployment.apps":
-		return deployment
+		return webDeployment
 	case "StatefulSet.apps":
 		return statefulSet
 	case "DaemonSet.apps":
@@ -41,40 +41,40 @@ func builtin(gk schema.GroupKind) func(*unstructured.Unstructured) Verdict {
 
 // outdatedStatus returns the verdict on an object whose status describes an earlier
 // generation.
-func outdatedStatus(u *unstructured.Unstructured) (v Verdict, ok bool) {
-	seen, known := asInt(at(u, "status", "observedGeneration"))
-	last, counted := asInt(at(u, "metadata", "generation"))
+func outdatedStatus(u *unstructured.Unstructured) (v HealthVerdict, ok bool) {
+	seen, known := asInt(statusValue(u, "status", "observedGeneration"))
+	last, counted := asInt(statusValue(u, "metadata", "generation"))
 	if known && counted && seen != last {
-		return Verdict{InProgress, fmt.Sprintf("its controller has seen generation %d, and the last is %d", seen, last)}, true
+		return HealthVerdict{InProgress, fmt.Sprintf("its controller has seen generation %d, and the last is %d", seen, last)}, true
 	}
-	return Verdict{}, false
+	return HealthVerdict{}, false
 }
 
 // missingGeneration returns the verdict on an object without an observed
 // generation, of a kind whose controller always sets it.
-func missingGeneration(u *unstructured.Unstructured) (v Verdict, ok bool) {
-	if _, known := asInt(at(u, "status", "observedGeneration")); !known {
-		return Verdict{InProgress, "its controller has not seen it yet"}, true
+func missingGeneration(u *unstructured.Unstructured) (v HealthVerdict, ok bool) {
+	if _, known := asInt(statusValue(u, "status", "observedGeneration")); !known {
+		return HealthVerdict{InProgress, "its controller has not seen it yet"}, true
 	}
-	return Verdict{}, false
+	return HealthVerdict{}, false
 }
 
 // service judges a Service. Only a load balancer must get an address, which DNS and
 // clients need.
-func service(u *unstructured.Unstructured) Verdict {
-	external, _ := at(u, "spec", "externalIPs").([]any)
+func service(u *unstructured.Unstructured) HealthVerdict {
+	external, _ := statusValue(u, "spec", "externalIPs").([]any)
 	if text(u, "spec", "type") != "LoadBalancer" || len(external) > 0 {
-		return Verdict{Ready, "it exists"}
+		return HealthVerdict{Ready, "it exists"}
 	}
-	if ingress, _ := at(u, "status", "loadBalancer", "ingress").([]any); len(ingress) > 0 {
-		return Verdict{Ready, "its load balancer has an address"}
+	if ingress, _ := statusValue(u, "status", "loadBalancer", "ingress").([]any); len(ingress) > 0 {
+		return HealthVerdict{Ready, "its load balancer has an address"}
 	}
-	return Verdict{InProgress, "its load balancer has no address yet"}
+	return HealthVerdict{InProgress, "its load balancer has no address yet"}
 }
 
 // claim judges a volume claim. Without a sign of provisioning its state is Unknown,
 // since its class may wait for the first pod that uses it.
-func claim(u *unstructured.Unstructured) Verdict {
+func claim(u *unstructured.Unstructured) HealthVerdict {
 	phase := text(u, "status", "phase")
 	started := text(u, "spec", "volumeName") != ""
 	for _, a := range []string{"volume.kubernetes.io/selected-node", "volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner"} {
@@ -82,56 +82,56 @@ func claim(u *unstructured.Unstructured) Verdict {
 	}
 	switch {
 	case phase == "Bound":
-		return Verdict{Ready, "it is bound"}
+		return HealthVerdict{Ready, "it is bound"}
 	case phase == "Lost":
-		return Verdict{Failed, "its volume is lost"}
+		return HealthVerdict{Failed, "its volume is lost"}
 	case started:
-		return Verdict{InProgress, "its volume is being created"}
+		return HealthVerdict{InProgress, "its volume is being created"}
 	}
-	return Verdict{Unknown, "it waits for a volume, or for a pod that uses it"}
+	return HealthVerdict{Unknown, "it waits for a volume, or for a pod that uses it"}
 }
 
-func volume(u *unstructured.Unstructured) Verdict {
+func volume(u *unstructured.Unstructured) HealthVerdict {
 	switch phase := text(u, "status", "phase"); phase {
 	case "Failed":
-		return Verdict{Failed, "it failed" + condition{reason: text(u, "status", "reason"), message: text(u, "status", "message")}.detail()}
+		return HealthVerdict{Failed, "it failed" + condition{reason: text(u, "status", "reason"), message: text(u, "status", "message")}.detail()}
 	case "", "Pending":
-		return Verdict{InProgress, "it is not available yet"}
+		return HealthVerdict{InProgress, "it is not available yet"}
 	}
-	return Verdict{Ready, "it is available"}
+	return HealthVerdict{Ready, "it is available"}
 }
 
 // autoscaler judges an autoscaler: its target must exist. Metrics do not matter.
-func autoscaler(u *unstructured.Unstructured) Verdict {
+func autoscaler(u *unstructured.Unstructured) HealthVerdict {
 	if c, found := conditionOf(u, "AbleToScale"); found && c.status == "False" && c.reason == "FailedGetScale" {
-		return Verdict{InProgress, c.describe()}
+		return HealthVerdict{InProgress, c.describe()}
 	}
-	return Verdict{Ready, "it exists"}
+	return HealthVerdict{Ready, "it exists"}
 }
 
 // crd judges a CRD. The API server serves an established CRD without a short name that is
 // taken, which may be the singular name of the same CRD.
-func crd(u *unstructured.Unstructured) Verdict {
+func crd(u *unstructured.Unstructured) HealthVerdict {
 	names, known := conditionOf(u, "NamesAccepted")
 	c, found := conditionOf(u, "Established")
 	if known && names.holds("False") && !(names.reason == "ShortNamesConflict" && found && c.holds("True")) {
-		return Verdict{Failed, names.describe()}
+		return HealthVerdict{Failed, names.describe()}
 	}
 	switch {
 	case found && c.holds("True"):
-		return Verdict{Ready, "it is established"}
+		return HealthVerdict{Ready, "it is established"}
 	case found && c.holds("False") && c.reason != "Installing":
-		return Verdict{Failed, c.describe()}
+		return HealthVerdict{Failed, c.describe()}
 	}
-	return Verdict{InProgress, "it is not established yet"}
+	return HealthVerdict{InProgress, "it is not established yet"}
 }
 
-func apiService(u *unstructured.Unstructured) Verdict {
+func apiService(u *unstructured.Unstructured) HealthVerdict {
 	switch c, found := conditionOf(u, "Available"); {
 	case found && c.holds("True"):
-		return Verdict{Ready, "it is available"}
+		return HealthVerdict{Ready, "it is available"}
 	case found:
-		return Verdict{InProgress, c.describe()}
+		return HealthVerdict{InProgress, c.describe()}
 	}
-	return Verdict{InProgress, "it is not available yet"}
+	return HealthVerdict{InProgress, "it is not available yet"}
 }

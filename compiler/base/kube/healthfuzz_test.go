@@ -1,4 +1,4 @@
-package health
+package kube
 
 import (
 	"encoding/json"
@@ -40,7 +40,7 @@ func FuzzJudge(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	rules, err := Compile(&fleet.Cluster{Health: []fleet.HealthRule{
+	rules, err := CompileHealthRules(&fleet.Cluster{Health: []fleet.HealthRule{
 		{
 			Name: "w", Match: kinds("Widget.example.com"), Ready: []fleet.HealthTest{{Type: "Ready", Status: "True"}, {Expression: "status.phase == 'Running' || size(status.x) > 2"}},
 			Failed: []fleet.HealthTest{{Type: "Broken", Status: "True", Reasons: []string{"a"}}},
@@ -58,7 +58,7 @@ func FuzzJudge(f *testing.F) {
 			object["apiVersion"], object["kind"] = k.version, k.kind
 			u := &unstructured.Unstructured{Object: object}
 			before, _ := json.Marshal(object)
-			for _, r := range []*Rules{nil, rules} {
+			for _, r := range []*HealthRules{nil, rules} {
 				o := fleet.Object{Unstructured: u}
 				v := r.Judge(o)
 				if again := r.Judge(o); again != v {

@@ -1,4 +1,4 @@
-package health
+package kube
 
 import (
 	"slices"
@@ -11,35 +11,35 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// Expressions are the CEL expressions of a rule, with the meaning of
+// HealthExpressions are the CEL expressions of a rule, with the meaning of
 // healthCheckExprs in a Flux Kustomization: an object with an outdated status is in
 // progress; then InProgress, Failed and Current are evaluated in this order, and
 // the first that is true decides. The object is in progress when none is true, or
 // an evaluation fails.
-type Expressions struct {
+type HealthExpressions struct {
 	Current    string
 	InProgress string // may be empty
 	Failed     string // may be empty
 }
 
-// RuleExpressions returns the expressions of a rule. Current is empty for a rule
+// HealthRuleExpressions returns the expressions of a rule. Current is empty for a rule
 // without tests for readiness.
-func RuleExpressions(h fleet.HealthRule) Expressions {
-	return Expressions{
+func HealthRuleExpressions(h fleet.HealthRule) HealthExpressions {
+	return HealthExpressions{
 		Current:    expression(h.Ready, " && "),
 		InProgress: expression(h.Progressing, " || "),
 		Failed:     expression(h.Failed, " || "),
 	}
 }
 
-// Expressions returns the expressions of the rule that judges an object, with an
+// HealthExpressions returns the expressions of the rule that judges an object, with an
 // empty Current when none does, and whether to wait for the object.
-func (r *Rules) Expressions(o fleet.Object) (e Expressions, waited bool) {
+func (r *HealthRules) Expressions(o fleet.Object) (e HealthExpressions, waited bool) {
 	rl, waited := r.find(o)
 	if rl == nil {
-		return Expressions{}, waited
+		return HealthExpressions{}, waited
 	}
-	return RuleExpressions(rl.HealthRule), waited
+	return HealthRuleExpressions(rl.HealthRule), waited
 }
 
 // expression translates tests to CEL.
@@ -84,7 +84,7 @@ type programs struct{ current, inProgress, failed *program }
 
 func newRule(h fleet.HealthRule) *rule {
 	return &rule{h, sync.OnceValues(func() (p programs, err error) {
-		e := RuleExpressions(h)
+		e := HealthRuleExpressions(h)
 		for _, x := range []struct {
 			text string
 			into **program
@@ -101,15 +101,15 @@ func newRule(h fleet.HealthRule) *rule {
 }
 
 // judge evaluates the rule.
-func (r *rule) judge(u *unstructured.Unstructured) Verdict {
+func (r *rule) judge(u *unstructured.Unstructured) HealthVerdict {
 	p, err := r.programs()
 	if err != nil { // reported by Check
-		return Verdict{InProgress, "rule " + r.Name + ": " + clean(err.Error())}
+		return HealthVerdict{InProgress, "rule " + r.Name + ": " + clean(err.Error())}
 	}
 	for _, x := range []struct {
 		*program
 		tests []fleet.HealthTest
-		state State
+		state HealthState
 	}{{p.inProgress, r.Progressing, InProgress}, {p.failed, r.Failed, Failed}, {p.current, r.Ready, Ready}} {
 		if x.program == nil {
 			continue
@@ -117,17 +117,17 @@ func (r *rule) judge(u *unstructured.Unstructured) Verdict {
 		holds, err := x.eval(u.Object)
 		switch {
 		case err != nil:
-			return Verdict{InProgress, evalFailure(u, err)}
+			return HealthVerdict{InProgress, evalFailure(u, err)}
 		case holds:
-			return Verdict{x.state, explainTests(u, x.tests, true)}
+			return HealthVerdict{x.state, explainTests(u, x.tests, true)}
 		}
 	}
-	return Verdict{InProgress, explainTests(u, r.Ready, false)}
+	return HealthVerdict{InProgress, explainTests(u, r.Ready, false)}
 }
 
 // evalFailure explains why an expression cannot be evaluated.
 func evalFailure(u *unstructured.Unstructured, err error) string {
-	if at(u, "status") == nil {
+	if statusValue(u, "status") == nil {
 		return "it has no status yet"
 	}
 	return "its rule cannot be evaluated yet: " + clean(err.Error())

@@ -1,4 +1,4 @@
-package health
+package kube
 
 import (
 	"fmt"
@@ -19,8 +19,8 @@ type rollout struct {
 }
 
 // verdict returns the verdict on the rollout, by the first missing step.
-func (r rollout) verdict(u *unstructured.Unstructured) Verdict {
-	of := func(n int64, what string) Verdict {
+func (r rollout) verdict(u *unstructured.Unstructured) HealthVerdict {
+	of := func(n int64, what string) HealthVerdict {
 		reason := fmt.Sprintf("%d of %s %s", n, pods(r.desired), what)
 		if r.desired == 1 {
 			reason = fmt.Sprintf("its pod is not %s", map[string]string{
@@ -31,7 +31,7 @@ func (r rollout) verdict(u *unstructured.Unstructured) Verdict {
 		if c, found := conditionOf(u, "ReplicaFailure"); found && c.holds("True") {
 			reason += c.detail()
 		}
-		return Verdict{InProgress, reason}
+		return HealthVerdict{InProgress, reason}
 	}
 	switch {
 	case r.existing < r.desired:
@@ -39,18 +39,18 @@ func (r rollout) verdict(u *unstructured.Unstructured) Verdict {
 	case r.updated < r.desired-r.mayBeOutdated:
 		return of(max(0, r.updated), "are up to date")
 	case r.existing > r.desired:
-		return Verdict{InProgress, pods(r.existing-r.desired) + " too many"}
+		return HealthVerdict{InProgress, pods(r.existing-r.desired) + " too many"}
 	case r.ready < r.desired:
 		return of(max(0, r.ready), "are ready")
 	case r.available < r.desired:
 		return of(max(0, r.available), "are available")
 	case r.desired == 1:
-		return Verdict{Ready, "its pod is ready"}
+		return HealthVerdict{Ready, "its pod is ready"}
 	}
-	return Verdict{Ready, fmt.Sprintf("%d of %s are ready", r.ready, pods(r.desired))}
+	return HealthVerdict{Ready, fmt.Sprintf("%d of %s are ready", r.ready, pods(r.desired))}
 }
 
-func deployment(u *unstructured.Unstructured) Verdict {
+func webDeployment(u *unstructured.Unstructured) HealthVerdict {
 	if v, ok := missingGeneration(u); ok {
 		return v
 	}
@@ -62,16 +62,16 @@ func deployment(u *unstructured.Unstructured) Verdict {
 	if v.State == Ready {
 		return v
 	}
-	if paused, _ := at(u, "spec", "paused").(bool); paused {
-		return Verdict{Ready, "it is paused"}
+	if paused, _ := statusValue(u, "spec", "paused").(bool); paused {
+		return HealthVerdict{Ready, "it is paused"}
 	}
 	if c, found := conditionOf(u, "Progressing"); found && c.reason == "ProgressDeadlineExceeded" {
-		return Verdict{Failed, fmt.Sprintf("%s, and there was no progress for %d s", v.Reason, number(u, 600, "spec", "progressDeadlineSeconds"))}
+		return HealthVerdict{Failed, fmt.Sprintf("%s, and there was no progress for %d s", v.Reason, number(u, 600, "spec", "progressDeadlineSeconds"))}
 	}
 	return v
 }
 
-func statefulSet(u *unstructured.Unstructured) Verdict {
+func statefulSet(u *unstructured.Unstructured) HealthVerdict {
 	if v, ok := missingGeneration(u); ok {
 		return v
 	}
@@ -87,7 +87,7 @@ func statefulSet(u *unstructured.Unstructured) Verdict {
 	return r.verdict(u)
 }
 
-func daemonSet(u *unstructured.Unstructured) Verdict {
+func daemonSet(u *unstructured.Unstructured) HealthVerdict {
 	if v, ok := missingGeneration(u); ok {
 		return v
 	}
@@ -101,12 +101,12 @@ func daemonSet(u *unstructured.Unstructured) Verdict {
 		r.mayBeOutdated = r.desired
 	}
 	if r.desired == 0 {
-		return Verdict{Ready, "no node matches, so it has no pods"}
+		return HealthVerdict{Ready, "no node matches, so it has no pods"}
 	}
 	return r.verdict(u)
 }
 
-func replicaSet(u *unstructured.Unstructured) Verdict {
+func replicaSet(u *unstructured.Unstructured) HealthVerdict {
 	if v, ok := missingGeneration(u); ok {
 		return v
 	}
@@ -120,21 +120,21 @@ func replicaSet(u *unstructured.Unstructured) Verdict {
 
 // job judges a Job, which is ready when it is complete: its dependents need the
 // result of a migration, not its start.
-func job(u *unstructured.Unstructured) Verdict {
+func job(u *unstructured.Unstructured) HealthVerdict {
 	for _, kind := range []string{"Complete", "Failed", "FailureTarget"} {
 		c, found := conditionOf(u, kind)
 		switch {
 		case !found || !c.holds("True"):
 		case kind == "Complete":
-			return Verdict{Ready, "it is complete"}
+			return HealthVerdict{Ready, "it is complete"}
 		default:
-			return Verdict{Failed, "it failed" + c.detail()}
+			return HealthVerdict{Failed, "it failed" + c.detail()}
 		}
 	}
 	succeeded, failed := number(u, 0, "status", "succeeded"), number(u, 0, "status", "failed")
 	wanted := number(u, number(u, 1, "spec", "parallelism"), "spec", "completions")
 	if text(u, "status", "startTime") == "" {
-		return Verdict{InProgress, "it has not started"}
+		return HealthVerdict{InProgress, "it has not started"}
 	}
 	reason := fmt.Sprintf("%d of %s succeeded", succeeded, pods(wanted))
 	if wanted == 1 {
@@ -143,33 +143,33 @@ func job(u *unstructured.Unstructured) Verdict {
 	if failed > 0 {
 		reason += fmt.Sprintf(", and %s failed", pods(failed))
 	}
-	return Verdict{InProgress, reason}
+	return HealthVerdict{InProgress, reason}
 }
 
 // pod judges a pod. A pod that cannot be scheduled or whose containers crash is in
 // progress, since it may wait for other objects; the caller's timeout limits the
 // wait.
-func pod(u *unstructured.Unstructured) Verdict {
+func pod(u *unstructured.Unstructured) HealthVerdict {
 	switch phase := text(u, "status", "phase"); phase {
 	case "Succeeded":
-		return Verdict{Ready, "it has completed"}
+		return HealthVerdict{Ready, "it has completed"}
 	case "Failed":
-		return Verdict{Failed, "it failed" + condition{reason: text(u, "status", "reason"), message: failureMessage(u)}.detail()}
+		return HealthVerdict{Failed, "it failed" + condition{reason: text(u, "status", "reason"), message: failureMessage(u)}.detail()}
 	case "Running":
 		if c, found := conditionOf(u, "Ready"); found && c.status == "True" {
-			return Verdict{Ready, "it is ready"}
+			return HealthVerdict{Ready, "it is ready"}
 		}
 	}
 	if problem, final := podProblem(u); problem != "" {
 		if final {
-			return Verdict{Failed, problem}
+			return HealthVerdict{Failed, problem}
 		}
-		return Verdict{InProgress, problem}
+		return HealthVerdict{InProgress, problem}
 	}
 	if text(u, "status", "phase") == "Running" {
-		return Verdict{InProgress, "it runs, but is not ready"}
+		return HealthVerdict{InProgress, "it runs, but is not ready"}
 	}
-	return Verdict{InProgress, "it has not started"}
+	return HealthVerdict{InProgress, "it has not started"}
 }
 
 // failureMessage is podProblem for a failed pod.
@@ -223,7 +223,7 @@ var startReasons = []string{"", "ContainerCreating", "PodInitializing"}
 func containers(u *unstructured.Unstructured) []container {
 	var out []container
 	for _, field := range []string{"initContainerStatuses", "containerStatuses"} {
-		statuses, _ := at(u, "status", field).([]any)
+		statuses, _ := statusValue(u, "status", field).([]any)
 		for _, item := range statuses {
 			m, ok := item.(map[string]any)
 			if !ok {
@@ -231,9 +231,9 @@ func containers(u *unstructured.Unstructured) []container {
 			}
 			s := &unstructured.Unstructured{Object: m}
 			c := container{name: text(s, "name"), restarts: number(s, 0, "restartCount")}
-			c.ready, _ = at(s, "ready").(bool)
-			c.running = at(s, "state", "running") != nil
-			c.ended = at(s, "state", "terminated") != nil
+			c.ready, _ = statusValue(s, "ready").(bool)
+			c.running = statusValue(s, "state", "running") != nil
+			c.ended = statusValue(s, "state", "terminated") != nil
 			c.lastEnd = strings.TrimPrefix(exitText(s, "lastState"), ", and")
 			waiting := text(s, "state", "waiting", "reason")
 			switch code := number(s, 0, "state", "terminated", "exitCode"); {
@@ -256,7 +256,7 @@ func containers(u *unstructured.Unstructured) []container {
 
 // exitText describes how a container exited; "" when it did not fail.
 func exitText(status *unstructured.Unstructured, state string) string {
-	code, ok := asInt(at(status, state, "terminated", "exitCode"))
+	code, ok := asInt(statusValue(status, state, "terminated", "exitCode"))
 	if !ok || code == 0 {
 		return ""
 	}
