@@ -36,7 +36,7 @@ type wing struct {
 // and through no other.
 var doors = map[string][]string{
 	"cuelang.org/go":                         {"compiler/base/diag/cuediag", "compiler/stage/load", "compiler/stage/unify", "compiler/stage/values", "compiler/stage/validate", "compiler/edit", "compiler/edit/lsp"},
-	"helm.sh/helm":                           {"compiler/base/coalesce", "compiler/stage/chart", "compiler/stage/values", "compiler/stage/render", "compiler/edit/importer", "compiler/deliver/cluster"},
+	"helm.sh/helm":                           {"compiler/base/fleet", "compiler/stage/chart", "compiler/stage/values", "compiler/stage/render", "compiler/edit/importer", "compiler/deliver/cluster"},
 	"github.com/google/go-containerregistry": {"compiler/base/registry", "compiler/stage/chart", "compiler/deliver/export"},
 	"k8s.io/apiextensions-apiserver":         {"compiler/stage/validate"},
 	"github.com/google/go-jsonnet":           {"compiler/stage/source"},

@@ -1,5 +1,15 @@
 // Package fleet defines the data that the stages of the compiler exchange. It
 // contains data only: it reads no files, renders nothing and uses no network.
+//
+// It also has two of the forms of this data. [DecodeYAML] is a fast decoder for a subset of
+// YAML: block maps, block lists and common scalars, which is nearly all output of charts. For
+// any other document, valid or not, it reports that the full parser of [UnmarshalYAML] is
+// needed. [CoalesceValues] enables the dependencies of a chart and merges values over their
+// defaults by Helm's rules, including the odd ones that charts rely on: Helm's own functions
+// copy all values by reflection several times per release and report lost values only to the
+// standard logger, so that they cannot run in parallel. Tests compare the results.
+//
+// It is large because most fields of the schema have a type here.
 package fleet
 
 import (

@@ -7,8 +7,6 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 )
 
 // maxYAML limits the size in bytes of a text that is read as YAML.
@@ -21,7 +19,7 @@ func yamlDocuments(text string) []*yaml.Node {
 		return nil
 	}
 	var out []*yaml.Node
-	for document, err := range blockyaml.Documents([]byte(text)) {
+	for document, err := range YAMLDocuments([]byte(text)) {
 		if err != nil || len(document.Content) != 1 || hasReferringKey(document.Content[0]) {
 			return nil
 		}

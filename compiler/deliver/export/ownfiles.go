@@ -7,7 +7,6 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -52,7 +51,7 @@ func (s *Session) remove(w *walker, cluster, name string, owned map[string]strin
 // cluster: an object with the annotations of the fleet and cluster, or a
 // kustomization of the files beside it.
 func (s *Session) isOwnContent(cluster, name string, owned map[string]string, text string) bool {
-	v, ok := blockyaml.Decode(text)
+	v, ok := fleet.DecodeYAML(text)
 	if !ok && yaml.Unmarshal([]byte(text), &v) != nil {
 		return false
 	}

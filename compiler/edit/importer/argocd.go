@@ -14,8 +14,8 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 )
 
@@ -137,7 +137,7 @@ func (r *argoReader) walk() error {
 
 // invalidYAML returns the error of the first document that does not parse.
 func invalidYAML(data []byte) error {
-	for _, err := range blockyaml.Documents(data) {
+	for _, err := range fleet.YAMLDocuments(data) {
 		if err != nil {
 			return err
 		}

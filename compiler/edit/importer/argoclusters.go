@@ -10,8 +10,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // This file reads the Secrets in which Argo CD has its clusters. Nothing reads their
@@ -41,7 +41,7 @@ func (r *argoReader) readSecrets() error {
 	if r.opts.Secrets == nil {
 		return nil
 	}
-	for node, err := range blockyaml.Documents(r.opts.Secrets.Data) {
+	for node, err := range fleet.YAMLDocuments(r.opts.Secrets.Data) {
 		if err != nil {
 			return &diag.Diag{
 				Code: diag.CodeImportInvalid, At: []diag.Pos{{File: r.opts.Secrets.File}},

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kyaml "sigs.k8s.io/yaml"
 
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // overlayDir is the directory in the copy for the fields of an Application's kustomize
@@ -126,7 +126,7 @@ func (r *argoReader) manifests(files []string, out *Release) error {
 		if err != nil {
 			return err
 		}
-		for node, err := range blockyaml.Documents(data) {
+		for node, err := range fleet.YAMLDocuments(data) {
 			if err != nil {
 				return &diag.Diag{
 					Code: diag.CodeImportInvalid, At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.Dir), file)}},

@@ -7,8 +7,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // A Document is a YAML document of the imported repository, for positions and comments.
@@ -21,7 +21,7 @@ type Document struct {
 // readDocuments returns the documents of a file up to the first that does not parse.
 func readDocuments(file string, data []byte) []*Document {
 	var docs []*Document
-	for node, err := range blockyaml.Documents(data) {
+	for node, err := range fleet.YAMLDocuments(data) {
 		if err != nil || len(node.Content) == 0 {
 			continue
 		}

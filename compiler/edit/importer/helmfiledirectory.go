@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/source"
@@ -73,7 +72,7 @@ func (e *environmentRun) manifests(d *helmfileRelease, dir string) (objs []*unst
 		if err != nil {
 			return nil, nil, err
 		}
-		for node, err := range blockyaml.Documents([]byte(text)) {
+		for node, err := range fleet.YAMLDocuments([]byte(text)) {
 			var o *unstructured.Unstructured
 			if err == nil {
 				o, err = objectOf(node)

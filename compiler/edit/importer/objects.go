@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	kyaml "sigs.k8s.io/yaml"
 
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -38,7 +37,7 @@ func yamlReason(err error) string {
 	if strings.Contains(err.Error(), "invalid map key") {
 		return "a key is a map: quote templates such as {{ .name }}"
 	}
-	return diag.Visible(blockyaml.Message(err), diag.MaxText)
+	return diag.Visible(fleet.YAMLMessage(err), diag.MaxText)
 }
 
 // objectOf returns the object of a YAML document; nil for an empty one.

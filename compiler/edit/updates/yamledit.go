@@ -11,8 +11,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -37,7 +37,7 @@ func scalars(text []byte, f func(n *yaml.Node)) error {
 			walk(c)
 		}
 	}
-	for doc, err := range blockyaml.Documents(text) {
+	for doc, err := range fleet.YAMLDocuments(text) {
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 	goyaml "sigs.k8s.io/yaml/goyaml.v3"
 
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // functions returns the functions that templates can call: Sprig's without
@@ -93,7 +93,7 @@ func toTOML(v any) string {
 }
 
 func fromYAML(s string) map[string]any {
-	v, _ := blockyaml.Decode(s)
+	v, _ := fleet.DecodeYAML(s)
 	if m, ok := v.(map[string]any); ok {
 		return asJSON(m).(map[string]any)
 	}

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -127,7 +126,7 @@ func readDocument(text string) document {
 		return d
 	}
 	v, err := decode(lineEnd(text))
-	if blockyaml.IsDuplicate(err) {
+	if fleet.IsDuplicateKey(err) {
 		if last, lastErr := decodeLast(lineEnd(text)); lastErr == nil {
 			v, d.twice, err = last, err, nil
 		}

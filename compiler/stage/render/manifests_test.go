@@ -15,7 +15,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/releaseutil"
 
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // helmSplit splits a file as Helm does.
@@ -62,7 +62,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		got, err := decode(s)
-		if blockyaml.IsDuplicate(err) {
+		if fleet.IsDuplicateKey(err) {
 			got, err = decodeLast(s)
 		}
 		want, wantErr := decodeByJSON(s)

@@ -12,7 +12,6 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 
-	"github.com/fleetc/fleetc/compiler/base/coalesce"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -29,11 +28,11 @@ func helmValues(c *chart.Chart, r *fleet.Release, user map[string]any, caps *cha
 }
 
 // helmLosses are the lines that Helm logs for a loss, as formats with its key.
-var helmLosses = map[coalesce.Loss]string{
-	{Why: coalesce.NoMap}:                  `Conflict: cannot merge map onto non-map for %q. Skipping.`,
-	{Why: coalesce.IsAMap}:                 `key %s is table. Skipping`,
-	{Why: coalesce.NoGlobals}:              `warning: skipping globals because source global is not a table.`,
-	{Why: coalesce.NoGlobals, Below: true}: `warning: skipping globals because destination global is not a table.`,
+var helmLosses = map[fleet.LostValue]string{
+	{Why: fleet.NoGlobalMap}:            `Conflict: cannot merge map onto non-map for %q. Skipping.`,
+	{Why: fleet.IsGlobalMap}:            `key %s is table. Skipping`,
+	{Why: fleet.NoGlobals}:              `warning: skipping globals because source global is not a table.`,
+	{Why: fleet.NoGlobals, Below: true}: `warning: skipping globals because destination global is not a table.`,
 }
 
 // sameMerge merges with our functions and with Helm's, and compares the
@@ -69,7 +68,7 @@ func sameMerge(t *testing.T, c *chart.Chart, user map[string]any) (merged, lossy
 	})
 	var ours []string
 	for _, l := range lost {
-		line := helmLosses[coalesce.Loss{Why: l.Why, Below: l.Below}]
+		line := helmLosses[fleet.LostValue{Why: l.Why, Below: l.Below}]
 		if l.Key != "" {
 			line = fmt.Sprintf(line, l.Key)
 		}

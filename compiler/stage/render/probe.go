@@ -9,7 +9,6 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetc/fleetc/compiler/base/coalesce"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -295,7 +294,7 @@ func (j *job) inputWith(user map[string]any) (*input, error) {
 func (p *Probe) helmUses(path []string) (decides bool, imported [][]string) {
 	look := func(c *chart.Chart, at []string) {
 		for _, d := range c.Metadata.Dependencies {
-			name := coalesce.Key(d)
+			name := fleet.DependencyKey(d)
 			for _, v := range d.ImportValues {
 				from, to := importOf(v)
 				if from = slices.Concat(at, []string{name}, from); len(path) > len(from) && slices.Equal(path[:len(from)], from) {

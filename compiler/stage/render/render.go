@@ -17,7 +17,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -142,7 +141,7 @@ func (j *job) objects(docs []document) (out []fleet.Object, err error) {
 func (j *job) duplicateKeys(d document) *diag.Diag {
 	return &diag.Diag{
 		Code: diag.CodeRenderedObject, At: []diag.Pos{j.release.Pos}, Path: j.release.Path(),
-		Msg:   "chart template " + d.source + " renders a key twice: " + blockyaml.Message(d.twice),
+		Msg:   "chart template " + d.source + " renders a key twice: " + fleet.YAMLMessage(d.twice),
 		Hint:  "correct the template or the values, or take the last value, as Helm does: " + j.release.Path("duplicateKeys") + `: "why"`,
 		Fixes: []diag.Fix{{Kind: diag.FixWaiver, Path: j.release.Path("duplicateKeys"), New: strconv.Quote(diag.Reason)}}, Cause: d.twice,
 	}

@@ -10,7 +10,6 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 
-	"github.com/fleetc/fleetc/compiler/base/coalesce"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -40,8 +39,8 @@ func captureLog(f func()) []string {
 // templateValues enables the dependencies of the chart and returns the values that its
 // templates see, and the values that are lost. It modifies the chart, which is an
 // [instance], but not the user's values.
-func templateValues(loaded *chart.Chart, r *fleet.Release, user map[string]any, caps *chartutil.Capabilities) (chartutil.Values, []coalesce.Loss, error) {
-	values, lost, err := coalesce.Values(loaded, user)
+func templateValues(loaded *chart.Chart, r *fleet.Release, user map[string]any, caps *chartutil.Capabilities) (chartutil.Values, []fleet.LostValue, error) {
+	values, lost, err := fleet.CoalesceValues(loaded, user)
 	if err != nil {
 		return nil, lost, err
 	}
@@ -57,11 +56,11 @@ func templateValues(loaded *chart.Chart, r *fleet.Release, user map[string]any, 
 
 // lostValues reports the user's values that are lost. Losses that occur with
 // the chart's own values alone are not reported.
-func (j *job) lostValues(lost []coalesce.Loss) error {
+func (j *job) lostValues(lost []fleet.LostValue) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	_, own, err := coalesce.Values(instance(j.source.chart), nil)
+	_, own, err := fleet.CoalesceValues(instance(j.source.chart), nil)
 	if err != nil {
 		own = nil // the chart does not merge even without the user's values
 	}

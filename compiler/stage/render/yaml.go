@@ -13,7 +13,6 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	sigsyaml "sigs.k8s.io/yaml"
 
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -21,19 +20,19 @@ import (
 // strings, integers are int64 and other numbers float64. A duplicate key is an
 // error, since readers disagree on which value is used.
 func decode(text string) (any, error) {
-	if v, ok := blockyaml.Decode(text); ok {
+	if v, ok := fleet.DecodeYAML(text); ok {
 		return v, nil
 	}
-	v, err := blockyaml.Unmarshal([]byte(text))
+	v, err := fleet.UnmarshalYAML([]byte(text))
 	if err != nil {
 		return nil, err
 	}
-	return kubernetesValue(v, text, blockyaml.ToJSON)
+	return kubernetesValue(v, text, fleet.YAMLToJSON)
 }
 
 // decodeLast is [decode] for a document whose maps may have keys twice: the last value counts.
 func decodeLast(text string) (any, error) {
-	v, err := blockyaml.UnmarshalLast([]byte(text))
+	v, err := fleet.UnmarshalLastYAML([]byte(text))
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +187,7 @@ func invalidYAML(err error) error {
 	if inexact, ok := errors.AsType[*inexactError](err); ok {
 		return inexact
 	}
-	return errors.New("YAML that does not parse: " + blockyaml.Message(err))
+	return errors.New("YAML that does not parse: " + fleet.YAMLMessage(err))
 }
 
 // flatten returns the items of a list of objects (kind: List, ConfigMapList),

@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // SOPSFormat is the form of a file, as far as it concerns encryption.
@@ -82,7 +82,7 @@ func documentsOf(data []byte) []*yaml.Node {
 	if len(data) > maxSize {
 		return nil
 	}
-	for document, err := range blockyaml.Documents(data) {
+	for document, err := range fleet.YAMLDocuments(data) {
 		if err == nil && len(document.Content) > 0 {
 			out = append(out, document.Content[0])
 		}

@@ -20,7 +20,6 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -164,9 +163,9 @@ func parseYaml(args []any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		data, err := blockyaml.ToJSON(doc)
+		data, err := fleet.YAMLToJSON(doc)
 		if err != nil {
-			return nil, fmt.Errorf("document %d: %s", n, blockyaml.Message(err))
+			return nil, fmt.Errorf("document %d: %s", n, fleet.YAMLMessage(err))
 		}
 		if bytes.Equal(data, []byte("null")) {
 			continue

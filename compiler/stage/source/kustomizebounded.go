@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // maxNested limits the nesting of YAML in strings that is measured.
@@ -19,14 +19,14 @@ func within(data []byte, nested int) bool {
 		return true
 	}
 	total := 0
-	for doc, err := range blockyaml.Documents(data) {
+	for doc, err := range fleet.YAMLDocuments(data) {
 		if err != nil {
 			return true
 		}
-		total += blockyaml.ExpandedSize(doc, func(text string) bool {
+		total += fleet.ExpandedYAMLSize(doc, func(text string) bool {
 			return nested > 0 && strings.Contains(text, "*") && !within([]byte(text), nested-1)
 		})
-		if total > blockyaml.MaxExpanded {
+		if total > fleet.MaxExpandedYAML {
 			return false
 		}
 	}

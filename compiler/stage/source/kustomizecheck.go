@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
 
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -248,7 +247,7 @@ func (b *build) objects(name string, data []byte) resmap.ResMap {
 		return m
 	}
 	pos, text := diag.Pos{File: name}, shorten(oneLine(err.Error()))
-	for doc, err := range blockyaml.Documents(data) {
+	for doc, err := range fleet.YAMLDocuments(data) {
 		if err != nil {
 			break
 		}

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/types"
 
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // A file is a kustomization file.
@@ -230,7 +230,7 @@ var yamlLine = regexp.MustCompile(`line (\d+): (.*)$`)
 // keys and stay small with expanded aliases.
 func (b *build) yaml(name string, data []byte) bool {
 	if !smallExpanded(data) {
-		b.fault(diag.Pos{File: name}, "aliases that expand to more than "+strconv.Itoa(blockyaml.MaxExpanded>>20)+" MiB of it", "write out the parts that the aliases repeat")
+		b.fault(diag.Pos{File: name}, "aliases that expand to more than "+strconv.Itoa(fleet.MaxExpandedYAML>>20)+" MiB of it", "write out the parts that the aliases repeat")
 		return false
 	}
 	decoder := yaml.NewDecoder(strings.NewReader(string(data)))

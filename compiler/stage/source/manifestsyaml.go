@@ -10,7 +10,6 @@ import (
 	"go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -28,8 +27,8 @@ func (s *manifestTree) yaml(t *text, d document) {
 	}
 	root := doc.Content[0]
 	n := nodes{t: t, above: d.above}
-	if blockyaml.ExpandedSize(root, nil) > blockyaml.MaxExpanded {
-		s.fault(diag.CodeSourceLimits, n.pos(root), "aliases that expand to more than "+strconv.Itoa(blockyaml.MaxExpanded>>20)+" MiB of the document", "write out the parts that the aliases repeat")
+	if fleet.ExpandedYAMLSize(root, nil) > fleet.MaxExpandedYAML {
+		s.fault(diag.CodeSourceLimits, n.pos(root), "aliases that expand to more than "+strconv.Itoa(fleet.MaxExpandedYAML>>20)+" MiB of the document", "write out the parts that the aliases repeat")
 		return
 	}
 	before := len(s.faults)
@@ -37,7 +36,7 @@ func (s *manifestTree) yaml(t *text, d document) {
 	if len(s.faults) > before {
 		return
 	}
-	data, err := blockyaml.ToJSON(d.data)
+	data, err := fleet.YAMLToJSON(d.data)
 	if err != nil {
 		s.unparsed(t, d, err)
 		return
@@ -73,7 +72,7 @@ var manifestsYamlLine = regexp.MustCompile(`\bline (\d+): (.*)$`)
 // unparsed returns the fault of an invalid document.
 func (s *manifestTree) unparsed(t *text, d document, err error) {
 	pos := diag.Pos{File: t.name, Line: d.above + 1}
-	msg := blockyaml.Message(err)
+	msg := fleet.YAMLMessage(err)
 	if m := manifestsYamlLine.FindStringSubmatch(msg); m != nil {
 		if line, err := strconv.Atoi(m[1]); err == nil {
 			pos.Line, msg = d.above+line, m[2]

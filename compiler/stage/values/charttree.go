@@ -6,7 +6,6 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 
-	"github.com/fleetc/fleetc/compiler/base/coalesce"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -79,7 +78,7 @@ func newNode(d subchart, schemas map[*chart.Chart]*schema, depth int) *node {
 // values. It returns an error when the values of a dependency are not a map.
 func (n *node) with(user map[string]any) (*node, map[string]any, error) {
 	c := n.chart()
-	values, _, err := coalesce.Values(c, user)
+	values, _, err := fleet.CoalesceValues(c, user)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,7 +93,7 @@ func (n *node) chart() *chart.Chart {
 	}
 	for _, e := range n.entries {
 		entry := *e
-		entry.Name, entry.Alias = coalesce.Key(e), ""
+		entry.Name, entry.Alias = fleet.DependencyKey(e), ""
 		c.Metadata.Dependencies = append(c.Metadata.Dependencies, &entry)
 	}
 	return c
@@ -102,7 +101,7 @@ func (n *node) chart() *chart.Chart {
 
 // entry returns the entry of Chart.yaml for a dependency; nil when there is none.
 func (n *node) entry(d *node) *chart.Dependency {
-	if i := slices.IndexFunc(n.entries, func(e *chart.Dependency) bool { return coalesce.Key(e) == d.name }); i >= 0 {
+	if i := slices.IndexFunc(n.entries, func(e *chart.Dependency) bool { return fleet.DependencyKey(e) == d.name }); i >= 0 {
 		return n.entries[i]
 	}
 	return nil

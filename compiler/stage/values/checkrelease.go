@@ -13,7 +13,6 @@ import (
 	"golang.org/x/text/message"
 	"helm.sh/helm/v3/pkg/chart"
 
-	"github.com/fleetc/fleetc/compiler/base/coalesce"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -55,7 +54,7 @@ func (c *checker) unused(d *chart.Dependency, v *fleet.Tree, values map[string]a
 	if len(at) > 1 {
 		prefix = strings.Join(at[:len(at)-1], ".") + "."
 	}
-	cond, _, byCondition := coalesce.Condition(d, values, prefix)
+	cond, _, byCondition := fleet.DependencyCondition(d, values, prefix)
 	var key *fleet.Tree
 	if byCondition {
 		if s, depth := c.values.Lookup(strings.Split(cond, ".")...); depth == strings.Count(cond, ".")+1 {
@@ -66,7 +65,7 @@ func (c *checker) unused(d *chart.Dependency, v *fleet.Tree, values map[string]a
 	if value == nil {
 		return
 	}
-	msg, hint := fmt.Sprintf("the chart's dependency %s is disabled, and nothing uses its values", coalesce.Key(d)), ""
+	msg, hint := fmt.Sprintf("the chart's dependency %s is disabled, and nothing uses its values", fleet.DependencyKey(d)), ""
 	switch {
 	case byCondition:
 		hint = fmt.Sprintf("set values.%s to true, or remove them", cond)

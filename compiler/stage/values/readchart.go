@@ -10,7 +10,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 
-	"github.com/fleetc/fleetc/compiler/base/coalesce"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // A chartRoot is the dot of a chart's templates.
@@ -119,7 +119,7 @@ type subchart struct {
 func subcharts(c *chart.Chart) []subchart {
 	var all []subchart
 	fits := func(d *chart.Dependency, sub *chart.Chart) bool {
-		return sub != nil && sub.Metadata != nil && d != nil && coalesce.Fits(d, sub)
+		return sub != nil && sub.Metadata != nil && d != nil && fleet.FitsDependency(d, sub)
 	}
 	for _, sub := range c.Dependencies() {
 		if sub == nil || sub.Metadata == nil {
@@ -134,7 +134,7 @@ func subcharts(c *chart.Chart) []subchart {
 		if d == nil {
 			continue
 		}
-		found := subchart{name: coalesce.Key(d), declared: d}
+		found := subchart{name: fleet.DependencyKey(d), declared: d}
 		if i := slices.IndexFunc(c.Dependencies(), func(sub *chart.Chart) bool { return fits(d, sub) }); i >= 0 {
 			found.chart = c.Dependencies()[i]
 		} else if i := slices.IndexFunc(all[:unlisted], func(o subchart) bool { return o.name == found.name }); i >= 0 {

@@ -10,7 +10,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 
-	"github.com/fleetc/fleetc/compiler/base/blockyaml"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
@@ -46,7 +46,7 @@ func (k *shapes) ofCRDs(name string) []servedKind {
 			continue
 		}
 		for doc := range strings.SplitSeq(string(file), "\n---") {
-			if v, ok := blockyaml.Decode(strings.TrimPrefix(doc, "---")); ok {
+			if v, ok := fleet.DecodeYAML(strings.TrimPrefix(doc, "---")); ok {
 				out = append(out, k.defined(v, name)...)
 			}
 		}

@@ -1,4 +1,4 @@
-package blockyaml
+package fleet
 
 import (
 	"math"

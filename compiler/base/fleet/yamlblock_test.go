@@ -1,4 +1,4 @@
-package blockyaml
+package fleet
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ func fully(text string) (v any, err error) {
 // whether the document is in the subset.
 func same(t *testing.T, text string) bool {
 	t.Helper()
-	got, ok := Decode(text)
+	got, ok := DecodeYAML(text)
 	if !ok {
 		return false
 	}
@@ -136,11 +136,11 @@ func TestMergeKeys(t *testing.T) {
 		"b: {<<: *a, k: 3}\nc: {1: 1, 0x1: 2}":    "",
 		"b: &b {<<: *b, k: 3, x: 1}":              "",
 	} {
-		data, err := ToJSON([]byte(merged + text))
+		data, err := YAMLToJSON([]byte(merged + text))
 		if string(data) != want || (err == nil) != (want != "") {
 			t.Errorf("%s: %s, %v, want %s", text, data, err, want)
 		}
-		if v, err := Unmarshal([]byte(merged + text)); (err == nil) != (want != "") {
+		if v, err := UnmarshalYAML([]byte(merged + text)); (err == nil) != (want != "") {
 			t.Errorf("%s: %v, %v", text, v, err)
 		}
 	}
@@ -171,7 +171,7 @@ func TestReadersAgree(t *testing.T) {
 			b.WriteString("}\n")
 		}
 		text := []byte(b.String())
-		got, err := Unmarshal(text)
+		got, err := UnmarshalYAML(text)
 		if err != nil || goyaml.UnmarshalStrict(text, new(any)) == nil {
 			continue
 		}

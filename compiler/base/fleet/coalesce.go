@@ -1,8 +1,4 @@
-// Package coalesce enables the dependencies of Helm charts and merges values over their
-// defaults by Helm's rules, including the odd ones that charts rely on. Helm's own functions
-// copy all values by reflection several times per release and report lost values only to
-// the standard logger, so that they cannot run in parallel. Tests compare the results.
-package coalesce
+package fleet
 
 import (
 	"cmp"
@@ -13,12 +9,10 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
-
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A Loss is a value that Helm ignores.
-type Loss struct {
+// A LostValue is a value that Helm ignores.
+type LostValue struct {
 	Why   string
 	Key   string // of the global value; empty for all of them
 	Below bool   // whether the dependency's own global value is not a map
@@ -26,13 +20,13 @@ type Loss struct {
 
 // Reasons for losses.
 const (
-	NoMap     = "this global value is a map, but a dependency has a value of another type for it"
-	IsAMap    = "a dependency ignores this global value, because it has a map for it"
-	NoGlobals = "global is not a map, so dependencies ignore it"
+	NoGlobalMap = "this global value is a map, but a dependency has a value of another type for it"
+	IsGlobalMap = "a dependency ignores this global value, because it has a map for it"
+	NoGlobals   = "global is not a map, so dependencies ignore it"
 )
 
 // Keys returns the last keys of the value's path.
-func (l Loss) Keys() []string {
+func (l LostValue) Keys() []string {
 	if l.Key == "" {
 		return []string{chartutil.GlobalKey}
 	}
@@ -41,13 +35,13 @@ func (l Loss) Keys() []string {
 
 // A merger merges the values of one release and collects the values that are
 // lost.
-type merger struct{ lost []Loss }
+type merger struct{ lost []LostValue }
 
-// Values enables the dependencies of the chart and returns the values that its templates
+// CoalesceValues enables the dependencies of the chart and returns the values that its templates
 // see, and the values that are lost. It modifies the chart and its dependencies, but no
 // map of values. It returns Helm's error when the values of a dependency
 // are not a map.
-func Values(c *chart.Chart, user map[string]any) (values map[string]any, lost []Loss, err error) {
+func CoalesceValues(c *chart.Chart, user map[string]any) (values map[string]any, lost []LostValue, err error) {
 	m := &merger{}
 	err = m.enable(c, user, "")
 	if err == nil {
@@ -98,17 +92,17 @@ func (m *merger) enable(c *chart.Chart, values map[string]any, path string) erro
 // alias.
 func declaredDependencies(c *chart.Chart) []*chart.Chart {
 	all := slices.DeleteFunc(slices.Clone(c.Dependencies()), func(d *chart.Chart) bool {
-		return slices.ContainsFunc(c.Metadata.Dependencies, func(req *chart.Dependency) bool { return Fits(req, d) })
+		return slices.ContainsFunc(c.Metadata.Dependencies, func(req *chart.Dependency) bool { return FitsDependency(req, d) })
 	})
 	for _, req := range c.Metadata.Dependencies {
-		i := slices.IndexFunc(c.Dependencies(), func(d *chart.Chart) bool { return Fits(req, d) })
+		i := slices.IndexFunc(c.Dependencies(), func(d *chart.Chart) bool { return FitsDependency(req, d) })
 		if i >= 0 {
 			named, meta := *c.Dependencies()[i], *c.Dependencies()[i].Metadata
-			meta.Name = Key(req)
+			meta.Name = DependencyKey(req)
 			named.Metadata = &meta
 			all = append(all, &named)
 		}
-		req.Name = Key(req)
+		req.Name = DependencyKey(req)
 	}
 	return all
 }
@@ -116,7 +110,7 @@ func declaredDependencies(c *chart.Chart) []*chart.Chart {
 // isEnabled reports whether a dependency is enabled: by its first condition
 // that is true or false, else by its tags. The default is true.
 func isEnabled(d *chart.Dependency, values chartutil.Values, path string) bool {
-	if _, on, ok := Condition(d, values, path); ok {
+	if _, on, ok := DependencyCondition(d, values, path); ok {
 		return on
 	}
 	on, off := false, false
@@ -129,10 +123,10 @@ func isEnabled(d *chart.Dependency, values chartutil.Values, path string) bool {
 	return on || !off
 }
 
-// Condition returns the path of the first condition of a dependency that is true or false,
+// DependencyCondition returns the path of the first condition of a dependency that is true or false,
 // and its value. path is the dotted path of the parent's values, with a dot at the end;
 // paths begin at the root of the values.
-func Condition(d *chart.Dependency, values chartutil.Values, path string) (at string, on, ok bool) {
+func DependencyCondition(d *chart.Dependency, values chartutil.Values, path string) (at string, on, ok bool) {
 	for condition := range strings.SplitSeq(strings.TrimSpace(d.Condition), ",") {
 		if condition == "" {
 			continue
@@ -146,11 +140,11 @@ func Condition(d *chart.Dependency, values chartutil.Values, path string) (at st
 	return "", false, false
 }
 
-// Key returns the key of the values of an entry of Chart.yaml.
-func Key(d *chart.Dependency) string { return cmp.Or(d.Alias, d.Name) }
+// DependencyKey returns the key of the values of an entry of Chart.yaml.
+func DependencyKey(d *chart.Dependency) string { return cmp.Or(d.Alias, d.Name) }
 
-// Fits reports whether an entry of Chart.yaml is for a chart in charts/.
-func Fits(d *chart.Dependency, c *chart.Chart) bool {
+// FitsDependency reports whether an entry of Chart.yaml is for a chart in charts/.
+func FitsDependency(d *chart.Dependency, c *chart.Chart) bool {
 	return c.Name() == d.Name && chartutil.IsCompatibleRange(d.Version, c.Metadata.Version)
 }
 
@@ -242,7 +236,7 @@ func addDefaults(c *chart.Chart, values map[string]any, keepNull bool) {
 	for key, v := range c.Values {
 		given, ok := values[key]
 		if !ok {
-			values[key] = fleet.Clone(v)
+			values[key] = Clone(v)
 			continue
 		}
 		if given == nil && !keepNull {
@@ -267,7 +261,7 @@ func overlay(over, table map[string]any, keepNull, move bool) {
 		case !ok && move:
 			over[key] = v
 		case !ok:
-			over[key] = fleet.Clone(v)
+			over[key] = Clone(v)
 		case given == nil && !keepNull && v != nil:
 			delete(over, key)
 		default:
@@ -294,12 +288,12 @@ func overlay(over, table map[string]any, keepNull, move bool) {
 func (m *merger) globals(to, from map[string]any) {
 	own, ok := tableAt(to, chartutil.GlobalKey)
 	if !ok {
-		m.lose(Loss{Why: NoGlobals, Below: true})
+		m.lose(LostValue{Why: NoGlobals, Below: true})
 		return
 	}
 	above, ok := tableAt(from, chartutil.GlobalKey)
 	if !ok {
-		m.lose(Loss{Why: NoGlobals})
+		m.lose(LostValue{Why: NoGlobals})
 		return
 	}
 	for key, v := range above {
@@ -308,7 +302,7 @@ func (m *merger) globals(to, from map[string]any) {
 		below, isMap := given.(map[string]any)
 		switch {
 		case isTable && ok && !isMap:
-			m.lose(Loss{Why: NoMap, Key: key})
+			m.lose(LostValue{Why: NoGlobalMap, Key: key})
 		case isTable:
 			table = maps.Clone(table)
 			if isMap {
@@ -316,7 +310,7 @@ func (m *merger) globals(to, from map[string]any) {
 			}
 			own[key] = table
 		case isMap:
-			m.lose(Loss{Why: IsAMap, Key: key})
+			m.lose(LostValue{Why: IsGlobalMap, Key: key})
 		default:
 			own[key] = v
 		}
@@ -324,7 +318,7 @@ func (m *merger) globals(to, from map[string]any) {
 	to[chartutil.GlobalKey] = own
 }
 
-func (m *merger) lose(l Loss) { m.lost = append(m.lost, l) }
+func (m *merger) lose(l LostValue) { m.lost = append(m.lost, l) }
 
 // tableAt returns the map at a key, or an empty map when the key is missing.
 func tableAt(m map[string]any, key string) (table map[string]any, ok bool) {
@@ -341,5 +335,5 @@ func copyMap(m map[string]any) map[string]any {
 	if m == nil {
 		return map[string]any{}
 	}
-	return fleet.Clone(m).(map[string]any)
+	return Clone(m).(map[string]any)
 }

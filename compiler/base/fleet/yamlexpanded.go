@@ -1,18 +1,18 @@
-package blockyaml
+package fleet
 
 import "go.yaml.in/yaml/v3"
 
 const (
-	// MaxExpanded limits the size of YAML with expanded aliases, in approximate bytes.
-	MaxExpanded = 64 << 20
+	// MaxExpandedYAML limits the size of YAML with expanded aliases, in approximate bytes.
+	MaxExpandedYAML = 64 << 20
 
 	perNode = 16 // bytes that a node counts, besides its text
 )
 
-// ExpandedSize returns the approximate size of a node with expanded aliases, or more than
-// [MaxExpanded]. isTooLarge reports whether the text of a scalar exceeds the limit, for
+// ExpandedYAMLSize returns the approximate size of a node with expanded aliases, or more than
+// [MaxExpandedYAML]. isTooLarge reports whether the text of a scalar exceeds the limit, for
 // example because the text is YAML; it may be nil.
-func ExpandedSize(root *yaml.Node, isTooLarge func(text string) bool) int {
+func ExpandedYAMLSize(root *yaml.Node, isTooLarge func(text string) bool) int {
 	e := expansion{map[*yaml.Node]int{}, isTooLarge}
 	return e.size(root)
 }
@@ -30,7 +30,7 @@ func (e expansion) size(n *yaml.Node) int {
 	if n.Anchor != "" {
 		switch size, ok := e.sizes[n]; {
 		case ok && size < 0:
-			return MaxExpanded + 1 // it contains itself
+			return MaxExpandedYAML + 1 // it contains itself
 		case ok:
 			return size
 		}
@@ -38,10 +38,10 @@ func (e expansion) size(n *yaml.Node) int {
 	}
 	size := perNode + len(n.Value)
 	if n.Kind == yaml.ScalarNode && e.isTooLarge != nil && e.isTooLarge(n.Value) {
-		size = MaxExpanded + 1
+		size = MaxExpandedYAML + 1
 	}
 	for _, c := range n.Content {
-		if size = min(size+e.size(c), MaxExpanded+1); size > MaxExpanded {
+		if size = min(size+e.size(c), MaxExpandedYAML+1); size > MaxExpandedYAML {
 			break
 		}
 	}

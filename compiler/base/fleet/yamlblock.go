@@ -1,7 +1,4 @@
-// Package blockyaml is a fast decoder for a subset of YAML: block maps, block
-// lists and common scalars. Nearly all output of charts is in this subset. For
-// any other document, valid or not, it reports that the full parser is needed.
-package blockyaml
+package fleet
 
 import (
 	"strings"
@@ -13,10 +10,10 @@ const (
 	maxKey   = 1000 // bytes of a key in the source text
 )
 
-// Decode decodes a YAML document like Kubernetes' libraries: maps have string
+// DecodeYAML decodes a YAML document like Kubernetes' libraries: maps have string
 // keys, integers are int64 and other numbers float64. ok is false if the
 // document is not in the subset, or invalid.
-func Decode(text string) (v any, ok bool) {
+func DecodeYAML(text string) (v any, ok bool) {
 	if !clean(text) {
 		return nil, false
 	}

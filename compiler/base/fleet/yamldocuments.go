@@ -1,4 +1,4 @@
-package blockyaml
+package fleet
 
 import (
 	"bytes"
@@ -11,9 +11,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Documents yields the documents of a text. It ends after the first that does not parse, which
+// YAMLDocuments yields the documents of a text. It ends after the first that does not parse, which
 // has an error.
-func Documents(text []byte) iter.Seq2[*yaml.Node, error] {
+func YAMLDocuments(text []byte) iter.Seq2[*yaml.Node, error] {
 	return func(yield func(*yaml.Node, error) bool) {
 		decoder := yaml.NewDecoder(bytes.NewReader(text))
 		for {
@@ -26,9 +26,9 @@ func Documents(text []byte) iter.Seq2[*yaml.Node, error] {
 	}
 }
 
-// Message returns the message of an error of the YAML libraries in one line, without their
+// YAMLMessage returns the message of an error of the YAML libraries in one line, without their
 // prefixes. Of several messages it returns the first, and how many there are besides.
-func Message(err error) string {
+func YAMLMessage(err error) string {
 	msg := err.Error()
 	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: "} {
 		msg = strings.TrimPrefix(msg, prefix)

@@ -1,4 +1,4 @@
-package blockyaml
+package fleet
 
 import (
 	"bytes"
@@ -12,11 +12,11 @@ import (
 	goyaml "sigs.k8s.io/yaml/goyaml.v2"
 )
 
-// Unmarshal decodes a YAML document with the YAML library of Kubernetes. A key that a map has
+// UnmarshalYAML decodes a YAML document with the YAML library of Kubernetes. A key that a map has
 // twice is an error, because readers disagree on which value is used. A key after a merge key
 // (<<) overrides that of the merged map: kubectl and Helm accept it, and
 // [goyaml.UnmarshalStrict] does not.
-func Unmarshal(text []byte) (v any, err error) {
+func UnmarshalYAML(text []byte) (v any, err error) {
 	if err = goyaml.UnmarshalStrict(text, &v); err != nil && overridesMerged(text) {
 		v = nil
 		err = goyaml.Unmarshal(text, &v)
@@ -27,21 +27,21 @@ func Unmarshal(text []byte) (v any, err error) {
 	return v, nil
 }
 
-// IsDuplicate reports whether an error of [Unmarshal] says only that maps have keys twice.
-func IsDuplicate(err error) bool {
+// IsDuplicateKey reports whether an error of [UnmarshalYAML] says only that maps have keys twice.
+func IsDuplicateKey(err error) bool {
 	found, ok := errors.AsType[*goyaml.TypeError](err)
 	return ok && !slices.ContainsFunc(found.Errors, func(text string) bool { return !strings.HasSuffix(text, " already set in map") })
 }
 
-// UnmarshalLast is [Unmarshal] for a document whose maps may have keys twice. As in kubectl
+// UnmarshalLastYAML is [UnmarshalYAML] for a document whose maps may have keys twice. As in kubectl
 // and Helm, the last value counts.
-func UnmarshalLast(text []byte) (v any, err error) {
+func UnmarshalLastYAML(text []byte) (v any, err error) {
 	err = goyaml.Unmarshal(text, &v)
 	return v, err
 }
 
-// ToJSON is [sigsyaml.YAMLToJSONStrict] with the exception of [Unmarshal] for merge keys.
-func ToJSON(text []byte) ([]byte, error) {
+// YAMLToJSON is [sigsyaml.YAMLToJSONStrict] with the exception of [UnmarshalYAML] for merge keys.
+func YAMLToJSON(text []byte) ([]byte, error) {
 	data, err := sigsyaml.YAMLToJSONStrict(text)
 	if err != nil && overridesMerged(text) {
 		return sigsyaml.YAMLToJSON(text)
