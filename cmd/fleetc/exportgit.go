@@ -15,7 +15,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/edit/updates"
+	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/spf13/cobra"
 )
@@ -216,11 +216,11 @@ func printBranches(w io.Writer, branches []export.BranchResult, repository, base
 			export.BranchStale:     "left as it is: " + cmp.Or(b.Base, base) + " has all of it",
 			export.BranchForeign:   "left as it is: others committed to it",
 			export.BranchRefused:   "not pushed: the repository rejects it",
-			updates.BranchWaits:    "waits: as many branches exist as updates.maxBranches allows",
-			updates.BranchFailed:   "not pushed: the updates cannot be made",
-			updates.BranchGone:     "its group no longer exists; --prune deletes it, unless others committed to it",
-			updates.BranchDeleted:  "deleted: its group no longer exists",
-			updates.BranchUnknown:  "left as it is: versions could not be read, so its group may exist",
+			edit.BranchWaits:       "waits: as many branches exist as updates.maxBranches allows",
+			edit.BranchFailed:      "not pushed: the updates cannot be made",
+			edit.BranchGone:        "its group no longer exists; --prune deletes it, unless others committed to it",
+			edit.BranchDeleted:     "deleted: its group no longer exists",
+			edit.BranchUnknown:     "left as it is: versions could not be read, so its group may exist",
 		}
 		if check {
 			said[export.BranchCommitted], said[export.BranchCreated] = "would get a commit", "would be made of commit "+b.Commit

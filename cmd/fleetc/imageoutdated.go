@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler/base/registry"
-	"github.com/fleetc/fleetc/compiler/edit/updates"
+	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
@@ -52,14 +52,14 @@ func newImageOutdatedCommand(o *options) *cobra.Command {
 			return err
 		}
 		p := newProgress(cmd, len(f.Clusters))
-		versions, err := updates.FindVersions(cmd.Context(), f, registry.NewImages(o.compiler().Offline), patterns, p.step)
-		outdated := slices.ContainsFunc(versions, func(v updates.ImageVersion) bool { return v.Status == updates.Outdated })
+		versions, err := edit.FindImageVersions(cmd.Context(), f, registry.NewImages(o.compiler().Offline), patterns, p.step)
+		outdated := slices.ContainsFunc(versions, func(v edit.ImageVersion) bool { return v.Status == edit.ImageOutdated })
 		if !all {
-			versions = slices.DeleteFunc(versions, func(v updates.ImageVersion) bool { return v.Status == updates.UpToDate || v.Status == updates.Held })
+			versions = slices.DeleteFunc(versions, func(v edit.ImageVersion) bool { return v.Status == edit.ImageUpToDate || v.Status == edit.ImageHeld })
 		}
 		// Print the known images even if some registries cannot be read.
 		if output == "json" {
-			err = cmp.Or(err, writeJSON(cmd.OutOrStdout(), append([]updates.ImageVersion{}, versions...)))
+			err = cmp.Or(err, writeJSON(cmd.OutOrStdout(), append([]edit.ImageVersion{}, versions...)))
 		} else if len(versions) > 0 || err == nil {
 			err = cmp.Or(err, imageVersionTable(cmd.OutOrStdout(), versions))
 		}
@@ -74,7 +74,7 @@ func newImageOutdatedCommand(o *options) *cobra.Command {
 }
 
 // imageVersionTable prints a row for each image and policy.
-func imageVersionTable(w io.Writer, versions []updates.ImageVersion) error {
+func imageVersionTable(w io.Writer, versions []edit.ImageVersion) error {
 	if len(versions) == 0 {
 		_, err := fmt.Fprintln(w, "no image has a newer tag")
 		return err
@@ -83,7 +83,7 @@ func imageVersionTable(w io.Writer, versions []updates.ImageVersion) error {
 	fmt.Fprintln(t, "IMAGE\tTAG\tNEWEST\tPOLICY\tCLUSTERS")
 	for _, v := range versions {
 		policy := v.Policy
-		if v.Status == updates.Outside {
+		if v.Status == edit.ImageOutside {
 			policy = "outside of " + policy
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", diff.Inline(v.Repository), shortTag(v.Tag, v.Digest), shortTag(v.Newest, v.NewestDigest), diff.Inline(policy), nameList(v.Clusters))

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/registry"
-	"github.com/fleetc/fleetc/compiler/edit/updates"
+	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -43,7 +43,7 @@ const imageUpdateExample = `  fleetc image update
   fleetc image update app --tag 1.4.2 --in dev`
 
 func newImageUpdateCommand(o *options) *cobra.Command {
-	var req updates.ImageRequest
+	var req edit.ImageRequest
 	var output string
 	var all bool
 	cmd := &cobra.Command{
@@ -63,7 +63,7 @@ func newImageUpdateCommand(o *options) *cobra.Command {
 				return err
 			}
 			p := newProgress(cmd, len(ids))
-			u, err := updates.UpdateImages(cmd.Context(), c, registry.NewImages(c.Offline), req, p.step)
+			u, err := edit.UpdateImages(cmd.Context(), c, registry.NewImages(c.Offline), req, p.step)
 			if u == nil {
 				return err
 			}
@@ -92,7 +92,7 @@ func newImageUpdateCommand(o *options) *cobra.Command {
 }
 
 // imageUpdateText prints an update. faults are those of images that are not updated.
-func imageUpdateText(w io.Writer, u *updates.ImageUpdate, dryRun bool, faults error, name func(string) string, style diff.Style) error {
+func imageUpdateText(w io.Writer, u *edit.ImageUpdate, dryRun bool, faults error, name func(string) string, style diff.Style) error {
 	if len(u.Edits) == 0 {
 		if faults != nil {
 			return nil
@@ -122,7 +122,7 @@ func imageUpdateText(w io.Writer, u *updates.ImageUpdate, dryRun bool, faults er
 }
 
 // lineEditText returns a changed line.
-func lineEditText(e updates.LineEdit) string {
+func lineEditText(e edit.LineEdit) string {
 	text := diff.Inline(e.After)
 	if e.Before != "" {
 		text = diff.Inline(e.Before) + " -> " + text

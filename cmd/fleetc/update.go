@@ -10,7 +10,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/registry"
-	"github.com/fleetc/fleetc/compiler/edit/updates"
+	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
@@ -56,14 +56,14 @@ const updateExample = `  fleetc update --dry-run
 
 // updateOptions are the flags of update.
 type updateOptions struct {
-	updates.Request
+	edit.UpdatesRequest
 	output string
 	dryRun bool
 	style  diff.Style
 
 	perGroup bool
 	bodies   string // directory for texts of pull requests
-	branches updates.Branches
+	branches edit.UpdateBranches
 }
 
 func newUpdateCommand(o *options) *cobra.Command {
@@ -121,7 +121,7 @@ func runUpdate(cmd *cobra.Command, o *options, u *updateOptions) error {
 	}
 	u.Date = o.date
 	p := newProgress(cmd, len(ids))
-	found, err := updates.Find(cmd.Context(), c, registry.NewImages(c.Offline), u.Request, p.step)
+	found, err := edit.FindUpdates(cmd.Context(), c, registry.NewImages(c.Offline), u.UpdatesRequest, p.step)
 	p.clear()
 	if found == nil {
 		return err
@@ -155,7 +155,7 @@ func runUpdate(cmd *cobra.Command, o *options, u *updateOptions) error {
 }
 
 // print prints the updates. faults are those until now.
-func (u *updateOptions) print(w io.Writer, found *updates.Updates, faults error) error {
+func (u *updateOptions) print(w io.Writer, found *edit.Updates, faults error) error {
 	switch u.output {
 	case "json":
 		return writeJSON(w, found)
@@ -170,9 +170,9 @@ func (u *updateOptions) print(w io.Writer, found *updates.Updates, faults error)
 }
 
 // updatesMarkdown prints the texts of pull requests for all groups.
-func updatesMarkdown(w io.Writer, found *updates.Updates) error {
+func updatesMarkdown(w io.Writer, found *edit.Updates) error {
 	for _, g := range found.Groups {
-		limit := updates.MaxMarkdown
+		limit := edit.MaxUpdateMarkdown
 		if n := len(found.Groups); n > 1 {
 			limit /= n
 			fmt.Fprintf(w, "# %s\n\n", diff.MarkdownText(g.Title()))
@@ -185,7 +185,7 @@ func updatesMarkdown(w io.Writer, found *updates.Updates) error {
 }
 
 // updatesText prints the groups for people.
-func updatesText(w io.Writer, found *updates.Updates, dryRun bool, faults error, style diff.Style) error {
+func updatesText(w io.Writer, found *edit.Updates, dryRun bool, faults error, style diff.Style) error {
 	var b strings.Builder
 	for i, g := range found.Groups {
 		if i > 0 {
@@ -222,7 +222,7 @@ func updatesText(w io.Writer, found *updates.Updates, dryRun bool, faults error,
 
 // hasOldFaults reports whether a cluster of a group was not compared because of faults that it
 // had before the update.
-func hasOldFaults(g *updates.Group) bool {
+func hasOldFaults(g *edit.UpdateGroup) bool {
 	hasNew := map[string]bool{}
 	for _, d := range diag.All(g.Faults) {
 		for _, id := range d.Clusters {
@@ -233,7 +233,7 @@ func hasOldFaults(g *updates.Group) bool {
 }
 
 // writeUpdates prints the updates of a group, and the changed values of its charts.
-func writeUpdates(b *strings.Builder, g *updates.Group, dryRun bool) {
+func writeUpdates(b *strings.Builder, g *edit.UpdateGroup, dryRun bool) {
 	for _, u := range g.Updates {
 		fmt.Fprintf(b, "  %s %s: %s", u.Kind, diff.Inline(u.Short()), diff.Inline(u.Text(" -> ")))
 		if u.Layer != "" {
@@ -254,7 +254,7 @@ func writeUpdates(b *strings.Builder, g *updates.Group, dryRun bool) {
 }
 
 // writeLeftOut prints the updates that are left out.
-func writeLeftOut(b *strings.Builder, found *updates.Updates) {
+func writeLeftOut(b *strings.Builder, found *edit.Updates) {
 	if len(found.LeftOut) > 0 {
 		b.WriteString("\nleft out:\n")
 	}

@@ -9,20 +9,20 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/edit/updates"
+	"github.com/fleetc/fleetc/compiler/edit"
 )
 
 // branchOf returns the branch of a group; empty without --branch-per-group.
-func branchOf(found *updates.Updates, g *updates.Group) updates.PushedGroup {
-	i := slices.IndexFunc(found.Branches, func(p updates.PushedGroup) bool { return p.Group == g.Name })
+func branchOf(found *edit.Updates, g *edit.UpdateGroup) edit.PushedGroup {
+	i := slices.IndexFunc(found.Branches, func(p edit.PushedGroup) bool { return p.Group == g.Name })
 	if i < 0 {
-		return updates.PushedGroup{Base: "main"}
+		return edit.PushedGroup{Base: "main"}
 	}
 	return found.Branches[i]
 }
 
 // writeBodies writes the texts of the pull requests to files.
-func (u *updateOptions) writeBodies(o *options, found *updates.Updates) error {
+func (u *updateOptions) writeBodies(o *options, found *edit.Updates) error {
 	if u.bodies == "" {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (u *updateOptions) writeBodies(o *options, found *updates.Updates) error {
 		if at.Branch != "" {
 			base = "origin/" + base
 		}
-		if err := g.WriteMarkdown(&b, base, at.Branch, updates.MaxMarkdown); err != nil {
+		if err := g.WriteMarkdown(&b, base, at.Branch, edit.MaxUpdateMarkdown); err != nil {
 			return err
 		}
 		g.BodyFile = filepath.Join(u.bodies, g.Name+".md")
@@ -48,7 +48,7 @@ func (u *updateOptions) writeBodies(o *options, found *updates.Updates) error {
 }
 
 // printPushed prints what happened to the branches of groups.
-func printPushed(w io.Writer, pushed []updates.PushedGroup) {
+func printPushed(w io.Writer, pushed []edit.PushedGroup) {
 	if len(pushed) == 0 {
 		return
 	}

@@ -2,6 +2,9 @@
 // updates charts. [Lift] moves values that all clusters of a layer set equally to the files of
 // the layer: it compiles the fleet before and after, and no bundle may change.
 //
+// [FindUpdates] finds newer versions of charts and images. All images at once, or charts and
+// images group by group, get them: each change is compiled before anything is written.
+//
 // It is large because each of these changes reads other files of CUE and writes them in another form.
 package edit
 

@@ -24,7 +24,7 @@ func (t *tree) plan(paths [][]string) []*move {
 	if len(t.layers) == 0 {
 		return nil
 	}
-	p := planner{}
+	p := liftPlanner{}
 	seen := map[string]bool{}
 	for _, l := range t.layers {
 		l.settings.leaves(nil, func(path []string) {
@@ -47,13 +47,13 @@ func isBelow(path, want []string) bool {
 	return len(path) >= len(want) && slices.Equal(path[:len(want)], want)
 }
 
-// A planner collects moves.
-type planner struct{ moves []*move }
+// A liftPlanner collects moves.
+type liftPlanner struct{ moves []*move }
 
 // lift adds the moves of a path into a layer, or into layers below it. A layer with one
 // layer below takes no values: one cluster does not show the common values. Neither does one
 // whose files are all links.
-func (p *planner) lift(l *layer, path []string) {
+func (p *liftPlanner) lift(l *layer, path []string) {
 	if len(l.below) == 0 {
 		return
 	}

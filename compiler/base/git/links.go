@@ -34,12 +34,20 @@ func IsDotGit(name string) bool {
 // Top returns the directory at or above dir that git has as the top of a checkout, where
 // .git is a directory or, in a work tree, a file. Without one, it returns dir.
 func Top(dir string) string {
+	if top, ok := FindTop(dir); ok {
+		return top
+	}
+	return dir
+}
+
+// FindTop returns the top of the checkout that contains dir, and false without one.
+func FindTop(dir string) (string, bool) {
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return at
+			return at, true
 		}
 		if at == filepath.Dir(at) {
-			return dir
+			return "", false
 		}
 	}
 }

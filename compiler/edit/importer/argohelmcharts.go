@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit"
 )
 
 // This file imports the charts that kustomizations render with helmCharts, one release for
@@ -338,12 +339,12 @@ func (k *chartsKustomization) withoutCharts() error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(filepath.Join(k.Work, filepath.FromSlash(k.file)), text)
+	return edit.ReplaceFile(filepath.Join(k.Work, filepath.FromSlash(k.file)), text)
 }
 
 // restore writes the files of the kustomization and of its bases as they were.
 func (k *chartsKustomization) restore() error {
-	err := replaceFile(filepath.Join(k.Work, filepath.FromSlash(k.file)), k.before)
+	err := edit.ReplaceFile(filepath.Join(k.Work, filepath.FromSlash(k.file)), k.before)
 	for _, base := range k.bases {
 		err = errors.Join(err, base.restore())
 	}

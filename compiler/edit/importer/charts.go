@@ -16,6 +16,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/par"
+	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 )
 
@@ -312,7 +313,7 @@ func chartFiles(ctx context.Context, dir string) (map[string][]byte, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(temp)
-	if err := copyTree(ctx, dir, temp); err != nil {
+	if err := edit.CopyTree(ctx, dir, temp); err != nil {
 		return nil, err
 	}
 	files := map[string][]byte{}
@@ -335,5 +336,5 @@ func (w *work) put(name string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	return replaceFile(file, data)
+	return edit.ReplaceFile(file, data)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
 // HelmfileOptions say what to read.
@@ -54,10 +55,7 @@ func ReadHelmfile(ctx context.Context, opts HelmfileOptions) (*Model, error) {
 	if !info.IsDir() {
 		dir = filepath.Dir(file)
 	}
-	root, ok := GitRoot(dir)
-	if !ok {
-		root = dir
-	}
+	root := git.Top(dir)
 	rel, err := filepath.Rel(root, file)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/edit"
 )
 
 // programRender returns the function that renders the releases of the environment with the
@@ -34,7 +35,7 @@ func (e *environmentRun) programRender(file string) func(context.Context, []stri
 		if err := os.Mkdir(repository, 0o700); err != nil {
 			return nil, err
 		}
-		if err := CopyFiles(ctx, e.dir, repository); err != nil {
+		if err := edit.CopyFiles(ctx, e.dir, repository); err != nil {
 			return nil, err
 		}
 		args, err := e.programArgs(temp, repository, file, apis)

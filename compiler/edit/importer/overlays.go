@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/git"
 	"sigs.k8s.io/yaml"
 )
 
@@ -163,7 +164,7 @@ func addOverlays(m *Model, root string, all []builtOverlay, kubernetes string) {
 // repositoryOf returns the directory that overlays may read: the git repository of the
 // first one, or without one the directory that contains all of them.
 func repositoryOf(overlays []Overlay) (string, error) {
-	root, ok := GitRoot(overlays[0].Dir)
+	root, ok := git.FindTop(overlays[0].Dir)
 	if !ok {
 		root = filepath.Dir(filepath.Dir(overlays[0].Dir))
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit"
 )
 
 // A Repository is a directory of files that an import reads, and a copy in which readers
@@ -34,7 +35,7 @@ func openRepository(ctx context.Context, dir, hint string) (*Repository, error) 
 		return nil, err
 	}
 	r := &Repository{Dir: abs, Work: work}
-	if err := copyTree(ctx, abs, work); err != nil {
+	if err := edit.CopyTree(ctx, abs, work); err != nil {
 		r.Close()
 		return nil, err
 	}
@@ -59,17 +60,4 @@ func (r *Repository) Close() { os.RemoveAll(r.Work) }
 func (r *Repository) Position(p diag.Pos) diag.Pos {
 	p.File = path.Join(filepath.ToSlash(r.Dir), p.File)
 	return p
-}
-
-// GitRoot returns the root of the git repository of a directory, an absolute path. It
-// returns false if the directory is in none.
-func GitRoot(dir string) (string, bool) {
-	for above := dir; ; above = filepath.Dir(above) {
-		if _, err := os.Lstat(filepath.Join(above, ".git")); err == nil {
-			return above, true
-		}
-		if above == filepath.Dir(above) {
-			return "", false
-		}
-	}
 }

@@ -76,7 +76,7 @@ func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) 
 	if stage, err = filepath.EvalSymlinks(stage); err != nil {
 		return nil, err
 	}
-	if err := copyTree(ctx, root, stage); err != nil {
+	if err := edit.CopyTree(ctx, root, stage); err != nil {
 		return nil, err
 	}
 	w := &work{

@@ -1,4 +1,4 @@
-package updates
+package edit
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 func TestUpdatesJSON(t *testing.T) {
 	u := &Updates{
 		Written: []string{"a.cue"}, Others: []string{"rest"}, LeftOut: []LeftOut{}, Dir: "/fleet", Limit: 3, Incomplete: true,
-		Groups:   []*Group{{Name: "web", Failed: errors.New("broken"), BodyFile: "web.md", Before: map[string][]byte{"a.cue": []byte("x")}, After: load.Edits{"a.cue": []byte("y")}}},
+		Groups:   []*UpdateGroup{{Name: "web", Failed: errors.New("broken"), BodyFile: "web.md", Before: map[string][]byte{"a.cue": []byte("x")}, After: load.Edits{"a.cue": []byte("y")}}},
 		Branches: []PushedGroup{{Group: "web", Branch: "fleetc/update/web", Base: "main", State: export.BranchCommitted, Commit: "c0ffee"}},
 	}
 	got, err := json.MarshalIndent(u, "", " ")

@@ -1,4 +1,4 @@
-package updates
+package edit
 
 import (
 	"fmt"
@@ -7,14 +7,13 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
-// MaxMarkdown is the maximum length of the text of a pull request, in bytes. Forges take
+// MaxUpdateMarkdown is the maximum length of the text of a pull request, in bytes. Forges take
 // 65,536 characters.
-const MaxMarkdown = 60_000
+const MaxUpdateMarkdown = 60_000
 
 // Limits of the sections of a text, in bytes.
 const (
@@ -29,7 +28,7 @@ const (
 // WriteMarkdown writes the text of a pull request for a group, of at most limit bytes. Texts
 // of charts and registries cannot leave their place in it. The base is a branch or commit to
 // compare with, for the commands to try the group; branch may be empty.
-func (g *Group) WriteMarkdown(w io.Writer, base, branch string, limit int) error {
+func (g *UpdateGroup) WriteMarkdown(w io.Writer, base, branch string, limit int) error {
 	head := g.table() + g.valuesSection() + g.faultsSection()
 	foot := g.notesSection() + g.commands(base, branch)
 	var rendered strings.Builder
@@ -66,7 +65,7 @@ func (s *section) end() string {
 }
 
 // table returns the versions.
-func (g *Group) table() string {
+func (g *UpdateGroup) table() string {
 	s := &section{limit: maxTable}
 	s.line("| | name | from | to | releases | clusters |\n|---|---|---|---|---|---|")
 	for _, u := range g.Updates {
@@ -87,7 +86,7 @@ func names(list []string) string {
 }
 
 // valuesSection returns the changed values of charts that matter for the fleet.
-func (g *Group) valuesSection() string {
+func (g *UpdateGroup) valuesSection() string {
 	s := &section{limit: maxValues}
 	for _, v := range g.Values {
 		if v.Unknown != "" {
@@ -110,7 +109,7 @@ func (g *Group) valuesSection() string {
 }
 
 // faultsSection returns the new faults of the fleet.
-func (g *Group) faultsSection() string {
+func (g *UpdateGroup) faultsSection() string {
 	faults := append(diag.All(g.Failed), diag.All(g.Faults)...)
 	if len(faults) == 0 {
 		return ""
@@ -134,7 +133,7 @@ func (g *Group) faultsSection() string {
 }
 
 // notesSection returns the release notes.
-func (g *Group) notesSection() string {
+func (g *UpdateGroup) notesSection() string {
 	if len(g.Notes) == 0 {
 		return ""
 	}
@@ -160,7 +159,7 @@ func withoutLinks(text string) string {
 }
 
 // commands returns the commands to try the group.
-func (g *Group) commands(base, branch string) string {
+func (g *UpdateGroup) commands(base, branch string) string {
 	lines := []string{"fleetc update --group " + g.Name}
 	if branch != "" {
 		lines = []string{"git fetch origin " + branch, "git switch --detach FETCH_HEAD"}
@@ -169,8 +168,8 @@ func (g *Group) commands(base, branch string) string {
 	return "\n## Try it\n\n```sh\n" + strings.Join(lines, "\n") + "\n```\n"
 }
 
-// ChartValues is the changed values of a chart between two versions.
-type ChartValues struct {
+// ChartValueChanges is the changed values of a chart between two versions.
+type ChartValueChanges struct {
 	Name     string        `json:"name"` // location of the chart
 	From     string        `json:"from"`
 	To       string        `json:"to"`
@@ -204,14 +203,14 @@ func (c ValueChange) Text() string {
 }
 
 // counts returns the numbers of changes.
-func (v ChartValues) counts() string {
+func (v ChartValueChanges) counts() string {
 	return fmt.Sprintf("%d added, %d removed, %d changed; %d of them matter for the fleet", v.Added, v.Removed, v.Changed, len(v.Concern))
 }
 
 // chartValues returns the changed values of a move.
-func chartValues(m edit.Move) ChartValues {
+func chartValues(m Move) ChartValueChanges {
 	const most = 100
-	out := ChartValues{Name: m.To.Location(), From: m.OldVersion, To: m.NewVersion, Clusters: m.Clusters, Concern: []ValueChange{}}
+	out := ChartValueChanges{Name: m.To.Location(), From: m.OldVersion, To: m.NewVersion, Clusters: m.Clusters, Concern: []ValueChange{}}
 	if m.Unknown != nil {
 		out.Unknown = m.Unknown.Error()
 		return out

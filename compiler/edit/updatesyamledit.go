@@ -1,4 +1,4 @@
-package updates
+package edit
 
 import (
 	"bytes"
@@ -14,7 +14,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/registry"
-	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -23,7 +22,7 @@ func readFile(root, file string, edits load.Edits) ([]byte, error) {
 	if text, ok := edits[file]; ok {
 		return text, nil
 	}
-	return edit.ReadFile(root, file)
+	return ReadFile(root, file)
 }
 
 // scalars calls f for each scalar of the documents in a YAML file.

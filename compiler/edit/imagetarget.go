@@ -1,4 +1,4 @@
-package updates
+package edit
 
 import (
 	"context"
@@ -19,11 +19,11 @@ type ImageStatus string
 
 // The statuses.
 const (
-	UpToDate ImageStatus = "up to date"
-	Outdated ImageStatus = "outdated"
-	Held     ImageStatus = "held"                  // the policy keeps the tag
-	Outside  ImageStatus = "outside of the policy" // which allows only lower tags
-	NoPolicy ImageStatus = "no policy"             // the tag is not a version, and no policy chooses another
+	ImageUpToDate ImageStatus = "up to date"
+	ImageOutdated ImageStatus = "outdated"
+	ImageHeld     ImageStatus = "held"                  // the policy keeps the tag
+	ImageOutside  ImageStatus = "outside of the policy" // which allows only lower tags
+	ImageNoPolicy ImageStatus = "no policy"             // the tag is not a version, and no policy chooses another
 )
 
 // An ImageVersion is an image in clusters with the same policy, and its newest tag.
@@ -54,10 +54,10 @@ func (v *ImageVersion) Next() string {
 	return registry.ImageReference{Repository: v.Repository, Tag: v.Newest, Digest: v.NewestDigest}.String()
 }
 
-// FindVersions returns the newest tags of the images of a fleet, sorted by image. patterns
+// FindImageVersions returns the newest tags of the images of a fleet, sorted by image. patterns
 // are as in [query.Images]. The error holds the faults of images whose registries cannot
 // be read; the other images are beside it.
-func FindVersions(ctx context.Context, f *compiler.Fleet, client *registry.Images, patterns []string, done func()) ([]ImageVersion, error) {
+func FindImageVersions(ctx context.Context, f *compiler.Fleet, client *registry.Images, patterns []string, done func()) ([]ImageVersion, error) {
 	found, err := query.ImageNames(ctx, f, patterns, done)
 	if err != nil {
 		return nil, err
@@ -110,11 +110,11 @@ func newVersion(i query.Image, p fleet.ImagePolicy) ImageVersion {
 	}
 	switch {
 	case compiled.Never() != "":
-		v.Status = Held
+		v.Status = ImageHeld
 	case !compiled.Applies(i.Tag):
-		v.Status, v.Policy = NoPolicy, string(NoPolicy)
+		v.Status, v.Policy = ImageNoPolicy, string(ImageNoPolicy)
 	default:
-		v.Status = UpToDate
+		v.Status = ImageUpToDate
 	}
 	return v
 }
@@ -125,7 +125,7 @@ func newestOf(ctx context.Context, client *registry.Images, versions []ImageVers
 	const atATime = 16
 	results := par.Map(ctx, atATime, len(versions), func(ctx context.Context, i int) (ImageVersion, error) {
 		v := versions[i]
-		if tag == "" && (v.Status == Held || v.Status == NoPolicy) {
+		if tag == "" && (v.Status == ImageHeld || v.Status == ImageNoPolicy) {
 			return v, nil
 		}
 		err := v.ask(ctx, client, tag)
@@ -164,7 +164,7 @@ func (v *ImageVersion) ask(ctx context.Context, client *registry.Images, tag str
 		v.Newest, ok = v.policy.Newest(v.Tag, tags)
 		switch {
 		case !ok && v.policy.HasLower(v.Tag, tags):
-			v.Status = Outside
+			v.Status = ImageOutside
 			return nil
 		case !ok:
 			return &diag.Diag{
@@ -191,8 +191,8 @@ func (v *ImageVersion) ask(ctx context.Context, client *registry.Images, tag str
 			v.NewestDigest = digest
 		}
 	}
-	if v.Status = UpToDate; v.Next() != v.Image {
-		v.Status = Outdated
+	if v.Status = ImageUpToDate; v.Next() != v.Image {
+		v.Status = ImageOutdated
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package updates
+package edit
 
 import (
 	"cmp"
@@ -39,8 +39,8 @@ func (f *finder) environments(clusters []string) []layerClusters {
 }
 
 // group divides updates into groups, sorted by name.
-func (f *finder) group(updates []Update) ([]*Group, error) {
-	byName := map[string]*Group{}
+func (f *finder) group(updates []Update) ([]*UpdateGroup, error) {
+	byName := map[string]*UpdateGroup{}
 	var faults diag.List
 	for _, u := range updates {
 		name, err := f.groupOf(u)
@@ -48,11 +48,11 @@ func (f *finder) group(updates []Update) ([]*Group, error) {
 			continue
 		}
 		if byName[name] == nil {
-			byName[name] = &Group{Name: name}
+			byName[name] = &UpdateGroup{Name: name}
 		}
 		byName[name].Updates = append(byName[name].Updates, u)
 	}
-	var out []*Group
+	var out []*UpdateGroup
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		out = append(out, byName[name])
 	}
@@ -108,7 +108,7 @@ func slug(text string) string {
 }
 
 // Title returns the title of a pull request for the group.
-func (g *Group) Title() string {
+func (g *UpdateGroup) Title() string {
 	if len(g.Updates) == 1 {
 		u := g.Updates[0]
 		text := fmt.Sprintf("Update %s %s from %s", u.Kind, path.Base(u.short), u.Text(" to "))
@@ -117,12 +117,12 @@ func (g *Group) Title() string {
 		}
 		return diag.Visible(text, diag.MaxText)
 	}
-	counts := map[Kind]int{}
+	counts := map[UpdateKind]int{}
 	for _, u := range g.Updates {
 		counts[u.Kind]++
 	}
 	var parts []string
-	for _, k := range []Kind{Chart, Image} {
+	for _, k := range []UpdateKind{ChartUpdateKind, ImageUpdateKind} {
 		switch n := counts[k]; {
 		case n == 1:
 			parts = append(parts, "1 "+string(k))
@@ -143,7 +143,7 @@ func brief(version string) string {
 }
 
 // Message returns the message of a commit of the group, without trailers.
-func (g *Group) Message() string {
+func (g *UpdateGroup) Message() string {
 	const subject, most = 72, 100
 	title := g.Title()
 	if len(title) > subject {

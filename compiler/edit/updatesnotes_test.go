@@ -1,4 +1,4 @@
-package updates
+package edit
 
 import (
 	"slices"
@@ -13,20 +13,20 @@ func chartOf(lines string) *fleet.Chart {
 	return &fleet.Chart{Files: []fleet.File{{Name: "Chart.yaml", Data: []byte("name: a\n" + lines)}}}
 }
 
-// Notes of a chart cannot leave their place in the text of a pull request.
+// ReleaseNotes of a chart cannot leave their place in the text of a pull request.
 func TestHostileNotes(t *testing.T) {
 	for _, change := range []string{
 		"</details><script>alert(1)</script>", "[a](https://evil.example.com)", "![a](https://evil.example.com/x.png)", "``` | # @everyone",
 		"a\n\n# b", "\x1b[31mred\x1b]0;title\x07", "https://evil.example.com www.evil.example.com", "<!-- ", "\u202ea", "$x$", strings.Repeat("x", 1<<20),
 	} {
-		g := &Group{Name: "a", Notes: []Notes{{Name: "a", Version: "1", Changes: []string{change, change}}}}
+		g := &UpdateGroup{Name: "a", Notes: []ReleaseNotes{{Name: "a", Version: "1", Changes: []string{change, change}}}}
 		var b strings.Builder
-		if err := g.WriteMarkdown(&b, "main", "", MaxMarkdown); err != nil {
+		if err := g.WriteMarkdown(&b, "main", "", MaxUpdateMarkdown); err != nil {
 			t.Fatal(err)
 		}
 		_, text, _ := strings.Cut(b.String(), "These texts come from the charts and images.\n\n")
 		text, _, _ = strings.Cut(text, "\n## Try it")
-		if len(b.String()) > MaxMarkdown || strings.Count(text, "\n") != 3 {
+		if len(b.String()) > MaxUpdateMarkdown || strings.Count(text, "\n") != 3 {
 			t.Errorf("%.40q makes %d bytes and %d lines", change, b.Len(), strings.Count(text, "\n"))
 		}
 		for _, bad := range []string{"<script", "](", "```", "@", "\x1b", "\u202e", "://", "www.", "<!--", "$"} {
@@ -54,14 +54,14 @@ func TestChartNotes(t *testing.T) {
 
 // The text of a group with very much to say is cut.
 func TestMarkdownLimit(t *testing.T) {
-	g := &Group{Name: "a"}
+	g := &UpdateGroup{Name: "a"}
 	for range 2000 {
-		g.Updates = append(g.Updates, Update{Kind: Chart, short: strings.Repeat("<", 50), Versions: Versions{From: "1", To: "2"}, Releases: []string{"a"}})
-		g.Values = append(g.Values, ChartValues{Name: "a", Added: 1, Concern: []ValueChange{{Path: strings.Repeat("a", 90), Change: "removed"}}})
-		g.Notes = append(g.Notes, Notes{Name: "a", Changes: []string{strings.Repeat("&", 300)}})
+		g.Updates = append(g.Updates, Update{Kind: ChartUpdateKind, short: strings.Repeat("<", 50), VersionChange: VersionChange{From: "1", To: "2"}, Releases: []string{"a"}})
+		g.Values = append(g.Values, ChartValueChanges{Name: "a", Added: 1, Concern: []ValueChange{{Path: strings.Repeat("a", 90), Change: "removed"}}})
+		g.Notes = append(g.Notes, ReleaseNotes{Name: "a", Changes: []string{strings.Repeat("&", 300)}})
 	}
 	var b strings.Builder
-	if err := g.WriteMarkdown(&b, "main", "", MaxMarkdown); err != nil || b.Len() > MaxMarkdown {
+	if err := g.WriteMarkdown(&b, "main", "", MaxUpdateMarkdown); err != nil || b.Len() > MaxUpdateMarkdown {
 		t.Errorf("%d bytes, %v", b.Len(), err)
 	}
 	if n := strings.Count(b.String(), "\nToo long: "); n != 3 {

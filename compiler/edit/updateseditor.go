@@ -1,4 +1,4 @@
-package updates
+package edit
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// An Editor changes the lines that set the images of a loaded fleet. It changes no files.
-type Editor struct {
+// An ImageEditor changes the lines that set the images of a loaded fleet. It changes no files.
+type ImageEditor struct {
 	updater
 }
 
@@ -23,11 +23,11 @@ type ImageTarget struct {
 	In      string // layer that gets the tag; the line that sets it changes if empty
 }
 
-// NewEditor returns an editor and the images that have a newer tag, sorted by image. The
+// NewImageEditor returns an editor and the images that have a newer tag, sorted by image. The
 // error holds the faults of images whose registries cannot be read; the others are beside
 // it. The editor is nil if the fleet cannot be rendered.
-func NewEditor(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, client *registry.Images, optional func(repository string) bool, done func()) (*Editor, []ImageVersion, error) {
-	e := &Editor{updater{c: c, planner: planner{f: f}, uses: map[string][]query.ImageUse{}, others: map[string]bool{}}}
+func NewImageEditor(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, client *registry.Images, optional func(repository string) bool, done func()) (*ImageEditor, []ImageVersion, error) {
+	e := &ImageEditor{updater{c: c, imagePlanner: imagePlanner{f: f}, uses: map[string][]query.ImageUse{}, others: map[string]bool{}}}
 	var faults diag.List
 	versions, err := e.outdated(ctx, client, ImageRequest{optional: optional}, done)
 	if faults.Add(err); len(versions) == 0 {
@@ -40,7 +40,7 @@ func NewEditor(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, cli
 }
 
 // Releases returns the names of the releases that use an image, sorted.
-func (e *Editor) Releases(v ImageVersion) []string {
+func (e *ImageEditor) Releases(v ImageVersion) []string {
 	var out []string
 	for _, use := range e.usesOf(v) {
 		out = append(out, use.Release)
@@ -50,7 +50,7 @@ func (e *Editor) Releases(v ImageVersion) []string {
 }
 
 // usesOf returns the uses of an image in its clusters.
-func (e *Editor) usesOf(v ImageVersion) []query.ImageUse {
+func (e *ImageEditor) usesOf(v ImageVersion) []query.ImageUse {
 	return slices.DeleteFunc(slices.Clone(e.uses[v.Image]), func(u query.ImageUse) bool {
 		return !slices.ContainsFunc(u.Clusters, func(id string) bool { return slices.Contains(v.Clusters, id) })
 	})
@@ -61,7 +61,7 @@ func (v *ImageVersion) HasPolicy() bool { return v.Pos.IsValid() }
 
 // SetByChart reports whether only pinned charts set the tag of an image: by a default, their
 // appVersion or a text of a template. A chart in the fleet's repository does not count.
-func (e *Editor) SetByChart(ctx context.Context, v ImageVersion) (bool, error) {
+func (e *ImageEditor) SetByChart(ctx context.Context, v ImageVersion) (bool, error) {
 	uses := e.usesOf(v)
 	for _, u := range uses {
 		i := slices.IndexFunc(e.f.Clusters, func(c *fleet.Cluster) bool { return slices.Contains(u.Clusters, c.ID) })
@@ -88,7 +88,7 @@ func (e *Editor) SetByChart(ctx context.Context, v ImageVersion) (bool, error) {
 
 // isInTemplate reports whether a template of a chart has the tag of an image as its text: no
 // values but those of the repository change the image.
-func (e *Editor) isInTemplate(ctx context.Context, c *fleet.Cluster, u query.ImageUse) (bool, error) {
+func (e *ImageEditor) isInTemplate(ctx context.Context, c *fleet.Cluster, u query.ImageUse) (bool, error) {
 	t, err := query.NewImageTrial(ctx, e.f, c, u)
 	if t == nil || err != nil {
 		return false, err
@@ -104,13 +104,13 @@ func (e *Editor) isInTemplate(ctx context.Context, c *fleet.Cluster, u query.Ima
 // Edit returns the edits for images, and those of the images that change as planned. The
 // fleet with the edits compiles, and nothing else changes, see [UpdateImages]. The error
 // holds the faults of the other images.
-func (e *Editor) Edit(ctx context.Context, targets []ImageTarget) (*ImageUpdate, load.Edits, error) {
+func (e *ImageEditor) Edit(ctx context.Context, targets []ImageTarget) (*ImageUpdate, load.Edits, error) {
 	u := e.updater
 	var planned []plannedImage
 	var faults diag.List
 	for i := range targets {
 		t := &targets[i]
-		p := planner{f: e.f}
+		p := imagePlanner{f: e.f}
 		if t.In != "" {
 			layer, err := load.FindLayer(e.f.Dir, t.In)
 			if err != nil {

@@ -1,7 +1,4 @@
-// Package updates finds newer versions of the charts and images of a fleet, and changes the
-// lines that set them: all images at once, or charts and images group by group. It compiles
-// each change before it writes anything.
-package updates
+package edit
 
 import (
 	"cmp"
@@ -14,24 +11,23 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/registry"
-	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// A Request selects groups of updates.
-type Request struct {
+// An UpdatesRequest selects groups of updates.
+type UpdatesRequest struct {
 	Groups []string // names; all groups if empty
 	Date   string   // today, as in 2026-12-31, for updates that are left out until a day; they stay left out if empty
 }
 
 // Updates are the newer versions of a fleet, in groups. Its JSON field names are stable.
 type Updates struct {
-	Written  []string      `json:"written"`  // files that Write has changed, sorted
-	Groups   []*Group      `json:"groups"`   // the selected ones, sorted by name
-	Branches []PushedGroup `json:"branches"` // that Push has found or made
-	Others   []string      `json:"others"`   // names of the other groups, sorted
-	LeftOut  []LeftOut     `json:"leftOut"`  // sorted
+	Written  []string       `json:"written"`  // files that Write has changed, sorted
+	Groups   []*UpdateGroup `json:"groups"`   // the selected ones, sorted by name
+	Branches []PushedGroup  `json:"branches"` // that Push has found or made
+	Others   []string       `json:"others"`   // names of the other groups, sorted
+	LeftOut  []LeftOut      `json:"leftOut"`  // sorted
 
 	Dir        string `json:"-"`
 	Limit      int    `json:"-"` // of branches; 0 for none
@@ -40,28 +36,28 @@ type Updates struct {
 	finder
 }
 
-// A Group is updates that belong together.
-type Group struct {
+// An UpdateGroup is updates that belong together.
+type UpdateGroup struct {
 	Name     string
-	Updates  []Update       // sorted
-	Files    []string       // changed files, sorted, relative to the fleet's root
-	Values   []ChartValues  // changed values of charts
-	Rendered diff.Result    // changes of the objects of the clusters, with Findings
-	Faults   error          // new faults of the fleet
-	Findings []diff.Finding // for reviewers
-	Notes    []Notes        // release notes, sorted by name
-	Failed   error          // why some or all updates cannot be made
-	BodyFile string         // text of the pull request; empty if the caller has not written it
+	Updates  []Update            // sorted
+	Files    []string            // changed files, sorted, relative to the fleet's root
+	Values   []ChartValueChanges // changed values of charts
+	Rendered diff.Result         // changes of the objects of the clusters, with Findings
+	Faults   error               // new faults of the fleet
+	Findings []diff.Finding      // for reviewers
+	Notes    []ReleaseNotes      // release notes, sorted by name
+	Failed   error               // why some or all updates cannot be made
+	BodyFile string              // text of the pull request; empty if the caller has not written it
 
 	Before map[string][]byte // contents of Files before the update
 	After  load.Edits        // contents of Files after the update
 }
 
 // Ready reports whether the group changes files, and all of its updates can be made.
-func (g *Group) Ready() bool { return g.Failed == nil && len(g.Files) > 0 }
+func (g *UpdateGroup) Ready() bool { return g.Failed == nil && len(g.Files) > 0 }
 
 // Clusters returns the IDs of the clusters with an update, sorted.
-func (g *Group) Clusters() []string {
+func (g *UpdateGroup) Clusters() []string {
 	var out []string
 	for _, u := range g.Updates {
 		out = append(out, u.Clusters...)
@@ -70,19 +66,19 @@ func (g *Group) Clusters() []string {
 	return slices.Compact(out)
 }
 
-// Find finds newer versions, makes the groups and compiles the fleet with each selected group.
+// FindUpdates finds newer versions, makes the groups and compiles the fleet with each selected group.
 // It writes nothing. The fleet must have no faults. The error holds the faults of charts and
 // images whose versions cannot be read; the other updates are beside it. each is called with
 // the progress.
-func Find(ctx context.Context, c *compiler.Compiler, client *registry.Images, req Request, each func()) (*Updates, error) {
+func FindUpdates(ctx context.Context, c *compiler.Compiler, client *registry.Images, req UpdatesRequest, each func()) (*Updates, error) {
 	f, err := c.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
 	f.KeepSame()
-	out := &Updates{Written: []string{}, Groups: []*Group{}, Branches: []PushedGroup{}, Others: []string{}, Dir: f.Dir, finder: finder{
-		c: c, client: client, before: edit.State{Fleet: f, All: f.Fleet}, each: each,
-		charts: &edit.ChartEditor{Compiler: c, Source: c.Source(f.Dir), Before: f}, date: req.Date,
+	out := &Updates{Written: []string{}, Groups: []*UpdateGroup{}, Branches: []PushedGroup{}, Others: []string{}, Dir: f.Dir, finder: finder{
+		c: c, client: client, before: State{Fleet: f, All: f.Fleet}, each: each,
+		charts: &ChartEditor{Compiler: c, Source: c.Source(f.Dir), Before: f}, date: req.Date,
 	}}
 	out.config = configOf(f.Fleet)
 	out.Limit = out.config.MaxBranches
@@ -118,7 +114,7 @@ func configOf(f *fleet.Fleet) *fleet.Updates {
 }
 
 // choose sets the selected groups.
-func (u *Updates) choose(groups []*Group, names []string) error {
+func (u *Updates) choose(groups []*UpdateGroup, names []string) error {
 	var all []string
 	for _, g := range groups {
 		all = append(all, g.Name)
@@ -143,7 +139,7 @@ func (u *Updates) choose(groups []*Group, names []string) error {
 
 // make finds the edits of a group, compiles the fleet with them and compares it. An error
 // of the updates is in the group.
-func (f *finder) make(ctx context.Context, g *Group) error {
+func (f *finder) make(ctx context.Context, g *UpdateGroup) error {
 	edits, pinned, err := f.edits(ctx, g.Updates)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -151,7 +147,7 @@ func (f *finder) make(ctx context.Context, g *Group) error {
 	if g.Failed = err; err != nil || len(edits) == 0 {
 		return nil
 	}
-	if g.Before, err = edit.ReadFiles(f.before.Dir, edits); err != nil {
+	if g.Before, err = ReadFiles(f.before.Dir, edits); err != nil {
 		return err
 	}
 	g.After = load.Edits{}
@@ -165,14 +161,14 @@ func (f *finder) make(ctx context.Context, g *Group) error {
 }
 
 // compare compiles the fleet with the edits of a group, and compares its clusters.
-func (f *finder) compare(ctx context.Context, g *Group, pinned *edit.PinnedCharts) (err error) {
+func (f *finder) compare(ctx context.Context, g *UpdateGroup, pinned *PinnedCharts) (err error) {
 	fl, all, remove, faults := CompileChange(ctx, f.c, f.before.Fleet, g.After)
 	defer func() { err = errors.Join(err, remove()) }()
 	if fl == nil {
 		g.Failed = faults
 		return ctx.Err()
 	}
-	after := edit.State{Fleet: fl, All: all, Faults: faults}
+	after := State{Fleet: fl, All: all, Faults: faults}
 	var stay diag.List
 	for _, u := range g.Updates {
 		if u.chart != nil {
@@ -184,7 +180,7 @@ func (f *finder) compare(ctx context.Context, g *Group, pinned *edit.PinnedChart
 	for _, m := range moves {
 		g.Values = append(g.Values, chartValues(m))
 	}
-	compared, err := edit.Compare(ctx, f.before, after, g.Clusters())
+	compared, err := Compare(ctx, f.before, after, g.Clusters())
 	if err != nil {
 		return err
 	}
@@ -197,8 +193,8 @@ func (f *finder) compare(ctx context.Context, g *Group, pinned *edit.PinnedChart
 }
 
 // edits returns the edits of updates together.
-func (f *finder) edits(ctx context.Context, updates []Update) (load.Edits, *edit.PinnedCharts, error) {
-	var pins []edit.ChartPin
+func (f *finder) edits(ctx context.Context, updates []Update) (load.Edits, *PinnedCharts, error) {
+	var pins []ChartPin
 	var targets []ImageTarget
 	for _, u := range updates {
 		if u.chart != nil {
@@ -223,7 +219,7 @@ func (f *finder) edits(ctx context.Context, updates []Update) (load.Edits, *edit
 // writes nothing if a group is not ready or the fleet would have new faults. Each file is
 // replaced at once.
 func (u *Updates) Write(ctx context.Context) error {
-	all := &Group{}
+	all := &UpdateGroup{}
 	var faults diag.List
 	for _, g := range u.Groups {
 		all.Updates = append(all.Updates, g.Updates...)
@@ -243,7 +239,7 @@ func (u *Updates) Write(ctx context.Context) error {
 	if len(faults) > 0 {
 		return append(diag.List{{Code: diag.CodeUpdateEffect, Msg: "the groups do not compile together, and nothing was written", Hint: "update one of them with --group"}}, faults...).Err()
 	}
-	if err := edit.WriteFiles(u.Dir, all.Before, all.After); err != nil {
+	if err := WriteFiles(u.Dir, all.Before, all.After); err != nil {
 		return err
 	}
 	u.Written = append(u.Written, all.Files...)
@@ -255,9 +251,9 @@ type finder struct {
 	c       *compiler.Compiler
 	client  *registry.Images
 	config  *fleet.Updates
-	before  edit.State
-	charts  *edit.ChartEditor
-	images  *Editor
+	before  State
+	charts  *ChartEditor
+	images  *ImageEditor
 	date    string
 	each    func()
 	leftOut []LeftOut

@@ -1,4 +1,4 @@
-package updates
+package edit
 
 import (
 	"cmp"
@@ -8,26 +8,25 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/registry"
-	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
 // An Update is a newer version of a chart or of an image.
 type Update struct {
-	Kind Kind   `json:"kind"`
-	Name string `json:"name"` // location of the chart, or repository of the image
-	Versions
+	Kind UpdateKind `json:"kind"`
+	Name string     `json:"name"` // location of the chart, or repository of the image
+	VersionChange
 	Layer    string   `json:"layer,omitempty"` // that gets the version; empty if it changes where it is set
 	Releases []string `json:"releases"`        // sorted
 	Clusters []string `json:"clusters"`        // IDs, sorted
 
 	short string // name for selectors, groups and people
-	chart *edit.ChartPin
+	chart *ChartPin
 	image *ImageTarget
 }
 
-// Versions are the old and the new version of a chart or of an image.
-type Versions struct {
+// VersionChange are the old and the new version of a chart or of an image.
+type VersionChange struct {
 	From       string `json:"from"` // empty for an image that only has a digest
 	To         string `json:"to"`
 	FromDigest string `json:"fromDigest,omitempty"` // of an image that is pinned by its digest
@@ -36,7 +35,7 @@ type Versions struct {
 
 // Text returns the versions for people, as two texts with a separator. Digests are left
 // out where the tags alone tell the versions apart.
-func (v Versions) Text(separator string) string {
+func (v VersionChange) Text(separator string) string {
 	if v.From != "" && v.From != v.To {
 		return brief(v.From) + separator + brief(v.To)
 	}
@@ -57,20 +56,20 @@ func withDigest(version, digest string) string {
 // Short returns the name for people: that of the chart, or the repository of the image.
 func (u *Update) Short() string { return u.short }
 
-// Kind says what an update is about.
-type Kind string
+// UpdateKind says what an update is about.
+type UpdateKind string
 
 // The kinds of updates.
 const (
-	Chart Kind = "chart"
-	Image Kind = "image"
+	ChartUpdateKind UpdateKind = "chart"
+	ImageUpdateKind UpdateKind = "image"
 )
 
 // A LeftOut is a newer version that is not proposed.
 type LeftOut struct {
-	Kind Kind   `json:"kind"`
-	Name string `json:"name"`
-	Versions
+	Kind UpdateKind `json:"kind"`
+	Name string     `json:"name"`
+	VersionChange
 	Reason string `json:"reason"`
 	short  string
 }
@@ -80,7 +79,7 @@ func (l *LeftOut) Short() string { return l.short }
 
 // leave notes that an update is left out.
 func (f *finder) leave(u Update, reason string) {
-	l := LeftOut{u.Kind, u.Name, u.Versions, reason, u.short}
+	l := LeftOut{u.Kind, u.Name, u.VersionChange, reason, u.short}
 	if !slices.Contains(f.leftOut, l) {
 		f.leftOut = append(f.leftOut, l)
 	}
@@ -125,12 +124,12 @@ func (f *finder) ignoredBy(u Update) *fleet.UpdateSelector {
 }
 
 // ignores returns whether a rule leaves out the charts or images with a name.
-func (f *finder) ignores(kind Kind) func(name string) bool {
+func (f *finder) ignores(kind UpdateKind) func(name string) bool {
 	return func(name string) bool { return f.ignoredBy(Update{Kind: kind, short: name}) != nil }
 }
 
 func (u *Update) isIn(s *fleet.UpdateSelector) bool {
-	if u.Kind == Chart {
+	if u.Kind == ChartUpdateKind {
 		return s.Has(fleet.UpdateCharts, u.short)
 	}
 	return s.Has(fleet.UpdateImages, u.short)
@@ -138,7 +137,7 @@ func (u *Update) isIn(s *fleet.UpdateSelector) bool {
 
 // findCharts returns the updates of charts.
 func (f *finder) findCharts(ctx context.Context) ([]Update, error) {
-	versions, err := f.charts.Outdated(ctx, f.ignores(Chart))
+	versions, err := f.charts.Outdated(ctx, f.ignores(ChartUpdateKind))
 	packages, perr := load.Packages(f.before.Dir)
 	if perr != nil {
 		return nil, perr
@@ -148,7 +147,7 @@ func (f *finder) findCharts(ctx context.Context) ([]Update, error) {
 		if !v.Outdated {
 			continue
 		}
-		u := Update{Kind: Chart, Name: v.Location, Versions: Versions{From: v.Pinned, To: v.Newest}, Clusters: slices.Sorted(slices.Values(v.Clusters)), short: v.Chart.ChartName()}
+		u := Update{Kind: ChartUpdateKind, Name: v.Location, VersionChange: VersionChange{From: v.Pinned, To: v.Newest}, Clusters: slices.Sorted(slices.Values(v.Clusters)), short: v.Chart.ChartName()}
 		u.Releases = f.releasesOf(v.Chart, v.Clusters)
 		i := slices.IndexFunc(packages, func(p load.Package) bool { return p.Name == v.Package })
 		switch {
@@ -160,7 +159,7 @@ func (f *finder) findCharts(ctx context.Context) ([]Update, error) {
 				own := u
 				own.Layer, own.Clusters = layer.dir, layer.clusters
 				own.Releases = f.releasesOf(v.Chart, layer.clusters)
-				own.chart = &edit.ChartPin{Package: packages[i], Version: v.Newest, In: layer.dir}
+				own.chart = &ChartPin{Package: packages[i], Version: v.Newest, In: layer.dir}
 				out = append(out, own)
 			}
 			continue
@@ -168,7 +167,7 @@ func (f *finder) findCharts(ctx context.Context) ([]Update, error) {
 			f.leave(u, "a layer selects this version of the chart")
 			continue
 		}
-		u.chart = &edit.ChartPin{Package: packages[i], Version: v.Newest}
+		u.chart = &ChartPin{Package: packages[i], Version: v.Newest}
 		out = append(out, u)
 	}
 	return out, err
@@ -191,7 +190,7 @@ func (f *finder) releasesOf(ref fleet.ChartRef, clusters []string) []string {
 // findImages returns the updates of images. An image whose tag a pinned chart sets follows
 // the chart, unless a policy names it.
 func (f *finder) findImages(ctx context.Context) ([]Update, error) {
-	editor, versions, err := NewEditor(ctx, f.c, f.before.Fleet, f.client, f.ignores(Image), f.each)
+	editor, versions, err := NewImageEditor(ctx, f.c, f.before.Fleet, f.client, f.ignores(ImageUpdateKind), f.each)
 	if editor == nil {
 		return nil, err
 	}
@@ -199,7 +198,7 @@ func (f *finder) findImages(ctx context.Context) ([]Update, error) {
 	var out []Update
 	for _, v := range versions {
 		u := Update{
-			Kind: Image, Name: v.Repository, Versions: Versions{v.Tag, v.Newest, v.Digest, v.NewestDigest}, short: v.Repository,
+			Kind: ImageUpdateKind, Name: v.Repository, VersionChange: VersionChange{v.Tag, v.Newest, v.Digest, v.NewestDigest}, short: v.Repository,
 			Clusters: slices.Sorted(slices.Values(v.Clusters)), Releases: editor.Releases(v),
 		}
 		if !v.HasPolicy() {

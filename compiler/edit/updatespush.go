@@ -1,4 +1,4 @@
-package updates
+package edit
 
 import (
 	"bytes"
@@ -13,11 +13,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/git"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/edit"
 )
 
-// Branches says where the groups of updates are pushed.
-type Branches struct {
+// UpdateBranches says where the groups of updates are pushed.
+type UpdateBranches struct {
 	Git    string // address of the repository of the fleet; the remote origin if empty
 	Base   string // branch that the groups change; the default branch if empty
 	Prefix string // of the names of branches, without the last slash
@@ -47,13 +46,13 @@ type PushedGroup struct {
 // not stop the others: it has a fault. The branches are those of the groups in
 // their order, and then those of groups that no longer exist.
 // It deletes none of these if the updates are incomplete.
-func (u *Updates) Push(ctx context.Context, to Branches) error {
+func (u *Updates) Push(ctx context.Context, to UpdateBranches) error {
 	pushed, err := push(ctx, u, to)
 	u.Branches = append(u.Branches, pushed...)
 	return err
 }
 
-func push(ctx context.Context, found *Updates, to Branches) (out []PushedGroup, err error) {
+func push(ctx context.Context, found *Updates, to UpdateBranches) (out []PushedGroup, err error) {
 	path, err := pathInRepository(found.Dir)
 	if err != nil {
 		return nil, err
@@ -116,11 +115,11 @@ func push(ctx context.Context, found *Updates, to Branches) (out []PushedGroup, 
 
 // removeGone returns the branches of groups that no longer exist, and deletes them if
 // to.Prune says so.
-func removeGone(ctx context.Context, remote *export.Remote, found *Updates, to Branches, existing []string) ([]PushedGroup, error) {
+func removeGone(ctx context.Context, remote *export.Remote, found *Updates, to UpdateBranches, existing []string) ([]PushedGroup, error) {
 	var gone []string
 	for _, name := range existing {
 		group := strings.TrimPrefix(name, to.Prefix+"/")
-		if !slices.Contains(found.Others, group) && !slices.ContainsFunc(found.Groups, func(g *Group) bool { return g.Name == group }) {
+		if !slices.Contains(found.Others, group) && !slices.ContainsFunc(found.Groups, func(g *UpdateGroup) bool { return g.Name == group }) {
 			gone = append(gone, name)
 		}
 	}
@@ -145,10 +144,10 @@ func removeGone(ctx context.Context, remote *export.Remote, found *Updates, to B
 
 // writeGroup returns the function that writes the files of a group to a checkout of the base
 // branch. A file that differs from that of the working tree is a fault.
-func writeGroup(g *Group, base string) func(context.Context, string, string) (export.BranchChange, error) {
+func writeGroup(g *UpdateGroup, base string) func(context.Context, string, string) (export.BranchChange, error) {
 	return func(_ context.Context, dir, _ string) (export.BranchChange, error) {
 		for _, name := range g.Files {
-			existing, err := edit.ReadFile(dir, name)
+			existing, err := ReadFile(dir, name)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return export.BranchChange{}, err
 			}
@@ -160,7 +159,7 @@ func writeGroup(g *Group, base string) func(context.Context, string, string) (ex
 				}
 			}
 		}
-		if err := edit.WriteFiles(dir, g.Before, g.After); err != nil {
+		if err := WriteFiles(dir, g.Before, g.After); err != nil {
 			return export.BranchChange{}, err
 		}
 		return export.BranchChange{Files: g.Files, Message: g.Message() + "\nFleetc-Update: " + g.Name}, nil

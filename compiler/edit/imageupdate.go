@@ -1,4 +1,4 @@
-package updates
+package edit
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/registry"
-	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -49,7 +48,7 @@ func UpdateImages(ctx context.Context, c *compiler.Compiler, client *registry.Im
 		return nil, err
 	}
 	f.KeepSame()
-	u := &updater{c: c, planner: planner{f: f}, uses: map[string][]query.ImageUse{}, others: map[string]bool{}}
+	u := &updater{c: c, imagePlanner: imagePlanner{f: f}, uses: map[string][]query.ImageUse{}, others: map[string]bool{}}
 	if req.In != "" {
 		layer, err := load.FindLayer(f.Dir, req.In)
 		if err != nil {
@@ -78,7 +77,7 @@ func UpdateImages(ctx context.Context, c *compiler.Compiler, client *registry.Im
 		return nil, ctx.Err()
 	}
 	if !req.DryRun && len(out.Files) > 0 {
-		if err := edit.WriteFiles(u.f.Dir, u.before, u.proven); err != nil {
+		if err := WriteFiles(u.f.Dir, u.before, u.proven); err != nil {
 			return nil, err
 		}
 		out.Written = true
@@ -88,7 +87,7 @@ func UpdateImages(ctx context.Context, c *compiler.Compiler, client *registry.Im
 
 // An updater is one update.
 type updater struct {
-	planner
+	imagePlanner
 	c      *compiler.Compiler
 	uses   map[string][]query.ImageUse // by image
 	others map[string]bool             // all uses of images, by cluster, object and field
@@ -135,7 +134,7 @@ func (u *updater) outdated(ctx context.Context, client *registry.Images, req Ima
 		}
 	}
 	versions, err = newestOf(ctx, client, versions, req.Tag, req.optional)
-	return slices.DeleteFunc(versions, func(v ImageVersion) bool { return v.Status != Outdated }), err
+	return slices.DeleteFunc(versions, func(v ImageVersion) bool { return v.Status != ImageOutdated }), err
 }
 
 // inLayer returns those of the clusters that are in the layer.
@@ -153,7 +152,7 @@ func checkTag(versions []ImageVersion, tag string) error {
 	var repositories []string
 	for _, v := range versions {
 		repositories = append(repositories, v.Repository)
-		if v.Status == Held {
+		if v.Status == ImageHeld {
 			return &diag.Diag{
 				Code: diag.CodeNoVersion, At: []diag.Pos{v.Pos}, Path: fleet.ImagePath(v.Repository),
 				Msg:  "the policy keeps the tag of the image: " + diag.Visible(v.policy.Never(), diag.MaxText),
@@ -243,7 +242,7 @@ func (u *updater) try(ctx context.Context, planned []plannedImage) (*ImageUpdate
 	if err != nil || len(planned) == 0 {
 		return out, err
 	}
-	if u.before, err = edit.ReadFiles(u.f.Dir, edits); err != nil {
+	if u.before, err = ReadFiles(u.f.Dir, edits); err != nil {
 		return out, err
 	}
 	if err := u.format(edits); err != nil {
@@ -285,10 +284,10 @@ func (u *updater) format(edits load.Edits) error {
 		if path.Ext(name) != ".cue" {
 			continue
 		}
-		if formatted, err := edit.FormatSource(u.f.Dir, name, u.before[name]); err != nil || !bytes.Equal(formatted, u.before[name]) {
+		if formatted, err := FormatSource(u.f.Dir, name, u.before[name]); err != nil || !bytes.Equal(formatted, u.before[name]) {
 			continue
 		}
-		formatted, err := edit.FormatSource(u.f.Dir, name, text)
+		formatted, err := FormatSource(u.f.Dir, name, text)
 		if err != nil {
 			return err
 		}

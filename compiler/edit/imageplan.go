@@ -1,4 +1,4 @@
-package updates
+package edit
 
 import (
 	"cmp"
@@ -16,15 +16,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// A planner finds the operations that change an image.
-type planner struct {
+// An imagePlanner finds the operations that change an image.
+type imagePlanner struct {
 	f     *compiler.Fleet
 	layer *fleet.Layer // the layer of --in; nil without it
 }
 
 // A plannedUse is a use of an image in clusters that get another version.
 type plannedUse struct {
-	*planner
+	*imagePlanner
 	query.ImageUse
 	version       *ImageVersion
 	before, after registry.ImageReference
@@ -33,7 +33,7 @@ type plannedUse struct {
 }
 
 // plan returns the operations for an image in its clusters.
-func (p *planner) plan(ctx context.Context, v *ImageVersion, uses []query.ImageUse) ([]operation, error) {
+func (p *imagePlanner) plan(ctx context.Context, v *ImageVersion, uses []query.ImageUse) ([]operation, error) {
 	var out []operation
 	var faults diag.List
 	for _, use := range uses {
@@ -51,7 +51,7 @@ func (p *planner) plan(ctx context.Context, v *ImageVersion, uses []query.ImageU
 }
 
 // divide divides a use by the lines that declare its release.
-func (p *planner) divide(v *ImageVersion, use query.ImageUse) []*plannedUse {
+func (p *imagePlanner) divide(v *ImageVersion, use query.ImageUse) []*plannedUse {
 	var out []*plannedUse
 	for _, c := range p.f.Clusters {
 		if !slices.Contains(v.Clusters, c.ID) || !slices.Contains(use.Clusters, c.ID) {
@@ -61,7 +61,7 @@ func (p *planner) divide(v *ImageVersion, use query.ImageUse) []*plannedUse {
 		i := slices.IndexFunc(out, func(u *plannedUse) bool { return u.release.Pos == r.Pos })
 		if i < 0 {
 			i = len(out)
-			out = append(out, &plannedUse{planner: p, ImageUse: use, version: v, before: registry.ParseImage(v.Image), after: registry.ParseImage(v.Next()), release: r})
+			out = append(out, &plannedUse{imagePlanner: p, ImageUse: use, version: v, before: registry.ParseImage(v.Image), after: registry.ParseImage(v.Next()), release: r})
 		}
 		out[i].clusters = append(out[i].clusters, c)
 	}

@@ -1,4 +1,4 @@
-package importer
+package edit
 
 import (
 	"context"
@@ -14,22 +14,22 @@ import (
 
 // Limits of a copied directory.
 const (
-	maxFiles = 50_000
-	maxBytes = 1 << 30
+	maxCopiedFiles = 50_000
+	maxCopiedBytes = 1 << 30
 )
 
-// copyTree copies the files of a directory into an empty one, without .git. Files are
+// CopyTree copies the files of a directory into an empty one, without .git. Files are
 // hard links where the file system allows it, so a copied file must be replaced and not
 // modified. Symbolic links are copied as they are when they lead to a place inside the
 // directory, and left out otherwise. The target may be inside of the source.
-func copyTree(ctx context.Context, from, to string) error { return copyLinked(ctx, from, to, true) }
+func CopyTree(ctx context.Context, from, to string) error { return copyLinked(ctx, from, to, true) }
 
 // CopyFiles does what CopyTree does, without hard links: copied files may be modified.
 func CopyFiles(ctx context.Context, from, to string) error { return copyLinked(ctx, from, to, false) }
 
-// replaceFile writes a file of such a copy. It removes the file first, which may be a hard link
+// ReplaceFile writes a file of such a copy. It removes the file first, which may be a hard link
 // to the user's file, or a symbolic link.
-func replaceFile(file string, data []byte) error {
+func ReplaceFile(file string, data []byte) error {
 	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -69,10 +69,10 @@ func copyLinked(ctx context.Context, from, to string, canLink bool) error {
 		if err != nil {
 			return err
 		}
-		if files, size = files+1, size+info.Size(); files > maxFiles || size > maxBytes {
+		if files, size = files+1, size+info.Size(); files > maxCopiedFiles || size > maxCopiedBytes {
 			return &diag.Diag{
 				Code: diag.CodeImportFile,
-				Msg:  fmt.Sprintf("%s has more than %d files or %d MiB", from, maxFiles, maxBytes>>20),
+				Msg:  fmt.Sprintf("%s has more than %d files or %d MiB", from, maxCopiedFiles, maxCopiedBytes>>20),
 				Hint: "name a directory that has only the files of the clusters",
 			}
 		}

@@ -1,4 +1,4 @@
-package updates
+package edit
 
 import (
 	"cmp"
@@ -17,9 +17,8 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/git"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/edit"
-	"github.com/fleetc/fleetc/compiler/edit/importer"
 	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -50,7 +49,7 @@ func (u *updater) verify(ctx context.Context, edits load.Edits, versions []Image
 		}
 		old, hooksBefore, errBefore := u.f.CheckedObjects(ctx, c)
 		next, hooksAfter, errAfter := after.CheckedObjects(ctx, after.Clusters[j])
-		out := comparison{faults: edit.NewFaults(diag.In(c.ID, errBefore), diag.In(c.ID, errAfter))}
+		out := comparison{faults: NewFaults(diag.In(c.ID, errBefore), diag.In(c.ID, errAfter))}
 		if old == nil || next == nil {
 			return out, nil
 		}
@@ -133,7 +132,7 @@ func copyFleet(ctx context.Context, root string, edits load.Edits) (dir, copied 
 		return dir, "", diag.NoTempFile(err)
 	}
 	from := root
-	if top, ok := importer.GitRoot(root); ok {
+	if top, ok := git.FindTop(root); ok {
 		from = top
 		if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil { // marks the top, as before
 			return dir, "", err
@@ -141,14 +140,14 @@ func copyFleet(ctx context.Context, root string, edits load.Edits) (dir, copied 
 	}
 	below, err := filepath.Rel(from, root)
 	if err == nil {
-		err = importer.CopyFiles(ctx, from, dir)
+		err = CopyFiles(ctx, from, dir)
 	}
 	if err != nil {
 		return dir, "", err
 	}
 	copied = filepath.Join(dir, below)
 	for name, text := range edits {
-		if err := edit.WriteFile(copied, name, text); err != nil {
+		if err := WriteFile(copied, name, text); err != nil {
 			return dir, "", err
 		}
 	}

@@ -1,4 +1,4 @@
-package updates
+package edit
 
 import (
 	"cmp"
@@ -11,11 +11,10 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/registry"
-	"github.com/fleetc/fleetc/compiler/edit"
 )
 
-// Notes has the release notes of a new version. All texts are untrusted.
-type Notes struct {
+// ReleaseNotes has the release notes of a new version. All texts are untrusted.
+type ReleaseNotes struct {
 	Name    string   `json:"name"` // of the chart or the repository of the image
 	Version string   `json:"version"`
 	Changes []string `json:"changes,omitempty"` // of the annotation artifacthub.io/changes
@@ -31,11 +30,11 @@ const (
 )
 
 // notes returns what the new versions of a group say about their changes.
-func (f *finder) notes(ctx context.Context, g *Group, moves []edit.Move, after edit.State) []Notes {
-	var out []Notes
+func (f *finder) notes(ctx context.Context, g *UpdateGroup, moves []Move, after State) []ReleaseNotes {
+	var out []ReleaseNotes
 	for _, m := range moves {
 		ch, ok := after.Charts[m.To]
-		if !ok || slices.ContainsFunc(out, func(n Notes) bool { return n.Name == m.To.Location() && n.Version == m.NewVersion }) {
+		if !ok || slices.ContainsFunc(out, func(n ReleaseNotes) bool { return n.Name == m.To.Location() && n.Version == m.NewVersion }) {
 			continue
 		}
 		n := chartNotes(ch.Chart)
@@ -46,24 +45,26 @@ func (f *finder) notes(ctx context.Context, g *Group, moves []edit.Move, after e
 	}
 	asked := 0
 	for _, u := range g.Updates {
-		if u.Kind != Image || asked == maxImageNotes || slices.ContainsFunc(out, func(n Notes) bool { return n.Name == u.Name && n.Version == u.To }) {
+		if u.Kind != ImageUpdateKind || asked == maxImageNotes || slices.ContainsFunc(out, func(n ReleaseNotes) bool { return n.Name == u.Name && n.Version == u.To }) {
 			continue
 		}
 		asked++
 		// Images without annotations are common, and notes are not worth a fault.
 		at, err := f.client.Source(ctx, registry.FullImageName(u.Name), u.To)
 		if links := safeLinks(at); err == nil && len(links) > 0 {
-			out = append(out, Notes{Name: u.Name, Version: u.To, Links: links})
+			out = append(out, ReleaseNotes{Name: u.Name, Version: u.To, Links: links})
 		}
 	}
-	slices.SortFunc(out, func(a, b Notes) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version)) })
+	slices.SortFunc(out, func(a, b ReleaseNotes) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
+	})
 	return out
 }
 
 // chartNotes reads the notes in the Chart.yaml of a chart.
-func chartNotes(ch *fleet.Chart) Notes {
+func chartNotes(ch *fleet.Chart) ReleaseNotes {
 	meta := ch.Metadata()
-	n := Notes{Links: safeLinks(append([]string{meta.Home}, meta.Sources...)...)}
+	n := ReleaseNotes{Links: safeLinks(append([]string{meta.Home}, meta.Sources...)...)}
 	text := meta.Annotations["artifacthub.io/changes"]
 	if n.TooLong = len(text) > maxChangesText; n.TooLong {
 		return n
