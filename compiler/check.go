@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/stage/source"
@@ -90,7 +89,7 @@ func withoutCovered(evaluation error, checked diag.List) error {
 	}
 	var out diag.List
 	for _, d := range diag.All(evaluation) {
-		path, left := cuediag.ValuesPath(d.Path), *d
+		path, left := diag.ValuesPath(d.Path), *d
 		left.Clusters = slices.DeleteFunc(slices.Clone(d.Clusters), func(c string) bool {
 			return covered[place{cluster: c, path: path}] || len(d.At) > 0 && covered[place{cluster: c, pos: d.At[0]}]
 		})

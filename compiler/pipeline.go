@@ -6,7 +6,6 @@ import (
 	"iter"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/cache"
@@ -48,7 +47,7 @@ func (c *Compiler) LoadEvaluated(ctx context.Context, e Evaluation) (*Fleet, err
 	faults.Add(err)
 	faults.Add(f.readCRDs())
 	wrong := unify.SharedLines(e.All().Clusters, f.checkValues(ctx, e.All(), c.ReuseFrom))
-	checked := diag.All(fleet.WithForms(cuediag.Misread(e.Dir, wrong).Err(), e.All().Clusters, true))
+	checked := diag.All(fleet.WithForms(diag.MisreadCUE(e.Dir, wrong).Err(), e.All().Clusters, true))
 	faults.Add(checked.Err())
 	faults.Add(withoutCovered(e.Faults, checked))
 	return f, faults.Err()

@@ -3,15 +3,16 @@ package compiler
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 
+	"github.com/fleetc/fleetc"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/source"
-	"github.com/fleetc/fleetc/lib"
 )
 
 // Source renders a release from its source. A chart sees the given API versions.
@@ -54,7 +55,7 @@ func shareObjects(objs []fleet.Object, r *fleet.Release) []fleet.Object {
 // initJsonnet prepares the evaluation of Jsonnet. It reads the packages of charts only if a
 // release uses Jsonnet.
 func (f *Fleet) initJsonnet(all *fleet.Fleet) error {
-	library, err := lib.Files.ReadFile("fleetc.libsonnet")
+	library, err := fs.ReadFile(fleetc.Library, "fleetc.libsonnet")
 	if err != nil {
 		return err
 	}

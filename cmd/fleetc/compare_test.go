@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io/fs"
 	"reflect"
 	"strings"
 	"testing"
@@ -8,8 +9,8 @@ import (
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/parser"
 
+	embedded "github.com/fleetc/fleetc"
 	"github.com/fleetc/fleetc/compiler/query"
-	"github.com/fleetc/fleetc/schema"
 )
 
 // TestCompareIsDescribed checks that the page describes every field of compare
@@ -17,7 +18,7 @@ import (
 func TestCompareIsDescribed(t *testing.T) {
 	page := readPage(t, "docs/compare.md")
 	describes(t, page, jsonFields(reflect.TypeFor[query.ComparisonReport]()))
-	data, err := schema.Files.ReadFile("config.cue")
+	data, err := fs.ReadFile(embedded.Schema, "config.cue")
 	if err != nil {
 		t.Fatal(err)
 	}

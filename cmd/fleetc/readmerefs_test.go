@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -14,8 +15,8 @@ import (
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/parser"
 
+	embedded "github.com/fleetc/fleetc"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/schema"
 )
 
 var (
@@ -129,7 +130,7 @@ func checkUsage(t *testing.T, at, line string) {
 func TestReadmeIsComplete(t *testing.T) {
 	describes(t, readPage(t, "docs/export.md"), jsonFields(reflect.TypeFor[export.Index]()))
 	for file, page := range map[string]string{"cluster.cue": "docs/releases.md", "release.cue": "docs/releases.md", "action.cue": "docs/actions.md"} {
-		data, err := schema.Files.ReadFile(file)
+		data, err := fs.ReadFile(embedded.Schema, file)
 		if err != nil {
 			t.Fatal(err)
 		}

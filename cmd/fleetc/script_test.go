@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetc/fleetc/schema"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite the expected output of the scri
 func TestMain(m *testing.M) {
 	testscript.Main(manyCommands{m}, map[string]func(){"fleetc": func() {
 		if os.Getenv("FLEETC_TEST_RENAMES") != "" {
-			schema.Renames = testRenames
+			diag.Renames = testRenames
 		}
 		main()
 	}})
@@ -38,7 +38,7 @@ func (m manyCommands) Run() int {
 
 // testRenames are renames that scripts can ask for with FLEETC_TEST_RENAMES, because
 // no field of the schema was renamed so far.
-var testRenames = []schema.Rename{
+var testRenames = []diag.Rename{
 	{Since: "v0.3.0", Definition: "#Release", Old: "recreate", New: "replace"},
 	{Since: "v0.3.0", Definition: "#Config", Old: "checks", New: "policies"},
 	{Since: "v0.4.0", Definition: "#ObjectSelector", Old: "types", New: "kinds"},

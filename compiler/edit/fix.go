@@ -13,7 +13,6 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/stage/load"
-	"github.com/fleetc/fleetc/schema"
 	"github.com/rogpeppe/go-internal/diff"
 )
 
@@ -54,7 +53,7 @@ func Fix(ctx context.Context, c *compiler.Compiler, req FixRequest) (*FixResult,
 		return nil, err
 	}
 	out := &FixResult{Files: []string{}, Changes: []RenamedField{}, Unsure: []RenamedField{}, Before: map[string][]byte{}, After: map[string][]byte{}}
-	if len(schema.Renames) == 0 {
+	if len(diag.Renames) == 0 {
 		return out, nil
 	}
 	var faults diag.List

@@ -11,7 +11,7 @@ import (
 	"cuelang.org/go/cue/format"
 	"cuelang.org/go/cue/parser"
 
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -62,7 +62,7 @@ func IsCUE(file string) bool {
 func FormatSource(root, file string, text []byte) ([]byte, error) {
 	parsed, err := parser.ParseFile(file, text, parser.ParseComments)
 	if err != nil {
-		return nil, cuediag.Faults(root, err, cue.Value{}).Err()
+		return nil, diag.CUEFaults(root, err, cue.Value{}).Err()
 	}
 	return format.Node(parsed)
 }

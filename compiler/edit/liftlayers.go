@@ -10,7 +10,7 @@ import (
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/parser"
 
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -86,7 +86,7 @@ func (t *tree) readFile(name string) (*sourceFile, error) {
 func (t *tree) parse(name string, text []byte) (*ast.File, error) {
 	parsed, err := parser.ParseFile(filepath.Join(t.root, filepath.FromSlash(name)), text, parser.ParseComments)
 	if err != nil {
-		return nil, cuediag.Faults(t.root, err, cue.Value{}).Err()
+		return nil, diag.CUEFaults(t.root, err, cue.Value{}).Err()
 	}
 	return parsed, nil
 }

@@ -6,7 +6,6 @@ import (
 	"cuelang.org/go/cue/parser"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
 // checkReferences returns a fault for each reference that refers to another field, let, alias
@@ -17,7 +16,7 @@ func checkReferences(root, name string, before *ast.File, renamed *renamedFile) 
 	}
 	after, err := parser.ParseFile(name, renamed.text, parser.ParseComments)
 	if err != nil {
-		at := cuediag.Pos(root, errors.Positions(err)[0])
+		at := diag.CUEPos(root, errors.Positions(err)[0])
 		return &diag.Diag{
 			Code: diag.CodeCannotEdit, At: []diag.Pos{{File: name, Line: at.Line}}, Cause: err,
 			Msg:  "with the new names, the file is not valid: " + err.Error(),
@@ -32,7 +31,7 @@ func checkReferences(root, name string, before *ast.File, renamed *renamedFile) 
 			continue
 		}
 		d := &diag.Diag{
-			Code: diag.CodeCannotEdit, At: []diag.Pos{cuediag.Pos(root, ident.Pos())},
+			Code: diag.CodeCannotEdit, At: []diag.Pos{diag.CUEPos(root, ident.Pos())},
 			Msg:  "after the renames, this reference to " + ident.Name + " would mean another value",
 			Hint: "give the inner field, let, alias or variable another name, or write the whole path in place of " + ident.Name,
 		}

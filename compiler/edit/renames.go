@@ -10,8 +10,6 @@ import (
 	"cuelang.org/go/cue/parser"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
-	"github.com/fleetc/fleetc/schema"
 )
 
 // A RenamedField is an old name of a field that a fix replaces.
@@ -39,7 +37,7 @@ type renamedFile struct {
 func renameFields(root, name string, text []byte) (*renamedFile, error) {
 	file, err := parser.ParseFile(name, text, parser.ParseComments)
 	if err != nil {
-		return nil, cuediag.Faults(root, err, cue.Value{}).Err()
+		return nil, diag.CUEFaults(root, err, cue.Value{}).Err()
 	}
 	r := newRenamer(root, name, file)
 	r.decls(file.Decls, r.config)
@@ -67,25 +65,25 @@ func inOrder(names []RenamedField) []RenamedField {
 type renamer struct {
 	root    string
 	name    string
-	imports map[string]string          // paths of imported packages by their names in the file
-	config  valueType                  // type of the fields at the top of the file
-	values  map[ast.Node]schema.Rename // by the value of the renamed field, to which references refer
-	types   map[ast.Node]valueType     // types of fields, by the node to which references refer
+	imports map[string]string        // paths of imported packages by their names in the file
+	config  valueType                // type of the fields at the top of the file
+	values  map[ast.Node]diag.Rename // by the value of the renamed field, to which references refer
+	types   map[ast.Node]valueType   // types of fields, by the node to which references refer
 	changes []RenamedField
 	unsure  []RenamedField
 	faults  diag.List
 }
 
 func newRenamer(root, name string, file *ast.File) *renamer {
-	r := &renamer{root: root, name: name, imports: importsOf(file), values: map[ast.Node]schema.Rename{}, types: map[ast.Node]valueType{}}
+	r := &renamer{root: root, name: name, imports: importsOf(file), values: map[ast.Node]diag.Rename{}, types: map[ast.Node]valueType{}}
 	if file.PackageName() == "fleet" {
-		r.config = valueType{cuediag.TypeOf("#Config"), true}
+		r.config = valueType{diag.SchemaTypeOf("#Config"), true}
 	}
 	return r
 }
 
 // add records an old name: an identifier or a string.
-func (r *renamer) add(to *[]RenamedField, label ast.Node, rename schema.Rename) {
+func (r *renamer) add(to *[]RenamedField, label ast.Node, rename diag.Rename) {
 	f := RenamedField{
 		File: r.name, Line: label.Pos().Line(), Column: label.Pos().Column(),
 		Old: rename.Old, New: rename.New, Since: rename.Since, offset: label.Pos().Offset(), text: rename.New,
@@ -102,12 +100,12 @@ func (r *renamer) add(to *[]RenamedField, label ast.Node, rename schema.Rename) 
 }
 
 // addName records the name of a field of a struct, if it is or may be an old one.
-func (r *renamer) addName(label ast.Node, name string, of valueType) (schema.Rename, bool) {
+func (r *renamer) addName(label ast.Node, name string, of valueType) (diag.Rename, bool) {
 	rename, ok := of.schema.Renamed(name)
 	if ok {
 		r.add(&r.changes, label, rename)
 	} else if !of.known {
-		for _, x := range slices.Backward(schema.Renames) {
+		for _, x := range slices.Backward(diag.Renames) {
 			if x.Old == name {
 				r.add(&r.unsure, label, x)
 				break
@@ -153,7 +151,7 @@ func (r *renamer) field(d *ast.Field, of valueType, names map[string]bool) {
 		r.values[value] = rename
 		if names[rename.New] {
 			r.faults.Add(&diag.Diag{
-				Code: diag.CodeCannotEdit, At: []diag.Pos{cuediag.Pos(r.root, d.Label.Pos())},
+				Code: diag.CodeCannotEdit, At: []diag.Pos{diag.CUEPos(r.root, d.Label.Pos())},
 				Msg:  "both " + rename.Old + " and " + rename.New + " are set, which are names of the same field",
 				Hint: "remove one of the two",
 			})
@@ -207,7 +205,7 @@ func (r *renamer) expr(e ast.Expr, of valueType) {
 			r.expr(arg, of.context())
 		}
 	case *ast.ListLit:
-		r.elements(e, of.field(cuediag.AnyElement))
+		r.elements(e, of.field(diag.AnyElement))
 	}
 }
 

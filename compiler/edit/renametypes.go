@@ -8,19 +8,19 @@ import (
 	"cuelang.org/go/cue/literal"
 	"cuelang.org/go/cue/token"
 
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
-	"github.com/fleetc/fleetc/schema"
+	"github.com/fleetc/fleetc"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A valueType is the type of a value in a CUE file. The schema says nothing about the fields
 // of a known value without a schema, such as an object of Kubernetes.
 type valueType struct {
-	schema cuediag.SchemaType
+	schema diag.SchemaType
 	known  bool
 }
 
 // and returns the type of a value that also has another type of the schema.
-func (t valueType) and(of cuediag.SchemaType) valueType {
+func (t valueType) and(of diag.SchemaType) valueType {
 	if len(of) == 0 {
 		return t
 	}
@@ -36,7 +36,7 @@ func (t valueType) context() valueType {
 // not known.
 func (t valueType) field(name string) valueType {
 	if !t.known && name == "releases" { // of a stack, in another package than the layers
-		return valueType{cuediag.TypeOf("#Releases"), true}
+		return valueType{diag.SchemaTypeOf("#Releases"), true}
 	}
 	field := t.schema.Field(name)
 	if field == nil && (strings.HasPrefix(name, "_") || strings.HasPrefix(name, "#")) {
@@ -90,12 +90,12 @@ func labelName(label ast.Label) string {
 	case *ast.Ident:
 		return label.Name
 	}
-	return cuediag.AnyName
+	return diag.AnyName
 }
 
 // typeOfOperand returns the type of a reference to a definition of the schema, such as
 // schema.#Release, or to the #Release of a pinned chart.
-func (r *renamer) typeOfOperand(e ast.Expr) cuediag.SchemaType {
+func (r *renamer) typeOfOperand(e ast.Expr) diag.SchemaType {
 	switch e := e.(type) {
 	case *ast.BinaryExpr:
 		return slices.Concat(r.typeOfOperand(e.X), r.typeOfOperand(e.Y))
@@ -104,7 +104,7 @@ func (r *renamer) typeOfOperand(e ast.Expr) cuediag.SchemaType {
 	case *ast.ParenExpr:
 		return r.typeOfOperand(e.X)
 	case *ast.StructLit:
-		var out cuediag.SchemaType
+		var out diag.SchemaType
 		for _, d := range e.Elts {
 			if embed, ok := d.(*ast.EmbedDecl); ok {
 				out = slices.Concat(out, r.typeOfOperand(embed.Expr))
@@ -116,8 +116,8 @@ func (r *renamer) typeOfOperand(e ast.Expr) cuediag.SchemaType {
 		if !ok {
 			return nil
 		}
-		if at := r.imports[of.Name]; at == schema.ImportPath || strings.Contains(at, "/environments/charts/") {
-			return cuediag.TypeOf(labelName(e.Sel))
+		if at := r.imports[of.Name]; at == fleetc.SchemaPath || strings.Contains(at, "/environments/charts/") {
+			return diag.SchemaTypeOf(labelName(e.Sel))
 		}
 	}
 	return nil
@@ -148,10 +148,10 @@ func (r *renamer) typeOfReference(e ast.Expr) valueType {
 
 // element returns the type of the elements of a list or the values of a map.
 func (t valueType) element() valueType {
-	if field := t.field(cuediag.AnyName); field.schema != nil {
+	if field := t.field(diag.AnyName); field.schema != nil {
 		return field
 	}
-	return t.field(cuediag.AnyElement)
+	return t.field(diag.AnyElement)
 }
 
 func (r *renamer) typeOfName(e *ast.Ident) valueType {

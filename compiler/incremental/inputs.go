@@ -17,6 +17,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/fleetc/fleetc"
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -26,7 +27,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/secret"
 	"github.com/fleetc/fleetc/compiler/stage/source"
-	"github.com/fleetc/fleetc/lib"
 )
 
 // Inputs are the files of a fleet that the bundle of a cluster depends on: the sha256:hex
@@ -162,7 +162,7 @@ type inputReader struct {
 }
 
 func newInputReader(c *compiler.Compiler, dir string) (*inputReader, error) {
-	library, err := lib.Files.ReadFile("fleetc.libsonnet")
+	library, err := fs.ReadFile(fleetc.Library, "fleetc.libsonnet")
 	if err != nil {
 		return nil, err
 	}

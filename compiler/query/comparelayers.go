@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
@@ -39,7 +38,7 @@ func (c *Comparer) compareLayers() *Comparison {
 
 // originAt returns a position as an origin, and no origin for a position in a schema.
 func originAt(pos diag.Pos) diff.Origin {
-	if cuediag.IsType(pos.File) {
+	if diag.IsTypeFile(pos.File) {
 		return diff.Origin{}
 	}
 	return diff.Origin{Pos: pos}

@@ -15,7 +15,6 @@ import (
 	"cuelang.org/go/cue/parser"
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -113,7 +112,7 @@ func allValues(t *testing.T, c *compiler.Compiler, id string) map[string]*fleet.
 
 // literals returns the positions of the literals in a line or its references.
 func literals(c *fleet.Contribution) []diag.Pos {
-	if cuediag.IsType(c.At.File) {
+	if diag.IsTypeFile(c.At.File) {
 		return nil // in the embedded schema
 	}
 	if expr, err := parser.ParseExpr("", c.Expr); err == nil && firstLiteral(expr) != nil && c.Kind != fleet.Condition {

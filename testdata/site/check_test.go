@@ -59,7 +59,7 @@ func TestRewrite(t *testing.T) {
 		"[a](../README.md)":             "[a](./index.md)",
 		"[a](#here)":                    "[a](#here)",
 		"[a](https://example.com/a)":    "[a](https://example.com/a)",
-		"[a](../schema/embed.go)":       "[a](" + repository + "/blob/v1.2.0/schema/embed.go)",
+		"[a](../schema/config.cue)":     "[a](" + repository + "/blob/v1.2.0/schema/config.cue)",
 		"![a](pictures/report.png)":     "![a](./pictures/report.png)",
 		"```cue\n[a](charts.md)\n```\n": "```cue\n[a](charts.md)\n```\n",
 	} {

@@ -8,8 +8,7 @@ import (
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/format"
 	"cuelang.org/go/cue/parser"
-
-	"github.com/fleetc/fleetc/schema"
+	"github.com/fleetc/fleetc"
 )
 
 // schemaReference returns the page that describes each definition and field of the schema with
@@ -19,7 +18,7 @@ func schemaReference() (string, error) {
 	r.page.WriteString("---\noutline: 2\n---\n\n# Schema\n\n" +
 		"This page has every field of the schema with its type and its comment. " +
 		"The fields that the layers of a cluster can set come first.\n\n")
-	files, err := fs.Glob(schema.Files, "*.cue")
+	files, err := fs.Glob(fleetc.Schema, "*.cue")
 	if err != nil {
 		return "", err
 	}
@@ -27,7 +26,7 @@ func schemaReference() (string, error) {
 		if name == "config.cue" && strings.Contains(r.page.String(), "## #Config\n") {
 			continue
 		}
-		text, err := schema.Files.ReadFile(name)
+		text, err := fs.ReadFile(fleetc.Schema, name)
 		if err != nil {
 			return "", err
 		}

@@ -3,8 +3,10 @@
 // A fault ([Diag]) has positions, a message and a hint. Stages return plain
 // errors that may contain a [List] of faults; [All] extracts them. A [Report] writes
 // faults for people, programs, code scanners and GitHub's checks. The caller provides
-// the names and lines of files and the writer: the package reads no file and does not
-// end the program.
+// the names and lines of files and the writer: a report reads no file and does not end the
+// program.
+//
+// [CUEFaults] converts errors and positions of CUE to faults. It does not evaluate CUE.
 package diag
 
 import (

@@ -10,7 +10,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/incremental"
 )
@@ -157,7 +156,7 @@ func (c *checker) serve(ctx context.Context, r request, changed map[string]bool)
 		return c.publish(nil) // it was renamed or removed
 	}
 	edits, unsaved := c.s.edits(c.root)
-	cuediag.SetUnsaved(unsaved)
+	diag.SetUnsavedFiles(unsaved)
 	c.session.Preview = func(faults error) {
 		// The check that follows reports an error of the connection.
 		_ = c.publish(faults)

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -155,7 +154,7 @@ func (x *valueIndex) line(c *fleet.Cluster, release string, path []string, t *fl
 		text = pinnedText
 	}
 	at := lineKey{x.layerDir(c, t.Layer), text, t.Pos}
-	if cuediag.IsType(t.Pos.File) {
+	if diag.IsTypeFile(t.Pos.File) {
 		at.pos = diag.Pos{}
 	}
 	l := x.lines[key][at]

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
 // A linker makes links to lines of the repository.
@@ -53,7 +52,7 @@ func (l linker) link(file string, line int) string {
 // place returns the place of a position; nil for one outside of the fleet's files.
 func (l linker) place(p diag.Pos) *Place {
 	isPin := strings.HasPrefix(p.File, "environments/charts/") // generated, and in the repository
-	if !p.IsValid() || cuediag.IsType(p.File) && !isPin || filepath.IsAbs(p.File) || strings.HasPrefix(p.File, "../") {
+	if !p.IsValid() || diag.IsTypeFile(p.File) && !isPin || filepath.IsAbs(p.File) || strings.HasPrefix(p.File, "../") {
 		return nil
 	}
 	return &Place{p.File, p.Line, l.link(p.File, p.Line)}

@@ -15,7 +15,6 @@ import (
 	"cuelang.org/go/cue/token"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
 // A ChangedPackage is a generated package whose version another program may have
@@ -61,7 +60,7 @@ func changedPackage(root, name string) (*ChangedPackage, error) {
 	}
 	parsed, err := parser.ParseFile(full, data, parser.ParseComments)
 	if err != nil {
-		return nil, cuediag.Faults(root, err, cue.Value{}).Err()
+		return nil, diag.CUEFaults(root, err, cue.Value{}).Err()
 	}
 	again := &diag.Diag{Code: diag.CodeGeneratedFile, At: []diag.Pos{{File: file}}, Hint: "restore the file from git, or run fleetc chart add REF --name " + name}
 	p := &ChangedPackage{Package: Package{Name: name, File: file}}
@@ -80,7 +79,7 @@ func changedPackage(root, name string) (*ChangedPackage, error) {
 	if version != nil {
 		var ok bool
 		if stated, ok = alternatives(version.Value); !ok {
-			again.At = []diag.Pos{cuediag.Pos(root, version.Value.Pos())}
+			again.At = []diag.Pos{diag.CUEPos(root, version.Value.Pos())}
 			again.Msg = "the version of the chart is not a quoted string"
 			return nil, again
 		}

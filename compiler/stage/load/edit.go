@@ -16,7 +16,6 @@ import (
 	"cuelang.org/go/cue/parser"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -108,7 +107,7 @@ func SetValue(root string, layer fleet.Layer, path []string, value string, edits
 		}
 		parsed, err := parser.ParseFile(filepath.Join(root, filepath.FromSlash(file)), text, parser.ParseComments)
 		if err != nil {
-			return "", cuediag.Faults(root, err, cue.Value{}).Err()
+			return "", diag.CUEFaults(root, err, cue.Value{}).Err()
 		}
 		p := find(parsed.Decls, path)
 		p.file, p.text, p.parsed = file, text, parsed
@@ -192,7 +191,7 @@ func (p fieldMatch) set(root string, path []string, value string) ([]byte, error
 		if !ok {
 			return nil, &diag.Diag{
 				Code: diag.CodeCannotEdit,
-				At:   []diag.Pos{cuediag.Pos(root, p.field.Value.Pos())}, Path: strings.Join(path, "."),
+				At:   []diag.Pos{diag.CUEPos(root, p.field.Value.Pos())}, Path: strings.Join(path, "."),
 				Msg: "this layer sets the value with an expression", Hint: "write " + value + " here",
 			}
 		}

@@ -13,7 +13,6 @@ import (
 	"cuelang.org/go/cue/token"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
 // ReplaceText replaces a text in the literal at a position of a CUE file, and adds the file
@@ -78,7 +77,7 @@ func SetBeside(root string, at diag.Pos, key, value string, edits Edits) error {
 				edits[at.File] = f.splice(old.Pos().Offset(), old.End().Offset(), quoted)
 				return nil
 			}
-			return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{cuediag.Pos(root, d.Pos())}, Msg: "an expression computes the value here", Hint: "write " + quoted + " here"}
+			return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{diag.CUEPos(root, d.Pos())}, Msg: "an expression computes the value here", Hint: "write " + quoted + " here"}
 		}
 	}
 	// A chain key: key: value without braces is repeated from its outermost field on.
@@ -113,7 +112,7 @@ func literalAt(root string, at diag.Pos, edits Edits) (fieldMatch, *ast.BasicLit
 	}
 	f.parsed, err = parser.ParseFile(filepath.Join(root, filepath.FromSlash(at.File)), f.text, parser.ParseComments)
 	if err != nil {
-		return f, nil, cuediag.Faults(root, err, cue.Value{}).Err()
+		return f, nil, diag.CUEFaults(root, err, cue.Value{}).Err()
 	}
 	var found *ast.BasicLit
 	isAt := func(n ast.Node) bool { return n.Pos().Line() == at.Line && n.Pos().Column() == at.Col }

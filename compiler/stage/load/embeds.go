@@ -15,7 +15,6 @@ import (
 	"cuelang.org/go/cue/build"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -41,10 +40,10 @@ func isCluster(root, name string) bool {
 	return err == nil && clusterField.Match(data)
 }
 
-// rebaseEmbeds calls [cuediag.RebaseEmbeds] for all files of the instances.
+// rebaseEmbeds calls [diag.RebaseEmbeds] for all files of the instances.
 func rebaseEmbeds(root string, instances []*build.Instance) {
 	for _, file := range filesOf(instances) {
-		cuediag.RebaseEmbeds(root, file)
+		diag.RebaseEmbeds(root, file)
 	}
 }
 
@@ -160,7 +159,7 @@ func checkExtern(root string, file *ast.File) error {
 	}
 	return &diag.Diag{
 		Code: diag.CodeUnusedFile,
-		At:   []diag.Pos{cuediag.Pos(root, first.Pos())}, Msg: "@embed has no effect without @extern(embed)",
+		At:   []diag.Pos{diag.CUEPos(root, first.Pos())}, Msg: "@embed has no effect without @extern(embed)",
 		Hint: "write @extern(embed) on the first line of the file, above the package clause",
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"cuelang.org/go/cue/ast"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
@@ -34,7 +33,7 @@ func (f *Fleet) Files(c Cluster) (inside, outside []string, err error) {
 	var faults diag.List
 	for _, in := range append(c.Instance.Dependencies(), c.Instance) {
 		if in.Err != nil {
-			faults.Add(cuediag.Faults(f.Root, in.Err, cue.Value{}).Err())
+			faults.Add(diag.CUEFaults(f.Root, in.Err, cue.Value{}).Err())
 			continue // not all of its files are parsed
 		}
 		for i, file := range in.BuildFiles {
@@ -50,7 +49,7 @@ func (f *Fleet) Files(c Cluster) (inside, outside []string, err error) {
 			files[name] = true
 			facts, below := f.files[in.Files[i].Filename], ""
 			if !local { // an external module embeds files of its directory
-				embeds, err := cuediag.Embeds(filepath.Dir(file.Filename), in.Files[i])
+				embeds, err := diag.Embeds(filepath.Dir(file.Filename), in.Files[i])
 				facts, below = &fileFacts{embeds: embeds, embedErr: err}, path.Dir(name)
 			}
 			faults.Add(facts.embedErr)
@@ -90,7 +89,7 @@ func moduleFiles(root string) []string {
 
 // fileFacts are facts about a parsed file, and about the files that it embeds.
 type fileFacts struct {
-	embeds        []cuediag.EmbeddedFile
+	embeds        []diag.EmbeddedFile
 	embedErr      error
 	extern        error     // of an @embed without @extern(embed)
 	linked, large diag.List // of files that are links out of the fleet, and too large
@@ -127,7 +126,7 @@ func (r *factReader) facts(file *ast.File) *fileFacts {
 	}
 	facts := &fileFacts{extern: checkExtern(r.root, file)}
 	r.found[file] = facts
-	facts.embeds, facts.embedErr = cuediag.Embeds(r.root, file) // CUE reports the error if the field is needed
+	facts.embeds, facts.embedErr = diag.Embeds(r.root, file) // CUE reports the error if the field is needed
 	facts.linked = r.links(file, facts.embeds)
 	for _, e := range facts.embeds {
 		if d := checkSize(r.root, e.Name, e.Pos); d != nil {
@@ -139,10 +138,10 @@ func (r *factReader) facts(file *ast.File) *fileFacts {
 
 // links reports a source file and the files that it embeds if they are links out of the
 // fleet or into a .git directory, because CUE follows links.
-func (r *factReader) links(file *ast.File, embeds []cuediag.EmbeddedFile) (faults diag.List) {
+func (r *factReader) links(file *ast.File, embeds []diag.EmbeddedFile) (faults diag.List) {
 	name, err := filepath.Rel(r.root, file.Filename)
 	if err != nil || !filepath.IsLocal(name) {
-		return moduleLinks(r.top, r.whole, file, cuediag.Pos(r.root, file.Pos()).File) // of another module
+		return moduleLinks(r.top, r.whole, file, diag.CUEPos(r.root, file.Pos()).File) // of another module
 	}
 	// A missing file is a package that fleetc embeds.
 	if _, err := git.ResolveLink(r.tree, filepath.ToSlash(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -161,7 +160,7 @@ func (r *factReader) links(file *ast.File, embeds []cuediag.EmbeddedFile) (fault
 // directory of the repository may replace the module.
 func moduleLinks(top string, tree *os.Root, file *ast.File, name string) diag.List {
 	var faults diag.List
-	embeds, _ := cuediag.Embeds(top, file)
+	embeds, _ := diag.Embeds(top, file)
 	for _, e := range embeds {
 		if _, err := git.ResolveLink(tree, e.Name); err != nil {
 			e.Pos.File = name

@@ -17,7 +17,6 @@ import (
 	"cuelang.org/go/cue/load"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -242,7 +241,7 @@ func loadInstances(root string, overlay map[string]load.Source, dirs []string) [
 func (f *Fleet) newCluster(dir string, in *build.Instance, files []string) (Cluster, error) {
 	root, t := f.Root, f.tree
 	if in.Err != nil {
-		faults := cuediag.Faults(root, in.Err, cue.Value{})
+		faults := diag.CUEFaults(root, in.Err, cue.Value{})
 		for _, d := range faults {
 			d.Path = "" // the path of the package; the position is sufficient
 			d.Msg = strings.ReplaceAll(d.Msg, root+string(filepath.Separator), "")
@@ -268,12 +267,12 @@ func (f *Fleet) newCluster(dir string, in *build.Instance, files []string) (Clus
 	}
 	var own, above []diag.Pos
 	for _, file := range in.Files {
-		of := filepath.ToSlash(filepath.Dir(cuediag.Pos(root, file.Pos()).File))
+		of := filepath.ToSlash(filepath.Dir(diag.CUEPos(root, file.Pos()).File))
 		for _, label := range clusterLabels(file, of == dir) {
 			if of == dir {
-				own = append(own, cuediag.Pos(root, label.Pos()))
+				own = append(own, diag.CUEPos(root, label.Pos()))
 			} else {
-				above = append(above, cuediag.Pos(root, label.Pos()))
+				above = append(above, diag.CUEPos(root, label.Pos()))
 			}
 		}
 	}
@@ -311,7 +310,7 @@ func misspeltCluster(root string, in *build.Instance, d *diag.Diag) *diag.Diag {
 			}
 			name, _, err := ast.LabelName(f.Label)
 			if near := diag.DidYouMean(name, []string{"cluster"}); err == nil && near != "" {
-				d.At, d.Path, d.Hint = []diag.Pos{cuediag.Pos(root, f.Pos())}, name, near
+				d.At, d.Path, d.Hint = []diag.Pos{diag.CUEPos(root, f.Pos())}, name, near
 				d.Fixes = diag.Respell(name, []string{"cluster"})
 			}
 		}

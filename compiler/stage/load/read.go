@@ -12,7 +12,6 @@ import (
 	"cuelang.org/go/cue/load"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
 // ReadPackage loads a CUE file or the package of a directory that is not a
@@ -50,7 +49,7 @@ func ReadPackage(dir, name string) (root string, in *build.Instance, err error) 
 	}
 	in = load.Instances([]string{abs}, config)[0]
 	if in.Err != nil {
-		return "", nil, cuediag.Faults(root, in.Err, cue.Value{}).Err()
+		return "", nil, diag.CUEFaults(root, in.Err, cue.Value{}).Err()
 	}
 	return root, in, nil
 }

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -52,7 +52,7 @@ func (f *Fleet) dependsOn(l leaf, name string) bool {
 // embeds reports whether one of the files embeds another one.
 func (f *Fleet) embeds(files []string, name string) bool {
 	return slices.ContainsFunc(files, func(file string) bool {
-		return slices.ContainsFunc(f.files[file].embeds, func(e cuediag.EmbeddedFile) bool { return e.Name == name })
+		return slices.ContainsFunc(f.files[file].embeds, func(e diag.EmbeddedFile) bool { return e.Name == name })
 	})
 }
 

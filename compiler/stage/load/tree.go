@@ -16,7 +16,6 @@ import (
 	modulepath "cuelang.org/go/mod/module"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -203,7 +202,7 @@ func (t *tree) add(root, rel string, edits Edits) error {
 	if isStray {
 		pos := diag.Pos{File: rel, Line: 1, Col: 1}
 		for _, d := range file.Decls {
-			if p := cuediag.Pos(root, d.Pos()); p.IsValid() {
+			if p := diag.CUEPos(root, d.Pos()); p.IsValid() {
 				pos = p
 			}
 		}

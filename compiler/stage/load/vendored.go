@@ -12,9 +12,8 @@ import (
 
 	"cuelang.org/go/cue/load"
 
+	"github.com/fleetc/fleetc"
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/lib"
-	"github.com/fleetc/fleetc/schema"
 )
 
 // A VendoredPackage is embedded in fleetc: the schema, a CUE library, or the
@@ -50,25 +49,25 @@ func VendoredPackages(module string) ([]VendoredPackage, error) {
 		}
 		return v, err
 	}
-	types, err := of(schema.ImportPath, schema.Files)
+	types, err := of(fleetc.SchemaPath, fleetc.Schema)
 	if err != nil {
 		return nil, err
 	}
-	jsonnet, err := of(lib.ImportPath, lib.Files)
+	jsonnet, err := of(fleetc.LibraryPath, fleetc.Library)
 	if err != nil {
 		return nil, err
 	}
 	out := []VendoredPackage{types, jsonnet}
-	libraries, err := lib.Files.ReadDir(".")
+	libraries, err := fs.ReadDir(fleetc.Library, ".")
 	for _, l := range libraries {
 		if !l.IsDir() {
 			continue
 		}
-		files, err := fs.Sub(lib.Files, l.Name())
+		files, err := fs.Sub(fleetc.Library, l.Name())
 		if err != nil {
 			return nil, err
 		}
-		v, err := of(path.Join(lib.ImportPath, l.Name()), files)
+		v, err := of(path.Join(fleetc.LibraryPath, l.Name()), files)
 		if err != nil {
 			return nil, err
 		}

@@ -10,9 +10,9 @@ import (
 
 	"cuelang.org/go/cue/load"
 
+	"github.com/fleetc/fleetc"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/unify"
-	"github.com/fleetc/fleetc/schema"
 )
 
 // written evaluates a fleet of one cluster whose layer imports the patch
@@ -34,7 +34,7 @@ func written(t *testing.T, layer string) (*fleet.Release, error) {
 			overlay[filepath.Join(root, "cue.mod", "pkg", filepath.FromSlash(to), path.Base(n))] = load.FromBytes(data)
 		}
 	}
-	add(schema.Files, ".", schema.ImportPath)
+	add(fleetc.Schema, ".", fleetc.SchemaPath)
 	add(os.DirFS("../../.."), "lib/patch", "github.com/fleetc/fleetc/lib/patch")
 	overlay[filepath.Join(root, "cue.mod", "module.cue")] = load.FromString("module: \"example.com/infra\"\nlanguage: version: \"v0.17.0\"\n")
 	overlay[filepath.Join(root, "environments", "fleet.cue")] = load.FromString(`package fleet

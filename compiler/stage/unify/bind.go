@@ -12,7 +12,6 @@ import (
 	"cuelang.org/go/cue/token"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -171,7 +170,7 @@ func isPinned(v cue.Value, filled *fleet.Tree) bool {
 		// The filled-in value agrees with all other conjuncts.
 		return filled == nil && isConcrete(v)
 	}
-	for _, c := range cuediag.Conjuncts(v) {
+	for _, c := range diag.Conjuncts(v) {
 		if c.Err() != nil {
 			// c cannot be evaluated next to a conflict, but its reference can.
 			// Computed expressions are concrete.

@@ -6,7 +6,6 @@ import (
 	"cuelang.org/go/cue"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
 func isChart(chart cue.Value) bool {
@@ -18,8 +17,8 @@ func isChart(chart cue.Value) bool {
 // pinPos returns the position of the first concrete field that pins a chart.
 func (e *evaluation) pinPos(chart cue.Value) diag.Pos {
 	for _, field := range []string{"digest", "path"} {
-		for _, c := range cuediag.Conjuncts(lookup(chart, field)) {
-			if p := cuediag.Pos(e.root, labelPos(c)); c.IsConcrete() && p.IsValid() {
+		for _, c := range diag.Conjuncts(lookup(chart, field)) {
+			if p := diag.CUEPos(e.root, labelPos(c)); c.IsConcrete() && p.IsValid() {
 				return p
 			}
 		}

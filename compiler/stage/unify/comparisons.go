@@ -7,7 +7,6 @@ import (
 	"cuelang.org/go/cue/literal"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -40,7 +39,7 @@ func (m *meaningCheck) compare(x, y ast.Expr) {
 	if err != nil {
 		return
 	}
-	m.compared = append(m.compared, comparison{name, text, cuediag.Pos(m.root, lit.Pos())})
+	m.compared = append(m.compared, comparison{name, text, diag.CUEPos(m.root, lit.Pos())})
 }
 
 // comparisonChecks checks that a cluster has the compared texts.

@@ -9,7 +9,6 @@ import (
 	"cuelang.org/go/cue"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -18,7 +17,7 @@ import (
 func (b *binding) cycle(v cue.Value) error {
 	waiting := map[string]cue.Value{}
 	for _, p := range b.pending {
-		waiting[cuediag.ValuesPath(p.Path().String())] = p
+		waiting[diag.ValuesPath(p.Path().String())] = p
 	}
 	b.releases(v, func(name string, release cue.Value) {
 		values := b.lookups.values(b.reader, name, release)
@@ -49,9 +48,9 @@ func (b *binding) cycle(v cue.Value) error {
 			Hint: "set one of them to a value",
 		}
 		for _, member := range circle {
-			d.At = append(d.At, cuediag.Pos(b.root, valuePos(waiting[member])))
+			d.At = append(d.At, diag.CUEPos(b.root, valuePos(waiting[member])))
 		}
-		cuediag.ExplainShadowing(b.root, d)
+		diag.ExplainShadowing(b.root, d)
 		faults.Add(d)
 	}
 	return faults.Err()

@@ -10,7 +10,6 @@ import (
 	"cuelang.org/go/cue"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -25,11 +24,11 @@ const defaultHistory = 10
 // complete value, errors are violations of this package's rules.
 func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.Cluster, error) {
 	c := &fleet.Cluster{
-		Pos:     cuediag.Pos(e.root, e.sourcePos(lookup(v, "cluster.name"))),
-		KubePos: cuediag.Pos(e.root, e.sourcePos(lookup(v, "cluster.kubernetes"))),
+		Pos:     diag.CUEPos(e.root, e.sourcePos(lookup(v, "cluster.name"))),
+		KubePos: diag.CUEPos(e.root, e.sourcePos(lookup(v, "cluster.kubernetes"))),
 	}
 	if context := lookup(v, "cluster.context"); context.Exists() {
-		c.ContextPos = cuediag.Pos(e.root, e.sourcePos(context))
+		c.ContextPos = diag.CUEPos(e.root, e.sourcePos(context))
 	}
 	var apis map[string]map[string]string // scope by group/version and kind
 	var stages []struct {
@@ -44,7 +43,7 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 	} {
 		if f := lookup(v, field); f.Exists() {
 			if err := f.Decode(into); err != nil {
-				faults.Add(cuediag.Faults(e.root, err, v).Err())
+				faults.Add(diag.CUEFaults(e.root, err, v).Err())
 			}
 		}
 	}
@@ -142,7 +141,7 @@ func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *
 	} {
 		if f := lookup(v, field); f.Exists() {
 			if err := f.Decode(into); err != nil {
-				faults.Add(cuediag.Faults(e.root, err, v).Err())
+				faults.Add(diag.CUEFaults(e.root, err, v).Err())
 			}
 		}
 	}
@@ -156,13 +155,13 @@ func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *
 	}
 	for _, source := range []string{"jsonnet", "kustomize", "manifests"} {
 		if s := lookup(v, source); s.Exists() {
-			r.SourcePos = cuediag.Pos(e.root, e.sourcePos(s))
+			r.SourcePos = diag.CUEPos(e.root, e.sourcePos(s))
 		}
 	}
 	if !slices.Contains(stages, r.Stage) {
 		faults.Add(&diag.Diag{
 			Code: diag.CodeStage,
-			At:   []diag.Pos{cuediag.Pos(e.root, e.sourcePos(lookup(v, "stage")))},
+			At:   []diag.Pos{diag.CUEPos(e.root, e.sourcePos(lookup(v, "stage")))},
 			Path: path + ".stage", Msg: "no stage is called " + r.Stage, Hint: diag.OneOf(r.Stage, stages), Fixes: diag.Respell(r.Stage, stages),
 		})
 	}

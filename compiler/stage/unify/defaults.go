@@ -11,7 +11,6 @@ import (
 	"cuelang.org/go/cue/token"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -46,14 +45,14 @@ func (r *reader) tree(v cue.Value) *fleet.Tree {
 		return nil
 	}
 	pos := r.sourcePos(v)
-	if given.Source() != v.Source() || cuediag.IsType(cuediag.File(r.root, pos)) {
+	if given.Source() != v.Source() || diag.IsTypeFile(diag.CUEFile(r.root, pos)) {
 		// If a layer refers to a value of nearer layers, such as cluster.name, use the line of
 		// the reference: it is the same for all clusters.
-		if p := r.sourcePos(given); cuediag.IsType(cuediag.File(r.root, pos)) || r.isFarther(p, pos) {
+		if p := r.sourcePos(given); diag.IsTypeFile(diag.CUEFile(r.root, pos)) || r.isFarther(p, pos) {
 			pos = p
 		}
 	}
-	t := &fleet.Tree{Pos: cuediag.Pos(r.root, pos), Layer: r.layerOf(pos)}
+	t := &fleet.Tree{Pos: diag.CUEPos(r.root, pos), Layer: r.layerOf(pos)}
 	r.positions[t] = pos
 	if v.Kind() == cue.ListKind {
 		t.List = []*fleet.Tree{}
@@ -80,7 +79,7 @@ func (e *evaluation) isFarther(p, than token.Pos) bool {
 // literalTree converts the parts of a conflicting value that the layers write
 // literally, or returns nil. CUE does not return the value as a whole.
 func (r *reader) literalTree(v cue.Value) *fleet.Tree {
-	parts := cuediag.Conjuncts(v)
+	parts := diag.Conjuncts(v)
 	if len(parts) > 1 {
 		var out *fleet.Tree
 		for _, c := range parts {
@@ -127,7 +126,7 @@ func (r *reader) structTree(v cue.Value) *fleet.Tree {
 
 // mapPos returns the position of a map; none when it is in a type.
 func (r *reader) mapPos(v cue.Value) diag.Pos {
-	if pos := r.fieldPos(v); !cuediag.IsType(pos.File) {
+	if pos := r.fieldPos(v); !diag.IsTypeFile(pos.File) {
 		return pos
 	}
 	return diag.Pos{}
@@ -183,7 +182,7 @@ func (e *evaluation) checkLayers(path string, release cue.Value) error {
 	for it.Next() {
 		name := it.Selector().Unquoted()
 		known := layerIndex(e.layers, name) >= 0
-		for _, c := range cuediag.Conjuncts(it.Value()) {
+		for _, c := range diag.Conjuncts(it.Value()) {
 			if f, ok := c.Source().(*ast.Field); ok {
 				if label, _, err := ast.LabelName(f.Label); err == nil && label != name || isPattern(f.Label) || err != nil && known {
 					continue // a pattern applies to every layer, and an expression may choose one
@@ -191,15 +190,15 @@ func (e *evaluation) checkLayers(path string, release cue.Value) error {
 			}
 			p := labelPos(c)
 			in := e.layerOf(p)
-			d := &diag.Diag{Code: diag.CodeWrongLayer, At: []diag.Pos{cuediag.Pos(e.root, p)}, Path: path + ".defaults." + name}
+			d := &diag.Diag{Code: diag.CodeWrongLayer, At: []diag.Pos{diag.CUEPos(e.root, p)}, Path: path + ".defaults." + name}
 			switch {
-			case !p.IsValid() || cuediag.IsType(d.At[0].File) || known && (in == name || in == ""):
+			case !p.IsValid() || diag.IsTypeFile(d.At[0].File) || known && (in == name || in == ""):
 				continue
 			case e.embedded.embedders[d.At[0].File] != "":
 				continue // the field with @embed is reported
 			case !known && !e.isOtherLayer(name):
 				d.Msg = "no layer is called " + name
-				if cuediag.ExplainIndentation(e.root, d) {
+				if diag.ExplainIndentation(e.root, d) {
 					break
 				}
 				near := e.similarLayer(name)

@@ -12,7 +12,6 @@ import (
 	"cuelang.org/go/cue/build"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -162,7 +161,7 @@ func (w *defaultWalk) use(t *fleet.Tree) {
 func (w *defaultWalk) posOf(t *fleet.Tree) diag.Pos {
 	p := t.Pos
 	if !p.IsValid() {
-		p = cuediag.Pos(w.root, w.positions[t]) // positions of maps are computed on demand
+		p = diag.CUEPos(w.root, w.positions[t]) // positions of maps are computed on demand
 	}
 	w.embedded.pos(&p)
 	return p

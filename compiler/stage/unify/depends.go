@@ -11,7 +11,6 @@ import (
 	"cuelang.org/go/cue"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -85,7 +84,7 @@ func (d *dependencies) checkDependency(r *fleet.Release, f namedValue) bool {
 // withoutDependency checks the name in a depends field that is false: a
 // release of any cluster must have it.
 func (d *dependencies) withoutDependency(r *fleet.Release, f namedValue) []fleet.RuleCheck {
-	pos := cuediag.Pos(d.root, d.sourcePos(f.v))
+	pos := diag.CUEPos(d.root, d.sourcePos(f.v))
 	if d.layerOfFile(pos.File) == "" {
 		return nil
 	}

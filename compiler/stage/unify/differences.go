@@ -9,7 +9,6 @@ import (
 	"cuelang.org/go/cue/cuecontext"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -28,10 +27,10 @@ func Differences(root string, in *build.Instance) ([]fleet.DifferenceRule, error
 	}
 	v := e.cctx.BuildInstance(in).Unify(only)
 	if err := v.Validate(cue.Concrete(true)); err != nil {
-		faults := cuediag.Faults(root, err, v)
+		faults := diag.CUEFaults(root, err, v)
 		for _, d := range faults {
-			if d.Path == "differences" && (len(d.At) == 0 || cuediag.IsType(d.At[0].File)) && len(in.Files) > 0 {
-				d.At = []diag.Pos{cuediag.Pos(root, in.Files[0].Pos())}
+			if d.Path == "differences" && (len(d.At) == 0 || diag.IsTypeFile(d.At[0].File)) && len(in.Files) > 0 {
+				d.At = []diag.Pos{diag.CUEPos(root, in.Files[0].Pos())}
 			}
 		}
 		return nil, faults.Err()
@@ -66,12 +65,12 @@ func Differences(root string, in *build.Instance) ([]fleet.DifferenceRule, error
 
 // writtenPos returns the user's position of v.
 func writtenPos(root string, v cue.Value) diag.Pos {
-	for _, c := range cuediag.Conjuncts(v) {
-		if pos := cuediag.Pos(root, labelPos(c)); pos.IsValid() && !cuediag.IsType(pos.File) {
+	for _, c := range diag.Conjuncts(v) {
+		if pos := diag.CUEPos(root, labelPos(c)); pos.IsValid() && !diag.IsTypeFile(pos.File) {
 			return pos
 		}
 	}
-	return cuediag.Pos(root, labelPos(v))
+	return diag.CUEPos(root, labelPos(v))
 }
 
 // A differenceReader reads the parts of a rule.

@@ -6,7 +6,6 @@ import (
 	"cuelang.org/go/cue/build"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -21,10 +20,10 @@ func relocate(root string, in *build.Instance) relocation {
 	r := relocation{map[string]string{}, map[string]string{}}
 	for _, i := range append(in.Dependencies(), in) {
 		for _, file := range i.Files {
-			embeds, _ := cuediag.Embeds(root, file) // CUE reports errors
+			embeds, _ := diag.Embeds(root, file) // CUE reports errors
 			for _, e := range embeds {
 				r.add(e.As, e.Name)
-				r.embedders[e.Name] = path.Dir(cuediag.Pos(root, file.Pos()).File)
+				r.embedders[e.Name] = path.Dir(diag.CUEPos(root, file.Pos()).File)
 			}
 		}
 	}

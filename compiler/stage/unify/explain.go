@@ -11,7 +11,6 @@ import (
 	"cuelang.org/go/cue/cuecontext"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -75,7 +74,7 @@ func Explain(root, id string, layers []fleet.Layer, upto []*build.Instance) (*Ex
 	}
 	last := x.last()
 	if err := last.bare.Err(); err != nil && !last.bare.Exists() {
-		return nil, diag.In(id, cuediag.Faults(root, err, cue.Value{}).Err())
+		return nil, diag.In(id, diag.CUEFaults(root, err, cue.Value{}).Err())
 	}
 	if x.Cluster, _ = last.decode(last.bare, last.merged); x.Cluster != nil {
 		x.Cluster.ID = id
@@ -222,7 +221,7 @@ func isStruct(v cue.Value) bool {
 		return v.IncompleteKind() == cue.StructKind
 	}
 	structs := false
-	for _, c := range cuediag.Conjuncts(v) {
+	for _, c := range diag.Conjuncts(v) {
 		_, literal := expression(c).(*ast.StructLit)
 		switch {
 		case literal || c.IncompleteKind() == cue.StructKind:

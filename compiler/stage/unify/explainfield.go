@@ -9,7 +9,6 @@ import (
 	"cuelang.org/go/cue"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -153,7 +152,7 @@ func (x *Explainer) Next(path []string) []string {
 	v, sels := l.at(path)
 	var out []string
 	if len(sels) == len(path) {
-		for _, c := range append(cuediag.Conjuncts(v), v) { // a conflicting value has no fields as a whole
+		for _, c := range append(diag.Conjuncts(v), v) { // a conflicting value has no fields as a whole
 			if it, err := c.Fields(cue.Optional(true), cue.Definitions(true)); err == nil {
 				for it.Next() {
 					out = append(out, name(it.Selector()))
@@ -241,7 +240,7 @@ func (x *Explainer) faultsOf(path []string) diag.List {
 	field := strings.Join(keys, ".") // the format of paths in faults
 	var out diag.List
 	for _, d := range x.faults {
-		value := cuediag.ValuesPath(d.Path) // the path of the value that a default sets
+		value := diag.ValuesPath(d.Path) // the path of the value that a default sets
 		of := *d
 		switch {
 		case d.Path == field, value == field:

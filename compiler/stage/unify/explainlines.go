@@ -13,7 +13,6 @@ import (
 	"cuelang.org/go/cue/parser"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -74,7 +73,7 @@ func (x *Explainer) linesAt(path, of []string, layer string) []line {
 		return nil
 	}
 	var out []line
-	for _, c := range cuediag.Conjuncts(v) {
+	for _, c := range diag.Conjuncts(v) {
 		filled := l.filled[c.Source()]
 		if filled && isValues(of) {
 			continue // the default itself is listed
@@ -84,7 +83,7 @@ func (x *Explainer) linesAt(path, of []string, layer string) []line {
 		if !p.IsValid() || !filepath.IsAbs(p.Filename()) && !isEmbedded {
 			continue // the embedded schema, which layers import as well
 		}
-		pos := cuediag.Pos(x.root, p)
+		pos := diag.CUEPos(x.root, p)
 		if isEmbedded {
 			pos.File = embedded
 		}
@@ -96,11 +95,11 @@ func (x *Explainer) linesAt(path, of []string, layer string) []line {
 			continue // does not exclude the path
 		case n < len(path):
 			at.Path = l.text(path[:n])
-		case cuediag.IsType(at.At.File) && c.IncompleteKind() == cue.StructKind:
+		case diag.IsTypeFile(at.At.File) && c.IncompleteKind() == cue.StructKind:
 			continue
 		}
 		switch {
-		case cuediag.IsType(at.At.File) && at.Kind == fleet.Constraint:
+		case diag.IsTypeFile(at.At.File) && at.Kind == fleet.Constraint:
 			at.Kind = fleet.SchemaType
 		case (layer != "" || isDefault(path)) && at.Kind == fleet.ValuePin || filled:
 			at.Kind = fleet.LayerDefault
@@ -135,7 +134,7 @@ func (x *Explainer) layer(c cue.Value, path []string) string {
 			continue
 		}
 		v, sels := l.at(path)
-		if len(sels) == len(path) && slices.ContainsFunc(cuediag.Conjuncts(v), func(d cue.Value) bool { return valuePos(d) == pos }) {
+		if len(sels) == len(path) && slices.ContainsFunc(diag.Conjuncts(v), func(d cue.Value) bool { return valuePos(d) == pos }) {
 			return layer.Name
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"cuelang.org/go/cue/parser"
 	"cuelang.org/go/cue/token"
 
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -142,7 +142,7 @@ func selectedFrom(v cue.Value, chain []string) cue.Value {
 // linesOf returns the source positions of a value's conjuncts.
 func linesOf(v cue.Value) []string {
 	var out []string
-	for _, c := range cuediag.Conjuncts(v) {
+	for _, c := range diag.Conjuncts(v) {
 		out = append(out, valuePos(c).String())
 	}
 	slices.Sort(out)

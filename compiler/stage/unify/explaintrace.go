@@ -7,7 +7,7 @@ import (
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/build"
 
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -257,7 +257,7 @@ func (t *tracer) let(let *ast.LetClause) {
 
 // addFixed adds a line that is not a field of the cluster.
 func (t *tracer) addFixed(path string, n ast.Node, kind fleet.ContributionKind) *fleet.Contribution {
-	pos := cuediag.Pos(t.root, n.Pos())
+	pos := diag.CUEPos(t.root, n.Pos())
 	c := &fleet.Contribution{At: pos, Layer: t.last().layerOf(n.Pos()), Expr: exprText(n), Kind: kind, Role: fleet.Effective}
 	if kind == fleet.Condition {
 		c.Role = fleet.Holds
@@ -282,7 +282,7 @@ func (t *tracer) declarations(in *build.Instance, name string, chain []string) {
 				if label, known := labelName(field); !known || label != key {
 					continue
 				}
-				if i == len(chain)-1 && !t.seen[field] && !cuediag.IsType(cuediag.Pos(t.root, f.Pos()).File) {
+				if i == len(chain)-1 && !t.seen[field] && !diag.IsTypeFile(diag.CUEPos(t.root, f.Pos()).File) {
 					t.seen[field] = true
 					c := t.addFixed(strings.Trim(name+"."+strings.Join(chain, "."), "."), field.Value, fleet.ValuePin)
 					inner := t.child()

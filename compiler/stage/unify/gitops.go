@@ -7,7 +7,6 @@ import (
 	"cuelang.org/go/cue"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -45,11 +44,11 @@ func (e *evaluation) gitops(v cue.Value, faults *diag.List) fleet.GitOps {
 	}
 	if field := lookup(v, "gitops"); field.Exists() {
 		if err := field.Decode(&raw); err != nil {
-			faults.Add(cuediag.Faults(e.root, err, v).Err())
+			faults.Add(diag.CUEFaults(e.root, err, v).Err())
 			return fleet.GitOps{}
 		}
 	}
-	pos := func(field string) diag.Pos { return cuediag.Pos(e.root, e.sourcePos(lookup(v, field))) }
+	pos := func(field string) diag.Pos { return diag.CUEPos(e.root, e.sourcePos(lookup(v, field))) }
 	f, a := raw.Flux, raw.ArgoCD
 	return fleet.GitOps{
 		Layouts: layouts(v, raw.Layouts),

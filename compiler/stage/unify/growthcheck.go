@@ -12,7 +12,6 @@ import (
 	"cuelang.org/go/cue/token"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
 // Some CUE functions allocate results that are far larger than their arguments
@@ -98,7 +97,7 @@ func (g *growthCheck) file(f *ast.File) {
 
 // fault adds a fault unless one exists at the same position.
 func (g *growthCheck) fault(n ast.Node, msg, hint string) {
-	at := cuediag.Pos(g.root, n.Pos())
+	at := diag.CUEPos(g.root, n.Pos())
 	if !slices.ContainsFunc(*g.faults, func(d *diag.Diag) bool { return d.At[0] == at }) {
 		g.faults.Add(&diag.Diag{Code: diag.CodeLimits, At: []diag.Pos{at}, Msg: msg, Hint: hint})
 	}

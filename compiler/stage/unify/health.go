@@ -7,7 +7,6 @@ import (
 	"cuelang.org/go/cue"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -18,7 +17,7 @@ func (e *evaluation) health(owner cue.Value, path string, faults *diag.List) []f
 	if len(all) == 0 {
 		return nil
 	}
-	parts := cuediag.Conjuncts(lookup(owner, "health"))
+	parts := diag.Conjuncts(lookup(owner, "health"))
 	var out []fleet.HealthRule
 	for _, f := range all {
 		r := fleet.HealthRule{Name: f.name, Match: selectorOf(f.v)}
@@ -87,10 +86,10 @@ func (e *evaluation) rulePos(parts []cue.Value, name string) (pos diag.Pos, own 
 			continue
 		}
 		if at := labelPos(v); e.layerOf(at) != "" {
-			return cuediag.Pos(e.root, at), true
+			return diag.CUEPos(e.root, at), true
 		}
 		if !pos.IsValid() {
-			pos = cuediag.Pos(e.root, asks)
+			pos = diag.CUEPos(e.root, asks)
 		}
 	}
 	return pos, false

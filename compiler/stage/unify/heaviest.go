@@ -9,7 +9,6 @@ import (
 	"cuelang.org/go/cue/token"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
@@ -33,7 +32,7 @@ func Excess(root, id string, in *build.Instance, over *par.Excess) error {
 		Hint: "look for lists and comprehensions that multiply each other",
 	}
 	if n := len(in.Files); n > 0 {
-		d.At = []diag.Pos{{File: cuediag.File(root, in.Files[n-1].Pos())}}
+		d.At = []diag.Pos{{File: diag.CUEFile(root, in.Files[n-1].Pos())}}
 	}
 	if over.Of == par.Depth {
 		// Searching the text after a stack overflow takes seconds.
@@ -59,14 +58,14 @@ func heaviest(root string, in *build.Instance) (diag.Pos, string) {
 	w, files := newWeigher(in)
 	var found suspect
 	for _, f := range files {
-		if !isOurs(cuediag.File(root, f.Pos())) {
+		if !isOurs(diag.CUEFile(root, f.Pos())) {
 			w.search(f, &found)
 		}
 	}
 	if found.weight < heavy {
 		return diag.Pos{}, ""
 	}
-	return cuediag.Pos(root, found.node.Pos()), found.what
+	return diag.CUEPos(root, found.node.Pos()), found.what
 }
 
 // isOurs reports whether the file is part of fleetc.

@@ -11,7 +11,6 @@ import (
 	"cuelang.org/go/cue/token"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
 const (
@@ -43,7 +42,7 @@ func checkCalls(root string, in *build.Instance) error {
 				}
 				faults.Add(&diag.Diag{
 					Code: diag.CodeLimits,
-					At:   []diag.Pos{cuediag.Pos(root, c.Pos())}, Msg: fmt.Sprintf("the result of %s is too large", callee(c)),
+					At:   []diag.Pos{diag.CUEPos(root, c.Pos())}, Msg: fmt.Sprintf("the result of %s is too large", callee(c)),
 					Hint: "repeat a shorter value, or repeat it less often",
 				})
 				return false

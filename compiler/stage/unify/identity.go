@@ -5,7 +5,6 @@ import (
 	"cuelang.org/go/cue/cuecontext"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -21,11 +20,11 @@ func Identity(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet
 	c := &fleet.Cluster{ID: id}
 	if context := lookup(v, "cluster.context"); context.Exists() {
 		c.KubeContext, _ = context.String()
-		c.ContextPos = cuediag.Pos(root, e.sourcePos(context))
+		c.ContextPos = diag.CUEPos(root, e.sourcePos(context))
 	}
 	if uid := lookup(v, "cluster.uid"); uid.Exists() {
 		c.UID, _ = uid.String()
-		c.Pos = cuediag.Pos(root, e.sourcePos(lookup(v, "cluster.name")))
+		c.Pos = diag.CUEPos(root, e.sourcePos(lookup(v, "cluster.name")))
 	}
 	embedded.cluster(c)
 	return c, nil

@@ -7,7 +7,6 @@ import (
 	"cuelang.org/go/cue"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/registry"
 )
@@ -61,10 +60,10 @@ func (e *evaluation) policyPos(otherwise diag.Pos, v cue.Value) diag.Pos {
 			continue
 		}
 		source := e.sourcePos(field)
-		for _, part := range cuediag.Conjuncts(v) {
+		for _, part := range diag.Conjuncts(v) {
 			n := part.Source()
 			if n != nil && e.layerOf(source) != "" && n.Pos().Filename() == source.Filename() && n.Pos().Offset() <= source.Offset() && source.Offset() < n.End().Offset() {
-				return cuediag.Pos(e.root, n.Pos())
+				return diag.CUEPos(e.root, n.Pos())
 			}
 		}
 		return otherwise

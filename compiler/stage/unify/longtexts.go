@@ -9,7 +9,6 @@ import (
 	"cuelang.org/go/cue/token"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
 // maxBuilt is the maximum length in bytes of a text that layers build of others. CUE copies
@@ -23,14 +22,14 @@ func checkTexts(root string, in *build.Instance) diag.List {
 	t := &textCheck{weigher: w, lengths: map[ast.Expr]float64{}}
 	var faults diag.List
 	for _, f := range files {
-		if isOurs(cuediag.File(root, f.Pos())) {
+		if isOurs(diag.CUEFile(root, f.Pos())) {
 			continue
 		}
 		ast.Walk(f, func(n ast.Node) bool {
 			if e, ok := n.(ast.Expr); ok && t.exceedsLimit(e) {
 				faults.Add(&diag.Diag{
 					Code: diag.CodeLimits,
-					At:   []diag.Pos{cuediag.Pos(root, e.Pos())}, Msg: "the string is longer than 64 MiB",
+					At:   []diag.Pos{diag.CUEPos(root, e.Pos())}, Msg: "the string is longer than 64 MiB",
 					Hint: "shorten it: it repeats a string that already repeats other strings",
 				})
 			}

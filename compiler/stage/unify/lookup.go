@@ -7,7 +7,7 @@ import (
 
 	"cuelang.org/go/cue"
 
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -97,7 +97,7 @@ func (e *evaluation) releases(v cue.Value, f func(name string, release cue.Value
 func (e *evaluation) releaseParts(v cue.Value, name string, release cue.Value) []cue.Value {
 	m := e.lookups.forValue(v)
 	if _, ok := m.parts[name]; !ok {
-		m.parts[name] = cuediag.Conjuncts(release)
+		m.parts[name] = diag.Conjuncts(release)
 	}
 	return m.parts[name]
 }

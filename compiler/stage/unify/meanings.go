@@ -12,7 +12,6 @@ import (
 	"cuelang.org/go/cue/token"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -64,7 +63,7 @@ func (m *meaningCheck) interpolation(lit *ast.BasicLit) {
 		return
 	}
 	m.faults.Add(&diag.Diag{
-		Code: diag.CodeUnknownName, At: []diag.Pos{cuediag.Pos(m.root, lit.Pos())},
+		Code: diag.CodeUnknownName, At: []diag.Pos{diag.CUEPos(m.root, lit.Pos())},
 		Msg:  "the string has the text " + found[0] + ", and not the value of " + found[1],
 		Hint: `write \(` + found[1] + `), or put the string between #" and "# if it must have this text`,
 	})
@@ -91,7 +90,7 @@ func (m *meaningCheck) condition(e ast.Expr) {
 		}
 		line := value.Pos().Line()
 		m.faults.Add(&diag.Diag{
-			Code: diag.CodeUnknownField, At: []diag.Pos{cuediag.Pos(m.root, id.Pos())},
+			Code: diag.CodeUnknownField, At: []diag.Pos{diag.CUEPos(m.root, id.Pos())},
 			Msg:  fmt.Sprintf("%s refers to the field in line %d, and not to the top-level field %s", id.Name, line, id.Name),
 			Hint: fmt.Sprintf("write the name of the field in line %d in quotes: %q: ...", line, id.Name),
 		})
@@ -129,8 +128,8 @@ func (m *meaningCheck) bytes(path string, f *ast.Field) {
 			return false
 		case *ast.BasicLit:
 			if n.Kind == token.STRING && strings.HasPrefix(n.Value, "'") {
-				d := &diag.Diag{Code: diag.CodeWrongType, At: []diag.Pos{cuediag.Pos(m.root, n.Pos())}, Path: path}
-				cuediag.ExplainBytes(d, n.Value)
+				d := &diag.Diag{Code: diag.CodeWrongType, At: []diag.Pos{diag.CUEPos(m.root, n.Pos())}, Path: path}
+				diag.ExplainBytes(d, n.Value)
 				m.faults.Add(d)
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"cuelang.org/go/cue"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
 // misspeltReleases reports releases without source and namespace: a lower layer misspells
@@ -68,9 +67,9 @@ func (e *evaluation) nestedReleases(v cue.Value) *diag.Diag {
 		Code: diag.CodeUnknownField, Path: "releases.releases", Msg: "releases are nested in releases",
 		Hint: "embed parts of a stack without a field: write STACK.parts, not releases: STACK.parts",
 	}
-	for _, c := range cuediag.Conjuncts(lookup(v, "releases")) {
+	for _, c := range diag.Conjuncts(lookup(v, "releases")) {
 		if p := valuePos(c); e.layerOf(p) != "" && lookup(c, "releases").Exists() {
-			d.At = append(d.At, cuediag.Pos(e.root, p))
+			d.At = append(d.At, diag.CUEPos(e.root, p))
 		}
 	}
 	return d

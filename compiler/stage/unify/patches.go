@@ -9,7 +9,6 @@ import (
 	"cuelang.org/go/cue"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -56,7 +55,7 @@ func (p *patchReader) wrongAs(code diag.Code, part cue.Value, below, msg, hint s
 // nearest enclosing value that a layer writes.
 func (p *patchReader) place(part cue.Value) diag.Pos {
 	for _, v := range []cue.Value{part, p.v, lookup(p.release, p.field), p.release} {
-		for _, c := range cuediag.Conjuncts(v) {
+		for _, c := range diag.Conjuncts(v) {
 			if p.layerOf(labelPos(c)) != "" {
 				return p.fieldPos(v)
 			}

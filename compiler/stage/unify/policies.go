@@ -13,7 +13,6 @@ import (
 	"cuelang.org/go/cue/errors"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -36,7 +35,7 @@ func (e *evaluation) policies(in *build.Instance, final cue.Value) []fleet.Polic
 	for _, f := range all {
 		pos, own := c.place(f.name)
 		at := "policies." + cue.MakePath(cue.Str(f.name)).String()
-		p := fleet.Policy{Name: f.name, Message: textOf(f.v, "message"), Match: selectorOf(f.v), Texts: e.matchTexts(f.v, at), Pos: cuediag.Pos(e.root, pos)}
+		p := fleet.Policy{Name: f.name, Message: textOf(f.v, "message"), Match: selectorOf(f.v), Texts: e.matchTexts(f.v, at), Pos: diag.CUEPos(e.root, pos)}
 		lines := ""
 		if own {
 			lines = e.ruleLines(f.v)
@@ -235,7 +234,7 @@ func (e *evaluation) ruleLines(policy cue.Value) string {
 	var walk func(v cue.Value, path string, depth int)
 	walk = func(v cue.Value, path string, depth int) {
 		pos := e.fieldPos(v)
-		if lines++; lines > maxLines || depth > maxDepth || !pos.IsValid() || cuediag.IsType(pos.File) {
+		if lines++; lines > maxLines || depth > maxDepth || !pos.IsValid() || diag.IsTypeFile(pos.File) {
 			return
 		}
 		b.WriteString(path + "\t" + pos.String() + "\n")

@@ -10,7 +10,6 @@ import (
 	"cuelang.org/go/cue/ast"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -27,7 +26,7 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 		path := "releases." + cue.Str(name).String()
 		wrong := func(code diag.Code, v cue.Value, path, msg, hint string) {
 			at := e.fieldPos(v)
-			if cuediag.IsType(at.File) { // values of defaults alone
+			if diag.IsTypeFile(at.File) { // values of defaults alone
 				at = e.fieldPos(firstField(v))
 			}
 			faults.Add(&diag.Diag{Code: code, At: []diag.Pos{at}, Path: path, Msg: msg, Hint: hint})
@@ -38,7 +37,7 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 				if err == nil && f.Constraint == 0 && !slices.Contains(e.releaseFields, name) && !internal(name) {
 					faults.Add(&diag.Diag{
 						Code: diag.CodeUnknownField,
-						At:   []diag.Pos{cuediag.Pos(e.root, f.Pos())}, Path: path + "." + name,
+						At:   []diag.Pos{diag.CUEPos(e.root, f.Pos())}, Path: path + "." + name,
 						Msg: "field not allowed", Hint: diag.OneOf(name, e.releaseFields), Fixes: diag.Respell(name, e.releaseFields),
 					})
 				}
@@ -66,7 +65,7 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 				"write objects: app: {apiVersion: ..., kind: ...}")
 		}
 	})
-	cuediag.Explain(e.root, faults, v)
+	diag.ExplainCUE(e.root, faults, v)
 	return faults.Err()
 }
 
@@ -152,7 +151,7 @@ func areObjects(v cue.Value) bool {
 // isEmptyMap reports whether a value is a map in which comprehensions give no field. CUE
 // does not evaluate it to a map if its type allows any value.
 func isEmptyMap(v cue.Value) bool {
-	return v.IncompleteKind() == cue.TopKind && slices.ContainsFunc(cuediag.Conjuncts(v), func(c cue.Value) bool {
+	return v.IncompleteKind() == cue.TopKind && slices.ContainsFunc(diag.Conjuncts(v), func(c cue.Value) bool {
 		f, ok := c.Source().(*ast.Field)
 		if !ok {
 			return false

@@ -10,7 +10,6 @@ import (
 	"cuelang.org/go/cue"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -68,9 +67,9 @@ func (e *evaluation) rootField(v cue.Value, name, what, it string, faults *diag.
 // deeperLayer returns the position where a layer below the root writes the field, and the
 // name of this layer; empty when there is none.
 func (e *evaluation) deeperLayer(field cue.Value) (pos diag.Pos, layer string) {
-	for _, part := range cuediag.Conjuncts(field) {
+	for _, part := range diag.Conjuncts(field) {
 		if name := e.layerOf(labelPos(part)); name != "" && name != e.layers[0].Name {
-			return cuediag.Pos(e.root, labelPos(part)), name
+			return diag.CUEPos(e.root, labelPos(part)), name
 		}
 	}
 	return diag.Pos{}, ""

@@ -17,7 +17,7 @@ import (
 	"cuelang.org/go/cue/token"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // Rules are evaluated outside of the fleet, so they are exported as text. CUE
@@ -97,7 +97,7 @@ func (c *ruleExtractor) require(w requirement) {
 
 func (c *ruleExtractor) fileName(f *ast.File, in *build.Instance) string {
 	if in == c.in {
-		return "./" + strings.TrimPrefix(cuediag.Pos(c.root, f.Pos()).File, "/")
+		return "./" + strings.TrimPrefix(diag.CUEPos(c.root, f.Pos()).File, "/")
 	}
 	return in.ImportPath + "/" + path.Base(f.Filename)
 }

@@ -10,7 +10,6 @@ import (
 	"cuelang.org/go/cue"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -21,7 +20,7 @@ func (e *evaluation) secrets(v cue.Value, faults *diag.List) []fleet.Secret {
 		r := sourceReader{evaluation: e, path: "secrets." + cue.Str(f.name).String(), pos: e.fieldPos(f.v)}
 		source, err := r.read(f.v)
 		if err != nil {
-			faults.Add(cuediag.Faults(e.root, err, v).Err())
+			faults.Add(diag.CUEFaults(e.root, err, v).Err())
 			continue
 		}
 		if msg, hint := incompleteSource(source); msg != "" {

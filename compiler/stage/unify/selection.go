@@ -8,7 +8,6 @@ import (
 	"cuelang.org/go/cue"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -62,7 +61,7 @@ func (e *evaluation) choices(list cue.Value) []fleet.ClusterChoice {
 	var out []fleet.ClusterChoice
 	for _, item := range items(list) {
 		text, _ := item.String()
-		out = append(out, fleet.ClusterChoice{Text: text, Pos: cuediag.Pos(e.root, e.sourcePos(item))})
+		out = append(out, fleet.ClusterChoice{Text: text, Pos: diag.CUEPos(e.root, e.sourcePos(item))})
 	}
 	return out
 }
@@ -102,7 +101,7 @@ func (e *evaluation) labelChoices(labels cue.Value) []fleet.ClusterChoice {
 	var out []fleet.ClusterChoice
 	for _, f := range fieldsIn(labels) {
 		text, _ := f.v.String()
-		out = append(out, fleet.ClusterChoice{Key: f.name, Text: text, Pos: cuediag.Pos(e.root, e.sourcePos(f.v))})
+		out = append(out, fleet.ClusterChoice{Key: f.name, Text: text, Pos: diag.CUEPos(e.root, e.sourcePos(f.v))})
 	}
 	return out
 }

@@ -10,7 +10,6 @@ import (
 	"cuelang.org/go/cue/token"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -38,14 +37,14 @@ func valuePos(v cue.Value) token.Pos {
 // sourcePos returns the position of the concrete value v: its last conjunct
 // that is concrete by itself and not part of a type.
 func (e *evaluation) sourcePos(v cue.Value) token.Pos {
-	parts := cuediag.Conjuncts(v)
+	parts := diag.Conjuncts(v)
 	for _, a := range slices.Backward(parts) {
 		if p := valuePos(a); a.IsConcrete() && p.IsValid() && e.layerOf(p) != "" {
 			return p
 		}
 	}
 	for _, a := range slices.Backward(parts) {
-		if p := valuePos(a); p.IsValid() && !cuediag.IsType(cuediag.File(e.root, p)) {
+		if p := valuePos(a); p.IsValid() && !diag.IsTypeFile(diag.CUEFile(e.root, p)) {
 			return p
 		}
 	}
@@ -55,7 +54,7 @@ func (e *evaluation) sourcePos(v cue.Value) token.Pos {
 // fieldPos returns the position where v's field is written: the first one in the layers, from
 // the root on, or else the first one in a package that they import. Positions of patterns
 // such as [string] and of types come last.
-func (e *evaluation) fieldPos(v cue.Value) diag.Pos { return e.firstPos(v, cuediag.Conjuncts(v)) }
+func (e *evaluation) fieldPos(v cue.Value) diag.Pos { return e.firstPos(v, diag.Conjuncts(v)) }
 
 // firstPos is fieldPos of a value with known conjuncts.
 func (e *evaluation) firstPos(v cue.Value, parts []cue.Value) diag.Pos {
@@ -70,11 +69,11 @@ func (e *evaluation) firstPos(v cue.Value, parts []cue.Value) diag.Pos {
 		if f, ok := a.Source().(*ast.Field); ok && isPattern(f.Label) {
 			i += imported + 1
 		}
-		if i < rank && p.IsValid() && !cuediag.IsType(cuediag.File(e.root, p)) {
+		if i < rank && p.IsValid() && !diag.IsTypeFile(diag.CUEFile(e.root, p)) {
 			best, rank = p, i
 		}
 	}
-	return cuediag.Pos(e.root, best)
+	return diag.CUEPos(e.root, best)
 }
 
 // releasePos returns the position of a release of v: where a layer writes its name and sets
@@ -88,7 +87,7 @@ func (e *evaluation) releasePos(v cue.Value, name string, release cue.Value) dia
 			ok = err != nil || label != name // a pattern, or a label that a loop computes
 		}
 		if !ok && e.layerOf(labelPos(p)) != "" && len(present(p, sourceFields...)) > 0 {
-			return cuediag.Pos(e.root, labelPos(p))
+			return diag.CUEPos(e.root, labelPos(p))
 		}
 	}
 	return e.firstPos(release, parts)
@@ -101,7 +100,7 @@ func layerIndex(layers []fleet.Layer, name string) int {
 
 // layerOf returns the layer of the file at a position, or an empty string for
 // imported packages and types.
-func (e *evaluation) layerOf(p token.Pos) string { return e.layerOfFile(cuediag.File(e.root, p)) }
+func (e *evaluation) layerOf(p token.Pos) string { return e.layerOfFile(diag.CUEFile(e.root, p)) }
 
 func (e *evaluation) layerOfFile(file string) string {
 	if name, ok := e.embedded.names[file]; ok {

@@ -9,7 +9,6 @@ import (
 	"cuelang.org/go/cue/build"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
 // misspeltParameters reports parameters that a layer sets and the stack does not declare.
@@ -47,7 +46,7 @@ func (e *evaluation) misspeltParameters(in *build.Instance, final cue.Value, kno
 
 // declarations returns the conjuncts of v that a stack writes.
 func (e *evaluation) declarations(v cue.Value) []cue.Value {
-	return slices.DeleteFunc(cuediag.Conjuncts(v), func(c cue.Value) bool {
+	return slices.DeleteFunc(diag.Conjuncts(v), func(c cue.Value) bool {
 		p := labelPos(c)
 		return !p.IsValid() || e.layerOf(p) != ""
 	})

@@ -34,10 +34,9 @@ import (
 	"cuelang.org/go/cue/errors"
 	"cuelang.org/go/cue/parser"
 
+	"github.com/fleetc/fleetc"
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/schema"
 )
 
 // Cluster evaluates the instance of the cluster with the given ID. layers are
@@ -60,7 +59,7 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 	bare := withoutPolicies(in)
 	base := e.cctx.BuildInstance(bare)
 	if err := base.Err(); err != nil && !base.Exists() {
-		return nil, diag.In(id, cuediag.Faults(root, err, cue.Value{}).Err())
+		return nil, diag.In(id, diag.CUEFaults(root, err, cue.Value{}).Err())
 	}
 	config, err := e.definition("#Config")
 	if err != nil {
@@ -75,7 +74,7 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 		// Rules are expensive: they are evaluated after the values are bound.
 		full := e.cctx.BuildInstance(in)
 		if in.Err != nil {
-			return nil, diag.In(id, cuediag.Faults(root, in.Err, cue.Value{}).Err())
+			return nil, diag.In(id, diag.CUEFaults(root, in.Err, cue.Value{}).Err())
 		}
 		final = full.Unify(e.cctx.BuildExpr(e.lastFilled.expr())).Unify(config)
 	}
@@ -148,13 +147,13 @@ type evaluation struct {
 // parsedSchema is the embedded schema, which all evaluations share: CUE does
 // not modify complete instances.
 var parsedSchema = sync.OnceValues(func() (*build.Instance, error) {
-	in := build.NewContext().NewInstance(schema.ImportPath, nil)
-	names, err := fs.Glob(schema.Files, "*.cue")
+	in := build.NewContext().NewInstance(fleetc.SchemaPath, nil)
+	names, err := fs.Glob(fleetc.Schema, "*.cue")
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		data, err := schema.Files.ReadFile(name)
+		data, err := fs.ReadFile(fleetc.Schema, name)
 		if err != nil {
 			return nil, err
 		}
@@ -206,7 +205,7 @@ func (e *evaluation) check(final cue.Value) error {
 	for _, err := range all {
 		joined = errors.Append(joined, err)
 	}
-	faults := cuediag.Faults(e.root, joined, final)
+	faults := diag.CUEFaults(e.root, joined, final)
 	faults.Add(required)
 	for _, d := range faults {
 		explainUnpinned(d, final)
@@ -237,7 +236,7 @@ func withoutMerged(faults diag.List) diag.List {
 	type faultKey struct{ path, msg string }
 	defaults := map[faultKey]bool{}
 	for _, d := range faults {
-		if merged := cuediag.ValuesPath(d.Path); merged != d.Path {
+		if merged := diag.ValuesPath(d.Path); merged != d.Path {
 			defaults[faultKey{merged, d.Msg}] = true
 		}
 	}

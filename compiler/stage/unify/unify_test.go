@@ -13,9 +13,9 @@ import (
 	"cuelang.org/go/cue/load"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/fleetc/fleetc"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/schema"
 )
 
 // preamble begins the root layer of every test.
@@ -50,16 +50,16 @@ func loaded(t testing.TB, archive string) (string, []fleet.Layer, []*build.Insta
 		overlay[filepath.Join(root, filepath.FromSlash(name))] = load.FromString(text)
 	}
 	add("cue.mod/module.cue", `module: "example.com/infra"`+"\nlanguage: version: \"v0.17.0\"\n")
-	names, err := fs.Glob(schema.Files, "*.cue")
+	names, err := fs.Glob(fleetc.Schema, "*.cue")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range names {
-		data, err := schema.Files.ReadFile(n)
+		data, err := fs.ReadFile(fleetc.Schema, n)
 		if err != nil {
 			t.Fatal(err)
 		}
-		add(path.Join("cue.mod/pkg", schema.ImportPath, n), string(data))
+		add(path.Join("cue.mod/pkg", fleetc.SchemaPath, n), string(data))
 	}
 	dirs := map[string]string{"root": "environments", "prod": "environments/prod", "eu": "environments/prod/eu"}
 	add("environments/a.cue", preamble)

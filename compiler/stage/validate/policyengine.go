@@ -9,7 +9,6 @@ import (
 	"cuelang.org/go/cue/cuecontext"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
 // maxEvaluations is the number of evaluations of an engine, since CUE's
@@ -102,7 +101,7 @@ func recoverPanic(v *result) {
 
 // first returns the first of CUE's errors as a clause.
 func first(err error) string {
-	d := diag.All(cuediag.Faults("", err, cue.Value{}).Err())[0]
+	d := diag.All(diag.CUEFaults("", err, cue.Value{}).Err())[0]
 	if d.Path == "" {
 		return visible(d.Msg)
 	}

@@ -12,14 +12,13 @@ import (
 	"cuelang.org/go/cue/errors"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // findings returns CUE's errors about an object.
 func (c *compiledRule) findings(err error, o *policyObject) []finding {
 	var out []finding
-	for _, d := range cuediag.Raw("", err, cue.Value{}) {
+	for _, d := range diag.RawCUEFaults("", err, cue.Value{}) {
 		f := finding{text: d.Msg}
 		if e, ok := d.Cause.(errors.Error); ok {
 			f.path = ruleFields(e.Path())

@@ -1,4 +1,4 @@
-package cuediag
+package diag
 
 import (
 	"fmt"
@@ -8,8 +8,6 @@ import (
 
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/parser"
-
-	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // fleetField matches the fields of a fleet to which layers refer.
@@ -17,8 +15,8 @@ var fleetField = regexp.MustCompile(`\b(?:cluster|environment|releases)\b`)
 
 // ExplainShadowing explains a fault of a reference to a field that shadows the field of the
 // fleet, as in labels: cluster: cluster.name.
-func ExplainShadowing(root string, d *diag.Diag) {
-	if !slices.Contains([]diag.Code{diag.CodeCycle, diag.CodeExpression, diag.CodeMissingValue, diag.CodeUnknownField}, d.Code) {
+func ExplainShadowing(root string, d *Diag) {
+	if !slices.Contains([]Code{CodeCycle, CodeExpression, CodeMissingValue, CodeUnknownField}, d.Code) {
 		return
 	}
 	x := &explanation{Diag: d, root: root}
@@ -39,7 +37,7 @@ func ExplainShadowing(root string, d *diag.Diag) {
 
 // shadowing returns the name of a field of the fleet, and the line of another field of this
 // name to which a reference at p refers; "" if no reference is there.
-func shadowing(source string, p diag.Pos) (name string, line int) {
+func shadowing(source string, p Pos) (name string, line int) {
 	file, err := parser.ParseFile(p.File, source)
 	if err != nil {
 		return "", 0

@@ -1,4 +1,4 @@
-package cuediag
+package diag
 
 import (
 	"os"
@@ -7,17 +7,15 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-
-	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // maxSource limits how much of a file is read to explain a fault.
 const maxSource = 1 << 20
 
 // place returns the first position of the fault.
-func (x *explanation) place() diag.Pos {
+func (x *explanation) place() Pos {
 	if len(x.At) == 0 {
-		return diag.Pos{}
+		return Pos{}
 	}
 	return x.At[0]
 }
@@ -25,7 +23,7 @@ func (x *explanation) place() diag.Pos {
 // source returns the text of the fault's file, or "" when it cannot be read.
 func (x *explanation) source() string { return x.sourceOf(x.place()) }
 
-func (x *explanation) sourceOf(p diag.Pos) string {
+func (x *explanation) sourceOf(p Pos) string {
 	if x.text != "" {
 		return x.text
 	}
@@ -42,10 +40,10 @@ func (x *explanation) sourceOf(p diag.Pos) string {
 // unsaved are the texts that replace files on disk, by absolute name.
 var unsaved atomic.Pointer[map[string]string]
 
-// SetUnsaved sets the texts of files that replace those on disk when a fault is explained,
+// SetUnsavedFiles sets the texts of files that replace those on disk when a fault is explained,
 // by absolute name. It is for a process that compiles unsaved files of an editor, and holds
 // for the whole process.
-func SetUnsaved(texts map[string]string) { unsaved.Store(&texts) }
+func SetUnsavedFiles(texts map[string]string) { unsaved.Store(&texts) }
 
 // readSource returns the text of a file, or "" when it cannot be read.
 func readSource(name string) string {
@@ -70,7 +68,7 @@ func readSource(name string) string {
 // line returns the line of the fault and the column in it, 0 when unknown.
 func (x *explanation) line() (line string, col int) { return x.lineAt(x.place()) }
 
-func (x *explanation) lineAt(p diag.Pos) (line string, col int) {
+func (x *explanation) lineAt(p Pos) (line string, col int) {
 	lines := strings.Split(x.sourceOf(p), "\n")
 	if n := p.Line; n >= 1 && n <= len(lines) {
 		return strings.TrimSuffix(lines[n-1], "\r"), min(p.Col, len(lines[n-1])+1)
@@ -81,7 +79,7 @@ func (x *explanation) lineAt(p diag.Pos) (line string, col int) {
 // putFirst moves the position at which a literal is written to the front: the line of the
 // invalid value, and not that of its rule or of a reference to it.
 func (x *explanation) putFirst(literal string) {
-	i := slices.IndexFunc(x.At, func(p diag.Pos) bool {
+	i := slices.IndexFunc(x.At, func(p Pos) bool {
 		line, col := x.lineAt(p)
 		return col > 0 && strings.HasPrefix(line[min(col-1, len(line)):], literal)
 	})
@@ -115,7 +113,7 @@ func (x *explanation) onlyTrue(a, b string) bool {
 		return false
 	}
 	field := x.Path[strings.LastIndexByte(x.Path, '.')+1:]
-	x.Code, x.Msg = diag.CodeConstraint, "false is not allowed here: the field must be true or left out"
+	x.Code, x.Msg = CodeConstraint, "false is not allowed here: the field must be true or left out"
 	x.Hint = "write " + field + ": true, or remove the field"
 	return true
 }
@@ -125,12 +123,12 @@ var nestedField = regexp.MustCompile(`^("[^"]*"|[A-Za-z_]\w*)[?!]?:`)
 
 // ExplainIndentation changes the message and the hint of a fault if its line is in a block
 // with indentation but no braces, as in YAML. It reports whether it did.
-func ExplainIndentation(root string, d *diag.Diag) bool {
+func ExplainIndentation(root string, d *Diag) bool {
 	x := &explanation{Diag: d, root: root}
 	if !indentedOnly(x.source(), x.place().Line) {
 		return false
 	}
-	d.Code = diag.CodeSyntax
+	d.Code = CodeSyntax
 	d.Msg, d.Hint = d.Msg+": CUE nests fields with braces, not with indentation", "write { after the colon of the parent field, and } below its fields"
 	return true
 }

@@ -1,10 +1,8 @@
-package cuediag
+package diag
 
 import (
 	"slices"
 	"strings"
-
-	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // alternatives are the disjunctions for which CUE reports the error of each alternative, after
@@ -15,7 +13,7 @@ type alternatives struct {
 }
 
 // add adds the fault of a path, in CUE's order; nil for an error that counts others.
-func (a *alternatives) add(path string, d *diag.Diag) {
+func (a *alternatives) add(path string, d *Diag) {
 	if a.of == nil {
 		a.of, a.causes = map[string]bool{}, map[string][]string{}
 	}
@@ -30,8 +28,8 @@ func (a *alternatives) add(path string, d *diag.Diag) {
 
 // withoutOthers removes conflicts with alternatives of a disjunction, such as its default, if
 // another error is the cause. For example, 0 for *2 | int & >=1 is too small.
-func (a *alternatives) withoutOthers(l diag.List) diag.List {
-	return slices.DeleteFunc(l, func(d *diag.Diag) bool {
+func (a *alternatives) withoutOthers(l List) List {
+	return slices.DeleteFunc(l, func(d *Diag) bool {
 		msg, causes := causeOf(d), a.causes[d.Path]
 		return a.of[d.Path] && len(causes) > 0 && conflict.MatchString(msg) && !slices.Contains(causes, msg)
 	})

@@ -1,4 +1,4 @@
-package cuediag
+package diag
 
 import (
 	"io/fs"
@@ -13,15 +13,13 @@ import (
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/inject/embed"
 	"cuelang.org/go/cue/token"
-
-	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // An EmbeddedFile is a file that a CUE file embeds.
 type EmbeddedFile struct {
-	Name string   // relative to the fleet's root, slash-separated
-	As   string   // name in CUE's positions: relative to the embedding file
-	Pos  diag.Pos // of the attribute
+	Name string // relative to the fleet's root, slash-separated
+	As   string // name in CUE's positions: relative to the embedding file
+	Pos  Pos    // of the attribute
 }
 
 // Embeds returns the files that a CUE file of the fleet embeds, none for files
@@ -38,19 +36,19 @@ func Embeds(root string, file *ast.File) ([]EmbeddedFile, error) {
 	}
 	embeds, cerr := embed.EmbeddedPaths(name, file)
 	if cerr != nil {
-		return nil, Faults(root, cerr, cue.Value{}).Err()
+		return nil, CUEFaults(root, cerr, cue.Value{}).Err()
 	}
 	var out []EmbeddedFile
 	tree := os.DirFS(root)
 	for _, e := range embeds {
 		found, err := e.FindAll(tree)
 		if err != nil {
-			return nil, Faults(root, err, cue.Value{}).Err()
+			return nil, CUEFaults(root, err, cue.Value{}).Err()
 		}
 		for _, f := range found {
 			// CUE skips directories that a glob matches.
 			if info, err := fs.Stat(tree, f); err == nil && !info.IsDir() {
-				out = append(out, EmbeddedFile{f, strings.TrimPrefix(f, dir), Pos(root, e.Attribute.Pos)})
+				out = append(out, EmbeddedFile{f, strings.TrimPrefix(f, dir), CUEPos(root, e.Attribute.Pos)})
 			}
 		}
 	}

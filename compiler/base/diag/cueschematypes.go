@@ -1,4 +1,4 @@
-package cuediag
+package diag
 
 import (
 	"io/fs"
@@ -9,8 +9,7 @@ import (
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/parser"
-
-	"github.com/fleetc/fleetc/schema"
+	"github.com/fleetc/fleetc"
 )
 
 // AnyName is a name for [SchemaType.Field] that selects the fields of any name, and
@@ -27,12 +26,12 @@ type SchemaType []ast.Expr
 // definitions returns the definitions of the schema by name.
 var definitions = sync.OnceValue(func() map[string][]ast.Expr {
 	out := map[string][]ast.Expr{}
-	names, err := fs.Glob(schema.Files, "*.cue")
+	names, err := fs.Glob(fleetc.Schema, "*.cue")
 	if err != nil {
 		return out
 	}
 	for _, name := range names {
-		text, err := schema.Files.ReadFile(name)
+		text, err := fs.ReadFile(fleetc.Schema, name)
 		if err != nil {
 			continue
 		}
@@ -51,9 +50,9 @@ var definitions = sync.OnceValue(func() map[string][]ast.Expr {
 	return out
 })
 
-// TypeOf returns the type of values of a definition, such as "#Config". It is the zero
+// SchemaTypeOf returns the type of values of a definition, such as "#Config". It is the zero
 // value if the schema does not have the definition.
-func TypeOf(definition string) SchemaType {
+func SchemaTypeOf(definition string) SchemaType {
 	if definitions()[definition] == nil {
 		return nil
 	}
@@ -151,23 +150,23 @@ func isElement(name string) bool {
 }
 
 // Renamed returns the rename of a field of the type by its old name.
-func (t SchemaType) Renamed(name string) (schema.Rename, bool) {
+func (t SchemaType) Renamed(name string) (Rename, bool) {
 	_, names := t.expand()
-	for _, r := range slices.Backward(schema.Renames) {
+	for _, r := range slices.Backward(Renames) {
 		if r.Old == name && slices.Contains(names, r.Definition) {
 			return r, true
 		}
 	}
-	return schema.Rename{}, false
+	return Rename{}, false
 }
 
 // renamed returns the rename of the field at a path of the fleet.
-func renamed(at string) (schema.Rename, bool) {
+func renamed(at string) (Rename, bool) {
 	p := cue.ParsePath(at)
-	if p.Err() != nil || len(schema.Renames) == 0 {
-		return schema.Rename{}, false
+	if p.Err() != nil || len(Renames) == 0 {
+		return Rename{}, false
 	}
-	t, last := TypeOf("#Config"), ""
+	t, last := SchemaTypeOf("#Config"), ""
 	for i, sel := range p.Selectors() {
 		if i > 0 {
 			t = t.Field(last)
@@ -205,7 +204,7 @@ func siblings(root string, parent cue.Value, but cue.Selector, all bool) []strin
 func isTyped(root string, v cue.Value) bool {
 	return slices.ContainsFunc(Conjuncts(v), func(c cue.Value) bool {
 		s := c.Source()
-		return s != nil && IsType(Pos(root, s.Pos()).File)
+		return s != nil && IsTypeFile(CUEPos(root, s.Pos()).File)
 	})
 }
 

@@ -1,10 +1,8 @@
-package cuediag
+package diag
 
 import (
 	"regexp"
 	"strings"
-
-	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // reference matches a reference with selectors, whose names may have dashes.
@@ -51,7 +49,7 @@ func (x *explanation) quoteNames(text string, col int) bool {
 		return false
 	}
 	x.move(x.place().Line, col)
-	x.Code, x.Msg = diag.CodeSyntax, "a name with a dash needs quotes"
+	x.Code, x.Msg = CodeSyntax, "a name with a dash needs quotes"
 	x.Hint = "write " + quoted + "; to subtract, put spaces around the -"
 	x.fixSource(text, quoted)
 	return true

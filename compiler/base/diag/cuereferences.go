@@ -1,4 +1,4 @@
-package cuediag
+package diag
 
 import (
 	"cmp"
@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"cuelang.org/go/cue"
-
-	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // selected matches the expression before a selector.
@@ -20,7 +18,7 @@ func (x *explanation) around(name string) (of, below string) {
 	text := x.place()
 	x.putFirst(name)
 	if p := x.place(); p != text && p.File == text.File && p.Line == text.Line {
-		x.At = slices.DeleteFunc(x.At, func(p diag.Pos) bool { return p == text })
+		x.At = slices.DeleteFunc(x.At, func(p Pos) bool { return p == text })
 	}
 	line, col := x.line()
 	if col < 1 || col > len(line)+1 {
@@ -48,14 +46,14 @@ func (x *explanation) undefined(m []string) {
 	}
 	x.Msg = of + " has no field " + name
 	if strings.HasPrefix(of, "cluster.facts") || of == "cluster" {
-		x.Hint = cmp.Or(x.Hint, diag.DidYouMean(name, x.fieldsAt(of)), "set cluster: facts: "+name+", and refer to cluster.facts."+name)
+		x.Hint = cmp.Or(x.Hint, DidYouMean(name, x.fieldsAt(of)), "set cluster: facts: "+name+", and refer to cluster.facts."+name)
 		return
 	}
 	among := append(x.fieldsAt(of), x.definitionsOf(of)...)
-	if near := diag.Nearest(name, among); near != "" && x.Hint == "" {
+	if near := Nearest(name, among); near != "" && x.Hint == "" {
 		x.fixSource(m[1], selectorText(near))
 	}
-	x.Hint = cmp.Or(x.Hint, diag.DidYouMean(name, among), "set "+name+", or correct its name")
+	x.Hint = cmp.Or(x.Hint, DidYouMean(name, among), "set "+name+", or correct its name")
 }
 
 // parameter returns the first definition beside the fault's field that must be set and is not,

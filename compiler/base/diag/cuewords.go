@@ -1,4 +1,4 @@
-package cuediag
+package diag
 
 import (
 	"cmp"
@@ -8,13 +8,11 @@ import (
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/errors"
-
-	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // An explanation is a fault during the translation of its message.
 type explanation struct {
-	*diag.Diag
+	*Diag
 	root string
 	v    cue.Value
 	text string // content of the fault's file, once read
@@ -46,8 +44,8 @@ func saying(msg, hint string) func(*explanation, []string) {
 	}
 }
 
-// Explain translates CUE's messages in faults and adds hints.
-func Explain(root string, l diag.List, v cue.Value) {
+// ExplainCUE translates CUE's messages in faults and adds hints.
+func ExplainCUE(root string, l List, v cue.Value) {
 	for _, d := range l {
 		x := &explanation{Diag: d, root: root, v: v}
 		if isSyntax(d) {
@@ -73,7 +71,7 @@ func Explain(root string, l diag.List, v cue.Value) {
 // firstOfEach drops faults that follow from others: it keeps the first syntax error
 // of a file, the first fault of a line, and the first of equal mistakes in several
 // lines.
-func firstOfEach(l diag.List) diag.List {
+func firstOfEach(l List) List {
 	type slip struct {
 		file, msg string
 		line      int
@@ -84,7 +82,7 @@ func firstOfEach(l diag.List) diag.List {
 			unreadable[d.At[0].File] = true
 		}
 	}
-	return slices.DeleteFunc(l, func(d *diag.Diag) bool {
+	return slices.DeleteFunc(l, func(d *Diag) bool {
 		e, ok := d.Cause.(errors.Error)
 		if !ok || len(d.At) == 0 {
 			return false
@@ -125,7 +123,7 @@ func (x *explanation) otherType(m []string) {
 	value, want, got, must := m[1], m[2], m[3], m[4]
 	switch {
 	case literal.MatchString(m[1]) && literal.MatchString(m[2]):
-		x.Code, x.Rivals, x.Msg = diag.CodeConflict, true, "set to two different values, "+m[1]+" and "+m[2]
+		x.Code, x.Rivals, x.Msg = CodeConflict, true, "set to two different values, "+m[1]+" and "+m[2]
 		x.Hint = cmp.Or(x.Hint, shapeOf(x.Path), "keep one of them")
 		return
 	case literal.MatchString(m[2]), !literal.MatchString(m[1]) && x.isWritten(m[4]):
@@ -152,7 +150,7 @@ func (x *explanation) otherType(m []string) {
 
 // isType reports whether the user's line refers to a type at the position, such as
 // schema.#Releases.
-func (x *explanation) isType(p diag.Pos) bool {
+func (x *explanation) isType(p Pos) bool {
 	line, col := x.lineAt(p)
 	return col > 0 && typeReference.MatchString(line[min(col-1, len(line)):])
 }
@@ -182,7 +180,7 @@ func (x *explanation) convert(hint, value, got, must string) {
 	}
 	text, fix := converted(value, got, must)
 	if x.Hint = cmp.Or(text, "set it to "+kindName(must)); fix != "" {
-		x.Fixes = []diag.Fix{{Kind: diag.FixValue, New: fix}}
+		x.Fixes = []Fix{{Kind: FixValue, New: fix}}
 	}
 }
 
@@ -229,7 +227,7 @@ func (x *explanation) twoValues(m []string) {
 	x.Rivals, x.Msg = true, "set to two different values, "+a+" and "+b
 	hint := "keep one of the two lines"
 	if strings.HasPrefix(x.Path, "releases.") && strings.Contains(x.Path, ".values.") {
-		x.Fixes = []diag.Fix{{Kind: diag.FixDefault}}
+		x.Fixes = []Fix{{Kind: FixDefault}}
 		hint = "keep one of them; write a value that lower layers may change in defaults: LAYER, not in values"
 	}
 	x.Hint = cmp.Or(x.Hint, hint)
@@ -243,7 +241,7 @@ func (x *explanation) noneOf(m []string) {
 	switch {
 	case got == "" || len(kinds) == 0:
 	case len(kinds) == 1 && literal.MatchString(m[1]):
-		x.Code, x.Msg = diag.CodeWrongType, m[1]+" is not "+kindName(kinds[0])
+		x.Code, x.Msg = CodeWrongType, m[1]+" is not "+kindName(kinds[0])
 		x.convert(x.Hint, m[1], got, kinds[0])
 		return
 	default:
@@ -251,15 +249,15 @@ func (x *explanation) noneOf(m []string) {
 		if literal.MatchString(m[1]) {
 			said = m[1]
 		}
-		x.Code, x.Msg = diag.CodeWrongType, said+" is "+kindName(got)+", and must be "+must
+		x.Code, x.Msg = CodeWrongType, said+" is "+kindName(got)+", and must be "+must
 		x.Hint = cmp.Or(x.Hint, shapeOf(x.Path), "write "+must)
 		return
 	}
 	hint := ""
 	if strings.HasPrefix(m[1], `"`) {
-		hint = diag.OneOf(m[1], choices)
-		if near := diag.Nearest(m[1], choices); near != "" && x.Hint == "" {
-			x.Fixes = []diag.Fix{{Kind: diag.FixValue, New: near}}
+		hint = OneOf(m[1], choices)
+		if near := Nearest(m[1], choices); near != "" && x.Hint == "" {
+			x.Fixes = []Fix{{Kind: FixValue, New: near}}
 		}
 	}
 	x.Hint = cmp.Or(x.Hint, hint, "use one of them")
@@ -308,7 +306,7 @@ func (x *explanation) outOfBound(m []string) {
 		return
 	}
 	if not, ok := strings.CutPrefix(bound, "!~"); ok {
-		x.Code = diag.CodeTextForm
+		x.Code = CodeTextForm
 		x.Msg, x.Hint = "invalid value "+value+": it must not match "+not, cmp.Or(x.Hint, "change the value, or the rule")
 		return
 	}
@@ -318,11 +316,11 @@ func (x *explanation) outOfBound(m []string) {
 		return
 	}
 	if f, ok := forms[unquoted(pattern)]; ok {
-		x.Code = diag.CodeTextForm
+		x.Code = CodeTextForm
 		x.Msg, x.Hint = "invalid value "+value+": it must be "+f.text, cmp.Or(x.Hint, f.hint())
 		return
 	}
-	x.Code = diag.CodeTextForm
+	x.Code = CodeTextForm
 	x.Msg, x.Hint = "invalid value "+value+": it must match "+pattern, cmp.Or(x.Hint, "change the value, or the rule")
 }
 

@@ -1,12 +1,10 @@
-package cuediag
+package diag
 
 import (
 	"slices"
 	"strings"
 
 	"cuelang.org/go/cue"
-
-	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // clusterFields are the fields of a cluster that other fields refer to.
@@ -14,7 +12,7 @@ var clusterFields = []string{"cluster", "environment"}
 
 // separateFacts moves positions in these fields behind the other positions of a
 // fault about another field. The referring line is the one to look at.
-func separateFacts(root string, l diag.List, v cue.Value) {
+func separateFacts(root string, l List, v cue.Value) {
 	var spans []span // computed on first use
 	for _, d := range l {
 		first, _, _ := strings.Cut(d.Path, ".")
@@ -24,7 +22,7 @@ func separateFacts(root string, l diag.List, v cue.Value) {
 		if spans == nil {
 			spans = spansOf(root, v)
 		}
-		var at, facts []diag.Pos
+		var at, facts []Pos
 		for _, p := range d.At {
 			if slices.ContainsFunc(spans, func(s span) bool { return s.contains(p) }) {
 				facts = append(facts, p)
@@ -39,9 +37,9 @@ func separateFacts(root string, l diag.List, v cue.Value) {
 }
 
 // A span is the source range of a field and its value.
-type span struct{ from, to diag.Pos }
+type span struct{ from, to Pos }
 
-func (s span) contains(p diag.Pos) bool {
+func (s span) contains(p Pos) bool {
 	return p.File == s.from.File && s.from.Compare(p) <= 0 && p.Compare(s.to) <= 0
 }
 
@@ -54,8 +52,8 @@ func spansOf(root string, v cue.Value) []span {
 			if source == nil {
 				continue
 			}
-			s := span{Pos(root, source.Pos()), Pos(root, source.End())}
-			if s.from.IsValid() && !IsType(s.from.File) {
+			s := span{CUEPos(root, source.Pos()), CUEPos(root, source.End())}
+			if s.from.IsValid() && !IsTypeFile(s.from.File) {
 				out = append(out, s)
 			}
 		}

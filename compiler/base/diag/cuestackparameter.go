@@ -1,4 +1,4 @@
-package cuediag
+package diag
 
 import (
 	"regexp"
@@ -7,8 +7,6 @@ import (
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
-
-	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // stackReference matches a reference to a parameter of a stack.
@@ -41,11 +39,11 @@ func (x *explanation) stackParameter() bool {
 func (x *explanation) parameterNotSet(stack, name string, v cue.Value) {
 	of := x.v.LookupPath(cue.MakePath(cue.Def(stack)))
 	declared := x.written(name, v)
-	in := func(p diag.Pos) bool {
-		return slices.ContainsFunc(declared, func(d diag.Pos) bool { return d.File == p.File })
+	in := func(p Pos) bool {
+		return slices.ContainsFunc(declared, func(d Pos) bool { return d.File == p.File })
 	}
 	at := slices.DeleteFunc(x.written(stack, of), in)
-	x.Code, x.Path = diag.CodeMissingValue, stack+"."+name
+	x.Code, x.Path = CodeMissingValue, stack+"."+name
 	x.Msg = "has no value: it must be " + kindName(v.IncompleteKind().String())
 	x.Hint = "set the parameter in a layer: " + stack + ": " + name + ": ..."
 	if at = append(at[:min(1, len(at))], declared...); len(at) > 0 {
@@ -54,15 +52,15 @@ func (x *explanation) parameterNotSet(stack, name string, v cue.Value) {
 }
 
 // written returns the positions where a file of the user has the label of a field.
-func (x *explanation) written(name string, v cue.Value) []diag.Pos {
-	var out []diag.Pos
+func (x *explanation) written(name string, v cue.Value) []Pos {
+	var out []Pos
 	for _, c := range append(Conjuncts(v), v) {
 		f, ok := c.Source().(*ast.Field)
 		if !ok {
 			continue
 		}
 		label, _, err := ast.LabelName(f.Label)
-		if p := Pos(x.root, f.Label.Pos()); err == nil && label == name && p.IsValid() && !IsType(p.File) && !slices.Contains(out, p) {
+		if p := CUEPos(x.root, f.Label.Pos()); err == nil && label == name && p.IsValid() && !IsTypeFile(p.File) && !slices.Contains(out, p) {
 			out = append(out, p)
 		}
 	}

@@ -1,4 +1,4 @@
-package cuediag
+package diag
 
 import (
 	"io/fs"
@@ -6,18 +6,18 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/fleetc/fleetc/schema"
+	"github.com/fleetc/fleetc"
 )
 
 // TestForms checks that forms describes exactly the patterns of the schema.
 func TestForms(t *testing.T) {
 	patterns := map[string]bool{}
-	names, err := fs.Glob(schema.Files, "*.cue")
+	names, err := fs.Glob(fleetc.Schema, "*.cue")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		data, err := schema.Files.ReadFile(name)
+		data, err := fs.ReadFile(fleetc.Schema, name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,4 @@
-// Package cuediag converts errors and positions of CUE to faults. It does not
-// evaluate CUE.
-package cuediag
+package diag
 
 import (
 	"fmt"
@@ -15,24 +13,22 @@ import (
 	"cuelang.org/go/cue/errors"
 	"cuelang.org/go/cue/token"
 
-	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/lib"
-	"github.com/fleetc/fleetc/schema"
+	"github.com/fleetc/fleetc"
 )
 
-// Pos converts a CUE position to one with a file relative to root, or absolute
+// CUEPos converts a CUE position to one with a file relative to root, or absolute
 // outside of root. It returns the zero Pos when p is unknown.
-func Pos(root string, p token.Pos) diag.Pos {
-	file := File(root, p)
+func CUEPos(root string, p token.Pos) Pos {
+	file := CUEFile(root, p)
 	if file == "" {
-		return diag.Pos{}
+		return Pos{}
 	}
 	at := p.Position()
-	return diag.Pos{File: file, Line: at.Line, Col: at.Column}
+	return Pos{File: file, Line: at.Line, Col: at.Column}
 }
 
-// File returns the file of p in the form of [Pos], or "" when p is unknown.
-func File(root string, p token.Pos) string {
+// CUEFile returns the file of p in the form of [CUEPos], or "" when p is unknown.
+func CUEFile(root string, p token.Pos) string {
 	file := p.Filename()
 	if !p.IsValid() || file == "" {
 		return ""
@@ -49,20 +45,20 @@ func File(root string, p token.Pos) string {
 	return filepath.ToSlash(file)
 }
 
-// Faults converts err to sorted faults, at least one when err is not nil. Positions
+// CUEFaults converts err to sorted faults, at least one when err is not nil. Positions
 // are relative to root. The user's lines come first, those of the deepest layer in
 // front. Lines of types appear only when no line of the user is known. v is the
 // evaluated value, used for hints and positions; it may be the zero value.
-func Faults(root string, err error, v cue.Value) diag.List {
-	out := Raw(root, err, v)
+func CUEFaults(root string, err error, v cue.Value) List {
+	out := RawCUEFaults(root, err, v)
 	separateFacts(root, out, v)
-	Explain(root, out, v)
+	ExplainCUE(root, out, v)
 	return firstOfEach(out)
 }
 
-// Raw is [Faults] with CUE's own messages, for callers that translate them.
-func Raw(root string, err error, v cue.Value) diag.List {
-	var out diag.List
+// RawCUEFaults is [CUEFaults] with CUE's own messages, for callers that translate them.
+func RawCUEFaults(root string, err error, v cue.Value) List {
+	var out List
 	var a alternatives
 	for _, e := range errors.Errors(err) {
 		d := fault(root, e, v)
@@ -72,32 +68,32 @@ func Raw(root string, err error, v cue.Value) diag.List {
 		}
 	}
 	out = a.withoutOthers(out)
-	if slices.ContainsFunc(out, func(d *diag.Diag) bool { return !isConsequence(d) }) {
+	if slices.ContainsFunc(out, func(d *Diag) bool { return !isConsequence(d) }) {
 		out = slices.DeleteFunc(out, isConsequence)
 	}
 	if out = withoutEchoes(out); len(out) == 0 {
-		return diag.All(err)
+		return All(err)
 	}
 	return out
 }
 
-func fault(root string, e errors.Error, v cue.Value) *diag.Diag {
+func fault(root string, e errors.Error, v cue.Value) *Diag {
 	msg := message(e)
 	if isSummary(msg) {
 		return nil
 	}
-	d := &diag.Diag{Code: diag.CodeExpression, At: places(root, e), Path: strings.Join(e.Path(), "."), Msg: msg, Cause: e}
+	d := &Diag{Code: CodeExpression, At: places(root, e), Path: strings.Join(e.Path(), "."), Msg: msg, Cause: e}
 	missing := strings.HasPrefix(msg, "field is required but not present")
 	if v.Exists() && (onlyTypes(d.At) || missing && strings.HasPrefix(d.Path, "cluster.")) { // missing in the cluster's file
 		if at := field(root, v, d.Path, missing); at.IsValid() {
-			d.At = append([]diag.Pos{at}, slices.DeleteFunc(d.At, func(p diag.Pos) bool { return p == at || IsType(p.File) })...)
+			d.At = append([]Pos{at}, slices.DeleteFunc(d.At, func(p Pos) bool { return p == at || IsTypeFile(p.File) })...)
 		}
 	}
 	switch {
 	case strings.HasSuffix(msg, "field not allowed"):
 		notAllowed(root, d, v, e.Path())
 	case strings.HasPrefix(msg, "cycle with field"):
-		d.Code = diag.CodeCycle
+		d.Code = CodeCycle
 		d.Msg, d.Hint = "refers to itself through "+packageSuffix.ReplaceAllString(strings.TrimPrefix(msg, "cycle with field: "), ""), "set one of them to a value"
 	}
 	return d
@@ -108,7 +104,7 @@ var packageSuffix = regexp.MustCompile(`\([^()]*\)`)
 
 // isConsequence reports whether the fault only says that a string interpolation
 // failed because of another fault.
-func isConsequence(d *diag.Diag) bool {
+func isConsequence(d *Diag) bool {
 	cause := causeOf(d)
 	return d.Msg == "invalid interpolation" || cause != d.Msg && strings.HasPrefix(cause, "cycle with field")
 }
@@ -118,7 +114,7 @@ var keyFailed = regexp.MustCompile(`^key value of dynamic field must be concrete
 
 // causeOf returns the cause inside the message of a failed string interpolation, or of
 // a computed field name.
-func causeOf(d *diag.Diag) string {
+func causeOf(d *Diag) string {
 	cause := keyFailed.ReplaceAllString(d.Msg, "$1")
 	for strings.HasPrefix(cause, "invalid interpolation: ") {
 		cause = strings.TrimPrefix(cause, "invalid interpolation: ")
@@ -155,13 +151,13 @@ func isSummary(msg string) bool {
 
 // places returns the source positions of e: the user's lines, the deepest layer
 // first, or else the first line of a type.
-func places(root string, e errors.Error) []diag.Pos {
-	var user, types []diag.Pos
+func places(root string, e errors.Error) []Pos {
+	var user, types []Pos
 	for _, p := range append([]token.Pos{e.Position()}, e.InputPositions()...) {
-		pos := Pos(root, p)
+		pos := CUEPos(root, p)
 		switch {
 		case !pos.IsValid() || slices.Contains(user, pos) || slices.Contains(types, pos):
-		case IsType(pos.File):
+		case IsTypeFile(pos.File):
 			types = append(types, pos)
 		default:
 			user = append(user, pos)
@@ -170,35 +166,35 @@ func places(root string, e errors.Error) []diag.Pos {
 	if len(user) == 0 {
 		return types[:min(1, len(types))]
 	}
-	slices.SortStableFunc(user, func(a, b diag.Pos) int { return b.Depth() - a.Depth() })
-	if at := imported(root, e); at.IsValid() && (slices.Contains(user, at) || IsType(at.File)) {
-		user = append([]diag.Pos{at}, slices.DeleteFunc(user, func(p diag.Pos) bool { return p == at })...)
+	slices.SortStableFunc(user, func(a, b Pos) int { return b.Depth() - a.Depth() })
+	if at := imported(root, e); at.IsValid() && (slices.Contains(user, at) || IsTypeFile(at.File)) {
+		user = append([]Pos{at}, slices.DeleteFunc(user, func(p Pos) bool { return p == at })...)
 	}
 	return user
 }
 
 // imported returns where an imported package is wrong; no position when the error is
 // another.
-func imported(root string, e errors.Error) diag.Pos {
+func imported(root string, e errors.Error) Pos {
 	inner, ok := errors.Unwrap(e).(errors.Error)
 	if format, _ := e.Msg(); !ok || format != "import failed" {
-		return diag.Pos{}
+		return Pos{}
 	}
-	return Pos(root, inner.Position())
+	return CUEPos(root, inner.Position())
 }
 
-// IsType reports whether the file belongs to fleetc's types and libraries or is
+// IsTypeFile reports whether the file belongs to fleetc's types and libraries or is
 // generated, as opposed to written by the user. In fleetc's own repository the
 // schema and libraries are outside cue.mod.
-func IsType(file string) bool {
+func IsTypeFile(file string) bool {
 	if strings.HasPrefix(file, "cue.mod/") || strings.HasPrefix(file, "environments/charts/") {
 		return true
 	}
 	if name, ok := strings.CutPrefix(file, "schema/"); ok {
-		return has(schema.Files, name)
+		return has(fleetc.Schema, name)
 	}
 	name, ok := strings.CutPrefix(file, "lib/")
-	return ok && has(lib.Files, name)
+	return ok && has(fleetc.Library, name)
 }
 
 func has(files fs.FS, name string) bool {
@@ -208,19 +204,19 @@ func has(files fs.FS, name string) bool {
 
 // withoutEchoes sorts the faults, drops faults that follow from others, and merges failed
 // alternatives of one value.
-func withoutEchoes(l diag.List) diag.List {
-	sorted, ok := l.Err().(diag.List)
+func withoutEchoes(l List) List {
+	sorted, ok := l.Err().(List)
 	if !ok {
 		return nil
 	}
-	var causes, out diag.List
+	var causes, out List
 	for _, d := range sorted {
-		if !slices.ContainsFunc(sorted, func(e *diag.Diag) bool { return echoes(d, e) }) {
+		if !slices.ContainsFunc(sorted, func(e *Diag) bool { return echoes(d, e) }) {
 			causes = append(causes, d)
 		}
 	}
 	for _, d := range foldAlternatives(causes) {
-		if !slices.ContainsFunc(out, func(e *diag.Diag) bool { return e.Path == d.Path && e.Msg == d.Msg }) {
+		if !slices.ContainsFunc(out, func(e *Diag) bool { return e.Path == d.Path && e.Msg == d.Msg }) {
 			out = append(out, d)
 		}
 	}
@@ -233,10 +229,10 @@ var conflict = regexp.MustCompile(`^conflicting values (.+?) and (.+?)(?: \(mism
 
 // foldAlternatives merges the conflicts of one value with the alternatives of a
 // disjunction.
-func foldAlternatives(l diag.List) diag.List {
+func foldAlternatives(l List) List {
 	type key struct{ path, value string }
 	allowed := map[key][]string{}
-	operands := func(d *diag.Diag) (a, b key) {
+	operands := func(d *Diag) (a, b key) {
 		m := conflict.FindStringSubmatch(d.Msg)
 		if m == nil {
 			return a, b
@@ -250,8 +246,8 @@ func foldAlternatives(l diag.List) diag.List {
 			allowed[b] = append(allowed[b], a.value)
 		}
 	}
-	done := map[key]*diag.Diag{}
-	var out diag.List
+	done := map[key]*Diag{}
+	var out List
 	for _, d := range l {
 		a, b := operands(d)
 		if len(allowed[b]) > len(allowed[a]) {
@@ -285,7 +281,7 @@ func ValuesPath(path string) string { return defaultsOf.ReplaceAllString(path, "
 var defaultsOf = regexp.MustCompile(`^(releases\.(?:"[^"]*"|[^.]*))\.defaults\.(?:"[^"]*"|[^.]*)`)
 
 // echoes reports whether d follows from e, because it refers to the field of e.
-func echoes(d, e *diag.Diag) bool {
+func echoes(d, e *Diag) bool {
 	// An invalid default also makes the value invalid that it fills.
 	if len(d.At) > 0 && len(e.At) > 0 && d.At[0] == e.At[0] && d.Path != e.Path && ValuesPath(e.Path) == d.Path {
 		return true
@@ -299,9 +295,9 @@ func echoes(d, e *diag.Diag) bool {
 
 // notAllowed completes the fault of a field that a closed struct does not have. If
 // the schema closes a parent, CUE may report only a field below it.
-func notAllowed(root string, d *diag.Diag, v cue.Value, path []string) {
+func notAllowed(root string, d *Diag, v cue.Value, path []string) {
 	const schemaDepth = 3 // releases.<name>.<field>
-	d.Code, d.Msg = diag.CodeUnknownField, "field not allowed"
+	d.Code, d.Msg = CodeUnknownField, "field not allowed"
 	parent := v
 	// The layers' own definitions do not belong to the schema.
 	own := len(path) > 0 && strings.HasPrefix(path[0], "#")
@@ -315,10 +311,10 @@ func notAllowed(root string, d *diag.Diag, v cue.Value, path []string) {
 		if last || !own && i < schemaDepth && !isTyped(root, child) {
 			d.Path = strings.Join(path[:i+1], ".")
 			if at := field(root, v, d.Path, false); at.IsValid() && !last {
-				d.At = []diag.Pos{at}
+				d.At = []Pos{at}
 			}
 			among := siblings(root, parent, sel[0], own)
-			d.Hint, d.Fixes = diag.OneOf(sel[0].String(), among), diag.Respell(strings.Trim(sel[0].String(), `"`), among)
+			d.Hint, d.Fixes = OneOf(sel[0].String(), among), Respell(strings.Trim(sel[0].String(), `"`), among)
 			if i == 1 && path[0] == "cluster" && slices.Contains(siblings(root, v, cue.Str(""), own), sel[0].String()) {
 				d.Hint, d.Fixes = "write "+sel[0].String()+" next to cluster, not inside it", nil
 			}
@@ -329,13 +325,13 @@ func notAllowed(root string, d *diag.Diag, v cue.Value, path []string) {
 }
 
 // onlyTypes reports whether no position is in a file of the user.
-func onlyTypes(at []diag.Pos) bool {
-	return !slices.ContainsFunc(at, func(p diag.Pos) bool { return !IsType(p.File) })
+func onlyTypes(at []Pos) bool {
+	return !slices.ContainsFunc(at, func(p Pos) bool { return !IsTypeFile(p.File) })
 }
 
 // field returns the position where the user writes the field, or the closest struct around it
 // if the field is missing or comes from a type. A field with ? or ! is the last choice.
-func field(root string, v cue.Value, path string, missing bool) diag.Pos {
+func field(root string, v cue.Value, path string, missing bool) Pos {
 	if strings.HasPrefix(path, "_") {
 		v, path = hidden(v, path)
 	}
@@ -345,22 +341,22 @@ func field(root string, v cue.Value, path string, missing bool) diag.Pos {
 		sel = sel[:len(sel)-1]
 	}
 	for n := len(sel); n == len(sel) || n > 1; n-- {
-		var optional diag.Pos
+		var optional Pos
 		for _, c := range Conjuncts(v.LookupPath(cue.MakePath(sel[:n]...))) {
 			s := c.Source()
 			switch f, ok := s.(*ast.Field); {
-			case s == nil || !Pos(root, s.Pos()).IsValid() || IsType(File(root, s.Pos())):
+			case s == nil || !CUEPos(root, s.Pos()).IsValid() || IsTypeFile(CUEFile(root, s.Pos())):
 			case !ok || f.Constraint == token.ILLEGAL:
-				return Pos(root, s.Pos())
+				return CUEPos(root, s.Pos())
 			case !optional.IsValid():
-				optional = Pos(root, s.Pos())
+				optional = CUEPos(root, s.Pos())
 			}
 		}
 		if optional.IsValid() {
 			return optional
 		}
 	}
-	return diag.Pos{}
+	return Pos{}
 }
 
 // parsePath parses the path of an error of CUE, which has elements of lists as in a.0.b.

@@ -1,17 +1,15 @@
-package cuediag
+package diag
 
 import (
 	"testing"
 
 	"cuelang.org/go/cue/ast"
-
-	"github.com/fleetc/fleetc/schema"
 )
 
 // Each rename leads from a name that the definition does not have to one that it has.
 func TestRenames(t *testing.T) {
-	check := func(r schema.Rename) string {
-		of := TypeOf(r.Definition)
+	check := func(r Rename) string {
+		of := SchemaTypeOf(r.Definition)
 		switch {
 		case of == nil:
 			return "the schema has no " + r.Definition
@@ -24,12 +22,12 @@ func TestRenames(t *testing.T) {
 		}
 		return ""
 	}
-	for _, r := range schema.Renames {
+	for _, r := range Renames {
 		if why := check(r); why != "" {
 			t.Errorf("%+v: %s", r, why)
 		}
 	}
-	for want, r := range map[string]schema.Rename{
+	for want, r := range map[string]Rename{
 		"":                                   {Since: "v1", Definition: "#Release", Old: "recreate", New: "replace"},
 		"the schema has no #Nothing":         {Since: "v1", Definition: "#Nothing", Old: "a", New: "b"},
 		"it has no version":                  {Definition: "#Release", Old: "recreate", New: "replace"},

@@ -1,4 +1,4 @@
-package cuediag
+package diag
 
 import (
 	"cmp"

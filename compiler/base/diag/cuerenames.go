@@ -1,4 +1,4 @@
-package schema
+package diag
 
 // A Rename is a field of the schema that has another name now. fleetc fix renames it in
 // fleets, and fleetc vet says so where the old name is set.

@@ -1,4 +1,4 @@
-package cuediag
+package diag
 
 import (
 	"cmp"
@@ -12,8 +12,6 @@ import (
 	"strings"
 
 	"cuelang.org/go/cue"
-
-	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A form describes what a pattern of the schema accepts.
@@ -98,7 +96,7 @@ func (x *explanation) unknownField([]string) {
 		x.Hint = "write defaults: {LAYER: _ @embed(file=values.yaml)}, and @extern(embed) on the first line of this file"
 	case m != nil:
 		x.Hint = "write values of the chart in values, or in the defaults of a layer: defaults: LAYER: "
-		if field := strings.TrimSpace(line[max(0, col-1):]); strings.ContainsAny(field, "{}[],/") || !strings.Contains(field, ":") || len(x.Hint+field) > diag.MaxText {
+		if field := strings.TrimSpace(line[max(0, col-1):]); strings.ContainsAny(field, "{}[],/") || !strings.Contains(field, ":") || len(x.Hint+field) > MaxText {
 			x.Hint += m[1] + ": ..." // the line does not end with the field
 		} else {
 			x.Hint += field
@@ -190,14 +188,14 @@ func (x *explanation) noPackage(m []string) {
 	}
 	// Paths of charts differ in their last element only.
 	near := slices.DeleteFunc(x.importable(), func(p string) bool {
-		return path.Base(p) != path.Base(name) && diag.Nearest(path.Base(name), []string{path.Base(p)}) == ""
+		return path.Base(p) != path.Base(name) && Nearest(path.Base(name), []string{path.Base(p)}) == ""
 	})
-	x.Fixes = diag.Respell(name, near)
+	x.Fixes = Respell(name, near)
 	other := "correct the import path, or add the chart with fleetc chart add"
 	if !strings.HasPrefix(name, x.module()+"/") {
 		other = "correct the import path, add the chart with fleetc chart add, or pin the module with cue mod get"
 	}
-	x.Hint = cmp.Or(diag.DidYouMean(name, near), other)
+	x.Hint = cmp.Or(DidYouMean(name, near), other)
 }
 
 // notFetched explains a module that cannot be fetched.
@@ -244,8 +242,8 @@ func (x *explanation) noStandardPackage(m []string) {
 		}
 		return
 	}
-	x.Fixes = diag.Respell(m[1], slices.Collect(maps.Values(packages)))
-	x.Hint = cmp.Or(diag.DidYouMean(m[1], slices.Sorted(maps.Values(packages))), "correct the import path")
+	x.Fixes = Respell(m[1], slices.Collect(maps.Values(packages)))
+	x.Hint = cmp.Or(DidYouMean(m[1], slices.Sorted(maps.Values(packages))), "correct the import path")
 }
 
 // isLayer reports whether an import path, without the module, is that of a layer, and
@@ -309,30 +307,30 @@ func (x *explanation) notFound(m []string) {
 		x.fixSource(name, `"`+name+`"`)
 		x.Msg, x.Hint = name+" is not a CUE value", "write "+words[name]+`, or "`+name+`" for the string`
 	case packages[name] != "" && strings.HasPrefix(rest, "."):
-		x.Fixes = []diag.Fix{{Kind: diag.FixImport, New: packages[name]}}
+		x.Fixes = []Fix{{Kind: FixImport, New: packages[name]}}
 		x.Msg, x.Hint = "the package "+name+" is not imported", `write import "`+packages[name]+`" below the package clause`
 	case own != "" && strings.HasPrefix(rest, "."):
-		x.Fixes = []diag.Fix{{Kind: diag.FixImport, New: own}}
+		x.Fixes = []Fix{{Kind: FixImport, New: own}}
 		x.Msg, x.Hint = "the package "+name+" is not imported", `write import "`+own+`" below the package clause`
 	case strings.HasPrefix(rest, ".#"):
 		x.Msg, x.Hint = "the package "+name+" is not imported", `write import "`+x.module()+`/environments/charts/`+name+`" below the package clause, and add the chart with fleetc chart add`
 	case known:
-		x.Code = diag.CodeMissingValue
+		x.Code = CodeMissingValue
 		x.Msg, x.Hint = "refers to "+name+", which no layer sets", "set "+name+" in this cluster, or in a layer above"
 	case strings.HasPrefix(name, "#") || strings.HasPrefix(name, "_"):
 		x.Msg = "no field or definition is called " + name
-		x.Fixes = diag.Respell(name, among)
-		x.Hint = cmp.Or(diag.DidYouMean(name, among), "correct the name, or declare it: "+name+": ...")
-	case diag.Nearest(name, among) == "" && x.dashedName(line, col):
+		x.Fixes = Respell(name, among)
+		x.Hint = cmp.Or(DidYouMean(name, among), "correct the name, or declare it: "+name+": ...")
+	case Nearest(name, among) == "" && x.dashedName(line, col):
 	case text != name && strings.Contains(text, name):
-		x.Code = diag.CodeSyntax
+		x.Code = CodeSyntax
 		x.Msg, x.Hint = "a string must be in quotes", `write "`+text+`"`
 		if strings.HasPrefix(line[max(col-1, 0):], text) {
 			x.fixSource(text, `"`+text+`"`)
 		}
 	default:
 		hint := `write "` + name + `" if it is a string`
-		if near := diag.Nearest(name, among); near != "" {
+		if near := Nearest(name, among); near != "" {
 			hint = "did you mean " + near + `? Write "` + name + `" if it is a string`
 			x.fixSource(name, near)
 		}
@@ -352,7 +350,7 @@ func (x *explanation) ownPackage(name string) string {
 
 // fixSource adds a fix that replaces the source text at the fault.
 func (x *explanation) fixSource(before, after string) {
-	x.Fixes = append(x.Fixes, diag.Fix{Kind: diag.FixSource, Old: before, New: after})
+	x.Fixes = append(x.Fixes, Fix{Kind: FixSource, Old: before, New: after})
 }
 
 // declared returns the names of fields and lets that a file declares.

@@ -1,12 +1,10 @@
-package cuediag
+package diag
 
 import (
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
-
-	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A pattern matches a line in the syntax of another language. The line is matched
@@ -91,10 +89,10 @@ func (x *explanation) slip(syntax bool) bool {
 }
 
 // apply sets message, hint and position if the pattern matches.
-func (p *pattern) apply(d *diag.Diag, line string) bool {
+func (p *pattern) apply(d *Diag, line string) bool {
 	text := line
 	if !p.raw {
-		text = masked(line)
+		text = withoutStrings(line)
 	}
 	m := p.line.FindStringSubmatchIndex(text)
 	if m == nil {
@@ -111,11 +109,11 @@ func (p *pattern) apply(d *diag.Diag, line string) bool {
 			s = strings.ReplaceAll(s, "$C"+digit, strings.ReplaceAll(part, ".", ": "))
 			s = strings.ReplaceAll(s, "$"+digit, part)
 		}
-		return diag.Visible(strings.TrimSpace(s), diag.MaxText)
+		return Visible(strings.TrimSpace(s), MaxText)
 	}
-	d.Code, d.Msg, d.Hint = diag.CodeSyntax, fill(p.msg), fill(p.hint)
+	d.Code, d.Msg, d.Hint = CodeSyntax, fill(p.msg), fill(p.hint)
 	if p.fix != "" && len(d.At) > 0 {
-		d.Fixes = []diag.Fix{{Kind: diag.FixSource, Old: line[m[2]:m[3]], New: fill(p.fix)}}
+		d.Fixes = []Fix{{Kind: FixSource, Old: line[m[2]:m[3]], New: fill(p.fix)}}
 	}
 	return true
 }
@@ -134,7 +132,7 @@ func quotedWord(s string) string {
 // move moves the fault to another position in its file.
 func (x *explanation) move(line, col int) {
 	if len(x.At) > 0 {
-		x.At = append([]diag.Pos{{File: x.At[0].File, Line: line, Col: col}}, x.At[1:]...)
+		x.At = append([]Pos{{File: x.At[0].File, Line: line, Col: col}}, x.At[1:]...)
 	}
 }
 
@@ -142,15 +140,15 @@ func (x *explanation) move(line, col int) {
 func (x *explanation) lineAbove() (string, int) {
 	lines := strings.Split(x.source(), "\n")
 	for n := min(x.place().Line-1, len(lines)); n >= 1; n-- {
-		if strings.TrimSpace(masked(lines[n-1])) != "" {
+		if strings.TrimSpace(withoutStrings(lines[n-1])) != "" {
 			return strings.TrimSuffix(lines[n-1], "\r"), n
 		}
 	}
 	return "", 0
 }
 
-// masked removes the comment of a line and replaces each byte of its strings with x.
-func masked(line string) string {
+// withoutStrings removes the comment of a line and replaces each byte of its strings with x.
+func withoutStrings(line string) string {
 	b := []byte(line)
 	inside := false
 	for i := 0; i < len(b); i++ {
@@ -174,7 +172,7 @@ var plainValue = regexp.MustCompile(`:\s*([^\s"{}\[\](),#&|'][^"{}\[\],]*?)\s*(?
 
 // unquotedText returns the unquoted field value at a column of a line, or "".
 func unquotedText(line string, col int) string {
-	text := masked(line)
+	text := withoutStrings(line)
 	m := plainValue.FindStringSubmatchIndex(text)
 	// The pattern matches at the first colon. The value follows the last one before the column.
 	for m != nil {

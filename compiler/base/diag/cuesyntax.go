@@ -1,10 +1,8 @@
-package cuediag
+package diag
 
 import (
 	"regexp"
 	"strings"
-
-	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // unparsed matches syntax errors of CUE's parser and compiler.
@@ -15,13 +13,13 @@ var unparsed = regexp.MustCompile(`^(missing ',' |expected |illegal |string lite
 var foundToken = regexp.MustCompile(`found (?:'(?:IDENT|STRING|INT|FLOAT)' (.+)|'(.+)'|(newline))$`)
 
 // isSyntax reports whether a fault is a syntax error.
-func isSyntax(d *diag.Diag) bool { return unparsed.MatchString(d.Msg) }
+func isSyntax(d *Diag) bool { return unparsed.MatchString(d.Msg) }
 
 // syntax explains a syntax error.
 func (x *explanation) syntax() {
 	line, col := x.line()
 	d, msg := x.Diag, x.Msg
-	d.Code = diag.CodeSyntax
+	d.Code = CodeSyntax
 	switch {
 	case strings.HasPrefix(msg, "string literal not"):
 		d.Msg = "this string has no closing quotation mark on its line"
@@ -43,7 +41,7 @@ func (x *explanation) syntax() {
 	case x.dashedText(line, col):
 	case unquotedText(line, col) != "":
 		text := unquotedText(line, col)
-		d.Msg, d.Hint = "a string must be in quotes", `write "`+diag.Visible(text, diag.MaxText)+`"`
+		d.Msg, d.Hint = "a string must be in quotes", `write "`+Visible(text, MaxText)+`"`
 	case x.wrongBracket():
 	case strings.HasPrefix(msg, "missing ','"):
 		d.Msg, d.Hint = "missing comma or new line", "add a comma, or start a new line"
@@ -79,7 +77,7 @@ func (x *explanation) emptyAbove(line string, col int) bool {
 	} else if col-1 < len(line) {
 		return false
 	}
-	text := strings.TrimRight(masked(before), " \t")
+	text := strings.TrimRight(withoutStrings(before), " \t")
 	if text == "" {
 		return false
 	}
@@ -113,7 +111,7 @@ func brackets(source string, upTo int) (open []bracket, wrong *bracket, by byte)
 		if upTo > 0 && n+1 > upTo {
 			break
 		}
-		text := masked(line)
+		text := withoutStrings(line)
 		for i := range len(text) {
 			switch c := text[i]; c {
 			case '{', '[', '(':
@@ -154,7 +152,7 @@ func (x *explanation) wrongBracket() bool {
 	if wrong == nil {
 		return false
 	}
-	d.At = append(d.At, diag.Pos{File: d.At[0].File, Line: wrong.line, Col: wrong.col})
+	d.At = append(d.At, Pos{File: d.At[0].File, Line: wrong.line, Col: wrong.col})
 	d.Msg, d.Hint = "expected "+string(closing[wrong.char])+", got "+string(by), "write "+string(closing[wrong.char])
 	return true
 }

@@ -1,26 +1,24 @@
-package cuediag
+package diag
 
 import (
 	"path"
 	"regexp"
 	"strings"
-
-	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// Misread replaces faults caused by YAML syntax that is also valid CUE with another
+// MisreadCUE replaces faults caused by YAML syntax that is also valid CUE with another
 // meaning. For example, CUE reads image: nginx:1.25 as a field nginx of image, and a
 // field below values: as a part of it.
-func Misread(root string, l diag.List) diag.List {
+func MisreadCUE(root string, l List) List {
 	files := map[string]string{} // contents by name
-	var out diag.List
+	var out List
 	for _, d := range l {
 		out = append(out, misread(root, d, files))
 	}
 	return out
 }
 
-func misread(root string, d *diag.Diag, files map[string]string) *diag.Diag {
+func misread(root string, d *Diag, files map[string]string) *Diag {
 	if len(d.At) == 0 || path.Ext(d.At[0].File) != ".cue" {
 		return d
 	}
@@ -44,7 +42,7 @@ var colonText = regexp.MustCompile(`:\s+([A-Za-z][\w.-]*(?:/[\w.-]+)*:[\w.-]+)\s
 // colonInText explains an unquoted text such as nginx:1.25.
 func (x *explanation) colonInText() bool {
 	line, col := x.line()
-	m := colonText.FindStringSubmatchIndex(masked(line))
+	m := colonText.FindStringSubmatchIndex(withoutStrings(line))
 	if m == nil || col > m[3]+1 {
 		return false
 	}
@@ -52,8 +50,8 @@ func (x *explanation) colonInText() bool {
 	x.move(x.place().Line, m[2]+1)
 	name, _, _ := strings.Cut(text, ":")
 	x.Path = strings.TrimSuffix(x.Path, "."+name)
-	x.Code = diag.CodeSyntax
-	x.Msg, x.Hint = "a string must be in quotes", `write "`+diag.Visible(text, diag.MaxText)+`"`
+	x.Code = CodeSyntax
+	x.Msg, x.Hint = "a string must be in quotes", `write "`+Visible(text, MaxText)+`"`
 	x.fixSource(text, `"`+text+`"`)
 	return true
 }
@@ -66,7 +64,7 @@ var fieldLine = regexp.MustCompile(`^\s*("[^"]*"|[\w#$]+)[?!]?:`)
 func (x *explanation) valueBelow() bool {
 	line, _ := x.line()
 	above, n := x.lineAbove()
-	text := strings.TrimRight(masked(above), " \t")
+	text := strings.TrimRight(withoutStrings(above), " \t")
 	field := fieldLine.FindStringSubmatch(line)
 	if field == nil || !strings.HasSuffix(text, ":") || indentation(line) > indentation(above) {
 		return false
@@ -83,7 +81,7 @@ var mapField = regexp.MustCompile(`(^|[\s:{])(values|defaults|defaults:\s*("[^"]
 // noValueAbove reports that a line ends with a field without a value.
 func (x *explanation) noValueAbove(above, text string) {
 	name := above[strings.LastIndexAny(text[:len(text)-1], " \t:{,")+1 : len(text)-1]
-	x.Code = diag.CodeSyntax
+	x.Code = CodeSyntax
 	x.Msg, x.Hint = name+" has no value", "write "+name+`: "...", or `+name+": {}"
 	if mapField.MatchString(text) {
 		x.Hint = "write " + name + ": {...}, or remove the line"
@@ -107,9 +105,9 @@ func (x *explanation) bytes() bool {
 }
 
 // ExplainBytes makes a fault that of a value in single quotes.
-func ExplainBytes(d *diag.Diag, literal string) {
+func ExplainBytes(d *Diag, literal string) {
 	text := strings.Trim(literal, "'")
-	d.Code, d.Msg = diag.CodeWrongType, "'"+diag.Visible(text, diag.MaxText)+"' is bytes, and must be a string"
-	d.Hint = `single quotes are for bytes: write "` + diag.Visible(text, diag.MaxText) + `"`
-	d.Fixes = []diag.Fix{{Kind: diag.FixSource, Old: literal, New: `"` + text + `"`}}
+	d.Code, d.Msg = CodeWrongType, "'"+Visible(text, MaxText)+"' is bytes, and must be a string"
+	d.Hint = `single quotes are for bytes: write "` + Visible(text, MaxText) + `"`
+	d.Fixes = []Fix{{Kind: FixSource, Old: literal, New: `"` + text + `"`}}
 }

@@ -1,4 +1,4 @@
-package cuediag
+package diag
 
 import (
 	"bytes"
@@ -6,8 +6,6 @@ import (
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/cuecontext"
-
-	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 func TestFaults(t *testing.T) {
@@ -63,7 +61,7 @@ x.cue:1:14: b: refers to itself through a [FL1011]
 				t.Fatal("there is no fault")
 			}
 			var b bytes.Buffer
-			if err := diag.WriteText(&b, Faults("/fleet", err, v).Err(), nil); err != nil {
+			if err := WriteText(&b, CUEFaults("/fleet", err, v).Err(), nil); err != nil {
 				t.Fatal(err)
 			}
 			if b.String() != test.want {
@@ -78,7 +76,7 @@ func TestPos(t *testing.T) {
 	for root, want := range map[string]string{
 		"/fleet": "environments/x.cue:1:1", "/fleet/environments": "x.cue:1:1", "/other": "/fleet/environments/x.cue:1:1",
 	} {
-		if got := Pos(root, v.LookupPath(cue.ParsePath("a")).Source().Pos()).String(); got != want {
+		if got := CUEPos(root, v.LookupPath(cue.ParsePath("a")).Source().Pos()).String(); got != want {
 			t.Errorf("from %s the place is %s, want %s", root, got, want)
 		}
 	}
