@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
-	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
@@ -16,7 +16,7 @@ type appliedCluster struct {
 	ID         string                `json:"id"`
 	Status     string                `json:"status"`
 	Wave       string                `json:"wave,omitempty"`  // of the rollout
-	Waits      []rollout.Wait        `json:"waits,omitempty"` // why the cluster gets no change now
+	Waits      []deliver.Wait        `json:"waits,omitempty"` // why the cluster gets no change now
 	Server     string                `json:"server,omitempty"`
 	UID        string                `json:"uid,omitempty"`
 	Bundle     string                `json:"bundle,omitempty"`

@@ -7,7 +7,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver"
-	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 	"github.com/spf13/cobra"
 )
 
@@ -56,7 +55,7 @@ func (c *applyCluster) isSkipped() bool {
 // stopped reports whether err says that the cluster got no change, because its wave
 // waits.
 func (c *applyCluster) stopped(err error) bool {
-	wait, ok := errors.AsType[*rollout.WaitError](err)
+	wait, ok := errors.AsType[*deliver.WaitError](err)
 	if ok {
 		c.Waits = wait.Waits
 	}
@@ -78,9 +77,9 @@ func (r *applyReport) outcome() error {
 					Code: diag.CodeWaveWaits,
 					Msg:  "wave " + c.Wave + " waits: " + w.Text, Hint: "see fleetc status --health; correct the cluster or the change, and run apply again",
 				}))
-			case w.Reason == rollout.ForCheck:
+			case w.Reason == deliver.ForCheck:
 				faults.Add(diag.In(c.Cluster.ID, w.Fault))
-			case w.Reason == rollout.ForRecord:
+			case w.Reason == deliver.ForRecord:
 				faults.Add(diag.In(c.Cluster.ID, &diag.Diag{Code: diag.CodeWaveWaits, Msg: "wave " + c.Wave + " waits: " + w.Text, Hint: "see the rights for rollouts in the documentation"}))
 			}
 		}
@@ -101,7 +100,7 @@ func (r *applyReport) printWaits(ran bool) error {
 		if len(c.Waits) == 0 || ran && c.Plan == nil {
 			continue
 		}
-		w := wait{c.Wave, (&rollout.WaitError{Waits: c.Waits}).Error()}
+		w := wait{c.Wave, (&deliver.WaitError{Waits: c.Waits}).Error()}
 		if clusters[w] == nil {
 			waits = append(waits, w)
 		}

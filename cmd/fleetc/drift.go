@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/deliver/drift"
+	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -70,7 +70,7 @@ const driftExample = `  fleetc drift
 
 // driftOptions are the flags of drift.
 type driftOptions struct {
-	drift.Request
+	deliver.DriftRequest
 	output string
 	fix    bool
 	apply  applyOptions // of --fix
@@ -121,7 +121,7 @@ func (d *driftOptions) check(o *options) error {
 
 func runDrift(cmd *cobra.Command, o *options, d *driftOptions) error {
 	d.Each = newProgress(cmd, 0).stepOf
-	report, err := drift.Check(cmd.Context(), o.compiler(), d.Request)
+	report, err := deliver.CheckDrift(cmd.Context(), o.compiler(), d.DriftRequest)
 	if report == nil {
 		return err
 	}
@@ -139,18 +139,18 @@ func runDrift(cmd *cobra.Command, o *options, d *driftOptions) error {
 }
 
 // write writes the report in the format of the command. err has the faults.
-func (d *driftOptions) write(w io.Writer, o *options, r *drift.Report, err error) error {
+func (d *driftOptions) write(w io.Writer, o *options, r *deliver.DriftReport, err error) error {
 	switch d.output {
 	case "markdown":
-		return drift.WriteMarkdown(w, r)
+		return deliver.WriteDriftMarkdown(w, r)
 	case "json":
 		return writeJSON(w, r)
 	case "junit":
-		return drift.WriteJUnit(w, r)
+		return deliver.WriteDriftJUnit(w, r)
 	case "sarif":
 		w, _ = unwrapStream(w).(io.Writer) // a report is already printable
-		of := diag.Report{Err: err, Version: toolVersion(), Files: load.FaultFiles(o.dir), Findings: r.Diags(), Rule: drift.SARIFRule}
+		of := diag.Report{Err: err, Version: toolVersion(), Files: load.FaultFiles(o.dir), Findings: r.Diags(), Rule: deliver.DriftSARIFRule}
 		return of.Write(w, diag.SARIF)
 	}
-	return drift.WriteText(w, r)
+	return deliver.WriteDriftText(w, r)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/deliver/drift"
+	"github.com/fleetc/fleetc/compiler/deliver"
 )
 
 // fixFlags adds --fix and the flags of apply that it takes.
@@ -45,7 +45,7 @@ func (d *driftOptions) checkFix(cmd *cobra.Command, o *options) error {
 }
 
 // fixDrift applies the drifted objects of the report. faults are those of the check.
-func (d *driftOptions) fixDrift(cmd *cobra.Command, o *options, r *drift.Report, faults error) error {
+func (d *driftOptions) fixDrift(cmd *cobra.Command, o *options, r *deliver.DriftReport, faults error) error {
 	var all diag.List
 	all.Add(faults)
 	d.apply.Drifted = r.Fixable()
@@ -73,7 +73,7 @@ func orDifferences(faults diag.List) error {
 }
 
 // applyDrifted applies the drifted objects of clusters.
-func (d *driftOptions) applyDrifted(cmd *cobra.Command, o *options, r *drift.Report) error {
+func (d *driftOptions) applyDrifted(cmd *cobra.Command, o *options, r *deliver.DriftReport) error {
 	f, err := o.compiler().Load(cmd.Context(), slices.Sorted(maps.Keys(d.apply.Drifted))...)
 	if err != nil {
 		return err

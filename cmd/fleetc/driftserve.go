@@ -15,7 +15,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/deliver/drift"
+	"github.com/fleetc/fleetc/compiler/deliver"
 )
 
 // serveOptions are the flags of drift --serve.
@@ -78,8 +78,8 @@ func (d *driftOptions) checkServe(cmd *cobra.Command) error {
 func (d *driftOptions) runServer(cmd *cobra.Command, o *options) (err error) {
 	d.OnDelay = nil // the log has the faults
 	ctx := cmd.Context()
-	s := drift.ServerOptions{
-		Request: d.Request, Interval: d.serve.interval, Log: slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil)),
+	s := deliver.DriftServerOptions{
+		DriftRequest: d.DriftRequest, Interval: d.serve.interval, Log: slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil)),
 		Compiler: func(dir string) *compiler.Compiler {
 			c := o.compiler()
 			c.Dir, c.Jobs = dir, cmp.Or(o.jobs, 1) // one cluster after the other, to use little memory
@@ -111,7 +111,7 @@ func (d *driftOptions) runServer(cmd *cobra.Command, o *options) (err error) {
 			Cause: err,
 		}
 	}
-	return drift.Serve(ctx, l, s)
+	return deliver.ServeDrift(ctx, l, s)
 }
 
 // listenText returns the reason of a listener's error.

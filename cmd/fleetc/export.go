@@ -18,7 +18,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 	"github.com/fleetc/fleetc/compiler/incremental"
 	"github.com/spf13/cobra"
 )
@@ -355,10 +354,10 @@ func printSummary(w io.Writer, s export.Summary, e *exportOptions) error {
 
 // exportJSON prints the result of an export or comparison: counts, changed
 // files by cluster, the branches of git, and the waves of a rollout.
-func exportJSON(w io.Writer, s export.Summary, git *gitResult, waves *rollout.Report) error {
+func exportJSON(w io.Writer, s export.Summary, git *gitResult, waves *deliver.RolloutReport) error {
 	return writeJSON(w, struct {
 		export.Summary
-		Git     *gitResult      `json:"git,omitempty"`
-		Rollout *rollout.Report `json:"rollout,omitempty"`
+		Git     *gitResult             `json:"git,omitempty"`
+		Rollout *deliver.RolloutReport `json:"rollout,omitempty"`
 	}{s, git, waves})
 }

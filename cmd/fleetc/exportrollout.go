@@ -13,7 +13,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 	"github.com/spf13/cobra"
 )
 
@@ -168,7 +167,7 @@ func (x *exportRun) printRollout(r *deliver.BranchRollout, repository string) er
 		return err
 	}
 	printBranches(w, git.Branches, git.Repository, r.Pushed.Branch, x.check)
-	report.Waves = slices.DeleteFunc(report.Waves, func(w rollout.WaveReport) bool { return w.State == rollout.Complete })
+	report.Waves = slices.DeleteFunc(report.Waves, func(w deliver.WaveReport) bool { return w.State == deliver.WaveComplete })
 	for _, line := range rolloutLines(report) {
 		fmt.Fprintln(w, line)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/deliver/drift"
+	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/report"
 )
@@ -56,7 +56,7 @@ type reportOptions struct {
 	report.Request
 	out, against, output string
 	live, markdown       bool
-	access               drift.Request
+	access               deliver.DriftRequest
 }
 
 func newReportCommand(o *options) *cobra.Command {

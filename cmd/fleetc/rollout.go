@@ -9,7 +9,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver"
-	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 	"github.com/spf13/cobra"
 )
 
@@ -113,7 +112,7 @@ func runRolloutStatus(cmd *cobra.Command, o *options, a *rolloutOptions) error {
 
 // status returns the state of the waves, in clusters or on a branch. faults are those of
 // clusters that cannot be read.
-func (a *rolloutOptions) status(cmd *cobra.Command, o *options) (report rollout.Report, faults, err error) {
+func (a *rolloutOptions) status(cmd *cobra.Command, o *options) (report deliver.RolloutReport, faults, err error) {
 	onBranch, err := a.onBranch(cmd, o)
 	switch {
 	case err != nil:

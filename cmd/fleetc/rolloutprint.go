@@ -9,13 +9,13 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
-	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
 // rolloutRows returns the table of a rollout, with its header.
-func rolloutRows(report rollout.Report) [][]string {
+func rolloutRows(report deliver.RolloutReport) [][]string {
 	rows := [][]string{{"WAVE", "CLUSTER", "STATE", "REVISION", "SINCE", "COMMIT", "BUNDLE", "TARGET"}}
 	for _, w := range report.Waves {
 		for _, c := range w.Clusters {
@@ -37,7 +37,7 @@ func rolloutRows(report rollout.Report) [][]string {
 }
 
 // rolloutLines returns what there is to say about each wave, and about removed clusters.
-func rolloutLines(report rollout.Report) []string {
+func rolloutLines(report deliver.RolloutReport) []string {
 	var lines []string
 	for _, w := range report.Waves {
 		line := fmt.Sprintf("wave %s is %s", w.Name, w.State)
@@ -58,7 +58,7 @@ func rolloutLines(report rollout.Report) []string {
 			}
 			lines = append(lines, line)
 		}
-		if m := w.Pause; m != nil && !slices.ContainsFunc(w.Waits, func(w rollout.Wait) bool { return w.Reason == rollout.ForResume }) {
+		if m := w.Pause; m != nil && !slices.ContainsFunc(w.Waits, func(w deliver.Wait) bool { return w.Reason == deliver.ForResume }) {
 			lines = append(lines, "wave "+w.Name+" is "+m.Text("paused"))
 		}
 		for _, c := range w.Clusters {
@@ -76,7 +76,7 @@ func rolloutLines(report rollout.Report) []string {
 	return lines
 }
 
-func rolloutText(w io.Writer, report rollout.Report) error {
+func rolloutText(w io.Writer, report deliver.RolloutReport) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	for _, row := range rolloutRows(report) {
 		fmt.Fprintln(t, strings.Join(row, "\t"))
@@ -91,7 +91,7 @@ func rolloutText(w io.Writer, report rollout.Report) error {
 }
 
 // rolloutMarkdown writes a rollout as a comment on a change request.
-func rolloutMarkdown(w io.Writer, report rollout.Report) error {
+func rolloutMarkdown(w io.Writer, report deliver.RolloutReport) error {
 	var b bytes.Buffer
 	for i, row := range rolloutRows(report) {
 		for _, cell := range row {

@@ -5,6 +5,20 @@
 // the process that applies it. It decrypts SOPS files with age keys itself, and with the sops
 // program where a file has other keys. It runs vals and the commands of secrets, and reads
 // values that are in the cluster alone.
+//
+// A [RolloutState] decides which clusters may get a change now: it compares the waves of a
+// fleet with the state of its clusters and with the records of approvals and pauses. It
+// remembers nothing between two runs. The target of a cluster is its bundle as the files of
+// the fleet say it now, so a new change starts again from the first wave, for the clusters
+// that do not have it.
+//
+// [CheckDrift] finds out whether clusters still run what the fleet says. It compares the
+// compiled bundle of each cluster with the live objects, and reports differences with a reason
+// and with the field managers that made them. It only reads from clusters. A cluster that
+// cannot be checked is not drift. [ServeDrift] repeats the check and serves the result as
+// metrics.
+//
+// The package is large because all of these work on the same clusters, connections and plans.
 package deliver
 
 import (
@@ -23,7 +37,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
@@ -46,10 +59,10 @@ type ClusterPlan struct {
 	Err     error         // why planning failed, for example because the cluster is not reachable
 	Reached bool          // whether there is a connection to the cluster
 
-	Wave  string         // of the cluster; empty without a rollout
-	Waits []rollout.Wait // why the cluster gets no change now; nil if it may
-	Runs  bool           // whether it was not planned because it runs its bundle already, while its wave waits
-	Other bool           // whether a rollback of its wave leaves it out, because it runs another bundle than the fleet's
+	Wave  string // of the cluster; empty without a rollout
+	Waits []Wait // why the cluster gets no change now; nil if it may
+	Runs  bool   // whether it was not planned because it runs its bundle already, while its wave waits
+	Other bool   // whether a rollback of its wave leaves it out, because it runs another bundle than the fleet's
 
 	target apply.Target
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/gitops"
-	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 )
 
 // read compiles all clusters, stages them in a session of the tree, and reads the state of
@@ -38,16 +37,16 @@ func (r *BranchRollout) read(ctx context.Context, tree *export.Tree, session *ex
 	if err != nil {
 		return err
 	}
-	r.Rollout = &rollout.Rollout{Fleet: r.Fleet.Module}
+	r.RolloutState = &RolloutState{Fleet: r.Fleet.Module}
 	place := r.Flags()
 	for i, clusters := range r.order.Clusters(r.Fleet.Clusters) {
-		w := &rollout.Wave{Wave: &r.order.Waves[i], Place: place}
+		w := &Wave{Wave: &r.order.Waves[i], Place: place}
 		w.Record = records.Fleets[r.Fleet.Module][w.Name]
 		for _, c := range clusters {
 			follower := r.followers[c.ID]
-			one := &rollout.Cluster{Cluster: c, Frozen: r.order.FrozenBy(c, r.options.day()), Target: follower.target}
+			one := &WaveCluster{Cluster: c, Frozen: r.order.FrozenBy(c, r.options.day()), Target: follower.target}
 			one.State, one.Since = follower.state()
-			if one.State == rollout.NeverApplied && keepsRandom(c) {
+			if one.State == TargetNeverApplied && keepsRandom(c) {
 				one.Target = "new" // its bundle has new random values in each run
 			}
 			w.Clusters = append(w.Clusters, one)
@@ -102,34 +101,34 @@ func expectedOf(b *fleet.Bundle) ([]gitops.Target, error) {
 }
 
 // records reads the file with the records of waves.
-func (r *BranchRollout) records(dir string) (*rollout.Records, error) {
-	name := rollout.RecordDir + "/" + rollout.RecordFile
+func (r *BranchRollout) records(dir string) (*WaveRecords, error) {
+	name := WaveRecordDir + "/" + WaveRecordFile
 	data, err := readRecords(dir, name, r.inBranch(name))
 	if err != nil {
 		return nil, err
 	}
-	return rollout.ParseRecords(data, diag.Pos{File: r.inBranch(name)})
+	return ParseWaveRecords(data, diag.Pos{File: r.inBranch(name)})
 }
 
 // state returns the state of the cluster, and since when it is healthy with its target.
-func (f *follower) state() (rollout.State, time.Time) {
+func (f *follower) state() (TargetState, time.Time) {
 	switch {
 	case f.result.Before == "":
-		return rollout.NeverApplied, time.Time{}
+		return TargetNeverApplied, time.Time{}
 	case f.err != nil && f.isLost:
-		return rollout.Unreachable, time.Time{}
+		return TargetUnreachable, time.Time{}
 	case f.err != nil:
-		return rollout.Failed, time.Time{}
+		return TargetFailed, time.Time{}
 	case f.result.Changes() > 0:
-		return rollout.Behind, time.Time{}
+		return TargetBehind, time.Time{}
 	case f.verdict.State == gitops.Failed:
-		return rollout.Unhealthy, time.Time{}
+		return TargetUnhealthy, time.Time{}
 	case f.verdict.State == gitops.Ready && f.verdict.Since.After(f.changed):
-		return rollout.Done, f.verdict.Since
+		return TargetDone, f.verdict.Since
 	case f.verdict.State == gitops.Ready:
-		return rollout.Done, f.changed
+		return TargetDone, f.changed
 	}
-	return rollout.Syncing, time.Time{}
+	return TargetSyncing, time.Time{}
 }
 
 // readProgress reads how far the clusters are with their directories.

@@ -17,7 +17,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/gitops"
-	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 )
 
 // Decisions change the records of waves on a branch.
@@ -45,12 +44,12 @@ func NewDecisions(ctx context.Context, c *compiler.Compiler, o BranchOptions) (*
 
 // Pause stops the named waves until they are resumed. Without names, it stops all waves.
 func (d *Decisions) Pause(ctx context.Context, names []string, reason string) (DecisionResult, error) {
-	return d.change(ctx, pauseWave, names, func(_ string, r *rollout.Record) { mark(&r.Pause, d.mark("", reason)) })
+	return d.change(ctx, pauseWave, names, func(_ string, r *WaveRecord) { mark(&r.Pause, d.mark("", reason)) })
 }
 
 // Resume ends pauses and aborts of the named waves. Without names, it resumes all waves.
 func (d *Decisions) Resume(ctx context.Context, names []string) (DecisionResult, error) {
-	return d.change(ctx, resumeWave, names, func(_ string, r *rollout.Record) { r.Pause, r.Abort = nil, nil })
+	return d.change(ctx, resumeWave, names, func(_ string, r *WaveRecord) { r.Pause, r.Abort = nil, nil })
 }
 
 // Approve records that the clusters of a wave may get the bundles with the digest. Another
@@ -65,7 +64,7 @@ func (r *BranchRollout) Approve(ctx context.Context, name, digest, reason string
 		return err
 	}
 	d := r.decisions()
-	_, err = d.change(ctx, approveWave, []string{name}, func(_ string, record *rollout.Record) {
+	_, err = d.change(ctx, approveWave, []string{name}, func(_ string, record *WaveRecord) {
 		mark(&record.Approval, d.mark(target, reason))
 	})
 	return err
@@ -78,7 +77,7 @@ func (r *BranchRollout) Abort(ctx context.Context, reason string) error {
 		digests[w.Name] = w.Digest()
 	}
 	d := r.decisions()
-	_, err := d.change(ctx, abortWave, nil, func(wave string, record *rollout.Record) {
+	_, err := d.change(ctx, abortWave, nil, func(wave string, record *WaveRecord) {
 		mark(&record.Abort, d.mark(digests[wave], reason))
 	})
 	return err
@@ -88,13 +87,13 @@ func (r *BranchRollout) decisions() *Decisions {
 	return &Decisions{Fleet: r.Fleet.Fleet, order: r.order, options: r.options}
 }
 
-func (d *Decisions) mark(digest, reason string) *rollout.Mark {
+func (d *Decisions) mark(digest, reason string) *WaveMark {
 	return d.options.mark(d.options.By, digest, reason)
 }
 
 // change changes the records of the named waves, or of all waves without names, in one
 // commit.
-func (d *Decisions) change(ctx context.Context, what decision, names []string, change func(wave string, r *rollout.Record)) (DecisionResult, error) {
+func (d *Decisions) change(ctx context.Context, what decision, names []string, change func(wave string, r *WaveRecord)) (DecisionResult, error) {
 	var recorded DecisionResult
 	all := d.order.WaveNames()
 	subject := "fleetc: " + what.command + " all waves"
@@ -112,21 +111,21 @@ func (d *Decisions) change(ctx context.Context, what decision, names []string, c
 	if len(names) == 0 {
 		names = all
 	}
-	dir := path.Join(d.options.Path, rollout.RecordDir)
+	dir := path.Join(d.options.Path, WaveRecordDir)
 	write := func(ctx context.Context, top, base string) (export.BranchChange, error) {
 		// The first wave may need an approval before the first export.
 		if err := d.checkExported(ctx, base, what == approveWave && names[0] == all[0]); err != nil {
 			return export.BranchChange{}, err
 		}
 		recorded = DecisionResult{} // of an attempt that failed
-		changed, err := d.writeRecords(top, "git:"+d.options.Branch+":"+path.Join(dir, rollout.RecordFile), func(records *rollout.Records) {
+		changed, err := d.writeRecords(top, "git:"+d.options.Branch+":"+path.Join(dir, WaveRecordFile), func(records *WaveRecords) {
 			for _, wave := range names {
-				recorded.add(wave, records.Change(d.Module, wave, func(r *rollout.Record) { change(wave, r) }))
+				recorded.add(wave, records.Change(d.Module, wave, func(r *WaveRecord) { change(wave, r) }))
 			}
 		})
 		out := export.BranchChange{Message: subject + "\n\nFleetc-Version: " + d.options.Version + "\n"}
 		if changed {
-			out.Files = []string{rollout.RecordFile}
+			out.Files = []string{WaveRecordFile}
 		}
 		return out, err
 	}
@@ -181,12 +180,12 @@ func (d *Decisions) otherBranch(ctx context.Context) (string, error) {
 
 // writeRecords changes the file with the records in a directory, and reports whether it
 // differs.
-func (d *Decisions) writeRecords(dir, name string, change func(*rollout.Records)) (bool, error) {
-	before, err := readRecords(dir, rollout.RecordFile, name)
+func (d *Decisions) writeRecords(dir, name string, change func(*WaveRecords)) (bool, error) {
+	before, err := readRecords(dir, WaveRecordFile, name)
 	if err != nil {
 		return false, err
 	}
-	records, err := rollout.ParseRecords(before, diag.Pos{File: name})
+	records, err := ParseWaveRecords(before, diag.Pos{File: name})
 	if err != nil {
 		return false, err
 	}
@@ -197,7 +196,7 @@ func (d *Decisions) writeRecords(dir, name string, change func(*rollout.Records)
 		return false, err
 	}
 	if err = os.MkdirAll(dir, 0o755); err == nil {
-		err = os.WriteFile(filepath.Join(dir, rollout.RecordFile), after, 0o644)
+		err = os.WriteFile(filepath.Join(dir, WaveRecordFile), after, 0o644)
 	}
 	if err != nil {
 		return false, fmt.Errorf("write the approvals and pauses: %w", err)

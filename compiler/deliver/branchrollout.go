@@ -15,7 +15,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/gitops"
-	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 )
 
 // BranchOptions are the options of a rollout to clusters that follow a branch of a git
@@ -44,7 +43,7 @@ type Reports struct {
 
 // BranchRollout is the state of a rollout to clusters that follow a branch.
 type BranchRollout struct {
-	*rollout.Rollout
+	*RolloutState
 	Fleet   *compiler.Fleet
 	Layout  fleet.Layout
 	Summary export.Summary // changed files
@@ -56,8 +55,8 @@ type BranchRollout struct {
 	followers map[string]*follower                        // by cluster ID
 	sources   map[string]func() (*cluster.Cluster, error) // connections by kubeconfig context
 	passed    map[string]bool                             // checks of waves that have passed, by wave and digest
-	unchecked map[string][]rollout.Wait                   // waits for checks, by wave
-	held      []rollout.Removal                           // removals that were not made
+	unchecked map[string][]Wait                           // waits for checks, by wave
+	held      []Removal                                   // removals that were not made
 }
 
 // follower is the state of a cluster that follows the branch.

@@ -10,7 +10,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 )
 
 // Export writes the clusters whose turn it is to the branch, in one commit. When the branch
@@ -49,14 +48,14 @@ func (r *BranchRollout) Export(ctx context.Context, source string) error {
 // choose returns the clusters that get their targets now, which are syncing from then on.
 func (r *BranchRollout) choose(ctx context.Context) (map[string]bool, error) {
 	chosen := map[string]bool{}
-	r.unchecked = map[string][]rollout.Wait{}
+	r.unchecked = map[string][]Wait{}
 	for i, w := range r.Waves {
-		var waiting []*rollout.Cluster
+		var waiting []*WaveCluster
 		syncing := 0
 		for _, c := range w.Clusters {
 			changes := r.followers[c.ID].result.Changes()
 			switch {
-			case c.State == rollout.Syncing, c.IsLost() && changes == 0: // a lost cluster may be syncing
+			case c.State == TargetSyncing, c.IsLost() && changes == 0: // a lost cluster may be syncing
 				syncing++
 			case c.Frozen == nil && changes > 0:
 				waiting = append(waiting, c)
@@ -73,7 +72,7 @@ func (r *BranchRollout) choose(ctx context.Context) (map[string]bool, error) {
 		for _, c := range waiting[:min(free, len(waiting))] {
 			chosen[c.ID] = true
 			if !c.IsLost() {
-				c.State = rollout.Syncing
+				c.State = TargetSyncing
 			}
 		}
 	}
@@ -87,7 +86,7 @@ func (r *BranchRollout) holdRemovals(session *export.Session, reason string) {
 		return
 	}
 	for _, id := range session.HoldRemovals() {
-		r.held = append(r.held, rollout.Removal{Cluster: id, Reason: reason})
+		r.held = append(r.held, Removal{Cluster: id, Reason: reason})
 	}
 }
 
@@ -97,7 +96,7 @@ func (r *BranchRollout) holdRemovals(session *export.Session, reason string) {
 func (r *BranchRollout) whyHeld(chosen map[string]bool) string {
 	for _, f := range r.order.Freezes {
 		if day := r.options.day(); f.From <= day && day <= f.To {
-			return rollout.FrozenWait(&f).Text
+			return FrozenWait(&f).Text
 		}
 	}
 	for _, w := range r.Waves {
@@ -120,7 +119,7 @@ func (r *BranchRollout) whyHeld(chosen map[string]bool) string {
 
 // verify runs the checks of the waves before the one with the index, each once in a run of
 // the process. It returns what the wave waits for.
-func (r *BranchRollout) verify(ctx context.Context, i int) []rollout.Wait {
+func (r *BranchRollout) verify(ctx context.Context, i int) []Wait {
 	if r.options.Check {
 		return nil
 	}
@@ -156,7 +155,7 @@ func (r *BranchRollout) Outcome() (wait bool, err error) {
 		for _, c := range w.Clusters {
 			f := r.followers[c.ID]
 			switch {
-			case c.State == rollout.Unhealthy:
+			case c.State == TargetUnhealthy:
 				faults.Add(&diag.Diag{
 					Code: diag.CodeNotReady, Clusters: []string{c.ID},
 					Msg:  "the cluster has the bundle, but is not healthy: " + strings.Join(f.verdict.Texts, "; "),
@@ -165,7 +164,7 @@ func (r *BranchRollout) Outcome() (wait bool, err error) {
 			case c.IsLost():
 				faults.Add(diag.In(c.ID, f.err))
 			}
-			wait = wait || c.State != rollout.Done
+			wait = wait || c.State != TargetDone
 		}
 		for _, wait := range r.unchecked[w.Name] {
 			faults.Add(wait.Fault)
@@ -176,11 +175,11 @@ func (r *BranchRollout) Outcome() (wait bool, err error) {
 
 // Report returns the state of the waves for users. The error has the faults of clusters that
 // cannot be read.
-func (r *BranchRollout) Report() (rollout.Report, error) {
+func (r *BranchRollout) Report() (RolloutReport, error) {
 	var faults diag.List
-	report := r.Rollout.Report(r.options.now(), func(c *rollout.Cluster) rollout.ClusterReport {
+	report := r.RolloutState.Report(r.options.now(), func(c *WaveCluster) WaveClusterReport {
 		f := r.followers[c.ID]
-		line := rollout.ClusterReport{Running: f.result.Before, Commit: f.commit, Since: f.changed, Unhealthy: append([]string{}, f.verdict.Texts...), Faults: []string{}}
+		line := WaveClusterReport{Running: f.result.Before, Commit: f.commit, Since: f.changed, Unhealthy: append([]string{}, f.verdict.Texts...), Faults: []string{}}
 		if c.IsLost() {
 			faults.Add(diag.In(c.ID, f.err))
 			line.Faults = diag.Texts(f.err)
@@ -192,15 +191,15 @@ func (r *BranchRollout) Report() (rollout.Report, error) {
 	for i := range report.Waves {
 		w := &report.Waves[i]
 		if waits := r.unchecked[w.Name]; len(waits) > 0 {
-			w.State, w.Waits = rollout.Waiting, append(w.Waits, waits...)
+			w.State, w.Waits = WaveWaiting, append(w.Waits, waits...)
 		}
 	}
 	return report, faults.Err()
 }
 
 // wave returns the wave with the name.
-func (r *BranchRollout) wave(name string) (*rollout.Wave, error) {
-	i := slices.IndexFunc(r.Waves, func(w *rollout.Wave) bool { return w.Name == name })
+func (r *BranchRollout) wave(name string) (*Wave, error) {
+	i := slices.IndexFunc(r.Waves, func(w *Wave) bool { return w.Name == name })
 	if i < 0 {
 		return nil, noWave(r.order, name)
 	}

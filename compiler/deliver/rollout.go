@@ -11,7 +11,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
-	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 )
 
 // RolloutOptions are the options of applies that go wave by wave.
@@ -30,15 +29,15 @@ func (o RolloutOptions) now() time.Time {
 }
 
 // mark returns the mark of a decision that a user makes now.
-func (o RolloutOptions) mark(by, digest, reason string) *rollout.Mark {
-	return &rollout.Mark{Bundle: digest, By: by, Time: o.now().UTC().Truncate(time.Second), Reason: reason}
+func (o RolloutOptions) mark(by, digest, reason string) *WaveMark {
+	return &WaveMark{Bundle: digest, By: by, Time: o.now().UTC().Truncate(time.Second), Reason: reason}
 }
 
 func (o RolloutOptions) day() string { return cmp.Or(o.Day, o.now().UTC().Format(time.DateOnly)) }
 
 // Rollout is the state of the waves up to the last one with a selected cluster.
 type Rollout struct {
-	*rollout.Rollout
+	*RolloutState
 	Fleet    *compiler.Fleet
 	Statuses map[string]*Status // by cluster ID
 
@@ -75,7 +74,7 @@ func LoadRollout(ctx context.Context, c *compiler.Compiler, o ApplyOptions, patt
 			Hint: "leave them out, or pass --no-rollout",
 		}
 	}
-	r := &Rollout{Rollout: &rollout.Rollout{Fleet: e.Module}, order: order, options: o, selected: map[string]bool{}, failed: map[string]bool{}}
+	r := &Rollout{RolloutState: &RolloutState{Fleet: e.Module}, order: order, options: o, selected: map[string]bool{}, failed: map[string]bool{}}
 	last, err := r.selectClusters(e.Clusters)
 	if err != nil {
 		return nil, nil, err
@@ -87,9 +86,9 @@ func LoadRollout(ctx context.Context, c *compiler.Compiler, o ApplyOptions, patt
 		if i > last {
 			break
 		}
-		w := &rollout.Wave{Wave: &order.Waves[i]}
+		w := &Wave{Wave: &order.Waves[i]}
 		for _, c := range clusters {
-			w.Clusters = append(w.Clusters, &rollout.Cluster{Cluster: c, Frozen: order.FrozenBy(c, o.day())})
+			w.Clusters = append(w.Clusters, &WaveCluster{Cluster: c, Frozen: order.FrozenBy(c, o.day())})
 		}
 		r.Waves = append(r.Waves, w)
 	}
@@ -189,7 +188,7 @@ func (r *Rollout) Read(ctx context.Context) error {
 // read reads the state of the first n waves, and the records of all waves.
 func (r *Rollout) read(ctx context.Context, n int) error {
 	const atATime = 16 // more than CPUs, since requests are mostly waiting
-	var clusters []*rollout.Cluster
+	var clusters []*WaveCluster
 	for _, w := range r.Waves[:n] {
 		clusters = append(clusters, w.Clusters...)
 	}
@@ -211,7 +210,7 @@ func (r *Rollout) read(ctx context.Context, n int) error {
 		}
 		s := r.servers.Of(w.Clusters[0].ID)
 		if w.RecordErr = s.Err; s.Err == nil {
-			w.Record, w.RecordErr = rollout.ReadRecord(ctx, s.Live, r.Rollout.Fleet, w.Name)
+			w.Record, w.RecordErr = ReadWaveRecord(ctx, s.Live, r.RolloutState.Fleet, w.Name)
 		}
 		return ctx.Err()
 	})
@@ -230,25 +229,25 @@ func (r *Rollout) readStatus(ctx context.Context, c *fleet.Cluster) *Status {
 	server := r.servers.Of(c.ID)
 	s := &Status{Record: &Record{Cluster: c, server: server, Reached: server.Live != nil}, ID: c.ID, Compiled: r.targets[c.ID]}
 	if s.Err = cmp.Or(r.same[c.ID], server.Err); s.Err == nil {
-		s.Inventory, s.Err = apply.ReadInventory(ctx, server.Live, r.Rollout.Fleet, c.ID)
+		s.Inventory, s.Err = apply.ReadInventory(ctx, server.Live, r.RolloutState.Fleet, c.ID)
 	}
 	s.setState()
-	s.readLive(ctx, StatusOptions{Health: s.State == UpToDate}, r.Rollout.Fleet)
+	s.readLive(ctx, StatusOptions{Health: s.State == UpToDate}, r.RolloutState.Fleet)
 	return s
 }
 
 // setState sets the state of a cluster from its status.
-func (r *Rollout) setState(c *rollout.Cluster, s *Status) {
+func (r *Rollout) setState(c *WaveCluster, s *Status) {
 	c.Target, c.Since, c.Applying = s.Compiled, time.Time{}, s.Holder != ""
 	switch {
 	case !s.Reached:
-		c.State = rollout.Unreachable
+		c.State = TargetUnreachable
 	case s.Err != nil:
-		c.State = rollout.Failed
+		c.State = TargetFailed
 	case s.State == UpToDate && len(s.Unhealthy) > 0:
-		c.State = rollout.Unhealthy
+		c.State = TargetUnhealthy
 	case s.State == UpToDate:
-		c.State = rollout.Done
+		c.State = TargetDone
 		if v := s.Inventory.Current(); v != nil {
 			c.Since = v.LastApply().Time
 		}
@@ -256,16 +255,16 @@ func (r *Rollout) setState(c *rollout.Cluster, s *Status) {
 			c.Since = s.ReadySince
 		}
 	case s.State == Unfinished:
-		c.State = rollout.Unfinished
+		c.State = TargetUnfinished
 	case s.State == Behind:
-		c.State = rollout.Behind
+		c.State = TargetBehind
 	default:
-		c.State = rollout.NeverApplied
+		c.State = TargetNeverApplied
 	}
-	if r.failed[c.ID] && c.State != rollout.Done {
-		c.State = rollout.Failed
+	if r.failed[c.ID] && c.State != TargetDone {
+		c.State = TargetFailed
 	}
-	if (c.State == rollout.NeverApplied || c.State == rollout.Unreachable) && keepsRandom(c.Cluster) {
+	if (c.State == TargetNeverApplied || c.State == TargetUnreachable) && keepsRandom(c.Cluster) {
 		c.Target = "new" // its bundle has new random values in each run
 	}
 }

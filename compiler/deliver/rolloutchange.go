@@ -11,7 +11,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
-	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 )
 
 // ReadRollout reads the state of all waves of a fleet.
@@ -28,13 +27,13 @@ func ReadRollout(ctx context.Context, c *compiler.Compiler, o ApplyOptions) (*Ro
 
 // Report returns the state of the waves for users. The error has the faults of clusters that
 // cannot be read.
-func (r *Rollout) Report() (rollout.Report, error) {
+func (r *Rollout) Report() (RolloutReport, error) {
 	var faults diag.List
-	report := r.Rollout.Report(r.options.now(), func(c *rollout.Cluster) rollout.ClusterReport {
+	report := r.RolloutState.Report(r.options.now(), func(c *WaveCluster) WaveClusterReport {
 		s := r.Statuses[c.ID]
 		err := diag.In(c.ID, s.Err)
 		faults.Add(err)
-		line := rollout.ClusterReport{Applying: s.Holder, Unhealthy: []string{}}
+		line := WaveClusterReport{Applying: s.Holder, Unhealthy: []string{}}
 		if v := s.Revision(); v != nil {
 			line.Revision, line.Commit, line.Dirty, line.Since = v.Number, v.Commit, v.Dirty, v.LastApply().Time
 		}
@@ -56,7 +55,7 @@ func (r *Rollout) Report() (rollout.Report, error) {
 }
 
 // wave returns the wave with the name.
-func (r *Rollout) wave(name string) (*rollout.Wave, error) {
+func (r *Rollout) wave(name string) (*Wave, error) {
 	for _, w := range r.Waves {
 		if w.Name == name {
 			return w, nil
@@ -72,7 +71,7 @@ func noWave(order *fleet.Rollout, name string) error {
 
 // approvable returns the digest of a wave if it needs an approval, and the given digest is
 // its own or the begin of it. hint says how to see the change.
-func approvable(w *rollout.Wave, digest, hint string) (string, error) {
+func approvable(w *Wave, digest, hint string) (string, error) {
 	if w.Approve == "" {
 		return "", &diag.Diag{Code: diag.CodeWaveChange, At: []diag.Pos{w.Pos}, Msg: "wave " + w.Name + " needs no approval", Hint: `set approve: "..." in the wave to require one`}
 	}
@@ -98,7 +97,7 @@ func (r *Rollout) Approve(ctx context.Context, name, digest, reason string) erro
 	if err != nil {
 		return err
 	}
-	_, err = r.change(ctx, approveWave, []*rollout.Wave{w}, func(_ *rollout.Wave, record *rollout.Record) {
+	_, err = r.change(ctx, approveWave, []*Wave{w}, func(_ *Wave, record *WaveRecord) {
 		mark(&record.Approval, r.mark(target, reason))
 	})
 	return err
@@ -127,36 +126,36 @@ func (r *DecisionResult) add(wave string, isChanged bool) {
 // Pause stops the named waves until they are resumed. Without names, it stops all waves. It
 // returns the paused waves, also beside the faults of the others.
 func (r *Rollout) Pause(ctx context.Context, names []string, reason string) (DecisionResult, error) {
-	return r.changeNamed(ctx, pauseWave, names, func(_ *rollout.Wave, record *rollout.Record) { mark(&record.Pause, r.mark("", reason)) })
+	return r.changeNamed(ctx, pauseWave, names, func(_ *Wave, record *WaveRecord) { mark(&record.Pause, r.mark("", reason)) })
 }
 
 // Resume ends pauses and aborts of the named waves. Without names, it resumes all waves. It
 // returns the resumed waves, also beside the faults of the others.
 func (r *Rollout) Resume(ctx context.Context, names []string) (DecisionResult, error) {
-	return r.changeNamed(ctx, resumeWave, names, func(_ *rollout.Wave, record *rollout.Record) { record.Pause, record.Abort = nil, nil })
+	return r.changeNamed(ctx, resumeWave, names, func(_ *Wave, record *WaveRecord) { record.Pause, record.Abort = nil, nil })
 }
 
 // Abort stops the present change in all waves. A change with other bundles goes on. It
 // returns the aborted waves, also beside the faults of the others.
 func (r *Rollout) Abort(ctx context.Context, reason string) (DecisionResult, error) {
-	return r.changeNamed(ctx, abortWave, nil, func(w *rollout.Wave, record *rollout.Record) {
+	return r.changeNamed(ctx, abortWave, nil, func(w *Wave, record *WaveRecord) {
 		mark(&record.Abort, r.mark(w.Digest(), reason))
 	})
 }
 
 // mark sets a mark, and keeps one with the same bundle and reason.
-func mark(at **rollout.Mark, m *rollout.Mark) {
+func mark(at **WaveMark, m *WaveMark) {
 	if *at == nil || (*at).Bundle != m.Bundle || (*at).Reason != m.Reason {
 		*at = m
 	}
 }
 
-func (r *Rollout) mark(digest, reason string) *rollout.Mark {
+func (r *Rollout) mark(digest, reason string) *WaveMark {
 	return r.options.mark(r.options.By, digest, reason)
 }
 
 // changeNamed changes the records of the named waves, or of all waves without names.
-func (r *Rollout) changeNamed(ctx context.Context, d decision, names []string, change func(*rollout.Wave, *rollout.Record)) (DecisionResult, error) {
+func (r *Rollout) changeNamed(ctx context.Context, d decision, names []string, change func(*Wave, *WaveRecord)) (DecisionResult, error) {
 	waves := r.Waves
 	if len(names) > 0 {
 		waves = nil
@@ -173,7 +172,7 @@ func (r *Rollout) changeNamed(ctx context.Context, d decision, names []string, c
 
 // change changes the records of waves, and returns the waves whose records are as they should
 // be. A wave whose record cannot be changed does not stop the others.
-func (r *Rollout) change(ctx context.Context, d decision, waves []*rollout.Wave, change func(*rollout.Wave, *rollout.Record)) (DecisionResult, error) {
+func (r *Rollout) change(ctx context.Context, d decision, waves []*Wave, change func(*Wave, *WaveRecord)) (DecisionResult, error) {
 	var recorded DecisionResult
 	var faults diag.List
 	for _, w := range waves {
@@ -182,7 +181,7 @@ func (r *Rollout) change(ctx context.Context, d decision, waves []*rollout.Wave,
 			s := r.servers.Of(w.Clusters[0].ID)
 			err := s.Err
 			if err == nil {
-				isChanged, err = rollout.ChangeRecord(ctx, s.Live, r.Rollout.Fleet, w.Name, func(record *rollout.Record) {
+				isChanged, err = ChangeWaveRecord(ctx, s.Live, r.RolloutState.Fleet, w.Name, func(record *WaveRecord) {
 					change(w, record)
 					w.Record = *record
 				})
@@ -209,7 +208,7 @@ var (
 )
 
 // fault returns the fault of a wave whose record could not be changed.
-func (d decision) fault(w *rollout.Wave, err error) *diag.Diag {
+func (d decision) fault(w *Wave, err error) *diag.Diag {
 	first := w.Clusters[0].ID
 	out := &diag.Diag{Code: diag.CodeWaveChange, At: []diag.Pos{w.Pos}}
 	for _, c := range w.Clusters {
@@ -240,7 +239,7 @@ func (r *Rollout) Applied() []string {
 }
 
 // canRollBack reports whether the cluster got its target, at least in part.
-func canRollBack(c *rollout.Cluster) bool { return !c.HasWork() || c.State == rollout.Unfinished }
+func canRollBack(c *WaveCluster) bool { return !c.HasWork() || c.State == TargetUnfinished }
 
 // PlanWaveRollback plans to roll back the clusters of a wave that run their targets or have
 // an unfinished apply, the last cluster first. Other clusters have no plan. It compiles the
@@ -264,7 +263,7 @@ func PlanWaveRollback(ctx context.Context, c *compiler.Compiler, wave string, o 
 		case !canRollBack(c):
 			back.Other = true
 		default:
-			back.Err = diag.In(c.ID, back.read(ctx, s.Record, 0, apply.Target{Fleet: r.Rollout.Fleet, Live: s.server.Live, Options: o.Options}, key))
+			back.Err = diag.In(c.ID, back.read(ctx, s.Record, 0, apply.Target{Fleet: r.RolloutState.Fleet, Live: s.server.Live, Options: o.Options}, key))
 		}
 		out = append(out, back)
 	}

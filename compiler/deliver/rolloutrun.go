@@ -8,11 +8,10 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
-	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 )
 
 // waits returns what a wave waits for, beside freezes of clusters.
-func (r *Rollout) waits(i int, assume func(*rollout.Cluster) bool) []rollout.Wait {
+func (r *Rollout) waits(i int, assume func(*WaveCluster) bool) []Wait {
 	if r.options.Unordered {
 		return nil
 	}
@@ -21,10 +20,10 @@ func (r *Rollout) waits(i int, assume func(*rollout.Cluster) bool) []rollout.Wai
 
 // turns returns what each selected cluster waits for, if all clusters that wait for nothing
 // get their target in this run.
-func (r *Rollout) turns() map[string][]rollout.Wait {
-	turns, applied := map[string][]rollout.Wait{}, map[string]bool{}
+func (r *Rollout) turns() map[string][]Wait {
+	turns, applied := map[string][]Wait{}, map[string]bool{}
 	for i, w := range r.Waves {
-		waits := r.waits(i, func(c *rollout.Cluster) bool { return applied[c.ID] })
+		waits := r.waits(i, func(c *WaveCluster) bool { return applied[c.ID] })
 		for _, c := range w.Clusters {
 			if !r.selected[c.ID] {
 				continue
@@ -38,10 +37,10 @@ func (r *Rollout) turns() map[string][]rollout.Wait {
 }
 
 // retriesFirst returns clusters with those first whose last apply is unfinished.
-func retriesFirst(clusters []*rollout.Cluster) []*rollout.Cluster {
-	var retries, others []*rollout.Cluster
+func retriesFirst(clusters []*WaveCluster) []*WaveCluster {
+	var retries, others []*WaveCluster
 	for _, c := range clusters {
-		if c.State == rollout.Unfinished {
+		if c.State == TargetUnfinished {
 			retries = append(retries, c)
 		} else {
 			others = append(others, c)
@@ -92,7 +91,7 @@ func (r *Rollout) Plans(ctx context.Context, preview bool, key []byte) iter.Seq2
 
 // Run applies plans as [Run] does, wave by wave: it reads the state of earlier waves again
 // before each wave. The plans are in the order of waves. failed are the IDs of clusters that
-// could not be planned. A cluster that gets no change now has a [rollout.WaitError].
+// could not be planned. A cluster that gets no change now has a [WaitError].
 func (r *Rollout) Run(ctx context.Context, plans []*ClusterPlan, failed []string, parallel int, exact bool, report func(apply.Event)) iter.Seq2[apply.Result, error] {
 	for _, id := range failed {
 		r.failed[id] = true
@@ -139,7 +138,7 @@ func (r *Rollout) runWave(ctx context.Context, i int, plans []*ClusterPlan, para
 
 // isUnfinished reports whether the last apply of a cluster in a wave is unfinished.
 func (r *Rollout) isUnfinished(i int, id string) bool {
-	return slices.ContainsFunc(r.Waves[i].Clusters, func(c *rollout.Cluster) bool { return c.ID == id && c.State == rollout.Unfinished })
+	return slices.ContainsFunc(r.Waves[i].Clusters, func(c *WaveCluster) bool { return c.ID == id && c.State == TargetUnfinished })
 }
 
 // runPart applies plans of a wave, unless they wait. retry says that they are for clusters
@@ -151,7 +150,7 @@ func (r *Rollout) runPart(ctx context.Context, i int, plans []*ClusterPlan, retr
 		}
 		w := r.Waves[i]
 		err := r.read(ctx, i+1)
-		waits := slices.DeleteFunc(r.waits(i, nil), func(w rollout.Wait) bool { return w.Reason == rollout.ForCluster })
+		waits := slices.DeleteFunc(r.waits(i, nil), func(w Wait) bool { return w.Reason == ForCluster })
 		if stopped := w.Stopped(false); stopped != nil && !retry {
 			waits = append(waits, *stopped)
 		}
@@ -159,7 +158,7 @@ func (r *Rollout) runPart(ctx context.Context, i int, plans []*ClusterPlan, retr
 			waits = r.verify(ctx, i)
 		}
 		if err == nil && len(waits) > 0 {
-			err = &rollout.WaitError{Waits: waits}
+			err = &WaitError{Waits: waits}
 		}
 		if err != nil {
 			for range plans {
@@ -182,7 +181,7 @@ func (r *Rollout) runPart(ctx context.Context, i int, plans []*ClusterPlan, retr
 // concurrent use.
 type waveGuard struct {
 	rollout *Rollout
-	wave    *rollout.Wave
+	wave    *Wave
 
 	mu   sync.Mutex
 	left int // clusters that may still fail; negative when too many have failed
@@ -196,24 +195,24 @@ func (g *waveGuard) fail(id string) {
 	g.rollout.failed[id] = true
 }
 
-// mayStart returns a [rollout.WaitError] if too many clusters have failed, the wave was
+// mayStart returns a [WaitError] if too many clusters have failed, the wave was
 // paused or aborted since it began, or the cluster is frozen since then.
 func (g *waveGuard) mayStart(ctx context.Context, c *fleet.Cluster) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if f := g.rollout.order.FrozenBy(c, g.rollout.options.day()); f != nil {
-		return &rollout.WaitError{Waits: []rollout.Wait{rollout.FrozenWait(f)}}
+		return &WaitError{Waits: []Wait{FrozenWait(f)}}
 	}
 	if g.left < 0 {
-		return &rollout.WaitError{Waits: []rollout.Wait{{Reason: rollout.ForCluster, Text: "wave " + g.wave.Name + " has failed", IsFailure: true}}}
+		return &WaitError{Waits: []Wait{{Reason: ForCluster, Text: "wave " + g.wave.Name + " has failed", IsFailure: true}}}
 	}
 	now := *g.wave
 	if s := g.rollout.servers.Of(now.Clusters[0].ID); s.Err == nil {
-		now.Record, now.RecordErr = rollout.ReadRecord(ctx, s.Live, g.rollout.Rollout.Fleet, now.Name)
+		now.Record, now.RecordErr = ReadWaveRecord(ctx, s.Live, g.rollout.RolloutState.Fleet, now.Name)
 	}
-	waits := slices.DeleteFunc(now.OwnWaits(), func(w rollout.Wait) bool { return w.Reason == rollout.ForCluster })
+	waits := slices.DeleteFunc(now.OwnWaits(), func(w Wait) bool { return w.Reason == ForCluster })
 	if len(waits) > 0 {
-		return &rollout.WaitError{Waits: waits}
+		return &WaitError{Waits: waits}
 	}
 	return ctx.Err()
 }

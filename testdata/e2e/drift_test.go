@@ -10,15 +10,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fleetc/fleetc/compiler/deliver/drift"
+	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
 
 // drift runs drift -o json and returns the report.
-func (p *place) drift(status int, args ...string) *drift.Report {
+func (p *place) drift(status int, args ...string) *deliver.DriftReport {
 	p.Helper()
 	d := p.fleetc(append([]string{"drift", "-o", "json"}, args...)...).exits(p, status)
-	var r drift.Report
+	var r deliver.DriftReport
 	if err := json.Unmarshal([]byte(d.stdout), &r); err != nil {
 		p.Fatalf("%v\n%s", err, d.stdout)
 	}
@@ -27,7 +27,7 @@ func (p *place) drift(status int, args ...string) *drift.Report {
 
 // findings returns the findings of a cluster, each as "REASON ID FIELDS" with the author of
 // each field.
-func findings(r *drift.Report, id string) []string {
+func findings(r *deliver.DriftReport, id string) []string {
 	var out []string
 	for _, c := range r.Clusters {
 		if c.ID != id {
@@ -101,10 +101,10 @@ releases: web: {
 		"unhealthy Deployment.apps web/web",
 		"missing Secret web/web",
 	}
-	var r *drift.Report
+	var r *deliver.DriftReport
 	p.waitFor("the deployment to be unhealthy", func() bool {
 		r = p.drift(1, "--kubeconfig", reader)
-		return r.Summary.Reasons[drift.Unhealthy] == 1
+		return r.Summary.Reasons[deliver.DriftUnhealthy] == 1
 	})
 	if got := findings(r, "dev/one"); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("found\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -138,7 +138,7 @@ drift: ignore: "scale": {match: kinds: ["Deployment"], fields: ["spec.replicas"]
 	if got := findings(r, "dev/one"); strings.Join(got, "\n") != strings.Join(want, "\n") || r.Summary.Ignored != 6 {
 		t.Errorf("with rules: found %q and ignored %d", got, r.Summary.Ignored)
 	}
-	if r = p.drift(1, "--date", "2026-12-01"); r.Summary.Ignored != 1 || r.Summary.Reasons[drift.Conflict] != 2 {
+	if r = p.drift(1, "--date", "2026-12-01"); r.Summary.Ignored != 1 || r.Summary.Reasons[deliver.DriftConflict] != 2 {
 		t.Errorf("after the last day of a rule: %+v", r.Summary)
 	}
 }
@@ -176,7 +176,7 @@ func TestDriftRequests(t *testing.T) {
 	p.kubectl("one", "-n", "web", "delete", "configmap", "n-001", "n-002", "n-003", "n-004", "n-005")
 	p.kubectl("one", "-n", "web", "patch", "configmap", "n-007", "--type=merge", "-p", `{"data": {"round": "9"}}`)
 	_, mark = p.requests("one", mark)
-	if got := p.drift(1); got.Summary.Reasons[drift.Missing] != 5 || got.Summary.Reasons[drift.Conflict] != 1 {
+	if got := p.drift(1); got.Summary.Reasons[deliver.DriftMissing] != 5 || got.Summary.Reasons[deliver.DriftConflict] != 1 {
 		t.Errorf("found %+v", got.Summary)
 	}
 	if some, _ := p.requests("one", mark); len(some) > most {

@@ -12,7 +12,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/deliver/drift"
+	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
@@ -27,11 +27,11 @@ type Request struct {
 	// Empty for no links.
 	LinkTemplate string
 
-	Outdated bool               // whether to check the chart repositories for newer versions
-	Against  *query.DiffRequest // the state to compare with; nil for none
-	Name     string             // of that state
-	Live     *drift.Request     // how to read the running clusters; nil for not at all
-	Each     func(of int)       // called after each cluster; may be nil
+	Outdated bool                  // whether to check the chart repositories for newer versions
+	Against  *query.DiffRequest    // the state to compare with; nil for none
+	Name     string                // of that state
+	Live     *deliver.DriftRequest // how to read the running clusters; nil for not at all
+	Each     func(of int)          // called after each cluster; may be nil
 }
 
 // Make compiles the clusters and returns their facts. The error holds all faults of the fleet.

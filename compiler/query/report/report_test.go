@@ -21,7 +21,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/deliver/drift"
+	"github.com/fleetc/fleetc/compiler/deliver"
 )
 
 // large returns a report of n clusters with 12 releases each, where many cells are notable.
@@ -278,7 +278,7 @@ stages:   schema.#Stages
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	made, err := Make(ctx, &compiler.Compiler{Dir: dir}, Request{Live: &drift.Request{Timeout: time.Minute, Each: func(int) { cancel() }}})
+	made, err := Make(ctx, &compiler.Compiler{Dir: dir}, Request{Live: &deliver.DriftRequest{Timeout: time.Minute, Each: func(int) { cancel() }}})
 	if made != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, %v", made, err)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/deliver/drift"
+	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/query"
 )
 
@@ -97,7 +97,7 @@ func (m *maker) live(ctx context.Context, c *compiler.Compiler, req Request) err
 	}
 	check := *req.Live
 	check.Clusters = req.Clusters
-	found, err := drift.Check(ctx, c, check)
+	found, err := deliver.CheckDrift(ctx, c, check)
 	if err != nil {
 		return err
 	}
@@ -121,8 +121,8 @@ func (m *maker) live(ctx context.Context, c *compiler.Compiler, req Request) err
 }
 
 // addFinding adds a finding about an object. The values of its fields stay in the cluster.
-func (m *maker) addFinding(state *LiveState, id string, f drift.Finding) {
-	if f.Reason == drift.Unhealthy {
+func (m *maker) addFinding(state *LiveState, id string, f deliver.DriftFinding) {
+	if f.Reason == deliver.DriftUnhealthy {
 		state.Unhealthy++
 	} else {
 		state.Drifted++

@@ -1,4 +1,4 @@
-package drift
+package deliver
 
 import (
 	"bytes"
@@ -22,27 +22,27 @@ import (
 var update = flag.Bool("update", false, "write the expected output")
 
 // testReport returns a report with each reason, an unchecked cluster and hostile texts.
-func testReport() *Report {
-	r := NewReport()
+func testReport() *DriftReport {
+	r := NewDriftReport()
 	at := time.Date(2026, 11, 20, 16, 2, 11, 0, time.UTC)
 	one := newCluster(&fleet.Cluster{ID: "dev/one", Pos: diag.Pos{File: "environments/dev/one/cluster.cue", Line: 3}, Releases: []*fleet.Release{
 		{Name: "api", Pos: diag.Pos{File: "environments/api.cue", Line: 4}}, {Name: "web", Pos: diag.Pos{File: "environments/web.cue", Line: 5}},
 	}})
 	one.Checked, one.Behind = true, true
-	one.Running = &Running{Revision: 3, Bundle: "5f0c", Commit: "1c6a"}
-	one.Findings = []Finding{
-		{ID: "Deployment.apps web/web", Release: "web", Reason: Conflict, Fields: []Field{
+	one.Running = &RunningBundle{Revision: 3, Bundle: "5f0c", Commit: "1c6a"}
+	one.Findings = []DriftFinding{
+		{ID: "Deployment.apps web/web", Release: "web", Reason: DriftConflict, Fields: []DriftField{
 			{Path: "spec.replicas", Live: int64(5), Fleet: int64(2), By: []apply.Author{{Manager: "kubectl", Operation: "Update", Subresource: "scale", Time: at}}},
 		}},
-		{ID: "ConfigMap web/web", Release: "web", Reason: Changed, Fields: []Field{
+		{ID: "ConfigMap web/web", Release: "web", Reason: DriftChanged, Fields: []DriftField{
 			{Path: "data.page", Live: "<b>|`\n![a](b)", Fleet: "hello", By: []apply.Author{{Manager: "a]]>\x1b", Operation: "Update", Time: at}, {Manager: "fleetc", Operation: "Apply", Time: at}}},
 			{Path: "data.gone", Fleet: "x"},
 		}},
-		{ID: "Secret web/web", Release: "web", Reason: Missing},
-		{ID: "Service web/old", Release: "old", Reason: Orphaned},
-		{ID: "Deployment.apps web/web", Release: "web", Reason: Unhealthy, Why: "in progress: 0 of 2 pods are available"},
+		{ID: "Secret web/web", Release: "web", Reason: DriftMissing},
+		{ID: "Service web/old", Release: "old", Reason: DriftOrphaned},
+		{ID: "Deployment.apps web/web", Release: "web", Reason: DriftUnhealthy, Why: "in progress: 0 of 2 pods are available"},
 	}
-	one.Ignored = []Finding{{ID: "ConfigMap web/other", Release: "web", Reason: Changed, Rule: "drift.ignore.other"}}
+	one.Ignored = []DriftFinding{{ID: "ConfigMap web/other", Release: "web", Reason: DriftChanged, Rule: "drift.ignore.other"}}
 	one.sort()
 	two := newCluster(&fleet.Cluster{ID: "dev/two", Releases: []*fleet.Release{{Name: "web"}}})
 	two.Checked, two.Unlisted = true, []string{"Widget.example.com"}
@@ -57,17 +57,17 @@ func testReport() *Report {
 // TestUnfixable tests which findings an apply of the fixable objects leaves.
 func TestUnfixable(t *testing.T) {
 	for name, c := range map[string]struct {
-		findings []Finding
+		findings []DriftFinding
 		fixable  int
 		want     int
 	}{
-		"restored and unhealthy": {[]Finding{{ID: "a", Reason: Changed}, {ID: "a", Reason: Unhealthy}}, 1, 0},
-		"unhealthy alone":        {[]Finding{{ID: "a", Reason: Unhealthy}, {ID: "b", Reason: Missing}}, 1, 1},
-		"orphaned":               {[]Finding{{ID: "a", Reason: Orphaned}}, 0, 1},
-		"changed in Helm":        {[]Finding{{ID: "a", Release: "r", Reason: Changed, byHelm: true}}, 0, 1},
-		"upgraded by Helm":       {[]Finding{{ID: "a", Release: "r", Reason: Changed, byHelm: true}, {ID: "b", Release: "r", Reason: Missing}}, 1, 0},
+		"restored and unhealthy": {[]DriftFinding{{ID: "a", Reason: DriftChanged}, {ID: "a", Reason: DriftUnhealthy}}, 1, 0},
+		"unhealthy alone":        {[]DriftFinding{{ID: "a", Reason: DriftUnhealthy}, {ID: "b", Reason: DriftMissing}}, 1, 1},
+		"orphaned":               {[]DriftFinding{{ID: "a", Reason: DriftOrphaned}}, 0, 1},
+		"changed in Helm":        {[]DriftFinding{{ID: "a", Release: "r", Reason: DriftChanged, byHelm: true}}, 0, 1},
+		"upgraded by Helm":       {[]DriftFinding{{ID: "a", Release: "r", Reason: DriftChanged, byHelm: true}, {ID: "b", Release: "r", Reason: DriftMissing}}, 1, 0},
 	} {
-		r := NewReport()
+		r := NewDriftReport()
 		one := newCluster(&fleet.Cluster{ID: "dev/one"})
 		one.Checked, one.Findings = true, c.findings
 		r.Add(one)
@@ -79,17 +79,17 @@ func TestUnfixable(t *testing.T) {
 
 // Each format shows every finding.
 func TestFormats(t *testing.T) {
-	for name, write := range map[string]func(io.Writer, *Report) error{
-		"text": WriteText, "md": WriteMarkdown, "xml": WriteJUnit,
-		"json": func(w io.Writer, r *Report) error {
+	for name, write := range map[string]func(io.Writer, *DriftReport) error{
+		"text": WriteDriftText, "md": WriteDriftMarkdown, "xml": WriteDriftJUnit,
+		"json": func(w io.Writer, r *DriftReport) error {
 			enc := json.NewEncoder(w)
 			enc.SetIndent("", "  ")
 			return enc.Encode(r)
 		},
-		"sarif": func(w io.Writer, r *Report) error {
+		"sarif": func(w io.Writer, r *DriftReport) error {
 			line := func(string, int) (string, bool) { return "", false }
 			repository := func(file string) (string, bool) { return file, true }
-			of := diag.Report{Err: r.Err(), Files: diag.Files{Line: line, Repository: repository}, Findings: r.Diags(), Rule: SARIFRule}
+			of := diag.Report{Err: r.Err(), Files: diag.Files{Line: line, Repository: repository}, Findings: r.Diags(), Rule: DriftSARIFRule}
 			return of.Write(w, diag.SARIF)
 		},
 	} {
@@ -121,15 +121,15 @@ func TestFormats(t *testing.T) {
 
 // A table that does not fit says how many rows it leaves out.
 func TestMarkdownLimit(t *testing.T) {
-	r := NewReport()
+	r := NewDriftReport()
 	c := newCluster(&fleet.Cluster{ID: "dev/one"})
 	c.Checked = true
 	for range 3000 {
-		c.Findings = append(c.Findings, Finding{ID: "ConfigMap web/web", Release: "web", Reason: Missing})
+		c.Findings = append(c.Findings, DriftFinding{ID: "ConfigMap web/web", Release: "web", Reason: DriftMissing})
 	}
 	r.Add(c)
 	var b strings.Builder
-	if err := WriteMarkdown(&b, r); err != nil {
+	if err := WriteDriftMarkdown(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	if b.Len() > maxMarkdown || !strings.HasSuffix(b.String(), " rows left out\n") {
@@ -169,7 +169,7 @@ func TestWholeRules(t *testing.T) {
 			}
 		}
 		c.addOrphans([]apply.ExportedObject{{ID: "ConfigMap web/e", Release: "db"}}, test.rules)
-		text := func(findings []Finding) string {
+		text := func(findings []DriftFinding) string {
 			var out []string
 			for _, f := range findings {
 				out = append(out, string(f.Reason)+" "+f.ID[len("ConfigMap web/"):])
@@ -185,8 +185,8 @@ func TestWholeRules(t *testing.T) {
 }
 
 // sortByID sorts the findings by ID alone.
-func sortByID(c *Cluster) {
-	for _, findings := range [][]Finding{c.Findings, c.Ignored} {
+func sortByID(c *DriftCluster) {
+	for _, findings := range [][]DriftFinding{c.Findings, c.Ignored} {
 		for i := range findings {
 			findings[i].Release = ""
 		}

@@ -1,4 +1,4 @@
-package drift
+package deliver
 
 import (
 	"cmp"
@@ -10,8 +10,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// WriteText writes the report for people: the clusters with findings, and a summary.
-func WriteText(w io.Writer, r *Report) error {
+// WriteDriftText writes the report for people: the clusters with findings, and a summary.
+func WriteDriftText(w io.Writer, r *DriftReport) error {
 	var b strings.Builder
 	for _, c := range r.Clusters {
 		if len(c.Findings) == 0 && c.Checked {
@@ -32,7 +32,7 @@ func WriteText(w io.Writer, r *Report) error {
 }
 
 // state returns the result of a cluster as a clause.
-func (c *Cluster) state() string {
+func (c *DriftCluster) state() string {
 	ids := map[string]bool{}
 	for _, f := range c.Findings {
 		ids[f.ID] = true
@@ -56,7 +56,7 @@ func (c *Cluster) state() string {
 }
 
 // line returns the finding without its fields in one line.
-func (f Finding) line() string {
+func (f DriftFinding) line() string {
 	text := f.ID
 	if f.Release != "" {
 		text += " (release " + f.Release + ")"
@@ -65,9 +65,9 @@ func (f Finding) line() string {
 }
 
 // details returns the reason of a finding as a clause.
-func (f Finding) details() string {
+func (f DriftFinding) details() string {
 	text := "is " + string(f.Reason)
-	if f.Reason == Conflict {
+	if f.Reason == DriftConflict {
 		text = "is in conflict"
 	}
 	if f.Why != "" {
@@ -77,7 +77,7 @@ func (f Finding) details() string {
 }
 
 // line returns the field in one line.
-func (f Field) line() string {
+func (f DriftField) line() string {
 	text := fmt.Sprintf("%s: %s in the cluster, %s in the fleet", f.Path, valueText(f.Live), valueText(f.Fleet))
 	if by := f.authors(); by != "" {
 		text += " (" + by + ")"
@@ -86,7 +86,7 @@ func (f Field) line() string {
 }
 
 // authors returns the managers of the field, each with the time of its last write to the object.
-func (f Field) authors() string {
+func (f DriftField) authors() string {
 	var all []string
 	for _, a := range f.By {
 		text := diag.Visible(a.Manager, diag.MaxText)

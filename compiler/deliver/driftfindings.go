@@ -1,4 +1,4 @@
-package drift
+package deliver
 
 import (
 	"fmt"
@@ -11,14 +11,13 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
 // addFindings adds the differences of a comparison. It returns a fault for objects that
 // could not be read.
-func (c *Cluster) addFindings(compared *apply.Comparison, key []byte, rules []fleet.IgnoreRule) error {
+func (c *DriftCluster) addFindings(compared *apply.Comparison, key []byte, rules []fleet.IgnoreRule) error {
 	objects := map[string]*apply.ObjectDiff{}
 	unread := map[string]int{}
 	for i := range compared.Objects {
@@ -28,9 +27,9 @@ func (c *Cluster) addFindings(compared *apply.Comparison, key []byte, rules []fl
 			unread[o.Why]++
 		}
 	}
-	changes, ignored := deliver.LiveChanges(compared, key, rules)
+	changes, ignored := LiveChanges(compared, key, rules)
 	whole := wholeRules(rules)
-	add := func(f Finding, o *apply.ObjectDiff) {
+	add := func(f DriftFinding, o *apply.ObjectDiff) {
 		if f.Rule = ruleFor(whole, o, f); f.Rule != "" {
 			c.Ignored = append(c.Ignored, f)
 			return
@@ -49,7 +48,7 @@ func (c *Cluster) addFindings(compared *apply.Comparison, key []byte, rules []fl
 	}
 	for i := range compared.Objects {
 		if o := &compared.Objects[i]; o.IsUnhealthy() {
-			add(Finding{ID: o.ID, Release: o.Release, Reason: Unhealthy, Why: fmt.Sprintf("%s: %s", o.Health.State, diag.Visible(o.Health.Reason, diag.MaxText))}, o)
+			add(DriftFinding{ID: o.ID, Release: o.Release, Reason: DriftUnhealthy, Why: fmt.Sprintf("%s: %s", o.Health.State, diag.Visible(o.Health.Reason, diag.MaxText))}, o)
 		}
 	}
 	var faults diag.List
@@ -60,13 +59,13 @@ func (c *Cluster) addFindings(compared *apply.Comparison, key []byte, rules []fl
 }
 
 // findingOf returns the finding of a changed object.
-func findingOf(c diff.Change, o *apply.ObjectDiff) Finding {
-	f := Finding{ID: c.ID, Release: c.Release, Reason: Reason(c.Live.Reason), Why: diag.Visible(c.Live.Why, diag.MaxText), byHelm: o != nil && o.ByHelm}
-	if f.Reason != Changed && f.Reason != Conflict {
+func findingOf(c diff.Change, o *apply.ObjectDiff) DriftFinding {
+	f := DriftFinding{ID: c.ID, Release: c.Release, Reason: DriftReason(c.Live.Reason), Why: diag.Visible(c.Live.Why, diag.MaxText), byHelm: o != nil && o.ByHelm}
+	if f.Reason != DriftChanged && f.Reason != DriftConflict {
 		return f
 	}
 	for _, change := range c.Fields {
-		field := Field{Path: change.Path, Secret: change.Secret}
+		field := DriftField{Path: change.Path, Secret: change.Secret}
 		if change.HasBefore {
 			field.Live = change.Before
 		}
@@ -83,10 +82,10 @@ func findingOf(c diff.Change, o *apply.ObjectDiff) Finding {
 
 // addOrphans adds objects with the labels of the fleet that are neither in the inventory
 // nor in the bundle.
-func (c *Cluster) addOrphans(orphans []apply.ExportedObject, rules []fleet.IgnoreRule) {
+func (c *DriftCluster) addOrphans(orphans []apply.ExportedObject, rules []fleet.IgnoreRule) {
 	whole := wholeRules(rules)
 	for _, o := range orphans {
-		f := Finding{ID: o.ID, Release: o.Release, Reason: Orphaned, Why: "it has the labels of the fleet, and is not in the inventory"}
+		f := DriftFinding{ID: o.ID, Release: o.Release, Reason: DriftOrphaned, Why: "it has the labels of the fleet, and is not in the inventory"}
 		if o.Owner != "" {
 			f.Why = o.Owner + " applied it, and the fleet no longer has it"
 		}
@@ -105,7 +104,7 @@ func wholeRules(rules []fleet.IgnoreRule) []fleet.IgnoreRule {
 
 // ruleFor returns the path of the first rule that ignores an object, empty when there is
 // none. o may be nil for an object whose content is not known.
-func ruleFor(rules []fleet.IgnoreRule, o *apply.ObjectDiff, f Finding) string {
+func ruleFor(rules []fleet.IgnoreRule, o *apply.ObjectDiff, f DriftFinding) string {
 	var forms []*unstructured.Unstructured
 	if o != nil {
 		forms = append(forms, o.Before, o.After)

@@ -1,4 +1,4 @@
-package drift
+package deliver
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 // or a summary of a CI job.
 const maxMarkdown = 60000
 
-// WriteMarkdown writes the report as a table, for a comment or the summary of a CI job.
+// WriteDriftMarkdown writes the report as a table, for a comment or the summary of a CI job.
 // It leaves out rows that do not fit, and says how many.
-func WriteMarkdown(w io.Writer, r *Report) error {
+func WriteDriftMarkdown(w io.Writer, r *DriftReport) error {
 	const head = "\n| cluster | object | release | reason | details |\n|---|---|---|---|---|\n"
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s**\n", r.Summary)

@@ -1,4 +1,4 @@
-package drift
+package deliver
 
 import (
 	"maps"
@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 )
 
 // The metrics. docs/drift.md describes them.
@@ -26,7 +24,7 @@ var (
 // An objectCount identifies a count of objects.
 type objectCount struct {
 	release string
-	reason  Reason
+	reason  DriftReason
 }
 
 // A clusterState has the result of the last checks of a cluster.
@@ -34,7 +32,7 @@ type clusterState struct {
 	objects     map[objectCount]int
 	success     bool
 	lastSuccess time.Time
-	running     *Running
+	running     *RunningBundle
 	wave        wavePosition
 }
 
@@ -42,7 +40,7 @@ type clusterState struct {
 type wavePosition struct {
 	name     string
 	position int
-	state    rollout.State
+	state    TargetState
 }
 
 // A collector exports the results of the last checks to Prometheus.
@@ -57,7 +55,7 @@ func newCollector() *collector { return &collector{clusters: map[string]*cluster
 
 // set stores the result of a check. A failed check keeps the counts of the last
 // successful one: it is not drift, and not the end of drift.
-func (s *collector) set(c *Cluster, at time.Time) {
+func (s *collector) set(c *DriftCluster, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one := s.clusters[c.ID]
@@ -82,11 +80,11 @@ func (s *collector) set(c *Cluster, at time.Time) {
 }
 
 // removeOthers removes the clusters that are not in the report.
-func (s *collector) removeOthers(r *Report) {
+func (s *collector) removeOthers(r *DriftReport) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.clusters, func(id string, _ *clusterState) bool {
-		return !slices.ContainsFunc(r.Clusters, func(c *Cluster) bool { return c.ID == id })
+		return !slices.ContainsFunc(r.Clusters, func(c *DriftCluster) bool { return c.ID == id })
 	})
 }
 
@@ -102,7 +100,7 @@ func (s *collector) failAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.clusters {
-		c.success, c.wave.state = false, rollout.Failed
+		c.success, c.wave.state = false, TargetFailed
 	}
 }
 

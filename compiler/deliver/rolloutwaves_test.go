@@ -1,4 +1,4 @@
-package rollout
+package deliver
 
 import (
 	"strings"
@@ -18,19 +18,19 @@ type running struct {
 }
 
 // cluster returns a cluster with a target.
-func (v running) cluster(id, target string) *Cluster {
-	c := &Cluster{Cluster: &fleet.Cluster{ID: id}, Target: target, State: Behind}
+func (v running) cluster(id, target string) *WaveCluster {
+	c := &WaveCluster{Cluster: &fleet.Cluster{ID: id}, Target: target, State: TargetBehind}
 	switch {
 	case v.bundle == "":
-		c.State = NeverApplied
+		c.State = TargetNeverApplied
 	case v.bundle == "failed":
-		c.State = Unfinished
+		c.State = TargetUnfinished
 	case v.bundle == "down":
-		c.State = Unreachable
+		c.State = TargetUnreachable
 	case v.bundle == target && v.sick:
-		c.State = Unhealthy
+		c.State = TargetUnhealthy
 	case v.bundle == target:
-		c.State, c.Since = Done, noon.Add(-v.ago)
+		c.State, c.Since = TargetDone, noon.Add(-v.ago)
 	}
 	return c
 }
@@ -38,16 +38,16 @@ func (v running) cluster(id, target string) *Cluster {
 // TestFix tests the rule for a fix that comes while an older change is halfway: the first
 // wave soaks for an hour, and the second may need an approval.
 func TestFix(t *testing.T) {
-	approved := func(w *Wave) Record { return Record{Approval: &Mark{Bundle: w.Digest()}} }
-	aborted := func(w *Wave) Record { return Record{Abort: &Mark{Bundle: w.Digest(), By: "ann"}} }
-	paused := func(*Wave) Record { return Record{Pause: &Mark{By: "ann"}} }
+	approved := func(w *Wave) WaveRecord { return WaveRecord{Approval: &WaveMark{Bundle: w.Digest()}} }
+	aborted := func(w *Wave) WaveRecord { return WaveRecord{Abort: &WaveMark{Bundle: w.Digest(), By: "ann"}} }
+	paused := func(*Wave) WaveRecord { return WaveRecord{Pause: &WaveMark{By: "ann"}} }
 	for name, c := range map[string]struct {
 		canary, prod     running
 		canaryTo, prodTo string // targets of the fix
 		approve          string
-		record           func(*Wave) Record // for the targets v2 of the older change
-		want             string             // clusters with work that may be applied to now
-		waits            string             // of prod
+		record           func(*Wave) WaveRecord // for the targets v2 of the older change
+		want             string                 // clusters with work that may be applied to now
+		waits            string                 // of prod
 	}{
 		"the fix changes both":             {canary: running{bundle: "v2", ago: 2 * time.Hour}, prod: running{bundle: "v1"}, canaryTo: "v3", prodTo: "v3", want: "canary", waits: "wave canary is not complete: canary is behind"},
 		"canary has the fix and soaks":     {canary: running{bundle: "v3", ago: time.Minute}, prod: running{bundle: "v1"}, canaryTo: "v3", prodTo: "v3", waits: "wave canary soaks until 2026-11-26T12:59:00Z"},
@@ -69,12 +69,12 @@ func TestFix(t *testing.T) {
 		"canary is unreachable":            {canary: running{bundle: "down"}, prod: running{bundle: "v1"}, canaryTo: "v2", prodTo: "v2", want: "canary", waits: "wave canary has failed: canary is unreachable"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			canary := &Wave{Wave: &fleet.Wave{Name: "canary", Soak: time.Hour}, Clusters: []*Cluster{c.canary.cluster("canary", c.canaryTo)}}
-			prod := &Wave{Wave: &fleet.Wave{Name: "prod", Approve: c.approve}, Clusters: []*Cluster{c.prod.cluster("prod", c.prodTo)}}
+			canary := &Wave{Wave: &fleet.Wave{Name: "canary", Soak: time.Hour}, Clusters: []*WaveCluster{c.canary.cluster("canary", c.canaryTo)}}
+			prod := &Wave{Wave: &fleet.Wave{Name: "prod", Approve: c.approve}, Clusters: []*WaveCluster{c.prod.cluster("prod", c.prodTo)}}
 			if c.record != nil {
-				prod.Record = c.record(&Wave{Wave: prod.Wave, Clusters: []*Cluster{c.prod.cluster("prod", "v2")}})
+				prod.Record = c.record(&Wave{Wave: prod.Wave, Clusters: []*WaveCluster{c.prod.cluster("prod", "v2")}})
 			}
-			r := &Rollout{Waves: []*Wave{canary, prod}}
+			r := &RolloutState{Waves: []*Wave{canary, prod}}
 			var now []string
 			for i, w := range r.Waves {
 				if len(w.Clusters[0].WaitsOf(r.Waits(i, noon, nil))) == 0 && w.HasWork() {
@@ -115,7 +115,7 @@ func TestMaxFailures(t *testing.T) {
 		for i, v := range c.clusters {
 			w.Clusters = append(w.Clusters, v.cluster(string(rune('0'+i)), "v2"))
 		}
-		r := &Rollout{Waves: []*Wave{w, {Wave: &fleet.Wave{Name: "b"}}}}
+		r := &RolloutState{Waves: []*Wave{w, {Wave: &fleet.Wave{Name: "b"}}}}
 		if got := (&WaitError{Waits: r.Waits(1, noon, nil)}).Error(); got != c.want {
 			t.Errorf("%v with %d failures allowed: wave b waits for %q, want %q", c.clusters, c.allowed, got, c.want)
 		}
@@ -141,15 +141,15 @@ func TestStopped(t *testing.T) {
 		for i, v := range c.clusters {
 			w.Clusters = append(w.Clusters, v.cluster(string(rune('0'+i)), "v2"))
 		}
-		if w.Clusters[0].State == Unfinished {
+		if w.Clusters[0].State == TargetUnfinished {
 			w.Clusters[0].Applying = true
 			if wait := w.Stopped(false); wait != nil {
 				t.Errorf("an apply that is running stops the wave: %s", wait.Text)
 			}
 			w.Clusters[0].Applying = false
 		}
-		state, waits := (&Rollout{Waves: []*Wave{w}}).waveState(0, time.Time{})
-		if isStopped := c.stopped != ""; (state == Stopped) != isStopped || isStopped && (len(waits) != 1 || waits[0].Text != c.stopped) {
+		state, waits := (&RolloutState{Waves: []*Wave{w}}).waveState(0, time.Time{})
+		if isStopped := c.stopped != ""; (state == WaveStopped) != isStopped || isStopped && (len(waits) != 1 || waits[0].Text != c.stopped) {
 			t.Errorf("%v with %d failures allowed: the wave is %s: %v", c.clusters, c.allowed, state, waits)
 		}
 		for retry, want := range map[bool]string{true: c.retry, false: c.stopped} {
@@ -167,7 +167,7 @@ func TestStopped(t *testing.T) {
 // TestDigest tests that the digest of a wave depends on its clusters and their targets only.
 func TestDigest(t *testing.T) {
 	digest := func(name, target string, v running) string {
-		return (&Wave{Wave: &fleet.Wave{Name: "a"}, Clusters: []*Cluster{v.cluster(name, target)}}).Digest()
+		return (&Wave{Wave: &fleet.Wave{Name: "a"}, Clusters: []*WaveCluster{v.cluster(name, target)}}).Digest()
 	}
 	same := digest("x", "v2", running{bundle: "v1"})
 	if digest("x", "v2", running{bundle: "v2"}) != same {

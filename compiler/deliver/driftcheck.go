@@ -1,10 +1,4 @@
-// Package drift finds out whether clusters still run what the fleet says. It compares
-// the compiled bundle of each cluster with the live objects, and reports differences
-// with a reason and with the field managers that made them.
-//
-// The package only reads from clusters. A cluster that cannot be checked is not drift.
-// [Serve] repeats the check and serves the result as metrics.
-package drift
+package deliver
 
 import (
 	"cmp"
@@ -19,13 +13,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
-// A Request selects the clusters to check, and says how.
-type Request struct {
+// A DriftRequest selects the clusters to check, and says how.
+type DriftRequest struct {
 	cluster.Access
 	Clusters  []string      // patterns; all clusters when empty
 	Release   string        // check only the objects of this release; all when empty
@@ -38,17 +31,17 @@ type Request struct {
 
 	// Done is called with each cluster as soon as it is checked, in any order and also by
 	// several goroutines at a time. It may be nil.
-	Done func(*Cluster)
+	Done func(*DriftCluster)
 }
 
 // readAtATime is the number of clusters that are read at a time. It is more than the
 // number of CPUs, since reading is mostly waiting.
 const readAtATime = 16
 
-// Check checks the clusters that the request selects, each as soon as it is connected and
+// CheckDrift checks the clusters that the request selects, each as soon as it is connected and
 // compiled. The error says why nothing was checked; what went wrong with a cluster is in
 // the report.
-func Check(ctx context.Context, c *compiler.Compiler, req Request) (*Report, error) {
+func CheckDrift(ctx context.Context, c *compiler.Compiler, req DriftRequest) (*DriftReport, error) {
 	e := c.Evaluate(ctx, req.Clusters)
 	if e.Fleet == nil {
 		return nil, e.Faults
@@ -59,10 +52,10 @@ func Check(ctx context.Context, c *compiler.Compiler, req Request) (*Report, err
 		return nil, faults // of no cluster, such as a pattern that selects none
 	}
 	k := newChecker(ctx, f, all.Clusters, faults, req)
-	report := NewReport()
+	report := NewDriftReport()
 	report.files = faults
-	results := par.Map(ctx, len(all.Clusters), len(all.Clusters), func(ctx context.Context, i int) (*Cluster, error) {
-		one, err := par.Recover(func() (*Cluster, error) { return k.check(ctx, all.Clusters[i]) })
+	results := par.Map(ctx, len(all.Clusters), len(all.Clusters), func(ctx context.Context, i int) (*DriftCluster, error) {
+		one, err := par.Recover(func() (*DriftCluster, error) { return k.check(ctx, all.Clusters[i]) })
 		if err != nil && ctx.Err() == nil {
 			one = newCluster(all.Clusters[i]) // a panic does not hide the other clusters
 			one.fail(err)
@@ -71,7 +64,7 @@ func Check(ctx context.Context, c *compiler.Compiler, req Request) (*Report, err
 		k.done(one, err)
 		return one, err
 	})
-	var checked []*Cluster
+	var checked []*DriftCluster
 	for one, err := range results {
 		if err != nil {
 			return nil, err
@@ -84,10 +77,10 @@ func Check(ctx context.Context, c *compiler.Compiler, req Request) (*Report, err
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	same := deliver.SameClusters(&compiler.Fleet{Fleet: all}, k.servers)
+	same := SameClusters(&compiler.Fleet{Fleet: all}, k.servers)
 	for _, one := range checked {
 		if err := same[one.ID]; err != nil {
-			one.Findings, one.Ignored = []Finding{}, []Finding{}
+			one.Findings, one.Ignored = []DriftFinding{}, []DriftFinding{}
 			one.fail(err)
 			k.done(one, nil)
 		}
@@ -96,7 +89,7 @@ func Check(ctx context.Context, c *compiler.Compiler, req Request) (*Report, err
 		k.done(one, nil)
 		checked = append(checked, one)
 	}
-	slices.SortFunc(checked, func(a, b *Cluster) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(checked, func(a, b *DriftCluster) int { return cmp.Compare(a.ID, b.ID) })
 	for _, one := range checked {
 		report.Add(one)
 	}
@@ -110,8 +103,8 @@ func Check(ctx context.Context, c *compiler.Compiler, req Request) (*Report, err
 }
 
 // unevaluated returns the clusters of faults whose layers could not be evaluated.
-func unevaluated(clusters []*fleet.Cluster, faults error) []*Cluster {
-	var out []*Cluster
+func unevaluated(clusters []*fleet.Cluster, faults error) []*DriftCluster {
+	var out []*DriftCluster
 	seen := map[string]bool{}
 	for _, c := range clusters {
 		seen[c.ID] = true
@@ -132,41 +125,41 @@ func unevaluated(clusters []*fleet.Cluster, faults error) []*Cluster {
 
 // A checker checks the clusters of a fleet.
 type checker struct {
-	Request
+	DriftRequest
 	*compiler.Fleet
 
 	faults    error // of the fleet
-	servers   deliver.Servers
-	secrets   *deliver.SecretResolver
+	servers   Servers
+	secrets   *SecretResolver
 	compiling chan struct{} // slots
 	reading   chan struct{} // slots
 }
 
 // newChecker returns a checker that connects to the clusters.
-func newChecker(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, faults error, req Request) *checker {
+func newChecker(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, faults error, req DriftRequest) *checker {
 	k := &checker{
-		Request: req, Fleet: f, secrets: deliver.NewSecretResolver(f.Fleet, req.AllowExec),
+		DriftRequest: req, Fleet: f, secrets: NewSecretResolver(f.Fleet, req.AllowExec),
 		compiling: make(chan struct{}, f.Parallel), reading: make(chan struct{}, readAtATime),
 	}
 	var all diag.List
 	all.Add(faults)
-	all.Add(deliver.CheckContexts(clusters, faults))
+	all.Add(CheckContexts(clusters, faults))
 	k.faults = all.Err()
 	valid := slices.DeleteFunc(slices.Clone(clusters), func(c *fleet.Cluster) bool { return fleet.FaultsOf(c.ID, k.faults) != nil })
-	k.servers = deliver.Connect(ctx, &compiler.Fleet{Fleet: &fleet.Fleet{Clusters: valid}}, req.Access).ReadOnly()
+	k.servers = Connect(ctx, &compiler.Fleet{Fleet: &fleet.Fleet{Clusters: valid}}, req.Access).ReadOnly()
 	k.servers.Keep(f)
 	return k
 }
 
 // done reports a checked cluster.
-func (k *checker) done(c *Cluster, err error) {
+func (k *checker) done(c *DriftCluster, err error) {
 	if k.Done != nil && err == nil {
 		k.Done(c)
 	}
 }
 
 // check checks one cluster. The error is that of the context.
-func (k *checker) check(ctx context.Context, c *fleet.Cluster) (*Cluster, error) {
+func (k *checker) check(ctx context.Context, c *fleet.Cluster) (*DriftCluster, error) {
 	out := newCluster(c)
 	if err := fleet.FaultsOf(c.ID, k.faults); err != nil {
 		out.fail(err)
@@ -208,7 +201,7 @@ func (k *checker) compile(ctx context.Context, c *fleet.Cluster) (b *fleet.Bundl
 }
 
 // read compares the live objects of a cluster with the bundle.
-func (k *checker) read(ctx context.Context, c *fleet.Cluster, s deliver.Server, b *fleet.Bundle, out *Cluster) error {
+func (k *checker) read(ctx context.Context, c *fleet.Cluster, s Server, b *fleet.Bundle, out *DriftCluster) error {
 	return k.limit(ctx, func(ctx context.Context) error { return k.compare(ctx, c, s, b, out) })
 }
 
@@ -224,12 +217,12 @@ func (k *checker) limit(ctx context.Context, f func(context.Context) error) erro
 }
 
 // compare compares the live objects of a cluster with the bundle.
-func (k *checker) compare(ctx context.Context, c *fleet.Cluster, s deliver.Server, b *fleet.Bundle, out *Cluster) (err error) {
-	t := apply.Target{Fleet: k.Module, Charts: deliver.ChartsByHelm(k.Fleet, c), Live: s.Live, Options: apply.Options{Strict: k.Strict}}
+func (k *checker) compare(ctx context.Context, c *fleet.Cluster, s Server, b *fleet.Bundle, out *DriftCluster) (err error) {
+	t := apply.Target{Fleet: k.Module, Charts: ChartsByHelm(k.Fleet, c), Live: s.Live, Options: apply.Options{Strict: k.Strict}}
 	if k.Release != "" {
 		t.Releases = []string{k.Release}
 	}
-	if t.Bundle, t.Secrets, err = k.secrets.Values(ctx, b, deliver.NewSecretReader(s)); err != nil {
+	if t.Bundle, t.Secrets, err = k.secrets.Values(ctx, b, NewSecretReader(s)); err != nil {
 		return err
 	}
 	compared, err := t.Drift(ctx)
@@ -255,7 +248,7 @@ func (k *checker) compare(ctx context.Context, c *fleet.Cluster, s deliver.Serve
 
 // setRunning sets the bundle that the cluster runs. That of a cluster to which Flux or
 // Argo CD apply is not known.
-func (c *Cluster) setRunning(compared *apply.Comparison, digest string) {
+func (c *DriftCluster) setRunning(compared *apply.Comparison, digest string) {
 	v := compared.Inventory
 	if v == nil {
 		c.Behind = !compared.ByGitOps
@@ -264,12 +257,12 @@ func (c *Cluster) setRunning(compared *apply.Comparison, digest string) {
 	c.applied = true
 	c.Behind = v.Bundle != digest
 	if r := v.Current(); r != nil {
-		c.Running = &Running{Revision: r.Number, Bundle: r.Bundle, Commit: r.Commit}
+		c.Running = &RunningBundle{Revision: r.Number, Bundle: r.Bundle, Commit: r.Commit}
 	}
 }
 
 // checkRelease returns a fault for a release that no cluster has.
-func (k *checker) checkRelease(r *Report) error {
+func (k *checker) checkRelease(r *DriftReport) error {
 	known := map[string]bool{}
 	for _, c := range r.Clusters {
 		for _, name := range c.Releases {

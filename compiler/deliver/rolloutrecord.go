@@ -1,4 +1,4 @@
-package rollout
+package deliver
 
 import (
 	"context"
@@ -14,16 +14,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
-// Record is what people decided for a wave. It is stored in a ConfigMap in the first cluster
+// WaveRecord is what people decided for a wave. It is stored in a ConfigMap in the first cluster
 // of the wave, beside the inventory.
-type Record struct {
-	Approval *Mark `json:"approval,omitempty"`
-	Pause    *Mark `json:"pause,omitempty"`
-	Abort    *Mark `json:"abort,omitempty"`
+type WaveRecord struct {
+	Approval *WaveMark `json:"approval,omitempty"`
+	Pause    *WaveMark `json:"pause,omitempty"`
+	Abort    *WaveMark `json:"abort,omitempty"`
 }
 
-// Mark is one decision.
-type Mark struct {
+// WaveMark is one decision.
+type WaveMark struct {
 	Bundle string    `json:"bundle,omitempty"` // digest of the wave; empty for a pause
 	By     string    `json:"by"`
 	Time   time.Time `json:"time"`
@@ -31,7 +31,7 @@ type Mark struct {
 }
 
 // Text describes the mark: paused by ann at 2026-11-26T07:00:00Z: why.
-func (m *Mark) Text(what string) string {
+func (m *WaveMark) Text(what string) string {
 	s := fmt.Sprintf("%s by %s at %s", what, diag.Visible(m.By, diag.MaxText), m.Time.UTC().Format(time.RFC3339))
 	if m.Reason != "" {
 		s += ": " + diag.Visible(m.Reason, diag.MaxText)
@@ -39,14 +39,14 @@ func (m *Mark) Text(what string) string {
 	return s
 }
 
-// ReadRecord reads the record of a wave from its first cluster. Without one, the record is
+// ReadWaveRecord reads the record of a wave from its first cluster. Without one, the record is
 // empty.
-func ReadRecord(ctx context.Context, c *cluster.Cluster, module, wave string) (Record, error) {
+func ReadWaveRecord(ctx context.Context, c *cluster.Cluster, module, wave string) (WaveRecord, error) {
 	_, r, err := readRecord(ctx, c, module, wave)
 	return r, err
 }
 
-func readRecord(ctx context.Context, c *cluster.Cluster, module, wave string) (o *unstructured.Unstructured, r Record, err error) {
+func readRecord(ctx context.Context, c *cluster.Cluster, module, wave string) (o *unstructured.Unstructured, r WaveRecord, err error) {
 	o, err = c.Object(ctx, apply.RolloutRef(module))
 	if o == nil || err != nil {
 		return nil, r, err
@@ -66,9 +66,9 @@ func readRecord(ctx context.Context, c *cluster.Cluster, module, wave string) (o
 	return o, r, nil
 }
 
-// ChangeRecord changes the record of a wave in its first cluster, and reports whether it
+// ChangeWaveRecord changes the record of a wave in its first cluster, and reports whether it
 // differs. Without a difference, nothing is written.
-func ChangeRecord(ctx context.Context, c *cluster.Cluster, module, wave string, change func(*Record)) (bool, error) {
+func ChangeWaveRecord(ctx context.Context, c *cluster.Cluster, module, wave string, change func(*WaveRecord)) (bool, error) {
 	const tries = 5 // other processes may change other waves
 	for try := 1; ; try++ {
 		o, r, err := readRecord(ctx, c, module, wave)

@@ -1,4 +1,4 @@
-package drift
+package deliver
 
 import (
 	"strings"
@@ -6,12 +6,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// SARIFRule is the class of findings in SARIF.
-var SARIFRule = diag.Rule{ID: "drift", Summary: "An object in a cluster differs from the fleet."}
+// DriftSARIFRule is the class of findings in SARIF.
+var DriftSARIFRule = diag.Rule{ID: "drift", Summary: "An object in a cluster differs from the fleet."}
 
 // Diags returns the findings for [diag.Report]. Their positions are those of the releases,
 // since code scanners reject results without one.
-func (r *Report) Diags() []*diag.Diag {
+func (r *DriftReport) Diags() []*diag.Diag {
 	var out []*diag.Diag
 	for _, c := range r.Clusters {
 		for _, f := range c.Findings {

@@ -1,4 +1,4 @@
-package drift
+package deliver
 
 import (
 	"encoding/xml"
@@ -39,10 +39,10 @@ type junitProblem struct {
 	Text    string `xml:",chardata"`
 }
 
-// WriteJUnit writes the report in JUnit's format: a suite for each cluster with a case
+// WriteDriftJUnit writes the report in JUnit's format: a suite for each cluster with a case
 // for each release, which fails when objects of the release drifted. A cluster that could
 // not be checked has a case with an error.
-func WriteJUnit(w io.Writer, r *Report) error {
+func WriteDriftJUnit(w io.Writer, r *DriftReport) error {
 	out := junitSuites{Name: "fleetc drift"}
 	for _, c := range r.Clusters {
 		s := c.junit()
@@ -60,7 +60,7 @@ func WriteJUnit(w io.Writer, r *Report) error {
 }
 
 // junit returns the suite of a cluster.
-func (c *Cluster) junit() junitSuite {
+func (c *DriftCluster) junit() junitSuite {
 	s := junitSuite{Name: c.ID}
 	add := func(name string, failure, problem *junitProblem) {
 		s.Tests++
@@ -75,7 +75,7 @@ func (c *Cluster) junit() junitSuite {
 	if !c.Checked {
 		add("check", nil, &junitProblem{"the cluster could not be checked", strings.Join(c.Faults, "\n")})
 	}
-	byRelease := map[string][]Finding{}
+	byRelease := map[string][]DriftFinding{}
 	names := append([]string{}, c.Releases...)
 	for _, f := range c.Findings {
 		if _, known := c.places[f.Release]; !known && byRelease[f.Release] == nil && !slices.Contains(names, f.Release) {
@@ -104,7 +104,7 @@ func releaseCase(name string) string {
 }
 
 // findingsText returns findings as lines.
-func findingsText(findings []Finding) string {
+func findingsText(findings []DriftFinding) string {
 	var b strings.Builder
 	for _, f := range findings {
 		b.WriteString(f.line() + "\n")

@@ -1,4 +1,4 @@
-package drift
+package deliver
 
 import (
 	"cmp"
@@ -9,52 +9,51 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
-	"github.com/fleetc/fleetc/compiler/deliver/rollout"
 )
 
-// A Reason says how an object in a cluster differs from the fleet.
-type Reason string
+// A DriftReason says how an object in a cluster differs from the fleet.
+type DriftReason string
 
 // The reasons. An object can have two findings: Unhealthy and another one.
 const (
-	Missing   Reason = "missing"
-	Changed   Reason = "changed"   // an apply would change it
-	Conflict  Reason = "conflict"  // an apply would stop: another tool made it, or other managers have fields with other values
-	Orphaned  Reason = "orphaned"  // it was applied earlier, and the bundle does not have it
-	Unhealthy Reason = "unhealthy" // it is not ready
+	DriftMissing   DriftReason = "missing"
+	DriftChanged   DriftReason = "changed"   // an apply would change it
+	DriftConflict  DriftReason = "conflict"  // an apply would stop: another tool made it, or other managers have fields with other values
+	DriftOrphaned  DriftReason = "orphaned"  // it was applied earlier, and the bundle does not have it
+	DriftUnhealthy DriftReason = "unhealthy" // it is not ready
 )
 
-// A Report says which clusters drifted.
-type Report struct {
-	Summary  Summary    `json:"summary"`
-	Clusters []*Cluster `json:"clusters"` // sorted by ID
+// A DriftReport says which clusters drifted.
+type DriftReport struct {
+	Summary  DriftSummary    `json:"summary"`
+	Clusters []*DriftCluster `json:"clusters"` // sorted by ID
 
 	files error // the faults of the files of the fleet
 }
 
-// A Summary counts the clusters and findings of a report.
-type Summary struct {
-	Clusters  int            `json:"clusters"`
-	Drifted   int            `json:"drifted"`   // clusters with findings
-	Unchecked int            `json:"unchecked"` // clusters that could not be checked, or only in part
-	Objects   int            `json:"objects"`   // objects with findings, in each cluster
-	Reasons   map[Reason]int `json:"reasons"`   // findings by reason; reasons without findings are left out
-	Ignored   int            `json:"ignored"`   // findings that drift.ignore or diff.ignore leaves out
-	Unlisted  []string       `json:"unlisted"`  // kinds that could not be listed in some cluster, sorted
+// A DriftSummary counts the clusters and findings of a report.
+type DriftSummary struct {
+	Clusters  int                 `json:"clusters"`
+	Drifted   int                 `json:"drifted"`   // clusters with findings
+	Unchecked int                 `json:"unchecked"` // clusters that could not be checked, or only in part
+	Objects   int                 `json:"objects"`   // objects with findings, in each cluster
+	Reasons   map[DriftReason]int `json:"reasons"`   // findings by reason; reasons without findings are left out
+	Ignored   int                 `json:"ignored"`   // findings that drift.ignore or diff.ignore leaves out
+	Unlisted  []string            `json:"unlisted"`  // kinds that could not be listed in some cluster, sorted
 }
 
-// A Cluster is the result of checking one cluster.
-type Cluster struct {
-	ID       string    `json:"id"`
-	Checked  bool      `json:"checked"`          // whether everything could be checked
-	Behind   bool      `json:"behind"`           // whether it does not run the fleet's bundle, so that an apply is due
-	Running  *Running  `json:"running"`          // null when no whole bundle is applied, or the cluster cannot be read
-	Bundle   string    `json:"bundle,omitempty"` // digest of the bundle of the fleet; absent when it does not compile
-	Wave     string    `json:"wave,omitempty"`   // of the rollout; absent in a fleet without a rollout
-	Findings []Finding `json:"findings"`         // sorted by release, ID and reason
-	Ignored  []Finding `json:"ignored"`          // findings that rules leave out
-	Unlisted []string  `json:"unlisted"`         // kinds that could not be listed to find orphaned objects outside of the inventory
-	Faults   []string  `json:"faults"`           // why it could not be checked
+// A DriftCluster is the result of checking one cluster.
+type DriftCluster struct {
+	ID       string         `json:"id"`
+	Checked  bool           `json:"checked"`          // whether everything could be checked
+	Behind   bool           `json:"behind"`           // whether it does not run the fleet's bundle, so that an apply is due
+	Running  *RunningBundle `json:"running"`          // null when no whole bundle is applied, or the cluster cannot be read
+	Bundle   string         `json:"bundle,omitempty"` // digest of the bundle of the fleet; absent when it does not compile
+	Wave     string         `json:"wave,omitempty"`   // of the rollout; absent in a fleet without a rollout
+	Findings []DriftFinding `json:"findings"`         // sorted by release, ID and reason
+	Ignored  []DriftFinding `json:"ignored"`          // findings that rules leave out
+	Unlisted []string       `json:"unlisted"`         // kinds that could not be listed to find orphaned objects outside of the inventory
+	Faults   []string       `json:"faults"`           // why it could not be checked
 
 	Err      error               `json:"-"` // contains the faults
 	Releases []string            `json:"-"` // names, sorted; nil when they are unknown
@@ -64,20 +63,20 @@ type Cluster struct {
 	pos      diag.Pos            // of the cluster
 }
 
-// Running is the bundle that was applied last.
-type Running struct {
+// RunningBundle is the bundle that was applied last.
+type RunningBundle struct {
 	Revision int    `json:"revision"`
 	Bundle   string `json:"bundle"` // digest
 	Commit   string `json:"commit,omitempty"`
 }
 
-// A Finding is one difference between a cluster and the fleet.
-type Finding struct {
-	ID      string  `json:"id"` // kind.group namespace/name
-	Release string  `json:"release,omitempty"`
-	Reason  Reason  `json:"reason"`
-	Why     string  `json:"why,omitempty"`    // details, such as the tool that made the object
-	Fields  []Field `json:"fields,omitempty"` // of a changed object or one in conflict
+// A DriftFinding is one difference between a cluster and the fleet.
+type DriftFinding struct {
+	ID      string       `json:"id"` // kind.group namespace/name
+	Release string       `json:"release,omitempty"`
+	Reason  DriftReason  `json:"reason"`
+	Why     string       `json:"why,omitempty"`    // details, such as the tool that made the object
+	Fields  []DriftField `json:"fields,omitempty"` // of a changed object or one in conflict
 
 	// Rule is the path of the rule that leaves out an ignored finding; for fields, the
 	// rule of the first one.
@@ -86,8 +85,8 @@ type Finding struct {
 	byHelm bool // whether only the next upgrade of the Helm release changes it back
 }
 
-// A Field is one differing field.
-type Field struct {
+// A DriftField is one differing field.
+type DriftField struct {
 	Path   string         `json:"path"`
 	Live   any            `json:"live,omitempty"`   // value in the cluster; nil if the field does not exist
 	Fleet  any            `json:"fleet,omitempty"`  // value after an apply; nil if an apply removes the field
@@ -95,13 +94,13 @@ type Field struct {
 	By     []apply.Author `json:"by,omitempty"`     // managers that have the field, the last writer first
 }
 
-// NewReport returns a report without clusters.
-func NewReport() *Report {
-	return &Report{Summary: Summary{Reasons: map[Reason]int{}, Unlisted: []string{}}, Clusters: []*Cluster{}}
+// NewDriftReport returns a report without clusters.
+func NewDriftReport() *DriftReport {
+	return &DriftReport{Summary: DriftSummary{Reasons: map[DriftReason]int{}, Unlisted: []string{}}, Clusters: []*DriftCluster{}}
 }
 
 // Add adds a cluster to the report.
-func (r *Report) Add(c *Cluster) {
+func (r *DriftReport) Add(c *DriftCluster) {
 	r.Clusters = append(r.Clusters, c)
 	s := &r.Summary
 	s.Clusters++
@@ -124,11 +123,11 @@ func (r *Report) Add(c *Cluster) {
 }
 
 // Drifted reports whether a cluster has a finding.
-func (r *Report) Drifted() bool { return r.Summary.Drifted > 0 }
+func (r *DriftReport) Drifted() bool { return r.Summary.Drifted > 0 }
 
 // Fixable returns the objects that an apply can restore, by cluster ID and ID: those that
 // are missing, changed or in conflict in clusters that were checked.
-func (r *Report) Fixable() map[string]map[string]bool {
+func (r *DriftReport) Fixable() map[string]map[string]bool {
 	out := map[string]map[string]bool{}
 	for _, c := range r.Clusters {
 		for _, f := range c.Findings {
@@ -147,7 +146,7 @@ func (r *Report) Fixable() map[string]map[string]bool {
 // LeaveToWaves removes the clusters that run another bundle than the fleet's from the
 // fixable objects, and returns their IDs: in a fleet with a rollout, an apply changes them
 // when it is their turn.
-func (r *Report) LeaveToWaves(fixable map[string]map[string]bool) (left []string) {
+func (r *DriftReport) LeaveToWaves(fixable map[string]map[string]bool) (left []string) {
 	for _, c := range r.Clusters {
 		if c.Behind && fixable[c.ID] != nil {
 			delete(fixable, c.ID)
@@ -159,7 +158,7 @@ func (r *Report) LeaveToWaves(fixable map[string]map[string]bool) (left []string
 
 // Unfixable returns the number of findings that an apply cannot restore. An unhealthy object
 // that has other drift is not one: the apply waits until the restored object is healthy.
-func (r *Report) Unfixable() int {
+func (r *DriftReport) Unfixable() int {
 	fixable, n := r.Fixable(), 0
 	for _, c := range r.Clusters {
 		upgraded := map[string]bool{} // releases with fixable objects
@@ -176,12 +175,12 @@ func (r *Report) Unfixable() int {
 }
 
 // isUnfixable reports whether an apply cannot restore what the finding says.
-func (f *Finding) isUnfixable() bool {
-	return f.Reason == Orphaned || f.Reason == Unhealthy || f.byHelm
+func (f *DriftFinding) isUnfixable() bool {
+	return f.Reason == DriftOrphaned || f.Reason == DriftUnhealthy || f.byHelm
 }
 
 // Err returns the faults of all clusters.
-func (r *Report) Err() error {
+func (r *DriftReport) Err() error {
 	var faults diag.List
 	for _, c := range r.Clusters {
 		faults.Add(c.Err)
@@ -190,7 +189,7 @@ func (r *Report) Err() error {
 }
 
 // fail adds a reason why the cluster could not be checked completely.
-func (c *Cluster) fail(err error) {
+func (c *DriftCluster) fail(err error) {
 	if err == nil {
 		return
 	}
@@ -202,8 +201,8 @@ func (c *Cluster) fail(err error) {
 }
 
 // sort sorts the findings.
-func (c *Cluster) sort() {
-	order := func(a, b Finding) int {
+func (c *DriftCluster) sort() {
+	order := func(a, b DriftFinding) int {
 		return cmp.Or(cmp.Compare(a.Release, b.Release), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Reason, b.Reason))
 	}
 	slices.SortStableFunc(c.Findings, order)
@@ -211,7 +210,7 @@ func (c *Cluster) sort() {
 }
 
 // place returns the source position of a release, or of the cluster.
-func (c *Cluster) place(release string) diag.Pos {
+func (c *DriftCluster) place(release string) diag.Pos {
 	if p, ok := c.places[release]; ok {
 		return p
 	}
@@ -219,7 +218,7 @@ func (c *Cluster) place(release string) diag.Pos {
 }
 
 // String returns the summary as one line.
-func (s Summary) String() string {
+func (s DriftSummary) String() string {
 	var parts []string
 	switch {
 	case s.Objects == 0 && s.Clusters == s.Unchecked && s.Clusters > 0:
@@ -242,8 +241,8 @@ func (s Summary) String() string {
 }
 
 // newCluster returns an unchecked cluster.
-func newCluster(c *fleet.Cluster) *Cluster {
-	out := &Cluster{ID: c.ID, Findings: []Finding{}, Ignored: []Finding{}, Unlisted: []string{}, Faults: []string{}, places: map[string]diag.Pos{}, pos: c.Pos}
+func newCluster(c *fleet.Cluster) *DriftCluster {
+	out := &DriftCluster{ID: c.ID, Findings: []DriftFinding{}, Ignored: []DriftFinding{}, Unlisted: []string{}, Faults: []string{}, places: map[string]diag.Pos{}, pos: c.Pos}
 	for _, r := range c.Releases {
 		out.Releases = append(out.Releases, r.Name)
 		out.places[r.Name] = r.Pos
@@ -257,18 +256,18 @@ func newCluster(c *fleet.Cluster) *Cluster {
 }
 
 // State compares the cluster with the bundle of the fleet.
-func (c *Cluster) State() rollout.State {
+func (c *DriftCluster) State() TargetState {
 	switch {
 	case !c.Checked:
-		return rollout.Failed
+		return TargetFailed
 	case !c.applied:
-		return rollout.NeverApplied
+		return TargetNeverApplied
 	case c.Running == nil:
-		return rollout.Unfinished
+		return TargetUnfinished
 	case c.Behind:
-		return rollout.Behind
-	case slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Reason == Unhealthy }):
-		return rollout.Unhealthy
+		return TargetBehind
+	case slices.ContainsFunc(c.Findings, func(f DriftFinding) bool { return f.Reason == DriftUnhealthy }):
+		return TargetUnhealthy
 	}
-	return rollout.Done
+	return TargetDone
 }

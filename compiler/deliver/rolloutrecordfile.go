@@ -1,4 +1,4 @@
-package rollout
+package deliver
 
 import (
 	"encoding/json"
@@ -10,21 +10,21 @@ import (
 
 // The file with the records of all waves, below the directory of an export in a branch.
 const (
-	RecordDir  = ".fleetc"
-	RecordFile = "rollout.json"
+	WaveRecordDir  = ".fleetc"
+	WaveRecordFile = "rollout.json"
 
 	recordFormat = "fleetc.rollout/v1"
 )
 
-// Records are the records of the waves of fleets that share a branch.
-type Records struct {
-	Format string                       `json:"format"` // fleetc.rollout/v1
-	Fleets map[string]map[string]Record `json:"fleets"` // by CUE module and wave
+// WaveRecords are the records of the waves of fleets that share a branch.
+type WaveRecords struct {
+	Format string                           `json:"format"` // fleetc.rollout/v1
+	Fleets map[string]map[string]WaveRecord `json:"fleets"` // by CUE module and wave
 }
 
-// ParseRecords parses the file with records; an empty one has none. pos is its position.
-func ParseRecords(data []byte, pos diag.Pos) (*Records, error) {
-	r := &Records{Format: recordFormat}
+// ParseWaveRecords parses the file with records; an empty one has none. pos is its position.
+func ParseWaveRecords(data []byte, pos diag.Pos) (*WaveRecords, error) {
+	r := &WaveRecords{Format: recordFormat}
 	if len(data) > 0 {
 		if err := json.Unmarshal(data, r); err != nil {
 			return nil, &diag.Diag{
@@ -42,23 +42,23 @@ func ParseRecords(data []byte, pos diag.Pos) (*Records, error) {
 		}
 	}
 	if r.Fleets == nil {
-		r.Fleets = map[string]map[string]Record{}
+		r.Fleets = map[string]map[string]WaveRecord{}
 	}
 	return r, nil
 }
 
 // Change changes the record of a wave, and reports whether it differs. It forgets waves that
 // have nothing on record.
-func (r *Records) Change(fleet, wave string, change func(*Record)) bool {
+func (r *WaveRecords) Change(fleet, wave string, change func(*WaveRecord)) bool {
 	waves := r.Fleets[fleet]
 	if waves == nil {
-		waves = map[string]Record{}
+		waves = map[string]WaveRecord{}
 		r.Fleets[fleet] = waves
 	}
 	record := waves[wave]
 	before := record
 	change(&record)
-	if record == (Record{}) {
+	if record == (WaveRecord{}) {
 		delete(waves, wave)
 	} else {
 		waves[wave] = record
@@ -70,16 +70,16 @@ func (r *Records) Change(fleet, wave string, change func(*Record)) bool {
 }
 
 // Forget removes the records of waves that the fleet does not have.
-func (r *Records) Forget(fleet string, waves []string) {
+func (r *WaveRecords) Forget(fleet string, waves []string) {
 	for name := range r.Fleets[fleet] {
 		if !slices.Contains(waves, name) {
-			r.Change(fleet, name, func(record *Record) { *record = Record{} })
+			r.Change(fleet, name, func(record *WaveRecord) { *record = WaveRecord{} })
 		}
 	}
 }
 
 // Encode returns the text of the file.
-func (r *Records) Encode() ([]byte, error) {
+func (r *WaveRecords) Encode() ([]byte, error) {
 	data, err := json.MarshalIndent(r, "", "  ")
 	return append(data, '\n'), err
 }

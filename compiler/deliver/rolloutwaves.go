@@ -1,10 +1,4 @@
-// Package rollout decides which clusters may get a change now: it compares the waves of a
-// fleet with the state of its clusters and with the records of approvals and pauses.
-//
-// It remembers nothing between two runs. The target of a cluster is its bundle as the
-// files of the fleet say it now, so a new change starts again from the first wave, for the
-// clusters that do not have it.
-package rollout
+package deliver
 
 import (
 	"cmp"
@@ -19,25 +13,25 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// State compares a cluster with its target.
-type State string
+// TargetState compares a cluster with its target.
+type TargetState string
 
 // The states of clusters.
 const (
-	Done         State = "done"          // it runs the target, and its objects are ready
-	Unhealthy    State = "unhealthy"     // it runs the target, and an object is not ready
-	Behind       State = "behind"        // it runs another bundle
-	NeverApplied State = "never applied" // it runs none
-	Unfinished   State = "unfinished"    // the last apply failed or was partial
-	Syncing      State = "syncing"       // the branch that it follows has the target, and it does not run that yet
-	Unreachable  State = "unreachable"
-	Failed       State = "failed" // it cannot be read or planned, or its apply failed in this run
+	TargetDone         TargetState = "done"          // it runs the target, and its objects are ready
+	TargetUnhealthy    TargetState = "unhealthy"     // it runs the target, and an object is not ready
+	TargetBehind       TargetState = "behind"        // it runs another bundle
+	TargetNeverApplied TargetState = "never applied" // it runs none
+	TargetUnfinished   TargetState = "unfinished"    // the last apply failed or was partial
+	TargetSyncing      TargetState = "syncing"       // the branch that it follows has the target, and it does not run that yet
+	TargetUnreachable  TargetState = "unreachable"
+	TargetFailed       TargetState = "failed" // it cannot be read or planned, or its apply failed in this run
 )
 
-// Cluster is a cluster of a wave.
-type Cluster struct {
+// WaveCluster is a cluster of a wave.
+type WaveCluster struct {
 	*fleet.Cluster
-	State  State
+	State  TargetState
 	Target string    // digest of the bundle of the fleet; empty if it is not known
 	Since  time.Time // since when it is healthy with the target; zero unless it is Done
 	Frozen *fleet.Freeze
@@ -47,23 +41,23 @@ type Cluster struct {
 
 // IsFailed reports whether the cluster counts as failed. An apply that is running is
 // unfinished, and has not failed.
-func (c *Cluster) IsFailed() bool {
-	return c.State == Unhealthy || c.State == Unfinished && !c.Applying || c.IsLost()
+func (c *WaveCluster) IsFailed() bool {
+	return c.State == TargetUnhealthy || c.State == TargetUnfinished && !c.Applying || c.IsLost()
 }
 
 // IsLost reports whether the cluster cannot be reached, or has failed in this run.
-func (c *Cluster) IsLost() bool { return c.State == Unreachable || c.State == Failed }
+func (c *WaveCluster) IsLost() bool { return c.State == TargetUnreachable || c.State == TargetFailed }
 
 // HasWork reports whether the cluster has yet to get the target.
-func (c *Cluster) HasWork() bool {
-	return c.State != Done && c.State != Unhealthy && c.State != Syncing
+func (c *WaveCluster) HasWork() bool {
+	return c.State != TargetDone && c.State != TargetUnhealthy && c.State != TargetSyncing
 }
 
 // Wave is a wave with the state of its clusters.
 type Wave struct {
 	*fleet.Wave
-	Clusters  []*Cluster // sorted by ID
-	Record    Record
+	Clusters  []*WaveCluster // sorted by ID
+	Record    WaveRecord
 	RecordErr error  // why the record cannot be read
 	Place     string // flags of commands that change the record; empty if it is in the clusters
 }
@@ -78,9 +72,9 @@ func (w *Wave) Digest() string {
 }
 
 // HasWork reports whether a cluster of the wave has yet to get its target.
-func (w *Wave) HasWork() bool { return slices.ContainsFunc(w.Clusters, (*Cluster).HasWork) }
+func (w *Wave) HasWork() bool { return slices.ContainsFunc(w.Clusters, (*WaveCluster).HasWork) }
 
-// Stopped returns a wait if too many clusters of the wave have failed, and nil otherwise.
+// WaveStopped returns a wait if too many clusters of the wave have failed, and nil otherwise.
 // With retry, clusters whose last apply is unfinished do not count: they are tried again
 // before the others.
 func (w *Wave) Stopped(retry bool) *Wait {
@@ -93,47 +87,47 @@ func (w *Wave) Stopped(retry bool) *Wait {
 
 // Failures returns the clusters that have failed; with retry, without those whose last
 // apply is unfinished.
-func (w *Wave) Failures(retry bool) []*Cluster {
-	return slices.DeleteFunc(slices.Clone(w.Clusters), func(c *Cluster) bool {
-		return !c.IsFailed() || retry && c.State == Unfinished
+func (w *Wave) Failures(retry bool) []*WaveCluster {
+	return slices.DeleteFunc(slices.Clone(w.Clusters), func(c *WaveCluster) bool {
+		return !c.IsFailed() || retry && c.State == TargetUnfinished
 	})
 }
 
-// Reason says what a wave waits for.
-type Reason string
+// WaitReason says what a wave waits for.
+type WaitReason string
 
 // The reasons to wait.
 const (
-	ForWave     Reason = "wave"     // an earlier wave is not complete
-	ForCluster  Reason = "cluster"  // too many clusters of the wave have failed
-	ForSoak     Reason = "soak"     // an earlier wave has not soaked
-	ForCheck    Reason = "verify"   // a check of an earlier wave does not pass
-	ForApproval Reason = "approval" // of the wave
-	ForResume   Reason = "paused"
-	ForChange   Reason = "aborted" // a new change, or a resume
-	ForRecord   Reason = "record"  // the record of the wave cannot be read
-	ForThaw     Reason = "frozen"
+	ForWave     WaitReason = "wave"     // an earlier wave is not complete
+	ForCluster  WaitReason = "cluster"  // too many clusters of the wave have failed
+	ForSoak     WaitReason = "soak"     // an earlier wave has not soaked
+	ForCheck    WaitReason = "verify"   // a check of an earlier wave does not pass
+	ForApproval WaitReason = "approval" // of the wave
+	ForResume   WaitReason = "paused"
+	ForChange   WaitReason = "aborted" // a new change, or a resume
+	ForRecord   WaitReason = "record"  // the record of the wave cannot be read
+	ForThaw     WaitReason = "frozen"
 )
 
 // Wait is a reason why clusters get no change now.
 type Wait struct {
-	Reason Reason    `json:"reason"`
-	Text   string    `json:"text"`
-	Until  time.Time `json:"until,omitzero"` // zero when it is not known
+	Reason WaitReason `json:"reason"`
+	Text   string     `json:"text"`
+	Until  time.Time  `json:"until,omitzero"` // zero when it is not known
 
 	IsFailure bool       `json:"-"` // whether failed clusters are the reason
 	Fault     *diag.Diag `json:"-"` // of a check that does not pass
 }
 
-// Rollout is the state of all waves.
-type Rollout struct {
+// RolloutState is the state of all waves.
+type RolloutState struct {
 	Fleet string // the CUE module
 	Waves []*Wave
 }
 
 // WaitsOf returns what the cluster waits for, given the waits of its wave. A cluster that
 // has failed is tried again.
-func (c *Cluster) WaitsOf(waits []Wait) []Wait {
+func (c *WaveCluster) WaitsOf(waits []Wait) []Wait {
 	out := slices.DeleteFunc(slices.Clone(waits), func(w Wait) bool {
 		return w.Reason == ForCluster && c.IsFailed() || w.Reason == ForRecord && c.IsLost()
 	})
@@ -146,7 +140,7 @@ func (c *Cluster) WaitsOf(waits []Wait) []Wait {
 // Waits returns what the wave with an index waits for, nil if its clusters may get their
 // targets now. assume reports whether a cluster of an earlier wave counts as applied now; it
 // may be nil.
-func (r *Rollout) Waits(i int, now time.Time, assume func(*Cluster) bool) []Wait {
+func (r *RolloutState) Waits(i int, now time.Time, assume func(*WaveCluster) bool) []Wait {
 	var out []Wait
 	for _, w := range r.Waves[:i] {
 		if wait := w.incomplete(now, assume); wait != nil {
@@ -158,17 +152,17 @@ func (r *Rollout) Waits(i int, now time.Time, assume func(*Cluster) bool) []Wait
 }
 
 // incomplete returns why the next wave cannot begin, nil if it can.
-func (w *Wave) incomplete(now time.Time, assume func(*Cluster) bool) *Wait {
-	var behind, failed []*Cluster
+func (w *Wave) incomplete(now time.Time, assume func(*WaveCluster) bool) *Wait {
+	var behind, failed []*WaveCluster
 	var since time.Time
 	assumed := false
 	for _, c := range w.Clusters {
 		switch {
-		case c.State != Done && assume != nil && assume(c):
+		case c.State != TargetDone && assume != nil && assume(c):
 			assumed = true
 		case c.IsFailed():
 			failed = append(failed, c)
-		case c.State != Done:
+		case c.State != TargetDone:
 			behind = append(behind, c)
 		case c.Since.After(since):
 			since = c.Since
@@ -196,7 +190,7 @@ func (w *Wave) OwnWaits() []Wait {
 	stopped := w.Stopped(true)
 	if stopped == nil && w.RecordErr != nil {
 		text := "its approvals and pauses cannot be read in " + w.Clusters[0].ID
-		if w.Clusters[0].State == Unreachable {
+		if w.Clusters[0].State == TargetUnreachable {
 			text += ", which is unreachable"
 		} else {
 			text += ": " + diag.All(w.RecordErr)[0].Msg
@@ -251,14 +245,14 @@ func FrozenWait(f *fleet.Freeze) Wait {
 }
 
 // states names clusters with their states, the first ones if there are many.
-func states(clusters []*Cluster) string {
+func states(clusters []*WaveCluster) string {
 	const shown = 3
 	var out []string
 	for _, c := range clusters[:min(shown, len(clusters))] {
 		text := c.ID + " is " + string(c.State)
-		if c.State == Failed || c.State == NeverApplied {
+		if c.State == TargetFailed || c.State == TargetNeverApplied {
 			text = c.ID + " has failed"
-			if c.State == NeverApplied {
+			if c.State == TargetNeverApplied {
 				text = c.ID + " was never applied"
 			}
 		}

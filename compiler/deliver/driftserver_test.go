@@ -1,4 +1,4 @@
-package drift
+package deliver
 
 import (
 	"io"
@@ -43,17 +43,17 @@ func TestState(t *testing.T) {
 		t.Errorf("another page: %d", status)
 	}
 	at := time.Unix(1800000000, 0)
-	one := &Cluster{
-		ID: "dev/one", Checked: true, Wave: "canary", Position: 1, Running: &Running{Revision: 3, Bundle: "5f0c", Commit: "1c6a"},
-		Findings: []Finding{
-			{ID: "a", Release: "web", Reason: Missing},
-			{ID: "b", Release: "web", Reason: Missing},
-			{ID: "b", Release: "web", Reason: Unhealthy},
-			{ID: "c", Release: "a\"\n\xff", Reason: Conflict},
+	one := &DriftCluster{
+		ID: "dev/one", Checked: true, Wave: "canary", Position: 1, Running: &RunningBundle{Revision: 3, Bundle: "5f0c", Commit: "1c6a"},
+		Findings: []DriftFinding{
+			{ID: "a", Release: "web", Reason: DriftMissing},
+			{ID: "b", Release: "web", Reason: DriftMissing},
+			{ID: "b", Release: "web", Reason: DriftUnhealthy},
+			{ID: "c", Release: "a\"\n\xff", Reason: DriftConflict},
 		},
 	}
 	s.state.set(one, at)
-	s.state.set(&Cluster{ID: "dev/two", Wave: "canary", Position: 1}, at)
+	s.state.set(&DriftCluster{ID: "dev/two", Wave: "canary", Position: 1}, at)
 	s.state.loaded(true)
 	found := `fleetc_bundle_info{cluster="dev/one",commit="1c6a",digest="5f0c",revision="3"} 1
 fleetc_drift_check_success{cluster="dev/one"} 1
@@ -70,7 +70,7 @@ fleetc_rollout_wave{position="1",state="never applied",wave="canary"} 1
 	if _, text := page(t, s, "/metrics"); text != found {
 		t.Errorf("got\n%s\nwant\n%s", text, found)
 	}
-	s.state.set(&Cluster{ID: "dev/one", Findings: one.Findings[:1]}, at.Add(time.Hour))
+	s.state.set(&DriftCluster{ID: "dev/one", Findings: one.Findings[:1]}, at.Add(time.Hour))
 	failed := strings.NewReplacer(`success{cluster="dev/one"} 1`, `success{cluster="dev/one"} 0`,
 		`state="failed",wave="canary"} 1`, `state="failed",wave="canary"} 2`, `fleetc_rollout_wave{position="1",state="never applied",wave="canary"} 1`+"\n", "")
 	if _, text := page(t, s, "/metrics"); text != failed.Replace(found) {
@@ -80,7 +80,7 @@ fleetc_rollout_wave{position="1",state="never applied",wave="canary"} 1
 	s.state.set(one, at)
 	s.state.failAll()
 	s.state.loaded(false)
-	s.state.removeOthers(&Report{Clusters: []*Cluster{one}})
+	s.state.removeOthers(&DriftReport{Clusters: []*DriftCluster{one}})
 	want := `fleetc_drift_check_success{cluster="dev/one"} 0
 fleetc_drift_last_success_timestamp_seconds{cluster="dev/one"} 1.8e+09
 fleetc_drift_load_success 0

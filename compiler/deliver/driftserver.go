@@ -1,4 +1,4 @@
-package drift
+package deliver
 
 import (
 	"context"
@@ -19,9 +19,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// ServerOptions configure a server.
-type ServerOptions struct {
-	Request // its Done must be nil
+// DriftServerOptions configure a server.
+type DriftServerOptions struct {
+	DriftRequest // its Done must be nil
 
 	Interval time.Duration
 	Compiler func(dir string) *compiler.Compiler // makes the compiler of a round for a directory with the fleet
@@ -34,7 +34,7 @@ type ServerOptions struct {
 
 // A server checks the fleet in rounds.
 type server struct {
-	ServerOptions
+	DriftServerOptions
 	state *collector
 	ready atomic.Bool // whether a round has ended that read the fleet, which may have faults
 
@@ -47,13 +47,13 @@ type server struct {
 // endDelay is how long Serve waits for the end of a round after ctx has ended.
 const endDelay = time.Second
 
-// Serve serves the results of checks as Prometheus metrics, and checks the fleet at each
+// ServeDrift serves the results of checks as Prometheus metrics, and checks the fleet at each
 // interval until ctx ends. It returns the error of the listener.
 //
 // Between checks, Serve keeps only a few counts per cluster. It drops bundles, objects and
 // connections after each round, so that the next round reads kubeconfigs and tokens again.
-func Serve(ctx context.Context, l net.Listener, o ServerOptions) error {
-	s := &server{ServerOptions: o, state: newCollector()}
+func ServeDrift(ctx context.Context, l net.Listener, o DriftServerOptions) error {
+	s := &server{DriftServerOptions: o, state: newCollector()}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	web := &http.Server{
@@ -154,23 +154,23 @@ func (s *server) round(ctx context.Context) {
 // as its cluster is checked. files has the faults of the files of the fleet; err says why
 // nothing was checked.
 func (s *server) check(ctx context.Context, dir string) (files, err error) {
-	req := s.Request
+	req := s.DriftRequest
 	req.Key = []byte(rand.Text())
 	begin := time.Now()
-	set := func(c *Cluster) {
+	set := func(c *DriftCluster) {
 		s.state.set(c, time.Now())
 		s.log(c, time.Since(begin))
 	}
 	var mu sync.Mutex
 	succeeded := map[string]bool{}
-	req.Done = func(c *Cluster) {
+	req.Done = func(c *DriftCluster) {
 		mu.Lock()
 		defer mu.Unlock()
 		if succeeded[c.ID] = succeeded[c.ID] || c.Checked; ctx.Err() == nil && !s.doubtful[c.ID] {
 			set(c)
 		}
 	}
-	report, err := Check(ctx, s.Compiler(dir), req)
+	report, err := CheckDrift(ctx, s.Compiler(dir), req)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (s *server) check(ctx context.Context, dir string) (files, err error) {
 
 // log writes one line about a checked cluster. The time includes the wait for other
 // clusters to compile.
-func (s *server) log(c *Cluster, took time.Duration) {
+func (s *server) log(c *DriftCluster, took time.Duration) {
 	if !c.Checked {
 		s.Log.Warn("check failed", "cluster", c.ID, "faults", c.Faults, "seconds", took.Seconds())
 		return
