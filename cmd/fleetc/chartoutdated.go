@@ -7,7 +7,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/spf13/cobra"
 )
 
@@ -33,16 +33,16 @@ func newChartOutdatedCommand(o *options) *cobra.Command {
 		Example:           chartOutdatedExample,
 		ValidArgsFunction: clusterArgs(o),
 		RunE: func(cmd *cobra.Command, patterns []string) error {
-			versions, err := edit.Outdated(cmd.Context(), o.compiler(), patterns...)
-			outdated := slices.ContainsFunc(versions, func(v edit.ChartVersions) bool { return v.Outdated })
+			versions, err := query.OutdatedCharts(cmd.Context(), o.compiler(), patterns...)
+			outdated := slices.ContainsFunc(versions, func(v query.ChartVersions) bool { return v.Outdated })
 			if !all {
-				versions = slices.DeleteFunc(versions, func(v edit.ChartVersions) bool { return !v.Outdated })
+				versions = slices.DeleteFunc(versions, func(v query.ChartVersions) bool { return !v.Outdated })
 			}
 			if err != nil && len(versions) == 0 {
 				return err
 			}
 			// Print the known versions even if some requests failed.
-			err = cmp.Or(err, writeResult(cmd.OutOrStdout(), output, append([]edit.ChartVersions{}, versions...), outdatedTable))
+			err = cmp.Or(err, writeResult(cmd.OutOrStdout(), output, append([]query.ChartVersions{}, versions...), outdatedTable))
 			if err == nil && outdated {
 				err = errDifferences
 			}
@@ -55,7 +55,7 @@ func newChartOutdatedCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-func outdatedTable(w io.Writer, versions []edit.ChartVersions) error {
+func outdatedTable(w io.Writer, versions []query.ChartVersions) error {
 	if len(versions) == 0 {
 		_, err := fmt.Fprintln(w, "no chart has a newer version")
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetc/fleetc/compiler/deliver/gitops"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
 )
 
 // cmdReport pushes the report of a cluster to a bare repository: all Kustomizations that the
@@ -42,8 +42,8 @@ func cmdReport(ts *testscript.TestScript, neg bool, args []string) {
 		text = string(data)
 	}
 	blob := git(text, "hash-object", "-w", "--stdin")
-	tree := git("100644 blob "+blob+"\t"+gitops.ReportFile+"\n", "mktree")
-	git("", "update-ref", "refs/heads/"+gitops.ReportBranch(defaultReports, id), git("report", "commit-tree", tree))
+	tree := git("100644 blob "+blob+"\t"+export.GitOpsReportFile+"\n", "mktree")
+	git("", "update-ref", "refs/heads/"+export.GitOpsReportBranch(defaultReports, id), git("report", "commit-tree", tree))
 }
 
 // reportOf returns the text of a report. about has its state, age and since.
@@ -53,18 +53,18 @@ func reportOf(ts *testscript.TestScript, id string, about []string, git func(inp
 	since, err := time.ParseDuration(about[2])
 	ts.Check(err)
 	now := time.Now()
-	var objects []gitops.Object
+	var objects []export.GitOpsObject
 	dir := "main:clusters/" + id + "/flux"
 	for file := range strings.FieldsSeq(git("", "ls-tree", "--name-only", dir)) {
 		var object map[string]any
 		ts.Check(yaml.Unmarshal([]byte(git("", "show", dir+"/"+file)), &object))
-		target, _ := gitops.TargetOf(object)
-		objects = append(objects, gitops.Object{
+		target, _ := export.GitOpsTargetOf(object)
+		objects = append(objects, export.GitOpsObject{
 			Kind: target.Kind, Namespace: target.Namespace, Name: target.Name, Source: target.Source, Fleet: "example.com/infra",
-			State: gitops.State(about[0]), Commit: git("", "rev-parse", "main"), Since: now.Add(-since), Message: "as the script says",
+			State: export.GitOpsState(about[0]), Commit: git("", "rev-parse", "main"), Since: now.Add(-since), Message: "as the script says",
 		})
 	}
-	data, err := json.Marshal(gitops.NewReport(id, now.Add(-age), objects))
+	data, err := json.Marshal(export.NewGitOpsReport(id, now.Add(-age), objects))
 	ts.Check(err)
 	return string(data)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 	"github.com/spf13/cobra"
 )
 
@@ -52,7 +51,7 @@ func newRolloutReportCommand(o *options) *cobra.Command {
 				return err
 			}
 			r.Address = cluster.Address{Access: access, Context: kubeContext, InCluster: !cmd.Flags().Changed("context")}
-			r.Namespaces = gitops.Namespaces{Flux: cmp.Or(namespace, "flux-system"), ArgoCD: cmp.Or(namespace, "argocd")}
+			r.Namespaces = export.GitOpsNamespaces{Flux: cmp.Or(namespace, "flux-system"), ArgoCD: cmp.Or(namespace, "argocd")}
 			r.Open = func() (*export.Remote, error) { return export.OpenRemote(cmd.Context(), git.address, o.dir) }
 			reports, err := deliver.PushReports(cmd.Context(), r, ids)
 			if err != nil && reports == nil {
@@ -72,21 +71,21 @@ func newRolloutReportCommand(o *options) *cobra.Command {
 }
 
 // printReports prints the reports that were pushed.
-func printReports(cmd *cobra.Command, reports []gitops.Report, prefix, output string) error {
+func printReports(cmd *cobra.Command, reports []export.GitOpsReport, prefix, output string) error {
 	w := cmd.OutOrStdout()
 	if output == "json" {
 		return writeJSON(w, struct {
-			Reports []gitops.Report `json:"reports"`
+			Reports []export.GitOpsReport `json:"reports"`
 		}{reports})
 	}
 	for _, r := range reports {
 		n := 0
 		for _, o := range r.Objects {
-			if o.State == gitops.Ready {
+			if o.State == export.GitOpsReady {
 				n++
 			}
 		}
-		fmt.Fprintf(w, "%s: %d of %s ready, pushed to %s\n", r.Cluster, n, diag.Count(len(r.Objects), "object is", "objects are"), gitops.ReportBranch(prefix, r.Cluster))
+		fmt.Fprintf(w, "%s: %d of %s ready, pushed to %s\n", r.Cluster, n, diag.Count(len(r.Objects), "object is", "objects are"), export.GitOpsReportBranch(prefix, r.Cluster))
 	}
 	return nil
 }

@@ -12,22 +12,22 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/deliver/gitops"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
 )
 
 // observation has the Kustomizations or Applications of a cluster.
 type observation struct {
-	objects []gitops.Object
+	objects []export.GitOpsObject
 	time    time.Time // of the report; zero if the cluster was read
 }
 
 // connection returns the kubeconfig context in which the Kustomizations or Applications of a
 // cluster are, and their namespaces.
-func (r *BranchRollout) connection(c *fleet.Cluster) (kubeContext string, n gitops.Namespaces) {
+func (r *BranchRollout) connection(c *fleet.Cluster) (kubeContext string, n export.GitOpsNamespaces) {
 	if r.Layout == fleet.ArgoLayout {
-		return cmp.Or(c.GitOps.ArgoCD.Context, c.KubeContext), gitops.Namespaces{ArgoCD: c.GitOps.ArgoCD.Namespace}
+		return cmp.Or(c.GitOps.ArgoCD.Context, c.KubeContext), export.GitOpsNamespaces{ArgoCD: c.GitOps.ArgoCD.Namespace}
 	}
-	return c.KubeContext, gitops.Namespaces{Flux: c.GitOps.Flux.Namespace}
+	return c.KubeContext, export.GitOpsNamespaces{Flux: c.GitOps.Flux.Namespace}
 }
 
 // connect prepares the connections to the clusters. Each is made once, when it is needed.
@@ -53,7 +53,7 @@ func (r *BranchRollout) readClusters(ctx context.Context, clusters []*fleet.Clus
 	const atATime = 16 // more than CPUs, since requests are mostly waiting
 	type place struct {
 		kubeContext string
-		gitops.Namespaces
+		export.GitOpsNamespaces
 	}
 	of := map[place][]*fleet.Cluster{}
 	var places []place
@@ -71,7 +71,7 @@ func (r *BranchRollout) readClusters(ctx context.Context, clusters []*fleet.Clus
 		of[p] = append(of[p], c)
 	}
 	type answer struct {
-		objects map[string][]gitops.Object
+		objects map[string][]export.GitOpsObject
 		isLost  bool
 		err     error
 	}
@@ -81,7 +81,7 @@ func (r *BranchRollout) readClusters(ctx context.Context, clusters []*fleet.Clus
 		live, err := r.sources[places[i].kubeContext]()
 		a.isLost, a.err = live == nil, err
 		if live != nil && err == nil {
-			a.objects, a.err = gitops.Read(ctx, live, places[i].Namespaces)
+			a.objects, a.err = export.ReadGitOps(ctx, live, places[i].GitOpsNamespaces)
 		}
 		return ctx.Err()
 	})
@@ -116,9 +116,9 @@ func (r *BranchRollout) contextFault(c *fleet.Cluster, err error) error {
 func (r *BranchRollout) readReports(ctx context.Context, clusters []*fleet.Cluster) (map[string]observation, error) {
 	var branches []string
 	for _, c := range clusters {
-		branches = append(branches, gitops.ReportBranch(r.options.Reports.Branch, c.ID))
+		branches = append(branches, export.GitOpsReportBranch(r.options.Reports.Branch, c.ID))
 	}
-	files, err := r.options.Reports.Remote.Files(ctx, branches, gitops.ReportFile, gitops.MaxReport)
+	files, err := r.options.Reports.Remote.Files(ctx, branches, export.GitOpsReportFile, export.MaxGitOpsReport)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (r *BranchRollout) readReports(ctx context.Context, clusters []*fleet.Clust
 			}
 			continue
 		}
-		report, err := gitops.ParseReport(file.Data, c.ID, now)
+		report, err := export.ParseGitOpsReport(file.Data, c.ID, now)
 		if err != nil {
 			f.err = err
 			continue

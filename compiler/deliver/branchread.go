@@ -14,7 +14,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 )
 
 // read compiles all clusters, stages them in a session of the tree, and reads the state of
@@ -82,8 +81,8 @@ func (r *BranchRollout) stage(ctx context.Context, tree *export.Tree, session *e
 }
 
 // expectedOf returns the Kustomizations or Applications of a bundle.
-func expectedOf(b *fleet.Bundle) ([]gitops.Target, error) {
-	var out []gitops.Target
+func expectedOf(b *fleet.Bundle) ([]export.GitOpsTarget, error) {
+	var out []export.GitOpsTarget
 	for _, f := range b.Files {
 		var object map[string]any
 		text, err := yaml.YAMLToJSON(f.Data)
@@ -93,7 +92,7 @@ func expectedOf(b *fleet.Bundle) ([]gitops.Target, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s of %s: %w", f.Name, b.Cluster.ID, err)
 		}
-		if w, ok := gitops.TargetOf(object); ok {
+		if w, ok := export.GitOpsTargetOf(object); ok {
 			out = append(out, w)
 		}
 	}
@@ -121,11 +120,11 @@ func (f *follower) state() (TargetState, time.Time) {
 		return TargetFailed, time.Time{}
 	case f.result.Changes() > 0:
 		return TargetBehind, time.Time{}
-	case f.verdict.State == gitops.Failed:
+	case f.verdict.State == export.GitOpsFailed:
 		return TargetUnhealthy, time.Time{}
-	case f.verdict.State == gitops.Ready && f.verdict.Since.After(f.changed):
+	case f.verdict.State == export.GitOpsReady && f.verdict.Since.After(f.changed):
 		return TargetDone, f.verdict.Since
-	case f.verdict.State == gitops.Ready:
+	case f.verdict.State == export.GitOpsReady:
 		return TargetDone, f.changed
 	}
 	return TargetSyncing, time.Time{}
@@ -168,10 +167,10 @@ func (r *BranchRollout) readProgress(ctx context.Context, h *export.BranchHistor
 		}
 		one := found[c.ID]
 		if r.options.Reports != nil && one.time.Before(f.changed) {
-			f.verdict = gitops.Verdict{State: gitops.Syncing, Texts: []string{"it has pushed no report since the change"}}
+			f.verdict = export.GitOpsVerdict{State: export.GitOpsSyncing, Texts: []string{"it has pushed no report since the change"}}
 			continue
 		}
-		f.verdict, err = gitops.Judge(f.expected, r.Fleet.Module, one.objects, func(commit string) (bool, error) {
+		f.verdict, err = export.JudgeGitOps(f.expected, r.Fleet.Module, one.objects, func(commit string) (bool, error) {
 			tree, err := h.Tree(ctx, commit, c.ID)
 			return tree != "" && tree == current, err
 		})

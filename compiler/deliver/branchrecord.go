@@ -16,7 +16,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 )
 
 // Decisions change the records of waves on a branch.
@@ -168,7 +167,7 @@ func (d *Decisions) otherBranch(ctx context.Context) (string, error) {
 		files = append(files, path.Join(d.options.Path, export.IndexPath(c.ID)))
 	}
 	found, err := d.options.Remote.Find(ctx, files, func(name string) bool {
-		return name != d.options.Branch && !gitops.IsReportBranch(name)
+		return name != d.options.Branch && !export.IsReportBranch(name)
 	})
 	for _, f := range found {
 		if export.FleetOf(f.Data) == d.Module {

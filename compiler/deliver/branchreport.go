@@ -11,13 +11,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 )
 
 // ReportOptions say what a report is about, and where it is pushed.
 type ReportOptions struct {
 	Address    cluster.Address // of the cluster that runs Flux or Argo CD
-	Namespaces gitops.Namespaces
+	Namespaces export.GitOpsNamespaces
 	Open       func() (*export.Remote, error) // opens the repository of the reports
 	Branch     string                         // the reports are in branches below this name
 }
@@ -26,7 +25,7 @@ type ReportOptions struct {
 // each. It writes nothing to a cluster, and needs no files of the fleet. The error has the
 // faults of clusters without a report, and of those without any object, whose report is
 // pushed: a new cluster has none for a while.
-func PushReports(ctx context.Context, o ReportOptions, ids []string) ([]gitops.Report, error) {
+func PushReports(ctx context.Context, o ReportOptions, ids []string) ([]export.GitOpsReport, error) {
 	var faults diag.List
 	for _, id := range ids {
 		if !fs.ValidPath(id) || id == "." {
@@ -47,15 +46,15 @@ func PushReports(ctx context.Context, o ReportOptions, ids []string) ([]gitops.R
 	}
 	defer live.Close()
 	now := RolloutOptions{}.now() // before the objects are read
-	objects, err := gitops.Read(ctx, live, o.Namespaces)
+	objects, err := export.ReadGitOps(ctx, live, o.Namespaces)
 	if err != nil {
 		return nil, err
 	}
-	var reports []gitops.Report
+	var reports []export.GitOpsReport
 	seen := map[string]bool{}
 	for _, id := range ids {
 		if !seen[id] {
-			reports = append(reports, gitops.NewReport(id, now, objects[id]))
+			reports = append(reports, export.NewGitOpsReport(id, now, objects[id]))
 		}
 		seen[id] = true
 	}
@@ -100,7 +99,7 @@ func closeAll(remotes []*export.Remote) {
 }
 
 // pushAll pushes the reports, and returns those that were pushed.
-func (o *ReportOptions) pushAll(ctx context.Context, remotes []*export.Remote, reports []gitops.Report) (pushed []gitops.Report, err error) {
+func (o *ReportOptions) pushAll(ctx context.Context, remotes []*export.Remote, reports []export.GitOpsReport) (pushed []export.GitOpsReport, err error) {
 	idle := make(chan *export.Remote, len(remotes))
 	for _, r := range remotes {
 		idle <- r
@@ -122,16 +121,16 @@ func (o *ReportOptions) pushAll(ctx context.Context, remotes []*export.Remote, r
 }
 
 // push pushes a report to its branch.
-func (o *ReportOptions) push(ctx context.Context, remote *export.Remote, report gitops.Report) error {
+func (o *ReportOptions) push(ctx context.Context, remote *export.Remote, report export.GitOpsReport) error {
 	text, err := report.Encode()
 	if err != nil {
 		return err
 	}
 	_, err = remote.Push(ctx, false, export.BranchUpdate{
-		Branch: gitops.ReportBranch(o.Branch, report.Cluster), Detached: true,
+		Branch: export.GitOpsReportBranch(o.Branch, report.Cluster), Detached: true,
 		Write: func(_ context.Context, dir, _ string) (export.BranchChange, error) {
-			err := os.WriteFile(filepath.Join(dir, gitops.ReportFile), text, 0o644)
-			return export.BranchChange{Files: []string{gitops.ReportFile}, Message: "fleetc: report of " + report.Cluster + "\n\n[skip ci]\n"}, err
+			err := os.WriteFile(filepath.Join(dir, export.GitOpsReportFile), text, 0o644)
+			return export.BranchChange{Files: []string{export.GitOpsReportFile}, Message: "fleetc: report of " + report.Cluster + "\n\n[skip ci]\n"}, err
 		},
 	})
 	return err

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 )
 
 // Reports are pushed at the same time: each push waits in a hook of the server for another one.
@@ -36,9 +35,9 @@ func TestReportsArePushedAtTheSameTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var reports []gitops.Report
+	var reports []export.GitOpsReport
 	for _, id := range []string{"prod/a", "prod/b", "prod/c", "prod/d"} {
-		reports = append(reports, gitops.NewReport(id, time.Now(), nil))
+		reports = append(reports, export.NewGitOpsReport(id, time.Now(), nil))
 	}
 	pushed, err := o.pushAll(t.Context(), remotes, reports)
 	if err != nil || len(pushed) != len(reports) || pushed[3].Cluster != "prod/d" {

@@ -14,7 +14,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 )
 
 // BranchOptions are the options of a rollout to clusters that follow a branch of a git
@@ -63,10 +62,10 @@ type BranchRollout struct {
 type follower struct {
 	target   string // digest of its bundle
 	result   export.Result
-	expected []gitops.Target
+	expected []export.GitOpsTarget
 	commit   string    // that changed its directory
 	changed  time.Time // of the commit
-	verdict  gitops.Verdict
+	verdict  export.GitOpsVerdict
 	err      error // why its progress cannot be read
 	isLost   bool  // whether it cannot be reached
 }

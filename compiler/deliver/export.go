@@ -14,7 +14,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/git"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/objects"
 	"github.com/fleetc/fleetc/compiler/stage/render"
@@ -64,10 +63,10 @@ func encrypted(ctx context.Context, f *compiler.Fleet, b *fleet.Bundle, layout f
 
 // layOut lays out a bundle. A Secret in plain text is a fault.
 func layOut(f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout) (*fleet.Bundle, error) {
-	l := gitops.Layouter{Fleet: f.Module, Names: export.FileNames, Encode: objects.Encode}
+	l := export.Layouter{Fleet: f.Module, Names: export.FileNames, Encode: objects.Encode}
 	laid, err := l.Lay(b, layout)
 	var faults diag.List
-	faults.Add(gitops.Secrets(b, layout))
+	faults.Add(export.CheckExposedSecrets(b, layout))
 	faults.Add(err)
 	return laid, faults.Err()
 }

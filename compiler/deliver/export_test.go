@@ -19,7 +19,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
-	"github.com/fleetc/fleetc/compiler/deliver/gitops"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/objects"
 	"github.com/fleetc/fleetc/compiler/stage/validate"
@@ -284,7 +283,7 @@ func TestExportsHelm(t *testing.T) {
 		o.Release = r
 		b.Objects, b.YAML = append(b.Objects, o), append(b.YAML, fleet.Text{})
 	}
-	l := gitops.Layouter{Fleet: "example.com/fleet", Names: export.FileNames, Encode: objects.Encode}
+	l := export.Layouter{Fleet: "example.com/fleet", Names: export.FileNames, Encode: objects.Encode}
 	var checker validate.CRDChecker
 	for layout, want := range map[fleet.Layout]int{fleet.FluxLayout: 7, fleet.ArgoLayout: 3} {
 		laid, err := l.Lay(b, layout)

@@ -182,6 +182,6 @@ func Compare(ctx context.Context, before, after State, clusters []string) (Compa
 
 // Outdated returns the available versions of the charts of the fleet, as [Outdated] does,
 // without faults of optional charts.
-func (e *ChartEditor) Outdated(ctx context.Context, optional func(chart string) bool) ([]ChartVersions, error) {
-	return outdatedCharts(ctx, e.Before.Fleet, e.Source, optional)
+func (e *ChartEditor) Outdated(ctx context.Context, optional func(chart string) bool) ([]query.ChartVersions, error) {
+	return query.OutdatedOf(ctx, e.Before.Fleet, e.Source, optional)
 }

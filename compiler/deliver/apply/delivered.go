@@ -12,7 +12,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/deliver/gitops"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
 )
 
 // This file recognizes objects that Flux or Argo CD apply from an export of the cluster.
@@ -79,7 +79,7 @@ func (c *comparer) asHelmRelease(it *Item, o *unstructured.Unstructured) bool {
 // and a CRD does not have those of the fleet.
 func (c *comparer) byFluxRelease(it *Item, release *fleet.Release, o *unstructured.Unstructured) bool {
 	labels := o.GetLabels()
-	if labels[helmPrefix+"name"] != gitops.HelmReleaseName(release) || labels[helmPrefix+"namespace"] != c.Bundle.Cluster.GitOps.Flux.Namespace {
+	if labels[helmPrefix+"name"] != export.HelmReleaseName(release) || labels[helmPrefix+"namespace"] != c.Bundle.Cluster.GitOps.Flux.Namespace {
 		return false
 	}
 	it.takeover = it.deliveredBy(&tool{managers: []string{"helm-controller"}, prefix: helmPrefix, omitsEmpty: true}, o)
@@ -104,7 +104,7 @@ func (c *comparer) byArgoChart(it *Item, release *fleet.Release, o *unstructured
 	settings := c.Bundle.Cluster.GitOps.ArgoCD
 	app, isMarked := argoApplication(marksOf(o, isOwn))
 	app = strings.TrimPrefix(app, "application ")
-	isOurs := strings.TrimPrefix(app, settings.Namespace+"_") == gitops.ChartApplicationName(c.Bundle.Cluster, release)
+	isOurs := strings.TrimPrefix(app, settings.Namespace+"_") == export.ChartApplicationName(c.Bundle.Cluster, release)
 	isCRD := it.parent == nil && !isMarked && settings.RepoURL != "" // Argo CD does not mark CRDs
 	if !isOurs && !isCRD || !slices.Contains(otherManagers(o), argoManager) {
 		return false

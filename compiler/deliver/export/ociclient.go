@@ -137,7 +137,7 @@ func (c *RegistryClient) withTag(ctx context.Context, cluster, verb string, work
 }
 
 // current returns the digest that the tag has if it need not change, and an
-// empty string otherwise.
+// emptyBundle string otherwise.
 func (a *Artifact) current(tag name.Tag, options []remote.Option) (string, error) {
 	old, err := tagDigest(tag, options)
 	if err != nil || old == (v1.Hash{}) {

@@ -33,6 +33,14 @@
 // Equal files give an artifact with the same digest on every machine, since it
 // contains no times, users or machines.
 //
+// A [Layouter] converts a bundle to the files that Flux or Argo CD apply: the objects, and
+// Kustomizations or Applications with their order, health checks and pruning. Both layouts
+// share one model, the steps of a bundle. [CheckExposedSecrets] finds values of Secrets that an
+// export must not contain. [ReadGitOps] reads the progress of Flux or Argo CD from a cluster,
+// and [ParseGitOpsReport] from a report that the cluster has pushed.
+//
+// It is large because it has three destinations and two layouts.
+//
 // The package does not order or encode objects, calls no API of a forge, follows no
 // symbolic links below Dir, and does not sync to disk: a killed process is
 // safe, a power failure is not.

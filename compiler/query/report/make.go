@@ -13,7 +13,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver"
-	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -186,7 +185,7 @@ func (m *maker) newerVersions(ctx context.Context, c *compiler.Compiler, req Req
 		}
 	}
 	if req.Outdated {
-		found, err := edit.Outdated(ctx, c, req.Clusters...)
+		found, err := query.OutdatedCharts(ctx, c, req.Clusters...)
 		if err != nil {
 			return err
 		}

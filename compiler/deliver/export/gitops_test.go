@@ -1,4 +1,4 @@
-package gitops
+package export
 
 import (
 	"fmt"
@@ -295,14 +295,14 @@ func TestFluxNames(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestGitOpsNames(t *testing.T) {
 	for id, want := range map[string]string{"dev": "dev", "prod/us/east-1": "prod.us.east-1", "Prod/eu_1": "prod.eu-1-" + short("Prod/eu_1"), "a/_": "a-" + short("a/_"), "a.b": "a.b-" + short("a.b"), "a--web": "a--web-" + short("a--web")} {
 		if got := argoName(id); got != want {
 			t.Errorf("the Application of %s is %s, want %s", id, got, want)
 		}
 	}
 	long := strings.Repeat("x", 60)
-	if got := named(long, "post"); len(got) > maxJobName || !strings.HasSuffix(got, "-post") || got == named(long+"y", "post") {
+	if got := withSuffix(long, "post"); len(got) > maxJobName || !strings.HasSuffix(got, "-post") || got == withSuffix(long+"y", "post") {
 		t.Errorf("a long name is %s", got)
 	}
 	if got := options("Prune=false, Validate=false", "Prune=false", "Delete=false"); got != "Prune=false,Validate=false,Delete=false" {

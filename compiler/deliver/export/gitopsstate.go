@@ -1,4 +1,4 @@
-package gitops
+package export
 
 import (
 	"context"
@@ -16,24 +16,24 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
-// State is the last verdict of the GitOps tool on an object.
-type State string
+// GitOpsState is the last verdict of the GitOps tool on an object.
+type GitOpsState string
 
 // The states of objects.
 const (
-	Ready     State = "ready"   // it has applied a commit, and everything is healthy
-	Failed    State = "failed"  // it has tried a commit, and will not succeed with it
-	Syncing   State = "syncing" // it has no verdict
-	Suspended State = "suspended"
+	GitOpsReady     GitOpsState = "ready"   // it has applied a commit, and everything is healthy
+	GitOpsFailed    GitOpsState = "failed"  // it has tried a commit, and will not succeed with it
+	GitOpsSyncing   GitOpsState = "syncing" // it has no verdict
+	GitOpsSuspended GitOpsState = "suspended"
 )
 
-// Object is the state of a Kustomization or an Application.
-type Object struct {
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	Fleet     string `json:"fleet"` // the CUE module
-	State     State  `json:"state"`
+// GitOpsObject is the state of a Kustomization or an Application.
+type GitOpsObject struct {
+	Kind      string      `json:"kind"`
+	Namespace string      `json:"namespace"`
+	Name      string      `json:"name"`
+	Fleet     string      `json:"fleet"` // the CUE module
+	State     GitOpsState `json:"state"`
 
 	Commit string `json:"commit,omitempty"` // that it has applied if it is ready, and tried if it has failed; empty for a chart
 	Source string `json:"source,omitempty"` // see [Target]
@@ -47,7 +47,7 @@ type Object struct {
 }
 
 // title names the object.
-func (o *Object) title() string {
+func (o *GitOpsObject) title() string {
 	return o.Kind + " " + diag.Visible(o.Namespace+"/"+o.Name, diag.MaxText)
 }
 
@@ -57,20 +57,20 @@ var (
 	applications   = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"}
 )
 
-// Namespaces are the namespaces of the Kustomizations and Applications; none are read for
+// GitOpsNamespaces are the namespaces of the Kustomizations and Applications; none are read for
 // an empty one.
-type Namespaces struct{ Flux, ArgoCD string }
+type GitOpsNamespaces struct{ Flux, ArgoCD string }
 
-// Read reads the Kustomizations and Applications of each cluster of the fleets, by cluster
+// ReadGitOps reads the Kustomizations and Applications of each cluster of the fleets, by cluster
 // ID. live is the cluster in which Flux or Argo CD runs.
-func Read(ctx context.Context, live *cluster.Cluster, n Namespaces) (map[string][]Object, error) {
-	out := map[string][]Object{}
+func ReadGitOps(ctx context.Context, live *cluster.Cluster, n GitOpsNamespaces) (map[string][]GitOpsObject, error) {
+	out := map[string][]GitOpsObject{}
 	var forbidden error
 	listed := false
 	for _, one := range []struct {
 		kind      schema.GroupVersionKind
 		namespace string
-		object    func(*unstructured.Unstructured) Object
+		object    func(*unstructured.Unstructured) GitOpsObject
 	}{{kustomizations, n.Flux, fromFlux}, {applications, n.ArgoCD, fromArgo}} {
 		if one.namespace == "" {
 			continue
@@ -140,30 +140,30 @@ func message(reason, text string) string {
 	return diag.Visible(strings.Join(strings.Fields(reason+text), " "), maxMessage)
 }
 
-// Target is an object in the directory of a cluster.
-type Target struct {
+// GitOpsTarget is an object in the directory of a cluster.
+type GitOpsTarget struct {
 	Kind, Namespace, Name string
 	Source                string // digest of the fields that decide what it applies
 	IsChart               bool   // it applies a chart, and no commit
 }
 
-// Verdict is the state of a cluster.
-type Verdict struct {
-	State State
+// GitOpsVerdict is the state of a cluster.
+type GitOpsVerdict struct {
+	State GitOpsState
 	Since time.Time // since when all objects are ready
 	Texts []string  // about objects that are not ready
 }
 
-// Judge compares the objects of a cluster with those of its directory. isCurrent reports
+// JudgeGitOps compares the objects of a cluster with those of its directory. isCurrent reports
 // whether the directory has the same content in a commit as now.
-func Judge(expected []Target, fleet string, found []Object, isCurrent func(commit string) (bool, error)) (Verdict, error) {
-	v := Verdict{State: Ready}
+func JudgeGitOps(expected []GitOpsTarget, fleet string, found []GitOpsObject, isCurrent func(commit string) (bool, error)) (GitOpsVerdict, error) {
+	v := GitOpsVerdict{State: GitOpsReady}
 	for _, w := range expected {
-		i := slices.IndexFunc(found, func(o Object) bool {
+		i := slices.IndexFunc(found, func(o GitOpsObject) bool {
 			return o.Fleet == fleet && o.Kind == w.Kind && o.Namespace == w.Namespace && o.Name == w.Name
 		})
-		state, why := Syncing, "does not exist yet"
-		o := Object{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
+		state, why := GitOpsSyncing, "does not exist yet"
+		o := GitOpsObject{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
 		if i >= 0 {
 			o = found[i]
 			current, err := isCurrent(o.Commit)
@@ -175,16 +175,16 @@ func Judge(expected []Target, fleet string, found []Object, isCurrent func(commi
 			}
 			state, why = o.compare(w, current)
 		}
-		if state == Ready {
+		if state == GitOpsReady {
 			v.Since = latest(v.Since, o.Since)
 			continue
 		}
 		v.Texts = append(v.Texts, o.title()+" "+why)
-		if v.State != Failed {
-			v.State = Syncing
+		if v.State != GitOpsFailed {
+			v.State = GitOpsSyncing
 		}
-		if state == Failed {
-			v.State = Failed
+		if state == GitOpsFailed {
+			v.State = GitOpsFailed
 		}
 	}
 	return v, nil
@@ -192,7 +192,7 @@ func Judge(expected []Target, fleet string, found []Object, isCurrent func(commi
 
 // compare returns the state of an object for the present content of the directory, and
 // why it is not ready. current says whether its commit has this content.
-func (o *Object) compare(w Target, current bool) (State, string) {
+func (o *GitOpsObject) compare(w GitOpsTarget, current bool) (GitOpsState, string) {
 	if w.IsChart {
 		current = o.Source == w.Source
 	}
@@ -202,22 +202,22 @@ func (o *Object) compare(w Target, current bool) (State, string) {
 	}
 	commit := commitText(o.Commit)
 	switch {
-	case o.State == Suspended:
-		return Syncing, "is suspended"
-	case o.State == Ready && w.Source != o.Source:
-		return Syncing, "does not match the branch yet"
-	case o.State == Ready && current:
-		return Ready, ""
-	case o.State == Ready && o.Attempted != "":
-		return Syncing, "has applied " + commit + " and tried " + commitText(o.Attempted) + ", and one of them does not have the current files"
-	case o.State == Ready:
-		return Syncing, "has applied " + commit + ", which does not have the current files"
-	case o.State == Failed && current:
-		return Failed, "has failed" + about
-	case o.State == Failed:
-		return Syncing, "has failed with " + commit + ", which does not have the current files"
+	case o.State == GitOpsSuspended:
+		return GitOpsSyncing, "is suspended"
+	case o.State == GitOpsReady && w.Source != o.Source:
+		return GitOpsSyncing, "does not match the branch yet"
+	case o.State == GitOpsReady && current:
+		return GitOpsReady, ""
+	case o.State == GitOpsReady && o.Attempted != "":
+		return GitOpsSyncing, "has applied " + commit + " and tried " + commitText(o.Attempted) + ", and one of them does not have the current files"
+	case o.State == GitOpsReady:
+		return GitOpsSyncing, "has applied " + commit + ", which does not have the current files"
+	case o.State == GitOpsFailed && current:
+		return GitOpsFailed, "has failed" + about
+	case o.State == GitOpsFailed:
+		return GitOpsSyncing, "has failed with " + commit + ", which does not have the current files"
 	}
-	return Syncing, "is not ready yet" + about
+	return GitOpsSyncing, "is not ready yet" + about
 }
 
 // commitText names a commit.

@@ -1,4 +1,4 @@
-package edit
+package query
 
 import (
 	"cmp"
@@ -24,24 +24,24 @@ type ChartVersions struct {
 	Clusters []string `json:"clusters"` // IDs of the clusters with the chart, in the order of the fleet
 }
 
-// Outdated returns the available versions of the charts of the selected clusters, sorted by
+// OutdatedCharts returns the available versions of the charts of the selected clusters, sorted by
 // chart. It skips charts in the fleet's repository. The error holds the faults of clusters,
 // and of charts whose versions cannot be listed.
-func Outdated(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]ChartVersions, error) {
+func OutdatedCharts(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]ChartVersions, error) {
 	e := c.Evaluate(ctx, patterns)
 	if e.Fleet == nil {
 		return nil, e.Faults
 	}
-	out, err := outdatedCharts(ctx, e.All(), c.Source(e.Dir), nil)
+	out, err := OutdatedOf(ctx, e.All(), c.Source(e.Dir), nil)
 	var faults diag.List
 	faults.Add(e.Faults)
 	faults.Add(err)
 	return out, faults.Err()
 }
 
-// outdatedCharts is [Outdated] for evaluated clusters. Optional charts have no faults; nil for
+// OutdatedOf is [OutdatedCharts] for evaluated clusters. Optional charts have no faults; nil for
 // none.
-func outdatedCharts(ctx context.Context, f *fleet.Fleet, source *chart.Source, optional func(chart string) bool) ([]ChartVersions, error) {
+func OutdatedOf(ctx context.Context, f *fleet.Fleet, source *chart.Source, optional func(chart string) bool) ([]ChartVersions, error) {
 	const atATime = 8
 	packages, err := load.Packages(f.Dir)
 	if err != nil {
@@ -81,49 +81,4 @@ func packageOf(packages []load.Package, ref fleet.ChartRef) string {
 		}
 	}
 	return ""
-}
-
-// Vendor copies the archives of all charts of the fleet into its repository, see
-// [chart.Source.Vendor].
-func Vendor(ctx context.Context, c *compiler.Compiler) (written, removed []string, err error) {
-	e := c.Evaluate(ctx, nil)
-	if e.Faults != nil {
-		return nil, nil, e.Faults // the charts of a cluster may be unknown
-	}
-	users := fleet.ChartUsers(e.Fleet)
-	packages, err := load.Packages(e.Dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	refs := fleet.SortedRefs(users)
-	for _, p := range packages {
-		for _, pin := range p.Pins {
-			if users[pin.Ref] == nil {
-				refs = append(refs, pin.Ref)
-			}
-		}
-	}
-	sources, err := load.Sources(e.Dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	return c.Source(e.Dir).Vendor(ctx, refs, sortedSources(sources))
-}
-
-// Packages returns the generated packages of the fleet, sorted by name.
-func Packages(c *compiler.Compiler) ([]load.Package, error) {
-	root, _, err := load.Root(cmp.Or(c.Dir, "."))
-	if err != nil {
-		return nil, err
-	}
-	return load.Packages(root)
-}
-
-// LayerNames returns the names of the fleet's layers that have layers below them.
-func LayerNames(c *compiler.Compiler) ([]string, error) {
-	root, _, err := load.Root(cmp.Or(c.Dir, "."))
-	if err != nil {
-		return nil, err
-	}
-	return load.LayerNames(root)
 }

@@ -1,4 +1,4 @@
-package gitops
+package export
 
 import (
 	"fmt"
@@ -59,7 +59,7 @@ func (l Layouter) argo(b *fleet.Bundle) (*fleet.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := empty(b, fleet.ArgoLayout)
+	out := emptyBundle(b, fleet.ArgoLayout)
 	var faults diag.List
 	compare := serverSideDiff
 	for _, s := range steps(b, applied(b), argoHook) {

@@ -1,4 +1,4 @@
-package gitops
+package export
 
 import (
 	"fmt"
@@ -38,7 +38,7 @@ func TestSecretsOfValues(t *testing.T) {
 				r.Plaintext = []fleet.Waiver{{Path: test.allowed}}
 			}
 			b := &fleet.Bundle{Cluster: &fleet.Cluster{Releases: []*fleet.Release{r}}, Hooks: []fleet.Object{made(r, "v1", test.kind, "made")}}
-			err := Secrets(b, test.layout)
+			err := CheckExposedSecrets(b, test.layout)
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(fmt.Sprint(err), test.want) {
 				t.Errorf("%v, want %q", err, test.want)
 			}

@@ -1,4 +1,4 @@
-package gitops
+package export
 
 import (
 	"path"
@@ -47,7 +47,7 @@ func (l Layouter) flux(b *fleet.Bundle) (*fleet.Bundle, error) {
 		return nil, err
 	}
 	content := contents(b)
-	out := empty(b, fleet.FluxLayout)
+	out := emptyBundle(b, fleet.FluxLayout)
 	var faults diag.List
 	before := ""
 	for _, s := range steps(b, append(objs, releases...), func(o fleet.Object, p part) fleet.Object { return fluxHook(o, p, content[o.Release.Name]) }) {
@@ -163,7 +163,7 @@ func fluxHook(o fleet.Object, p part, content string) fleet.Object {
 		template[runAnnotation] = content
 		_ = unstructured.SetNestedMap(o.Object, template, "spec", "template", "metadata", "annotations")
 	default:
-		o.SetName(named(o.GetName(), content))
+		o.SetName(withSuffix(o.GetName(), content))
 	}
 	return o
 }

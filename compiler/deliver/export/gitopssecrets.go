@@ -1,4 +1,4 @@
-package gitops
+package export
 
 import (
 	"fmt"
@@ -12,11 +12,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/secret"
 )
 
-// Secrets returns a fault for each Secret with values that the export would expose
+// CheckExposedSecrets returns a fault for each Secret with values that the export would expose
 // without the release's permission, and for unused permissions. The faults do not
 // contain the values. Where Helm gets the values of a release in plain text, the
-// Secrets that its chart renders are exposed too.
-func Secrets(b *fleet.Bundle, layout fleet.Layout) error {
+// CheckExposedSecrets that its chart renders are exposed too.
+func CheckExposedSecrets(b *fleet.Bundle, layout fleet.Layout) error {
 	var faults diag.List
 	needed := map[*fleet.Release]map[string]bool{}
 	faults.Add(helmValues(b, layout, needed))

@@ -1,4 +1,4 @@
-package gitops
+package export
 
 import (
 	"cmp"
@@ -155,7 +155,7 @@ func hook(o fleet.Object, p part) fleet.Object {
 	}
 	o.SetAnnotations(a)
 	if again {
-		o.SetName(named(o.GetName(), "post"))
+		o.SetName(withSuffix(o.GetName(), "post"))
 	}
 	if o.GetKind() == "Job" {
 		unstructured.RemoveNestedField(o.Object, "spec", "ttlSecondsAfterFinished")
@@ -166,8 +166,8 @@ func hook(o fleet.Object, p part) fleet.Object {
 // maxJobName limits the name of a Job or pod, which is also the value of a label.
 const maxJobName = 63
 
-// named appends a suffix to a name.
-func named(name, end string) string {
+// withSuffix appends a suffix to a name.
+func withSuffix(name, end string) string {
 	if len(name)+1+len(end) > maxJobName {
 		end = short(name) + "-" + end
 		name = strings.TrimRight(name[:maxJobName-1-len(end)], "-.")

@@ -1,4 +1,4 @@
-package gitops
+package export
 
 import (
 	"encoding/json"
@@ -11,44 +11,44 @@ import (
 )
 
 const (
-	// ReportFile is the name of the report in its branch.
-	ReportFile = "report.json"
+	// GitOpsReportFile is the name of the report in its branch.
+	GitOpsReportFile = "report.json"
 
-	// MaxReport limits the size of a report, in bytes.
-	MaxReport = 256 << 10
+	// MaxGitOpsReport limits the size of a report, in bytes.
+	MaxGitOpsReport = 256 << 10
 
 	reportFormat = "fleetc.report/v1"
 	maxSkew      = 2 * time.Minute // how far a report may be in the future
 )
 
-// Report has the states of a cluster's Kustomizations or Applications.
-type Report struct {
-	Format  string    `json:"format"` // fleetc.report/v1
-	Cluster string    `json:"cluster"`
-	Time    time.Time `json:"time"`
-	Objects []Object  `json:"objects"`
+// GitOpsReport has the states of a cluster's Kustomizations or Applications.
+type GitOpsReport struct {
+	Format  string         `json:"format"` // fleetc.report/v1
+	Cluster string         `json:"cluster"`
+	Time    time.Time      `json:"time"`
+	Objects []GitOpsObject `json:"objects"`
 }
 
-// NewReport returns the report of a cluster.
-func NewReport(id string, now time.Time, objects []Object) Report {
-	return Report{Format: reportFormat, Cluster: id, Time: now.UTC().Truncate(time.Second), Objects: append([]Object{}, objects...)}
+// NewGitOpsReport returns the report of a cluster.
+func NewGitOpsReport(id string, now time.Time, objects []GitOpsObject) GitOpsReport {
+	return GitOpsReport{Format: reportFormat, Cluster: id, Time: now.UTC().Truncate(time.Second), Objects: append([]GitOpsObject{}, objects...)}
 }
 
 // Encode returns the text of the report.
-func (r Report) Encode() ([]byte, error) {
+func (r GitOpsReport) Encode() ([]byte, error) {
 	data, err := json.MarshalIndent(r, "", "  ")
-	if err == nil && len(data) >= MaxReport {
+	if err == nil && len(data) >= MaxGitOpsReport {
 		err = &diag.Diag{
 			Code: diag.CodeClusterReport, Clusters: []string{r.Cluster},
-			Msg:  fmt.Sprintf("the report would have more than %d KiB", MaxReport>>10),
+			Msg:  fmt.Sprintf("the report would have more than %d KiB", MaxGitOpsReport>>10),
 			Hint: "look for Kustomizations and Applications with long messages, or too many of them",
 		}
 	}
 	return append(data, '\n'), err
 }
 
-// ReportBranch returns the branch of a cluster's report.
-func ReportBranch(prefix, id string) string { return path.Join(prefix, id) + reportSuffix }
+// GitOpsReportBranch returns the branch of a cluster's report.
+func GitOpsReportBranch(prefix, id string) string { return path.Join(prefix, id) + reportSuffix }
 
 // reportSuffix ends the names of branches with reports.
 const reportSuffix = ".report"
@@ -56,19 +56,19 @@ const reportSuffix = ".report"
 // IsReportBranch reports whether a branch has the name of one with a report.
 func IsReportBranch(name string) bool { return strings.HasSuffix(name, reportSuffix) }
 
-// ParseReport parses the report of a cluster. It does not trust it: a report about another
+// ParseGitOpsReport parses the report of a cluster. It does not trust it: a report about another
 // cluster, from the future, or in another format is a fault.
-func ParseReport(data []byte, id string, now time.Time) (Report, error) {
-	var r Report
-	fault := func(msg string, args ...any) (Report, error) {
-		return Report{}, &diag.Diag{
+func ParseGitOpsReport(data []byte, id string, now time.Time) (GitOpsReport, error) {
+	var r GitOpsReport
+	fault := func(msg string, args ...any) (GitOpsReport, error) {
+		return GitOpsReport{}, &diag.Diag{
 			Code: diag.CodeClusterReport, Clusters: []string{id},
 			Msg:  "its report " + fmt.Sprintf(msg, args...),
 			Hint: "find out what pushes to the branch of the report; fleetc rollout report writes a new one",
 		}
 	}
 	if len(data) == 0 {
-		return fault("has no file %s, or more than %d KiB", ReportFile, MaxReport>>10)
+		return fault("has no file %s, or more than %d KiB", GitOpsReportFile, MaxGitOpsReport>>10)
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
 		return fault("cannot be read: %s", diag.Brief(err))
@@ -88,7 +88,7 @@ func ParseReport(data []byte, id string, now time.Time) (Report, error) {
 			o.Since = r.Time
 		}
 		switch o.State {
-		case Ready, Failed, Syncing, Suspended:
+		case GitOpsReady, GitOpsFailed, GitOpsSyncing, GitOpsSuspended:
 		default:
 			return fault("has the unknown state %q", diag.Visible(string(o.State), diag.MaxText))
 		}

@@ -1,4 +1,4 @@
-package gitops
+package export
 
 import (
 	"slices"
@@ -19,27 +19,27 @@ const succeeded = "ReconciliationSucceeded"
 //
 // Flux sets the condition Ready to Unknown and back to True at every interval. The history,
 // which Flux has since version 2.7, has the last verdict and its time.
-func fromFlux(u *unstructured.Unstructured) Object {
+func fromFlux(u *unstructured.Unstructured) GitOpsObject {
 	status, _, _ := unstructured.NestedMap(u.Object, "status")
 	suspended, _, _ := unstructured.NestedBool(u.Object, "spec", "suspend")
 	observed, _, _ := unstructured.NestedInt64(status, "observedGeneration")
 	ready := condition(status, "Ready")
 	history := list(status, "history")
-	o := Object{State: Syncing, Message: message(text(ready, "reason"), text(ready, "message")), Commit: commitOf(text(status, "lastAppliedRevision")), Source: fluxSourceDigest(u.Object)}
+	o := GitOpsObject{State: GitOpsSyncing, Message: message(text(ready, "reason"), text(ready, "message")), Commit: commitOf(text(status, "lastAppliedRevision")), Source: fluxSourceDigest(u.Object)}
 	wasReady := len(history) > 0 && text(history[0], "lastReconciledStatus") == succeeded
 	switch {
 	case suspended:
-		o.State = Suspended
+		o.State = GitOpsSuspended
 	case observed < u.GetGeneration():
 		o.Message = "Flux has not seen its last change"
 	case text(ready, "status") == "True", wasReady && (text(ready, "status") != "False" || slices.Contains(undecided, text(ready, "reason"))):
-		o.State, o.Message = Ready, ""
+		o.State, o.Message = GitOpsReady, ""
 		o.Since = readySince(ready, history)
 		if tried := commitOf(text(status, "lastAttemptedRevision")); tried != o.Commit {
 			o.Attempted = tried
 		}
 	case text(ready, "status") == "False" && !slices.Contains(undecided, text(ready, "reason")):
-		o.State, o.Commit = Failed, commitOf(text(status, "lastAttemptedRevision"))
+		o.State, o.Commit = GitOpsFailed, commitOf(text(status, "lastAttemptedRevision"))
 	}
 	return o
 }
@@ -59,7 +59,7 @@ func fluxSourceDigest(o map[string]any) string {
 	for _, name := range fluxFields {
 		values = append(values, s[name])
 	}
-	return digestOf(values...)
+	return digestOfFields(values...)
 }
 
 // readySince returns since when a Kustomization is ready with its content: since the content

@@ -1,14 +1,4 @@
-// Package gitops converts a bundle to the files that Flux or Argo CD apply: the
-// objects, and Kustomizations or Applications with their order, health checks and
-// pruning. Both layouts share one model, the steps of a bundle.
-//
-// It also finds values of Secrets that an export must not contain, see [Secrets]. Layouts
-// depend on the bundle alone.
-//
-// [Read] reads the progress of Flux or Argo CD with the directory of a cluster in a git
-// branch, from the Kustomizations or Applications of the cluster. [ParseReport] reads the same from
-// a report that the cluster has pushed.
-package gitops
+package export
 
 import (
 	"path"
@@ -85,8 +75,8 @@ func (l Layouter) file(to *fleet.Bundle, name string, content map[string]any) er
 	return nil
 }
 
-// empty returns an empty bundle for the cluster of b.
-func empty(b *fleet.Bundle, layout fleet.Layout) *fleet.Bundle {
+// emptyBundle returns an empty bundle for the cluster of b.
+func emptyBundle(b *fleet.Bundle, layout fleet.Layout) *fleet.Bundle {
 	return &fleet.Bundle{Cluster: b.Cluster, Digest: b.Digest, Charts: b.Charts, Layout: layout}
 }
 

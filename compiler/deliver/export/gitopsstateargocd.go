@@ -1,4 +1,4 @@
-package gitops
+package export
 
 import (
 	"crypto/sha256"
@@ -10,9 +10,9 @@ import (
 )
 
 // fromArgo returns the state of an Application.
-func fromArgo(u *unstructured.Unstructured) Object {
+func fromArgo(u *unstructured.Unstructured) GitOpsObject {
 	status, _, _ := unstructured.NestedMap(u.Object, "status")
-	o := Object{State: Syncing, Commit: text(status, "sync", "revision"), Source: argoSourceDigest(u.Object)}
+	o := GitOpsObject{State: GitOpsSyncing, Commit: text(status, "sync", "revision"), Source: argoSourceDigest(u.Object)}
 	if isChart(u.Object) {
 		o.Commit = ""
 	}
@@ -28,25 +28,25 @@ func fromArgo(u *unstructured.Unstructured) Object {
 		o.Message = "Argo CD has not compared it since its last change"
 	case wrong >= 0:
 		c := list(status, "conditions")[wrong]
-		o.State, o.Message = Failed, message(text(c, "type"), text(c, "message"))
+		o.State, o.Message = GitOpsFailed, message(text(c, "type"), text(c, "message"))
 	case sync != "Synced" && (phase == "Failed" || phase == "Error"):
 		o.Message = message("sync "+phase, text(status, "operationState", "message"))
 		tried, _, _ := unstructured.NestedMap(status, "operationState", "syncResult")
 		if argoContent(tried["source"]) != argoContent(spec(u.Object)["source"]) {
 			break // of an older source: Argo CD will sync again
 		}
-		o.State = Failed
+		o.State = GitOpsFailed
 		if !isChart(u.Object) {
 			o.Commit = text(tried, "revision")
 		}
 	case sync != "Synced":
 		o.Message = message(sync, "")
 	case health == "Degraded":
-		o.State, o.Message = Failed, message(health, text(status, "health", "message"))
+		o.State, o.Message = GitOpsFailed, message(health, text(status, "health", "message"))
 	case health == "Healthy" && phase == "Running":
 		o.Message = message("sync Running", text(status, "operationState", "message"))
 	case health == "Healthy":
-		o.State = Ready
+		o.State = GitOpsReady
 		o.Since = latest(moment(status, "health", "lastTransitionTime"), moment(status, "operationState", "finishedAt"))
 	default:
 		o.Message = message(health, text(status, "health", "message"))
@@ -58,7 +58,7 @@ func fromArgo(u *unstructured.Unstructured) Object {
 // where. Argo CD adds others.
 func argoSourceDigest(o map[string]any) string {
 	s := spec(o)
-	return digestOf(argoTarget(s), s["project"])
+	return digestOfFields(argoTarget(s), s["project"])
 }
 
 // argoTarget returns a digest of the source and the destination in the spec of an
@@ -69,7 +69,7 @@ func argoTarget(s map[string]any) string {
 	if text(to, "name") != "" {
 		server = nil // Argo CD may add the server of the name
 	}
-	return digestOf(argoContent(s["source"]), s["sources"], to["name"], server, to["namespace"])
+	return digestOfFields(argoContent(s["source"]), s["sources"], to["name"], server, to["namespace"])
 }
 
 // argoContent returns a digest of a source.
@@ -77,7 +77,7 @@ func argoContent(v any) string {
 	source, _ := v.(map[string]any)
 	helm, _ := source["helm"].(map[string]any)
 	directory, _ := source["directory"].(map[string]any)
-	return digestOf(source["repoURL"], source["chart"], source["path"], source["targetRevision"], directory["recurse"], helm["releaseName"], helm["values"], helm["valuesObject"])
+	return digestOfFields(source["repoURL"], source["chart"], source["path"], source["targetRevision"], directory["recurse"], helm["releaseName"], helm["values"], helm["valuesObject"])
 }
 
 // spec returns the spec of an object.
@@ -86,8 +86,8 @@ func spec(o map[string]any) map[string]any {
 	return s
 }
 
-// digestOf returns the digest of fields of an object.
-func digestOf(fields ...any) string {
+// digestOfFields returns the digest of fields of an object.
+func digestOfFields(fields ...any) string {
 	text, err := json.Marshal(fields)
 	if err != nil {
 		return ""
@@ -102,18 +102,18 @@ func isChart(o map[string]any) bool {
 	return source["chart"] != nil || source["helm"] != nil
 }
 
-// TargetOf returns the object of a file in a cluster's directory; false if it is neither a
+// GitOpsTargetOf returns the object of a file in a cluster's directory; false if it is neither a
 // Kustomization of Flux nor an Application.
-func TargetOf(object map[string]any) (Target, bool) {
+func GitOpsTargetOf(object map[string]any) (GitOpsTarget, bool) {
 	u := unstructured.Unstructured{Object: object}
-	w := Target{Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
+	w := GitOpsTarget{Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
 	switch u.GroupVersionKind().GroupKind() {
 	case kustomizations.GroupKind():
 		w.Source = fluxSourceDigest(object)
 	case applications.GroupKind():
 		w.Source, w.IsChart = argoSourceDigest(object), isChart(object)
 	default:
-		return Target{}, false
+		return GitOpsTarget{}, false
 	}
 	return w, true
 }
