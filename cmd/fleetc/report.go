@@ -13,7 +13,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/query"
-	"github.com/fleetc/fleetc/compiler/query/report"
 )
 
 const reportLong = `report shows the whole fleet to people who do not use fleetc. With --out, it
@@ -53,7 +52,7 @@ const reportExample = `  fleetc report --out report.html
 
 // reportOptions are the flags of report.
 type reportOptions struct {
-	report.Request
+	query.ReportRequest
 	out, against, output string
 	live, markdown       bool
 	access               deliver.DriftRequest
@@ -104,7 +103,7 @@ func (r *reportOptions) check(cmd *cobra.Command, o *options) error {
 	}
 	if r.out != "" {
 		r.out = o.path(r.out)
-		if err := report.CheckFile(o.compiler(), r.out); err != nil {
+		if err := query.CheckReportFile(o.compiler(), r.out); err != nil {
 			return err
 		}
 	}
@@ -134,7 +133,7 @@ func (r *reportOptions) check(cmd *cobra.Command, o *options) error {
 
 func (r *reportOptions) run(cmd *cobra.Command, o *options) error {
 	r.Each = newProgress(cmd, 0).stepOf
-	made, err := report.Make(cmd.Context(), o.compiler(), r.Request)
+	made, err := query.MakeReport(cmd.Context(), o.compiler(), r.ReportRequest)
 	if made == nil {
 		return err
 	}
@@ -142,20 +141,20 @@ func (r *reportOptions) run(cmd *cobra.Command, o *options) error {
 }
 
 // write writes the page and the result.
-func (r *reportOptions) write(w io.Writer, made *report.Report) error {
+func (r *reportOptions) write(w io.Writer, made *query.Report) error {
 	if r.out != "" {
-		if err := report.WriteFile(r.out, made); err != nil {
+		if err := query.WriteReportFile(r.out, made); err != nil {
 			return err
 		}
 	}
 	switch {
 	case r.output == "markdown":
-		return report.WriteMarkdown(w, made)
+		return query.WriteReportMarkdown(w, made)
 	case r.output == "json":
 		return writeJSON(w, made)
 	case r.out != "":
 		_, err := fmt.Fprintf(w, "%s: %s\n", diag.Visible(r.out, diag.MaxText), made.Summary())
 		return err
 	}
-	return report.WriteText(w, made)
+	return query.WriteReportText(w, made)
 }

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/fleetc/fleetc/compiler"

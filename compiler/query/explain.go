@@ -3,6 +3,10 @@
 // findings of a change: objects that clusters would refuse, objects and data that would be
 // lost, and work that a new version of a chart needs.
 //
+// [MakeReport] collects the facts of a fleet for people who do not use fleetc, and writes them
+// as one HTML page, Markdown or text. The page loads no other files, and equal facts give equal
+// bytes. The facts do not contain values of Secrets, see [secretTexts].
+//
 // It is large because explain, compare, diff and findings ask the same two compiled fleets.
 package query
 

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"

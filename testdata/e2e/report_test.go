@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetc/fleetc/compiler/query/report"
+	"github.com/fleetc/fleetc/compiler/query"
 )
 
 // The report has the revision, drift and health of running clusters, without values, and
@@ -16,10 +16,10 @@ func TestReportLive(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/other.cue", otherRelease)
 	reader := p.reader("one")
-	live := func() (*report.LiveState, report.Cell) {
+	live := func() (*query.ReportLiveState, query.ReportCell) {
 		t.Helper()
 		r := p.fleetc("report", "--live", "--kubeconfig", reader, "--out", "report.html", "-o", "json").ok(p)
-		var out report.Report
+		var out query.Report
 		if err := json.Unmarshal([]byte(r.stdout), &out); err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func TestReportLive(t *testing.T) {
 			}
 		}
 		t.Fatalf("no release web\n%s", r.stdout)
-		return nil, report.Cell{}
+		return nil, query.ReportCell{}
 	}
 	if state, _ := live(); !state.Checked || state.Revision != 0 || state.Drifted == 0 {
 		t.Errorf("of a cluster that was never applied to: %+v", state)

@@ -1,4 +1,4 @@
-package report
+package query
 
 import (
 	"crypto/rand"
@@ -12,9 +12,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver"
 )
 
-// CheckFile returns a fault for a file that a report must not replace: one in .git or among
+// CheckReportFile returns a fault for a file that a report must not replace: one in .git or among
 // the files of the fleet, and a directory, device or pipe.
-func CheckFile(c *compiler.Compiler, file string) error {
+func CheckReportFile(c *compiler.Compiler, file string) error {
 	if err := deliver.CheckOutput(c, file); err != nil {
 		for _, d := range diag.All(err) {
 			d.Hint = "write the report to another file, such as report.html"
@@ -32,9 +32,9 @@ func CheckFile(c *compiler.Compiler, file string) error {
 	return &diag.Diag{Code: diag.CodeFileSystem, Msg: diag.Visible(file, diag.MaxText) + " is " + kind, Hint: "name the file, such as report.html"}
 }
 
-// WriteFile writes the page to a file. It replaces the file when all bytes are written. A
+// WriteReportFile writes the page to a file. It replaces the file when all bytes are written. A
 // file that exists keeps its permissions, and a symbolic link keeps its target.
-func WriteFile(file string, r *Report) error {
+func WriteReportFile(file string, r *Report) error {
 	text, err := r.HTML()
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package report
+package query
 
 import (
 	"bytes"
@@ -27,7 +27,7 @@ var pageScript string
 // A page is the data of the template. Its texts are printable.
 type page struct {
 	*Report
-	Summary               Summary
+	Summary               ReportSummary
 	Style                 template.CSS
 	Script                template.JS
 	StyleHash, ScriptHash string
@@ -54,7 +54,7 @@ type pageMark struct {
 }
 
 type pageRow struct {
-	Cluster
+	ReportCluster
 	Href  string
 	Live  *pageRunning
 	Cells []pageCell
@@ -69,7 +69,7 @@ type pageCell struct {
 }
 
 type pageLayer struct {
-	Layer
+	ReportLayer
 	Href     string
 	Bar      template.HTML
 	Open     bool
@@ -142,7 +142,7 @@ func (r *Report) liveCells() int {
 }
 
 // marksOf returns the marks of a cell.
-func (p *page) marksOf(cell Cell) []pageMark {
+func (p *page) marksOf(cell ReportCell) []pageMark {
 	applies := map[string]bool{
 		"differs": cell.Differs > 0, "outdated": cell.Newest != "", "waivers": cell.Waivers > 0, "changed": len(cell.Changes) > 0, "live": len(cell.Findings) > 0,
 	}
@@ -153,7 +153,7 @@ func (p *page) marksOf(cell Cell) []pageMark {
 func (p *page) addRows() {
 	common := p.commonVersions()
 	for _, c := range p.Clusters {
-		row := pageRow{Cluster: c, Href: "#cluster=" + fragment(c.ID)}
+		row := pageRow{ReportCluster: c, Href: "#cluster=" + fragment(c.ID)}
 		if c.Live != nil {
 			row.Live = &pageRunning{c.Live.class(), c.Live.text()}
 		}
@@ -192,7 +192,7 @@ func fragment(s string) string {
 }
 
 // text returns the state of a running cluster in a few words.
-func (l *LiveState) text() string {
+func (l *ReportLiveState) text() string {
 	var out []string
 	switch {
 	case l.Revision > 0:
@@ -214,7 +214,7 @@ func (l *LiveState) text() string {
 }
 
 // class returns the style of the state.
-func (l *LiveState) class() string {
+func (l *ReportLiveState) class() string {
 	switch {
 	case l.Drifted+l.Unhealthy > 0 || !l.Checked:
 		return "bad"
@@ -228,7 +228,7 @@ func (l *LiveState) class() string {
 func idsText(ids []string) string { return diag.JoinFew(ids, 2) }
 
 // conditionsText returns the conditions for the start of the next wave.
-func conditionsText(w Wave) string {
+func conditionsText(w ReportWave) string {
 	var out []string
 	if w.AtATime > 0 {
 		out = append(out, diag.Count(w.AtATime, "cluster at a time", "clusters at a time"))
@@ -255,7 +255,7 @@ func (r *Report) tree() []*pageLayer {
 	var roots []*pageLayer
 	byDir := map[string]*pageLayer{}
 	for _, l := range r.Layers {
-		node := &pageLayer{Layer: l, Open: l.Clusters <= 12 || strings.Count(l.Dir, "/") < 1}
+		node := &pageLayer{ReportLayer: l, Open: l.Clusters <= 12 || strings.Count(l.Dir, "/") < 1}
 		scaled := func(n int) int { return (n*width + most - 1) / most }
 		node.Bar = template.HTML(fmt.Sprintf(`<svg width="%d" height="10" viewBox="0 0 %d 10" preserveAspectRatio="none" aria-hidden="true"><rect class="all" width="%d" height="10"/><rect class="over" width="%d" height="10"/></svg>`,
 			width, width, scaled(l.Sets), scaled(l.Overrides)))

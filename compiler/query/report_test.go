@@ -1,4 +1,4 @@
-package report
+package query
 
 import (
 	"bytes"
@@ -27,18 +27,18 @@ import (
 // large returns a report of n clusters with 12 releases each, where many cells are notable.
 func large(n int) *Report {
 	r := &Report{Fleet: "example.com/large"}
-	place := func(file string, line int) *Place { return &Place{File: file, Line: line} }
+	place := func(file string, line int) *ReportPlace { return &ReportPlace{File: file, Line: line} }
 	all := make([]string, n)
 	for i := range n {
 		all[i] = fmt.Sprintf("prod/region-%02d/cluster-%03d", i/20, i)
 	}
-	r.Layers = append(r.Layers, Layer{Dir: "environments", Name: "root", Clusters: n, Sets: 400})
+	r.Layers = append(r.Layers, ReportLayer{Dir: "environments", Name: "root", Clusters: n, Sets: 400})
 	for i, id := range all {
 		dir := "environments/" + id
-		r.Layers = append(r.Layers, Layer{Dir: dir, Name: id, Parent: "environments", Cluster: id, Clusters: 1, Sets: 12, Place: place(dir+"/cluster.cue", 1)})
-		c := Cluster{ID: id, Environment: fmt.Sprintf("prod-%d", i%4), Kubernetes: "1.36", Place: place(dir+"/cluster.cue", 3), Stages: []string{"base", "apps"}}
+		r.Layers = append(r.Layers, ReportLayer{Dir: dir, Name: id, Parent: "environments", Cluster: id, Clusters: 1, Sets: 12, Place: place(dir+"/cluster.cue", 1)})
+		c := ReportCluster{ID: id, Environment: fmt.Sprintf("prod-%d", i%4), Kubernetes: "1.36", Place: place(dir+"/cluster.cue", 3), Stages: []string{"base", "apps"}}
 		for j := range 12 {
-			cell := Cell{Release: fmt.Sprintf("release-%02d", j), Version: fmt.Sprintf("%d.%d.0", j+1, i%3), Source: fmt.Sprintf("https://charts.example.com/release-%02d", j), PinnedAt: place("environments/fleet.cue", 10+j), Namespace: "apps", Stage: "apps", Differs: i % 5, Waivers: j % 2}
+			cell := ReportCell{Release: fmt.Sprintf("release-%02d", j), Version: fmt.Sprintf("%d.%d.0", j+1, i%3), Source: fmt.Sprintf("https://charts.example.com/release-%02d", j), PinnedAt: place("environments/fleet.cue", 10+j), Namespace: "apps", Stage: "apps", Differs: i % 5, Waivers: j % 2}
 			if i%3 == 0 {
 				cell.Newest = "99.0.0"
 			}
@@ -48,22 +48,22 @@ func large(n int) *Report {
 	}
 	for j := range 12 {
 		name := fmt.Sprintf("release-%02d", j)
-		r.Waivers = append(r.Waivers, Waiver{Kind: PlaintextWaiver, Release: name, Name: "Secret/a", Reason: "a reason", Place: place("environments/fleet.cue", 40+j), Clusters: all})
+		r.Waivers = append(r.Waivers, ReportWaiver{Kind: PlaintextWaiver, Release: name, Name: "Secret/a", Reason: "a reason", Place: place("environments/fleet.cue", 40+j), Clusters: all})
 		for k := range 40 {
-			v := Value{Release: name, Path: fmt.Sprintf("part%d.image.value%d", k%7, k), Lines: []ValueLine{{Layer: "environments", Value: fmt.Sprintf("value-%d-%d", j, k), Place: place("environments/fleet.cue", 100+k), Effective: all}}}
+			v := ReportValue{Release: name, Path: fmt.Sprintf("part%d.image.value%d", k%7, k), Lines: []ReportValueLine{{Layer: "environments", Value: fmt.Sprintf("value-%d-%d", j, k), Place: place("environments/fleet.cue", 100+k), Effective: all}}}
 			if k < 2 { // each cluster has a value
 				v.Lines[0].Overridden, v.Lines[0].Effective = all, nil
 				for _, id := range all {
-					v.Lines = append(v.Lines, ValueLine{Layer: "environments/" + id, Value: "host." + id + ".example.com", Place: place("environments/"+id+"/cluster.cue", 5+j), Effective: []string{id}})
+					v.Lines = append(v.Lines, ReportValueLine{Layer: "environments/" + id, Value: "host." + id + ".example.com", Place: place("environments/"+id+"/cluster.cue", 5+j), Effective: []string{id}})
 				}
 			}
 			r.Values = append(r.Values, v)
 		}
 		for e := range 4 {
 			for k := range 3 {
-				d := Difference{Environment: fmt.Sprintf("prod-%d", e), Release: name, Part: "value", Path: fmt.Sprintf("part.value%d", k)}
+				d := ReportDifference{Environment: fmt.Sprintf("prod-%d", e), Release: name, Part: "value", Path: fmt.Sprintf("part.value%d", k)}
 				for i := e; i < n; i += 4 {
-					d.Variants = append(d.Variants, Variant{Value: "host." + all[i] + ".example.com", Clusters: []string{all[i]}, Differs: true, Places: []Place{*place("environments/"+all[i]+"/cluster.cue", 9)}})
+					d.Variants = append(d.Variants, ReportVariant{Value: "host." + all[i] + ".example.com", Clusters: []string{all[i]}, Differs: true, Places: []ReportPlace{*place("environments/"+all[i]+"/cluster.cue", 9)}})
 				}
 				r.Differences = append(r.Differences, d)
 			}
@@ -138,13 +138,13 @@ func TestHostileNames(t *testing.T) {
 		}
 	}
 	for i := range r.Clusters {
-		r.Clusters[i].Live = &LiveState{Commit: "a", Faults: []string{"b"}, Findings: []LiveFinding{{"a", "orphaned", nil, nil}}}
-		r.Clusters[i].Releases[0].Changes = []Change{{"update", "a", "c", []string{"b"}}}
-		r.Clusters[i].Releases[0].Findings = []LiveFinding{{"a", "changed", []string{"b"}, []string{"c"}}}
+		r.Clusters[i].Live = &ReportLiveState{Commit: "a", Faults: []string{"b"}, Findings: []ReportLiveFinding{{"a", "orphaned", nil, nil}}}
+		r.Clusters[i].Releases[0].Changes = []ReportChange{{"update", "a", "c", []string{"b"}}}
+		r.Clusters[i].Releases[0].Findings = []ReportLiveFinding{{"a", "changed", []string{"b"}, []string{"c"}}}
 	}
-	r.Waves = []Wave{{Name: "a", Approve: "b"}}
-	r.Wiring = []Wire{{From: r.Clusters[0].Releases[0].Release, To: r.Clusters[0].Releases[1].Release, Kind: ReferenceWire}}
-	r.Images, r.CRDs = []Image{{Repository: "a"}}, []CRD{{Name: "a"}}
+	r.Waves = []ReportWave{{Name: "a", Approve: "b"}}
+	r.Wiring = []ReportWire{{From: r.Clusters[0].Releases[0].Release, To: r.Clusters[0].Releases[1].Release, Kind: ReferenceWire}}
+	r.Images, r.CRDs = []ReportImage{{Repository: "a"}}, []ReportCRD{{Name: "a"}}
 	var copied Report // large shares lists
 	data, err := json.Marshal(r)
 	if err == nil {
@@ -163,7 +163,7 @@ func TestHostileNames(t *testing.T) {
 		t.Errorf("the page has %d scripts", n)
 	}
 	var markdown bytes.Buffer
-	if err := WriteMarkdown(&markdown, r); err != nil {
+	if err := WriteReportMarkdown(&markdown, r); err != nil {
 		t.Fatal(err)
 	}
 	for _, wrong := range []string{"\u202e", "\u200f"} {
@@ -231,7 +231,7 @@ func TestNewerVersions(t *testing.T) {
 	for _, c := range f.Clusters {
 		m.addCluster(c)
 	}
-	if err := m.newerVersions(t.Context(), nil, Request{}); err != nil {
+	if err := m.newerVersions(t.Context(), nil, ReportRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ cluster, release, want string }{{"a", "a", "1.10.0"}, {"a", "b", ""}, {"b", "a", ""}} {
@@ -278,13 +278,13 @@ stages:   schema.#Stages
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	made, err := Make(ctx, &compiler.Compiler{Dir: dir}, Request{Live: &deliver.DriftRequest{Timeout: time.Minute, Each: func(int) { cancel() }}})
+	made, err := MakeReport(ctx, &compiler.Compiler{Dir: dir}, ReportRequest{Live: &deliver.DriftRequest{Timeout: time.Minute, Each: func(int) { cancel() }}})
 	if made != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, %v", made, err)
 	}
 }
 
-// WriteFile keeps symbolic links and permissions, and CheckFile refuses to replace a device or
+// WriteReportFile keeps symbolic links and permissions, and CheckFile refuses to replace a device or
 // a directory.
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
@@ -292,7 +292,7 @@ func TestWriteFile(t *testing.T) {
 	if err := errors.Join(os.WriteFile(file, []byte("old"), 0o600), os.Symlink("a.html", link), os.Chmod(file, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteFile(link, large(1)); err != nil {
+	if err := WriteReportFile(link, large(1)); err != nil {
 		t.Fatal(err)
 	}
 	if target, err := os.Readlink(link); err != nil || target != "a.html" {
@@ -309,7 +309,7 @@ func TestWriteFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{os.DevNull: "is not a regular file", dir: "is a directory"} {
-		if err := CheckFile(&compiler.Compiler{Dir: root}, path); err == nil || !strings.Contains(err.Error(), want) {
+		if err := CheckReportFile(&compiler.Compiler{Dir: root}, path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}
 	}
@@ -318,25 +318,25 @@ func TestWriteFile(t *testing.T) {
 // Each layer counts once for a value, also if its first line has an unknown value or is
 // overridden.
 func TestCountLayers(t *testing.T) {
-	layer := func(dir string) Layer { return Layer{Dir: dir} }
+	layer := func(dir string) ReportLayer { return ReportLayer{Dir: dir} }
 	m := &maker{Report: &Report{
-		Layers: []Layer{layer("environments"), layer("environments/prod"), layer("environments/prod/us")},
-		Values: []Value{
-			{Path: "replicas", Lines: []ValueLine{
+		Layers: []ReportLayer{layer("environments"), layer("environments/prod"), layer("environments/prod/us")},
+		Values: []ReportValue{
+			{Path: "replicas", Lines: []ReportValueLine{
 				{Layer: "environments", Value: "(pinned by values)", Overridden: []string{"prod/us"}},
 				{Layer: "environments", Value: "2", Overridden: []string{"prod/eu"}},
 				{Layer: "environments/prod", Value: "(pinned by values)", Overridden: []string{"prod/us"}},
 				{Layer: "environments/prod", Value: "3", Effective: []string{"prod/eu"}},
 				{Layer: "environments/prod/us", Value: "5", Effective: []string{"prod/us"}},
 			}},
-			{Path: "pinned", Lines: []ValueLine{
+			{Path: "pinned", Lines: []ReportValueLine{
 				{Layer: "environments", Value: "1", Effective: []string{"prod/eu", "prod/us"}},
 				{Layer: "environments/prod", Value: "(pinned by values)", Overridden: []string{"prod/eu", "prod/us"}},
 			}},
 		},
 	}}
 	m.countLayers()
-	for i, want := range []Layer{
+	for i, want := range []ReportLayer{
 		{Dir: "environments", Sets: 2, Overridden: 1},
 		{Dir: "environments/prod", Sets: 2, Overrides: 1, Overridden: 1},
 		{Dir: "environments/prod/us", Sets: 1, Overrides: 1},
@@ -356,7 +356,7 @@ func TestWaiverOfCluster(t *testing.T) {
 		if id == "c" {
 			reason = "needed by c"
 		}
-		m.addWaiver(&fleet.Cluster{ID: id}, Waiver{Kind: PolicyWaiver, Release: "web", Name: "replicas: a", Reason: reason}, pos)
+		m.addWaiver(&fleet.Cluster{ID: id}, ReportWaiver{Kind: PolicyWaiver, Release: "web", Name: "replicas: a", Reason: reason}, pos)
 	}
 	m.countWaivers()
 	var got []string

@@ -1,4 +1,4 @@
-package report
+package query
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 
 // addWiring adds the references and dependencies between releases.
 func (m *maker) addWiring() error {
-	m.Wiring = []Wire{}
+	m.Wiring = []ReportWire{}
 	found, err := load.ReleaseReferences(m.f.Dir, m.layers)
 	if err != nil {
 		return err
@@ -23,7 +23,7 @@ func (m *maker) addWiring() error {
 			continue
 		}
 		if _, ok := slices.BinarySearch(names, ref.To); ok {
-			m.Wiring = append(m.Wiring, Wire{ref.From, ref.To, ReferenceWire, ref.Path, m.links.place(ref.Pos)})
+			m.Wiring = append(m.Wiring, ReportWire{ref.From, ref.To, ReferenceWire, ref.Path, m.links.place(ref.Pos)})
 		}
 	}
 	seen := map[[2]string]bool{}
@@ -32,15 +32,15 @@ func (m *maker) addWiring() error {
 			for _, to := range r.Depends {
 				if pair := [2]string{r.Name, to}; !seen[pair] {
 					seen[pair] = true
-					m.Wiring = append(m.Wiring, Wire{r.Name, to, OrderWire, "", m.links.place(r.Pos)})
+					m.Wiring = append(m.Wiring, ReportWire{r.Name, to, OrderWire, "", m.links.place(r.Pos)})
 				}
 			}
 		}
 	}
-	slices.SortFunc(m.Wiring, func(a, b Wire) int {
+	slices.SortFunc(m.Wiring, func(a, b ReportWire) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Path, b.Path), comparePlaces(a.Place, b.Place))
 	})
-	m.Wiring = slices.CompactFunc(m.Wiring, func(a, b Wire) bool { // the first line of each
+	m.Wiring = slices.CompactFunc(m.Wiring, func(a, b ReportWire) bool { // the first line of each
 		return a.From == b.From && a.To == b.To && a.Kind == b.Kind && a.Path == b.Path
 	})
 	return nil
@@ -48,7 +48,7 @@ func (m *maker) addWiring() error {
 
 // addWaves adds the waves of the rollout with the selected clusters.
 func (m *maker) addWaves() {
-	m.Waves = []Wave{}
+	m.Waves = []ReportWave{}
 	if len(m.f.Clusters) == 0 || m.f.Clusters[0].Rollout == nil {
 		return
 	}
@@ -56,7 +56,7 @@ func (m *maker) addWaves() {
 	clusters := order.Clusters(m.f.Clusters)
 	for i := range order.Waves {
 		w := &order.Waves[i]
-		out := Wave{Name: w.Name, Clusters: append([]string{}, fleet.IDs(clusters[i])...), Approve: w.Approve, Place: m.links.place(w.Pos)}
+		out := ReportWave{Name: w.Name, Clusters: append([]string{}, fleet.IDs(clusters[i])...), Approve: w.Approve, Place: m.links.place(w.Pos)}
 		if w.Parallel > 0 || w.Share > 0 {
 			out.AtATime = w.AtATime(len(clusters[i]))
 		}

@@ -1,4 +1,4 @@
-package report
+package query
 
 import (
 	"cmp"
@@ -25,7 +25,7 @@ func (m *maker) readLayers() error {
 			continue
 		}
 		m.layers = append(m.layers, l)
-		out := Layer{Dir: l.Dir, Name: l.Name, Clusters: below}
+		out := ReportLayer{Dir: l.Dir, Name: l.Name, Clusters: below}
 		if i := slices.IndexFunc(m.f.Clusters, func(c *fleet.Cluster) bool { return clusterDir(c.ID) == l.Dir }); i >= 0 {
 			out.Cluster = m.f.Clusters[i].ID
 		}
@@ -60,8 +60,8 @@ type valueKey struct{ release, path string }
 // A valueIndex finds the lines of values.
 type valueIndex struct {
 	*maker
-	values map[valueKey]*Value
-	lines  map[valueKey]map[lineKey]*ValueLine
+	values map[valueKey]*ReportValue
+	lines  map[valueKey]map[lineKey]*ReportValueLine
 }
 
 // A lineKey identifies a line that sets a value.
@@ -72,32 +72,34 @@ type lineKey struct {
 
 // addValues adds the values of all releases with the lines that set them.
 func (m *maker) addValues() {
-	x := valueIndex{m, map[valueKey]*Value{}, map[valueKey]map[lineKey]*ValueLine{}}
+	x := valueIndex{m, map[valueKey]*ReportValue{}, map[valueKey]map[lineKey]*ReportValueLine{}}
 	for _, c := range m.f.Clusters {
 		for _, r := range c.Releases {
 			x.add(c, r, r.Values, nil)
 		}
 		x.addPinned(c)
 	}
-	m.Values = []Value{}
+	m.Values = []ReportValue{}
 	for key, v := range x.values {
 		for _, l := range x.lines[key] {
 			v.Lines = append(v.Lines, *l)
 		}
-		slices.SortFunc(v.Lines, func(a, b ValueLine) int {
+		slices.SortFunc(v.Lines, func(a, b ReportValueLine) int {
 			return cmp.Or(cmp.Compare(a.Layer, b.Layer), comparePlaces(a.Place, b.Place), cmp.Compare(a.Value, b.Value), slices.Compare(a.Effective, b.Effective), slices.Compare(a.Overridden, b.Overridden))
 		})
 		hideLines(v.Lines)
 		m.Values = append(m.Values, *v)
 	}
-	slices.SortFunc(m.Values, func(a, b Value) int { return cmp.Or(cmp.Compare(a.Release, b.Release), cmp.Compare(a.Path, b.Path)) })
+	slices.SortFunc(m.Values, func(a, b ReportValue) int {
+		return cmp.Or(cmp.Compare(a.Release, b.Release), cmp.Compare(a.Path, b.Path))
+	})
 	m.countLayers()
 }
 
 // hideLines hides all lines of a value if one of them is a secret: an overridden line is in no
 // Secret of the selected clusters, but others may use it.
-func hideLines(lines []ValueLine) {
-	if !slices.ContainsFunc(lines, func(l ValueLine) bool { return l.Value == hidden }) {
+func hideLines(lines []ReportValueLine) {
+	if !slices.ContainsFunc(lines, func(l ReportValueLine) bool { return l.Value == hidden }) {
 		return
 	}
 	for i := range lines {
@@ -146,8 +148,8 @@ const pinnedText = "(pinned by values)"
 func (x *valueIndex) line(c *fleet.Cluster, release string, path []string, t *fleet.Tree, effective bool) {
 	key := valueKey{release, fleet.FieldText(path)}
 	if x.values[key] == nil {
-		x.values[key] = &Value{Release: release, Path: key.path}
-		x.lines[key] = map[lineKey]*ValueLine{}
+		x.values[key] = &ReportValue{Release: release, Path: key.path}
+		x.lines[key] = map[lineKey]*ReportValueLine{}
 	}
 	text := x.secrets.text(t.Native())
 	if t.Scalar == pinnedText {
@@ -159,7 +161,7 @@ func (x *valueIndex) line(c *fleet.Cluster, release string, path []string, t *fl
 	}
 	l := x.lines[key][at]
 	if l == nil {
-		l = &ValueLine{Layer: at.layer, Value: text, Place: x.links.place(at.pos), Effective: []string{}, Overridden: []string{}}
+		l = &ReportValueLine{Layer: at.layer, Value: text, Place: x.links.place(at.pos), Effective: []string{}, Overridden: []string{}}
 		x.lines[key][at] = l
 	}
 	if list := &l.Overridden; effective {
@@ -171,7 +173,7 @@ func (x *valueIndex) line(c *fleet.Cluster, release string, path []string, t *fl
 
 // countLayers counts the values that each layer sets and overrides.
 func (m *maker) countLayers() {
-	index := map[string]*Layer{}
+	index := map[string]*ReportLayer{}
 	for i := range m.Layers {
 		index[m.Layers[i].Dir] = &m.Layers[i]
 	}
@@ -184,16 +186,18 @@ func (m *maker) countLayers() {
 			}
 			seen[line.Layer] = true
 			l.Sets++
-			l.Overrides += btoi(v.has(func(other ValueLine) bool { return isBelowLayer(l.Dir, other.Layer) }) &&
-				v.has(func(own ValueLine) bool { return own.Layer == l.Dir && len(own.Effective) > 0 }))
-			l.Overridden += btoi(v.has(func(other ValueLine) bool { return isBelowLayer(other.Layer, l.Dir) }) &&
-				v.has(func(own ValueLine) bool { return own.Layer == l.Dir && len(own.Overridden) > 0 }))
+			l.Overrides += btoi(v.has(func(other ReportValueLine) bool { return isBelowLayer(l.Dir, other.Layer) }) &&
+				v.has(func(own ReportValueLine) bool { return own.Layer == l.Dir && len(own.Effective) > 0 }))
+			l.Overridden += btoi(v.has(func(other ReportValueLine) bool { return isBelowLayer(other.Layer, l.Dir) }) &&
+				v.has(func(own ReportValueLine) bool { return own.Layer == l.Dir && len(own.Overridden) > 0 }))
 		}
 	}
 }
 
 // has reports whether a line has a property.
-func (v Value) has(property func(ValueLine) bool) bool { return slices.ContainsFunc(v.Lines, property) }
+func (v ReportValue) has(property func(ReportValueLine) bool) bool {
+	return slices.ContainsFunc(v.Lines, property)
+}
 
 // isBelowLayer reports whether a layer is below another one. Lines outside of the layers are
 // neither below nor above.

@@ -1,4 +1,4 @@
-package report
+package query
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 // A markdownWriter writes Markdown with escaped texts.
 type markdownWriter struct{ strings.Builder }
 
-// WriteMarkdown writes the facts of the page.
-func WriteMarkdown(w io.Writer, r *Report) error {
+// WriteReportMarkdown writes the facts of the page.
+func WriteReportMarkdown(w io.Writer, r *Report) error {
 	m := &markdownWriter{}
 	fmt.Fprintf(m, "# %s\n\n%s.\n", diff.MarkdownText(r.Fleet), r.Summary())
 	m.matrix(r)
@@ -45,7 +45,7 @@ func md(s string) string {
 }
 
 // mdPlace returns a place as a link, or as text.
-func mdPlace(p *Place) string {
+func mdPlace(p *ReportPlace) string {
 	if p == nil {
 		return "-"
 	}
@@ -103,12 +103,12 @@ func (m *markdownWriter) differences(r *Report) {
 // changes writes the changes since an earlier state, and the drift of running clusters.
 func (m *markdownWriter) changes(r *Report) {
 	var changes, findings [][]string
-	addChanges := func(cluster string, all []Change) {
+	addChanges := func(cluster string, all []ReportChange) {
 		for _, x := range all {
 			changes = append(changes, []string{md(cluster), md(x.Release), md(x.Action), md(x.Object), mdList(x.Fields)})
 		}
 	}
-	addFindings := func(cluster, release string, all []LiveFinding) {
+	addFindings := func(cluster, release string, all []ReportLiveFinding) {
 		for _, f := range all {
 			findings = append(findings, []string{md(cluster), md(release), md(f.Reason), md(f.Object), mdList(f.Fields), mdList(f.By)})
 		}

@@ -1,4 +1,4 @@
-package report
+package query
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 
 // compare adds the differences between the clusters of each environment.
 func (m *maker) compare() {
-	m.Differences = []Difference{}
+	m.Differences = []ReportDifference{}
 	for _, e := range m.environments {
 		if len(e.clusters) < 2 {
 			continue
@@ -27,7 +27,7 @@ func (m *maker) compare() {
 			}
 		}
 	}
-	slices.SortStableFunc(m.Differences, func(a, b Difference) int {
+	slices.SortStableFunc(m.Differences, func(a, b ReportDifference) int {
 		return strings.Compare(a.Environment+"\x00"+a.Release, b.Environment+"\x00"+b.Release)
 	})
 }
@@ -36,7 +36,7 @@ func (m *maker) compare() {
 // from their environment. Objects are differences only of clusters with such a cell: most
 // objects of a release differ in each cluster, because its name is in them.
 func (m *maker) addDifference(e *environment, part string, d diff.Difference) {
-	out := Difference{Environment: e.name, Release: d.Release, Part: part, Path: fleet.FieldText(d.Path)}
+	out := ReportDifference{Environment: e.name, Release: d.Release, Part: part, Path: fleet.FieldText(d.Path)}
 	if part == "object" || part == "image" {
 		out.Path = d.Path[0]
 	}
@@ -46,7 +46,7 @@ func (m *maker) addDifference(e *environment, part string, d diff.Difference) {
 	}
 	for i, text := range d.Texts() {
 		v := d.Variants[i]
-		variant := Variant{Value: text, Clusters: v.Clusters, Differs: differing[i]}
+		variant := ReportVariant{Value: text, Clusters: v.Clusters, Differs: differing[i]}
 		if m.secrets.contains(v.Value) {
 			variant.Value = hidden
 		}
@@ -108,8 +108,8 @@ func (m *maker) countDifference(clusterID, release string) {
 		cell.Differs++
 		return
 	}
-	i := slices.IndexFunc(m.Clusters, func(c Cluster) bool { return c.ID == clusterID })
+	i := slices.IndexFunc(m.Clusters, func(c ReportCluster) bool { return c.ID == clusterID })
 	c := &m.Clusters[i]
-	c.Releases = append(c.Releases, Cell{Release: release, Missing: true, Differs: 1})
-	slices.SortFunc(c.Releases, func(a, b Cell) int { return strings.Compare(a.Release, b.Release) })
+	c.Releases = append(c.Releases, ReportCell{Release: release, Missing: true, Differs: 1})
+	slices.SortFunc(c.Releases, func(a, b ReportCell) int { return strings.Compare(a.Release, b.Release) })
 }

@@ -1,4 +1,4 @@
-package report
+package query
 
 import (
 	"cmp"
@@ -126,7 +126,7 @@ func mergeOrder(all, list []string) []string {
 
 // placeNodes sets the columns and rows of nodes, sorts them, and returns the number of
 // columns. A release is right of those that it depends on.
-func placeNodes(nodes []*node, wires []Wire) (columns int) {
+func placeNodes(nodes []*node, wires []ReportWire) (columns int) {
 	byName := map[string]*node{}
 	for _, n := range nodes {
 		byName[n.name] = n
@@ -189,7 +189,7 @@ func (r *Report) waveGraph() template.HTML {
 	return template.HTML(b.String())
 }
 
-func waveText(w Wave) string {
+func waveText(w ReportWave) string {
 	out := diag.Count(len(w.Clusters), "cluster", "clusters")
 	if w.Approve != "" {
 		out += ", approval"

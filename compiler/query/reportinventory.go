@@ -1,4 +1,4 @@
-package report
+package query
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ func (m *maker) addCRD(c *fleet.Cluster, o fleet.Object) {
 	if o.GroupVersionKind().GroupKind() != fleet.CRDKind {
 		return
 	}
-	out := CRD{Name: o.GetName(), Release: o.Release.Name, Versions: []string{}, Place: m.links.place(cmp.Or(o.Release.SourcePos, o.Release.Pos))}
+	out := ReportCRD{Name: o.GetName(), Release: o.Release.Name, Versions: []string{}, Place: m.links.place(cmp.Or(o.Release.SourcePos, o.Release.Pos))}
 	out.Kind = fleet.DefinedKind(o.Unstructured).Kind
 	versions, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "versions")
 	list, _ := versions.([]any)
@@ -43,11 +43,11 @@ func (m *maker) addCRD(c *fleet.Cluster, o fleet.Object) {
 
 // addInventory adds the images and CRDs.
 func (m *maker) addInventory(ctx context.Context) error {
-	m.CRDs, m.Images = []CRD{}, []Image{}
+	m.CRDs, m.Images = []ReportCRD{}, []ReportImage{}
 	for _, crd := range m.crds {
 		m.CRDs = append(m.CRDs, *crd)
 	}
-	slices.SortFunc(m.CRDs, func(a, b CRD) int {
+	slices.SortFunc(m.CRDs, func(a, b ReportCRD) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Release, b.Release), slices.Compare(a.Versions, b.Versions), cmp.Compare(a.Storage, b.Storage))
 	})
 	images, err := m.images.Images(ctx)
@@ -55,7 +55,7 @@ func (m *maker) addInventory(ctx context.Context) error {
 		return err
 	}
 	for _, found := range images {
-		out := Image{Repository: found.Repository, Version: found.Tag, Clusters: found.Clusters, Releases: []string{}}
+		out := ReportImage{Repository: found.Repository, Version: found.Tag, Clusters: found.Clusters, Releases: []string{}}
 		if found.Digest != "" {
 			out.Version = strings.TrimPrefix(out.Version+"@"+registry.ShortImageDigest(found.Digest), "@")
 		}

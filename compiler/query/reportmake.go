@@ -1,4 +1,4 @@
-package report
+package query
 
 import (
 	"cmp"
@@ -13,13 +13,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver"
-	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// A Request selects the clusters and the facts of a report.
-type Request struct {
+// A ReportRequest selects the clusters and the facts of a report.
+type ReportRequest struct {
 	Clusters []string // patterns; all clusters when empty
 
 	// LinkTemplate is the address of a line in a web browser, with {file} and {line} in it.
@@ -27,15 +26,15 @@ type Request struct {
 	LinkTemplate string
 
 	Outdated bool                  // whether to check the chart repositories for newer versions
-	Against  *query.DiffRequest    // the state to compare with; nil for none
+	Against  *DiffRequest          // the state to compare with; nil for none
 	Name     string                // of that state
 	Live     *deliver.DriftRequest // how to read the running clusters; nil for not at all
 	Each     func(of int)          // called after each cluster; may be nil
 }
 
-// Make compiles the clusters and returns their facts. The error holds all faults of the fleet.
+// MakeReport compiles the clusters and returns their facts. The error holds all faults of the fleet.
 // Faults of running clusters are returned with the report.
-func Make(ctx context.Context, c *compiler.Compiler, req Request) (*Report, error) {
+func MakeReport(ctx context.Context, c *compiler.Compiler, req ReportRequest) (*Report, error) {
 	links, err := newLinker(req.LinkTemplate)
 	if err != nil {
 		return nil, err
@@ -70,9 +69,9 @@ type maker struct {
 	f            *compiler.Fleet
 	environments []*environment
 	secrets      secretTexts
-	images       *query.ImageCollector
-	crds         map[crdKey]*CRD
-	waivers      map[waiverKey]*Waiver
+	images       *ImageCollector
+	crds         map[crdKey]*ReportCRD
+	waivers      map[waiverKey]*ReportWaiver
 	layers       []load.LayerFiles // of the selected clusters
 }
 
@@ -80,14 +79,14 @@ type maker struct {
 type environment struct {
 	name     string
 	clusters []int // indexes in the fleet
-	comparer *query.Comparer
+	comparer *Comparer
 }
 
 func newMaker(f *compiler.Fleet, links linker) *maker {
 	f.KeepSame()
 	m := &maker{
 		Report: &Report{Fleet: f.Module, links: links}, f: f, secrets: newSecretTexts(),
-		images: query.NewImageCollector(f), crds: map[crdKey]*CRD{}, waivers: map[waiverKey]*Waiver{},
+		images: NewImageCollector(f), crds: map[crdKey]*ReportCRD{}, waivers: map[waiverKey]*ReportWaiver{},
 	}
 	byName := map[string]*environment{}
 	for i, c := range f.Clusters {
@@ -103,7 +102,7 @@ func newMaker(f *compiler.Fleet, links linker) *maker {
 		for _, i := range e.clusters {
 			clusters = append(clusters, f.Clusters[i])
 		}
-		e.comparer = query.NewComparer(f, clusters, nil)
+		e.comparer = NewComparer(f, clusters, nil)
 	}
 	return m
 }
@@ -172,7 +171,7 @@ func (m *maker) collect(ctx context.Context) error {
 
 // newerVersions sets the newer versions of charts: those that other clusters pin and, with
 // Outdated, those in the repositories.
-func (m *maker) newerVersions(ctx context.Context, c *compiler.Compiler, req Request) error {
+func (m *maker) newerVersions(ctx context.Context, c *compiler.Compiler, req ReportRequest) error {
 	newest := map[string]string{}
 	note := func(location, version string) {
 		if chart.IsNewer(version, newest[location]) {
@@ -185,7 +184,7 @@ func (m *maker) newerVersions(ctx context.Context, c *compiler.Compiler, req Req
 		}
 	}
 	if req.Outdated {
-		found, err := query.OutdatedCharts(ctx, c, req.Clusters...)
+		found, err := OutdatedCharts(ctx, c, req.Clusters...)
 		if err != nil {
 			return err
 		}
@@ -205,13 +204,13 @@ func (m *maker) newerVersions(ctx context.Context, c *compiler.Compiler, req Req
 }
 
 // cell returns the cell of a release in a cluster; nil if there is none.
-func (r *Report) cell(clusterID, release string) *Cell {
-	i, ok := slices.BinarySearchFunc(r.Clusters, clusterID, func(c Cluster, id string) int { return cmp.Compare(c.ID, id) })
+func (r *Report) cell(clusterID, release string) *ReportCell {
+	i, ok := slices.BinarySearchFunc(r.Clusters, clusterID, func(c ReportCluster, id string) int { return cmp.Compare(c.ID, id) })
 	if !ok {
 		return nil
 	}
 	c := &r.Clusters[i]
-	j, ok := slices.BinarySearchFunc(c.Releases, release, func(cell Cell, name string) int { return cmp.Compare(cell.Release, name) })
+	j, ok := slices.BinarySearchFunc(c.Releases, release, func(cell ReportCell, name string) int { return cmp.Compare(cell.Release, name) })
 	if !ok {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package report
+package query
 
 import (
 	"slices"
@@ -151,7 +151,7 @@ func (r *Report) data() *pageData {
 }
 
 // addCluster adds a cluster with its cells.
-func (d *pageData) addCluster(c Cluster) {
+func (d *pageData) addCluster(c ReportCluster) {
 	environment := c.Environment
 	out := dataCluster{
 		ID: d.text(c.ID), Environment: slices.Index(d.Environments, environment), EnvName: d.text(environment),
@@ -179,7 +179,7 @@ func (d *pageData) addCluster(c Cluster) {
 }
 
 // changes returns the texts of changes.
-func (d *pageData) changes(all []Change) [][3]int {
+func (d *pageData) changes(all []ReportChange) [][3]int {
 	var out [][3]int
 	for _, c := range all {
 		out = append(out, [3]int{d.text(c.Action), d.text(c.Object), d.text(strings.Join(c.Fields, ", "))})
@@ -188,7 +188,7 @@ func (d *pageData) changes(all []Change) [][3]int {
 }
 
 // findings returns the texts of findings.
-func (d *pageData) findings(all []LiveFinding) [][3]int {
+func (d *pageData) findings(all []ReportLiveFinding) [][3]int {
 	var out [][3]int
 	for _, f := range all {
 		details := strings.Join(f.Fields, ", ")
@@ -210,7 +210,7 @@ func (d *pageData) text(s string) int {
 	return i
 }
 
-func (d *pageData) place(p *Place) dataPlace {
+func (d *pageData) place(p *ReportPlace) dataPlace {
 	if p == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package report
+package query
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// A Summary has the numbers of a report.
-type Summary struct {
+// A ReportSummary has the numbers of a report.
+type ReportSummary struct {
 	Clusters, Releases, Installed int // clusters, names of releases, releases in clusters
 	Outdated, Differs, Waived     int // cells
 	Changed                       int // cells with changes since the state of Against
@@ -20,9 +20,9 @@ type Summary struct {
 	Unchecked                     int // running clusters that could not be checked
 }
 
-// Summary counts the facts.
-func (r *Report) Summary() Summary {
-	s := Summary{Clusters: len(r.Clusters), Releases: len(r.ReleaseNames())}
+// ReportSummary counts the facts.
+func (r *Report) Summary() ReportSummary {
+	s := ReportSummary{Clusters: len(r.Clusters), Releases: len(r.ReleaseNames())}
 	for _, c := range r.Clusters {
 		for _, cell := range c.Releases {
 			s.Installed += btoi(!cell.Missing)
@@ -54,14 +54,14 @@ func (r *Report) ReleaseNames() []string {
 }
 
 // String returns the numbers as one sentence.
-func (s Summary) String() string {
+func (s ReportSummary) String() string {
 	return fmt.Sprintf("%s, %s: %d outdated, %s, %d with waivers",
 		diag.Count(s.Clusters, "cluster", "clusters"), diag.Count(s.Installed, "release", "releases"), s.Outdated,
 		diag.Count(s.Differs, "differs from its environment", "differ from their environment"), s.Waived)
 }
 
-// WriteText writes the matrix as a table, a line for each release in a cluster.
-func WriteText(w io.Writer, r *Report) error {
+// WriteReportText writes the matrix as a table, a line for each release in a cluster.
+func WriteReportText(w io.Writer, r *Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "CLUSTER\tRELEASE\tVERSION\tPINNED BY\tNOTES")
 	for _, c := range r.Clusters {
@@ -78,7 +78,7 @@ func WriteText(w io.Writer, r *Report) error {
 }
 
 // String returns the place as file:line; empty for no place.
-func (p *Place) String() string {
+func (p *ReportPlace) String() string {
 	if p == nil {
 		return ""
 	}
@@ -86,7 +86,7 @@ func (p *Place) String() string {
 }
 
 // notes returns the notes on a cell.
-func (r *Report) notes(cell Cell) []string {
+func (r *Report) notes(cell ReportCell) []string {
 	var out []string
 	if cell.Missing {
 		out = append(out, "not installed, but in most clusters of the environment")

@@ -1,4 +1,4 @@
-package report
+package query
 
 import (
 	"context"
@@ -6,17 +6,16 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/deliver"
-	"github.com/fleetc/fleetc/compiler/query"
 )
 
 // against adds the differences from an earlier state of the fleet.
-func (m *maker) against(ctx context.Context, c *compiler.Compiler, req Request) error {
+func (m *maker) against(ctx context.Context, c *compiler.Compiler, req ReportRequest) error {
 	if req.Against == nil {
 		return nil
 	}
 	old := *req.Against
 	old.Clusters = req.Clusters
-	found, err := query.Diff(ctx, c, old)
+	found, err := Diff(ctx, c, old)
 	if err != nil {
 		return err
 	}
@@ -28,7 +27,7 @@ func (m *maker) against(ctx context.Context, c *compiler.Compiler, req Request) 
 				if list == nil {
 					continue
 				}
-				out := Change{Action: string(change.Action), Object: change.ID, Release: change.Release}
+				out := ReportChange{Action: string(change.Action), Object: change.ID, Release: change.Release}
 				for _, f := range change.Fields {
 					if f.Path != "" {
 						out.Fields = append(out.Fields, f.Path)
@@ -58,26 +57,26 @@ func (m *maker) against(ctx context.Context, c *compiler.Compiler, req Request) 
 
 // changes returns the changes of the cell of a release, or those of the cluster if it has no
 // such release; nil without the cluster.
-func (m *maker) changes(clusterID, release string) *[]Change {
+func (m *maker) changes(clusterID, release string) *[]ReportChange {
 	if cell := m.cell(clusterID, release); cell != nil {
 		return &cell.Changes
 	}
-	if i := slices.IndexFunc(m.Clusters, func(c Cluster) bool { return c.ID == clusterID }); i >= 0 {
+	if i := slices.IndexFunc(m.Clusters, func(c ReportCluster) bool { return c.ID == clusterID }); i >= 0 {
 		return &m.Clusters[i].Changes
 	}
 	return nil
 }
 
-func sortChanges(list []Change) {
-	slices.SortFunc(list, func(a, b Change) int {
+func sortChanges(list []ReportChange) {
+	slices.SortFunc(list, func(a, b ReportChange) int {
 		return slices.Compare([]string{a.Release, a.Object, a.Action}, []string{b.Release, b.Object, b.Action})
 	})
 }
 
 // addChange adds a change. Changes of one object are in several groups if its fields change
 // differently in other clusters.
-func addChange(list *[]Change, change Change) {
-	i := slices.IndexFunc(*list, func(other Change) bool {
+func addChange(list *[]ReportChange, change ReportChange) {
+	i := slices.IndexFunc(*list, func(other ReportChange) bool {
 		return other.Object == change.Object && other.Action == change.Action && other.Release == change.Release
 	})
 	if i < 0 {
@@ -91,7 +90,7 @@ func addChange(list *[]Change, change Change) {
 
 // live adds the state of the running clusters. The error holds the faults of clusters that
 // could not be checked.
-func (m *maker) live(ctx context.Context, c *compiler.Compiler, req Request) error {
+func (m *maker) live(ctx context.Context, c *compiler.Compiler, req ReportRequest) error {
 	if req.Live == nil {
 		return nil
 	}
@@ -103,11 +102,11 @@ func (m *maker) live(ctx context.Context, c *compiler.Compiler, req Request) err
 	}
 	m.Live = true
 	for _, one := range found.Clusters {
-		i := slices.IndexFunc(m.Clusters, func(c Cluster) bool { return c.ID == one.ID })
+		i := slices.IndexFunc(m.Clusters, func(c ReportCluster) bool { return c.ID == one.ID })
 		if i < 0 {
 			continue
 		}
-		state := &LiveState{Behind: one.Behind, Checked: one.Checked}
+		state := &ReportLiveState{Behind: one.Behind, Checked: one.Checked}
 		if r := one.Running; r != nil {
 			state.Revision, state.Commit = r.Revision, r.Commit
 		}
@@ -121,13 +120,13 @@ func (m *maker) live(ctx context.Context, c *compiler.Compiler, req Request) err
 }
 
 // addFinding adds a finding about an object. The values of its fields stay in the cluster.
-func (m *maker) addFinding(state *LiveState, id string, f deliver.DriftFinding) {
+func (m *maker) addFinding(state *ReportLiveState, id string, f deliver.DriftFinding) {
 	if f.Reason == deliver.DriftUnhealthy {
 		state.Unhealthy++
 	} else {
 		state.Drifted++
 	}
-	out := LiveFinding{Object: f.ID, Reason: string(f.Reason)}
+	out := ReportLiveFinding{Object: f.ID, Reason: string(f.Reason)}
 	for _, field := range f.Fields {
 		out.Fields = append(out.Fields, field.Path)
 		for _, by := range field.By {

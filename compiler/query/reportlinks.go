@@ -1,4 +1,4 @@
-package report
+package query
 
 import (
 	"net/url"
@@ -50,10 +50,10 @@ func (l linker) link(file string, line int) string {
 }
 
 // place returns the place of a position; nil for one outside of the fleet's files.
-func (l linker) place(p diag.Pos) *Place {
+func (l linker) place(p diag.Pos) *ReportPlace {
 	isPin := strings.HasPrefix(p.File, "environments/charts/") // generated, and in the repository
 	if !p.IsValid() || diag.IsTypeFile(p.File) && !isPin || filepath.IsAbs(p.File) || strings.HasPrefix(p.File, "../") {
 		return nil
 	}
-	return &Place{p.File, p.Line, l.link(p.File, p.Line)}
+	return &ReportPlace{p.File, p.Line, l.link(p.File, p.Line)}
 }

@@ -1,4 +1,4 @@
-package report
+package query
 
 import (
 	"cmp"
@@ -12,8 +12,8 @@ import (
 
 // addCluster adds a cluster with its releases.
 func (m *maker) addCluster(c *fleet.Cluster) {
-	out := Cluster{
-		ID: c.ID, Environment: environmentOf(c), Kubernetes: c.KubeVersion, Place: m.links.place(c.Pos), Stages: slices.Clone(c.Stages), Releases: []Cell{},
+	out := ReportCluster{
+		ID: c.ID, Environment: environmentOf(c), Kubernetes: c.KubeVersion, Place: m.links.place(c.Pos), Stages: slices.Clone(c.Stages), Releases: []ReportCell{},
 	}
 	if c.Rollout != nil {
 		if waves := c.Rollout.WavesOf(c); len(waves) > 0 {
@@ -22,7 +22,7 @@ func (m *maker) addCluster(c *fleet.Cluster) {
 	}
 	for _, r := range c.Releases {
 		source, kind := sourceOf(r)
-		cell := Cell{
+		cell := ReportCell{
 			Release: r.Name, Source: source, Namespace: r.Namespace, Stage: r.Stage, Level: r.Level, Depends: r.Depends,
 			Version: cmp.Or(versionOf(m.f, r), kind), pin: r.SourcePos, PinnedAt: m.links.place(r.SourcePos),
 		}
@@ -73,7 +73,7 @@ type waiverKey struct {
 }
 
 // addWaiver adds a waiver of a release in a cluster.
-func (m *maker) addWaiver(c *fleet.Cluster, w Waiver, pos diag.Pos) {
+func (m *maker) addWaiver(c *fleet.Cluster, w ReportWaiver, pos diag.Pos) {
 	key := waiverKey{w.Kind, w.Release, w.Name, w.Reason, w.Until, pos}
 	if m.waivers[key] == nil {
 		w.Place = m.links.place(pos)
@@ -88,15 +88,15 @@ func (m *maker) addWaiver(c *fleet.Cluster, w Waiver, pos diag.Pos) {
 func (m *maker) addWaivers(c *fleet.Cluster, r *fleet.Release) {
 	for kind, waivers := range map[WaiverKind][]fleet.Waiver{TypeWaiver: r.Open, PlaintextWaiver: r.Plaintext, SecretWaiver: r.SecretsIn} {
 		for _, w := range waivers {
-			m.addWaiver(c, Waiver{Kind: kind, Release: r.Name, Name: w.Path, Reason: w.Reason}, w.Pos)
+			m.addWaiver(c, ReportWaiver{Kind: kind, Release: r.Name, Name: w.Path, Reason: w.Reason}, w.Pos)
 		}
 	}
 	if w := r.DuplicateKeys; w.Reason != "" {
-		m.addWaiver(c, Waiver{Kind: KeyWaiver, Release: r.Name, Reason: w.Reason}, w.Pos)
+		m.addWaiver(c, ReportWaiver{Kind: KeyWaiver, Release: r.Name, Reason: w.Reason}, w.Pos)
 	}
 	for _, f := range r.Random {
 		action := map[fleet.RandomAction]string{fleet.KeepRandom: "keeps its value", fleet.DropRandom: "is removed", fleet.SetRandom: "is set"}[f.Action]
-		m.addWaiver(c, Waiver{Kind: RandomWaiver, Release: r.Name, Name: strings.TrimSpace(f.Object + " " + fleet.FieldText(f.Field)), Reason: action}, f.Pos)
+		m.addWaiver(c, ReportWaiver{Kind: RandomWaiver, Release: r.Name, Name: strings.TrimSpace(f.Object + " " + fleet.FieldText(f.Field)), Reason: action}, f.Pos)
 	}
 }
 
@@ -105,7 +105,7 @@ func (m *maker) addPolicyWaivers(c *fleet.Cluster, o fleet.Object) {
 	for _, p := range c.Policies {
 		for _, w := range p.Waivers {
 			if p.Match.Matches(o) && w.Match.Matches(o) {
-				m.addWaiver(c, Waiver{Kind: PolicyWaiver, Release: o.Release.Name, Name: p.Name + ": " + w.Name, Reason: w.Reason, Until: w.Until}, w.Pos)
+				m.addWaiver(c, ReportWaiver{Kind: PolicyWaiver, Release: o.Release.Name, Name: p.Name + ": " + w.Name, Reason: w.Reason, Until: w.Until}, w.Pos)
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func (m *maker) addPolicyWaivers(c *fleet.Cluster, o fleet.Object) {
 
 // countWaivers sorts the waivers and counts those of each cell.
 func (m *maker) countWaivers() {
-	m.Waivers = []Waiver{}
+	m.Waivers = []ReportWaiver{}
 	for _, w := range m.waivers {
 		m.Waivers = append(m.Waivers, *w)
 		for _, id := range w.Clusters {
@@ -122,14 +122,14 @@ func (m *maker) countWaivers() {
 			}
 		}
 	}
-	slices.SortFunc(m.Waivers, func(a, b Waiver) int {
+	slices.SortFunc(m.Waivers, func(a, b ReportWaiver) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Release, b.Release), cmp.Compare(a.Name, b.Name), comparePlaces(a.Place, b.Place),
 			slices.Compare(a.Clusters, b.Clusters), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Until, b.Until))
 	})
 }
 
 // comparePlaces orders places; nil comes first.
-func comparePlaces(a, b *Place) int {
+func comparePlaces(a, b *ReportPlace) int {
 	if a == nil || b == nil {
 		return cmp.Compare(btoi(a != nil), btoi(b != nil))
 	}
