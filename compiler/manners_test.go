@@ -23,7 +23,7 @@ var forbidden = []struct {
 	{"log.Fatal", "return an error", nil},
 	{"os.Getwd", "the caller passes the directory", nil},
 	{"os.Chdir", "the caller passes the directory", nil},
-	{"time.Now", "output depends on input alone", []string{"compiler/stage/chart/store.go", "compiler/cache/cache.go", "compiler/deliver/export/lock_unix.go", "compiler/deliver/export/lock_windows.go", "compiler/deliver/cluster/lease.go", "compiler/deliver/secretencrypt.go", "cmd/fleetc/secret.go", "cmd/fleetc/secretfiles.go", "cmd/fleetc/secretedit.go", "compiler/base/registry/retry.go", "compiler/deliver/apply/wait.go", "compiler/deliver/apply/history.go", "compiler/deliver/rollout.go", "compiler/deliver/driftcheck.go", "compiler/deliver/driftserver.go"}},
+	{"time.Now", "output depends on input alone", []string{"compiler/stage/chart/store.go", "compiler/cache/cache.go", "compiler/deliver/export/lock_unix.go", "compiler/deliver/export/lock_windows.go", "compiler/deliver/cluster/lease.go", "compiler/deliver/secretencrypt.go", "cmd/fleetc/secret.go", "cmd/fleetc/secretfiles.go", "cmd/fleetc/secretedit.go", "compiler/stage/chart/registryretry.go", "compiler/deliver/apply/wait.go", "compiler/deliver/apply/history.go", "compiler/deliver/rollout.go", "compiler/deliver/driftcheck.go", "compiler/deliver/driftserver.go"}},
 }
 
 // beforeMain is the file that may have a function init: it sets how the initialization of

@@ -37,7 +37,7 @@ type wing struct {
 var doors = map[string][]string{
 	"cuelang.org/go":                         {"compiler/base/diag", "compiler/stage/load", "compiler/stage/unify", "compiler/stage/values", "compiler/stage/validate", "compiler/edit", "compiler/edit/lsp"},
 	"helm.sh/helm":                           {"compiler/base/fleet", "compiler/stage/chart", "compiler/stage/values", "compiler/stage/render", "compiler/edit/importer", "compiler/deliver/cluster"},
-	"github.com/google/go-containerregistry": {"compiler/base/registry", "compiler/stage/chart", "compiler/deliver/export"},
+	"github.com/google/go-containerregistry": {"compiler/stage/chart", "compiler/deliver/export"},
 	"k8s.io/apiextensions-apiserver":         {"compiler/stage/validate"},
 	"github.com/google/go-jsonnet":           {"compiler/stage/source"},
 	"sigs.k8s.io/kustomize":                  {"compiler/stage/source"},
@@ -45,7 +45,7 @@ var doors = map[string][]string{
 	"github.com/google/cel-go":               {"compiler/base/kube"},
 	"github.com/spf13":                       {"cmd/fleetc"},
 	"k8s.io/client-go":                       {"compiler/deliver/cluster"},
-	"net/http":                               {"compiler/base/registry", "compiler/stage/chart", "compiler/deliver/export", "compiler/deliver/cluster", "compiler/deliver/apply", "compiler/deliver"},
+	"net/http":                               {"compiler/stage/chart", "compiler/deliver/export", "compiler/deliver/cluster", "compiler/deliver/apply", "compiler/deliver"},
 	"github.com/prometheus":                  {"compiler/deliver"},
 	"os/exec":                                {"cmd/fleetc", "compiler/base/git", "compiler/deliver/apply", "compiler/deliver/cluster", "compiler/deliver", "compiler/edit/importer"},
 	"github.com/creachadair/jrpc2":           {"compiler/edit/lsp"},

@@ -10,10 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fleetc/fleetc/compiler/base/registry"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
 )
 
 const imageOutdatedLong = `outdated lists the container images of the fleet that have a newer tag. It
@@ -52,7 +53,7 @@ func newImageOutdatedCommand(o *options) *cobra.Command {
 			return err
 		}
 		p := newProgress(cmd, len(f.Clusters))
-		versions, err := edit.FindImageVersions(cmd.Context(), f, registry.NewImages(o.compiler().Offline), patterns, p.step)
+		versions, err := edit.FindImageVersions(cmd.Context(), f, chart.NewRegistryImages(o.compiler().Offline), patterns, p.step)
 		outdated := slices.ContainsFunc(versions, func(v edit.ImageVersion) bool { return v.Status == edit.ImageOutdated })
 		if !all {
 			versions = slices.DeleteFunc(versions, func(v edit.ImageVersion) bool { return v.Status == edit.ImageUpToDate || v.Status == edit.ImageHeld })
@@ -93,7 +94,7 @@ func imageVersionTable(w io.Writer, versions []edit.ImageVersion) error {
 
 // shortTag returns a tag with the beginning of its digest.
 func shortTag(tag, digest string) string {
-	r := registry.ImageReference{Tag: tag, Digest: registry.ShortImageDigest(digest)}
+	r := fleet.ImageReference{Tag: tag, Digest: fleet.ShortImageDigest(digest)}
 	return cmp.Or(diff.Inline(strings.TrimPrefix(r.Suffix(), ":")), "-")
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -63,7 +63,7 @@ func newImageUpdateCommand(o *options) *cobra.Command {
 				return err
 			}
 			p := newProgress(cmd, len(ids))
-			u, err := edit.UpdateImages(cmd.Context(), c, registry.NewImages(c.Offline), req, p.step)
+			u, err := edit.UpdateImages(cmd.Context(), c, chart.NewRegistryImages(c.Offline), req, p.step)
 			if u == nil {
 				return err
 			}

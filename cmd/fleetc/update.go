@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
 )
 
 const updateLong = `update finds newer versions of the charts and images of the fleet, and changes
@@ -121,7 +121,7 @@ func runUpdate(cmd *cobra.Command, o *options, u *updateOptions) error {
 	}
 	u.Date = o.date
 	p := newProgress(cmd, len(ids))
-	found, err := edit.FindUpdates(cmd.Context(), c, registry.NewImages(c.Offline), u.UpdatesRequest, p.step)
+	found, err := edit.FindUpdates(cmd.Context(), c, chart.NewRegistryImages(c.Offline), u.UpdatesRequest, p.step)
 	p.clear()
 	if found == nil {
 		return err

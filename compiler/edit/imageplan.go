@@ -11,7 +11,6 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -27,7 +26,7 @@ type plannedUse struct {
 	*imagePlanner
 	query.ImageUse
 	version       *ImageVersion
-	before, after registry.ImageReference
+	before, after fleet.ImageReference
 	clusters      []*fleet.Cluster // with the use; at least one
 	release       *fleet.Release   // in the first cluster
 }
@@ -61,7 +60,7 @@ func (p *imagePlanner) divide(v *ImageVersion, use query.ImageUse) []*plannedUse
 		i := slices.IndexFunc(out, func(u *plannedUse) bool { return u.release.Pos == r.Pos })
 		if i < 0 {
 			i = len(out)
-			out = append(out, &plannedUse{imagePlanner: p, ImageUse: use, version: v, before: registry.ParseImage(v.Image), after: registry.ParseImage(v.Next()), release: r})
+			out = append(out, &plannedUse{imagePlanner: p, ImageUse: use, version: v, before: fleet.ParseImage(v.Image), after: fleet.ParseImage(v.Next()), release: r})
 		}
 		out[i].clusters = append(out[i].clusters, c)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/query"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
 )
 
 // An ImageStatus says whether an image has the newest tag.
@@ -39,7 +39,7 @@ type ImageVersion struct {
 	diag.Pos                 // of the policy; not valid if there is none
 	Clusters     []string    `json:"clusters"` // IDs, in the order of the fleet
 
-	policy     *registry.TagPolicy
+	policy     *fleet.TagPolicy
 	rule       fleet.TagRule
 	pinsDigest bool // whether the policy wants a digest
 	hasDigest  bool // whether the image has a digest, or the policy wants one
@@ -49,15 +49,15 @@ type ImageVersion struct {
 // without a tag gets the digest alone.
 func (v *ImageVersion) Next() string {
 	if v.Tag == "" && v.NewestDigest != "" {
-		return registry.ImageReference{Repository: v.Repository, Digest: v.NewestDigest}.String()
+		return fleet.ImageReference{Repository: v.Repository, Digest: v.NewestDigest}.String()
 	}
-	return registry.ImageReference{Repository: v.Repository, Tag: v.Newest, Digest: v.NewestDigest}.String()
+	return fleet.ImageReference{Repository: v.Repository, Tag: v.Newest, Digest: v.NewestDigest}.String()
 }
 
 // FindImageVersions returns the newest tags of the images of a fleet, sorted by image. patterns
 // are as in [query.Images]. The error holds the faults of images whose registries cannot
 // be read; the other images are beside it.
-func FindImageVersions(ctx context.Context, f *compiler.Fleet, client *registry.Images, patterns []string, done func()) ([]ImageVersion, error) {
+func FindImageVersions(ctx context.Context, f *compiler.Fleet, client *chart.RegistryImages, patterns []string, done func()) ([]ImageVersion, error) {
 	found, err := query.ImageNames(ctx, f, patterns, done)
 	if err != nil {
 		return nil, err
@@ -90,9 +90,9 @@ func versionsOf(f *compiler.Fleet, found []query.Image) []ImageVersion {
 
 // policyOf returns the policy of an image in a cluster; zero if it has none.
 func policyOf(c *fleet.Cluster, repository string) fleet.ImagePolicy {
-	full := registry.FullImageName(repository)
+	full := fleet.FullImageName(repository)
 	for _, p := range c.Images {
-		if registry.FullImageName(p.Image) == full {
+		if fleet.FullImageName(p.Image) == full {
 			return p
 		}
 	}
@@ -100,9 +100,9 @@ func policyOf(c *fleet.Cluster, repository string) fleet.ImagePolicy {
 }
 
 func newVersion(i query.Image, p fleet.ImagePolicy) ImageVersion {
-	compiled, err := registry.CompilePolicy(p.Rule)
+	compiled, err := fleet.CompileTagRule(p.Rule)
 	if err != nil {
-		compiled = &registry.TagPolicy{} // a fault of the cluster
+		compiled = &fleet.TagPolicy{} // a fault of the cluster
 	}
 	v := ImageVersion{
 		Image: i.Image, Repository: i.Repository, Tag: i.Tag, Digest: i.Digest, Policy: compiled.String(), Pos: p.Pos,
@@ -121,7 +121,7 @@ func newVersion(i query.Image, p fleet.ImagePolicy) ImageVersion {
 
 // newestOf asks the registries for the newest tags, or for a given tag. It returns the
 // versions that it knows. Optional images have no faults; nil for none.
-func newestOf(ctx context.Context, client *registry.Images, versions []ImageVersion, tag string, optional func(repository string) bool) ([]ImageVersion, error) {
+func newestOf(ctx context.Context, client *chart.RegistryImages, versions []ImageVersion, tag string, optional func(repository string) bool) ([]ImageVersion, error) {
 	const atATime = 16
 	results := par.Map(ctx, atATime, len(versions), func(ctx context.Context, i int) (ImageVersion, error) {
 		v := versions[i]
@@ -145,15 +145,15 @@ func newestOf(ctx context.Context, client *registry.Images, versions []ImageVers
 }
 
 // ask sets the newest tag and digest.
-func (v *ImageVersion) ask(ctx context.Context, client *registry.Images, tag string) error {
-	if registry.ParseImage(v.Image).String() != v.Image {
+func (v *ImageVersion) ask(ctx context.Context, client *chart.RegistryImages, tag string) error {
+	if fleet.ParseImage(v.Image).String() != v.Image {
 		return &diag.Diag{
 			Code: diag.CodeNoVersion,
 			Msg:  fmt.Sprintf("%q has an empty tag or digest, which no container runtime accepts", diag.Visible(v.Image, diag.MaxText)),
 			Hint: "write the tag after the : and the digest after the @, or remove that character; fleetc image list shows the line",
 		}
 	}
-	full := registry.FullImageName(v.Repository)
+	full := fleet.FullImageName(v.Repository)
 	v.Newest = tag
 	if tag == "" {
 		tags, err := client.Tags(ctx, full)
@@ -177,7 +177,7 @@ func (v *ImageVersion) ask(ctx context.Context, client *registry.Images, tag str
 	if v.hasDigest || tag != "" || v.Newest != v.Tag {
 		digest, err := client.Digest(ctx, full, v.Newest)
 		switch {
-		case errors.Is(err, registry.ErrNotFound) && tag == "":
+		case errors.Is(err, chart.ErrNotInRegistry) && tag == "":
 			return &diag.Diag{
 				Code:  diag.CodeNoVersion,
 				Msg:   fmt.Sprintf("%s:%s is in the list of the registry, but cannot be read", v.Repository, v.Newest),

@@ -12,9 +12,9 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -42,7 +42,7 @@ type ImageUpdate struct {
 // fleet with the changes, and writes nothing unless each image changes in all clusters that
 // get it, and nothing else changes but texts that have the old tag in them. The error holds
 // the faults of images that cannot be updated; the others are updated nevertheless.
-func UpdateImages(ctx context.Context, c *compiler.Compiler, client *registry.Images, req ImageRequest, done func()) (*ImageUpdate, error) {
+func UpdateImages(ctx context.Context, c *compiler.Compiler, client *chart.RegistryImages, req ImageRequest, done func()) (*ImageUpdate, error) {
 	f, err := c.Load(ctx)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ type plannedImage struct {
 }
 
 // outdated returns the images of the request that have a newer tag.
-func (u *updater) outdated(ctx context.Context, client *registry.Images, req ImageRequest, done func()) ([]ImageVersion, error) {
+func (u *updater) outdated(ctx context.Context, client *chart.RegistryImages, req ImageRequest, done func()) ([]ImageVersion, error) {
 	all, err := query.ImageNames(ctx, u.f, nil, done)
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (u *updater) inLayer(ids []string) []string {
 
 // checkTag checks a tag that the user chose.
 func checkTag(versions []ImageVersion, tag string) error {
-	if !registry.IsImageTag(tag) {
+	if !fleet.IsImageTag(tag) {
 		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("%q is not a valid tag", diag.Visible(tag, diag.MaxText)), Hint: "write it as in 1.27.3"}
 	}
 	var repositories []string

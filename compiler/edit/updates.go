@@ -10,8 +10,8 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -70,7 +70,7 @@ func (g *UpdateGroup) Clusters() []string {
 // It writes nothing. The fleet must have no faults. The error holds the faults of charts and
 // images whose versions cannot be read; the other updates are beside it. each is called with
 // the progress.
-func FindUpdates(ctx context.Context, c *compiler.Compiler, client *registry.Images, req UpdatesRequest, each func()) (*Updates, error) {
+func FindUpdates(ctx context.Context, c *compiler.Compiler, client *chart.RegistryImages, req UpdatesRequest, each func()) (*Updates, error) {
 	f, err := c.Load(ctx)
 	if err != nil {
 		return nil, err
@@ -249,7 +249,7 @@ func (u *Updates) Write(ctx context.Context) error {
 // A finder finds updates.
 type finder struct {
 	c       *compiler.Compiler
-	client  *registry.Images
+	client  *chart.RegistryImages
 	config  *fleet.Updates
 	before  State
 	charts  *ChartEditor

@@ -7,8 +7,8 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/query"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -26,7 +26,7 @@ type ImageTarget struct {
 // NewImageEditor returns an editor and the images that have a newer tag, sorted by image. The
 // error holds the faults of images whose registries cannot be read; the others are beside
 // it. The editor is nil if the fleet cannot be rendered.
-func NewImageEditor(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, client *registry.Images, optional func(repository string) bool, done func()) (*ImageEditor, []ImageVersion, error) {
+func NewImageEditor(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, client *chart.RegistryImages, optional func(repository string) bool, done func()) (*ImageEditor, []ImageVersion, error) {
 	e := &ImageEditor{updater{c: c, imagePlanner: imagePlanner{f: f}, uses: map[string][]query.ImageUse{}, others: map[string]bool{}}}
 	var faults diag.List
 	versions, err := e.outdated(ctx, client, ImageRequest{optional: optional}, done)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -50,7 +49,7 @@ func withDigest(version, digest string) string {
 	if version != "" {
 		version = brief(version)
 	}
-	return version + "@" + registry.ShortImageDigest(digest)
+	return version + "@" + fleet.ShortImageDigest(digest)
 }
 
 // Short returns the name for people: that of the chart, or the repository of the image.

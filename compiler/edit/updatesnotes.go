@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 )
 
 // ReleaseNotes has the release notes of a new version. All texts are untrusted.
@@ -50,7 +49,7 @@ func (f *finder) notes(ctx context.Context, g *UpdateGroup, moves []Move, after 
 		}
 		asked++
 		// Images without annotations are common, and notes are not worth a fault.
-		at, err := f.client.Source(ctx, registry.FullImageName(u.Name), u.To)
+		at, err := f.client.Source(ctx, fleet.FullImageName(u.Name), u.To)
 		if links := safeLinks(at); err == nil && len(links) > 0 {
 			out = append(out, ReleaseNotes{Name: u.Name, Version: u.To, Links: links})
 		}

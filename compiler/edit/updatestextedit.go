@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler/base/registry"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // replacePart returns the new text of a value that is the part of an image from an index
 // on, when the tag and the digest of the image change.
-func replacePart(before, after registry.ImageReference, text string, at int) (string, error) {
+func replacePart(before, after fleet.ImageReference, text string, at int) (string, error) {
 	whole := before.String()
 	if at < 0 || at+len(text) > len(whole) || whole[at:at+len(text)] != text {
 		// A patch has changed the repository.
@@ -46,6 +46,6 @@ func prefixed(prefix, text string) string {
 }
 
 // endsTag reports whether a part of an image from an index on ends where its tag ends.
-func endsTag(before registry.ImageReference, text string, at int) bool {
+func endsTag(before fleet.ImageReference, text string, at int) bool {
 	return at < 0 || at+len(text) == len(before.Repository)+len(prefixed(":", before.Tag))
 }

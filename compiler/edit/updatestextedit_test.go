@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetc/fleetc/compiler/base/registry"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"go.yaml.in/yaml/v3"
 )
@@ -27,7 +27,7 @@ func TestReplacePart(t *testing.T) {
 		{"mirror.example/a:1.0", "mirror.example/a:1.1", "docker.io/a:1.0", "docker.io/a:1.1"}, // renamed by a patch
 		{"a:1.0", "a:1.1", "b", ""},
 	} {
-		got, err := replacePart(registry.ParseImage(test.before), registry.ParseImage(test.after), test.text, strings.Index(test.before, test.text))
+		got, err := replacePart(fleet.ParseImage(test.before), fleet.ParseImage(test.after), test.text, strings.Index(test.before, test.text))
 		if got != test.want || (err == nil) != (test.want != "") {
 			t.Errorf("%s to %s: %q becomes %q, %v, want %q", test.before, test.after, test.text, got, err, test.want)
 		}

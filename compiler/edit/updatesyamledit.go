@@ -13,7 +13,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -114,7 +113,7 @@ var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Ku
 // editKustomization sets the tag of an image of a kustomization: newTag or digest of its
 // entry in images, or else the image in a file of its resources.
 func editKustomization(root string, o operation, edits load.Edits) (LineEdit, error) {
-	before, after := registry.ParseImage(o.before), registry.ParseImage(o.after)
+	before, after := fleet.ParseImage(o.before), fleet.ParseImage(o.after)
 	seen := map[string]bool{}
 	var visit func(dir string, depth int) (LineEdit, bool)
 	visit = func(dir string, depth int) (LineEdit, bool) {
@@ -169,7 +168,7 @@ type kustomization struct {
 }
 
 // setTag sets the tag of the entry for an image.
-func (k *kustomization) setTag(file string, text []byte, before, after registry.ImageReference, edits load.Edits) (LineEdit, bool) {
+func (k *kustomization) setTag(file string, text []byte, before, after fleet.ImageReference, edits load.Edits) (LineEdit, bool) {
 	for _, entry := range k.Images {
 		name, newName := entry["name"], entry["newName"]
 		if newName.Value != before.Repository && (newName.Value != "" || name.Value != before.Repository) {

@@ -13,7 +13,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/objects"
@@ -268,7 +267,7 @@ func header(o fleet.Object) fleet.Object {
 
 // splitImage splits an image reference into the repository, and the tag and digest.
 func splitImage(text string) (repository, version string) {
-	repository = registry.ParseImage(text).Repository
+	repository = fleet.ParseImage(text).Repository
 	return repository, strings.TrimPrefix(cmp.Or(text[len(repository):], "latest"), ":")
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/stage/objects"
 )
 
@@ -248,7 +247,7 @@ func selectImages[T any](all []T, repositoryOf func(T) string, patterns []string
 
 // newImage returns the image with its parts.
 func newImage(text string) Image {
-	r := registry.ParseImage(text)
+	r := fleet.ParseImage(text)
 	return Image{Image: text, Repository: r.Repository, Tag: r.Tag, Digest: r.Digest}
 }
 

@@ -6,7 +6,6 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
@@ -47,16 +46,16 @@ func (r *rehearsal) hasAppMajor(release string) bool {
 }
 
 // containerImages returns the images of the containers of an object, by their names.
-func containerImages(o fleet.Object) map[string]registry.ImageReference {
+func containerImages(o fleet.Object) map[string]fleet.ImageReference {
 	path, ok := podTemplates[kindOf(o)]
 	if !ok {
 		return nil
 	}
-	out := map[string]registry.ImageReference{}
+	out := map[string]fleet.ImageReference{}
 	for _, c := range containers(o.Object, path) {
 		name, _ := c["name"].(string)
 		text, _ := c["image"].(string)
-		out[name] = registry.ParseImage(text)
+		out[name] = fleet.ParseImage(text)
 	}
 	return out
 }

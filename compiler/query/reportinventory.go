@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 )
 
 // crdKey identifies a CRD with equal versions in several clusters.
@@ -57,7 +56,7 @@ func (m *maker) addInventory(ctx context.Context) error {
 	for _, found := range images {
 		out := ReportImage{Repository: found.Repository, Version: found.Tag, Clusters: found.Clusters, Releases: []string{}}
 		if found.Digest != "" {
-			out.Version = strings.TrimPrefix(out.Version+"@"+registry.ShortImageDigest(found.Digest), "@")
+			out.Version = strings.TrimPrefix(out.Version+"@"+fleet.ShortImageDigest(found.Digest), "@")
 		}
 		for _, use := range found.Uses {
 			if !slices.Contains(out.Releases, use.Release) {

@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/registry"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
 )
 
 const (
@@ -38,7 +38,7 @@ type RegistryClient struct {
 
 // NewRegistryClient returns a client for the target. It does not use the network yet.
 func NewRegistryClient(t RegistryTarget) *RegistryClient {
-	return &RegistryClient{t, registry.Waiting(registry.Transport())}
+	return &RegistryClient{t, chart.WaitingTransport(chart.RegistryTransport())}
 }
 
 // Check returns a fault when the ID of a cluster is not valid in the name of a
@@ -120,7 +120,7 @@ func (c *RegistryClient) withTag(ctx context.Context, cluster, verb string, work
 	}
 	limited, cancel := context.WithTimeout(ctx, pushTimeout)
 	defer cancel()
-	repo, options, err := registry.Open(limited, address, c.transport, maxAnswer)
+	repo, options, err := chart.OpenRegistry(limited, address, c.transport, maxAnswer)
 	if err == nil {
 		err = work(address, repo.Tag(c.target.tag), options)
 	}
@@ -133,7 +133,7 @@ func (c *RegistryClient) withTag(ctx context.Context, cluster, verb string, work
 	case limited.Err() != nil:
 		return &diag.Diag{Code: diag.CodeNetwork, Msg: fmt.Sprintf("%s:%s: the registry did not finish within %s", address, c.target.tag, pushTimeout), Hint: "run the command again", Cause: err}
 	}
-	return registry.Fault(address+":"+c.target.tag, verb, err)
+	return chart.RegistryFault(address+":"+c.target.tag, verb, err)
 }
 
 // current returns the digest that the tag has if it need not change, and an

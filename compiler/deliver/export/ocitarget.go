@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/registry"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
 )
 
 var (
@@ -38,12 +38,12 @@ func ParseTarget(text string) (RegistryTarget, error) {
 			Hint: "write oci://REGISTRY/PATH:TAG, as in oci://ghcr.io/example/clusters:main",
 		}
 	}
-	rest, ok := strings.CutPrefix(text, registry.Scheme)
+	rest, ok := strings.CutPrefix(text, chart.OCIScheme)
 	host, rest, _ := strings.Cut(rest, "/")
 	path, tag, tagged := strings.Cut(rest, ":")
 	switch {
 	case !ok:
-		return fault("it does not begin with " + registry.Scheme)
+		return fault("it does not begin with " + chart.OCIScheme)
 	case strings.Contains(host, "@"):
 		return RegistryTarget{}, &diag.Diag{Code: diag.CodeURLCredentials, Msg: "the address of the registry has credentials in it", Hint: "leave them out, and run docker login"}
 	case strings.Contains(rest, "@"):
@@ -80,7 +80,7 @@ func (t RegistryTarget) repository(cluster string) (string, error) {
 			Hint: "use a shorter path in the registry",
 		}
 	}
-	return registry.Scheme + t.registry + "/" + path, nil
+	return chart.OCIScheme + t.registry + "/" + path, nil
 }
 
 // CheckArtifactID returns a fault if the ID of a cluster cannot be part of the name of a

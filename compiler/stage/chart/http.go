@@ -15,7 +15,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 )
 
 // An index is the index.yaml of a repository: the versions of each chart, by name.
@@ -126,7 +125,7 @@ func (s *Source) download(ctx context.Context, ref fleet.ChartRef, e *entry) ([]
 	if err != nil {
 		return nil, &diag.Diag{
 			Code:  diag.CodeChartNotFound,
-			Msg:   fmt.Sprintf("%s: the repository's index has a URL that cannot be used: %s", ref, registry.Reason(err)),
+			Msg:   fmt.Sprintf("%s: the repository's index has a URL that cannot be used: %s", ref, RegistryReason(err)),
 			Hint:  "use another version, or ask the owner of the repository",
 			Cause: err,
 		}
@@ -183,7 +182,7 @@ func (s *Source) get(ctx context.Context, repo, at string, limit int64, missing 
 	name := showURL(req.URL)
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeNetwork, Msg: name + ": " + registry.Reason(err), Hint: "check the URL and the network", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeNetwork, Msg: name + ": " + RegistryReason(err), Hint: "check the URL and the network", Cause: err}
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -195,7 +194,7 @@ func (s *Source) get(ctx context.Context, repo, at string, limit int64, missing 
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeNetwork, Msg: name + ": " + registry.Reason(err), Hint: "run the command again", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeNetwork, Msg: name + ": " + RegistryReason(err), Hint: "run the command again", Cause: err}
 	}
 	if int64(len(body)) > limit {
 		return nil, tooLarge

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 )
 
 const (
@@ -41,7 +40,7 @@ func (s *Source) fetchOCI(ctx context.Context, at, tag string) ([]byte, error) {
 	}
 	found, err := remote.Get(repo.Tag(tag), options...)
 	if err != nil {
-		return nil, registry.Fault(at+":"+tag, "read", err)
+		return nil, RegistryFault(at+":"+tag, "read", err)
 	}
 	manifest, err := v1.ParseManifest(bytes.NewReader(found.Manifest))
 	if err != nil {
@@ -63,16 +62,16 @@ func pull(repo name.Repository, layer v1.Descriptor, at string, options []remote
 	}
 	blob, err := remote.Layer(repo.Digest(layer.Digest.String()), options...)
 	if err != nil {
-		return nil, registry.Fault(at, "read", err)
+		return nil, RegistryFault(at, "read", err)
 	}
 	body, err := blob.Compressed()
 	if err != nil {
-		return nil, registry.Fault(at, "read", err)
+		return nil, RegistryFault(at, "read", err)
 	}
 	defer body.Close()
 	data, err := io.ReadAll(body)
 	if err != nil {
-		return nil, registry.Fault(at, "read", err)
+		return nil, RegistryFault(at, "read", err)
 	}
 	return data, nil
 }
@@ -85,14 +84,14 @@ func (s *Source) tags(ctx context.Context, at string) ([]string, error) {
 	}
 	tags, err := remote.List(repo, options...)
 	if err != nil {
-		return nil, registry.Fault(at, "read", err)
+		return nil, RegistryFault(at, "read", err)
 	}
 	return tags, nil
 }
 
 // registry returns the repository oci://host/path and the options to access it.
 func (s *Source) registry(ctx context.Context, at string) (name.Repository, []remote.Option, error) {
-	repo, options, err := registry.Open(ctx, at, s.forRegistries(), maxDownload+maxIndex)
+	repo, options, err := OpenRegistry(ctx, at, s.forRegistries(), maxDownload+maxIndex)
 	if err != nil {
 		return repo, nil, &diag.Diag{
 			Code:  diag.CodeChartReference,

@@ -12,7 +12,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 )
 
 // Formats of names, versions and digests, as in schema/release.cue.
@@ -102,7 +101,7 @@ func checkURL(raw, login string, schemes ...string) error {
 	u, err := url.Parse(raw)
 	if err != nil {
 		// The message of the error contains the URL with its credentials.
-		return fault(diag.CodeChartReference, "write it as in https://HOST/PATH", "invalid URL: %s", registry.Reason(err))
+		return fault(diag.CodeChartReference, "write it as in https://HOST/PATH", "invalid URL: %s", RegistryReason(err))
 	}
 	password := false
 	if u.User != nil {

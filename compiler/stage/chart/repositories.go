@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 )
 
 // A repository is an entry of Helm's repositories.yaml. Helm's own type would import
@@ -89,7 +88,7 @@ func (s *Source) newClient(ctx context.Context, repo string) (*http.Client, erro
 		own.TLSClientConfig = config
 		t.own = own
 	}
-	return &http.Client{Transport: registry.Retrying(t), CheckRedirect: checkRedirect}, nil
+	return &http.Client{Transport: RetryingTransport(t), CheckRedirect: checkRedirect}, nil
 }
 
 // sameRepo reports whether a URL of repositories.yaml names the repository.
@@ -141,8 +140,8 @@ func (r repository) tls() (*tls.Config, error) {
 // plain returns the transport for hosts without configuration.
 func (s *Source) plain() *http.Transport {
 	s.transportOnce.Do(func() {
-		s.transport = registry.Transport()
-		s.waiting = registry.Waiting(s.transport)
+		s.transport = RegistryTransport()
+		s.waiting = WaitingTransport(s.transport)
 	})
 	return s.transport
 }

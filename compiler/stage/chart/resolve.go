@@ -12,7 +12,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 )
 
 // A Resolution is the chart found for a [Request], with metadata of its Chart.yaml.
@@ -123,7 +122,7 @@ func (s *Source) newestOCI(ctx context.Context, ref *fleet.ChartRef) ([]byte, er
 	if _, err := semver.StrictNewVersion(ref.Version); err == nil {
 		// An exact version needs no list of tags, which may have thousands.
 		data, err := s.fetchOCI(ctx, at, tagOf(ref.Version))
-		if err == nil || !errors.Is(err, registry.ErrNotFound) {
+		if err == nil || !errors.Is(err, ErrNotInRegistry) {
 			return data, err
 		}
 	}

@@ -5,6 +5,13 @@
 // no network. The package checks the digest on every read, from the store too. It
 // reads archives within limits and writes only to the store. It does not render
 // charts.
+//
+// It also talks to OCI registries of images and bundles, see [OpenRegistry] and
+// [RegistryImages]. It uses the credentials of docker login, and HTTPS except for this
+// machine and private addresses. Sizes and numbers of answers are limited, since
+// registries are not trusted.
+//
+// It is large because each kind of address has its own protocol, credentials and digests.
 package chart
 
 import (

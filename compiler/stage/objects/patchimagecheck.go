@@ -5,7 +5,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 )
 
 // imageChecks says of each policy of an image, and of each pattern of updates for images,
@@ -17,9 +16,9 @@ func imageChecks(c *fleet.Cluster, objs []fleet.Object) []fleet.RuleCheck {
 	var names []string
 	full := map[string]bool{}
 	add := func(f ImageField) {
-		repository := registry.ParseImage(f.Image).Repository
+		repository := fleet.ParseImage(f.Image).Repository
 		names = append(names, repository)
-		full[registry.FullImageName(repository)] = true
+		full[fleet.FullImageName(repository)] = true
 	}
 	for _, fields := range Images(c, objs) {
 		for _, f := range fields {
@@ -35,7 +34,7 @@ func imageChecks(c *fleet.Cluster, objs []fleet.Object) []fleet.RuleCheck {
 	names = slices.Compact(names)
 	var out []fleet.RuleCheck
 	for _, p := range c.Images {
-		check := fleet.RuleCheck{Path: p.PolicyPath(), Pos: p.Pos, Holds: full[registry.FullImageName(p.Image)]}
+		check := fleet.RuleCheck{Path: p.PolicyPath(), Pos: p.Pos, Holds: full[fleet.FullImageName(p.Image)]}
 		if !check.Holds {
 			check.Msg = "no object of its clusters has the image " + diag.Visible(p.Image, diag.MaxText)
 			if check.Fixes = diag.Respell(p.Image, names); check.Fixes != nil {

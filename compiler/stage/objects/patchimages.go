@@ -10,7 +10,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 )
 
 // hub is the default registry, and library is the default path in it.
@@ -79,7 +78,7 @@ func whole(beginning string) string {
 		return library + beginning
 	case first == "index.docker.io":
 		return hub + rest
-	case registry.HasRegistry(beginning):
+	case fleet.HasRegistry(beginning):
 		return beginning
 	}
 	return hub + beginning
@@ -93,7 +92,7 @@ func forms(name string) []string {
 	case !slash:
 		rest = name
 	case first == "index.docker.io" || first+"/" == hub:
-	case registry.HasRegistry(name):
+	case fleet.HasRegistry(name):
 		return []string{name}
 	default:
 		rest = name

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 )
 
 // An ImageText is a text in an object that may name a container image: in a custom
@@ -98,10 +97,10 @@ func (f *textFinder) argument(all []any, i int, text string, path []string) {
 // add adds a text with a name if it may be an image.
 func (f *textFinder) add(v any, path []string, name string) {
 	text, ok := v.(string)
-	if !ok || !registry.IsPinnedImage(text) {
+	if !ok || !fleet.IsPinnedImage(text) {
 		return
 	}
-	named, hasRegistry := strings.HasSuffix(strings.ToLower(name), "image"), registry.HasRegistry(registry.ParseImage(text).Repository)
+	named, hasRegistry := strings.HasSuffix(strings.ToLower(name), "image"), fleet.HasRegistry(fleet.ParseImage(text).Repository)
 	if named || hasRegistry {
 		f.found = append(f.found, ImageText{ImageField{slices.Clone(path), text}, named && hasRegistry})
 	}

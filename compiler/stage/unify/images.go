@@ -8,7 +8,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/registry"
 )
 
 // images reads the policies of images, and adds faults that CUE does not report. The
@@ -36,7 +35,7 @@ func (e *evaluation) images(v cue.Value, c *fleet.Cluster, faults *diag.List) {
 			}
 		}
 		for _, other := range c.Images {
-			if registry.FullImageName(other.Image) == registry.FullImageName(p.Image) {
+			if fleet.FullImageName(other.Image) == fleet.FullImageName(p.Image) {
 				faults.Add(&diag.Diag{
 					Code: diag.CodeUpdateRule,
 					At:   []diag.Pos{p.Pos, other.Pos}, Path: p.PolicyPath(),
@@ -73,13 +72,13 @@ func (e *evaluation) policyPos(otherwise diag.Pos, v cue.Value) diag.Pos {
 
 // repositoryHint returns a hint for a text that is not a valid image repository.
 func repositoryHint(text string) string {
-	r := registry.ParseImage(text)
+	r := fleet.ParseImage(text)
 	switch {
-	case registry.IsImageRepository(text):
+	case fleet.IsImageRepository(text):
 		return ""
-	case r.Suffix() != "" && registry.IsImageRepository(r.Repository):
+	case r.Suffix() != "" && fleet.IsImageRepository(r.Repository):
 		return "write it without tag and digest: " + r.Repository
-	case registry.IsImageRepository(strings.ToLower(text)):
+	case fleet.IsImageRepository(strings.ToLower(text)):
 		return "write it in lower case: " + strings.ToLower(text)
 	}
 	return `write it as in "ghcr.io/example/app"`
@@ -98,8 +97,8 @@ func (e *evaluation) tagRule(p *fleet.ImagePolicy, v cue.Value, faults *diag.Lis
 		})
 		return r
 	}
-	_, err := registry.CompilePolicy(r)
-	if wrong, ok := errors.AsType[*registry.TagRuleError](err); ok {
+	_, err := fleet.CompileTagRule(r)
+	if wrong, ok := errors.AsType[*fleet.TagRuleError](err); ok {
 		faults.Add(&diag.Diag{
 			Code: diag.CodeUpdateRule,
 			At:   []diag.Pos{e.fieldPos(lookup(v, wrong.Field))}, Path: p.PolicyPath("policy", wrong.Field), Msg: wrong.Msg, Hint: wrong.Hint,

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/fleetc/fleetc/compiler/base/registry"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // Names of definitions in Kubernetes' OpenAPI documents.
@@ -154,7 +154,7 @@ func (w *walk) container(m map[string]any) {
 	switch {
 	case image != strings.TrimSpace(image):
 		w.add("remove the white space", "begins or ends with white space", "image")
-	case image != "" && !strings.Contains(image, "$") && !registry.IsImageReference(image): // $ begins a variable that Flux or CI replaces
+	case image != "" && !strings.Contains(image, "$") && !fleet.IsImageReference(image): // $ begins a variable that Flux or CI replaces
 		w.add("write it as registry.example.com/team/app:1.0", "is "+w.show(image)+", which container runtimes do not accept", "image")
 	}
 }

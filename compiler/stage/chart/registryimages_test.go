@@ -1,4 +1,4 @@
-package registry
+package chart
 
 import (
 	"context"
@@ -84,7 +84,7 @@ func withTags(pages ...[]string) func(http.Handler) http.Handler {
 func TestTags(t *testing.T) {
 	hostile := []string{"1.2\x1b[2J", "a\nb", "$(reboot)", strings.Repeat("9", 5000)}
 	s := serveImages(t, withTags([]string{"1.0", "1.1"}, hostile, []string{"1.2"}))
-	c := NewImages(false)
+	c := NewRegistryImages(false)
 	for range 3 {
 		tags, err := c.Tags(t.Context(), s.host+"/example/app")
 		if want := slices.Concat([]string{"1.0", "1.1"}, hostile, []string{"1.2"}); err != nil || !slices.Equal(tags, want) {
@@ -107,7 +107,7 @@ func TestTagsEnd(t *testing.T) {
 				_, _ = io.WriteString(w, `{"tags": ["1.0"]}`)
 			})
 		})
-		if _, err := NewImages(false).Tags(t.Context(), s.host+"/a"); err == nil {
+		if _, err := NewRegistryImages(false).Tags(t.Context(), s.host+"/a"); err == nil {
 			t.Errorf("%s: no error", what)
 		}
 		if n := s.asked["GET tags"]; n > 200 {
@@ -117,7 +117,7 @@ func TestTagsEnd(t *testing.T) {
 	if len(other.asked) > 0 {
 		t.Errorf("the other host was asked: %v", other.asked)
 	}
-	if _, err := NewImages(true).Tags(t.Context(), other.host+"/a"); err == nil || !strings.Contains(err.Error(), "cannot be read offline") {
+	if _, err := NewRegistryImages(true).Tags(t.Context(), other.host+"/a"); err == nil || !strings.Contains(err.Error(), "cannot be read offline") {
 		t.Errorf("offline: %v", err)
 	}
 }
@@ -136,7 +136,7 @@ func TestDigest(t *testing.T) {
 	}
 	want, _ := index.Digest()
 	s.asked = map[string]int{}
-	c := NewImages(false)
+	c := NewRegistryImages(false)
 	for range 2 {
 		if got, err := c.Digest(t.Context(), s.host+"/multi", "1.0"); err != nil || got != want.String() {
 			t.Errorf("got %s, %v, want %s", got, err, want)
@@ -145,7 +145,7 @@ func TestDigest(t *testing.T) {
 	if s.asked["HEAD manifests"] != 1 {
 		t.Errorf("asked %v", s.asked)
 	}
-	if _, err := c.Digest(t.Context(), s.host+"/multi", "2.0"); !errors.Is(err, ErrNotFound) {
+	if _, err := c.Digest(t.Context(), s.host+"/multi", "2.0"); !errors.Is(err, ErrNotInRegistry) {
 		t.Errorf("a tag that disappeared: %v", err)
 	}
 }
@@ -178,7 +178,7 @@ func TestRetryAfter(t *testing.T) {
 			})
 		})
 		var waits []time.Duration
-		c := NewImages(false)
+		c := NewRegistryImages(false)
 		transport, now := c.transport.(*waitingTransport), time.Now()
 		transport.now = func() time.Time { return now }
 		transport.wait = func(_ context.Context, d time.Duration) error {
@@ -217,7 +217,7 @@ func TestImageCredentials(t *testing.T) {
 	public := serveImages(t, withTags([]string{"1.0"}))
 	dir := t.TempDir()
 	t.Setenv("DOCKER_CONFIG", dir)
-	c := NewImages(false)
+	c := NewRegistryImages(false)
 	if _, err := c.Tags(t.Context(), private.host+"/a"); err == nil || !strings.Contains(err.Error(), "these credentials cannot read it") {
 		t.Errorf("without a login: %v", err)
 	}
@@ -225,7 +225,7 @@ func TestImageCredentials(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(login), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c = NewImages(false)
+	c = NewRegistryImages(false)
 	for _, s := range []*imageServer{private, public} {
 		if tags, err := c.Tags(t.Context(), s.host+"/a"); err != nil || len(tags) != 1 {
 			t.Errorf("got %v, %v", tags, err)
@@ -249,7 +249,7 @@ func TestPerHost(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	})
-	c := NewImages(false)
+	c := NewRegistryImages(false)
 	var group sync.WaitGroup
 	for i := range 40 {
 		group.Go(func() {

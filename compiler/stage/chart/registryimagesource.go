@@ -1,4 +1,4 @@
-package registry
+package chart
 
 import (
 	"context"
@@ -18,8 +18,8 @@ const maxConfig = 1 << 20
 // Source returns the address of the source of an image, by an annotation of its manifest or
 // a label of its config; empty if it has none. For an image of several architectures, it
 // reads the first. The address is untrusted.
-func (c *Images) Source(ctx context.Context, repository, tag string) (string, error) {
-	return request(ctx, c, repository, repository+":"+tag, func(ctx context.Context, r *imageRepository) (string, error) {
+func (c *RegistryImages) Source(ctx context.Context, repository, tag string) (string, error) {
+	return requestImage(ctx, c, repository, repository+":"+tag, func(ctx context.Context, r *imageRepository) (string, error) {
 		var ref name.Reference = r.Tag(tag)
 		const depth = 2 // an index and its first image
 		for range depth {

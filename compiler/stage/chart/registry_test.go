@@ -1,4 +1,4 @@
-package registry
+package chart
 
 import (
 	"errors"
@@ -33,13 +33,13 @@ func TestLimits(t *testing.T) {
 // Local registries use plain HTTP, others HTTPS.
 func TestOpen(t *testing.T) {
 	for at, scheme := range map[string]string{"oci://127.0.0.1:5000/a": "http", "oci://localhost:5000/a": "http", "oci://example.com/a": "https", "oci://example.com:5000/a/b": "https"} {
-		repo, _, err := Open(t.Context(), at, Transport(), 1)
+		repo, _, err := OpenRegistry(t.Context(), at, RegistryTransport(), 1)
 		if err != nil || repo.Scheme() != scheme {
 			t.Errorf("%s: %s, %v", at, repo.Scheme(), err)
 		}
 	}
 	for _, at := range []string{"oci://", "oci://a", "oci://example.com/A", "oci://example.com/a:b"} {
-		if _, _, err := Open(t.Context(), at, Transport(), 1); err == nil {
+		if _, _, err := OpenRegistry(t.Context(), at, RegistryTransport(), 1); err == nil {
 			t.Errorf("%s is no repository", at)
 		}
 	}
@@ -48,17 +48,17 @@ func TestOpen(t *testing.T) {
 func TestFault(t *testing.T) {
 	const at = "oci://example.com/a:1"
 	for status, want := range map[int]string{401: "these credentials cannot write it", 403: "it does not exist, or", 404: "is not in the registry", 500: "500"} {
-		err := Fault(at, "write", &transport.Error{StatusCode: status})
-		if !strings.HasPrefix(err.Error(), at) || !strings.Contains(err.Error(), want) || errors.Is(err, ErrNotFound) != (status == 404) {
+		err := RegistryFault(at, "write", &transport.Error{StatusCode: status})
+		if !strings.HasPrefix(err.Error(), at) || !strings.Contains(err.Error(), want) || errors.Is(err, ErrNotInRegistry) != (status == 404) {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
-	err := Fault(at, "read", &url.Error{Op: "Get", URL: "https://example.com/?token=secret", Err: errors.New("no\nroute")})
+	err := RegistryFault(at, "read", &url.Error{Op: "Get", URL: "https://example.com/?token=secret", Err: errors.New("no\nroute")})
 	if strings.Contains(err.Error(), "secret") || strings.ContainsAny(diag.All(err)[0].Msg, "\n") {
 		t.Errorf("got %v", err)
 	}
 	for _, err := range []error{io.EOF, io.ErrUnexpectedEOF, &url.Error{Op: "Get", URL: "https://example.com", Err: io.EOF}} {
-		if got := Fault(at, "read", err).Error(); !strings.Contains(got, "the server closed the connection") {
+		if got := RegistryFault(at, "read", err).Error(); !strings.Contains(got, "the server closed the connection") {
 			t.Errorf("got %s", got)
 		}
 	}
@@ -74,7 +74,7 @@ func TestEndless(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	repo, options, err := Open(t.Context(), strings.Replace(server.URL, "http://", Scheme, 1)+"/a", Transport(), 1<<20)
+	repo, options, err := OpenRegistry(t.Context(), strings.Replace(server.URL, "http://", OCIScheme, 1)+"/a", RegistryTransport(), 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package registry
+package chart
 
 import (
 	"io"
@@ -28,7 +28,7 @@ func (a *answers) RoundTrip(*http.Request) (*http.Response, error) {
 func TestParallelWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &answers{}
-		w := Waiting(server)
+		w := WaitingTransport(server)
 		send := func() int {
 			resp, err := w.RoundTrip(&http.Request{})
 			if err != nil {

@@ -1,13 +1,4 @@
-// Package registry talks to OCI registries of charts, images and other artifacts. It
-// uses the credentials of docker login, and HTTPS except for this machine and
-// private addresses. Sizes and numbers of answers are limited, since registries
-// are not trusted.
-//
-// It also parses references to container images, and chooses the newest of the tags of an
-// image by a rule.
-//
-// It does not interpret artifacts, does not cache and does not print.
-package registry
+package chart
 
 import (
 	"context"
@@ -29,14 +20,14 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// Scheme is the prefix of addresses in a registry.
-const Scheme = "oci://"
+// OCIScheme is the prefix of addresses in a registry.
+const OCIScheme = "oci://"
 
-// ErrNotFound says that the registry does not have the tag or the repository.
-var ErrNotFound = errors.New("not in the registry")
+// ErrNotInRegistry says that the registry does not have the tag or the repository.
+var ErrNotInRegistry = errors.New("not in the registry")
 
-// Transport returns an HTTP transport with timeouts for untrusted hosts.
-func Transport() *http.Transport {
+// RegistryTransport returns an HTTP transport with timeouts for untrusted hosts.
+func RegistryTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
@@ -48,16 +39,16 @@ func Transport() *http.Transport {
 	}
 }
 
-// Open returns the repository oci://host/path and the options of one operation
+// OpenRegistry returns the repository oci://host/path and the options of one operation
 // over the transport. The operation may send at most 200 requests and receive
 // at most most bytes. The error is an invalid address.
-func Open(ctx context.Context, at string, transport http.RoundTripper, most int64) (name.Repository, []remote.Option, error) {
+func OpenRegistry(ctx context.Context, at string, transport http.RoundTripper, most int64) (name.Repository, []remote.Option, error) {
 	repo, options, err := open(at, newLimited(transport, most))
 	return repo, append(options, remote.WithContext(ctx)), err
 }
 
 func open(at string, transport http.RoundTripper) (name.Repository, []remote.Option, error) {
-	repo, err := name.NewRepository(strings.TrimPrefix(at, Scheme), name.StrictValidation)
+	repo, err := name.NewRepository(strings.TrimPrefix(at, OCIScheme), name.StrictValidation)
 	return repo, []remote.Option{
 		remote.WithAuthFromKeychain(authn.DefaultKeychain),
 		remote.WithTransport(transport),
@@ -66,12 +57,12 @@ func open(at string, transport http.RoundTripper) (name.Repository, []remote.Opt
 	}, err
 }
 
-// Fault turns an error of a registry into a fault. verb is the failed action,
-// "read" or "write". The fault wraps [ErrNotFound] when the artifact does not
+// RegistryFault turns an error of a registry into a fault. verb is the failed action,
+// "read" or "write". The fault wraps [ErrNotInRegistry] when the artifact does not
 // exist.
-func Fault(at, verb string, err error) error {
-	d := &diag.Diag{Code: diag.CodeNetwork, Msg: at + ": " + Reason(err), Hint: "check the address and the network", Cause: err}
-	host, _, _ := strings.Cut(strings.TrimPrefix(at, Scheme), "/")
+func RegistryFault(at, verb string, err error) error {
+	d := &diag.Diag{Code: diag.CodeNetwork, Msg: at + ": " + RegistryReason(err), Hint: "check the address and the network", Cause: err}
+	host, _, _ := strings.Cut(strings.TrimPrefix(at, OCIScheme), "/")
 	answer, ok := errors.AsType[*transport.Error](err)
 	if !ok {
 		return d
@@ -83,7 +74,7 @@ func Fault(at, verb string, err error) error {
 	case http.StatusNotFound:
 		d.Code = diag.CodeChartNotFound
 		d.Msg, d.Hint = at+" is not in the registry", "check the name and the version"
-		d.Cause = errors.Join(ErrNotFound, err)
+		d.Cause = errors.Join(ErrNotInRegistry, err)
 	case http.StatusTooManyRequests:
 		d.Msg, d.Hint = at+": the registry received too many requests", "run the command again later, or log in with docker login "+host+": many registries then allow more"
 	default:
@@ -92,9 +83,9 @@ func Fault(at, verb string, err error) error {
 	return d
 }
 
-// Reason returns why a request failed, in one line and without the URL, which may be
+// RegistryReason returns why a request failed, in one line and without the URL, which may be
 // secret.
-func Reason(err error) string {
+func RegistryReason(err error) string {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return "the server closed the connection"
 	}

@@ -1,4 +1,4 @@
-package registry
+package fleet
 
 import (
 	"regexp"
@@ -8,12 +8,11 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // A TagPolicy chooses a tag. The zero value is the rule for images without a policy.
 type TagPolicy struct {
-	rule       fleet.TagRule
+	rule       TagRule
 	constraint *semver.Constraints // of Semver; nil for other rules
 	pattern    *regexp.Regexp      // nil if there is none
 	group      int                 // index of the group of pattern
@@ -28,11 +27,11 @@ type TagRuleError struct {
 // Error implements error.
 func (e *TagRuleError) Error() string { return e.Field + ": " + e.Msg }
 
-// VersionGroup is the group of a pattern that has the version for a range of versions.
-const VersionGroup = "version"
+// TagVersionGroup is the group of a pattern that has the version for a range of versions.
+const TagVersionGroup = "version"
 
-// CompilePolicy prepares a rule. The error is a [*RuleError].
-func CompilePolicy(rule fleet.TagRule) (*TagPolicy, error) {
+// CompileTagRule prepares a rule. The error is a [*RuleError].
+func CompileTagRule(rule TagRule) (*TagPolicy, error) {
 	p := &TagPolicy{rule: rule}
 	var err error
 	if rule.Semver != "" {
@@ -55,7 +54,7 @@ func CompilePolicy(rule fleet.TagRule) (*TagPolicy, error) {
 		return p, p.useGroup(field, group)
 	}
 	if p.pattern != nil && rule.Semver != "" {
-		return p, p.useGroup("pattern", VersionGroup)
+		return p, p.useGroup("pattern", TagVersionGroup)
 	}
 	return p, nil
 }
@@ -85,7 +84,7 @@ func (p *TagPolicy) useGroup(field, group string) error {
 func (p *TagPolicy) Never() string { return p.rule.Never }
 
 // IsDefault reports whether the policy is that of images without one.
-func (p *TagPolicy) IsDefault() bool { return p.rule == fleet.TagRule{} }
+func (p *TagPolicy) IsDefault() bool { return p.rule == TagRule{} }
 
 // Applies reports whether the policy can choose a tag for an image with a tag: without a
 // rule, only for a version.

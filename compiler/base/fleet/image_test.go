@@ -1,16 +1,14 @@
-package registry
+package fleet
 
 import (
 	"errors"
 	"strings"
 	"testing"
-
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 func TestNewest(t *testing.T) {
 	for _, test := range []struct {
-		rule          fleet.TagRule
+		rule          TagRule
 		present, tags string
 		want          string // empty if no tag fits
 	}{
@@ -43,24 +41,24 @@ func TestNewest(t *testing.T) {
 		{present: "1.2.3-nightly", tags: "1.3.0 1.3.0-edge", want: "1.2.3-nightly"},
 		{present: "1.2.3", tags: "1.3.0-dev 1.3.0-dev.5", want: "1.2.3"},
 		// Ranges.
-		{fleet.TagRule{Semver: ">=1.2 <2"}, "1.2.0", "1.9.0 1.10.0 2.0.0 1.11.0-rc1", "1.10.0"},
-		{fleet.TagRule{Semver: ">=1.2-0 <2"}, "1.2.0", "1.9.0 1.10.0-rc.9 1.10.0-rc.10", "1.10.0-rc.10"},
-		{fleet.TagRule{Semver: ">=24"}, "24.04", "26.04 25.10", "26.04"},
-		{fleet.TagRule{Semver: "~1.2"}, "v1.2.0-alpine", "v1.2.3 v1.2.4-alpine v1.3.0-alpine", "v1.2.4-alpine"},
-		{fleet.TagRule{Semver: "^1"}, "latest", "v1.2.3 1.2 1.2.3-alpine", "v1.2.3"},
-		{fleet.TagRule{Semver: "^5"}, "1.2.3", "1.2.3 1.3.0", ""},
-		{fleet.TagRule{Semver: "<2"}, "2.1.0", "1.9.0 2.2.0", ""},
-		{fleet.TagRule{Semver: ">=1"}, "2.0.0-rc.3", "1.9.0 2.0.0-rc.4", ""},
-		{fleet.TagRule{Semver: ">=1"}, "2.0.0-rc.3", "1.9.0 2.0.0", "2.0.0"},
-		{fleet.TagRule{Semver: "<2", Pattern: `^r-(?P<version>.+)$`}, "r-2.1.0", "r-1.9.0", ""},
-		{fleet.TagRule{Semver: ">=1.2", Pattern: `^release-(?P<version>.+)$`}, "release-1.2", "release-1.3.1 1.9 release-x release-1.10", "release-1.10"},
+		{TagRule{Semver: ">=1.2 <2"}, "1.2.0", "1.9.0 1.10.0 2.0.0 1.11.0-rc1", "1.10.0"},
+		{TagRule{Semver: ">=1.2-0 <2"}, "1.2.0", "1.9.0 1.10.0-rc.9 1.10.0-rc.10", "1.10.0-rc.10"},
+		{TagRule{Semver: ">=24"}, "24.04", "26.04 25.10", "26.04"},
+		{TagRule{Semver: "~1.2"}, "v1.2.0-alpine", "v1.2.3 v1.2.4-alpine v1.3.0-alpine", "v1.2.4-alpine"},
+		{TagRule{Semver: "^1"}, "latest", "v1.2.3 1.2 1.2.3-alpine", "v1.2.3"},
+		{TagRule{Semver: "^5"}, "1.2.3", "1.2.3 1.3.0", ""},
+		{TagRule{Semver: "<2"}, "2.1.0", "1.9.0 2.2.0", ""},
+		{TagRule{Semver: ">=1"}, "2.0.0-rc.3", "1.9.0 2.0.0-rc.4", ""},
+		{TagRule{Semver: ">=1"}, "2.0.0-rc.3", "1.9.0 2.0.0", "2.0.0"},
+		{TagRule{Semver: "<2", Pattern: `^r-(?P<version>.+)$`}, "r-2.1.0", "r-1.9.0", ""},
+		{TagRule{Semver: ">=1.2", Pattern: `^release-(?P<version>.+)$`}, "release-1.2", "release-1.3.1 1.9 release-x release-1.10", "release-1.10"},
 		// Numbers and texts.
-		{fleet.TagRule{Pattern: "^main-[0-9a-f]+-(?P<ts>[0-9]+)$", Numerical: "ts"}, "main-aa-9", "main-bb-100 main-cc-99 dev-dd-200 main-ee-x", "main-bb-100"},
-		{fleet.TagRule{Pattern: "^main-[0-9a-f]+-(?P<ts>[0-9]+)$", Numerical: "ts"}, "main-aa-100", "main-bb-100 main-cc-99", "main-aa-100"},
-		{fleet.TagRule{Pattern: "^(?P<n>.*)$", Numerical: "n"}, "x", "a b", ""},
-		{fleet.TagRule{Pattern: `^RELEASE\.(?P<date>.+)$`, Alphabetical: "date"}, "RELEASE.2025-01-01T00", "RELEASE.2025-03-01T00 RELEASE.2025-02-01T00 latest", "RELEASE.2025-03-01T00"},
+		{TagRule{Pattern: "^main-[0-9a-f]+-(?P<ts>[0-9]+)$", Numerical: "ts"}, "main-aa-9", "main-bb-100 main-cc-99 dev-dd-200 main-ee-x", "main-bb-100"},
+		{TagRule{Pattern: "^main-[0-9a-f]+-(?P<ts>[0-9]+)$", Numerical: "ts"}, "main-aa-100", "main-bb-100 main-cc-99", "main-aa-100"},
+		{TagRule{Pattern: "^(?P<n>.*)$", Numerical: "n"}, "x", "a b", ""},
+		{TagRule{Pattern: `^RELEASE\.(?P<date>.+)$`, Alphabetical: "date"}, "RELEASE.2025-01-01T00", "RELEASE.2025-03-01T00 RELEASE.2025-02-01T00 latest", "RELEASE.2025-03-01T00"},
 	} {
-		p, err := CompilePolicy(test.rule)
+		p, err := CompileTagRule(test.rule)
 		if err != nil {
 			t.Fatalf("%v: %v", test.rule, err)
 		}
@@ -72,7 +70,7 @@ func TestNewest(t *testing.T) {
 
 // A policy that allows only lower tags does not go back to them.
 func TestHasLower(t *testing.T) {
-	p, _ := CompilePolicy(fleet.TagRule{Semver: "<2"})
+	p, _ := CompileTagRule(TagRule{Semver: "<2"})
 	if !p.HasLower("2.1.0", []string{"1.9.0"}) || p.HasLower("1.0.0", []string{"1.9.0"}) || p.HasLower("2.1.0", []string{"2.2.0", "latest"}) {
 		t.Error("lower tags of the policy are not found")
 	}
@@ -80,7 +78,7 @@ func TestHasLower(t *testing.T) {
 
 // Tags that are not versions have no newest tag without a rule.
 func TestApplies(t *testing.T) {
-	p, _ := CompilePolicy(fleet.TagRule{})
+	p, _ := CompileTagRule(TagRule{})
 	for tag, want := range map[string]bool{
 		"1.2.3": true, "v1": true, "1.2-alpine": true, "latest": false, "": false, "20260101": false, "2026.01.02": true, "4f5a6b7": false, "1234567": false,
 		"sha-4f5a6b7": false, "1.2.3.4": false, "main": false,
@@ -89,7 +87,7 @@ func TestApplies(t *testing.T) {
 			t.Errorf("%q: applies is %t", tag, !want)
 		}
 	}
-	never, _ := CompilePolicy(fleet.TagRule{Never: "waits"})
+	never, _ := CompileTagRule(TagRule{Never: "waits"})
 	if never.Applies("1.2.3") {
 		t.Error("a rule that keeps the tag applies")
 	}
@@ -97,17 +95,17 @@ func TestApplies(t *testing.T) {
 
 func TestCompileFaults(t *testing.T) {
 	for _, test := range []struct {
-		rule  fleet.TagRule
+		rule  TagRule
 		field string
 		want  string
 	}{
-		{fleet.TagRule{Semver: "latest-ish"}, "semver", "not a valid version range"},
-		{fleet.TagRule{Pattern: "(", Semver: "1"}, "pattern", "invalid regular expression"},
-		{fleet.TagRule{Pattern: "^(?P<time>.*)$", Numerical: "tims"}, "numerical", "did you mean time?"},
-		{fleet.TagRule{Numerical: "ts"}, "numerical", "has no pattern"},
-		{fleet.TagRule{Pattern: "^x-(.*)$", Semver: "1"}, "pattern", "(?P<version>...)"},
+		{TagRule{Semver: "latest-ish"}, "semver", "not a valid version range"},
+		{TagRule{Pattern: "(", Semver: "1"}, "pattern", "invalid regular expression"},
+		{TagRule{Pattern: "^(?P<time>.*)$", Numerical: "tims"}, "numerical", "did you mean time?"},
+		{TagRule{Numerical: "ts"}, "numerical", "has no pattern"},
+		{TagRule{Pattern: "^x-(.*)$", Semver: "1"}, "pattern", "(?P<version>...)"},
 	} {
-		_, err := CompilePolicy(test.rule)
+		_, err := CompileTagRule(test.rule)
 		wrong, ok := errors.AsType[*TagRuleError](err)
 		if !ok || wrong.Field != test.field || !strings.Contains(wrong.Msg+" "+wrong.Hint, test.want) {
 			t.Errorf("%v: %v, want %q at %s", test.rule, err, test.want, test.field)
@@ -139,8 +137,8 @@ func TestReference(t *testing.T) {
 func FuzzNewest(f *testing.F) {
 	f.Add("1.2.3-alpine", "1.2.4-alpine3", "^1")
 	f.Fuzz(func(t *testing.T, present, tag, constraint string) {
-		for _, rule := range []fleet.TagRule{{}, {Semver: constraint}, {Pattern: "(?P<a>.*)", Numerical: "a"}} {
-			p, err := CompilePolicy(rule)
+		for _, rule := range []TagRule{{}, {Semver: constraint}, {Pattern: "(?P<a>.*)", Numerical: "a"}} {
+			p, err := CompileTagRule(rule)
 			if err != nil {
 				continue
 			}

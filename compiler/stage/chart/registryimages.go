@@ -1,4 +1,4 @@
-package registry
+package chart
 
 import (
 	"context"
@@ -21,9 +21,9 @@ const (
 	perHost      = 4               // repositories of a host at a time
 )
 
-// Images reads the tags and digests of container images. It lists each repository once,
+// RegistryImages reads the tags and digests of container images. It lists each repository once,
 // and asks for the digest of each tag once. It is safe for concurrent use.
-type Images struct {
+type RegistryImages struct {
 	offline      bool
 	transport    http.RoundTripper
 	repositories par.ResultMemo[string, *imageRepository]
@@ -38,27 +38,27 @@ type imageRepository struct {
 	puller *remote.Puller
 }
 
-// NewImages returns a client. With offline, each request is a fault.
-func NewImages(offline bool) *Images {
-	return &Images{offline: offline, transport: newWaiting(Transport())}
+// NewRegistryImages returns a client. With offline, each request is a fault.
+func NewRegistryImages(offline bool) *RegistryImages {
+	return &RegistryImages{offline: offline, transport: newWaiting(RegistryTransport())}
 }
 
 // Tags returns the tags of a repository, as in ghcr.io/example/app, in the order of the
 // registry. They may be any texts.
-func (c *Images) Tags(ctx context.Context, repository string) ([]string, error) {
+func (c *RegistryImages) Tags(ctx context.Context, repository string) ([]string, error) {
 	return c.tags.Get(repository, func() ([]string, error) {
-		return request(ctx, c, repository, repository, func(ctx context.Context, r *imageRepository) ([]string, error) {
+		return requestImage(ctx, c, repository, repository, func(ctx context.Context, r *imageRepository) ([]string, error) {
 			return r.puller.List(ctx, r.Repository)
 		})
 	})
 }
 
 // Digest returns the digest of a tag: that of the index for an image of several
-// architectures. The error wraps [ErrNotFound] if the registry does not have the tag.
-func (c *Images) Digest(ctx context.Context, repository, tag string) (string, error) {
+// architectures. The error wraps [ErrNotInRegistry] if the registry does not have the tag.
+func (c *RegistryImages) Digest(ctx context.Context, repository, tag string) (string, error) {
 	at := repository + ":" + tag
 	return c.digests.Get(at, func() (string, error) {
-		return request(ctx, c, repository, at, func(ctx context.Context, r *imageRepository) (string, error) {
+		return requestImage(ctx, c, repository, at, func(ctx context.Context, r *imageRepository) (string, error) {
 			found, err := r.puller.Head(ctx, r.Tag(tag)) // registries count only GET as a pull
 			if err == nil {
 				return found.Digest.String(), nil
@@ -72,8 +72,8 @@ func (c *Images) Digest(ctx context.Context, repository, tag string) (string, er
 	})
 }
 
-// request runs a request to a repository. at names its subject in faults.
-func request[T any](ctx context.Context, c *Images, repository, at string, send func(context.Context, *imageRepository) (T, error)) (T, error) {
+// requestImage runs a request to a repository. at names its subject in faults.
+func requestImage[T any](ctx context.Context, c *RegistryImages, repository, at string, send func(context.Context, *imageRepository) (T, error)) (T, error) {
 	var none T
 	at = diag.Visible(at, diag.MaxText)
 	if c.offline {
@@ -100,13 +100,13 @@ func request[T any](ctx context.Context, c *Images, repository, at string, send 
 	case errors.Is(err, context.DeadlineExceeded):
 		return none, &diag.Diag{Code: diag.CodeNetwork, Msg: at + ": the registry did not answer within " + imageTimeout.String(), Hint: "check the address and the network", Cause: err}
 	case err != nil:
-		return none, Fault(at, "read", err)
+		return none, RegistryFault(at, "read", err)
 	}
 	return out, nil
 }
 
 // open returns the client of a repository.
-func (c *Images) open(repository string) (*imageRepository, error) {
+func (c *RegistryImages) open(repository string) (*imageRepository, error) {
 	return c.repositories.Get(repository, func() (*imageRepository, error) {
 		repo, options, err := open(repository, newLimited(c.transport, maxTagBytes))
 		if err != nil {

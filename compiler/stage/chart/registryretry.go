@@ -1,4 +1,4 @@
-package registry
+package chart
 
 import (
 	"context"
@@ -32,15 +32,15 @@ type waitingTransport struct {
 	until  time.Time     // the end of the last wait
 }
 
-// Waiting returns a transport that waits as Retry-After says and repeats the request, at
+// WaitingTransport returns a transport that waits as Retry-After says and repeats the request, at
 // most two minutes in all. It repeats a request with a body only if that
 // has GetBody.
-func Waiting(base http.RoundTripper) http.RoundTripper { return newWaiting(base) }
+func WaitingTransport(base http.RoundTripper) http.RoundTripper { return newWaiting(base) }
 
-// Retrying is [Waiting] for servers that are not registries: it also repeats what
-// [Open] repeats without Retry-After, requests that are limited or that a proxy answers.
-func Retrying(base http.RoundTripper) http.RoundTripper {
-	return transport.NewRetry(Waiting(base), transport.WithRetryBackoff(backoff), transport.WithRetryStatusCodes(
+// RetryingTransport is [WaitingTransport] for servers that are not registries: it also repeats what
+// [OpenRegistry] repeats without Retry-After, requests that are limited or that a proxy answers.
+func RetryingTransport(base http.RoundTripper) http.RoundTripper {
+	return transport.NewRetry(WaitingTransport(base), transport.WithRetryBackoff(backoff), transport.WithRetryStatusCodes(
 		http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout))
 }
 
