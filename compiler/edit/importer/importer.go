@@ -41,8 +41,8 @@
 // its templates and bases. Each reads the files of one repository: no reader uses a cluster or
 // the network, runs programs, or decrypts. A part that needs one of these is reported.
 //
-// The package has more than 5,000 lines because each of the readers is a reimplementation of
-// another tool, and all of them share these parts.
+// It is large because each of the readers is a reimplementation of another tool, and all of
+// them share these parts.
 package importer
 
 import (

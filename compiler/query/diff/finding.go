@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A Finding is something that a person should know or do before a change is merged. The
-// package rehearse makes findings.
+// A Finding is something that a person should know or do before a change is merged. Package
+// query makes findings.
 type Finding struct {
 	Reason   Reason   `json:"reason"`
 	Severity Severity `json:"severity"`
