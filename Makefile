@@ -44,7 +44,7 @@ test-programs: ## Build sops, vals and helmfile, and run the scripts that compar
 # own tests have one goroutine, such as values, and SERIAL, long tests of one goroutine.
 # A process that looks for races sleeps for a second before it ends, which thousands
 # do here: GORACE turns it off.
-RACE = $(shell grep -rlE --include='*.go' --exclude='*_test.go' '\bgo func|\.Go\b|sync\.|atomic\.' compiler/* | xargs -n 1 dirname | grep -vxE 'compiler(/(query|edit|deliver|incremental|stage/values))?' | sort -u | sed 's,^,./,')
+RACE = $(shell grep -rlE --include='*.go' --exclude='*_test.go' '\bgo func|\.Go\b|sync\.|atomic\.' compiler/* | xargs -n 1 dirname | grep -vxE 'compiler(/(query|edit|incremental|stage/values))?' | sort -u | sed 's,^,./,')
 SERIAL = TestReadsAreComplete|TestSameMerge.*|TestNondeterministicFunctions|FuzzEngine|TestExampleFleet|TestManyLongWords|TestUnpackLimits
 race race-all: export GORACE := atexit_sleep_ms=0
 race race-all: export CGO_ENABLED := 1
@@ -179,7 +179,7 @@ fuzz: ## Fuzz every target for a while.
 # Wildcards pass over testdata.
 HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/nodes ./testdata/clusters/sandbox ./testdata/compat/record ./testdata/e2e ./testdata/e2e/standin ./testdata/editors ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops ./testdata/helm4 ./testdata/image ./testdata/kubegen ./testdata/npm ./testdata/operators ./testdata/renovate/... ./testdata/site
 
-FORMATTED := cmd compiler schema lib testdata/bench testdata/clusters testdata/compat testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/helm4 testdata/image testdata/kubegen testdata/npm testdata/operators testdata/release testdata/renovate testdata/browser testdata/site
+FORMATTED := embed.go cmd compiler testdata/bench testdata/clusters testdata/compat testdata/e2e testdata/editors testdata/fleets testdata/gitops testdata/helm4 testdata/image testdata/kubegen testdata/npm testdata/operators testdata/release testdata/renovate testdata/browser testdata/site
 
 lint: ## Check Go and CUE.
 	go vet ./... $(HARNESS)

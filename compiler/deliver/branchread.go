@@ -101,12 +101,12 @@ func expectedOf(b *fleet.Bundle) ([]export.GitOpsTarget, error) {
 
 // records reads the file with the records of waves.
 func (r *BranchRollout) records(dir string) (*WaveRecords, error) {
-	name := WaveRecordDir + "/" + WaveRecordFile
+	name := waveRecordDir + "/" + waveRecordFile
 	data, err := readRecords(dir, name, r.inBranch(name))
 	if err != nil {
 		return nil, err
 	}
-	return ParseWaveRecords(data, diag.Pos{File: r.inBranch(name)})
+	return parseWaveRecords(data, diag.Pos{File: r.inBranch(name)})
 }
 
 // state returns the state of the cluster, and since when it is healthy with its target.

@@ -110,21 +110,21 @@ func (d *Decisions) change(ctx context.Context, what decision, names []string, c
 	if len(names) == 0 {
 		names = all
 	}
-	dir := path.Join(d.options.Path, WaveRecordDir)
+	dir := path.Join(d.options.Path, waveRecordDir)
 	write := func(ctx context.Context, top, base string) (export.BranchChange, error) {
 		// The first wave may need an approval before the first export.
 		if err := d.checkExported(ctx, base, what == approveWave && names[0] == all[0]); err != nil {
 			return export.BranchChange{}, err
 		}
 		recorded = DecisionResult{} // of an attempt that failed
-		changed, err := d.writeRecords(top, "git:"+d.options.Branch+":"+path.Join(dir, WaveRecordFile), func(records *WaveRecords) {
+		changed, err := d.writeRecords(top, "git:"+d.options.Branch+":"+path.Join(dir, waveRecordFile), func(records *WaveRecords) {
 			for _, wave := range names {
 				recorded.add(wave, records.Change(d.Module, wave, func(r *WaveRecord) { change(wave, r) }))
 			}
 		})
 		out := export.BranchChange{Message: subject + "\n\nFleetc-Version: " + d.options.Version + "\n"}
 		if changed {
-			out.Files = []string{WaveRecordFile}
+			out.Files = []string{waveRecordFile}
 		}
 		return out, err
 	}
@@ -180,11 +180,11 @@ func (d *Decisions) otherBranch(ctx context.Context) (string, error) {
 // writeRecords changes the file with the records in a directory, and reports whether it
 // differs.
 func (d *Decisions) writeRecords(dir, name string, change func(*WaveRecords)) (bool, error) {
-	before, err := readRecords(dir, WaveRecordFile, name)
+	before, err := readRecords(dir, waveRecordFile, name)
 	if err != nil {
 		return false, err
 	}
-	records, err := ParseWaveRecords(before, diag.Pos{File: name})
+	records, err := parseWaveRecords(before, diag.Pos{File: name})
 	if err != nil {
 		return false, err
 	}
@@ -195,7 +195,7 @@ func (d *Decisions) writeRecords(dir, name string, change func(*WaveRecords)) (b
 		return false, err
 	}
 	if err = os.MkdirAll(dir, 0o755); err == nil {
-		err = os.WriteFile(filepath.Join(dir, WaveRecordFile), after, 0o644)
+		err = os.WriteFile(filepath.Join(dir, waveRecordFile), after, 0o644)
 	}
 	if err != nil {
 		return false, fmt.Errorf("write the approvals and pauses: %w", err)

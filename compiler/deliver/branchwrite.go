@@ -96,7 +96,7 @@ func (r *BranchRollout) holdRemovals(session *export.Session, reason string) {
 func (r *BranchRollout) whyHeld(chosen map[string]bool) string {
 	for _, f := range r.order.Freezes {
 		if day := r.options.day(); f.From <= day && day <= f.To {
-			return FrozenWait(&f).Text
+			return frozenWait(&f).Text
 		}
 	}
 	for _, w := range r.Waves {

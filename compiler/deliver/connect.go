@@ -59,8 +59,8 @@ func (s Servers) Of(id string) Server {
 	return Server{}
 }
 
-// Connect starts to connect to all clusters. If ctx ends first, connections have its error.
-func Connect(ctx context.Context, f *compiler.Fleet, a cluster.Access) Servers {
+// connectClusters starts to connect to all clusters. If ctx ends first, connections have its error.
+func connectClusters(ctx context.Context, f *compiler.Fleet, a cluster.Access) Servers {
 	const atATime = 16 // more than CPUs, since connecting is mostly waiting
 	slots := make(chan struct{}, atATime)
 	out := Servers{}
@@ -78,8 +78,8 @@ func Connect(ctx context.Context, f *compiler.Fleet, a cluster.Access) Servers {
 
 // ConnectAll connects to all clusters and waits for the connections.
 func ConnectAll(ctx context.Context, f *compiler.Fleet, a cluster.Access) Servers {
-	connecting := Connect(ctx, f, a)
-	same := SameClusters(f, connecting)
+	connecting := connectClusters(ctx, f, a)
+	same := sameClusters(f, connecting)
 	out := Servers{}
 	for id, wait := range connecting {
 		s := wait()
@@ -125,9 +125,9 @@ func connectTo(ctx context.Context, c *fleet.Cluster, a cluster.Access) Server {
 	}}
 }
 
-// SameClusters waits for all connections and returns a fault for each cluster whose context
+// sameClusters waits for all connections and returns a fault for each cluster whose context
 // leads to the same cluster as another context, by ID.
-func SameClusters(f *compiler.Fleet, s Servers) map[string]error {
+func sameClusters(f *compiler.Fleet, s Servers) map[string]error {
 	faults, first := map[string]error{}, map[string]*fleet.Cluster{}
 	for _, c := range f.Clusters {
 		l := s.Of(c.ID).Live
@@ -164,7 +164,7 @@ func DryRuns(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, 
 	return func(yield func(*ClusterPlan, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		s := Connect(ctx, &compiler.Fleet{Fleet: &fleet.Fleet{Clusters: clusters}}, a).ReadOnly()
+		s := connectClusters(ctx, &compiler.Fleet{Fleet: &fleet.Fleet{Clusters: clusters}}, a).ReadOnly()
 		s.Keep(f)
 		plans(ctx, f, clusters, s, apply.Target{Fleet: f.Module, Options: apply.Options{Actions: apply.ActionOptions{AllowExec: allowExec}}}, nil, nil)(yield)
 	}

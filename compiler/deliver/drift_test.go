@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write the expected output")
 
 // testReport returns a report with each reason, an unchecked cluster and hostile texts.
 func testReport() *DriftReport {
-	r := NewDriftReport()
+	r := newDriftReport()
 	at := time.Date(2026, 11, 20, 16, 2, 11, 0, time.UTC)
 	one := newCluster(&fleet.Cluster{ID: "dev/one", Pos: diag.Pos{File: "environments/dev/one/cluster.cue", Line: 3}, Releases: []*fleet.Release{
 		{Name: "api", Pos: diag.Pos{File: "environments/api.cue", Line: 4}}, {Name: "web", Pos: diag.Pos{File: "environments/web.cue", Line: 5}},
@@ -67,7 +67,7 @@ func TestUnfixable(t *testing.T) {
 		"changed in Helm":        {[]DriftFinding{{ID: "a", Release: "r", Reason: DriftChanged, byHelm: true}}, 0, 1},
 		"upgraded by Helm":       {[]DriftFinding{{ID: "a", Release: "r", Reason: DriftChanged, byHelm: true}, {ID: "b", Release: "r", Reason: DriftMissing}}, 1, 0},
 	} {
-		r := NewDriftReport()
+		r := newDriftReport()
 		one := newCluster(&fleet.Cluster{ID: "dev/one"})
 		one.Checked, one.Findings = true, c.findings
 		r.Add(one)
@@ -121,7 +121,7 @@ func TestFormats(t *testing.T) {
 
 // A table that does not fit says how many rows it leaves out.
 func TestMarkdownLimit(t *testing.T) {
-	r := NewDriftReport()
+	r := newDriftReport()
 	c := newCluster(&fleet.Cluster{ID: "dev/one"})
 	c.Checked = true
 	for range 3000 {

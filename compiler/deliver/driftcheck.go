@@ -52,7 +52,7 @@ func CheckDrift(ctx context.Context, c *compiler.Compiler, req DriftRequest) (*D
 		return nil, faults // of no cluster, such as a pattern that selects none
 	}
 	k := newChecker(ctx, f, all.Clusters, faults, req)
-	report := NewDriftReport()
+	report := newDriftReport()
 	report.files = faults
 	results := par.Map(ctx, len(all.Clusters), len(all.Clusters), func(ctx context.Context, i int) (*DriftCluster, error) {
 		one, err := par.Recover(func() (*DriftCluster, error) { return k.check(ctx, all.Clusters[i]) })
@@ -77,7 +77,7 @@ func CheckDrift(ctx context.Context, c *compiler.Compiler, req DriftRequest) (*D
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	same := SameClusters(&compiler.Fleet{Fleet: all}, k.servers)
+	same := sameClusters(&compiler.Fleet{Fleet: all}, k.servers)
 	for _, one := range checked {
 		if err := same[one.ID]; err != nil {
 			one.Findings, one.Ignored = []DriftFinding{}, []DriftFinding{}
@@ -146,7 +146,7 @@ func newChecker(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluste
 	all.Add(CheckContexts(clusters, faults))
 	k.faults = all.Err()
 	valid := slices.DeleteFunc(slices.Clone(clusters), func(c *fleet.Cluster) bool { return fleet.FaultsOf(c.ID, k.faults) != nil })
-	k.servers = Connect(ctx, &compiler.Fleet{Fleet: &fleet.Fleet{Clusters: valid}}, req.Access).ReadOnly()
+	k.servers = connectClusters(ctx, &compiler.Fleet{Fleet: &fleet.Fleet{Clusters: valid}}, req.Access).ReadOnly()
 	k.servers.Keep(f)
 	return k
 }

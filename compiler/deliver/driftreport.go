@@ -94,8 +94,8 @@ type DriftField struct {
 	By     []apply.Author `json:"by,omitempty"`     // managers that have the field, the last writer first
 }
 
-// NewDriftReport returns a report without clusters.
-func NewDriftReport() *DriftReport {
+// newDriftReport returns a report without clusters.
+func newDriftReport() *DriftReport {
 	return &DriftReport{Summary: DriftSummary{Reasons: map[DriftReason]int{}, Unlisted: []string{}}, Clusters: []*DriftCluster{}}
 }
 

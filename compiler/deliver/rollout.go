@@ -161,7 +161,7 @@ func (r *Rollout) Read(ctx context.Context) error {
 	if err := cmp.Or(CheckContexts(r.Fleet.Clusters, nil), checkApproved(r.Fleet.Clusters, r.options.Actions.Approved)); err != nil {
 		return err
 	}
-	r.servers = Connect(ctx, r.Fleet, r.options.Access)
+	r.servers = connectClusters(ctx, r.Fleet, r.options.Access)
 	r.servers.Keep(r.Fleet)
 	r.targets, r.Statuses = map[string]string{}, map[string]*Status{}
 	var faults diag.List
@@ -181,7 +181,7 @@ func (r *Rollout) Read(ctx context.Context) error {
 	if err := cmp.Or(ctx.Err(), faults.Err()); err != nil {
 		return err
 	}
-	r.same = SameClusters(r.Fleet, r.servers)
+	r.same = sameClusters(r.Fleet, r.servers)
 	return r.read(ctx, len(r.Waves))
 }
 
@@ -210,7 +210,7 @@ func (r *Rollout) read(ctx context.Context, n int) error {
 		}
 		s := r.servers.Of(w.Clusters[0].ID)
 		if w.RecordErr = s.Err; s.Err == nil {
-			w.Record, w.RecordErr = ReadWaveRecord(ctx, s.Live, r.RolloutState.Fleet, w.Name)
+			w.Record, w.RecordErr = readWaveRecord(ctx, s.Live, r.RolloutState.Fleet, w.Name)
 		}
 		return ctx.Err()
 	})

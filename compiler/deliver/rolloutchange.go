@@ -181,7 +181,7 @@ func (r *Rollout) change(ctx context.Context, d decision, waves []*Wave, change 
 			s := r.servers.Of(w.Clusters[0].ID)
 			err := s.Err
 			if err == nil {
-				isChanged, err = ChangeWaveRecord(ctx, s.Live, r.RolloutState.Fleet, w.Name, func(record *WaveRecord) {
+				isChanged, err = changeWaveRecord(ctx, s.Live, r.RolloutState.Fleet, w.Name, func(record *WaveRecord) {
 					change(w, record)
 					w.Record = *record
 				})

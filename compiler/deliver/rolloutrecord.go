@@ -39,9 +39,9 @@ func (m *WaveMark) Text(what string) string {
 	return s
 }
 
-// ReadWaveRecord reads the record of a wave from its first cluster. Without one, the record is
+// readWaveRecord reads the record of a wave from its first cluster. Without one, the record is
 // empty.
-func ReadWaveRecord(ctx context.Context, c *cluster.Cluster, module, wave string) (WaveRecord, error) {
+func readWaveRecord(ctx context.Context, c *cluster.Cluster, module, wave string) (WaveRecord, error) {
 	_, r, err := readRecord(ctx, c, module, wave)
 	return r, err
 }
@@ -66,9 +66,9 @@ func readRecord(ctx context.Context, c *cluster.Cluster, module, wave string) (o
 	return o, r, nil
 }
 
-// ChangeWaveRecord changes the record of a wave in its first cluster, and reports whether it
+// changeWaveRecord changes the record of a wave in its first cluster, and reports whether it
 // differs. Without a difference, nothing is written.
-func ChangeWaveRecord(ctx context.Context, c *cluster.Cluster, module, wave string, change func(*WaveRecord)) (bool, error) {
+func changeWaveRecord(ctx context.Context, c *cluster.Cluster, module, wave string, change func(*WaveRecord)) (bool, error) {
 	const tries = 5 // other processes may change other waves
 	for try := 1; ; try++ {
 		o, r, err := readRecord(ctx, c, module, wave)

@@ -10,8 +10,8 @@ import (
 
 // The file with the records of all waves, below the directory of an export in a branch.
 const (
-	WaveRecordDir  = ".fleetc"
-	WaveRecordFile = "rollout.json"
+	waveRecordDir  = ".fleetc"
+	waveRecordFile = "rollout.json"
 
 	recordFormat = "fleetc.rollout/v1"
 )
@@ -22,8 +22,8 @@ type WaveRecords struct {
 	Fleets map[string]map[string]WaveRecord `json:"fleets"` // by CUE module and wave
 }
 
-// ParseWaveRecords parses the file with records; an empty one has none. pos is its position.
-func ParseWaveRecords(data []byte, pos diag.Pos) (*WaveRecords, error) {
+// parseWaveRecords parses the file with records; an empty one has none. pos is its position.
+func parseWaveRecords(data []byte, pos diag.Pos) (*WaveRecords, error) {
 	r := &WaveRecords{Format: recordFormat}
 	if len(data) > 0 {
 		if err := json.Unmarshal(data, r); err != nil {

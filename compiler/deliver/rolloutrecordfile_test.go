@@ -12,7 +12,7 @@ import (
 // The file keeps the records of other fleets, and forgets waves without records.
 func TestRecords(t *testing.T) {
 	pos := diag.Pos{File: "rollout.json"}
-	r, err := ParseWaveRecords(nil, pos)
+	r, err := parseWaveRecords(nil, pos)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := ParseWaveRecords(text, pos)
+	back, err := parseWaveRecords(text, pos)
 	if err != nil || len(back.Fleets) != 2 || len(back.Fleets["one"]) != 1 || back.Fleets["one"]["gold"].Approval.Bundle != "sha256:1" {
 		t.Errorf("%s: %+v, %v", text, back, err)
 	}
@@ -33,7 +33,7 @@ func TestRecords(t *testing.T) {
 		t.Errorf("a fleet without records is still there: %+v", back)
 	}
 	for text, want := range map[string]string{"hello": "cannot be read", `{"format": "fleetc.rollout/v2"}`: "but this fleetc supports fleetc.rollout/v1", `[]`: "cannot be read"} {
-		if _, err := ParseWaveRecords([]byte(text), pos); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseWaveRecords([]byte(text), pos); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -62,7 +62,7 @@ type WaveClusterReport struct {
 	Faults       []string    `json:"faults"`
 }
 
-// RolloutReport returns the state of all waves. describe adds what the clusters run.
+// Report returns the state of all waves. describe adds what the clusters run.
 func (r *RolloutState) Report(now time.Time, describe func(*WaveCluster) WaveClusterReport) RolloutReport {
 	out := RolloutReport{Fleet: r.Fleet, Complete: true, Waves: []WaveReport{}}
 	for i, w := range r.Waves {
@@ -104,7 +104,7 @@ func (r *RolloutState) waveState(i int, now time.Time) (WaveState, []Wait) {
 			continue
 		}
 		if frozen++; frozen == 1 {
-			waits = append(waits, FrozenWait(c.Frozen))
+			waits = append(waits, frozenWait(c.Frozen))
 		}
 	}
 	if stopped := w.Stopped(false); stopped != nil {

@@ -201,14 +201,14 @@ func (g *waveGuard) mayStart(ctx context.Context, c *fleet.Cluster) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if f := g.rollout.order.FrozenBy(c, g.rollout.options.day()); f != nil {
-		return &WaitError{Waits: []Wait{FrozenWait(f)}}
+		return &WaitError{Waits: []Wait{frozenWait(f)}}
 	}
 	if g.left < 0 {
 		return &WaitError{Waits: []Wait{{Reason: ForCluster, Text: "wave " + g.wave.Name + " has failed", IsFailure: true}}}
 	}
 	now := *g.wave
 	if s := g.rollout.servers.Of(now.Clusters[0].ID); s.Err == nil {
-		now.Record, now.RecordErr = ReadWaveRecord(ctx, s.Live, g.rollout.RolloutState.Fleet, now.Name)
+		now.Record, now.RecordErr = readWaveRecord(ctx, s.Live, g.rollout.RolloutState.Fleet, now.Name)
 	}
 	waits := slices.DeleteFunc(now.OwnWaits(), func(w Wait) bool { return w.Reason == ForCluster })
 	if len(waits) > 0 {

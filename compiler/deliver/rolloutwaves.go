@@ -74,7 +74,7 @@ func (w *Wave) Digest() string {
 // HasWork reports whether a cluster of the wave has yet to get its target.
 func (w *Wave) HasWork() bool { return slices.ContainsFunc(w.Clusters, (*WaveCluster).HasWork) }
 
-// WaveStopped returns a wait if too many clusters of the wave have failed, and nil otherwise.
+// Stopped returns a wait if too many clusters of the wave have failed, and nil otherwise.
 // With retry, clusters whose last apply is unfinished do not count: they are tried again
 // before the others.
 func (w *Wave) Stopped(retry bool) *Wait {
@@ -132,7 +132,7 @@ func (c *WaveCluster) WaitsOf(waits []Wait) []Wait {
 		return w.Reason == ForCluster && c.IsFailed() || w.Reason == ForRecord && c.IsLost()
 	})
 	if c.Frozen != nil {
-		out = append(out, FrozenWait(c.Frozen))
+		out = append(out, frozenWait(c.Frozen))
 	}
 	return out
 }
@@ -231,8 +231,8 @@ func (w *Wave) Held() string {
 	return strings.Join(texts, "; ")
 }
 
-// FrozenWait returns what a frozen cluster waits for.
-func FrozenWait(f *fleet.Freeze) Wait {
+// frozenWait returns what a frozen cluster waits for.
+func frozenWait(f *fleet.Freeze) Wait {
 	text := "it is frozen until the end of " + f.To
 	if f.From == f.To {
 		text = "it is frozen on " + f.To

@@ -76,9 +76,9 @@ func live(ctx context.Context, b *fleet.Bundle, s fleet.Secret, read SecretReade
 	return random(cmp.Or(s.Live.Length, liveLength), cmp.Or(s.Live.Alphabet, liveAlphabet))
 }
 
-// CheckLiveSecrets returns a fault for each live secret whose value could not be read from the
+// checkLiveSecrets returns a fault for each live secret whose value could not be read from the
 // cluster again.
-func CheckLiveSecrets(b *fleet.Bundle) error {
+func checkLiveSecrets(b *fleet.Bundle) error {
 	var faults diag.List
 	references := referencesOf(b)
 	for _, s := range b.Cluster.Secrets {

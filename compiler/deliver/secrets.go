@@ -63,7 +63,7 @@ func (r *SecretResolver) find(ctx context.Context, b *fleet.Bundle, read SecretR
 	if len(references) == 0 {
 		return b, nil, nil
 	}
-	if err := CheckLiveSecrets(b); err != nil {
+	if err := checkLiveSecrets(b); err != nil {
 		return nil, nil, diag.In(b.Cluster.ID, err)
 	}
 	var faults diag.List

@@ -151,7 +151,7 @@ func Vet(ctx context.Context, f *compiler.Fleet, options VetOptions) iter.Seq2[*
 			faults.Add(checkLayouts(f, b, layout))
 			faults.Add(apply.CheckOrder(b))
 			faults.Add(checkSizes(f, b, &sizes))
-			faults.Add(CheckLiveSecrets(b))
+			faults.Add(checkLiveSecrets(b))
 			if options.Secrets && err == nil {
 				_, _, err := resolver.Values(ctx, b, emptyCluster)
 				faults.Add(err)

@@ -160,8 +160,8 @@ type Comparison struct {
 	Findings []diff.Finding // for reviewers
 }
 
-// Compare compares clusters of two states of a fleet and makes findings for reviewers.
-func Compare(ctx context.Context, before, after State, clusters []string) (Comparison, error) {
+// compareStates compares clusters of two states of a fleet and makes findings for reviewers.
+func compareStates(ctx context.Context, before, after State, clusters []string) (Comparison, error) {
 	next := map[string]*fleet.Cluster{}
 	for _, c := range after.All.Clusters {
 		next[c.ID] = c
@@ -172,7 +172,7 @@ func Compare(ctx context.Context, before, after State, clusters []string) (Compa
 			moved = append(moved, movedCluster{before: c, after: next[c.ID]})
 		}
 	}
-	faults := NewFaults(before.Faults, after.Faults)
+	faults := newFaults(before.Faults, after.Faults)
 	rendered, findings, err := compareRendered(ctx, moved, before.Fleet, after.Fleet)
 	faults.Add(err)
 	out := Comparison{Rendered: rendered, Faults: faults.Err()}

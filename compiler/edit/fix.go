@@ -76,7 +76,7 @@ func Fix(ctx context.Context, c *compiler.Compiler, req FixRequest) (*FixResult,
 		return out, nil
 	}
 	out.Written = true
-	return out, WriteFiles(root, out.Before, out.After)
+	return out, writeFiles(root, out.Before, out.After)
 }
 
 // fixFile adds the changes of a file.

@@ -70,7 +70,7 @@ func linkFault(link, to, why string) error {
 // below environments, and those of packages that they import. A library without environments
 // has all files of its module. links are the symbolic links of layers, see [layerLinks].
 func loadedFiles(root, module string, links map[string]string) ([]string, error) {
-	all, err := CUEFiles(root)
+	all, err := cueFiles(root)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func Format(c *compiler.Compiler, check bool, files ...string) ([]string, error)
 	var sources []cueFile
 	var faults diag.List
 	if len(files) == 0 {
-		names, err := CUEFiles(root)
+		names, err := cueFiles(root)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +101,7 @@ func sourceOf(file string) (cueFile, error) {
 		return cueFile{}, &diag.Diag{Code: diag.CodeOutsideFleet, Msg: file + " points outside of the fleet's directory", Hint: "name the file itself, from the fleet that it is in"}
 	}
 	s := cueFile{root, filepath.ToSlash(name), target}
-	if !IsCUE(s.name) {
+	if !isCUE(s.name) {
 		return cueFile{}, &diag.Diag{Code: diag.CodeNoMatch, Msg: s.name + " is not a CUE file of the fleet", Hint: "name files that end in .cue and are not in cue.mod"}
 	}
 	return s, nil

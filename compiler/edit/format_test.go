@@ -34,7 +34,7 @@ func TestFiles(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(root, "dir.cue"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	got, err := CUEFiles(root)
+	got, err := cueFiles(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	for _, file := range got {
-		if !IsCUE(file) {
+		if !isCUE(file) {
 			t.Errorf("%s is a file and no CUE", file)
 		}
 	}
@@ -53,7 +53,7 @@ func TestIsCUE(t *testing.T) {
 	for file, want := range map[string]bool{
 		"a.cue": true, "cue.mod.cue": true, "x/cue.mod.cue": true, "a.cue.new": false, "cue": false, "cue.mod/module.cue": false, "cue.mod/pkg/a.cue": false,
 	} {
-		if IsCUE(file) != want {
+		if isCUE(file) != want {
 			t.Errorf("IsCUE(%s) = %v", file, !want)
 		}
 	}

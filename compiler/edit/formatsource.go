@@ -20,11 +20,11 @@ const (
 	modules   = "cue.mod" // CUE's own directory in the root of a module
 )
 
-// CUEFiles returns the CUE files of the module at root, sorted, slash-separated
+// cueFiles returns the CUE files of the module at root, sorted, slash-separated
 // and relative to it. A special file is a fault. As in cue fmt, it skips cue.mod, nested modules, and
 // directories whose names begin with . or _; it does not follow symbolic
 // links.
-func CUEFiles(root string) ([]string, error) {
+func cueFiles(root string) ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
 		switch {
@@ -50,10 +50,10 @@ func passedOver(dir, name string) bool {
 	return err == nil
 }
 
-// IsCUE reports whether a file, relative to its module's root and
+// isCUE reports whether a file, relative to its module's root and
 // slash-separated, is a user's CUE file: it has the extension, and is not in
 // cue.mod.
-func IsCUE(file string) bool {
+func isCUE(file string) bool {
 	return strings.HasSuffix(file, extension) && !strings.HasPrefix(file, modules+"/")
 }
 

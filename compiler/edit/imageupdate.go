@@ -77,7 +77,7 @@ func UpdateImages(ctx context.Context, c *compiler.Compiler, client *chart.Regis
 		return nil, ctx.Err()
 	}
 	if !req.DryRun && len(out.Files) > 0 {
-		if err := WriteFiles(u.f.Dir, u.before, u.proven); err != nil {
+		if err := writeFiles(u.f.Dir, u.before, u.proven); err != nil {
 			return nil, err
 		}
 		out.Written = true

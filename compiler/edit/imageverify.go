@@ -30,7 +30,7 @@ import (
 func (u *updater) verify(ctx context.Context, edits load.Edits, versions []ImageVersion) (result diff.Result, findings []diff.Finding, err error) {
 	var groups diff.Grouper
 	var comparer query.Reviewer
-	after, _, remove, err := CompileChange(ctx, u.c, u.f, edits)
+	after, _, remove, err := compileChange(ctx, u.c, u.f, edits)
 	defer func() { err = errors.Join(err, remove()) }()
 	if err != nil {
 		return diff.Result{}, nil, err
@@ -49,7 +49,7 @@ func (u *updater) verify(ctx context.Context, edits load.Edits, versions []Image
 		}
 		old, hooksBefore, errBefore := u.f.CheckedObjects(ctx, c)
 		next, hooksAfter, errAfter := after.CheckedObjects(ctx, after.Clusters[j])
-		out := comparison{faults: NewFaults(diag.In(c.ID, errBefore), diag.In(c.ID, errAfter))}
+		out := comparison{faults: newFaults(diag.In(c.ID, errBefore), diag.In(c.ID, errAfter))}
 		if old == nil || next == nil {
 			return out, nil
 		}
@@ -87,11 +87,11 @@ func versionsIn(versions []ImageVersion, cluster string) []*ImageVersion {
 	return out
 }
 
-// CompileChange compiles a fleet with edits of its files. before is the fleet without them. Files
+// compileChange compiles a fleet with edits of its files. before is the fleet without them. Files
 // that are not CUE are read from the disk, so that their edits are compiled in a copy of the
 // fleet, which remove removes. The error holds the faults of the fleet, which is nil if it
 // cannot be evaluated. all has its clusters, also those with faults.
-func CompileChange(ctx context.Context, c *compiler.Compiler, before *compiler.Fleet, edits load.Edits) (after *compiler.Fleet, all *fleet.Fleet, remove func() error, err error) {
+func compileChange(ctx context.Context, c *compiler.Compiler, before *compiler.Fleet, edits load.Edits) (after *compiler.Fleet, all *fleet.Fleet, remove func() error, err error) {
 	remove = func() error { return nil }
 	edited := *c
 	edited.Edits, edited.ReuseFrom = edits, before

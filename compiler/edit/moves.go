@@ -14,9 +14,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
-// NewFaults returns the faults in after that are not in before, each with the clusters that
+// newFaults returns the faults in after that are not in before, each with the clusters that
 // did not have it.
-func NewFaults(before, after error) diag.List {
+func newFaults(before, after error) diag.List {
 	old := map[string]map[string]bool{} // clusters by the text of the fault
 	for _, d := range diag.All(before) {
 		if old[d.Error()] == nil {
@@ -178,7 +178,7 @@ func compareRendered(ctx context.Context, moved []movedCluster, old, next *compi
 		var errBefore, errAfter error
 		before.Objects, before.Hooks, errBefore = old.CheckedObjects(ctx, m.before)
 		after.Objects, after.Hooks, errAfter = next.CheckedObjects(ctx, m.after)
-		out := comparison{Faults: NewFaults(diag.In(m.before.ID, errBefore), diag.In(m.after.ID, errAfter)), findings: comparer.Cluster(before, after)}
+		out := comparison{Faults: newFaults(diag.In(m.before.ID, errBefore), diag.In(m.after.ID, errAfter)), findings: comparer.Cluster(before, after)}
 		if before.Objects != nil && after.Objects != nil {
 			out.compared = true
 			out.changes, out.ignored = diff.ObjectsIgnoring(before.Objects, after.Objects, nil, m.after.IgnoreRules())

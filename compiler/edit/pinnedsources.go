@@ -124,8 +124,8 @@ func sortedSources(pins map[string]fleet.RemoteSource) []fleet.RemoteSource {
 	return out
 }
 
-// Sources returns the pinned sources of the fleet, sorted by address.
-func Sources(c *compiler.Compiler) ([]fleet.RemoteSource, error) {
+// pinnedSources returns the pinned sources of the fleet, sorted by address.
+func pinnedSources(c *compiler.Compiler) ([]fleet.RemoteSource, error) {
 	root, _, err := load.Root(cmp.Or(c.Dir, "."))
 	if err != nil {
 		return nil, err

@@ -223,7 +223,7 @@ func (u *ChartUpdate) compare(ctx context.Context, p *pinning, req UpdateRequest
 			f.KeepSame()
 		}
 	}
-	faults := NewFaults(faultsBefore, faultsAfter)
+	faults := newFaults(faultsBefore, faultsAfter)
 	moved := p.moved(before.All(), after.All())
 	u.moves(ctx, p, moved, old, next)
 	var err error

@@ -162,7 +162,7 @@ func (f *finder) make(ctx context.Context, g *UpdateGroup) error {
 
 // compare compiles the fleet with the edits of a group, and compares its clusters.
 func (f *finder) compare(ctx context.Context, g *UpdateGroup, pinned *PinnedCharts) (err error) {
-	fl, all, remove, faults := CompileChange(ctx, f.c, f.before.Fleet, g.After)
+	fl, all, remove, faults := compileChange(ctx, f.c, f.before.Fleet, g.After)
 	defer func() { err = errors.Join(err, remove()) }()
 	if fl == nil {
 		g.Failed = faults
@@ -180,7 +180,7 @@ func (f *finder) compare(ctx context.Context, g *UpdateGroup, pinned *PinnedChar
 	for _, m := range moves {
 		g.Values = append(g.Values, chartValues(m))
 	}
-	compared, err := Compare(ctx, f.before, after, g.Clusters())
+	compared, err := compareStates(ctx, f.before, after, g.Clusters())
 	if err != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ func (u *Updates) Write(ctx context.Context) error {
 	if len(faults) > 0 {
 		return append(diag.List{{Code: diag.CodeUpdateEffect, Msg: "the groups do not compile together, and nothing was written", Hint: "update one of them with --group"}}, faults...).Err()
 	}
-	if err := WriteFiles(u.Dir, all.Before, all.After); err != nil {
+	if err := writeFiles(u.Dir, all.Before, all.After); err != nil {
 		return err
 	}
 	u.Written = append(u.Written, all.Files...)

@@ -23,10 +23,10 @@ type ImageTarget struct {
 	In      string // layer that gets the tag; the line that sets it changes if empty
 }
 
-// NewImageEditor returns an editor and the images that have a newer tag, sorted by image. The
+// newImageEditor returns an editor and the images that have a newer tag, sorted by image. The
 // error holds the faults of images whose registries cannot be read; the others are beside
 // it. The editor is nil if the fleet cannot be rendered.
-func NewImageEditor(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, client *chart.RegistryImages, optional func(repository string) bool, done func()) (*ImageEditor, []ImageVersion, error) {
+func newImageEditor(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, client *chart.RegistryImages, optional func(repository string) bool, done func()) (*ImageEditor, []ImageVersion, error) {
 	e := &ImageEditor{updater{c: c, imagePlanner: imagePlanner{f: f}, uses: map[string][]query.ImageUse{}, others: map[string]bool{}}}
 	var faults diag.List
 	versions, err := e.outdated(ctx, client, ImageRequest{optional: optional}, done)

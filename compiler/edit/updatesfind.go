@@ -189,7 +189,7 @@ func (f *finder) releasesOf(ref fleet.ChartRef, clusters []string) []string {
 // findImages returns the updates of images. An image whose tag a pinned chart sets follows
 // the chart, unless a policy names it.
 func (f *finder) findImages(ctx context.Context) ([]Update, error) {
-	editor, versions, err := NewImageEditor(ctx, f.c, f.before.Fleet, f.client, f.ignores(ImageUpdateKind), f.each)
+	editor, versions, err := newImageEditor(ctx, f.c, f.before.Fleet, f.client, f.ignores(ImageUpdateKind), f.each)
 	if editor == nil {
 		return nil, err
 	}

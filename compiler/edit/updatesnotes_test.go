@@ -13,7 +13,7 @@ func chartOf(lines string) *fleet.Chart {
 	return &fleet.Chart{Files: []fleet.File{{Name: "Chart.yaml", Data: []byte("name: a\n" + lines)}}}
 }
 
-// ReleaseNotes of a chart cannot leave their place in the text of a pull request.
+// Notes of a chart cannot leave their place in the text of a pull request.
 func TestHostileNotes(t *testing.T) {
 	for _, change := range []string{
 		"</details><script>alert(1)</script>", "[a](https://evil.example.com)", "![a](https://evil.example.com/x.png)", "``` | # @everyone",

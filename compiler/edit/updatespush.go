@@ -159,7 +159,7 @@ func writeGroup(g *UpdateGroup, base string) func(context.Context, string, strin
 				}
 			}
 		}
-		if err := WriteFiles(dir, g.Before, g.After); err != nil {
+		if err := writeFiles(dir, g.Before, g.After); err != nil {
 			return export.BranchChange{}, err
 		}
 		return export.BranchChange{Files: g.Files, Message: g.Message() + "\nFleetc-Update: " + g.Name}, nil

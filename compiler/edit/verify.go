@@ -38,7 +38,7 @@ func VerifyCharts(ctx context.Context, c *compiler.Compiler, patterns ...string)
 		}
 		out = append(out, VerifiedChart{Chart: ref.String(), Digest: ref.Digest, Clusters: users[ref].Clusters, OK: err == nil})
 	}
-	sources, err := Sources(c)
+	sources, err := pinnedSources(c)
 	for _, s := range sources {
 		err := source.VerifyRemote(ctx, s)
 		if ctx.Err() != nil {

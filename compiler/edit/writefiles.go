@@ -12,12 +12,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// WriteFiles replaces existing files below a root, and keeps their modes. before has their
+// writeFiles replaces existing files below a root, and keeps their modes. before has their
 // contents; a file with another content is a fault, because another program changed it.
 // All new contents are on disk before the first file is replaced: a process that is killed
 // leaves each file as it was or as it will be, and no partial one. If a file cannot be
 // replaced, the files before it get their contents back.
-func WriteFiles(root string, before, after map[string][]byte) error {
+func writeFiles(root string, before, after map[string][]byte) error {
 	tree, err := os.OpenRoot(root)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func stage(tree *os.Root, name string, before, after []byte) (stagedFile, error)
 	return stagedFile{file, next}, err
 }
 
-// ReadFiles reads the files of edits below the root as they are now, for [WriteFiles].
+// ReadFiles reads the files of edits below the root as they are now, for [writeFiles].
 func ReadFiles(root string, edits load.Edits) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for name := range edits {

@@ -38,7 +38,7 @@ func TestWriteFiles(t *testing.T) {
 		}
 	}
 	reset()
-	if err := WriteFiles(dir, before, after); err != nil {
+	if err := writeFiles(dir, before, after); err != nil {
 		t.Error(err)
 	}
 	check("all", "a2", "b2")
@@ -46,7 +46,7 @@ func TestWriteFiles(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "sub/b.yaml"), []byte("changed"), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteFiles(dir, before, after); err == nil || !strings.Contains(err.Error(), "changed during the update") {
+	if err := writeFiles(dir, before, after); err == nil || !strings.Contains(err.Error(), "changed during the update") {
 		t.Errorf("a changed file: %v", err)
 	}
 	check("a changed file", "a", "changed")
@@ -54,7 +54,7 @@ func TestWriteFiles(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "sub/b.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteFiles(dir, before, after); err == nil {
+	if err := writeFiles(dir, before, after); err == nil {
 		t.Error("a removed file: no error")
 	}
 	if got, _ := os.ReadFile(filepath.Join(dir, "a.cue")); string(got) != "a" {
@@ -79,7 +79,7 @@ func TestWriteFileError(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	err := WriteFiles(dir, map[string][]byte{"held.cue": {}}, map[string][]byte{"held.cue": []byte("a")})
+	err := writeFiles(dir, map[string][]byte{"held.cue": {}}, map[string][]byte{"held.cue": []byte("a")})
 	if err == nil || !strings.HasPrefix(err.Error(), "write held.cue: ") {
 		t.Errorf("held.cue: %v", err)
 	}

@@ -30,8 +30,8 @@ func (c *Comparer) comparison() *Comparison {
 	return out
 }
 
-// NewImageCollector returns a collector of the images of a fleet.
-func NewImageCollector(f *compiler.Fleet) *ImageCollector {
+// newImageCollector returns a collector of the images of a fleet.
+func newImageCollector(f *compiler.Fleet) *ImageCollector {
 	return &ImageCollector{f: f, index: map[string]int{}}
 }
 

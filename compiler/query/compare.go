@@ -96,7 +96,7 @@ func Compare(ctx context.Context, f *compiler.Fleet, releases []string, versions
 	if err := checkComparable(f, releases); err != nil {
 		return nil, err
 	}
-	c := NewComparer(f, f.Clusters, releases)
+	c := newComparer(f, f.Clusters, releases)
 	c.versions = versions
 	f.KeepSame()
 	if err := c.render(ctx, done); err != nil {
@@ -146,10 +146,10 @@ func checkComparable(f *compiler.Fleet, releases []string) error {
 	return faults.Err()
 }
 
-// NewComparer returns a comparer of some clusters of the fleet, and of the releases that the
+// newComparer returns a comparer of some clusters of the fleet, and of the releases that the
 // patterns select, all without patterns. Version labels and checksums are ignored. Call
 // [compiler.Fleet.KeepSame] before the clusters are rendered.
-func NewComparer(f *compiler.Fleet, clusters []*fleet.Cluster, patterns []string) *Comparer {
+func newComparer(f *compiler.Fleet, clusters []*fleet.Cluster, patterns []string) *Comparer {
 	c := &Comparer{
 		f: f, clusters: clusters, patterns: patterns, secrets: diff.SecretTexts{},
 		headers: map[string]fleet.Object{}, namespaces: map[string]string{},

@@ -54,7 +54,7 @@ func CheckDifferences(ctx context.Context, f *compiler.Fleet, rules []fleet.Diff
 			faults.Add(err)
 			continue
 		}
-		c := NewComparer(f, clusters, releases)
+		c := newComparer(f, clusters, releases)
 		c.versions = true
 		if r.Checks {
 			if err := c.render(ctx, done); err != nil {

@@ -97,7 +97,7 @@ func undecidedObjects(f *compiler.Fleet, all *compiler.ClusterRendering) ([]flee
 }
 
 // ExplainObject explains an object of the cluster that the pattern selects, or a field of
-// it. name is as in [ObjectName]; the kind may also be plural, short, or have its group.
+// it. name is as in [objectName]; the kind may also be plural, short, or have its group.
 // field is as in [fleet.ParseField], with [key=value] for an element of a list, or empty for
 // the whole object. It fails if the pattern selects several clusters, the cluster does not
 // render, or the object or field does not exist.

@@ -93,7 +93,7 @@ func ImageNames(ctx context.Context, f *compiler.Fleet, patterns []string, done 
 
 // listImages renders the clusters and collects their images.
 func listImages(ctx context.Context, f *compiler.Fleet, patterns []string, done func()) (*ImageCollector, error) {
-	l := NewImageCollector(f)
+	l := newImageCollector(f)
 	if err := checkImagePatterns(patterns); err != nil {
 		return nil, err
 	}

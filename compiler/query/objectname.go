@@ -64,7 +64,7 @@ func nextObjects(objs []fleet.Object, text string) []string {
 	kind, rest, named := strings.Cut(text, "/")
 	var out []string
 	for _, o := range objs {
-		name := ObjectName(o)
+		name := objectName(o)
 		if _, unkinded, _ := strings.Cut(name, "/"); named && isKind(o, kind) && strings.HasPrefix(unkinded, rest) {
 			out = append(out, kind+"/"+unkinded)
 		} else if !named && strings.HasPrefix(name, text) {
@@ -75,16 +75,16 @@ func nextObjects(objs []fleet.Object, text string) []string {
 	return slices.Compact(out)
 }
 
-// ObjectName returns the name of an object for commands: kind/namespace/name, or kind/name
+// objectName returns the name of an object for commands: kind/namespace/name, or kind/name
 // for one without a namespace.
-func ObjectName(o fleet.Object) string {
+func objectName(o fleet.Object) string {
 	parts := []string{strings.ToLower(o.GetKind()), o.GetNamespace(), o.GetName()}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
 }
 
-// fullName is [ObjectName] with the group of the kind.
+// fullName is [objectName] with the group of the kind.
 func fullName(o fleet.Object) string {
-	kind, rest, _ := strings.Cut(ObjectName(o), "/")
+	kind, rest, _ := strings.Cut(objectName(o), "/")
 	if group := o.GroupVersionKind().Group; group != "" {
 		kind += "." + group
 	}
@@ -130,7 +130,7 @@ func objectHint(objs []fleet.Object, parts []string) string {
 	kind, name := strings.ToLower(parts[0]), parts[len(parts)-1]
 	var ofKind, named, all, kinds []string
 	for _, o := range objs {
-		full := ObjectName(o)
+		full := objectName(o)
 		all = append(all, full)
 		kinds = append(kinds, strings.ToLower(o.GetKind()))
 		if isKind(o, kind) {

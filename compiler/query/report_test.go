@@ -284,8 +284,8 @@ stages:   schema.#Stages
 	}
 }
 
-// WriteReportFile keeps symbolic links and permissions, and CheckFile refuses to replace a device or
-// a directory.
+// WriteReportFile keeps symbolic links and permissions, and CheckReportFile refuses to replace
+// a device or a directory.
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "a.html"), filepath.Join(dir, "latest.html")

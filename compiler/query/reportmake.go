@@ -86,7 +86,7 @@ func newMaker(f *compiler.Fleet, links linker) *maker {
 	f.KeepSame()
 	m := &maker{
 		Report: &Report{Fleet: f.Module, links: links}, f: f, secrets: newSecretTexts(),
-		images: NewImageCollector(f), crds: map[crdKey]*ReportCRD{}, waivers: map[waiverKey]*ReportWaiver{},
+		images: newImageCollector(f), crds: map[crdKey]*ReportCRD{}, waivers: map[waiverKey]*ReportWaiver{},
 	}
 	byName := map[string]*environment{}
 	for i, c := range f.Clusters {
@@ -102,7 +102,7 @@ func newMaker(f *compiler.Fleet, links linker) *maker {
 		for _, i := range e.clusters {
 			clusters = append(clusters, f.Clusters[i])
 		}
-		e.comparer = NewComparer(f, clusters, nil)
+		e.comparer = newComparer(f, clusters, nil)
 	}
 	return m
 }

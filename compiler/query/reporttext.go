@@ -20,7 +20,7 @@ type ReportSummary struct {
 	Unchecked                     int // running clusters that could not be checked
 }
 
-// ReportSummary counts the facts.
+// Summary counts the facts.
 func (r *Report) Summary() ReportSummary {
 	s := ReportSummary{Clusters: len(r.Clusters), Releases: len(r.ReleaseNames())}
 	for _, c := range r.Clusters {

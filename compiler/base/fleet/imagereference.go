@@ -49,8 +49,8 @@ const maxReference = 512
 // IsImageTag reports whether a text is a valid tag.
 func IsImageTag(text string) bool { return tagForm.MatchString(text) }
 
-// IsImageDigest reports whether a text is a valid digest.
-func IsImageDigest(text string) bool { return digestForm.MatchString(text) }
+// isImageDigest reports whether a text is a valid digest.
+func isImageDigest(text string) bool { return digestForm.MatchString(text) }
 
 // ShortImageDigest returns the beginning of a digest, to show it to people.
 func ShortImageDigest(digest string) string {
@@ -67,7 +67,7 @@ func IsImageRepository(text string) bool {
 func IsImageReference(text string) bool {
 	r := ParseImage(text)
 	return len(text) <= maxReference && r.String() == text && IsImageRepository(r.Repository) &&
-		(r.Tag == "" || IsImageTag(r.Tag)) && (r.Digest == "" || IsImageDigest(r.Digest))
+		(r.Tag == "" || IsImageTag(r.Tag)) && (r.Digest == "" || isImageDigest(r.Digest))
 }
 
 // IsPinnedImage reports whether a text is a valid reference with a tag or a digest.

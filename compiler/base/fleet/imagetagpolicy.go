@@ -27,8 +27,8 @@ type TagRuleError struct {
 // Error implements error.
 func (e *TagRuleError) Error() string { return e.Field + ": " + e.Msg }
 
-// TagVersionGroup is the group of a pattern that has the version for a range of versions.
-const TagVersionGroup = "version"
+// tagVersionGroup is the group of a pattern that has the version for a range of versions.
+const tagVersionGroup = "version"
 
 // CompileTagRule prepares a rule. The error is a [*RuleError].
 func CompileTagRule(rule TagRule) (*TagPolicy, error) {
@@ -54,7 +54,7 @@ func CompileTagRule(rule TagRule) (*TagPolicy, error) {
 		return p, p.useGroup(field, group)
 	}
 	if p.pattern != nil && rule.Semver != "" {
-		return p, p.useGroup("pattern", TagVersionGroup)
+		return p, p.useGroup("pattern", tagVersionGroup)
 	}
 	return p, nil
 }

@@ -85,22 +85,22 @@ func References(text string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// MapTexts returns a copy of decoded JSON with each string, also of keys, replaced by the
+// mapTexts returns a copy of decoded JSON with each string, also of keys, replaced by the
 // result of replace.
-func MapTexts(v any, replace func(string) string) any {
+func mapTexts(v any, replace func(string) string) any {
 	switch v := v.(type) {
 	case string:
 		return replace(v)
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, e := range v {
-			out[replace(key)] = MapTexts(e, replace)
+			out[replace(key)] = mapTexts(e, replace)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = MapTexts(e, replace)
+			out[i] = mapTexts(e, replace)
 		}
 		return out
 	}
@@ -113,7 +113,7 @@ func MapReferencesIn(v any, replace func(reference, name string) string) any {
 	if !MayRefer(v) {
 		return v
 	}
-	return MapTexts(v, func(text string) string { return MapReferences(text, replace) })
+	return mapTexts(v, func(text string) string { return MapReferences(text, replace) })
 }
 
 // A ReferringField is a field of an object that refers to a secret.

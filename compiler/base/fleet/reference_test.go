@@ -199,7 +199,7 @@ func FuzzMapReferencesInYAML(f *testing.F) {
 			return
 		}
 		err := yaml.Unmarshal([]byte(MapReferences(text, replace)), &after)
-		want := MapTexts(before, func(text string) string { return MapReferences(text, replace) })
+		want := mapTexts(before, func(text string) string { return MapReferences(text, replace) })
 		if _, isMap := before.(map[string]any); isMap && (err != nil || fmt.Sprintf("%#v", after) != fmt.Sprintf("%#v", want)) {
 			t.Errorf("%q becomes %q: %#v, %v", text, MapReferences(text, replace), after, err)
 		}

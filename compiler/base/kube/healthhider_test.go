@@ -25,7 +25,7 @@ func TestHider(t *testing.T) {
 }
 
 // TestReasonIsNotShortened checks that secrets can still be found in a reason: a part of one
-// valueAt the end of a shortened text would stay.
+// at the end of a shortened text would stay.
 func TestReasonIsNotShortened(t *testing.T) {
 	const secret = "correct-horse-battery-staple"
 	message := strings.Repeat("x", diag.MaxText-10) + secret

@@ -22,9 +22,9 @@ type HealthExpressions struct {
 	Failed     string // may be empty
 }
 
-// HealthRuleExpressions returns the expressions of a rule. Current is empty for a rule
+// healthRuleExpressions returns the expressions of a rule. Current is empty for a rule
 // without tests for readiness.
-func HealthRuleExpressions(h fleet.HealthRule) HealthExpressions {
+func healthRuleExpressions(h fleet.HealthRule) HealthExpressions {
 	return HealthExpressions{
 		Current:    expression(h.Ready, " && "),
 		InProgress: expression(h.Progressing, " || "),
@@ -32,14 +32,14 @@ func HealthRuleExpressions(h fleet.HealthRule) HealthExpressions {
 	}
 }
 
-// HealthExpressions returns the expressions of the rule that judges an object, with an
+// Expressions returns the expressions of the rule that judges an object, with an
 // empty Current when none does, and whether to wait for the object.
 func (r *HealthRules) Expressions(o fleet.Object) (e HealthExpressions, waited bool) {
 	rl, waited := r.find(o)
 	if rl == nil {
 		return HealthExpressions{}, waited
 	}
-	return HealthRuleExpressions(rl.HealthRule), waited
+	return healthRuleExpressions(rl.HealthRule), waited
 }
 
 // expression translates tests to CEL.
@@ -84,7 +84,7 @@ type programs struct{ current, inProgress, failed *program }
 
 func newRule(h fleet.HealthRule) *rule {
 	return &rule{h, sync.OnceValues(func() (p programs, err error) {
-		e := HealthRuleExpressions(h)
+		e := healthRuleExpressions(h)
 		for _, x := range []struct {
 			text string
 			into **program

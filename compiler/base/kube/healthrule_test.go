@@ -120,7 +120,7 @@ func TestRuleOrder(t *testing.T) {
 }
 
 func TestExpressions(t *testing.T) {
-	got := HealthRuleExpressions(fleet.HealthRule{
+	got := healthRuleExpressions(fleet.HealthRule{
 		Ready:  []fleet.HealthTest{{Type: "Ready", Status: "True"}, {Expression: "a || b"}},
 		Failed: []fleet.HealthTest{{Type: `R"`, Status: "False", Reasons: []string{"x", "y"}}},
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// DefaultHealthGrace is how long to wait for an object with an inconclusive status.
-const DefaultHealthGrace = 20 * time.Second
+// defaultHealthGrace is how long to wait for an object with an inconclusive status.
+const defaultHealthGrace = 20 * time.Second
 
 // Waiting has the settings of a wait for objects.
 type Waiting struct {
@@ -53,7 +53,7 @@ func (w *Waiting) Step(elapsed time.Duration, objects []ObservedObject) HealthPr
 		}
 		isOver := timeout > 0 && elapsed >= timeout
 		switch {
-		case r.State == Unknown && (isOver || elapsed >= cmp.Or(w.Grace, DefaultHealthGrace)):
+		case r.State == Unknown && (isOver || elapsed >= cmp.Or(w.Grace, defaultHealthGrace)):
 			r.HealthVerdict = HealthVerdict{Ready, r.Reason + ", and the grace period is over"}
 			p.Ready = append(p.Ready, r)
 		case r.State == Ready:

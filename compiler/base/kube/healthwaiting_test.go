@@ -42,7 +42,7 @@ pending Secret lost: it does not exist
 failed Job.batch bad: it failed: DeadlineExceeded
 failed Job.batch unseen: it was deleted, and whether it succeeded is unknown; another apply runs it again
 `},
-		{DefaultHealthGrace, 5 * time.Minute, 0, `ready ConfigMap settings: it exists
+		{defaultHealthGrace, 5 * time.Minute, 0, `ready ConfigMap settings: it exists
 ready Widget.example.com quiet: it has no status yet, and the grace period is over
 ready Job.batch gone: it was deleted by its ttlSecondsAfterFinished
 pending Deployment.apps slow: 1 of 2 pods exist

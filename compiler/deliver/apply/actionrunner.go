@@ -217,12 +217,12 @@ func withTimeout(ctx context.Context, a *fleet.Action) (context.Context, context
 	if a.Timeout == 0 && a.Manual != "" {
 		return context.WithCancel(ctx)
 	}
-	t := ActionTimeout(a)
+	t := actionTimeout(a)
 	return context.WithTimeoutCause(ctx, t, fmt.Errorf("it timed out after %s", t))
 }
 
-// ActionTimeout returns the timeout of an action.
-func ActionTimeout(a *fleet.Action) time.Duration { return cmp.Or(a.Timeout, defaultActionTimeout) }
+// actionTimeout returns the timeout of an action.
+func actionTimeout(a *fleet.Action) time.Duration { return cmp.Or(a.Timeout, defaultActionTimeout) }
 
 // faultOf returns the fault of an action that ran with the context limited, which
 // is derived from ctx.
@@ -267,7 +267,7 @@ func (r *ActionRunner) runTask(limited, ctx context.Context, a *fleet.Action, s 
 	case len(s.Exec) > 0:
 		return r.command(limited, a, s.Exec)
 	case s.Job != nil:
-		return r.Job(ctx, a, undo, ActionTimeout(a))
+		return r.Job(ctx, a, undo, actionTimeout(a))
 	case s.Prometheus != nil:
 		return r.query(limited, s.Prometheus)
 	}

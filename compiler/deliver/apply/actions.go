@@ -156,7 +156,7 @@ func jobOf(a *fleet.Action, undo bool) *unstructured.Unstructured {
 	job.SetLabels(labels)
 	job.SetAnnotations(notes)
 	if spec, ok := job.Object["spec"].(map[string]any); ok {
-		for field, value := range map[string]int64{"activeDeadlineSeconds": int64(ActionTimeout(a).Seconds()), "ttlSecondsAfterFinished": failedJobTTL} {
+		for field, value := range map[string]int64{"activeDeadlineSeconds": int64(actionTimeout(a).Seconds()), "ttlSecondsAfterFinished": failedJobTTL} {
 			if _, ok := spec[field]; !ok {
 				spec[field] = value
 			}

@@ -298,7 +298,7 @@ func (it *Item) locate(err error) error {
 	return &located
 }
 
-// actionFault returns err as a fault of the object.
+// fault returns err as a fault of the object.
 func (it *Item) fault(err error) error {
 	var answer *cluster.Error
 	if !errors.As(err, &answer) {

@@ -19,8 +19,8 @@ type Access struct {
 
 	// PluginRunner is a command that runs a credential plugin and enforces its
 	// limit. Its arguments are the limit (30s), the plugin and the plugin's
-	// arguments; it returns the plugin's exit status, [PluginTimeout] or
-	// [PluginMissing]. Without it, client-go runs plugins directly, and nothing
+	// arguments; it returns the plugin's exit status, [pluginTimeout] or
+	// [pluginMissing]. Without it, client-go runs plugins directly, and nothing
 	// ends one that hangs.
 	PluginRunner []string
 

@@ -26,8 +26,8 @@ const (
 // output when it succeeds. The plugin and the processes that it started end with
 // ctx, with the limit, or when the parent of this process ends. If stdin is a
 // terminal, the plugin stays in the foreground, and processes that it started are
-// not killed. It returns the exit status of the plugin, [PluginTimeout] after
-// the limit, or [PluginMissing] when the program does not exist. An error says
+// not killed. It returns the exit status of the plugin, [pluginTimeout] after
+// the limit, or [pluginMissing] when the program does not exist. An error says
 // why the plugin could not run.
 func RunCredentialPlugin(ctx context.Context, limit time.Duration, words []string, stdin *os.File, stdout, stderr io.Writer) (int, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
@@ -45,14 +45,14 @@ func RunCredentialPlugin(ctx context.Context, limit time.Duration, words []strin
 	var exit *exec.ExitError
 	switch {
 	case errors.Is(context.Cause(ctx), errTimeout):
-		return PluginTimeout, nil
+		return pluginTimeout, nil
 	case ctx.Err() != nil:
 		return interrupted, nil
 	case err == nil, errors.Is(err, exec.ErrWaitDelay): // a child process may still run
 		_, err = stdout.Write(credentials.data.Bytes())
 		return 0, err
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
-		return PluginMissing, nil
+		return pluginMissing, nil
 	case errors.As(err, &exit) && exit.ExitCode() > 0:
 		return exit.ExitCode(), nil
 	}

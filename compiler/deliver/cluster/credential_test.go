@@ -40,7 +40,7 @@ func TestRun(t *testing.T) {
 		{name: "credentials", script: "echo token", stdout: "token\n"},
 		{name: "no partial credentials", script: "echo token; exit 3", status: 3},
 		{name: "leaves a program", script: "sleep 30 & echo token", stdout: "token\n"},
-		{name: "hangs", script: "echo token; sleep 30", status: PluginTimeout},
+		{name: "hangs", script: "echo token; sleep 30", status: pluginTimeout},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -55,8 +55,8 @@ func TestRun(t *testing.T) {
 
 func TestRunMissing(t *testing.T) {
 	for _, name := range []string{"fleetc-has-no-such-plugin", "/fleetc/has/no/such/plugin"} {
-		if status, err := RunCredentialPlugin(t.Context(), time.Minute, []string{name}, null(t), io.Discard, io.Discard); status != PluginMissing || err != nil {
-			t.Errorf("%s: got status %d, %v; want %d", name, status, err, PluginMissing)
+		if status, err := RunCredentialPlugin(t.Context(), time.Minute, []string{name}, null(t), io.Discard, io.Discard); status != pluginMissing || err != nil {
+			t.Errorf("%s: got status %d, %v; want %d", name, status, err, pluginMissing)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func TestRunMissing(t *testing.T) {
 func TestRunEndless(t *testing.T) {
 	var stdout bytes.Buffer
 	status, err := RunCredentialPlugin(t.Context(), time.Minute, []string{"sh", "-c", "yes"}, null(t), &stdout, io.Discard)
-	if stdout.Len() > 0 || status == PluginTimeout || status == 0 && err == nil {
+	if stdout.Len() > 0 || status == pluginTimeout || status == 0 && err == nil {
 		t.Errorf("got %d bytes, status %d and %v of a plugin that prints without end", stdout.Len(), status, err)
 	}
 }
@@ -74,7 +74,7 @@ func TestRunKillsProcesses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	script := `sleep 300 & echo $! > "$0.new" && mv "$0.new" "$0"; wait`
 	status, err := RunCredentialPlugin(t.Context(), time.Second, []string{"sh", "-c", script, file}, null(t), io.Discard, io.Discard)
-	if status != PluginTimeout || err != nil {
+	if status != pluginTimeout || err != nil {
 		t.Fatalf("got status %d, %v", status, err)
 	}
 	checkEnded(t, pidIn(t, file))

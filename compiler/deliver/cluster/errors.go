@@ -110,7 +110,7 @@ func (c *Cluster) apiError(err error) error {
 		e.Reason = NotFound
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		e.Reason = Moved
-		if e.Fields = ConflictsOf(s, c.visible); len(e.Fields) > 0 {
+		if e.Fields = conflictsOf(s, c.visible); len(e.Fields) > 0 {
 			e.Reason = Conflict
 		}
 	case apierrors.IsForbidden(err):
@@ -128,9 +128,9 @@ func (c *Cluster) apiError(err error) error {
 	return e
 }
 
-// ConflictsOf returns the conflicting fields of a status. clean prepares a text of
+// conflictsOf returns the conflicting fields of a status. clean prepares a text of
 // the cluster for messages.
-func ConflictsOf(s metav1.Status, clean func(string) string) []Field {
+func conflictsOf(s metav1.Status, clean func(string) string) []Field {
 	var fields []Field
 	for _, cause := range causesOf(s) {
 		if cause.Type == metav1.CauseTypeFieldManagerConflict {

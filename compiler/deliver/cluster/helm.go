@@ -65,7 +65,7 @@ func ReadHelmState(ctx context.Context, c *Cluster, namespace, name string) (*He
 	return HelmSecrets.Read(ctx, c, namespace, name)
 }
 
-// ReadHelmState returns the state of a release.
+// Read returns the state of a release.
 func (in HelmStorage) Read(ctx context.Context, c *Cluster, namespace, name string) (*HelmState, error) {
 	all, err := in.revisions(ctx, c, namespace, name)
 	s := &HelmState{}

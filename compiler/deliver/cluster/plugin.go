@@ -23,8 +23,8 @@ const (
 
 // Exit statuses of [Access.PluginRunner], as in timeout(1) and shells.
 const (
-	PluginTimeout = 124 // the plugin took longer than its limit
-	PluginMissing = 127 // the program does not exist
+	pluginTimeout = 124 // the plugin took longer than its limit
+	pluginMissing = 127 // the program does not exist
 )
 
 // A plugin is the credential plugin of a context:
@@ -101,12 +101,12 @@ func (p *plugin) fault(err error, clean func(string) string) *diag.Diag {
 		status, _ = strconv.Atoi(code[1]) // the expression allows digits only
 	}
 	switch {
-	case status == PluginMissing, strings.Contains(why, "executable "+p.command+" not found"):
+	case status == pluginMissing, strings.Contains(why, "executable "+p.command+" not found"):
 		d.Msg, d.Hint = name+" is not installed", "install it, and check that it is in PATH"
 		if hint := strings.Join(strings.Fields(p.installHint), " "); hint != "" {
 			d.Hint = visible(hint)
 		}
-	case status == PluginTimeout:
+	case status == pluginTimeout:
 		d.Msg = fmt.Sprintf("%s did not answer within %s", name, p.limit)
 	case status != 0:
 		d.Msg, d.Hint = fmt.Sprintf("%s failed with exit status %d", name, status), "see what it printed, or log in again"

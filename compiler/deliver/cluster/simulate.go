@@ -81,7 +81,7 @@ func (s *Schemas) Apply(current, object *unstructured.Unstructured) (*unstructur
 	out, err := manager.Apply(current.DeepCopy(), appliedContent(object), Manager, false)
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
-		conflicts = ConflictsOf(status.Status(), func(s string) string { return diag.Visible(s, diag.MaxText) })
+		conflicts = conflictsOf(status.Status(), func(s string) string { return diag.Visible(s, diag.MaxText) })
 		out, err = manager.Apply(current.DeepCopy(), appliedContent(object), Manager, true)
 	}
 	if err != nil {

@@ -122,7 +122,7 @@ func (a *attempt) checkout(ctx context.Context) (string, error) {
 	if a.base == "" {
 		return dir, a.verify(nil)
 	}
-	// BranchListing the tree bounds its size: a small repository can have a tree with
+	// Listing the tree bounds its size: a small repository can have a tree with
 	// very many files.
 	all, err := a.entries(ctx, a.base, "-t")
 	if err == nil {

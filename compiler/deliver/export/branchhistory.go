@@ -30,7 +30,7 @@ type BranchHistory struct {
 	trees   map[string]map[string]string // object IDs of directories, by commit and path below History.path
 }
 
-// BranchHistory returns the history of the directory at a commit, which is the base of an update
+// History returns the history of the directory at a commit, which is the base of an update
 // that is being written. An empty commit has no history.
 func (r *Remote) History(ctx context.Context, commit, path string) (*BranchHistory, error) {
 	h := &BranchHistory{remote: r, Tip: commit, path: path, commits: map[string]bool{}, trees: map[string]map[string]string{}}

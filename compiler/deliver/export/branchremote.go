@@ -83,7 +83,7 @@ func lock(dir string) (unlock func() error) {
 		return nil
 	}
 	defer root.Close()
-	unlock, _, _ = TryLock(root)
+	unlock, _, _ = tryLock(root)
 	return unlock
 }
 

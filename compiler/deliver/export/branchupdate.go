@@ -24,7 +24,7 @@ type BranchUpdate struct {
 	Without Without
 
 	// Write changes files below dir, the checkout of Path at the commit base, which is
-	// emptyBundle for a new branch. It runs again when another client has pushed changes to
+	// empty for a new branch. It runs again when another client has pushed changes to
 	// the same files.
 	Write func(ctx context.Context, dir, base string) (BranchChange, error)
 

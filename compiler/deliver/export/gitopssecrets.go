@@ -15,7 +15,7 @@ import (
 // CheckExposedSecrets returns a fault for each Secret with values that the export would expose
 // without the release's permission, and for unused permissions. The faults do not
 // contain the values. Where Helm gets the values of a release in plain text, the
-// CheckExposedSecrets that its chart renders are exposed too.
+// Secrets that its chart renders are exposed too.
 func CheckExposedSecrets(b *fleet.Bundle, layout fleet.Layout) error {
 	var faults diag.List
 	needed := map[*fleet.Release]map[string]bool{}

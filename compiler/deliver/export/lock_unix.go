@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TryLock locks a directory, and reports false if another process has locked it. The lock
+// tryLock locks a directory, and reports false if another process has locked it. The lock
 // ends with the process and needs no file.
-func TryLock(root *os.Root) (unlock func() error, ok bool, err error) {
+func tryLock(root *os.Root) (unlock func() error, ok bool, err error) {
 	dir, err := root.Open(".")
 	if err != nil {
 		return nil, false, fmt.Errorf("open %s: %w", root.Name(), err)

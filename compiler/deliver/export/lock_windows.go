@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// TryLock locks a directory, and reports false if another process has locked it. It opens an
+// tryLock locks a directory, and reports false if another process has locked it. It opens an
 // exclusive file in it that is deleted with its handle, because directories cannot be locked
 // on Windows.
-func TryLock(root *os.Root) (unlock func() error, ok bool, err error) {
+func tryLock(root *os.Root) (unlock func() error, ok bool, err error) {
 	file := filepath.Join(root.Name(), stagingArea+".lock")
 	name, err := windows.UTF16PtrFromString(file)
 	if err != nil {

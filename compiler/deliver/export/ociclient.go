@@ -100,7 +100,7 @@ func (c *RegistryClient) TagHas(ctx context.Context, cluster, digest string) (ok
 	return ok, err
 }
 
-// PushUnchanged returns the result of a push for a tag that already has the digest.
+// Unchanged returns the result of a push for a tag that already has the digest.
 // The error is a fault.
 func (c *RegistryClient) Unchanged(cluster, digest string) (PushResult, error) {
 	address, err := c.target.repository(cluster)
@@ -137,7 +137,7 @@ func (c *RegistryClient) withTag(ctx context.Context, cluster, verb string, work
 }
 
 // current returns the digest that the tag has if it need not change, and an
-// emptyBundle string otherwise.
+// empty string otherwise.
 func (a *Artifact) current(tag name.Tag, options []remote.Option) (string, error) {
 	old, err := tagDigest(tag, options)
 	if err != nil || old == (v1.Hash{}) {

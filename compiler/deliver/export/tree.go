@@ -168,7 +168,7 @@ func (s *Session) lock() (ok bool, err error) {
 	}
 	take := s.tree.sys.lock
 	if take == nil {
-		take = TryLock
+		take = tryLock
 	}
 	unlock, ok, err := take(root)
 	if err != nil || !ok {

@@ -396,7 +396,7 @@ func TestLockAfterReplacement(t *testing.T) {
 			}
 			write(t, filepath.Join(tree.Dir, "README"), "theirs")
 		}
-		return TryLock(root)
+		return tryLock(root)
 	}
 	mustExport(t, tree, false, bundle("a", "web/Pod/x/y=2"))
 	if locks != 2 {

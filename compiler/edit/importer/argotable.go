@@ -1,6 +1,6 @@
 package importer
 
-// textNodes for several fields.
+// Texts for several fields.
 const (
 	noSync   = "nothing to do: fleetc apply or an export decides when a cluster changes"
 	noLabels = "nothing to do: the Application itself does not exist in the fleet"

@@ -1,6 +1,6 @@
 package importer
 
-// textNodes for fields that several kinds have.
+// Texts for fields that several kinds have.
 const (
 	noPolling       = "nothing to do: fleetc does not poll; gitops.flux.interval is the interval of an export for Flux"
 	noRetry         = "nothing to do: fleetc apply reports a failure and can run again; gitops.flux.retryInterval is for an export for Flux"

@@ -8,7 +8,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// textNodes for several fields.
+// Texts for several fields.
 const (
 	applyWaits    = "nothing to do: fleetc apply waits until objects are ready, see docs/health.md"
 	helmOnly      = "nothing to do: it is an option of Helm's own upgrade"

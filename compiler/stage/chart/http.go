@@ -125,7 +125,7 @@ func (s *Source) download(ctx context.Context, ref fleet.ChartRef, e *entry) ([]
 	if err != nil {
 		return nil, &diag.Diag{
 			Code:  diag.CodeChartNotFound,
-			Msg:   fmt.Sprintf("%s: the repository's index has a URL that cannot be used: %s", ref, RegistryReason(err)),
+			Msg:   fmt.Sprintf("%s: the repository's index has a URL that cannot be used: %s", ref, registryReason(err)),
 			Hint:  "use another version, or ask the owner of the repository",
 			Cause: err,
 		}
@@ -182,7 +182,7 @@ func (s *Source) get(ctx context.Context, repo, at string, limit int64, missing 
 	name := showURL(req.URL)
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeNetwork, Msg: name + ": " + RegistryReason(err), Hint: "check the URL and the network", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeNetwork, Msg: name + ": " + registryReason(err), Hint: "check the URL and the network", Cause: err}
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -194,7 +194,7 @@ func (s *Source) get(ctx context.Context, repo, at string, limit int64, missing 
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeNetwork, Msg: name + ": " + RegistryReason(err), Hint: "run the command again", Cause: err}
+		return nil, &diag.Diag{Code: diag.CodeNetwork, Msg: name + ": " + registryReason(err), Hint: "run the command again", Cause: err}
 	}
 	if int64(len(body)) > limit {
 		return nil, tooLarge

@@ -101,7 +101,7 @@ func checkURL(raw, login string, schemes ...string) error {
 	u, err := url.Parse(raw)
 	if err != nil {
 		// The message of the error contains the URL with its credentials.
-		return fault(diag.CodeChartReference, "write it as in https://HOST/PATH", "invalid URL: %s", RegistryReason(err))
+		return fault(diag.CodeChartReference, "write it as in https://HOST/PATH", "invalid URL: %s", registryReason(err))
 	}
 	password := false
 	if u.User != nil {

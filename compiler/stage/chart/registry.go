@@ -61,7 +61,7 @@ func open(at string, transport http.RoundTripper) (name.Repository, []remote.Opt
 // "read" or "write". The fault wraps [ErrNotInRegistry] when the artifact does not
 // exist.
 func RegistryFault(at, verb string, err error) error {
-	d := &diag.Diag{Code: diag.CodeNetwork, Msg: at + ": " + RegistryReason(err), Hint: "check the address and the network", Cause: err}
+	d := &diag.Diag{Code: diag.CodeNetwork, Msg: at + ": " + registryReason(err), Hint: "check the address and the network", Cause: err}
 	host, _, _ := strings.Cut(strings.TrimPrefix(at, OCIScheme), "/")
 	answer, ok := errors.AsType[*transport.Error](err)
 	if !ok {
@@ -83,9 +83,9 @@ func RegistryFault(at, verb string, err error) error {
 	return d
 }
 
-// RegistryReason returns why a request failed, in one line and without the URL, which may be
+// registryReason returns why a request failed, in one line and without the URL, which may be
 // secret.
-func RegistryReason(err error) string {
+func registryReason(err error) string {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return "the server closed the connection"
 	}

@@ -37,9 +37,9 @@ type waitingTransport struct {
 // has GetBody.
 func WaitingTransport(base http.RoundTripper) http.RoundTripper { return newWaiting(base) }
 
-// RetryingTransport is [WaitingTransport] for servers that are not registries: it also repeats what
+// retryingTransport is [WaitingTransport] for servers that are not registries: it also repeats what
 // [OpenRegistry] repeats without Retry-After, requests that are limited or that a proxy answers.
-func RetryingTransport(base http.RoundTripper) http.RoundTripper {
+func retryingTransport(base http.RoundTripper) http.RoundTripper {
 	return transport.NewRetry(WaitingTransport(base), transport.WithRetryBackoff(backoff), transport.WithRetryStatusCodes(
 		http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout))
 }

@@ -88,7 +88,7 @@ func (s *Source) newClient(ctx context.Context, repo string) (*http.Client, erro
 		own.TLSClientConfig = config
 		t.own = own
 	}
-	return &http.Client{Transport: RetryingTransport(t), CheckRedirect: checkRedirect}, nil
+	return &http.Client{Transport: retryingTransport(t), CheckRedirect: checkRedirect}, nil
 }
 
 // sameRepo reports whether a URL of repositories.yaml names the repository.

@@ -15,7 +15,7 @@ func checkReadable(c *fleet.Cluster, o fleet.Object) error {
 	if len(c.Recipients) == 0 || !fleet.IsEncrypted(o.Unstructured) {
 		return nil
 	}
-	recipients, others, err := SOPSKeysOf(o.Object)
+	recipients, others, err := sopsKeysOf(o.Object)
 	if err != nil {
 		return &diag.Diag{
 			Code: diag.CodeSOPSFile, At: o.Places(), Path: o.Title(),

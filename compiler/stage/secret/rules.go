@@ -13,7 +13,7 @@ import (
 // rule returns the rule for a file in the nearest .sops.yaml; nil if there is none.
 func (f *Files) rule(name string) (*SOPSRule, error) {
 	rules, err := f.rules.Get(path.Dir(path.Clean(name)), func() (*SOPSRules, error) {
-		return FindSOPSRules(func(name string) ([]byte, error) { return Read(f.root, name) }, name)
+		return findSOPSRules(func(name string) ([]byte, error) { return Read(f.root, name) }, name)
 	})
 	return rules.For(name), err
 }
@@ -46,7 +46,7 @@ func (f *Files) Ruled() ([]string, error) {
 		if e.IsDir() && (git.IsDotGit(name) || e.Name() == "cue.mod") {
 			return fs.SkipDir
 		}
-		if !e.Type().IsRegular() || e.Name() == SOPSRulesFile {
+		if !e.Type().IsRegular() || e.Name() == sopsRulesFile {
 			return nil
 		}
 		rule, err := f.rule(name)

@@ -369,9 +369,9 @@ func (f *SOPSFile) OtherKeys() []string {
 	return out
 }
 
-// SOPSKeysOf returns the age recipients and the names of other keys in the metadata of an object
+// sopsKeysOf returns the age recipients and the names of other keys in the metadata of an object
 // that SOPS encrypted, as [SOPSFile.Recipients] and [SOPSFile.OtherKeys] do.
-func SOPSKeysOf(object map[string]any) (recipients, others []string, err error) {
+func sopsKeysOf(object map[string]any) (recipients, others []string, err error) {
 	var f SOPSFile
 	text, err := yaml.Marshal(object["sops"])
 	if err == nil {

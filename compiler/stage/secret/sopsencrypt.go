@@ -18,8 +18,8 @@ import (
 	"filippo.io/age/armor"
 )
 
-// SecretFields is the regular expression of the fields that [EncryptSecret] encrypts.
-const SecretFields = "^(data|stringData)$"
+// secretFields is the regular expression of the fields that [EncryptSecret] encrypts.
+const secretFields = "^(data|stringData)$"
 
 // version is the version of SOPS whose format is written.
 const version = "3.13.3"
@@ -70,7 +70,7 @@ func EncryptSecret(secret map[string]any, recipients []string, now time.Time) (m
 		return nil, err
 	}
 	out["sops"] = map[string]any{
-		"age": wrapped, "encrypted_regex": SecretFields, "lastmodified": e.lastModified, "mac": mac, "mac_only_encrypted": true, "version": version,
+		"age": wrapped, "encrypted_regex": secretFields, "lastmodified": e.lastModified, "mac": mac, "mac_only_encrypted": true, "version": version,
 	}
 	return out, nil
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// SOPSRulesFile is the name of the file with which the sops program chooses recipients:
+// sopsRulesFile is the name of the file with which the sops program chooses recipients:
 // https://getsops.io/docs/#using-sopsyaml-conf-to-select-kms-pgp-and-age-for-new-files.
-const SOPSRulesFile = ".sops.yaml"
+const sopsRulesFile = ".sops.yaml"
 
 // SOPSRules are the creation rules of a file .sops.yaml.
 type SOPSRules struct {
@@ -60,14 +60,14 @@ var ruleFields = append([]string{
 	"path_regex", "shamir_threshold", "unencrypted_comment_regex", "unencrypted_regex", "unencrypted_suffix",
 }, otherKeys...)
 
-// FindSOPSRules returns the rules of the nearest .sops.yaml of a file, in its directory or one
+// findSOPSRules returns the rules of the nearest .sops.yaml of a file, in its directory or one
 // above it; nil when there is none. Names are relative to the root and slash-separated.
 // read returns the content of a file, or [fs.ErrNotExist].
-func FindSOPSRules(read func(name string) ([]byte, error), file string) (*SOPSRules, error) {
+func findSOPSRules(read func(name string) ([]byte, error), file string) (*SOPSRules, error) {
 	for _, name := range SOPSRulesFiles(file) {
 		data, err := read(name)
 		if err == nil {
-			return ParseSOPSRules(name, data)
+			return parseSOPSRules(name, data)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -81,15 +81,15 @@ func FindSOPSRules(read func(name string) ([]byte, error), file string) (*SOPSRu
 func SOPSRulesFiles(file string) []string {
 	var out []string
 	for dir := path.Dir(path.Clean(file)); ; dir = path.Dir(dir) {
-		out = append(out, path.Join(dir, SOPSRulesFile))
+		out = append(out, path.Join(dir, sopsRulesFile))
 		if dir == "." || dir == "/" {
 			return out
 		}
 	}
 }
 
-// ParseSOPSRules reads a file .sops.yaml. name is its path for positions.
-func ParseSOPSRules(name string, data []byte) (*SOPSRules, error) {
+// parseSOPSRules reads a file .sops.yaml. name is its path for positions.
+func parseSOPSRules(name string, data []byte) (*SOPSRules, error) {
 	r := &SOPSRules{name: name}
 	at := func(n *yaml.Node) []diag.Pos { return []diag.Pos{{File: name, Line: n.Line, Col: n.Column}} }
 	var root yaml.Node

@@ -37,14 +37,14 @@ creation_rules:
 
 // The rules choose the recipients that the sops program chooses.
 func TestRules(t *testing.T) {
-	r, err := ParseSOPSRules("a/.sops.yaml", []byte(rulesText(t)))
+	r, err := parseSOPSRules("a/.sops.yaml", []byte(rulesText(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	key, other := publicKey(t, "key.txt"), publicKey(t, "other.txt")
 	both := []string{other, key}
 	for file, want := range map[string]*SOPSRule{
-		"a/prod/x.yaml":      {Pos: diag.Pos{File: "a/.sops.yaml", Line: 4, Col: 5}, Recipients: both, keys: regexp.MustCompile(SecretFields)},
+		"a/prod/x.yaml":      {Pos: diag.Pos{File: "a/.sops.yaml", Line: 4, Col: 5}, Recipients: both, keys: regexp.MustCompile(secretFields)},
 		"a/prod/list.json":   {Pos: diag.Pos{File: "a/.sops.yaml", Line: 7, Col: 5}, Recipients: []string{key}},
 		"a/group.yaml":       {Pos: diag.Pos{File: "a/.sops.yaml", Line: 9, Col: 5}, Recipients: both, Others: []string{"pgp"}},
 		"a/shamir.yaml":      {Pos: diag.Pos{File: "a/.sops.yaml", Line: 15, Col: 5}, Others: []string{"key_groups"}},
@@ -62,7 +62,7 @@ func TestRules(t *testing.T) {
 // The sops program encrypts for the recipients of the rules.
 func TestRulesOfProgram(t *testing.T) {
 	rules := written(t, ".sops.yaml", []byte(rulesText(t)))
-	r, err := ParseSOPSRules(".sops.yaml", []byte(rulesText(t)))
+	r, err := parseSOPSRules(".sops.yaml", []byte(rulesText(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestFindRules(t *testing.T) {
 		return nil, fs.ErrNotExist
 	}
 	for file, want := range map[string]string{"a/x.yaml": ".sops.yaml", "a/b/x.yaml": "a/b/.sops.yaml", "a/b/c/x.yaml": "", "x.yaml": ""} {
-		r, err := FindSOPSRules(read, file)
+		r, err := findSOPSRules(read, file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,10 +99,10 @@ func TestFindRules(t *testing.T) {
 		}
 	}
 	delete(files, ".sops.yaml")
-	if r, err := FindSOPSRules(read, "a/x.yaml"); r.For("a/x.yaml") != nil || err != nil {
+	if r, err := findSOPSRules(read, "a/x.yaml"); r.For("a/x.yaml") != nil || err != nil {
 		t.Errorf("%v, %v", r, err)
 	}
-	if _, err := FindSOPSRules(func(string) ([]byte, error) { return nil, fs.ErrPermission }, "x"); err == nil {
+	if _, err := findSOPSRules(func(string) ([]byte, error) { return nil, fs.ErrPermission }, "x"); err == nil {
 		t.Error("a file that cannot be read is ignored")
 	}
 }
@@ -119,7 +119,7 @@ func TestRulesFaults(t *testing.T) {
 		"creation_rules:\n- path_regex: [x]":        ".sops.yaml:2:3: creation_rules: the rule is not valid",
 		"creation_rules:\n- key_groups: [{age: x}]": ".sops.yaml:2:3: creation_rules: the rule is not valid",
 	} {
-		_, err := ParseSOPSRules(".sops.yaml", []byte(text))
+		_, err := parseSOPSRules(".sops.yaml", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
@@ -143,7 +143,7 @@ func FuzzParseRules(f *testing.F) {
 	f.Add([]byte("creation_rules: &a [*a]"), "x")
 	f.Add([]byte("creation_rules: [{<<: &a {<<: *a}, age: *a}]"), "x")
 	f.Fuzz(func(_ *testing.T, data []byte, file string) {
-		if r, err := ParseSOPSRules(".sops.yaml", data); err == nil {
+		if r, err := parseSOPSRules(".sops.yaml", data); err == nil {
 			r.For(file)
 		}
 	})

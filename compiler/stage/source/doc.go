@@ -1,8 +1,9 @@
 // Package source reads the objects of releases without a chart: Jsonnet, kustomizations, and
 // files of YAML or JSON. Only this package imports the libraries of Jsonnet and kustomize.
 //
-// The result depends on the request and on files of the fleet, which are reported. The environment, the network and the clock are not accessible. Charts and remote
-// kustomizations come from functions of the caller.
+// The result depends on the request and on files of the fleet, which are reported. The
+// environment, the network and the clock are not accessible. Charts and remote kustomizations
+// come from functions of the caller.
 //
 // [JsonnetRenderer] evaluates a file with a function of the release's values. An evaluation
 // inside of a built-in function cannot be interrupted: Render returns, but the evaluation

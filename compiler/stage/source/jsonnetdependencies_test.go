@@ -117,7 +117,7 @@ func TestDependenciesAreEnough(t *testing.T) {
 }
 
 // FuzzDependencies tests that Dependencies has all files that a render of any
-// jsonnetFile reads, and reports the use of charts.
+// file reads, and reports the use of charts.
 func FuzzDependencies(f *testing.F) {
 	for _, text := range []string{
 		"import 'a.libsonnet'", "{ assert importstr 'b.txt' == 'b', x: 1 }", "[std[x] for x in ['native']]",

@@ -52,7 +52,7 @@ func ReadManifests(root, name string, r *fleet.Release) (objs []fleet.Object, re
 	return s.objects, reads, nil
 }
 
-// A manifestTree is the state of one call of Read.
+// A manifestTree is the state of one call of ReadManifests.
 type manifestTree struct {
 	root    *os.Root // of the fleet; paths cannot leave it
 	release *fleet.Release

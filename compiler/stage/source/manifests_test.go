@@ -17,16 +17,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// manifestsRelease is the release of all tests.
-func manifestsRelease() *fleet.Release {
+// manifestRelease is the release of all tests.
+func manifestRelease() *fleet.Release {
 	return &fleet.Release{Name: "web", SourcePos: diag.Pos{File: "environments/fleet.cue", Line: 7, Col: 2}}
 }
 
-// manifestsAt is the second line of faults in a file.
-const manifestsAt = "    environments/fleet.cue:7:2: and here\n"
+// manifestAt is the second line of faults in a file.
+const manifestAt = "    environments/fleet.cue:7:2: and here\n"
 
-// manifestsUnpack writes an archive below a new root, and returns the root.
-func manifestsUnpack(t *testing.T, archive string) string {
+// unpackManifests writes an archive below a new root, and returns the root.
+func unpackManifests(t *testing.T, archive string) string {
 	t.Helper()
 	root := t.TempDir()
 	for _, f := range txtar.Parse([]byte(archive)).Files {
@@ -48,8 +48,8 @@ func write(t *testing.T, file string, data []byte) {
 // unread is the hint for a file in a directory that cannot be read.
 const unread = "    hint: replace it with a file that can be read, or remove it\n"
 
-// manifestsFaults returns the text of the faults of an error.
-func manifestsFaults(t *testing.T, err error) string {
+// manifestFaults returns the text of the faults of an error.
+func manifestFaults(t *testing.T, err error) string {
 	t.Helper()
 	var b strings.Builder
 	for _, d := range diag.All(err) {
@@ -78,9 +78,9 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objs, reads, err := ReadManifests(manifestsUnpack(t, string(archive)), "app", manifestsRelease())
+	objs, reads, err := ReadManifests(unpackManifests(t, string(archive)), "app", manifestRelease())
 	if err != nil {
-		t.Fatal(manifestsFaults(t, err))
+		t.Fatal(manifestFaults(t, err))
 	}
 	var b bytes.Buffer
 	for _, r := range reads {
@@ -136,9 +136,9 @@ func TestRead(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			root := t.TempDir()
 			write(t, filepath.Join(root, "x"), []byte(test.text))
-			objs, reads, err := ReadManifests(root, "./x", manifestsRelease())
+			objs, reads, err := ReadManifests(root, "./x", manifestRelease())
 			if err != nil || ids(objs) != test.want || !slices.Equal(reads, []string{"x"}) {
-				t.Errorf("%s, want %s, of %v\n%s", ids(objs), test.want, reads, manifestsFaults(t, err))
+				t.Errorf("%s, want %s, of %v\n%s", ids(objs), test.want, reads, manifestFaults(t, err))
 			}
 		})
 	}
@@ -149,11 +149,11 @@ func TestValues(t *testing.T) {
 	const yaml = "apiVersion: v1\nkind: X\nmetadata: {name: a}\nspec: {i: 9007199254740993, m: -1, f: 1.5, e: 1e3, o: 0755, yes: yes, s: '1', nil: null, list: [1, 2.5], u: 100000000000000000000}\n"
 	want := map[string]any{"i": int64(9007199254740993), "m": int64(-1), "f": 1.5, "e": int64(1000), "o": int64(493), "true": true, "s": "1", "nil": nil, "list": []any{int64(1), 2.5}, "u": 1e20}
 	const json = `{"apiVersion": "v1", "kind": "X", "metadata": {"name": "a"}, "spec": {"i": 9007199254740993, "m": -1, "f": 1.5, "e": 1e3, "o": 493, "true": true, "s": "1", "nil": null, "list": [1, 2.5], "u": 100000000000000000000}}`
-	root := manifestsUnpack(t, "-- x.yaml --\n"+yaml+"-- x.json --\n"+json)
+	root := unpackManifests(t, "-- x.yaml --\n"+yaml+"-- x.json --\n"+json)
 	for _, name := range []string{"x.yaml", "x.json"} {
-		objs, _, err := ReadManifests(root, name, manifestsRelease())
+		objs, _, err := ReadManifests(root, name, manifestRelease())
 		if err != nil {
-			t.Fatal(manifestsFaults(t, err))
+			t.Fatal(manifestFaults(t, err))
 		}
 		if name == "x.json" {
 			want["e"] = 1000.0 // as decoded by Kubernetes
@@ -169,58 +169,58 @@ func TestFaults(t *testing.T) {
 	for _, test := range []struct{ file, text, want string }{
 		{
 			"x.yaml", a + "data:\n  k: 1\n  # c\n  k: 2\n---\n" + a + "data: {ä: 1, b: 2, b: 3}\nkind: X\n",
-			"app/x.yaml:7:3: releases.web.manifests: the key k occurs twice, first in line 5 [FL1406]\n" + manifestsAt + "    hint: keep one of them\n" +
-				"app/x.yaml:12:21: releases.web.manifests: the key b occurs twice, first in line 12 [FL1406]\n" + manifestsAt + "    hint: keep one of them\n" +
-				"app/x.yaml:13:1: releases.web.manifests: the key kind occurs twice, first in line 10 [FL1406]\n" + manifestsAt + "    hint: keep one of them\n",
+			"app/x.yaml:7:3: releases.web.manifests: the key k occurs twice, first in line 5 [FL1406]\n" + manifestAt + "    hint: keep one of them\n" +
+				"app/x.yaml:12:21: releases.web.manifests: the key b occurs twice, first in line 12 [FL1406]\n" + manifestAt + "    hint: keep one of them\n" +
+				"app/x.yaml:13:1: releases.web.manifests: the key kind occurs twice, first in line 10 [FL1406]\n" + manifestAt + "    hint: keep one of them\n",
 		},
-		{"x.yaml", a + "data: {1: a, '1': b}\n", "app/x.yaml:4:14: releases.web.manifests: the key 1 occurs twice, first in line 4 [FL1406]\n" + manifestsAt + "    hint: keep one of them\n"},
+		{"x.yaml", a + "data: {1: a, '1': b}\n", "app/x.yaml:4:14: releases.web.manifests: the key 1 occurs twice, first in line 4 [FL1406]\n" + manifestAt + "    hint: keep one of them\n"},
 		{
 			"x.yaml", "---\n# c\ndata: 1\n---\nkind: X\n---\napiVersion: v1\n---\n- a\n---\ntext\n---\n1\n---\n{}\n",
-			"app/x.yaml:3:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + manifestsAt + "    hint: write its apiVersion and kind, or move the document out of the manifests\n" +
-				"app/x.yaml:5:1: releases.web.manifests: a document without apiVersion, of kind X [FL1406]\n" + manifestsAt + "    hint: write its apiVersion, as in apiVersion: v1\n" +
-				"app/x.yaml:7:1: releases.web.manifests: a document without kind, of apiVersion v1 [FL1406]\n" + manifestsAt + "    hint: write its kind, as in kind: ConfigMap\n" +
-				"app/x.yaml:9:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + manifestsAt + "    hint: write its apiVersion and kind, or move the document out of the manifests\n" +
-				"app/x.yaml:11:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + manifestsAt + "    hint: write its apiVersion and kind, or move the document out of the manifests\n" +
-				"app/x.yaml:13:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + manifestsAt + "    hint: write its apiVersion and kind, or move the document out of the manifests\n" +
-				"app/x.yaml:15:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + manifestsAt + "    hint: write its apiVersion and kind, or move the document out of the manifests\n",
+			"app/x.yaml:3:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + manifestAt + "    hint: write its apiVersion and kind, or move the document out of the manifests\n" +
+				"app/x.yaml:5:1: releases.web.manifests: a document without apiVersion, of kind X [FL1406]\n" + manifestAt + "    hint: write its apiVersion, as in apiVersion: v1\n" +
+				"app/x.yaml:7:1: releases.web.manifests: a document without kind, of apiVersion v1 [FL1406]\n" + manifestAt + "    hint: write its kind, as in kind: ConfigMap\n" +
+				"app/x.yaml:9:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + manifestAt + "    hint: write its apiVersion and kind, or move the document out of the manifests\n" +
+				"app/x.yaml:11:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + manifestAt + "    hint: write its apiVersion and kind, or move the document out of the manifests\n" +
+				"app/x.yaml:13:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + manifestAt + "    hint: write its apiVersion and kind, or move the document out of the manifests\n" +
+				"app/x.yaml:15:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + manifestAt + "    hint: write its apiVersion and kind, or move the document out of the manifests\n",
 		},
-		{"x.yaml", "apiVersion: 1\nkind: {a: b}\n", "app/x.yaml:1:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + manifestsAt + "    hint: write its apiVersion and kind, or move the document out of the manifests\n"},
+		{"x.yaml", "apiVersion: 1\nkind: {a: b}\n", "app/x.yaml:1:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + manifestAt + "    hint: write its apiVersion and kind, or move the document out of the manifests\n"},
 		{
 			"x.yaml", "apiVersion: v1\nkind: List\nitems:\n- a\n- {kind: X}\n",
-			"app/x.yaml:4:3: releases.web.manifests: item 0 of a List is not an object [FL1406]\n" + manifestsAt + "    hint: write each item as an object with apiVersion, kind and metadata\n" +
-				"app/x.yaml:5:3: releases.web.manifests: a document without apiVersion, of kind X [FL1406]\n" + manifestsAt + "    hint: write its apiVersion, as in apiVersion: v1\n",
+			"app/x.yaml:4:3: releases.web.manifests: item 0 of a List is not an object [FL1406]\n" + manifestAt + "    hint: write each item as an object with apiVersion, kind and metadata\n" +
+				"app/x.yaml:5:3: releases.web.manifests: a document without apiVersion, of kind X [FL1406]\n" + manifestAt + "    hint: write its apiVersion, as in apiVersion: v1\n",
 		},
 		{
 			"x.yaml", a + "---\na: b\n c: d\n---\n" + a + "---\nx: [\n",
-			"app/x.yaml:6: releases.web.manifests: YAML that does not parse: mapping values are not allowed in this context [FL1406]\n" + manifestsAt + "    hint: correct the indentation, or put strings that contain a colon in quotes\n" +
-				"app/x.yaml:12: releases.web.manifests: YAML that does not parse: did not find expected node content [FL1406]\n" + manifestsAt + "    hint: correct the indentation or the quotes of this line, or of the line above it\n",
+			"app/x.yaml:6: releases.web.manifests: YAML that does not parse: mapping values are not allowed in this context [FL1406]\n" + manifestAt + "    hint: correct the indentation, or put strings that contain a colon in quotes\n" +
+				"app/x.yaml:12: releases.web.manifests: YAML that does not parse: did not find expected node content [FL1406]\n" + manifestAt + "    hint: correct the indentation or the quotes of this line, or of the line above it\n",
 		},
-		{"x.yaml", a + "data: *no\n", "app/x.yaml:1: releases.web.manifests: YAML that does not parse: unknown anchor 'no' referenced [FL1406]\n" + manifestsAt + "    hint: correct the indentation or the quotes of this line, or of the line above it\n"},
-		{"x.yaml", a + "a: &a [*a]\n", "app/x.yaml:1:1: releases.web.manifests: aliases that expand to more than 64 MiB of the document [FL1407]\n" + manifestsAt + "    hint: write out the parts that the aliases repeat\n"},
-		{"x.yaml", a + "? [a]\n: b\n", "app/x.yaml:4:3: releases.web.manifests: a key that is not a string [FL1406]\n" + manifestsAt + "    hint: put the key in quotes\n"},
-		{"kustomization.yaml", "resources: [x.yaml]\n", "app/kustomization.yaml: releases.web.manifests: a kustomization is not a manifest [FL1107]\n" + manifestsAt + "    hint: name its directory as the kustomize of a release: app\n"},
-		{"x.yml", "---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", "app/x.yml:2:1: releases.web.manifests: a kustomization is not a manifest [FL1107]\n" + manifestsAt + "    hint: name its directory as the kustomize of a release: app\n"},
+		{"x.yaml", a + "data: *no\n", "app/x.yaml:1: releases.web.manifests: YAML that does not parse: unknown anchor 'no' referenced [FL1406]\n" + manifestAt + "    hint: correct the indentation or the quotes of this line, or of the line above it\n"},
+		{"x.yaml", a + "a: &a [*a]\n", "app/x.yaml:1:1: releases.web.manifests: aliases that expand to more than 64 MiB of the document [FL1407]\n" + manifestAt + "    hint: write out the parts that the aliases repeat\n"},
+		{"x.yaml", a + "? [a]\n: b\n", "app/x.yaml:4:3: releases.web.manifests: a key that is not a string [FL1406]\n" + manifestAt + "    hint: put the key in quotes\n"},
+		{"kustomization.yaml", "resources: [x.yaml]\n", "app/kustomization.yaml: releases.web.manifests: a kustomization is not a manifest [FL1107]\n" + manifestAt + "    hint: name its directory as the kustomize of a release: app\n"},
+		{"x.yml", "---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", "app/x.yml:2:1: releases.web.manifests: a kustomization is not a manifest [FL1107]\n" + manifestAt + "    hint: name its directory as the kustomize of a release: app\n"},
 		{"x.txt", "", "environments/fleet.cue:7:2: releases.web.manifests: no manifests in app and below it [FL1405]\n    hint: put files in it that end in .yaml, .yml or .json\n"},
 		{"x.yaml", "# nothing\n---\n---\n", "environments/fleet.cue:7:2: releases.web.manifests: no objects in app [FL1405]\n    hint: add objects to it, or remove the release\n"},
 
-		{"x.json", "{\"kind\": \"X\"}\n[]\n1", "app/x.json:1:1: releases.web.manifests: a document without apiVersion, of kind X [FL1406]\n" + manifestsAt + "    hint: write its apiVersion, as in apiVersion: v1\n" +
-			"app/x.json:2:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + manifestsAt + "    hint: write its apiVersion and kind, or move the document out of the manifests\n" +
-			"app/x.json:3:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + manifestsAt + "    hint: write its apiVersion and kind, or move the document out of the manifests\n"},
+		{"x.json", "{\"kind\": \"X\"}\n[]\n1", "app/x.json:1:1: releases.web.manifests: a document without apiVersion, of kind X [FL1406]\n" + manifestAt + "    hint: write its apiVersion, as in apiVersion: v1\n" +
+			"app/x.json:2:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + manifestAt + "    hint: write its apiVersion and kind, or move the document out of the manifests\n" +
+			"app/x.json:3:1: releases.web.manifests: a document without apiVersion and kind [FL1406]\n" + manifestAt + "    hint: write its apiVersion and kind, or move the document out of the manifests\n"},
 		{
 			"x.json", "{\"apiVersion\": \"v1\", \"kind\": \"X\",\n\t\"data\": {\"k\": {}, \"k\": 1,\n\t\t\"k\": 1e999}}",
-			"app/x.json:2:20: releases.web.manifests: the key k occurs twice, first in line 2 [FL1406]\n" + manifestsAt + "    hint: keep one of them\n" +
-				"app/x.json:3:3: releases.web.manifests: the key k occurs twice, first in line 2 [FL1406]\n" + manifestsAt + "    hint: keep one of them\n" +
-				"app/x.json:3:8: releases.web.manifests: a number that is out of range: 1e999 [FL1406]\n" + manifestsAt + "    hint: write a smaller number, or a string in quotes\n",
+			"app/x.json:2:20: releases.web.manifests: the key k occurs twice, first in line 2 [FL1406]\n" + manifestAt + "    hint: keep one of them\n" +
+				"app/x.json:3:3: releases.web.manifests: the key k occurs twice, first in line 2 [FL1406]\n" + manifestAt + "    hint: keep one of them\n" +
+				"app/x.json:3:8: releases.web.manifests: a number that is out of range: 1e999 [FL1406]\n" + manifestAt + "    hint: write a smaller number, or a string in quotes\n",
 		},
-		{"x.json", "{\"kind\": \"X\",\n  \"a\": [1,, 2]}", "app/x.json:2:11: releases.web.manifests: JSON that does not parse: invalid character ',' looking for beginning of value [FL1406]\n" + manifestsAt + "    hint: correct the JSON here, for example a missing comma or quote\n"},
-		{"x.json", "{\"kind\": [\n", "app/x.json:2:1: releases.web.manifests: JSON that does not parse: the file ends within a value [FL1406]\n" + manifestsAt + "    hint: correct the JSON here, for example a missing comma or quote\n"},
-		{"x.json", "{\"kind\": ", "app/x.json:1:10: releases.web.manifests: JSON that does not parse: the file ends within a value [FL1406]\n" + manifestsAt + "    hint: correct the JSON here, for example a missing comma or quote\n"},
-		{"x.json", strings.Repeat("[", 100_000), "app/x.json:1:1002: releases.web.manifests: JSON that does not parse: values are nested more than 1000 levels deep [FL1406]\n" + manifestsAt + "    hint: correct the JSON here, for example a missing comma or quote\n"},
+		{"x.json", "{\"kind\": \"X\",\n  \"a\": [1,, 2]}", "app/x.json:2:11: releases.web.manifests: JSON that does not parse: invalid character ',' looking for beginning of value [FL1406]\n" + manifestAt + "    hint: correct the JSON here, for example a missing comma or quote\n"},
+		{"x.json", "{\"kind\": [\n", "app/x.json:2:1: releases.web.manifests: JSON that does not parse: the file ends within a value [FL1406]\n" + manifestAt + "    hint: correct the JSON here, for example a missing comma or quote\n"},
+		{"x.json", "{\"kind\": ", "app/x.json:1:10: releases.web.manifests: JSON that does not parse: the file ends within a value [FL1406]\n" + manifestAt + "    hint: correct the JSON here, for example a missing comma or quote\n"},
+		{"x.json", strings.Repeat("[", 100_000), "app/x.json:1:1002: releases.web.manifests: JSON that does not parse: values are nested more than 1000 levels deep [FL1406]\n" + manifestAt + "    hint: correct the JSON here, for example a missing comma or quote\n"},
 	} {
-		root := manifestsUnpack(t, "-- app/y/.keep --\n")
+		root := unpackManifests(t, "-- app/y/.keep --\n")
 		write(t, filepath.Join(root, "app", test.file), []byte(test.text))
-		objs, reads, err := ReadManifests(root, "app", manifestsRelease())
-		if got := manifestsFaults(t, err); got != test.want || objs != nil || len(reads) == 0 && !strings.Contains(test.want, "no manifests in") {
+		objs, reads, err := ReadManifests(root, "app", manifestRelease())
+		if got := manifestFaults(t, err); got != test.want || objs != nil || len(reads) == 0 && !strings.Contains(test.want, "no manifests in") {
 			t.Errorf("%s\n%d objects and\n%swant\n%s", test.text[:min(len(test.text), 500)], len(objs), got, test.want)
 		}
 	}
@@ -230,7 +230,7 @@ func TestFaults(t *testing.T) {
 func TestPath(t *testing.T) {
 	above := t.TempDir()
 	root := filepath.Join(above, "fleet")
-	if err := os.Rename(manifestsUnpack(t, "-- app/x.yaml --\n{apiVersion: v1, kind: A, metadata: {name: a}}\n-- app/sub/y.yaml --\n{apiVersion: v1, kind: A, metadata: {name: b}}\n"), root); err != nil {
+	if err := os.Rename(unpackManifests(t, "-- app/x.yaml --\n{apiVersion: v1, kind: A, metadata: {name: a}}\n-- app/sub/y.yaml --\n{apiVersion: v1, kind: A, metadata: {name: b}}\n"), root); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(filepath.Join(root, "app/empty"), 0o755); err != nil {
@@ -269,19 +269,19 @@ func TestPath(t *testing.T) {
 		"https://x.org/y":  "https://x.org/y does not exist [FL1405]\n    hint: use one of abs.yaml, app, broken, chain, in.yaml, indir, out, outfile.yaml, round",
 		"app/sub/y.yaml/.": "",
 	} {
-		objs, _, err := ReadManifests(root, name, manifestsRelease())
+		objs, _, err := ReadManifests(root, name, manifestRelease())
 		if want != "" {
 			want = "environments/fleet.cue:7:2: releases.web.manifests: " + want
 		}
-		if got := strings.TrimSpace(manifestsFaults(t, err)); got != want || (err == nil) != (len(objs) == 1) {
+		if got := strings.TrimSpace(manifestFaults(t, err)); got != want || (err == nil) != (len(objs) == 1) {
 			t.Errorf("%q: %d objects and\n%s\nwant\n%s", name, len(objs), got, want)
 		}
 	}
-	objs, reads, err := ReadManifests(root, "in.yaml", manifestsRelease())
+	objs, reads, err := ReadManifests(root, "in.yaml", manifestRelease())
 	if ids(objs) != "A a in.yaml:1:1" || !slices.Equal(reads, []string{"app/x.yaml", "in.yaml"}) || err != nil {
 		t.Error(ids(objs), reads, err)
 	}
-	objs, reads, err = ReadManifests(root, "indir", manifestsRelease())
+	objs, reads, err = ReadManifests(root, "indir", manifestRelease())
 	if ids(objs) != "A b indir/sub/y.yaml:1:1, A a indir/x.yaml:1:1" || err != nil ||
 		!slices.Equal(reads, []string{"app/sub/y.yaml", "app/x.yaml", "indir/sub/y.yaml", "indir/x.yaml"}) {
 		t.Error(ids(objs), reads, err)
@@ -295,20 +295,20 @@ func TestBounds(t *testing.T) {
 		laughs += fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 10), ", "))
 	}
 	for name, test := range map[string]struct{ text, want string }{
-		"laughs":  {laughs, "x.yaml:1:1: releases.web.manifests: aliases that expand to more than 64 MiB of the document [FL1407]\n" + manifestsAt + "    hint: write out the parts that the aliases repeat\n"},
-		"long":    {"a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 100) + "]", "x.yaml:1:1: releases.web.manifests: aliases that expand to more than 64 MiB of the document [FL1407]\n" + manifestsAt + "    hint: write out the parts that the aliases repeat\n"},
+		"laughs":  {laughs, "x.yaml:1:1: releases.web.manifests: aliases that expand to more than 64 MiB of the document [FL1407]\n" + manifestAt + "    hint: write out the parts that the aliases repeat\n"},
+		"long":    {"a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 100) + "]", "x.yaml:1:1: releases.web.manifests: aliases that expand to more than 64 MiB of the document [FL1407]\n" + manifestAt + "    hint: write out the parts that the aliases repeat\n"},
 		"objects": {strings.Repeat("{apiVersion: v1, kind: X}\n---\n", maxManifestObjects+1), "environments/fleet.cue:7:2: releases.web.manifests: more than 20000 objects [FL1407]\n    hint: make it several releases\n"},
-		"large":   {strings.Repeat("#", maxManifestFile+1), "x.yaml: releases.web.manifests: is larger than 16 MiB [FL1405]\n" + manifestsAt + unread},
+		"large":   {strings.Repeat("#", maxManifestFile+1), "x.yaml: releases.web.manifests: is larger than 16 MiB [FL1405]\n" + manifestAt + unread},
 	} {
 		root := t.TempDir()
 		write(t, filepath.Join(root, "x.yaml"), []byte(test.text))
-		if _, _, err := ReadManifests(root, "x.yaml", manifestsRelease()); manifestsFaults(t, err) != test.want {
-			t.Errorf("%s:\n%s", name, manifestsFaults(t, err))
+		if _, _, err := ReadManifests(root, "x.yaml", manifestRelease()); manifestFaults(t, err) != test.want {
+			t.Errorf("%s:\n%s", name, manifestFaults(t, err))
 		}
 	}
 	root := t.TempDir()
 	write(t, filepath.Join(root, "x.yaml"), []byte(strings.Repeat("- a\n---\n", 1000)))
-	if _, _, err := ReadManifests(root, "x.yaml", manifestsRelease()); len(diag.All(err)) != maxManifestFaults+1 {
+	if _, _, err := ReadManifests(root, "x.yaml", manifestRelease()); len(diag.All(err)) != maxManifestFaults+1 {
 		t.Errorf("%d faults", len(diag.All(err)))
 	}
 }
@@ -324,14 +324,14 @@ func TestTotal(t *testing.T) {
 		write(t, filepath.Join(root, fmt.Sprintf("many/%05d.yaml", i)), nil)
 	}
 	for dir, want := range map[string]string{"big": "more than 64 MiB [FL1407]", "many": "more than 5000 files [FL1407]"} {
-		if _, _, err := ReadManifests(root, dir, manifestsRelease()); manifestsFaults(t, err) != "environments/fleet.cue:7:2: releases.web.manifests: "+want+"\n    hint: make it several releases\n" {
-			t.Errorf("%s:\n%s", dir, manifestsFaults(t, err))
+		if _, _, err := ReadManifests(root, dir, manifestRelease()); manifestFaults(t, err) != "environments/fleet.cue:7:2: releases.web.manifests: "+want+"\n    hint: make it several releases\n" {
+			t.Errorf("%s:\n%s", dir, manifestFaults(t, err))
 		}
 	}
 }
 
 func TestNoRoot(t *testing.T) {
-	if _, _, err := ReadManifests(filepath.Join(t.TempDir(), "no"), "app", manifestsRelease()); err == nil {
+	if _, _, err := ReadManifests(filepath.Join(t.TempDir(), "no"), "app", manifestRelease()); err == nil {
 		t.Error("there is no fault")
 	}
 }

@@ -40,7 +40,7 @@ func decodeManifests(data []byte) ([]map[string]any, error) {
 		if o == nil {
 			continue
 		}
-		s := manifestTree{release: manifestsRelease()}
+		s := manifestTree{release: manifestRelease()}
 		s.add("x", o, place{})
 		for _, obj := range s.objects {
 			out = append(out, obj.Object)
@@ -61,7 +61,7 @@ func TestDecodesAsKubectl(t *testing.T) {
 		if err != nil || len(want) == 0 {
 			continue
 		}
-		objs, _, err := ReadManifests(root, filepath.Base(f.Name), manifestsRelease())
+		objs, _, err := ReadManifests(root, filepath.Base(f.Name), manifestRelease())
 		if got := contents(objs); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v\nwant %v\n%v", f.Name, got, want, err)
 		}
@@ -90,7 +90,7 @@ func FuzzRead(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(root, name), data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		objs, reads, err := ReadManifests(root, name, manifestsRelease())
+		objs, reads, err := ReadManifests(root, name, manifestRelease())
 		if len(reads) != 1 || (err == nil) != (len(objs) > 0) {
 			t.Fatalf("%d objects, read %v, %v", len(objs), reads, err)
 		}

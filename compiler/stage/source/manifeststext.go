@@ -32,7 +32,7 @@ type place struct {
 	items     []place
 }
 
-// manifestsAt returns the position of an offset.
+// at returns the position of an offset.
 func (t *text) at(offset int) place {
 	line := sort.SearchInts(t.lines, offset+1)
 	return place{line: line, col: offset - t.lines[line-1] + 1}

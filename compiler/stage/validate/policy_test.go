@@ -23,7 +23,7 @@ import (
 )
 
 // cluster evaluates a fleet of one layer with these files, and one cluster
-// ruleFields it.
+// below it.
 func cluster(t testing.TB, root ...string) *fleet.Cluster {
 	t.Helper()
 	c, err := evaluate(t, root...)

@@ -21,7 +21,7 @@ const (
 	maxItems       = 2_000   // structs in a list
 )
 
-// An policyObject is an object of the cluster.
+// A policyObject is an object of the cluster.
 type policyObject struct {
 	fleet.Object
 	plain  map[string]any // normalized
@@ -155,7 +155,7 @@ type world struct {
 }
 
 // add adds an object by its kind, or by kind and group if another group has an
-// policyObject with the same kind and name.
+// object with the same kind and name.
 func (w *world) add(o *policyObject) {
 	id := objectID{o.GetKind(), o.GetName()}
 	if ns := o.GetNamespace(); ns != "" {
