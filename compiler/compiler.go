@@ -11,8 +11,9 @@
 //	policy    checks objects against the fleet's policies   Objects   -> faults
 //	bundle    orders and encodes objects                    Objects   -> Bundle
 //
-// Each stage is a package below stage that knows the data ([fleet]) and the faults
-// ([diag]), and no other stage. This package calls the stages in their order, which
+// The packages of the stages are below stage: patch and bundle are in objects, policy is in
+// validate, and Jsonnet and kustomize are in source. A stage knows the data ([fleet]) and the
+// faults ([diag]), and no other stage. This package calls the stages in their order, which
 // pipeline.go shows. [Compiler.Load] runs the first half, to values, for the whole fleet;
 // only this half uses the network. [Fleet.Bundles] runs the second half cluster by
 // cluster. The package cache stores results for later runs, and the package incremental

@@ -58,7 +58,7 @@ const chartUpdateExample = `  fleetc chart update ingress_nginx
   fleetc chart update ingress_nginx --dry-run --live`
 
 func newChartUpdateCommand(o *options) *cobra.Command {
-	var req edit.UpdateRequest
+	var req edit.ChartUpdateRequest
 	var output string
 	var all, live bool
 	var dryRuns query.DryRunAccess

@@ -33,7 +33,7 @@ const defaultReports = "fleetc-reports"
 
 // open opens the repository of the reports, nil if clusters are read. The caller must call
 // done.
-func (p *progressOptions) open(cmd *cobra.Command, o *options, repository string) (r *deliver.Reports, done func() error, err error) {
+func (p *progressOptions) open(cmd *cobra.Command, o *options, repository string) (r *deliver.GitOpsReports, done func() error, err error) {
 	done = func() error { return nil }
 	switch {
 	case p.age <= 0:
@@ -50,7 +50,7 @@ func (p *progressOptions) open(cmd *cobra.Command, o *options, repository string
 	if err != nil {
 		return nil, done, err
 	}
-	return &deliver.Reports{Remote: remote, Branch: name}, remote.Close, nil
+	return &deliver.GitOpsReports{Remote: remote, Branch: name}, remote.Close, nil
 }
 
 // rolloutExport are the flags of an export that goes wave by wave.

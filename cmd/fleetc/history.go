@@ -63,7 +63,7 @@ func newHistoryCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-func historyTable(w io.Writer, records []*deliver.Record) error {
+func historyTable(w io.Writer, records []*deliver.ClusterRecord) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "CLUSTER\tREVISION\tWHEN\tWHO\tCOMMIT\tBUNDLE\tFLEETC\tWHAT\tOBJECTS\tAPPLIED")
 	for _, r := range records {
@@ -135,7 +135,7 @@ func revisionOrigin(v apply.Revision) string {
 }
 
 // historyJSON writes the revisions of clusters as JSON.
-func historyJSON(w io.Writer, records []*deliver.Record) error {
+func historyJSON(w io.Writer, records []*deliver.ClusterRecord) error {
 	out := struct {
 		Clusters []deliver.RecordReport `json:"clusters"`
 	}{[]deliver.RecordReport{}}

@@ -40,7 +40,7 @@ func newRolloutReportCommand(o *options) *cobra.Command {
 		ValidArgsFunction: clusterArgs(o),
 		Args:              argCount(1, math.MaxInt, "rollout report needs the ID of a cluster", "name the cluster in which it runs, as in prod/eu-1"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			r := deliver.ReportOptions{Branch: git.branch}
+			r := deliver.GitOpsReportOptions{Branch: git.branch}
 			switch {
 			case git.address == "":
 				return &diag.Diag{Code: diag.CodeArguments, Msg: "rollout report needs a repository for the report", Hint: "pass --git URL"}

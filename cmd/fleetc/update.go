@@ -56,7 +56,7 @@ const updateExample = `  fleetc update --dry-run
 
 // updateOptions are the flags of update.
 type updateOptions struct {
-	edit.UpdatesRequest
+	edit.UpdateGroupsRequest
 	output string
 	dryRun bool
 	style  diff.Style
@@ -121,7 +121,7 @@ func runUpdate(cmd *cobra.Command, o *options, u *updateOptions) error {
 	}
 	u.Date = o.date
 	p := newProgress(cmd, len(ids))
-	found, err := edit.FindUpdates(cmd.Context(), c, chart.NewRegistryImages(c.Offline), u.UpdatesRequest, p.step)
+	found, err := edit.FindUpdates(cmd.Context(), c, chart.NewRegistryImages(c.Offline), u.UpdateGroupsRequest, p.step)
 	p.clear()
 	if found == nil {
 		return err

@@ -6,7 +6,7 @@
 // program where a file has other keys. It runs vals and the commands of secrets, and reads
 // values that are in the cluster alone.
 //
-// A [RolloutState] decides which clusters may get a change now: it compares the waves of a
+// A [RolloutState] says which clusters may get a change now: it compares the waves of a
 // fleet with the state of its clusters and with the records of approvals and pauses. It
 // remembers nothing between two runs. The target of a cluster is its bundle as the files of
 // the fleet say it now, so a new change starts again from the first wave, for the clusters

@@ -13,8 +13,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 )
 
-// ReportOptions say what a report is about, and where it is pushed.
-type ReportOptions struct {
+// GitOpsReportOptions say what a report is about, and where it is pushed.
+type GitOpsReportOptions struct {
 	Address    cluster.Address // of the cluster that runs Flux or Argo CD
 	Namespaces export.GitOpsNamespaces
 	Open       func() (*export.Remote, error) // opens the repository of the reports
@@ -25,7 +25,7 @@ type ReportOptions struct {
 // each. It writes nothing to a cluster, and needs no files of the fleet. The error has the
 // faults of clusters without a report, and of those without any object, whose report is
 // pushed: a new cluster has none for a while.
-func PushReports(ctx context.Context, o ReportOptions, ids []string) ([]export.GitOpsReport, error) {
+func PushReports(ctx context.Context, o GitOpsReportOptions, ids []string) ([]export.GitOpsReport, error) {
 	var faults diag.List
 	for _, id := range ids {
 		if !fs.ValidPath(id) || id == "." {
@@ -81,7 +81,7 @@ const reportsAtATime = 8
 
 // open opens the repository n times: a Remote makes one push at a time. On an error, it
 // returns those that are open.
-func (o *ReportOptions) open(n int) (remotes []*export.Remote, err error) {
+func (o *GitOpsReportOptions) open(n int) (remotes []*export.Remote, err error) {
 	for range n {
 		remote, err := o.Open()
 		if err != nil {
@@ -99,7 +99,7 @@ func closeAll(remotes []*export.Remote) {
 }
 
 // pushAll pushes the reports, and returns those that were pushed.
-func (o *ReportOptions) pushAll(ctx context.Context, remotes []*export.Remote, reports []export.GitOpsReport) (pushed []export.GitOpsReport, err error) {
+func (o *GitOpsReportOptions) pushAll(ctx context.Context, remotes []*export.Remote, reports []export.GitOpsReport) (pushed []export.GitOpsReport, err error) {
 	idle := make(chan *export.Remote, len(remotes))
 	for _, r := range remotes {
 		idle <- r
@@ -121,7 +121,7 @@ func (o *ReportOptions) pushAll(ctx context.Context, remotes []*export.Remote, r
 }
 
 // push pushes a report to its branch.
-func (o *ReportOptions) push(ctx context.Context, remote *export.Remote, report export.GitOpsReport) error {
+func (o *GitOpsReportOptions) push(ctx context.Context, remote *export.Remote, report export.GitOpsReport) error {
 	text, err := report.Encode()
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ func TestReportsArePushedAtTheSameTime(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bare, "hooks", "pre-receive"), []byte(hook), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	o := ReportOptions{Branch: "r", Open: func() (*export.Remote, error) { return export.OpenRemote(t.Context(), bare, home) }}
+	o := GitOpsReportOptions{Branch: "r", Open: func() (*export.Remote, error) { return export.OpenRemote(t.Context(), bare, home) }}
 	remotes, err := o.open(2)
 	defer closeAll(remotes)
 	if err != nil {

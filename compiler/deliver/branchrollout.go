@@ -23,10 +23,10 @@ type BranchOptions struct {
 	Access         cluster.Access
 	Actions        apply.ActionOptions // of the checks of waves
 	Remote         *export.Remote
-	Branch         string       // default: that of the repository
-	Path           string       // of the export in the repository
-	Layout         fleet.Layout // default: the layout that the layers of all clusters configure
-	Reports        *Reports     // nil to read the clusters
+	Branch         string         // default: that of the repository
+	Path           string         // of the export in the repository
+	Layout         fleet.Layout   // default: the layout that the layers of all clusters configure
+	Reports        *GitOpsReports // nil to read the clusters
 	ReportAge      time.Duration
 	By, Version    string // the user, and the version of fleetc
 	Jobs           int
@@ -34,8 +34,8 @@ type BranchOptions struct {
 	NoProgress     bool // do not read how far clusters are
 }
 
-// Reports says where clusters push their reports.
-type Reports struct {
+// GitOpsReports says where clusters push their reports.
+type GitOpsReports struct {
 	Remote *export.Remote
 	Branch string // the reports are in branches below this name
 }

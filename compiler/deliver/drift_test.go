@@ -142,7 +142,7 @@ func TestWholeRules(t *testing.T) {
 	object := func(name string) *unstructured.Unstructured { return objectOf("ConfigMap web/" + name) }
 	compared := &apply.Comparison{Objects: []apply.ObjectDiff{
 		{ID: "ConfigMap web/a", Release: "web", Finding: apply.Missing, After: object("a")},
-		{ID: "ConfigMap web/b", Release: "web", Finding: apply.Same, Health: kube.HealthVerdict{State: kube.Failed, Reason: "it failed"}},
+		{ID: "ConfigMap web/b", Release: "web", Finding: apply.Same, Health: kube.HealthVerdict{State: kube.HealthFailed, Reason: "it failed"}},
 		{ID: "ConfigMap web/c", Release: "web", Finding: apply.Orphaned, Before: object("c")},
 		{ID: "ConfigMap web/d", Release: "web", Finding: apply.InConflict, Why: "kubectl created it", Before: object("d"), After: object("d")},
 		{ID: "Secret web/e", Finding: apply.Unknown, Why: "the user is not allowed to get secrets in web"},

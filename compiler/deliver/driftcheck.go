@@ -123,8 +123,8 @@ func unevaluated(clusters []*fleet.Cluster, faults error) []*DriftCluster {
 	return out
 }
 
-// A checker checks the clusters of a fleet.
-type checker struct {
+// A driftChecker checks the clusters of a fleet.
+type driftChecker struct {
 	DriftRequest
 	*compiler.Fleet
 
@@ -136,8 +136,8 @@ type checker struct {
 }
 
 // newChecker returns a checker that connects to the clusters.
-func newChecker(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, faults error, req DriftRequest) *checker {
-	k := &checker{
+func newChecker(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, faults error, req DriftRequest) *driftChecker {
+	k := &driftChecker{
 		DriftRequest: req, Fleet: f, secrets: NewSecretResolver(f.Fleet, req.AllowExec),
 		compiling: make(chan struct{}, f.Parallel), reading: make(chan struct{}, readAtATime),
 	}
@@ -152,14 +152,14 @@ func newChecker(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluste
 }
 
 // done reports a checked cluster.
-func (k *checker) done(c *DriftCluster, err error) {
+func (k *driftChecker) done(c *DriftCluster, err error) {
 	if k.Done != nil && err == nil {
 		k.Done(c)
 	}
 }
 
 // check checks one cluster. The error is that of the context.
-func (k *checker) check(ctx context.Context, c *fleet.Cluster) (*DriftCluster, error) {
+func (k *driftChecker) check(ctx context.Context, c *fleet.Cluster) (*DriftCluster, error) {
 	out := newCluster(c)
 	if err := fleet.FaultsOf(c.ID, k.faults); err != nil {
 		out.fail(err)
@@ -188,7 +188,7 @@ func (k *checker) check(ctx context.Context, c *fleet.Cluster) (*DriftCluster, e
 }
 
 // compile compiles a cluster. Random values are read from the cluster.
-func (k *checker) compile(ctx context.Context, c *fleet.Cluster) (b *fleet.Bundle, err error) {
+func (k *driftChecker) compile(ctx context.Context, c *fleet.Cluster) (b *fleet.Bundle, err error) {
 	if err := acquire(ctx, k.compiling); err != nil {
 		return nil, err
 	}
@@ -201,12 +201,12 @@ func (k *checker) compile(ctx context.Context, c *fleet.Cluster) (b *fleet.Bundl
 }
 
 // read compares the live objects of a cluster with the bundle.
-func (k *checker) read(ctx context.Context, c *fleet.Cluster, s Server, b *fleet.Bundle, out *DriftCluster) error {
+func (k *driftChecker) read(ctx context.Context, c *fleet.Cluster, s Server, b *fleet.Bundle, out *DriftCluster) error {
 	return k.limit(ctx, func(ctx context.Context) error { return k.compare(ctx, c, s, b, out) })
 }
 
 // limit calls f with the time limit of a check.
-func (k *checker) limit(ctx context.Context, f func(context.Context) error) error {
+func (k *driftChecker) limit(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, k.Timeout)
 	defer cancel()
 	err := f(ctx)
@@ -217,7 +217,7 @@ func (k *checker) limit(ctx context.Context, f func(context.Context) error) erro
 }
 
 // compare compares the live objects of a cluster with the bundle.
-func (k *checker) compare(ctx context.Context, c *fleet.Cluster, s Server, b *fleet.Bundle, out *DriftCluster) (err error) {
+func (k *driftChecker) compare(ctx context.Context, c *fleet.Cluster, s Server, b *fleet.Bundle, out *DriftCluster) (err error) {
 	t := apply.Target{Fleet: k.Module, Charts: ChartsByHelm(k.Fleet, c), Live: s.Live, Options: apply.Options{Strict: k.Strict}}
 	if k.Release != "" {
 		t.Releases = []string{k.Release}
@@ -262,7 +262,7 @@ func (c *DriftCluster) setRunning(compared *apply.Comparison, digest string) {
 }
 
 // checkRelease returns a fault for a release that no cluster has.
-func (k *checker) checkRelease(r *DriftReport) error {
+func (k *driftChecker) checkRelease(r *DriftReport) error {
 	known := map[string]bool{}
 	for _, c := range r.Clusters {
 		for _, name := range c.Releases {

@@ -22,7 +22,7 @@ func WriteDriftMarkdown(w io.Writer, r *DriftReport) error {
 	var rows []string
 	for _, c := range r.Clusters {
 		if !c.Checked {
-			rows = append(rows, row(c.ID, "", "", "not checked", c.Faults))
+			rows = append(rows, driftRow(c.ID, "", "", "not checked", c.Faults))
 		}
 		for _, f := range c.Findings {
 			details := []string{}
@@ -32,7 +32,7 @@ func WriteDriftMarkdown(w io.Writer, r *DriftReport) error {
 			for _, field := range f.Fields {
 				details = append(details, field.line())
 			}
-			rows = append(rows, row(c.ID, f.ID, f.Release, string(f.Reason), details))
+			rows = append(rows, driftRow(c.ID, f.ID, f.Release, string(f.Reason), details))
 		}
 	}
 	if len(rows) > 0 {
@@ -49,8 +49,8 @@ func WriteDriftMarkdown(w io.Writer, r *DriftReport) error {
 	return err
 }
 
-// row returns a row of the table.
-func row(cluster, object, release, reason string, details []string) string {
+// driftRow returns a row of the table.
+func driftRow(cluster, object, release, reason string, details []string) string {
 	lines := make([]string, len(details))
 	for i, d := range details {
 		lines[i] = diff.MarkdownText(d)

@@ -32,8 +32,8 @@ type DriftServerOptions struct {
 	Pull func(ctx context.Context) (dir, commit string, err error)
 }
 
-// A server checks the fleet in rounds.
-type server struct {
+// A driftServer checks the fleet in rounds.
+type driftServer struct {
 	DriftServerOptions
 	state *collector
 	ready atomic.Bool // whether a round has ended that read the fleet, which may have faults
@@ -44,16 +44,16 @@ type server struct {
 	doubtful map[string]bool
 }
 
-// endDelay is how long Serve waits for the end of a round after ctx has ended.
+// endDelay is how long ServeDrift waits for the end of a round after ctx has ended.
 const endDelay = time.Second
 
 // ServeDrift serves the results of checks as Prometheus metrics, and checks the fleet at each
 // interval until ctx ends. It returns the error of the listener.
 //
-// Between checks, Serve keeps only a few counts per cluster. It drops bundles, objects and
+// Between checks, ServeDrift keeps only a few counts per cluster. It drops bundles, objects and
 // connections after each round, so that the next round reads kubeconfigs and tokens again.
 func ServeDrift(ctx context.Context, l net.Listener, o DriftServerOptions) error {
-	s := &server{DriftServerOptions: o, state: newCollector()}
+	s := &driftServer{DriftServerOptions: o, state: newCollector()}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	web := &http.Server{
@@ -87,7 +87,7 @@ func ServeDrift(ctx context.Context, l net.Listener, o DriftServerOptions) error
 }
 
 // handler returns the handler of all pages.
-func (s *server) handler() http.Handler {
+func (s *driftServer) handler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(s.state, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
@@ -113,7 +113,7 @@ func answer(w http.ResponseWriter, status int, text string) {
 
 // rounds checks the fleet at each interval until ctx ends. A round that takes longer than
 // the interval delays the next one.
-func (s *server) rounds(ctx context.Context) {
+func (s *driftServer) rounds(ctx context.Context) {
 	tick := time.NewTicker(s.Interval)
 	defer tick.Stop()
 	for {
@@ -127,7 +127,7 @@ func (s *server) rounds(ctx context.Context) {
 }
 
 // round checks all clusters once.
-func (s *server) round(ctx context.Context) {
+func (s *driftServer) round(ctx context.Context) {
 	begin := time.Now()
 	dir, commit, err := s.Pull(ctx)
 	var files error
@@ -153,7 +153,7 @@ func (s *server) round(ctx context.Context) {
 // check checks all clusters of the fleet in a directory. Each result is visible as soon
 // as its cluster is checked. files has the faults of the files of the fleet; err says why
 // nothing was checked.
-func (s *server) check(ctx context.Context, dir string) (files, err error) {
+func (s *driftServer) check(ctx context.Context, dir string) (files, err error) {
 	req := s.DriftRequest
 	req.Key = []byte(rand.Text())
 	begin := time.Now()
@@ -190,7 +190,7 @@ func (s *server) check(ctx context.Context, dir string) (files, err error) {
 
 // log writes one line about a checked cluster. The time includes the wait for other
 // clusters to compile.
-func (s *server) log(c *DriftCluster, took time.Duration) {
+func (s *driftServer) log(c *DriftCluster, took time.Duration) {
 	if !c.Checked {
 		s.Log.Warn("check failed", "cluster", c.ID, "faults", c.Faults, "seconds", took.Seconds())
 		return

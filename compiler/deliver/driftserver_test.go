@@ -9,7 +9,7 @@ import (
 )
 
 // page returns the status and the body of a page, without metrics of the process.
-func page(t *testing.T, s *server, path string) (int, string) {
+func page(t *testing.T, s *driftServer, path string) (int, string) {
 	t.Helper()
 	w := httptest.NewRecorder()
 	s.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
@@ -29,7 +29,7 @@ func page(t *testing.T, s *server, path string) (int, string) {
 // A failed check keeps the drift that was found before, and forgets no cluster. A cluster
 // that left the fleet is forgotten.
 func TestState(t *testing.T) {
-	s := &server{state: newCollector()}
+	s := &driftServer{state: newCollector()}
 	if status, _ := page(t, s, "/readyz"); status != 503 {
 		t.Errorf("ready before a round: %d", status)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
-// Record is a cluster with the inventory of its applies.
-type Record struct {
+// ClusterRecord is a cluster with the inventory of its applies.
+type ClusterRecord struct {
 	Cluster   *fleet.Cluster
 	Inventory *apply.Inventory // nil if fleetc never applied to the cluster, or Err is set
 	Err       error            // why the inventory cannot be read
@@ -31,7 +31,7 @@ type RecordReport struct {
 }
 
 // Report returns the JSON form of the record.
-func (r *Record) Report() RecordReport {
+func (r *ClusterRecord) Report() RecordReport {
 	out := RecordReport{ID: r.Cluster.ID, Revisions: []apply.RevisionReport{}, Faults: diag.Texts(r.Err)}
 	if r.Inventory != nil {
 		current := r.Inventory.Current()
@@ -44,7 +44,7 @@ func (r *Record) Report() RecordReport {
 
 // Revision returns the current revision of the cluster, or the last one if an apply is
 // unfinished; nil when there is none.
-func (r *Record) Revision() *apply.Revision {
+func (r *ClusterRecord) Revision() *apply.Revision {
 	if r.Inventory == nil || len(r.Inventory.History) == 0 {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (r *Record) Revision() *apply.Revision {
 // Records reads the inventories of the clusters that the patterns select, in the order of
 // IDs. It only evaluates the layers, for the contexts of clusters. The error has the faults
 // of clusters whose layers cannot be evaluated.
-func Records(ctx context.Context, c *compiler.Compiler, o ApplyOptions, patterns ...string) ([]*Record, error) {
+func Records(ctx context.Context, c *compiler.Compiler, o ApplyOptions, patterns ...string) ([]*ClusterRecord, error) {
 	e := c.Evaluate(ctx, patterns)
 	if e.Fleet == nil {
 		return nil, e.Faults
@@ -67,7 +67,7 @@ func Records(ctx context.Context, c *compiler.Compiler, o ApplyOptions, patterns
 }
 
 // records reads the inventories of all clusters of the evaluation, sorted by ID.
-func records(ctx context.Context, e compiler.Evaluation, o ApplyOptions) ([]*Record, error) {
+func records(ctx context.Context, e compiler.Evaluation, o ApplyOptions) ([]*ClusterRecord, error) {
 	const atATime = 16 // more than CPUs, since requests are mostly waiting
 	f := &compiler.Fleet{Fleet: e.All()}
 	slices.SortFunc(f.Clusters, func(a, b *fleet.Cluster) int { return cmp.Compare(a.ID, b.ID) })
@@ -75,9 +75,9 @@ func records(ctx context.Context, e compiler.Evaluation, o ApplyOptions) ([]*Rec
 	faults := CheckContexts(all, e.Faults)
 	f.Clusters = slices.DeleteFunc(slices.Clone(all), func(c *fleet.Cluster) bool { return fleet.FaultsOf(c.ID, faults) != nil })
 	servers := ConnectAll(ctx, f, o.Access)
-	out := make([]*Record, len(all))
+	out := make([]*ClusterRecord, len(all))
 	err := par.ForEach(ctx, atATime, len(all), func(ctx context.Context, i int) error {
-		r := &Record{Cluster: all[i], Err: fleet.FaultsOf(all[i].ID, faults), server: servers.Of(all[i].ID)}
+		r := &ClusterRecord{Cluster: all[i], Err: fleet.FaultsOf(all[i].ID, faults), server: servers.Of(all[i].ID)}
 		r.Reached = r.server.Live != nil
 		if r.Err = cmp.Or(r.Err, r.server.Err); r.Err == nil {
 			r.Inventory, r.Err = apply.ReadInventory(ctx, r.server.Live, f.Module, r.Cluster.ID)
@@ -113,7 +113,7 @@ type Rollback struct {
 
 // recordOf returns the evaluated fleet, and the record of the cluster that the pattern
 // selects. command is for the fault if the pattern selects several.
-func recordOf(ctx context.Context, c *compiler.Compiler, command, pattern string, o ApplyOptions) (e compiler.Evaluation, record *Record, err error) {
+func recordOf(ctx context.Context, c *compiler.Compiler, command, pattern string, o ApplyOptions) (e compiler.Evaluation, record *ClusterRecord, err error) {
 	e = c.Evaluate(ctx, []string{pattern})
 	if e.Fleet == nil {
 		return e, nil, e.Faults
@@ -151,7 +151,7 @@ func PlanRollback(ctx context.Context, c *compiler.Compiler, pattern string, rev
 }
 
 // read reads the bundle of the revision and plans to apply it.
-func (r *Rollback) read(ctx context.Context, record *Record, revision int, t apply.Target, key []byte) error {
+func (r *Rollback) read(ctx context.Context, record *ClusterRecord, revision int, t apply.Target, key []byte) error {
 	inventory := cmp.Or(record.Inventory, &apply.Inventory{})
 	to, err := inventory.Revision(revision)
 	if err != nil {

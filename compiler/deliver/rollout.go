@@ -227,7 +227,7 @@ func (r *Rollout) status(ctx context.Context, c *fleet.Cluster) *Status {
 
 func (r *Rollout) readStatus(ctx context.Context, c *fleet.Cluster) *Status {
 	server := r.servers.Of(c.ID)
-	s := &Status{Record: &Record{Cluster: c, server: server, Reached: server.Live != nil}, ID: c.ID, Compiled: r.targets[c.ID]}
+	s := &Status{ClusterRecord: &ClusterRecord{Cluster: c, server: server, Reached: server.Live != nil}, ID: c.ID, Compiled: r.targets[c.ID]}
 	if s.Err = cmp.Or(r.same[c.ID], server.Err); s.Err == nil {
 		s.Inventory, s.Err = apply.ReadInventory(ctx, server.Live, r.RolloutState.Fleet, c.ID)
 	}

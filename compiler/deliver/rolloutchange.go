@@ -263,7 +263,7 @@ func PlanWaveRollback(ctx context.Context, c *compiler.Compiler, wave string, o 
 		case !canRollBack(c):
 			back.Other = true
 		default:
-			back.Err = diag.In(c.ID, back.read(ctx, s.Record, 0, apply.Target{Fleet: r.RolloutState.Fleet, Live: s.server.Live, Options: o.Options}, key))
+			back.Err = diag.In(c.ID, back.read(ctx, s.ClusterRecord, 0, apply.Target{Fleet: r.RolloutState.Fleet, Live: s.server.Live, Options: o.Options}, key))
 		}
 		out = append(out, back)
 	}

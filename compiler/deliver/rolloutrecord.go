@@ -42,11 +42,11 @@ func (m *WaveMark) Text(what string) string {
 // readWaveRecord reads the record of a wave from its first cluster. Without one, the record is
 // empty.
 func readWaveRecord(ctx context.Context, c *cluster.Cluster, module, wave string) (WaveRecord, error) {
-	_, r, err := readRecord(ctx, c, module, wave)
+	_, r, err := readWaveRecordObject(ctx, c, module, wave)
 	return r, err
 }
 
-func readRecord(ctx context.Context, c *cluster.Cluster, module, wave string) (o *unstructured.Unstructured, r WaveRecord, err error) {
+func readWaveRecordObject(ctx context.Context, c *cluster.Cluster, module, wave string) (o *unstructured.Unstructured, r WaveRecord, err error) {
 	o, err = c.Object(ctx, apply.RolloutRef(module))
 	if o == nil || err != nil {
 		return nil, r, err
@@ -71,7 +71,7 @@ func readRecord(ctx context.Context, c *cluster.Cluster, module, wave string) (o
 func changeWaveRecord(ctx context.Context, c *cluster.Cluster, module, wave string, change func(*WaveRecord)) (bool, error) {
 	const tries = 5 // other processes may change other waves
 	for try := 1; ; try++ {
-		o, r, err := readRecord(ctx, c, module, wave)
+		o, r, err := readWaveRecordObject(ctx, c, module, wave)
 		if err != nil {
 			return false, err
 		}

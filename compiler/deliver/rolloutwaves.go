@@ -33,7 +33,7 @@ type WaveCluster struct {
 	*fleet.Cluster
 	State  TargetState
 	Target string    // digest of the bundle of the fleet; empty if it is not known
-	Since  time.Time // since when it is healthy with the target; zero unless it is Done
+	Since  time.Time // since when it is healthy with the target; zero unless it is TargetDone
 	Frozen *fleet.Freeze
 
 	Applying bool // whether an apply is running

@@ -27,10 +27,10 @@ const (
 	liveAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 )
 
-// live returns the value of a live secret: that of the fields that refer to it in the
+// liveValue returns the value of a live secret: that of the fields that refer to it in the
 // cluster, and a random one if the cluster has none. It is a fault if fields of the
 // cluster have different values.
-func live(ctx context.Context, b *fleet.Bundle, s fleet.Secret, read SecretReader) (string, error) {
+func liveValue(ctx context.Context, b *fleet.Bundle, s fleet.Secret, read SecretReader) (string, error) {
 	if read == nil {
 		return "", &diag.Diag{
 			Code: diag.CodeSecretUnavailable,
@@ -73,7 +73,7 @@ func live(ctx context.Context, b *fleet.Bundle, s fleet.Secret, read SecretReade
 	if value != "" {
 		return value, nil
 	}
-	return random(cmp.Or(s.Live.Length, liveLength), cmp.Or(s.Live.Alphabet, liveAlphabet))
+	return randomText(cmp.Or(s.Live.Length, liveLength), cmp.Or(s.Live.Alphabet, liveAlphabet))
 }
 
 // checkLiveSecrets returns a fault for each live secret whose value could not be read from the
@@ -97,8 +97,8 @@ func checkLiveSecrets(b *fleet.Bundle) error {
 	return faults.Err()
 }
 
-// random returns a random text of a length from the characters of an alphabet.
-func random(length int, alphabet string) (string, error) {
+// randomText returns a random text of a length from the characters of an alphabet.
+func randomText(length int, alphabet string) (string, error) {
 	out := make([]byte, length)
 	for i := range out {
 		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(alphabet))))

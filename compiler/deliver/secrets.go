@@ -169,7 +169,7 @@ func (r *SecretResolver) value(ctx context.Context, b *fleet.Bundle, s fleet.Sec
 	case len(s.Exec) > 0:
 		return r.printed(ctx, "install it, or give the secret another source", s.Exec...)
 	case s.Live != nil:
-		return live(ctx, b, s, read)
+		return liveValue(ctx, b, s, read)
 	}
 	values, err := r.decrypted(ctx, s.SOPS)
 	if err != nil {

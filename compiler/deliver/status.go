@@ -13,35 +13,35 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
-// State compares the bundle that a cluster runs with the bundle of the fleet.
-type State string
+// ClusterState compares the bundle that a cluster runs with the bundle of the fleet.
+type ClusterState string
 
 // The states of clusters.
 const (
-	UpToDate     State = "up to date"
-	Behind       State = "behind"        // it runs another bundle than the fleet's
-	Applied      State = "applied"       // it runs a complete bundle, which was not compared
-	Destroyed    State = "destroyed"     // all objects that fleetc applied are deleted, except retained ones
-	Unfinished   State = "unfinished"    // the last apply failed or was partial
-	NeverApplied State = "never applied" // fleetc never applied to it
-	Unreachable  State = "unreachable"
-	Unknown      State = "unknown" // its files do not evaluate, it has no context, or its inventory could not be read
-	Refused      State = "refused" // it is not the right cluster, or its inventory is invalid
+	UpToDate     ClusterState = "up to date"
+	Behind       ClusterState = "behind"        // it runs another bundle than the fleet's
+	Applied      ClusterState = "applied"       // it runs a complete bundle, which was not compared
+	Destroyed    ClusterState = "destroyed"     // all objects that fleetc applied are deleted, except retained ones
+	Unfinished   ClusterState = "unfinished"    // the last apply failed or was partial
+	NeverApplied ClusterState = "never applied" // fleetc never applied to it
+	Unreachable  ClusterState = "unreachable"
+	Unknown      ClusterState = "unknown" // its files do not evaluate, it has no context, or its inventory could not be read
+	Refused      ClusterState = "refused" // it is not the right cluster, or its inventory is invalid
 )
 
 // Status is the bundle that a cluster runs, compared with the fleet. Its JSON field names
 // are stable.
 type Status struct {
-	*Record   `json:"-"`
-	ID        string                  `json:"id"`
-	State     State                   `json:"state"`
-	Running   *apply.RevisionReport   `json:"running"`            // the revision of the record; nil when there is none
-	Compiled  string                  `json:"compiled,omitempty"` // digest of the fleet's bundle; empty if it was not compiled
-	Holder    string                  `json:"applying,omitempty"` // holder of the lease of a running apply; empty when there is none
-	Unhealthy []apply.UnhealthyObject `json:"unhealthy"`          // objects that are not ready; nil without the option Health, or if Err is set
-	Orphans   []string                `json:"orphans"`            // IDs of objects, sorted; nil without the option Orphans, or if the cluster cannot be read
-	Unread    []string                `json:"unread,omitempty"`   // kinds that could not be listed for orphans, sorted
-	Faults    []string                `json:"faults"`             // of Err and Compile
+	*ClusterRecord `json:"-"`
+	ID             string                  `json:"id"`
+	State          ClusterState            `json:"state"`
+	Running        *apply.RevisionReport   `json:"running"`            // the revision of the record; nil when there is none
+	Compiled       string                  `json:"compiled,omitempty"` // digest of the fleet's bundle; empty if it was not compiled
+	Holder         string                  `json:"applying,omitempty"` // holder of the lease of a running apply; empty when there is none
+	Unhealthy      []apply.UnhealthyObject `json:"unhealthy"`          // objects that are not ready; nil without the option Health, or if Err is set
+	Orphans        []string                `json:"orphans"`            // IDs of objects, sorted; nil without the option Orphans, or if the cluster cannot be read
+	Unread         []string                `json:"unread,omitempty"`   // kinds that could not be listed for orphans, sorted
+	Faults         []string                `json:"faults"`             // of Err and Compile
 
 	Compile    error     `json:"-"` // why the cluster does not compile
 	ReadySince time.Time `json:"-"` // when the last object became ready, with the option Health; zero if unknown
@@ -79,7 +79,7 @@ func ReadStatus(ctx context.Context, c *compiler.Compiler, o StatusOptions, patt
 	}
 	out := make([]*Status, len(records))
 	err = par.ForEach(ctx, c.Parallel(), len(records), func(ctx context.Context, i int) error {
-		s := &Status{Record: records[i], ID: records[i].Cluster.ID}
+		s := &Status{ClusterRecord: records[i], ID: records[i].Cluster.ID}
 		if f != nil && s.Err == nil {
 			s.compile(ctx, f, faults)
 		}

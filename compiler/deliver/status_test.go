@@ -29,9 +29,9 @@ func TestStatusJSON(t *testing.T) {
 	last := apply.Revision{Number: 3, Bundle: "sha256:b", By: "ann@host", Commit: "c0ffee", Tool: "v1", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	inventory := &apply.Inventory{Bundle: "sha256:b", History: []apply.Revision{{Number: 2}, last}, Objects: []apply.Entry{{Kind: "Secret", Name: "x"}}}
 	s := &Status{
-		Record: &Record{Cluster: &fleet.Cluster{ID: "dev/a"}, Reached: true, Err: errors.New("broken"), Inventory: inventory},
-		ID:     "dev/a", State: Behind, Compiled: "sha256:c", Compile: errors.New("does not compile"), Holder: "bob", ReadySince: time.Now(),
-		Unhealthy: []apply.UnhealthyObject{{ID: "Pod a/b", State: kube.Failed, Reason: "bad"}},
+		ClusterRecord: &ClusterRecord{Cluster: &fleet.Cluster{ID: "dev/a"}, Reached: true, Err: errors.New("broken"), Inventory: inventory},
+		ID:            "dev/a", State: Behind, Compiled: "sha256:c", Compile: errors.New("does not compile"), Holder: "bob", ReadySince: time.Now(),
+		Unhealthy: []apply.UnhealthyObject{{ID: "Pod a/b", State: kube.HealthFailed, Reason: "bad"}},
 		Orphans:   []string{"ConfigMap a/o"}, Unread: []string{"Secret"},
 	}
 	s.describe(StatusOptions{Health: true})
@@ -90,7 +90,7 @@ func TestStatusJSON(t *testing.T) {
   "orphans": null,
   "faults": []
 }`
-	lost := &Status{Record: &Record{Cluster: &fleet.Cluster{ID: "dev/b"}}, ID: "dev/b", State: Unreachable}
+	lost := &Status{ClusterRecord: &ClusterRecord{Cluster: &fleet.Cluster{ID: "dev/b"}}, ID: "dev/b", State: Unreachable}
 	lost.describe(StatusOptions{})
 	wantJSON(t, lost, nothing)
 	lost.describe(StatusOptions{Health: true})
@@ -103,7 +103,7 @@ func TestStatusJSON(t *testing.T) {
 func TestStatusState(t *testing.T) {
 	for name, test := range map[string]struct {
 		code diag.Code
-		want State
+		want ClusterState
 	}{
 		"another cluster":    {diag.CodeOtherCluster, Refused},
 		"two contexts":       {diag.CodeSameCluster, Refused},
@@ -114,7 +114,7 @@ func TestStatusState(t *testing.T) {
 		"a lost connection":  {diag.CodeKubeconfig, Unknown},
 		"nothing is applied": {"", NeverApplied},
 	} {
-		s := &Status{Record: &Record{Reached: true}}
+		s := &Status{ClusterRecord: &ClusterRecord{Reached: true}}
 		if test.code != "" {
 			s.Err = diag.In("dev/a", &diag.Diag{Code: test.code, Msg: name})
 		}

@@ -2,10 +2,12 @@
 // updates charts. [Lift] moves values that all clusters of a layer set equally to the files of
 // the layer: it compiles the fleet before and after, and no bundle may change.
 //
-// [FindUpdates] finds newer versions of charts and images. All images at once, or charts and
-// images group by group, get them: each change is compiled before anything is written.
+// [FindUpdates] finds newer versions of charts and images. [UpdateImages] writes all newer tags
+// at once, and [Updates] writes or pushes charts and images group by group. Each change is
+// compiled before anything is written. The package also edits secrets.
 //
-// It is large because each of these changes reads other files of CUE and writes them in another form.
+// It is large because each of these changes reads other files of CUE and writes them in
+// another form.
 package edit
 
 import (

@@ -180,8 +180,8 @@ func compareStates(ctx context.Context, before, after State, clusters []string) 
 	return out, ctx.Err()
 }
 
-// Outdated returns the available versions of the charts of the fleet, as [Outdated] does,
+// Outdated returns the available versions of the charts of the fleet, as [query.OutdatedCharts] does,
 // without faults of optional charts.
 func (e *ChartEditor) Outdated(ctx context.Context, optional func(chart string) bool) ([]query.ChartVersions, error) {
-	return query.OutdatedOf(ctx, e.Before.Fleet, e.Source, optional)
+	return query.OutdatedChartsOf(ctx, e.Before.Fleet, e.Source, optional)
 }

@@ -27,9 +27,9 @@ func CopyTree(ctx context.Context, from, to string) error { return copyLinked(ct
 // CopyFiles does what CopyTree does, without hard links: copied files may be modified.
 func CopyFiles(ctx context.Context, from, to string) error { return copyLinked(ctx, from, to, false) }
 
-// ReplaceFile writes a file of such a copy. It removes the file first, which may be a hard link
+// ReplaceCopied writes a file of such a copy. It removes the file first, which may be a hard link
 // to the user's file, or a symbolic link.
-func ReplaceFile(file string, data []byte) error {
+func ReplaceCopied(file string, data []byte) error {
 	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

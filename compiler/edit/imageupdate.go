@@ -238,7 +238,7 @@ func (u *updater) try(ctx context.Context, planned []plannedImage) (*ImageUpdate
 		out.Images = append(out.Images, *p.version)
 		operations = append(operations, p.operations...)
 	}
-	edits, lines, err := apply(u.f.Dir, operations)
+	edits, lines, err := applyOperations(u.f.Dir, operations)
 	if err != nil || len(planned) == 0 {
 		return out, err
 	}

@@ -29,7 +29,7 @@ import (
 // and checksums.
 func (u *updater) verify(ctx context.Context, edits load.Edits, versions []ImageVersion) (result diff.Result, findings []diff.Finding, err error) {
 	var groups diff.Grouper
-	var comparer query.Reviewer
+	var comparer query.Rehearser
 	after, _, remove, err := compileChange(ctx, u.c, u.f, edits)
 	defer func() { err = errors.Join(err, remove()) }()
 	if err != nil {
@@ -58,8 +58,8 @@ func (u *updater) verify(ctx context.Context, edits load.Edits, versions []Image
 		out.faults.Add(k.faults.Err())
 		out.changes, out.ignored = diff.ObjectsIgnoring(old, next, nil, c.IgnoreRules())
 		out.findings = comparer.Cluster(
-			query.ReviewSide{Cluster: c, CRDs: u.f.KnownCRDs[c.ID], Charts: u.f.Charts, Objects: old, Hooks: hooksBefore},
-			query.ReviewSide{Cluster: after.Clusters[j], CRDs: after.KnownCRDs[c.ID], Charts: after.Charts, Objects: next, Hooks: hooksAfter},
+			query.RehearsalSide{Cluster: c, CRDs: u.f.KnownCRDs[c.ID], Charts: u.f.Charts, Objects: old, Hooks: hooksBefore},
+			query.RehearsalSide{Cluster: after.Clusters[j], CRDs: after.KnownCRDs[c.ID], Charts: after.Charts, Objects: next, Hooks: hooksAfter},
 		)
 		return out, nil
 	})

@@ -81,7 +81,7 @@ func Init(c *compiler.Compiler, module string) ([]string, error) {
 		return changed, err
 	}
 	for _, p := range packages {
-		if err := vendor(tree, p, &changed); err != nil {
+		if err := copyVendored(tree, p, &changed); err != nil {
 			return changed, err
 		}
 	}
@@ -93,9 +93,9 @@ func Init(c *compiler.Compiler, module string) ([]string, error) {
 	return changed, ensure(tree, "environments/fleet.cue", []byte(rootLayer), &changed)
 }
 
-// vendor updates the fleet's copy of an embedded package. It does nothing if the package is
+// copyVendored updates the fleet's copy of an embedded package. It does nothing if the package is
 // part of the fleet's module.
-func vendor(tree *os.Root, p load.VendoredPackage, changed *[]string) error {
+func copyVendored(tree *os.Root, p load.VendoredPackage, changed *[]string) error {
 	if !strings.HasPrefix(p.Dir, "cue.mod/") {
 		return nil
 	}

@@ -90,7 +90,7 @@ func Lift(ctx context.Context, c *compiler.Compiler, req LiftRequest) (*LiftResu
 }
 
 // describe returns the move for the result.
-func (m *move) describe() LiftedValue {
+func (m *liftMove) describe() LiftedValue {
 	out := LiftedValue{Path: m.text(), Value: m.valueText(), Layer: m.to.id(), IsSet: m.isSet}
 	for _, l := range m.from {
 		out.From = append(out.From, l.id())
@@ -99,7 +99,7 @@ func (m *move) describe() LiftedValue {
 }
 
 // text returns the path of the move in its layer, in CUE syntax.
-func (m *move) text() string {
+func (m *liftMove) text() string {
 	return pathText(m.to.filePath(m.path))
 }
 
@@ -113,7 +113,7 @@ type lifter struct {
 }
 
 // prove returns the moves that change no bundle, and the texts of the files with them.
-func (l *lifter) prove(ctx context.Context, moves []*move) ([]*move, load.Edits, error) {
+func (l *lifter) prove(ctx context.Context, moves []*liftMove) ([]*liftMove, load.Edits, error) {
 	for {
 		lasting, err := l.withoutLonger(moves)
 		if err != nil {
@@ -136,7 +136,7 @@ func (l *lifter) prove(ctx context.Context, moves []*move) ([]*move, load.Edits,
 }
 
 // sift returns those of the candidates that change no bundle together with the given moves.
-func (l *lifter) sift(ctx context.Context, given, candidates []*move) ([]*move, error) {
+func (l *lifter) sift(ctx context.Context, given, candidates []*liftMove) ([]*liftMove, error) {
 	if len(candidates) == 0 {
 		return nil, nil
 	}
@@ -165,19 +165,19 @@ func (l *lifter) sift(ctx context.Context, given, candidates []*move) ([]*move, 
 	return slices.Concat(first, second), err
 }
 
-func (l *lifter) keep(m *move, reason string) {
+func (l *lifter) keep(m *liftMove, reason string) {
 	l.kept = append(l.kept, KeptValue{Path: m.text(), Layer: m.to.id(), Reason: reason})
 }
 
 // withoutLosses returns the moves without those of values that the layer sets already and
 // whose lines below have comments, which would be lost.
-func (l *lifter) withoutLosses(moves []*move) ([]*move, error) {
-	for slices.ContainsFunc(moves, func(m *move) bool { return m.isSet }) {
+func (l *lifter) withoutLosses(moves []*liftMove) ([]*liftMove, error) {
+	for slices.ContainsFunc(moves, func(m *liftMove) bool { return m.isSet }) {
 		_, lost, err := l.rewrite(moves)
 		if err != nil || len(lost) == 0 {
 			return moves, err
 		}
-		moves = slices.DeleteFunc(slices.Clone(moves), func(m *move) bool {
+		moves = slices.DeleteFunc(slices.Clone(moves), func(m *liftMove) bool {
 			key := strings.Join(m.path, "\x00") + "\x00"
 			for path := range lost {
 				if m.isSet && strings.HasPrefix(key, path+"\x00") {
@@ -194,12 +194,12 @@ func (l *lifter) withoutLosses(moves []*move) ([]*move, error) {
 // withoutLonger returns the moves without those that would lose comments, and without
 // releases and layers for which the files would have more lines than before, unless the user
 // names what to move.
-func (l *lifter) withoutLonger(moves []*move) ([]*move, error) {
+func (l *lifter) withoutLonger(moves []*liftMove) ([]*liftMove, error) {
 	moves, err := l.withoutLosses(moves)
 	if err != nil || l.named {
 		return moves, err
 	}
-	groups := map[group][]*move{}
+	groups := map[group][]*liftMove{}
 	var rest []group
 	for _, m := range moves {
 		if groups[m.group()] == nil {
@@ -207,8 +207,8 @@ func (l *lifter) withoutLonger(moves []*move) ([]*move, error) {
 		}
 		groups[m.group()] = append(groups[m.group()], m)
 	}
-	var accepted []*move
-	accept := func(given []*move) error {
+	var accepted []*liftMove
+	accept := func(given []*liftMove) error {
 		least, err := l.moreLines(given)
 		rest = slices.DeleteFunc(rest, func(g group) bool {
 			if err != nil {
@@ -233,11 +233,11 @@ func (l *lifter) withoutLonger(moves []*move) ([]*move, error) {
 			l.keep(m, "the files would have more lines")
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(moves), func(m *move) bool { return slices.Contains(rest, m.group()) }), err
+	return slices.DeleteFunc(slices.Clone(moves), func(m *liftMove) bool { return slices.Contains(rest, m.group()) }), err
 }
 
 // moreLines returns how many lines the files have more with the moves.
-func (l *lifter) moreLines(moves []*move) (int, error) {
+func (l *lifter) moreLines(moves []*liftMove) (int, error) {
 	edits, _, err := l.rewrite(moves)
 	return l.lines(edits), err
 }

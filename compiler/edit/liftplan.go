@@ -8,8 +8,8 @@ import (
 	"cuelang.org/go/cue/format"
 )
 
-// A move is a value that all clusters of a layer set equally, in layers below it.
-type move struct {
+// A liftMove is a value that all clusters of a layer set equally, in layers below it.
+type liftMove struct {
 	path  []string // in settings
 	value string   // canonical
 	to    *layer
@@ -20,7 +20,7 @@ type move struct {
 // plan returns the moves of the values at or below one of the paths, all without paths: each
 // to the highest layer whose clusters all set the value. They are sorted by layer and in the
 // order of the files.
-func (t *tree) plan(paths [][]string) []*move {
+func (t *tree) plan(paths [][]string) []*liftMove {
 	if len(t.layers) == 0 {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (t *tree) plan(paths [][]string) []*move {
 			}
 		})
 	}
-	slices.SortStableFunc(p.moves, func(a, b *move) int { return strings.Compare(a.to.Dir, b.to.Dir) })
+	slices.SortStableFunc(p.moves, func(a, b *liftMove) int { return strings.Compare(a.to.Dir, b.to.Dir) })
 	return p.moves
 }
 
@@ -48,7 +48,7 @@ func isBelow(path, want []string) bool {
 }
 
 // A liftPlanner collects moves.
-type liftPlanner struct{ moves []*move }
+type liftPlanner struct{ moves []*liftMove }
 
 // lift adds the moves of a path into a layer, or into layers below it. A layer with one
 // layer below takes no values: one cluster does not show the common values. Neither does one
@@ -60,7 +60,7 @@ func (p *liftPlanner) lift(l *layer, path []string) {
 	own := l.settings.get(path)
 	value, isLiteral := own.literal()
 	if own == nil || isLiteral {
-		m := &move{path: path, to: l, value: value, isSet: own != nil}
+		m := &liftMove{path: path, to: l, value: value, isSet: own != nil}
 		if len(l.below) > 1 && slices.ContainsFunc(l.files, func(f *sourceFile) bool { return !f.isLink }) &&
 			!slices.ContainsFunc(l.below, func(b *layer) bool { return !m.sets(b) }) {
 			p.moves = append(p.moves, m)
@@ -74,7 +74,7 @@ func (p *liftPlanner) lift(l *layer, path []string) {
 
 // sets reports whether a layer, or all layers below it, set the value, and none sets another
 // one there.
-func (m *move) sets(l *layer) bool {
+func (m *liftMove) sets(l *layer) bool {
 	if l.settings.get(m.path) != nil {
 		return m.agrees(l)
 	}
@@ -82,7 +82,7 @@ func (m *move) sets(l *layer) bool {
 }
 
 // agrees reports whether neither a layer nor one below it sets another value.
-func (m *move) agrees(l *layer) bool {
+func (m *liftMove) agrees(l *layer) bool {
 	if own := l.settings.get(m.path); own != nil {
 		value, ok := own.literal()
 		if !ok || m.value != "" && value != m.value {
@@ -95,7 +95,7 @@ func (m *move) agrees(l *layer) bool {
 }
 
 // valueText returns the value in one line of CUE, shortened if it is long.
-func (m *move) valueText() string {
+func (m *liftMove) valueText() string {
 	const most = 60
 	_, from := m.origin()
 	text, err := format.Node(from.field.Value)

@@ -16,11 +16,11 @@ type group struct {
 	release string
 }
 
-func (m *move) group() group { return group{m.to, m.path[1]} }
+func (m *liftMove) group() group { return group{m.to, m.path[1]} }
 
 // rewrite returns the new texts of the files that the moves change. lost are the comments of
 // values that the layer sets already, which would go.
-func (t *tree) rewrite(moves []*move) (edits load.Edits, lost comments, err error) {
+func (t *tree) rewrite(moves []*liftMove) (edits load.Edits, lost comments, err error) {
 	edits, lost = load.Edits{}, comments{}
 	removed := map[*layer]comments{} // by the layer that the fields go to
 	for _, m := range moves {
@@ -39,7 +39,7 @@ func (t *tree) rewrite(moves []*move) (edits load.Edits, lost comments, err erro
 	}
 	for _, l := range t.layers {
 		// The files of origin decide where fields go.
-		origins := map[string][]*move{}
+		origins := map[string][]*liftMove{}
 		for _, m := range moves {
 			if m.to == l && !m.isSet {
 				_, from := m.origin()
@@ -57,7 +57,7 @@ func (t *tree) rewrite(moves []*move) (edits load.Edits, lost comments, err erro
 }
 
 // remove removes a value from the files of a layer.
-func (t *tree) remove(edits load.Edits, l *layer, m *move, removed comments) error {
+func (t *tree) remove(edits load.Edits, l *layer, m *liftMove, removed comments) error {
 	for _, placed := range l.settings.get(m.path).literals {
 		name := placed.file.name
 		r := remover{text: placed.file.text, comments: removed}
@@ -75,7 +75,7 @@ func (t *tree) remove(edits load.Edits, l *layer, m *move, removed comments) err
 }
 
 // insert inserts the values of moves into the files of a layer.
-func (t *tree) insert(edits load.Edits, l *layer, origin string, moves []*move, removed comments) error {
+func (t *tree) insert(edits load.Edits, l *layer, origin string, moves []*liftMove, removed comments) error {
 	top, err := branchOf(moves, removed)
 	if err != nil {
 		return err

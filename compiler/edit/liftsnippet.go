@@ -25,7 +25,7 @@ type branch struct {
 
 // branchOf returns the fields of moves to one layer as a tree, with the labels and the form of
 // the files that set them.
-func branchOf(moves []*move, comments comments) (*branch, error) {
+func branchOf(moves []*liftMove, comments comments) (*branch, error) {
 	top := &branch{}
 	for _, m := range moves {
 		from, placed := m.origin()
@@ -55,7 +55,7 @@ func branchOf(moves []*move, comments comments) (*branch, error) {
 
 // origin returns the layer and the field whose text is moved: the first with most comments
 // inside of the value.
-func (m *move) origin() (*layer, literalField) {
+func (m *liftMove) origin() (*layer, literalField) {
 	var from *layer
 	var best literalField
 	most := -1
@@ -70,7 +70,7 @@ func (m *move) origin() (*layer, literalField) {
 }
 
 // innerComments returns the comments inside of the values of all files that are not in a text.
-func (m *move) innerComments(text []byte) []string {
+func (m *liftMove) innerComments(text []byte) []string {
 	var out []string
 	for _, l := range m.from {
 		for _, p := range l.settings.get(m.path).literals {

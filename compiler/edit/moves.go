@@ -168,7 +168,7 @@ func compareRendered(ctx context.Context, moved []movedCluster, old, next *compi
 	var missing []string
 	var faults diag.List
 	var findings []diff.Finding
-	var comparer query.Reviewer
+	var comparer query.Rehearser
 	compared := par.Map(ctx, next.Parallel, len(moved), func(ctx context.Context, i int) (comparison, error) {
 		m := moved[i]
 		before, after := sideOf(old, m.before), sideOf(next, m.after)
@@ -205,6 +205,6 @@ func compareRendered(ctx context.Context, moved []movedCluster, old, next *compi
 }
 
 // sideOf returns a state of a cluster without its objects.
-func sideOf(f *compiler.Fleet, c *fleet.Cluster) query.ReviewSide {
-	return query.ReviewSide{Cluster: c, CRDs: f.KnownCRDs[c.ID], Charts: f.Charts}
+func sideOf(f *compiler.Fleet, c *fleet.Cluster) query.RehearsalSide {
+	return query.RehearsalSide{Cluster: c, CRDs: f.KnownCRDs[c.ID], Charts: f.Charts}
 }

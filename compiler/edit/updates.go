@@ -15,8 +15,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// An UpdatesRequest selects groups of updates.
-type UpdatesRequest struct {
+// An UpdateGroupsRequest selects groups of updates.
+type UpdateGroupsRequest struct {
 	Groups []string // names; all groups if empty
 	Date   string   // today, as in 2026-12-31, for updates that are left out until a day; they stay left out if empty
 }
@@ -33,7 +33,7 @@ type Updates struct {
 	Limit      int    `json:"-"` // of branches; 0 for none
 	Incomplete bool   `json:"-"` // whether versions of a chart or image could not be read, so that groups may be missing
 
-	finder
+	updateFinder
 }
 
 // An UpdateGroup is updates that belong together.
@@ -70,13 +70,13 @@ func (g *UpdateGroup) Clusters() []string {
 // It writes nothing. The fleet must have no faults. The error holds the faults of charts and
 // images whose versions cannot be read; the other updates are beside it. each is called with
 // the progress.
-func FindUpdates(ctx context.Context, c *compiler.Compiler, client *chart.RegistryImages, req UpdatesRequest, each func()) (*Updates, error) {
+func FindUpdates(ctx context.Context, c *compiler.Compiler, client *chart.RegistryImages, req UpdateGroupsRequest, each func()) (*Updates, error) {
 	f, err := c.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
 	f.KeepSame()
-	out := &Updates{Written: []string{}, Groups: []*UpdateGroup{}, Branches: []PushedGroup{}, Others: []string{}, Dir: f.Dir, finder: finder{
+	out := &Updates{Written: []string{}, Groups: []*UpdateGroup{}, Branches: []PushedGroup{}, Others: []string{}, Dir: f.Dir, updateFinder: updateFinder{
 		c: c, client: client, before: State{Fleet: f, All: f.Fleet}, each: each,
 		charts: &ChartEditor{Compiler: c, Source: c.Source(f.Dir), Before: f}, date: req.Date,
 	}}
@@ -139,7 +139,7 @@ func (u *Updates) choose(groups []*UpdateGroup, names []string) error {
 
 // make finds the edits of a group, compiles the fleet with them and compares it. An error
 // of the updates is in the group.
-func (f *finder) make(ctx context.Context, g *UpdateGroup) error {
+func (f *updateFinder) make(ctx context.Context, g *UpdateGroup) error {
 	edits, pinned, err := f.edits(ctx, g.Updates)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -161,7 +161,7 @@ func (f *finder) make(ctx context.Context, g *UpdateGroup) error {
 }
 
 // compare compiles the fleet with the edits of a group, and compares its clusters.
-func (f *finder) compare(ctx context.Context, g *UpdateGroup, pinned *PinnedCharts) (err error) {
+func (f *updateFinder) compare(ctx context.Context, g *UpdateGroup, pinned *PinnedCharts) (err error) {
 	fl, all, remove, faults := compileChange(ctx, f.c, f.before.Fleet, g.After)
 	defer func() { err = errors.Join(err, remove()) }()
 	if fl == nil {
@@ -178,7 +178,7 @@ func (f *finder) compare(ctx context.Context, g *UpdateGroup, pinned *PinnedChar
 	g.Failed = stay.Err()
 	moves := pinned.Moves(ctx, f.before, after)
 	for _, m := range moves {
-		g.Values = append(g.Values, chartValues(m))
+		g.Values = append(g.Values, changesOf(m))
 	}
 	compared, err := compareStates(ctx, f.before, after, g.Clusters())
 	if err != nil {
@@ -193,7 +193,7 @@ func (f *finder) compare(ctx context.Context, g *UpdateGroup, pinned *PinnedChar
 }
 
 // edits returns the edits of updates together.
-func (f *finder) edits(ctx context.Context, updates []Update) (load.Edits, *PinnedCharts, error) {
+func (f *updateFinder) edits(ctx context.Context, updates []Update) (load.Edits, *PinnedCharts, error) {
 	var pins []ChartPin
 	var targets []ImageTarget
 	for _, u := range updates {
@@ -246,8 +246,8 @@ func (u *Updates) Write(ctx context.Context) error {
 	return nil
 }
 
-// A finder finds updates.
-type finder struct {
+// An updateFinder finds updates.
+type updateFinder struct {
 	c       *compiler.Compiler
 	client  *chart.RegistryImages
 	config  *fleet.Updates

@@ -24,7 +24,7 @@ type Update struct {
 	image *ImageTarget
 }
 
-// VersionChange are the old and the new version of a chart or of an image.
+// VersionChange is the old and the new version of a chart or of an image.
 type VersionChange struct {
 	From       string `json:"from"` // empty for an image that only has a digest
 	To         string `json:"to"`
@@ -77,7 +77,7 @@ type LeftOut struct {
 func (l *LeftOut) Short() string { return l.short }
 
 // leave notes that an update is left out.
-func (f *finder) leave(u Update, reason string) {
+func (f *updateFinder) leave(u Update, reason string) {
 	l := LeftOut{u.Kind, u.Name, u.VersionChange, reason, u.short}
 	if !slices.Contains(f.leftOut, l) {
 		f.leftOut = append(f.leftOut, l)
@@ -85,7 +85,7 @@ func (f *finder) leave(u Update, reason string) {
 }
 
 // find returns the updates of charts and images that the configuration does not leave out.
-func (f *finder) find(ctx context.Context) ([]Update, error) {
+func (f *updateFinder) find(ctx context.Context) ([]Update, error) {
 	var faults diag.List
 	charts, err := f.findCharts(ctx)
 	faults.Add(err)
@@ -111,7 +111,7 @@ func compareUpdates(a, b Update) int {
 }
 
 // ignoredBy returns the rule that leaves out an update; nil for none.
-func (f *finder) ignoredBy(u Update) *fleet.UpdateSelector {
+func (f *updateFinder) ignoredBy(u Update) *fleet.UpdateSelector {
 	for i := range f.config.Ignore {
 		s := &f.config.Ignore[i]
 		ended := s.Until != "" && f.date != "" && s.Until < f.date
@@ -123,7 +123,7 @@ func (f *finder) ignoredBy(u Update) *fleet.UpdateSelector {
 }
 
 // ignores returns whether a rule leaves out the charts or images with a name.
-func (f *finder) ignores(kind UpdateKind) func(name string) bool {
+func (f *updateFinder) ignores(kind UpdateKind) func(name string) bool {
 	return func(name string) bool { return f.ignoredBy(Update{Kind: kind, short: name}) != nil }
 }
 
@@ -135,7 +135,7 @@ func (u *Update) isIn(s *fleet.UpdateSelector) bool {
 }
 
 // findCharts returns the updates of charts.
-func (f *finder) findCharts(ctx context.Context) ([]Update, error) {
+func (f *updateFinder) findCharts(ctx context.Context) ([]Update, error) {
 	versions, err := f.charts.Outdated(ctx, f.ignores(ChartUpdateKind))
 	packages, perr := load.Packages(f.before.Dir)
 	if perr != nil {
@@ -173,7 +173,7 @@ func (f *finder) findCharts(ctx context.Context) ([]Update, error) {
 }
 
 // releasesOf returns the names of the releases of clusters with a chart, sorted.
-func (f *finder) releasesOf(ref fleet.ChartRef, clusters []string) []string {
+func (f *updateFinder) releasesOf(ref fleet.ChartRef, clusters []string) []string {
 	var out []string
 	for _, c := range f.before.Clusters {
 		for _, r := range c.Releases {
@@ -188,7 +188,7 @@ func (f *finder) releasesOf(ref fleet.ChartRef, clusters []string) []string {
 
 // findImages returns the updates of images. An image whose tag a pinned chart sets follows
 // the chart, unless a policy names it.
-func (f *finder) findImages(ctx context.Context) ([]Update, error) {
+func (f *updateFinder) findImages(ctx context.Context) ([]Update, error) {
 	editor, versions, err := newImageEditor(ctx, f.c, f.before.Fleet, f.client, f.ignores(ImageUpdateKind), f.each)
 	if editor == nil {
 		return nil, err

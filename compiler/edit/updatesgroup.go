@@ -14,8 +14,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// patches is the name of the group of all changes of patch versions.
-const patches = "patches"
+// patchesGroup is the name of the group of all changes of patch versions.
+const patchesGroup = "patches"
 
 // A layerClusters is the layer of an environment with some of its clusters.
 type layerClusters struct {
@@ -25,7 +25,7 @@ type layerClusters struct {
 
 // environments divides clusters by the layer below the root. A cluster directly below the
 // root is a layer, too.
-func (f *finder) environments(clusters []string) []layerClusters {
+func (f *updateFinder) environments(clusters []string) []layerClusters {
 	var out []layerClusters
 	for _, id := range clusters {
 		dir, _, _ := strings.Cut(id, "/")
@@ -39,7 +39,7 @@ func (f *finder) environments(clusters []string) []layerClusters {
 }
 
 // group divides updates into groups, sorted by name.
-func (f *finder) group(updates []Update) ([]*UpdateGroup, error) {
+func (f *updateFinder) group(updates []Update) ([]*UpdateGroup, error) {
 	byName := map[string]*UpdateGroup{}
 	var faults diag.List
 	for _, u := range updates {
@@ -60,7 +60,7 @@ func (f *finder) group(updates []Update) ([]*UpdateGroup, error) {
 }
 
 // groupOf returns the name of the group of an update.
-func (f *finder) groupOf(u Update) (string, error) {
+func (f *updateFinder) groupOf(u Update) (string, error) {
 	var named []string
 	var at []diag.Pos
 	for i := range f.config.Groups {
@@ -82,7 +82,7 @@ func (f *finder) groupOf(u Update) (string, error) {
 	case len(named) == 1:
 		return named[0] + suffix, nil
 	case f.config.Patches && isPatch(u.From, u.To):
-		return patches + suffix, nil
+		return patchesGroup + suffix, nil
 	case f.config.ByEnvironment:
 		return slug(u.Layer), nil
 	case len(u.Releases) == 1:

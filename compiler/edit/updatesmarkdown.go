@@ -207,8 +207,8 @@ func (v ChartValueChanges) counts() string {
 	return fmt.Sprintf("%d added, %d removed, %d changed; %d of them matter for the fleet", v.Added, v.Removed, v.Changed, len(v.Concern))
 }
 
-// chartValues returns the changed values of a move.
-func chartValues(m Move) ChartValueChanges {
+// changesOf returns the changed values of a move.
+func changesOf(m Move) ChartValueChanges {
 	const most = 100
 	out := ChartValueChanges{Name: m.To.Location(), From: m.OldVersion, To: m.NewVersion, Clusters: m.Clusters, Concern: []ValueChange{}}
 	if m.Unknown != nil {

@@ -29,7 +29,7 @@ const (
 )
 
 // notes returns what the new versions of a group say about their changes.
-func (f *finder) notes(ctx context.Context, g *UpdateGroup, moves []Move, after State) []ReleaseNotes {
+func (f *updateFinder) notes(ctx context.Context, g *UpdateGroup, moves []Move, after State) []ReleaseNotes {
 	var out []ReleaseNotes
 	for _, m := range moves {
 		ch, ok := after.Charts[m.To]

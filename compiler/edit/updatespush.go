@@ -47,12 +47,12 @@ type PushedGroup struct {
 // their order, and then those of groups that no longer exist.
 // It deletes none of these if the updates are incomplete.
 func (u *Updates) Push(ctx context.Context, to UpdateBranches) error {
-	pushed, err := push(ctx, u, to)
+	pushed, err := pushGroups(ctx, u, to)
 	u.Branches = append(u.Branches, pushed...)
 	return err
 }
 
-func push(ctx context.Context, found *Updates, to UpdateBranches) (out []PushedGroup, err error) {
+func pushGroups(ctx context.Context, found *Updates, to UpdateBranches) (out []PushedGroup, err error) {
 	path, err := pathInRepository(found.Dir)
 	if err != nil {
 		return nil, err

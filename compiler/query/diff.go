@@ -23,7 +23,7 @@ type DiffRequest struct {
 	Tree     string   // directory of an exported tree
 	Commit   string   // git revision of the repository that contains the fleet
 	Key      []byte   // of the hashes that replace values of Secrets, see [diff.Objects]
-	Rehearse bool     // whether to make findings for reviewers, see [rehearse.Comparer]
+	Rehearse bool     // whether to make findings for reviewers, see [Rehearser]
 
 	// DryRun adds findings of running clusters, see [DryRuns]; nil for none.
 	DryRun *DryRunAccess
@@ -103,7 +103,7 @@ type oldState interface {
 	load(ctx context.Context, ids []string, now *compiler.Fleet) error
 	// state returns the old state of a cluster. now has its current objects, none if the
 	// cluster was removed.
-	state(ctx context.Context, cluster string, now []fleet.Object) (ReviewSide, error)
+	state(ctx context.Context, cluster string, now []fleet.Object) (RehearsalSide, error)
 	close()
 }
 
@@ -116,7 +116,7 @@ type differ struct {
 	selected []string        // clusters in either state
 	affected []string        // selected clusters that are compared
 	before   []string        // affected clusters in the old state
-	comparer Reviewer
+	comparer Rehearser
 }
 
 // clusterDiff is the changes in one cluster.
@@ -133,10 +133,10 @@ type clusterDiff struct {
 // current state does not.
 func (d *differ) cluster(ctx context.Context, id string, inOld bool, now *fleet.Cluster) (clusterDiff, error) {
 	var out clusterDiff
-	var before, after ReviewSide
+	var before, after RehearsalSide
 	if now != nil {
 		var err error
-		after = ReviewSide{Cluster: now, CRDs: d.now.KnownCRDs[id], Charts: d.now.Charts}
+		after = RehearsalSide{Cluster: now, CRDs: d.now.KnownCRDs[id], Charts: d.now.Charts}
 		if after.Objects, after.Hooks, err = d.now.CheckedObjects(ctx, now); err != nil {
 			return out, err
 		}

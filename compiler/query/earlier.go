@@ -71,9 +71,9 @@ func (e *exportedState) load(_ context.Context, _ []string, now *compiler.Fleet)
 
 // state has neither the charts nor the hooks that an apply does not run, which a tree does
 // not have.
-func (e *exportedState) state(_ context.Context, cluster string, _ []fleet.Object) (ReviewSide, error) {
+func (e *exportedState) state(_ context.Context, cluster string, _ []fleet.Object) (RehearsalSide, error) {
 	objs, err := e.tree.Objects(cluster)
-	return ReviewSide{Cluster: &fleet.Cluster{ID: cluster}, Objects: objs}, err
+	return RehearsalSide{Cluster: &fleet.Cluster{ID: cluster}, Objects: objs}, err
 }
 
 func (e *exportedState) close() {}
@@ -167,17 +167,17 @@ func (f *committedState) load(ctx context.Context, ids []string, now *compiler.F
 }
 
 // state does not check the objects, since the change may be a fix of them.
-func (f *committedState) state(ctx context.Context, cluster string, now []fleet.Object) (ReviewSide, error) {
+func (f *committedState) state(ctx context.Context, cluster string, now []fleet.Object) (RehearsalSide, error) {
 	i := slices.IndexFunc(f.fleet.Clusters, func(c *fleet.Cluster) bool { return c.ID == cluster })
 	if i < 0 || !f.fleet.CanRender(f.fleet.Clusters[i]) {
-		return ReviewSide{}, f.withRef(fleet.FaultsOf(cluster, f.Faults))
+		return RehearsalSide{}, f.withRef(fleet.FaultsOf(cluster, f.Faults))
 	}
 	rendered, err := f.fleet.Render(ctx, f.fleet.Clusters[i])
 	if err != nil {
-		return ReviewSide{}, f.withRef(err)
+		return RehearsalSide{}, f.withRef(err)
 	}
 	objs, err := rendered.Objects(&f.fleet.Kinds, render.KeepFrom(func() ([]fleet.Object, error) { return now, nil }))
-	return ReviewSide{
+	return RehearsalSide{
 		Cluster: f.fleet.Clusters[i], Objects: objs, Hooks: rendered.Hooks(), CRDs: f.fleet.KnownCRDs[cluster], Charts: f.fleet.Charts,
 	}, f.withRef(err)
 }

@@ -1,5 +1,5 @@
 // Package query answers questions about a compiled fleet: where a value comes from, how
-// clusters differ, and the changes between two states of the fleet. A [Reviewer] makes the
+// clusters differ, and the changes between two states of the fleet. A [Rehearser] makes the
 // findings of a change: objects that clusters would refuse, objects and data that would be
 // lost, and work that a new version of a chart needs.
 //
@@ -7,7 +7,8 @@
 // as one HTML page, Markdown or text. The page loads no other files, and equal facts give equal
 // bytes. The facts do not contain values of Secrets, see [secretTexts].
 //
-// It is large because explain, compare, diff and findings ask the same two compiled fleets.
+// It is large because explain, compare, diff, findings and the report share how they compile,
+// select and read clusters.
 package query
 
 import (

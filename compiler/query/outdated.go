@@ -31,16 +31,16 @@ func OutdatedCharts(ctx context.Context, c *compiler.Compiler, patterns ...strin
 	if e.Fleet == nil {
 		return nil, e.Faults
 	}
-	out, err := OutdatedOf(ctx, e.All(), c.Source(e.Dir), nil)
+	out, err := OutdatedChartsOf(ctx, e.All(), c.Source(e.Dir), nil)
 	var faults diag.List
 	faults.Add(e.Faults)
 	faults.Add(err)
 	return out, faults.Err()
 }
 
-// OutdatedOf is [OutdatedCharts] for evaluated clusters. Optional charts have no faults; nil for
+// OutdatedChartsOf is [OutdatedCharts] for evaluated clusters. Optional charts have no faults; nil for
 // none.
-func OutdatedOf(ctx context.Context, f *fleet.Fleet, source *chart.Source, optional func(chart string) bool) ([]ChartVersions, error) {
+func OutdatedChartsOf(ctx context.Context, f *fleet.Fleet, source *chart.Source, optional func(chart string) bool) ([]ChartVersions, error) {
 	const atATime = 8
 	packages, err := load.Packages(f.Dir)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
-// A ReviewSide is one state of a cluster.
-type ReviewSide struct {
+// A RehearsalSide is one state of a cluster.
+type RehearsalSide struct {
 	Cluster *fleet.Cluster
 	Objects []fleet.Object // with the hooks that an apply runs; nil when the cluster did not render
 	Hooks   []fleet.Object // the other hooks; nil with Charts when they are not known
@@ -27,9 +27,9 @@ type ReviewSide struct {
 // maxListed is the maximum number of objects, fields or values that a finding lists.
 const maxListed = 5
 
-// A Reviewer compares the clusters of a fleet, and memoizes results for charts and CRDs that
+// A Rehearser compares the clusters of a fleet, and memoizes results for charts and CRDs that
 // clusters share. The zero value is ready for concurrent use.
-type Reviewer struct {
+type Rehearser struct {
 	asked    par.Memo[*fleet.Chart, map[string]bool]
 	values   par.Memo[[2]*values.Type, []values.Change]
 	narrowed par.Memo[[2]*unstructured.Unstructured, []versionNarrowing]
@@ -37,8 +37,8 @@ type Reviewer struct {
 
 // Cluster returns the findings of one cluster, ungrouped. It compares objects only if both
 // sides rendered.
-func (c *Reviewer) Cluster(before, after ReviewSide) []diff.Finding {
-	r := &rehearsal{Reviewer: c, before: before, after: after, old: byID(before.Objects), next: byID(after.Objects)}
+func (c *Rehearser) Cluster(before, after RehearsalSide) []diff.Finding {
+	r := &rehearsal{Rehearser: c, before: before, after: after, old: byID(before.Objects), next: byID(after.Objects)}
 	version, known := kube.Minor(after.Cluster.KubeVersion)
 	r.charts()
 	if before.Objects != nil && after.Objects != nil {
@@ -57,8 +57,8 @@ func (c *Reviewer) Cluster(before, after ReviewSide) []diff.Finding {
 
 // A rehearsal compares two states of a cluster.
 type rehearsal struct {
-	*Reviewer
-	before, after ReviewSide
+	*Rehearser
+	before, after RehearsalSide
 	old, next     map[string]fleet.Object // objects by ID
 	findings      []diff.Finding
 

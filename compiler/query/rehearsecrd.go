@@ -148,7 +148,7 @@ func (r *rehearsal) changedCRD(before, after fleet.Object) {
 	}
 	compare := func() []versionNarrowing { return compareVersions(old, next) }
 	if before.Shared && after.Shared {
-		r.narrowed(after, gk, r.Reviewer.narrowed.Get([2]*unstructured.Unstructured{before.Unstructured, after.Unstructured}, compare))
+		r.narrowed(after, gk, r.Rehearser.narrowed.Get([2]*unstructured.Unstructured{before.Unstructured, after.Unstructured}, compare))
 		return
 	}
 	r.narrowed(after, gk, compare())

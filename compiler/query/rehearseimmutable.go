@@ -51,7 +51,7 @@ func isFrozen(s map[string]any) bool {
 }
 
 // customVersions returns the versions that the CRDs of a state define.
-func customVersions(s ReviewSide) map[schema.GroupVersionKind]crdVersion {
+func customVersions(s RehearsalSide) map[schema.GroupVersionKind]crdVersion {
 	out := map[schema.GroupVersionKind]crdVersion{}
 	for _, list := range [][]fleet.Object{s.CRDs, s.Objects} {
 		for _, o := range list {

@@ -70,7 +70,7 @@ func (r *rehearsal) wasUnserved(o fleet.Object) bool {
 }
 
 // servedKinds returns the kinds of CRDs and of cluster.apis.
-func servedKinds(s ReviewSide) map[schema.GroupVersionKind]bool {
+func servedKinds(s RehearsalSide) map[schema.GroupVersionKind]bool {
 	out := map[schema.GroupVersionKind]bool{}
 	for _, a := range s.Cluster.APIs {
 		out[schema.FromAPIVersionAndKind(a.APIVersion, a.Kind)] = true
@@ -189,7 +189,7 @@ func withoutImages(object map[string]any) map[string]any {
 }
 
 // hooksOf returns all hooks of a state.
-func hooksOf(s ReviewSide) []fleet.Object {
+func hooksOf(s RehearsalSide) []fleet.Object {
 	var out []fleet.Object
 	for _, o := range slices.Concat(s.Objects, s.Hooks) {
 		if o.Unstructured != nil && fleet.IsHook(o.Unstructured) {

@@ -27,7 +27,7 @@ type Report struct {
 type ReportPlace struct {
 	File string `json:"file"` // relative to the root of the fleet
 	Line int    `json:"line"`
-	Link string `json:"link,omitempty"` // see [Request.LinkTemplate]
+	Link string `json:"link,omitempty"` // see [ReportRequest.LinkTemplate]
 }
 
 // A ReportCluster is a row of the matrix.

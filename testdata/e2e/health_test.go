@@ -135,7 +135,7 @@ func pods(name, annotations, more string) string {
 	return fmt.Sprintf("selector: {matchLabels: {app: %s}}, template: {metadata: {labels: {app: %[1]s}, annotations: {%s}}, spec: {%scontainers: [{name: app, image: 'registry.example.com/app:1', resources: {requests: {memory: 1Mi}}}]}}", name, annotations, more)
 }
 
-// healthPlace is a cluster that implements health.Reader.
+// healthPlace is a cluster that implements kube.ObjectReader.
 type healthPlace struct {
 	*testing.T
 	cluster *clusters.Cluster
@@ -262,7 +262,7 @@ func TestHealth(t *testing.T) {
 
 	// New CRDs are served after a delay.
 	p.kubectl(healthCRDs, "apply", "--server-side", "-f", "-")
-	p.await(rules, crds, func(o kube.HealthCheck) bool { return o.State == kube.Ready })
+	p.await(rules, crds, func(o kube.JudgedObject) bool { return o.State == kube.HealthReady })
 	for _, o := range p.observe(crds) {
 		rules.AddCRDs(fleet.Object{Unstructured: o.Live})
 	}
@@ -272,7 +272,7 @@ func TestHealth(t *testing.T) {
 	p.kubectl(healthQuota, "apply", "--server-side", "-n", "health", "-f", "-")
 	p.kubectl("", "wait", "--for=jsonpath={.status.hard}", "resourcequota/memory", "-n", "health")
 	p.kubectl(documents(t, declared), "apply", "--server-side", "-n", "health", "-f", "-")
-	results := p.await(rules, declared, func(r kube.HealthCheck) bool { return string(r.State) == r.Declared.GetAnnotations()["becomes"] })
+	results := p.await(rules, declared, func(r kube.JudgedObject) bool { return string(r.State) == r.Declared.GetAnnotations()["becomes"] })
 
 	for name, want := range map[string]string{
 		"Deployment stuck":                 `^0 of 2 pods are ready, and there was no progress for 3 s$`,
@@ -322,60 +322,60 @@ func (p *healthPlace) checkRecovery(rules *kube.HealthRules, declared []*unstruc
 		p.Fatalf("there is no %s %s", kind, name)
 		return nil
 	}
-	hasState := func(want kube.HealthState) func(kube.HealthCheck) bool {
-		return func(r kube.HealthCheck) bool { return r.State == want }
+	hasState := func(want kube.HealthState) func(kube.JudgedObject) bool {
+		return func(r kube.JudgedObject) bool { return r.State == want }
 	}
 	// A failed rollout becomes ready when its images exist.
 	p.kubectl("", "-n", "health", "annotate", "pods", "-l", "app=stuck", "fleetc.test/stuck-")
-	p.await(rules, only("Deployment", "stuck"), hasState(kube.Ready))
+	p.await(rules, only("Deployment", "stuck"), hasState(kube.HealthReady))
 	// A changed object is not ready because its previous version was.
 	p.kubectl("", "-n", "health", "patch", "deployment", "web", "-p", `{"spec": {"template": {"metadata": {"annotations": {"fleetc.test/stuck": "ErrImagePull"}}}}}`)
-	web := p.await(rules, only("Deployment", "web"), func(r kube.HealthCheck) bool { return r.Reason == "1 of 3 pods are up to date" })
-	if got := web["Deployment web"]; got.State != kube.InProgress {
+	web := p.await(rules, only("Deployment", "web"), func(r kube.JudgedObject) bool { return r.Reason == "1 of 3 pods are up to date" })
+	if got := web["Deployment web"]; got.State != kube.HealthInProgress {
 		p.Errorf("web: %s: %s", got.State, got.Reason)
 	}
 	p.kubectl("", "-n", "health", "rollout", "undo", "deployment", "web")
-	p.await(rules, only("Deployment", "web"), hasState(kube.Ready))
+	p.await(rules, only("Deployment", "web"), hasState(kube.HealthReady))
 
 	// A controller writes a status after all.
 	status := func(name, text string) {
 		p.kubectl("", "-n", "health", "patch", "widget", name, "--subresource=status", "--type=merge", "-p", `{"status": `+text+`}`)
 	}
 	status("ruled", `{"conditions": [{"type": "Synced", "status": "False", "reason": "Busy", "message": "m"}], "size": 0}`)
-	p.await(rules, only("Widget", "ruled"), func(r kube.HealthCheck) bool {
-		return r.State == kube.InProgress && r.Reason == "condition Synced is False: Busy: m"
+	p.await(rules, only("Widget", "ruled"), func(r kube.JudgedObject) bool {
+		return r.State == kube.HealthInProgress && r.Reason == "condition Synced is False: Busy: m"
 	})
 	status("ruled", `{"conditions": [{"type": "Synced", "status": "False", "reason": "Refused"}]}`)
-	p.await(rules, only("Widget", "ruled"), hasState(kube.Failed))
+	p.await(rules, only("Widget", "ruled"), hasState(kube.HealthFailed))
 	status("ruled", `{"conditions": [{"type": "Synced", "status": "True"}], "size": 1}`)
-	p.await(rules, only("Widget", "ruled"), hasState(kube.Ready))
+	p.await(rules, only("Widget", "ruled"), hasState(kube.HealthReady))
 	p.kubectl("", "-n", "health", "patch", "widget", "ruled", "--type=merge", "-p", `{"spec": {"size": 2}}`)
-	p.await(rules, only("Widget", "ruled"), hasState(kube.InProgress))
+	p.await(rules, only("Widget", "ruled"), hasState(kube.HealthInProgress))
 	status("quiet", `{"observedGeneration": 1, "conditions": [{"type": "Ready", "status": "False", "reason": "Thinking"}]}`)
-	p.await(rules, only("Widget", "quiet"), hasState(kube.InProgress))
+	p.await(rules, only("Widget", "quiet"), hasState(kube.HealthInProgress))
 
 	// An object that is being deleted is neither ready nor missing.
 	p.kubectl("", "-n", "health", "patch", "configmap", "settings", "--type=merge", "-p", `{"metadata": {"finalizers": ["example.com/hold"]}}`)
 	p.kubectl("", "-n", "health", "delete", "configmap", "settings", "--wait=false")
-	held := p.await(rules, only("ConfigMap", "settings"), hasState(kube.Terminating))
+	held := p.await(rules, only("ConfigMap", "settings"), hasState(kube.HealthTerminating))
 	if got := held["ConfigMap settings"].Reason; got != "it is being deleted, which waits for example.com/hold" {
 		p.Error(got)
 	}
 	p.kubectl("", "-n", "health", "patch", "configmap", "settings", "--type=merge", "-p", `{"metadata": {"finalizers": null}}`)
-	p.await(rules, only("ConfigMap", "settings"), hasState(kube.Missing))
+	p.await(rules, only("ConfigMap", "settings"), hasState(kube.HealthMissing))
 }
 
 // await steps until all objects have the expected state, and returns the last
 // results by kind and name.
-func (p *healthPlace) await(rules *kube.HealthRules, declared []*unstructured.Unstructured, good func(kube.HealthCheck) bool) map[string]kube.HealthCheck {
+func (p *healthPlace) await(rules *kube.HealthRules, declared []*unstructured.Unstructured, good func(kube.JudgedObject) bool) map[string]kube.JudgedObject {
 	p.Helper()
-	waiting := kube.Waiting{Rules: rules, Grace: time.Hour}
+	waiting := kube.HealthWaiting{Rules: rules, Grace: time.Hour}
 	begun := time.Now()
 	for {
 		progress := waiting.Step(time.Since(begun), p.observe(declared))
-		results := map[string]kube.HealthCheck{}
+		results := map[string]kube.JudgedObject{}
 		var bad []string
-		for _, list := range [][]kube.HealthCheck{progress.Ready, progress.Pending, progress.Failed} {
+		for _, list := range [][]kube.JudgedObject{progress.Ready, progress.Pending, progress.Failed} {
 			for _, r := range list {
 				results[r.Declared.GetKind()+" "+r.Declared.GetName()] = r
 				if !good(r) {

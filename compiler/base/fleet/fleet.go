@@ -1,7 +1,8 @@
-// Package fleet defines the data that the stages of the compiler exchange. It
-// contains data only: it reads no files, renders nothing and uses no network.
+// Package fleet defines the data that the stages of the compiler exchange. It reads no
+// files, renders nothing and uses no network.
 //
-// It also has two of the forms of this data. [DecodeYAML] is a fast decoder for a subset of
+// It also converts this data. [ParseImage] splits references to images, and a [TagPolicy]
+// chooses tags. [DecodeYAML] is a fast decoder for a subset of
 // YAML: block maps, block lists and common scalars, which is nearly all output of charts. For
 // any other document, valid or not, it reports that the full parser of [UnmarshalYAML] is
 // needed. [CoalesceValues] enables the dependencies of a chart and merges values over their

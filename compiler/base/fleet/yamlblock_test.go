@@ -147,7 +147,7 @@ func TestMergeKeys(t *testing.T) {
 }
 
 // TestReadersAgree checks on random documents with merge keys that yaml.v3, which follows
-// YAML 1.2, reads what Unmarshal reads.
+// YAML 1.2, reads what UnmarshalYAML reads.
 func TestReadersAgree(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	overrides := 0

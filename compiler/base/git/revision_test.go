@@ -15,7 +15,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// git runs the user's git.
+// runGit runs the user's git.
 func runGit(t *testing.T, dir string, args ...string) string { return gitIn(t, dir, "", args...) }
 
 func gitIn(t *testing.T, dir, in string, args ...string) string {

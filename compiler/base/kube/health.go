@@ -16,17 +16,17 @@ import (
 type HealthState string
 
 const (
-	Ready       HealthState = "ready"
-	InProgress  HealthState = "in progress" // its controller works on it or has not started
-	Failed      HealthState = "failed"      // it will not become ready without a change
-	Terminating HealthState = "terminating" // it is being deleted
-	Missing     HealthState = "missing"     // it does not exist
+	HealthReady       HealthState = "ready"
+	HealthInProgress  HealthState = "in progress" // its controller works on it or has not started
+	HealthFailed      HealthState = "failed"      // it will not become ready without a change
+	HealthTerminating HealthState = "terminating" // it is being deleted
+	HealthMissing     HealthState = "missing"     // it does not exist
 
-	// Unknown is the state of an object whose status is not conclusive and may
+	// HealthUnknown is the state of an object whose status is not conclusive and may
 	// never be: a custom resource without conditions, or a volume claim that waits
-	// for its first consumer. [Waiting.Step] accepts it as ready after a grace
+	// for its first consumer. [HealthWaiting.Step] accepts it as ready after a grace
 	// period.
-	Unknown HealthState = "unknown"
+	HealthUnknown HealthState = "unknown"
 )
 
 // A HealthVerdict is the state of an object with the reason.
@@ -35,7 +35,7 @@ type HealthVerdict struct {
 	Reason string // a clause about the object or its parts: 2 of 3 pods are ready
 }
 
-// HealthRules are the compiled rules of one cluster. A nil *Rules has none. They are safe
+// HealthRules are the compiled rules of one cluster. A nil *HealthRules has none. They are safe
 // for concurrent use after [HealthRules.AddCRDs].
 type HealthRules struct {
 	fleet      []*rule
@@ -89,19 +89,19 @@ func (r *HealthRules) AddCRDs(objects ...fleet.Object) {
 // one. An object without content is missing.
 func (r *HealthRules) Judge(o fleet.Object) HealthVerdict {
 	if o.Unstructured == nil || o.Object == nil {
-		return HealthVerdict{Missing, "it does not exist"}
+		return HealthVerdict{HealthMissing, "it does not exist"}
 	}
 	if text(o.Unstructured, "metadata", "deletionTimestamp") != "" {
-		return HealthVerdict{Terminating, terminating(o.Unstructured)}
+		return HealthVerdict{HealthTerminating, terminating(o.Unstructured)}
 	}
 	rl, waited := r.find(o)
 	if !waited {
-		return HealthVerdict{Ready, "it exists, and its rule says not to wait"}
+		return HealthVerdict{HealthReady, "it exists, and its rule says not to wait"}
 	}
 	// Controllers ignore suspended objects (Jobs, Flux Kustomizations), so their
 	// status may describe an earlier generation.
-	if suspended, _ := statusValue(o.Unstructured, "spec", "suspend").(bool); suspended {
-		return HealthVerdict{Ready, "it is suspended"}
+	if suspended, _ := fieldValue(o.Unstructured, "spec", "suspend").(bool); suspended {
+		return HealthVerdict{HealthReady, "it is suspended"}
 	}
 	if v, ok := outdatedStatus(o.Unstructured); ok {
 		return v
@@ -114,8 +114,8 @@ func (r *HealthRules) Judge(o fleet.Object) HealthVerdict {
 		return judge(o.Unstructured)
 	}
 	v := customResource(o.Unstructured)
-	if v.State == Unknown && (HasKind(gk) || r != nil && r.statusless[gk]) {
-		return HealthVerdict{Ready, "it exists"}
+	if v.State == HealthUnknown && (HasKind(gk) || r != nil && r.statusless[gk]) {
+		return HealthVerdict{HealthReady, "it exists"}
 	}
 	return v
 }
@@ -135,7 +135,7 @@ func (r *HealthRules) ReadyOnceExists(declared fleet.Object) bool {
 		"ValidatingWebhookConfiguration.admissionregistration.k8s.io", "MutatingWebhookConfiguration.admissionregistration.k8s.io":
 		return true
 	case "Service":
-		return service(declared.Unstructured).State == Ready
+		return service(declared.Unstructured).State == HealthReady
 	default:
 		return r != nil && r.statusless[gk]
 	}
@@ -183,7 +183,7 @@ func (r *HealthRules) matching(o fleet.Object) []*rule {
 
 // terminating describes what the deletion of an object waits for.
 func terminating(u *unstructured.Unstructured) string {
-	finalizers, _ := statusValue(u, "metadata", "finalizers").([]any)
+	finalizers, _ := fieldValue(u, "metadata", "finalizers").([]any)
 	var names []string
 	for _, f := range finalizers {
 		if name, ok := f.(string); ok {

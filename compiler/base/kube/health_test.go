@@ -53,15 +53,15 @@ metadata: {name: web, namespace: shop, generation: 2}
 		{"created", `
 spec: {replicas: 3}
 status: {}
-`, InProgress, "its controller has not seen it yet"},
+`, HealthInProgress, "its controller has not seen it yet"},
 		{"changed", `
 spec: {replicas: 3}
 status: {observedGeneration: 1, replicas: 3, updatedReplicas: 3, readyReplicas: 3, availableReplicas: 3}
-`, InProgress, "its controller has seen generation 1, and the last is 2"},
+`, HealthInProgress, "its controller has seen generation 1, and the last is 2"},
 		{"pods are made", `
 spec: {replicas: 3}
 status: {observedGeneration: 2, replicas: 1, updatedReplicas: 1, unavailableReplicas: 1}
-`, InProgress, "1 of 3 pods exist"},
+`, HealthInProgress, "1 of 3 pods exist"},
 		{"a quota is exceeded", `
 spec: {replicas: 1}
 status:
@@ -71,23 +71,23 @@ status:
   - {type: Available, status: "False", reason: MinimumReplicasUnavailable, message: Deployment does not have minimum availability.}
   - {type: ReplicaFailure, status: "True", reason: FailedCreate, message: 'pods "web-7d9c" is forbidden: exceeded quota: small'}
   - {type: Progressing, status: "True", reason: NewReplicaSetCreated, message: Created new replica set "web-7d9c"}
-`, InProgress, `its pod is not there: FailedCreate: pods "web-7d9c" is forbidden: exceeded quota: small`},
+`, HealthInProgress, `its pod is not there: FailedCreate: pods "web-7d9c" is forbidden: exceeded quota: small`},
 		{"old ones are left", `
 spec: {replicas: 3}
 status: {observedGeneration: 2, replicas: 4, updatedReplicas: 2, readyReplicas: 3, availableReplicas: 3, unavailableReplicas: 1}
-`, InProgress, "2 of 3 pods are up to date"},
+`, HealthInProgress, "2 of 3 pods are up to date"},
 		{"old ones end", `
 spec: {replicas: 3}
 status: {observedGeneration: 2, replicas: 4, updatedReplicas: 3, readyReplicas: 4, availableReplicas: 4}
-`, InProgress, "1 pod too many"},
+`, HealthInProgress, "1 pod too many"},
 		{"some are ready", `
 spec: {replicas: 3}
 status: {observedGeneration: 2, replicas: 3, updatedReplicas: 3, readyReplicas: 2, availableReplicas: 2, unavailableReplicas: 1}
-`, InProgress, "2 of 3 pods are ready"},
+`, HealthInProgress, "2 of 3 pods are ready"},
 		{"ready for less than minReadySeconds", `
 spec: {replicas: 3, minReadySeconds: 30}
 status: {observedGeneration: 2, replicas: 3, updatedReplicas: 3, readyReplicas: 3, availableReplicas: 1, unavailableReplicas: 2}
-`, InProgress, "1 of 3 pods are available"},
+`, HealthInProgress, "1 of 3 pods are available"},
 		{"done", `
 spec: {replicas: 3}
 status:
@@ -99,14 +99,14 @@ status:
   conditions:
   - {type: Available, status: "True", reason: MinimumReplicasAvailable}
   - {type: Progressing, status: "True", reason: NewReplicaSetAvailable}
-`, Ready, "3 of 3 pods are ready"},
+`, HealthReady, "3 of 3 pods are ready"},
 		{"one, by default", `
 status: {observedGeneration: 2, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1}
-`, Ready, "its pod is ready"},
+`, HealthReady, "its pod is ready"},
 		{"none is wanted", `
 spec: {replicas: 0}
 status: {observedGeneration: 2}
-`, Ready, "0 of 0 pods are ready"},
+`, HealthReady, "0 of 0 pods are ready"},
 		{"stuck", `
 spec: {replicas: 3, progressDeadlineSeconds: 120}
 status:
@@ -119,7 +119,7 @@ status:
   conditions:
   - {type: Available, status: "True", reason: MinimumReplicasAvailable}
   - {type: Progressing, status: "False", reason: ProgressDeadlineExceeded, message: ReplicaSet "web-5f" has timed out progressing.}
-`, Failed, "1 of 3 pods are up to date, and there was no progress for 120 s"},
+`, HealthFailed, "1 of 3 pods are up to date, and there was no progress for 120 s"},
 		{"paused", `
 spec: {replicas: 3, paused: true}
 status:
@@ -129,7 +129,7 @@ status:
   availableReplicas: 3
   conditions:
   - {type: Progressing, status: Unknown, reason: DeploymentPaused, message: Deployment is paused}
-`, Ready, "it is paused"},
+`, HealthReady, "it is paused"},
 	})
 }
 
@@ -142,31 +142,31 @@ metadata: {name: db, namespace: shop, generation: 4}
 		{"created", `
 spec: {replicas: 3, updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 0}}}
 status: {replicas: 0, availableReplicas: 0}
-`, InProgress, "its controller has not seen it yet"},
+`, HealthInProgress, "its controller has not seen it yet"},
 		{"one after another", `
 spec: {replicas: 3}
 status: {observedGeneration: 4, replicas: 1, currentReplicas: 1, updatedReplicas: 1, availableReplicas: 0, collisionCount: 0, currentRevision: db-1, updateRevision: db-1}
-`, InProgress, "1 of 3 pods exist"},
+`, HealthInProgress, "1 of 3 pods exist"},
 		{"an update", `
 spec: {replicas: 3}
 status: {observedGeneration: 4, replicas: 3, currentReplicas: 2, updatedReplicas: 1, readyReplicas: 2, availableReplicas: 2, currentRevision: db-1, updateRevision: db-2}
-`, InProgress, "1 of 3 pods are up to date"},
+`, HealthInProgress, "1 of 3 pods are up to date"},
 		{"an update with a partition", `
 spec: {replicas: 3, updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 2}}}
 status: {observedGeneration: 4, replicas: 3, currentReplicas: 2, updatedReplicas: 1, readyReplicas: 3, availableReplicas: 3, currentRevision: db-1, updateRevision: db-2}
-`, Ready, "3 of 3 pods are ready"},
+`, HealthReady, "3 of 3 pods are ready"},
 		{"updates by hand", `
 spec: {replicas: 3, updateStrategy: {type: OnDelete}}
 status: {observedGeneration: 4, replicas: 3, readyReplicas: 3, availableReplicas: 3, currentReplicas: 3, currentRevision: db-1, updateRevision: db-2}
-`, Ready, "3 of 3 pods are ready"},
+`, HealthReady, "3 of 3 pods are ready"},
 		{"updates by hand, at first", `
 spec: {replicas: 3, updateStrategy: {type: OnDelete}}
 status: {observedGeneration: 4, replicas: 3, readyReplicas: 1, availableReplicas: 1, currentReplicas: 3, currentRevision: db-1, updateRevision: db-1}
-`, InProgress, "1 of 3 pods are ready"},
+`, HealthInProgress, "1 of 3 pods are ready"},
 		{"before availableReplicas", `
 spec: {replicas: 1}
 status: {observedGeneration: 4, replicas: 1, readyReplicas: 1, currentReplicas: 1, updatedReplicas: 1}
-`, Ready, "its pod is ready"},
+`, HealthReady, "its pod is ready"},
 	})
 }
 
@@ -178,23 +178,23 @@ metadata: {name: agent, namespace: shop, generation: 3}
 `, []sample{
 		{"created", `
 status: {currentNumberScheduled: 0, desiredNumberScheduled: 0, numberMisscheduled: 0, numberReady: 0}
-`, InProgress, "its controller has not seen it yet"},
+`, HealthInProgress, "its controller has not seen it yet"},
 		{"no nodes", `
 status: {observedGeneration: 3, currentNumberScheduled: 0, desiredNumberScheduled: 0, numberMisscheduled: 0, numberReady: 0}
-`, Ready, "no node matches, so it has no pods"},
+`, HealthReady, "no node matches, so it has no pods"},
 		{"an update", `
 status: {observedGeneration: 3, currentNumberScheduled: 5, desiredNumberScheduled: 5, numberReady: 5, numberAvailable: 5, updatedNumberScheduled: 2, numberMisscheduled: 0}
-`, InProgress, "2 of 5 pods are up to date"},
+`, HealthInProgress, "2 of 5 pods are up to date"},
 		{"updates by hand", `
 spec: {updateStrategy: {type: OnDelete}}
 status: {observedGeneration: 3, currentNumberScheduled: 5, desiredNumberScheduled: 5, numberReady: 5, numberAvailable: 5, numberMisscheduled: 0}
-`, Ready, "5 of 5 pods are ready"},
+`, HealthReady, "5 of 5 pods are ready"},
 		{"a node is down", `
 status: {observedGeneration: 3, currentNumberScheduled: 5, desiredNumberScheduled: 5, numberReady: 4, numberAvailable: 4, numberUnavailable: 1, updatedNumberScheduled: 5, numberMisscheduled: 0}
-`, InProgress, "4 of 5 pods are ready"},
+`, HealthInProgress, "4 of 5 pods are ready"},
 		{"done, and one where it need not be", `
 status: {observedGeneration: 3, currentNumberScheduled: 5, desiredNumberScheduled: 5, numberReady: 5, numberAvailable: 5, updatedNumberScheduled: 5, numberMisscheduled: 1}
-`, Ready, "5 of 5 pods are ready"},
+`, HealthReady, "5 of 5 pods are ready"},
 	})
 }
 
@@ -207,19 +207,19 @@ metadata: {name: migrate, namespace: shop, generation: 1}
 		{"created", `
 spec: {backoffLimit: 6}
 status: {}
-`, InProgress, "it has not started"},
+`, HealthInProgress, "it has not started"},
 		{"started", `
 spec: {completions: 1, parallelism: 1}
 status: {startTime: "2026-11-20T10:00:00Z", active: 1, ready: 1, terminating: 0}
-`, InProgress, "it runs"},
+`, HealthInProgress, "it runs"},
 		{"again", `
 spec: {completions: 1, parallelism: 1}
 status: {startTime: "2026-11-20T10:00:00Z", active: 1, failed: 2}
-`, InProgress, "it runs, and 2 pods failed"},
+`, HealthInProgress, "it runs, and 2 pods failed"},
 		{"half of it", `
 spec: {completions: 4, parallelism: 2}
 status: {startTime: "2026-11-20T10:00:00Z", active: 2, succeeded: 2, failed: 1}
-`, InProgress, "2 of 4 pods succeeded, and 1 pod failed"},
+`, HealthInProgress, "2 of 4 pods succeeded, and 1 pod failed"},
 		{"done", `
 status:
   startTime: "2026-11-20T10:00:00Z"
@@ -228,7 +228,7 @@ status:
   conditions:
   - {type: SuccessCriteriaMet, status: "True", reason: CompletionsReached, message: Reached expected number of succeeded pods}
   - {type: Complete, status: "True", reason: CompletionsReached, message: Reached expected number of succeeded pods}
-`, Ready, "it is complete"},
+`, HealthReady, "it is complete"},
 		{"failed", `
 status:
   startTime: "2026-11-20T10:00:00Z"
@@ -236,18 +236,18 @@ status:
   conditions:
   - {type: FailureTarget, status: "True", reason: BackoffLimitExceeded, message: Job has reached the specified backoff limit}
   - {type: Failed, status: "True", reason: BackoffLimitExceeded, message: Job has reached the specified backoff limit}
-`, Failed, "it failed: BackoffLimitExceeded: Job has reached the specified backoff limit"},
+`, HealthFailed, "it failed: BackoffLimitExceeded: Job has reached the specified backoff limit"},
 		{"about to fail", `
 status:
   startTime: "2026-11-20T10:00:00Z"
   active: 1
   conditions:
   - {type: FailureTarget, status: "True", reason: DeadlineExceeded, message: Job was active longer than specified deadline}
-`, Failed, "it failed: DeadlineExceeded: Job was active longer than specified deadline"},
+`, HealthFailed, "it failed: DeadlineExceeded: Job was active longer than specified deadline"},
 		{"suspended", `
 spec: {suspend: true}
 status: {conditions: [{type: Suspended, status: "True", reason: JobSuspended, message: Job suspended}]}
-`, Ready, "it is suspended"},
+`, HealthReady, "it is suspended"},
 	})
 }
 
@@ -259,19 +259,19 @@ metadata: {name: p, namespace: shop, generation: 1}
 `, []sample{
 		{"created", `
 status: {phase: Pending, qosClass: BestEffort}
-`, InProgress, "it has not started"},
+`, HealthInProgress, "it has not started"},
 		{"no node", `
 status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: '0/3 nodes are available: 3 Insufficient cpu.'}]}
-`, InProgress, "it is on no node: Unschedulable: 0/3 nodes are available: 3 Insufficient cpu."},
+`, HealthInProgress, "it is on no node: Unschedulable: 0/3 nodes are available: 3 Insufficient cpu."},
 		{"pulling", `
 status: {phase: Pending, containerStatuses: [{name: app, ready: false, state: {waiting: {reason: ContainerCreating}}}]}
-`, InProgress, "it has not started"},
+`, HealthInProgress, "it has not started"},
 		{"no image", `
 status: {phase: Pending, containerStatuses: [{name: app, ready: false, state: {waiting: {reason: ImagePullBackOff, message: 'Back-off pulling image "x:1"'}}}]}
-`, InProgress, `container app: ImagePullBackOff: Back-off pulling image "x:1"`},
+`, HealthInProgress, `container app: ImagePullBackOff: Back-off pulling image "x:1"`},
 		{"an image that nobody has", `
 status: {phase: Pending, containerStatuses: [{name: app, ready: false, state: {waiting: {reason: InvalidImageName, message: 'couldn''t parse image name "X:1"'}}}]}
-`, Failed, `container app: InvalidImageName: couldn't parse image name "X:1"`},
+`, HealthFailed, `container app: InvalidImageName: couldn't parse image name "X:1"`},
 		{"crashing", `
 status:
   phase: Running
@@ -282,30 +282,30 @@ status:
     restartCount: 4
     state: {waiting: {reason: CrashLoopBackOff, message: back-off 40s restarting failed container=app}}
     lastState: {terminated: {exitCode: 137, reason: OOMKilled}}
-`, InProgress, "container app: CrashLoopBackOff, and ended with status 137: OOMKilled"},
+`, HealthInProgress, "container app: CrashLoopBackOff, and ended with status 137: OOMKilled"},
 		{"an init container", `
 status:
   phase: Pending
   initContainerStatuses: [{name: wait, ready: false, restartCount: 1, state: {terminated: {exitCode: 2, reason: Error, message: no database}}}]
   containerStatuses: [{name: app, ready: false, state: {waiting: {reason: PodInitializing}}}]
-`, InProgress, "container wait: it ended with status 2: Error: no database"},
+`, HealthInProgress, "container wait: it ended with status 2: Error: no database"},
 		{"not ready", `
 status:
   phase: Running
   conditions: [{type: Ready, status: "False", reason: ContainersNotReady, message: 'containers with unready status: [app]'}]
   containerStatuses: [{name: app, ready: false, started: true, state: {running: {startedAt: "2026-11-20T10:00:00Z"}}}]
-`, InProgress, "container app runs, but is not ready"},
+`, HealthInProgress, "container app runs, but is not ready"},
 		{"ready", `
 status: {phase: Running, conditions: [{type: Ready, status: "True"}]}
-`, Ready, "it is ready"},
+`, HealthReady, "it is ready"},
 		{"done", `
 status: {phase: Succeeded}
-`, Ready, "it has completed"},
+`, HealthReady, "it has completed"},
 		{"failed", `
 status: {phase: Failed, containerStatuses: [{name: app, ready: false, state: {terminated: {exitCode: 1, reason: Error}}}]}
-`, Failed, "it failed: container app: it ended with status 1: Error"},
+`, HealthFailed, "it failed: container app: it ended with status 1: Error"},
 		{"evicted", `
 status: {phase: Failed, reason: Evicted, message: 'The node was low on resource: memory.'}
-`, Failed, "it failed: Evicted: The node was low on resource: memory."},
+`, HealthFailed, "it failed: Evicted: The node was low on resource: memory."},
 	})
 }

@@ -12,7 +12,7 @@ import (
 func builtin(gk schema.GroupKind) func(*unstructured.Unstructured) HealthVerdict {
 	switch gk.String() {
 	case "Deployment.apps":
-		return webDeployment
+		return deploymentVerdict
 	case "StatefulSet.apps":
 		return statefulSet
 	case "DaemonSet.apps":
@@ -42,10 +42,10 @@ func builtin(gk schema.GroupKind) func(*unstructured.Unstructured) HealthVerdict
 // outdatedStatus returns the verdict on an object whose status describes an earlier
 // generation.
 func outdatedStatus(u *unstructured.Unstructured) (v HealthVerdict, ok bool) {
-	seen, known := asInt(statusValue(u, "status", "observedGeneration"))
-	last, counted := asInt(statusValue(u, "metadata", "generation"))
+	seen, known := asInt(fieldValue(u, "status", "observedGeneration"))
+	last, counted := asInt(fieldValue(u, "metadata", "generation"))
 	if known && counted && seen != last {
-		return HealthVerdict{InProgress, fmt.Sprintf("its controller has seen generation %d, and the last is %d", seen, last)}, true
+		return HealthVerdict{HealthInProgress, fmt.Sprintf("its controller has seen generation %d, and the last is %d", seen, last)}, true
 	}
 	return HealthVerdict{}, false
 }
@@ -53,8 +53,8 @@ func outdatedStatus(u *unstructured.Unstructured) (v HealthVerdict, ok bool) {
 // missingGeneration returns the verdict on an object without an observed
 // generation, of a kind whose controller always sets it.
 func missingGeneration(u *unstructured.Unstructured) (v HealthVerdict, ok bool) {
-	if _, known := asInt(statusValue(u, "status", "observedGeneration")); !known {
-		return HealthVerdict{InProgress, "its controller has not seen it yet"}, true
+	if _, known := asInt(fieldValue(u, "status", "observedGeneration")); !known {
+		return HealthVerdict{HealthInProgress, "its controller has not seen it yet"}, true
 	}
 	return HealthVerdict{}, false
 }
@@ -62,14 +62,14 @@ func missingGeneration(u *unstructured.Unstructured) (v HealthVerdict, ok bool) 
 // service judges a Service. Only a load balancer must get an address, which DNS and
 // clients need.
 func service(u *unstructured.Unstructured) HealthVerdict {
-	external, _ := statusValue(u, "spec", "externalIPs").([]any)
+	external, _ := fieldValue(u, "spec", "externalIPs").([]any)
 	if text(u, "spec", "type") != "LoadBalancer" || len(external) > 0 {
-		return HealthVerdict{Ready, "it exists"}
+		return HealthVerdict{HealthReady, "it exists"}
 	}
-	if ingress, _ := statusValue(u, "status", "loadBalancer", "ingress").([]any); len(ingress) > 0 {
-		return HealthVerdict{Ready, "its load balancer has an address"}
+	if ingress, _ := fieldValue(u, "status", "loadBalancer", "ingress").([]any); len(ingress) > 0 {
+		return HealthVerdict{HealthReady, "its load balancer has an address"}
 	}
-	return HealthVerdict{InProgress, "its load balancer has no address yet"}
+	return HealthVerdict{HealthInProgress, "its load balancer has no address yet"}
 }
 
 // claim judges a volume claim. Without a sign of provisioning its state is Unknown,
@@ -82,31 +82,31 @@ func claim(u *unstructured.Unstructured) HealthVerdict {
 	}
 	switch {
 	case phase == "Bound":
-		return HealthVerdict{Ready, "it is bound"}
+		return HealthVerdict{HealthReady, "it is bound"}
 	case phase == "Lost":
-		return HealthVerdict{Failed, "its volume is lost"}
+		return HealthVerdict{HealthFailed, "its volume is lost"}
 	case started:
-		return HealthVerdict{InProgress, "its volume is being created"}
+		return HealthVerdict{HealthInProgress, "its volume is being created"}
 	}
-	return HealthVerdict{Unknown, "it waits for a volume, or for a pod that uses it"}
+	return HealthVerdict{HealthUnknown, "it waits for a volume, or for a pod that uses it"}
 }
 
 func volume(u *unstructured.Unstructured) HealthVerdict {
 	switch phase := text(u, "status", "phase"); phase {
 	case "Failed":
-		return HealthVerdict{Failed, "it failed" + condition{reason: text(u, "status", "reason"), message: text(u, "status", "message")}.detail()}
+		return HealthVerdict{HealthFailed, "it failed" + condition{reason: text(u, "status", "reason"), message: text(u, "status", "message")}.detail()}
 	case "", "Pending":
-		return HealthVerdict{InProgress, "it is not available yet"}
+		return HealthVerdict{HealthInProgress, "it is not available yet"}
 	}
-	return HealthVerdict{Ready, "it is available"}
+	return HealthVerdict{HealthReady, "it is available"}
 }
 
 // autoscaler judges an autoscaler: its target must exist. Metrics do not matter.
 func autoscaler(u *unstructured.Unstructured) HealthVerdict {
 	if c, found := conditionOf(u, "AbleToScale"); found && c.status == "False" && c.reason == "FailedGetScale" {
-		return HealthVerdict{InProgress, c.describe()}
+		return HealthVerdict{HealthInProgress, c.describe()}
 	}
-	return HealthVerdict{Ready, "it exists"}
+	return HealthVerdict{HealthReady, "it exists"}
 }
 
 // crd judges a CRD. The API server serves an established CRD without a short name that is
@@ -115,23 +115,23 @@ func crd(u *unstructured.Unstructured) HealthVerdict {
 	names, known := conditionOf(u, "NamesAccepted")
 	c, found := conditionOf(u, "Established")
 	if known && names.holds("False") && !(names.reason == "ShortNamesConflict" && found && c.holds("True")) {
-		return HealthVerdict{Failed, names.describe()}
+		return HealthVerdict{HealthFailed, names.describe()}
 	}
 	switch {
 	case found && c.holds("True"):
-		return HealthVerdict{Ready, "it is established"}
+		return HealthVerdict{HealthReady, "it is established"}
 	case found && c.holds("False") && c.reason != "Installing":
-		return HealthVerdict{Failed, c.describe()}
+		return HealthVerdict{HealthFailed, c.describe()}
 	}
-	return HealthVerdict{InProgress, "it is not established yet"}
+	return HealthVerdict{HealthInProgress, "it is not established yet"}
 }
 
 func apiService(u *unstructured.Unstructured) HealthVerdict {
 	switch c, found := conditionOf(u, "Available"); {
 	case found && c.holds("True"):
-		return HealthVerdict{Ready, "it is available"}
+		return HealthVerdict{HealthReady, "it is available"}
 	case found:
-		return HealthVerdict{InProgress, c.describe()}
+		return HealthVerdict{HealthInProgress, c.describe()}
 	}
-	return HealthVerdict{InProgress, "it is not available yet"}
+	return HealthVerdict{HealthInProgress, "it is not available yet"}
 }

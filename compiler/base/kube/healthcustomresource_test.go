@@ -14,22 +14,22 @@ metadata: {name: w, namespace: shop, generation: 3}
 
 func TestCustomResource(t *testing.T) {
 	check(t, nil, customHead, []sample{
-		{"no status", "", Unknown, "it has no status yet"},
-		{"an empty one", "status: {}", Unknown, "it has no status yet"},
-		{"a phase", "status: {phase: Weird}", Unknown, "its status has no condition Ready"},
-		{"seen", "status: {observedGeneration: 3}", Ready, "its controller has seen its last change"},
-		{"not seen", "status: {observedGeneration: 2, conditions: [{type: Ready, status: 'True'}]}", InProgress, "its controller has seen generation 2, and the last is 3"},
-		{"ready", "status: {conditions: [{type: Synced, status: 'False'}, {type: Ready, status: 'True', reason: Done}]}", Ready, "condition Ready is True: Done"},
-		{"not ready", "status: {conditions: [{type: Ready, status: 'False', reason: DoesNotExist, message: \"secret\\n  \\\"tls\\\" not\\x1b found\"}]}", InProgress, "condition Ready is False: DoesNotExist: secret \"tls\" not\uFFFD found"},
-		{"undecided", "status: {conditions: [{type: Ready, status: Unknown}]}", InProgress, "condition Ready is Unknown"},
-		{"a condition of an older generation", "status: {conditions: [{type: Ready, status: 'True', observedGeneration: 2}]}", InProgress, "condition Ready does not reflect the last generation yet"},
-		{"available", "status: {conditions: [{type: Available, status: 'True'}]}", Ready, "condition Available is True"},
-		{"stalled", "status: {conditions: [{type: Stalled, status: 'True', reason: Bad}, {type: Ready, status: 'True'}]}", Failed, "condition Stalled is True: Bad"},
-		{"reconciling", "status: {conditions: [{type: Reconciling, status: 'True', reason: Progressing}, {type: Ready, status: 'True'}]}", InProgress, "condition Reconciling is True: Progressing"},
-		{"nonsense", "status: {conditions: [3, {type: 4, status: []}, {}], observedGeneration: x}", Unknown, "its status has no condition Ready"},
-		{"more nonsense", "status: [1]", Unknown, "it has no status yet"},
+		{"no status", "", HealthUnknown, "it has no status yet"},
+		{"an empty one", "status: {}", HealthUnknown, "it has no status yet"},
+		{"a phase", "status: {phase: Weird}", HealthUnknown, "its status has no condition Ready"},
+		{"seen", "status: {observedGeneration: 3}", HealthReady, "its controller has seen its last change"},
+		{"not seen", "status: {observedGeneration: 2, conditions: [{type: Ready, status: 'True'}]}", HealthInProgress, "its controller has seen generation 2, and the last is 3"},
+		{"ready", "status: {conditions: [{type: Synced, status: 'False'}, {type: Ready, status: 'True', reason: Done}]}", HealthReady, "condition Ready is True: Done"},
+		{"not ready", "status: {conditions: [{type: Ready, status: 'False', reason: DoesNotExist, message: \"secret\\n  \\\"tls\\\" not\\x1b found\"}]}", HealthInProgress, "condition Ready is False: DoesNotExist: secret \"tls\" not\uFFFD found"},
+		{"undecided", "status: {conditions: [{type: Ready, status: Unknown}]}", HealthInProgress, "condition Ready is Unknown"},
+		{"a condition of an older generation", "status: {conditions: [{type: Ready, status: 'True', observedGeneration: 2}]}", HealthInProgress, "condition Ready does not reflect the last generation yet"},
+		{"available", "status: {conditions: [{type: Available, status: 'True'}]}", HealthReady, "condition Available is True"},
+		{"stalled", "status: {conditions: [{type: Stalled, status: 'True', reason: Bad}, {type: Ready, status: 'True'}]}", HealthFailed, "condition Stalled is True: Bad"},
+		{"reconciling", "status: {conditions: [{type: Reconciling, status: 'True', reason: Progressing}, {type: Ready, status: 'True'}]}", HealthInProgress, "condition Reconciling is True: Progressing"},
+		{"nonsense", "status: {conditions: [3, {type: 4, status: []}, {}], observedGeneration: x}", HealthUnknown, "its status has no condition Ready"},
+		{"more nonsense", "status: [1]", HealthUnknown, "it has no status yet"},
 	})
-	if v := (*HealthRules)(nil).Judge(fleet.Object{}); v.State != Missing {
+	if v := (*HealthRules)(nil).Judge(fleet.Object{}); v.State != HealthMissing {
 		t.Errorf("no object: %v", v)
 	}
 }
@@ -47,13 +47,13 @@ spec: {group: example.com, names: {kind: Widget, plural: widgets}, versions: [` 
 		version string
 		want    HealthState
 	}{
-		{"{name: v1, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object}}}}}", Ready},
-		{"{name: v1, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object}}}}}", Unknown},
-		{"{name: v1, schema: {openAPIV3Schema: {type: object, properties: {status: {type: object}}}}}", Unknown},
-		{"{name: v1, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}", Unknown},
-		{"{name: v1}", Unknown},
-		{"3", Unknown},
-		{"", Unknown},
+		{"{name: v1, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object}}}}}", HealthReady},
+		{"{name: v1, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object}}}}}", HealthUnknown},
+		{"{name: v1, schema: {openAPIV3Schema: {type: object, properties: {status: {type: object}}}}}", HealthUnknown},
+		{"{name: v1, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}", HealthUnknown},
+		{"{name: v1}", HealthUnknown},
+		{"3", HealthUnknown},
+		{"", HealthUnknown},
 	} {
 		r, err := CompileHealthRules(&fleet.Cluster{})
 		if err != nil {

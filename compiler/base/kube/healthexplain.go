@@ -34,7 +34,7 @@ type ObjectReader interface {
 // An Explainer explains why objects are not ready.
 type Explainer struct {
 	Reader ObjectReader
-	Hide   func(string) string // removes secrets from texts, see [Hider]; may be nil
+	Hide   func(string) string // removes secrets from texts, see [SecretHider]; may be nil
 }
 
 // An Explanation says why an object is not ready.
@@ -63,7 +63,7 @@ var (
 // Explain searches for the cause that keeps a live object from getting ready; v is
 // its verdict. The result depends only on the responses of the Reader.
 func (x *Explainer) Explain(ctx context.Context, o fleet.Object, v HealthVerdict) Explanation {
-	s := &search{ObjectReader: x.Reader, ctx: ctx, hide: x.Hide, failed: v.State == Failed, inNamespace: map[string][]*unstructured.Unstructured{}}
+	s := &search{ObjectReader: x.Reader, ctx: ctx, hide: x.Hide, failed: v.State == HealthFailed, inNamespace: map[string][]*unstructured.Unstructured{}}
 	if s.hide == nil {
 		s.hide = SecretHider(nil)
 	}
@@ -117,7 +117,7 @@ func (s *search) object(u *unstructured.Unstructured) {
 		s.out.Chain = []string{s.out.Chain[0], "Kubernetes has deleted its pod with the log: restartPolicy Never keeps it"}
 	}
 	for _, p := range pods {
-		if v := pod(p); v.State != Ready {
+		if v := pod(p); v.State != HealthReady {
 			waiting = append(waiting, p)
 		}
 	}
@@ -146,7 +146,7 @@ func revision(u *unstructured.Unstructured) (n int64) {
 func comparePods(a, b *unstructured.Unstructured) int {
 	rank := func(u *unstructured.Unstructured) int {
 		switch problem, _ := podProblem(u); {
-		case pod(u).State == Failed:
+		case pod(u).State == HealthFailed:
 			return 0
 		case problem != "":
 			return 1
@@ -275,7 +275,7 @@ func (s *search) redactValue(v any) any {
 
 // selectorOf returns the pod selector of a controller.
 func selectorOf(u *unstructured.Unstructured) (string, bool) {
-	raw, ok := statusValue(u, "spec", "selector").(map[string]any)
+	raw, ok := fieldValue(u, "spec", "selector").(map[string]any)
 	if !ok {
 		return "", false
 	}

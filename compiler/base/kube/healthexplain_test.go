@@ -273,7 +273,7 @@ func TestExplainForbidden(t *testing.T) {
 		}
 	}
 	x := &Explainer{Reader: &dump{}}
-	if got := x.Explain(t.Context(), fleet.Object{}, HealthVerdict{Missing, "it does not exist"}).String(); got != "object: it does not exist" {
+	if got := x.Explain(t.Context(), fleet.Object{}, HealthVerdict{HealthMissing, "it does not exist"}).String(); got != "object: it does not exist" {
 		t.Error(got)
 	}
 }

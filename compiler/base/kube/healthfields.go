@@ -12,21 +12,21 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// statusValue returns a field of an object, nil when it does not exist.
-func statusValue(u *unstructured.Unstructured, field ...string) any {
+// fieldValue returns a field of an object, nil when it does not exist.
+func fieldValue(u *unstructured.Unstructured, field ...string) any {
 	v, _ := fleet.Lookup(u.Object, field)
 	return v
 }
 
 // text returns a string field, "" for other types.
 func text(u *unstructured.Unstructured, field ...string) string {
-	s, _ := statusValue(u, field...).(string)
+	s, _ := fieldValue(u, field...).(string)
 	return s
 }
 
 // number returns an integer field, or otherwise when it is not an integer.
 func number(u *unstructured.Unstructured, otherwise int64, field ...string) int64 {
-	if n, ok := asInt(statusValue(u, field...)); ok {
+	if n, ok := asInt(fieldValue(u, field...)); ok {
 		return n
 	}
 	return otherwise
@@ -55,8 +55,8 @@ type condition struct {
 
 // conditions returns the conditions of an object, in order.
 func conditions(u *unstructured.Unstructured) []condition {
-	listed, _ := statusValue(u, "status", "conditions").([]any)
-	generation, known := asInt(statusValue(u, "metadata", "generation"))
+	listed, _ := fieldValue(u, "status", "conditions").([]any)
+	generation, known := asInt(fieldValue(u, "metadata", "generation"))
 	var out []condition
 	for _, item := range listed {
 		m, ok := item.(map[string]any)
@@ -121,7 +121,7 @@ func pods(n int64) string { return diag.Count(int(n), "pod", "pods") }
 // became true; zero if the object has none.
 func ReadySince(u *unstructured.Unstructured) time.Time {
 	var latest time.Time
-	listed, _ := statusValue(u, "status", "conditions").([]any)
+	listed, _ := fieldValue(u, "status", "conditions").([]any)
 	for _, item := range listed {
 		m, _ := item.(map[string]any)
 		kind, text := m["type"], m["lastTransitionTime"]

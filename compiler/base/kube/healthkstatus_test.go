@@ -15,7 +15,7 @@ import (
 // statuses. The samples leave out intended differences: paused Deployments, manual
 // updates, Jobs, Pods, claims, load balancers, and objects without a status.
 func TestAgreesWithKstatus(t *testing.T) {
-	states := map[status.Status]HealthState{status.CurrentStatus: Ready, status.InProgressStatus: InProgress, status.FailedStatus: Failed, status.TerminatingStatus: Terminating}
+	states := map[status.Status]HealthState{status.CurrentStatus: HealthReady, status.InProgressStatus: HealthInProgress, status.FailedStatus: HealthFailed, status.TerminatingStatus: HealthTerminating}
 	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "CustomResourceDefinition", "Widget"} {
 		seen := map[HealthState]int{}
 		for seed := range uint64(4000) {
@@ -25,15 +25,15 @@ func TestAgreesWithKstatus(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := (*HealthRules)(nil).Judge(fleet.Object{Unstructured: u})
-			if got.State == Unknown {
-				got.State = Ready // after the grace period
+			if got.State == HealthUnknown {
+				got.State = HealthReady // after the grace period
 			}
 			if got.State != states[want.Status] {
 				t.Fatalf("%s, seed %d: %v, and kstatus says %s: %s\n%v", kind, seed, got, want.Status, want.Message, u.Object)
 			}
 			seen[got.State]++
 		}
-		for _, s := range []HealthState{Ready, InProgress, Terminating} {
+		for _, s := range []HealthState{HealthReady, HealthInProgress, HealthTerminating} {
 			if seen[s] == 0 {
 				t.Errorf("%s: none is %s", kind, s)
 			}

@@ -94,12 +94,12 @@ func TestLibrary(t *testing.T) {
 		judged[kind][got.State] = true
 	}
 	for _, h := range c.Health {
-		needs := []kube.HealthState{kube.Ready}
+		needs := []kube.HealthState{kube.HealthReady}
 		if len(h.Ready) > 0 {
-			needs = append(needs, kube.InProgress)
+			needs = append(needs, kube.HealthInProgress)
 		}
 		if len(h.Failed) > 0 {
-			needs = append(needs, kube.Failed)
+			needs = append(needs, kube.HealthFailed)
 		}
 		for _, s := range needs {
 			if !judged[h.Name][s] && !slices.Contains(sameRules, h.Name) {

@@ -103,31 +103,31 @@ func newRule(h fleet.HealthRule) *rule {
 // judge evaluates the rule.
 func (r *rule) judge(u *unstructured.Unstructured) HealthVerdict {
 	p, err := r.programs()
-	if err != nil { // reported by Check
-		return HealthVerdict{InProgress, "rule " + r.Name + ": " + clean(err.Error())}
+	if err != nil { // reported by CheckHealthRules
+		return HealthVerdict{HealthInProgress, "rule " + r.Name + ": " + clean(err.Error())}
 	}
 	for _, x := range []struct {
 		*program
 		tests []fleet.HealthTest
 		state HealthState
-	}{{p.inProgress, r.Progressing, InProgress}, {p.failed, r.Failed, Failed}, {p.current, r.Ready, Ready}} {
+	}{{p.inProgress, r.Progressing, HealthInProgress}, {p.failed, r.Failed, HealthFailed}, {p.current, r.Ready, HealthReady}} {
 		if x.program == nil {
 			continue
 		}
 		holds, err := x.eval(u.Object)
 		switch {
 		case err != nil:
-			return HealthVerdict{InProgress, evalFailure(u, err)}
+			return HealthVerdict{HealthInProgress, evalFailure(u, err)}
 		case holds:
 			return HealthVerdict{x.state, explainTests(u, x.tests, true)}
 		}
 	}
-	return HealthVerdict{InProgress, explainTests(u, r.Ready, false)}
+	return HealthVerdict{HealthInProgress, explainTests(u, r.Ready, false)}
 }
 
 // evalFailure explains why an expression cannot be evaluated.
 func evalFailure(u *unstructured.Unstructured, err error) string {
-	if statusValue(u, "status") == nil {
+	if fieldValue(u, "status") == nil {
 		return "it has no status yet"
 	}
 	return "its rule cannot be evaluated yet: " + clean(err.Error())

@@ -36,18 +36,18 @@ func TestRuleConditions(t *testing.T) {
 		Failed:      []fleet.HealthTest{{Type: "Ready", Status: "False", Reasons: []string{"Lost", "Gone"}}, {Type: "Broken", Status: "Unknown"}},
 	}}})
 	check(t, r, customHead, []sample{
-		{"no status", "", InProgress, "it has no status yet"},
-		{"no conditions", "status: {x: 1}", InProgress, "it has no condition Synced, Ready yet"},
-		{"not seen", "status: {observedGeneration: 2, conditions: [{type: Ready, status: 'True'}, {type: Synced, status: 'True'}]}", InProgress, "its controller has seen generation 2, and the last is 3"},
-		{"one", "status: {conditions: [{type: Synced, status: 'True'}]}", InProgress, "it has no condition Ready yet"},
-		{"the other is false", "status: {conditions: [{type: Synced, status: 'True'}, {type: Ready, status: 'False', reason: Wait, message: m}]}", InProgress, "condition Ready is False: Wait: m"},
-		{"both", "status: {conditions: [{type: Synced, status: 'True', observedGeneration: 3}, {type: Ready, status: 'True'}]}", Ready, "condition Synced is True"},
-		{"both, one of an older generation", "status: {conditions: [{type: Synced, status: 'True'}, {type: Ready, status: 'True', observedGeneration: 2}]}", InProgress, "condition Ready does not reflect the last generation yet"},
-		{"progressing comes first", "status: {conditions: [{type: Upgrading, status: 'True', reason: v2}, {type: Ready, status: 'False', reason: Lost}]}", InProgress, "condition Upgrading is True: v2"},
-		{"failed", "status: {conditions: [{type: Synced, status: 'True'}, {type: Ready, status: 'False', reason: Gone, message: m}]}", Failed, "condition Ready is False: Gone: m"},
-		{"failed in another way", "status: {conditions: [{type: Synced, status: 'True'}, {type: Ready, status: 'True'}, {type: Broken, status: Unknown}]}", Failed, "condition Broken is Unknown"},
-		{"no reason", "status: {conditions: [{type: Ready, status: 'False'}]}", InProgress, "condition Ready is False"},
-		{"nonsense", "status: {conditions: 5}", InProgress, "its rule cannot be evaluated yet: got 'types.Int', expected iterable type"},
+		{"no status", "", HealthInProgress, "it has no status yet"},
+		{"no conditions", "status: {x: 1}", HealthInProgress, "it has no condition Synced, Ready yet"},
+		{"not seen", "status: {observedGeneration: 2, conditions: [{type: Ready, status: 'True'}, {type: Synced, status: 'True'}]}", HealthInProgress, "its controller has seen generation 2, and the last is 3"},
+		{"one", "status: {conditions: [{type: Synced, status: 'True'}]}", HealthInProgress, "it has no condition Ready yet"},
+		{"the other is false", "status: {conditions: [{type: Synced, status: 'True'}, {type: Ready, status: 'False', reason: Wait, message: m}]}", HealthInProgress, "condition Ready is False: Wait: m"},
+		{"both", "status: {conditions: [{type: Synced, status: 'True', observedGeneration: 3}, {type: Ready, status: 'True'}]}", HealthReady, "condition Synced is True"},
+		{"both, one of an older generation", "status: {conditions: [{type: Synced, status: 'True'}, {type: Ready, status: 'True', observedGeneration: 2}]}", HealthInProgress, "condition Ready does not reflect the last generation yet"},
+		{"progressing comes first", "status: {conditions: [{type: Upgrading, status: 'True', reason: v2}, {type: Ready, status: 'False', reason: Lost}]}", HealthInProgress, "condition Upgrading is True: v2"},
+		{"failed", "status: {conditions: [{type: Synced, status: 'True'}, {type: Ready, status: 'False', reason: Gone, message: m}]}", HealthFailed, "condition Ready is False: Gone: m"},
+		{"failed in another way", "status: {conditions: [{type: Synced, status: 'True'}, {type: Ready, status: 'True'}, {type: Broken, status: Unknown}]}", HealthFailed, "condition Broken is Unknown"},
+		{"no reason", "status: {conditions: [{type: Ready, status: 'False'}]}", HealthInProgress, "condition Ready is False"},
+		{"nonsense", "status: {conditions: 5}", HealthInProgress, "its rule cannot be evaluated yet: got 'types.Int', expected iterable type"},
 	})
 }
 
@@ -59,21 +59,21 @@ func TestRuleExpressions(t *testing.T) {
 	}}})
 	const head = customHead + "spec: {replicas: 2}\n"
 	check(t, r, head, []sample{
-		{"no status", "", InProgress, "it has no status yet"},
-		{"a field is missing", "status: {replicas: 1}", InProgress, "its rule cannot be evaluated yet: no such key: phase"},
-		{"failed", "status: {phase: Failed}", Failed, "the tests of its rule hold: status.phase == 'Failed'"},
-		{"one of two", "status: {phase: Running, replicas: 1}", InProgress, "the tests of its rule do not hold yet: status.phase == 'Running', status.replicas >= spec.replicas"},
-		{"what it says itself", "status: {phase: Running, replicas: 1, conditions: [{type: Ready, status: 'False', reason: NoDisk}]}", InProgress, "condition Ready is False: NoDisk"},
-		{"ready", "status: {phase: Running, replicas: 2.0}", Ready, "the tests of its rule hold: status.phase == 'Running', status.replicas >= spec.replicas"},
+		{"no status", "", HealthInProgress, "it has no status yet"},
+		{"a field is missing", "status: {replicas: 1}", HealthInProgress, "its rule cannot be evaluated yet: no such key: phase"},
+		{"failed", "status: {phase: Failed}", HealthFailed, "the tests of its rule hold: status.phase == 'Failed'"},
+		{"one of two", "status: {phase: Running, replicas: 1}", HealthInProgress, "the tests of its rule do not hold yet: status.phase == 'Running', status.replicas >= spec.replicas"},
+		{"what it says itself", "status: {phase: Running, replicas: 1, conditions: [{type: Ready, status: 'False', reason: NoDisk}]}", HealthInProgress, "condition Ready is False: NoDisk"},
+		{"ready", "status: {phase: Running, replicas: 2.0}", HealthReady, "the tests of its rule hold: status.phase == 'Running', status.replicas >= spec.replicas"},
 	})
 	check(t, mustCompile(t, &fleet.Cluster{Health: []fleet.HealthRule{{Name: "w", Match: kinds("Widget.example.com"), Ready: expr("status.x")}}}), head, []sample{
-		{"true", "status: {x: true}", Ready, "the tests of its rule hold: status.x"},
-		{"a text", "status: {x: 'true'}", InProgress, "its rule cannot be evaluated yet: the expression is neither true nor false"},
+		{"true", "status: {x: true}", HealthReady, "the tests of its rule hold: status.x"},
+		{"a text", "status: {x: 'true'}", HealthInProgress, "its rule cannot be evaluated yet: the expression is neither true nor false"},
 	})
 	// The cost limit ends long evaluations.
 	long := "[1,2,3,4,5,6,7,8,9].all(a, [1,2,3,4,5,6,7,8,9].all(b, [1,2,3,4,5,6,7,8,9].all(c, [1,2,3,4,5,6,7,8,9].all(d, [1,2,3,4,5,6,7,8,9].all(e, [1,2,3,4,5,6,7,8,9].all(f, status.x))))))"
 	check(t, mustCompile(t, &fleet.Cluster{Health: []fleet.HealthRule{{Name: "w", Match: kinds("Widget.example.com"), Ready: expr(long)}}}), head, []sample{
-		{"too long", "status: {x: true}", InProgress, "its rule cannot be evaluated yet: operation cancelled: actual cost limit exceeded"},
+		{"too long", "status: {x: true}", HealthInProgress, "its rule cannot be evaluated yet: operation cancelled: actual cost limit exceeded"},
 	})
 }
 

@@ -70,10 +70,10 @@ failed Job.batch bad: it failed: DeadlineExceeded
 failed Job.batch unseen: it was deleted, and whether it succeeded is unknown; another apply runs it again
 `},
 	} {
-		w := Waiting{Rules: r, Timeout: test.timeout, Grace: test.grace}
+		w := HealthWaiting{Rules: r, Timeout: test.timeout, Grace: test.grace}
 		p := w.Step(test.elapsed, objects)
 		got := ""
-		for i, results := range [][]HealthCheck{p.Ready, p.Pending, p.Failed} {
+		for i, results := range [][]JudgedObject{p.Ready, p.Pending, p.Failed} {
 			for _, r := range results {
 				got += fmt.Sprintf("%s %s: %s\n", []string{"ready", "pending", "failed"}[i], r.Declared.Title(), r.Reason)
 			}
@@ -82,7 +82,7 @@ failed Job.batch unseen: it was deleted, and whether it succeeded is unknown; an
 			t.Errorf("after %s:\n%swant\n%s", test.elapsed, got, test.want)
 		}
 	}
-	if p := (&Waiting{}).Step(0, slices.Clone(objects[:1])); len(p.Pending)+len(p.Failed) > 0 {
+	if p := (&HealthWaiting{}).Step(0, slices.Clone(objects[:1])); len(p.Pending)+len(p.Failed) > 0 {
 		t.Errorf("an object that is ready at once is %+v", p)
 	}
 }

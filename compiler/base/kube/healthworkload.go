@@ -31,7 +31,7 @@ func (r rollout) verdict(u *unstructured.Unstructured) HealthVerdict {
 		if c, found := conditionOf(u, "ReplicaFailure"); found && c.holds("True") {
 			reason += c.detail()
 		}
-		return HealthVerdict{InProgress, reason}
+		return HealthVerdict{HealthInProgress, reason}
 	}
 	switch {
 	case r.existing < r.desired:
@@ -39,18 +39,19 @@ func (r rollout) verdict(u *unstructured.Unstructured) HealthVerdict {
 	case r.updated < r.desired-r.mayBeOutdated:
 		return of(max(0, r.updated), "are up to date")
 	case r.existing > r.desired:
-		return HealthVerdict{InProgress, pods(r.existing-r.desired) + " too many"}
+		return HealthVerdict{HealthInProgress, pods(r.existing-r.desired) + " too many"}
 	case r.ready < r.desired:
 		return of(max(0, r.ready), "are ready")
 	case r.available < r.desired:
 		return of(max(0, r.available), "are available")
 	case r.desired == 1:
-		return HealthVerdict{Ready, "its pod is ready"}
+		return HealthVerdict{HealthReady, "its pod is ready"}
 	}
-	return HealthVerdict{Ready, fmt.Sprintf("%d of %s are ready", r.ready, pods(r.desired))}
+	return HealthVerdict{HealthReady, fmt.Sprintf("%d of %s are ready", r.ready, pods(r.desired))}
 }
 
-func webDeployment(u *unstructured.Unstructured) HealthVerdict {
+// deploymentVerdict judges a Deployment by its pods and conditions.
+func deploymentVerdict(u *unstructured.Unstructured) HealthVerdict {
 	if v, ok := missingGeneration(u); ok {
 		return v
 	}
@@ -59,14 +60,14 @@ func webDeployment(u *unstructured.Unstructured) HealthVerdict {
 		ready: number(u, 0, "status", "readyReplicas"), available: number(u, 0, "status", "availableReplicas"),
 	}
 	v := r.verdict(u)
-	if v.State == Ready {
+	if v.State == HealthReady {
 		return v
 	}
-	if paused, _ := statusValue(u, "spec", "paused").(bool); paused {
-		return HealthVerdict{Ready, "it is paused"}
+	if paused, _ := fieldValue(u, "spec", "paused").(bool); paused {
+		return HealthVerdict{HealthReady, "it is paused"}
 	}
 	if c, found := conditionOf(u, "Progressing"); found && c.reason == "ProgressDeadlineExceeded" {
-		return HealthVerdict{Failed, fmt.Sprintf("%s, and there was no progress for %d s", v.Reason, number(u, 600, "spec", "progressDeadlineSeconds"))}
+		return HealthVerdict{HealthFailed, fmt.Sprintf("%s, and there was no progress for %d s", v.Reason, number(u, 600, "spec", "progressDeadlineSeconds"))}
 	}
 	return v
 }
@@ -101,7 +102,7 @@ func daemonSet(u *unstructured.Unstructured) HealthVerdict {
 		r.mayBeOutdated = r.desired
 	}
 	if r.desired == 0 {
-		return HealthVerdict{Ready, "no node matches, so it has no pods"}
+		return HealthVerdict{HealthReady, "no node matches, so it has no pods"}
 	}
 	return r.verdict(u)
 }
@@ -126,15 +127,15 @@ func job(u *unstructured.Unstructured) HealthVerdict {
 		switch {
 		case !found || !c.holds("True"):
 		case kind == "Complete":
-			return HealthVerdict{Ready, "it is complete"}
+			return HealthVerdict{HealthReady, "it is complete"}
 		default:
-			return HealthVerdict{Failed, "it failed" + c.detail()}
+			return HealthVerdict{HealthFailed, "it failed" + c.detail()}
 		}
 	}
 	succeeded, failed := number(u, 0, "status", "succeeded"), number(u, 0, "status", "failed")
 	wanted := number(u, number(u, 1, "spec", "parallelism"), "spec", "completions")
 	if text(u, "status", "startTime") == "" {
-		return HealthVerdict{InProgress, "it has not started"}
+		return HealthVerdict{HealthInProgress, "it has not started"}
 	}
 	reason := fmt.Sprintf("%d of %s succeeded", succeeded, pods(wanted))
 	if wanted == 1 {
@@ -143,7 +144,7 @@ func job(u *unstructured.Unstructured) HealthVerdict {
 	if failed > 0 {
 		reason += fmt.Sprintf(", and %s failed", pods(failed))
 	}
-	return HealthVerdict{InProgress, reason}
+	return HealthVerdict{HealthInProgress, reason}
 }
 
 // pod judges a pod. A pod that cannot be scheduled or whose containers crash is in
@@ -152,24 +153,24 @@ func job(u *unstructured.Unstructured) HealthVerdict {
 func pod(u *unstructured.Unstructured) HealthVerdict {
 	switch phase := text(u, "status", "phase"); phase {
 	case "Succeeded":
-		return HealthVerdict{Ready, "it has completed"}
+		return HealthVerdict{HealthReady, "it has completed"}
 	case "Failed":
-		return HealthVerdict{Failed, "it failed" + condition{reason: text(u, "status", "reason"), message: failureMessage(u)}.detail()}
+		return HealthVerdict{HealthFailed, "it failed" + condition{reason: text(u, "status", "reason"), message: failureMessage(u)}.detail()}
 	case "Running":
 		if c, found := conditionOf(u, "Ready"); found && c.status == "True" {
-			return HealthVerdict{Ready, "it is ready"}
+			return HealthVerdict{HealthReady, "it is ready"}
 		}
 	}
 	if problem, final := podProblem(u); problem != "" {
 		if final {
-			return HealthVerdict{Failed, problem}
+			return HealthVerdict{HealthFailed, problem}
 		}
-		return HealthVerdict{InProgress, problem}
+		return HealthVerdict{HealthInProgress, problem}
 	}
 	if text(u, "status", "phase") == "Running" {
-		return HealthVerdict{InProgress, "it runs, but is not ready"}
+		return HealthVerdict{HealthInProgress, "it runs, but is not ready"}
 	}
-	return HealthVerdict{InProgress, "it has not started"}
+	return HealthVerdict{HealthInProgress, "it has not started"}
 }
 
 // failureMessage is podProblem for a failed pod.
@@ -223,7 +224,7 @@ var startReasons = []string{"", "ContainerCreating", "PodInitializing"}
 func containers(u *unstructured.Unstructured) []container {
 	var out []container
 	for _, field := range []string{"initContainerStatuses", "containerStatuses"} {
-		statuses, _ := statusValue(u, "status", field).([]any)
+		statuses, _ := fieldValue(u, "status", field).([]any)
 		for _, item := range statuses {
 			m, ok := item.(map[string]any)
 			if !ok {
@@ -231,9 +232,9 @@ func containers(u *unstructured.Unstructured) []container {
 			}
 			s := &unstructured.Unstructured{Object: m}
 			c := container{name: text(s, "name"), restarts: number(s, 0, "restartCount")}
-			c.ready, _ = statusValue(s, "ready").(bool)
-			c.running = statusValue(s, "state", "running") != nil
-			c.ended = statusValue(s, "state", "terminated") != nil
+			c.ready, _ = fieldValue(s, "ready").(bool)
+			c.running = fieldValue(s, "state", "running") != nil
+			c.ended = fieldValue(s, "state", "terminated") != nil
 			c.lastEnd = strings.TrimPrefix(exitText(s, "lastState"), ", and")
 			waiting := text(s, "state", "waiting", "reason")
 			switch code := number(s, 0, "state", "terminated", "exitCode"); {
@@ -256,7 +257,7 @@ func containers(u *unstructured.Unstructured) []container {
 
 // exitText describes how a container exited; "" when it did not fail.
 func exitText(status *unstructured.Unstructured, state string) string {
-	code, ok := asInt(statusValue(status, state, "terminated", "exitCode"))
+	code, ok := asInt(fieldValue(status, state, "terminated", "exitCode"))
 	if !ok || code == 0 {
 		return ""
 	}

@@ -6,14 +6,14 @@
 // enums of its generated Go code. The data is decoded at its first use, the schemas
 // of each version separately.
 //
-// An [Explainer] judges whether live objects are healthy. It knows the statuses of
-// Kubernetes' own kinds and the conventions of custom kinds; the rules of a fleet
-// ([HealthRules]) come before both. It explains why an object is not ready, in a clause
-// and, with an [ObjectReader], by a chain that ends at the pod, container or event that
-// is the cause. The same input gives the same verdict, and malformed input never panics.
+// [HealthRules.Judge] judges whether a live object is healthy. It knows the statuses of
+// Kubernetes' own kinds and the conventions of custom kinds; the rules of a fleet come
+// before both. An [Explainer] says why an object is not ready, with a chain that ends at
+// the pod, container or event that is the cause. The same input gives the same verdict,
+// and malformed input never panics.
 //
 // The package does not validate objects, and uses no cluster, clock or network: the caller
-// passes the waiting time to [Waiting.Step], and an ObjectReader for other objects.
+// passes the waiting time to [HealthWaiting.Step], and an ObjectReader for other objects.
 package kube
 
 import (

@@ -205,11 +205,11 @@ func (r *runner) job(ctx context.Context, a *fleet.Action, undo bool, timeout ti
 		return it.fault(err)
 	}
 	o := &kube.ObservedObject{Declared: fleet.Object{Unstructured: job}, Live: current}
-	verdict, err := r.waitEnd(ctx, it, o, &kube.Waiting{Timeout: timeout}, isComplete) // the fleet's health rules do not apply to it
+	verdict, err := r.waitEnd(ctx, it, o, &kube.HealthWaiting{Timeout: timeout}, isComplete) // the fleet's health rules do not apply to it
 	if err != nil {
 		return err
 	}
-	if verdict.State != kube.Ready {
+	if verdict.State != kube.HealthReady {
 		return r.explain(ctx, it, o.Live, verdict)
 	}
 	if err := r.Live.Delete(ctx, it.ref, string(current.GetUID())); err != nil && cluster.ReasonOf(err) != cluster.Moved {

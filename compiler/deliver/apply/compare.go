@@ -325,7 +325,7 @@ func (c *comparer) mayPatch(ctx context.Context, ref cluster.Ref) (bool, error) 
 }
 
 // patchRights says which resources the user may patch in a namespace, see
-// [live.Cluster.Verb].
+// [cluster.Cluster.Verb].
 type patchRights struct {
 	may   func(group, resource string) bool
 	whole bool

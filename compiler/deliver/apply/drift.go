@@ -83,7 +83,7 @@ func (c *comparer) judge(live []*unstructured.Unstructured, out []ObjectDiff) {
 // IsUnhealthy reports whether the live object exists and is not ready. An object
 // without a conclusive status counts as ready.
 func (d *ObjectDiff) IsUnhealthy() bool {
-	return d.Health.State != "" && d.Health.State != kube.Ready && d.Health.State != kube.Unknown
+	return d.Health.State != "" && d.Health.State != kube.HealthReady && d.Health.State != kube.HealthUnknown
 }
 
 // checkRestores returns a fault when drifted objects are to be restored in a cluster that

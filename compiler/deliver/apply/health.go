@@ -67,7 +67,7 @@ func (v *Inventory) ObjectHealth(ctx context.Context, c *cluster.Cluster, of *fl
 		}
 		verdict := rules.Judge(o)
 		mayBeMissing := entries[i].Pending || entries[i].Completed != ""
-		if entries[i].Kept || verdict.State == kube.Missing && mayBeMissing || verdict.State == kube.Ready || verdict.State == kube.Unknown {
+		if entries[i].Kept || verdict.State == kube.HealthMissing && mayBeMissing || verdict.State == kube.HealthReady || verdict.State == kube.HealthUnknown {
 			continue
 		}
 		h.Unhealthy = append(h.Unhealthy, UnhealthyObject{entries[i].id(), verdict.State, diag.Visible(hide(verdict.Reason), diag.MaxText)})

@@ -29,7 +29,7 @@ func (o Options) timeout() time.Duration { return cmp.Or(o.Timeout, defaultTimeo
 // timeout ends the wait with a fault.
 func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
 	start := time.Now()
-	w := &waiter{runner: r, Waiting: kube.Waiting{Rules: r.rules, Timeout: r.timeout()}, byID: make(map[string]*Item, len(items))}
+	w := &waiter{runner: r, HealthWaiting: kube.HealthWaiting{Rules: r.rules, Timeout: r.timeout()}, byID: make(map[string]*Item, len(items))}
 	for _, it := range items {
 		declared := fleet.Object{Unstructured: it.object, Release: it.release}
 		if it.uid != "" && (r.rules.ReadyOnceExists(declared) || it.Action == Unchanged && it.completedDigest != "") {
@@ -74,7 +74,7 @@ func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
 
 // A waiter is the state of a wait.
 type waiter struct {
-	kube.Waiting
+	kube.HealthWaiting
 	runner         *runner
 	observer       *cluster.Observer
 	byID           map[string]*Item
@@ -111,7 +111,7 @@ func (w *waiter) judge(ctx context.Context, elapsed time.Duration, objects []kub
 }
 
 // observed returns the objects of results.
-func observed(results []kube.HealthCheck) []kube.ObservedObject {
+func observed(results []kube.JudgedObject) []kube.ObservedObject {
 	out := make([]kube.ObservedObject, len(results))
 	for i := range results {
 		out[i] = results[i].ObservedObject
@@ -120,7 +120,7 @@ func observed(results []kube.HealthCheck) []kube.ObservedObject {
 }
 
 // recordReady reports objects that became ready, and records completed Jobs.
-func (r *runner) recordReady(stage string, byID map[string]*Item, ready []kube.HealthCheck, report bool) {
+func (r *runner) recordReady(stage string, byID map[string]*Item, ready []kube.JudgedObject, report bool) {
 	for _, o := range ready {
 		it := byID[o.Declared.ID()]
 		if o.Live != nil && isJob(o.Live) && isComplete(o.Live) {
@@ -185,7 +185,7 @@ func pause(ctx context.Context, end <-chan time.Time) error {
 }
 
 // unhealthy returns the faults of unhealthy objects, with explanations.
-func (r *runner) unhealthy(ctx context.Context, byID map[string]*Item, failed []kube.HealthCheck) error {
+func (r *runner) unhealthy(ctx context.Context, byID map[string]*Item, failed []kube.JudgedObject) error {
 	var faults diag.List
 	for _, o := range failed {
 		it := byID[o.Declared.ID()]
@@ -201,7 +201,7 @@ func (r *runner) explain(ctx context.Context, it *Item, current *unstructured.Un
 		Code: diag.CodeNotReady, At: it.positions, Path: it.ID, Msg: diag.Visible(v.Reason, diag.MaxText),
 		Hint: "correct the cause, then run the command again",
 	}
-	if v.State != kube.Failed {
+	if v.State != kube.HealthFailed {
 		d.Hint = "correct the cause or raise the timeout, then run the command again"
 	}
 	if current == nil {
@@ -292,7 +292,7 @@ func (r *runner) runHook(ctx context.Context, it *Item) error {
 	if err != nil || fault == nil {
 		return err
 	}
-	if state == kube.Failed && slices.Contains(it.hook.deletions, "hook-failed") {
+	if state == kube.HealthFailed && slices.Contains(it.hook.deletions, "hook-failed") {
 		if err := r.deleteHook(ctx, it); err != nil {
 			return err
 		}
@@ -304,15 +304,15 @@ func (r *runner) runHook(ctx context.Context, it *Item) error {
 // the hook did not succeed.
 func (r *runner) hookEnds(ctx context.Context, it *Item, current *unstructured.Unstructured) (state kube.HealthState, fault, err error) {
 	o := &kube.ObservedObject{Declared: fleet.Object{Unstructured: it.object, Release: it.release}, Live: current}
-	verdict, err := r.waitEnd(ctx, it, o, &kube.Waiting{Rules: r.rules, Timeout: r.timeout()}, hasEnded)
-	if err != nil || verdict.State == kube.Ready {
+	verdict, err := r.waitEnd(ctx, it, o, &kube.HealthWaiting{Rules: r.rules, Timeout: r.timeout()}, hasEnded)
+	if err != nil || verdict.State == kube.HealthReady {
 		return verdict.State, nil, err
 	}
 	return verdict.State, r.explain(ctx, it, o.Live, kube.HealthVerdict{State: verdict.State, Reason: "the hook did not succeed: " + verdict.Reason}), nil
 }
 
 // waitEnd waits until a Job or pod has ended, and returns the verdict.
-func (r *runner) waitEnd(ctx context.Context, it *Item, o *kube.ObservedObject, w *kube.Waiting, ended func(*unstructured.Unstructured) bool) (kube.HealthVerdict, error) {
+func (r *runner) waitEnd(ctx context.Context, it *Item, o *kube.ObservedObject, w *kube.HealthWaiting, ended func(*unstructured.Unstructured) bool) (kube.HealthVerdict, error) {
 	start := time.Now()
 	follower := r.Live.Observe(ctx, nil, o.Live)
 	defer follower.Close()
@@ -326,7 +326,7 @@ func (r *runner) waitEnd(ctx context.Context, it *Item, o *kube.ObservedObject, 
 			return p.Failed[0].HealthVerdict, nil
 		case len(p.Ready) > 0 && !ended(o.Live):
 			if elapsed > w.Timeout {
-				return kube.HealthVerdict{State: kube.InProgress, Reason: fmt.Sprintf("it has not ended after %s", w.Timeout)}, nil
+				return kube.HealthVerdict{State: kube.HealthInProgress, Reason: fmt.Sprintf("it has not ended after %s", w.Timeout)}, nil
 			}
 		case len(p.Ready) > 0:
 			r.report(Event{Stage: it.Stage, ID: it.ID, What: "ready"})
@@ -342,7 +342,7 @@ func (r *runner) waitEnd(ctx context.Context, it *Item, o *kube.ObservedObject, 
 			return kube.HealthVerdict{}, err
 		}
 		if now == nil {
-			return kube.HealthVerdict{State: kube.Failed, Reason: "it was deleted before it ended"}, nil
+			return kube.HealthVerdict{State: kube.HealthFailed, Reason: "it was deleted before it ended"}, nil
 		}
 		o.Live = now
 	}

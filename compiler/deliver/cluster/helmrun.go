@@ -50,8 +50,8 @@ type HelmRun struct {
 	// created them.
 	Written bool
 
-	attempts []string // manifests that an installation or upgrade replaces, as in State
-	replaced []string // manifests that an uninstallation deletes, as in State
+	attempts []string // manifests that an installation or upgrade replaces, as in HelmState
+	replaced []string // manifests that an uninstallation deletes, as in HelmState
 
 	mu    sync.Mutex
 	cause error // cause of Helm's error

@@ -238,7 +238,7 @@ func isEmpty(v any) bool {
 	return reflect.ValueOf(v).IsZero()
 }
 
-// An ownership says which fields of a value [live.Manager] has applied.
+// An ownership says which fields of a value [Manager] has applied.
 type ownership struct {
 	owned  bool           // the value itself
 	fields map[string]any // in the format of managed fields; empty when the whole value is applied

@@ -20,8 +20,8 @@ const (
 	onMachine   = overNetwork + ":file"
 )
 
-// An address is the parsed address of a repository.
-type address struct {
+// An remoteAddress is the parsed address of a repository.
+type remoteAddress struct {
 	url       string // URL for git, may contain credentials
 	name      string // name for messages, without credentials
 	protocols string // protocols that git may use, as GIT_ALLOW_PROTOCOL lists them
@@ -31,13 +31,13 @@ type address struct {
 // matches neither options nor git's ext::sh, which names a program.
 var hostPath = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*:[^:\s\\-][^\s\\]*$`)
 
-// parse parses the address of a repository. A relative path is relative to dir.
-func parse(text, dir string) (address, error) {
+// parseAddress parses the address of a repository. A relative path is relative to dir.
+func parseAddress(text, dir string) (remoteAddress, error) {
 	if strings.Contains(text, "://") {
 		return parseURL(text)
 	}
 	if hostPath.MatchString(text) {
-		return address{text, text, overNetwork}, nil
+		return remoteAddress{text, text, overNetwork}, nil
 	}
 	file := text
 	if !filepath.IsAbs(file) {
@@ -45,28 +45,28 @@ func parse(text, dir string) (address, error) {
 	}
 	file, err := filepath.Abs(file)
 	if err != nil {
-		return address{}, fmt.Errorf("find the repository %s: %w", text, err)
+		return remoteAddress{}, fmt.Errorf("find the repository %s: %w", text, err)
 	}
 	if info, err := os.Stat(file); text == "" || err != nil || !info.IsDir() {
-		return address{}, &diag.Diag{
+		return remoteAddress{}, &diag.Diag{
 			Code: diag.CodeGitAddress,
 			Msg:  fmt.Sprintf("there is no git repository at %q", diag.Visible(text, diag.MaxText)),
 			Hint: "correct the path, or " + forms,
 		}
 	}
-	return address{(&url.URL{Scheme: "file", Path: filepath.ToSlash(file)}).String(), text, onMachine}, nil
+	return remoteAddress{(&url.URL{Scheme: "file", Path: filepath.ToSlash(file)}).String(), text, onMachine}, nil
 }
 
-func parseURL(text string) (address, error) {
+func parseURL(text string) (remoteAddress, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		// The error repeats the URL, credentials and all.
 		if parsed, ok := errors.AsType[*url.Error](err); ok {
 			err = parsed.Err
 		}
-		return address{}, &diag.Diag{Code: diag.CodeGitAddress, Msg: "invalid git URL: " + hidden(err.Error()), Hint: forms}
+		return remoteAddress{}, &diag.Diag{Code: diag.CodeGitAddress, Msg: "invalid git URL: " + hidden(err.Error()), Hint: forms}
 	}
-	a := address{text, "", overNetwork}
+	a := remoteAddress{text, "", overNetwork}
 	switch {
 	case !slices.Contains([]string{"https", "http", "ssh", "file"}, u.Scheme):
 		return a, &diag.Diag{Code: diag.CodeGitAddress, Msg: fmt.Sprintf("the scheme %q is not supported", u.Scheme), Hint: forms}

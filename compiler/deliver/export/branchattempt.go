@@ -226,7 +226,7 @@ func (a *attempt) replay(ctx context.Context, oldBase string) (done bool, err er
 }
 
 // push commits and pushes the tree. It returns errMoved when the branch has
-// moved since fetchTips. The state of a push that the repository does not take is Refused.
+// moved since fetchTips. The state of a push that the repository does not take is BranchRefused.
 func (a *attempt) push(ctx context.Context, check bool) (BranchResult, error) {
 	commit, state, err := a.commit(ctx, check)
 	result := BranchResult{Branch: a.Branch, State: state, Commit: commit, Base: a.Onto, Trees: a.written}

@@ -15,8 +15,8 @@ import (
 
 // Limits of the copy of the branches that [Remote.Files] reads, in bytes.
 const (
-	maxFiles = 256 << 20
-	maxAlone = 32 << 20 // of one branch
+	maxBranchFiles = 256 << 20
+	maxAlone       = 32 << 20 // of one branch
 )
 
 // BranchFile is the content of a file at the top of a branch.
@@ -37,7 +37,7 @@ func (r *Remote) Files(ctx context.Context, branches []string, name string, limi
 	if err != nil || len(l.branches) == 0 {
 		return nil, err
 	}
-	files, err := r.files(ctx, maxFiles, l.branches, name, limit)
+	files, err := r.files(ctx, maxBranchFiles, l.branches, name, limit)
 	if err == nil || ctx.Err() != nil {
 		return files, err
 	}
@@ -56,7 +56,7 @@ func (r *Remote) fileAlone(ctx context.Context, branch, name string, limit int) 
 	if err != nil {
 		return BranchFile{Err: err}
 	}
-	one := &Remote{Name: r.Name, address: r.address, dir: dir, timeout: r.timeout}
+	one := &Remote{Name: r.Name, remoteAddress: r.remoteAddress, dir: dir, timeout: r.timeout}
 	defer func() { _ = one.Close() }() // Close of r removes it otherwise
 	if err := one.init(ctx); err != nil {
 		return BranchFile{Err: err}

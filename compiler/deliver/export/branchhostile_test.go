@@ -19,7 +19,7 @@ func TestAddress(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "a b%41", "c.git"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]address{
+	for text, want := range map[string]remoteAddress{
 		"https://example.com/a.git":           {"https://example.com/a.git", "https://example.com/a.git", overNetwork},
 		"https://secret:secret@example.com/a": {"https://secret:secret@example.com/a", "https://example.com/a", overNetwork},
 		"http://secret@example.com:8080/a":    {"http://secret@example.com:8080/a", "http://example.com:8080/a", overNetwork},
@@ -30,7 +30,7 @@ func TestAddress(t *testing.T) {
 		"a b%41/c.git":                        {"file://" + dir + "/a%20b%2541/c.git", "a b%41/c.git", onMachine},
 		filepath.Join(dir, "a b%41", "c.git"): {"file://" + dir + "/a%20b%2541/c.git", dir + "/a b%41/c.git", onMachine},
 	} {
-		if got, err := parse(text, dir); got != want || err != nil {
+		if got, err := parseAddress(text, dir); got != want || err != nil {
 			t.Errorf("%s: %+v, %v", text, got, err)
 		}
 	}
@@ -55,7 +55,7 @@ func TestAddress(t *testing.T) {
 		"https://u:%secret@example.com/":       "invalid git URL",
 		"https://exa\x1bmple.com/":             "invalid git URL",
 	} {
-		_, err := parse(text, dir)
+		_, err := parseAddress(text, dir)
 		if err == nil {
 			t.Errorf("%q is an address", text)
 			continue
@@ -371,7 +371,7 @@ func TestTimeout(t *testing.T) {
 	wantFault(t, err, s.url+" does not answer within 50ms")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	r.timeout = timeout
+	r.timeout = gitTimeout
 	if _, err := r.Push(ctx, false, u); !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("got %v", err)
 	}

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestIsName compares IsName with git, for names with each byte and with the sequences
+// TestIsBranchName compares IsBranchName with git, for names with each byte and with the sequences
 // that git refuses.
-func TestIsName(t *testing.T) {
+func TestIsBranchName(t *testing.T) {
 	names := []string{
 		"", "main", "a/b", "/a", "a/", "a//b", "/", ".a", "a/.b", "a.b", "a.", "a./b", "a..b", "..", ".", "a.lock", "a.lock/b", "a.lockb", ".lock", "lock", "@", "a@{b", "a@b", "@/a",
 		"HEAD", "a-b", "-a", "a/-b", "--force", "ä", "\xff", "refs/heads/a", strings.Repeat("a/", 100) + "a", "a\nb", "a b",

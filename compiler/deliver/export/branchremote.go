@@ -19,21 +19,21 @@ const (
 	maxRepo    = 16 << 30         // bytes of the temporary copy with its working tree: twice 500 clusters of 12 MB
 	maxListing = 64 << 20         // bytes of a git listing
 	maxPrinted = 1 << 20          // bytes of any other git output
-	timeout    = 10 * time.Minute // of one git command that uses the network
+	gitTimeout = 10 * time.Minute // of one git command that uses the network
 
 	repository = "repository.git" // in the temporary directory
 	worktree   = "tree"
 	tempPrefix = "fleetc-git-"
 )
 
-var objectID = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+var gitObjectID = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
 // A Remote is a remote repository with a temporary, partial copy. It is not
 // safe for concurrent use.
 type Remote struct {
 	Name string // address without credentials
 
-	address
+	remoteAddress
 	dir     string
 	unlock  func() error  // of dir; may be nil
 	timeout time.Duration // in place of the constant, for tests
@@ -44,7 +44,7 @@ type Remote struct {
 // path is relative to dir. Open does not use the network. The caller must close
 // the Remote.
 func OpenRemote(ctx context.Context, text, dir string) (*Remote, error) {
-	a, err := parse(text, dir)
+	a, err := parseAddress(text, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func OpenRemote(ctx context.Context, text, dir string) (*Remote, error) {
 	if err != nil {
 		return nil, diag.NoTempFile(err)
 	}
-	r := &Remote{Name: a.name, address: a, dir: temp, unlock: lock(temp), timeout: timeout}
+	r := &Remote{Name: a.name, remoteAddress: a, dir: temp, unlock: lockDir(temp), timeout: gitTimeout}
 	if err := r.init(ctx); err != nil {
 		return nil, errors.Join(r.fullDisk(err), r.Close())
 	}
@@ -69,15 +69,15 @@ func sweep() {
 		if err != nil || !info.IsDir() || time.Since(info.ModTime()) < time.Minute {
 			continue
 		}
-		if unlock := lock(dir); unlock != nil && unlock() == nil {
+		if unlock := lockDir(dir); unlock != nil && unlock() == nil {
 			_ = os.RemoveAll(dir)
 		}
 	}
 }
 
-// lock locks a directory until the process ends, and returns nil if it cannot. Then another
+// lockDir locks a directory until the process ends, and returns nil if it cannot. Then another
 // process cannot lock the directory to remove it either.
-func lock(dir string) (unlock func() error) {
+func lockDir(dir string) (unlock func() error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil
@@ -182,23 +182,23 @@ func (r *Remote) fullDisk(err error) error {
 	}
 }
 
-// A branchListing is the answer of git ls-remote.
-type branchListing struct {
+// An lsRemote is the answer of git ls-remote.
+type lsRemote struct {
 	defaultBranch string   // branch of HEAD; empty for none
 	branches      []string // requested branches that exist
 }
 
 // list asks the repository for its default branch and for the given branches.
-func (r *Remote) list(ctx context.Context, branches ...string) (branchListing, error) {
+func (r *Remote) list(ctx context.Context, branches ...string) (lsRemote, error) {
 	args := []string{"ls-remote", "--symref", "origin", "HEAD"}
 	for _, b := range branches {
 		args = append(args, "refs/heads/"+b)
 	}
 	out, err := r.remote(ctx, args...)
 	if err != nil {
-		return branchListing{}, r.fault(err)
+		return lsRemote{}, r.fault(err)
 	}
-	var l branchListing
+	var l lsRemote
 	for line := range strings.Lines(out) {
 		what, ref, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		if to, ok := strings.CutPrefix(what, "ref: refs/heads/"); ok && ref == "HEAD" {
@@ -245,7 +245,7 @@ func (r *Remote) fetch(ctx context.Context, lazy bool, depth int, branches []str
 		if err != nil {
 			return nil, r.fault(err)
 		}
-		if !objectID.MatchString(tip) {
+		if !gitObjectID.MatchString(tip) {
 			return nil, fmt.Errorf("git: %q is not a commit", diag.Visible(tip, diag.MaxText))
 		}
 		tips[i] = tip

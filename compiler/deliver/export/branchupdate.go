@@ -13,7 +13,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
-// An BranchUpdate describes the change of one branch.
+// A BranchUpdate describes the change of one branch.
 type BranchUpdate struct {
 	Branch string // branch that gets the commit; it is created if it does not exist
 	Onto   string // target branch of a pull request: the commit is based on its tip; empty to commit on top of Branch
@@ -82,7 +82,7 @@ type BranchResult struct {
 // than expected. All other errors are faults: the repository refuses, git has
 // no name or signing key, or the branch keeps moving. A refused branch does not
 // stop the pushes of the others. After an error some branches may be updated:
-// those of the results that are not Refused.
+// those of the results that are not BranchRefused.
 func (r *Remote) Push(ctx context.Context, check bool, updates ...BranchUpdate) ([]BranchResult, error) {
 	for _, u := range updates {
 		if err := r.check(u); err != nil {

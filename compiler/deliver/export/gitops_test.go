@@ -36,7 +36,7 @@ func made(r *fleet.Release, apiVersion, kind, name string, hook ...string) fleet
 	return fleet.Object{Unstructured: u, Release: r}
 }
 
-// text formats steps, one per line.
+// stepsText formats steps, one per line.
 func stepsText(steps []step) string {
 	var b strings.Builder
 	for _, s := range steps {

@@ -36,7 +36,7 @@ type GitOpsObject struct {
 	State     GitOpsState `json:"state"`
 
 	Commit string `json:"commit,omitempty"` // that it has applied if it is ready, and tried if it has failed; empty for a chart
-	Source string `json:"source,omitempty"` // see [Target]
+	Source string `json:"source,omitempty"` // see [GitOpsTarget]
 
 	// Attempted is a commit that Flux has tried after Commit, if it is another one: after
 	// Commit was ready, Flux may be applying it.

@@ -339,12 +339,12 @@ func (k *chartsKustomization) withoutCharts() error {
 	if err != nil {
 		return err
 	}
-	return edit.ReplaceFile(filepath.Join(k.Work, filepath.FromSlash(k.file)), text)
+	return edit.ReplaceCopied(filepath.Join(k.Work, filepath.FromSlash(k.file)), text)
 }
 
 // restore writes the files of the kustomization and of its bases as they were.
 func (k *chartsKustomization) restore() error {
-	err := edit.ReplaceFile(filepath.Join(k.Work, filepath.FromSlash(k.file)), k.before)
+	err := edit.ReplaceCopied(filepath.Join(k.Work, filepath.FromSlash(k.file)), k.before)
 	for _, base := range k.bases {
 		err = errors.Join(err, base.restore())
 	}

@@ -16,7 +16,7 @@ import (
 // maxApplications is the maximum number of Applications of one ApplicationSet.
 const maxApplications = 2000
 
-// A set is an ApplicationSet that is expanded.
+// An argoSet is an ApplicationSet that is expanded.
 type argoSet struct {
 	*argoReader
 	doc     *Document

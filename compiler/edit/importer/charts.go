@@ -336,5 +336,5 @@ func (w *work) put(name string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	return edit.ReplaceFile(file, data)
+	return edit.ReplaceCopied(file, data)
 }

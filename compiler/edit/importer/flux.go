@@ -25,8 +25,8 @@ type FluxOptions struct {
 	Source func(root string) *chart.Source
 }
 
-// A repository is the state of one call of ReadFlux.
-type repository struct {
+// A fluxReader is the state of one call of ReadFlux.
+type fluxReader struct {
 	*Repository // kustomizations are rewritten in the copy
 	ctx         context.Context
 	opts        FluxOptions
@@ -46,7 +46,7 @@ func ReadFlux(ctx context.Context, opts FluxOptions) (model *Model, err error) {
 	defer files.Close()
 	fetch := opts.Source(files.Work).Fetch()
 	defer func() { err = errors.Join(err, fetch.Close()) }()
-	r := &repository{
+	r := &fluxReader{
 		Repository: files, ctx: ctx, fetch: fetch, opts: opts, files: map[string][]*Document{},
 		model: &Model{Tool: "flux"},
 	}
@@ -72,11 +72,11 @@ func ReadFlux(ctx context.Context, opts FluxOptions) (model *Model, err error) {
 }
 
 // cluster reads one cluster.
-func (r *repository) cluster(c ClusterSource) (*Cluster, error) {
+func (r *fluxReader) cluster(c ClusterSource) (*Cluster, error) {
 	root := path.Clean(filepath.ToSlash(c.Source))
 	s := &fluxState{
-		repository: r, out: &Cluster{ID: c.ID, Kubernetes: r.opts.Kubernetes, Facts: map[string]string{}},
-		byID: map[string]*object{}, stages: map[string]*kustomization{}, root: root, conflicts: map[string]bool{},
+		fluxReader: r, out: &Cluster{ID: c.ID, Kubernetes: r.opts.Kubernetes, Facts: map[string]string{}},
+		byID: map[string]*fluxObject{}, stages: map[string]*kustomization{}, root: root, conflicts: map[string]bool{},
 	}
 	if path.IsAbs(root) || !filepath.IsLocal(filepath.FromSlash(root)) {
 		return s.out, &diag.Diag{Code: diag.CodeImportFile, Msg: "the path of the cluster " + c.ID + " is outside of the repository", Hint: "write it relative to the repository"}
@@ -92,13 +92,13 @@ func (r *repository) cluster(c ClusterSource) (*Cluster, error) {
 	return s.out, nil
 }
 
-// A state is the state of reading one cluster.
+// A fluxState is the state of reading one cluster.
 type fluxState struct {
-	*repository
+	*fluxReader
 	out       *Cluster
 	root      string // path of the synced directory
-	byID      map[string]*object
-	objects   []*object                 // in the order of builds
+	byID      map[string]*fluxObject
+	objects   []*fluxObject             // in the order of builds
 	stages    map[string]*kustomization // by namespace/name
 	order     []*kustomization          // in the order of builds
 	conflicts map[string]bool           // variables with several values
@@ -106,8 +106,8 @@ type fluxState struct {
 	byRelease map[string]string         // names of releases by namespace/name of HelmReleases
 }
 
-// An object is an object that a Kustomization applies.
-type object struct {
+// An fluxObject is an object that a Kustomization applies.
+type fluxObject struct {
 	content map[string]any
 	doc     *Document // may be nil
 	stage   *kustomization
@@ -117,7 +117,7 @@ type object struct {
 }
 
 // at returns the position of a field of the object.
-func (s *fluxState) at(o *object, field ...string) diag.Pos {
+func (s *fluxState) at(o *fluxObject, field ...string) diag.Pos {
 	if o.doc != nil {
 		return o.doc.At(s.Dir, field)
 	}
@@ -128,7 +128,7 @@ func (s *fluxState) at(o *object, field ...string) diag.Pos {
 }
 
 // fault returns a fault in a document.
-func (s *fluxState) fault(code diag.Code, o *object, field, msg, hint string) *diag.Diag {
+func (s *fluxState) fault(code diag.Code, o *fluxObject, field, msg, hint string) *diag.Diag {
 	d := &diag.Diag{Code: code, Path: o.title(), Msg: msg, Hint: hint}
 	if field != "" {
 		d.Path += " " + field
@@ -139,10 +139,10 @@ func (s *fluxState) fault(code diag.Code, o *object, field, msg, hint string) *d
 	return d
 }
 
-func (o *object) kind() string      { return textAt(o.content, "kind") }
-func (o *object) name() string      { return textAt(o.content, "metadata", "name") }
-func (o *object) namespace() string { return textAt(o.content, "metadata", "namespace") }
-func (o *object) group() string {
+func (o *fluxObject) kind() string      { return textAt(o.content, "kind") }
+func (o *fluxObject) name() string      { return textAt(o.content, "metadata", "name") }
+func (o *fluxObject) namespace() string { return textAt(o.content, "metadata", "namespace") }
+func (o *fluxObject) group() string {
 	group, _, ok := strings.Cut(textAt(o.content, "apiVersion"), "/")
 	if !ok {
 		return ""
@@ -151,9 +151,9 @@ func (o *object) group() string {
 }
 
 // title names the object: kind namespace/name.
-func (o *object) title() string { return o.kind() + " " + path.Join(o.namespace(), o.name()) }
+func (o *fluxObject) title() string { return o.kind() + " " + path.Join(o.namespace(), o.name()) }
 
 // id identifies the object in its cluster.
-func (o *object) id() string {
+func (o *fluxObject) id() string {
 	return o.kind() + "." + o.group() + " " + o.namespace() + "/" + o.name()
 }

@@ -23,7 +23,7 @@ import (
 // build returns the objects of a Kustomization before substitution. As
 // kustomize-controller does, it changes the kustomization file of the directory, or
 // generates one.
-func (s *fluxState) build(k *kustomization) ([]*object, error) {
+func (s *fluxState) build(k *kustomization) ([]*fluxObject, error) {
 	remotes, err := s.remotes.Remove(s.ctx, k.dir)
 	if err != nil {
 		return nil, err
@@ -78,10 +78,10 @@ func (s *fluxState) build(k *kustomization) ([]*object, error) {
 }
 
 // builtObjects returns the objects of a build with their documents.
-func (s *fluxState) builtObjects(k *kustomization, objs []fleet.Object) []*object {
-	out := make([]*object, 0, len(objs))
+func (s *fluxState) builtObjects(k *kustomization, objs []fleet.Object) []*fluxObject {
+	out := make([]*fluxObject, 0, len(objs))
 	for _, o := range objs {
-		b := &object{content: o.Object, stage: k}
+		b := &fluxObject{content: o.Object, stage: k}
 		if b.origin = takeOrigin(b.content, k.dir); b.origin != "" {
 			b.doc = s.find(b.origin, b.kind(), b.name())
 		}
@@ -131,7 +131,7 @@ func (s *fluxState) moved(err error, changed string, lines int) error {
 	})
 }
 
-func (r *repository) path(file string) string { return path.Join(filepath.ToSlash(r.Dir), file) }
+func (r *fluxReader) path(file string) string { return path.Join(filepath.ToSlash(r.Dir), file) }
 
 // nearDir returns a hint with the directory whose path is nearest to that of a missing one; none
 // if no directory is near.

@@ -12,7 +12,7 @@ import (
 
 // parsed returns the documents of a file; none when it does not parse, which the build
 // reports.
-func (r *repository) parsed(file string) []*Document {
+func (r *fluxReader) parsed(file string) []*Document {
 	docs, ok := r.files[file]
 	if ok {
 		return docs
@@ -27,7 +27,7 @@ func (r *repository) parsed(file string) []*Document {
 }
 
 // lines returns the number of lines of a file.
-func (r *repository) lines(file string) int {
+func (r *fluxReader) lines(file string) int {
 	data, err := os.ReadFile(filepath.Join(r.Dir, filepath.FromSlash(file)))
 	if err != nil {
 		return 0
@@ -37,7 +37,7 @@ func (r *repository) lines(file string) int {
 
 // find returns the document of an object in a file: by kind and name, or the only one of
 // its kind.
-func (r *repository) find(file, kind, name string) *Document {
+func (r *fluxReader) find(file, kind, name string) *Document {
 	var same []*Document
 	for _, d := range r.parsed(file) {
 		if d.Kind == kind && d.Name == name {
@@ -54,7 +54,7 @@ func (r *repository) find(file, kind, name string) *Document {
 }
 
 // source returns the YAML of a field of an object; nil when it is unknown.
-func (o *object) source(keys ...string) *yaml.Node {
+func (o *fluxObject) source(keys ...string) *yaml.Node {
 	if o.doc == nil {
 		return nil
 	}

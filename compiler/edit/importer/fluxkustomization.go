@@ -25,16 +25,16 @@ const maxKustomizations = 5000
 
 // A kustomization is a Flux Kustomization, or the synced directory of a cluster.
 type kustomization struct {
-	object   *object // nil for the synced directory
+	object   *fluxObject // nil for the synced directory
 	spec     map[string]any
 	dir      string // relative to the repository
 	pos      diag.Pos
 	parent   *kustomization
-	waiting  bool      // whether its directory was found
-	waited   bool      // whether variables are missing that no other Kustomization brings
-	unproven string    // why its objects are unknown; empty when they are known
-	differs  string    // how the program of the proof builds it differently; empty if it does not
-	plain    []*object // objects that it applies, without those of Flux
+	waiting  bool          // whether its directory was found
+	waited   bool          // whether variables are missing that no other Kustomization brings
+	unproven string        // why its objects are unknown; empty when they are known
+	differs  string        // how the program of the proof builds it differently; empty if it does not
+	plain    []*fluxObject // objects that it applies, without those of Flux
 }
 
 // key identifies a Kustomization in its cluster.
@@ -148,7 +148,7 @@ func (s *fluxState) apply(k *kustomization) ([]*kustomization, error) {
 }
 
 // add records an object. It returns the Kustomization that the object is.
-func (s *fluxState) add(k *kustomization, o *object) *kustomization {
+func (s *fluxState) add(k *kustomization, o *fluxObject) *kustomization {
 	if before := s.byID[o.id()]; before != nil {
 		if o.group() == kustomizeGroup && o.kind() == "Kustomization" && s.stages[path.Join(o.namespace(), o.name())] != nil {
 			return nil // a Kustomization that contains itself
@@ -223,7 +223,7 @@ func (s *fluxState) accountKustomization(k *kustomization) {
 }
 
 // account notes the fields of a document that the table does not carry.
-func (s *fluxState) account(o *object, table Table) {
+func (s *fluxState) account(o *fluxObject, table Table) {
 	for _, n := range accountFor(o.content, o.title(), table, func(path []string) diag.Pos { return s.at(o, path...) }) {
 		s.model.Note(n)
 	}

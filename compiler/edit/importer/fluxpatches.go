@@ -6,7 +6,7 @@ import (
 )
 
 // patches adds the patches of postRenderers and commonMetadata to a release.
-func (s *fluxState) patches(o *object, r *Release) {
+func (s *fluxState) patches(o *fluxObject, r *Release) {
 	for i, renderer := range listAt(o.content, "spec", "postRenderers") {
 		for j, p := range listAt(renderer, "kustomize", "patches") {
 			at := []string{"spec", "postRenderers", fmt.Sprint(i), "kustomize", "patches", fmt.Sprint(j)}
@@ -47,7 +47,7 @@ func (s *fluxState) patches(o *object, r *Release) {
 }
 
 // ownership adds the fields that drift detection ignores: others may own them.
-func (s *fluxState) ownership(o *object, r *Release) {
+func (s *fluxState) ownership(o *fluxObject, r *Release) {
 	for i, rule := range listAt(o.content, "spec", "driftDetection", "ignore") {
 		at := []string{"spec", "driftDetection", "ignore", fmt.Sprint(i)}
 		target, ok := kustomizeSelector(mapAt(rule, "target"))

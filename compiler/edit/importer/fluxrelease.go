@@ -22,7 +22,7 @@ const pruneKey = "kustomize.toolkit.fluxcd.io/prune"
 // other objects of each Kustomization.
 func (s *fluxState) releases() {
 	s.taken, s.byRelease = map[string]bool{}, map[string]string{}
-	var helm []*object
+	var helm []*fluxObject
 	for _, o := range s.objects {
 		if o.group() == helmGroup && o.kind() == "HelmRelease" {
 			helm = append(helm, o)
@@ -64,14 +64,14 @@ func (s *fluxState) releases() {
 }
 
 // leaveOut leaves out a Kustomization or HelmRelease with a fault, and lists its faults.
-func (s *fluxState) leaveOut(o *object, release string, err error) {
+func (s *fluxState) leaveOut(o *fluxObject, release string, err error) {
 	at := s.at(o)
 	why := s.model.LeaveOut(o.title(), at, diag.In(s.out.ID, err))
 	s.out.Dropped = append(s.out.Dropped, &Release{Name: nameOf(release), Namespace: o.namespace(), Origin: o.title(), Pos: at, Unproven: why})
 }
 
 // helmName returns the name that helm-controller gives to the release.
-func helmName(o *object) string {
+func helmName(o *fluxObject) string {
 	if name := textAt(o.content, "spec", "releaseName"); name != "" {
 		return name
 	}
@@ -83,7 +83,7 @@ func helmName(o *object) string {
 
 // uniqueName returns the name of a release in the fleet, which differs from that of Helm
 // when another release of the cluster has it.
-func (s *fluxState) uniqueName(o *object, name, namespace string) string {
+func (s *fluxState) uniqueName(o *fluxObject, name, namespace string) string {
 	unique := name
 	if len(unique) > maxReleaseName {
 		unique = strings.TrimRight(unique[:maxReleaseName], "-")
@@ -183,7 +183,7 @@ func (s *fluxState) plainRelease(k *kustomization, name string, depends []string
 }
 
 // helmRelease returns the release of a HelmRelease.
-func (s *fluxState) helmRelease(o *object) (*Release, error) {
+func (s *fluxState) helmRelease(o *fluxObject) (*Release, error) {
 	spec := mapAt(o.content, "spec")
 	r := &Release{
 		Name: s.byRelease[path.Join(o.namespace(), o.name())], Namespace: cmp.Or(textAt(spec, "targetNamespace"), o.namespace(), "default"),

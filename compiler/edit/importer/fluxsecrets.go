@@ -18,7 +18,7 @@ import (
 
 // encryptedValue returns the reference to the secret for a key of a Secret that SOPS
 // encrypted. words name the secret. It says why there is none.
-func (s *fluxState) encryptedValue(source *object, key string, words ...string) (reference, why string) {
+func (s *fluxState) encryptedValue(source *fluxObject, key string, words ...string) (reference, why string) {
 	field := []string{"stringData", key}
 	switch {
 	case source.doc == nil:
@@ -45,7 +45,7 @@ func (s *fluxState) encryptedValue(source *object, key string, words ...string) 
 // encryptedValues returns the values of a file that SOPS encrypted and a generator put into
 // a Secret, with references to secrets. words begin the names of the secrets. It says which
 // part is unknown.
-func (s *fluxState) encryptedValues(source *object, key, text string, words ...string) (values map[string]any, unproven string, err error) {
+func (s *fluxState) encryptedValues(source *fluxObject, key, text string, words ...string) (values map[string]any, unproven string, err error) {
 	file := s.generatedFrom(source, key, text)
 	f, err := secret.ParseSOPS(file, []byte(text))
 	if err != nil {
@@ -69,7 +69,7 @@ func isEncryptedFile(text string) bool {
 
 // noteEncryptedFiles marks a release with a Secret that a generator makes of an encrypted
 // file: Flux decrypts the file before.
-func (s *fluxState) noteEncryptedFiles(o *object, r *Release) {
+func (s *fluxState) noteEncryptedFiles(o *fluxObject, r *Release) {
 	data, _ := stringData(o)
 	for _, key := range sortedKeys(data) {
 		if o.kind() == "Secret" && isEncryptedFile(data[key]) {
@@ -85,7 +85,7 @@ func (s *fluxState) noteEncryptedFiles(o *object, r *Release) {
 // generatedFrom returns the file of which a generator made a key of a Secret: one with its
 // text in the kustomization, or a path below the directory of the Kustomization that names
 // the Secret and the key.
-func (s *fluxState) generatedFrom(o *object, key, text string) string {
+func (s *fluxState) generatedFrom(o *fluxObject, key, text string) string {
 	dir := path.Dir(o.origin)
 	data, _ := os.ReadFile(filepath.Join(s.Work, filepath.FromSlash(o.origin)))
 	var content map[string]any

@@ -14,25 +14,25 @@ const bootstrapName = "flux-system"
 
 // sourceOf returns the source that a reference in an object names; nil when the
 // repository does not have it.
-func (s *fluxState) sourceOf(o *object, ref map[string]any) *object {
+func (s *fluxState) sourceOf(o *fluxObject, ref map[string]any) *fluxObject {
 	namespace := cmp.Or(textAt(ref, "namespace"), o.namespace())
 	return s.byID[textAt(ref, "kind")+"."+sourceGroup+" "+namespace+"/"+textAt(ref, "name")]
 }
 
 // isOwn reports whether a source is the imported repository: the source of the
 // bootstrap, one with its URL, or one that the repository does not define.
-func (s *fluxState) isOwn(source *object) bool {
+func (s *fluxState) isOwn(source *fluxObject) bool {
 	if source == nil || source.name() == bootstrapName {
 		return true
 	}
-	return slices.ContainsFunc(s.objects, func(o *object) bool {
+	return slices.ContainsFunc(s.objects, func(o *fluxObject) bool {
 		return o.group() == sourceGroup && o.name() == bootstrapName && textAt(o.content, "spec", "url") == textAt(source.content, "spec", "url")
 	})
 }
 
 // sourcePath returns the directory of the repository that a Kustomization builds. why and
 // do say why there is none, and what to do.
-func (s *fluxState) sourcePath(o *object, spec map[string]any) (dir, why, do string) {
+func (s *fluxState) sourcePath(o *fluxObject, spec map[string]any) (dir, why, do string) {
 	ref := mapAt(spec, "sourceRef")
 	dir = path.Clean(strings.TrimPrefix(path.Clean("./"+textAt(spec, "path")), "/"))
 	if textAt(ref, "kind") == "ExternalArtifact" {
@@ -117,7 +117,7 @@ func (s *fluxState) noteUnusedSources() {
 
 // chartSource returns where the chart of a HelmRelease comes from. note says why it is
 // unknown; field is the field of the note.
-func (s *fluxState) chartSource(o *object) (c *ChartSource, field, note string) {
+func (s *fluxState) chartSource(o *fluxObject) (c *ChartSource, field, note string) {
 	spec := mapAt(o.content, "spec")
 	if ref := mapAt(spec, "chartRef"); ref != nil {
 		source := s.sourceOf(o, ref)
@@ -143,7 +143,7 @@ func (s *fluxState) chartSource(o *object) (c *ChartSource, field, note string) 
 }
 
 // registryChart returns the chart of an OCIRepository.
-func (s *fluxState) registryChart(o, source *object) *ChartSource {
+func (s *fluxState) registryChart(o, source *fluxObject) *ChartSource {
 	url := strings.TrimSuffix(textAt(source.content, "spec", "url"), "/")
 	version := cmp.Or(textAt(source.content, "spec", "ref", "semver"), textAt(source.content, "spec", "ref", "tag"))
 	repo, name := url, ""
@@ -154,7 +154,7 @@ func (s *fluxState) registryChart(o, source *object) *ChartSource {
 }
 
 // templated returns the chart of spec.chart.spec or of a HelmChart.
-func (s *fluxState) templated(o *object, spec map[string]any, field string) (c *ChartSource, at, note string) {
+func (s *fluxState) templated(o *fluxObject, spec map[string]any, field string) (c *ChartSource, at, note string) {
 	ref := mapAt(spec, "sourceRef")
 	source := s.sourceOf(o, ref)
 	name, version := textAt(spec, "chart"), textAt(spec, "version")

@@ -66,7 +66,7 @@ func (s *fluxState) noteMissingSource(k *kustomization) {
 }
 
 // variableSource returns the object that a reference names; nil when there is none.
-func (s *fluxState) variableSource(k *kustomization, ref any) *object {
+func (s *fluxState) variableSource(k *kustomization, ref any) *fluxObject {
 	namespace := ""
 	if k.object != nil {
 		namespace = k.object.namespace()
@@ -131,7 +131,7 @@ func (s *fluxState) fact(name, value string) {
 }
 
 // substitute replaces the variables in an object, as kustomize-controller does.
-func (s *fluxState) substitute(o *object, v variables) error {
+func (s *fluxState) substitute(o *fluxObject, v variables) error {
 	if textAt(o.content, "metadata", "labels", substituteKey) == "disabled" || textAt(o.content, "metadata", "annotations", substituteKey) == "disabled" {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (s *fluxState) substitute(o *object, v variables) error {
 }
 
 // stringData returns the data of a ConfigMap or Secret as text, and its encrypted keys.
-func stringData(o *object) (data map[string]string, encrypted map[string]bool) {
+func stringData(o *fluxObject) (data map[string]string, encrypted map[string]bool) {
 	data, encrypted = map[string]string{}, map[string]bool{}
 	isSecret := o.kind() == "Secret"
 	for _, key := range []string{"data", "stringData"} {

@@ -10,7 +10,7 @@ const (
 	fluxCredentials = "use docker login or helm repo add: credentials are not part of the fleet"
 )
 
-// metadata are the fields of metadata, which all kinds share.
+// fluxWithMetadata adds the fields of metadata, which all kinds share, to a table.
 func fluxWithMetadata(t Table) Table {
 	for _, path := range []string{"apiVersion", "kind", "metadata.name", "metadata.namespace"} {
 		t[path] = ""

@@ -15,7 +15,7 @@ import (
 // valuesFrom in order, then spec.values. A value for a targetPath is set in place, so that
 // it also changes the maps and lists that the result shares with spec.values, and these
 // are merged last. unproven says which part is unknown.
-func (s *fluxState) values(o *object) (values map[string]any, unproven string, err error) {
+func (s *fluxState) values(o *fluxObject) (values map[string]any, unproven string, err error) {
 	own := copyMap(mapAt(o.content, "spec", "values"))
 	result := map[string]any{}
 	for i, ref := range listAt(o.content, "spec", "valuesFrom") {
@@ -74,7 +74,7 @@ func (s *fluxState) values(o *object) (values map[string]any, unproven string, e
 // valuesText returns the values in the text of a key of a ConfigMap or Secret. Those of a
 // file that SOPS encrypted are references to secrets, whose names begin with that of the
 // release.
-func (s *fluxState) valuesText(source *object, key, text, release string) (values map[string]any, unproven string, err error) {
+func (s *fluxState) valuesText(source *fluxObject, key, text, release string) (values map[string]any, unproven string, err error) {
 	if err := yaml.Unmarshal([]byte(text), &values); err != nil {
 		return nil, "", &diag.Diag{Code: diag.CodeImportInvalid, Msg: "not valid YAML: " + yamlReason(err)}
 	}

@@ -25,7 +25,7 @@ func (e *environmentRun) source(d *helmfileRelease, out *Release) error {
 		return nil
 	case strings.HasPrefix(name, "git::"):
 		return gitChart(d, s, strings.TrimPrefix(name, "git::"))
-	case helmfileIsRemote(name):
+	case isURL(name):
 		s.Name = strings.TrimSuffix(path.Base(name), ".tgz")
 		return nil
 	case d.repository(repo).value != nil && below != "" && !strings.HasPrefix(name, "."):

@@ -124,7 +124,7 @@ func (e *environmentRun) renderFile(file string, data any) (string, []int, error
 // resolve returns the files that a path with wildcards stands for. handler is the
 // missingFileHandler.
 func (e *environmentRun) resolve(dir, name, handler string, at diag.Pos) ([]string, error) {
-	if helmfileIsRemote(name) {
+	if isURL(name) {
 		return nil, &diag.Diag{
 			Code: diag.CodeImportUnsupported, At: []diag.Pos{at},
 			Msg:  diag.Visible(name, diag.MaxText) + " is a file of another repository",
@@ -165,7 +165,7 @@ func (e *environmentRun) resolve(dir, name, handler string, at diag.Pos) ([]stri
 	}
 }
 
-// helmfileIsRemote reports whether a path is a URL.
-func helmfileIsRemote(name string) bool {
+// isURL reports whether a path is a URL.
+func isURL(name string) bool {
 	return strings.Contains(name, "://") || strings.Contains(name, "::")
 }

@@ -155,7 +155,7 @@ func plainValue(v any) any {
 	return v
 }
 
-// plainMap returns a copy of a decoded map that shares nothing with it.
+// plainMap returns a copy of a decoded map, with its values converted by plainValue.
 func plainMap(m map[string]any) map[string]any {
 	out, _ := plainValue(m).(map[string]any)
 	return out

@@ -65,7 +65,7 @@ func (e *environmentRun) visitSub(s *state, sub item, opts visitOptions) error {
 	if !ok {
 		name = textAt(sub.value, "path")
 	}
-	if helmfileIsRemote(name) {
+	if isURL(name) {
 		e.note(sub.at("path"), sub.title(), "helmfiles", "the helmfile is in another repository: import that repository, or copy the file into this one")
 		return nil
 	}
@@ -216,7 +216,7 @@ func (e *environmentRun) overBases(dir string, st *state, env environment) (*sta
 // loadBase returns the state of a base.
 func (e *environmentRun) loadBase(dir string, base item, env environment) (*state, error) {
 	name, _ := base.value.(string)
-	if helmfileIsRemote(name) {
+	if isURL(name) {
 		return nil, &diag.Diag{
 			Code: diag.CodeImportUnsupported, At: []diag.Pos{base.at()}, Path: "bases",
 			Msg:  diag.Visible(name, diag.MaxText) + " is a file of another repository",

@@ -38,8 +38,9 @@
 //
 // [ReadArgoCD] expands ApplicationSets and computes values and objects as Argo CD's repo
 // server does, [ReadFlux] as its controllers do, and [ReadHelmfile] evaluates a helmfile with
-// its templates and bases. Each reads the files of one repository: no reader uses a cluster or
-// the network, runs programs, or decrypts. A part that needs one of these is reported.
+// its templates and bases. These three read the files of one repository and no cluster. They
+// fetch only the remote resources of kustomizations, run programs only for the proof, and do
+// not decrypt. [ReadHelmReleases] reads live clusters. A part that cannot be read is reported.
 //
 // It is large because each of the readers is a reimplementation of another tool, and all of
 // them share these parts.

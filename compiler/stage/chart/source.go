@@ -3,7 +3,8 @@
 // A chart comes from an HTTP repository, a registry, a git repository or the fleet's
 // own repository. Downloads go into a content-addressed store, so a second run needs
 // no network. The package checks the digest on every read, from the store too. It
-// reads archives within limits and writes only to the store. It does not render
+// reads archives within limits, and writes only to the store and, with [Source.Vendor], to
+// the fleet's repository. It does not render
 // charts.
 //
 // It also talks to OCI registries of images and bundles, see [OpenRegistry] and

@@ -92,7 +92,7 @@ func (e *encoder) fields(m map[string]any, col int, inline bool) error {
 		}
 		e.buf = append(e.buf, ':')
 		if err := e.child(m[key], col, explicit); err != nil {
-			return testUnder(key, err)
+			return belowStep(key, err)
 		}
 	}
 	return nil
@@ -108,7 +108,7 @@ func (e *encoder) items(l []any, col int, inline bool) error {
 		inline = false
 		e.buf = append(e.buf, '-')
 		if err := e.child(v, col, true); err != nil {
-			return testUnder("["+strconv.Itoa(i)+"]", err)
+			return belowStep("["+strconv.Itoa(i)+"]", err)
 		}
 	}
 	return nil
@@ -229,8 +229,8 @@ func (e *encoder) number(n json.Number) error {
 	return e.float(f)
 }
 
-// testUnder adds a step to the path of a fault.
-func testUnder(step string, err error) error {
+// belowStep adds a step to the path of a fault.
+func belowStep(step string, err error) error {
 	out := *diag.All(err)[0]
 	if out.Path != "" && !strings.HasPrefix(out.Path, "[") {
 		step += "."

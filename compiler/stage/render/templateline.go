@@ -79,7 +79,7 @@ func (t *trace) places(p *execution, at int) []TemplateLine {
 	return nil
 }
 
-// offsetIn returns the position, in the output of an included template, of a
+// within returns the position, in the output of an included template, of a
 // line of the including output. chunk is the part of that output which the
 // include printed.
 func within(included, chunk, line string) (int, bool) {

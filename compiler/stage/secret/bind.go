@@ -1,11 +1,11 @@
 // Package secret binds the references of a cluster to its secrets, and checks where the
-// rendered objects refer to them. It reads SOPS files without decrypting them, so that it
-// needs no key.
+// rendered objects refer to them. Neither needs a key: [ParseSOPS] checks a file of SOPS
+// without decrypting it. [SOPSFile.Decrypt] decrypts it with age keys, a [SOPSEditor] changes
+// it, and [EncryptSecret] encrypts a Secret.
 //
-// [ParseSOPS] reads such a file and checks it without a key; a [SOPSFile] decrypts with age
-// keys. The format is that of https://github.com/getsops/sops: a YAML or JSON tree whose
-// values are encrypted one by one with AES-256-GCM, and a map sops with the encrypted data key
-// and a checksum (MAC) of all values.
+// The format is that of https://github.com/getsops/sops: a YAML or JSON tree whose values are
+// encrypted one by one with AES-256-GCM, and a map sops with the encrypted data key and a
+// checksum (MAC) of all values.
 package secret
 
 import (

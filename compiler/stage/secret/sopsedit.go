@@ -14,7 +14,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// An SOPSEditor changes a decrypted file. Unchanged values keep their ciphertext, their order
+// A SOPSEditor changes a decrypted file. Unchanged values keep their ciphertext, their order
 // and their comments.
 type SOPSEditor struct {
 	file    *SOPSFile

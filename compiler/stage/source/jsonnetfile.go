@@ -25,7 +25,7 @@ type files struct {
 	loaded map[string]*jsonnetFile
 }
 
-// A file has the content of a file, or the error of reading it.
+// A jsonnetFile has the content of a file, or the error of reading it.
 type jsonnetFile struct {
 	contents jsonnet.Contents
 	missing  bool

@@ -63,8 +63,8 @@ func BuildAsKustomize(ctx context.Context, root, dir string, r *fleet.Release, i
 	b := &build{
 		release:         r,
 		resources:       resmap.NewFactory(provider.NewDefaultDepProvider().GetResourceFactory()),
-		checked:         map[string]*file{},
-		tree:            &tree{ctx: ctx, root: sys, files: map[string][]byte{}, also: map[string]bool{}, mounts: map[string]fleet.FileTree{}},
+		checked:         map[string]*kustomizeFile{},
+		tree:            &kustomizeTree{ctx: ctx, root: sys, files: map[string][]byte{}, also: map[string]bool{}, mounts: map[string]fleet.FileTree{}},
 		KustomizeInputs: in, dir: dir,
 	}
 	b.tree.kustomization = b.serve
@@ -96,13 +96,13 @@ func BuildAsKustomize(ctx context.Context, root, dir string, r *fleet.Release, i
 	return objs, nil, b.faults, nil
 }
 
-// A build is the state of one call of Build.
+// A build is the state of one call of BuildKustomization.
 type build struct {
 	KustomizeInputs
 	release   *fleet.Release
 	resources *resmap.Factory
-	tree      *tree
-	checked   map[string]*file // kustomization files, by directory without links; nil after faults
+	tree      *kustomizeTree
+	checked   map[string]*kustomizeFile // kustomization files, by directory without links; nil after faults
 	faults    diag.List
 	dir       string // directory of the topmost kustomization
 	mounts    int    // number of resolved addresses
@@ -126,7 +126,7 @@ var (
 var limits = par.Limits{Time: 2 * time.Minute}
 
 // begin waits until no other build runs.
-func (b *build) begin(top *file) error {
+func (b *build) begin(top *kustomizeFile) error {
 	refused := b.at(diag.CodeSourceLimits, diag.Pos{File: top.name}, "not built, since another kustomization exceeded its limits", "correct that kustomization first")
 	select {
 	case running <- struct{}{}:
@@ -145,7 +145,7 @@ func (b *build) begin(top *file) error {
 }
 
 // run builds the checked kustomization within the limits.
-func (b *build) run(top *file) ([]fleet.Object, error) {
+func (b *build) run(top *kustomizeFile) ([]fleet.Object, error) {
 	if err := b.begin(top); err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (b *build) run(top *file) ([]fleet.Object, error) {
 }
 
 // kustomize calls kustomize for the checked kustomization.
-func (b *build) kustomize(top *file) ([]fleet.Object, error) {
+func (b *build) kustomize(top *kustomizeFile) ([]fleet.Object, error) {
 	m, err := b.kustomizer().Run(b.tree, "/"+top.dir)
 	if err != nil {
 		return nil, b.failed(top, err)
@@ -206,7 +206,7 @@ func (b *build) rounded(objs []fleet.Object) error {
 }
 
 // top checks the kustomization of the release and all that it includes.
-func (b *build) top(dir string) *file {
+func (b *build) top(dir string) *kustomizeFile {
 	if msg, hint := outside(".", dir); msg != "" {
 		b.pathFault(diag.Pos{}, msg, hint)
 		return nil
@@ -265,7 +265,7 @@ func (b *build) pathFault(pos diag.Pos, msg, hint string) {
 // missing adds the fault of a path that does not exist.
 func (b *build) missing(pos diag.Pos, dir, name string, err error) {
 	if !os.IsNotExist(err) {
-		b.pathFault(pos, name+" "+reason(err), "")
+		b.pathFault(pos, name+" "+readReason(err), "")
 		return
 	}
 	const create = "create it, or correct the path"

@@ -267,7 +267,7 @@ spec: {i: 9007199254740993, n: -1, f: 1.5, e: 1e3, s: "1", b: true, l: [1, 2.5]}
 	objs[0].DeepCopy() // panics on numbers of other types
 }
 
-// TestQuiet tests that Build prints nothing where kustomize prints warnings.
+// TestQuiet tests that BuildKustomization prints nothing where kustomize prints warnings.
 func TestQuiet(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "printed"))
 	if err != nil {

@@ -40,7 +40,7 @@ const maxCharts = 100
 
 // renderCharts renders the charts of a kustomization, and adds their objects to it. kustomize
 // would call helm after it has read all resources, and before components and transformers.
-func (b *build) renderCharts(f *file) {
+func (b *build) renderCharts(f *kustomizeFile) {
 	const field, old = "helmCharts", "helmChartInflationGenerator"
 	home := types.HelmDefaultHome
 	if g := f.k.HelmGlobals; g != nil && g.ChartHome != "" {
@@ -60,7 +60,7 @@ func (b *build) renderCharts(f *file) {
 }
 
 // renderChart renders one chart of a kustomization.
-func (b *build) renderChart(f *file, pos diag.Pos, home string, h types.HelmChart) {
+func (b *build) renderChart(f *kustomizeFile, pos diag.Pos, home string, h types.HelmChart) {
 	if b.Charts == nil {
 		b.fault(pos, "this kustomization renders a Helm chart", "make the chart a separate release, with its patches")
 		return
@@ -92,7 +92,7 @@ func (b *build) renderChart(f *file, pos diag.Pos, home string, h types.HelmChar
 }
 
 // chart returns the chart of an entry: that in the directory of charts, or the pinned one.
-func (b *build) chart(f *file, pos diag.Pos, home string, h types.HelmChart) (*fleet.Chart, bool) {
+func (b *build) chart(f *kustomizeFile, pos diag.Pos, home string, h types.HelmChart) (*fleet.Chart, bool) {
 	if h.Version != "" && h.Repo != "" {
 		home = path.Join(home, h.Name+"-"+h.Version)
 	}
@@ -128,7 +128,7 @@ func (b *build) chartFaults(pos diag.Pos, err error) bool {
 
 // chartValues returns the values of an entry: the chart's values.yaml, or valuesFile
 // instead of it, merged with valuesInline, and the additional files over these.
-func (b *build) chartValues(f *file, pos diag.Pos, h types.HelmChart, ch *fleet.Chart) (*fleet.Tree, bool) {
+func (b *build) chartValues(f *kustomizeFile, pos diag.Pos, h types.HelmChart, ch *fleet.Chart) (*fleet.Tree, bool) {
 	var base []byte
 	if h.ValuesFile != "" {
 		data, ok := b.parsed(f, pos, h.ValuesFile)
@@ -212,7 +212,7 @@ func overlay(under, over map[string]any) map[string]any {
 }
 
 // addChart renders a chart, and adds its objects as a resource.
-func (b *build) addChart(f *file, pos diag.Pos, h types.HelmChart, ch *fleet.Chart, values *fleet.Tree) {
+func (b *build) addChart(f *kustomizeFile, pos diag.Pos, h types.HelmChart, ch *fleet.Chart, values *fleet.Tree) {
 	namespace := h.Namespace
 	if namespace == "" {
 		namespace = b.namespace()

@@ -23,10 +23,10 @@ import (
 // directory checks the kustomization of a directory and all that it includes.
 // pos is the position of the reference to the directory; kind is Kustomization
 // or Component. It returns nil after faults.
-func (b *build) directory(pos diag.Pos, name, kind string) *file {
+func (b *build) directory(pos diag.Pos, name, kind string) *kustomizeFile {
 	dir, err := b.tree.real(name)
 	if err != nil {
-		b.pathFault(pos, name+" "+reason(err), "")
+		b.pathFault(pos, name+" "+readReason(err), "")
 		return nil
 	}
 	for i, visited := range b.stack {
@@ -67,7 +67,7 @@ func (b *build) directory(pos diag.Pos, name, kind string) *file {
 }
 
 // check checks the fields of a kustomization.
-func (b *build) check(f *file) {
+func (b *build) check(f *kustomizeFile) {
 	b.checkFields(f)
 	b.checkGenerated(f)
 	b.checkPatches(f)
@@ -113,7 +113,7 @@ func (b *build) check(f *file) {
 const maxKustomizeObjects = 2000
 
 // checkFields reports fields that are not supported.
-func (b *build) checkFields(f *file) {
+func (b *build) checkFields(f *kustomizeFile) {
 	if len(f.k.OpenAPI) > 0 {
 		b.fault(f.pos("openapi"), "a schema of one kustomization would also apply to all others", "leave it out, and write JSON patches for lists of custom resources")
 	}
@@ -132,7 +132,7 @@ func (b *build) checkFields(f *file) {
 }
 
 // checkGenerated checks the files of ConfigMaps and Secrets.
-func (b *build) checkGenerated(f *file) {
+func (b *build) checkGenerated(f *kustomizeFile) {
 	each := func(field string, i int, kv types.KvPairSources) {
 		for j, p := range kv.FileSources {
 			b.path(f, f.pos(field, i, "files", j), keyed(p), false)
@@ -161,7 +161,7 @@ func keyed(source string) string {
 }
 
 // checkPatches checks the files of patches and replacements.
-func (b *build) checkPatches(f *file) {
+func (b *build) checkPatches(f *kustomizeFile) {
 	for i, p := range f.k.Patches {
 		if p.Path != "" {
 			b.parsed(f, f.pos("patches", i, "path"), p.Path)
@@ -199,7 +199,7 @@ func (b *build) follows(p string) bool { return b.Remotes != nil && remote(p) }
 
 // resource checks an entry of resources: a file of objects, or a directory with
 // a kustomization. It returns the entry for kustomize.
-func (b *build) resource(f *file, pos diag.Pos, p string) string {
+func (b *build) resource(f *kustomizeFile, pos diag.Pos, p string) string {
 	name := path.Join(f.dir, p)
 	switch {
 	case b.follows(p):
@@ -216,10 +216,10 @@ func (b *build) resource(f *file, pos diag.Pos, p string) string {
 }
 
 // objectFile checks a file of objects.
-func (b *build) objectFile(f *file, pos diag.Pos, name, entry string) {
+func (b *build) objectFile(f *kustomizeFile, pos diag.Pos, name, entry string) {
 	data, err := b.tree.read(name)
 	if err != nil {
-		b.pathFault(pos, entry+" "+reason(err), "")
+		b.pathFault(pos, entry+" "+readReason(err), "")
 		return
 	}
 	if !b.yaml(name, data) {
@@ -231,7 +231,7 @@ func (b *build) objectFile(f *file, pos diag.Pos, name, entry string) {
 }
 
 // include adds the number of objects of an included kustomization.
-func (f *file) include(other *file) {
+func (f *kustomizeFile) include(other *kustomizeFile) {
 	if other != nil {
 		f.objects += other.objects
 		if other.inherits && f.k.Namespace == "" {
@@ -266,14 +266,14 @@ func (b *build) objects(name string, data []byte) resmap.ResMap {
 
 // parsed checks the path of a file that kustomize parses, and returns its
 // content.
-func (b *build) parsed(f *file, pos diag.Pos, p string) ([]byte, bool) {
+func (b *build) parsed(f *kustomizeFile, pos diag.Pos, p string) ([]byte, bool) {
 	if !b.path(f, pos, p, false) {
 		return nil, false
 	}
 	name := path.Join(f.dir, filepath.ToSlash(p))
 	data, err := b.tree.read(name)
 	if err != nil {
-		b.pathFault(pos, p+" "+reason(err), "")
+		b.pathFault(pos, p+" "+readReason(err), "")
 		return nil, false
 	}
 	if len(strings.TrimSpace(string(data))) == 0 {
@@ -285,7 +285,7 @@ func (b *build) parsed(f *file, pos diag.Pos, p string) ([]byte, bool) {
 
 // path checks that a path in the file refers to a file or a directory below the
 // root.
-func (b *build) path(f *file, pos diag.Pos, p string, isDir bool) bool {
+func (b *build) path(f *kustomizeFile, pos diag.Pos, p string, isDir bool) bool {
 	if msg, hint := outside(f.dir, p); msg != "" {
 		b.pathFault(pos, msg, hint)
 		return false

@@ -19,8 +19,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A file is a kustomization file.
-type file struct {
+// A kustomizeFile is a kustomization file.
+type kustomizeFile struct {
 	name string // path below the root
 	dir  string // directory of the file, without links
 	data []byte
@@ -51,7 +51,7 @@ func (b *build) kustomizations(dir string) (found []string) {
 
 // open reads the kustomization file of a directory. pos is the position of the
 // reference to it.
-func (b *build) open(pos diag.Pos, dir string) *file {
+func (b *build) open(pos diag.Pos, dir string) *kustomizeFile {
 	found := b.kustomizations(dir)
 	switch len(found) {
 	case 0:
@@ -70,10 +70,10 @@ func (b *build) open(pos diag.Pos, dir string) *file {
 		b.fault(pos, "several kustomization files in "+dir+": "+strings.Join(found, ", "), "keep one of them")
 		return nil
 	}
-	f := &file{name: path.Join(dir, found[0]), dir: dir, texts: map[string]bool{}}
+	f := &kustomizeFile{name: path.Join(dir, found[0]), dir: dir, texts: map[string]bool{}}
 	data, err := b.tree.read(f.name)
 	if err != nil {
-		b.pathFault(pos, f.name+" "+reason(err), "")
+		b.pathFault(pos, f.name+" "+readReason(err), "")
 		return nil
 	}
 	f.data = data
@@ -84,7 +84,7 @@ func (b *build) open(pos diag.Pos, dir string) *file {
 }
 
 // decode decodes the file like kustomize.
-func (b *build) decode(f *file) *file {
+func (b *build) decode(f *kustomizeFile) *kustomizeFile {
 	var doc yaml.Node
 	decoder := yaml.NewDecoder(strings.NewReader(string(f.data)))
 	err := decoder.Decode(&doc)
@@ -105,30 +105,30 @@ func (b *build) decode(f *file) *file {
 }
 
 var (
-	unknownField = regexp.MustCompile(`unknown field "(.*)"$`)
-	wrongType    = regexp.MustCompile(`cannot unmarshal (\w+) into Go (?:struct field \w+\.(\S+)|value) of type (\S+)`)
+	unknownField       = regexp.MustCompile(`unknown field "(.*)"$`)
+	kustomizeWrongType = regexp.MustCompile(`cannot unmarshal (\w+) into Go (?:struct field \w+\.(\S+)|value) of type (\S+)`)
 )
 
 // mistyped returns the fault of a file that kustomize cannot decode.
-func (f *file) mistyped(err error) (pos diag.Pos, msg, hint string) {
+func (f *kustomizeFile) mistyped(err error) (pos diag.Pos, msg, hint string) {
 	text := oneLine(err.Error())
 	if m := unknownField.FindStringSubmatch(text); m != nil {
 		pos := f.key(m[1])
 		return pos, "kustomizations have no field " + m[1], cmp.Or(diag.DidYouMean(m[1], fields()), "remove it")
 	}
-	if m := wrongType.FindStringSubmatch(text); m != nil {
-		msg := kindOf(m[1]) + ", where kustomize expects " + kindOf(m[3])
+	if m := kustomizeWrongType.FindStringSubmatch(text); m != nil {
+		msg := kustomizeKindOf(m[1]) + ", where kustomize expects " + kustomizeKindOf(m[3])
 		if m[2] == "" {
-			return diag.Pos{File: f.name}, msg, "write " + kindOf(m[3])
+			return diag.Pos{File: f.name}, msg, "write " + kustomizeKindOf(m[3])
 		}
 		keys := strings.Split(m[2], ".")
-		return f.key(keys[len(keys)-1]), m[2] + " is " + msg, "write " + kindOf(m[3])
+		return f.key(keys[len(keys)-1]), m[2] + " is " + msg, "write " + kustomizeKindOf(m[3])
 	}
 	return diag.Pos{File: f.name}, shorten(text), "correct the file"
 }
 
-// kindOf returns the YAML name for a type of JSON or Go.
-func kindOf(typ string) string {
+// kustomizeKindOf returns the YAML name for a type of JSON or Go.
+func kustomizeKindOf(typ string) string {
 	switch {
 	case typ == "array" || strings.HasPrefix(typ, "[]"):
 		return "a list"
@@ -154,7 +154,7 @@ func fields() []string {
 }
 
 // pos returns the position of a field, or of its deepest existing parent.
-func (f *file) pos(field ...any) diag.Pos {
+func (f *kustomizeFile) pos(field ...any) diag.Pos {
 	n, at := follow(f.doc), f.doc
 	for _, step := range field {
 		var next *yaml.Node
@@ -184,7 +184,7 @@ func (f *file) pos(field ...any) diag.Pos {
 }
 
 // key returns the position of the first key with the name, or of the file.
-func (f *file) key(name string) diag.Pos {
+func (f *kustomizeFile) key(name string) diag.Pos {
 	if n := find(f.doc, name); n != nil {
 		return f.place(n)
 	}
@@ -203,7 +203,7 @@ func find(n *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-func (f *file) place(n *yaml.Node) diag.Pos {
+func (f *kustomizeFile) place(n *yaml.Node) diag.Pos {
 	if n.Line == 0 || n.Kind == yaml.DocumentNode {
 		return diag.Pos{File: f.name}
 	}
@@ -223,8 +223,8 @@ func follow(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// yamlLine matches a line number in a message of the YAML library.
-var yamlLine = regexp.MustCompile(`line (\d+): (.*)$`)
+// yamlLine matches a line number in a message of the YAML libraries.
+var yamlLine = regexp.MustCompile(`\bline (\d+): (.*)$`)
 
 // yaml checks a file of YAML documents: they must be valid, have no duplicate
 // keys and stay small with expanded aliases.

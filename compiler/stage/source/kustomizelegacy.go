@@ -21,7 +21,7 @@ type deprecatedFields struct {
 	strategicMerge []types.PatchStrategicMerge
 }
 
-func (f *file) deprecatedFields() deprecatedFields {
+func (f *kustomizeFile) deprecatedFields() deprecatedFields {
 	return deprecatedFields{f.k.Bases, f.k.PatchesJson6902, f.k.PatchesStrategicMerge}
 }
 
@@ -52,7 +52,7 @@ func (b *build) serve(name string, data []byte) ([]byte, error) {
 }
 
 // strategic returns patchesStrategicMerge as patches.
-func (f *file) strategic() []types.Patch {
+func (f *kustomizeFile) strategic() []types.Patch {
 	var patches []types.Patch
 	for _, p := range f.k.PatchesStrategicMerge {
 		if f.texts[string(p)] {

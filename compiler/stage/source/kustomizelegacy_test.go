@@ -7,7 +7,7 @@ import (
 
 // TestServe holds the tree to giving out no kustomization that was not checked.
 func TestServe(t *testing.T) {
-	b := &build{checked: map[string]*file{"app": {name: "app/kustomization.yaml"}, "bad": nil}}
+	b := &build{checked: map[string]*kustomizeFile{"app": {name: "app/kustomization.yaml"}, "bad": nil}}
 	if got, err := b.serve("app/kustomization.yaml", []byte("a: b")); string(got) != "a: b" || err != nil {
 		t.Errorf("%s, %v", got, err)
 	}

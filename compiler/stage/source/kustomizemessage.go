@@ -14,8 +14,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// reason returns the error of reading a file as a clause that follows its name.
-func reason(err error) string {
+// readReason returns the error of reading a file as a clause that follows its name.
+func readReason(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return "cannot be read: " + e.Err.Error()
 	}
@@ -106,7 +106,7 @@ var (
 )
 
 // failed returns the fault of a failed build.
-func (b *build) failed(top *file, err error) error {
+func (b *build) failed(top *kustomizeFile, err error) error {
 	if b.tree.spent {
 		return b.at(diag.CodeSourceLimits, diag.Pos{File: top.name}, "kustomizations include each other so often that one "+errSpent.Error(), "include each kustomization once")
 	}
@@ -170,7 +170,7 @@ func object(id string) string {
 }
 
 // patches calls yield with the position and text of each patch of the file.
-func (b *build) patches(f *file, yield func(pos diag.Pos, text []byte)) {
+func (b *build) patches(f *kustomizeFile, yield func(pos diag.Pos, text []byte)) {
 	one := func(pos diag.Pos, file, text string) {
 		data := []byte(text)
 		if file != "" {
@@ -191,7 +191,7 @@ func (b *build) patches(f *file, yield func(pos diag.Pos, text []byte)) {
 
 // unreadablePatch returns the position of the first patch that kustomize cannot read, and a
 // hint.
-func (b *build) unreadablePatch(f *file) (pos diag.Pos, hint string) {
+func (b *build) unreadablePatch(f *kustomizeFile) (pos diag.Pos, hint string) {
 	pos = diag.Pos{File: f.name}
 	hint = "write apiVersion, kind and metadata.name of the object, or a list of operations with op, path and value"
 	found := false
@@ -211,7 +211,7 @@ func (b *build) unreadablePatch(f *file) (pos diag.Pos, hint string) {
 }
 
 // patchOf returns the position of the first patch of an object.
-func (b *build) patchOf(f *file, id string) diag.Pos {
+func (b *build) patchOf(f *kustomizeFile, id string) diag.Pos {
 	pos := diag.Pos{File: f.name}
 	b.patches(f, func(at diag.Pos, text []byte) {
 		objs, err := b.resources.RF().SliceFromBytes(text)
@@ -225,7 +225,7 @@ func (b *build) patchOf(f *file, id string) diag.Pos {
 }
 
 // patchWith returns the position of the only patch that contains the text.
-func (b *build) patchWith(f *file, part string) diag.Pos {
+func (b *build) patchWith(f *kustomizeFile, part string) diag.Pos {
 	var found []diag.Pos
 	b.patches(f, func(at diag.Pos, text []byte) {
 		if strings.Contains(string(text), part) {
@@ -239,7 +239,7 @@ func (b *build) patchWith(f *file, part string) diag.Pos {
 }
 
 // generatorOf returns the position of the generator of a ConfigMap or Secret.
-func (b *build) generatorOf(f *file, name string) diag.Pos {
+func (b *build) generatorOf(f *kustomizeFile, name string) diag.Pos {
 	for i, g := range f.k.ConfigMapGenerator {
 		if g.Name == name {
 			return f.pos("configMapGenerator", i)

@@ -88,7 +88,7 @@ func (b *build) mount(pos diag.Pos, address string) (string, bool) {
 
 // remoteEntry checks an address in resources or components, and returns its
 // replacement for kustomize, or the entry after a fault.
-func (b *build) remoteEntry(f *file, pos diag.Pos, address, kind string) string {
+func (b *build) remoteEntry(f *kustomizeFile, pos diag.Pos, address, kind string) string {
 	name, ok := b.mount(pos, address)
 	if !ok {
 		return address
@@ -111,7 +111,7 @@ func (b *build) remoteEntry(f *file, pos diag.Pos, address, kind string) string 
 
 // rewrite returns the content of a kustomization with paths in the place of
 // addresses.
-func (f *file) rewrite(data []byte) ([]byte, error) {
+func (f *kustomizeFile) rewrite(data []byte) ([]byte, error) {
 	if !f.rewritten {
 		return data, nil
 	}
@@ -120,7 +120,7 @@ func (f *file) rewrite(data []byte) ([]byte, error) {
 
 // mountStat returns the file info of a path in a remote repository. It reads a
 // file to find out whether it exists.
-func (t *tree) mountStat(place, rest string) (fs.FileInfo, error) {
+func (t *kustomizeTree) mountStat(place, rest string) (fs.FileInfo, error) {
 	files := t.mounts[place]
 	switch {
 	case files == nil:

@@ -16,7 +16,7 @@ import (
 
 // plugin checks an entry of generators, transformers or validators: the
 // configuration of a built-in one, or a file with it.
-func (b *build) plugin(f *file, pos diag.Pos, text string) {
+func (b *build) plugin(f *kustomizeFile, pos diag.Pos, text string) {
 	m, err := b.resources.NewResMapFromBytes([]byte(text))
 	if err == nil {
 		b.configured(f, pos, m)
@@ -53,7 +53,7 @@ type paths struct {
 }
 
 // configured checks configurations of built-in plugins at pos.
-func (b *build) configured(f *file, pos diag.Pos, m resmap.ResMap) {
+func (b *build) configured(f *kustomizeFile, pos diag.Pos, m resmap.ResMap) {
 	for _, res := range m.Resources() {
 		switch gvk := res.GetGvk(); {
 		case gvk.Group != "" || gvk.Version != konfig.BuiltinPluginApiVersion:
@@ -76,7 +76,7 @@ func (b *build) configured(f *file, pos diag.Pos, m resmap.ResMap) {
 	}
 }
 
-func (b *build) configuredPaths(f *file, pos diag.Pos, p paths) {
+func (b *build) configuredPaths(f *kustomizeFile, pos diag.Pos, p paths) {
 	for _, name := range p.FileSources {
 		b.path(f, pos, keyed(name), false)
 	}

@@ -25,10 +25,10 @@ const (
 	maxKustomizeReads = 50_000    // number of the reads of a build
 )
 
-// A tree is the file system for kustomize: read-only, with the fleet's root as
+// A kustomizeTree is the file system for kustomize: read-only, with the fleet's root as
 // "/". The content of a file never changes. A tree is not safe for concurrent
 // use.
-type tree struct {
+type kustomizeTree struct {
 	ctx  context.Context
 	root *os.Root
 
@@ -44,7 +44,7 @@ type tree struct {
 	kustomization func(name string, data []byte) ([]byte, error)
 }
 
-var _ filesys.FileSystem = (*tree)(nil)
+var _ filesys.FileSystem = (*kustomizeTree)(nil)
 
 // errSpent is the error of a build that exceeds the limits for reads.
 var errSpent = fmt.Errorf("exceeds the limit of %d files or %d MiB for a build", maxKustomizeReads, maxKustomizeTotal>>20)
@@ -60,7 +60,7 @@ func inner(name string) string {
 }
 
 // real returns the path with all symbolic links resolved.
-func (t *tree) real(name string) (string, error) {
+func (t *kustomizeTree) real(name string) (string, error) {
 	name = inner(name)
 	if place, rest := mountOf(name); place != "" {
 		_, err := t.mountStat(place, rest)
@@ -70,7 +70,7 @@ func (t *tree) real(name string) (string, error) {
 }
 
 // stat returns the file info of a path, and follows links.
-func (t *tree) stat(name string) (fs.FileInfo, error) {
+func (t *kustomizeTree) stat(name string) (fs.FileInfo, error) {
 	real, err := t.real(name)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (t *tree) stat(name string) (fs.FileInfo, error) {
 }
 
 // lstat returns the file info of a path without links.
-func (t *tree) lstat(real string) (fs.FileInfo, error) {
+func (t *kustomizeTree) lstat(real string) (fs.FileInfo, error) {
 	if place, rest := mountOf(real); place != "" {
 		return t.mountStat(place, rest)
 	}
@@ -87,7 +87,7 @@ func (t *tree) lstat(real string) (fs.FileInfo, error) {
 }
 
 // read returns the content of a file.
-func (t *tree) read(name string) ([]byte, error) {
+func (t *kustomizeTree) read(name string) ([]byte, error) {
 	if err := t.ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (t *tree) read(name string) ([]byte, error) {
 	return data, nil
 }
 
-func (t *tree) load(name string) ([]byte, error) {
+func (t *kustomizeTree) load(name string) ([]byte, error) {
 	real, err := t.real(name)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (t *tree) load(name string) ([]byte, error) {
 }
 
 // names returns the entries of a directory, sorted.
-func (t *tree) names(dir string) []string {
+func (t *kustomizeTree) names(dir string) []string {
 	real, err := t.real(dir)
 	if err != nil {
 		return nil
@@ -153,7 +153,7 @@ func (t *tree) names(dir string) []string {
 
 // recorded returns all files of the fleet that were read, sorted. Files behind
 // links have both names.
-func (t *tree) recorded() []string {
+func (t *kustomizeTree) recorded() []string {
 	names := slices.Collect(maps.Keys(t.files))
 	names = slices.AppendSeq(names, maps.Keys(t.also))
 	slices.Sort(names)
@@ -162,7 +162,7 @@ func (t *tree) recorded() []string {
 }
 
 // ReadFile reads a file for kustomize.
-func (t *tree) ReadFile(name string) ([]byte, error) {
+func (t *kustomizeTree) ReadFile(name string) ([]byte, error) {
 	name = inner(name)
 	data, err := t.read(name)
 	if err == nil && IsKustomization(name) {
@@ -172,7 +172,7 @@ func (t *tree) ReadFile(name string) ([]byte, error) {
 }
 
 // CleanedAbs splits a path into a directory without links and a file.
-func (t *tree) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
+func (t *kustomizeTree) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
 	real, err := t.real(name)
 	if err != nil {
 		return "", "", err
@@ -189,25 +189,25 @@ func (t *tree) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
 }
 
 // IsDir reports whether the path is a directory.
-func (t *tree) IsDir(name string) bool {
+func (t *kustomizeTree) IsDir(name string) bool {
 	info, err := t.stat(name)
 	return err == nil && info.IsDir()
 }
 
 // Exists reports whether a path exists.
-func (t *tree) Exists(name string) bool {
+func (t *kustomizeTree) Exists(name string) bool {
 	_, err := t.stat(name)
 	return err == nil
 }
 
 // The remaining methods of the interface are not used by builds.
 
-func (t *tree) Create(string) (filesys.File, error)  { return nil, fs.ErrPermission }
-func (t *tree) Mkdir(string) error                   { return fs.ErrPermission }
-func (t *tree) MkdirAll(string) error                { return fs.ErrPermission }
-func (t *tree) RemoveAll(string) error               { return fs.ErrPermission }
-func (t *tree) Open(string) (filesys.File, error)    { return nil, fs.ErrPermission }
-func (t *tree) ReadDir(string) ([]string, error)     { return nil, fs.ErrPermission }
-func (t *tree) Glob(string) ([]string, error)        { return nil, fs.ErrPermission }
-func (t *tree) WriteFile(string, []byte) error       { return fs.ErrPermission }
-func (t *tree) Walk(string, filepath.WalkFunc) error { return fs.ErrPermission }
+func (t *kustomizeTree) Create(string) (filesys.File, error)  { return nil, fs.ErrPermission }
+func (t *kustomizeTree) Mkdir(string) error                   { return fs.ErrPermission }
+func (t *kustomizeTree) MkdirAll(string) error                { return fs.ErrPermission }
+func (t *kustomizeTree) RemoveAll(string) error               { return fs.ErrPermission }
+func (t *kustomizeTree) Open(string) (filesys.File, error)    { return nil, fs.ErrPermission }
+func (t *kustomizeTree) ReadDir(string) ([]string, error)     { return nil, fs.ErrPermission }
+func (t *kustomizeTree) Glob(string) ([]string, error)        { return nil, fs.ErrPermission }
+func (t *kustomizeTree) WriteFile(string, []byte) error       { return fs.ErrPermission }
+func (t *kustomizeTree) Walk(string, filepath.WalkFunc) error { return fs.ErrPermission }

@@ -21,14 +21,14 @@ func link(t *testing.T, root string, links map[string]string) {
 	}
 }
 
-func newTree(t *testing.T, root string) *tree {
+func newTree(t *testing.T, root string) *kustomizeTree {
 	t.Helper()
 	sys, err := os.OpenRoot(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { sys.Close() })
-	return &tree{ctx: t.Context(), root: sys, files: map[string][]byte{}, also: map[string]bool{}}
+	return &kustomizeTree{ctx: t.Context(), root: sys, files: map[string][]byte{}, also: map[string]bool{}}
 }
 
 // TestPathsStayInside has every way out of the root, in every field.

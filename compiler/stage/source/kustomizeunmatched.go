@@ -48,7 +48,7 @@ func (b *build) unmatched() {
 
 // marked returns which of the patches last have a target that matches something
 // after patches were applied.
-func (b *build) marked(f *file, patches []types.Patch, last ...types.Patch) map[int]bool {
+func (b *build) marked(f *kustomizeFile, patches []types.Patch, last ...types.Patch) map[int]bool {
 	k := f.k
 	k.FixKustomization() // bases
 	part := types.Kustomization{

@@ -21,8 +21,8 @@ import (
 
 const (
 	maxManifestFile    = 16 << 20 // bytes of a file
-	maxManifestsTotal  = 64 << 20 // bytes of all files
-	maxFiles           = 5_000
+	maxManifestTotal   = 64 << 20 // bytes of all files
+	maxManifestFiles   = 5_000
 	maxManifestObjects = 20_000
 	maxManifestFaults  = 100 // faults after which reading stops
 )
@@ -83,7 +83,7 @@ func (s *manifestTree) top(name string) {
 	case errors.Is(err, fs.ErrNotExist):
 		s.missing(name, below)
 	case err != nil:
-		s.fault(diag.CodeSourceFile, diag.Pos{}, name+" "+reason(err), "")
+		s.fault(diag.CodeSourceFile, diag.Pos{}, name+" "+readReason(err), "")
 	case info.IsDir():
 		files := s.files
 		s.directory(below, real, nil)
@@ -140,7 +140,7 @@ func (s *manifestTree) directory(name, real string, above []string) {
 	}
 	names, err := s.names(real)
 	if err != nil {
-		s.fault(diag.CodeSourceFile, diag.Pos{File: name}, reason(err), "")
+		s.fault(diag.CodeSourceFile, diag.Pos{File: name}, readReason(err), "")
 		return
 	}
 	above = append(above[:len(above):len(above)], real)
@@ -156,7 +156,7 @@ func (s *manifestTree) directory(name, real string, above []string) {
 		case errors.Is(err, fs.ErrNotExist):
 			s.fault(diag.CodeSourceFile, diag.Pos{File: below}, "a broken link", "remove it")
 		case err != nil:
-			s.fault(diag.CodeSourceFile, diag.Pos{File: below}, reason(err), "")
+			s.fault(diag.CodeSourceFile, diag.Pos{File: below}, readReason(err), "")
 		case info.IsDir():
 			s.directory(below, where, above)
 		case isManifest(base):
@@ -176,17 +176,17 @@ func (s *manifestTree) file(name, real string, info fs.FileInfo) {
 	case !info.Mode().IsRegular():
 		s.fault(diag.CodeSourceFile, diag.Pos{File: name}, "is not a file", "")
 		return
-	case s.files > maxFiles:
-		s.tooMuch(fmt.Sprintf("more than %d files", maxFiles))
+	case s.files > maxManifestFiles:
+		s.tooMuch(fmt.Sprintf("more than %d files", maxManifestFiles))
 		return
 	}
 	data, err := git.ReadFile(s.root, real, maxManifestFile)
 	if err != nil {
-		s.fault(diag.CodeSourceFile, diag.Pos{File: name}, reason(err), "")
+		s.fault(diag.CodeSourceFile, diag.Pos{File: name}, readReason(err), "")
 		return
 	}
-	if s.bytes += len(data); s.bytes > maxManifestsTotal {
-		s.tooMuch(fmt.Sprintf("more than %d MiB", maxManifestsTotal>>20))
+	if s.bytes += len(data); s.bytes > maxManifestTotal {
+		s.tooMuch(fmt.Sprintf("more than %d MiB", maxManifestTotal>>20))
 		return
 	}
 	t := newText(name, data)

@@ -317,10 +317,10 @@ func TestBounds(t *testing.T) {
 func TestTotal(t *testing.T) {
 	root := t.TempDir()
 	big := []byte("# " + strings.Repeat("x", maxManifestFile-3) + "\n")
-	for i := range maxManifestsTotal/maxManifestFile + 1 {
+	for i := range maxManifestTotal/maxManifestFile + 1 {
 		write(t, filepath.Join(root, fmt.Sprintf("big/%02d.yaml", i)), big)
 	}
-	for i := range maxFiles + 1 {
+	for i := range maxManifestFiles + 1 {
 		write(t, filepath.Join(root, fmt.Sprintf("many/%05d.yaml", i)), nil)
 	}
 	for dir, want := range map[string]string{"big": "more than 64 MiB [FL1407]", "many": "more than 5000 files [FL1407]"} {

@@ -14,8 +14,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// maxManifestsDepth is the maximum nesting of JSON values.
-const maxManifestsDepth = 1000
+// maxManifestDepth is the maximum nesting of JSON values.
+const maxManifestDepth = 1000
 
 // json adds the objects of a file of JSON values.
 func (s *manifestTree) json(t *text) {
@@ -90,8 +90,8 @@ func message(err error) string {
 // numbers. It returns io.EOF at the end of the text.
 func (r reader) value(depth int) (any, place, error) {
 	start := r.next()
-	if depth > maxManifestsDepth {
-		return nil, place{}, fmt.Errorf("values are nested more than %d levels deep", maxManifestsDepth)
+	if depth > maxManifestDepth {
+		return nil, place{}, fmt.Errorf("values are nested more than %d levels deep", maxManifestDepth)
 	}
 	token, err := r.decoder.Token()
 	if err != nil {

@@ -3,7 +3,6 @@ package source
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -66,14 +65,11 @@ func (s *manifestTree) inexact(pos diag.Pos, number string) {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// manifestYAMLLine matches a line number in a message of the YAML libraries.
-var manifestYAMLLine = regexp.MustCompile(`\bline (\d+): (.*)$`)
-
 // unparsed returns the fault of an invalid document.
 func (s *manifestTree) unparsed(t *text, d document, err error) {
 	pos := diag.Pos{File: t.name, Line: d.above + 1}
 	msg := fleet.YAMLMessage(err)
-	if m := manifestYAMLLine.FindStringSubmatch(msg); m != nil {
+	if m := yamlLine.FindStringSubmatch(msg); m != nil {
 		if line, err := strconv.Atoi(m[1]); err == nil {
 			pos.Line, msg = d.above+line, m[2]
 		}

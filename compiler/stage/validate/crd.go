@@ -46,7 +46,7 @@ type EarlierResults interface {
 //
 // The error is a diag.List with all faults, marked with the cluster's ID.
 func (k *CRDChecker) Objects(c *fleet.Cluster, objs, known []fleet.Object) error {
-	run := run{k: k, compat: compatibility(c.KubeVersion), kinds: map[schema.GroupKind]*definition{}}
+	run := crdRun{k: k, compat: compatibility(c.KubeVersion), kinds: map[schema.GroupKind]*definition{}}
 	var defined []*definition
 	for _, o := range objs {
 		if d, ok := k.read(o); ok {
@@ -71,8 +71,8 @@ func (k *CRDChecker) Objects(c *fleet.Cluster, objs, known []fleet.Object) error
 	return diag.In(c.ID, run.faults.Err())
 }
 
-// A run is the validation of one cluster.
-type run struct {
+// A crdRun is the validation of one cluster.
+type crdRun struct {
 	k      *CRDChecker
 	compat minor
 	kinds  map[schema.GroupKind]*definition
@@ -81,7 +81,7 @@ type run struct {
 
 // define adds the kind of a CRD. The first of several CRDs for a kind is used;
 // another package reports the duplicates.
-func (r *run) define(d *definition) {
+func (r *crdRun) define(d *definition) {
 	if _, ok := r.kinds[d.kind]; !ok {
 		r.kinds[d.kind] = d
 	}
@@ -89,7 +89,7 @@ func (r *run) define(d *definition) {
 
 // checkCRDs validates CRDs in parallel: they take most of the time, and a
 // cluster can have hundreds.
-func (r *run) checkCRDs(all []*definition) {
+func (r *crdRun) checkCRDs(all []*definition) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	next := make(chan *definition)
@@ -107,7 +107,7 @@ func (r *run) checkCRDs(all []*definition) {
 }
 
 // crdFaults returns the problems of a CRD.
-func (r *run) crdFaults(d *definition) []problem {
+func (r *crdRun) crdFaults(d *definition) []problem {
 	if len(d.limits) > 0 {
 		return d.limits
 	}
@@ -116,7 +116,7 @@ func (r *run) crdFaults(d *definition) []problem {
 
 // addCRD adds the faults of a CRD. A CRD with other problems than those of its
 // names and its conversion is broken: objects cannot be validated against it.
-func (r *run) addCRD(d *definition) {
+func (r *crdRun) addCRD(d *definition) {
 	found := r.crdFaults(d)
 	d.broken = slices.ContainsFunc(found, func(p problem) bool {
 		return !strings.HasPrefix(p.field, "spec.names") && !strings.HasPrefix(p.field, "spec.conversion") && p.field != "spec.group"
@@ -141,7 +141,7 @@ func (k *CRDChecker) crdFaults(d *definition, compat minor) []problem {
 }
 
 // resource adds the faults of an object if there is a CRD for its kind.
-func (r *run) resource(o fleet.Object) {
+func (r *crdRun) resource(o fleet.Object) {
 	gvk, ok := kindOf(o)
 	if !ok {
 		return
@@ -204,6 +204,6 @@ func resourceProblems(s *compiledSchema, object map[string]any) []problem {
 }
 
 // add adds the faults of an object.
-func (r *run) add(o fleet.Object, found []problem) {
+func (r *crdRun) add(o fleet.Object, found []problem) {
 	r.faults = append(r.faults, customFaults(o, found)...)
 }

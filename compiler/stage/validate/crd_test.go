@@ -16,12 +16,12 @@ import (
 
 var customWeb = &fleet.Release{Name: "web", Namespace: "front", Pos: diag.Pos{File: "web.cue", Line: 3, Col: 1}}
 
-// cluster returns a cluster of a Kubernetes version.
+// customCluster returns a cluster of a Kubernetes version.
 func customCluster(version string) *fleet.Cluster {
 	return &fleet.Cluster{ID: "prod/eu", KubeVersion: version}
 }
 
-// objects returns the objects of the release web, written as YAML documents.
+// customObjects returns the objects of the release web, written as YAML documents.
 func customObjects(t testing.TB, texts ...string) []fleet.Object {
 	t.Helper()
 	var out []fleet.Object
@@ -64,7 +64,7 @@ func text(t testing.TB, err error) string {
 	return b.String()
 }
 
-// check returns the faults of objects in a cluster of the newest version.
+// checkCustom returns the faults of objects in a cluster of the newest version.
 func checkCustom(t testing.TB, objs []fleet.Object) string {
 	t.Helper()
 	var k CRDChecker

@@ -11,8 +11,8 @@ import (
 // stay far below. An API server has no such limits for its clients; it has
 // timeouts for requests.
 const (
-	maxBytes           = 3 << 20       // of an object as JSON; an API server accepts no larger request
-	maxDepth           = 500           // of nested maps and lists
+	maxCRDBytes        = 3 << 20       // of an object as JSON; an API server accepts no larger request
+	maxCRDDepth        = 500           // of nested maps and lists
 	maxWork            = 1_000_000_000 // nodes of an object times nodes of its schema
 	maxDefaulted       = 10_000_000    // nodes that defaults may add to an object
 	maxCountedDefaults = 1_000_000     // nodes to count in the defaults of a schema
@@ -34,10 +34,10 @@ func (m *meter) enter(depth, bytes int) bool {
 	m.bytes += bytes + 1
 	switch {
 	case m.problem != "":
-	case depth > maxDepth:
-		m.problem = fmt.Sprintf("it is nested deeper than %d levels", maxDepth)
-	case m.bytes > maxBytes:
-		m.problem = fmt.Sprintf("it is larger than the %d MiB that the API server accepts", maxBytes>>20)
+	case depth > maxCRDDepth:
+		m.problem = fmt.Sprintf("it is nested deeper than %d levels", maxCRDDepth)
+	case m.bytes > maxCRDBytes:
+		m.problem = fmt.Sprintf("it is larger than the %d MiB that the API server accepts", maxCRDBytes>>20)
 	}
 	return m.problem == ""
 }

@@ -16,7 +16,7 @@ func definitionFaults(t *testing.T, property string) string {
 
 func TestHostileDefinitions(t *testing.T) {
 	deep := "{type: string}"
-	for range maxDepth/2 + 1 {
+	for range maxCRDDepth/2 + 1 {
 		deep = "{type: object, properties: {a: " + deep + "}}"
 	}
 	rules := "a: {type: integer, x-kubernetes-validations: [" + strings.Repeat("{rule: 'self > 1'}, ", maxRules/2+1) + "]}"
@@ -27,7 +27,7 @@ func TestHostileDefinitions(t *testing.T) {
 	}
 	for name, tt := range map[string]struct{ property, want string }{
 		"deep":              {"a: " + deep, "it is nested deeper than 500 levels [FL1604]\n"},
-		"large":             {"a: {type: string, title: " + strings.Repeat("x", maxBytes) + "}", "it is larger than the 3 MiB that the API server accepts [FL1604]\n"},
+		"large":             {"a: {type: string, title: " + strings.Repeat("x", maxCRDBytes) + "}", "it is larger than the 3 MiB that the API server accepts [FL1604]\n"},
 		"pattern":           {"a: {type: string, pattern: '(abcdefghijklmnopqrstuvwxyz){1,1000}'}", "its pattern \"(abcdefghijklmnopqrstuvwxyz){1,1000}\" repeats too often to be checked [FL1604]\n"},
 		"patterns":          {"a: {type: object, properties: {" + patterns(600) + "}}", "its patterns are larger than fleetc checks [FL1604]\n"},
 		"rules":             {rules, "it has more rules than fleetc checks [FL1604]\n"},

@@ -25,8 +25,8 @@ type problem struct { // path of the field; empty for the object
 	cause error  // may be nil
 }
 
-// faults converts the problems of an object to faults, one for each field, at
-// most maxFaults.
+// customFaults converts the problems of an object to faults, one for each field, at
+// most maxCustomFaults.
 func customFaults(o fleet.Object, found []problem) diag.List {
 	var out diag.List
 	folded := fold(found)
@@ -64,7 +64,7 @@ func fold(found []problem) []problem {
 	return out
 }
 
-// fault returns a fault of an object.
+// customFault returns a fault of an object.
 func customFault(o fleet.Object, msg, hint string, cause error) *diag.Diag {
 	msg = diag.Visible(msg, 4*maxText)
 	if from := o.Origin(); from != "" {

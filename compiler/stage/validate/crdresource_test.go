@@ -156,7 +156,7 @@ func TestManyCustomFaults(t *testing.T) {
 // Values come from several decoders, and from hostile sources.
 func TestOddValues(t *testing.T) {
 	deep := any("x")
-	for range maxDepth + 1 {
+	for range maxCRDDepth + 1 {
 		deep = map[string]any{"a": deep}
 	}
 	for name, tt := range map[string]struct {
@@ -170,7 +170,7 @@ func TestOddValues(t *testing.T) {
 		"no number":       {math.NaN(), ": it has a value that JSON does not support [FL1604]\n"},
 		"whole but large": {int64(1e18), ""},
 		"another type":    {struct{ A int }{3}, ": it has a value that JSON does not support [FL1604]\n"},
-		"large":           {strings.Repeat("x", maxBytes), ": it is larger than the 3 MiB that the API server accepts [FL1604]\n"},
+		"large":           {strings.Repeat("x", maxCRDBytes), ": it is larger than the 3 MiB that the API server accepts [FL1604]\n"},
 		"deep":            {deep, ": it is nested deeper than 500 levels [FL1604]\n"},
 	} {
 		objs := customObjects(t, widgets(t), widget("{}"))

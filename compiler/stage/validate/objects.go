@@ -8,8 +8,9 @@
 // resources against them, as the API server does when it creates them.
 //
 // A [PolicyChecker] checks the objects against the cluster's policies, which are rules in CUE
-// that it gets as text. With an object, a rule is unified with each object, which must already
-// have everything that the rule requires. With violations, it computes them from all objects.
+// that it gets as text. A rule with the field object is unified with each object, which must
+// already have everything that the rule requires. A rule with the field violations computes
+// them from all objects.
 //
 // The package does not check values encrypted by SOPS. It does not change values,
 // parse YAML, or use a cluster or the network. Of the API server's rules for built-in

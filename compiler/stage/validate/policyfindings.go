@@ -21,7 +21,7 @@ func (c *compiledRule) findings(err error, o *policyObject) []finding {
 	for _, d := range diag.RawCUEFaults("", err, cue.Value{}) {
 		f := finding{text: d.Msg}
 		if e, ok := d.Cause.(errors.Error); ok {
-			f.path = ruleFields(e.Path())
+			f.path = pathInObject(e.Path())
 		}
 		if value, known := fleet.Lookup(o.plain, f.path); known && len(f.path) > 0 {
 			f.text = reworded(d.Msg, inline(value))
@@ -78,8 +78,8 @@ func withoutValue(msg string, o *policyObject, path []string) string {
 	return "is not allowed by the rule"
 }
 
-// ruleFields returns the path of a field relative to the object.
-func ruleFields(path []string) []string {
+// pathInObject returns the path of a field relative to the object.
+func pathInObject(path []string) []string {
 	i := slices.Index(path, "object")
 	if len(path) > 2 && path[0] == "policies" && path[2] == "object" {
 		i = 2 // the policy itself may be called object

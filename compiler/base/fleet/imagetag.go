@@ -30,7 +30,7 @@ func (e *TagRuleError) Error() string { return e.Field + ": " + e.Msg }
 // tagVersionGroup is the group of a pattern that has the version for a range of versions.
 const tagVersionGroup = "version"
 
-// CompileTagRule prepares a rule. The error is a [*RuleError].
+// CompileTagRule prepares a rule. The error is a [*TagRuleError].
 func CompileTagRule(rule TagRule) (*TagPolicy, error) {
 	p := &TagPolicy{rule: rule}
 	var err error

@@ -16,8 +16,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// readFile returns the text of a file of the fleet with the edits.
-func readFile(root, file string, edits load.Edits) ([]byte, error) {
+// readEdited returns the text of a file of the fleet with the edits.
+func readEdited(root, file string, edits load.Edits) ([]byte, error) {
 	if text, ok := edits[file]; ok {
 		return text, nil
 	}
@@ -83,7 +83,7 @@ func isPlainText(text string) bool {
 
 // editYAML replaces a text in the scalar at a position of a YAML file.
 func editYAML(root string, o operation, edits load.Edits) error {
-	text, err := readFile(root, o.at.File, edits)
+	text, err := readEdited(root, o.at.File, edits)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func editKustomization(root string, o operation, edits load.Edits) (LineEdit, er
 		seen[dir] = true
 		for _, name := range kustomizationNames {
 			file := path.Join(dir, name)
-			text, err := readFile(root, file, edits)
+			text, err := readEdited(root, file, edits)
 			if err != nil {
 				continue
 			}
@@ -218,7 +218,7 @@ func applyScalars(file string, text []byte, changes []scalarChange, edits load.E
 
 // replaceScalar replaces all scalars of a YAML file that are a text.
 func replaceScalar(root, file, before, after string, edits load.Edits) (LineEdit, bool) {
-	text, err := readFile(root, file, edits)
+	text, err := readEdited(root, file, edits)
 	if err != nil {
 		return LineEdit{}, false
 	}
@@ -242,7 +242,7 @@ func replaceScalar(root, file, before, after string, edits load.Edits) (LineEdit
 
 // editOnce replaces a text in quotes that a file has once.
 func editOnce(root string, o operation, edits load.Edits) (LineEdit, error) {
-	text, err := readFile(root, o.at.File, edits)
+	text, err := readEdited(root, o.at.File, edits)
 	if err != nil {
 		return LineEdit{}, err
 	}

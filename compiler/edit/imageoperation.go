@@ -43,9 +43,9 @@ type LineEdit struct {
 	After    string `json:"after"`
 }
 
-// apply applies operations to the files of the fleet. Later lines come first, so that
+// applyOperations applies operations to the files of the fleet. Later lines come first, so that
 // positions stay valid.
-func apply(root string, operations []operation) (load.Edits, []LineEdit, error) {
+func applyOperations(root string, operations []operation) (load.Edits, []LineEdit, error) {
 	operations = slices.Clone(operations)
 	slices.SortStableFunc(operations, func(a, b operation) int {
 		return cmp.Or(cmp.Compare(boolInt(a.kind == setInLayer), boolInt(b.kind == setInLayer)), cmp.Compare(a.at.File, b.at.File),

@@ -18,8 +18,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
-// UpdateRequest selects a chart and its new version.
-type UpdateRequest struct {
+// ChartUpdateRequest selects a chart and its new version.
+type ChartUpdateRequest struct {
 	Name    string // of the generated package, or of its chart
 	Version string // range of versions, or a git ref; the newest stable version when empty
 	In      string // layer whose clusters are updated; if empty, all clusters whose layers do not select a version
@@ -55,7 +55,7 @@ type Move struct {
 // UpdateChart pins another version of a chart, updates the clusters of a layer or of the
 // whole fleet to it, and returns the changes. Faults of the fleet with the new version are
 // in the result and do not prevent the update.
-func UpdateChart(ctx context.Context, c *compiler.Compiler, req UpdateRequest) (*ChartUpdate, error) {
+func UpdateChart(ctx context.Context, c *compiler.Compiler, req ChartUpdateRequest) (*ChartUpdate, error) {
 	p, err := pinningOf(ctx, c, req)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func findPinned(c *compiler.Compiler, name string) (root string, pkg load.Packag
 }
 
 // pinningOf finds the package and the version of a request.
-func pinningOf(ctx context.Context, c *compiler.Compiler, req UpdateRequest) (*pinning, error) {
+func pinningOf(ctx context.Context, c *compiler.Compiler, req ChartUpdateRequest) (*pinning, error) {
 	root, pkg, err := findPinned(c, req.Name)
 	if err != nil {
 		return nil, err
@@ -211,7 +211,7 @@ func (p *pinning) addBesideDefault() {
 }
 
 // compare compares the fleet before and after the update.
-func (u *ChartUpdate) compare(ctx context.Context, p *pinning, req UpdateRequest, before, after compiler.Evaluation) error {
+func (u *ChartUpdate) compare(ctx context.Context, p *pinning, req ChartUpdateRequest, before, after compiler.Evaluation) error {
 	if after.Fleet == nil {
 		u.Faults = after.Faults
 		return nil
