@@ -41,11 +41,12 @@ test-programs: ## Build sops, vals and helmfile, and run the scripts that compar
 # The race detector needs C, and makes programs several times slower. CI runs it
 # for the packages that share memory between goroutines, and for the scripts of
 # commands that work on several clusters at a time; these also run the packages whose
-# own tests have one goroutine, such as values, and SERIAL, long tests of one goroutine.
+# own tests have one goroutine, such as values, and what SERIAL tests: long tests of one
+# goroutine, or of exports and vets, which these scripts run.
 # A process that looks for races sleeps for a second before it ends, which thousands
 # do here: GORACE turns it off.
 RACE = $(shell grep -rlE --include='*.go' --exclude='*_test.go' '\bgo func|\.Go\b|sync\.|atomic\.' compiler/* | xargs -n 1 dirname | grep -vxE 'compiler(/(query|edit|incremental|stage/values))?' | sort -u | sed 's,^,./,')
-SERIAL = TestReadsAreComplete|TestSameMerge.*|TestNondeterministicFunctions|FuzzEngine|TestExampleFleet|TestManyLongWords|TestUnpackLimits
+SERIAL = TestReadsAreComplete|TestSameMerge.*|TestNondeterministicFunctions|FuzzEngine|TestExampleFleet|TestManyLongWords|TestUnpackLimits|TestExports(Example|Helm)|TestVet(HasFaultsOf.*|OfLayouts)
 race race-all: export GORACE := atexit_sleep_ms=0
 race race-all: export CGO_ENABLED := 1
 race: ## Look for data races where goroutines are.

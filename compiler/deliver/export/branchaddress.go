@@ -20,7 +20,7 @@ const (
 	onMachine   = overNetwork + ":file"
 )
 
-// An remoteAddress is the parsed address of a repository.
+// A remoteAddress is the parsed address of a repository.
 type remoteAddress struct {
 	url       string // URL for git, may contain credentials
 	name      string // name for messages, without credentials

@@ -106,7 +106,7 @@ type fluxState struct {
 	byRelease map[string]string         // names of releases by namespace/name of HelmReleases
 }
 
-// An fluxObject is an object that a Kustomization applies.
+// A fluxObject is an object that a Kustomization applies.
 type fluxObject struct {
 	content map[string]any
 	doc     *Document // may be nil
