@@ -18,7 +18,7 @@ type JsonnetRenderer struct {
 	MaxTime   time.Duration // maximum duration of a render, 0 for two minutes
 	MaxMemory uint64        // maximum growth of the process's memory during a render in bytes, 0 for 1 GiB
 
-	files files
+	files jsonnetFiles
 	once  sync.Once
 	lib   *jsonnetFile // parsed Library
 	idle  sync.Pool    // of *machine, to reuse their syntax trees
@@ -74,7 +74,7 @@ func (r *JsonnetRenderer) Render(ctx context.Context, req JsonnetRequest) (Jsonn
 	}
 	result := JsonnetResult{Reads: t.readFiles()}
 	if out.err == nil {
-		if result.Objects, out.err = objects(req, out.json); out.err == nil {
+		if result.Objects, out.err = jsonnetObjects(req, out.json); out.err == nil {
 			out.err = t.rounded(result.Objects)
 		}
 	} else {

@@ -32,8 +32,8 @@ func (r *JsonnetRenderer) Dependencies(ctx context.Context, name string) (files 
 		r.idle.Put(m)
 	}()
 	c.code("", m.run.req.File)
-	if len(m.run.reads) > maxJsonnetReads || m.run.bytes > maxReadBytes {
-		return nil, false, fmt.Errorf("%s imports more than %d files or %d MiB", name, maxJsonnetReads, maxReadBytes>>20)
+	if len(m.run.reads) > maxJsonnetReads || m.run.bytes > maxJsonnetReadBytes {
+		return nil, false, fmt.Errorf("%s imports more than %d files or %d MiB", name, maxJsonnetReads, maxJsonnetReadBytes>>20)
 	}
 	return m.run.readFiles(), c.charts, ctx.Err()
 }

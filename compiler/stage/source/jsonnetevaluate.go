@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	maxStack  = 500 // nested calls, the default of all Jsonnet tools
-	maxSteps  = 50_000_000
-	maxTime   = 2 * time.Minute
-	maxMemory = 1 << 30
+	maxStack         = 500 // nested calls, the default of all Jsonnet tools
+	maxJsonnetSteps  = 50_000_000
+	maxJsonnetTime   = 2 * time.Minute
+	maxJsonnetMemory = 1 << 30
 
 	memoryInterval = 25 * time.Millisecond // between two measurements of memory
 	stopTimeout    = 2 * time.Second       // for an evaluation to stop after a limit
@@ -56,7 +56,7 @@ type outcome struct {
 // does not stop.
 func (r *JsonnetRenderer) supervise(ctx context.Context, m *machine, t *run) (out outcome, alive bool) {
 	m.run = t
-	m.meter.reset(cmp.Or(r.MaxSteps, maxSteps))
+	m.meter.reset(cmp.Or(r.MaxSteps, maxJsonnetSteps))
 	stop := m.meter.stop
 	done := make(chan outcome, 1)
 	go func() {
@@ -66,7 +66,7 @@ func (r *JsonnetRenderer) supervise(ctx context.Context, m *machine, t *run) (ou
 		out.stopped = false
 	}()
 
-	limit := cmp.Or(r.MaxTime, maxTime)
+	limit := cmp.Or(r.MaxTime, maxJsonnetTime)
 	deadline, look := time.NewTimer(limit), time.NewTicker(memoryInterval)
 	defer deadline.Stop()
 	defer look.Stop()
@@ -81,7 +81,7 @@ func (r *JsonnetRenderer) supervise(ctx context.Context, m *machine, t *run) (ou
 			late = time.After(within)
 		}
 	}
-	mem, before := cmp.Or(r.MaxMemory, maxMemory), par.Measure()
+	mem, before := cmp.Or(r.MaxMemory, maxJsonnetMemory), par.Measure()
 	for {
 		select {
 		case out := <-done:

@@ -15,11 +15,11 @@ import (
 
 const (
 	maxJsonnetFile = 16 << 20 // bytes of a file
-	maxCode        = 4 << 20  // bytes of a file that is parsed, which takes a hundred times as much memory
+	maxJsonnetCode = 4 << 20  // bytes of a file that is parsed, which takes a hundred times as much memory
 )
 
-// files reads each file of a fleet once. The zero value is ready for use.
-type files struct {
+// jsonnetFiles reads each file of a fleet once. The zero value is ready for use.
+type jsonnetFiles struct {
 	mu     sync.Mutex
 	root   *os.Root // nil until the first file
 	loaded map[string]*jsonnetFile
@@ -37,7 +37,7 @@ type jsonnetFile struct {
 
 // load returns a file by its clean, slash-separated path relative to dir, the
 // root.
-func (s *files) load(dir, name string) *jsonnetFile {
+func (s *jsonnetFiles) load(dir, name string) *jsonnetFile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f := s.loaded[name]; f != nil {
@@ -62,7 +62,7 @@ func (s *files) load(dir, name string) *jsonnetFile {
 
 // read reads a regular file. Links may not leave the root and may not lead into
 // .git.
-func (s *files) read(dir, name string) ([]byte, error) {
+func (s *jsonnetFiles) read(dir, name string) ([]byte, error) {
 	if s.root == nil {
 		root, err := os.OpenRoot(dir)
 		if err != nil {
@@ -100,7 +100,7 @@ func clause(err error) error {
 	return fmt.Errorf("it %w", err)
 }
 
-func (s *files) close() error {
+func (s *jsonnetFiles) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.root == nil {
@@ -114,8 +114,8 @@ func (s *files) close() error {
 func (f *jsonnetFile) checkParse() error {
 	f.once.Do(func() {
 		data := f.contents.Data()
-		if len(data) > maxCode {
-			f.parseErr = fmt.Errorf("it is larger than %d MiB, too much for code", maxCode>>20)
+		if len(data) > maxJsonnetCode {
+			f.parseErr = fmt.Errorf("it is larger than %d MiB, too much for code", maxJsonnetCode>>20)
 			return
 		}
 		f.parseErr = nesting(data)

@@ -20,8 +20,8 @@ const (
 	library   = "fleetc.libsonnet"
 	embedded  = "<fleetc>/" // prefix of file names that are not in the fleet
 
-	maxJsonnetReads = 10_000    // files of one render
-	maxReadBytes    = 128 << 20 // total bytes of the files of one render
+	maxJsonnetReads     = 10_000    // files of one render
+	maxJsonnetReadBytes = 128 << 20 // total bytes of the files of one render
 )
 
 // A run is one evaluation.
@@ -146,10 +146,10 @@ func (t *run) count(name string, f *jsonnetFile) error {
 	}
 	t.reads[name] = f
 	t.bytes += len(f.contents.Data())
-	if len(t.reads) > maxJsonnetReads || t.bytes > maxReadBytes {
+	if len(t.reads) > maxJsonnetReads || t.bytes > maxJsonnetReadBytes {
 		return t.register(&diag.Diag{
 			Code: diag.CodeSourceLimits,
-			Msg:  fmt.Sprintf("%q exceeds the limit of %d files and %d MiB", name, maxJsonnetReads, maxReadBytes>>20),
+			Msg:  fmt.Sprintf("%q exceeds the limit of %d files and %d MiB", name, maxJsonnetReads, maxJsonnetReadBytes>>20),
 			Hint: "import fewer files, or make it several releases",
 		})
 	}

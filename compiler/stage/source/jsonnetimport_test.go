@@ -153,7 +153,7 @@ func TestTooManyFiles(t *testing.T) {
 
 func TestLargeFiles(t *testing.T) {
 	r := rendererOf(t, "-- a.jsonnet --\nfunction(params) {apiVersion: 'v1', kind: 'A', x: std.length(importstr 'code.json')}\n-- b.jsonnet --\nfunction(params) import 'code.json'\n-- c.jsonnet --\nfunction(params) importstr 'data.txt'\n")
-	writeJsonnet(t, filepath.Join(r.Dir, "code.json"), append(bytes.Repeat([]byte(" "), maxCode), '1'))
+	writeJsonnet(t, filepath.Join(r.Dir, "code.json"), append(bytes.Repeat([]byte(" "), maxJsonnetCode), '1'))
 	writeJsonnet(t, filepath.Join(r.Dir, "data.txt"), make([]byte, maxJsonnetFile+1))
 	got, err := r.Render(t.Context(), requestOf("a.jsonnet"))
 	if err != nil || jsonOf(t, got.Objects) != "{\"apiVersion\":\"v1\",\"kind\":\"A\",\"x\":4194305}\n" {

@@ -19,8 +19,8 @@ import (
 // maxJsonnetFaults is the maximum number of faults of one result.
 const maxJsonnetFaults = 10
 
-// objects returns the Kubernetes objects in a result.
-func objects(req JsonnetRequest, json string) ([]fleet.Object, error) {
+// jsonnetObjects returns the Kubernetes objects in a result.
+func jsonnetObjects(req JsonnetRequest, json string) ([]fleet.Object, error) {
 	var v any
 	if err := utiljson.Unmarshal([]byte(json), &v); err != nil {
 		return nil, err
