@@ -138,15 +138,7 @@ func (s *state) text(key string) string { v, _ := s.single[key].value.(string); 
 // isZero reports whether a value is nil, false, zero or empty: these values do not override
 // others in helmfile's own fields.
 func isZero(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case map[string]any:
-		return len(v) == 0
-	case []any:
-		return len(v) == 0
-	}
-	return v == "" || v == false || v == 0 || v == 0.0
+	return empty(v) || v == "" || v == false || v == 0 || v == 0.0
 }
 
 // override merges a later part of the same file into a state: its lists and fields replace
