@@ -23,7 +23,7 @@ func rendererOf(t testing.TB, archive string) *JsonnetRenderer {
 	t.Helper()
 	dir := t.TempDir()
 	for _, f := range txtar.Parse([]byte(archive)).Files {
-		writeJsonnet(t, filepath.Join(dir, filepath.FromSlash(f.Name)), f.Data)
+		write(t, filepath.Join(dir, filepath.FromSlash(f.Name)), f.Data)
 	}
 	r := &JsonnetRenderer{Dir: dir, Library: libraryOf(t)}
 	t.Cleanup(func() { r.Close() })
@@ -40,7 +40,7 @@ func libraryOf(t testing.TB) []byte {
 	return data
 }
 
-func writeJsonnet(t testing.TB, file string, data []byte) {
+func write(t testing.TB, file string, data []byte) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)

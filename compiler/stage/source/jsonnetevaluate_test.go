@@ -62,7 +62,7 @@ func TestJsonnetLimits(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 			// The renderer can be used again.
-			writeJsonnet(t, r.Dir+"/b.jsonnet", []byte("function(params) {apiVersion: 'v1', kind: 'A'}"))
+			write(t, r.Dir+"/b.jsonnet", []byte("function(params) {apiVersion: 'v1', kind: 'A'}"))
 			r.MaxSteps, r.MaxTime = 0, 0
 			if got, err := r.Render(t.Context(), requestOf("b.jsonnet")); err != nil || len(got.Objects) != 1 {
 				t.Errorf("the next render returns %v, %v", got, err)

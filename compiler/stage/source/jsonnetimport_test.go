@@ -13,10 +13,10 @@ import (
 func hostile(t *testing.T, main string) *JsonnetRenderer {
 	t.Helper()
 	dir := t.TempDir()
-	writeJsonnet(t, filepath.Join(dir, "secret.txt"), []byte("{apiVersion: 'v1', kind: 'Secret'}"))
-	writeJsonnet(t, filepath.Join(dir, "fleet/app/main.jsonnet"), []byte(main))
-	writeJsonnet(t, filepath.Join(dir, "fleet/vendor/lib.libsonnet"), []byte("importstr '../../secret.txt'"))
-	writeJsonnet(t, filepath.Join(dir, "fleet/folder/x"), nil)
+	write(t, filepath.Join(dir, "secret.txt"), []byte("{apiVersion: 'v1', kind: 'Secret'}"))
+	write(t, filepath.Join(dir, "fleet/app/main.jsonnet"), []byte(main))
+	write(t, filepath.Join(dir, "fleet/vendor/lib.libsonnet"), []byte("importstr '../../secret.txt'"))
+	write(t, filepath.Join(dir, "fleet/folder/x"), nil)
 	for link, target := range map[string]string{
 		"out.libsonnet":       "../../secret.txt",
 		"absolute.libsonnet":  filepath.Join(dir, "secret.txt"),
@@ -153,8 +153,8 @@ func TestTooManyFiles(t *testing.T) {
 
 func TestLargeFiles(t *testing.T) {
 	r := rendererOf(t, "-- a.jsonnet --\nfunction(params) {apiVersion: 'v1', kind: 'A', x: std.length(importstr 'code.json')}\n-- b.jsonnet --\nfunction(params) import 'code.json'\n-- c.jsonnet --\nfunction(params) importstr 'data.txt'\n")
-	writeJsonnet(t, filepath.Join(r.Dir, "code.json"), append(bytes.Repeat([]byte(" "), maxJsonnetCode), '1'))
-	writeJsonnet(t, filepath.Join(r.Dir, "data.txt"), make([]byte, maxJsonnetFile+1))
+	write(t, filepath.Join(r.Dir, "code.json"), append(bytes.Repeat([]byte(" "), maxJsonnetCode), '1'))
+	write(t, filepath.Join(r.Dir, "data.txt"), make([]byte, maxJsonnetFile+1))
 	got, err := r.Render(t.Context(), requestOf("a.jsonnet"))
 	if err != nil || jsonOf(t, got.Objects) != "{\"apiVersion\":\"v1\",\"kind\":\"A\",\"x\":4194305}\n" {
 		t.Errorf("%v, %v", got, err)

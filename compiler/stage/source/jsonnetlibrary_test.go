@@ -53,7 +53,7 @@ func TestLibrary(t *testing.T) {
 	}
 	const golden = "testdata/library.yaml"
 	if os.Getenv("UPDATE_GOLDEN") != "" {
-		writeJsonnet(t, golden, got.Bytes())
+		write(t, golden, got.Bytes())
 	}
 	want, err := os.ReadFile(golden)
 	if err != nil {

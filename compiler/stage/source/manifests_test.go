@@ -35,33 +35,8 @@ func unpackManifests(t *testing.T, archive string) string {
 	return root
 }
 
-func write(t *testing.T, file string, data []byte) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // unread is the hint for a file in a directory that cannot be read.
 const unread = "    hint: replace it with a file that can be read, or remove it\n"
-
-// manifestFaults returns the text of the faults of an error.
-func manifestFaults(t *testing.T, err error) string {
-	t.Helper()
-	var b strings.Builder
-	for _, d := range diag.All(err) {
-		if err != nil && d.Code == diag.CodeSourceFile && d.Hint == "" {
-			t.Errorf("no hint: %s", d.Msg)
-		}
-	}
-	if err := diag.WriteText(&b, err, nil); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
 
 // ids lists objects with their positions.
 func ids(objs []fleet.Object) string {
@@ -80,7 +55,7 @@ func TestGolden(t *testing.T) {
 	}
 	objs, reads, err := ReadManifests(unpackManifests(t, string(archive)), "app", manifestRelease())
 	if err != nil {
-		t.Fatal(manifestFaults(t, err))
+		t.Fatal(faults(t, err))
 	}
 	var b bytes.Buffer
 	for _, r := range reads {
@@ -138,7 +113,7 @@ func TestRead(t *testing.T) {
 			write(t, filepath.Join(root, "x"), []byte(test.text))
 			objs, reads, err := ReadManifests(root, "./x", manifestRelease())
 			if err != nil || ids(objs) != test.want || !slices.Equal(reads, []string{"x"}) {
-				t.Errorf("%s, want %s, of %v\n%s", ids(objs), test.want, reads, manifestFaults(t, err))
+				t.Errorf("%s, want %s, of %v\n%s", ids(objs), test.want, reads, faults(t, err))
 			}
 		})
 	}
@@ -153,7 +128,7 @@ func TestValues(t *testing.T) {
 	for _, name := range []string{"x.yaml", "x.json"} {
 		objs, _, err := ReadManifests(root, name, manifestRelease())
 		if err != nil {
-			t.Fatal(manifestFaults(t, err))
+			t.Fatal(faults(t, err))
 		}
 		if name == "x.json" {
 			want["e"] = 1000.0 // as decoded by Kubernetes
@@ -220,7 +195,7 @@ func TestFaults(t *testing.T) {
 		root := unpackManifests(t, "-- app/y/.keep --\n")
 		write(t, filepath.Join(root, "app", test.file), []byte(test.text))
 		objs, reads, err := ReadManifests(root, "app", manifestRelease())
-		if got := manifestFaults(t, err); got != test.want || objs != nil || len(reads) == 0 && !strings.Contains(test.want, "no manifests in") {
+		if got := faults(t, err); got != test.want || objs != nil || len(reads) == 0 && !strings.Contains(test.want, "no manifests in") {
 			t.Errorf("%s\n%d objects and\n%swant\n%s", test.text[:min(len(test.text), 500)], len(objs), got, test.want)
 		}
 	}
@@ -273,7 +248,7 @@ func TestPath(t *testing.T) {
 		if want != "" {
 			want = "environments/fleet.cue:7:2: releases.web.manifests: " + want
 		}
-		if got := strings.TrimSpace(manifestFaults(t, err)); got != want || (err == nil) != (len(objs) == 1) {
+		if got := strings.TrimSpace(faults(t, err)); got != want || (err == nil) != (len(objs) == 1) {
 			t.Errorf("%q: %d objects and\n%s\nwant\n%s", name, len(objs), got, want)
 		}
 	}
@@ -302,8 +277,8 @@ func TestBounds(t *testing.T) {
 	} {
 		root := t.TempDir()
 		write(t, filepath.Join(root, "x.yaml"), []byte(test.text))
-		if _, _, err := ReadManifests(root, "x.yaml", manifestRelease()); manifestFaults(t, err) != test.want {
-			t.Errorf("%s:\n%s", name, manifestFaults(t, err))
+		if _, _, err := ReadManifests(root, "x.yaml", manifestRelease()); faults(t, err) != test.want {
+			t.Errorf("%s:\n%s", name, faults(t, err))
 		}
 	}
 	root := t.TempDir()
@@ -324,8 +299,8 @@ func TestTotal(t *testing.T) {
 		write(t, filepath.Join(root, fmt.Sprintf("many/%05d.yaml", i)), nil)
 	}
 	for dir, want := range map[string]string{"big": "more than 64 MiB [FL1407]", "many": "more than 5000 files [FL1407]"} {
-		if _, _, err := ReadManifests(root, dir, manifestRelease()); manifestFaults(t, err) != "environments/fleet.cue:7:2: releases.web.manifests: "+want+"\n    hint: make it several releases\n" {
-			t.Errorf("%s:\n%s", dir, manifestFaults(t, err))
+		if _, _, err := ReadManifests(root, dir, manifestRelease()); faults(t, err) != "environments/fleet.cue:7:2: releases.web.manifests: "+want+"\n    hint: make it several releases\n" {
+			t.Errorf("%s:\n%s", dir, faults(t, err))
 		}
 	}
 }

@@ -34,7 +34,7 @@ func TestLinksInDirectory(t *testing.T) {
 		"app/passwd: releases.web.manifests: is outside of the fleet's directory [FL1405]\n" + manifestAt + unread +
 		"app/pipe.yaml: releases.web.manifests: is not a file [FL1405]\n" + manifestAt + unread +
 		"app/up: releases.web.manifests: is outside of the fleet's directory [FL1405]\n" + manifestAt + unread
-	if got := manifestFaults(t, err); got != want {
+	if got := faults(t, err); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }

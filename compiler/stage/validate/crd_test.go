@@ -54,21 +54,11 @@ func widget(spec string) string {
 	return "{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: front}, spec: " + spec + "}"
 }
 
-// text returns the faults of an error as text.
-func text(t testing.TB, err error) string {
-	t.Helper()
-	var b strings.Builder
-	if err := diag.WriteText(&b, err, nil); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
 // checkCustom returns the faults of objects in a cluster of the newest version.
 func checkCustom(t testing.TB, objs []fleet.Object) string {
 	t.Helper()
 	var k CRDChecker
-	return text(t, k.Objects(customCluster("1.37"), objs, nil))
+	return faults(t, k.Objects(customCluster("1.37"), objs, nil))
 }
 
 // short removes the common parts of faults.
@@ -147,11 +137,11 @@ func TestKnown(t *testing.T) {
 	}
 	objs := customObjects(t, widget("{size: 1, step: 3}"))
 	const step = "spec.step is 3: it must be a multiple of 5 [FL1604]\n"
-	if got := short(text(t, k.Objects(customCluster("1.37"), objs, known)), "Widget.example.com front/a"); got != step {
+	if got := short(faults(t, k.Objects(customCluster("1.37"), objs, known)), "Widget.example.com front/a"); got != step {
 		t.Errorf("got\n%s\nwant\n%s", got, step)
 	}
 	ours := customObjects(t, strings.Replace(widgets(t), "multipleOf: 5", "multipleOf: 3", 1))
-	if got := text(t, k.Objects(customCluster("1.37"), append(ours, objs...), known)); got != "" {
+	if got := faults(t, k.Objects(customCluster("1.37"), append(ours, objs...), known)); got != "" {
 		t.Errorf("the bundle's own CRD does not count first:\n%s", got)
 	}
 	for _, tt := range []struct{ old, new, want string }{
@@ -161,7 +151,7 @@ func TestKnown(t *testing.T) {
 		objs := customObjects(t, strings.Replace(widgets(t), tt.old, tt.new, 1))
 		objs[0].Release, objs[0].Template, objs[0].Pos = nil, "", diag.Pos{File: "crds/widgets.yaml", Line: 2}
 		two := customObjects(t, widget("{size: 1}"), widget("{size: 2}"))
-		got := text(t, k.Objects(customCluster("1.37"), two, objs))
+		got := faults(t, k.Objects(customCluster("1.37"), two, objs))
 		const at = "crds/widgets.yaml:2: CustomResourceDefinition.apiextensions.k8s.io widgets.example.com: "
 		if !strings.HasPrefix(got, at) || !strings.Contains(got, tt.want) || strings.Count(got, at) != 1 {
 			t.Errorf("got\n%s\nwant it once: %s", got, tt.want)
@@ -202,7 +192,7 @@ func TestConcurrent(t *testing.T) {
 	got := make([]string, 16)
 	var wg sync.WaitGroup
 	for i := range got {
-		wg.Go(func() { got[i] = text(t, k.Objects(customCluster("1.37"), objs, nil)) })
+		wg.Go(func() { got[i] = faults(t, k.Objects(customCluster("1.37"), objs, nil)) })
 	}
 	wg.Wait()
 	for _, g := range got {

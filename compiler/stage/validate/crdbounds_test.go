@@ -69,7 +69,7 @@ func TestCostOfRules(t *testing.T) {
 	known := customObjects(t, strings.Replace(gadgets, "l: {type: array, items: {type: string}}", schema, 1))
 	objs := customObjects(t, "{apiVersion: example.com/v1, kind: Gadget, metadata: {name: a}, spec: {l: ["+strings.Repeat(strings.Repeat("abcde", 100)+", ", 300)+"]}}")
 	var k CRDChecker
-	got := short(text(t, k.Objects(customCluster("1.37"), objs, known)), "Gadget.example.com a")
+	got := short(faults(t, k.Objects(customCluster("1.37"), objs, known)), "Gadget.example.com a")
 	if !strings.HasPrefix(got, "spec.l: ") || !strings.Contains(got, "actual cost limit exceeded") {
 		t.Errorf("got\n%s", got)
 	}

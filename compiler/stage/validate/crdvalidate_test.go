@@ -168,7 +168,7 @@ func TestUnsupportedRules(t *testing.T) {
 		" which Kubernetes 1.30 does not support yet: undeclared reference to 'isIP' [FL1604]\n" +
 		"  use the version of the CRD that is made for Kubernetes 1.30\n"
 	for version, faulty := range map[string]bool{"1.29": true, "1.30": true, "1.30.4": true, "1.31": false, "1.37": false} {
-		got := short(text(t, k.Objects(customCluster(version), objs, nil)), "CustomResourceDefinition.apiextensions.k8s.io gadgets.example.com")
+		got := short(faults(t, k.Objects(customCluster(version), objs, nil)), "CustomResourceDefinition.apiextensions.k8s.io gadgets.example.com")
 		if (got != "") != faulty {
 			t.Errorf("%s: got\n%s", version, got)
 		}
@@ -179,7 +179,7 @@ func TestUnsupportedRules(t *testing.T) {
 	// A rule that no version supports has the same fault in all of them.
 	two := strings.Replace(gadgets, old, "a: {type: string, maxLength: 50, x-kubernetes-validations: [{rule: self.startsWith('a'), messageExpression: 'isIP(self) ? \"a\" : \"b\"'}]}", 1)
 	two = strings.Replace(two, "    - name: v1\n", "    - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n    - name: v1\n", 1)
-	got := text(t, k.Objects(customCluster("1.30"), customObjects(t, two), nil))
+	got := faults(t, k.Objects(customCluster("1.30"), customObjects(t, two), nil))
 	if !strings.Contains(got, "spec.versions[1].schema.openAPIV3Schema.properties.spec.properties.a.x-kubernetes-validations[0].messageExpression is") {
 		t.Errorf("got\n%s", got)
 	}
