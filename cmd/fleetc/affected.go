@@ -37,7 +37,7 @@ const affectedExample = `  fleetc affected --since git:origin/main
   fleetc vet --render --since git:origin/main`
 
 func newAffectedCommand(o *options) *cobra.Command {
-	var since, output string
+	var since string
 	var files bool
 	cmd := &cobra.Command{
 		Use:               "affected [CLUSTER...]",
@@ -65,12 +65,12 @@ func newAffectedCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printAffected(cmd, clusters, files, output)
+			return printAffected(cmd, o, clusters, files)
 		},
 	}
 	sinceFlag(cmd, &since)
 	cmd.Flags().BoolVar(&files, "files", false, "list files instead of clusters")
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	selectorFlags(cmd, o)
 	return cmd
 }
@@ -117,8 +117,8 @@ func inputFiles(cmd *cobra.Command, o *options, patterns []string) ([]incrementa
 	return out, nil
 }
 
-func printAffected(cmd *cobra.Command, clusters []incremental.AffectedCluster, files bool, output string) error {
-	if output == "json" {
+func printAffected(cmd *cobra.Command, o *options, clusters []incremental.AffectedCluster, files bool) error {
+	if o.output == "json" {
 		return writeJSON(cmd.OutOrStdout(), append([]incremental.AffectedCluster{}, clusters...))
 	}
 	lines := existingIDs(clusters)

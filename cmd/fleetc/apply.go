@@ -96,7 +96,6 @@ type applyOptions struct {
 	deliver.ApplyOptions
 	yes, dryRun    bool
 	plan, fromPlan string
-	output         string
 	protected      []string // value of --prune-protected
 	force          []string // value of --force-conflicts
 	parallel       int      // number of clusters
@@ -129,7 +128,7 @@ func newApplyCommand(o *options) *cobra.Command {
 	f.StringSliceVar(&a.Actions.Approved, "approve", nil, "approve the manual action with this `name`; may be repeated")
 	_ = cmd.MarkFlagFilename("from-plan", "json")
 	_ = cmd.RegisterFlagCompletionFunc("approve", manualActions(o))
-	outputFlag(cmd, &a.output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	selectorFlags(cmd, o)
 	return cmd
 }
@@ -210,7 +209,7 @@ func (a *applyOptions) identify(o *options) error {
 
 // report returns a report that prints the results and asks questions.
 func (a *applyOptions) report(cmd *cobra.Command, o *options) *applyReport {
-	r := &applyReport{cmd: cmd, style: o.style(cmd.OutOrStdout()), json: a.output == "json", console: newApplyConsole(cmd.InOrStdin(), cmd.ErrOrStderr())}
+	r := &applyReport{cmd: cmd, style: o.style(cmd.OutOrStdout()), json: o.output == "json", console: newApplyConsole(cmd.InOrStdin(), cmd.ErrOrStderr())}
 	a.Actions.Getenv = a.getenv
 	if isTerminal(cmd.InOrStdin()) {
 		a.Actions.Ask = r.console.ask
@@ -264,7 +263,7 @@ func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) 
 			Hint: "write a duration such as --timeout 5m, and a number such as --prune-limit 10",
 		}
 	}
-	if !a.preview() && !a.yes && (a.output == "json" || !isTerminal(cmd.InOrStdin())) {
+	if !a.preview() && !a.yes && (o.output == "json" || !isTerminal(cmd.InOrStdin())) {
 		return nil, &diag.Diag{Code: diag.CodeNotConfirmed, Msg: cmd.Name() + " asks before it writes, but cannot ask here", Hint: "pass --yes, or --dry-run to see the plan"}
 	}
 	if err := cmp.Or(checkLock(a.LockTimeout), a.checkForget(), a.checkWave()); err != nil {

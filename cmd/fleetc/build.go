@@ -34,7 +34,7 @@ const buildExample = `  fleetc build dev/local
   fleetc build -o json | jq -r '[.cluster, .digest] | @tsv'`
 
 func newBuildCommand(o *options) *cobra.Command {
-	var output, last string
+	var last string
 	var releases []string
 	var shard func() (fleet.Shard, error)
 	cmd := &cobra.Command{
@@ -57,7 +57,7 @@ func newBuildCommand(o *options) *cobra.Command {
 				return err
 			}
 			write := buildYAML
-			if output == "json" {
+			if o.output == "json" {
 				write = buildJSON
 			}
 			if err := checkReleaseNames(f.Fleet, releases); err != nil {
@@ -70,7 +70,7 @@ func newBuildCommand(o *options) *cobra.Command {
 	_ = cmd.MarkFlagDirname("last")
 	cmd.Flags().StringSliceVar(&releases, "release", nil, "print only the objects of this `release`; may be repeated")
 	shard = shardFlag(cmd)
-	outputFlag(cmd, &output, "yaml", "json")
+	outputFlag(cmd, "yaml", "json")
 	selectorFlags(cmd, o)
 	return cmd
 }

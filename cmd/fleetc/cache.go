@@ -49,7 +49,6 @@ const cacheWhyExample = `  fleetc cache why prod/us-east-1
   fleetc cache why prod/us-east-1 -o json | jq -r '.releases[] | select(.state != "cached") | .release'`
 
 func newCacheWhyCommand(o *options) *cobra.Command {
-	var output string
 	cmd := &cobra.Command{
 		Use:               "why CLUSTER",
 		Short:             "Show which results of a cluster are cached, and what changed",
@@ -62,10 +61,10 @@ func newCacheWhyCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writeResult(cmd.OutOrStdout(), output, report, whyText)
+			return writeResult(cmd, o, report, whyText)
 		},
 	}
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }
 
@@ -89,7 +88,6 @@ func whyText(w io.Writer, r *incremental.CacheReport) error {
 }
 
 func newCacheCleanCommand(o *options) *cobra.Command {
-	var output string
 	cmd := &cobra.Command{
 		Use:               "clean",
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -98,12 +96,12 @@ func newCacheCleanCommand(o *options) *cobra.Command {
 		Args:              noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := o.compiler().CleanCache()
-			if err == nil && output == "json" {
+			if err == nil && o.output == "json" {
 				err = writeJSON(cmd.OutOrStdout(), struct{}{})
 			}
 			return err
 		},
 	}
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }

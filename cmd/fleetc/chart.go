@@ -64,7 +64,7 @@ const chartAddExample = `  fleetc chart add https://charts.jetstack.io/cert-mana
 
 func newChartAddCommand(o *options) *cobra.Command {
 	var req chart.Request
-	var name, output string
+	var name string
 	var refresh bool
 	cmd := &cobra.Command{
 		Use:     "add REF",
@@ -79,14 +79,14 @@ func newChartAddCommand(o *options) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if refresh {
-				return refreshCharts(cmd, o, args, output)
+				return refreshCharts(cmd, o, args)
 			}
 			req.Ref = args[0]
 			added, err := edit.AddChart(cmd.Context(), o.compiler(), req, name)
 			if err != nil {
 				return err
 			}
-			return writeAdded(cmd.OutOrStdout(), added, output)
+			return writeResult(cmd, o, added, addedText)
 		},
 	}
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
@@ -100,15 +100,12 @@ func newChartAddCommand(o *options) *cobra.Command {
 	cmd.Flags().StringVar(&req.Repo, "repo", "", "`URL` of the chart repository, when REF is only the name of a chart")
 	cmd.Flags().StringVar(&name, "name", "", "`name` of the CUE package (default: from the chart's name)")
 	cmd.Flags().BoolVar(&refresh, "refresh", false, "complete packages whose version another program changed")
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }
 
-// writeAdded prints a newly pinned chart.
-func writeAdded(w io.Writer, added *edit.AddedChart, output string) error {
-	if output == "json" {
-		return writeJSON(w, added)
-	}
+// addedText prints a newly pinned chart.
+func addedText(w io.Writer, added *edit.AddedChart) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", added.Chart, cmp.Or(added.Version, "-"))
 	writePin(&b, added)

@@ -24,7 +24,6 @@ const chartOutdatedExample = `  fleetc chart outdated
   fleetc chart outdated prod`
 
 func newChartOutdatedCommand(o *options) *cobra.Command {
-	var output string
 	var all bool
 	cmd := &cobra.Command{
 		Use:               "outdated [CLUSTER...]",
@@ -42,7 +41,7 @@ func newChartOutdatedCommand(o *options) *cobra.Command {
 				return err
 			}
 			// Print the known versions even if some requests failed.
-			err = cmp.Or(err, writeResult(cmd.OutOrStdout(), output, append([]query.ChartVersions{}, versions...), outdatedTable))
+			err = cmp.Or(err, writeResult(cmd, o, append([]query.ChartVersions{}, versions...), outdatedTable))
 			if err == nil && outdated {
 				err = errDifferences
 			}
@@ -50,7 +49,7 @@ func newChartOutdatedCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "also list charts without a newer version")
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	selectorFlags(cmd, o)
 	return cmd
 }

@@ -13,14 +13,14 @@ import (
 )
 
 // refreshCharts runs chart add --refresh.
-func refreshCharts(cmd *cobra.Command, o *options, names []string, output string) error {
+func refreshCharts(cmd *cobra.Command, o *options, names []string) error {
 	for _, flag := range []string{"version", "repo", "name"} {
 		if cmd.Flags().Changed(flag) {
 			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--refresh takes no --" + flag, Hint: "leave it out: the packages have the versions"}
 		}
 	}
 	refreshed, err := edit.RefreshCharts(cmd.Context(), o.compiler(), names...)
-	return errors.Join(writeResult(cmd.OutOrStdout(), output, append([]edit.RefreshedChart{}, refreshed...), refreshText), err)
+	return errors.Join(writeResult(cmd, o, append([]edit.RefreshedChart{}, refreshed...), refreshText), err)
 }
 
 // refreshText prints the packages that changed, and the number of the others.

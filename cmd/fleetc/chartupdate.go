@@ -59,7 +59,6 @@ const chartUpdateExample = `  fleetc chart update ingress_nginx
 
 func newChartUpdateCommand(o *options) *cobra.Command {
 	var req edit.ChartUpdateRequest
-	var output string
 	var all, live bool
 	var dryRuns query.DryRunAccess
 	cmd := &cobra.Command{
@@ -81,7 +80,7 @@ func newChartUpdateCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if output == "json" {
+			if o.output == "json" {
 				return writeJSON(cmd.OutOrStdout(), u)
 			}
 			style := o.style(cmd.OutOrStdout())
@@ -97,7 +96,7 @@ func newChartUpdateCommand(o *options) *cobra.Command {
 	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "print what would change, and write nothing")
 	_ = cmd.RegisterFlagCompletionFunc("in", layerArgs(o))
 	cmd.Flags().BoolVar(&all, "all", false, "show every value, version label and checksum that changes, and the fields in diff.ignore")
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }
 

@@ -42,7 +42,7 @@ const chartValuesExample = `  fleetc chart values ingress_nginx
   fleetc chart values ingress_nginx --version 4.11.3 -o json`
 
 func newChartValuesCommand(o *options) *cobra.Command {
-	var output, version string
+	var version string
 	var open bool
 	cmd := &cobra.Command{
 		Use:               "values NAME",
@@ -59,12 +59,12 @@ func newChartValuesCommand(o *options) *cobra.Command {
 			if open {
 				v.Values = slices.DeleteFunc(v.Values, func(k values.Key) bool { return k.State != values.Open })
 			}
-			return writeResult(cmd.OutOrStdout(), output, v, valuesTable)
+			return writeResult(cmd, o, v, valuesTable)
 		},
 	}
 	cmd.Flags().StringVar(&version, "version", "", "`version` of the chart (default: the first pin of the package)")
 	cmd.Flags().BoolVar(&open, "open", false, "list only open values")
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }
 

@@ -22,7 +22,6 @@ const chartVendorExample = `  fleetc chart vendor
   fleetc vet --offline --cache-dir /nonexistent`
 
 func newChartVendorCommand(o *options) *cobra.Command {
-	var output string
 	cmd := &cobra.Command{
 		Use:               "vendor",
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -33,7 +32,7 @@ func newChartVendorCommand(o *options) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			written, removed, err := edit.Vendor(cmd.Context(), o.compiler())
 			w := cmd.OutOrStdout()
-			if output == "json" {
+			if o.output == "json" {
 				lists := map[string][]string{"written": append([]string{}, written...), "removed": append([]string{}, removed...)}
 				return errors.Join(err, writeJSON(w, lists))
 			}
@@ -49,6 +48,6 @@ func newChartVendorCommand(o *options) *cobra.Command {
 			return err
 		},
 	}
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }

@@ -22,7 +22,6 @@ const chartVerifyExample = `  fleetc chart verify
   fleetc chart verify prod --offline`
 
 func newChartVerifyCommand(o *options) *cobra.Command {
-	var output string
 	cmd := &cobra.Command{
 		Use:               "verify [CLUSTER...]",
 		Short:             "Check pinned charts against their sources",
@@ -34,10 +33,10 @@ func newChartVerifyCommand(o *options) *cobra.Command {
 			if charts == nil {
 				return err
 			}
-			return cmp.Or(writeResult(cmd.OutOrStdout(), output, charts, verifiedTable), err)
+			return cmp.Or(writeResult(cmd, o, charts, verifiedTable), err)
 		},
 	}
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	selectorFlags(cmd, o)
 	return cmd
 }

@@ -50,7 +50,6 @@ type compareOptions struct {
 	all      bool
 	releases []string
 	only     string
-	output   string
 	full     bool
 }
 
@@ -79,7 +78,7 @@ func newCompareCommand(o *options) *cobra.Command {
 	cmd.Flags().BoolVar(&flags.full, "full", false, "show every version label and checksum that differs, and the fields in diff.ignore")
 	cmd.Flags().StringVar(&flags.only, "only", "", "check that clusters differ only where this CUE `file` allows it")
 	_ = cmd.MarkFlagFilename("only", "cue")
-	outputFlag(cmd, &flags.output, "text", "markdown", "json")
+	outputFlag(cmd, "text", "markdown", "json")
 	selectorFlags(cmd, o)
 	return cmd
 }
@@ -120,7 +119,7 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 			diag.Count(len(f.Clusters), "cluster", "clusters"), diag.Count(len(rules), "rule", "rules"), diag.Count(allowed, "difference", "differences"))
 		return err
 	}
-	found, err := query.Compare(cmd.Context(), f, flags.releases, flags.full || flags.output == "json", p.step)
+	found, err := query.Compare(cmd.Context(), f, flags.releases, flags.full || o.output == "json", p.step)
 	if err != nil {
 		return err
 	}
@@ -129,7 +128,7 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 		"json": func(w io.Writer, c *query.Comparison, _ func(string) string, _ diff.Style) error {
 			return writeJSON(w, c.Report())
 		},
-	}[flags.output]
+	}[o.output]
 	style := o.style(cmd.OutOrStdout())
 	style.All = flags.full
 	if err := write(cmd.OutOrStdout(), found, load.FileNames(o.dir), style); err != nil {

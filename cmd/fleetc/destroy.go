@@ -67,7 +67,7 @@ func newDestroyCommand(o *options) *cobra.Command {
 	f.Lookup("yes").NoOptDefVal = bareYes
 	f.StringSliceVar(&a.Releases, "release", nil, "destroy only this `release`; may be repeated")
 	_ = cmd.RegisterFlagCompletionFunc("yes", clusterArgs(o))
-	outputFlag(cmd, &a.output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }
 
@@ -75,7 +75,7 @@ func runDestroy(cmd *cobra.Command, o *options, a *applyOptions, cluster, yes st
 	if yes == bareYes {
 		return &diag.Diag{Code: diag.CodeNotConfirmed, Msg: "--yes takes the ID of the cluster", Hint: "pass --yes=" + diag.Visible(cluster, diag.MaxText)}
 	}
-	if a.yes = yes != ""; !a.yes && !a.dryRun && (a.output == "json" || !isTerminal(cmd.InOrStdin())) {
+	if a.yes = yes != ""; !a.yes && !a.dryRun && (o.output == "json" || !isTerminal(cmd.InOrStdin())) {
 		return &diag.Diag{Code: diag.CodeNotConfirmed, Msg: "destroy asks before it writes, but cannot ask here", Hint: "pass --yes=CLUSTER, or --dry-run to see the plan"}
 	}
 	if _, err := a.check(cmd, o, nil); err != nil {

@@ -75,7 +75,7 @@ const diffKeyVariable = "FLEETC_DIFF_KEY"
 
 type diffOptions struct {
 	query.DiffRequest
-	against, output    string
+	against            string
 	access             query.DryRunAccess
 	live, stat, strict bool
 	style              diff.Style
@@ -108,7 +108,7 @@ func newDiffCommand(o *options) *cobra.Command {
 	flags.BoolVar(&d.stat, "stat", false, "print only the number of changed objects in each cluster")
 	flags.BoolVar(&d.style.Content, "content", false, "also print the contents of objects that are created or deleted")
 	flags.BoolVar(&d.style.All, "all", false, "show every version label and checksum that changes, and the fields in diff.ignore")
-	outputFlag(cmd, &d.output, "text", "markdown", "json", "github")
+	outputFlag(cmd, "text", "markdown", "json", "github")
 	selectorFlags(cmd, o)
 	return cmd
 }
@@ -146,8 +146,8 @@ func (d *diffOptions) check(o *options, w io.Writer) error {
 	if d.stat && d.Rehearse {
 		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--stat prints only numbers", Hint: "leave out --stat or --rehearse"}
 	}
-	if d.stat && d.output != "text" {
-		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--stat prints text", Hint: "leave out --stat or -o " + d.output}
+	if d.stat && o.output != "text" {
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--stat prints text", Hint: "leave out --stat or -o " + o.output}
 	}
 	if d.live && d.Rehearse {
 		d.DryRun = &d.access
@@ -169,7 +169,7 @@ func runDiff(cmd *cobra.Command, o *options, d *diffOptions) error {
 	if result == nil {
 		return err
 	}
-	if werr := d.write(cmd.OutOrStdout(), *result); werr != nil {
+	if werr := d.write(cmd.OutOrStdout(), o, *result); werr != nil {
 		return werr
 	}
 	if err == nil && !result.Empty() {
@@ -185,15 +185,15 @@ func (d *diffOptions) compare(ctx context.Context, o *options) (*diff.Result, er
 	return query.Diff(ctx, o.compiler(), d.DiffRequest)
 }
 
-func (d *diffOptions) write(w io.Writer, r diff.Result) error {
+func (d *diffOptions) write(w io.Writer, o *options, r diff.Result) error {
 	switch {
 	case d.stat:
 		return diff.WriteStat(w, r)
-	case d.output == "markdown":
+	case o.output == "markdown":
 		return diff.WriteMarkdown(w, r, d.style)
-	case d.output == "json":
+	case o.output == "json":
 		return diff.WriteJSON(w, r)
-	case d.output == "github":
+	case o.output == "github":
 		return diff.WriteGitHub(w, r, d.style)
 	}
 	return diff.WriteText(w, r, d.style)

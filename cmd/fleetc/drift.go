@@ -71,10 +71,9 @@ const driftExample = `  fleetc drift
 // driftOptions are the flags of drift.
 type driftOptions struct {
 	deliver.DriftRequest
-	output string
-	fix    bool
-	apply  applyOptions // of --fix
-	serve  serveOptions
+	fix   bool
+	apply applyOptions // of --fix
+	serve serveOptions
 }
 
 func newDriftCommand(o *options) *cobra.Command {
@@ -104,7 +103,7 @@ func newDriftCommand(o *options) *cobra.Command {
 	f.DurationVar(&d.Timeout, "check-timeout", 2*time.Minute, "how long to compile and read a cluster at most")
 	d.fixFlags(cmd, o)
 	d.serveFlags(cmd)
-	outputFlag(cmd, &d.output, "text", "markdown", "json", "sarif", "junit")
+	outputFlag(cmd, "text", "markdown", "json", "sarif", "junit")
 	selectorFlags(cmd, o)
 	return cmd
 }
@@ -140,7 +139,7 @@ func runDrift(cmd *cobra.Command, o *options, d *driftOptions) error {
 
 // write writes the report in the format of the command. err has the faults.
 func (d *driftOptions) write(w io.Writer, o *options, r *deliver.DriftReport, err error) error {
-	switch d.output {
+	switch o.output {
 	case "markdown":
 		return deliver.WriteDriftMarkdown(w, r)
 	case "json":

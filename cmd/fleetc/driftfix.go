@@ -33,13 +33,13 @@ func (d *driftOptions) checkFix(cmd *cobra.Command, o *options) error {
 	if !d.fix {
 		return flagsNeed(cmd, "--fix", "add --fix, or leave it out", "yes", "dry-run", "force-conflicts", "timeout", "lock-timeout", "approve", "parallel")
 	}
-	if d.output != "text" {
-		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--fix supports only -o text", Hint: "leave out --fix or -o " + d.output}
+	if o.output != "text" {
+		return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--fix supports only -o text", Hint: "leave out --fix or -o " + o.output}
 	}
 	if err := checkParallel(d.apply.parallel); err != nil {
 		return err
 	}
-	d.apply.output, d.apply.Access, d.apply.Strict, d.apply.Actions.AllowExec = d.output, d.Access, d.Strict, d.AllowExec
+	d.apply.Access, d.apply.Strict, d.apply.Actions.AllowExec = d.Access, d.Strict, d.AllowExec
 	_, err := d.apply.check(cmd, o, nil)
 	return err
 }

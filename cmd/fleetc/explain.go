@@ -43,7 +43,6 @@ const explainExample = `  fleetc explain prod/us-1 releases.web.values.replicaCo
   fleetc explain prod/us-1 releases.web.values -o json | jq -r '.leaves[] | [.path, .winner.at] | @tsv'`
 
 func newExplainCommand(o *options) *cobra.Command {
-	var output string
 	cmd := &cobra.Command{
 		Use:               "explain CLUSTER PATH | CLUSTER OBJECT [FIELD]",
 		Short:             "Show where the value of a field comes from",
@@ -57,7 +56,7 @@ func newExplainCommand(o *options) *cobra.Command {
 				switch {
 				case err != nil:
 					return err
-				case output == "json":
+				case o.output == "json":
 					return writeJSON(cmd.OutOrStdout(), e)
 				}
 				return writeObjectExplanation(cmd.OutOrStdout(), e, load.FileNames(o.dir))
@@ -70,13 +69,13 @@ func newExplainCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if output == "json" {
+			if o.output == "json" {
 				return writeJSON(cmd.OutOrStdout(), e)
 			}
 			return writeExplanation(cmd.OutOrStdout(), e, "", load.FileNames(o.dir))
 		},
 	}
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }
 

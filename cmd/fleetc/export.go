@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"maps"
 	"path/filepath"
@@ -84,11 +83,11 @@ const exportExample = `  fleetc export --out ../clusters
   fleetc export --oci oci://ghcr.io/example/clusters:main --shard 1/4`
 
 type exportOptions struct {
-	out, layout, output string
-	check, allowExec    bool
-	git                 gitOptions
-	oci                 ociOptions
-	rollout             rolloutExport
+	out, layout      string
+	check, allowExec bool
+	git              gitOptions
+	oci              ociOptions
+	rollout          rolloutExport
 
 	shard func() (fleet.Shard, error)
 }
@@ -117,7 +116,7 @@ func newExportCommand(o *options) *cobra.Command {
 	e.oci.flags(cmd)
 	e.rollout.flags(cmd)
 	e.shard = shardFlag(cmd)
-	outputFlag(cmd, &e.output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	selectorFlags(cmd, o)
 	return cmd
 }
@@ -220,7 +219,7 @@ func (x *exportRun) toDirectory(ctx context.Context, c *compiler.Compiler, patte
 	if err = errors.Join(err, session.Close()); err != nil {
 		return err
 	}
-	if err := printSummary(x.cmd.OutOrStdout(), summary, x.exportOptions); err != nil {
+	if err := x.print(summary, nil, "", nil); err != nil {
 		return err
 	}
 	if x.check && summary.Changes() > 0 {
@@ -328,9 +327,16 @@ func (x *exportRun) stage(session *export.Session, part *exportPart, each func(*
 	return session.Commit()
 }
 
-func printSummary(w io.Writer, s export.Summary, e *exportOptions) error {
-	if e.output == "json" {
-		return exportJSON(w, s, nil, nil)
+// print prints the result of an export or comparison: counts, changed files by cluster, the
+// branches of git, and the waves of a rollout. base is the base of branches that have none.
+func (x *exportRun) print(s export.Summary, git *gitResult, base string, waves *deliver.RolloutReport) error {
+	w := x.cmd.OutOrStdout()
+	if x.o.output == "json" {
+		return writeJSON(w, struct {
+			export.Summary
+			Git     *gitResult             `json:"git,omitempty"`
+			Rollout *deliver.RolloutReport `json:"rollout,omitempty"`
+		}{s, git, waves})
 	}
 	for _, c := range s.Clusters {
 		for _, f := range c.Files {
@@ -344,20 +350,22 @@ func printSummary(w io.Writer, s export.Summary, e *exportOptions) error {
 		}
 	}
 	verb := "changed"
-	if e.check {
+	if x.check {
 		verb = "would change"
 	}
-	_, err := fmt.Fprintf(w, "%s, %s: %d %s\n", diag.Count(clusters, "cluster", "clusters"),
-		diag.Count(s.Added+s.Changed+s.Unchanged, "file", "files"), s.Changes(), verb)
-	return err
-}
-
-// exportJSON prints the result of an export or comparison: counts, changed
-// files by cluster, the branches of git, and the waves of a rollout.
-func exportJSON(w io.Writer, s export.Summary, git *gitResult, waves *deliver.RolloutReport) error {
-	return writeJSON(w, struct {
-		export.Summary
-		Git     *gitResult             `json:"git,omitempty"`
-		Rollout *deliver.RolloutReport `json:"rollout,omitempty"`
-	}{s, git, waves})
+	if _, err := fmt.Fprintf(w, "%s, %s: %d %s\n", diag.Count(clusters, "cluster", "clusters"),
+		diag.Count(s.Added+s.Changed+s.Unchanged, "file", "files"), s.Changes(), verb); err != nil {
+		return err
+	}
+	if git != nil {
+		printBranches(w, git.Branches, git.Repository, base, x.check)
+	}
+	if waves != nil {
+		unfinished := *waves
+		unfinished.Waves = slices.DeleteFunc(slices.Clone(waves.Waves), func(w deliver.WaveReport) bool { return w.State == deliver.WaveComplete })
+		for _, line := range rolloutLines(unfinished) {
+			fmt.Fprintln(w, line)
+		}
+	}
+	return nil
 }

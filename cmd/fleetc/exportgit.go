@@ -187,14 +187,7 @@ func (x *exportRun) report(repository, base string, results []export.BranchResul
 		out.Branches = append(out.Branches, r)
 		differences = differences || r.State == export.BranchCommitted || r.State == export.BranchCreated
 	}
-	sum := export.Join(summaries...)
-	w := x.cmd.OutOrStdout()
-	var err error
-	if x.output == "json" {
-		err = exportJSON(w, sum, out, nil)
-	} else if err = printSummary(w, sum, x.exportOptions); err == nil {
-		printBranches(w, out.Branches, repository, base, x.check)
-	}
+	err := x.print(export.Join(summaries...), out, base, nil)
 	if err == nil && x.check && differences {
 		return errDifferences
 	}

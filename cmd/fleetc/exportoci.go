@@ -139,7 +139,7 @@ func (x *exportRun) printPushed(pushed []export.PushResult, complete bool) error
 		}
 	}
 	w := x.cmd.OutOrStdout()
-	if x.output == "json" {
+	if x.o.output == "json" {
 		if err := writeJSON(w, map[string]any{"artifacts": append([]export.PushResult{}, pushed...)}); err != nil {
 			return err
 		}

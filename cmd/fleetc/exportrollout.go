@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -144,7 +143,9 @@ func (x *exportRun) toRollout(ctx context.Context, c *compiler.Compiler, pattern
 	if err != nil {
 		return err
 	}
-	if err := x.printRollout(r, b.Remote.Name); err != nil {
+	report, _ := r.Report() // Outcome has the faults
+	git := &gitResult{Repository: b.Remote.Name, Branches: []export.BranchResult{r.Pushed}}
+	if err := x.print(r.Summary, git, r.Pushed.Branch, &report); err != nil {
 		return err
 	}
 	wait, err := r.Outcome()
@@ -152,24 +153,4 @@ func (x *exportRun) toRollout(ctx context.Context, c *compiler.Compiler, pattern
 		return errDifferences
 	}
 	return err
-}
-
-// printRollout prints the changes of an export, and the state of each wave that is not
-// complete.
-func (x *exportRun) printRollout(r *deliver.BranchRollout, repository string) error {
-	report, _ := r.Report() // Outcome has the faults
-	git := &gitResult{Repository: repository, Branches: []export.BranchResult{r.Pushed}}
-	w := x.cmd.OutOrStdout()
-	if x.output == "json" {
-		return exportJSON(w, r.Summary, git, &report)
-	}
-	if err := printSummary(w, r.Summary, x.exportOptions); err != nil {
-		return err
-	}
-	printBranches(w, git.Branches, git.Repository, r.Pushed.Branch, x.check)
-	report.Waves = slices.DeleteFunc(report.Waves, func(w deliver.WaveReport) bool { return w.State == deliver.WaveComplete })
-	for _, line := range rolloutLines(report) {
-		fmt.Fprintln(w, line)
-	}
-	return nil
 }

@@ -33,7 +33,6 @@ const fixExample = `  fleetc fix --dry-run
 
 func newFixCommand(o *options) *cobra.Command {
 	var req edit.FixRequest
-	var output string
 	cmd := &cobra.Command{
 		Use:               "fix [PATH...]",
 		Short:             "Rename fields that have another name in this version",
@@ -48,7 +47,7 @@ func newFixCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if output == "json" {
+			if o.output == "json" {
 				err = writeJSON(cmd.OutOrStdout(), r)
 			} else {
 				err = fixText(cmd.OutOrStdout(), r, load.FileNames(o.dir), req.DryRun)
@@ -60,7 +59,7 @@ func newFixCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "print what would change as a diff, and write nothing")
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }
 

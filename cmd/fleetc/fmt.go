@@ -23,7 +23,6 @@ const fmtExample = `  fleetc fmt
 
 func newFmtCommand(o *options) *cobra.Command {
 	var check bool
-	var output string
 	cmd := &cobra.Command{
 		Use:               "fmt [FILE...]",
 		Short:             "Format CUE files",
@@ -39,7 +38,7 @@ func newFmtCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := writeNames(cmd.OutOrStdout(), changed, load.FileNames(o.dir), output); err != nil {
+			if err := writeNames(cmd, o, changed, load.FileNames(o.dir)); err != nil {
 				return err
 			}
 			if check && len(changed) > 0 {
@@ -49,21 +48,20 @@ func newFmtCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "write nothing; exit with status 1 if a file is not formatted")
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }
 
 // writeNames writes the names of files, one per line or as a JSON list.
-func writeNames(w io.Writer, files []string, name func(string) string, output string) error {
+func writeNames(cmd *cobra.Command, o *options, files []string, name func(string) string) error {
 	names := make([]string, len(files))
 	for i, file := range files {
 		names[i] = name(file)
 	}
-	if output == "json" {
-		return writeJSON(w, names)
-	}
-	for _, name := range names {
-		fmt.Fprintln(w, name)
-	}
-	return nil
+	return writeResult(cmd, o, names, func(w io.Writer, names []string) error {
+		for _, name := range names {
+			fmt.Fprintln(w, name)
+		}
+		return nil
+	})
 }

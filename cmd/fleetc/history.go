@@ -47,7 +47,7 @@ func newHistoryCommand(o *options) *cobra.Command {
 			}
 			if len(records) > 0 {
 				show := historyTable
-				if a.output == "json" {
+				if o.output == "json" {
 					show = historyJSON
 				}
 				if err := show(cmd.OutOrStdout(), records); err != nil {
@@ -58,7 +58,7 @@ func newHistoryCommand(o *options) *cobra.Command {
 		},
 	}
 	accessFlags(cmd, &a.Access)
-	outputFlag(cmd, &a.output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	selectorFlags(cmd, o)
 	return cmd
 }

@@ -45,7 +45,6 @@ const imageListExample = `  fleetc image list
   fleetc image list --image redis -o json | jq -r '.[].uses[].setBy[].path // empty'`
 
 func newImageListCommand(o *options) *cobra.Command {
-	var output string
 	var images []string
 	cmd := &cobra.Command{
 		Use:               "list [CLUSTER...]",
@@ -63,7 +62,7 @@ func newImageListCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if output == "json" {
+			if o.output == "json" {
 				return writeJSON(cmd.OutOrStdout(), found)
 			}
 			return imageTable(cmd.OutOrStdout(), found, load.FileNames(o.dir))
@@ -71,7 +70,7 @@ func newImageListCommand(o *options) *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&images, "image", nil, "list only images whose repository, or its last part, matches this `pattern`; may be repeated")
 	_ = cmd.RegisterFlagCompletionFunc("image", imageArgs(o))
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	selectorFlags(cmd, o)
 	return cmd
 }

@@ -38,7 +38,6 @@ const imageOutdatedExample = `  fleetc image outdated
   fleetc image outdated --all -o json`
 
 func newImageOutdatedCommand(o *options) *cobra.Command {
-	var output string
 	var all bool
 	cmd := &cobra.Command{
 		Use:               "outdated [IMAGE...]",
@@ -59,7 +58,7 @@ func newImageOutdatedCommand(o *options) *cobra.Command {
 			versions = slices.DeleteFunc(versions, func(v edit.ImageVersion) bool { return v.Status == edit.ImageUpToDate || v.Status == edit.ImageHeld })
 		}
 		// Print the known images even if some registries cannot be read.
-		if output == "json" {
+		if o.output == "json" {
 			err = cmp.Or(err, writeJSON(cmd.OutOrStdout(), append([]edit.ImageVersion{}, versions...)))
 		} else if len(versions) > 0 || err == nil {
 			err = cmp.Or(err, imageVersionTable(cmd.OutOrStdout(), versions))
@@ -70,7 +69,7 @@ func newImageOutdatedCommand(o *options) *cobra.Command {
 		return err
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "also list images without a newer tag")
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }
 

@@ -44,7 +44,6 @@ const imageUpdateExample = `  fleetc image update
 
 func newImageUpdateCommand(o *options) *cobra.Command {
 	var req edit.ImageRequest
-	var output string
 	var all bool
 	cmd := &cobra.Command{
 		Use:               "update [IMAGE...]",
@@ -73,7 +72,7 @@ func newImageUpdateCommand(o *options) *cobra.Command {
 			show := func() error {
 				return imageUpdateText(cmd.OutOrStdout(), u, req.DryRun, err, load.FileNames(o.dir), style)
 			}
-			if output == "json" {
+			if o.output == "json" {
 				show = func() error { return writeJSON(cmd.OutOrStdout(), u) }
 			}
 			if werr := show(); err == nil {
@@ -87,7 +86,7 @@ func newImageUpdateCommand(o *options) *cobra.Command {
 	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "print what would change, and write nothing")
 	cmd.Flags().BoolVar(&all, "all", false, "show every version label and checksum that changes, and the fields in diff.ignore")
 	_ = cmd.RegisterFlagCompletionFunc("in", layerArgs(o))
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }
 

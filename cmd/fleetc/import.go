@@ -68,7 +68,6 @@ type importFlags struct {
 	importer.Options
 	charts     []string
 	kubernetes string
-	output     string
 	programs   []string // of --prove-with
 	proofs     []string // that --prove-with takes
 }
@@ -78,7 +77,7 @@ func (f *importFlags) add(cmd *cobra.Command, programs ...string) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.DryRun, "dry-run", false, "write nothing; only report")
 	flags.StringVar(&f.kubernetes, "kubernetes", newestKubernetes, "`version` of Kubernetes of the clusters")
-	outputFlag(cmd, &f.output, "text", "json", "markdown")
+	outputFlag(cmd, "text", "json", "markdown")
 	f.proofs = programs
 	if len(programs) > 0 {
 		flags.StringSliceVar(&f.programs, "prove-with", nil, "render the expected side with these `programs`: "+strings.Join(programs, ", ")+" (default: the engines of fleetc)")
@@ -192,7 +191,7 @@ func (f *importFlags) run(cmd *cobra.Command, o *options, read func(*compiler.Co
 		return err
 	}
 	p := importPrinter{w: cmd.OutOrStdout(), r: report}
-	switch f.output {
+	switch o.output {
 	case "json":
 		err = writeJSON(cmd.OutOrStdout(), report)
 	case "markdown":

@@ -21,7 +21,6 @@ const initExample = `  fleetc init example.com/infra
   fleetc init`
 
 func newInitCommand(o *options) *cobra.Command {
-	var output string
 	cmd := &cobra.Command{
 		Use:               "init [MODULE]",
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -35,14 +34,14 @@ func newInitCommand(o *options) *cobra.Command {
 				module = args[0]
 			}
 			files, err := edit.Init(o.compiler(), module)
-			if output == "text" {
+			if o.output == "text" {
 				files = foldPackages(files)
 			}
 			unchanged := func(name string) string { return name }
-			return errors.Join(err, writeNames(cmd.OutOrStdout(), files, unchanged, output))
+			return errors.Join(err, writeNames(cmd, o, files, unchanged))
 		},
 	}
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }
 

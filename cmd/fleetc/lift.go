@@ -34,7 +34,6 @@ const liftExample = `  fleetc lift --dry-run
 
 func newLiftCommand(o *options) *cobra.Command {
 	var req edit.LiftRequest
-	var output string
 	cmd := &cobra.Command{
 		Use:     "lift [PATH...]",
 		Short:   "Move values that clusters have in common to their layer",
@@ -50,14 +49,14 @@ func newLiftCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if output == "json" {
+			if o.output == "json" {
 				return writeJSON(cmd.OutOrStdout(), r)
 			}
 			return liftText(cmd.OutOrStdout(), r, req.DryRun)
 		},
 	}
 	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "print what would change, and write nothing")
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }
 

@@ -18,7 +18,6 @@ const listExample = `  fleetc list
   fleetc list prod -o json | jq -r '.[].id'`
 
 func newListCommand(o *options) *cobra.Command {
-	var output string
 	cmd := &cobra.Command{
 		Use:               "list [CLUSTER...]",
 		Short:             "List the clusters",
@@ -30,13 +29,13 @@ func newListCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if output == "json" {
+			if o.output == "json" {
 				return writeJSON(cmd.OutOrStdout(), listClusters(f))
 			}
 			return listTable(cmd.OutOrStdout(), f)
 		},
 	}
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	selectorFlags(cmd, o)
 	return cmd
 }

@@ -26,10 +26,10 @@ const outputFormats = "formats"
 // outputFlag adds -o with the formats of the command's result, the default
 // first. Faults are written in the same format. All commands have the format
 // github: the default format with faults as commands of GitHub Actions.
-func outputFlag(cmd *cobra.Command, into *string, formats ...string) {
+func outputFlag(cmd *cobra.Command, formats ...string) {
 	all := withGitHub(formats)
 	flags := cmd.Flags()
-	flags.StringVarP(into, "output", "o", formats[0], "`format` of the output and of faults: "+strings.Join(all, ", "))
+	flags.StringP("output", "o", formats[0], "`format` of the output and of faults: "+strings.Join(all, ", "))
 	_ = flags.SetAnnotation("output", outputFormats, formats)
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -90,17 +90,15 @@ func (o *options) start(cmd *cobra.Command) error {
 		return nil
 	}
 	format, formats := flag.Value.String(), flag.Annotations[outputFormats]
-	switch {
+	switch o.output = format; {
 	case slices.Contains(formats, format):
 	case format == string(diag.GitHub):
-		if err := flag.Value.Set(formats[0]); err != nil {
-			return err
-		}
+		o.output = formats[0]
 	default:
 		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("unknown output format %q", format), Hint: diag.OneOf(format, withGitHub(formats))}
 	}
 	o.started = diag.Format(format)
-	o.printable(cmd, flag.Value.String())
+	o.printable(cmd, o.output)
 	return nil
 }
 
@@ -155,9 +153,9 @@ func writeJSON(w io.Writer, value any) error {
 }
 
 // writeResult writes the result of a command as JSON, or else as text.
-func writeResult[T any](w io.Writer, output string, result T, text func(io.Writer, T) error) error {
-	if output == "json" {
-		return writeJSON(w, result)
+func writeResult[T any](cmd *cobra.Command, o *options, result T, text func(io.Writer, T) error) error {
+	if o.output == "json" {
+		return writeJSON(cmd.OutOrStdout(), result)
 	}
-	return text(w, result)
+	return text(cmd.OutOrStdout(), result)
 }

@@ -53,9 +53,9 @@ const reportExample = `  fleetc report --out report.html
 // reportOptions are the flags of report.
 type reportOptions struct {
 	query.ReportRequest
-	out, against, output string
-	live, markdown       bool
-	access               deliver.DriftRequest
+	out, against   string
+	live, markdown bool
+	access         deliver.DriftRequest
 }
 
 func newReportCommand(o *options) *cobra.Command {
@@ -85,7 +85,7 @@ func newReportCommand(o *options) *cobra.Command {
 	allowExecFlag(cmd, &r.access.AllowExec)
 	f.DurationVar(&r.access.Timeout, "check-timeout", 2*time.Minute, "with --live, time limit for compiling and reading a cluster")
 	_ = cmd.MarkFlagFilename("out", "html")
-	outputFlag(cmd, &r.output, "text", "markdown", "json")
+	outputFlag(cmd, "text", "markdown", "json")
 	selectorFlags(cmd, o)
 	return cmd
 }
@@ -93,10 +93,10 @@ func newReportCommand(o *options) *cobra.Command {
 // check validates the flags and sets derived options.
 func (r *reportOptions) check(cmd *cobra.Command, o *options) error {
 	if r.markdown {
-		if cmd.Flags().Changed("output") && r.output != "markdown" {
-			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--markdown and -o " + r.output + " cannot be combined", Hint: "leave out one of them"}
+		if cmd.Flags().Changed("output") && o.output != "markdown" {
+			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--markdown and -o " + o.output + " cannot be combined", Hint: "leave out one of them"}
 		}
-		r.output = "markdown"
+		o.output = "markdown"
 	}
 	if r.out == "-" {
 		return &diag.Diag{Code: diag.CodeFlagValue, Msg: "--out - does not name a file: the page is not written to the standard output", Hint: "name the file, such as report.html"}
@@ -137,20 +137,20 @@ func (r *reportOptions) run(cmd *cobra.Command, o *options) error {
 	if made == nil {
 		return err
 	}
-	return cmp.Or(r.write(cmd.OutOrStdout(), made), err)
+	return cmp.Or(r.write(cmd.OutOrStdout(), o, made), err)
 }
 
 // write writes the page and the result.
-func (r *reportOptions) write(w io.Writer, made *query.Report) error {
+func (r *reportOptions) write(w io.Writer, o *options, made *query.Report) error {
 	if r.out != "" {
 		if err := query.WriteReportFile(r.out, made); err != nil {
 			return err
 		}
 	}
 	switch {
-	case r.output == "markdown":
+	case o.output == "markdown":
 		return query.WriteReportMarkdown(w, made)
-	case r.output == "json":
+	case o.output == "json":
 		return writeJSON(w, made)
 	case r.out != "":
 		_, err := fmt.Fprintf(w, "%s: %s\n", diag.Visible(r.out, diag.MaxText), made.Summary())

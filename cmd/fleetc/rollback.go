@@ -62,7 +62,7 @@ func newRollbackCommand(o *options) *cobra.Command {
 	a.flags(cmd)
 	cmd.Flags().IntVar(&to, "to", 0, "`revision` to apply (default: the newest with another bundle than the cluster runs)")
 	waveFlag(cmd, o, &a.Wave, "roll back the clusters of this `wave` of the rollout that have the fleet's bundle")
-	outputFlag(cmd, &a.output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }
 

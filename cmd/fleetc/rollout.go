@@ -73,7 +73,7 @@ func newRolloutStatusCommand(o *options) *cobra.Command {
 	a.placeFlags(cmd)
 	a.layoutFlag(cmd)
 	a.progress.flags(cmd)
-	outputFlag(cmd, &a.output, "text", "json", "markdown")
+	outputFlag(cmd, "text", "json", "markdown")
 	return cmd
 }
 
@@ -91,7 +91,7 @@ func runRolloutStatus(cmd *cobra.Command, o *options, a *rolloutOptions) error {
 		return err
 	}
 	w := cmd.OutOrStdout()
-	switch a.output {
+	switch o.output {
 	case "json":
 		err = writeJSON(w, report)
 	case "markdown":
@@ -167,7 +167,7 @@ given before does not hold for them.`,
 			if err != nil {
 				return err
 			}
-			return a.recorded(cmd, nil, "approved wave "+args[0])
+			return printRecorded(cmd, o, nil, "approved wave "+args[0])
 		},
 	}
 	cmd.Flags().StringVar(&digest, "bundle", "", "`digest` of the wave in fleetc rollout status, or its first twelve digits or more")
@@ -182,7 +182,7 @@ func (a *rolloutOptions) recordFlags(cmd *cobra.Command, reason *string) {
 		cmd.Flags().Var(&checkedText{reason, oneLine}, "reason", "`text` that rollout status shows, one line")
 	}
 	a.placeFlags(cmd)
-	outputFlag(cmd, &a.output, "text", "json")
+	outputFlag(cmd, "text", "json")
 }
 
 // oneLine returns an error for a text of several lines, which tables and Markdown cannot show
@@ -220,12 +220,12 @@ func (v *checkedText) Set(text string) error {
 // Type implements pflag.Value.
 func (v *checkedText) Type() string { return "string" }
 
-// recorded prints the decisions that were recorded. faults are those of the others.
-func (a *rolloutOptions) recorded(cmd *cobra.Command, faults error, lines ...string) error {
+// printRecorded prints the decisions that were recorded. faults are those of the others.
+func printRecorded(cmd *cobra.Command, o *options, faults error, lines ...string) error {
 	if len(lines) == 0 {
 		return faults
 	}
-	if a.output == "json" {
+	if o.output == "json" {
 		return cmp.Or(writeJSON(cmd.OutOrStdout(), struct {
 			Done []string `json:"done"`
 		}{lines}), faults)
@@ -299,7 +299,7 @@ undoes the abort.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			lines, err := a.abort(cmd, o, reason)
-			return a.recorded(cmd, err, lines...)
+			return printRecorded(cmd, o, err, lines...)
 		},
 	}
 	a.recordFlags(cmd, &reason)

@@ -102,7 +102,7 @@ func (a *rolloutOptions) decide(cmd *cobra.Command, o *options, waves []string, 
 	if err != nil && len(recorded.Waves) == 0 {
 		return err
 	}
-	return a.recorded(cmd, err, decisionLines(recorded, len(waves) == 0 && err == nil, done, before)...)
+	return printRecorded(cmd, o, err, decisionLines(recorded, len(waves) == 0 && err == nil, done, before)...)
 }
 
 // decisionLines says which waves have a decision, and which had it before. isAll says whether

@@ -30,7 +30,7 @@ one is not pushed or a cluster has no Kustomization or Application of fleetc.`
 func newRolloutReportCommand(o *options) *cobra.Command {
 	var git gitOptions
 	var access cluster.Access
-	var kubeContext, namespace, output string
+	var kubeContext, namespace string
 	cmd := &cobra.Command{
 		Use:   "report CLUSTER_ID...",
 		Short: "Push the state of Flux or Argo CD, for clusters that CI cannot reach",
@@ -57,7 +57,7 @@ func newRolloutReportCommand(o *options) *cobra.Command {
 			if err != nil && reports == nil {
 				return err
 			}
-			return cmp.Or(printReports(cmd, reports, git.branch, output), err)
+			return cmp.Or(printReports(cmd, o, reports, git.branch), err)
 		},
 	}
 	f := cmd.Flags()
@@ -66,14 +66,14 @@ func newRolloutReportCommand(o *options) *cobra.Command {
 	f.StringVar(&kubeContext, "context", "", "`context` of the kubeconfig (default: the service account of the Pod)")
 	f.StringVar(&namespace, "namespace", "", "`namespace` of the Kustomizations or Applications (default: flux-system and argocd)")
 	accessFlags(cmd, &access)
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }
 
 // printReports prints the reports that were pushed.
-func printReports(cmd *cobra.Command, reports []export.GitOpsReport, prefix, output string) error {
+func printReports(cmd *cobra.Command, o *options, reports []export.GitOpsReport, prefix string) error {
 	w := cmd.OutOrStdout()
-	if output == "json" {
+	if o.output == "json" {
 		return writeJSON(w, struct {
 			Reports []export.GitOpsReport `json:"reports"`
 		}{reports})

@@ -71,7 +71,8 @@ type options struct {
 	endProgress func()
 
 	stdout  stdout
-	started diag.Format // output format of the running command; empty before
+	started diag.Format // -o of the running command; empty before
+	output  string      // format of its result, which is the default with -o github
 }
 
 func (o *options) compiler() *compiler.Compiler {
@@ -138,7 +139,7 @@ func newRootCommand(o *options) *cobra.Command {
 		newInitCommand(o), newListCommand(o), newVetCommand(o), newBuildCommand(o), newExportCommand(o),
 		newAffectedCommand(o), newApplyCommand(o), newHistoryCommand(o), newRollbackCommand(o), newRolloutCommand(o), newDestroyCommand(o), newImageCommand(o), newStatusCommand(o), newDriftCommand(o), newTestCommand(o),
 		newCompareCommand(o), newDiffCommand(o), newReportCommand(o), newExplainCommand(o), newFmtCommand(o), newFixCommand(o), newLiftCommand(o), newLSPCommand(o),
-		newChartCommand(o), newImportCommand(o), newSourceCommand(o), newUpdateCommand(o), newSecretCommand(o), newCacheCommand(o), newVersionCommand(), newManCommand(), newPluginCommand(),
+		newChartCommand(o), newImportCommand(o), newSourceCommand(o), newUpdateCommand(o), newSecretCommand(o), newCacheCommand(o), newVersionCommand(o), newManCommand(), newPluginCommand(),
 	)
 	completeFlags(cmd, o)
 	cmd.SetErr(os.Stderr) // os.Stderr is replaced at times

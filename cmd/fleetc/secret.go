@@ -39,7 +39,6 @@ A secret with several sources has a line for each. With -o json, the output has
 the IDs of the clusters and all keys of the file.`
 
 func newSecretListCommand(o *options) *cobra.Command {
-	var output string
 	var render bool
 	cmd := &cobra.Command{
 		Use:               "list [CLUSTER...]",
@@ -52,13 +51,13 @@ func newSecretListCommand(o *options) *cobra.Command {
 			if err != nil && len(all) == 0 {
 				return err
 			}
-			if output == "json" {
+			if o.output == "json" {
 				return errors.Join(writeJSON(cmd.OutOrStdout(), append([]query.SecretUse{}, all...)), err)
 			}
 			return errors.Join(secretTable(cmd.OutOrStdout(), all, render), err)
 		},
 	}
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	cmd.Flags().BoolVar(&render, "render", false, "also render the releases, and list the objects that refer to each secret")
 	selectorFlags(cmd, o)
 	return cmd
@@ -76,7 +75,6 @@ CLUSTER is a cluster or a directory of clusters, in which the secret must have
 one source.`
 
 func newSecretSetCommand(o *options) *cobra.Command {
-	var output string
 	cmd := &cobra.Command{
 		Use:               "set SECRET [CLUSTER]",
 		Short:             "Encrypt a new value of a secret",
@@ -102,14 +100,14 @@ func newSecretSetCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if output == "json" {
+			if o.output == "json" {
 				return writeJSON(cmd.OutOrStdout(), setSecret{args[0], file, key})
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s %s\n", file, key)
 			return err
 		},
 	}
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }
 

@@ -34,7 +34,6 @@ type editedFile struct {
 }
 
 func newSecretEditCommand(o *options) *cobra.Command {
-	var output string
 	cmd := &cobra.Command{
 		Use:               "edit FILE|SECRET [CLUSTER]",
 		Short:             "Change a SOPS file in an editor",
@@ -57,7 +56,7 @@ func newSecretEditCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if output == "json" {
+			if o.output == "json" {
 				return writeJSON(cmd.OutOrStdout(), editedFile{file, changed})
 			}
 			if !changed {
@@ -68,7 +67,7 @@ func newSecretEditCommand(o *options) *cobra.Command {
 			return err
 		},
 	}
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }
 

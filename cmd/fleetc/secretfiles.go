@@ -24,7 +24,6 @@ Without FILE, it checks all files that a rule names and those of all secrets. It
 is a hook for pre-commit, fleetc-secrets.`
 
 func newSecretCheckCommand(o *options) *cobra.Command {
-	var output string
 	cmd := &cobra.Command{
 		Use:               "check [FILE...]",
 		Short:             "Look for secrets in plain text",
@@ -45,7 +44,7 @@ func newSecretCheckCommand(o *options) *cobra.Command {
 			return err
 		},
 	}
-	outputFlag(cmd, &output, "text", "json", "sarif", "github")
+	outputFlag(cmd, "text", "json", "sarif", "github")
 	return cmd
 }
 
@@ -61,7 +60,6 @@ After a new data key, the references to all values of the file change, and the
 next apply rolls the pods that have a checksum of them.`
 
 func newSecretRotateCommand(o *options) *cobra.Command {
-	var output string
 	var dataKey, dryRun bool
 	cmd := &cobra.Command{
 		Use:               "rotate [FILE...]",
@@ -80,7 +78,7 @@ func newSecretRotateCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if output == "json" {
+			if o.output == "json" {
 				return writeJSON(cmd.OutOrStdout(), append([]edit.RotatedFile{}, files...))
 			}
 			return printRotated(cmd.OutOrStdout(), files, dryRun)
@@ -88,7 +86,7 @@ func newSecretRotateCommand(o *options) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&dataKey, "data-key", false, "give each file a new data key, also without a change of recipients")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "write nothing; show what would change")
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }
 

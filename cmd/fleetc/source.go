@@ -45,7 +45,6 @@ const sourceAddExample = `  fleetc source add kustomize/argocd
   fleetc chart vendor`
 
 func newSourceAddCommand(o *options) *cobra.Command {
-	var output string
 	cmd := &cobra.Command{
 		Use:               "add DIR...",
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
@@ -58,17 +57,17 @@ func newSourceAddCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writeAddedSources(cmd.OutOrStdout(), added, output)
+			return writeAddedSources(cmd, o, added)
 		},
 	}
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }
 
 // writeAddedSources prints the newly pinned sources.
-func writeAddedSources(w io.Writer, added *edit.AddedSources, output string) error {
-	if output == "json" {
-		return writeJSON(w, added.Sources)
+func writeAddedSources(cmd *cobra.Command, o *options, added *edit.AddedSources) error {
+	if o.output == "json" {
+		return writeJSON(cmd.OutOrStdout(), added.Sources)
 	}
 	var b strings.Builder
 	for _, s := range added.Sources {
@@ -90,6 +89,6 @@ func writeAddedSources(w io.Writer, added *edit.AddedSources, output string) err
 	if len(added.Sources)+len(added.Removed) > 0 {
 		fmt.Fprintf(&b, "wrote: %s\n", added.File)
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(cmd.OutOrStdout(), b.String())
 	return err
 }

@@ -59,7 +59,7 @@ func newStatusCommand(o *options) *cobra.Command {
 				return err
 			}
 			s.ApplyOptions = a.ApplyOptions
-			return runStatus(cmd, o, s, a.output, patterns)
+			return runStatus(cmd, o, s, patterns)
 		},
 	}
 	f := cmd.Flags()
@@ -67,12 +67,12 @@ func newStatusCommand(o *options) *cobra.Command {
 	f.BoolVar(&s.Orphans, "orphans", false, "list objects that fleetc applied and that are not in the inventory")
 	f.BoolVar(&s.Health, "health", false, "read all objects, and list those that are not ready")
 	accessFlags(cmd, &a.Access)
-	outputFlag(cmd, &a.output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	selectorFlags(cmd, o)
 	return cmd
 }
 
-func runStatus(cmd *cobra.Command, o *options, s deliver.StatusOptions, output string, patterns []string) error {
+func runStatus(cmd *cobra.Command, o *options, s deliver.StatusOptions, patterns []string) error {
 	clusters, err := deliver.ReadStatus(cmd.Context(), o.compiler(), s, patterns...)
 	var faults diag.List
 	faults.Add(err)
@@ -83,7 +83,7 @@ func runStatus(cmd *cobra.Command, o *options, s deliver.StatusOptions, output s
 		differ = differ || !good || len(c.Unhealthy) > 0 || len(c.Orphans) > 0
 	}
 	if len(clusters) > 0 {
-		if output == "json" {
+		if o.output == "json" {
 			err = writeJSON(cmd.OutOrStdout(), map[string]any{"clusters": clusters})
 		} else {
 			err = statusTable(cmd.OutOrStdout(), clusters)

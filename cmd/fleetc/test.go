@@ -46,7 +46,7 @@ func newTestCommand(o *options) *cobra.Command {
 	allowExecFlag(cmd, &a.Actions.AllowExec)
 	lockFlag(cmd, &a.LockTimeout)
 	parallelFlag(cmd, &a.parallel)
-	outputFlag(cmd, &a.output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	selectorFlags(cmd, o)
 	return cmd
 }
@@ -69,11 +69,11 @@ func runTest(cmd *cobra.Command, o *options, a *applyOptions, patterns []string)
 	if err != nil {
 		return err
 	}
-	return test(cmd, plans, a.parallel, a.output == "json")
+	return test(cmd, o, plans, a.parallel)
 }
 
 // test runs the tests of clusters and prints the results.
-func test(cmd *cobra.Command, plans []*deliver.ClusterPlan, parallel int, asJSON bool) error {
+func test(cmd *cobra.Command, o *options, plans []*deliver.ClusterPlan, parallel int) error {
 	results := []apply.Test{}
 	var faults diag.List
 	tell := func(e apply.Event) { fmt.Fprintln(cmd.ErrOrStderr(), eventText(e)) }
@@ -87,7 +87,7 @@ func test(cmd *cobra.Command, plans []*deliver.ClusterPlan, parallel int, asJSON
 	if len(results) == 0 && len(faults) == 0 {
 		return &diag.Diag{Code: diag.CodeNoMatch, Msg: "no selected release has test hooks", Hint: "see the templates of its chart for helm.sh/hook: test"}
 	}
-	if asJSON {
+	if o.output == "json" {
 		if err := writeJSON(cmd.OutOrStdout(), map[string]any{"tests": results}); err != nil {
 			return err
 		}

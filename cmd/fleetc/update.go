@@ -57,7 +57,6 @@ const updateExample = `  fleetc update --dry-run
 // updateOptions are the flags of update.
 type updateOptions struct {
 	edit.UpdateGroupsRequest
-	output string
 	dryRun bool
 	style  diff.Style
 
@@ -92,7 +91,7 @@ func newUpdateCommand(o *options) *cobra.Command {
 	cmd.Flags().BoolVar(&u.branches.Prune, "prune", false, "delete branches of groups that no longer exist, unless others committed to them")
 	cmd.Flags().StringVar(&u.bodies, "bodies", "", "write the texts of the pull requests to files in this `directory`")
 	_ = cmd.MarkFlagDirname("bodies")
-	outputFlag(cmd, &u.output, "text", "json", "markdown")
+	outputFlag(cmd, "text", "json", "markdown")
 	return cmd
 }
 
@@ -138,7 +137,7 @@ func runUpdate(cmd *cobra.Command, o *options, u *updateOptions) error {
 		return err
 	}
 	u.style.Colour = o.style(cmd.OutOrStdout()).Colour
-	if err := u.print(cmd.OutOrStdout(), found, faults.Err()); err != nil {
+	if err := u.print(cmd.OutOrStdout(), o, found, faults.Err()); err != nil {
 		return err
 	}
 	for _, g := range found.Groups {
@@ -155,8 +154,8 @@ func runUpdate(cmd *cobra.Command, o *options, u *updateOptions) error {
 }
 
 // print prints the updates. faults are those until now.
-func (u *updateOptions) print(w io.Writer, found *edit.Updates, faults error) error {
-	switch u.output {
+func (u *updateOptions) print(w io.Writer, o *options, found *edit.Updates, faults error) error {
+	switch o.output {
 	case "json":
 		return writeJSON(w, found)
 	case "markdown":

@@ -14,8 +14,7 @@ import (
 // libraries are the modules whose versions affect the output.
 var libraries = []string{"cuelang.org/go", "helm.sh/helm/v3"}
 
-func newVersionCommand() *cobra.Command {
-	var output string
+func newVersionCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "version",
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -38,7 +37,7 @@ func newVersionCommand() *cobra.Command {
 				}
 			}
 			w := cmd.OutOrStdout()
-			if output == "json" {
+			if o.output == "json" {
 				return writeJSON(w, versions)
 			}
 			for _, name := range append([]string{"fleetc", "commit"}, append(libraries, "go")...) {
@@ -50,7 +49,7 @@ func newVersionCommand() *cobra.Command {
 			return nil
 		},
 	}
-	outputFlag(cmd, &output, "text", "json")
+	outputFlag(cmd, "text", "json")
 	return cmd
 }
 

@@ -47,10 +47,10 @@ const vetExample = `  fleetc vet
 
 // vetOptions are the flags of vet.
 type vetOptions struct {
-	render, verbose                   bool
-	kubernetes, since, output, layout string
-	shard                             func() (fleet.Shard, error)
-	checks                            deliver.VetOptions
+	render, verbose           bool
+	kubernetes, since, layout string
+	shard                     func() (fleet.Shard, error)
+	checks                    deliver.VetOptions
 }
 
 func newVetCommand(o *options) *cobra.Command {
@@ -64,7 +64,7 @@ func newVetCommand(o *options) *cobra.Command {
 		Annotations:       map[string]string{resultIsFaults: "true"},
 		RunE:              func(cmd *cobra.Command, patterns []string) error { return runVet(cmd, o, &v, patterns) },
 	}
-	outputFlag(cmd, &v.output, "text", "json", "sarif", "github")
+	outputFlag(cmd, "text", "json", "sarif", "github")
 	cmd.Flags().BoolVar(&v.render, "render", false, "also render every release and check its objects")
 	cmd.Flags().BoolVarP(&v.verbose, "verbose", "v", false, "also show how many values of each chart have types")
 	cmd.Flags().StringVar(&v.kubernetes, "kubernetes", "", "check as if all clusters ran this `version`")
