@@ -61,14 +61,14 @@ func newCacheWhyCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writeResult(cmd, o, report, whyText)
+			return writeResult(cmd, o, report, func(w io.Writer) { whyText(w, report) })
 		},
 	}
 	outputFlag(cmd, "text", "json")
 	return cmd
 }
 
-func whyText(w io.Writer, r *incremental.CacheReport) error {
+func whyText(w io.Writer, r *incremental.CacheReport) {
 	fmt.Fprintf(w, "%s: %s\n", r.Cluster, r.State)
 	if r.Build {
 		fmt.Fprintln(w, "  another build of fleetc exported it last")
@@ -84,7 +84,7 @@ func whyText(w io.Writer, r *incremental.CacheReport) error {
 		}
 		fmt.Fprintln(table, strings.TrimRight(fmt.Sprintf("release %s\t%s\t%s", one.Release, one.State, why), "\t"))
 	}
-	return table.Flush()
+	_ = table.Flush()
 }
 
 func newCacheCleanCommand(o *options) *cobra.Command {

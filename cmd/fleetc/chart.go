@@ -86,7 +86,7 @@ func newChartAddCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writeResult(cmd, o, added, addedText)
+			return writeResult(cmd, o, added, func(w io.Writer) { addedText(w, added) })
 		},
 	}
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
@@ -105,35 +105,32 @@ func newChartAddCommand(o *options) *cobra.Command {
 }
 
 // addedText prints a newly pinned chart.
-func addedText(w io.Writer, added *edit.AddedChart) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s\n", added.Chart, cmp.Or(added.Version, "-"))
-	writePin(&b, added)
-	fmt.Fprintf(&b, "import: %q\n", added.Import)
+func addedText(w io.Writer, added *edit.AddedChart) {
+	fmt.Fprintf(w, "%s %s\n", added.Chart, cmp.Or(added.Version, "-"))
+	writePin(w, added)
+	fmt.Fprintf(w, "import: %q\n", added.Import)
 	// A quoted release name does not shadow the package name.
 	release := strings.ReplaceAll(added.Package, "_", "-")
-	fmt.Fprintf(&b, "use:    releases: %q: %s.#Release & {namespace: ...}\n", release, added.Package)
-	writeTypes(&b, added)
-	_, err := io.WriteString(w, b.String())
-	return err
+	fmt.Fprintf(w, "use:    releases: %q: %s.#Release & {namespace: ...}\n", release, added.Package)
+	writeTypes(w, added)
 }
 
 // writePin prints the digests and the file of a pin.
-func writePin(b *strings.Builder, added *edit.AddedChart) {
+func writePin(w io.Writer, added *edit.AddedChart) {
 	if added.Digest != "" {
-		fmt.Fprintf(b, "digest: %s\n", added.Digest)
+		fmt.Fprintf(w, "digest: %s\n", added.Digest)
 	}
 	for _, name := range added.Dependencies {
-		fmt.Fprintf(b, "with:   %s\n", name)
+		fmt.Fprintf(w, "with:   %s\n", name)
 	}
-	fmt.Fprintf(b, "wrote:  %s\n", added.File)
+	fmt.Fprintf(w, "wrote:  %s\n", added.File)
 }
 
 // writeTypes prints what the types of a chart cover.
-func writeTypes(b *strings.Builder, added *edit.AddedChart) {
-	fmt.Fprintf(b, "values: %s\n", coverageText(*added.Values))
-	writeMissing(b, "open:   ", added.Values.Missing)
+func writeTypes(w io.Writer, added *edit.AddedChart) {
+	fmt.Fprintf(w, "values: %s\n", coverageText(*added.Values))
+	writeMissing(w, "open:   ", added.Values.Missing)
 	if added.Unpinned != nil {
-		fmt.Fprintf(b, "        %s\n", diag.Visible(added.Unpinned.Error(), 300))
+		fmt.Fprintf(w, "        %s\n", diag.Visible(added.Unpinned.Error(), 300))
 	}
 }

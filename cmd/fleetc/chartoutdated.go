@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/spf13/cobra"
@@ -41,7 +40,7 @@ func newChartOutdatedCommand(o *options) *cobra.Command {
 				return err
 			}
 			// Print the known versions even if some requests failed.
-			err = cmp.Or(err, writeResult(cmd, o, append([]query.ChartVersions{}, versions...), outdatedTable))
+			err = cmp.Or(err, writeResult(cmd, o, append([]query.ChartVersions{}, versions...), func(w io.Writer) { outdatedTable(w, versions) }))
 			if err == nil && outdated {
 				err = errDifferences
 			}
@@ -54,18 +53,17 @@ func newChartOutdatedCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-func outdatedTable(w io.Writer, versions []query.ChartVersions) error {
+func outdatedTable(w io.Writer, versions []query.ChartVersions) {
 	if len(versions) == 0 {
-		_, err := fmt.Fprintln(w, "no chart has a newer version")
-		return err
+		fmt.Fprintln(w, "no chart has a newer version")
+		return
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "CHART\tPACKAGE\tPINNED\tCOMPATIBLE\tNEWEST\tCLUSTERS")
+	t := newTable(w, "CHART\tPACKAGE\tPINNED\tCOMPATIBLE\tNEWEST\tCLUSTERS")
 	for _, v := range versions {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\n", v.Location, cmp.Or(v.Package, "-"),
 			shortRef(v.Pinned), shortRef(v.Compatible), shortRef(v.Newest), len(v.Clusters))
 	}
-	return t.Flush()
+	_ = t.Flush()
 }
 
 // shortRef shortens a commit.

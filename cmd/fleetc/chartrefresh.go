@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit"
@@ -20,12 +19,11 @@ func refreshCharts(cmd *cobra.Command, o *options, names []string) error {
 		}
 	}
 	refreshed, err := edit.RefreshCharts(cmd.Context(), o.compiler(), names...)
-	return errors.Join(writeResult(cmd, o, append([]edit.RefreshedChart{}, refreshed...), refreshText), err)
+	return errors.Join(writeResult(cmd, o, append([]edit.RefreshedChart{}, refreshed...), func(w io.Writer) { refreshText(w, refreshed) }), err)
 }
 
 // refreshText prints the packages that changed, and the number of the others.
-func refreshText(w io.Writer, refreshed []edit.RefreshedChart) error {
-	var b strings.Builder
+func refreshText(w io.Writer, refreshed []edit.RefreshedChart) {
 	complete := 0
 	for _, r := range refreshed {
 		if !r.Changed {
@@ -36,13 +34,11 @@ func refreshText(w io.Writer, refreshed []edit.RefreshedChart) error {
 		if r.OldVersion != "" && r.OldVersion != version {
 			version = r.OldVersion + " -> " + version
 		}
-		fmt.Fprintf(&b, "%s %s\n", r.Chart, version)
-		writePin(&b, &r.AddedChart)
-		writeTypes(&b, &r.AddedChart)
+		fmt.Fprintf(w, "%s %s\n", r.Chart, version)
+		writePin(w, &r.AddedChart)
+		writeTypes(w, &r.AddedChart)
 	}
 	if complete > 0 {
-		fmt.Fprintf(&b, "%s already complete\n", diag.Count(complete, "package is", "packages are"))
+		fmt.Fprintf(w, "%s already complete\n", diag.Count(complete, "package is", "packages are"))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

@@ -80,12 +80,11 @@ func newChartUpdateCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if o.output == "json" {
-				return writeJSON(cmd.OutOrStdout(), u)
-			}
 			style := o.style(cmd.OutOrStdout())
 			style.All = all
-			return updateText(cmd.OutOrStdout(), u, req.DryRun, load.FileNames(o.dir), style)
+			return writeResult(cmd, o, u, func(w io.Writer) {
+				updateText(w, u, req.DryRun, load.FileNames(o.dir), style)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&req.Version, "version", "", "`range` of versions, or a git ref (default: the newest stable version)")
@@ -136,70 +135,62 @@ func layerArgs(o *options) cobra.CompletionFunc {
 	}
 }
 
-func updateText(w io.Writer, u *edit.ChartUpdate, dryRun bool, names func(string) string, style diff.Style) error {
+func updateText(w io.Writer, u *edit.ChartUpdate, dryRun bool, names func(string) string, style diff.Style) {
 	if len(u.Files) == 0 {
-		_, err := fmt.Fprintf(w, "%s %s: nothing to do\n", u.Chart.Name, u.Chart.Version)
-		return err
+		fmt.Fprintf(w, "%s %s: nothing to do\n", u.Chart.Name, u.Chart.Version)
+		return
 	}
-	var b strings.Builder
 	verb := "wrote"
 	if dryRun {
 		verb = "would write"
 	}
 	for _, f := range u.Files {
-		fmt.Fprintf(&b, "%s %s\n", verb, f)
+		fmt.Fprintf(w, "%s %s\n", verb, f)
 	}
 	for _, m := range u.Moves {
-		fmt.Fprintf(&b, "\n%s: %s -> %s\n", strings.Join(m.Clusters, ", "), cmp.Or(m.OldVersion, "?"), m.NewVersion)
+		fmt.Fprintf(w, "\n%s: %s -> %s\n", strings.Join(m.Clusters, ", "), cmp.Or(m.OldVersion, "?"), m.NewVersion)
 		if m.Unknown != nil {
-			fmt.Fprintf(&b, "  what changes in its values is not known: %s\n", m.Unknown)
+			fmt.Fprintf(w, "  what changes in its values is not known: %s\n", m.Unknown)
 		}
 		shown := m.Concern
 		if style.All {
 			shown = m.Values
 		}
-		writeChanges(&b, shown)
+		writeChanges(w, shown)
 		if n := len(m.Values) - len(shown); n > 0 {
-			fmt.Fprintf(&b, "  %s not concern the fleet: --all shows them\n", diag.Count(n, "other change does", "other changes do"))
+			fmt.Fprintf(w, "  %s not concern the fleet: --all shows them\n", diag.Count(n, "other change does", "other changes do"))
 		}
 	}
 	switch {
 	case len(u.Moves) > 0:
 	case u.Faulty:
-		b.WriteString("\nno cluster without faults moves: fleetc vet shows the faults that the fleet had before\n")
+		fmt.Fprint(w, "\nno cluster without faults moves: fleetc vet shows the faults that the fleet had before\n")
 	default:
-		b.WriteString("\nno cluster moves\n")
+		fmt.Fprint(w, "\nno cluster moves\n")
 	}
-	fmt.Fprint(w, b.String())
 	if u.Faults != nil {
 		fmt.Fprint(w, "\nthe fleet then has faults:\n")
-		if err := diag.WriteText(w, u.Faults, names); err != nil {
-			return err
-		}
+		_ = diag.WriteText(w, u.Faults, names)
 	}
-	if len(u.Moves) == 0 {
-		return nil
+	if len(u.Moves) > 0 {
+		writeRendered(w, u.Rendered, u.Findings, style)
 	}
-	return writeRendered(w, u.Rendered, u.Findings, style)
 }
 
 // notCompared is the line below the differences of an update without some clusters.
 const notCompared = "clusters with faults are not compared: fleetc vet --render shows the faults\n"
 
 // writeRendered prints what an update changes in the rendered objects.
-func writeRendered(w io.Writer, rendered diff.Result, findings []diff.Finding, style diff.Style) error {
-	fmt.Fprint(w, "\n")
-	if err := diff.WriteText(w, rendered, style); err != nil {
-		return err
-	}
+func writeRendered(w io.Writer, rendered diff.Result, findings []diff.Finding, style diff.Style) {
+	fmt.Fprintln(w)
+	_ = diff.WriteText(w, rendered, style)
 	if len(rendered.NotCompared) > 0 {
 		fmt.Fprint(w, notCompared)
 	}
-	if len(findings) == 0 {
-		return nil
+	if len(findings) > 0 {
+		fmt.Fprintln(w)
+		_ = diff.WriteFindings(w, findings, style)
 	}
-	fmt.Fprint(w, "\n")
-	return diff.WriteFindings(w, findings, style)
 }
 
 // mark returns the symbol of a change.
@@ -217,7 +208,7 @@ func mark(kind values.ChangeKind) string {
 	return "!"
 }
 
-func writeChanges(b *strings.Builder, changes []values.Change) {
+func writeChanges(w io.Writer, changes []values.Change) {
 	const widest = 48
 	width := 0
 	for _, c := range changes {
@@ -236,7 +227,7 @@ func writeChanges(b *strings.Builder, changes []values.Change) {
 		if c.Keys > 0 {
 			text += ", with " + diag.Count(c.Keys, "value", "values")
 		}
-		fmt.Fprintf(b, "  %s %-*s  %s\n", mark(c.Kind), width, c.Path, text)
+		fmt.Fprintf(w, "  %s %-*s  %s\n", mark(c.Kind), width, c.Path, text)
 	}
 }
 

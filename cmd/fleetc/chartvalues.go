@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit"
@@ -59,7 +58,7 @@ func newChartValuesCommand(o *options) *cobra.Command {
 			if open {
 				v.Values = slices.DeleteFunc(v.Values, func(k values.Key) bool { return k.State != values.Open })
 			}
-			return writeResult(cmd, o, v, valuesTable)
+			return writeResult(cmd, o, v, func(w io.Writer) { valuesTable(w, v) })
 		},
 	}
 	cmd.Flags().StringVar(&version, "version", "", "`version` of the chart (default: the first pin of the package)")
@@ -68,10 +67,9 @@ func newChartValuesCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-func valuesTable(w io.Writer, v *edit.ChartValues) error {
+func valuesTable(w io.Writer, v *edit.ChartValues) {
 	const wide = 60
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "VALUE\tTYPE\tDEFAULT\tFROM\tSTATE\tCOMMENT")
+	t := newTable(w, "VALUE\tTYPE\tDEFAULT\tFROM\tSTATE\tCOMMENT")
 	for _, k := range v.Values {
 		comment, _, _ := strings.Cut(k.Doc, "\n")
 		if k.State == values.Open && k.Why != "" {
@@ -80,10 +78,7 @@ func valuesTable(w io.Writer, v *edit.ChartValues) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", diag.Visible(k.Path, 200), k.Type,
 			cmp.Or(diag.Visible(k.Default, wide), "-"), cmp.Or(k.From, "-"), k.State, cmp.Or(diag.Visible(comment, 2*wide), "-"))
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
+	_ = t.Flush()
 	writeMissing(w, "open: ", v.Missing)
-	_, err := fmt.Fprintf(w, "%s: %d typed, %d open, %d unread\n", v.Ref, v.Typed, v.Open, v.Unread)
-	return err
+	fmt.Fprintf(w, "%s: %d typed, %d open, %d unread\n", v.Ref, v.Typed, v.Open, v.Unread)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/spf13/cobra"
@@ -31,21 +32,18 @@ func newChartVendorCommand(o *options) *cobra.Command {
 		Args:              noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			written, removed, err := edit.Vendor(cmd.Context(), o.compiler())
-			w := cmd.OutOrStdout()
-			if o.output == "json" {
-				lists := map[string][]string{"written": append([]string{}, written...), "removed": append([]string{}, removed...)}
-				return errors.Join(err, writeJSON(w, lists))
-			}
-			for _, name := range written {
-				fmt.Fprintf(w, "wrote   %s\n", name)
-			}
-			for _, name := range removed {
-				fmt.Fprintf(w, "removed %s\n", name)
-			}
-			if len(written)+len(removed) == 0 && err == nil {
-				fmt.Fprintln(w, "vendor/charts is up to date")
-			}
-			return err
+			lists := map[string][]string{"written": append([]string{}, written...), "removed": append([]string{}, removed...)}
+			return errors.Join(err, writeResult(cmd, o, lists, func(w io.Writer) {
+				for _, name := range written {
+					fmt.Fprintf(w, "wrote   %s\n", name)
+				}
+				for _, name := range removed {
+					fmt.Fprintf(w, "removed %s\n", name)
+				}
+				if len(written)+len(removed) == 0 && err == nil {
+					fmt.Fprintln(w, "vendor/charts is up to date")
+				}
+			}))
 		},
 	}
 	outputFlag(cmd, "text", "json")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"text/tabwriter"
 
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/spf13/cobra"
@@ -33,7 +32,7 @@ func newChartVerifyCommand(o *options) *cobra.Command {
 			if charts == nil {
 				return err
 			}
-			return cmp.Or(writeResult(cmd, o, charts, verifiedTable), err)
+			return cmp.Or(writeResult(cmd, o, charts, func(w io.Writer) { verifiedTable(w, charts) }), err)
 		},
 	}
 	outputFlag(cmd, "text", "json")
@@ -42,13 +41,12 @@ func newChartVerifyCommand(o *options) *cobra.Command {
 }
 
 // verifiedTable writes the results of chart verify as a table.
-func verifiedTable(w io.Writer, charts []edit.VerifiedChart) error {
+func verifiedTable(w io.Writer, charts []edit.VerifiedChart) {
 	if len(charts) == 0 {
-		_, err := fmt.Fprintln(w, "no pinned charts or sources")
-		return err
+		fmt.Fprintln(w, "no pinned charts or sources")
+		return
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "CHART\tDIGEST\tCLUSTERS\tRESULT")
+	t := newTable(w, "CHART\tDIGEST\tCLUSTERS\tRESULT")
 	for _, c := range charts {
 		result := "ok"
 		if !c.OK {
@@ -60,5 +58,5 @@ func verifiedTable(w io.Writer, charts []edit.VerifiedChart) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", c.Chart, cmp.Or(c.Digest, "-"), clusters, result)
 	}
-	return t.Flush()
+	_ = t.Flush()
 }

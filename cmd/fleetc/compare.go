@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/fleetc/fleetc/compiler/stage/load"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/query"
-	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/spf13/cobra"
 )
 
@@ -123,15 +121,18 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 	if err != nil {
 		return err
 	}
-	write := map[string]func(io.Writer, *query.Comparison, func(string) string, diff.Style) error{
-		"text": compareText, "markdown": compareMarkdown,
-		"json": func(w io.Writer, c *query.Comparison, _ func(string) string, _ diff.Style) error {
-			return writeJSON(w, c.Report())
-		},
-	}[o.output]
-	style := o.style(cmd.OutOrStdout())
+	w := cmd.OutOrStdout()
+	style := o.style(w)
 	style.All = flags.full
-	if err := write(cmd.OutOrStdout(), found, load.FileNames(o.dir), style); err != nil {
+	switch o.output {
+	case "json":
+		err = writeJSON(w, found.Report())
+	case "markdown":
+		compareMarkdown(w, found, load.FileNames(o.dir), style)
+	default:
+		compareText(w, found, load.FileNames(o.dir), style)
+	}
+	if err != nil {
 		return err
 	}
 	if found.Empty() {

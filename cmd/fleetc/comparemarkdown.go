@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -11,20 +10,19 @@ import (
 )
 
 // compareMarkdown writes a comparison as a comment on a change request.
-func compareMarkdown(w io.Writer, c *query.Comparison, name func(string) string, style diff.Style) error {
+func compareMarkdown(w io.Writer, c *query.Comparison, name func(string) string, style diff.Style) {
 	style.Colour = false
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "**%s**\n", diff.MarkdownText(compareSummary(c)))
+	fmt.Fprintf(w, "**%s**\n", diff.MarkdownText(compareSummary(c)))
 	for _, t := range compareTables(c, name) {
 		row := func(cells []string) {
 			for _, cell := range cells {
-				b.WriteString("| " + diff.MarkdownText(cell) + " ")
+				fmt.Fprintf(w, "| %s ", diff.MarkdownText(cell))
 			}
-			b.WriteString("|\n")
+			fmt.Fprintln(w, "|")
 		}
-		b.WriteByte('\n')
+		fmt.Fprintln(w)
 		row(t.head)
-		b.WriteString(strings.Repeat("|---", len(t.head)) + "|\n")
+		fmt.Fprintln(w, strings.Repeat("|---", len(t.head))+"|")
 		for _, r := range t.rows {
 			row(r)
 		}
@@ -34,8 +32,6 @@ func compareMarkdown(w io.Writer, c *query.Comparison, name func(string) string,
 		for strings.Contains(s.text, fence) {
 			fence += "`"
 		}
-		fmt.Fprintf(&b, "\n<details><summary>Objects of %s</summary>\n\n%s\n%s%s\n\n</details>\n", diff.MarkdownText(s.title), fence, s.text, fence)
+		fmt.Fprintf(w, "\n<details><summary>Objects of %s</summary>\n\n%s\n%s%s\n\n</details>\n", diff.MarkdownText(s.title), fence, s.text, fence)
 	}
-	_, err := w.Write(b.Bytes())
-	return err
 }

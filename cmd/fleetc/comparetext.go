@@ -151,8 +151,7 @@ func originText(o diff.Origin, name func(string) string) string {
 }
 
 // compareText writes a comparison for a terminal.
-func compareText(w io.Writer, c *query.Comparison, name func(string) string, style diff.Style) error {
-	var b bytes.Buffer
+func compareText(w io.Writer, c *query.Comparison, name func(string) string, style diff.Style) {
 	for _, t := range compareTables(c, name) {
 		var table bytes.Buffer
 		tw := tabwriter.NewWriter(&table, 0, 0, 3, ' ', 0)
@@ -161,16 +160,14 @@ func compareText(w io.Writer, c *query.Comparison, name func(string) string, sty
 		}
 		_ = tw.Flush() // a buffer accepts all writes
 		for line := range strings.Lines(table.String()) {
-			fmt.Fprintln(&b, strings.TrimRight(line, " \n"))
+			fmt.Fprintln(w, strings.TrimRight(line, " \n"))
 		}
-		fmt.Fprintln(&b)
+		fmt.Fprintln(w)
 	}
 	for _, s := range compareObjects(c, style) {
-		fmt.Fprintf(&b, "OBJECTS of %s\n%s\n", s.title, s.text)
+		fmt.Fprintf(w, "OBJECTS of %s\n%s\n", s.title, s.text)
 	}
-	fmt.Fprintln(&b, compareSummary(c))
-	_, err := w.Write(b.Bytes())
-	return err
+	fmt.Fprintln(w, compareSummary(c))
 }
 
 // An objectsSection describes differences of a release's objects.

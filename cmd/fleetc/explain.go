@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -53,13 +54,10 @@ func newExplainCommand(o *options) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if isObject(args) {
 				e, err := query.ExplainObject(cmd.Context(), o.compiler(), args[0], args[1], strings.Join(args[2:], ""))
-				switch {
-				case err != nil:
+				if err != nil {
 					return err
-				case o.output == "json":
-					return writeJSON(cmd.OutOrStdout(), e)
 				}
-				return writeObjectExplanation(cmd.OutOrStdout(), e, load.FileNames(o.dir))
+				return writeResult(cmd, o, e, func(w io.Writer) { writeObjectExplanation(w, e, load.FileNames(o.dir)) })
 			}
 			x, err := query.Explain(cmd.Context(), o.compiler(), args[0])
 			if err != nil {
@@ -69,10 +67,7 @@ func newExplainCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if o.output == "json" {
-				return writeJSON(cmd.OutOrStdout(), e)
-			}
-			return writeExplanation(cmd.OutOrStdout(), e, "", load.FileNames(o.dir))
+			return writeResult(cmd, o, e, func(w io.Writer) { writeExplanation(w, e, "", load.FileNames(o.dir)) })
 		},
 	}
 	outputFlag(cmd, "text", "json")

@@ -22,7 +22,7 @@ const hidden = "(a value of a Secret)"
 
 // writeObjectExplanation prints the explanation of an object as text. name converts file
 // names.
-func writeObjectExplanation(w io.Writer, e *query.ObjectExplanation, name func(string) string) error {
+func writeObjectExplanation(w io.Writer, e *query.ObjectExplanation, name func(string) string) {
 	p := &explanationWriter{name: name}
 	switch {
 	case len(e.Field) == 0:
@@ -63,11 +63,10 @@ func writeObjectExplanation(w io.Writer, e *query.ObjectExplanation, name func(s
 	}
 	if e.Written != nil {
 		p.line("")
-		_ = writeExplanation(&p.Builder, e.Written, "    ", p.name) // a builder accepts all writes
+		writeExplanation(&p.Builder, e.Written, "    ", p.name)
 	}
 	p.values(e)
-	_, err := io.WriteString(w, strings.TrimRight(p.String(), "\n")+"\n")
-	return err
+	fmt.Fprintln(w, strings.TrimRight(p.String(), "\n"))
 }
 
 // template returns the position of a template line: its file if it is in the
@@ -108,7 +107,7 @@ func (p *explanationWriter) values(e *query.ObjectExplanation) {
 				rows = append(rows, v)
 				continue
 			}
-			_ = writeExplanation(&p.Builder, v.Value, "    ", p.name) // a builder accepts all writes
+			writeExplanation(&p.Builder, v.Value, "    ", p.name)
 			p.line("")
 		}
 		p.table(func(add func(cells ...string)) {

@@ -13,7 +13,7 @@ import (
 
 // writeExplanation prints an explanation with indented lines. name converts
 // file names.
-func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name func(string) string) error {
+func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name func(string) string) {
 	p := &explanationWriter{indent: indent, name: name}
 	text := fieldText(e.State, e.Value)
 	if len(e.Leaves) > 0 && (e.State == fleet.Set || e.State == fleet.Unset) {
@@ -67,8 +67,7 @@ func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name fun
 			}
 		})
 	}
-	_, err := io.WriteString(w, p.String())
-	return err
+	fmt.Fprint(w, p.String())
 }
 
 // layerText describes the value of a field after a layer. leaves are the values below it.

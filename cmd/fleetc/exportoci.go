@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"sync/atomic"
@@ -138,26 +139,20 @@ func (x *exportRun) printPushed(pushed []export.PushResult, complete bool) error
 			changed++
 		}
 	}
-	w := x.cmd.OutOrStdout()
-	if x.o.output == "json" {
-		if err := writeJSON(w, map[string]any{"artifacts": append([]export.PushResult{}, pushed...)}); err != nil {
-			return err
-		}
-	} else {
-		verb := "pushed"
-		if x.check {
-			verb = "would be pushed"
-		}
+	verb := "pushed"
+	if x.check {
+		verb = "would be pushed"
+	}
+	err := writeResult(x.cmd, x.o, map[string]any{"artifacts": append([]export.PushResult{}, pushed...)}, func(w io.Writer) {
 		for _, a := range pushed {
-			if a.State == export.PushUnchanged {
-				continue
+			if a.State != export.PushUnchanged {
+				fmt.Fprintf(w, "%s %s@%s\n", a.State, a.Tag, a.Digest)
 			}
-			fmt.Fprintf(w, "%s %s@%s\n", a.State, a.Tag, a.Digest)
 		}
 		fmt.Fprintf(w, "%s: %d %s\n", diag.Count(len(pushed), "artifact", "artifacts"), changed, verb)
-	}
-	if x.check && changed > 0 && complete {
+	})
+	if err == nil && x.check && changed > 0 && complete {
 		return errDifferences
 	}
-	return nil
+	return err
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit"
@@ -47,11 +46,7 @@ func newFixCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if o.output == "json" {
-				err = writeJSON(cmd.OutOrStdout(), r)
-			} else {
-				err = fixText(cmd.OutOrStdout(), r, load.FileNames(o.dir), req.DryRun)
-			}
+			err = writeResult(cmd, o, r, func(w io.Writer) { fixText(w, r, load.FileNames(o.dir), req.DryRun) })
 			if err == nil && len(r.Unsure) > 0 {
 				return errDifferences
 			}
@@ -63,32 +58,29 @@ func newFixCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-func fixText(w io.Writer, r *edit.FixResult, name func(string) string, dryRun bool) error {
-	var b strings.Builder
+func fixText(w io.Writer, r *edit.FixResult, name func(string) string, dryRun bool) {
 	for _, c := range r.Changes {
 		if !dryRun {
-			fmt.Fprintf(&b, "%s:%d:%d: %s is now %s\n", name(c.File), c.Line, c.Column, c.Old, c.New)
+			fmt.Fprintf(w, "%s:%d:%d: %s is now %s\n", name(c.File), c.Line, c.Column, c.Old, c.New)
 		}
 	}
 	for _, file := range r.Files {
 		if dryRun {
-			b.WriteString(r.Diff(file, name(file)))
+			fmt.Fprint(w, r.Diff(file, name(file)))
 		}
 	}
 	if len(r.Changes) == 0 && len(r.Unsure) == 0 {
-		b.WriteString("no field has an old name\n")
+		fmt.Fprint(w, "no field has an old name\n")
 	} else if len(r.Changes) > 0 && !dryRun {
-		fmt.Fprintf(&b, "%s in %s\n", diag.Count(len(r.Changes), "name changed", "names changed"), diag.Count(len(r.Files), "file", "files"))
+		fmt.Fprintf(w, "%s in %s\n", diag.Count(len(r.Changes), "name changed", "names changed"), diag.Count(len(r.Files), "file", "files"))
 	}
 	if len(r.Unsure) > 0 {
-		b.WriteString("look at these, and rename them by hand where they mean a renamed field:\n")
+		fmt.Fprint(w, "look at these, and rename them by hand where they mean a renamed field:\n")
 	}
 	for _, u := range r.Unsure {
-		fmt.Fprintf(&b, "%s:%d:%d: %s may mean the field that is now called %s\n", name(u.File), u.Line, u.Column, u.Old, u.New)
+		fmt.Fprintf(w, "%s:%d:%d: %s may mean the field that is now called %s\n", name(u.File), u.Line, u.Column, u.Old, u.New)
 	}
 	if r.Faults > 0 {
-		fmt.Fprintf(&b, "the fleet still has %s: run fleetc vet\n", diag.Count(r.Faults, "fault", "faults"))
+		fmt.Fprintf(w, "the fleet still has %s: run fleetc vet\n", diag.Count(r.Faults, "fault", "faults"))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

@@ -58,10 +58,9 @@ func writeNames(cmd *cobra.Command, o *options, files []string, name func(string
 	for i, file := range files {
 		names[i] = name(file)
 	}
-	return writeResult(cmd, o, names, func(w io.Writer, names []string) error {
+	return writeResult(cmd, o, names, func(w io.Writer) {
 		for _, name := range names {
 			fmt.Fprintln(w, name)
 		}
-		return nil
 	})
 }

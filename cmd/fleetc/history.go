@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -42,15 +41,13 @@ func newHistoryCommand(o *options) *cobra.Command {
 			records, err := deliver.Records(cmd.Context(), o.compiler(), a.ApplyOptions, patterns...)
 			var faults diag.List
 			faults.Add(err)
+			var reports []deliver.RecordReport
 			for _, r := range records {
 				faults.Add(r.Err)
+				reports = append(reports, r.Report())
 			}
 			if len(records) > 0 {
-				show := historyTable
-				if o.output == "json" {
-					show = historyJSON
-				}
-				if err := show(cmd.OutOrStdout(), records); err != nil {
+				if err := writeResult(cmd, o, map[string]any{"clusters": reports}, func(w io.Writer) { historyTable(w, records) }); err != nil {
 					return err
 				}
 			}
@@ -63,9 +60,8 @@ func newHistoryCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-func historyTable(w io.Writer, records []*deliver.ClusterRecord) error {
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "CLUSTER\tREVISION\tWHEN\tWHO\tCOMMIT\tBUNDLE\tFLEETC\tWHAT\tOBJECTS\tAPPLIED")
+func historyTable(w io.Writer, records []*deliver.ClusterRecord) {
+	t := newTable(w, "CLUSTER\tREVISION\tWHEN\tWHO\tCOMMIT\tBUNDLE\tFLEETC\tWHAT\tOBJECTS\tAPPLIED")
 	for _, r := range records {
 		if r.Inventory == nil || len(r.Inventory.History) == 0 {
 			fmt.Fprintf(t, "%s\t-\t-\t-\t-\t-\t-\t-\t-\t-\n", r.Cluster.ID)
@@ -81,7 +77,7 @@ func historyTable(w io.Writer, records []*deliver.ClusterRecord) error {
 				shortCommit(v), shortDigest(v.Bundle), cell(v.Tool), v.Action(), counts(v.Created, v.Changed, v.Pruned, v.Replaced), appliedOf(v))
 		}
 	}
-	return t.Flush()
+	_ = t.Flush()
 }
 
 // cell returns external text for a table cell.
@@ -132,15 +128,4 @@ func revisionOrigin(v apply.Revision) string {
 		s += ", commit " + shortCommit(v)
 	}
 	return s
-}
-
-// historyJSON writes the revisions of clusters as JSON.
-func historyJSON(w io.Writer, records []*deliver.ClusterRecord) error {
-	out := struct {
-		Clusters []deliver.RecordReport `json:"clusters"`
-	}{[]deliver.RecordReport{}}
-	for _, r := range records {
-		out.Clusters = append(out.Clusters, r.Report())
-	}
-	return writeJSON(w, out)
 }

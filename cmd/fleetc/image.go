@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -62,10 +61,7 @@ func newImageListCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if o.output == "json" {
-				return writeJSON(cmd.OutOrStdout(), found)
-			}
-			return imageTable(cmd.OutOrStdout(), found, load.FileNames(o.dir))
+			return writeResult(cmd, o, found, func(w io.Writer) { imageTable(w, found, load.FileNames(o.dir)) })
 		},
 	}
 	cmd.Flags().StringArrayVar(&images, "image", nil, "list only images whose repository, or its last part, matches this `pattern`; may be repeated")
@@ -76,13 +72,12 @@ func newImageListCommand(o *options) *cobra.Command {
 }
 
 // imageTable prints a row for each image. name converts file names.
-func imageTable(w io.Writer, images []query.Image, name func(string) string) error {
+func imageTable(w io.Writer, images []query.Image, name func(string) string) {
 	if len(images) == 0 {
-		_, err := fmt.Fprintln(w, "no images")
-		return err
+		fmt.Fprintln(w, "no images")
+		return
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "IMAGE\tCLUSTERS\tRELEASES\tVERSION SET BY")
+	t := newTable(w, "IMAGE\tCLUSTERS\tRELEASES\tVERSION SET BY")
 	for _, image := range images {
 		var releases, lines []string
 		for _, use := range image.Uses {
@@ -98,7 +93,7 @@ func imageTable(w io.Writer, images []query.Image, name func(string) string) err
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", diff.Inline(image.Image), nameList(image.Clusters), nameList(slices.Compact(releases)), strings.Join(lines, ", "))
 	}
-	return t.Flush()
+	_ = t.Flush()
 }
 
 // imageSourceText returns the line or the chart of a source.

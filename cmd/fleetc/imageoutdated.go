@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -58,10 +57,8 @@ func newImageOutdatedCommand(o *options) *cobra.Command {
 			versions = slices.DeleteFunc(versions, func(v edit.ImageVersion) bool { return v.Status == edit.ImageUpToDate || v.Status == edit.ImageHeld })
 		}
 		// Print the known images even if some registries cannot be read.
-		if o.output == "json" {
-			err = cmp.Or(err, writeJSON(cmd.OutOrStdout(), append([]edit.ImageVersion{}, versions...)))
-		} else if len(versions) > 0 || err == nil {
-			err = cmp.Or(err, imageVersionTable(cmd.OutOrStdout(), versions))
+		if o.output == "json" || len(versions) > 0 || err == nil {
+			err = cmp.Or(err, writeResult(cmd, o, append([]edit.ImageVersion{}, versions...), func(w io.Writer) { imageVersionTable(w, versions) }))
 		}
 		if err == nil && outdated {
 			err = errDifferences
@@ -74,13 +71,12 @@ func newImageOutdatedCommand(o *options) *cobra.Command {
 }
 
 // imageVersionTable prints a row for each image and policy.
-func imageVersionTable(w io.Writer, versions []edit.ImageVersion) error {
+func imageVersionTable(w io.Writer, versions []edit.ImageVersion) {
 	if len(versions) == 0 {
-		_, err := fmt.Fprintln(w, "no image has a newer tag")
-		return err
+		fmt.Fprintln(w, "no image has a newer tag")
+		return
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "IMAGE\tTAG\tNEWEST\tPOLICY\tCLUSTERS")
+	t := newTable(w, "IMAGE\tTAG\tNEWEST\tPOLICY\tCLUSTERS")
 	for _, v := range versions {
 		policy := v.Policy
 		if v.Status == edit.ImageOutside {
@@ -88,7 +84,7 @@ func imageVersionTable(w io.Writer, versions []edit.ImageVersion) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", diff.Inline(v.Repository), shortTag(v.Tag, v.Digest), shortTag(v.Newest, v.NewestDigest), diff.Inline(policy), nameList(v.Clusters))
 	}
-	return t.Flush()
+	_ = t.Flush()
 }
 
 // shortTag returns a tag with the beginning of its digest.

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -69,16 +69,9 @@ func newImageUpdateCommand(o *options) *cobra.Command {
 			// Print the changes even if some images cannot be updated.
 			style := o.style(cmd.OutOrStdout())
 			style.All = all
-			show := func() error {
-				return imageUpdateText(cmd.OutOrStdout(), u, req.DryRun, err, load.FileNames(o.dir), style)
-			}
-			if o.output == "json" {
-				show = func() error { return writeJSON(cmd.OutOrStdout(), u) }
-			}
-			if werr := show(); err == nil {
-				err = werr
-			}
-			return err
+			return cmp.Or(err, writeResult(cmd, o, u, func(w io.Writer) {
+				imageUpdateText(w, u, req.DryRun, err, load.FileNames(o.dir), style)
+			}))
 		},
 	}
 	cmd.Flags().StringVar(&req.In, "in", "", "`layer` whose clusters get the tags: its name, or its path below environments")
@@ -91,33 +84,30 @@ func newImageUpdateCommand(o *options) *cobra.Command {
 }
 
 // imageUpdateText prints an update. faults are those of images that are not updated.
-func imageUpdateText(w io.Writer, u *edit.ImageUpdate, dryRun bool, faults error, name func(string) string, style diff.Style) error {
+func imageUpdateText(w io.Writer, u *edit.ImageUpdate, dryRun bool, faults error, name func(string) string, style diff.Style) {
 	if len(u.Edits) == 0 {
-		if faults != nil {
-			return nil
+		if faults == nil {
+			fmt.Fprintln(w, "nothing to do: no image has a newer tag")
 		}
-		_, err := io.WriteString(w, "nothing to do: no image has a newer tag\n")
-		return err
+		return
 	}
-	var b strings.Builder
 	verb := "wrote"
 	if dryRun {
 		verb = "would write"
 	}
 	for _, file := range u.Files {
-		fmt.Fprintf(&b, "%s %s\n", verb, diff.Inline(name(file)))
+		fmt.Fprintf(w, "%s %s\n", verb, diff.Inline(name(file)))
 		for _, e := range u.Edits {
 			if e.File == file {
-				fmt.Fprintf(&b, "  %s\n", lineEditText(e))
+				fmt.Fprintf(w, "  %s\n", lineEditText(e))
 			}
 		}
 	}
-	b.WriteString("\n")
+	fmt.Fprintln(w)
 	for _, v := range u.Images {
-		fmt.Fprintf(&b, "%s: %s: %s -> %s\n", nameList(v.Clusters), diff.Inline(v.Repository), shortTag(v.Tag, v.Digest), shortTag(v.Newest, v.NewestDigest))
+		fmt.Fprintf(w, "%s: %s: %s -> %s\n", nameList(v.Clusters), diff.Inline(v.Repository), shortTag(v.Tag, v.Digest), shortTag(v.Newest, v.NewestDigest))
 	}
-	fmt.Fprint(w, b.String())
-	return writeRendered(w, u.Rendered, u.Findings, style)
+	writeRendered(w, u.Rendered, u.Findings, style)
 }
 
 // lineEditText returns a changed line.

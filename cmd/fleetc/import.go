@@ -193,11 +193,11 @@ func (f *importFlags) run(cmd *cobra.Command, o *options, read func(*compiler.Co
 	p := importPrinter{w: cmd.OutOrStdout(), r: report}
 	switch o.output {
 	case "json":
-		err = writeJSON(cmd.OutOrStdout(), report)
+		err = writeJSON(p.w, report)
 	case "markdown":
-		err = p.markdown()
+		p.markdown()
 	default:
-		err = p.text()
+		p.text()
 	}
 	if err == nil && !report.Proven {
 		return errDifferences

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
@@ -68,94 +66,85 @@ func (p *importPrinter) size() string {
 }
 
 // text writes the report for a terminal.
-func (p *importPrinter) text() error {
-	var b bytes.Buffer
-	table := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0) //nolint:mnd // blanks between columns
-	fmt.Fprintln(table, "CLUSTER\tRELEASE\tOBJECTS\tPROOF\tREASON")
+func (p *importPrinter) text() {
+	table := newTable(p.w, "CLUSTER\tRELEASE\tOBJECTS\tPROOF\tREASON")
 	for _, proof := range p.r.Proofs {
 		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", cmp.Or(proof.Cluster, "-"), proof.Release, proof.Objects, proof.Status, cmp.Or(strings.Join(strings.FieldsFunc(proof.Reason, func(r rune) bool { return r == '\n' }), " "), "-"))
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
+	_ = table.Flush()
 	for _, proof := range p.r.Proofs {
 		for i, d := range proof.Differences {
 			if i == 0 {
-				fmt.Fprintf(&b, "\n%s: release %s differs in %s\n", proof.At, proof.Release, proof.Cluster)
+				fmt.Fprintf(p.w, "\n%s: release %s differs in %s\n", proof.At, proof.Release, proof.Cluster)
 			}
-			fmt.Fprintf(&b, "    %s\n", d)
+			fmt.Fprintf(p.w, "    %s\n", d)
 		}
 	}
 	if len(p.r.NotCarried) > 0 {
-		b.WriteString("\nnot carried:\n")
+		fmt.Fprint(p.w, "\nnot carried:\n")
 		for _, n := range p.r.NotCarried {
-			fmt.Fprintf(&b, "  %s: %s\n", field(n.Document, n.Field), n.Do)
+			fmt.Fprintf(p.w, "  %s: %s\n", field(n.Document, n.Field), n.Do)
 			if len(n.At) > 0 {
-				fmt.Fprintf(&b, "      at %s\n", places(n.At))
+				fmt.Fprintf(p.w, "      at %s\n", places(n.At))
 			}
 		}
 	}
 	if len(p.r.Mistakes) > 0 {
-		b.WriteString("\nmistakes:\n")
+		fmt.Fprint(p.w, "\nmistakes:\n")
 		for _, n := range p.r.Mistakes {
-			fmt.Fprintf(&b, "  %s%s: %s\n", prefix(n), field(n.Document, n.Field), n.Do)
+			fmt.Fprintf(p.w, "  %s%s: %s\n", prefix(n), field(n.Document, n.Field), n.Do)
 		}
 	}
 	if len(p.r.Faults) > 0 {
-		fmt.Fprintf(&b, "\n%s of fleetc vet --render:\n", diag.Count(len(p.r.Faults), "fault", "faults"))
+		fmt.Fprintf(p.w, "\n%s of fleetc vet --render:\n", diag.Count(len(p.r.Faults), "fault", "faults"))
 		for _, fault := range p.r.Faults {
-			fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(fault, "\n", "\n      "))
+			fmt.Fprintf(p.w, "  %s\n", strings.ReplaceAll(fault, "\n", "\n      "))
 		}
 	}
-	p.files(&b)
-	fmt.Fprintf(&b, "\n%s\n%s\n", p.size(), p.summary())
-	_, err := p.w.Write(b.Bytes())
-	return err
+	p.files()
+	fmt.Fprintf(p.w, "\n%s\n%s\n", p.size(), p.summary())
 }
 
 // files lists the files that were edited and counts the others.
-func (p *importPrinter) files(b *bytes.Buffer) {
+func (p *importPrinter) files() {
 	f := p.r.FilePlan
 	if len(f.Edited) > 0 {
-		b.WriteString("\nedited since the last import, and left as they are:\n")
+		fmt.Fprint(p.w, "\nedited since the last import, and left as they are:\n")
 		for _, name := range f.Edited {
-			fmt.Fprintf(b, "  %s\n", name)
+			fmt.Fprintf(p.w, "  %s\n", name)
 		}
 	}
-	fmt.Fprintf(b, "\n%s written, %d removed, %d unchanged\n", diag.Count(len(f.Written), "file", "files"), len(f.Removed), len(f.Same))
+	fmt.Fprintf(p.w, "\n%s written, %d removed, %d unchanged\n", diag.Count(len(f.Written), "file", "files"), len(f.Removed), len(f.Same))
 }
 
 // markdown writes the report for a pull request.
-func (p *importPrinter) markdown() error {
-	var b bytes.Buffer
+func (p *importPrinter) markdown() {
 	text := diff.MarkdownText
-	fmt.Fprintf(&b, "## Import from %s\n\n**%s**\n\n%s\n\n", text(p.r.Tool), text(p.summary()), text(p.size()))
-	b.WriteString("| cluster | release | objects | proof | reason |\n|---|---|---|---|---|\n")
+	fmt.Fprintf(p.w, "## Import from %s\n\n**%s**\n\n%s\n\n", text(p.r.Tool), text(p.summary()), text(p.size()))
+	fmt.Fprint(p.w, "| cluster | release | objects | proof | reason |\n|---|---|---|---|---|\n")
 	for _, proof := range p.r.Proofs {
 		reasons := append([]string{}, proof.Differences...)
 		if proof.Reason != "" {
 			reasons = append([]string{proof.Reason}, reasons...)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s |\n", text(cmp.Or(proof.Cluster, "-")), text(proof.Release), proof.Objects, proof.Status, text(strings.Join(reasons, "; ")))
+		fmt.Fprintf(p.w, "| %s | %s | %d | %s | %s |\n", text(cmp.Or(proof.Cluster, "-")), text(proof.Release), proof.Objects, proof.Status, text(strings.Join(reasons, "; ")))
 	}
 	if len(p.r.NotCarried) > 0 {
-		b.WriteString("\n### Not carried\n\n| field | what to do | at |\n|---|---|---|\n")
+		fmt.Fprint(p.w, "\n### Not carried\n\n| field | what to do | at |\n|---|---|---|\n")
 		for _, n := range p.r.NotCarried {
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", text(field(n.Document, n.Field)), text(n.Do), text(places(n.At)))
+			fmt.Fprintf(p.w, "| %s | %s | %s |\n", text(field(n.Document, n.Field)), text(n.Do), text(places(n.At)))
 		}
 	}
 	if len(p.r.Mistakes) > 0 {
-		b.WriteString("\n### Mistakes\n\n")
+		fmt.Fprint(p.w, "\n### Mistakes\n\n")
 		for _, n := range p.r.Mistakes {
-			fmt.Fprintf(&b, "- %s%s: %s\n", text(prefix(n)), text(field(n.Document, n.Field)), text(n.Do))
+			fmt.Fprintf(p.w, "- %s%s: %s\n", text(prefix(n)), text(field(n.Document, n.Field)), text(n.Do))
 		}
 	}
 	if len(p.r.Faults) > 0 {
-		b.WriteString("\n### Faults of fleetc vet --render\n\n")
+		fmt.Fprint(p.w, "\n### Faults of fleetc vet --render\n\n")
 		for _, fault := range p.r.Faults {
-			fmt.Fprintf(&b, "- %s\n", text(fault))
+			fmt.Fprintf(p.w, "- %s\n", text(fault))
 		}
 	}
-	_, err := p.w.Write(b.Bytes())
-	return err
 }

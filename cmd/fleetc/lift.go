@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit"
@@ -49,10 +48,7 @@ func newLiftCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if o.output == "json" {
-				return writeJSON(cmd.OutOrStdout(), r)
-			}
-			return liftText(cmd.OutOrStdout(), r, req.DryRun)
+			return writeResult(cmd, o, r, func(w io.Writer) { liftText(w, r, req.DryRun) })
 		},
 	}
 	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "print what would change, and write nothing")
@@ -60,8 +56,7 @@ func newLiftCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-func liftText(w io.Writer, r *edit.LiftResult, dryRun bool) error {
-	var b strings.Builder
+func liftText(w io.Writer, r *edit.LiftResult, dryRun bool) {
 	wrote, removed := "wrote", "removed"
 	if dryRun {
 		wrote, removed = "would write", "would remove"
@@ -75,39 +70,37 @@ func liftText(w io.Writer, r *edit.LiftResult, dryRun bool) error {
 		if gone[name] {
 			verb = removed
 		}
-		fmt.Fprintf(&b, "%s %s\n", verb, name)
+		fmt.Fprintf(w, "%s %s\n", verb, name)
 	}
 	if len(r.Moves) == 0 {
-		b.WriteString("nothing to lift\n")
+		fmt.Fprint(w, "nothing to lift\n")
 	} else {
-		b.WriteString("\n")
+		fmt.Fprintln(w)
 	}
 	layer := ""
 	for _, m := range r.Moves {
 		if m.Layer != layer {
 			layer = m.Layer
-			fmt.Fprintf(&b, "%s\n", layer)
+			fmt.Fprintf(w, "%s\n", layer)
 		}
 		verb := "from"
 		if m.IsSet {
 			verb = "is there already, removed from"
 		}
-		fmt.Fprintf(&b, "  %s: %s  %s %s\n", m.Path, m.Value, verb, nameList(m.From))
+		fmt.Fprintf(w, "  %s: %s  %s %s\n", m.Path, m.Value, verb, nameList(m.From))
 	}
 	if len(r.Kept) > 0 {
-		b.WriteString("\nstay, although all clusters set them equally:\n")
+		fmt.Fprint(w, "\nstay, although all clusters set them equally:\n")
 	}
 	for _, k := range r.Kept {
-		fmt.Fprintf(&b, "  %s, to %s: %s\n", k.Path, k.Layer, k.Reason)
+		fmt.Fprintf(w, "  %s, to %s: %s\n", k.Path, k.Layer, k.Reason)
 	}
 	if len(r.Moves) > 0 {
 		n, change := -r.Lines, "fewer"
 		if n < 0 {
 			n, change = -n, "more"
 		}
-		fmt.Fprintf(&b, "\n%s moved, %s %s; the bundles of %s are the same\n",
+		fmt.Fprintf(w, "\n%s moved, %s %s; the bundles of %s are the same\n",
 			diag.Count(len(r.Moves), "value", "values"), diag.Count(n, "line", "lines"), change, diag.Count(r.Clusters, "cluster", "clusters"))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

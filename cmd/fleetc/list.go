@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -29,10 +28,7 @@ func newListCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if o.output == "json" {
-				return writeJSON(cmd.OutOrStdout(), listClusters(f))
-			}
-			return listTable(cmd.OutOrStdout(), f)
+			return writeResult(cmd, o, listClusters(f), func(w io.Writer) { listTable(w, f) })
 		},
 	}
 	outputFlag(cmd, "text", "json")
@@ -40,13 +36,12 @@ func newListCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-func listTable(w io.Writer, f *fleet.Fleet) error {
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "CLUSTER\tENVIRONMENT\tKUBERNETES\tCONTEXT\tRELEASES")
+func listTable(w io.Writer, f *fleet.Fleet) {
+	t := newTable(w, "CLUSTER\tENVIRONMENT\tKUBERNETES\tCONTEXT\tRELEASES")
 	for _, c := range f.Clusters {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\n", c.ID, cmp.Or(c.Environment, "-"), c.KubeVersion, cmp.Or(c.KubeContext, "-"), len(c.Releases))
 	}
-	return t.Flush()
+	_ = t.Flush()
 }
 
 // A listedCluster is a cluster in the output of list -o json.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"text/tabwriter"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -152,10 +153,19 @@ func writeJSON(w io.Writer, value any) error {
 	return enc.Encode(value)
 }
 
-// writeResult writes the result of a command as JSON, or else as text.
-func writeResult[T any](cmd *cobra.Command, o *options, result T, text func(io.Writer, T) error) error {
+// writeResult writes the result of a command as JSON, or else as text. Functions that print
+// text need not return errors of writes: stdout keeps the first.
+func writeResult(cmd *cobra.Command, o *options, result any, text func(w io.Writer)) error {
 	if o.output == "json" {
 		return writeJSON(cmd.OutOrStdout(), result)
 	}
-	return text(cmd.OutOrStdout(), result)
+	text(cmd.OutOrStdout())
+	return nil
+}
+
+// newTable returns a writer of rows whose cells end with tabs, and writes the header.
+func newTable(w io.Writer, header string) *tabwriter.Writer {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, header)
+	return t
 }

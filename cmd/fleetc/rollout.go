@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
 
@@ -95,9 +96,9 @@ func runRolloutStatus(cmd *cobra.Command, o *options, a *rolloutOptions) error {
 	case "json":
 		err = writeJSON(w, report)
 	case "markdown":
-		err = rolloutMarkdown(w, report)
+		rolloutMarkdown(w, report)
 	default:
-		err = rolloutText(w, report)
+		rolloutText(w, report)
 	}
 	switch {
 	case err != nil:
@@ -225,15 +226,11 @@ func printRecorded(cmd *cobra.Command, o *options, faults error, lines ...string
 	if len(lines) == 0 {
 		return faults
 	}
-	if o.output == "json" {
-		return cmp.Or(writeJSON(cmd.OutOrStdout(), struct {
-			Done []string `json:"done"`
-		}{lines}), faults)
-	}
-	for _, line := range lines {
-		fmt.Fprintln(cmd.OutOrStdout(), line)
-	}
-	return faults
+	return cmp.Or(writeResult(cmd, o, map[string][]string{"done": lines}, func(w io.Writer) {
+		for _, line := range lines {
+			fmt.Fprintln(w, line)
+		}
+	}), faults)
 }
 
 func newRolloutPauseCommand(o *options) *cobra.Command {

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/fleetc/fleetc/compiler/deliver"
@@ -76,38 +74,33 @@ func rolloutLines(report deliver.RolloutReport) []string {
 	return lines
 }
 
-func rolloutText(w io.Writer, report deliver.RolloutReport) error {
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	for _, row := range rolloutRows(report) {
+func rolloutText(w io.Writer, report deliver.RolloutReport) {
+	rows := rolloutRows(report)
+	t := newTable(w, strings.Join(rows[0], "\t"))
+	for _, row := range rows[1:] {
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
+	_ = t.Flush()
 	for _, line := range rolloutLines(report) {
 		fmt.Fprintln(w, line)
 	}
-	return nil
 }
 
 // rolloutMarkdown writes a rollout as a comment on a change request.
-func rolloutMarkdown(w io.Writer, report deliver.RolloutReport) error {
-	var b bytes.Buffer
+func rolloutMarkdown(w io.Writer, report deliver.RolloutReport) {
 	for i, row := range rolloutRows(report) {
 		for _, cell := range row {
-			b.WriteString("| " + diff.MarkdownText(cell) + " ")
+			fmt.Fprintf(w, "| %s ", diff.MarkdownText(cell))
 		}
-		b.WriteString("|\n")
+		fmt.Fprintln(w, "|")
 		if i == 0 {
-			b.WriteString(strings.Repeat("|---", len(row)) + "|\n")
+			fmt.Fprintln(w, strings.Repeat("|---", len(row))+"|")
 		}
 	}
-	b.WriteString("\n")
+	fmt.Fprintln(w)
 	for _, line := range rolloutLines(report) {
-		b.WriteString("- " + diff.MarkdownText(line) + "\n")
+		fmt.Fprintln(w, "- "+diff.MarkdownText(line))
 	}
-	_, err := w.Write(b.Bytes())
-	return err
 }
 
 // waveList names waves, all without names.

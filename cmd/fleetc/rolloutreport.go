@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"math"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -57,7 +58,7 @@ func newRolloutReportCommand(o *options) *cobra.Command {
 			if err != nil && reports == nil {
 				return err
 			}
-			return cmp.Or(printReports(cmd, o, reports, git.branch), err)
+			return cmp.Or(writeResult(cmd, o, map[string]any{"reports": reports}, func(w io.Writer) { printReports(w, reports, git.branch) }), err)
 		},
 	}
 	f := cmd.Flags()
@@ -71,13 +72,7 @@ func newRolloutReportCommand(o *options) *cobra.Command {
 }
 
 // printReports prints the reports that were pushed.
-func printReports(cmd *cobra.Command, o *options, reports []export.GitOpsReport, prefix string) error {
-	w := cmd.OutOrStdout()
-	if o.output == "json" {
-		return writeJSON(w, struct {
-			Reports []export.GitOpsReport `json:"reports"`
-		}{reports})
-	}
+func printReports(w io.Writer, reports []export.GitOpsReport, prefix string) {
 	for _, r := range reports {
 		n := 0
 		for _, o := range r.Objects {
@@ -87,5 +82,4 @@ func printReports(cmd *cobra.Command, o *options, reports []export.GitOpsReport,
 		}
 		fmt.Fprintf(w, "%s: %d of %s ready, pushed to %s\n", r.Cluster, n, diag.Count(len(r.Objects), "object is", "objects are"), export.GitOpsReportBranch(prefix, r.Cluster))
 	}
-	return nil
 }

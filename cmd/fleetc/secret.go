@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,10 +50,9 @@ func newSecretListCommand(o *options) *cobra.Command {
 			if err != nil && len(all) == 0 {
 				return err
 			}
-			if o.output == "json" {
-				return errors.Join(writeJSON(cmd.OutOrStdout(), append([]query.SecretUse{}, all...)), err)
-			}
-			return errors.Join(secretTable(cmd.OutOrStdout(), all, render), err)
+			return errors.Join(writeResult(cmd, o, append([]query.SecretUse{}, all...), func(w io.Writer) {
+				secretTable(w, all, render)
+			}), err)
 		},
 	}
 	outputFlag(cmd, "text", "json")
@@ -100,11 +98,7 @@ func newSecretSetCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if o.output == "json" {
-				return writeJSON(cmd.OutOrStdout(), setSecret{args[0], file, key})
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s %s\n", file, key)
-			return err
+			return writeResult(cmd, o, setSecret{args[0], file, key}, func(w io.Writer) { fmt.Fprintf(w, "wrote %s %s\n", file, key) })
 		},
 	}
 	outputFlag(cmd, "text", "json")
@@ -134,24 +128,23 @@ type setSecret struct {
 }
 
 // secretTable writes secrets as a table, with a column of objects if they were rendered.
-func secretTable(w io.Writer, all []query.SecretUse, rendered bool) error {
+func secretTable(w io.Writer, all []query.SecretUse, rendered bool) {
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, "no secrets")
-		return err
+		fmt.Fprintln(w, "no secrets")
+		return
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	objects := ""
 	if rendered {
 		objects = "OBJECTS\t"
 	}
-	fmt.Fprintln(t, "SECRET\tSOURCE\tCLUSTERS\tRELEASES\t"+objects+"READERS\tCHANGED")
+	t := newTable(w, "SECRET\tSOURCE\tCLUSTERS\tRELEASES\t"+objects+"READERS\tCHANGED")
 	for _, s := range all {
 		if rendered {
 			objects = cmp.Or(nameList(s.Objects), "-") + "\t"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s%s\t%s\n", s.Name, diag.Visible(s.Text(), diag.MaxText), len(s.Clusters), cmp.Or(nameList(s.Releases), "-"), objects, readers(s.Readers), cmp.Or(s.Modified, "-"))
 	}
-	return t.Flush()
+	_ = t.Flush()
 }
 
 // readers returns a short text for the keys of a file: public age keys are long.

@@ -56,15 +56,13 @@ func newSecretEditCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if o.output == "json" {
-				return writeJSON(cmd.OutOrStdout(), editedFile{file, changed})
-			}
-			if !changed {
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), "nothing changed in "+diag.Visible(file, diag.MaxText))
-				return err
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), "wrote "+diag.Visible(file, diag.MaxText))
-			return err
+			return writeResult(cmd, o, editedFile{file, changed}, func(w io.Writer) {
+				what := "wrote "
+				if !changed {
+					what = "nothing changed in "
+				}
+				fmt.Fprintln(w, what+diag.Visible(file, diag.MaxText))
+			})
 		},
 	}
 	outputFlag(cmd, "text", "json")

@@ -78,10 +78,9 @@ func newSecretRotateCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if o.output == "json" {
-				return writeJSON(cmd.OutOrStdout(), append([]edit.RotatedFile{}, files...))
-			}
-			return printRotated(cmd.OutOrStdout(), files, dryRun)
+			return writeResult(cmd, o, append([]edit.RotatedFile{}, files...), func(w io.Writer) {
+				printRotated(w, files, dryRun)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&dataKey, "data-key", false, "give each file a new data key, also without a change of recipients")
@@ -91,7 +90,7 @@ func newSecretRotateCommand(o *options) *cobra.Command {
 }
 
 // printRotated prints what a rotation changed.
-func printRotated(w io.Writer, files []edit.RotatedFile, dryRun bool) error {
+func printRotated(w io.Writer, files []edit.RotatedFile, dryRun bool) {
 	verb := "rotated"
 	if dryRun {
 		verb = "would rotate"
@@ -126,8 +125,7 @@ func printRotated(w io.Writer, files []edit.RotatedFile, dryRun bool) error {
 	if dryRun {
 		end = " would change"
 	}
-	_, err := fmt.Fprintln(w, diag.Count(changed, "file", "files")+end)
-	return err
+	fmt.Fprintln(w, diag.Count(changed, "file", "files")+end)
 }
 
 // secretFileArgs completes SOPS files.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
 
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/spf13/cobra"
@@ -57,38 +56,32 @@ func newSourceAddCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writeAddedSources(cmd, o, added)
+			return writeResult(cmd, o, added.Sources, func(w io.Writer) { addedSourcesText(w, added) })
 		},
 	}
 	outputFlag(cmd, "text", "json")
 	return cmd
 }
 
-// writeAddedSources prints the newly pinned sources.
-func writeAddedSources(cmd *cobra.Command, o *options, added *edit.AddedSources) error {
-	if o.output == "json" {
-		return writeJSON(cmd.OutOrStdout(), added.Sources)
-	}
-	var b strings.Builder
+// addedSourcesText prints the newly pinned sources.
+func addedSourcesText(w io.Writer, added *edit.AddedSources) {
 	for _, s := range added.Sources {
-		fmt.Fprintf(&b, "%s\n", s.Address)
+		fmt.Fprintf(w, "%s\n", s.Address)
 		if s.Version != "" {
-			fmt.Fprintf(&b, "  version: %s\n", s.Version)
+			fmt.Fprintf(w, "  version: %s\n", s.Version)
 		}
 		if s.Commit != "" {
-			fmt.Fprintf(&b, "  commit: %s\n", s.Commit)
+			fmt.Fprintf(w, "  commit: %s\n", s.Commit)
 		}
-		fmt.Fprintf(&b, "  digest: %s\n", s.Digest)
+		fmt.Fprintf(w, "  digest: %s\n", s.Digest)
 	}
 	for _, address := range added.Removed {
-		fmt.Fprintf(&b, "removed: %s\n", address)
+		fmt.Fprintf(w, "removed: %s\n", address)
 	}
 	if len(added.Sources) == 0 {
-		b.WriteString("no remote addresses or charts\n")
+		fmt.Fprintln(w, "no remote addresses or charts")
 	}
 	if len(added.Sources)+len(added.Removed) > 0 {
-		fmt.Fprintf(&b, "wrote: %s\n", added.File)
+		fmt.Fprintf(w, "wrote: %s\n", added.File)
 	}
-	_, err := io.WriteString(cmd.OutOrStdout(), b.String())
-	return err
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -83,11 +82,7 @@ func runStatus(cmd *cobra.Command, o *options, s deliver.StatusOptions, patterns
 		differ = differ || !good || len(c.Unhealthy) > 0 || len(c.Orphans) > 0
 	}
 	if len(clusters) > 0 {
-		if o.output == "json" {
-			err = writeJSON(cmd.OutOrStdout(), map[string]any{"clusters": clusters})
-		} else {
-			err = statusTable(cmd.OutOrStdout(), clusters)
-		}
+		err := writeResult(cmd, o, map[string]any{"clusters": clusters}, func(w io.Writer) { statusTable(w, clusters) })
 		if err != nil {
 			return err
 		}
@@ -98,9 +93,8 @@ func runStatus(cmd *cobra.Command, o *options, s deliver.StatusOptions, patterns
 	return faults.Err()
 }
 
-func statusTable(w io.Writer, clusters []*deliver.Status) error {
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "CLUSTER\tSTATE\tREVISION\tSINCE\tWHO\tCOMMIT\tBUNDLE")
+func statusTable(w io.Writer, clusters []*deliver.Status) {
+	t := newTable(w, "CLUSTER\tSTATE\tREVISION\tSINCE\tWHO\tCOMMIT\tBUNDLE")
 	for _, c := range clusters {
 		revision, since, who, commit, digest := "-", "-", "-", "-", "-"
 		if v := c.Revision(); v != nil {
@@ -108,15 +102,12 @@ func statusTable(w io.Writer, clusters []*deliver.Status) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.State, revision, since, who, commit, digest)
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
+	_ = t.Flush()
 	for _, c := range clusters {
 		for _, line := range statusNotes(c) {
 			fmt.Fprintf(w, "%s: %s\n", c.ID, line)
 		}
 	}
-	return nil
 }
 
 // statusNotes returns the notes about a cluster below the table.

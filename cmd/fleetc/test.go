@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -87,15 +88,10 @@ func test(cmd *cobra.Command, o *options, plans []*deliver.ClusterPlan, parallel
 	if len(results) == 0 && len(faults) == 0 {
 		return &diag.Diag{Code: diag.CodeNoMatch, Msg: "no selected release has test hooks", Hint: "see the templates of its chart for helm.sh/hook: test"}
 	}
-	if o.output == "json" {
-		if err := writeJSON(cmd.OutOrStdout(), map[string]any{"tests": results}); err != nil {
-			return err
-		}
-		return faults.Err()
-	}
 	words := map[bool]string{true: "passed", false: "failed"}
-	for _, r := range results {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s: %s: %s\n", r.Cluster, r.Release, r.ID, words[r.Passed])
-	}
-	return faults.Err()
+	return cmp.Or(writeResult(cmd, o, map[string]any{"tests": results}, func(w io.Writer) {
+		for _, r := range results {
+			fmt.Fprintf(w, "%s: %s: %s: %s\n", r.Cluster, r.Release, r.ID, words[r.Passed])
+		}
+	}), faults.Err())
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -161,9 +160,7 @@ func (u *updateOptions) print(w io.Writer, o *options, found *edit.Updates, faul
 	case "markdown":
 		return updatesMarkdown(w, found)
 	}
-	if err := updatesText(w, found, u.dryRun || u.perGroup, faults, u.style); err != nil {
-		return err
-	}
+	updatesText(w, found, u.dryRun || u.perGroup, faults, u.style)
 	printPushed(w, found.Branches)
 	return nil
 }
@@ -184,39 +181,34 @@ func updatesMarkdown(w io.Writer, found *edit.Updates) error {
 }
 
 // updatesText prints the groups for people.
-func updatesText(w io.Writer, found *edit.Updates, dryRun bool, faults error, style diff.Style) error {
-	var b strings.Builder
+func updatesText(w io.Writer, found *edit.Updates, dryRun bool, faults error, style diff.Style) {
 	for i, g := range found.Groups {
 		if i > 0 {
-			b.WriteString("\n")
+			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(&b, "%s: %s\n", g.Name, g.Title())
-		writeUpdates(&b, g, dryRun)
+		fmt.Fprintf(w, "%s: %s\n", g.Name, g.Title())
+		writeUpdates(w, g, dryRun)
 		if len(g.Files) == 0 {
 			continue
 		}
-		b.WriteString("\n")
-		if err := diff.WriteText(&b, g.Rendered, style); err != nil {
-			return err
-		}
+		fmt.Fprintln(w)
+		_ = diff.WriteText(w, g.Rendered, style)
 	}
 	if slices.ContainsFunc(found.Groups, hasOldFaults) {
-		b.WriteString("\n" + notCompared)
+		fmt.Fprint(w, "\n"+notCompared)
 	}
 	if len(found.Groups) == 0 && faults == nil {
-		b.WriteString("nothing to do: no chart and no image has a newer version\n")
+		fmt.Fprint(w, "nothing to do: no chart and no image has a newer version\n")
 	}
-	writeLeftOut(&b, found)
+	writeLeftOut(w, found)
 	if len(found.Written) > 0 {
-		b.WriteString("\n")
+		fmt.Fprintln(w)
 		for _, file := range found.Written {
-			fmt.Fprintf(&b, "wrote %s\n", diff.Inline(file))
+			fmt.Fprintf(w, "wrote %s\n", diff.Inline(file))
 		}
 	} else if len(found.Groups) > 0 && !dryRun {
-		b.WriteString("\nnothing was written\n")
+		fmt.Fprint(w, "\nnothing was written\n")
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // hasOldFaults reports whether a cluster of a group was not compared because of faults that it
@@ -232,32 +224,32 @@ func hasOldFaults(g *edit.UpdateGroup) bool {
 }
 
 // writeUpdates prints the updates of a group, and the changed values of its charts.
-func writeUpdates(b *strings.Builder, g *edit.UpdateGroup, dryRun bool) {
+func writeUpdates(w io.Writer, g *edit.UpdateGroup, dryRun bool) {
 	for _, u := range g.Updates {
-		fmt.Fprintf(b, "  %s %s: %s", u.Kind, diff.Inline(u.Short()), diff.Inline(u.Text(" -> ")))
+		fmt.Fprintf(w, "  %s %s: %s", u.Kind, diff.Inline(u.Short()), diff.Inline(u.Text(" -> ")))
 		if u.Layer != "" {
-			fmt.Fprintf(b, " in %s", diff.Inline(u.Layer))
+			fmt.Fprintf(w, " in %s", diff.Inline(u.Layer))
 		}
-		fmt.Fprintf(b, " (%s)\n", nameList(u.Clusters))
+		fmt.Fprintf(w, " (%s)\n", nameList(u.Clusters))
 	}
 	for _, v := range g.Values {
 		for _, c := range v.Concern {
-			fmt.Fprintf(b, "  value %s: %s\n", diff.Inline(c.Path), diff.Inline(c.Text()))
+			fmt.Fprintf(w, "  value %s: %s\n", diff.Inline(c.Path), diff.Inline(c.Text()))
 		}
 	}
 	for _, file := range g.Files {
 		if dryRun {
-			fmt.Fprintf(b, "  would write %s\n", diff.Inline(file))
+			fmt.Fprintf(w, "  would write %s\n", diff.Inline(file))
 		}
 	}
 }
 
 // writeLeftOut prints the updates that are left out.
-func writeLeftOut(b *strings.Builder, found *edit.Updates) {
+func writeLeftOut(w io.Writer, found *edit.Updates) {
 	if len(found.LeftOut) > 0 {
-		b.WriteString("\nleft out:\n")
+		fmt.Fprint(w, "\nleft out:\n")
 	}
 	for _, l := range found.LeftOut {
-		fmt.Fprintf(b, "  %s %s: %s: %s\n", l.Kind, diff.Inline(l.Short()), diff.Inline(l.Text(" -> ")), diff.Inline(l.Reason))
+		fmt.Fprintf(w, "  %s %s: %s: %s\n", l.Kind, diff.Inline(l.Short()), diff.Inline(l.Text(" -> ")), diff.Inline(l.Reason))
 	}
 }

@@ -56,6 +56,6 @@ func printPushed(w io.Writer, pushed []edit.PushedGroup) {
 	for _, p := range pushed {
 		branches = append(branches, export.BranchResult{Branch: p.Branch, State: p.State, Commit: p.Commit, Base: p.Base})
 	}
-	fmt.Fprint(w, "\n")
+	fmt.Fprintln(w)
 	printBranches(w, branches, "", "", false)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"runtime"
@@ -36,17 +37,13 @@ func newVersionCommand(o *options) *cobra.Command {
 					}
 				}
 			}
-			w := cmd.OutOrStdout()
-			if o.output == "json" {
-				return writeJSON(w, versions)
-			}
-			for _, name := range append([]string{"fleetc", "commit"}, append(libraries, "go")...) {
-				if versions[name] == "" {
-					continue
+			return writeResult(cmd, o, versions, func(w io.Writer) {
+				for _, name := range append([]string{"fleetc", "commit"}, append(libraries, "go")...) {
+					if versions[name] != "" {
+						fmt.Fprintf(w, "%s %s\n", name, versions[name])
+					}
 				}
-				fmt.Fprintf(w, "%s %s\n", name, versions[name])
-			}
-			return nil
+			})
 		},
 	}
 	outputFlag(cmd, "text", "json")
