@@ -40,11 +40,10 @@ func newAffectedCommand(o *options) *cobra.Command {
 	var since string
 	var files bool
 	cmd := &cobra.Command{
-		Use:               "affected [CLUSTER...]",
-		Short:             "List the clusters that changes since a commit may affect",
-		Long:              affectedLong,
-		Example:           affectedExample,
-		ValidArgsFunction: clusterArgs(o),
+		Use:     "affected [CLUSTER...]",
+		Short:   "List the clusters that changes since a commit may affect",
+		Long:    affectedLong,
+		Example: affectedExample,
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			var clusters []incremental.AffectedCluster
 			var err error

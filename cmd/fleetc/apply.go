@@ -104,11 +104,10 @@ type applyOptions struct {
 func newApplyCommand(o *options) *cobra.Command {
 	var a applyOptions
 	cmd := &cobra.Command{
-		Use:               "apply [CLUSTER...]",
-		Short:             "Apply bundles to clusters",
-		Long:              applyLong,
-		Example:           applyExample,
-		ValidArgsFunction: clusterArgs(o),
+		Use:     "apply [CLUSTER...]",
+		Short:   "Apply bundles to clusters",
+		Long:    applyLong,
+		Example: applyExample,
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			return runApply(cmd, o, &a, patterns)
 		},

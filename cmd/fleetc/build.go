@@ -38,11 +38,10 @@ func newBuildCommand(o *options) *cobra.Command {
 	var releases []string
 	var shard func() (fleet.Shard, error)
 	cmd := &cobra.Command{
-		Use:               "build [CLUSTER...]",
-		Short:             "Compile clusters and print their objects",
-		Long:              buildLong,
-		Example:           buildExample,
-		ValidArgsFunction: clusterArgs(o),
+		Use:     "build [CLUSTER...]",
+		Short:   "Compile clusters and print their objects",
+		Long:    buildLong,
+		Example: buildExample,
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			c := o.compiler()
 			var err error

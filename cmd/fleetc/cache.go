@@ -89,11 +89,10 @@ func whyText(w io.Writer, r *incremental.CacheReport) {
 
 func newCacheCleanCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:               "clean",
-		ValidArgsFunction: cobra.NoFileCompletions,
-		Short:             "Remove cached results, but not downloaded charts",
-		Example:           "  fleetc cache clean",
-		Args:              noArguments,
+		Use:     "clean",
+		Short:   "Remove cached results, but not downloaded charts",
+		Example: "  fleetc cache clean",
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := o.compiler().CleanCache()
 			if err == nil && o.output == "json" {

@@ -25,11 +25,10 @@ const chartOutdatedExample = `  fleetc chart outdated
 func newChartOutdatedCommand(o *options) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use:               "outdated [CLUSTER...]",
-		Short:             "List charts that have newer versions",
-		Long:              chartOutdatedLong,
-		Example:           chartOutdatedExample,
-		ValidArgsFunction: clusterArgs(o),
+		Use:     "outdated [CLUSTER...]",
+		Short:   "List charts that have newer versions",
+		Long:    chartOutdatedLong,
+		Example: chartOutdatedExample,
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			versions, err := query.OutdatedCharts(cmd.Context(), o.compiler(), patterns...)
 			outdated := slices.ContainsFunc(versions, func(v query.ChartVersions) bool { return v.Outdated })

@@ -24,12 +24,11 @@ const chartVendorExample = `  fleetc chart vendor
 
 func newChartVendorCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:               "vendor",
-		ValidArgsFunction: cobra.NoFileCompletions,
-		Short:             "Write the archives of charts to the repository",
-		Long:              chartVendorLong,
-		Example:           chartVendorExample,
-		Args:              noArguments,
+		Use:     "vendor",
+		Short:   "Write the archives of charts to the repository",
+		Long:    chartVendorLong,
+		Example: chartVendorExample,
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			written, removed, err := edit.Vendor(cmd.Context(), o.compiler())
 			lists := map[string][]string{"written": append([]string{}, written...), "removed": append([]string{}, removed...)}

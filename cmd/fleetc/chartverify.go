@@ -22,11 +22,10 @@ const chartVerifyExample = `  fleetc chart verify
 
 func newChartVerifyCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:               "verify [CLUSTER...]",
-		Short:             "Check pinned charts against their sources",
-		Long:              chartVerifyLong,
-		Example:           chartVerifyExample,
-		ValidArgsFunction: clusterArgs(o),
+		Use:     "verify [CLUSTER...]",
+		Short:   "Check pinned charts against their sources",
+		Long:    chartVerifyLong,
+		Example: chartVerifyExample,
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			charts, err := edit.VerifyCharts(cmd.Context(), o.compiler(), patterns...)
 			if charts == nil {

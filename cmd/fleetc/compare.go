@@ -54,11 +54,10 @@ type compareOptions struct {
 func newCompareCommand(o *options) *cobra.Command {
 	var flags compareOptions
 	cmd := &cobra.Command{
-		Use:               "compare {A B | --all [CLUSTER...]}",
-		Short:             "Show how clusters differ, and which lines set the values",
-		Long:              compareLong,
-		Example:           compareExample,
-		ValidArgsFunction: clusterArgs(o),
+		Use:     "compare {A B | --all [CLUSTER...]}",
+		Short:   "Show how clusters differ, and which lines set the values",
+		Long:    compareLong,
+		Example: compareExample,
 		Args: func(_ *cobra.Command, args []string) error {
 			if flags.all || len(args) == 2 {
 				return nil

@@ -13,8 +13,12 @@ import (
 )
 
 // completeFlags adds completion for flags that have the same meaning in all
-// commands, and keeps the shell from completing file names for other values.
+// commands, and keeps the shell from completing file names for other values, and
+// for the arguments of commands that complete none.
 func completeFlags(cmd *cobra.Command, o *options) {
+	if cmd.ValidArgsFunction == nil && !cmd.HasSubCommands() {
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
 	for _, sub := range cmd.Commands() {
 		completeFlags(sub, o)
 	}

@@ -84,11 +84,10 @@ type diffOptions struct {
 func newDiffCommand(o *options) *cobra.Command {
 	var d diffOptions
 	cmd := &cobra.Command{
-		Use:               "diff [CLUSTER...]",
-		Short:             "Compare clusters with an earlier state, or with the running clusters",
-		Long:              diffLong,
-		Example:           diffExample,
-		ValidArgsFunction: clusterArgs(o),
+		Use:     "diff [CLUSTER...]",
+		Short:   "Compare clusters with an earlier state, or with the running clusters",
+		Long:    diffLong,
+		Example: diffExample,
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			d.Clusters = patterns
 			if err := d.check(o, cmd.OutOrStdout()); err != nil {

@@ -79,11 +79,10 @@ type driftOptions struct {
 func newDriftCommand(o *options) *cobra.Command {
 	var d driftOptions
 	cmd := &cobra.Command{
-		Use:               "drift [CLUSTER...]",
-		Short:             "Check whether clusters run what the fleet says",
-		Long:              driftLong,
-		Example:           driftExample,
-		ValidArgsFunction: clusterArgs(o),
+		Use:     "drift [CLUSTER...]",
+		Short:   "Check whether clusters run what the fleet says",
+		Long:    driftLong,
+		Example: driftExample,
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			d.Clusters = patterns
 			if err := cmp.Or(d.check(o), d.checkServe(cmd), d.checkFix(cmd, o)); err != nil {

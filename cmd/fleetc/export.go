@@ -95,11 +95,10 @@ type exportOptions struct {
 func newExportCommand(o *options) *cobra.Command {
 	var e exportOptions
 	cmd := &cobra.Command{
-		Use:               "export [CLUSTER...]",
-		Short:             "Write the objects of clusters to files, git or a registry",
-		Long:              exportLong,
-		Example:           exportExample,
-		ValidArgsFunction: clusterArgs(o),
+		Use:     "export [CLUSTER...]",
+		Short:   "Write the objects of clusters to files, git or a registry",
+		Long:    exportLong,
+		Example: exportExample,
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			if err := e.checkFlags(cmd, o); err != nil {
 				return err

@@ -29,11 +29,10 @@ const historyExample = `  fleetc history prod/us-east-1
 func newHistoryCommand(o *options) *cobra.Command {
 	var a applyOptions
 	cmd := &cobra.Command{
-		Use:               "history [CLUSTER...]",
-		Short:             "List the bundles that were applied to clusters",
-		Long:              historyLong,
-		Example:           historyExample,
-		ValidArgsFunction: clusterArgs(o),
+		Use:     "history [CLUSTER...]",
+		Short:   "List the bundles that were applied to clusters",
+		Long:    historyLong,
+		Example: historyExample,
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			if err := a.identify(o); err != nil {
 				return err

@@ -46,11 +46,10 @@ const imageListExample = `  fleetc image list
 func newImageListCommand(o *options) *cobra.Command {
 	var images []string
 	cmd := &cobra.Command{
-		Use:               "list [CLUSTER...]",
-		Short:             "List images, and the lines that set their versions",
-		Long:              imageListLong,
-		Example:           imageListExample,
-		ValidArgsFunction: clusterArgs(o),
+		Use:     "list [CLUSTER...]",
+		Short:   "List images, and the lines that set their versions",
+		Long:    imageListLong,
+		Example: imageListExample,
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			f, err := o.compiler().Load(cmd.Context(), patterns...)
 			if err != nil {

@@ -34,12 +34,11 @@ func newImportHelmCommand(o *options) *cobra.Command {
 	var opts importer.HelmOptions
 	var contexts []string
 	cmd := &cobra.Command{
-		Use:               "helm --context [ID=]CONTEXT",
-		Short:             "Import the Helm releases of clusters",
-		Long:              importHelmLong,
-		Example:           importHelmExample,
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "helm --context [ID=]CONTEXT",
+		Short:   "Import the Helm releases of clusters",
+		Long:    importHelmLong,
+		Example: importHelmExample,
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if opts.Work, err = os.MkdirTemp("", "fleetc-import-"); err != nil {
 				return err

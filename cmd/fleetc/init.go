@@ -22,12 +22,11 @@ const initExample = `  fleetc init example.com/infra
 
 func newInitCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:               "init [MODULE]",
-		ValidArgsFunction: cobra.NoFileCompletions,
-		Short:             "Create a fleet, or update its copies of the schema and libraries",
-		Long:              initLong,
-		Example:           initExample,
-		Args:              argCount(0, 1, "init takes one module path", "run fleetc init --help"),
+		Use:     "init [MODULE]",
+		Short:   "Create a fleet, or update its copies of the schema and libraries",
+		Long:    initLong,
+		Example: initExample,
+		Args:    argCount(0, 1, "init takes one module path", "run fleetc init --help"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			module := ""
 			if len(args) == 1 {

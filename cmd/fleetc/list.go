@@ -18,11 +18,10 @@ const listExample = `  fleetc list
 
 func newListCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:               "list [CLUSTER...]",
-		Short:             "List the clusters",
-		Long:              listLong,
-		Example:           listExample,
-		ValidArgsFunction: clusterArgs(o),
+		Use:     "list [CLUSTER...]",
+		Short:   "List the clusters",
+		Long:    listLong,
+		Example: listExample,
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			f, err := o.compiler().Clusters(cmd.Context(), patterns...)
 			if err != nil {

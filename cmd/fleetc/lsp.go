@@ -29,12 +29,11 @@ The server finds the fleet of each file that you open. -C has no effect.`
 
 func newLSPCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use:               "lsp",
-		Short:             "Show faults in the editor (language server)",
-		Long:              lspLong,
-		Example:           "  fleetc lsp",
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "lsp",
+		Short:   "Show faults in the editor (language server)",
+		Long:    lspLong,
+		Example: "  fleetc lsp",
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return lsp.Serve(cmd.Context(), cmd.InOrStdin(), outputStream{cmd.OutOrStdout()}, lsp.Options{
 				Version: toolVersion(),

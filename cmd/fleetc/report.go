@@ -61,11 +61,10 @@ type reportOptions struct {
 func newReportCommand(o *options) *cobra.Command {
 	var r reportOptions
 	cmd := &cobra.Command{
-		Use:               "report [CLUSTER...]",
-		Short:             "Write the fleet as one HTML page, or as Markdown",
-		Long:              reportLong,
-		Example:           reportExample,
-		ValidArgsFunction: clusterArgs(o),
+		Use:     "report [CLUSTER...]",
+		Short:   "Write the fleet as one HTML page, or as Markdown",
+		Long:    reportLong,
+		Example: reportExample,
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			r.Clusters = patterns
 			if err := r.check(cmd, o); err != nil {

@@ -65,8 +65,7 @@ func newRolloutStatusCommand(o *options) *cobra.Command {
   fleetc rollout status -o json | jq -r '.waves[] | [.name, .state, .bundle] | @tsv'
   fleetc rollout status -o markdown >> "$GITHUB_STEP_SUMMARY"
   fleetc rollout status --git https://github.com/example/clusters --path clusters`,
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runRolloutStatus(cmd, o, &a)
 		},
@@ -291,9 +290,8 @@ from the first wave. abort changes no cluster. It prints the commands that roll
 back the clusters that run the bundles of the files, the last wave first. With
 --git, revert the change in the files and export again. fleetc rollout resume
 undoes the abort.`,
-		Example:           `  fleetc rollout abort --reason "errors in canary"`,
-		Args:              argCount(0, 0, "rollout abort takes no wave: it stops the change in all waves", "leave out the wave, or stop single waves with fleetc rollout pause"),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Example: `  fleetc rollout abort --reason "errors in canary"`,
+		Args:    argCount(0, 0, "rollout abort takes no wave: it stops the change in all waves", "leave out the wave, or stop single waves with fleetc rollout pause"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			lines, err := a.abort(cmd, o, reason)
 			return printRecorded(cmd, o, err, lines...)

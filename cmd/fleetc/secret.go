@@ -40,11 +40,10 @@ the IDs of the clusters and all keys of the file.`
 func newSecretListCommand(o *options) *cobra.Command {
 	var render bool
 	cmd := &cobra.Command{
-		Use:               "list [CLUSTER...]",
-		Short:             "List the secrets with their sources and readers",
-		Long:              secretListLong,
-		Example:           "  fleetc secret list\n  fleetc secret list prod --render -o json",
-		ValidArgsFunction: clusterArgs(o),
+		Use:     "list [CLUSTER...]",
+		Short:   "List the secrets with their sources and readers",
+		Long:    secretListLong,
+		Example: "  fleetc secret list\n  fleetc secret list prod --render -o json",
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			all, err := query.Secrets(cmd.Context(), o.compiler(), render, patterns...)
 			if err != nil && len(all) == 0 {

@@ -11,9 +11,10 @@ import (
 )
 
 // selectorFlags adds the flags that select clusters by labels and environments
-// to a complete command whose arguments are cluster patterns. The command
-// receives the IDs of the selected clusters.
+// to a complete command whose arguments are cluster patterns, and completes
+// these. The command receives the IDs of the selected clusters.
 func selectorFlags(cmd *cobra.Command, o *options) {
+	cmd.ValidArgsFunction = clusterArgs(o)
 	var s query.Selector
 	flags := cmd.Flags()
 	flags.StringVarP(&s.Labels, "selector", "l", "", "only clusters with these `labels`, as in tier=gold or 'region in (eu,us)'")

@@ -48,11 +48,10 @@ func newStatusCommand(o *options) *cobra.Command {
 	var a applyOptions
 	var s deliver.StatusOptions
 	cmd := &cobra.Command{
-		Use:               "status [CLUSTER...]",
-		Short:             "Show which bundles clusters run, and whether they are up to date",
-		Long:              statusLong,
-		Example:           statusExample,
-		ValidArgsFunction: clusterArgs(o),
+		Use:     "status [CLUSTER...]",
+		Short:   "Show which bundles clusters run, and whether they are up to date",
+		Long:    statusLong,
+		Example: statusExample,
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			if err := a.identify(o); err != nil {
 				return err

@@ -31,11 +31,10 @@ const testExample = `  fleetc test prod/us-east-1
 func newTestCommand(o *options) *cobra.Command {
 	var a applyOptions
 	cmd := &cobra.Command{
-		Use:               "test [CLUSTER...]",
-		Short:             "Run the test hooks of releases",
-		Long:              testLong,
-		Example:           testExample,
-		ValidArgsFunction: clusterArgs(o),
+		Use:     "test [CLUSTER...]",
+		Short:   "Run the test hooks of releases",
+		Long:    testLong,
+		Example: testExample,
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			return runTest(cmd, o, &a, patterns)
 		},

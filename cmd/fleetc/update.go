@@ -67,12 +67,11 @@ type updateOptions struct {
 func newUpdateCommand(o *options) *cobra.Command {
 	var u updateOptions
 	cmd := &cobra.Command{
-		Use:               "update",
-		Short:             "Update charts and images in groups",
-		Long:              updateLong,
-		Example:           updateExample,
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "update",
+		Short:   "Update charts and images in groups",
+		Long:    updateLong,
+		Example: updateExample,
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := u.check(cmd); err != nil {
 				return err

@@ -17,12 +17,11 @@ var libraries = []string{"cuelang.org/go", "helm.sh/helm/v3"}
 
 func newVersionCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:               "version",
-		ValidArgsFunction: cobra.NoFileCompletions,
-		Short:             "Print the version",
-		Long:              "version prints the version of fleetc, the commit if the build knows it, and the\nversions of the libraries that its output depends on. Two builds of one commit\nwith the same Go print the same.",
-		Example:           "  fleetc version\n  fleetc version -o json",
-		Args:              noArguments,
+		Use:     "version",
+		Short:   "Print the version",
+		Long:    "version prints the version of fleetc, the commit if the build knows it, and the\nversions of the libraries that its output depends on. Two builds of one commit\nwith the same Go print the same.",
+		Example: "  fleetc version\n  fleetc version -o json",
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			versions := map[string]string{"fleetc": toolVersion(), "go": runtime.Version()}
 			if info, ok := debug.ReadBuildInfo(); ok {

@@ -56,13 +56,12 @@ type vetOptions struct {
 func newVetCommand(o *options) *cobra.Command {
 	var v vetOptions
 	cmd := &cobra.Command{
-		Use:               "vet [CLUSTER...]",
-		Short:             "Check the fleet",
-		Long:              vetLong,
-		Example:           vetExample,
-		ValidArgsFunction: clusterArgs(o),
-		Annotations:       map[string]string{resultIsFaults: "true"},
-		RunE:              func(cmd *cobra.Command, patterns []string) error { return runVet(cmd, o, &v, patterns) },
+		Use:         "vet [CLUSTER...]",
+		Short:       "Check the fleet",
+		Long:        vetLong,
+		Example:     vetExample,
+		Annotations: map[string]string{resultIsFaults: "true"},
+		RunE:        func(cmd *cobra.Command, patterns []string) error { return runVet(cmd, o, &v, patterns) },
 	}
 	outputFlag(cmd, "text", "json", "sarif", "github")
 	cmd.Flags().BoolVar(&v.render, "render", false, "also render every release and check its objects")
