@@ -160,13 +160,7 @@ func (r *applyReport) planned(differences bool) error {
 			}
 		}
 	}
-	if err := r.faults(); err != nil {
-		return err
-	}
-	if differences && len(r.ready()) > 0 {
-		return errDifferences
-	}
-	return nil
+	return orDifferences(r.faults(), differences && len(r.ready()) > 0)
 }
 
 // end reports the results.

@@ -84,10 +84,7 @@ func (r *applyReport) outcome() error {
 			}
 		}
 	}
-	if waits && len(faults) == 0 {
-		return errDifferences
-	}
-	return faults.Err()
+	return orDifferences(faults.Err(), waits)
 }
 
 // printWaits says which waves wait and for what. After a run, it leaves out the clusters

@@ -39,11 +39,8 @@ func newChartOutdatedCommand(o *options) *cobra.Command {
 				return err
 			}
 			// Print the known versions even if some requests failed.
-			err = cmp.Or(err, writeResult(cmd, o, append([]query.ChartVersions{}, versions...), func(w io.Writer) { outdatedTable(w, versions) }))
-			if err == nil && outdated {
-				err = errDifferences
-			}
-			return err
+			printed := writeResult(cmd, o, append([]query.ChartVersions{}, versions...), func(w io.Writer) { outdatedTable(w, versions) })
+			return orDifferences(cmp.Or(err, printed), outdated)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "also list charts without a newer version")

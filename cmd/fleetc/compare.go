@@ -131,13 +131,7 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 	default:
 		compareText(w, found, load.FileNames(o.dir), style)
 	}
-	if err != nil {
-		return err
-	}
-	if found.Empty() {
-		return nil
-	}
-	return errDifferences
+	return orDifferences(err, !found.Empty())
 }
 
 // compareSummary returns the numbers of differences.

@@ -171,10 +171,7 @@ func runDiff(cmd *cobra.Command, o *options, d *diffOptions) error {
 	if werr := d.write(cmd.OutOrStdout(), o, *result); werr != nil {
 		return werr
 	}
-	if err == nil && !result.Empty() {
-		return errDifferences
-	}
-	return err
+	return orDifferences(err, !result.Empty())
 }
 
 func (d *diffOptions) compare(ctx context.Context, o *options) (*diff.Result, error) {

@@ -130,10 +130,7 @@ func runDrift(cmd *cobra.Command, o *options, d *driftOptions) error {
 	if d.fix {
 		return d.fixDrift(cmd, o, report, err)
 	}
-	if err == nil && report.Drifted() {
-		return errDifferences
-	}
-	return err
+	return orDifferences(err, report.Drifted())
 }
 
 // write writes the report in the format of the command. err has the faults.

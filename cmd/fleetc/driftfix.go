@@ -51,7 +51,7 @@ func (d *driftOptions) fixDrift(cmd *cobra.Command, o *options, r *deliver.Drift
 	d.apply.Drifted = r.Fixable()
 	if len(d.apply.Drifted) > 0 {
 		if err := d.applyDrifted(cmd, o, r); errors.Is(err, errDifferences) {
-			return orDifferences(all)
+			return orDifferences(all.Err(), true)
 		} else if err != nil {
 			all.Add(err)
 			return all.Err()
@@ -59,17 +59,9 @@ func (d *driftOptions) fixDrift(cmd *cobra.Command, o *options, r *deliver.Drift
 	}
 	if n := r.Unfixable(); n > 0 {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s not fixed: --fix does not delete orphaned objects, repair unhealthy ones, or upgrade Helm releases that are up to date\n", diag.Count(n, "difference is", "differences are"))
-		return orDifferences(all)
+		return orDifferences(all.Err(), true)
 	}
 	return all.Err()
-}
-
-// orDifferences returns the faults, or that there are differences.
-func orDifferences(faults diag.List) error {
-	if len(faults) > 0 {
-		return faults.Err()
-	}
-	return errDifferences
 }
 
 // applyDrifted applies the drifted objects of clusters.
@@ -92,9 +84,5 @@ func (d *driftOptions) applyDrifted(cmd *cobra.Command, o *options, r *deliver.D
 	if err := d.apply.identify(o); err != nil {
 		return err
 	}
-	err = d.apply.planAndFinish(cmd, o, f, d.apply.report(cmd, o), nil)
-	if err == nil && len(left) > 0 {
-		return errDifferences
-	}
-	return err
+	return orDifferences(d.apply.planAndFinish(cmd, o, f, d.apply.report(cmd, o), nil), len(left) > 0)
 }

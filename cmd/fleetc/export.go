@@ -218,13 +218,7 @@ func (x *exportRun) toDirectory(ctx context.Context, c *compiler.Compiler, patte
 	if err = errors.Join(err, session.Close()); err != nil {
 		return err
 	}
-	if err := x.print(summary, nil, "", nil); err != nil {
-		return err
-	}
-	if x.check && summary.Changes() > 0 {
-		return errDifferences
-	}
-	return nil
+	return orDifferences(x.print(summary, nil, "", nil), x.check && summary.Changes() > 0)
 }
 
 // exportChanged exports in a session, and records up-to-date clusters.

@@ -187,11 +187,7 @@ func (x *exportRun) report(repository, base string, results []export.BranchResul
 		out.Branches = append(out.Branches, r)
 		differences = differences || r.State == export.BranchCommitted || r.State == export.BranchCreated
 	}
-	err := x.print(export.Join(summaries...), out, base, nil)
-	if err == nil && x.check && differences {
-		return errDifferences
-	}
-	return err
+	return orDifferences(x.print(export.Join(summaries...), out, base, nil), x.check && differences)
 }
 
 // printBranches prints what happened to branches. A repository is named if it is not empty,

@@ -151,8 +151,5 @@ func (x *exportRun) printPushed(pushed []export.PushResult, complete bool) error
 		}
 		fmt.Fprintf(w, "%s: %d %s\n", diag.Count(len(pushed), "artifact", "artifacts"), changed, verb)
 	})
-	if err == nil && x.check && changed > 0 && complete {
-		return errDifferences
-	}
-	return err
+	return orDifferences(err, x.check && changed > 0 && complete)
 }

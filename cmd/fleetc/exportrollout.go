@@ -149,8 +149,5 @@ func (x *exportRun) toRollout(ctx context.Context, c *compiler.Compiler, pattern
 		return err
 	}
 	wait, err := r.Outcome()
-	if err == nil && (wait || x.check && r.Summary.Changes() > 0) {
-		return errDifferences
-	}
-	return err
+	return orDifferences(err, wait || x.check && r.Summary.Changes() > 0)
 }

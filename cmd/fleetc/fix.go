@@ -47,10 +47,7 @@ func newFixCommand(o *options) *cobra.Command {
 				return err
 			}
 			err = writeResult(cmd, o, r, func(w io.Writer) { fixText(w, r, load.FileNames(o.dir), req.DryRun) })
-			if err == nil && len(r.Unsure) > 0 {
-				return errDifferences
-			}
-			return err
+			return orDifferences(err, len(r.Unsure) > 0)
 		},
 	}
 	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "print what would change as a diff, and write nothing")

@@ -38,13 +38,7 @@ func newFmtCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := writeNames(cmd, o, changed, load.FileNames(o.dir)); err != nil {
-				return err
-			}
-			if check && len(changed) > 0 {
-				return errDifferences
-			}
-			return nil
+			return orDifferences(writeNames(cmd, o, changed, load.FileNames(o.dir)), check && len(changed) > 0)
 		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "write nothing; exit with status 1 if a file is not formatted")

@@ -60,10 +60,7 @@ func newImageOutdatedCommand(o *options) *cobra.Command {
 		if o.output == "json" || len(versions) > 0 || err == nil {
 			err = cmp.Or(err, writeResult(cmd, o, append([]edit.ImageVersion{}, versions...), func(w io.Writer) { imageVersionTable(w, versions) }))
 		}
-		if err == nil && outdated {
-			err = errDifferences
-		}
-		return err
+		return orDifferences(err, outdated)
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "also list images without a newer tag")
 	outputFlag(cmd, "text", "json")

@@ -199,8 +199,5 @@ func (f *importFlags) run(cmd *cobra.Command, o *options, read func(*compiler.Co
 	default:
 		p.text()
 	}
-	if err == nil && !report.Proven {
-		return errDifferences
-	}
-	return err
+	return orDifferences(err, !report.Proven)
 }

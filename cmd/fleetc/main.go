@@ -29,6 +29,15 @@ const (
 // without other errors.
 var errDifferences = errors.New("differences")
 
+// orDifferences returns the error of a command or, without one, errDifferences if the
+// command found differences.
+func orDifferences(err error, found bool) error {
+	if err == nil && found {
+		return errDifferences
+	}
+	return err
+}
+
 func main() { os.Exit(run()) }
 
 // run runs the command line and returns the exit status.

@@ -99,15 +99,7 @@ func runRolloutStatus(cmd *cobra.Command, o *options, a *rolloutOptions) error {
 	default:
 		rolloutText(w, report)
 	}
-	switch {
-	case err != nil:
-		return err
-	case faults != nil:
-		return faults
-	case !report.Complete:
-		return errDifferences
-	}
-	return nil
+	return orDifferences(cmp.Or(err, faults), !report.Complete)
 }
 
 // status returns the state of the waves, in clusters or on a branch. faults are those of

@@ -86,10 +86,7 @@ func runStatus(cmd *cobra.Command, o *options, s deliver.StatusOptions, patterns
 			return err
 		}
 	}
-	if len(faults) == 0 && differ {
-		return errDifferences
-	}
-	return faults.Err()
+	return orDifferences(faults.Err(), differ)
 }
 
 func statusTable(w io.Writer, clusters []*deliver.Status) {

@@ -142,13 +142,7 @@ func runUpdate(cmd *cobra.Command, o *options, u *updateOptions) error {
 		faults.Add(g.Failed)
 		faults.Add(g.Faults)
 	}
-	if err := faults.Err(); err != nil {
-		return err
-	}
-	if len(found.Groups) > 0 {
-		return errDifferences
-	}
-	return nil
+	return orDifferences(faults.Err(), len(found.Groups) > 0)
 }
 
 // print prints the updates. faults are those until now.
