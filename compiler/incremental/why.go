@@ -3,7 +3,6 @@ package incremental
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -107,17 +106,14 @@ func (r *CacheReport) setClusterState(f *compiler.Fleet, now Inputs) {
 		return
 	}
 	r.Build = last.Build != f.Results.Build
-	for _, name := range union(now.names(), last.Inputs.names()) {
-		before, inLast := last.Inputs[name]
-		after, inNow := now[name]
-		switch {
-		case !inLast:
-			r.Files = append(r.Files, FileChange{name, Added})
-		case !inNow:
-			r.Files = append(r.Files, FileChange{name, Removed})
-		case before != after:
-			r.Files = append(r.Files, FileChange{name, Changed})
+	for _, name := range now.changedFiles(last.Inputs) {
+		change := Changed
+		if last.Inputs[name] == "" {
+			change = Added
+		} else if now[name] == "" {
+			change = Removed
 		}
+		r.Files = append(r.Files, FileChange{name, change})
 	}
 	if r.State = CacheHit; r.Build || len(r.Files) > 0 {
 		r.State = CacheChanged
@@ -154,41 +150,26 @@ func reasons(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) ([]CacheR
 // reason returns the cache state of a release. last has the digests of its inputs in the
 // last run, nil if there was none.
 func reason(f *compiler.Fleet, c *fleet.Cluster, r *fleet.Release, rendered compiler.Rendering, hit bool, last map[string]string) CacheReason {
-	out := CacheReason{Release: r.Name, Parts: []string{}}
+	out := CacheReason{Release: r.Name, State: CacheChanged, Parts: []string{}}
 	result := rendered.Result
 	switch {
 	case f.Charts[r.Chart].Chart == nil:
 		out.State = CacheNoChart
-		return out
 	case hit:
 		out.State = CacheHit
-		return out
 	case len(result.Nondeterministic) > 0:
 		out.State, out.Why = Uncacheable, "the chart renders a different "+result.Nondeterministic[0].ID+" every time"
-		return out
 	case result.UsesClock:
 		out.State, out.Why = Uncacheable, "the chart reads the clock"
-		return out
 	case !cache.Cacheable(r, result):
 		out.State, out.Why = Uncacheable, "it has a Secret in plain text"
-		return out
 	case last == nil:
 		out.State = CacheNew
-		return out
-	}
-	now := f.KeyParts(c, r)
-	for _, part := range union(slices.Collect(maps.Keys(now)), slices.Collect(maps.Keys(last))) {
-		if now[part] != last[part] {
-			out.Parts = append(out.Parts, part)
+	default:
+		out.Parts = append(out.Parts, Inputs(f.KeyParts(c, r)).changedFiles(last)...)
+		if len(out.Parts) == 0 {
+			out.State = CacheEvicted
 		}
 	}
-	if out.State = CacheChanged; len(out.Parts) == 0 {
-		out.State = CacheEvicted
-	}
 	return out
-}
-
-// union returns the texts of two lists, sorted.
-func union(a, b []string) []string {
-	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }
