@@ -6,7 +6,6 @@ package origin
 
 import (
 	"context"
-	"maps"
 	"reflect"
 	"slices"
 
@@ -117,9 +116,9 @@ func (p *Origin) ofJsonnet(ctx context.Context) *Subject {
 	return &Subject{
 		Object: p.object.Object, Values: values, Most: most,
 		Render: func(changes ...Change) (map[string]any, error) {
-			other := values
+			other := any(values)
 			for _, c := range changes {
-				other = with(other, c.Path, c.Value)
+				other = replaced(other, c.Path, c.Value)
 			}
 			tree, err := fleet.TreeOf(other)
 			if err != nil {
@@ -140,20 +139,6 @@ func (p *Origin) ofJsonnet(ctx context.Context) *Subject {
 			return nil, nil
 		},
 	}
-}
-
-// with returns a copy of a map with v at a path of keys, or without the path if v is nil.
-func with(m map[string]any, path []string, v any) map[string]any {
-	out := maps.Clone(m)
-	switch below, _ := m[path[0]].(map[string]any); {
-	case len(path) > 1:
-		out[path[0]] = with(below, path[1:], v)
-	case v == nil:
-		delete(out, path[0])
-	default:
-		out[path[0]] = v
-	}
-	return out
 }
 
 // OnNamespace returns how the field depends on the namespace of the release.

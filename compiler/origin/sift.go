@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"text/template"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -47,7 +47,8 @@ func (s *groupTest) sift(all []*trackedValue) {
 				continue
 			}
 			kind := 0
-			if before, after := truth(c.value), truth(c.others[round]); after && !before {
+			before, _ := template.IsTrue(c.value)
+			if after, _ := template.IsTrue(c.others[round]); after && !before {
 				kind = 1
 			} else if before && !after {
 				kind = 2
@@ -166,17 +167,4 @@ func comparePaths(a, b []string) int {
 		}
 		return strings.Compare(a, b)
 	})
-}
-
-// truth reports whether a value is true in a template.
-func truth(v any) bool {
-	if v == nil {
-		return false
-	}
-	switch r := reflect.ValueOf(v); r.Kind() {
-	case reflect.Map, reflect.Slice:
-		return r.Len() > 0
-	default:
-		return !r.IsZero()
-	}
 }
