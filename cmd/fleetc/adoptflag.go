@@ -11,49 +11,25 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// An adoptValue is the optional value of --adopt.
-type adoptValue struct{ o *deliver.ApplyOptions }
-
-// String implements [pflag.Value].
-func (v adoptValue) String() string {
-	if v.o == nil {
-		return ""
-	}
-	var parts []string
-	if v.o.Adopt {
-		parts = append(parts, "all")
-	}
-	for _, name := range v.o.AdoptFrom {
-		parts = append(parts, "from:"+name)
-	}
-	return strings.Join(parts, ",")
-}
-
-// Set implements [pflag.Value].
-func (v adoptValue) Set(text string) error {
-	for _, part := range strings.Split(text, ",") {
-		name, isManager := strings.CutPrefix(part, "from:")
-		switch {
-		case part == "all" || part == "true":
-			v.o.Adopt = true
-		case part == "false":
-			v.o.Adopt, v.o.AdoptFrom = false, nil
-		case isManager && name != "":
-			v.o.AdoptFrom = append(v.o.AdoptFrom, name)
-		default:
-			return fmt.Errorf("%s: name a manager as in from:argocd-controller, or pass --adopt alone", diag.Visible(part, diag.MaxText))
-		}
-	}
-	return nil
-}
-
-// Type implements [pflag.Value].
-func (v adoptValue) Type() string { return "from:MANAGER" }
-
 // adoptFlag adds --adopt.
 func adoptFlag(cmd *cobra.Command, o *deliver.ApplyOptions) {
 	f := cmd.Flags()
-	f.Var(adoptValue{o}, "adopt", "take over objects that other tools created; with from:MANAGER, only the fields of this manager; may be repeated")
+	f.Func("adopt", "take over objects that other tools created; with `from:MANAGER`, only the fields of this manager; may be repeated", func(text string) error {
+		for part := range strings.SplitSeq(text, ",") {
+			name, isManager := strings.CutPrefix(part, "from:")
+			switch {
+			case part == "all" || part == "true":
+				o.Adopt = true
+			case part == "false":
+				o.Adopt, o.AdoptFrom = false, nil
+			case isManager && name != "":
+				o.AdoptFrom = append(o.AdoptFrom, name)
+			default:
+				return fmt.Errorf("%s: name a manager as in from:argocd-controller, or pass --adopt alone", diag.Visible(part, diag.MaxText))
+			}
+		}
+		return nil
+	})
 	f.Lookup("adopt").NoOptDefVal = "all"
 	f.BoolVar(&o.AdoptForget, "adopt-forget", false, "with --adopt, remove Helm's records of releases when fleetc owns all of their objects; the objects stay")
 	_ = cmd.RegisterFlagCompletionFunc("adopt", cobra.FixedCompletions([]string{
