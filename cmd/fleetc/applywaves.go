@@ -19,12 +19,13 @@ func waveFlags(cmd *cobra.Command, o *options, into *deliver.RolloutOptions) {
 
 // waveFlag adds --wave.
 func waveFlag(cmd *cobra.Command, o *options, into *string, usage string) {
-	cmd.Flags().Var(&checkedText{into, func(string) error {
+	cmd.Flags().Func("wave", usage, func(text string) error {
 		if *into != "" { // the last of several values would hide the others
 			return fmt.Errorf("it is already %s: run the command for one after the other", diag.Visible(*into, diag.MaxText))
 		}
+		*into = text
 		return nil
-	}}, "wave", usage)
+	})
 	_ = cmd.RegisterFlagCompletionFunc("wave", waveArgs(o))
 }
 

@@ -171,46 +171,17 @@ given before does not hold for them.`,
 // recordFlags adds the flags of commands that record a decision.
 func (a *rolloutOptions) recordFlags(cmd *cobra.Command, reason *string) {
 	if reason != nil {
-		cmd.Flags().Var(&checkedText{reason, oneLine}, "reason", "`text` that rollout status shows, one line")
+		cmd.Flags().Func("reason", "`text` that rollout status shows, one line", func(text string) error {
+			*reason = text
+			if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) { // tables and Markdown show it in one cell
+				return errors.New("write one line, without tabs and control characters")
+			}
+			return nil
+		})
 	}
 	a.placeFlags(cmd)
 	outputFlag(cmd, "text", "json")
 }
-
-// oneLine returns an error for a text of several lines, which tables and Markdown cannot show
-// in one cell.
-func oneLine(text string) error {
-	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return errors.New("write one line, without tabs and control characters")
-	}
-	return nil
-}
-
-// checkedText is the value of a flag with a text that check may refuse.
-type checkedText struct {
-	text  *string
-	check func(text string) error
-}
-
-// String implements pflag.Value.
-func (v *checkedText) String() string {
-	if v.text == nil {
-		return ""
-	}
-	return *v.text
-}
-
-// Set implements pflag.Value.
-func (v *checkedText) Set(text string) error {
-	err := v.check(text)
-	if err == nil {
-		*v.text = text
-	}
-	return err
-}
-
-// Type implements pflag.Value.
-func (v *checkedText) Type() string { return "string" }
 
 // printRecorded prints the decisions that were recorded. faults are those of the others.
 func printRecorded(cmd *cobra.Command, o *options, faults error, lines ...string) error {
