@@ -45,11 +45,7 @@ func (f *Fleet) readCRDs() error {
 func (f *Fleet) crdsIn(name string, pos diag.Pos) ([]fleet.Object, error) {
 	objs, _, err := source.ReadManifests(f.Dir, name, &fleet.Release{Name: "crds", SourcePos: pos})
 	var faults diag.List
-	for _, d := range diag.All(err) {
-		of := *d
-		of.Path = "cluster.crds"
-		faults = append(faults, &of)
-	}
+	faults.Add(diag.Changed(err, func(d *diag.Diag) { d.Path = "cluster.crds" }))
 	for _, o := range objs {
 		if o.GroupVersionKind().GroupKind() != fleet.CRDKind {
 			faults.Add(&diag.Diag{

@@ -134,14 +134,8 @@ func (f *Fleet) helmTemplate(ctx context.Context, c *fleet.Cluster, r *fleet.Rel
 		return nil, err
 	}
 	inner := &fleet.Release{Name: call.Name, Namespace: call.Namespace, Stage: r.Stage, Chart: ch.Ref, Values: values, Pos: r.Pos}
-	var faults diag.List
-	for _, d := range ch.Types.Check(inner.Values, nil) {
-		of := *d
-		of.At, of.Path = nil, call.Chart+": "+d.Path
-		faults = append(faults, &of)
-	}
-	if err := faults.Err(); err != nil {
-		return nil, err
+	if err := ch.Types.Check(inner.Values, nil).Err(); err != nil {
+		return nil, diag.Changed(err, func(d *diag.Diag) { d.At, d.Path = nil, call.Chart+": "+d.Path })
 	}
 	result, err := f.Templates.Release(ctx, c, inner, ch.Chart, apis)
 	if result.UsesClock {
