@@ -135,15 +135,9 @@ func (c *Cache) Put(key string, data []byte) {
 		return
 	}
 	sum := sha256.Sum256(data)
-	_, err = f.Write(sum[:])
-	if err == nil {
-		_, err = f.Write(data)
-	}
+	_, err = f.Write(slices.Concat(sum[:], data))
 	// No fsync: the sum detects a file that was cut off by a power failure.
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), file)
 	}
 	if err != nil {
