@@ -136,31 +136,27 @@ type candidate struct {
 // come after their members.
 func (s *Subject) candidates() []candidate {
 	var out []candidate
-	var walk func(v any, path []string, read bool)
-	walk = func(v any, path []string, read bool) {
-		read = read || len(path) > 0 && (s.Reads == nil || s.Reads(path))
+	// The values in a list are read with the list, and its maps are not candidates.
+	var walk func(v any, path []string, inList bool)
+	walk = func(v any, path []string, inList bool) {
+		read := inList || len(path) > 0 && (s.Reads == nil || s.Reads(path))
+		isMap, hasMembers := false, false
 		switch v := v.(type) {
 		case map[string]any:
+			isMap, hasMembers = !inList, inList && len(v) > 0
 			for k, e := range v {
-				walk(e, append(path[:len(path):len(path)], k), false)
+				walk(e, append(path[:len(path):len(path)], k), inList)
 			}
-			if read {
-				out = append(out, candidate{path, v, true})
-			}
-			return
 		case []any:
-			if !read {
-				return
-			}
+			hasMembers = len(v) > 0
 			for i, e := range v {
-				inList(e, append(path[:len(path):len(path)], strconv.Itoa(i)), &out)
-			}
-			if len(v) > 0 {
-				return
+				if read {
+					walk(e, append(path[:len(path):len(path)], strconv.Itoa(i)), true)
+				}
 			}
 		}
-		if read {
-			out = append(out, candidate{path, v, false})
+		if read && !hasMembers {
+			out = append(out, candidate{path, v, isMap})
 		}
 	}
 	walk(s.Values, nil, false)
@@ -183,27 +179,6 @@ func (s *Subject) candidates() []candidate {
 		return slices.Compare(a.path, b.path)
 	})
 	return out
-}
-
-// inList adds the scalars of a list's element.
-func inList(v any, path []string, out *[]candidate) {
-	switch v := v.(type) {
-	case map[string]any:
-		for k, e := range v {
-			inList(e, append(path[:len(path):len(path)], k), out)
-		}
-		if len(v) > 0 {
-			return
-		}
-	case []any:
-		for i, e := range v {
-			inList(e, append(path[:len(path):len(path)], strconv.Itoa(i)), out)
-		}
-		if len(v) > 0 {
-			return
-		}
-	}
-	*out = append(*out, candidate{path, v, false})
 }
 
 // replaced returns a copy of a value with another one at the path. A nil
