@@ -78,27 +78,17 @@ func (c *applyCluster) recordNotes() []string {
 // checkAdopted adds faults for managers that no object has in any cluster. It
 // does nothing if a cluster could not be planned.
 func (r *applyReport) checkAdopted() {
-	var missing []string
-	for i, c := range r.clusters {
-		switch {
-		case c.Plan == nil:
-			return
-		case i == 0:
-			missing = slices.Clone(c.Plan.UnusedAdoptFrom)
-		default:
-			missing = slices.DeleteFunc(missing, func(name string) bool { return !slices.Contains(c.Plan.UnusedAdoptFrom, name) })
-		}
+	plans := r.plans()
+	if len(plans) == 0 {
+		return
 	}
-	for _, name := range missing {
-		for _, c := range r.clusters {
-			var faults diag.List
-			faults.Add(c.err)
-			faults.Add(diag.In(c.Cluster.ID, &diag.Diag{
+	for _, name := range plans[0].UnusedAdoptFrom {
+		if !slices.ContainsFunc(plans, func(p *apply.Plan) bool { return !slices.Contains(p.UnusedAdoptFrom, name) }) {
+			r.addFault(&diag.Diag{
 				Code: diag.CodeNoMatch,
 				Msg:  "--adopt=from:" + diag.Visible(name, diag.MaxText) + ": no object of the bundle has this manager",
 				Hint: "list managers with kubectl get --show-managed-fields; leave out one whose fields were taken over already",
-			}))
-			c.err = faults.Err()
+			})
 		}
 	}
 }

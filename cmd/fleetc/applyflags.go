@@ -65,19 +65,8 @@ func forceFlag(cmd *cobra.Command, into *[]string) {
 // checkForced adds faults for values of --force-conflicts without a conflict
 // in any plan. It does nothing if a cluster could not be planned.
 func (r *applyReport) checkForced(f apply.Force) {
-	var plans []*apply.Plan
-	for _, c := range r.clusters {
-		if c.Plan == nil {
-			return
-		}
-		plans = append(plans, c.Plan)
-	}
-	unused := f.Unused(plans)
-	if unused == nil {
-		return
-	}
-	for _, c := range r.clusters {
-		c.err = append(diag.All(c.err), diag.All(diag.In(c.Cluster.ID, unused))...).Err()
+	if plans := r.plans(); len(plans) > 0 {
+		r.addFault(f.Unused(plans))
 	}
 }
 

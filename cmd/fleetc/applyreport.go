@@ -42,6 +42,25 @@ func (r *applyReport) add(p *deliver.ClusterPlan) {
 	r.clusters = append(r.clusters, c)
 }
 
+// plans returns the plans of all clusters, and nil if a cluster could not be planned.
+func (r *applyReport) plans() []*apply.Plan {
+	var plans []*apply.Plan
+	for _, c := range r.clusters {
+		if c.Plan == nil {
+			return nil
+		}
+		plans = append(plans, c.Plan)
+	}
+	return plans
+}
+
+// addFault adds a fault, which may be nil, to all clusters.
+func (r *applyReport) addFault(fault error) {
+	for _, c := range r.clusters {
+		c.err = slices.Concat(diag.All(c.err), diag.All(diag.In(c.Cluster.ID, fault))).Err()
+	}
+}
+
 // checkFrozen adds faults of clusters that have changed since a plan was
 // saved.
 func (r *applyReport) checkFrozen(frozen *planFile) {
