@@ -147,15 +147,11 @@ func affectedClusters(selected []string, now, old map[string]Inputs, oldFaults d
 
 // changedFiles returns the files that differ between the two, sorted.
 func (in Inputs) changedFiles(other Inputs) []string {
-	files := map[string]bool{}
-	for _, pair := range [][2]Inputs{{in, other}, {other, in}} {
-		for name, digest := range pair[0] {
-			if pair[1][name] != digest {
-				files[name] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(files))
+	all := Inputs{}
+	maps.Copy(all, in)
+	maps.Copy(all, other)
+	maps.DeleteFunc(all, func(name, _ string) bool { return in[name] == other[name] })
+	return all.names()
 }
 
 // filesNotIn returns the files that no cluster of the other state has with the same content,
