@@ -3,7 +3,6 @@ package compiler
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"path/filepath"
 	"slices"
 
@@ -34,9 +33,7 @@ func (f *Fleet) NoteRendered(c *fleet.Cluster) {
 			note[r.Name] = f.KeyParts(c, r)
 		}
 	}
-	if data, err := json.Marshal(note); err == nil {
-		f.Results.Cache.Put(NoteKey("releases", f.Dir, c.ID), data)
-	}
+	f.Results.Cache.PutJSON(NoteKey("releases", f.Dir, c.ID), note)
 }
 
 // KeyParts returns a short digest of each part of the inputs of a release.

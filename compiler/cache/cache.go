@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -67,6 +68,19 @@ func (c *Cache) Get(key string) (data []byte, ok bool) {
 		touch(f.Name(), info)
 	}
 	return data, true
+}
+
+// GetJSON decodes the result of a key, and reports whether there is one.
+func (c *Cache) GetJSON(key string, into any) bool {
+	data, ok := c.Get(key)
+	return ok && json.Unmarshal(data, into) == nil
+}
+
+// PutJSON stores a result that [Cache.GetJSON] decodes.
+func (c *Cache) PutJSON(key string, result any) {
+	if data, err := json.Marshal(result); err == nil {
+		c.Put(key, data)
+	}
 }
 
 // whole returns the result in a file, which begins with its SHA-256; ok is

@@ -1,8 +1,6 @@
 package cache
 
 import (
-	"encoding/json"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -65,12 +63,9 @@ func (r *Store) StoreTypes(ch *fleet.Chart, t *values.Type) {
 func (r *Store) APIs(chart string, f func() []string) []string {
 	key := r.KeyOf("APIs of crds directories", chart)
 	var out []string
-	if data, ok := r.Cache.Get(key); ok && json.Unmarshal(data, &out) == nil {
-		return out
-	}
-	out = f()
-	if data, err := json.Marshal(out); err == nil {
-		r.Cache.Put(key, data)
+	if !r.Cache.GetJSON(key, &out) {
+		out = f()
+		r.Cache.PutJSON(key, out)
 	}
 	return out
 }

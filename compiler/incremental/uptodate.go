@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler"
@@ -155,23 +154,13 @@ func (s *UpToDate) find(ctx context.Context) {
 // outcome returns the stored outcome for the current inputs of a cluster, and the cluster
 // with the fields that are stored.
 func (s *UpToDate) outcome(ctx context.Context, id string) (c *fleet.Cluster, outcome storedOutcome, ok bool) {
-	data, ok := s.results.Cache.Get(s.layerKeys[id])
-	if !ok {
-		return nil, outcome, false
-	}
 	var stored clusterSources
-	if err := json.Unmarshal(data, &stored); err != nil {
+	if !s.results.Cache.GetJSON(s.layerKeys[id], &stored) {
 		return nil, outcome, false
 	}
 	c = stored.cluster(id)
 	all, err := s.allInputs(ctx, c)
-	if err != nil {
-		return nil, outcome, false
-	}
-	if data, ok = s.results.Cache.Get(s.keyOf("outcome", id, all)); !ok {
-		return nil, outcome, false
-	}
-	if err := json.Unmarshal(data, &outcome); err != nil || !outcome.holdsOn(s.compiler.Date) {
+	if err != nil || !s.results.Cache.GetJSON(s.keyOf("outcome", id, all), &outcome) || !outcome.holdsOn(s.compiler.Date) {
 		return nil, outcome, false
 	}
 	return c, outcome, !slices.ContainsFunc(outcome.Charts, func(ref fleet.ChartRef) bool { return !s.chartAvailable(ctx, ref) })
@@ -211,20 +200,12 @@ func (s *UpToDate) Record(ctx context.Context, c *fleet.Cluster, text string) {
 			return
 		}
 	}
-	sources, err := json.Marshal(sourcesOf(c))
-	if err != nil {
-		return
-	}
 	outcome := storedOutcome{Text: text, Date: s.compiler.Date, Until: firstEnd(c, s.compiler.Date)}
 	if s.task.Charts {
 		outcome.Charts = fleet.SortedRefs(s.fleet.ChartUsers(ctx, &fleet.Fleet{Clusters: []*fleet.Cluster{c}}))
 	}
-	data, err := json.Marshal(outcome)
-	if err != nil {
-		return
-	}
-	s.results.Cache.Put(key, sources)
-	s.results.Cache.Put(s.keyOf("outcome", c.ID, all), data)
+	s.results.Cache.PutJSON(key, sourcesOf(c))
+	s.results.Cache.PutJSON(s.keyOf("outcome", c.ID, all), outcome)
 	if s.task.TakesNotes {
 		s.note(c, all)
 	}

@@ -2,7 +2,6 @@ package incremental
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -61,9 +60,7 @@ type clusterNote struct {
 
 // note stores a note of the inputs of a cluster.
 func (s *UpToDate) note(c *fleet.Cluster, inputs Inputs) {
-	if data, err := json.Marshal(clusterNote{s.results.Build, inputs}); err == nil {
-		s.results.Cache.Put(compiler.NoteKey("export", s.layers.fleet.Root, c.ID), data)
-	}
+	s.results.Cache.PutJSON(compiler.NoteKey("export", s.layers.fleet.Root, c.ID), clusterNote{s.results.Build, inputs})
 }
 
 // WhyCached reports the cache state of the cluster that the pattern selects, with the
@@ -100,9 +97,8 @@ func WhyCached(ctx context.Context, c *compiler.Compiler, pattern string) (*Cach
 // setClusterState compares the inputs of the cluster with those of its last export.
 func (r *CacheReport) setClusterState(f *compiler.Fleet, now Inputs) {
 	r.State = CacheNew
-	data, ok := f.Results.Cache.Get(compiler.NoteKey("export", f.Dir, r.Cluster))
 	var last clusterNote
-	if !ok || json.Unmarshal(data, &last) != nil {
+	if !f.Results.Cache.GetJSON(compiler.NoteKey("export", f.Dir, r.Cluster), &last) {
 		return
 	}
 	r.Build = last.Build != f.Results.Build
@@ -134,7 +130,7 @@ func reasons(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) ([]CacheR
 		return nil, diag.In(c.ID, err)
 	}
 	var note compiler.ReleaseNote
-	if data, ok := f.Results.Cache.Get(compiler.NoteKey("releases", f.Dir, c.ID)); ok && json.Unmarshal(data, &note) != nil {
+	if !f.Results.Cache.GetJSON(compiler.NoteKey("releases", f.Dir, c.ID), &note) {
 		note = nil
 	}
 	out := []CacheReason{}
