@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -171,11 +173,8 @@ func (r *applyReport) planned(differences bool) error {
 	}
 	if !r.json && len(r.ready()) == 0 {
 		for _, c := range r.clusters {
-			if c.status() != "unchanged" {
-				continue
-			}
-			if err := r.printLines(c, []string{c.summary()}); err != nil {
-				return err
+			if c.status() == "unchanged" {
+				c.printLines(r.cmd.OutOrStdout(), c.summary())
 			}
 		}
 	}
@@ -190,9 +189,7 @@ func (r *applyReport) end() error {
 		}
 		return r.outcome()
 	}
-	if err := r.printWaits(true); err != nil {
-		return err
-	}
+	r.printWaits(r.cmd.OutOrStdout(), true)
 	for _, c := range r.clusters {
 		if len(c.Waits) > 0 {
 			continue
@@ -207,21 +204,16 @@ func (r *applyReport) end() error {
 		if r.destroys && c.ran && c.err == nil {
 			lines = append(lines, c.destroyNotes(c.Plan.Partial)...)
 		}
-		if err := r.printLines(c, lines); err != nil {
-			return err
-		}
+		c.printLines(r.cmd.OutOrStdout(), lines...)
 	}
 	return r.outcome()
 }
 
-// printLines prints lines about a cluster.
-func (r *applyReport) printLines(c *applyCluster, lines []string) error {
+// printLines prints lines about the cluster.
+func (c *applyCluster) printLines(w io.Writer, lines ...string) {
 	for _, line := range lines {
-		if _, err := fmt.Fprintf(r.cmd.OutOrStdout(), "%s: %s\n", c.Cluster.ID, line); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "%s: %s\n", c.Cluster.ID, line)
 	}
-	return nil
 }
 
 // revision returns the current revision of the cluster, if known.
@@ -310,12 +302,13 @@ func counts(created, changed, pruned, replaced int) string {
 	return s
 }
 
-// printPlan shows the plans.
+// printPlan shows the plans. It returns an error of a write, so that fleetc does not apply a
+// plan that it could not show.
 func (r *applyReport) printPlan() error {
 	if r.json {
 		return nil
 	}
-	w := r.cmd.OutOrStdout()
+	w := bufio.NewWriter(r.cmd.OutOrStdout())
 	var g diff.Grouper
 	for _, c := range r.clusters {
 		if c.Plan != nil {
@@ -329,12 +322,11 @@ func (r *applyReport) printPlan() error {
 	}
 	for _, c := range r.clusters {
 		if c.Plan != nil {
-			if err := r.printLines(c, c.notes()); err != nil {
-				return err
-			}
+			c.printLines(w, c.notes()...)
 		}
 	}
-	return r.printWaits(false)
+	r.printWaits(w, false)
+	return w.Flush()
 }
 
 // actionMoment says when an action runs: before stage apps.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -90,7 +91,7 @@ func (r *applyReport) outcome() error {
 
 // printWaits says which waves wait and for what. After a run, it leaves out the clusters
 // that it named before.
-func (r *applyReport) printWaits(ran bool) error {
+func (r *applyReport) printWaits(out io.Writer, ran bool) {
 	type wait struct{ wave, text string }
 	var waits []wait
 	clusters := map[wait][]string{}
@@ -105,9 +106,6 @@ func (r *applyReport) printWaits(ran bool) error {
 		clusters[w] = append(clusters[w], c.Cluster.ID)
 	}
 	for _, w := range waits {
-		if _, err := fmt.Fprintf(r.cmd.OutOrStdout(), "wave %s waits (%s): %s\n", w.wave, diag.JoinFew(clusters[w], 3), w.text); err != nil {
-			return err
-		}
+		fmt.Fprintf(out, "wave %s waits (%s): %s\n", w.wave, diag.JoinFew(clusters[w], 3), w.text)
 	}
-	return nil
 }
