@@ -14,18 +14,8 @@ func compareMarkdown(w io.Writer, c *query.Comparison, name func(string) string,
 	style.Colour = false
 	fmt.Fprintf(w, "**%s**\n", diff.MarkdownText(compareSummary(c)))
 	for _, t := range compareTables(c, name) {
-		row := func(cells []string) {
-			for _, cell := range cells {
-				fmt.Fprintf(w, "| %s ", diff.MarkdownText(cell))
-			}
-			fmt.Fprintln(w, "|")
-		}
 		fmt.Fprintln(w)
-		row(t.head)
-		fmt.Fprintln(w, strings.Repeat("|---", len(t.head))+"|")
-		for _, r := range t.rows {
-			row(r)
-		}
+		writeMarkdownTable(w, t)
 	}
 	for _, s := range compareObjects(c, style) {
 		fence := "```"

@@ -18,11 +18,8 @@ const (
 	maxVariants = 8 // maximum number of shown values
 )
 
-// A compareTable is a part of a comparison: rows of text with a head.
-type compareTable struct {
-	head []string
-	rows [][]string
-}
+// A compareTable is a part of a comparison: rows of text. The first is the head.
+type compareTable [][]string
 
 // compareTables returns the tables of a comparison.
 func compareTables(c *query.Comparison, name func(string) string) []compareTable {
@@ -49,7 +46,7 @@ func compareTables(c *query.Comparison, name func(string) string) []compareTable
 
 // sideBySide returns a table with a column for each cluster.
 func sideBySide(title string, clusters []string, differences []diff.Difference) compareTable {
-	t := compareTable{head: append([]string{title}, clusters...)}
+	t := compareTable{append([]string{title}, clusters...)}
 	for _, d := range differences {
 		row, texts := []string{rowName(title, d)}, cellTexts(title, d)
 		for _, c := range clusters {
@@ -59,7 +56,7 @@ func sideBySide(title string, clusters []string, differences []diff.Difference) 
 				}
 			}
 		}
-		t.rows = append(t.rows, row)
+		t = append(t, row)
 	}
 	return t
 }
@@ -67,23 +64,23 @@ func sideBySide(title string, clusters []string, differences []diff.Difference) 
 // valueTable returns a table with a row for each value, its clusters and, if
 // name is not nil, its origins.
 func valueTable(title string, differences []diff.Difference, name func(string) string) compareTable {
-	t := compareTable{head: []string{title, "IS", "IN"}}
+	t := compareTable{{title, "IS", "IN"}}
 	if name != nil {
-		t.head = append(t.head, "SET BY")
+		t[0] = append(t[0], "SET BY")
 	}
 	for _, d := range differences {
 		first, texts := rowName(title, d), cellTexts(title, d)
 		for i, v := range d.Variants {
 			if left := d.Variants[i:]; i == maxVariants-1 && len(left) > 1 {
 				row := []string{"", fmt.Sprintf("%d more", len(left)), fmt.Sprintf("%d clusters", countClusters(left)), ""}
-				t.rows = append(t.rows, row[:len(t.head)])
+				t = append(t, row[:len(t[0])])
 				break
 			}
 			row := []string{first, texts[i], nameList(v.Clusters)}
 			if name != nil {
 				row = append(row, originsText(v.Origins, name))
 			}
-			t.rows = append(t.rows, row)
+			t = append(t, row)
 			first = ""
 		}
 	}
@@ -155,7 +152,7 @@ func compareText(w io.Writer, c *query.Comparison, name func(string) string, sty
 	for _, t := range compareTables(c, name) {
 		var table bytes.Buffer
 		tw := tabwriter.NewWriter(&table, 0, 0, 3, ' ', 0)
-		for _, row := range append([][]string{t.head}, t.rows...) {
+		for _, row := range t {
 			fmt.Fprintln(tw, strings.Join(row, "\t"))
 		}
 		_ = tw.Flush() // a buffer accepts all writes

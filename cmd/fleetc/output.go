@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/spf13/cobra"
 )
@@ -161,6 +162,19 @@ func writeResult(cmd *cobra.Command, o *options, result any, text func(w io.Writ
 	}
 	text(cmd.OutOrStdout())
 	return nil
+}
+
+// writeMarkdownTable writes rows of cells. The first row is the header.
+func writeMarkdownTable(w io.Writer, rows [][]string) {
+	for i, row := range rows {
+		for _, cell := range row {
+			fmt.Fprintf(w, "| %s ", diff.MarkdownText(cell))
+		}
+		fmt.Fprintln(w, "|")
+		if i == 0 {
+			fmt.Fprintln(w, strings.Repeat("|---", len(row))+"|")
+		}
+	}
 }
 
 // newTable returns a writer of rows whose cells end with tabs, and writes the header.

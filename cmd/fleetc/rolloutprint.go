@@ -88,15 +88,7 @@ func rolloutText(w io.Writer, report deliver.RolloutReport) {
 
 // rolloutMarkdown writes a rollout as a comment on a change request.
 func rolloutMarkdown(w io.Writer, report deliver.RolloutReport) {
-	for i, row := range rolloutRows(report) {
-		for _, cell := range row {
-			fmt.Fprintf(w, "| %s ", diff.MarkdownText(cell))
-		}
-		fmt.Fprintln(w, "|")
-		if i == 0 {
-			fmt.Fprintln(w, strings.Repeat("|---", len(row))+"|")
-		}
-	}
+	writeMarkdownTable(w, rolloutRows(report))
 	fmt.Fprintln(w)
 	for _, line := range rolloutLines(report) {
 		fmt.Fprintln(w, "- "+diff.MarkdownText(line))
