@@ -75,10 +75,10 @@ func (c *Compiler) FindCharts(ctx context.Context, results *cache.Store, root st
 			return reused, nil
 		}
 		types, err := results.Types(ch)
-		if err != nil {
-			return LoadedChart{}, users[refs[i]].Blame(err)
+		if err == nil {
+			err = types.Complete(ch)
 		}
-		if err := types.Complete(ch); err != nil {
+		if err != nil {
 			return LoadedChart{}, users[refs[i]].Blame(err)
 		}
 		return LoadedChart{Chart: ch, Types: types, usedAPIs: render.UsedAPIsOf(ch)}, nil
@@ -86,11 +86,9 @@ func (c *Compiler) FindCharts(ctx context.Context, results *cache.Store, root st
 	charts := map[fleet.ChartRef]LoadedChart{}
 	var faults diag.List
 	for ch, err := range found {
-		if err != nil {
-			faults.Add(err)
-			continue
+		if faults.Add(err); err == nil {
+			charts[ch.Ref] = ch
 		}
-		charts[ch.Ref] = ch
 	}
 	return charts, faults.Err()
 }

@@ -16,19 +16,16 @@ import (
 func (f *Fleet) CheckWritten(ctx context.Context) error {
 	var faults diag.List
 	for _, err := range par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (struct{}, error) {
-		return struct{}{}, fleet.InCluster(f.Clusters[i], f.checkWritten(ctx, f.Clusters[i]))
+		var faults diag.List
+		c := f.Clusters[i]
+		for _, r := range c.Releases {
+			if isWritten(r) {
+				faults.Add(f.checkWritten(ctx, c, r))
+			}
+		}
+		return struct{}{}, fleet.InCluster(c, faults.Err())
 	}) {
 		faults.Add(err)
-	}
-	return faults.Err()
-}
-
-func (f *Fleet) checkWritten(ctx context.Context, c *fleet.Cluster) error {
-	var faults diag.List
-	for _, r := range c.Releases {
-		if isWritten(r) {
-			faults.Add(f.checkWrittenRelease(ctx, c, r))
-		}
 	}
 	return faults.Err()
 }
@@ -38,18 +35,18 @@ func isWritten(r *fleet.Release) bool {
 	return r.Chart == (fleet.ChartRef{}) && r.Jsonnet == "" && r.Kustomize == "" && r.Manifests == ""
 }
 
-func (f *Fleet) checkWrittenRelease(ctx context.Context, c *fleet.Cluster, r *fleet.Release) error {
+func (f *Fleet) checkWritten(ctx context.Context, c *fleet.Cluster, r *fleet.Release) error {
 	rendered := f.renderOne(ctx, c, r, f.served(c))
 	if rendered.Err != nil {
-		return diag.In(c.ID, rendered.Err)
+		return rendered.Err
 	}
 	objs, err := objects.PatchRelease(c, r, slices.Concat(rendered.Result.Objects, rendered.Result.Hooks))
 	if err != nil {
-		return diag.In(c.ID, err)
+		return err
 	}
 	objs = slices.DeleteFunc(objs, func(o fleet.Object) bool { return o.Unapplied })
 	var faults diag.List
-	faults.Add(diag.In(c.ID, objects.CheckOwnership(c, r, objs, slices.Concat(objs, f.KnownCRDs[c.ID]))))
+	faults.Add(objects.CheckOwnership(c, r, objs, slices.Concat(objs, f.KnownCRDs[c.ID])))
 	for i, o := range objs {
 		objs[i] = f.Kinds.Unmarked(o)
 	}
