@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/fleetc/fleetc/compiler/stage/load"
 
@@ -147,7 +148,8 @@ func compareSummary(c *query.Comparison) string {
 	if c.Empty() {
 		return "no differences between " + among + ignored
 	}
-	text, total := "", 0
+	var parts []string
+	total := 0
 	for _, part := range []struct {
 		n         int
 		one, many string
@@ -159,11 +161,8 @@ func compareSummary(c *query.Comparison) string {
 		{len(c.Values), "value", "values"},
 		{len(c.Objects), "object", "objects"},
 	} {
-		if part.n > 0 && text != "" {
-			text += ", "
-		}
 		if part.n > 0 {
-			text += diag.Count(part.n, part.one, part.many)
+			parts = append(parts, diag.Count(part.n, part.one, part.many))
 			total += part.n
 		}
 	}
@@ -171,5 +170,5 @@ func compareSummary(c *query.Comparison) string {
 	if total == 1 {
 		verb = " differs between "
 	}
-	return text + verb + among + ignored
+	return strings.Join(parts, ", ") + verb + among + ignored
 }

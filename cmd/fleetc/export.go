@@ -285,10 +285,7 @@ func (x *exportRun) write(tree *export.Tree, p *exportPart, each func(*fleet.Bun
 		return export.Summary{}, err
 	}
 	summary, err := x.stage(session, p, each)
-	if cerr := session.Close(); err == nil {
-		err = cerr
-	}
-	return summary, err
+	return summary, errors.Join(err, session.Close())
 }
 
 // stage stages every cluster, and commits if none has faults.
