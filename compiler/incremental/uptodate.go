@@ -163,12 +163,10 @@ func (s *UpToDate) outcome(ctx context.Context, id string) (c *fleet.Cluster, ou
 	if err != nil || !s.results.Cache.GetJSON(s.keyOf("outcome", id, all), &outcome) || !outcome.holdsOn(s.compiler.Date) {
 		return nil, outcome, false
 	}
-	return c, outcome, !slices.ContainsFunc(outcome.Charts, func(ref fleet.ChartRef) bool { return !s.chartAvailable(ctx, ref) })
-}
-
-// chartAvailable reports whether a chart is available with its pinned digest.
-func (s *UpToDate) chartAvailable(ctx context.Context, ref fleet.ChartRef) bool {
-	return s.hasChart.Get(ref, func() bool { return s.layers.reader.charts.Has(ctx, ref) })
+	isMissing := func(ref fleet.ChartRef) bool {
+		return !s.hasChart.Get(ref, func() bool { return s.layers.reader.charts.Has(ctx, ref) })
+	}
+	return c, outcome, !slices.ContainsFunc(outcome.Charts, isMissing)
 }
 
 // holdsOn reports whether the outcome holds on a date: no waiver has ended since it was
