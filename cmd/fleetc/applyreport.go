@@ -119,11 +119,6 @@ func (r *applyReport) question(ready []*applyCluster) string {
 	return "apply to " + diag.Count(n, "cluster", "clusters") + alsoDeletes(ready)
 }
 
-// needsApproval reports whether a plan contains a manual action.
-func needsApproval(c *applyCluster) bool {
-	return slices.ContainsFunc(c.Plan.Actions, func(a apply.PlannedAction) bool { return a.Manual != "" })
-}
-
 // run applies the plans and records the results.
 func (r *applyReport) run(parallel int, exact bool, ready []*applyCluster) {
 	plans := make([]*deliver.ClusterPlan, len(ready))
@@ -131,8 +126,10 @@ func (r *applyReport) run(parallel int, exact bool, ready []*applyCluster) {
 		plans[i] = c.ClusterPlan
 	}
 	r.console.show, r.console.clear = newApplyProgress(r.cmd.ErrOrStderr(), ready)
-	if slices.ContainsFunc(ready, needsApproval) {
-		r.console.listen()
+	for _, p := range plans {
+		if slices.ContainsFunc(p.Plan.Actions, func(a apply.PlannedAction) bool { return a.Manual != "" }) {
+			r.console.listen()
+		}
 	}
 	ctx := mayUndo(r.cmd.Context())
 	results := deliver.Run(ctx, plans, parallel, exact, r.console.tell)

@@ -22,8 +22,9 @@ func completeFlags(cmd *cobra.Command, o *options) {
 	for _, sub := range cmd.Commands() {
 		completeFlags(sub, o)
 	}
+	stages := clusterValues(o, func(c listedCluster) []string { return c.Stages })
 	for name, complete := range map[string]cobra.CompletionFunc{
-		"release": releaseArgs(o), "stage": stageArgs(o), "since": commitArgs(o), "against": againstArgs(o),
+		"release": releaseArgs(o), "stage": stages, "since": commitArgs(o), "against": againstArgs(o),
 	} {
 		if cmd.Flags().Lookup(name) != nil {
 			_ = cmd.RegisterFlagCompletionFunc(name, complete)
@@ -80,11 +81,6 @@ func releaseArgs(o *options) cobra.CompletionFunc {
 		}
 		return names
 	})
-}
-
-// stageArgs completes names of stages.
-func stageArgs(o *options) cobra.CompletionFunc {
-	return clusterValues(o, func(c listedCluster) []string { return c.Stages })
 }
 
 // commitArgs completes git:REF with the branches and tags of the repository.

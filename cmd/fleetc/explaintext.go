@@ -72,15 +72,11 @@ func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name fun
 
 // layerText describes the value of a field after a layer. leaves are the values below it.
 func layerText(s fleet.State, value any, leaves []fleet.Leaf) string {
+	isFromChart := func(l fleet.Leaf) bool { return l.Effective != nil && l.Effective.Kind == fleet.ChartDefault }
 	if s == fleet.Unset && slices.ContainsFunc(leaves, isFromChart) {
 		return "the chart's own values"
 	}
 	return fieldText(s, value)
-}
-
-// isFromChart reports whether a value is that of a chart's values.yaml.
-func isFromChart(leaf fleet.Leaf) bool {
-	return leaf.Effective != nil && leaf.Effective.Kind == fleet.ChartDefault
 }
 
 // An explanationWriter writes the parts of an explanation.
