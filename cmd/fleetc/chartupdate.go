@@ -193,19 +193,9 @@ func writeRendered(w io.Writer, rendered diff.Result, findings []diff.Finding, s
 	}
 }
 
-// mark returns the symbol of a change.
-func mark(kind values.ChangeKind) string {
-	switch kind {
-	case values.Added:
-		return "+"
-	case values.Removed:
-		return "-"
-	case values.Retyped:
-		return "~"
-	case values.Defaulted:
-		return "="
-	}
-	return "!"
+// marks are the symbols of changes.
+var marks = map[values.ChangeKind]string{
+	values.Added: "+", values.Removed: "-", values.Retyped: "~", values.Defaulted: "=", values.Ignored: "!",
 }
 
 func writeChanges(w io.Writer, changes []values.Change) {
@@ -227,7 +217,7 @@ func writeChanges(w io.Writer, changes []values.Change) {
 		if c.Keys > 0 {
 			text += ", with " + diag.Count(c.Keys, "value", "values")
 		}
-		fmt.Fprintf(w, "  %s %-*s  %s\n", mark(c.Kind), width, c.Path, text)
+		fmt.Fprintf(w, "  %s %-*s  %s\n", marks[c.Kind], width, c.Path, text)
 	}
 }
 

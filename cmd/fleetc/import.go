@@ -79,10 +79,8 @@ func (f *importFlags) add(cmd *cobra.Command, programs ...string) {
 	flags.StringVar(&f.kubernetes, "kubernetes", newestKubernetes, "`version` of Kubernetes of the clusters")
 	outputFlag(cmd, "text", "json", "markdown")
 	f.proofs = programs
-	if len(programs) > 0 {
-		flags.StringSliceVar(&f.programs, "prove-with", nil, "render the expected side with these `programs`: "+strings.Join(programs, ", ")+" (default: the engines of fleetc)")
-		_ = cmd.RegisterFlagCompletionFunc("prove-with", cobra.FixedCompletions(programs, cobra.ShellCompDirectiveNoFileComp))
-	}
+	flags.StringSliceVar(&f.programs, "prove-with", nil, "render the expected side with these `programs`: "+strings.Join(programs, ", ")+" (default: the engines of fleetc)")
+	_ = cmd.RegisterFlagCompletionFunc("prove-with", cobra.FixedCompletions(programs, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // addCharts adds the flags of formats with charts.

@@ -91,9 +91,9 @@ func newSecretRotateCommand(o *options) *cobra.Command {
 
 // printRotated prints what a rotation changed.
 func printRotated(w io.Writer, files []edit.RotatedFile, dryRun bool) {
-	verb := "rotated"
+	verb, end := "rotated", " changed"
 	if dryRun {
-		verb = "would rotate"
+		verb, end = "would rotate", " would change"
 	}
 	changed := len(files)
 	for _, f := range files {
@@ -120,10 +120,6 @@ func printRotated(w io.Writer, files []edit.RotatedFile, dryRun bool) {
 			}
 			fmt.Fprintln(w)
 		}
-	}
-	end := " changed"
-	if dryRun {
-		end = " would change"
 	}
 	fmt.Fprintln(w, diag.Count(changed, "file", "files")+end)
 }
