@@ -46,7 +46,7 @@ test-programs: ## Build sops, vals and helmfile, and run the scripts that compar
 # A process that looks for races sleeps for a second before it ends, which thousands
 # do here: GORACE turns it off.
 RACE = $(shell grep -rlE --include='*.go' --exclude='*_test.go' '\bgo func|\.Go\b|sync\.|atomic\.' compiler/* | xargs -n 1 dirname | grep -vxE 'compiler(/(query|edit|incremental|stage/values))?' | sort -u | sed 's,^,./,')
-SERIAL = TestReadsAreComplete|TestCachedMatchesExecuted|TestSameMerge.*|TestNondeterministicFunctions|FuzzEngine|TestExampleFleet|TestManyLongWords|TestUnpackLimits|TestExports(Example|Helm)|TestVet(HasFaultsOf.*|OfLayouts)
+SERIAL = TestReadsAreComplete|TestBounded|TestBounds|TestDefaultLimits|TestJsonnetLimits|TestAlmostDeep|TestCachedMatchesExecuted|TestSameMerge.*|TestNondeterministicFunctions|FuzzEngine|TestExampleFleet|TestManyLongWords|TestUnpackLimits|TestExports(Example|Helm)|TestVet(HasFaultsOf.*|OfLayouts)
 race race-all: export GORACE := atexit_sleep_ms=0
 race race-all: export CGO_ENABLED := 1
 race: ## Look for data races where goroutines are.

@@ -97,8 +97,8 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestLimits checks the default limits.
-func TestLimits(t *testing.T) {
+// TestDefaultLimits checks the default limits.
+func TestDefaultLimits(t *testing.T) {
 	for template, want := range map[string]string{
 		`{{ uniq (until 1000000) }}`:                                          "templates need too many steps; a loop may be endless",
 		`{{ range until 20 }}{{ $x := list (repeat 60000000 "x") }}{{ end }}`: "templates produce more than 1024 MiB of text and lists",

@@ -317,8 +317,8 @@ func TestLimits(t *testing.T) {
 		size   int
 		want   string
 	}{
-		"time":   {par.Limits{Time: time.Millisecond}, 4, "the kustomization takes longer than 1ms [FL1407]"},
-		"memory": {par.Limits{Memory: 4 << 20}, 60, "the kustomization takes more than 4 MiB of memory [FL1407]"},
+		"time":   {par.Limits{Time: time.Millisecond}, 1, "the kustomization takes longer than 1ms [FL1407]"},
+		"memory": {par.Limits{Memory: 4 << 20}, 15, "the kustomization takes more than 4 MiB of memory [FL1407]"},
 	} {
 		limits = test.limits
 		root := unpack(t, []byte(bomb(test.size)))
