@@ -21,14 +21,14 @@ const unknownField = "fleetc import does not know this field: look up its effect
 
 // accountFor returns a note for each field of a document that the table does not carry. at
 // returns the position of a field.
-func accountFor(doc map[string]any, title string, table Table, at func(path []string) diag.Pos) []Note {
+func accountFor(doc map[string]any, title string, table Table, at func(path ...string) diag.Pos) []Note {
 	var notes []Note
 	var walk func(v any, path []string)
 	walk = func(v any, path []string) {
 		if len(path) > 0 {
 			if text, ok := table.find(path); ok {
 				if text != "" {
-					notes = append(notes, Note{Pos: at(path), Doc: title, Field: strings.Join(path, "."), Do: text})
+					notes = append(notes, Note{Pos: at(path...), Doc: title, Field: strings.Join(path, "."), Do: text})
 				}
 				return
 			}
@@ -47,7 +47,7 @@ func accountFor(doc map[string]any, title string, table Table, at func(path []st
 			isField = v != nil
 		}
 		if isField || empty(v) && !table.hasBelow(path) {
-			notes = append(notes, Note{Pos: at(path), Doc: title, Field: strings.Join(path, "."), Do: unknownField})
+			notes = append(notes, Note{Pos: at(path...), Doc: title, Field: strings.Join(path, "."), Do: unknownField})
 		}
 	}
 	walk(doc, nil)

@@ -88,7 +88,7 @@ func ReadArgoCD(ctx context.Context, opts ArgoCDOptions) (model *Model, err erro
 		return nil, err
 	}
 	for _, dir := range opts.AppOfApps {
-		r.apps = append(r.apps, rootApplication(dir))
+		r.apps = append(r.apps, r.rootApplication(dir))
 	}
 	return r.model, r.releases()
 }
@@ -114,8 +114,8 @@ func (r *argoReader) walk() error {
 			return err
 		}
 		before := len(r.docs)
-		for _, d := range readDocuments(filepath.ToSlash(rel), data) {
-			if (d.Kind == application || d.Kind == applicationSet) && strings.HasPrefix(scalarOf(d, "apiVersion"), group+"/") {
+		for _, d := range readDocuments(r.Dir, filepath.ToSlash(rel), data) {
+			if (d.Kind == application || d.Kind == applicationSet) && strings.HasPrefix(scalar(childNode(d.Node, "apiVersion")), group+"/") {
 				r.docs = append(r.docs, d)
 			}
 			if r.opts.Secrets == nil {
@@ -124,7 +124,7 @@ func (r *argoReader) walk() error {
 		}
 		if bytes.Contains(data, []byte(group+"/")) && bytes.Contains(data, []byte("kind: "+application)) {
 			if err := invalidYAML(data); err != nil {
-				d := &Document{File: filepath.ToSlash(rel), Node: &yamlv3.Node{}}
+				d := &Document{dir: filepath.ToSlash(r.Dir), File: filepath.ToSlash(rel), Node: &yamlv3.Node{}}
 				r.leaveOut(d, application, d.File, &diag.Diag{Code: diag.CodeImportInvalid, Msg: "not valid YAML: " + yamlReason(err), Hint: "correct the file"})
 			}
 		}
@@ -157,13 +157,6 @@ func isYAML(file string) bool {
 	return slices.Contains([]string{".yaml", ".yml"}, strings.ToLower(filepath.Ext(file)))
 }
 
-func scalarOf(d *Document, key string) string {
-	if n := childNode(d.Node, key); n != nil {
-		return n.Value
-	}
-	return ""
-}
-
 // applications collects the Applications of all documents. It leaves out documents with
 // faults.
 func (r *argoReader) applications() error {
@@ -179,7 +172,7 @@ func (r *argoReader) applications() error {
 		var content map[string]any
 		if err := d.Node.Decode(&content); err != nil {
 			r.leaveOut(d, d.Kind, d.Name, &diag.Diag{
-				Code: diag.CodeImportInvalid, At: []diag.Pos{d.At(r.Dir, nil)},
+				Code: diag.CodeImportInvalid, At: []diag.Pos{d.At()},
 				Msg:  "not a valid " + d.Kind + ": " + yamlReason(err),
 				Hint: "correct the document",
 			})
@@ -197,7 +190,7 @@ func (r *argoReader) applications() error {
 
 // leaveOut leaves out an Application or ApplicationSet with a fault, and lists its faults.
 func (r *argoReader) leaveOut(d *Document, kind, name string, err error) {
-	title, at := kind+" "+name, d.At(r.Dir, nil)
+	title, at := kind+" "+name, d.At()
 	r.model.Dropped = append(r.model.Dropped, &Release{Name: nameOf(name), Origin: title, Pos: at, Unproven: r.model.LeaveOut(title, at, err)})
 }
 
@@ -301,7 +294,7 @@ func (r *argoReader) drop(a *app, c *Cluster, err error) {
 
 // at returns the position of a field of an Application.
 func (r *argoReader) at(a *app, field []string) diag.Pos {
-	return a.doc.At(r.Dir, slices.Concat(a.prefix, field))
+	return a.doc.At(slices.Concat(a.prefix, field)...)
 }
 
 func (r *argoReader) fault(code diag.Code, a *app, field []string, msg, hint string) *diag.Diag {
@@ -315,7 +308,7 @@ func (r *argoReader) note(a *app, field []string, do string) {
 
 // account adds the fields of an Application that are not carried.
 func (r *argoReader) account(a *app) {
-	for _, n := range accountFor(a.content, a.title(), applicationTable, func(field []string) diag.Pos { return r.at(a, field) }) {
+	for _, n := range accountFor(a.content, a.title(), applicationTable, func(field ...string) diag.Pos { return r.at(a, field) }) {
 		r.note(a, strings.Split(n.Field, "."), n.Do)
 	}
 }

@@ -71,7 +71,7 @@ func (r *argoReader) addDestinations(node *yaml.Node) {
 // addDestination adds the cluster of a document that is a cluster Secret with a name. The
 // last one with a name counts, as in Argo CD.
 func (r *argoReader) addDestination(node *yaml.Node) {
-	if kind := childNode(node, "kind"); kind == nil || kind.Value != "Secret" {
+	if scalar(childNode(node, "kind")) != "Secret" {
 		return
 	}
 	var content struct {

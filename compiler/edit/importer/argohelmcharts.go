@@ -44,7 +44,7 @@ func (r *argoReader) chartsIn(s *appSource, dir, namespace string, seen map[stri
 	if k.before, err = r.read(filepath.Join(r.Work, filepath.FromSlash(k.file))); err != nil {
 		return nil, err
 	}
-	docs := readDocuments(k.file, k.before)
+	docs := readDocuments(k.Dir, k.file, k.before)
 	if yaml.Unmarshal(k.before, &k.content) != nil || len(docs) != 1 {
 		return nil, nil //nolint:nilerr // the build reports it
 	}
@@ -122,7 +122,7 @@ func (k *chartsKustomization) charts(objects []Object) ([]*Release, error) {
 }
 
 // at returns the position of a field of the kustomization.
-func (k *chartsKustomization) at(field ...string) diag.Pos { return k.doc.At(k.Dir, field) }
+func (k *chartsKustomization) at(field ...string) diag.Pos { return k.doc.At(field...) }
 
 // fault returns a fault at a field of the kustomization.
 func (k *chartsKustomization) fault(field []string, msg, hint string) error {
@@ -162,7 +162,7 @@ func (k *chartsKustomization) release(c any, field []string) (*Release, error) {
 		out.Chart.Dir = filepath.Join(k.Dir, filepath.FromSlash(local))
 	}
 	values, err := k.values(c, field)
-	out.Values = nodeOf(values, childNode(k.doc.Node, append(slices.Clone(field), "valuesInline")...))
+	out.Values = nodeOf(values, nil)
 	return out, err
 }
 

@@ -20,9 +20,9 @@ import (
 const maxArgoDepth = 8
 
 // rootApplication returns an Application for a directory that makes Applications.
-func rootApplication(dir string) *app {
+func (r *argoReader) rootApplication(dir string) *app {
 	return &app{
-		doc: readDocuments(path.Join(dir, "Chart.yaml"), []byte("{}"))[0],
+		doc: readDocuments(r.Dir, path.Join(dir, "Chart.yaml"), []byte("{}"))[0],
 		content: map[string]any{
 			"apiVersion": group + "/v1alpha1", "kind": application, "metadata": map[string]any{"name": path.Base(dir)},
 			"spec": map[string]any{"source": map[string]any{"path": dir}, "destination": map[string]any{"server": inCluster, "namespace": "argocd"}},

@@ -30,7 +30,7 @@ func (s *argoSet) name() string  { return textAt(s.content, "metadata", "name") 
 func (s *argoSet) title() string { return applicationSet + " " + s.name() }
 
 func (s *argoSet) fault(code diag.Code, field []string, msg, hint string) *diag.Diag {
-	return &diag.Diag{Code: code, At: []diag.Pos{s.doc.At(s.Dir, field)}, Path: strings.Join(field, "."), Msg: msg, Hint: hint}
+	return &diag.Diag{Code: code, At: []diag.Pos{s.doc.At(field...)}, Path: strings.Join(field, "."), Msg: msg, Hint: hint}
 }
 
 // expand adds the Applications of an ApplicationSet.
@@ -40,7 +40,7 @@ func (r *argoReader) expand(d *Document, content map[string]any) error {
 	for _, o := range listAt(content, "spec", "goTemplateOptions") {
 		s.options = append(s.options, fmt.Sprint(o))
 	}
-	r.model.NotCarried = append(r.model.NotCarried, accountFor(content, s.title(), setTable, func(field []string) diag.Pos { return d.At(r.Dir, field) })...)
+	r.model.NotCarried = append(r.model.NotCarried, accountFor(content, s.title(), setTable, d.At)...)
 	var apps []*app
 	for i, g := range listAt(content, "spec", "generators") {
 		params, err := s.generate(g, []string{"spec", "generators", fmt.Sprint(i)})
@@ -66,9 +66,9 @@ func (r *argoReader) expand(d *Document, content map[string]any) error {
 	at := []string{"spec", "generators"}
 	switch {
 	case s.left != "":
-		r.model.Dropped = append(r.model.Dropped, &Release{Name: nameOf(s.name()), Origin: s.title(), Pos: d.At(r.Dir, at), Unproven: s.left})
+		r.model.Dropped = append(r.model.Dropped, &Release{Name: nameOf(s.name()), Origin: s.title(), Pos: d.At(at...), Unproven: s.left})
 	case len(apps) == 0:
-		r.model.Note(Note{Pos: d.At(r.Dir, at), Doc: s.title(), Field: strings.Join(at, "."), Do: "nothing to do: the generators match nothing, so that there are no Applications"})
+		r.model.Note(Note{Pos: d.At(at...), Doc: s.title(), Field: strings.Join(at, "."), Do: "nothing to do: the generators match nothing, so that there are no Applications"})
 	}
 	return nil
 }

@@ -15,17 +15,21 @@ import (
 type Document struct {
 	File       string // slash-separated, relative to the repository
 	Kind, Name string
-	Node       *yaml.Node
+	Node       *yaml.Node // nil for a document without content
+
+	dir   string // of the repository, slash-separated
+	lines []int  // line in the file of each line of a rendered document; nil for others
 }
 
-// readDocuments returns the documents of a file up to the first that does not parse.
-func readDocuments(file string, data []byte) []*Document {
+// readDocuments returns the documents of a file of a repository up to the first that does
+// not parse.
+func readDocuments(dir, file string, data []byte) []*Document {
 	var docs []*Document
 	for node, err := range fleet.YAMLDocuments(data) {
 		if err != nil || len(node.Content) == 0 {
 			continue
 		}
-		d := &Document{File: file, Node: node.Content[0]}
+		d := &Document{dir: filepath.ToSlash(dir), File: file, Node: node.Content[0]}
 		d.Kind = scalar(childNode(d.Node, "kind"))
 		d.Name = scalar(childNode(d.Node, "metadata", "name"))
 		docs = append(docs, d)
@@ -33,54 +37,61 @@ func readDocuments(file string, data []byte) []*Document {
 	return docs
 }
 
-// At returns the position of a field, or of the deepest part of its path that exists. dir
-// is the absolute path of the repository.
-func (d *Document) At(dir string, field []string) diag.Pos {
-	n := d.Node
-	pos := diag.Pos{File: path.Join(filepath.ToSlash(dir), d.File), Line: n.Line, Col: n.Column}
-	for _, key := range field {
-		for n.Kind == yaml.AliasNode {
-			n = n.Alias
-		}
-		var next *yaml.Node
-		switch n.Kind {
-		case yaml.MappingNode:
-			for i := 0; i+1 < len(n.Content); i += 2 {
-				if n.Content[i].Value == key {
-					pos.Line, pos.Col = n.Content[i].Line, n.Content[i].Column
-					next = n.Content[i+1]
-				}
-			}
-		case yaml.SequenceNode:
-			if i, err := strconv.Atoi(key); err == nil && i < len(n.Content) {
-				next = n.Content[i]
-				pos.Line, pos.Col = next.Line, next.Column
-			}
-		}
-		if next == nil {
-			return pos
-		}
-		n = next
+// At returns the position of a field, or of the deepest part of its path that exists.
+func (d *Document) At(field ...string) diag.Pos {
+	if d.Node == nil {
+		return diag.Pos{File: path.Join(d.dir, d.File), Line: 1, Col: 1}
 	}
-	return pos
+	at, n := d.Node, d.Node
+	for _, key := range field {
+		name, value := child(n, key)
+		if value == nil {
+			break
+		}
+		at, n = name, value
+	}
+	return d.position(at)
 }
 
-// childNode returns the value at a path of keys, nil when there is none.
-func childNode(n *yaml.Node, keys ...string) *yaml.Node {
-	for _, key := range keys {
-		for n != nil && n.Kind == yaml.AliasNode {
-			n = n.Alias
+// position returns the position of a node of the document.
+func (d *Document) position(n *yaml.Node) diag.Pos {
+	return diag.Pos{File: path.Join(d.dir, d.File), Line: sourceLine(d.lines, n.Line), Col: n.Column}
+}
+
+// sourceLine returns the line in the file of a rendered line.
+func sourceLine(lines []int, line int) int {
+	if line >= 1 && line <= len(lines) {
+		return lines[line-1]
+	}
+	return line
+}
+
+// child returns the key and the value of a field of a map, or an element of a list as both;
+// nil when there is none.
+func child(n *yaml.Node, key string) (name, value *yaml.Node) {
+	for n != nil && n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	switch {
+	case n == nil:
+	case n.Kind == yaml.SequenceNode:
+		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(n.Content) {
+			return n.Content[i], n.Content[i]
 		}
-		if n == nil || n.Kind != yaml.MappingNode {
-			return nil
-		}
-		var next *yaml.Node
+	case n.Kind == yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if n.Content[i].Value == key {
-				next = n.Content[i+1]
+				name, value = n.Content[i], n.Content[i+1]
 			}
 		}
-		n = next
+	}
+	return name, value
+}
+
+// childNode returns the value at a path of keys and indices, nil when there is none.
+func childNode(n *yaml.Node, keys ...string) *yaml.Node {
+	for _, key := range keys {
+		_, n = child(n, key)
 	}
 	return n
 }

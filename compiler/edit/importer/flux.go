@@ -119,7 +119,7 @@ type fluxObject struct {
 // at returns the position of a field of the object.
 func (s *fluxState) at(o *fluxObject, field ...string) diag.Pos {
 	if o.doc != nil {
-		return o.doc.At(s.Dir, field)
+		return o.doc.At(field...)
 	}
 	if o.stage != nil {
 		return o.stage.pos

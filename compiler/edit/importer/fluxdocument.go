@@ -21,7 +21,7 @@ func (r *fluxReader) parsed(file string) []*Document {
 	if err != nil {
 		return nil
 	}
-	docs = readDocuments(file, data)
+	docs = readDocuments(r.Dir, file, data)
 	r.files[file] = docs
 	return docs
 }

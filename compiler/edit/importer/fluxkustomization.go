@@ -224,7 +224,7 @@ func (s *fluxState) accountKustomization(k *kustomization) {
 
 // account notes the fields of a document that the table does not carry.
 func (s *fluxState) account(o *fluxObject, table Table) {
-	for _, n := range accountFor(o.content, o.title(), table, func(path []string) diag.Pos { return s.at(o, path...) }) {
+	for _, n := range accountFor(o.content, o.title(), table, func(path ...string) diag.Pos { return s.at(o, path...) }) {
 		s.model.Note(n)
 	}
 }

@@ -71,42 +71,16 @@ func (r *helmfileReader) glob(pattern string) ([]string, error) {
 	return out, err
 }
 
-// A section is a part of a file after its templates were rendered.
-type section struct {
-	reader *helmfileReader
-	file   string     // relative to the repository
-	node   *yaml.Node // nil for a part without content
-	lines  []int      // line in the file of each rendered line
-}
-
-// at returns the position of a field, or of the deepest part of its path that exists.
-func (s *section) at(field ...string) diag.Pos {
-	if s.node == nil {
-		return s.reader.pos(s.file, 1, 1)
-	}
-	p := (&Document{File: s.file, Node: s.node}).At(s.reader.dir, field)
-	p.Line = sourceLine(s.lines, p.Line)
-	return p
-}
-
-// sourceLine returns the line in the file of a rendered line.
-func sourceLine(lines []int, line int) int {
-	if line >= 1 && line <= len(lines) {
-		return lines[line-1]
-	}
-	return line
-}
-
 // parse returns the content of rendered YAML. lines has the line in the file of each
 // rendered line.
-func (r *helmfileReader) parse(file string, data []byte, lines []int) (*section, map[string]any, error) {
-	s := &section{reader: r, file: file, lines: lines}
+func (r *helmfileReader) parse(file string, data []byte, lines []int) (*Document, map[string]any, error) {
+	s := &Document{dir: filepath.ToSlash(r.dir), File: file, lines: lines}
 	var doc yaml.Node
 	content := map[string]any{}
 	err := yaml.Unmarshal(data, &doc)
 	if err == nil && len(doc.Content) > 0 && doc.Content[0].Tag != "!!null" {
-		s.node = doc.Content[0]
-		err = s.node.Decode(&content)
+		s.Node = doc.Content[0]
+		err = s.Node.Decode(&content)
 	}
 	if err != nil {
 		line, text := yamlLine(err)

@@ -169,8 +169,8 @@ func (e *environmentRun) loadPart(dir, file, text string, lines []int, env envir
 	if err != nil {
 		return nil, err
 	}
-	if len(readDocuments(file, []byte(text))) > 1 {
-		return nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{s.at()}, Msg: "a part of the helmfile has several documents", Hint: "write --- on its own line between parts"}
+	if len(readDocuments(e.dir, file, []byte(text))) > 1 {
+		return nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{s.At()}, Msg: "a part of the helmfile has several documents", Hint: "write --- on its own line between parts"}
 	}
 	e.account(s, content)
 	st, err := e.newState(dir, s, content)

@@ -223,7 +223,7 @@ func (e *environmentRun) renderText(d *helmfileRelease, text string, field ...st
 	if !strings.Contains(text, "{{") {
 		return text, nil
 	}
-	return e.render(templateText{text: text, dir: d.state.dir, file: d.section.file, at: d.at(field...)}, d.data)
+	return e.render(templateText{text: text, dir: d.state.dir, file: d.doc.File, at: d.at(field...)}, d.data)
 }
 
 // renderFields executes the templates in the fields of a release that helmfile renders.

@@ -2,40 +2,11 @@ package importer
 
 import (
 	"slices"
-	"strconv"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
-
-// nodeAt returns the node at a path of keys and indices, nil when there is none.
-func (s *section) nodeAt(path []string) *yaml.Node {
-	n := s.node
-	for _, key := range path {
-		for n != nil && n.Kind == yaml.AliasNode {
-			n = n.Alias
-		}
-		switch {
-		case n == nil:
-			return nil
-		case n.Kind == yaml.SequenceNode:
-			i, err := strconv.Atoi(key)
-			if err != nil || i >= len(n.Content) {
-				return nil
-			}
-			n = n.Content[i]
-		default:
-			n = childNode(n, key)
-		}
-	}
-	return n
-}
-
-// position returns the position of a node of a section.
-func (s *section) position(n *yaml.Node) diag.Pos {
-	return s.reader.pos(s.file, sourceLine(s.lines, n.Line), n.Column)
-}
 
 // A mergedSource is the YAML of values from several files: it has the order of keys, the
 // comments and the positions.
@@ -45,14 +16,14 @@ type mergedSource struct {
 }
 
 // add merges the YAML of later values.
-func (m *mergedSource) add(s *section, n *yaml.Node) {
+func (m *mergedSource) add(s *Document, n *yaml.Node) {
 	if n != nil {
 		m.node = m.merge(s, m.node, n)
 	}
 }
 
 // merge returns a copy of b, over a if both are maps.
-func (m *mergedSource) merge(s *section, a, b *yaml.Node) *yaml.Node {
+func (m *mergedSource) merge(s *Document, a, b *yaml.Node) *yaml.Node {
 	for b.Kind == yaml.AliasNode {
 		b = b.Alias
 	}

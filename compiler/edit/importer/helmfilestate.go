@@ -10,20 +10,20 @@ import (
 
 // An item is a value of a helmfile and its place.
 type item struct {
-	value   any
-	section *section
-	path    []string
-	above   []item // the templates that a release inherits, the nearest last, and the release itself
+	value any
+	doc   *Document
+	path  []string
+	above []item // the templates that a release inherits, the nearest last, and the release itself
 }
 
 // at returns the position of a field of the item: in the item, or in the templates that it
 // inherits.
 func (i item) at(field ...string) diag.Pos {
-	if i.section == nil {
+	if i.doc == nil {
 		return diag.Pos{}
 	}
 	i, field = i.origin(field)
-	return i.section.at(slices.Concat(i.path, field)...)
+	return i.doc.At(slices.Concat(i.path, field)...)
 }
 
 // templateLists are the fields whose elements precede those of another field.
@@ -65,17 +65,17 @@ func (i item) origin(field []string) (item, []string) {
 func (i item) below(field string) []item {
 	var out []item
 	for n, v := range listAt(i.value, field) {
-		out = append(out, item{value: v, section: i.section, path: append(slices.Clone(i.path), field, strconv.Itoa(n))})
+		out = append(out, item{value: v, doc: i.doc, path: append(slices.Clone(i.path), field, strconv.Itoa(n))})
 	}
 	return out
 }
 
 // title names the document of the item for notes.
 func (i item) title() string {
-	if i.section == nil {
+	if i.doc == nil {
 		return "helmfile"
 	}
-	return "helmfile " + i.section.file
+	return "helmfile " + i.doc.File
 }
 
 // The fields of a helmfile that are lists or maps; others are single values.
@@ -94,15 +94,15 @@ type state struct {
 }
 
 // newState returns the state of one part.
-func (r *helmfileReader) newState(dir string, s *section, content map[string]any) (*state, error) {
+func (r *helmfileReader) newState(dir string, s *Document, content map[string]any) (*state, error) {
 	st := &state{dir: dir, lists: map[string][]item{}, maps: map[string]map[string]item{}, single: map[string]item{}}
 	var faults diag.List
 	bad := func(key, want string) {
-		faults.Add(&diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{s.at(key)}, Path: key, Msg: key + " is not a " + want, Hint: "correct the helmfile"})
+		faults.Add(&diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{s.At(key)}, Path: key, Msg: key + " is not a " + want, Hint: "correct the helmfile"})
 	}
 	for _, key := range sortedKeys(content) {
 		v := content[key]
-		root := item{value: content, section: s}
+		root := item{value: content, doc: s}
 		switch {
 		case v == nil:
 		case slices.Contains(listFields, key):
@@ -116,10 +116,10 @@ func (r *helmfileReader) newState(dir string, s *section, content map[string]any
 			}
 			st.maps[key] = map[string]item{}
 			for name, below := range mapAt(v) {
-				st.maps[key][name] = item{value: below, section: s, path: []string{key, name}}
+				st.maps[key][name] = item{value: below, doc: s, path: []string{key, name}}
 			}
 		default:
-			st.single[key] = item{value: v, section: s, path: []string{key}}
+			st.single[key] = item{value: v, doc: s, path: []string{key}}
 		}
 	}
 	for _, key := range []string{"releases", "repositories"} {

@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // Texts for several fields.
@@ -95,9 +93,8 @@ var stateTable = func() Table {
 
 // account adds the fields of a part of a helmfile that are not carried. The field of a note
 // has neither indices nor names, so that equal notes are one in the report.
-func (e *environmentRun) account(s *section, content map[string]any) {
-	at := func(field []string) diag.Pos { return s.at(field...) }
-	for _, n := range accountFor(maps.Clone(content), "helmfile "+s.file, stateTable, at) {
+func (e *environmentRun) account(s *Document, content map[string]any) {
+	for _, n := range accountFor(maps.Clone(content), "helmfile "+s.File, stateTable, s.At) {
 		keys := strings.Split(n.Field, ".")
 		if len(keys) > 2 && slices.Contains([]string{"releases", "templates", "repositories", "environments"}, keys[0]) { //nolint:mnd // list, element and field
 			keys = append(keys[:1:1], keys[2:]...)

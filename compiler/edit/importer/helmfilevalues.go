@@ -69,13 +69,13 @@ func (e *environmentRun) values(d *helmfileRelease, out *Release) (*Node, error)
 		case map[string]any:
 			values = mergeValues(values, plainNumbers(v))
 			of, at := d.origin(field)
-			source.add(of.section, of.section.nodeAt(slices.Concat(of.path, at)))
+			source.add(of.doc, childNode(of.doc.Node, slices.Concat(of.path, at)...))
 		case string:
 			more, s, err := e.releaseFile(d, v, d.at(field...))
 			faults.Add(err)
 			values = mergeValues(values, more)
 			if s != nil {
-				source.add(s, s.node)
+				source.add(s, s.Node)
 			}
 		default:
 			faults.Add(d.fault(diag.CodeImportInvalid, field, "values are neither a file nor a map", "write the path of a file, or a map"))
@@ -109,8 +109,8 @@ func plainNumbers(v map[string]any) map[string]any {
 }
 
 // releaseFile returns the content of a file of values or patches of a release, and its
-// section; nil when the file is missing and may be.
-func (e *environmentRun) releaseFile(d *helmfileRelease, name string, at diag.Pos) (map[string]any, *section, error) {
+// document; nil when the file is missing and may be.
+func (e *environmentRun) releaseFile(d *helmfileRelease, name string, at diag.Pos) (map[string]any, *Document, error) {
 	if strings.HasPrefix(name, "ref+") {
 		return nil, nil, &diag.Diag{
 			Code: diag.CodeImportUnsupported, At: []diag.Pos{at},

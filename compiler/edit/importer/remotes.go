@@ -67,7 +67,7 @@ func (r *Remotes) Remove(ctx context.Context, dir string) ([]string, error) {
 	if sigsyaml.Unmarshal(data, &content) != nil || yaml.Unmarshal(data, &node) != nil || len(node.Content) == 0 {
 		return nil, nil // the build reports the file
 	}
-	doc := &Document{File: file, Node: node.Content[0]}
+	doc := &Document{dir: filepath.ToSlash(r.Repository.Dir), File: file, Node: node.Content[0]}
 	var found []string
 	changed := false
 	for _, key := range []string{"resources", "bases", "components"} {
@@ -75,7 +75,7 @@ func (r *Remotes) Remove(ctx context.Context, dir string) ([]string, error) {
 		for i, v := range listAt(content, key) {
 			entry, _ := v.(string)
 			if isRemote(entry) {
-				if r.isFetched(ctx, entry, Note{Pos: doc.At(r.Repository.Dir, []string{key, strconv.Itoa(i)}), Doc: "kustomization " + file, Field: key}) {
+				if r.isFetched(ctx, entry, Note{Pos: doc.At(key, strconv.Itoa(i)), Doc: "kustomization " + file, Field: key}) {
 					kept = append(kept, v)
 				} else {
 					found, changed = append(found, entry), true
