@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -67,8 +66,7 @@ func (r *argoReader) kustomize(s *appSource, dir string, out *Release, mayMiss b
 		return r.moved(s, err)
 	}
 	out.Unproven = cmp.Or(out.Unproven, built.Differs)
-	contents, nodes := renderedNodes(built.Objects)
-	r.setObjects(out, contents, nodes)
+	r.setObjects(out, renderedNodes(built.Objects))
 	return nil
 }
 
@@ -106,20 +104,12 @@ func (r *argoReader) moved(s *appSource, err error) error {
 
 // setObjects sets the objects of a release. Objects of Argo CD do not exist in the fleet:
 // their documents are imported themselves.
-func (r *argoReader) setObjects(out *Release, contents []*unstructured.Unstructured, nodes []*Node) {
-	var keep []*unstructured.Unstructured
-	var sources []*Node
-	for i, o := range contents {
-		if o.GroupVersionKind().Group != group {
-			keep, sources = append(keep, o), append(sources, nodes[i])
-		}
-	}
-	out.SetObjects(keep, sources)
+func (r *argoReader) setObjects(out *Release, nodes []*Node) {
+	out.SetObjects(slices.DeleteFunc(nodes, func(o *Node) bool { return strings.HasPrefix(o.Text("apiVersion"), group+"/") }))
 }
 
 // manifests adds the objects of files of manifests.
 func (r *argoReader) manifests(files []string, out *Release) error {
-	var contents []*unstructured.Unstructured
 	var nodes []*Node
 	for _, file := range files {
 		data, err := r.read(filepath.Join(r.Work, filepath.FromSlash(file)))
@@ -143,11 +133,11 @@ func (r *argoReader) manifests(files []string, out *Release) error {
 				}
 			}
 			if o != nil {
-				contents, nodes = append(contents, o), append(nodes, nodeOf(o.Object, node.Content[0]))
+				nodes = append(nodes, nodeOf(o.Object, node.Content[0]))
 			}
 		}
 	}
-	r.setObjects(out, contents, nodes)
+	r.setObjects(out, nodes)
 	return nil
 }
 

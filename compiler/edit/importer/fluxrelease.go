@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // maxReleaseName is the limit of Helm for names of releases.
@@ -163,10 +162,9 @@ func (s *fluxState) plainRelease(k *kustomization, name string, depends []string
 	if k.object == nil {
 		r.Origin = "directory " + k.dir
 	}
-	contents := make([]*unstructured.Unstructured, len(k.plain))
 	nodes := make([]*Node, len(k.plain))
 	for i, o := range k.plain {
-		contents[i], nodes[i] = &unstructured.Unstructured{Object: o.content}, nodeOf(o.content, o.source())
+		nodes[i] = nodeOf(o.content, o.source())
 		if len(o.unknown) > 0 {
 			r.Unproven = "the value of the variable " + o.unknown[0] + " is unknown"
 		}
@@ -178,7 +176,7 @@ func (s *fluxState) plainRelease(k *kustomization, name string, depends []string
 			})
 		}
 	}
-	r.SetObjects(contents, nodes)
+	r.SetObjects(nodes)
 	return r
 }
 

@@ -17,11 +17,10 @@ import (
 // directory adds the objects of a directory that is not a chart: a kustomization, or
 // manifests.
 func (e *environmentRun) directory(d *helmfileRelease, out *Release, dir string) error {
-	var objs []*unstructured.Unstructured
 	var nodes []*Node
 	if !slices.ContainsFunc(kustomizationFiles, func(name string) bool { return e.isFile(path.Join(dir, name)) }) {
 		var err error
-		if objs, nodes, err = e.manifests(d, dir); err != nil {
+		if nodes, err = e.manifests(d, dir); err != nil {
 			return err
 		}
 	} else {
@@ -34,7 +33,7 @@ func (e *environmentRun) directory(d *helmfileRelease, out *Release, dir string)
 				e.count(file, lineCount(data), 0)
 			}
 		}
-		objs, nodes = renderedNodes(built)
+		nodes = renderedNodes(built)
 		for _, o := range built {
 			if o.GetNamespace() != "" && o.GetNamespace() != out.Namespace {
 				out.Unproven = "helmfile puts all of its objects into the namespace " + out.Namespace
@@ -45,16 +44,16 @@ func (e *environmentRun) directory(d *helmfileRelease, out *Release, dir string)
 		out.Unproven = "helmfile changes the kustomization by values"
 		e.note(d.at("values"), d.title(), "values", "values of a kustomization, such as images, are not imported: write them as patches")
 	}
-	if len(objs) == 0 {
+	if len(nodes) == 0 {
 		return d.fault(diag.CodeImportFile, []string{"chart"}, "the directory "+dir+" has no chart and no objects", "correct the path of the chart")
 	}
-	out.SetObjects(objs, nodes)
+	out.SetObjects(nodes)
 	return nil
 }
 
 // manifests returns the objects in the files of a directory, with the templates of .gotmpl
 // files executed.
-func (e *environmentRun) manifests(d *helmfileRelease, dir string) (objs []*unstructured.Unstructured, nodes []*Node, err error) {
+func (e *environmentRun) manifests(d *helmfileRelease, dir string) (nodes []*Node, err error) {
 	var files []string
 	err = fs.WalkDir(e.tree.FS(), dir, func(file string, entry fs.DirEntry, err error) error {
 		ext := path.Ext(strings.TrimSuffix(file, ".gotmpl"))
@@ -64,13 +63,13 @@ func (e *environmentRun) manifests(d *helmfileRelease, dir string) (objs []*unst
 		return err
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	slices.Sort(files)
 	for _, file := range files {
 		text, lines, err := e.renderFile(file, d.data)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		for node, err := range fleet.YAMLDocuments([]byte(text)) {
 			var o *unstructured.Unstructured
@@ -78,12 +77,12 @@ func (e *environmentRun) manifests(d *helmfileRelease, dir string) (objs []*unst
 				o, err = objectOf(node)
 			}
 			if err != nil {
-				return nil, nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{e.pos(file, sourceLine(lines, max(node.Line, 1)), 1)}, Msg: diag.Brief(err), Hint: "write a Kubernetes object"}
+				return nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{e.pos(file, sourceLine(lines, max(node.Line, 1)), 1)}, Msg: diag.Brief(err), Hint: "write a Kubernetes object"}
 			}
 			if o != nil {
-				objs, nodes = append(objs, o), append(nodes, nodeOf(o.Object, node.Content[0]))
+				nodes = append(nodes, nodeOf(o.Object, node.Content[0]))
 			}
 		}
 	}
-	return objs, nodes, nil
+	return nodes, nil
 }

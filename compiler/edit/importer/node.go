@@ -134,6 +134,18 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
+// Text returns the string at a path of keys, empty when there is none.
+func (n *Node) Text(keys ...string) string {
+	for _, key := range keys {
+		n = n.Get(key)
+	}
+	if n == nil {
+		return ""
+	}
+	text, _ := n.Scalar.(string)
+	return text
+}
+
 // Set adds a field to a map, or replaces it.
 func (n *Node) Set(key string, value *Node) {
 	for i, f := range n.Fields {

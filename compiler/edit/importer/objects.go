@@ -20,16 +20,16 @@ import (
 // SetRendered is [Release.SetObjects] for objects that another program renders, and whose
 // content has no place in a file.
 func (r *Release) SetRendered(objs []fleet.Object) {
-	contents, nodes := renderedNodes(objs)
-	r.SetObjects(contents, nodes)
+	r.SetObjects(renderedNodes(objs))
 }
 
-// renderedNodes returns the contents and the nodes of objects that another program renders.
-func renderedNodes(objs []fleet.Object) (contents []*unstructured.Unstructured, nodes []*Node) {
-	for _, o := range objs {
-		contents, nodes = append(contents, o.Unstructured), append(nodes, nodeOf(o.Object, nil))
+// renderedNodes returns the nodes of objects that another program renders.
+func renderedNodes(objs []fleet.Object) []*Node {
+	nodes := make([]*Node, len(objs))
+	for i, o := range objs {
+		nodes[i] = nodeOf(o.Object, nil)
 	}
-	return contents, nodes
+	return nodes
 }
 
 // yamlReason says why a YAML document is not valid.
@@ -65,25 +65,24 @@ func objectOf(document *yaml.Node) (*unstructured.Unstructured, error) {
 	return o, err
 }
 
-// SetObjects sets the objects of a release, with a distinct key for each. sources are
-// the nodes with their content. A release without a namespace gets the most frequent one
-// of its objects, or default.
-func (r *Release) SetObjects(objs []*unstructured.Unstructured, sources []*Node) {
+// SetObjects sets the objects of a release, with a distinct key for each. A release without
+// a namespace gets the most frequent one of its objects, or default.
+func (r *Release) SetObjects(nodes []*Node) {
 	keys := map[string]bool{}
 	namespaces := map[string]int{}
-	r.Objects = make([]Object, len(objs))
-	for i, o := range objs {
-		name := path.Join(o.GetNamespace(), o.GetName())
-		key := o.GetKind() + "/" + o.GetName()
+	r.Objects = make([]Object, len(nodes))
+	for i, o := range nodes {
+		kind, name, namespace := o.Text("kind"), o.Text("metadata", "name"), o.Text("metadata", "namespace")
+		key, full := kind+"/"+name, kind+"/"+path.Join(namespace, name)
 		if keys[key] {
-			key = o.GetKind() + "/" + name
+			key = full
 		}
 		for n := 2; keys[key]; n++ {
-			key = fmt.Sprintf("%s/%s-%d", o.GetKind(), name, n)
+			key = fmt.Sprintf("%s-%d", full, n)
 		}
 		keys[key] = true
-		namespaces[o.GetNamespace()]++
-		r.Objects[i] = Object{Key: key, Node: sources[i]}
+		namespaces[namespace]++
+		r.Objects[i] = Object{Key: key, Node: o}
 	}
 	if r.Namespace != "" {
 		return
