@@ -1,10 +1,10 @@
 package importer
 
 import (
+	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -14,7 +14,7 @@ import (
 )
 
 // body returns the fields of a release as schema.#Release has them.
-func (w *work) body(c *Cluster, r *Release) *Node {
+func (w *work) body(r *Release) *Node {
 	b := mapNode(Field{"namespace", textNode(r.Namespace)})
 	if len(r.Depends) > 0 {
 		depends := mapNode()
@@ -40,8 +40,8 @@ func (w *work) body(c *Cluster, r *Release) *Node {
 			b.Set("values", r.Values)
 		}
 	case len(r.Objects) > 0:
-		if dir := w.manifests[r.Name][c.ID]; dir != "" {
-			b.Set("manifests", textNode(dir))
+		if r.manifests != "" {
+			b.Set("manifests", textNode(r.manifests))
 		} else {
 			objects := mapNode()
 			for _, o := range r.Objects {
@@ -50,7 +50,7 @@ func (w *work) body(c *Cluster, r *Release) *Node {
 			b.Set("objects", objects)
 		}
 	}
-	w.addPatches(b, r)
+	addPatches(b, r)
 	addOwnership(b, r)
 	addActions(b, r)
 	if durationForm.MatchString(r.Timeout) && r.Timeout != "" && r.Chart != nil {
@@ -59,21 +59,20 @@ func (w *work) body(c *Cluster, r *Release) *Node {
 			Field{"timeout", textNode(r.Timeout)},
 		)}))
 	}
-	w.addAccepted(b, c, r)
+	addAccepted(b, r)
 	return b
 }
 
 // addAccepted adds the mistakes and nondeterministic fields that the fleet accepts in a release
-// of a cluster to its body.
-func (w *work) addAccepted(b *Node, c *Cluster, r *Release) {
-	key := c.ID + " " + r.Name
-	if e := w.expected[c.ID][r.Name]; e != nil && e.duplicateKeys {
+// to its body.
+func addAccepted(b *Node, r *Release) {
+	if r.expected != nil && r.expected.duplicateKeys {
 		b.Set("duplicateKeys", textNode(imported))
 	}
 	for _, extra := range []struct {
 		field string
 		of    map[string]*Node
-	}{{"open", w.open[key]}, {"random", w.random[key]}} {
+	}{{"open", r.open}, {"random", r.random}} {
 		if len(extra.of) > 0 {
 			n := mapNode()
 			for _, name := range sortedKeys(extra.of) {
@@ -127,7 +126,7 @@ func addActions(b *Node, r *Release) {
 }
 
 // addPatches adds the patches of a release to its body.
-func (w *work) addPatches(b *Node, r *Release) {
+func addPatches(b *Node, r *Release) {
 	if len(r.Patches) == 0 {
 		return
 	}
@@ -155,13 +154,14 @@ func (w *work) addPatches(b *Node, r *Release) {
 const maxObjectsText = 64 << 10
 
 // writeManifests plans the files that sources keep, and files of manifests for releases
-// whose objects are large or have CRDs. It sets the directory of each by release and
-// cluster.
+// whose objects are large or have CRDs. Clusters with the same objects share a directory.
 func (w *work) writeManifests() error {
-	w.manifests = map[string]map[string]string{}
-	type dir struct{ release, digest string }
-	byContent := map[dir][]string{}
-	files := map[string]map[string][]byte{} // by release and cluster
+	type variant struct {
+		files    map[string][]byte
+		cluster  string // ID of the first cluster with it
+		releases []*Release
+	}
+	variants := map[string][]*variant{} // by release
 	for _, c := range w.model.Clusters {
 		for _, r := range c.Releases {
 			if r.Source != nil {
@@ -170,41 +170,34 @@ func (w *work) writeManifests() error {
 				}
 				continue
 			}
-			content, large, err := manifestFiles(r)
+			files, large, err := manifestFiles(r)
 			if err != nil {
 				return err
 			}
 			if !large {
 				continue
 			}
-			h := sha256.New()
-			for _, name := range sortedKeys(content) {
-				fmt.Fprintf(h, "%s %d\n", name, len(content[name]))
-				h.Write(content[name])
+			isSame := func(v *variant) bool { return maps.EqualFunc(v.files, files, bytes.Equal) }
+			i := slices.IndexFunc(variants[r.Name], isSame)
+			if i < 0 {
+				i = len(variants[r.Name])
+				variants[r.Name] = append(variants[r.Name], &variant{files: files, cluster: c.ID})
 			}
-			key := dir{r.Name, hex.EncodeToString(h.Sum(nil))}
-			byContent[key] = append(byContent[key], c.ID)
-			files[r.Name+" "+c.ID] = content
+			variants[r.Name][i].releases = append(variants[r.Name][i].releases, r)
 		}
 	}
-	variants := map[string]int{}
-	for key := range byContent {
-		variants[key.release]++
-	}
-	for key, ids := range byContent {
-		slices.Sort(ids)
-		name := path.Join("manifests", key.release)
-		if variants[key.release] > 1 {
-			name = path.Join(name, strings.ReplaceAll(ids[0], "/", "-"))
-		}
-		if w.manifests[key.release] == nil {
-			w.manifests[key.release] = map[string]string{}
-		}
-		for _, id := range ids {
-			w.manifests[key.release][id] = name
-		}
-		for file, data := range files[key.release+" "+ids[0]] {
-			w.files[path.Join(name, file)] = data
+	for release, all := range variants {
+		for _, v := range all {
+			dir := path.Join("manifests", release)
+			if len(all) > 1 {
+				dir = path.Join(dir, strings.ReplaceAll(v.cluster, "/", "-"))
+			}
+			for _, r := range v.releases {
+				r.manifests = dir
+			}
+			for file, data := range v.files {
+				w.files[path.Join(dir, file)] = data
+			}
 		}
 	}
 	return nil

@@ -33,23 +33,22 @@ type expectation struct {
 // expect renders the releases of a cluster from the model alone: charts with the values
 // that the reader computed, and the objects that it read. Charts see the API versions of
 // all CRDs of the cluster, and of the kinds that it serves without a CRD in a release.
-func (w *work) expect(ctx context.Context, charts *render.Charts, kinds *validate.Checker, c *Cluster) (map[string]*expectation, error) {
+func (w *work) expect(ctx context.Context, charts *render.Charts, kinds *validate.Checker, c *Cluster) error {
 	fc := &fleet.Cluster{ID: c.ID, Name: c.ID, KubeVersion: c.Kubernetes}
 	served := kube.Capabilities(c.Kubernetes)
-	all := map[string]*expectation{}
 	used := map[string][]string{} // API versions that the chart of a release reads and saw
 	for _, r := range c.Releases {
-		all[r.Name] = w.expectRelease(ctx, charts, fc, r, served)
+		r.expected = w.expectRelease(ctx, charts, c, fc, r, served)
 		used[r.Name] = w.usedAPIs(r).Of(served)
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	seen := served
 	for range maxRounds {
 		seen = slices.Clone(served)
 		for _, r := range c.Releases {
-			seen = append(seen, render.APIs(all[r.Name].objects)...)
+			seen = append(seen, render.APIs(r.expected.objects)...)
 		}
 		for _, a := range fc.APIs {
 			seen = append(seen, a.APIVersion, a.APIVersion+"/"+a.Kind)
@@ -58,29 +57,29 @@ func (w *work) expect(ctx context.Context, charts *render.Charts, kinds *validat
 		seen = slices.Compact(seen)
 		for _, r := range c.Releases {
 			if apis := w.usedAPIs(r).Of(seen); !slices.Equal(apis, used[r.Name]) {
-				all[r.Name], used[r.Name] = w.expectRelease(ctx, charts, fc, r, seen), apis
+				r.expected, used[r.Name] = w.expectRelease(ctx, charts, c, fc, r, seen), apis
 			}
 		}
-		unknown := w.unknownKinds(all, c)
+		unknown := w.unknownKinds(c)
 		if slices.Equal(unknown, fc.APIs) {
 			break
 		}
 		fc.APIs = unknown
 	}
-	w.apis[c.ID] = fc.APIs
+	c.apis = fc.APIs
 	if c.Render != nil {
-		renderWithProgram(ctx, c, all, seen)
+		renderWithProgram(ctx, c, seen)
 	}
 	var objs []fleet.Object
 	for _, r := range c.Releases {
-		objs = append(objs, all[r.Name].objects...)
+		objs = append(objs, r.expected.objects...)
 	}
 	kinds.Namespaces(fc, objs)
 	for _, r := range c.Releases {
-		n := len(all[r.Name].objects)
-		all[r.Name].objects, objs = objs[:n:n], objs[n:]
+		n := len(r.expected.objects)
+		r.expected.objects, objs = objs[:n:n], objs[n:]
 	}
-	return all, ctx.Err()
+	return ctx.Err()
 }
 
 // maxRounds limits how often charts are rendered again because the API versions that they
@@ -97,10 +96,10 @@ func (w *work) usedAPIs(r *Release) render.UsedAPIs {
 
 // renderWithProgram replaces the expected objects of charts by those that the tool's own
 // program renders.
-func renderWithProgram(ctx context.Context, c *Cluster, all map[string]*expectation, apis []string) {
+func renderWithProgram(ctx context.Context, c *Cluster, apis []string) {
 	rendered, err := c.Render(ctx, apis)
 	for _, r := range c.Releases {
-		e := all[r.Name]
+		e := r.expected
 		if r.Chart == nil || e.err != nil {
 			continue
 		}
@@ -120,13 +119,13 @@ func (w *work) chart(r *Release) *fleet.Chart {
 	return w.loaded[w.charts[r.Chart.key()].Ref]
 }
 
-// expectRelease renders one release.
-func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *fleet.Cluster, r *Release, apis []string) *expectation {
+// expectRelease renders one release of a cluster. Its charts see the cluster fc.
+func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *Cluster, fc *fleet.Cluster, r *Release, apis []string) *expectation {
 	fr := &fleet.Release{Name: r.Name, Namespace: r.Namespace}
 	if r.Chart == nil {
 		e := &expectation{}
 		for _, o := range r.Objects {
-			content, _ := w.bind(c.ID, o.Node.Native()).(map[string]any)
+			content, _ := c.bind(o.Node.Native()).(map[string]any)
 			e.objects = append(e.objects, fleet.Object{Unstructured: &unstructured.Unstructured{Object: content}, Release: fr})
 		}
 		return e
@@ -135,24 +134,24 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *flee
 	if ch == nil {
 		return &expectation{err: w.charts[r.Chart.key()].missing}
 	}
-	bound := w.bind(c.ID, r.Values.Value())
+	bound := c.bind(r.Values.Value())
 	values, err := fleet.TreeOf(bound)
 	if err != nil {
 		return &expectation{err: err}
 	}
 	fr.Chart, fr.Values = ch.Ref, values
-	res, err := charts.Release(ctx, c, fr, ch, apis)
+	res, err := charts.Release(ctx, fc, fr, ch, apis)
 	twice := hasDuplicateKeys(err)
 	if twice {
 		fr.DuplicateKeys.Reason = imported
-		res, err = charts.Release(ctx, c, fr, ch, apis)
+		res, err = charts.Release(ctx, fc, fr, ch, apis)
 	}
 	if err != nil {
 		return &expectation{err: err}
 	}
 	objs := res.Objects
 	if w.opts.ProveWith.Has(HelmProgram) {
-		if objs, err = templateWithHelm(ctx, c, r, bound, ch, apis, res.Hooks); err != nil {
+		if objs, err = templateWithHelm(ctx, fc, r, bound, ch, apis, res.Hooks); err != nil {
 			return &expectation{err: err, duplicateKeys: twice}
 		}
 	}
@@ -160,7 +159,7 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *flee
 		objs = slices.DeleteFunc(slices.Clone(objs), func(o fleet.Object) bool { return o.CRD })
 	}
 	for _, k := range r.PostRenderers {
-		kustomization, _ := w.bind(c.ID, k).(map[string]any)
+		kustomization, _ := c.bind(k).(map[string]any)
 		if objs, err = postRender(ctx, fr, objs, kustomization); err != nil {
 			return &expectation{err: err, duplicateKeys: twice}
 		}

@@ -148,6 +148,9 @@ type Cluster struct {
 	// Render returns the objects that the tool's own program renders for the API versions
 	// of a cluster, by release. It is nil when no program renders the expected side.
 	Render func(ctx context.Context, apis []string) (map[string][]fleet.Object, error)
+
+	apis       []fleet.API       // kinds without a CRD, which the proof finds
+	references map[string]string // references to secrets in the compiled fleet, by name
 }
 
 // A Release is a release of one cluster.
@@ -173,6 +176,11 @@ type Release struct {
 	Timeout        string                       // how long its objects may take to be ready; may be empty
 	Stored         []*unstructured.Unstructured // objects that the tool stored as rendered, without hooks and the crds directory; nil if it stores none
 	Unproven       string                       // why the expected objects are unknown; empty when they are known
+
+	expected  *expectation     // the objects that the tool makes; nil before the first proof
+	open      map[string]*Node // waivers for values, which the proof finds
+	random    map[string]*Node // nondeterministic fields, which the proof finds
+	manifests string           // directory in the fleet with its objects; empty for objects in CUE
 }
 
 // A Source is the files of a kustomization or of a Jsonnet file, which the fleet keeps.

@@ -43,7 +43,7 @@ func (w *work) prove(ctx context.Context) (report *Report, again bool, err error
 			return nil, false, invalid(faultsIn(c.ID, loadFaults))
 		}
 		fc := f.Clusters[i]
-		w.noteReferences(fc)
+		c.noteReferences(fc)
 		if w.addWaivers(f, c, fc, report) {
 			again = true
 		}
@@ -105,21 +105,21 @@ func (w *work) addWaivers(f *compiler.Fleet, model *Cluster, c *fleet.Cluster, r
 		if !ok || i < 0 {
 			continue
 		}
-		key := c.ID + " " + r.Name
+		of := model.Releases[i]
 		for _, d := range ch.Types.Check(r.Values, nil) {
 			field := cmp.Or(strings.TrimPrefix(strings.TrimPrefix(d.Path, "values"), "."), "*")
-			note := Note{Pos: model.Releases[i].valuePos(field), Doc: "release " + r.Name, Field: field, Do: d.Msg}
+			note := Note{Pos: of.valuePos(field), Doc: "release " + r.Name, Field: field, Do: d.Msg}
 			if !slices.Contains(report.mistakes, note) {
 				report.mistakes = append(report.mistakes, note)
 			}
 			waived, ok := waiverOf(d)
-			if !ok || w.isOpen(key, waived) {
+			if !ok || of.isOpen(waived) {
 				continue
 			}
-			if w.open[key] == nil {
-				w.open[key] = map[string]*Node{}
+			if of.open == nil {
+				of.open = map[string]*Node{}
 			}
-			w.open[key][waived] = textNode(imported)
+			of.open[waived] = textNode(imported)
 			again = true
 		}
 	}
@@ -152,8 +152,8 @@ func (r *Release) valuePos(field string) diag.Pos {
 }
 
 // isOpen reports whether a waiver covers a field.
-func (w *work) isOpen(key, field string) bool {
-	for path := range w.open[key] {
+func (r *Release) isOpen(field string) bool {
+	for path := range r.open {
 		if path == "*" || path == field || strings.HasPrefix(field, path+".") {
 			return true
 		}
@@ -173,16 +173,11 @@ type clusterProof struct {
 
 // run compares all releases of the cluster.
 func (p *clusterProof) run(ctx context.Context) (again bool, err error) {
-	want := p.expected[p.model.ID]
-	if want == nil {
-		if want, err = p.expect(ctx, p.charts, &validate.Checker{}, p.model); err != nil {
+	if slices.ContainsFunc(p.model.Releases, func(r *Release) bool { return r.expected == nil }) {
+		if err := p.expect(ctx, p.charts, &validate.Checker{}, p.model); err != nil {
 			return false, err
 		}
-		p.expected[p.model.ID] = want
-		again = len(p.apis[p.model.ID]) > 0
-		for _, e := range want {
-			again = again || e.duplicateKeys
-		}
+		again = len(p.model.apis) > 0 || slices.ContainsFunc(p.model.Releases, func(r *Release) bool { return r.expected.duplicateKeys })
 	}
 	rendered, err := p.fleet.Render(ctx, p.cluster)
 	if err != nil {
@@ -193,14 +188,14 @@ func (p *clusterProof) run(ctx context.Context) (again bool, err error) {
 		got[r.Name] = i
 	}
 	for _, r := range p.model.Releases {
-		proof := Proof{Cluster: p.model.ID, Release: r.Name, Origin: r.Origin, At: p.place(r.Pos), Objects: len(want[r.Name].objects)}
+		proof := Proof{Cluster: p.model.ID, Release: r.Name, Origin: r.Origin, At: p.place(r.Pos), Objects: len(r.expected.objects)}
 		i, ok := got[r.Name]
 		if !ok {
 			proof.Status, proof.Reason = Different, "the fleet has no such release: a file of it was edited"
 		} else {
-			p.compare(&proof, r, want[r.Name], rendered.Releases[i], rendered.Renderings[i])
-			again = p.addRandom(r, rendered.Renderings[i].Result) || again
-			again = want[r.Name].err == nil && p.addOptional(r, rendered.Releases[i], rendered.Renderings[i].Result.Objects) || again
+			p.compare(&proof, r, r.expected, rendered.Releases[i], rendered.Renderings[i])
+			again = r.addRandom(rendered.Renderings[i].Result) || again
+			again = r.expected.err == nil && p.addOptional(r, rendered.Releases[i], rendered.Renderings[i].Result.Objects) || again
 		}
 		p.report.Proofs = append(p.report.Proofs, proof)
 	}
@@ -375,19 +370,18 @@ func valueText(v any, exists bool) string {
 }
 
 // addRandom adds lines for the fields that the chart renders differently every time.
-func (p *clusterProof) addRandom(r *Release, res render.Result) (again bool) {
-	key := p.model.ID + " " + r.Name
+func (r *Release) addRandom(res render.Result) (again bool) {
 	for _, part := range res.Nondeterministic {
 		if part.Object < 0 || len(part.Path) == 0 {
 			continue
 		}
 		o := res.Objects[part.Object]
 		field := o.GetKind() + "/" + o.GetName() + " " + fleet.FieldText(part.Path)
-		if p.random[key] == nil {
-			p.random[key] = map[string]*Node{}
+		if r.random == nil {
+			r.random = map[string]*Node{}
 		}
-		if p.random[key][field] == nil {
-			p.random[key][field] = mapNode(Field{"keep", &Node{Scalar: true}})
+		if r.random[field] == nil {
+			r.random[field] = mapNode(Field{"keep", &Node{Scalar: true}})
 			again = true
 		}
 	}

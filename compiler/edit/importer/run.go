@@ -44,17 +44,11 @@ type work struct {
 	opts   Options
 	place  func(diag.Pos) string // text of a position in the report
 
-	charts     map[string]*pinnedChart       // by source
-	packages   map[string][]chart.Resolution // by name; the first version is the default
-	loaded     map[fleet.ChartRef]*fleet.Chart
-	expected   map[string]map[string]*expectation // by cluster and release
-	manifests  map[string]map[string]string       // directories of manifests by release and cluster
-	open       map[string]map[string]*Node        // waivers for values by cluster and release
-	random     map[string]map[string]*Node        // nondeterministic fields by cluster and release
-	apis       map[string][]fleet.API             // kinds without a CRD by cluster
-	references map[string]map[string]string       // references to secrets, with digests, by cluster and name
-	files      map[string][]byte                  // planned files
-	before     map[string]string                  // digests of the last import by file
+	charts   map[string]*pinnedChart       // by source
+	packages map[string][]chart.Resolution // by name; the first version is the default
+	loaded   map[fleet.ChartRef]*fleet.Chart
+	files    map[string][]byte // planned files
+	before   map[string]string // digests of the last import by file
 }
 
 // Run writes the fleet of a model, proves it, and returns a report. It writes nothing
@@ -80,8 +74,7 @@ func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) 
 		return nil, err
 	}
 	w := &work{
-		c: c, root: root, stage: stage, module: module, model: model, opts: opts, loaded: map[fleet.ChartRef]*fleet.Chart{}, expected: map[string]map[string]*expectation{},
-		open: map[string]map[string]*Node{}, random: map[string]map[string]*Node{}, apis: map[string][]fleet.API{}, files: map[string][]byte{}, references: map[string]map[string]string{},
+		c: c, root: root, stage: stage, module: module, model: model, opts: opts, loaded: map[fleet.ChartRef]*fleet.Chart{}, files: map[string][]byte{},
 	}
 	if w.place, err = placeIn(dir); err != nil {
 		return nil, err

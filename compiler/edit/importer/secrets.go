@@ -186,16 +186,16 @@ func (w *work) writeSecretLayer(l *layer, used map[string]bool) error {
 	return w.addCUE(path.Join("environments", l.dir, "secrets.cue"), p.Bytes())
 }
 
-// noteReferences stores the references to the secrets of a compiled cluster.
-func (w *work) noteReferences(c *fleet.Cluster) {
-	w.references[c.ID] = map[string]string{}
-	for _, s := range c.Secrets {
-		w.references[c.ID][s.Name] = s.Reference()
+// noteReferences stores the references to the secrets of the compiled cluster.
+func (c *Cluster) noteReferences(compiled *fleet.Cluster) {
+	c.references = map[string]string{}
+	for _, s := range compiled.Secrets {
+		c.references[s.Name] = s.Reference()
 	}
 }
 
 // bind adds the digests of a cluster's secrets to the references in decoded JSON, as the
 // compiled fleet has them.
-func (w *work) bind(cluster string, v any) any {
-	return fleet.MapReferencesIn(v, func(reference, name string) string { return cmp.Or(w.references[cluster][name], reference) })
+func (c *Cluster) bind(v any) any {
+	return fleet.MapReferencesIn(v, func(reference, name string) string { return cmp.Or(c.references[name], reference) })
 }

@@ -13,10 +13,10 @@ import (
 
 // unknownKinds returns the kinds of objects for which the cluster has neither a built-in
 // kind nor a CRD in a release, as cluster.apis has them, sorted.
-func (w *work) unknownKinds(want map[string]*expectation, c *Cluster) []fleet.API {
+func (w *work) unknownKinds(c *Cluster) []fleet.API {
 	known := map[schema.GroupKind]bool{}
 	for _, r := range c.Releases {
-		for _, o := range want[r.Name].objects {
+		for _, o := range r.expected.objects {
 			for _, gvk := range fleet.ServedKinds(o.Unstructured) {
 				known[gvk.GroupKind()] = true
 			}
@@ -26,7 +26,7 @@ func (w *work) unknownKinds(want map[string]*expectation, c *Cluster) []fleet.AP
 	for _, r := range c.Releases {
 		// Charts and Argo CD leave the namespace out where it is that of the release.
 		inRelease := r.Chart != nil || w.model.Tool == "argocd"
-		for _, o := range want[r.Name].objects {
+		for _, o := range r.expected.objects {
 			gvk := o.GroupVersionKind()
 			if known[gvk.GroupKind()] || kube.HasKind(gvk.GroupKind()) || o.GetAPIVersion() == "" {
 				continue

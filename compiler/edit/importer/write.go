@@ -32,7 +32,7 @@ func (w *work) writeLayers() error {
 			if bodies[r.Name] == nil {
 				bodies[r.Name] = map[string]*Node{}
 			}
-			bodies[r.Name][c.ID] = w.body(c, r)
+			bodies[r.Name][c.ID] = w.body(r)
 		}
 	}
 	layers := divide(ids, bodies, known)
@@ -277,8 +277,8 @@ func (w *work) writeClusters(known facts, used map[string]bool) error {
 		if len(of.Fields) > 0 {
 			cluster.Set("facts", of)
 		}
-		if apis := w.apis[c.ID]; len(apis) > 0 {
-			cluster.Set("apis", apisNode(apis))
+		if len(c.apis) > 0 {
+			cluster.Set("apis", apisNode(c.apis))
 		}
 		gitops := decryption(c, cluster)
 		p := &cuePrinter{}
