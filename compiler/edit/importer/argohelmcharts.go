@@ -259,19 +259,17 @@ func (k *chartsKustomization) patch(out *Release, patches []any) {
 		one, ok := kustomizePatch(p)
 		if !ok {
 			out.Unproven = "a patch of the kustomization has no counterpart"
-			k.model.Note(Note{Pos: k.at("patches", fmt.Sprint(i)), Doc: k.source.app.title(), Field: "patches", Do: "the target or the form of this patch has no counterpart: write it as a patch of the release, see docs/patches.md"})
+			k.model.Note(Note{Pos: k.at("patches", fmt.Sprint(i)), Doc: k.source.app.title(), Field: "patches", Do: noCounterpart})
 			continue
 		}
-		one.Name = fmt.Sprintf("%02d-kustomization", len(out.Patches)+1)
-		out.Patches = append(out.Patches, one)
+		out.addPatch("kustomization", one)
 	}
 	if len(patches) > 0 {
 		out.PostRenderers = append(out.PostRenderers, map[string]any{"patches": patches})
 	}
 	pairs, isPlain := plainLabels(k.content)
 	if len(pairs) > 0 {
-		labels := map[string]any{"metadata": map[string]any{"labels": pairs}}
-		out.Patches = append(out.Patches, Patch{Name: fmt.Sprintf("%02d-labels", len(out.Patches)+1), Strategic: nodeOf(labels, nil)})
+		out.addPatch("labels", metadataPatch(map[string]any{"labels": pairs}))
 		out.PostRenderers = append(out.PostRenderers, map[string]any{"labels": k.content["labels"]})
 	}
 	for _, key := range sortedKeys(k.content) {

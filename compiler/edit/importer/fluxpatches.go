@@ -13,11 +13,10 @@ func (s *fluxState) patches(o *fluxObject, r *Release) {
 			patch, ok := kustomizePatch(p)
 			if !ok {
 				r.Unproven = "a patch of postRenderers has no counterpart"
-				s.model.Note(Note{Pos: s.at(o, at...), Doc: o.title(), Field: "spec.postRenderers", Do: "the target or the form of this patch has no counterpart: write it as a patch of the release, see docs/patches.md"})
+				s.model.Note(Note{Pos: s.at(o, at...), Doc: o.title(), Field: "spec.postRenderers", Do: noCounterpart})
 				continue
 			}
-			patch.Name = fmt.Sprintf("%02d-post-renderer", len(r.Patches)+1)
-			r.Patches = append(r.Patches, patch)
+			r.addPatch("post-renderer", patch)
 		}
 		for j, image := range listAt(renderer, "kustomize", "images") {
 			at := []string{"spec", "postRenderers", fmt.Sprint(i), "kustomize", "images", fmt.Sprint(j)}
@@ -39,10 +38,7 @@ func (s *fluxState) patches(o *fluxObject, r *Release) {
 	}
 	if len(metadata) > 0 {
 		r.CommonMetadata = metadata
-		r.Patches = append(r.Patches, Patch{
-			Name:      fmt.Sprintf("%02d-common-metadata", len(r.Patches)+1),
-			Strategic: nodeOf(map[string]any{"metadata": metadata}, nil),
-		})
+		r.addPatch("common-metadata", metadataPatch(metadata))
 	}
 }
 

@@ -24,11 +24,10 @@ func (e *environmentRun) patches(d *helmfileRelease, out *Release) error {
 			patch, rendered, ok := patchOf(content)
 			if !ok {
 				out.Unproven = "a patch has no counterpart"
-				e.note(d.at(field...), d.title(), key, "the target or the form of this patch has no counterpart: write it as a patch of the release, see docs/patches.md")
+				e.note(d.at(field...), d.title(), key, noCounterpart)
 				continue
 			}
-			patch.Name = fmt.Sprintf("%02d-%s", len(out.Patches)+1, strings.ToLower(textAt(content, "kind")+textAt(content, "target", "kind")))
-			out.Patches = append(out.Patches, patch)
+			out.addPatch(strings.ToLower(textAt(content, "kind")+textAt(content, "target", "kind")), patch)
 			all = append(all, rendered)
 		}
 	}
@@ -67,10 +66,7 @@ func (e *environmentRun) transformers(d *helmfileRelease, out *Release) error {
 			e.note(d.at(field...), d.title(), "transformers", "write what this transformer changes as patches, see docs/patches.md")
 			continue
 		}
-		out.Patches = append(out.Patches, Patch{
-			Name:      fmt.Sprintf("%02d-metadata", len(out.Patches)+1),
-			Strategic: nodeOf(map[string]any{"metadata": metadata}, nil),
-		})
+		out.addPatch("metadata", metadataPatch(metadata))
 		out.PostRenderers = append(out.PostRenderers, map[string]any{"transformers": []any{string(text)}})
 	}
 	return nil
@@ -95,44 +91,20 @@ func transformedMetadata(content map[string]any) map[string]any {
 // patchOf returns the patch of a release for one of helmfile, and the same patch for
 // kustomize. It reports false for a patch that has no counterpart.
 func patchOf(content map[string]any) (patch Patch, rendered map[string]any, ok bool) {
-	if target := mapAt(content, "target"); target != nil {
-		operations := listAt(content, "patch")
-		text, err := kyaml.Marshal(operations)
-		if err != nil || len(operations) == 0 {
-			return patch, nil, false
-		}
-		patch.Target, ok = patchSelector(textAt(target, "group"), target)
-		patch.JSON = nodeOf(operations, nil)
-		return patch, map[string]any{"target": target, "patch": string(text)}, ok
+	rendered = map[string]any{}
+	body := any(content)
+	target := mapAt(content, "target")
+	if target != nil {
+		rendered["target"], body = target, listAt(content, "patch")
 	}
-	group, _, isGroup := strings.Cut(textAt(content, "apiVersion"), "/")
-	if !isGroup {
-		group = ""
+	text, err := kyaml.Marshal(body)
+	if err != nil {
+		return patch, nil, false
 	}
-	metadata := mapAt(content, "metadata")
-	patch.Target, ok = patchSelector(group, map[string]any{"kind": content["kind"], "name": metadata["name"], "namespace": metadata["namespace"]})
-	patch.Strategic = patchNode(content)
-	text, err := kyaml.Marshal(content)
-	return patch, map[string]any{"patch": string(text)}, ok && err == nil
-}
-
-// patchSelector returns the selector of the objects that a patch changes. It reports false for
-// texts that are regular expressions.
-func patchSelector(group string, target map[string]any) (map[string]any, bool) {
-	out := map[string]any{}
-	kind, name, namespace := textAt(target, "kind"), textAt(target, "name"), textAt(target, "namespace")
-	if kind == "" || strings.ContainsAny(kind+name+namespace, `*[](){}|^$+?\`) || target["labelSelector"] != nil || target["annotationSelector"] != nil {
-		return nil, false
+	rendered["patch"] = string(text)
+	patch, ok = kustomizePatch(rendered)
+	if namespace := textAt(content, "metadata", "namespace"); ok && target == nil && namespace != "" {
+		patch.Target["namespaces"] = []any{namespace}
 	}
-	if group != "" {
-		kind += "." + group
-	}
-	out["kinds"] = []any{kind}
-	if name != "" {
-		out["names"] = []any{name}
-	}
-	if namespace != "" {
-		out["namespaces"] = []any{namespace}
-	}
-	return out, true
+	return patch, rendered, ok
 }

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"strings"
@@ -8,7 +9,22 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kustomizePatch converts a patch of kustomize.
+// addPatch adds a patch to a release, which applies after those before it.
+func (r *Release) addPatch(name string, p Patch) {
+	p.Name = fmt.Sprintf("%02d-%s", len(r.Patches)+1, name)
+	r.Patches = append(r.Patches, p)
+}
+
+// metadataPatch returns a patch that adds labels and annotations to all objects.
+func metadataPatch(metadata map[string]any) Patch {
+	return Patch{Strategic: nodeOf(map[string]any{"metadata": metadata}, nil)}
+}
+
+// noCounterpart is what to do with a patch that [kustomizePatch] cannot convert.
+const noCounterpart = "the target or the form of this patch has no counterpart: write it as a patch of the release, see docs/patches.md"
+
+// kustomizePatch converts a patch of kustomize. It reports false for one that has no
+// counterpart.
 func kustomizePatch(p any) (Patch, bool) {
 	var content any
 	if err := yaml.Unmarshal([]byte(textAt(p, "patch")), &content); err != nil {
@@ -18,13 +34,14 @@ func kustomizePatch(p any) (Patch, bool) {
 	switch content := content.(type) {
 	case []any:
 		to, ok := kustomizeSelector(target)
-		return Patch{Target: to, JSON: nodeOf(content, nil)}, ok && target != nil
+		return Patch{Target: to, JSON: nodeOf(content, nil)}, ok && target != nil && len(content) > 0
 	case map[string]any:
+		isNamed := target != nil || textAt(content, "kind") != ""
 		if target == nil {
 			target = patchTarget(content)
 		}
 		to, ok := kustomizeSelector(target)
-		return Patch{Target: to, Strategic: patchNode(content)}, ok
+		return Patch{Target: to, Strategic: patchNode(content)}, ok && isNamed
 	}
 	return Patch{}, false
 }
@@ -51,14 +68,19 @@ func patchTarget(content map[string]any) map[string]any {
 	return target
 }
 
-// plainSelector matches a text of a kustomize selector that is not a regular expression.
-var plainSelector = regexp.MustCompile(`^[a-zA-Z0-9.-]*$`)
+// plainSelector matches a text of a kustomize selector without characters of regular
+// expressions. Names may contain dots.
+var plainSelector = regexp.MustCompile(`^[^][*(){}|^$+?\\]*$`)
 
 // kustomizeSelector converts the target of a patch. It reports false for a target that has no
 // counterpart.
 func kustomizeSelector(target map[string]any) (map[string]any, bool) {
 	out := map[string]any{}
-	if kind := textAt(target, "kind"); kind != "" {
+	kind := textAt(target, "kind")
+	if !plainSelector.MatchString(kind) {
+		return nil, false
+	}
+	if kind != "" {
 		if group := textAt(target, "group"); group != "" {
 			kind += "." + group
 		}
