@@ -2,10 +2,10 @@ package importer
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -230,13 +230,7 @@ func (r *argoReader) releases() error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	for _, c := range r.clusters {
-		byName := func(a, b *Release) int { return cmp.Compare(a.Name, b.Name) }
-		slices.SortFunc(c.Releases, byName)
-		slices.SortStableFunc(c.Dropped, byName)
-		r.model.Clusters = append(r.model.Clusters, c)
-	}
-	slices.SortFunc(r.model.Clusters, func(a, b *Cluster) int { return cmp.Compare(a.ID, b.ID) })
+	r.model.Clusters = slices.Collect(maps.Values(r.clusters))
 	if err := r.model.Faults(); err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -60,7 +59,6 @@ func ReadFlux(ctx context.Context, opts FluxOptions) (model *Model, err error) {
 		faults.Add(diag.In(c.ID, err))
 		r.model.Clusters = append(r.model.Clusters, out)
 	}
-	slices.SortFunc(r.model.Clusters, func(a, b *Cluster) int { return cmp.Compare(a.ID, b.ID) })
 	for file, docs := range r.files {
 		r.model.Documents += len(docs)
 		r.model.Lines += r.lines(file)

@@ -52,9 +52,6 @@ func (s *fluxState) releases() {
 		}
 	}
 	s.noteUnusedSources()
-	byName := func(a, b *Release) int { return cmp.Compare(a.Name, b.Name) }
-	slices.SortFunc(s.out.Releases, byName)
-	slices.SortFunc(s.out.Dropped, byName)
 	for _, r := range s.out.Releases {
 		r.Depends = slices.DeleteFunc(r.Depends, func(name string) bool {
 			return !slices.ContainsFunc(s.out.Releases, func(other *Release) bool { return other.Name == name })

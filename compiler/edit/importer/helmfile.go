@@ -80,7 +80,6 @@ func ReadHelmfile(ctx context.Context, opts HelmfileOptions) (*Model, error) {
 		faults.Add(diag.In(c.ID, err))
 		r.model.Clusters = append(r.model.Clusters, cluster)
 	}
-	slices.SortFunc(r.model.Clusters, func(a, b *Cluster) int { return cmp.Compare(a.ID, b.ID) })
 	return r.model, faults.Err()
 }
 

@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -48,9 +47,6 @@ func (e *environmentRun) finish() error {
 	for _, d := range e.found {
 		e.depends(d)
 	}
-	byName := func(a, b *Release) int { return cmp.Compare(a.Name, b.Name) }
-	slices.SortFunc(e.cluster.Releases, byName)
-	slices.SortFunc(e.cluster.Dropped, byName)
 	e.facts()
 	return faults.Err()
 }

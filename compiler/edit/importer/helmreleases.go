@@ -73,7 +73,6 @@ func ReadHelmReleases(ctx context.Context, opts HelmOptions) (*Model, error) {
 		}
 		r.model.Clusters = append(r.model.Clusters, out)
 	}
-	slices.SortFunc(r.model.Clusters, func(a, b *Cluster) int { return cmp.Compare(a.ID, b.ID) })
 	return r.model, cmp.Or(ctx.Err(), faults.Err())
 }
 
@@ -96,7 +95,7 @@ func readCluster(ctx context.Context, opts HelmOptions, c ClusterSource) (*liveR
 			return nil, err
 		}
 		if err := kube.CheckVersion(out.kubernetes); err != nil {
-			return nil, &diag.Diag{Code: diag.All(err)[0].Code, Msg: diag.All(err)[0].Msg, Hint: diag.All(err)[0].Hint + " with --kubernetes", Cause: err}
+			return nil, diag.Changed(err, func(d *diag.Diag) { d.Hint += " with --kubernetes" })
 		}
 	}
 	namespaces := opts.Namespaces
@@ -153,7 +152,6 @@ func (r *helmReader) cluster(ctx context.Context, c ClusterSource, l *liveReleas
 		r.noteSecrets(title, d)
 		out.Releases = append(out.Releases, release)
 	}
-	slices.SortFunc(out.Releases, func(a, b *Release) int { return cmp.Compare(a.Name, b.Name) })
 	return out, nil
 }
 

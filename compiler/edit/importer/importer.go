@@ -47,6 +47,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path"
@@ -122,6 +123,16 @@ func (m *Model) Mistake(n Note) {
 	}
 }
 
+// sort sorts the clusters by ID, and their releases by name.
+func (m *Model) sort() {
+	slices.SortFunc(m.Clusters, func(a, b *Cluster) int { return cmp.Compare(a.ID, b.ID) })
+	byName := func(a, b *Release) int { return cmp.Compare(a.Name, b.Name) }
+	for _, c := range m.Clusters {
+		slices.SortStableFunc(c.Releases, byName)
+		slices.SortStableFunc(c.Dropped, byName)
+	}
+}
+
 // A Note says something about a field of a document.
 type Note struct {
 	Pos   diag.Pos // absolute file
@@ -142,8 +153,8 @@ type Cluster struct {
 	Secrets    []Secret          // that strings of releases refer to
 	Age        []string          // age public keys; Flux has the private key of one
 	SOPSSecret string            // name of the Secret with the keys of Flux; may be empty
-	Releases   []*Release        // sorted by name
-	Dropped    []*Release        // that cannot be written, each with the reason in Unproven; sorted by name
+	Releases   []*Release
+	Dropped    []*Release // that cannot be written, each with the reason in Unproven
 
 	// Render returns the objects that the tool's own program renders for the API versions
 	// of a cluster, by release. It is nil when no program renders the expected side.

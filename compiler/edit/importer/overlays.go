@@ -149,7 +149,6 @@ func addOverlays(m *Model, root string, all []builtOverlay, kubernetes string) {
 			m.Clusters = append(m.Clusters, c)
 		}
 		c.Releases = append(c.Releases, o.release)
-		slices.SortFunc(c.Releases, func(a, b *Release) int { return cmp.Compare(a.Name, b.Name) })
 		m.Documents += len(o.release.Objects)
 		for _, file := range o.reads {
 			if data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file))); err == nil && !counted[file] {
@@ -158,7 +157,6 @@ func addOverlays(m *Model, root string, all []builtOverlay, kubernetes string) {
 			}
 		}
 	}
-	slices.SortFunc(m.Clusters, func(a, b *Cluster) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // repositoryOf returns the directory that overlays may read: the git repository of the

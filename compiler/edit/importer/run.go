@@ -57,6 +57,7 @@ func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) 
 	if !slices.ContainsFunc(model.Clusters, func(c *Cluster) bool { return len(c.Releases)+len(c.Dropped) > 0 }) {
 		return nil, &diag.Diag{Code: diag.CodeNothingToImport, Msg: "the import found no releases", Hint: "name a directory, file or environment with releases"}
 	}
+	model.sort()
 	dir := cmp.Or(c.Dir, ".")
 	root, module, err := load.Root(dir)
 	if err != nil {
