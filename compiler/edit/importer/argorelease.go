@@ -201,7 +201,6 @@ func (r *argoReader) chartName(s *appSource, dir string) (string, error) {
 // ownership adds the fields that Argo CD ignores: others may own them.
 func (r *argoReader) ownership(a *app, out *Release) {
 	for i, rule := range listAt(a.content, "spec", "ignoreDifferences") {
-		at := []string{"spec", "ignoreDifferences", fmt.Sprint(i)}
 		kind := textAt(rule, "kind")
 		if g := textAt(rule, "group"); g != "" && g != "*" {
 			kind += "." + g
@@ -215,16 +214,9 @@ func (r *argoReader) ownership(a *app, out *Release) {
 				target[field] = []any{v}
 			}
 		}
-		var fields []string
-		for j, v := range listAt(rule, "jsonPointers") {
-			pointer, _ := v.(string)
-			field, ok := pointerField(pointer)
-			if !ok {
-				r.note(a, append(slices.Clone(at), "jsonPointers", fmt.Sprint(j)), writeOwnership)
-				continue
-			}
-			fields = append(fields, field)
-		}
+		fields := pointerFields(listAt(rule, "jsonPointers"), func(j int) {
+			r.note(a, []string{"spec", "ignoreDifferences", fmt.Sprint(i), "jsonPointers", fmt.Sprint(j)}, writeOwnership)
+		})
 		if len(fields) > 0 {
 			out.Ownership = append(out.Ownership, Ownership{Name: fmt.Sprintf("ignored-%d", i+1), Target: target, Fields: fields})
 		}

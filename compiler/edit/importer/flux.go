@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -135,6 +136,11 @@ func (s *fluxState) fault(code diag.Code, o *fluxObject, field, msg, hint string
 		d.At = []diag.Pos{p}
 	}
 	return d
+}
+
+// note returns a note about a field of an object, or about a part below the field.
+func (s *fluxState) note(o *fluxObject, field, do string, below ...string) Note {
+	return Note{Pos: s.at(o, slices.Concat(strings.Split(field, "."), below)...), Doc: o.title(), Field: field, Do: do}
 }
 
 func (o *fluxObject) kind() string      { return textAt(o.content, "kind") }

@@ -157,10 +157,7 @@ func (s *fluxState) add(k *kustomization, o *fluxObject) *kustomization {
 		if first == second && before.stage.object != nil && k.object != nil {
 			first, second = path.Join(before.stage.object.namespace(), first), path.Join(k.object.namespace(), second)
 		}
-		s.model.Note(Note{
-			Pos: s.at(o), Doc: o.title(),
-			Do: "the Kustomizations " + first + " and " + second + " both apply this object: it is imported once, from " + first + "; remove the other",
-		})
+		s.model.Note(s.note(o, "", "the Kustomizations "+first+" and "+second+" both apply this object: it is imported once, from "+first+"; remove the other"))
 		return nil
 	}
 	s.byID[o.id()] = o
@@ -172,7 +169,7 @@ func (s *fluxState) add(k *kustomization, o *fluxObject) *kustomization {
 	case o.group() == helmGroup && o.kind() == "HelmRelease", o.group() == sourceGroup, o.group() == artifactGroup:
 	case o.group() == imageGroup:
 		o.used = true
-		s.model.Note(Note{Pos: s.at(o), Doc: o.title(), Do: "fleetc does not update images: let Renovate or another bot change the fleet's files"})
+		s.model.Note(s.note(o, "", "fleetc does not update images: let Renovate or another bot change the fleet's files"))
 	default:
 		k.plain = append(k.plain, o)
 	}
@@ -189,9 +186,9 @@ func (s *fluxState) locate(k *kustomization) (bool, error) {
 	dir, why, do := s.sourcePath(k.object, k.spec)
 	if why != "" {
 		s.account(k.object, kustomizationTable)
-		at := s.at(k.object, "spec", "sourceRef")
-		s.model.Note(Note{Pos: at, Doc: k.object.title(), Field: "spec.sourceRef", Do: why + ": " + do})
-		s.out.Dropped = append(s.out.Dropped, &Release{Name: nameOf(k.object.name()), Origin: k.object.title(), Pos: at, Unproven: why})
+		note := s.note(k.object, "spec.sourceRef", why+": "+do)
+		s.model.Note(note)
+		s.out.Dropped = append(s.out.Dropped, &Release{Name: nameOf(k.object.name()), Origin: note.Doc, Pos: note.Pos, Unproven: why})
 		return false, nil
 	}
 	if dir != "." && !filepath.IsLocal(filepath.FromSlash(dir)) {
@@ -215,10 +212,7 @@ func (s *fluxState) accountKustomization(k *kustomization) {
 		s.account(k.object, kustomizationTable)
 	}
 	if k.spec["prune"] == false {
-		s.model.Note(Note{
-			Pos: s.at(k.object, "spec", "prune"), Doc: k.object.title(), Field: "spec.prune",
-			Do: "fleetc prunes objects that leave the bundle: keep some with the annotation helm.sh/resource-policy: keep",
-		})
+		s.model.Note(s.note(k.object, "spec.prune", "fleetc prunes objects that leave the bundle: keep some with the annotation helm.sh/resource-policy: keep"))
 	}
 }
 
@@ -266,10 +260,7 @@ func (s *fluxState) dependencies(k *kustomization) []*kustomization {
 		other := s.stages[path.Join(namespace, textAt(d, "name"))]
 		if other == nil {
 			if k.object != nil {
-				s.model.Mistake(Note{
-					Pos: s.at(k.object, "spec", "dependsOn", fmt.Sprint(i)), Doc: k.object.title(), Field: "spec.dependsOn",
-					Do: "it depends on the Kustomization " + path.Join(namespace, textAt(d, "name")) + ", which does not exist",
-				})
+				s.model.Mistake(s.note(k.object, "spec.dependsOn", "it depends on the Kustomization "+path.Join(namespace, textAt(d, "name"))+", which does not exist", fmt.Sprint(i)))
 			}
 			continue
 		}

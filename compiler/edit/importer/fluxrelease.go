@@ -167,10 +167,7 @@ func (s *fluxState) plainRelease(k *kustomization, name string, depends []string
 		}
 		s.noteEncryptedFiles(o, r)
 		if textAt(o.content, "metadata", "annotations", pruneKey) == "disabled" {
-			s.model.Note(Note{
-				Pos: s.at(o, "metadata", "annotations", pruneKey), Doc: o.title(), Field: "metadata.annotations",
-				Do: "fleetc prunes this object when it leaves the bundle: keep it with the annotation helm.sh/resource-policy: keep",
-			})
+			s.model.Note(s.note(o, "metadata.annotations", "fleetc prunes this object when it leaves the bundle: keep it with the annotation helm.sh/resource-policy: keep", pruneKey))
 		}
 	}
 	r.SetObjects(nodes)
@@ -194,7 +191,7 @@ func (s *fluxState) helmRelease(o *fluxObject) (*Release, error) {
 	}
 	chart, field, note := s.chartSource(o)
 	if chart == nil {
-		s.model.Note(Note{Pos: s.at(o, strings.Split(field, ".")...), Doc: o.title(), Field: field, Do: note})
+		s.model.Note(s.note(o, field, note))
 		r.Unproven = note
 		return r, nil
 	}
@@ -212,10 +209,7 @@ func (s *fluxState) helmRelease(o *fluxObject) (*Release, error) {
 		namespace := cmp.Or(textAt(d, "namespace"), o.namespace())
 		name, ok := s.byRelease[path.Join(namespace, textAt(d, "name"))]
 		if !ok {
-			s.model.Mistake(Note{
-				Pos: s.at(o, "spec", "dependsOn", fmt.Sprint(i)), Doc: o.title(), Field: "spec.dependsOn",
-				Do: "it depends on the HelmRelease " + path.Join(namespace, textAt(d, "name")) + ", which does not exist",
-			})
+			s.model.Mistake(s.note(o, "spec.dependsOn", "it depends on the HelmRelease "+path.Join(namespace, textAt(d, "name"))+", which does not exist", fmt.Sprint(i)))
 			continue
 		}
 		r.Depends = append(r.Depends, name)

@@ -111,7 +111,7 @@ func (s *fluxState) noteUnusedSources() {
 			s.account(o, sourceTable)
 			continue
 		}
-		s.model.Note(Note{Pos: s.at(o), Doc: o.title(), Do: "no release uses this source: nothing to do, unless another tool reads it"})
+		s.model.Note(s.note(o, "", "no release uses this source: nothing to do, unless another tool reads it"))
 	}
 }
 

@@ -56,10 +56,8 @@ func (s *fluxState) missingSource(k *kustomization) string {
 func (s *fluxState) noteMissingSource(k *kustomization) {
 	for i, ref := range listAt(k.spec, "postBuild", "substituteFrom") {
 		if s.variableSource(k, ref) == nil && !isTrueAt(ref, "optional") {
-			s.model.Note(Note{
-				Pos: s.at(k.object, "spec", "postBuild", "substituteFrom", strconv.Itoa(i)), Doc: k.object.title(), Field: "spec.postBuild.substituteFrom",
-				Do: "the repository has no " + textAt(ref, "kind") + " " + textAt(ref, "name") + ": give the values of its variables with --variable NAME=VALUE",
-			})
+			do := "the repository has no " + textAt(ref, "kind") + " " + textAt(ref, "name") + ": give the values of its variables with --variable NAME=VALUE"
+			s.model.Note(s.note(k.object, "spec.postBuild.substituteFrom", do, strconv.Itoa(i)))
 		}
 	}
 	k.waited = true
@@ -159,10 +157,7 @@ func (s *fluxState) substitute(o *fluxObject, v variables) error {
 	}
 	o.content = content
 	for _, name := range o.unknown {
-		s.model.Note(Note{
-			Pos: s.at(o), Doc: o.title(),
-			Do: "the value of ${" + name + "} is " + v.source(name) + ", and the text stays as it is: give the value with --variable " + name + "=VALUE",
-		})
+		s.model.Note(s.note(o, "", "the value of ${"+name+"} is "+v.source(name)+", and the text stays as it is: give the value with --variable "+name+"=VALUE"))
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (s *fluxState) values(o *fluxObject) (values map[string]any, unproven strin
 				continue
 			}
 			unproven = "the repository has no " + title + " with values"
-			s.model.Note(Note{Pos: s.at(o, strings.Split(at, ".")...), Doc: o.title(), Field: "spec.valuesFrom", Do: unproven + ": write the values into the release"})
+			s.model.Note(s.note(o, "spec.valuesFrom", unproven+": write the values into the release", strconv.Itoa(i)))
 			continue
 		}
 		data, encrypted := stringData(source)
@@ -45,7 +45,7 @@ func (s *fluxState) values(o *fluxObject) (values map[string]any, unproven strin
 			}
 			if why != "" {
 				unproven = "the values in " + title + " are encrypted"
-				s.model.Note(Note{Pos: s.at(o, strings.Split(at, ".")...), Doc: o.title(), Field: "spec.valuesFrom", Do: unproven + ": " + why})
+				s.model.Note(s.note(o, "spec.valuesFrom", unproven+": "+why, strconv.Itoa(i)))
 				continue
 			}
 		case !ok && isTrueAt(ref, "optional"):

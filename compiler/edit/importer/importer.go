@@ -256,18 +256,24 @@ type Ownership struct {
 	Fields []string
 }
 
-// writeOwnership is what to do with a field that others own and [pointerField] cannot convert.
+// writeOwnership is what to do with a field that others own and [pointerFields] cannot convert.
 const writeOwnership = "write this field under ownership with leave: true, and select the list element by name"
 
-// pointerField returns the field path of a JSON pointer. It reports false for a pointer to a
-// whole object or to the index of a list.
-func pointerField(pointer string) (string, bool) {
-	keys := fleet.PointerKeys(pointer)
+// pointerFields returns the field paths of JSON pointers. It calls other with the index of
+// each pointer to a whole object or to the index of a list, which has none.
+func pointerFields(pointers []any, other func(i int)) []string {
+	var out []string
 	isIndex := func(key string) bool { return key != "" && strings.Trim(key, "0123456789") == "" }
-	if len(keys) == 0 || keys[0] == "" || slices.ContainsFunc(keys, isIndex) {
-		return "", false
+	for i, v := range pointers {
+		pointer, _ := v.(string)
+		keys := fleet.PointerKeys(pointer)
+		if len(keys) == 0 || keys[0] == "" || slices.ContainsFunc(keys, isIndex) {
+			other(i)
+			continue
+		}
+		out = append(out, fleet.FieldText(keys))
 	}
-	return fleet.FieldText(keys), true
+	return out
 }
 
 // A ChartSource says where a chart comes from. At most one of Repo, Git and Dir is set.
