@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -106,31 +105,26 @@ var listIndex = regexp.MustCompile(`\.[0-9]+\b`)
 // groupNotes joins notes with the same kind of document, field and text, sorted by kind
 // and field. Their positions are sorted. Indexes of lists that differ become *.
 func groupNotes(notes []Note, place func(diag.Pos) string) []ReportNote {
-	index := map[string]int{}
-	out := []ReportNote{}
-	var at [][]diag.Pos
+	type key struct{ kind, field, do string }
+	groups := map[key][]Note{}
 	for _, n := range notes {
 		kind, _, _ := strings.Cut(n.Doc, " ")
-		field := listIndex.ReplaceAllString(n.Field, ".*")
-		key := fmt.Sprintf("%s\x00%s\x00%s", kind, field, n.Do)
-		i, ok := index[key]
-		if !ok {
-			i = len(out)
-			index[key] = i
-			out, at = append(out, ReportNote{Document: kind, Field: n.Field, Do: n.Do}), append(at, nil)
-		}
-		if out[i].Field != n.Field {
-			out[i].Field = field
-		}
-		if n.Pos.IsValid() {
-			at[i] = append(at[i], n.Pos)
-		}
+		k := key{kind, listIndex.ReplaceAllString(n.Field, ".*"), n.Do}
+		groups[k] = append(groups[k], n)
 	}
-	for i := range out {
-		slices.SortFunc(at[i], diag.Pos.Compare)
-		for _, pos := range slices.Compact(at[i]) {
-			out[i].At = append(out[i].At, place(pos))
+	out := []ReportNote{}
+	for k, of := range groups {
+		note := ReportNote{Document: k.kind, Field: of[0].Field, Do: k.do}
+		if slices.ContainsFunc(of, func(n Note) bool { return n.Field != note.Field }) {
+			note.Field = k.field
 		}
+		slices.SortFunc(of, func(a, b Note) int { return a.Pos.Compare(b.Pos) })
+		for _, n := range slices.CompactFunc(of, func(a, b Note) bool { return a.Pos == b.Pos }) {
+			if n.Pos.IsValid() {
+				note.At = append(note.At, place(n.Pos))
+			}
+		}
+		out = append(out, note)
 	}
 	slices.SortFunc(out, func(a, b ReportNote) int {
 		return strings.Compare(a.Document+"\x00"+a.Field+"\x00"+a.Do, b.Document+"\x00"+b.Field+"\x00"+b.Do)
