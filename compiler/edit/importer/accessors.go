@@ -1,6 +1,11 @@
 package importer
 
-import "k8s.io/apimachinery/pkg/runtime"
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
 
 // Functions for decoded documents: each returns the value at a path of keys, or a zero
 // value where there is none of this type.
@@ -27,6 +32,26 @@ func isTrueAt(doc any, keys ...string) bool { b, _ := valueAt(doc, keys...).(boo
 func mapAt(doc any, keys ...string) map[string]any {
 	m, _ := valueAt(doc, keys...).(map[string]any)
 	return m
+}
+
+// mapLeaves returns a copy of decoded JSON with each value that is neither a map nor a list
+// replaced by the result of f, in the order of paths. path is that of v.
+func mapLeaves(v any, path []string, f func(path []string, leaf any) any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for _, key := range sortedKeys(v) {
+			out[key] = mapLeaves(v[key], append(slices.Clone(path), key), f)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = mapLeaves(e, append(slices.Clone(path), fmt.Sprint(i)), f)
+		}
+		return out
+	}
+	return f(path, v)
 }
 
 // copyMap returns a copy of a decoded map that shares nothing with it.

@@ -107,13 +107,7 @@ func selects(selector map[string]any, labels map[string]string) bool {
 
 // normalized returns a text as a name that Kubernetes takes.
 func normalized(text string) string {
-	name := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(text))
-	return strings.Trim(name, "-.")
+	return strings.Trim(replaceOthers(strings.ToLower(text), "-.", '-'), "-.")
 }
 
 // notSlug matches characters that a slug does not have, and dashes between words.

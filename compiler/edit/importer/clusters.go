@@ -90,14 +90,17 @@ func checkPair(a, b string) error {
 
 // IDOf returns an ID for a name or address: other characters than those of a layer's name
 // become dashes. It is empty when none are left.
-func IDOf(name string) string {
-	id := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
+func IDOf(name string) string { return strings.Trim(replaceOthers(name, "-_.", '-'), "-_.") }
+
+// replaceOthers returns a text with a character in place of all but ASCII letters, digits and
+// those in kept.
+func replaceOthers(text, kept string, by rune) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(kept, r) {
 			return r
 		}
-		return '-'
-	}, name)
-	return strings.Trim(id, "-_.")
+		return by
+	}, text)
 }
 
 // maxName is the maximum length of the name of a release in Helm.
@@ -106,12 +109,6 @@ const maxName = 53
 // nameOf returns a text as the name of a release: lower-case letters, digits and dashes, cut
 // if it is too long. It is empty when none are left.
 func nameOf(text string) string {
-	name := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(text))
-	name = strings.Trim(name, "-")
+	name := strings.Trim(replaceOthers(strings.ToLower(text), "", '-'), "-")
 	return strings.TrimRight(name[:min(len(name), maxName)], "-")
 }

@@ -11,9 +11,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// maxReleaseName is the limit of Helm for names of releases.
-const maxReleaseName = 53
-
 // pruneKey is the annotation that keeps an object when Flux prunes.
 const pruneKey = "kustomize.toolkit.fluxcd.io/prune"
 
@@ -81,8 +78,8 @@ func helmName(o *fluxObject) string {
 // when another release of the cluster has it.
 func (s *fluxState) uniqueName(o *fluxObject, name, namespace string) string {
 	unique := name
-	if len(unique) > maxReleaseName {
-		unique = strings.TrimRight(unique[:maxReleaseName], "-")
+	if len(unique) > maxName {
+		unique = strings.TrimRight(unique[:maxName], "-")
 	}
 	if s.taken[unique] {
 		unique = name + "-" + namespace
@@ -104,7 +101,7 @@ func (s *fluxState) uniqueName(o *fluxObject, name, namespace string) string {
 func (s *fluxState) plainName(k *kustomization) string {
 	base := cmp.Or(strings.ToLower(strings.Trim(strings.ReplaceAll(k.name(), ".", "-"), "-")), "objects")
 	for _, name := range []string{base, base + "-objects"} {
-		if !s.taken[name] && len(name) <= maxReleaseName {
+		if !s.taken[name] && len(name) <= maxName {
 			s.taken[name] = true
 			return name
 		}

@@ -33,7 +33,7 @@ func addTexts(texts map[string]string, v any, path string) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, key := range sortedKeys(v) {
-			addTexts(texts, v[key], strings.Trim(path+"_"+plainName(key), "_"))
+			addTexts(texts, v[key], strings.Trim(path+"_"+replaceOthers(key, "", '_'), "_"))
 		}
 	case string:
 		if len(v) >= minFact && !strings.ContainsAny(v, "\n{") && !fleet.MayRefer(v) && !valsReference.MatchString(v) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -49,8 +48,7 @@ func (e *environmentRun) loadSecrets(s *state, spec item) (map[string]any, error
 				continue // another format: no template can read it
 			}
 			delete(values, "sops")
-			placeholders, _ := e.placeholders(values, "").(map[string]any)
-			out = mergeValues(out, placeholders)
+			out = mergeValues(out, e.placeholders(values))
 		}
 	}
 	return out, faults.Err()
@@ -98,26 +96,16 @@ func keepEncrypted(file string, why error) string {
 }
 
 // placeholders returns encrypted values with a placeholder for each.
-func (e *environmentRun) placeholders(v any, at string) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := map[string]any{}
-		for key, below := range v {
-			out[key] = e.placeholders(below, strings.TrimPrefix(at+"."+key, "."))
+func (e *environmentRun) placeholders(values map[string]any) map[string]any {
+	out, _ := mapLeaves(values, nil, func(path []string, _ any) any {
+		e.hasSecrets = true
+		text := "${" + strings.Join(path, ".") + "}"
+		if e.second {
+			return "$" + text
 		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, below := range v {
-			out[i] = e.placeholders(below, fmt.Sprintf("%s.%d", at, i))
-		}
-		return out
-	}
-	e.hasSecrets = true
-	if e.second {
-		return "$${" + at + "}"
-	}
-	return "${" + at + "}"
+		return text
+	}).(map[string]any)
+	return out
 }
 
 // releaseSecrets returns the values of the encrypted files of a release. It marks a release
@@ -172,28 +160,18 @@ type valsText struct {
 // valsReferences returns a value with references to secrets in place of those of vals. words
 // are the path of the value, which names the secrets.
 func (e *environmentRun) valsReferences(v any, at valsText, words ...string) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := map[string]any{}
-		for _, key := range sortedKeys(v) {
-			out[key] = e.valsReferences(v[key], at, append(slices.Clone(words), key)...)
+	return mapLeaves(v, words, func(path []string, leaf any) any {
+		text, ok := leaf.(string)
+		if !ok {
+			return leaf
 		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, below := range v {
-			out[i] = e.valsReferences(below, at, append(slices.Clone(words), fmt.Sprint(i))...)
-		}
-		return out
-	case string:
-		return valsReference.ReplaceAllStringFunc(v, func(match string) string {
+		return valsReference.ReplaceAllStringFunc(text, func(match string) string {
 			m := valsReference.FindStringSubmatch(match)
 			s := e.valsSecret(m[1], m[2], at)
-			s.Name = secretName(words...)
+			s.Name = secretName(path...)
 			return e.reference(s)
 		})
-	}
-	return v
+	})
 }
 
 // valsSecret returns the secret for a reference of vals. A reference to a value in an

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -174,31 +173,14 @@ func (r *helmReader) noteSecrets(title string, d *cluster.StoredHelmRelease) {
 			secret[fmt.Sprint(v)] = true
 		}
 	}
-	for _, field := range secretFields(d.Values, "", secret) {
-		r.model.Mistakes = append(r.model.Mistakes, Note{
-			Doc: title, Field: field, Do: "a Secret has this value, which is readable in the fleet now: keep it elsewhere, see docs/secrets.md",
-		})
-	}
-}
-
-// secretFields returns the sorted paths of texts that are values of Secrets.
-func secretFields(v any, at string, secret map[string]bool) []string {
-	var out []string
-	switch v := v.(type) {
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			out = append(out, secretFields(v[key], strings.TrimPrefix(at+"."+key, "."), secret)...)
+	mapLeaves(d.Values, nil, func(path []string, leaf any) any {
+		if text, ok := leaf.(string); ok && text != "" && secret[text] {
+			r.model.Mistakes = append(r.model.Mistakes, Note{
+				Doc: title, Field: strings.Join(path, "."), Do: "a Secret has this value, which is readable in the fleet now: keep it elsewhere, see docs/secrets.md",
+			})
 		}
-	case []any:
-		for i, e := range v {
-			out = append(out, secretFields(e, fmt.Sprintf("%s.%d", at, i), secret)...)
-		}
-	case string:
-		if v != "" && secret[v] {
-			out = append(out, at)
-		}
-	}
-	return out
+		return leaf
+	})
 }
 
 // source returns where the chart of a release comes from: the first repository with the

@@ -7,7 +7,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -22,21 +21,10 @@ type Secret struct {
 	Vals    string // reference of vals; empty for others
 }
 
-// plainName returns a text with underscores in place of characters other than ASCII letters
-// and digits.
-func plainName(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
-			return r
-		}
-		return '_'
-	}, text)
-}
-
 // secretName returns the name of a secret for the words and paths that describe it: shop and
 // db.password are shopDbPassword.
 func secretName(words ...string) string {
-	name := plainName(strings.Join(words, "_"))
+	name := replaceOthers(strings.Join(words, "_"), "", '_')
 	if strings.Trim(name, "_") == "" {
 		return "secret"
 	}
