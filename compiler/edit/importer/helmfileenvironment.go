@@ -83,7 +83,7 @@ func (e *environmentRun) loadValues(dir string, entries []item, handler string, 
 			faults.Add(err)
 			for _, file := range files {
 				if strings.HasSuffix(file, ".hcl") {
-					faults.Add(&diag.Diag{Code: diag.CodeImportUnsupported, At: []diag.Pos{entry.at()}, Msg: file + " is written in HCL", Hint: "fleetc import reads YAML: write the values as YAML"})
+					faults.Add(entry.fault(diag.CodeImportUnsupported, "", file+" is written in HCL", "fleetc import reads YAML: write the values as YAML"))
 					continue
 				}
 				values, err := e.valuesFile(file, e.fileData(before, mergeValues(before.values, before.set)))
@@ -91,7 +91,7 @@ func (e *environmentRun) loadValues(dir string, entries []item, handler string, 
 				out = mergeValues(out, values)
 			}
 		default:
-			faults.Add(&diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{entry.at()}, Msg: "values are neither a file nor a map", Hint: "write the path of a file, or a map"})
+			faults.Add(entry.fault(diag.CodeImportInvalid, "", "values are neither a file nor a map", "write the path of a file, or a map"))
 		}
 	}
 	return out, faults.Err()
@@ -124,12 +124,12 @@ func (e *environmentRun) renderFile(file string, data any) (string, []int, error
 // resolve returns the files that a path with wildcards stands for. handler is the
 // missingFileHandler.
 func (e *environmentRun) resolve(dir, name, handler string, at diag.Pos) ([]string, error) {
+	fault := func(code diag.Code, msg, hint string) ([]string, error) {
+		return nil, &diag.Diag{Code: code, At: []diag.Pos{at}, Msg: msg, Hint: hint}
+	}
+	shown := diag.Visible(name, diag.MaxText)
 	if isURL(name) {
-		return nil, &diag.Diag{
-			Code: diag.CodeImportUnsupported, At: []diag.Pos{at},
-			Msg:  diag.Visible(name, diag.MaxText) + " is a file of another repository",
-			Hint: "copy the file into this repository: fleetc import does not fetch values",
-		}
+		return fault(diag.CodeImportUnsupported, shown+" is a file of another repository", "copy the file into this repository: fleetc import does not fetch values")
 	}
 	pattern, err := e.place(dir, name)
 	isOptional := handler == "Warn" || handler == "Info" || handler == "Debug"
@@ -138,31 +138,18 @@ func (e *environmentRun) resolve(dir, name, handler string, at diag.Pos) ([]stri
 		return nil, nil
 	}
 	if err != nil {
-		return nil, &diag.Diag{
-			Code: diag.CodeImportFile, At: []diag.Pos{at},
-			Msg:  fmt.Sprintf("the file %s is outside of the repository", diag.Visible(name, diag.MaxText)),
-			Hint: "write a file of the repository",
-		}
+		return fault(diag.CodeImportFile, "the file "+shown+" is outside of the repository", "write a file of the repository")
 	}
 	files, err := e.glob(pattern)
-	if err != nil {
-		return nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{at}, Msg: fmt.Sprintf("%s is not a valid pattern", diag.Visible(name, diag.MaxText)), Hint: "correct the pattern"}
-	}
 	switch {
+	case err != nil:
+		return fault(diag.CodeImportInvalid, shown+" is not a valid pattern", "correct the pattern")
 	case len(files) > 0 || isOptional:
 		return files, nil
 	case handler != "" && handler != "Error":
-		return nil, &diag.Diag{
-			Code: diag.CodeImportInvalid, At: []diag.Pos{at},
-			Msg:  fmt.Sprintf("missingFileHandler cannot be %q", diag.Visible(handler, diag.MaxText)),
-			Hint: "write Error, Warn, Info or Debug",
-		}
+		return fault(diag.CodeImportInvalid, fmt.Sprintf("missingFileHandler cannot be %q", diag.Visible(handler, diag.MaxText)), "write Error, Warn, Info or Debug")
 	}
-	return nil, &diag.Diag{
-		Code: diag.CodeImportFile, At: []diag.Pos{at},
-		Msg:  "the repository has no file " + diag.Visible(pattern, diag.MaxText),
-		Hint: "correct the path, or set missingFileHandler: Warn",
-	}
+	return fault(diag.CodeImportFile, "the repository has no file "+diag.Visible(pattern, diag.MaxText), "correct the path, or set missingFileHandler: Warn")
 }
 
 // isURL reports whether a path is a URL.

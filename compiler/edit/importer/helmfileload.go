@@ -179,11 +179,7 @@ func (e *environmentRun) loadPart(dir, file, text string, lines []int, env envir
 	}
 	bases := st.lists["bases"]
 	if len(bases) > 0 && !takesBases {
-		return nil, &diag.Diag{
-			Code: diag.CodeImportUnsupported, At: []diag.Pos{bases[0].at()}, Path: "bases",
-			Msg:  "a base has bases itself, which helmfile does not read",
-			Hint: "name all bases in the helmfile",
-		}
+		return nil, bases[0].fault(diag.CodeImportUnsupported, "bases", "a base has bases itself, which helmfile does not read", "name all bases in the helmfile")
 	}
 	if st, err = e.overBases(dir, st, env); err != nil {
 		return nil, err
@@ -217,26 +213,14 @@ func (e *environmentRun) overBases(dir string, st *state, env environment) (*sta
 func (e *environmentRun) loadBase(dir string, base item, env environment) (*state, error) {
 	name, _ := base.value.(string)
 	if isURL(name) {
-		return nil, &diag.Diag{
-			Code: diag.CodeImportUnsupported, At: []diag.Pos{base.at()}, Path: "bases",
-			Msg:  diag.Visible(name, diag.MaxText) + " is a file of another repository",
-			Hint: "copy the base into this repository",
-		}
+		return nil, base.fault(diag.CodeImportUnsupported, "bases", diag.Visible(name, diag.MaxText)+" is a file of another repository", "copy the base into this repository")
 	}
 	file, err := e.place(dir, name)
 	if err != nil {
-		return nil, &diag.Diag{
-			Code: diag.CodeImportFile, At: []diag.Pos{base.at()}, Path: "bases",
-			Msg:  fmt.Sprintf("the base %s is outside of the repository", diag.Visible(name, diag.MaxText)),
-			Hint: "write a file of the repository",
-		}
+		return nil, base.fault(diag.CodeImportFile, "bases", "the base "+diag.Visible(name, diag.MaxText)+" is outside of the repository", "write a file of the repository")
 	}
 	if !e.isFile(file) {
-		return nil, &diag.Diag{
-			Code: diag.CodeImportFile, At: []diag.Pos{base.at()}, Path: "bases",
-			Msg:  "the repository has no file " + diag.Visible(file, diag.MaxText),
-			Hint: "correct the path of the base",
-		}
+		return nil, base.fault(diag.CodeImportFile, "bases", "the repository has no file "+diag.Visible(file, diag.MaxText), "correct the path of the base")
 	}
 	env.passed = nil
 	return e.load(dir, file, env, true, false)

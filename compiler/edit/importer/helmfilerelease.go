@@ -127,18 +127,10 @@ func inherit(s *state, i item, path []string) (map[string]any, []item, error) {
 		name := textAt(v, "template")
 		t, ok := s.maps["templates"][name]
 		if !ok {
-			return nil, nil, &diag.Diag{
-				Code: diag.CodeImportInvalid, At: []diag.Pos{i.at("inherit")},
-				Msg:  fmt.Sprintf("there is no template %q", diag.Visible(name, diag.MaxText)),
-				Hint: "correct the name, or add it to templates",
-			}
+			return nil, nil, i.fault(diag.CodeImportInvalid, "", fmt.Sprintf("there is no template %q", diag.Visible(name, diag.MaxText)), "correct the name, or add it to templates", "inherit")
 		}
 		if slices.Contains(path, name) {
-			return nil, nil, &diag.Diag{
-				Code: diag.CodeImportCycle, At: []diag.Pos{i.at("inherit")},
-				Msg:  "templates inherit each other: " + strings.Join(append(path, name), " -> "),
-				Hint: "remove one of them from inherit",
-			}
+			return nil, nil, i.fault(diag.CodeImportCycle, "", "templates inherit each other: "+strings.Join(append(path, name), " -> "), "remove one of them from inherit", "inherit")
 		}
 		content, more, err := inherit(s, t, append(slices.Clone(path), name))
 		if err != nil {
@@ -302,11 +294,7 @@ func (d *helmfileRelease) matches(selectors []string) (bool, error) {
 			key, value, ok := strings.Cut(part, "=")
 			name, negative := strings.CutSuffix(key, "!")
 			if !ok || name == "" || value == "" {
-				return false, &diag.Diag{
-					Code: diag.CodeImportInvalid, At: []diag.Pos{d.at()}, Path: "helmfiles.selectors",
-					Msg:  fmt.Sprintf("the selector %q is not valid", diag.Visible(selector, diag.MaxText)),
-					Hint: "write NAME=VALUE or NAME!=VALUE",
-				}
+				return false, d.item.fault(diag.CodeImportInvalid, "helmfiles.selectors", fmt.Sprintf("the selector %q is not valid", diag.Visible(selector, diag.MaxText)), "write NAME=VALUE or NAME!=VALUE")
 			}
 			all = all && (labels[name] == value) != negative
 		}

@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -24,6 +23,11 @@ func (i item) at(field ...string) diag.Pos {
 	}
 	i, field = i.origin(field)
 	return i.doc.At(slices.Concat(i.path, field)...)
+}
+
+// fault returns a fault at a field of the item. path is that of the field for the message.
+func (i item) fault(code diag.Code, path, msg, hint string, field ...string) *diag.Diag {
+	return &diag.Diag{Code: code, At: []diag.Pos{i.at(field...)}, Path: path, Msg: msg, Hint: hint}
 }
 
 // templateLists are the fields whose elements precede those of another field.
@@ -125,7 +129,7 @@ func (r *helmfileReader) newState(dir string, s *Document, content map[string]an
 	for _, key := range []string{"releases", "repositories"} {
 		for _, i := range st.lists[key] {
 			if _, ok := i.value.(map[string]any); !ok {
-				faults.Add(&diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{i.at()}, Path: key, Msg: fmt.Sprintf("an element of %s is not a map", key), Hint: "correct the helmfile"})
+				faults.Add(i.fault(diag.CodeImportInvalid, key, "an element of "+key+" is not a map", "correct the helmfile"))
 			}
 		}
 	}
