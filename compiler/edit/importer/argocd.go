@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -178,7 +177,7 @@ func (r *argoReader) applications() error {
 			})
 			continue
 		}
-		content = plain(content)
+		content = plainNumbers(content)
 		if d.Kind == application {
 			r.apps = append(r.apps, &app{content: content, doc: d})
 		} else if err := r.expand(d, content); err != nil {
@@ -192,16 +191,6 @@ func (r *argoReader) applications() error {
 func (r *argoReader) leaveOut(d *Document, kind, name string, err error) {
 	title, at := kind+" "+name, d.At()
 	r.model.Dropped = append(r.model.Dropped, &Release{Name: nameOf(name), Origin: title, Pos: at, Unproven: r.model.LeaveOut(title, at, err)})
-}
-
-// plain returns a map with numbers and keys as in decoded JSON.
-func plain(content map[string]any) map[string]any {
-	data, err := yaml.Marshal(content)
-	out := map[string]any{}
-	if err != nil || yaml.Unmarshal(data, &out) != nil {
-		return content
-	}
-	return out
 }
 
 // releases adds the releases of all Applications to their clusters. It returns the faults

@@ -139,11 +139,10 @@ func (s *argoSet) clusterParams(spec map[string]any, field []string) ([]map[stri
 	}
 	var out []map[string]any
 	for _, d := range selected {
-		params, err := s.withValues(d.params(), spec)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, params)
+		out = append(out, d.params())
+	}
+	if err := s.addValues(out, spec); err != nil {
+		return nil, err
 	}
 	if isFlat, _ := spec["flatList"].(bool); isFlat {
 		list := []any{}

@@ -23,13 +23,9 @@ func (s *argoSet) git(spec map[string]any, field []string) ([]map[string]any, er
 		}
 		var out []map[string]any
 		for _, dir := range dirs {
-			params, err := s.withValues(withPath(map[string]any{}, s.pathParams(dir, ""), spec), spec)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, params)
+			out = append(out, withPath(map[string]any{}, pathParams(dir, ""), spec))
 		}
-		return out, nil
+		return out, s.addValues(out, spec)
 	}
 	files, err := s.matching(listAt(spec, "files"), false)
 	if err != nil {
@@ -54,18 +50,14 @@ func (s *argoSet) git(spec map[string]any, field []string) ([]map[string]any, er
 			if params == nil {
 				params = map[string]any{}
 			}
-			params, err := s.withValues(withPath(params, s.pathParams(path.Dir(file), path.Base(file)), spec), spec)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, params)
+			out = append(out, withPath(params, pathParams(path.Dir(file), path.Base(file)), spec))
 		}
 	}
-	return out, nil
+	return out, s.addValues(out, spec)
 }
 
 // pathParams returns the parameters of a directory, and of a file in it.
-func (s *argoSet) pathParams(dir, file string) map[string]any {
+func pathParams(dir, file string) map[string]any {
 	segments := []any{}
 	for part := range strings.SplitSeq(dir, "/") {
 		segments = append(segments, part)

@@ -97,10 +97,10 @@ func (r *argoReader) nested(a *app) error {
 			case o.GroupVersionKind().Group != group:
 				r.note(a, s.at("path"), "the chart also creates "+o.ID()+": write it as a release")
 			case o.GetKind() == application:
-				r.apps = append(r.apps, &app{content: plain(o.Object), doc: a.doc, depth: a.depth + 1, prefix: a.prefix})
+				r.apps = append(r.apps, &app{content: plainNumbers(o.Object), doc: a.doc, depth: a.depth + 1, prefix: a.prefix})
 			case o.GetKind() == applicationSet:
 				before := len(r.apps)
-				if err := r.expand(a.doc, plain(o.Object)); err != nil {
+				if err := r.expand(a.doc, plainNumbers(o.Object)); err != nil {
 					r.leaveOut(a.doc, applicationSet, o.GetName(), err)
 				}
 				for _, made := range r.apps[before:] {

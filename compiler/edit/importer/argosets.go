@@ -169,34 +169,30 @@ func (s *argoSet) listParams(spec map[string]any, field []string) ([]map[string]
 	}
 	var out []map[string]any
 	for _, e := range elements {
-		m, ok := e.(map[string]any)
-		if !ok {
-			continue
+		if m, ok := e.(map[string]any); ok {
+			out = append(out, maps.Clone(m))
 		}
-		params, err := s.withValues(maps.Clone(m), spec)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, params)
 	}
-	return out, nil
+	return out, s.addValues(out, spec)
 }
 
-// withValues adds the field values of a generator to parameters, which it may use.
-func (s *argoSet) withValues(params, spec map[string]any) (map[string]any, error) {
+// addValues adds the field values of a generator to its parameters, which it may use.
+func (s *argoSet) addValues(all []map[string]any, spec map[string]any) error {
 	values := mapAt(spec, "values")
 	if values == nil {
-		return params, nil
+		return nil
 	}
-	texts := map[string]string{}
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		var err error
-		if texts[key], err = s.text(fmt.Sprint(values[key]), params); err != nil {
-			return nil, err
+	for _, params := range all {
+		texts := map[string]string{}
+		for _, key := range sortedKeys(values) {
+			var err error
+			if texts[key], err = s.text(fmt.Sprint(values[key]), params); err != nil {
+				return err
+			}
 		}
+		params["values"] = texts
 	}
-	params["values"] = texts
-	return params, nil
+	return nil
 }
 
 // matrix returns the combinations of two generators. The second one may use parameters of
