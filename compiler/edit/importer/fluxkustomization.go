@@ -82,7 +82,7 @@ func (s *fluxState) walk() error {
 			if !ok {
 				continue
 			}
-			if s.missingSource(k) != "" {
+			if s.waits(k) {
 				waiting = append(waiting, k)
 				continue
 			}

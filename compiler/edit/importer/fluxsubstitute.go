@@ -37,18 +37,9 @@ const substituteKey = "kustomize.toolkit.fluxcd.io/substitute"
 // variableName matches names of substitution variables.
 var variableName = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
 
-// missingSource returns the first ConfigMap or Secret with variables that was not built
-// yet; empty when there is none.
-func (s *fluxState) missingSource(k *kustomization) string {
-	if k.waited {
-		return ""
-	}
-	for _, ref := range listAt(k.spec, "postBuild", "substituteFrom") {
-		if s.variableSource(k, ref) == nil {
-			return textAt(ref, "kind") + " " + textAt(ref, "name")
-		}
-	}
-	return ""
+// waits reports whether a ConfigMap or Secret with variables was not built yet.
+func (s *fluxState) waits(k *kustomization) bool {
+	return !k.waited && slices.ContainsFunc(listAt(k.spec, "postBuild", "substituteFrom"), func(ref any) bool { return s.variableSource(k, ref) == nil })
 }
 
 // noteMissingSource notes variables whose source is not in the repository, and lets the
