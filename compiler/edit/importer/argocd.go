@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,13 +44,9 @@ const (
 // An argoReader is the state of one call of ReadArgoCD.
 type argoReader struct {
 	*Repository  // kustomizations are written in the copy
-	ctx          context.Context
 	opts         ArgoCDOptions
-	fetch        *chart.Fetch // of remote resources
-	docs         []*Document  // in the order of files
+	docs         []*Document // in the order of files
 	apps         []*app
-	remotes      *Remotes
-	model        *Model
 	clusters     map[string]*Cluster // by destination
 	makes        map[string]bool     // whether the chart of a directory makes Applications
 	destinations []*destination      // in cluster Secrets
@@ -69,17 +65,12 @@ func (a *app) title() string { return application + " " + a.name() }
 
 // ReadArgoCD reads the Applications of a repository. The error holds all faults of the files.
 func ReadArgoCD(ctx context.Context, opts ArgoCDOptions) (model *Model, err error) {
-	files, err := openRepository(ctx, opts.Dir, "name the directory of the repository with the Applications")
+	files, err := openRepository(ctx, opts.Dir, "name the directory of the repository with the Applications", "argocd", opts.Source)
 	if err != nil {
 		return nil, err
 	}
-	defer files.Close()
-	fetch := opts.Source(files.Work).Fetch()
-	defer func() { err = errors.Join(err, fetch.Close()) }()
-	r := &argoReader{
-		Repository: files, ctx: ctx, opts: opts, fetch: fetch, model: &Model{Tool: "argocd"}, clusters: map[string]*Cluster{}, makes: map[string]bool{},
-	}
-	r.remotes = &Remotes{Repository: files, Fetch: fetch.Get, Model: r.model}
+	defer func() { err = errors.Join(err, files.Close()) }()
+	r := &argoReader{Repository: files, opts: opts, clusters: map[string]*Cluster{}, makes: map[string]bool{}}
 	if err := errors.Join(r.readSecrets(), r.walk()); err != nil {
 		return nil, err
 	}
@@ -94,11 +85,8 @@ func ReadArgoCD(ctx context.Context, opts ArgoCDOptions) (model *Model, err erro
 
 // walk parses the documents of all YAML files that are not in a chart.
 func (r *argoReader) walk() error {
-	return filepath.WalkDir(r.Work, func(file string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if _, err := os.Lstat(filepath.Join(filepath.Dir(file), "Chart.yaml")); err == nil && e.IsDir() && (e.Name() == "templates" || e.Name() == "charts") {
+	return walkBelow(r.Work, func(file string, e fs.DirEntry) error {
+		if e.IsDir() && (e.Name() == "templates" || e.Name() == "charts") && r.exists(path.Dir(file), "Chart.yaml") {
 			return filepath.SkipDir
 		}
 		if e.IsDir() || !isYAML(file) {
@@ -108,12 +96,8 @@ func (r *argoReader) walk() error {
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(r.Work, file)
-		if err != nil {
-			return err
-		}
 		before := len(r.docs)
-		for _, d := range readDocuments(r.Dir, filepath.ToSlash(rel), data) {
+		for _, d := range readDocuments(r.Dir, file, data) {
 			if (d.Kind == application || d.Kind == applicationSet) && strings.HasPrefix(scalar(childNode(d.Node, "apiVersion")), group+"/") {
 				r.docs = append(r.docs, d)
 			}
@@ -123,7 +107,7 @@ func (r *argoReader) walk() error {
 		}
 		if bytes.Contains(data, []byte(group+"/")) && bytes.Contains(data, []byte("kind: "+application)) {
 			if err := invalidYAML(data); err != nil {
-				d := &Document{dir: filepath.ToSlash(r.Dir), File: filepath.ToSlash(rel), Node: &yamlv3.Node{}}
+				d := &Document{dir: filepath.ToSlash(r.Dir), File: file, Node: &yamlv3.Node{}}
 				r.leaveOut(d, application, d.File, &diag.Diag{Code: diag.CodeImportInvalid, Msg: "not valid YAML: " + yamlReason(err), Hint: "correct the file"})
 			}
 		}
@@ -142,14 +126,6 @@ func invalidYAML(data []byte) error {
 		}
 	}
 	return nil
-}
-
-// read reads a regular file of the copy.
-func (r *argoReader) read(file string) ([]byte, error) {
-	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return nil, nil //nolint:nilerr // links that lead nowhere are not read
-	}
-	return os.ReadFile(file)
 }
 
 func isYAML(file string) bool {

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -33,7 +32,7 @@ func (s *argoSet) git(spec map[string]any, field []string) ([]map[string]any, er
 	}
 	var out []map[string]any
 	for _, file := range files {
-		data, err := s.read(filepath.Join(s.Work, filepath.FromSlash(file)))
+		data, err := s.read(file)
 		if err != nil {
 			return nil, err
 		}

@@ -41,7 +41,7 @@ func (r *argoReader) chartsIn(s *appSource, dir, namespace string, seen map[stri
 	seen[dir] = true
 	k := &chartsKustomization{argoReader: r, source: s, dir: dir, file: path.Join(dir, kustomizationFiles[i])}
 	var err error
-	if k.before, err = r.read(filepath.Join(r.Work, filepath.FromSlash(k.file))); err != nil {
+	if k.before, err = r.read(k.file); err != nil {
 		return nil, err
 	}
 	docs := readDocuments(k.Dir, k.file, k.before)
@@ -209,7 +209,7 @@ func (k *chartsKustomization) beside(name string, field []string) ([]byte, error
 	if !filepath.IsLocal(filepath.FromSlash(file)) {
 		return nil, k.fault(field, "the file "+name+" is outside of the repository", "write a file of the repository")
 	}
-	data, err := k.read(filepath.Join(k.Work, filepath.FromSlash(file)))
+	data, err := k.read(file)
 	if err != nil || data == nil {
 		return nil, k.fault(field, "the repository has no file "+file, "correct the name")
 	}

@@ -3,6 +3,8 @@ package importer
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -50,9 +52,10 @@ func (r *argoReader) makesApplications(dir string) bool {
 	if makes, ok := r.makes[dir]; ok {
 		return makes
 	}
-	files, _ := filepath.Glob(filepath.Join(r.Work, filepath.FromSlash(dir), "templates", "*"))
-	r.makes[dir] = slices.ContainsFunc(files, func(file string) bool {
-		data, err := r.read(file)
+	templates := path.Join(dir, "templates")
+	files, _ := os.ReadDir(filepath.Join(r.Work, filepath.FromSlash(templates)))
+	r.makes[dir] = slices.ContainsFunc(files, func(file fs.DirEntry) bool {
+		data, err := r.read(path.Join(templates, file.Name()))
 		return err == nil && bytes.Contains(data, []byte(group+"/")) && bytes.Contains(data, []byte("kind: "+application))
 	})
 	return r.makes[dir]

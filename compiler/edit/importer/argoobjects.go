@@ -112,7 +112,7 @@ func (r *argoReader) setObjects(out *Release, nodes []*Node) {
 func (r *argoReader) manifests(files []string, out *Release) error {
 	var nodes []*Node
 	for _, file := range files {
-		data, err := r.read(filepath.Join(r.Work, filepath.FromSlash(file)))
+		data, err := r.read(file)
 		if err != nil {
 			return err
 		}

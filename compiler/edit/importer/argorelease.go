@@ -102,7 +102,7 @@ func (r *argoReader) fill(s *appSource) ([]*Release, error) {
 		out.Chart = &ChartSource{Dir: filepath.Join(r.Dir, filepath.FromSlash(dir)), Root: r.Dir, Name: name, Pos: r.at(s.app, s.field)}
 		return one, r.helm(s, out)
 	case r.Kustomization(dir) != "":
-		removed, err := r.remotes.Remove(r.ctx, dir)
+		removed, err := r.removeRemotes(dir)
 		if err != nil {
 			return nil, err
 		}

@@ -28,29 +28,19 @@ type FluxOptions struct {
 // A fluxReader is the state of one call of ReadFlux.
 type fluxReader struct {
 	*Repository // kustomizations are rewritten in the copy
-	ctx         context.Context
 	opts        FluxOptions
 	files       map[string][]*Document // parsed files by path relative to dir
-	model       *Model
-	fetch       *chart.Fetch // of remote resources
-	remotes     *Remotes
 }
 
 // ReadFlux reads the clusters of a repository. Kustomizations and HelmReleases with faults are
 // listed as left out. The error holds all faults if nothing else is left.
 func ReadFlux(ctx context.Context, opts FluxOptions) (model *Model, err error) {
-	files, err := openRepository(ctx, opts.Dir, "name the directory of the repository that Flux reads")
+	files, err := openRepository(ctx, opts.Dir, "name the directory of the repository that Flux reads", "flux", opts.Source)
 	if err != nil {
 		return nil, err
 	}
-	defer files.Close()
-	fetch := opts.Source(files.Work).Fetch()
-	defer func() { err = errors.Join(err, fetch.Close()) }()
-	r := &fluxReader{
-		Repository: files, ctx: ctx, fetch: fetch, opts: opts, files: map[string][]*Document{},
-		model: &Model{Tool: "flux"},
-	}
-	r.remotes = &Remotes{Repository: files, Fetch: fetch.Get, Model: r.model}
+	defer func() { err = errors.Join(err, files.Close()) }()
+	r := &fluxReader{Repository: files, opts: opts, files: map[string][]*Document{}}
 	var faults diag.List
 	for _, c := range opts.Clusters {
 		out, err := r.cluster(c)

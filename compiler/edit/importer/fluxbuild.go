@@ -24,13 +24,13 @@ import (
 // kustomize-controller does, it changes the kustomization file of the directory, or
 // generates one.
 func (s *fluxState) build(k *kustomization) ([]*fluxObject, error) {
-	remotes, err := s.remotes.Remove(s.ctx, k.dir)
+	remotes, err := s.removeRemotes(k.dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range listAt(k.spec, "components") {
 		component, _ := c.(string)
-		more, err := s.remotes.Remove(s.ctx, path.Join(k.dir, component))
+		more, err := s.removeRemotes(path.Join(k.dir, component))
 		if err != nil {
 			return nil, err
 		}

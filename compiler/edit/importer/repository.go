@@ -2,12 +2,14 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path"
 	"path/filepath"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
 )
 
 // A Repository is a directory of files that an import reads, and a copy in which readers
@@ -15,14 +17,20 @@ import (
 type Repository struct {
 	Dir  string // absolute path, for positions
 	Work string // absolute path of the copy
+
+	ctx       context.Context
+	model     *Model
+	fetch     *chart.Fetch        // of remote resources
+	unfetched map[string][]string // addresses that cannot be fetched, by directory of the kustomization
 }
 
 // kustomizationFiles are the names of kustomization files, in kustomize's order.
 var kustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
-// openRepository copies a directory. hint says which directory the user should name. The
-// caller must call Close.
-func openRepository(ctx context.Context, dir, hint string) (*Repository, error) {
+// openRepository copies a directory, for the model of a tool. hint says which directory the
+// user should name, and source returns a source of remote resources for the copy. The caller
+// must call Close.
+func openRepository(ctx context.Context, dir, hint, tool string, source func(root string) *chart.Source) (*Repository, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -34,12 +42,20 @@ func openRepository(ctx context.Context, dir, hint string) (*Repository, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := &Repository{Dir: abs, Work: work}
 	if err := edit.CopyTree(ctx, abs, work); err != nil {
-		r.Close()
-		return nil, err
+		return nil, errors.Join(err, os.RemoveAll(work))
 	}
-	return r, nil
+	return &Repository{Dir: abs, Work: work, ctx: ctx, model: &Model{Tool: tool}, fetch: source(work).Fetch(), unfetched: map[string][]string{}}, nil
+}
+
+// read reads a file of the copy; nil when it is not a regular file, or a link that leads
+// nowhere.
+func (r *Repository) read(name string) ([]byte, error) {
+	file := filepath.Join(r.Work, filepath.FromSlash(name))
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return nil, nil //nolint:nilerr // links that lead nowhere are not read
+	}
+	return os.ReadFile(file)
 }
 
 // Kustomization returns the kustomization file of a directory; none if it has none.
@@ -54,7 +70,10 @@ func (r *Repository) Kustomization(dir string) string {
 }
 
 // Close removes the copy.
-func (r *Repository) Close() { os.RemoveAll(r.Work) }
+func (r *Repository) Close() error {
+	defer os.RemoveAll(r.Work)
+	return r.fetch.Close()
+}
 
 // Position returns a position in the copy as one in the directory.
 func (r *Repository) Position(p diag.Pos) diag.Pos {
