@@ -230,14 +230,9 @@ func (b *build) top(dir string) *kustomizeFile {
 // at returns a fault at a position of a kustomization, or at the release for an
 // invalid position.
 func (b *build) at(code diag.Code, pos diag.Pos, msg, hint string) *diag.Diag {
-	d := &diag.Diag{Code: code, Msg: msg, Hint: hint}
+	d := &diag.Diag{Code: code, At: diag.Positions(pos, b.release.SourcePos), Msg: msg, Hint: hint}
 	if b.release.Name != "" {
 		d.Path = b.release.Path("kustomize")
-	}
-	for _, p := range []diag.Pos{pos, b.release.SourcePos} {
-		if p.IsValid() {
-			d.At = append(d.At, p)
-		}
 	}
 	return d
 }

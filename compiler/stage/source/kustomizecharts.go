@@ -225,8 +225,8 @@ func (b *build) addChart(f *kustomizeFile, pos diag.Pos, h types.HelmChart, ch *
 	}
 	var text strings.Builder
 	for _, o := range objs {
-		events, isHook := o.GetAnnotations()["helm.sh/hook"]
-		if o.CRD && !h.IncludeCRDs || isHook && (h.SkipHooks || h.SkipTests && isTest(events)) {
+		_, isHook := o.GetAnnotations()[fleet.HookAnnotation]
+		if o.CRD && !h.IncludeCRDs || isHook && (h.SkipHooks || h.SkipTests && isTest(o)) {
 			continue
 		}
 		marked := o.DeepCopy()
@@ -278,9 +278,9 @@ func (b *build) namespace() string {
 	return ""
 }
 
-// isTest reports whether a hook with these events is a test of Helm.
-func isTest(events string) bool {
-	return slices.ContainsFunc(strings.Split(events, ","), func(e string) bool { return slices.Contains([]string{"test", "test-success"}, strings.TrimSpace(e)) })
+// isTest reports whether a hook is a test of Helm.
+func isTest(o fleet.Object) bool {
+	return slices.ContainsFunc(fleet.HookEvents(o.Unstructured), func(e string) bool { return e == "test" || e == "test-success" })
 }
 
 // renderedFile is the name of the only file of [chartFile].

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -131,24 +130,18 @@ func (t *kustomizeTree) load(name string) ([]byte, error) {
 	return data, nil
 }
 
-// names returns the entries of a directory, sorted.
+// names returns entries of a directory for a hint, sorted; none if it cannot be read.
 func (t *kustomizeTree) names(dir string) []string {
 	real, err := t.real(dir)
 	if err != nil {
 		return nil
 	}
-	f, err := t.root.Open(filepath.FromSlash(real))
+	names, err := entries(t.root, real)
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
-	const enough = 10_000 // for a hint
-	names, err := f.Readdirnames(enough)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil
-	}
-	slices.Sort(names)
-	return names
+	const enough = 10_000
+	return names[:min(len(names), enough)]
 }
 
 // recorded returns all files of the fleet that were read, sorted. Files behind

@@ -108,7 +108,7 @@ func (s *manifestTree) missing(name, below string) {
 		if err != nil {
 			break
 		}
-		names, err := s.names(real)
+		names, err := entries(s.root, real)
 		if err != nil {
 			break
 		}
@@ -138,7 +138,7 @@ func (s *manifestTree) directory(name, real string, above []string) {
 		s.fault(diag.CodeSourceFile, diag.Pos{File: name}, "a link that leads back to "+real, "remove it")
 		return
 	}
-	names, err := s.names(real)
+	names, err := entries(s.root, real)
 	if err != nil {
 		s.fault(diag.CodeSourceFile, diag.Pos{File: name}, readReason(err), "")
 		return
@@ -284,11 +284,5 @@ func (s *manifestTree) fault(code diag.Code, pos diag.Pos, msg, hint string) {
 	default:
 		hint = "replace it with a file that can be read, or remove it"
 	}
-	d := &diag.Diag{Code: code, Path: s.release.Path("manifests"), Msg: msg, Hint: hint}
-	for _, p := range []diag.Pos{pos, s.release.SourcePos} {
-		if p.IsValid() {
-			d.At = append(d.At, p)
-		}
-	}
-	s.faults.Add(d)
+	s.faults.Add(&diag.Diag{Code: code, At: diag.Positions(pos, s.release.SourcePos), Path: s.release.Path("manifests"), Msg: msg, Hint: hint})
 }

@@ -2,6 +2,7 @@ package source
 
 import (
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -17,9 +18,9 @@ func (s *manifestTree) stat(name string) (real string, info fs.FileInfo, err err
 	return real, info, err
 }
 
-// names returns the entries of a directory, sorted.
-func (s *manifestTree) names(real string) ([]string, error) {
-	f, err := s.root.Open(filepath.FromSlash(real))
+// entries returns the names of the entries of a directory, sorted.
+func entries(root *os.Root, real string) ([]string, error) {
+	f, err := root.Open(filepath.FromSlash(real))
 	if err != nil {
 		return nil, err
 	}
