@@ -15,6 +15,14 @@ import (
 // says why the field is not carried and what to do; it is empty for a carried field.
 type Table map[string]string
 
+// with adds fields below a path, which ends in a dot.
+func (t Table) with(path string, fields map[string]string) Table {
+	for field, do := range fields {
+		t[path+field] = do
+	}
+	return t
+}
+
 // unknownField is the text for fields that are not in the table.
 const unknownField = "fleetc import does not know this field: look up its effect, and write it into the release"
 

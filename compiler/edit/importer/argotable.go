@@ -8,65 +8,60 @@ const (
 )
 
 // applicationTable has the fields of an Application.
-var applicationTable = func() Table {
-	t := Table{
-		"apiVersion": "", "kind": "", "metadata.name": "",
-		"metadata.namespace":                             noLabels,
-		"metadata.labels":                                noLabels,
-		"metadata.annotations":                           "Argo CD reads these annotations, such as the sync wave: write the order as depends or as a stage",
-		"metadata.finalizers":                            noLabels,
-		"operation":                                      noSync,
-		"status":                                         "",
-		"spec.destination":                               "",
-		"spec.project":                                   "nothing to do: an export in the layout argocd uses the project of gitops.argocd",
-		"spec.revisionHistoryLimit":                      "cluster.history is the number of bundles that a cluster stores",
-		"spec.info":                                      noLabels,
-		"spec.ignoreDifferences.*.group":                 "",
-		"spec.ignoreDifferences.*.kind":                  "",
-		"spec.ignoreDifferences.*.name":                  "",
-		"spec.ignoreDifferences.*.namespace":             "",
-		"spec.ignoreDifferences.*.jsonPointers":          "", // release.go notes the fields without a counterpart
-		"spec.ignoreDifferences.*.jqPathExpressions":     "write the fields under ownership with leave: true",
-		"spec.ignoreDifferences.*.managedFieldsManagers": "write the fields of these managers under ownership with leave: true",
-		"spec.syncPolicy.automated":                      noSync,
-		"spec.syncPolicy.retry":                          noSync,
-		"spec.syncPolicy.syncOptions":                    "CreateNamespace: write the Namespace as an object of a release; the other options concern Argo CD",
-		"spec.syncPolicy.managedNamespaceMetadata":       "write the Namespace with these labels and annotations as an object of a release",
-	}
-	source := map[string]string{
-		"repoURL": "", "chart": "", "targetRevision": "", "path": "", "ref": "", "name": "",
-		"helm.releaseName": "", "helm.values": "", "helm.valuesObject": "", "helm.valueFiles": "", "helm.ignoreMissingValueFiles": "",
-		"helm.parameters": "", "helm.skipCrds": "", "helm.version": "",
-		"helm.fileParameters":       "write the content of the files into the values",
-		"helm.passCredentials":      "use helm repo add or docker login: credentials are not part of the fleet",
-		"helm.skipSchemaValidation": "", // the proof adds waivers
-		"helm.skipTests":            "nothing to do: tests: false is the default",
-		"helm.namespace":            "fleetc renders a chart for the namespace of its release",
-		"helm.kubeVersion":          "set cluster.kubernetes",
-		"helm.apiVersions":          "set cluster.apis",
-		"kustomize.namePrefix":      "", "kustomize.nameSuffix": "", "kustomize.images": "", "kustomize.namespace": "", "kustomize.replicas": "",
-		"kustomize.patches": "", "kustomize.components": "", "kustomize.commonLabels": "", "kustomize.commonAnnotations": "",
-		"kustomize.labelWithoutSelector":      "", // release.go reads it
-		"kustomize.labelIncludeTemplates":     "", // release.go reads it
-		"kustomize.forceCommonLabels":         "nothing to do: labels of the overlay replace others",
-		"kustomize.forceCommonAnnotations":    "nothing to do: annotations of the overlay replace others",
-		"kustomize.commonAnnotationsEnvsubst": "write the annotations with a patch",
-		"kustomize.ignoreMissingComponents":   "remove components that do not exist",
-		"kustomize.version":                   "nothing to do: fleetc builds with its own kustomize",
-		"kustomize.kubeVersion":               "set cluster.kubernetes",
-		"kustomize.apiVersions":               "set cluster.apis",
-		"directory.recurse":                   "", "directory.include": "", "directory.exclude": "",
-		"directory.jsonnet.tlas":    "",
-		"directory.jsonnet.libs":    "", // jsonnet.go says which are not carried
-		"directory.jsonnet.extVars": "write a release with jsonnet, whose values are top-level arguments",
-		"plugin":                    noPlugin,
-	}
-	for field, do := range source {
-		t["spec.source."+field] = do
-		t["spec.sources.*."+field] = do
-	}
-	return t
-}()
+var applicationTable = Table{
+	"apiVersion": "", "kind": "", "metadata.name": "",
+	"metadata.namespace":                             noLabels,
+	"metadata.labels":                                noLabels,
+	"metadata.annotations":                           "Argo CD reads these annotations, such as the sync wave: write the order as depends or as a stage",
+	"metadata.finalizers":                            noLabels,
+	"operation":                                      noSync,
+	"status":                                         "",
+	"spec.destination":                               "",
+	"spec.project":                                   "nothing to do: an export in the layout argocd uses the project of gitops.argocd",
+	"spec.revisionHistoryLimit":                      "cluster.history is the number of bundles that a cluster stores",
+	"spec.info":                                      noLabels,
+	"spec.ignoreDifferences.*.group":                 "",
+	"spec.ignoreDifferences.*.kind":                  "",
+	"spec.ignoreDifferences.*.name":                  "",
+	"spec.ignoreDifferences.*.namespace":             "",
+	"spec.ignoreDifferences.*.jsonPointers":          "", // release.go notes the fields without a counterpart
+	"spec.ignoreDifferences.*.jqPathExpressions":     "write the fields under ownership with leave: true",
+	"spec.ignoreDifferences.*.managedFieldsManagers": "write the fields of these managers under ownership with leave: true",
+	"spec.syncPolicy.automated":                      noSync,
+	"spec.syncPolicy.retry":                          noSync,
+	"spec.syncPolicy.syncOptions":                    "CreateNamespace: write the Namespace as an object of a release; the other options concern Argo CD",
+	"spec.syncPolicy.managedNamespaceMetadata":       "write the Namespace with these labels and annotations as an object of a release",
+}.with("spec.source.", applicationSource).with("spec.sources.*.", applicationSource)
+
+// applicationSource has the fields of a source of an Application.
+var applicationSource = map[string]string{
+	"repoURL": "", "chart": "", "targetRevision": "", "path": "", "ref": "", "name": "",
+	"helm.releaseName": "", "helm.values": "", "helm.valuesObject": "", "helm.valueFiles": "", "helm.ignoreMissingValueFiles": "",
+	"helm.parameters": "", "helm.skipCrds": "", "helm.version": "",
+	"helm.fileParameters":       "write the content of the files into the values",
+	"helm.passCredentials":      "use helm repo add or docker login: credentials are not part of the fleet",
+	"helm.skipSchemaValidation": "", // the proof adds waivers
+	"helm.skipTests":            "nothing to do: tests: false is the default",
+	"helm.namespace":            "fleetc renders a chart for the namespace of its release",
+	"helm.kubeVersion":          "set cluster.kubernetes",
+	"helm.apiVersions":          "set cluster.apis",
+	"kustomize.namePrefix":      "", "kustomize.nameSuffix": "", "kustomize.images": "", "kustomize.namespace": "", "kustomize.replicas": "",
+	"kustomize.patches": "", "kustomize.components": "", "kustomize.commonLabels": "", "kustomize.commonAnnotations": "",
+	"kustomize.labelWithoutSelector":      "", // release.go reads it
+	"kustomize.labelIncludeTemplates":     "", // release.go reads it
+	"kustomize.forceCommonLabels":         "nothing to do: labels of the overlay replace others",
+	"kustomize.forceCommonAnnotations":    "nothing to do: annotations of the overlay replace others",
+	"kustomize.commonAnnotationsEnvsubst": "write the annotations with a patch",
+	"kustomize.ignoreMissingComponents":   "remove components that do not exist",
+	"kustomize.version":                   "nothing to do: fleetc builds with its own kustomize",
+	"kustomize.kubeVersion":               "set cluster.kubernetes",
+	"kustomize.apiVersions":               "set cluster.apis",
+	"directory.recurse":                   "", "directory.include": "", "directory.exclude": "",
+	"directory.jsonnet.tlas":    "",
+	"directory.jsonnet.libs":    "", // jsonnet.go says which are not carried
+	"directory.jsonnet.extVars": "write a release with jsonnet, whose values are top-level arguments",
+	"plugin":                    noPlugin,
+}
 
 // setTable has the fields of an ApplicationSet besides its template and generators.
 var setTable = Table{

@@ -12,82 +12,76 @@ const (
 
 // fluxWithMetadata adds the fields of metadata, which all kinds share, to a table.
 func fluxWithMetadata(t Table) Table {
-	for _, path := range []string{"apiVersion", "kind", "metadata.name", "metadata.namespace"} {
-		t[path] = ""
-	}
-	t["metadata.labels"] = fluxNoLabels
-	t["metadata.annotations"] = fluxNoLabels
-	t["metadata.creationTimestamp"] = ""
-	t["status"] = ""
-	return t
+	return t.with("", map[string]string{
+		"apiVersion": "", "kind": "", "metadata.name": "", "metadata.namespace": "", "metadata.creationTimestamp": "", "status": "",
+		"metadata.labels": fluxNoLabels, "metadata.annotations": fluxNoLabels,
+	})
 }
 
 // helmReleaseTable has the fields of a HelmRelease.
 var helmReleaseTable = fluxWithMetadata(Table{
-	"spec.values":                              "",
-	"spec.valuesFrom":                          "", // values.go notes what is missing
-	"spec.chartRef":                            "",
-	"spec.chart.spec.chart":                    "",
-	"spec.chart.spec.version":                  "",
-	"spec.chart.spec.sourceRef":                "",
-	"spec.chart.spec.interval":                 noPolling,
-	"spec.chart.spec.valuesFiles":              "write the values of these files of the chart into the release",
-	"spec.chart.spec.verify":                   "fleetc pins the digest of the chart instead of verifying its signature",
-	"spec.chart.spec.reconcileStrategy":        "nothing to do: the pin of the chart changes in the fleet's files",
-	"spec.chart.spec.ignoreMissingValuesFiles": "nothing to do without valuesFiles",
-	"spec.chart.metadata":                      fluxNoLabels,
-	"spec.interval":                            noPolling,
-	"spec.targetNamespace":                     "",
-	"spec.releaseName":                         "",
-	"spec.storageNamespace":                    "delivery: \"helm\" stores a release in its own namespace",
-	"spec.dependsOn.*.name":                    "",
-	"spec.dependsOn.*.namespace":               "",
-	"spec.dependsOn.*.readyExpr":               "write the expression as a test under health of the other release",
-	"spec.timeout":                             "",
-	"spec.suspend":                             "Flux does not touch this release; fleetc would apply it: leave it out with clusters, or delete it, until it is wanted",
-	"spec.maxHistory":                          "cluster.history is the number of bundles that a cluster keeps",
-	"spec.serviceAccountName":                  noAccount,
-	"spec.kubeConfig":                          noRemote,
-	"spec.persistentClient":                    "nothing to do: fleetc has no client that persists",
-	"spec.commonMetadata.labels":               "",
-	"spec.commonMetadata.annotations":          "",
-	"spec.postRenderers":                       "", // patches.go notes the fields without a counterpart
-	"spec.driftDetection.mode":                 "fleetc diff --live shows drift, and apply reverts it",
-	"spec.driftDetection.ignore":               "", // patches.go notes the fields without a counterpart
-	"spec.install.crds":                        "",
-	"spec.upgrade.crds":                        "Helm does not upgrade the CRDs of a crds directory unless this field requests it; fleetc always applies those of the pinned chart",
-	"spec.install.createNamespace":             "write the Namespace as an object of a release",
-	"spec.install.remediation":                 noRetry,
-	"spec.install.strategy":                    noRetry,
-	"spec.install.timeout":                     "set a timeout under health of the release",
-	"spec.install.disableWait":                 "set wait: false under health of the release",
-	"spec.install.disableWaitForJobs":          "set wait: false for Jobs under health of the release",
-	"spec.install.disableHooks":                "fleetc applies hooks as objects: remove them with a patch",
-	"spec.install.disableOpenAPIValidation":    "nothing to do: fleetc checks objects before it applies them",
-	"spec.install.disableSchemaValidation":     "", // the proof adds waivers
-	"spec.install.disableTakeOwnership":        "fleetc apply adopts objects of others only with --adopt",
-	"spec.install.replace":                     "nothing to do: fleetc apply does not reuse names of deleted releases",
-	"spec.install.skipCRDs":                    "remove the CRDs with a patch",
-	"spec.install.serverSideApply":             "nothing to do: fleetc uses server-side apply",
-	"spec.upgrade.remediation":                 noRetry,
-	"spec.upgrade.strategy":                    noRetry,
-	"spec.upgrade.timeout":                     "set a timeout under health of the release",
-	"spec.upgrade.disableWait":                 "set wait: false under health of the release",
-	"spec.upgrade.disableWaitForJobs":          "set wait: false for Jobs under health of the release",
-	"spec.upgrade.disableHooks":                "fleetc applies hooks as objects: remove them with a patch",
-	"spec.upgrade.disableOpenAPIValidation":    "nothing to do: fleetc checks objects before it applies them",
-	"spec.upgrade.disableSchemaValidation":     "", // the proof adds waivers
-	"spec.upgrade.disableTakeOwnership":        "fleetc apply adopts objects of others only with --adopt",
-	"spec.upgrade.force":                       "name the kinds that may be recreated under replace",
-	"spec.upgrade.cleanupOnFail":               "nothing to do: fleetc rollback reverts to an earlier bundle",
-	"spec.upgrade.preserveValues":              "write the values into the release: fleetc does not reuse those of the last upgrade",
-	"spec.upgrade.serverSideApply":             "nothing to do: fleetc uses server-side apply",
-	"spec.rollback":                            "nothing to do: fleetc rollback reverts to an earlier bundle",
-	"spec.uninstall":                           "nothing to do: fleetc prunes objects that leave the bundle",
-	"spec.test":                                "set tests: true to apply Helm's test hooks",
-	"spec.waitStrategy":                        "nothing to do: health says when objects are ready",
-	"spec.healthCheckExprs":                    "write the expressions as rules under health",
-})
+	"spec.values":                     "",
+	"spec.valuesFrom":                 "", // values.go notes what is missing
+	"spec.chartRef":                   "",
+	"spec.chart.metadata":             fluxNoLabels,
+	"spec.interval":                   noPolling,
+	"spec.targetNamespace":            "",
+	"spec.releaseName":                "",
+	"spec.storageNamespace":           "delivery: \"helm\" stores a release in its own namespace",
+	"spec.dependsOn.*.name":           "",
+	"spec.dependsOn.*.namespace":      "",
+	"spec.dependsOn.*.readyExpr":      "write the expression as a test under health of the other release",
+	"spec.timeout":                    "",
+	"spec.suspend":                    "Flux does not touch this release; fleetc would apply it: leave it out with clusters, or delete it, until it is wanted",
+	"spec.maxHistory":                 "cluster.history is the number of bundles that a cluster keeps",
+	"spec.serviceAccountName":         noAccount,
+	"spec.kubeConfig":                 noRemote,
+	"spec.persistentClient":           "nothing to do: fleetc has no client that persists",
+	"spec.commonMetadata.labels":      "",
+	"spec.commonMetadata.annotations": "",
+	"spec.postRenderers":              "", // patches.go notes the fields without a counterpart
+	"spec.driftDetection.mode":        "fleetc diff --live shows drift, and apply reverts it",
+	"spec.driftDetection.ignore":      "", // patches.go notes the fields without a counterpart
+	"spec.install.crds":               "",
+	"spec.upgrade.crds":               "Helm does not upgrade the CRDs of a crds directory unless this field requests it; fleetc always applies those of the pinned chart",
+	"spec.install.createNamespace":    "write the Namespace as an object of a release",
+	"spec.install.replace":            "nothing to do: fleetc apply does not reuse names of deleted releases",
+	"spec.install.skipCRDs":           "remove the CRDs with a patch",
+	"spec.upgrade.force":              "name the kinds that may be recreated under replace",
+	"spec.upgrade.cleanupOnFail":      "nothing to do: fleetc rollback reverts to an earlier bundle",
+	"spec.upgrade.preserveValues":     "write the values into the release: fleetc does not reuse those of the last upgrade",
+	"spec.rollback":                   "nothing to do: fleetc rollback reverts to an earlier bundle",
+	"spec.uninstall":                  "nothing to do: fleetc prunes objects that leave the bundle",
+	"spec.test":                       "set tests: true to apply Helm's test hooks",
+	"spec.waitStrategy":               "nothing to do: health says when objects are ready",
+	"spec.healthCheckExprs":           "write the expressions as rules under health",
+}.with("spec.install.", helmAction).with("spec.upgrade.", helmAction).with("spec.chart.spec.", chartTemplate))
+
+// helmAction has the fields that an install and an upgrade share.
+var helmAction = map[string]string{
+	"remediation":              noRetry,
+	"strategy":                 noRetry,
+	"timeout":                  "set a timeout under health of the release",
+	"disableWait":              "set wait: false under health of the release",
+	"disableWaitForJobs":       "set wait: false for Jobs under health of the release",
+	"disableHooks":             "fleetc applies hooks as objects: remove them with a patch",
+	"disableOpenAPIValidation": "nothing to do: fleetc checks objects before it applies them",
+	"disableSchemaValidation":  "", // the proof adds waivers
+	"disableTakeOwnership":     "fleetc apply adopts objects of others only with --adopt",
+	"serverSideApply":          "nothing to do: fleetc uses server-side apply",
+}
+
+// chartTemplate has the fields of a chart in a HelmRelease or HelmChart.
+var chartTemplate = map[string]string{
+	"chart":                    "",
+	"version":                  "",
+	"sourceRef":                "",
+	"interval":                 noPolling,
+	"valuesFiles":              "write the values of these files of the chart into the release",
+	"verify":                   "fleetc pins the digest of the chart instead of verifying its signature",
+	"reconcileStrategy":        "nothing to do: the pin of the chart changes in the fleet's files",
+	"ignoreMissingValuesFiles": "nothing to do without valuesFiles",
+}
 
 // kustomizationTable has the fields of a Kustomization.
 var kustomizationTable = fluxWithMetadata(Table{
@@ -151,17 +145,7 @@ var sourceTable = fluxWithMetadata(Table{
 })
 
 // helmChartTable has the fields of a HelmChart that a HelmRelease refers to.
-var helmChartTable = fluxWithMetadata(Table{
-	"spec.chart":                    "",
-	"spec.version":                  "",
-	"spec.sourceRef":                "",
-	"spec.interval":                 noPolling,
-	"spec.reconcileStrategy":        "nothing to do: the pin of the chart changes in the fleet's files",
-	"spec.valuesFiles":              "write the values of these files of the chart into the release",
-	"spec.ignoreMissingValuesFiles": "nothing to do without valuesFiles",
-	"spec.suspend":                  noPolling,
-	"spec.verify":                   "fleetc pins the digest of the chart instead of verifying its signature",
-})
+var helmChartTable = fluxWithMetadata(Table{"spec.suspend": noPolling}.with("spec.", chartTemplate))
 
 // artifactTable has the fields of an ArtifactGenerator.
 var artifactTable = fluxWithMetadata(Table{

@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
@@ -60,41 +59,34 @@ var releaseFields = map[string]string{
 }
 
 // stateTable has the fields of a helmfile.
-var stateTable = func() Table {
-	t := Table{
-		"values": "", "bases": "", "helmfiles": "", "kubeContext": "", "namespace": "", "missingFileHandler": "",
-		"environments.*.values": "", "environments.*.secrets": "", "environments.*.kubeContext": "", "environments.*.missingFileHandler": "",
-		"environments.*.missingFileHandlerConfig": "nothing to do: fleetc import does not fetch values",
-		"missingFileHandlerConfig":                "nothing to do: fleetc import does not fetch values",
-		"repositories.*.name":                     "", "repositories.*.url": "", "repositories.*.oci": "",
-		"commonLabels":    selectsOnly,
-		"hooks":           "write them as actions of a stage, see docs/actions.md",
-		"apiVersions":     fleetVersions,
-		"kubeVersion":     fleetVersions,
-		"chart":           "write the chart into each release",
-		"helmBinary":      "nothing to do: fleetc renders charts itself",
-		"kustomizeBinary": "nothing to do: fleetc builds with its own kustomize",
-		"lockFilePath":    "nothing to do: the charts of a fleet are pinned by digest",
-	}
-	for _, key := range []string{"caFile", "certFile", "keyFile", "username", "password", "registryConfig", "managed", "verify", "keyring", "passCredentials", "skipTLSVerify", "plainHttp"} {
-		t["repositories.*."+key] = credentials
-	}
-	for _, fields := range []map[string]string{helmFields, releaseFields} {
-		for key, do := range fields {
-			t["releases.*."+key] = do
-			t["templates.*."+key] = do
-		}
-	}
-	for key, do := range helmFields {
-		t["helmDefaults."+key] = do
-	}
-	return t
-}()
+var stateTable = Table{
+	"values": "", "bases": "", "helmfiles": "", "kubeContext": "", "namespace": "", "missingFileHandler": "",
+	"environments.*.values": "", "environments.*.secrets": "", "environments.*.kubeContext": "", "environments.*.missingFileHandler": "",
+	"environments.*.missingFileHandlerConfig": "nothing to do: fleetc import does not fetch values",
+	"missingFileHandlerConfig":                "nothing to do: fleetc import does not fetch values",
+	"commonLabels":                            selectsOnly,
+	"hooks":                                   "write them as actions of a stage, see docs/actions.md",
+	"apiVersions":                             fleetVersions,
+	"kubeVersion":                             fleetVersions,
+	"chart":                                   "write the chart into each release",
+	"helmBinary":                              "nothing to do: fleetc renders charts itself",
+	"kustomizeBinary":                         "nothing to do: fleetc builds with its own kustomize",
+	"lockFilePath":                            "nothing to do: the charts of a fleet are pinned by digest",
+}.with("repositories.*.", repositoryFields).with("helmDefaults.", helmFields).
+	with("releases.*.", helmFields).with("releases.*.", releaseFields).
+	with("templates.*.", helmFields).with("templates.*.", releaseFields)
+
+// repositoryFields are the fields of a repository of charts.
+var repositoryFields = map[string]string{
+	"name": "", "url": "", "oci": "",
+	"caFile": credentials, "certFile": credentials, "keyFile": credentials, "username": credentials, "password": credentials, "registryConfig": credentials,
+	"managed": credentials, "verify": credentials, "keyring": credentials, "passCredentials": credentials, "skipTLSVerify": credentials, "plainHttp": credentials,
+}
 
 // account adds the fields of a part of a helmfile that are not carried. The field of a note
 // has neither indices nor names, so that equal notes are one in the report.
 func (e *environmentRun) account(s *Document, content map[string]any) {
-	for _, n := range accountFor(maps.Clone(content), "helmfile "+s.File, stateTable, s.At) {
+	for _, n := range accountFor(content, "helmfile "+s.File, stateTable, s.At) {
 		keys := strings.Split(n.Field, ".")
 		if len(keys) > 2 && slices.Contains([]string{"releases", "templates", "repositories", "environments"}, keys[0]) { //nolint:mnd // list, element and field
 			keys = append(keys[:1:1], keys[2:]...)
