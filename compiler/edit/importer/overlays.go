@@ -64,6 +64,7 @@ func ParseOverlays(texts []string, defaultID func(dir string) string) ([]Overlay
 // A builtOverlay is the release of an overlay, and the files that the build read.
 type builtOverlay struct {
 	Overlay
+	dir     string // relative to the repository
 	release *Release
 	reads   []string
 }
@@ -100,13 +101,13 @@ func ReadOverlays(ctx context.Context, opts OverlayOptions) (*Model, error) {
 				Hint: "name the releases, as in " + o.Cluster + ":shop=overlays/dev",
 			}
 		}
-		r, reads, err := readOverlay(ctx, root, o, opts.ProveWith)
+		built, err := readOverlay(ctx, root, o, opts.ProveWith)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		faults.Add(diag.In(o.Cluster, diag.Moved(err, (&Repository{Dir: root}).Position)))
 		if err == nil {
-			all = append(all, builtOverlay{o, r, reads})
+			all = append(all, built)
 		}
 	}
 	if err := faults.Err(); err != nil {
@@ -128,11 +129,14 @@ func keepOverlays(root string, all []builtOverlay) error {
 		}
 	}
 	for _, o := range all {
-		if kept[o.Release] {
-			if err := keepOverlay(root, o); err != nil {
-				return err
-			}
+		if !kept[o.Release] {
+			continue
 		}
+		files, err := keptFiles(root, o.reads)
+		if err != nil {
+			return err
+		}
+		o.release.Source = &Source{Field: "kustomize", Path: o.dir, Files: files}
 	}
 	return nil
 }
@@ -174,21 +178,20 @@ func repositoryOf(overlays []Overlay) (string, error) {
 	return root, nil
 }
 
-// readOverlay returns the release with the objects of an overlay, and the files that the
-// build read.
-func readOverlay(ctx context.Context, root string, o Overlay, programs Programs) (*Release, []string, error) {
+// readOverlay builds an overlay.
+func readOverlay(ctx context.Context, root string, o Overlay, programs Programs) (builtOverlay, error) {
 	dir, err := filepath.Rel(root, o.Dir)
 	if err != nil {
-		return nil, nil, err
+		return builtOverlay{Overlay: o}, err
 	}
 	dir = filepath.ToSlash(dir)
 	built, err := programs.Build(ctx, root, dir, nil)
 	if err = errors.Join(err, built.Unmatched.Err()); err != nil {
-		return nil, built.Reads, err
+		return builtOverlay{Overlay: o}, err
 	}
 	r := &Release{Name: o.Release, Origin: "overlay " + dir, Pos: diag.Pos{File: filepath.ToSlash(filepath.Join(o.Dir, "kustomization.yaml"))}, Unproven: built.Differs}
 	r.SetRendered(built.Objects)
-	return r, built.Reads, nil
+	return builtOverlay{o, dir, r, built.Reads}, nil
 }
 
 // generatorFields are fields of kustomizations that compute parts of objects from others.
@@ -206,18 +209,4 @@ func hasGenerators(root, file string) bool {
 		return false
 	}
 	return slices.ContainsFunc(generatorFields, func(field string) bool { return content[field] != nil })
-}
-
-// keepOverlay makes the files of an overlay the source of its release.
-func keepOverlay(root string, o builtOverlay) error {
-	dir, err := filepath.Rel(root, o.Dir)
-	if err != nil {
-		return err
-	}
-	files, err := keptFiles(root, o.reads)
-	if err != nil {
-		return err
-	}
-	o.release.Source = &Source{Field: "kustomize", Path: filepath.ToSlash(dir), Files: files}
-	return nil
 }
