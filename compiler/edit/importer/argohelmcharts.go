@@ -34,12 +34,12 @@ type chartsKustomization struct {
 // chartsIn returns the kustomization of a directory, nil if neither it nor a base has
 // charts, or for a directory in seen. namespace is that of the kustomization that includes it.
 func (r *argoReader) chartsIn(s *appSource, dir, namespace string, seen map[string]bool) (*chartsKustomization, error) {
-	i := slices.IndexFunc(kustomizationFiles, func(name string) bool { return r.exists(dir, name) })
-	if i < 0 || seen[dir] {
+	file := r.Kustomization(dir)
+	if file == "" || seen[dir] {
 		return nil, nil
 	}
 	seen[dir] = true
-	k := &chartsKustomization{argoReader: r, source: s, dir: dir, file: path.Join(dir, kustomizationFiles[i])}
+	k := &chartsKustomization{argoReader: r, source: s, dir: dir, file: file}
 	var err error
 	if k.before, err = r.read(k.file); err != nil {
 		return nil, err

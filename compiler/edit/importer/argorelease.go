@@ -95,9 +95,13 @@ func (r *argoReader) fill(s *appSource) ([]*Release, error) {
 	}
 	switch {
 	case r.exists(dir, "Chart.yaml"):
-		name, err := r.chartName(s, dir)
+		data, err := r.read(path.Join(dir, "Chart.yaml"))
 		if err != nil {
 			return nil, err
+		}
+		name := chartName(data)
+		if name == "" {
+			return nil, r.fault(diag.CodeImportInvalid, s.app, s.at("path"), dir+"/Chart.yaml has no chart name", "correct the chart")
 		}
 		out.Chart = &ChartSource{Dir: filepath.Join(r.Dir, filepath.FromSlash(dir)), Root: r.Dir, Name: name, Pos: r.at(s.app, s.field)}
 		return one, r.helm(s, out)
@@ -152,11 +156,6 @@ func (r *argoReader) directoryReleases(s *appSource, dir string, out *Release) (
 	return made, err
 }
 
-func (r *argoReader) exists(dir, name string) bool {
-	info, err := os.Stat(filepath.Join(r.Work, filepath.FromSlash(dir), name))
-	return err == nil && !info.IsDir()
-}
-
 // directory returns the directory of a source, relative to the repository.
 func (r *argoReader) directory(s *appSource) (string, error) {
 	dir := path.Clean(strings.TrimPrefix(s.path, "/"))
@@ -183,19 +182,6 @@ func (r *argoReader) repositoryChart(s *appSource) *ChartSource {
 		repo, name = repo+"/"+folder, path.Base(name)
 	}
 	return &ChartSource{Repo: repo, Name: name, Version: textAt(s.spec, "targetRevision"), Pos: r.at(s.app, s.field)}
-}
-
-// chartName returns the name in the Chart.yaml of a directory.
-func (r *argoReader) chartName(s *appSource, dir string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(r.Work, filepath.FromSlash(dir), "Chart.yaml"))
-	if err != nil {
-		return "", err
-	}
-	var meta map[string]any
-	if err := yaml.Unmarshal(data, &meta); err != nil || textAt(meta, "name") == "" {
-		return "", r.fault(diag.CodeImportInvalid, s.app, s.at("path"), dir+"/Chart.yaml has no chart name", "correct the chart")
-	}
-	return textAt(meta, "name"), nil
 }
 
 // ownership adds the fields that Argo CD ignores: others may own them.

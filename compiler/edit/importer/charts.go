@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/par"
@@ -213,6 +214,15 @@ func chartVersion(dir string) string {
 		return string(m[1])
 	}
 	return ""
+}
+
+// chartName returns the name in a Chart.yaml; empty when there is none.
+func chartName(data []byte) string {
+	var meta map[string]any
+	if yaml.Unmarshal(data, &meta) != nil {
+		return ""
+	}
+	return textAt(meta, "name")
 }
 
 // fits reports whether a version is in a range.

@@ -219,25 +219,15 @@ func (s *fluxState) manifests(dir string) ([]string, error) {
 
 // replace replaces a file of the copy and returns a function that restores it.
 func (s *fluxState) replace(file string, data []byte) (restore func() error, err error) {
-	before, err := edit.ReadFile(s.Work, file)
-	isNew := errors.Is(err, fs.ErrNotExist)
-	if err != nil && !isNew {
+	name := filepath.Join(s.Work, filepath.FromSlash(file))
+	before, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return func() error { return os.Remove(name) }, edit.ReplaceCopied(name, data)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := edit.WriteFile(s.Work, file, data); err != nil {
-		return nil, err
-	}
-	return func() error {
-		if isNew {
-			tree, err := os.OpenRoot(s.Work)
-			if err != nil {
-				return err
-			}
-			defer tree.Close()
-			return tree.Remove(filepath.FromSlash(file))
-		}
-		return edit.WriteFile(s.Work, file, before)
-	}, nil
+	return func() error { return edit.ReplaceCopied(name, before) }, edit.ReplaceCopied(name, data)
 }
 
 // merge adds the fields of the Kustomization to its kustomization file.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	kyaml "sigs.k8s.io/yaml"
 )
 
 // source adds the chart of a release, or the objects of a directory that is not a chart.
@@ -97,11 +96,9 @@ func (e *environmentRun) localChart(d *helmfileRelease, out *Release, field, nam
 		if err != nil {
 			return err
 		}
-		var meta map[string]any
-		if err := kyaml.Unmarshal(data, &meta); err != nil || textAt(meta, "name") == "" {
+		if s.Name = chartName(data); s.Name == "" {
 			return d.fault(diag.CodeImportInvalid, []string{field}, place+"/Chart.yaml has no chart name", "correct the chart")
 		}
-		s.Name = textAt(meta, "name")
 	case e.isDir(place):
 		out.Chart = nil
 		return e.directory(d, out, place)

@@ -58,12 +58,17 @@ func (r *Repository) read(name string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
+// exists reports whether the copy has a file in a directory.
+func (r *Repository) exists(dir, name string) bool {
+	info, err := os.Stat(filepath.Join(r.Work, filepath.FromSlash(dir), name))
+	return err == nil && !info.IsDir()
+}
+
 // Kustomization returns the kustomization file of a directory; none if it has none.
 func (r *Repository) Kustomization(dir string) string {
 	for _, name := range kustomizationFiles {
-		file := path.Join(dir, name)
-		if info, err := os.Stat(filepath.Join(r.Work, filepath.FromSlash(file))); err == nil && !info.IsDir() {
-			return file
+		if r.exists(dir, name) {
+			return path.Join(dir, name)
 		}
 	}
 	return ""
