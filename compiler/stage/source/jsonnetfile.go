@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-jsonnet"
 
 	"github.com/fleetc/fleetc/compiler/base/git"
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 const (
@@ -20,9 +21,10 @@ const (
 
 // jsonnetFiles reads each file of a fleet once. The zero value is ready for use.
 type jsonnetFiles struct {
-	mu     sync.Mutex
-	root   *os.Root // nil until the first file
-	loaded map[string]*jsonnetFile
+	once    sync.Once
+	root    *os.Root // nil until the first file
+	rootErr error
+	loaded  par.Memo[string, *jsonnetFile]
 }
 
 // A jsonnetFile has the content of a file, or the error of reading it.
@@ -38,37 +40,24 @@ type jsonnetFile struct {
 // load returns a file by its clean, slash-separated path relative to dir, the
 // root.
 func (s *jsonnetFiles) load(dir, name string) *jsonnetFile {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if f := s.loaded[name]; f != nil {
-		return f
-	}
-	f := &jsonnetFile{}
-	data, err := s.read(dir, name)
-	switch {
-	case err == nil:
-		f.contents = jsonnet.MakeContentsRaw(data)
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
-		f.missing = true
-	default:
-		f.err = err
-	}
-	if s.loaded == nil {
-		s.loaded = map[string]*jsonnetFile{}
-	}
-	s.loaded[name] = f
-	return f
+	return s.loaded.Get(name, func() *jsonnetFile {
+		switch data, err := s.read(dir, name); {
+		case err == nil:
+			return &jsonnetFile{contents: jsonnet.MakeContentsRaw(data)}
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+			return &jsonnetFile{missing: true}
+		default:
+			return &jsonnetFile{err: err}
+		}
+	})
 }
 
 // read reads a regular file. Links may not leave the root and may not lead into
 // .git.
 func (s *jsonnetFiles) read(dir, name string) ([]byte, error) {
-	if s.root == nil {
-		root, err := os.OpenRoot(dir)
-		if err != nil {
-			return nil, err
-		}
-		s.root = root
+	s.once.Do(func() { s.root, s.rootErr = os.OpenRoot(dir) })
+	if s.rootErr != nil {
+		return nil, s.rootErr
 	}
 	real, err := git.ResolveLink(s.root, name)
 	if err != nil {
@@ -101,8 +90,6 @@ func clause(err error) error {
 }
 
 func (s *jsonnetFiles) close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.root == nil {
 		return nil
 	}

@@ -61,21 +61,15 @@ func (r reader) pos(offset int) diag.Pos {
 }
 
 // next returns the offset of the next token.
-func (r reader) next() int {
-	data, at := r.text.data, int(r.decoder.InputOffset())
-	for at < len(data) && strings.IndexByte(" \t\r\n,:", data[at]) >= 0 {
-		at++
-	}
-	return at
-}
+func (r reader) next() int { return r.after(" \t\r\n,:") }
 
 // failed returns the offset of the decoder's error.
-func (r reader) failed() int {
-	data, at := r.text.data, int(r.decoder.InputOffset())
-	for at < len(data) && strings.IndexByte(" \t\r\n", data[at]) >= 0 {
-		at++
-	}
-	return at
+func (r reader) failed() int { return r.after(" \t\r\n") }
+
+// after returns the offset of the next byte that is not in skipped.
+func (r reader) after(skipped string) int {
+	rest := r.text.data[r.decoder.InputOffset():]
+	return len(r.text.data) - len(bytes.TrimLeft(rest, skipped))
 }
 
 // message returns a message of the JSON library without its redundant prefix.
