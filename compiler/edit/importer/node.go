@@ -3,7 +3,6 @@ package importer
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -40,31 +39,22 @@ func nodeOf(v any, source *yaml.Node) *Node {
 	switch v := v.(type) {
 	case map[string]any:
 		n.IsMap = true
-		known := map[string]*yaml.Node{}
-		comments, places := map[string]string{}, map[string]*yaml.Node{}
-		var keys []string
+		seen := map[string]bool{}
 		if source != nil && source.Kind == yaml.MappingNode {
 			for i := 0; i+1 < len(source.Content); i += 2 {
-				key := source.Content[i].Value
-				if _, ok := v[key]; ok && known[key] == nil {
-					known[key], places[key] = source.Content[i+1], source.Content[i]
-					comments[key] = commentOf(source.Content[i], source.Content[i+1])
-					keys = append(keys, key)
+				key, value := source.Content[i], source.Content[i+1]
+				if of, ok := v[key.Value]; ok && !seen[key.Value] {
+					seen[key.Value] = true
+					below := nodeOf(of, value)
+					below.Comment, below.Line, below.Col = commentOf(key, value), key.Line, key.Column
+					n.Fields = append(n.Fields, Field{key.Value, below})
 				}
 			}
 		}
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if known[key] == nil {
-				keys = append(keys, key)
+		for _, key := range sortedKeys(v) {
+			if !seen[key] {
+				n.Fields = append(n.Fields, Field{key, nodeOf(v[key], nil)})
 			}
-		}
-		for _, key := range keys {
-			below := nodeOf(v[key], known[key])
-			below.Comment = comments[key]
-			if at := places[key]; at != nil {
-				below.Line, below.Col = at.Line, at.Column
-			}
-			n.Fields = append(n.Fields, Field{key, below})
 		}
 	case []any:
 		n.IsList = true
