@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -67,19 +66,18 @@ func (w *work) pinCharts(ctx context.Context) error {
 		add(key, pin, err)
 	}
 	const atATime = 8 // limits the requests to a repository
-	found := par.Map(ctx, atATime, len(remote), func(ctx context.Context, i int) (resolution, error) {
-		r, err := finder.Resolve(ctx, request(sources[remote[i]]))
-		return resolution{r, err}, nil
+	found := par.Map(ctx, atATime, len(remote), func(ctx context.Context, i int) (chart.Resolution, error) {
+		return finder.Resolve(ctx, request(sources[remote[i]]))
 	})
 	i := 0
-	for of, err := range found {
-		if err = errors.Join(err, ctx.Err()); err != nil {
-			return err
+	for r, err := range found {
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		if of.err != nil {
-			of.err = cmp.Or(w.otherVersion(sources[remote[i]]), of.err)
+		if err != nil {
+			err = cmp.Or(w.otherVersion(sources[remote[i]]), err)
 		}
-		add(remote[i], &pinnedChart{Resolution: of.Resolution}, of.err)
+		add(remote[i], &pinnedChart{Resolution: r}, err)
 		i++
 	}
 	if err := faults.Err(); err != nil {
@@ -90,23 +88,13 @@ func (w *work) pinCharts(ctx context.Context) error {
 	return w.writePackages(ctx, finder)
 }
 
-// A resolution is the answer of a repository.
-type resolution struct {
-	chart.Resolution
-	err error
-}
-
 // chartFault returns the fault for a chart that cannot be found.
 func chartFault(s *ChartSource, err error) error {
-	d := &diag.Diag{
-		Code: diag.CodeImportChart,
-		Msg:  "the chart " + s.String() + " cannot be fetched: " + diag.Visible(strings.Join(strings.Fields(diag.All(err)[0].Msg), " "), diag.MaxText), Cause: err,
+	return &diag.Diag{
+		Code: diag.CodeImportChart, At: diag.Positions(s.Pos),
+		Msg: "the chart " + s.String() + " cannot be fetched: " + diag.Visible(strings.Join(strings.Fields(diag.All(err)[0].Msg), " "), diag.MaxText), Cause: err,
 		Hint: "pass a copy with --chart " + s.Name + "=DIR or --charts DIR, or pass --without-charts to write the fleet without a proof of these releases",
 	}
-	if s.Pos.IsValid() {
-		d.At = []diag.Pos{s.Pos}
-	}
-	return d
 }
 
 // copyOf returns a copy of the chart that the user gave, the directory of the imported
