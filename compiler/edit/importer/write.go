@@ -230,18 +230,15 @@ func (p *cuePrinter) release(l *layer, part layerPart) {
 	}
 	p.indent()
 	p.WriteString("releases: " + quote(part.name) + ": ")
-	if pkg := part.body.Get(packageField); pkg != nil {
+	switch pkg := part.body.Get(packageField); {
+	case pkg != nil:
 		p.WriteString(pkg.Scalar.(string) + ".#Release & ")
 		p.value(body)
-		p.WriteString("\n")
-		return
-	}
-	if len(body.Fields) == 1 {
+	case len(body.Fields) == 1:
 		p.chain(body.Fields[0].Key, body.Fields[0].Value)
-		p.WriteString("\n")
-		return
+	default:
+		p.value(body)
 	}
-	p.value(body)
 	p.WriteString("\n")
 }
 
@@ -261,21 +258,15 @@ func (w *work) writeClusters(known facts, used map[string]bool) error {
 		if c.UID != "" {
 			cluster.Set("uid", textNode(c.UID))
 		}
-		if len(c.Labels) > 0 {
-			labels := mapNode()
-			for _, key := range sortedKeys(c.Labels) {
-				labels.Set(key, textNode(c.Labels[key]))
+		of := maps.Clone(known[c.ID])
+		maps.DeleteFunc(of, func(name, _ string) bool { return !used[name] })
+		for _, texts := range []struct {
+			field string
+			of    map[string]string
+		}{{"labels", c.Labels}, {"facts", of}} {
+			if len(texts.of) > 0 {
+				cluster.Set(texts.field, nodeOf(anyMap(texts.of), nil))
 			}
-			cluster.Set("labels", labels)
-		}
-		of := mapNode()
-		for _, name := range sortedKeys(known[c.ID]) {
-			if used[name] {
-				of.Set(name, textNode(known[c.ID][name]))
-			}
-		}
-		if len(of.Fields) > 0 {
-			cluster.Set("facts", of)
 		}
 		if len(c.apis) > 0 {
 			cluster.Set("apis", apisNode(c.apis))
