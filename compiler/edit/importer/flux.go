@@ -118,14 +118,8 @@ func (s *fluxState) at(o *fluxObject, field ...string) diag.Pos {
 
 // fault returns a fault in a document.
 func (s *fluxState) fault(code diag.Code, o *fluxObject, field, msg, hint string) *diag.Diag {
-	d := &diag.Diag{Code: code, Path: o.title(), Msg: msg, Hint: hint}
-	if field != "" {
-		d.Path += " " + field
-	}
-	if p := s.at(o, strings.Split(field, ".")...); p.IsValid() {
-		d.At = []diag.Pos{p}
-	}
-	return d
+	at := diag.Positions(s.at(o, strings.Split(field, ".")...))
+	return &diag.Diag{Code: code, At: at, Path: strings.TrimSpace(o.title() + " " + field), Msg: msg, Hint: hint}
 }
 
 // note returns a note about a field of an object, or about a part below the field.

@@ -101,12 +101,12 @@ type state struct {
 func (r *helmfileReader) newState(dir string, s *Document, content map[string]any) (*state, error) {
 	st := &state{dir: dir, lists: map[string][]item{}, maps: map[string]map[string]item{}, single: map[string]item{}}
 	var faults diag.List
+	root := item{value: content, doc: s}
 	bad := func(key, want string) {
-		faults.Add(&diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{s.At(key)}, Path: key, Msg: key + " is not a " + want, Hint: "correct the helmfile"})
+		faults.Add(root.fault(diag.CodeImportInvalid, key, key+" is not a "+want, "correct the helmfile", key))
 	}
 	for _, key := range sortedKeys(content) {
 		v := content[key]
-		root := item{value: content, doc: s}
 		switch {
 		case v == nil:
 		case slices.Contains(listFields, key):
