@@ -132,7 +132,7 @@ func request(s *ChartSource) chart.Request {
 	case s.Git != "":
 		return chart.Request{Ref: "git+" + strings.TrimPrefix(s.Git, "git+") + "//" + s.Path, Version: s.Ref}
 	case strings.HasPrefix(s.Repo, "oci://"):
-		return chart.Request{Ref: s.Repo + "/" + s.Name, Version: s.Version}
+		return chart.Request{Ref: strings.TrimSuffix(s.Repo, "/") + "/" + s.Name, Version: s.Version}
 	}
 	return chart.Request{Ref: s.Name, Repo: s.Repo, Version: s.Version}
 }

@@ -214,11 +214,7 @@ func (r *helmReader) source(ctx context.Context, d *cluster.StoredHelmRelease) (
 
 // isIn reports whether a repository has the chart with the same templates.
 func (r *helmReader) isIn(ctx context.Context, repo string, stored cluster.StoredHelmChart) (bool, error) {
-	req := chart.Request{Ref: stored.Name, Repo: repo, Version: stored.Version}
-	if strings.HasPrefix(repo, "oci://") {
-		req = chart.Request{Ref: strings.TrimSuffix(repo, "/") + "/" + stored.Name, Version: stored.Version}
-	}
-	found, err := r.Charts.Resolve(ctx, req)
+	found, err := r.Charts.Resolve(ctx, request(&ChartSource{Repo: repo, Name: stored.Name, Version: stored.Version}))
 	if err == nil && found.Version == stored.Version {
 		var ch *fleet.Chart
 		if ch, err = r.Charts.Chart(ctx, found.Ref); err == nil {

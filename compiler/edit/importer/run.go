@@ -151,7 +151,6 @@ type FilePlan struct {
 
 // plan compares the planned files with the fleet.
 func (w *work) plan() (*FilePlan, error) {
-	before := w.before
 	p := &FilePlan{Written: []string{}, Removed: []string{}, Edited: []string{}}
 	var sum bytes.Buffer
 	for _, name := range sortedKeys(w.files) {
@@ -163,14 +162,14 @@ func (w *work) plan() (*FilePlan, error) {
 		switch {
 		case err == nil && bytes.Equal(existing, w.files[name]):
 			p.Same = append(p.Same, name)
-		case err != nil || before[name] == digest(existing) || isPackage:
+		case err != nil || w.before[name] == digest(existing) || isPackage:
 			p.Written = append(p.Written, name)
 		default:
 			p.Edited = append(p.Edited, name)
 		}
 		fmt.Fprintf(&sum, "%s  %s\n", digest(w.files[name]), name)
 	}
-	for _, name := range sortedKeys(before) {
+	for _, name := range sortedKeys(w.before) {
 		if w.files[name] != nil {
 			continue
 		}
@@ -179,7 +178,7 @@ func (w *work) plan() (*FilePlan, error) {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			return nil, err
-		case digest(existing) == before[name]:
+		case digest(existing) == w.before[name]:
 			p.Removed = append(p.Removed, name)
 		default:
 			p.Edited = append(p.Edited, name)
@@ -228,15 +227,11 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// apply changes the files of the copy.
+// apply writes the planned files into the copy, from which [work.removeImported] removed the
+// others.
 func (w *work) apply(p *FilePlan) error {
 	for _, name := range slices.Concat(p.Written, p.Same) {
 		if err := w.put(name, w.files[name]); err != nil {
-			return err
-		}
-	}
-	for _, name := range p.Removed {
-		if err := os.Remove(filepath.Join(w.stage, filepath.FromSlash(name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
