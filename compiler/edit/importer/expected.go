@@ -166,7 +166,8 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *Clus
 	}
 	for i, o := range objs {
 		if r.CommonMetadata != nil {
-			objs[i].Unstructured = withMetadata(o.Unstructured, r.CommonMetadata)
+			objs[i].Unstructured = o.DeepCopy()
+			setCommonMetadata(objs[i].Object, r.CommonMetadata)
 		}
 	}
 	return &expectation{objects: objs, hooks: res.Hooks, random: res.Nondeterministic, duplicateKeys: twice}
@@ -179,20 +180,6 @@ func hasDuplicateKeys(err error) bool {
 			return f.Kind == diag.FixWaiver && strings.HasSuffix(f.Path, ".duplicateKeys")
 		})
 	})
-}
-
-// withMetadata returns a copy of an object with more labels and annotations.
-func withMetadata(o *unstructured.Unstructured, more map[string]any) *unstructured.Unstructured {
-	out := o.DeepCopy()
-	for _, key := range slices.Sorted(maps.Keys(more)) {
-		for name, v := range more[key].(map[string]any) {
-			text, _ := v.(string)
-			if err := unstructured.SetNestedField(out.Object, text, "metadata", key, name); err != nil {
-				return o
-			}
-		}
-	}
-	return out
 }
 
 // postRender applies a kustomization to rendered objects, as helm-controller does.
