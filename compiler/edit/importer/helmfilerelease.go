@@ -215,7 +215,8 @@ func (e *environmentRun) renderText(d *helmfileRelease, text string, field ...st
 	if !strings.Contains(text, "{{") {
 		return text, nil
 	}
-	return e.render(templateText{text: text, dir: d.state.dir, file: d.doc.File, at: d.at(field...)}, d.data)
+	out, _, err := e.renderLines(templateText{text: text, dir: d.state.dir, file: d.doc.File, at: d.at(field...)}, d.data)
+	return out, err
 }
 
 // renderFields executes the templates in the fields of a release that helmfile renders.

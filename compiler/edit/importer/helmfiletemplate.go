@@ -25,12 +25,6 @@ type templateText struct {
 // positionForm matches the position in an error of Go's templates.
 var positionForm = regexp.MustCompile(`^template: (.*?):(\d+)(?::(\d+))?: (?:executing ".*?" at <.*?>: )?`)
 
-// render returns a text with its templates executed.
-func (e *environmentRun) render(t templateText, data any) (string, error) {
-	out, _, err := e.renderLines(t, data)
-	return out, err
-}
-
 // renderLines returns a text with its templates executed, and the line in the file of each
 // line of the result.
 func (e *environmentRun) renderLines(t templateText, data any) (string, []int, error) {

@@ -127,12 +127,6 @@ type Build struct {
 	Differs   string    // how the objects of the kustomize program differ; empty if they do not, or it does not run
 }
 
-// fetchedNote says what to do with the remote resource of a kustomization, which the import
-// has fetched.
-func fetchedNote(address string) string {
-	return address + " was fetched, and its objects are in the fleet: to update them from there, write a release with kustomize instead, and run fleetc source add"
-}
-
 // Build builds the kustomization in a directory below root, as BuildAsKustomize does, and
 // compares the objects with those of the kustomize program if that is one of p. Remote
 // resources are faults if remotes is nil.

@@ -21,7 +21,7 @@ func isRemote(resource string) bool {
 // to do.
 func (r *Repository) isFetched(address string, note Note) bool {
 	_, err := r.fetch.Get(r.ctx, address)
-	note.Do = fetchedNote(address)
+	note.Do = address + " was fetched, and its objects are in the fleet: to update them from there, write a release with kustomize instead, and run fleetc source add"
 	if err != nil {
 		note.Do = address + " cannot be fetched (" + diag.Visible(diag.All(err)[0].Msg, diag.MaxText) + "): write a kustomization with it into the fleet, make it a release with kustomize, and pin it with fleetc source add"
 	}

@@ -124,11 +124,7 @@ func (s *manifestTree) missing(name, below string) {
 
 // isManifest reports whether a file in a directory is read.
 func isManifest(name string) bool {
-	switch path.Ext(name) {
-	case ".yaml", ".yml", ".json":
-		return true
-	}
-	return false
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
 }
 
 // directory reads the manifests of a directory. real is its path without links,
@@ -167,7 +163,7 @@ func (s *manifestTree) directory(name, real string, above []string) {
 
 // file reads the objects of a file.
 func (s *manifestTree) file(name, real string, info fs.FileInfo) {
-	s.read(name, real)
+	s.reads[name], s.reads[real] = true, true
 	s.files++
 	switch {
 	case strings.HasPrefix(path.Base(name), "kustomization.y") || path.Base(name) == "Kustomization":
@@ -264,13 +260,6 @@ func (s *manifestTree) list(name string, o map[string]any, p place, kind string)
 			continue
 		}
 		s.add(name, m, at)
-	}
-}
-
-// read records files that were read.
-func (s *manifestTree) read(names ...string) {
-	for _, name := range names {
-		s.reads[name] = true
 	}
 }
 
