@@ -3,9 +3,8 @@ package importer
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -92,21 +91,22 @@ func (p *cuePrinter) value(n *Node) {
 	case len(n.Parts) == 3 && n.Parts[0] == "" && n.Parts[2] == "":
 		p.WriteString(p.facts(n.Parts[1]))
 	case n.Parts != nil:
+		p.WriteString(`"`)
 		for i, part := range n.Parts {
 			if i%2 == 1 {
 				p.WriteString(`\(` + p.facts(part) + `)`)
 				continue
 			}
 			text := quote(part)
-			text = text[1 : len(text)-1]
-			if i == 0 {
-				text = `"` + text
-			}
-			p.WriteString(text)
+			p.WriteString(text[1 : len(text)-1])
 		}
 		p.WriteString(`"`)
 	default:
-		p.scalar(n.Scalar)
+		if text, ok := n.Scalar.(string); ok {
+			p.text(text)
+			return
+		}
+		p.WriteString(diag.AsJSON(n.Scalar))
 	}
 }
 
@@ -133,7 +133,8 @@ func (p *cuePrinter) inline(n *Node) (string, bool) {
 	return "", false
 }
 
-// list writes a list, in one line when its elements are short scalars.
+// list writes a list, in one line when its elements are short scalars. The brackets of a list
+// of maps stand beside the braces.
 func (p *cuePrinter) list(n *Node) {
 	long, width := false, 0
 	for _, e := range n.List {
@@ -142,7 +143,7 @@ func (p *cuePrinter) list(n *Node) {
 		long = long || e.IsMap || e.IsList || e.Comment != "" || strings.Contains(text, "\n")
 	}
 	const most = 100
-	if !long && width < most {
+	if !long && width < most || p.joinsBraces(n) {
 		p.WriteString("[")
 		for i, e := range n.List {
 			if i > 0 {
@@ -151,9 +152,6 @@ func (p *cuePrinter) list(n *Node) {
 			p.value(e)
 		}
 		p.WriteString("]")
-		return
-	}
-	if p.maps(n) {
 		return
 	}
 	p.WriteString("[\n")
@@ -169,43 +167,19 @@ func (p *cuePrinter) list(n *Node) {
 	p.WriteString("]")
 }
 
-// maps writes a list of maps with each bracket beside a brace, and reports whether the
-// list has this form.
-func (p *cuePrinter) maps(n *Node) bool {
-	for _, e := range n.List {
-		if _, short := p.inline(e); !e.IsMap || e.Comment != "" || len(e.Fields) == 0 || short && len(n.List) > 1 {
-			return false
-		}
-	}
-	p.WriteString("[")
-	for i, e := range n.List {
-		if i > 0 {
-			p.WriteString(", ")
-		}
-		p.value(e)
-	}
-	p.WriteString("]")
-	return true
-}
-
-// scalar writes a scalar. Texts with several lines are blocks where that is readable.
-func (p *cuePrinter) scalar(v any) {
-	switch v := v.(type) {
-	case json.Number:
-		p.WriteString(v.String())
-	case bool:
-		p.WriteString(strconv.FormatBool(v))
-	case string:
-		p.text(v)
-	default:
-		p.WriteString("null")
-	}
+// joinsBraces reports whether a list of maps is written with each bracket beside a brace.
+func (p *cuePrinter) joinsBraces(n *Node) bool {
+	return !slices.ContainsFunc(n.List, func(e *Node) bool {
+		_, short := p.inline(e)
+		return !e.IsMap || e.Comment != "" || len(e.Fields) == 0 || short && len(n.List) > 1
+	})
 }
 
 // secretReference matches a reference to a secret in a text.
 var secretReference = regexp.MustCompile(`\(\(fleetc:([-_.A-Za-z0-9]+)\)\)`)
 
-// text writes a string. References to secrets become references of CUE, also in base64.
+// text writes a string, as a block where that is readable. References to secrets become
+// references of CUE, also in base64.
 func (p *cuePrinter) text(v string) {
 	field := func(reference string) string {
 		name := secretReference.FindStringSubmatch(reference)[1]
