@@ -45,7 +45,7 @@ func (s *fluxState) build(k *kustomization) ([]*fluxObject, error) {
 	}
 	var content map[string]any
 	if err := yaml.Unmarshal(original, &content); err != nil {
-		return nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{{File: s.path(file)}}, Msg: "not valid YAML: " + yamlReason(err), Hint: "correct the file"}
+		return nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{s.Position(diag.Pos{File: file})}, Msg: "not valid YAML: " + yamlReason(err), Hint: "correct the file"}
 	}
 	if content == nil {
 		content = map[string]any{}
@@ -130,8 +130,6 @@ func (s *fluxState) moved(err error, changed string, lines int) error {
 		return s.Position(p)
 	})
 }
-
-func (r *fluxReader) path(file string) string { return path.Join(filepath.ToSlash(r.Dir), file) }
 
 // nearDir returns a hint with the directory whose path is nearest to that of a missing one; none
 // if no directory is near.
