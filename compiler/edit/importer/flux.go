@@ -50,10 +50,6 @@ func ReadFlux(ctx context.Context, opts FluxOptions) (model *Model, err error) {
 		faults.Add(diag.In(c.ID, err))
 		r.model.Clusters = append(r.model.Clusters, out)
 	}
-	for file, docs := range r.files {
-		r.model.Documents += len(docs)
-		r.model.Lines += r.lines(file)
-	}
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}

@@ -2,9 +2,7 @@ package importer
 
 import (
 	"bytes"
-	"os"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -17,22 +15,15 @@ func (r *fluxReader) parsed(file string) []*Document {
 	if ok {
 		return docs
 	}
-	data, err := os.ReadFile(filepath.Join(r.Work, filepath.FromSlash(file)))
+	data, err := r.read(file)
 	if err != nil {
 		return nil
 	}
 	docs = readDocuments(r.Dir, file, data)
 	r.files[file] = docs
+	r.model.Documents += len(docs)
+	r.model.Lines += bytes.Count(data, []byte("\n"))
 	return docs
-}
-
-// lines returns the number of lines of a file.
-func (r *fluxReader) lines(file string) int {
-	data, err := os.ReadFile(filepath.Join(r.Dir, filepath.FromSlash(file)))
-	if err != nil {
-		return 0
-	}
-	return bytes.Count(data, []byte("\n"))
 }
 
 // find returns the document of an object in a file: by kind and name, or the only one of
