@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	kyaml "sigs.k8s.io/yaml"
-
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -47,15 +45,11 @@ func (r *argoReader) kustomize(s *appSource, dir string, out *Release, mayMiss b
 		image, _ := v.(string)
 		content["images"] = append(listAt(content, "images"), imageOf(image))
 	}
-	text, err := kyaml.Marshal(content)
-	if err != nil {
-		return err
-	}
 	overlay := filepath.Join(r.Work, overlayDir)
 	if err := os.MkdirAll(overlay, 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(overlay, kustomizationFiles[0]), text, 0o600); err != nil {
+	if err := writeYAML(filepath.Join(overlay, kustomizationFiles[0]), content); err != nil {
 		return err
 	}
 	built, err := r.opts.ProveWith.Build(r.ctx, r.Work, overlayDir, r.fetch.Get)
@@ -147,22 +141,13 @@ func (r *argoReader) manifestFiles(s *appSource, dir string) ([]string, error) {
 	recurse, _ := valueAt(s.spec, "directory", "recurse").(bool)
 	include, exclude := globs(textAt(s.spec, "directory", "include")), globs(textAt(s.spec, "directory", "exclude"))
 	var out []string
-	top := filepath.Join(r.Work, filepath.FromSlash(dir))
-	err := filepath.WalkDir(top, func(file string, e fs.DirEntry, err error) error {
-		if err != nil || file == top {
-			return err
-		}
+	err := walkBelow(filepath.Join(r.Work, filepath.FromSlash(dir)), func(name string, e fs.DirEntry) error {
 		if e.IsDir() {
 			if !recurse {
 				return filepath.SkipDir
 			}
 			return nil
 		}
-		rel, err := filepath.Rel(top, file)
-		if err != nil {
-			return err
-		}
-		name := filepath.ToSlash(rel)
 		isManifest := isYAML(name) || path.Ext(name) == ".json" || path.Ext(name) == ".jsonnet"
 		if !isManifest || matchesAny(exclude, name) || len(include) > 0 && !matchesAny(include, name) {
 			return nil

@@ -315,15 +315,10 @@ func chartFiles(ctx context.Context, dir string) (map[string][]byte, error) {
 		return nil, err
 	}
 	files := map[string][]byte{}
-	return files, filepath.WalkDir(temp, func(file string, e os.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
+	return files, walkBelow(temp, func(name string, e os.DirEntry) (err error) {
+		if !e.IsDir() {
+			files[name], err = os.ReadFile(filepath.Join(temp, filepath.FromSlash(name)))
 		}
-		rel, err := filepath.Rel(temp, file)
-		if err != nil {
-			return err
-		}
-		files[filepath.ToSlash(rel)], err = os.ReadFile(file)
 		return err
 	})
 }

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -191,10 +192,6 @@ func postRender(ctx context.Context, r *fleet.Release, objs []fleet.Object, k ma
 	defer os.RemoveAll(dir)
 	content := maps.Clone(k)
 	content["resources"] = []string{"objects.yaml"}
-	head, err := yaml.Marshal(content)
-	if err != nil {
-		return nil, err
-	}
 	var text strings.Builder
 	for _, o := range objs {
 		one, err := yaml.Marshal(o.Object)
@@ -203,10 +200,9 @@ func postRender(ctx context.Context, r *fleet.Release, objs []fleet.Object, k ma
 		}
 		text.WriteString("---\n" + string(one))
 	}
-	for name, data := range map[string]string{"kustomization.yaml": string(head), "objects.yaml": text.String()} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
-			return nil, err
-		}
+	err = errors.Join(writeYAML(filepath.Join(dir, "kustomization.yaml"), content), os.WriteFile(filepath.Join(dir, "objects.yaml"), []byte(text.String()), 0o600))
+	if err != nil {
+		return nil, err
 	}
 	out, _, _, err := source.BuildAsKustomize(ctx, dir, ".", r, source.KustomizeInputs{})
 	if err != nil {

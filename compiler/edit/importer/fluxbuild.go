@@ -190,16 +190,7 @@ func (s *fluxState) kustomizationFile(dir string) (file string, content []byte, 
 // manifests, and the directories below it that have one.
 func (s *fluxState) manifests(dir string) ([]string, error) {
 	var out []string
-	top := filepath.Join(s.Work, filepath.FromSlash(dir))
-	err := filepath.WalkDir(top, func(file string, e fs.DirEntry, err error) error {
-		if err != nil || file == top {
-			return err
-		}
-		rel, err := filepath.Rel(top, file)
-		if err != nil {
-			return err
-		}
-		name := filepath.ToSlash(rel)
+	err := walkBelow(filepath.Join(s.Work, filepath.FromSlash(dir)), func(name string, e fs.DirEntry) error {
 		switch {
 		case e.IsDir() && s.Kustomization(path.Join(dir, name)) != "":
 			out = append(out, name)

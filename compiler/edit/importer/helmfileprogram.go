@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit"
@@ -58,12 +56,8 @@ func (e *environmentRun) programArgs(temp, repository, file string, apis []strin
 		args = append(args, "--state-values-file", filepath.Join(repository, filepath.FromSlash(name)))
 	}
 	if len(e.opts.Set) > 0 {
-		text, err := yaml.Marshal(e.opts.Set)
-		if err != nil {
-			return nil, err
-		}
 		name := filepath.Join(temp, "set.yaml")
-		if err := os.WriteFile(name, text, 0o600); err != nil {
+		if err := writeYAML(name, e.opts.Set); err != nil {
 			return nil, err
 		}
 		args = append(args, "--state-values-file", name)

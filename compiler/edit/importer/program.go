@@ -89,12 +89,8 @@ func templateWithHelm(ctx context.Context, c *fleet.Cluster, r *Release, values 
 	if err := writeTree(chartDir, ch.Files); err != nil {
 		return nil, err
 	}
-	text, err := yaml.Marshal(values)
-	if err != nil {
-		return nil, err
-	}
 	valuesFile := filepath.Join(dir, "values.yaml")
-	if err := os.WriteFile(valuesFile, text, 0o600); err != nil {
+	if err := writeYAML(valuesFile, values); err != nil {
 		return nil, err
 	}
 	args := []string{"template", r.Name, chartDir, "--namespace", r.Namespace, "--kube-version", c.KubeVersion, "--values", valuesFile, "--skip-schema-validation"}
@@ -154,6 +150,15 @@ func (p Programs) Build(ctx context.Context, root, dir string, remotes source.Ku
 		b.Differs = "kustomize builds different objects: " + strings.Join(changes, "; ")
 	}
 	return b, nil
+}
+
+// writeYAML writes a value to a file that only the user can read.
+func writeYAML(file string, v any) error {
+	text, err := yaml.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o600)
 }
 
 // writeTree writes the files of a chart into a directory, which it makes.

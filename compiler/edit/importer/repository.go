@@ -3,6 +3,7 @@ package importer
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -56,6 +57,21 @@ func (r *Repository) read(name string) ([]byte, error) {
 		return nil, nil //nolint:nilerr // links that lead nowhere are not read
 	}
 	return os.ReadFile(file)
+}
+
+// walkBelow calls f with the path of each file and directory below a directory, relative to
+// it and slash-separated.
+func walkBelow(top string, f func(name string, e fs.DirEntry) error) error {
+	return filepath.WalkDir(top, func(file string, e fs.DirEntry, err error) error {
+		if err != nil || file == top {
+			return err
+		}
+		rel, err := filepath.Rel(top, file)
+		if err != nil {
+			return err
+		}
+		return f(filepath.ToSlash(rel), e)
+	})
 }
 
 // exists reports whether the copy has a file in a directory.
