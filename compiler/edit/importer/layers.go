@@ -156,22 +156,34 @@ func (d *divider) distribute(name, dir string, of map[string]*Node) {
 }
 
 // split returns the data that all nodes have, and the rest of each node, nil for none.
-// The merge of both is the node. lists says whether the elements of lists merge, as in
-// objects, which CUE unifies; lists of values replace each other as in Helm.
+// The merge of both is the node. Strings that differ by facts are the same data, with
+// references to the facts. lists says whether the elements of lists merge, as in objects,
+// which CUE unifies; lists of values replace each other as in Helm.
 func (d *divider) split(of map[string]*Node, lists bool) (common *Node, rest map[string]*Node) {
-	ids := slices.Sorted(maps.Keys(of))
-	if merged := d.merge(ids, of); merged != nil {
-		return merged, nil
-	}
+	ids := sortedKeys(of)
 	first := of[ids[0]]
-	if lists && areLists(of, len(first.List)) {
-		return d.splitList(ids, of)
+	all := func(matches func(n *Node) bool) bool {
+		return !slices.ContainsFunc(ids, func(id string) bool { return !matches(of[id]) })
 	}
-	if slices.ContainsFunc(ids, func(id string) bool { return !of[id].IsMap }) {
-		return nil, of
+	switch {
+	case all(first.Equal):
+		return first, nil
+	case all(func(n *Node) bool { return n.IsMap }):
+		return d.splitMap(ids, of, lists)
+	case all(func(n *Node) bool { return n.IsList && len(n.List) == len(first.List) }):
+		areMaps := all(func(n *Node) bool { return !slices.ContainsFunc(n.List, func(e *Node) bool { return !e.IsMap }) })
+		return d.splitList(ids, of, lists && areMaps)
 	}
+	if parts := d.reference(ids, of); parts != nil {
+		return &Node{Parts: parts, Comment: first.Comment}, nil
+	}
+	return nil, of
+}
+
+// splitMap is split for maps.
+func (d *divider) splitMap(ids []string, of map[string]*Node, lists bool) (common *Node, rest map[string]*Node) {
 	common, rest = mapNode(), map[string]*Node{}
-	common.Comment = first.Comment
+	common.Comment = of[ids[0]].Comment
 	for _, id := range ids {
 		if len(of[id].Fields) == 0 {
 			rest[id] = of[id]
@@ -207,39 +219,35 @@ func (d *divider) split(of map[string]*Node, lists bool) (common *Node, rest map
 	return common, rest
 }
 
-// areLists reports whether all nodes are lists with this number of maps.
-func areLists(of map[string]*Node, length int) bool {
-	for _, n := range of {
-		if !n.IsList || len(n.List) != length || slices.ContainsFunc(n.List, func(e *Node) bool { return !e.IsMap }) {
-			return false
-		}
-	}
-	return true
-}
-
-// splitList is split for lists of maps with equal lengths.
-func (d *divider) splitList(ids []string, of map[string]*Node) (common *Node, rest map[string]*Node) {
+// splitList is split for lists of the same length. Unless lists is true, they have either
+// all data in common, or none.
+func (d *divider) splitList(ids []string, of map[string]*Node, lists bool) (common *Node, rest map[string]*Node) {
 	common, rest = &Node{IsList: true, Comment: of[ids[0]].Comment}, map[string]*Node{}
 	for _, id := range ids {
 		rest[id] = &Node{IsList: true}
 	}
-	isEmpty := true
+	isEqual, isEmpty := true, true
 	for i := range of[ids[0]].List {
 		elements := map[string]*Node{}
 		for _, id := range ids {
 			elements[id] = of[id].List[i]
 		}
-		here, others := d.split(elements, true)
-		if here == nil {
-			here = mapNode()
+		here, others := d.split(elements, lists)
+		isEqual = isEqual && len(others) == 0
+		if !isEqual && !lists {
+			return nil, of
 		}
+		here = cmp.Or(here, mapNode())
 		isEmpty = isEmpty && len(here.Fields) == 0
 		common.List = append(common.List, here)
 		for _, id := range ids {
 			rest[id].List = append(rest[id].List, cmp.Or(others[id], mapNode()))
 		}
 	}
-	if isEmpty {
+	switch {
+	case isEqual:
+		return common, nil
+	case isEmpty:
 		return nil, of
 	}
 	for _, id := range ids {
@@ -260,54 +268,6 @@ func keysOf(ids []string, of map[string]*Node) []string {
 				seen[f.Key] = true
 				out = append(out, f.Key)
 			}
-		}
-	}
-	return out
-}
-
-// merge returns the node that all are equal to, with references to facts in place of
-// strings that differ by them; nil when they are not equal.
-func (d *divider) merge(ids []string, of map[string]*Node) *Node {
-	first := of[ids[0]]
-	if !slices.ContainsFunc(ids, func(id string) bool { return !first.Equal(of[id]) }) {
-		return first
-	}
-	part := func(at func(*Node) *Node) map[string]*Node {
-		out := map[string]*Node{}
-		for _, id := range ids {
-			out[id] = at(of[id])
-		}
-		return out
-	}
-	out := &Node{IsMap: first.IsMap, IsList: first.IsList, Comment: first.Comment}
-	for _, id := range ids {
-		if n := of[id]; n.IsMap != first.IsMap || n.IsList != first.IsList || len(n.Fields) != len(first.Fields) || len(n.List) != len(first.List) {
-			return nil
-		}
-	}
-	switch {
-	case first.IsMap:
-		for _, f := range first.Fields {
-			if slices.ContainsFunc(ids, func(id string) bool { return of[id].Get(f.Key) == nil }) {
-				return nil
-			}
-			merged := d.merge(ids, part(func(n *Node) *Node { return n.Get(f.Key) }))
-			if merged == nil {
-				return nil
-			}
-			out.Fields = append(out.Fields, Field{f.Key, merged})
-		}
-	case first.IsList:
-		for i := range first.List {
-			merged := d.merge(ids, part(func(n *Node) *Node { return n.List[i] }))
-			if merged == nil {
-				return nil
-			}
-			out.List = append(out.List, merged)
-		}
-	default:
-		if out.Parts = d.reference(ids, of); out.Parts == nil {
-			return nil
 		}
 	}
 	return out
