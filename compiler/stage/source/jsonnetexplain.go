@@ -172,7 +172,5 @@ func fieldsIn(node ast.Node, to []string) []string {
 	return to
 }
 
+// wordPattern matches identifiers.
 var wordPattern = regexp.MustCompile(`[a-zA-Z_]\w*`)
-
-// words returns the identifiers in a text.
-func words(text string) []string { return wordPattern.FindAllString(text, -1) }

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/go-jsonnet"
 
@@ -157,7 +155,7 @@ func (t *run) static(msg string) *diag.Diag {
 			d.At[0].Col, _ = strconv.Atoi(at[2])
 			if unknown, ok := strings.CutPrefix(d.Msg, "unknown variable: "); ok {
 				d.Msg = "there is no variable " + unknown
-				d.Hint = cmp.Or(diag.DidYouMean(unknown, words(t.reads[file].contents.String())), "define it with local, or put the string in quotes")
+				d.Hint = cmp.Or(diag.DidYouMean(unknown, wordPattern.FindAllString(t.reads[file].contents.String(), -1)), "define it with local, or put the string in quotes")
 			}
 			return d
 		}
@@ -184,15 +182,9 @@ func resultPath(stack []jsonnet.TraceFrame) string {
 	return b.String()
 }
 
-// tidy removes the full stop and control characters of a message and shortens
-// it.
+// tidy removes the full stop of a message and shortens it.
 func tidy(msg string) string {
-	msg = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return utf8.RuneError
-		}
-		return r
-	}, strings.TrimSuffix(strings.TrimSpace(msg), "."))
+	msg = strings.TrimSuffix(strings.TrimSpace(msg), ".")
 	if len(msg) > maxMessage {
 		msg = strings.ToValidUTF8(msg[:maxMessage/2], "") + " ... " + strings.ToValidUTF8(msg[len(msg)-maxMessage/2:], "")
 	}
