@@ -70,7 +70,7 @@ func isEncryptedFile(text string) bool {
 // noteEncryptedFiles marks a release with a Secret that a generator makes of an encrypted
 // file: Flux decrypts the file before.
 func (s *fluxState) noteEncryptedFiles(o *fluxObject, r *Release) {
-	data, _ := stringData(o)
+	data, _ := stringData(o.content)
 	for _, key := range sortedKeys(data) {
 		if o.kind() == "Secret" && isEncryptedFile(data[key]) {
 			r.Unproven = "Flux decrypts a file in " + o.title()

@@ -77,7 +77,7 @@ func (s *fluxState) variables(k *kustomization) (variables, bool) {
 		if source == nil {
 			continue
 		}
-		data, encrypted := stringData(source)
+		data, encrypted := stringData(source.content)
 		for _, name := range slices.Sorted(maps.Keys(data)) {
 			if encrypted[name] {
 				v.unknown[name] = source.title()
@@ -154,11 +154,11 @@ func (s *fluxState) substitute(o *fluxObject, v variables) error {
 }
 
 // stringData returns the data of a ConfigMap or Secret as text, and its encrypted keys.
-func stringData(o *fluxObject) (data map[string]string, encrypted map[string]bool) {
+func stringData(content map[string]any) (data map[string]string, encrypted map[string]bool) {
 	data, encrypted = map[string]string{}, map[string]bool{}
-	isSecret := o.kind() == "Secret"
+	isSecret := textAt(content, "kind") == "Secret"
 	for _, key := range []string{"data", "stringData"} {
-		for name, v := range mapAt(o.content, key) {
+		for name, v := range mapAt(content, key) {
 			value, _ := v.(string)
 			if strings.HasPrefix(value, "ENC[") {
 				encrypted[name] = true
@@ -170,7 +170,7 @@ func stringData(o *fluxObject) (data map[string]string, encrypted map[string]boo
 					value = string(decoded)
 				}
 			}
-			if o.content["sops"] != nil && isSecret {
+			if content["sops"] != nil && isSecret {
 				encrypted[name] = true
 			}
 			data[name] = value

@@ -31,7 +31,7 @@ func (s *fluxState) values(o *fluxObject) (values map[string]any, unproven strin
 			s.model.Note(s.note(o, "spec.valuesFrom", unproven+": write the values into the release", strconv.Itoa(i)))
 			continue
 		}
-		data, encrypted := stringData(source)
+		data, encrypted := stringData(source.content)
 		value, ok := data[key]
 		target := textAt(ref, "targetPath")
 		literal := isTrueAt(ref, "literal")

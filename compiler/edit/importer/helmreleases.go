@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -18,7 +17,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // HelmOptions select the releases of clusters to read.
@@ -162,15 +160,9 @@ func (r *helmReader) noteSecrets(title string, d *cluster.StoredHelmRelease) {
 		if o.GetKind() != "Secret" || o.GetAPIVersion() != "v1" {
 			continue
 		}
-		data, _, _ := unstructured.NestedMap(o.Object, "data")
-		for _, v := range data {
-			if text, err := base64.StdEncoding.DecodeString(fmt.Sprint(v)); err == nil {
-				secret[string(text)] = true
-			}
-		}
-		texts, _, _ := unstructured.NestedMap(o.Object, "stringData")
-		for _, v := range texts {
-			secret[fmt.Sprint(v)] = true
+		data, _ := stringData(o.Object)
+		for _, text := range data {
+			secret[text] = true
 		}
 	}
 	mapLeaves(d.Values, nil, func(path []string, leaf any) any {
