@@ -239,7 +239,6 @@ type Patch struct {
 	Optional  bool
 	Strategic *Node
 	JSON      *Node
-	Images    *Node
 }
 
 // An Action is a command before or after a release is applied.
