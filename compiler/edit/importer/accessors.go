@@ -4,20 +4,14 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // Functions for decoded documents: each returns the value at a path of keys, or a zero
 // value where there is none of this type.
 
 // valueAt returns the value at a path of keys of a document; nil when there is none.
-func valueAt(doc any, keys ...string) any {
-	for _, key := range keys {
-		m, _ := doc.(map[string]any)
-		doc = m[key]
-	}
-	return doc
-}
+func valueAt(doc any, keys ...string) any { v, _ := fleet.Lookup(doc, keys); return v }
 
 // textAt returns the string at a path of keys of a document.
 func textAt(doc any, keys ...string) string { s, _ := valueAt(doc, keys...).(string); return s }
@@ -56,6 +50,6 @@ func mapLeaves(v any, path []string, f func(path []string, leaf any) any) any {
 
 // copyMap returns a copy of a decoded map that shares nothing with it.
 func copyMap(m map[string]any) map[string]any {
-	out, _ := runtime.DeepCopyJSONValue(m).(map[string]any)
+	out, _ := fleet.Clone(m).(map[string]any)
 	return out
 }
