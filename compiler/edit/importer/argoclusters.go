@@ -144,7 +144,7 @@ func (s *argoSet) clusterParams(spec map[string]any, field []string) ([]map[stri
 	if err := s.addValues(out, spec); err != nil {
 		return nil, err
 	}
-	if isFlat, _ := spec["flatList"].(bool); isFlat {
+	if isTrueAt(spec, "flatList") {
 		list := []any{}
 		for _, params := range out {
 			list = append(list, params)

@@ -99,9 +99,7 @@ func (s *argoSet) matching(entries []any, dirs bool) ([]string, error) {
 				}
 				continue
 			}
-			exclude, _ := valueAt(entry, "exclude").(bool)
-			found[name] = !exclude
-			if exclude {
+			if found[name] = !isTrueAt(entry, "exclude"); !found[name] {
 				return nil
 			}
 		}

@@ -146,8 +146,7 @@ func (k *chartsKustomization) release(c any, field []string) (*Release, error) {
 	if set != "" && set != out.Namespace {
 		out.Unproven = "the kustomization sets the namespace " + set
 	}
-	crds, _ := of["includeCRDs"].(bool)
-	out.SkipCRDs = !crds
+	out.SkipCRDs = !isTrueAt(of, "includeCRDs")
 	for _, key := range sortedKeys(of) {
 		if !slices.Contains(chartFields, key) {
 			k.model.Note(Note{Pos: k.at(append(slices.Clone(field), key)...), Doc: k.source.app.title(), Field: "helmCharts." + key, Do: "write its effect into the release, if it has one"})
@@ -290,7 +289,7 @@ func plainLabels(content map[string]any) (map[string]any, bool) {
 	pairs := map[string]any{}
 	for _, entry := range listAt(content, "labels") {
 		for key := range mapAt(entry) {
-			if v, _ := valueAt(entry, key).(bool); key != "pairs" && (v || key == "fields") {
+			if key == "fields" || key != "pairs" && isTrueAt(entry, key) {
 				return nil, false
 			}
 		}

@@ -29,9 +29,8 @@ func (r *argoReader) kustomize(s *appSource, dir string, out *Release, mayMiss b
 		}
 	}
 	if labels := mapAt(spec, "commonLabels"); labels != nil {
-		without, _ := spec["labelWithoutSelector"].(bool)
-		templates, _ := spec["labelIncludeTemplates"].(bool)
-		content["labels"] = []any{map[string]any{"pairs": labels, "includeSelectors": !without, "includeTemplates": !without || templates}}
+		isSelected := !isTrueAt(spec, "labelWithoutSelector")
+		content["labels"] = []any{map[string]any{"pairs": labels, "includeSelectors": isSelected, "includeTemplates": isSelected || isTrueAt(spec, "labelIncludeTemplates")}}
 	}
 	for _, c := range listAt(spec, "components") {
 		name, _ := c.(string)
@@ -138,12 +137,11 @@ func (r *argoReader) manifests(files []string, out *Release) error {
 // manifestFiles returns the manifests of a directory, sorted, that directory.include and
 // exclude select.
 func (r *argoReader) manifestFiles(s *appSource, dir string) ([]string, error) {
-	recurse, _ := valueAt(s.spec, "directory", "recurse").(bool)
 	include, exclude := globs(textAt(s.spec, "directory", "include")), globs(textAt(s.spec, "directory", "exclude"))
 	var out []string
 	err := walkBelow(filepath.Join(r.Work, filepath.FromSlash(dir)), func(name string, e fs.DirEntry) error {
 		if e.IsDir() {
-			if !recurse {
+			if !isTrueAt(s.spec, "directory", "recurse") {
 				return filepath.SkipDir
 			}
 			return nil

@@ -35,8 +35,7 @@ func (s *argoSet) fault(code diag.Code, field []string, msg, hint string) *diag.
 
 // expand adds the Applications of an ApplicationSet.
 func (r *argoReader) expand(d *Document, content map[string]any) error {
-	s := &argoSet{argoReader: r, doc: d, content: content}
-	s.isGo, _ = valueAt(content, "spec", "goTemplate").(bool)
+	s := &argoSet{argoReader: r, doc: d, content: content, isGo: isTrueAt(content, "spec", "goTemplate")}
 	for _, o := range listAt(content, "spec", "goTemplateOptions") {
 		s.options = append(s.options, fmt.Sprint(o))
 	}

@@ -23,7 +23,7 @@ func (r *argoReader) helm(s *appSource, out *Release) error {
 	if out.Name != releaseOf(s) {
 		out.Unproven = "Argo CD calls this release " + releaseOf(s)
 	}
-	out.SkipCRDs, _ = helm["skipCrds"].(bool)
+	out.SkipCRDs = isTrueAt(helm, "skipCrds")
 	values := map[string]any{}
 	for i, v := range listAt(helm, "valueFiles") {
 		name, _ := v.(string)
@@ -44,12 +44,11 @@ func (r *argoReader) helm(s *appSource, out *Release) error {
 	}
 	values = copyMap(mergeValues(values, own))
 	for i, p := range listAt(helm, "parameters") {
-		literal, _ := valueAt(p, "forceString").(bool)
 		value := ""
 		if v := valueAt(p, "value"); v != nil {
 			value = fmt.Sprint(v)
 		}
-		if err := setValue(values, textAt(p, "name"), value, literal); err != nil {
+		if err := setValue(values, textAt(p, "name"), value, isTrueAt(p, "forceString")); err != nil {
 			return r.fault(diag.CodeImportInvalid, s.app, s.at("helm", "parameters", fmt.Sprint(i)), diag.Brief(err), "write the value into valuesObject")
 		}
 	}
@@ -84,7 +83,7 @@ func (r *argoReader) valueFile(s *appSource, name string, field []string) (value
 	}
 	data, err := os.ReadFile(filepath.Join(r.Work, filepath.FromSlash(file)))
 	if err != nil {
-		if ignore, _ := valueAt(s.spec, "helm", "ignoreMissingValueFiles").(bool); ignore {
+		if isTrueAt(s.spec, "helm", "ignoreMissingValueFiles") {
 			return nil, "", nil
 		}
 		return nil, "", r.fault(diag.CodeImportFile, s.app, field, "the repository has no file "+file, "correct the name, or set ignoreMissingValueFiles: true")
