@@ -6,9 +6,12 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -169,71 +172,63 @@ func object(id string) string {
 	return kind + " " + name
 }
 
-// patches calls yield with the position and text of each patch of the file.
-func (b *build) patches(f *kustomizeFile, yield func(pos diag.Pos, text []byte)) {
-	one := func(pos diag.Pos, file, text string) {
-		data := []byte(text)
-		if file != "" {
-			data = b.tree.files[inner(path.Join(f.dir, file))]
+// A placedPatch is the text of a patch and its position.
+type placedPatch struct {
+	pos  diag.Pos
+	text []byte
+}
+
+// patches returns the patches of the file.
+func (b *build) patches(f *kustomizeFile) (all []placedPatch) {
+	add := func(field string, patches []types.Patch) {
+		for i, p := range patches {
+			text := []byte(p.Patch)
+			if p.Path != "" {
+				text = b.tree.files[inner(path.Join(f.dir, p.Path))]
+			}
+			all = append(all, placedPatch{f.pos(field, i), text})
 		}
-		yield(pos, data)
 	}
-	for i, p := range f.k.Patches {
-		one(f.pos("patches", i), p.Path, p.Patch)
-	}
-	for i, p := range f.deprecatedFields().jsonPatches {
-		one(f.pos("patchesJson6902", i), p.Path, p.Patch)
-	}
-	for i, p := range f.strategic() {
-		one(f.pos("patchesStrategicMerge", i), p.Path, p.Patch)
-	}
+	add("patches", f.k.Patches)
+	add("patchesJson6902", f.deprecatedFields().jsonPatches)
+	add("patchesStrategicMerge", f.strategic())
+	return all
 }
 
 // unreadablePatch returns the position of the first patch that kustomize cannot read, and a
 // hint.
 func (b *build) unreadablePatch(f *kustomizeFile) (pos diag.Pos, hint string) {
-	pos = diag.Pos{File: f.name}
 	hint = "write apiVersion, kind and metadata.name of the object, or a list of operations with op, path and value"
-	found := false
-	b.patches(f, func(at diag.Pos, text []byte) {
-		isList := strings.HasPrefix(strings.TrimSpace(string(text)), "[")
+	for _, p := range b.patches(f) {
+		isList := strings.HasPrefix(strings.TrimSpace(string(p.text)), "[")
 		var operations []any
-		switch _, err := b.resources.RF().SliceFromBytes(text); {
-		case found || err == nil && !isList:
-		case isList && !json.Valid(text):
-			found, pos = true, at
-			hint = `put keys and strings of a list in [] into quotes, as in [{"op": "add", "path": "/data/a", "value": "b"}]`
-		case !isList && yaml.Unmarshal(text, &operations) != nil:
-			found, pos = true, at
+		switch _, err := b.resources.RF().SliceFromBytes(p.text); {
+		case err == nil && !isList:
+		case isList && !json.Valid(p.text):
+			return p.pos, `put keys and strings of a list in [] into quotes, as in [{"op": "add", "path": "/data/a", "value": "b"}]`
+		case !isList && yaml.Unmarshal(p.text, &operations) != nil:
+			return p.pos, hint
 		}
-	})
-	return pos, hint
+	}
+	return diag.Pos{File: f.name}, hint
 }
 
 // patchOf returns the position of the first patch of an object.
 func (b *build) patchOf(f *kustomizeFile, id string) diag.Pos {
-	pos := diag.Pos{File: f.name}
-	b.patches(f, func(at diag.Pos, text []byte) {
-		objs, err := b.resources.RF().SliceFromBytes(text)
-		for _, o := range objs {
-			if err == nil && pos.Line == 0 && o.OrgId().String() == id {
-				pos = at
-			}
+	for _, p := range b.patches(f) {
+		objs, err := b.resources.RF().SliceFromBytes(p.text)
+		if err == nil && slices.ContainsFunc(objs, func(o *resource.Resource) bool { return o.OrgId().String() == id }) {
+			return p.pos
 		}
-	})
-	return pos
+	}
+	return diag.Pos{File: f.name}
 }
 
 // patchWith returns the position of the only patch that contains the text.
 func (b *build) patchWith(f *kustomizeFile, part string) diag.Pos {
-	var found []diag.Pos
-	b.patches(f, func(at diag.Pos, text []byte) {
-		if strings.Contains(string(text), part) {
-			found = append(found, at)
-		}
-	})
+	found := slices.DeleteFunc(b.patches(f), func(p placedPatch) bool { return !strings.Contains(string(p.text), part) })
 	if len(found) == 1 {
-		return found[0]
+		return found[0].pos
 	}
 	return diag.Pos{File: f.name}
 }
