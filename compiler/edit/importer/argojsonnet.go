@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -78,16 +77,4 @@ func topLevelArguments(spec map[string]any) (params map[string]any, reason strin
 		params[name] = value
 	}
 	return params, ""
-}
-
-// jsonnetFiles divides files of a directory of manifests into Jsonnet and others.
-func jsonnetFiles(files []string) (code, others []string) {
-	for _, file := range files {
-		if filepath.Ext(file) == ".jsonnet" {
-			code = append(code, file)
-		} else {
-			others = append(others, file)
-		}
-	}
-	return code, others
 }

@@ -145,7 +145,9 @@ func (r *argoReader) directoryReleases(s *appSource, dir string, out *Release) (
 	if err != nil {
 		return nil, err
 	}
-	code, files := jsonnetFiles(files)
+	isCode := func(file string) bool { return path.Ext(file) == ".jsonnet" }
+	code := slices.DeleteFunc(slices.Clone(files), func(file string) bool { return !isCode(file) })
+	files = slices.DeleteFunc(files, isCode)
 	if err := r.manifests(files, out); err != nil {
 		return nil, err
 	}

@@ -100,6 +100,9 @@ type state struct {
 // newState returns the state of one part.
 func (r *helmfileReader) newState(dir string, s *Document, content map[string]any) (*state, error) {
 	st := &state{dir: dir, lists: map[string][]item{}, maps: map[string]map[string]item{}, single: map[string]item{}}
+	for _, key := range mapFields {
+		st.maps[key] = map[string]item{}
+	}
 	var faults diag.List
 	root := item{value: content, doc: s}
 	bad := func(key, want string) {
@@ -118,7 +121,6 @@ func (r *helmfileReader) newState(dir string, s *Document, content map[string]an
 			if _, ok := v.(map[string]any); !ok {
 				bad(key, "map")
 			}
-			st.maps[key] = map[string]item{}
 			for name, below := range mapAt(v) {
 				st.maps[key][name] = item{value: below, doc: s, path: []string{key, name}}
 			}
@@ -154,9 +156,6 @@ func (s *state) override(later *state) {
 		}
 	}
 	for key, of := range later.maps {
-		if s.maps[key] == nil {
-			s.maps[key] = map[string]item{}
-		}
 		for name, i := range of {
 			if key != "helmDefaults" || !isZero(i.value) {
 				s.maps[key][name] = i
@@ -176,9 +175,6 @@ func (s *state) fill(later *state) {
 		s.lists[key] = slices.Concat(s.lists[key], list)
 	}
 	for key, of := range later.maps {
-		if s.maps[key] == nil {
-			s.maps[key] = map[string]item{}
-		}
 		for name, i := range of {
 			if existing, ok := s.maps[key][name]; !ok || key != "environments" && isZero(existing.value) {
 				s.maps[key][name] = i
