@@ -43,9 +43,10 @@ func measure(src []byte, chainLimit, bracketLimit int) (chain, brackets, at int)
 	for at < len(src) && chain <= chainLimit && brackets <= bracketLimit {
 		l := &levels[len(levels)-1]
 		before := l.chain
-		size := max(skip(src[at:]), 1)
+		size, isBlank := skip(src[at:])
+		size = max(size, 1)
 		switch c := src[at]; {
-		case isBlank(src[at:]):
+		case isBlank:
 		case c == ']' || c == ')' || c == '}':
 			if len(levels) > 1 {
 				levels = levels[:len(levels)-1]
@@ -102,18 +103,9 @@ func wordLen(src []byte) int {
 	return n
 }
 
-// isBlank reports whether the text begins with white space or a comment.
-func isBlank(src []byte) bool {
-	switch src[0] {
-	case ' ', '\t', '\n', '\r', '#':
-		return true
-	}
-	return bytes.HasPrefix(src, []byte("//")) || bytes.HasPrefix(src, []byte("/*"))
-}
-
-// skip returns the length of the white space, comment or string at the
-// beginning of the text, or 0.
-func skip(src []byte) int {
+// skip returns the length of the white space, comment or string at the beginning of the text,
+// or 0. isBlank reports whether it is white space or a comment.
+func skip(src []byte) (size int, isBlank bool) {
 	until := func(n int, end string) int {
 		if i := bytes.Index(src[n:], []byte(end)); i >= 0 {
 			return n + i + len(end)
@@ -123,27 +115,27 @@ func skip(src []byte) int {
 	hasPrefix := func(s string) bool { return bytes.HasPrefix(src, []byte(s)) }
 	switch c := src[0]; {
 	case c == ' ' || c == '\t' || c == '\n' || c == '\r':
-		return 1
+		return 1, true
 	case c == '#' || hasPrefix("//"):
-		return until(0, "\n")
+		return until(0, "\n"), true
 	case hasPrefix("/*"):
-		return until(2, "*/")
+		return until(2, "*/"), true
 	case hasPrefix("|||"):
-		return textBlock(src)
+		return textBlock(src), false
 	case hasPrefix(`@"`) || hasPrefix(`@'`):
-		return verbatim(src)
+		return verbatim(src), false
 	case c == '"' || c == '\'':
 		for n := 1; n < len(src); n++ {
 			switch src[n] {
 			case '\\':
 				n++
 			case c:
-				return n + 1
+				return n + 1, false
 			}
 		}
-		return len(src)
+		return len(src), false
 	}
-	return 0
+	return 0, false
 }
 
 // verbatim returns the length of a verbatim string, in which two quotes stand
