@@ -61,7 +61,11 @@ func (e *environmentRun) unproven(d *helmfileRelease, out *Release) {
 // encrypted values that are not imported.
 func (e *environmentRun) values(d *helmfileRelease, out *Release) (*Node, error) {
 	values := map[string]any{}
-	source := mergedSource{places: map[*yaml.Node]diag.Pos{}}
+	type source struct {
+		doc  *Document
+		node *yaml.Node
+	}
+	var sources []source // in the order of the values
 	var faults diag.List
 	for i, v := range listAt(d.value, "values") {
 		field := []string{"values", fmt.Sprint(i)}
@@ -69,13 +73,13 @@ func (e *environmentRun) values(d *helmfileRelease, out *Release) (*Node, error)
 		case map[string]any:
 			values = mergeValues(values, plainNumbers(v))
 			of, at := d.origin(field)
-			source.add(of.doc, childNode(of.doc.Node, slices.Concat(of.path, at)...))
+			sources = append(sources, source{of.doc, childNode(of.doc.Node, slices.Concat(of.path, at)...)})
 		case string:
 			more, s, err := e.releaseFile(d, v, d.at(field...))
 			faults.Add(err)
 			values = mergeValues(values, more)
 			if s != nil {
-				source.add(s, s.Node)
+				sources = append(sources, source{s, s.Node})
 			}
 		default:
 			faults.Add(d.fault(diag.CodeImportInvalid, field, "values are neither a file nor a map", "write the path of a file, or a map"))
@@ -93,8 +97,10 @@ func (e *environmentRun) values(d *helmfileRelease, out *Release) (*Node, error)
 		return nil, err
 	}
 	values, _ = e.valsReferences(values, valsText{d.state.dir, d.at("values"), d.title()}, d.name).(map[string]any)
-	n := nodeOf(values, source.node)
-	source.locate(n, source.node)
+	n := nodeOf(values, nil)
+	for _, s := range slices.Backward(sources) {
+		n.arrange(s.node, s.doc.position)
+	}
 	return n, nil
 }
 

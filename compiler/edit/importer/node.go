@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A Node is a map, a list or a scalar with the comments of its source.
@@ -32,42 +34,17 @@ type Field struct {
 // nodeOf converts decoded JSON. The order of keys and the comments are those of source,
 // which may be nil; keys without a place in it follow sorted.
 func nodeOf(v any, source *yaml.Node) *Node {
-	for source != nil && source.Kind == yaml.AliasNode {
-		source = source.Alias
-	}
 	n := &Node{}
 	switch v := v.(type) {
 	case map[string]any:
 		n.IsMap = true
-		seen := map[string]bool{}
-		if source != nil && source.Kind == yaml.MappingNode {
-			for i := 0; i+1 < len(source.Content); i += 2 {
-				key, value := source.Content[i], source.Content[i+1]
-				if of, ok := v[key.Value]; ok && !seen[key.Value] {
-					seen[key.Value] = true
-					below := nodeOf(of, value)
-					below.Comment, below.Line, below.Col = commentOf(key, value), key.Line, key.Column
-					n.Fields = append(n.Fields, Field{key.Value, below})
-				}
-			}
-		}
 		for _, key := range sortedKeys(v) {
-			if !seen[key] {
-				n.Fields = append(n.Fields, Field{key, nodeOf(v[key], nil)})
-			}
+			n.Fields = append(n.Fields, Field{key, nodeOf(v[key], nil)})
 		}
 	case []any:
 		n.IsList = true
-		for i, e := range v {
-			var of *yaml.Node
-			if source != nil && source.Kind == yaml.SequenceNode && len(source.Content) == len(v) {
-				of = source.Content[i]
-			}
-			below := nodeOf(e, of)
-			if of != nil {
-				below.Comment = commentOf(of, of)
-			}
-			n.List = append(n.List, below)
+		for _, e := range v {
+			n.List = append(n.List, nodeOf(e, nil))
 		}
 	case float64, int64, int, json.Number:
 		text, err := json.Marshal(v)
@@ -78,7 +55,48 @@ func nodeOf(v any, source *yaml.Node) *Node {
 	default:
 		n.Scalar = v
 	}
+	n.arrange(source, func(at *yaml.Node) diag.Pos { return diag.Pos{Line: at.Line, Col: at.Column} })
 	return n
+}
+
+// arrange puts the fields that a source has first, in its order, with its comments and
+// positions. Fields that have a position keep it and the comment.
+func (n *Node) arrange(source *yaml.Node, place func(*yaml.Node) diag.Pos) {
+	for source != nil && source.Kind == yaml.AliasNode {
+		source = source.Alias
+	}
+	switch {
+	case source == nil:
+	case n.IsList && source.Kind == yaml.SequenceNode && len(source.Content) == len(n.List):
+		for i, e := range n.List {
+			e.Comment = commentOf(source.Content[i], source.Content[i])
+			e.arrange(source.Content[i], place)
+		}
+	case n.IsMap && source.Kind == yaml.MappingNode:
+		others := make(map[string]*Node, len(n.Fields))
+		for _, f := range n.Fields {
+			others[f.Key] = f.Value
+		}
+		var first []Field
+		for i := 0; i+1 < len(source.Content); i += 2 {
+			key, value := source.Content[i], source.Content[i+1]
+			below := others[key.Value]
+			if below == nil {
+				continue
+			}
+			delete(others, key.Value)
+			first = append(first, Field{key.Value, below})
+			isNew := below.Line == 0
+			if isNew {
+				p := place(key)
+				below.Comment, below.File, below.Line, below.Col = commentOf(key, value), p.File, p.Line, p.Col
+			}
+			if isNew || below.IsMap {
+				below.arrange(value, place)
+			}
+		}
+		n.Fields = append(first, slices.DeleteFunc(n.Fields, func(f Field) bool { return others[f.Key] == nil })...)
+	}
 }
 
 // commentOf returns the comments of a key and its value as lines, without those for
