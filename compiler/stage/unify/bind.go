@@ -48,7 +48,6 @@ func (e *evaluation) bind(base, config cue.Value) (cue.Value, map[string]*fleet.
 		}
 		if whole && reflect.DeepEqual(values, plainValues(prev.merged)) {
 			e.lastFilled, e.last = prev, next
-			next.setShadowPositions()
 			return v, next.merged, next.cycle(v)
 		}
 		if before != nil && reflect.DeepEqual(values, before) {
@@ -66,45 +65,11 @@ func (e *evaluation) bind(base, config cue.Value) (cue.Value, map[string]*fleet.
 	if err := e.check(v); err != nil {
 		return v, prev.merged, err
 	}
-	next := e.pass(v, prev)
-	next.setMapPositions()
-	return v, prev.merged, prev.divergence(next)
+	return v, prev.merged, prev.divergence(e.pass(v, prev))
 }
 
 func (e *evaluation) reader() *reader {
 	return &reader{evaluation: e, positions: map[*fleet.Tree]token.Pos{}}
-}
-
-// setMapPositions sets the positions of all merged maps.
-func (b *binding) setMapPositions() {
-	for t, v := range b.mapsWithoutPos {
-		t.Pos = b.mapPos(v)
-	}
-	clear(b.mapsWithoutPos)
-}
-
-// setShadowPositions sets the positions of maps that another layer overrides.
-// The positions of other maps are known from the values.
-func (b *binding) setShadowPositions() {
-	var walk func(t *fleet.Tree, shadow bool)
-	walk = func(t *fleet.Tree, shadow bool) {
-		if v, ok := b.mapsWithoutPos[t]; ok && shadow {
-			t.Pos = b.mapPos(v)
-			delete(b.mapsWithoutPos, t)
-		}
-		for _, f := range t.Fields {
-			walk(f, shadow)
-		}
-		for _, e := range t.List {
-			walk(e, shadow)
-		}
-		if t.Shadows != nil {
-			walk(t.Shadows, true)
-		}
-	}
-	for _, t := range b.merged {
-		walk(t, false)
-	}
 }
 
 func (e *evaluation) checkAllLayers(v cue.Value) error {
@@ -122,7 +87,6 @@ func (e *evaluation) checkAllLayers(v cue.Value) error {
 // of prev.
 func (e *evaluation) pass(v cue.Value, prev *binding) *binding {
 	next := &binding{reader: e.reader(), merged: map[string]*fleet.Tree{}}
-	next.mapsWithoutPos = map[*fleet.Tree]cue.Value{}
 	e.releases(v, func(name string, release cue.Value) {
 		next.merged[name] = next.defaults(release)
 		next.dropPinned(name, nil, next.merged[name], lookup(release, "values"), prev.merged[name])

@@ -20,11 +20,6 @@ type reader struct {
 	*evaluation
 	positions map[*fleet.Tree]token.Pos
 	pending   []cue.Value // leaves that are not concrete (yet)
-
-	// mapsWithoutPos holds the maps whose positions were not computed; nil
-	// means that they are computed at once. Positions of maps are expensive
-	// and rarely needed for defaults.
-	mapsWithoutPos map[*fleet.Tree]cue.Value
 }
 
 // tree converts v; nil when v is not concrete. It leaves out map fields that
@@ -106,10 +101,8 @@ func (r *reader) literalTree(v cue.Value) *fleet.Tree {
 
 func (r *reader) structTree(v cue.Value) *fleet.Tree {
 	t := fleet.Map(nil)
-	if r.mapsWithoutPos != nil {
-		r.mapsWithoutPos[t] = v
-	} else {
-		t.Pos = r.mapPos(v)
+	if pos := r.fieldPos(v); !diag.IsTypeFile(pos.File) {
+		t.Pos = pos
 	}
 	r.positions[t] = labelPos(v)
 	it, err := v.Fields()
@@ -122,14 +115,6 @@ func (r *reader) structTree(v cue.Value) *fleet.Tree {
 		}
 	}
 	return t
-}
-
-// mapPos returns the position of a map; none when it is in a type.
-func (r *reader) mapPos(v cue.Value) diag.Pos {
-	if pos := r.fieldPos(v); !diag.IsTypeFile(pos.File) {
-		return pos
-	}
-	return diag.Pos{}
 }
 
 // scalar converts a concrete scalar to the form of a tree.

@@ -106,9 +106,6 @@ func (x *Explainer) level(i int) *level {
 	if i == len(x.layers)-1 {
 		x.faults = diag.All(err)
 	}
-	if e.last != nil {
-		e.last.setMapPositions()
-	}
 	if e.lastFilled != nil && e.lastFilled.filledExpr != nil {
 		ast.Walk(e.lastFilled.filledExpr, func(n ast.Node) bool { l.filled[n] = true; return true }, nil)
 	}

@@ -84,9 +84,6 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 	faults.Add(e.check(final))
 	all := slices.Concat(faults, e.checkMeanings(in, faults), e.misspeltParameters(in, final, faults))
 	faults = withoutConsequences(all, misplaced, e.misspeltReleases(final))
-	if len(faults) > 0 {
-		e.last.setMapPositions()
-	}
 	c, err := e.decode(final, merged)
 	if c != nil {
 		c.ID = id
@@ -100,7 +97,6 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 	if len(faults) > 0 {
 		// Values that cannot be decoded are already reported.
 		if c != nil {
-			e.last.setMapPositions()
 			restoreDefaults(c, merged)
 		}
 		return c, diag.In(id, faults.Err())
