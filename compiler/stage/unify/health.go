@@ -55,23 +55,17 @@ func (e *evaluation) health(owner cue.Value, path string, faults *diag.List) []f
 func (e *evaluation) healthTests(list cue.Value, pos diag.Pos, own bool) []fleet.HealthTest {
 	var out []fleet.HealthTest
 	for _, item := range items(list) {
-		var raw struct {
-			Type       string   `json:"type"`
-			Status     string   `json:"status"`
-			Reasons    []string `json:"reasons"`
-			Expression string   `json:"expression"`
-		}
-		if item.Decode(&raw) != nil {
+		t := fleet.HealthTest{Pos: pos}
+		if item.Decode(&t) != nil {
 			continue // the schema reports it
 		}
-		if raw.Type != "" {
-			raw.Status = cmp.Or(raw.Status, "True")
+		if t.Type != "" {
+			t.Status = cmp.Or(t.Status, "True")
 		}
-		at := pos
 		if own {
-			at = e.layerPos(pos, item)
+			t.Pos = e.layerPos(pos, item)
 		}
-		out = append(out, fleet.HealthTest{Type: raw.Type, Status: raw.Status, Reasons: raw.Reasons, Expression: raw.Expression, Pos: at})
+		out = append(out, t)
 	}
 	return out
 }

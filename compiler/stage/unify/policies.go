@@ -100,17 +100,11 @@ func selectorOf(v cue.Value) fleet.Selector {
 
 // selectorFrom reads an #ObjectSelector, which may be absent.
 func selectorFrom(v cue.Value) fleet.Selector {
-	var raw struct {
-		Kinds      []string          `json:"kinds"`
-		Names      []string          `json:"names"`
-		Namespaces []string          `json:"namespaces"`
-		Releases   []string          `json:"releases"`
-		Labels     map[string]string `json:"labels"`
-	}
-	if v.Exists() && v.Decode(&raw) != nil {
+	var s fleet.Selector
+	if v.Exists() && v.Decode(&s) != nil {
 		return fleet.Selector{} // the schema reports it
 	}
-	return fleet.Selector(raw)
+	return s
 }
 
 // policyFields are the fields of a policy, which is not called like one of them.
