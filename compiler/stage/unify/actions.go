@@ -64,15 +64,18 @@ func (r *actionReader) wrong(field, msg, hint string, fixes ...diag.Fix) {
 
 // settings reads the environment and the timeout of the action.
 func (r *actionReader) settings(a *fleet.Action) {
-	if v := lookup(r.v, "environment"); v.Exists() {
-		_ = v.Decode(&a.Environment) // the schema reports decoding errors
+	r.decodeFields(r.v, map[string]any{"environment": &a.Environment}) // the schema reports errors
+	a.Timeout = r.duration("timeout")
+}
+
+// duration reads the duration in a field of the action; 0 if the field is not set.
+func (r *actionReader) duration(field string) time.Duration {
+	text := textOf(r.v, field)
+	d, err := time.ParseDuration(text)
+	if text != "" && (err != nil || d <= 0) {
+		r.wrong(field, "invalid duration "+diag.Visible(text, diag.MaxText), "write it as in 90s or 1h30m")
 	}
-	if text := textOf(r.v, "timeout"); text != "" {
-		var err error
-		if a.Timeout, err = time.ParseDuration(text); err != nil || a.Timeout <= 0 {
-			r.wrong("timeout", "invalid duration "+diag.Visible(text, diag.MaxText), "write it as in 90s or 1h30m")
-		}
-	}
+	return d
 }
 
 // step reads a task of the action from a field, or from the action itself when
@@ -92,9 +95,7 @@ func (r *actionReader) step(field, method string, kinds ...string) fleet.Task {
 	if job := lookup(v, "job"); job.Exists() {
 		s.Job = r.job(job, in+"job")
 	}
-	if exec := lookup(v, "exec"); exec.Exists() {
-		_ = exec.Decode(&s.Exec) // the schema reports decoding errors
-	}
+	r.decodeFields(v, map[string]any{"exec": &s.Exec}) // the schema reports errors
 	if http := lookup(v, "http"); http.Exists() {
 		s.HTTP = r.request(http, in+"http", method)
 	}
@@ -149,11 +150,8 @@ func (r *actionReader) job(v cue.Value, field string) map[string]any {
 // request reads an HTTP request.
 func (r *actionReader) request(v cue.Value, field, method string) *fleet.HTTPRequest {
 	q := &fleet.HTTPRequest{URL: textOf(v, "url"), Method: cmp.Or(textOf(v, "method"), method), Body: textOf(v, "body"), Contains: textOf(v, "contains")}
-	for name, into := range map[string]any{"headers": &q.Headers, "secretHeaders": &q.SecretHeaders, "status": &q.Status} {
-		if f := lookup(v, name); f.Exists() {
-			_ = f.Decode(into) // the schema reports decoding errors
-		}
-	}
+	// The schema reports decoding errors.
+	r.decodeFields(v, map[string]any{"headers": &q.Headers, "secretHeaders": &q.SecretHeaders, "status": &q.Status})
 	r.checkURL(q.URL, field+".url")
 	body := lookup(v, "json")
 	if !body.Exists() {
@@ -188,18 +186,10 @@ func (r *actionReader) checkURL(text, field string) {
 // query reads a query of Prometheus.
 func (r *actionReader) query(v cue.Value, field string) *fleet.PrometheusQuery {
 	q := &fleet.PrometheusQuery{URL: textOf(v, "url"), Query: textOf(v, "query")}
-	for name, into := range map[string]any{"threshold": &q.Threshold, "secretHeaders": &q.SecretHeaders} {
-		if f := lookup(v, name); f.Exists() {
-			_ = f.Decode(into) // the schema reports decoding errors
-		}
-	}
+	// The schema reports decoding errors.
+	r.decodeFields(v, map[string]any{"threshold": &q.Threshold, "secretHeaders": &q.SecretHeaders})
 	r.checkURL(q.URL, field+".url")
-	if text := textOf(v, "for"); text != "" {
-		var err error
-		if q.For, err = time.ParseDuration(text); err != nil || q.For <= 0 {
-			r.wrong(field+".for", "invalid duration "+diag.Visible(text, diag.MaxText), "write it as in 90s or 1h30m")
-		}
-	}
+	q.For = r.duration(field + ".for")
 	return q
 }
 

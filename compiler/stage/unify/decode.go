@@ -34,19 +34,11 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 	var stages []struct {
 		Name string `json:"name"`
 	}
-	var faults diag.List
-	// Decode each field separately, so that one fault does not hide others.
-	for field, into := range map[string]any{
+	faults := e.decodeFields(v, map[string]any{
 		"cluster.name": &c.Name, "cluster.kubernetes": &c.KubeVersion, "cluster.context": &c.KubeContext, "cluster.uid": &c.UID,
 		"cluster.history": &c.History, "cluster.labels": &c.Labels, "cluster.facts": &c.Facts, "cluster.crds": &c.CRDs,
 		"cluster.apis": &apis, "cluster.sops.age": &c.Recipients, "cluster.sealedSecrets.cert": &c.SealingCert, "environment": &c.Environment, "stages": &stages,
-	} {
-		if f := lookup(v, field); f.Exists() {
-			if err := f.Decode(into); err != nil {
-				faults.Add(diag.CUEFaults(e.root, err, v).Err())
-			}
-		}
-	}
+	})
 	c.CRDsPos = e.itemPositions(lookup(v, "cluster.crds"))
 	slices.Sort(c.Recipients)
 	faults.Add(e.sealingCert(v, c.SealingCert))
@@ -123,34 +115,17 @@ func checkReleaseName(name string, pos diag.Pos, path string) error {
 func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *fleet.Tree, stages []string) (*fleet.Release, error) {
 	path := "releases." + cue.Str(name).String()
 	r := &fleet.Release{Name: name, Pos: e.releasePos(final, name, v)}
-	var faults diag.List
+	var pin fleet.ChartPin
+	faults := e.decodeFields(v, map[string]any{
+		"namespace": &r.Namespace, "stage": &r.Stage, "delivery": &r.Delivery, "tests": &r.Tests, "chart": &pin,
+		"jsonnet": &r.Jsonnet, "kustomize": &r.Kustomize, "manifests": &r.Manifests,
+	})
 	faults.Add(checkReleaseName(name, r.Pos, path))
-	var raw struct {
-		Namespace string         `json:"namespace"`
-		Stage     string         `json:"stage"`
-		Delivery  string         `json:"delivery"`
-		Tests     bool           `json:"tests"`
-		Jsonnet   string         `json:"jsonnet"`
-		Kustomize string         `json:"kustomize"`
-		Manifests string         `json:"manifests"`
-		Chart     fleet.ChartPin `json:"chart"`
-	}
-	for field, into := range map[string]any{
-		"namespace": &raw.Namespace, "stage": &raw.Stage, "delivery": &raw.Delivery, "tests": &raw.Tests, "chart": &raw.Chart,
-		"jsonnet": &raw.Jsonnet, "kustomize": &raw.Kustomize, "manifests": &raw.Manifests,
-	} {
-		if f := lookup(v, field); f.Exists() {
-			if err := f.Decode(into); err != nil {
-				faults.Add(diag.CUEFaults(e.root, err, v).Err())
-			}
-		}
-	}
-	r.Namespace, r.Delivery, r.Tests, r.Typed = raw.Namespace, fleet.Delivery(raw.Delivery), raw.Tests, lookup(v, "typed").Exists()
-	r.Jsonnet, r.Kustomize, r.Manifests = raw.Jsonnet, raw.Kustomize, raw.Manifests
-	r.Stage = cmp.Or(raw.Stage, stages[len(stages)-1])
+	r.Typed = lookup(v, "typed").Exists()
+	r.Stage = cmp.Or(r.Stage, stages[len(stages)-1])
 	// checkReleases reports an incomplete chart.
 	if chart := lookup(v, "chart"); chart.Exists() && isChart(chart) {
-		r.Chart = raw.Chart.Ref()
+		r.Chart = pin.Ref()
 		r.SourcePos = e.pinPos(chart)
 	}
 	for _, source := range []string{"jsonnet", "kustomize", "manifests"} {

@@ -13,61 +13,27 @@ import (
 // gitops reads the field gitops of a cluster and applies the defaults that the
 // schema documents. It adds decoding errors to the faults.
 func (e *evaluation) gitops(v cue.Value, faults *diag.List) fleet.GitOps {
-	var raw struct {
-		Layouts []fleet.Layout `json:"layouts"`
-		Flux    struct {
-			Namespace string `json:"namespace"`
-			Source    struct {
-				Kind      string `json:"kind"`
-				Name      string `json:"name"`
-				Namespace string `json:"namespace"`
-			} `json:"source"`
-			Prefix             string `json:"prefix"`
-			Interval           string `json:"interval"`
-			RetryInterval      string `json:"retryInterval"`
-			Timeout            string `json:"timeout"`
-			ServiceAccountName string `json:"serviceAccountName"`
-			DecryptionSecret   string `json:"decryptionSecret"`
-		} `json:"flux"`
-		ArgoCD struct {
-			Namespace      string `json:"namespace"`
-			Project        string `json:"project"`
-			RepoURL        string `json:"repoURL"`
-			TargetRevision string `json:"targetRevision"`
-			Prefix         string `json:"prefix"`
-			Context        string `json:"context"`
-			Server         string `json:"server"`
-			Automated      *bool  `json:"automated"`
-
-			Labels map[string]string `json:"labels"`
-		} `json:"argocd"`
-	}
-	if field := lookup(v, "gitops"); field.Exists() {
-		if err := field.Decode(&raw); err != nil {
-			faults.Add(diag.CUEFaults(e.root, err, v).Err())
-			return fleet.GitOps{}
-		}
-	}
+	var g fleet.GitOps
+	var interval, retryInterval, timeout string
+	f, a := &g.Flux, &g.ArgoCD
+	a.Automated = true
+	*faults = append(*faults, e.decodeFields(lookup(v, "gitops"), map[string]any{
+		"layouts":        &g.Layouts,
+		"flux.namespace": &f.Namespace, "flux.prefix": &f.Prefix,
+		"flux.source.kind": &f.Source.Kind, "flux.source.name": &f.Source.Name, "flux.source.namespace": &f.Source.Namespace,
+		"flux.interval": &interval, "flux.retryInterval": &retryInterval, "flux.timeout": &timeout,
+		"flux.serviceAccountName": &f.ServiceAccountName, "flux.decryptionSecret": &f.DecryptionSecret,
+		"argocd.namespace": &a.Namespace, "argocd.project": &a.Project, "argocd.prefix": &a.Prefix, "argocd.labels": &a.Labels,
+		"argocd.repoURL": &a.RepoURL, "argocd.targetRevision": &a.TargetRevision,
+		"argocd.context": &a.Context, "argocd.server": &a.Server, "argocd.automated": &a.Automated,
+	})...)
+	g.Layouts = layouts(v, g.Layouts)
+	f.Namespace, f.Source.Kind, f.Source.Name = cmp.Or(f.Namespace, "flux-system"), cmp.Or(f.Source.Kind, "GitRepository"), cmp.Or(f.Source.Name, "flux-system")
+	f.Interval, f.RetryInterval, f.Timeout = duration(interval, 10*time.Minute), duration(retryInterval, time.Minute), duration(timeout, 5*time.Minute)
+	a.Namespace, a.Project, a.TargetRevision = cmp.Or(a.Namespace, "argocd"), cmp.Or(a.Project, "default"), cmp.Or(a.TargetRevision, "HEAD")
 	pos := func(field string) diag.Pos { return diag.CUEPos(e.root, e.sourcePos(lookup(v, field))) }
-	f, a := raw.Flux, raw.ArgoCD
-	return fleet.GitOps{
-		Layouts: layouts(v, raw.Layouts),
-		Flux: fleet.Flux{
-			Namespace: cmp.Or(f.Namespace, "flux-system"),
-			Source: fleet.FluxSource{
-				Kind: cmp.Or(f.Source.Kind, "GitRepository"), Name: cmp.Or(f.Source.Name, "flux-system"), Namespace: f.Source.Namespace,
-				KindPos: pos("gitops.flux.source.kind"),
-			},
-			Prefix: f.Prefix, PrefixPos: pos("gitops.flux.prefix"), Interval: duration(f.Interval, 10*time.Minute),
-			RetryInterval: duration(f.RetryInterval, time.Minute), Timeout: duration(f.Timeout, 5*time.Minute),
-			ServiceAccountName: f.ServiceAccountName, DecryptionSecret: f.DecryptionSecret,
-		},
-		ArgoCD: fleet.ArgoCD{
-			Namespace: cmp.Or(a.Namespace, "argocd"), Project: cmp.Or(a.Project, "default"), RepoURL: a.RepoURL,
-			TargetRevision: cmp.Or(a.TargetRevision, "HEAD"), Prefix: a.Prefix, PrefixPos: pos("gitops.argocd.prefix"), Context: a.Context, Server: a.Server, Automated: a.Automated == nil || *a.Automated,
-			Labels: a.Labels,
-		},
-	}
+	f.Source.KindPos, f.PrefixPos, a.PrefixPos = pos("gitops.flux.source.kind"), pos("gitops.flux.prefix"), pos("gitops.argocd.prefix")
+	return g
 }
 
 // duration returns the duration in a text, or absent if it is empty. The schema reports

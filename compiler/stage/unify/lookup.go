@@ -53,6 +53,20 @@ func items(v cue.Value) []cue.Value {
 	return out
 }
 
+// decodeFields decodes the fields of v that exist. It decodes each separately, so that one fault
+// does not hide others.
+func (e *evaluation) decodeFields(v cue.Value, fields map[string]any) diag.List {
+	var faults diag.List
+	for field, into := range fields {
+		if f := lookup(v, field); f.Exists() {
+			if err := f.Decode(into); err != nil {
+				faults.Add(diag.CUEFaults(e.root, err, v).Err())
+			}
+		}
+	}
+	return faults
+}
+
 // A lookupCache caches lookups in one value, because all checks of a value
 // need the same fields.
 type lookupCache struct {
