@@ -53,10 +53,8 @@ type fleetCheck struct {
 }
 
 func (f *fleetCheck) run() error {
-	f.checkIDs()
 	whole := f.complete()
-	f.checkEnvironments()
-	f.checkLabels()
+	f.checkSelectors()
 	if f.Valid {
 		f.checkDefaults()
 		f.checkRules()

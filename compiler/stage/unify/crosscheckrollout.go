@@ -81,8 +81,9 @@ func (f *fleetCheck) checkWaveTexts(s fleet.ClusterSelector, at string, whole bo
 				continue
 			}
 			valid = false
-			m := f.unmatched(field, t)
-			f.faults.Add(&diag.Diag{Code: diag.CodeEmptySelection, At: []diag.Pos{t.Pos}, Path: at + "." + field, Msg: m.msg, Hint: m.hint, Fixes: m.fixes})
+			d := f.unmatched(field, t)
+			d.Path = at + "." + field
+			f.faults.Add(d)
 		}
 	}
 	var all []*fleet.Cluster

@@ -16,63 +16,64 @@ func lacksEnvironment(clusters []*fleet.Cluster) bool {
 	return slices.ContainsFunc(clusters, func(c *fleet.Cluster) bool { return c.Environment == "" })
 }
 
-// each calls visit for each text in a field of the selectors that matches no cluster. The
-// field is ids, environments or labels.
-func (f *fleetCheck) each(field string, matches func(fleet.ClusterChoice) bool, visit func(c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice)) {
+// checkSelectors reports the texts of selectors that match no cluster. IDs are names of
+// directories. For environments and labels, it evaluates clusters outside of the run until one
+// matches.
+func (f *fleetCheck) checkSelectors() {
+	f.checkTexts("ids", func(t fleet.ClusterChoice) bool {
+		if _, err := path.Match(t.Text, ""); err != nil {
+			return true // a fault already
+		}
+		return slices.ContainsFunc(f.IDs, func(id string) bool { return t.MatchesID(&fleet.Cluster{ID: id}) })
+	})
+	f.checkTexts("environments", func(t fleet.ClusterChoice) bool {
+		return f.findCluster(t, t.MatchesEnvironment) || f.unsure || !f.complete()
+	})
+	f.checkTexts("labels", func(t fleet.ClusterChoice) bool {
+		return f.findCluster(t, t.MatchesLabel) || !f.complete()
+	})
+}
+
+// checkTexts reports the texts in a field of the selectors for which matches returns false.
+func (f *fleetCheck) checkTexts(field string, matches func(fleet.ClusterChoice) bool) {
 	for _, c := range f.Selected {
 		for i := range c.Selectors {
 			s := &c.Selectors[i]
-			texts := map[string][]fleet.ClusterChoice{"ids": s.IDs, "environments": s.Environments, "labels": s.Labels}[field]
-			for _, t := range texts {
-				key := fleet.ClusterChoice{Key: t.Key, Text: t.Text, Pos: diag.Pos{File: field}}
+			for _, t := range selectorFields(s)[field] {
+				key := matchKey(field, t)
 				found, ok := f.matched[key]
 				if !ok {
 					found = matches(t)
 					f.matched[key] = found
 				}
 				if !found {
-					visit(c, s, t)
+					d := f.unmatched(field, t)
+					d.Clusters, d.Path = []string{c.ID}, s.Path(field)
+					f.faults.Add(d)
 				}
 			}
 		}
 	}
 }
 
-// fault reports a text of a selector.
-func (f *fleetCheck) fault(field string, m selectorFault, c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
-	f.faults.Add(&diag.Diag{
-		Code: diag.CodeEmptySelection,
-		At:   []diag.Pos{t.Pos}, Clusters: []string{c.ID}, Path: s.Path(field), Msg: m.msg, Hint: m.hint, Fixes: m.fixes,
-	})
+// selectorFields returns the texts of a selector by field.
+func selectorFields(s *fleet.ClusterSelector) map[string][]fleet.ClusterChoice {
+	return map[string][]fleet.ClusterChoice{"ids": s.IDs, "environments": s.Environments, "labels": s.Labels}
 }
 
-// checkIDs reports patterns that match no cluster of the fleet. It evaluates no clusters,
-// because IDs are names of directories.
-func (f *fleetCheck) checkIDs() {
-	matches := func(t fleet.ClusterChoice) bool {
-		if _, err := path.Match(t.Text, ""); err != nil {
-			return true // a fault already
-		}
-		return slices.ContainsFunc(f.IDs, func(id string) bool { return t.MatchesID(&fleet.Cluster{ID: id}) })
-	}
-	f.each("ids", matches, func(c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
-		m := f.unmatched("ids", t)
-		f.fault("ids", m, c, s, t)
-	})
+// matchKey returns the key of a text in the matched texts.
+func matchKey(field string, t fleet.ClusterChoice) fleet.ClusterChoice {
+	return fleet.ClusterChoice{Key: t.Key, Text: t.Text, Pos: diag.Pos{File: field}}
 }
 
-// selectorFault is the message, the hint and the fixes for a text that matches no cluster.
-type selectorFault struct {
-	msg, hint string
-	fixes     []diag.Fix
-}
-
-// unmatched returns the fault of a text in a field of a selector that
-// matches no cluster.
-func (f *fleetCheck) unmatched(field string, t fleet.ClusterChoice) selectorFault {
+// unmatched returns the fault of a text in a field of a selector that matches no cluster,
+// without its path.
+func (f *fleetCheck) unmatched(field string, t fleet.ClusterChoice) *diag.Diag {
+	d := &diag.Diag{Code: diag.CodeEmptySelection, At: []diag.Pos{t.Pos}}
 	if field == "ids" {
-		hint, fixes := fleet.ClusterHint(t.Text, f.IDs)
-		return selectorFault{"no cluster of the fleet matches " + strconv.Quote(t.Text), hint, fixes}
+		d.Msg = "no cluster of the fleet matches " + strconv.Quote(t.Text)
+		d.Hint, d.Fixes = fleet.ClusterHint(t.Text, f.IDs)
+		return d
 	}
 	var all, keys, texts []string
 	for _, other := range f.known() {
@@ -84,25 +85,17 @@ func (f *fleetCheck) unmatched(field string, t fleet.ClusterChoice) selectorFaul
 			}
 		}
 	}
+	word, among := t.Text, texts
 	switch {
 	case field == "environments":
-		return selectorFault{"no cluster of the fleet has the environment " + strconv.Quote(t.Text), hintOf(t.Text, all), diag.Respell(t.Text, all)}
+		d.Msg, among = "no cluster of the fleet has the environment "+strconv.Quote(t.Text), all
 	case len(texts) == 0:
-		return selectorFault{"no cluster of the fleet has the label " + strconv.Quote(t.Key), hintOf(t.Key, keys), diag.Respell(t.Key, keys)}
+		d.Msg, word, among = "no cluster of the fleet has the label "+strconv.Quote(t.Key), t.Key, keys
+	default:
+		d.Msg = fmt.Sprintf("no cluster of the fleet has the label %q with the value %q", t.Key, t.Text)
 	}
-	return selectorFault{fmt.Sprintf("no cluster of the fleet has the label %q with the value %q", t.Key, t.Text), hintOf(t.Text, texts), diag.Respell(t.Text, texts)}
-}
-
-// checkEnvironments reports environments that no cluster of the fleet has. It evaluates
-// clusters outside of the run until one has the environment.
-func (f *fleetCheck) checkEnvironments() {
-	matches := func(t fleet.ClusterChoice) bool {
-		return f.findCluster(t, t.MatchesEnvironment) || f.unsure || !f.complete()
-	}
-	f.each("environments", matches, func(c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
-		m := f.unmatched("environments", t)
-		f.fault("environments", m, c, s, t)
-	})
+	d.Hint, d.Fixes = hintOf(word, among), diag.Respell(word, among)
+	return d
 }
 
 // findCluster reports whether a cluster of the fleet matches a text. It evaluates clusters
@@ -152,18 +145,6 @@ func firstOfDirectories(n int, ids []string) []string {
 	return out
 }
 
-// checkLabels reports labels that no cluster of the fleet has. It evaluates clusters
-// outside of the run until one has the label.
-func (f *fleetCheck) checkLabels() {
-	matches := func(t fleet.ClusterChoice) bool {
-		return f.findCluster(t, t.MatchesLabel) || !f.complete()
-	}
-	f.each("labels", matches, func(c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
-		m := f.unmatched("labels", t)
-		f.fault("labels", m, c, s, t)
-	})
-}
-
 // checkChosen reports selectors that select none of the clusters with the release, although
 // each of their texts matches a cluster.
 func (f *fleetCheck) checkChosen() {
@@ -208,9 +189,9 @@ func (f *fleetCheck) checkRules() {
 
 // isAtFault reports whether a text of the selector matches no cluster.
 func (f *fleetCheck) isAtFault(s *fleet.ClusterSelector) bool {
-	for field, texts := range map[string][]fleet.ClusterChoice{"ids": s.IDs, "environments": s.Environments, "labels": s.Labels} {
+	for field, texts := range selectorFields(s) {
 		for _, t := range texts {
-			if found, ok := f.matched[fleet.ClusterChoice{Key: t.Key, Text: t.Text, Pos: diag.Pos{File: field}}]; ok && !found {
+			if found, ok := f.matched[matchKey(field, t)]; ok && !found {
 				return true
 			}
 		}
