@@ -93,21 +93,17 @@ func (e *evaluation) checkDelivery(release cue.Value, path string, wrong func(co
 		wrong(diag.CodeReleaseField, lookup(release, "delivery"), path+".delivery", `delivery: "helm" requires a chart`, `remove delivery: "helm"`)
 		return
 	}
-	if v := lookup(release, "patches"); len(fieldNames(v)) > 0 {
-		wrong(diag.CodeReleaseField, v, path+".patches", "patches are not supported"+byHelm, "use the chart's values, or deliver manifests")
-	}
-	if v := lookup(release, "ownership"); len(fieldNames(v)) > 0 {
-		wrong(diag.CodeReleaseField, v, path+".ownership", "ownership is not supported"+byHelm+": Helm owns every field that its chart sets", "remove it")
-	}
-	if v := lookup(release, "replace"); v.Exists() {
-		wrong(diag.CodeReleaseField, v, path+".replace", "replace is not supported"+byHelm+": Helm never recreates an object", "remove it")
-	}
-	if v := lookup(release, "random"); len(fieldNames(v)) > 0 {
-		wrong(diag.CodeReleaseField, v, path+".random", "random is not supported"+byHelm+": Helm generates random fields again at every upgrade", "remove it")
-	}
-	tests := lookup(release, "tests")
-	if in, err := tests.Bool(); err == nil && in {
-		wrong(diag.CodeReleaseField, tests, path+".tests", "tests is not supported"+byHelm+": Helm stores the test hooks, not the bundle", "run fleetc test")
+	for _, unsupported := range []struct{ field, msg, hint string }{
+		{"patches", "patches are not supported" + byHelm, "use the chart's values, or deliver manifests"},
+		{"ownership", "ownership is not supported" + byHelm + ": Helm owns every field that its chart sets", "remove it"},
+		{"replace", "replace is not supported" + byHelm + ": Helm never recreates an object", "remove it"},
+		{"random", "random is not supported" + byHelm + ": Helm generates random fields again at every upgrade", "remove it"},
+		{"tests", "tests is not supported" + byHelm + ": Helm stores the test hooks, not the bundle", "run fleetc test"},
+	} {
+		v := lookup(release, unsupported.field)
+		if on, _ := v.Bool(); on || len(fieldNames(v)) > 0 || v.IncompleteKind() == cue.ListKind {
+			wrong(diag.CodeReleaseField, v, path+"."+unsupported.field, unsupported.msg, unsupported.hint)
+		}
 	}
 }
 
