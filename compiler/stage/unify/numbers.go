@@ -74,8 +74,8 @@ func helmNumber(n json.Number) *diag.Diag {
 		return nil
 	}
 	d := &diag.Diag{Code: diag.CodeChartType, Msg: fmt.Sprintf("Helm cannot represent the number %s", n), Hint: "make it a string, or set the field of the object in patches"}
-	if text := strconv.FormatFloat(f, 'f', -1, 64); !isTooLarge(n) {
-		d.Msg += " exactly: templates would see " + text
+	if _, err := n.Float64(); err == nil { // it is not too large
+		d.Msg += " exactly: templates would see " + strconv.FormatFloat(f, 'f', -1, 64)
 	}
 	return d
 }
@@ -86,10 +86,4 @@ func kubernetesNumber(n json.Number) *diag.Diag {
 		return nil
 	}
 	return &diag.Diag{Code: diag.CodeManifestValue, Msg: fleet.InexactNumber(n.String()), Hint: "make it a string"}
-}
-
-// isTooLarge reports whether a number is too large for a float.
-func isTooLarge(n json.Number) bool {
-	_, err := n.Float64()
-	return err != nil
 }
