@@ -5,11 +5,11 @@ package validate
 // validation, list types, and CEL rules with their cost limits.
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -90,20 +90,10 @@ func (r *crdRun) define(d *definition) {
 // checkCRDs validates CRDs in parallel: they take most of the time, and a
 // cluster can have hundreds.
 func (r *crdRun) checkCRDs(all []*definition) {
-	var running sync.WaitGroup
-	defer running.Wait()
-	next := make(chan *definition)
-	defer close(next)
-	for range min(runtime.GOMAXPROCS(0), len(all)) {
-		running.Go(func() {
-			for d := range next {
-				r.crdFaults(d)
-			}
-		})
-	}
-	for _, d := range all {
-		next <- d
-	}
+	_ = par.ForEach(context.Background(), runtime.GOMAXPROCS(0), len(all), func(_ context.Context, i int) error {
+		r.crdFaults(all[i])
+		return nil
+	})
 }
 
 // crdFaults returns the problems of a CRD.
@@ -164,10 +154,10 @@ func (r *crdRun) resource(o fleet.Object) {
 		return
 	}
 	if !o.Shared {
-		r.add(o, resourceProblems(s, o.Object))
+		r.add(o, s.check(o.Object))
 		return
 	}
-	r.add(o, r.k.sharedProblems.Get(sharedKey{s, o.Unstructured}, func() []problem { return resourceProblems(s, o.Object) }))
+	r.add(o, r.k.sharedProblems.Get(sharedKey{s, o.Unstructured}, func() []problem { return s.check(o.Object) }))
 }
 
 // read returns the definition of an object that is a CRD, see [read].
@@ -191,16 +181,6 @@ func (k *CRDChecker) read(o fleet.Object) (*definition, bool) {
 type sharedKey struct {
 	schema  *compiledSchema
 	content *unstructured.Unstructured
-}
-
-// resourceProblems returns the problems of a custom resource.
-func resourceProblems(s *compiledSchema, object map[string]any) []problem {
-	w := writer{}
-	w.value(object, 0)
-	if w.problem != "" {
-		return []problem{{text: ": " + w.problem}}
-	}
-	return s.check(object)
 }
 
 // add adds the faults of an object.
