@@ -78,11 +78,7 @@ func (x *resourceCheck) prune() bool {
 			defaulting.PruneNonNullableNullsWithoutDefaults(x.object, x.structural)
 		}
 	}
-	var wrong *field.Error
-	var more []string
-	if x.features.embedded {
-		wrong, more = objectmeta.CoerceWithOptions(nil, x.object, x.structural, false, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
-	}
+	wrong, more := objectmeta.CoerceWithOptions(nil, x.object, x.structural, false, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
 	unknown = append(unknown, more...)
 	slices.Sort(unknown)
 	for i, path := range unknown {
@@ -143,13 +139,8 @@ func (x *resourceCheck) unknown(path string, hinted bool) (p problem, ok bool) {
 func (x *resourceCheck) validate() {
 	x.openAPI(x.validator.Validate(x.object))
 	x.scale()
-	var errs field.ErrorList
-	if x.features.embedded {
-		errs = objectmeta.Validate(context.Background(), nil, x.object, x.structural, false)
-	}
-	if x.features.lists {
-		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, x.structural, x.object)...)
-	}
+	errs := objectmeta.Validate(context.Background(), nil, x.object, x.structural, false)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, x.structural, x.object)...)
 	for _, err := range errs {
 		switch err.Type {
 		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:

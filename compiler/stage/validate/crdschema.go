@@ -33,7 +33,6 @@ type compiledSchema struct {
 	replicas   string         // path of the replicas for the scale subresource; may be empty
 	nodes      int            // of the schema
 	defaulted  int            // maximum number of nodes that defaults add below one node
-	features   schemaFeatures // features that need extra checks
 	problems   []problem      // why the schema cannot be used
 }
 
@@ -76,7 +75,6 @@ func (c *compiledSchema) compile(d *definition, name string, compat minor) []pro
 		return []problem{{text: ": its schema of version " + name + " cannot be used: " + clause(err.Error())}}
 	}
 	c.rules = cel.NewValidator(structural, true, celconfig.PerCallLimit)
-	c.features.add(structural)
 	left := maxCountedDefaults
 	c.defaulted = maxDefaultNodes(structural, &left)
 	return nil
@@ -113,26 +111,4 @@ func (c *compiledSchema) decode(d *definition, name string, in *apiextensions.JS
 	}
 	c.nodes = t.nodes
 	return nil
-}
-
-// schemaFeatures are features of a schema that need extra checks of objects.
-type schemaFeatures struct {
-	embedded bool // nested objects
-	lists    bool // list sets and list maps
-}
-
-// add adds the features of a part of a schema.
-func (u *schemaFeatures) add(s *schema.Structural) {
-	if s == nil {
-		return
-	}
-	u.embedded = u.embedded || s.XEmbeddedResource
-	u.lists = u.lists || s.XListType != nil && *s.XListType != "atomic"
-	u.add(s.Items)
-	for _, p := range s.Properties {
-		u.add(&p)
-	}
-	if s.AdditionalProperties != nil {
-		u.add(s.AdditionalProperties.Structural)
-	}
 }
