@@ -21,11 +21,15 @@ const (
 	maxRules           = 5_000         // compilations of the rules of a CRD
 )
 
+const notJSON = "it has a value that JSON does not support"
+
 // A meter measures the size of an object.
 type meter struct {
 	nodes, bytes int
 	nulls        int
 	problem      string // exceeded limit; empty for none
+	inSchema     bool   // inside of a schema: leave out descriptions
+	names        bool   // the keys of the next map are names of fields
 }
 
 // enter counts a node and its bytes, and reports whether to continue.
@@ -54,12 +58,7 @@ func (m *meter) normalize(v any, depth int) any {
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		c := make(map[string]any, len(v))
-		for k, e := range v {
-			m.bytes += len(k) + 3
-			c[k] = m.normalize(e, depth+1)
-		}
-		return c
+		return m.normalizeMap(v, depth)
 	case []any:
 		c := make([]any, len(v))
 		for i, e := range v {
@@ -79,7 +78,7 @@ func (m *meter) normalize(v any, depth int) any {
 			return int64(v)
 		}
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			m.problem = "it has a value that JSON does not support"
+			m.problem = notJSON
 		}
 		return v
 	case json.Number:
@@ -88,12 +87,30 @@ func (m *meter) normalize(v any, depth int) any {
 		}
 		f, err := v.Float64()
 		if err != nil {
-			m.problem = "it has a value that JSON does not support"
+			m.problem = notJSON
 		}
 		return f
 	}
-	m.problem = "it has a value that JSON does not support"
+	m.problem = notJSON
 	return nil
+}
+
+// normalizeMap returns a copy of a map. In a schema, it leaves out descriptions.
+func (m *meter) normalizeMap(v map[string]any, depth int) map[string]any {
+	names, inSchema := m.names, m.inSchema // the name of a field may be description
+	out := make(map[string]any, len(v))
+	for k, e := range v {
+		if _, ok := e.(string); ok && k == "description" && inSchema && !names {
+			continue
+		}
+		m.bytes += len(k) + 3
+		// Values such as defaults are not schemas: they are not changed.
+		m.inSchema = inSchema && k != "default" && k != "enum" && k != "example"
+		m.names = k == "properties" && !names
+		out[k] = m.normalize(e, depth+1)
+	}
+	m.names, m.inSchema = false, inSchema
+	return out
 }
 
 // A schemaCost measures how expensive the schemas of a CRD are to compile.

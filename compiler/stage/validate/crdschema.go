@@ -88,10 +88,13 @@ func (c *compiledSchema) decode(d *definition, name string, in *apiextensions.JS
 	if w.problem != "" {
 		return []problem{{text: ": " + w.problem}}
 	}
-	t := writer{inSchema: true}
-	t.value(v, 0)
+	m := meter{inSchema: true}
+	data, err := json.Marshal(m.normalize(v, 0))
 	var text versionText
-	if err := json.Unmarshal(t.text, &text); err != nil {
+	if err == nil {
+		err = json.Unmarshal(data, &text)
+	}
+	if err != nil {
 		p := decodingProblem(err)
 		return []problem{{text: ": its version " + name + " cannot be decoded: " + strings.TrimPrefix(p.field+p.text, ": "), cause: err}}
 	}
@@ -109,6 +112,6 @@ func (c *compiledSchema) decode(d *definition, name string, in *apiextensions.JS
 			c.replicas = sub.Scale.SpecReplicasPath
 		}
 	}
-	c.nodes = t.nodes
+	c.nodes = m.nodes
 	return nil
 }
