@@ -93,15 +93,10 @@ func (e *externalizer) externalSecret() (*unstructured.Unstructured, error) {
 		values, _, _ := unstructured.NestedMap(o.Object, part)
 		for key, v := range values {
 			text := fmt.Sprint(v)
-			decoded, err := base64.StdEncoding.DecodeString(text)
-			switch {
-			case part == "stringData" || err != nil:
-				data[key] = e.template(text)
-			case !utf8.Valid(decoded): // such as a key store
-				data[key] = e.binary(string(decoded))
-			default:
-				data[key] = e.template(string(decoded))
+			if decoded, err := base64.StdEncoding.DecodeString(text); part == "data" && err == nil {
+				text = string(decoded)
 			}
+			data[key] = e.template(text)
 		}
 	}
 	return e.resource(data), nil
@@ -187,34 +182,19 @@ func literal(text string) string { return strings.ReplaceAll(text, "{{", `{{ "{{
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // template returns a text as a template of the External Secrets Operator, in which the
-// values of references are fields.
+// values of references are fields. Bytes that are not a text, such as a key store, are in base64.
 func (e *externalizer) template(text string) string {
 	var b strings.Builder
 	for _, part := range fleet.ParseReferences(text) {
 		switch {
 		case part.IsEncoded:
 			action(&b, e.encoded(part.Text))
-		case part.Reference == "":
+		case part.Reference != "":
+			action(&b, e.quoted(part))
+		case utf8.ValidString(text):
 			b.WriteString(literal(part.Text))
 		default:
-			action(&b, e.quoted(part))
-		}
-	}
-	return b.String()
-}
-
-// binary returns bytes that are not a text as a template, in which the values of references
-// are fields.
-func (e *externalizer) binary(bytes string) string {
-	var b strings.Builder
-	for _, part := range fleet.ParseReferences(bytes) {
-		switch {
-		case part.IsEncoded:
-			action(&b, e.encoded(part.Text))
-		case part.Reference == "":
 			action(&b, strconv.Quote(base64.StdEncoding.EncodeToString([]byte(part.Text)))+" | b64dec")
-		default:
-			action(&b, e.quoted(part))
 		}
 	}
 	return b.String()
