@@ -27,6 +27,11 @@ func (a *application) matched(target fleet.Selector) (items []*item, broken bool
 	return items, broken
 }
 
+// selected returns the objects that the selector matches.
+func (a *application) selected(objs []fleet.Object, s fleet.Selector) []fleet.Object {
+	return slices.DeleteFunc(slices.Clone(objs), func(o fleet.Object) bool { return !s.Matches(a.placed(o, s)) })
+}
+
 // placed returns the object for a match: with the namespace of its release if
 // it has none and its kind is namespaced.
 func (a *application) placed(o fleet.Object, target fleet.Selector) fleet.Object {
@@ -121,13 +126,7 @@ func (a *application) unmatchedPart(r rule, t fleet.Selector) (d *diag.Diag, par
 		{fleet.Selector{Names: t.Names}, t.Names, fleet.Object.GetName, "none of the objects is called %s"},
 		{fleet.Selector{Labels: t.Labels}, labelTexts(t.Labels), nil, "none of the objects has the labels %s"},
 	} {
-		var next []fleet.Object
-		for _, o := range left {
-			if part.by.Matches(a.placed(o, part.by)) {
-				next = append(next, o)
-			}
-		}
-		if len(next) > 0 {
+		if next := a.selected(left, part.by); len(next) > 0 {
 			left = next
 			continue
 		}

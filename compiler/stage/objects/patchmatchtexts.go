@@ -152,17 +152,6 @@ func (m *matchChecker) checkField(texts []fleet.MatchText, field fleet.Selector,
 	return m.selected(left, field)
 }
 
-// selected returns the objects that the selector matches.
-func (m *matchChecker) selected(objs []fleet.Object, s fleet.Selector) []fleet.Object {
-	var out []fleet.Object
-	for _, o := range objs {
-		if s.Matches(m.placed(o, s)) {
-			out = append(out, o)
-		}
-	}
-	return out
-}
-
 // existing reports whether the kind that a text names exists.
 func (m *matchChecker) existing(t fleet.MatchText) bool {
 	return slices.ContainsFunc(m.kinds, func(gk schema.GroupKind) bool { return t.Text == gk.Kind || t.Text == gk.String() })

@@ -2,8 +2,10 @@ package objects
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"reflect"
+	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -44,27 +46,10 @@ func equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
 		b, ok := b.(map[string]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for k, v := range a {
-			w, there := b[k]
-			if !there || !equal(v, w) {
-				return false
-			}
-		}
-		return true
+		return ok && maps.EqualFunc(a, b, equal)
 	case []any:
 		b, ok := b.([]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for i, v := range a {
-			if !equal(v, b[i]) {
-				return false
-			}
-		}
-		return true
+		return ok && slices.EqualFunc(a, b, equal)
 	case int64:
 		if f, ok := b.(float64); ok {
 			return sameNumber(a, f)
