@@ -54,13 +54,7 @@ const unbounded bound = -1
 func newGrowthCheck(root string, of *build.Instance, faults *diag.List) *growthCheck {
 	g := &growthCheck{root: root, faults: faults, fields: map[string]ast.Expr{}, active: map[ast.Expr]bool{}, bounds: map[ast.Expr]bound{}}
 	for _, f := range of.Files {
-		for _, d := range f.Decls {
-			if field, ok := d.(*ast.Field); ok {
-				if name, _, err := ast.LabelName(field.Label); err == nil && g.fields[name] == nil {
-					g.fields[name] = field.Value
-				}
-			}
-		}
+		addTopLevel(g.fields, f)
 	}
 	return g
 }

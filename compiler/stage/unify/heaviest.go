@@ -101,19 +101,22 @@ func newWeigher(in *build.Instance) (*weigher, []*ast.File) {
 
 // name records the names of a file.
 func (w *weigher) name(f *ast.File) {
-	for _, d := range f.Decls {
-		if field, ok := d.(*ast.Field); ok {
-			if name, _, err := ast.LabelName(field.Label); err == nil && w.named[name] == nil {
-				w.named[name] = field.Value
-			}
-		}
-	}
+	addTopLevel(w.named, f)
 	ast.Walk(f, func(n ast.Node) bool {
 		if let, ok := n.(*ast.LetClause); ok && w.named[let.Ident.Name] == nil {
 			w.named[let.Ident.Name] = let.Expr
 		}
 		return true
 	}, nil)
+}
+
+// addTopLevel adds the top-level fields of a file by name. It does not replace others.
+func addTopLevel(fields map[string]ast.Expr, f *ast.File) {
+	for _, field := range fieldsNamed(f.Decls, "") {
+		if name, _, err := ast.LabelName(field.Label); err == nil && fields[name] == nil {
+			fields[name] = field.Value
+		}
+	}
 }
 
 // search finds the heaviest suspect of a file: an expression that multiplies
@@ -284,19 +287,23 @@ func (w *weigher) resolve(e ast.Expr) ast.Expr {
 	return nil
 }
 
-func (w *weigher) structure(s *ast.StructLit) float64 {
-	n := 1.0
+// structure returns the weight of a struct.
+func (w *weigher) structure(s *ast.StructLit) float64 { return 1 + w.sum(members(s)) }
+
+// members returns the expressions of a struct: values of fields, embeddings and comprehensions.
+func members(s *ast.StructLit) []ast.Expr {
+	var out []ast.Expr
 	for _, d := range s.Elts {
 		switch d := d.(type) {
 		case *ast.Field:
-			n += w.weigh(d.Value)
+			out = append(out, d.Value)
 		case *ast.EmbedDecl:
-			n += w.weigh(d.Expr)
+			out = append(out, d.Expr)
 		case *ast.Comprehension:
-			n += w.comprehension(d)
+			out = append(out, d)
 		}
 	}
-	return min(n, math.MaxFloat64/4)
+	return out
 }
 
 // comprehension multiplies the iterations by the weight of the value.

@@ -104,7 +104,7 @@ func (t *textCheck) newLength(e ast.Expr) float64 {
 	case *ast.Comprehension:
 		return t.iterations(e) * t.length(e.Value)
 	case *ast.StructLit:
-		return t.ofFields(e)
+		return t.total(members(e))
 	case *ast.BinaryExpr:
 		switch x, y := t.length(e.X), t.length(e.Y); e.Op {
 		case token.AND, token.OR:
@@ -122,21 +122,6 @@ func (t *textCheck) newLength(e ast.Expr) float64 {
 		}
 	}
 	return t.total(textParts(e))
-}
-
-// ofFields returns the total length of the texts in a struct.
-func (t *textCheck) ofFields(s *ast.StructLit) (sum float64) {
-	for _, d := range s.Elts {
-		switch d := d.(type) {
-		case *ast.Field:
-			sum += t.length(d.Value)
-		case *ast.EmbedDecl:
-			sum += t.length(d.Expr)
-		case *ast.Comprehension:
-			sum += t.length(d)
-		}
-	}
-	return sum
 }
 
 func (t *textCheck) total(list []ast.Expr) (sum float64) {

@@ -179,21 +179,11 @@ func present(v cue.Value, names ...string) []string {
 
 // literalFields returns the fields of v if it is written as a struct.
 func literalFields(v cue.Value) []*ast.Field {
-	node := v.Source()
-	if f, ok := node.(*ast.Field); ok {
-		node = f.Value
-	}
-	lit, ok := node.(*ast.StructLit)
+	lit, ok := expression(v).(*ast.StructLit)
 	if !ok {
 		return nil
 	}
-	var out []*ast.Field
-	for _, d := range lit.Elts {
-		if f, ok := d.(*ast.Field); ok {
-			out = append(out, f)
-		}
-	}
-	return out
+	return fieldsNamed(lit.Elts, "")
 }
 
 // objectChecks checks that the releases with objects in CUE have at least one. Releases of

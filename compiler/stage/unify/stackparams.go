@@ -55,11 +55,7 @@ func (e *evaluation) declarations(v cue.Value) []cue.Value {
 // namesType reports whether a stack writes v as the name of a type, which has all
 // parameters, and not as a struct, to which layers may add fields.
 func namesType(v cue.Value) bool {
-	s := v.Source()
-	if f, ok := s.(*ast.Field); ok {
-		s = f.Value
-	}
-	switch s.(type) {
+	switch expression(v).(type) {
 	case *ast.Ident, *ast.SelectorExpr:
 		return v.IsClosed()
 	}
