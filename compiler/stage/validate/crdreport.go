@@ -70,11 +70,7 @@ func customFault(o fleet.Object, msg, hint string, cause error) *diag.Diag {
 	if from := o.Origin(); from != "" {
 		msg += " (" + from + ")"
 	}
-	d := &diag.Diag{Code: diag.CodeCustomResource, Path: o.Title(), Msg: msg, Hint: diag.Visible(hint, 4*maxText), Cause: cause}
-	if o.Pos.IsValid() {
-		d.At = []diag.Pos{o.Pos}
-	}
-	return d
+	return &diag.Diag{Code: diag.CodeCustomResource, At: diag.Positions(o.Pos), Path: o.Title(), Msg: msg, Hint: diag.Visible(hint, 4*maxText), Cause: cause}
 }
 
 // words returns the candidates for a suggestion, without long ones: comparing

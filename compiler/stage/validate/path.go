@@ -35,8 +35,8 @@ func (w *walk) report(code diag.Code, hint, msg string, inReferences bool, more 
 		}
 	}
 	msg = written(path) + " " + msg + " ("
-	if named := namedItems(path); named != "" {
-		msg += named + "; "
+	if named := namedItems(path); len(named) > 0 {
+		msg += strings.Join(named, ", ") + "; "
 	}
 	o := w.object
 	cause := &fleet.FieldError{Object: o, Field: make([]string, len(path))}
@@ -79,7 +79,7 @@ func written(path []step) string {
 }
 
 // namedItems lists the names of the items on a path: containers[0] is web.
-func namedItems(path []step) string {
+func namedItems(path []step) []string {
 	var out []string
 	for i, s := range path {
 		m, ok := s.item.(map[string]any)
@@ -90,5 +90,5 @@ func namedItems(path []step) string {
 			out = append(out, fmt.Sprintf("%s[%d] is %s", visible(path[i-1].name), s.index, shorten(name)))
 		}
 	}
-	return strings.Join(out, ", ")
+	return out
 }

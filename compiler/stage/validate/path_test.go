@@ -37,7 +37,7 @@ func TestNamedItems(t *testing.T) {
 		{[]step{{name: "containers"}, {index: 1, item: named(3)}, {name: "image"}}, ""},
 		{[]step{{name: "args"}, {index: 1, item: "a"}, {name: "x"}}, ""},
 	} {
-		if got := namedItems(tt.path); got != tt.want {
+		if got := strings.Join(namedItems(tt.path), ", "); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}

@@ -99,30 +99,17 @@ func (b breach) fault(rl *rule) *diag.Diag {
 // written returns a path for messages, with the names of items on the path:
 // spec.containers[0].image, containers[0] is web.
 func (b breach) written(path []string) (string, []string) {
-	var s strings.Builder
-	var named []string
+	steps := make([]step, len(path))
 	var v any = b.plain
 	for i, p := range path {
-		list, inList := v.([]any)
+		_, inList := v.([]any)
 		v, _ = fleet.Lookup(v, []string{p})
-		switch {
-		case inList && list != nil:
-			s.WriteString("[" + p + "]")
-			if m, ok := v.(map[string]any); ok && i > 0 && i < len(path)-1 {
-				if name, ok := m["name"].(string); ok && name != "" {
-					named = append(named, fmt.Sprintf("%s[%s] is %s", visible(path[i-1]), p, visible(name)))
-				}
-			}
-		case !plainKey.MatchString(p):
-			s.WriteString("[" + strconv.Quote(visible(p)) + "]")
-		default:
-			if i > 0 {
-				s.WriteByte('.')
-			}
-			s.WriteString(p)
+		steps[i] = inKey(p)
+		if index, err := strconv.Atoi(p); inList && err == nil {
+			steps[i] = step{index: index, item: v}
 		}
 	}
-	return s.String(), named
+	return written(steps), namedItems(steps)
 }
 
 // policyPath returns the path of a policy in CUE syntax.
