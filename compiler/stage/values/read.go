@@ -1,6 +1,7 @@
 package values
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -26,26 +27,40 @@ type Read struct {
 	Keys  map[string]*Read // by key
 	Any   *Read            // reads through a computed key, and of the elements of a list; nil when none
 
-	user      *Read           // reads at keys without a default, in unrolled loops
-	listed    map[string]bool // the other keys, in unrolled loops
-	free      bool            // for Any: the computed key does not come only from other values
-	sinks     sinks           // its sinks, where it is printed as a whole
-	form      form            // conditions of its sinks
-	needs     form            // conditions of the functions that it is passed to
-	choice    choice          // the texts that its sinks and comparisons allow
-	testedFor Kind            // kinds that a template tests for
-	tests     kindTests
-	keyed     bool  // a template iterates over its keys
-	bare      bool  // a template prints it without conversion
-	asYAML    bool  // a template prints its YAML or JSON
-	plain     bool  // a template prints it other than between quotes
-	text      bool  // it can be text
-	wide      bool  // read through a computed key of all values of a chart
-	own       *Read // the node without such reads; nil when it has none
+	user   *Read           // reads at keys without a default, in unrolled loops
+	listed map[string]bool // the other keys, in unrolled loops
+	facts
+	wide bool  // read through a computed key of all values of a chart
+	own  *Read // the node without such reads; nil when it has none
 
 	// GaveUp, only set at the root, is the reason for an incomplete analysis.
 	// The root is then Printed, so that no value counts as unread.
 	GaveUp string
+}
+
+// facts say how templates use a value.
+type facts struct {
+	free      bool   // for any key: the computed key does not come only from other values
+	sinks     sinks  // its sinks, where it is printed as a whole
+	form      form   // conditions of its sinks
+	needs     form   // conditions of the functions that it is passed to
+	choice    choice // the texts that its sinks and comparisons allow
+	testedFor Kind   // kinds that a template tests for
+	tests     kindTests
+	keyed     bool // a template iterates over its keys
+	bare      bool // a template prints it without conversion
+	asYAML    bool // a template prints its YAML or JSON
+	plain     bool // a template prints it other than between quotes
+	text      bool // it can be text, because a template passes it to tpl unchanged
+}
+
+// and returns the union of the facts.
+func (f facts) and(o facts) facts {
+	return facts{
+		free: f.free || o.free, sinks: f.sinks.and(o.sinks), form: f.form | o.form, needs: f.needs | o.needs, choice: f.choice.and(o.choice),
+		testedFor: f.testedFor | o.testedFor, tests: f.tests.and(o.tests), keyed: f.keyed || o.keyed,
+		bare: f.bare || o.bare, asYAML: f.asYAML || o.asYAML, plain: f.plain || o.plain, text: f.text || o.text,
+	}
 }
 
 // Reads returns the reads of the chart's values by its templates and those of
@@ -89,10 +104,7 @@ func (r *interpreter) tree() *Read {
 // build returns the node of a place, nil when neither it nor a place below is
 // read.
 func build(p *place, wide bool, nodes *int) *Read {
-	n := &Read{
-		Mode: p.mode, Where: p.where, wide: wide, free: p.free, sinks: p.sinks, form: p.form, needs: p.needs, choice: p.choice,
-		testedFor: p.testedFor, tests: p.tests, keyed: p.keyed, bare: p.bare, asYAML: p.asYAML, plain: p.plain, text: p.text,
-	}
+	n := &Read{Mode: p.mode, Where: p.where, wide: wide, facts: p.facts}
 	for _, key := range slices.Sorted(maps.Keys(p.keys)) {
 		if p.user != nil && key == p.user.key {
 			n.user, n.listed = &Read{Mode: Printed, Where: p.user.where}, p.listed
@@ -106,12 +118,12 @@ func build(p *place, wide bool, nodes *int) *Read {
 				n.Keys = map[string]*Read{}
 			}
 			n.Keys[key] = kid
-			n.inherit(kid)
+			n.Where = cmp.Or(n.Where, kid.Where)
 		}
 	}
 	if p.any != nil && p.any != p {
 		if n.Any = build(p.any, wide || p.isChart() || len(p.keys) >= minNamed, nodes); n.Any != nil {
-			n.inherit(n.Any)
+			n.Where = cmp.Or(n.Where, n.Any.Where)
 			if !p.free {
 				n.Any.testedFor = 0 // the test may be for the map, not for the element
 			}
@@ -122,14 +134,6 @@ func build(p *place, wide bool, nodes *int) *Read {
 	}
 	*nodes++
 	return n
-}
-
-// inherit sets the position of a node that is read only through its keys to the
-// position of such a key.
-func (r *Read) inherit(kid *Read) {
-	if r.Where == "" {
-		r.Where = kid.Where
-	}
 }
 
 // exact returns the reads without those through computed keys of all values.
@@ -206,12 +210,7 @@ func (s *spreader) both(a, b *Read) *Read {
 		return n
 	}
 	s.nodes++
-	n := &Read{
-		Mode: a.Mode | b.Mode, Where: a.Where, free: a.free || b.free,
-		sinks: a.sinks.and(b.sinks), form: a.form | b.form, needs: a.needs | b.needs, choice: a.choice.and(b.choice),
-		testedFor: a.testedFor | b.testedFor, tests: a.tests.and(b.tests), keyed: a.keyed || b.keyed,
-		bare: a.bare || b.bare, asYAML: a.asYAML || b.asYAML, plain: a.plain || b.plain, text: a.text || b.text,
-	}
+	n := &Read{Mode: a.Mode | b.Mode, Where: cmp.Or(a.Where, b.Where), facts: a.facts.and(b.facts)}
 	s.joined[[2]*Read{a, b}] = n
 	n.wide = a.wide && b.wide
 	switch {
@@ -226,9 +225,6 @@ func (s *spreader) both(a, b *Read) *Read {
 	} else if b.user != nil {
 		n.listed = maps.Clone(a.listed)
 		maps.DeleteFunc(n.listed, func(key string, _ bool) bool { return !b.listed[key] })
-	}
-	if n.Where == "" {
-		n.Where = b.Where
 	}
 	if len(a.Keys)+len(b.Keys) == 0 {
 		return n

@@ -16,25 +16,14 @@ type place struct {
 	depth  int
 	keys   map[string]*place
 	any    *place     // any key or element
-	free   bool       // for any: the computed key does not come only from other values
 	self   *value     // the value that is exactly this place
 	root   *chartRoot // the chart whose values are at this place
 
-	mode      Mode
-	sinks     sinks
-	form      form   // conditions of its sinks
-	needs     form   // conditions of the functions that it is passed to
-	choice    choice // the texts that its sinks and comparisons allow
-	testedFor Kind   // the kinds that a template tests for
-	tests     kindTests
-	prints    int    // how often it was printed
-	keyed     bool   // a template iterates over its keys
-	bare      bool   // a template prints it without conversion
-	asYAML    bool   // a template prints its YAML or JSON
-	plain     bool   // a template prints it other than between quotes
-	text      bool   // passed to tpl unchanged, so that it can be text
-	marked    bool   // read, if only as an element of an iterated value
-	where     string // the first template that reads it
+	mode Mode
+	facts
+	prints int    // how often it was printed
+	marked bool   // read, if only as an element of an iterated value
+	where  string // the first template that reads it
 
 	// also holds the other values that templates can find at this path: values
 	// that they set or merge, the parent's globals, values imported from a

@@ -1,7 +1,5 @@
 package values
 
-import "maps"
-
 // minNamed is the minimum number of keys of a map below the root, as read by
 // templates, for it to be more than a table of names.
 const minNamed = 3
@@ -171,25 +169,14 @@ func (t *Type) keyedElem() bool {
 
 // readSummary is the union of several reads of one value.
 type readSummary struct {
-	mode      Mode
-	any       bool            // read through a computed key
-	free      bool            // the computed key does not come only from other values
-	within    bool            // values below the computed key are read
-	gaveUp    bool            // the analysis is incomplete
-	keys      map[string]bool // exact keys
-	sinks     sinks
-	form      form   // conditions of its sinks, and of functions other than through a computed key of all values
-	choice    choice // the texts that its sinks and comparisons allow
-	testedFor Kind   // the kinds that a template tests for
-	tests     kindTests
-	keyed     bool // a template iterates over its keys
-	elems     bool // a template prints the YAML of its elements
-	bare      bool // a template prints it without conversion, other than through a computed key of all values
-	asYAML    bool // a template prints its YAML or JSON
-	plain     bool // a template prints it other than between quotes
-	text      bool // it can be text
-	where     string
-	printed   string // the template that prints it as a whole
+	facts   // form has the needs of functions, too; bare and tests.always are other than through a computed key of all values
+	mode    Mode
+	any     bool            // read through a computed key
+	within  bool            // values below the computed key are read
+	keys    map[string]bool // exact keys
+	elems   bool            // a template prints the YAML of its elements
+	where   string
+	printed string // the template that prints it as a whole
 
 	fields bool // keys are read, other than through a computed key of all values
 	loose  bool // iterated or read through a computed key, likewise
@@ -202,29 +189,26 @@ func gather(reads []*Read) readSummary {
 	g := readSummary{keys: map[string]bool{}}
 	for _, r := range reads {
 		g.mode |= r.Mode
+		all, exact := r.facts, facts{}
 		if e := r.exact(); !e.wide {
+			exact = e.facts
 			g.fields, g.may = g.fields || len(e.Keys) > 0, g.may|e.testedFor
 			g.loose = g.loose || e.Any != nil
 			g.ranged = g.ranged || e.Mode&Ranged != 0
-			g.bare = g.bare || e.bare
-			g.tests.always |= e.tests.always
-			g.form, g.words = g.form|e.needs, g.words || len(e.choice.words) > 0
+			g.words = g.words || len(e.choice.words) > 0
 		}
-		g.tests.only, g.tests.apart = g.tests.only|r.tests.only, g.tests.apart || r.tests.apart
-		g.asYAML, g.plain = g.asYAML || r.asYAML, g.plain || r.plain
-		g.any = g.any || r.Any != nil
-		g.elems = g.elems || r.Any != nil && r.Any.asYAML
-		g.free = g.free || r.free
-		g.form, g.testedFor, g.keyed = g.form|r.form, g.testedFor|r.testedFor, g.keyed || r.keyed
-		g.within = g.within || r.Any != nil && (r.Any.Mode&(Printed|Ranged) != 0 || r.Any.Any != nil || len(r.Any.Keys) > 0)
-		g.gaveUp = g.gaveUp || r.GaveUp != ""
-		for k := range maps.Keys(r.Keys) {
+		all.form, all.bare, all.tests.always = all.form|exact.needs, exact.bare, exact.tests.always
+		g.facts = g.facts.and(all)
+		if r.Any != nil {
+			g.any, g.elems = true, g.elems || r.Any.asYAML
+			g.within = g.within || r.Any.Mode&(Printed|Ranged) != 0 || r.Any.Any != nil || len(r.Any.Keys) > 0
+		}
+		for k := range r.Keys {
 			g.keys[k] = true
 		}
 		if g.where == "" || r.Where != "" && r.Where < g.where {
 			g.where = r.Where
 		}
-		g.sinks, g.text, g.choice = g.sinks.and(r.sinks), g.text || r.text, g.choice.and(r.choice)
 		if r.Mode&Printed != 0 && (g.printed == "" || r.Where < g.printed) {
 			g.printed = r.Where
 		}
