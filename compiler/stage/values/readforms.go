@@ -9,37 +9,35 @@ import (
 // This file models the conditions of functions on their arguments: texts, maps,
 // lists, and values of certain kinds.
 
-// argumentForms adds the conditions on arguments to the models of functions.
-func argumentForms(table map[string]function) {
-	for name := range strings.FieldsSeq(ofText) {
-		table[name] = takingText(table[name])
-	}
-	for name := range strings.FieldsSeq(ofFirstMap) {
-		table[name] = taking(mapForm, 0, table[name])
-	}
-	for name := range strings.FieldsSeq(ofFirstList) {
-		table[name] = taking(listForm, 0, table[name])
-	}
-	table["has"] = taking(listForm, 1, table["has"])
-	table["dig"] = taking(mapForm, -1, table["dig"])
+// An argumentForm is the condition of a function on one of its arguments.
+type argumentForm struct {
+	form form
+	last bool // on the last argument, else on that with the index
+	at   int
 }
 
-// ofText are the functions that fail when their last argument is not a text.
-const ofText = "lower upper title untitle trim trimSuffix trimPrefix trimAll trunc abbrev nospace snakecase camelcase kebabcase repeat replace " +
-	"indent nindent b64enc b64dec sha1sum sha256sum split splitList fromYaml fromJson fromYamlArray fromJsonArray " +
-	"contains hasPrefix hasSuffix semverCompare regexMatch regexFind"
+// argumentForms are the functions that fail when an argument has another form.
+var argumentForms = byName(map[argumentForm]string{
+	{form: stringForm, last: true}: "lower upper title untitle trim trimSuffix trimPrefix trimAll trunc abbrev nospace snakecase camelcase kebabcase " +
+		"repeat replace indent nindent b64enc b64dec sha1sum sha256sum split splitList fromYaml fromJson fromYamlArray fromJsonArray " +
+		"contains hasPrefix hasSuffix semverCompare regexMatch regexFind",
+	{form: mapForm}:             "keys get set unset hasKey pick omit merge mergeOverwrite",
+	{form: mapForm, last: true}: "dig",
+	{form: listForm}:            "first last rest initial append push prepend without uniq compact reverse concat",
+	{form: listForm, at: 1}:     "has",
+	{form: stringForm}:          "tpl",
+})
 
-// takingText returns the model of a function of a text, which is f when there is
-// one.
-func takingText(f function) function {
-	return func(a arguments) *value {
-		a.takes(stringForm, a.last(0))
+// checkForms records the condition of the function on its arguments.
+func (a arguments) checkForms(name string) {
+	take := argumentForms[name]
+	v := a.at(take.at)
+	if take.last {
+		v = a.last(0)
+	}
+	a.takes(take.form, v)
+	if take.last && take.form == stringForm {
 		a.asksOf(a.list, nil)
-		if f != nil {
-			return f(a)
-		}
-		a.useAll(Printed)
-		return anything()
 	}
 }
 

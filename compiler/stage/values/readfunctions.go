@@ -15,7 +15,6 @@ type function func(a arguments) *value
 type arguments struct {
 	*interpreter
 	site parse.Node // the expression that calls it
-	dot  *value
 	list []*value
 }
 
@@ -42,17 +41,17 @@ func (a arguments) useAll(m Mode) {
 
 // apply evaluates a function call. A function without a model counts as printing
 // all its arguments.
-func (r *interpreter) apply(name string, site parse.Node, dot *value, args []*value) *value {
-	a := arguments{interpreter: r, site: site, dot: dot, list: args}
-	f := r.functions[name]
-	if f == nil && strings.HasPrefix(name, "must") && len(name) > 4 {
-		f = r.functions[strings.ToLower(name[4:5])+name[5:]]
+func (r *interpreter) apply(name string, site parse.Node, args []*value) *value {
+	a := arguments{interpreter: r, site: site, list: args}
+	if base, ok := strings.CutPrefix(name, "must"); ok && base != "" {
+		name = strings.ToLower(base[:1]) + base[1:]
 	}
-	if f == nil {
-		a.useAll(Printed)
-		return anything()
+	a.checkForms(name)
+	if f := r.functions[name]; f != nil {
+		return f(a)
 	}
-	return f(a)
+	a.useAll(Printed)
+	return anything()
 }
 
 // functions returns the models of the functions that pass values on.
@@ -63,28 +62,7 @@ func functions() map[string]function {
 	maps.Copy(table, textFunctions())
 	maps.Copy(table, choiceFunctions())
 	maps.Copy(table, kindFunctions())
-	argumentForms(table)
 	return table
-}
-
-// ofFirstMap and ofFirstList are the functions that fail when their first
-// argument is not a map or a list.
-const (
-	ofFirstMap  = "keys get set unset hasKey pick omit merge mergeOverwrite"
-	ofFirstList = "first last rest initial append push prepend without uniq compact reverse concat"
-)
-
-// taking returns the model of a function whose argument has a form; index -1 is
-// the last one.
-func taking(take form, index int, f function) function {
-	return func(a arguments) *value {
-		if index < 0 {
-			a.takes(take, a.last(0))
-		} else {
-			a.takes(take, a.at(index))
-		}
-		return f(a)
-	}
 }
 
 // choiceFunctions are the functions that test values or return one of several.
@@ -115,7 +93,7 @@ func choiceFunctions() map[string]function {
 			}
 			return textOf(wild)
 		},
-		"tpl": func(a arguments) *value { a.takes(stringForm, a.at(0)); return a.tpl() },
+		"tpl": arguments.tpl,
 	}
 	for _, name := range []string{"default", "coalesce", "and", "or"} {
 		table[name] = func(a arguments) *value {

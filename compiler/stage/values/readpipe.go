@@ -54,7 +54,7 @@ func (r *interpreter) command(c *parse.CommandNode, dot *value, s *scope, piped 
 	r.pos = c.Pos
 	switch f := c.Args[0].(type) {
 	case *parse.IdentifierNode:
-		return r.apply(f.Ident, c, dot, args)
+		return r.apply(f.Ident, c, args)
 	case *parse.FieldNode:
 		return r.method(r.fields(dot, f.Ident[:len(f.Ident)-1]), f.Ident[len(f.Ident)-1], args)
 	case *parse.VariableNode:
@@ -87,7 +87,7 @@ func (r *interpreter) operand(n parse.Node, dot *value, s *scope) *value {
 	case *parse.StringNode:
 		return textOf(n.Text)
 	case *parse.IdentifierNode:
-		return r.apply(n.Ident, n, dot, nil)
+		return r.apply(n.Ident, n, nil)
 	case *parse.NilNode:
 		return nil
 	case *parse.NumberNode:

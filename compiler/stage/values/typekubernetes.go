@@ -291,7 +291,7 @@ func (k *shapes) inList(elem string, path []string) *shape {
 
 // fieldForms are the conditions of fields that mean the same in objects of all
 // kinds.
-var fieldForms = fieldsOf(map[form]string{
+var fieldForms = byName(map[form]string{
 	wholeForm: "replicas minReplicas maxReplicas revisionHistoryLimit minReadySeconds progressDeadlineSeconds terminationGracePeriodSeconds " +
 		"activeDeadlineSeconds backoffLimit ttlSecondsAfterFinished initialDelaySeconds periodSeconds timeoutSeconds failureThreshold " +
 		"successThreshold containerPort hostPort nodePort runAsUser runAsGroup fsGroup successfulJobsHistoryLimit failedJobsHistoryLimit",
@@ -307,11 +307,12 @@ var fieldForms = fieldsOf(map[form]string{
 	stringForm: "serviceAccountName priorityClassName schedulerName storageClassName interval scrapeTimeout jobLabel",
 })
 
-func fieldsOf(forms map[form]string) map[string]form {
-	out := map[string]form{}
-	for f, names := range forms {
-		for name := range strings.FieldsSeq(names) {
-			out[name] = f
+// byName returns the value of each name of a table with names by value.
+func byName[V comparable](names map[V]string) map[string]V {
+	out := map[string]V{}
+	for v, all := range names {
+		for name := range strings.FieldsSeq(all) {
+			out[name] = v
 		}
 	}
 	return out
