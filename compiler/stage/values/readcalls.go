@@ -1,7 +1,8 @@
 package values
 
 import (
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 	"text/template/parse"
 )
@@ -41,12 +42,11 @@ func (r *interpreter) include(names, dot *value) *value {
 func (r *interpreter) namesLike(pattern string) []string {
 	var names []string
 	r.steps += len(r.templates)
-	for name := range r.templates {
+	for _, name := range slices.Sorted(maps.Keys(r.templates)) {
 		if matches(pattern, name) && (pattern != wild || !strings.Contains(name, "/templates/")) {
 			names = append(names, name)
 		}
 	}
-	sort.Strings(names)
 	return names
 }
 

@@ -76,8 +76,8 @@ func (r *interpreter) addRoot(c *chart.Chart, at *place, name, full string, dept
 	root := &chartRoot{id: len(r.roots) + 1, chart: c, name: name, full: full, values: at}
 	root.self = &value{roots: []*chartRoot{root}}
 	at.root = root
-	root.extra = r.newObject()
-	root.files = r.newObject()
+	root.extra = r.made(root, "")
+	root.files = r.made(root, "Files")
 	root.files.files = root
 	for _, f := range c.Files {
 		if f != nil && bytes.Contains(f.Data, []byte("{{")) {

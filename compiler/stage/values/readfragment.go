@@ -62,7 +62,7 @@ func printsOnce(l *parse.ListNode) bool {
 				return false
 			}
 		case *parse.ActionNode:
-			if c := onlyCommand(n.Pipe); len(n.Pipe.Decl) == 0 && (c == nil || !isNamed(c.Args[0], "fail")) {
+			if c := onlyCommand(n.Pipe); len(n.Pipe.Decl) == 0 && (c == nil || functionOf(c.Args[0]) != "fail") {
 				prints++
 			}
 		case *parse.IfNode:
@@ -180,11 +180,8 @@ func printedTemplate(p *parse.PipeNode) (name string, ok bool) {
 		return "", false
 	}
 	for i, c := range p.Cmds {
-		f, _ := c.Args[0].(*parse.IdentifierNode)
-		switch {
-		case f == nil, i == 0 && f.Ident != "include":
-			return "", false
-		case i > 0 && f.Ident != "trim" && f.Ident != "indent" && f.Ident != "nindent":
+		switch f := functionOf(c.Args[0]); {
+		case i == 0 && f != "include", i > 0 && f != "trim" && f != "indent" && f != "nindent":
 			return "", false
 		}
 	}

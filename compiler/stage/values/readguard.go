@@ -42,7 +42,7 @@ func (r *interpreter) guarded(p *parse.PipeNode, dot *value, s *scope) (*value, 
 	v := r.pipe(p, dot, s)
 	if g != nil {
 		r.guards = g
-		if c := onlyCommand(p); c != nil && len(c.Args) == 3 && isNamed(c.Args[0], "kindIs") {
+		if c := onlyCommand(p); c != nil && len(c.Args) == 3 && functionOf(c.Args[0]) == "kindIs" {
 			if name, ok := c.Args[1].(*parse.StringNode); ok {
 				g.kinds = kindsNamed(textOf(name.Text))
 			}
@@ -140,7 +140,7 @@ func onlyFails(l *parse.ListNode) bool {
 				return false
 			}
 		case *parse.ActionNode:
-			if c := onlyCommand(n.Pipe); c == nil || !isNamed(c.Args[0], "fail") {
+			if c := onlyCommand(n.Pipe); c == nil || functionOf(c.Args[0]) != "fail" {
 				return false
 			}
 		case *parse.IfNode:
@@ -159,25 +159,17 @@ func onlyFails(l *parse.ListNode) bool {
 func callsKindTest(n parse.Node) bool {
 	switch n := n.(type) {
 	case *parse.PipeNode:
-		for _, c := range n.Cmds {
-			if callsKindTest(c) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(n.Cmds, func(c *parse.CommandNode) bool { return callsKindTest(c) })
 	case *parse.CommandNode:
 		return slices.ContainsFunc(n.Args, callsKindTest)
-	case *parse.IdentifierNode:
-		switch n.Ident {
-		case "kindIs", "typeIs", "typeIsLike", "kindOf", "typeOf":
-			return true
-		}
 	}
-	return false
+	return slices.Contains([]string{"kindIs", "typeIs", "typeIsLike", "kindOf", "typeOf"}, functionOf(n))
 }
 
 // onlyCommand returns the command of a pipeline, without parentheses; nil when it has
-// several.
-func onlyCommand(p *parse.PipeNode) *parse.CommandNode {
+// several, and for another node.
+func onlyCommand(n parse.Node) *parse.CommandNode {
+	p, _ := n.(*parse.PipeNode)
 	for p != nil && len(p.Cmds) == 1 && len(p.Decl) == 0 {
 		c := p.Cmds[0]
 		inner, ok := c.Args[0].(*parse.PipeNode)
@@ -189,7 +181,10 @@ func onlyCommand(p *parse.PipeNode) *parse.CommandNode {
 	return nil
 }
 
-func isNamed(n parse.Node, name string) bool {
-	id, ok := n.(*parse.IdentifierNode)
-	return ok && id.Ident == name
+// functionOf returns the name of the function that the node calls; empty for other nodes.
+func functionOf(n parse.Node) string {
+	if id, ok := n.(*parse.IdentifierNode); ok {
+		return id.Ident
+	}
+	return ""
 }

@@ -120,7 +120,7 @@ func (o *object) hasWords() bool {
 
 // isMap reports whether the object is a map with known keys only.
 func (o *object) isMap() bool {
-	if o.elem != nil || o.parts != nil || o.encoded != nil || o.file != "" || o.files != nil || o.kindOf != nil || o.summary || len(o.keys) == 0 {
+	if !o.isKnown() || len(o.keys) == 0 {
 		return false
 	}
 	for key := range o.keys {
@@ -133,7 +133,7 @@ func (o *object) isMap() bool {
 
 // isList reports whether the object is a list with known elements only.
 func (o *object) isList() bool {
-	if o.elem != nil || o.parts != nil || o.encoded != nil || o.file != "" || o.files != nil || o.kindOf != nil || o.summary {
+	if !o.isKnown() {
 		return false
 	}
 	for i := range len(o.keys) {

@@ -9,36 +9,30 @@ import "text/template/parse"
 // variables that it compares with known texts have only these. It returns s
 // itself when the condition says nothing.
 func (r *interpreter) narrowed(n parse.Node, dot *value, s *scope) *scope {
-	switch n := n.(type) {
-	case *parse.PipeNode:
-		if len(n.Cmds) == 1 && len(n.Decl) == 0 {
-			return r.narrowed(n.Cmds[0], dot, s)
+	c := onlyCommand(n)
+	if c == nil || len(c.Args) == 1 {
+		return s
+	}
+	switch functionOf(c.Args[0]) {
+	case "and":
+		for _, a := range c.Args[1:] {
+			s = r.narrowed(a, dot, s)
 		}
-	case *parse.CommandNode:
-		switch f, _ := n.Args[0].(*parse.IdentifierNode); {
-		case len(n.Args) == 1:
-			if inner, ok := n.Args[0].(*parse.PipeNode); ok {
-				return r.narrowed(inner, dot, s)
-			}
-		case f == nil:
-		case f.Ident == "and":
-			for _, a := range n.Args[1:] {
-				s = r.narrowed(a, dot, s)
-			}
-		case f.Ident == "has" && len(n.Args) == 3:
-			words, _ := wordsOf(r.operand(n.Args[2], dot, s))
-			return s.narrow(n.Args[1], r.unionAll(words...))
-		case f.Ident == "eq":
-			var words *value
-			for _, a := range n.Args[2:] {
-				text, ok := a.(*parse.StringNode)
-				if !ok {
-					return s
-				}
-				words = r.union(words, textOf(text.Text))
-			}
-			return s.narrow(n.Args[1], words)
+	case "has":
+		if len(c.Args) == 3 {
+			words, _ := wordsOf(r.operand(c.Args[2], dot, s))
+			return s.narrow(c.Args[1], r.unionAll(words...))
 		}
+	case "eq":
+		var words *value
+		for _, a := range c.Args[2:] {
+			text, ok := a.(*parse.StringNode)
+			if !ok {
+				return s
+			}
+			words = r.union(words, textOf(text.Text))
+		}
+		return s.narrow(c.Args[1], words)
 	}
 	return s
 }

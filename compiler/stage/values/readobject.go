@@ -61,9 +61,8 @@ func (r *interpreter) object(site parse.Node, content string) (*object, bool) {
 			return o, false
 		}
 	}
-	o := &object{id: len(r.objects) + 1, site: site, summary: key.call == 0 && key.content == ""}
-	o.self = &value{objects: []*object{o}}
-	r.objects[key] = o
+	o := r.newObject(key)
+	o.summary = key.call == 0 && key.content == ""
 	return o, true
 }
 
@@ -97,6 +96,11 @@ func (r *interpreter) encode(site parse.Node, v *value) *value {
 
 // isText reports whether the object is a text.
 func (o *object) isText() bool { return o.encoded != nil || o.file != "" || o.kindOf != nil }
+
+// isKnown reports whether the object is a map or a list with known keys only.
+func (o *object) isKnown() bool {
+	return !o.isText() && o.files == nil && o.elem == nil && o.parts == nil && !o.summary
+}
 
 // touched starts a new generation when an object changes that was read before.
 func (r *interpreter) touched(o *object) {
@@ -245,7 +249,7 @@ func (r *interpreter) fieldWithin(v *value, key string) *value {
 }
 
 func (r *interpreter) fieldOfObject(o *object, key string) *value {
-	if o.encoded != nil || o.file != "" || o.files != nil || o.kindOf != nil {
+	if o.isText() || o.files != nil {
 		return anything()
 	}
 	if o.seen == r.query {
@@ -295,7 +299,7 @@ func (r *interpreter) elementsWithin(v *value) *value {
 }
 
 func (r *interpreter) elementsOfObject(o *object) *value {
-	if o.encoded != nil || o.file != "" || o.files != nil || o.kindOf != nil {
+	if o.isText() || o.files != nil {
 		return anything()
 	}
 	if o.seen == r.query {

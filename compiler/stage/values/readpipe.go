@@ -43,10 +43,9 @@ func (r *interpreter) command(c *parse.CommandNode, dot *value, s *scope, piped 
 		return r.operand(c.Args[0], dot, s)
 	}
 	args := make([]*value, 0, len(c.Args))
-	all, _ := c.Args[0].(*parse.IdentifierNode)
 	for _, a := range c.Args[1:] {
 		args = append(args, r.operand(a, dot, s))
-		if all != nil && all.Ident == "and" {
+		if functionOf(c.Args[0]) == "and" {
 			s = r.narrowed(a, dot, s) // for the further arguments
 		}
 	}

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// newObject returns an object that no expression makes.
-func (r *interpreter) newObject() *object {
-	o := &object{id: len(r.objects) + 1}
+// newObject adds an object with the key.
+func (r *interpreter) newObject(key objectKey) *object {
+	o := &object{id: len(r.objects) + 1, site: key.site}
 	o.self = &value{objects: []*object{o}}
-	r.objects[objectKey{call: -o.id}] = o
+	r.objects[key] = o
 	return o
 }
 
@@ -48,16 +48,13 @@ func (r *interpreter) fieldOfRoot(root *chartRoot, name string) *value {
 	return out // Helm sets no other fields
 }
 
-// made returns the object for a field of the dot of a chart.
+// made returns the object for a field of the dot of a chart, which no expression makes.
 func (r *interpreter) made(root *chartRoot, name string) *object {
-	key := objectKey{call: -root.extra.id, content: name}
+	key := objectKey{call: -root.id, content: name}
 	if o := r.objects[key]; o != nil {
 		return o
 	}
-	o := &object{id: len(r.objects) + 1}
-	o.self = &value{objects: []*object{o}}
-	r.objects[key] = o
-	return o
+	return r.newObject(key)
 }
 
 // table evaluates .Values.Table and .Values.PathValue.

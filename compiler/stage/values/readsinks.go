@@ -240,13 +240,13 @@ func indentation(p *parse.PipeNode) (own bool, by int, ok bool) {
 		return false, 0, true
 	}
 	last := p.Cmds[len(p.Cmds)-1]
-	name, isName := last.Args[0].(*parse.IdentifierNode)
-	if isName && name.Ident == "tpl" && len(last.Args) > 1 {
+	name := functionOf(last.Args[0])
+	if name == "tpl" && len(last.Args) > 1 {
 		if inner, isPipe := last.Args[1].(*parse.PipeNode); isPipe {
 			return indentation(inner)
 		}
 	}
-	if !isName || name.Ident != "indent" && name.Ident != "nindent" {
+	if name != "indent" && name != "nindent" {
 		return false, 0, true
 	}
 	if len(last.Args) < 2 {
@@ -256,5 +256,5 @@ func indentation(p *parse.PipeNode) (own bool, by int, ok bool) {
 	if !isNumber || !n.IsInt || n.Int64 < 0 || n.Int64 > 200 {
 		return false, 0, false
 	}
-	return name.Ident == "nindent", int(n.Int64), true
+	return name == "nindent", int(n.Int64), true
 }

@@ -1,6 +1,8 @@
 package values
 
 import (
+	"maps"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -128,13 +130,8 @@ func (r *interpreter) assign(s *scope, name string, v *value) {
 func (r *interpreter) state(s *scope) string {
 	var b strings.Builder
 	for ; s != nil; s = s.outer {
-		names := make([]string, 0, len(s.vars))
-		for name := range s.vars {
-			names = append(names, name)
-		}
-		sort.Strings(names)
-		r.steps += len(names)
-		for _, name := range names {
+		r.steps += len(s.vars)
+		for _, name := range slices.Sorted(maps.Keys(s.vars)) {
 			b.WriteString(name + s.vars[name].key() + ";")
 		}
 	}

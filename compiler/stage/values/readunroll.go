@@ -137,24 +137,22 @@ func (r *interpreter) decided(n parse.Node, dot *value, s *scope) (truth, known 
 		yes := r.operand(n, dot, s).isFull()
 		return yes, yes
 	case *parse.PipeNode:
-		if len(n.Cmds) == 1 && len(n.Decl) == 0 {
-			return r.decided(n.Cmds[0], dot, s)
+		c := onlyCommand(n)
+		if c == nil {
+			return false, false
 		}
-	case *parse.CommandNode:
-		f, _ := n.Args[0].(*parse.IdentifierNode)
-		switch {
-		case len(n.Args) == 1:
-			return r.decided(n.Args[0], dot, s)
-		case f == nil:
-		case f.Ident == "and":
-			return r.decidedAll(n.Args[1:], dot, s)
-		case f.Ident == "not":
-			truth, known = r.decided(n.Args[1], dot, s)
+		switch f := functionOf(c.Args[0]); {
+		case len(c.Args) == 1:
+			return r.decided(c.Args[0], dot, s)
+		case f == "and":
+			return r.decidedAll(c.Args[1:], dot, s)
+		case f == "not":
+			truth, known = r.decided(c.Args[1], dot, s)
 			return !truth, known
-		case f.Ident == "hasKey" && len(n.Args) == 3:
-			return r.decidedKey(r.operand(n.Args[1], dot, s), r.operand(n.Args[2], dot, s))
-		case f.Ident == "kindIs" && len(n.Args) == 3:
-			return r.decidedKind(r.operand(n.Args[1], dot, s), r.operand(n.Args[2], dot, s))
+		case f == "hasKey" && len(c.Args) == 3:
+			return r.decidedKey(r.operand(c.Args[1], dot, s), r.operand(c.Args[2], dot, s))
+		case f == "kindIs" && len(c.Args) == 3:
+			return r.decidedKind(r.operand(c.Args[1], dot, s), r.operand(c.Args[2], dot, s))
 		}
 	}
 	return false, false
