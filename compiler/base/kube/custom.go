@@ -1,15 +1,12 @@
 package kube
 
 import (
-	"bufio"
-	"bytes"
 	_ "embed"
 	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/klauspost/compress/zstd"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -46,22 +43,16 @@ func CustomKinds(group string) []string {
 
 // decodeCustom decodes the embedded file: a line of JSON per kind.
 func decodeCustom(packed []byte) (map[schema.GroupVersionKind]*Schema, error) {
-	unpacked, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1))
-	if err != nil {
-		return nil, err
-	}
-	defer unpacked.Close()
-	lines := bufio.NewScanner(unpacked)
-	lines.Buffer(nil, 1<<20)
 	all := map[string]*definition{}
-	for lines.Scan() {
+	err := eachLine(packed, func(line string) error {
 		d := &definition{}
-		if err := json.Unmarshal(lines.Bytes(), d); err != nil {
-			return nil, err
+		if err := json.Unmarshal([]byte(line), d); err != nil {
+			return err
 		}
 		all[strings.ReplaceAll(d.Kind, " ", "/")] = d
-	}
-	if err := lines.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	linked, err := link(all)

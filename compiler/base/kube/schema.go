@@ -16,31 +16,31 @@ import (
 // A Schema describes the valid values of a field. Values are JSON: null counts
 // as a missing field.
 type Schema struct {
-	Name   string // name of the definition in the OpenAPI documents; empty for an inline type
-	Type   Type
-	Format string // int32, int64, double, date-time, byte; empty for none
+	Name   string `json:"-"` // name of the definition in the OpenAPI documents; empty for an inline type
+	Type   Type   `json:"type"`
+	Format string `json:"format"` // int32, int64, double, date-time, byte; empty for none
 
 	// For an object with fixed fields.
-	Fields   map[string]*Schema
-	Required []string // sorted
+	Fields   map[string]*Schema `json:"-"`
+	Required []string           `json:"required"` // sorted
 
 	// For a list: its items. For a map: its values.
-	Elem *Schema
+	Elem *Schema `json:"-"`
 
 	// How a list or an object merges in server-side apply. For an object, the
 	// type is atomic, granular or empty.
-	ListType ListType
-	ListKeys []string // fields that identify the items of a ListMap
-	MapType  string
+	ListType ListType `json:"x-kubernetes-list-type"`
+	ListKeys []string `json:"x-kubernetes-list-map-keys"` // fields that identify the items of a ListMap
+	MapType  string   `json:"x-kubernetes-map-type"`
 
 	// How kubectl's strategic merge merges a list.
-	MergeKey string
-	Strategy []string // merge, replace, retainKeys
+	MergeKey string   `json:"x-kubernetes-patch-merge-key"`
+	Strategy []string `json:"-"` // merge, replace, retainKeys
 
-	Enum    []string // allowed values of a string; nil for any
-	Default any      // as decoded from JSON, with numbers as float64; nil for none
-	Open    bool     // whether unknown fields are preserved
-	Growing bool     // whether other versions can have more fields; only in the schemas of Custom
+	Enum    []string `json:"enum"`                                 // allowed values of a string; nil for any
+	Default any      `json:"default"`                              // as decoded from JSON, with numbers as float64; nil for none
+	Open    bool     `json:"x-kubernetes-preserve-unknown-fields"` // whether unknown fields are preserved
+	Growing bool     `json:"-"`                                    // whether other versions can have more fields; only in the schemas of Custom
 }
 
 // A Type is the JSON type of a value, or a special format of it.
@@ -75,60 +75,61 @@ type schemas struct {
 	named map[string]*Schema
 }
 
-// A definition is a line of the embedded file. The generator documents the
-// fields.
+// A definition is a line of the embedded file: a schema with references by name.
+// The generator documents the fields.
 type definition struct {
+	Schema
 	Kind       string                 `json:"kind"`
 	Ref        string                 `json:"$ref"`
-	Type       Type                   `json:"type"`
-	Format     string                 `json:"format"`
-	Default    any                    `json:"default"`
-	Enum       []string               `json:"enum"`
 	Properties map[string]*definition `json:"properties"`
-	Required   []string               `json:"required"`
 	Items      *definition            `json:"items"`
 	Values     *definition            `json:"additionalProperties"`
-	ListType   ListType               `json:"x-kubernetes-list-type"`
-	ListKeys   []string               `json:"x-kubernetes-list-map-keys"`
-	MapType    string                 `json:"x-kubernetes-map-type"`
-	MergeKey   string                 `json:"x-kubernetes-patch-merge-key"`
-	Strategy   string                 `json:"x-kubernetes-patch-strategy"`
-	Open       bool                   `json:"x-kubernetes-preserve-unknown-fields"`
+	Strategies string                 `json:"x-kubernetes-patch-strategy"`
 }
 
-// decode decodes the schemas of a minor version from the embedded file.
-func decode(packed []byte, minor int) (schemas, error) {
+// eachLine calls f for each line of an embedded file.
+func eachLine(packed []byte, f func(line string) error) error {
 	unpacked, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1))
 	if err != nil {
-		return schemas{}, err
+		return err
 	}
 	defer unpacked.Close()
-	all := map[string]*definition{}
 	lines := bufio.NewReader(unpacked)
 	for {
 		line, err := lines.ReadString('\n')
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		}
 		if err != nil {
-			return schemas{}, err
+			return err
 		}
+		if err := f(line); err != nil {
+			return err
+		}
+	}
+}
+
+// decode decodes the schemas of a minor version from the embedded file.
+func decode(packed []byte, minor int) (schemas, error) {
+	all := map[string]*definition{}
+	err := eachLine(packed, func(line string) error {
 		parts := strings.SplitN(line, " ", 3)
 		if len(parts) != 3 {
-			return schemas{}, fmt.Errorf("a line of the schemas has %d parts, not 3", len(parts))
+			return fmt.Errorf("a line of the schemas has %d parts, not 3", len(parts))
 		}
 		minors, err := spans(parts[1])
-		if err != nil {
-			return schemas{}, err
-		}
-		if !covers(minors, minor) {
-			continue
+		if err != nil || !covers(minors, minor) {
+			return err
 		}
 		d := &definition{}
 		if err := json.Unmarshal([]byte(parts[2]), d); err != nil {
-			return schemas{}, fmt.Errorf("definition %s: %w", parts[0], err)
+			return fmt.Errorf("definition %s: %w", parts[0], err)
 		}
 		all[parts[0]] = d
+		return nil
+	})
+	if err != nil {
+		return schemas{}, err
 	}
 	return link(all)
 }
@@ -181,7 +182,7 @@ func (l *linker) schema(d *definition) (*Schema, error) {
 		return s, l.fill(s, d)
 	}
 	s, err := l.named(d.Ref)
-	if err != nil || d.MapType == "" && d.ListType == "" && d.Strategy == "" && d.Default == nil {
+	if err != nil || d.MapType == "" && d.ListType == "" && d.Strategies == "" && d.Default == nil {
 		return s, err
 	}
 	// The reference has sibling fields. No definition refers to itself in this
@@ -190,8 +191,8 @@ func (l *linker) schema(d *definition) (*Schema, error) {
 	if d.MapType != "" {
 		beside.MapType = d.MapType
 	}
-	if d.Strategy != "" {
-		beside.Strategy = strings.Split(d.Strategy, ",")
+	if d.Strategies != "" {
+		beside.Strategy = strings.Split(d.Strategies, ",")
 	}
 	if d.Default != nil {
 		beside.Default = d.Default
@@ -200,10 +201,10 @@ func (l *linker) schema(d *definition) (*Schema, error) {
 }
 
 func (l *linker) fill(s *Schema, d *definition) (err error) {
-	s.Type, s.Format, s.Default, s.Enum, s.Required = d.Type, d.Format, d.Default, d.Enum, d.Required
-	s.ListType, s.ListKeys, s.MapType, s.MergeKey, s.Open = d.ListType, d.ListKeys, d.MapType, d.MergeKey, d.Open
-	if d.Strategy != "" {
-		s.Strategy = strings.Split(d.Strategy, ",")
+	d.Name = s.Name
+	*s = d.Schema
+	if d.Strategies != "" {
+		s.Strategy = strings.Split(d.Strategies, ",")
 	}
 	switch Type(d.Format) {
 	case IntOrString, Quantity:
