@@ -12,13 +12,13 @@ import (
 func builtin(gk schema.GroupKind) func(*unstructured.Unstructured) HealthVerdict {
 	switch gk.String() {
 	case "Deployment.apps":
-		return deploymentVerdict
+		return onceSeen(deploymentVerdict)
 	case "StatefulSet.apps":
-		return statefulSet
+		return onceSeen(statefulSet)
 	case "DaemonSet.apps":
-		return daemonSet
+		return onceSeen(daemonSet)
 	case "ReplicaSet.apps", "ReplicationController":
-		return replicaSet
+		return onceSeen(replicaSet)
 	case "Job.batch":
 		return job
 	case "Pod":
@@ -50,13 +50,15 @@ func outdatedStatus(u *unstructured.Unstructured) (v HealthVerdict, ok bool) {
 	return HealthVerdict{}, false
 }
 
-// missingGeneration returns the verdict on an object without an observed
-// generation, of a kind whose controller always sets it.
-func missingGeneration(u *unstructured.Unstructured) (v HealthVerdict, ok bool) {
-	if _, known := asInt(fieldValue(u, "status", "observedGeneration")); !known {
-		return HealthVerdict{HealthInProgress, "its controller has not seen it yet"}, true
+// onceSeen returns the judge of a kind whose controller always sets the observed
+// generation.
+func onceSeen(judge func(*unstructured.Unstructured) HealthVerdict) func(*unstructured.Unstructured) HealthVerdict {
+	return func(u *unstructured.Unstructured) HealthVerdict {
+		if _, known := asInt(fieldValue(u, "status", "observedGeneration")); !known {
+			return HealthVerdict{HealthInProgress, "its controller has not seen it yet"}
+		}
+		return judge(u)
 	}
-	return HealthVerdict{}, false
 }
 
 // service judges a Service. Only a load balancer must get an address, which DNS and

@@ -52,9 +52,6 @@ func (r rollout) verdict(u *unstructured.Unstructured) HealthVerdict {
 
 // deploymentVerdict judges a Deployment by its pods and conditions.
 func deploymentVerdict(u *unstructured.Unstructured) HealthVerdict {
-	if v, ok := missingGeneration(u); ok {
-		return v
-	}
 	r := rollout{
 		desired: number(u, 1, "spec", "replicas"), existing: number(u, 0, "status", "replicas"), updated: number(u, 0, "status", "updatedReplicas"),
 		ready: number(u, 0, "status", "readyReplicas"), available: number(u, 0, "status", "availableReplicas"),
@@ -73,9 +70,6 @@ func deploymentVerdict(u *unstructured.Unstructured) HealthVerdict {
 }
 
 func statefulSet(u *unstructured.Unstructured) HealthVerdict {
-	if v, ok := missingGeneration(u); ok {
-		return v
-	}
 	r := rollout{
 		desired: number(u, 1, "spec", "replicas"), existing: number(u, 0, "status", "replicas"), updated: number(u, 0, "status", "updatedReplicas"),
 		ready: number(u, 0, "status", "readyReplicas"),
@@ -89,9 +83,6 @@ func statefulSet(u *unstructured.Unstructured) HealthVerdict {
 }
 
 func daemonSet(u *unstructured.Unstructured) HealthVerdict {
-	if v, ok := missingGeneration(u); ok {
-		return v
-	}
 	r := rollout{
 		desired: number(u, 0, "status", "desiredNumberScheduled"), existing: number(u, 0, "status", "currentNumberScheduled"),
 		updated: number(u, 0, "status", "updatedNumberScheduled"),
@@ -108,9 +99,6 @@ func daemonSet(u *unstructured.Unstructured) HealthVerdict {
 }
 
 func replicaSet(u *unstructured.Unstructured) HealthVerdict {
-	if v, ok := missingGeneration(u); ok {
-		return v
-	}
 	r := rollout{
 		desired: number(u, 1, "spec", "replicas"), existing: number(u, 0, "status", "replicas"),
 		ready: number(u, 0, "status", "readyReplicas"), available: number(u, 0, "status", "availableReplicas"),
