@@ -74,7 +74,7 @@ func changedPackage(root, name string) (*ChangedPackage, error) {
 		again.Msg = "the package has no #Release with a chart"
 		return nil, again
 	}
-	version := fieldOf(chart, "version")
+	version := fieldOf(chart.Elts, "version")
 	var stated []string
 	if version != nil {
 		var ok bool
@@ -116,22 +116,10 @@ func pinComment(data []byte, name string) (chart string, versions []string) {
 
 // chartField returns the fields of the chart in #Release.
 func chartField(f *ast.File) *ast.StructLit {
-	body := releaseBody(f)
-	if body == nil {
-		return nil
-	}
-	field := fieldOf(body, "chart")
-	if field == nil {
-		return nil
-	}
-	chart, _ := field.Value.(*ast.StructLit)
-	return chart
-}
-
-func fieldOf(s *ast.StructLit, name string) *ast.Field {
-	for _, d := range s.Elts {
-		if f, ok := d.(*ast.Field); ok && labelOf(f) == name {
-			return f
+	if body := releaseBody(f); body != nil {
+		if field := fieldOf(body.Elts, "chart"); field != nil {
+			chart, _ := field.Value.(*ast.StructLit)
+			return chart
 		}
 	}
 	return nil
@@ -197,7 +185,7 @@ func withVersions(file string, data []byte, versions []string) *ast.File {
 	if err != nil {
 		panic("parse a file again: " + err.Error()) // cannot happen: it was parsed before
 	}
-	version := fieldOf(chartField(parsed), "version")
+	version := fieldOf(chartField(parsed).Elts, "version")
 	if version == nil {
 		return parsed
 	}

@@ -10,10 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/literal"
-	"cuelang.org/go/cue/parser"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -101,16 +99,12 @@ func SetValue(root string, layer fleet.Layer, path []string, value string, edits
 	var best fieldMatch
 	for _, name := range t.files[layer.Dir] {
 		file := layer.Dir + "/" + name
-		text, err := edits.read(root, file)
+		text, parsed, err := edits.parse(root, file)
 		if err != nil {
 			return "", err
 		}
-		parsed, err := parser.ParseFile(filepath.Join(root, filepath.FromSlash(file)), text, parser.ParseComments)
-		if err != nil {
-			return "", diag.CUEFaults(root, err, cue.Value{}).Err()
-		}
 		p := find(parsed.Decls, path)
-		p.file, p.text, p.parsed = file, text, parsed
+		p.file, p.text = file, text
 		if best.file == "" || p.depth > best.depth {
 			best = p
 		}
@@ -131,7 +125,6 @@ func SetValue(root string, layer fleet.Layer, path []string, value string, edits
 type fieldMatch struct {
 	file   string
 	text   []byte
-	parsed *ast.File
 	depth  int            // number of matched names
 	field  *ast.Field     // the last matched field
 	braces *ast.StructLit // the innermost struct with braces on the path; nil if there is none
@@ -245,14 +238,13 @@ func (p fieldMatch) into(lit *ast.StructLit, line string) []byte {
 			}
 			return p.splice(at, at, line+sep)
 		}
-		return p.splice(at, at, "\n"+p.indent(lit)+"\t"+line+"\n"+p.indent(lit)+"\t")
+		line += "\n" + p.indent(at) + "\t"
 	}
-	return p.splice(at, at, "\n"+p.indent(lit)+"\t"+line)
+	return p.splice(at, at, "\n"+p.indent(at)+"\t"+line)
 }
 
-// indent returns the indentation of the line in which the struct begins.
-func (p fieldMatch) indent(lit *ast.StructLit) string {
-	at := lit.Lbrace.Offset()
+// indent returns the indentation of the line of an offset.
+func (p fieldMatch) indent(at int) string {
 	line := p.text[bytes.LastIndexByte(p.text[:at], '\n')+1 : at]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }

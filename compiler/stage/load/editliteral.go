@@ -3,13 +3,10 @@ package load
 import (
 	"bytes"
 	"fmt"
-	"path/filepath"
 	"strings"
 
-	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/literal"
-	"cuelang.org/go/cue/parser"
 	"cuelang.org/go/cue/token"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -19,7 +16,7 @@ import (
 // to the edits. The rest of the file stays byte for byte. A value that is not a literal with
 // the text in it once is a fault.
 func ReplaceText(root string, at diag.Pos, before, after string, edits Edits) error {
-	f, lit, err := literalAt(root, at, edits)
+	f, _, lit, err := literalAt(root, at, edits)
 	if err != nil {
 		return err
 	}
@@ -51,33 +48,30 @@ func ReplaceText(root string, at diag.Pos, before, after string, edits Edits) er
 			quoted = plain // keeps the form of the literal
 		}
 	}
-	edits[at.File] = fieldMatch{text: f.text}.splice(from, to, quoted)
+	edits[at.File] = f.splice(from, to, quoted)
 	return nil
 }
 
 // SetBeside sets a field beside the field whose literal is at a position of a CUE file, and
 // adds the file to the edits. It replaces a literal, or adds the field after the other one.
 func SetBeside(root string, at diag.Pos, key, value string, edits Edits) error {
-	f, lit, err := literalAt(root, at, edits)
+	f, parsed, lit, err := literalAt(root, at, edits)
 	if err != nil {
 		return err
 	}
-	chain := fieldsTo(f.parsed.Decls, lit)
+	chain := fieldsTo(parsed.Decls, lit)
 	if lit == nil || len(chain) == 0 {
 		return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{at}, Msg: "an expression computes the value here", Hint: fmt.Sprintf("set %s next to it by hand", key)}
 	}
 	quoted := literal.String.Quote(value)
 	last := chain[len(chain)-1]
 	if in := last.in; in != nil {
-		for _, d := range in.Elts {
-			if labelOf(d) != key {
-				continue
-			}
-			if old, ok := d.(*ast.Field).Value.(*ast.BasicLit); ok {
+		if beside := fieldOf(in.Elts, key); beside != nil {
+			if old, ok := beside.Value.(*ast.BasicLit); ok {
 				edits[at.File] = f.splice(old.Pos().Offset(), old.End().Offset(), quoted)
 				return nil
 			}
-			return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{diag.CUEPos(root, d.Pos())}, Msg: "an expression computes the value here", Hint: "write " + quoted + " here"}
+			return &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{diag.CUEPos(root, beside.Pos())}, Msg: "an expression computes the value here", Hint: "write " + quoted + " here"}
 		}
 	}
 	// A chain key: key: value without braces is repeated from its outermost field on.
@@ -91,32 +85,24 @@ func SetBeside(root string, at diag.Pos, key, value string, edits Edits) error {
 		edits[at.File] = f.splice(end, end, ", "+line)
 		return nil
 	}
-	start := bytes.LastIndexByte(f.text[:begin], '\n') + 1
-	indent := f.text[start:begin]
-	indent = indent[:len(indent)-len(bytes.TrimLeft(indent, " \t"))]
+	line = f.indent(begin) + line + "\n"
 	if n := bytes.IndexByte(f.text[end:], '\n'); n >= 0 {
-		edits[at.File] = f.splice(end+n+1, end+n+1, string(indent)+line+"\n")
+		edits[at.File] = f.splice(end+n+1, end+n+1, line)
 		return nil
 	}
-	edits[at.File] = f.splice(end, end, "\n"+string(indent)+line+"\n")
+	edits[at.File] = f.splice(end, end, "\n"+line)
 	return nil
 }
 
 // literalAt parses a file and returns the literal at a position; nil if another expression
 // is there.
-func literalAt(root string, at diag.Pos, edits Edits) (fieldMatch, *ast.BasicLit, error) {
-	f := fieldMatch{file: at.File}
-	var err error
-	if f.text, err = edits.read(root, at.File); err != nil {
-		return f, nil, err
-	}
-	f.parsed, err = parser.ParseFile(filepath.Join(root, filepath.FromSlash(at.File)), f.text, parser.ParseComments)
+func literalAt(root string, at diag.Pos, edits Edits) (text fieldMatch, parsed *ast.File, found *ast.BasicLit, err error) {
+	text.text, parsed, err = edits.parse(root, at.File)
 	if err != nil {
-		return f, nil, diag.CUEFaults(root, err, cue.Value{}).Err()
+		return text, nil, nil, err
 	}
-	var found *ast.BasicLit
 	isAt := func(n ast.Node) bool { return n.Pos().Line() == at.Line && n.Pos().Column() == at.Col }
-	ast.Walk(f.parsed, func(n ast.Node) bool {
+	ast.Walk(parsed, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Interpolation:
 			return false
@@ -131,7 +117,7 @@ func literalAt(root string, at diag.Pos, edits Edits) (fieldMatch, *ast.BasicLit
 		}
 		return true
 	}, nil)
-	return f, found, nil
+	return text, parsed, found, nil
 }
 
 // A chainField is a field with the struct that it is in.

@@ -40,29 +40,20 @@ func isCluster(root, name string) bool {
 	return err == nil && clusterField.Match(data)
 }
 
-// rebaseEmbeds calls [diag.RebaseEmbeds] for all files of the instances.
+// rebaseEmbeds calls [diag.RebaseEmbeds] for all files of the instances and of their
+// imports, once for each.
 func rebaseEmbeds(root string, instances []*build.Instance) {
-	for _, file := range filesOf(instances) {
-		diag.RebaseEmbeds(root, file)
-	}
-}
-
-// filesOf returns the parsed files of the instances and of their imports, each
-// once.
-func filesOf(instances []*build.Instance) []*ast.File {
-	var files []*ast.File
 	seen := map[*ast.File]bool{}
 	for _, in := range instances {
 		for _, i := range append(in.Dependencies(), in) {
 			for _, file := range i.Files {
 				if !seen[file] {
 					seen[file] = true
-					files = append(files, file)
+					diag.RebaseEmbeds(root, file)
 				}
 			}
 		}
 	}
-	return files
 }
 
 // valuesFiles returns the values files in layers and in directories with layers below

@@ -71,7 +71,7 @@ func (f *Fleet) Files(c Cluster) (inside, outside []string, err error) {
 // moduleFiles returns the module files of the fleet and of the directories
 // that replace modules.
 func moduleFiles(root string) []string {
-	out := []string{mainModule, localModule}
+	out := []string{moduleFile, localModule}
 	modules, _ := replacedModules(root) // checkReplaced reports the fault
 	for _, replaced := range modules {
 		for _, with := range replaced {
@@ -80,7 +80,7 @@ func moduleFiles(root string) []string {
 				with, _ = filepath.Rel(root, with)
 			}
 			if with != "" {
-				out = append(out, path.Join(filepath.ToSlash(with), mainModule))
+				out = append(out, path.Join(filepath.ToSlash(with), moduleFile))
 			}
 		}
 	}

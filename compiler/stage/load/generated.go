@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
@@ -15,6 +16,7 @@ import (
 	"cuelang.org/go/cue/load"
 	"cuelang.org/go/cue/parser"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -45,20 +47,11 @@ func pinsOnly(root string, edits Edits) (map[string]load.Source, error) {
 		if body == nil {
 			continue
 		}
-		var pinned []ast.Decl
-		for _, d := range body.Elts {
-			if labelOf(d) == "chart" {
-				pinned = append(pinned, d)
-			}
-		}
-		body.Elts = pinned
-		var decls []ast.Decl
-		for _, d := range parsed.Decls {
-			if _, isField := d.(*ast.Field); !isField || labelOf(d) == "#Release" {
-				decls = append(decls, d)
-			}
-		}
-		parsed.Decls = decls
+		body.Elts = slices.DeleteFunc(body.Elts, func(d ast.Decl) bool { return labelOf(d) != "chart" })
+		parsed.Decls = slices.DeleteFunc(parsed.Decls, func(d ast.Decl) bool {
+			_, isField := d.(*ast.Field)
+			return isField && labelOf(d) != "#Release"
+		})
 		overlay[filepath.Join(root, filepath.FromSlash(file))] = load.FromFile(parsed)
 	}
 	return overlay, nil
@@ -93,13 +86,20 @@ func parseGenerated(root, file string, edits Edits) *ast.File {
 
 // releaseBody returns the struct in #Release: schema.#Release & {...}.
 func releaseBody(f *ast.File) *ast.StructLit {
-	for _, d := range f.Decls {
-		if labelOf(d) != "#Release" {
-			continue
-		}
-		if and, ok := d.(*ast.Field).Value.(*ast.BinaryExpr); ok {
+	if release := fieldOf(f.Decls, "#Release"); release != nil {
+		if and, ok := release.Value.(*ast.BinaryExpr); ok {
 			body, _ := and.Y.(*ast.StructLit)
 			return body
+		}
+	}
+	return nil
+}
+
+// fieldOf returns the first field with the name; nil when there is none.
+func fieldOf(decls []ast.Decl, name string) *ast.Field {
+	for _, d := range decls {
+		if f, ok := d.(*ast.Field); ok && labelOf(f) == name {
+			return f
 		}
 	}
 	return nil
@@ -155,16 +155,11 @@ func pinsOf(f *ast.File) []Pin {
 	if body == nil {
 		return nil
 	}
-	var expr ast.Expr
-	for _, d := range body.Elts {
-		if labelOf(d) == "chart" {
-			expr = d.(*ast.Field).Value
-		}
-	}
-	if expr == nil {
+	field := fieldOf(body.Elts, "chart")
+	if field == nil {
 		return nil
 	}
-	chart := cuecontext.New().BuildExpr(expr)
+	chart := cuecontext.New().BuildExpr(field.Value)
 	version := chart.LookupPath(cue.ParsePath("version"))
 	versions := []cue.Value{version}
 	if op, of := version.Expr(); op == cue.OrOp {
@@ -188,6 +183,17 @@ func pinsOf(f *ast.File) []Pin {
 // Edits holds contents that replace files on disk, by path relative to the
 // root. The files must exist.
 type Edits map[string][]byte
+
+// parse reads and parses a file.
+func (e Edits) parse(root, file string) (text []byte, parsed *ast.File, err error) {
+	if text, err = e.read(root, file); err != nil {
+		return nil, nil, err
+	}
+	if parsed, err = parser.ParseFile(filepath.Join(root, filepath.FromSlash(file)), text, parser.ParseComments); err != nil {
+		return nil, nil, diag.CUEFaults(root, err, cue.Value{}).Err()
+	}
+	return text, parsed, nil
+}
 
 func (e Edits) read(root, file string) ([]byte, error) {
 	if data, ok := e[file]; ok {

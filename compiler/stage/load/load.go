@@ -267,13 +267,13 @@ func (f *Fleet) newCluster(dir string, in *build.Instance, files []string) (Clus
 	}
 	var own, above []diag.Pos
 	for _, file := range in.Files {
-		of := filepath.ToSlash(filepath.Dir(diag.CUEPos(root, file.Pos()).File))
-		for _, label := range clusterLabels(file, of == dir) {
-			if of == dir {
-				own = append(own, diag.CUEPos(root, label.Pos()))
-			} else {
-				above = append(above, diag.CUEPos(root, label.Pos()))
-			}
+		isOwn := filepath.ToSlash(filepath.Dir(diag.CUEPos(root, file.Pos()).File)) == dir
+		list := &above
+		if isOwn {
+			list = &own
+		}
+		for _, label := range clusterLabels(file, isOwn) {
+			*list = append(*list, diag.CUEPos(root, label.Pos()))
 		}
 	}
 	switch {
@@ -324,9 +324,7 @@ func misspeltCluster(root string, in *build.Instance, d *diag.Diag) *diag.Diag {
 func clusterLabels(file *ast.File, whole bool) []ast.Label {
 	var out []ast.Label
 	for _, f := range fields(file.Decls, "cluster") {
-		if names := fieldsOf(f.Value, "name"); len(names) > 0 {
-			out = append(out, f.Label)
-		} else if whole {
+		if whole || len(fieldsOf(f.Value, "name")) > 0 {
 			out = append(out, f.Label)
 		}
 	}
@@ -354,15 +352,11 @@ func fields(decls []ast.Decl, name string) []*ast.Field {
 
 // fieldsOf returns the fields in the struct literals of an expression.
 func fieldsOf(e ast.Expr, name string) []*ast.Field {
-	switch e := e.(type) {
-	case *ast.StructLit:
-		return fields(e.Elts, name)
-	case *ast.ParenExpr:
-		return fieldsOf(e.X, name)
-	case *ast.BinaryExpr:
-		return append(fieldsOf(e.X, name), fieldsOf(e.Y, name)...)
+	var out []*ast.Field
+	for _, s := range structs(e) {
+		out = append(out, fields(s.Elts, name)...)
 	}
-	return nil
+	return out
 }
 
 // distinctNames reports a layer with the name of a layer above it, since

@@ -14,9 +14,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// moduleFile is the file of a CUE module.
-const moduleFile = "cue.mod/module.cue"
-
 // moduleFault returns the fault for an error of CUE about the content of [moduleFile].
 func moduleFault(data []byte, err error) *diag.Diag {
 	msg := err.Error()
@@ -38,12 +35,20 @@ func modulePos(data []byte, err error) diag.Pos {
 		}
 	}
 	for _, text := range append(quoted.FindAllString(err.Error(), -1), strings.Fields(err.Error())...) {
-		before, _, ok := bytes.Cut(data, []byte(strconv.Quote(strings.Trim(text, `",:()`))))
-		if ok {
-			return diag.Pos{File: moduleFile, Line: 1 + bytes.Count(before, []byte("\n")), Col: len(before) - bytes.LastIndexByte(before, '\n')}
+		if at := quotedPos(data, moduleFile, strconv.Quote(strings.Trim(text, `",:()`))); at.Line > 0 {
+			return at
 		}
 	}
 	return diag.Pos{File: moduleFile}
+}
+
+// quotedPos returns the position of the first quoted text in a file, or the file.
+func quotedPos(data []byte, file, text string) diag.Pos {
+	before, _, found := bytes.Cut(data, []byte(text))
+	if !found {
+		return diag.Pos{File: file}
+	}
+	return diag.Pos{File: file, Line: 1 + bytes.Count(before, []byte("\n")), Col: len(before) - bytes.LastIndexByte(before, '\n')}
 }
 
 // moduleHint returns what to do about an error of CUE.

@@ -16,20 +16,21 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
+// The files of a CUE module.
 const (
-	mainModule  = "cue.mod/module.cue"
+	moduleFile  = "cue.mod/module.cue"
 	localModule = "cue.mod/local-module.cue"
 )
 
 // replacedModules returns the directories that replace modules, as written, by
 // module file. It returns those of module.cue if local-module.cue is invalid.
 func replacedModules(root string) (map[string][]string, error) {
-	data, _ := os.ReadFile(filepath.Join(root, mainModule))
-	base, err := modfile.ParseNonStrict(data, mainModule)
+	data, _ := os.ReadFile(filepath.Join(root, moduleFile))
+	base, err := modfile.ParseNonStrict(data, moduleFile)
 	if err != nil {
 		return nil, nil // Root reports it
 	}
-	modules := map[string]*modfile.File{mainModule: base}
+	modules := map[string]*modfile.File{moduleFile: base}
 	data, err = os.ReadFile(filepath.Join(root, localModule))
 	if err == nil {
 		modules[localModule], err = modfile.ParseLocal(data, localModule, base)
@@ -68,7 +69,7 @@ func checkReplaced(root string) error {
 	faults.Add(err)
 	for file, all := range replaced {
 		for _, with := range all {
-			if file == mainModule {
+			if file == moduleFile {
 				faults.Add(&diag.Diag{
 					Code: diag.CodeModulePath,
 					At:   []diag.Pos{lineOf(root, file, with)}, Msg: "module.cue cannot replace modules",
@@ -114,9 +115,5 @@ func checkReplaced(root string) error {
 // lineOf returns the position of a quoted text in a file.
 func lineOf(root, file, text string) diag.Pos {
 	data, _ := os.ReadFile(filepath.Join(root, file))
-	before, _, found := strings.Cut(string(data), `"`+text+`"`)
-	if !found {
-		return diag.Pos{File: file}
-	}
-	return diag.Pos{File: file, Line: 1 + strings.Count(before, "\n"), Col: len(before) - strings.LastIndexByte(before, '\n')}
+	return quotedPos(data, file, `"`+text+`"`)
 }

@@ -6,7 +6,6 @@ import (
 	"path"
 
 	"cuelang.org/go/cue"
-	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/cuecontext"
 	"cuelang.org/go/cue/parser"
 
@@ -38,17 +37,12 @@ func Sources(root string) (map[string]fleet.RemoteSource, error) {
 	if err != nil {
 		return nil, invalid(err)
 	}
-	var expr ast.Expr
-	for _, d := range parsed.Decls {
-		if labelOf(d) == "sources" {
-			expr = d.(*ast.Field).Value
-		}
-	}
-	if expr == nil {
+	field := fieldOf(parsed.Decls, "sources")
+	if field == nil {
 		return nil, invalid(nil)
 	}
 	pins := map[string]sourcePin{}
-	value := cuecontext.New().BuildExpr(expr)
+	value := cuecontext.New().BuildExpr(field.Value)
 	if err := value.Validate(cue.Concrete(true)); err != nil {
 		return nil, invalid(err)
 	}
