@@ -36,7 +36,7 @@ func (d *documents) bundle(name string, root map[string]any) (missing []string, 
 		defs: map[string]any{}, names: map[reference]string{}, missing: map[string]bool{},
 	}
 	b.dialect(root)
-	b.rewrite(root, b.doc)
+	walkSchemas(root, 0, func(m map[string]any, _ int) { b.localize(m, b.doc, true) })
 	for len(b.left) > 0 && b.copied < maxCopied {
 		next := b.left[0]
 		b.left = b.left[1:]
@@ -93,26 +93,24 @@ func (b *bundler) dialect(root map[string]any) {
 	}
 }
 
-// isOld reports whether $schema names a dialect that ignores keywords next to
-// $ref.
-func isOld(spelt string) bool {
-	for _, d := range dialects {
-		if strings.Contains(spelt, d.contains) {
-			return strings.Contains(d.url, "draft-0")
-		}
-	}
-	return false
+// dialectOf returns the URL of the dialect that $schema names: the last one for unknown
+// names.
+func dialectOf(spelt string) string {
+	i := slices.IndexFunc(dialects, func(d struct{ contains, url string }) bool { return strings.Contains(spelt, d.contains) })
+	return dialects[i].url
 }
 
-// rewrite makes the references of the chart's own document local.
-func (b *bundler) rewrite(x any, doc *jsonDocument) {
-	walkSchemas(x, 0, func(m map[string]any) {
-		for _, key := range refKeys {
-			if ref, ok := m[key].(string); ok {
-				m[key] = b.local(ref, doc, true)
-			}
+// isOld reports whether $schema names a dialect that ignores keywords next to
+// $ref.
+func isOld(spelt string) bool { return strings.Contains(dialectOf(spelt), "draft-0") }
+
+// localize makes the references of a schema in the document local.
+func (b *bundler) localize(m map[string]any, doc *jsonDocument, own bool) {
+	for _, key := range refKeys {
+		if ref, ok := m[key].(string); ok {
+			m[key] = b.local(ref, doc, own)
 		}
-	})
+	}
 }
 
 var refKeys = []string{"$ref", "$dynamicRef", "$recursiveRef"}
@@ -164,7 +162,7 @@ func (b *bundler) copy(x any, doc *jsonDocument, depth int) any {
 			old = isOld(spelt)
 		}
 	}
-	walkSchemas(x, 0, func(m map[string]any) {
+	walkSchemas(x, 0, func(m map[string]any, _ int) {
 		for _, key := range identity {
 			if _, ok := m[key].(string); ok {
 				delete(m, key)
@@ -173,11 +171,7 @@ func (b *bundler) copy(x any, doc *jsonDocument, depth int) any {
 		if ref, ok := m["$ref"].(string); ok && old != b.old {
 			b.adapt(m, ref, old)
 		}
-		for _, key := range refKeys {
-			if ref, ok := m[key].(string); ok {
-				m[key] = b.local(ref, doc, false)
-			}
-		}
+		b.localize(m, doc, false)
 	})
 	return x
 }
@@ -222,10 +216,10 @@ func (b *bundler) clone(x any, depth int) any {
 	return x
 }
 
-// walkSchemas calls f for x and the schemas within, outermost first, in a fixed
-// order. Values of unknown keywords count as schemas, too, because references
+// walkSchemas calls f for x and the schemas within with their depth, outermost first,
+// in a fixed order. Values of unknown keywords count as schemas, too, because references
 // can point to them.
-func walkSchemas(x any, depth int, f func(map[string]any)) {
+func walkSchemas(x any, depth int, f func(m map[string]any, depth int)) {
 	if depth > maxLevels*4 {
 		return
 	}
@@ -235,7 +229,7 @@ func walkSchemas(x any, depth int, f func(map[string]any)) {
 			walkSchemas(e, depth+1, f)
 		}
 	case map[string]any:
-		f(x)
+		f(x, depth)
 		for _, k := range slices.Sorted(maps.Keys(x)) {
 			named, isMap := x[k].(map[string]any)
 			switch {
@@ -250,6 +244,9 @@ func walkSchemas(x any, depth int, f func(map[string]any)) {
 		}
 	}
 }
+
+// insideMap lists the keywords whose value is a map of schemas by name.
+var insideMap = []string{"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
 
 // data lists the keywords whose values contain no schemas.
 var data = []string{"enum", "const", "default", "examples"}

@@ -1,6 +1,7 @@
 package values
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"regexp"
@@ -22,8 +23,6 @@ type bound struct {
 	op string // >=, >, <= or <
 	n  json.Number
 }
-
-func (l limits) equal(o limits) bool { return reflect.DeepEqual(l, o) }
 
 // oneOf restricts the facet to the given values.
 func (f *facet) oneOf(values []any) {
@@ -49,10 +48,10 @@ func (f *facet) bounds(m map[string]any) {
 		if strict, _ := m[b.exclusive].(bool); strict {
 			op = b.strict
 		}
-		if n, ok := jsonNumber(m[b.key]); ok {
+		if n, ok := m[b.key].(json.Number); ok {
 			f.limits.bounds = append(f.limits.bounds, bound{op, n})
 		}
-		if n, ok := jsonNumber(m[b.exclusive]); ok {
+		if n, ok := m[b.exclusive].(json.Number); ok {
 			f.limits.bounds = append(f.limits.bounds, bound{b.strict, n})
 		}
 	}
@@ -60,12 +59,9 @@ func (f *facet) bounds(m map[string]any) {
 
 // and returns limits that hold when both do. It may omit some of them.
 func (l limits) and(o limits) limits {
-	out := limits{integer: l.integer || o.integer, enum: l.enum, pattern: l.pattern, bounds: slices.Concat(l.bounds, o.bounds)}
+	out := limits{integer: l.integer || o.integer, enum: l.enum, pattern: cmp.Or(l.pattern, o.pattern), bounds: slices.Concat(l.bounds, o.bounds)}
 	if out.enum == nil {
 		out.enum = o.enum
-	}
-	if out.pattern == "" {
-		out.pattern = o.pattern
 	}
 	return out
 }
@@ -75,7 +71,7 @@ func (l limits) and(o limits) limits {
 func (f *facet) or(g *facet) limits {
 	const scalars = Bool | Number | String
 	switch {
-	case f.limits.equal(g.limits), g.kinds&scalars == 0:
+	case reflect.DeepEqual(f.limits, g.limits), g.kinds&scalars == 0:
 		return f.limits
 	case f.kinds&scalars == 0:
 		return g.limits

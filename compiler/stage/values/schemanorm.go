@@ -55,18 +55,13 @@ func parseSchema(data []byte, documents *documents, path string) (*schema, error
 		n.root = m
 		n.id, _ = m["$id"].(string)
 		if spelt, ok := m["$schema"].(string); ok {
-			for _, d := range dialects {
-				if strings.Contains(spelt, d.contains) {
-					m["$schema"] = d.url
-					s.old = strings.Contains(d.url, "draft-0")
-					break
-				}
-			}
+			m["$schema"] = dialectOf(spelt)
+			s.old = isOld(spelt)
 		}
 		n.old = s.old
 		n.move()
 	}
-	n.schema(doc, 0)
+	walkSchemas(doc, 0, n.schema)
 	c := jsonschema.NewCompiler()
 	c.UseLoader(allowing{})
 	if err := c.AddResource(schemaURL, doc); err != nil {
@@ -125,24 +120,13 @@ func (n *normaliser) move() {
 	}
 }
 
-// The keywords whose value is a schema, a list of schemas, or a map of schemas
-// by name.
-var (
-	insideOne  = []string{"additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"}
-	insideList = []string{"allOf", "anyOf", "items", "oneOf", "prefixItems"}
-	insideMap  = []string{"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
-)
-
-func (n normaliser) schema(x any, depth int) {
-	m, ok := x.(map[string]any)
-	if !ok || depth > maxLevels*4 {
-		return
-	}
+// schema makes local references relative to the file, and removes $schema and the others.
+func (n normaliser) schema(m map[string]any, depth int) {
 	if depth > 0 {
 		// Use one dialect for the whole schema.
 		delete(m, "$schema")
 	}
-	for _, key := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
+	for _, key := range refKeys {
 		ref, ok := m[key].(string)
 		if !ok || n.local(m, key, ref) {
 			continue
@@ -152,23 +136,6 @@ func (n normaliser) schema(x any, depth int) {
 			maps.DeleteFunc(m, func(k string, _ any) bool {
 				return !slices.Contains([]string{"$schema", "$id", "id", "definitions"}, k)
 			})
-		}
-	}
-	for _, k := range insideOne {
-		n.schema(m[k], depth+1)
-	}
-	for _, k := range insideList {
-		if l, ok := m[k].([]any); ok {
-			for _, e := range l {
-				n.schema(e, depth+1)
-			}
-		}
-	}
-	for _, k := range insideMap {
-		if by, ok := m[k].(map[string]any); ok {
-			for _, e := range by {
-				n.schema(e, depth+1)
-			}
 		}
 	}
 }
@@ -195,10 +162,4 @@ func (s *schema) at(ref string) any {
 		return nil
 	}
 	return pointed(s.doc, fragment)
-}
-
-// jsonNumber returns a JSON number of the schema as its text.
-func jsonNumber(x any) (json.Number, bool) {
-	n, ok := x.(json.Number)
-	return n, ok
 }

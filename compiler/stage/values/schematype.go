@@ -1,6 +1,7 @@
 package values
 
 import (
+	"cmp"
 	"maps"
 	"net/url"
 	"regexp"
@@ -75,9 +76,7 @@ func (r *facetReader) facet(x any, depth int) *facet {
 				alternatives = disjoin(alternatives, g)
 			}
 		}
-		if alternatives != nil {
-			f = conjoin(f, alternatives)
-		}
+		f = conjoin(f, alternatives)
 	}
 	// Conditional schemas still name keys.
 	for _, key := range []string{"if", "then", "else"} {
@@ -167,52 +166,36 @@ func (r *facetReader) further(f *facet, m map[string]any, depth int) {
 	f.open = f.open || patterns
 }
 
-// conjoin returns the facet of values that meet both facets.
+// conjoin returns the facet of values that meet both facets; nil means any.
 func conjoin(a, b *facet) *facet {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
 	out := &facet{
-		kinds: a.kinds & b.kinds, typed: a.typed || b.typed, fields: map[string]*facet{},
-		open: a.open || b.open, closed: a.closed || b.closed, doc: a.doc, elem: a.elem, rest: a.rest,
+		kinds: a.kinds & b.kinds, typed: a.typed || b.typed, order: union(a.order, b.order), fields: map[string]*facet{},
+		open: a.open || b.open, closed: a.closed || b.closed, doc: cmp.Or(a.doc, b.doc),
+		elem: conjoin(a.elem, b.elem), rest: conjoin(a.rest, b.rest), limits: a.limits.and(b.limits),
 	}
-	if out.doc == "" {
-		out.doc = b.doc
+	for _, k := range out.order {
+		out.fields[k] = conjoin(a.fields[k], b.fields[k])
 	}
-	switch {
-	case out.elem == nil:
-		out.elem = b.elem
-	case b.elem != nil:
-		out.elem = conjoin(a.elem, b.elem)
-	}
-	switch {
-	case out.rest == nil:
-		out.rest = b.rest
-	case b.rest != nil:
-		out.rest = conjoin(a.rest, b.rest)
-	}
-	out.limits = a.limits.and(b.limits)
-	for _, k := range union(a.order, b.order) {
-		f, g := a.fields[k], b.fields[k]
-		switch {
-		case g == nil:
-			out.fields[k] = f
-		case f == nil:
-			out.fields[k] = g
-		default:
-			out.fields[k] = conjoin(f, g)
-		}
-	}
-	out.order = union(a.order, b.order)
 	return out
 }
 
-// disjoin returns the facet of values that meet at least one of the facets.
+// disjoin returns the facet of values that meet at least one of the facets; nil means
+// any.
 func disjoin(a, b *facet) *facet {
+	if a == nil || b == nil {
+		return nil
+	}
 	out := &facet{kinds: a.kinds | b.kinds, typed: a.typed && b.typed, fields: map[string]*facet{}, doc: a.doc}
 	out.limits = a.or(b)
-	if a.kinds&List == 0 {
+	switch {
+	case a.kinds&List == 0:
 		out.elem = b.elem
-	} else if b.kinds&List == 0 {
+	case b.kinds&List == 0:
 		out.elem = a.elem
-	} else if a.elem != nil && b.elem != nil {
+	default:
 		out.elem = disjoin(a.elem, b.elem)
 	}
 	// A side that excludes maps does not constrain keys.
@@ -226,9 +209,7 @@ func disjoin(a, b *facet) *facet {
 	}
 	out.open = a.open || b.open
 	out.closed = a.closed && b.closed
-	if a.rest != nil && b.rest != nil {
-		out.rest = disjoin(a.rest, b.rest)
-	}
+	out.rest = disjoin(a.rest, b.rest)
 	out.order = union(a.order, b.order)
 	for _, k := range out.order {
 		f, g := a.fields[k], b.fields[k]
@@ -237,10 +218,8 @@ func disjoin(a, b *facet) *facet {
 			out.fields[k] = g
 		case g == nil && b.closed:
 			out.fields[k] = f
-		case f == nil:
-			out.fields[k] = disjoin(g, &facet{kinds: Any})
-		case g == nil:
-			out.fields[k] = disjoin(f, &facet{kinds: Any})
+		case f == nil || g == nil:
+			out.fields[k] = disjoin(cmp.Or(f, g), &facet{kinds: Any})
 		default:
 			out.fields[k] = disjoin(f, g)
 		}
