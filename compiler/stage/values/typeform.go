@@ -45,30 +45,18 @@ const numberForms = wholeForm | decimalForm | boolForm | quantityForm | shareFor
 // a bool.
 const notText = wholeForm | decimalForm | boolForm | toggleForm
 
+// typeForms are the conditions of Kubernetes fields by their types.
+var typeForms = map[kube.Type]form{
+	kube.Integer: wholeForm, kube.Number: decimalForm, kube.Boolean: boolForm, kube.Quantity: quantityForm, kube.String: stringForm,
+	kube.IntOrString: intOrStringForm, kube.List: listForm, kube.Object: mapForm | fieldsForm,
+}
+
 // formOf returns the condition of a Kubernetes field.
 func formOf(s *kube.Schema) form {
-	switch s.Type {
-	case kube.Integer:
-		return wholeForm
-	case kube.Number:
-		return decimalForm
-	case kube.Boolean:
-		return boolForm
-	case kube.Quantity:
-		return quantityForm
-	case kube.String:
-		return stringForm
-	case kube.IntOrString:
-		return intOrStringForm
-	case kube.List:
-		return listForm
-	case kube.Object:
-		if len(s.Fields) == 0 && s.Elem != nil && s.Elem.Type == kube.String {
-			return mapForm | textsForm
-		}
-		return mapForm | fieldsForm
+	if s.Type == kube.Object && len(s.Fields) == 0 && s.Elem != nil && s.Elem.Type == kube.String {
+		return mapForm | textsForm
 	}
-	return 0
+	return typeForms[s.Type]
 }
 
 // commonForm returns the condition that all fields have; 0 when they differ.
@@ -82,16 +70,6 @@ func commonForm(all []*kube.Schema) form {
 		}
 	}
 	return f
-}
-
-// isShare reports whether Kubernetes accepts a number or a percentage in the
-// field. Its schemas do not distinguish such a field from a port.
-func isShare(field string) bool {
-	switch field {
-	case "maxUnavailable", "minAvailable", "maxSurge":
-		return true
-	}
-	return false
 }
 
 // formAt returns the condition of a sink for a value that is printed with the

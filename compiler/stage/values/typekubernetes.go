@@ -151,7 +151,8 @@ func (k *shapes) fill(out *shape, all []*kube.Schema) {
 	}
 	for name, list := range below {
 		out.fields[name] = k.of(list)
-		if isShare(name) && out.fields[name] != nil && out.fields[name].form == intOrStringForm {
+		// The schemas do not distinguish a number or a percentage from a port.
+		if fieldForms[name] == shareForm && out.fields[name] != nil && out.fields[name].form == intOrStringForm {
 			out.fields[name] = &shape{form: shareForm}
 		}
 	}

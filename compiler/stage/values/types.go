@@ -19,6 +19,7 @@ package values
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -271,12 +272,5 @@ func (t *Type) merge(o *Type, depth int) {
 
 // sortedNew returns the sorted names that are not yet keys of t.
 func (t *Type) sortedNew(names map[string]bool) []string {
-	var out []string
-	for k := range names {
-		if t.Fields[k] == nil {
-			out = append(out, k)
-		}
-	}
-	slices.Sort(out)
-	return out
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(names)), func(k string) bool { return t.Fields[k] != nil })
 }
