@@ -52,48 +52,33 @@ func (it *Item) removedFields(before, after *unstructured.Unstructured) fieldSet
 
 // presentIn returns the fields of the set that a value has.
 func (s fieldSet) presentIn(v any) fieldSet {
-	if v == nil || s == nil || s.isLeaf() {
-		if v == nil {
-			return nil
-		}
+	switch {
+	case v == nil:
+		return nil
+	case s.isLeaf():
 		return s
 	}
-	var out fieldSet
-	for key, in := range s {
-		present := fieldSet{}
-		if key != "." {
-			present = in.presentIn(at(v, key))
+	return s.mapped(func(key string, in fieldSet) fieldSet {
+		if key == "." {
+			return in
 		}
-		if present == nil {
-			continue
-		}
-		if out == nil {
-			out = fieldSet{}
-		}
-		out[key] = present
-	}
-	return out
+		return in.presentIn(at(v, key))
+	})
 }
 
 // expandRemoved adds to removed all fields below a map or element that is itself
 // removed: API defaults in it, which have no manager, are removed with it.
 func expandRemoved(removed, others fieldSet) fieldSet {
-	if removed == nil || removed.isLeaf() {
+	if removed.isLeaf() {
 		return removed
 	}
-	out := make(fieldSet, len(removed))
-	for key, in := range removed {
-		_, itself := in["."]
-		if other, ok := others[key]; ok {
-			in = expandRemoved(in, other)
-		} else if itself {
-			in = fieldSet{}
-		} else {
-			in = expandRemoved(in, nil)
+	return removed.mapped(func(key string, in fieldSet) fieldSet {
+		other, ok := others[key]
+		if _, itself := in["."]; itself && !ok {
+			return fieldSet{}
 		}
-		out[key] = in
-	}
-	return out
+		return expandRemoved(in, other)
+	})
 }
 
 // difference returns the fields of a that are not in b, nil when there are none. A
@@ -105,21 +90,7 @@ func difference(a, b fieldSet) fieldSet {
 	case a.isLeaf() || b.isLeaf():
 		return nil
 	}
-	var out fieldSet
-	for k, in := range a {
-		rest := in
-		if other, ok := b[k]; ok {
-			rest = difference(in, other)
-		}
-		if rest == nil {
-			continue
-		}
-		if out == nil {
-			out = fieldSet{}
-		}
-		out[k] = rest
-	}
-	return out
+	return a.mapped(func(key string, in fieldSet) fieldSet { return difference(in, b[key]) })
 }
 
 // mergePatch returns the JSON merge patch (RFC 7386) between two maps.

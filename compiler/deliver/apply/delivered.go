@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -180,9 +179,7 @@ func (s fieldSet) withEmptyValues(v any) fieldSet {
 	}
 	out := maps.Clone(s)
 	for key, in := range s {
-		if key != "." {
-			out[key] = in.withEmptyValues(at(v, key))
-		}
+		out[key] = in.withEmptyValues(at(v, key))
 	}
 	object, _ := v.(map[string]any)
 	for k, field := range object {
@@ -208,14 +205,9 @@ func stepOf(key string) (fleet.Step, bool) {
 	if name, isField := strings.CutPrefix(key, "f:"); isField {
 		return fleet.Step{Key: name}, true
 	}
-	text, isElement := strings.CutPrefix(key, "k:")
-	var keys map[string]any
-	if !isElement || json.Unmarshal([]byte(text), &keys) != nil {
-		return fleet.Step{}, false
-	}
-	fields := map[string]string{}
+	keys, fields := keysOf(key), map[string]string{}
 	for name, v := range keys {
 		fields[name] = fmt.Sprint(v)
 	}
-	return fleet.Step{Fields: fields}, true
+	return fleet.Step{Fields: fields}, keys != nil
 }

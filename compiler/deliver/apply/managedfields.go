@@ -65,18 +65,40 @@ func union(a, b fieldSet) fieldSet {
 // isLeaf reports whether the set stands for a whole value.
 func (s fieldSet) isLeaf() bool { return s != nil && len(s) == 0 }
 
+// mapped returns the set with f applied to the set of each key, without those for which f
+// returns nil; nil when none is left.
+func (s fieldSet) mapped(f func(key string, in fieldSet) fieldSet) fieldSet {
+	var out fieldSet
+	for key, in := range s {
+		if in = f(key, in); in != nil {
+			if out == nil {
+				out = fieldSet{}
+			}
+			out[key] = in
+		}
+	}
+	return out
+}
+
+// keysOf returns the fields that identify the list element of a key of a fieldSet, nil for
+// other keys.
+func keysOf(key string) map[string]any {
+	text, isElement := strings.CutPrefix(key, "k:")
+	var keys map[string]any
+	if !isElement || json.Unmarshal([]byte(text), &keys) != nil {
+		return nil
+	}
+	return keys
+}
+
 // element returns the set of a list element and the keys that identify it, nil when
 // the set does not have the element.
 func (s fieldSet) element(v any) (set fieldSet, keys []string) {
-	for name, set := range s {
-		text, isKey := strings.CutPrefix(name, "k:")
-		var want map[string]any
-		if !isKey || json.Unmarshal([]byte(text), &want) != nil {
-			continue
-		}
-		m, _ := v.(map[string]any)
+	m, isMap := v.(map[string]any)
+	for key, set := range s {
+		want := keysOf(key)
 		names := slices.Collect(maps.Keys(want))
-		if m != nil && !slices.ContainsFunc(names, func(k string) bool { return fmt.Sprint(keyOf(m, k)) != fmt.Sprint(want[k]) }) {
+		if isMap && want != nil && !slices.ContainsFunc(names, func(k string) bool { return fmt.Sprint(keyOf(m, k)) != fmt.Sprint(want[k]) }) {
 			return set, names
 		}
 	}

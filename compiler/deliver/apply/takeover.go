@@ -179,35 +179,24 @@ func encodeFields(s fieldSet) *metav1.FieldsV1 {
 
 // split returns the fields at a path, and the others; nil for none.
 func (s fieldSet) split(path []fleet.Step) (at, others fieldSet) {
+	at = s.under(path)
+	return at, difference(s, at)
+}
+
+// under returns the fields at a path, nil for none.
+func (s fieldSet) under(path []fleet.Step) fieldSet {
 	switch {
-	case s == nil || s.isLeaf() && len(path) > 0:
-		return nil, s
 	case len(path) == 0:
-		return s, nil
+		return s
+	case s.isLeaf():
+		return nil
 	}
-	others = maps.Clone(s)
-	for key, in := range s {
+	return s.mapped(func(key string, in fieldSet) fieldSet {
 		if !matchesStep(key, path[0]) {
-			continue
+			return nil
 		}
-		below, rest := in.split(path[1:])
-		if below == nil {
-			continue
-		}
-		if at == nil {
-			at = fieldSet{}
-		}
-		at[key] = below
-		if rest == nil {
-			delete(others, key)
-		} else {
-			others[key] = rest
-		}
-	}
-	if len(others) == 0 {
-		others = nil
-	}
-	return at, others
+		return in.under(path[1:])
+	})
 }
 
 // matchesStep reports whether a key of a fieldSet matches a step of a path.
@@ -215,9 +204,8 @@ func matchesStep(key string, step fleet.Step) bool {
 	if step.Key != "" {
 		return key == "f:"+step.Key
 	}
-	text, isElement := strings.CutPrefix(key, "k:")
-	var element map[string]any
-	return isElement && json.Unmarshal([]byte(text), &element) == nil && step.Matches(element)
+	keys := keysOf(key)
+	return keys != nil && step.Matches(keys)
 }
 
 // A Takeover lists the fields that adoption removes from one manager. Its JSON
@@ -249,18 +237,7 @@ func intersection(a, b fieldSet) fieldSet {
 	case b.isLeaf():
 		return b // everything below is removed
 	}
-	var out fieldSet
-	for key, in := range a {
-		both := intersection(in, b[key])
-		if both == nil {
-			continue
-		}
-		if out == nil {
-			out = fieldSet{}
-		}
-		out[key] = both
-	}
-	return out
+	return a.mapped(func(key string, in fieldSet) fieldSet { return intersection(in, b[key]) })
 }
 
 // paths returns the sorted paths of the set's fields that differ between two states
@@ -310,8 +287,7 @@ func joinKey(prefix, key string) string {
 		}
 		return strings.TrimPrefix(prefix+"."+text, ".")
 	case "k":
-		var fields map[string]any
-		if json.Unmarshal([]byte(text), &fields) == nil {
+		if fields := keysOf(key); fields != nil {
 			var parts []string
 			for _, name := range slices.Sorted(maps.Keys(fields)) {
 				value, _ := json.Marshal(fields[name]) // it was JSON
