@@ -5,9 +5,11 @@ import (
 	"context"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -31,39 +33,24 @@ func (t Target) missingRights(ctx context.Context, plan, earlier *Plan) ([]clust
 	if all, err := t.Live.May(ctx, cluster.Right{}); err != nil || all {
 		return nil, err
 	}
-	// Rights that hold in all namespaces need one request.
-	wide := map[cluster.Right]bool{}
-	for _, r := range needed {
-		r.Namespace = ""
-		wide[r] = false
+	var answers par.ResultMemo[cluster.Right, bool]
+	may := func(ctx context.Context, r cluster.Right) (bool, error) {
+		return answers.Get(r, func() (bool, error) { return t.Live.May(ctx, r) })
 	}
-	kinds := sortedRights(wide)
-	allowed := make([]bool, len(kinds))
-	if err := forEach(ctx, len(kinds), func(ctx context.Context, i int) (err error) {
-		allowed[i], err = t.Live.May(ctx, kinds[i])
-		return err
-	}); err != nil {
-		return nil, err
-	}
-	for i, r := range kinds {
-		wide[r] = allowed[i]
-	}
-	remaining := slices.DeleteFunc(needed, func(r cluster.Right) bool {
-		r.Namespace = ""
-		return wide[r]
-	})
-	allowedIn := make([]bool, len(remaining))
-	if err := forEach(ctx, len(remaining), func(ctx context.Context, i int) (err error) {
-		if remaining[i].Namespace != "" {
-			allowedIn[i], err = t.Live.May(ctx, remaining[i])
+	allowed := make([]bool, len(needed))
+	if err := forEach(ctx, len(needed), func(ctx context.Context, i int) (err error) {
+		everywhere := needed[i]
+		everywhere.Namespace = "" // rights that hold in all namespaces need one request
+		if allowed[i], err = may(ctx, everywhere); !allowed[i] && err == nil {
+			allowed[i], err = may(ctx, needed[i])
 		}
 		return err
 	}); err != nil {
 		return nil, err
 	}
 	var missing []cluster.Right
-	for i, r := range remaining {
-		if !allowedIn[i] {
+	for i, r := range needed {
+		if !allowed[i] {
 			missing = append(missing, r)
 		}
 	}
@@ -175,11 +162,8 @@ func (t Target) futureResource(gvk schema.GroupVersionKind) schema.GroupVersionR
 		if !slices.Contains(fleet.ServedKinds(o.Unstructured), gvk) {
 			continue
 		}
-		if spec, ok := o.Object["spec"].(map[string]any); ok {
-			if names, ok := spec["names"].(map[string]any); ok {
-				plural, _ := names["plural"].(string)
-				return gvk.GroupVersion().WithResource(plural)
-			}
+		if plural, ok, _ := unstructured.NestedString(o.Object, "spec", "names", "plural"); ok {
+			return gvk.GroupVersion().WithResource(plural)
 		}
 	}
 	return gvk.GroupVersion().WithResource(gvk.Kind)
