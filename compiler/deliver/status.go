@@ -130,10 +130,15 @@ func (s *Status) readLive(ctx context.Context, o StatusOptions, module string) {
 		}
 	}
 	if err == nil && o.Orphans {
-		var found *apply.Orphans
-		if found, err = apply.FindOrphans(ctx, s.server.Live, module, s.Cluster.ID, s.Inventory); err == nil {
-			s.Orphans, s.Unread = append([]string{}, found.IDs...), found.Unread
-			err = unlistedKinds(found.Unread)
+		var found []apply.ExportedObject
+		if found, s.Unread, err = apply.FindOrphans(ctx, s.server.Live, module, s.Cluster.ID, s.Inventory); err == nil {
+			s.Orphans = []string{}
+			for _, o := range found {
+				if o.Owner == "" {
+					s.Orphans = append(s.Orphans, o.ID)
+				}
+			}
+			err = unlistedKinds(s.Unread)
 		}
 	}
 	s.Err = diag.In(s.Cluster.ID, err)

@@ -166,33 +166,19 @@ func hasField(v any, set fieldSet, path []fleet.Step) bool {
 	return false
 }
 
-// OrphanedObjects returns the objects that have the labels of the fleet, and are
-// neither in the inventory nor in the bundle; and the kinds that could not be listed, sorted.
-// The owner of an object is empty unless a GitOps tool has applied it.
+// OrphanedObjects returns the objects of [FindOrphans] that are not in the bundle, and the
+// kinds that could not be listed, sorted.
 func (t Target) OrphanedObjects(ctx context.Context, v *Inventory) (orphans []ExportedObject, unread []string, err error) {
-	found, err := FindOrphans(ctx, t.Live, t.Fleet, t.Bundle.Cluster.ID, v)
-	if err != nil {
-		return nil, nil, err
-	}
+	orphans, unread, err = FindOrphans(ctx, t.Live, t.Fleet, t.Bundle.Cluster.ID, v)
 	inBundle := map[string]bool{}
 	for _, o := range slices.Concat(t.Bundle.Objects, t.Bundle.Hooks) {
 		inBundle[o.ID()] = true
 	}
-	for _, id := range found.IDs {
-		orphans = append(orphans, ExportedObject{ID: id, Release: found.Releases[id]})
-	}
-	byHelm := map[string]bool{} // exports have Flux's objects of these releases
-	for _, r := range t.Bundle.Cluster.Releases {
-		byHelm[r.Name] = r.Delivery == fleet.ByHelm
-	}
-	for _, o := range found.Exported {
-		if !byHelm[o.Release] {
-			orphans = append(orphans, o)
-		}
-	}
 	return slices.DeleteFunc(orphans, func(o ExportedObject) bool {
-		return inBundle[o.ID] || len(t.Releases) > 0 && !slices.Contains(t.Releases, o.Release)
-	}), found.Unread, nil
+		r := t.Bundle.Cluster.Release(o.Release)
+		isFlux := o.Owner != "" && r != nil && r.Delivery == fleet.ByHelm // exports have Flux's objects of these releases
+		return isFlux || inBundle[o.ID] || len(t.Releases) > 0 && !slices.Contains(t.Releases, o.Release)
+	}), unread, err
 }
 
 // FieldSteps parses the path of a field change. It leaves out the end of a path from

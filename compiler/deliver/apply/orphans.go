@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -9,36 +10,31 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
-// Orphans are objects that fleetc has applied and that are not in the inventory,
-// for example after the inventory was lost.
-type Orphans struct {
-	IDs      []string          // sorted
-	Releases map[string]string // by ID, as their labels name them
-	Unread   []string          // kinds that could not be listed, sorted
-
-	// Exported are objects that Flux or Argo CD have applied from an export of the cluster,
-	// and would not keep: those that the bundle does not have are left over.
-	Exported []ExportedObject
-}
-
-// An ExportedObject is an object that a GitOps tool has applied from an export.
+// An ExportedObject is an object with the labels of a fleet that its inventory does not have,
+// for example after the inventory was lost. If it has an owner, Flux or Argo CD have applied
+// it from an export of the cluster, and would not keep it: it is left over when the bundle
+// does not have it.
 type ExportedObject struct {
 	ID, Release string
-	Owner       string // such as Flux Kustomization flux-system/apps
+	Owner       string // such as Flux Kustomization flux-system/apps; empty for an orphan
+
+	uid types.UID
 }
 
 // FindOrphans lists the objects of the cluster with an ID that have the labels of the fleet
-// and are not in the inventory, which may be nil.
-func FindOrphans(ctx context.Context, c *cluster.Cluster, module, id string, v *Inventory) (*Orphans, error) {
+// and are not in the inventory, which may be nil, sorted. unread are kinds that could not be
+// listed, sorted.
+func FindOrphans(ctx context.Context, c *cluster.Cluster, module, id string, v *Inventory) (found []ExportedObject, unread []string, err error) {
 	kinds, unread, err := c.Kinds(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	f := orphanFinder{module: module, cluster: id, uids: map[string]bool{}, ids: map[string]bool{}}
 	if v != nil {
@@ -46,37 +42,26 @@ func FindOrphans(ctx context.Context, c *cluster.Cluster, module, id string, v *
 			f.uids[e.UID], f.ids[e.id()] = e.UID != "", true
 		}
 	}
-	found := make([][]labelledObject, len(kinds))
+	byKind := make([][]ExportedObject, len(kinds))
 	refused, err := listKinds(ctx, c, kinds, "", fleet.ReleaseLabel, func(i int, id string, o metav1.PartialObjectMetadata) error {
 		if owner, ok := f.find(id, o); ok {
 			release := diag.Visible(o.Labels[fleet.ReleaseLabel], diag.MaxText)
-			found[i] = append(found[i], labelledObject{ExportedObject{diag.Visible(id, diag.MaxText), release, owner}, string(o.UID)})
+			byKind[i] = append(byKind[i], ExportedObject{diag.Visible(id, diag.MaxText), release, owner, o.UID})
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out := &Orphans{Releases: map[string]string{}, Unread: slices.Concat(refused, unread)}
-	seen := map[string]bool{} // some objects are served in two groups
-	for _, o := range slices.Concat(found...) {
-		switch {
-		case seen[o.uid]:
-		case o.Owner != "":
-			out.Exported = append(out.Exported, o.ExportedObject)
-		default:
-			out.IDs, out.Releases[o.ID] = append(out.IDs, o.ID), o.Release
+	seen := map[types.UID]bool{} // some objects are served in two groups
+	for _, o := range slices.Concat(byKind...) {
+		if !seen[o.uid] {
+			found = append(found, o)
 		}
 		seen[o.uid] = true
 	}
-	slices.Sort(out.IDs)
-	return out, nil
-}
-
-// A labelledObject is an object with the label of a release. Its owner is empty for orphans.
-type labelledObject struct {
-	ExportedObject
-	uid string
+	slices.SortFunc(found, func(a, b ExportedObject) int { return cmp.Compare(a.ID, b.ID) })
+	return found, slices.Concat(refused, unread), nil
 }
 
 // An orphanFinder decides which objects are orphans.
