@@ -86,7 +86,9 @@ func (r *runner) applyHelm(ctx context.Context, it *Item) error {
 		return err
 	}
 	it.uid = state.UID
-	r.record.setApplied(it.ref, it.uid, "")
+	if e := r.record.entry(it.ref); e != nil {
+		e.UID = it.uid
+	}
 	r.result.Pruned += it.prunes()
 	r.result.Cascaded += it.cascaded()
 	r.report(Event{Stage: it.Stage, ID: it.ID, What: string(it.Action)})

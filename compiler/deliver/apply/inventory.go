@@ -119,31 +119,14 @@ func (v *Inventory) entries() map[string]Entry {
 	return out
 }
 
-// setApplied records that an object exists, with its fingerprint.
-func (v *Inventory) setApplied(ref cluster.Ref, uid, applied string) {
+// entry returns the entry of an object, nil when the inventory does not have it.
+func (v *Inventory) entry(ref cluster.Ref) *Entry {
 	for i := range v.Objects {
-		if v.Objects[i].ref() == ref {
-			v.Objects[i].UID, v.Objects[i].Applied = uid, applied
+		if e := &v.Objects[i]; e.Name == ref.Name && e.ref() == ref {
+			return e
 		}
 	}
-}
-
-// places returns the index of each object in the inventory.
-func (v *Inventory) places() map[cluster.Ref]int {
-	out := make(map[cluster.Ref]int, len(v.Objects))
-	for i, e := range v.Objects {
-		out[e.ref()] = i
-	}
-	return out
-}
-
-// setCompleted records that a Job is complete.
-func (v *Inventory) setCompleted(ref cluster.Ref, digest string) {
-	for i := range v.Objects {
-		if v.Objects[i].ref() == ref {
-			v.Objects[i].Completed = digest
-		}
-	}
+	return nil
 }
 
 // remove removes the objects with the IDs from the inventory.

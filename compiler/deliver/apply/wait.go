@@ -125,7 +125,9 @@ func (r *runner) recordReady(stage string, byID map[string]*Item, ready []kube.J
 		it := byID[o.Declared.ID()]
 		if o.Live != nil && isJob(o.Live) && isComplete(o.Live) {
 			it.completedDigest = it.contentDigest()
-			r.record.setCompleted(it.ref, it.completedDigest)
+			if e := r.record.entry(it.ref); e != nil {
+				e.Completed = it.completedDigest
+			}
 		}
 		if report {
 			r.report(Event{Stage: stage, ID: o.Declared.ID(), What: "ready"})

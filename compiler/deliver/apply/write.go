@@ -11,7 +11,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
 // errNotStarted is the result of objects that are skipped after a failure.
@@ -32,11 +31,10 @@ func (r *runner) applyAll(ctx context.Context, items []*Item) error {
 			writes = append(writes, it)
 		}
 	}
-	places := r.record.places()
 	for _, items := range [][]*Item{writes, webhooks} {
 		for len(items) > 0 {
 			n := sameKindPrefix(items)
-			if err := doAll(ctx, items[:n], r.apply, func(it *Item, current *unstructured.Unstructured) { r.recordApplied(it, current, places) }); err != nil {
+			if err := doAll(ctx, items[:n], r.apply, r.recordApplied); err != nil {
 				return err
 			}
 			for _, it := range items[:n] {
@@ -92,13 +90,12 @@ func doAll[T any](ctx context.Context, items []*Item, do func(context.Context, *
 }
 
 // recordApplied records and reports a written object.
-func (r *runner) recordApplied(it *Item, current *unstructured.Unstructured, places map[cluster.Ref]int) {
+func (r *runner) recordApplied(it *Item, current *unstructured.Unstructured) {
 	it.uid = string(current.GetUID())
 	if isJob(current) {
 		it.writtenJob = current
 	}
-	if at, ok := places[it.ref]; ok {
-		e := &r.record.Objects[at]
+	if e := r.record.entry(it.ref); e != nil {
 		e.UID, e.Applied, e.Completed = it.uid, it.fingerprint(current), ""
 	}
 	switch it.Action {
