@@ -131,25 +131,34 @@ func withParts(lists ...[]Item) []*Item {
 	return out
 }
 
-// cascades finds the objects that are deleted along with pruned ones. Each object
-// is in one cascade: that of its CRD before that of its namespace.
-func (p *planner) cascades(ctx context.Context, lists ...[]Item) error {
+// finders returns the functions that find a cascade. Each object is in one cascade: that of
+// its CRD before that of its namespace.
+func (c *cascader) finders() []func(context.Context, *Item) (*Cascade, error) {
+	return []func(context.Context, *Item) (*Cascade, error){c.ofCRD, c.ofNamespace, c.ofVolume}
+}
+
+// exclude leaves the objects of a cascade out of further ones.
+func (c *cascader) exclude(cascade *Cascade) {
+	if cascade != nil {
+		for _, uid := range cascade.uids {
+			c.pruned[uid] = true
+		}
+	}
+}
+
+// cascades finds the objects that are deleted along with pruned ones.
+func (p *planner) cascades(ctx context.Context, lists ...[]Item) (err error) {
 	items := withParts(lists...)
 	c := newCascader(p.Live, items)
-	for _, of := range []func(context.Context, *Item) (*Cascade, error){c.ofCRD, c.ofNamespace, c.ofVolume} {
+	for _, of := range c.finders() {
 		for _, it := range items {
 			if it.Action != Prune || it.Cascade != nil {
 				continue
 			}
-			var err error
 			if it.Cascade, err = of(ctx, it); err != nil {
 				return err
 			}
-			if it.Cascade != nil {
-				for _, uid := range it.Cascade.uids {
-					c.pruned[uid] = true
-				}
-			}
+			c.exclude(it.Cascade)
 		}
 	}
 	return nil
@@ -164,13 +173,11 @@ func (r *runner) checkCascade(ctx context.Context, it *Item) error {
 	items := withParts(r.plan.Items)
 	c := newCascader(r.Live, items)
 	for _, other := range items {
-		if other.Cascade != nil && other != it {
-			for _, uid := range other.Cascade.uids {
-				c.pruned[uid] = true
-			}
+		if other != it {
+			c.exclude(other.Cascade)
 		}
 	}
-	for _, of := range []func(context.Context, *Item) (*Cascade, error){c.ofCRD, c.ofNamespace, c.ofVolume} {
+	for _, of := range c.finders() {
 		now, err := of(ctx, it)
 		if err != nil {
 			return err
@@ -222,7 +229,7 @@ func (c *cascader) ofNamespace(ctx context.Context, it *Item) (*Cascade, error) 
 	if err != nil {
 		return nil, err
 	}
-	kinds = slices.DeleteFunc(kinds, func(k cluster.Kind) bool { return !k.Namespaced || isEphemeral(k.GroupKind()) })
+	kinds = slices.DeleteFunc(kinds, func(k cluster.Kind) bool { return !k.Namespaced || slices.Contains(ephemeralKinds, k.GroupKind()) })
 	out, err := c.list(ctx, kinds, it.ref.Name, func(o metav1.PartialObjectMetadata) (bool, error) { return c.hasNoOwner(ctx, o) })
 	if out != nil {
 		out.Unread = append(out.Unread, unread...)
@@ -230,24 +237,14 @@ func (c *cascader) ofNamespace(ctx context.Context, it *Item) (*Cascade, error) 
 	return out, err
 }
 
-// isEphemeral reports whether the control plane creates the objects of this kind.
-func isEphemeral(gk schema.GroupKind) bool {
-	switch gk.Kind {
-	case "Event":
-		return gk.Group == "" || gk.Group == "events.k8s.io"
-	case "Endpoints":
-		return gk.Group == ""
-	case "EndpointSlice":
-		return gk.Group == "discovery.k8s.io"
-	}
-	return false
-}
+// ephemeralKinds are the kinds whose objects the control plane creates.
+var ephemeralKinds = []schema.GroupKind{{Kind: "Event"}, {Group: "events.k8s.io", Kind: "Event"}, {Kind: "Endpoints"}, {Group: "discovery.k8s.io", Kind: "EndpointSlice"}}
 
 // isDefault reports whether the control plane creates the object in every
 // namespace.
 func isDefault(id string) bool {
-	kind, name, _ := strings.Cut(id, " ")
-	_, name, _ = strings.Cut(name, "/")
+	kind, rest, _ := strings.Cut(id, " ")
+	_, name, _ := strings.Cut(rest, "/")
 	return kind == "ServiceAccount" && name == "default" || kind == "ConfigMap" && name == "kube-root-ca.crt"
 }
 

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -154,37 +155,40 @@ func (f SavedPlan) Check(p *Plan) error {
 		return &diag.Diag{Code: diag.CodeStalePlan, Msg: "the bundle of this cluster has changed since the plan was made", Hint: again}
 	}
 	now := p.Saved()
-	planned, found := map[string]SavedItem{}, map[string]bool{}
+	var faults diag.List
+	differs := func(id, msg string) {
+		faults.Add(&diag.Diag{Code: diag.CodeStalePlan, Path: diag.Visible(id, diag.MaxText), Msg: msg, Hint: again})
+	}
+	planned := map[string]SavedItem{}
 	for _, it := range f.Objects {
 		planned[it.ID] = it
 	}
-	var faults diag.List
+	found := map[string]bool{}
 	for _, it := range now.Objects {
 		found[it.ID] = true
 		before, ok := planned[it.ID]
 		switch {
-		case !ok:
-			faults.Add(&diag.Diag{Code: diag.CodeStalePlan, Path: it.ID, Msg: fmt.Sprintf("it differs from the plan: the action was none, and now it is %s", it.Action), Hint: again})
-		case before.Action != it.Action:
-			faults.Add(&diag.Diag{Code: diag.CodeStalePlan, Path: it.ID, Msg: fmt.Sprintf("it differs from the plan: the action was %s, and now it is %s", before.Action, it.Action), Hint: again})
+		case !ok || before.Action != it.Action:
+			differs(it.ID, otherAction(before.Action, it.Action))
 		case before.State != it.State:
-			faults.Add(&diag.Diag{Code: diag.CodeStalePlan, Path: it.ID, Msg: "it was changed since the plan was made", Hint: again})
+			differs(it.ID, "it was changed since the plan was made")
 		}
 		if n := (&Cascade{uids: it.Cascade}).countExcept(before.Cascade); ok && n > 0 {
-			faults.Add(&diag.Diag{Code: diag.CodeStalePlan, Path: it.ID, Msg: cascadeGrew(n), Hint: again})
+			differs(it.ID, cascadeGrew(n))
 		}
 	}
 	for _, it := range f.Objects {
 		if !found[it.ID] {
-			faults.Add(&diag.Diag{
-				Code: diag.CodeStalePlan, Path: diag.Visible(it.ID, diag.MaxText),
-				Msg:  fmt.Sprintf("it differs from the plan: the action was %s, and now it is none", diag.Visible(string(it.Action), diag.MaxText)),
-				Hint: again,
-			})
+			differs(it.ID, otherAction(it.Action, ""))
 		}
 	}
 	faults.Add(f.checkActions(now))
 	return faults.Err()
+}
+
+// otherAction is the message for an object with another action than in the plan.
+func otherAction(planned, now Action) string {
+	return fmt.Sprintf("it differs from the plan: the action was %s, and now it is %s", diag.Visible(string(cmp.Or(planned, "none")), diag.MaxText), cmp.Or(now, "none"))
 }
 
 // checkActions returns a fault for each action that differs from the saved plan.
