@@ -73,31 +73,26 @@ func (a *PlannedAction) order() int {
 // levelOf returns the level of a release of the bundle, [noLevel] for the empty
 // name.
 func (p *planner) levelOf(release string) int {
-	for _, r := range p.Bundle.Cluster.Releases {
-		if r.Name == release {
-			return r.Level
-		}
+	if r := p.Bundle.Cluster.Release(release); r != nil {
+		return r.Level
 	}
 	return noLevel
 }
 
 func (p *planner) isReleaseDue(plan *Plan, release string) bool {
-	i := slices.IndexFunc(p.Bundle.Cluster.Releases, func(r *fleet.Release) bool { return r.Name == release })
-	return p.inScope(p.Bundle.Cluster.Releases[i].Stage, release) && (plan.next.Releases[release] != plan.inventory.Releases[release] ||
+	return p.inScope(p.Bundle.Cluster.Release(release).Stage, release) && (plan.next.Releases[release] != plan.inventory.Releases[release] ||
 		slices.ContainsFunc(plan.Items, func(it Item) bool { return it.Release == release && it.Action.writes() }))
 }
 
 // dryRunJobs sends the Jobs of an action as dry runs.
-func (p *planner) dryRunJobs(ctx context.Context, a *PlannedAction) error {
+func (p *planner) dryRunJobs(ctx context.Context, a *PlannedAction) (err error) {
 	if a.Task.Job != nil {
-		if err := p.dryRunJob(ctx, a, false); err != nil {
-			return err
-		}
+		err = p.dryRunJob(ctx, a, false)
 	}
-	if a.Undo.Job != nil && a.Reason == "" {
-		return p.dryRunJob(ctx, a, true)
+	if err == nil && a.Undo.Job != nil && a.Reason == "" {
+		err = p.dryRunJob(ctx, a, true)
 	}
-	return nil
+	return err
 }
 
 func (p *planner) dryRunJob(ctx context.Context, a *PlannedAction, undo bool) error {

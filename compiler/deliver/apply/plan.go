@@ -261,7 +261,7 @@ func (p *planner) nextInventory(items []Item) *Inventory {
 			others = append(others, e)
 		}
 	}
-	v.Objects = slices.Concat(v.Objects, others, p.keptEntries(items, in), p.pendingEntries(items))
+	v.Objects = slices.Concat(v.Objects, others, p.removedEntries(items, in))
 	p.sortEntries(v.Objects)
 	v.Hooks = p.nextHooks(v.Objects)
 	v.Stages, v.Releases = map[string]string{}, map[string]string{}
@@ -287,36 +287,28 @@ func (p *planner) nextInventory(items []Item) *Inventory {
 	return v
 }
 
-// keptEntries returns the entries of kept objects, including those that Helm keeps;
-// in has the IDs of all other entries.
-func (p *planner) keptEntries(items []Item, in map[string]bool) []Entry {
-	var out []Entry
+// removedEntries returns the entries of kept objects, including those that Helm keeps, and
+// of objects that are still being deleted; in has the IDs of all other entries.
+func (p *planner) removedEntries(items []Item, in map[string]bool) []Entry {
+	var kept, pending []Entry
 	for _, it := range items {
-		if it.Action == Keep && it.Owner == "" {
-			out = append(out, p.recorded[it.ID])
+		switch {
+		case it.Action == Pending:
+			pending = append(pending, p.recorded[it.ID].asPending())
+		case it.Action == Keep && it.Owner == "":
+			kept = append(kept, p.recorded[it.ID])
 		}
 		for _, part := range it.Parts {
 			if part.Action == Keep && part.Owner == "" && !in[part.ID] {
 				in[part.ID] = true
-				out = append(out, entryOf(part, part.uid))
+				kept = append(kept, entryOf(part, part.uid))
 			}
 		}
 	}
-	for i := range out {
-		out[i].Kept, out[i].Pending = true, false
+	for i := range kept {
+		kept[i].Kept, kept[i].Pending = true, false
 	}
-	return out
-}
-
-// pendingEntries returns the entries of objects that are still being deleted.
-func (p *planner) pendingEntries(items []Item) []Entry {
-	var out []Entry
-	for _, it := range items {
-		if it.Action == Pending {
-			out = append(out, p.recorded[it.ID].asPending())
-		}
-	}
-	return out
+	return slices.Concat(kept, pending)
 }
 
 // sortEntries sorts entries into the order of the bundle, followed by those that
