@@ -340,11 +340,12 @@ func (c *comparer) orphans(ctx context.Context) ([]ObjectDiff, error) {
 	}
 	var out []ObjectDiff
 	for _, it := range items {
+		parts := orphanedParts(it.Parts)
 		switch {
 		case it.handedOver: // its objects are compared instead
 		case it.Owner != "":
-		case it.IsHelm() && it.Action == Prune:
-			out = append(out, orphansOf(it)...)
+		case len(parts) > 0:
+			out = append(out, parts...)
 		case it.Action == Refused:
 			out = append(out, ObjectDiff{ID: it.ID, Release: it.Release, Finding: Unknown, Why: it.Reason})
 		case !c.recorded[it.ID].Kept && !it.unserved:

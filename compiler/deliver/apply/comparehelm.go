@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -67,12 +66,8 @@ func (c *comparer) expandHelmRelease(ctx context.Context, it *Item) ([]ObjectDif
 		for _, o := range state.Objects {
 			targets[idOf(cluster.RefOf(o))] = cluster.MarkForHelm(o, it.ref.Namespace, it.ref.Name)
 		}
-	} else {
-		rendered, err := c.helmTargets(ctx, it)
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(targets, rendered)
+	} else if targets, err = c.helmTargets(ctx, it); err != nil {
+		return nil, err
 	}
 	for i := range it.Parts {
 		part := &it.Parts[i]
@@ -82,13 +77,7 @@ func (c *comparer) expandHelmRelease(ctx context.Context, it *Item) ([]ObjectDif
 			part.object = o
 		}
 	}
-	var out []ObjectDiff
-	for _, part := range removed {
-		if part.Action == Prune {
-			out = append(out, ObjectDiff{ID: part.ID, Release: it.Release, Finding: Orphaned, Before: part.Before})
-		}
-	}
-	return out, nil
+	return orphanedParts(removed), nil
 }
 
 // afterHelm returns an object of a release after the next install or upgrade.
@@ -120,17 +109,13 @@ func (it *Item) explainPart(out *ObjectDiff) {
 	}
 }
 
-// orphansOf returns the objects of a Helm release that are not in the bundle, or
-// the release itself when it has no objects.
-func orphansOf(it Item) []ObjectDiff {
+// orphanedParts returns the objects of a Helm release that are pruned with it.
+func orphanedParts(parts []Item) []ObjectDiff {
 	var out []ObjectDiff
-	for _, part := range it.Parts {
+	for _, part := range parts {
 		if part.Action == Prune {
-			out = append(out, ObjectDiff{ID: part.ID, Release: it.Release, Finding: Orphaned, Before: part.Before})
+			out = append(out, ObjectDiff{ID: part.ID, Release: part.Release, Finding: Orphaned, Before: part.Before})
 		}
-	}
-	if out == nil {
-		out = append(out, ObjectDiff{ID: it.ID, Release: it.Release, Finding: Orphaned, Before: it.Before, Why: it.Reason})
 	}
 	return out
 }

@@ -81,14 +81,24 @@ func placeholder(ref cluster.Ref, uid string) *unstructured.Unstructured {
 	return o
 }
 
-// planHelm plans a release that Helm delivers.
-func (p *planner) planHelm(ctx context.Context, it *Item) error {
+// helmState returns the stored state of a release that Helm delivers. It is nil after an
+// error, and if the user is not allowed to read it, which refuses the release.
+func (p *planner) helmState(ctx context.Context, it *Item) (*cluster.HelmState, error) {
 	state, err := cluster.ReadHelmState(ctx, p.Live, it.ref.Namespace, it.ref.Name)
 	if cluster.ReasonOf(err) == cluster.Forbidden {
 		it.refuse("Helm's records of it cannot be read: "+err.Error(), "see docs/helm.md for the rights that Helm needs")
-		return nil
+		return nil, nil
 	}
 	if err != nil {
+		return nil, err
+	}
+	return state, nil
+}
+
+// planHelm plans a release that Helm delivers.
+func (p *planner) planHelm(ctx context.Context, it *Item) error {
+	state, err := p.helmState(ctx, it)
+	if state == nil {
 		return err
 	}
 	it.helm, it.uid = state, state.UID
@@ -169,12 +179,8 @@ func (p *planner) helmDigest(r *fleet.Release) (string, error) {
 // the bundle any more. A release that does not exist, or now belongs to another
 // tool, gets no UID.
 func (p *planner) planHelmPrune(ctx context.Context, it *Item) error {
-	state, err := cluster.ReadHelmState(ctx, p.Live, it.ref.Namespace, it.ref.Name)
-	if cluster.ReasonOf(err) == cluster.Forbidden {
-		it.refuse("Helm's records of it cannot be read: "+err.Error(), "see docs/helm.md for the rights that Helm needs")
-		return nil
-	}
-	if err != nil || !isOurRelease(p.recorded[it.ID], state) {
+	state, err := p.helmState(ctx, it)
+	if state == nil || !isOurRelease(p.recorded[it.ID], state) {
 		return err
 	}
 	it.helm, it.uid, it.Action, it.Before = state, state.UID, Prune, placeholder(it.ref, state.UID)

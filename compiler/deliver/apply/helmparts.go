@@ -17,28 +17,21 @@ import (
 // This file plans the objects of releases that Helm delivers: the parts of an item.
 // It computes the patches that Helm would send and sends them as dry runs.
 
-// readAll reads the objects of items, with one request per kind and namespace where
-// possible. Objects that do not exist or that the user is not allowed to read are nil;
-// missing rights are reported elsewhere.
-func (p *planner) readAll(ctx context.Context, items []*Item) (map[*Item]*unstructured.Unstructured, error) {
+// readAll sets Before of items to their objects, which it reads with one request per kind and
+// namespace where possible. It is nil for objects that do not exist or that the user is not
+// allowed to read; missing rights are reported elsewhere.
+func (p *planner) readAll(ctx context.Context, items []*Item) error {
 	refs := make([]cluster.Ref, len(items))
 	for i, it := range items {
 		refs[i] = it.ref
 	}
 	reader := p.Live.NewReader(refs)
-	found := make([]*unstructured.Unstructured, len(items))
-	err := forEach(ctx, len(items), func(ctx context.Context, i int) (err error) {
-		found[i], err = reader.Object(ctx, refs[i])
-		if cluster.ReasonOf(err) == cluster.Forbidden {
+	return forEach(ctx, len(items), func(ctx context.Context, i int) (err error) {
+		if items[i].Before, err = reader.Object(ctx, refs[i]); cluster.ReasonOf(err) == cluster.Forbidden {
 			return nil
 		}
 		return err
 	})
-	out := make(map[*Item]*unstructured.Unstructured, len(items))
-	for i, it := range items {
-		out[it] = found[i]
-	}
-	return out, err
 }
 
 // checkParts reads the objects of a release and refuses the release when another
@@ -53,14 +46,12 @@ func (p *planner) checkParts(ctx context.Context, it *Item) (missing string, err
 	for i := range it.Parts {
 		parts[i] = &it.Parts[i]
 	}
-	found, err := p.readAll(ctx, parts)
-	if err != nil {
+	if err := p.readAll(ctx, parts); err != nil {
 		return "", err
 	}
 	in := map[string]bool{}
 	for _, part := range parts {
 		in[part.ID], part.Action = true, Unchanged
-		part.Before = found[part]
 		if part.Before == nil {
 			switch {
 			case stored[part.ID] && it.isUpToDate() && kube.DeletesItself(part.object): // it was deleted after its end
@@ -102,13 +93,12 @@ func (p *planner) removedParts(ctx context.Context, it *Item, objects []*unstruc
 			parts = append(parts, &Item{ID: idOf(ref), Release: it.Release, Stage: it.Stage, ref: ref})
 		}
 	}
-	found, err := p.readAll(ctx, parts)
-	if err != nil {
+	if err := p.readAll(ctx, parts); err != nil {
 		return nil, err
 	}
 	var out []Item
 	for _, part := range parts {
-		now := found[part]
+		now := part.Before
 		if now == nil {
 			continue
 		}
@@ -116,7 +106,7 @@ func (p *planner) removedParts(ctx context.Context, it *Item, objects []*unstruc
 		if owner == "" && !isPartOf(now, it.ref) {
 			continue
 		}
-		part.Before, part.uid = now, string(now.GetUID())
+		part.uid = string(now.GetUID())
 		if part.Action, part.Reason = p.pruneOrKeep(part.kind(), now); owner != "" {
 			part.leaveTo(owner)
 		}

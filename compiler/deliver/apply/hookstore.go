@@ -86,7 +86,7 @@ func (p *planner) readHooks(ctx context.Context, release string) ([]*unstructure
 	}
 	packed, err := p.store().readChunks(ctx, names)
 	if broken := (*brokenError)(nil); errors.As(err, &broken) {
-		return nil, p.store().corruptFault("the hooks of release " + release + " cannot be read: " + broken.why)
+		return nil, corruptFault("the hooks of release "+release+" cannot be read: "+broken.why, headName(p.Fleet))
 	} else if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (p *planner) readHooks(ctx context.Context, release string) ([]*unstructure
 		out = append(out, &unstructured.Unstructured{Object: h})
 	}
 	if err != nil || slices.ContainsFunc(out, isIncomplete) {
-		return nil, p.store().corruptFault("the hooks of release " + release + " are not in the format that fleetc writes")
+		return nil, corruptFault("the hooks of release "+release+" are not in the format that fleetc writes", headName(p.Fleet))
 	}
 	return out, nil
 }

@@ -3,11 +3,9 @@ package apply
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -36,11 +34,7 @@ func (s store) readOld(ctx context.Context) (*Inventory, error) {
 	}
 	v, err := s.readParts(ctx, head)
 	if broken := (*brokenError)(nil); errors.As(err, &broken) {
-		return nil, &diag.Diag{
-			Code: diag.CodeDamagedRecord,
-			Msg:  fmt.Sprintf("the inventory in %s cannot be used: %s", Namespace, diag.Visible(broken.why, diag.MaxText)),
-			Hint: "restore Secret " + Namespace + "/" + oldHead + " from a backup; or delete it and apply; fleetc then does not prune what the fleet no longer has",
-		}
+		return nil, corruptFault(broken.why, oldHead)
 	}
 	if err != nil || v.Fleet != s.fleet {
 		return nil, err

@@ -104,7 +104,7 @@ func (s store) read(ctx context.Context) (*Inventory, error) {
 			return v, nil
 		}
 		if broken := (*brokenError)(nil); errors.As(err, &broken) {
-			err = s.corruptFault(broken.why)
+			err = corruptFault(broken.why, headName(s.fleet))
 		}
 		if try == tries {
 			return nil, err
@@ -159,12 +159,12 @@ func dataOf(secret *unstructured.Unstructured, key string) []byte {
 	return data
 }
 
-// corruptFault returns the fault of an invalid inventory.
-func (s store) corruptFault(why string) error {
+// corruptFault returns the fault of an invalid inventory. head is the name of its first Secret.
+func corruptFault(why, head string) error {
 	return &diag.Diag{
 		Code: diag.CodeDamagedRecord,
 		Msg:  fmt.Sprintf("the inventory in %s cannot be used: %s", Namespace, diag.Visible(why, diag.MaxText)),
-		Hint: "restore " + headText(s.fleet) + " from a backup; or delete it and apply; fleetc then does not prune what the fleet no longer has",
+		Hint: "restore Secret " + Namespace + "/" + head + " from a backup; or delete it and apply; fleetc then does not prune what the fleet no longer has",
 	}
 }
 
