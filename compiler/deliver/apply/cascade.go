@@ -131,10 +131,28 @@ func withParts(lists ...[]Item) []*Item {
 	return out
 }
 
-// finders returns the functions that find a cascade. Each object is in one cascade: that of
-// its CRD before that of its namespace.
-func (c *cascader) finders() []func(context.Context, *Item) (*Cascade, error) {
-	return []func(context.Context, *Item) (*Cascade, error){c.ofCRD, c.ofNamespace, c.ofVolume}
+// cascadeKinds are the kinds whose deletion deletes other objects. Each deleted object is in
+// one cascade: that of its CRD before that of its namespace.
+var cascadeKinds = []schema.GroupKind{fleet.CRDKind, {Kind: "Namespace"}, {Kind: "PersistentVolumeClaim"}, {Kind: "PersistentVolume"}}
+
+// find finds the cascade of an object, nil for an object that has none.
+func (c *cascader) find(ctx context.Context, it *Item) (*Cascade, error) {
+	switch gk := it.kind(); {
+	case gk == fleet.CRDKind:
+		return c.ofCRD(ctx, it)
+	case gk == schema.GroupKind{Kind: "Namespace"}:
+		return c.ofNamespace(ctx, it)
+	case !slices.Contains(cascadeKinds, gk):
+		return nil, nil
+	}
+	o, err := c.live.Object(ctx, it.ref)
+	switch {
+	case err != nil || o == nil:
+		return nil, err
+	case it.ref.Kind == "PersistentVolumeClaim":
+		return c.ofClaim(ctx, o)
+	}
+	return c.ofVolume(o), nil
 }
 
 // exclude leaves the objects of a cascade out of further ones.
@@ -150,12 +168,12 @@ func (c *cascader) exclude(cascade *Cascade) {
 func (p *planner) cascades(ctx context.Context, lists ...[]Item) (err error) {
 	items := withParts(lists...)
 	c := newCascader(p.Live, items)
-	for _, of := range c.finders() {
+	for _, gk := range cascadeKinds {
 		for _, it := range items {
-			if it.Action != Prune || it.Cascade != nil {
+			if it.Action != Prune || it.kind() != gk {
 				continue
 			}
-			if it.Cascade, err = of(ctx, it); err != nil {
+			if it.Cascade, err = c.find(ctx, it); err != nil {
 				return err
 			}
 			c.exclude(it.Cascade)
@@ -177,16 +195,11 @@ func (r *runner) checkCascade(ctx context.Context, it *Item) error {
 			c.exclude(other.Cascade)
 		}
 	}
-	for _, of := range c.finders() {
-		now, err := of(ctx, it)
-		if err != nil {
-			return err
-		}
-		if n := now.countExcept(it.Cascade.uids); n > 0 {
-			return &diag.Diag{Code: diag.CodeStalePlan, At: it.positions, Path: it.ID, Msg: cascadeGrew(n), Hint: "apply again to see them"}
-		}
+	now, err := c.find(ctx, it)
+	if n := now.countExcept(it.Cascade.uids); n > 0 && err == nil {
+		err = &diag.Diag{Code: diag.CodeStalePlan, At: it.positions, Path: it.ID, Msg: cascadeGrew(n), Hint: "apply again to see them"}
 	}
-	return nil
+	return err
 }
 
 // cascadeGrew is the message for n more deleted objects than planned.
@@ -196,9 +209,6 @@ func cascadeGrew(n int) string {
 
 // ofCRD lists the custom resources of all kinds that a CRD defines.
 func (c *cascader) ofCRD(ctx context.Context, it *Item) (*Cascade, error) {
-	if it.kind() != fleet.CRDKind {
-		return nil, nil
-	}
 	var kinds []cluster.Kind
 	for _, gvk := range fleet.ServedKinds(it.Before) {
 		gk := gvk.GroupKind()
@@ -222,9 +232,6 @@ func (c *cascader) ofCRD(ctx context.Context, it *Item) (*Cascade, error) {
 // owner in the namespace and those that the control plane creates in every
 // namespace.
 func (c *cascader) ofNamespace(ctx context.Context, it *Item) (*Cascade, error) {
-	if it.ref.Kind != "Namespace" || !it.isBase() {
-		return nil, nil
-	}
 	kinds, unread, err := c.live.Kinds(ctx)
 	if err != nil {
 		return nil, err
@@ -293,7 +300,7 @@ func listKinds(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind, na
 		case cluster.NotFound:
 			err = nil
 		default:
-			unread[i], err = kindName(kinds[i].GroupKind()), nil
+			unread[i], err = kinds[i].GroupKind().String(), nil
 		}
 		for _, o := range objects {
 			if err := each(i, idOf(cluster.Ref{GroupVersionKind: kinds[i].GroupVersionKind, Namespace: o.Namespace, Name: o.Name}), o); err != nil {
@@ -325,32 +332,19 @@ func cascadeOf(found []foundObject, unread []string) *Cascade {
 	return out
 }
 
-// ofVolume finds the volume that a claim's deletion deletes, and the claim that
-// loses a deleted volume.
-func (c *cascader) ofVolume(ctx context.Context, it *Item) (*Cascade, error) {
-	claim := it.kind() == schema.GroupKind{Kind: "PersistentVolumeClaim"}
-	if !claim && it.kind() != (schema.GroupKind{Kind: "PersistentVolume"}) {
-		return nil, nil
+// ofVolume finds the claim that loses a deleted volume.
+func (c *cascader) ofVolume(volume *unstructured.Unstructured) *Cascade {
+	claim, _, _ := unstructured.NestedStringMap(volume.Object, "spec", "claimRef")
+	if claim["uid"] == "" || c.pruned[claim["uid"]] {
+		return &Cascade{}
 	}
-	o, err := c.live.Object(ctx, it.ref)
-	if err != nil || o == nil {
-		return nil, err
-	}
-	if claim {
-		return c.ofClaim(ctx, o)
-	}
-	name, _, _ := unstructured.NestedString(o.Object, "spec", "claimRef", "name")
-	namespace, _, _ := unstructured.NestedString(o.Object, "spec", "claimRef", "namespace")
-	uid, _, _ := unstructured.NestedString(o.Object, "spec", "claimRef", "uid")
-	if uid == "" || c.pruned[uid] {
-		return &Cascade{}, nil
-	}
-	id := idOf(cluster.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}, Namespace: namespace, Name: name})
-	out := cascadeOf([]foundObject{{id, uid}}, nil)
+	id := idOf(cluster.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}, Namespace: claim["namespace"], Name: claim["name"]})
+	out := cascadeOf([]foundObject{{id, claim["uid"]}}, nil)
 	out.Volume = "the claim loses its volume and the data in it"
-	return out, nil
+	return out
 }
 
+// ofClaim finds the volume that a claim's deletion deletes.
 func (c *cascader) ofClaim(ctx context.Context, claim *unstructured.Unstructured) (*Cascade, error) {
 	name, _, _ := unstructured.NestedString(claim.Object, "spec", "volumeName")
 	if name == "" {
@@ -371,9 +365,4 @@ func (c *cascader) ofClaim(ctx context.Context, claim *unstructured.Unstructured
 	out := cascadeOf([]foundObject{{idOf(ref), string(volume.GetUID())}}, nil)
 	out.Volume = "the data of the volume is lost"
 	return out, nil
-}
-
-// kindName formats a kind as the command line does: Deployment.apps.
-func kindName(gk schema.GroupKind) string {
-	return strings.TrimSuffix(gk.Kind+"."+gk.Group, ".")
 }

@@ -20,7 +20,7 @@ func ParseProtected(names []string) ([]schema.GroupKind, error) {
 	var faults diag.List
 	for _, name := range names {
 		found := slices.DeleteFunc(fleet.ProtectedKinds(), func(gk schema.GroupKind) bool {
-			return name != AllKinds && name != "true" && name != gk.Kind && name != kindName(gk)
+			return name != AllKinds && name != "true" && name != gk.Kind && name != gk.String()
 		})
 		if len(found) == 0 && name != "false" {
 			faults.Add(&diag.Diag{
