@@ -102,9 +102,7 @@ func (p *planner) takeover(it *Item, adopted bool) takeover {
 // object.
 func (p *planner) unusedAdoptFrom() []string {
 	return slices.DeleteFunc(slices.Clone(p.AdoptFrom), func(name string) bool {
-		return slices.ContainsFunc(p.items, func(it Item) bool {
-			return slices.ContainsFunc(append([]Item{it}, it.Parts...), func(it Item) bool { return slices.ContainsFunc(it.managers, takeover{named: []string{name}}.names) })
-		})
+		return slices.ContainsFunc(withParts(p.items), func(it *Item) bool { return slices.ContainsFunc(it.managers, takeover{named: []string{name}}.names) })
 	})
 }
 

@@ -79,10 +79,8 @@ func (it *Item) conflictHint() string {
 func (f Force) Unused(plans []*Plan) error {
 	var releases, objects []string
 	for _, p := range plans {
-		for i := range p.Items {
-			for _, it := range append([]Item{p.Items[i]}, p.Items[i].Parts...) {
-				releases, objects = append(releases, it.Release), append(objects, it.ID)
-			}
+		for _, it := range withParts(p.Items) {
+			releases, objects = append(releases, it.Release), append(objects, it.ID)
 		}
 	}
 	var faults diag.List

@@ -139,11 +139,9 @@ func (p *Plan) appliedObjects() map[string]bool {
 	for _, e := range p.next.Objects {
 		out[e.id()] = true
 	}
-	for _, it := range p.Items {
-		for _, it := range append([]Item{it}, it.Parts...) {
-			if it.object != nil && it.hook == nil || it.Action == Prune {
-				out[it.ID] = true
-			}
+	for _, it := range withParts(p.Items) {
+		if it.object != nil && it.hook == nil || it.Action == Prune {
+			out[it.ID] = true
 		}
 	}
 	return out

@@ -157,9 +157,7 @@ func (r *runner) createNamespace(ctx context.Context, planned *Plan) error {
 
 // EnsureNamespace creates fleetc's namespace unless it exists.
 func EnsureNamespace(ctx context.Context, c *cluster.Cluster) error {
-	ns := &unstructured.Unstructured{Object: map[string]any{}}
-	ns.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
-	ns.SetName(Namespace)
+	ns := placeholder(systemNamespace, "")
 	ns.SetLabels(map[string]string{managedByLabel: cluster.Manager})
 	_, err := c.Apply(ctx, ns, cluster.Application{})
 	return err

@@ -212,10 +212,7 @@ func unpack(packed []byte) ([]byte, error) {
 }
 
 func (s store) secret(name string, data map[string][]byte) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{}}
-	o.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
-	o.SetNamespace(Namespace)
-	o.SetName(name)
+	o := placeholder(secretRef(name), "")
 	o.SetLabels(map[string]string{chunkLabel: fleetLabel(s.fleet)})
 	o.SetAnnotations(map[string]string{fleet.FleetAnnotation: s.fleet})
 	encoded := map[string]any{}
