@@ -163,10 +163,8 @@ func (r *ActionRunner) Run(ctx context.Context, a *fleet.Action) (ActionOutcome,
 		if answer == nil || limited.Err() == nil {
 			answer = err
 		}
-		select {
-		case <-limited.Done():
+		if pause(limited, pollInterval) != nil {
 			return ActionFailed, r.faultOf(ctx, limited, a, fmt.Errorf("it ran, but its verify task did not succeed: %w", answer))
-		case <-time.After(pollInterval):
 		}
 	}
 	return ActionDone, nil

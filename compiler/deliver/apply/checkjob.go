@@ -46,10 +46,8 @@ func CheckJob(ctx context.Context, c *cluster.Cluster, a *fleet.Action, bundle s
 		case isFinished(current):
 			return &diag.Diag{Code: diag.CodeActionFailed, Msg: "Job " + name + " failed" + failureOf(current), Hint: "look at its pods; to run it again, delete it"}
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(checkPoll):
+		if err := pause(ctx, checkPoll); err != nil {
+			return err
 		}
 	}
 }

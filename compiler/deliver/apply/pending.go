@@ -125,7 +125,7 @@ func (r *runner) pollDeleted(ctx, limit context.Context, it *Item) (*unstructure
 			reported = why
 			r.report(Event{What: "wait", Text: "for the deletion of " + it.ID + ": " + why})
 		}
-		if err := pause(limit, nil); errors.Is(err, errTimeout) {
+		if err := pause(limit, waitPoll); errors.Is(err, errTimeout) {
 			return o, nil
 		} else if err != nil {
 			return nil, err

@@ -18,7 +18,8 @@ const crdTimeout = 20 * time.Second
 // send applies an object of the bundle. It retries while the CRD of its kind is
 // new.
 func (r *runner) send(ctx context.Context, it *Item) (*unstructured.Unstructured, error) {
-	late := time.After(crdTimeout)
+	limit, cancel := context.WithTimeoutCause(ctx, crdTimeout, errTimeout)
+	defer cancel()
 	for {
 		current, err := r.applyOwned(ctx, it)
 		switch cluster.ReasonOf(err) {
@@ -29,7 +30,7 @@ func (r *runner) send(ctx context.Context, it *Item) (*unstructured.Unstructured
 		default:
 			return current, err
 		}
-		if perr := pause(ctx, late); errors.Is(perr, errTimeout) {
+		if perr := pause(limit, waitPoll); errors.Is(perr, errTimeout) {
 			return current, err
 		} else if perr != nil {
 			return nil, perr

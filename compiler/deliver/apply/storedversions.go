@@ -61,10 +61,8 @@ func (r *runner) removeUnstored(ctx context.Context, it *Item) error {
 	if err != nil {
 		return err
 	}
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(storedSettles):
+	if err := pause(ctx, storedSettles); err != nil {
+		return err
 	}
 	exist, err := haveObjects(ctx, r.Live, it.object, fleet.ServedKinds(it.object)[0].Version)
 	if err != nil {

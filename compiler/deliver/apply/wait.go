@@ -171,17 +171,15 @@ func (r *runner) liveObject(ctx context.Context, o *cluster.Observer, it *Item) 
 	return now.Object, nil
 }
 
-// errTimeout is the error of pause after the deadline.
+// errTimeout is the cause of contexts that limit a wait.
 var errTimeout = errors.New("late")
 
-// pause waits for one poll interval, unless the context or the deadline ends first.
-func pause(ctx context.Context, end <-chan time.Time) error {
+// pause waits, unless the context ends first, and returns why it has ended.
+func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-end:
-		return errTimeout
-	case <-time.After(waitPoll):
+	case <-time.After(d):
 		return nil
 	}
 }
