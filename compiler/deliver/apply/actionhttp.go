@@ -22,15 +22,8 @@ const maxResponse = 1 << 20
 // expected one; it shows no body when the request has secrets, which the server may
 // echo.
 func (r *ActionRunner) request(ctx context.Context, q *fleet.HTTPRequest) error {
-	req, err := http.NewRequestWithContext(ctx, q.Method, q.URL, strings.NewReader(q.Body))
-	if err != nil {
-		return errors.New("invalid URL") // the error text may contain secrets
-	}
-	for _, name := range slices.Sorted(maps.Keys(q.Headers)) {
-		req.Header.Set(name, q.Headers[name])
-	}
 	what := q.Method + " " + redactedURL(q.URL)
-	response, body, err := r.send(req, q.SecretHeaders, what)
+	response, body, err := r.send(ctx, q, what)
 	if err != nil {
 		return err
 	}
@@ -51,12 +44,19 @@ func (r *ActionRunner) request(ctx context.Context, q *fleet.HTTPRequest) error 
 	return nil
 }
 
-// send sends a request with the secret headers, whose values are in environment variables.
-// It returns the response, whose body is closed, and the body. Errors begin with the
-// description in the parameter what.
-func (r *ActionRunner) send(req *http.Request, secretHeaders map[string]string, what string) (*http.Response, []byte, error) {
-	for _, name := range slices.Sorted(maps.Keys(secretHeaders)) {
-		req.Header.Set(name, r.getenv(secretHeaders[name]))
+// send sends a request with its headers; the values of secret ones are in environment
+// variables. It returns the response, whose body is closed, and the body. Errors begin with
+// the description in the parameter what.
+func (r *ActionRunner) send(ctx context.Context, q *fleet.HTTPRequest, what string) (*http.Response, []byte, error) {
+	req, err := http.NewRequestWithContext(ctx, q.Method, q.URL, strings.NewReader(q.Body))
+	if err != nil {
+		return nil, nil, errors.New("invalid URL") // the error text may contain secrets
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.Headers)) {
+		req.Header.Set(name, q.Headers[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.SecretHeaders)) {
+		req.Header.Set(name, r.getenv(q.SecretHeaders[name]))
 	}
 	req.Host = req.Header.Get("Host") // empty means the host of the URL
 	client := http.Client{

@@ -3,7 +3,6 @@ package apply
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -44,14 +43,11 @@ func (r *ActionRunner) query(ctx context.Context, q *fleet.PrometheusQuery) erro
 
 // queryNow makes an instant query.
 func (r *ActionRunner) queryNow(ctx context.Context, q *fleet.PrometheusQuery, expr string) error {
-	at := strings.TrimSuffix(q.URL, "/") + "/api/v1/query"
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(url.Values{"query": {expr}}.Encode()))
-	if err != nil {
-		return errors.New("invalid URL") // the error text may contain secrets
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	what := "query of " + redactedURL(q.URL)
-	response, body, err := r.send(req, q.SecretHeaders, what)
+	response, body, err := r.send(ctx, &fleet.HTTPRequest{
+		Method: http.MethodPost, URL: strings.TrimSuffix(q.URL, "/") + "/api/v1/query", Body: url.Values{"query": {expr}}.Encode(),
+		Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, SecretHeaders: q.SecretHeaders,
+	}, what)
 	if err != nil {
 		return err
 	}
