@@ -258,42 +258,38 @@ func (c *comparer) afterApply(ctx context.Context, it *Item, current *unstructur
 	if it.parent != nil {
 		return c.afterHelm(ctx, it, current, out, may)
 	}
-	if !may {
-		return c.compareSimulated(ctx, it, current, out, noPatchRight)
-	}
-	if current.GroupVersionKind() != it.ref.GroupVersionKind {
-		return c.compareSimulated(ctx, it, current, out, "the cluster does not serve them in the version of the bundle")
-	}
-	it.Before = current
-	if err := c.dryRun(ctx, it, current); err != nil {
-		return nil, err
-	}
+	why := noPatchRight
 	switch {
-	case it.noDryRun && it.Action == Unchanged:
-		return c.compareSimulated(ctx, it, current, out, webhookUnavailable)
-	case it.noDryRun && it.Action == Change:
-		return c.compareSimulated(ctx, it, current, out, cmp.Or(it.Reason, noPatchRight))
-	case it.noDryRun:
-		out.Why = it.Reason
-		return c.compareSimulated(ctx, it, current, out, "the API server refuses to apply them")
-	case it.Action == Unchanged:
-		return current, nil
-	case it.After == nil: // in conflict and refused for another reason
-		return c.compareSimulated(ctx, it, current, out, "the API server refuses to apply them")
+	case !may:
+	case current.GroupVersionKind() != it.ref.GroupVersionKind:
+		why = "the cluster does not serve them in the version of the bundle"
+	default:
+		it.Before = current
+		if err := c.dryRun(ctx, it, current); err != nil {
+			return nil, err
+		}
+		why = "the API server refuses to apply them"
+		switch {
+		case it.noDryRun && it.Action == Unchanged:
+			why = webhookUnavailable
+		case it.noDryRun && it.Action == Change:
+			why = cmp.Or(it.Reason, noPatchRight)
+		case it.noDryRun:
+			out.Why = it.Reason
+		case it.Action == Unchanged:
+			return current, nil
+		case it.After != nil: // nil if it is in conflict and refused for another reason
+			if out.Before = it.Before; it.Action == Conflict {
+				out.Fields = it.Fields
+			}
+			return it.After, nil
+		}
 	}
-	if out.Before = it.Before; it.Action == Conflict {
-		out.Fields = it.Fields
-	}
-	return it.After, nil
-}
-
-// compareSimulated compares an object with its simulated apply.
-func (c *comparer) compareSimulated(ctx context.Context, it *Item, current *unstructured.Unstructured, out *ObjectDiff, how string) (*unstructured.Unstructured, error) {
 	s, err := c.simulate(ctx, it, current)
 	if err != nil {
 		return nil, err
 	}
-	out.Simulated, out.SimulatedWhy, out.Before, out.Fields = true, how+s.caveat, s.before, s.conflicts
+	out.Simulated, out.SimulatedWhy, out.Before, out.Fields = true, why+s.caveat, s.before, s.conflicts
 	return s.after, nil
 }
 

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -91,13 +92,10 @@ func (c *comparer) afterHelm(ctx context.Context, part *Item, now *unstructured.
 		out.Why, out.Before, out.After = part.Reason, nil, nil
 		return nil, nil
 	}
-	switch {
-	case part.parent.Reason == noHelmRecord:
+	if part.parent.Reason == noHelmRecord {
 		out.Simulated, out.SimulatedWhy = true, noHelmRecord
-	case part.noDryRun && part.Reason != "":
-		out.Simulated, out.SimulatedWhy = true, part.Reason
-	case part.noDryRun:
-		out.Simulated, out.SimulatedWhy = true, noPatchRight
+	} else if part.noDryRun {
+		out.Simulated, out.SimulatedWhy = true, cmp.Or(part.Reason, noPatchRight)
 	}
 	return after, nil
 }
