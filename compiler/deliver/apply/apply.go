@@ -316,3 +316,13 @@ const maxConcurrent = 8
 func forEach(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
 	return par.ForEach(ctx, maxConcurrent, n, f)
 }
+
+// collect is [forEach] with results, which it joins in order.
+func collect[T any](ctx context.Context, n int, f func(ctx context.Context, i int) ([]T, error)) ([]T, error) {
+	found := make([][]T, n)
+	err := forEach(ctx, n, func(ctx context.Context, i int) (err error) {
+		found[i], err = f(ctx, i)
+		return err
+	})
+	return slices.Concat(found...), err
+}

@@ -272,44 +272,45 @@ func (c *cascader) hasNoOwner(ctx context.Context, o metav1.PartialObjectMetadat
 // list lists the objects of some kinds for which counts returns true, except
 // objects that the plan deletes itself.
 func (c *cascader) list(ctx context.Context, kinds []cluster.Kind, namespace string, counts func(metav1.PartialObjectMetadata) (bool, error)) (*Cascade, error) {
-	found := make([][]foundObject, len(kinds))
-	unread, err := listKinds(ctx, c.live, kinds, namespace, "", func(i int, id string, o metav1.PartialObjectMetadata) error {
+	found, unread, err := listKinds(ctx, c.live, kinds, namespace, "", func(id string, o metav1.PartialObjectMetadata) ([]foundObject, error) {
 		if c.pruned[string(o.UID)] || c.hooks[id] || o.DeletionTimestamp != nil || isDefault(id) || c.isHelmRecord(o) {
-			return nil
+			return nil, nil
 		}
-		ok, err := counts(o)
-		if ok {
-			found[i] = append(found[i], foundObject{id, string(o.UID)})
+		if ok, err := counts(o); !ok || err != nil {
+			return nil, err
 		}
-		return err
+		return []foundObject{{id, string(o.UID)}}, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return cascadeOf(slices.Concat(found...), unread), nil
+	return cascadeOf(found, unread), nil
 }
 
 // listKinds lists the objects of kinds, all or those with a label, some kinds concurrently. It
-// calls each with the index of the kind, and returns the kinds that cannot be listed.
-func listKinds(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind, namespace, label string, each func(i int, id string, o metav1.PartialObjectMetadata) error) (unread []string, err error) {
-	unread = make([]string, len(kinds))
-	err = forEach(ctx, len(kinds), func(ctx context.Context, i int) error {
+// returns what choose returns for them, and the kinds that cannot be listed.
+func listKinds[T any](ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind, namespace, label string, choose func(id string, o metav1.PartialObjectMetadata) ([]T, error)) (found []T, unread []string, err error) {
+	refused := make([]bool, len(kinds))
+	found, err = collect(ctx, len(kinds), func(ctx context.Context, i int) (out []T, err error) {
 		objects, err := c.Metadata(ctx, kinds[i].GroupVersionResource, namespace, label)
-		switch cluster.ReasonOf(err) {
-		case "":
-		case cluster.NotFound:
-			err = nil
-		default:
-			unread[i], err = kinds[i].GroupKind().String(), nil
+		if reason := cluster.ReasonOf(err); reason != "" {
+			refused[i], err = reason != cluster.NotFound, nil
 		}
 		for _, o := range objects {
-			if err := each(i, idOf(cluster.Ref{GroupVersionKind: kinds[i].GroupVersionKind, Namespace: o.Namespace, Name: o.Name}), o); err != nil {
-				return err
+			chosen, err := choose(idOf(cluster.Ref{GroupVersionKind: kinds[i].GroupVersionKind, Namespace: o.Namespace, Name: o.Name}), o)
+			if err != nil {
+				return nil, err
 			}
+			out = append(out, chosen...)
 		}
-		return err
+		return out, err
 	})
-	return slices.DeleteFunc(unread, func(kind string) bool { return kind == "" }), err
+	for i, kind := range kinds {
+		if refused[i] {
+			unread = append(unread, kind.GroupKind().String())
+		}
+	}
+	return found, unread, err
 }
 
 // isHelmRecord reports whether an object is a record of a release that Helm

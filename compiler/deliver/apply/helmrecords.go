@@ -239,20 +239,15 @@ func flattenLists(objects []*unstructured.Unstructured) []*unstructured.Unstruct
 // existingIDs returns the sorted IDs of objects that exist, or that the user may
 // not read.
 func (t Target) existingIDs(ctx context.Context, refs []cluster.Ref) ([]string, error) {
-	found := make([]string, len(refs))
-	err := forEach(ctx, len(refs), func(ctx context.Context, i int) error {
+	found, err := collect(ctx, len(refs), func(ctx context.Context, i int) ([]string, error) {
 		o, err := t.Live.Object(ctx, refs[i])
-		forbidden := cluster.ReasonOf(err) == cluster.Forbidden
-		if o != nil || forbidden {
-			found[i] = idOf(refs[i])
+		if o != nil || cluster.ReasonOf(err) == cluster.Forbidden {
+			return []string{idOf(refs[i])}, nil
 		}
-		if forbidden {
-			return nil
-		}
-		return err
+		return nil, err
 	})
 	slices.Sort(found)
-	return slices.DeleteFunc(slices.Compact(found), func(id string) bool { return id == "" }), err
+	return slices.Compact(found), err
 }
 
 // addUnlisted adds releases that annotations of adopted objects name and whose

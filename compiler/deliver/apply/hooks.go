@@ -73,21 +73,22 @@ func (p *planner) findInstalled(ctx context.Context, first bool) error {
 	objs := slices.DeleteFunc(slices.Clone(p.Bundle.Objects), func(o fleet.Object) bool {
 		return fleet.IsHook(o.Unstructured) || !hooked[o.Release.Name]
 	})
-	existing := make([]bool, len(objs))
-	err := forEach(ctx, len(objs), func(ctx context.Context, i int) error {
+	existing, err := collect(ctx, len(objs), func(ctx context.Context, i int) ([]string, error) {
 		before, err := p.object(ctx, cluster.RefOf(objs[i].Unstructured))
-		if before == nil || err != nil {
-			if cluster.ReasonOf(err) == cluster.Forbidden {
-				return nil // a missing right is reported with the others
-			}
-			return err
+		switch {
+		case cluster.ReasonOf(err) == cluster.Forbidden:
+			return nil, nil // a missing right is reported with the others
+		case before == nil || err != nil:
+			return nil, err
 		}
 		_, helm := before.GetAnnotations()[helmRelease]
-		existing[i] = first && ownFields(before) != nil || p.mayAdoptHelm() && helm
-		return nil
+		if first && ownFields(before) != nil || p.mayAdoptHelm() && helm {
+			return []string{objs[i].Release.Name}, nil
+		}
+		return nil, nil
 	})
-	for i, o := range objs {
-		p.installed[o.Release.Name] = p.installed[o.Release.Name] || existing[i]
+	for _, name := range existing {
+		p.installed[name] = true
 	}
 	return err
 }

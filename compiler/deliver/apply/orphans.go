@@ -42,24 +42,22 @@ func FindOrphans(ctx context.Context, c *cluster.Cluster, module, id string, v *
 			f.uids[e.UID], f.ids[e.id()] = e.UID != "", true
 		}
 	}
-	byKind := make([][]ExportedObject, len(kinds))
-	refused, err := listKinds(ctx, c, kinds, "", fleet.ReleaseLabel, func(i int, id string, o metav1.PartialObjectMetadata) error {
-		if owner, ok := f.find(id, o); ok {
-			release := diag.Visible(o.Labels[fleet.ReleaseLabel], diag.MaxText)
-			byKind[i] = append(byKind[i], ExportedObject{diag.Visible(id, diag.MaxText), release, owner, o.UID})
+	found, refused, err := listKinds(ctx, c, kinds, "", fleet.ReleaseLabel, func(id string, o metav1.PartialObjectMetadata) ([]ExportedObject, error) {
+		owner, ok := f.find(id, o)
+		if !ok {
+			return nil, nil
 		}
-		return nil
+		return []ExportedObject{{diag.Visible(id, diag.MaxText), diag.Visible(o.Labels[fleet.ReleaseLabel], diag.MaxText), owner, o.UID}}, nil
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	seen := map[types.UID]bool{} // some objects are served in two groups
-	for _, o := range slices.Concat(byKind...) {
-		if !seen[o.uid] {
-			found = append(found, o)
-		}
+	found = slices.DeleteFunc(found, func(o ExportedObject) bool {
+		again := seen[o.uid]
 		seen[o.uid] = true
-	}
+		return again
+	})
 	slices.SortFunc(found, func(a, b ExportedObject) int { return cmp.Compare(a.ID, b.ID) })
 	return found, slices.Concat(refused, unread), nil
 }

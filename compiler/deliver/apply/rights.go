@@ -37,24 +37,17 @@ func (t Target) missingRights(ctx context.Context, plan, earlier *Plan) ([]clust
 	may := func(ctx context.Context, r cluster.Right) (bool, error) {
 		return answers.Get(r, func() (bool, error) { return t.Live.May(ctx, r) })
 	}
-	allowed := make([]bool, len(needed))
-	if err := forEach(ctx, len(needed), func(ctx context.Context, i int) (err error) {
+	return collect(ctx, len(needed), func(ctx context.Context, i int) ([]cluster.Right, error) {
 		everywhere := needed[i]
 		everywhere.Namespace = "" // rights that hold in all namespaces need one request
-		if allowed[i], err = may(ctx, everywhere); !allowed[i] && err == nil {
-			allowed[i], err = may(ctx, needed[i])
+		if ok, err := may(ctx, everywhere); ok || err != nil {
+			return nil, err
 		}
-		return err
-	}); err != nil {
-		return nil, err
-	}
-	var missing []cluster.Right
-	for i, r := range needed {
-		if !allowed[i] {
-			missing = append(missing, r)
+		if ok, err := may(ctx, needed[i]); ok || err != nil {
+			return nil, err
 		}
-	}
-	return missing, nil
+		return needed[i : i+1], nil
+	})
 }
 
 func sortedRights(set map[cluster.Right]bool) []cluster.Right {
