@@ -233,8 +233,8 @@ func (c *comparer) compare(ctx context.Context, it *Item, current *unstructured.
 	if reflect.DeepEqual(content(out.Before), content(out.After)) {
 		out.Finding, out.Before, out.After = Same, nil, nil
 	}
-	if it.parent != nil {
-		it.explainPart(out)
+	if up := it.parent; up != nil && out.Finding == Changed && up.digest != "" && up.isUpToDate() {
+		out.Why, out.ByHelm = "Helm changes it back at the next upgrade of the release", true
 	}
 	if !c.inventoryUnreadable && !isDelivered && c.isForeign(it, current) && (it.parent == nil || !isPartOf(current, it.parent.ref)) {
 		out.Finding, out.Why = InConflict, c.ownerOf(current)+" created it"

@@ -100,13 +100,6 @@ func (c *comparer) afterHelm(ctx context.Context, part *Item, now *unstructured.
 	return after, nil
 }
 
-// explainPart sets the explanation of a change in a release that is up to date.
-func (it *Item) explainPart(out *ObjectDiff) {
-	if out.Finding == Changed && it.parent.digest != "" && it.parent.isUpToDate() {
-		out.Why, out.ByHelm = "Helm changes it back at the next upgrade of the release", true
-	}
-}
-
 // orphanedParts returns the objects of a Helm release that are pruned with it.
 func orphanedParts(parts []Item) []ObjectDiff {
 	var out []ObjectDiff

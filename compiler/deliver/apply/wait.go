@@ -58,7 +58,11 @@ func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
 		}
 		r.recordReady(stage, w.byID, p.Ready, !first)
 		if len(p.Failed) > 0 {
-			return r.unhealthy(ctx, w.byID, p.Failed)
+			var faults diag.List
+			for _, o := range p.Failed {
+				faults.Add(r.explain(ctx, w.byID[o.Declared.ID()], o.Live, o.HealthVerdict))
+			}
+			return faults.Err()
 		}
 		for _, o := range p.Pending {
 			if id := o.Declared.ID(); reasons[id] != o.Reason {
@@ -182,16 +186,6 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	}
-}
-
-// unhealthy returns the faults of unhealthy objects, with explanations.
-func (r *runner) unhealthy(ctx context.Context, byID map[string]*Item, failed []kube.JudgedObject) error {
-	var faults diag.List
-	for _, o := range failed {
-		it := byID[o.Declared.ID()]
-		faults.Add(r.explain(ctx, it, o.Live, o.HealthVerdict))
-	}
-	return faults.Err()
 }
 
 // explain returns the fault of an unhealthy object.
