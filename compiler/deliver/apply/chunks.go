@@ -68,7 +68,7 @@ func (s store) writeChunks(ctx context.Context, of string, packed []byte, existi
 		}
 		o := s.secret(name, map[string][]byte{"data": part})
 		o.Object["immutable"] = true
-		if err := create(ctx, s.Cluster, o); err != nil {
+		if _, err := s.Put(ctx, o); err != nil && cluster.ReasonOf(err) != cluster.Moved { // it may exist
 			return nil, err
 		}
 	}

@@ -27,22 +27,13 @@ func ParseForce(texts []string) (Force, error) {
 	var faults diag.List
 	for _, text := range texts {
 		kind, name, _ := strings.Cut(text, ":")
+		list := map[string]*[]string{"release": &f.Releases, "manager": &f.Managers, "object": &f.Objects}[kind]
 		switch {
 		case text == ForceAll || text == "true":
 			f.All = true
-			continue
 		case text == "false":
-			continue
-		case name == "":
-			kind = ""
-		}
-		switch kind {
-		case "release":
-			f.Releases = append(f.Releases, name)
-		case "manager":
-			f.Managers = append(f.Managers, name)
-		case "object":
-			f.Objects = append(f.Objects, name)
+		case list != nil && name != "":
+			*list = append(*list, name)
 		default:
 			faults.Add(&diag.Diag{
 				Code: diag.CodeFlagValue,

@@ -174,15 +174,6 @@ type brokenError struct{ why string }
 // Error implements error.
 func (e *brokenError) Error() string { return e.why }
 
-// create creates an object unless it exists.
-func create(ctx context.Context, c *cluster.Cluster, o *unstructured.Unstructured) error {
-	_, err := c.Put(ctx, o)
-	if cluster.ReasonOf(err) == cluster.Moved {
-		return nil
-	}
-	return err
-}
-
 func pack(v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
