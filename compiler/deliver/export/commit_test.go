@@ -18,7 +18,7 @@ import (
 // systems are the real file system and variants without exchange, without hard
 // links, and without both.
 func systems() map[string]system {
-	noLink := func(*os.Root, *folder, *folder, string) error { return errors.ErrUnsupported }
+	noLink := func(*os.Root, string, string) error { return errors.ErrUnsupported }
 	noExchange := func(*os.Root, string, string) error { return errors.ErrUnsupported }
 	return map[string]system{
 		"all": {}, "no exchange": {exchange: noExchange}, "no links": {link: noLink}, "none": {link: noLink, exchange: noExchange},

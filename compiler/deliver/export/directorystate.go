@@ -24,8 +24,8 @@ func (s *Session) DirectoryState(id string) DirectoryState {
 	if err != nil || old.indexContents == nil {
 		return DirectoryState{}
 	}
-	w := walker{open: s.folder}
-	defer func() { w.close() }()
+	w := walker{open: s.directory}
+	defer w.close()
 	owned := old.owned()
 	for _, name := range slices.Sorted(maps.Keys(owned)) {
 		if name == indexFile {
@@ -45,7 +45,7 @@ func (w *walker) content(name, digest string) (data []byte, ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	info, err := in.lstat(path.Base(name))
+	info, err := lstat(in, path.Base(name))
 	if err != nil || info == nil || !info.Mode().IsRegular() || info.Size() > maxObject {
 		return nil, false
 	}

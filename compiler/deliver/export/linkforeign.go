@@ -56,14 +56,9 @@ func (c *linker) dir(name string) error {
 
 // files links the files of a directory, and returns the directories in it.
 func (c *linker) files(name string) (dirs []string, err error) {
-	from, err := c.folder(path.Join(c.from, name))
+	entries, err := c.entries(path.Join(c.from, name))
 	if err != nil {
 		return nil, err
-	}
-	defer from.close()
-	entries, err := from.entries()
-	if err != nil {
-		return nil, c.fileError("read", path.Join(c.from, name), err)
 	}
 	var stay []string
 	for _, e := range entries {
@@ -77,13 +72,12 @@ func (c *linker) files(name string) (dirs []string, err error) {
 	if len(stay) == 0 && (len(entries) > 0 || c.hadOwnFiles[name]) {
 		return dirs, nil
 	}
-	to, err := c.staging(path.Join(c.to, name))
-	if err != nil {
-		return nil, err
+	to := path.Join(c.to, name)
+	if err := c.root.MkdirAll(to, 0o755); err != nil {
+		return nil, c.stagingError(err)
 	}
-	defer to.close()
 	for _, file := range stay {
-		if err := c.file(from, to, file); err != nil {
+		if err := c.file(path.Join(c.from, name, file), path.Join(to, file)); err != nil {
 			return nil, err
 		}
 	}
@@ -117,16 +111,16 @@ func (c *linker) attributes(name string) error {
 }
 
 // file links a file, or a symbolic link itself.
-func (c *linker) file(from, to *folder, name string) error {
+func (c *linker) file(from, to string) error {
 	link := c.tree.sys.link
 	if link == nil {
-		link = hardLink
+		link = (*os.Root).Link
 	}
-	if link(c.root, from, to, name) == nil {
+	if link(c.root, from, to) == nil {
 		return nil
 	}
 	// The copy reports errors other than missing support for links.
-	return c.copy(path.Join(from.name, name), path.Join(to.name, name))
+	return c.copy(from, to)
 }
 
 func (c *linker) copy(from, to string) error {

@@ -74,17 +74,11 @@ func (d *mover) dir(name string, held map[string]bool) error {
 // files decides which files of a directory move, and whether an empty
 // directory is created. It returns the directories in it.
 func (d *mover) files(name string, held map[string]bool) (dirs []string, err error) {
-	from, err := d.folder(path.Join(d.from, name))
+	entries, err := d.entries(path.Join(d.from, name))
 	if err != nil {
 		return nil, err
 	}
-	defer from.close()
-	entries, err := from.entries()
-	if err != nil {
-		return nil, d.fileError("read", path.Join(d.from, name), err)
-	}
-	to, blocked := d.folder(path.Join(d.to, name))
-	defer to.close()
+	blocked := d.directories(path.Join(d.to, name))
 	if len(entries) == 0 && name != "." && !held[name] {
 		existing, err := d.lstat(path.Join(d.to, name))
 		if err != nil {
@@ -102,7 +96,7 @@ func (d *mover) files(name string, held map[string]bool) (dirs []string, err err
 		case blocked != nil:
 			return nil, d.changedDuringExport(path.Join(d.to, name, e.Name()))
 		}
-		if err := d.file(e, to, path.Join(name, e.Name())); err != nil {
+		if err := d.file(e, path.Join(name, e.Name())); err != nil {
 			return nil, err
 		}
 	}
@@ -110,7 +104,7 @@ func (d *mover) files(name string, held map[string]bool) (dirs []string, err err
 }
 
 // file decides whether a file of the old directory moves.
-func (d *mover) file(e fs.DirEntry, to *folder, name string) error {
+func (d *mover) file(e fs.DirEntry, name string) error {
 	info, err := e.Info()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -118,9 +112,9 @@ func (d *mover) file(e fs.DirEntry, to *folder, name string) error {
 	if err != nil {
 		return d.fileError("look at", path.Join(d.from, name), err)
 	}
-	existing, err := to.lstat(e.Name())
+	existing, err := d.lstat(path.Join(d.to, name))
 	if err != nil {
-		return d.fileError("look at", path.Join(d.to, name), err)
+		return err
 	}
 	if existing != nil && os.SameFile(info, existing) {
 		return nil

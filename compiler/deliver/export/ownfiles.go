@@ -20,7 +20,7 @@ func (s *Session) remove(w *walker, cluster, name string, owned map[string]strin
 	if err != nil {
 		return "", err
 	}
-	info, err := in.lstat(path.Base(file))
+	info, err := lstat(in, path.Base(file))
 	switch {
 	case err != nil:
 		return "", s.fileError("look at", file, err)

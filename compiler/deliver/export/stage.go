@@ -221,8 +221,8 @@ func (s *Session) compare(r *Result, owned map[string]string, files map[string]f
 	var faults diag.List
 	names := slices.AppendSeq(slices.Collect(maps.Keys(files)), maps.Keys(owned))
 	slices.Sort(names)
-	w := walker{open: s.folder}
-	defer func() { w.close() }()
+	w := walker{open: s.directory}
+	defer w.close()
 	for _, name := range slices.Compact(names) {
 		_, isOwn := owned[name]
 		text, inBundle := files[name]
@@ -266,7 +266,7 @@ func (s *Session) action(w *walker, name string, isOwn bool, text fleet.Text) (A
 	if err != nil {
 		return "", err
 	}
-	info, err := in.lstat(path.Base(name))
+	info, err := lstat(in, path.Base(name))
 	switch {
 	case err != nil:
 		return "", s.fileError("look at", name, err)
@@ -295,7 +295,7 @@ func (s *Session) action(w *walker, name string, isOwn bool, text fleet.Text) (A
 // write writes added and changed files to the staging area.
 func (s *Session) write(p *plan, files map[string]fleet.Text) error {
 	w := walker{open: s.staging}
-	defer func() { w.close() }()
+	defer w.close()
 	for _, f := range p.Files {
 		if f.Action == Removed {
 			continue

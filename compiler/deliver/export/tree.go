@@ -82,7 +82,7 @@ type Tree struct {
 // A system replaces file system operations in tests. The zero value uses the
 // real ones.
 type system struct {
-	link     func(root *os.Root, from, to *folder, name string) error
+	link     func(root *os.Root, from, to string) error
 	exchange func(root *os.Root, a, b string) error
 	lock     func(root *os.Root) (unlock func() error, ok bool, err error)
 }
@@ -285,9 +285,6 @@ func (s *Session) foreign(name, msg string) error {
 // lstat returns the file info of a path below Dir, or nil if it does not
 // exist.
 func (s *Session) lstat(name string) (fs.FileInfo, error) {
-	if s.root == nil {
-		return nil, nil
-	}
 	info, err := lstat(s.root, name)
 	return info, s.fileError("look at", name, err)
 }
