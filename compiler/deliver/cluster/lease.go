@@ -128,10 +128,8 @@ func (c *Cluster) Holder(ctx context.Context, namespace, name string) (string, e
 
 // read returns the lease, nil when there is none.
 func (l *Lease) read(ctx context.Context) (*coordination.Lease, error) {
-	var current *coordination.Lease
-	err := l.cluster.retry(ctx, func(ctx context.Context) (err error) {
-		current, err = l.cluster.leases.Leases(l.namespace).Get(ctx, l.name, metav1.GetOptions{})
-		return err
+	current, err := result(ctx, l.cluster.retry, func(ctx context.Context) (*coordination.Lease, error) {
+		return l.cluster.leases.Leases(l.namespace).Get(ctx, l.name, metav1.GetOptions{})
 	})
 	if ReasonOf(err) == NotFound {
 		return nil, nil

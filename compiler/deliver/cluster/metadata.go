@@ -11,10 +11,8 @@ import (
 func (c *Cluster) Metadata(ctx context.Context, gvr schema.GroupVersionResource, namespace, label string) ([]metav1.PartialObjectMetadata, error) {
 	var all []metav1.PartialObjectMetadata
 	for more := ""; ; {
-		var page *metav1.PartialObjectMetadataList
-		err := c.retry(ctx, func(ctx context.Context) (err error) {
-			page, err = c.metadata.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: label, Limit: 500, Continue: more})
-			return err
+		page, err := result(ctx, c.retry, func(ctx context.Context) (*metav1.PartialObjectMetadataList, error) {
+			return c.metadata.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: label, Limit: listPage, Continue: more})
 		})
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -94,10 +95,8 @@ func (c *Cluster) pages(ctx context.Context, gvk schema.GroupVersionKind, namesp
 		return false, err
 	}
 	for more := ""; ; {
-		var page *unstructured.UnstructuredList
-		err := c.retry(ctx, func(ctx context.Context) (err error) {
-			page, err = client.List(ctx, metav1.ListOptions{LabelSelector: label, Limit: int64(min(limit, listPage)), Continue: more})
-			return err
+		page, err := result(ctx, c.retry, func(ctx context.Context) (*unstructured.UnstructuredList, error) {
+			return client.List(ctx, metav1.ListOptions{LabelSelector: label, Limit: int64(min(limit, listPage)), Continue: more})
 		})
 		if err != nil {
 			return false, err
@@ -123,13 +122,9 @@ func (c *Cluster) OpenAPI(ctx context.Context, gv schema.GroupVersion) ([]byte, 
 	if err != nil || paths[path] == "" {
 		return nil, err
 	}
-	var document []byte
-	err = c.retry(ctx, func(ctx context.Context) (err error) {
-		document, err = c.discovery.RESTClient().Get().RequestURI(paths[path]).SetHeader("Accept", "application/json").Do(ctx).Raw()
-		if err == nil {
-			err = truncation(document)
-		}
-		return err
+	document, err := result(ctx, c.retry, func(ctx context.Context) ([]byte, error) {
+		text, err := c.discovery.RESTClient().Get().RequestURI(paths[path]).SetHeader("Accept", "application/json").Do(ctx).Raw()
+		return text, cmp.Or(err, truncation(text))
 	})
 	if ReasonOf(err) != "" {
 		return nil, nil
@@ -147,17 +142,14 @@ func (c *Cluster) openAPIPaths(ctx context.Context) (map[string]string, error) {
 	var index struct {
 		Paths map[string]struct{ ServerRelativeURL string }
 	}
-	err := c.retry(ctx, func(ctx context.Context) error {
+	text, err := result(ctx, c.retry, func(ctx context.Context) ([]byte, error) {
 		text, err := c.discovery.RESTClient().Get().AbsPath("/openapi/v3").Do(ctx).Raw()
-		if err != nil {
-			return err
-		}
-		_ = json.Unmarshal(text, &index) // an invalid index names no documents
-		return truncation(text)
+		return text, cmp.Or(err, truncation(text))
 	})
 	if err != nil && ReasonOf(err) == "" {
 		return nil, err
 	}
+	_ = json.Unmarshal(text, &index) // an invalid index names no documents
 	prefix := strings.TrimSuffix(c.discovery.RESTClient().Get().AbsPath("/").URL().Path, "/")
 	documents := map[string]string{}
 	for path, p := range index.Paths {
@@ -176,9 +168,8 @@ func (c *Cluster) openAPIPaths(ctx context.Context) (map[string]string, error) {
 
 // truncation returns the error about a JSON text that ends too early.
 func truncation(text []byte) error {
-	var syntax *json.SyntaxError
-	if err := json.Unmarshal(text, &struct{}{}); errors.As(err, &syntax) && isTruncated(err) {
-		return err
+	if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(text, &struct{}{})); ok && isTruncated(syntax) {
+		return syntax
 	}
 	return nil
 }

@@ -47,15 +47,14 @@ func (c *Cluster) Object(ctx context.Context, ref Ref) (*unstructured.Unstructur
 	client, err := c.client(ctx, ref)
 	var o *unstructured.Unstructured
 	if err == nil {
-		err = c.retry(ctx, func(ctx context.Context) (err error) {
-			o, err = client.Get(ctx, ref.Name, metav1.GetOptions{})
-			return err
+		o, err = result(ctx, c.retry, func(ctx context.Context) (*unstructured.Unstructured, error) {
+			return client.Get(ctx, ref.Name, metav1.GetOptions{})
 		})
 	}
-	if ReasonOf(err) == NotFound {
+	switch {
+	case ReasonOf(err) == NotFound:
 		return nil, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	return o, nil
@@ -86,18 +85,15 @@ func (c *Cluster) Apply(ctx context.Context, o *unstructured.Unstructured, a App
 		return nil, err
 	}
 	options := metav1.ApplyOptions{FieldManager: Manager, Force: a.Force}
-	send := c.write
+	send := sender(c.write)
 	if a.DryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 		send = c.retryQuery
 	}
 	// The API server rejects managed fields; o has none.
-	var out *unstructured.Unstructured
-	err = send(ctx, func(ctx context.Context) (err error) {
-		out, err = client.Apply(ctx, o.GetName(), o, options)
-		return err
+	return result(ctx, send, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return client.Apply(ctx, o.GetName(), o, options)
 	})
-	return out, err
 }
 
 // DryRunMerge returns the result of a JSON merge patch (RFC 7386) without storing
@@ -146,14 +142,11 @@ func (c *Cluster) Put(ctx context.Context, o *unstructured.Unstructured) (*unstr
 	if err != nil {
 		return nil, err
 	}
-	var out *unstructured.Unstructured
-	err = c.write(ctx, func(ctx context.Context) (err error) {
+	out, err := result(ctx, c.write, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		if o.GetResourceVersion() == "" {
-			out, err = client.Create(ctx, o, metav1.CreateOptions{FieldManager: Manager})
-		} else {
-			out, err = client.Update(ctx, o, metav1.UpdateOptions{FieldManager: Manager})
+			return client.Create(ctx, o, metav1.CreateOptions{FieldManager: Manager})
 		}
-		return err
+		return client.Update(ctx, o, metav1.UpdateOptions{FieldManager: Manager})
 	})
 	if ReasonOf(err) != "" && ReasonOf(err) != Moved {
 		err = fmt.Errorf("write %s %s/%s: %w", o.GetKind(), o.GetNamespace(), o.GetName(), err)

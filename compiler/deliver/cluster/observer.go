@@ -230,10 +230,8 @@ func (o *Observer) list(ctx context.Context, g group, names map[string]bool) (ve
 	options := selector(names)
 	options.Limit = listPage
 	for {
-		var page *unstructured.UnstructuredList
-		err := o.cluster.retry(ctx, func(ctx context.Context) (err error) {
-			page, err = client.List(ctx, options)
-			return err
+		page, err := result(ctx, o.cluster.retry, func(ctx context.Context) (*unstructured.UnstructuredList, error) {
+			return client.List(ctx, options)
 		})
 		if err != nil {
 			return "", nil, err

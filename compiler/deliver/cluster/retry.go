@@ -46,6 +46,20 @@ func (c *Cluster) retryQuery(ctx context.Context, request func(ctx context.Conte
 	})
 }
 
+// A sender sends a request until it succeeds: [Cluster.retry], [Cluster.write] or
+// [Cluster.retryQuery].
+type sender func(ctx context.Context, request func(ctx context.Context) error) error
+
+// result returns the result of a request that send sends.
+func result[T any](ctx context.Context, send sender, request func(ctx context.Context) (T, error)) (T, error) {
+	var out T
+	err := send(ctx, func(ctx context.Context) (err error) {
+		out, err = request(ctx)
+		return err
+	})
+	return out, err
+}
+
 // retryIf sends a request until it succeeds, as long as before returns nil and
 // again returns true for the error.
 func (c *Cluster) retryIf(ctx context.Context, before, request func(ctx context.Context) error, again func(error) bool) error {
@@ -59,13 +73,12 @@ func (c *Cluster) retryIf(ctx context.Context, before, request func(ctx context.
 			return err
 		}
 		err := withTimeout(ctx, requestTimeout, request)
-		if err == nil || ctx.Err() != nil {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err == nil:
 			return nil
-		}
-		if !again(err) {
+		case !again(err):
 			return c.apiError(err)
 		}
 		last.Store(&err)

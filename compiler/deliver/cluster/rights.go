@@ -22,19 +22,18 @@ type Right struct {
 // rules, and those about resources without namespaces, can only confirm a right.
 func (c *Cluster) VerbRules(ctx context.Context, verb, namespace string) (may func(group, resource string) bool, whole bool, err error) {
 	review := &authorization.SelfSubjectRulesReview{Spec: authorization.SelfSubjectRulesReviewSpec{Namespace: namespace}}
-	var rules authorization.SubjectRulesReviewStatus
-	err = c.retry(ctx, func(ctx context.Context) error {
-		answer, err := c.reviews.SelfSubjectRulesReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err == nil {
-			rules = answer.Status
-		}
-		return err
+	answer, err := result(ctx, c.retry, func(ctx context.Context) (*authorization.SelfSubjectRulesReview, error) {
+		return c.reviews.SelfSubjectRulesReviews().Create(ctx, review, metav1.CreateOptions{})
 	})
+	if err != nil {
+		return nil, false, err
+	}
+	rules := answer.Status
 	return func(group, resource string) bool {
 		return slices.ContainsFunc(rules.ResourceRules, func(r authorization.ResourceRule) bool {
 			return len(r.ResourceNames) == 0 && matches(r.Verbs, verb) && matches(r.APIGroups, group) && matches(r.Resources, resource)
 		})
-	}, !rules.Incomplete, err
+	}, !rules.Incomplete, nil
 }
 
 func matches(rule []string, one string) bool {
@@ -49,13 +48,8 @@ func (c *Cluster) May(ctx context.Context, r Right) (bool, error) {
 		a.Verb, a.Group, a.Resource = "*", "*", "*"
 	}
 	review := &authorization.SelfSubjectAccessReview{Spec: authorization.SelfSubjectAccessReviewSpec{ResourceAttributes: a}}
-	var allowed bool
-	err := c.retry(ctx, func(ctx context.Context) error {
-		answer, err := c.reviews.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err == nil {
-			allowed = answer.Status.Allowed
-		}
-		return err
+	answer, err := result(ctx, c.retry, func(ctx context.Context) (*authorization.SelfSubjectAccessReview, error) {
+		return c.reviews.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	})
-	return allowed, err
+	return err == nil && answer.Status.Allowed, err
 }
