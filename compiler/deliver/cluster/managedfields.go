@@ -2,8 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,19 +35,8 @@ func (c *Cluster) SetManagedFields(ctx context.Context, ref Ref, uid string, tak
 // setManagedFields replaces the managed fields of o, which must be unchanged in the
 // cluster.
 func (c *Cluster) setManagedFields(ctx context.Context, ref Ref, o *unstructured.Unstructured, fields []metav1.ManagedFieldsEntry) error {
-	patch, err := json.Marshal([]map[string]any{
+	return c.patch(ctx, ref, types.JSONPatchType, []map[string]any{
 		{"op": "replace", "path": "/metadata/managedFields", "value": fields},
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": o.GetResourceVersion()},
-	})
-	if err != nil {
-		return fmt.Errorf("encode the managed fields of %s: %w", ref.Name, err)
-	}
-	client, err := c.client(ctx, ref)
-	if err != nil {
-		return err
-	}
-	return c.write(ctx, func(ctx context.Context) error {
-		_, err := client.Patch(ctx, ref.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: Manager})
-		return err
 	})
 }

@@ -26,65 +26,36 @@ func (c *Cluster) DryRunPatch(ctx context.Context, ref Ref, manager string, p Pa
 		return nil, err
 	}
 	options := metav1.PatchOptions{FieldManager: manager, DryRun: []string{metav1.DryRunAll}}
-	var out *unstructured.Unstructured
-	err = c.retryQuery(ctx, func(ctx context.Context) (err error) {
-		out, err = client.Patch(ctx, ref.Name, p.Type, p.Data, options)
+	return result(ctx, c.retryQuery, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return client.Patch(ctx, ref.Name, p.Type, p.Data, options)
+	})
+}
+
+// patch patches an object, or a subresource of it, as [Manager].
+func (c *Cluster) patch(ctx context.Context, ref Ref, kind types.PatchType, patch any, subresources ...string) error {
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("encode the patch of %s %s: %w", ref.Kind, ref.Name, err)
+	}
+	client, err := c.client(ctx, ref)
+	if err != nil {
+		return err
+	}
+	return c.write(ctx, func(ctx context.Context) error {
+		_, err := client.Patch(ctx, ref.Name, kind, data, metav1.PatchOptions{FieldManager: Manager}, subresources...)
 		return err
 	})
-	return out, err
 }
 
 // SetStoredVersions sets status.storedVersions of a CRD.
 func (c *Cluster) SetStoredVersions(ctx context.Context, crd Ref, versions []string) error {
-	client, err := c.client(ctx, crd)
-	if err != nil {
-		return err
-	}
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{"storedVersions": versions}})
-	if err != nil {
-		return fmt.Errorf("encode the patch of %s: %w", crd.Name, err)
-	}
-	return c.write(ctx, func(ctx context.Context) error {
-		_, err := client.Patch(ctx, crd.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: Manager}, "status")
-		return err
-	})
+	return c.patch(ctx, crd, types.MergePatchType, map[string]any{"status": map[string]any{"storedVersions": versions}}, "status")
 }
 
 // RemoveMarks removes the labels and annotations of an object that marks returns.
 // marks is called again when the object changed in between. A missing object is not
 // an error.
 func (c *Cluster) RemoveMarks(ctx context.Context, ref Ref, marks func(*unstructured.Unstructured) (labels, annotations []string)) error {
-	client, err := c.client(ctx, ref)
-	if err != nil {
-		return err
-	}
-	const tries = 10 // controllers may update the status in between
-	for try := 1; ; try++ {
-		o, err := c.Object(ctx, ref)
-		if err != nil || o == nil {
-			return err
-		}
-		patch, err := removalPatch(o, marks)
-		if err != nil || patch == nil {
-			return err
-		}
-		err = c.write(ctx, func(ctx context.Context) error {
-			_, err := client.Patch(ctx, ref.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: Manager})
-			return err
-		})
-		if reason := ReasonOf(err); reason != Moved && reason != Conflict || try == tries {
-			return err
-		}
-	}
-}
-
-// removalPatch returns the JSON merge patch that removes labels and annotations of
-// an object, nil when there are none to remove.
-func removalPatch(o *unstructured.Unstructured, marks func(*unstructured.Unstructured) (labels, annotations []string)) ([]byte, error) {
-	labels, annotations := marks(o)
-	if len(labels)+len(annotations) == 0 {
-		return nil, nil
-	}
 	none := func(keys []string) map[string]any {
 		out := map[string]any{}
 		for _, key := range keys {
@@ -92,11 +63,21 @@ func removalPatch(o *unstructured.Unstructured, marks func(*unstructured.Unstruc
 		}
 		return out
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": o.GetResourceVersion(), "labels": none(labels), "annotations": none(annotations),
-	}})
-	if err != nil {
-		return nil, fmt.Errorf("encode the patch of %s %s: %w", o.GetKind(), o.GetName(), err)
+	const tries = 10 // controllers may update the status in between
+	for try := 1; ; try++ {
+		o, err := c.Object(ctx, ref)
+		if err != nil || o == nil {
+			return err
+		}
+		labels, annotations := marks(o)
+		if len(labels)+len(annotations) == 0 {
+			return nil
+		}
+		err = c.patch(ctx, ref, types.MergePatchType, map[string]any{"metadata": map[string]any{
+			"resourceVersion": o.GetResourceVersion(), "labels": none(labels), "annotations": none(annotations),
+		}})
+		if reason := ReasonOf(err); reason != Moved && reason != Conflict || try == tries {
+			return err
+		}
 	}
-	return patch, nil
 }
