@@ -42,7 +42,7 @@ func RunCredentialPlugin(ctx context.Context, limit time.Duration, words []strin
 		git.Detach(cmd)
 	}
 	err := cmd.Run()
-	var exit *exec.ExitError
+	exit, isExit := errors.AsType[*exec.ExitError](err)
 	switch {
 	case errors.Is(context.Cause(ctx), errTimeout):
 		return pluginTimeout, nil
@@ -53,7 +53,7 @@ func RunCredentialPlugin(ctx context.Context, limit time.Duration, words []strin
 		return 0, err
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
 		return pluginMissing, nil
-	case errors.As(err, &exit) && exit.ExitCode() > 0:
+	case isExit && exit.ExitCode() > 0:
 		return exit.ExitCode(), nil
 	}
 	return 0, err

@@ -75,8 +75,7 @@ const RightsHint = "see docs/apply.md for the rights that fleetc needs"
 
 // ReasonOf returns the reason of an [Error], "" for other errors.
 func ReasonOf(err error) Reason {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Reason
 	}
 	return ""
@@ -230,7 +229,6 @@ func (c *Cluster) fault(err error) error {
 	var host x509.HostnameError
 	var expired x509.CertificateInvalidError
 	var verification *tls.CertificateVerificationError
-	var nerr net.Error
 	var status apierrors.APIStatus
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -264,7 +262,7 @@ func (c *Cluster) fault(err error) error {
 		}
 		d.Code = diag.CodeRights
 		d.Msg, d.Hint = c.visible(why), RightsHint
-	case errors.As(err, &nerr) && nerr.Timeout(), errors.Is(err, context.DeadlineExceeded):
+	case isNetTimeout(err), errors.Is(err, context.DeadlineExceeded):
 		d.Code = diag.CodeKubeconfig
 		d.Msg, d.Hint = fmt.Sprintf("%s does not answer", c.Server), "check that it is reachable from here"
 		if cause := c.trouble.Load(); cause != nil {
@@ -320,8 +318,7 @@ func isTruncated(err error) bool {
 
 // withoutRequest returns err without the description of the request.
 func withoutRequest(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err
@@ -329,7 +326,6 @@ func withoutRequest(err error) error {
 
 // isRetriable reports whether a later retry of the same request may succeed.
 func isRetriable(err error) bool {
-	var nerr net.Error
 	if isUntyped(err.Error()) || isTooLarge(err.Error()) {
 		return false
 	}
@@ -337,5 +333,11 @@ func isRetriable(err error) bool {
 		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) ||
 		utilnet.IsHTTP2ConnectionLost(err) || isTruncated(err) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.As(err, &nerr) && nerr.Timeout()
+		isNetTimeout(err)
+}
+
+// isNetTimeout reports whether an error is a timeout of the network.
+func isNetTimeout(err error) bool {
+	nerr, ok := errors.AsType[net.Error](err)
+	return ok && nerr.Timeout()
 }

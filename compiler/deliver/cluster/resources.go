@@ -80,8 +80,7 @@ func (c *Cluster) discover(ctx context.Context) error {
 	unread := map[schema.GroupVersion]error{}
 	err := c.retry(ctx, func(ctx context.Context) (err error) {
 		_, lists, err = c.discovery.ServerGroupsAndResourcesWithContext(ctx)
-		var partial *discovery.ErrGroupDiscoveryFailed
-		if errors.As(err, &partial) {
+		if partial, ok := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err); ok {
 			for _, err := range partial.Groups {
 				if isTruncated(err) {
 					return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 )
@@ -12,10 +11,9 @@ import (
 // seeTrouble records why requests fail. The client library retries some of them, and its error
 // then says only that the time is over.
 func (c *Cluster) seeTrouble(resp *http.Response, err error) {
-	var nerr net.Error
 	var cause string
 	switch {
-	case errors.Is(err, context.Canceled), errors.As(err, &nerr) && nerr.Timeout():
+	case errors.Is(err, context.Canceled), isNetTimeout(err):
 		return
 	case err != nil && strings.HasSuffix(err.Error(), "net/http: request canceled"):
 		return // after a timeout, the HTTP/2 transport says so
