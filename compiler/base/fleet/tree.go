@@ -67,54 +67,23 @@ func (t *Tree) IsMap() bool { return t.Fields != nil }
 func (t *Tree) Keys() []string { return slices.Sorted(maps.Keys(t.Fields)) }
 
 // Value returns the tree as decoded JSON with float64 numbers, like Helm's
-// values.
+// values. A nil tree gives nil.
 func (t *Tree) Value() any {
-	switch {
-	case t.Fields != nil:
-		m := make(map[string]any, len(t.Fields))
-		for k, f := range t.Fields {
-			m[k] = f.Value()
-		}
-		return m
-	case t.List != nil:
-		l := make([]any, len(t.List))
-		for i, e := range t.List {
-			l[i] = e.Value()
-		}
-		return l
-	}
-	if n, ok := t.Scalar.(json.Number); ok {
+	return t.decoded(func(n json.Number) any {
 		f, err := n.Float64()
 		if err != nil {
 			// The number exceeds the range of float64: return its text.
 			return n.String()
 		}
 		return f
-	}
-	return t.Scalar
+	})
 }
 
 // Native returns the tree in the types of Kubernetes' JSON decoder: integers
 // are int64, other numbers float64. A number that would change stays a json.Number, see
 // [KubernetesNumber]. A nil tree gives nil.
 func (t *Tree) Native() any {
-	switch {
-	case t == nil:
-		return nil
-	case t.Fields != nil:
-		m := make(map[string]any, len(t.Fields))
-		for k, f := range t.Fields {
-			m[k] = f.Native()
-		}
-		return m
-	case t.List != nil:
-		l := make([]any, len(t.List))
-		for i, e := range t.List {
-			l[i] = e.Native()
-		}
-		return l
-	}
-	if n, ok := t.Scalar.(json.Number); ok {
+	return t.decoded(func(n json.Number) any {
 		if i, err := n.Int64(); err == nil {
 			return i
 		}
@@ -123,8 +92,31 @@ func (t *Tree) Native() any {
 			return n
 		}
 		return f
+	})
+}
+
+// decoded returns the tree as decoded JSON with the results of number.
+func (t *Tree) decoded(number func(json.Number) any) any {
+	switch {
+	case t == nil:
+		return nil
+	case t.Fields != nil:
+		m := make(map[string]any, len(t.Fields))
+		for k, f := range t.Fields {
+			m[k] = f.decoded(number)
+		}
+		return m
+	case t.List != nil:
+		l := make([]any, len(t.List))
+		for i, e := range t.List {
+			l[i] = e.decoded(number)
+		}
+		return l
 	}
-	return t.Value()
+	if n, ok := t.Scalar.(json.Number); ok {
+		return number(n)
+	}
+	return t.Scalar
 }
 
 // Lookup returns the deepest part of the tree on the path, and the number of
