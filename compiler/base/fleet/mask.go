@@ -28,9 +28,12 @@ func maskOf(c *Cluster) *diag.Mask {
 	}
 	addFacts(m, c.Facts)
 	for _, r := range c.Releases {
-		addValues(m, r.Values)
-		for _, o := range r.Objects {
-			addValues(m, o)
+		for _, t := range append([]*Tree{r.Values}, r.Objects...) {
+			t.EachScalar(func(_ []string, scalar *Tree) {
+				if text, ok := scalar.Scalar.(string); ok && scalar.Pos.IsValid() {
+					m.Add(text, ownValue+scalar.Pos.String())
+				}
+			})
 		}
 	}
 	return m
@@ -50,22 +53,6 @@ func addFacts(m *diag.Mask, v any) {
 	case bool, nil:
 	default:
 		m.Add(ScalarText(v), ownValue)
-	}
-}
-
-// addValues adds the texts in a value.
-func addValues(m *diag.Mask, t *Tree) {
-	if t == nil {
-		return
-	}
-	if text, ok := t.Scalar.(string); ok && t.Pos.IsValid() {
-		m.Add(text, ownValue+t.Pos.String())
-	}
-	for _, key := range t.Keys() {
-		addValues(m, t.Fields[key])
-	}
-	for _, item := range t.List {
-		addValues(m, item)
 	}
 }
 

@@ -58,7 +58,7 @@ func FindRounded(objects []Object, files map[string][]byte) (pos diag.Pos, numbe
 	large := largeNumbers{map[string]bool{}, map[float64]bool{}}
 	for _, o := range objects {
 		if !IsCRD(o.Object) {
-			large.add(o.Object)
+			AnyLeaf(o.Object, large.add)
 		}
 	}
 	if len(large.floats) == 0 {
@@ -90,17 +90,10 @@ type largeNumbers struct {
 	floats map[float64]bool // all as floats
 }
 
-func (l largeNumbers) add(v any) {
+// add adds a number. It returns false, so that [AnyLeaf] goes on.
+func (l largeNumbers) add(v any) bool {
 	const limit = 1 << 53
 	switch v := v.(type) {
-	case map[string]any:
-		for _, e := range v {
-			l.add(e)
-		}
-	case []any:
-		for _, e := range v {
-			l.add(e)
-		}
 	case int64:
 		if v >= limit || v <= -limit {
 			l.exact[strconv.FormatInt(v, 10)], l.floats[float64(v)] = true, true
@@ -110,4 +103,5 @@ func (l largeNumbers) add(v any) {
 			l.floats[v] = true
 		}
 	}
+	return false
 }

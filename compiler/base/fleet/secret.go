@@ -34,15 +34,14 @@ func Plaintext(u *unstructured.Unstructured) []string {
 	switch {
 	case IsSecret(u):
 		encrypted := hasMAC(u)
-		fields = secretFields(u, func(text string) bool { return readable(text, encrypted) })
+		fields = secretFields(u.Object, func(text string) bool { return readable(text, encrypted) })
 		fields = append(fields, secretsOutsideValues(u.Object)...)
 		fields = append(fields, repeatedValues(u.Object, u.Object)...)
 	case isExternal(u):
 		fields = externalFields(u)
 	case isSealed(u):
 		template, _, _ := unstructured.NestedMap(u.Object, "spec", "template")
-		values := &unstructured.Unstructured{Object: template}
-		fields = secretFields(values, func(text string) bool {
+		fields = secretFields(template, func(text string) bool {
 			return readable(text, false) && (!strings.Contains(text, "{{") || looksLikeSecret(text))
 		})
 		fields = append(fields, secretsOutsideValues(template)...)
@@ -67,10 +66,10 @@ func below(prefix string, paths []string) []string {
 
 // secretFields returns the fields of a Secret whose values match. A value that
 // is not a string counts as text.
-func secretFields(u *unstructured.Unstructured, wanted func(text string) bool) []string {
+func secretFields(object map[string]any, wanted func(text string) bool) []string {
 	var fields []string
 	for _, part := range []string{"data", "stringData"} {
-		values, _ := u.Object[part].(map[string]any)
+		values, _ := object[part].(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(values)) {
 			text, isText := values[key].(string)
 			if !isText {

@@ -44,7 +44,7 @@ const minRepeated = 5
 // Secret as a word.
 func repeatedValues(secret, o map[string]any) []string {
 	var values []string
-	secretFields(&unstructured.Unstructured{Object: secret}, func(text string) bool {
+	secretFields(secret, func(text string) bool {
 		if text = strings.TrimSpace(text); len(text) >= minRepeated && readable(text, false) && !isSetting(text) {
 			values = append(values, text)
 		}
