@@ -102,33 +102,18 @@ func PointerKeys(pointer string) []string {
 // data."tls.crt" or spec.ports[0].name. It returns the keys and list indices.
 func ParseField(text string) (fields []string, ok bool) {
 	for text != "" {
-		switch {
-		case text[0] == '"':
-			quoted, err := strconv.QuotedPrefix(text)
-			if err != nil {
-				return nil, false
-			}
-			key, err := strconv.Unquote(quoted)
-			if err != nil {
-				return nil, false
-			}
-			fields, text = append(fields, key), text[len(quoted):]
-		case text[0] == '[':
-			index, rest, found := strings.Cut(text[1:], "]")
-			if _, err := strconv.ParseUint(index, 10, 16); err != nil || !found {
-				return nil, false
-			}
-			fields, text = append(fields, index), rest
-		default:
-			end := strings.IndexAny(text, `.["`)
-			if end < 0 {
-				end = len(text)
-			}
-			if end == 0 {
-				return nil, false
-			}
-			fields, text = append(fields, text[:end]), text[end:]
+		var key string
+		if text[0] == '[' {
+			key, text, ok = strings.Cut(text[1:], "]")
+			_, err := strconv.ParseUint(key, 10, 16)
+			ok = ok && err == nil
+		} else {
+			key, text, ok = parseWord(text, `.["`)
 		}
+		if !ok {
+			return nil, false
+		}
+		fields = append(fields, key)
 		if rest, dot := strings.CutPrefix(text, "."); dot {
 			if text = rest; text == "" || text[0] == '[' {
 				return nil, false

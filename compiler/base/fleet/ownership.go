@@ -58,6 +58,7 @@ func ParseSteps(text string) (path []Step, ok bool) {
 			s.Fields, text, ok = parseElement(text[1:])
 		} else {
 			s.Key, text, ok = parseWord(text, `.["`)
+			ok = ok && s.Key != ""
 		}
 		if !ok {
 			return nil, false
@@ -79,11 +80,11 @@ func parseElement(text string) (fields map[string]string, rest string, ok bool) 
 	fields = map[string]string{}
 	for {
 		key, after, ok := parseWord(text, `=],["`)
-		if !ok || !strings.HasPrefix(after, "=") {
+		if !ok || key == "" || !strings.HasPrefix(after, "=") {
 			return nil, "", false
 		}
 		value, after, ok := parseWord(after[1:], `],["`)
-		if _, twice := fields[key]; !ok || twice || after == "" {
+		if _, twice := fields[key]; !ok || value == "" || twice || after == "" {
 			return nil, "", false
 		}
 		fields[key] = value
@@ -97,11 +98,11 @@ func parseElement(text string) (fields map[string]string, rest string, ok bool) 
 	}
 }
 
-// parseWord parses a quoted text, or a text up to one of the characters.
+// parseWord parses a quoted text, which may be empty, or a text up to one of the characters.
 func parseWord(text, until string) (word, rest string, ok bool) {
 	if quoted, err := strconv.QuotedPrefix(text); err == nil && text[0] == '"' {
 		word, err = strconv.Unquote(quoted)
-		return word, text[len(quoted):], err == nil && word != ""
+		return word, text[len(quoted):], err == nil
 	}
 	end := strings.IndexAny(text, until)
 	if end < 0 {
