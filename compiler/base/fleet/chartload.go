@@ -3,6 +3,7 @@ package fleet
 import (
 	"strings"
 
+	"helm.sh/helm/v3/pkg/chart"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -25,24 +26,8 @@ func UnloadableChart(err error) (code diag.Code, msg, hint string) {
 	return diag.CodeChartFiles, "Chart.yaml is not valid: " + field, "correct Chart.yaml"
 }
 
-// ChartMetadata has fields of the Chart.yaml of a chart.
-type ChartMetadata struct {
-	Version      string            `json:"version"`
-	AppVersion   string            `json:"appVersion"`
-	KubeVersion  string            `json:"kubeVersion"`
-	Deprecated   bool              `json:"deprecated"`
-	Home         string            `json:"home"`
-	Sources      []string          `json:"sources"`
-	Annotations  map[string]string `json:"annotations"`
-	Dependencies []ChartDependency `json:"dependencies"`
-}
-
-// A ChartDependency is a dependency in a Chart.yaml.
-type ChartDependency struct {
-	Name    string `json:"name"`
-	Alias   string `json:"alias"`
-	Version string `json:"version"`
-}
+// ChartMetadata has the fields of the Chart.yaml of a chart.
+type ChartMetadata = chart.Metadata
 
 // Metadata returns the metadata of the chart; none if ch is nil. Charts of the first format
 // list dependencies in another file.
