@@ -36,7 +36,7 @@ func (r *BranchRollout) read(ctx context.Context, tree *export.Tree, session *ex
 	if err != nil {
 		return err
 	}
-	r.RolloutState = &RolloutState{Fleet: r.Fleet.Module}
+	r.Waves = nil
 	place := r.Flags()
 	for i, clusters := range r.order.Clusters(r.Fleet.Clusters) {
 		w := &Wave{Wave: &r.order.Waves[i], Place: place}

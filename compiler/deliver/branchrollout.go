@@ -48,7 +48,6 @@ type BranchRollout struct {
 	Summary export.Summary // changed files
 	Pushed  export.BranchResult
 
-	order     *fleet.Rollout
 	options   BranchOptions
 	isRetired func(id string) bool
 	followers map[string]*follower                        // by cluster ID
@@ -76,7 +75,7 @@ func LoadBranchRollout(ctx context.Context, c *compiler.Compiler, o BranchOption
 	if err != nil {
 		return nil, err
 	}
-	r := &BranchRollout{Fleet: f, order: rolloutOf(f.Clusters), options: o, passed: map[string]bool{}}
+	r := &BranchRollout{RolloutState: &RolloutState{Fleet: f.Module, order: rolloutOf(f.Clusters)}, Fleet: f, options: o, passed: map[string]bool{}}
 	if r.order == nil {
 		return nil, noRollout()
 	}

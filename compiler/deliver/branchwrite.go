@@ -3,7 +3,6 @@ package deliver
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -195,15 +194,6 @@ func (r *BranchRollout) Report() (RolloutReport, error) {
 		}
 	}
 	return report, faults.Err()
-}
-
-// wave returns the wave with the name.
-func (r *BranchRollout) wave(name string) (*Wave, error) {
-	i := slices.IndexFunc(r.Waves, func(w *Wave) bool { return w.Name == name })
-	if i < 0 {
-		return nil, noWave(r.order, name)
-	}
-	return r.Waves[i], nil
 }
 
 // writtenNow describes the clusters that the last export wrote: they have the commit of the

@@ -41,7 +41,6 @@ type Rollout struct {
 	Fleet    *compiler.Fleet
 	Statuses map[string]*Status // by cluster ID
 
-	order    *fleet.Rollout
 	selected map[string]bool // by cluster ID
 	options  ApplyOptions
 	servers  Servers
@@ -74,7 +73,7 @@ func LoadRollout(ctx context.Context, c *compiler.Compiler, o ApplyOptions, patt
 			Hint: "leave them out, or pass --no-rollout",
 		}
 	}
-	r := &Rollout{RolloutState: &RolloutState{Fleet: e.Module}, order: order, options: o, selected: map[string]bool{}, failed: map[string]bool{}}
+	r := &Rollout{RolloutState: &RolloutState{Fleet: e.Module, order: order}, options: o, selected: map[string]bool{}, failed: map[string]bool{}}
 	last, err := r.selectClusters(e.Clusters)
 	if err != nil {
 		return nil, nil, err

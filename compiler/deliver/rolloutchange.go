@@ -54,16 +54,6 @@ func (r *Rollout) Report() (RolloutReport, error) {
 	return report, faults.Err()
 }
 
-// wave returns the wave with the name.
-func (r *Rollout) wave(name string) (*Wave, error) {
-	for _, w := range r.Waves {
-		if w.Name == name {
-			return w, nil
-		}
-	}
-	return nil, noWave(r.order, name)
-}
-
 // noWave returns the fault of a wave that does not exist.
 func noWave(order *fleet.Rollout, name string) error {
 	return &diag.Diag{Code: diag.CodeNoRollout, Msg: fmt.Sprintf("the rollout has no wave %q", diag.Visible(name, diag.MaxText)), Hint: diag.OneOf(name, order.WaveNames())}

@@ -101,37 +101,19 @@ func (r *Rollout) Run(ctx context.Context, plans []*ClusterPlan, failed []string
 	}
 	return func(yield func(apply.Result, error) bool) {
 		for i, w := range r.Waves {
-			n := 0
+			n, retries := 0, 0
 			for n < len(plans) && plans[n].Wave == w.Name {
 				n++
 			}
-			for result, err := range r.runWave(ctx, i, plans[:n], parallel, exact, report) {
-				if !yield(result, err) {
-					return
-				}
+			// Clusters whose last apply is unfinished come first: the others follow only if
+			// these do not fail again.
+			for retries < n && r.isUnfinished(i, plans[retries].Cluster.ID) {
+				retries++
+			}
+			if !r.runPart(ctx, i, plans[:retries], true, parallel, exact, report, yield) || !r.runPart(ctx, i, plans[retries:n], false, parallel, exact, report, yield) {
+				return
 			}
 			plans = plans[n:]
-		}
-	}
-}
-
-// runWave applies the plans of a wave, unless the wave waits. Clusters whose last apply is
-// unfinished come first: the others follow only if these do not fail again.
-func (r *Rollout) runWave(ctx context.Context, i int, plans []*ClusterPlan, parallel int, exact bool, report func(apply.Event)) iter.Seq2[apply.Result, error] {
-	return func(yield func(apply.Result, error) bool) {
-		retries := 0
-		for retries < len(plans) && r.isUnfinished(i, plans[retries].Cluster.ID) {
-			retries++
-		}
-		for _, part := range []struct {
-			plans []*ClusterPlan
-			retry bool
-		}{{plans[:retries], true}, {plans[retries:], false}} {
-			for result, err := range r.runPart(ctx, i, part.plans, part.retry, parallel, exact, report) {
-				if !yield(result, err) {
-					return
-				}
-			}
 		}
 	}
 }
@@ -141,40 +123,39 @@ func (r *Rollout) isUnfinished(i int, id string) bool {
 	return slices.ContainsFunc(r.Waves[i].Clusters, func(c *WaveCluster) bool { return c.ID == id && c.State == TargetUnfinished })
 }
 
-// runPart applies plans of a wave, unless they wait. retry says that they are for clusters
-// whose last apply is unfinished.
-func (r *Rollout) runPart(ctx context.Context, i int, plans []*ClusterPlan, retry bool, parallel int, exact bool, report func(apply.Event)) iter.Seq2[apply.Result, error] {
-	return func(yield func(apply.Result, error) bool) {
-		if len(plans) == 0 {
-			return
-		}
-		w := r.Waves[i]
-		err := r.read(ctx, i+1)
-		waits := slices.DeleteFunc(r.waits(i, nil), func(w Wait) bool { return w.Reason == ForCluster })
-		if stopped := w.Stopped(false); stopped != nil && !retry {
-			waits = append(waits, *stopped)
-		}
-		if err == nil && len(waits) == 0 {
-			waits = r.verify(ctx, i)
-		}
-		if err == nil && len(waits) > 0 {
-			err = &WaitError{Waits: waits}
-		}
-		if err != nil {
-			for range plans {
-				if !yield(apply.Result{}, err) {
-					return
-				}
+// runPart applies plans of a wave, unless they wait, and yields the results. It returns false
+// if yield did. retry says that the plans are for clusters whose last apply is unfinished.
+func (r *Rollout) runPart(ctx context.Context, i int, plans []*ClusterPlan, retry bool, parallel int, exact bool, report func(apply.Event), yield func(apply.Result, error) bool) bool {
+	if len(plans) == 0 {
+		return true
+	}
+	w := r.Waves[i]
+	err := r.read(ctx, i+1)
+	waits := slices.DeleteFunc(r.waits(i, nil), func(w Wait) bool { return w.Reason == ForCluster })
+	if stopped := w.Stopped(false); stopped != nil && !retry {
+		waits = append(waits, *stopped)
+	}
+	if err == nil && len(waits) == 0 {
+		waits = r.verify(ctx, i)
+	}
+	if err == nil && len(waits) > 0 {
+		err = &WaitError{Waits: waits}
+	}
+	if err != nil {
+		for range plans {
+			if !yield(apply.Result{}, err) {
+				return false
 			}
-			return
 		}
-		guard := &waveGuard{rollout: r, wave: w, left: max(w.MaxFailures-len(w.Failures(retry)), 0)}
-		for result, err := range runGuarded(ctx, plans, min(parallel, w.AtATime(len(w.Clusters))), exact, report, guard) {
-			if !yield(result, err) {
-				return
-			}
+		return true
+	}
+	guard := &waveGuard{rollout: r, wave: w, left: max(w.MaxFailures-len(w.Failures(retry)), 0)}
+	for result, err := range runGuarded(ctx, plans, min(parallel, w.AtATime(len(w.Clusters))), exact, report, guard) {
+		if !yield(result, err) {
+			return false
 		}
 	}
+	return true
 }
 
 // waveGuard decides whether the next cluster of a running wave is started. It is safe for

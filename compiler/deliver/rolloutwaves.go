@@ -123,6 +123,17 @@ type Wait struct {
 type RolloutState struct {
 	Fleet string // the CUE module
 	Waves []*Wave
+	order *fleet.Rollout
+}
+
+// wave returns the wave with the name.
+func (r *RolloutState) wave(name string) (*Wave, error) {
+	for _, w := range r.Waves {
+		if w.Name == name {
+			return w, nil
+		}
+	}
+	return nil, noWave(r.order, name)
 }
 
 // WaitsOf returns what the cluster waits for, given the waits of its wave. A cluster that
