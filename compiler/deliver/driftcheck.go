@@ -182,7 +182,7 @@ func (k *driftChecker) check(ctx context.Context, c *fleet.Cluster) (*DriftClust
 		return out, ctx.Err()
 	}
 	out.Bundle = b.Digest
-	out.fail(k.read(ctx, c, s, b, out))
+	out.fail(k.limit(ctx, func(ctx context.Context) error { return k.compare(ctx, c, s, b, out) }))
 	out.sort()
 	return out, ctx.Err()
 }
@@ -198,11 +198,6 @@ func (k *driftChecker) compile(ctx context.Context, c *fleet.Cluster) (b *fleet.
 		return err
 	})
 	return b, err
-}
-
-// read compares the live objects of a cluster with the bundle.
-func (k *driftChecker) read(ctx context.Context, c *fleet.Cluster, s Server, b *fleet.Bundle, out *DriftCluster) error {
-	return k.limit(ctx, func(ctx context.Context) error { return k.compare(ctx, c, s, b, out) })
 }
 
 // limit calls f with the time limit of a check.

@@ -29,16 +29,9 @@ func (c *DriftCluster) addFindings(compared *apply.Comparison, key []byte, rules
 	}
 	changes, ignored := LiveChanges(compared, key, rules)
 	whole := wholeRules(rules)
-	add := func(f DriftFinding, o *apply.ObjectDiff) {
-		if f.Rule = ruleFor(whole, o, f); f.Rule != "" {
-			c.Ignored = append(c.Ignored, f)
-			return
-		}
-		c.Findings = append(c.Findings, f)
-	}
 	for _, change := range changes {
 		if change.Action != diff.Unknown {
-			add(findingOf(change, objects[change.ID]), objects[change.ID])
+			c.add(findingOf(change, objects[change.ID]), objects[change.ID], whole)
 		}
 	}
 	for _, change := range ignored {
@@ -48,7 +41,7 @@ func (c *DriftCluster) addFindings(compared *apply.Comparison, key []byte, rules
 	}
 	for i := range compared.Objects {
 		if o := &compared.Objects[i]; o.IsUnhealthy() {
-			add(DriftFinding{ID: o.ID, Release: o.Release, Reason: DriftUnhealthy, Why: fmt.Sprintf("%s: %s", o.Health.State, diag.Visible(o.Health.Reason, diag.MaxText))}, o)
+			c.add(DriftFinding{ID: o.ID, Release: o.Release, Reason: DriftUnhealthy, Why: fmt.Sprintf("%s: %s", o.Health.State, diag.Visible(o.Health.Reason, diag.MaxText))}, o, whole)
 		}
 	}
 	var faults diag.List
@@ -89,12 +82,18 @@ func (c *DriftCluster) addOrphans(orphans []apply.ExportedObject, rules []fleet.
 		if o.Owner != "" {
 			f.Why = o.Owner + " applied it, and the fleet no longer has it"
 		}
-		if f.Rule = ruleFor(whole, nil, f); f.Rule != "" {
-			c.Ignored = append(c.Ignored, f)
-			continue
-		}
-		c.Findings = append(c.Findings, f)
+		c.add(f, nil, whole)
 	}
+}
+
+// add adds a finding, as an ignored one if a rule ignores the whole object. o may be nil for an
+// object whose content is not known.
+func (c *DriftCluster) add(f DriftFinding, o *apply.ObjectDiff, whole []fleet.IgnoreRule) {
+	if f.Rule = ruleFor(whole, o, f); f.Rule != "" {
+		c.Ignored = append(c.Ignored, f)
+		return
+	}
+	c.Findings = append(c.Findings, f)
 }
 
 // wholeRules returns the rules that ignore whole objects.

@@ -87,7 +87,7 @@ func (c *DriftCluster) junit() junitSuite {
 		found := byRelease[name]
 		switch {
 		case len(found) > 0:
-			add(releaseCase(name), &junitProblem{diag.Count(len(found), "difference", "differences"), findingsText(found)}, nil)
+			add(releaseCase(name), &junitProblem{diag.Count(len(found), "difference", "differences"), findingsText(found, "")}, nil)
 		case c.Checked:
 			add(releaseCase(name), nil, nil)
 		}
@@ -101,16 +101,4 @@ func releaseCase(name string) string {
 		return "objects without a release"
 	}
 	return name
-}
-
-// findingsText returns findings as lines.
-func findingsText(findings []DriftFinding) string {
-	var b strings.Builder
-	for _, f := range findings {
-		b.WriteString(f.line() + "\n")
-		for _, field := range f.Fields {
-			b.WriteString("  " + field.line() + "\n")
-		}
-	}
-	return b.String()
 }

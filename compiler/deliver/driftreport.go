@@ -110,12 +110,10 @@ func (r *DriftReport) Add(c *DriftCluster) {
 	if len(c.Findings) > 0 {
 		s.Drifted++
 	}
-	ids := map[string]bool{}
 	for _, f := range c.Findings {
-		ids[f.ID] = true
 		s.Reasons[f.Reason]++
 	}
-	s.Objects += len(ids)
+	s.Objects += c.objects()
 	s.Ignored += len(c.Ignored)
 	s.Unlisted = append(s.Unlisted, c.Unlisted...)
 	slices.Sort(s.Unlisted)
@@ -207,6 +205,15 @@ func (c *DriftCluster) sort() {
 	}
 	slices.SortStableFunc(c.Findings, order)
 	slices.SortStableFunc(c.Ignored, order)
+}
+
+// objects returns the number of objects with findings.
+func (c *DriftCluster) objects() int {
+	ids := map[string]bool{}
+	for _, f := range c.Findings {
+		ids[f.ID] = true
+	}
+	return len(ids)
 }
 
 // place returns the source position of a release, or of the cluster.

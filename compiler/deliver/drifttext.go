@@ -18,34 +18,32 @@ func WriteDriftText(w io.Writer, r *DriftReport) error {
 			continue
 		}
 		fmt.Fprintf(&b, "%s: %s\n", c.ID, c.state())
-		for _, f := range c.Findings {
-			b.WriteString("  " + f.line() + "\n")
-			for _, field := range f.Fields {
-				b.WriteString("    " + field.line() + "\n")
-			}
-		}
-		b.WriteString("\n")
+		b.WriteString(findingsText(c.Findings, "  ") + "\n")
 	}
 	b.WriteString(r.Summary.String() + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// state returns the result of a cluster as a clause.
+// findingsText returns findings as lines with an indentation.
+func findingsText(findings []DriftFinding, indent string) string {
+	var b strings.Builder
+	for _, f := range findings {
+		b.WriteString(indent + f.line() + "\n")
+		for _, field := range f.Fields {
+			b.WriteString(indent + "  " + field.line() + "\n")
+		}
+	}
+	return b.String()
+}
+
+// state returns the result of a cluster as a clause. It is only for clusters with findings, and
+// for those that could not be checked.
 func (c *DriftCluster) state() string {
-	ids := map[string]bool{}
-	for _, f := range c.Findings {
-		ids[f.ID] = true
-	}
-	var text string
-	switch {
-	case len(ids) == 0 && c.Checked:
-		return "no drift"
-	case len(ids) == 0:
+	if len(c.Findings) == 0 {
 		return "the check failed"
-	default:
-		text = diag.Count(len(ids), "object", "objects") + " drifted"
 	}
+	text := diag.Count(c.objects(), "object", "objects") + " drifted"
 	if c.Behind {
 		text += "; the cluster does not run the fleet's bundle, so an apply is due"
 	}
