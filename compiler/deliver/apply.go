@@ -132,12 +132,10 @@ func plans(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, al
 	return par.Map(ctx, len(clusters), len(clusters), func(ctx context.Context, i int) (*ClusterPlan, error) {
 		c := clusters[i]
 		s := all.Of(c.ID)
-		select {
-		case turns <- struct{}{}:
-			defer func() { <-turns }()
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if err := acquire(ctx, turns); err != nil {
+			return nil, err
 		}
+		defer func() { <-turns }()
 		t := t
 		t.Live, t.Drifted = s.Live, drifted[c.ID]
 		if drifted != nil && t.Drifted == nil {
@@ -218,12 +216,7 @@ func Run(ctx context.Context, plans []*ClusterPlan, parallel int, exact bool, re
 // runGuarded is [Run] that starts a cluster only if the guard allows it. Otherwise the
 // cluster has the error of the guard. The guard may be nil.
 func runGuarded(ctx context.Context, plans []*ClusterPlan, parallel int, exact bool, report func(apply.Event), guard *waveGuard) iter.Seq2[apply.Result, error] {
-	var mu sync.Mutex
-	reportLocked := func(e apply.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		report(e)
-	}
+	report = serialized(report)
 	// Clusters start in the order of the plans. There is a goroutine for each cluster, so
 	// that a slow one does not block a slot for its results.
 	slots := make(chan struct{}, parallel)
@@ -244,13 +237,24 @@ func runGuarded(ctx context.Context, plans []*ClusterPlan, parallel int, exact b
 		}
 		t, id := plans[i].target, plans[i].Cluster.ID
 		t.Exact = exact
-		defer reportLocked(apply.Event{Cluster: id, What: "end"})
-		r, err := t.Run(ctx, plans[i].Plan, reportLocked)
+		defer report(apply.Event{Cluster: id, What: "end"})
+		r, err := t.Run(ctx, plans[i].Plan, report)
 		if guard != nil && err != nil {
 			guard.fail(id) // before the slot is free
 		}
 		return r, diag.In(id, err)
 	})
+}
+
+// serialized returns a function that several goroutines may call. It calls report from one
+// goroutine at a time.
+func serialized(report func(apply.Event)) func(apply.Event) {
+	var mu sync.Mutex
+	return func(e apply.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		report(e)
+	}
 }
 
 // startInOrder acquires a slot after the previous cluster has started, and signals the

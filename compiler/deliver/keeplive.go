@@ -29,10 +29,7 @@ func (s Servers) Keep(f *compiler.Fleet) {
 // tool created, so that a password in use is never replaced.
 func keepLive(ctx context.Context, s Server) render.Keeper {
 	return func(o fleet.Object, field []string) (any, bool, error) {
-		live, err := s.Live.Object(ctx, cluster.RefOf(o.Unstructured))
-		if s.ReadOnly && cluster.ReasonOf(err) == cluster.Forbidden {
-			return nil, false, nil // the comparison reports it
-		}
+		live, err := s.read(ctx, o.Unstructured)
 		if err != nil {
 			return nil, false, &diag.Diag{
 				Code: diag.CodeAPIServer,
@@ -50,6 +47,16 @@ func keepLive(ctx context.Context, s Server) render.Keeper {
 		}
 		return v, ok, nil
 	}
+}
+
+// read reads an object from the cluster; nil if it does not exist. With ReadOnly, it also
+// returns nil if the user is not allowed to read the object: the comparison reports that.
+func (s Server) read(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	live, err := s.Live.Object(ctx, cluster.RefOf(o))
+	if s.ReadOnly && cluster.ReasonOf(err) == cluster.Forbidden {
+		return nil, nil
+	}
+	return live, err
 }
 
 // liveStringData returns the live value of a field in a Secret's stringData, which the API
@@ -86,10 +93,7 @@ func liveStringData(o fleet.Object, live map[string]any, field []string) (any, b
 // NewSecretReader returns a reader of live secrets in the cluster of a connection.
 func NewSecretReader(s Server) SecretReader {
 	return func(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		live, err := s.Live.Object(ctx, cluster.RefOf(o))
-		if s.ReadOnly && cluster.ReasonOf(err) == cluster.Forbidden {
-			return nil, nil // the comparison reports it
-		}
+		live, err := s.read(ctx, o)
 		if err != nil {
 			return nil, &cluster.UnreadableError{Err: err}
 		}

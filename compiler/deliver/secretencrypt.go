@@ -207,16 +207,8 @@ func (e *encrypter) set(i int, content *unstructured.Unstructured) error {
 		out.Objects, out.YAML, out.Sums = slices.Clone(out.Objects), slices.Clone(out.YAML), slices.Clone(out.Sums)
 		e.out = &out
 	}
-	text, err := objects.Encode(content.Object)
-	if err != nil {
-		return err
-	}
-	e.out.Objects[i].Unstructured, e.out.Objects[i].Shared = content, false
-	e.out.YAML[i] = fleet.Text{text}
-	if e.out.Sums != nil {
-		e.out.Sums[i] = e.out.YAML[i].Sum()
-	}
-	return nil
+	e.out.Objects[i].Shared = false
+	return setContent(e.out, i, content)
 }
 
 // hasDigests reports whether all references of an object have a digest.

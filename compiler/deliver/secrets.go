@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"golang.org/x/crypto/scrypt"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -199,14 +200,22 @@ func rebind(b *fleet.Bundle, renamed map[string]string) (*fleet.Bundle, error) {
 		if o.Unstructured == b.Objects[i].Unstructured {
 			continue
 		}
-		text, err := objects.Encode(o.Object)
-		if err != nil {
+		if err := setContent(out, i, o.Unstructured); err != nil {
 			return nil, err
-		}
-		out.YAML[i] = fleet.Text{text}
-		if out.Sums != nil {
-			out.Sums[i] = out.YAML[i].Sum()
 		}
 	}
 	return out, nil
+}
+
+// setContent replaces the content of an object of a bundle, its text and its digest.
+func setContent(b *fleet.Bundle, i int, content *unstructured.Unstructured) error {
+	text, err := objects.Encode(content.Object)
+	if err != nil {
+		return err
+	}
+	b.Objects[i].Unstructured, b.YAML[i] = content, fleet.Text{text}
+	if b.Sums != nil {
+		b.Sums[i] = b.YAML[i].Sum()
+	}
+	return nil
 }

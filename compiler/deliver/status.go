@@ -38,7 +38,7 @@ type Status struct {
 	Running        *apply.RevisionReport   `json:"running"`            // the revision of the record; nil when there is none
 	Compiled       string                  `json:"compiled,omitempty"` // digest of the fleet's bundle; empty if it was not compiled
 	Holder         string                  `json:"applying,omitempty"` // holder of the lease of a running apply; empty when there is none
-	Unhealthy      []apply.UnhealthyObject `json:"unhealthy"`          // objects that are not ready; nil without the option Health, or if Err is set
+	Unhealthy      []apply.UnhealthyObject `json:"unhealthy"`          // objects that are not ready; nil without the option Health, or if the objects cannot be read
 	Orphans        []string                `json:"orphans"`            // IDs of objects, sorted; nil without the option Orphans, or if the cluster cannot be read
 	Unread         []string                `json:"unread,omitempty"`   // kinds that could not be listed for orphans, sorted
 	Faults         []string                `json:"faults"`             // of Err and Compile

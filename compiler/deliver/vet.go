@@ -200,13 +200,12 @@ func checkLayouts(f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout) error
 
 // checkApplied returns the faults of applies to a cluster that is not exported.
 func checkApplied(b *fleet.Bundle) error {
-	var faults diag.List
-	if b.Cluster.KubeContext == "" {
-		d := *noContext(b.Cluster)
-		d.Msg += ", and is only applied to: gitops.layouts is empty"
-		faults.Add(&d)
+	if b.Cluster.KubeContext != "" {
+		return nil
 	}
-	return faults.Err()
+	d := noContext(b.Cluster)
+	d.Msg += ", and is only applied to: gitops.layouts is empty"
+	return d
 }
 
 // checkSizes returns the faults of releases of a cluster that Helm cannot store because of their
