@@ -33,8 +33,7 @@ func (c *Cluster) Objects(ctx context.Context, gvk schema.GroupVersionKind, name
 		for _, name := range names {
 			isWanted[name] = true
 		}
-		var err error
-		complete, err = c.pages(ctx, gvk, namespace, "", listFactor*len(names), func(o *unstructured.Unstructured) {
+		last, err := c.pages(ctx, gvk, namespace, metav1.ListOptions{}, listFactor*len(names), func(o *unstructured.Unstructured) {
 			if isWanted[o.GetName()] {
 				found[o.GetName()] = o
 			}
@@ -42,6 +41,7 @@ func (c *Cluster) Objects(ctx context.Context, gvk schema.GroupVersionKind, name
 		if err != nil && ReasonOf(err) == "" && !errors.Is(err, errTooLong) {
 			return nil, err
 		}
+		complete = err == nil && last.Continue == ""
 	}
 	for _, name := range names {
 		if complete || found[name] != nil {
@@ -66,7 +66,7 @@ func (c *Cluster) LabelledObjects(ctx context.Context, gvk schema.GroupVersionKi
 		return c.Objects(ctx, gvk, namespace, names)
 	}
 	labelled := map[string]*unstructured.Unstructured{}
-	_, err := c.pages(ctx, gvk, namespace, label, math.MaxInt, func(o *unstructured.Unstructured) { labelled[o.GetName()] = o })
+	_, err := c.pages(ctx, gvk, namespace, metav1.ListOptions{LabelSelector: label}, math.MaxInt, func(o *unstructured.Unstructured) { labelled[o.GetName()] = o })
 	if err != nil && ReasonOf(err) == "" {
 		return nil, err
 	}
@@ -87,26 +87,25 @@ func (c *Cluster) LabelledObjects(ctx context.Context, gvk schema.GroupVersionKi
 	return found, err
 }
 
-// pages calls f for up to limit objects of a kind and namespace with a label, and
-// reports whether these are all. An empty label selects all objects.
-func (c *Cluster) pages(ctx context.Context, gvk schema.GroupVersionKind, namespace, label string, limit int, f func(*unstructured.Unstructured)) (complete bool, err error) {
+// pages calls f for up to limit objects of a kind and namespace that options select. It returns
+// the metadata of the last page, which has a Continue if there are more objects.
+func (c *Cluster) pages(ctx context.Context, gvk schema.GroupVersionKind, namespace string, options metav1.ListOptions, limit int, f func(*unstructured.Unstructured)) (last metav1.ListMeta, err error) {
 	client, err := c.client(ctx, Ref{GroupVersionKind: gvk, Namespace: namespace})
 	if err != nil {
-		return false, err
+		return last, err
 	}
-	for more := ""; ; {
-		page, err := result(ctx, c.retry, func(ctx context.Context) (*unstructured.UnstructuredList, error) {
-			return client.List(ctx, metav1.ListOptions{LabelSelector: label, Limit: int64(min(limit, listPage)), Continue: more})
-		})
+	for {
+		options.Limit = int64(min(limit, listPage))
+		page, err := result(ctx, c.retry, func(ctx context.Context) (*unstructured.UnstructuredList, error) { return client.List(ctx, options) })
 		if err != nil {
-			return false, err
+			return last, err
 		}
 		for i := range page.Items {
 			f(&unstructured.Unstructured{Object: page.Items[i].Object})
 		}
 		limit -= len(page.Items)
-		if more = page.GetContinue(); more == "" || limit <= 0 {
-			return more == "", nil
+		if options.Continue = page.GetContinue(); options.Continue == "" || limit <= 0 {
+			return metav1.ListMeta{ResourceVersion: page.GetResourceVersion(), Continue: options.Continue}, nil
 		}
 	}
 }

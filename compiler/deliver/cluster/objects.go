@@ -64,7 +64,7 @@ func (c *Cluster) Object(ctx context.Context, ref Ref) (*unstructured.Unstructur
 // selects all.
 func (c *Cluster) List(ctx context.Context, gvk schema.GroupVersionKind, namespace, label string) ([]unstructured.Unstructured, error) {
 	var all []unstructured.Unstructured
-	_, err := c.pages(ctx, gvk, namespace, label, math.MaxInt, func(o *unstructured.Unstructured) { all = append(all, *o) })
+	_, err := c.pages(ctx, gvk, namespace, metav1.ListOptions{LabelSelector: label}, math.MaxInt, func(o *unstructured.Unstructured) { all = append(all, *o) })
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -9,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
 )
 
 const (
@@ -45,13 +45,7 @@ type Observer struct {
 func (c *Cluster) Observe(ctx context.Context, refs []Ref, since ...*unstructured.Unstructured) *Observer {
 	ctx, stop := context.WithCancel(ctx)
 	o := &Observer{cluster: c, stop: stop, states: map[Ref]Observation{}, changed: make(chan struct{})}
-	groups := map[group]map[string]bool{}
-	for _, ref := range refs {
-		if groups[groupOf(ref)] == nil {
-			groups[groupOf(ref)] = map[string]bool{}
-		}
-		groups[groupOf(ref)][ref.Name] = true
-	}
+	groups := namesByGroup(refs)
 	for _, current := range since {
 		o.states[RefOf(current)] = Observation{Object: current}
 	}
@@ -210,41 +204,15 @@ func selector(names map[string]bool) metav1.ListOptions {
 	return metav1.ListOptions{}
 }
 
-// resource returns the client of a group; nil when the cluster does not serve its
-// kind.
-func (o *Observer) resource(ctx context.Context, g group) (dynamic.ResourceInterface, error) {
-	if _, served, err := o.cluster.Resource(ctx, g.GroupVersionKind); err != nil || !served {
-		return nil, err
-	}
-	return o.cluster.client(ctx, Ref{GroupVersionKind: g.GroupVersionKind, Namespace: g.namespace})
-}
-
-// list lists the objects of a group and returns the resource version to watch from;
-// empty when the cluster does not serve the kind.
+// list lists the objects of a group and returns the resource version to watch from.
 func (o *Observer) list(ctx context.Context, g group, names map[string]bool) (version string, found map[string]*unstructured.Unstructured, err error) {
 	found = map[string]*unstructured.Unstructured{}
-	client, err := o.resource(ctx, g)
-	if err != nil || client == nil {
-		return "", found, err
-	}
-	options := selector(names)
-	options.Limit = listPage
-	for {
-		page, err := result(ctx, o.cluster.retry, func(ctx context.Context) (*unstructured.UnstructuredList, error) {
-			return client.List(ctx, options)
-		})
-		if err != nil {
-			return "", nil, err
+	last, err := o.cluster.pages(ctx, g.GroupVersionKind, g.namespace, selector(names), math.MaxInt, func(current *unstructured.Unstructured) {
+		if names[current.GetName()] {
+			found[current.GetName()] = current
 		}
-		for i := range page.Items {
-			if name := page.Items[i].GetName(); names[name] {
-				found[name] = &page.Items[i]
-			}
-		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return page.GetResourceVersion(), found, nil
-		}
-	}
+	})
+	return last.ResourceVersion, found, err
 }
 
 // readEach reads the objects of a group one by one.
@@ -266,8 +234,8 @@ func (c *Cluster) readEach(ctx context.Context, g group, names map[string]bool) 
 // version to continue from, and whether that is possible; otherwise a new list is
 // necessary.
 func (o *Observer) watch(ctx context.Context, g group, names map[string]bool, version string) (string, bool) {
-	client, err := o.resource(ctx, g)
-	if err != nil || client == nil {
+	client, err := o.cluster.client(ctx, Ref{GroupVersionKind: g.GroupVersionKind, Namespace: g.namespace})
+	if err != nil {
 		return "", false
 	}
 	options, seconds := selector(names), watchSeconds

@@ -2,11 +2,13 @@ package cluster
 
 import (
 	"context"
+	"maps"
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 // A Reader reads objects in bulk: the first read of an object fetches all known
@@ -15,9 +17,8 @@ import (
 // safe for concurrent use.
 type Reader struct {
 	cluster *Cluster
-
-	mu     sync.Mutex
-	groups map[group]*readGroup
+	names   map[group]map[string]bool
+	lists   par.ResultMemo[group, map[string]*unstructured.Unstructured]
 }
 
 // A group is the kind and namespace of one list request.
@@ -26,59 +27,42 @@ type group struct {
 	namespace string
 }
 
-type readGroup struct {
-	names []string
-	once  sync.Once
-	found map[string]*unstructured.Unstructured
-	err   error
-}
-
 // NewReader returns a reader of the objects. Their kinds need not be served.
 func (c *Cluster) NewReader(refs []Ref) *Reader {
-	r := &Reader{cluster: c, groups: map[group]*readGroup{}}
-	for _, ref := range refs {
-		g := r.groups[groupOf(ref)]
-		if g == nil {
-			g = &readGroup{}
-			r.groups[groupOf(ref)] = g
-		}
-		g.names = append(g.names, ref.Name)
-	}
-	for _, g := range r.groups {
-		slices.Sort(g.names)
-		g.names = slices.Compact(g.names)
-	}
-	return r
+	return &Reader{cluster: c, names: namesByGroup(refs)}
 }
 
 func groupOf(ref Ref) group { return group{ref.GroupVersionKind, ref.Namespace} }
+
+// namesByGroup returns the names of objects by their kind and namespace.
+func namesByGroup(refs []Ref) map[group]map[string]bool {
+	groups := map[group]map[string]bool{}
+	for _, ref := range refs {
+		if groups[groupOf(ref)] == nil {
+			groups[groupOf(ref)] = map[string]bool{}
+		}
+		groups[groupOf(ref)][ref.Name] = true
+	}
+	return groups
+}
 
 // Object returns an object, nil when the object or its kind does not exist. Callers
 // must not modify it. Objects that the reader does not know are read individually,
 // and so are all objects of a group whose list fails, which gives each its own
 // error.
 func (r *Reader) Object(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
-	r.mu.Lock()
-	g := r.groups[groupOf(ref)]
-	r.mu.Unlock()
-	if g == nil {
+	names := r.names[groupOf(ref)]
+	if !names[ref.Name] {
 		return r.cluster.Object(ctx, ref)
 	}
-	if _, known := slices.BinarySearch(g.names, ref.Name); !known {
-		return r.cluster.Object(ctx, ref)
-	}
-	g.once.Do(func() {
+	found, err := r.lists.Get(groupOf(ref), func() (map[string]*unstructured.Unstructured, error) {
 		if _, served, err := r.cluster.Resource(ctx, ref.GroupVersionKind); err != nil || !served {
-			g.err = err
-			return
+			return nil, err
 		}
-		g.found, g.err = r.cluster.Objects(ctx, ref.GroupVersionKind, ref.Namespace, g.names)
+		return r.cluster.Objects(ctx, ref.GroupVersionKind, ref.Namespace, slices.Sorted(maps.Keys(names)))
 	})
-	switch {
-	case g.err == nil:
-		return g.found[ref.Name], nil
-	case ReasonOf(g.err) != "":
+	if ReasonOf(err) != "" {
 		return r.cluster.Object(ctx, ref)
 	}
-	return nil, g.err
+	return found[ref.Name], err
 }
