@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 )
@@ -39,10 +38,4 @@ func (c *Cluster) Kinds(ctx context.Context) (kinds []Kind, unread []string, err
 	}
 	slices.Sort(unread)
 	return kinds, unread, nil
-}
-
-// isStored reports whether users manage objects of the resource. Some aggregated
-// APIs, such as metrics.k8s.io, only serve lists.
-func isStored(r metav1.APIResource) bool {
-	return slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "delete")
 }

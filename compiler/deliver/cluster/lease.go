@@ -110,10 +110,6 @@ func durationOf(l *coordination.Lease) time.Duration {
 	return leaseDuration
 }
 
-func sameLease(a, b *coordination.Lease) bool {
-	return a != nil && b != nil && a.UID == b.UID && a.ResourceVersion == b.ResourceVersion
-}
-
 // Holder returns the holder of the lease; empty when it is free or has expired.
 func (c *Cluster) Holder(ctx context.Context, namespace, name string) (string, error) {
 	current, err := (&Lease{cluster: c, namespace: namespace, name: name}).read(ctx)

@@ -23,7 +23,7 @@ type leaseWait struct {
 // observe updates the state, and reports whether the lease has a new holder.
 func (w *leaseWait) observe(current *coordination.Lease, now time.Time) bool {
 	holder := holderOf(current)
-	if w.current != nil && sameLease(w.current, current) {
+	if w.current != nil && current != nil && w.current.UID == current.UID && w.current.ResourceVersion == current.ResourceVersion {
 		return false
 	}
 	isOther := holder != "" && holder != holderOf(w.current)

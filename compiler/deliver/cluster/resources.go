@@ -103,7 +103,8 @@ func (c *Cluster) discover(ctx context.Context) error {
 		for _, r := range list.APIResources {
 			if !strings.Contains(r.Name, "/") {
 				c.resources[gv.WithKind(r.Kind)] = Resource{gv.WithResource(r.Name), r.Namespaced}
-				c.stored[gv.WithKind(r.Kind)] = isStored(r)
+				// Some aggregated APIs, such as metrics.k8s.io, only serve lists.
+				c.stored[gv.WithKind(r.Kind)] = slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "delete")
 			}
 		}
 	}
