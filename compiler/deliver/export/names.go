@@ -30,27 +30,25 @@ func IndexPath(id string) string { return path.Join(id, indexFile) }
 // are named in the same way.
 func FileNames(objs []fleet.Object) []string {
 	releases := make(map[string]string)
-	dirs := newNaming("")
+	var dirs, files []item
 	for _, o := range objs {
 		if _, ok := releases[o.Release.Name]; !ok {
 			releases[o.Release.Name] = ""
 			// The index reserves its name.
-			dirs.add("", o.Release.Name, o.Release.Name, o.Release.Name == indexFile)
+			dirs = append(dirs, newItem("", o.Release.Name, "", o.Release.Name, o.Release.Name == indexFile))
 		}
 	}
-	for i, name := range dirs.names() {
-		releases[dirs.items[i].id] = name
+	for i, name := range uniqueNames(dirs) {
+		releases[dirs[i].id] = name
 	}
-
-	files := newNaming(extension)
 	for _, o := range objs {
 		name := strings.ToLower(o.GetKind()) + "-"
 		if ns := o.GetNamespace(); ns != "" {
 			name += ns + "-"
 		}
-		files.add(o.Release.Name, name+o.GetName(), o.ID(), false)
+		files = append(files, newItem(o.Release.Name, name+o.GetName(), extension, o.ID(), false))
 	}
-	out := files.names()
+	out := uniqueNames(files)
 	for i, o := range objs {
 		out[i] = releases[o.Release.Name] + "/" + out[i]
 	}
@@ -80,36 +78,29 @@ func namesOf(b *fleet.Bundle) []string {
 	return out
 }
 
-// A naming assigns names to items, unique in their group.
-type naming struct {
-	ext   string
-	items []item
-}
-
+// An item is a file or directory that gets a name, which is unique in its group.
 type item struct {
 	group, id string
-	safe      string // the item's sanitized name
+	safe, ext string // the item's sanitized name, and its extension
 	digits    int    // number of hash digits in the name
 }
 
-func newNaming(ext string) *naming { return &naming{ext: ext} }
-
-// add adds an item. reserved means that its own name cannot be used.
-func (n *naming) add(group, name, id string, reserved bool) {
-	it := item{group: group, id: id, safe: sanitize(name)}
-	if reserved || it.safe != name || len(name)+len(n.ext) > maxName {
+// newItem returns an item. reserved means that its own name cannot be used.
+func newItem(group, name, ext, id string, reserved bool) item {
+	it := item{group: group, id: id, safe: sanitize(name), ext: ext}
+	if reserved || it.safe != name || len(name)+len(ext) > maxName {
 		it.digits = 8
 	}
-	n.items = append(n.items, it)
+	return it
 }
 
-// names returns the names of the items, in order.
-func (n *naming) names() []string {
-	out := make([]string, len(n.items))
+// uniqueNames returns the names of items, in order.
+func uniqueNames(items []item) []string {
+	out := make([]string, len(items))
 	for {
-		claims := make(map[[2]string][]int, len(n.items))
-		for i, it := range n.items {
-			out[i] = it.name(n.ext)
+		claims := make(map[[2]string][]int, len(items))
+		for i, it := range items {
+			out[i] = it.name()
 			key := [2]string{it.group, out[i]}
 			claims[key] = append(claims[key], i)
 		}
@@ -122,7 +113,7 @@ func (n *naming) names() []string {
 				continue
 			}
 			for _, i := range who {
-				if it := &n.items[i]; it.digits == 0 {
+				if it := &items[i]; it.digits == 0 {
 					it.digits, changed = 8, true
 				} else if it.digits == 8 {
 					it.digits, changed = 64, true
@@ -135,12 +126,12 @@ func (n *naming) names() []string {
 	}
 }
 
-func (it item) name(ext string) string {
+func (it item) name() string {
 	if it.digits == 0 {
-		return it.safe + ext
+		return it.safe + it.ext
 	}
 	sum := sha256.Sum256([]byte(it.id))
-	suffix := "-" + hex.EncodeToString(sum[:])[:it.digits] + ext
+	suffix := "-" + hex.EncodeToString(sum[:])[:it.digits] + it.ext
 	return it.safe[:min(len(it.safe), maxName-len(suffix))] + suffix
 }
 
