@@ -17,20 +17,25 @@ type ignoredField struct {
 	absent bool // whether no object of the bundle has it, such as a timestamp of a webhook
 }
 
+// leftFields returns the fields of an object that its release leaves to other managers.
+func leftFields(o fleet.Object) []*fleet.FieldPath {
+	var out []*fleet.FieldPath
+	for i := range o.Release.Ownership {
+		if own := &o.Release.Ownership[i]; own.Leave && own.Target.Matches(o) {
+			for j := range own.Fields {
+				out = append(out, &own.Fields[j])
+			}
+		}
+	}
+	return out
+}
+
 // presentFields returns the ignored fields that an object has.
 func presentFields(objs []fleet.Object) map[*fleet.FieldPath]bool {
 	present := map[*fleet.FieldPath]bool{}
 	for _, o := range objs {
-		for i := range o.Release.Ownership {
-			own := &o.Release.Ownership[i]
-			if !own.Leave || !own.Target.Matches(o) {
-				continue
-			}
-			for j := range own.Fields {
-				if f := &own.Fields[j]; !present[f] && len(fleet.Elements(o.Object, f.Path)) > 0 {
-					present[f] = true
-				}
-			}
+		for _, f := range leftFields(o) {
+			present[f] = present[f] || len(fleet.Elements(o.Object, f.Path)) > 0
 		}
 	}
 	return present
@@ -42,14 +47,8 @@ func leftToOthers(objs []fleet.Object, rule func(o fleet.Object, fields []ignore
 	present := presentFields(objs)
 	for _, o := range objs {
 		var fields []ignoredField
-		for i := range o.Release.Ownership {
-			own := &o.Release.Ownership[i]
-			if !own.Leave || !own.Target.Matches(o) {
-				continue
-			}
-			for j := range own.Fields {
-				fields = append(fields, ignoredField{own.Fields[j].Path, !present[&own.Fields[j]]})
-			}
+		for _, f := range leftFields(o) {
+			fields = append(fields, ignoredField{f.Path, !present[f]})
 		}
 		if len(fields) == 0 {
 			continue

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"errors"
 	"path"
 	"slices"
@@ -34,11 +35,8 @@ func (t *Tree) Clusters() (ids []string, err error) {
 			ids = append(ids, name)
 		}
 	})
-	if cerr := s.Close(); err == nil {
-		err = cerr
-	}
 	slices.Sort(ids)
-	return ids, err
+	return ids, cmp.Or(err, s.Close())
 }
 
 // MayBeExport reports whether the tree has a bundle of any fleet, or no directories, as
@@ -55,10 +53,7 @@ func (t *Tree) MayBeExport() (bool, error) {
 			bundles++
 		}
 	})
-	if cerr := s.Close(); err == nil {
-		err = cerr
-	}
-	return directories == 0 || bundles > 0, err
+	return directories == 0 || bundles > 0, cmp.Or(err, s.Close())
 }
 
 // Objects returns the objects of a cluster in the tree without the metadata of
@@ -77,10 +72,7 @@ func (t *Tree) objects(cluster string, onlyIntact bool) ([]fleet.Object, error) 
 		return nil, err
 	}
 	objs, err := s.objects(cluster, onlyIntact)
-	if cerr := s.Close(); err == nil {
-		err = cerr
-	}
-	return objs, err
+	return objs, cmp.Or(err, s.Close())
 }
 
 // objects returns the objects of a cluster, or only those with intact files.

@@ -61,10 +61,7 @@ func (s *Session) clean() error {
 		return nil
 	}
 	if !info.IsDir() {
-		return &diag.Diag{
-			Code: diag.CodeForeignFile,
-			At:   s.at(stagingArea), Msg: "expected the staging area of an export, got " + kindOf(info), Hint: hintMove,
-		}
+		return s.foreign(stagingArea, "expected the staging area of an export, got "+kindOf(info))
 	}
 	j, err := s.readJournal()
 	if err != nil {
