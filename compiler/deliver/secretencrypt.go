@@ -89,7 +89,7 @@ func (e *encrypter) object(ctx context.Context, i int, by method) error {
 		return err
 	}
 	if (&unstructured.Unstructured{Object: before}).GetAnnotations()[stateAnnotation] == state {
-		if out, ok := by.resource(annotated(o.Unstructured, state), before); ok {
+		if out, ok := by.resource(fleet.WithAnnotation(o.Unstructured, stateAnnotation, state), before); ok {
 			return e.set(i, out)
 		}
 	}
@@ -98,8 +98,8 @@ func (e *encrypter) object(ctx context.Context, i int, by method) error {
 			return err
 		}
 	}
-	plain := annotated(fleet.WithReferences(o.Unstructured, func(reference, _ string) string { return values[reference] }), state)
-	encrypted, err := by.encrypt(plain)
+	resolved := fleet.WithReferences(o.Unstructured, func(reference, _ string) string { return values[reference] })
+	encrypted, err := by.encrypt(fleet.WithAnnotation(resolved, stateAnnotation, state))
 	if err != nil {
 		return &diag.Diag{
 			Code: diag.CodeSecretNotEncrypted, At: o.Places(), Path: o.Title(),
@@ -150,30 +150,6 @@ func (s bySealing) encrypt(secret *unstructured.Unstructured) (*unstructured.Uns
 	}
 	encrypted, err := seal(secret, key)
 	return sealedSecret(secret, encrypted), err
-}
-
-// sealedSecret returns a SealedSecret. The Secret from it has no marks of fleetc, which
-// does not manage it.
-func sealedSecret(secret *unstructured.Unstructured, encrypted map[string]any) *unstructured.Unstructured {
-	unmarked := fleet.Unmark(secret).DeepCopy()
-	annotations := unmarked.GetAnnotations()
-	delete(annotations, stateAnnotation)
-	if unmarked.SetAnnotations(annotations); len(annotations) == 0 {
-		unstructured.RemoveNestedField(unmarked.Object, "metadata", "annotations")
-	}
-	return sealedResource(unmarked, secret.Object["metadata"], encrypted)
-}
-
-// annotated returns a copy of an object with the annotation for its state.
-func annotated(u *unstructured.Unstructured, state string) *unstructured.Unstructured {
-	out := u.DeepCopy()
-	annotations := out.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[stateAnnotation] = state
-	out.SetAnnotations(annotations)
-	return out
 }
 
 // values returns an object with digests in all references, and their values.

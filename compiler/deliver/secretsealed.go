@@ -10,6 +10,8 @@ import (
 
 	"github.com/bitnami-labs/sealed-secrets/pkg/crypto"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // seal returns the values of a Secret, encrypted with the key of the Sealed Secrets
@@ -31,17 +33,24 @@ func seal(secret *unstructured.Unstructured, key *rsa.PublicKey) (map[string]any
 	return encrypted, nil
 }
 
-// sealedResource returns a SealedSecret with encrypted values, from which the controller makes a
-// Secret with the metadata and type of secret. metadata is that of the SealedSecret.
-func sealedResource(secret *unstructured.Unstructured, metadata any, encrypted map[string]any) *unstructured.Unstructured {
+// sealedSecret returns a SealedSecret with encrypted values, from which the controller makes a
+// Secret with the metadata and type of secret. The Secret has no marks of fleetc, which does
+// not manage it.
+func sealedSecret(secret *unstructured.Unstructured, encrypted map[string]any) *unstructured.Unstructured {
+	unmarked := fleet.Unmark(secret).DeepCopy()
+	annotations := unmarked.GetAnnotations()
+	delete(annotations, stateAnnotation)
+	if unmarked.SetAnnotations(annotations); len(annotations) == 0 {
+		unstructured.RemoveNestedField(unmarked.Object, "metadata", "annotations")
+	}
 	template := map[string]any{}
 	for _, field := range []string{"metadata", "type", "immutable"} {
-		if v, ok := secret.Object[field]; ok {
+		if v, ok := unmarked.Object[field]; ok {
 			template[field] = v
 		}
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "bitnami.com/v1alpha1", "kind": "SealedSecret", "metadata": metadata,
+		"apiVersion": "bitnami.com/v1alpha1", "kind": "SealedSecret", "metadata": secret.Object["metadata"],
 		"spec": map[string]any{"encryptedData": encrypted, "template": template},
 	}}
 }

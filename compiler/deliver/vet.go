@@ -141,6 +141,7 @@ func vetRendered(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, o
 func Vet(ctx context.Context, f *compiler.Fleet, options VetOptions) iter.Seq2[*VetResult, error] {
 	var sizes par.ResultMemo[*fleet.Chart, int] // of charts
 	layout, resolver := options.Layout, NewSecretResolver(f.Fleet, options.AllowExec)
+	emptyCluster := func(context.Context, *unstructured.Unstructured) (*unstructured.Unstructured, error) { return nil, nil }
 	return par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*VetResult, error) {
 		c := f.Clusters[i]
 		b, err := f.Assemble(ctx, c)
@@ -167,11 +168,6 @@ func Vet(ctx context.Context, f *compiler.Fleet, options VetOptions) iter.Seq2[*
 		f.NoteRendered(c)
 		return out, nil
 	})
-}
-
-// emptyCluster reads objects from a cluster that has none.
-func emptyCluster(context.Context, *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	return nil, nil
 }
 
 // checkLayouts returns the faults of exports of a bundle in the given layout, or in those

@@ -91,6 +91,14 @@ type RuleCheck struct {
 	Fixes []diag.Fix `json:"fixes,omitempty"`
 }
 
+// setFault sets the fault of the check. A cluster with a fix is nearer than others.
+func (c *RuleCheck) setFault(msg, hint string, fixes []diag.Fix) {
+	c.Msg, c.Hint, c.Fixes = msg, hint, fixes
+	if fixes != nil {
+		c.Near = 1
+	}
+}
+
 // Without returns decoded JSON without the values at a path, and without maps
 // and lists that become empty. It does not modify v.
 func Without(v any, path []Step) any {

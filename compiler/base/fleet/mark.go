@@ -42,6 +42,18 @@ func with(m map[string]any, key string, more int) map[string]any {
 	return after
 }
 
+// WithAnnotation returns a copy of an object with an annotation.
+func WithAnnotation(u *unstructured.Unstructured, name, value string) *unstructured.Unstructured {
+	out := u.DeepCopy()
+	annotations := out.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[name] = value
+	out.SetAnnotations(annotations)
+	return out
+}
+
 // markFields are the fields of metadata that Mark sets, and the keys in them.
 var markFields = map[string][]string{"labels": {ReleaseLabel}, "annotations": {FleetAnnotation, ClusterAnnotation}}
 

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,13 +54,7 @@ func CheckTexts(texts []MatchText, matches func(MatchText) bool, wrong func(Matc
 		isPattern := t.Field != "kinds" && t.Field != "labels" && t.Field != "depends" && strings.ContainsAny(t.Text, `*?[`)
 		check := RuleCheck{Path: t.Path, Pos: t.Pos, Holds: matched[i] || anyMatched && isPattern}
 		if !check.Holds {
-			check.Msg, check.Hint = "matches nothing: "+wrong(t), diag.OneOf(t.Text, visible)
-			if check.Fixes = diag.Respell(t.Text, among); check.Fixes != nil {
-				check.Near = 1
-			}
-			if check.Hint == "" {
-				check.Hint = "correct it, or remove it"
-			}
+			check.setFault("matches nothing: "+wrong(t), cmp.Or(diag.OneOf(t.Text, visible), "correct it, or remove it"), diag.Respell(t.Text, among))
 		}
 		out = append(out, check)
 	}

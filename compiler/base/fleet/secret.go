@@ -165,14 +165,9 @@ func hasMAC(u *unstructured.Unstructured) bool {
 // rest of a URL, is not secret unless it looks like it.
 func readable(text string, encrypted bool) bool {
 	text = strings.TrimSpace(text)
-	if rest := withoutReferences(text); rest != text {
+	if rest := MapReferences(text, func(string, string) string { return "" }); rest != text {
 		return looksLikeSecret(rest)
 	}
 	encrypted = encrypted && strings.HasPrefix(text, sopsValue) && strings.HasSuffix(text, "]")
 	return text != "" && !encrypted
-}
-
-// withoutReferences returns a text without its references.
-func withoutReferences(text string) string {
-	return MapReferences(text, func(string, string) string { return "" })
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"path"
 	"slices"
 
@@ -60,13 +61,7 @@ func (u *Updates) Patterns(kind UpdateKind) []UpdatePattern {
 func (p UpdatePattern) Check(names []string, match func(pattern, name string) bool, msg string) RuleCheck {
 	c := RuleCheck{Path: p.Path, Pos: p.Pos, Holds: slices.ContainsFunc(names, func(name string) bool { return match(p.Text, name) })}
 	if !c.Holds {
-		c.Msg = msg + diag.Visible(p.Text, diag.MaxText)
-		if c.Fixes = diag.Respell(p.Text, names); c.Fixes != nil {
-			c.Near = 1
-		}
-		if c.Hint = diag.OneOf(p.Text, names); c.Hint == "" {
-			c.Hint = "correct the pattern, or remove it"
-		}
+		c.setFault(msg+diag.Visible(p.Text, diag.MaxText), cmp.Or(diag.OneOf(p.Text, names), "correct the pattern, or remove it"), diag.Respell(p.Text, names))
 	}
 	return c
 }

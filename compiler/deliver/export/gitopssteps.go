@@ -177,13 +177,7 @@ func withSuffix(name, end string) string {
 
 // annotate returns a copy of an object with an annotation.
 func annotate(o fleet.Object, name, value string) fleet.Object {
-	o.Unstructured = o.DeepCopy()
-	a := o.GetAnnotations()
-	if a == nil {
-		a = map[string]string{}
-	}
-	a[name] = value
-	o.SetAnnotations(a)
+	o.Unstructured = fleet.WithAnnotation(o.Unstructured, name, value)
 	return o
 }
 
