@@ -35,11 +35,11 @@ func PushReports(ctx context.Context, o GitOpsReportOptions, ids []string) ([]ex
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	remotes, err := o.open(min(len(ids), reportsAtATime))
-	defer closeAll(remotes)
+	remote, err := o.Open() // to find a mistake in the address before the cluster is read
 	if err != nil {
 		return nil, err
 	}
+	_ = remote.Close() // a temporary directory
 	live, err := cluster.Connect(ctx, o.Address)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func PushReports(ctx context.Context, o GitOpsReportOptions, ids []string) ([]ex
 		}
 		seen[id] = true
 	}
-	pushed, err := o.pushAll(ctx, remotes, reports)
+	pushed, err := o.pushAll(ctx, reports)
 	if ctx.Err() != nil {
 		return pushed, ctx.Err()
 	}
@@ -79,37 +79,12 @@ func PushReports(ctx context.Context, o GitOpsReportOptions, ids []string) ([]ex
 // requests that wait for the server.
 const reportsAtATime = 8
 
-// open opens the repository n times: a Remote makes one push at a time. On an error, it
-// returns those that are open.
-func (o *GitOpsReportOptions) open(n int) (remotes []*export.Remote, err error) {
-	for range n {
-		remote, err := o.Open()
-		if err != nil {
-			return remotes, err
-		}
-		remotes = append(remotes, remote)
-	}
-	return remotes, nil
-}
-
-func closeAll(remotes []*export.Remote) {
-	for _, r := range remotes {
-		_ = r.Close() // a temporary directory
-	}
-}
-
 // pushAll pushes the reports, and returns those that were pushed.
-func (o *GitOpsReportOptions) pushAll(ctx context.Context, remotes []*export.Remote, reports []export.GitOpsReport) (pushed []export.GitOpsReport, err error) {
-	idle := make(chan *export.Remote, len(remotes))
-	for _, r := range remotes {
-		idle <- r
-	}
+func (o *GitOpsReportOptions) pushAll(ctx context.Context, reports []export.GitOpsReport) (pushed []export.GitOpsReport, err error) {
 	var faults diag.List
 	i := 0
-	for _, err := range par.Map(ctx, len(remotes), len(reports), func(ctx context.Context, i int) (struct{}, error) {
-		remote := <-idle
-		defer func() { idle <- remote }()
-		return struct{}{}, o.push(ctx, remote, reports[i])
+	for _, err := range par.Map(ctx, reportsAtATime, len(reports), func(ctx context.Context, i int) (struct{}, error) {
+		return struct{}{}, o.push(ctx, reports[i])
 	}) {
 		faults.Add(diag.In(reports[i].Cluster, err))
 		if err == nil {
@@ -121,11 +96,16 @@ func (o *GitOpsReportOptions) pushAll(ctx context.Context, remotes []*export.Rem
 }
 
 // push pushes a report to its branch.
-func (o *GitOpsReportOptions) push(ctx context.Context, remote *export.Remote, report export.GitOpsReport) error {
+func (o *GitOpsReportOptions) push(ctx context.Context, report export.GitOpsReport) error {
 	text, err := report.Encode()
 	if err != nil {
 		return err
 	}
+	remote, err := o.Open() // a Remote makes one push at a time
+	if err != nil {
+		return err
+	}
+	defer remote.Close()
 	_, err = remote.Push(ctx, false, export.BranchUpdate{
 		Branch: export.GitOpsReportBranch(o.Branch, report.Cluster), Detached: true,
 		Write: func(_ context.Context, dir, _ string) (export.BranchChange, error) {

@@ -30,16 +30,11 @@ func TestReportsArePushedAtTheSameTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := GitOpsReportOptions{Branch: "r", Open: func() (*export.Remote, error) { return export.OpenRemote(t.Context(), bare, home) }}
-	remotes, err := o.open(2)
-	defer closeAll(remotes)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var reports []export.GitOpsReport
 	for _, id := range []string{"prod/a", "prod/b", "prod/c", "prod/d"} {
 		reports = append(reports, export.NewGitOpsReport(id, time.Now(), nil))
 	}
-	pushed, err := o.pushAll(t.Context(), remotes, reports)
+	pushed, err := o.pushAll(t.Context(), reports)
 	if err != nil || len(pushed) != len(reports) || pushed[3].Cluster != "prod/d" {
 		t.Errorf("pushed %v: %v", pushed, err)
 	}
