@@ -55,48 +55,32 @@ func (r *BranchRollout) readClusters(ctx context.Context, clusters []*fleet.Clus
 		kubeContext string
 		export.GitOpsNamespaces
 	}
-	of := map[place][]*fleet.Cluster{}
-	var places []place
-	for _, c := range clusters {
+	var places par.ResultMemo[place, map[string][]export.GitOpsObject] // clusters may share one
+	found := make([]observation, len(clusters))
+	err := par.ForEach(ctx, atATime, len(clusters), func(ctx context.Context, i int) error {
+		c := clusters[i]
+		f := r.followers[c.ID]
 		kubeContext, namespaces := r.connection(c)
 		if kubeContext == "" {
-			f := r.followers[c.ID]
 			f.err = noContext(c)
-			continue
+			return nil
 		}
-		p := place{kubeContext, namespaces}
-		if of[p] == nil {
-			places = append(places, p)
-		}
-		of[p] = append(of[p], c)
-	}
-	type answer struct {
-		objects map[string][]export.GitOpsObject
-		isLost  bool
-		err     error
-	}
-	answers := make([]answer, len(places))
-	err := par.ForEach(ctx, atATime, len(places), func(ctx context.Context, i int) error {
-		a := &answers[i]
-		live, err := r.sources[places[i].kubeContext]()
-		a.isLost, a.err = live == nil, err
+		live, err := r.sources[kubeContext]()
 		if live != nil && err == nil {
-			a.objects, a.err = export.ReadGitOps(ctx, live, places[i].GitOpsNamespaces)
+			var objects map[string][]export.GitOpsObject
+			objects, err = places.Get(place{kubeContext, namespaces}, func() (map[string][]export.GitOpsObject, error) {
+				return export.ReadGitOps(ctx, live, namespaces)
+			})
+			found[i].objects = objects[c.ID]
 		}
+		f.err, f.isLost = r.contextFault(c, err), live == nil && !errors.Is(err, cluster.ErrNoContext)
 		return ctx.Err()
 	})
-	if err != nil {
-		return nil, err
-	}
 	out := map[string]observation{}
-	for i, a := range answers {
-		for _, c := range of[places[i]] {
-			f := r.followers[c.ID]
-			f.err, f.isLost = r.contextFault(c, a.err), a.isLost && !errors.Is(a.err, cluster.ErrNoContext)
-			out[c.ID] = observation{objects: a.objects[c.ID]}
-		}
+	for i, c := range clusters {
+		out[c.ID] = found[i]
 	}
-	return out, nil
+	return out, err
 }
 
 // contextFault adds a cluster to an error of its connection, and the position of the context
