@@ -224,7 +224,7 @@ func (c *Cluster) fault(err error) error {
 	if d := c.plugin.fault(err, c.visible); d != nil {
 		return d
 	}
-	d := &diag.Diag{Code: diag.CodeAPIServer, Cause: err}
+	d := &diag.Diag{Code: diag.CodeKubeconfig, Cause: err}
 	var unknown x509.UnknownAuthorityError
 	var host x509.HostnameError
 	var expired x509.CertificateInvalidError
@@ -234,10 +234,8 @@ func (c *Cluster) fault(err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case utilnet.IsConnectionRefused(err):
-		d.Code = diag.CodeKubeconfig
 		d.Msg, d.Hint = fmt.Sprintf("%s refuses connections", c.Server), "check that the API server runs, and its address in the kubeconfig"
 	case errors.As(err, &unknown), errors.As(err, &host), errors.As(err, &expired), errors.As(err, &verification):
-		d.Code = diag.CodeKubeconfig
 		d.Msg, d.Hint = fmt.Sprintf("the certificate of %s is not trusted: %s", c.Server, c.visible(withoutRequest(err).Error())), "see certificate-authority-data in the kubeconfig"
 		switch {
 		case expired.Reason == x509.Expired:
@@ -246,14 +244,11 @@ func (c *Cluster) fault(err error) error {
 			d.Hint = "use an address that the certificate has, or set tls-server-name in the kubeconfig"
 		}
 	case apierrors.IsUnauthorized(err):
-		d.Code = diag.CodeKubeconfig
 		d.Msg, d.Hint = fmt.Sprintf("%s rejects the credentials of the kubeconfig", c.Server), "log in again"
 	case errors.As(err, &status) && isWebPage(status.Status()):
 		code := int(status.Status().Code)
-		d.Code = diag.CodeKubeconfig
 		d.Msg, d.Hint = fmt.Sprintf("%s returned a web page with HTTP status %d (%s)", c.Server, code, http.StatusText(code)), notServerHint
 	case apierrors.IsNotFound(err), apierrors.IsBadRequest(err): // of the first request
-		d.Code = diag.CodeKubeconfig
 		d.Msg, d.Hint = fmt.Sprintf("%s does not answer as an API server does: %s", c.Server, c.visible(cmp.Or(bodyOf(status.Status()), err.Error()))), notServerHint
 	case apierrors.IsForbidden(err):
 		_, why, ok := strings.Cut(err.Error(), "is forbidden: ")
@@ -263,18 +258,16 @@ func (c *Cluster) fault(err error) error {
 		d.Code = diag.CodeRights
 		d.Msg, d.Hint = c.visible(why), RightsHint
 	case isNetTimeout(err), errors.Is(err, context.DeadlineExceeded):
-		d.Code = diag.CodeKubeconfig
 		d.Msg, d.Hint = fmt.Sprintf("%s does not answer", c.Server), "check that it is reachable from here"
 		if cause := c.trouble.Load(); cause != nil {
 			d.Msg, d.Hint = fmt.Sprintf("%s accepts no request: %s", c.Server, *cause), "see the log of the API server, and any proxy or load balancer before it"
 		}
 	case isTruncated(err), strings.Contains(err.Error(), "serializer for "):
-		d.Code = diag.CodeKubeconfig
 		d.Msg, d.Hint = fmt.Sprintf("%s does not answer as an API server does: %s", c.Server, c.visible(err.Error())), notServerHint
 	case errors.As(err, &status):
+		d.Code = diag.CodeAPIServer
 		d.Msg, d.Hint = fmt.Sprintf("%s: %s", c.Server, c.visible(status.Status().Message)), "run the command again; if that does not help, see the log of the API server"
 	default:
-		d.Code = diag.CodeKubeconfig
 		d.Msg, d.Hint = fmt.Sprintf("%s is unreachable: %s", c.Server, c.visible(withoutRequest(err).Error())), "check its address in the kubeconfig, and that it is reachable from here"
 	}
 	return d
