@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"net/url"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,25 +61,18 @@ func (c *Cluster) Objects(ctx context.Context, gvk schema.GroupVersionKind, name
 
 // LabelledObjects is [Cluster.Objects] for objects that usually have a label: it lists
 // only those with the label, and reads the others as Objects does. So the number of
-// requests does not depend on the other objects of the namespace.
+// requests does not depend on the other objects of the namespace. The result may have others
+// with the label.
 func (c *Cluster) LabelledObjects(ctx context.Context, gvk schema.GroupVersionKind, namespace, label string, names []string) (map[string]*unstructured.Unstructured, error) {
 	if len(names) < listFrom {
 		return c.Objects(ctx, gvk, namespace, names)
 	}
-	labelled := map[string]*unstructured.Unstructured{}
-	_, err := c.pages(ctx, gvk, namespace, metav1.ListOptions{LabelSelector: label}, math.MaxInt, func(o *unstructured.Unstructured) { labelled[o.GetName()] = o })
+	found := map[string]*unstructured.Unstructured{}
+	_, err := c.pages(ctx, gvk, namespace, metav1.ListOptions{LabelSelector: label}, math.MaxInt, func(o *unstructured.Unstructured) { found[o.GetName()] = o })
 	if err != nil && ReasonOf(err) == "" {
 		return nil, err
 	}
-	found := map[string]*unstructured.Unstructured{}
-	var rest []string
-	for _, name := range names {
-		if o := labelled[name]; o != nil {
-			found[name] = o
-		} else {
-			rest = append(rest, name)
-		}
-	}
+	rest := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return found[name] != nil })
 	if len(rest) == 0 {
 		return found, nil
 	}
