@@ -24,13 +24,13 @@ func IsHook(u *unstructured.Unstructured) bool {
 
 // HookEvents returns the events of a hook, such as pre-install.
 func HookEvents(u *unstructured.Unstructured) []string {
-	return hookWords(u.GetAnnotations()[HookAnnotation])
+	return ListItems(strings.ToLower(u.GetAnnotations()[HookAnnotation]))
 }
 
 // HookDeletions returns the deletion policies of a hook, such as
 // hook-succeeded.
 func HookDeletions(u *unstructured.Unstructured) []string {
-	return hookWords(u.GetAnnotations()[HookDeleteAnnotation])
+	return ListItems(strings.ToLower(u.GetAnnotations()[HookDeleteAnnotation]))
 }
 
 // HookWeight returns the weight of a hook. As in Helm, an invalid number is 0.
@@ -46,11 +46,12 @@ func HookRuns(u *unstructured.Unstructured) bool {
 	return gk == schema.GroupKind{Group: "batch", Kind: "Job"} || gk == schema.GroupKind{Kind: "Pod"}
 }
 
-func hookWords(list string) []string {
+// ListItems returns the items of a comma-separated list, without empty ones.
+func ListItems(list string) []string {
 	var out []string
-	for w := range strings.SplitSeq(list, ",") {
-		if w = strings.ToLower(strings.TrimSpace(w)); w != "" {
-			out = append(out, w)
+	for item := range strings.SplitSeq(list, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			out = append(out, item)
 		}
 	}
 	return out

@@ -153,7 +153,7 @@ func unprotected(b *fleet.Bundle, r *fleet.Release) error {
 	for _, o := range b.Objects {
 		isHook := len(fleet.HookEvents(o.Unstructured)) > 0
 		if o.Release != r || isHook || !isKept(o) || o.GroupVersionKind().GroupKind() == fleet.CRDKind ||
-			slices.Contains(splitOptions(o.GetAnnotations()[syncOption]), keepOption) {
+			slices.Contains(fleet.ListItems(o.GetAnnotations()[syncOption]), keepOption) {
 			continue
 		}
 		faults.Add(&diag.Diag{
@@ -270,20 +270,9 @@ func argoHook(o fleet.Object, p part) fleet.Object {
 	return annotate(annotate(o, hookOption, "Sync"), deleteOption, strings.Join(deletions, ","))
 }
 
-// splitOptions returns the options of a comma-separated list.
-func splitOptions(list string) []string {
-	var all []string
-	for o := range strings.SplitSeq(list, ",") {
-		if o = strings.TrimSpace(o); o != "" {
-			all = append(all, o)
-		}
-	}
-	return all
-}
-
 // options appends options to a comma-separated list.
 func options(list string, more ...string) string {
-	all := splitOptions(list)
+	all := fleet.ListItems(list)
 	for _, o := range more {
 		if !slices.Contains(all, o) {
 			all = append(all, o)
