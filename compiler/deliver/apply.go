@@ -81,7 +81,7 @@ func Plans(ctx context.Context, f *compiler.Fleet, o ApplyOptions, key []byte) i
 	return func(yield func(*ClusterPlan, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		s := connectClusters(ctx, f, o.Access)
+		s := connectClusters(ctx, f.Clusters, o.Access, false)
 		s.Keep(f)
 		plansOn(ctx, f, f.Clusters, s, o, key)(yield)
 	}
@@ -116,7 +116,7 @@ func plansOn(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, 
 				return
 			}
 		}
-		for id, err := range sameClusters(f, s) {
+		for id, err := range sameClusters(f.Clusters, s) {
 			if p := all[id]; p != nil {
 				p.Plan, p.Changes, p.Err = nil, nil, diag.In(id, err)
 			}

@@ -59,45 +59,36 @@ func (s Servers) Of(id string) Server {
 	return Server{}
 }
 
-// connectClusters starts to connect to all clusters. If ctx ends first, connections have its error.
-func connectClusters(ctx context.Context, f *compiler.Fleet, a cluster.Access) Servers {
+// connectClusters starts to connect to all clusters. If ctx ends first, connections have its
+// error. readOnly is for commands that never write.
+func connectClusters(ctx context.Context, clusters []*fleet.Cluster, a cluster.Access, readOnly bool) Servers {
 	const atATime = 16 // more than CPUs, since connecting is mostly waiting
 	slots := make(chan struct{}, atATime)
 	out := Servers{}
-	for _, c := range f.Clusters {
+	for _, c := range clusters {
 		connected := make(chan Server, 1)
 		go func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			connected <- connectTo(ctx, c, a)
+			s := connectTo(ctx, c, a)
+			s.ReadOnly = readOnly
+			connected <- s
 		}()
 		out[c.ID] = sync.OnceValue(func() Server { return <-connected })
 	}
 	return out
 }
 
-// ConnectAll connects to all clusters and waits for the connections.
-func ConnectAll(ctx context.Context, f *compiler.Fleet, a cluster.Access) Servers {
-	connecting := connectClusters(ctx, f, a)
-	same := sameClusters(f, connecting)
+// ConnectAll connects to all clusters and waits for the connections. readOnly is for commands
+// that never write.
+func ConnectAll(ctx context.Context, clusters []*fleet.Cluster, a cluster.Access, readOnly bool) Servers {
+	connecting := connectClusters(ctx, clusters, a, readOnly)
+	same := sameClusters(clusters, connecting)
 	out := Servers{}
 	for id, wait := range connecting {
 		s := wait()
 		s.Err = cmp.Or(same[id], s.Err)
 		out[id] = func() Server { return s }
-	}
-	return out
-}
-
-// ReadOnly returns connections for commands that never write.
-func (s Servers) ReadOnly() Servers {
-	out := Servers{}
-	for id, wait := range s {
-		out[id] = func() Server {
-			server := wait()
-			server.ReadOnly = true
-			return server
-		}
 	}
 	return out
 }
@@ -127,9 +118,9 @@ func connectTo(ctx context.Context, c *fleet.Cluster, a cluster.Access) Server {
 
 // sameClusters waits for all connections and returns a fault for each cluster whose context
 // leads to the same cluster as another context, by ID.
-func sameClusters(f *compiler.Fleet, s Servers) map[string]error {
+func sameClusters(clusters []*fleet.Cluster, s Servers) map[string]error {
 	faults, first := map[string]error{}, map[string]*fleet.Cluster{}
-	for _, c := range f.Clusters {
+	for _, c := range clusters {
 		l := s.Of(c.ID).Live
 		if l == nil {
 			continue
@@ -164,7 +155,7 @@ func DryRuns(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, 
 	return func(yield func(*ClusterPlan, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		s := connectClusters(ctx, &compiler.Fleet{Fleet: &fleet.Fleet{Clusters: clusters}}, a).ReadOnly()
+		s := connectClusters(ctx, clusters, a, true)
 		s.Keep(f)
 		plans(ctx, f, clusters, s, apply.Target{Fleet: f.Module, Options: apply.Options{Actions: apply.ActionOptions{AllowExec: allowExec}}}, nil, nil)(yield)
 	}

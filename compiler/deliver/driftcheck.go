@@ -77,7 +77,7 @@ func CheckDrift(ctx context.Context, c *compiler.Compiler, req DriftRequest) (*D
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	same := sameClusters(&compiler.Fleet{Fleet: all}, k.servers)
+	same := sameClusters(all.Clusters, k.servers)
 	for _, one := range checked {
 		if err := same[one.ID]; err != nil {
 			one.Findings, one.Ignored = []DriftFinding{}, []DriftFinding{}
@@ -146,7 +146,7 @@ func newChecker(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluste
 	all.Add(CheckContexts(clusters, faults))
 	k.faults = all.Err()
 	valid := slices.DeleteFunc(slices.Clone(clusters), func(c *fleet.Cluster) bool { return fleet.FaultsOf(c.ID, k.faults) != nil })
-	k.servers = connectClusters(ctx, &compiler.Fleet{Fleet: &fleet.Fleet{Clusters: valid}}, req.Access).ReadOnly()
+	k.servers = connectClusters(ctx, valid, req.Access, true)
 	k.servers.Keep(f)
 	return k
 }

@@ -69,18 +69,17 @@ func Records(ctx context.Context, c *compiler.Compiler, o ApplyOptions, patterns
 // records reads the inventories of all clusters of the evaluation, sorted by ID.
 func records(ctx context.Context, e compiler.Evaluation, o ApplyOptions) ([]*ClusterRecord, error) {
 	const atATime = 16 // more than CPUs, since requests are mostly waiting
-	f := &compiler.Fleet{Fleet: e.All()}
-	slices.SortFunc(f.Clusters, func(a, b *fleet.Cluster) int { return cmp.Compare(a.ID, b.ID) })
-	all := f.Clusters
+	all := e.All().Clusters
+	slices.SortFunc(all, func(a, b *fleet.Cluster) int { return cmp.Compare(a.ID, b.ID) })
 	faults := CheckContexts(all, e.Faults)
-	f.Clusters = slices.DeleteFunc(slices.Clone(all), func(c *fleet.Cluster) bool { return fleet.FaultsOf(c.ID, faults) != nil })
-	servers := ConnectAll(ctx, f, o.Access)
+	valid := slices.DeleteFunc(slices.Clone(all), func(c *fleet.Cluster) bool { return fleet.FaultsOf(c.ID, faults) != nil })
+	servers := ConnectAll(ctx, valid, o.Access, false)
 	out := make([]*ClusterRecord, len(all))
 	err := par.ForEach(ctx, atATime, len(all), func(ctx context.Context, i int) error {
 		r := &ClusterRecord{Cluster: all[i], Err: fleet.FaultsOf(all[i].ID, faults), server: servers.Of(all[i].ID)}
 		r.Reached = r.server.Live != nil
 		if r.Err = cmp.Or(r.Err, r.server.Err); r.Err == nil {
-			r.Inventory, r.Err = apply.ReadInventory(ctx, r.server.Live, f.Module, r.Cluster.ID)
+			r.Inventory, r.Err = apply.ReadInventory(ctx, r.server.Live, e.Module, r.Cluster.ID)
 		}
 		r.Err = diag.In(r.Cluster.ID, r.Err)
 		out[i] = r

@@ -160,7 +160,7 @@ func (r *Rollout) Read(ctx context.Context) error {
 	if err := cmp.Or(CheckContexts(r.Fleet.Clusters, nil), checkApproved(r.Fleet.Clusters, r.options.Actions.Approved)); err != nil {
 		return err
 	}
-	r.servers = connectClusters(ctx, r.Fleet, r.options.Access)
+	r.servers = connectClusters(ctx, r.Fleet.Clusters, r.options.Access, false)
 	r.servers.Keep(r.Fleet)
 	r.targets, r.Statuses = map[string]string{}, map[string]*Status{}
 	var faults diag.List
@@ -180,7 +180,7 @@ func (r *Rollout) Read(ctx context.Context) error {
 	if err := cmp.Or(ctx.Err(), faults.Err()); err != nil {
 		return err
 	}
-	r.same = sameClusters(r.Fleet, r.servers)
+	r.same = sameClusters(r.Fleet.Clusters, r.servers)
 	return r.read(ctx, len(r.Waves))
 }
 

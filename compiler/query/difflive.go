@@ -39,7 +39,7 @@ func DiffLive(ctx context.Context, c *compiler.Compiler, req LiveRequest) (*diff
 	if err := deliver.CheckContexts(f.Clusters, nil); err != nil {
 		return nil, err
 	}
-	all := deliver.ConnectAll(ctx, f, req.Access).ReadOnly()
+	all := deliver.ConnectAll(ctx, f.Clusters, req.Access, true)
 	all.Keep(f)
 	d := &liveDiffer{LiveRequest: req, Fleet: f, servers: all, releases: map[string]bool{}, secrets: deliver.NewSecretResolver(f.Fleet, req.AllowExec), simulated: map[string]*diff.Prediction{}}
 	compared := par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (liveClusterDiff, error) {
