@@ -236,8 +236,7 @@ func (c *Comparer) collect(cluster int, objs []fleet.Object) {
 		}
 	}
 	for key, v := range versions {
-		slices.Sort(v)
-		c.images.Add(key[0], []string{key[1]}, cluster, diff.Cell{Value: strings.Join(slices.Compact(v), ", "), Exists: true})
+		c.images.Add(key[0], []string{key[1]}, cluster, diff.Cell{Value: strings.Join(diag.Distinct(v), ", "), Exists: true})
 	}
 	for _, o := range objs {
 		content, ignored := diff.WithoutIgnored(o, c.rules)

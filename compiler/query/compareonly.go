@@ -79,8 +79,7 @@ func unmatched(f *compiler.Fleet, r *fleet.DifferenceRule) error {
 			among = append(among, at)
 		}
 	}
-	slices.Sort(among)
-	among = slices.Compact(among)
+	among = diag.Distinct(among)
 	var faults diag.List
 	for _, p := range r.Between {
 		one := fleet.DifferenceRule{Between: []string{p}}

@@ -273,8 +273,7 @@ func (l *ImageCollector) sorted() []Image {
 				Path: use.Path, IsText: use.isText,
 			})
 		}
-		slices.Sort(clusters)
-		image.Clusters = l.ids(slices.Compact(clusters))
+		image.Clusters = l.ids(diag.Distinct(clusters))
 		slices.SortFunc(image.Uses, func(a, b ImageUse) int {
 			return cmp.Or(cmp.Compare(a.Release, b.Release), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Field, b.Field))
 		})

@@ -71,8 +71,7 @@ func nextObjects(objs []fleet.Object, text string) []string {
 			out = append(out, name)
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return diag.Distinct(out)
 }
 
 // objectName returns the name of an object for commands: kind/namespace/name, or kind/name

@@ -1,8 +1,6 @@
 package query
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -109,8 +107,7 @@ func idsOf(objs []fleet.Object) []string {
 	for _, o := range objs {
 		out = append(out, o.ID())
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return diag.Distinct(out)
 }
 
 // kindOf returns the group and kind of an object.

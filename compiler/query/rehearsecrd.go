@@ -93,8 +93,7 @@ func usersText(objs []fleet.Object) string {
 		}
 		texts = append(texts, text)
 	}
-	slices.Sort(texts)
-	return listed(slices.Compact(texts))
+	return listed(diag.Distinct(texts))
 }
 
 // removedCRD adds the finding for a CRD that leaves the fleet while the fleet has objects of

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // pageData is the data of the page's script. It stores each text once, and refers to texts,
@@ -246,8 +248,7 @@ func (r *Report) environments() []string {
 	for _, c := range r.Clusters {
 		out = append(out, c.Environment)
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return diag.Distinct(out)
 }
 
 // layerTitle returns the name of a layer in a directory.

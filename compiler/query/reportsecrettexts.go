@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
@@ -142,8 +143,7 @@ func forms(text string) []string {
 			out = append(out, part)
 		}
 	}
-	slices.Sort(out)
-	return slices.DeleteFunc(slices.Compact(out), func(form string) bool { return len(form) < minPart })
+	return slices.DeleteFunc(diag.Distinct(out), func(form string) bool { return len(form) < minPart })
 }
 
 // text returns a value in one line, without secrets.

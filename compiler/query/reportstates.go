@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver"
 )
 
@@ -84,8 +85,7 @@ func addChange(list *[]ReportChange, change ReportChange) {
 		return
 	}
 	fields := append((*list)[i].Fields, change.Fields...)
-	slices.Sort(fields)
-	(*list)[i].Fields = slices.Compact(fields)
+	(*list)[i].Fields = diag.Distinct(fields)
 }
 
 // live adds the state of the running clusters. The error holds the faults of clusters that

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -49,8 +48,7 @@ func (r *Report) ReleaseNames() []string {
 			names = append(names, cell.Release)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return diag.Distinct(names)
 }
 
 // String returns the numbers as one sentence.

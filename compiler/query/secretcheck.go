@@ -30,8 +30,7 @@ func CheckSecrets(ctx context.Context, c *compiler.Compiler, names []string) (in
 		faults.Add(err)
 		names = slices.AppendSeq(names, maps.Keys(declared()))
 	}
-	slices.Sort(names)
-	names = slices.Compact(names)
+	names = diag.Distinct(names)
 	for _, name := range names {
 		encrypted, err := files.Check(name)
 		if err == nil && !encrypted && declared()[name] {

@@ -50,8 +50,7 @@ func Secrets(ctx context.Context, c *compiler.Compiler, render bool, patterns ..
 	}
 	for i := range s.uses {
 		for _, list := range []*[]string{&s.uses[i].Releases, &s.uses[i].Objects} {
-			slices.Sort(*list)
-			*list = slices.Compact(*list)
+			*list = diag.Distinct(*list)
 		}
 	}
 	slices.SortFunc(s.uses, func(a, b SecretUse) int {

@@ -73,8 +73,7 @@ func (s Selector) checkEnvironments(clusters []*fleet.Cluster) error {
 			known = append(known, c.Environment)
 		}
 	}
-	slices.Sort(known)
-	known = slices.Compact(known)
+	known = diag.Distinct(known)
 	var faults diag.List
 	for _, name := range s.Environments {
 		if !slices.Contains(known, name) {

@@ -196,8 +196,7 @@ func siblings(root string, parent cue.Value, but cue.Selector, all bool) []strin
 			}
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return Distinct(names)
 }
 
 // isTyped reports whether a type constrains v.

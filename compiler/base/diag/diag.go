@@ -167,8 +167,7 @@ func join(equal List) *Diag {
 		}
 		all.Clusters = append(all.Clusters, e.Clusters...)
 	}
-	slices.Sort(all.Clusters)
-	all.Clusters = slices.Compact(all.Clusters)
+	all.Clusters = Distinct(all.Clusters)
 	return &all
 }
 

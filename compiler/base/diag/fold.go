@@ -200,8 +200,7 @@ func foldRivals(all List) List {
 				}
 				folded.Clusters = append(folded.Clusters, of.Clusters...)
 			}
-			slices.Sort(folded.Clusters)
-			folded.Clusters = slices.Compact(folded.Clusters)
+			folded.Clusters = Distinct(folded.Clusters)
 			out = append(out, &folded)
 		}
 	}

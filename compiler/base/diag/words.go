@@ -1,6 +1,8 @@
 package diag
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -45,6 +47,12 @@ func JoinFew(names []string, most int) string {
 		most++
 	}
 	return JoinFirst(names, most)
+}
+
+// Distinct sorts a list in place and returns it without duplicates.
+func Distinct[E cmp.Ordered](list []E) []E {
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // TypeOf returns the name of a decoded JSON value's type.

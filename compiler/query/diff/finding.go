@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A Finding is something that a person should know or do before a change is merged. Package
@@ -92,8 +94,7 @@ func GroupFindings(all []Finding) []Finding {
 		out[i].Clusters = append(out[i].Clusters, f.Clusters...)
 	}
 	for i := range out {
-		slices.Sort(out[i].Clusters)
-		out[i].Clusters = slices.Compact(out[i].Clusters)
+		out[i].Clusters = diag.Distinct(out[i].Clusters)
 	}
 	slices.SortStableFunc(out, func(a, b Finding) int {
 		return cmp.Or(

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -76,8 +75,7 @@ func withoutFaults(findings []Finding) []Finding {
 	if n == 0 {
 		return out
 	}
-	slices.Sort(faults.Clusters)
-	faults.Clusters = slices.Compact(faults.Clusters)
+	faults.Clusters = diag.Distinct(faults.Clusters)
 	faults.Text = fmt.Sprintf("the fleet has %d new faults", n)
 	if n == 1 {
 		faults.Text, faults.Hint = "the fleet has a new fault", "fix it, see above"

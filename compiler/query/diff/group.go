@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A Result holds the changes of a number of clusters.
@@ -197,8 +199,7 @@ func (g *Grouper) Result() Result {
 		for i, place := range u.clusters {
 			in[i] = ranks[place]
 		}
-		slices.Sort(in)
-		in = slices.Compact(in)
+		in = diag.Distinct(in)
 		key := make([]byte, 0, 4*len(in))
 		for _, rank := range in {
 			key = binary.BigEndian.AppendUint32(key, uint32(rank))

@@ -197,8 +197,7 @@ func DefaultAPIs(c *fleet.Cluster, more ...string) []string {
 	for _, a := range c.APIs {
 		extra = append(extra, a.APIVersion, a.APIVersion+"/"+a.Kind)
 	}
-	slices.Sort(extra)
-	return slices.Concat(chartutil.DefaultVersionSet, slices.Compact(extra))
+	return slices.Concat(chartutil.DefaultVersionSet, diag.Distinct(extra))
 }
 
 // capabilities returns the Kubernetes version and the API versions of the

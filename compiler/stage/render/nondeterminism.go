@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -128,6 +129,5 @@ func compare(path []string, a, b any) [][]string {
 // keysOf returns the keys of both maps, sorted.
 func keysOf(a, b map[string]any) []string {
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
-	slices.Sort(keys)
-	return slices.Compact(keys)
+	return diag.Distinct(keys)
 }

@@ -12,7 +12,6 @@ package render
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -170,8 +169,7 @@ func APIs(objs []fleet.Object) []string {
 			out = append(out, gv, gv+"/"+gvk.Kind)
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return diag.Distinct(out)
 }
 
 // written returns the objects of a release that are written in CUE.
