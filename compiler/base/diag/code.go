@@ -119,47 +119,38 @@ type codedError interface {
 	Classify() (code Code, hint string)
 }
 
-// plainCode returns the code for an error that is not a fault.
-func plainCode(err error) Code {
+// classify returns the code and the next step for an error that is not a fault. The hint is
+// empty when the next step is not known.
+func classify(err error) (code Code, hint string) {
 	if c, ok := errors.AsType[codedError](err); ok {
-		code, _ := c.Classify()
-		return code
+		return c.Classify()
 	}
 	var (
 		path    *fs.PathError
 		link    *os.LinkError
-		syscall *os.SyscallError
+		system  *os.SyscallError
 		network net.Error
 	)
+	code = CodeSystemError
 	switch {
 	case errors.Is(err, context.Canceled):
-		return CodeInterrupted
-	case errors.As(err, &path), errors.As(err, &link), errors.As(err, &syscall):
-		return CodeFileSystem
+		code = CodeInterrupted
+	case errors.As(err, &path), errors.As(err, &link), errors.As(err, &system):
+		code = CodeFileSystem
 	case errors.As(err, &network):
-		return CodeNetwork
-	}
-	return CodeSystemError
-}
-
-// plainHint returns the next step for an error that is not a fault; empty when it is not
-// known.
-func plainHint(err error) string {
-	if c, ok := errors.AsType[codedError](err); ok {
-		_, hint := c.Classify()
-		return hint
+		code = CodeNetwork
 	}
 	switch {
 	case IsFullDisk(err):
-		return "free disk space, then run the command again"
+		hint = "free disk space, then run the command again"
 	case errors.Is(err, syscall.EROFS):
-		return "use a writable directory: this file system is read-only"
+		hint = "use a writable directory: this file system is read-only"
 	case errors.Is(err, fs.ErrPermission):
-		return "check the owner and the mode of the file and its directory"
+		hint = "check the owner and the mode of the file and its directory"
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
-		return "move or remove the file or directory that is in the way"
+		hint = "move or remove the file or directory that is in the way"
 	}
-	return ""
+	return code, hint
 }
 
 // IsFullDisk reports whether an error of the file system says that a disk or a quota is full.

@@ -209,7 +209,8 @@ func All(err error) List {
 	if d, ok := errors.AsType[*Diag](err); ok {
 		return List{d}
 	}
-	return List{{Code: plainCode(err), Msg: err.Error(), Hint: plainHint(err), Cause: err}}
+	code, hint := classify(err)
+	return List{{Code: code, Msg: err.Error(), Hint: hint, Cause: err}}
 }
 
 // Changed returns err with a copy of each fault, which change may modify; nil for a nil err.
