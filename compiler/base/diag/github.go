@@ -29,11 +29,7 @@ func (r *Report) writeGitHub(w io.Writer) error {
 			title = string(d.Code) + ": " + d.Code.Title()
 		}
 		b.WriteString("title=" + githubProperty.Replace(OneLine(title)) + "::")
-		var text strings.Builder
-		if err := WriteText(&text, d, r.Files.Here); err != nil {
-			return err
-		}
-		b.WriteString(githubData.Replace(strings.TrimSuffix(text.String(), "\n")) + "\n")
+		b.WriteString(githubData.Replace(strings.TrimSuffix(d.text(r.Files.Here), "\n")) + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -134,10 +134,7 @@ func (r *Report) writeSARIF(w io.Writer) error {
 	}
 	notifications := []sarifFinding{}
 	for _, d := range All(r.Err) {
-		found, err := r.sarifFinding(d, cmp.Or(string(d.Code), sarifRule))
-		if err != nil {
-			return err
-		}
+		found := r.sarifFinding(d, cmp.Or(string(d.Code), sarifRule))
 		if len(d.At) == 0 {
 			if d.Code != "" {
 				found.Rule = &sarifReference{string(d.Code)}
@@ -148,11 +145,7 @@ func (r *Report) writeSARIF(w io.Writer) error {
 		}
 	}
 	for _, d := range r.Findings {
-		found, err := r.sarifFinding(d, r.Rule.ID)
-		if err != nil {
-			return err
-		}
-		run.Results = append(run.Results, found)
+		run.Results = append(run.Results, r.sarifFinding(d, r.Rule.ID))
 	}
 	if r.Rule.ID != "" {
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifKind{ID: r.Rule.ID, Summary: sarifMessage{r.Rule.Summary}})
@@ -179,14 +172,10 @@ func sarifRules(faults List) []sarifKind {
 	return rules
 }
 
-func (r *Report) sarifFinding(d *Diag, rule string) (sarifFinding, error) {
-	var text strings.Builder
+func (r *Report) sarifFinding(d *Diag, rule string) sarifFinding {
 	without := *d
 	without.At, without.Facts = nil, nil
-	if err := WriteText(&text, &without, nil); err != nil {
-		return sarifFinding{}, err
-	}
-	message := sarifText(strings.TrimSuffix(text.String(), "\n"))
+	message := sarifText(strings.TrimSuffix(without.text(nil), "\n"))
 	f := sarifFinding{
 		Level: sarifError, Properties: sarifProperties{d.Path, d.Hint, append([]string{}, d.Clusters...), d.Example},
 	}
@@ -202,7 +191,7 @@ func (r *Report) sarifFinding(d *Diag, rule string) (sarifFinding, error) {
 		f.Related = append(f.Related, l)
 	}
 	f.Message.Text = message
-	return f, nil
+	return f
 }
 
 func (r *Report) sarifLocation(p Pos) sarifLocation {

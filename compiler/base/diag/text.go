@@ -22,18 +22,20 @@ const maxClusters = 10
 //
 //	in 3 clusters, for example cluster, as shown; also cluster, cluster
 func WriteText(w io.Writer, err error, name func(file string) string) error {
-	if name == nil {
-		name = func(file string) string { return file }
-	}
 	var b strings.Builder
 	for _, d := range All(err) {
-		d.text(&b, name)
+		b.WriteString(d.text(name))
 	}
 	_, werr := io.WriteString(w, b.String())
 	return werr
 }
 
-func (d *Diag) text(b *strings.Builder, name func(string) string) {
+// text returns the fault as text, see [WriteText].
+func (d *Diag) text(name func(string) string) string {
+	if name == nil {
+		name = func(file string) string { return file }
+	}
+	var b strings.Builder
 	place := func(p Pos) string {
 		p.File = OneLine(name(p.File))
 		return p.String() + ": "
@@ -61,6 +63,7 @@ func (d *Diag) text(b *strings.Builder, name func(string) string) {
 	if len(d.Clusters) > 0 {
 		b.WriteString("    in " + d.where() + "\n")
 	}
+	return b.String()
 }
 
 // where lists the affected clusters.
