@@ -14,9 +14,6 @@ type alternatives struct {
 
 // add adds the fault of a path, in CUE's order; nil for an error that counts others.
 func (a *alternatives) add(path string, d *Diag) {
-	if a.of == nil {
-		a.of, a.causes = map[string]bool{}, map[string][]string{}
-	}
 	switch {
 	case d == nil:
 		a.of[path] = true

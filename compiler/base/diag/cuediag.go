@@ -59,7 +59,7 @@ func CUEFaults(root string, err error, v cue.Value) List {
 // RawCUEFaults is [CUEFaults] with CUE's own messages, for callers that translate them.
 func RawCUEFaults(root string, err error, v cue.Value) List {
 	var out List
-	var a alternatives
+	a := alternatives{map[string]bool{}, map[string][]string{}}
 	for _, e := range errors.Errors(err) {
 		d := fault(root, e, v)
 		a.add(strings.Join(e.Path(), "."), d)

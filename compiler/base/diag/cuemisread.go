@@ -10,30 +10,23 @@ import (
 // meaning. For example, CUE reads image: nginx:1.25 as a field nginx of image, and a
 // field below values: as a part of it.
 func MisreadCUE(root string, l List) List {
-	files := map[string]string{} // contents by name
+	texts := map[string]string{} // contents by file name
 	var out List
 	for _, d := range l {
-		out = append(out, misread(root, d, files))
+		if len(d.At) > 0 && path.Ext(d.At[0].File) == ".cue" {
+			explained := *d
+			x := &explanation{Diag: &explained, root: root, text: texts[d.At[0].File]}
+			if x.text == "" {
+				x.text = x.source()
+				texts[d.At[0].File] = x.text
+			}
+			if x.colonInText() || x.valueBelow() || x.bytes() {
+				d = &explained
+			}
+		}
+		out = append(out, d)
 	}
 	return out
-}
-
-func misread(root string, d *Diag, files map[string]string) *Diag {
-	if len(d.At) == 0 || path.Ext(d.At[0].File) != ".cue" {
-		return d
-	}
-	of := *d
-	x := &explanation{Diag: &of, root: root}
-	text, ok := files[d.At[0].File]
-	if !ok {
-		text = x.source()
-		files[d.At[0].File] = text
-	}
-	x.text = text
-	if x.colonInText() || x.valueBelow() || x.bytes() {
-		return &of
-	}
-	return d
 }
 
 // colonText matches an unquoted value with a colon that no space follows.

@@ -261,15 +261,6 @@ func (x *explanation) isLayer(name string) bool {
 	return true
 }
 
-// unreadable explains an @embed of a file that cannot be read.
-func (x *explanation) unreadable(m []string) {
-	if strings.Contains(m[1], "no such file") {
-		x.Msg, x.Hint = "@embed names a file that does not exist", "put the file next to this one, or correct its name"
-		return
-	}
-	x.Msg, x.Hint = "@embed cannot read its file: "+m[1], "correct the file"
-}
-
 // packages maps names to the CUE packages that layers use.
 var packages = map[string]string{
 	"base64": "encoding/base64", "csv": "encoding/csv", "hex": "encoding/hex", "json": "encoding/json", "toml": "encoding/toml", "yaml": "encoding/yaml",

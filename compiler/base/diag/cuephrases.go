@@ -38,7 +38,8 @@ var phrases = sync.OnceValue(func() []phrase {
 		{regexp.MustCompile(`cannot (?:read|get syntax for) "(.+?)": the file (is larger than .+)$`), CodeFileSize, (*explanation).tooLarge},
 		{regexp.MustCompile(`^(?:cannot find package "(.+?)".*|no dependency found for package "(.+?)".*|cannot find module providing package (.+))$`), CodeUnknownName, (*explanation).noPackage},
 		{regexp.MustCompile(`^invalid (?:(?:left|right)-hand value to|operands .* to) '(.)' \(type (?:struct|list)`), CodeExpression, saying("$1 cannot combine maps or lists", "write & between maps, and list.Concat([A, B]) for lists")},
-		{regexp.MustCompile(`^(?:Addition|Multiplication) of lists is superseded by (list\.\w+); .*$`), CodeExpression, (*explanation).listArithmetic},
+		{regexp.MustCompile(`^Addition of lists is superseded by .*$`), CodeExpression, saying("+ cannot join lists", `import "list", and write list.Concat([A, B])`)},
+		{regexp.MustCompile(`^Multiplication of lists is superseded by .*$`), CodeExpression, saying("* cannot repeat a list", `import "list", and write list.Repeat(LIST, COUNT)`)},
 		{regexp.MustCompile(`^invalid operands (.+) and (.+) to '(.+)' \(type (.+) and (.+)\)$`), CodeExpression, saying("operator $3 cannot combine $1 ($K4) and $2 ($K5)", `convert a value to a string with "\(NAME)", or use two values of the same type`)},
 		{regexp.MustCompile(`^invalid operation ([-+!])(.+) \(.*\)$`), CodeExpression, orSlip(saying("operator $1 cannot be applied to $2", "remove the $1"))},
 		{regexp.MustCompile(`^invalid interpolation: cannot use .* \(type (\w+)\) as type .*$`), CodeExpression, saying("$K1 cannot be inserted into a string", `insert one of its fields: "\(NAME.FIELD)"`)},
@@ -59,7 +60,8 @@ var phrases = sync.OnceValue(func() []phrase {
 		{regexp.MustCompile(`^extern attribute must appear before package clause$`), CodeSyntax, saying("@extern(embed) must be above the package clause", "move it to the top of the file")},
 		{regexp.MustCompile(`^@embed: .*streaming not implemented.*$`), CodeEmbeddedFile, saying("the embedded file has several documents", "split it into one file per document, and embed one of them")},
 		{regexp.MustCompile(`^@embed: .*conflicting values (.+) and (.+)$`), CodeEmbeddedFile, saying("the embedded file has a duplicate key, with the values $1 and $2", "remove one of the lines")},
-		{regexp.MustCompile(`^@embed: (?:failed to decode file|read file \S+|open [^:]+): (.*)$`), CodeEmbeddedFile, (*explanation).unreadable},
+		{regexp.MustCompile(`^@embed: (?:failed to decode file|read file \S+|open [^:]+): .*no such file.*$`), CodeEmbeddedFile, saying("@embed names a file that does not exist", "put the file next to this one, or correct its name")},
+		{regexp.MustCompile(`^@embed: (?:failed to decode file|read file \S+|open [^:]+): (.*)$`), CodeEmbeddedFile, saying("@embed cannot read its file: $1", "correct the file")},
 		{regexp.MustCompile(`^@embed: (?:path not normalized|cannot refer to parent directory).*$`), CodeEmbeddedFile, saying("@embed can read only files in its own directory and below", "copy the file next to this one, and write @embed(file=values.yaml)")},
 		{regexp.MustCompile(`^@embed$`), CodeEmbeddedFile, saying("@embed names a file that does not exist or cannot be read", "put the file next to this one, or correct its name")},
 		{regexp.MustCompile(`^@embed: (.*)$`), CodeSyntax, saying("invalid @embed: $1", "write @embed(file=values.yaml), or @embed(file=NAME, type=yaml)")},
@@ -68,11 +70,3 @@ var phrases = sync.OnceValue(func() []phrase {
 		{regexp.MustCompile(`^preference mark not allowed at this position$`), CodeSyntax, orSlip(saying("* marks the default among several values, and there is only one value here", `write the string "*", or refer to a shared value by its name: _shared`))},
 	}
 })
-
-// listArithmetic explains an operator that CUE no longer applies to lists.
-func (x *explanation) listArithmetic(m []string) {
-	x.Msg, x.Hint = "+ cannot join lists", `import "list", and write list.Concat([A, B])`
-	if m[1] == "list.Repeat" {
-		x.Msg, x.Hint = "* cannot repeat a list", `import "list", and write list.Repeat(LIST, COUNT)`
-	}
-}

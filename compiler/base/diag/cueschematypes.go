@@ -1,6 +1,7 @@
 package diag
 
 import (
+	"cmp"
 	"io/fs"
 	"slices"
 	"strings"
@@ -209,24 +210,13 @@ func isTyped(root string, v cue.Value) bool {
 
 // kindName returns the name of a CUE type with its article.
 func kindName(kind string) string {
-	switch {
-	case strings.Contains(kind, "|"):
+	if strings.Contains(kind, "|") {
 		var names []string
 		for k := range strings.SplitSeq(strings.Trim(kind, "()"), "|") {
 			names = append(names, kindName(strings.TrimSpace(k)))
 		}
-		slices.Sort(names)
-		return strings.Join(slices.Compact(names), " or ")
-	case kind == "struct" || kind == "_|_":
-		return "a map"
-	case kind == "bytes":
-		return "bytes"
-	case kind == "null":
-		return "null"
-	case kind == "int":
-		return "an integer"
-	case kind == "float":
-		return "a number"
+		return strings.Join(Distinct(names), " or ")
 	}
-	return "a " + kind
+	names := map[string]string{"struct": "a map", "_|_": "a map", "bytes": "bytes", "null": "null", "int": "an integer", "float": "a number"}
+	return cmp.Or(names[kind], "a "+kind)
 }

@@ -98,19 +98,13 @@ func (p *pattern) apply(d *Diag, line string) bool {
 	if m == nil {
 		return false
 	}
-	fill := func(s string) string {
-		for i := 1; i < len(m)/2; i++ {
-			part := ""
-			if m[2*i] >= 0 {
-				part = strings.TrimSpace(line[m[2*i]:m[2*i+1]])
-			}
-			digit := string(rune('0' + i))
-			s = strings.ReplaceAll(s, "$Q"+digit, quotedWord(part))
-			s = strings.ReplaceAll(s, "$C"+digit, strings.ReplaceAll(part, ".", ": "))
-			s = strings.ReplaceAll(s, "$"+digit, part)
+	parts := make([]string, len(m)/2)
+	for i := range parts {
+		if m[2*i] >= 0 {
+			parts[i] = strings.TrimSpace(line[m[2*i]:m[2*i+1]])
 		}
-		return Visible(strings.TrimSpace(s), MaxText)
 	}
+	fill := func(s string) string { return Visible(strings.TrimSpace(filled(s, parts)), MaxText) }
 	d.Code, d.Msg, d.Hint = CodeSyntax, fill(p.msg), fill(p.hint)
 	if p.fix != "" && len(d.At) > 0 {
 		d.Fixes = []Fix{{Kind: FixSource, Old: line[m[2]:m[3]], New: fill(p.fix)}}

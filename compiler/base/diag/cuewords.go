@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cuelang.org/go/cue"
@@ -28,20 +29,22 @@ func orSlip(say func(*explanation, []string)) func(*explanation, []string) {
 	}
 }
 
-// saying returns a translation with fixed text. $1 is replaced with a submatch, $K1
-// with the type that it names.
+// saying returns a translation with fixed text, see [filled].
 func saying(msg, hint string) func(*explanation, []string) {
 	return func(x *explanation, m []string) {
-		var parts []string
-		for i := range m {
-			if i > 0 {
-				n := string(rune('0' + i))
-				parts = append(parts, "$K"+n, kindName(m[i]), "$"+n, m[i])
-			}
-		}
-		fill := strings.NewReplacer(parts...)
-		x.Msg, x.Hint = fill.Replace(msg), cmp.Or(x.Hint, fill.Replace(hint))
+		x.Msg, x.Hint = filled(msg, m), cmp.Or(x.Hint, filled(hint, m))
 	}
+}
+
+// filled replaces $1 in a text with a submatch, $K1 with the type that it names, $Q1 with its
+// word in quotes, and $C1 with colons in place of its dots.
+func filled(text string, m []string) string {
+	var parts []string
+	for i, part := range m[1:] {
+		n := strconv.Itoa(i + 1)
+		parts = append(parts, "$K"+n, kindName(part), "$Q"+n, quotedWord(part), "$C"+n, strings.ReplaceAll(part, ".", ": "), "$"+n, part)
+	}
+	return strings.NewReplacer(parts...).Replace(text)
 }
 
 // ExplainCUE translates CUE's messages in faults and adds hints.
@@ -305,23 +308,17 @@ func (x *explanation) outOfBound(m []string) {
 		x.Msg, x.Hint = "is empty", cmp.Or(x.Hint, "set it to a non-empty string")
 		return
 	}
+	must, hint := "be "+bound, "change the value, or the rule"
 	if not, ok := strings.CutPrefix(bound, "!~"); ok {
-		x.Code = CodeTextForm
-		x.Msg, x.Hint = "invalid value "+value+": it must not match "+not, cmp.Or(x.Hint, "change the value, or the rule")
-		return
+		x.Code, must = CodeTextForm, "not match "+not
 	}
-	pattern, isPattern := strings.CutPrefix(bound, "=~")
-	if !isPattern {
-		x.Msg, x.Hint = "invalid value "+value+": it must be "+bound, cmp.Or(x.Hint, "change the value, or the rule")
-		return
+	if pattern, ok := strings.CutPrefix(bound, "=~"); ok {
+		x.Code, must = CodeTextForm, "match "+pattern
+		if f, ok := forms[unquoted(pattern)]; ok {
+			must, hint = "be "+f.text, f.hint()
+		}
 	}
-	if f, ok := forms[unquoted(pattern)]; ok {
-		x.Code = CodeTextForm
-		x.Msg, x.Hint = "invalid value "+value+": it must be "+f.text, cmp.Or(x.Hint, f.hint())
-		return
-	}
-	x.Code = CodeTextForm
-	x.Msg, x.Hint = "invalid value "+value+": it must match "+pattern, cmp.Or(x.Hint, "change the value, or the rule")
+	x.Msg, x.Hint = "invalid value "+value+": it must "+must, cmp.Or(x.Hint, hint)
 }
 
 // noValue explains a field with a type or constraint, but no value.
