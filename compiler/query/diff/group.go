@@ -13,17 +13,17 @@ import (
 
 // A Result holds the changes of a number of clusters.
 type Result struct {
-	Groups      []Group        // largest groups first, then by clusters
-	Ignored     []Group        // groups of ignored changes, in the same order
-	Created     []WholeCluster // new clusters, sorted
-	Deleted     []WholeCluster // removed clusters, sorted
-	NotCompared []string       // sorted IDs of clusters with only one known side
-	Predicted   []Prediction
-	Summary     Summary
+	Summary     Summary        `json:"summary"`
+	Created     []WholeCluster `json:"created"`     // new clusters, sorted
+	Deleted     []WholeCluster `json:"deleted"`     // removed clusters, sorted
+	NotCompared []string       `json:"notCompared"` // sorted IDs of clusters with only one known side
+	Predicted   []Prediction   `json:"predicted,omitempty"`
+	Groups      []Group        `json:"groups"`            // largest groups first, then by clusters
+	Ignored     []Group        `json:"ignored,omitempty"` // groups of ignored changes, in the same order
 
 	// Rehearsed is whether the comparison looked for Findings.
-	Rehearsed bool
-	Findings  []Finding
+	Rehearsed bool      `json:"-"`
+	Findings  []Finding `json:"beforeYouMerge,omitzero"`
 }
 
 // Empty reports whether no compared cluster changes.
@@ -42,8 +42,8 @@ type WholeCluster struct {
 // fields of the same objects change differently in each cluster. Such objects
 // occur in several groups, see [Change.Partial].
 type Group struct {
-	Clusters []string // sorted
-	Changes  []Change // sorted by release and ID
+	Clusters []string `json:"clusters"` // sorted
+	Changes  []Change `json:"changes"`  // sorted by release and ID
 }
 
 // A Summary counts changes in clusters that exist on both sides.

@@ -51,14 +51,12 @@ import (
 // MarshalJSON does not shorten values. Characters that control a terminal are
 // escaped.
 func (r Result) MarshalJSON() ([]byte, error) {
-	out := jsonResult{
-		Summary: r.Summary, Created: append([]WholeCluster{}, r.Created...), Deleted: append([]WholeCluster{}, r.Deleted...),
-		NotCompared: append([]string{}, r.NotCompared...), Predicted: r.Predicted,
-		Groups: append([]jsonGroup{}, jsonGroups(r.Groups)...), Ignored: jsonGroups(r.Ignored),
-	}
+	type fields Result // without this method
+	out := fields(r)
+	out.Created, out.Deleted = append([]WholeCluster{}, r.Created...), append([]WholeCluster{}, r.Deleted...)
+	out.NotCompared, out.Groups, out.Findings = append([]string{}, r.NotCompared...), append([]Group{}, r.Groups...), nil
 	if r.Rehearsed {
-		findings := append([]Finding{}, r.Findings...)
-		out.BeforeYouMerge = &findings
+		out.Findings = append([]Finding{}, r.Findings...)
 	}
 	text, err := diag.MarshalJSON(out)
 	if err != nil {
@@ -80,30 +78,15 @@ func WriteJSON(w io.Writer, r Result) error {
 
 // ChangesJSON returns changes in the format of [Result.MarshalJSON].
 func ChangesJSON(changes []Change) (json.RawMessage, error) {
-	out := make([]jsonChange, len(changes))
-	for i, c := range changes {
-		out[i] = jsonOf(c)
-	}
-	text, err := json.Marshal(out)
+	text, err := json.Marshal(append([]Change{}, changes...))
 	if err != nil {
 		return nil, fmt.Errorf("encode the changes: %w", err)
 	}
 	return json.RawMessage(diag.PrintableJSON(string(text))), nil
 }
 
-func jsonGroups(groups []Group) []jsonGroup {
-	var out []jsonGroup
-	for _, g := range groups {
-		group := jsonGroup{Clusters: g.Clusters}
-		for _, c := range g.Changes {
-			group.Changes = append(group.Changes, jsonOf(c))
-		}
-		out = append(out, group)
-	}
-	return out
-}
-
-func jsonOf(c Change) jsonChange {
+// MarshalJSON encodes the change as [Result.MarshalJSON] does.
+func (c Change) MarshalJSON() ([]byte, error) {
 	change := jsonChange{c.ID, c.Action, c.Release, c.FromRelease, c.Live.Reason, c.Live.Why, c.Live.comparison(), c.Partial, []jsonField{}}
 	for i := range c.Fields {
 		f := &c.Fields[i]
@@ -116,24 +99,7 @@ func jsonOf(c Change) jsonChange {
 		}
 		change.Fields = append(change.Fields, field)
 	}
-	return change
-}
-
-type jsonResult struct {
-	Summary     Summary        `json:"summary"`
-	Created     []WholeCluster `json:"created"`
-	Deleted     []WholeCluster `json:"deleted"`
-	NotCompared []string       `json:"notCompared"`
-	Predicted   []Prediction   `json:"predicted,omitempty"`
-	Groups      []jsonGroup    `json:"groups"`
-	Ignored     []jsonGroup    `json:"ignored,omitempty"`
-
-	BeforeYouMerge *[]Finding `json:"beforeYouMerge,omitempty"`
-}
-
-type jsonGroup struct {
-	Clusters []string     `json:"clusters"`
-	Changes  []jsonChange `json:"changes"`
+	return diag.MarshalJSON(change)
 }
 
 type jsonChange struct {
