@@ -110,9 +110,9 @@ func Compare(ctx context.Context, f *compiler.Fleet, releases []string, versions
 	return out, nil
 }
 
-// A Comparer compares some clusters of a fleet. With [Comparer.Add], the caller renders them,
-// so that one rendering serves several queries.
-type Comparer struct {
+// A comparer compares some clusters of a fleet. It renders them, or a caller that renders them
+// for several queries passes their objects to collect.
+type comparer struct {
 	f          *compiler.Fleet
 	clusters   []*fleet.Cluster
 	patterns   []string                    // of releases
@@ -149,8 +149,8 @@ func checkComparable(f *compiler.Fleet, releases []string) error {
 // newComparer returns a comparer of some clusters of the fleet, and of the releases that the
 // patterns select, all without patterns. Version labels and checksums are ignored. Call
 // [compiler.Fleet.KeepSame] before the clusters are rendered.
-func newComparer(f *compiler.Fleet, clusters []*fleet.Cluster, patterns []string) *Comparer {
-	c := &Comparer{
+func newComparer(f *compiler.Fleet, clusters []*fleet.Cluster, patterns []string) *comparer {
+	c := &comparer{
 		f: f, clusters: clusters, patterns: patterns, secrets: diff.SecretTexts{},
 		headers: map[string]fleet.Object{}, namespaces: map[string]string{},
 		images: diff.NewTable(fleet.IDs(clusters)), objects: diff.NewTable(fleet.IDs(clusters)), ignored: diff.NewTable(fleet.IDs(clusters)), rules: ignoreRules(clusters),
@@ -174,7 +174,7 @@ func newComparer(f *compiler.Fleet, clusters []*fleet.Cluster, patterns []string
 }
 
 // compares reports whether the patterns select a release.
-func (c *Comparer) compares(name string) bool {
+func (c *comparer) compares(name string) bool {
 	return len(c.patterns) == 0 || slices.ContainsFunc(c.patterns, func(p string) bool { return matches(p, name) })
 }
 
@@ -186,7 +186,7 @@ func matches(pattern, text string) bool {
 
 // render renders all clusters and collects the digests of their objects and the names of
 // their images. If there are two clusters, it also stores their objects in pair.
-func (c *Comparer) render(ctx context.Context, done func()) error {
+func (c *comparer) render(ctx context.Context, done func()) error {
 	rendered := par.Map(ctx, c.f.Parallel, len(c.clusters), func(ctx context.Context, i int) ([]fleet.Object, error) {
 		objs, _, err := c.f.CheckedObjects(ctx, c.clusters[i])
 		return objs, diag.In(c.clusters[i].ID, err)
@@ -199,10 +199,7 @@ func (c *Comparer) render(ctx context.Context, done func()) error {
 			c.secrets.Add(o)
 		}
 		objs = slices.DeleteFunc(objs, func(o fleet.Object) bool { return c.releases[i][o.Release.Name] == nil })
-		for j := range objs {
-			objs[j] = c.inCommonNamespace(objs[j])
-		}
-		c.collect(i, objs)
+		objs = c.collect(i, objs)
 		if len(c.clusters) == 2 {
 			c.pair[i] = slices.DeleteFunc(objs, func(o fleet.Object) bool { return c.releases[1-i][o.Release.Name] == nil })
 		}
@@ -215,7 +212,7 @@ func (c *Comparer) render(ctx context.Context, done func()) error {
 // inCommonNamespace moves an object from the namespace of its release to the namespace that
 // the release has in most clusters, so that objects are equal if only the namespace of the
 // release differs.
-func (c *Comparer) inCommonNamespace(o fleet.Object) fleet.Object {
+func (c *comparer) inCommonNamespace(o fleet.Object) fleet.Object {
 	common := c.namespaces[o.Release.Name]
 	if o.GetNamespace() != o.Release.Namespace || o.Release.Namespace == common {
 		return o
@@ -225,8 +222,13 @@ func (c *Comparer) inCommonNamespace(o fleet.Object) fleet.Object {
 	return o
 }
 
-// collect adds the images and objects of a cluster to the tables.
-func (c *Comparer) collect(cluster int, objs []fleet.Object) {
+// collect adds the images and objects of the cluster with the given index to the tables, and
+// returns the objects in their common namespaces.
+func (c *comparer) collect(cluster int, objs []fleet.Object) []fleet.Object {
+	objs = slices.Clone(objs)
+	for i, o := range objs {
+		objs[i] = c.inCommonNamespace(o)
+	}
 	versions := map[[2]string][]string{}
 	for i, images := range objects.Images(c.clusters[cluster], objs) {
 		for _, image := range images {
@@ -251,6 +253,15 @@ func (c *Comparer) collect(cluster int, objs []fleet.Object) {
 			c.headers[key] = header(o)
 		}
 	}
+	return objs
+}
+
+// comparison returns the differences between the collected clusters.
+func (c *comparer) comparison() *Comparison {
+	out := c.compareLayers()
+	out.Images = c.images.Differences(c.missingCell)
+	out.Objects = c.objects.Differences(c.missingCell)
+	return out
 }
 
 // header returns the object with only the fields that selectors match.
@@ -285,12 +296,12 @@ func ignoreRules(clusters []*fleet.Cluster) []fleet.IgnoreRule {
 
 // missingFieldCell returns the cell for a cluster whose object lacks a field, and false for
 // a cluster without the object, which is not compared.
-func (c *Comparer) missingFieldCell(release string, path []string, cluster int) (diff.Cell, bool) {
+func (c *comparer) missingFieldCell(release string, path []string, cluster int) (diff.Cell, bool) {
 	return diff.Cell{}, c.objects.Has(release, path[:1], cluster)
 }
 
 // missingCell returns the cell for a cluster without an entry in a row, and false for a
 // cluster without the release, which is not compared.
-func (c *Comparer) missingCell(release string, _ []string, cluster int) (diff.Cell, bool) {
+func (c *comparer) missingCell(release string, _ []string, cluster int) (diff.Cell, bool) {
 	return diff.Cell{}, release == "" || c.releases[cluster][release] != nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // compareLayers compares the clusters, releases, charts and values in the layers.
-func (c *Comparer) compareLayers() *Comparison {
+func (c *comparer) compareLayers() *Comparison {
 	all := fleet.IDs(c.clusters)
 	facts, releases, charts, values := diff.NewTable(all), diff.NewTable(all), diff.NewTable(all), diff.NewTable(all)
 	for i, cluster := range c.clusters {
@@ -45,7 +45,7 @@ func originAt(pos diag.Pos) diff.Origin {
 }
 
 // addFacts adds the fields of a cluster, missingCell its releases.
-func (c *Comparer) addFacts(t *diff.Table, i int, cluster *fleet.Cluster) {
+func (c *comparer) addFacts(t *diff.Table, i int, cluster *fleet.Cluster) {
 	add := func(v any, origin diff.Origin, path ...string) {
 		t.Add("", path, i, diff.Cell{Value: c.secrets.Mask(v), Exists: true, Origin: origin})
 	}
@@ -87,7 +87,7 @@ func scope(a fleet.API) string {
 }
 
 // addFields adds the fields of a release, missingCell its chart and values.
-func (c *Comparer) addFields(t *diff.Table, i int, r *fleet.Release) {
+func (c *comparer) addFields(t *diff.Table, i int, r *fleet.Release) {
 	add := func(v any, at diff.Origin, path ...string) {
 		t.Add(r.Name, path, i, diff.Cell{Value: c.secrets.Mask(v), Exists: true, Origin: at})
 	}
@@ -138,7 +138,7 @@ func patchValue(p fleet.Patch) any {
 }
 
 // addValues adds the values of a release below a path. It ignores empty maps.
-func (c *Comparer) addValues(t *diff.Table, i int, r *fleet.Release, v *fleet.Tree, path []string) {
+func (c *comparer) addValues(t *diff.Table, i int, r *fleet.Release, v *fleet.Tree, path []string) {
 	if !v.IsMap() {
 		t.Add(r.Name, path, i, diff.Cell{
 			Value: c.secrets.Mask(v.Native()), Exists: true, Origin: diff.Origin{Pos: v.Pos, Layer: v.Layer},
@@ -152,7 +152,7 @@ func (c *Comparer) addValues(t *diff.Table, i int, r *fleet.Release, v *fleet.Tr
 
 // chartDefault returns the cell for a value that no layer of the cluster sets: the default
 // of the chart, unless a layer replaces a map around it.
-func (c *Comparer) chartDefault(release string, path []string, cluster int) (diff.Cell, bool) {
+func (c *comparer) chartDefault(release string, path []string, cluster int) (diff.Cell, bool) {
 	r := c.releases[cluster][release]
 	if r == nil {
 		return diff.Cell{}, false

@@ -95,7 +95,7 @@ func unmatched(f *compiler.Fleet, r *fleet.DifferenceRule) error {
 }
 
 // unused reports the entries of a rule's allow that match nothing.
-func (c *Comparer) unused(r *fleet.DifferenceRule) error {
+func (c *comparer) unused(r *fleet.DifferenceRule) error {
 	var releases []string
 	for _, cluster := range c.clusters {
 		for _, release := range cluster.Releases {
@@ -134,7 +134,7 @@ func (c *Comparer) unused(r *fleet.DifferenceRule) error {
 }
 
 // check checks the differences of the clusters of a rule.
-func (c *Comparer) check(r *fleet.DifferenceRule) (allowed int, err error) {
+func (c *comparer) check(r *fleet.DifferenceRule) (allowed int, err error) {
 	found := c.compareLayers()
 	var faults diag.List
 	for _, part := range []struct {
@@ -176,7 +176,7 @@ func (c *Comparer) check(r *fleet.DifferenceRule) (allowed int, err error) {
 }
 
 // violation returns the faults for a difference at a path that a rule does not allow.
-func (c *Comparer) violation(r *fleet.DifferenceRule, d diff.Difference, path, hint string) error {
+func (c *comparer) violation(r *fleet.DifferenceRule, d diff.Difference, path, hint string) error {
 	var faults diag.List
 	most := d.Variants[0]
 	if r.Reason != "" {
@@ -203,7 +203,7 @@ func (c *Comparer) violation(r *fleet.DifferenceRule, d diff.Difference, path, h
 }
 
 // release returns the release of a difference in the first cluster that has it.
-func (c *Comparer) release(d diff.Difference) *fleet.Release {
+func (c *comparer) release(d diff.Difference) *fleet.Release {
 	i := slices.IndexFunc(c.releases, func(releases map[string]*fleet.Release) bool { return releases[d.Release] != nil })
 	return c.releases[i][d.Release]
 }

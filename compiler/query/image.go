@@ -92,8 +92,8 @@ func ImageNames(ctx context.Context, f *compiler.Fleet, patterns []string, done 
 }
 
 // listImages renders the clusters and collects their images.
-func listImages(ctx context.Context, f *compiler.Fleet, patterns []string, done func()) (*ImageCollector, error) {
-	l := newImageCollector(f)
+func listImages(ctx context.Context, f *compiler.Fleet, patterns []string, done func()) (*imageCollector, error) {
+	l := &imageCollector{f: f, index: map[string]int{}}
 	if err := checkImagePatterns(patterns); err != nil {
 		return nil, err
 	}
@@ -155,9 +155,8 @@ func imageFieldsOf(c *fleet.Cluster, objs []fleet.Object) []imageField {
 	return out
 }
 
-// An ImageCollector collects the images of a fleet. With [ImageCollector.Add], the caller
-// renders the clusters.
-type ImageCollector struct {
+// An imageCollector collects the images of a fleet. Its caller renders the clusters.
+type imageCollector struct {
 	f      *compiler.Fleet
 	images []*listedImage
 	index  map[string]int // of images, by image
@@ -177,7 +176,7 @@ type listedUse struct {
 }
 
 // add adds a field of a cluster.
-func (l *ImageCollector) add(cluster int, field imageField) {
+func (l *imageCollector) add(cluster int, field imageField) {
 	i, ok := l.index[field.Image]
 	if !ok {
 		i = len(l.images)
@@ -252,7 +251,7 @@ func newImage(text string) Image {
 }
 
 // ids returns the IDs of clusters.
-func (l *ImageCollector) ids(indexes []int) []string {
+func (l *imageCollector) ids(indexes []int) []string {
 	out := make([]string, len(indexes))
 	for i, index := range indexes {
 		out[i] = l.f.Clusters[index].ID
@@ -261,7 +260,7 @@ func (l *ImageCollector) ids(indexes []int) []string {
 }
 
 // sorted returns the images sorted by name.
-func (l *ImageCollector) sorted() []Image {
+func (l *imageCollector) sorted() []Image {
 	out := make([]Image, 0, len(l.images))
 	for _, listed := range l.images {
 		image := listed.Image

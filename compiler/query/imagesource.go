@@ -16,7 +16,7 @@ import (
 
 // findSources finds the lines that set the images. It runs the perturbation test of a
 // field in its first cluster. In the others, it looks up the positions of the same values.
-func (l *ImageCollector) findSources(ctx context.Context) error {
+func (l *imageCollector) findSources(ctx context.Context) error {
 	var uses []*listedUse
 	for _, image := range l.images {
 		uses = append(uses, image.uses...)
@@ -26,7 +26,7 @@ func (l *ImageCollector) findSources(ctx context.Context) error {
 
 // confirm removes the unsure uses that no value confirms: a value that the text has in it,
 // and whose name ends in image or repository.
-func (l *ImageCollector) confirm(ctx context.Context) error {
+func (l *imageCollector) confirm(ctx context.Context) error {
 	var unsure []*listedUse
 	for _, image := range l.images {
 		for _, use := range image.uses {
@@ -52,7 +52,7 @@ func (l *ImageCollector) confirm(ctx context.Context) error {
 }
 
 // findSourcesOf finds the lines that set the images of some uses.
-func (l *ImageCollector) findSourcesOf(ctx context.Context, uses []*listedUse) error {
+func (l *imageCollector) findSourcesOf(ctx context.Context, uses []*listedUse) error {
 	byCluster := map[int][]*listedUse{}
 	for _, use := range uses {
 		byCluster[use.clusters[0]] = append(byCluster[use.clusters[0]], use)
@@ -79,7 +79,7 @@ func (l *ImageCollector) findSourcesOf(ctx context.Context, uses []*listedUse) e
 }
 
 // findSource finds the lines that set the image of one use.
-func (l *ImageCollector) findSource(ctx context.Context, all *compiler.ClusterRendering, o fleet.Object, use *listedUse) error {
+func (l *imageCollector) findSource(ctx context.Context, all *compiler.ClusterRendering, o fleet.Object, use *listedUse) error {
 	p, err := l.f.Origin(ctx, all, o, use.Path)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func beforeRename(p *origin.Origin, use *listedUse) (string, bool) {
 }
 
 // written returns the line of an image in CUE or in a manifest. raw is the image there.
-func (l *ImageCollector) written(p *origin.Origin, o fleet.Object, use *listedUse, raw string, ids []string) ImageSource {
+func (l *imageCollector) written(p *origin.Origin, o fleet.Object, use *listedUse, raw string, ids []string) ImageSource {
 	out := ImageSource{Part: WholeImage, Value: raw, Clusters: ids, At: strings.Index(use.Image, raw)}
 	if t, at := origin.WrittenIn(p.Release, p.Raw); t != nil {
 		out.Path = fleet.FieldText(slices.Concat([]string{"releases", p.Release.Name, "objects"}, at, use.Path))
@@ -154,7 +154,7 @@ func (l *ImageCollector) written(p *origin.Origin, o fleet.Object, use *listedUs
 }
 
 // lines returns the lines that set a value of a use, each with its clusters.
-func (l *ImageCollector) lines(use *listedUse, values map[string]any, path []string) []ImageSource {
+func (l *imageCollector) lines(use *listedUse, values map[string]any, path []string) []ImageSource {
 	var out []ImageSource
 	isDefault := false
 	for n, i := range use.clusters {

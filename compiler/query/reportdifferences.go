@@ -15,7 +15,8 @@ func (m *maker) compare() {
 		if len(e.clusters) < 2 {
 			continue
 		}
-		found := e.comparer.Comparison(m.secrets.whole)
+		e.comparer.secrets = m.secrets.whole
+		found := e.comparer.comparison()
 		for _, part := range []struct {
 			name        string
 			differences []diff.Difference

@@ -49,11 +49,10 @@ func (m *maker) addInventory(ctx context.Context) error {
 	slices.SortFunc(m.CRDs, func(a, b ReportCRD) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Release, b.Release), slices.Compare(a.Versions, b.Versions), cmp.Compare(a.Storage, b.Storage))
 	})
-	images, err := m.images.Images(ctx)
-	if err != nil {
+	if err := m.images.confirm(ctx); err != nil {
 		return err
 	}
-	for _, found := range images {
+	for _, found := range m.images.sorted() {
 		out := ReportImage{Repository: found.Repository, Version: found.Tag, Clusters: found.Clusters, Releases: []string{}}
 		if found.Digest != "" {
 			out.Version = strings.TrimPrefix(out.Version+"@"+fleet.ShortImageDigest(found.Digest), "@")

@@ -69,7 +69,7 @@ type maker struct {
 	f            *compiler.Fleet
 	environments []*environment
 	secrets      secretTexts
-	images       *ImageCollector
+	images       *imageCollector
 	crds         map[crdKey]*ReportCRD
 	waivers      map[waiverKey]*ReportWaiver
 	layers       []load.LayerFiles // of the selected clusters
@@ -79,14 +79,14 @@ type maker struct {
 type environment struct {
 	name     string
 	clusters []int // indexes in the fleet
-	comparer *Comparer
+	comparer *comparer
 }
 
 func newMaker(f *compiler.Fleet, links linker) *maker {
 	f.KeepSame()
 	m := &maker{
 		Report: &Report{Fleet: f.Module, links: links}, f: f, secrets: newSecretTexts(),
-		images: newImageCollector(f), crds: map[crdKey]*ReportCRD{}, waivers: map[waiverKey]*ReportWaiver{},
+		images: &imageCollector{f: f, index: map[string]int{}}, crds: map[crdKey]*ReportCRD{}, waivers: map[waiverKey]*ReportWaiver{},
 	}
 	byName := map[string]*environment{}
 	for i, c := range f.Clusters {
@@ -135,10 +135,12 @@ func (m *maker) render(ctx context.Context, each func(of int)) error {
 // addObjects adds the facts of the objects of a cluster.
 func (m *maker) addObjects(i int, objs []fleet.Object) {
 	c := m.f.Clusters[i]
-	m.images.Add(i, objs)
+	for _, field := range imageFieldsOf(c, objs) {
+		m.images.add(i, field)
+	}
 	for _, e := range m.environments {
 		if at, ok := slices.BinarySearch(e.clusters, i); ok {
-			e.comparer.Add(at, objs)
+			e.comparer.collect(at, objs)
 		}
 	}
 	for _, o := range objs {
