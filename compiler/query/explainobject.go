@@ -66,14 +66,8 @@ type ValueDependency struct {
 	Secret bool
 }
 
-// renderedObjects returns the rendered and patched objects of a cluster without checking
-// them, sorted by release and name.
-func renderedObjects(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) ([]fleet.Object, error) {
-	_, objs, err := renderUnchecked(ctx, f, c)
-	return objs, err
-}
-
-// renderUnchecked renders a cluster and returns its patched objects without checking them.
+// renderUnchecked renders a cluster and returns its patched objects, sorted by release and
+// name, without checking them.
 func renderUnchecked(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) (*compiler.ClusterRendering, []fleet.Object, error) {
 	all, err := f.Render(ctx, c)
 	if err != nil {
@@ -155,7 +149,7 @@ func CompleteObject(ctx context.Context, c *compiler.Compiler, pattern, object, 
 	if err != nil {
 		return nil
 	}
-	objs, err := renderedObjects(ctx, f, f.Clusters[0])
+	_, objs, err := renderUnchecked(ctx, f, f.Clusters[0])
 	if err != nil {
 		return nil
 	}

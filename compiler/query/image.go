@@ -98,7 +98,11 @@ func listImages(ctx context.Context, f *compiler.Fleet, patterns []string, done 
 		return nil, err
 	}
 	rendered := par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) ([]imageField, error) {
-		return imageFields(ctx, f, f.Clusters[i])
+		_, objs, err := renderUnchecked(ctx, f, f.Clusters[i])
+		if err != nil {
+			return nil, err
+		}
+		return imageFieldsOf(f.Clusters[i], objs), nil
 	})
 	var faults diag.List
 	i := 0
@@ -128,15 +132,6 @@ type imageField struct {
 	object  string // ID
 	isText  bool   // whether no schema says that the field is an image
 	unsure  bool   // whether a value must confirm that the text is an image
-}
-
-// imageFields returns the image fields of a cluster.
-func imageFields(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) ([]imageField, error) {
-	objs, err := renderedObjects(ctx, f, c)
-	if err != nil {
-		return nil, err
-	}
-	return imageFieldsOf(c, objs), nil
 }
 
 // imageFieldsOf returns the image fields of the objects of a cluster.
