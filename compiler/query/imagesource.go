@@ -159,7 +159,7 @@ func (l *imageCollector) lines(use *listedUse, values map[string]any, path []str
 	isDefault := false
 	for n, i := range use.clusters {
 		c := l.f.Clusters[i]
-		r := c.Releases[slices.IndexFunc(c.Releases, func(r *fleet.Release) bool { return r.Name == use.release })]
+		r := c.Release(use.release)
 		source := ImageSource{Path: valuesPath(r, values, path), Keys: path}
 		t := r.Values.At(path...)
 		if n == 0 {

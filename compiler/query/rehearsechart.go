@@ -20,11 +20,10 @@ import (
 // charts compares the charts of releases whose chart changes.
 func (r *rehearsal) charts() {
 	for _, after := range r.after.Cluster.Releases {
-		i := slices.IndexFunc(r.before.Cluster.Releases, func(b *fleet.Release) bool { return b.Name == after.Name })
-		if i < 0 {
+		before := r.before.Cluster.Release(after.Name)
+		if before == nil {
 			continue
 		}
-		before := r.before.Cluster.Releases[i]
 		old, next := r.before.Charts[before.Chart], r.after.Charts[after.Chart]
 		if old.Chart == nil || next.Chart == nil || old.Digest == next.Digest {
 			if next.Chart != nil && r.before.Cluster.KubeVersion != r.after.Cluster.KubeVersion {

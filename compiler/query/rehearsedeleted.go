@@ -72,7 +72,7 @@ func isSameAs(o, n fleet.Object) bool {
 
 // hasRelease reports whether the release of an object exists in the state after.
 func (r *rehearsal) hasRelease(o fleet.Object) bool {
-	return slices.ContainsFunc(r.after.Cluster.Releases, func(n *fleet.Release) bool { return n.Name == o.ReleaseName() })
+	return r.after.Cluster.Release(o.ReleaseName()) != nil
 }
 
 // deletedRelease adds a finding for a release that is deleted.

@@ -1,9 +1,5 @@
 package query
 
-import (
-	"github.com/fleetc/fleetc/compiler/base/diag"
-)
-
 // A Report holds the facts of some clusters of a fleet.
 type Report struct {
 	Fleet       string             `json:"fleet"` // path of the module
@@ -60,8 +56,6 @@ type ReportCell struct {
 	Waivers   int                 `json:"waivers,omitempty"` // number of Waivers
 	Changes   []ReportChange      `json:"changes,omitempty"` // since the state of Against
 	Findings  []ReportLiveFinding `json:"findings,omitempty"`
-
-	pin diag.Pos
 }
 
 // A ReportDifference is a field of a release whose values differ between the clusters of one

@@ -24,10 +24,7 @@ func (m *maker) addCluster(c *fleet.Cluster) {
 		source, kind := sourceOf(r)
 		cell := ReportCell{
 			Release: r.Name, Source: source, Namespace: r.Namespace, Stage: r.Stage, Level: r.Level, Depends: r.Depends,
-			Version: cmp.Or(versionOf(m.f, r), kind), pin: r.SourcePos, PinnedAt: m.links.place(r.SourcePos),
-		}
-		if cell.PinnedAt == nil {
-			cell.pin, cell.PinnedAt = r.Pos, m.links.place(r.Pos)
+			Version: cmp.Or(versionOf(m.f, r), kind), PinnedAt: cmp.Or(m.links.place(r.SourcePos), m.links.place(r.Pos)),
 		}
 		out.Releases = append(out.Releases, cell)
 	}

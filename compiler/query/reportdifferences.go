@@ -109,8 +109,7 @@ func (m *maker) countDifference(clusterID, release string) {
 		cell.Differs++
 		return
 	}
-	i := slices.IndexFunc(m.Clusters, func(c ReportCluster) bool { return c.ID == clusterID })
-	c := &m.Clusters[i]
+	c := m.cluster(clusterID)
 	c.Releases = append(c.Releases, ReportCell{Release: release, Missing: true, Differs: 1})
 	slices.SortFunc(c.Releases, func(a, b ReportCell) int { return strings.Compare(a.Release, b.Release) })
 }

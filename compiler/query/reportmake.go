@@ -205,18 +205,26 @@ func (m *maker) newerVersions(ctx context.Context, c *compiler.Compiler, req Rep
 	return nil
 }
 
+// cluster returns the cluster with an ID; nil if there is none.
+func (r *Report) cluster(id string) *ReportCluster {
+	i, ok := slices.BinarySearchFunc(r.Clusters, id, func(c ReportCluster, id string) int { return cmp.Compare(c.ID, id) })
+	if !ok {
+		return nil
+	}
+	return &r.Clusters[i]
+}
+
 // cell returns the cell of a release in a cluster; nil if there is none.
 func (r *Report) cell(clusterID, release string) *ReportCell {
-	i, ok := slices.BinarySearchFunc(r.Clusters, clusterID, func(c ReportCluster, id string) int { return cmp.Compare(c.ID, id) })
+	c := r.cluster(clusterID)
+	if c == nil {
+		return nil
+	}
+	i, ok := slices.BinarySearchFunc(c.Releases, release, func(cell ReportCell, name string) int { return cmp.Compare(cell.Release, name) })
 	if !ok {
 		return nil
 	}
-	c := &r.Clusters[i]
-	j, ok := slices.BinarySearchFunc(c.Releases, release, func(cell ReportCell, name string) int { return cmp.Compare(cell.Release, name) })
-	if !ok {
-		return nil
-	}
-	return &c.Releases[j]
+	return &c.Releases[i]
 }
 
 // makePrintable replaces characters that are not printable in all texts of a value: texts of

@@ -39,8 +39,8 @@ func (m *maker) against(ctx context.Context, c *compiler.Compiler, req ReportReq
 		}
 	}
 	for _, whole := range found.Created {
-		for i := range m.Clusters {
-			m.Clusters[i].Created = m.Clusters[i].Created || m.Clusters[i].ID == whole.Cluster
+		if c := m.cluster(whole.Cluster); c != nil {
+			c.Created = true
 		}
 	}
 	for _, whole := range found.Deleted {
@@ -62,8 +62,8 @@ func (m *maker) changes(clusterID, release string) *[]ReportChange {
 	if cell := m.cell(clusterID, release); cell != nil {
 		return &cell.Changes
 	}
-	if i := slices.IndexFunc(m.Clusters, func(c ReportCluster) bool { return c.ID == clusterID }); i >= 0 {
-		return &m.Clusters[i].Changes
+	if c := m.cluster(clusterID); c != nil {
+		return &c.Changes
 	}
 	return nil
 }
@@ -102,8 +102,8 @@ func (m *maker) live(ctx context.Context, c *compiler.Compiler, req ReportReques
 	}
 	m.Live = true
 	for _, one := range found.Clusters {
-		i := slices.IndexFunc(m.Clusters, func(c ReportCluster) bool { return c.ID == one.ID })
-		if i < 0 {
+		c := m.cluster(one.ID)
+		if c == nil {
 			continue
 		}
 		state := &ReportLiveState{Behind: one.Behind, Checked: one.Checked}
@@ -111,7 +111,7 @@ func (m *maker) live(ctx context.Context, c *compiler.Compiler, req ReportReques
 			state.Revision, state.Commit = r.Revision, r.Commit
 		}
 		state.Faults = append(state.Faults, one.Faults...)
-		m.Clusters[i].Live = state
+		c.Live = state
 		for _, f := range one.Findings {
 			m.addFinding(state, one.ID, f)
 		}
