@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/origin"
 	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
 // RenderedCluster is a rendered cluster, to find where the values of its releases are used.
@@ -124,56 +124,27 @@ func withValue(values any, path []string, other any) any {
 
 // compareUses returns the fields in which objects differ after a value was replaced.
 func compareUses(before, after []fleet.Object, value, other any, ignored map[string][][]string) []ValueUse {
-	byID := map[string]fleet.Object{}
-	for _, o := range after {
-		byID[o.ID()] = o
-	}
+	next := byID(after)
 	var out []ValueUse
 	for _, o := range before {
-		changed, ok := byID[o.ID()]
+		changed, ok := next[o.ID()]
 		if !ok {
 			out = append(out, ValueUse{Object: o, How: origin.Exists})
 			continue
 		}
-		eachChange(o.Object, changed.Object, nil, func(field []string) {
-			if slices.ContainsFunc(ignored[o.ID()], func(f []string) bool { return len(f) <= len(field) && slices.Equal(f, field[:len(f)]) }) {
-				return
-			}
+		for _, field := range render.ChangedFields(nil, o.Object, changed.Object) {
 			s := origin.Subject{Object: o.Object, Field: field, Same: func(map[string]any) bool { return true }}
+			how := s.Compare(changed.Object, value, other)
+			if how == origin.No || slices.ContainsFunc(ignored[o.ID()], func(f []string) bool { return len(f) <= len(field) && slices.Equal(f, field[:len(f)]) }) {
+				continue
+			}
 			out = append(out, ValueUse{
-				Object: o, Field: field, How: s.Compare(changed.Object, value, other),
-				Secret: o.GetKind() == "Secret" && (field[0] == "data" || field[0] == "stringData"),
+				Object: o, Field: field, How: how, Secret: o.GetKind() == "Secret" && (field[0] == "data" || field[0] == "stringData"),
 			})
-		})
+		}
 	}
 	slices.SortStableFunc(out, func(a, b ValueUse) int { return cmp.Compare(b.How, a.How) })
 	return out
-}
-
-// eachChange calls found with each field in which two values differ: the innermost maps and
-// lists that both have, and their elements.
-func eachChange(before, after any, field []string, found func(field []string)) {
-	if a, ok := before.(map[string]any); ok {
-		if b, ok := after.(map[string]any); ok {
-			keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
-			slices.Sort(keys)
-			for _, key := range slices.Compact(keys) {
-				eachChange(a[key], b[key], append(slices.Clone(field), key), found)
-			}
-			return
-		}
-	}
-	a, okA := before.([]any)
-	b, okB := after.([]any)
-	if okA && okB && len(a) == len(b) {
-		for i := range a {
-			eachChange(a[i], b[i], append(slices.Clone(field), strconv.Itoa(i)), found)
-		}
-		return
-	}
-	if !reflect.DeepEqual(before, after) && len(field) > 0 {
-		found(field)
-	}
 }
 
 // locate finds the template lines of the first uses.

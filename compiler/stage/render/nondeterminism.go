@@ -29,7 +29,7 @@ func Differences(first, second []fleet.Object) []NondeterministicPart {
 			if same(o.Object, second[j].Object) {
 				continue
 			}
-			for _, path := range compare(nil, o.Object, second[j].Object) {
+			for _, path := range ChangedFields(nil, o.Object, second[j].Object) {
 				out = append(out, NondeterministicPart{Object: i, Second: j, ID: o.ID(), Path: path})
 			}
 		} else {
@@ -89,9 +89,9 @@ func match(first, second []fleet.Object) (pairs map[int]int, added []int) {
 	return pairs, added
 }
 
-// compare returns the paths of the smallest parts in which two values differ.
+// ChangedFields returns the paths of the smallest parts in which two values at a path differ.
 // A list of another length differs as a whole.
-func compare(path []string, a, b any) [][]string {
+func ChangedFields(path []string, a, b any) [][]string {
 	switch x := a.(type) {
 	case map[string]any:
 		y, ok := b.(map[string]any)
@@ -103,7 +103,7 @@ func compare(path []string, a, b any) [][]string {
 			v, ok := x[k]
 			w, too := y[k]
 			if ok && too {
-				out = append(out, compare(append(path, k), v, w)...)
+				out = append(out, ChangedFields(append(path, k), v, w)...)
 			} else {
 				out = append(out, append(slices.Clone(path), k))
 			}
@@ -116,7 +116,7 @@ func compare(path []string, a, b any) [][]string {
 		}
 		var out [][]string
 		for i := range x {
-			out = append(out, compare(append(path, strconv.Itoa(i)), x[i], y[i])...)
+			out = append(out, ChangedFields(append(path, strconv.Itoa(i)), x[i], y[i])...)
 		}
 		return out
 	}
