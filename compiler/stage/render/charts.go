@@ -15,14 +15,14 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 // Charts renders releases and caches their loaded charts: each chart is read
 // and parsed once. Nothing is evicted, so use one Charts per run. The zero
 // value is ready for use, by several goroutines at once.
 type Charts struct {
-	mu      sync.Mutex
-	sources map[*fleet.Chart]*source
+	sources par.Memo[*fleet.Chart, *source]
 
 	testLimits limits // set by tests; the zero value means the default limits
 	noCache    bool   // set by tests to execute every template
@@ -35,24 +35,16 @@ func (cs *Charts) limits() limits {
 // source returns the loaded chart. Charts are identified by address, so the
 // caller must have one [fleet.Chart] per chart.
 func (cs *Charts) source(ch *fleet.Chart) *source {
-	cs.mu.Lock()
-	s := cs.sources[ch]
-	if s == nil {
-		if cs.sources == nil {
-			cs.sources = map[*fleet.Chart]*source{}
-		}
-		s = &source{noCache: cs.noCache}
-		cs.sources[ch] = s
-	}
-	cs.mu.Unlock()
-	s.once.Do(func() { s.load(ch) })
-	return s
+	return cs.sources.Get(ch, func() *source {
+		s := &source{noCache: cs.noCache, funcs: functions(), files: map[file]*text{}}
+		s.load(ch)
+		return s
+	})
 }
 
 // A source is a loaded chart with the templates that were parsed so far. All
 // renderings share it.
 type source struct {
-	once  sync.Once
 	chart *chart.Chart   // as loaded; never modified
 	err   error          // why the chart does not load
 	funcs map[string]any // all template functions, before they are bound to a rendering
@@ -60,9 +52,9 @@ type source struct {
 	reads *reads         // records which values templates read; nil when they are not tracked
 	base  *source        // the untracked source; nil when reads is nil
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards files
 	files   map[file]*text
-	decoded map[*chart.File]document // files of crds directories
+	decoded par.Memo[*chart.File, document] // files of crds directories
 
 	noCache  bool // whether the outputs of templates are not cached
 	outputs  outputCache
@@ -89,8 +81,6 @@ func (s *source) load(ch *fleet.Chart) {
 	if s.err == nil {
 		s.err = s.chart.Validate()
 	}
-	s.funcs = functions()
-	s.files, s.decoded = map[file]*text{}, map[*chart.File]document{}
 }
 
 // tracked returns the same source for renderings whose reads are recorded.
@@ -190,18 +180,10 @@ func (m *memo[V]) get(text string, f func(string) V) (v V, cached bool) {
 
 // crds returns a file of a crds directory, which is decoded once.
 func (s *source) crds(name string, f *chart.File) document {
-	s.mu.Lock()
-	d, ok := s.decoded[f]
-	s.mu.Unlock()
-	if !ok {
-		d.text = string(f.Data)
-		var objs []map[string]any
-		objs, d.errs = fileObjects(d.text)
-		d.objs, d.shared = contents(objs), true
-		s.mu.Lock()
-		s.decoded[f] = d
-		s.mu.Unlock()
-	}
+	d := s.decoded.Get(f, func() document {
+		objs, errs := fileObjects(string(f.Data))
+		return document{text: string(f.Data), objs: contents(objs), errs: errs, shared: true}
+	})
 	d.source = name
 	return d
 }
