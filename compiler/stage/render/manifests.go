@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -63,23 +64,19 @@ func documents(rendered map[string]page, read func(page) []document) ([]document
 			}
 		}
 	}
-	order := map[string]int{}
+	order, last := map[string]int{}, len(releaseutil.InstallOrder)+1
 	for i, kind := range releaseutil.InstallOrder {
 		order[kind] = i + 1
 	}
-	slices.SortStableFunc(all, func(a, b document) int {
-		switch i, j := order[a.kind], order[b.kind]; {
-		case a.hook != b.hook && a.hook:
-			return 1
-		case a.hook != b.hook:
-			return -1
-		case i == 0 && j == 0:
-			return strings.Compare(a.kind, b.kind)
-		case i == 0 || j == 0:
-			return cmp.Compare(j, i) // unknown kinds come last
-		default:
-			return cmp.Compare(i, j)
+	rank := func(d document) int {
+		n := cmp.Or(order[d.kind], last) // unknown kinds come last
+		if d.hook {
+			n += last
 		}
+		return n
+	}
+	slices.SortStableFunc(all, func(a, b document) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.kind, b.kind))
 	})
 	return all, nil
 }
@@ -167,62 +164,18 @@ func headFault(err error) error {
 }
 
 // headOf returns kind and metadata of a decoded document. It reports false
-// when the fields have unexpected types or letter case, which needs a full
-// decoder.
+// when the fields have unexpected types, which needs a full decoder.
 func headOf(v any) (*releaseutil.SimpleHead, bool) {
-	head := &releaseutil.SimpleHead{}
-	if v == nil {
-		return head, true
-	}
-	o, ok := v.(map[string]any)
-	if !ok || oddCase(o, "apiVersion", "kind", "metadata") || !textOf(o, "apiVersion", &head.Version) || !textOf(o, "kind", &head.Kind) {
-		return nil, false
-	}
-	if o["metadata"] == nil {
-		return head, true
-	}
-	meta, ok := o["metadata"].(map[string]any)
-	if !ok || oddCase(meta, "name", "annotations") {
-		return nil, false
-	}
-	head.Metadata = &struct {
-		Name        string            `json:"name"`
-		Annotations map[string]string `json:"annotations"`
-	}{}
-	if !textOf(meta, "name", &head.Metadata.Name) {
-		return nil, false
-	}
-	if meta["annotations"] == nil {
-		return head, true
-	}
-	annotations, ok := meta["annotations"].(map[string]any)
-	head.Metadata.Annotations = make(map[string]string, len(annotations))
-	for k, v := range annotations {
-		text, isText := v.(string)
-		head.Metadata.Annotations[k], ok = text, ok && isText
-	}
-	return head, ok
-}
-
-// textOf sets to to the string at a key. It reports false when the value is
-// not a string.
-func textOf(o map[string]any, key string, to *string) bool {
-	v, ok := o[key].(string)
-	*to = v
-	return ok || o[key] == nil
-}
-
-// oddCase reports whether the object has one of the keys in another letter
-// case.
-func oddCase(o map[string]any, keys ...string) bool {
-	for k := range o {
-		for _, key := range keys {
-			if k != key && strings.EqualFold(k, key) {
-				return true
-			}
+	o, _ := v.(map[string]any)
+	fields := map[string]any{}
+	for k, e := range o {
+		if slices.ContainsFunc([]string{"apiVersion", "kind", "metadata"}, func(name string) bool { return strings.EqualFold(k, name) }) {
+			fields[k] = e
 		}
 	}
-	return false
+	head := &releaseutil.SimpleHead{}
+	data, err := json.Marshal(fields)
+	return head, err == nil && json.Unmarshal(data, head) == nil
 }
 
 // setHook sets the events of a hook. It skips Helm 2's crd-install hooks, as
