@@ -78,9 +78,10 @@ type digest [sha256.Size]byte
 type readMode byte
 
 const (
-	readWhole readMode = iota // the value with everything in it, or that it is missing
-	readKeys                  // the keys of a map, or the whole of another value
-	readKind                  // whether it is a map, or the whole of another value
+	readWhole  readMode = iota // the value with everything in it
+	readKeys                   // the keys of a map, or the whole of another value
+	readKind                   // whether it is a map, or the whole of another value
+	readAbsent                 // that it is missing
 )
 
 // Limits of the cache.
@@ -229,14 +230,11 @@ func (r *cacheSession) store(name, text string, took limits, deterministic bool)
 	if r.engine == nil {
 		return
 	}
-	v := &variant{cache: r.structureCache, took: took, page: page{text: text}}
-	if v.reads, deterministic = r.engine.source.reads.sortedReads(), deterministic && !r.engine.source.reads.everything; deterministic {
-		for i, read := range v.reads {
-			v.reads[i].digest, deterministic = r.values.digest(read)
-			if !deterministic {
-				break
-			}
-		}
+	made := r.engine.source.reads
+	v := &variant{cache: r.structureCache, took: took, page: page{text: text}, reads: slices.Collect(maps.Values(made.recorded))}
+	deterministic = deterministic && !made.everything
+	for i := 0; deterministic && i < len(v.reads); i++ {
+		v.reads[i].digest, deterministic = r.values.digest(v.reads[i])
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -272,19 +270,6 @@ func (p page) shareDocuments(docs []document) {
 		kept[i].text = "" // the second rendering prints the same page
 	}
 	p.from.page = page{docs: kept}
-}
-
-// sortedReads returns the recorded reads in a fixed order, without digests.
-func (t *reads) sortedReads() []read {
-	whole := maps.Clone(t.whole)
-	maps.Copy(whole, t.absent)
-	var out []read
-	for as, of := range []map[string][]string{readWhole: whole, readKeys: t.keys, readKind: t.traversed} {
-		for _, key := range slices.Sorted(maps.Keys(of)) {
-			out = append(out, read{mode: readMode(as), path: of[key], key: string(rune(as)) + key})
-		}
-	}
-	return out
 }
 
 // structureKey returns a digest of everything that templates see besides

@@ -16,10 +16,7 @@ import (
 // the values, and then takes a field of it or passes it to a function.
 type reads struct {
 	paths       map[uintptr][][]string // the paths of each map of the values
-	traversed   map[string][]string    // maps from which fields were taken, by [pathKey]
-	keys        map[string][]string    // maps whose set of keys was read
-	whole       map[string][]string    // values that were read with everything in them
-	absent      map[string][]string    // paths that were looked up and do not exist
+	recorded    map[string]read        // by key, without digests
 	everything  bool                   // whether any value may have been read
 	untrackable bool                   // whether the values cannot be tracked
 	visited     int                    // number of visited values
@@ -39,16 +36,17 @@ func (t *reads) reset() {
 
 // forget clears the recorded reads.
 func (t *reads) forget() {
-	t.traversed, t.keys, t.whole, t.absent = map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string][]string{}
-	t.everything, t.visited = false, 0
+	t.recorded, t.everything, t.visited = map[string]read{}, false, 0
 }
 
 // separator joins the keys of a path. A value with a key that contains it
 // cannot be tracked.
 const separator = "\x00"
 
-// pathKey returns a path as a map key.
-func pathKey(path []string) string { return strings.Join(path, separator) }
+// readKey returns the key of a read.
+func readKey(mode readMode, path []string) string {
+	return string(rune(mode)) + strings.Join(path, separator)
+}
 
 // register records the path of a map and its nested maps. A map may have
 // several paths.
@@ -90,12 +88,12 @@ func (t *reads) recordFields(v any, names []string) {
 		for _, path := range paths {
 			switch at := append(path[:len(path):len(path)], name); {
 			case isValuesMethod(name):
-				put(t.whole, path)
+				t.put(readWhole, path)
 			case there:
 				t.record(next, at, last)
 			default:
 				t.everything = t.everything || strings.Contains(name, separator)
-				put(t.absent, at)
+				t.put(readAbsent, at)
 			}
 		}
 		if len(paths) == 0 { // v is the scope, which holds the values
@@ -119,17 +117,20 @@ func isValuesMethod(name string) bool {
 	return ok || name == "Table"
 }
 
-func put(to map[string][]string, path []string) { to[pathKey(path)] = path }
+func (t *reads) put(mode readMode, path []string) {
+	key := readKey(mode, path)
+	t.recorded[key] = read{mode: mode, path: path, key: key}
+}
 
 // record records that the value at a path was read, or only traversed.
 func (t *reads) record(v any, path []string, last bool) {
 	switch _, isMap := asMap(v); {
 	case !isMap:
-		put(t.whole, path)
+		t.put(readWhole, path)
 	case last:
-		put(t.keys, path)
+		t.put(readKeys, path)
 	default:
-		put(t.traversed, path)
+		t.put(readKind, path)
 	}
 }
 
@@ -146,7 +147,7 @@ func (t *reads) recordElements(v any) {
 		return
 	}
 	for _, path := range paths {
-		put(t.keys, path)
+		t.put(readKeys, path)
 		for k, e := range m {
 			t.record(e, append(path[:len(path):len(path)], k), true)
 		}
@@ -175,7 +176,7 @@ func (t *reads) recordNested(v reflect.Value, depth int) {
 	case reflect.Map:
 		if paths := t.paths[v.Pointer()]; len(paths) > 0 {
 			for _, path := range paths {
-				put(t.whole, path)
+				t.put(readWhole, path)
 			}
 			return
 		}
@@ -203,11 +204,15 @@ func (t *reads) recordNested(v reflect.Value, depth int) {
 
 // has reports whether the value at a path was read.
 func (t *reads) has(path []string) bool {
-	if t.everything || t.untrackable || t.keys[pathKey(path)] != nil || t.traversed[pathKey(path)] != nil {
+	recorded := func(mode readMode, path []string) bool {
+		_, ok := t.recorded[readKey(mode, path)]
+		return ok
+	}
+	if t.everything || t.untrackable || recorded(readKeys, path) || recorded(readKind, path) {
 		return true
 	}
 	for n := len(path); n > 0; n-- {
-		if t.whole[pathKey(path[:n])] != nil {
+		if recorded(readWhole, path[:n]) {
 			return true
 		}
 	}
