@@ -32,27 +32,16 @@ func WriteGitHub(w io.Writer, r Result, s Style) error {
 		fmt.Fprintln(out, "::notice title="+beforeYouMerge+"::"+escapeCommand(countFindings(r.Findings)))
 		section(out, beforeYouMerge, lines)
 	}
-	var wholes []string
-	for _, l := range r.clusterLines() {
-		wholes = append(wholes, paint(l.mark, l.gutter()))
-	}
-	section(out, "whole clusters", wholes)
+	section(out, "whole clusters", s.painted(r.clusterLines()))
 	groups, rest := s.visibleGroups(r)
 	for _, g := range groups {
 		var lines []string
 		for _, c := range g.Changes {
 			lines = append(lines, s.text(c, paint)...)
 		}
-		for _, l := range g.folded.lines() {
-			lines = append(lines, paint(l.mark, l.gutter()))
-		}
-		section(out, g.title(r.Summary.Of, clusterName), lines)
+		section(out, g.title(r.Summary.Of, clusterName), append(lines, s.painted(g.folded.lines())...))
 	}
-	var last []string
-	for _, l := range rest.lines() {
-		last = append(last, paint(l.mark, l.gutter()))
-	}
-	section(out, "version labels and checksums", last)
+	section(out, "version labels and checksums", s.painted(rest.lines()))
 	return out.Flush()
 }
 

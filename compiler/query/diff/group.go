@@ -228,30 +228,21 @@ func (g *Grouper) Result() Result {
 }
 
 func (g *Grouper) summary() Summary {
-	out := Summary{Changes: g.changes, Clusters: len(g.touched), Of: len(g.clusters)}
 	type object struct {
 		id     string
 		action Action
 	}
-	seen := map[object]bool{}
+	seen, n := map[object]bool{}, map[Action]int{}
 	for _, u := range g.units {
-		o := object{u.key.id, u.key.action}
-		if seen[o] {
-			continue
-		}
-		seen[o] = true
-		switch o.action {
-		case Create:
-			out.Created++
-		case Update:
-			out.Updated++
-		case Delete:
-			out.Deleted++
-		case Unknown:
-			out.Unknown++
+		if o := (object{u.key.id, u.key.action}); !seen[o] {
+			seen[o] = true
+			n[o.action]++
 		}
 	}
-	return out
+	return Summary{
+		Created: n[Create], Updated: n[Update], Deleted: n[Delete], Unknown: n[Unknown],
+		Changes: g.changes, Clusters: len(g.touched), Of: len(g.clusters),
+	}
 }
 
 // A clusterSet is a set of clusters with equal changes.

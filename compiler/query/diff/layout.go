@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -16,24 +17,8 @@ type Style struct {
 	Limit   int  // maximum bytes of Markdown; 0 means 60,000, which fits in a comment of most forges
 }
 
-const (
-	defaultLines = 40
-	defaultLimit = 60_000
-)
-
-func (s Style) lines() int {
-	if s.Lines <= 0 {
-		return defaultLines
-	}
-	return s.Lines
-}
-
-func (s Style) limit() int {
-	if s.Limit <= 0 {
-		return defaultLimit
-	}
-	return s.Limit
-}
+func (s Style) lines() int { return cmp.Or(max(s.Lines, 0), 40) }
+func (s Style) limit() int { return cmp.Or(max(s.Limit, 0), 60_000) }
 
 // skip reports whether a change is not shown: content that differs between
 // clusters, of a created or deleted object that another group shows.
@@ -107,17 +92,8 @@ func title(c Change) string {
 	return s
 }
 
-func mark(a Action) byte {
-	switch a {
-	case Create:
-		return '+'
-	case Delete:
-		return '-'
-	case Unknown:
-		return '!'
-	}
-	return '~'
-}
+// marks are the marks of changed objects.
+var marks = map[Action]byte{Create: '+', Update: '~', Delete: '-', Unknown: '!'}
 
 // body returns the lines below the title of a change. With apart, values
 // before and after are always on separate lines.
@@ -148,24 +124,20 @@ func (s Style) field(f FieldChange, apart bool) []line {
 	case !f.HasAfter:
 		return s.whole('-', path, f.Before, f.Secret)
 	}
-	before, after, texts := f.Before, f.After, false
 	from := 0
-	if a, ok := before.(string); ok {
-		if b, ok := after.(string); ok {
-			texts = strings.Contains(a, "\n") || strings.Contains(b, "\n")
-			from = firstDifference(a, b)
+	before, isText := f.Before.(string)
+	if after, ok := f.After.(string); ok && isText {
+		if strings.Contains(before, "\n") || strings.Contains(after, "\n") {
+			return append([]line{{'~', path + ":"}}, s.cut(unified(before, after))...)
 		}
+		from = firstDifference(before, after)
 	}
-	if texts {
-		lines := unified(before.(string), after.(string))
-		return append([]line{{'~', path + ":"}}, s.cut(lines)...)
-	}
-	a, fits := inlineSecret(before, from, f.Secret)
-	b, too := inlineSecret(after, from, f.Secret)
+	a, fits := inlineSecret(f.Before, from, f.Secret)
+	b, too := inlineSecret(f.After, from, f.Secret)
 	if fits && too {
 		return beforeAfter(path, a, b, apart)
 	}
-	return append(s.whole('-', path, before, f.Secret), s.whole('+', path, after, f.Secret)...)
+	return append(s.whole('-', path, f.Before, f.Secret), s.whole('+', path, f.After, f.Secret)...)
 }
 
 // inlineSecret is inline for a value that may be masked. A masked value is not

@@ -134,7 +134,7 @@ func (s Style) section(g visibleGroup, of int, open bool, limit int) (text strin
 // change returns the lines of one change, as a diff.
 func (s Style) change(c Change) string {
 	var b strings.Builder
-	switch m := mark(c.Action); m {
+	switch m := marks[c.Action]; m {
 	case '~':
 		b.WriteString("@@ " + title(c) + " @@\n")
 	default:

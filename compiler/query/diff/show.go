@@ -32,14 +32,7 @@ func visible(s string) string {
 }
 
 func isVisible(s string) bool {
-	for i := 0; i < len(s); {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && size == 1 || !strconv.IsPrint(r) {
-			return false
-		}
-		i += size
-	}
-	return !strings.HasSuffix(s, " ")
+	return utf8.ValidString(s) && !strings.HasSuffix(s, " ") && !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) })
 }
 
 // clip returns the shown part of s, which starts at or before from, and

@@ -33,9 +33,9 @@ const maxClusters = 10
 func WriteText(w io.Writer, r Result, s Style) error {
 	out := bufio.NewWriter(w)
 	paint := s.painter()
-	wholes := r.clusterLines()
+	wholes := s.painted(r.clusterLines())
 	for _, l := range wholes {
-		fmt.Fprintln(out, paint(l.mark, l.gutter()))
+		fmt.Fprintln(out, l)
 	}
 	if len(wholes) > 0 {
 		fmt.Fprintln(out)
@@ -46,8 +46,8 @@ func WriteText(w io.Writer, r Result, s Style) error {
 		s.changes(out, g.Changes, g.folded)
 		fmt.Fprintln(out)
 	}
-	for _, l := range rest.lines() {
-		fmt.Fprintln(out, paint(l.mark, l.gutter())+"\n")
+	for _, l := range s.painted(rest.lines()) {
+		fmt.Fprintln(out, l+"\n")
 	}
 	for _, l := range r.predictions() {
 		fmt.Fprintln(out, l)
@@ -76,14 +76,14 @@ func (s Style) changes(out *bufio.Writer, changes []Change, folded foldedFields)
 			fmt.Fprintln(out, "  "+l)
 		}
 	}
-	for _, l := range folded.lines() {
-		fmt.Fprintln(out, "  "+s.painter()(l.mark, l.gutter()))
+	for _, l := range s.painted(folded.lines()) {
+		fmt.Fprintln(out, "  "+l)
 	}
 }
 
 // text returns the lines of one change for a terminal.
 func (s Style) text(c Change, paint func(byte, string) string) []string {
-	m := mark(c.Action)
+	m := marks[c.Action]
 	out := []string{paint(m, string(m)) + " " + paint('!', title(c))}
 	for _, l := range s.body(c, false) {
 		out = append(out, "  "+paint(l.mark, strings.TrimRight(l.gutter(), " ")))
@@ -127,6 +127,16 @@ var colours = map[byte]string{
 
 // Colours returns the escape sequences in coloured results.
 func Colours() []string { return append(slices.Sorted(maps.Values(colours)), noColour) }
+
+// painted returns lines with their marks in front, in their colours.
+func (s Style) painted(lines []line) []string {
+	paint := s.painter()
+	var out []string
+	for _, l := range lines {
+		out = append(out, paint(l.mark, l.gutter()))
+	}
+	return out
+}
 
 // painter returns a function that colours a text by its mark.
 func (s Style) painter() func(mark byte, text string) string {

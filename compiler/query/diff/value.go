@@ -27,7 +27,7 @@ func equal(a, b any) bool {
 		if !ok || a == nil || m == nil {
 			return a == nil && isNull(b)
 		}
-		return equalMaps(a, m)
+		return maps.EqualFunc(a, m, equal)
 	case []any:
 		l, ok := b.([]any)
 		if !ok || a == nil || l == nil {
@@ -53,18 +53,6 @@ func equal(a, b any) bool {
 	}
 	y, ok := number(b)
 	return ok && x == y
-}
-
-func equalMaps(a, b map[string]any) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for k, v := range a {
-		if w, ok := b[k]; !ok || !equal(v, w) {
-			return false
-		}
-	}
-	return true
 }
 
 func isNull(v any) bool {
