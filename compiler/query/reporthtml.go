@@ -126,19 +126,9 @@ func (p *page) marks() []pageMark {
 		out = append(out, pageMark{"changed", "±", "changed", "changed since " + p.Against, p.Summary.Changed})
 	}
 	if p.Live {
-		out = append(out, pageMark{"live", "✕", "live", "drifted in the running cluster, or not healthy", p.liveCells()})
+		out = append(out, pageMark{"live", "✕", "live", "drifted in the running cluster, or not healthy", p.Summary.Found})
 	}
 	return out
-}
-
-func (r *Report) liveCells() int {
-	n := 0
-	for _, c := range r.Clusters {
-		for _, cell := range c.Releases {
-			n += btoi(len(cell.Findings) > 0)
-		}
-	}
-	return n
 }
 
 // marksOf returns the marks of a cell.

@@ -75,7 +75,7 @@ func (m *maker) addValues() {
 	x := valueIndex{m, map[valueKey]*ReportValue{}, map[valueKey]map[lineKey]*ReportValueLine{}}
 	for _, c := range m.f.Clusters {
 		for _, r := range c.Releases {
-			x.add(c, r, r.Values, nil)
+			x.add(c, r, r.Values, nil, true)
 		}
 		x.addPinned(c)
 	}
@@ -109,26 +109,17 @@ func hideLines(lines []ReportValueLine) {
 	}
 }
 
-// add adds the values of a tree and the values that they override. Empty maps are not values.
-func (x *valueIndex) add(c *fleet.Cluster, r *fleet.Release, t *fleet.Tree, path []string) {
+// add adds the values of a tree and, of an effective one, the values that they override. Empty
+// maps are not values.
+func (x *valueIndex) add(c *fleet.Cluster, r *fleet.Release, t *fleet.Tree, path []string, effective bool) {
 	if !t.IsMap() {
-		x.line(c, r.Name, path, t, true)
+		x.line(c, r.Name, path, t, effective)
 	}
 	for _, key := range t.Keys() {
-		x.add(c, r, t.Fields[key], append(slices.Clip(path), key))
+		x.add(c, r, t.Fields[key], append(slices.Clip(path), key), effective)
 	}
-	for over := t.Shadows; over != nil; over = over.Shadows {
-		x.addOverridden(c, r, over, path)
-	}
-}
-
-// addOverridden adds the values of a tree that another layer overrides.
-func (x *valueIndex) addOverridden(c *fleet.Cluster, r *fleet.Release, t *fleet.Tree, path []string) {
-	if !t.IsMap() {
-		x.line(c, r.Name, path, t, false)
-	}
-	for _, key := range t.Keys() {
-		x.addOverridden(c, r, t.Fields[key], append(slices.Clip(path), key))
+	for over := t.Shadows; effective && over != nil; over = over.Shadows {
+		x.add(c, r, over, path, false)
 	}
 }
 

@@ -15,6 +15,7 @@ type ReportSummary struct {
 	Clusters, Releases, Installed int // clusters, names of releases, releases in clusters
 	Outdated, Differs, Waived     int // cells
 	Changed                       int // cells with changes since the state of Against
+	Found                         int // cells with findings of running clusters
 	Drifted, Unhealthy, Behind    int // running clusters
 	Unchecked                     int // running clusters that could not be checked
 }
@@ -29,6 +30,7 @@ func (r *Report) Summary() ReportSummary {
 			s.Differs += btoi(cell.Differs > 0)
 			s.Waived += btoi(cell.Waivers > 0)
 			s.Changed += btoi(len(cell.Changes) > 0)
+			s.Found += btoi(len(cell.Findings) > 0)
 		}
 		if l := c.Live; l != nil {
 			s.Drifted += btoi(l.Drifted > 0)
