@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"bytes"
 	"cmp"
 	"io/fs"
 	"os"
@@ -65,4 +66,23 @@ func FormatSource(root, file string, text []byte) ([]byte, error) {
 		return nil, diag.CUEFaults(root, err, cue.Value{}).Err()
 	}
 	return format.Node(parsed)
+}
+
+// formatEdits formats the CUE files of edits that were formatted before. The others stay byte
+// for byte.
+func formatEdits(root string, before, edits map[string][]byte) error {
+	for name, text := range edits {
+		if filepath.Ext(name) != extension {
+			continue
+		}
+		if formatted, err := FormatSource(root, name, before[name]); err != nil || !bytes.Equal(formatted, before[name]) {
+			continue
+		}
+		formatted, err := FormatSource(root, name, text)
+		if err != nil {
+			return err
+		}
+		edits[name] = formatted
+	}
+	return nil
 }

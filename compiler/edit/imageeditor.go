@@ -12,37 +12,50 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// An ImageEditor changes the lines that set the images of a loaded fleet. It changes no files.
-type ImageEditor struct {
-	updater
+// An imageUpdater changes the lines that set the images of a loaded fleet. It changes no files.
+type imageUpdater struct {
+	c      *compiler.Compiler
+	f      *compiler.Fleet
+	uses   map[string][]query.ImageUse // by image
+	others map[string]bool             // all uses of images, by cluster, object and field
 }
 
-// An ImageTarget is an image that gets its newest tag.
-type ImageTarget struct {
-	Version ImageVersion
-	In      string // layer that gets the tag; the line that sets it changes if empty
+// An imageTarget is an image that gets its newest tag.
+type imageTarget struct {
+	version ImageVersion
+	in      string // layer that gets the tag; the line that sets it changes if empty
 }
 
-// newImageEditor returns an editor and the images that have a newer tag, sorted by image. The
-// error holds the faults of images whose registries cannot be read; the others are beside
-// it. The editor is nil if the fleet cannot be rendered.
-func newImageEditor(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, client *chart.RegistryImages, optional func(repository string) bool, done func()) (*ImageEditor, []ImageVersion, error) {
-	e := &ImageEditor{updater{c: c, imagePlanner: imagePlanner{f: f}, uses: map[string][]query.ImageUse{}, others: map[string]bool{}}}
-	var faults diag.List
-	versions, err := e.outdated(ctx, client, ImageRequest{optional: optional}, done)
-	if faults.Add(err); len(versions) == 0 {
-		return e, nil, faults.Err()
-	}
-	if err := e.findUses(ctx, versions); err != nil {
+// newImageUpdater returns an updater and the images of the request that have a newer tag,
+// sorted by image. The error holds the faults of images whose registries cannot be read; the
+// others are beside it. The updater is nil if the layer does not exist, or if the fleet cannot
+// be rendered.
+func newImageUpdater(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, client *chart.RegistryImages, req ImageRequest, done func()) (*imageUpdater, []ImageVersion, error) {
+	u := &imageUpdater{c: c, f: f, uses: map[string][]query.ImageUse{}, others: map[string]bool{}}
+	layer, err := layerOf(f.Dir, req.In)
+	if err != nil {
 		return nil, nil, err
 	}
-	return e, versions, faults.Err()
+	versions, faults := u.outdated(ctx, client, req, layer, done)
+	if err := u.findUses(ctx, versions); err != nil {
+		return nil, nil, err
+	}
+	return u, versions, faults
 }
 
-// Releases returns the names of the releases that use an image, sorted.
-func (e *ImageEditor) Releases(v ImageVersion) []string {
+// layerOf returns the layer with a name or path; nil for none.
+func layerOf(root, name string) (*fleet.Layer, error) {
+	if name == "" {
+		return nil, nil
+	}
+	layer, err := load.FindLayer(root, name)
+	return &layer, err
+}
+
+// releases returns the names of the releases that use an image, sorted.
+func (u *imageUpdater) releases(v ImageVersion) []string {
 	var out []string
-	for _, use := range e.usesOf(v) {
+	for _, use := range u.usesOf(v) {
 		out = append(out, use.Release)
 	}
 	slices.Sort(out)
@@ -50,26 +63,23 @@ func (e *ImageEditor) Releases(v ImageVersion) []string {
 }
 
 // usesOf returns the uses of an image in its clusters.
-func (e *ImageEditor) usesOf(v ImageVersion) []query.ImageUse {
-	return slices.DeleteFunc(slices.Clone(e.uses[v.Image]), func(u query.ImageUse) bool {
-		return !slices.ContainsFunc(u.Clusters, func(id string) bool { return slices.Contains(v.Clusters, id) })
+func (u *imageUpdater) usesOf(v ImageVersion) []query.ImageUse {
+	return slices.DeleteFunc(slices.Clone(u.uses[v.Image]), func(use query.ImageUse) bool {
+		return !slices.ContainsFunc(use.Clusters, func(id string) bool { return slices.Contains(v.Clusters, id) })
 	})
 }
 
-// HasPolicy reports whether the fleet has a policy for the image.
-func (v *ImageVersion) HasPolicy() bool { return v.Pos.IsValid() }
-
-// SetByChart reports whether only pinned charts set the tag of an image: by a default, their
+// isSetByChart reports whether only pinned charts set the tag of an image: by a default, their
 // appVersion or a text of a template. A chart in the fleet's repository does not count.
-func (e *ImageEditor) SetByChart(ctx context.Context, v ImageVersion) (bool, error) {
-	uses := e.usesOf(v)
-	for _, u := range uses {
-		i := slices.IndexFunc(e.f.Clusters, func(c *fleet.Cluster) bool { return slices.Contains(u.Clusters, c.ID) })
-		if i < 0 || e.f.Clusters[i].Release(u.Release).Chart.Path != "" {
+func (u *imageUpdater) isSetByChart(ctx context.Context, v ImageVersion) (bool, error) {
+	uses := u.usesOf(v)
+	for _, use := range uses {
+		i := slices.IndexFunc(u.f.Clusters, func(c *fleet.Cluster) bool { return slices.Contains(use.Clusters, c.ID) })
+		if i < 0 || u.f.Clusters[i].Release(use.Release).Chart.Path != "" {
 			return false, nil
 		}
 		found := false
-		for _, s := range u.SetBy {
+		for _, s := range use.SetBy {
 			if s.Part == query.ImageTag || s.Part == query.WholeImage {
 				if found = true; s.Chart == "" {
 					return false, nil
@@ -77,7 +87,7 @@ func (e *ImageEditor) SetByChart(ctx context.Context, v ImageVersion) (bool, err
 			}
 		}
 		if !found {
-			inTemplate, err := e.isInTemplate(ctx, e.f.Clusters[i], u)
+			inTemplate, err := u.isInTemplate(ctx, u.f.Clusters[i], use)
 			if !inTemplate || err != nil {
 				return false, err
 			}
@@ -88,44 +98,45 @@ func (e *ImageEditor) SetByChart(ctx context.Context, v ImageVersion) (bool, err
 
 // isInTemplate reports whether a template of a chart has the tag of an image as its text: no
 // values but those of the repository change the image.
-func (e *ImageEditor) isInTemplate(ctx context.Context, c *fleet.Cluster, u query.ImageUse) (bool, error) {
-	t, err := query.NewImageTrial(ctx, e.f, c, u)
+func (u *imageUpdater) isInTemplate(ctx context.Context, c *fleet.Cluster, use query.ImageUse) (bool, error) {
+	t, err := query.NewImageTrial(ctx, u.f, c, use)
 	if t == nil || err != nil {
 		return false, err
 	}
 	all, err := t.Dependencies(ctx)
 	return !slices.ContainsFunc(all, func(keys []string) bool {
-		return !slices.ContainsFunc(u.SetBy, func(s query.ImageSource) bool {
+		return !slices.ContainsFunc(use.SetBy, func(s query.ImageSource) bool {
 			return s.Part == query.ImageRepository && slices.Equal(s.Keys, keys)
 		})
 	}), err
 }
 
-// Edit returns the edits for images, and those of the images that change as planned. The
-// fleet with the edits compiles, and nothing else changes, see [UpdateImages]. The error
-// holds the faults of the other images.
-func (e *ImageEditor) Edit(ctx context.Context, targets []ImageTarget) (*ImageUpdate, load.Edits, error) {
-	u := e.updater
+// edit returns the update of the images that change as planned. The fleet with its edits
+// compiles, and nothing else changes, see [UpdateImages]. The error holds the faults of the
+// other images.
+func (u *imageUpdater) edit(ctx context.Context, targets []imageTarget) (*ImageUpdate, error) {
 	var planned []plannedImage
 	var faults diag.List
+	planners := map[string]*imagePlanner{}
 	for i := range targets {
 		t := &targets[i]
-		p := imagePlanner{f: e.f}
-		if t.In != "" {
-			layer, err := load.FindLayer(e.f.Dir, t.In)
+		p := planners[t.in]
+		if p == nil {
+			layer, err := layerOf(u.f.Dir, t.in)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
-			p.layer = &layer
+			p = &imagePlanner{f: u.f, layer: layer}
+			planners[t.in] = p
 		}
-		operations, err := p.plan(ctx, &t.Version, e.uses[t.Version.Image])
+		operations, err := p.plan(ctx, &t.version, u.uses[t.version.Image])
 		if faults.Add(err); err == nil {
-			planned = append(planned, plannedImage{&t.Version, operations})
+			planned = append(planned, plannedImage{&t.version, operations})
 		}
 	}
 	out, err := u.prove(ctx, planned)
 	if faults.Add(err); ctx.Err() != nil {
-		return nil, nil, ctx.Err()
+		return nil, ctx.Err()
 	}
-	return out, u.proven, faults.Err()
+	return out, faults.Err()
 }

@@ -1,11 +1,9 @@
 package edit
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -36,6 +34,9 @@ type ImageUpdate struct {
 	Files    []string       `json:"files"` // sorted, relative to the fleet's root
 	Findings []diff.Finding `json:"beforeYouMerge"`
 	Rendered diff.Result    `json:"rendered"` // changes of the objects of the clusters
+
+	before map[string][]byte // contents of Files before the update
+	edits  load.Edits        // contents of Files after the update
 }
 
 // UpdateImages changes the lines that set the tags of images to newer ones. It compiles the
@@ -48,51 +49,27 @@ func UpdateImages(ctx context.Context, c *compiler.Compiler, client *chart.Regis
 		return nil, err
 	}
 	f.KeepSame()
-	u := &updater{c: c, imagePlanner: imagePlanner{f: f}, uses: map[string][]query.ImageUse{}, others: map[string]bool{}}
-	if req.In != "" {
-		layer, err := load.FindLayer(f.Dir, req.In)
-		if err != nil {
-			return nil, err
-		}
-		u.layer = &layer
-	}
 	var faults diag.List
-	versions, err := u.outdated(ctx, client, req, done)
-	faults.Add(err)
-	if len(versions) == 0 {
-		return &ImageUpdate{Images: []ImageVersion{}, Edits: []LineEdit{}, Files: []string{}, Findings: []diff.Finding{}}, faults.Err()
-	}
-	if err := u.findUses(ctx, versions); err != nil {
+	u, versions, err := newImageUpdater(ctx, c, f, client, req, done)
+	if u == nil {
 		return nil, err
 	}
-	var planned []plannedImage
-	for i := range versions {
-		operations, err := u.plan(ctx, &versions[i], u.uses[versions[i].Image])
-		if faults.Add(err); err == nil {
-			planned = append(planned, plannedImage{&versions[i], operations})
-		}
+	faults.Add(err)
+	targets := make([]imageTarget, len(versions))
+	for i, v := range versions {
+		targets[i] = imageTarget{v, req.In}
 	}
-	out, err := u.prove(ctx, planned)
-	if faults.Add(err); ctx.Err() != nil {
-		return nil, ctx.Err()
+	out, err := u.edit(ctx, targets)
+	if faults.Add(err); out == nil {
+		return nil, err
 	}
 	if !req.DryRun && len(out.Files) > 0 {
-		if err := writeFiles(u.f.Dir, u.before, u.proven); err != nil {
+		if err := writeFiles(f.Dir, out.before, out.edits); err != nil {
 			return nil, err
 		}
 		out.Written = true
 	}
 	return out, faults.Err()
-}
-
-// An updater is one update.
-type updater struct {
-	imagePlanner
-	c      *compiler.Compiler
-	uses   map[string][]query.ImageUse // by image
-	others map[string]bool             // all uses of images, by cluster, object and field
-	before map[string][]byte           // the files that proven changes
-	proven load.Edits                  // that change the images and nothing else
 }
 
 // A plannedImage is an image with the operations that change it.
@@ -101,8 +78,9 @@ type plannedImage struct {
 	operations []operation
 }
 
-// outdated returns the images of the request that have a newer tag.
-func (u *updater) outdated(ctx context.Context, client *chart.RegistryImages, req ImageRequest, done func()) ([]ImageVersion, error) {
+// outdated returns the images of the request that have a newer tag. in is the layer of the
+// request; nil for none.
+func (u *imageUpdater) outdated(ctx context.Context, client *chart.RegistryImages, req ImageRequest, in *fleet.Layer, done func()) ([]ImageVersion, error) {
 	all, err := query.ImageNames(ctx, u.f, nil, done)
 	if err != nil {
 		return nil, err
@@ -119,13 +97,13 @@ func (u *updater) outdated(ctx context.Context, client *chart.RegistryImages, re
 		return nil, err
 	}
 	versions := versionsOf(u.f, selected)
-	if u.layer != nil {
-		versions = slices.DeleteFunc(versions, func(v ImageVersion) bool { return len(u.inLayer(v.Clusters)) == 0 })
+	if in != nil {
 		for i := range versions {
-			versions[i].Clusters = u.inLayer(versions[i].Clusters)
+			versions[i].Clusters = slices.DeleteFunc(slices.Clone(versions[i].Clusters), func(id string) bool { return !fleet.IsWithin("environments/"+id, in.Dir) })
 		}
+		versions = slices.DeleteFunc(versions, func(v ImageVersion) bool { return len(v.Clusters) == 0 })
 		if len(versions) == 0 {
-			return nil, &diag.Diag{Code: diag.CodeNothingToUpdate, At: []diag.Pos{{File: u.layer.Dir}}, Msg: "no cluster of this layer has this image", Hint: "name another layer with --in"}
+			return nil, &diag.Diag{Code: diag.CodeNothingToUpdate, At: []diag.Pos{{File: in.Dir}}, Msg: "no cluster of this layer has this image", Hint: "name another layer with --in"}
 		}
 	}
 	if req.Tag != "" {
@@ -135,13 +113,6 @@ func (u *updater) outdated(ctx context.Context, client *chart.RegistryImages, re
 	}
 	versions, err = newestOf(ctx, client, versions, req.Tag, req.optional)
 	return slices.DeleteFunc(versions, func(v ImageVersion) bool { return v.Status != ImageOutdated }), err
-}
-
-// inLayer returns those of the clusters that are in the layer.
-func (u *updater) inLayer(ids []string) []string {
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
-		return !fleet.IsWithin("environments/"+id, u.layer.Dir)
-	})
 }
 
 // checkTag checks a tag that the user chose.
@@ -172,7 +143,10 @@ func checkTag(versions []ImageVersion, tag string) error {
 }
 
 // findUses finds the lines that set the images.
-func (u *updater) findUses(ctx context.Context, versions []ImageVersion) error {
+func (u *imageUpdater) findUses(ctx context.Context, versions []ImageVersion) error {
+	if len(versions) == 0 {
+		return nil
+	}
 	var names []string
 	for _, v := range versions {
 		if !slices.Contains(names, v.Repository) {
@@ -188,7 +162,7 @@ func (u *updater) findUses(ctx context.Context, versions []ImageVersion) error {
 
 // prove returns the update of the images that change as planned. If one does not, each is
 // tried after the others, together with those that share a line with it.
-func (u *updater) prove(ctx context.Context, planned []plannedImage) (*ImageUpdate, error) {
+func (u *imageUpdater) prove(ctx context.Context, planned []plannedImage) (*ImageUpdate, error) {
 	out, err := u.try(ctx, planned)
 	if err == nil || len(planned) == 1 || ctx.Err() != nil {
 		if err != nil {
@@ -230,9 +204,8 @@ func sharing(planned []plannedImage) [][]plannedImage {
 }
 
 // try compiles the fleet with the operations of images.
-func (u *updater) try(ctx context.Context, planned []plannedImage) (*ImageUpdate, error) {
+func (u *imageUpdater) try(ctx context.Context, planned []plannedImage) (*ImageUpdate, error) {
 	out := &ImageUpdate{Images: []ImageVersion{}, Edits: []LineEdit{}, Files: []string{}, Findings: []diff.Finding{}}
-	u.proven = nil
 	var operations []operation
 	for _, p := range planned {
 		out.Images = append(out.Images, *p.version)
@@ -242,16 +215,17 @@ func (u *updater) try(ctx context.Context, planned []plannedImage) (*ImageUpdate
 	if err != nil || len(planned) == 0 {
 		return out, err
 	}
-	if u.before, err = ReadFiles(u.f.Dir, edits); err != nil {
+	before, err := ReadFiles(u.f.Dir, edits)
+	if err != nil {
 		return out, err
 	}
-	if err := u.format(edits); err != nil {
+	if err := formatEdits(u.f.Dir, before, edits); err != nil {
 		return out, err
 	}
 	if out.Rendered, out.Findings, err = u.verify(ctx, edits, out.Images); err != nil {
 		return out, explainPinned(err, planned)
 	}
-	out.Edits, out.Files, u.proven = lines, slices.Sorted(maps.Keys(edits)), edits
+	out.Edits, out.Files, out.before, out.edits = lines, slices.Sorted(maps.Keys(edits)), before, edits
 	return out, nil
 }
 
@@ -276,22 +250,4 @@ func explainPinned(err error, planned []plannedImage) error {
 		out.Add(d)
 	}
 	return out.Err()
-}
-
-// format formats the CUE files that were formatted before. The others stay byte for byte.
-func (u *updater) format(edits load.Edits) error {
-	for name, text := range edits {
-		if path.Ext(name) != ".cue" {
-			continue
-		}
-		if formatted, err := FormatSource(u.f.Dir, name, u.before[name]); err != nil || !bytes.Equal(formatted, u.before[name]) {
-			continue
-		}
-		formatted, err := FormatSource(u.f.Dir, name, text)
-		if err != nil {
-			return err
-		}
-		edits[name] = formatted
-	}
-	return nil
 }

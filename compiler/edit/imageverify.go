@@ -27,7 +27,7 @@ import (
 // verify compiles the fleet with edits and compares all objects. Each use of the images
 // must change as planned, and no other field except those whose text has the old tag in it,
 // and checksums.
-func (u *updater) verify(ctx context.Context, edits load.Edits, versions []ImageVersion) (result diff.Result, findings []diff.Finding, err error) {
+func (u *imageUpdater) verify(ctx context.Context, edits load.Edits, versions []ImageVersion) (result diff.Result, findings []diff.Finding, err error) {
 	var groups diff.Grouper
 	var comparer query.Rehearser
 	after, _, remove, err := compileChange(ctx, u.c, u.f, edits)
@@ -53,7 +53,7 @@ func (u *updater) verify(ctx context.Context, edits load.Edits, versions []Image
 		if old == nil || next == nil {
 			return out, nil
 		}
-		k := check{updater: u, cluster: c, versions: versionsIn(versions, c.ID), all: versions}
+		k := check{imageUpdater: u, cluster: c, versions: versionsIn(versions, c.ID), all: versions}
 		k.objects(old, next)
 		out.faults.Add(k.faults.Err())
 		out.changes, out.ignored = diff.ObjectsIgnoring(old, next, nil, c.IgnoreRules())
@@ -156,7 +156,7 @@ func copyFleet(ctx context.Context, root string, edits load.Edits) (dir, copied 
 
 // A check compares the objects of one cluster.
 type check struct {
-	*updater
+	*imageUpdater
 	cluster  *fleet.Cluster
 	versions []*ImageVersion // that the cluster gets
 	all      []ImageVersion  // that any cluster gets

@@ -195,7 +195,7 @@ func (f *updateFinder) compare(ctx context.Context, g *UpdateGroup, pinned *Pinn
 // edits returns the edits of updates together.
 func (f *updateFinder) edits(ctx context.Context, updates []Update) (load.Edits, *PinnedCharts, error) {
 	var pins []ChartPin
-	var targets []ImageTarget
+	var targets []imageTarget
 	for _, u := range updates {
 		if u.chart != nil {
 			pins = append(pins, *u.chart)
@@ -205,11 +205,11 @@ func (f *updateFinder) edits(ctx context.Context, updates []Update) (load.Edits,
 	}
 	edits := load.Edits{}
 	if len(targets) > 0 {
-		_, changed, err := f.images.Edit(ctx, targets)
+		updated, err := f.images.edit(ctx, targets)
 		if err != nil {
 			return nil, nil, err
 		}
-		maps.Copy(edits, changed)
+		maps.Copy(edits, updated.edits)
 	}
 	pinned, err := f.charts.Pin(ctx, pins, edits)
 	return edits, pinned, err
@@ -253,7 +253,7 @@ type updateFinder struct {
 	config  *fleet.Updates
 	before  State
 	charts  *ChartEditor
-	images  *ImageEditor
+	images  *imageUpdater
 	date    string
 	each    func()
 	leftOut []LeftOut

@@ -21,7 +21,7 @@ type Update struct {
 
 	short string // name for selectors, groups and people
 	chart *ChartPin
-	image *ImageTarget
+	image *imageTarget
 }
 
 // VersionChange is the old and the new version of a chart or of an image.
@@ -189,19 +189,19 @@ func (f *updateFinder) releasesOf(ref fleet.ChartRef, clusters []string) []strin
 // findImages returns the updates of images. An image whose tag a pinned chart sets follows
 // the chart, unless a policy names it.
 func (f *updateFinder) findImages(ctx context.Context) ([]Update, error) {
-	editor, versions, err := newImageEditor(ctx, f.c, f.before.Fleet, f.client, f.ignores(ImageUpdateKind), f.each)
-	if editor == nil {
+	images, versions, err := newImageUpdater(ctx, f.c, f.before.Fleet, f.client, ImageRequest{optional: f.ignores(ImageUpdateKind)}, f.each)
+	if images == nil {
 		return nil, err
 	}
-	f.images = editor
+	f.images = images
 	var out []Update
 	for _, v := range versions {
 		u := Update{
 			Kind: ImageUpdateKind, Name: v.Repository, VersionChange: VersionChange{v.Tag, v.Newest, v.Digest, v.NewestDigest}, short: v.Repository,
-			Clusters: slices.Sorted(slices.Values(v.Clusters)), Releases: editor.Releases(v),
+			Clusters: slices.Sorted(slices.Values(v.Clusters)), Releases: images.releases(v),
 		}
-		if !v.HasPolicy() {
-			byChart, err := editor.SetByChart(ctx, v)
+		if !v.Pos.IsValid() { // no policy
+			byChart, err := images.isSetByChart(ctx, v)
 			if err != nil {
 				return nil, err
 			}
@@ -211,15 +211,15 @@ func (f *updateFinder) findImages(ctx context.Context) ([]Update, error) {
 			}
 		}
 		if !f.config.ByEnvironment {
-			u.image = &ImageTarget{Version: v}
+			u.image = &imageTarget{version: v}
 			out = append(out, u)
 			continue
 		}
 		for _, layer := range f.environments(u.Clusters) {
 			own, version := u, v
 			version.Clusters = slices.DeleteFunc(slices.Clone(v.Clusters), func(id string) bool { return !slices.Contains(layer.clusters, id) })
-			own.Layer, own.Clusters, own.Releases = layer.dir, layer.clusters, editor.Releases(version)
-			own.image = &ImageTarget{Version: version, In: layer.dir}
+			own.Layer, own.Clusters, own.Releases = layer.dir, layer.clusters, images.releases(version)
+			own.image = &imageTarget{version, layer.dir}
 			out = append(out, own)
 		}
 	}
