@@ -63,6 +63,10 @@ func Fix(ctx context.Context, c *compiler.Compiler, req FixRequest) (*FixResult,
 	if err := faults.Err(); err != nil || len(out.Files) == 0 {
 		return out, err
 	}
+	// Other names have other lengths, to which the values in the lines below are aligned.
+	if err := formatEdits(root, out.Before, out.After); err != nil {
+		return nil, err
+	}
 	edits := load.Edits(maps.Clone(out.After))
 	for link, target := range links {
 		if text, ok := out.After[target]; ok {
@@ -81,8 +85,7 @@ func Fix(ctx context.Context, c *compiler.Compiler, req FixRequest) (*FixResult,
 
 // fixFile adds the changes of a file.
 func (r *FixResult) fixFile(root, name string) error {
-	file := filepath.Join(root, filepath.FromSlash(name))
-	text, err := os.ReadFile(file)
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
 	if err != nil {
 		return err
 	}
@@ -96,15 +99,8 @@ func (r *FixResult) fixFile(root, name string) error {
 	if len(renamed.changes) == 0 {
 		return nil
 	}
-	fixed := renamed.text
-	// Other names have other lengths, to which the values in the lines below are aligned.
-	if formatted, err := FormatSource(root, file, text); err == nil && bytes.Equal(formatted, text) {
-		if fixed, err = FormatSource(root, file, fixed); err != nil {
-			return err
-		}
-	}
 	r.Files, r.Changes = append(r.Files, name), append(r.Changes, renamed.changes...)
-	r.Before[name], r.After[name] = text, fixed
+	r.Before[name], r.After[name] = text, renamed.text
 	return nil
 }
 

@@ -75,10 +75,11 @@ func formatEdits(root string, before, edits map[string][]byte) error {
 		if filepath.Ext(name) != extension {
 			continue
 		}
-		if formatted, err := FormatSource(root, name, before[name]); err != nil || !bytes.Equal(formatted, before[name]) {
+		file := filepath.Join(root, filepath.FromSlash(name))
+		if formatted, err := FormatSource(root, file, before[name]); err != nil || !bytes.Equal(formatted, before[name]) {
 			continue
 		}
-		formatted, err := FormatSource(root, name, text)
+		formatted, err := FormatSource(root, file, text)
 		if err != nil {
 			return err
 		}

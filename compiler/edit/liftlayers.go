@@ -35,6 +35,7 @@ type sourceFile struct {
 type tree struct {
 	root   string // absolute path of the fleet
 	layers []*layer
+	texts  map[string][]byte // of all files, by name
 }
 
 // readTree reads the layers of the fleet at root.
@@ -43,7 +44,7 @@ func readTree(root string) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{root: root}
+	t := &tree{root: root, texts: map[string][]byte{}}
 	for _, d := range dirs {
 		l := &layer{LayerFiles: d, settings: &setting{}}
 		for _, other := range t.layers {
@@ -60,7 +61,7 @@ func readTree(root string) (*tree, error) {
 			if err != nil {
 				return nil, err
 			}
-			l.files = append(l.files, file)
+			l.files, t.texts[name] = append(l.files, file), file.text
 			l.read(file)
 		}
 	}

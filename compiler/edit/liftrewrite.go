@@ -53,7 +53,7 @@ func (t *tree) rewrite(moves []*liftMove) (edits load.Edits, lost comments, err 
 			}
 		}
 	}
-	return edits, lost, t.format(edits)
+	return edits, lost, formatEdits(t.root, t.texts, edits)
 }
 
 // remove removes a value from the files of a layer.
@@ -95,39 +95,14 @@ func (t *tree) insert(edits load.Edits, l *layer, origin string, moves []*liftMo
 	return nil
 }
 
-// format formats the changed files that were formatted before.
-func (t *tree) format(edits load.Edits) error {
-	for _, l := range t.layers {
-		for _, f := range l.files {
-			text, ok := edits[f.name]
-			if !ok {
-				continue
-			}
-			if before, err := FormatSource(t.root, f.name, f.text); err != nil || !bytes.Equal(before, f.text) {
-				continue
-			}
-			after, err := FormatSource(t.root, f.name, text)
-			if err != nil {
-				return err
-			}
-			edits[f.name] = after
-		}
-	}
-	return nil
-}
-
 // lines returns how many lines the changed files have more than before, blank ones and files
 // that go left out.
 func (t *tree) lines(edits load.Edits) int {
 	more := 0
-	for _, l := range t.layers {
-		for _, f := range l.files {
-			if text, ok := edits[f.name]; ok {
-				more -= countLines(f.text)
-				if !t.isRemoved(f.name, text) {
-					more += countLines(text)
-				}
-			}
+	for name, text := range edits {
+		more -= countLines(t.texts[name])
+		if !t.isRemoved(name, text) {
+			more += countLines(text)
 		}
 	}
 	return more
