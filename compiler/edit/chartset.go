@@ -8,7 +8,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/query"
-	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -144,40 +143,6 @@ func (c *PinnedCharts) Stays(after State, pin ChartPin, clusters []string) error
 // isOld reports whether a chart is a pinned version other than the given one.
 func (p *pinning) isOld(ref fleet.ChartRef, version string) bool {
 	return slices.ContainsFunc(p.pkg.Pins, func(pin load.Pin) bool { return pin.Ref == ref && pin.Version != version })
-}
-
-// A State is a loaded fleet.
-type State struct {
-	*compiler.Fleet
-	All    *fleet.Fleet // with the clusters that have faults
-	Faults error
-}
-
-// A Comparison is the differences between two states of a fleet.
-type Comparison struct {
-	Rendered diff.Result    // changes of the objects of the clusters
-	Faults   error          // new ones
-	Findings []diff.Finding // for reviewers
-}
-
-// compareStates compares clusters of two states of a fleet and makes findings for reviewers.
-func compareStates(ctx context.Context, before, after State, clusters []string) (Comparison, error) {
-	next := map[string]*fleet.Cluster{}
-	for _, c := range after.All.Clusters {
-		next[c.ID] = c
-	}
-	var moved []movedCluster
-	for _, c := range before.All.Clusters {
-		if slices.Contains(clusters, c.ID) && next[c.ID] != nil {
-			moved = append(moved, movedCluster{before: c, after: next[c.ID]})
-		}
-	}
-	faults := newFaults(before.Faults, after.Faults)
-	rendered, findings, err := compareRendered(ctx, moved, before.Fleet, after.Fleet)
-	faults.Add(err)
-	out := Comparison{Rendered: rendered, Faults: faults.Err()}
-	out.Findings = diff.GroupFindings(append(query.NewFaultFindings(out.Faults), findings...))
-	return out, ctx.Err()
 }
 
 // Outdated returns the available versions of the charts of the fleet, as [query.OutdatedCharts] does,

@@ -12,7 +12,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/query"
-	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/values"
@@ -30,15 +29,13 @@ type ChartUpdateRequest struct {
 
 // ChartUpdate is the changes of an update of a chart.
 type ChartUpdate struct {
-	Chart    chart.Resolution // the new version
-	Package  load.Package     // before the update
-	Files    []string         // changed files, sorted, relative to the fleet's root
-	Written  bool             // whether the files were written
-	Moves    []Move           // sorted by old version
-	Faults   error            // new faults of the fleet
-	Faulty   bool             // whether the fleet had faults before; Moves lacks clusters with faults
-	Rendered diff.Result      // changes of the objects of the clusters
-	Findings []diff.Finding   // for reviewers of the update
+	Chart   chart.Resolution // the new version
+	Package load.Package     // before the update
+	Files   []string         // changed files, sorted, relative to the fleet's root
+	Written bool             // whether the files were written
+	Moves   []Move           // sorted by old version
+	Faulty  bool             // whether the fleet had faults before; Moves lacks clusters with faults
+	Comparison
 }
 
 // Move is the clusters that change from one version of a chart to another.
@@ -216,21 +213,10 @@ func (u *ChartUpdate) compare(ctx context.Context, p *pinning, req ChartUpdateRe
 		u.Faults = after.Faults
 		return nil
 	}
-	old, faultsBefore := p.c.LoadEvaluated(ctx, before)
-	next, faultsAfter := p.c.LoadEvaluated(ctx, after)
-	for _, f := range []*compiler.Fleet{old, next} {
-		if f != nil {
-			f.KeepSame()
-		}
-	}
-	faults := newFaults(faultsBefore, faultsAfter)
-	moved := p.moved(before.All(), after.All())
-	u.moves(ctx, p, moved, old, next)
-	var err error
-	u.Rendered, u.Findings, err = compareRendered(ctx, moved, old, next)
-	faults.Add(err)
-	u.Faults = faults.Err()
-	u.Findings = diff.GroupFindings(append(query.NewFaultFindings(u.Faults), u.Findings...))
+	old, next := loadState(ctx, p.c, before), loadState(ctx, p.c, after)
+	moved := p.moved(old.All, next.All)
+	u.moves(ctx, p, moved, old.Fleet, next.Fleet)
+	u.Comparison = compareStates(ctx, old, next, moved, nil)
 	if req.Live == nil {
 		return ctx.Err()
 	}
@@ -240,6 +226,16 @@ func (u *ChartUpdate) compare(ctx context.Context, p *pinning, req ChartUpdateRe
 			changed.Add(id, g.Changes)
 		}
 	}
-	u.Findings, err = query.DryRuns(ctx, next, changed, *req.Live, u.Findings)
+	var err error
+	u.Findings, err = query.DryRuns(ctx, next.Fleet, changed, *req.Live, u.Findings)
 	return err
+}
+
+// loadState loads an evaluated fleet, which is compared.
+func loadState(ctx context.Context, c *compiler.Compiler, e compiler.Evaluation) State {
+	f, faults := c.LoadEvaluated(ctx, e)
+	if f != nil {
+		f.KeepSame()
+	}
+	return State{f, e.All(), faults}
 }

@@ -222,9 +222,11 @@ func (u *imageUpdater) try(ctx context.Context, planned []plannedImage) (*ImageU
 	if err := formatEdits(u.f.Dir, before, edits); err != nil {
 		return out, err
 	}
-	if out.Rendered, out.Findings, err = u.verify(ctx, edits, out.Images); err != nil {
+	compared, err := u.verify(ctx, edits, out.Images)
+	if err != nil {
 		return out, explainPinned(err, planned)
 	}
+	out.Rendered, out.Findings = compared.Rendered, compared.Findings
 	out.Edits, out.Files, out.before, out.edits = lines, slices.Sorted(maps.Keys(edits)), before, edits
 	return out, nil
 }

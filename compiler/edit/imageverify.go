@@ -18,62 +18,30 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/git"
-	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/query"
-	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
 // verify compiles the fleet with edits and compares all objects. Each use of the images
 // must change as planned, and no other field except those whose text has the old tag in it,
 // and checksums.
-func (u *imageUpdater) verify(ctx context.Context, edits load.Edits, versions []ImageVersion) (result diff.Result, findings []diff.Finding, err error) {
-	var groups diff.Grouper
-	var comparer query.Rehearser
-	after, _, remove, err := compileChange(ctx, u.c, u.f, edits)
+func (u *imageUpdater) verify(ctx context.Context, edits load.Edits, versions []ImageVersion) (out Comparison, err error) {
+	after, remove := compileChange(ctx, u.c, u.f, edits)
 	defer func() { err = errors.Join(err, remove()) }()
-	if err != nil {
-		return diff.Result{}, nil, err
+	if after.Faults != nil {
+		return out, after.Faults
 	}
-	clusters := u.f.Clusters
-	type comparison struct {
-		changes, ignored []diff.Change
-		findings         []diff.Finding
-		faults           diag.List
+	clusters := inBoth(u.f.Fleet, after.All)
+	for i, c := range u.f.Clusters {
+		if i == len(clusters) || clusters[i].before != c {
+			return out, fmt.Errorf("the cluster %s is missing after the update", c.ID)
+		}
 	}
-	compared := par.Map(ctx, u.f.Parallel, len(clusters), func(ctx context.Context, i int) (comparison, error) {
-		c := clusters[i]
-		j := slices.IndexFunc(after.Clusters, func(other *fleet.Cluster) bool { return other.ID == c.ID })
-		if j < 0 {
-			return comparison{}, fmt.Errorf("the cluster %s is missing after the update", c.ID)
-		}
-		old, hooksBefore, errBefore := u.f.CheckedObjects(ctx, c)
-		next, hooksAfter, errAfter := after.CheckedObjects(ctx, after.Clusters[j])
-		out := comparison{faults: newFaults(diag.In(c.ID, errBefore), diag.In(c.ID, errAfter))}
-		if old == nil || next == nil {
-			return out, nil
-		}
-		k := check{imageUpdater: u, cluster: c, versions: versionsIn(versions, c.ID), all: versions}
-		k.objects(old, next)
-		out.faults.Add(k.faults.Err())
-		out.changes, out.ignored = diff.ObjectsIgnoring(old, next, nil, c.IgnoreRules())
-		out.findings = comparer.Cluster(
-			query.RehearsalSide{Cluster: c, CRDs: u.f.KnownCRDs[c.ID], Charts: u.f.Charts, Objects: old, Hooks: hooksBefore},
-			query.RehearsalSide{Cluster: after.Clusters[j], CRDs: after.KnownCRDs[c.ID], Charts: after.Charts, Objects: next, Hooks: hooksAfter},
-		)
-		return out, nil
+	out = compareStates(ctx, State{Fleet: u.f}, after, clusters, func(m movedCluster, before, after []fleet.Object) error {
+		k := check{imageUpdater: u, cluster: m.before, versions: versionsIn(versions, m.before.ID), all: versions}
+		k.objects(before, after)
+		return k.faults.Err()
 	})
-	var faults diag.List
-	i := 0
-	for c, err := range compared {
-		faults.Add(err)
-		faults.Add(c.faults.Err())
-		groups.Add(clusters[i].ID, c.changes)
-		groups.AddIgnored(clusters[i].ID, c.ignored)
-		findings = append(findings, c.findings...)
-		i++
-	}
-	return groups.Result(), diff.GroupFindings(findings), faults.Err()
+	return out, out.Faults
 }
 
 // versionsIn returns the versions that a cluster gets.
@@ -89,9 +57,8 @@ func versionsIn(versions []ImageVersion, cluster string) []*ImageVersion {
 
 // compileChange compiles a fleet with edits of its files. before is the fleet without them. Files
 // that are not CUE are read from the disk, so that their edits are compiled in a copy of the
-// fleet, which remove removes. The error holds the faults of the fleet, which is nil if it
-// cannot be evaluated. all has its clusters, also those with faults.
-func compileChange(ctx context.Context, c *compiler.Compiler, before *compiler.Fleet, edits load.Edits) (after *compiler.Fleet, all *fleet.Fleet, remove func() error, err error) {
+// fleet, which remove removes. The state has no fleet if it cannot be evaluated.
+func compileChange(ctx context.Context, c *compiler.Compiler, before *compiler.Fleet, edits load.Edits) (after State, remove func() error) {
 	remove = func() error { return nil }
 	edited := *c
 	edited.Edits, edited.ReuseFrom = edits, before
@@ -102,20 +69,16 @@ func compileChange(ctx context.Context, c *compiler.Compiler, before *compiler.F
 		dir, copied, err := copyFleet(ctx, before.Dir, edits)
 		remove = func() error { return os.RemoveAll(dir) }
 		if err != nil {
-			return nil, nil, remove, err
+			return State{Faults: err}, remove
 		}
 		edited.Dir, edited.Edits, edited.ReadOnlyCache = copied, nil, true
 		break
 	}
 	e := edited.Evaluate(ctx, nil)
 	if e.Fleet == nil {
-		return nil, nil, remove, e.Faults
+		return State{Faults: e.Faults}, remove
 	}
-	after, err = edited.LoadEvaluated(ctx, e)
-	if after != nil {
-		after.KeepSame()
-	}
-	return after, e.All(), remove, err
+	return loadState(ctx, &edited, e), remove
 }
 
 // copyFleet copies the git repository of a fleet, or the fleet if it is in none, into a

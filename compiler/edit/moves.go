@@ -44,19 +44,26 @@ type movedCluster struct {
 	charts        [][2]fleet.ChartRef // before and after
 }
 
-// moved returns the clusters that get another version.
-func (p *pinning) moved(before, after *fleet.Fleet) []movedCluster {
+// inBoth returns the clusters that are in two states of a fleet, in the order of the first.
+func inBoth(before, after *fleet.Fleet) []movedCluster {
 	next := map[string]*fleet.Cluster{}
 	for _, c := range after.Clusters {
 		next[c.ID] = c
 	}
 	var out []movedCluster
 	for _, c := range before.Clusters {
-		m := movedCluster{before: c, after: next[c.ID]}
-		if m.after == nil {
-			continue
+		if next[c.ID] != nil {
+			out = append(out, movedCluster{before: c, after: next[c.ID]})
 		}
-		for _, r := range p.uses(c) {
+	}
+	return out
+}
+
+// moved returns the clusters that get another version.
+func (p *pinning) moved(before, after *fleet.Fleet) []movedCluster {
+	var out []movedCluster
+	for _, m := range inBoth(before, after) {
+		for _, r := range p.uses(m.before) {
 			if next := m.after.Release(r.Name); next != nil && next.Chart != r.Chart {
 				m.charts = append(m.charts, [2]fleet.ChartRef{r.Chart, next.Chart})
 			}
@@ -153,43 +160,59 @@ func isSet(r *fleet.Release, path string) bool {
 	return depth == len(keys)-1
 }
 
-// compareRendered renders the clusters before and after, compares their objects and makes
-// findings for reviewers. Clusters that cannot be rendered in both are not compared. The
-// error holds the faults that only the new objects have.
-func compareRendered(ctx context.Context, moved []movedCluster, old, next *compiler.Fleet) (diff.Result, []diff.Finding, error) {
+// A State is a loaded fleet.
+type State struct {
+	*compiler.Fleet
+	All    *fleet.Fleet // with the clusters that have faults
+	Faults error
+}
+
+// A Comparison is the differences between two states of a fleet.
+type Comparison struct {
+	Rendered diff.Result    // changes of the objects of the clusters
+	Faults   error          // new ones
+	Findings []diff.Finding // for reviewers
+}
+
+// compareStates renders clusters of two states of a fleet, compares their objects and makes
+// findings for reviewers. Clusters that cannot be rendered in both are not compared. Faults
+// also has those that check finds in the objects of a cluster; check may be nil.
+func compareStates(ctx context.Context, before, after State, clusters []movedCluster, check func(m movedCluster, before, after []fleet.Object) error) Comparison {
 	type comparison struct {
-		changes  []diff.Change
-		ignored  []diff.Change
-		findings []diff.Finding
-		compared bool
-		Faults   diag.List
+		changes, ignored []diff.Change
+		findings         []diff.Finding
+		compared         bool
+		faults           diag.List
 	}
-	var groups diff.Grouper
-	var missing []string
-	var faults diag.List
-	var findings []diff.Finding
 	var comparer query.Rehearser
-	compared := par.Map(ctx, next.Parallel, len(moved), func(ctx context.Context, i int) (comparison, error) {
-		m := moved[i]
-		before, after := sideOf(old, m.before), sideOf(next, m.after)
-		if !old.CanRender(m.before) || !next.CanRender(m.after) {
-			return comparison{findings: comparer.Cluster(before, after)}, nil
+	compared := par.Map(ctx, after.Parallel, len(clusters), func(ctx context.Context, i int) (comparison, error) {
+		m := clusters[i]
+		old, next := sideOf(before.Fleet, m.before), sideOf(after.Fleet, m.after)
+		if !before.CanRender(m.before) || !after.CanRender(m.after) {
+			return comparison{findings: comparer.Cluster(old, next)}, nil
 		}
 		var errBefore, errAfter error
-		before.Objects, before.Hooks, errBefore = old.CheckedObjects(ctx, m.before)
-		after.Objects, after.Hooks, errAfter = next.CheckedObjects(ctx, m.after)
-		out := comparison{Faults: newFaults(diag.In(m.before.ID, errBefore), diag.In(m.after.ID, errAfter)), findings: comparer.Cluster(before, after)}
-		if before.Objects != nil && after.Objects != nil {
+		old.Objects, old.Hooks, errBefore = before.CheckedObjects(ctx, m.before)
+		next.Objects, next.Hooks, errAfter = after.CheckedObjects(ctx, m.after)
+		out := comparison{faults: newFaults(diag.In(m.before.ID, errBefore), diag.In(m.after.ID, errAfter)), findings: comparer.Cluster(old, next)}
+		if old.Objects != nil && next.Objects != nil {
 			out.compared = true
-			out.changes, out.ignored = diff.ObjectsIgnoring(before.Objects, after.Objects, nil, m.after.IgnoreRules())
+			out.changes, out.ignored = diff.ObjectsIgnoring(old.Objects, next.Objects, nil, m.after.IgnoreRules())
+			if check != nil {
+				out.faults.Add(check(m, old.Objects, next.Objects))
+			}
 		}
 		return out, nil
 	})
+	var groups diff.Grouper
+	var missing []string
+	var findings []diff.Finding
+	faults := newFaults(before.Faults, after.Faults)
 	i := 0
 	for c, err := range compared {
 		faults.Add(err)
-		faults.Add(c.Faults.Err())
-		if id := moved[i].before.ID; c.compared {
+		faults.Add(c.faults.Err())
+		if id := clusters[i].before.ID; c.compared {
 			groups.Add(id, c.changes)
 			groups.AddIgnored(id, c.ignored)
 		} else {
@@ -198,10 +221,11 @@ func compareRendered(ctx context.Context, moved []movedCluster, old, next *compi
 		findings = append(findings, c.findings...)
 		i++
 	}
-	result := groups.Result()
+	out := Comparison{Rendered: groups.Result(), Faults: faults.Err()}
 	slices.Sort(missing)
-	result.NotCompared = missing
-	return result, findings, faults.Err()
+	out.Rendered.NotCompared = missing
+	out.Findings = diff.GroupFindings(append(query.NewFaultFindings(out.Faults), findings...))
+	return out
 }
 
 // sideOf returns a state of a cluster without its objects.

@@ -10,7 +10,6 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -38,16 +37,14 @@ type Updates struct {
 
 // An UpdateGroup is updates that belong together.
 type UpdateGroup struct {
-	Name     string
-	Updates  []Update            // sorted
-	Files    []string            // changed files, sorted, relative to the fleet's root
-	Values   []ChartValueChanges // changed values of charts
-	Rendered diff.Result         // changes of the objects of the clusters, with Findings
-	Faults   error               // new faults of the fleet
-	Findings []diff.Finding      // for reviewers
-	Notes    []ReleaseNotes      // release notes, sorted by name
-	Failed   error               // why some or all updates cannot be made
-	BodyFile string              // text of the pull request; empty if the caller has not written it
+	Name    string
+	Updates []Update            // sorted
+	Files   []string            // changed files, sorted, relative to the fleet's root
+	Values  []ChartValueChanges // changed values of charts
+	Comparison
+	Notes    []ReleaseNotes // release notes, sorted by name
+	Failed   error          // why some or all updates cannot be made
+	BodyFile string         // text of the pull request; empty if the caller has not written it
 
 	Before map[string][]byte // contents of Files before the update
 	After  load.Edits        // contents of Files after the update
@@ -162,13 +159,12 @@ func (f *updateFinder) make(ctx context.Context, g *UpdateGroup) error {
 
 // compare compiles the fleet with the edits of a group, and compares its clusters.
 func (f *updateFinder) compare(ctx context.Context, g *UpdateGroup, pinned *PinnedCharts) (err error) {
-	fl, all, remove, faults := compileChange(ctx, f.c, f.before.Fleet, g.After)
+	after, remove := compileChange(ctx, f.c, f.before.Fleet, g.After)
 	defer func() { err = errors.Join(err, remove()) }()
-	if fl == nil {
-		g.Failed = faults
+	if after.Fleet == nil {
+		g.Failed = after.Faults
 		return ctx.Err()
 	}
-	after := State{Fleet: fl, All: all, Faults: faults}
 	var stay diag.List
 	for _, u := range g.Updates {
 		if u.chart != nil {
@@ -180,11 +176,12 @@ func (f *updateFinder) compare(ctx context.Context, g *UpdateGroup, pinned *Pinn
 	for _, m := range moves {
 		g.Values = append(g.Values, changesOf(m))
 	}
-	compared, err := compareStates(ctx, f.before, after, g.Clusters())
-	if err != nil {
-		return err
+	clusters := g.Clusters()
+	changed := slices.DeleteFunc(inBoth(f.before.All, after.All), func(m movedCluster) bool { return !slices.Contains(clusters, m.before.ID) })
+	g.Comparison = compareStates(ctx, f.before, after, changed, nil)
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	g.Rendered, g.Faults, g.Findings = compared.Rendered, compared.Faults, compared.Findings
 	g.Rendered.Rehearsed, g.Rendered.Findings = true, g.Findings
 	if g.Name != "" { // not for all groups together
 		g.Notes = f.notes(ctx, g, moves, after)
