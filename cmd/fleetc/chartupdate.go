@@ -149,7 +149,7 @@ func updateText(w io.Writer, u *edit.ChartUpdate, dryRun bool, names func(string
 	}
 	for _, m := range u.Moves {
 		fmt.Fprintf(w, "\n%s: %s -> %s\n", strings.Join(m.Clusters, ", "), cmp.Or(m.OldVersion, "?"), m.NewVersion)
-		if m.Unknown != nil {
+		if m.Unknown != "" {
 			fmt.Fprintf(w, "  what changes in its values is not known: %s\n", m.Unknown)
 		}
 		shown := m.Concern

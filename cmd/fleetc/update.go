@@ -227,7 +227,7 @@ func writeUpdates(w io.Writer, g *edit.UpdateGroup, dryRun bool) {
 	}
 	for _, v := range g.Values {
 		for _, c := range v.Concern {
-			fmt.Fprintf(w, "  value %s: %s\n", diff.Inline(c.Path), diff.Inline(c.Text()))
+			fmt.Fprintf(w, "  value %s: %s\n", diff.Inline(c.Path), diff.Inline(edit.ConcernText(c)))
 		}
 	}
 	for _, file := range g.Files {

@@ -40,13 +40,14 @@ type ChartUpdate struct {
 
 // Move is the clusters that change from one version of a chart to another.
 type Move struct {
-	From, To   fleet.ChartRef
-	OldVersion string // for a chart in git, the version in Chart.yaml
-	NewVersion string
-	Clusters   []string        // IDs, sorted
-	Values     []values.Change // of the chart
-	Concern    []values.Change // those of Values that matter for the releases of the clusters
-	Unknown    error           // why Values could not be compared: a version cannot be read
+	From       fleet.ChartRef  `json:"-"`
+	To         fleet.ChartRef  `json:"-"`
+	OldVersion string          `json:"from"` // for a chart in git, the version in Chart.yaml
+	NewVersion string          `json:"to"`
+	Clusters   []string        `json:"clusters"`          // IDs, sorted
+	Values     []values.Change `json:"values"`            // of the chart; never nil
+	Concern    []values.Change `json:"-"`                 // those of Values that matter for the releases of the clusters
+	Unknown    string          `json:"unknown,omitempty"` // why Values could not be compared: a version cannot be read
 }
 
 // UpdateChart pins another version of a chart, updates the clusters of a layer or of the

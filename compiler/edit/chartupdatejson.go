@@ -22,27 +22,3 @@ func (u *ChartUpdate) MarshalJSON() ([]byte, error) {
 		diag.FaultsOf(u.Faults), append([]diff.Finding{}, u.Findings...), u.Rendered,
 	})
 }
-
-// MarshalJSON encodes the move for the output of a command.
-func (m Move) MarshalJSON() ([]byte, error) {
-	type value struct {
-		Path   string `json:"path"`
-		Change string `json:"change"`
-		Before string `json:"was,omitempty"`
-		After  string `json:"is,omitempty"`
-	}
-	out := struct {
-		From     string   `json:"from"`
-		To       string   `json:"to"`
-		Clusters []string `json:"clusters"`
-		Values   []value  `json:"values"`
-		Unknown  string   `json:"unknown,omitempty"`
-	}{From: m.OldVersion, To: m.NewVersion, Clusters: m.Clusters, Values: []value{}}
-	for _, c := range m.Values {
-		out.Values = append(out.Values, value{c.Path, string(c.Kind), c.Was, c.Is})
-	}
-	if m.Unknown != nil {
-		out.Unknown = m.Unknown.Error()
-	}
-	return diag.MarshalJSON(out)
-}

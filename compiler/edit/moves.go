@@ -109,7 +109,7 @@ func (u *ChartUpdate) moves(ctx context.Context, p *pinning, moved []movedCluste
 
 // move compares the values of two versions.
 func (p *pinning) move(ctx context.Context, pair [2]fleet.ChartRef, old, next *compiler.Fleet) Move {
-	m := Move{From: pair[0], To: pair[1], OldVersion: pair[0].Version, NewVersion: pair[1].Version}
+	m := Move{From: pair[0], To: pair[1], OldVersion: pair[0].Version, NewVersion: pair[1].Version, Values: []values.Change{}}
 	for _, pin := range p.pkg.Pins {
 		if pin.Ref == m.From {
 			m.OldVersion = pin.Version
@@ -122,13 +122,16 @@ func (p *pinning) move(ctx context.Context, pair [2]fleet.ChartRef, old, next *c
 	}
 	before, ok := old.Charts[m.From]
 	after, ok2 := next.Charts[m.To]
-	switch {
-	case ok && ok2:
-		m.Values = values.Compare(before.Types, after.Types)
-	case !ok:
-		_, m.Unknown = p.source.Chart(ctx, m.From)
-	default:
-		_, m.Unknown = p.source.Chart(ctx, m.To)
+	if ok && ok2 {
+		m.Values = append(m.Values, values.Compare(before.Types, after.Types)...)
+		return m
+	}
+	unknown := m.To
+	if !ok {
+		unknown = m.From
+	}
+	if _, err := p.source.Chart(ctx, unknown); err != nil {
+		m.Unknown = err.Error()
 	}
 	return m
 }

@@ -99,7 +99,7 @@ func (g *UpdateGroup) valuesSection() string {
 		title := fmt.Sprintf("%s %s -> %s", path.Base(v.Name), brief(v.From), brief(v.To))
 		s.line("- " + diff.MarkdownText(diff.Inline(title)) + ": " + v.counts())
 		for _, c := range v.Concern {
-			s.line("  - " + diff.MarkdownText(diff.Inline(c.Path)) + " " + diff.MarkdownText(diag.Visible(c.Text(), maxNoteText)))
+			s.line("  - " + diff.MarkdownText(diff.Inline(c.Path)) + " " + diff.MarkdownText(diag.Visible(ConcernText(c), maxNoteText)))
 		}
 	}
 	if s.Len() == 0 {
@@ -170,28 +170,20 @@ func (g *UpdateGroup) commands(base, branch string) string {
 
 // ChartValueChanges is the changed values of a chart between two versions.
 type ChartValueChanges struct {
-	Name     string        `json:"name"` // location of the chart
-	From     string        `json:"from"`
-	To       string        `json:"to"`
-	Clusters []string      `json:"clusters"`
-	Added    int           `json:"added"`
-	Removed  int           `json:"removed"`
-	Changed  int           `json:"changed"` // types and defaults
-	Concern  []ValueChange `json:"concern"` // changes that matter for the fleet, at most 100
-	Unknown  string        `json:"unknown,omitempty"`
+	Name     string          `json:"name"` // location of the chart
+	From     string          `json:"from"`
+	To       string          `json:"to"`
+	Clusters []string        `json:"clusters"`
+	Added    int             `json:"added"`
+	Removed  int             `json:"removed"`
+	Changed  int             `json:"changed"` // types and defaults
+	Concern  []values.Change `json:"concern"` // changes that matter for the fleet, at most 100
+	Unknown  string          `json:"unknown,omitempty"`
 }
 
-// A ValueChange is the change of one value of a chart.
-type ValueChange struct {
-	Path   string `json:"path"`
-	Change string `json:"change"`
-	Was    string `json:"was,omitempty"`
-	Is     string `json:"is,omitempty"`
-}
-
-// Text describes the change.
-func (c ValueChange) Text() string {
-	switch values.ChangeKind(c.Change) {
+// ConcernText describes a change of a value that matters for the fleet.
+func ConcernText(c values.Change) string {
+	switch c.Kind {
 	case values.Removed:
 		return "is removed, and the fleet sets it"
 	case values.Ignored:
@@ -210,11 +202,7 @@ func (v ChartValueChanges) counts() string {
 // changesOf returns the changed values of a move.
 func changesOf(m Move) ChartValueChanges {
 	const most = 100
-	out := ChartValueChanges{Name: m.To.Location(), From: m.OldVersion, To: m.NewVersion, Clusters: m.Clusters, Concern: []ValueChange{}}
-	if m.Unknown != nil {
-		out.Unknown = m.Unknown.Error()
-		return out
-	}
+	out := ChartValueChanges{Name: m.To.Location(), From: m.OldVersion, To: m.NewVersion, Clusters: m.Clusters, Unknown: m.Unknown}
 	for _, c := range m.Values {
 		switch c.Kind {
 		case values.Added:
@@ -225,8 +213,6 @@ func changesOf(m Move) ChartValueChanges {
 			out.Changed++
 		}
 	}
-	for _, c := range m.Concern[:min(len(m.Concern), most)] {
-		out.Concern = append(out.Concern, ValueChange{c.Path, string(c.Kind), c.Was, c.Is})
-	}
+	out.Concern = append([]values.Change{}, m.Concern[:min(len(m.Concern), most)]...)
 	return out
 }

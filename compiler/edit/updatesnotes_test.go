@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
 // chartOf returns a chart with lines in its Chart.yaml.
@@ -57,7 +58,7 @@ func TestMarkdownLimit(t *testing.T) {
 	g := &UpdateGroup{Name: "a"}
 	for range 2000 {
 		g.Updates = append(g.Updates, Update{Kind: ChartUpdateKind, short: strings.Repeat("<", 50), VersionChange: VersionChange{From: "1", To: "2"}, Releases: []string{"a"}})
-		g.Values = append(g.Values, ChartValueChanges{Name: "a", Added: 1, Concern: []ValueChange{{Path: strings.Repeat("a", 90), Change: "removed"}}})
+		g.Values = append(g.Values, ChartValueChanges{Name: "a", Added: 1, Concern: []values.Change{{Path: strings.Repeat("a", 90), Kind: values.Removed}}})
 		g.Notes = append(g.Notes, ReleaseNotes{Name: "a", Changes: []string{strings.Repeat("&", 300)}})
 	}
 	var b strings.Builder

@@ -10,11 +10,11 @@ import (
 
 // A Change is a difference in one value between two versions of a chart.
 type Change struct {
-	Path string     // a.b, or a."b.c" for a key with a dot in it
-	Kind ChangeKind // the kind of the difference
-	Was  string     // the kinds or the default in the old version, as text; empty for none
-	Is   string     // the kinds or the default in the new version, as text; empty for none
-	Keys int        // the number of values in it, for a map that was added or removed as a whole
+	Path string     `json:"path"`          // a.b, or a."b.c" for a key with a dot in it
+	Kind ChangeKind `json:"change"`        // the kind of the difference
+	Was  string     `json:"was,omitempty"` // the kinds or the default in the old version, as text; empty for none
+	Is   string     `json:"is,omitempty"`  // the kinds or the default in the new version, as text; empty for none
+	Keys int        `json:"-"`             // the number of values in it, for a map that was added or removed as a whole
 }
 
 // A ChangeKind is the kind of a difference between two versions of a chart.
