@@ -45,19 +45,7 @@ func EditSecrets(ctx context.Context, c *compiler.Compiler, o EditOptions, patte
 		}
 		file = s.SOPS
 	}
-	data, err := secret.Read(e.Dir, file)
-	if err != nil {
-		return "", false, err
-	}
-	f, err := secret.ParseSOPS(file, data)
-	if err != nil {
-		return "", false, err
-	}
-	identities, err := secret.Identities(o.Getenv)
-	if err != nil {
-		return "", false, err
-	}
-	editor, err := f.Edit(identities)
+	editor, data, err := openSOPS(e.Dir, file, o.Getenv)
 	if err != nil {
 		return "", false, err
 	}

@@ -26,19 +26,7 @@ func SetSecret(ctx context.Context, c *compiler.Compiler, name, value string, ge
 	if err != nil {
 		return "", "", err
 	}
-	data, err := secret.Read(e.Dir, s.SOPS)
-	if err != nil {
-		return "", "", err
-	}
-	f, err := secret.ParseSOPS(s.SOPS, data)
-	if err != nil {
-		return "", "", err
-	}
-	identities, err := secret.Identities(getenv)
-	if err != nil {
-		return "", "", err
-	}
-	editor, err := f.Edit(identities)
+	editor, _, err := openSOPS(e.Dir, s.SOPS, getenv)
 	if err != nil {
 		return "", "", err
 	}
@@ -53,6 +41,24 @@ func SetSecret(ctx context.Context, c *compiler.Compiler, name, value string, ge
 		return "", "", err
 	}
 	return s.SOPS, s.Key, WriteFile(e.Dir, s.SOPS, text)
+}
+
+// openSOPS returns the editor of a SOPS file with its plain text, and the content of the file.
+func openSOPS(root, file string, getenv func(string) string) (*secret.SOPSEditor, []byte, error) {
+	data, err := secret.Read(root, file)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := secret.ParseSOPS(file, data)
+	if err != nil {
+		return nil, nil, err
+	}
+	identities, err := secret.Identities(getenv)
+	if err != nil {
+		return nil, nil, err
+	}
+	editor, err := f.Edit(identities)
+	return editor, data, err
 }
 
 // onlySource returns the secret with a name, which must have one SOPS file in the clusters.
