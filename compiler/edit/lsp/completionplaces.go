@@ -1,6 +1,11 @@
 package lsp
 
-import "slices"
+import (
+	"maps"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
 
 // keys returns the keys that fit at the position: those of the map around it, or of the map
 // that is the value of the field whose value is typed.
@@ -17,7 +22,10 @@ func (c *completer) keys() []proposal {
 	}
 	switch n := len(path); {
 	case n >= 4 && path[0] == "releases" && path[2] == "patches":
-		return c.patchKeys(path)
+		if n == 4 || path[4] != "merge" && path[4] != "strategic" {
+			return nil
+		}
+		return c.objectKeys(append(slices.Clone(path[:4]), "target"), path[5:])
 	case n >= 3 && path[0] == "policies" && path[2] == "object":
 		return c.objectKeys(append(slices.Clone(path[:2]), "match"), path[3:])
 	}
@@ -37,11 +45,11 @@ func (c *completer) names(path []string) []proposal {
 	case n == 3 && path[0] == "releases" && path[2] == "depends":
 		return words("release", slices.DeleteFunc(c.releaseNames(), func(name string) bool { return name == path[1] }))
 	case n == 3 && path[2] == "defaults" && (path[0] == "releases" || path[0] == "secrets"):
-		return words("layer of this file", c.layerNames())
+		return words("layer of this file", c.layers(false))
 	case n == 3 && path[0] == "releases" && path[2] == "overridden":
-		return words("layer", c.layersAbove())
+		return words("layer", c.layers(true))
 	case isSelector(path, n-1) && path[n-1] == "labels":
-		return c.labelKeys()
+		return words("label", c.ofClusters(func(c *fleet.Cluster) []string { return slices.Collect(maps.Keys(c.Labels)) }))
 	}
 	return nil
 }
@@ -60,21 +68,23 @@ func (c *completer) values() []proposal {
 	last, above := path[n-1], path[n-2]
 	switch {
 	case last == "stage":
-		return words("stage", c.stages())
+		return words("stage", c.ofClusters(func(c *fleet.Cluster) []string { return c.Stages }))
 	case isSelector(path, n-2) && above == "ids":
 		return c.clusterPatterns()
 	case above == "between" && path[0] == "differences":
 		return c.clusterPatterns()
 	case above == "environments" && (isSelector(path, n-2) || path[0] == "images"):
-		return words("environment", c.environments())
+		return words("environment", c.ofClusters(func(c *fleet.Cluster) []string { return []string{c.Environment} }))
 	case isSelector(path, n-2) && above == "labels":
-		return words("label "+last, c.labelValues(last))
+		return words("label "+last, c.ofClusters(func(c *fleet.Cluster) []string { return []string{c.Labels[last]} }))
 	case above == "kinds", above == "replace" && path[0] == "releases":
 		return c.kinds()
 	case above == "releases" && n >= 3 && (path[n-3] == "match" || path[n-3] == "target"):
 		return words("release", c.releaseNames())
 	case above == "namespaces" && n >= 3 && (path[n-3] == "match" || path[n-3] == "target"):
-		return words("namespace", c.namespaces())
+		var namespaces []string
+		c.each("", func(_ *fleet.Cluster, r *fleet.Release) { namespaces = append(namespaces, r.Namespace) })
+		return words("namespace", namespaces)
 	case n == 5 && path[0] == "differences" && path[2] == "allow" && (above == "releases" || above == "charts"):
 		return words("release", c.releaseNames())
 	case above == "fields" && n >= 4:

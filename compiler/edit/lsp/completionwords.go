@@ -63,55 +63,32 @@ func (c *completer) releaseNames() (out []string) {
 	return slices.Compact(out)
 }
 
-func (c *completer) stages() (out []string) {
+// ofClusters returns texts of all clusters.
+func (c *completer) ofClusters(texts func(*fleet.Cluster) []string) (out []string) {
 	for _, cluster := range c.clusters {
-		out = append(out, cluster.Stages...)
+		out = append(out, texts(cluster)...)
 	}
 	return out
 }
 
-func (c *completer) environments() (out []string) {
-	for _, cluster := range c.clusters {
-		out = append(out, cluster.Environment)
-	}
-	return out
-}
-
-// layerNames returns the layer whose defaults the file may set, or all layers for a package.
-func (c *completer) layerNames() []string {
+// layers returns the names of the layers whose defaults the file may set, or with above those
+// whose defaults it may waive: its own, and those above it. For a package, these are all layers.
+func (c *completer) layers(above bool) (out []string) {
 	layers, err := load.Layers(c.root)
 	if err != nil {
 		return nil
 	}
 	var all []string
+	own := c.layer()
 	for _, l := range layers {
-		if l.Dir == c.layer() {
-			return []string{l.Name}
-		}
 		all = append(all, l.Name)
-	}
-	return all
-}
-
-// layersAbove returns the layers whose defaults the file may waive: its own and those above it,
-// or all layers for a package.
-func (c *completer) layersAbove() []string {
-	layers, err := load.Layers(c.root)
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for _, l := range layers {
-		if c.layer() == "" || fleet.IsWithin(c.layer(), l.Dir) {
+		if l.Dir == own || above && fleet.IsWithin(own, l.Dir) {
 			out = append(out, l.Name)
 		}
 	}
-	return out
-}
-
-// namespaces returns those of releases.
-func (c *completer) namespaces() (out []string) {
-	c.each("", func(_ *fleet.Cluster, r *fleet.Release) { out = append(out, r.Namespace) })
+	if own == "" || out == nil && !above {
+		return all
+	}
 	return out
 }
 
@@ -130,21 +107,6 @@ func (c *completer) clusterPatterns() []proposal {
 	}
 	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
 		out = append(out, proposal{text: dir + "/*", detail: fmt.Sprintf("%d clusters", dirs[dir])})
-	}
-	return out
-}
-
-func (c *completer) labelKeys() []proposal {
-	var keys []string
-	for _, cluster := range c.clusters {
-		keys = slices.AppendSeq(keys, maps.Keys(cluster.Labels))
-	}
-	return words("label", keys)
-}
-
-func (c *completer) labelValues(key string) (out []string) {
-	for _, cluster := range c.clusters {
-		out = append(out, cluster.Labels[key])
 	}
 	return out
 }
@@ -215,15 +177,6 @@ func (c *completer) kinds() []proposal {
 		}
 	}
 	return sorted(out)
-}
-
-// patchKeys returns the fields of the patched kinds below merge and strategic.
-func (c *completer) patchKeys(path []string) []proposal {
-	const in = 4 // the index of merge in releases.NAME.patches.NAME.merge
-	if len(path) > in && (path[in] == "merge" || path[in] == "strategic") {
-		return c.objectKeys(append(slices.Clone(path[:in]), "target"), path[in+1:])
-	}
-	return nil
 }
 
 // objectKeys returns the keys at a path of the objects that a selector selects by its kinds.
