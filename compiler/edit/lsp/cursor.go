@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -63,10 +64,7 @@ func (s *server) cursorAt(uri string, p position) *cursor {
 // newCursor returns the cursor at an offset of a text. If the text has a syntax error, it uses
 // the nodes that the parser recovered.
 func newCursor(root, file, text string, at int) *cursor {
-	syntax, err := parser.ParseFile(file, text, parser.ParseComments)
-	if syntax == nil {
-		syntax = &ast.File{Filename: file}
-	}
+	syntax, err := parseBroken(file, text)
 	c := &cursor{file: file, root: root, text: text, offset: at, syntax: syntax}
 	c.isComment = c.isInComment()
 	c.findNodes()
@@ -74,12 +72,10 @@ func newCursor(root, file, text string, at int) *cursor {
 	return c
 }
 
-// cursorIn returns the cursor at an offset of a parsed text that is not in a comment.
-func cursorIn(syntax *ast.File, root, file, text string, at int) *cursor {
-	c := &cursor{file: file, root: root, text: text, offset: at, syntax: syntax}
-	c.findNodes()
-	c.findPath(false)
-	return c
+// parseBroken parses a CUE file. With an error, it returns what the parser recovered.
+func parseBroken(file, text string) (*ast.File, error) {
+	parsed, err := parser.ParseFile(file, text, parser.ParseComments)
+	return cmp.Or(parsed, &ast.File{Filename: file}), err
 }
 
 // layer returns the directory of the layer that the document is in, relative to the root;
@@ -317,10 +313,7 @@ func importName(spec *ast.ImportSpec) string {
 	if spec.Name != nil {
 		return spec.Name.Name
 	}
-	path, err := literal.Unquote(spec.Path.Value)
-	if err != nil {
-		return ""
-	}
+	path, _ := literal.Unquote(spec.Path.Value)
 	return path[strings.LastIndexAny(path, "/:")+1:]
 }
 

@@ -7,22 +7,8 @@ import (
 	"strings"
 
 	"cuelang.org/go/cue/ast"
-	"cuelang.org/go/cue/literal"
-	"cuelang.org/go/cue/parser"
 	"cuelang.org/go/cue/token"
 )
-
-// labelKey returns the key of a label, false for a pattern or an interpolation.
-func labelKey(l ast.Label) (string, bool) {
-	switch l := l.(type) {
-	case *ast.Ident:
-		return l.Name, true
-	case *ast.BasicLit:
-		name, err := literal.Unquote(l.Value)
-		return name, err == nil
-	}
-	return "", false
-}
 
 // structsOf returns the declarations of the structs that an expression unifies or chooses
 // from.
@@ -45,18 +31,11 @@ func structsOf(e ast.Expr) []ast.Decl {
 // eachField calls found for each field in declarations, outer fields first, also for those
 // with a condition. It skips patterns and the fields below them.
 func eachField(decls []ast.Decl, path []string, found func(path []string, f *ast.Field)) {
-	for _, d := range decls {
-		switch d := d.(type) {
-		case *ast.Field:
-			if key, ok := labelKey(d.Label); ok {
-				at := append(slices.Clone(path), key)
-				found(at, d)
-				eachField(structsOf(d.Value), at, found)
-			}
-		case *ast.EmbedDecl:
-			eachField(structsOf(d.Expr), path, found)
-		case *ast.Comprehension:
-			eachField(structsOf(d.Value), path, found)
+	for _, f := range topFields(decls) {
+		if key, _, err := ast.LabelName(f.Label); err == nil {
+			at := append(slices.Clone(path), key)
+			found(at, f)
+			eachField(structsOf(f.Value), at, found)
 		}
 	}
 }
@@ -74,11 +53,7 @@ func (s *server) fieldLocations(root string, field []string) []location {
 		if !strings.Contains(text, field[len(field)-1]) {
 			return nil
 		}
-		syntax, _ := parser.ParseFile(file, text)
-		if syntax == nil {
-			return nil
-		}
-		eachField(syntax.Decls, nil, func(path []string, f *ast.Field) {
+		eachField(parse(file, text).Decls, nil, func(path []string, f *ast.Field) {
 			if value, _ := valuePath(path); slices.Equal(value, field) {
 				out = append(out, location{texts.uri(file), nodeRange(text, f.Label)})
 			}

@@ -7,7 +7,6 @@ import (
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/literal"
-	"cuelang.org/go/cue/parser"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -82,12 +81,8 @@ func (f *fixer) replacements() map[string][]replacement {
 	return map[string][]replacement{file: {*r}}
 }
 
-// offset returns the offset of the fault in the text; -1 when the text is shorter.
-func (f *fixer) offset(text string) int {
-	return offsetOf(text, place(f.fault))
-}
-
-// offsetOf returns the offset of a position whose line and column, in bytes, count from 1.
+// offsetOf returns the offset of a position whose line and column, in bytes, count from 1; -1
+// when the text is shorter.
 func offsetOf(text string, at diag.Pos) int {
 	from := 0
 	for range at.Line - 1 {
@@ -105,17 +100,14 @@ func offsetOf(text string, at diag.Pos) int {
 
 // parse returns the syntax of a CUE file, as far as the parser can read it.
 func parse(file, text string) *ast.File {
-	parsed, _ := parser.ParseFile(file, text, parser.ParseComments)
-	if parsed == nil {
-		return &ast.File{Filename: file}
-	}
+	parsed, _ := parseBroken(file, text)
 	return parsed
 }
 
 // name replaces the misspelt key or text: the one at the fault, or else the nearest around
 // it.
 func (f *fixer) name(file, text string) *replacement {
-	at := f.offset(text)
+	at := offsetOf(text, place(f.fault))
 	var found ast.Node
 	ast.Walk(parse(file, text), func(n ast.Node) bool {
 		if _, ok := n.(*ast.File); ok {
@@ -170,7 +162,7 @@ func isText(e ast.Expr, text string) bool {
 
 // value replaces the literal at the fault, or that of the field there.
 func (f *fixer) value(file, text string) *replacement {
-	at := f.offset(text)
+	at := offsetOf(text, place(f.fault))
 	var found ast.Expr
 	ast.Walk(parse(file, text), func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -205,7 +197,7 @@ func isScalar(e ast.Expr) bool {
 
 // source replaces source text at the fault, or in its line if it is there once.
 func (f *fixer) source(text string) *replacement {
-	at := f.offset(text)
+	at := offsetOf(text, place(f.fault))
 	if at < 0 || f.Old == "" {
 		return nil
 	}

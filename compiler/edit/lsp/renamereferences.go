@@ -2,6 +2,7 @@ package lsp
 
 import (
 	"slices"
+	"strings"
 
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/token"
@@ -35,7 +36,7 @@ func (r *renamer) references(parsed *ast.File) {
 		if !slices.Equal(c.reference, []string{"releases", r.before}) || slices.ContainsFunc(r.edits[r.file], func(e replacement) bool { return e.from == name.Pos().Offset() }) {
 			return true
 		}
-		if _, bare := n.(*ast.Ident); bare && ast.StringLabelNeedsQuoting(r.after) && !r.isSelected(c) {
+		if _, bare := n.(*ast.Ident); bare && ast.StringLabelNeedsQuoting(r.after) && !strings.HasSuffix(r.text[:c.offset], ".") {
 			r.computed = append(r.computed, r.pos(n))
 			return true
 		}
@@ -46,12 +47,10 @@ func (r *renamer) references(parsed *ast.File) {
 
 // cursor returns the cursor at a node of the file.
 func (r *renamer) cursor(parsed *ast.File, n ast.Node) *cursor {
-	return cursorIn(parsed, r.root, r.file, r.text, n.Pos().Offset())
-}
-
-// isSelected reports whether the name at a cursor is behind a dot.
-func (r *renamer) isSelected(c *cursor) bool {
-	return c.offset > 0 && r.text[c.offset-1] == '.'
+	c := &cursor{file: r.file, root: r.root, text: r.text, offset: n.Pos().Offset(), syntax: parsed}
+	c.findNodes()
+	c.findPath(false)
+	return c
 }
 
 // comparison replaces the name in a comparison with the key of a loop over the releases:

@@ -38,7 +38,7 @@ func (s *server) documentSymbol(_ context.Context, p positionParams) (any, error
 	}
 	out := []documentSymbol{}
 	for _, f := range topFields(cur.syntax.Decls) {
-		key, _ := labelKey(f.Label)
+		key, _, _ := ast.LabelName(f.Label)
 		what, named := namedFields[key]
 		if !named || len(structsOf(f.Value)) == 0 {
 			out = append(out, cur.symbols([]ast.Decl{f}, 0)...)
@@ -120,7 +120,7 @@ func (c *cursor) stages(list *ast.ListLit) []documentSymbol {
 				continue
 			}
 			lit, ok := f.Value.(*ast.BasicLit)
-			if key, _ := labelKey(f.Label); key == "name" && ok {
+			if key, _, _ := ast.LabelName(f.Label); key == "name" && ok {
 				out = append(out, documentSymbol{Name: c.key(lit), Kind: symbolProperty, Range: nodeRange(c.text, e), SelectionRange: nodeRange(c.text, lit)})
 			}
 		}
