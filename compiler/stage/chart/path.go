@@ -372,14 +372,10 @@ func (s *Source) Files(ctx context.Context, ref fleet.ChartRef) ([]string, error
 		return nil, fmt.Errorf("read the fleet's root: %w", err)
 	}
 	defer root.Close()
-	files := vendoredSchemas(root, ref)
-	for _, of := range append(dependencies(ref), ref) {
-		if of.Path != "" {
-			continue
-		}
-		name := vendoredName(of)
-		if _, err := root.Lstat(filepath.FromSlash(name)); err == nil { // not vendored otherwise
-			files = append(files, name)
+	var files []string
+	for _, p := range s.pinnedFiles(ref) {
+		if _, err := root.Lstat(filepath.FromSlash(p.name)); err == nil { // not vendored otherwise
+			files = append(files, p.name)
 		}
 	}
 	if ref.Path == "" {

@@ -101,3 +101,15 @@ func (p pinnedFile) fetch(ctx context.Context) ([]byte, error) {
 	}
 	return data, nil
 }
+
+// verify downloads a file again and checks its digest, also that of the copy in the fleet's
+// repository. Offline, it checks the copy there or in the store.
+func (s *Source) verify(ctx context.Context, p pinnedFile) ([]byte, error) {
+	if s.Offline {
+		return s.read(ctx, p)
+	}
+	if _, err := s.vendored(p); err != nil {
+		return nil, err
+	}
+	return p.fetch(ctx)
+}

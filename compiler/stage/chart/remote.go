@@ -121,10 +121,7 @@ func (s *Source) VerifyRemote(ctx context.Context, src fleet.RemoteSource) error
 	if src.IsChart() {
 		return s.Verify(ctx, src.Chart)
 	}
-	_, err := s.read(ctx, s.remote(src))
-	if err == nil && !s.Offline {
-		_, err = s.remote(src).fetch(ctx)
-	}
+	_, err := s.verify(ctx, s.remote(src))
 	return err
 }
 

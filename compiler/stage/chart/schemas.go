@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"os"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -138,37 +136,9 @@ func (s *Source) schema(ref fleet.ChartRef, at, want string) pinnedFile {
 	}
 }
 
-// verifySchemas checks pinned documents as [Source.Verify] checks the archive.
-func (s *Source) verifySchemas(ctx context.Context, ref fleet.ChartRef) error {
-	var faults diag.List
-	for at, want := range ref.Schemas.All() {
-		var err error
-		if s.Offline {
-			_, err = s.read(ctx, s.schema(ref, at, want))
-		} else {
-			_, err = s.schema(ref, at, want).fetch(ctx)
-		}
-		faults.Add(err)
-	}
-	return faults.Err()
-}
-
 // schemaName returns the path of a pinned document in the fleet's repository.
 func schemaName(at, digest string) string {
 	const short = 12
 	base := strings.TrimSuffix(path.Base(at), ".json")
 	return fmt.Sprintf("%s/%s-%s.json", vendor, notInName.ReplaceAllString(base, "_"), strings.TrimPrefix(digest, "sha256:")[:short])
-}
-
-// vendoredSchemas returns the files of the fleet's repository with pinned documents
-// of a chart.
-func vendoredSchemas(root *os.Root, ref fleet.ChartRef) []string {
-	var files []string
-	for at, want := range ref.Schemas.All() {
-		name := schemaName(at, want)
-		if _, err := root.Lstat(filepath.FromSlash(name)); err == nil {
-			files = append(files, name)
-		}
-	}
-	return files
 }

@@ -21,6 +21,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -131,20 +132,22 @@ func contentDigest(ref fleet.ChartRef, files []fleet.File) string {
 // Has reports whether the fleet's repository or the store has the archive with the
 // pinned digest. It is always true for a chart by path, which has no digest.
 func (s *Source) Has(ctx context.Context, ref fleet.ChartRef) bool {
-	if checkRef(ref) != nil {
-		return false
-	}
+	return checkRef(ref) == nil && !slices.ContainsFunc(s.pinnedFiles(ref), func(p pinnedFile) bool { return !s.has(ctx, p) })
+}
+
+// pinnedFiles returns the documents of schemas, the archives of dependencies and the archive
+// that a chart pins.
+func (s *Source) pinnedFiles(ref fleet.ChartRef) []pinnedFile {
+	var out []pinnedFile
 	for at, want := range ref.Schemas.All() {
-		if !s.has(ctx, s.schema(ref, at, want)) {
-			return false
+		out = append(out, s.schema(ref, at, want))
+	}
+	for _, of := range append(dependencies(ref), ref) {
+		if of.Path == "" {
+			out = append(out, s.archive(of))
 		}
 	}
-	for _, dep := range dependencies(ref) {
-		if !s.has(ctx, s.archive(dep)) {
-			return false
-		}
-	}
-	return ref.Path != "" || s.has(ctx, s.archive(ref))
+	return out
 }
 
 // Verify downloads the chart and its pinned dependencies again, also if they are in
@@ -156,8 +159,13 @@ func (s *Source) Verify(ctx context.Context, ref fleet.ChartRef) error {
 	if err := checkRef(ref); err != nil {
 		return err
 	}
-	if err := s.verifySchemas(ctx, ref); err != nil {
-		return err
+	var faults diag.List
+	for at, want := range ref.Schemas.All() {
+		_, err := s.verify(ctx, s.schema(ref, at, want))
+		faults.Add(err)
+	}
+	if len(faults) > 0 {
+		return faults.Err()
 	}
 	for _, dep := range dependencies(ref) {
 		if _, err := s.verified(ctx, dep); err != nil {
@@ -183,15 +191,7 @@ func (s *Source) Verify(ctx context.Context, ref fleet.ChartRef) error {
 
 // verified downloads a remote chart again and returns its files.
 func (s *Source) verified(ctx context.Context, ref fleet.ChartRef) ([]fleet.File, error) {
-	archive := s.archive(ref)
-	data, err := s.vendored(archive)
-	switch {
-	case err != nil:
-	case !s.Offline:
-		data, err = archive.fetch(ctx)
-	case data == nil:
-		data, err = s.stored(ctx, archive)
-	}
+	data, err := s.verify(ctx, s.archive(ref))
 	if err != nil {
 		return nil, err
 	}
