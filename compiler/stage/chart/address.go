@@ -95,11 +95,13 @@ func splitRepo(text string) (repo, dir string) {
 		}
 		repo, dir = strings.Join(names[:n], "/"), strings.Join(names[n:], "/")
 	}
-	if dir = strings.Trim(dir, "/"); dir != "" {
-		dir = path.Clean(dir)
+	return scheme + "://" + repo, cleanDir(dir)
+}
+
+// cleanDir returns the path of a directory below the root of a repository; empty for the root.
+func cleanDir(dir string) string {
+	if dir = path.Clean(strings.Trim(dir, "/")); dir == "." {
+		return ""
 	}
-	if dir == "." {
-		dir = ""
-	}
-	return scheme + "://" + repo, dir
+	return dir
 }

@@ -132,7 +132,7 @@ func (b *budget) untar(data []byte) ([]fleet.File, error) {
 			return nil, fmt.Errorf("two files have the name %s", name)
 		}
 		seen[name] = true
-		content, err := b.raw(in, name, hd.Size)
+		content, err := b.file(in, name, hd.Size)
 		if err != nil {
 			return nil, err
 		}
@@ -156,14 +156,8 @@ func (b *budget) entry() error {
 	return nil
 }
 
-// file reads a file of the given size and drops its byte order mark.
+// file reads a file of the given size.
 func (b *budget) file(in io.Reader, name string, size int64) ([]byte, error) {
-	content, err := b.raw(in, name, size)
-	return bytes.TrimPrefix(content, []byte(bom)), err
-}
-
-// raw reads a file of the given size without changing it.
-func (b *budget) raw(in io.Reader, name string, size int64) ([]byte, error) {
 	if size > maxFile {
 		return nil, fmt.Errorf("%s is larger than %d MiB", name, maxFile>>20)
 	}

@@ -226,9 +226,7 @@ func besides(at fleet.ChartRef, name, dir string) (fleet.ChartRef, error) {
 		err = checkPath(out.Path)
 	case at.Git.URL != "":
 		out.Git = at.Git
-		if out.Git.Path = path.Join(at.Git.Path, dir); out.Git.Path == "." {
-			out.Git.Path = ""
-		}
+		out.Git.Path = cleanDir(path.Join(at.Git.Path, dir))
 		err = checkGit(out.Git)
 	default:
 		return out, fault(diag.CodeChartDependencies, "use another version of the chart: helm package puts dependencies into charts",

@@ -174,13 +174,9 @@ func (g gitRepo) noChart(ctx context.Context, commit string, ref fleet.GitRef) e
 			charts = append(charts, "//"+oneLine(path.Dir(name)))
 		}
 	}
-	hint := "use another repository: this one has no charts"
-	if len(charts) > 0 {
-		hint = oneOf("//"+ref.Path, charts)
-	}
 	where := "at its root"
 	if ref.Path != "" {
 		where = "in " + ref.Path
 	}
-	return fault(diag.CodeChartNotFound, hint, "%s has no chart %s at %s", g.url, where, ref.Ref)
+	return fault(diag.CodeChartNotFound, oneOfCharts("//"+ref.Path, charts), "%s has no chart %s at %s", g.url, where, ref.Ref)
 }

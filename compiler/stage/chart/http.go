@@ -84,11 +84,7 @@ func (x index) versions(repo, name string) ([]*entry, error) {
 		names = append(names, oneLine(n))
 	}
 	slices.Sort(names)
-	hint := "use another repository: this one has no charts"
-	if len(names) > 0 {
-		hint = oneOf(name, names)
-	}
-	return nil, fault(diag.CodeChartNotFound, hint, "%s has no chart %s", repo, name)
+	return nil, fault(diag.CodeChartNotFound, oneOfCharts(name, names), "%s has no chart %s", repo, name)
 }
 
 // entries returns the entries of a chart in the index of its repository, and their versions.

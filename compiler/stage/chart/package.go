@@ -58,12 +58,7 @@ func Package(name string, versions ...Resolution) []byte {
 		if versionForm.MatchString(first.Version) {
 			writeFields(&b, "\t\t", "version", pin.version)
 		}
-		b.WriteString("\t\tgit: {\n")
-		fields := []string{"url", quote(ref.Git.URL), "ref", pin.ref}
-		if ref.Git.Path != "" {
-			fields = append(fields, "path", quote(ref.Git.Path))
-		}
-		writeFields(&b, "\t\t\t", fields...)
+		writeGit(&b, ref.Git, pin.ref)
 		b.WriteString("\t\t}\n")
 		writeFields(&b, "\t\t", "digest", pin.digest)
 	default:
@@ -127,6 +122,17 @@ func writeDigests(b *bytes.Buffer, field string, versions []Resolution, of func(
 		b.WriteString("[version]")
 	}
 	b.WriteString("\n")
+}
+
+// writeGit writes the beginning of a field with a directory of a git repository at a ref, which
+// is an expression.
+func writeGit(b *bytes.Buffer, git fleet.GitRef, ref string) {
+	b.WriteString("\t\tgit: {\n")
+	fields := []string{"url", quote(git.URL), "ref", ref}
+	if git.Path != "" {
+		fields = append(fields, "path", quote(git.Path))
+	}
+	writeFields(b, "\t\t\t", fields...)
 }
 
 // writeFields writes keys and expressions as lines, with aligned expressions.

@@ -72,11 +72,7 @@ func notThere(root *os.Root, name string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return outside(root, name, err)
 	}
-	hint := "write the path relative to the fleet's root"
-	siblings := chartsIn(root, path.Dir(name))
-	if len(siblings) > 0 {
-		hint = oneOf(name, siblings)
-	}
+	hint := cmp.Or(oneOf(name, chartsIn(root, path.Dir(name))), "write the path relative to the fleet's root")
 	return &diag.Diag{Code: diag.CodeChartPath, Msg: name + " does not exist in the fleet", Hint: hint, Cause: err}
 }
 
@@ -268,7 +264,7 @@ func (w *walker) one(name string, from *os.Root, at string, above []fs.FileInfo)
 	if err != nil {
 		return err
 	}
-	w.files = append(w.files, fleet.File{Name: name, Data: content})
+	w.files = append(w.files, fleet.File{Name: name, Data: bytes.TrimPrefix(content, []byte(bom))})
 	return nil
 }
 

@@ -40,7 +40,7 @@ type imageRepository struct {
 
 // NewRegistryImages returns a client. With offline, each request is a fault.
 func NewRegistryImages(offline bool) *RegistryImages {
-	return &RegistryImages{offline: offline, transport: newWaiting(RegistryTransport())}
+	return &RegistryImages{offline: offline, transport: WaitingTransport(RegistryTransport())}
 }
 
 // Tags returns the tags of a repository, as in ghcr.io/example/app, in the order of the

@@ -35,17 +35,15 @@ type waitingTransport struct {
 // WaitingTransport returns a transport that waits as Retry-After says and repeats the request, at
 // most two minutes in all. It repeats a request with a body only if that
 // has GetBody.
-func WaitingTransport(base http.RoundTripper) http.RoundTripper { return newWaiting(base) }
+func WaitingTransport(base http.RoundTripper) http.RoundTripper {
+	return &waitingTransport{base: base, wait: sleep, now: time.Now}
+}
 
 // retryingTransport is [WaitingTransport] for servers that are not registries: it also repeats what
 // [OpenRegistry] repeats without Retry-After, requests that are limited or that a proxy answers.
 func retryingTransport(base http.RoundTripper) http.RoundTripper {
 	return transport.NewRetry(WaitingTransport(base), transport.WithRetryBackoff(backoff), transport.WithRetryStatusCodes(
 		http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout))
-}
-
-func newWaiting(base http.RoundTripper) *waitingTransport {
-	return &waitingTransport{base: base, wait: sleep, now: time.Now}
 }
 
 // mayWait reports whether a request may wait, and counts the time that the wait adds to

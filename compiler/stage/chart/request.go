@@ -108,20 +108,11 @@ func inRepo(repo, name, version string) (fleet.ChartRef, error) {
 
 // inGit parses URL//PATH.
 func inGit(raw, ref string) (fleet.ChartRef, error) {
-	git := fleet.GitRef{URL: raw, Ref: ref}
-	if ref == "" {
-		git.Ref = "HEAD"
-	}
+	git := fleet.GitRef{URL: raw, Ref: cmp.Or(ref, "HEAD")}
 	if scheme, rest, _ := strings.Cut(raw, "://"); len(rest) > 1 {
 		// Skip the first byte: the path of a file:// URL starts with a slash.
 		if i := strings.Index(rest[1:], "//"); i >= 0 {
-			git.URL = scheme + "://" + rest[:i+1]
-			if git.Path = strings.Trim(rest[i+1:], "/"); git.Path != "" {
-				git.Path = path.Clean(git.Path)
-			}
-			if git.Path == "." {
-				git.Path = ""
-			}
+			git.URL, git.Path = scheme+"://"+rest[:i+1], cleanDir(rest[i+1:])
 		}
 	}
 	return fleet.ChartRef{Git: git}, checkGit(git)
@@ -155,4 +146,9 @@ func oneOf(word string, among []string) string {
 		return diag.OneOf(word, among)
 	}
 	return diag.OneOf(word, among[:few]) + " or others"
+}
+
+// oneOfCharts is oneOf for the charts of a repository.
+func oneOfCharts(name string, charts []string) string {
+	return cmp.Or(oneOf(name, charts), "use another repository: this one has no charts")
 }

@@ -65,7 +65,7 @@ func (f *Fetch) Get(ctx context.Context, address string) (*fleet.RemoteFiles, er
 	if err != nil {
 		return nil, err
 	}
-	return &fleet.RemoteFiles{Name: git.URL + "@" + files.commit + "-" + git.Ref, Path: atRoot(git.Path), Files: files}, nil
+	return &fleet.RemoteFiles{Name: git.URL + "@" + files.commit + "-" + git.Ref, Path: path.Clean(git.Path), Files: files}, nil
 }
 
 // Chart downloads the newest version of a chart in a repository, in the range of ref.
@@ -158,17 +158,10 @@ func remoteFilesOf(src fleet.RemoteSource, files map[string][]byte) *fleet.Remot
 	if src.Git.URL == "" {
 		out.Name, out.Path = path.Dir(src.Address), path.Base(src.Address)
 	} else {
-		out.Name, out.Path = src.Git.URL+"@"+src.Git.Ref[:short], atRoot(src.Git.Path)
+		out.Name, out.Path = src.Git.URL+"@"+src.Git.Ref[:short], path.Clean(src.Git.Path)
 	}
 	out.Name += "-" + strings.TrimPrefix(src.Digest, "sha256:")[:short]
 	return out
-}
-
-func atRoot(dir string) string {
-	if dir == "" {
-		return "."
-	}
-	return dir
 }
 
 // A fileMap maps paths to file contents.
@@ -207,12 +200,7 @@ func Sources(pins []fleet.RemoteSource) []byte {
 			writeChart(&b, pin.Chart)
 		}
 		if pin.Git.URL != "" {
-			b.WriteString("\t\tgit: {\n")
-			fields := []string{"url", quote(pin.Git.URL), "ref", quote(pin.Git.Ref)}
-			if pin.Git.Path != "" {
-				fields = append(fields, "path", quote(pin.Git.Path))
-			}
-			writeFields(&b, "\t\t\t", fields...)
+			writeGit(&b, pin.Git, quote(pin.Git.Ref))
 			b.WriteString("\t\t\tdirs: [\n")
 			for _, dir := range pin.Dirs {
 				fmt.Fprintf(&b, "\t\t\t\t%s,\n", quote(dir))
