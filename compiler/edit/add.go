@@ -110,7 +110,7 @@ func AddChart(ctx context.Context, c *compiler.Compiler, req chart.Request, name
 		p.pkg = packages[i]
 	}
 	p.addExisting()
-	if _, err := p.write(ctx); err != nil {
+	if _, err := writePins(ctx, &p); err != nil {
 		return nil, err
 	}
 	if err := a.setPinned(ctx, &p); err != nil {

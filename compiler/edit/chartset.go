@@ -57,38 +57,19 @@ func (e *ChartEditor) Pin(ctx context.Context, pins []ChartPin, edits load.Edits
 		} else {
 			p.addBesideDefault()
 		}
-		if err := p.pinSchemas(ctx); err != nil {
-			return nil, err
-		}
-		p.addUntyped()
 	}
-	if len(out.pinnings) == 0 {
-		return out, nil
-	}
-	after := out.pinnings[0].evaluate(ctx)
-	for _, p := range out.pinnings {
-		if p.removeUnused(after); ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err := p.text(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	_, err := writePins(ctx, out.pinnings...)
+	return out, err
 }
 
 // resolve finds the new version of a chart.
 func (e *ChartEditor) resolve(ctx context.Context, pin ChartPin) (chart.Resolution, error) {
-	ref := pin.Package.Pins[0].Ref
-	wanted := chart.Request{Ref: ref.Name, Repo: ref.Repo, Version: pin.Version}
-	if ref.Git.URL != "" {
-		wanted = chart.Request{Ref: "git+" + ref.Git.URL + "//" + ref.Git.Path, Version: pin.Version}
-	}
+	wanted := requestOf(pin.Package.Pins[0].Ref, pin.Version)
 	if r, ok := e.resolved[wanted]; ok {
 		return r, nil
 	}
 	r, err := e.Source.Resolve(ctx, wanted)
-	if err == nil {
+	if err == nil { // another group may ask again after a failed request
 		if e.resolved == nil {
 			e.resolved = map[chart.Request]chart.Resolution{}
 		}

@@ -65,14 +65,17 @@ func UpdateChart(ctx context.Context, c *compiler.Compiler, req ChartUpdateReque
 	}
 	if req.In == "" {
 		p.addExisting()
-	} else if err := p.addForLayer(req.In, before.All()); err != nil {
-		return nil, err
+	} else {
+		if err := p.selectIn(req.In, before.All()); err != nil {
+			return nil, err
+		}
+		p.addBesideDefault()
 	}
-	after, err := p.write(ctx)
+	after, err := writePins(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	if u.Files, err = p.changed(); err != nil || len(u.Files) == 0 {
+	if u.Files, err = changedFiles(p.root, p.edits); err != nil || len(u.Files) == 0 {
 		return u, err
 	}
 	if err := u.compare(ctx, p, req, before, after); err != nil || req.DryRun {
@@ -111,10 +114,7 @@ func pinningOf(ctx context.Context, c *compiler.Compiler, req ChartUpdateRequest
 		}
 	}
 	p := &pinning{c: c, source: c.Source(root), root: root, pkg: pkg, edits: load.Edits{}}
-	wanted := chart.Request{Ref: ref.Name, Repo: ref.Repo, Version: req.Version}
-	if ref.Git.URL != "" {
-		wanted = chart.Request{Ref: "git+" + ref.Git.URL + "//" + ref.Git.Path, Version: req.Version}
-	}
+	wanted := requestOf(ref, req.Version)
 	if wanted.Version == "" {
 		found, err := p.source.Versions(ctx, ref)
 		if err != nil {
@@ -125,6 +125,14 @@ func pinningOf(ctx context.Context, c *compiler.Compiler, req ChartUpdateRequest
 	resolved, err := p.source.Resolve(ctx, wanted)
 	p.versions = []chart.Resolution{resolved}
 	return p, err
+}
+
+// requestOf returns the request for a version of the chart of a remote reference.
+func requestOf(ref fleet.ChartRef, version string) chart.Request {
+	if ref.Git.URL != "" {
+		return chart.Request{Ref: "git+" + ref.Git.URL + "//" + ref.Git.Path, Version: version}
+	}
+	return chart.Request{Ref: ref.Name, Repo: ref.Repo, Version: version}
 }
 
 // findPackage returns the package with the given name, or with a chart of that name.
@@ -156,15 +164,6 @@ func findPackage(packages []load.Package, name string) (load.Package, error) {
 		none.Hint = diag.OneOf(name, names)
 	}
 	return load.Package{}, none
-}
-
-// addForLayer adds the version to the package and selects it in a layer.
-func (p *pinning) addForLayer(name string, f *fleet.Fleet) error {
-	if err := p.selectIn(name, f); err != nil {
-		return err
-	}
-	p.addBesideDefault()
-	return nil
 }
 
 // selectIn selects the new version in a layer.

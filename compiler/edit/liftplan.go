@@ -24,19 +24,19 @@ func (t *tree) plan(paths [][]string) []*liftMove {
 	if len(t.layers) == 0 {
 		return nil
 	}
-	p := liftPlanner{}
+	var moves []*liftMove
 	seen := map[string]bool{}
 	for _, l := range t.layers {
 		l.settings.leaves(nil, func(path []string) {
 			key := strings.Join(path, "\x00")
 			if !seen[key] && (len(paths) == 0 || slices.ContainsFunc(paths, func(want []string) bool { return isBelow(path, want) })) {
 				seen[key] = true
-				p.lift(t.layers[0], path)
+				moves = append(moves, liftTo(t.layers[0], path)...)
 			}
 		})
 	}
-	slices.SortStableFunc(p.moves, func(a, b *liftMove) int { return strings.Compare(a.to.Dir, b.to.Dir) })
-	return p.moves
+	slices.SortStableFunc(moves, func(a, b *liftMove) int { return strings.Compare(a.to.Dir, b.to.Dir) })
+	return moves
 }
 
 // isBelow reports whether a path in settings is at or below a path of explain, in which
@@ -47,29 +47,23 @@ func isBelow(path, want []string) bool {
 	return len(path) >= len(want) && slices.Equal(path[:len(want)], want)
 }
 
-// A liftPlanner collects moves.
-type liftPlanner struct{ moves []*liftMove }
-
-// lift adds the moves of a path into a layer, or into layers below it. A layer with one
+// liftTo returns the moves of a path into a layer, or into layers below it. A layer with one
 // layer below takes no values: one cluster does not show the common values. Neither does one
 // whose files are all links.
-func (p *liftPlanner) lift(l *layer, path []string) {
-	if len(l.below) == 0 {
-		return
-	}
+func liftTo(l *layer, path []string) (out []*liftMove) {
 	own := l.settings.get(path)
 	value, isLiteral := own.literal()
 	if own == nil || isLiteral {
 		m := &liftMove{path: path, to: l, value: value, isSet: own != nil}
 		if len(l.below) > 1 && slices.ContainsFunc(l.files, func(f *sourceFile) bool { return !f.isLink }) &&
 			!slices.ContainsFunc(l.below, func(b *layer) bool { return !m.sets(b) }) {
-			p.moves = append(p.moves, m)
-			return
+			return []*liftMove{m}
 		}
 	}
 	for _, b := range l.below {
-		p.lift(b, path)
+		out = append(out, liftTo(b, path)...)
 	}
+	return out
 }
 
 // sets reports whether a layer, or all layers below it, set the value, and none sets another

@@ -62,27 +62,29 @@ func compareVersions(a, b string) int {
 	return v.Compare(w)
 }
 
-// write adds the edit of the package's file, and evaluates the fleet with all edits. It
-// removes versions that are unused and not the default, if all clusters can be evaluated.
-func (p *pinning) write(ctx context.Context) (compiler.Evaluation, error) {
-	var after compiler.Evaluation
-	if err := p.pinSchemas(ctx); err != nil {
-		return after, err
+// writePins adds the edits of the files of packages, which share their edits, and evaluates the
+// fleet with all of them, unless the packages are new.
+func writePins(ctx context.Context, pins ...*pinning) (after compiler.Evaluation, err error) {
+	for _, p := range pins {
+		if err := p.pinSchemas(ctx); err != nil {
+			return after, err
+		}
+		// Without types, on which the evaluation of layers does not depend.
+		p.edits[p.pkg.File] = chart.Package(p.pkg.Name, p.versions...)
 	}
-	if len(p.pkg.Pins) > 0 {
-		p.addUntyped()
-		after = p.evaluate(ctx)
-		p.removeUnused(after)
+	if slices.ContainsFunc(pins, func(p *pinning) bool { return len(p.pkg.Pins) > 0 }) {
+		after = pins[0].evaluate(ctx)
 	}
-	if err := ctx.Err(); err != nil {
-		return after, err
+	for _, p := range pins {
+		if p.removeUnused(after); ctx.Err() != nil {
+			return after, ctx.Err()
+		}
+		if err := p.text(ctx); err != nil {
+			return after, err
+		}
 	}
-	return after, p.text(ctx)
+	return after, nil
 }
-
-// addUntyped adds the edit of the package's file without types. The evaluation of layers
-// does not depend on the types.
-func (p *pinning) addUntyped() { p.edits[p.pkg.File] = chart.Package(p.pkg.Name, p.versions...) }
 
 // removeUnused removes versions that are unused and not the default, if all clusters can be
 // evaluated.
@@ -174,15 +176,15 @@ func (p *pinning) text(ctx context.Context) error {
 	return err
 }
 
-// changed returns the files that the edits change, sorted.
-func (p *pinning) changed() ([]string, error) {
+// changedFiles returns the files that edits change, sorted.
+func changedFiles(root string, edits load.Edits) ([]string, error) {
 	var out []string
-	for _, file := range slices.Sorted(maps.Keys(p.edits)) {
-		existing, err := ReadFile(p.root, file)
+	for _, file := range slices.Sorted(maps.Keys(edits)) {
+		existing, err := ReadFile(root, file)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		if err != nil || !bytes.Equal(existing, p.edits[file]) {
+		if err != nil || !bytes.Equal(existing, edits[file]) {
 			out = append(out, file)
 		}
 	}

@@ -46,13 +46,13 @@ func RefreshCharts(ctx context.Context, c *compiler.Compiler, names ...string) (
 			faults.Add(inPackage(pkg, err))
 		}
 	}
-	if err := r.removeUnused(ctx, pinnings); err != nil {
+	if err := removeUnused(ctx, pinnings); err != nil {
 		return nil, err
 	}
 	var kept []RefreshedChart
 	for i, p := range pinnings {
 		if p != nil {
-			if err := r.finish(ctx, p, &out[i]); err != nil {
+			if err := finish(ctx, p, &out[i]); err != nil {
 				faults.Add(inPackage(packages[i], err))
 				continue
 			}
@@ -179,7 +179,7 @@ func (r *refresh) resolve(ctx context.Context, pkg load.ChangedPackage, stated l
 	case written != nil:
 		return r.source.Describe(ctx, written.Ref)
 	}
-	v, err := r.source.Resolve(ctx, chart.Request{Ref: ref.Name, Repo: ref.Repo, Version: stated.Version})
+	v, err := r.source.Resolve(ctx, requestOf(ref, stated.Version))
 	if err == nil && v.Ref.Version != stated.Version {
 		return v, &diag.Diag{
 			Code: diag.CodeNoVersion,
@@ -192,7 +192,7 @@ func (r *refresh) resolve(ctx context.Context, pkg load.ChangedPackage, stated l
 
 // resolveGit keeps the pin that fleetc wrote if the commit has the same files.
 func (r *refresh) resolveGit(ctx context.Context, ref fleet.ChartRef, written *load.Pin) (chart.Resolution, error) {
-	v, err := r.source.Resolve(ctx, chart.Request{Ref: "git+" + ref.Git.URL + "//" + ref.Git.Path, Version: ref.Git.Ref})
+	v, err := r.source.Resolve(ctx, requestOf(ref, ref.Git.Ref))
 	if err != nil || written == nil || v.Ref.Digest != written.Ref.Digest {
 		return v, err
 	}
@@ -213,15 +213,11 @@ func (r *refresh) resolveGit(ctx context.Context, ref fleet.ChartRef, written *l
 }
 
 // removeUnused removes versions that no cluster uses, if all clusters can be evaluated.
-func (r *refresh) removeUnused(ctx context.Context, pinnings []*pinning) error {
-	if !slices.ContainsFunc(pinnings, func(p *pinning) bool { return p != nil && len(p.versions) > 1 }) {
-		return ctx.Err()
-	}
-	edited := *r.c
-	edited.Dir, edited.Edits = r.root, r.edits
-	after := edited.Evaluate(ctx, nil)
-	for _, p := range pinnings {
-		if p != nil {
+func removeUnused(ctx context.Context, pinnings []*pinning) error {
+	pinnings = slices.DeleteFunc(slices.Clone(pinnings), func(p *pinning) bool { return p == nil })
+	if slices.ContainsFunc(pinnings, func(p *pinning) bool { return len(p.versions) > 1 }) {
+		after := pinnings[0].evaluate(ctx)
+		for _, p := range pinnings {
 			p.removeUnused(after)
 		}
 	}
@@ -229,13 +225,11 @@ func (r *refresh) removeUnused(ctx context.Context, pinnings []*pinning) error {
 }
 
 // finish writes the package, and completes its result.
-func (r *refresh) finish(ctx context.Context, p *pinning, out *RefreshedChart) error {
+func finish(ctx context.Context, p *pinning, out *RefreshedChart) error {
 	if err := p.text(ctx); err != nil {
 		return err
 	}
-	one := *p
-	one.edits = load.Edits{p.pkg.File: p.edits[p.pkg.File]}
-	changed, err := one.changed()
+	changed, err := changedFiles(p.root, load.Edits{p.pkg.File: p.edits[p.pkg.File]})
 	if err != nil {
 		return err
 	}
