@@ -219,7 +219,7 @@ func hasOldFaults(g *edit.UpdateGroup) bool {
 // writeUpdates prints the updates of a group, and the changed values of its charts.
 func writeUpdates(w io.Writer, g *edit.UpdateGroup, dryRun bool) {
 	for _, u := range g.Updates {
-		fmt.Fprintf(w, "  %s %s: %s", u.Kind, diff.Inline(u.Short()), diff.Inline(u.Text(" -> ")))
+		fmt.Fprintf(w, "  %s %s: %s", u.Kind, diff.Inline(u.Short), diff.Inline(u.Text(" -> ")))
 		if u.Layer != "" {
 			fmt.Fprintf(w, " in %s", diff.Inline(u.Layer))
 		}
@@ -243,6 +243,6 @@ func writeLeftOut(w io.Writer, found *edit.Updates) {
 		fmt.Fprint(w, "\nleft out:\n")
 	}
 	for _, l := range found.LeftOut {
-		fmt.Fprintf(w, "  %s %s: %s: %s\n", l.Kind, diff.Inline(l.Short()), diff.Inline(l.Text(" -> ")), diff.Inline(l.Reason))
+		fmt.Fprintf(w, "  %s %s: %s: %s\n", l.Kind, diff.Inline(l.Short), diff.Inline(l.Text(" -> ")), diff.Inline(l.Reason))
 	}
 }

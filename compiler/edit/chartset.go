@@ -7,7 +7,6 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -88,9 +87,7 @@ type PinnedCharts struct {
 func (c *PinnedCharts) Moves(ctx context.Context, before, after State) []Move {
 	var out []Move
 	for _, p := range c.pinnings {
-		var u ChartUpdate
-		u.moves(ctx, p, p.moved(before.All, after.All), before.Fleet, after.Fleet)
-		out = append(out, u.Moves...)
+		out = append(out, p.moves(ctx, p.moved(before.All, after.All), before.Fleet, after.Fleet)...)
 	}
 	return out
 }
@@ -124,10 +121,4 @@ func (c *PinnedCharts) Stays(after State, pin ChartPin, clusters []string) error
 // isOld reports whether a chart is a pinned version other than the given one.
 func (p *pinning) isOld(ref fleet.ChartRef, version string) bool {
 	return slices.ContainsFunc(p.pkg.Pins, func(pin load.Pin) bool { return pin.Ref == ref && pin.Version != version })
-}
-
-// Outdated returns the available versions of the charts of the fleet, as [query.OutdatedCharts] does,
-// without faults of optional charts.
-func (e *ChartEditor) Outdated(ctx context.Context, optional func(chart string) bool) ([]query.ChartVersions, error) {
-	return query.OutdatedChartsOf(ctx, e.Before.Fleet, e.Source, optional)
 }

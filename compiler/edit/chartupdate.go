@@ -215,7 +215,7 @@ func (u *ChartUpdate) compare(ctx context.Context, p *pinning, req ChartUpdateRe
 	}
 	old, next := loadState(ctx, p.c, before), loadState(ctx, p.c, after)
 	moved := p.moved(old.All, next.All)
-	u.moves(ctx, p, moved, old.Fleet, next.Fleet)
+	u.Moves = p.moves(ctx, moved, old.Fleet, next.Fleet)
 	u.Comparison = compareStates(ctx, old, next, moved, nil)
 	if req.Live == nil {
 		return ctx.Err()

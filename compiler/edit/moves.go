@@ -76,19 +76,19 @@ func (p *pinning) moved(before, after *fleet.Fleet) []movedCluster {
 }
 
 // moves groups the clusters by the old and new version.
-func (u *ChartUpdate) moves(ctx context.Context, p *pinning, moved []movedCluster, old, next *compiler.Fleet) {
+func (p *pinning) moves(ctx context.Context, moved []movedCluster, old, next *compiler.Fleet) (out []Move) {
 	index := map[[2]fleet.ChartRef]int{}
 	var releases [][]*fleet.Release // of each move
 	for _, m := range moved {
 		for _, pair := range m.charts {
 			i, ok := index[pair]
 			if !ok {
-				i = len(u.Moves)
+				i = len(out)
 				index[pair] = i
-				u.Moves = append(u.Moves, p.move(ctx, pair, old, next))
+				out = append(out, p.move(ctx, pair, old, next))
 				releases = append(releases, nil)
 			}
-			if clusters := &u.Moves[i].Clusters; !slices.Contains(*clusters, m.before.ID) {
+			if clusters := &out[i].Clusters; !slices.Contains(*clusters, m.before.ID) {
 				*clusters = append(*clusters, m.before.ID)
 			}
 			for _, r := range m.before.Releases {
@@ -98,13 +98,14 @@ func (u *ChartUpdate) moves(ctx context.Context, p *pinning, moved []movedCluste
 			}
 		}
 	}
-	for i := range u.Moves {
-		u.Moves[i].Concern = concern(u.Moves[i].Values, releases[i])
+	for i := range out {
+		out[i].Concern = concern(out[i].Values, releases[i])
 	}
-	slices.SortStableFunc(u.Moves, func(a, b Move) int { return cmp.Compare(a.From.String(), b.From.String()) })
-	for _, m := range u.Moves {
+	slices.SortStableFunc(out, func(a, b Move) int { return cmp.Compare(a.From.String(), b.From.String()) })
+	for _, m := range out {
 		slices.Sort(m.Clusters)
 	}
+	return out
 }
 
 // move compares the values of two versions.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -19,7 +20,8 @@ type Update struct {
 	Releases []string `json:"releases"`        // sorted
 	Clusters []string `json:"clusters"`        // IDs, sorted
 
-	short string // name for selectors, groups and people
+	Short string `json:"-"` // name for selectors, groups and people: that of the chart, or the repository of the image
+
 	chart *ChartPin
 	image *imageTarget
 }
@@ -52,9 +54,6 @@ func withDigest(version, digest string) string {
 	return version + "@" + fleet.ShortImageDigest(digest)
 }
 
-// Short returns the name for people: that of the chart, or the repository of the image.
-func (u *Update) Short() string { return u.short }
-
 // UpdateKind says what an update is about.
 type UpdateKind string
 
@@ -70,15 +69,12 @@ type LeftOut struct {
 	Name string     `json:"name"`
 	VersionChange
 	Reason string `json:"reason"`
-	short  string
+	Short  string `json:"-"` // as in [Update]
 }
-
-// Short is [Update.Short].
-func (l *LeftOut) Short() string { return l.short }
 
 // leave notes that an update is left out.
 func (f *updateFinder) leave(u Update, reason string) {
-	l := LeftOut{u.Kind, u.Name, u.VersionChange, reason, u.short}
+	l := LeftOut{u.Kind, u.Name, u.VersionChange, reason, u.Short}
 	if !slices.Contains(f.leftOut, l) {
 		f.leftOut = append(f.leftOut, l)
 	}
@@ -124,19 +120,19 @@ func (f *updateFinder) ignoredBy(u Update) *fleet.UpdateSelector {
 
 // ignores returns whether a rule leaves out the charts or images with a name.
 func (f *updateFinder) ignores(kind UpdateKind) func(name string) bool {
-	return func(name string) bool { return f.ignoredBy(Update{Kind: kind, short: name}) != nil }
+	return func(name string) bool { return f.ignoredBy(Update{Kind: kind, Short: name}) != nil }
 }
 
 func (u *Update) isIn(s *fleet.UpdateSelector) bool {
 	if u.Kind == ChartUpdateKind {
-		return s.Has(fleet.UpdateCharts, u.short)
+		return s.Has(fleet.UpdateCharts, u.Short)
 	}
-	return s.Has(fleet.UpdateImages, u.short)
+	return s.Has(fleet.UpdateImages, u.Short)
 }
 
 // findCharts returns the updates of charts.
 func (f *updateFinder) findCharts(ctx context.Context) ([]Update, error) {
-	versions, err := f.charts.Outdated(ctx, f.ignores(ChartUpdateKind))
+	versions, err := query.OutdatedChartsOf(ctx, f.before.Fleet.Fleet, f.charts.Source, f.ignores(ChartUpdateKind))
 	packages, perr := load.Packages(f.before.Dir)
 	if perr != nil {
 		return nil, perr
@@ -146,7 +142,7 @@ func (f *updateFinder) findCharts(ctx context.Context) ([]Update, error) {
 		if !v.Outdated {
 			continue
 		}
-		u := Update{Kind: ChartUpdateKind, Name: v.Location, VersionChange: VersionChange{From: v.Pinned, To: v.Newest}, Clusters: slices.Sorted(slices.Values(v.Clusters)), short: v.Chart.ChartName()}
+		u := Update{Kind: ChartUpdateKind, Name: v.Location, VersionChange: VersionChange{From: v.Pinned, To: v.Newest}, Clusters: slices.Sorted(slices.Values(v.Clusters)), Short: v.Chart.ChartName()}
 		u.Releases = f.releasesOf(v.Chart, v.Clusters)
 		i := slices.IndexFunc(packages, func(p load.Package) bool { return p.Name == v.Package })
 		switch {
@@ -197,7 +193,7 @@ func (f *updateFinder) findImages(ctx context.Context) ([]Update, error) {
 	var out []Update
 	for _, v := range versions {
 		u := Update{
-			Kind: ImageUpdateKind, Name: v.Repository, VersionChange: VersionChange{v.Tag, v.Newest, v.Digest, v.NewestDigest}, short: v.Repository,
+			Kind: ImageUpdateKind, Name: v.Repository, VersionChange: VersionChange{v.Tag, v.Newest, v.Digest, v.NewestDigest}, Short: v.Repository,
 			Clusters: slices.Sorted(slices.Values(v.Clusters)), Releases: images.releases(v),
 		}
 		if !v.Pos.IsValid() { // no policy

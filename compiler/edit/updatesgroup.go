@@ -88,7 +88,7 @@ func (f *updateFinder) groupOf(u Update) (string, error) {
 	case len(u.Releases) == 1:
 		return slug(u.Releases[0]), nil
 	}
-	return slug(path.Base(u.short)), nil
+	return slug(path.Base(u.Short)), nil
 }
 
 // isPatch reports whether only the patch version changes.
@@ -111,7 +111,7 @@ func slug(text string) string {
 func (g *UpdateGroup) Title() string {
 	if len(g.Updates) == 1 {
 		u := g.Updates[0]
-		text := fmt.Sprintf("Update %s %s from %s", u.Kind, path.Base(u.short), u.Text(" to "))
+		text := fmt.Sprintf("Update %s %s from %s", u.Kind, path.Base(u.Short), u.Text(" to "))
 		if u.Layer != "" {
 			text += " in " + u.Layer
 		}
@@ -156,7 +156,7 @@ func (g *UpdateGroup) Message() string {
 			fmt.Fprintf(&b, "and %d more\n", len(g.Updates)-most)
 			break
 		}
-		fmt.Fprintf(&b, "%s %s: %s%s\n", u.Kind, diag.Visible(u.short, diag.MaxText), u.Text(" -> "), inLayer(u.Layer))
+		fmt.Fprintf(&b, "%s %s: %s%s\n", u.Kind, diag.Visible(u.Short, diag.MaxText), u.Text(" -> "), inLayer(u.Layer))
 	}
 	return b.String()
 }

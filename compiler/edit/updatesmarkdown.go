@@ -69,7 +69,7 @@ func (g *UpdateGroup) table() string {
 	s := &section{limit: maxTable}
 	s.line("| | name | from | to | releases | clusters |\n|---|---|---|---|---|---|")
 	for _, u := range g.Updates {
-		name := diff.MarkdownText(diff.Inline(u.short))
+		name := diff.MarkdownText(diff.Inline(u.Short))
 		if u.Layer != "" {
 			name += " in " + diff.MarkdownText(diff.Inline(u.Layer))
 		}

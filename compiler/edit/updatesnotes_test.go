@@ -57,7 +57,7 @@ func TestChartNotes(t *testing.T) {
 func TestMarkdownLimit(t *testing.T) {
 	g := &UpdateGroup{Name: "a"}
 	for range 2000 {
-		g.Updates = append(g.Updates, Update{Kind: ChartUpdateKind, short: strings.Repeat("<", 50), VersionChange: VersionChange{From: "1", To: "2"}, Releases: []string{"a"}})
+		g.Updates = append(g.Updates, Update{Kind: ChartUpdateKind, Short: strings.Repeat("<", 50), VersionChange: VersionChange{From: "1", To: "2"}, Releases: []string{"a"}})
 		g.Values = append(g.Values, ChartValueChanges{Name: "a", Added: 1, Concern: []values.Change{{Path: strings.Repeat("a", 90), Kind: values.Removed}}})
 		g.Notes = append(g.Notes, ReleaseNotes{Name: "a", Changes: []string{strings.Repeat("&", 300)}})
 	}
