@@ -254,11 +254,17 @@ func lineBelow(text string, at int, lines string) *replacement {
 // waiver sets the field of the waiver in the layer of the fault.
 func (f *fixer) waiver() map[string][]replacement {
 	keys := keysOf(f.Path)
-	const least = 2
-	if len(keys) < least {
+	layer, ok := f.layer(place(f.fault))
+	if !ok || len(keys) < 2 { //nolint:mnd // SetValue needs two keys
 		return nil
 	}
-	return f.set(place(f.fault), keys, f.New)
+	edits, _ := f.c.s.edits(f.c.root)
+	file, err := load.SetValue(f.c.root, layer, keys, f.New, edits)
+	if err != nil {
+		return nil
+	}
+	full := f.c.path(file)
+	return map[string][]replacement{full: {difference(f.texts.text(full), string(edits[file]))}}
 }
 
 // keysOf returns the keys of a path in CUE's syntax; nil for an invalid one.
@@ -271,21 +277,6 @@ func keysOf(text string) []string {
 		keys = append(keys, s.Unquoted())
 	}
 	return keys
-}
-
-// set sets a field to a value of CUE in the layer of a position.
-func (f *fixer) set(at diag.Pos, keys []string, value string) map[string][]replacement {
-	layer, ok := f.layer(at)
-	if !ok {
-		return nil
-	}
-	edits, _ := f.c.s.edits(f.c.root)
-	file, err := load.SetValue(f.c.root, layer, keys, value, edits)
-	if err != nil {
-		return nil
-	}
-	full := f.c.path(file)
-	return map[string][]replacement{full: {difference(f.texts.text(full), string(edits[file]))}}
 }
 
 // layer returns the layer of the file of a position.
