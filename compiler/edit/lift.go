@@ -62,7 +62,7 @@ func Lift(ctx context.Context, c *compiler.Compiler, req LiftRequest) (*LiftResu
 		return nil, err
 	}
 	l := &lifter{tree: t, prover: prover{c: c}, named: len(paths) > 0}
-	if err := l.prover.before(ctx); err != nil {
+	if l.prover.fleet, l.prover.clusters, err = l.prover.compile(ctx, nil); err != nil {
 		return nil, err
 	}
 	moves, edits, err := l.prove(ctx, t.plan(paths))

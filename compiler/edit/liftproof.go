@@ -14,8 +14,8 @@ import (
 // A prover compares the bundles of all clusters with those of before.
 type prover struct {
 	c        *compiler.Compiler
-	fleet    *compiler.Fleet
-	clusters []compiledCluster
+	fleet    *compiler.Fleet   // without edits
+	clusters []compiledCluster // likewise
 }
 
 // A compiledCluster holds the parts of a cluster that must not change.
@@ -25,14 +25,7 @@ type compiledCluster struct {
 	values map[string]any // of releases
 }
 
-// before compiles the fleet as it is. A fleet with faults is an error.
-func (p *prover) before(ctx context.Context) error {
-	var err error
-	p.fleet, p.clusters, err = p.compile(ctx, nil)
-	return err
-}
-
-// compile compiles the fleet with edits.
+// compile compiles the fleet with edits. A fleet with faults is an error.
 func (p *prover) compile(ctx context.Context, edits load.Edits) (*compiler.Fleet, []compiledCluster, error) {
 	edited := *p.c
 	edited.Edits, edited.ReuseFrom = edits, p.fleet
