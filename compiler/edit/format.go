@@ -72,7 +72,10 @@ func Format(c *compiler.Compiler, check bool, files ...string) ([]string, error)
 				return nil, err
 			}
 		}
-		names = append(names, s.nameIn(root))
+		if s.root != root { // of another module
+			s.name = s.file
+		}
+		names = append(names, s.name)
 	}
 	return names, nil
 }
@@ -105,13 +108,4 @@ func sourceOf(file string) (cueFile, error) {
 		return cueFile{}, &diag.Diag{Code: diag.CodeNoMatch, Msg: s.name + " is not a CUE file of the fleet", Hint: "name files that end in .cue and are not in cue.mod"}
 	}
 	return s, nil
-}
-
-// nameIn returns the name of the source relative to the fleet's root, and its absolute path
-// if it is in another module.
-func (s cueFile) nameIn(root string) string {
-	if s.root == root {
-		return s.name
-	}
-	return s.file
 }

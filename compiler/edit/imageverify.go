@@ -84,13 +84,6 @@ func compileChange(ctx context.Context, c *compiler.Compiler, before *compiler.F
 // copyFleet copies the git repository of a fleet, or the fleet if it is in none, into a
 // temporary directory, with edits. It returns this directory and that of the fleet in it.
 func copyFleet(ctx context.Context, root string, edits load.Edits) (dir, copied string, err error) {
-	root, err = filepath.Abs(root)
-	if err == nil {
-		root, err = filepath.EvalSymlinks(root)
-	}
-	if err != nil {
-		return "", "", err
-	}
 	if dir, err = os.MkdirTemp("", "fleetc-update-"); err != nil {
 		return dir, "", diag.NoTempFile(err)
 	}

@@ -25,6 +25,8 @@ const (
 	minDiff     = 2_000
 )
 
+const maxReleases = 5 // names in a line of the table
+
 // WriteMarkdown writes the text of a pull request for a group, of at most limit bytes. Texts
 // of charts and registries cannot leave their place in it. The base is a branch or commit to
 // compare with, for the commands to try the group; branch may be empty.
@@ -74,15 +76,9 @@ func (g *UpdateGroup) table() string {
 			name += " in " + diff.MarkdownText(diff.Inline(u.Layer))
 		}
 		from, to := withDigest(u.From, u.FromDigest), withDigest(u.To, u.Digest)
-		s.line(fmt.Sprintf("| %s | %s | %s | %s | %s | %d |", u.Kind, name, diff.MarkdownText(from), diff.MarkdownText(to), names(u.Releases), len(u.Clusters)))
+		s.line(fmt.Sprintf("| %s | %s | %s | %s | %s | %d |", u.Kind, name, diff.MarkdownText(from), diff.MarkdownText(to), diff.MarkdownText(diag.JoinFirst(u.Releases, maxReleases)), len(u.Clusters)))
 	}
 	return s.end()
-}
-
-// names returns the first names of a list.
-func names(list []string) string {
-	const most = 5
-	return diff.MarkdownText(diag.JoinFirst(list, most))
 }
 
 // valuesSection returns the changed values of charts that matter for the fleet.

@@ -3,7 +3,6 @@ package edit
 import (
 	"cmp"
 	"context"
-	"net/url"
 	"regexp"
 	"slices"
 
@@ -93,8 +92,7 @@ func safeLinks(addresses ...string) []string {
 	const most = 200
 	var out []string
 	for _, at := range addresses {
-		_, err := url.Parse(at)
-		if err != nil || len(at) > most || !safeLink.MatchString(at) || slices.Contains(out, at) {
+		if len(at) > most || !safeLink.MatchString(at) || slices.Contains(out, at) {
 			continue
 		}
 		if out = append(out, at); len(out) == maxLinks {

@@ -46,54 +46,44 @@ type PushedGroup struct {
 // not stop the others: it has a fault. The branches are those of the groups in
 // their order, and then those of groups that no longer exist.
 // It deletes none of these if the updates are incomplete.
-func (u *Updates) Push(ctx context.Context, to UpdateBranches) error {
-	pushed, err := pushGroups(ctx, u, to)
-	u.Branches = append(u.Branches, pushed...)
-	return err
-}
-
-func pushGroups(ctx context.Context, found *Updates, to UpdateBranches) (out []PushedGroup, err error) {
-	path, err := pathInRepository(found.Dir)
+func (u *Updates) Push(ctx context.Context, to UpdateBranches) (err error) {
+	path, err := pathInRepository(u.Dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	address := to.Git
 	if address == "" {
-		if address, err = originOf(ctx, found.Dir); err != nil {
-			return nil, err
+		if address, err = originOf(ctx, u.Dir); err != nil {
+			return err
 		}
 	}
-	remote, err := export.OpenRemote(ctx, address, found.Dir)
+	remote, err := export.OpenRemote(ctx, address, u.Dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = cmp.Or(err, remote.Close()) }()
 	if to.Base == "" {
 		if to.Base, err = remote.Default(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	existing, err := remote.Branches(ctx, to.Prefix+"/")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var faults diag.List
+	var out []PushedGroup
 	var pushes []export.BranchUpdate
-	gone, err := removeGone(ctx, remote, found, to, existing)
+	gone, deleted, err := removeGone(ctx, remote, u, to, existing)
 	faults.Add(err)
-	free := found.Limit - len(existing)
-	for _, p := range gone {
-		if p.State == BranchDeleted {
-			free++
-		}
-	}
-	for _, g := range found.Groups {
+	free := u.Limit - len(existing) + deleted
+	for _, g := range u.Groups {
 		p := PushedGroup{Group: g.Name, Branch: to.Prefix + "/" + g.Name, Base: to.Base}
 		isNew := !slices.Contains(existing, p.Branch)
 		switch {
 		case !g.Ready():
 			p.State = BranchFailed
-		case isNew && found.Limit > 0 && free <= 0:
+		case isNew && u.Limit > 0 && free <= 0:
 			p.State = BranchWaits
 		default:
 			if isNew {
@@ -110,12 +100,13 @@ func pushGroups(ctx context.Context, found *Updates, to UpdateBranches) (out []P
 	}
 	faults.Add(err)
 	out = slices.DeleteFunc(out, func(p PushedGroup) bool { return p.State == "" }) // the push failed before them
-	return append(out, gone...), faults.Err()
+	u.Branches = append(append(u.Branches, out...), gone...)
+	return faults.Err()
 }
 
 // removeGone returns the branches of groups that no longer exist, and deletes them if
-// to.Prune says so.
-func removeGone(ctx context.Context, remote *export.Remote, found *Updates, to UpdateBranches, existing []string) ([]PushedGroup, error) {
+// to.Prune says so. It also returns how many it deleted.
+func removeGone(ctx context.Context, remote *export.Remote, found *Updates, to UpdateBranches, existing []string) ([]PushedGroup, int, error) {
 	var gone []string
 	for _, name := range existing {
 		group := strings.TrimPrefix(name, to.Prefix+"/")
@@ -139,7 +130,7 @@ func removeGone(ctx context.Context, remote *export.Remote, found *Updates, to U
 		}
 		out = append(out, p)
 	}
-	return out, err
+	return out, len(deleted), err
 }
 
 // writeGroup returns the function that writes the files of a group to a checkout of the base
