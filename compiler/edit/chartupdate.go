@@ -231,11 +231,9 @@ func (u *ChartUpdate) compare(ctx context.Context, p *pinning, req ChartUpdateRe
 	return err
 }
 
-// loadState loads an evaluated fleet, which is compared.
+// loadState loads a fleet that could be evaluated, to compare it.
 func loadState(ctx context.Context, c *compiler.Compiler, e compiler.Evaluation) State {
 	f, faults := c.LoadEvaluated(ctx, e)
-	if f != nil {
-		f.KeepSame()
-	}
+	f.KeepSame()
 	return State{f, e.All(), faults}
 }
