@@ -106,8 +106,11 @@ func (b *budget) untar(data []byte) ([]fleet.File, error) {
 		if err == io.EOF {
 			break
 		}
+		if errors.Is(err, errStream) {
+			return nil, errStream
+		}
 		if err != nil {
-			return nil, broken(err)
+			return nil, fmt.Errorf("a damaged archive: %w", err)
 		}
 		if err := b.entry(); err != nil {
 			return nil, err
@@ -139,14 +142,6 @@ func (b *budget) untar(data []byte) ([]fleet.File, error) {
 		files = append(files, fleet.File{Name: name, Data: content})
 	}
 	return files, nil
-}
-
-// broken returns the error for an unreadable archive.
-func broken(err error) error {
-	if errors.Is(err, errStream) {
-		return errStream
-	}
-	return fmt.Errorf("a damaged archive: %w", err)
 }
 
 func (b *budget) entry() error {
