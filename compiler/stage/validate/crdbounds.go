@@ -3,8 +3,10 @@ package validate
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"regexp/syntax"
+	"slices"
 )
 
 // The limits protect against objects and CRDs from untrusted sources. Real ones
@@ -99,7 +101,8 @@ func (m *meter) normalize(v any, depth int) any {
 func (m *meter) normalizeMap(v map[string]any, depth int) map[string]any {
 	names, inSchema := m.names, m.inSchema // the name of a field may be description
 	out := make(map[string]any, len(v))
-	for k, e := range v {
+	for _, k := range slices.Sorted(maps.Keys(v)) { // so that the first problem is always the same
+		e := v[k]
 		if _, ok := e.(string); ok && k == "description" && inSchema && !names {
 			continue
 		}

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"math"
 	"regexp/syntax"
 	"strconv"
 	"strings"
@@ -130,5 +131,21 @@ func TestManyLongWords(t *testing.T) {
 	got := checkCustom(t, objs)
 	if len(got) > 20_000 || strings.Count(got, "Gadget.example.com a: ") != maxCustomFaults+1 {
 		t.Errorf("%d bytes:\n%.2000s", len(got), got)
+	}
+}
+
+// TestFirstProblem measures an object that exceeds several limits: its problem is always that
+// of the first key.
+func TestFirstProblem(t *testing.T) {
+	deep := any("x")
+	for range maxCRDDepth + 1 {
+		deep = []any{deep}
+	}
+	for range 20 {
+		var m meter
+		m.normalize(map[string]any{"a": math.NaN(), "b": deep, "c": strings.Repeat("x", maxCRDBytes+1)}, 0)
+		if m.problem != notJSON {
+			t.Fatal(m.problem)
+		}
 	}
 }
