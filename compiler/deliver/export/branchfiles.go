@@ -1,13 +1,10 @@
 package export
 
 import (
-	"bufio"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"os"
-	"strconv"
-	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/git"
@@ -76,43 +73,15 @@ func (r *Remote) files(ctx context.Context, most int64, branches []string, name 
 		return nil, err
 	}
 	files := map[string]BranchFile{}
-	var ids, having []string
 	for i, b := range branches {
-		files[b] = BranchFile{}
-		line, err := r.run(ctx, "ls-tree", "-z", "--full-tree", fmt.Sprintf("refs/fleetc/file/%d", i), "--", name)
-		if err != nil {
+		data, err := copied.Run(ctx, nil, limit, "cat-file", "blob", fmt.Sprintf("refs/fleetc/file/%d:%s", i, name))
+		d, isFault := errors.AsType[*diag.Diag](err)
+		if err != nil && git.Failed(err) == nil && !(isFault && d.Code == diag.CodeGitLimits) {
 			return nil, r.fault(err)
 		}
-		about, _, _ := strings.Cut(line, "\t")
-		if f := strings.Fields(about); len(f) == 3 && f[1] == "blob" {
-			ids, having = append(ids, f[2]), append(having, b)
-		}
+		files[b] = BranchFile{Data: data} // git fails if the branch or the copy does not have the file
 	}
-	isThere, err := present(ctx, copied, ids)
-	if err != nil {
-		return nil, r.fault(err)
-	}
-	var objects strings.Builder
-	for _, id := range ids {
-		if isThere[id] {
-			objects.WriteString(id + "\n")
-		}
-	}
-	err = copied.Stream(ctx, strings.NewReader(objects.String()), func(printed io.Reader) error {
-		in := bufio.NewReader(printed)
-		for i, b := range having {
-			if !isThere[ids[i]] {
-				continue
-			}
-			data, err := readBlob(in, limit)
-			if err != nil {
-				return err
-			}
-			files[b] = BranchFile{Data: data}
-		}
-		return nil
-	}, "cat-file", "--batch")
-	return files, r.fault(err)
+	return files, nil
 }
 
 // fetchSmall fetches branches as refs/fleetc/file/INDEX without files of more than limit
@@ -126,44 +95,4 @@ func (r *Remote) fetchSmall(ctx context.Context, copied git.Repo, most int64, br
 	defer cancel()
 	_, err := copied.RunWithin(limited, most, maxPrinted, args...)
 	return r.fault(err)
-}
-
-// present returns which of the objects are in the copy. git cat-file would stop at one that is
-// missing, and git ls-tree does not tell.
-func present(ctx context.Context, copied git.Repo, ids []string) (map[string]bool, error) {
-	isThere := map[string]bool{}
-	for _, id := range ids {
-		isThere[id] = false
-	}
-	err := copied.Stream(ctx, nil, func(printed io.Reader) error {
-		lines := bufio.NewScanner(printed)
-		for lines.Scan() {
-			if _, wanted := isThere[lines.Text()]; wanted {
-				isThere[lines.Text()] = true
-			}
-		}
-		return lines.Err()
-	}, "cat-file", "--batch-all-objects", "--batch-check=%(objectname)")
-	return isThere, err
-}
-
-// readBlob reads the next file that git cat-file --batch prints: a line with its ID, kind and
-// size, and its content. It returns nil for a file with more than limit bytes.
-func readBlob(in *bufio.Reader, limit int) ([]byte, error) {
-	line, err := in.ReadString('\n')
-	if err != nil {
-		return nil, err
-	}
-	_, text, _ := strings.Cut(strings.TrimSpace(line), " blob ")
-	size, err := strconv.Atoi(text)
-	if err != nil {
-		return nil, fmt.Errorf("git cat-file prints %q", diag.Visible(line, diag.MaxText))
-	}
-	if size > limit {
-		_, err := io.CopyN(io.Discard, in, int64(size)+1)
-		return nil, err
-	}
-	data := make([]byte, size+1) // and the line break
-	_, err = io.ReadFull(in, data)
-	return data[:size], err
 }
