@@ -56,42 +56,28 @@ func (p *Plan) Faults() error {
 }
 
 // pruned returns the number of deleted objects, including cascades.
-func (p *Plan) pruned() int {
-	n := 0
-	for i := range p.Items {
-		n += p.Items[i].prunes() + p.Items[i].cascaded()
-	}
-	return n
-}
+func (p *Plan) pruned() int { return prunes(p.Items) + p.Cascaded() }
 
 // Cascaded returns the number of objects that are deleted along with pruned ones.
-func (p *Plan) Cascaded() int {
+func (p *Plan) Cascaded() int { return cascaded(p.Items) }
+
+// cascaded returns the number of objects that are deleted along with items and their parts.
+func cascaded(items []Item) int {
 	n := 0
-	for i := range p.Items {
-		n += p.Items[i].cascaded()
+	for _, it := range withParts(items) {
+		n += it.Cascade.Count()
 	}
 	return n
 }
 
-// cascaded returns the number of objects that are deleted along with the item and
-// its parts.
-func (it *Item) cascaded() int {
-	n := it.Cascade.Count()
-	for i := range it.Parts {
-		n += it.Parts[i].cascaded()
-	}
-	return n
-}
-
-// prunes returns the number of objects that pruning the item deletes. A release
-// that Helm delivers counts its objects only.
-func (it *Item) prunes() int {
+// prunes returns the number of objects that pruning items deletes. A release that Helm
+// delivers counts its objects only.
+func prunes(items []Item) int {
 	n := 0
-	if it.Action == Prune && !it.IsHelm() {
-		n++
-	}
-	for i := range it.Parts {
-		n += it.Parts[i].prunes()
+	for _, it := range withParts(items) {
+		if it.Action == Prune && !it.IsHelm() {
+			n++
+		}
 	}
 	return n
 }

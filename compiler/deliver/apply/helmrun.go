@@ -89,8 +89,8 @@ func (r *runner) applyHelm(ctx context.Context, it *Item) error {
 	if e := r.record.entry(it.ref); e != nil {
 		e.UID = it.uid
 	}
-	r.result.Pruned += it.prunes()
-	r.result.Cascaded += it.cascaded()
+	r.result.Pruned += prunes(it.Parts)
+	r.result.Cascaded += cascaded(it.Parts)
 	r.report(Event{Stage: it.Stage, ID: it.ID, What: string(it.Action)})
 	return nil
 }
@@ -107,8 +107,8 @@ func (r *runner) pruneHelm(ctx context.Context, it *Item) error {
 		return it.withPosition(err)
 	}
 	r.report(Event{Stage: it.Stage, ID: it.ID, What: "prune"})
-	r.result.Pruned += it.prunes()
-	r.result.Cascaded += it.cascaded()
+	r.result.Pruned += prunes(it.Parts)
+	r.result.Cascaded += cascaded(it.Parts)
 	return nil
 }
 
