@@ -56,14 +56,14 @@ func (s store) readChunks(ctx context.Context, names []string) ([]byte, error) {
 
 // writeChunks stores data in immutable Secrets, skips those in existing, and
 // returns their names.
-func (s store) writeChunks(ctx context.Context, of string, packed []byte, existing map[string]bool) ([]string, error) {
+func (s store) writeChunks(ctx context.Context, of string, packed []byte, existing map[string]string) ([]string, error) {
 	if len(packed) > maxChunk*maxChunks {
 		return nil, fmt.Errorf("write the %s: its %d bytes exceed the limit of %d", of, len(packed), maxChunk*maxChunks)
 	}
 	names := chunkNamesOf(s.fleet, of, packed)
 	for part := range slices.Chunk(packed, maxChunk) {
 		name := chunkName(s.fleet, of, part)
-		if existing[name] {
+		if existing[name] != "" {
 			continue
 		}
 		o := s.secret(name, map[string][]byte{"data": part})

@@ -171,13 +171,9 @@ func (r *runner) storeRevision(ctx context.Context) (Revision, error) {
 		By: r.By, Tool: r.Tool, Rollback: r.Origin.Rollback,
 		Created: r.result.Created, Changed: r.result.Changed, Replaced: r.result.Replaced, Pruned: r.result.Pruned,
 	}
-	chunks, err := r.store().chunks(ctx)
+	existing, err := r.store().chunks(ctx)
 	if err != nil {
 		return Revision{}, err
-	}
-	existing := map[string]bool{}
-	for name := range chunks {
-		existing[name] = true
 	}
 	for _, a := range r.Bundle.Cluster.AllActions() {
 		revision.Actions = append(revision.Actions, a.ID())

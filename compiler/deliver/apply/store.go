@@ -234,10 +234,18 @@ func (v *Inventory) write(ctx context.Context, c *cluster.Cluster) error {
 		}
 		data["chunks"] = []byte(strings.Join(names, "\n"))
 	}
-	if err := v.writeHead(ctx, c, s.secret(headName(v.Fleet), data)); err != nil {
+	head := s.secret(headName(v.Fleet), data)
+	head.SetResourceVersion(v.version)
+	stored, err := c.Put(ctx, head)
+	if cluster.ReasonOf(err) == cluster.Moved { // maybe by an earlier try whose response was lost
+		if stored, err = c.Object(ctx, headRef(v.Fleet)); err == nil && (stored == nil || !bytes.Equal(dataOf(stored, "sha256"), dataOf(head, "sha256"))) {
+			return &cluster.Error{Reason: cluster.Moved, Message: "another process changed the inventory"}
+		}
+	}
+	if err != nil {
 		return err
 	}
-	v.chunks = names
+	v.version, v.chunks = stored.GetResourceVersion(), names
 	if v.isOld {
 		v.isOld = false
 		return s.removeOld(ctx)
@@ -263,21 +271,4 @@ func (s store) otherFleets(ctx context.Context) ([]string, error) {
 	}
 	slices.Sort(out)
 	return out, nil
-}
-
-// writeHead writes the head, which makes the inventory valid. When it was written in the
-// meantime, it checks whether that was an earlier try whose response was lost.
-func (v *Inventory) writeHead(ctx context.Context, c *cluster.Cluster, head *unstructured.Unstructured) error {
-	head.SetResourceVersion(v.version)
-	stored, err := c.Put(ctx, head)
-	if cluster.ReasonOf(err) == cluster.Moved {
-		if stored, err = c.Object(ctx, headRef(v.Fleet)); err == nil && (stored == nil || !bytes.Equal(dataOf(stored, "sha256"), dataOf(head, "sha256"))) {
-			return &cluster.Error{Reason: cluster.Moved, Message: "another process changed the inventory"}
-		}
-	}
-	if err != nil {
-		return err
-	}
-	v.version = stored.GetResourceVersion()
-	return nil
 }
