@@ -284,8 +284,7 @@ func ManualActions(clusters []*fleet.Cluster) []string {
 			}
 		}
 	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
+	return diag.Distinct(ids)
 }
 
 // checkApproved returns a fault for each name that is not a manual action of a cluster.

@@ -115,9 +115,7 @@ func (r *DriftReport) Add(c *DriftCluster) {
 	}
 	s.Objects += c.objects()
 	s.Ignored += len(c.Ignored)
-	s.Unlisted = append(s.Unlisted, c.Unlisted...)
-	slices.Sort(s.Unlisted)
-	s.Unlisted = slices.Compact(s.Unlisted)
+	s.Unlisted = diag.Distinct(append(s.Unlisted, c.Unlisted...))
 }
 
 // Drifted reports whether a cluster has a finding.

@@ -166,8 +166,7 @@ func (r *Rollback) read(ctx context.Context, record *ClusterRecord, revision int
 	for _, a := range r.Cluster.AllActions() {
 		r.Actions = append(r.Actions, a.ID())
 	}
-	slices.Sort(r.Actions)
-	r.Actions = slices.Compact(r.Actions)
+	r.Actions = diag.Distinct(r.Actions)
 	if r.plan(ctx, t, key); r.Err != nil {
 		return r.Err
 	}

@@ -118,8 +118,7 @@ func secretsAt(u *unstructured.Unstructured, field []string) []string {
 	if len(at) == 0 {
 		at = all
 	}
-	slices.Sort(at)
-	return slices.Compact(at)
+	return diag.Distinct(at)
 }
 
 // checkCopies returns a fault for each value and each object with a copy of the value of a

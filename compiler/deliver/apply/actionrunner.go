@@ -114,8 +114,7 @@ func actionVariables(a *fleet.Action) []string {
 			}
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return diag.Distinct(names)
 }
 
 // DescribeTask returns a one-line description of a task without secrets.

@@ -19,11 +19,10 @@ const helmRelease = "meta.helm.sh/release-name"
 
 // fieldsOf returns the fields that an API error names.
 func fieldsOf(err error) []cluster.Field {
-	var e *cluster.Error
-	if !errors.As(err, &e) {
-		return nil
+	if e, ok := errors.AsType[*cluster.Error](err); ok {
+		return e.Fields
 	}
-	return e.Fields
+	return nil
 }
 
 // isForeign reports whether an existing object belongs to another tool: the
@@ -115,6 +114,5 @@ func otherManagers(o *unstructured.Unstructured) []string {
 			names = append(names, diag.Visible(m.Manager, diag.MaxText))
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return diag.Distinct(names)
 }

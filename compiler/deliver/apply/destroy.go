@@ -49,8 +49,7 @@ func (v *Inventory) CheckReleases(names []string) error {
 			known = append(known, name)
 		}
 	}
-	slices.Sort(known)
-	known = slices.Compact(known)
+	known = diag.Distinct(known)
 	var faults diag.List
 	for _, name := range names {
 		if !slices.Contains(known, name) {

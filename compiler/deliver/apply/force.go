@@ -76,8 +76,7 @@ func (f Force) Unused(plans []*Plan) error {
 	}
 	var faults diag.List
 	check := func(kind string, names, known []string) {
-		slices.Sort(known)
-		known = slices.Compact(known)
+		known = diag.Distinct(known)
 		for _, name := range names {
 			if !slices.Contains(known, name) {
 				faults.Add(&diag.Diag{

@@ -120,8 +120,7 @@ func (p *planner) recordNamespaces() []string {
 			}
 		}
 	}
-	slices.Sort(out)
-	return slices.DeleteFunc(slices.Compact(out), func(namespace string) bool { return namespace == "" })
+	return slices.DeleteFunc(diag.Distinct(out), func(namespace string) bool { return namespace == "" })
 }
 
 // isHelmRelease reports whether fleetc delivers the release with Helm, in scope or
@@ -246,8 +245,7 @@ func (t Target) existingIDs(ctx context.Context, refs []cluster.Ref) ([]string, 
 		}
 		return nil, err
 	})
-	slices.Sort(found)
-	return slices.Compact(found), err
+	return diag.Distinct(found), err
 }
 
 // addUnlisted adds releases that annotations of adopted objects name and whose

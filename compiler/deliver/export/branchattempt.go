@@ -81,8 +81,7 @@ func (a *attempt) fetchTips(ctx context.Context) error {
 	if !a.Detached {
 		branches = append(branches, from)
 	}
-	slices.Sort(branches)
-	branches = slices.DeleteFunc(slices.Compact(branches), func(b string) bool { return b == "" })
+	branches = slices.DeleteFunc(diag.Distinct(branches), func(b string) bool { return b == "" })
 	var tips []string
 	if len(branches) > 0 {
 		tips, err = a.fetch(ctx, a.Path != "" || len(a.Without) > 0 || a.Depth > 0 || a.Owned, a.depth(), branches)
