@@ -306,11 +306,6 @@ func checkApproved(clusters []*fleet.Cluster, names []string) error {
 // changes returns the changes of a plan, to show to users.
 func changes(p *apply.Plan, key []byte) []diff.Change {
 	var before, after []fleet.Object
-	add := func(to *[]fleet.Object, o fleet.Object) {
-		if o.Unstructured != nil {
-			*to = append(*to, o)
-		}
-	}
 	items := slices.Clone(p.Items)
 	for _, it := range p.Items {
 		if it.Action != apply.Unchanged { // a Helm release that is not upgraded does not change its parts
@@ -325,8 +320,7 @@ func changes(p *apply.Plan, key []byte) []diff.Change {
 		switch it.Action {
 		case apply.Create, apply.Change, apply.Replace, apply.Conflict, apply.Prune:
 			old, new := it.DisplayStates()
-			add(&before, fleet.Object{Unstructured: old, Release: r, SecretFields: hidden})
-			add(&after, fleet.Object{Unstructured: new, Release: r, SecretFields: hidden})
+			before, after = append(before, contentOf(old, r, hidden)...), append(after, contentOf(new, r, hidden)...)
 		}
 	}
 	return diff.Objects(before, after, key)
