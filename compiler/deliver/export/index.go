@@ -41,13 +41,13 @@ type Index struct {
 // An IndexChart identifies the chart of a release: by path, by repo, name and
 // version, or by git.
 type IndexChart struct {
-	Release string    `json:"release"`
-	Path    string    `json:"path,omitempty"` // below the root of the fleet
-	Repo    string    `json:"repo,omitempty"`
-	Name    string    `json:"name,omitempty"`
-	Version string    `json:"version,omitempty"`
-	Git     *IndexGit `json:"git,omitempty"`
-	Digest  string    `json:"digest"` // digest of the chart's content
+	Release string   `json:"release"`
+	Path    string   `json:"path,omitempty"` // below the root of the fleet
+	Repo    string   `json:"repo,omitempty"`
+	Name    string   `json:"name,omitempty"`
+	Version string   `json:"version,omitempty"`
+	Git     IndexGit `json:"git,omitzero"`
+	Digest  string   `json:"digest"` // digest of the chart's content
 }
 
 // An IndexGit is a directory of a git repository.
@@ -92,13 +92,9 @@ func (t *Tree) newIndex(b *fleet.Bundle, files []string) *Index {
 	}
 	for i, pin := range b.Charts {
 		ref := pin.Chart
-		c := IndexChart{
-			Release: pin.Release, Path: ref.Path, Repo: ref.Repo, Name: ref.Name, Version: ref.Version, Digest: ref.Digest,
+		idx.Charts[i] = IndexChart{
+			Release: pin.Release, Path: ref.Path, Repo: ref.Repo, Name: ref.Name, Version: ref.Version, Git: IndexGit(ref.Git), Digest: ref.Digest,
 		}
-		if ref.Git.URL != "" {
-			c.Git = &IndexGit{URL: ref.Git.URL, Ref: ref.Git.Ref, Path: ref.Git.Path}
-		}
-		idx.Charts[i] = c
 	}
 	for i, o := range b.Objects {
 		idx.Objects[i] = IndexObject{
