@@ -43,7 +43,7 @@ func NewDecisions(ctx context.Context, c *compiler.Compiler, o BranchOptions) (*
 
 // Pause stops the named waves until they are resumed. Without names, it stops all waves.
 func (d *Decisions) Pause(ctx context.Context, names []string, reason string) (DecisionResult, error) {
-	return d.change(ctx, pauseWave, names, func(_ string, r *WaveRecord) { mark(&r.Pause, d.mark("", reason)) })
+	return d.change(ctx, pauseWave, names, func(_ string, r *WaveRecord) { d.options.mark(&r.Pause, d.options.By, "", reason) })
 }
 
 // Resume ends pauses and aborts of the named waves. Without names, it resumes all waves.
@@ -62,9 +62,8 @@ func (r *BranchRollout) Approve(ctx context.Context, name, digest, reason string
 	if err != nil {
 		return err
 	}
-	d := r.decisions()
-	_, err = d.change(ctx, approveWave, []string{name}, func(_ string, record *WaveRecord) {
-		mark(&record.Approval, d.mark(target, reason))
+	_, err = r.decisions().change(ctx, approveWave, []string{name}, func(_ string, record *WaveRecord) {
+		r.options.mark(&record.Approval, r.options.By, target, reason)
 	})
 	return err
 }
@@ -75,19 +74,14 @@ func (r *BranchRollout) Abort(ctx context.Context, reason string) error {
 	for _, w := range r.Waves {
 		digests[w.Name] = w.Digest()
 	}
-	d := r.decisions()
-	_, err := d.change(ctx, abortWave, nil, func(wave string, record *WaveRecord) {
-		mark(&record.Abort, d.mark(digests[wave], reason))
+	_, err := r.decisions().change(ctx, abortWave, nil, func(wave string, record *WaveRecord) {
+		r.options.mark(&record.Abort, r.options.By, digests[wave], reason)
 	})
 	return err
 }
 
 func (r *BranchRollout) decisions() *Decisions {
 	return &Decisions{Fleet: r.Fleet.Fleet, order: r.order, options: r.options}
-}
-
-func (d *Decisions) mark(digest, reason string) *WaveMark {
-	return d.options.mark(d.options.By, digest, reason)
 }
 
 // change changes the records of the named waves, or of all waves without names, in one

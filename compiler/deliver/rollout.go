@@ -28,9 +28,12 @@ func (o RolloutOptions) now() time.Time {
 	return time.Now()
 }
 
-// mark returns the mark of a decision that a user makes now.
-func (o RolloutOptions) mark(by, digest, reason string) *WaveMark {
-	return &WaveMark{Bundle: digest, By: by, Time: o.now().UTC().Truncate(time.Second), Reason: reason}
+// mark sets the mark of a decision that a user makes now, and keeps one with the same bundle
+// and reason.
+func (o RolloutOptions) mark(at **WaveMark, by, digest, reason string) {
+	if *at == nil || (*at).Bundle != digest || (*at).Reason != reason {
+		*at = &WaveMark{Bundle: digest, By: by, Time: o.now().UTC().Truncate(time.Second), Reason: reason}
+	}
 }
 
 func (o RolloutOptions) day() string { return cmp.Or(o.Day, o.now().UTC().Format(time.DateOnly)) }

@@ -88,7 +88,7 @@ func (r *Rollout) Approve(ctx context.Context, name, digest, reason string) erro
 		return err
 	}
 	_, err = r.change(ctx, approveWave, []*Wave{w}, func(_ *Wave, record *WaveRecord) {
-		mark(&record.Approval, r.mark(target, reason))
+		r.options.mark(&record.Approval, r.options.By, target, reason)
 	})
 	return err
 }
@@ -116,7 +116,9 @@ func (r *DecisionResult) add(wave string, isChanged bool) {
 // Pause stops the named waves until they are resumed. Without names, it stops all waves. It
 // returns the paused waves, also beside the faults of the others.
 func (r *Rollout) Pause(ctx context.Context, names []string, reason string) (DecisionResult, error) {
-	return r.changeNamed(ctx, pauseWave, names, func(_ *Wave, record *WaveRecord) { mark(&record.Pause, r.mark("", reason)) })
+	return r.changeNamed(ctx, pauseWave, names, func(_ *Wave, record *WaveRecord) {
+		r.options.mark(&record.Pause, r.options.By, "", reason)
+	})
 }
 
 // Resume ends pauses and aborts of the named waves. Without names, it resumes all waves. It
@@ -129,19 +131,8 @@ func (r *Rollout) Resume(ctx context.Context, names []string) (DecisionResult, e
 // returns the aborted waves, also beside the faults of the others.
 func (r *Rollout) Abort(ctx context.Context, reason string) (DecisionResult, error) {
 	return r.changeNamed(ctx, abortWave, nil, func(w *Wave, record *WaveRecord) {
-		mark(&record.Abort, r.mark(w.Digest(), reason))
+		r.options.mark(&record.Abort, r.options.By, w.Digest(), reason)
 	})
-}
-
-// mark sets a mark, and keeps one with the same bundle and reason.
-func mark(at **WaveMark, m *WaveMark) {
-	if *at == nil || (*at).Bundle != m.Bundle || (*at).Reason != m.Reason {
-		*at = m
-	}
-}
-
-func (r *Rollout) mark(digest, reason string) *WaveMark {
-	return r.options.mark(r.options.By, digest, reason)
 }
 
 // changeNamed changes the records of the named waves, or of all waves without names.
