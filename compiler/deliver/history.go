@@ -76,16 +76,20 @@ func records(ctx context.Context, e compiler.Evaluation, o ApplyOptions) ([]*Clu
 	servers := ConnectAll(ctx, valid, o.Access, false)
 	out := make([]*ClusterRecord, len(all))
 	err := par.ForEach(ctx, atATime, len(all), func(ctx context.Context, i int) error {
-		r := &ClusterRecord{Cluster: all[i], Err: fleet.FaultsOf(all[i].ID, faults), server: servers.Of(all[i].ID)}
-		r.Reached = r.server.Live != nil
-		if r.Err = cmp.Or(r.Err, r.server.Err); r.Err == nil {
-			r.Inventory, r.Err = apply.ReadInventory(ctx, r.server.Live, e.Module, r.Cluster.ID)
-		}
-		r.Err = diag.In(r.Cluster.ID, r.Err)
-		out[i] = r
+		out[i] = readRecord(ctx, all[i], servers.Of(all[i].ID), e.Module, fleet.FaultsOf(all[i].ID, faults))
 		return ctx.Err()
 	})
 	return out, err
+}
+
+// readRecord reads the inventory of a cluster, unless it has a fault.
+func readRecord(ctx context.Context, c *fleet.Cluster, s Server, module string, fault error) *ClusterRecord {
+	r := &ClusterRecord{Cluster: c, Err: cmp.Or(fault, s.Err), Reached: s.Live != nil, server: s}
+	if r.Err == nil {
+		r.Inventory, r.Err = apply.ReadInventory(ctx, s.Live, module, c.ID)
+	}
+	r.Err = diag.In(c.ID, r.Err)
+	return r
 }
 
 // unreadableClusters returns the faults of clusters that the evaluation does not have, and

@@ -10,7 +10,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
-	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
 // RolloutOptions are the options of applies that go wave by wave.
@@ -228,11 +227,8 @@ func (r *Rollout) status(ctx context.Context, c *fleet.Cluster) *Status {
 }
 
 func (r *Rollout) readStatus(ctx context.Context, c *fleet.Cluster) *Status {
-	server := r.servers.Of(c.ID)
-	s := &Status{ClusterRecord: &ClusterRecord{Cluster: c, server: server, Reached: server.Live != nil}, ID: c.ID, Compiled: r.targets[c.ID]}
-	if s.Err = cmp.Or(r.same[c.ID], server.Err); s.Err == nil {
-		s.Inventory, s.Err = apply.ReadInventory(ctx, server.Live, r.RolloutState.Fleet, c.ID)
-	}
+	record := readRecord(ctx, c, r.servers.Of(c.ID), r.RolloutState.Fleet, r.same[c.ID])
+	s := &Status{ClusterRecord: record, ID: c.ID, Compiled: r.targets[c.ID]}
 	s.setState()
 	s.readLive(ctx, StatusOptions{Health: s.State == UpToDate}, r.RolloutState.Fleet)
 	return s
