@@ -17,11 +17,30 @@ const fnFixedNow = "fleetc_now"
 // a time by a duration changes it unless the duration is 0. A call stays when
 // the first variable is read, or when the second one is used in another way.
 func replaceHarmlessNow(tree *parse.Tree) {
-	in := clockReads{assigned: map[string]int{}, read: map[string]int{}, compared: map[string]int{}}
-	in.list(tree.Root)
-	for _, c := range in.found {
-		unread := in.read[c.variable] == 0
-		if unread || !c.moved && in.assigned[c.variable] == 1 && in.read[c.variable] == in.compared[c.variable] {
+	// How often each variable is assigned, read, and compared with itself.
+	assigned, read, compared := map[string]int{}, map[string]int{}, map[string]int{}
+	var found []clockRead
+	inspect(tree.Root, func(n parse.Node) {
+		switch n := n.(type) {
+		case *parse.ActionNode:
+			if c, ok := declaredTime(n.Pipe); ok {
+				found = append(found, c)
+			}
+		case *parse.PipeNode:
+			for _, v := range n.Decl {
+				assigned[v.Ident[0]]++
+			}
+		case *parse.CommandNode:
+			if name := comparedTime(n); name != "" {
+				compared[name] += 2
+			}
+		case *parse.VariableNode:
+			read[n.Ident[0]]++
+		}
+	})
+	for _, c := range found {
+		unread := read[c.variable] == 0
+		if unread || !c.moved && assigned[c.variable] == 1 && read[c.variable] == compared[c.variable] {
 			c.now.Ident = fnFixedNow
 		}
 	}
@@ -34,80 +53,17 @@ type clockRead struct {
 	moved    bool // whether the variable holds the time moved by a duration
 }
 
-// clockReads holds the calls of now in a tree, and counts how often each
-// variable is assigned, read, and compared with itself.
-type clockReads struct {
-	found                    []clockRead
-	assigned, read, compared map[string]int
-}
-
-func (in *clockReads) list(l *parse.ListNode) {
-	if l == nil {
-		return
-	}
-	for _, n := range l.Nodes {
-		switch n := n.(type) {
-		case *parse.ActionNode:
-			in.declaration(n.Pipe)
-			in.pipe(n.Pipe)
-		case *parse.TemplateNode:
-			in.pipe(n.Pipe)
-		case *parse.IfNode:
-			in.branch(&n.BranchNode)
-		case *parse.WithNode:
-			in.branch(&n.BranchNode)
-		case *parse.RangeNode:
-			in.branch(&n.BranchNode)
-		}
-	}
-}
-
-func (in *clockReads) branch(n *parse.BranchNode) {
-	in.pipe(n.Pipe)
-	in.list(n.List)
-	in.list(n.ElseList)
-}
-
-// declaration finds a call of now in a variable declaration.
-func (in *clockReads) declaration(p *parse.PipeNode) {
+// declaredTime returns the call of now in a pipeline that only declares a variable.
+func declaredTime(p *parse.PipeNode) (clockRead, bool) {
 	if len(p.Decl) != 1 || p.IsAssign {
-		return
+		return clockRead{}, false
 	}
 	value, moved := movedTime(p)
 	if !moved && len(p.Cmds) == 1 && len(p.Cmds[0].Args) == 1 {
 		value = p.Cmds[0].Args[0]
 	}
-	if now, ok := value.(*parse.IdentifierNode); ok && now.Ident == "now" {
-		in.found = append(in.found, clockRead{now, p.Decl[0].Ident[0], moved})
-	}
-}
-
-func (in *clockReads) pipe(p *parse.PipeNode) {
-	if p == nil {
-		return
-	}
-	for _, v := range p.Decl {
-		in.assigned[v.Ident[0]]++
-	}
-	for _, cmd := range p.Cmds {
-		if name := comparedTime(cmd); name != "" {
-			in.compared[name] += 2
-		}
-		for _, arg := range cmd.Args {
-			in.word(arg)
-		}
-	}
-}
-
-func (in *clockReads) word(n parse.Node) {
-	switch n := n.(type) {
-	case *parse.VariableNode:
-		in.read[n.Ident[0]]++
-	case *parse.PipeNode:
-		in.pipe(n)
-	case *parse.ChainNode:
-		in.word(n.Node)
-	}
+	now, ok := value.(*parse.IdentifierNode)
+	return clockRead{now, p.Decl[0].Ident[0], moved}, ok && now.Ident == "now"
 }
 
 // comparedTime returns the variable that a command compares with itself moved

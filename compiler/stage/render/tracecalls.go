@@ -32,33 +32,17 @@ func (in markInserter) list(l *parse.ListNode) {
 			nodes = append(nodes, in.mark(n, fnAt), n)
 		case *parse.ActionNode:
 			nodes = append(nodes, in.mark(n, fnAt), n)
-			in.pipe(n.Pipe)
 		case *parse.TemplateNode:
 			nodes = append(nodes, in.mark(n, fnCall), n, in.mark(n, fnBack))
-			in.pipe(n.Pipe)
 		default:
 			nodes = append(nodes, n)
-			in.branch(n)
+			if b := branchOf(n); b != nil {
+				in.list(b.List)
+				in.list(b.ElseList)
+			}
 		}
 	}
 	l.Nodes = nodes
-}
-
-func (in markInserter) branch(n parse.Node) {
-	var b *parse.BranchNode
-	switch n := n.(type) {
-	case *parse.IfNode:
-		b = &n.BranchNode
-	case *parse.WithNode:
-		b = &n.BranchNode
-	case *parse.RangeNode:
-		b = &n.BranchNode
-	default:
-		return
-	}
-	in.pipe(b.Pipe)
-	in.list(b.List)
-	in.list(b.ElseList)
 }
 
 // mark returns a node that reports the site of another node to the trace.
@@ -69,28 +53,13 @@ func (in markInserter) mark(n parse.Node, fn string) parse.Node {
 	return callSilently(n.Position(), fn, &parse.NumberNode{NodeType: parse.NodeNumber, Pos: n.Position(), IsInt: true, Int64: int64(i), Text: strconv.Itoa(i)})
 }
 
-func (in markInserter) pipe(p *parse.PipeNode) {
-	if p == nil {
+// recordWords records the string constants that a node has besides fields, if it is a
+// command. Most of them are compared with the fields.
+func (t *trace) recordWords(n parse.Node) {
+	cmd, ok := n.(*parse.CommandNode)
+	if !ok {
 		return
 	}
-	for _, cmd := range p.Cmds {
-		in.recordWords(cmd)
-		for _, arg := range cmd.Args {
-			switch n := arg.(type) {
-			case *parse.PipeNode:
-				in.pipe(n)
-			case *parse.ChainNode:
-				if inner, ok := n.Node.(*parse.PipeNode); ok {
-					in.pipe(inner)
-				}
-			}
-		}
-	}
-}
-
-// recordWords records the string constants that a command has besides fields.
-// Most of them are compared with the fields.
-func (in markInserter) recordWords(cmd *parse.CommandNode) {
 	var names, texts []string
 	for _, arg := range cmd.Args {
 		switch n := arg.(type) {
@@ -106,8 +75,8 @@ func (in markInserter) recordWords(cmd *parse.CommandNode) {
 	}
 	for _, name := range names {
 		for _, text := range texts {
-			if !slices.Contains(in.words[name], text) {
-				in.words[name] = append(in.words[name], text)
+			if !slices.Contains(t.words[name], text) {
+				t.words[name] = append(t.words[name], text)
 			}
 		}
 	}

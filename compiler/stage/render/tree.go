@@ -83,6 +83,7 @@ func parseText(name, content string, names map[string]any, tr *trace) *text {
 	}
 	for name, tree := range t.trees {
 		if tr != nil {
+			inspect(tree.Root, tr.recordWords)
 			markInserter{tr, t.name, content}.list(tree.Root)
 		} else {
 			replaceHarmlessNow(tree)
@@ -138,10 +139,8 @@ func (in meterInserter) node(n parse.Node) cost {
 		}
 	case *parse.TemplateNode:
 		c = in.pipe(n.Pipe)
-	case *parse.IfNode:
-		c = in.branch(&n.BranchNode)
-	case *parse.WithNode:
-		c = in.branch(&n.BranchNode)
+	case *parse.IfNode, *parse.WithNode:
+		c = in.branch(branchOf(n))
 	case *parse.RangeNode:
 		c = in.branch(&n.BranchNode)
 		n.Pipe = wrap(fnRange, n.Pipe)
@@ -159,6 +158,54 @@ func (in meterInserter) branch(n *parse.BranchNode) cost {
 	c.add(in.list(n.List))
 	c.add(in.list(n.ElseList))
 	return c
+}
+
+// branchOf returns the parts of an if, with or range, and nil for other nodes.
+func branchOf(n parse.Node) *parse.BranchNode {
+	switch n := n.(type) {
+	case *parse.IfNode:
+		return &n.BranchNode
+	case *parse.WithNode:
+		return &n.BranchNode
+	case *parse.RangeNode:
+		return &n.BranchNode
+	}
+	return nil
+}
+
+// inspect calls f for a node and all nodes in it, but not for declared variables.
+func inspect(n parse.Node, f func(parse.Node)) {
+	f(n)
+	switch n := n.(type) {
+	case *parse.ListNode:
+		for _, child := range n.Nodes {
+			inspect(child, f)
+		}
+	case *parse.ActionNode:
+		inspect(n.Pipe, f)
+	case *parse.TemplateNode:
+		if n.Pipe != nil {
+			inspect(n.Pipe, f)
+		}
+	case *parse.PipeNode:
+		for _, cmd := range n.Cmds {
+			inspect(cmd, f)
+		}
+	case *parse.CommandNode:
+		for _, arg := range n.Args {
+			inspect(arg, f)
+		}
+	case *parse.ChainNode:
+		inspect(n.Node, f)
+	default:
+		if b := branchOf(n); b != nil {
+			inspect(b.Pipe, f)
+			inspect(b.List, f)
+			if b.ElseList != nil {
+				inspect(b.ElseList, f)
+			}
+		}
+	}
 }
 
 // add adds the cost of something that is executed afterwards.
