@@ -13,22 +13,21 @@ import (
 // appVersion is in the text, or if the field does not depend on it.
 func (p *Probe) AppVersion(field []string, text string) string {
 	var charts []*chart.Chart
-	var add func(*chart.Chart)
-	add = func(c *chart.Chart) {
+	eachChart(p.in.chart, nil, func(c *chart.Chart, _ []string) {
 		if v := c.Metadata.AppVersion; v != "" && strings.Contains(text, v) {
 			charts = append(charts, c)
 		}
-		for _, d := range c.Dependencies() {
-			add(d)
-		}
-	}
-	add(p.in.chart)
+	})
 	before, _ := fleet.Lookup(p.object, field)
 	for _, c := range charts {
 		other := otherVersion(c.Metadata.AppVersion)
 		o, err := p.render(func() (*input, error) {
 			in := p.in.copy()
-			setAppVersion(in.chart, c.ChartFullPath(), other)
+			eachChart(in.chart, nil, func(copied *chart.Chart, _ []string) {
+				if copied.ChartFullPath() == c.ChartFullPath() {
+					copied.Metadata.AppVersion = other
+				}
+			})
 			return in, nil
 		})
 		after, _ := fleet.Lookup(o, field)
@@ -37,16 +36,6 @@ func (p *Probe) AppVersion(field []string, text string) string {
 		}
 	}
 	return ""
-}
-
-// setAppVersion changes the appVersion of a chart or of the dependency at a path.
-func setAppVersion(c *chart.Chart, path, version string) {
-	if c.ChartFullPath() == path {
-		c.Metadata.AppVersion = version
-	}
-	for _, d := range c.Dependencies() {
-		setAppVersion(d, path, version)
-	}
 }
 
 // otherVersion returns another version of the same form: the last digit changes.

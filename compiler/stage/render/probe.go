@@ -161,7 +161,7 @@ func (p *Probe) Reads(path ...string) bool {
 	for _, to := range imported {
 		read = read || p.trace.has(append([]string{"Values"}, to...))
 	}
-	dependencies(p.in.chart, nil, func(_ *chart.Chart, at []string) {
+	eachChart(p.in.chart, nil, func(_ *chart.Chart, at []string) {
 		switch global := append(at, chartutil.GlobalKey); {
 		case path[0] == chartutil.GlobalKey:
 			read = read || p.trace.has(slices.Concat([]string{"Values"}, at, path))
@@ -202,14 +202,11 @@ func (p *Probe) Render(others ...Override) (o map[string]any, err error) {
 		in := p.in.copy()
 		values, _ := asMap(in.values["Values"])
 		for _, o := range others {
-			assign(values, o.Path, o.Value, true)
-			if o.Path[0] == chartutil.GlobalKey {
-				dependencies(in.chart, nil, func(_ *chart.Chart, at []string) {
-					if own := below(values, at); own != nil {
-						assign(own, o.Path, o.Value, true)
-					}
-				})
-			}
+			eachChart(in.chart, nil, func(c *chart.Chart, at []string) {
+				if own := below(values, at); own != nil && (c == in.chart || o.Path[0] == chartutil.GlobalKey) {
+					assign(own, o.Path, o.Value, true)
+				}
+			})
 		}
 		return in, nil
 	})
@@ -292,7 +289,7 @@ func (j *job) inputWith(user map[string]any) (*input, error) {
 // dependency of the template, and returns the paths to which the value is
 // imported.
 func (p *Probe) helmUses(path []string) (decides bool, imported [][]string) {
-	look := func(c *chart.Chart, at []string) {
+	eachChart(p.in.chart, nil, func(c *chart.Chart, at []string) {
 		for _, d := range c.Metadata.Dependencies {
 			name := fleet.DependencyKey(d)
 			for _, v := range d.ImportValues {
@@ -309,9 +306,7 @@ func (p *Probe) helmUses(path []string) (decides bool, imported [][]string) {
 				decides = decides || condition != "" && slices.Equal(path, slices.Concat(at, strings.Split(strings.TrimSpace(condition), ".")))
 			}
 		}
-	}
-	look(p.in.chart, nil)
-	dependencies(p.in.chart, nil, look)
+	})
 	return decides, imported
 }
 
@@ -333,13 +328,11 @@ func importOf(v any) (from, to []string) {
 	return nil, nil
 }
 
-// dependencies calls f for all dependencies of a chart with the path of their
-// values.
-func dependencies(c *chart.Chart, at []string, f func(c *chart.Chart, at []string)) {
+// eachChart calls f for a chart and all its dependencies with the path of their values.
+func eachChart(c *chart.Chart, at []string, f func(c *chart.Chart, at []string)) {
+	f(c, at)
 	for _, d := range c.Dependencies() {
-		own := append(at[:len(at):len(at)], d.Name())
-		f(d, own)
-		dependencies(d, own, f)
+		eachChart(d, append(at[:len(at):len(at)], d.Name()), f)
 	}
 }
 
