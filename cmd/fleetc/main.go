@@ -42,8 +42,7 @@ func main() { os.Exit(run()) }
 
 // run runs the command line and returns the exit status.
 func run() int {
-	// Helm's SDK writes to the standard logger; its output is captured where
-	// it matters.
+	// Helm's SDK writes warnings to the standard logger.
 	log.SetOutput(io.Discard)
 	ctx, e := withExit(context.Background(), os.Exit)
 	defer e.cancel()

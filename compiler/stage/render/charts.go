@@ -77,7 +77,7 @@ func (s *source) load(ch *fleet.Chart) {
 	for i, f := range ch.Files {
 		files[i] = &loader.BufferedFile{Name: f.Name, Data: f.Data}
 	}
-	captureLog(func() { s.chart, s.err = loader.LoadFiles(files) })
+	s.chart, s.err = loader.LoadFiles(files)
 	if s.err == nil {
 		s.err = s.chart.Validate()
 	}

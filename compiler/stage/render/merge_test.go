@@ -1,12 +1,15 @@
 package render
 
 import (
+	"bytes"
 	"fmt"
+	"log"
 	"math/rand/v2"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -14,6 +17,28 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
+
+// logging serialises uses of the captured standard logger.
+var logging sync.Mutex
+
+// captureLog calls f and returns the lines that were written to the standard
+// logger meanwhile.
+func captureLog(f func()) []string {
+	logging.Lock()
+	defer logging.Unlock()
+	var buf bytes.Buffer
+	out, flags, prefix := log.Writer(), log.Flags(), log.Prefix()
+	log.SetOutput(&buf)
+	log.SetFlags(0)
+	log.SetPrefix("")
+	defer func() {
+		log.SetOutput(out)
+		log.SetFlags(flags)
+		log.SetPrefix(prefix)
+	}()
+	f()
+	return strings.FieldsFunc(buf.String(), func(r rune) bool { return r == '\n' })
+}
 
 // helmValues is [templateValues] with Helm's own functions. It also returns the
 // lines that they log.

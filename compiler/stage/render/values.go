@@ -1,11 +1,7 @@
 package render
 
 import (
-	"bytes"
-	"log"
 	"slices"
-	"strings"
-	"sync"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -13,28 +9,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
-
-// logging serialises uses of the captured standard logger.
-var logging sync.Mutex
-
-// captureLog calls f and returns the lines that were written to the standard
-// logger meanwhile.
-func captureLog(f func()) []string {
-	logging.Lock()
-	defer logging.Unlock()
-	var buf bytes.Buffer
-	out, flags, prefix := log.Writer(), log.Flags(), log.Prefix()
-	log.SetOutput(&buf)
-	log.SetFlags(0)
-	log.SetPrefix("")
-	defer func() {
-		log.SetOutput(out)
-		log.SetFlags(flags)
-		log.SetPrefix(prefix)
-	}()
-	f()
-	return strings.FieldsFunc(buf.String(), func(r rune) bool { return r == '\n' })
-}
 
 // templateValues enables the dependencies of the chart and returns the values that its
 // templates see, and the values that are lost. It modifies the chart, which is an
