@@ -16,39 +16,32 @@ import (
 // body returns the fields of a release as schema.#Release has them.
 func (w *work) body(r *Release) *Node {
 	b := mapNode(Field{"namespace", textNode(r.Namespace)})
-	if len(r.Depends) > 0 {
-		depends := mapNode()
-		for _, name := range r.Depends {
-			depends.Set(name, &Node{Scalar: true})
-		}
-		b.Set("depends", depends)
+	depends := mapNode()
+	for _, name := range r.Depends {
+		depends.Set(name, &Node{Scalar: true})
 	}
+	b.setFilled("depends", depends)
 	if r.Chart != nil {
 		pin := w.charts[r.Chart.key()]
 		b.Set(packageField, textNode(pin.pkg))
 		if len(w.packages[pin.pkg]) > 1 {
 			b.Set("chart", mapNode(Field{"version", textNode(pin.Version)}))
 		}
-		if len(r.Values.Fields) > 0 {
-			b.Set("values", r.Values)
-		}
+	}
+	if r.Values != nil && (r.Chart != nil || r.Source != nil) {
+		b.setFilled("values", r.Values)
 	}
 	switch {
 	case r.Source != nil:
 		b.Set(r.Source.Field, textNode(path.Join(r.Source.Field, r.Source.Path)))
-		if r.Values != nil && len(r.Values.Fields) > 0 {
-			b.Set("values", r.Values)
+	case r.manifests != "":
+		b.Set("manifests", textNode(r.manifests))
+	default:
+		objects := mapNode()
+		for _, o := range r.Objects {
+			objects.Set(o.Key, o.Node)
 		}
-	case len(r.Objects) > 0:
-		if r.manifests != "" {
-			b.Set("manifests", textNode(r.manifests))
-		} else {
-			objects := mapNode()
-			for _, o := range r.Objects {
-				objects.Set(o.Key, o.Node)
-			}
-			b.Set("objects", objects)
-		}
+		b.setFilled("objects", objects)
 	}
 	addPatches(b, r)
 	addOwnership(b, r)
@@ -73,13 +66,11 @@ func addAccepted(b *Node, r *Release) {
 		field string
 		of    map[string]*Node
 	}{{"open", r.open}, {"random", r.random}} {
-		if len(extra.of) > 0 {
-			n := mapNode()
-			for _, name := range sortedKeys(extra.of) {
-				n.Set(name, extra.of[name])
-			}
-			b.Set(extra.field, n)
+		n := mapNode()
+		for _, name := range sortedKeys(extra.of) {
+			n.Set(name, extra.of[name])
 		}
+		b.setFilled(extra.field, n)
 	}
 }
 
@@ -91,9 +82,6 @@ var durationForm = regexp.MustCompile(`^([0-9]+h)?([0-9]+m)?([0-9]+s)?$`)
 
 // addOwnership adds the fields of objects that others may own to a body.
 func addOwnership(b *Node, r *Release) {
-	if len(r.Ownership) == 0 {
-		return
-	}
 	all := mapNode()
 	for _, o := range r.Ownership {
 		rule := mapNode()
@@ -105,15 +93,12 @@ func addOwnership(b *Node, r *Release) {
 		rule.Set("optional", &Node{Scalar: true})
 		all.Set(o.Name, rule)
 	}
-	b.Set("ownership", all)
+	b.setFilled("ownership", all)
 }
 
 // addActions adds the actions of a release to a body. Exports leave them out, since the
 // tool did not run them in the cluster either.
 func addActions(b *Node, r *Release) {
-	if len(r.Actions) == 0 {
-		return
-	}
 	all := mapNode()
 	for _, a := range r.Actions {
 		at := "before"
@@ -122,14 +107,11 @@ func addActions(b *Node, r *Release) {
 		}
 		all.Set(a.Name, mapNode(Field{"at", textNode(at)}, Field{"exec", textNodes(a.Exec)}, Field{"applyOnly", &Node{Scalar: true}}))
 	}
-	b.Set("actions", all)
+	b.setFilled("actions", all)
 }
 
 // addPatches adds the patches of a release to its body.
 func addPatches(b *Node, r *Release) {
-	if len(r.Patches) == 0 {
-		return
-	}
 	all := mapNode()
 	for _, p := range r.Patches {
 		n := mapNode()
@@ -147,7 +129,7 @@ func addPatches(b *Node, r *Release) {
 		}
 		all.Set(p.Name, n)
 	}
-	b.Set("patches", all)
+	b.setFilled("patches", all)
 }
 
 // maxObjectsText is the size up to which objects are written in CUE, in bytes.

@@ -165,6 +165,13 @@ func (n *Node) Set(key string, value *Node) {
 	n.Fields = append(n.Fields, Field{key, value})
 }
 
+// setFilled adds a map to a map, unless it is empty.
+func (n *Node) setFilled(key string, value *Node) {
+	if len(value.Fields) > 0 {
+		n.Set(key, value)
+	}
+}
+
 // Value returns the node as decoded JSON with float64 numbers. It has no references.
 func (n *Node) Value() any { return n.decoded(false) }
 
