@@ -78,8 +78,13 @@ func (j *job) input() (*input, error) {
 		return nil, j.fault(diag.CodeChartNotInstallable, hint, "chart %s %s", ch.Ref, msg)
 	}
 	user, _ := r.Values.Value().(map[string]any)
-	values, err := j.values(loaded, user, caps)
-	return &input{loaded, values}, err
+	values, lost, err := templateValues(loaded, r, user, caps)
+	if err != nil {
+		d := j.fault(diag.CodeChartType, "correct the values of the release", "chart %s does not accept the values: %v", ch.Ref, err)
+		d.Path, d.Cause = r.Path("values"), err
+		return nil, d
+	}
+	return &input{loaded, values}, j.lostValues(lost)
 }
 
 // copy returns the same input for another rendering.
@@ -101,7 +106,7 @@ func (in *input) copy() *input {
 // repeatable is the output that every rendering prints. nondeterministic
 // reports whether a function was random or read the clock.
 func (j *job) documents(ctx context.Context, in *input, l *entropy, known map[string]page) (docs []document, repeatable map[string]page, nondeterministic bool, err error) {
-	rendered, repeatable, nondeterministic, err := j.pages(ctx, in, l, known)
+	rendered, e, err := j.pages(ctx, in, l, known)
 	if err != nil {
 		return nil, nil, false, j.doesNotRender(err)
 	}
@@ -114,24 +119,29 @@ func (j *job) documents(ctx context.Context, in *input, l *entropy, known map[st
 		d.crd = true
 		docs = append(docs, d)
 	}
+	repeatable, nondeterministic = e.repeatable(rendered)
 	return append(docs, manifests...), repeatable, nondeterministic, nil
 }
 
-// pages executes the templates, or takes their output from the cache. When a
-// rendering with the cache fails, it executes all templates to report the
+// pages executes the templates with the returned engine, or takes their output from the
+// cache. When a rendering with the cache fails, it executes all templates to report the
 // error at its position.
-func (j *job) pages(ctx context.Context, in *input, l *entropy, known map[string]page) (rendered, repeatable map[string]page, nondeterministic bool, err error) {
+func (j *job) pages(ctx context.Context, in *input, l *entropy, known map[string]page) (rendered map[string]page, e *engine, err error) {
 	all := renderables(in.chart, in.values)
 	limited, cancel := context.WithTimeoutCause(ctx, maxWall, errTooLong)
 	defer cancel()
-	if r := j.cacheSession(limited, l, in, all, known); r != nil {
+	var r *cacheSession
+	if known == nil && l.previous == nil && !j.source.noCache { // a second rendering must not use the cache
+		r = j.source.cacheSession(limited, j.limits, l, in, all)
+	}
+	if r != nil {
 		defer r.end()
-		rendered, repeatable, nondeterministic, err = j.execute(limited, l, all, nil, r)
+		rendered, e, err = j.execute(limited, l, all, nil, r)
 		if err == nil || ctx.Err() != nil {
-			return rendered, repeatable, nondeterministic, err
+			return rendered, e, err
 		}
 		if in, err = j.input(); err != nil { // the templates may have modified it
-			return nil, nil, false, err
+			return nil, nil, err
 		}
 		all = renderables(in.chart, in.values)
 		*l = *newEntropy(l.now)
@@ -141,27 +151,14 @@ func (j *job) pages(ctx context.Context, in *input, l *entropy, known map[string
 	return j.execute(limited, l, all, known, nil)
 }
 
-// cacheSession returns [source.cacheSession] for a first rendering. A second
-// rendering must not use the cache.
-func (j *job) cacheSession(ctx context.Context, l *entropy, in *input, all []renderable, known map[string]page) *cacheSession {
-	if known != nil || l.previous != nil || j.source.noCache {
-		return nil
-	}
-	return j.source.cacheSession(ctx, j.limits, l, in, all)
-}
-
-func (j *job) execute(ctx context.Context, l *entropy, all []renderable, known map[string]page, r *cacheSession) (rendered, repeatable map[string]page, nondeterministic bool, err error) {
-	var e *engine
+func (j *job) execute(ctx context.Context, l *entropy, all []renderable, known map[string]page, r *cacheSession) (rendered map[string]page, e *engine, err error) {
 	if r != nil && r.engine != nil {
 		e = r.engine
 	} else if e, err = j.source.engine(ctx, j.limits, l, all); err != nil {
-		return nil, nil, false, err
+		return nil, nil, err
 	}
-	if rendered, err = e.render(all, known, r); err != nil {
-		return nil, nil, false, err
-	}
-	repeatable, nondeterministic = e.repeatable(rendered)
-	return rendered, repeatable, nondeterministic, nil
+	rendered, err = e.render(all, known, r)
+	return rendered, e, err
 }
 
 // readPage reads the documents of a page, unless the page has them.
@@ -244,22 +241,4 @@ func notInstallable(ch *chart.Chart, caps *chartutil.Capabilities) (msg, hint st
 		return fmt.Sprintf("requires Kubernetes %s, but the cluster has %s", v, caps.KubeVersion.String()), "use another version of the chart, or correct cluster.kubernetes"
 	}
 	return "", ""
-}
-
-// values returns the values that the templates see: the user's values over
-// those of the chart and its dependencies, the release and the capabilities.
-func (j *job) values(loaded *chart.Chart, user map[string]any, caps *chartutil.Capabilities) (chartutil.Values, error) {
-	values, lost, err := templateValues(loaded, j.release, user, caps)
-	if err != nil {
-		r := j.release
-		return nil, &diag.Diag{
-			Code: diag.CodeChartType, At: []diag.Pos{r.Pos}, Path: r.Path("values"),
-			Msg:   fmt.Sprintf("chart %s does not accept the values: %v", j.chart.Ref, err),
-			Hint:  "correct the values of the release",
-			Cause: err,
-		}
-	}
-	var faults diag.List
-	faults.Add(j.lostValues(lost))
-	return values, faults.Err()
 }
