@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,6 +68,25 @@ func MapLeaves(v any, replace func(any) any) any {
 
 // Clone returns a deep copy of decoded JSON.
 func Clone(v any) any { return MapLeaves(v, func(v any) any { return v }) }
+
+// MergeValues returns a with the values of b, which replace others than maps, as Helm merges
+// files of values.
+func MergeValues(a, b map[string]any) map[string]any {
+	out := maps.Clone(a)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for key, v := range b {
+		below, ok := v.(map[string]any)
+		existing, ok2 := out[key].(map[string]any)
+		if ok && ok2 {
+			out[key] = MergeValues(existing, below)
+			continue
+		}
+		out[key] = v
+	}
+	return out
+}
 
 // AnyLeaf reports whether a value in decoded JSON that is neither a map nor a list matches.
 func AnyLeaf(v any, matches func(any) bool) bool {

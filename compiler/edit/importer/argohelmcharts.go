@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit"
 )
 
@@ -177,9 +178,9 @@ func (k *chartsKustomization) values(c any, field []string) (map[string]any, err
 		}
 		switch mode := textAt(c, "valuesMerge"); {
 		case mode == "merge":
-			values = mergeValues(copyMap(own), file)
+			values = fleet.MergeValues(copyMap(own), file)
 		case mode != "replace" || own == nil:
-			values = mergeValues(file, own)
+			values = fleet.MergeValues(file, own)
 		}
 	}
 	for i, v := range listAt(c, "additionalValuesFiles") {
@@ -188,7 +189,7 @@ func (k *chartsKustomization) values(c any, field []string) (map[string]any, err
 		if err != nil {
 			return nil, err
 		}
-		values = mergeValues(copyMap(values), more)
+		values = fleet.MergeValues(copyMap(values), more)
 	}
 	return copyMap(values), nil
 }
@@ -220,7 +221,7 @@ func (k *chartsKustomization) beside(name string, field []string) ([]byte, error
 func (k *chartsKustomization) patches() ([]any, error) {
 	var all []any
 	for i, p := range listAt(k.content, "patches") {
-		one := mergeValues(nil, mapAt(p))
+		one := fleet.MergeValues(nil, mapAt(p))
 		if file := textAt(p, "path"); file != "" {
 			data, err := k.beside(file, []string{"patches", fmt.Sprint(i)})
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // helm adds the values of a chart to a release, merged as Argo CD does: value files in
@@ -34,7 +35,7 @@ func (r *argoReader) helm(s *appSource, out *Release) error {
 		if unknown != "" {
 			out.Unproven = unknown
 		}
-		values = mergeValues(values, more)
+		values = fleet.MergeValues(values, more)
 	}
 	own := mapAt(helm, "valuesObject")
 	if raw := textAt(helm, "values"); own == nil && raw != "" {
@@ -42,7 +43,7 @@ func (r *argoReader) helm(s *appSource, out *Release) error {
 			return r.fault(diag.CodeImportInvalid, s.app, s.at("helm", "values"), "not valid YAML: "+yamlReason(err), "correct the values")
 		}
 	}
-	values = copyMap(mergeValues(values, own))
+	values = copyMap(fleet.MergeValues(values, own))
 	for i, p := range listAt(helm, "parameters") {
 		value := ""
 		if v := valueAt(p, "value"); v != nil {

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // values returns the values of a HelmRelease as helm-controller merges them: those of
@@ -54,7 +55,7 @@ func (s *fluxState) values(o *fluxObject) (values map[string]any, unproven strin
 			return nil, "", s.fault(diag.CodeImportInvalid, o, at, title+" has no key "+key, "correct valuesKey")
 		}
 		if target != "" {
-			result = mergeValues(result, own)
+			result = fleet.MergeValues(result, own)
 			if err := setTarget(result, target, value, literal); err != nil {
 				unproven = "the value for " + target + " is not imported"
 				s.model.Note(Note{Pos: s.at(o, strings.Split(at, ".")...), Doc: o.title(), Field: "spec.valuesFrom.targetPath", Do: err.Error() + ": write the value into the release"})
@@ -66,9 +67,9 @@ func (s *fluxState) values(o *fluxObject) (values map[string]any, unproven strin
 			return nil, "", s.fault(diag.CodeImportInvalid, o, at, title+" "+key+": "+diag.All(err)[0].Msg, "correct the values")
 		}
 		unproven = cmp.Or(unproven, unknown)
-		result = mergeValues(result, more)
+		result = fleet.MergeValues(result, more)
 	}
-	return mergeValues(result, own), unproven, nil
+	return fleet.MergeValues(result, own), unproven, nil
 }
 
 // valuesText returns the values in the text of a key of a ConfigMap or Secret. Those of a

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // An environment is the values that templates of a helmfile see.
@@ -20,7 +21,7 @@ type environment struct {
 
 // merged returns the values over the defaults.
 func (v environment) merged() map[string]any {
-	return plainMap(mergeValues(mergeValues(v.defaults, v.values), v.set))
+	return plainMap(fleet.MergeValues(fleet.MergeValues(v.defaults, v.values), v.set))
 }
 
 // templateEnvironment is .Environment in templates.
@@ -58,14 +59,14 @@ func (e *environmentRun) loadEnvironment(s *state, before environment) (environm
 		handler := textAt(spec.value, "missingFileHandler")
 		values, err := e.loadValues(s.dir, spec.below("values"), handler, before)
 		faults.Add(err)
-		out.values = mergeValues(out.values, values)
+		out.values = fleet.MergeValues(out.values, values)
 		secrets, err := e.loadSecrets(s, spec)
 		faults.Add(err)
-		out.values = mergeValues(out.values, secrets)
+		out.values = fleet.MergeValues(out.values, secrets)
 	}
 	defaults, err := e.loadValues(s.dir, s.lists["values"], "", before)
 	faults.Add(err)
-	out.defaults = mergeValues(out.defaults, defaults)
+	out.defaults = fleet.MergeValues(out.defaults, defaults)
 	return out, faults.Err()
 }
 
@@ -77,7 +78,7 @@ func (e *environmentRun) loadValues(dir string, entries []item, handler string, 
 	for _, entry := range entries {
 		switch v := entry.value.(type) {
 		case map[string]any:
-			out = mergeValues(out, v)
+			out = fleet.MergeValues(out, v)
 		case string:
 			files, err := e.resolve(dir, v, handler, entry.at())
 			faults.Add(err)
@@ -86,9 +87,9 @@ func (e *environmentRun) loadValues(dir string, entries []item, handler string, 
 					faults.Add(entry.fault(diag.CodeImportUnsupported, "", file+" is written in HCL", "fleetc import reads YAML: write the values as YAML"))
 					continue
 				}
-				values, err := e.valuesFile(file, e.fileData(before, mergeValues(before.values, before.set)))
+				values, err := e.valuesFile(file, e.fileData(before, fleet.MergeValues(before.values, before.set)))
 				faults.Add(err)
-				out = mergeValues(out, values)
+				out = fleet.MergeValues(out, values)
 			}
 		default:
 			faults.Add(entry.fault(diag.CodeImportInvalid, "", "values are neither a file nor a map", "write the path of a file, or a map"))

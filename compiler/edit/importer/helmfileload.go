@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // maxNesting limits how deep sub-helmfiles may be nested.
@@ -106,7 +107,7 @@ func (e *environmentRun) load(dir, file string, env environment, hasValues, take
 	line := 1
 	for i, text := range strings.Split(strings.ReplaceAll(string(content), "\r\n", "\n"), "\n---\n") {
 		e.count(fmt.Sprintf("%s part %d", file, i), strings.Count(text, "\n")+1, 1)
-		env.values = mergeValues(env.values, env.passed)
+		env.values = fleet.MergeValues(env.values, env.passed)
 		lines := plainLines(text, line)
 		first := line
 		line += strings.Count(text, "\n") + 2 //nolint:mnd // the part's last line, and the separator

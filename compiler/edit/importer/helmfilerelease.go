@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // A helmfileRelease is a release of a helmfile, with its templates executed.
@@ -158,7 +159,7 @@ func joined(a, b map[string]any) map[string]any {
 		case ok && ok2:
 			out[key] = slices.Concat(existing, list)
 		case mapAt(v) != nil && mapAt(out, key) != nil:
-			out[key] = mergeValues(mapAt(out, key), mapAt(v))
+			out[key] = fleet.MergeValues(mapAt(out, key), mapAt(v))
 		case out[key] == nil || !isZero(v):
 			out[key] = v
 		}

@@ -39,7 +39,7 @@ func (e *environmentRun) loadSecrets(s *state, spec item) (map[string]any, error
 				return ""
 			})
 			if err == nil {
-				out = mergeValues(out, values)
+				out = fleet.MergeValues(out, values)
 				continue
 			}
 			e.note(entry.at(), entry.title(), "environments.secrets", keepEncrypted(file, err))
@@ -48,7 +48,7 @@ func (e *environmentRun) loadSecrets(s *state, spec item) (map[string]any, error
 				continue // another format: no template can read it
 			}
 			delete(values, "sops")
-			out = mergeValues(out, e.placeholders(values))
+			out = fleet.MergeValues(out, e.placeholders(values))
 		}
 	}
 	return out, faults.Err()
@@ -140,7 +140,7 @@ func (e *environmentRun) releaseSecrets(d *helmfileRelease, out *Release) (map[s
 				out.Unproven = "some of its values are encrypted and are not imported"
 				e.note(at, d.title(), "secrets", keepEncrypted(file, err))
 			}
-			values = mergeValues(values, more)
+			values = fleet.MergeValues(values, more)
 		}
 	}
 	return values, nil

@@ -11,6 +11,7 @@ import (
 	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // release returns the release of the model. isShared reports whether another release of the
@@ -71,13 +72,13 @@ func (e *environmentRun) values(d *helmfileRelease, out *Release) (*Node, error)
 		field := []string{"values", fmt.Sprint(i)}
 		switch v := v.(type) {
 		case map[string]any:
-			values = mergeValues(values, plainNumbers(v))
+			values = fleet.MergeValues(values, plainNumbers(v))
 			of, at := d.origin(field)
 			sources = append(sources, source{of.doc, childNode(of.doc.Node, slices.Concat(of.path, at)...)})
 		case string:
 			more, s, err := e.releaseFile(d, v, d.at(field...))
 			faults.Add(err)
-			values = mergeValues(values, more)
+			values = fleet.MergeValues(values, more)
 			if s != nil {
 				sources = append(sources, source{s, s.Node})
 			}
@@ -92,7 +93,7 @@ func (e *environmentRun) values(d *helmfileRelease, out *Release) (*Node, error)
 	if err != nil {
 		return nil, err
 	}
-	values = mergeValues(values, plainNumbers(secrets))
+	values = fleet.MergeValues(values, plainNumbers(secrets))
 	if err := e.set(d, values); err != nil {
 		return nil, err
 	}

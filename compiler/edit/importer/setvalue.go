@@ -3,31 +3,12 @@ package importer
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/strvals"
 )
 
-// This file merges values and sets single ones, as Helm does.
-
-// mergeValues returns a with the values of b, which replace others than maps.
-func mergeValues(a, b map[string]any) map[string]any {
-	out := maps.Clone(a)
-	if out == nil {
-		out = map[string]any{}
-	}
-	for key, v := range b {
-		below, ok := v.(map[string]any)
-		existing, ok2 := out[key].(map[string]any)
-		if ok && ok2 {
-			out[key] = mergeValues(existing, below)
-			continue
-		}
-		out[key] = v
-	}
-	return out
-}
+// This file sets single values, as Helm does.
 
 // setValue sets the value at a path of keys and list indices in place, as helm --set does,
 // or as helm --set-string does if literal is true. A value that is not literal must not

@@ -149,7 +149,7 @@ func (b *build) chartValues(f *kustomizeFile, pos diag.Pos, h types.HelmChart, c
 		if err == nil {
 			err = sigsyaml.Unmarshal(data, &more)
 		}
-		all = overlay(all, more)
+		all = fleet.MergeValues(all, more)
 	}
 	if err != nil {
 		b.fault(pos, "the values of chart "+h.Name+": "+oneLine(err.Error()), "correct the entry of the chart")
@@ -192,23 +192,6 @@ func mergeInline(base []byte, h types.HelmChart) (out map[string]any, err error)
 		err = sigsyaml.Unmarshal([]byte(text), &out)
 	}
 	return out, err
-}
-
-// overlay merges maps as helm merges several values files: the second one wins.
-func overlay(under, over map[string]any) map[string]any {
-	if under == nil {
-		return over
-	}
-	for k, v := range over {
-		if below, ok := under[k].(map[string]any); ok {
-			if m, ok := v.(map[string]any); ok {
-				under[k] = overlay(below, m)
-				continue
-			}
-		}
-		under[k] = v
-	}
-	return under
 }
 
 // addChart renders a chart, and adds its objects as a resource.
