@@ -86,7 +86,9 @@ func (f *SOPSFile) encode() ([]byte, error) {
 	indent := indentation(f.text)
 	var out bytes.Buffer
 	if trimmed := bytes.TrimSpace(f.text); bytes.HasPrefix(trimmed, []byte("{")) && json.Valid(trimmed) {
-		if err := writeJSON(&out, f.top, indent, "\n"); err != nil {
+		var compact bytes.Buffer
+		writeJSON(&compact, f.top)
+		if err := json.Indent(&out, compact.Bytes(), "", indent); err != nil {
 			return nil, err
 		}
 		if bytes.HasSuffix(f.text, []byte("\n")) {
@@ -113,52 +115,31 @@ func indentation(text []byte) string {
 	return "    "
 }
 
-// writeJSON writes a tree as the sops program does, in the order of the tree.
-func writeJSON(out *bytes.Buffer, n *yaml.Node, indent, newline string) error {
-	inner, brackets := newline+indent, "{}"
-	step := 2
+// writeJSON writes a tree as JSON without blanks, in the order of the tree. Numbers, bools
+// and null keep their text.
+func writeJSON(out *bytes.Buffer, n *yaml.Node) {
+	brackets := "{}"
 	switch n.Kind {
 	case yaml.SequenceNode:
-		brackets, step = "[]", 1
+		brackets = "[]"
 	case yaml.MappingNode:
 	default:
-		return writeScalar(out, n)
+		text := []byte(n.Value)
+		if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle) != 0 || n.ShortTag() == "!!str" || !json.Valid(text) {
+			text, _ = json.Marshal(n.Value)
+		}
+		out.Write(text)
+		return
 	}
 	out.WriteByte(brackets[0])
-	for i := 0; i+step <= len(n.Content); i += step {
-		if i > 0 {
+	for i, inner := range n.Content {
+		switch {
+		case n.Kind == yaml.MappingNode && i%2 == 1:
+			out.WriteByte(':')
+		case i > 0:
 			out.WriteByte(',')
 		}
-		out.WriteString(inner)
-		if step == 2 {
-			if err := writeText(out, n.Content[i].Value); err != nil {
-				return err
-			}
-			out.WriteString(": ")
-		}
-		if err := writeJSON(out, n.Content[i+step-1], indent, inner); err != nil {
-			return err
-		}
-	}
-	if len(n.Content) > 0 {
-		out.WriteString(newline)
+		writeJSON(out, inner)
 	}
 	out.WriteByte(brackets[1])
-	return nil
-}
-
-// writeScalar writes a scalar as JSON. Numbers, bools and null keep their text.
-func writeScalar(out *bytes.Buffer, n *yaml.Node) error {
-	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle) == 0 && n.ShortTag() != "!!str" && json.Valid([]byte(n.Value)) {
-		out.WriteString(n.Value)
-		return nil
-	}
-	return writeText(out, n.Value)
-}
-
-// writeText writes a text as JSON.
-func writeText(out *bytes.Buffer, text string) error {
-	encoded, err := json.Marshal(text)
-	out.Write(encoded)
-	return err
 }
