@@ -53,16 +53,7 @@ func findNode(n *yaml.Node, matches func(n *yaml.Node) bool) *yaml.Node {
 func plainScalar(n *yaml.Node, text []byte) yaml.Node {
 	out := *n
 	out.Style, out.Tag, out.Value = 0, "", displayed(n, text)
-	switch encryptedValue.FindStringSubmatch(n.Value)[4] {
-	case "int":
-		out.Tag = "!!int"
-	case "float":
-		out.Tag = "!!float"
-	case "bool":
-		out.Tag = "!!bool"
-	case "time":
-		out.Tag = "!!timestamp"
-	default:
+	if out.Tag = tags[encryptedValue.FindStringSubmatch(n.Value)[4]]; out.Tag == "" {
 		out.SetString(out.Value)
 	}
 	return out
@@ -143,12 +134,10 @@ func (e *SOPSEditor) Replace(document []byte) (changed bool, err error) {
 		return false, err
 	}
 	encrypts, err := f.rules()
-	if err == nil {
-		err = e.sealComments(top, nil, encrypts)
-	}
 	if err != nil {
 		return false, err
 	}
+	e.sealComments(top, nil, encrypts)
 	name := &yaml.Node{}
 	name.SetString("sops")
 	top.Content = append(top.Content, name, f.sops)
@@ -185,26 +174,20 @@ func (e *SOPSEditor) sealLeaves(edited *SOPSFile) error {
 				continue
 			}
 		}
-		sealed, err := e.sealer().seal(text, kind, authenticated(l.keys))
-		if err != nil {
-			return err
-		}
-		l.node.Value, l.node.Tag, l.node.Style = sealed, "!!str", 0
+		l.node.Value, l.node.Tag, l.node.Style = e.sealer().seal(text, kind, authenticated(l.keys)), "!!str", 0
 	}
 	return nil
 }
 
+// tags are the tags of YAML for the types of SOPS, without those of texts.
+var tags = map[string]string{"int": "!!int", "float": "!!float", "bool": "!!bool", "time": "!!timestamp"}
+
 // typeOf returns the type of a scalar as SOPS names it.
 func typeOf(n *yaml.Node) string {
-	switch n.ShortTag() {
-	case "!!int":
-		return "int"
-	case "!!float":
-		return "float"
-	case "!!bool":
-		return "bool"
-	case "!!timestamp":
-		return "time"
+	for kind, tag := range tags {
+		if n.ShortTag() == tag {
+			return kind
+		}
 	}
 	return "str"
 }
@@ -214,8 +197,7 @@ var commentLine = regexp.MustCompile(`(?m)^(\s*#)(.+)$`)
 
 // sealComments encrypts the comments of a tree where values are encrypted. keys is the path
 // of the map or list around the node.
-func (e *SOPSEditor) sealComments(n *yaml.Node, keys []string, encrypts func(keys []string) bool) error {
-	var fault error
+func (e *SOPSEditor) sealComments(n *yaml.Node, keys []string, encrypts func(keys []string) bool) {
 	for _, comment := range []*string{&n.HeadComment, &n.LineComment, &n.FootComment} {
 		if !encrypts(keys) {
 			continue
@@ -225,26 +207,16 @@ func (e *SOPSEditor) sealComments(n *yaml.Node, keys []string, encrypts func(key
 			if same, ok := e.comments[authenticated(keys)+m[2]]; ok {
 				return m[1] + same
 			}
-			sealed, err := e.sealer().seal([]byte(m[2]), "comment", authenticated(keys))
-			if err != nil {
-				fault = err
-			}
-			return m[1] + sealed
+			return m[1] + e.sealer().seal([]byte(m[2]), "comment", authenticated(keys))
 		})
-	}
-	if fault != nil {
-		return fault
 	}
 	for i, inner := range n.Content {
 		path := keys
 		if n.Kind == yaml.MappingNode && i%2 == 1 && inner.Kind != yaml.ScalarNode {
 			path = append(slices.Clone(keys), n.Content[i-1].Value)
 		}
-		if err := e.sealComments(inner, path, encrypts); err != nil {
-			return err
-		}
+		e.sealComments(inner, path, encrypts)
 	}
-	return nil
 }
 
 // yamlLine matches the line in an error of the YAML decoder.

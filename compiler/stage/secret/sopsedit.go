@@ -1,7 +1,6 @@
 package secret
 
 import (
-	"crypto/rand"
 	"errors"
 	"slices"
 	"strconv"
@@ -72,9 +71,7 @@ func (e *SOPSEditor) Set(path, value string) error {
 	e.changed = true
 	text := value
 	if encrypted(keys) && value != "" {
-		if text, err = e.sealer().seal([]byte(value), "str", authenticated(keys)); err != nil {
-			return err
-		}
+		text = e.sealer().seal([]byte(value), "str", authenticated(keys))
 	}
 	node.Kind, node.Tag, node.Value, node.Style = yaml.ScalarNode, "!!str", text, 0
 	if text == value {
@@ -175,15 +172,12 @@ func element(n *yaml.Node, key string) *yaml.Node {
 // that stay keep their bytes, and no value changes: those that are removed can still read
 // the values with the old file, see [SOPSEditor.Rotate].
 func (e *SOPSEditor) SetRecipients(recipients []string) error {
-	if len(recipients) == 0 {
-		return e.file.fault(diag.CodeArguments, "the list of recipients is empty", "name at least one age recipient")
-	}
-	list := child(e.file.sops, "age")
-	if list == nil || list.Kind != yaml.SequenceNode {
-		return e.file.fault(diag.CodeSecretEdit, "the file has no list of age recipients", "change it with the sops program")
+	list, err := e.ageList(recipients, "change")
+	if err != nil {
+		return err
 	}
 	var kept []*yaml.Node
-	missing := slices.Compact(slices.Sorted(slices.Values(recipients)))
+	missing := diag.Distinct(slices.Clone(recipients))
 	for _, entry := range list.Content {
 		recipient := child(entry, "recipient")
 		if recipient == nil {
@@ -199,6 +193,19 @@ func (e *SOPSEditor) SetRecipients(recipients []string) error {
 	}
 	list.Content = append(kept, added...)
 	return nil
+}
+
+// ageList returns the list of the age recipients in the metadata, which the given ones
+// replace. verb names the change for a fault.
+func (e *SOPSEditor) ageList(recipients []string, verb string) (*yaml.Node, error) {
+	if len(recipients) == 0 {
+		return nil, e.file.fault(diag.CodeArguments, "the list of recipients is empty", "name at least one age recipient")
+	}
+	list := child(e.file.sops, "age")
+	if list == nil || list.Kind != yaml.SequenceNode {
+		return nil, e.file.fault(diag.CodeSecretEdit, "the file has no list of age recipients", verb+" it with the sops program")
+	}
+	return list, nil
 }
 
 // entries returns the data key of an encrypter for recipients, as in the metadata.
@@ -228,18 +235,12 @@ func (e *SOPSEditor) Rotate(recipients []string) error {
 	if others := e.file.OtherKeys(); len(others) > 0 {
 		return e.file.fault(diag.CodeSecretEdit, "the file has keys other than age keys", "rotate it with sops rotate --in-place "+e.file.name)
 	}
-	if len(recipients) == 0 {
-		return e.file.fault(diag.CodeArguments, "the list of recipients is empty", "name at least one age recipient")
-	}
-	list := child(e.file.sops, "age")
-	if list == nil || list.Kind != yaml.SequenceNode {
-		return e.file.fault(diag.CodeSecretEdit, "the file has no list of age recipients", "rotate it with the sops program")
-	}
-	fresh := encrypter{key: make([]byte, 32)}
-	if _, err := rand.Read(fresh.key); err != nil {
+	list, err := e.ageList(recipients, "rotate")
+	if err != nil {
 		return err
 	}
-	entries, err := e.entries(fresh, slices.Compact(slices.Sorted(slices.Values(recipients))))
+	fresh := newEncrypter()
+	entries, err := e.entries(fresh, diag.Distinct(slices.Clone(recipients)))
 	if err != nil {
 		return err
 	}
@@ -272,9 +273,7 @@ func (e *SOPSEditor) Bytes(now time.Time) ([]byte, error) {
 			return nil, errors.New("the SOPS metadata is incomplete")
 		}
 		modified.Value = now.UTC().Format(time.RFC3339)
-		if mac.Value, err = e.sealer().seal([]byte(sum), "str", modified.Value); err != nil {
-			return nil, err
-		}
+		mac.Value = e.sealer().seal([]byte(sum), "str", modified.Value)
 		f.meta.LastModified, f.meta.MAC, e.changed = modified.Value, mac.Value, false
 	}
 	return f.encode()

@@ -31,11 +31,8 @@ const ivSize = 32
 // encrypted for age recipients at a time. The checksum covers the encrypted values alone,
 // in the order of keys, so that other fields may change and keys must stay sorted.
 func EncryptSecret(secret map[string]any, recipients []string, now time.Time) (map[string]any, error) {
-	key := make([]byte, 32)
-	if _, err := rand.Read(key); err != nil {
-		return nil, err
-	}
-	e := encrypter{key: key, lastModified: now.UTC().Format(time.RFC3339)}
+	e := newEncrypter()
+	modified := now.UTC().Format(time.RFC3339)
 	out := maps.Clone(secret)
 	sum := sha512.New()
 	sum.Write(macOnlyEncrypted)
@@ -52,33 +49,31 @@ func EncryptSecret(secret map[string]any, recipients []string, now time.Time) (m
 				continue
 			}
 			sum.Write([]byte(text))
-			var err error
-			if encrypted[name], err = e.seal([]byte(text), "str", authenticated([]string{part, name})); err != nil {
-				return nil, err
-			}
+			encrypted[name] = e.seal([]byte(text), "str", authenticated([]string{part, name}))
 		}
 		if values != nil {
 			out[part] = encrypted
 		}
 	}
-	mac, err := e.seal([]byte(strings.ToUpper(hex.EncodeToString(sum.Sum(nil)))), "str", e.lastModified)
-	if err != nil {
-		return nil, err
-	}
+	mac := e.seal([]byte(strings.ToUpper(hex.EncodeToString(sum.Sum(nil)))), "str", modified)
 	wrapped, err := e.wrap(recipients)
 	if err != nil {
 		return nil, err
 	}
 	out["sops"] = map[string]any{
-		"age": wrapped, "encrypted_regex": secretFields, "lastmodified": e.lastModified, "mac": mac, "mac_only_encrypted": true, "version": version,
+		"age": wrapped, "encrypted_regex": secretFields, "lastmodified": modified, "mac": mac, "mac_only_encrypted": true, "version": version,
 	}
 	return out, nil
 }
 
-// An encrypter encrypts the values of one file.
-type encrypter struct {
-	key          []byte
-	lastModified string
+// An encrypter encrypts the values of one file with its data key of 32 bytes.
+type encrypter struct{ key []byte }
+
+// newEncrypter returns an encrypter with a new key.
+func newEncrypter() encrypter {
+	key := make([]byte, 32)
+	rand.Read(key)
+	return encrypter{key}
 }
 
 // authenticated returns the text that SOPS authenticates with the value at a path.
@@ -86,23 +81,15 @@ func authenticated(keys []string) string { return strings.Join(keys, ":") + ":" 
 
 // seal encrypts a text into the form ENC[...]. kind is its type; aad is authenticated with
 // it.
-func (e encrypter) seal(text []byte, kind, aad string) (string, error) {
-	block, err := aes.NewCipher(e.key)
-	if err != nil {
-		return "", err
-	}
-	gcm, err := cipher.NewGCMWithNonceSize(block, ivSize)
-	if err != nil {
-		return "", err
-	}
+func (e encrypter) seal(text []byte, kind, aad string) string {
+	block, _ := aes.NewCipher(e.key) // fails only for another length
+	gcm, _ := cipher.NewGCMWithNonceSize(block, ivSize)
 	iv := make([]byte, ivSize)
-	if _, err := rand.Read(iv); err != nil {
-		return "", err
-	}
+	rand.Read(iv)
 	sealed := gcm.Seal(nil, iv, text, []byte(aad))
 	data, tag := sealed[:len(sealed)-gcm.Overhead()], sealed[len(sealed)-gcm.Overhead():]
 	b64 := base64.StdEncoding.EncodeToString
-	return fmt.Sprintf("ENC[AES256_GCM,data:%s,iv:%s,tag:%s,type:%s]", b64(data), b64(iv), b64(tag), kind), nil
+	return fmt.Sprintf("ENC[AES256_GCM,data:%s,iv:%s,tag:%s,type:%s]", b64(data), b64(iv), b64(tag), kind)
 }
 
 // wrap encrypts the data key for each recipient.

@@ -29,9 +29,7 @@ func (e *SOPSEditor) reencrypt(fresh encrypter) error {
 			return err
 		}
 		kind := encryptedValue.FindStringSubmatch(l.node.Value)[4]
-		if l.node.Value, err = fresh.seal(text, kind, authenticated(l.keys)); err != nil {
-			return err
-		}
+		l.node.Value = fresh.seal(text, kind, authenticated(l.keys))
 	}
 	return e.reencryptTree(e.file.top, nil, fresh)
 }
@@ -64,11 +62,7 @@ func (e *SOPSEditor) reencryptComments(n *yaml.Node, keys []string, fresh encryp
 	for _, comment := range texts {
 		*comment = encryptedComment.ReplaceAllStringFunc(*comment, func(text string) string {
 			if plain, aad, ok := e.comment(text, keys); ok {
-				sealed, err := fresh.seal(plain, "comment", aad)
-				if err != nil {
-					fault = err
-				}
-				return sealed
+				return fresh.seal(plain, "comment", aad)
 			}
 			fault = &diag.Diag{
 				Code: diag.CodeSOPSFile,
