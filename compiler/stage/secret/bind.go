@@ -25,9 +25,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
-// maxFile is the size limit of a SOPS file in bytes.
-const maxFile = 4 << 20
-
 // Files reads the SOPS files of a fleet, each once. It is safe for concurrent use.
 type Files struct {
 	root  string
@@ -98,9 +95,9 @@ func Read(root, name string) ([]byte, error) {
 		return nil, &diag.Diag{Code: diag.CodeSecretFile, Msg: name + " cannot be read", Hint: "name a file of the fleet", Cause: err}
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		return nil, &diag.Diag{Code: diag.CodeSecretFile, Msg: fmt.Sprintf("%s is larger than %d MiB", name, maxFile>>20), Hint: "split it"}
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err == nil && len(data) > maxSize {
+		return nil, &diag.Diag{Code: diag.CodeSecretFile, Msg: fmt.Sprintf("%s is larger than %d MiB", name, maxSize>>20), Hint: "split it"}
 	}
 	return data, err
 }
@@ -248,15 +245,10 @@ func (b *binder) tree(r *fleet.Release, t *fleet.Tree) *fleet.Tree {
 
 // check reports the unknown secrets in a tree.
 func (b *binder) check(r *fleet.Release, t *fleet.Tree) {
-	for _, key := range t.Keys() {
-		b.check(r, t.Fields[key])
-	}
-	for _, e := range t.List {
-		b.check(r, e)
-	}
-	if text, ok := t.Scalar.(string); ok {
-		fleet.MapReferences(text, b.replace(r, t.Pos))
-	}
+	t.EachScalar(func(_ []string, scalar *fleet.Tree) {
+		text, _ := scalar.Scalar.(string)
+		fleet.MapReferences(text, b.replace(r, scalar.Pos))
+	})
 }
 
 // replace returns the replacement of a reference. It reports unknown secrets at a

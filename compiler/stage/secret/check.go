@@ -2,7 +2,6 @@ package secret
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -48,13 +47,27 @@ func (k *checker) object(o fleet.Object) {
 	if k.found[r] == nil {
 		k.found[r], k.needed[r] = map[string]bool{}, map[string]bool{}
 	}
+	var names []string // of the secrets, each once
 	for _, f := range fields {
 		k.found[r][f.Secret] = true
+		if !slices.Contains(names, f.Secret) {
+			names = append(names, f.Secret)
+		}
 	}
-	for _, name := range k.unknown(fields) {
+	for _, name := range names {
+		if slices.ContainsFunc(k.cluster.Secrets, func(s fleet.Secret) bool { return s.Name == name }) {
+			continue
+		}
 		k.faults.Add(&diag.Diag{Code: diag.CodeUnknownSecret, At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("no secret is called %s (%s)", name, o.Origin()), Hint: hintUnknown(name, k.cluster)})
 	}
-	for _, name := range k.invented(r, fields) {
+	if r.Chart == (fleet.ChartRef{}) && r.Jsonnet == "" {
+		names = nil // kustomizations and manifests name secrets directly; others maintain charts and libraries of Jsonnet
+	}
+	used := Used(r)
+	for _, name := range names {
+		if slices.Contains(used, name) {
+			continue
+		}
 		k.faults.Add(&diag.Diag{
 			Code: diag.CodeSecretExposed,
 			At:   o.Places(), Path: o.Title(), Msg: fmt.Sprintf("it refers to the secret %s, which no value of the release names (%s)", name, o.Origin()),
@@ -111,37 +124,6 @@ func allowsIn(o fleet.Object) bool {
 	return slices.ContainsFunc(o.Release.SecretsIn, func(w fleet.Waiver) bool { return w.Path == allowanceOf(o) })
 }
 
-// unknown returns the names in the fields that are not secrets of the cluster.
-func (k *checker) unknown(fields []fleet.ReferringField) []string {
-	var out []string
-	for _, f := range fields {
-		isKnown := slices.ContainsFunc(k.cluster.Secrets, func(s fleet.Secret) bool { return s.Name == f.Secret })
-		if !isKnown && !slices.Contains(out, f.Secret) {
-			out = append(out, f.Secret)
-		}
-	}
-	return out
-}
-
-// invented returns the secrets in the fields that the inputs of a chart or a Jsonnet file do
-// not name: others maintain charts and libraries of Jsonnet.
-func (k *checker) invented(r *fleet.Release, fields []fleet.ReferringField) []string {
-	if r.Chart == (fleet.ChartRef{}) && r.Jsonnet == "" {
-		return nil // kustomizations and manifests name secrets directly
-	}
-	named := map[string]bool{}
-	for _, name := range Used(r) {
-		named[name] = true
-	}
-	var out []string
-	for _, f := range fields {
-		if !named[f.Secret] && !slices.Contains(out, f.Secret) {
-			out = append(out, f.Secret)
-		}
-	}
-	return out
-}
-
 // release checks the references in the values of a release, and its allowances.
 func (k *checker) release(r *fleet.Release, derived []string) {
 	for _, ref := range valueReferences(r.Values) {
@@ -191,18 +173,16 @@ func valueReferences(t *fleet.Tree) []valueReference {
 // Used returns the names of the secrets to which a release refers in its values, objects
 // and patches, sorted. Files of the release may refer to more.
 func Used(r *fleet.Release) []string {
-	names := map[string]bool{}
+	var names []string
 	for _, t := range append([]*fleet.Tree{r.Values}, r.Objects...) {
 		for _, ref := range valueReferences(t) {
-			names[ref.name] = true
+			names = append(names, ref.name)
 		}
 	}
 	for _, p := range r.Patches {
-		for _, name := range patchReferences(p) {
-			names[name] = true
-		}
+		names = append(names, patchReferences(p)...)
 	}
-	return slices.Sorted(maps.Keys(names))
+	return diag.Distinct(names)
 }
 
 // patchReferences returns the names of the secrets to which a patch refers, perhaps

@@ -43,8 +43,7 @@ func ValueNames(r *fleet.Release) []string {
 	for _, ref := range valueReferences(r.Values) {
 		out = append(out, ref.name)
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return diag.Distinct(out)
 }
 
 // Derived returns the fault of a release in whose object a field depends on the reference

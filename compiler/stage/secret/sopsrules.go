@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // sopsRulesFile is the name of the file with which the sops program chooses recipients:
@@ -180,11 +181,7 @@ func parseRule(n *yaml.Node, at func(*yaml.Node) []diag.Pos) (*SOPSRule, error) 
 // add adds age recipients, which commas may separate.
 func (r *SOPSRule) add(recipients ...string) {
 	for _, list := range recipients {
-		for recipient := range strings.SplitSeq(list, ",") {
-			if recipient = strings.TrimSpace(recipient); recipient != "" {
-				r.Recipients = append(r.Recipients, recipient)
-			}
-		}
+		r.Recipients = append(r.Recipients, fleet.ListItems(list)...)
 	}
 }
 
@@ -220,9 +217,7 @@ func (r *SOPSRule) addGroup(g keyGroup) {
 
 // checked sorts the keys of a rule and checks them.
 func (r *SOPSRule) checked(wrong func(n *yaml.Node, path, msg, hint string) error, n *yaml.Node) (*SOPSRule, error) {
-	slices.Sort(r.Recipients)
-	slices.Sort(r.Others)
-	r.Recipients, r.Others = slices.Compact(r.Recipients), slices.Compact(r.Others)
+	r.Recipients, r.Others = diag.Distinct(r.Recipients), diag.Distinct(r.Others)
 	for _, recipient := range r.Recipients {
 		if isPlugin(recipient) {
 			continue
@@ -264,13 +259,7 @@ func (r *SOPSRules) For(file string) *SOPSRule {
 // there and not wanted, sorted.
 func CompareRecipients(want, got []string) (missing, surplus []string) {
 	without := func(of, others []string) []string {
-		var out []string
-		for _, r := range slices.Compact(slices.Sorted(slices.Values(of))) {
-			if !slices.Contains(others, r) {
-				out = append(out, r)
-			}
-		}
-		return out
+		return slices.DeleteFunc(diag.Distinct(slices.Clone(of)), func(r string) bool { return slices.Contains(others, r) })
 	}
 	return without(want, got), without(got, want)
 }
