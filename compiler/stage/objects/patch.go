@@ -87,7 +87,8 @@ func (a *application) apply(p *fleet.Patch) diag.List {
 		if p.Optional || broken {
 			return nil
 		}
-		return diag.List{a.unmatched(a.rule("patches", p.Name, p.PosAt("target")), p.Target)}
+		d, _ := a.unmatched(a.rule("patches", p.Name, p.PosAt("target")), p.Target)
+		return diag.List{d}
 	}
 	var problems []objectProblem
 	changes := p.Images == nil || p.Optional || broken

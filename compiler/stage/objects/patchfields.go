@@ -214,9 +214,12 @@ func (c *checker) unknown(s *kube.Schema, field string) {
 // indexOf returns the index of the first map of a list with the value of the
 // key, or -1.
 func indexOf(list []any, key string, value any) int {
-	return slices.IndexFunc(list, func(item any) bool {
-		m, ok := item.(map[string]any)
-		v, there := m[key]
-		return ok && there && equal(v, value)
-	})
+	return slices.IndexFunc(list, func(item any) bool { return hasValue(item, key, value) })
+}
+
+// hasValue reports whether an item is a map with the value of the key.
+func hasValue(item any, key string, value any) bool {
+	m, _ := item.(map[string]any)
+	v, ok := m[key]
+	return ok && equal(v, value)
 }

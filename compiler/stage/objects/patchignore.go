@@ -38,7 +38,7 @@ func ignoreChecks(c *fleet.Cluster, r *fleet.IgnoreRule, objs, crds []fleet.Obje
 	matched, _ := a.matched(r.Match)
 	check := fleet.RuleCheck{Path: r.Path("match"), Pos: r.Pos, Holds: len(matched) > 0}
 	if !check.Holds {
-		d, near := a.unmatchedPart(in, r.Match)
+		d, near := a.unmatched(in, r.Match)
 		check.Near, check.Msg, check.Hint = near, d.Msg, d.Hint
 		return []fleet.RuleCheck{check}
 	}

@@ -1,8 +1,6 @@
 package objects
 
 import (
-	"slices"
-
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -30,8 +28,7 @@ func imageChecks(c *fleet.Cluster, objs []fleet.Object) []fleet.RuleCheck {
 			add(text.ImageField)
 		}
 	}
-	slices.Sort(names)
-	names = slices.Compact(names)
+	names = diag.Distinct(names)
 	var out []fleet.RuleCheck
 	for _, p := range c.Images {
 		check := fleet.RuleCheck{Path: p.PolicyPath(), Pos: p.Pos, Holds: full[fleet.FullImageName(p.Image)]}
@@ -46,18 +43,10 @@ func imageChecks(c *fleet.Cluster, objs []fleet.Object) []fleet.RuleCheck {
 		}
 		out = append(out, check)
 	}
-	return append(out, updateChecks(c.Updates, names)...)
-}
-
-// updateChecks says of each pattern of updates for images whether it matches one of the
-// names.
-func updateChecks(u *fleet.Updates, names []string) []fleet.RuleCheck {
-	if u == nil {
-		return nil
-	}
-	var out []fleet.RuleCheck
-	for _, p := range u.Patterns(fleet.UpdateImages) {
-		out = append(out, p.Check(names, fleet.MatchImage, "no object of the fleet has an image that matches "))
+	if c.Updates != nil {
+		for _, p := range c.Updates.Patterns(fleet.UpdateImages) {
+			out = append(out, p.Check(names, fleet.MatchImage, "no object of the fleet has an image that matches "))
+		}
 	}
 	return out
 }

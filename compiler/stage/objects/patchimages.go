@@ -213,8 +213,7 @@ func (a *application) noImage(p *fleet.Patch, matched []*item) *diag.Diag {
 		d.Msg = "matches nothing: no object has an image"
 		return d
 	}
-	slices.Sort(there)
-	there = slices.Compact(there)
+	there = diag.Distinct(there)
 	wanted := newRenaming(p.Images).from
 	slices.Sort(wanted)
 	d.Msg = "matches nothing: no image begins with " + diag.JoinFirst(each(wanted, visible), maxNamed)

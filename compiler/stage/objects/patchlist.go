@@ -52,10 +52,7 @@ func mergeItems(entries []entry, patch []any, s *kube.Schema) ([]any, *problem) 
 	for _, v := range patch {
 		item, _ := v.(map[string]any)
 		if item[directive] == remove {
-			entries = slices.DeleteFunc(entries, func(e entry) bool {
-				m, _ := e.value.(map[string]any)
-				return indexOf([]any{m}, s.MergeKey, item[s.MergeKey]) == 0
-			})
+			entries = slices.DeleteFunc(entries, func(e entry) bool { return hasValue(e.value, s.MergeKey, item[s.MergeKey]) })
 		}
 	}
 	if slices.ContainsFunc(patch, isMarker) {
@@ -92,23 +89,12 @@ func mergeItems(entries []entry, patch []any, s *kube.Schema) ([]any, *problem) 
 // -1. Kubernetes uses the first item with the same merge key; if there are
 // several, such as a port for TCP and UDP, the other keys of the list decide.
 func find(entries []entry, item map[string]any, s *kube.Schema) int {
-	first, exact := -1, -1
-	for i, e := range entries {
-		m, _ := e.value.(map[string]any)
-		if v, ok := m[s.MergeKey]; !ok || !equal(v, item[s.MergeKey]) {
-			continue
-		}
-		if first < 0 {
-			first = i
-		}
-		if exact < 0 && sameKeys(m, item, s) {
-			exact = i
-		}
-	}
+	fits := func(e entry) bool { return hasValue(e.value, s.MergeKey, item[s.MergeKey]) }
+	exact := slices.IndexFunc(entries, func(e entry) bool { return fits(e) && sameKeys(e.value.(map[string]any), item, s) })
 	if exact >= 0 {
 		return exact
 	}
-	return first
+	return slices.IndexFunc(entries, fits)
 }
 
 // sameKeys reports whether two items are equal in all keys of their list.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -94,15 +95,9 @@ func (a *application) rule(field, name string, pos diag.Pos) rule {
 }
 
 // unmatched returns the fault of a rule whose target t matches no object. It
-// names the first part of the target that excludes the remaining objects.
-func (a *application) unmatched(r rule, t fleet.Selector) *diag.Diag {
-	d, _ := a.unmatchedPart(r, t)
-	return d
-}
-
-// unmatchedPart is unmatched. It also returns how many parts of the target leave
-// something.
-func (a *application) unmatchedPart(r rule, t fleet.Selector) (d *diag.Diag, part int) {
+// names the first part of the target that excludes the remaining objects, and
+// returns how many parts of the target leave something.
+func (a *application) unmatched(r rule, t fleet.Selector) (d *diag.Diag, part int) {
 	left := itemObjects(a.items)
 	d = &diag.Diag{Code: diag.CodePatchUnmatched, At: r.at, Path: r.path + "." + r.target}
 	if len(left) == 0 {
@@ -114,6 +109,8 @@ func (a *application) unmatchedPart(r rule, t fleet.Selector) (d *diag.Diag, par
 	if a.release == nil {
 		ownRelease = "no release is called %s"
 	}
+	kindText := kindFor(t.Kinds)
+	kindOf := func(o fleet.Object) string { return kindText(o.GroupVersionKind().GroupKind()) }
 	for i, part := range []struct {
 		by   fleet.Selector
 		want []string
@@ -121,7 +118,7 @@ func (a *application) unmatchedPart(r rule, t fleet.Selector) (d *diag.Diag, par
 		msg  string
 	}{
 		{fleet.Selector{Releases: t.Releases}, t.Releases, a.releaseOf, ownRelease},
-		{fleet.Selector{Kinds: t.Kinds}, t.Kinds, kindFor(t.Kinds), r.among + " no %s"},
+		{fleet.Selector{Kinds: t.Kinds}, t.Kinds, kindOf, r.among + " no %s"},
 		{fleet.Selector{Namespaces: t.Namespaces}, t.Namespaces, a.namespaceOf, "none of the objects is in namespace %s"},
 		{fleet.Selector{Names: t.Names}, t.Names, fleet.Object.GetName, "none of the objects is called %s"},
 		{fleet.Selector{Labels: t.Labels}, labelTexts(t.Labels), nil, "none of the objects has the labels %s"},
@@ -150,12 +147,12 @@ func (a *application) namespaceOf(o fleet.Object) string {
 	return a.placed(o, fleet.Selector{Namespaces: []string{"*"}}).GetNamespace()
 }
 
-// kindFor returns the function that formats the kind of an object: with its
-// group if the wanted kinds have one.
-func kindFor(wanted []string) func(o fleet.Object) string {
-	return func(o fleet.Object) string {
-		gk := o.GroupVersionKind().GroupKind()
-		if slices.ContainsFunc(wanted, func(k string) bool { return strings.Contains(k, ".") }) {
+// kindFor returns the function that formats kinds: with their groups if a wanted kind
+// has one.
+func kindFor(wanted []string) func(gk schema.GroupKind) string {
+	grouped := slices.ContainsFunc(wanted, func(k string) bool { return strings.Contains(k, ".") })
+	return func(gk schema.GroupKind) string {
+		if grouped {
 			return gk.String()
 		}
 		return gk.Kind
@@ -189,8 +186,7 @@ const maxListed = 8
 // list lists objects by kind and name, and counts the rest.
 func list(objs []fleet.Object) string {
 	names := each(objs, func(o fleet.Object) string { return visible(o.GetKind() + " " + o.GetName()) })
-	slices.Sort(names)
-	return diag.JoinFirst(slices.Compact(names), maxListed)
+	return diag.JoinFirst(diag.Distinct(names), maxListed)
 }
 
 func each[T any](in []T, f func(T) string) []string {

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -94,11 +95,7 @@ func kindsOf(c *fleet.Cluster, objs, crds []fleet.Object) []schema.GroupKind {
 	for _, gk := range kube.GroupKinds() {
 		seen[gk] = true
 	}
-	out := make([]schema.GroupKind, 0, len(seen))
-	for gk := range seen {
-		out = append(out, gk)
-	}
-	return out
+	return slices.Collect(maps.Keys(seen))
 }
 
 // A matchChecker checks texts of selectors against the objects of a cluster.
@@ -133,7 +130,7 @@ func (m *matchChecker) check(match fleet.Selector, texts []fleet.MatchText, objs
 // checkKinds checks that the kinds exist.
 func (m *matchChecker) checkKinds(texts []fleet.MatchText) {
 	m.checks = append(m.checks, fleet.CheckTexts(texts, m.existing,
-		func(t fleet.MatchText) string { return "no cluster with this rule has a kind " + visible(t.Text) }, kindTexts(texts, m.kinds))...)
+		func(t fleet.MatchText) string { return "no cluster with this rule has a kind " + visible(t.Text) }, each(m.kinds, kindFor(each(texts, func(t fleet.MatchText) string { return t.Text }))))...)
 }
 
 // checkField checks the texts of one field among the objects that are left, and
@@ -155,18 +152,6 @@ func (m *matchChecker) checkField(texts []fleet.MatchText, field fleet.Selector,
 // existing reports whether the kind that a text names exists.
 func (m *matchChecker) existing(t fleet.MatchText) bool {
 	return slices.ContainsFunc(m.kinds, func(gk schema.GroupKind) bool { return t.Text == gk.Kind || t.Text == gk.String() })
-}
-
-// kindTexts returns kinds as the texts write them: with their groups when one of
-// these has a group.
-func kindTexts(texts []fleet.MatchText, kinds []schema.GroupKind) []string {
-	grouped := slices.ContainsFunc(withField(texts, "kinds"), func(t fleet.MatchText) bool { return strings.Contains(t.Text, ".") })
-	return each(kinds, func(gk schema.GroupKind) string {
-		if grouped {
-			return gk.String()
-		}
-		return gk.Kind
-	})
 }
 
 // withField returns the texts of a field.

@@ -30,7 +30,8 @@ func CheckOwnership(c *fleet.Cluster, r *fleet.Release, objs, others []fleet.Obj
 		matched, _ := a.matched(o.Target)
 		if len(matched) == 0 {
 			if !o.Optional {
-				faults.Add(a.unmatched(a.rule("ownership", o.Name, o.Pos), o.Target))
+				d, _ := a.unmatched(a.rule("ownership", o.Name, o.Pos), o.Target)
+				faults.Add(d)
 			}
 			continue
 		}
@@ -58,7 +59,7 @@ func CheckOwnership(c *fleet.Cluster, r *fleet.Release, objs, others []fleet.Obj
 	}
 	for i, k := range r.Replace {
 		if matched, _ := a.matched(fleet.Selector{Kinds: []string{k.Kind}}); len(matched) == 0 {
-			d := a.unmatched(rule{at: []diag.Pos{k.Pos}, noun: "a kind", among: "the release has", absent: "remove it"}, fleet.Selector{Kinds: []string{k.Kind}})
+			d, _ := a.unmatched(rule{at: []diag.Pos{k.Pos}, noun: "a kind", among: "the release has", absent: "remove it"}, fleet.Selector{Kinds: []string{k.Kind}})
 			d.Path = r.Path("replace", fmt.Sprint(i))
 			faults.Add(d)
 		}

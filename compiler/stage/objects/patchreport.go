@@ -129,10 +129,5 @@ func suggest(hint func(word string, among []string) string, word string, among [
 	if len(word) > maxShown {
 		return otherwise
 	}
-	shown := make([]string, len(among))
-	for i, w := range among {
-		shown[i] = visible(w)
-	}
-	slices.Sort(shown)
-	return cmp.Or(hint(word, slices.Compact(shown)), otherwise)
+	return cmp.Or(hint(word, diag.Distinct(each(among, visible))), otherwise)
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
@@ -15,7 +16,8 @@ func mergeMap(original, patch map[string]any, s *kube.Schema) (out map[string]an
 	case remove:
 		return nil, false, nil
 	case replace:
-		return freshMap(patch, s), true, nil
+		v, _ := fresh(patch, s, false)
+		return v.(map[string]any), true, nil
 	}
 	if stay, ok := patch[retainKeys].([]any); ok {
 		maps.DeleteFunc(original, func(k string, _ any) bool { return !slices.Contains(stay, any(k)) })
@@ -36,8 +38,7 @@ func fieldsOf(patch map[string]any) []string {
 			fields = append(fields, f)
 		}
 	}
-	slices.Sort(fields)
-	return slices.Compact(fields)
+	return diag.Distinct(fields)
 }
 
 // mergeField merges a field of a patch: its value, then the order of items,
@@ -134,15 +135,6 @@ func fresh(v any, s *kube.Schema, raw bool) (out any, keep bool) {
 		return l, true
 	}
 	return v, true
-}
-
-// freshMap is fresh for a map that is replaced by a directive.
-func freshMap(v map[string]any, s *kube.Schema) map[string]any {
-	v = maps.Clone(v)
-	delete(v, directive)
-	out, _ := fresh(v, s, false)
-	m, _ := out.(map[string]any)
-	return m
 }
 
 // isMarker reports whether an item is only the directive to replace its list.
