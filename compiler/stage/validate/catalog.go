@@ -3,6 +3,7 @@ package validate
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -146,16 +147,10 @@ func (k *catalog) elsewhere(gvk schema.GroupVersionKind) string {
 // kindsOf returns the kinds of a group that the cluster serves, sorted.
 func (k *catalog) kindsOf(group string) []string {
 	var out []string
-	for _, gk := range kube.GroupKinds() {
+	for _, gk := range slices.AppendSeq(kube.GroupKinds(), maps.Keys(k.declaredVersion)) {
 		if gk.Group == group && len(k.versions(gk)) > 0 {
 			out = append(out, gk.Kind)
 		}
 	}
-	for gk := range k.declaredVersion {
-		if gk.Group == group && len(k.versions(gk)) > 0 {
-			out = append(out, gk.Kind)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return diag.Distinct(out)
 }

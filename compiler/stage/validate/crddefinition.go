@@ -2,11 +2,9 @@ package validate
 
 import (
 	"crypto/sha256"
-	"slices"
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/cel/environment"
@@ -67,23 +65,11 @@ func read(o fleet.Object) (d *definition, ok bool) {
 	if o.Unstructured == nil || o.Object["apiVersion"] != definitionVersion || o.Object["kind"] != definitionKind {
 		return nil, false
 	}
-	d = &definition{object: o}
-	for _, f := range []struct {
-		to   *string
-		path []string
-	}{
-		{&d.kind.Group, []string{"spec", "group"}},
-		{&d.kind.Kind, []string{"spec", "names", "kind"}},
-		{new(string), []string{"spec", "names", "plural"}},
-	} {
-		if *f.to, _, _ = unstructured.NestedString(o.Object, f.path...); *f.to == "" {
-			return nil, false
-		}
-	}
-	if scope, _, _ := unstructured.NestedString(o.Object, "spec", "scope"); scope != "Namespaced" && scope != "Cluster" {
-		return nil, false
-	}
-	if len(d.versions()) == 0 {
+	d = &definition{object: o, kind: fleet.DefinedKind(o.Unstructured)}
+	spec := mapOf(o.Object["spec"])
+	plural, _ := mapOf(spec["names"])["plural"].(string)
+	isNamed := d.kind.Group != "" && d.kind.Kind != "" && plural != ""
+	if !isNamed || spec["scope"] != "Namespaced" && spec["scope"] != "Cluster" || len(d.versions()) == 0 {
 		return nil, false
 	}
 	text, much := d.text()
@@ -96,11 +82,9 @@ func read(o fleet.Object) (d *definition, ok bool) {
 
 // versions returns the versions of the CRD, or nil if a version has no name.
 func (d *definition) versions() []map[string]any {
-	field, _, _ := unstructured.NestedFieldNoCopy(d.object.Object, "spec", "versions")
-	list, _ := field.([]any)
 	var out []map[string]any
-	for _, e := range list {
-		v, _ := e.(map[string]any)
+	for _, e := range listOf(mapOf(d.object.Object["spec"]), "versions") {
+		v := mapOf(e)
 		if name, _ := v["name"].(string); name == "" {
 			return nil
 		}
@@ -109,18 +93,15 @@ func (d *definition) versions() []map[string]any {
 	return out
 }
 
-// version returns a version of the CRD by name.
-func (d *definition) version(name string) (v map[string]any, ok bool) {
-	all := d.versions()
-	i := slices.IndexFunc(all, func(v map[string]any) bool { return v["name"] == name })
-	if i < 0 {
-		return nil, false
+// version returns a version of the CRD by name; nil if there is none.
+func (d *definition) version(name string) map[string]any {
+	for _, v := range d.versions() {
+		if v["name"] == name {
+			return v
+		}
 	}
-	return all[i], true
+	return nil
 }
 
 // serves reports whether the CRD serves a version.
-func (d *definition) serves(name string) bool {
-	v, ok := d.version(name)
-	return ok && v["served"] == true
-}
+func (d *definition) serves(name string) bool { return d.version(name)["served"] == true }

@@ -68,7 +68,7 @@ func (x *resourceCheck) add(p problem) { x.found = append(x.found, p) }
 func (x *resourceCheck) prune() bool {
 	meta, hasMeta, unknown, err := objectmeta.GetObjectMetaWithOptions(x.object, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
 	if err != nil {
-		x.add(metadataProblem("metadata", err))
+		x.add(metadataProblem(err))
 		return false
 	}
 	apiVersion, kind := x.object["apiVersion"], x.object["kind"]
@@ -97,7 +97,7 @@ func (x *resourceCheck) prune() bool {
 	x.object["apiVersion"], x.object["kind"] = apiVersion, kind
 	if hasMeta {
 		if err := objectmeta.SetObjectMeta(x.object, meta); err != nil {
-			x.add(metadataProblem("metadata", err))
+			x.add(metadataProblem(err))
 			return false
 		}
 	}
@@ -105,11 +105,11 @@ func (x *resourceCheck) prune() bool {
 }
 
 // metadataProblem converts an error of decoding metadata.
-func metadataProblem(path string, err error) problem {
+func metadataProblem(err error) problem {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return problem{field: path + "." + wrong.Field, text: " is " + jsonKind(wrong.Value) + ": it must be " + goKind(wrong.Type)}
+		return problem{field: "metadata." + wrong.Field, text: " is " + jsonKind(wrong.Value) + ": it must be " + goKind(wrong.Type)}
 	}
-	return problem{field: path, text: " is not valid metadata", cause: err}
+	return problem{field: "metadata", text: " is not valid metadata", cause: err}
 }
 
 // unknown returns the problem of an unknown field. ok is false below a map
@@ -187,7 +187,7 @@ func (x *resourceCheck) rule(err *field.Error) problem {
 		return p
 	}
 	p.text += ": " + clause(err.Detail)
-	if rule, ok := x.ruleOf(err); ok {
+	if rule := x.ruleOf(err); rule != "" {
 		p.hint = "meet the rule " + ruleText(rule)
 	}
 	return p
@@ -199,14 +199,14 @@ func ruleText(rule string) string {
 }
 
 // ruleOf returns the rule that caused an error: at the error's field, or above
-// it when the rule has a fieldPath.
-func (x *resourceCheck) ruleOf(err *field.Error) (rule string, ok bool) {
+// it when the rule has a fieldPath. It is empty if it is not known.
+func (x *resourceCheck) ruleOf(err *field.Error) string {
 	at := x.walk(strings.TrimPrefix(err.Field, "<nil>"))
 	var byExpression []string
 	for i, s := range slices.Backward(at.schemas) {
 		for _, r := range validations(s) {
 			if r.Message != "" && strings.TrimSpace(r.Message) == err.Detail {
-				return r.Rule, true
+				return r.Rule
 			}
 			if r.MessageExpression != "" && (i == len(at.schemas)-1 || r.FieldPath != "") {
 				byExpression = append(byExpression, r.Rule)
@@ -214,7 +214,7 @@ func (x *resourceCheck) ruleOf(err *field.Error) (rule string, ok bool) {
 		}
 	}
 	if len(byExpression) == 1 {
-		return byExpression[0], true
+		return byExpression[0]
 	}
-	return "", false
+	return ""
 }

@@ -82,7 +82,7 @@ func (c *compiledSchema) compile(d *definition, name string, compat minor) []pro
 
 // decode decodes a version of the CRD.
 func (c *compiledSchema) decode(d *definition, name string, in *apiextensions.JSONSchemaProps) []problem {
-	v, _ := d.version(name)
+	v := d.version(name)
 	w := schemaCost{}
 	w.add(v, 0)
 	if w.problem != "" {
@@ -104,8 +104,7 @@ func (c *compiledSchema) decode(d *definition, name string, in *apiextensions.JS
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(text.Schema.OpenAPIV3Schema, in, nil); err != nil {
 		return []problem{{text: ": its version " + name + " cannot be decoded", cause: err}}
 	}
-	spec, _ := d.object.Object["spec"].(map[string]any)
-	c.preserve = spec["preserveUnknownFields"] == true
+	c.preserve = mapOf(d.object.Object["spec"])["preserveUnknownFields"] == true
 	if sub := text.Subresources; sub != nil {
 		c.status = sub.Status != nil
 		if sub.Scale != nil {

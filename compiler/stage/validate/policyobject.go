@@ -39,17 +39,15 @@ func (o *policyObject) read() bool {
 	}
 	n := normaliser{values: maxValues}
 	plain, err := n.value(o.Object.Object, maxPolicyDepth)
+	var data []byte
+	if err == nil {
+		data, err = json.Marshal(plain)
+	}
+	if err == nil && len(data) > maxPolicyBytes {
+		err = fmt.Errorf("it has %d bytes, and rules read at most %d", len(data), maxPolicyBytes)
+	}
 	if err != nil {
 		o.unfit = err.Error()
-		return false
-	}
-	data, err := json.Marshal(plain)
-	if err != nil {
-		o.unfit = err.Error()
-		return false
-	}
-	if len(data) > maxPolicyBytes {
-		o.unfit = fmt.Sprintf("it has %d bytes, and rules read at most %d", len(data), maxPolicyBytes)
 		return false
 	}
 	o.plain, o.digest = plain.(map[string]any), sha256.Sum256(data)

@@ -73,8 +73,7 @@ func (b breach) fault(rl *rule) *diag.Diag {
 	if len(texts) > 0 {
 		msg += ": " + strings.Join(texts, "; ")
 	}
-	slices.Sort(named)
-	named = slices.Compact(named)
+	named = diag.Distinct(named)
 	if origin := b.Origin(); origin != "" {
 		named = append(named, origin)
 	}

@@ -60,10 +60,7 @@ func (k *check) reportDuplicates() {
 func positions(objs []fleet.Object) []diag.Pos {
 	var at []diag.Pos
 	for _, o := range objs {
-		if len(at) == maxPlaces {
-			break
-		}
-		if o.Pos.IsValid() && !slices.Contains(at, o.Pos) {
+		if len(at) < maxPlaces && o.Pos.IsValid() && !slices.Contains(at, o.Pos) {
 			at = append(at, o.Pos)
 		}
 	}

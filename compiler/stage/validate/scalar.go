@@ -52,8 +52,9 @@ func (w *walk) scalar(s *kube.Schema, v any) {
 func (w *walk) text(s *kube.Schema, text string) {
 	switch s.Format {
 	case "byte":
-		if at, ok := base64Fault(text); ok {
-			w.report(diag.CodeObjectValue, "encode it in base64", fmt.Sprintf("is not valid base64: its byte %d does not belong there", at), true)
+		_, err := base64.StdEncoding.DecodeString(text)
+		if at, ok := errors.AsType[base64.CorruptInputError](err); ok {
+			w.report(diag.CodeObjectValue, "encode it in base64", fmt.Sprintf("is not valid base64: its byte %d does not belong there", int64(at)), true)
 		}
 	case "date-time":
 		layout, as := time.RFC3339, "2006-01-02T15:04:05Z"
@@ -69,12 +70,7 @@ func (w *walk) text(s *kube.Schema, text string) {
 	}
 	const maxListed = 12
 	allowed := slices.DeleteFunc(slices.Clone(s.Enum), func(e string) bool { return e == "" })
-	msg := "is " + w.show(text) + ", not one of " + diag.JoinFirst(allowed, maxListed)
-	hint := ""
-	if len(text) <= maxShown {
-		hint = diag.DidYouMean(text, allowed)
-	}
-	w.add(hint, msg)
+	w.add(didYouMean(text, allowed), "is "+w.show(text)+", not one of "+diag.JoinFirst(allowed, maxListed))
 }
 
 // integer checks a whole number.
@@ -124,15 +120,6 @@ func number(v any) (n float64, ok bool) {
 		return v, !math.IsNaN(v)
 	case int:
 		return float64(v), true
-	}
-	return 0, false
-}
-
-// base64Fault returns the offset of the first invalid byte.
-func base64Fault(text string) (at int64, invalid bool) {
-	if _, err := base64.StdEncoding.DecodeString(text); err != nil {
-		bad, _ := errors.AsType[base64.CorruptInputError](err)
-		return int64(bad), true
 	}
 	return 0, false
 }
