@@ -29,18 +29,11 @@ func (e *evaluation) rollout(v cue.Value, faults *diag.List) *fleet.Rollout {
 	}
 	for i, w := range r.Waves {
 		if j := slices.Index(r.WaveNames(), w.Name); j < i {
-			faults.Add(&diag.Diag{
-				Code: diag.CodeRolloutInvalid,
-				At:   []diag.Pos{w.Pos, r.Waves[j].Pos}, Path: fmt.Sprintf("rollout.waves.%d.name", i),
-				Msg: "two waves are called " + w.Name, Hint: "rename one of them",
-			})
+			faults.Add(rolloutFault(fmt.Sprintf("rollout.waves.%d.name", i), "two waves are called "+w.Name, "rename one of them", w.Pos, r.Waves[j].Pos))
 		}
 		if w.Others && i < len(r.Waves)-1 {
-			faults.Add(&diag.Diag{
-				Code: diag.CodeRolloutInvalid,
-				At:   []diag.Pos{w.Pos}, Path: fmt.Sprintf("rollout.waves.%d.others", i),
-				Msg: "wave " + w.Name + " has all other clusters, but is not the last wave", Hint: "move it to the end, or select its clusters",
-			})
+			faults.Add(rolloutFault(fmt.Sprintf("rollout.waves.%d.others", i),
+				"wave "+w.Name+" has all other clusters, but is not the last wave", "move it to the end, or select its clusters", w.Pos))
 		}
 	}
 	return r
@@ -53,26 +46,17 @@ func (e *evaluation) rootField(v cue.Value, name, what, it string, faults *diag.
 	if !field.Exists() {
 		return field, false
 	}
-	if pos, layer := e.deeperLayer(field); layer != "" {
-		faults.Add(&diag.Diag{
-			Code: diag.CodeNotRootLayer,
-			At:   []diag.Pos{pos}, Path: name, Msg: fmt.Sprintf("layer %s sets %s for all clusters", layer, what),
-			Hint: "write " + it + " in a file of the root layer, such as environments/" + name + ".cue",
-		})
-		return field, false
-	}
-	return field, field.Validate(cue.Concrete(true)) == nil
-}
-
-// deeperLayer returns the position where a layer below the root writes the field, and the
-// name of this layer; empty when there is none.
-func (e *evaluation) deeperLayer(field cue.Value) (pos diag.Pos, layer string) {
 	for _, part := range diag.Conjuncts(field) {
-		if name := e.layerOf(labelPos(part)); name != "" && name != e.layers[0].Name {
-			return diag.CUEPos(e.root, labelPos(part)), name
+		if layer := e.layerOf(labelPos(part)); layer != "" && layer != e.layers[0].Name {
+			faults.Add(&diag.Diag{
+				Code: diag.CodeNotRootLayer,
+				At:   []diag.Pos{diag.CUEPos(e.root, labelPos(part))}, Path: name, Msg: fmt.Sprintf("layer %s sets %s for all clusters", layer, what),
+				Hint: "write " + it + " in a file of the root layer, such as environments/" + name + ".cue",
+			})
+			return field, false
 		}
 	}
-	return diag.Pos{}, ""
+	return field, field.Validate(cue.Concrete(true)) == nil
 }
 
 func (e *evaluation) wave(v cue.Value, at string, faults *diag.List) fleet.Wave {
@@ -82,11 +66,8 @@ func (e *evaluation) wave(v cue.Value, at string, faults *diag.List) fleet.Wave 
 		w.Clusters = e.clusterSelector(clusters, at+".clusters", faults)
 	}
 	if clusters.Exists() == w.Others {
-		faults.Add(&diag.Diag{
-			Code: diag.CodeRolloutInvalid,
-			At:   []diag.Pos{w.Pos}, Path: at, Msg: "requires exactly one of clusters and others, but has " + orNone(present(v, "clusters", "others")),
-			Hint: `write clusters to select clusters, or others: true in the last wave`,
-		})
+		faults.Add(rolloutFault(at, "requires exactly one of clusters and others, but has "+orNone(present(v, "clusters", "others")),
+			"write clusters to select clusters, or others: true in the last wave", w.Pos))
 	}
 	w.Verify = e.waveChecks(v, at+".verify", faults)
 	e.parallel(&w, lookup(v, "parallel"), at+".parallel", faults)
@@ -96,11 +77,7 @@ func (e *evaluation) wave(v cue.Value, at string, faults *diag.List) fleet.Wave 
 	if text := textOf(v, "soak"); text != "" {
 		var err error
 		if w.Soak, err = time.ParseDuration(text); err != nil {
-			faults.Add(&diag.Diag{
-				Code: diag.CodeRolloutInvalid,
-				At:   []diag.Pos{e.fieldPos(lookup(v, "soak"))}, Path: at + ".soak", Msg: "invalid duration " + diag.Visible(text, diag.MaxText),
-				Hint: "write it as in 90s or 1h30m",
-			})
+			faults.Add(rolloutFault(at+".soak", "invalid duration "+diag.Visible(text, diag.MaxText), "write it as in 90s or 1h30m", e.fieldPos(lookup(v, "soak"))))
 		}
 	}
 	return w
@@ -132,11 +109,8 @@ func (e *evaluation) parallel(w *fleet.Wave, v cue.Value, at string, faults *dia
 		w.Share, _ = strconv.Atoi(share)
 	}
 	if w.Parallel < 1 && (w.Share < 1 || w.Share > 100) {
-		faults.Add(&diag.Diag{
-			Code: diag.CodeRolloutInvalid,
-			At:   []diag.Pos{e.fieldPos(v)}, Path: at, Msg: fmt.Sprintf("%q is not a valid number of clusters", diag.Visible(text, diag.MaxText)),
-			Hint: `write a number of at least 1, or a percentage of the clusters of the wave, such as "25%"`,
-		})
+		faults.Add(rolloutFault(at, fmt.Sprintf("%q is not a valid number of clusters", diag.Visible(text, diag.MaxText)),
+			`write a number of at least 1, or a percentage of the clusters of the wave, such as "25%"`, e.fieldPos(v)))
 	}
 }
 
@@ -144,19 +118,12 @@ func (e *evaluation) freeze(v cue.Value, at string, faults *diag.List) fleet.Fre
 	f := fleet.Freeze{From: textOf(v, "from"), To: textOf(v, "to"), Reason: textOf(v, "reason"), Pos: e.fieldPos(lookup(v, "from"))}
 	for _, name := range []string{"from", "to"} {
 		if text := textOf(v, name); !isDate(text) {
-			faults.Add(&diag.Diag{
-				Code: diag.CodeRolloutInvalid,
-				At:   []diag.Pos{e.fieldPos(lookup(v, name))}, Path: at + "." + name, Msg: fmt.Sprintf("%q is not a valid date", text),
-				Hint: "write it as in 2026-12-31",
-			})
+			faults.Add(rolloutFault(at+"."+name, fmt.Sprintf("%q is not a valid date", text), "write it as in 2026-12-31", e.fieldPos(lookup(v, name))))
 		}
 	}
 	if f.To < f.From {
-		faults.Add(&diag.Diag{
-			Code: diag.CodeRolloutInvalid,
-			At:   []diag.Pos{e.fieldPos(lookup(v, "to")), f.Pos}, Path: at + ".to",
-			Msg: fmt.Sprintf("the freeze ends on %s, before it begins on %s", f.To, f.From), Hint: "correct one of the days",
-		})
+		faults.Add(rolloutFault(at+".to", fmt.Sprintf("the freeze ends on %s, before it begins on %s", f.To, f.From), "correct one of the days",
+			e.fieldPos(lookup(v, "to")), f.Pos))
 	}
 	if except := lookup(v, "except"); except.Exists() {
 		s := e.clusterSelector(except, at+".except", faults)
@@ -165,6 +132,12 @@ func (e *evaluation) freeze(v cue.Value, at string, faults *diag.List) fleet.Fre
 	return f
 }
 
+// rolloutFault returns a fault of the rollout at a path and its positions.
+func rolloutFault(path, msg, hint string, at ...diag.Pos) error {
+	return &diag.Diag{Code: diag.CodeRolloutInvalid, At: at, Path: path, Msg: msg, Hint: hint}
+}
+
+// isDate reports whether a text is a date that exists, such as 2026-12-31.
 func isDate(text string) bool {
 	_, err := time.Parse(time.DateOnly, text)
 	return err == nil
