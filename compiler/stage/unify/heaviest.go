@@ -179,8 +179,7 @@ func (s *suspect) update(n ast.Node, what string, weight float64, parts []float6
 	inside := s.node != nil && n.Pos().Filename() == s.node.Pos().Filename() &&
 		n.Pos().Offset() >= s.node.Pos().Offset() && n.End().Offset() <= s.node.End().Offset()
 	if inside && weight*most >= s.weight {
-		weight = max(weight, s.weight)
-		*s = suspect{n, what, weight}
+		*s = suspect{n, what, max(weight, s.weight)}
 	} else if weight > s.weight {
 		*s = suspect{n, what, weight}
 	}
@@ -189,9 +188,9 @@ func (s *suspect) update(n ast.Node, what string, weight float64, parts []float6
 // weigh estimates the number of values of an expression.
 func (w *weigher) weigh(e ast.Expr) float64 {
 	switch e := e.(type) {
-	case *ast.Ident:
-		return w.reference(w.resolve(e))
-	case *ast.SelectorExpr:
+	case *ast.BasicLit:
+		return float64(1 + len(e.Value)/textUnit)
+	case *ast.Ident, *ast.SelectorExpr:
 		return w.reference(w.resolve(e))
 	case *ast.ParenExpr:
 		return w.weigh(e.X)
@@ -220,9 +219,6 @@ func (w *weigher) weigh(e ast.Expr) float64 {
 			}
 		}
 		return w.weigh(e.X) + w.weigh(e.Y)
-	}
-	if lit, ok := e.(*ast.BasicLit); ok {
-		return float64(1 + len(lit.Value)/textUnit)
 	}
 	return 1
 }
@@ -326,25 +322,9 @@ func (w *weigher) iterations(c *ast.Comprehension) float64 {
 func (w *weigher) elements(e ast.Expr) float64 {
 	switch e := e.(type) {
 	case *ast.ListLit:
-		n := 0.0
-		for _, elt := range e.Elts {
-			if c, ok := elt.(*ast.Comprehension); ok {
-				n += w.comprehension(c)
-			} else {
-				n++
-			}
-		}
-		return n
+		return yielded(w, e.Elts)
 	case *ast.StructLit:
-		n := 0.0
-		for _, d := range e.Elts {
-			if c, ok := d.(*ast.Comprehension); ok {
-				n += w.comprehension(c)
-			} else {
-				n++
-			}
-		}
-		return n
+		return yielded(w, e.Elts)
 	case *ast.CallExpr:
 		return w.call(e)
 	case *ast.Ident, *ast.SelectorExpr:
@@ -360,4 +340,16 @@ func (w *weigher) elements(e ast.Expr) float64 {
 		return w.elements(e.X)
 	}
 	return 1
+}
+
+// yielded counts the parts of a list or struct. A comprehension counts as its results.
+func yielded[N ast.Node](w *weigher, parts []N) (n float64) {
+	for _, part := range parts {
+		if c, ok := ast.Node(part).(*ast.Comprehension); ok {
+			n += w.comprehension(c)
+		} else {
+			n++
+		}
+	}
+	return n
 }
