@@ -232,26 +232,23 @@ func (r *reader) syntax(t *fleet.Tree) ast.Expr {
 }
 
 func scalarSyntax(scalar any, pos token.Pos) ast.Expr {
+	var lit *ast.BasicLit
+	negative := false
 	switch s := scalar.(type) {
 	case nil:
-		lit := ast.NewNull()
-		lit.ValuePos = pos
-		return lit
+		lit = ast.NewNull()
 	case bool:
-		lit := ast.NewBool(s)
-		lit.ValuePos = pos
-		return lit
+		lit = ast.NewBool(s)
 	case string:
-		lit := ast.NewString(s)
-		lit.ValuePos = pos
-		return lit
+		lit = ast.NewString(s)
+	default:
+		lit = &ast.BasicLit{Kind: token.INT}
+		lit.Value, negative = strings.CutPrefix(fmt.Sprint(scalar), "-")
+		if strings.ContainsAny(lit.Value, ".eE") {
+			lit.Kind = token.FLOAT
+		}
 	}
-	text := fmt.Sprint(scalar)
-	digits, negative := strings.CutPrefix(text, "-")
-	lit := &ast.BasicLit{Kind: token.INT, Value: digits, ValuePos: pos}
-	if strings.ContainsAny(digits, ".eE") {
-		lit.Kind = token.FLOAT
-	}
+	lit.ValuePos = pos
 	if negative {
 		return &ast.UnaryExpr{Op: token.SUB, OpPos: pos, X: lit}
 	}

@@ -87,10 +87,13 @@ func (f *fleetCheck) addOwn(err error) {
 func (f *fleetCheck) known() []*fleet.Cluster { return slices.Concat(f.Selected, f.others) }
 
 // complete reports whether all clusters of the fleet are evaluated.
-func (f *fleetCheck) complete() bool {
+func (f *fleetCheck) complete() bool { return hasAll(f.known(), f.IDs) }
+
+// hasAll reports whether clusters have all IDs.
+func hasAll(clusters []*fleet.Cluster, ids []string) bool {
 	known := map[string]bool{}
-	for _, c := range f.known() {
+	for _, c := range clusters {
 		known[c.ID] = true
 	}
-	return !slices.ContainsFunc(f.IDs, func(id string) bool { return !known[id] })
+	return !slices.ContainsFunc(ids, func(id string) bool { return !known[id] })
 }

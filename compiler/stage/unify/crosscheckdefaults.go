@@ -108,11 +108,7 @@ func (f *fleetCheck) uselessDefaults() map[diag.Pos]*uselessDefault {
 // covers reports whether the run has all clusters of a layer, see
 // [fleet.OverriddenDefault].
 func (f *fleetCheck) covers(below string) bool {
-	selected := map[string]bool{}
-	for _, c := range f.Selected {
-		selected[c.ID] = true
-	}
-	return !slices.ContainsFunc(clustersBelow(f.IDs, below), func(id string) bool { return !selected[id] })
+	return hasAll(f.Selected, clustersBelow(f.IDs, below))
 }
 
 // maxOverrides is how many of the values that override a default a fault shows.

@@ -202,8 +202,7 @@ func (f *fleetCheck) isAtFault(s *fleet.ClusterSelector) bool {
 // hintOf returns a hint with the texts of the fleet that are similar to a misspelt one.
 func hintOf(text string, among []string) string {
 	among = slices.DeleteFunc(slices.Clone(among), func(s string) bool { return s == "" })
-	slices.Sort(among)
-	if among = slices.Compact(among); len(among) == 0 {
+	if among = diag.Distinct(among); len(among) == 0 {
 		return "correct it, or remove it: no cluster of the fleet has any"
 	}
 	return diag.OneOf(text, among)

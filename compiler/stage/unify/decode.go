@@ -168,12 +168,8 @@ func (e *evaluation) waivers(release cue.Value, field string) []fleet.Waiver {
 // field is a fault in a release without a chart.
 func (e *evaluation) openWaivers(release cue.Value, path string, faults *diag.List) []fleet.Waiver {
 	open := e.waivers(release, "open")
-	if len(open) > 0 && hasNoChart(release) {
-		faults.Add(&diag.Diag{
-			Code: diag.CodeReleaseField,
-			At:   []diag.Pos{open[0].Pos}, Path: path + ".open",
-			Msg: "has no effect: the release has no chart", Hint: "remove it: only values of charts have types",
-		})
+	if len(open) > 0 {
+		faults.Add(needsChart(release, open[0].Pos, path+".open", "remove it: only values of charts have types"))
 	}
 	return open
 }
@@ -187,19 +183,16 @@ func (e *evaluation) duplicateKeys(release cue.Value, path string, faults *diag.
 	}
 	w.Reason, _ = f.String()
 	w.Pos = e.fieldPos(f)
-	if hasNoChart(release) {
-		faults.Add(&diag.Diag{
-			Code: diag.CodeReleaseField,
-			At:   []diag.Pos{w.Pos}, Path: path + ".duplicateKeys",
-			Msg: "has no effect: the release has no chart", Hint: "remove it",
-		})
-	}
+	faults.Add(needsChart(release, w.Pos, path+".duplicateKeys", "remove it"))
 	return w
 }
 
-// hasNoChart reports whether the release has another source than a chart.
-func hasNoChart(release cue.Value) bool {
-	return !lookup(release, "chart").Exists() && len(present(release, "jsonnet", "kustomize", "manifests", "objects")) > 0
+// needsChart returns the fault of a field of a release that has another source than a chart.
+func needsChart(release cue.Value, pos diag.Pos, path, hint string) error {
+	if lookup(release, "chart").Exists() || len(present(release, "jsonnet", "kustomize", "manifests", "objects")) == 0 {
+		return nil
+	}
+	return &diag.Diag{Code: diag.CodeReleaseField, At: []diag.Pos{pos}, Path: path, Msg: "has no effect: the release has no chart", Hint: hint}
 }
 
 // withOrigins returns the final values t with the positions, layers and

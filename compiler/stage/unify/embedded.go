@@ -22,19 +22,16 @@ func relocate(root string, in *build.Instance) relocation {
 		for _, file := range i.Files {
 			embeds, _ := diag.Embeds(root, file) // CUE reports errors
 			for _, e := range embeds {
-				r.add(e.As, e.Name)
+				if other, ok := r.names[e.As]; ok && other != e.Name {
+					r.names[e.As] = e.As
+				} else {
+					r.names[e.As] = e.Name
+				}
 				r.embedders[e.Name] = path.Dir(diag.CUEPos(root, file.Pos()).File)
 			}
 		}
 	}
 	return r
-}
-
-func (r relocation) add(name, file string) {
-	if other, ok := r.names[name]; ok && other != file {
-		file = name
-	}
-	r.names[name] = file
 }
 
 func (r relocation) pos(p *diag.Pos) {

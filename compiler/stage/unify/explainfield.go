@@ -170,8 +170,7 @@ func (x *Explainer) Next(path []string) []string {
 			out = append(out, t.Keys()...)
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return diag.Distinct(out)
 }
 
 // name returns the name of a field as identifiers refer to it.

@@ -145,8 +145,7 @@ func linesOf(v cue.Value) []string {
 	for _, c := range diag.Conjuncts(v) {
 		out = append(out, valuePos(c).String())
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return diag.Distinct(out)
 }
 
 // iteratedKeys returns the keys of the field at the path that pass all clauses
@@ -214,6 +213,5 @@ func (l *level) evaluateKeys(comp *ast.Comprehension, of *ast.ForClause) []strin
 	if v.Decode(&keys) != nil {
 		return nil
 	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
+	return diag.Distinct(keys)
 }

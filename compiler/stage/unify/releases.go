@@ -168,13 +168,7 @@ func hasNoObjects(final cue.Value, path []string) bool {
 
 // present returns the fields that exist in v.
 func present(v cue.Value, names ...string) []string {
-	var set []string
-	for _, n := range names {
-		if lookup(v, n).Exists() {
-			set = append(set, n)
-		}
-	}
-	return set
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !lookup(v, n).Exists() })
 }
 
 // literalFields returns the fields of v if it is written as a struct.

@@ -117,16 +117,8 @@ func (e *evaluation) layerOfFile(file string) string {
 	}
 	// CUE also unifies files between the module root and the environments
 	// directory.
-	if file != "" && !path.IsAbs(file) && strings.HasPrefix(e.layers[0].Dir, dirPrefix(dir)) {
+	if file != "" && !path.IsAbs(file) && (dir == "." || strings.HasPrefix(e.layers[0].Dir, dir+"/")) {
 		return e.layers[0].Name
 	}
 	return ""
-}
-
-// dirPrefix returns the common prefix of the paths in dir.
-func dirPrefix(dir string) string {
-	if dir == "." {
-		return ""
-	}
-	return dir + "/"
 }

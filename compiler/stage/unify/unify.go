@@ -111,9 +111,7 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 // complete adds policies and checks to a cluster without faults.
 func (e *evaluation) complete(c *fleet.Cluster, in *build.Instance, final cue.Value) {
 	c.Policies = e.policies(in, final)
-	c.Checks = append(c.Checks, c.ReleaseChecks(fieldNames(lookup(final, "releases")))...)
-	c.Checks = append(c.Checks, comparisonChecks(c, e.compared)...)
-	c.Checks = append(c.Checks, e.objectChecks(c, final)...)
+	c.Checks = slices.Concat(c.Checks, c.ReleaseChecks(fieldNames(lookup(final, "releases"))), comparisonChecks(c, e.compared), e.objectChecks(c, final))
 	e.readDefaultUses(c, in)
 }
 

@@ -3,8 +3,6 @@ package unify
 import (
 	"fmt"
 	"path"
-	"slices"
-	"time"
 
 	"cuelang.org/go/cue"
 
@@ -38,8 +36,7 @@ func (e *evaluation) updates(v cue.Value, c *fleet.Cluster, faults *diag.List) *
 			names = append(names, r.Chart.ChartName())
 		}
 	}
-	slices.Sort(names)
-	names = slices.Compact(names)
+	names = diag.Distinct(names)
 	for _, p := range u.Patterns(fleet.UpdateCharts) {
 		c.Checks = append(c.Checks, p.Check(names, fleet.MatchChart, "the fleet has no chart that matches "))
 	}
@@ -57,7 +54,7 @@ func (e *evaluation) updateSelectors(v cue.Value, field string, faults *diag.Lis
 		if len(s.Charts)+len(s.Images) == 0 {
 			faults.Add(&diag.Diag{Code: diag.CodeUpdateRule, At: []diag.Pos{s.Pos}, Path: at, Msg: "selects no chart and no image", Hint: "add charts or images to it, or remove it"})
 		}
-		if _, err := time.Parse(time.DateOnly, s.Until); err != nil && s.Until != "" {
+		if s.Until != "" && !isDate(s.Until) {
 			faults.Add(&diag.Diag{
 				Code: diag.CodeUpdateRule,
 				At:   []diag.Pos{e.fieldPos(lookup(f.v, "until"))}, Path: at + ".until", Msg: fmt.Sprintf("%q is not a valid date", s.Until), Hint: "write it as in 2026-12-31",
