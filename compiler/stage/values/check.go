@@ -337,24 +337,14 @@ var numeric = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
 func (c *checker) names(key string) bool {
 	if c.named == nil {
 		c.named = map[string]bool{}
-		addTexts(c.values.Value(), c.named)
-		addTexts(c.root.chart.root.values, c.named)
+		add := func(leaf any) bool {
+			if text, ok := leaf.(string); ok {
+				c.named[text] = true
+			}
+			return false // visit all
+		}
+		fleet.AnyLeaf(c.values.Value(), add)
+		fleet.AnyLeaf(c.root.chart.root.values, add)
 	}
 	return c.named[key]
-}
-
-// addTexts adds all texts of the value to the set.
-func addTexts(v any, to map[string]bool) {
-	switch v := v.(type) {
-	case string:
-		to[v] = true
-	case []any:
-		for _, e := range v {
-			addTexts(e, to)
-		}
-	case map[string]any:
-		for _, e := range v {
-			addTexts(e, to)
-		}
-	}
 }

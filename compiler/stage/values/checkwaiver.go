@@ -66,11 +66,7 @@ func (f finding) waivable() *diag.Diag {
 func isIndex(step string) bool { return strings.HasPrefix(step, "[") && strings.HasSuffix(step, "]") }
 
 func waiverFault(code diag.Code, w fleet.Waiver, msg, hint string) *diag.Diag {
-	d := &diag.Diag{Code: code, Path: "open", Msg: msg, Hint: hint}
-	if w.Pos.IsValid() {
-		d.At = []diag.Pos{w.Pos}
-	}
-	return d
+	return &diag.Diag{Code: code, At: diag.Positions(w.Pos), Path: "open", Msg: msg, Hint: hint}
 }
 
 // splitPath returns the keys of a path, some of which may be quoted. The path *,

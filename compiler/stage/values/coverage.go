@@ -2,7 +2,6 @@ package values
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -123,13 +122,10 @@ func joined(path, key string) string {
 // isOpen reports whether any value passes, for the value itself or for an
 // unknown key or an element of it.
 func (t *Type) isOpen() bool {
-	switch {
-	case t.accepted() == Any && t.shape == nil && t.enum == nil:
+	if t.accepted() == Any && t.shape == nil && t.enum == nil {
 		return t.limits.none() && len(t.Keys) == 0
-	case t.accepted()&Map != 0 && t.Open && t.Elem == nil && t.shape == nil:
-		return true
 	}
-	return false
+	return t.accepted()&Map != 0 && t.Open && t.Elem == nil && t.shape == nil
 }
 
 // accepted returns the kinds that meet the conditions of the value's sinks.
@@ -174,6 +170,5 @@ func (t *Type) Missing() []string {
 		}
 	}
 	collect(t.chart.root, 0)
-	slices.Sort(out)
-	return slices.Compact(out)
+	return diag.Distinct(out)
 }

@@ -1,5 +1,7 @@
 package values
 
+import "bytes"
+
 // Sinks of which only the adjacent lines show whether they take a map or a list.
 var (
 	mapSink  = &shape{form: mapForm}
@@ -19,7 +21,7 @@ func (l *layout) beside(offset int, own bool, indent int) *shape {
 	column := indent
 	switch {
 	case own:
-	case !cut.blank || len(cutBlots(text)) != len(text):
+	case !cut.blank || bytes.IndexByte(text, blot) >= 0:
 		return nil
 	default:
 		column += len(text)
@@ -34,7 +36,6 @@ func (l *layout) beside(offset int, own bool, indent int) *shape {
 				return s
 			}
 		}
-		return l.below(n, here, column)
 	}
 	return l.below(n, here, column)
 }
@@ -92,14 +93,4 @@ func (l *layout) isDocument(offset int) bool {
 		}
 	}
 	return separated
-}
-
-// cutBlots returns the text up to the first action.
-func cutBlots(text []byte) []byte {
-	for i, c := range text {
-		if c == blot {
-			return text[:i]
-		}
-	}
-	return text
 }

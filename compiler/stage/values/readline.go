@@ -24,18 +24,7 @@ func keyLine(line []byte) (dash int, key, value []byte, ok bool) {
 	if len(rest) > 0 && rest[0] != ' ' && rest[0] != blot {
 		return 0, nil, nil, false
 	}
-	return dash, key, trimBlots(rest), true
-}
-
-// trimBlots returns the text without leading and trailing blanks and actions.
-func trimBlots(text []byte) []byte {
-	for len(text) > 0 && (text[0] == ' ' || text[0] == blot) {
-		text = text[1:]
-	}
-	for n := len(text); n > 0 && (text[n-1] == ' ' || text[n-1] == blot); n-- {
-		text = text[:n-1]
-	}
-	return text
+	return dash, key, bytes.Trim(rest, " "+string(blot)), true
 }
 
 func withoutQuote(text []byte) []byte {

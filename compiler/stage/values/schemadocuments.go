@@ -2,6 +2,7 @@ package values
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"net/url"
 	"path"
@@ -146,10 +147,7 @@ func (d *documents) byID() map[string]string {
 	d.ids = map[string]string{}
 	names := slices.Collect(maps.Keys(d.files))
 	slices.SortFunc(names, func(a, b string) int {
-		if n := strings.Count(a, "/") - strings.Count(b, "/"); n != 0 {
-			return n
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), strings.Compare(a, b))
 	})
 	for _, name := range names {
 		if path.Ext(name) != ".json" || !bytes.Contains(d.files[name], []byte(`id"`)) {

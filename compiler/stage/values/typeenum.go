@@ -23,12 +23,7 @@ func commonEnum(all []*kube.Schema) []string {
 		}
 		texts = append(texts, s.Enum...)
 	}
-	return sorted(texts)
-}
-
-func sorted(texts []string) []string {
-	slices.Sort(texts)
-	return slices.Compact(texts)
+	return diag.Distinct(texts)
 }
 
 // bothEnums returns the union of the texts; nil, which means any, when one is
@@ -37,7 +32,7 @@ func bothEnums(a, b []string) []string {
 	if a == nil || b == nil {
 		return nil
 	}
-	return sorted(slices.Concat(a, b))
+	return diag.Distinct(slices.Concat(a, b))
 }
 
 // A choice holds the texts that the sinks of a value accept, and the texts that
@@ -58,7 +53,7 @@ func addWords(a, b []string) []string {
 	case len(a) == 0:
 		return b
 	}
-	return sorted(slices.Concat(a, b))
+	return diag.Distinct(slices.Concat(a, b))
 }
 
 // compared records that a template compares the arguments with each other.
