@@ -341,33 +341,26 @@ func walkReferences(n ast.Node, f func(id *ast.Ident, chain []string)) {
 // selectorChain returns the first identifier of a chain of selectors, and the
 // selected names. It returns nil for other expressions.
 func selectorChain(x ast.Expr) (*ast.Ident, []string) {
-	var sel string
+	var label ast.Label
 	var from ast.Expr
 	switch x := x.(type) {
 	case *ast.Ident:
 		return x, nil
 	case *ast.SelectorExpr:
-		name, _, err := ast.LabelName(x.Sel)
-		if err != nil {
-			return nil, nil
-		}
-		sel, from = name, x.X
+		label, from = x.Sel, x.X
 	case *ast.IndexExpr:
 		lit, ok := x.Index.(*ast.BasicLit)
 		if !ok || lit.Kind != token.STRING {
 			return nil, nil
 		}
-		name, _, err := ast.LabelName(lit)
-		if err != nil {
-			return nil, nil
-		}
-		sel, from = name, x.X
+		label, from = lit, x.X
 	default:
 		return nil, nil
 	}
+	name, _, err := ast.LabelName(label)
 	id, chain := selectorChain(from)
-	if id == nil {
+	if err != nil || id == nil {
 		return nil, nil
 	}
-	return id, append(chain, sel)
+	return id, append(chain, name)
 }
