@@ -33,11 +33,7 @@ func (a arguments) last(i int) *value { return a.at(len(a.list) - 1 - i) }
 func (a arguments) rest() []*value { return a.list[min(1, len(a.list)):] }
 
 // useAll records that the function uses all arguments in this way.
-func (a arguments) useAll(m Mode) {
-	for _, v := range a.list {
-		a.use(v, m)
-	}
-}
+func (a arguments) useAll(m Mode) { useEach(a, a.list, m) }
 
 // apply evaluates a function call. A function without a model counts as printing
 // all its arguments.
@@ -57,11 +53,9 @@ func (r *interpreter) apply(name string, site parse.Node, args []*value) *value 
 // functions returns the models of the functions that pass values on.
 func functions() map[string]function {
 	table := map[string]function{}
-	maps.Copy(table, mapFunctions())
-	maps.Copy(table, listFunctions())
-	maps.Copy(table, textFunctions())
-	maps.Copy(table, choiceFunctions())
-	maps.Copy(table, kindFunctions())
+	for _, part := range []map[string]function{mapFunctions(), listFunctions(), textFunctions(), choiceFunctions(), kindFunctions()} {
+		maps.Copy(table, part)
+	}
 	return table
 }
 

@@ -167,10 +167,7 @@ func (l *layout) blockAt(offset int) *block {
 func (l *layout) line(text []byte, start int) textLine {
 	trimmed := bytes.TrimLeft(text, " ")
 	out := textLine{indent: len(text) - len(trimmed)}
-	visible := trimmed
-	for len(visible) > 0 && (visible[0] == blot || visible[0] == ' ' || visible[0] == '\t') {
-		visible = visible[1:]
-	}
+	visible := bytes.TrimLeft(trimmed, " \t"+string(blot))
 	out.block = l.blockAt(start + len(text) - len(visible))
 	if len(visible) == 0 || visible[0] == '#' {
 		out.blank = true
