@@ -7,10 +7,10 @@ package cache
 import (
 	"bytes"
 	"cmp"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -19,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 const (
@@ -138,24 +140,13 @@ func (c *Cache) Put(key string, data []byte) {
 		return
 	}
 	file := c.file(key)
-	f, err := os.CreateTemp(filepath.Dir(file), tempFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			return
-		}
-		f, err = os.CreateTemp(filepath.Dir(file), tempFile)
-	}
-	if err != nil {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return
 	}
 	sum := sha256.Sum256(data)
-	_, err = f.Write(slices.Concat(sum[:], data))
 	// No fsync: the sum detects a file that was cut off by a power failure.
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
+	next := fleet.Replacement{File: file, Temp: tempFile + rand.Text(), Mode: 0o600}
+	if err := next.Write(slices.Concat(sum[:], data)); err != nil {
 		return
 	}
 	c.swept.Do(func() { c.sweep(maxTotal) })

@@ -126,7 +126,7 @@ func ensure(tree *os.Root, name string, data []byte, changed *[]string) error {
 	if existing, err := tree.ReadFile(filepath.FromSlash(name)); err == nil && bytes.Equal(existing, data) {
 		return nil
 	}
-	if err := writeError(name, replaceFile(tree, name, data)); err != nil {
+	if err := WriteFile(tree.Name(), name, data); err != nil {
 		return err
 	}
 	*changed = append(*changed, name)

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // ReadFile reads a file of the fleet at root.
@@ -28,73 +28,19 @@ func WriteFile(root, name string, data []byte) error {
 		return err
 	}
 	defer tree.Close()
-	return writeError(name, replaceFile(tree, name, data))
-}
-
-// writeError returns an error that names the file of the fleet instead of its temporary
-// file or its directory. A fault stays as it is.
-func writeError(name string, err error) error {
-	if _, ok := errors.AsType[*diag.Diag](err); ok {
-		return err
-	}
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return &fs.PathError{Op: "write", Path: name, Err: e.Err}
-	}
-	if e, ok := errors.AsType[*os.LinkError](err); ok {
-		return &fs.PathError{Op: "write", Path: name, Err: e.Err}
-	}
-	return err
-}
-
-// replaceFile is [WriteFile] without the name of the file in errors.
-func replaceFile(tree *os.Root, name string, data []byte) error {
 	file, err := linkTarget(tree, filepath.FromSlash(name))
-	if err != nil {
-		return err
+	if err == nil {
+		err = tree.MkdirAll(filepath.Dir(file), 0o755)
 	}
-	if err := tree.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
+	if err == nil {
+		err = replacement(file).WriteIn(tree, data)
 	}
-	next, err := writeBeside(tree, file, data, false)
-	if err != nil {
-		return err
-	}
-	if err := tree.Rename(next, file); err != nil {
-		return errors.Join(err, tree.Remove(next))
-	}
-	return nil
+	return fleet.WriteError(name, err)
 }
 
-// writeBeside writes the new content of a file to NAME.new, with the mode of the file. sync
-// says whether to wait until it is on disk.
-func writeBeside(tree *os.Root, file string, data []byte, sync bool) (next string, err error) {
-	next = file + ".new"
-	if err := removeIfExists(tree, next); err != nil {
-		return "", err
-	}
-	out, err := tree.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return "", err
-	}
-	if _, err = out.Write(data); sync {
-		err = errors.Join(err, out.Sync())
-	}
-	err = errors.Join(err, out.Close())
-	if old, none := tree.Stat(file); none == nil && err == nil {
-		err = tree.Chmod(next, old.Mode().Perm())
-	}
-	if err != nil {
-		return "", errors.Join(err, tree.Remove(next))
-	}
-	return next, nil
-}
-
-// removeIfExists removes a file.
-func removeIfExists(tree *os.Root, file string) error {
-	if err := tree.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+// replacement returns a replacement of a file that keeps its mode.
+func replacement(file string) fleet.Replacement {
+	return fleet.Replacement{File: file, Temp: file + ".new"}
 }
 
 // linkTarget returns the file to which a symbolic link leads below the root; the name itself

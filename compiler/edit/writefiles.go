@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -24,18 +25,18 @@ func writeFiles(root string, before, after map[string][]byte) error {
 	}
 	defer tree.Close()
 	names := slices.Sorted(maps.Keys(after))
-	var staged []stagedFile
+	var staged []fleet.Replacement
 	for _, name := range names {
-		var s stagedFile
+		var s fleet.Replacement
 		if s, err = stage(tree, name, before[name], after[name]); err != nil {
-			err = writeError(name, err)
+			err = fleet.WriteError(name, err)
 			break
 		}
 		staged = append(staged, s)
 	}
 	done := 0
 	for err == nil && done < len(staged) {
-		if err = writeError(names[done], tree.Rename(staged[done].next, staged[done].file)); err == nil {
+		if err = fleet.WriteError(names[done], tree.Rename(staged[done].Temp, staged[done].File)); err == nil {
 			done++
 		}
 	}
@@ -46,31 +47,29 @@ func writeFiles(root string, before, after map[string][]byte) error {
 		if i < done {
 			err = errors.Join(err, WriteFile(root, names[i], before[names[i]]))
 		} else {
-			err = errors.Join(err, tree.Remove(s.next))
+			err = errors.Join(err, tree.Remove(s.Temp))
 		}
 	}
 	return err
 }
 
-// A stagedFile is a new content beside the file that it replaces.
-type stagedFile struct{ file, next string }
-
 // stage writes the new content of a file beside it.
-func stage(tree *os.Root, name string, before, after []byte) (stagedFile, error) {
+func stage(tree *os.Root, name string, before, after []byte) (r fleet.Replacement, err error) {
 	file, err := linkTarget(tree, filepath.FromSlash(name))
 	if err != nil {
-		return stagedFile{}, err
+		return r, err
 	}
 	if now, err := tree.ReadFile(file); err != nil || !bytes.Equal(now, before) {
-		return stagedFile{}, &diag.Diag{
+		return r, &diag.Diag{
 			Code: diag.CodeChangedFile, At: []diag.Pos{{File: name}},
 			Msg:   "the file changed during the update; nothing was written",
 			Hint:  "run the command again",
 			Cause: err,
 		}
 	}
-	next, err := writeBeside(tree, file, after, true)
-	return stagedFile{file, next}, err
+	r = replacement(file)
+	r.Sync = true
+	return r, r.Stage(tree, after)
 }
 
 // ReadFiles reads the files of edits below the root as they are now, for [writeFiles].

@@ -3,12 +3,13 @@ package query
 import (
 	"crypto/rand"
 	"errors"
-	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver"
 )
 
@@ -42,27 +43,14 @@ func WriteReportFile(file string, r *Report) error {
 	if target, err := filepath.EvalSymlinks(file); err == nil {
 		file = target
 	}
-	const mode = 0o644 // less the umask
-	tmp, err := os.OpenFile(filepath.Join(filepath.Dir(file), ".report-"+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
+	err = fleet.Replacement{File: file, Temp: ".report-" + rand.Text()}.Write(text)
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return &diag.Diag{
 			Code:  diag.CodeFileSystem,
-			Msg:   "cannot write the report: " + errors.Unwrap(err).Error(),
+			Msg:   "cannot write the report: " + e.Err.Error(),
 			Hint:  "name a file in a directory that exists and that you can write to",
 			Cause: err,
 		}
 	}
-	if info, statErr := os.Stat(file); statErr == nil {
-		err = tmp.Chmod(info.Mode().Perm())
-	}
-	if err == nil {
-		_, err = tmp.Write(text)
-	}
-	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", file, err), os.Remove(tmp.Name()))
-	}
-	return nil
+	return err
 }

@@ -2,6 +2,7 @@ package lsp
 
 import (
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path"
@@ -48,22 +49,7 @@ func writeReadOnly(file string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), dirMode); err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(filepath.Dir(file), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(data)
-	if closeErr := temp.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Chmod(temp.Name(), fileMode)
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), file)
+	return fleet.Replacement{File: file, Temp: ".new-" + rand.Text(), Mode: fileMode}.Write(data)
 }
 
 // chartLocation returns the location of a line in a file of a chart. The line has the format

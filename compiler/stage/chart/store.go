@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // tempPrefix starts the names of temporary files and directories.
@@ -78,30 +80,16 @@ func (s store) read(want string) ([]byte, state, error) {
 
 // write stores data under its digest. It is atomic for readers and writers of all
 // processes.
-func (s store) write(digest string, data []byte) (err error) {
-	defer func() {
-		if err != nil {
-			err = storeFault("write", err)
-		}
-	}()
-	if err := os.MkdirAll(s.charts(), 0o755); err != nil {
-		return err
+func (s store) write(digest string, data []byte) error {
+	err := os.MkdirAll(s.charts(), 0o755)
+	if err == nil {
+		// Sync before the rename, so that a crash leaves no incomplete file.
+		err = fleet.Replacement{File: s.file(digest), Temp: tempPrefix + rand.Text(), Mode: 0o600, Sync: true}.Write(data)
 	}
-	f, err := os.CreateTemp(s.charts(), tempPrefix+"*")
 	if err != nil {
-		return err
+		return storeFault("write", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(data)
-	// Sync before the rename, so that a crash leaves no incomplete file.
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), s.file(digest))
+	return nil
 }
 
 // tempDir creates a temporary directory. The caller must remove it.

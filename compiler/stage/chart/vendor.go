@@ -115,26 +115,17 @@ func (v *vendoring) file(ctx context.Context, p pinnedFile) error {
 }
 
 // writeVendored writes a file atomically.
-func writeVendored(root *os.Root, name string, data []byte) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("write %s: %w", name, err)
-		}
-	}()
+func writeVendored(root *os.Root, name string, data []byte) error {
 	file := filepath.FromSlash(name)
-	if err := root.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
+	dir, base := filepath.Split(file)
+	err := root.MkdirAll(filepath.Clean(dir), 0o755)
+	if err == nil {
+		err = fleet.Replacement{File: file, Temp: dir + tempPrefix + base, Mode: 0o644}.WriteIn(root, data)
 	}
-	temp := filepath.Join(filepath.Dir(file), tempPrefix+filepath.Base(file))
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, root.RemoveAll(temp))
-		}
-	}()
-	if err := root.WriteFile(temp, data, 0o644); err != nil {
-		return err
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
 	}
-	return root.Rename(temp, file)
+	return nil
 }
 
 // removeVendored removes vendored files of old pins. It removes only files whose
