@@ -143,27 +143,21 @@ func (f *updateFinder) findCharts(ctx context.Context) ([]Update, error) {
 			continue
 		}
 		u := Update{Kind: ChartUpdateKind, Name: v.Location, VersionChange: VersionChange{From: v.Pinned, To: v.Newest}, Clusters: slices.Sorted(slices.Values(v.Clusters)), Short: v.Chart.ChartName()}
-		u.Releases = f.releasesOf(v.Chart, v.Clusters)
 		i := slices.IndexFunc(packages, func(p load.Package) bool { return p.Name == v.Package })
 		switch {
 		case i < 0:
 			f.leave(u, "a layer pins the chart: run fleetc chart add to write a package for it")
 			continue
-		case f.config.ByEnvironment:
-			for _, layer := range f.environments(u.Clusters) {
-				own := u
-				own.Layer, own.Clusters = layer.dir, layer.clusters
-				own.Releases = f.releasesOf(v.Chart, layer.clusters)
-				own.chart = &ChartPin{Package: packages[i], Version: v.Newest, In: layer.dir}
-				out = append(out, own)
-			}
-			continue
-		case packages[i].Pins[0].Ref != v.Chart:
+		case !f.config.ByEnvironment && packages[i].Pins[0].Ref != v.Chart:
 			f.leave(u, "a layer selects this version of the chart")
 			continue
 		}
-		u.chart = &ChartPin{Package: packages[i], Version: v.Newest}
-		out = append(out, u)
+		for _, layer := range f.environments(u.Clusters) {
+			own := u
+			own.Layer, own.Clusters, own.Releases = layer.dir, layer.clusters, f.releasesOf(v.Chart, layer.clusters)
+			own.chart = &ChartPin{Package: packages[i], Version: v.Newest, In: layer.dir}
+			out = append(out, own)
+		}
 	}
 	return out, err
 }
@@ -178,8 +172,7 @@ func (f *updateFinder) releasesOf(ref fleet.ChartRef, clusters []string) []strin
 			}
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return diag.Distinct(out)
 }
 
 // findImages returns the updates of images. An image whose tag a pinned chart sets follows
@@ -194,7 +187,7 @@ func (f *updateFinder) findImages(ctx context.Context) ([]Update, error) {
 	for _, v := range versions {
 		u := Update{
 			Kind: ImageUpdateKind, Name: v.Repository, VersionChange: VersionChange{v.Tag, v.Newest, v.Digest, v.NewestDigest}, Short: v.Repository,
-			Clusters: slices.Sorted(slices.Values(v.Clusters)), Releases: images.releases(v),
+			Clusters: slices.Sorted(slices.Values(v.Clusters)),
 		}
 		if !v.Pos.IsValid() { // no policy
 			byChart, err := images.isSetByChart(ctx, v)
@@ -205,11 +198,6 @@ func (f *updateFinder) findImages(ctx context.Context) ([]Update, error) {
 				f.leave(u, "the chart sets the tag: it follows the chart unless images has a policy for it")
 				continue
 			}
-		}
-		if !f.config.ByEnvironment {
-			u.image = &imageTarget{version: v}
-			out = append(out, u)
-			continue
 		}
 		for _, layer := range f.environments(u.Clusters) {
 			own, version := u, v

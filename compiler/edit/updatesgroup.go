@@ -19,13 +19,17 @@ const patchesGroup = "patches"
 
 // A layerClusters is the layer of an environment with some of its clusters.
 type layerClusters struct {
-	dir      string // below environments
+	dir      string // below environments; empty for none
 	clusters []string
 }
 
 // environments divides clusters by the layer below the root. A cluster directly below the
-// root is a layer, too.
+// root is a layer, too. All are in one layer without a directory if the configuration does
+// not divide them.
 func (f *updateFinder) environments(clusters []string) []layerClusters {
+	if !f.config.ByEnvironment {
+		return []layerClusters{{clusters: clusters}}
+	}
 	var out []layerClusters
 	for _, id := range clusters {
 		dir, _, _ := strings.Cut(id, "/")
