@@ -58,8 +58,7 @@ func (u *imageUpdater) releases(v ImageVersion) []string {
 	for _, use := range u.usesOf(v) {
 		out = append(out, use.Release)
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return diag.Distinct(out)
 }
 
 // usesOf returns the uses of an image in its clusters.

@@ -131,8 +131,7 @@ func checkTag(versions []ImageVersion, tag string) error {
 			}
 		}
 	}
-	slices.Sort(repositories)
-	if repositories = slices.Compact(repositories); len(repositories) > 1 {
+	if repositories = diag.Distinct(repositories); len(repositories) > 1 {
 		return &diag.Diag{
 			Code: diag.CodeSeveralMatches,
 			Msg:  fmt.Sprintf("--tag is for one image, but %d are selected", len(repositories)),
@@ -149,11 +148,9 @@ func (u *imageUpdater) findUses(ctx context.Context, versions []ImageVersion) er
 	}
 	var names []string
 	for _, v := range versions {
-		if !slices.Contains(names, v.Repository) {
-			names = append(names, v.Repository)
-		}
+		names = append(names, v.Repository)
 	}
-	found, err := query.Images(ctx, u.f, names, func() {})
+	found, err := query.Images(ctx, u.f, diag.Distinct(names), func() {})
 	for _, i := range found {
 		u.uses[i.Image] = i.Uses
 	}

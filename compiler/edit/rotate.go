@@ -2,7 +2,6 @@ package edit
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/fleetc/fleetc/compiler"
@@ -109,8 +108,7 @@ func (r *rotation) all() ([]string, error) {
 			}
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out), nil
+	return diag.Distinct(out), nil
 }
 
 // manual returns the recipients that a file in the format ENV or INI must gain or lose; nil
@@ -191,10 +189,7 @@ func (r *rotation) exposed(name string, f *secret.SOPSFile) []ExposedValue {
 				}
 			}
 		}
-		for _, list := range []*[]string{&v.Secrets, &v.Clusters} {
-			slices.Sort(*list)
-			*list = slices.Compact(*list)
-		}
+		v.Secrets, v.Clusters = diag.Distinct(v.Secrets), diag.Distinct(v.Clusters)
 		out = append(out, v)
 	}
 	return out

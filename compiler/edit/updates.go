@@ -59,8 +59,7 @@ func (g *UpdateGroup) Clusters() []string {
 	for _, u := range g.Updates {
 		out = append(out, u.Clusters...)
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return diag.Distinct(out)
 }
 
 // FindUpdates finds newer versions, makes the groups and compiles the fleet with each selected group.

@@ -18,7 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -238,9 +237,8 @@ func (x *Explainer) Next(ctx context.Context, text string) []string {
 		keys, _ := keysOf(t)(field[valuesDepth:])
 		names = append(names, keys...)
 	}
-	slices.Sort(names)
 	var out []string
-	for _, name := range slices.Compact(names) {
+	for _, name := range diag.Distinct(names) {
 		out = append(out, begin+fleet.FieldText([]string{name}))
 	}
 	return out

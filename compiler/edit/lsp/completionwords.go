@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -59,8 +60,7 @@ func (c *completer) each(name string, f func(*fleet.Cluster, *fleet.Release)) {
 
 func (c *completer) releaseNames() (out []string) {
 	c.each("", func(_ *fleet.Cluster, r *fleet.Release) { out = append(out, r.Name) })
-	slices.Sort(out)
-	return slices.Compact(out)
+	return diag.Distinct(out)
 }
 
 // ofClusters returns texts of all clusters.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -95,8 +94,7 @@ func (g gitRepo) noRef(ctx context.Context, ref string) error {
 			names = append(names, oneLine(short))
 		}
 	}
-	slices.Sort(names)
-	return fault(diag.CodeChartNotFound, oneOf(ref, slices.Compact(names)), "%s has no branch or tag %s", g.url, ref)
+	return fault(diag.CodeChartNotFound, oneOf(ref, diag.Distinct(names)), "%s has no branch or tag %s", g.url, ref)
 }
 
 // remote runs a git command that uses the network and limits the size of the
