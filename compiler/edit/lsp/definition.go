@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -42,11 +43,12 @@ func (s *server) definition(ctx context.Context, p positionParams) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	cluster, r := q.releaseIn(groups[0].clusters[0])
-	if cluster == nil || q.fleet.ChartOf(r) == nil {
+	i := slices.IndexFunc(q.clusters, func(c *fleet.Cluster) bool { return c.ID == groups[0].clusters[0] })
+	r := q.clusters[i].Release(q.field[1])
+	ch := q.fleet.ChartOf(r)
+	if ch == nil {
 		return out, nil
 	}
-	ch := q.fleet.ChartOf(r)
 	if t := q.typeOf(r, q.field[valuesDepth:]); t != nil && strings.Contains(t.Place, ":") {
 		if l, ok := q.checker.chartLocation(ch, t.Place); ok {
 			add(l)
@@ -63,23 +65,13 @@ func (s *server) definition(ctx context.Context, p positionParams) (any, error) 
 	return out, nil
 }
 
-// releaseIn returns a cluster of the snapshot and the release of the field in it.
-func (q *question) releaseIn(id string) (*fleet.Cluster, *fleet.Release) {
-	for _, c := range q.clusters {
-		if c.ID == id {
-			return c, c.Release(q.field[1])
-		}
-	}
-	return nil, nil
-}
-
 // winners returns the positions of the effective lines of the field in the clusters of the
 // layer. The line that is effective in most clusters comes first.
 func (q *question) winners(ctx context.Context) ([]diag.Pos, error) {
 	count := map[diag.Pos]int{}
 	clusters := q.below(q.scope())
 	for _, c := range clusters {
-		for _, at := range q.setIn(c) {
+		if at := q.setIn(c); at.IsValid() {
 			count[at]++
 		}
 	}
@@ -94,30 +86,23 @@ func (q *question) winners(ctx context.Context) ([]diag.Pos, error) {
 			}
 		}
 	}
-	var out []diag.Pos
-	for at := range count {
-		out = append(out, at)
-	}
-	slices.SortFunc(out, func(a, b diag.Pos) int { return cmp.Or(cmp.Compare(count[b], count[a]), a.Compare(b)) })
-	return out, nil
+	return slices.SortedFunc(maps.Keys(count), func(a, b diag.Pos) int { return cmp.Or(cmp.Compare(count[b], count[a]), a.Compare(b)) }), nil
 }
 
-// setIn returns the position of the line that sets the field in a cluster. For a release, it
-// returns the position of the release.
-func (q *question) setIn(c *fleet.Cluster) []diag.Pos {
+// setIn returns the position of the line that sets the field in a cluster, or that of a
+// release; not valid for other fields.
+func (q *question) setIn(c *fleet.Cluster) (at diag.Pos) {
 	if len(q.field) < 2 || q.field[0] != "releases" {
-		return nil
+		return at
 	}
-	r := c.Release(q.field[1])
-	switch {
+	switch r := c.Release(q.field[1]); {
 	case r == nil:
-		return nil
 	case len(q.field) == 2:
-		return []diag.Pos{r.Pos}
+		return r.Pos
 	case isValue(q.field):
-		if t := r.Values.At(q.field[valuesDepth:]...); t != nil && t.Pos.IsValid() {
-			return []diag.Pos{t.Pos}
+		if t := r.Values.At(q.field[valuesDepth:]...); t != nil {
+			return t.Pos
 		}
 	}
-	return nil
+	return at
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -67,11 +68,7 @@ func (s *snapshot) releaseTitle(name string, clusters []*fleet.Cluster) string {
 		return ""
 	}
 	delete(charts, fleet.ChartRef{}) // another source
-	refs := make([]fleet.ChartRef, 0, len(charts))
-	for ref := range charts {
-		refs = append(refs, ref)
-	}
-	slices.SortFunc(refs, func(a, b fleet.ChartRef) int {
+	refs := slices.SortedFunc(maps.Keys(charts), func(a, b fleet.ChartRef) int {
 		return cmp.Or(cmp.Compare(charts[b], charts[a]), strings.Compare(a.String(), b.String()))
 	})
 	var parts []string

@@ -54,9 +54,7 @@ func (s *snapshot) below(layer string) []*fleet.Cluster {
 	if !ok {
 		return s.clusters
 	}
-	return slices.DeleteFunc(slices.Clone(s.clusters), func(c *fleet.Cluster) bool {
-		return c.ID != prefix && !strings.HasPrefix(c.ID, prefix+"/")
-	})
+	return slices.DeleteFunc(slices.Clone(s.clusters), func(c *fleet.Cluster) bool { return !fleet.IsWithin(c.ID, prefix) })
 }
 
 // valueIn returns the value of a field in a cluster, with its tree if it is a value of a
@@ -137,7 +135,7 @@ func jsonText(v any) string {
 func clustersText(ids, all []string) string {
 	const few = 3
 	prefix := ids[0]
-	for prefix != "." && !hasOnlyBelow(ids, prefix) {
+	for prefix != "." && slices.ContainsFunc(ids, func(id string) bool { return !fleet.IsWithin(id, prefix) }) {
 		prefix = path.Dir(prefix)
 	}
 	of := ""
@@ -164,8 +162,4 @@ func clustersText(ids, all []string) string {
 	default:
 		return fmt.Sprintf("%d of %d clusters%s: %s, ...", n, whole, of, strings.Join(names, ", "))
 	}
-}
-
-func hasOnlyBelow(ids []string, dir string) bool {
-	return !slices.ContainsFunc(ids, func(id string) bool { return id != dir && !strings.HasPrefix(id, dir+"/") })
 }
