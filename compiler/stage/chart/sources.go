@@ -22,14 +22,14 @@ type Fetch struct {
 	source *Source
 	repos  map[string]*gitFiles          // by URL and ref
 	files  map[string][]byte             // by URL
-	used   map[string]bool               // addresses
+	used   map[string]fleet.GitRef       // by address
 	charts map[string]fleet.RemoteSource // by address
 	close  []func() error
 }
 
 // Fetch returns a new Fetch. The caller must close it.
 func (s *Source) Fetch() *Fetch {
-	return &Fetch{source: s, repos: map[string]*gitFiles{}, files: map[string][]byte{}, used: map[string]bool{}, charts: map[string]fleet.RemoteSource{}}
+	return &Fetch{source: s, repos: map[string]*gitFiles{}, files: map[string][]byte{}, used: map[string]fleet.GitRef{}, charts: map[string]fleet.RemoteSource{}}
 }
 
 // Close removes temporary downloads that are not in the store.
@@ -50,7 +50,7 @@ func (f *Fetch) Get(ctx context.Context, address string) (*fleet.RemoteFiles, er
 	if f.source.Offline {
 		return nil, fault(diag.CodeFlagCombination, "run the command again without --offline", "%s: adding a source needs the network", oneLine(address))
 	}
-	f.used[address] = true
+	f.used[address] = git
 	if git.URL == "" {
 		data, ok := f.files[address]
 		if !ok {
@@ -119,10 +119,7 @@ func (f *Fetch) Pins(ctx context.Context) ([]fleet.RemoteSource, error) {
 	}
 	var out []fleet.RemoteSource
 	for _, address := range slices.Sorted(maps.Keys(f.used)) {
-		git, err := parseAddress(address)
-		if err != nil {
-			return nil, err
-		}
+		git := f.used[address]
 		pin, data := fleet.RemoteSource{Address: address, Git: git}, f.files[address]
 		if git.URL != "" {
 			files := f.repos[git.URL+" "+git.Ref]
