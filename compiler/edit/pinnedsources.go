@@ -123,13 +123,3 @@ func sortedSources(pins map[string]fleet.RemoteSource) []fleet.RemoteSource {
 	}
 	return out
 }
-
-// pinnedSources returns the pinned sources of the fleet, sorted by address.
-func pinnedSources(c *compiler.Compiler) ([]fleet.RemoteSource, error) {
-	root, _, err := load.Root(cmp.Or(c.Dir, "."))
-	if err != nil {
-		return nil, err
-	}
-	pins, err := load.Sources(root)
-	return sortedSources(pins), err
-}

@@ -37,12 +37,13 @@ func RefreshCharts(ctx context.Context, c *compiler.Compiler, names ...string) (
 	if err != nil {
 		return nil, err
 	}
-	r := refresh{c: c, source: c.Source(root), root: root, edits: load.Edits{}}
+	// All packages share the edits, because the fleet is evaluated with all of them.
+	shared := pinning{c: c, source: c.Source(root), root: root, edits: load.Edits{}}
 	out := make([]RefreshedChart, len(packages))
 	pinnings := make([]*pinning, len(packages))
 	for i, pkg := range packages {
 		out[i] = refreshedOf(module, pkg)
-		if pinnings[i], err = r.pin(ctx, pkg); err != nil {
+		if pinnings[i], err = shared.refresh(ctx, pkg); err != nil {
 			faults.Add(inPackage(pkg, err))
 		}
 	}
@@ -120,24 +121,16 @@ func inPackage(pkg load.ChangedPackage, err error) error {
 	})
 }
 
-// refresh completes pins. All packages share the edits, because the fleet is evaluated with
-// all of them.
-type refresh struct {
-	c      *compiler.Compiler
-	source *chart.Source
-	root   string
-	edits  load.Edits
-}
-
-// pin resolves the changed versions of a package. It returns nil if there are none.
-func (r *refresh) pin(ctx context.Context, pkg load.ChangedPackage) (*pinning, error) {
+// refresh returns the edit that resolves the changed versions of a package. It returns nil
+// if there are none.
+func (p pinning) refresh(ctx context.Context, pkg load.ChangedPackage) (*pinning, error) {
 	first := pkg.Stated[0].Ref
 	if pkg.Complete() && first.Git.URL == "" {
 		return nil, nil
 	}
-	p := &pinning{c: r.c, source: r.source, root: r.root, pkg: pkg.Package, edits: r.edits}
+	p.pkg = pkg.Package
 	for _, stated := range pkg.Stated {
-		v, err := r.resolve(ctx, pkg, stated)
+		v, err := resolveStated(ctx, p.source, pkg, stated)
 		if err != nil {
 			return nil, err
 		}
@@ -160,26 +153,26 @@ func (r *refresh) pin(ctx context.Context, pkg load.ChangedPackage) (*pinning, e
 		return nil, err
 	}
 	p.edits[pkg.File] = chart.Package(pkg.Name, p.versions...)
-	return p, nil
+	return &p, nil
 }
 
-// resolve returns the pin of a stated version: the one that fleetc wrote, or a new one.
-func (r *refresh) resolve(ctx context.Context, pkg load.ChangedPackage, stated load.Pin) (chart.Resolution, error) {
+// resolveStated returns the pin of a stated version: the one that fleetc wrote, or a new one.
+func resolveStated(ctx context.Context, source *chart.Source, pkg load.ChangedPackage, stated load.Pin) (chart.Resolution, error) {
 	ref, written := stated.Ref, pkg.Written(stated.Version)
 	switch {
 	case ref.Path != "":
-		return r.source.Resolve(ctx, chart.Request{Ref: "./" + ref.Path})
+		return source.Resolve(ctx, chart.Request{Ref: "./" + ref.Path})
 	case ref.Git.URL != "":
-		return r.resolveGit(ctx, ref, written)
+		return resolveGit(ctx, source, ref, written)
 	case ref.Repo == "":
 		return chart.Resolution{}, &diag.Diag{
 			Code: diag.CodeNoVersion,
 			Msg:  "the package has no repository and no commit for version " + stated.Version, Hint: "run fleetc chart update " + pkg.Name + " --version TAG",
 		}
 	case written != nil:
-		return r.source.Describe(ctx, written.Ref)
+		return source.Describe(ctx, written.Ref)
 	}
-	v, err := r.source.Resolve(ctx, requestOf(ref, stated.Version))
+	v, err := source.Resolve(ctx, requestOf(ref, stated.Version))
 	if err == nil && v.Ref.Version != stated.Version {
 		return v, &diag.Diag{
 			Code: diag.CodeNoVersion,
@@ -191,8 +184,8 @@ func (r *refresh) resolve(ctx context.Context, pkg load.ChangedPackage, stated l
 }
 
 // resolveGit keeps the pin that fleetc wrote if the commit has the same files.
-func (r *refresh) resolveGit(ctx context.Context, ref fleet.ChartRef, written *load.Pin) (chart.Resolution, error) {
-	v, err := r.source.Resolve(ctx, requestOf(ref, ref.Git.Ref))
+func resolveGit(ctx context.Context, source *chart.Source, ref fleet.ChartRef, written *load.Pin) (chart.Resolution, error) {
+	v, err := source.Resolve(ctx, requestOf(ref, ref.Git.Ref))
 	if err != nil || written == nil || v.Ref.Digest != written.Ref.Digest {
 		return v, err
 	}

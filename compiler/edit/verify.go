@@ -7,6 +7,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
 // VerifiedChart is a pinned chart or source of kustomizations, compared with its source.
@@ -38,8 +39,8 @@ func VerifyCharts(ctx context.Context, c *compiler.Compiler, patterns ...string)
 		}
 		out = append(out, VerifiedChart{Chart: ref.String(), Digest: ref.Digest, Clusters: users[ref].Clusters, OK: err == nil})
 	}
-	sources, err := pinnedSources(c)
-	for _, s := range sources {
+	pins, err := load.Sources(f.Dir)
+	for _, s := range sortedSources(pins) {
 		err := source.VerifyRemote(ctx, s)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
