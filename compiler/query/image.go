@@ -73,10 +73,10 @@ func (s ImageSource) at(pos diag.Pos) ImageSource {
 // render or a pattern matches nothing. done is called after each cluster.
 func Images(ctx context.Context, f *compiler.Fleet, patterns []string, done func()) ([]Image, error) {
 	l, err := listImages(ctx, f, patterns, done)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = l.findSources(ctx, false)
 	}
-	if err := l.findSources(ctx); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return l.sorted(), nil
@@ -230,10 +230,9 @@ func selectImages[T any](all []T, repositoryOf func(T) string, patterns []string
 		}
 	}
 	if i := slices.Index(matched, false); i >= 0 {
-		slices.Sort(repositories)
 		return nil, &diag.Diag{
 			Code: diag.CodeNoMatch,
-			Msg:  "no image of these clusters matches " + diag.Visible(patterns[i], diag.MaxText), Hint: cmp.Or(diag.OneOf(patterns[i], slices.Compact(repositories)), "list the images with fleetc image list"),
+			Msg:  "no image of these clusters matches " + diag.Visible(patterns[i], diag.MaxText), Hint: cmp.Or(diag.OneOf(patterns[i], diag.Distinct(repositories)), "list the images with fleetc image list"),
 		}
 	}
 	return selected, nil

@@ -14,28 +14,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/origin"
 )
 
-// findSources finds the lines that set the images. It runs the perturbation test of a
-// field in its first cluster. In the others, it looks up the positions of the same values.
-func (l *imageCollector) findSources(ctx context.Context) error {
-	var uses []*listedUse
-	for _, image := range l.images {
-		uses = append(uses, image.uses...)
-	}
-	return l.findSourcesOf(ctx, uses)
-}
-
 // confirm removes the unsure uses that no value confirms: a value that the text has in it,
 // and whose name ends in image or repository.
 func (l *imageCollector) confirm(ctx context.Context) error {
-	var unsure []*listedUse
-	for _, image := range l.images {
-		for _, use := range image.uses {
-			if use.unsure {
-				unsure = append(unsure, use)
-			}
-		}
-	}
-	if err := l.findSourcesOf(ctx, unsure); err != nil {
+	if err := l.findSources(ctx, true); err != nil {
 		return err
 	}
 	for _, image := range l.images {
@@ -51,11 +33,17 @@ func (l *imageCollector) confirm(ctx context.Context) error {
 	return nil
 }
 
-// findSourcesOf finds the lines that set the images of some uses.
-func (l *imageCollector) findSourcesOf(ctx context.Context, uses []*listedUse) error {
+// findSources finds the lines that set the images, or only those of unsure uses. It runs the
+// perturbation test of a field in its first cluster. In the others, it looks up the positions
+// of the same values.
+func (l *imageCollector) findSources(ctx context.Context, unsure bool) error {
 	byCluster := map[int][]*listedUse{}
-	for _, use := range uses {
-		byCluster[use.clusters[0]] = append(byCluster[use.clusters[0]], use)
+	for _, image := range l.images {
+		for _, use := range image.uses {
+			if first := use.clusters[0]; use.unsure || !unsure {
+				byCluster[first] = append(byCluster[first], use)
+			}
+		}
 	}
 	for i, c := range l.f.Clusters {
 		if len(byCluster[i]) == 0 {
