@@ -1,6 +1,8 @@
 package query
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -34,8 +36,11 @@ type Rehearser struct {
 }
 
 // Cluster returns the findings of one cluster, ungrouped. It compares objects only if both
-// sides rendered.
+// sides rendered, and skips incomplete ones.
 func (c *Rehearser) Cluster(before, after RehearsalSide) []diff.Finding {
+	for _, list := range []*[]fleet.Object{&before.Objects, &before.Hooks, &before.CRDs, &after.Objects, &after.Hooks, &after.CRDs} {
+		*list = slices.DeleteFunc(slices.Clone(*list), func(o fleet.Object) bool { return o.Unstructured == nil })
+	}
 	r := &rehearsal{Rehearser: c, before: before, after: after, old: byID(before.Objects), next: byID(after.Objects)}
 	version, known := kube.Minor(after.Cluster.KubeVersion)
 	r.charts()
@@ -87,13 +92,11 @@ func NewFaultFindings(faults error) []diff.Finding {
 	return out
 }
 
-// byID returns the objects by ID. It skips incomplete objects.
+// byID returns the objects by ID.
 func byID(objs []fleet.Object) map[string]fleet.Object {
 	out := make(map[string]fleet.Object, len(objs))
 	for _, o := range objs {
-		if o.Unstructured != nil {
-			out[o.ID()] = o
-		}
+		out[o.ID()] = o
 	}
 	return out
 }

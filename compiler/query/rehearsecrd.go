@@ -17,7 +17,7 @@ func (r *rehearsal) crds() {
 	kept := byID(r.after.CRDs)
 	unused := map[string][]fleet.Object{} // removed CRDs without objects, by release
 	for _, o := range r.before.Objects {
-		if o.Unstructured == nil || kindOf(o) != fleet.CRDKind {
+		if kindOf(o) != fleet.CRDKind {
 			continue
 		}
 		next, stays := r.next[o.ID()]
@@ -56,9 +56,18 @@ type crdVersion struct {
 
 // versionsOf returns the versions of a CRD by name.
 func versionsOf(crd fleet.Object) map[string]crdVersion {
+	out := map[string]crdVersion{}
+	for _, v := range listedVersions(crd) {
+		out[v.name] = v
+	}
+	return out
+}
+
+// listedVersions returns the versions of a CRD, as it lists them.
+func listedVersions(crd fleet.Object) []crdVersion {
 	field, _ := fleet.Lookup(crd.Object, []string{"spec", "versions"})
 	list, _ := field.([]any)
-	out := map[string]crdVersion{}
+	var out []crdVersion
 	for _, e := range list {
 		m, _ := e.(map[string]any)
 		v := crdVersion{}
@@ -67,7 +76,7 @@ func versionsOf(crd fleet.Object) map[string]crdVersion {
 		v.storage, _ = m["storage"].(bool)
 		s, _ := fleet.Lookup(m, []string{"schema", "openAPIV3Schema"})
 		v.schema, _ = s.(map[string]any)
-		out[v.name] = v
+		out = append(out, v)
 	}
 	return out
 }
@@ -76,7 +85,7 @@ func versionsOf(crd fleet.Object) map[string]crdVersion {
 func (r *rehearsal) users(gk schema.GroupKind, version string) []fleet.Object {
 	var out []fleet.Object
 	for _, o := range r.after.Objects {
-		if o.Unstructured != nil && kindOf(o) == gk && (version == "" || o.GroupVersionKind().Version == version) {
+		if kindOf(o) == gk && (version == "" || o.GroupVersionKind().Version == version) {
 			out = append(out, o)
 		}
 	}

@@ -18,7 +18,7 @@ func (r *rehearsal) images() {
 	type change struct{ release, repository, before, after string }
 	reported := map[change]bool{}
 	for _, o := range r.after.Objects {
-		if o.Unstructured == nil || r.hasAppMajor(o.ReleaseName()) {
+		if r.hasAppMajor(o.ReleaseName()) {
 			continue
 		}
 		old, ok := r.old[o.ID()]

@@ -53,14 +53,12 @@ func isFrozen(s map[string]any) bool {
 // customVersions returns the versions that the CRDs of a state define.
 func customVersions(s RehearsalSide) map[schema.GroupVersionKind]crdVersion {
 	out := map[schema.GroupVersionKind]crdVersion{}
-	for _, list := range [][]fleet.Object{s.CRDs, s.Objects} {
-		for _, o := range list {
-			if o.Unstructured == nil || kindOf(o) != fleet.CRDKind {
-				continue
-			}
-			for name, v := range versionsOf(o) {
-				out[fleet.DefinedKind(o.Unstructured).WithVersion(name)] = v
-			}
+	for _, o := range slices.Concat(s.CRDs, s.Objects) {
+		if kindOf(o) != fleet.CRDKind {
+			continue
+		}
+		for name, v := range versionsOf(o) {
+			out[fleet.DefinedKind(o.Unstructured).WithVersion(name)] = v
 		}
 	}
 	return out

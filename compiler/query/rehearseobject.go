@@ -27,9 +27,6 @@ func (r *rehearsal) unserved(version *kube.Version) {
 	uses := map[use][]fleet.Object{}
 	var order []use
 	for _, o := range r.after.Objects {
-		if o.Unstructured == nil {
-			continue
-		}
 		gvk := o.GroupVersionKind()
 		if _, ok := version.Kind(gvk); ok || served[gvk] || r.wasUnserved(o) {
 			continue
@@ -94,9 +91,6 @@ func servedBy(objs []fleet.Object) []schema.GroupVersionKind {
 func (r *rehearsal) immutable(version *kube.Version) {
 	custom := sync.OnceValue(func() map[schema.GroupVersionKind]crdVersion { return customVersions(r.after) })
 	for _, o := range r.after.Objects {
-		if o.Unstructured == nil {
-			continue
-		}
 		before, ok := r.old[o.ID()]
 		if !ok || before.Unstructured == o.Unstructured || fleet.IsHook(o.Unstructured) && fleet.HookRuns(o.Unstructured) {
 			continue // an apply recreates hooks
@@ -192,7 +186,7 @@ func withoutImages(object map[string]any) map[string]any {
 func hooksOf(s RehearsalSide) []fleet.Object {
 	var out []fleet.Object
 	for _, o := range slices.Concat(s.Objects, s.Hooks) {
-		if o.Unstructured != nil && fleet.IsHook(o.Unstructured) {
+		if fleet.IsHook(o.Unstructured) {
 			out = append(out, o)
 		}
 	}

@@ -47,9 +47,6 @@ type target struct {
 func (r *rehearsal) selectors() {
 	before, after := targetsOf(r.before.Objects), targetsOf(r.after.Objects)
 	for _, o := range r.after.Objects {
-		if o.Unstructured == nil {
-			continue
-		}
 		old, existed := r.old[o.ID()]
 		if _, selects := selectingKinds[kindOf(o)]; !selects || !existed {
 			continue
@@ -68,9 +65,6 @@ func (r *rehearsal) selectors() {
 func targetsOf(objs []fleet.Object) []target {
 	var out []target
 	for _, o := range objs {
-		if o.Unstructured == nil {
-			continue
-		}
 		if path, ok := podTemplates[kindOf(o)]; ok {
 			template, _ := fleet.Lookup(o.Object, path)
 			out = append(out, target{Object: o, labels: labelsOf(template)})

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -21,16 +19,12 @@ func (m *maker) addCRD(c *fleet.Cluster, o fleet.Object) {
 	}
 	out := ReportCRD{Name: o.GetName(), Release: o.Release.Name, Versions: []string{}, Place: m.links.place(cmp.Or(o.Release.SourcePos, o.Release.Pos))}
 	out.Kind = fleet.DefinedKind(o.Unstructured).Kind
-	versions, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "versions")
-	list, _ := versions.([]any)
-	for _, v := range list {
-		version, _ := v.(map[string]any)
-		name, _ := version["name"].(string)
-		if served, _ := version["served"].(bool); served {
-			out.Versions = append(out.Versions, name)
+	for _, v := range listedVersions(o) {
+		if v.served {
+			out.Versions = append(out.Versions, v.name)
 		}
-		if storage, _ := version["storage"].(bool); storage {
-			out.Storage = name
+		if v.storage {
+			out.Storage = v.name
 		}
 	}
 	key := crdKey{out.Name, out.Release, strings.Join(out.Versions, " ") + "/" + out.Storage}
