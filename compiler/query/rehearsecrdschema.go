@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
 // A narrowing is one thing that the schema of a CRD accepts no longer.
@@ -192,8 +194,8 @@ func (c *schemaComparer) limits(before, after map[string]any, path []string) {
 		{"minItems", 1},
 		{"minProperties", 1},
 	} {
-		oldLimit, hadLimit := number(before[l.field])
-		newLimit, hasLimit := number(after[l.field])
+		oldLimit, hadLimit := kube.NumberAt(before, l.field)
+		newLimit, hasLimit := kube.NumberAt(after, l.field)
 		if hasLimit && (!hadLimit || (newLimit-oldLimit)*l.sign > 0) {
 			texts = append(texts, l.field)
 		}
@@ -211,16 +213,6 @@ func (c *schemaComparer) limits(before, after map[string]any, path []string) {
 	if len(texts) > 0 {
 		c.add(narrowing{path: path, kind: newLimit, text: "(" + strings.Join(texts, ", ") + ")", schema: after})
 	}
-}
-
-func number(v any) (float64, bool) {
-	switch v := v.(type) {
-	case int64:
-		return float64(v), true
-	case float64:
-		return v, true
-	}
-	return 0, false
 }
 
 func textsOf(v any) []string {

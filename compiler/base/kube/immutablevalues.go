@@ -23,13 +23,13 @@ func shrinks(before, after map[string]any) bool {
 // changesCompletions reports whether the completions of a Job change as they may not. Those
 // of an Indexed Job can change to its parallelism.
 func changesCompletions(before, after map[string]any) bool {
-	old, hadOld := numberAt(before, "spec", "completions")
-	next, hasNext := numberAt(after, "spec", "completions")
-	parallelism, parallel := numberAt(after, "spec", "parallelism")
+	old, hadOld := NumberAt(before, "spec", "completions")
+	next, hasNext := NumberAt(after, "spec", "completions")
+	parallelism, parallel := NumberAt(after, "spec", "parallelism")
 	if !hadOld && !hasNext {
 		return false // the API server keeps its default
 	}
-	if _, ok := numberAt(before, "spec", "parallelism"); !ok && !hadOld {
+	if _, ok := NumberAt(before, "spec", "parallelism"); !ok && !hadOld {
 		old, hadOld = 1, true
 	}
 	if !parallel {
@@ -44,8 +44,8 @@ func changesCompletions(before, after map[string]any) bool {
 	return hadOld != hasNext || old != next
 }
 
-// numberAt returns the number at a path.
-func numberAt(o any, path ...string) (n float64, ok bool) {
+// NumberAt returns the number at a path.
+func NumberAt(o any, path ...string) (n float64, ok bool) {
 	switch v := valueAt(o, path).(type) {
 	case int64:
 		return float64(v), true
@@ -65,8 +65,8 @@ func podChanges(before, after any) []string {
 			out = append(out, "spec."+list)
 		}
 	}
-	if old, ok := numberAt(before, "activeDeadlineSeconds"); ok {
-		if next, ok := numberAt(after, "activeDeadlineSeconds"); !ok || next > old {
+	if old, ok := NumberAt(before, "activeDeadlineSeconds"); ok {
+		if next, ok := NumberAt(after, "activeDeadlineSeconds"); !ok || next > old {
 			out = append(out, "spec.activeDeadlineSeconds")
 		}
 	}
