@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
 // maxMarkdownText is the maximum length of a text from outside in a hover, in bytes.
@@ -13,13 +14,7 @@ const maxMarkdownText = 300
 // codeSpan returns a text as code in Markdown. The text cannot end the code.
 func codeSpan(text string) string {
 	text = diag.OneLine(diag.Visible(text, maxMarkdownText))
-	longest, run := 0, 0
-	for _, r := range text {
-		if run++; r != '`' {
-			run = 0
-		}
-		longest = max(longest, run)
-	}
+	longest := diff.LongestTicks(text)
 	fence := strings.Repeat("`", longest+1)
 	if longest > 0 || text == "" {
 		text = " " + text + " "

@@ -84,7 +84,7 @@ func fencedWholes(wholes []line) string {
 	if n := len(wholes) - most; n > 0 {
 		b.WriteString(more(n).gutter() + "\n")
 	}
-	return "\n" + fenced(b.String(), max(3, longestRun(b.String(), '`')+1))
+	return "\n" + fenced(b.String(), max(3, LongestTicks(b.String())+1))
 }
 
 // fenced returns a diff as a code block. fence is the number of backticks,
@@ -117,7 +117,7 @@ func (s Style) section(g visibleGroup, of int, open bool, limit int) (text strin
 		texts = append(texts, "@@ "+l.text+" @@\n")
 	}
 	for _, one := range texts {
-		wider := max(fence, longestRun(one, '`')+1)
+		wider := max(fence, LongestTicks(one)+1)
 		if len(head)+len(foot)+body.Len()+len(one)+2*wider+len("diff\n\n") > limit {
 			out++
 			continue
@@ -149,15 +149,13 @@ func (s Style) change(c Change) string {
 	return b.String()
 }
 
-// longestRun returns the length of the longest run of c in s.
-func longestRun(s string, c byte) int {
+// LongestTicks returns the length of the longest run of backticks in a text.
+func LongestTicks(s string) int {
 	longest, run := 0, 0
 	for i := range len(s) {
-		if s[i] != c {
+		if run++; s[i] != '`' {
 			run = 0
-			continue
 		}
-		run++
 		longest = max(longest, run)
 	}
 	return longest
