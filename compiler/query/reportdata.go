@@ -160,7 +160,7 @@ func (d *pageData) addCluster(c ReportCluster) {
 		Kubernetes: d.text(c.Kubernetes), Wave: d.text(c.Wave), Place: d.place(c.Place),
 	}
 	if c.Live != nil {
-		out.Running = d.text(c.Live.text())
+		out.Running = d.text(c.Live.Text())
 		for _, fault := range c.Live.Faults {
 			out.Faults = append(out.Faults, d.text(fault))
 		}

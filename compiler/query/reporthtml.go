@@ -56,11 +56,8 @@ type pageMark struct {
 type pageRow struct {
 	ReportCluster
 	Href  string
-	Live  *pageRunning
 	Cells []pageCell
 }
-
-type pageRunning struct{ Class, Text string }
 
 type pageCell struct {
 	Href, Version string
@@ -144,9 +141,6 @@ func (p *page) addRows() {
 	common := p.commonVersions()
 	for _, c := range p.Clusters {
 		row := pageRow{ReportCluster: c, Href: "#cluster=" + fragment(c.ID)}
-		if c.Live != nil {
-			row.Live = &pageRunning{c.Live.class(), c.Live.text()}
-		}
 		for _, name := range p.Columns {
 			cell := p.cell(c.ID, name)
 			if cell == nil {
@@ -181,8 +175,8 @@ func fragment(s string) string {
 	return strings.NewReplacer("+", "%20", "%2F", "/").Replace(url.QueryEscape(s))
 }
 
-// text returns the state of a running cluster in a few words.
-func (l *ReportLiveState) text() string {
+// Text returns the state of a running cluster in a few words, for the page's template too.
+func (l *ReportLiveState) Text() string {
 	var out []string
 	switch {
 	case l.Revision > 0:
@@ -203,8 +197,8 @@ func (l *ReportLiveState) text() string {
 	return strings.Join(out, ", ")
 }
 
-// class returns the style of the state.
-func (l *ReportLiveState) class() string {
+// Class returns the style of the state for the page's template.
+func (l *ReportLiveState) Class() string {
 	switch {
 	case l.Drifted+l.Unhealthy > 0 || !l.Checked:
 		return "bad"

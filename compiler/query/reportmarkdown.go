@@ -62,7 +62,7 @@ func (m *markdownWriter) matrix(r *Report) {
 	for _, c := range r.Clusters {
 		running := ""
 		if c.Live != nil {
-			running = c.Live.text()
+			running = c.Live.Text()
 		}
 		for _, cell := range c.Releases {
 			row := []string{md(c.ID), md(c.Environment), md(c.Kubernetes), md(cell.Release), md(cell.Version), mdPlace(cell.PinnedAt), mdList(r.notes(cell))}
