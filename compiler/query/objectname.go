@@ -143,9 +143,8 @@ func objectHint(objs []fleet.Object, parts []string) string {
 		return nearObject(ofKind, parts[1:])
 	}
 	slices.Sort(named)
-	slices.Sort(kinds)
 	whole := strings.Join(parts, "/")
-	return cmp.Or(diag.DidYouMean(whole, all), diag.DidYouMean(kind, slices.Compact(kinds)), diag.OneOf(whole, named), nearObject(all, parts[1:]))
+	return cmp.Or(diag.DidYouMean(whole, all), diag.DidYouMean(kind, diag.Distinct(kinds)), diag.OneOf(whole, named), nearObject(all, parts[1:]))
 }
 
 // nearObject returns a hint that names the object with the nearest name, in any namespace.

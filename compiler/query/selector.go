@@ -95,7 +95,6 @@ func (s Selector) selectsNothing(clusters []*fleet.Cluster) error {
 			known = append(known, key+"="+value)
 		}
 	}
-	slices.Sort(known)
 	msg := fmt.Sprintf("no cluster matches the label selector %q", diag.Visible(s.Labels, diag.MaxText))
 	if len(s.Environments) > 0 {
 		msg += " in environment " + strings.Join(s.Environments, ", ")
@@ -103,6 +102,6 @@ func (s Selector) selectsNothing(clusters []*fleet.Cluster) error {
 	return &diag.Diag{
 		Code: diag.CodeNoMatch,
 		Msg:  msg,
-		Hint: cmp.Or(diag.OneOf(strings.ReplaceAll(s.Labels, "==", "="), slices.Compact(known)), "list clusters and their labels with fleetc list -o json"),
+		Hint: cmp.Or(diag.OneOf(strings.ReplaceAll(s.Labels, "==", "="), diag.Distinct(known)), "list clusters and their labels with fleetc list -o json"),
 	}
 }
