@@ -1,7 +1,6 @@
 package edit
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"os"
@@ -49,11 +48,7 @@ type KeptValue struct {
 // bundles of all clusters stay the same. Values that would change a bundle stay, and are in
 // the result.
 func Lift(ctx context.Context, c *compiler.Compiler, req LiftRequest) (*LiftResult, error) {
-	root, _, err := load.Root(cmp.Or(c.Dir, "."))
-	if err != nil {
-		return nil, err
-	}
-	t, err := readTree(root)
+	t, err := readTree(c)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/parser"
 
+	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -38,8 +40,12 @@ type tree struct {
 	texts  map[string][]byte // of all files, by name
 }
 
-// readTree reads the layers of the fleet at root.
-func readTree(root string) (*tree, error) {
+// readTree reads the layers of the fleet of a compiler.
+func readTree(c *compiler.Compiler) (*tree, error) {
+	root, _, err := load.Root(cmp.Or(c.Dir, "."))
+	if err != nil {
+		return nil, err
+	}
 	dirs, err := load.Layers(root)
 	if err != nil {
 		return nil, err

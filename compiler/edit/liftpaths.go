@@ -11,7 +11,6 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
 // parsePaths parses paths of releases and values. A path at which no layer sets a literal is
@@ -94,11 +93,7 @@ func pathText(path []string) string {
 
 // LiftPaths returns the paths of releases and values that lift takes, for completion.
 func LiftPaths(c *compiler.Compiler) ([]string, error) {
-	root, _, err := load.Root(cmp.Or(c.Dir, "."))
-	if err != nil {
-		return nil, err
-	}
-	t, err := readTree(root)
+	t, err := readTree(c)
 	if err != nil {
 		return nil, err
 	}
