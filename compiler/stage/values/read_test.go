@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -332,6 +333,27 @@ func TestBounded(t *testing.T) {
 				t.Errorf("%d paths", len(got))
 			}
 		})
+	}
+}
+
+// TestRepeatedUnion has a template that passes a union to a function many times. The memory
+// depends on the distinct members of the result, not on the number of arguments.
+func TestRepeatedUnion(t *testing.T) {
+	var names strings.Builder
+	for i := range 512 {
+		fmt.Fprintf(&names, " .Values.a%d", i)
+	}
+	template := "{{ $b := or" + names.String() + " }}{{ or" + strings.Repeat(" $b", 20_000) + " }}"
+	c := chartOf("app", map[string]string{"templates/a.yaml": template})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r := Reads(c)
+	runtime.ReadMemStats(&after)
+	if r.GaveUp != "" || r.Keys["a511"] == nil {
+		t.Errorf("gave up: %q", r.GaveUp)
+	}
+	if n := (after.TotalAlloc - before.TotalAlloc) >> 20; n > 64 {
+		t.Errorf("%d MiB", n)
 	}
 }
 
