@@ -168,7 +168,7 @@ func TestWholeRules(t *testing.T) {
 				t.Errorf("the hint of %q is %q, and its code %s", d.Msg, d.Hint, d.Code)
 			}
 		}
-		c.addOrphans([]apply.ExportedObject{{ID: "ConfigMap web/e", Release: "db"}}, test.rules)
+		c.addOrphans([]apply.LabelledObject{{ID: "ConfigMap web/e", Release: "db"}}, test.rules)
 		text := func(findings []DriftFinding) string {
 			var out []string
 			for _, f := range findings {

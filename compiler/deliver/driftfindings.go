@@ -75,7 +75,7 @@ func findingOf(c diff.Change, o *apply.ObjectDiff) DriftFinding {
 
 // addOrphans adds objects with the labels of the fleet that are neither in the inventory
 // nor in the bundle.
-func (c *DriftCluster) addOrphans(orphans []apply.ExportedObject, rules []fleet.IgnoreRule) {
+func (c *DriftCluster) addOrphans(orphans []apply.LabelledObject, rules []fleet.IgnoreRule) {
 	whole := wholeRules(rules)
 	for _, o := range orphans {
 		f := DriftFinding{ID: o.ID, Release: o.Release, Reason: DriftOrphaned, Why: "it has the labels of the fleet, and is not in the inventory"}

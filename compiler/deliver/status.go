@@ -130,7 +130,7 @@ func (s *Status) readLive(ctx context.Context, o StatusOptions, module string) {
 		}
 	}
 	if err == nil && o.Orphans {
-		var found []apply.ExportedObject
+		var found []apply.LabelledObject
 		if found, s.Unread, err = apply.FindOrphans(ctx, s.server.Live, module, s.Cluster.ID, s.Inventory); err == nil {
 			s.Orphans = []string{}
 			for _, o := range found {

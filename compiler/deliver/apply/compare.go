@@ -321,7 +321,7 @@ func (c *comparer) mayPatch(ctx context.Context, ref cluster.Ref) (bool, error) 
 }
 
 // patchRights says which resources the user may patch in a namespace, see
-// [cluster.Cluster.Verb].
+// [cluster.Cluster.VerbRules].
 type patchRights struct {
 	may   func(group, resource string) bool
 	whole bool

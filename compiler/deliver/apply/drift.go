@@ -168,13 +168,13 @@ func hasField(v any, set fieldSet, path []fleet.Step) bool {
 
 // OrphanedObjects returns the objects of [FindOrphans] that are not in the bundle, and the
 // kinds that could not be listed, sorted.
-func (t Target) OrphanedObjects(ctx context.Context, v *Inventory) (orphans []ExportedObject, unread []string, err error) {
+func (t Target) OrphanedObjects(ctx context.Context, v *Inventory) (orphans []LabelledObject, unread []string, err error) {
 	orphans, unread, err = FindOrphans(ctx, t.Live, t.Fleet, t.Bundle.Cluster.ID, v)
 	inBundle := map[string]bool{}
 	for _, o := range slices.Concat(t.Bundle.Objects, t.Bundle.Hooks) {
 		inBundle[o.ID()] = true
 	}
-	return slices.DeleteFunc(orphans, func(o ExportedObject) bool {
+	return slices.DeleteFunc(orphans, func(o LabelledObject) bool {
 		r := t.Bundle.Cluster.Release(o.Release)
 		isFlux := o.Owner != "" && r != nil && r.Delivery == fleet.ByHelm // exports have Flux's objects of these releases
 		return isFlux || inBundle[o.ID] || len(t.Releases) > 0 && !slices.Contains(t.Releases, o.Release)

@@ -17,11 +17,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
-// An ExportedObject is an object with the labels of a fleet that its inventory does not have,
-// for example after the inventory was lost. If it has an owner, Flux or Argo CD have applied
-// it from an export of the cluster, and would not keep it: it is left over when the bundle
-// does not have it.
-type ExportedObject struct {
+// A LabelledObject is an object with the labels of a fleet that its inventory does not have,
+// for example after the inventory was lost. If it has an owner, Flux or Argo CD applied it
+// from an export of the cluster: it is left over if the bundle does not have it any more.
+type LabelledObject struct {
 	ID, Release string
 	Owner       string // such as Flux Kustomization flux-system/apps; empty for an orphan
 
@@ -31,7 +30,7 @@ type ExportedObject struct {
 // FindOrphans lists the objects of the cluster with an ID that have the labels of the fleet
 // and are not in the inventory, which may be nil, sorted. unread are kinds that could not be
 // listed, sorted.
-func FindOrphans(ctx context.Context, c *cluster.Cluster, module, id string, v *Inventory) (found []ExportedObject, unread []string, err error) {
+func FindOrphans(ctx context.Context, c *cluster.Cluster, module, id string, v *Inventory) (found []LabelledObject, unread []string, err error) {
 	kinds, unread, err := c.Kinds(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -42,23 +41,23 @@ func FindOrphans(ctx context.Context, c *cluster.Cluster, module, id string, v *
 			f.uids[e.UID], f.ids[e.id()] = e.UID != "", true
 		}
 	}
-	found, refused, err := listKinds(ctx, c, kinds, "", fleet.ReleaseLabel, func(id string, o metav1.PartialObjectMetadata) ([]ExportedObject, error) {
+	found, refused, err := listKinds(ctx, c, kinds, "", fleet.ReleaseLabel, func(id string, o metav1.PartialObjectMetadata) ([]LabelledObject, error) {
 		owner, ok := f.find(id, o)
 		if !ok {
 			return nil, nil
 		}
-		return []ExportedObject{{diag.Visible(id, diag.MaxText), diag.Visible(o.Labels[fleet.ReleaseLabel], diag.MaxText), owner, o.UID}}, nil
+		return []LabelledObject{{diag.Visible(id, diag.MaxText), diag.Visible(o.Labels[fleet.ReleaseLabel], diag.MaxText), owner, o.UID}}, nil
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	seen := map[types.UID]bool{} // some objects are served in two groups
-	found = slices.DeleteFunc(found, func(o ExportedObject) bool {
+	found = slices.DeleteFunc(found, func(o LabelledObject) bool {
 		again := seen[o.uid]
 		seen[o.uid] = true
 		return again
 	})
-	slices.SortFunc(found, func(a, b ExportedObject) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(found, func(a, b LabelledObject) int { return cmp.Compare(a.ID, b.ID) })
 	return found, slices.Concat(refused, unread), nil
 }
 
