@@ -40,6 +40,16 @@ func TestOrphans(t *testing.T) {
 	if d := p.fleetc("status", "--health", "--kubeconfig", kubeconfig).exits(p, 2); strings.Contains(d.stdout, "all objects are ready") {
 		t.Errorf("status guesses the health of objects that cannot be read:\n%s", d.stdout)
 	}
+	// The health of objects is known even if other kinds cannot be listed.
+	reader, err := p.clusters["one"].User("reader", "viewers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.kubectl("one", "create", "clusterrole", "objects", "--verb=get,list,watch", "--resource=namespaces,configmaps,secrets,deployments.apps,replicasets.apps,pods")
+	p.kubectl("one", "create", "clusterrolebinding", "objects", "--clusterrole=objects", "--user=reader")
+	p.waitForRight("one", "reader", "list", "deployments.apps", "--namespace=web")
+	p.fleetc("status", "--health", "--orphans", "--kubeconfig", reader).exits(p, 2).says(p, "^dev/one: all objects are ready$", "kinds cannot be listed and may have orphans")
+	p.fleetc("status", "--health", "--orphans", "-o", "json", "--kubeconfig", reader).exits(p, 2).says(p, `"unhealthy": \[\],`)
 	p.fleetc("rollback", "dev/one", "--yes").exits(p, 2).says(p, "has only the bundle that the cluster runs", "hint: correct the files of the fleet")
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
 	p.fleetc("apply", "--yes").ok(p)
