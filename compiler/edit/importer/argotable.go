@@ -24,7 +24,7 @@ var applicationTable = Table{
 	"spec.ignoreDifferences.*.kind":                  "",
 	"spec.ignoreDifferences.*.name":                  "",
 	"spec.ignoreDifferences.*.namespace":             "",
-	"spec.ignoreDifferences.*.jsonPointers":          "", // release.go notes the fields without a counterpart
+	"spec.ignoreDifferences.*.jsonPointers":          "", // argorelease.go notes the fields without a counterpart
 	"spec.ignoreDifferences.*.jqPathExpressions":     "write the fields under ownership with leave: true",
 	"spec.ignoreDifferences.*.managedFieldsManagers": "write the fields of these managers under ownership with leave: true",
 	"spec.syncPolicy.automated":                      noSync,
@@ -47,8 +47,8 @@ var applicationSource = map[string]string{
 	"helm.apiVersions":          "set cluster.apis",
 	"kustomize.namePrefix":      "", "kustomize.nameSuffix": "", "kustomize.images": "", "kustomize.namespace": "", "kustomize.replicas": "",
 	"kustomize.patches": "", "kustomize.components": "", "kustomize.commonLabels": "", "kustomize.commonAnnotations": "",
-	"kustomize.labelWithoutSelector":      "", // release.go reads it
-	"kustomize.labelIncludeTemplates":     "", // release.go reads it
+	"kustomize.labelWithoutSelector":      "", // argorelease.go reads it
+	"kustomize.labelIncludeTemplates":     "", // argorelease.go reads it
 	"kustomize.forceCommonLabels":         "nothing to do: labels of the overlay replace others",
 	"kustomize.forceCommonAnnotations":    "nothing to do: annotations of the overlay replace others",
 	"kustomize.commonAnnotationsEnvsubst": "write the annotations with a patch",
@@ -58,7 +58,7 @@ var applicationSource = map[string]string{
 	"kustomize.apiVersions":               "set cluster.apis",
 	"directory.recurse":                   "", "directory.include": "", "directory.exclude": "",
 	"directory.jsonnet.tlas":    "",
-	"directory.jsonnet.libs":    "", // jsonnet.go says which are not carried
+	"directory.jsonnet.libs":    "", // argojsonnet.go notes those that it does not read
 	"directory.jsonnet.extVars": "write a release with jsonnet, whose values are top-level arguments",
 	"plugin":                    noPlugin,
 }

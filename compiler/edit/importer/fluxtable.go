@@ -21,7 +21,7 @@ func fluxWithMetadata(t Table) Table {
 // helmReleaseTable has the fields of a HelmRelease.
 var helmReleaseTable = fluxWithMetadata(Table{
 	"spec.values":                     "",
-	"spec.valuesFrom":                 "", // values.go notes what is missing
+	"spec.valuesFrom":                 "", // fluxvalues.go notes missing values
 	"spec.chartRef":                   "",
 	"spec.chart.metadata":             fluxNoLabels,
 	"spec.interval":                   noPolling,
@@ -39,9 +39,9 @@ var helmReleaseTable = fluxWithMetadata(Table{
 	"spec.persistentClient":           "nothing to do: fleetc has no client that persists",
 	"spec.commonMetadata.labels":      "",
 	"spec.commonMetadata.annotations": "",
-	"spec.postRenderers":              "", // patches.go notes the fields without a counterpart
+	"spec.postRenderers":              "", // fluxpatches.go notes the fields without a counterpart
 	"spec.driftDetection.mode":        "fleetc diff --live shows drift, and apply reverts it",
-	"spec.driftDetection.ignore":      "", // patches.go notes the fields without a counterpart
+	"spec.driftDetection.ignore":      "", // fluxpatches.go notes the fields without a counterpart
 	"spec.install.crds":               "",
 	"spec.upgrade.crds":               "Helm does not upgrade the CRDs of a crds directory unless this field requests it; fleetc always applies those of the pinned chart",
 	"spec.install.createNamespace":    "write the Namespace as an object of a release",
@@ -97,7 +97,7 @@ var kustomizationTable = fluxWithMetadata(Table{
 	"spec.commonMetadata.labels":      "",
 	"spec.commonMetadata.annotations": "",
 	"spec.postBuild.substitute":       "",
-	"spec.postBuild.substituteFrom":   "", // substitute.go notes what is missing
+	"spec.postBuild.substituteFrom":   "", // fluxsubstitute.go notes missing variables
 	"spec.dependsOn.*.name":           "",
 	"spec.dependsOn.*.namespace":      "",
 	"spec.dependsOn.*.readyExpr":      "write the expression as a test under health of the other releases",
