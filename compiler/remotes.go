@@ -73,8 +73,7 @@ func (r *RemoteReader) Build(ctx context.Context, root string, release *fleet.Re
 	if k.Reads = append(k.Reads, reads...); charts.seen {
 		k.Kubernetes = kubernetes
 	}
-	slices.Sort(k.Reads)
-	k.Reads = slices.Compact(k.Reads)
+	k.Reads = diag.Distinct(k.Reads)
 	return k, err
 }
 

@@ -113,8 +113,7 @@ func (r *renderRun) seenBy(i int) []string {
 			apis = append(apis, r.all.Renderings[j].crdAPIs...)
 		}
 	}
-	slices.Sort(apis)
-	return slices.Compact(apis)
+	return diag.Distinct(apis)
 }
 
 // usedAPIs returns the API versions on which the objects of a release may depend.

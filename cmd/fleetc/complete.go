@@ -67,8 +67,7 @@ func clusterValues(o *options, of func(listedCluster) []string) cobra.Completion
 		for _, c := range listClusters(f) {
 			out = append(out, of(c)...)
 		}
-		slices.Sort(out)
-		return slices.DeleteFunc(slices.Compact(out), unfit)
+		return slices.DeleteFunc(diag.Distinct(out), unfit)
 	})
 }
 

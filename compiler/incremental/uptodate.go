@@ -238,8 +238,7 @@ func sourcesOf(c *fleet.Cluster) clusterSources {
 			out.SOPS = append(out.SOPS, s.SOPS)
 		}
 	}
-	slices.Sort(out.SOPS)
-	out.SOPS = slices.Compact(out.SOPS)
+	out.SOPS = diag.Distinct(out.SOPS)
 	for _, r := range c.Releases {
 		out.Releases = append(out.Releases, releaseSource{Name: r.Name, Chart: r.Chart, Jsonnet: r.Jsonnet, Kustomize: r.Kustomize, Manifests: r.Manifests})
 	}

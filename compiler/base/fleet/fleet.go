@@ -42,8 +42,7 @@ func (f *Fleet) ReleaseNames() []string {
 			names = append(names, r.Name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return diag.Distinct(names)
 }
 
 // A Cluster is one directory that sets the field cluster, with its layers

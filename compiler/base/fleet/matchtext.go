@@ -47,8 +47,7 @@ func CheckTexts(texts []MatchText, matches func(MatchText) bool, wrong func(Matc
 	for i, word := range among {
 		visible[i] = diag.Visible(word, diag.MaxText)
 	}
-	slices.Sort(visible)
-	visible = slices.Compact(visible)
+	visible = diag.Distinct(visible)
 	var out []RuleCheck
 	for i, t := range texts {
 		isPattern := t.Field != "kinds" && t.Field != "labels" && t.Field != "depends" && strings.ContainsAny(t.Text, `*?[`)

@@ -89,8 +89,7 @@ func (c *commit) names(ctx context.Context) ([]string, error) {
 	for name := range strings.Lines(string(out)) {
 		names = append(names, diag.Visible(strings.TrimSpace(name), diag.MaxText))
 	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
+	return diag.Distinct(names), nil
 }
 
 // noCommit returns the fault of a missing commit, with a suggestion.

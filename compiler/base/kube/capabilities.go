@@ -2,7 +2,6 @@ package kube
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -38,8 +37,7 @@ func Capabilities(version string) []string {
 			out = append(out, k.GroupVersion().String(), k.GroupVersion().String()+"/"+k.Kind)
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return diag.Distinct(out)
 }
 
 // onByDefault reports whether a kind is served by default.

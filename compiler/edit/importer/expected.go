@@ -54,8 +54,7 @@ func (w *work) expect(ctx context.Context, charts *render.Charts, kinds *validat
 		for _, a := range fc.APIs {
 			seen = append(seen, a.APIVersion, a.APIVersion+"/"+a.Kind)
 		}
-		slices.Sort(seen)
-		seen = slices.Compact(seen)
+		seen = diag.Distinct(seen)
 		for _, r := range c.Releases {
 			if apis := w.usedAPIs(r).Of(seen); !slices.Equal(apis, used[r.Name]) {
 				r.expected, used[r.Name] = w.expectRelease(ctx, charts, c, fc, r, seen), apis

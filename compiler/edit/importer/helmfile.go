@@ -195,8 +195,7 @@ func (e *environmentRun) directoryFiles(dir string) []string {
 		files, _ := e.glob(path.Join(dir, pattern))
 		out = append(out, files...)
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return diag.Distinct(out)
 }
 
 // note adds a field that is not carried.

@@ -84,8 +84,7 @@ func scanEdited(root string, edits Edits) (*tree, error) {
 			t.names = append(t.names, path.Base(dir))
 		}
 	}
-	slices.Sort(t.names)
-	t.names = slices.Compact(t.names)
+	t.names = diag.Distinct(t.names)
 	return t, err
 }
 

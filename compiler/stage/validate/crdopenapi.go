@@ -56,8 +56,7 @@ func (x *resourceCheck) openAPI(result *validate.Result) {
 		}
 		x.add(p)
 	}
-	slices.Sort(forms)
-	for _, path := range slices.Compact(forms) {
+	for _, path := range diag.Distinct(forms) {
 		// Problems of the closest alternative were added above.
 		if !slices.ContainsFunc(x.found, func(p problem) bool { return within(p.field, path) }) {
 			x.add(problem{field: path, text: isText(x.walk(path).value) + ": it matches none of the alternatives in its schema"})
@@ -252,8 +251,7 @@ func (x *resourceCheck) alternatives(err error, explained map[string]bool) (path
 		}
 	}
 	slices.Sort(present)
-	slices.Sort(all)
-	text := " has none of " + strings.Join(slices.Compact(all), ", ") + ": it must have one"
+	text := " has none of " + strings.Join(diag.Distinct(all), ", ") + ": it must have one"
 	if len(present) > 1 {
 		text = " has " + strings.Join(present, " and ") + ": it must have only one of them"
 	}
