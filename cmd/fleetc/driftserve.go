@@ -111,7 +111,7 @@ func (d *driftOptions) runServer(cmd *cobra.Command, o *options) (err error) {
 			Cause: err,
 		}
 	}
-	return deliver.ServeDrift(ctx, l, s)
+	return deliver.ServeDrift(mayUndo(ctx), l, s)
 }
 
 // listenText returns the reason of a listener's error.

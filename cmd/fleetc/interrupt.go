@@ -71,8 +71,9 @@ func (e *exit) endAtOnce() {
 	}
 }
 
-// mayUndo returns the context for commands that write to clusters. After a
-// signal they undo and record their work within their own time limits.
+// mayUndo returns the context for commands that write to clusters, and for servers. After
+// a signal they undo and record their work, or remove their files, within their own time
+// limits.
 func mayUndo(ctx context.Context) context.Context {
 	if e, ok := ctx.Value(exitKey{}).(*exit); ok {
 		e.undoes.Store(true)
