@@ -10,12 +10,14 @@ import (
 	"errors"
 	"io"
 	"log"
+	"log/slog"
 	"os"
 	"strings"
 	_ "time/tzdata" // templates name time zones that some machines do not have
 
 	_ "github.com/fleetc/fleetc/cmd/fleetc/memory"
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 )
 
 // Exit statuses, as for kubectl diff.
@@ -42,8 +44,10 @@ func main() { os.Exit(run()) }
 
 // run runs the command line and returns the exit status.
 func run() int {
-	// Helm's SDK writes warnings to the standard logger.
+	// Helm's SDK writes warnings to the standard logger, and the Kubernetes client writes errors
+	// to klog, which it also returns.
 	log.SetOutput(io.Discard)
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	ctx, e := withExit(context.Background(), os.Exit)
 	defer e.cancel()
 	options := &options{stdout: stdout{file: os.Stdout}}

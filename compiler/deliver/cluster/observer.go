@@ -240,7 +240,7 @@ func (o *Observer) watch(ctx context.Context, g group, names map[string]bool, ve
 	}
 	options, seconds := selector(names), watchSeconds
 	options.ResourceVersion, options.AllowWatchBookmarks, options.TimeoutSeconds = version, true, &seconds
-	w, err := client.Watch(quiet(ctx), options)
+	w, err := client.Watch(ctx, options)
 	if err != nil {
 		return "", false
 	}

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -105,13 +104,9 @@ func (c *Cluster) delayReason(last *error) string {
 	return c.apiError(*last).Error()
 }
 
-// withTimeout calls f with a timeout. It silences the client library, whose errors
-// are returned.
+// withTimeout calls f with a timeout.
 func withTimeout(ctx context.Context, limit time.Duration, f func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(quiet(ctx), limit)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return f(ctx)
 }
-
-// quiet returns a context whose logger discards everything.
-func quiet(ctx context.Context) context.Context { return logr.NewContext(ctx, logr.Discard()) }

@@ -119,7 +119,7 @@ func TestTruncatedProtobuf(t *testing.T) {
 		valid := 0
 		for n := range len(text) {
 			length.Store(int64(n))
-			err := causeOf(truncatedReads[path](quiet(t.Context()), c))
+			err := causeOf(truncatedReads[path](t.Context(), c))
 			if err == nil {
 				valid++
 			} else if !isRetriable(err) {
@@ -181,7 +181,7 @@ func TestTruncated(t *testing.T) {
 				server.path.Store(path)
 				for length := range len(answers[path]) {
 					server.length.Store(int64(length))
-					err := read(quiet(t.Context()), c)
+					err := read(t.Context(), c)
 					if cause := causeOf(err); cause == nil || !isRetriable(cause) {
 						t.Errorf("%s, %d bytes: %v", path, length, err)
 						break
