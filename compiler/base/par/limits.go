@@ -145,3 +145,13 @@ func Measure() Usage {
 func (u Usage) Exceeds(before Usage, bytes uint64) bool {
 	return u.Live > before.Live+bytes || u.Allocated > before.Allocated+garbage*bytes
 }
+
+// Pause waits, unless the context ends first, and returns why it has ended.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}

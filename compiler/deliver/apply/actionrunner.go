@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 // defaultActionTimeout is the timeout of an action that does not set one.
@@ -162,7 +163,7 @@ func (r *ActionRunner) Run(ctx context.Context, a *fleet.Action) (ActionOutcome,
 		if answer == nil || limited.Err() == nil {
 			answer = err
 		}
-		if pause(limited, pollInterval) != nil {
+		if par.Pause(limited, pollInterval) != nil {
 			return ActionFailed, r.faultOf(ctx, limited, a, fmt.Errorf("it ran, but its verify task did not succeed: %w", answer))
 		}
 	}

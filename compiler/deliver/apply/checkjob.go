@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -46,7 +47,7 @@ func CheckJob(ctx context.Context, c *cluster.Cluster, a *fleet.Action, bundle s
 		case isFinished(current):
 			return &diag.Diag{Code: diag.CodeActionFailed, Msg: "Job " + name + " failed" + failureOf(current), Hint: "look at its pods; to run it again, delete it"}
 		}
-		if err := pause(ctx, checkPoll); err != nil {
+		if err := par.Pause(ctx, checkPoll); err != nil {
 			return err
 		}
 	}

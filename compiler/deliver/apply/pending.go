@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 // This file handles objects whose deletion takes longer than an apply waits.
@@ -125,7 +126,7 @@ func (r *runner) pollDeleted(ctx, limit context.Context, it *Item) (*unstructure
 			reported = why
 			r.report(Event{What: "wait", Text: "for the deletion of " + it.ID + ": " + why})
 		}
-		if err := pause(limit, waitPoll); errors.Is(err, errTimeout) {
+		if err := par.Pause(limit, waitPoll); errors.Is(err, errTimeout) {
 			return o, nil
 		} else if err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -30,7 +31,7 @@ func (r *runner) send(ctx context.Context, it *Item) (*unstructured.Unstructured
 		default:
 			return current, err
 		}
-		if perr := pause(limit, waitPoll); errors.Is(perr, errTimeout) {
+		if perr := par.Pause(limit, waitPoll); errors.Is(perr, errTimeout) {
 			return current, err
 		} else if perr != nil {
 			return nil, perr

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -61,7 +62,7 @@ func (r *runner) removeUnstored(ctx context.Context, it *Item) error {
 	if err != nil {
 		return err
 	}
-	if err := pause(ctx, storedSettles); err != nil {
+	if err := par.Pause(ctx, storedSettles); err != nil {
 		return err
 	}
 	exist, err := haveObjects(ctx, r.Live, it.object, fleet.ServedKinds(it.object)[0].Version)

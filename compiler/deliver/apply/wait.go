@@ -178,16 +178,6 @@ func (r *runner) liveObject(ctx context.Context, o *cluster.Observer, it *Item) 
 // errTimeout is the cause of contexts that limit a wait.
 var errTimeout = errors.New("late")
 
-// pause waits, unless the context ends first, and returns why it has ended.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
-	}
-}
-
 // explain returns the fault of an unhealthy object.
 func (r *runner) explain(ctx context.Context, it *Item, current *unstructured.Unstructured, v kube.HealthVerdict) error {
 	v.Reason = r.hide(v.Reason)

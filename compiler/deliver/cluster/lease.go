@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 const (
@@ -74,10 +75,8 @@ func (c *Cluster) AcquireLease(ctx context.Context, namespace, name, holder stri
 		case w.hasTimedOut(time.Now()):
 			return nil, w.fault()
 		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(leasePoll):
+		if err := par.Pause(ctx, leasePoll); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -181,12 +180,7 @@ func (l *Lease) put(ctx context.Context, next *coordination.Lease) (*coordinatio
 // afterwards.
 func (l *Lease) renew(ctx context.Context) {
 	defer close(l.stopped)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(leaseRenewal):
-		}
+	for par.Pause(ctx, leaseRenewal) == nil {
 		l.mu.Lock()
 		current := l.lease
 		l.mu.Unlock()

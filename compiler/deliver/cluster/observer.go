@@ -10,11 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 const (
-	watchSeconds = int64(25) // duration of one watch request, less than requestTimeout
-	watchPause   = 500 * time.Millisecond
+	watchSeconds = int64(25)              // duration of one watch request, less than requestTimeout
+	watchPause   = 500 * time.Millisecond // limits the rate of requests if the server ends each at once
 )
 
 // An Observation is the known state of an object.
@@ -92,12 +94,7 @@ func (o *Observer) Wait(ctx context.Context, changed <-chan struct{}, pause time
 			return err
 		}
 		if synced && changed != next {
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-time.After(gatherTime):
-				return nil
-			}
+			return par.Pause(ctx, gatherTime)
 		}
 		select {
 		case <-ctx.Done():
@@ -170,7 +167,7 @@ func (o *Observer) follow(ctx context.Context, g group, names map[string]bool) e
 		if watchable {
 			o.watchFrom(ctx, g, names, version)
 		}
-		if pause(ctx); ctx.Err() != nil {
+		if par.Pause(ctx, watchPause) != nil {
 			return nil
 		}
 	}
@@ -180,16 +177,8 @@ func (o *Observer) follow(ctx context.Context, g group, names map[string]bool) e
 func (o *Observer) watchFrom(ctx context.Context, g group, names map[string]bool, version string) {
 	for ok := true; ok && ctx.Err() == nil; {
 		if version, ok = o.watch(ctx, g, names, version); ok {
-			pause(ctx)
+			_ = par.Pause(ctx, watchPause)
 		}
-	}
-}
-
-// pause limits the rate of watch requests if the server ends each at once.
-func pause(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(watchPause):
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/git"
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 // A BranchUpdate describes the change of one branch.
@@ -188,12 +189,7 @@ func (a *attempt) retry(ctx context.Context, err error) bool {
 	}
 	a.count++
 	pause := min(100*time.Millisecond<<min(a.count, 10), 5*time.Second)
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(pause/2 + rand.N(pause)):
-		return true
-	}
+	return par.Pause(ctx, pause/2+rand.N(pause)) == nil
 }
 
 // moved returns the fault of a branch that keeps moving.
