@@ -188,6 +188,7 @@ func (r *argoReader) repositoryChart(s *appSource) *ChartSource {
 
 // ownership adds the fields that Argo CD ignores: others may own them.
 func (r *argoReader) ownership(a *app, out *Release) {
+	out.Ownership = mapNode()
 	for i, rule := range listAt(a.content, "spec", "ignoreDifferences") {
 		kind := textAt(rule, "kind")
 		if g := textAt(rule, "group"); g != "" && g != "*" {
@@ -206,7 +207,7 @@ func (r *argoReader) ownership(a *app, out *Release) {
 			r.note(a, []string{"spec", "ignoreDifferences", fmt.Sprint(i), "jsonPointers", fmt.Sprint(j)}, writeOwnership)
 		})
 		if len(fields) > 0 {
-			out.Ownership = append(out.Ownership, Ownership{Name: fmt.Sprintf("ignored-%d", i+1), Target: target, Fields: fields})
+			out.Ownership.Set(fmt.Sprintf("ignored-%d", i+1), ownershipRule(target, fields))
 		}
 	}
 }

@@ -44,34 +44,20 @@ func (w *work) body(r *Release) *Node {
 		b.setFilled("objects", objects)
 	}
 	addPatches(b, r)
-	addOwnership(b, r)
-	addActions(b, r)
+	b.setFilled("ownership", r.Ownership)
+	b.setFilled("actions", r.Actions)
 	if durationForm.MatchString(r.Timeout) && r.Timeout != "" && r.Chart != nil {
 		b.Set("health", mapNode(Field{"all", mapNode(
 			Field{"match", mapNode(Field{"names", textNodes([]string{"*"})})},
 			Field{"timeout", textNode(r.Timeout)},
 		)}))
 	}
-	addAccepted(b, r)
-	return b
-}
-
-// addAccepted adds the mistakes and nondeterministic fields that the fleet accepts in a release
-// to its body.
-func addAccepted(b *Node, r *Release) {
 	if r.expected != nil && r.expected.duplicateKeys {
 		b.Set("duplicateKeys", textNode(imported))
 	}
-	for _, extra := range []struct {
-		field string
-		of    map[string]*Node
-	}{{"open", r.open}, {"random", r.random}} {
-		n := mapNode()
-		for _, name := range sortedKeys(extra.of) {
-			n.Set(name, extra.of[name])
-		}
-		b.setFilled(extra.field, n)
-	}
+	b.setFilled("open", nodeOf(r.open, nil))
+	b.setFilled("random", nodeOf(r.random, nil))
+	return b
 }
 
 // imported is the reason of waivers that an import writes.
@@ -80,34 +66,14 @@ const imported = "imported"
 // durationForm matches durations as the schema has them.
 var durationForm = regexp.MustCompile(`^([0-9]+h)?([0-9]+m)?([0-9]+s)?$`)
 
-// addOwnership adds the fields of objects that others may own to a body.
-func addOwnership(b *Node, r *Release) {
-	all := mapNode()
-	for _, o := range r.Ownership {
-		rule := mapNode()
-		if len(o.Target) > 0 {
-			rule.Set("target", nodeOf(o.Target, nil))
-		}
-		rule.Set("fields", textNodes(o.Fields))
-		rule.Set("leave", &Node{Scalar: true})
-		rule.Set("optional", &Node{Scalar: true})
-		all.Set(o.Name, rule)
-	}
-	b.setFilled("ownership", all)
-}
-
-// addActions adds the actions of a release to a body. Exports leave them out, since the
-// tool did not run them in the cluster either.
-func addActions(b *Node, r *Release) {
-	all := mapNode()
-	for _, a := range r.Actions {
-		at := "before"
-		if a.IsAfter {
-			at = "after"
-		}
-		all.Set(a.Name, mapNode(Field{"at", textNode(at)}, Field{"exec", textNodes(a.Exec)}, Field{"applyOnly", &Node{Scalar: true}}))
-	}
-	b.setFilled("actions", all)
+// ownershipRule returns a rule that lets others own fields of the objects that target selects.
+func ownershipRule(target map[string]any, fields []string) *Node {
+	rule := mapNode()
+	rule.setFilled("target", nodeOf(target, nil))
+	rule.Set("fields", textNodes(fields))
+	rule.Set("leave", &Node{Scalar: true})
+	rule.Set("optional", &Node{Scalar: true})
+	return rule
 }
 
 // addPatches adds the patches of a release to its body.
@@ -115,9 +81,7 @@ func addPatches(b *Node, r *Release) {
 	all := mapNode()
 	for _, p := range r.Patches {
 		n := mapNode()
-		if len(p.Target) > 0 {
-			n.Set("target", nodeOf(p.Target, nil))
-		}
+		n.setFilled("target", nodeOf(p.Target, nil))
 		if p.Optional {
 			n.Set("optional", &Node{Scalar: true})
 		}

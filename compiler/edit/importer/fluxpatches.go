@@ -14,14 +14,12 @@ func (s *fluxState) patches(o *fluxObject, r *Release) {
 			}
 			r.addPatch("post-renderer", patch)
 		}
+		if k := mapAt(renderer, "kustomize"); k != nil {
+			r.PostRenderers = append(r.PostRenderers, k)
+		}
 		for j, image := range listAt(renderer, "kustomize", "images") {
 			r.Unproven = "images of postRenderers are not imported"
 			s.model.Note(s.note(o, "spec.postRenderers", "set the image "+textAt(image, "name")+" by a value of the chart, or by a patch", fmt.Sprint(i), "kustomize", "images", fmt.Sprint(j)))
-		}
-	}
-	for _, renderer := range listAt(o.content, "spec", "postRenderers") {
-		if k := mapAt(renderer, "kustomize"); k != nil {
-			r.PostRenderers = append(r.PostRenderers, k)
 		}
 	}
 	common := mapAt(o.content, "spec", "commonMetadata")
@@ -39,6 +37,7 @@ func (s *fluxState) patches(o *fluxObject, r *Release) {
 
 // ownership adds the fields that drift detection ignores: others may own them.
 func (s *fluxState) ownership(o *fluxObject, r *Release) {
+	r.Ownership = mapNode()
 	for i, rule := range listAt(o.content, "spec", "driftDetection", "ignore") {
 		const field = "spec.driftDetection.ignore"
 		target, ok := kustomizeSelector(mapAt(rule, "target"))
@@ -52,6 +51,6 @@ func (s *fluxState) ownership(o *fluxObject, r *Release) {
 			s.model.Note(s.note(o, field, "this rule has no counterpart: write the fields under ownership, see docs/apply.md", fmt.Sprint(i)))
 			continue
 		}
-		r.Ownership = append(r.Ownership, Ownership{Name: fmt.Sprintf("drift-%d", i+1), Target: target, Fields: fields})
+		r.Ownership.Set(fmt.Sprintf("drift-%d", i+1), ownershipRule(target, fields))
 	}
 }

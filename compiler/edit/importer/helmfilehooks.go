@@ -14,22 +14,23 @@ var (
 )
 
 // hooks adds the hooks of a release as actions: commands of PATH before or after an apply.
-// Others are noted.
+// Exports leave them out, since helmfile did not run them in the cluster either. Others are
+// noted.
 func (e *environmentRun) hooks(d *helmfileRelease, out *Release) error {
+	out.Actions = mapNode()
 	for i, v := range listAt(d.value, "hooks") {
 		at := []string{"hooks", fmt.Sprint(i)}
-		action := Action{Name: cmp.Or(nameOf(textAt(v, "name")), fmt.Sprintf("hook-%d", i+1))}
 		command, err := e.hookText(d, textAt(v, "command"), at)
 		if err != nil {
 			return err
 		}
-		action.Exec = []string{command}
+		exec := []string{command}
 		for _, arg := range listAt(v, "args") {
 			text, err := e.hookText(d, fmt.Sprint(arg), at)
 			if err != nil {
 				return err
 			}
-			action.Exec = append(action.Exec, text)
+			exec = append(exec, text)
 		}
 		isIn := func(of []string) bool {
 			events := textsOf(listAt(v, "events"))
@@ -43,11 +44,15 @@ func (e *environmentRun) hooks(d *helmfileRelease, out *Release) error {
 			e.note(d.at(at...), d.title(), "hooks", "fleetc has no such event: write it as an action before or after a release, see docs/actions.md")
 		case command == "" || strings.Contains(command, "/"):
 			e.note(d.at(at...), d.title(), "hooks", "copy the program into the fleet, and write an action with exec, see docs/actions.md: it runs in the root of the fleet")
-		case slices.ContainsFunc(action.Exec, func(text string) bool { return strings.Contains(text, "{{") }):
+		case slices.ContainsFunc(exec, func(text string) bool { return strings.Contains(text, "{{") }):
 			e.note(d.at(at...), d.title(), "hooks", "its templates depend on the event: write it as an action, see docs/actions.md")
 		default:
-			action.IsAfter = isAfter
-			out.Actions = append(out.Actions, action)
+			moment := "before"
+			if isAfter {
+				moment = "after"
+			}
+			name := cmp.Or(nameOf(textAt(v, "name")), fmt.Sprintf("hook-%d", i+1))
+			out.Actions.Set(name, mapNode(Field{"at", textNode(moment)}, Field{"exec", textNodes(exec)}, Field{"applyOnly", &Node{Scalar: true}}))
 		}
 	}
 	return nil

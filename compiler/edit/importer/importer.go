@@ -180,18 +180,18 @@ type Release struct {
 	Source  *Source  // files that make the objects and that the fleet keeps; nil when the fleet has the objects themselves
 
 	Patches        []Patch
-	PostRenderers  []map[string]any // the kustomizations that the tool applies after rendering, for the proof
-	CommonMetadata map[string]any   // labels and annotations that the tool adds to rendered objects, for the proof
-	Ownership      []Ownership
-	Actions        []Action
+	PostRenderers  []map[string]any             // the kustomizations that the tool applies after rendering, for the proof
+	CommonMetadata map[string]any               // labels and annotations that the tool adds to rendered objects, for the proof
+	Ownership      *Node                        // rules by name, see ownershipRule; may be nil
+	Actions        *Node                        // commands before or after the release is applied, by name; may be nil
 	Timeout        string                       // how long its objects may take to be ready; may be empty
 	Stored         []*unstructured.Unstructured // objects that the tool stored as rendered, without hooks and the crds directory; nil if it stores none
 	Unproven       string                       // why the expected objects are unknown; empty when they are known
 
-	expected  *expectation     // the objects that the tool makes; nil before the first proof
-	open      map[string]*Node // waivers for values, which the proof finds
-	random    map[string]*Node // nondeterministic fields, which the proof finds
-	manifests string           // directory in the fleet with its objects; empty for objects in CUE
+	expected  *expectation   // the objects that the tool makes; nil before the first proof
+	open      map[string]any // waivers for values, which the proof finds
+	random    map[string]any // nondeterministic fields, which the proof finds
+	manifests string         // directory in the fleet with its objects; empty for objects in CUE
 }
 
 // A Source is the files of a kustomization or of a Jsonnet file, which the fleet keeps.
@@ -239,20 +239,6 @@ type Patch struct {
 	Optional  bool
 	Strategic *Node
 	JSON      *Node
-}
-
-// An Action is a command before or after a release is applied.
-type Action struct {
-	Name    string
-	IsAfter bool
-	Exec    []string
-}
-
-// Ownership lists fields of objects that others may own.
-type Ownership struct {
-	Name   string
-	Target map[string]any
-	Fields []string
 }
 
 // writeOwnership is what to do with a field that others own and [pointerFields] cannot convert.

@@ -165,9 +165,9 @@ func (n *Node) Set(key string, value *Node) {
 	n.Fields = append(n.Fields, Field{key, value})
 }
 
-// setFilled adds a map to a map, unless it is empty.
+// setFilled adds a map to a map, unless it is nil or empty.
 func (n *Node) setFilled(key string, value *Node) {
-	if len(value.Fields) > 0 {
+	if value != nil && len(value.Fields) > 0 {
 		n.Set(key, value)
 	}
 }

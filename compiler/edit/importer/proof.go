@@ -117,9 +117,9 @@ func (w *work) addWaivers(f *compiler.Fleet, model *Cluster, c *fleet.Cluster, r
 				continue
 			}
 			if of.open == nil {
-				of.open = map[string]*Node{}
+				of.open = map[string]any{}
 			}
-			of.open[waived] = textNode(imported)
+			of.open[waived] = imported
 			again = true
 		}
 	}
@@ -378,10 +378,10 @@ func (r *Release) addRandom(res render.Result) (again bool) {
 		o := res.Objects[part.Object]
 		field := o.GetKind() + "/" + o.GetName() + " " + fleet.FieldText(part.Path)
 		if r.random == nil {
-			r.random = map[string]*Node{}
+			r.random = map[string]any{}
 		}
 		if r.random[field] == nil {
-			r.random[field] = mapNode(Field{"keep", &Node{Scalar: true}})
+			r.random[field] = map[string]any{"keep": true}
 			again = true
 		}
 	}

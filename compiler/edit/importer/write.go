@@ -260,17 +260,9 @@ func (w *work) writeClusters(known facts, used map[string]bool) error {
 		}
 		of := maps.Clone(known[c.ID])
 		maps.DeleteFunc(of, func(name, _ string) bool { return !used[name] })
-		for _, texts := range []struct {
-			field string
-			of    map[string]string
-		}{{"labels", c.Labels}, {"facts", of}} {
-			if len(texts.of) > 0 {
-				cluster.Set(texts.field, nodeOf(anyMap(texts.of), nil))
-			}
-		}
-		if len(c.apis) > 0 {
-			cluster.Set("apis", apisNode(c.apis))
-		}
+		cluster.setFilled("labels", nodeOf(anyMap(c.Labels), nil))
+		cluster.setFilled("facts", nodeOf(anyMap(of), nil))
+		cluster.setFilled("apis", apisNode(c.apis))
 		gitops := decryption(c, cluster)
 		p := &cuePrinter{}
 		p.WriteString("package fleet\n\n")
