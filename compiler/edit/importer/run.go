@@ -130,8 +130,10 @@ func (w *work) converge(ctx context.Context) (*FilePlan, *Report, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := w.apply(plan); err != nil {
-			return nil, nil, err
+		for _, name := range slices.Concat(plan.Written, plan.Same) { // removeImported removed the others
+			if err := w.put(name, w.files[name]); err != nil {
+				return nil, nil, err
+			}
 		}
 		report, again, err := w.prove(ctx)
 		if err != nil || !again || round > 1 {
@@ -152,40 +154,29 @@ type FilePlan struct {
 // plan compares the planned files with the fleet.
 func (w *work) plan() (*FilePlan, error) {
 	p := &FilePlan{Written: []string{}, Removed: []string{}, Edited: []string{}}
-	var sum bytes.Buffer
-	for _, name := range sortedKeys(w.files) {
+	for _, name := range diag.Distinct(slices.Concat(sortedKeys(w.files), sortedKeys(w.before))) {
 		existing, err := os.ReadFile(filepath.Join(w.root, filepath.FromSlash(name)))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		isMissing := errors.Is(err, fs.ErrNotExist)
+		if err != nil && !isMissing {
 			return nil, err
 		}
-		isPackage := bytes.HasPrefix(existing, []byte(load.GeneratedBy))
+		planned, isPlanned := w.files[name]
+		if isPlanned {
+			p.sum = fmt.Appendf(p.sum, "%s  %s\n", digest(planned), name)
+		}
+		isUnedited := isMissing || w.before[name] == digest(existing)
 		switch {
-		case err == nil && bytes.Equal(existing, w.files[name]):
+		case isPlanned && !isMissing && bytes.Equal(existing, planned):
 			p.Same = append(p.Same, name)
-		case err != nil || w.before[name] == digest(existing) || isPackage:
+		case isPlanned && (isUnedited || bytes.HasPrefix(existing, []byte(load.GeneratedBy))):
 			p.Written = append(p.Written, name)
-		default:
-			p.Edited = append(p.Edited, name)
-		}
-		fmt.Fprintf(&sum, "%s  %s\n", digest(w.files[name]), name)
-	}
-	for _, name := range sortedKeys(w.before) {
-		if w.files[name] != nil {
-			continue
-		}
-		existing, err := os.ReadFile(filepath.Join(w.root, filepath.FromSlash(name)))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			return nil, err
-		case digest(existing) == w.before[name]:
+		case !isPlanned && isMissing:
+		case !isPlanned && isUnedited:
 			p.Removed = append(p.Removed, name)
 		default:
 			p.Edited = append(p.Edited, name)
 		}
 	}
-	slices.Sort(p.Edited)
-	p.sum = sum.Bytes()
 	return p, nil
 }
 
@@ -225,17 +216,6 @@ func (w *work) removeImported() error {
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
-}
-
-// apply writes the planned files into the copy, from which [work.removeImported] removed the
-// others.
-func (w *work) apply(p *FilePlan) error {
-	for _, name := range slices.Concat(p.Written, p.Same) {
-		if err := w.put(name, w.files[name]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // commit changes the files of the fleet.

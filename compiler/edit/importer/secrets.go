@@ -147,16 +147,9 @@ func (w *work) writeSecrets(ids []string, known facts, used map[string]bool) err
 func (w *work) writeSecretLayer(l *layer, used map[string]bool) error {
 	plain, referring := mapNode(), mapNode()
 	for _, part := range l.releases {
-		a, b := part.body, (*Node)(nil)
-		if !w.isCluster(l.dir) {
-			a, b = divideReferences(part.body)
-		}
-		if a != nil {
-			plain.Set(part.name, a)
-		}
-		if b != nil {
-			referring.Set(part.name, b)
-		}
+		a, b := w.divideReferences(l, part.body)
+		plain.setFilled(part.name, a)
+		referring.setFilled(part.name, b)
 	}
 	p := layerPrinter(used)
 	p.WriteString("package fleet\n")

@@ -127,22 +127,14 @@ func layerPrinter(used map[string]bool) *cuePrinter {
 	}}
 }
 
-// isCluster reports whether a directory of layers is a cluster.
-func (w *work) isCluster(dir string) bool {
-	return slices.ContainsFunc(w.model.Clusters, func(c *Cluster) bool { return c.ID == dir })
-}
-
 // writeLayer plans a file of a layer. used has the facts that it refers to.
 func (w *work) writeLayer(l *layer, file string, parts []layerPart, used map[string]bool) error {
 	p := layerPrinter(used)
 	var imports []string
-	isCluster := w.isCluster(l.dir)
 	var referring []layerPart
 	for _, part := range parts {
-		plain := part.body
-		if part.body.hasReference() && !isCluster {
-			var referred *Node
-			plain, referred = divideReferences(part.body)
+		plain, referred := w.divideReferences(l, part.body)
+		if referred != nil {
 			referring = append(referring, layerPart{part.name, referred})
 		}
 		if plain == nil {
@@ -192,8 +184,16 @@ func (w *work) addCUE(name string, text []byte) error {
 	return nil
 }
 
-// divideReferences divides a node into its fields without references and those with
-// references; nil for none.
+// divideReferences divides a part of a layer into its fields without references to facts of
+// the cluster and those with references; nil for none. In a cluster, all facts are known.
+func (w *work) divideReferences(l *layer, n *Node) (plain, referring *Node) {
+	if slices.ContainsFunc(w.model.Clusters, func(c *Cluster) bool { return c.ID == l.dir }) {
+		return n, nil
+	}
+	return divideReferences(n)
+}
+
+// divideReferences is [work.divideReferences] for a node below the clusters.
 func divideReferences(n *Node) (plain, referring *Node) {
 	switch {
 	case !n.hasReference():
