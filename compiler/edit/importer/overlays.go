@@ -61,14 +61,6 @@ func ParseOverlays(texts []string, defaultID func(dir string) string) ([]Overlay
 	return out, err
 }
 
-// A builtOverlay is the release of an overlay, and the files that the build read.
-type builtOverlay struct {
-	Overlay
-	dir     string // relative to the repository
-	release *Release
-	reads   []string
-}
-
 // ReadOverlays builds kustomize overlays: each one is a release of a cluster, whose objects
 // are those that kustomize builds. The layers of the fleet replace bases and components.
 // It does not use the network: a remote base is a fault. The error holds the
@@ -90,74 +82,56 @@ func ReadOverlays(ctx context.Context, opts OverlayOptions) (*Model, error) {
 		return nil, err
 	}
 	name := cmp.Or(opts.Release, nameOf(filepath.Base(root)), "imported")
+	clusters := map[string]*Cluster{}
 	var faults diag.List
-	var all []builtOverlay
 	for _, o := range overlays {
+		c := clusters[o.Cluster]
+		if c == nil {
+			c = &Cluster{ID: o.Cluster, Kubernetes: opts.Kubernetes, Facts: map[string]string{}}
+			clusters[o.Cluster] = c
+			m.Clusters = append(m.Clusters, c)
+		}
 		o.Release = cmp.Or(o.Release, name)
-		if slices.ContainsFunc(all, func(b builtOverlay) bool { return b.Cluster == o.Cluster && b.Release == o.Release }) {
+		if slices.ContainsFunc(c.Releases, func(r *Release) bool { return r.Name == o.Release }) {
 			return nil, &diag.Diag{
 				Code: diag.CodeImportCluster,
 				Msg:  "the cluster " + o.Cluster + " has two overlays for the release " + o.Release,
 				Hint: "name the releases, as in " + o.Cluster + ":shop=overlays/dev",
 			}
 		}
-		built, err := readOverlay(ctx, root, o, opts.ProveWith)
+		r, err := readOverlay(ctx, root, o, opts.ProveWith)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		faults.Add(diag.In(o.Cluster, diag.Moved(err, (&Repository{Dir: root}).Position)))
 		if err == nil {
-			all = append(all, built)
+			c.Releases = append(c.Releases, r)
 		}
 	}
-	if err := faults.Err(); err != nil {
-		return nil, err
-	}
-	if err := keepOverlays(root, all); err != nil {
-		return nil, err
-	}
-	addOverlays(m, root, all, opts.Kubernetes)
-	return m, nil
+	keepKustomizations(m)
+	return m, faults.Err()
 }
 
-// keepOverlays keeps the kustomizations of the releases with generators, in all clusters.
-func keepOverlays(root string, all []builtOverlay) error {
-	kept := map[string]bool{} // by release
-	for _, o := range all {
-		if slices.ContainsFunc(o.reads, func(file string) bool { return hasGenerators(root, file) }) {
-			kept[o.Release] = true
+// keepKustomizations counts the files of all kustomizations, and keeps those of the releases
+// with generators, in all clusters.
+func keepKustomizations(m *Model) {
+	kept, counted := map[string]bool{}, map[string]bool{} // by release, and by file
+	for _, c := range m.Clusters {
+		for _, r := range c.Releases {
+			m.Documents += len(r.Objects)
+			for file, data := range r.Source.Files {
+				kept[r.Name] = kept[r.Name] || hasGenerators(file, data)
+				if !counted[file] {
+					counted[file] = true
+					m.Lines += lineCount(data)
+				}
+			}
 		}
 	}
-	for _, o := range all {
-		if !kept[o.Release] {
-			continue
-		}
-		files, err := keptFiles(root, o.reads)
-		if err != nil {
-			return err
-		}
-		o.release.Source = &Source{Field: "kustomize", Path: o.dir, Files: files}
-	}
-	return nil
-}
-
-// addOverlays adds the clusters of overlays, and the counts of their files, to a model.
-func addOverlays(m *Model, root string, all []builtOverlay, kubernetes string) {
-	clusters := map[string]*Cluster{}
-	counted := map[string]bool{}
-	for _, o := range all {
-		c := clusters[o.Cluster]
-		if c == nil {
-			c = &Cluster{ID: o.Cluster, Kubernetes: kubernetes, Facts: map[string]string{}}
-			clusters[o.Cluster] = c
-			m.Clusters = append(m.Clusters, c)
-		}
-		c.Releases = append(c.Releases, o.release)
-		m.Documents += len(o.release.Objects)
-		for _, file := range o.reads {
-			if data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file))); err == nil && !counted[file] {
-				counted[file] = true
-				m.Lines += strings.Count(string(data), "\n")
+	for _, c := range m.Clusters {
+		for _, r := range c.Releases {
+			if !kept[r.Name] {
+				r.Source = nil
 			}
 		}
 	}
@@ -179,19 +153,21 @@ func repositoryOf(overlays []Overlay) (string, error) {
 }
 
 // readOverlay builds an overlay.
-func readOverlay(ctx context.Context, root string, o Overlay, programs Programs) (builtOverlay, error) {
+func readOverlay(ctx context.Context, root string, o Overlay, programs Programs) (*Release, error) {
 	dir, err := filepath.Rel(root, o.Dir)
 	if err != nil {
-		return builtOverlay{Overlay: o}, err
+		return nil, err
 	}
 	dir = filepath.ToSlash(dir)
 	built, err := programs.Build(ctx, root, dir, nil)
 	if err = errors.Join(err, built.Unmatched.Err()); err != nil {
-		return builtOverlay{Overlay: o}, err
+		return nil, err
 	}
+	files, err := keptFiles(root, built.Reads)
 	r := &Release{Name: o.Release, Origin: "overlay " + dir, Pos: diag.Pos{File: filepath.ToSlash(filepath.Join(o.Dir, "kustomization.yaml"))}, Unproven: built.Differs}
 	r.SetRendered(built.Objects)
-	return builtOverlay{o, dir, r, built.Reads}, nil
+	r.Source = &Source{Field: "kustomize", Path: dir, Files: files}
+	return r, err
 }
 
 // generatorFields are fields of kustomizations that compute parts of objects from others.
@@ -199,13 +175,9 @@ func readOverlay(ctx context.Context, root string, o Overlay, programs Programs)
 var generatorFields = []string{"configMapGenerator", "secretGenerator", "generators", "transformers", "replacements", "vars", "configurations", "openapi"}
 
 // hasGenerators reports whether a file is a kustomization with one of generatorFields.
-func hasGenerators(root, file string) bool {
-	if !slices.Contains(kustomizationFiles, path.Base(file)) {
-		return false
-	}
-	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+func hasGenerators(file string, data []byte) bool {
 	var content map[string]any
-	if err != nil || yaml.Unmarshal(data, &content) != nil {
+	if !slices.Contains(kustomizationFiles, path.Base(file)) || yaml.Unmarshal(data, &content) != nil {
 		return false
 	}
 	return slices.ContainsFunc(generatorFields, func(field string) bool { return content[field] != nil })
