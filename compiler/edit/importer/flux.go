@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 )
@@ -127,15 +129,14 @@ func (o *fluxObject) kind() string      { return textAt(o.content, "kind") }
 func (o *fluxObject) name() string      { return textAt(o.content, "metadata", "name") }
 func (o *fluxObject) namespace() string { return textAt(o.content, "metadata", "namespace") }
 func (o *fluxObject) group() string {
-	group, _, ok := strings.Cut(textAt(o.content, "apiVersion"), "/")
-	if !ok {
-		return ""
-	}
-	return group
+	return schema.FromAPIVersionAndKind(textAt(o.content, "apiVersion"), "").Group
 }
 
+// key identifies the object among those of its kind: namespace/name.
+func (o *fluxObject) key() string { return path.Join(o.namespace(), o.name()) }
+
 // title names the object: kind namespace/name.
-func (o *fluxObject) title() string { return o.kind() + " " + path.Join(o.namespace(), o.name()) }
+func (o *fluxObject) title() string { return o.kind() + " " + o.key() }
 
 // id identifies the object in its cluster.
 func (o *fluxObject) id() string {

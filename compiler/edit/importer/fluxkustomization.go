@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -25,47 +26,34 @@ const maxKustomizations = 5000
 
 // A kustomization is a Flux Kustomization, or the synced directory of a cluster.
 type kustomization struct {
-	object   *fluxObject // nil for the synced directory
-	spec     map[string]any
-	dir      string // relative to the repository
-	pos      diag.Pos
-	parent   *kustomization
-	waiting  bool          // whether its directory was found
-	waited   bool          // whether variables are missing that no other Kustomization brings
-	unproven string        // why its objects are unknown; empty when they are known
-	differs  string        // how the program of the proof builds it differently; empty if it does not
-	plain    []*fluxObject // objects that it applies, without those of Flux
-}
-
-// key identifies a Kustomization in its cluster.
-func (k *kustomization) key() string {
-	if k.object == nil {
-		return ""
-	}
-	return path.Join(k.object.namespace(), k.object.name())
+	*fluxObject // without content for the synced directory
+	spec        map[string]any
+	dir         string // relative to the repository
+	pos         diag.Pos
+	parent      *kustomization // nil for the synced directory
+	isLocated   bool           // whether its directory was found
+	waited      bool           // whether variables are missing that no other Kustomization brings
+	unproven    string         // why its objects are unknown; empty when they are known
+	differs     string         // how the program of the proof builds it differently; empty if it does not
+	plain       []*fluxObject  // objects that it applies, without those of Flux
 }
 
 // name returns the name of the Kustomization; that of the directory for the synced one.
-func (k *kustomization) name() string {
-	if k.object == nil {
-		return path.Base(k.dir)
-	}
-	return k.object.name()
-}
+func (k *kustomization) name() string { return cmp.Or(k.fluxObject.name(), path.Base(k.dir)) }
 
 // fault returns a fault in the spec of the Kustomization.
 func (k *kustomization) fault(code diag.Code, s *fluxState, field, msg, hint string) error {
-	if k.object == nil {
+	if k.parent == nil {
 		return &diag.Diag{Code: code, Msg: msg, Hint: hint}
 	}
-	return s.fault(code, k.object, "spec."+field, msg, hint)
+	return s.fault(code, k.fluxObject, "spec."+field, msg, hint)
 }
 
 // walk builds the synced directory and all Kustomizations in it, recursively. One that
 // needs variables of a ConfigMap waits until the others are built. One with a fault is left
 // out: Flux, too, applies the others.
 func (s *fluxState) walk() error {
-	queue := []*kustomization{{dir: s.root, spec: map[string]any{}}}
+	queue := []*kustomization{{fluxObject: &fluxObject{}, dir: s.root, isLocated: true}}
 	for len(queue) > 0 {
 		var waiting []*kustomization
 		progress := false
@@ -77,7 +65,7 @@ func (s *fluxState) walk() error {
 			}
 			ok, err := s.locate(k)
 			if err != nil {
-				s.leaveOut(k.object, k.name(), err)
+				s.leaveOut(k.fluxObject, k.name(), err)
 			}
 			if !ok {
 				continue
@@ -91,10 +79,10 @@ func (s *fluxState) walk() error {
 			switch {
 			case s.ctx.Err() != nil:
 				return s.ctx.Err()
-			case err != nil && k.object == nil:
+			case err != nil && k.parent == nil:
 				return err
 			case err != nil:
-				s.leaveOut(k.object, k.name(), err)
+				s.leaveOut(k.fluxObject, k.name(), err)
 			}
 			queue = append(queue, next...)
 			if len(s.order) > maxKustomizations {
@@ -113,7 +101,10 @@ func (s *fluxState) walk() error {
 		}
 	}
 	for _, k := range s.order {
-		s.accountKustomization(k)
+		s.account(k.fluxObject, kustomizationTable)
+		if k.spec["prune"] == false {
+			s.model.Note(s.note(k.fluxObject, "spec.prune", "fleetc prunes objects that leave the bundle: keep some with the annotation helm.sh/resource-policy: keep"))
+		}
 	}
 	return s.checkCycles()
 }
@@ -150,12 +141,12 @@ func (s *fluxState) apply(k *kustomization) ([]*kustomization, error) {
 // add records an object. It returns the Kustomization that the object is.
 func (s *fluxState) add(k *kustomization, o *fluxObject) *kustomization {
 	if before := s.byID[o.id()]; before != nil {
-		if o.group() == kustomizeGroup && o.kind() == "Kustomization" && s.stages[path.Join(o.namespace(), o.name())] != nil {
+		if o.group() == kustomizeGroup && o.kind() == "Kustomization" && s.stages[o.key()] != nil {
 			return nil // a Kustomization that contains itself
 		}
 		first, second := before.stage.name(), k.name()
-		if first == second && before.stage.object != nil && k.object != nil {
-			first, second = path.Join(before.stage.object.namespace(), first), path.Join(k.object.namespace(), second)
+		if first == second && before.stage.parent != nil && k.parent != nil {
+			first, second = before.stage.key(), k.key()
 		}
 		s.model.Note(s.note(o, "", "the Kustomizations "+first+" and "+second+" both apply this object: it is imported once, from "+first+"; remove the other"))
 		return nil
@@ -165,7 +156,7 @@ func (s *fluxState) add(k *kustomization, o *fluxObject) *kustomization {
 	switch {
 	case o.group() == kustomizeGroup && o.kind() == "Kustomization":
 		o.used = true
-		return &kustomization{object: o, spec: mapAt(o.content, "spec"), pos: s.at(o), parent: k}
+		return &kustomization{fluxObject: o, spec: mapAt(o.content, "spec"), pos: s.at(o), parent: k}
 	case o.group() == helmGroup && o.kind() == "HelmRelease", o.group() == sourceGroup, o.group() == artifactGroup:
 	case o.group() == imageGroup:
 		o.used = true
@@ -179,16 +170,16 @@ func (s *fluxState) add(k *kustomization, o *fluxObject) *kustomization {
 // locate finds the directory of a Kustomization, and reports whether there is something to
 // build. All objects beside it are known, such as the generators of artifacts.
 func (s *fluxState) locate(k *kustomization) (bool, error) {
-	if k.object == nil || k.waiting {
+	if k.isLocated {
 		return true, nil
 	}
-	k.waiting = true
-	dir, why, do := s.sourcePath(k.object, k.spec)
+	k.isLocated = true
+	dir, why, do := s.sourcePath(k.fluxObject, k.spec)
 	if why != "" {
-		s.account(k.object, kustomizationTable)
-		note := s.note(k.object, "spec.sourceRef", why+": "+do)
+		s.account(k.fluxObject, kustomizationTable)
+		note := s.note(k.fluxObject, "spec.sourceRef", why+": "+do)
 		s.model.Note(note)
-		s.out.Dropped = append(s.out.Dropped, &Release{Name: nameOf(k.object.name()), Origin: note.Doc, Pos: note.Pos, Unproven: why})
+		s.out.Dropped = append(s.out.Dropped, &Release{Name: nameOf(k.fluxObject.name()), Origin: note.Doc, Pos: note.Pos, Unproven: why})
 		return false, nil
 	}
 	if dir != "." && !filepath.IsLocal(filepath.FromSlash(dir)) {
@@ -196,24 +187,14 @@ func (s *fluxState) locate(k *kustomization) (bool, error) {
 	}
 	k.dir = dir
 	for p := k.parent; p != nil; p = p.parent {
-		if p.dir == k.dir && p.object == nil {
+		if p.dir == k.dir && p.parent == nil {
 			// The Kustomization that syncs the cluster itself.
 			s.stages[k.key()] = p
-			s.account(k.object, kustomizationTable)
+			s.account(k.fluxObject, kustomizationTable)
 			return false, nil
 		}
 	}
 	return true, nil
-}
-
-// accountKustomization notes the fields of a Kustomization that are not carried.
-func (s *fluxState) accountKustomization(k *kustomization) {
-	if k.object != nil {
-		s.account(k.object, kustomizationTable)
-	}
-	if k.spec["prune"] == false {
-		s.model.Note(s.note(k.object, "spec.prune", "fleetc prunes objects that leave the bundle: keep some with the annotation helm.sh/resource-policy: keep"))
-	}
 }
 
 // account notes the fields of a document that the table does not carry.
@@ -253,15 +234,10 @@ func (s *fluxState) checkCycles() error {
 func (s *fluxState) dependencies(k *kustomization) []*kustomization {
 	var out []*kustomization
 	for i, d := range listAt(k.spec, "dependsOn") {
-		namespace := textAt(d, "namespace")
-		if namespace == "" && k.object != nil {
-			namespace = k.object.namespace()
-		}
-		other := s.stages[path.Join(namespace, textAt(d, "name"))]
+		key := path.Join(cmp.Or(textAt(d, "namespace"), k.namespace()), textAt(d, "name"))
+		other := s.stages[key]
 		if other == nil {
-			if k.object != nil {
-				s.model.Mistake(s.note(k.object, "spec.dependsOn", "it depends on the Kustomization "+path.Join(namespace, textAt(d, "name"))+", which does not exist", fmt.Sprint(i)))
-			}
+			s.model.Mistake(s.note(k.fluxObject, "spec.dependsOn", "it depends on the Kustomization "+key+", which does not exist", fmt.Sprint(i)))
 			continue
 		}
 		out = append(out, other)

@@ -23,7 +23,7 @@ func (s *fluxState) releases() {
 		if o.group() == helmGroup && o.kind() == "HelmRelease" {
 			helm = append(helm, o)
 			o.used = true
-			s.byRelease[path.Join(o.namespace(), o.name())] = s.uniqueName(o, helmName(o), o.namespace())
+			s.byRelease[o.key()] = s.uniqueName(o, helmName(o), o.namespace())
 		}
 	}
 	plain := map[*kustomization]string{}
@@ -35,7 +35,7 @@ func (s *fluxState) releases() {
 	for _, o := range helm {
 		switch r, err := s.helmRelease(o); {
 		case err != nil:
-			s.leaveOut(o, s.byRelease[path.Join(o.namespace(), o.name())], err)
+			s.leaveOut(o, s.byRelease[o.key()], err)
 		case r.Chart == nil:
 			s.out.Dropped = append(s.out.Dropped, r)
 		default:
@@ -131,7 +131,7 @@ func (s *fluxState) depends(k *kustomization, plain map[*kustomization]string, m
 			}
 			for _, o := range s.objects {
 				if o.stage == other && o.kind() == "HelmRelease" && o.group() == helmGroup {
-					out[s.byRelease[path.Join(o.namespace(), o.name())]] = true
+					out[s.byRelease[o.key()]] = true
 				}
 			}
 		}
@@ -152,8 +152,8 @@ func (k *kustomization) isBelow(other *kustomization) bool {
 
 // plainRelease returns the release with the objects of a Kustomization.
 func (s *fluxState) plainRelease(k *kustomization, name string, depends []string) *Release {
-	r := &Release{Name: name, Namespace: textAt(k.spec, "targetNamespace"), Origin: "Kustomization " + k.key(), Pos: k.pos, Depends: depends, Unproven: cmp.Or(k.unproven, k.differs)}
-	if k.object == nil {
+	r := &Release{Name: name, Namespace: textAt(k.spec, "targetNamespace"), Origin: k.title(), Pos: k.pos, Depends: depends, Unproven: cmp.Or(k.unproven, k.differs)}
+	if k.parent == nil {
 		r.Origin = "directory " + k.dir
 	}
 	nodes := make([]*Node, len(k.plain))
@@ -175,7 +175,7 @@ func (s *fluxState) plainRelease(k *kustomization, name string, depends []string
 func (s *fluxState) helmRelease(o *fluxObject) (*Release, error) {
 	spec := mapAt(o.content, "spec")
 	r := &Release{
-		Name: s.byRelease[path.Join(o.namespace(), o.name())], Namespace: cmp.Or(textAt(spec, "targetNamespace"), o.namespace(), "default"),
+		Name: s.byRelease[o.key()], Namespace: cmp.Or(textAt(spec, "targetNamespace"), o.namespace(), "default"),
 		Origin: o.title(), Pos: s.at(o), Timeout: textAt(spec, "timeout"),
 		SkipCRDs: textAt(spec, "install", "crds") == "Skip",
 	}

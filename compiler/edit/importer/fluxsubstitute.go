@@ -48,7 +48,7 @@ func (s *fluxState) noteMissingSource(k *kustomization) {
 	for i, ref := range listAt(k.spec, "postBuild", "substituteFrom") {
 		if s.variableSource(k, ref) == nil && !isTrueAt(ref, "optional") {
 			do := "the repository has no " + textAt(ref, "kind") + " " + textAt(ref, "name") + ": give the values of its variables with --variable NAME=VALUE"
-			s.model.Note(s.note(k.object, "spec.postBuild.substituteFrom", do, strconv.Itoa(i)))
+			s.model.Note(s.note(k.fluxObject, "spec.postBuild.substituteFrom", do, strconv.Itoa(i)))
 		}
 	}
 	k.waited = true
@@ -56,11 +56,7 @@ func (s *fluxState) noteMissingSource(k *kustomization) {
 
 // variableSource returns the object that a reference names; nil when there is none.
 func (s *fluxState) variableSource(k *kustomization, ref any) *fluxObject {
-	namespace := ""
-	if k.object != nil {
-		namespace = k.object.namespace()
-	}
-	return s.byID[textAt(ref, "kind")+". "+namespace+"/"+textAt(ref, "name")]
+	return s.byID[textAt(ref, "kind")+". "+k.namespace()+"/"+textAt(ref, "name")]
 }
 
 // variables returns the variables of a Kustomization, and whether it substitutes at all.

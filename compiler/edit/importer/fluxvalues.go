@@ -2,7 +2,6 @@ package importer
 
 import (
 	"cmp"
-	"path"
 	"strconv"
 	"strings"
 
@@ -36,7 +35,7 @@ func (s *fluxState) values(o *fluxObject) (values map[string]any, unproven strin
 		value, ok := data[key]
 		target := textAt(ref, "targetPath")
 		literal := isTrueAt(ref, "literal")
-		name := s.byRelease[path.Join(o.namespace(), o.name())]
+		name := s.byRelease[o.key()]
 		switch {
 		case encrypted[key]:
 			why := "all values are encrypted as one string, which fleetc cannot split: write them into a file whose values sops encrypts one by one, and refer to these as docs/secrets.md shows"
