@@ -187,7 +187,7 @@ func (r *argoReader) releases() error {
 		if c == nil {
 			continue
 		}
-		r.account(a)
+		r.model.Note(accountFor(a.content, a.title(), applicationTable, func(field ...string) diag.Pos { return r.at(a, field) })...)
 		if err := r.add(a, c); err != nil {
 			r.drop(a, c, err)
 		}
@@ -263,11 +263,4 @@ func (r *argoReader) fault(code diag.Code, a *app, field []string, msg, hint str
 // note adds a field that is not carried.
 func (r *argoReader) note(a *app, field []string, do string) {
 	r.model.Note(Note{Pos: r.at(a, field), Doc: a.title(), Field: strings.Join(field, "."), Do: do})
-}
-
-// account adds the fields of an Application that are not carried.
-func (r *argoReader) account(a *app) {
-	for _, n := range accountFor(a.content, a.title(), applicationTable, func(field ...string) diag.Pos { return r.at(a, field) }) {
-		r.note(a, strings.Split(n.Field, "."), n.Do)
-	}
 }

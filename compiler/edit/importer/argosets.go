@@ -39,7 +39,7 @@ func (r *argoReader) expand(d *Document, content map[string]any) error {
 	for _, o := range listAt(content, "spec", "goTemplateOptions") {
 		s.options = append(s.options, fmt.Sprint(o))
 	}
-	r.model.NotCarried = append(r.model.NotCarried, accountFor(content, s.title(), setTable, d.At)...)
+	r.model.Note(accountFor(content, s.title(), setTable, d.At)...)
 	var apps []*app
 	for i, g := range listAt(content, "spec", "generators") {
 		params, err := s.generate(g, []string{"spec", "generators", fmt.Sprint(i)})

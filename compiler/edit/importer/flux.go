@@ -96,11 +96,11 @@ type fluxState struct {
 // A fluxObject is an object that a Kustomization applies.
 type fluxObject struct {
 	content map[string]any
-	doc     *Document // may be nil
-	stage   *kustomization
-	used    bool     // whether a release uses it as the source of a chart, or it is a Kustomization or HelmRelease
-	unknown []string // variables without a known value in it
-	origin  string   // file that it comes from, or the kustomization that generates it; may be empty
+	doc     *Document      // may be nil
+	stage   *kustomization // that applies it; nil for the synced directory
+	used    bool           // whether a release uses it as the source of a chart, or it is a Kustomization or HelmRelease
+	unknown []string       // variables without a known value in it
+	origin  string         // file that it comes from, or the kustomization that generates it; may be empty
 }
 
 // at returns the position of a field of the object.
@@ -109,7 +109,7 @@ func (s *fluxState) at(o *fluxObject, field ...string) diag.Pos {
 		return o.doc.At(field...)
 	}
 	if o.stage != nil {
-		return o.stage.pos
+		return s.at(o.stage.fluxObject)
 	}
 	return diag.Pos{}
 }

@@ -26,16 +26,14 @@ const maxKustomizations = 5000
 
 // A kustomization is a Flux Kustomization, or the synced directory of a cluster.
 type kustomization struct {
-	*fluxObject // without content for the synced directory
+	*fluxObject // without content and stage for the synced directory
 	spec        map[string]any
-	dir         string // relative to the repository
-	pos         diag.Pos
-	parent      *kustomization // nil for the synced directory
-	isLocated   bool           // whether its directory was found
-	waited      bool           // whether variables are missing that no other Kustomization brings
-	unproven    string         // why its objects are unknown; empty when they are known
-	differs     string         // how the program of the proof builds it differently; empty if it does not
-	plain       []*fluxObject  // objects that it applies, without those of Flux
+	dir         string        // relative to the repository
+	isLocated   bool          // whether its directory was found
+	waited      bool          // whether variables are missing that no other Kustomization brings
+	unproven    string        // why its objects are unknown; empty when they are known
+	differs     string        // how the program of the proof builds it differently; empty if it does not
+	plain       []*fluxObject // objects that it applies, without those of Flux
 }
 
 // name returns the name of the Kustomization; that of the directory for the synced one.
@@ -43,7 +41,7 @@ func (k *kustomization) name() string { return cmp.Or(k.fluxObject.name(), path.
 
 // fault returns a fault in the spec of the Kustomization.
 func (k *kustomization) fault(code diag.Code, s *fluxState, field, msg, hint string) error {
-	if k.parent == nil {
+	if k.stage == nil {
 		return &diag.Diag{Code: code, Msg: msg, Hint: hint}
 	}
 	return s.fault(code, k.fluxObject, "spec."+field, msg, hint)
@@ -79,7 +77,7 @@ func (s *fluxState) walk() error {
 			switch {
 			case s.ctx.Err() != nil:
 				return s.ctx.Err()
-			case err != nil && k.parent == nil:
+			case err != nil && k.stage == nil:
 				return err
 			case err != nil:
 				s.leaveOut(k.fluxObject, k.name(), err)
@@ -145,7 +143,7 @@ func (s *fluxState) add(k *kustomization, o *fluxObject) *kustomization {
 			return nil // a Kustomization that contains itself
 		}
 		first, second := before.stage.name(), k.name()
-		if first == second && before.stage.parent != nil && k.parent != nil {
+		if first == second && before.stage.stage != nil && k.stage != nil {
 			first, second = before.stage.key(), k.key()
 		}
 		s.model.Note(s.note(o, "", "the Kustomizations "+first+" and "+second+" both apply this object: it is imported once, from "+first+"; remove the other"))
@@ -156,7 +154,7 @@ func (s *fluxState) add(k *kustomization, o *fluxObject) *kustomization {
 	switch {
 	case o.group() == kustomizeGroup && o.kind() == "Kustomization":
 		o.used = true
-		return &kustomization{fluxObject: o, spec: mapAt(o.content, "spec"), pos: s.at(o), parent: k}
+		return &kustomization{fluxObject: o, spec: mapAt(o.content, "spec")}
 	case o.group() == helmGroup && o.kind() == "HelmRelease", o.group() == sourceGroup, o.group() == artifactGroup:
 	case o.group() == imageGroup:
 		o.used = true
@@ -186,8 +184,8 @@ func (s *fluxState) locate(k *kustomization) (bool, error) {
 		return false, k.fault(diag.CodeImportFile, s, "path", "the path "+dir+" is outside of the repository", "write a path below the root of the repository")
 	}
 	k.dir = dir
-	for p := k.parent; p != nil; p = p.parent {
-		if p.dir == k.dir && p.parent == nil {
+	for p := k.stage; p != nil; p = p.stage {
+		if p.dir == k.dir && p.stage == nil {
 			// The Kustomization that syncs the cluster itself.
 			s.stages[k.key()] = p
 			s.account(k.fluxObject, kustomizationTable)
@@ -199,9 +197,7 @@ func (s *fluxState) locate(k *kustomization) (bool, error) {
 
 // account notes the fields of a document that the table does not carry.
 func (s *fluxState) account(o *fluxObject, table Table) {
-	for _, n := range accountFor(o.content, o.title(), table, func(path ...string) diag.Pos { return s.at(o, path...) }) {
-		s.model.Note(n)
-	}
+	s.model.Note(accountFor(o.content, o.title(), table, func(path ...string) diag.Pos { return s.at(o, path...) })...)
 }
 
 // checkCycles reports Kustomizations that depend on each other.

@@ -142,7 +142,7 @@ func (s *fluxState) depends(k *kustomization, plain map[*kustomization]string, m
 
 // isBelow reports whether a Kustomization is created by another one.
 func (k *kustomization) isBelow(other *kustomization) bool {
-	for p := k.parent; p != nil; p = p.parent {
+	for p := k.stage; p != nil; p = p.stage {
 		if p == other {
 			return true
 		}
@@ -152,8 +152,8 @@ func (k *kustomization) isBelow(other *kustomization) bool {
 
 // plainRelease returns the release with the objects of a Kustomization.
 func (s *fluxState) plainRelease(k *kustomization, name string, depends []string) *Release {
-	r := &Release{Name: name, Namespace: textAt(k.spec, "targetNamespace"), Origin: k.title(), Pos: k.pos, Depends: depends, Unproven: cmp.Or(k.unproven, k.differs)}
-	if k.parent == nil {
+	r := &Release{Name: name, Namespace: textAt(k.spec, "targetNamespace"), Origin: k.title(), Pos: s.at(k.fluxObject), Depends: depends, Unproven: cmp.Or(k.unproven, k.differs)}
+	if k.stage == nil {
 		r.Origin = "directory " + k.dir
 	}
 	nodes := make([]*Node, len(k.plain))

@@ -122,7 +122,7 @@ func (r *helmReader) cluster(ctx context.Context, c ClusterSource, l *liveReleas
 		d := &l.releases[i]
 		title := "HelmRelease " + d.Namespace + "/" + d.Name
 		note := func(do string) {
-			r.model.NotCarried = append(r.model.NotCarried, Note{Doc: title, Field: d.Namespace + "/" + d.Name, Do: do})
+			r.model.Note(Note{Doc: title, Field: d.Namespace + "/" + d.Name, Do: do})
 		}
 		switch {
 		case d.FromFleetc:

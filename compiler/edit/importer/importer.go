@@ -71,8 +71,8 @@ type Model struct {
 	Documents  int    // number of documents
 	Lines      int    // number of lines of the files that were read
 
-	noted, mistaken map[Note]bool // notes that were added
-	faults          diag.List     // of documents that are left out
+	mistaken map[Note]bool // mistakes that were added
+	faults   diag.List     // of documents that are left out
 }
 
 // LeaveOut lists the faults of a document that is left out, and returns the first message. at
@@ -101,18 +101,10 @@ func (m *Model) Faults() error {
 	return m.faults.Err()
 }
 
-// Note adds a field that is not carried, once: clusters share documents.
-func (m *Model) Note(n Note) {
-	if m.noted == nil {
-		m.noted = map[Note]bool{}
-	}
-	if !m.noted[n] {
-		m.noted[n] = true
-		m.NotCarried = append(m.NotCarried, n)
-	}
-}
+// Note adds fields that are not carried. The report has equal notes once.
+func (m *Model) Note(notes ...Note) { m.NotCarried = append(m.NotCarried, notes...) }
 
-// Mistake adds a mistake in the files, once.
+// Mistake adds a mistake in the files, once: clusters share documents.
 func (m *Model) Mistake(n Note) {
 	if m.mistaken == nil {
 		m.mistaken = map[Note]bool{}
