@@ -243,8 +243,7 @@ func (k *chartsKustomization) patches() ([]any, error) {
 func isPatchOf(p any, objects []Object) bool {
 	kind, name := textAt(p, "target", "kind"), textAt(p, "target", "name")
 	return slices.ContainsFunc(objects, func(o Object) bool {
-		content := o.Node.Value()
-		return textAt(content, "kind") == kind && textAt(content, "metadata", "name") == name
+		return o.Node.Text("kind") == kind && o.Node.Text("metadata", "name") == name
 	})
 }
 

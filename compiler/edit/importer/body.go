@@ -85,12 +85,7 @@ func addPatches(b *Node, r *Release) {
 		if p.Optional {
 			n.Set("optional", &Node{Scalar: true})
 		}
-		if p.Strategic != nil {
-			n.Set("strategic", p.Strategic)
-		}
-		if p.JSON != nil {
-			n.Set("json", p.JSON)
-		}
+		n.Set(p.Form, p.Body)
 		all.Set(p.Name, n)
 	}
 	b.setFilled("patches", all)

@@ -254,7 +254,7 @@ func (w *work) skipCRDs(ctx context.Context) {
 			if len(names) > 0 {
 				r.Patches = append([]Patch{{
 					Name: "00-without-crds", Target: map[string]any{"kinds": []any{"CustomResourceDefinition"}, "names": names},
-					Strategic: nodeOf(map[string]any{"$patch": "delete"}, nil),
+					Form: "strategic", Body: nodeOf(map[string]any{"$patch": "delete"}, nil),
 				}}, r.Patches...)
 			}
 		}

@@ -158,12 +158,6 @@ func required(message string, v any) (any, error) {
 	return v, nil
 }
 
-// A noValueError says that a path has no value.
-type noValueError struct{ path string }
-
-// Error returns the message.
-func (e *noValueError) Error() string { return "there is no value at the path " + e.path }
-
 // getValue returns the value at a path of keys: get PATH [DEFAULT] OBJECT.
 func getValue(keys string, args ...any) (any, error) {
 	if len(args) == 0 || len(args) > 2 { //nolint:mnd // a default and an object
@@ -179,7 +173,7 @@ func getValue(keys string, args ...any) (any, error) {
 			if len(args) > 1 {
 				return args[0], nil
 			}
-			return nil, &noValueError{keys}
+			return nil, fmt.Errorf("there is no value at the path %s", keys)
 		}
 		v = next
 	}

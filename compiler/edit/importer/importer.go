@@ -224,13 +224,13 @@ type Object struct {
 	Node *Node
 }
 
-// A Patch changes rendered objects. Exactly one of Strategic and JSON is set.
+// A Patch changes rendered objects.
 type Patch struct {
-	Name      string
-	Target    map[string]any // fields of schema.#ObjectSelector; may be empty
-	Optional  bool
-	Strategic *Node
-	JSON      *Node
+	Name     string
+	Target   map[string]any // fields of schema.#ObjectSelector; may be empty
+	Optional bool
+	Form     string // strategic or json, as in schema.#Patch
+	Body     *Node
 }
 
 // writeOwnership is what to do with a field that others own and [pointerFields] cannot convert.

@@ -17,7 +17,7 @@ func (r *Release) addPatch(name string, p Patch) {
 
 // metadataPatch returns a patch that adds labels and annotations to all objects.
 func metadataPatch(metadata map[string]any) Patch {
-	return Patch{Strategic: nodeOf(map[string]any{"metadata": metadata}, nil)}
+	return Patch{Form: "strategic", Body: nodeOf(map[string]any{"metadata": metadata}, nil)}
 }
 
 // noCounterpart is what to do with a patch that [kustomizePatch] cannot convert.
@@ -34,14 +34,14 @@ func kustomizePatch(p any) (Patch, bool) {
 	switch content := content.(type) {
 	case []any:
 		to, ok := kustomizeSelector(target)
-		return Patch{Target: to, JSON: nodeOf(content, nil)}, ok && target != nil && len(content) > 0
+		return Patch{Target: to, Form: "json", Body: nodeOf(content, nil)}, ok && target != nil && len(content) > 0
 	case map[string]any:
 		isNamed := target != nil || textAt(content, "kind") != ""
 		if target == nil {
 			target = patchTarget(content)
 		}
 		to, ok := kustomizeSelector(target)
-		return Patch{Target: to, Strategic: patchNode(content)}, ok && isNamed
+		return Patch{Target: to, Form: "strategic", Body: patchNode(content)}, ok && isNamed
 	}
 	return Patch{}, false
 }

@@ -1,6 +1,10 @@
 package importer
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
 
 // addNamespaceDependencies adds a dependency on the release that creates a release's
 // Namespace, if it would be applied later. Other tools retry until the Namespace exists.
@@ -14,18 +18,17 @@ func (c *Cluster) addNamespaceDependency() (added bool) {
 	creators := map[string]string{} // releases by the namespace that they create
 	for _, r := range c.Releases {
 		for _, o := range r.Objects {
-			if content := o.Node.Value(); textAt(content, "kind") == "Namespace" {
-				creators[textAt(content, "metadata", "name")] = r.Name
+			if o.Node.Text("kind") == "Namespace" {
+				creators[o.Node.Text("metadata", "name")] = r.Name
 			}
 		}
 	}
 	for _, r := range c.Releases {
 		namespaces := []string{r.Namespace}
 		for _, o := range r.Objects {
-			namespaces = append(namespaces, textAt(o.Node.Value(), "metadata", "namespace"))
+			namespaces = append(namespaces, o.Node.Text("metadata", "namespace"))
 		}
-		slices.Sort(namespaces)
-		for _, namespace := range slices.Compact(namespaces) {
+		for _, namespace := range diag.Distinct(namespaces) {
 			name := creators[namespace]
 			if name == "" || name == r.Name || slices.Contains(r.Depends, name) || c.needs(name, r.Name) {
 				continue

@@ -57,7 +57,7 @@ func (r *Release) Nodes() []*Node {
 		out = append(out, o.Node)
 	}
 	for _, p := range r.Patches {
-		out = append(out, p.Strategic, p.JSON)
+		out = append(out, p.Body)
 	}
 	return out
 }
