@@ -20,6 +20,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 // writeLayers plans the CUE files of all layers.
 func (w *work) writeLayers() error {
 	bodies := map[string]map[string]*Node{}
+	files := map[string]string{} // by release
 	known := facts{}
 	var ids []string
 	for _, c := range w.model.Clusters {
@@ -30,24 +31,19 @@ func (w *work) writeLayers() error {
 		}
 		for _, r := range c.Releases {
 			if bodies[r.Name] == nil {
-				bodies[r.Name] = map[string]*Node{}
+				bodies[r.Name], files[r.Name] = map[string]*Node{}, fileName(r.Namespace)
 			}
 			bodies[r.Name][c.ID] = w.body(r)
 		}
 	}
-	layers := divide(ids, bodies, known)
-	namespaces := map[string]string{} // file of each release
-	for _, c := range w.model.Clusters {
-		for _, r := range c.Releases {
-			if namespaces[r.Name] == "" {
-				namespaces[r.Name] = fileName(r.Namespace)
-			}
-		}
-	}
 	used := map[string]bool{}
-	for _, l := range layers {
-		for file, parts := range groupParts(l, namespaces) {
-			if err := w.writeLayer(l, file, parts, used); err != nil {
+	for _, l := range divide(ids, bodies, known) {
+		parts := map[string][]layerPart{} // by file
+		for _, p := range l.releases {
+			parts[files[p.name]] = append(parts[files[p.name]], p)
+		}
+		for file, of := range parts {
+			if err := w.writeLayer(l, file, of, used); err != nil {
 				return err
 			}
 		}
@@ -56,18 +52,6 @@ func (w *work) writeLayers() error {
 		return err
 	}
 	return w.writeClusters(known, used)
-}
-
-// groupParts groups the releases of a layer by file.
-func groupParts(l *layer, files map[string]string) map[string][]layerPart {
-	out := map[string][]layerPart{}
-	for _, p := range l.releases {
-		out[files[p.name]] = append(out[files[p.name]], p)
-	}
-	for _, parts := range out {
-		slices.SortFunc(parts, func(a, b layerPart) int { return strings.Compare(a.name, b.name) })
-	}
-	return out
 }
 
 // fileName returns the name of the file with the releases of a namespace.
