@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // A ClusterSource is a cluster of an import and the place where the tool has it: a
@@ -40,8 +41,15 @@ func checkNewID(id string, others []ClusterSource) error {
 		return err
 	}
 	for _, other := range others {
-		if err := checkPair(other.ID, id); err != nil {
-			return err
+		switch {
+		case strings.EqualFold(other.ID, id):
+			return &diag.Diag{Code: diag.CodeImportCluster, Msg: "two clusters are called " + other.ID, Hint: "give each cluster another ID: ID=..."}
+		case fleet.IsWithin(other.ID, id), fleet.IsWithin(id, other.ID):
+			return &diag.Diag{
+				Code: diag.CodeImportCluster,
+				Msg:  fmt.Sprintf("the clusters %s and %s are nested", other.ID, id),
+				Hint: "a directory is a cluster or a layer of clusters: give one of them another ID",
+			}
 		}
 	}
 	return nil
@@ -68,21 +76,6 @@ func checkID(id string) error {
 				Msg:  fmt.Sprintf("two layers of the cluster %q are called %s", diag.Visible(id, diag.MaxText), name),
 				Hint: "give each directory of the ID another name; the directory environments is the layer root",
 			}
-		}
-	}
-	return nil
-}
-
-// checkPair returns a fault for IDs that two clusters of one fleet cannot have.
-func checkPair(a, b string) error {
-	switch {
-	case strings.EqualFold(a, b):
-		return &diag.Diag{Code: diag.CodeImportCluster, Msg: "two clusters are called " + a, Hint: "give each cluster another ID: ID=..."}
-	case strings.HasPrefix(a, b+"/"), strings.HasPrefix(b, a+"/"):
-		return &diag.Diag{
-			Code: diag.CodeImportCluster,
-			Msg:  fmt.Sprintf("the clusters %s and %s are nested", a, b),
-			Hint: "a directory is a cluster or a layer of clusters: give one of them another ID",
 		}
 	}
 	return nil
