@@ -15,30 +15,27 @@ import (
 
 // git returns the parameters of the directories or files of a git generator.
 func (s *argoSet) git(spec map[string]any, field []string) ([]map[string]any, error) {
-	if entries := listAt(spec, "directories"); len(entries) > 0 {
-		dirs, err := s.matching(entries, true)
-		if err != nil {
-			return nil, s.fault(diag.CodeImportFile, append(field, "directories"), diag.Brief(err), "correct the path")
-		}
-		var out []map[string]any
-		for _, dir := range dirs {
-			out = append(out, withPath(map[string]any{}, pathParams(dir, ""), spec))
-		}
-		return out, s.addValues(out, spec)
+	kind, areDirs := "files", len(listAt(spec, "directories")) > 0
+	if areDirs {
+		kind = "directories"
 	}
-	files, err := s.matching(listAt(spec, "files"), false)
+	names, err := s.matching(listAt(spec, kind), areDirs)
 	if err != nil {
-		return nil, s.fault(diag.CodeImportFile, append(field, "files"), diag.Brief(err), "correct the path")
+		return nil, s.fault(diag.CodeImportFile, append(field, kind), diag.Brief(err), "correct the path")
 	}
 	var out []map[string]any
-	for _, file := range files {
-		data, err := s.read(file)
+	for _, name := range names {
+		if areDirs {
+			out = append(out, withPath(map[string]any{}, pathParams(name, ""), spec))
+			continue
+		}
+		data, err := s.read(name)
 		if err != nil {
 			return nil, err
 		}
 		var content any
 		if err := yaml.Unmarshal(data, &content); err != nil {
-			return nil, s.fault(diag.CodeImportInvalid, append(field, "files"), file+" is not valid YAML: "+yamlReason(err), "correct the file")
+			return nil, s.fault(diag.CodeImportInvalid, append(field, "files"), name+" is not valid YAML: "+yamlReason(err), "correct the file")
 		}
 		elements, isList := content.([]any)
 		if !isList {
@@ -49,7 +46,7 @@ func (s *argoSet) git(spec map[string]any, field []string) ([]map[string]any, er
 			if params == nil {
 				params = map[string]any{}
 			}
-			out = append(out, withPath(params, pathParams(path.Dir(file), path.Base(file)), spec))
+			out = append(out, withPath(params, pathParams(path.Dir(name), path.Base(name)), spec))
 		}
 	}
 	return out, s.addValues(out, spec)
