@@ -102,7 +102,7 @@ func chartFault(s *ChartSource, err error) error {
 // is fetched.
 func (w *work) copyOf(s *ChartSource) (string, error) {
 	dir := cmp.Or(w.opts.Chart[s.Name], s.Dir)
-	if dir == "" && w.opts.Charts != "" {
+	if dir == "" {
 		dir, _ = mirrored(w.opts.Charts, s)
 	}
 	if isFetched := s.Repo != "" || s.Git != ""; dir != "" || isFetched {
@@ -117,9 +117,6 @@ func (w *work) copyOf(s *ChartSource) (string, error) {
 // otherVersion returns an error that says that the user gave another version of the chart;
 // nil when it is not so.
 func (w *work) otherVersion(s *ChartSource) error {
-	if w.opts.Charts == "" {
-		return nil
-	}
 	if _, other := mirrored(w.opts.Charts, s); other != "" {
 		return &diag.Diag{Code: diag.CodeImportChart, Msg: fmt.Sprintf("%s has only version %s", w.opts.Charts, other)}
 	}
@@ -138,9 +135,9 @@ func request(s *ChartSource) chart.Request {
 }
 
 // mirrored returns the copy of a chart in a directory of charts: NAME-VERSION.tgz,
-// NAME/VERSION, NAME or NAME.tgz. other is the version of a copy that does not fit.
+// NAME/VERSION, NAME or NAME.tgz. dir may be empty. other is the version of a copy that does not fit.
 func mirrored(dir string, s *ChartSource) (file, other string) {
-	if !filepath.IsLocal(filepath.FromSlash(s.Name)) {
+	if dir == "" || !filepath.IsLocal(filepath.FromSlash(s.Name)) {
 		return "", "" // the name comes from the repository
 	}
 	if file, other = newest(dir, s); file != "" {

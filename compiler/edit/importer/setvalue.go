@@ -14,13 +14,11 @@ import (
 // or as helm --set-string does if literal is true. A value that is not literal must not
 // contain special characters of --set.
 func setValue(values map[string]any, path, value string, literal bool) error {
-	if literal {
-		return set(values, path, escaped.Replace(value), strvals.ParseIntoString)
-	}
-	if escaped.Replace(value) != value {
+	text := escaped.Replace(value)
+	if text != value && !literal {
 		return errors.New("the value has characters that are special to helm --set")
 	}
-	return set(values, path, value, strvals.ParseInto)
+	return set(values, path, text, literal)
 }
 
 // setList sets the list of texts at a path of keys and list indices in place, as helm --set
@@ -30,23 +28,23 @@ func setList(values map[string]any, path string, texts []string, literal bool) e
 	for i, text := range texts {
 		list[i] = escaped.Replace(text)
 	}
-	parse := strvals.ParseInto
-	if literal {
-		parse = strvals.ParseIntoString
-	}
-	return set(values, path, "{"+strings.Join(list, ",")+"}", parse)
+	return set(values, path, "{"+strings.Join(list, ",")+"}", literal)
 }
 
 // escaped escapes the characters that have a meaning for helm --set.
 var escaped = strings.NewReplacer(`\`, `\\`, `,`, `\,`, `{`, `\{`, `}`, `\}`, `[`, `\[`, `]`, `\]`)
 
-// set sets a value with a parser of Helm.
-func set(values map[string]any, path, value string, parse func(string, map[string]any) error) error {
+// set sets a value with the parser of helm --set, or of --set-string if it is literal.
+func set(values map[string]any, path, value string, literal bool) error {
 	if path == "" {
 		return errors.New("the path is empty")
 	}
 	if strings.ContainsAny(path, ",={}") {
 		return fmt.Errorf("the path %s has a character that is special to helm --set", path)
+	}
+	parse := strvals.ParseInto
+	if literal {
+		parse = strvals.ParseIntoString
 	}
 	if err := parse(path+"="+value, values); err != nil {
 		return fmt.Errorf("the path %s cannot be set", path)
