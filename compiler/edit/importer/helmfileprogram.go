@@ -2,7 +2,9 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -101,16 +103,24 @@ func (e *environmentRun) writtenObjects(output string) (map[string][]fleet.Objec
 		if d.out == nil {
 			continue
 		}
-		dir := filepath.Join(output, d.name, d.namespace)
-		if _, err := os.Stat(dir); err != nil {
-			out[d.out.Name] = nil // the release renders no objects
-			continue
+		var text strings.Builder
+		err := filepath.WalkDir(filepath.Join(output, d.name, d.namespace), func(file string, entry fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // the release renders no objects
+			}
+			if err != nil || !entry.Type().IsRegular() {
+				return err
+			}
+			data, err := os.ReadFile(file)
+			text.WriteString("\n---\n" + string(data))
+			return err
+		})
+		if err == nil {
+			out[d.out.Name], err = printedObjects(text.String(), &fleet.Release{Name: d.out.Name, Namespace: d.out.Namespace})
 		}
-		objs, err := writtenObjects(dir, &fleet.Release{Name: d.out.Name, Namespace: d.out.Namespace})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s", d.title(), diag.Brief(err))
 		}
-		out[d.out.Name] = objs
 	}
 	return out, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -178,24 +177,6 @@ func writeTree(dir string, files []fleet.File) error {
 		}
 	}
 	return nil
-}
-
-// writtenObjects returns the objects that a program wrote to the YAML files below a
-// directory, in the order of file names.
-func writtenObjects(dir string, r *fleet.Release) ([]fleet.Object, error) {
-	var text strings.Builder
-	err := filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return err
-		}
-		data, err := os.ReadFile(file)
-		text.WriteString("\n---\n" + string(data))
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return printedObjects(text.String(), r)
 }
 
 // crdSource matches the comment that Helm prints above a file in the crds directory of a
