@@ -14,7 +14,6 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 )
 
@@ -97,7 +96,8 @@ func (r *argoReader) walk() error {
 			return err
 		}
 		before := len(r.docs)
-		for _, d := range readDocuments(r.Dir, file, data) {
+		docs, invalid := readDocuments(r.Dir, file, data)
+		for _, d := range docs {
 			if (d.Kind == application || d.Kind == applicationSet) && strings.HasPrefix(scalar(childNode(d.Node, "apiVersion")), group+"/") {
 				r.docs = append(r.docs, d)
 			}
@@ -105,27 +105,15 @@ func (r *argoReader) walk() error {
 				r.addDestinations(d.Node)
 			}
 		}
-		if bytes.Contains(data, []byte(group+"/")) && bytes.Contains(data, []byte("kind: "+application)) {
-			if err := invalidYAML(data); err != nil {
-				d := &Document{dir: filepath.ToSlash(r.Dir), File: file, Node: &yamlv3.Node{}}
-				r.leaveOut(d, application, d.File, &diag.Diag{Code: diag.CodeImportInvalid, Msg: "not valid YAML: " + yamlReason(err), Hint: "correct the file"})
-			}
+		if invalid != nil && bytes.Contains(data, []byte(group+"/")) && bytes.Contains(data, []byte("kind: "+application)) {
+			d := &Document{dir: filepath.ToSlash(r.Dir), File: file, Node: &yamlv3.Node{}}
+			r.leaveOut(d, application, d.File, &diag.Diag{Code: diag.CodeImportInvalid, Msg: "not valid YAML: " + yamlReason(invalid), Hint: "correct the file"})
 		}
 		if len(r.docs) > before {
 			r.model.Lines += strings.Count(string(data), "\n")
 		}
 		return nil
 	})
-}
-
-// invalidYAML returns the error of the first document that does not parse.
-func invalidYAML(data []byte) error {
-	for _, err := range fleet.YAMLDocuments(data) {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func isYAML(file string) bool {

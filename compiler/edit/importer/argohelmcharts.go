@@ -45,7 +45,7 @@ func (r *argoReader) chartsIn(s *appSource, dir, namespace string, seen map[stri
 	if k.before, err = r.read(k.file); err != nil {
 		return nil, err
 	}
-	docs := readDocuments(k.Dir, k.file, k.before)
+	docs, _ := readDocuments(k.Dir, k.file, k.before)
 	if yaml.Unmarshal(k.before, &k.content) != nil || len(docs) != 1 {
 		return nil, nil //nolint:nilerr // the build reports it
 	}

@@ -24,7 +24,7 @@ const maxArgoDepth = 8
 // rootApplication returns an Application for a directory that makes Applications.
 func (r *argoReader) rootApplication(dir string) *app {
 	return &app{
-		doc: readDocuments(r.Dir, path.Join(dir, "Chart.yaml"), []byte("{}"))[0],
+		doc: &Document{dir: filepath.ToSlash(r.Dir), File: path.Join(dir, "Chart.yaml")},
 		content: map[string]any{
 			"apiVersion": group + "/v1alpha1", "kind": application, "metadata": map[string]any{"name": path.Base(dir)},
 			"spec": map[string]any{"source": map[string]any{"path": dir}, "destination": map[string]any{"server": inCluster, "namespace": "argocd"}},

@@ -22,11 +22,13 @@ type Document struct {
 }
 
 // readDocuments returns the documents of a file of a repository up to the first that does
-// not parse.
-func readDocuments(dir, file string, data []byte) []*Document {
-	var docs []*Document
+// not parse, and the error of that one.
+func readDocuments(dir, file string, data []byte) (docs []*Document, err error) {
 	for node, err := range fleet.YAMLDocuments(data) {
-		if err != nil || len(node.Content) == 0 {
+		if err != nil {
+			return docs, err
+		}
+		if len(node.Content) == 0 {
 			continue
 		}
 		d := &Document{dir: filepath.ToSlash(dir), File: file, Node: node.Content[0]}
@@ -34,7 +36,7 @@ func readDocuments(dir, file string, data []byte) []*Document {
 		d.Name = scalar(childNode(d.Node, "metadata", "name"))
 		docs = append(docs, d)
 	}
-	return docs
+	return docs, nil
 }
 
 // At returns the position of a field, or of the deepest part of its path that exists.

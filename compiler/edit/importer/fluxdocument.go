@@ -19,7 +19,7 @@ func (r *fluxReader) parsed(file string) []*Document {
 	if err != nil {
 		return nil
 	}
-	docs = readDocuments(r.Dir, file, data)
+	docs, _ = readDocuments(r.Dir, file, data)
 	r.files[file] = docs
 	r.model.Documents += len(docs)
 	r.model.Lines += bytes.Count(data, []byte("\n"))

@@ -170,7 +170,7 @@ func (e *environmentRun) loadPart(dir, file, text string, lines []int, env envir
 	if err != nil {
 		return nil, err
 	}
-	if len(readDocuments(e.dir, file, []byte(text))) > 1 {
+	if docs, _ := readDocuments(e.dir, file, []byte(text)); len(docs) > 1 {
 		return nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{s.At()}, Msg: "a part of the helmfile has several documents", Hint: "write --- on its own line between parts"}
 	}
 	e.account(s, content)

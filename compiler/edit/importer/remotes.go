@@ -46,7 +46,7 @@ func (r *Repository) removeRemotes(dir string) ([]string, error) {
 		return nil, err
 	}
 	var content map[string]any
-	docs := readDocuments(r.Dir, file, data)
+	docs, _ := readDocuments(r.Dir, file, data)
 	if yaml.Unmarshal(data, &content) != nil || len(docs) == 0 {
 		return nil, nil // the build reports the file
 	}
