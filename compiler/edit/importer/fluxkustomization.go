@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // Groups of Flux's kinds.
@@ -243,20 +244,10 @@ func (s *fluxState) dependencies(k *kustomization) []*kustomization {
 
 // setCommonMetadata adds labels and annotations to an object.
 func setCommonMetadata(content, common map[string]any) {
+	metadata := mapAt(content, "metadata")
 	for _, key := range []string{"labels", "annotations"} {
-		of := mapAt(common, key)
-		if len(of) == 0 {
-			continue
+		if of := mapAt(common, key); len(of) > 0 && metadata != nil {
+			metadata[key] = fleet.MergeValues(mapAt(metadata, key), of)
 		}
-		metadata := mapAt(content, "metadata")
-		if metadata == nil {
-			continue
-		}
-		existing := mapAt(metadata, key)
-		if existing == nil {
-			existing = map[string]any{}
-			metadata[key] = existing
-		}
-		maps.Copy(existing, of)
 	}
 }
