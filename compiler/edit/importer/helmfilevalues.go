@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -62,11 +61,7 @@ func (e *environmentRun) unproven(d *helmfileRelease, out *Release) {
 // encrypted values that are not imported.
 func (e *environmentRun) values(d *helmfileRelease, out *Release) (*Node, error) {
 	values := map[string]any{}
-	type source struct {
-		doc  *Document
-		node *yaml.Node
-	}
-	var sources []source // in the order of the values
+	var sources []*Document // in the order of the values
 	var faults diag.List
 	for i, v := range listAt(d.value, "values") {
 		field := []string{"values", fmt.Sprint(i)}
@@ -74,13 +69,15 @@ func (e *environmentRun) values(d *helmfileRelease, out *Release) (*Node, error)
 		case map[string]any:
 			values = fleet.MergeValues(values, plainNumbers(v))
 			of, at := d.origin(field)
-			sources = append(sources, source{of.doc, childNode(of.doc.Node, slices.Concat(of.path, at)...)})
+			inline := *of.doc
+			inline.Node = childNode(of.doc.Node, slices.Concat(of.path, at)...)
+			sources = append(sources, &inline)
 		case string:
 			more, s, err := e.releaseFile(d, v, d.at(field...))
 			faults.Add(err)
 			values = fleet.MergeValues(values, more)
 			if s != nil {
-				sources = append(sources, source{s, s.Node})
+				sources = append(sources, s)
 			}
 		default:
 			faults.Add(d.fault(diag.CodeImportInvalid, field, "values are neither a file nor a map", "write the path of a file, or a map"))
@@ -100,7 +97,7 @@ func (e *environmentRun) values(d *helmfileRelease, out *Release) (*Node, error)
 	values, _ = e.valsReferences(values, valsText{d.state.dir, d.at("values"), d.title()}, d.name).(map[string]any)
 	n := nodeOf(values, nil)
 	for _, s := range slices.Backward(sources) {
-		n.arrange(s.node, s.doc.position)
+		n.arrange(s.Node, s.position)
 	}
 	return n, nil
 }

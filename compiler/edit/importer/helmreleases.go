@@ -194,11 +194,13 @@ func (r *helmReader) source(ctx context.Context, d *cluster.StoredHelmRelease) (
 		}
 	}
 	if s.Repo == "" && len(d.Chart.Dependencies) == 0 {
-		dir, err := r.restore(d.Chart)
-		if err != nil {
+		var err error
+		if s.Fallback, err = os.MkdirTemp(r.Work, "chart-"); err != nil {
 			return nil, err
 		}
-		s.Fallback = dir
+		if err := writeTree(s.Fallback, d.Chart.Files); err != nil {
+			return nil, err
+		}
 	}
 	r.sources[key] = s
 	return s, nil
@@ -229,15 +231,6 @@ func sameTemplates(files, stored []fleet.File) bool {
 		return out
 	}
 	return maps.EqualFunc(templates(files), templates(stored), bytes.Equal)
-}
-
-// restore writes the files of a stored chart into a directory and returns its path.
-func (r *helmReader) restore(stored cluster.StoredHelmChart) (string, error) {
-	dir, err := os.MkdirTemp(r.Work, "chart-")
-	if err != nil {
-		return "", err
-	}
-	return dir, writeTree(dir, stored.Files)
 }
 
 // contentKey returns a digest of the content of a chart.
