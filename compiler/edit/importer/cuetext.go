@@ -16,7 +16,7 @@ import (
 type cuePrinter struct {
 	bytes.Buffer
 	depth int
-	facts func(name string) string // reference to a fact
+	used  map[string]bool // gets the facts of the cluster to which the text refers
 
 	encodes bool // whether the text needs the package encoding/base64
 }
@@ -37,6 +37,15 @@ func cueLabel(key string) string {
 
 // quote returns a string literal of CUE, which JSON strings are.
 func quote(s string) string { return diag.AsJSON(s) }
+
+// fact returns the reference to a fact of the cluster; to its name if that of the fact is empty.
+func (p *cuePrinter) fact(name string) string {
+	if name == "" {
+		return "cluster.name"
+	}
+	p.used[name] = true
+	return "cluster.facts." + name
+}
 
 func (p *cuePrinter) indent() { p.WriteString(strings.Repeat("\t", p.depth)) }
 
@@ -89,12 +98,12 @@ func (p *cuePrinter) value(n *Node) {
 	case n.IsList:
 		p.list(n)
 	case len(n.Parts) == 3 && n.Parts[0] == "" && n.Parts[2] == "":
-		p.WriteString(p.facts(n.Parts[1]))
+		p.WriteString(p.fact(n.Parts[1]))
 	case n.Parts != nil:
 		p.WriteString(`"`)
 		for i, part := range n.Parts {
 			if i%2 == 1 {
-				p.WriteString(`\(` + p.facts(part) + `)`)
+				p.WriteString(`\(` + p.fact(part) + `)`)
 				continue
 			}
 			text := quote(part)
@@ -116,7 +125,7 @@ func (p *cuePrinter) inline(n *Node) (string, bool) {
 	if !n.IsMap || len(n.Fields) == 0 || len(n.Fields) > most {
 		return "", false
 	}
-	line := cuePrinter{facts: p.facts}
+	line := cuePrinter{used: p.used}
 	for i, f := range n.Fields {
 		if v := f.Value; v.Comment != "" || v.IsMap && len(v.Fields) > 1 || v.IsList && len(v.List) > 1 {
 			return "", false

@@ -151,7 +151,7 @@ func (w *work) writeSecretLayer(l *layer, used map[string]bool) error {
 		plain.setFilled(part.name, a)
 		referring.setFilled(part.name, b)
 	}
-	p := layerPrinter(used)
+	p := &cuePrinter{used: used}
 	p.WriteString("package fleet\n")
 	if len(plain.Fields) > 0 {
 		p.WriteString("\nsecrets: ")

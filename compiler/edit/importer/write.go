@@ -100,20 +100,9 @@ func lowerWord(word string) string {
 	return word
 }
 
-// layerPrinter returns a printer that adds the facts it refers to to used.
-func layerPrinter(used map[string]bool) *cuePrinter {
-	return &cuePrinter{facts: func(name string) string {
-		if name == "" {
-			return "cluster.name"
-		}
-		used[name] = true
-		return "cluster.facts." + name
-	}}
-}
-
 // writeLayer plans a file of a layer. used has the facts that it refers to.
 func (w *work) writeLayer(l *layer, file string, parts []layerPart, used map[string]bool) error {
-	p := layerPrinter(used)
+	p := &cuePrinter{used: used}
 	var imports []string
 	var referring []layerPart
 	for _, part := range parts {
