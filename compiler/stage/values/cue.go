@@ -1,7 +1,6 @@
 package values
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,23 +17,20 @@ import (
 // `cue fmt`. All fields are optional because users set only some of the values.
 // Schema conditions that span several values are omitted; Check evaluates them.
 func (t *Type) CUE(name string) ([]byte, error) {
-	w := &writer{global: t.Fields[chartutil.GlobalKey]}
-	fmt.Fprintf(&w.b, "// %s are the values of the chart. Their types come from its values.yaml,\n", name)
-	w.b.WriteString("// its schema and its templates. null deletes a value of the chart.\n")
-	fmt.Fprintf(&w.b, "%s: ", name)
-	w.fields(t, 0)
-	w.b.WriteString("\n")
-	out, err := format.Source(w.b.Bytes())
+	text := fmt.Sprintf(`// %[1]s are the values of the chart. Their types come from its values.yaml,
+// its schema and its templates. null deletes a value of the chart.
+%[1]s: %[2]s
+`, name, writer{t}.fields(t))
+	out, err := format.Source([]byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("format the types of a chart: %w", err)
 	}
 	return out, nil
 }
 
-// A writer writes types as CUE.
+// A writer writes the types of a chart as CUE, without indentation.
 type writer struct {
-	b      bytes.Buffer
-	global *Type // type of the global values, written once
+	root *Type // has the global values, which are written once
 }
 
 // predeclared are the identifiers in written types. An unquoted field of the
@@ -49,58 +45,41 @@ func label(key string) string {
 	return key
 }
 
-func (w *writer) indent(depth int) {
-	for range depth {
-		w.b.WriteByte('\t')
-	}
-}
-
-// fields writes a map.
-func (w *writer) fields(t *Type, depth int) {
+// fields returns the type of a map.
+func (w writer) fields(t *Type) string {
 	if len(t.Keys) == 0 && t.Elem == nil {
 		if t.further() {
-			w.b.WriteString("{...}")
-		} else {
-			w.b.WriteString("{}")
+			return "{...}"
 		}
-		return
+		return "{}"
 	}
-	w.b.WriteString("{\n")
+	var b strings.Builder
+	b.WriteString("{\n")
 	for i, k := range t.Keys {
 		f := t.Fields[k]
 		doc := comment(f)
 		if doc != "" && i > 0 {
-			w.b.WriteByte('\n')
+			b.WriteByte('\n')
 		}
 		for l := range strings.Lines(doc) {
-			w.indent(depth + 1)
-			w.b.WriteString(strings.TrimRight("// "+strings.TrimRight(l, "\n"), " ") + "\n")
+			b.WriteString(strings.TrimRight("// "+l, " \n") + "\n")
 		}
-		w.indent(depth + 1)
-		w.b.WriteString(label(k) + "?: ")
-		if f == w.global && depth > 0 {
-			w.b.WriteString("{...}")
-		} else {
-			w.value(f, depth+1)
+		value := "{...}"
+		if t == w.root || f != w.root.Fields[chartutil.GlobalKey] {
+			value = w.value(f)
 		}
-		w.b.WriteByte('\n')
+		b.WriteString(label(k) + "?: " + value + "\n")
 	}
 	switch {
 	case t.shape != nil && t.shape.names:
-		w.indent(depth + 1)
-		w.b.WriteString("[=~" + literal.String.Quote(resourceName) + "]: _\n")
+		b.WriteString("[=~" + literal.String.Quote(resourceName) + "]: _\n")
+	case t.further() && t.Elem != nil && len(t.Keys) == 0:
+		b.WriteString("[string]: " + w.value(t.Elem) + "\n")
 	case t.further():
-		w.indent(depth + 1)
-		if t.Elem != nil && len(t.Keys) == 0 {
-			w.b.WriteString("[string]: ")
-			w.value(t.Elem, depth+1)
-		} else {
-			w.b.WriteString("...")
-		}
-		w.b.WriteByte('\n')
+		b.WriteString("...\n")
 	}
-	w.indent(depth)
-	w.b.WriteByte('}')
+	b.WriteByte('}')
+	return b.String()
 }
 
 // further reports whether the CUE definition of a map accepts keys that are not
@@ -135,63 +114,45 @@ func comment(t *Type) string {
 	return strings.TrimPrefix(doc, "\n")
 }
 
-// value writes the type of a value. Closed maps are not part of a disjunction,
+// value returns the type of a value. Closed maps are not part of a disjunction,
 // because CUE reports a misspelt field there with a confusing message. So null
 // cannot delete such a map; it can delete the fields below.
-func (w *writer) value(t *Type, depth int) {
+func (w writer) value(t *Type) string {
 	const scalars = Bool | Number | String
 	switch {
 	case t.Kinds&Map != 0 && !t.Open && t.Kinds&^(Map|Null) == 0 && t.seen&Null == 0,
 		t.Kinds&Map != 0 && len(t.Keys) > 0 && t.Kinds&^(Map|Null) == 0:
-		w.fields(t, depth)
+		text := w.fields(t)
 		if t.seen&Null != 0 || t.Open {
-			w.b.WriteString(" | null")
+			text += " | null"
 		}
-		return
+		return text
 	case t.Kinds == Any && t.limits.none():
-		w.b.WriteString("_")
-		return
+		return "_"
 	}
 	var parts []string
 	if t.Kinds&scalars != 0 {
 		parts = append(parts, w.scalar(t)...)
 	}
-	before := w.b.Len()
 	if t.Kinds&Map != 0 {
-		parts = append(parts, w.openMap(t, depth))
+		text := "{...}"
+		if t.Elem != nil && t.Kinds&^(Map|Null) == 0 && len(t.Keys) == 0 {
+			text = w.fields(t)
+		}
+		parts = append(parts, text)
 	}
 	if t.Kinds&List != 0 {
-		parts = append(parts, w.list(t, depth))
+		text := "[...]"
+		if t.Elem != nil && t.Elem.Kinds != Any && t.Kinds&^(List|Null) == 0 {
+			text = "[..." + w.value(t.Elem) + "]"
+		}
+		parts = append(parts, text)
 	}
-	w.b.Truncate(before)
-	parts = append(parts, "null")
-	w.b.WriteString(strings.Join(slices.Compact(parts), " | "))
-}
-
-// list returns the type of a list.
-func (w *writer) list(t *Type, depth int) string {
-	if t.Elem == nil || t.Elem.Kinds == Any || t.Kinds&^(List|Null) != 0 {
-		return "[...]"
-	}
-	from := w.b.Len()
-	w.b.WriteString("[...")
-	w.value(t.Elem, depth)
-	w.b.WriteString("]")
-	return w.b.String()[from:]
-}
-
-// openMap returns the type of a map that is one of several alternatives.
-func (w *writer) openMap(t *Type, depth int) string {
-	if t.Elem == nil || t.Kinds&^(Map|Null) != 0 || len(t.Keys) > 0 {
-		return "{...}"
-	}
-	from := w.b.Len()
-	w.fields(t, depth)
-	return w.b.String()[from:]
+	return strings.Join(slices.Compact(append(parts, "null")), " | ")
 }
 
 // scalar returns the alternatives of a value that is neither a map nor a list.
-func (w *writer) scalar(t *Type) []string {
+func (w writer) scalar(t *Type) []string {
 	l := t.limits
 	if len(l.enum) > 0 && t.Kinds&(List|Map) == 0 && l.allows(t.Default, t.seen) {
 		var out []string
