@@ -35,6 +35,7 @@ const (
 
 // A setMember is an element of sets that are sorted by ordinal.
 type setMember interface {
+	comparable
 	ordinal() int
 	stamped() *int // the last union that contained it
 }
@@ -49,35 +50,23 @@ func (o *object) stamped() *int    { return &o.stamp }
 
 // joinSets returns the union of the sets, and a itself when b adds nothing.
 func joinSets[T setMember](a, b []T) []T {
-	if len(a) == 0 {
+	switch {
+	case len(a) == 0:
 		return b
-	}
-	at, adds := 0, 0
-	for _, x := range b {
-		n := x.ordinal()
-		for at < len(a) && a[at].ordinal() < n {
-			at++
-		}
-		if at == len(a) || a[at].ordinal() != n {
-			adds++
-		}
-	}
-	if adds == 0 {
+	case isSubset(b, a, byNumber):
 		return a
 	}
-	all := make([]T, 0, len(a)+adds)
-	at = 0
-	for _, x := range b {
-		n := x.ordinal()
-		for at < len(a) && a[at].ordinal() < n {
-			all = append(all, a[at])
-			at++
-		}
-		if at == len(a) || a[at].ordinal() != n {
-			all = append(all, x)
-		}
-	}
-	return append(all, a[at:]...)
+	all := slices.Concat(a, b)
+	slices.SortFunc(all, byNumber)
+	return slices.Compact(all)
+}
+
+// isSubset reports whether the sorted list contains all members.
+func isSubset[T any](members, list []T, compare func(x, y T) int) bool {
+	return !slices.ContainsFunc(members, func(m T) bool {
+		_, ok := slices.BinarySearchFunc(list, m, compare)
+		return !ok
+	})
 }
 
 func byNumber[T setMember](x, y T) int { return cmp.Compare(x.ordinal(), y.ordinal()) }
@@ -157,8 +146,6 @@ func (c *collector) union(r *interpreter) *value {
 		return nil
 	case 1:
 		return c.values[0]
-	case 2:
-		return r.union(c.values[0], c.values[1])
 	}
 	all := &value{}
 	r.stamp++
@@ -170,18 +157,13 @@ func (c *collector) union(r *interpreter) *value {
 		all.unknown = all.unknown || v.unknown
 	}
 	r.steps += len(c.values) / 8
-	first := c.values[0]
-	if len(all.places) == len(first.places) && len(all.roots) == len(first.roots) && len(all.objects) == len(first.objects) &&
-		len(all.texts) == len(first.texts) && all.unknown == first.unknown {
-		return first
-	}
 	slices.SortFunc(all.places, byNumber)
 	slices.SortFunc(all.roots, byNumber)
 	slices.SortFunc(all.objects, byNumber)
 	if len(all.texts) > 0 {
 		all.texts = textOf(all.texts...).texts
 	}
-	return r.union(first, all)
+	return r.union(c.values[0], all)
 }
 
 // appendNew appends the members that do not have the stamp yet.
@@ -196,17 +178,10 @@ func appendNew[T setMember](all, more []T, stamp int) []T {
 }
 
 func joinTexts(a, b []string) []string {
-	if len(a) == 0 {
+	switch {
+	case len(a) == 0:
 		return b
-	}
-	adds := false
-	for _, t := range b {
-		if _, ok := slices.BinarySearch(a, t); !ok {
-			adds = true
-			break
-		}
-	}
-	if !adds {
+	case isSubset(b, a, strings.Compare):
 		return a
 	}
 	return textOf(slices.Concat(a, b)...).texts
@@ -283,14 +258,6 @@ func (v *value) literal() ([]string, bool) {
 func concat(a, b []string) []string {
 	if len(a)*len(b) > maxTexts {
 		return []string{wild}
-	}
-	if len(a) == 1 && len(b) == 1 {
-		switch x, y := a[0], b[0]; {
-		case x == wild && y == wild:
-			return a
-		case len(x)+len(y) > maxText+len(wild):
-			return []string{wild}
-		}
 	}
 	all := make([]string, 0, len(a)*len(b))
 	for _, x := range a {
