@@ -50,33 +50,8 @@ func (r *interpreter) inFragment(at spot) *shape {
 
 // printsOnce reports whether the output of the nodes is that of one action, or blank.
 func printsOnce(l *parse.ListNode) bool {
-	if l == nil {
-		return true
-	}
-	prints := 0
-	for _, n := range l.Nodes {
-		switch n := n.(type) {
-		case *parse.CommentNode:
-		case *parse.TextNode:
-			if strings.TrimSpace(string(n.Text)) != "" {
-				return false
-			}
-		case *parse.ActionNode:
-			if c := onlyCommand(n.Pipe); len(n.Pipe.Decl) == 0 && (c == nil || functionOf(c.Args[0]) != "fail") {
-				prints++
-			}
-		case *parse.IfNode:
-			if prints++; !printsOnce(n.List) || !printsOnce(n.ElseList) {
-				return false
-			}
-			if onlyFails(n.List) && onlyFails(n.ElseList) {
-				prints--
-			}
-		default:
-			return false
-		}
-	}
-	return prints < 2
+	prints, _ := effects(l)
+	return prints < many
 }
 
 // positions returns the places that print the template's output; none when one

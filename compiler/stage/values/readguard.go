@@ -130,30 +130,45 @@ func (r *interpreter) counts(p *place) {
 
 // onlyFails reports whether the nodes do nothing but fail.
 func onlyFails(l *parse.ListNode) bool {
+	prints, sets := effects(l)
+	return prints+sets == 0
+}
+
+// effects returns the number of actions in the nodes that print, of which the branches of a
+// condition count once, and that set variables. Text that is not blank and loops count as
+// several actions that print.
+func effects(l *parse.ListNode) (prints, sets int) {
 	if l == nil {
-		return true
+		return 0, 0
 	}
 	for _, n := range l.Nodes {
 		switch n := n.(type) {
+		case *parse.CommentNode:
 		case *parse.TextNode:
 			if strings.TrimSpace(string(n.Text)) != "" {
-				return false
+				return many, 0
 			}
 		case *parse.ActionNode:
-			if c := onlyCommand(n.Pipe); c == nil || functionOf(c.Args[0]) != "fail" {
-				return false
+			if c := onlyCommand(n.Pipe); len(n.Pipe.Decl) > 0 {
+				sets++
+			} else if c == nil || functionOf(c.Args[0]) != "fail" {
+				prints++
 			}
 		case *parse.IfNode:
-			if len(n.Pipe.Decl) > 0 || !onlyFails(n.List) || !onlyFails(n.ElseList) {
-				return false
+			then, thenSets := effects(n.List)
+			other, otherSets := effects(n.ElseList)
+			if sets += len(n.Pipe.Decl); then+other+thenSets+otherSets > 0 {
+				prints += max(1, then, other)
 			}
-		case *parse.CommentNode:
 		default:
-			return false
+			return many, 0
 		}
 	}
-	return true
+	return prints, sets
 }
+
+// many is a number of actions that print more than once.
+const many = 2
 
 // callsKindTest reports whether the pipeline calls a function for kinds.
 func callsKindTest(n parse.Node) bool {
