@@ -8,19 +8,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// The minimum lengths of keys to look for misspellings of. Many shorter words
-// differ in one letter.
+// minHeadless is the minimum length of a key to look for the key without its first letter,
+// and minShorter that of a key in a schema for it without a letter at an end.
 const (
-	minSlip     = 5
-	minReplaced = 8 // for one other letter
-	minHeadless = 8 // for a missing first letter
-)
-
-// The minimum lengths in a map whose keys programs define, not the user.
-const (
-	minFieldSlip     = 3
-	minFieldShorter  = 4 // for a letter that is missing
-	minFieldReplaced = 5
+	minHeadless = 8
+	minShorter  = 4
 )
 
 // slips returns the key of an open map that the user most likely meant with an
@@ -61,25 +53,15 @@ func slipped(text, word string) bool {
 		return true
 	}
 	kind := slipOf(text, word)
-	return kind != noSlip && len(word) >= minSlip && (kind != otherLetter || len(word) >= minReplaced)
+	return kind != noSlip && len(word) >= minLengths[kind].chosen
 }
 
 // slippedField reports the same for the keys of a map that are fields of a
 // program's configuration. The user does not choose such keys, so shorter words
 // are checked, too, unless they are in upper case.
 func slippedField(text, word string) bool {
-	if word == strings.ToUpper(word) {
-		return false
-	}
-	switch slipOf(text, word) {
-	case otherCase, swapped, doubled:
-		return len(word) >= minFieldSlip
-	case missingLetter:
-		return len(word) >= minFieldShorter
-	case otherLetter:
-		return len(word) >= minFieldReplaced
-	}
-	return false
+	kind := slipOf(text, word)
+	return kind != noSlip && len(word) >= minLengths[kind].fixed && word != strings.ToUpper(word)
 }
 
 // slippedAtEnd reports whether the text is a key that the chart's schema names, without
@@ -87,7 +69,7 @@ func slippedField(text, word string) bool {
 // a single letter at the end, or one in upper case, is a name: zone-a, zoneB.
 func slippedAtEnd(text, word string) bool {
 	n := len(word) - 1
-	if text == word || n+1 < minFieldShorter || word == strings.ToUpper(word) || !isLetter(word[0]) || !isLetter(word[n]) {
+	if text == word || n+1 < minShorter || word == strings.ToUpper(word) || !isLetter(word[0]) || !isLetter(word[n]) {
 		return false
 	}
 	last := strings.TrimPrefix(text, word[:n])
@@ -106,6 +88,12 @@ const (
 	doubled            // a letter doubled
 	otherLetter        // another letter inside of a word
 )
+
+// minLengths are the minimum lengths of a key to look for each typing error: a key that the
+// user may choose, and one that programs define. Many shorter words differ in one letter.
+var minLengths = [...]struct{ chosen, fixed int }{
+	otherCase: {5, 3}, swapped: {5, 3}, missingLetter: {5, 4}, doubled: {5, 3}, otherLetter: {8, 5},
+}
 
 // slipOf returns the typing error that turns the word into the text. A different
 // ending is not a typing error.
