@@ -160,12 +160,18 @@ func (d *documents) byID() map[string]string {
 	return d.ids
 }
 
-// at returns the value at a JSON pointer or an anchor; nil when there is none.
+// at returns the value at a JSON pointer, or the schema with an anchor; nil when there is none.
 func (doc *jsonDocument) at(fragment string) any {
-	if fragment != "" && !strings.HasPrefix(fragment, "/") {
-		return anchored(doc.root, fragment, 0)
+	if fragment == "" || strings.HasPrefix(fragment, "/") {
+		return pointed(doc.root, fragment)
 	}
-	return pointed(doc.root, fragment)
+	var found any
+	walkSchemas(doc.root, 0, func(m map[string]any, _ int) {
+		if found == nil && (m["$anchor"] == fragment || m["$id"] == "#"+fragment || m["id"] == "#"+fragment) {
+			found = m
+		}
+	})
+	return found
 }
 
 // pointed returns the value at a JSON pointer; nil when there is none.
@@ -189,29 +195,4 @@ func pointed(x any, pointer string) any {
 		}
 	}
 	return x
-}
-
-// anchored returns the schema with the anchor.
-func anchored(x any, name string, depth int) any {
-	if depth > maxLevels*4 {
-		return nil
-	}
-	switch x := x.(type) {
-	case map[string]any:
-		if x["$anchor"] == name || x["$id"] == "#"+name || x["id"] == "#"+name {
-			return x
-		}
-		for _, k := range slices.Sorted(maps.Keys(x)) {
-			if found := anchored(x[k], name, depth+1); found != nil {
-				return found
-			}
-		}
-	case []any:
-		for _, e := range x {
-			if found := anchored(e, name, depth+1); found != nil {
-				return found
-			}
-		}
-	}
-	return nil
 }
