@@ -128,7 +128,7 @@ func ParseField(text string) (fields []string, ok bool) {
 			_, err := strconv.ParseUint(key, 10, 16)
 			ok = ok && err == nil
 		} else {
-			key, text, ok = parseWord(text, `.["`)
+			key, text, ok = ParseWord(text, `.["`)
 		}
 		if !ok {
 			return nil, false

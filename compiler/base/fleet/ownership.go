@@ -57,7 +57,7 @@ func ParseSteps(text string) (path []Step, ok bool) {
 		if text[0] == '[' {
 			s.Fields, text, ok = parseElement(text[1:])
 		} else {
-			s.Key, text, ok = parseWord(text, `.["`)
+			s.Key, text, ok = ParseWord(text, `.["`)
 			ok = ok && s.Key != ""
 		}
 		if !ok {
@@ -79,11 +79,11 @@ func ParseSteps(text string) (path []Step, ok bool) {
 func parseElement(text string) (fields map[string]string, rest string, ok bool) {
 	fields = map[string]string{}
 	for {
-		key, after, ok := parseWord(text, `=],["`)
+		key, after, ok := ParseWord(text, `=],["`)
 		if !ok || key == "" || !strings.HasPrefix(after, "=") {
 			return nil, "", false
 		}
-		value, after, ok := parseWord(after[1:], `],["`)
+		value, after, ok := ParseWord(after[1:], `],["`)
 		if _, twice := fields[key]; !ok || value == "" || twice || after == "" {
 			return nil, "", false
 		}
@@ -98,8 +98,8 @@ func parseElement(text string) (fields map[string]string, rest string, ok bool) 
 	}
 }
 
-// parseWord parses a quoted text, which may be empty, or a text up to one of the characters.
-func parseWord(text, until string) (word, rest string, ok bool) {
+// ParseWord parses a quoted text, which may be empty, or a text up to one of the characters.
+func ParseWord(text, until string) (word, rest string, ok bool) {
 	if quoted, err := strconv.QuotedPrefix(text); err == nil && text[0] == '"' {
 		word, err = strconv.Unquote(quoted)
 		return word, text[len(quoted):], err == nil

@@ -76,33 +76,14 @@ func splitPath(s string) ([]string, error) {
 	if s == "*" {
 		return keys, nil
 	}
-	rest, invalid := strings.TrimPrefix(s, "values."), fmt.Errorf("%q is not a valid path", s)
-	for {
-		key := rest
-		if strings.HasPrefix(rest, `"`) {
-			quoted, err := strconv.QuotedPrefix(rest)
-			if err != nil {
-				return nil, invalid
-			}
-			rest = rest[len(quoted):]
-			if key, err = strconv.Unquote(quoted); err != nil {
-				return nil, invalid
-			}
-		} else if i := strings.IndexByte(rest, '.'); i >= 0 {
-			key, rest = rest[:i], rest[i:]
-		} else {
-			rest = ""
+	for rest := strings.TrimPrefix(s, "values."); ; rest = rest[1:] {
+		var key string
+		var ok bool
+		if key, rest, ok = fleet.ParseWord(rest, `."`); !ok || key == "" || rest != "" && rest[0] != '.' {
+			return nil, fmt.Errorf("%q is not a valid path", s)
 		}
-		if key == "" {
-			return nil, invalid
-		}
-		keys = append(keys, key)
-		if rest == "" {
+		if keys = append(keys, key); rest == "" {
 			return keys, nil
 		}
-		if rest[0] != '.' {
-			return nil, invalid
-		}
-		rest = rest[1:]
 	}
 }
