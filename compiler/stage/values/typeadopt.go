@@ -16,20 +16,18 @@ type convention struct {
 	only  bool     // applies only when the chart's defaults have a field of the part
 }
 
-// conventions returns the parts of the Kubernetes API that charts have in their
-// values under the same names.
-func conventions() []convention {
-	parts := partNames()
-	strategies := []string{"apps.v1.DeploymentStrategy", "apps.v1.StatefulSetUpdateStrategy", "apps.v1.DaemonSetUpdateStrategy"}
-	return []convention{
-		{" resources ", parts["resources"], false},
-		{" securitycontext podsecuritycontext containersecuritycontext ", parts["securityContext"], false},
-		{" livenessprobe readinessprobe startupprobe ", parts["livenessProbe"], false},
-		{" updatestrategy ", strategies, false},
-		{" strategy ", strategies, true},
-		{" affinity ", parts["affinity"], false},
-	}
+// conventions are the parts of the Kubernetes API that charts have in their values under the
+// same names.
+var conventions = []convention{
+	{"resources", partNames["resources"], false},
+	{"securitycontext podsecuritycontext containersecuritycontext", partNames["securityContext"], false},
+	{"livenessprobe readinessprobe startupprobe", partNames["livenessProbe"], false},
+	{"updatestrategy", strategies, false},
+	{"strategy", strategies, true},
+	{"affinity", partNames["affinity"], false},
 }
+
+var strategies = []string{"apps.v1.DeploymentStrategy", "apps.v1.StatefulSetUpdateStrategy", "apps.v1.DaemonSetUpdateStrategy"}
 
 // probeNames are the names of the maps that contain a probe below spec.
 var probeNames = []string{"liveness", "readiness", "startup"}
@@ -60,9 +58,9 @@ func (b *builder) conventional(t *Type, key, parent string) *shape {
 	}
 	low := strings.ToLower(key)
 	if typed && low == "spec" && slices.Contains(probeNames, strings.ToLower(parent)) {
-		return b.shapes.named(partNames()["livenessProbe"]...)
+		return b.shapes.named(partNames["livenessProbe"]...)
 	}
-	for _, c := range b.conventions {
+	for _, c := range conventions {
 		if !slices.ContainsFunc(strings.Fields(c.names), func(name string) bool { return strings.HasSuffix(low, name) }) {
 			continue
 		}

@@ -63,7 +63,6 @@ type shapes struct {
 	made     map[[maxSchemas]*kube.Schema]*shape
 	joined   map[[2]*shape]*shape
 	kinds    map[string][]servedKind // by the name of the kind; built on first use
-	parts    map[string][]string     // partNames
 	crds     [][]byte                // files with the chart's CRDs
 }
 
@@ -76,7 +75,7 @@ type servedKind struct {
 func newShapes() *shapes {
 	all := kube.Versions()
 	versions := []*kube.Version{all[len(all)-1], all[0]}
-	return &shapes{versions: versions, made: map[[maxSchemas]*kube.Schema]*shape{}, joined: map[[2]*shape]*shape{}, parts: partNames()}
+	return &shapes{versions: versions, made: map[[maxSchemas]*kube.Schema]*shape{}, joined: map[[2]*shape]*shape{}}
 }
 
 // named returns the shape that combines the definitions with these names.
@@ -250,7 +249,7 @@ func (k *shapes) place(kinds []apiKind, path []string) *shape {
 		if elem := listParts[step]; elem != "" && len(kinds) == 0 && (i == last || path[i+1] == anItem) {
 			return k.inList(elem, path[i+1:])
 		}
-		switch names := k.parts[step]; {
+		switch names := partNames[step]; {
 		case step == "env" && i+2 == last && path[last] == "valueFrom":
 			return k.named("core.v1.EnvVarSource")
 		case names != nil && i == last:
@@ -352,20 +351,15 @@ func (k *shapes) served(name string) []servedKind {
 	return k.kinds[name]
 }
 
-// partNames returns the parts of Kubernetes' own objects that also occur, under
-// the same names, in custom resources and in templates of object fragments. A
-// part with two definitions, such as the security context of a pod and of a
+// partNames are the parts of Kubernetes' own objects that also occur, under the
+// same names, in custom resources and in templates of object fragments. A part
+// with two definitions, such as the security context of a pod and of a
 // container, has the fields of both.
-func partNames() map[string][]string {
-	const core = "core.v1."
-	context := []string{core + "SecurityContext", core + "PodSecurityContext"}
-	probe := []string{core + "Probe"}
-	return map[string][]string{
-		"resources":       {core + "ResourceRequirements"},
-		"securityContext": context,
-		"livenessProbe":   probe, "readinessProbe": probe, "startupProbe": probe,
-		"dnsConfig": {core + "PodDNSConfig"},
-		"affinity":  {core + "Affinity"}, "nodeAffinity": {core + "NodeAffinity"},
-		"podAffinity": {core + "PodAffinity"}, "podAntiAffinity": {core + "PodAntiAffinity"},
-	}
+var partNames = map[string][]string{
+	"resources":       {"core.v1.ResourceRequirements"},
+	"securityContext": {"core.v1.SecurityContext", "core.v1.PodSecurityContext"},
+	"livenessProbe":   {"core.v1.Probe"}, "readinessProbe": {"core.v1.Probe"}, "startupProbe": {"core.v1.Probe"},
+	"dnsConfig": {"core.v1.PodDNSConfig"},
+	"affinity":  {"core.v1.Affinity"}, "nodeAffinity": {"core.v1.NodeAffinity"},
+	"podAffinity": {"core.v1.PodAffinity"}, "podAntiAffinity": {"core.v1.PodAntiAffinity"},
 }

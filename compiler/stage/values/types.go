@@ -120,7 +120,7 @@ func Derive(ch *fleet.Chart) (*Type, error) {
 		code, msg, hint := fleet.UnloadableChart(err)
 		return nil, &diag.Diag{Code: code, Path: ch.Ref.String(), Msg: msg, Hint: hint, Cause: err}
 	}
-	b := &builder{shapes: newShapes(), schemas: map[*chart.Chart]*schema{}, documents: newDocuments(loaded, ch.Schemas), conventions: conventions()}
+	b := &builder{shapes: newShapes(), schemas: map[*chart.Chart]*schema{}, documents: newDocuments(loaded, ch.Schemas)}
 	root, err := b.chart(loaded, "", 0)
 	if err != nil {
 		return nil, err
@@ -167,8 +167,6 @@ type builder struct {
 	schemas map[*chart.Chart]*schema // schemas read so far
 
 	documents *documents // documents that schemas can refer to
-
-	conventions []convention
 }
 
 // full counts one more type, and reports whether the chart has too many.
