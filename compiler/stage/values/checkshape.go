@@ -1,7 +1,6 @@
 package values
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -88,25 +87,4 @@ func (c *checker) notKubernetes(v *fleet.Tree, in *shape, names []string, path [
 		hint = "remove it"
 	}
 	c.add(diag.CodeUnreadValue, path, v, "no such value: the chart passes it on, and Kubernetes has no such field there", hint, diag.Respell(key, names)...)
-}
-
-// treeOfDefault returns a default as values without source positions.
-func treeOfDefault(def any) *fleet.Tree {
-	switch d := def.(type) {
-	case map[string]any:
-		fields := make(map[string]*fleet.Tree, len(d))
-		for k, e := range d {
-			fields[k] = treeOfDefault(e)
-		}
-		return fleet.Map(fields)
-	case []any:
-		list := make([]*fleet.Tree, len(d))
-		for i, e := range d {
-			list[i] = treeOfDefault(e)
-		}
-		return &fleet.Tree{List: list}
-	case float64:
-		return &fleet.Tree{Scalar: json.Number(fmt.Sprint(d))}
-	}
-	return &fleet.Tree{Scalar: def}
 }

@@ -100,9 +100,10 @@ func (t *Type) fits(s *shape, read map[string]bool) bool {
 
 // allows reports whether the shape has all keys of a default, with such values.
 func (s *shape) allows(def any) bool {
-	ok := true
+	v, err := fleet.TreeOf(def)
+	ok := err == nil
 	not := func(*fleet.Tree, *shape, []string) { ok = false }
-	(&shapeCheck{unknown: not, wrong: not}).value(treeOfDefault(def), s, nil)
+	(&shapeCheck{unknown: not, wrong: not}).value(v, s, nil)
 	return ok
 }
 

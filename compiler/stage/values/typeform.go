@@ -189,7 +189,8 @@ func (f form) holdsFor(t *Type) bool {
 	if _, isList := t.Default.([]any); isList {
 		return true
 	}
-	return f.meets(treeOfDefault(t.Default))
+	v, err := fleet.TreeOf(t.Default)
+	return err == nil && f.meets(v)
 }
 
 // meets reports whether the value meets the conditions. Text that contains a
