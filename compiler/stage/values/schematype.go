@@ -280,13 +280,7 @@ func typesOf(x any) []string {
 	case string:
 		return []string{x}
 	case []any:
-		names := []string{}
-		for _, n := range x {
-			if s, ok := n.(string); ok {
-				names = append(names, s)
-			}
-		}
-		return names
+		return append([]string{}, stringsOf(x)...)
 	}
 	return nil
 }
