@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -30,18 +29,27 @@ func (o Options) timeout() time.Duration { return cmp.Or(o.Timeout, defaultTimeo
 func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
 	start := time.Now()
 	w := &waiter{runner: r, HealthWaiting: kube.HealthWaiting{Rules: r.rules, Timeout: r.timeout()}, byID: make(map[string]*Item, len(items))}
+	// Jobs of this run are watched from their creation on: they may be deleted as soon as they
+	// are complete.
+	var jobs []*unstructured.Unstructured
+	var refs []cluster.Ref
 	for _, it := range items {
 		declared := fleet.Object{Unstructured: it.object, Release: it.release}
 		if it.uid != "" && (r.rules.ReadyOnceExists(declared) || it.Action == Unchanged && it.completedDigest != "") {
 			continue // the plan or the apply has found it
 		}
 		w.byID[it.ID] = it
-		w.pending = append(w.pending, kube.ObservedObject{Declared: declared, Existed: it.uid != ""})
+		w.pending = append(w.pending, kube.JudgedObject{ObservedObject: kube.ObservedObject{Declared: declared, Existed: it.uid != ""}})
+		if it.writtenJob != nil {
+			jobs = append(jobs, it.writtenJob)
+		} else {
+			refs = append(refs, it.ref)
+		}
 	}
 	if len(w.pending) == 0 {
 		return nil
 	}
-	w.observer = r.observe(ctx, slices.Collect(maps.Values(w.byID)))
+	w.observer = r.Live.Observe(ctx, refs, jobs...)
 	defer w.observer.Close()
 	reasons := make(map[string]string, len(items))
 	for first := true; ; first = false {
@@ -82,45 +90,33 @@ type waiter struct {
 	runner         *runner
 	observer       *cluster.Observer
 	byID           map[string]*Item
-	pending, ready []kube.ObservedObject
+	pending, ready []kube.JudgedObject
 }
 
 // step checks the objects that are not ready. Before the wait ends, it also checks those
 // that were ready, because a container in a crash loop is briefly ready after each restart.
 func (w *waiter) step(ctx context.Context, elapsed time.Duration) (kube.HealthProgress, error) {
 	p, err := w.judge(ctx, elapsed, w.pending)
-	if err != nil {
-		return p, err
-	}
-	if len(p.Failed) > 0 || len(p.Pending) == 0 {
-		again, err := w.judge(ctx, elapsed, w.ready)
-		if err != nil {
-			return p, err
-		}
-		w.ready = observed(again.Ready)
+	if err == nil && (len(p.Failed) > 0 || len(p.Pending) == 0) {
+		var again kube.HealthProgress
+		again, err = w.judge(ctx, elapsed, w.ready)
+		w.ready = again.Ready
 		p.Pending, p.Failed = append(p.Pending, again.Pending...), append(p.Failed, again.Failed...)
 	}
-	w.pending, w.ready = observed(p.Pending), append(w.ready, observed(p.Ready)...)
-	return p, nil
+	w.pending, w.ready = p.Pending, append(w.ready, p.Ready...)
+	return p, err
 }
 
 // judge reads the states of objects and checks their health.
-func (w *waiter) judge(ctx context.Context, elapsed time.Duration, objects []kube.ObservedObject) (p kube.HealthProgress, err error) {
-	for i := range objects {
-		if objects[i].Live, err = w.runner.liveObject(ctx, w.observer, w.byID[objects[i].Declared.ID()]); err != nil {
+func (w *waiter) judge(ctx context.Context, elapsed time.Duration, objects []kube.JudgedObject) (p kube.HealthProgress, err error) {
+	observed := make([]kube.ObservedObject, len(objects))
+	for i, o := range objects {
+		observed[i] = o.ObservedObject
+		if observed[i].Live, err = w.runner.liveObject(ctx, w.observer, w.byID[o.Declared.ID()]); err != nil {
 			return p, err
 		}
 	}
-	return w.Step(elapsed, objects), nil
-}
-
-// observed returns the objects of results.
-func observed(results []kube.JudgedObject) []kube.ObservedObject {
-	out := make([]kube.ObservedObject, len(results))
-	for i := range results {
-		out[i] = results[i].ObservedObject
-	}
-	return out
+	return w.Step(elapsed, observed), nil
 }
 
 // recordReady reports objects that became ready, and records completed Jobs.
@@ -137,21 +133,6 @@ func (r *runner) recordReady(stage string, byID map[string]*Item, ready []kube.J
 			r.report(Event{Stage: stage, ID: o.Declared.ID(), What: "ready"})
 		}
 	}
-}
-
-// observe watches objects until they are ready. Jobs that this run has written are
-// watched from their creation on: they may be deleted as soon as they are complete.
-func (r *runner) observe(ctx context.Context, items []*Item) *cluster.Observer {
-	var refs []cluster.Ref
-	var jobs []*unstructured.Unstructured
-	for _, it := range items {
-		if it.writtenJob != nil {
-			jobs = append(jobs, it.writtenJob)
-		} else {
-			refs = append(refs, it.ref)
-		}
-	}
-	return r.Live.Observe(ctx, refs, jobs...)
 }
 
 // liveObject returns the current object. For a Job that its ttlSecondsAfterFinished
