@@ -3,6 +3,7 @@ package apply
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,15 +51,8 @@ func (t Target) missingRights(ctx context.Context, plan, earlier *Plan) ([]clust
 	})
 }
 
-func sortedRights(set map[cluster.Right]bool) []cluster.Right {
-	var out []cluster.Right
-	for r := range set {
-		out = append(out, r)
-	}
-	slices.SortFunc(out, func(a, b cluster.Right) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Verb, b.Verb))
-	})
-	return out
+func compareRights(a, b cluster.Right) int {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Verb, b.Verb))
 }
 
 // neededRights returns the rights that the plan needs.
@@ -116,7 +110,7 @@ func (t Target) neededRights(ctx context.Context, plan *Plan) ([]cluster.Right, 
 			}
 		}
 	}
-	return sortedRights(set), nil
+	return slices.SortedFunc(maps.Keys(set), compareRights), nil
 }
 
 // recordRights adds the rights to remove records of Helm.
