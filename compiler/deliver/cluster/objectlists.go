@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"maps"
 	"math"
 	"net/url"
@@ -44,19 +45,27 @@ func (c *Cluster) Objects(ctx context.Context, gvk schema.GroupVersionKind, name
 		}
 		complete = err == nil && last.Continue == ""
 	}
-	for _, name := range names {
-		if complete || found[name] != nil {
+	if complete {
+		return found, nil
+	}
+	return found, c.readEach(ctx, group{gvk, namespace}, slices.Values(names), found)
+}
+
+// readEach reads the objects of a group that are not in found one by one, and adds them.
+func (c *Cluster) readEach(ctx context.Context, g group, names iter.Seq[string], found map[string]*unstructured.Unstructured) error {
+	for name := range names {
+		if found[name] != nil {
 			continue
 		}
-		o, err := c.Object(ctx, Ref{gvk, namespace, name})
+		o, err := c.Object(ctx, Ref{g.GroupVersionKind, g.namespace, name})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if o != nil {
 			found[name] = o
 		}
 	}
-	return found, nil
+	return nil
 }
 
 // LabelledObjects is [Cluster.Objects] for objects that usually have a label: it lists

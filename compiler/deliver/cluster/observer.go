@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"maps"
 	"math"
 	"sync"
 	"time"
@@ -137,10 +138,6 @@ func (o *Observer) update(change func()) {
 func (o *Observer) set(g group, names map[string]bool, found map[string]*unstructured.Unstructured) {
 	for name := range names {
 		ref := Ref{g.GroupVersionKind, g.namespace, name}
-		if found[name] == nil && o.states[ref].Object != nil {
-			o.states[ref] = Observation{Last: o.states[ref].Last}
-			continue
-		}
 		o.states[ref] = Observation{Object: found[name], Last: o.states[ref].Last}
 	}
 }
@@ -153,7 +150,7 @@ func (o *Observer) follow(ctx context.Context, g group, names map[string]bool) e
 		version, found, err := o.list(ctx, g, names)
 		watchable := err == nil && version != ""
 		if ReasonOf(err) != "" {
-			found, err = o.cluster.readEach(ctx, g, names)
+			err = o.cluster.readEach(ctx, g, maps.Keys(names), found)
 		}
 		if err != nil {
 			return err
@@ -202,21 +199,6 @@ func (o *Observer) list(ctx context.Context, g group, names map[string]bool) (ve
 		}
 	})
 	return last.ResourceVersion, found, err
-}
-
-// readEach reads the objects of a group one by one.
-func (c *Cluster) readEach(ctx context.Context, g group, names map[string]bool) (map[string]*unstructured.Unstructured, error) {
-	found := map[string]*unstructured.Unstructured{}
-	for name := range names {
-		current, err := c.Object(ctx, Ref{g.GroupVersionKind, g.namespace, name})
-		if err != nil {
-			return nil, err
-		}
-		if current != nil {
-			found[name] = current
-		}
-	}
-	return found, nil
 }
 
 // watch watches a group from a resource version for one request. It returns the
