@@ -54,10 +54,7 @@ func (c *comparer) expandHelmRelease(ctx context.Context, it *Item) ([]ObjectDif
 	if err != nil {
 		return nil, err
 	}
-	it.helm = state
-	if it.digest, err = c.helmDigest(it.release); err != nil {
-		return nil, err
-	}
+	it.helm, it.digest = state, c.helmDigest(it.release)
 	removed, err := c.removedParts(ctx, it, append(state.Objects, state.Extra...))
 	if err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -101,10 +100,7 @@ func (p *planner) planHelm(ctx context.Context, it *Item) error {
 	if state == nil {
 		return err
 	}
-	it.helm, it.uid = state, state.UID
-	if it.digest, err = p.helmDigest(it.release); err != nil {
-		return err
-	}
+	it.helm, it.uid, it.digest = state, state.UID, p.helmDigest(it.release)
 	if state.Revision > 0 {
 		it.Before = placeholder(it.ref, state.UID)
 	}
@@ -164,15 +160,11 @@ func (it *Item) whyUpgrade(missing string) string {
 
 // helmDigest returns the cache key of a release: a digest of its chart, values and
 // objects. It does not depend on the values of secrets, but on their references.
-func (p *planner) helmDigest(r *fleet.Release) (string, error) {
+func (p *planner) helmDigest(r *fleet.Release) string {
 	if i := slices.Index(p.Bundle.Cluster.Releases, r); i >= 0 {
 		r = p.declared[i]
 	}
-	text, err := json.Marshal([]any{p.Charts[r.Name].Digest, r.Values.Value(), p.digests.releases[r.Name]})
-	if err != nil {
-		return "", fmt.Errorf("encode the values of release %s: %w", r.Name, err)
-	}
-	return hexSum(text, 16), nil
+	return stateOf(p.Charts[r.Name].Digest, r.Values.Value(), p.digests.releases[r.Name])
 }
 
 // planHelmPrune plans a Helm release that is in the inventory and not delivered by

@@ -48,19 +48,10 @@ func (p *Plan) Saved() SavedPlan {
 		}
 	}
 	for _, a := range p.Actions {
+		a.Pos = diag.Pos{}
 		f.Actions = append(f.Actions, SavedAction{a.ID(), digestOf(a.Action)})
 	}
 	return f
-}
-
-// digestOf returns a digest of an action's definition.
-func digestOf(a fleet.Action) string {
-	a.Pos = diag.Pos{}
-	text, err := json.Marshal(a)
-	if err != nil {
-		return "?" // differs from every stored digest
-	}
-	return hexSum(text, 16)
 }
 
 // cascadeHashes returns a short hash of each object that is deleted along with the
@@ -112,8 +103,12 @@ func (it *Item) helmState() string {
 	return stateOf(it.uid, it.digest, parts)
 }
 
-func stateOf(state ...any) string {
-	text, err := json.Marshal(state)
+// stateOf returns a digest of several values.
+func stateOf(state ...any) string { return digestOf(state) }
+
+// digestOf returns a digest of a value.
+func digestOf(v any) string {
+	text, err := json.Marshal(v)
 	if err != nil {
 		return "?" // differs from every stored digest
 	}
