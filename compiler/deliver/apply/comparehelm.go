@@ -46,7 +46,7 @@ func (c *comparer) expandHelm(ctx context.Context) ([]ObjectDiff, error) {
 // objects that Helm will send. For an up-to-date release, these are the objects in
 // its record.
 func (c *comparer) expandHelmRelease(ctx context.Context, it *Item) ([]ObjectDiff, error) {
-	state, err := cluster.ReadHelmState(ctx, c.Live, it.ref.Namespace, it.ref.Name)
+	state, err := cluster.HelmSecrets.Read(ctx, c.Live, it.ref.Namespace, it.ref.Name)
 	if cluster.ReasonOf(err) == cluster.Forbidden {
 		it.helm, it.Reason = &cluster.HelmState{}, noHelmRecord
 		return nil, nil

@@ -85,7 +85,7 @@ func (v *Inventory) delivered(ctx context.Context, c *cluster.Cluster) ([]Entry,
 			out = append(out, e)
 			continue
 		}
-		state, err := cluster.ReadHelmState(ctx, c, e.Namespace, e.Name)
+		state, err := cluster.HelmSecrets.Read(ctx, c, e.Namespace, e.Name)
 		if err != nil {
 			return nil, err
 		}

@@ -83,7 +83,7 @@ func placeholder(ref cluster.Ref, uid string) *unstructured.Unstructured {
 // helmState returns the stored state of a release that Helm delivers. It is nil after an
 // error, and if the user is not allowed to read it, which refuses the release.
 func (p *planner) helmState(ctx context.Context, it *Item) (*cluster.HelmState, error) {
-	state, err := cluster.ReadHelmState(ctx, p.Live, it.ref.Namespace, it.ref.Name)
+	state, err := cluster.HelmSecrets.Read(ctx, p.Live, it.ref.Namespace, it.ref.Name)
 	if cluster.ReasonOf(err) == cluster.Forbidden {
 		it.refuse("Helm's records of it cannot be read: "+err.Error(), "see docs/helm.md for the rights that Helm needs")
 		return nil, nil
@@ -208,7 +208,7 @@ func (p *planner) takeOverFromHelm(ctx context.Context) error {
 		if !now[e.ref()] {
 			continue
 		}
-		state, err := cluster.ReadHelmState(ctx, p.Live, e.Namespace, e.Name)
+		state, err := cluster.HelmSecrets.Read(ctx, p.Live, e.Namespace, e.Name)
 		if err != nil {
 			return err
 		}

@@ -81,7 +81,7 @@ func (r *runner) applyHelm(ctx context.Context, it *Item) error {
 	if err != nil {
 		return it.withPosition(err)
 	}
-	state, err := cluster.ReadHelmState(ctx, r.Live, it.ref.Namespace, it.ref.Name)
+	state, err := cluster.HelmSecrets.Read(ctx, r.Live, it.ref.Namespace, it.ref.Name)
 	if err != nil {
 		return err
 	}

@@ -201,7 +201,7 @@ func (p *planner) deliveryOf(ctx context.Context, e Entry, current *unstructured
 		d.release = e.Release
 	case e.Kept && current.GetAnnotations()[helmRelease] == e.Release:
 		// fleetc applied it before Helm did. A deleted release owns nothing.
-		state, err := cluster.ReadHelmState(ctx, p.Live, current.GetAnnotations()[helmNamespace], e.Release)
+		state, err := cluster.HelmSecrets.Read(ctx, p.Live, current.GetAnnotations()[helmNamespace], e.Release)
 		if err != nil {
 			return d, err
 		}

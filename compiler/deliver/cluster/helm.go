@@ -60,11 +60,6 @@ func (s *HelmState) IsPending() bool {
 	return release.Status(s.Status).IsPending() || s.Status == release.StatusUninstalling.String()
 }
 
-// ReadHelmState returns the state of a release that Helm stores in Secrets.
-func ReadHelmState(ctx context.Context, c *Cluster, namespace, name string) (*HelmState, error) {
-	return HelmSecrets.Read(ctx, c, namespace, name)
-}
-
 // Read returns the state of a release.
 func (in HelmStorage) Read(ctx context.Context, c *Cluster, namespace, name string) (*HelmState, error) {
 	all, err := in.revisions(ctx, c, namespace, name)

@@ -11,10 +11,13 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // This file finds and decodes the records of Helm releases.
@@ -31,10 +34,7 @@ const (
 
 // Resource returns the name of the resource: secrets.
 func (in HelmStorage) Resource() string {
-	if in == HelmConfigMaps {
-		return "configmaps"
-	}
-	return "secrets"
+	return strings.ToLower(string(in)) + "s"
 }
 
 // A HelmRecord is a Secret or ConfigMap with one revision of a release.
@@ -56,8 +56,7 @@ func (in HelmStorage) Releases(ctx context.Context, c *Cluster, namespace string
 	for _, o := range all {
 		names = append(names, o.Labels["name"])
 	}
-	slices.Sort(names)
-	return slices.Compact(names), err
+	return diag.Distinct(names), err
 }
 
 // A revision is a record with the values of its labels.
