@@ -118,7 +118,7 @@ type comparer struct {
 	byGitOps    atomic.Bool       // see [Comparison]
 	rules       *kube.HealthRules // of [Target.Drift]; nil otherwise
 	rights      par.ResultMemo[cluster.Right, bool]
-	patchRights par.ResultMemo[string, patchRights] // by namespace
+	patchRights par.ResultMemo[string, func(group, resource string) bool] // by namespace
 }
 
 // all compares the objects of the bundle, grouped by kind to need few requests.
@@ -310,21 +310,14 @@ func (c *comparer) mayPatch(ctx context.Context, ref cluster.Ref) (bool, error) 
 	if all, err := ask(cluster.Right{}); all || err != nil {
 		return all, err
 	}
-	in, err := c.patchRights.Get(cmp.Or(patch.Namespace, Namespace), func() (patchRights, error) {
-		may, whole, err := c.Live.VerbRules(ctx, patch.Verb, cmp.Or(patch.Namespace, Namespace))
-		return patchRights{may, whole}, err
+	namespace := cmp.Or(patch.Namespace, Namespace)
+	mayHave, err := c.patchRights.Get(namespace, func() (func(group, resource string) bool, error) {
+		return c.Live.MayHave(ctx, patch.Verb, namespace)
 	})
-	if err != nil || in.whole && !in.may(r.Group, r.Resource) {
+	if err != nil || !mayHave(r.Group, r.Resource) {
 		return false, err
 	}
 	return ask(patch)
-}
-
-// patchRights says which resources the user may patch in a namespace, see
-// [cluster.Cluster.VerbRules].
-type patchRights struct {
-	may   func(group, resource string) bool
-	whole bool
 }
 
 // orphans returns the objects in the inventory that are not in the bundle any more,

@@ -17,23 +17,22 @@ type Right struct {
 	Namespace string // empty for all namespaces
 }
 
-// VerbRules returns a function that reports whether the user has a right to the
-// verb on a resource in a namespace, and whether the rules are complete. Incomplete
-// rules, and those about resources without namespaces, can only confirm a right.
-func (c *Cluster) VerbRules(ctx context.Context, verb, namespace string) (may func(group, resource string) bool, whole bool, err error) {
+// MayHave returns a function that reports whether the user may have the right to the verb on
+// a resource in a namespace. Only its result false is certain: rules can be incomplete.
+func (c *Cluster) MayHave(ctx context.Context, verb, namespace string) (func(group, resource string) bool, error) {
 	review := &authorization.SelfSubjectRulesReview{Spec: authorization.SelfSubjectRulesReviewSpec{Namespace: namespace}}
 	answer, err := result(ctx, c.retry, func(ctx context.Context) (*authorization.SelfSubjectRulesReview, error) {
 		return c.reviews.SelfSubjectRulesReviews().Create(ctx, review, metav1.CreateOptions{})
 	})
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	rules := answer.Status
 	return func(group, resource string) bool {
-		return slices.ContainsFunc(rules.ResourceRules, func(r authorization.ResourceRule) bool {
+		return rules.Incomplete || slices.ContainsFunc(rules.ResourceRules, func(r authorization.ResourceRule) bool {
 			return len(r.ResourceNames) == 0 && matches(r.Verbs, verb) && matches(r.APIGroups, group) && matches(r.Resources, resource)
 		})
-	}, !rules.Incomplete, nil
+	}, nil
 }
 
 func matches(rule []string, one string) bool {
