@@ -90,7 +90,8 @@ func (t Target) compare(ctx context.Context, rules *kube.HealthRules) (*Comparis
 	c := &comparer{planner: p, inventoryUnreadable: blind, rules: rules}
 	p.collectItems()
 	p.bundleCRDs, p.bundleNamespaces = nil, nil // existing objects have no prerequisites
-	c.openOrphanReader()
+	inBundle := p.bundleIDs()
+	p.openReader(nil, func(id string) bool { return inBundle[id] })
 	orphaned, err := c.expandHelm(ctx)
 	if err != nil {
 		return nil, err

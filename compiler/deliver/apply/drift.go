@@ -13,7 +13,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
-	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
 // Drift is [Target.Compare] that only reads: it sends no dry run, also if the user
@@ -26,22 +25,6 @@ func (t Target) Drift(ctx context.Context) (*Comparison, error) {
 		return nil, err
 	}
 	return t.compare(ctx, rules)
-}
-
-// openOrphanReader prepares to read, in bulk, the objects of the inventory that are no longer
-// in the bundle.
-func (c *comparer) openOrphanReader() {
-	if c.rules == nil {
-		return
-	}
-	inBundle := c.bundleIDs()
-	var refs []cluster.Ref
-	for _, e := range c.inventory.Objects {
-		if ref := e.ref(); ref.GroupVersionKind != helmKind && !inBundle[e.id()] {
-			refs = append(refs, ref)
-		}
-	}
-	c.reader = c.Live.NewReader(refs)
 }
 
 // objects reads objects of one kind and namespace.

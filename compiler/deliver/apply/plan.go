@@ -70,7 +70,7 @@ func (t Target) planAfter(ctx context.Context, earlier *Plan) (*Plan, error) {
 	if err := p.takeOverFromHelm(ctx); err != nil {
 		return nil, err
 	}
-	p.openReader()
+	p.openReader(p.Bundle.Objects, func(id string) bool { return p.unchanged[id] != nil })
 	if err := p.findInstalled(ctx, first); err != nil {
 		return nil, err
 	}

@@ -6,22 +6,23 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
 // This file decides which objects need no dry run and no read.
 
-// openReader creates the reader of all objects of the bundle and the inventory,
-// except those that an earlier plan found unchanged.
-func (p *planner) openReader() {
+// openReader creates the reader of some objects of the bundle and of all objects of the
+// inventory, except those that known reports.
+func (p *planner) openReader(objects []fleet.Object, known func(id string) bool) {
 	var refs []cluster.Ref
-	for _, o := range p.Bundle.Objects {
-		if p.inScope(o.Release.Stage, o.Release.Name) && p.unchanged[o.ID()] == nil {
+	for _, o := range objects {
+		if p.inScope(o.Release.Stage, o.Release.Name) && !known(o.ID()) {
 			refs = append(refs, cluster.RefOf(o.Unstructured))
 		}
 	}
 	for _, e := range p.inventory.Objects {
-		if ref := e.ref(); ref.GroupVersionKind != helmKind && p.unchanged[e.id()] == nil {
+		if ref := e.ref(); ref.GroupVersionKind != helmKind && !known(e.id()) {
 			refs = append(refs, ref)
 		}
 	}
