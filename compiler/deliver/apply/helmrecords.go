@@ -68,34 +68,34 @@ func (p *planner) helmRecords(ctx context.Context, plan *Plan) error {
 		return nil
 	}
 	plan.appliedIDs = plan.appliedObjects()
-	type place struct {
-		storage   cluster.HelmStorage
-		namespace string
-	}
-	var places []place
+	var places []HelmRecord // of no release yet
 	for _, namespace := range p.recordNamespaces() {
-		places = append(places, place{cluster.HelmSecrets, namespace}, place{cluster.HelmConfigMaps, namespace})
+		for _, storage := range []cluster.HelmStorage{cluster.HelmSecrets, cluster.HelmConfigMaps} {
+			places = append(places, HelmRecord{Namespace: namespace, Storage: storage, Records: []string{}})
+		}
 	}
-	found := make([][]HelmRecord, len(places))
 	unread := make([]bool, len(places))
-	if err := forEach(ctx, len(places), func(ctx context.Context, i int) error {
-		names, err := places[i].storage.Releases(ctx, p.Live, places[i].namespace)
-		for _, name := range names {
-			found[i] = append(found[i], HelmRecord{Namespace: places[i].namespace, Name: name, Storage: places[i].storage, Records: []string{}})
-		}
+	candidates, err := collect(ctx, len(places), func(ctx context.Context, i int) (out []HelmRecord, err error) {
+		r := places[i]
+		names, err := r.Storage.Releases(ctx, p.Live, r.Namespace)
 		if unread[i] = cluster.ReasonOf(err) == cluster.Forbidden; unread[i] {
-			return nil
+			return nil, nil
 		}
-		return err
-	}); err != nil {
+		for _, name := range names {
+			if r.Name = name; !p.isHelmRelease(r.Namespace, name) {
+				out = append(out, r)
+			}
+		}
+		return out, err
+	})
+	if err != nil {
 		return err
 	}
-	for i, place := range places {
+	for i, r := range places {
 		if unread[i] {
-			plan.unlistableRecords = append(plan.unlistableRecords, cluster.Right{Verb: "list", Resource: place.storage.Resource(), Namespace: place.namespace})
+			plan.unlistableRecords = append(plan.unlistableRecords, cluster.Right{Verb: "list", Resource: r.Storage.Resource(), Namespace: r.Namespace})
 		}
 	}
-	candidates := slices.DeleteFunc(slices.Concat(found...), func(r HelmRecord) bool { return p.isHelmRelease(r.Namespace, r.Name) })
 	if err := forEach(ctx, len(candidates), func(ctx context.Context, i int) error { return p.decideRecord(ctx, plan, &candidates[i]) }); err != nil {
 		return err
 	}
