@@ -140,13 +140,9 @@ func (p *planner) jobWithoutNamespace(a *PlannedAction, namespace string) {
 
 // isLater reports whether a step starts after an action runs.
 func (p *planner) isLater(step fleet.ApplyStep, a *PlannedAction) bool {
-	stages := p.Bundle.Cluster.Stages
-	switch at, in := slices.Index(stages, step.Stage), slices.Index(stages, a.Stage); {
-	case at != in:
-		return at > in
-	case a.level == noLevel:
-		return !a.After
-	default:
-		return step.Level > a.level
+	runs := fleet.ApplyStep{Stage: a.Stage, Level: a.level}
+	if a.level == noLevel && a.After {
+		runs.Level = math.MaxInt
 	}
+	return p.Bundle.Cluster.CompareSteps(step, runs) > 0
 }
