@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -105,14 +106,10 @@ func actionVariables(a *fleet.Action) []string {
 	names := slices.Clone(a.Environment)
 	for _, s := range a.Tasks() {
 		if s.HTTP != nil {
-			for _, name := range s.HTTP.SecretHeaders {
-				names = append(names, name)
-			}
+			names = slices.AppendSeq(names, maps.Values(s.HTTP.SecretHeaders))
 		}
 		if s.Prometheus != nil {
-			for _, name := range s.Prometheus.SecretHeaders {
-				names = append(names, name)
-			}
+			names = slices.AppendSeq(names, maps.Values(s.Prometheus.SecretHeaders))
 		}
 	}
 	return diag.Distinct(names)

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 )
@@ -133,8 +134,7 @@ func (p *planner) nextSecretFields(it Item) string {
 	if it.Action != Unchanged {
 		lines = slices.AppendSeq(lines, strings.Lines(p.recorded[it.ID].SecretFields))
 	}
-	slices.Sort(lines)
-	return strings.Join(slices.Compact(lines), "")
+	return strings.Join(diag.Distinct(lines), "")
 }
 
 // errorText returns the text of an API error about an object, without the values of

@@ -181,10 +181,8 @@ func pack(v any) ([]byte, error) {
 	}
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	if _, err := w.Write(text); err != nil {
-		return nil, fmt.Errorf("pack what is stored: %w", err)
-	}
-	if err := w.Close(); err != nil {
+	_, err = w.Write(text)
+	if err := cmp.Or(err, w.Close()); err != nil {
 		return nil, fmt.Errorf("pack what is stored: %w", err)
 	}
 	return packed.Bytes(), nil
