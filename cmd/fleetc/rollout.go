@@ -86,10 +86,15 @@ func (a *rolloutOptions) readRollout(cmd *cobra.Command, o *options) (*deliver.R
 }
 
 func runRolloutStatus(cmd *cobra.Command, o *options, a *rolloutOptions) error {
-	report, faults, err := a.status(cmd, o)
-	if err != nil {
+	var report deliver.RolloutReport
+	var faults error
+	if err := a.withRollout(cmd, o, true, func(r waveRollout) error {
+		report, faults = r.Report()
+		return nil
+	}); err != nil {
 		return err
 	}
+	var err error
 	w := cmd.OutOrStdout()
 	switch o.output {
 	case "json":
@@ -100,26 +105,6 @@ func runRolloutStatus(cmd *cobra.Command, o *options, a *rolloutOptions) error {
 		rolloutText(w, report)
 	}
 	return orDifferences(cmp.Or(err, faults), !report.Complete)
-}
-
-// status returns the state of the waves, in clusters or on a branch. faults are those of
-// clusters that cannot be read.
-func (a *rolloutOptions) status(cmd *cobra.Command, o *options) (report deliver.RolloutReport, faults, err error) {
-	onBranch, err := a.onBranch(cmd, o)
-	switch {
-	case err != nil:
-	case onBranch:
-		err = a.onRollout(cmd, o, true, func(r *deliver.BranchRollout) error {
-			report, faults = r.Report()
-			return nil
-		})
-	default:
-		var r *deliver.Rollout
-		if r, err = a.readRollout(cmd, o); err == nil {
-			report, faults = r.Report()
-		}
-	}
-	return report, faults, err
 }
 
 func newRolloutApproveCommand(o *options) *cobra.Command {
@@ -143,20 +128,9 @@ given before does not hold for them.`,
 			if digest == "" {
 				return &diag.Diag{Code: diag.CodeArguments, Msg: "rollout approve needs the digest of the wave", Hint: "pass --bundle DIGEST, see fleetc rollout status"}
 			}
-			onBranch, err := a.onBranch(cmd, o)
-			switch {
-			case err != nil:
-			case onBranch:
-				err = a.onRollout(cmd, o, false, func(r *deliver.BranchRollout) error {
-					return r.Approve(cmd.Context(), args[0], digest, reason)
-				})
-			default:
-				var r *deliver.Rollout
-				if r, err = a.readRollout(cmd, o); err == nil {
-					err = r.Approve(cmd.Context(), args[0], digest, reason)
-				}
-			}
-			if err != nil {
+			if err := a.withRollout(cmd, o, false, func(r waveRollout) error {
+				return r.Approve(cmd.Context(), args[0], digest, reason)
+			}); err != nil {
 				return err
 			}
 			return printRecorded(cmd, o, nil, "approved wave "+args[0])
@@ -210,11 +184,7 @@ waves, says which waves are not paused, and exits with status 2.`,
   fleetc rollout pause --git https://github.com/example/clusters --path clusters`,
 		ValidArgsFunction: waveArgs(o),
 		RunE: func(cmd *cobra.Command, waves []string) error {
-			return a.decide(cmd, o, waves, "paused", "already paused",
-				func(d *deliver.Decisions) (deliver.DecisionResult, error) {
-					return d.Pause(cmd.Context(), waves, reason)
-				},
-				func(r *deliver.Rollout) (deliver.DecisionResult, error) { return r.Pause(cmd.Context(), waves, reason) })
+			return a.decide(cmd, o, deliver.Pause(reason), waves, "already paused")
 		},
 	}
 	a.recordFlags(cmd, &reason)
@@ -232,9 +202,7 @@ waves. The next fleetc apply continues.`,
   fleetc rollout resume gold`,
 		ValidArgsFunction: waveArgs(o),
 		RunE: func(cmd *cobra.Command, waves []string) error {
-			return a.decide(cmd, o, waves, "resumed", "not paused or aborted",
-				func(d *deliver.Decisions) (deliver.DecisionResult, error) { return d.Resume(cmd.Context(), waves) },
-				func(r *deliver.Rollout) (deliver.DecisionResult, error) { return r.Resume(cmd.Context(), waves) })
+			return a.decide(cmd, o, deliver.Resume(), waves, "not paused or aborted")
 		},
 	}
 	a.recordFlags(cmd, nil)

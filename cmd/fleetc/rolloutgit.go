@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -53,9 +54,28 @@ func (a *rolloutOptions) withBranch(cmd *cobra.Command, o *options, f func(deliv
 	return f(b)
 }
 
-// onRollout reads the rollout on the branch of --git and calls f. withProgress says whether
-// the progress of clusters is needed.
-func (a *rolloutOptions) onRollout(cmd *cobra.Command, o *options, withProgress bool, f func(*deliver.BranchRollout) error) error {
+// A waveRollout is a rollout whose state was read in clusters or on a branch.
+type waveRollout interface {
+	Report() (deliver.RolloutReport, error)
+	Approve(ctx context.Context, wave, digest, reason string) error
+	Decide(ctx context.Context, d deliver.Decision, waves []string) (deliver.DecisionResult, error)
+	WayBack() []string
+}
+
+// withRollout reads the rollout, on the branch of --git or in the clusters, and calls f.
+// withProgress says whether the progress of clusters that follow a branch is needed.
+func (a *rolloutOptions) withRollout(cmd *cobra.Command, o *options, withProgress bool, f func(waveRollout) error) error {
+	onBranch, err := a.onBranch(cmd, o)
+	if err != nil {
+		return err
+	}
+	if !onBranch {
+		r, err := a.readRollout(cmd, o)
+		if err != nil {
+			return err
+		}
+		return f(r)
+	}
 	return a.withBranch(cmd, o, func(b deliver.BranchOptions) (err error) {
 		b.NoProgress = !withProgress
 		if withProgress {
@@ -79,30 +99,30 @@ func (a *rolloutOptions) onRollout(cmd *cobra.Command, o *options, withProgress 
 
 // decide records a decision for the named waves, or for all waves without names: on the branch
 // of --git, or in the clusters. It prints which waves have it, and had it before.
-func (a *rolloutOptions) decide(cmd *cobra.Command, o *options, waves []string, done, before string, onBranch func(*deliver.Decisions) (deliver.DecisionResult, error), inClusters func(*deliver.Rollout) (deliver.DecisionResult, error)) error {
-	isOnBranch, err := a.onBranch(cmd, o)
+func (a *rolloutOptions) decide(cmd *cobra.Command, o *options, d deliver.Decision, waves []string, before string) error {
+	onBranch, err := a.onBranch(cmd, o)
 	if err != nil {
 		return err
 	}
 	var recorded deliver.DecisionResult
-	if isOnBranch {
+	if onBranch {
 		err = a.withBranch(cmd, o, func(b deliver.BranchOptions) error {
-			d, err := deliver.NewDecisions(cmd.Context(), o.compiler(), b)
+			r, err := deliver.NewDecisions(cmd.Context(), o.compiler(), b)
 			if err == nil {
-				recorded, err = onBranch(d)
+				recorded, err = r.Decide(cmd.Context(), d, waves)
 			}
 			return err
 		})
 	} else {
 		var r *deliver.Rollout
 		if r, err = a.readRollout(cmd, o); err == nil {
-			recorded, err = inClusters(r)
+			recorded, err = r.Decide(cmd.Context(), d, waves)
 		}
 	}
 	if err != nil && len(recorded.Waves) == 0 {
 		return err
 	}
-	return printRecorded(cmd, o, err, decisionLines(recorded, len(waves) == 0 && err == nil, done, before)...)
+	return printRecorded(cmd, o, err, decisionLines(recorded, len(waves) == 0 && err == nil, d.Done, before)...)
 }
 
 // decisionLines says which waves have a decision, and which had it before. isAll says whether
@@ -128,34 +148,21 @@ func decisionLines(recorded deliver.DecisionResult, isAll bool, done, before str
 
 // abort aborts the change, and returns lines that say how to go back. The error has the faults
 // of waves that are not aborted.
-func (a *rolloutOptions) abort(cmd *cobra.Command, o *options, reason string) ([]string, error) {
-	onBranch, err := a.onBranch(cmd, o)
-	if err != nil {
-		return nil, err
-	}
-	lines := []string{"aborted this change in all waves"}
-	if onBranch {
-		err := a.onRollout(cmd, o, false, func(r *deliver.BranchRollout) error {
-			lines = append(lines, "to go back: revert the change in the files of the fleet, and run fleetc export --rollout"+r.Flags())
-			return r.Abort(cmd.Context(), reason)
-		})
-		if err != nil {
-			return nil, err
+func (a *rolloutOptions) abort(cmd *cobra.Command, o *options, reason string) (lines []string, err error) {
+	err = a.withRollout(cmd, o, false, func(r waveRollout) error {
+		aborted, err := r.Decide(cmd.Context(), deliver.Abort(reason), nil)
+		switch {
+		case err == nil:
+			lines = []string{"aborted this change in all waves"}
+		case len(aborted.Waves) == 0:
+			return err
+		default:
+			lines = []string{"aborted this change in " + waveList(aborted.Waves)}
 		}
-		return lines, nil
-	}
-	r, err := a.readRollout(cmd, o)
-	if err != nil {
-		return nil, err
-	}
-	aborted, err := r.Abort(cmd.Context(), reason)
-	if err != nil && len(aborted.Waves) == 0 {
-		return nil, err
-	} else if err != nil {
-		lines[0] = "aborted this change in " + waveList(aborted.Waves)
-	}
-	for _, wave := range r.Applied() {
-		lines = append(lines, "to go back: fleetc rollback --wave "+wave)
-	}
+		for _, way := range r.WayBack() {
+			lines = append(lines, "to go back: "+way)
+		}
+		return err
+	})
 	return lines, err
 }

@@ -95,12 +95,9 @@ func rolloutMarkdown(w io.Writer, report deliver.RolloutReport) {
 	}
 }
 
-// waveList names waves, all without names.
+// waveList names one or more waves.
 func waveList(names []string) string {
-	switch len(names) {
-	case 0:
-		return "all waves"
-	case 1:
+	if len(names) == 1 {
 		return "wave " + names[0]
 	}
 	return "waves " + strings.Join(names, ", ")

@@ -23,6 +23,7 @@ type Decisions struct {
 	*fleet.Fleet
 	order   *fleet.Rollout
 	options BranchOptions
+	digests map[string]string // of waves, for approvals and aborts
 }
 
 // NewDecisions evaluates the fleet, for changes of the records of its waves.
@@ -41,59 +42,39 @@ func NewDecisions(ctx context.Context, c *compiler.Compiler, o BranchOptions) (*
 	return d, err
 }
 
-// Pause stops the named waves until they are resumed. Without names, it stops all waves.
-func (d *Decisions) Pause(ctx context.Context, names []string, reason string) (DecisionResult, error) {
-	return d.change(ctx, pauseWave, names, func(_ string, r *WaveRecord) { d.options.mark(&r.Pause, d.options.By, "", reason) })
-}
-
-// Resume ends pauses and aborts of the named waves. Without names, it resumes all waves.
-func (d *Decisions) Resume(ctx context.Context, names []string) (DecisionResult, error) {
-	return d.change(ctx, resumeWave, names, func(_ string, r *WaveRecord) { r.Pause, r.Abort = nil, nil })
-}
-
 // Approve records that the clusters of a wave may get the bundles with the digest. Another
 // digest than that of the wave is refused.
 func (r *BranchRollout) Approve(ctx context.Context, name, digest, reason string) error {
-	w, err := r.wave(name)
-	if err != nil {
-		return err
+	err := r.checkApproval(name, digest, "see the change with fleetc diff, and the digest with fleetc rollout status"+r.Flags())
+	if err == nil {
+		_, err = r.Decide(ctx, approval(reason), []string{name})
 	}
-	target, err := approvable(w, digest, "see the change with fleetc diff, and the digest with fleetc rollout status"+r.Flags())
-	if err != nil {
-		return err
-	}
-	_, err = r.decisions().change(ctx, approveWave, []string{name}, func(_ string, record *WaveRecord) {
-		r.options.mark(&record.Approval, r.options.By, target, reason)
-	})
 	return err
 }
 
-// Abort stops the present change in all waves. A change with other bundles goes on.
-func (r *BranchRollout) Abort(ctx context.Context, reason string) error {
+// Decide is [Decisions.Decide] of a rollout that was read.
+func (r *BranchRollout) Decide(ctx context.Context, d Decision, names []string) (DecisionResult, error) {
 	digests := map[string]string{}
 	for _, w := range r.Waves {
 		digests[w.Name] = w.Digest()
 	}
-	_, err := r.decisions().change(ctx, abortWave, nil, func(wave string, record *WaveRecord) {
-		r.options.mark(&record.Abort, r.options.By, digests[wave], reason)
-	})
-	return err
+	return (&Decisions{r.Fleet.Fleet, r.order, r.options, digests}).Decide(ctx, d, names)
 }
 
-func (r *BranchRollout) decisions() *Decisions {
-	return &Decisions{Fleet: r.Fleet.Fleet, order: r.order, options: r.options}
+// WayBack returns what a user does to go back.
+func (r *BranchRollout) WayBack() []string {
+	return []string{"revert the change in the files of the fleet, and run fleetc export --rollout" + r.Flags()}
 }
 
-// change changes the records of the named waves, or of all waves without names, in one
-// commit.
-func (d *Decisions) change(ctx context.Context, what decision, names []string, change func(wave string, r *WaveRecord)) (DecisionResult, error) {
+// Decide records a decision for the named waves, or for all waves without names, in one commit.
+func (d *Decisions) Decide(ctx context.Context, what Decision, names []string) (DecisionResult, error) {
 	var recorded DecisionResult
 	all := d.order.WaveNames()
-	subject := "fleetc: " + what.command + " all waves"
+	subject := "fleetc: " + what.Command + " all waves"
 	if len(names) > 0 {
-		subject = fmt.Sprintf("fleetc: %s wave %s", what.command, names[0])
+		subject = fmt.Sprintf("fleetc: %s wave %s", what.Command, names[0])
 		if len(names) > 1 {
-			subject = fmt.Sprintf("fleetc: %s %d waves", what.command, len(names))
+			subject = fmt.Sprintf("fleetc: %s %d waves", what.Command, len(names))
 		}
 	}
 	for _, name := range names {
@@ -107,13 +88,15 @@ func (d *Decisions) change(ctx context.Context, what decision, names []string, c
 	dir := path.Join(d.options.Path, waveRecordDir)
 	write := func(ctx context.Context, top, base string) (export.BranchChange, error) {
 		// The first wave may need an approval before the first export.
-		if err := d.checkExported(ctx, base, what == approveWave && names[0] == all[0]); err != nil {
+		if err := d.checkExported(ctx, base, what.Command == "approve" && names[0] == all[0]); err != nil {
 			return export.BranchChange{}, err
 		}
 		recorded = DecisionResult{} // of an attempt that failed
 		changed, err := d.writeRecords(top, "git:"+d.options.Branch+":"+path.Join(dir, waveRecordFile), func(records *WaveRecords) {
 			for _, wave := range names {
-				recorded.add(wave, records.Change(d.Module, wave, func(r *WaveRecord) { change(wave, r) }))
+				recorded.add(wave, records.Change(d.Module, wave, func(r *WaveRecord) {
+					what.change(r, d.options.RolloutOptions, d.options.By, d.digests[wave])
+				}))
 			}
 		})
 		out := export.BranchChange{Message: subject + "\n\nFleetc-Version: " + d.options.Version + "\n"}

@@ -59,37 +59,32 @@ func noWave(order *fleet.Rollout, name string) error {
 	return &diag.Diag{Code: diag.CodeNoRollout, Msg: fmt.Sprintf("the rollout has no wave %q", diag.Visible(name, diag.MaxText)), Hint: diag.OneOf(name, order.WaveNames())}
 }
 
-// approvable returns the digest of a wave if it needs an approval, and the given digest is
-// its own or the begin of it. hint says how to see the change.
-func approvable(w *Wave, digest, hint string) (string, error) {
-	if w.Approve == "" {
-		return "", &diag.Diag{Code: diag.CodeWaveChange, At: []diag.Pos{w.Pos}, Msg: "wave " + w.Name + " needs no approval", Hint: `set approve: "..." in the wave to require one`}
-	}
-	target := w.Digest()
-	if !isDigestOf(digest, target) {
-		return "", &diag.Diag{
+// checkApproval returns a fault if a wave needs no approval, or if the given digest is not its own
+// or the begin of it. hint says how to see the change.
+func (r *RolloutState) checkApproval(name, digest, hint string) error {
+	w, err := r.wave(name)
+	switch {
+	case err != nil:
+		return err
+	case w.Approve == "":
+		return &diag.Diag{Code: diag.CodeWaveChange, At: []diag.Pos{w.Pos}, Msg: "wave " + w.Name + " needs no approval", Hint: `set approve: "..." in the wave to require one`}
+	case !isDigestOf(digest, w.Digest()):
+		return &diag.Diag{
 			Code: diag.CodeWaveChange,
-			Msg:  fmt.Sprintf("the bundle of wave %s is %s, not %s: nothing was approved", w.Name, target, diag.Visible(digest, diag.MaxText)),
+			Msg:  fmt.Sprintf("the bundle of wave %s is %s, not %s: nothing was approved", w.Name, w.Digest(), diag.Visible(digest, diag.MaxText)),
 			Hint: hint,
 		}
 	}
-	return target, nil
+	return nil
 }
 
 // Approve records that the clusters of a wave may get the bundles with the digest. Another
 // digest than that of the wave is refused.
 func (r *Rollout) Approve(ctx context.Context, name, digest, reason string) error {
-	w, err := r.wave(name)
-	if err != nil {
-		return err
+	err := r.checkApproval(name, digest, "see the change with fleetc apply --dry-run --wave "+name+", then approve this bundle")
+	if err == nil {
+		_, err = r.Decide(ctx, approval(reason), []string{name})
 	}
-	target, err := approvable(w, digest, "see the change with fleetc apply --dry-run --wave "+w.Name+", then approve this bundle")
-	if err != nil {
-		return err
-	}
-	_, err = r.change(ctx, approveWave, []*Wave{w}, func(_ *Wave, record *WaveRecord) {
-		r.options.mark(&record.Approval, r.options.By, target, reason)
-	})
 	return err
 }
 
@@ -113,30 +108,37 @@ func (r *DecisionResult) add(wave string, isChanged bool) {
 	}
 }
 
-// Pause stops the named waves until they are resumed. Without names, it stops all waves. It
-// returns the paused waves, also beside the faults of the others.
-func (r *Rollout) Pause(ctx context.Context, names []string, reason string) (DecisionResult, error) {
-	return r.changeNamed(ctx, pauseWave, names, func(_ *Wave, record *WaveRecord) {
-		r.options.mark(&record.Pause, r.options.By, "", reason)
-	})
+// A Decision is what people record for waves.
+type Decision struct{ Command, Done, Reason string }
+
+func approval(reason string) Decision { return Decision{"approve", "approved", reason} }
+
+// Pause stops waves until they are resumed.
+func Pause(reason string) Decision { return Decision{"pause", "paused", reason} }
+
+// Resume ends pauses and aborts of waves.
+func Resume() Decision { return Decision{"resume", "resumed", ""} }
+
+// Abort stops the present change of waves. A change with other bundles goes on.
+func Abort(reason string) Decision { return Decision{"abort", "aborted", reason} }
+
+// change changes the record of a wave with the digest. by is the user who decides.
+func (d Decision) change(r *WaveRecord, o RolloutOptions, by, digest string) {
+	switch d.Command {
+	case "approve":
+		o.mark(&r.Approval, by, digest, d.Reason)
+	case "pause":
+		o.mark(&r.Pause, by, "", d.Reason)
+	case "resume":
+		r.Pause, r.Abort = nil, nil
+	case "abort":
+		o.mark(&r.Abort, by, digest, d.Reason)
+	}
 }
 
-// Resume ends pauses and aborts of the named waves. Without names, it resumes all waves. It
-// returns the resumed waves, also beside the faults of the others.
-func (r *Rollout) Resume(ctx context.Context, names []string) (DecisionResult, error) {
-	return r.changeNamed(ctx, resumeWave, names, func(_ *Wave, record *WaveRecord) { record.Pause, record.Abort = nil, nil })
-}
-
-// Abort stops the present change in all waves. A change with other bundles goes on. It
-// returns the aborted waves, also beside the faults of the others.
-func (r *Rollout) Abort(ctx context.Context, reason string) (DecisionResult, error) {
-	return r.changeNamed(ctx, abortWave, nil, func(w *Wave, record *WaveRecord) {
-		r.options.mark(&record.Abort, r.options.By, w.Digest(), reason)
-	})
-}
-
-// changeNamed changes the records of the named waves, or of all waves without names.
-func (r *Rollout) changeNamed(ctx context.Context, d decision, names []string, change func(*Wave, *WaveRecord)) (DecisionResult, error) {
+// Decide records a decision for the named waves, or for all waves without names. It returns the
+// waves that have it, also beside the faults of the others.
+func (r *Rollout) Decide(ctx context.Context, d Decision, names []string) (DecisionResult, error) {
 	waves := r.Waves
 	if len(names) > 0 {
 		waves = nil
@@ -148,12 +150,6 @@ func (r *Rollout) changeNamed(ctx context.Context, d decision, names []string, c
 		}
 		waves = append(waves, w)
 	}
-	return r.change(ctx, d, waves, change)
-}
-
-// change changes the records of waves, and returns the waves whose records are as they should
-// be. A wave whose record cannot be changed does not stop the others.
-func (r *Rollout) change(ctx context.Context, d decision, waves []*Wave, change func(*Wave, *WaveRecord)) (DecisionResult, error) {
 	var recorded DecisionResult
 	var faults diag.List
 	for _, w := range waves {
@@ -163,7 +159,7 @@ func (r *Rollout) change(ctx context.Context, d decision, waves []*Wave, change 
 			err := s.Err
 			if err == nil {
 				isChanged, err = changeWaveRecord(ctx, s.Live, r.RolloutState.Fleet, w.Name, func(record *WaveRecord) {
-					change(w, record)
+					d.change(record, r.options.RolloutOptions, r.options.By, w.Digest())
 					w.Record = *record
 				})
 			}
@@ -177,19 +173,8 @@ func (r *Rollout) change(ctx context.Context, d decision, waves []*Wave, change 
 	return recorded, cmp.Or(ctx.Err(), faults.Err())
 }
 
-// A decision is what people record for waves.
-type decision struct{ command, done string }
-
-// The decisions.
-var (
-	approveWave = decision{"approve", "approved"}
-	pauseWave   = decision{"pause", "paused"}
-	resumeWave  = decision{"resume", "resumed"}
-	abortWave   = decision{"abort", "aborted"}
-)
-
 // fault returns the fault of a wave whose record could not be changed.
-func (d decision) fault(w *Wave, err error) *diag.Diag {
+func (d Decision) fault(w *Wave, err error) *diag.Diag {
 	first := w.Clusters[0].ID
 	out := &diag.Diag{Code: diag.CodeWaveChange, At: []diag.Pos{w.Pos}}
 	for _, c := range w.Clusters {
@@ -199,21 +184,21 @@ func (d decision) fault(w *Wave, err error) *diag.Diag {
 	if all := diag.All(err); len(all) > 0 {
 		text, out.At = all[0].Msg, all[0].At
 	}
-	out.Msg = fmt.Sprintf("wave %s is not %s: its record in %s, its first cluster, cannot be changed: %s", w.Name, d.done, first, diag.Visible(text, diag.MaxText))
-	out.Hint = "correct this, then run fleetc rollout " + d.command + " again"
-	if d == pauseWave || d == abortWave {
+	out.Msg = fmt.Sprintf("wave %s is not %s: its record in %s, its first cluster, cannot be changed: %s", w.Name, d.Done, first, diag.Visible(text, diag.MaxText))
+	out.Hint = "correct this, then run fleetc rollout " + d.Command + " again"
+	if d.Command == "pause" || d.Command == "abort" {
 		out.Hint = "an apply that can reach " + first + " may begin with this wave: stop such applies; " + out.Hint
 	}
 	return out
 }
 
-// Applied returns the names of the waves with a cluster that runs its target or has an
-// unfinished apply, the last wave first. These can be rolled back.
-func (r *Rollout) Applied() []string {
+// WayBack returns the commands that roll back the waves with a cluster that runs its target or has
+// an unfinished apply, the last wave first.
+func (r *Rollout) WayBack() []string {
 	var out []string
 	for _, w := range slices.Backward(r.Waves) {
 		if slices.ContainsFunc(w.Clusters, canRollBack) {
-			out = append(out, w.Name)
+			out = append(out, "fleetc rollback --wave "+w.Name)
 		}
 	}
 	return out
