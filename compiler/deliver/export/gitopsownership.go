@@ -11,12 +11,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// An ignoredField is a field of an object that its release leaves to other managers.
-type ignoredField struct {
-	path   []fleet.Step
-	absent bool // whether no object of the bundle has it, such as a timestamp of a webhook
-}
-
 // leftFields returns the fields of an object that its release leaves to other managers.
 func leftFields(o fleet.Object) []*fleet.FieldPath {
 	var out []*fleet.FieldPath
@@ -30,31 +24,21 @@ func leftFields(o fleet.Object) []*fleet.FieldPath {
 	return out
 }
 
-// presentFields returns the ignored fields that an object has.
-func presentFields(objs []fleet.Object) map[*fleet.FieldPath]bool {
+// leftToOthers returns a rule for each object with fields that its release leaves to others. rule
+// gets the fields, and whether an object of the bundle has them: none has a timestamp of a webhook.
+func leftToOthers(objs []fleet.Object, rule func(o fleet.Object, fields []*fleet.FieldPath, present map[*fleet.FieldPath]bool) map[string]any) []any {
 	present := map[*fleet.FieldPath]bool{}
 	for _, o := range objs {
 		for _, f := range leftFields(o) {
 			present[f] = present[f] || len(fleet.Elements(o.Object, f.Path)) > 0
 		}
 	}
-	return present
-}
-
-// leftToOthers returns a rule for each object with ignored fields.
-func leftToOthers(objs []fleet.Object, rule func(o fleet.Object, fields []ignoredField) map[string]any) []any {
 	var rules []any
-	present := presentFields(objs)
 	for _, o := range objs {
-		var fields []ignoredField
-		for _, f := range leftFields(o) {
-			fields = append(fields, ignoredField{f.Path, !present[f]})
-		}
-		if len(fields) == 0 {
-			continue
-		}
-		if r := rule(o, fields); r != nil {
-			rules = append(rules, r)
+		if fields := leftFields(o); len(fields) > 0 {
+			if r := rule(o, fields, present); r != nil {
+				rules = append(rules, r)
+			}
 		}
 	}
 	return rules
@@ -63,10 +47,10 @@ func leftToOthers(objs []fleet.Object, rule func(o fleet.Object, fields []ignore
 // fluxIgnore returns the ignore rule of a Kustomization or HelmRelease for an
 // object, or nil when none applies. Flux cannot select list elements that the object
 // lacks.
-func fluxIgnore(o fleet.Object, fields []ignoredField) map[string]any {
+func fluxIgnore(o fleet.Object, fields []*fleet.FieldPath, present map[*fleet.FieldPath]bool) map[string]any {
 	var paths []any
 	for _, f := range fields {
-		for _, p := range pointers(o.Object, "", f.path, f.absent) {
+		for _, p := range pointers(o.Object, "", f.Path, !present[f]) {
 			paths = append(paths, p)
 		}
 	}
@@ -118,7 +102,7 @@ func pointers(v any, at string, path []fleet.Step, absent bool) []string {
 func escaped(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
 // argoIgnore returns the ignoreDifferences entry of an Application for an object.
-func argoIgnore(o fleet.Object, fields []ignoredField) map[string]any {
+func argoIgnore(o fleet.Object, fields []*fleet.FieldPath, _ map[*fleet.FieldPath]bool) map[string]any {
 	rule := map[string]any{"kind": o.GetKind(), "name": o.GetName()}
 	if group := o.GroupVersionKind().Group; group != "" {
 		rule["group"] = group
@@ -128,7 +112,7 @@ func argoIgnore(o fleet.Object, fields []ignoredField) map[string]any {
 	}
 	var expressions []any
 	for _, f := range fields {
-		expressions = append(expressions, jqPath(f.path))
+		expressions = append(expressions, jqPath(f.Path))
 	}
 	rule["jqPathExpressions"] = expressions
 	return rule
