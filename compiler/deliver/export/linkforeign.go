@@ -42,25 +42,11 @@ func (s *Session) linkForeign(p *plan, old *indexContents) error {
 
 // dir links the contents of a directory.
 func (c *linker) dir(name string) error {
-	dirs, err := c.files(name)
+	entries, err := c.entries(path.Join(c.from, name))
 	if err != nil {
 		return err
 	}
-	for _, dir := range dirs {
-		if err := c.dir(path.Join(name, dir)); err != nil {
-			return err
-		}
-	}
-	return c.attributes(name)
-}
-
-// files links the files of a directory, and returns the directories in it.
-func (c *linker) files(name string) (dirs []string, err error) {
-	entries, err := c.entries(path.Join(c.from, name))
-	if err != nil {
-		return nil, err
-	}
-	var stay []string
+	var dirs, stay []string
 	for _, e := range entries {
 		switch {
 		case e.IsDir():
@@ -69,19 +55,23 @@ func (c *linker) files(name string) (dirs []string, err error) {
 			stay = append(stay, e.Name())
 		}
 	}
-	if len(stay) == 0 && (len(entries) > 0 || c.hadOwnFiles[name]) {
-		return dirs, nil
-	}
-	to := path.Join(c.to, name)
-	if err := c.root.MkdirAll(to, 0o755); err != nil {
-		return nil, c.stagingError(err)
-	}
-	for _, file := range stay {
-		if err := c.file(path.Join(c.from, name, file), path.Join(to, file)); err != nil {
-			return nil, err
+	if len(stay) > 0 || len(entries) == 0 && !c.hadOwnFiles[name] {
+		to := path.Join(c.to, name)
+		if err := c.root.MkdirAll(to, 0o755); err != nil {
+			return c.stagingError(err)
+		}
+		for _, file := range stay {
+			if err := c.file(path.Join(c.from, name, file), path.Join(to, file)); err != nil {
+				return err
+			}
 		}
 	}
-	return dirs, nil
+	for _, dir := range dirs {
+		if err := c.dir(path.Join(name, dir)); err != nil {
+			return err
+		}
+	}
+	return c.attributes(name)
 }
 
 // attributes copies the mode of an old directory to the new one, and its time

@@ -58,10 +58,35 @@ func (d *mover) move() error {
 	return nil
 }
 
+// dir decides which files of a directory and those in it move, and which empty directories are
+// created. held has the directories that contained own files.
 func (d *mover) dir(name string, held map[string]bool) error {
-	dirs, err := d.files(name, held)
+	entries, err := d.entries(path.Join(d.from, name))
 	if err != nil {
 		return err
+	}
+	blocked := d.directories(path.Join(d.to, name))
+	if len(entries) == 0 && name != "." && !held[name] {
+		existing, err := d.lstat(path.Join(d.to, name))
+		if err != nil {
+			return err
+		}
+		if existing == nil {
+			d.dirs = append(d.dirs, name)
+		}
+	}
+	var dirs []string
+	for _, e := range entries {
+		switch {
+		case e.IsDir():
+			dirs = append(dirs, e.Name())
+			continue
+		case blocked != nil:
+			return d.changedDuringExport(path.Join(d.to, name, e.Name()))
+		}
+		if err := d.file(e, path.Join(name, e.Name())); err != nil {
+			return err
+		}
 	}
 	for _, dir := range dirs {
 		if err := d.dir(path.Join(name, dir), held); err != nil {
@@ -69,38 +94,6 @@ func (d *mover) dir(name string, held map[string]bool) error {
 		}
 	}
 	return nil
-}
-
-// files decides which files of a directory move, and whether an empty
-// directory is created. It returns the directories in it.
-func (d *mover) files(name string, held map[string]bool) (dirs []string, err error) {
-	entries, err := d.entries(path.Join(d.from, name))
-	if err != nil {
-		return nil, err
-	}
-	blocked := d.directories(path.Join(d.to, name))
-	if len(entries) == 0 && name != "." && !held[name] {
-		existing, err := d.lstat(path.Join(d.to, name))
-		if err != nil {
-			return nil, err
-		}
-		if existing == nil {
-			d.dirs = append(d.dirs, name)
-		}
-	}
-	for _, e := range entries {
-		switch {
-		case e.IsDir():
-			dirs = append(dirs, e.Name())
-			continue
-		case blocked != nil:
-			return nil, d.changedDuringExport(path.Join(d.to, name, e.Name()))
-		}
-		if err := d.file(e, path.Join(name, e.Name())); err != nil {
-			return nil, err
-		}
-	}
-	return dirs, nil
 }
 
 // file decides whether a file of the old directory moves.
