@@ -142,7 +142,7 @@ func (a *attempt) writeFiles(ctx context.Context) error {
 	if a.written = nil; len(change.Directories) == 0 {
 		return nil
 	}
-	all, err := a.entries(ctx, a.tree, "-d")
+	all, err := a.entries(ctx, "-r", "-d", a.tree)
 	trees := newListing(all, a.Path).Trees
 	a.written = map[string]string{}
 	for _, d := range change.Directories {

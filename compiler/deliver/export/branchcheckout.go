@@ -50,7 +50,7 @@ func (r *Remote) ListCommit(ctx context.Context, commit, path string) (BranchLis
 	if commit == "" {
 		return BranchListing{}, nil
 	}
-	all, err := r.entries(ctx, commit, "-t")
+	all, err := r.entries(ctx, "-r", "-t", commit)
 	return newListing(all, path), err
 }
 
@@ -76,10 +76,10 @@ func newListing(all []entry, path string) BranchListing {
 // An entry is a line of git ls-tree.
 type entry struct{ mode, kind, id, name string }
 
-// entries lists a commit or tree: with option -d the directories, with -t the
-// files too. git ls-tree -z prints <mode> <kind> <ID>TAB<name>NUL.
-func (r *Remote) entries(ctx context.Context, tree, option string) ([]entry, error) {
-	out, err := r.run(ctx, "ls-tree", "-r", option, "-z", "--full-tree", tree)
+// entries lists a commit or tree with git ls-tree: with -r and -d all directories, with -r and -t
+// the files too. git ls-tree -z prints <mode> <kind> <ID>TAB<name>NUL.
+func (r *Remote) entries(ctx context.Context, args ...string) ([]entry, error) {
+	out, err := r.run(ctx, append([]string{"ls-tree", "-z", "--full-tree"}, args...)...)
 	if err != nil {
 		return nil, r.fault(err)
 	}
@@ -124,7 +124,7 @@ func (a *attempt) checkout(ctx context.Context) (string, error) {
 	}
 	// Listing the tree bounds its size: a small repository can have a tree with
 	// very many files.
-	all, err := a.entries(ctx, a.base, "-t")
+	all, err := a.entries(ctx, "-r", "-t", a.base)
 	if err == nil {
 		err = a.verify(newListing(all, a.Path).Trees)
 	}

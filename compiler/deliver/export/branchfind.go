@@ -3,7 +3,6 @@ package export
 import (
 	"context"
 	"slices"
-	"strings"
 )
 
 // mostSearched is the maximum number of branches that [Remote.Find] reads.
@@ -29,13 +28,12 @@ func (r *Remote) Find(ctx context.Context, files []string, isSearched func(branc
 	}
 	var found []TipFile
 	for i, tip := range tips {
-		out, err := r.run(ctx, append([]string{"ls-tree", "-z", "--full-tree", tip, "--"}, files...)...)
+		all, err := r.entries(ctx, append([]string{tip, "--"}, files...)...)
 		if err != nil {
-			return nil, r.fault(err)
+			return nil, err
 		}
-		about, _, _ := strings.Cut(out, "\t")
-		if f := strings.Fields(about); len(f) == 3 && f[1] == "blob" {
-			data, err := r.remote(ctx, "cat-file", "blob", f[2])
+		if len(all) > 0 && all[0].kind == "blob" {
+			data, err := r.remote(ctx, "cat-file", "blob", all[0].id)
 			if err != nil {
 				return nil, r.fault(err)
 			}

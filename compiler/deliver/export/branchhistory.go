@@ -51,7 +51,7 @@ func (h *BranchHistory) Tree(ctx context.Context, commit, dir string) (string, e
 		return "", nil
 	}
 	if h.trees[commit] == nil {
-		all, err := h.remote.entries(ctx, commit, "-d")
+		all, err := h.remote.entries(ctx, "-r", "-d", commit)
 		if err != nil {
 			return "", err
 		}

@@ -29,7 +29,7 @@ func (r *Remote) Pull(ctx context.Context, branch string) (dir, commit string, e
 		return "", "", r.fault(err)
 	}
 	commit = tips[0]
-	if _, err := r.entries(ctx, commit, "-t"); err != nil { // bounds the number of files
+	if _, err := r.entries(ctx, "-r", "-t", commit); err != nil { // bounds the number of files
 		return "", "", err
 	}
 	if _, err := r.run(ctx, "read-tree", "--reset", "-u", commit); err != nil {
