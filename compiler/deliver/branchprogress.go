@@ -15,12 +15,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 )
 
-// observation has the Kustomizations or Applications of a cluster.
-type observation struct {
-	objects []export.GitOpsObject
-	time    time.Time // of the report; zero if the cluster was read
-}
-
 // connection returns the kubeconfig context in which the Kustomizations or Applications of a
 // cluster are, and their namespaces.
 func (r *BranchRollout) connection(c *fleet.Cluster) (kubeContext string, n export.GitOpsNamespaces) {
@@ -49,15 +43,13 @@ func (r *BranchRollout) connect(ctx context.Context) {
 }
 
 // readClusters reads the Kustomizations or Applications of clusters.
-func (r *BranchRollout) readClusters(ctx context.Context, clusters []*fleet.Cluster) (map[string]observation, error) {
-	const atATime = 16 // more than CPUs, since requests are mostly waiting
+func (r *BranchRollout) readClusters(ctx context.Context, clusters []*fleet.Cluster) error {
 	type place struct {
 		kubeContext string
 		export.GitOpsNamespaces
 	}
 	var places par.ResultMemo[place, map[string][]export.GitOpsObject] // clusters may share one
-	found := make([]observation, len(clusters))
-	err := par.ForEach(ctx, atATime, len(clusters), func(ctx context.Context, i int) error {
+	return par.ForEach(ctx, readAtATime, len(clusters), func(ctx context.Context, i int) error {
 		c := clusters[i]
 		f := r.followers[c.ID]
 		kubeContext, namespaces := r.connection(c)
@@ -71,16 +63,11 @@ func (r *BranchRollout) readClusters(ctx context.Context, clusters []*fleet.Clus
 			objects, err = places.Get(place{kubeContext, namespaces}, func() (map[string][]export.GitOpsObject, error) {
 				return export.ReadGitOps(ctx, live, namespaces)
 			})
-			found[i].objects = objects[c.ID]
+			f.objects = objects[c.ID]
 		}
 		f.err, f.isLost = r.contextFault(c, err), live == nil && !errors.Is(err, cluster.ErrNoContext)
 		return ctx.Err()
 	})
-	out := map[string]observation{}
-	for i, c := range clusters {
-		out[c.ID] = found[i]
-	}
-	return out, err
 }
 
 // contextFault adds a cluster to an error of its connection, and the position of the context
@@ -97,17 +84,16 @@ func (r *BranchRollout) contextFault(c *fleet.Cluster, err error) error {
 }
 
 // readReports reads the reports of clusters.
-func (r *BranchRollout) readReports(ctx context.Context, clusters []*fleet.Cluster) (map[string]observation, error) {
+func (r *BranchRollout) readReports(ctx context.Context, clusters []*fleet.Cluster) error {
 	var branches []string
 	for _, c := range clusters {
 		branches = append(branches, export.GitOpsReportBranch(r.options.Reports.Branch, c.ID))
 	}
 	files, err := r.options.Reports.Remote.Files(ctx, branches, export.GitOpsReportFile, export.MaxGitOpsReport)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	now := r.options.now()
-	out := map[string]observation{}
 	for i, c := range clusters {
 		f := r.followers[c.ID]
 		file, ok := files[branches[i]]
@@ -143,7 +129,7 @@ func (r *BranchRollout) readReports(ctx context.Context, clusters []*fleet.Clust
 				Hint: "check that fleetc rollout report runs in the cluster; --report-age allows older reports",
 			}
 		}
-		out[c.ID] = observation{report.Objects, report.Time}
+		f.objects, f.reported = report.Objects, report.Time
 	}
-	return out, nil
+	return nil
 }

@@ -152,8 +152,7 @@ func (r *BranchRollout) readProgress(ctx context.Context, h *export.BranchHistor
 	if r.options.Reports != nil {
 		read = r.readReports
 	}
-	found, err := read(ctx, there)
-	if err != nil {
+	if err := read(ctx, there); err != nil {
 		return err
 	}
 	for _, c := range there {
@@ -165,12 +164,11 @@ func (r *BranchRollout) readProgress(ctx context.Context, h *export.BranchHistor
 		if err != nil {
 			return err
 		}
-		one := found[c.ID]
-		if r.options.Reports != nil && one.time.Before(f.changed) {
+		if r.options.Reports != nil && f.reported.Before(f.changed) {
 			f.verdict = export.GitOpsVerdict{State: export.GitOpsSyncing, Texts: []string{"it has pushed no report since the change"}}
 			continue
 		}
-		f.verdict, err = export.JudgeGitOps(f.expected, r.Fleet.Module, one.objects, func(commit string) (bool, error) {
+		f.verdict, err = export.JudgeGitOps(f.expected, r.Fleet.Module, f.objects, func(commit string) (bool, error) {
 			tree, err := h.Tree(ctx, commit, c.ID)
 			return tree != "" && tree == current, err
 		})

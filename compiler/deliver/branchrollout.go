@@ -64,6 +64,8 @@ type follower struct {
 	expected []export.GitOpsTarget
 	commit   string    // that changed its directory
 	changed  time.Time // of the commit
+	objects  []export.GitOpsObject
+	reported time.Time // time of the report that has the objects; zero if the cluster was read
 	verdict  export.GitOpsVerdict
 	err      error // why its progress cannot be read
 	isLost   bool  // whether it cannot be reached
