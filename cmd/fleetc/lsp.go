@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/edit/lsp"
@@ -50,19 +49,10 @@ func newLSPCommand(o *options) *cobra.Command {
 
 // renderSaved returns the faults of vet --render of a fleet.
 func renderSaved(ctx context.Context, o *options, f *compiler.Fleet) error {
-	var faults diag.List
-	rules, i := map[string][]fleet.RuleCheck{}, 0
-	for found, err := range deliver.Vet(ctx, f, deliver.VetOptions{}) {
-		faults.Add(err)
-		if found != nil {
-			rules[f.Clusters[i].ID] = found.Rules
-		}
-		i++
-	}
 	c := o.compiler()
 	c.Dir = f.Dir
-	faults.Add(c.CheckRules(rules))
-	return faults.Err()
+	_, err := deliver.VetRendered(ctx, c, f, deliver.VetOptions{}, map[string][]fleet.RuleCheck{}, func() {})
+	return err
 }
 
 // outputStream is the standard output as a stream of messages.

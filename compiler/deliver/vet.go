@@ -74,7 +74,7 @@ func VetChanged(ctx context.Context, c *compiler.Compiler, options VetOptions, r
 	defer upToDate.Close()
 	checked := make([]VetResult, len(f.Clusters))
 	if render {
-		err = vetRendered(ctx, c, f, options, checked, rules, begin(len(f.Clusters)))
+		checked, err = VetRendered(ctx, c, f, options, rules, begin(len(f.Clusters)))
 	} else {
 		for i, cluster := range f.Clusters {
 			checked[i] = VetResult{Clusters: 1, Releases: len(cluster.Releases)}
@@ -117,9 +117,10 @@ func vetWithoutFaults(ctx context.Context, f *compiler.Fleet, loading error, opt
 	return faults.Err()
 }
 
-// vetRendered renders and checks the clusters. It sets their results and adds their rules to
-// those of the others, which it checks together.
-func vetRendered(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, options VetOptions, checked []VetResult, rules map[string][]fleet.RuleCheck, each func()) error {
+// VetRendered renders and checks the clusters, and calls each after each of them. It returns their
+// results, and adds their rules to those of the others, which it checks together.
+func VetRendered(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, options VetOptions, rules map[string][]fleet.RuleCheck, each func()) ([]VetResult, error) {
+	checked := make([]VetResult, len(f.Clusters))
 	var faults diag.List
 	i := 0
 	for found, err := range Vet(ctx, f, options) {
@@ -132,7 +133,7 @@ func vetRendered(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, o
 		each()
 	}
 	faults.Add(c.CheckRules(rules))
-	return faults.Err()
+	return checked, faults.Err()
 }
 
 // Vet compiles the clusters and yields their faults, including those of [Exports], and
