@@ -274,10 +274,9 @@ func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) 
 	if len(patterns) > 0 {
 		return nil, &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--from-plan takes the clusters from the plan", Hint: "name no clusters"}
 	}
-	for _, name := range []string{"plan", "stage", "release", "force-conflicts", "adopt", "adopt-forget", "strict", "prune-limit", "prune-protected", "wave"} {
-		if cmd.Flags().Changed(name) {
-			return nil, &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--from-plan does what the plan says, which --" + name + " would change", Hint: "plan again"}
-		}
+	if err := rejectFlags(cmd, "--from-plan does what the plan says, which %s would change", "plan again",
+		"plan", "stage", "release", "force-conflicts", "adopt", "adopt-forget", "strict", "prune-limit", "prune-protected", "wave"); err != nil {
+		return nil, err
 	}
 	return readPlan(o.path(a.fromPlan), a)
 }

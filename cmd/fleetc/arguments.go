@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/spf13/cobra"
 )
@@ -37,9 +39,14 @@ func exactlyOneArg(what string) cobra.PositionalArgs {
 
 // flagsNeed returns a fault if one of some flags is set, which need another that is not.
 func flagsNeed(cmd *cobra.Command, needed, hint string, names ...string) error {
+	return rejectFlags(cmd, "%s needs "+needed, hint, names...)
+}
+
+// rejectFlags returns a fault if one of some flags is set. It puts the flag into the message.
+func rejectFlags(cmd *cobra.Command, msg, hint string, names ...string) error {
 	for _, name := range names {
 		if cmd.Flags().Changed(name) {
-			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--" + name + " needs " + needed, Hint: hint}
+			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: fmt.Sprintf(msg, "--"+name), Hint: hint}
 		}
 	}
 	return nil

@@ -13,10 +13,8 @@ import (
 
 // refreshCharts runs chart add --refresh.
 func refreshCharts(cmd *cobra.Command, o *options, names []string) error {
-	for _, flag := range []string{"version", "repo", "name"} {
-		if cmd.Flags().Changed(flag) {
-			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--refresh takes no --" + flag, Hint: "leave it out: the packages have the versions"}
-		}
+	if err := rejectFlags(cmd, "--refresh takes no %s", "leave it out: the packages have the versions", "version", "repo", "name"); err != nil {
+		return err
 	}
 	refreshed, err := edit.RefreshCharts(cmd.Context(), o.compiler(), names...)
 	return errors.Join(writeResult(cmd, o, append([]edit.RefreshedChart{}, refreshed...), func(w io.Writer) { refreshText(w, refreshed) }), err)

@@ -138,15 +138,13 @@ func (e *exportOptions) checkFlags(cmd *cobra.Command, o *options) error {
 	case to[0] == "--out" && e.out == "":
 		return &diag.Diag{Code: diag.CodeFlagValue, Msg: "--out is empty", Hint: "name one, which may be ."}
 	}
-	for _, f := range []struct{ name, of string }{
-		{"branch", "--git"}, {"path", "--git"}, {"pr-branch", "--git"}, {"rollout", "--git"}, {"source", "--oci"}, {"revision", "--oci"},
-	} {
-		if cmd.Flags().Changed(f.name) && f.of != to[0] {
-			hint := fmt.Sprintf("leave it out, or export with %s instead of %s", f.of, to[0])
-			return &diag.Diag{Code: diag.CodeFlagCombination, Msg: "--" + f.name + " needs " + f.of, Hint: hint}
+	onlyWith := func(place string, names ...string) error {
+		if place == to[0] {
+			return nil
 		}
+		return flagsNeed(cmd, place, fmt.Sprintf("leave it out, or export with %s instead of %s", place, to[0]), names...)
 	}
-	if err := e.rollout.check(cmd); err != nil {
+	if err := cmp.Or(onlyWith("--git", "branch", "path", "pr-branch", "rollout"), onlyWith("--oci", "source", "revision"), e.rollout.check(cmd)); err != nil {
 		return err
 	}
 	if o.offline && to[0] != "--out" {

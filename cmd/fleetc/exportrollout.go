@@ -70,16 +70,8 @@ func (r *rolloutExport) check(cmd *cobra.Command) error {
 	if !r.on {
 		return flagsNeed(cmd, "--rollout", "leave it out", "reports", "report-age", "kubeconfig", "as", "as-group", "as-uid")
 	}
-	for _, name := range []string{"pr-branch", "shard", "selector", "environment"} {
-		if cmd.Flags().Changed(name) {
-			return &diag.Diag{
-				Code: diag.CodeFlagCombination,
-				Msg:  "--rollout and --" + name + " cannot be combined: the waves say which clusters get a change",
-				Hint: "leave one of them out; to ask people before a wave, write approve in it",
-			}
-		}
-	}
-	return nil
+	return rejectFlags(cmd, "--rollout and %s cannot be combined: the waves say which clusters get a change",
+		"leave one of them out; to ask people before a wave, write approve in it", "pr-branch", "shard", "selector", "environment")
 }
 
 // branchOptions returns the options of a rollout on a branch. An empty layout is that of the
