@@ -101,20 +101,16 @@ func (p *explanationWriter) values(e *query.ObjectExplanation) {
 			p.line("")
 		}
 		p.line("%s", part.title)
-		var rows []query.ValueDependency
+		var rows [][]string
 		for _, v := range of {
 			if len(e.Field) == 0 || part.how != origin.Holds || v.Value.State != fleet.Set || v.Secret {
-				rows = append(rows, v)
+				rows = append(rows, p.row(v))
 				continue
 			}
 			writeExplanation(&p.Builder, v.Value, "    ", p.name)
 			p.line("")
 		}
-		p.table(func(add func(cells ...string)) {
-			for _, v := range rows {
-				add(p.row(v)...)
-			}
-		})
+		p.table(rows)
 	}
 }
 

@@ -33,40 +33,26 @@ func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name fun
 	for l := range strings.Lines(e.Doc) {
 		p.line("    the chart says: %s", strings.TrimRight(l, "\n"))
 	}
-	if len(e.Layers) > 0 {
-		p.line("")
-		p.line("after each layer")
-		p.table(func(add func(cells ...string)) {
-			for _, l := range e.Layers {
-				add(l.Layer.Name, layerText(l.State, l.Value, e.Leaves))
-			}
-		})
+	var layers, lines, inside [][]string
+	for _, l := range e.Layers {
+		layers = append(layers, []string{l.Layer.Name, layerText(l.State, l.Value, e.Leaves)})
 	}
-	if len(e.Contributions) > 0 {
-		p.line("")
-		p.line("contributing lines")
-		p.table(func(add func(cells ...string)) {
-			for _, c := range e.Contributions {
-				p.contribution(add, "", "", c)
-			}
-		})
+	p.section("after each layer", layers)
+	for _, c := range e.Contributions {
+		lines = p.contribution(lines, "", "", c)
 	}
-	if len(e.Leaves) > 0 {
-		p.line("")
-		p.line("values inside, and their effective lines")
-		p.table(func(add func(cells ...string)) {
-			for _, l := range e.Leaves {
-				text, kind, place := fieldText(l.State, l.Value), "", ""
-				if l.State == fleet.Set || l.State == fleet.FromChart {
-					text = valueText(l.Value, maxLeafText)
-				}
-				if l.Effective != nil {
-					kind, place = p.kind(l.Effective), p.place(l.Effective)
-				}
-				add(strings.TrimPrefix(strings.TrimPrefix(l.Path, e.Path), "."), text, kind, place)
-			}
-		})
+	p.section("contributing lines", lines)
+	for _, l := range e.Leaves {
+		text, kind, place := fieldText(l.State, l.Value), "", ""
+		if l.State == fleet.Set || l.State == fleet.FromChart {
+			text = valueText(l.Value, maxLeafText)
+		}
+		if l.Effective != nil {
+			kind, place = p.kind(l.Effective), p.place(l.Effective)
+		}
+		inside = append(inside, []string{strings.TrimPrefix(strings.TrimPrefix(l.Path, e.Path), "."), text, kind, place})
 	}
+	p.section("values inside, and their effective lines", inside)
 	fmt.Fprint(w, p.String())
 }
 
@@ -90,19 +76,30 @@ func (p *explanationWriter) line(format string, args ...any) {
 	p.WriteString(strings.TrimRight(p.indent+fmt.Sprintf(format, args...), " ") + "\n")
 }
 
+// section writes a title and rows of cells in columns, unless there are none.
+func (p *explanationWriter) section(title string, rows [][]string) {
+	if len(rows) > 0 {
+		p.line("")
+		p.line("%s", title)
+		p.table(rows)
+	}
+}
+
 // table writes rows of cells in columns.
-func (p *explanationWriter) table(rows func(add func(cells ...string))) {
+func (p *explanationWriter) table(rows [][]string) {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	rows(func(cells ...string) { fmt.Fprintln(t, strings.Join(cells, "\t")) })
+	for _, cells := range rows {
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
+	}
 	_ = t.Flush() // a builder accepts all writes
 	for l := range strings.Lines(b.String()) {
 		p.line("    %s", strings.TrimRight(l, " \n"))
 	}
 }
 
-// contribution adds a line and, below it, its sources.
-func (p *explanationWriter) contribution(add func(cells ...string), indent, path string, c *fleet.Contribution) {
+// contribution adds the row of a line and, below it, those of its sources.
+func (p *explanationWriter) contribution(rows [][]string, indent, path string, c *fleet.Contribution) [][]string {
 	expr := c.Expr
 	switch {
 	case path != "":
@@ -110,13 +107,14 @@ func (p *explanationWriter) contribution(add func(cells ...string), indent, path
 	case c.Path != "":
 		expr = c.Path + ": " + expr
 	}
-	add(indent+p.place(c), p.kind(c), string(c.Role), expr)
+	rows = append(rows, []string{indent + p.place(c), p.kind(c), string(c.Role), expr})
 	for _, s := range c.From {
-		p.contribution(add, indent+"  ", s.Path, s.Contribution)
+		rows = p.contribution(rows, indent+"  ", s.Path, s.Contribution)
 	}
 	if c.More > 0 {
-		add(indent + "  " + fmt.Sprintf("and %d more", c.More))
+		rows = append(rows, []string{indent + "  " + fmt.Sprintf("and %d more", c.More)})
 	}
+	return rows
 }
 
 // kind returns the kind and layer of a line.
