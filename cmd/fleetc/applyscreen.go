@@ -24,10 +24,9 @@ type applyScreen struct {
 // A clusterProgress is the progress of one cluster.
 type clusterProgress struct {
 	cluster, stage string
-	done           int               // written objects of the stage
-	waits          []string          // IDs of awaited objects, the latest last
-	reasons        map[string]string // by object ID
-	note           string            // other current work
+	done           int           // written objects of the stage
+	waits          []apply.Event // about awaited objects, the latest last
+	note           string        // other current work
 }
 
 func newApplyScreen(w io.Writer, size func() (int, int), clusters []*applyCluster) *applyScreen {
@@ -62,12 +61,11 @@ func (s *applyScreen) tell(e apply.Event) {
 // any.
 func (u *clusterProgress) update(e apply.Event) string {
 	forget := func() {
-		delete(u.reasons, e.ID)
-		u.waits = slices.DeleteFunc(u.waits, func(id string) bool { return id == e.ID })
+		u.waits = slices.DeleteFunc(u.waits, func(w apply.Event) bool { return w.ID == e.ID })
 	}
 	switch e.What {
 	case "start":
-		*u = clusterProgress{cluster: u.cluster, stage: e.Stage, reasons: map[string]string{}}
+		*u = clusterProgress{cluster: u.cluster, stage: e.Stage}
 		return ""
 	case "create", "change", "replace":
 		u.done++
@@ -79,7 +77,7 @@ func (u *clusterProgress) update(e apply.Event) string {
 			return ""
 		}
 		forget()
-		u.waits, u.reasons[e.ID] = append(u.waits, e.ID), e.Text
+		u.waits = append(u.waits, e)
 		return ""
 	case "ready":
 		forget()
@@ -138,13 +136,13 @@ func (u *clusterProgress) text(todo int) string {
 	}
 	switch n := len(u.waits); {
 	case n > 0:
-		id := u.waits[n-1]
-		text += " waits for " + id
+		last := u.waits[n-1]
+		text += " waits for " + last.ID
 		if n > 1 {
 			text += fmt.Sprintf(" and %d more", n-1)
 		}
-		if r := u.reasons[id]; r != "" {
-			text += " (" + diag.Visible(r, diag.MaxText) + ")"
+		if last.Text != "" {
+			text += " (" + diag.Visible(last.Text, diag.MaxText) + ")"
 		}
 	case u.note != "":
 		text += " " + u.note

@@ -99,10 +99,7 @@ func shortCommit(v apply.Revision) string {
 }
 
 func shortDigest(digest string) string {
-	_, hash, ok := strings.Cut(digest, ":")
-	if !ok {
-		hash = digest
-	}
+	hash := digest[strings.Index(digest, ":")+1:]
 	return cell(hash[:min(len(hash), shortLength)])
 }
 

@@ -69,15 +69,10 @@ func runTest(cmd *cobra.Command, o *options, a *applyOptions, patterns []string)
 	if err != nil {
 		return err
 	}
-	return test(cmd, o, plans, a.parallel)
-}
-
-// test runs the tests of clusters and prints the results.
-func test(cmd *cobra.Command, o *options, plans []*deliver.ClusterPlan, parallel int) error {
 	results := []apply.Test{}
 	var faults diag.List
 	tell := func(e apply.Event) { fmt.Fprintln(cmd.ErrOrStderr(), eventText(e)) }
-	for tests, err := range deliver.Test(mayUndo(cmd.Context()), plans, parallel, tell) {
+	for tests, err := range deliver.Test(mayUndo(cmd.Context()), plans, a.parallel, tell) {
 		for _, t := range tests {
 			faults.Add(t.Err)
 		}
