@@ -52,19 +52,21 @@ func retriesFirst(clusters []*WaveCluster) []*WaveCluster {
 // Plans plans the selected clusters as [Plans] does, in the order of waves, and yields those
 // that get no change now after them, without plans. With preview, it plans all.
 func (r *Rollout) Plans(ctx context.Context, preview bool, key []byte) iter.Seq2[*ClusterPlan, error] {
-	turns, waves, hasWork := r.turns(), map[string]string{}, map[string]bool{}
+	turns, planned := r.turns(), map[string]*ClusterPlan{}
 	var now []*fleet.Cluster
 	var later []*ClusterPlan
 	for _, w := range r.Waves {
 		for _, c := range retriesFirst(w.Clusters) {
-			waves[c.ID], hasWork[c.ID] = w.Name, c.HasWork()
-			if waits := turns[c.ID]; preview && r.selected[c.ID] || r.selected[c.ID] && len(waits) == 0 {
-				now = append(now, c.Cluster)
-			} else if r.selected[c.ID] {
-				p := &ClusterPlan{Cluster: c.Cluster, Reached: true, Wave: w.Name, Waits: waits, Runs: !c.HasWork()}
-				if p.Runs {
-					p.Waits = nil
-				}
+			if !r.selected[c.ID] {
+				continue
+			}
+			p := &ClusterPlan{Cluster: c.Cluster, Reached: true, Wave: w.Name, Runs: !c.HasWork()}
+			if !p.Runs {
+				p.Waits = turns[c.ID]
+			}
+			if preview || len(turns[c.ID]) == 0 {
+				now, planned[c.ID] = append(now, c.Cluster), p
+			} else {
 				later = append(later, p)
 			}
 		}
@@ -72,10 +74,7 @@ func (r *Rollout) Plans(ctx context.Context, preview bool, key []byte) iter.Seq2
 	return func(yield func(*ClusterPlan, error) bool) {
 		for p, err := range plansOn(ctx, r.Fleet, now, r.servers, r.options, key) {
 			if p != nil {
-				p.Wave = waves[p.Cluster.ID]
-				if hasWork[p.Cluster.ID] {
-					p.Waits = turns[p.Cluster.ID]
-				}
+				p.Wave, p.Waits = planned[p.Cluster.ID].Wave, planned[p.Cluster.ID].Waits
 			}
 			if !yield(p, err) {
 				return
