@@ -62,8 +62,7 @@ func (s Servers) Of(id string) Server {
 // connectClusters starts to connect to all clusters. If ctx ends first, connections have its
 // error. readOnly is for commands that never write.
 func connectClusters(ctx context.Context, clusters []*fleet.Cluster, a cluster.Access, readOnly bool) Servers {
-	const atATime = 16 // more than CPUs, since connecting is mostly waiting
-	slots := make(chan struct{}, atATime)
+	slots := make(chan struct{}, readAtATime)
 	out := Servers{}
 	for _, c := range clusters {
 		connected := make(chan Server, 1)

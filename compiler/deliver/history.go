@@ -68,14 +68,13 @@ func Records(ctx context.Context, c *compiler.Compiler, o ApplyOptions, patterns
 
 // records reads the inventories of all clusters of the evaluation, sorted by ID.
 func records(ctx context.Context, e compiler.Evaluation, o ApplyOptions) ([]*ClusterRecord, error) {
-	const atATime = 16 // more than CPUs, since requests are mostly waiting
 	all := e.All().Clusters
 	slices.SortFunc(all, func(a, b *fleet.Cluster) int { return cmp.Compare(a.ID, b.ID) })
 	faults := CheckContexts(all, e.Faults)
 	valid := slices.DeleteFunc(slices.Clone(all), func(c *fleet.Cluster) bool { return fleet.FaultsOf(c.ID, faults) != nil })
 	servers := ConnectAll(ctx, valid, o.Access, false)
 	out := make([]*ClusterRecord, len(all))
-	err := par.ForEach(ctx, atATime, len(all), func(ctx context.Context, i int) error {
+	err := par.ForEach(ctx, readAtATime, len(all), func(ctx context.Context, i int) error {
 		out[i] = readRecord(ctx, all[i], servers.Of(all[i].ID), e.Module, fleet.FaultsOf(all[i].ID, faults))
 		return ctx.Err()
 	})

@@ -188,13 +188,12 @@ func (r *Rollout) Read(ctx context.Context) error {
 
 // read reads the state of the first n waves, and the records of all waves.
 func (r *Rollout) read(ctx context.Context, n int) error {
-	const atATime = 16 // more than CPUs, since requests are mostly waiting
 	var clusters []*WaveCluster
 	for _, w := range r.Waves[:n] {
 		clusters = append(clusters, w.Clusters...)
 	}
 	statuses := make([]*Status, len(clusters))
-	if err := par.ForEach(ctx, atATime, len(clusters), func(ctx context.Context, i int) error {
+	if err := par.ForEach(ctx, readAtATime, len(clusters), func(ctx context.Context, i int) error {
 		statuses[i] = r.status(ctx, clusters[i].Cluster)
 		return ctx.Err()
 	}); err != nil {
@@ -204,7 +203,7 @@ func (r *Rollout) read(ctx context.Context, n int) error {
 		r.Statuses[s.Cluster.ID] = s
 		r.setState(clusters[i], s)
 	}
-	return par.ForEach(ctx, atATime, len(r.Waves), func(ctx context.Context, i int) error {
+	return par.ForEach(ctx, readAtATime, len(r.Waves), func(ctx context.Context, i int) error {
 		w := r.Waves[i]
 		if len(w.Clusters) == 0 {
 			return nil
