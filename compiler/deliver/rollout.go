@@ -210,7 +210,7 @@ func (r *Rollout) read(ctx context.Context, n int) error {
 		}
 		s := r.servers.Of(w.Clusters[0].ID)
 		if w.RecordErr = s.Err; s.Err == nil {
-			w.Record, w.RecordErr = readWaveRecord(ctx, s.Live, r.RolloutState.Fleet, w.Name)
+			_, w.Record, w.RecordErr = readWaveRecord(ctx, s.Live, r.RolloutState.Fleet, w.Name)
 		}
 		return ctx.Err()
 	})

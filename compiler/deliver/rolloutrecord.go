@@ -39,14 +39,9 @@ func (m *WaveMark) Text(what string) string {
 	return s
 }
 
-// readWaveRecord reads the record of a wave from its first cluster. Without one, the record is
-// empty.
-func readWaveRecord(ctx context.Context, c *cluster.Cluster, module, wave string) (WaveRecord, error) {
-	_, r, err := readWaveRecordObject(ctx, c, module, wave)
-	return r, err
-}
-
-func readWaveRecordObject(ctx context.Context, c *cluster.Cluster, module, wave string) (o *unstructured.Unstructured, r WaveRecord, err error) {
+// readWaveRecord reads the record of a wave from its first cluster, and the object that has it.
+// Without one, the record is empty.
+func readWaveRecord(ctx context.Context, c *cluster.Cluster, module, wave string) (o *unstructured.Unstructured, r WaveRecord, err error) {
 	o, err = c.Object(ctx, apply.RolloutRef(module))
 	if o == nil || err != nil {
 		return nil, r, err
@@ -71,7 +66,7 @@ func readWaveRecordObject(ctx context.Context, c *cluster.Cluster, module, wave 
 func changeWaveRecord(ctx context.Context, c *cluster.Cluster, module, wave string, change func(*WaveRecord)) (bool, error) {
 	const tries = 5 // other processes may change other waves
 	for try := 1; ; try++ {
-		o, r, err := readWaveRecordObject(ctx, c, module, wave)
+		o, r, err := readWaveRecord(ctx, c, module, wave)
 		if err != nil {
 			return false, err
 		}

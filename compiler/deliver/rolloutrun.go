@@ -188,7 +188,7 @@ func (g *waveGuard) mayStart(ctx context.Context, c *fleet.Cluster) error {
 	}
 	now := *g.wave
 	if s := g.rollout.servers.Of(now.Clusters[0].ID); s.Err == nil {
-		now.Record, now.RecordErr = readWaveRecord(ctx, s.Live, g.rollout.RolloutState.Fleet, now.Name)
+		_, now.Record, now.RecordErr = readWaveRecord(ctx, s.Live, g.rollout.RolloutState.Fleet, now.Name)
 	}
 	waits := slices.DeleteFunc(now.OwnWaits(), func(w Wait) bool { return w.Reason == ForCluster })
 	if len(waits) > 0 {

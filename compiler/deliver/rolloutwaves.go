@@ -235,11 +235,7 @@ func (w *Wave) stops(digest string) []Wait {
 // Held returns the text of the pause and the abort that hold for the wave, empty if there is
 // none.
 func (w *Wave) Held() string {
-	var texts []string
-	for _, s := range w.stops(w.Digest()) {
-		texts = append(texts, s.Text)
-	}
-	return strings.Join(texts, "; ")
+	return (&WaitError{w.stops(w.Digest())}).Error()
 }
 
 // frozenWait returns what a frozen cluster waits for.
