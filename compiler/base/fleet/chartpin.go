@@ -9,11 +9,7 @@ type ChartPin struct {
 	Digest       string            `json:"digest"`
 	Schemas      map[string]string `json:"schemas"`
 	Dependencies map[string]string `json:"dependencies"`
-	Git          struct {
-		URL  string `json:"url"`
-		Ref  string `json:"ref"`
-		Path string `json:"path"`
-	} `json:"git"`
+	Git          GitRef            `json:"git"`
 }
 
 // Ref returns the chart that the pin refers to.
@@ -22,7 +18,7 @@ func (c ChartPin) Ref() ChartRef {
 		c.Version = "" // the version only selects the commit
 	}
 	return ChartRef{
-		Path: c.Path, Repo: c.Repo, Name: c.Name, Version: c.Version, Digest: c.Digest, Git: GitRef(c.Git),
+		Path: c.Path, Repo: c.Repo, Name: c.Name, Version: c.Version, Digest: c.Digest, Git: c.Git,
 		Schemas: NewDigests(c.Schemas), Dependencies: NewDigests(c.Dependencies),
 	}
 }

@@ -232,9 +232,9 @@ func (d Digests) All() iter.Seq2[string, string] {
 
 // A GitRef is a directory of a git repository at a commit.
 type GitRef struct {
-	URL  string
-	Ref  string // a commit, tag or branch
-	Path string // directory of the chart; empty for the root
+	URL  string `json:"url"`
+	Ref  string `json:"ref"`            // a commit, tag or branch
+	Path string `json:"path,omitempty"` // directory of the chart; empty for the root
 }
 
 // String returns the location and, except for a path, @ and the version.

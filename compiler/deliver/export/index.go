@@ -41,20 +41,13 @@ type Index struct {
 // An IndexChart identifies the chart of a release: by path, by repo, name and
 // version, or by git.
 type IndexChart struct {
-	Release string   `json:"release"`
-	Path    string   `json:"path,omitempty"` // below the root of the fleet
-	Repo    string   `json:"repo,omitempty"`
-	Name    string   `json:"name,omitempty"`
-	Version string   `json:"version,omitempty"`
-	Git     IndexGit `json:"git,omitzero"`
-	Digest  string   `json:"digest"` // digest of the chart's content
-}
-
-// An IndexGit is a directory of a git repository.
-type IndexGit struct {
-	URL  string `json:"url"`
-	Ref  string `json:"ref"`
-	Path string `json:"path,omitempty"`
+	Release string       `json:"release"`
+	Path    string       `json:"path,omitempty"` // below the root of the fleet
+	Repo    string       `json:"repo,omitempty"`
+	Name    string       `json:"name,omitempty"`
+	Version string       `json:"version,omitempty"`
+	Git     fleet.GitRef `json:"git,omitzero"`
+	Digest  string       `json:"digest"` // digest of the chart's content
 }
 
 // An IndexObject is an object with its file.
@@ -93,7 +86,7 @@ func (t *Tree) newIndex(b *fleet.Bundle, files []string) *Index {
 	for i, pin := range b.Charts {
 		ref := pin.Chart
 		idx.Charts[i] = IndexChart{
-			Release: pin.Release, Path: ref.Path, Repo: ref.Repo, Name: ref.Name, Version: ref.Version, Git: IndexGit(ref.Git), Digest: ref.Digest,
+			Release: pin.Release, Path: ref.Path, Repo: ref.Repo, Name: ref.Name, Version: ref.Version, Git: ref.Git, Digest: ref.Digest,
 		}
 	}
 	for i, o := range b.Objects {
