@@ -87,23 +87,11 @@ func whole(beginning string) string {
 // forms returns the full names of an image, that of a container runtime first:
 // docker.io/library/nginx and docker.io/nginx for nginx.
 func forms(name string) []string {
-	first, rest, slash := strings.Cut(name, "/")
-	switch {
-	case !slash:
-		rest = name
-	case first == "index.docker.io" || first+"/" == hub:
-	case fleet.HasRegistry(name):
-		return []string{name}
-	default:
-		rest = name
+	full := fleet.FullImageName(name)
+	if path, ok := strings.CutPrefix(full, library); ok {
+		return []string{full, hub + path}
 	}
-	if path, ok := strings.CutPrefix(rest, "library/"); ok {
-		return []string{hub + rest, hub + path}
-	}
-	if !strings.Contains(rest, "/") {
-		return []string{library + rest, hub + rest}
-	}
-	return []string{hub + rest}
+	return []string{full}
 }
 
 // rename renames the images of an object of a built-in kind. It reports whether
