@@ -32,14 +32,12 @@ type cronField struct {
 	words     []string // names of the values from low on
 }
 
-func cronFields() [5]cronField {
-	return [5]cronField{
-		{"minute", 0, 59, nil},
-		{"hour", 0, 23, nil},
-		{"day", 1, 31, nil},
-		{"month", 1, 12, []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}},
-		{"weekday", 0, 6, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
-	}
+var cronFields = [5]cronField{
+	{"minute", 0, 59, nil},
+	{"hour", 0, 23, nil},
+	{"day", 1, 31, nil},
+	{"month", 1, 12, []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}},
+	{"weekday", 0, 6, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
 }
 
 // scheduleFault returns the error in a schedule, or an empty string.
@@ -58,11 +56,10 @@ func scheduleFault(text string) string {
 		return "after @ comes yearly, monthly, weekly, daily, hourly or every"
 	}
 	given := strings.Fields(text)
-	fields := cronFields()
-	if len(given) != len(fields) {
+	if len(given) != len(cronFields) {
 		return "it has " + strconv.Itoa(len(given)) + " parts, not five"
 	}
-	for i, f := range fields {
+	for i, f := range cronFields {
 		for part := range strings.SplitSeq(given[i], ",") {
 			if part != "" && !f.takes(part) {
 				return shorten(part) + " is not a valid " + f.name + ": use " + strconv.Itoa(f.low) + " to " + strconv.Itoa(f.high)

@@ -37,7 +37,7 @@ func (w *walk) data(definition string, m map[string]any) {
 		return
 	}
 	kind, _ := m["type"].(string)
-	for _, key := range secretKeys(kind) {
+	for _, key := range secretKeys[kind] {
 		_, inData := mapOf(m["data"])[key]
 		_, inText := mapOf(m["stringData"])[key]
 		if !inData && !inText {
@@ -55,17 +55,10 @@ func sizeOf(text string, encoded bool) int {
 	return (len(text) - strings.Count(text, "\n") - strings.Count(text, "\r") - strings.Count(text, "=")) * 3 / 4
 }
 
-// secretKeys returns the required keys for a type of Secret.
-func secretKeys(kind string) []string {
-	switch kind {
-	case "kubernetes.io/tls":
-		return []string{"tls.crt", "tls.key"}
-	case "kubernetes.io/dockerconfigjson":
-		return []string{".dockerconfigjson"}
-	case "kubernetes.io/dockercfg":
-		return []string{".dockercfg"}
-	case "kubernetes.io/ssh-auth":
-		return []string{"ssh-privatekey"}
-	}
-	return nil
+// secretKeys are the required keys by type of Secret.
+var secretKeys = map[string][]string{
+	"kubernetes.io/tls":              {"tls.crt", "tls.key"},
+	"kubernetes.io/dockerconfigjson": {".dockerconfigjson"},
+	"kubernetes.io/dockercfg":        {".dockercfg"},
+	"kubernetes.io/ssh-auth":         {"ssh-privatekey"},
 }

@@ -174,40 +174,19 @@ func needsSpec(s *kube.Schema, m map[string]any) bool {
 	return slices.ContainsFunc(spec.Required, func(f string) bool { return !takesZero(spec.Name, f) })
 }
 
-// takesZero reports whether the API server accepts the zero value for a missing
-// field that the OpenAPI document requires. The list comes from requests to an
-// API server for each field.
-func takesZero(definition, field string) bool {
-	switch definition {
-	case core + "HTTPHeader", core + "Sysctl":
-		return field == "value"
-	case core + "Event":
-		return field == "metadata"
-	case core + "ISCSIVolumeSource", core + "ISCSIPersistentVolumeSource":
-		return field == "lun"
-	case core + "LimitRangeSpec":
-		return field == "limits"
-	case core + "PreferredSchedulingTerm":
-		return field == "preference"
-	case core + "SleepAction":
-		return field == "seconds"
-	case core + "TypedLocalObjectReference":
-		return field == "kind"
-	case batch + "PodFailurePolicy":
-		return field == "rules"
-	case storage + "CSIDriver", storage + "CSINode":
-		return field == "spec"
-	case storage + "CSINodeSpec":
-		return field == "drivers"
-	case storage + "TokenRequest":
-		return field == "audience"
-	case meta + "GroupResource":
-		return field == "group"
-	case extensions + "CustomResourceDefinitionVersion":
-		return field == "served" || field == "storage"
-	}
-	return false
+// zeroFields are the fields by definition for which the API server accepts the zero value
+// when they are missing, although the OpenAPI document requires them. The list comes from
+// requests to an API server for each field.
+var zeroFields = map[string][]string{
+	core + "HTTPHeader": {"value"}, core + "Sysctl": {"value"}, core + "Event": {"metadata"}, core + "LimitRangeSpec": {"limits"},
+	core + "ISCSIVolumeSource": {"lun"}, core + "ISCSIPersistentVolumeSource": {"lun"}, core + "PreferredSchedulingTerm": {"preference"},
+	core + "SleepAction": {"seconds"}, core + "TypedLocalObjectReference": {"kind"}, batch + "PodFailurePolicy": {"rules"},
+	storage + "CSIDriver": {"spec"}, storage + "CSINode": {"spec"}, storage + "CSINodeSpec": {"drivers"}, storage + "TokenRequest": {"audience"},
+	meta + "GroupResource": {"group"}, extensions + "CustomResourceDefinitionVersion": {"served", "storage"},
 }
+
+// takesZero reports whether the API server accepts the zero value for a missing required field.
+func takesZero(definition, field string) bool { return slices.Contains(zeroFields[definition], field) }
 
 // unknownField reports an unknown field.
 func (w *walk) unknownField(s *kube.Schema, field string) {
