@@ -110,7 +110,7 @@ func (r *HealthRules) Judge(o fleet.Object) HealthVerdict {
 		return rl.judge(o.Unstructured)
 	}
 	gk := o.GroupVersionKind().GroupKind()
-	if judge := builtin(gk); judge != nil {
+	if judge := builtin[gk.String()]; judge != nil {
 		return judge(o.Unstructured)
 	}
 	v := customResource(o.Unstructured)

@@ -4,39 +4,23 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// builtin returns the judge of a Kubernetes kind, nil for kinds that are judged by
-// their conditions.
-func builtin(gk schema.GroupKind) func(*unstructured.Unstructured) HealthVerdict {
-	switch gk.String() {
-	case "Deployment.apps":
-		return onceSeen(deploymentVerdict)
-	case "StatefulSet.apps":
-		return onceSeen(statefulSet)
-	case "DaemonSet.apps":
-		return onceSeen(daemonSet)
-	case "ReplicaSet.apps", "ReplicationController":
-		return onceSeen(replicaSet)
-	case "Job.batch":
-		return job
-	case "Pod":
-		return pod
-	case "Service":
-		return service
-	case "PersistentVolumeClaim":
-		return claim
-	case "PersistentVolume":
-		return volume
-	case "HorizontalPodAutoscaler.autoscaling":
-		return autoscaler
-	case "CustomResourceDefinition.apiextensions.k8s.io":
-		return crd
-	case "APIService.apiregistration.k8s.io":
-		return apiService
-	}
-	return nil
+// builtin are the judges of Kubernetes' kinds. Other kinds are judged by their conditions.
+var builtin = map[string]func(*unstructured.Unstructured) HealthVerdict{
+	"Deployment.apps":                     onceSeen(deploymentVerdict),
+	"StatefulSet.apps":                    onceSeen(statefulSet),
+	"DaemonSet.apps":                      onceSeen(daemonSet),
+	"ReplicaSet.apps":                     onceSeen(replicaSet),
+	"ReplicationController":               onceSeen(replicaSet),
+	"Job.batch":                           job,
+	"Pod":                                 pod,
+	"Service":                             service,
+	"PersistentVolumeClaim":               claim,
+	"PersistentVolume":                    volume,
+	"HorizontalPodAutoscaler.autoscaling": autoscaler,
+	"CustomResourceDefinition.apiextensions.k8s.io": crd,
+	"APIService.apiregistration.k8s.io":             apiService,
 }
 
 // outdatedStatus returns the verdict on an object whose status describes an earlier

@@ -62,11 +62,10 @@ const (
 // A ListType decides how the items of lists are matched in a merge.
 type ListType string
 
-// Types of a list.
+// Types of a list. The items of others are not matched: the list is replaced.
 const (
-	ListAtomic ListType = "atomic" // not matched: the list is replaced
-	ListSet    ListType = "set"    // by value
-	ListMap    ListType = "map"    // by the fields in ListKeys
+	ListSet ListType = "set" // by value
+	ListMap ListType = "map" // by the fields in ListKeys
 )
 
 // schemas are the schemas of one minor version.
