@@ -30,7 +30,17 @@ func (e *SOPSEditor) Document() ([]byte, error) {
 		}
 		plain[l.node] = plainScalar(l.node, text)
 	}
-	top := e.decryptedTree(f.top, nil, plain)
+	top := copyTree(f.top, plain)
+	f.eachComment(top, nil, func(_ *yaml.Node, keys []string, comment string) string {
+		return encryptedComment.ReplaceAllStringFunc(comment, func(text string) string {
+			plain, aad, ok := e.comment(text, keys)
+			if !ok {
+				return text
+			}
+			e.comments[aad+string(plain)] = text
+			return string(plain)
+		})
+	})
 	i := slices.IndexFunc(top.Content, func(n *yaml.Node) bool { return n.Value == "sops" })
 	top.Content = slices.Delete(top.Content, i, i+2)
 	return (&SOPSFile{text: f.text, top: top}).encode()
@@ -59,36 +69,21 @@ func plainScalar(n *yaml.Node, text []byte) yaml.Node {
 	return out
 }
 
-// decryptedTree returns a copy of a tree with plain scalars and comments. keys is its path
-// without list indices.
-func (e *SOPSEditor) decryptedTree(n *yaml.Node, keys []string, plain map[*yaml.Node]yaml.Node) *yaml.Node {
+// copyTree returns a copy of a tree with plain scalars.
+func copyTree(n *yaml.Node, plain map[*yaml.Node]yaml.Node) *yaml.Node {
 	out := *n
 	if scalar, ok := plain[n]; ok {
 		out = scalar
 	}
-	for _, comment := range []*string{&out.HeadComment, &out.LineComment, &out.FootComment} {
-		*comment = encryptedComment.ReplaceAllStringFunc(*comment, func(text string) string {
-			plain, aad, ok := e.comment(text, keys)
-			if !ok {
-				return text
-			}
-			e.comments[aad+string(plain)] = text
-			return string(plain)
-		})
-	}
 	out.Content = make([]*yaml.Node, len(n.Content))
 	for i, inner := range n.Content {
-		path := keys
-		if n.Kind == yaml.MappingNode && i%2 == 1 {
-			path = append(slices.Clone(keys), n.Content[i-1].Value)
-		}
-		out.Content[i] = e.decryptedTree(inner, path, plain)
+		out.Content[i] = copyTree(inner, plain)
 	}
 	return &out
 }
 
-// comment decrypts a comment, and returns the path that authenticates it: that of the map
-// or list around it, which is a prefix of the path of its node.
+// comment decrypts a comment, and returns the path that authenticates it: that of a map or
+// list around it.
 func (e *SOPSEditor) comment(text string, keys []string) (plain []byte, aad string, ok bool) {
 	for length := len(keys); length >= 0; length-- {
 		aad = authenticated(keys[:length])
@@ -137,7 +132,12 @@ func (e *SOPSEditor) Replace(document []byte) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	e.sealComments(top, nil, encrypts)
+	f.eachComment(top, nil, func(_ *yaml.Node, keys []string, comment string) string {
+		if !encrypts(keys) {
+			return comment
+		}
+		return e.sealComment(comment, keys)
+	})
 	name := &yaml.Node{}
 	name.SetString("sops")
 	top.Content = append(top.Content, name, f.sops)
@@ -195,28 +195,15 @@ func typeOf(n *yaml.Node) string {
 // commentLine matches a line of a comment: the number sign, and the text that SOPS encrypts.
 var commentLine = regexp.MustCompile(`(?m)^(\s*#)(.+)$`)
 
-// sealComments encrypts the comments of a tree where values are encrypted. keys is the path
-// of the map or list around the node.
-func (e *SOPSEditor) sealComments(n *yaml.Node, keys []string, encrypts func(keys []string) bool) {
-	for _, comment := range []*string{&n.HeadComment, &n.LineComment, &n.FootComment} {
-		if !encrypts(keys) {
-			continue
+// sealComment encrypts a comment of a map or list with a path.
+func (e *SOPSEditor) sealComment(comment string, keys []string) string {
+	return commentLine.ReplaceAllStringFunc(comment, func(line string) string {
+		m := commentLine.FindStringSubmatch(line)
+		if same, ok := e.comments[authenticated(keys)+m[2]]; ok {
+			return m[1] + same
 		}
-		*comment = commentLine.ReplaceAllStringFunc(*comment, func(line string) string {
-			m := commentLine.FindStringSubmatch(line)
-			if same, ok := e.comments[authenticated(keys)+m[2]]; ok {
-				return m[1] + same
-			}
-			return m[1] + e.sealer().seal([]byte(m[2]), "comment", authenticated(keys))
-		})
-	}
-	for i, inner := range n.Content {
-		path := keys
-		if n.Kind == yaml.MappingNode && i%2 == 1 && inner.Kind != yaml.ScalarNode {
-			path = append(slices.Clone(keys), n.Content[i-1].Value)
-		}
-		e.sealComments(inner, path, encrypts)
-	}
+		return m[1] + e.sealer().seal([]byte(m[2]), "comment", authenticated(keys))
+	})
 }
 
 // yamlLine matches the line in an error of the YAML decoder.

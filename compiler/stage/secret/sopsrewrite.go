@@ -2,6 +2,7 @@ package secret
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -31,48 +32,43 @@ func (e *SOPSEditor) reencrypt(fresh encrypter) error {
 		kind := encryptedValue.FindStringSubmatch(l.node.Value)[4]
 		l.node.Value = fresh.seal(text, kind, authenticated(l.keys))
 	}
-	return e.reencryptTree(e.file.top, nil, fresh)
-}
-
-// reencryptTree encrypts the comments of a tree with another data key. keys is its path
-// without list indices.
-func (e *SOPSEditor) reencryptTree(n *yaml.Node, keys []string, fresh encrypter) error {
-	if err := e.reencryptComments(n, keys, fresh); err != nil || n == e.file.sops {
-		return err
-	}
-	for i, inner := range n.Content {
-		path := keys
-		if n.Kind == yaml.MappingNode && i%2 == 1 {
-			path = append(slices.Clone(keys), n.Content[i-1].Value)
-		}
-		if err := e.reencryptTree(inner, path, fresh); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// reencryptComments encrypts the comments of a node with another data key.
-func (e *SOPSEditor) reencryptComments(n *yaml.Node, keys []string, fresh encrypter) error {
 	var fault error
-	texts := []*string{&n.HeadComment, &n.LineComment, &n.FootComment}
-	if isComment(n) {
-		texts = append(texts, &n.Value)
-	}
-	for _, comment := range texts {
-		*comment = encryptedComment.ReplaceAllStringFunc(*comment, func(text string) string {
+	e.file.eachComment(e.file.top, nil, func(n *yaml.Node, keys []string, comment string) string {
+		return encryptedComment.ReplaceAllStringFunc(comment, func(text string) string {
 			if plain, aad, ok := e.comment(text, keys); ok {
 				return fresh.seal(plain, "comment", aad)
 			}
-			fault = &diag.Diag{
+			fault = cmp.Or(fault, error(&diag.Diag{
 				Code: diag.CodeSOPSFile,
 				At:   []diag.Pos{e.file.pos(n)}, Msg: "an encrypted comment is damaged, or belongs to another place",
 				Hint: "remove it, or restore the file from version control",
-			}
+			}))
 			return text
 		})
-	}
+	})
 	return fault
+}
+
+// eachComment replaces the comments of a tree, without those in the metadata of SOPS. keys is
+// the path of the map or list around the node, without list indices.
+func (f *SOPSFile) eachComment(n *yaml.Node, keys []string, replace func(n *yaml.Node, keys []string, comment string) string) {
+	comments := []*string{&n.HeadComment, &n.LineComment, &n.FootComment}
+	if isComment(n) {
+		comments = append(comments, &n.Value)
+	}
+	for _, comment := range comments {
+		*comment = replace(n, keys, *comment)
+	}
+	if n == f.sops {
+		return
+	}
+	for i, inner := range n.Content {
+		path := keys
+		if n.Kind == yaml.MappingNode && i%2 == 1 && inner.Kind != yaml.ScalarNode {
+			path = append(slices.Clone(keys), n.Content[i-1].Value)
+		}
+		f.eachComment(inner, path, replace)
+	}
 }
 
 // encode writes the tree in the form of the file: JSON, or YAML with its indentation.
