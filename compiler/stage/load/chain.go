@@ -35,14 +35,10 @@ func LoadChain(dir, pattern string, edits Edits) (*Chain, error) {
 		return nil, err
 	}
 	if len(leaves) > 1 {
-		ids := make([]string, len(leaves))
-		for i, l := range leaves {
-			ids[i] = idOf(l)
-		}
 		return nil, &diag.Diag{
 			Code: diag.CodeSeveralMatches,
 			Msg:  fmt.Sprintf("%s selects %d clusters, and only one can be explained at a time", pattern, len(leaves)),
-			Hint: "write one of " + strings.Join(ids, ", "),
+			Hint: "write one of " + strings.Join(idsOf(leaves), ", "),
 		}
 	}
 	var dirs []string

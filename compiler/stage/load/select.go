@@ -27,11 +27,7 @@ func selectLeaves(leaves, patterns []string) ([]string, error) {
 			Hint: "write environments/<environment>/<cluster>/cluster.cue with cluster: {name: ..., kubernetes: ...}",
 		}
 	}
-	ids := make([]string, len(leaves))
-	for i, l := range leaves {
-		ids[i] = idOf(l)
-	}
-	selected, err := Select(ids, patterns)
+	selected, err := Select(idsOf(leaves), patterns)
 	return slices.DeleteFunc(slices.Clone(leaves), func(l string) bool { return !slices.Contains(selected, idOf(l)) }), err
 }
 

@@ -250,12 +250,12 @@ func ClusterIDs(root string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.clusterIDs(), nil
+	return idsOf(t.leaves()), nil
 }
 
-func (t *tree) clusterIDs() []string {
-	var ids []string
-	for _, dir := range t.leaves() {
+// idsOf returns the IDs of the clusters in directories.
+func idsOf(leaves []string) (ids []string) {
+	for _, dir := range leaves {
 		ids = append(ids, idOf(dir))
 	}
 	return ids
