@@ -58,26 +58,17 @@ func Sources(root string) (map[string]fleet.RemoteSource, error) {
 
 // A sourcePin is the pin of one address, as the file has it.
 type sourcePin struct {
-	Digest string `json:"digest"`
-	Chart  struct {
-		Repo         string            `json:"repo"`
-		Name         string            `json:"name"`
-		Version      string            `json:"version"`
-		Dependencies map[string]string `json:"dependencies"`
-	} `json:"chart"`
-	Git struct {
-		URL  string   `json:"url"`
-		Ref  string   `json:"ref"`
-		Path string   `json:"path"`
+	Digest string         `json:"digest"`
+	Chart  fleet.ChartPin `json:"chart"`
+	Git    struct {
+		fleet.GitRef
 		Dirs []string `json:"dirs"`
 	} `json:"git"`
 }
 
 // source returns the pinned source.
 func (p *sourcePin) source(address string) fleet.RemoteSource {
-	src := fleet.RemoteSource{
-		Address: address, Digest: p.Digest, Dirs: p.Git.Dirs, Git: fleet.GitRef{URL: p.Git.URL, Ref: p.Git.Ref, Path: p.Git.Path},
-	}
+	src := fleet.RemoteSource{Address: address, Digest: p.Digest, Dirs: p.Git.Dirs, Git: p.Git.GitRef}
 	if c := p.Chart; c.Repo != "" {
 		src.Chart = fleet.ChartRef{Repo: c.Repo, Name: c.Name, Version: c.Version, Digest: p.Digest, Dependencies: fleet.NewDigests(c.Dependencies)}
 	}
