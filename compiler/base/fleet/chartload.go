@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -11,6 +12,15 @@ import (
 
 // SchemaHint is the hint for a chart whose values.schema.json cannot be used.
 const SchemaHint = "correct the values.schema.json of the chart, or use another version of the chart"
+
+// LoadChart parses the files of a chart with Helm's loader.
+func LoadChart(files []File) (*chart.Chart, error) {
+	buffered := make([]*loader.BufferedFile, len(files))
+	for i, f := range files {
+		buffered[i] = &loader.BufferedFile{Name: f.Name, Data: f.Data}
+	}
+	return loader.LoadFiles(buffered)
+}
 
 // UnloadableChart returns the code, the message and the hint of a fault for an error of
 // Helm's loader of charts.

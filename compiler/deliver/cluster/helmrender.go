@@ -45,7 +45,7 @@ type HelmRendering struct {
 // anything. Lookups read the cluster; apiVersions are added to the API versions
 // that it serves.
 func (r *HelmRun) Render(ctx context.Context, state *HelmState, to HelmReleaseSpec, apiVersions []string) (*HelmRendering, error) {
-	ch, err := load(to.Chart)
+	ch, err := fleet.LoadChart(to.Chart.Files)
 	if err != nil {
 		return nil, r.fault(err)
 	}
@@ -154,7 +154,7 @@ func packedSize(r *release.Release) (int, error) {
 
 // StoredChartSize returns the size of a record with a chart alone, in bytes.
 func StoredChartSize(ch *fleet.Chart) (int, error) {
-	loaded, err := load(ch)
+	loaded, err := fleet.LoadChart(ch.Files)
 	if err != nil {
 		return 0, fmt.Errorf("load the chart %s: %w", ch.Ref.Name, err)
 	}

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -119,7 +117,7 @@ type HelmReleaseSpec struct {
 // treats a pending operation as interrupted. It leaves the CRDs in the chart's crds
 // directory to the caller.
 func (r *HelmRun) Apply(ctx context.Context, before *HelmState, to HelmReleaseSpec) error {
-	ch, err := load(to.Chart)
+	ch, err := fleet.LoadChart(to.Chart.Files) // a copy that Helm may modify
 	if err != nil {
 		return r.fault(err)
 	}
@@ -187,13 +185,4 @@ func (r *HelmRun) Test(ctx context.Context) error {
 		return err
 	}
 	return r.fault(r.test(cfg))
-}
-
-// load loads a chart as a copy that Helm may modify.
-func load(ch *fleet.Chart) (*chart.Chart, error) {
-	files := make([]*loader.BufferedFile, len(ch.Files))
-	for i, f := range ch.Files {
-		files[i] = &loader.BufferedFile{Name: f.Name, Data: f.Data}
-	}
-	return loader.LoadFiles(files)
 }

@@ -27,7 +27,6 @@ import (
 	"time"
 
 	helm "helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -278,11 +277,7 @@ func remoteFiles(ref fleet.ChartRef, data []byte) ([]fleet.File, error) {
 
 // load parses the files as a chart with Helm's loader.
 func load(ref fleet.ChartRef, files []fleet.File) (*helm.Chart, error) {
-	buffered := make([]*loader.BufferedFile, len(files))
-	for i, f := range files {
-		buffered[i] = &loader.BufferedFile{Name: f.Name, Data: f.Data}
-	}
-	c, err := loader.LoadFiles(buffered)
+	c, err := fleet.LoadChart(files)
 	if err != nil {
 		return nil, &diag.Diag{Code: diag.CodeChartFiles, Msg: fmt.Sprintf("%s: %s", ref, oneLine(err.Error())), Hint: filesHint(ref), Cause: err}
 	}

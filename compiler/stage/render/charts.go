@@ -12,7 +12,6 @@ import (
 	"unsafe"
 
 	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
@@ -73,11 +72,7 @@ type file struct {
 
 // load reads the chart as Helm's loader does.
 func (s *source) load(ch *fleet.Chart) {
-	files := make([]*loader.BufferedFile, len(ch.Files))
-	for i, f := range ch.Files {
-		files[i] = &loader.BufferedFile{Name: f.Name, Data: f.Data}
-	}
-	s.chart, s.err = loader.LoadFiles(files)
+	s.chart, s.err = fleet.LoadChart(ch.Files)
 	if s.err == nil {
 		s.err = s.chart.Validate()
 	}

@@ -24,7 +24,6 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -136,11 +135,7 @@ func Derive(ch *fleet.Chart) (*Type, error) {
 
 // load loads the chart's files with Helm's loader.
 func load(ch *fleet.Chart) (*chart.Chart, error) {
-	files := make([]*loader.BufferedFile, len(ch.Files))
-	for i, f := range ch.Files {
-		files[i] = &loader.BufferedFile{Name: f.Name, Data: f.Data}
-	}
-	loaded, err := loader.LoadFiles(files)
+	loaded, err := fleet.LoadChart(ch.Files)
 	if err != nil {
 		return nil, err
 	}
