@@ -24,6 +24,22 @@ func Visible(s string, most int) string {
 	}, s)
 }
 
+// Start returns the beginning of a text: at most most bytes, and dots for the rest.
+func Start(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "..."
+}
+
+// Ends returns a text of at most most bytes: without its middle if it is longer.
+func Ends(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most/2], "") + " ... " + strings.ToValidUTF8(text[len(text)-most/2:], "")
+}
+
 // Count returns a number with its noun: 1 kind, 2 kinds.
 func Count(n int, one, many string) string {
 	if n == 1 {

@@ -90,15 +90,8 @@ const maxShown = 80
 // visible returns an untrusted text for a message: short, on one line and
 // without control characters.
 func visible(text string) string {
-	quoted := strconv.Quote(shorten(text))
+	quoted := strconv.Quote(diag.Start(text, maxShown))
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
-}
-
-func shorten(text string) string {
-	if len(text) > maxShown {
-		return strings.ToValidUTF8(text[:maxShown], "") + "..."
-	}
-	return text
 }
 
 // show returns a value for messages.
@@ -107,7 +100,7 @@ func show(v any) string {
 	case nil:
 		return "none"
 	case string:
-		return strconv.Quote(shorten(v))
+		return strconv.Quote(diag.Start(v, maxShown))
 	case map[string]any, []any:
 		return diag.TypeOf(v)
 	}

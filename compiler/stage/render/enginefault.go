@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A complaint is the message of required or fail.
@@ -58,13 +60,7 @@ func withoutCalls(msg, begin string) string {
 
 // shorten cuts the middle of a long message. The message of recursive includes
 // names every template.
-func shorten(msg string) string {
-	const limit = 1000
-	if len(msg) <= limit {
-		return msg
-	}
-	return strings.ToValidUTF8(msg[:limit/2], "") + " ... " + strings.ToValidUTF8(msg[len(msg)-limit/2:], "")
-}
+func shorten(msg string) string { return diag.Ends(msg, 1000) }
 
 // parseFault converts a parse error of text/template to its position and its
 // last clause, as Helm does.

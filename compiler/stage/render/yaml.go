@@ -13,6 +13,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -217,9 +218,5 @@ func flatten(o map[string]any) ([]map[string]any, error) {
 // excerpt returns the beginning of a text, in one line.
 func excerpt(text string) string {
 	const limit = 60
-	text = strings.Join(strings.Fields(text[:min(len(text), 10*limit)]), " ")
-	if len(text) > limit {
-		return strings.ToValidUTF8(text[:limit], "") + "..."
-	}
-	return text
+	return diag.Start(strings.Join(strings.Fields(text[:min(len(text), 10*limit)]), " "), limit)
 }

@@ -184,11 +184,7 @@ func resultPath(stack []jsonnet.TraceFrame) string {
 
 // tidy removes the full stop of a message and shortens it.
 func tidy(msg string) string {
-	msg = strings.TrimSuffix(strings.TrimSpace(msg), ".")
-	if len(msg) > maxMessage {
-		msg = strings.ToValidUTF8(msg[:maxMessage/2], "") + " ... " + strings.ToValidUTF8(msg[len(msg)-maxMessage/2:], "")
-	}
-	return msg
+	return diag.Ends(strings.TrimSuffix(strings.TrimSpace(msg), "."), maxMessage)
 }
 
 // lowered returns a message with a lower-case first letter, unless it begins

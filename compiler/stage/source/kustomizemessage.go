@@ -71,11 +71,7 @@ func shorten(text string) string {
 		text = noMeta.ReplaceAllString(text, "a document without apiVersion, kind and metadata")
 		text = noName.ReplaceAllString(text, "an object without metadata.name")
 	}
-	const limit = 400
-	if len(text) > limit {
-		text = strings.ToValidUTF8(text[:limit], "") + "..."
-	}
-	return strings.ReplaceAll(text, "'/", "'")
+	return strings.ReplaceAll(diag.Start(text, 400), "'/", "'")
 }
 
 // innermost returns the directory of the kustomization in an error, or an empty

@@ -141,10 +141,5 @@ func (n nodes) keys(at *yaml.Node, fault func(code diag.Code, pos diag.Pos, msg,
 
 // excerpt returns the beginning of a text, in one line.
 func excerpt(text string) string {
-	const limit = 60
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > limit {
-		return strings.ToValidUTF8(text[:limit], "") + "..."
-	}
-	return text
+	return diag.Start(strings.Join(strings.Fields(text), " "), 60)
 }
