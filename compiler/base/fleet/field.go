@@ -121,28 +121,29 @@ func PointerKeys(pointer string) []string {
 // ParseField parses the path of an object's field: data.password,
 // data."tls.crt" or spec.ports[0].name. It returns the keys and list indices.
 func ParseField(text string) (fields []string, ok bool) {
-	for text != "" {
-		var key string
-		if text[0] == '[' {
-			key, text, ok = strings.Cut(text[1:], "]")
-			_, err := strconv.ParseUint(key, 10, 16)
-			ok = ok && err == nil
-		} else {
-			key, text, ok = ParseWord(text, `.["`)
+	fields = parsePath(text, func(text string) (key, rest string, ok bool) {
+		if text[0] != '[' {
+			return ParseWord(text, `.["`)
 		}
-		if !ok {
-			return nil, false
-		}
-		fields = append(fields, key)
-		if rest, dot := strings.CutPrefix(text, "."); dot {
-			if text = rest; text == "" || text[0] == '[' {
-				return nil, false
-			}
-		} else if text != "" && text[0] != '[' {
-			return nil, false
-		}
-	}
+		key, rest, ok = strings.Cut(text[1:], "]")
+		_, err := strconv.ParseUint(key, 10, 16)
+		return key, rest, ok && err == nil
+	})
 	return fields, len(fields) > 0
+}
+
+// parsePath parses the steps of a path, with dots before all but the first and those in
+// brackets. It returns none if the path is not valid.
+func parsePath[S any](text string, parse func(text string) (step S, rest string, ok bool)) (steps []S) {
+	for text != "" {
+		step, rest, ok := parse(text)
+		next, dot := strings.CutPrefix(rest, ".")
+		if !ok || dot != (next != "" && next[0] != '[') {
+			return nil
+		}
+		steps, text = append(steps, step), next
+	}
+	return steps
 }
 
 // FieldText formats a path for ParseField. Numbers become indices.

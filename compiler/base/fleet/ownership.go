@@ -52,26 +52,14 @@ func (r *Release) MayReplace(o Object) bool {
 // spec.template.spec.containers[name=app].image. Keys with special characters,
 // and values with a comma or bracket, are quoted.
 func ParseSteps(text string) (path []Step, ok bool) {
-	for text != "" {
-		var s Step
+	path = parsePath(text, func(text string) (s Step, rest string, ok bool) {
 		if text[0] == '[' {
-			s.Fields, text, ok = parseElement(text[1:])
-		} else {
-			s.Key, text, ok = ParseWord(text, `.["`)
-			ok = ok && s.Key != ""
+			s.Fields, rest, ok = parseElement(text[1:])
+			return s, rest, ok
 		}
-		if !ok {
-			return nil, false
-		}
-		path = append(path, s)
-		if rest, dot := strings.CutPrefix(text, "."); dot {
-			if text = rest; text == "" || text[0] == '[' {
-				return nil, false
-			}
-		} else if text != "" && text[0] != '[' {
-			return nil, false
-		}
-	}
+		s.Key, rest, ok = ParseWord(text, `.["`)
+		return s, rest, ok && s.Key != ""
+	})
 	return path, len(path) > 0 && path[0].Key != ""
 }
 
