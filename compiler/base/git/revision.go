@@ -63,19 +63,24 @@ func Checkout(ctx context.Context, dir, ref string) (root string, done func(), e
 //
 // The errors are those of [Checkout].
 func Changed(ctx context.Context, dir, ref string) ([]string, error) {
+	_, _, changed, err := changes(ctx, dir, ref)
+	return changed, err
+}
+
+// changes returns a commit with its files, and those that were changed since.
+func changes(ctx context.Context, dir, ref string) (hash string, files map[string]file, changed []string, err error) {
 	c, err := open(ctx, dir, ref)
 	if err != nil {
-		return nil, err
+		return "", nil, nil, err
 	}
-	files, err := c.files(ctx)
-	if err != nil {
-		return nil, err
+	if files, err = c.files(ctx); err != nil {
+		return "", nil, nil, err
 	}
-	changed, err := compare(ctx, dir, files)
+	changed, err = compare(ctx, dir, files)
 	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("compare the files with %s: %w", ref, err)
 	}
-	return changed, err
+	return c.hash, files, changed, err
 }
 
 // Head returns the hash of the commit that is checked out at dir, the root of a
@@ -85,19 +90,8 @@ func Changed(ctx context.Context, dir, ref string) ([]string, error) {
 //
 // The errors are those of [Checkout].
 func Head(ctx context.Context, dir string) (commit string, modified bool, err error) {
-	c, err := open(ctx, dir, "HEAD")
-	if err != nil {
-		return "", false, err
-	}
-	files, err := c.files(ctx)
-	if err != nil {
-		return "", false, err
-	}
-	changed, err := compare(ctx, dir, files)
-	if err != nil && ctx.Err() == nil {
-		err = fmt.Errorf("compare the files with HEAD: %w", err)
-	}
-	return c.hash, slices.ContainsFunc(changed, func(name string) bool {
+	commit, files, changed, err := changes(ctx, dir, "HEAD")
+	return commit, slices.ContainsFunc(changed, func(name string) bool {
 		_, tracked := files[name]
 		return tracked || strings.HasPrefix(name, layers)
 	}), err

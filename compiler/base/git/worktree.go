@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -122,12 +123,7 @@ func (c *commit) noCommit(ctx context.Context, ref string) error {
 			Hint: "run " + fetch + strings.TrimSuffix("; "+hint, "; "),
 		}
 	}
-	if hint == "" {
-		hint = diag.OneOf(ref, names)
-	}
-	if hint == "" {
-		hint = "run git fetch, or name another branch, tag or commit"
-	}
+	hint = cmp.Or(hint, diag.OneOf(ref, names), "run git fetch, or name another branch, tag or commit")
 	return &diag.Diag{Code: diag.CodeNoCommit, Msg: "the repository has no commit " + c.ref, Hint: hint}
 }
 
