@@ -131,7 +131,7 @@ func (w *weigher) search(f *ast.File, found *suspect) {
 					parts = append(parts, w.elements(f.Source))
 				}
 			}
-			found.update(n, "the comprehension", w.comprehension(n), parts)
+			found.update(n, "the comprehension", w.weigh(n), parts)
 		case *ast.CallExpr:
 			found.update(n, "the call of "+callee(n), w.call(n), w.each(n.Args))
 		case *ast.BinaryExpr:
@@ -146,12 +146,10 @@ func (w *weigher) search(f *ast.File, found *suspect) {
 			found.update(n, "the text", w.weigh(n), w.each(n.Elts))
 		case *ast.StructLit:
 			var parts []float64
-			for _, d := range n.Elts {
-				if field, ok := d.(*ast.Field); ok {
-					parts = append(parts, w.weigh(field.Value))
-				}
+			for _, field := range fieldsNamed(n.Elts, "") {
+				parts = append(parts, w.weigh(field.Value))
 			}
-			found.update(n, "the struct", w.structure(n), parts)
+			found.update(n, "the struct", w.weigh(n), parts)
 		}
 		return true
 	}, nil)
@@ -199,9 +197,9 @@ func (w *weigher) weigh(e ast.Expr) float64 {
 	case *ast.ListLit:
 		return 1 + w.sum(e.Elts)
 	case *ast.StructLit:
-		return w.structure(e)
+		return 1 + w.sum(members(e))
 	case *ast.Comprehension:
-		return w.comprehension(e)
+		return w.iterations(e) * w.weigh(e.Value)
 	case *ast.Interpolation:
 		return w.sum(e.Elts)
 	case *ast.CallExpr:
@@ -270,21 +268,14 @@ func (w *weigher) resolve(e ast.Expr) ast.Expr {
 		if err != nil || !ok {
 			return nil
 		}
-		for _, d := range of.Elts {
-			if f, ok := d.(*ast.Field); ok {
-				if name, _, err := ast.LabelName(f.Label); err == nil && name == label {
-					return f.Value
-				}
-			}
+		if fields := fieldsNamed(of.Elts, label); len(fields) > 0 {
+			return fields[0].Value
 		}
 	case *ast.ParenExpr:
 		return w.resolve(e.X)
 	}
 	return nil
 }
-
-// structure returns the weight of a struct.
-func (w *weigher) structure(s *ast.StructLit) float64 { return 1 + w.sum(members(s)) }
 
 // members returns the expressions of a struct: values of fields, embeddings and comprehensions.
 func members(s *ast.StructLit) []ast.Expr {
@@ -300,11 +291,6 @@ func members(s *ast.StructLit) []ast.Expr {
 		}
 	}
 	return out
-}
-
-// comprehension multiplies the iterations by the weight of the value.
-func (w *weigher) comprehension(c *ast.Comprehension) float64 {
-	return w.iterations(c) * w.weigh(c.Value)
 }
 
 // iterations estimates how often a comprehension yields its value.
@@ -346,7 +332,7 @@ func (w *weigher) elements(e ast.Expr) float64 {
 func yielded[N ast.Node](w *weigher, parts []N) (n float64) {
 	for _, part := range parts {
 		if c, ok := ast.Node(part).(*ast.Comprehension); ok {
-			n += w.comprehension(c)
+			n += w.weigh(c)
 		} else {
 			n++
 		}

@@ -20,10 +20,7 @@ type policyFinder struct {
 // layer (own is true), or that of the reference to a set of policies.
 func (c *ruleExtractor) place(name string) (pos token.Pos, own bool) {
 	files := slices.Clone(c.in.Files)
-	rank := func(f *ast.File) int {
-		layer := c.layerOf(f.Pos())
-		return layerIndex(c.layers, layer)
-	}
+	rank := func(f *ast.File) int { return layerIndex(c.layers, c.layerOf(f.Pos())) }
 	slices.SortStableFunc(files, func(a, b *ast.File) int { return rank(a) - rank(b) })
 	f := policyFinder{ruleExtractor: c, name: name}
 	for _, file := range files {
@@ -126,16 +123,12 @@ func (f *policyFinder) holds(in *build.Instance, x ast.Expr, depth int) bool {
 // nonRuleFields.
 func hasRule(x ast.Expr) bool {
 	lit, ok := x.(*ast.StructLit)
-	if !ok {
-		return true
-	}
-	for _, d := range lit.Elts {
-		if field, ok := d.(*ast.Field); ok {
-			if name, _ := labelName(field); slices.Contains(nonRuleFields, name) {
-				continue
-			}
+	return !ok || slices.ContainsFunc(lit.Elts, func(d ast.Decl) bool {
+		field, ok := d.(*ast.Field)
+		if !ok {
+			return true
 		}
-		return true
-	}
-	return false
+		name, _ := labelName(field)
+		return !slices.Contains(nonRuleFields, name)
+	})
 }
