@@ -23,12 +23,7 @@ func (x *resourceCheck) openAPI(result *validate.Result) {
 		return
 	}
 	errs := result.Errors
-	for _, err := range errs {
-		if v, ok := err.(*openapierrors.Validation); ok && blocks(v.Code()) {
-			x.blocking = true
-			break
-		}
-	}
+	x.blocking = x.blocking || slices.ContainsFunc(errs, blocks)
 	if len(errs) > maxErrors {
 		slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 		errs = errs[:maxErrors]
@@ -64,15 +59,13 @@ func (x *resourceCheck) openAPI(result *validate.Result) {
 	}
 }
 
-// blocks reports whether the API server skips the rules after an error with
-// this code.
-func blocks(code int32) bool {
-	switch code {
-	case openapierrors.RequiredFailCode, openapierrors.EnumFailCode, openapierrors.TooLongFailCode,
-		openapierrors.MaxItemsFailCode, openapierrors.TooManyPropertiesCode, openapierrors.InvalidTypeCode:
-		return true
-	}
-	return false
+// blocks reports whether the API server skips the rules after an error.
+func blocks(err error) bool {
+	v, ok := err.(*openapierrors.Validation)
+	return ok && slices.Contains([]int32{
+		openapierrors.RequiredFailCode, openapierrors.EnumFailCode, openapierrors.TooLongFailCode,
+		openapierrors.MaxItemsFailCode, openapierrors.TooManyPropertiesCode, openapierrors.InvalidTypeCode,
+	}, v.Code())
 }
 
 // isOwn reports whether an error is about the schema of the field itself, and
@@ -135,11 +128,8 @@ func (x *resourceCheck) violation(v *openapierrors.Validation) problem {
 		_, pattern, _ := strings.Cut(must, "'")
 		p.text = isText(value) + ": it must match " + diag.Visible(strings.TrimSuffix(pattern, "'"), maxText)
 	case openapierrors.TooLongFailCode, openapierrors.TooShortFailCode:
-		n := 0
-		if s, ok := value.(string); ok {
-			n = len([]rune(s))
-		}
-		p.text = fmt.Sprintf(" has %d characters: it must have %s %v", n, bound(must), v.Valid)
+		s, _ := value.(string)
+		p.text = fmt.Sprintf(" has %d characters: it must have %s %v", len([]rune(s)), bound(must), v.Valid)
 	case openapierrors.MaxItemsFailCode, openapierrors.MinItemsFailCode:
 		p.text = fmt.Sprintf(" has %v items: it must have %s %v", v.Value, bound(must), v.Valid)
 	case openapierrors.TooManyPropertiesCode, openapierrors.TooFewPropertiesCode:
@@ -238,16 +228,15 @@ func (x *resourceCheck) alternatives(err error, explained map[string]bool) (path
 	}
 	var present, all []string
 	for _, set := range sets {
-		complete := true
+		text, complete := strings.Join(set, " with "), true
 		for _, name := range set {
 			explained[strings.TrimPrefix(path+"."+name, ".")] = true
-			if _, ok := value[name]; !ok {
-				complete = false
-			}
+			_, isThere := value[name]
+			complete = complete && isThere
 		}
-		all = append(all, strings.Join(set, " with "))
+		all = append(all, text)
 		if complete {
-			present = append(present, strings.Join(set, " with "))
+			present = append(present, text)
 		}
 	}
 	slices.Sort(present)
