@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/cache"
@@ -49,34 +48,20 @@ type UpToDate struct {
 	hasChart     par.Memo[fleet.ChartRef, bool]
 	layerKeys    map[string]string // cache keys of the layers, by cluster ID
 	fleet        *compiler.Fleet   // the clusters that are not up to date
-	clusters     []*fleet.Cluster  // the clusters that are up to date, with the fields of clusterSources only
+	clusters     []*fleet.Cluster  // the clusters that are up to date, with the fields of storedCluster only
 }
 
-// clusterSources are the stored sources of a cluster's releases.
-type clusterSources struct {
-	CRDs     []string        `json:"crds,omitempty"`
-	SOPS     []string        `json:"sops,omitempty"` // files of secrets, sorted
-	Releases []releaseSource `json:"releases"`
-
-	// The fields below are for checks of clusters against each other.
-	Environment string                  `json:"environment,omitempty"`
-	Labels      map[string]string       `json:"labels,omitempty"`
-	Selectors   []fleet.ClusterSelector `json:"selectors,omitempty"`
-	Defaults    fleet.DefaultUses       `json:"defaults,omitzero"`
-	Checks      []fleet.RuleCheck       `json:"checks,omitempty"`
-	Rollout     *fleet.Rollout          `json:"rollout,omitempty"`
-	Context     string                  `json:"context,omitempty"`
-	UID         string                  `json:"uid,omitempty"`
-	ContextPos  diag.Pos                `json:"contextPos"`
-	Pos         diag.Pos                `json:"pos"`
+// storedCluster is a cluster with the sources of its releases, and the fields for checks of
+// clusters against each other. Its releases are stored in a short form, because an unchanged
+// export reads those of all clusters.
+type storedCluster struct {
+	*fleet.Cluster
+	Releases []storedRelease
 }
 
-type releaseSource struct {
-	Name      string         `json:"name"`
-	Chart     fleet.ChartRef `json:"chart"`
-	Jsonnet   string         `json:"jsonnet,omitempty"`
-	Kustomize string         `json:"kustomize,omitempty"`
-	Manifests string         `json:"manifests,omitempty"`
+type storedRelease struct {
+	Name, Jsonnet, Kustomize, Manifests string
+	Chart                               fleet.ChartRef
 }
 
 // storedOutcome is the stored outcome of a task for a cluster.
@@ -154,11 +139,11 @@ func (s *UpToDate) find(ctx context.Context) {
 // outcome returns the stored outcome for the current inputs of a cluster, and the cluster
 // with the fields that are stored.
 func (s *UpToDate) outcome(ctx context.Context, id string) (c *fleet.Cluster, outcome storedOutcome, ok bool) {
-	var stored clusterSources
+	var stored storedCluster
 	if !s.results.Cache.GetJSON(s.layerKeys[id], &stored) {
 		return nil, outcome, false
 	}
-	c = stored.cluster(id)
+	c = stored.cluster()
 	all, err := s.allInputs(ctx, c)
 	if err != nil || !s.results.Cache.GetJSON(s.keyOf("outcome", id, all), &outcome) || !outcome.holdsOn(s.compiler.Date) {
 		return nil, outcome, false
@@ -202,7 +187,7 @@ func (s *UpToDate) Record(ctx context.Context, c *fleet.Cluster, text string) {
 	if s.task.Charts {
 		outcome.Charts = fleet.SortedRefs(s.fleet.ChartUsers(ctx, &fleet.Fleet{Clusters: []*fleet.Cluster{c}}))
 	}
-	s.results.Cache.PutJSON(key, sourcesOf(c))
+	s.results.Cache.PutJSON(key, stored(c))
 	s.results.Cache.PutJSON(s.keyOf("outcome", c.ID, all), outcome)
 	if s.task.TakesNotes {
 		s.note(c, all)
@@ -228,36 +213,29 @@ func (s *UpToDate) keyOf(kind, id string, inputs Inputs) string {
 	return s.results.KeyOf(kind, hex.EncodeToString(w.Sum(nil)))
 }
 
-func sourcesOf(c *fleet.Cluster) clusterSources {
-	out := clusterSources{
-		CRDs: c.CRDs, Environment: c.Environment, Labels: c.Labels, Selectors: c.Selectors, Defaults: c.Defaults, Checks: c.Checks, Rollout: c.Rollout,
-		Context: c.KubeContext, UID: c.UID, Pos: c.Pos, ContextPos: c.ContextPos,
-	}
+// stored returns a cluster with the fields that are stored.
+func stored(c *fleet.Cluster) storedCluster {
+	out := storedCluster{Cluster: &fleet.Cluster{
+		ID: c.ID, CRDs: c.CRDs, Environment: c.Environment, Labels: c.Labels, Selectors: c.Selectors, Defaults: c.Defaults, Checks: c.Checks, Rollout: c.Rollout,
+		KubeContext: c.KubeContext, UID: c.UID, Pos: c.Pos, ContextPos: c.ContextPos,
+	}}
 	for _, s := range c.Secrets {
 		if s.SOPS != "" {
-			out.SOPS = append(out.SOPS, s.SOPS)
+			out.Secrets = append(out.Secrets, fleet.Secret{SecretSource: fleet.SecretSource{SOPS: s.SOPS}})
 		}
 	}
-	out.SOPS = diag.Distinct(out.SOPS)
 	for _, r := range c.Releases {
-		out.Releases = append(out.Releases, releaseSource{Name: r.Name, Chart: r.Chart, Jsonnet: r.Jsonnet, Kustomize: r.Kustomize, Manifests: r.Manifests})
+		out.Releases = append(out.Releases, storedRelease{r.Name, r.Jsonnet, r.Kustomize, r.Manifests, r.Chart})
 	}
 	return out
 }
 
-// cluster returns a cluster with the stored fields only.
-func (s clusterSources) cluster(id string) *fleet.Cluster {
-	c := &fleet.Cluster{
-		ID: id, CRDs: s.CRDs, Environment: s.Environment, Labels: s.Labels, Selectors: s.Selectors, Defaults: s.Defaults, Checks: s.Checks, Rollout: s.Rollout,
-		KubeContext: s.Context, UID: s.UID, Pos: s.Pos, ContextPos: s.ContextPos,
-	}
-	for _, name := range s.SOPS {
-		c.Secrets = append(c.Secrets, fleet.Secret{SecretSource: fleet.SecretSource{SOPS: name}})
-	}
+// cluster returns the cluster with the stored fields only.
+func (s storedCluster) cluster() *fleet.Cluster {
 	for _, r := range s.Releases {
-		c.Releases = append(c.Releases, &fleet.Release{Name: r.Name, Chart: r.Chart, Jsonnet: r.Jsonnet, Kustomize: r.Kustomize, Manifests: r.Manifests})
+		s.Cluster.Releases = append(s.Cluster.Releases, &fleet.Release{Name: r.Name, Chart: r.Chart, Jsonnet: r.Jsonnet, Kustomize: r.Kustomize, Manifests: r.Manifests})
 	}
-	return c
+	return s.Cluster
 }
 
 // firstEnd returns the first day, from the given date on, on which a waiver of the
