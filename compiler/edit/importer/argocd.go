@@ -204,9 +204,16 @@ func (r *argoReader) releases() error {
 
 // add adds the releases of an Application to a cluster.
 func (r *argoReader) add(a *app, c *Cluster) error {
-	out, err := r.release(a)
-	if err != nil {
-		return err
+	var out []*Release
+	for _, s := range r.sources(a) {
+		made, err := r.fill(s)
+		if err != nil {
+			return err
+		}
+		for _, one := range made {
+			r.ownership(a, one)
+		}
+		out = append(out, made...)
 	}
 	for _, one := range out {
 		isSame := func(other *Release) bool { return other.Name == one.Name }

@@ -56,7 +56,12 @@ func (r *argoReader) kustomize(s *appSource, dir string, out *Release, mayMiss b
 		built.Unmatched = nil
 	}
 	if err = errors.Join(err, built.Unmatched.Err(), os.RemoveAll(overlay)); err != nil {
-		return r.moved(s, err)
+		return diag.Moved(err, func(p diag.Pos) diag.Pos {
+			if strings.HasPrefix(p.File, overlayDir+"/") {
+				return r.at(s.app, s.field) // the overlay has the fields of the source
+			}
+			return r.Position(p)
+		})
 	}
 	out.Unproven = cmp.Or(out.Unproven, built.Differs)
 	r.setObjects(out, renderedNodes(built.Objects))
@@ -82,17 +87,6 @@ func imageOf(text string) map[string]any {
 		out["name"] = base
 	}
 	return out
-}
-
-// moved returns faults of a build with positions in the repository, or at the source for
-// those of the overlay.
-func (r *argoReader) moved(s *appSource, err error) error {
-	return diag.Moved(err, func(p diag.Pos) diag.Pos {
-		if strings.HasPrefix(p.File, overlayDir+"/") {
-			return r.at(s.app, s.field)
-		}
-		return r.Position(p)
-	})
 }
 
 // setObjects sets the objects of a release. Objects of Argo CD do not exist in the fleet:

@@ -27,23 +27,6 @@ type appSource struct {
 
 func (s *appSource) at(field ...string) []string { return append(slices.Clone(s.field), field...) }
 
-// release returns the releases of an Application: one for each source with objects, and
-// one for each Jsonnet file. A release without a counterpart has neither.
-func (r *argoReader) release(a *app) ([]*Release, error) {
-	var out []*Release
-	for _, s := range r.sources(a) {
-		made, err := r.fill(s)
-		if err != nil {
-			return nil, err
-		}
-		for _, one := range made {
-			r.ownership(a, one)
-		}
-		out = append(out, made...)
-	}
-	return out, nil
-}
-
 // namespace returns the namespace of the Application's objects.
 func (s *appSource) namespace() string {
 	return cmp.Or(textAt(s.app.content, "spec", "destination", "namespace"), "default")
@@ -77,7 +60,8 @@ func (r *argoReader) sources(a *app) []*appSource {
 	return all
 }
 
-// fill returns the releases of a source.
+// fill returns the releases of a source: one with its chart or objects, and one for each
+// Jsonnet file. A release without a counterpart has neither.
 func (r *argoReader) fill(s *appSource) ([]*Release, error) {
 	out := &Release{Name: s.name, Namespace: s.namespace(), Origin: s.app.title(), Pos: r.at(s.app, s.field)}
 	one := []*Release{out}
