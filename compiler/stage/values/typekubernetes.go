@@ -247,17 +247,18 @@ func (k *shapes) place(kinds []apiKind, path []string) *shape {
 	}
 	for i, step := range slices.Backward(path) {
 		if elem := listParts[step]; elem != "" && len(kinds) == 0 && (i == last || path[i+1] == anItem) {
-			return k.inList(elem, path[i+1:])
+			if i == last {
+				return &shape{list: true, form: listForm, elem: k.named(elem)}
+			}
+			return k.below([]string{elem}, path[i+2:])
 		}
 		switch names := partNames[step]; {
 		case step == "env" && i+2 == last && path[last] == "valueFrom":
 			return k.named("core.v1.EnvVarSource")
-		case names != nil && i == last:
-			return k.named(names...)
 		case names != nil:
-			return k.of(walk(k.definitions(names), path[i+1:last])).key(path[last])
+			return k.below(names, path[i+1:])
 		case i+1 < last && path[i+1] == anItem && (step == "containers" || step == "initContainers"):
-			return k.of(walk(k.definitions([]string{"core.v1.Container"}), path[i+2:last])).key(path[last])
+			return k.below([]string{"core.v1.Container"}, path[i+2:])
 		}
 	}
 	if last > 0 && path[last] == "labels" && path[last-1] == "metadata" {
@@ -276,17 +277,13 @@ var listParts = map[string]string{
 	"topologySpreadConstraints": "core.v1.TopologySpreadConstraint", "imagePullSecrets": "core.v1.LocalObjectReference",
 }
 
-// inList returns the shape of a list with these elements, or of the place at the
-// path in it.
-func (k *shapes) inList(elem string, path []string) *shape {
-	last := len(path) - 1
-	switch last {
-	case -1:
-		return &shape{list: true, form: listForm, elem: k.named(elem)}
-	case 0:
-		return k.named(elem)
+// below returns the shape at the path in the definitions with these names.
+func (k *shapes) below(names, path []string) *shape {
+	if len(path) == 0 {
+		return k.named(names...)
 	}
-	return k.of(walk(k.definitions([]string{elem}), path[1:last])).key(path[last])
+	last := len(path) - 1
+	return k.of(walk(k.definitions(names), path[:last])).key(path[last])
 }
 
 // fieldForms are the conditions of fields that mean the same in objects of all
