@@ -3,10 +3,13 @@ package values
 import (
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // fileMethod evaluates a method of .Files.
@@ -180,23 +183,12 @@ func (p *place) in(values any, at *place) []any {
 
 // defaultTexts collects the strings that contain templates.
 func defaultTexts(v any, where string, texts map[string]string) {
-	if len(texts) > maxTplTexts {
-		return
-	}
-	switch v := v.(type) {
-	case string:
-		if strings.Contains(v, "{{") && texts[v] == "" {
-			texts[v] = where
+	fleet.AnyLeaf(v, func(leaf any) bool {
+		if text, ok := leaf.(string); ok && strings.Contains(text, "{{") && texts[text] == "" {
+			texts[text] = where
 		}
-	case []any:
-		for _, kid := range v {
-			defaultTexts(kid, where, texts)
-		}
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			defaultTexts(v[key], where, texts)
-		}
-	}
+		return len(texts) > maxTplTexts
+	})
 }
 
 // interpretText interprets a text as a template.
@@ -216,27 +208,18 @@ func (r *interpreter) interpretText(data, where string, dot *value) *value {
 	return r.interpret("text "+data, t, dot)
 }
 
+// pathOfValues matches what looks like a path of values.
+var pathOfValues = regexp.MustCompile(`\.Values\.([A-Za-z0-9_.]*)`)
+
 // scan marks the reads of a text that cannot be parsed: everything that looks
 // like a path of values.
 func (r *interpreter) scan(data string, dot *value) {
-	for {
-		_, after, found := strings.Cut(data, ".Values.")
-		if !found {
-			return
-		}
-		end := strings.IndexFunc(after, func(c rune) bool {
-			return c != '.' && c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
-		})
-		if end < 0 {
-			end = len(after)
-		}
-		names := strings.Split(strings.Trim(after[:end], "."), ".")
+	for _, m := range pathOfValues.FindAllStringSubmatch(data, -1) {
 		v := r.field(dot, "Values")
 		for _, root := range r.roots {
 			v = r.union(v, root.values.self)
 		}
-		r.use(r.fields(v, names), Printed)
-		data = after
+		r.use(r.fields(v, strings.Split(strings.Trim(m[1], "."), ".")), Printed)
 	}
 }
 
