@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -238,21 +239,17 @@ func kindOfTree(v *fleet.Tree) Kind {
 
 // describeValue returns the value and its kind for a message.
 func describeValue(v *fleet.Tree) string {
-	switch kindOfTree(v) {
-	case Map:
-		return "this is a map"
-	case List:
-		return "this is a list"
+	what, k := fmt.Sprint(v.Scalar), kindOfTree(v)
+	switch k {
+	case Map, List:
+		what = "this"
 	case String:
-		s := fmt.Sprintf("%q", v.Scalar)
-		if r := []rune(s); len(r) > 40 {
-			s = string(r[:36]) + `..."`
+		what = strconv.Quote(what)
+		if r := []rune(what); len(r) > 40 {
+			what = string(r[:36]) + `..."`
 		}
-		return s + " is a string"
-	case Bool:
-		return fmt.Sprintf("%v is a bool", v.Scalar)
 	}
-	return fmt.Sprintf("%v is a number", v.Scalar)
+	return what + " is " + withArticle(k.Names()[0])
 }
 
 // takes returns the kinds that a type accepts, for a message.

@@ -288,13 +288,8 @@ func printed(k jsonschema.ErrorKind) string {
 
 // jsonKind returns the name that messages use for a JSON Schema type.
 func jsonKind(s string) string {
-	switch s {
-	case "boolean":
-		return "bool"
-	case "array":
-		return "list"
-	case "object":
-		return "map"
+	if k, ok := typeKinds[s]; ok && k != Number {
+		return k.Names()[0]
 	}
 	return s
 }
