@@ -158,17 +158,15 @@ func (t *Type) Missing() []string {
 		return nil
 	}
 	var out []string
-	var collect func(n *node, depth int)
-	collect = func(n *node, depth int) {
+	var collect func(n *node)
+	collect = func(n *node) {
 		if n.schema != nil {
 			out = append(out, n.schema.missing...)
 		}
 		for _, d := range n.deps {
-			if depth < maxLevels {
-				collect(d, depth+1)
-			}
+			collect(d)
 		}
 	}
-	collect(t.chart.root, 0)
+	collect(t.chart.root)
 	return diag.Distinct(out)
 }

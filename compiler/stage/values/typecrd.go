@@ -10,6 +10,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 )
@@ -92,8 +93,7 @@ func (k *shapes) kindsOfCRDs() []string {
 			out = append(out, string(m[1]))
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return diag.Distinct(out)
 }
 
 // alternatives returns the kinds that a template can have in place of a kind
