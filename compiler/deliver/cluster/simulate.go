@@ -17,6 +17,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured/unstructuredscheme"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -72,7 +73,7 @@ func (s *Schemas) Has(gvk schema.GroupVersionKind) bool { return s.kinds[gvk] !=
 // text has no values.
 func (s *Schemas) Apply(current, object *unstructured.Unstructured) (*unstructured.Unstructured, []Field, error) {
 	gvk := current.GroupVersionKind()
-	manager, err := managedfields.NewDefaultCRDFieldManager(s.types, singleVersion{}, singleVersion{}, singleVersion{}, gvk, gvk.GroupVersion(), "", nil)
+	manager, err := managedfields.NewDefaultCRDFieldManager(s.types, untyped, untyped, unstructuredscheme.NewUnstructuredCreator(), gvk, gvk.GroupVersion(), "", nil)
 	if err != nil {
 		return nil, nil, fmt.Errorf("prepare to apply a %s: %w", gvk.Kind, err)
 	}
@@ -100,41 +101,16 @@ func (s *Schemas) Stored(patched, current *unstructured.Unstructured) *unstructu
 	return &unstructured.Unstructured{Object: s.stored(patched, current)}
 }
 
-// singleVersion implements conversion and defaulting for a kind with one version
-// and no defaults.
-type singleVersion struct{}
+// A singleVersion is a scheme without types, which converts objects to their own version only:
+// the schemas of other versions are unknown.
+type singleVersion struct{ *runtime.Scheme }
 
-// Convert implements [runtime.ObjectConvertor].
-func (singleVersion) Convert(in, out, _ any) error {
-	from, ok := in.(*unstructured.Unstructured)
-	to, isToo := out.(*unstructured.Unstructured)
-	if !ok || !isToo {
-		return errors.New("no conversion of typed objects")
-	}
-	to.Object = from.Object
-	return nil
-}
+var untyped = singleVersion{runtime.NewScheme()}
 
-// ConvertToVersion implements [runtime.ObjectConvertor]. Other versions are not
-// registered, because their schemas are unknown.
+// ConvertToVersion implements [runtime.ObjectConvertor].
 func (singleVersion) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
 	if gv, ok := to.(schema.GroupVersion); ok && gv == in.GetObjectKind().GroupVersionKind().GroupVersion() {
 		return in, nil
 	}
 	return nil, runtime.NewNotRegisteredErrForTarget("objects", nil, to)
-}
-
-// ConvertFieldLabel implements [runtime.ObjectConvertor].
-func (singleVersion) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
-	return label, value, nil
-}
-
-// Default implements [runtime.ObjectDefaulter].
-func (singleVersion) Default(runtime.Object) {}
-
-// New implements [runtime.ObjectCreater].
-func (singleVersion) New(kind schema.GroupVersionKind) (runtime.Object, error) {
-	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(kind)
-	return o, nil
 }
