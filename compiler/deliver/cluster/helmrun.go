@@ -78,8 +78,9 @@ func (r *HelmRun) fault(err error) error {
 	}
 }
 
-// configuration returns a configuration of Helm that is connected to the cluster.
-func (r *HelmRun) configuration(ctx context.Context) (*action.Configuration, error) {
+// connected calls operate with a configuration of Helm that is connected to the cluster, and
+// returns its error as a fault.
+func (r *HelmRun) connected(ctx context.Context, operate func(cfg *action.Configuration) error) error {
 	r.cause = nil
 	getter, err := r.Live.Getter(HelmManager, func(writes bool) error {
 		switch {
@@ -93,16 +94,16 @@ func (r *HelmRun) configuration(ctx context.Context) (*action.Configuration, err
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	cfg, base, err := connect(getter, r.Namespace)
 	if err != nil {
-		return nil, r.fault(err)
+		return r.fault(err)
 	}
 	base.Namespace = r.Namespace
 	cfg.KubeClient = &client{Client: base, run: r, ctx: ctx}
 	cfg.SetHookOutputFunc(func(_, _, _ string) io.Writer { return io.Discard })
-	return cfg, nil
+	return r.fault(operate(cfg))
 }
 
 // A HelmReleaseSpec is the desired state of a release.
@@ -121,21 +122,19 @@ func (r *HelmRun) Apply(ctx context.Context, before *HelmState, to HelmReleaseSp
 	if err != nil {
 		return r.fault(err)
 	}
-	cfg, err := r.configuration(ctx)
-	if err != nil {
-		return err
-	}
-	if before.IsPending() {
-		if err := r.markFailed(cfg); err != nil {
-			return err
-		}
-	}
 	r.attempts = before.attempts
 	labels := map[string]string{revisionLabel: strconv.Itoa(before.Revision + 1), digestLabel: to.Digest}
-	if !before.Deployed {
-		return r.fault(r.install(cfg, ch, to.Values, labels))
-	}
-	return r.fault(r.upgrade(cfg, ch, to.Values, labels))
+	return r.connected(ctx, func(cfg *action.Configuration) error {
+		if before.IsPending() {
+			if err := r.markFailed(cfg); err != nil {
+				return err
+			}
+		}
+		if !before.Deployed {
+			return r.install(cfg, ch, to.Values, labels)
+		}
+		return r.upgrade(cfg, ch, to.Values, labels)
+	})
 }
 
 // maxHistory is the number of revisions that Helm keeps, the default of helm
@@ -146,43 +145,33 @@ const maxHistory = 10
 func (r *HelmRun) markFailed(cfg *action.Configuration) error {
 	last, err := lastRevision(cfg, r.Name)
 	if err != nil {
-		return r.fault(err)
+		return err
 	}
 	last.SetStatus(release.StatusFailed, "the operation did not finish")
-	return r.fault(cfg.Releases.Update(last))
+	return cfg.Releases.Update(last)
 }
 
 // Uninstall uninstalls the release with its hooks, and deletes its records. before
 // is the current state.
 func (r *HelmRun) Uninstall(ctx context.Context, before *HelmState) error {
 	r.replaced = before.replaced
-	cfg, err := r.configuration(ctx)
-	if err != nil {
-		return err
-	}
-	return r.fault(r.uninstall(cfg))
+	return r.connected(ctx, r.uninstall)
 }
 
 // Forget deletes the records of the release, and keeps its objects.
 func (r *HelmRun) Forget(ctx context.Context) error {
-	cfg, err := r.configuration(ctx)
-	if err != nil {
-		return err
-	}
-	all, err := history(cfg, r.Name)
-	for _, revision := range all {
-		if _, err = cfg.Releases.Delete(r.Name, revision.Version); err != nil {
-			break
+	return r.connected(ctx, func(cfg *action.Configuration) error {
+		all, err := history(cfg, r.Name)
+		for _, revision := range all {
+			if _, err = cfg.Releases.Delete(r.Name, revision.Version); err != nil {
+				break
+			}
 		}
-	}
-	return r.fault(err)
+		return err
+	})
 }
 
 // Test runs the test hooks of the release, as helm test does.
 func (r *HelmRun) Test(ctx context.Context) error {
-	cfg, err := r.configuration(ctx)
-	if err != nil {
-		return err
-	}
-	return r.fault(r.test(cfg))
+	return r.connected(ctx, r.test)
 }
