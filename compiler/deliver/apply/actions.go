@@ -142,19 +142,9 @@ func jobOf(a *fleet.Action, undo bool) *unstructured.Unstructured {
 		content = a.Undo.Job
 		what += " undo"
 	}
-	job := (&unstructured.Unstructured{Object: content}).DeepCopy()
+	job := cluster.Marked(&unstructured.Unstructured{Object: content}, map[string]string{managedByLabel: cluster.Manager, actionLabel: a.Name}, map[string]string{actionAnnotation: a.ID()})
 	const longest = 63 - len("fleetc--01234567")
 	job.SetName(fmt.Sprintf("fleetc-%s-%s", a.Name[:min(len(a.Name), longest)], hexSum([]byte(what), 4)))
-	labels, notes := job.GetLabels(), job.GetAnnotations()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	if notes == nil {
-		notes = map[string]string{}
-	}
-	labels[managedByLabel], labels[actionLabel], notes[actionAnnotation] = cluster.Manager, a.Name, a.ID()
-	job.SetLabels(labels)
-	job.SetAnnotations(notes)
 	if spec, ok := job.Object["spec"].(map[string]any); ok {
 		for field, value := range map[string]int64{"activeDeadlineSeconds": int64(actionTimeout(a).Seconds()), "ttlSecondsAfterFinished": failedJobTTL} {
 			if _, ok := spec[field]; !ok {

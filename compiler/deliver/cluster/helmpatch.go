@@ -27,17 +27,20 @@ const (
 // MarkForHelm returns a copy of an object with the labels and annotations that Helm
 // adds to the objects of a release.
 func MarkForHelm(o *unstructured.Unstructured, namespace, name string) *unstructured.Unstructured {
+	return Marked(o, map[string]string{managedByLabel: "Helm"}, map[string]string{nameAnnotation: name, namespaceAnnotation: namespace})
+}
+
+// Marked returns a copy of an object with more labels and annotations.
+func Marked(o *unstructured.Unstructured, labels, annotations map[string]string) *unstructured.Unstructured {
+	with := func(texts, more map[string]string) map[string]string {
+		all := map[string]string{}
+		maps.Copy(all, texts)
+		maps.Copy(all, more)
+		return all
+	}
 	o = o.DeepCopy()
-	labels, annotations := maps.Clone(o.GetLabels()), maps.Clone(o.GetAnnotations())
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	labels[managedByLabel], annotations[nameAnnotation], annotations[namespaceAnnotation] = "Helm", name, namespace
-	o.SetLabels(labels)
-	o.SetAnnotations(annotations)
+	o.SetLabels(with(o.GetLabels(), labels))
+	o.SetAnnotations(with(o.GetAnnotations(), annotations))
 	return o
 }
 
