@@ -78,19 +78,14 @@ func firstOf(names []string, n int) string {
 // countExcept returns the number of objects in the cascade that are not among the
 // UIDs.
 func (c *Cascade) countExcept(uids []string) int {
+	if c == nil {
+		return 0
+	}
 	known := map[string]bool{}
 	for _, uid := range uids {
 		known[uid] = true
 	}
-	n := 0
-	if c != nil {
-		for _, uid := range c.uids {
-			if !known[uid] {
-				n++
-			}
-		}
-	}
-	return n
+	return len(slices.DeleteFunc(slices.Clone(c.uids), func(uid string) bool { return known[uid] }))
 }
 
 // A cascader finds the cascades of a plan.

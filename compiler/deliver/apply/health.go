@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -51,12 +52,7 @@ func (v *Inventory) ObjectHealth(ctx context.Context, c *cluster.Cluster, of *fl
 	if err != nil {
 		return h, err
 	}
-	var existing []fleet.Object
-	for _, o := range objs {
-		if o.Unstructured != nil {
-			existing = append(existing, o)
-		}
-	}
+	existing := slices.DeleteFunc(slices.Clone(objs), func(o fleet.Object) bool { return o.Unstructured == nil })
 	rules.AddCRDs(existing...)
 	hide := kube.SecretHider(secretsOf(existing))
 	for i, o := range objs {

@@ -42,10 +42,7 @@ func (p *planner) checkParts(ctx context.Context, it *Item) (missing string, err
 	for _, o := range it.helm.Objects {
 		stored[idOf(cluster.RefOf(o))] = true
 	}
-	parts := make([]*Item, len(it.Parts))
-	for i := range it.Parts {
-		parts[i] = &it.Parts[i]
-	}
+	parts := withParts(it.Parts)
 	if err := p.readAll(ctx, parts); err != nil {
 		return "", err
 	}

@@ -15,13 +15,7 @@ import (
 
 // bundleObjects returns the parts that are in the bundle.
 func (it *Item) bundleObjects() []*Item {
-	var out []*Item
-	for i := range it.Parts {
-		if it.Parts[i].object != nil {
-			out = append(out, &it.Parts[i])
-		}
-	}
-	return out
+	return slices.DeleteFunc(withParts(it.Parts), func(part *Item) bool { return part.object == nil })
 }
 
 // mayPrunePart reports whether the plan prunes an object with a Helm release, and

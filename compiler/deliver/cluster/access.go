@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"errors"
+	"maps"
 	"net/url"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -91,10 +93,7 @@ func (a Address) kubeconfig() (*rest.Config, error) {
 		return nil, &diag.Diag{Code: diag.CodeKubeconfig, Msg: "the kubeconfig cannot be read: " + visible(err.Error()), Hint: "correct the file, or name another one with --kubeconfig", Cause: err}
 	}
 	if raw.Contexts[a.Context] == nil {
-		var names []string
-		for name := range raw.Contexts {
-			names = append(names, name)
-		}
+		names := slices.Collect(maps.Keys(raw.Contexts))
 		d := &diag.Diag{Code: diag.CodeKubeconfig, Msg: "the kubeconfig has no context " + quote(a.Context), Hint: diag.OneOf(a.Context, names), Cause: ErrNoContext}
 		if len(names) == 0 {
 			d.Msg, d.Hint = "there is no kubeconfig with a context "+quote(a.Context), "set KUBECONFIG, or name the file with --kubeconfig"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,6 +70,7 @@ func (in HelmStorage) Read(ctx context.Context, c *Cluster, namespace, name stri
 	}
 	for _, r := range all {
 		s.Records = append(s.Records, recordOf(r.object))
+		s.Deployed = s.Deployed || r.status == release.StatusDeployed || r.status == release.StatusSuperseded
 	}
 	last := all[len(all)-1]
 	s.Revision, s.Status, s.UID = last.version, string(last.status), string(last.object.GetUID())
@@ -76,9 +78,6 @@ func (in HelmStorage) Read(ctx context.Context, c *Cluster, namespace, name stri
 	_, s.FromFleetc = labels[revisionLabel]
 	if labels[revisionLabel] == strconv.Itoa(last.version) {
 		s.Digest = labels[digestLabel]
-	}
-	for _, r := range all {
-		s.Deployed = s.Deployed || r.status == release.StatusDeployed || r.status == release.StatusSuperseded
 	}
 	s.Deployed = s.Deployed && last.status != release.StatusUninstalled
 	return s, s.addObjects(ctx, c, in, all)
@@ -136,11 +135,7 @@ func (s *HelmState) addObjects(ctx context.Context, c *Cluster, in HelmStorage, 
 // objectsOf returns the objects of a stored revision, with their namespaces.
 func objectsOf(ctx context.Context, c *Cluster, stored *release.Release) ([]*unstructured.Unstructured, error) {
 	manifests := releaseutil.SplitManifests(stored.Manifest)
-	names := make([]string, 0, len(manifests))
-	for name := range manifests {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(manifests), func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 	var out []*unstructured.Unstructured
 	for _, name := range names {
 		// Without a line break at the end, a block scalar loses its own.
