@@ -175,10 +175,7 @@ func (r *ActionRunner) Try(ctx context.Context, a *fleet.Action) error {
 	}
 	limited, cancel := withTimeout(ctx, a)
 	defer cancel()
-	if err := r.runTask(limited, ctx, a, a.Task, false); err != nil {
-		return r.faultOf(ctx, limited, a, err)
-	}
-	return nil
+	return r.faultOf(ctx, limited, a, r.runTask(limited, ctx, a, a.Task, false))
 }
 
 // Undo undoes an action that has started, within its timeout. The error is a fault
@@ -186,10 +183,7 @@ func (r *ActionRunner) Try(ctx context.Context, a *fleet.Action) error {
 func (r *ActionRunner) Undo(ctx context.Context, a *fleet.Action) error {
 	limited, cancel := withTimeout(ctx, a)
 	defer cancel()
-	if err := r.runTask(limited, ctx, a, a.Undo, true); err != nil {
-		return r.faultOf(limited, limited, a, err)
-	}
-	return nil
+	return r.faultOf(limited, limited, a, r.runTask(limited, ctx, a, a.Undo, true))
 }
 
 // The errors of manual actions that no user approves.
@@ -219,10 +213,13 @@ func withTimeout(ctx context.Context, a *fleet.Action) (context.Context, context
 // actionTimeout returns the timeout of an action.
 func actionTimeout(a *fleet.Action) time.Duration { return cmp.Or(a.Timeout, defaultActionTimeout) }
 
-// faultOf returns the fault of an action that ran with the context limited, which
-// is derived from ctx.
+// faultOf returns the error of an action that ran with the context limited, which is derived
+// from ctx, as a fault.
 func (r *ActionRunner) faultOf(ctx, limited context.Context, a *fleet.Action, err error) error {
-	if ctx.Err() != nil && ctx != limited {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && ctx != limited:
 		return context.Cause(ctx)
 	}
 	code, hint := diag.CodeActionFailed, "correct the cause, then run the command again"

@@ -255,11 +255,8 @@ func (v *Inventory) write(ctx context.Context, c *cluster.Cluster) error {
 // cluster, sorted; none when the user is not allowed to list them.
 func (s store) otherFleets(ctx context.Context) ([]string, error) {
 	list, err := s.Metadata(ctx, secretResource, Namespace, chunkLabel)
-	if err != nil {
-		if cluster.ReasonOf(err) == cluster.Forbidden {
-			err = nil
-		}
-		return nil, err
+	if cluster.ReasonOf(err) == cluster.Forbidden {
+		return nil, nil
 	}
 	var out []string
 	for _, o := range list {
@@ -268,5 +265,5 @@ func (s store) otherFleets(ctx context.Context) ([]string, error) {
 		}
 	}
 	slices.Sort(out)
-	return out, nil
+	return out, err
 }

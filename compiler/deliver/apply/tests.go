@@ -51,16 +51,15 @@ func (t Target) Test(ctx context.Context, plan *Plan, report func(Event)) ([]Tes
 	if r.lease, err = r.acquireLease(ctx); err != nil {
 		return nil, err
 	}
+	defer r.lease.Release(ctx)
 	var tests []Test
 	for _, rel := range releases {
-		of, terr := r.test(ctx, rel, byRelease[rel.Name])
-		tests = append(tests, of...)
-		if err = terr; err != nil {
-			break
+		of, err := r.test(ctx, rel, byRelease[rel.Name])
+		if tests = append(tests, of...); err != nil {
+			return tests, err
 		}
 	}
-	r.lease.Release(ctx)
-	return tests, err
+	return tests, nil
 }
 
 // helmItem returns the item of a release that Helm delivers, nil for others.
