@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -106,8 +105,7 @@ type Author struct {
 func Authors(o *unstructured.Unstructured, path []fleet.Step) []Author {
 	var out []Author
 	for _, m := range o.GetManagedFields() {
-		set := fieldsWhere(o, func(other metav1.ManagedFieldsEntry) bool { return isSameEntry(m, other) })
-		if !hasField(o.Object, set, path) {
+		if !hasField(o.Object, entryFields(m), path) {
 			continue
 		}
 		a := Author{Manager: m.Manager, Operation: string(m.Operation), Subresource: m.Subresource}
@@ -118,11 +116,6 @@ func Authors(o *unstructured.Unstructured, path []fleet.Step) []Author {
 	}
 	slices.SortStableFunc(out, func(a, b Author) int { return b.Time.Compare(a.Time) })
 	return out
-}
-
-// isSameEntry reports whether two entries are equal in the key of managed fields.
-func isSameEntry(a, b metav1.ManagedFieldsEntry) bool {
-	return a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource && a.APIVersion == b.APIVersion
 }
 
 // hasField reports whether a set has the field at a path of a value, or one below it.
