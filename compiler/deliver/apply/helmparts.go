@@ -46,9 +46,8 @@ func (p *planner) checkParts(ctx context.Context, it *Item) (missing string, err
 	if err := p.readAll(ctx, parts); err != nil {
 		return "", err
 	}
-	in := map[string]bool{}
 	for _, part := range parts {
-		in[part.ID], part.Action = true, Unchanged
+		part.Action = Unchanged
 		if part.Before == nil {
 			switch {
 			case stored[part.ID] && it.isUpToDate() && kube.DeletesItself(part.object): // it was deleted after its end
@@ -68,14 +67,8 @@ func (p *planner) checkParts(ctx context.Context, it *Item) (missing string, err
 			}
 		}
 	}
-	var removed []*unstructured.Unstructured
-	for _, o := range append(it.helm.Objects, it.helm.Extra...) {
-		if !in[idOf(cluster.RefOf(o))] {
-			removed = append(removed, o)
-		}
-	}
-	out, err := p.removedParts(ctx, it, removed)
-	it.Parts = append(it.Parts, out...)
+	removed, err := p.removedParts(ctx, it, append(it.helm.Objects, it.helm.Extra...))
+	it.Parts = append(it.Parts, removed...)
 	return missing, err
 }
 
