@@ -155,11 +155,10 @@ func (p *planner) collectItems() {
 		if byHelm(o) || h != nil && !h.pre && !h.post || !p.inScope(o.Release.Stage, o.Release.Name) {
 			continue
 		}
-		it := Item{
+		p.items = append(p.items, Item{
 			ID: o.ID(), Release: o.Release.Name, Stage: o.Release.Stage, ref: cluster.RefOf(o.Unstructured), release: o.Release, object: asStored(o.Unstructured), hook: h,
 			positions: o.Places(),
-		}
-		p.items = append(p.items, it)
+		})
 	}
 	p.collectHelm()
 	for i := range p.items {

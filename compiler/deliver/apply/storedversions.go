@@ -27,12 +27,7 @@ func (p *planner) planUnstored(ctx context.Context, it *Item, before *unstructur
 		return false, nil
 	}
 	stays := versionsOf(it.object)
-	var lost []string
-	for _, v := range storedVersionsOf(before) {
-		if !slices.Contains(stays, v) {
-			lost = append(lost, v)
-		}
-	}
+	lost := slices.DeleteFunc(storedVersionsOf(before), func(v string) bool { return slices.Contains(stays, v) })
 	kinds := fleet.ServedKinds(before)
 	if len(lost) == 0 || len(kinds) == 0 || len(fleet.ServedKinds(it.object)) == 0 {
 		return false, nil
