@@ -1,6 +1,10 @@
 package cluster
 
-import "net/http"
+import (
+	"errors"
+	"io"
+	"net/http"
+)
 
 // A responseTransport calls seen with each response or error of the next transport. seen may
 // change the response.
@@ -22,4 +26,28 @@ func (t responseTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(r)
 	t.seen(resp, err)
 	return resp, err
+}
+
+// limitBody lets at most maxResponse bytes of a response be read.
+func limitBody(resp *http.Response, err error) {
+	if err == nil && resp.Body != nil {
+		resp.Body = &limitedBody{resp.Body, maxResponse}
+	}
+}
+
+var errTooLong = errors.New("the response is too large")
+
+type limitedBody struct {
+	io.ReadCloser
+	remaining int
+}
+
+// Read implements [io.Reader].
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.remaining <= 0 {
+		return 0, errTooLong
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.remaining)])
+	b.remaining -= n
+	return n, err
 }
