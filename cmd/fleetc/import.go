@@ -141,11 +141,17 @@ func newImportFluxCommand(o *options) *cobra.Command {
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.run(cmd, o, func(c *compiler.Compiler) (*importer.Model, error) {
-				opts, err := fluxOptions(o.path(args[0]), clusters, variables)
-				if err != nil {
+				if len(clusters) == 0 {
+					return nil, &diag.Diag{Code: diag.CodeArguments, Msg: "no cluster is named", Hint: "write --cluster ID=PATH, such as --cluster main=clusters/main"}
+				}
+				opts := importer.FluxOptions{Dir: o.path(args[0]), Kubernetes: flags.kubernetes, ProveWith: flags.ProveWith, Source: c.Source}
+				var err error
+				if opts.Clusters, err = importer.ParseClusters(clusters, "--cluster prod/eu=clusters/production", nil); err != nil {
 					return nil, err
 				}
-				opts.Kubernetes, opts.ProveWith, opts.Source = flags.kubernetes, flags.ProveWith, c.Source
+				if opts.Variables, err = parsePairs("variable", variables, true, "write NAME=VALUE"); err != nil {
+					return nil, err
+				}
 				return importer.ReadFlux(cmd.Context(), opts)
 			})
 		},
@@ -155,20 +161,6 @@ func newImportFluxCommand(o *options) *cobra.Command {
 	cmd.Flags().StringArrayVar(&clusters, "cluster", nil, "`ID=PATH`: a cluster and the directory that Flux syncs for it; may be repeated")
 	cmd.Flags().StringArrayVar(&variables, "variable", nil, "`NAME=VALUE`: the value of a substitution variable; may be repeated")
 	return cmd
-}
-
-// fluxOptions parses the flags of import flux.
-func fluxOptions(dir string, clusters, variables []string) (importer.FluxOptions, error) {
-	opts := importer.FluxOptions{Dir: dir}
-	if len(clusters) == 0 {
-		return opts, &diag.Diag{Code: diag.CodeArguments, Msg: "no cluster is named", Hint: "write --cluster ID=PATH, such as --cluster main=clusters/main"}
-	}
-	var err error
-	if opts.Clusters, err = importer.ParseClusters(clusters, "--cluster prod/eu=clusters/production", nil); err != nil {
-		return opts, err
-	}
-	opts.Variables, err = parsePairs("variable", variables, true, "write NAME=VALUE")
-	return opts, err
 }
 
 // run checks the flags, reads a model, writes its fleet and prints the report.

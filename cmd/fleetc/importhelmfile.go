@@ -41,8 +41,16 @@ func newImportHelmfileCommand(o *options) *cobra.Command {
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.run(cmd, o, func(*compiler.Compiler) (*importer.Model, error) {
-				opts, err := helmfileOptions(o.path(args[0]), append(clusters, environments...), variables)
-				if err != nil {
+				all := append(clusters, environments...)
+				if len(all) == 0 {
+					all = []string{"default"}
+				}
+				opts := importer.HelmfileOptions{File: o.path(args[0]), Kubernetes: flags.kubernetes, ProveWith: flags.ProveWith}
+				var err error
+				if opts.Clusters, err = importer.ParseClusters(all, "--cluster prod/eu=production", importer.IDOf); err != nil {
+					return nil, err
+				}
+				if opts.Variables, err = parsePairs("env", variables, true, "write NAME=VALUE"); err != nil {
 					return nil, err
 				}
 				if opts.Set, err = importer.ParseHelmfileSet(set, setString); err != nil {
@@ -51,7 +59,6 @@ func newImportHelmfileCommand(o *options) *cobra.Command {
 				for _, file := range files {
 					opts.ValueFiles = append(opts.ValueFiles, o.path(file))
 				}
-				opts.Kubernetes, opts.ProveWith = flags.kubernetes, flags.ProveWith
 				return importer.ReadHelmfile(cmd.Context(), opts)
 			})
 		},
@@ -66,18 +73,4 @@ func newImportHelmfileCommand(o *options) *cobra.Command {
 	cmd.Flags().StringArrayVar(&files, "state-values-file", nil, "`file` of the repository with values of the environment; may be repeated")
 	_ = cmd.MarkFlagFilename("state-values-file")
 	return cmd
-}
-
-// helmfileOptions parses the flags of import helmfile.
-func helmfileOptions(file string, clusters, variables []string) (importer.HelmfileOptions, error) {
-	opts := importer.HelmfileOptions{File: file}
-	if len(clusters) == 0 {
-		clusters = []string{"default"}
-	}
-	var err error
-	if opts.Clusters, err = importer.ParseClusters(clusters, "--cluster prod/eu=production", importer.IDOf); err != nil {
-		return opts, err
-	}
-	opts.Variables, err = parsePairs("env", variables, true, "write NAME=VALUE")
-	return opts, err
 }
