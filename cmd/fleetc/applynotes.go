@@ -11,14 +11,14 @@ import (
 
 // firstNote describes a cluster that is applied to for the first time.
 func (c *applyCluster) firstNote() string {
-	text := fmt.Sprintf("is new to fleetc: it is %s, UID %s", c.Plan.Server, c.Plan.UID)
+	text := "is new to fleetc"
 	switch n := len(c.Plan.Fleets); {
 	case n == 1:
-		text = fmt.Sprintf("is new to this fleet, and has objects of the fleet %s: it is %s, UID %s", c.Plan.Fleets[0], c.Plan.Server, c.Plan.UID)
+		text = "is new to this fleet, and has objects of the fleet " + c.Plan.Fleets[0]
 	case n > 1:
-		text = fmt.Sprintf("is new to this fleet, and has objects of the fleets %s: it is %s, UID %s", strings.Join(c.Plan.Fleets, ", "), c.Plan.Server, c.Plan.UID)
+		text = "is new to this fleet, and has objects of the fleets " + strings.Join(c.Plan.Fleets, ", ")
 	}
-	return text
+	return fmt.Sprintf("%s: it is %s, UID %s", text, c.Plan.Server, c.Plan.UID)
 }
 
 // notes returns information that a comparison of objects does not show.

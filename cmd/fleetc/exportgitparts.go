@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,10 +35,7 @@ type gitOutcome struct {
 
 // findBase determines the base branch, once.
 func (g *gitExport) findBase(ctx context.Context) (err error) {
-	if g.base == "" {
-		g.base = g.git.branch
-	}
-	if g.base == "" {
+	if g.base = cmp.Or(g.base, g.git.branch); g.base == "" {
 		g.base, err = g.remote.Default(ctx)
 	}
 	return err
