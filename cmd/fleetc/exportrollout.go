@@ -30,26 +30,21 @@ func (p *progressOptions) flags(cmd *cobra.Command) {
 // defaultReports is the name below which the branches of reports are by default.
 const defaultReports = "fleetc-reports"
 
-// open opens the repository of the reports, nil if clusters are read. The caller must call
-// done.
-func (p *progressOptions) open(cmd *cobra.Command, o *options, repository string) (r *deliver.GitOpsReports, done func() error, err error) {
-	done = func() error { return nil }
+// open opens the repository of the reports, nil if clusters are read.
+func (p *progressOptions) open(cmd *cobra.Command, o *options, repository string) (*deliver.GitOpsReports, error) {
 	switch {
 	case p.age <= 0:
-		return nil, done, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--report-age does not accept %s", p.age), Hint: "pass how old a report may be, as in --report-age 15m"}
+		return nil, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("--report-age does not accept %s", p.age), Hint: "pass how old a report may be, as in --report-age 15m"}
 	case !cmd.Flags().Changed("reports"):
-		return nil, done, nil
+		return nil, nil
 	}
 	address, name, _ := strings.Cut(p.reports, "#")
 	name = cmp.Or(name, defaultReports)
 	if err := checkBranchPrefix("reports", name); err != nil {
-		return nil, done, err
+		return nil, err
 	}
 	remote, err := export.OpenRemote(cmd.Context(), cmp.Or(address, repository), o.dir)
-	if err != nil {
-		return nil, done, err
-	}
-	return &deliver.GitOpsReports{Remote: remote, Branch: name}, remote.Close, nil
+	return &deliver.GitOpsReports{Remote: remote, Branch: name}, err
 }
 
 // rolloutExport are the flags of an export that goes wave by wave.
@@ -74,29 +69,42 @@ func (r *rolloutExport) check(cmd *cobra.Command) error {
 		"leave one of them out; to ask people before a wave, write approve in it", "pr-branch", "shard", "selector", "environment")
 }
 
-// branchOptions returns the options of a rollout on a branch. An empty layout is that of the
-// layers.
-func (p *progressOptions) branchOptions(o *options, access *cluster.Access, g *gitOptions, layout string) (deliver.BranchOptions, error) {
+// withBranch opens the repository of --git and, with progress, that of the reports, and calls f with
+// the options of a rollout on a branch. An empty layout is that of the layers.
+func (p *progressOptions) withBranch(cmd *cobra.Command, o *options, access *cluster.Access, g *gitOptions, layout string, progress bool, f func(deliver.BranchOptions) error) (err error) {
 	b := deliver.BranchOptions{
-		Branch: g.branch, Path: strings.Trim(g.path, "/"), ReportAge: p.age, By: userAtHost(), Version: toolVersion(), Jobs: o.jobs,
+		Branch: g.branch, Path: strings.Trim(g.path, "/"), ReportAge: p.age, By: userAtHost(), Version: toolVersion(), Jobs: o.jobs, NoProgress: !progress,
 	}
 	b.Day = o.date
 	if err := completeAccess(o, access); err != nil {
-		return b, err
+		return err
 	}
 	b.Access = *access
 	a := applyOptions{}
 	a.Kubeconfig = access.Kubeconfig
 	b.Actions.Getenv = a.getenv
-	var err error
 	if layout != "" {
-		b.Layout, err = layoutOf(layout)
+		if b.Layout, err = layoutOf(layout); err != nil {
+			return err
+		}
 	}
-	return b, err
+	if b.Remote, err = g.open(cmd, o); err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, b.Remote.Close()) }()
+	if progress {
+		if b.Reports, err = p.open(cmd, o, g.address); err != nil {
+			return err
+		}
+	}
+	if b.Reports != nil {
+		defer func() { err = cmp.Or(err, b.Reports.Remote.Close()) }()
+	}
+	return f(b)
 }
 
 // toRollout exports the clusters whose turn it is to a branch of a git repository.
-func (x *exportRun) toRollout(ctx context.Context, c *compiler.Compiler, patterns []string) (err error) {
+func (x *exportRun) toRollout(ctx context.Context, c *compiler.Compiler, patterns []string) error {
 	if len(patterns) > 0 {
 		return &diag.Diag{
 			Code: diag.CodeFlagCombination,
@@ -108,38 +116,26 @@ func (x *exportRun) toRollout(ctx context.Context, c *compiler.Compiler, pattern
 	if x.cmd.Flags().Changed("layout") {
 		layout = x.exportOptions.layout
 	}
-	b, err := x.rollout.branchOptions(x.o, &x.rollout.access, &x.git, layout)
-	if err != nil {
-		return err
-	}
-	b.Check, b.Actions.AllowExec = x.check, x.allowExec
-	if b.Remote, err = x.git.open(x.cmd, x.o); err != nil {
-		return err
-	}
-	defer func() { err = cmp.Or(err, b.Remote.Close()) }()
-	reports, done, err := x.rollout.open(x.cmd, x.o, x.git.address)
-	if err != nil {
-		return err
-	}
-	defer func() { err = cmp.Or(err, done()) }()
-	b.Reports = reports
-	r, err := deliver.LoadBranchRollout(ctx, c, b)
-	if err != nil {
-		return err
-	}
-	x.fleet = r.Fleet
-	source, err := x.sourceCommit(ctx)
-	if err == nil {
-		err = r.Export(ctx, source)
-	}
-	if err != nil {
-		return err
-	}
-	report, _ := r.Report() // Outcome has the faults
-	git := &gitResult{Repository: b.Remote.Name, Branches: []export.BranchResult{r.Pushed}}
-	if err := x.print(r.Summary, git, r.Pushed.Branch, &report); err != nil {
-		return err
-	}
-	wait, err := r.Outcome()
-	return orDifferences(err, wait || x.check && r.Summary.Changes() > 0)
+	return x.rollout.withBranch(x.cmd, x.o, &x.rollout.access, &x.git, layout, true, func(b deliver.BranchOptions) error {
+		b.Check, b.Actions.AllowExec = x.check, x.allowExec
+		r, err := deliver.LoadBranchRollout(ctx, c, b)
+		if err != nil {
+			return err
+		}
+		x.fleet = r.Fleet
+		source, err := x.sourceCommit(ctx)
+		if err == nil {
+			err = r.Export(ctx, source)
+		}
+		if err != nil {
+			return err
+		}
+		report, _ := r.Report() // Outcome has the faults
+		git := &gitResult{Repository: b.Remote.Name, Branches: []export.BranchResult{r.Pushed}}
+		if err := x.print(r.Summary, git, r.Pushed.Branch, &report); err != nil {
+			return err
+		}
+		wait, err := r.Outcome()
+		return orDifferences(err, wait || x.check && r.Summary.Changes() > 0)
+	})
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -41,19 +40,6 @@ func (a *rolloutOptions) onBranch(cmd *cobra.Command, o *options) (bool, error) 
 	return false, flagsNeed(cmd, "--git", "leave it out, or pass --git URL", "branch", "path", "layout", "reports", "report-age")
 }
 
-// withBranch opens the repository of --git and calls f.
-func (a *rolloutOptions) withBranch(cmd *cobra.Command, o *options, f func(deliver.BranchOptions) error) (err error) {
-	b, err := a.progress.branchOptions(o, &a.Access, &a.git, a.layout)
-	if err != nil {
-		return err
-	}
-	if b.Remote, err = a.git.open(cmd, o); err != nil {
-		return err
-	}
-	defer func() { err = cmp.Or(err, b.Remote.Close()) }()
-	return f(b)
-}
-
 // A waveRollout is a rollout whose state was read in clusters or on a branch.
 type waveRollout interface {
 	Report() (deliver.RolloutReport, error)
@@ -76,16 +62,7 @@ func (a *rolloutOptions) withRollout(cmd *cobra.Command, o *options, withProgres
 		}
 		return f(r)
 	}
-	return a.withBranch(cmd, o, func(b deliver.BranchOptions) (err error) {
-		b.NoProgress = !withProgress
-		if withProgress {
-			reports, done, err := a.progress.open(cmd, o, a.git.address)
-			if err != nil {
-				return err
-			}
-			defer func() { err = cmp.Or(err, done()) }()
-			b.Reports = reports
-		}
+	return a.progress.withBranch(cmd, o, &a.Access, &a.git, a.layout, withProgress, func(b deliver.BranchOptions) error {
 		r, err := deliver.LoadBranchRollout(cmd.Context(), o.compiler(), b)
 		if err == nil {
 			err = r.Read(cmd.Context())
@@ -106,7 +83,7 @@ func (a *rolloutOptions) decide(cmd *cobra.Command, o *options, d deliver.Decisi
 	}
 	var recorded deliver.DecisionResult
 	if onBranch {
-		err = a.withBranch(cmd, o, func(b deliver.BranchOptions) error {
+		err = a.progress.withBranch(cmd, o, &a.Access, &a.git, a.layout, false, func(b deliver.BranchOptions) error {
 			r, err := deliver.NewDecisions(cmd.Context(), o.compiler(), b)
 			if err == nil {
 				recorded, err = r.Decide(cmd.Context(), d, waves)
