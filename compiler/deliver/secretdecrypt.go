@@ -65,7 +65,7 @@ func (r *SecretResolver) decrypt(ctx context.Context, name string) (plainValues,
 
 // environment returns an environment variable, empty if it is not set.
 func (r *SecretResolver) environment(name string) string {
-	value, _ := r.getenv(name)
+	value, _ := r.Getenv(name)
 	return value
 }
 

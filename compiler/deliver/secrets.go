@@ -24,7 +24,7 @@ type SecretResolver struct {
 	Dir       string                      // absolute path of the fleet's root
 	Fleet     string                      // module path of the fleet
 	AllowExec bool                        // whether secrets may run commands
-	Getenv    func(string) (string, bool) // looks up an environment variable; os.LookupEnv if nil
+	Getenv    func(string) (string, bool) // looks up an environment variable
 
 	mu      sync.Mutex
 	files   *secret.Files
@@ -36,7 +36,7 @@ type SecretResolver struct {
 // NewSecretResolver returns a resolver of the secrets of a fleet. allowExec says whether they may
 // run commands.
 func NewSecretResolver(f *fleet.Fleet, allowExec bool) *SecretResolver {
-	return &SecretResolver{Dir: f.Dir, Fleet: f.Module, AllowExec: allowExec}
+	return &SecretResolver{Dir: f.Dir, Fleet: f.Module, AllowExec: allowExec, Getenv: os.LookupEnv}
 }
 
 // plainFile is the values of a file, or the error of decrypting it.
@@ -146,7 +146,7 @@ func referencesOf(b *fleet.Bundle) map[string]string {
 func (r *SecretResolver) value(ctx context.Context, b *fleet.Bundle, s fleet.Secret, read SecretReader) (string, error) {
 	switch {
 	case s.Env != "":
-		value, ok := r.getenv(s.Env)
+		value, ok := r.Getenv(s.Env)
 		if !ok || value == "" {
 			state := " is not set"
 			if ok {
@@ -177,14 +177,6 @@ func (r *SecretResolver) value(ctx context.Context, b *fleet.Bundle, s fleet.Sec
 		return "", err
 	}
 	return values.Value(s.Key)
-}
-
-// getenv looks up an environment variable.
-func (r *SecretResolver) getenv(name string) (string, bool) {
-	if r.Getenv == nil {
-		return os.LookupEnv(name)
-	}
-	return r.Getenv(name)
 }
 
 // rebind returns the bundle with other references, and the texts that belong to them.
