@@ -60,8 +60,15 @@ func checkFields(c *fleet.Cluster, o fleet.Object, values map[string]string) err
 		if _, ok := fleet.Lookup(o.Object, field); !ok {
 			field = nil // a key of the path has a value
 		}
+		where, secrets := "it", "the values of the secrets "
+		if len(field) > 0 {
+			where = diag.Visible(fleet.FieldText(field), diag.MaxText)
+		}
 		names := secretsAt(o.Unstructured, field)
-		fault := &diag.Diag{Code: diag.CodeSecretValue, At: o.Places(), Path: o.Title(), Msg: orObject(field) + what + " with " + valuesOf(names) + " (" + o.Origin() + ")", Hint: hint}
+		if len(names) == 1 {
+			secrets = "the value of the secret "
+		}
+		fault := &diag.Diag{Code: diag.CodeSecretValue, At: o.Places(), Path: o.Title(), Msg: where + what + " with " + secrets + strings.Join(names, ", ") + " (" + o.Origin() + ")", Hint: hint}
 		for _, s := range c.Secrets {
 			if slices.Contains(names, s.Name) {
 				fault.At = append(fault.At, s.Pos)
@@ -75,33 +82,17 @@ func checkFields(c *fleet.Cluster, o fleet.Object, values map[string]string) err
 		}
 	})
 	for _, d := range diag.All(new(validate.Checker).Alone(c, []fleet.Object{resolved})) {
-		at, ok := errors.AsType[*fleet.FieldError](d.Cause)
-		switch {
-		case !ok:
-			wrong(nil, " is not valid", "choose another value, or another place for it")
-		case len(at.Field) == 1 && at.Field[0] == "data":
-			wrong(at.Field, " has more than 1 MiB, which Kubernetes does not accept,", "split the value into several Secrets")
-		default:
-			wrong(at.Field, " is not valid", "choose another value, or another place for it")
+		var field []string
+		if at, ok := errors.AsType[*fleet.FieldError](d.Cause); ok {
+			field = at.Field
+		}
+		if len(field) == 1 && field[0] == "data" {
+			wrong(field, " has more than 1 MiB, which Kubernetes does not accept,", "split the value into several Secrets")
+		} else {
+			wrong(field, " is not valid", "choose another value, or another place for it")
 		}
 	}
 	return faults.Err()
-}
-
-// valuesOf returns "the value of the secret a", or that of several.
-func valuesOf(names []string) string {
-	if len(names) == 1 {
-		return "the value of the secret " + names[0]
-	}
-	return "the values of the secrets " + strings.Join(names, ", ")
-}
-
-// orObject returns a field as text; "it" for the whole object.
-func orObject(field []string) string {
-	if len(field) == 0 {
-		return "it"
-	}
-	return diag.Visible(fleet.FieldText(field), diag.MaxText)
 }
 
 // secretsAt returns the names of the secrets to which a field of an object refers, or those
