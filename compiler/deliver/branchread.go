@@ -132,7 +132,10 @@ func (f *follower) state() (TargetState, time.Time) {
 
 // readProgress reads how far the clusters are with their directories.
 func (r *BranchRollout) readProgress(ctx context.Context, h *export.BranchHistory) error {
-	limit := r.options.now().Add(-r.longestWait())
+	longest := r.options.ReportAge // the time of an older change does not matter
+	for _, w := range r.order.Waves {
+		longest = max(longest, w.Soak)
+	}
 	var there []*fleet.Cluster
 	var dirs []string
 	for _, c := range r.Fleet.Clusters {
@@ -140,7 +143,7 @@ func (r *BranchRollout) readProgress(ctx context.Context, h *export.BranchHistor
 			there, dirs = append(there, c), append(dirs, c.ID)
 		}
 	}
-	changes, err := h.LastChanges(ctx, dirs, limit)
+	changes, err := h.LastChanges(ctx, dirs, r.options.now().Add(-longest))
 	if err != nil {
 		return err
 	}
@@ -177,15 +180,6 @@ func (r *BranchRollout) readProgress(ctx context.Context, h *export.BranchHistor
 		}
 	}
 	return ctx.Err()
-}
-
-// longestWait returns the age from which the time of a change does not matter.
-func (r *BranchRollout) longestWait() time.Duration {
-	longest := r.options.ReportAge
-	for _, w := range r.order.Waves {
-		longest = max(longest, w.Soak)
-	}
-	return longest
 }
 
 // Flags returns the flags of commands about this branch, each with a space before it.
