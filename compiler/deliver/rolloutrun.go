@@ -38,15 +38,9 @@ func (r *Rollout) turns() map[string][]Wait {
 
 // retriesFirst returns clusters with those first whose last apply is unfinished.
 func retriesFirst(clusters []*WaveCluster) []*WaveCluster {
-	var retries, others []*WaveCluster
-	for _, c := range clusters {
-		if c.State == TargetUnfinished {
-			retries = append(retries, c)
-		} else {
-			others = append(others, c)
-		}
-	}
-	return append(retries, others...)
+	isOther := func(c *WaveCluster) bool { return c.State != TargetUnfinished }
+	retries := slices.DeleteFunc(slices.Clone(clusters), isOther)
+	return append(retries, slices.DeleteFunc(slices.Clone(clusters), func(c *WaveCluster) bool { return !isOther(c) })...)
 }
 
 // Plans plans the selected clusters as [Plans] does, in the order of waves, and yields those
