@@ -34,13 +34,10 @@ func CheckExposedSecrets(b *fleet.Bundle, layout fleet.Layout) error {
 		if slices.ContainsFunc(o.Release.Plaintext, func(w fleet.Waiver) bool { return w.Path == name }) {
 			continue
 		}
-		what := diag.Visible(fields[0], diag.MaxText)
-		if more := len(fields) - 1; more > 0 {
-			what += fmt.Sprintf(" and %d more", more)
-		}
+		fields[0] = diag.Visible(fields[0], diag.MaxText)
 		faults.Add(&diag.Diag{
 			Code: diag.CodeSecretExposed,
-			At:   o.Places(), Path: o.Title(), Msg: "anyone who reads the export can read " + what + " (" + o.Origin() + ")",
+			At:   o.Places(), Path: o.Title(), Msg: "anyone who reads the export can read " + diag.JoinFirst(fields, 1) + " (" + o.Origin() + ")",
 			Hint: "keep the value elsewhere, with External Secrets, Sealed Secrets or SOPS, or allow it: " +
 				o.Release.Path("plaintext") + ": " + strconv.Quote(name) + `: "why"`,
 		})
