@@ -92,11 +92,9 @@ func (s *Session) removeArea() error {
 			dirs = append(dirs, path.Join(in, e.Name()))
 		}
 	}
-	remove := func(_ context.Context, i int) (struct{}, error) { return struct{}{}, s.removeAll(dirs[i]) }
-	for _, err := range par.Map(context.Background(), s.tree.jobs(), len(dirs), remove) {
-		if err != nil {
-			return err
-		}
+	err := par.ForEach(context.Background(), s.tree.jobs(), len(dirs), func(_ context.Context, i int) error { return s.removeAll(dirs[i]) })
+	if err != nil {
+		return err
 	}
 	return s.removeAll(stagingArea)
 }
