@@ -50,7 +50,8 @@ func asInt(v any) (int64, bool) {
 // A condition is an element of status.conditions.
 type condition struct {
 	kind, status, reason, message string
-	stale                         bool // of an earlier generation
+	since                         string // when the status changed
+	stale                         bool   // of an earlier generation
 }
 
 // conditions returns the conditions of an object, in order.
@@ -68,6 +69,7 @@ func conditions(u *unstructured.Unstructured) []condition {
 		c.status, _ = m["status"].(string)
 		c.reason, _ = m["reason"].(string)
 		c.message, _ = m["message"].(string)
+		c.since, _ = m["lastTransitionTime"].(string)
 		if seen, ok := asInt(m["observedGeneration"]); ok && known {
 			c.stale = seen != generation
 		}
@@ -121,15 +123,11 @@ func pods(n int64) string { return diag.Count(int(n), "pod", "pods") }
 // became true; zero if the object has none.
 func ReadySince(u *unstructured.Unstructured) time.Time {
 	var latest time.Time
-	listed, _ := fieldValue(u, "status", "conditions").([]any)
-	for _, item := range listed {
-		m, _ := item.(map[string]any)
-		kind, text := m["type"], m["lastTransitionTime"]
-		if kind != "Ready" && kind != "Available" || m["status"] != "True" {
+	for _, c := range conditions(u) {
+		if c.kind != "Ready" && c.kind != "Available" || c.status != "True" {
 			continue
 		}
-		s, _ := text.(string)
-		if t, err := time.Parse(time.RFC3339, s); err == nil && t.After(latest) {
+		if t, err := time.Parse(time.RFC3339, c.since); err == nil && t.After(latest) {
 			latest = t
 		}
 	}
