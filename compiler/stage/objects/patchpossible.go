@@ -30,9 +30,7 @@ func (a *application) schemaOf(o fleet.Object, crds []fleet.Object) fieldSchema 
 		return fieldSchema{kube: s}
 	}
 	for _, c := range crds {
-		group, _, _ := unstructured.NestedString(c.Object, "spec", "group")
-		kind, _, _ := unstructured.NestedString(c.Object, "spec", "names", "kind")
-		if group != gvk.Group || kind != gvk.Kind {
+		if fleet.DefinedKind(c.Unstructured) != gvk.GroupKind() {
 			continue
 		}
 		if open, _, _ := unstructured.NestedBool(c.Object, "spec", "preserveUnknownFields"); open {
