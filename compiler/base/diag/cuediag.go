@@ -79,8 +79,8 @@ func RawCUEFaults(root string, err error, v cue.Value) List {
 
 func fault(root string, e errors.Error, v cue.Value) *Diag {
 	msg := message(e)
-	if isSummary(msg) {
-		return nil
+	if strings.Contains(msg, "errors in empty disjunction") || strings.Contains(msg, "error in empty disjunction") {
+		return nil // it only counts errors that follow
 	}
 	d := &Diag{Code: CodeExpression, At: places(root, e), Path: strings.Join(e.Path(), "."), Msg: msg, Cause: e}
 	missing := strings.HasPrefix(msg, "field is required but not present")
@@ -142,11 +142,6 @@ func message(e errors.Error) string {
 		return msg
 	}
 	return msg + ": " + more
-}
-
-// isSummary reports whether msg only counts errors that follow.
-func isSummary(msg string) bool {
-	return strings.Contains(msg, "errors in empty disjunction") || strings.Contains(msg, "error in empty disjunction")
 }
 
 // places returns the source positions of e: the user's lines, the deepest layer

@@ -12,9 +12,6 @@ var unparsed = regexp.MustCompile(`^(missing ',' |expected |illegal |string lite
 // foundToken matches the unexpected token in a message of the parser.
 var foundToken = regexp.MustCompile(`found (?:'(?:IDENT|STRING|INT|FLOAT)' (.+)|'(.+)'|(newline))$`)
 
-// isSyntax reports whether a fault is a syntax error.
-func isSyntax(d *Diag) bool { return unparsed.MatchString(d.Msg) }
-
 // syntax explains a syntax error.
 func (x *explanation) syntax() {
 	line, col := x.line()

@@ -51,7 +51,7 @@ func filled(text string, m []string) string {
 func ExplainCUE(root string, l List, v cue.Value) {
 	for _, d := range l {
 		x := &explanation{Diag: d, root: root, v: v}
-		if isSyntax(d) {
+		if unparsed.MatchString(d.Msg) {
 			x.syntax()
 			d.Path = ""
 			continue
