@@ -49,9 +49,6 @@ const maxReference = 512
 // IsImageTag reports whether a text is a valid tag.
 func IsImageTag(text string) bool { return tagForm.MatchString(text) }
 
-// isImageDigest reports whether a text is a valid digest.
-func isImageDigest(text string) bool { return digestForm.MatchString(text) }
-
 // ShortImageDigest returns the beginning of a digest, to show it to people.
 func ShortImageDigest(digest string) string {
 	const length = len("sha256:") + 12
@@ -67,7 +64,7 @@ func IsImageRepository(text string) bool {
 func IsImageReference(text string) bool {
 	r := ParseImage(text)
 	return len(text) <= maxReference && r.String() == text && IsImageRepository(r.Repository) &&
-		(r.Tag == "" || IsImageTag(r.Tag)) && (r.Digest == "" || isImageDigest(r.Digest))
+		(r.Tag == "" || IsImageTag(r.Tag)) && (r.Digest == "" || digestForm.MatchString(r.Digest))
 }
 
 // IsPinnedImage reports whether a text is a valid reference with a tag or a digest.
