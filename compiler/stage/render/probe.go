@@ -128,7 +128,7 @@ func (p *Probe) Object() map[string]any { return p.object }
 // runTraced executes the template once more and records a trace.
 func (p *Probe) runTraced(ctx context.Context) error {
 	s := p.job.source
-	p.trace = newTrace()
+	p.trace = &trace{reads: newReads(), words: map[string][]string{}}
 	traced := s.tracked(p.trace.reads)
 	traced.trace = p.trace
 	in := p.in.copy()

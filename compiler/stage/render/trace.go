@@ -46,10 +46,6 @@ type chunk struct {
 	inner      []*execution
 }
 
-func newTrace() *trace {
-	return &trace{reads: newReads(), words: map[string][]string{}}
-}
-
 // observe adds the functions that report the current node to the trace.
 func (t *trace) observe(funcs template.FuncMap) {
 	maps.Copy(funcs, template.FuncMap{
