@@ -71,7 +71,7 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 		c.Defaults.Waivers = append(c.Defaults.Waivers, e.defaultWaivers(name, release, &faults)...)
 		c.Releases = append(c.Releases, r)
 	})
-	e.ofFleet(v, c, &faults)
+	c.Rollout, c.Updates = e.rollout(v, &faults), e.updates(v, c, &faults)
 	return c, faults.Err()
 }
 

@@ -10,12 +10,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// ofFleet reads the fields that only the root layer can set.
-func (e *evaluation) ofFleet(v cue.Value, c *fleet.Cluster, faults *diag.List) {
-	c.Rollout = e.rollout(v, faults)
-	c.Updates = e.updates(v, c, faults)
-}
-
 // updates reads the field updates, and adds checks of its patterns for charts to the
 // cluster. It returns nil when there is none, or when CUE reports faults of it.
 func (e *evaluation) updates(v cue.Value, c *fleet.Cluster, faults *diag.List) *fleet.Updates {
