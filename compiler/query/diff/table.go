@@ -34,6 +34,8 @@ type Variant struct {
 	Exists   bool     // whether there is a value
 	Clusters []string // in table order
 	Origins  []Origin // known origins, sorted
+
+	indexes []int // of the clusters in the table
 }
 
 // A Difference is a row of a [Table] whose values differ between clusters.
@@ -44,11 +46,9 @@ type Difference struct {
 }
 
 // Name returns the path of the difference as text.
-func (d Difference) Name() string { return pathText(d.Path) }
-
-func pathText(path []string) string {
-	texts := make([]string, len(path))
-	for i, key := range path {
+func (d Difference) Name() string {
+	texts := make([]string, len(d.Path))
+	for i, key := range d.Path {
 		texts[i] = quoteKey(key)
 	}
 	return clippedPath(strings.Join(texts, "."))
@@ -63,17 +63,9 @@ type Table struct {
 
 // A row holds the values of the clusters at one path.
 type row struct {
-	release  string
-	path     []string
+	Difference
 	seen     map[int]bool // indices of clusters
-	variants map[sum]*variant
-}
-
-type variant struct {
-	value    any
-	exists   bool
-	clusters []int // indices of clusters
-	origins  []Origin
+	variants map[sum]int  // indices in Variants
 }
 
 // NewTable returns a table of the clusters with the given IDs.
@@ -88,7 +80,7 @@ func (t *Table) Add(release string, path []string, cluster int, c Cell) {
 	key := rowKey(release, path)
 	r := t.rows[key]
 	if r == nil {
-		r = &row{release: release, path: slices.Clone(path), seen: map[int]bool{}, variants: map[sum]*variant{}}
+		r = &row{Difference: Difference{Release: release, Path: slices.Clone(path)}, seen: map[int]bool{}, variants: map[sum]int{}}
 		t.rows[key] = r
 	}
 	r.add(cluster, c)
@@ -97,15 +89,7 @@ func (t *Table) Add(release string, path []string, cluster int, c Cell) {
 // Has reports whether the cluster has a value in a row.
 func (t *Table) Has(release string, path []string, cluster int) bool {
 	r := t.rows[rowKey(release, path)]
-	if r == nil {
-		return false
-	}
-	for _, v := range r.variants {
-		if v.exists && slices.Contains(v.clusters, cluster) {
-			return true
-		}
-	}
-	return false
+	return r != nil && slices.ContainsFunc(r.Variants, func(v Variant) bool { return v.Exists && slices.Contains(v.indexes, cluster) })
 }
 
 func rowKey(release string, path []string) string { return fmt.Sprintf("%q %q", release, path) }
@@ -116,14 +100,15 @@ func (r *row) add(cluster int, c Cell) {
 	}
 	r.seen[cluster] = true
 	s := sumOf([]any{c.Exists, c.Value})
-	v := r.variants[s]
-	if v == nil {
-		v = &variant{value: c.Value, exists: c.Exists}
-		r.variants[s] = v
+	i, ok := r.variants[s]
+	if !ok {
+		i = len(r.Variants)
+		r.variants[s], r.Variants = i, append(r.Variants, Variant{Value: c.Value, Exists: c.Exists})
 	}
-	v.clusters = append(v.clusters, cluster)
-	if c.Origin != (Origin{}) && !slices.Contains(v.origins, c.Origin) {
-		v.origins = append(v.origins, c.Origin)
+	v := &r.Variants[i]
+	v.indexes = append(v.indexes, cluster)
+	if c.Origin != (Origin{}) && !slices.Contains(v.Origins, c.Origin) {
+		v.Origins = append(v.Origins, c.Origin)
 	}
 }
 
@@ -137,11 +122,11 @@ func (t *Table) Differences(absent func(release string, path []string, cluster i
 			if r.seen[i] {
 				continue
 			}
-			if c, ok := absent(r.release, r.path, i); ok {
+			if c, ok := absent(r.Release, r.Path, i); ok {
 				r.add(i, c)
 			}
 		}
-		if len(r.variants) > 1 {
+		if len(r.Variants) > 1 {
 			out = append(out, t.difference(r))
 		}
 	}
@@ -151,24 +136,22 @@ func (t *Table) Differences(absent func(release string, path []string, cluster i
 	return out
 }
 
+// difference returns the row as a difference.
 func (t *Table) difference(r *row) Difference {
-	d := Difference{Release: r.release, Path: r.path}
-	var all []*variant
-	for _, v := range r.variants {
-		slices.Sort(v.clusters)
-		all = append(all, v)
-	}
-	slices.SortFunc(all, func(a, b *variant) int {
-		return cmp.Or(cmp.Compare(len(b.clusters), len(a.clusters)), cmp.Compare(a.clusters[0], b.clusters[0]))
-	})
-	for _, v := range all {
-		after := Variant{Exists: v.exists, Origins: slices.SortedFunc(slices.Values(v.origins), Origin.compare)}
-		after.Value, _ = reveal(v.value)
-		for _, i := range v.clusters {
-			after.Clusters = append(after.Clusters, t.clusters[i])
+	d := r.Difference
+	d.Variants = slices.Clone(d.Variants)
+	for i := range d.Variants {
+		v := &d.Variants[i]
+		slices.Sort(v.indexes)
+		slices.SortFunc(v.Origins, Origin.compare)
+		v.Value, _ = reveal(v.Value)
+		for _, index := range v.indexes {
+			v.Clusters = append(v.Clusters, t.clusters[index])
 		}
-		d.Variants = append(d.Variants, after)
 	}
+	slices.SortFunc(d.Variants, func(a, b Variant) int {
+		return cmp.Or(cmp.Compare(len(b.indexes), len(a.indexes)), cmp.Compare(a.indexes[0], b.indexes[0]))
+	})
 	return d
 }
 
