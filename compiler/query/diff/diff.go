@@ -15,7 +15,6 @@ package diff
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
@@ -158,13 +157,7 @@ func Sort(changes []Change) { slices.SortFunc(changes, Change.compare) }
 // compare orders changes by release, ID and action. The other fields order
 // objects with the same ID.
 func (c Change) compare(d Change) int {
-	return cmp.Or(
-		strings.Compare(c.Release, d.Release), strings.Compare(c.ID, d.ID), strings.Compare(string(c.Action), string(d.Action)),
-		strings.Compare(c.FromRelease, d.FromRelease), c.Live.compare(d.Live),
-		slices.CompareFunc(c.Fields, d.Fields, func(f, g FieldChange) int {
-			return cmp.Or(f.compare(g), compareDigests(f, g))
-		}),
-	)
+	return cmp.Or(c.key().compare(d.key()), slices.CompareFunc(c.Fields, d.Fields, FieldChange.compareWhole))
 }
 
 // compare orders field changes by path, removals first.

@@ -73,16 +73,11 @@ var reasons = []Reason{
 // GroupFindings returns the findings with equal ones of several clusters as one, the most
 // severe first.
 func GroupFindings(all []Finding) []Finding {
-	type identity struct {
-		reason                       Reason
-		severity                     Severity
-		object, release, chart, text string
-		hint                         string
-	}
+	type identity [7]string
 	index := map[identity]int{}
 	var out []Finding
 	for _, f := range all {
-		key := identity{f.Reason, f.Severity, f.Object, f.Release, f.Chart, f.Text, f.Hint}
+		key := identity{string(f.Reason), string(f.Severity), f.Object, f.Release, f.Chart, f.Text, f.Hint}
 		i, ok := index[key]
 		if !ok {
 			i = len(out)

@@ -89,6 +89,8 @@ type changeKey struct {
 	live        Live
 }
 
+func (c Change) key() changeKey { return changeKey{c.Release, c.ID, c.Action, c.FromRelease, c.Live} }
+
 func (h changeKey) compare(g changeKey) int {
 	return cmp.Or(strings.Compare(h.release, g.release), strings.Compare(h.id, g.id),
 		strings.Compare(string(h.action), string(g.action)), strings.Compare(h.from, g.from), h.live.compare(g.live))
@@ -109,7 +111,7 @@ func (g *Grouper) Add(cluster string, changes []Change) {
 	for _, c := range changes {
 		g.changes++
 		g.touched[place] = true
-		h := changeKey{c.Release, c.ID, c.Action, c.FromRelease, c.Live}
+		h := c.key()
 		if c.Action != Update || c.FromRelease != "" || len(c.Fields) == 0 {
 			g.add(place, h, nil)
 		}
@@ -179,8 +181,11 @@ func (f FieldChange) parts() []any {
 	return parts
 }
 
-// compareDigests orders field changes that only differ in their values.
-func compareDigests(f, g FieldChange) int {
+// compareWhole is compare for field changes that may only differ in their values.
+func (f FieldChange) compareWhole(g FieldChange) int {
+	if c := f.compare(g); c != 0 {
+		return c
+	}
 	a, b := sumOf(f.parts()), sumOf(g.parts())
 	return bytes.Compare(a[:], b[:])
 }
@@ -295,7 +300,7 @@ func (s *clusterSet) assemble(parts map[objectChange]bool) []Change {
 				c.Fields = append(c.Fields, *u.field)
 			}
 		}
-		slices.SortFunc(c.Fields, func(f, g FieldChange) int { return cmp.Or(f.compare(g), compareDigests(f, g)) })
+		slices.SortFunc(c.Fields, FieldChange.compareWhole)
 		c.Partial = slices.ContainsFunc(s.ranks, func(rank int) bool { return parts[objectChange{h, rank}] })
 		out = append(out, c)
 	}

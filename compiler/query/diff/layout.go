@@ -3,6 +3,7 @@ package diff
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -35,11 +36,21 @@ type visibleGroup struct {
 
 // title returns the heading of the group; name formats a cluster ID.
 func (g visibleGroup) title(of int, name func(string) string) string {
-	title := groupTitle(g.Group, of, name)
+	prefix, what := "", "the same changes"
 	if g.ignored {
-		title = "ignored by diff.ignore: " + title
+		prefix = "ignored by diff.ignore: "
 	}
-	return title
+	if len(g.Changes) == 1 && len(g.Changes[0].Fields) < 2 {
+		what = "the same change"
+	}
+	switch n := len(g.Clusters); n {
+	case 1:
+		return prefix + "in " + clusterList(g.Clusters, name)
+	case of:
+		return fmt.Sprintf("%s%s in all %d clusters", prefix, what, n)
+	default:
+		return fmt.Sprintf("%s%s in %d of %d clusters: %s", prefix, what, n, of, clusterList(g.Clusters, name))
+	}
 }
 
 // visibleGroups returns the groups with visible changes. rest holds the
@@ -47,13 +58,7 @@ func (g visibleGroup) title(of int, name func(string) string) string {
 func (s Style) visibleGroups(r Result) (out []visibleGroup, rest foldedFields) {
 	rest = newFoldedFields()
 	for _, g := range r.Groups {
-		var changes []Change
-		for _, c := range g.Changes {
-			if !s.skip(c) {
-				changes = append(changes, c)
-			}
-		}
-		if len(changes) > 0 {
+		if changes := slices.DeleteFunc(slices.Clone(g.Changes), s.skip); len(changes) > 0 {
 			changes, folded := s.fold(changes)
 			if len(changes) == 0 {
 				rest.merge(g, folded)

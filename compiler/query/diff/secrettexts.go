@@ -21,18 +21,15 @@ func (s SecretTexts) Add(o fleet.Object) {
 			s[sumOf(strings.TrimRight(text, "\n"))] = true
 		}
 	}
-	data, _ := o.Object["data"].(map[string]any)
-	for _, v := range data {
-		text, _ := v.(string)
-		note(text)
-		if decoded, err := base64.StdEncoding.DecodeString(text); err == nil {
-			note(string(decoded))
+	for _, field := range []string{"data", "stringData"} {
+		data, _ := o.Object[field].(map[string]any)
+		for _, v := range data {
+			text, _ := v.(string)
+			note(text)
+			if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && field == "data" {
+				note(string(decoded))
+			}
 		}
-	}
-	data, _ = o.Object["stringData"].(map[string]any)
-	for _, v := range data {
-		text, _ := v.(string)
-		note(text)
 	}
 }
 

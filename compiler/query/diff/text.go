@@ -149,23 +149,6 @@ func (s Style) painter() func(mark byte, text string) string {
 	}
 }
 
-// groupTitle returns the heading of a group; name formats a cluster ID.
-func groupTitle(g Group, of int, name func(string) string) string {
-	list := clusterList(g.Clusters, name)
-	what := "the same changes"
-	if len(g.Changes) == 1 && len(g.Changes[0].Fields) < 2 {
-		what = "the same change"
-	}
-	switch n := len(g.Clusters); {
-	case n == 1:
-		return "in " + list
-	case n == of:
-		return fmt.Sprintf("%s in all %d clusters", what, n)
-	default:
-		return fmt.Sprintf("%s in %d of %d clusters: %s", what, n, of, list)
-	}
-}
-
 func clusterName(id string) string { return clippedLine(id, 0) }
 
 // String returns the summary of the result as a clause.
@@ -192,13 +175,7 @@ func (s Summary) String() string {
 	if s.Of != 1 {
 		of = fmt.Sprintf("%d of %s", s.Clusters, of)
 	}
-	return countObjects(s) + " in " + of
-}
-
-// countObjects returns the numbers of created, updated and deleted objects as
-// text.
-func countObjects(s Summary) string {
-	return quantities("object", []quantity{{s.Created, "created"}, {s.Updated, "updated"}, {s.Deleted, "deleted"}, {s.Unknown, "unknown"}})
+	return quantities("object", []quantity{{s.Created, "created"}, {s.Updated, "updated"}, {s.Deleted, "deleted"}, {s.Unknown, "unknown"}}) + " in " + of
 }
 
 // A quantity is a number of things with an attribute.
