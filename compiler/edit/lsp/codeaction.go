@@ -42,7 +42,7 @@ type codeAction struct {
 type command struct {
 	Title     string         `json:"title"`
 	Command   string         `json:"command"`
-	Arguments []chartAddArgs `json:"arguments"`
+	Arguments []chartAddArgs `json:"arguments,omitempty"`
 }
 
 // chartAddArgs is the argument of [chartAddCommand].
@@ -53,16 +53,11 @@ type chartAddArgs struct {
 	Version string `json:"version,omitempty"`
 }
 
-type executeCommandParams struct {
-	Command   string         `json:"command"`
-	Arguments []chartAddArgs `json:"arguments"`
-}
-
 // codeAction returns the changes that mend the faults in a range.
 func (s *server) codeAction(_ context.Context, p codeActionParams) (any, error) {
 	actions := []codeAction{}
 	file := fileOf(p.TextDocument.URI)
-	if file == "" || len(p.Context.Only) > 0 && !slices.ContainsFunc(p.Context.Only, isQuickFix) {
+	if file == "" || len(p.Context.Only) > 0 && !slices.Contains(p.Context.Only, quickFix) && !slices.Contains(p.Context.Only, "") {
 		return actions, nil
 	}
 	root := rootOf(filepath.Dir(file))
@@ -95,9 +90,6 @@ func (s *server) codeAction(_ context.Context, p codeActionParams) (any, error) 
 	return actions, nil
 }
 
-// isQuickFix reports whether a kind of actions contains quick fixes.
-func isQuickFix(kind string) bool { return kind == "" || kind == quickFix }
-
 // overlaps reports whether two ranges overlap or touch.
 func overlaps(a, b textRange) bool {
 	return !before(a.End, b.Start) && !before(b.End, a.Start)
@@ -121,7 +113,7 @@ func (f *fixer) command() *command {
 
 // executeCommand runs fleetc chart add for a package. It writes the file as the command does,
 // and therefore needs the file to be saved.
-func (s *server) executeCommand(ctx context.Context, p executeCommandParams) (any, error) {
+func (s *server) executeCommand(ctx context.Context, p command) (any, error) {
 	if p.Command != chartAddCommand || len(p.Arguments) != 1 {
 		return nil, jrpc2.Errorf(jrpc2.InvalidParams, "unknown command %q", p.Command)
 	}

@@ -17,11 +17,6 @@ const (
 	itemEnumMember = 20
 )
 
-type completionParams struct {
-	TextDocument textDocument `json:"textDocument"`
-	Position     position     `json:"position"`
-}
-
 type completionItem struct {
 	Label         string         `json:"label"`
 	Kind          int            `json:"kind"`
@@ -45,7 +40,7 @@ type completer struct {
 
 // completion returns the words that fit at a position. It works in a text with syntax
 // errors, since the user is typing.
-func (s *server) completion(ctx context.Context, p completionParams) (any, error) {
+func (s *server) completion(ctx context.Context, p positionParams) (any, error) {
 	items := []completionItem{}
 	at := s.cursorAt(p.TextDocument.URI, p.Position)
 	if at == nil || at.isComment {

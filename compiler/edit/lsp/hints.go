@@ -94,16 +94,12 @@ func (o *overriddenLine) label() string {
 	n := len(o.overridden)
 	switch {
 	case len(o.used) > 0:
-		return fmt.Sprintf("overridden in %d of %d clusters", n, n+len(o.used)-len(inBoth(o.overridden, o.used)))
+		return fmt.Sprintf("overridden in %d of %d clusters", n, len(diag.Distinct(slices.Concat(o.overridden, o.used))))
 	case n == 1:
 		return "no effect: overridden in " + diag.OneLine(o.overridden[0])
 	default:
 		return fmt.Sprintf("no effect: overridden in all %d clusters", n)
 	}
-}
-
-func inBoth(a, b []string) []string {
-	return slices.DeleteFunc(slices.Clone(a), func(id string) bool { return !slices.Contains(b, id) })
 }
 
 // tooltip lists the first lines that override the line.
@@ -119,27 +115,20 @@ func (o *overriddenLine) tooltip() string {
 	return strings.Join(texts, "\n")
 }
 
-// refreshRequests returns the requests that make a client refresh its hints and lenses.
-func refreshRequests(p initializeParams) []string {
-	var out []string
-	if p.Capabilities.Workspace.InlayHint.RefreshSupport {
-		out = append(out, "workspace/inlayHint/refresh")
-	}
-	if p.Capabilities.Workspace.CodeLens.RefreshSupport {
-		out = append(out, "workspace/codeLens/refresh")
-	}
-	return out
-}
-
 // refreshAnswers asks the client to request hints and lenses again after a check.
 func (s *server) refreshAnswers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, method := range s.refresh {
+	refresh := func(c refreshCapability, method string) {
+		if !c.RefreshSupport {
+			return
+		}
 		s.done.Go(func() {
 			if _, err := s.rpc.Callback(s.ctx, method, nil); err != nil && s.ctx.Err() == nil {
 				s.log(fmt.Errorf("%s: %w", method, err))
 			}
 		})
 	}
+	refresh(s.client.Workspace.InlayHint, "workspace/inlayHint/refresh")
+	refresh(s.client.Workspace.CodeLens, "workspace/codeLens/refresh")
 }

@@ -17,13 +17,8 @@ import (
 
 // codeLens is a text above a line. Its command does nothing.
 type codeLens struct {
-	Range   textRange   `json:"range"`
-	Command lensCommand `json:"command"`
-}
-
-type lensCommand struct {
-	Title   string `json:"title"`
-	Command string `json:"command"`
+	Range   textRange `json:"range"`
+	Command command   `json:"command"`
 }
 
 // codeLens returns a lens for each release of a document: its charts with their versions, a
@@ -47,7 +42,7 @@ func (s *server) codeLens(ctx context.Context, p positionParams) (any, error) {
 		}
 		seen[path[1]] = true
 		if title := snap.releaseTitle(path[1], clusters); title != "" {
-			out = append(out, codeLens{nodeRange(cur.text, f.Label), lensCommand{Title: title}})
+			out = append(out, codeLens{nodeRange(cur.text, f.Label), command{Title: title}})
 		}
 	})
 	return out, nil

@@ -49,7 +49,7 @@ type textDocument struct {
 	Text    string `json:"text"`
 }
 
-type didOpenParams struct {
+type documentParams struct {
 	TextDocument textDocument `json:"textDocument"`
 }
 
@@ -62,10 +62,6 @@ type didChangeParams struct {
 type contentChange struct {
 	Range *textRange `json:"range"`
 	Text  string     `json:"text"`
-}
-
-type didSaveParams struct {
-	TextDocument textDocument `json:"textDocument"`
 }
 
 type didChangeWatchedFilesParams struct {
@@ -119,9 +115,4 @@ type publishDiagnosticsParams struct {
 	URI         string       `json:"uri"`
 	Version     *int         `json:"version,omitempty"`
 	Diagnostics []diagnostic `json:"diagnostics"`
-}
-
-type logMessageParams struct {
-	Type    int    `json:"type"`
-	Message string `json:"message"`
 }

@@ -29,9 +29,8 @@ const (
 )
 
 type renameParams struct {
-	TextDocument textDocument `json:"textDocument"`
-	Position     position     `json:"position"`
-	NewName      string       `json:"newName"`
+	positionParams
+	NewName string `json:"newName"`
 }
 
 type renameRange struct {

@@ -51,8 +51,6 @@ type server struct {
 	docs     map[string]*document // open files by path
 	checkers map[string]*checker  // by root
 	shutdown bool                 // whether the client requested a shutdown
-	watches  bool                 // whether the client can watch files
-	refresh  []string             // requests by which the client asks again for hints and lenses
 	done     sync.WaitGroup       // checkers that run
 	client   clientCapabilities
 	exitOnce sync.Once
@@ -147,13 +145,11 @@ func (s *server) recovering(h jrpc2.Handler) jrpc2.Handler {
 // log sends an internal error to the client's log.
 func (s *server) log(err error) {
 	const logError = 1
-	_ = s.rpc.Notify(s.ctx, "window/logMessage", logMessageParams{logError, "fleetc: " + err.Error()})
+	_ = s.rpc.Notify(s.ctx, "window/logMessage", map[string]any{"type": logError, "message": "fleetc: " + err.Error()})
 }
 
 func (s *server) initialize(_ context.Context, p initializeParams) (any, error) {
 	s.mu.Lock()
-	s.watches = p.Capabilities.Workspace.DidChangeWatchedFiles.DynamicRegistration
-	s.refresh = refreshRequests(p)
 	s.client = p.Capabilities
 	s.mu.Unlock()
 	if len(p.WorkspaceFolders) == 0 && p.RootURI != "" {
@@ -182,7 +178,7 @@ func (s *server) initialize(_ context.Context, p initializeParams) (any, error) 
 func (s *server) initialized(context.Context, *jrpc2.Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.watches {
+	if !s.client.Workspace.DidChangeWatchedFiles.DynamicRegistration {
 		return nil
 	}
 	s.done.Go(func() {

@@ -60,7 +60,7 @@ func (s *server) update(uri string, r request, change func(file string)) {
 	s.schedule(rootOf(filepath.Dir(file)), r)
 }
 
-func (s *server) didOpen(_ context.Context, p didOpenParams) error {
+func (s *server) didOpen(_ context.Context, p documentParams) error {
 	s.update(p.TextDocument.URI, request{}, func(file string) {
 		s.docs[file] = &document{p.TextDocument.URI, p.TextDocument.Version, p.TextDocument.Text}
 	})
@@ -82,12 +82,12 @@ func (s *server) didChange(_ context.Context, p didChangeParams) error {
 	return nil
 }
 
-func (s *server) didSave(_ context.Context, p didSaveParams) error {
+func (s *server) didSave(_ context.Context, p documentParams) error {
 	s.update(p.TextDocument.URI, request{disk: true, render: true}, func(string) {})
 	return nil
 }
 
-func (s *server) didClose(_ context.Context, p didOpenParams) error {
+func (s *server) didClose(_ context.Context, p documentParams) error {
 	s.update(p.TextDocument.URI, request{disk: true}, func(file string) { delete(s.docs, file) })
 	return nil
 }
