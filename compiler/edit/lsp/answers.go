@@ -11,17 +11,6 @@ import (
 // maxExplained limits the clusters whose evaluation or rendering is cached.
 const maxExplained = 4
 
-// answers caches evaluations and renderings of a snapshot for later requests.
-type answers struct {
-	lock       lock // held while a request uses the fields below
-	explainers map[string]*query.Explainer
-	rendered   map[string]*query.RenderedCluster
-}
-
-func newAnswers() *answers {
-	return &answers{lock: newLock(), explainers: map[string]*query.Explainer{}, rendered: map[string]*query.RenderedCluster{}}
-}
-
 // lock is a mutex that a context can stop waiting for. It has an element while it is held.
 type lock chan struct{}
 
@@ -40,22 +29,22 @@ func (l lock) acquire(ctx context.Context) (release func(), err error) {
 // explain explains a field of a cluster as the snapshot has it. It evaluates the cluster
 // again, in a CUE context that the running check does not use.
 func (c *checker) explain(ctx context.Context, s *snapshot, cluster string, field []string) (*fleet.Explanation, error) {
-	release, err := s.answers.lock.acquire(ctx)
+	release, err := s.lock.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	x := s.answers.explainers[cluster]
+	x := s.explainers[cluster]
 	if x == nil {
 		compiler := *c.s.Compiler(c.root)
 		compiler.Edits, compiler.ReuseFrom = s.edits, s.fleet
 		if x, err = query.Explain(ctx, &compiler, cluster); err != nil {
 			return nil, err
 		}
-		if len(s.answers.explainers) >= maxExplained {
-			clear(s.answers.explainers)
+		if len(s.explainers) >= maxExplained {
+			clear(s.explainers)
 		}
-		s.answers.explainers[cluster] = x
+		s.explainers[cluster] = x
 	}
 	return x.Field(ctx, fleet.FieldText(field))
 }
@@ -64,12 +53,12 @@ func (c *checker) explain(ctx context.Context, s *snapshot, cluster string, fiel
 // whether the value is secret: a Secret contains it or changes with it. The result is empty
 // for a cluster that cannot be rendered.
 func (c *checker) uses(ctx context.Context, s *snapshot, cluster string, field []string, value any) ([]query.ValueUse, error) {
-	release, err := s.answers.lock.acquire(ctx)
+	release, err := s.lock.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	r := s.answers.rendered[cluster]
+	r := s.rendered[cluster]
 	if r == nil {
 		i := slices.IndexFunc(s.fleet.Clusters, func(c *fleet.Cluster) bool { return c.ID == cluster })
 		if i < 0 || !s.fleet.CanRender(s.fleet.Clusters[i]) {
@@ -78,10 +67,10 @@ func (c *checker) uses(ctx context.Context, s *snapshot, cluster string, field [
 		if r, err = query.RenderForUses(ctx, s.fleet, s.fleet.Clusters[i]); err != nil {
 			return nil, ctx.Err()
 		}
-		if len(s.answers.rendered) >= maxExplained {
-			clear(s.answers.rendered)
+		if len(s.rendered) >= maxExplained {
+			clear(s.rendered)
 		}
-		s.answers.rendered[cluster] = r
+		s.rendered[cluster] = r
 	}
 	uses, err := r.Uses(ctx, field[1], field[valuesDepth:], value)
 	if err != nil {

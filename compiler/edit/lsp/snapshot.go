@@ -7,12 +7,13 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// snapshot is a fleet as the last check found it. Nothing modifies it, so that requests read
-// it while the next check runs. It has no CUE values, which are not safe for concurrent use:
-// a request that evaluates CUE loads the cluster again, with the edits.
+// snapshot is a fleet as the last check found it. Nothing modifies the fleet, so that requests
+// read it while the next check runs. It has no CUE values, which are not safe for concurrent
+// use: a request that evaluates CUE loads the cluster again, with the edits.
 type snapshot struct {
 	fleet *compiler.Fleet
 	edits load.Edits
@@ -24,7 +25,10 @@ type snapshot struct {
 
 	valid []*fleet.Cluster // those of clusters that had no faults
 
-	answers *answers
+	// Evaluations and renderings of clusters for later requests, by ID.
+	lock       lock // held while a request uses the fields below
+	explainers map[string]*query.Explainer
+	rendered   map[string]*query.RenderedCluster
 }
 
 // snapshot returns the last state of the fleet at a root. It waits only for the first check.
@@ -54,7 +58,9 @@ func (c *checker) keep(f *compiler.Fleet, edits load.Edits) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	if f != nil {
-		next := &snapshot{fleet: f, edits: edits, valid: f.Clusters, answers: newAnswers()}
+		next := &snapshot{
+			fleet: f, edits: edits, valid: f.Clusters, lock: newLock(), explainers: map[string]*query.Explainer{}, rendered: map[string]*query.RenderedCluster{},
+		}
 		if c.last != nil {
 			next.valid = withMissing(c.root, f.Clusters, c.last.valid)
 		}
