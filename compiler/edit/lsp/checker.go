@@ -136,7 +136,9 @@ func (c *checker) check() error {
 	served := false
 	defer func() {
 		if !served {
-			c.again(r)
+			c.s.mu.Lock()
+			defer c.s.mu.Unlock()
+			c.pending.render = c.pending.render || r.render
 		}
 	}()
 	err := c.serve(ctx, r, changed)
@@ -183,13 +185,6 @@ func (c *checker) render(ctx context.Context, f *compiler.Fleet) error {
 	}
 	c.rendered = diag.All(err)
 	return c.publish(nil)
-}
-
-// again merges a request that was not served into the next one.
-func (c *checker) again(r request) {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	c.pending.render = c.pending.render || r.render
 }
 
 // publish sends the faults of the fleet to the client.

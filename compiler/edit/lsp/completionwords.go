@@ -224,16 +224,9 @@ func (c *completer) fieldPaths(rule []string, typed string) []proposal {
 // pointers returns the JSON pointers to fields of the kinds that a patch selects, up to the key
 // that the user is typing. They have no elements of lists: / and ~ are escaped.
 func (c *completer) pointers(patch []string, typed string) []proposal {
-	keys := strings.Split(strings.TrimPrefix(typed, "/"), "/")
-	keys = keys[:len(keys)-1]
+	above := "/" + strings.TrimPrefix(typed[:strings.LastIndexByte(typed, '/')+1], "/")
 	escape := strings.NewReplacer("~", "~0", "/", "~1")
-	unescape := strings.NewReplacer("~1", "/", "~0", "~")
-	above, plain := "/", []string{}
-	for _, key := range keys {
-		above += key + "/"
-		plain = append(plain, unescape.Replace(key))
-	}
-	out := c.objectKeys(append(slices.Clone(patch), "target"), plain)
+	out := c.objectKeys(append(slices.Clone(patch), "target"), fleet.PointerKeys(strings.TrimSuffix(above, "/")))
 	for i := range out {
 		out[i].text = above + escape.Replace(out[i].text)
 	}

@@ -298,7 +298,8 @@ func (c *cursor) resolveName(name string, scopes map[ast.Node]int) []string {
 		}
 	}
 	for spec := range c.syntax.ImportSpecs() {
-		if importName(spec) == name {
+		path, _ := literal.Unquote(spec.Path.Value)
+		if isNamed := spec.Name != nil; isNamed && spec.Name.Name == name || !isNamed && ast.ParseImportPath(path).Qualifier == name {
 			return nil
 		}
 	}
@@ -306,15 +307,6 @@ func (c *cursor) resolveName(name string, scopes map[ast.Node]int) []string {
 		return nil
 	}
 	return []string{name} // of another file of the package
-}
-
-// importName returns the name of an imported package in the file.
-func importName(spec *ast.ImportSpec) string {
-	if spec.Name != nil {
-		return spec.Name.Name
-	}
-	path, _ := literal.Unquote(spec.Path.Value)
-	return path[strings.LastIndexAny(path, "/:")+1:]
 }
 
 // hasVariable reports whether clauses of a comprehension define a variable.

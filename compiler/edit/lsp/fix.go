@@ -4,7 +4,6 @@ import (
 	"path"
 	"strings"
 
-	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/literal"
 
@@ -253,9 +252,9 @@ func lineBelow(text string, at int, lines string) *replacement {
 
 // waiver sets the field of the waiver in the layer of the fault.
 func (f *fixer) waiver() map[string][]replacement {
-	keys := keysOf(f.Path)
+	keys, isPath := fleet.ParseField(f.Path)
 	layer, ok := f.layer(place(f.fault))
-	if !ok || len(keys) < 2 { //nolint:mnd // SetValue needs two keys
+	if !ok || !isPath || len(keys) < 2 { //nolint:mnd // SetValue needs two keys
 		return nil
 	}
 	edits, _ := f.c.s.edits(f.c.root)
@@ -267,28 +266,8 @@ func (f *fixer) waiver() map[string][]replacement {
 	return map[string][]replacement{full: {difference(f.texts.text(full), string(edits[file]))}}
 }
 
-// keysOf returns the keys of a path in CUE's syntax; nil for an invalid one.
-func keysOf(text string) []string {
-	var keys []string
-	for _, s := range cue.ParsePath(text).Selectors() {
-		if !s.IsString() {
-			return nil
-		}
-		keys = append(keys, s.Unquoted())
-	}
-	return keys
-}
-
 // layer returns the layer of the file of a position.
 func (f *fixer) layer(at diag.Pos) (fleet.Layer, bool) {
-	layers, err := load.Layers(f.c.root)
-	if err != nil {
-		return fleet.Layer{}, false
-	}
-	for _, l := range layers {
-		if l.Dir == path.Dir(at.File) {
-			return l.Layer, true
-		}
-	}
-	return fleet.Layer{}, false
+	l, err := load.FindLayer(f.c.root, path.Dir(at.File))
+	return l, err == nil && l.Dir == path.Dir(at.File) // not another layer with the name of a package
 }

@@ -1,7 +1,6 @@
 package lsp
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -16,17 +15,12 @@ func (r *renamer) changedRule(before, after *compiler.Fleet) diag.Pos {
 	for i, b := range before.Clusters {
 		old, texts := r.ruleTexts(b, r.before, r.after), r.ruleTexts(after.Clusters[i], "", "")
 		for j, t := range old {
-			if j >= len(texts) || matchesName(t.Text, r.before) != matchesName(texts[j].Text, r.after) {
+			if j >= len(texts) || (fleet.PathPattern{t.Text}).Matches(r.before) != (fleet.PathPattern{texts[j].Text}).Matches(r.after) {
 				return t.Pos
 			}
 		}
 	}
 	return diag.Pos{}
-}
-
-func matchesName(pattern, name string) bool {
-	ok, err := path.Match(pattern, name)
-	return ok && err == nil
 }
 
 // ruleTexts returns the patterns of releases in the rules of a cluster. Rules of releases are

@@ -11,6 +11,7 @@ import (
 	"cuelang.org/go/cue/literal"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // scan collects the mentions of the name in all files of the fleet. The texts of open files
@@ -165,7 +166,7 @@ func (r *renamer) value(lit *ast.BasicLit, text string, at []string) {
 		switch {
 		case pattern == r.before:
 			r.replace(lit, r.after+text[len(pattern):])
-		case matchesName(pattern, r.before) != matchesName(pattern, r.after):
+		case fleet.PathPattern{pattern}.Matches(r.before) != fleet.PathPattern{pattern}.Matches(r.after):
 			r.patterns = append(r.patterns, r.pos(lit))
 		}
 	}

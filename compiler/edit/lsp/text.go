@@ -26,17 +26,9 @@ func offset(text string, p position) int {
 		if units >= p.Character {
 			return at + i
 		}
-		units += utf16.RuneLen(validRune(r))
+		units += utf16.RuneLen(r)
 	}
 	return at + len(line)
-}
-
-// validRune returns the rune as an editor sees it.
-func validRune(r rune) rune {
-	if utf16.RuneLen(r) < 0 {
-		return utf8.RuneError
-	}
-	return r
 }
 
 // apply applies a change to a text.
@@ -54,7 +46,7 @@ func (c contentChange) apply(text string) string {
 // units returns the number of UTF-16 code units of a text.
 func units(text string) (n int) {
 	for _, r := range text {
-		n += utf16.RuneLen(validRune(r))
+		n += utf16.RuneLen(r)
 	}
 	return n
 }

@@ -73,25 +73,14 @@ func (s *snapshot) valueIn(c *fleet.Cluster, field []string) (v any, t *fleet.Tr
 			v = t.Default
 		}
 		return v, nil, true, true
-	case len(field) == 3 && field[0] == "releases":
-		if r := c.Release(field[1]); r != nil {
-			v, known = textField(field[2], map[string]string{"namespace": r.Namespace, "stage": r.Stage, "jsonnet": r.Jsonnet, "kustomize": r.Kustomize, "manifests": r.Manifests})
-			return v, nil, true, known
-		}
-		return nil, nil, false, slices.Contains([]string{"namespace", "stage", "jsonnet", "kustomize", "manifests"}, field[2])
-	case len(field) == 4 && field[0] == "releases" && field[2] == "chart":
+	case len(field) >= 3 && field[0] == "releases":
 		r := c.Release(field[1])
-		if r == nil {
-			return nil, nil, false, true
-		}
-		v, known = textField(field[3], map[string]string{"path": r.Chart.Path, "repo": r.Chart.Repo, "name": r.Chart.Name, "version": r.Chart.Version, "digest": r.Chart.Digest})
-		return v, nil, true, known
-	case slices.Equal(field, []string{"environment"}):
-		v, _ = textField("", map[string]string{"": c.Environment})
-		return v, nil, true, true
-	case len(field) == 2 && field[0] == "cluster":
-		v, known = textField(field[1], map[string]string{"name": c.Name, "kubernetes": c.KubeVersion, "context": c.KubeContext, "uid": c.UID})
-		return v, nil, true, known
+		of := cmp.Or(r, &fleet.Release{})
+		v, known = textField(field[2:], map[string]string{
+			"namespace": of.Namespace, "stage": of.Stage, "jsonnet": of.Jsonnet, "kustomize": of.Kustomize, "manifests": of.Manifests, "chart.path": of.Chart.Path,
+			"chart.repo": of.Chart.Repo, "chart.name": of.Chart.Name, "chart.version": of.Chart.Version, "chart.digest": of.Chart.Digest,
+		})
+		return v, nil, r != nil, known
 	case len(field) == 3 && field[0] == "cluster" && field[1] == "labels":
 		label, ok := c.Labels[field[2]]
 		return label, nil, ok, true
@@ -99,12 +88,16 @@ func (s *snapshot) valueIn(c *fleet.Cluster, field []string) (v any, t *fleet.Tr
 		v, ok := fleet.Lookup(map[string]any(c.Facts), field[2:])
 		return v, nil, ok, true
 	}
-	return nil, nil, false, false
+	v, known = textField(field, map[string]string{
+		"environment": c.Environment, "cluster.name": c.Name, "cluster.kubernetes": c.KubeVersion, "cluster.context": c.KubeContext, "cluster.uid": c.UID,
+	})
+	return v, nil, true, known
 }
 
-// textField returns one of several texts, nil for an empty one, and whether the text exists.
-func textField(name string, texts map[string]string) (any, bool) {
-	text, known := texts[name]
+// textField returns one of several texts by the path of its field, nil for an empty one, and
+// whether there is such a field.
+func textField(field []string, texts map[string]string) (any, bool) {
+	text, known := texts[fleet.FieldText(field)]
 	if text == "" {
 		return nil, known
 	}
