@@ -118,7 +118,7 @@ func (p *Origin) ofJsonnet(ctx context.Context) *Subject {
 		Render: func(changes ...Change) (map[string]any, error) {
 			other := any(values)
 			for _, c := range changes {
-				other = replaced(other, c.Path, c.Value)
+				other = Replaced(other, c.Path, c.Value)
 			}
 			tree, err := fleet.TreeOf(other)
 			if err != nil {

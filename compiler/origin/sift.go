@@ -139,7 +139,7 @@ func (s *groupTest) changes(of []*trackedValue, round int) []Change {
 			v, _ := fleet.Lookup(s.Values, c.path[:n])
 			out = append(out, Change{c.path[:n], v})
 		}
-		out[i].Value = replaced(out[i].Value, c.path[n:], c.others[round])
+		out[i].Value = Replaced(out[i].Value, c.path[n:], c.others[round])
 	}
 	return out
 }

@@ -181,30 +181,30 @@ func (s *Subject) candidates() []candidate {
 	return out
 }
 
-// replaced returns a copy of a value with another one at the path. A nil
-// removes an element from its list.
-func replaced(in any, path []string, v any) any {
+// Replaced returns a copy of a value with another one at a path. It adds missing maps. A nil
+// removes a field, and an element from its list.
+func Replaced(in any, path []string, v any) any {
 	if len(path) == 0 {
 		return v
 	}
-	switch in := in.(type) {
-	case []any:
-		i, _ := strconv.Atoi(path[0])
-		out := slices.Clone(in)
-		if len(path) == 1 && v == nil {
+	if list, ok := in.([]any); ok {
+		out := slices.Clone(list)
+		switch i, err := strconv.Atoi(path[0]); {
+		case err != nil || i < 0 || i >= len(out):
+		case len(path) == 1 && v == nil:
 			return slices.Delete(out, i, i+1)
-		}
-		out[i] = replaced(in[i], path[1:], v)
-		return out
-	case map[string]any:
-		out := maps.Clone(in)
-		out[path[0]] = replaced(in[path[0]], path[1:], v)
-		if out[path[0]] == nil {
-			delete(out, path[0])
+		default:
+			out[i] = Replaced(out[i], path[1:], v)
 		}
 		return out
 	}
-	return in
+	m, _ := in.(map[string]any)
+	out := map[string]any{}
+	maps.Copy(out, m)
+	if out[path[0]] = Replaced(m[path[0]], path[1:], v); out[path[0]] == nil {
+		delete(out, path[0])
+	}
+	return out
 }
 
 // Compare returns the influence of a value, given the result o of rendering

@@ -3,9 +3,7 @@ package query
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -66,7 +64,7 @@ func (c *RenderedCluster) Uses(ctx context.Context, release string, path []strin
 		if other == nil {
 			continue // the chart's own value would take its place
 		}
-		values, err := fleet.TreeOf(withValue(r.Values.Value(), path, other))
+		values, err := fleet.TreeOf(origin.Replaced(r.Values.Value(), path, other))
 		if err != nil {
 			continue
 		}
@@ -100,25 +98,6 @@ func (c *RenderedCluster) nondeterministic(i int) map[string][][]string {
 			out[id] = append(out[id], part.Path)
 		}
 	}
-	return out
-}
-
-// withValue returns a copy of values with another value at a path. It adds missing maps.
-func withValue(values any, path []string, other any) any {
-	if len(path) == 0 {
-		return other
-	}
-	if list, ok := values.([]any); ok {
-		out := slices.Clone(list)
-		if i, err := strconv.Atoi(path[0]); err == nil && i >= 0 && i < len(out) {
-			out[i] = withValue(out[i], path[1:], other)
-		}
-		return out
-	}
-	m, _ := values.(map[string]any)
-	out := map[string]any{}
-	maps.Copy(out, m)
-	out[path[0]] = withValue(m[path[0]], path[1:], other)
 	return out
 }
 
