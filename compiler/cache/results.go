@@ -43,10 +43,9 @@ func (r *Store) Types(ch *fleet.Chart) (*values.Type, error) {
 	return t, nil
 }
 
-func (r *Store) keyOfTypes(ch *fleet.Chart) string { return r.KeyOf("types of values", typesOf(ch)) }
-
-// typesOf identifies the inputs of the types of a chart's values.
-func typesOf(ch *fleet.Chart) string { return ch.Digest + "\x00" + string(ch.Ref.Schemas) }
+func (r *Store) keyOfTypes(ch *fleet.Chart) string {
+	return r.KeyOf("types of values", ch.Digest+"\x00"+string(ch.Ref.Schemas))
+}
 
 // StoreTypes stores the types of the values of a chart.
 func (r *Store) StoreTypes(ch *fleet.Chart, t *values.Type) {
