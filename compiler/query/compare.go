@@ -103,7 +103,9 @@ func Compare(ctx context.Context, f *compiler.Fleet, releases []string, versions
 		return nil, err
 	}
 	out := c.comparison()
-	out.Ignored = c.ignored.Differences(c.missingFieldCell)
+	out.Ignored = c.ignored.Differences(func(release string, path []string, cluster int) (diff.Cell, bool) {
+		return diff.Cell{}, c.objects.Has(release, path[:1], cluster) // a cluster without the object is not compared
+	})
 	if len(c.clusters) == 2 {
 		out.Changes, out.IgnoredChanges = diff.ObjectsIgnoring(c.pair[0], c.pair[1], nil, c.rules)
 	}
@@ -139,7 +141,7 @@ func checkComparable(f *compiler.Fleet, releases []string) error {
 	for _, p := range releases {
 		if _, err := path.Match(p, ""); err != nil {
 			faults.Add(&diag.Diag{Code: diag.CodeFlagValue, Msg: "release pattern " + p + " has a syntax error", Hint: `write it as in "ingress" or "ingress-*"`})
-		} else if !slices.ContainsFunc(names, func(name string) bool { return matches(p, name) }) {
+		} else if !slices.ContainsFunc(names, func(name string) bool { return fleet.PathPattern{p}.Matches(name) }) {
 			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: "no release of these clusters matches " + p, Hint: fleet.ReleaseHint(p, names)})
 		}
 	}
@@ -175,13 +177,7 @@ func newComparer(f *compiler.Fleet, clusters []*fleet.Cluster, patterns []string
 
 // compares reports whether the patterns select a release.
 func (c *comparer) compares(name string) bool {
-	return len(c.patterns) == 0 || slices.ContainsFunc(c.patterns, func(p string) bool { return matches(p, name) })
-}
-
-// matches is path.Match, false for an invalid pattern.
-func matches(pattern, text string) bool {
-	ok, err := path.Match(pattern, text)
-	return ok && err == nil
+	return len(c.patterns) == 0 || slices.ContainsFunc(c.patterns, func(p string) bool { return fleet.PathPattern{p}.Matches(name) })
 }
 
 // render renders all clusters and collects the digests of their objects and the names of
@@ -292,12 +288,6 @@ func ignoreRules(clusters []*fleet.Cluster) []fleet.IgnoreRule {
 		}
 	}
 	return out
-}
-
-// missingFieldCell returns the cell for a cluster whose object lacks a field, and false for
-// a cluster without the object, which is not compared.
-func (c *comparer) missingFieldCell(release string, path []string, cluster int) (diff.Cell, bool) {
-	return diff.Cell{}, c.objects.Has(release, path[:1], cluster)
 }
 
 // missingCell returns the cell for a cluster without an entry in a row, and false for a

@@ -32,6 +32,10 @@ type ImageUse struct {
 	SetBy    []ImageSource `json:"setBy"` // parts of the image, in their order
 	Path     []string      `json:"-"`     // of the field: keys and list indexes
 	IsText   bool          `json:"-"`     // whether the image is in a text that no schema says is an image
+
+	image    string
+	unsure   bool  // whether a value must confirm that the text is an image
+	clusters []int // indexes of Clusters in the fleet
 }
 
 // An ImageSource is a line that sets an image or a part of it.
@@ -97,19 +101,19 @@ func listImages(ctx context.Context, f *compiler.Fleet, patterns []string, done 
 	if err := checkImagePatterns(patterns); err != nil {
 		return nil, err
 	}
-	rendered := par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) ([]imageField, error) {
+	rendered := par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) ([]ImageUse, error) {
 		_, objs, err := renderUnchecked(ctx, f, f.Clusters[i])
 		if err != nil {
 			return nil, err
 		}
-		return imageFieldsOf(f.Clusters[i], objs), nil
+		return imageUsesOf(f.Clusters[i], objs), nil
 	})
 	var faults diag.List
 	i := 0
-	for fields, err := range rendered {
+	for uses, err := range rendered {
 		faults.Add(err)
-		for _, field := range fields {
-			l.add(i, field)
+		for _, use := range uses {
+			l.add(i, use)
 		}
 		done()
 		i++
@@ -121,30 +125,26 @@ func listImages(ctx context.Context, f *compiler.Fleet, patterns []string, done 
 		return nil, err
 	}
 	var err error
-	l.images, err = selectImages(l.images, func(i *listedImage) string { return i.Repository }, patterns)
+	l.images, err = SelectImages(l.images, patterns)
 	return l, err
 }
 
-// An imageField is a field of a rendered object that names an image.
-type imageField struct {
-	objects.ImageField
-	release string
-	object  string // ID
-	isText  bool   // whether no schema says that the field is an image
-	unsure  bool   // whether a value must confirm that the text is an image
-}
-
-// imageFieldsOf returns the image fields of the objects of a cluster.
-func imageFieldsOf(c *fleet.Cluster, objs []fleet.Object) []imageField {
-	var out []imageField
+// imageUsesOf returns the uses of images in the objects of a cluster.
+func imageUsesOf(c *fleet.Cluster, objs []fleet.Object) []ImageUse {
+	var out []ImageUse
+	add := func(o fleet.Object, f objects.ImageField, isText, unsure bool) {
+		out = append(out, ImageUse{
+			Release: o.Release.Name, Object: o.ID(), Field: fleet.FieldText(f.Path), Path: f.Path, SetBy: []ImageSource{}, IsText: isText, image: f.Image, unsure: unsure,
+		})
+	}
 	for i, fields := range objects.Images(c, objs) {
 		for _, field := range fields {
-			out = append(out, imageField{ImageField: field, release: objs[i].Release.Name, object: objs[i].ID()})
+			add(objs[i], field, false, false)
 		}
 	}
 	for i, texts := range objects.ImageTexts(c, objs) {
 		for _, text := range texts {
-			out = append(out, imageField{text.ImageField, objs[i].Release.Name, objs[i].ID(), true, !text.Sure})
+			add(objs[i], text.ImageField, true, !text.Sure)
 		}
 	}
 	return out
@@ -153,49 +153,27 @@ func imageFieldsOf(c *fleet.Cluster, objs []fleet.Object) []imageField {
 // An imageCollector collects the images of a fleet. Its caller renders the clusters.
 type imageCollector struct {
 	f      *compiler.Fleet
-	images []*listedImage
+	images []Image
 	index  map[string]int // of images, by image
 }
 
-// A listedImage is an image with its uses.
-type listedImage struct {
-	Image
-	uses []*listedUse
-}
-
-// A listedUse is a use with the indexes of its clusters.
-type listedUse struct {
-	imageField
-	clusters []int
-	sources  []ImageSource
-}
-
-// add adds a field of a cluster.
-func (l *imageCollector) add(cluster int, field imageField) {
-	i, ok := l.index[field.Image]
+// add adds a use in a cluster.
+func (l *imageCollector) add(cluster int, use ImageUse) {
+	i, ok := l.index[use.image]
 	if !ok {
 		i = len(l.images)
-		l.index[field.Image] = i
-		l.images = append(l.images, &listedImage{Image: newImage(field.Image)})
+		l.index[use.image] = i
+		l.images = append(l.images, newImage(use.image))
 	}
-	image := l.images[i]
-	j := slices.IndexFunc(image.uses, func(u *listedUse) bool {
-		return u.release == field.release && u.object == field.object && slices.Equal(u.Path, field.Path)
+	image := &l.images[i]
+	j := slices.IndexFunc(image.Uses, func(u ImageUse) bool {
+		return u.Release == use.Release && u.Object == use.Object && slices.Equal(u.Path, use.Path)
 	})
 	if j < 0 {
-		j = len(image.uses)
-		image.uses = append(image.uses, &listedUse{imageField: field})
+		j = len(image.Uses)
+		image.Uses = append(image.Uses, use)
 	}
-	image.uses[j].clusters = append(image.uses[j].clusters, cluster)
-}
-
-// SelectImages returns the images that a pattern matches, all if there are none. A pattern
-// that matches nothing is a fault.
-func SelectImages(all []Image, patterns []string) ([]Image, error) {
-	if err := checkImagePatterns(patterns); err != nil {
-		return all, err
-	}
-	return selectImages(all, func(i Image) string { return i.Repository }, patterns)
+	image.Uses[j].clusters = append(image.Uses[j].clusters, cluster)
 }
 
 // checkImagePatterns returns a fault for a pattern with a syntax error.
@@ -208,25 +186,25 @@ func checkImagePatterns(patterns []string) error {
 	return nil
 }
 
-// selectImages returns the images whose repository, or its last part, a pattern matches; all
-// without patterns.
-func selectImages[T any](all []T, repositoryOf func(T) string, patterns []string) ([]T, error) {
-	if len(patterns) == 0 {
-		return all, nil
+// SelectImages returns the images whose repository, or its last part, a pattern matches; all
+// without patterns. A pattern that matches nothing is a fault.
+func SelectImages(all []Image, patterns []string) ([]Image, error) {
+	if err := checkImagePatterns(patterns); err != nil || len(patterns) == 0 {
+		return all, err
 	}
-	var selected []T
+	var selected []Image
 	var repositories []string
 	matched := make([]bool, len(patterns))
-	for _, one := range all {
-		repository, selects := repositoryOf(one), false
-		repositories = append(repositories, repository)
+	for _, image := range all {
+		selects := false
+		repositories = append(repositories, image.Repository)
 		for i, p := range patterns {
-			if matches(p, repository) || matches(p, path.Base(repository)) {
+			if pattern := (fleet.PathPattern{p}); pattern.Matches(image.Repository) || pattern.Matches(path.Base(image.Repository)) {
 				matched[i], selects = true, true
 			}
 		}
 		if selects {
-			selected = append(selected, one)
+			selected = append(selected, image)
 		}
 	}
 	if i := slices.Index(matched, false); i >= 0 {
@@ -255,23 +233,19 @@ func (l *imageCollector) ids(indexes []int) []string {
 
 // sorted returns the images sorted by name.
 func (l *imageCollector) sorted() []Image {
-	out := make([]Image, 0, len(l.images))
-	for _, listed := range l.images {
-		image := listed.Image
+	for i := range l.images {
+		image := &l.images[i]
 		var clusters []int
-		for _, use := range listed.uses {
+		for j := range image.Uses {
+			use := &image.Uses[j]
+			use.Clusters = l.ids(use.clusters)
 			clusters = append(clusters, use.clusters...)
-			image.Uses = append(image.Uses, ImageUse{
-				Release: use.release, Object: use.object, Field: fleet.FieldText(use.Path), Clusters: l.ids(use.clusters), SetBy: append([]ImageSource{}, use.sources...),
-				Path: use.Path, IsText: use.isText,
-			})
 		}
 		image.Clusters = l.ids(diag.Distinct(clusters))
 		slices.SortFunc(image.Uses, func(a, b ImageUse) int {
 			return cmp.Or(cmp.Compare(a.Release, b.Release), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Field, b.Field))
 		})
-		out = append(out, image)
 	}
-	slices.SortFunc(out, func(a, b Image) int { return cmp.Compare(a.Image, b.Image) })
-	return out
+	slices.SortFunc(l.images, func(a, b Image) int { return cmp.Compare(a.Image, b.Image) })
+	return append([]Image{}, l.images...)
 }

@@ -20,16 +20,17 @@ func (l *imageCollector) confirm(ctx context.Context) error {
 	if err := l.findSources(ctx, true); err != nil {
 		return err
 	}
-	for _, image := range l.images {
-		image.uses = slices.DeleteFunc(image.uses, func(use *listedUse) bool {
-			return use.unsure && !slices.ContainsFunc(use.sources, func(s ImageSource) bool {
+	for i := range l.images {
+		image := &l.images[i]
+		image.Uses = slices.DeleteFunc(image.Uses, func(use ImageUse) bool {
+			return use.unsure && !slices.ContainsFunc(use.SetBy, func(s ImageSource) bool {
 				name := strings.ToLower(s.Path[strings.LastIndexByte(s.Path, '.')+1:])
-				isValue := strings.HasPrefix(s.Path, (&fleet.Release{Name: use.release}).Path("values")+".")
+				isValue := strings.HasPrefix(s.Path, (&fleet.Release{Name: use.Release}).Path("values")+".")
 				return isValue && (s.Part == WholeImage || s.Part == ImageRepository) && (strings.HasSuffix(name, "image") || strings.HasSuffix(name, "repository"))
 			})
 		})
 	}
-	l.images = slices.DeleteFunc(l.images, func(image *listedImage) bool { return len(image.uses) == 0 })
+	l.images = slices.DeleteFunc(l.images, func(image Image) bool { return len(image.Uses) == 0 })
 	return nil
 }
 
@@ -37,9 +38,10 @@ func (l *imageCollector) confirm(ctx context.Context) error {
 // perturbation test of a field in its first cluster. In the others, it looks up the positions
 // of the same values.
 func (l *imageCollector) findSources(ctx context.Context, unsure bool) error {
-	byCluster := map[int][]*listedUse{}
-	for _, image := range l.images {
-		for _, use := range image.uses {
+	byCluster := map[int][]*ImageUse{}
+	for i := range l.images {
+		for j := range l.images[i].Uses {
+			use := &l.images[i].Uses[j]
 			if first := use.clusters[0]; use.unsure || !unsure {
 				byCluster[first] = append(byCluster[first], use)
 			}
@@ -54,7 +56,7 @@ func (l *imageCollector) findSources(ctx context.Context, unsure bool) error {
 			return err
 		}
 		for _, use := range byCluster[i] {
-			j := slices.IndexFunc(objs, func(o fleet.Object) bool { return o.Release.Name == use.release && o.ID() == use.object })
+			j := slices.IndexFunc(objs, func(o fleet.Object) bool { return o.Release.Name == use.Release && o.ID() == use.Object })
 			if j < 0 {
 				continue
 			}
@@ -67,70 +69,70 @@ func (l *imageCollector) findSources(ctx context.Context, unsure bool) error {
 }
 
 // findSource finds the lines that set the image of one use.
-func (l *imageCollector) findSource(ctx context.Context, all *compiler.ClusterRendering, o fleet.Object, use *listedUse) error {
+func (l *imageCollector) findSource(ctx context.Context, all *compiler.ClusterRendering, o fleet.Object, use *ImageUse) error {
 	p, err := l.f.Origin(ctx, all, o, use.Path)
 	if err != nil {
 		return err
 	}
 	ids := l.ids(use.clusters)
-	use.sources = nil
-	raw := use.Image
+	use.SetBy = []ImageSource{}
+	raw := use.image
 	if n := len(p.Patches); n > 0 {
 		last := p.Patches[n-1]
-		source := ImageSource{Part: WholeImage, Path: p.Release.Path("patches", last.Name), Value: use.Image, Clusters: ids}.at(last.Pos)
+		source := ImageSource{Part: WholeImage, Path: p.Release.Path("patches", last.Name), Value: use.image, Clusters: ids}.at(last.Pos)
 		var renamed bool
 		if raw, renamed = beforeRename(p, use); !renamed {
-			use.sources = []ImageSource{source}
+			use.SetBy = []ImageSource{source}
 			return nil
 		}
-		source.Part, source.Value, source.At = ImageRepository, newImage(use.Image).Repository, -1
-		use.sources = []ImageSource{source}
+		source.Part, source.Value, source.At = ImageRepository, newImage(use.image).Repository, -1
+		use.SetBy = []ImageSource{source}
 	}
 	if p.Subject == nil {
-		use.sources = append(use.sources, l.written(p, o, use, raw, ids))
+		use.SetBy = append(use.SetBy, l.written(p, o, use, raw, ids))
 		return nil
 	}
 	hasVersion := false
-	for _, path := range partsIn(p.Subject.Values, use.Image) {
+	for _, path := range partsIn(p.Subject.Values, use.image) {
 		if p.Subject.Try(ctx, path...) != origin.Holds {
 			continue
 		}
 		lines := l.lines(use, p.Subject.Values, path)
 		hasVersion = hasVersion || lines[0].Part != ImageRepository
-		use.sources = append(use.sources, lines...)
+		use.SetBy = append(use.SetBy, lines...)
 	}
 	switch version := appVersion(p, use); {
 	case hasVersion:
 	case version != "":
-		use.sources = append(use.sources, ImageSource{Part: ImageTag, Value: version, Chart: p.Release.Chart.Location(), Clusters: ids, At: strings.LastIndex(use.Image, version)})
+		use.SetBy = append(use.SetBy, ImageSource{Part: ImageTag, Value: version, Chart: p.Release.Chart.Location(), Clusters: ids, At: strings.LastIndex(use.image, version)})
 	case p.Chart == nil:
-		use.sources = append(use.sources, ImageSource{Part: WholeImage, Value: use.Image, Clusters: ids}.at(o.Pos))
+		use.SetBy = append(use.SetBy, ImageSource{Part: WholeImage, Value: use.image, Clusters: ids}.at(o.Pos))
 	}
 	return ctx.Err()
 }
 
 // appVersion returns the appVersion that sets the tag of an image: that of the chart or of a
 // dependency. It is empty for other tags, also if they have the same text.
-func appVersion(p *origin.Origin, use *listedUse) string {
+func appVersion(p *origin.Origin, use *ImageUse) string {
 	if p.Probe == nil {
 		return ""
 	}
-	return p.Probe.AppVersion(use.Path, newImage(use.Image).Tag)
+	return p.Probe.AppVersion(use.Path, newImage(use.image).Tag)
 }
 
 // beforeRename returns an image before the patches of its release; false if they change
 // more than its repository.
-func beforeRename(p *origin.Origin, use *listedUse) (string, bool) {
+func beforeRename(p *origin.Origin, use *ImageUse) (string, bool) {
 	v, _ := fleet.Lookup(p.Raw.Object, use.Path)
 	raw, _ := v.(string)
-	before, after := newImage(raw), newImage(use.Image)
+	before, after := newImage(raw), newImage(use.image)
 	onlyNames := !slices.ContainsFunc(p.Patches, func(patch *fleet.Patch) bool { return len(patch.Images) == 0 })
 	return raw, onlyNames && before.Tag == after.Tag && before.Digest == after.Digest
 }
 
 // written returns the line of an image in CUE or in a manifest. raw is the image there.
-func (l *imageCollector) written(p *origin.Origin, o fleet.Object, use *listedUse, raw string, ids []string) ImageSource {
-	out := ImageSource{Part: WholeImage, Value: raw, Clusters: ids, At: strings.Index(use.Image, raw)}
+func (l *imageCollector) written(p *origin.Origin, o fleet.Object, use *ImageUse, raw string, ids []string) ImageSource {
+	out := ImageSource{Part: WholeImage, Value: raw, Clusters: ids, At: strings.Index(use.image, raw)}
 	if t, at := origin.WrittenIn(p.Release, p.Raw); t != nil {
 		out.Path = fleet.FieldText(slices.Concat([]string{"releases", p.Release.Name, "objects"}, at, use.Path))
 		return out.at(origin.WrittenPos(p.Release, &fleet.FieldError{Object: p.Raw, Field: use.Path}))
@@ -142,12 +144,12 @@ func (l *imageCollector) written(p *origin.Origin, o fleet.Object, use *listedUs
 }
 
 // lines returns the lines that set a value of a use, each with its clusters.
-func (l *imageCollector) lines(use *listedUse, values map[string]any, path []string) []ImageSource {
+func (l *imageCollector) lines(use *ImageUse, values map[string]any, path []string) []ImageSource {
 	var out []ImageSource
 	isDefault := false
 	for n, i := range use.clusters {
 		c := l.f.Clusters[i]
-		r := c.Release(use.release)
+		r := c.Release(use.Release)
 		source := ImageSource{Path: valuesPath(r, values, path), Keys: path}
 		t := r.Values.At(path...)
 		if n == 0 {
@@ -161,10 +163,10 @@ func (l *imageCollector) lines(use *listedUse, values map[string]any, path []str
 			v, _ := fleet.Lookup(values, path)
 			source.Value, source.Chart = scalarText(v), r.Chart.Location()
 		}
-		if source.At = indexIn(use.Image, source.Value); source.At < 0 {
+		if source.At = indexIn(use.image, source.Value); source.At < 0 {
 			continue // the cluster has the image from another value
 		}
-		source.Part = partOf(use.Image, source.Value)
+		source.Part = partOf(use.image, source.Value)
 		j := slices.IndexFunc(out, func(s ImageSource) bool {
 			return s.Path == source.Path && s.Value == source.Value && s.Pos == source.Pos && s.Chart == source.Chart
 		})

@@ -135,8 +135,8 @@ func (m *maker) render(ctx context.Context, each func(of int)) error {
 // addObjects adds the facts of the objects of a cluster.
 func (m *maker) addObjects(i int, objs []fleet.Object) {
 	c := m.f.Clusters[i]
-	for _, field := range imageFieldsOf(c, objs) {
-		m.images.add(i, field)
+	for _, use := range imageUsesOf(c, objs) {
+		m.images.add(i, use)
 	}
 	for _, e := range m.environments {
 		if at, ok := slices.BinarySearch(e.clusters, i); ok {
