@@ -61,7 +61,7 @@ func (c *comparer) addFacts(t *diff.Table, i int, cluster *fleet.Cluster) {
 		add(v, diff.Origin{}, "labels", k)
 	}
 	for _, a := range cluster.APIs {
-		add(scope(a), diff.Origin{}, "apis", a.APIVersion, a.Kind)
+		add(map[bool]string{true: "Namespaced", false: "Cluster"}[a.Namespaced], diff.Origin{}, "apis", a.APIVersion, a.Kind)
 	}
 	add(diff.List(cluster.CRDs), diff.Origin{}, "crds")
 	add(diff.List(cluster.Stages), diff.Origin{}, "stages")
@@ -77,13 +77,6 @@ func (c *comparer) addFacts(t *diff.Table, i int, cluster *fleet.Cluster) {
 		}
 	}
 	walk(cluster.Facts, []string{"facts"})
-}
-
-func scope(a fleet.API) string {
-	if a.Namespaced {
-		return "Namespaced"
-	}
-	return "Cluster"
 }
 
 // addFields adds the fields of a release, missingCell its chart and values.

@@ -60,8 +60,7 @@ type valueKey struct{ release, path string }
 // A valueIndex finds the lines of values.
 type valueIndex struct {
 	*maker
-	values map[valueKey]*ReportValue
-	lines  map[valueKey]map[lineKey]*ReportValueLine
+	lines map[valueKey]map[lineKey]*ReportValueLine
 }
 
 // A lineKey identifies a line that sets a value.
@@ -72,7 +71,7 @@ type lineKey struct {
 
 // addValues adds the values of all releases with the lines that set them.
 func (m *maker) addValues() {
-	x := valueIndex{m, map[valueKey]*ReportValue{}, map[valueKey]map[lineKey]*ReportValueLine{}}
+	x := valueIndex{m, map[valueKey]map[lineKey]*ReportValueLine{}}
 	for _, c := range m.f.Clusters {
 		for _, r := range c.Releases {
 			x.add(c, r, r.Values, nil, true)
@@ -80,15 +79,16 @@ func (m *maker) addValues() {
 		x.addPinned(c)
 	}
 	m.Values = []ReportValue{}
-	for key, v := range x.values {
-		for _, l := range x.lines[key] {
+	for key, lines := range x.lines {
+		v := ReportValue{Release: key.release, Path: key.path}
+		for _, l := range lines {
 			v.Lines = append(v.Lines, *l)
 		}
 		slices.SortFunc(v.Lines, func(a, b ReportValueLine) int {
 			return cmp.Or(cmp.Compare(a.Layer, b.Layer), comparePlaces(a.Place, b.Place), cmp.Compare(a.Value, b.Value), slices.Compare(a.Effective, b.Effective), slices.Compare(a.Overridden, b.Overridden))
 		})
 		hideLines(v.Lines)
-		m.Values = append(m.Values, *v)
+		m.Values = append(m.Values, v)
 	}
 	slices.SortFunc(m.Values, func(a, b ReportValue) int {
 		return cmp.Or(cmp.Compare(a.Release, b.Release), cmp.Compare(a.Path, b.Path))
@@ -138,8 +138,7 @@ const pinnedText = "(pinned by values)"
 // line adds a cluster to a line of a value.
 func (x *valueIndex) line(c *fleet.Cluster, release string, path []string, t *fleet.Tree, effective bool) {
 	key := valueKey{release, fleet.FieldText(path)}
-	if x.values[key] == nil {
-		x.values[key] = &ReportValue{Release: release, Path: key.path}
+	if x.lines[key] == nil {
 		x.lines[key] = map[lineKey]*ReportValueLine{}
 	}
 	text := x.secrets.text(t.Native())
