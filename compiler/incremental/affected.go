@@ -157,17 +157,14 @@ func (in Inputs) changedFiles(other Inputs) []string {
 // filesNotIn returns the files that no cluster of the other state has with the same content,
 // sorted.
 func (in Inputs) filesNotIn(other map[string]Inputs) []string {
-	files := []string{}
-	for _, name := range slices.Sorted(maps.Keys(in)) {
-		same := false
+	return slices.DeleteFunc(append([]string{}, in.names()...), func(name string) bool {
 		for _, inputs := range other {
-			same = same || inputs[name] == in[name]
+			if inputs[name] == in[name] {
+				return true
+			}
 		}
-		if !same {
-			files = append(files, name)
-		}
-	}
-	return files
+		return false
+	})
 }
 
 // AffectedSince is [Affected] with the fleet of a git commit as the old state. ref is any

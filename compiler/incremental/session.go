@@ -168,18 +168,14 @@ func (s *Session) load(c *compiler.Compiler) (loaded *load.Fleet, err error) {
 
 // changedEdits returns the names of files whose text has changed.
 func changedEdits(before, after load.Edits) []string {
-	var names []string
-	for name := range after {
-		if text, ok := before[name]; !ok || !bytes.Equal(text, after[name]) {
-			names = append(names, name)
-		}
-	}
-	for name := range before {
-		if _, ok := after[name]; !ok {
-			names = append(names, name)
-		}
-	}
-	return names
+	all := load.Edits{}
+	maps.Copy(all, before)
+	maps.Copy(all, after)
+	return slices.DeleteFunc(slices.Collect(maps.Keys(all)), func(name string) bool {
+		old, wasEdited := before[name]
+		text, isEdited := after[name]
+		return wasEdited == isEdited && bytes.Equal(old, text)
+	})
 }
 
 // inputDigests returns the digest of the inputs of the evaluation of each cluster that has an
