@@ -173,11 +173,7 @@ func join(equal List) *Diag {
 
 // Error returns the first lines of all faults.
 func (l List) Error() string {
-	lines := make([]string, len(l))
-	for i, d := range l {
-		lines[i] = d.Error()
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(Each(l, (*Diag).Error), "\n")
 }
 
 // Unwrap returns the faults, for [errors.Is] and [errors.As].

@@ -157,11 +157,7 @@ func Fold(err error) List {
 			byForm[k] = append(byForm[k], m)
 		}
 	}
-	var out List
-	for _, m := range mistakes {
-		out = append(out, m.fold())
-	}
-	return foldRivals(out)
+	return foldRivals(Each(mistakes, (*mistake).fold))
 }
 
 // maxRivals limits the positions of values that differ from a shared one.

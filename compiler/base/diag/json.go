@@ -42,11 +42,7 @@ func (r *Report) writeJSON(w io.Writer) error {
 
 // Texts returns the first lines of the faults of err, in order, with their codes.
 func Texts(err error) []string {
-	out := []string{}
-	for _, d := range All(err) {
-		out = append(out, d.Error()+d.Code.suffix())
-	}
-	return out
+	return Each(All(err), func(d *Diag) string { return d.Error() + d.Code.suffix() })
 }
 
 // MarshalJSON is json.Marshal without HTML escaping.

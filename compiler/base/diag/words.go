@@ -71,6 +71,15 @@ func Distinct[E cmp.Ordered](list []E) []E {
 	return slices.Compact(list)
 }
 
+// Each returns the results of a function for the elements of a list, in order.
+func Each[E, R any](list []E, f func(E) R) []R {
+	out := make([]R, len(list))
+	for i, e := range list {
+		out[i] = f(e)
+	}
+	return out
+}
+
 // TypeOf returns the name of a decoded JSON value's type.
 func TypeOf(v any) string {
 	switch v.(type) {

@@ -72,10 +72,7 @@ type PosSet []byte
 
 // NewPosSet returns the set of the positions.
 func NewPosSet(positions []diag.Pos) PosSet {
-	digests := make([]uint32, len(positions))
-	for i, p := range positions {
-		digests[i] = posDigest(p)
-	}
+	digests := diag.Each(positions, posDigest)
 	slices.Sort(digests)
 	var out PosSet
 	for _, d := range slices.Compact(digests) {

@@ -98,11 +98,7 @@ func isBlamed(d *diag.Diag) bool {
 
 // IDs returns the IDs of clusters, in their order.
 func IDs(clusters []*Cluster) []string {
-	out := make([]string, len(clusters))
-	for i, c := range clusters {
-		out[i] = c.ID
-	}
-	return out
+	return diag.Each(clusters, func(c *Cluster) string { return c.ID })
 }
 
 // FaultsOf returns the faults of a cluster and those of the whole fleet, as faults of the

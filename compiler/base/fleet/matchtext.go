@@ -38,16 +38,9 @@ func (t *MatchText) Selector() Selector {
 // match nothing if another text matches. wrong returns the message for a text;
 // among are suggestions.
 func CheckTexts(texts []MatchText, matches func(MatchText) bool, wrong func(MatchText) string, among []string) []RuleCheck {
-	matched := make([]bool, len(texts))
-	for i, t := range texts {
-		matched[i] = matches(t)
-	}
+	matched := diag.Each(texts, matches)
 	anyMatched := slices.Contains(matched, true)
-	visible := make([]string, len(among))
-	for i, word := range among {
-		visible[i] = diag.Visible(word, diag.MaxText)
-	}
-	visible = diag.Distinct(visible)
+	visible := diag.Distinct(diag.Each(among, func(word string) string { return diag.Visible(word, diag.MaxText) }))
 	var out []RuleCheck
 	for i, t := range texts {
 		isPattern := t.Field != "kinds" && t.Field != "labels" && t.Field != "depends" && strings.ContainsAny(t.Text, `*?[`)

@@ -75,11 +75,7 @@ func (r *Rollout) Clusters(all []*Cluster) [][]*Cluster {
 
 // WaveNames returns the names of the waves in their order.
 func (r *Rollout) WaveNames() []string {
-	var out []string
-	for _, w := range r.Waves {
-		out = append(out, w.Name)
-	}
-	return out
+	return diag.Each(r.Waves, func(w Wave) string { return w.Name })
 }
 
 // FrozenBy returns the freeze that holds for the cluster on a day, as in 2026-12-31; nil

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -58,10 +59,7 @@ func CompileHealthRules(c *fleet.Cluster) (*HealthRules, error) {
 // sortRules returns rules in the order of their evaluation: first rules that select
 // some objects of a kind, then by name.
 func sortRules(rules []fleet.HealthRule) []*rule {
-	var out []*rule
-	for _, h := range rules {
-		out = append(out, newRule(h))
-	}
+	out := diag.Each(rules, newRule)
 	narrow := func(r *rule) int {
 		m := r.Match
 		if len(m.Names)+len(m.Namespaces)+len(m.Releases)+len(m.Labels) > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -63,11 +64,7 @@ func expression(tests []fleet.HealthTest, join string) string {
 func conditionExpression(t fleet.HealthTest) string {
 	parts := []string{"c.type == " + strconv.Quote(t.Type), "c.status == " + strconv.Quote(t.Status)}
 	if len(t.Reasons) > 0 {
-		var quoted []string
-		for _, r := range t.Reasons {
-			quoted = append(quoted, strconv.Quote(r))
-		}
-		parts = append(parts, "has(c.reason) && c.reason in ["+strings.Join(quoted, ", ")+"]")
+		parts = append(parts, "has(c.reason) && c.reason in ["+strings.Join(diag.Each(t.Reasons, strconv.Quote), ", ")+"]")
 	}
 	parts = append(parts, "(!has(c.observedGeneration) || c.observedGeneration == metadata.generation)")
 	return "has(status.conditions) && status.conditions.exists(c, " + strings.Join(parts, " && ") + ")"

@@ -130,10 +130,7 @@ func (s *Source) newestOCI(ctx context.Context, ref *fleet.ChartRef) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	versions := make([]string, len(tags))
-	for i, tag := range tags {
-		versions[i] = versionOf(tag)
-	}
+	versions := diag.Each(tags, versionOf)
 	if ref.Version, err = newest(*ref, versions); err != nil {
 		return nil, err
 	}

@@ -35,10 +35,7 @@ func (s *Source) Versions(ctx context.Context, ref fleet.ChartRef) (Versions, er
 			return s.gitVersions(ctx, ref.Git)
 		case isOCI(ref.Repo):
 			tags, err := s.tags(ctx, ref.Repo+"/"+ref.Name)
-			for i, tag := range tags {
-				tags[i] = versionOf(tag)
-			}
-			return newer(ref.Version, tags), err
+			return newer(ref.Version, diag.Each(tags, versionOf)), err
 		}
 		_, all, err := s.entries(ctx, ref)
 		return newer(ref.Version, all), err

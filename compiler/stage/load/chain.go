@@ -7,6 +7,7 @@ import (
 	"cuelang.org/go/cue/build"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // A Chain holds one cluster with the instances of its layers.
@@ -38,13 +39,10 @@ func LoadChain(dir, pattern string, edits Edits) (*Chain, error) {
 		return nil, &diag.Diag{
 			Code: diag.CodeSeveralMatches,
 			Msg:  fmt.Sprintf("%s selects %d clusters, and only one can be explained at a time", pattern, len(leaves)),
-			Hint: "write one of " + strings.Join(idsOf(leaves), ", "),
+			Hint: "write one of " + strings.Join(diag.Each(leaves, idOf), ", "),
 		}
 	}
-	var dirs []string
-	for _, l := range tree.layers(leaves[0]) {
-		dirs = append(dirs, l.Dir)
-	}
+	dirs := diag.Each(tree.layers(leaves[0]), func(l fleet.Layer) string { return l.Dir })
 	instances := loadInstances(root, s.withEdits(edits), dirs)
 	rebaseEmbeds(root, instances)
 	reader, err := newFactReader(root)

@@ -145,10 +145,7 @@ func alternatives(e ast.Expr) (out []string, ok bool) {
 
 // disjunction is the inverse of alternatives.
 func disjunction(versions []string) string {
-	var quoted []string
-	for _, v := range versions {
-		quoted = append(quoted, literal.String.Quote(v))
-	}
+	quoted := diag.Each(versions, literal.String.Quote)
 	if len(quoted) > 1 {
 		quoted[0] = "*" + quoted[0]
 	}

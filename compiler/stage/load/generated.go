@@ -63,11 +63,7 @@ func packageNames(root string) ([]string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names, err
+	return diag.Each(entries, fs.DirEntry.Name), err
 }
 
 // parseGenerated parses a package file. It returns nil if the file is not

@@ -72,7 +72,7 @@ func Load(dir string, patterns []string, edits Edits) (*Fleet, error) {
 		return nil, err
 	}
 	s.tree.checkNames(s.module)
-	f := &Fleet{Root: s.root, Module: s.module, IDs: idsOf(s.tree.leaves()), source: s, faults: s.tree.faults, files: map[string]*fileFacts{}}
+	f := &Fleet{Root: s.root, Module: s.module, IDs: diag.Each(s.tree.leaves(), idOf), source: s, faults: s.tree.faults, files: map[string]*fileFacts{}}
 	leaves, err := selectLeaves(s.tree.leaves(), patterns)
 	f.faults.Add(err)
 	f.whole = len(patterns) == 0 || err != nil

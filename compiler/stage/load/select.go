@@ -27,7 +27,7 @@ func selectLeaves(leaves, patterns []string) ([]string, error) {
 			Hint: "write environments/<environment>/<cluster>/cluster.cue with cluster: {name: ..., kubernetes: ...}",
 		}
 	}
-	selected, err := Select(idsOf(leaves), patterns)
+	selected, err := Select(diag.Each(leaves, idOf), patterns)
 	return slices.DeleteFunc(slices.Clone(leaves), func(l string) bool { return !slices.Contains(selected, idOf(l)) }), err
 }
 

@@ -250,15 +250,7 @@ func ClusterIDs(root string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return idsOf(t.leaves()), nil
-}
-
-// idsOf returns the IDs of the clusters in directories.
-func idsOf(leaves []string) (ids []string) {
-	for _, dir := range leaves {
-		ids = append(ids, idOf(dir))
-	}
-	return ids
+	return diag.Each(t.leaves(), idOf), nil
 }
 
 // LayerNames returns the names of layers with layers below them in the fleet

@@ -204,7 +204,7 @@ func (a *application) noImage(p *fleet.Patch, matched []*item) *diag.Diag {
 	there = diag.Distinct(there)
 	wanted := newRenaming(p.Images).from
 	slices.Sort(wanted)
-	d.Msg = "matches nothing: no image begins with " + diag.JoinFirst(each(wanted, visible), maxNamed)
+	d.Msg = "matches nothing: no image begins with " + diag.JoinFirst(diag.Each(wanted, visible), maxNamed)
 	if d.Hint = near(wanted, beginnings(there)); d.Hint == "" {
 		d.Hint = "use a prefix of " + diag.JoinFirst(there, maxNamed)
 	}

@@ -267,7 +267,7 @@ func index(key string, n int) (int, *problem) {
 
 var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
-func join(keys []string) string { return "/" + strings.Join(each(keys, escape.Replace), "/") }
+func join(keys []string) string { return "/" + strings.Join(diag.Each(keys, escape.Replace), "/") }
 
 // size counts the nodes of a value, up to the limit.
 func size(v any, limit int) int {

@@ -127,9 +127,9 @@ func (a *application) unmatched(r rule, t fleet.Selector) (d *diag.Diag, part in
 			left = next
 			continue
 		}
-		d.Msg = "matches nothing: " + fmt.Sprintf(part.msg, diag.JoinFirst(each(part.want, visible), maxNamed))
+		d.Msg = "matches nothing: " + fmt.Sprintf(part.msg, diag.JoinFirst(diag.Each(part.want, visible), maxNamed))
 		if part.of != nil {
-			d.Hint = near(part.want, each(left, part.of))
+			d.Hint = near(part.want, diag.Each(left, part.of))
 		}
 		if d.Hint == "" {
 			d.Hint = "use one of " + list(left)
@@ -173,7 +173,7 @@ func near(wanted, there []string) string {
 		if len(w) > maxShown {
 			continue
 		}
-		if hint := diag.DidYouMean(w, each(there, visible)); hint != "" {
+		if hint := diag.DidYouMean(w, diag.Each(there, visible)); hint != "" {
 			return hint
 		}
 	}
@@ -185,14 +185,6 @@ const maxListed = 8
 
 // list lists objects by kind and name, and counts the rest.
 func list(objs []fleet.Object) string {
-	names := each(objs, func(o fleet.Object) string { return visible(o.GetKind() + " " + o.GetName()) })
+	names := diag.Each(objs, func(o fleet.Object) string { return visible(o.GetKind() + " " + o.GetName()) })
 	return diag.JoinFirst(diag.Distinct(names), maxListed)
-}
-
-func each[T any](in []T, f func(T) string) []string {
-	out := make([]string, len(in))
-	for i, v := range in {
-		out[i] = f(v)
-	}
-	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 )
@@ -114,7 +115,7 @@ func (m *matchChecker) check(match fleet.Selector, texts []fleet.MatchText, objs
 	}
 	noun := "object"
 	if n := len(match.Kinds); n > 0 && n <= maxNamed {
-		noun = strings.Join(each(match.Kinds, visible), " or ")
+		noun = strings.Join(diag.Each(match.Kinds, visible), " or ")
 	}
 	left := m.selected(objs, fleet.Selector{Releases: match.Releases})
 	m.checkKinds(withField(texts, "kinds"))
@@ -130,7 +131,7 @@ func (m *matchChecker) check(match fleet.Selector, texts []fleet.MatchText, objs
 // checkKinds checks that the kinds exist.
 func (m *matchChecker) checkKinds(texts []fleet.MatchText) {
 	m.checks = append(m.checks, fleet.CheckTexts(texts, m.existing,
-		func(t fleet.MatchText) string { return "no cluster with this rule has a kind " + visible(t.Text) }, each(m.kinds, kindFor(each(texts, func(t fleet.MatchText) string { return t.Text }))))...)
+		func(t fleet.MatchText) string { return "no cluster with this rule has a kind " + visible(t.Text) }, diag.Each(m.kinds, kindFor(diag.Each(texts, func(t fleet.MatchText) string { return t.Text }))))...)
 }
 
 // checkField checks the texts of one field among the objects that are left, and
@@ -145,7 +146,7 @@ func (m *matchChecker) checkField(texts []fleet.MatchText, field fleet.Selector,
 			return slices.ContainsFunc(left, func(o fleet.Object) bool { return selector.Matches(m.placed(o, selector)) })
 		},
 		func(t fleet.MatchText) string { return "no " + fmt.Sprintf(msg, visible(t.Text)) },
-		slices.DeleteFunc(each(left, of), func(s string) bool { return s == "" }))...)
+		slices.DeleteFunc(diag.Each(left, of), func(s string) bool { return s == "" }))...)
 	return m.selected(left, field)
 }
 

@@ -122,5 +122,5 @@ func suggest(hint func(word string, among []string) string, word string, among [
 	if len(word) > maxShown {
 		return otherwise
 	}
-	return cmp.Or(hint(word, diag.Distinct(each(among, visible))), otherwise)
+	return cmp.Or(hint(word, diag.Distinct(diag.Each(among, visible))), otherwise)
 }

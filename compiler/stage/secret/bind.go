@@ -272,9 +272,5 @@ func hintUnknown(name string, c *fleet.Cluster) string {
 	if len(c.Secrets) == 0 {
 		return `declare it: secrets: "` + name + `": {sops: "secrets/prod.yaml", key: "path.of.the.value"}`
 	}
-	var names []string
-	for _, s := range c.Secrets {
-		names = append(names, s.Name)
-	}
-	return diag.OneOf(name, names)
+	return diag.OneOf(name, diag.Each(c.Secrets, func(s fleet.Secret) string { return s.Name }))
 }

@@ -39,11 +39,7 @@ func WithoutDigests(objs []fleet.Object) []fleet.Object {
 // ValueNames returns the names of the secrets to which the values of a release refer,
 // sorted.
 func ValueNames(r *fleet.Release) []string {
-	var out []string
-	for _, ref := range valueReferences(r.Values) {
-		out = append(out, ref.name)
-	}
-	return diag.Distinct(out)
+	return diag.Distinct(diag.Each(valueReferences(r.Values), func(ref valueReference) string { return ref.name }))
 }
 
 // Derived returns the fault of a release in whose object a field depends on the reference

@@ -237,9 +237,5 @@ func (e *evaluation) similarLayer(name string) string {
 }
 
 func (e *evaluation) layerNames() []string {
-	names := make([]string, len(e.layers))
-	for i, l := range e.layers {
-		names[i] = l.Name
-	}
-	return names
+	return diag.Each(e.layers, func(l fleet.Layer) string { return l.Name })
 }

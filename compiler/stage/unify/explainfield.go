@@ -232,11 +232,7 @@ func (x *Explainer) faultsOf(path []string) diag.List {
 		}
 		x.faultsComplete = true
 	}
-	var keys []string
-	for _, s := range l.selectors(path) {
-		keys = append(keys, s.String())
-	}
-	field := strings.Join(keys, ".") // the format of paths in faults
+	field := strings.Join(diag.Each(l.selectors(path), cue.Selector.String), ".") // the format of paths in faults
 	var out diag.List
 	for _, d := range x.faults {
 		value := diag.ValuesPath(d.Path) // the path of the value that a default sets

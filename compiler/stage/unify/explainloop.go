@@ -141,11 +141,7 @@ func selectedFrom(v cue.Value, chain []string) cue.Value {
 
 // linesOf returns the source positions of a value's conjuncts.
 func linesOf(v cue.Value) []string {
-	var out []string
-	for _, c := range diag.Conjuncts(v) {
-		out = append(out, valuePos(c).String())
-	}
-	return diag.Distinct(out)
+	return diag.Distinct(diag.Each(diag.Conjuncts(v), func(c cue.Value) string { return valuePos(c).String() }))
 }
 
 // iteratedKeys returns the keys of the field at the path that pass all clauses

@@ -133,17 +133,17 @@ func (w *weigher) search(f *ast.File, found *suspect) {
 			}
 			found.update(n, "the comprehension", w.weigh(n), parts)
 		case *ast.CallExpr:
-			found.update(n, "the call of "+callee(n), w.call(n), w.each(n.Args))
+			found.update(n, "the call of "+callee(n), w.call(n), diag.Each(n.Args, w.weigh))
 		case *ast.BinaryExpr:
 			what := "the expression"
 			if n.Op == token.OR || n.Op == token.AND {
 				what = "the expression with | or &"
 			}
-			found.update(n, what, w.weigh(n), w.each([]ast.Expr{n.X, n.Y}))
+			found.update(n, what, w.weigh(n), diag.Each([]ast.Expr{n.X, n.Y}, w.weigh))
 		case *ast.ListLit:
-			found.update(n, "the list", w.weigh(n), w.each(n.Elts))
+			found.update(n, "the list", w.weigh(n), diag.Each(n.Elts, w.weigh))
 		case *ast.Interpolation:
-			found.update(n, "the text", w.weigh(n), w.each(n.Elts))
+			found.update(n, "the text", w.weigh(n), diag.Each(n.Elts, w.weigh))
 		case *ast.StructLit:
 			var parts []float64
 			for _, field := range fieldsNamed(n.Elts, "") {
@@ -153,15 +153,6 @@ func (w *weigher) search(f *ast.File, found *suspect) {
 		}
 		return true
 	}, nil)
-}
-
-// each weighs expressions.
-func (w *weigher) each(list []ast.Expr) []float64 {
-	out := make([]float64, len(list))
-	for i, e := range list {
-		out[i] = w.weigh(e)
-	}
-	return out
 }
 
 // update replaces the suspect by a heavier expression, or by one inside that

@@ -41,10 +41,7 @@ func (k *check) reportDuplicates() {
 		if len(objs) > 2 {
 			times = fmt.Sprintf("%d times", len(objs))
 		}
-		var from []string
-		for _, o := range objs[:min(len(objs), maxOrigins)] {
-			from = append(from, o.Origin())
-		}
+		from := diag.Each(objs[:min(len(objs), maxOrigins)], fleet.Object.Origin)
 		msg := fmt.Sprintf("the cluster has it %s: %s", times, strings.Join(from, "; "))
 		if n := len(objs) - len(from); n > 0 {
 			msg += fmt.Sprintf("; %d more", n)
