@@ -34,8 +34,8 @@ type DriftRequest struct {
 	Done func(*DriftCluster)
 }
 
-// readAtATime is the number of clusters that are read at a time. It is more than the
-// number of CPUs, since reading is mostly waiting.
+// readAtATime is the number of clusters that are connected to or read at a time. It is more
+// than the number of CPUs, since both are mostly waiting.
 const readAtATime = 16
 
 // CheckDrift checks the clusters that the request selects, each as soon as it is connected and

@@ -48,7 +48,7 @@ type UpToDate struct {
 	hasChart     par.Memo[fleet.ChartRef, bool]
 	layerKeys    map[string]string // cache keys of the layers, by cluster ID
 	fleet        *compiler.Fleet   // the clusters that are not up to date
-	clusters     []*fleet.Cluster  // the clusters that are up to date, with the fields of storedCluster only
+	clusters     []*fleet.Cluster  // the clusters that are up to date, with the stored fields only
 }
 
 // storedCluster is a cluster with the sources of its releases, and the fields for checks of
@@ -139,11 +139,11 @@ func (s *UpToDate) find(ctx context.Context) {
 // outcome returns the stored outcome for the current inputs of a cluster, and the cluster
 // with the fields that are stored.
 func (s *UpToDate) outcome(ctx context.Context, id string) (c *fleet.Cluster, outcome storedOutcome, ok bool) {
-	var stored storedCluster
-	if !s.results.Cache.GetJSON(s.layerKeys[id], &stored) {
+	var record storedCluster
+	if !s.results.Cache.GetJSON(s.layerKeys[id], &record) || record.Cluster == nil {
 		return nil, outcome, false
 	}
-	c = stored.cluster()
+	c = record.cluster()
 	all, err := s.allInputs(ctx, c)
 	if err != nil || !s.results.Cache.GetJSON(s.keyOf("outcome", id, all), &outcome) || !outcome.holdsOn(s.compiler.Date) {
 		return nil, outcome, false
@@ -219,8 +219,10 @@ func stored(c *fleet.Cluster) storedCluster {
 		ID: c.ID, CRDs: c.CRDs, Environment: c.Environment, Labels: c.Labels, Selectors: c.Selectors, Defaults: c.Defaults, Checks: c.Checks, Rollout: c.Rollout,
 		KubeContext: c.KubeContext, UID: c.UID, Pos: c.Pos, ContextPos: c.ContextPos,
 	}}
+	files := map[string]bool{}
 	for _, s := range c.Secrets {
-		if s.SOPS != "" {
+		if s.SOPS != "" && !files[s.SOPS] {
+			files[s.SOPS] = true
 			out.Secrets = append(out.Secrets, fleet.Secret{SecretSource: fleet.SecretSource{SOPS: s.SOPS}})
 		}
 	}

@@ -91,7 +91,9 @@ func (t Target) compare(ctx context.Context, rules *kube.HealthRules) (*Comparis
 	p.collectItems()
 	p.bundleCRDs, p.bundleNamespaces = nil, nil // existing objects have no prerequisites
 	inBundle := p.bundleIDs()
-	p.openReader(nil, func(id string) bool { return inBundle[id] })
+	if rules != nil { // for drift
+		p.openReader(nil, func(id string) bool { return inBundle[id] })
+	}
 	orphaned, err := c.expandHelm(ctx)
 	if err != nil {
 		return nil, err
