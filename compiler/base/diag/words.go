@@ -24,7 +24,7 @@ func Visible(s string, most int) string {
 	}, s)
 }
 
-// Start returns the beginning of a text: at most most bytes, and dots for the rest.
+// Start returns the first bytes of a text, and dots for the rest.
 func Start(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -32,7 +32,7 @@ func Start(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "..."
 }
 
-// Ends returns a text of at most most bytes: without its middle if it is longer.
+// Ends returns a text, and of one with more bytes than most the ends, with dots between.
 func Ends(text string, most int) string {
 	if len(text) <= most {
 		return text

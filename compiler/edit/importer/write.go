@@ -166,7 +166,7 @@ func (w *work) divideReferences(l *layer, n *Node) (plain, referring *Node) {
 	return divideReferences(n)
 }
 
-// divideReferences is [work.divideReferences] for a node below the clusters.
+// divideReferences is [work.divideReferences] for a node of a layer above the clusters.
 func divideReferences(n *Node) (plain, referring *Node) {
 	switch {
 	case !n.hasReference():

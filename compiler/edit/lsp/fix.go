@@ -268,6 +268,11 @@ func (f *fixer) waiver() map[string][]replacement {
 
 // layer returns the layer of the file of a position.
 func (f *fixer) layer(at diag.Pos) (fleet.Layer, bool) {
-	l, err := load.FindLayer(f.c.root, path.Dir(at.File))
-	return l, err == nil && l.Dir == path.Dir(at.File) // not another layer with the name of a package
+	layers, _ := load.Layers(f.c.root)
+	for _, l := range layers {
+		if l.Dir == path.Dir(at.File) {
+			return l.Layer, true
+		}
+	}
+	return fleet.Layer{}, false
 }

@@ -134,9 +134,9 @@ func onlyFails(l *parse.ListNode) bool {
 	return prints+sets == 0
 }
 
-// effects returns the number of actions in the nodes that print, of which the branches of a
-// condition count once, and that set variables. Text that is not blank and loops count as
-// several actions that print.
+// effects returns the number of actions in the nodes that print, and of those that set
+// variables. A condition prints as often as the branch that prints most. Text that is not blank
+// and loops count as several actions that print.
 func effects(l *parse.ListNode) (prints, sets int) {
 	if l == nil {
 		return 0, 0

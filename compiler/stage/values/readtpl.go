@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
-
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // fileMethod evaluates a method of .Files.
@@ -183,12 +181,23 @@ func (p *place) in(values any, at *place) []any {
 
 // defaultTexts collects the strings that contain templates.
 func defaultTexts(v any, where string, texts map[string]string) {
-	fleet.AnyLeaf(v, func(leaf any) bool {
-		if text, ok := leaf.(string); ok && strings.Contains(text, "{{") && texts[text] == "" {
-			texts[text] = where
+	if len(texts) > maxTplTexts {
+		return
+	}
+	switch v := v.(type) {
+	case string:
+		if strings.Contains(v, "{{") && texts[v] == "" {
+			texts[v] = where
 		}
-		return len(texts) > maxTplTexts
-	})
+	case []any:
+		for _, kid := range v {
+			defaultTexts(kid, where, texts)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			defaultTexts(v[key], where, texts)
+		}
+	}
 }
 
 // interpretText interprets a text as a template.

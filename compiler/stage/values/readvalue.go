@@ -146,6 +146,8 @@ func (c *collector) union(r *interpreter) *value {
 		return nil
 	case 1:
 		return c.values[0]
+	case 2:
+		return r.union(c.values[0], c.values[1])
 	}
 	all := &value{}
 	r.stamp++
