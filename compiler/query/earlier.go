@@ -2,15 +2,12 @@ package query
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/git"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
@@ -26,34 +23,9 @@ type exportedState struct {
 }
 
 func openTree(t *export.Tree) (*exportedState, error) {
-	info, err := os.Stat(t.Dir)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-		msg := "the directory does not exist"
-		if err == nil {
-			msg = "this is not a directory"
-		}
-		return nil, &diag.Diag{
-			Code: diag.CodeDamagedExport,
-			At:   []diag.Pos{{File: t.Dir}}, Msg: msg,
-			Hint: hintTree,
-		}
-	}
-	ids, err := t.Clusters()
-	if err != nil || len(ids) > 0 {
-		return &exportedState{t, ids}, err
-	}
-	isExport, err := t.MayBeExport()
-	if err == nil && !isExport {
-		err = &diag.Diag{
-			Code: diag.CodeDamagedExport,
-			At:   []diag.Pos{{File: t.Dir}}, Msg: "fleetc did not export this directory: nothing in it has a bundle.json of fleetc",
-			Hint: hintTree,
-		}
-	}
-	return &exportedState{tree: t}, err
+	ids, err := t.ExportedClusters("name a directory that fleetc export wrote, or a commit as in git:main")
+	return &exportedState{t, ids}, err
 }
-
-const hintTree = "name a directory that fleetc export wrote, or a commit as in git:main"
 
 func (e *exportedState) ids() []string { return e.clusters }
 

@@ -3,8 +3,13 @@ package export
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -39,21 +44,57 @@ func (t *Tree) Clusters() (ids []string, err error) {
 	return ids, cmp.Or(err, s.Close())
 }
 
-// MayBeExport reports whether the tree has a bundle of any fleet, or no directories, as
-// before the first export.
-func (t *Tree) MayBeExport() (bool, error) {
-	s, err := t.Check()
-	if err != nil || s.root == nil {
-		return true, err
+// ExportedClusters is [Tree.Clusters] for a directory that the user names as an export. It
+// returns a fault, with the hint, if Dir does not exist, has directories but no bundle of any
+// fleet, or is above or below the directory of the export.
+func (t *Tree) ExportedClusters(hint string) ([]string, error) {
+	refuse := func(msg, hint string) ([]string, error) {
+		return nil, &diag.Diag{Code: diag.CodeDamagedExport, At: []diag.Pos{{File: t.Dir}}, Msg: msg, Hint: hint}
 	}
+	info, err := os.Stat(t.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return refuse("the directory does not exist", hint)
+	case err == nil && !info.IsDir():
+		return refuse("this is not a directory", hint)
+	}
+	ids, err := t.Clusters()
+	if err != nil || len(ids) > 0 {
+		return ids, err
+	}
+	s, err := t.Check()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
 	directories, bundles := 0, 0
-	err = s.eachDirectory(func(name string) {
+	misplaced, cluster := "", "" // directory and cluster of a bundle
+	find := func(name string) {
 		directories++
-		if index, err := s.readIndex(name, ownedIndex{}); index.indexContents != nil || err != nil && !errors.Is(err, errForeign) {
+		index, err := s.readIndex(name, ownedIndex{})
+		switch {
+		case index.indexContents != nil && index.Cluster != name:
+			misplaced, cluster = name, index.Cluster
+		case index.indexContents != nil || err != nil && !errors.Is(err, errForeign):
 			bundles++
 		}
-	})
-	return directories == 0 || bundles > 0, cmp.Or(err, s.Close())
+	}
+	if err := s.eachDirectory(find); err != nil || bundles > 0 {
+		return nil, err
+	}
+	isEmpty := directories == 0
+	find(".") // that of a cluster
+	switch {
+	case cluster != "":
+		if root, ok := strings.CutSuffix(filepath.ToSlash(filepath.Join(t.Dir, misplaced)), "/"+cluster); ok {
+			hint = "name the directory of the export, " + root
+		}
+		in := func(dir string) string { return diag.Visible(path.Join(dir, indexFile), diag.MaxText) }
+		return refuse(fmt.Sprintf("this is not the directory of an export: a bundle is at %s in it, but belongs at %s", in(misplaced), in(cluster)), hint)
+	case !isEmpty:
+		return refuse("fleetc did not export this directory: nothing in it has a bundle.json of fleetc", hint)
+	}
+	return nil, nil
 }
 
 // Objects returns the objects of a cluster in the tree without the metadata of
