@@ -75,7 +75,8 @@ func newBuildCommand(o *options) *cobra.Command {
 }
 
 // setLast makes the fleet keep values of an exported tree. Without a tree, a
-// release that keeps values is a fault.
+// release that keeps values is a fault. So is a directory that is not an exported
+// tree, which would give new values.
 func setLast(o *options, f *compiler.Fleet, last string) error {
 	if last == "" {
 		if r := f.Keeps(); r != nil {
@@ -91,8 +92,10 @@ func setLast(o *options, f *compiler.Fleet, last string) error {
 	if err != nil {
 		return err
 	}
-	f.KeepLast((&export.Tree{Dir: dir, Fleet: f.Module}).Objects)
-	return nil
+	tree := &export.Tree{Dir: dir, Fleet: f.Module}
+	f.KeepLast(tree.Objects)
+	_, err = tree.ExportedClusters("name a directory that fleetc export wrote")
+	return err
 }
 
 // build compiles the clusters and prints them if none has faults. It spools
