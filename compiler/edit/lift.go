@@ -2,6 +2,8 @@ package edit
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -237,23 +239,18 @@ func (l *lifter) moreLines(moves []*liftMove) (int, error) {
 	return l.lines(edits), err
 }
 
-// write writes the edits and removes files.
+// write writes the edits and removes files. If a file is not as it was read, it writes nothing.
 func (l *lifter) write(edits load.Edits, removed []string) error {
+	if err := writeFiles(l.root, l.texts, edits); err != nil {
+		return err
+	}
 	tree, err := os.OpenRoot(l.root)
 	if err != nil {
 		return err
 	}
 	defer tree.Close()
-	for _, name := range slices.Sorted(maps.Keys(edits)) {
-		if slices.Contains(removed, name) {
-			continue
-		}
-		if err := WriteFile(l.root, name, edits[name]); err != nil {
-			return err
-		}
-	}
 	for _, name := range removed {
-		if err := tree.Remove(name); err != nil {
+		if err := tree.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package edit
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -36,8 +37,14 @@ func writeFiles(root string, before, after map[string][]byte) error {
 	}
 	done := 0
 	for err == nil && done < len(staged) {
-		if err = fleet.WriteError(names[done], tree.Rename(staged[done].Temp, staged[done].File)); err == nil {
+		err = tree.Rename(staged[done].Temp, staged[done].File)
+		switch {
+		case err == nil:
 			done++
+		case errors.Is(err, fs.ErrNotExist): // another fleetc writes the same files
+			err = changedFile(names[done], err)
+		default:
+			err = fleet.WriteError(names[done], err)
 		}
 	}
 	if err == nil {
@@ -47,7 +54,9 @@ func writeFiles(root string, before, after map[string][]byte) error {
 		if i < done {
 			err = errors.Join(err, WriteFile(root, names[i], before[names[i]]))
 		} else {
-			err = errors.Join(err, tree.Remove(s.Temp))
+			if missing := tree.Remove(s.Temp); !errors.Is(missing, fs.ErrNotExist) {
+				err = errors.Join(err, missing)
+			}
 		}
 	}
 	return err
@@ -60,16 +69,21 @@ func stage(tree *os.Root, name string, before, after []byte) (r fleet.Replacemen
 		return r, err
 	}
 	if now, err := tree.ReadFile(file); err != nil || !bytes.Equal(now, before) {
-		return r, &diag.Diag{
-			Code: diag.CodeChangedFile, At: []diag.Pos{{File: name}},
-			Msg:   "the file changed during the update; nothing was written",
-			Hint:  "run the command again",
-			Cause: err,
-		}
+		return r, changedFile(name, err)
 	}
 	r = replacement(file)
 	r.Sync = true
 	return r, r.Stage(tree, after)
+}
+
+// changedFile returns the fault of a file that another program has changed.
+func changedFile(name string, err error) error {
+	return &diag.Diag{
+		Code: diag.CodeChangedFile, At: []diag.Pos{{File: name}},
+		Msg:   "another program changed the file during the command; nothing was written",
+		Hint:  "run the command again",
+		Cause: err,
+	}
 }
 
 // ReadFiles reads the files of edits below the root as they are now, for [writeFiles].

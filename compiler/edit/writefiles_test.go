@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
 // Files are replaced together: with their modes, over what a killed process left, and not
@@ -46,7 +48,7 @@ func TestWriteFiles(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "sub/b.yaml"), []byte("changed"), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeFiles(dir, before, after); err == nil || !strings.Contains(err.Error(), "changed during the update") {
+	if err := writeFiles(dir, before, after); err == nil || !strings.Contains(err.Error(), "another program changed the file") {
 		t.Errorf("a changed file: %v", err)
 	}
 	check("a changed file", "a", "changed")
@@ -82,5 +84,21 @@ func TestWriteFileError(t *testing.T) {
 	err := writeFiles(dir, map[string][]byte{"held.cue": {}}, map[string][]byte{"held.cue": []byte("a")})
 	if err == nil || !strings.HasPrefix(err.Error(), "write held.cue: ") {
 		t.Errorf("held.cue: %v", err)
+	}
+}
+
+// A lift writes nothing if another one has already removed a file.
+func TestWriteLiftedFiles(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.cue"), []byte("a"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l := &lifter{tree: &tree{root: dir, texts: map[string][]byte{"a.cue": []byte("a"), "b.cue": []byte("b")}}}
+	err := l.write(load.Edits{"a.cue": []byte("a2"), "b.cue": []byte("b2")}, []string{"b.cue"})
+	if err == nil || !strings.Contains(err.Error(), "b.cue: another program changed the file") {
+		t.Errorf("got %v", err)
+	}
+	if got, _ := os.ReadFile(filepath.Join(dir, "a.cue")); string(got) != "a" {
+		t.Errorf("a.cue is %q", got)
 	}
 }
