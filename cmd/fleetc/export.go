@@ -240,6 +240,9 @@ func (x *exportRun) exportChanged(ctx context.Context, c *compiler.Compiler, tre
 		return export.Summary{}, err
 	}
 	defer upToDate.Close()
+	if err := deliver.CheckOutputSources(loaded.Dir, upToDate.Clusters(), tree.Dir); err != nil {
+		return export.Summary{}, err
+	}
 	loaded.KeepLast(tree.Objects)
 	loaded.Exported = tree.Intact
 	x.fleet = loaded

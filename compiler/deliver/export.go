@@ -3,9 +3,13 @@ package deliver
 import (
 	"cmp"
 	"context"
+	"io/fs"
 	"iter"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler"
@@ -83,17 +87,50 @@ func CheckOutput(c *compiler.Compiler, dir string) error {
 		return err
 	}
 	real := resolvedAbove(abs)
-	refuse := func(why string) error {
-		return &diag.Diag{Code: diag.CodeDestination, Msg: diag.Visible(dir, diag.MaxText) + " " + why, Hint: "export to another directory"}
-	}
 	if git.IsDotGit(filepath.ToSlash(real)) {
-		return refuse("is in .git")
+		return refuseOutput(dir, "is in .git")
 	}
 	// Some file systems ignore case, so that Environments is environments.
 	for at := real; at != filepath.Dir(at); at = filepath.Dir(at) {
 		own := strings.EqualFold(filepath.Base(at), "cue.mod") || strings.EqualFold(filepath.Base(at), "environments")
 		if own && sameFile(filepath.Dir(at), root) {
-			return refuse("is among the files of the fleet")
+			return refuseOutput(dir, "is among the files of the fleet")
+		}
+	}
+	return nil
+}
+
+func refuseOutput(dir, why string) error {
+	return &diag.Diag{Code: diag.CodeDestination, Msg: diag.Visible(dir, diag.MaxText) + " " + why, Hint: "export to another directory"}
+}
+
+// CheckOutputSources returns a fault for an absolute directory that is, or is in, a directory
+// from which the clusters read charts, manifests or CRDs: they would read the exported files.
+func CheckOutputSources(root string, clusters []*fleet.Cluster, dir string) error {
+	readers := map[string]string{} // by path: the field that names it
+	for _, c := range clusters {
+		for _, name := range c.CRDs {
+			readers[name] = "cluster.crds of " + c.ID
+		}
+		for _, r := range c.Releases {
+			for _, name := range []string{r.Chart.Path, r.Kustomize, r.Manifests} {
+				// A chart or kustomization in the root does not read all files below it.
+				if name != "" && readers[name] == "" && (name == r.Manifests || path.Clean(name) != ".") {
+					readers[name] = r.Path() + " of " + c.ID
+				}
+			}
+		}
+	}
+	var parents []fs.FileInfo
+	for at, last := resolvedAbove(dir), ""; at != last; at, last = filepath.Dir(at), at {
+		if info, err := os.Stat(at); err == nil {
+			parents = append(parents, info)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(readers)) {
+		source, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
+		if err == nil && slices.ContainsFunc(parents, func(p fs.FileInfo) bool { return os.SameFile(p, source) }) {
+			return refuseOutput(dir, "is among the files of the fleet: "+readers[name]+" reads "+name)
 		}
 	}
 	return nil

@@ -87,8 +87,8 @@ func Load(ctx context.Context, c *compiler.Compiler, task Task, patterns ...stri
 		}
 	}()
 	if s.results.Cache.Dir == "" {
-		f, err = c.Load(ctx, patterns...)
-		return f, s, err
+		s.fleet, err = c.Load(ctx, patterns...)
+		return s.fleet, s, err
 	}
 	loaded, err := c.ReadLayers(patterns)
 	if loaded == nil {
@@ -107,6 +107,10 @@ func Load(ctx context.Context, c *compiler.Compiler, task Task, patterns ...stri
 	s.fleet, err = c.LoadEvaluated(ctx, e)
 	return s.fleet, s, err
 }
+
+// Clusters returns all clusters of the run. Those that are up to date have only the fields of
+// clusterSources.
+func (s *UpToDate) Clusters() []*fleet.Cluster { return slices.Concat(s.fleet.Clusters, s.clusters) }
 
 // Close frees the memory of evaluators. Do not call Record after it.
 func (s *UpToDate) Close() { s.layers.close() }
