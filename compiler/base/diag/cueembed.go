@@ -20,6 +20,8 @@ type EmbeddedFile struct {
 	Name string // relative to the fleet's root, slash-separated
 	As   string // name in CUE's positions: relative to the embedding file
 	Pos  Pos    // of the attribute
+
+	IsBinary bool // whether its content is bytes, not text
 }
 
 // Embeds returns the files that a CUE file of the fleet embeds, none for files
@@ -48,7 +50,7 @@ func Embeds(root string, file *ast.File) ([]EmbeddedFile, error) {
 		for _, f := range found {
 			// CUE skips directories that a glob matches.
 			if info, err := fs.Stat(tree, f); err == nil && !info.IsDir() {
-				out = append(out, EmbeddedFile{f, strings.TrimPrefix(f, dir), CUEPos(root, e.Attribute.Pos)})
+				out = append(out, EmbeddedFile{f, strings.TrimPrefix(f, dir), CUEPos(root, e.Attribute.Pos), e.Type == "binary"})
 			}
 		}
 	}

@@ -18,6 +18,8 @@ func (x *explanation) syntax() {
 	d, msg := x.Diag, x.Msg
 	d.Code = CodeSyntax
 	switch {
+	case strings.HasPrefix(msg, "illegal UTF-8"):
+		d.Msg, d.Hint = notUTF8, saveAsUTF8
 	case strings.HasPrefix(msg, "string literal not"):
 		d.Msg = "this string has no closing quotation mark on its line"
 		d.Hint = `end the string with ", or put a multi-line string between """ and """`

@@ -1,7 +1,10 @@
 package load
 
 import (
+	"bytes"
+	"os"
 	"strings"
+	"unicode/utf8"
 
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/errors"
@@ -16,11 +19,17 @@ import (
 // nested brackets.
 const maxChain = 10_000
 
-// parseFile parses a CUE file. It returns an error for a file that is too large,
-// and for an expression with a chain that is too long.
+// parseFile parses a CUE file. It returns an error for a file that is too large or not
+// UTF-8, and for an expression with a chain that is too long.
 func parseFile(name string, src any, config parser.Config) (*ast.File, error) {
 	if text, ok := src.([]byte); ok && len(text) > maxSource {
 		return nil, errors.Newf(token.NewFile(name, -1, len(text)).Pos(0, token.NoRelPos), "%s", tooLarge)
+	}
+	// CUE has replaced wrong bytes, which only the file itself shows.
+	if text, ok := src.([]byte); ok && bytes.ContainsRune(text, utf8.RuneError) {
+		if raw, err := os.ReadFile(name); err == nil && !utf8.Valid(raw) {
+			return parser.ParseFile(name, raw, config)
+		}
 	}
 	if text, ok := src.([]byte); ok && len(text) > maxChain {
 		if err := checkChains(name, text); err != nil {

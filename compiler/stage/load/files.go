@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"maps"
@@ -89,10 +90,10 @@ func moduleFiles(root string) []string {
 
 // fileFacts are facts about a parsed file, and about the files that it embeds.
 type fileFacts struct {
-	embeds        []diag.EmbeddedFile
-	embedErr      error
-	extern        error     // of an @embed without @extern(embed)
-	linked, large diag.List // of files that are links out of the fleet, and too large
+	embeds             []diag.EmbeddedFile
+	embedErr           error
+	extern             error     // of an @embed without @extern(embed)
+	linked, unreadable diag.List // of files that are links out of the fleet, and too large or not UTF-8
 }
 
 // A factReader finds the facts of files, once for each file.
@@ -129,8 +130,8 @@ func (r *factReader) facts(file *ast.File) *fileFacts {
 	facts.embeds, facts.embedErr = diag.Embeds(r.root, file) // CUE reports the error if the field is needed
 	facts.linked = r.links(file, facts.embeds)
 	for _, e := range facts.embeds {
-		if d := checkSize(r.root, e.Name, e.Pos); d != nil {
-			facts.large.Add(d)
+		if d := cmp.Or(checkSize(r.root, e.Name, e.Pos), checkUTF8(r.tree, e)); d != nil {
+			facts.unreadable.Add(d)
 		}
 	}
 	return facts
@@ -157,7 +158,8 @@ func (r *factReader) links(file *ast.File, embeds []diag.EmbeddedFile) (faults d
 }
 
 // moduleLinks is links for a file of another module, which faults show by name. A
-// directory of the repository may replace the module.
+// directory of the repository may replace the module. It also reports embedded files that
+// are not UTF-8.
 func moduleLinks(top string, tree *os.Root, file *ast.File, name string) diag.List {
 	var faults diag.List
 	embeds, _ := diag.Embeds(top, file)
@@ -165,6 +167,9 @@ func moduleLinks(top string, tree *os.Root, file *ast.File, name string) diag.Li
 		if _, err := git.ResolveLink(tree, e.Name); err != nil {
 			e.Pos.File = name
 			faults.Add(outsideFault(e.Pos, e.Name, err))
+		} else if d := checkUTF8(tree, e); d != nil {
+			d.At[0].File = path.Join(path.Dir(name), e.As)
+			faults.Add(d)
 		}
 	}
 	return faults

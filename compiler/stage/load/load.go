@@ -248,12 +248,12 @@ func (f *Fleet) newCluster(dir string, in *build.Instance, files []string) (Clus
 		}
 		return Cluster{}, faults.Err()
 	}
-	var linked, large diag.List
+	var linked, unreadable diag.List
 	for _, name := range files {
 		linked = append(linked, f.files[name].linked...)
-		large = append(large, f.files[name].large...)
+		unreadable = append(unreadable, f.files[name].unreadable...)
 	}
-	if err := cmp.Or(linked.Err(), large.Err()); err != nil {
+	if err := cmp.Or(linked.Err(), unreadable.Err()); err != nil {
 		return Cluster{}, err
 	}
 	c := Cluster{ID: idOf(dir), Layers: t.layers(dir), Instance: in}

@@ -1,10 +1,12 @@
 package load
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
 // maxSource is how many bytes a file of CUE, or one that CUE embeds, may have. CUE
@@ -29,4 +31,14 @@ func checkSize(root, name string, at diag.Pos) *diag.Diag {
 		d.Hint = "split it, or keep the data elsewhere"
 	}
 	return d
+}
+
+// checkUTF8 returns a fault for an embedded file with text in another encoding than UTF-8 or,
+// with a byte order mark, UTF-16: CUE would replace its characters.
+func checkUTF8(tree *os.Root, e diag.EmbeddedFile) *diag.Diag {
+	data, err := git.ReadFile(tree, e.Name, maxSource)
+	if err != nil || e.IsBinary || bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		return nil // a file that cannot be read is a fault of its reader
+	}
+	return diag.NotUTF8(diag.CodeEmbeddedFile, e.Name, data)
 }

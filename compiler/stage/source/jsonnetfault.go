@@ -53,6 +53,9 @@ func (m *machine) fault(err error) error {
 	if knownFaults := t.knownFaults[err.Error()]; knownFaults != nil {
 		d := t.fault("%s", knownFaults.Msg)
 		d.Code, d.Hint = knownFaults.Code, knownFaults.Hint
+		if len(knownFaults.At) > 0 { // in this file or one that it imports
+			d.At = slices.Concat(knownFaults.At, d.At[1:])
+		}
 		return d
 	}
 	if d := t.static(err.Error()); d != nil {
@@ -79,7 +82,11 @@ func (m *machine) runtime(err jsonnet.RuntimeError) error {
 	}
 	if knownFaults := t.knownFaults[err.Msg]; knownFaults != nil {
 		d.Code, d.Msg, d.Hint, d.Cause = knownFaults.Code, knownFaults.Msg, knownFaults.Hint, knownFaults.Cause
-		d.At = append(d.At, knownFaults.At...)
+		if knownFaults.Cause == nil { // of the importer: the imported file is wrong
+			d.At = slices.Concat(knownFaults.At, d.At)
+		} else {
+			d.At = append(d.At, knownFaults.At...)
+		}
 	} else {
 		d.Msg, d.Hint = m.explain(err.Msg, frames)
 		if tidy(err.Msg) == noStack {

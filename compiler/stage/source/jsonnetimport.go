@@ -57,6 +57,15 @@ func (m *machine) parse(name string) (ast.Node, error) {
 func (m *machine) Import(from, name string) (jsonnet.Contents, string, error) {
 	t := m.run
 	found, f, err := t.find(from, name)
+	if err == nil && (m.meter.code || !m.meter.binary) {
+		if d := diag.NotUTF8(diag.CodeJsonnet, found, f.contents.Data()); d != nil {
+			d.Msg = fmt.Sprintf("%q is not UTF-8", name)
+			if !m.meter.code {
+				d.Hint += ", or read its bytes with importbin"
+			}
+			err = t.register(d)
+		}
+	}
 	if err == nil && m.meter.code {
 		if parseErr := f.checkParse(); parseErr != nil {
 			err = t.register(&diag.Diag{Code: diag.CodeJsonnet, Msg: fmt.Sprintf("%q is not evaluated: %v", name, parseErr), Hint: "split the file, or take data by std.parseJson(importstr ...)"})

@@ -37,6 +37,7 @@ type meter struct {
 	over     error              // exceeded limit, or nil
 	at       *ast.LocationRange // position in a file of the user, or nil
 	code     bool               // whether the next import is code
+	binary   bool               // whether the next import is bytes, unless it is code
 }
 
 // reset resets the counters.
@@ -85,8 +86,10 @@ func (m *meter) before(_ unsafe.Pointer, n ast.Node) {
 	switch n.(type) {
 	case *ast.Import:
 		m.code = true
-	case *ast.ImportStr, *ast.ImportBin:
-		m.code = false
+	case *ast.ImportStr:
+		m.code, m.binary = false, false
+	case *ast.ImportBin:
+		m.code, m.binary = false, true
 	}
 	if m.steps > m.maxSteps || m.depth > maxJsonnetDepth || m.over != nil || m.stop.Load() {
 		m.exceed(n)
