@@ -64,7 +64,7 @@ var phrases = sync.OnceValue(func() []phrase {
 		{regexp.MustCompile(`^@embed: (?:failed to decode file|read file \S+|open [^:]+): (.*)$`), CodeEmbeddedFile, saying("@embed cannot read its file: $1", "correct the file")},
 		{regexp.MustCompile(`^@embed: (?:path not normalized|cannot refer to parent directory).*$`), CodeEmbeddedFile, saying("@embed can read only files in its own directory and below", "copy the file next to this one, and write @embed(file=values.yaml)")},
 		{regexp.MustCompile(`^@embed$`), CodeEmbeddedFile, saying("@embed names a file that does not exist or cannot be read", "put the file next to this one, or correct its name")},
-		{regexp.MustCompile(`^@embed: (.*)$`), CodeSyntax, saying("invalid @embed: $1", "write @embed(file=values.yaml), or @embed(file=NAME, type=yaml)")},
+		{regexp.MustCompile(`^@embed: (?:parse error: illegal number start "(.+)"|(?:invalid JSON for file "[^"]*": )?(.*))$`), CodeSyntax, (*explanation).embedded},
 		{regexp.MustCompile(`^incompatible list lengths \(0 and \d+\)$`), CodeConstraint, saying("the list is empty", "add at least one element")},
 		{regexp.MustCompile(`^incompatible list lengths \((\d+) and (\d+)\)$`), CodeConflict, saying("the list is set twice, with $1 and $2 elements", "write the whole list in one layer: layers cannot add to a list")},
 		{regexp.MustCompile(`^preference mark not allowed at this position$`), CodeSyntax, orSlip(saying("* marks the default among several values, and there is only one value here", `write the string "*", or refer to a shared value by its name: _shared`))},
