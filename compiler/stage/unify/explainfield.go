@@ -89,7 +89,7 @@ func (x *Explainer) exists(path []string, keys Keys) error {
 				return nil
 			}
 		}
-		hint := diag.OneOf(path[i], among)
+		hint := diag.OneOf(path[i], diag.Distinct(among))
 		if in := x.inRelease(path); i == 0 && in != nil {
 			hint = "write " + l.text(in)
 		}
