@@ -81,6 +81,9 @@ func writePlan(file, fleet string, a *applyOptions, report *applyReport) error {
 // readPlan reads a plan and sets the options that it was made with.
 func readPlan(file string, a *applyOptions) (*planFile, error) {
 	in, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &diag.Diag{Code: diag.CodeFileSystem, Msg: file + " does not exist", Hint: "name a plan that fleetc apply --plan wrote", Cause: err}
+	}
 	if err != nil {
 		return nil, err
 	}
