@@ -1,6 +1,8 @@
 package unify
 
 import (
+	"slices"
+
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
 
@@ -9,12 +11,17 @@ import (
 
 // checkInterpolations reports interpolations of values that are not known. For a reference
 // that leads to a missing field through another one, CUE 0.17 often inserts an empty text.
-// Interpolations in conditions and in computed names of fields are not checked.
-func (e *evaluation) checkInterpolations(final cue.Value) diag.List {
+// Interpolations in conditions and in computed names of fields are not checked, and those in
+// unselected releases only if others refer to them.
+func (e *evaluation) checkInterpolations(final cue.Value, unselected []string) diag.List {
 	c := interpolationCheck{evaluation: e, seen: map[cue.Value]bool{}}
-	for _, field := range []string{"cluster", "releases", "secrets"} {
-		c.walk(lookup(final, field))
-	}
+	c.walk(lookup(final, "cluster"))
+	c.walk(lookup(final, "secrets"))
+	e.releases(final, func(name string, release cue.Value) {
+		if !slices.Contains(unselected, name) {
+			c.walk(release)
+		}
+	})
 	return c.faults
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/errors"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -123,10 +124,48 @@ func (e *evaluation) unselectedReleases(v cue.Value, c *fleet.Cluster) (names []
 // Their faults belong to clusters that select them.
 func removeReleases(releases []string, c *fleet.Cluster, faults diag.List) diag.List {
 	c.Releases = slices.DeleteFunc(c.Releases, func(r *fleet.Release) bool { return slices.Contains(releases, r.Name) })
-	return slices.DeleteFunc(faults, func(d *diag.Diag) bool {
-		return slices.ContainsFunc(releases, func(name string) bool {
-			at := "releases." + cue.Str(name).String()
-			return d.Path == at || strings.HasPrefix(d.Path, at+".")
-		})
+	return slices.DeleteFunc(faults, func(d *diag.Diag) bool { return isOfRelease(d, releases) })
+}
+
+// isOfRelease reports whether the path of a fault is in one of the releases.
+func isOfRelease(d *diag.Diag, releases []string) bool {
+	return slices.ContainsFunc(releases, func(name string) bool {
+		at := "releases." + cue.Str(name).String()
+		return d.Path == at || strings.HasPrefix(d.Path, at+".")
 	})
+}
+
+// withoutUnselected is removeReleases for the faults of v. It keeps faults to which other parts
+// of the cluster refer: CUE gives them the paths of the unselected releases.
+func (e *evaluation) withoutUnselected(v cue.Value, unselected []string, c *fleet.Cluster, faults diag.List) diag.List {
+	n := len(faults)
+	if faults = removeReleases(unselected, c, faults); len(faults) == n {
+		return faults
+	}
+	var all errors.Error
+	add := func(err error) {
+		for _, err := range errors.Errors(err) {
+			all = errors.Append(all, err)
+		}
+	}
+	for _, f := range fieldsIn(v) {
+		switch f.name {
+		case "releases":
+		case "policies":
+			add(f.v.Err()) // rules may be incomplete
+		default:
+			add(f.v.Validate(cue.Concrete(true)))
+		}
+	}
+	e.releases(v, func(name string, release cue.Value) {
+		if !slices.Contains(unselected, name) {
+			add(release.Validate(cue.Concrete(true)))
+		}
+	})
+	for _, d := range diag.CUEFaults(e.root, all, v) {
+		if isOfRelease(d, unselected) {
+			faults.Add(d)
+		}
+	}
+	return faults
 }

@@ -84,14 +84,14 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 	faults.Add(e.check(final))
 	all := slices.Concat(faults, e.checkMeanings(in, faults), e.misspeltParameters(in, final, faults))
 	faults = withoutConsequences(all, misplaced, e.misspeltReleases(final))
-	if len(faults) == 0 {
-		faults = e.checkInterpolations(final)
-	}
 	c, err := e.decode(final, merged)
 	if c != nil {
 		c.ID = id
 		off, wrong := e.unselectedReleases(final, c)
-		faults = removeReleases(off, c, faults)
+		faults = e.withoutUnselected(final, off, c, faults)
+		if len(faults) == 0 {
+			faults = e.checkInterpolations(final, off)
+		}
 		faults.Add(wrong)
 		err = removeReleases(off, c, diag.All(err)).Err()
 		faults.Add(e.depends(final, c, off))
