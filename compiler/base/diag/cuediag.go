@@ -112,14 +112,14 @@ func isConsequence(d *Diag) bool {
 // keyFailed matches the message for a field name in parentheses that has a fault.
 var keyFailed = regexp.MustCompile(`^key value of dynamic field must be concrete, found _\|_\((?:[^:()]+: )?(.+)\)$`)
 
-// causeOf returns the cause inside the message of a failed string interpolation, or of
-// a computed field name.
+// usesInvalid matches the beginnings of messages for a string interpolation, and for a
+// comparison with a value, that failed because of another fault.
+var usesInvalid = regexp.MustCompile(`^(?:invalid interpolation: |invalid (?:left|right)-hand value to '[^']*' \(type _\|_\): )+`)
+
+// causeOf returns the cause inside the message of a failed string interpolation, of a
+// comparison, or of a computed field name.
 func causeOf(d *Diag) string {
-	cause := keyFailed.ReplaceAllString(d.Msg, "$1")
-	for strings.HasPrefix(cause, "invalid interpolation: ") {
-		cause = strings.TrimPrefix(cause, "invalid interpolation: ")
-	}
-	return cause
+	return usesInvalid.ReplaceAllString(keyFailed.ReplaceAllString(d.Msg, "$1"), "")
 }
 
 // message returns the message of e without its position, with the messages of nested
@@ -292,7 +292,7 @@ func echoes(d, e *Diag) bool {
 // the schema closes a parent, CUE may report only a field below it.
 func notAllowed(root string, d *Diag, v cue.Value, path []string) {
 	const schemaDepth = 3 // releases.<name>.<field>
-	d.Code, d.Msg = CodeUnknownField, "field not allowed"
+	d.Code, d.Msg = CodeUnknownField, usesInvalid.FindString(d.Msg)+"field not allowed"
 	parent := v
 	// The layers' own definitions do not belong to the schema.
 	own := len(path) > 0 && strings.HasPrefix(path[0], "#")
