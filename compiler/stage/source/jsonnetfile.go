@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-jsonnet"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/git"
 	"github.com/fleetc/fleetc/compiler/base/par"
 )
@@ -31,7 +32,8 @@ type jsonnetFiles struct {
 type jsonnetFile struct {
 	contents jsonnet.Contents
 	missing  bool
-	err      error // read error, as a clause
+	err      error      // read error, as a clause
+	notUTF8  *diag.Diag // nil for text
 
 	once     sync.Once
 	parseErr error // why the file is not parsed
@@ -43,7 +45,7 @@ func (s *jsonnetFiles) load(dir, name string) *jsonnetFile {
 	return s.loaded.Get(name, func() *jsonnetFile {
 		switch data, err := s.read(dir, name); {
 		case err == nil:
-			return &jsonnetFile{contents: jsonnet.MakeContentsRaw(data)}
+			return &jsonnetFile{contents: jsonnet.MakeContentsRaw(data), notUTF8: diag.NotUTF8(diag.CodeJsonnet, name, data)}
 		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 			return &jsonnetFile{missing: true}
 		default:

@@ -57,14 +57,13 @@ func (m *machine) parse(name string) (ast.Node, error) {
 func (m *machine) Import(from, name string) (jsonnet.Contents, string, error) {
 	t := m.run
 	found, f, err := t.find(from, name)
-	if err == nil && (m.meter.code || !m.meter.binary) {
-		if d := diag.NotUTF8(diag.CodeJsonnet, found, f.contents.Data()); d != nil {
-			d.Msg = fmt.Sprintf("%q is not UTF-8", name)
-			if !m.meter.code {
-				d.Hint += ", or read its bytes with importbin"
-			}
-			err = t.register(d)
+	if err == nil && f.notUTF8 != nil && (m.meter.code || !m.meter.binary) {
+		d := *f.notUTF8
+		d.Msg = fmt.Sprintf("%q is not UTF-8", name)
+		if !m.meter.code {
+			d.Hint += ", or read its bytes with importbin"
 		}
+		err = t.register(&d)
 	}
 	if err == nil && m.meter.code {
 		if parseErr := f.checkParse(); parseErr != nil {
