@@ -281,11 +281,14 @@ func echoes(d, e *Diag) bool {
 	if len(d.At) > 0 && len(e.At) > 0 && d.At[0] == e.At[0] && d.Path != e.Path && ValuesPath(e.Path) == d.Path {
 		return true
 	}
+	if d == e {
+		return false
+	}
 	cause := causeOf(d)
 	if field, ok := strings.CutPrefix(cause, "required field missing: "); ok {
 		return strings.HasPrefix(e.Msg, "field is required but not present") && (e.Path == field || strings.HasSuffix(e.Path, "."+field))
 	}
-	return cause != d.Msg && (e.Msg == cause || len(d.At) > 0 && len(e.At) > 0 && d.At[0] == e.At[0] && !strings.HasPrefix(e.Msg, "invalid interpolation"))
+	return cause != d.Msg && (e.Msg == cause || len(d.At) > 0 && len(e.At) > 0 && d.At[0] == e.At[0] && !usesInvalid.MatchString(e.Msg))
 }
 
 // notAllowed completes the fault of a field that a closed struct does not have. If

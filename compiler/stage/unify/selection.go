@@ -163,7 +163,8 @@ func (e *evaluation) withoutUnselected(v cue.Value, unselected []string, c *flee
 		}
 	})
 	for _, d := range diag.CUEFaults(e.root, all, v) {
-		if isOfRelease(d, unselected) {
+		known := slices.ContainsFunc(faults, func(f *diag.Diag) bool { return f.Path == d.Path })
+		if isOfRelease(d, unselected) || !known { // the cause of a consequence was removed
 			faults.Add(d)
 		}
 	}
