@@ -11,12 +11,15 @@ import (
 
 // checkInterpolations reports interpolations of values that are not known. For a reference
 // that leads to a missing field through another one, CUE 0.17 often inserts an empty text.
-// Interpolations in conditions and in computed names of fields are not checked, and those in
-// unselected releases only if others refer to them.
+// Interpolations in conditions, in computed names of fields and in rules are not checked, and
+// those in unselected releases only if others refer to them.
 func (e *evaluation) checkInterpolations(final cue.Value, unselected []string) diag.List {
 	c := interpolationCheck{evaluation: e, seen: map[cue.Value]bool{}}
-	c.walk(lookup(final, "cluster"))
-	c.walk(lookup(final, "secrets"))
+	for _, f := range fieldsIn(final) {
+		if f.name != "releases" && f.name != "policies" {
+			c.walk(f.v)
+		}
+	}
 	e.releases(final, func(name string, release cue.Value) {
 		if !slices.Contains(unselected, name) {
 			c.walk(release)
@@ -43,8 +46,12 @@ func (c *interpolationCheck) walk(v cue.Value) {
 		for _, item := range items(v) {
 			c.walk(item)
 		}
-	case cue.StringKind, cue.BytesKind:
+	case cue.StringKind, cue.BytesKind, cue.BottomKind: // a part of an expression may be invalid
 		c.text(v)
+	default:
+		if chosen, ok := v.Default(); ok && chosen != v {
+			c.walk(chosen)
+		}
 	}
 }
 
@@ -69,10 +76,13 @@ func (c *interpolationCheck) text(v cue.Value) {
 		return
 	}
 	for _, o := range operands {
-		if op == cue.InterpolationOp && o.IncompleteKind() == cue.BottomKind {
+		alternative, isDefault := o.Default()
+		switch {
+		case op == cue.InterpolationOp && o.IncompleteKind() == cue.BottomKind:
 			c.faults.Add(diag.CUEFaults(c.root, cue.Dereference(o).Validate(cue.Concrete(true)), o).Err())
-			continue
+		case op == cue.AndOp && isDefault && !alternative.Equals(v): // another operand overrides the default
+		default:
+			c.walk(o)
 		}
-		c.text(o)
 	}
 }
