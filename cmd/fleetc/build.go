@@ -94,7 +94,10 @@ func setLast(o *options, f *compiler.Fleet, last string) error {
 	}
 	tree := &export.Tree{Dir: dir, Fleet: f.Module}
 	f.KeepLast(tree.Objects)
-	_, err = tree.ExportedClusters("name a directory that fleetc export wrote")
+	if f.Keeps() == nil {
+		return nil
+	}
+	_, err = tree.ExportedClusters("name a directory that fleetc export wrote, or an empty one for new values")
 	return err
 }
 

@@ -106,6 +106,7 @@ func refuseOutput(dir, why string) error {
 
 // CheckOutputSources returns a fault for an absolute directory that is, or is in, a directory
 // from which the clusters read charts, manifests or CRDs: they would read the exported files.
+// Kustomizations read the files that they list.
 func CheckOutputSources(root string, clusters []*fleet.Cluster, dir string) error {
 	readers := map[string]string{} // by path: the field that names it
 	for _, c := range clusters {
@@ -113,8 +114,8 @@ func CheckOutputSources(root string, clusters []*fleet.Cluster, dir string) erro
 			readers[name] = "cluster.crds of " + c.ID
 		}
 		for _, r := range c.Releases {
-			for _, name := range []string{r.Chart.Path, r.Kustomize, r.Manifests} {
-				// A chart or kustomization in the root does not read all files below it.
+			for _, name := range []string{r.Chart.Path, r.Manifests} {
+				// A chart in the root does not read all files below it.
 				if name != "" && readers[name] == "" && (name == r.Manifests || path.Clean(name) != ".") {
 					readers[name] = r.Path() + " of " + c.ID
 				}

@@ -108,8 +108,8 @@ func Load(ctx context.Context, c *compiler.Compiler, task Task, patterns ...stri
 	return s.fleet, s, err
 }
 
-// Clusters returns all clusters of the run. Those that are up to date have only the fields of
-// clusterSources.
+// Clusters returns all clusters of the run. Those that are up to date have only the fields
+// that are stored.
 func (s *UpToDate) Clusters() []*fleet.Cluster { return slices.Concat(s.fleet.Clusters, s.clusters) }
 
 // Close frees the memory of evaluators. Do not call Record after it.

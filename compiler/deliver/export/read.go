@@ -82,7 +82,8 @@ func (t *Tree) ExportedClusters(hint string) ([]string, error) {
 	if err := s.eachDirectory(find); err != nil || bundles > 0 {
 		return nil, err
 	}
-	isEmpty := directories == 0
+	files, _ := filepath.Glob(filepath.Join(t.Dir, "*.yaml"))
+	isEmpty := directories+len(files) == 0
 	find(".") // that of a cluster
 	switch {
 	case cluster != "":
