@@ -95,7 +95,7 @@ func (k *chartsKustomization) releases(out *Release) ([]*Release, error) {
 
 // charts returns the releases of the charts of the bases and of the kustomization, with the
 // patches that are not for the other objects.
-func (k *chartsKustomization) charts(objects []Object) ([]*Release, error) {
+func (k *chartsKustomization) charts(objects []Field) ([]*Release, error) {
 	var all []*Release
 	for _, base := range k.bases {
 		more, err := base.charts(objects)
@@ -240,10 +240,10 @@ func (k *chartsKustomization) patches() ([]any, error) {
 }
 
 // isPatchOf reports whether a patch names one of the objects.
-func isPatchOf(p any, objects []Object) bool {
+func isPatchOf(p any, objects []Field) bool {
 	kind, name := textAt(p, "target", "kind"), textAt(p, "target", "name")
-	return slices.ContainsFunc(objects, func(o Object) bool {
-		return o.Node.Text("kind") == kind && o.Node.Text("metadata", "name") == name
+	return slices.ContainsFunc(objects, func(o Field) bool {
+		return o.Value.Text("kind") == kind && o.Value.Text("metadata", "name") == name
 	})
 }
 

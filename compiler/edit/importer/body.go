@@ -37,11 +37,7 @@ func (w *work) body(r *Release) *Node {
 	case r.manifests != "":
 		b.Set("manifests", textNode(r.manifests))
 	default:
-		objects := mapNode()
-		for _, o := range r.Objects {
-			objects.Set(o.Key, o.Node)
-		}
-		b.setFilled("objects", objects)
+		b.setFilled("objects", mapNode(r.Objects...))
 	}
 	addPatches(b, r)
 	b.setFilled("ownership", r.Ownership)
@@ -153,7 +149,7 @@ func manifestFiles(r *Release) (files map[string][]byte, large bool, err error) 
 	files = map[string][]byte{}
 	size := 0
 	for _, o := range r.Objects {
-		v := o.Node.Value()
+		v := o.Value.Value()
 		text, err := yaml.Marshal(v)
 		if err != nil {
 			return nil, false, err

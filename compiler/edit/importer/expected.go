@@ -125,7 +125,7 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *Clus
 	if r.Chart == nil {
 		e := &expectation{}
 		for _, o := range r.Objects {
-			content, _ := c.bind(o.Node.Native()).(map[string]any)
+			content, _ := c.bind(o.Value.Native()).(map[string]any)
 			e.objects = append(e.objects, fleet.Object{Unstructured: &unstructured.Unstructured{Object: content}, Release: fr})
 		}
 		return e

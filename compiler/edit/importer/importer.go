@@ -168,8 +168,8 @@ type Release struct {
 	Values   *Node        // a map; nil for a release with objects
 	SkipCRDs bool         // whether the tool does not install the crds directory of the chart
 
-	Objects []Object // in source order
-	Source  *Source  // files that make the objects and that the fleet keeps; nil when the fleet has the objects themselves
+	Objects []Field // in source order; keys are names in the release
+	Source  *Source // files that make the objects and that the fleet keeps; nil when the fleet has the objects themselves
 
 	Patches        []Patch
 	PostRenderers  []map[string]any             // the kustomizations that the tool applies after rendering, for the proof
@@ -216,12 +216,6 @@ func keptFiles(dir string, names []string) (map[string][]byte, error) {
 		}
 	}
 	return files, nil
-}
-
-// An Object is a Kubernetes object of a release.
-type Object struct {
-	Key  string // a name in the release
-	Node *Node
 }
 
 // A Patch changes rendered objects.

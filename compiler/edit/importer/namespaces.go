@@ -18,15 +18,15 @@ func (c *Cluster) addNamespaceDependency() (added bool) {
 	creators := map[string]string{} // releases by the namespace that they create
 	for _, r := range c.Releases {
 		for _, o := range r.Objects {
-			if o.Node.Text("kind") == "Namespace" {
-				creators[o.Node.Text("metadata", "name")] = r.Name
+			if o.Value.Text("kind") == "Namespace" {
+				creators[o.Value.Text("metadata", "name")] = r.Name
 			}
 		}
 	}
 	for _, r := range c.Releases {
 		namespaces := []string{r.Namespace}
 		for _, o := range r.Objects {
-			namespaces = append(namespaces, o.Node.Text("metadata", "namespace"))
+			namespaces = append(namespaces, o.Value.Text("metadata", "namespace"))
 		}
 		for _, namespace := range diag.Distinct(namespaces) {
 			name := creators[namespace]

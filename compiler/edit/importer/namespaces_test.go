@@ -11,7 +11,7 @@ func TestNamespaceDependencies(t *testing.T) {
 	creates := func(name, namespace, created string, depends ...string) *Release {
 		r := &Release{Name: name, Namespace: namespace, Depends: depends}
 		if created != "" {
-			r.Objects = []Object{{Node: mapNode(Field{Key: "kind", Value: textNode("Namespace")}, Field{Key: "metadata", Value: mapNode(Field{Key: "name", Value: textNode(created)})})}}
+			r.Objects = []Field{{Value: mapNode(Field{Key: "kind", Value: textNode("Namespace")}, Field{Key: "metadata", Value: mapNode(Field{Key: "name", Value: textNode(created)})})}}
 		}
 		return r
 	}

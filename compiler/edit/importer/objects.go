@@ -70,7 +70,7 @@ func objectOf(document *yaml.Node) (*unstructured.Unstructured, error) {
 func (r *Release) SetObjects(nodes []*Node) {
 	keys := map[string]bool{}
 	namespaces := map[string]int{}
-	r.Objects = make([]Object, len(nodes))
+	r.Objects = make([]Field, len(nodes))
 	for i, o := range nodes {
 		kind, name, namespace := o.Text("kind"), o.Text("metadata", "name"), o.Text("metadata", "namespace")
 		key, full := kind+"/"+name, kind+"/"+path.Join(namespace, name)
@@ -82,7 +82,7 @@ func (r *Release) SetObjects(nodes []*Node) {
 		}
 		keys[key] = true
 		namespaces[namespace]++
-		r.Objects[i] = Object{Key: key, Node: o}
+		r.Objects[i] = Field{key, o}
 	}
 	if r.Namespace != "" {
 		return

@@ -54,7 +54,7 @@ func (c *Cluster) AddSecret(s Secret) (reference string) {
 func (r *Release) Nodes() []*Node {
 	out := []*Node{r.Values}
 	for _, o := range r.Objects {
-		out = append(out, o.Node)
+		out = append(out, o.Value)
 	}
 	for _, p := range r.Patches {
 		out = append(out, p.Body)
