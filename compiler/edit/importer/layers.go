@@ -10,28 +10,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A layer is a directory of the fleet with the parts of releases that belong to it. The
-// root has the directory "".
-type layer struct {
-	dir      string
-	releases []layerPart // sorted by name
-}
-
-// name returns the name of the layer in defaults.
-func (l *layer) name() string {
-	if l.dir == "" {
-		return "root"
-	}
-	return path.Base(l.dir)
-}
-
-// A layerPart is the part of a release in one layer. Fields are those of
-// schema.#Release; the field packageField names the package of its chart.
-type layerPart struct {
-	name string
-	body *Node
-}
-
 // packageField is the field of a body with the name of the chart's package.
 const packageField = "#package"
 
@@ -40,63 +18,48 @@ type facts map[string]map[string]string
 
 // divide puts each field of the bodies, by release and cluster, into the highest layer
 // in which it is equal for all clusters with the release.
-func divide(ids []string, bodies map[string]map[string]*Node, known facts) []*layer {
-	d := divider{ids: ids, known: known, layers: map[string]*layer{}}
-	for _, name := range slices.Sorted(maps.Keys(bodies)) {
-		of := bodies[name]
-		having := slices.Sorted(maps.Keys(of))
-		dirs := d.cover(having)
-		start := ""
+func divide(ids []string, bodies map[string]map[string]*Node, known facts) map[string]*Node {
+	d := divider{ids: ids, known: known, layers: map[string]*Node{}}
+	for _, name := range sortedKeys(bodies) {
+		dirs := d.cover(bodies[name])
 		if len(dirs) == 1 {
-			start = dirs[0]
+			d.distribute(name, dirs[0], bodies[name])
+			continue
 		}
-		d.distribute(name, start, of)
-		if len(dirs) > 1 {
-			d.restrict(name, dirs)
+		d.distribute(name, "", bodies[name])
+		part := d.layers[""].Get(name)
+		if part == nil {
+			part = mapNode()
+			d.add("", Field{name, part})
 		}
+		part.Set("clusters", mapNode(Field{"ids", textNodes(dirs)}))
 	}
-	return d.sorted()
+	return d.layers
 }
 
 // A divider is the state of divide.
 type divider struct {
-	ids    []string
-	known  facts
-	layers map[string]*layer
-}
+	ids   []string
+	known facts
 
-// sorted returns the layers by directory.
-func (d *divider) sorted() []*layer {
-	return slices.SortedFunc(maps.Values(d.layers), func(a, b *layer) int { return cmp.Compare(a.dir, b.dir) })
-}
-
-// below returns the IDs of clusters in a directory, or the cluster itself.
-func below(ids []string, dir string) []string {
-	var out []string
-	for _, id := range ids {
-		if dir == "" || fleet.IsWithin(id, dir) {
-			out = append(out, id)
-		}
-	}
-	return out
+	// layers has the part of each release, sorted by name, by directory of the fleet. The
+	// root has the directory "". Fields of parts are those of schema.#Release; the field
+	// packageField names the package of the chart.
+	layers map[string]*Node
 }
 
 // cover returns the highest directories that contain the given clusters and no others.
-func (d *divider) cover(having []string) []string {
-	if len(having) == len(d.ids) {
+func (d *divider) cover(of map[string]*Node) []string {
+	if len(of) == len(d.ids) {
 		return []string{""}
 	}
+	hasOthers := func(dir string) bool {
+		return slices.ContainsFunc(d.ids, func(id string) bool { return of[id] == nil && fleet.IsWithin(id, dir) })
+	}
 	var out []string
-	for _, id := range having {
+	for _, id := range sortedKeys(of) {
 		dir := id
-		for dir != "" {
-			above := path.Dir(dir)
-			if above == "." {
-				above = ""
-			}
-			if above == "" || len(below(d.ids, above)) != len(below(having, above)) {
-				break
-			}
+		for above := path.Dir(id); above != "." && !hasOthers(above); above = path.Dir(above) {
 			dir = above
 		}
 		if !slices.Contains(out, dir) {
@@ -106,30 +69,19 @@ func (d *divider) cover(having []string) []string {
 	return out
 }
 
-// restrict adds the selector of clusters to the root's part of a release.
-func (d *divider) restrict(name string, dirs []string) {
-	root := d.at("")
-	i := slices.IndexFunc(root.releases, func(p layerPart) bool { return p.name == name })
-	if i < 0 {
-		root.releases = append(root.releases, layerPart{name: name, body: mapNode()})
-		i = len(root.releases) - 1
-	}
-	root.releases[i].body.Set("clusters", mapNode(Field{"ids", textNodes(dirs)}))
-}
-
-func (d *divider) at(dir string) *layer {
+// add adds a part of a release to a layer.
+func (d *divider) add(dir string, part Field) {
 	if d.layers[dir] == nil {
-		d.layers[dir] = &layer{dir: dir}
+		d.layers[dir] = mapNode()
 	}
-	return d.layers[dir]
+	d.layers[dir].Fields = append(d.layers[dir].Fields, part)
 }
 
 // distribute divides the bodies of a release between a directory and those below it.
 func (d *divider) distribute(name, dir string, of map[string]*Node) {
 	common, rest := d.split(of, false)
 	if common != nil && len(common.Fields) > 0 {
-		l := d.at(dir)
-		l.releases = append(l.releases, layerPart{name, common})
+		d.add(dir, Field{name, common})
 	}
 	children := map[string]map[string]*Node{}
 	for id, n := range rest {

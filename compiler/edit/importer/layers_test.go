@@ -98,12 +98,12 @@ func TestDivideIsExact(t *testing.T) {
 		layers := divide(ids, bodies, known)
 		for id, want := range bodies["web"] {
 			got := map[string]any{}
-			for _, l := range layers {
-				if l.dir != "" && l.dir != id && !strings.HasPrefix(id, l.dir+"/") {
+			for dir, layer := range layers {
+				if dir != "" && dir != id && !strings.HasPrefix(id, dir+"/") {
 					continue
 				}
-				for _, p := range l.releases {
-					mergeNode(t, got, p.body, known[id])
+				for _, p := range layer.Fields {
+					mergeNode(t, got, p.Value, known[id])
 				}
 			}
 			delete(got, "clusters")
@@ -123,12 +123,12 @@ func TestDivide(t *testing.T) {
 		"dev": of("www.dev.example.com", "1"), "prod/eu": of("www.eu.example.com", "3"), "prod/us": of("www.us.example.com", "3"),
 	}}, known)
 	var got []string
-	for _, l := range layers {
-		for _, f := range l.releases[0].body.Fields {
-			got = append(got, l.name()+" "+f.Key+" "+fmt.Sprint(f.Value.Scalar, f.Value.Parts))
+	for _, dir := range sortedKeys(layers) {
+		for _, f := range layers[dir].Get("web").Fields {
+			got = append(got, "/"+dir+" "+f.Key+" "+fmt.Sprint(f.Value.Scalar, f.Value.Parts))
 		}
 	}
-	want := "root kind web[]|root host <nil> [www. domain ]|dev size 1[]|prod size 3[]"
+	want := "/ kind web[]|/ host <nil> [www. domain ]|/dev size 1[]|/prod size 3[]"
 	if text := strings.Join(got, "|"); text != want {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}

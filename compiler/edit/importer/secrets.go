@@ -127,16 +127,16 @@ func (w *work) writeSecrets(ids []string, known facts, used map[string]bool) err
 			bodies[s.Name][c.ID] = mapNode(Field{"sops", textNode(places[s.File])}, Field{"key", textNode(s.Key)})
 		}
 	}
-	d := divider{ids: ids, known: known, layers: map[string]*layer{}}
+	d := divider{ids: ids, known: known, layers: map[string]*Node{}}
 	for _, name := range sortedKeys(bodies) {
-		for _, dir := range d.cover(sortedKeys(bodies[name])) {
+		for _, dir := range d.cover(bodies[name]) {
 			of := maps.Clone(bodies[name])
-			maps.DeleteFunc(of, func(id string, _ *Node) bool { return !slices.Contains(below(ids, dir), id) })
+			maps.DeleteFunc(of, func(id string, _ *Node) bool { return dir != "" && !fleet.IsWithin(id, dir) })
 			d.distribute(name, dir, of)
 		}
 	}
-	for _, l := range d.sorted() {
-		if err := w.writeSecretLayer(l, used); err != nil {
+	for _, dir := range sortedKeys(d.layers) {
+		if err := w.writeSecretLayer(dir, d.layers[dir], used); err != nil {
 			return err
 		}
 	}
@@ -144,13 +144,8 @@ func (w *work) writeSecrets(ids []string, known facts, used map[string]bool) err
 }
 
 // writeSecretLayer plans the file with the secrets of a layer.
-func (w *work) writeSecretLayer(l *layer, used map[string]bool) error {
-	plain, referring := mapNode(), mapNode()
-	for _, part := range l.releases {
-		a, b := w.divideReferences(l, part.body)
-		plain.setFilled(part.name, a)
-		referring.setFilled(part.name, b)
-	}
+func (w *work) writeSecretLayer(dir string, layer *Node, used map[string]bool) error {
+	plain, referring := w.divideReferences(dir, layer)
 	p := &cuePrinter{used: used}
 	p.WriteString("package fleet\n")
 	if len(plain.Fields) > 0 {
@@ -164,7 +159,7 @@ func (w *work) writeSecretLayer(l *layer, used map[string]bool) error {
 		p.value(referring)
 		p.WriteString("\n}\n")
 	}
-	return w.addCUE(path.Join("environments", l.dir, "secrets.cue"), p.Bytes())
+	return w.addCUE(path.Join("environments", dir, "secrets.cue"), p.Bytes())
 }
 
 // noteReferences stores the references to the secrets of the compiled cluster.

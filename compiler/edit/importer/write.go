@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -37,13 +38,14 @@ func (w *work) writeLayers() error {
 		}
 	}
 	used := map[string]bool{}
-	for _, l := range divide(ids, bodies, known) {
-		parts := map[string][]layerPart{} // by file
-		for _, p := range l.releases {
-			parts[files[p.name]] = append(parts[files[p.name]], p)
+	layers := divide(ids, bodies, known)
+	for _, dir := range sortedKeys(layers) {
+		parts := map[string][]Field{} // by file
+		for _, part := range layers[dir].Fields {
+			parts[files[part.Key]] = append(parts[files[part.Key]], part)
 		}
 		for file, of := range parts {
-			if err := w.writeLayer(l, file, of, used); err != nil {
+			if err := w.writeLayer(dir, file, mapNode(of...), used); err != nil {
 				return err
 			}
 		}
@@ -100,30 +102,23 @@ func lowerWord(word string) string {
 	return word
 }
 
-// writeLayer plans a file of a layer. used has the facts that it refers to.
-func (w *work) writeLayer(l *layer, file string, parts []layerPart, used map[string]bool) error {
+// writeLayer plans a file with parts of releases in a layer. used has the facts that it refers to.
+func (w *work) writeLayer(dir, file string, parts *Node, used map[string]bool) error {
 	p := &cuePrinter{used: used}
 	var imports []string
-	var referring []layerPart
-	for _, part := range parts {
-		plain, referred := w.divideReferences(l, part.body)
-		if referred != nil {
-			referring = append(referring, layerPart{part.name, referred})
-		}
-		if plain == nil {
-			continue
-		}
-		if pkg := plain.Get(packageField); pkg != nil {
+	plain, referring := w.divideReferences(dir, parts)
+	for _, part := range plain.Fields {
+		if pkg := part.Value.Get(packageField); pkg != nil {
 			imports = append(imports, path.Join(w.module, "environments/charts", pkg.Scalar.(string)))
 		}
 		p.WriteString("\n")
-		p.release(l, layerPart{part.name, plain})
+		p.release(dir, part)
 	}
-	if len(referring) > 0 {
+	if len(referring.Fields) > 0 {
 		p.WriteString("\n// Values that follow from the facts of the cluster.\nif cluster.name != _|_ {\n")
 		p.depth++
-		for _, part := range referring {
-			p.release(l, part)
+		for _, part := range referring.Fields {
+			p.release(dir, part)
 		}
 		p.depth--
 		p.WriteString("}\n")
@@ -144,7 +139,7 @@ func (w *work) writeLayer(l *layer, file string, parts []layerPart, used map[str
 		b.WriteString(")\n")
 	}
 	b.Write(p.Bytes())
-	return w.addCUE(path.Join("environments", l.dir, file), b.Bytes())
+	return w.addCUE(path.Join("environments", dir, file), b.Bytes())
 }
 
 // addCUE formats a file and plans it.
@@ -157,16 +152,18 @@ func (w *work) addCUE(name string, text []byte) error {
 	return nil
 }
 
-// divideReferences divides a part of a layer into its fields without references to facts of
-// the cluster and those with references; nil for none. In a cluster, all facts are known.
-func (w *work) divideReferences(l *layer, n *Node) (plain, referring *Node) {
-	if slices.ContainsFunc(w.model.Clusters, func(c *Cluster) bool { return c.ID == l.dir }) {
-		return n, nil
+// divideReferences divides a map of a layer into its fields without references to facts of
+// the cluster and those with references. In a cluster, all facts are known.
+func (w *work) divideReferences(dir string, n *Node) (plain, referring *Node) {
+	if slices.ContainsFunc(w.model.Clusters, func(c *Cluster) bool { return c.ID == dir }) {
+		return n, mapNode()
 	}
-	return divideReferences(n)
+	plain, referring = divideReferences(n)
+	return cmp.Or(plain, mapNode()), cmp.Or(referring, mapNode())
 }
 
-// divideReferences is [work.divideReferences] for a node of a layer above the clusters.
+// divideReferences is [work.divideReferences] for a node of a layer above the clusters; nil
+// for none.
 func divideReferences(n *Node) (plain, referring *Node) {
 	switch {
 	case !n.hasReference():
@@ -178,10 +175,10 @@ func divideReferences(n *Node) (plain, referring *Node) {
 	for _, f := range n.Fields {
 		a, b := divideReferences(f.Value)
 		if a != nil {
-			plain.Set(f.Key, a)
+			plain.Fields = append(plain.Fields, Field{f.Key, a})
 		}
 		if b != nil {
-			referring.Set(f.Key, b)
+			referring.Fields = append(referring.Fields, Field{f.Key, b})
 		}
 	}
 	if len(plain.Fields) == 0 {
@@ -190,20 +187,20 @@ func divideReferences(n *Node) (plain, referring *Node) {
 	return plain, referring
 }
 
-// release writes a part of a release.
-func (p *cuePrinter) release(l *layer, part layerPart) {
+// release writes a part of a release in the layer of a directory.
+func (p *cuePrinter) release(dir string, part Field) {
 	body := mapNode()
 	for _, key := range bodyOrder {
-		if v := part.body.Get(key); v != nil {
+		if v := part.Value.Get(key); v != nil {
 			if key == "values" {
-				key, v = "defaults", mapNode(Field{l.name(), v})
+				key, v = "defaults", mapNode(Field{path.Base("root/" + dir), v}) // by the name of the layer
 			}
 			body.Set(key, v)
 		}
 	}
 	p.indent()
-	p.WriteString("releases: " + quote(part.name) + ": ")
-	switch pkg := part.body.Get(packageField); {
+	p.WriteString("releases: " + quote(part.Key) + ": ")
+	switch pkg := part.Value.Get(packageField); {
 	case pkg != nil:
 		p.WriteString(pkg.Scalar.(string) + ".#Release & ")
 		p.value(body)
