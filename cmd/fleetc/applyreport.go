@@ -121,10 +121,7 @@ func (r *applyReport) question(ready []*applyCluster) string {
 
 // run applies the plans and records the results.
 func (r *applyReport) run(parallel int, exact bool, ready []*applyCluster) {
-	plans := make([]*deliver.ClusterPlan, len(ready))
-	for i, c := range ready {
-		plans[i] = c.ClusterPlan
-	}
+	plans := diag.Each(ready, func(c *applyCluster) *deliver.ClusterPlan { return c.ClusterPlan })
 	r.console.show, r.console.clear = newApplyProgress(r.cmd.ErrOrStderr(), ready)
 	for _, p := range plans {
 		if slices.ContainsFunc(p.Plan.Actions, func(a apply.PlannedAction) bool { return a.Manual != "" }) {

@@ -41,11 +41,7 @@ func completeFlags(cmd *cobra.Command, o *options) {
 
 // kubernetesVersions are the versions of Kubernetes that are known.
 func kubernetesVersions() []string {
-	var out []string
-	for _, v := range kube.Versions() {
-		out = append(out, v.String())
-	}
-	return out
+	return diag.Each(kube.Versions(), (*kube.Version).String)
 }
 
 // fleetValues completes values of the fleet.

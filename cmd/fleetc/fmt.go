@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/spf13/cobra"
@@ -30,10 +31,7 @@ func newFmtCommand(o *options) *cobra.Command {
 		Example:           fmtExample,
 		ValidArgsFunction: cobra.FixedCompletions([]string{"cue"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var files []string
-			for _, a := range args {
-				files = append(files, o.path(a))
-			}
+			files := diag.Each(args, o.path)
 			changed, err := edit.Format(o.compiler(), check, files...)
 			if err != nil {
 				return err
@@ -48,10 +46,7 @@ func newFmtCommand(o *options) *cobra.Command {
 
 // writeNames writes the names of files, one per line or as a JSON list.
 func writeNames(cmd *cobra.Command, o *options, files []string, name func(string) string) error {
-	names := make([]string, len(files))
-	for i, file := range files {
-		names[i] = name(file)
-	}
+	names := diag.Each(files, name)
 	return writeResult(cmd, o, names, func(w io.Writer) {
 		for _, name := range names {
 			fmt.Fprintln(w, name)

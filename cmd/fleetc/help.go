@@ -41,10 +41,7 @@ func helpOfCode(cmd *cobra.Command, code diag.Code) error {
 		_, err := fmt.Fprint(cmd.OutOrStdout(), text)
 		return err
 	}
-	var known []string
-	for _, c := range diag.Codes() {
-		known = append(known, string(c))
-	}
+	known := diag.Each(diag.Codes(), func(c diag.Code) string { return string(c) })
 	return &diag.Diag{
 		Code: diag.CodeUnknownCommand,
 		Msg:  fmt.Sprintf("no fault has the code %s", diag.Visible(string(code), diag.MaxText)), Hint: cmp.Or(diag.DidYouMean(string(code), known), "copy it from the end of the first line of a fault"),

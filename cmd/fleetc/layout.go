@@ -12,11 +12,7 @@ import (
 
 // layouts returns the names of all layouts.
 func layouts() []string {
-	var names []string
-	for _, l := range fleet.Layouts() {
-		names = append(names, string(l))
-	}
-	return names
+	return diag.Each(fleet.Layouts(), func(l fleet.Layout) string { return string(l) })
 }
 
 // layoutFlag adds --layout.

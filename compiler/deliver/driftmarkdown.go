@@ -51,9 +51,6 @@ func WriteDriftMarkdown(w io.Writer, r *DriftReport) error {
 
 // driftRow returns a row of the table.
 func driftRow(cluster, object, release, reason string, details []string) string {
-	lines := make([]string, len(details))
-	for i, d := range details {
-		lines[i] = diff.MarkdownText(d)
-	}
+	lines := diag.Each(details, diff.MarkdownText)
 	return fmt.Sprintf("| %s | %s | %s | %s | %s |\n", diff.MarkdownText(cluster), diff.MarkdownText(object), diff.MarkdownText(release), reason, strings.Join(lines, "<br>"))
 }

@@ -279,11 +279,7 @@ type WaitError struct{ Waits []Wait }
 
 // Error implements error.
 func (e *WaitError) Error() string {
-	var out []string
-	for _, w := range e.Waits {
-		out = append(out, w.Text)
-	}
-	return strings.Join(out, "; ")
+	return strings.Join(diag.Each(e.Waits, func(w Wait) string { return w.Text }), "; ")
 }
 
 // Until returns the latest known end of the waits; zero if there is none.

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"cuelang.org/go/cue/ast"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // An inserter inserts fields into the files of a layer.
@@ -111,11 +113,7 @@ func (b *branch) keys() []string {
 }
 
 func keysOf(trail []*branch) []string {
-	var out []string
-	for _, b := range trail {
-		out = append(out, b.key)
-	}
-	return out
+	return diag.Each(trail, func(b *branch) string { return b.key })
 }
 
 // reaches reports whether the files have a struct with braces for a branch or one below it.

@@ -224,11 +224,7 @@ func newImage(text string) Image {
 
 // ids returns the IDs of clusters.
 func (l *imageCollector) ids(indexes []int) []string {
-	out := make([]string, len(indexes))
-	for i, index := range indexes {
-		out[i] = l.f.Clusters[index].ID
-	}
-	return out
+	return diag.Each(indexes, func(index int) string { return l.f.Clusters[index].ID })
 }
 
 // sorted returns the images sorted by name.

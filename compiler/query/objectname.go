@@ -112,10 +112,7 @@ func findObject(objs []fleet.Object, cluster, name string) (fleet.Object, error)
 			Msg:  fmt.Sprintf("cluster %s has no object %s", cluster, name), Hint: objectHint(objs, parts),
 		}
 	}
-	var names []string
-	for _, o := range found {
-		names = append(names, fullName(o))
-	}
+	names := diag.Each(found, fullName)
 	slices.Sort(names)
 	return fleet.Object{}, &diag.Diag{
 		Code: diag.CodeSeveralMatches,

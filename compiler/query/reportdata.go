@@ -221,10 +221,7 @@ func (d *pageData) place(p *ReportPlace) dataPlace {
 
 // set returns the text of a set of clusters, such as 0-3,7.
 func (d *pageData) set(ids []string) int {
-	indexes := make([]int, len(ids))
-	for i, id := range ids {
-		indexes[i] = d.clusters[id]
-	}
+	indexes := diag.Each(ids, func(id string) int { return d.clusters[id] })
 	slices.Sort(indexes)
 	var ranges []string
 	for i := 0; i < len(indexes); {

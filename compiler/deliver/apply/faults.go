@@ -83,11 +83,8 @@ func prunes(items []Item) int {
 }
 
 func listFields(fields []cluster.Field) string {
-	parts := make([]string, len(fields))
-	for i, f := range fields {
-		parts[i] = strings.TrimPrefix(f.Path, ".") + " (" + f.Manager + ")"
-	}
-	return strings.Join(parts, ", ")
+	text := func(f cluster.Field) string { return strings.TrimPrefix(f.Path, ".") + " (" + f.Manager + ")" }
+	return strings.Join(diag.Each(fields, text), ", ")
 }
 
 // notAllowedTo begins the reasons that a missing right has.

@@ -21,10 +21,7 @@ import (
 // namespace where possible. It is nil for objects that do not exist or that the user is not
 // allowed to read; missing rights are reported elsewhere.
 func (p *planner) readAll(ctx context.Context, items []*Item) error {
-	refs := make([]cluster.Ref, len(items))
-	for i, it := range items {
-		refs[i] = it.ref
-	}
+	refs := diag.Each(items, func(it *Item) cluster.Ref { return it.ref })
 	reader := p.Live.NewReader(refs)
 	return forEach(ctx, len(items), func(ctx context.Context, i int) (err error) {
 		if items[i].Before, err = reader.Object(ctx, refs[i]); cluster.ReasonOf(err) == cluster.Forbidden {

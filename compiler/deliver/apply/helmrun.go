@@ -41,10 +41,7 @@ func (r *runner) helmRun(it *Item) *cluster.HelmRun {
 		Live: r.Live, Namespace: it.ref.Namespace, Name: it.ref.Name, Timeout: r.timeout(), Hide: r.hide, BeforeWrite: r.lease.Check,
 		MayPrune: func(current *unstructured.Unstructured) bool { return r.mayPrunePart(it, current) },
 		Wait: func(ctx context.Context, objects []*unstructured.Unstructured) error {
-			items := make([]*Item, len(objects))
-			for i, o := range objects {
-				items[i] = item(o)
-			}
+			items := diag.Each(objects, item)
 			return r.wait(ctx, it.Stage, items)
 		},
 		Hook: func(ctx context.Context, o *unstructured.Unstructured) error {

@@ -39,9 +39,5 @@ func ParseProtected(names []string) ([]schema.GroupKind, error) {
 
 // ProtectedNames returns the kinds that [ParseProtected] accepts.
 func ProtectedNames() []string {
-	var out []string
-	for _, gk := range fleet.ProtectedKinds() {
-		out = append(out, gk.Kind)
-	}
-	return out
+	return diag.Each(fleet.ProtectedKinds(), func(gk schema.GroupKind) string { return gk.Kind })
 }

@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // appliedContent returns a copy of an object as server-side apply accepts it:
@@ -46,11 +48,7 @@ func withoutNulls(v any) any {
 		}
 		return out
 	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = withoutNulls(e)
-		}
-		return out
+		return diag.Each(v, withoutNulls)
 	}
 	return v
 }

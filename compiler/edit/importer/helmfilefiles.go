@@ -120,11 +120,7 @@ func plainValue(v any) any {
 		}
 		return out
 	case []any:
-		out := make([]any, len(v))
-		for i, below := range v {
-			out[i] = plainValue(below)
-		}
-		return out
+		return diag.Each(v, plainValue)
 	}
 	return v
 }

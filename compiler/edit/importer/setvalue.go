@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/strvals"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // This file sets single values, as Helm does.
@@ -24,10 +26,7 @@ func setValue(values map[string]any, path, value string, literal bool) error {
 // setList sets the list of texts at a path of keys and list indices in place, as helm --set
 // NAME={A,B} does, or helm --set-string if it is literal.
 func setList(values map[string]any, path string, texts []string, literal bool) error {
-	list := make([]string, len(texts))
-	for i, text := range texts {
-		list[i] = escaped.Replace(text)
-	}
+	list := diag.Each(texts, escaped.Replace)
 	return set(values, path, "{"+strings.Join(list, ",")+"}", literal)
 }
 

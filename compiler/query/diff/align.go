@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A pair holds the indices of one element before and after; -1 means that it
@@ -65,11 +67,7 @@ func (in interner) id(v any) int {
 }
 
 func (in interner) ids(values []any) []int {
-	out := make([]int, len(values))
-	for i, v := range values {
-		out[i] = in.id(v)
-	}
-	return out
+	return diag.Each(values, in.id)
 }
 
 // pairSimilar pairs elements of a gap in order, with the highest total

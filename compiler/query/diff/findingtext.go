@@ -124,10 +124,7 @@ func (f Finding) subject() string {
 
 // clusterList returns the first clusters and the number of the others; name formats an ID.
 func clusterList(clusters []string, name func(string) string) string {
-	names := make([]string, len(clusters))
-	for i, c := range clusters {
-		names[i] = name(c)
-	}
+	names := diag.Each(clusters, name)
 	return diag.JoinFirst(names, maxClusters)
 }
 

@@ -47,10 +47,7 @@ type Difference struct {
 
 // Name returns the path of the difference as text.
 func (d Difference) Name() string {
-	texts := make([]string, len(d.Path))
-	for i, key := range d.Path {
-		texts[i] = quoteKey(key)
-	}
+	texts := diag.Each(d.Path, quoteKey)
 	return clippedPath(strings.Join(texts, "."))
 }
 
@@ -170,10 +167,7 @@ const maxCell = 64
 // around the difference from the first variant, or from the second for the
 // first, and its length is added.
 func (d Difference) Texts() []string {
-	texts := make([]string, len(d.Variants))
-	for i, v := range d.Variants {
-		texts[i] = oneLine(v)
-	}
+	texts := diag.Each(d.Variants, oneLine)
 	out := make([]string, len(texts))
 	for i, text := range texts {
 		other := texts[min(1, len(texts)-1)]

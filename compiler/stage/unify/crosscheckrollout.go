@@ -86,10 +86,7 @@ func (f *fleetCheck) checkWaveTexts(s fleet.ClusterSelector, at string, whole bo
 			f.faults.Add(d)
 		}
 	}
-	var all []*fleet.Cluster
-	for _, id := range f.IDs {
-		all = append(all, &fleet.Cluster{ID: id})
-	}
+	all := diag.Each(f.IDs, func(id string) *fleet.Cluster { return &fleet.Cluster{ID: id} })
 	check("ids", s.IDs, all, fleet.ClusterChoice.MatchesID)
 	if whole {
 		if !f.unsure {
