@@ -36,8 +36,11 @@ func checkSize(root, name string, at diag.Pos) *diag.Diag {
 // checkUTF8 returns a fault for an embedded file with text in another encoding than UTF-8 or,
 // with a byte order mark, UTF-16: CUE would replace its characters.
 func checkUTF8(tree *os.Root, e diag.EmbeddedFile) *diag.Diag {
+	if e.IsBinary {
+		return nil
+	}
 	data, err := git.ReadFile(tree, e.Name, maxSource)
-	if err != nil || e.IsBinary || bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+	if err != nil || bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		return nil // a file that cannot be read is a fault of its reader
 	}
 	return diag.NotUTF8(diag.CodeEmbeddedFile, e.Name, data)
