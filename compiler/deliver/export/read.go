@@ -82,7 +82,7 @@ func (t *Tree) ExportedClusters(hint string) ([]string, error) {
 	if err := s.eachDirectory(find); err != nil || bundles > 0 {
 		return nil, err
 	}
-	files, _ := filepath.Glob(filepath.Join(t.Dir, "*.yaml"))
+	files, _ := fs.Glob(os.DirFS(t.Dir), "*.yaml")
 	isEmpty := directories+len(files) == 0
 	find(".") // that of a cluster
 	switch {
