@@ -60,8 +60,8 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 			wrong(diag.CodePin, chart, path+".chart", "a chart must have exactly one of path; repo, name, version and digest; git and digest",
 				"run fleetc chart add, which writes all of a chart's fields")
 		}
-		if objects := lookup(release, "objects"); objects.Exists() && !areObjects(objects) {
-			wrong(diag.CodeRenderedObject, objects, path+".objects", "objects must be a map or a list of objects",
+		if other := notObject(lookup(release, "objects")); other.Exists() {
+			wrong(diag.CodeRenderedObject, other, other.Path().String(), "objects must be a map or a list, and each object a map",
 				"write objects: app: {apiVersion: ..., kind: ...}")
 		}
 	})
@@ -127,21 +127,26 @@ func explainUnpinned(d *diag.Diag, final cue.Value) {
 		" --in LAYER, which adds a version to those that are pinned"
 }
 
-func areObjects(v cue.Value) bool {
-	var elems []cue.Value
-	switch v.IncompleteKind() {
+// notObject returns the first element of objects that is not an object, or objects if they
+// are neither a map nor a list. Otherwise, the value does not exist.
+func notObject(objects cue.Value) cue.Value {
+	elems := []cue.Value{objects}
+	switch objects.IncompleteKind() {
 	case cue.StructKind:
-		for _, f := range fieldsIn(v) {
+		elems = nil
+		for _, f := range fieldsIn(objects) {
 			elems = append(elems, f.v)
 		}
 	case cue.ListKind:
-		elems = items(v)
-	case cue.BottomKind:
-		return true
-	default:
-		return isEmptyMap(v)
+		elems = items(objects)
 	}
-	return !slices.ContainsFunc(elems, func(e cue.Value) bool { return e.IncompleteKind()&cue.StructKind == 0 && e.Err() == nil })
+	i := slices.IndexFunc(elems, func(e cue.Value) bool {
+		return e.IncompleteKind()&cue.StructKind == 0 && e.Err() == nil
+	})
+	if i < 0 || isEmptyMap(elems[i]) {
+		return cue.Value{}
+	}
+	return elems[i]
 }
 
 // isEmptyMap reports whether a value is a map in which comprehensions give no field. CUE

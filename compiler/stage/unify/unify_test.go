@@ -358,13 +358,13 @@ environments/prod/eu/fleet.cue:2:34: releases.a.values.mode: "z" is not one of "
 releases: a: {namespace: "n", objects: {apiVersion: "v1", kind: "ConfigMap"}}
 releases: b: {namespace: "n", objects: null}
 releases: c: {namespace: "n", objects: [1]}`, `
-environments/fleet.cue:2:31: releases.a.objects: objects must be a map or a list of objects [FL1503]
+environments/fleet.cue:2:41: releases.a.objects.apiVersion: objects must be a map or a list, and each object a map [FL1503]
     hint: write objects: app: {apiVersion: ..., kind: ...}
     in prod/eu
-environments/fleet.cue:3:31: releases.b.objects: objects must be a map or a list of objects [FL1503]
+environments/fleet.cue:3:31: releases.b.objects: objects must be a map or a list, and each object a map [FL1503]
     hint: write objects: app: {apiVersion: ..., kind: ...}
     in prod/eu
-environments/fleet.cue:4:31: releases.c.objects: objects must be a map or a list of objects [FL1503]
+environments/fleet.cue:4:41: releases.c.objects[0]: objects must be a map or a list, and each object a map [FL1503]
     hint: write objects: app: {apiVersion: ..., kind: ...}
     in prod/eu
 `},
