@@ -74,9 +74,11 @@ func fetch(ctx context.Context, client *http.Client, url string) error {
 	return err
 }
 
-// Poll waits until ready returns nil. It gives up with ctx, or when failed returns
-// an error. Its error includes the text what.
+// Poll waits until ready returns nil, which it calls less often the longer it waits: an
+// answer takes CPU time that others need. It gives up with ctx, or when failed returns an
+// error. Its error includes the text what.
 func Poll(ctx context.Context, what string, failed func() error, ready func(context.Context) error) error {
+	begin := time.Now()
 	for {
 		err := ready(ctx)
 		if err == nil {
@@ -88,7 +90,7 @@ func Poll(ctx context.Context, what string, failed func() error, ready func(cont
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait until %s: %w: %w", what, ctx.Err(), err)
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(min(max(50*time.Millisecond, time.Since(begin)/20), time.Second/2)):
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (c *Cluster) Run(file string, flags, env []string) error {
 	defer c.mu.Unlock()
 	program := filepath.Base(file)
 	cmd := exec.Command(file, flags...)
-	cmd.Dir, cmd.Env = c.Dir, append(environ(c.Dir), env...)
+	cmd.Dir, cmd.Env = c.Dir, append(append(environ(c.Dir), lessCollection), env...)
 	p, err := c.fleet.starter.start(program+" of "+c.Name, c.file(program+".log"), cmd)
 	if err != nil {
 		return err
