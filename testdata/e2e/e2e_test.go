@@ -311,9 +311,15 @@ func withoutOwn(requests []string) []string {
 // waitFor waits until a condition is true.
 func (p *place) waitFor(what string, ready func() bool) {
 	p.Helper()
-	for end := time.Now().Add(2 * time.Minute); !ready(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(end) {
-			p.Fatalf("waited for %s", what)
+	ctx, cancel := context.WithTimeout(p.Context(), 2*time.Minute)
+	defer cancel()
+	err := clusters.Poll(ctx, what, ctx.Err, func(context.Context) error {
+		if !ready() {
+			return errors.New("not yet")
 		}
+		return nil
+	})
+	if err != nil {
+		p.Fatalf("waited for %s", what)
 	}
 }
