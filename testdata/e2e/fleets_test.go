@@ -74,3 +74,26 @@ releases: pay: {
 		t.Errorf("after both were destroyed, there are %s", got)
 	}
 }
+
+// A namespace that existed before fleetc stays so for a fleet that has lost its inventory or
+// renamed its module, and a destroy keeps it. A namespace that a fleet created is destroyed.
+func TestNamespaceNotAdopted(t *testing.T) {
+	p := newWeb(t)
+	p.kubectl("one", "create", "namespace", "web")
+	p.edit("environments/web.cue", "releases: space: {", `releases: space: objects: made: {apiVersion: "v1", kind: "Namespace", metadata: name: "made"}
+releases: space: {`)
+	p.fleetc("apply", "--yes").ok(p)
+	preview := []string{"destroy", "dev/one", "--dry-run", "--prune-protected"}
+	p.fleetc(preview...).exits(p, 1).says(p, "keeps Namespace web: it existed before", "- Namespace made")
+	p.kubectl("one", "-n", "fleetc-system", "delete", "secret", inventorySecret)
+	p.fleetc("apply", "--yes").ok(p)
+	p.fleetc(preview...).exits(p, 1).says(p, "keeps Namespace web: it existed before", "- Namespace made")
+
+	p.edit("cue.mod/module.cue", "example.com/infra", "example.com/renamed")
+	p.fleetc("apply", "--yes", "--adopt").ok(p)
+	p.fleetc("apply", "--yes", "--adopt").ok(p).says(p, "nothing was written")
+	p.fleetc("destroy", "dev/one", "--yes=dev/one", "--prune-protected").ok(p).says(p, "keeps Namespace web: it existed before")
+	if got := p.kubectl("one", "get", "namespaces", "-o", "name"); !strings.Contains(got, "namespace/web") || strings.Contains(got, "namespace/made") {
+		t.Errorf("the namespaces are %s", got)
+	}
+}

@@ -49,6 +49,29 @@ func (p *planner) isForeign(it *Item, before *unstructured.Unstructured) bool {
 	})
 }
 
+// isPreexisting reports whether an object existed before fleetc applied it and is not
+// adopted. Namespaces are adopted only from Helm. If the inventory does not have a
+// namespace that fleetc has applied, because it is lost or another fleet applied it,
+// the managers of the namespace decide.
+func (p *planner) isPreexisting(it *Item, before *unstructured.Unstructured) bool {
+	known := p.recorded[it.ID]
+	if it.kind() != (schema.GroupKind{Kind: "Namespace"}) {
+		return !it.Adopts && (it.foreign || known.Preexisting)
+	}
+	return !p.handedOver[it.ID] && (it.foreign || known.Preexisting || known.UID != it.uid && otherCreator(before) != "")
+}
+
+// otherCreator returns a manager other than fleetc that may have created a namespace,
+// empty when there is none. Managers of the status do not count.
+func otherCreator(namespace *unstructured.Unstructured) string {
+	for _, m := range namespace.GetManagedFields() {
+		if !isOwn(m) && m.Subresource == "" {
+			return diag.Visible(m.Manager, diag.MaxText)
+		}
+	}
+	return ""
+}
+
 // ownerOf names the tool that made an object.
 func (p *planner) ownerOf(o *unstructured.Unstructured) string {
 	owner, _ := delivery{fleet: p.Fleet}.otherOwner(o)

@@ -166,10 +166,8 @@ func (r *runner) whyNamespaceStays(ctx context.Context, ns *unstructured.Unstruc
 	if ns == nil {
 		return "it does not exist", nil
 	}
-	for _, m := range ns.GetManagedFields() {
-		if m.Manager != cluster.Manager && m.Subresource == "" {
-			return diag.Visible(m.Manager, diag.MaxText) + " created it", nil
-		}
+	if creator := otherCreator(ns); creator != "" {
+		return creator + " created it", nil
 	}
 	c := newCascader(r.Live, nil)
 	for _, ref := range []cluster.Ref{headRef(r.Fleet), leaseRef, RolloutRef(r.Fleet)} {

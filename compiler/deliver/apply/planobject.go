@@ -102,7 +102,7 @@ func (p *planner) checkLive(it *Item, before *unstructured.Unstructured) bool {
 	}
 	it.takeover = p.takeover(it, it.Adopts)
 	it.Adopts = it.Adopts || p.handedOver[it.ID] || len(it.formerManagers(before)) > 0
-	it.Preexisting = !it.Adopts && (it.foreign || p.recorded[it.ID].Preexisting)
+	it.Preexisting = p.isPreexisting(it, before)
 	return true
 }
 
