@@ -99,6 +99,7 @@ type applyOptions struct {
 	protected      []string // value of --prune-protected
 	force          []string // value of --force-conflicts
 	parallel       int      // number of clusters
+	pruneLimit     int      // value of --prune-limit
 }
 
 func newApplyCommand(o *options) *cobra.Command {
@@ -147,7 +148,7 @@ func (a *applyOptions) writeFlags(cmd *cobra.Command) {
 	f.BoolVar(&a.dryRun, "dry-run", false, "show the plan and write nothing; exit with status 1 if there is something to do")
 	f.DurationVar(&a.Timeout, "timeout", 5*time.Minute, "how long to wait for a stage to be healthy")
 	lockFlag(cmd, &a.LockTimeout)
-	f.IntVar(&a.PruneLimit, "prune-limit", 0, "maximum number of objects to prune in a cluster (default: a fifth of its objects, but at least ten)")
+	f.IntVar(&a.pruneLimit, "prune-limit", 0, "maximum number of objects to prune in a cluster (default: a fifth of its objects, but at least ten)")
 	protectedFlag(cmd, &a.protected)
 }
 
@@ -255,12 +256,15 @@ func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) 
 	if a.Force, err = apply.ParseForce(a.force); err != nil {
 		return nil, err
 	}
-	if a.Timeout <= 0 || a.PruneLimit < 0 {
+	if a.Timeout <= 0 || a.pruneLimit < 0 {
 		return nil, &diag.Diag{
 			Code: diag.CodeFlagValue,
 			Msg:  "--timeout must be positive, and --prune-limit must not be negative",
 			Hint: "write a duration such as --timeout 5m, and a number such as --prune-limit 10",
 		}
+	}
+	if cmd.Flags().Changed("prune-limit") {
+		a.PruneLimit = &a.pruneLimit
 	}
 	if !a.preview() && !a.yes && (o.output == "json" || !isTerminal(cmd.InOrStdin())) {
 		return nil, &diag.Diag{Code: diag.CodeNotConfirmed, Msg: cmd.Name() + " asks before it writes, but cannot ask here", Hint: "pass --yes, or --dry-run to see the plan"}

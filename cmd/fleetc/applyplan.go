@@ -29,7 +29,7 @@ type planFile struct {
 	AdoptFrom      []string          `json:"adoptFrom,omitempty"`
 	AdoptForget    bool              `json:"adoptForget,omitempty"`
 	Strict         bool              `json:"strict,omitempty"`
-	PruneLimit     int               `json:"pruneLimit,omitempty"`
+	PruneLimit     *int              `json:"pruneLimit,omitempty"`
 	PruneProtected []string          `json:"pruneProtectedKinds,omitempty"`
 	Clusters       []apply.SavedPlan `json:"clusters"`
 }

@@ -177,6 +177,7 @@ func TestPrune(t *testing.T) {
 	if w, _ := p.writes("one", mark); len(w) > 0 {
 		t.Errorf("a refused apply writes %q", w)
 	}
+	p.fleetc("apply", "--plan", "plan.json", "--prune-limit", "0").exits(p, 2).says(p, "15 objects would be pruned, and the limit is 0")
 	p.fleetc("apply", "--yes", "--prune-limit", "15").ok(p).says(p, "15 pruned", "keeps Namespace web")
 	p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "keeps Namespace other: it contains ConfigMap other/(kept|never), which is kept", "2 pruned")
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")

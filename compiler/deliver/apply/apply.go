@@ -76,7 +76,7 @@ type Options struct {
 	Adopt      bool     // adopt objects of other tools, with the fields of managers that apply whole objects
 	AdoptFrom  []string // adopt the fields of these managers, even of objects that Adopt rejects
 	Strict     bool     // take over fields that users have changed with interactive tools in objects that fleetc applied
-	PruneLimit int      // the most objects that may be pruned; 0 for the larger of ten and a fifth of all
+	PruneLimit *int     // the most objects that may be pruned; nil for the larger of ten and a fifth of all
 
 	AdoptForget bool // remove the records of Helm releases whose objects fleetc now applies
 

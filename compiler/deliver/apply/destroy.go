@@ -79,7 +79,7 @@ func (p *planner) completeDestroy(plan *Plan) {
 	if !p.Destroy {
 		return
 	}
-	if p.PruneLimit == 0 {
+	if p.PruneLimit == nil {
 		plan.PruneLimit = plan.pruned() - plan.Cascaded() + destroyLimit
 	}
 	for _, name := range p.Options.Releases {

@@ -56,13 +56,14 @@ func TestDestroyPlan(t *testing.T) {
 	}{
 		"all":      {Options{Destroy: true}, destroyLimit, nil, false, true},
 		"too much": {Options{Destroy: true}, destroyLimit + 1, nil, true, true},
-		"allowed":  {Options{Destroy: true, PruneLimit: 100}, destroyLimit + 1, nil, false, true},
+		"allowed":  {Options{Destroy: true, PruneLimit: new(100)}, destroyLimit + 1, nil, false, true},
+		"none":     {Options{Destroy: true, PruneLimit: new(0)}, 0, nil, true, true},
 		"kept":     {Options{Destroy: true}, 0, []Entry{{}}, false, false},
 		"release":  {Options{Destroy: true, Releases: []string{"web"}}, 0, nil, false, false},
-		"apply":    {Options{}, 0, nil, true, false},
+		"apply":    {Options{PruneLimit: new(0)}, 0, nil, true, false},
 	} {
 		p := &planner{Target: Target{Bundle: &fleet.Bundle{}, Options: c.options}, inventory: stored}
-		plan := &Plan{Items: []Item{item(c.cascade)}, PruneLimit: c.options.PruneLimit, inventory: stored, next: &Inventory{Objects: c.left, Releases: map[string]string{"web": "x"}}}
+		plan := &Plan{Items: []Item{item(c.cascade)}, PruneLimit: c.options.pruneLimit(0), inventory: stored, next: &Inventory{Objects: c.left, Releases: map[string]string{"web": "x"}}}
 		p.completeDestroy(plan)
 		if got := plan.Faults() != nil; got != c.limited {
 			t.Errorf("%s: a fault: %v", name, got)

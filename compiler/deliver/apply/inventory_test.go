@@ -109,8 +109,10 @@ func TestPruneLimit(t *testing.T) {
 			t.Errorf("of %d objects, %d may be pruned, want %d", objects, got, want)
 		}
 	}
-	if got := (Options{PruneLimit: 3}).pruneLimit(1000); got != 3 {
-		t.Errorf("the limit is %d, want 3", got)
+	for _, want := range []int{0, 3} {
+		if got := (Options{PruneLimit: &want}).pruneLimit(1000); got != want {
+			t.Errorf("the limit is %d, want %d", got, want)
+		}
 	}
 }
 

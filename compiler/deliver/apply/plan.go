@@ -218,8 +218,8 @@ func (p *planner) planObjects(ctx context.Context) error {
 // pruneLimit returns the most objects that may be pruned, given the number of
 // objects in the inventory.
 func (o Options) pruneLimit(objects int) int {
-	if o.PruneLimit > 0 {
-		return o.PruneLimit
+	if o.PruneLimit != nil {
+		return *o.PruneLimit
 	}
 	return max(10, (objects+4)/5)
 }
