@@ -383,9 +383,5 @@ func Conjuncts(v cue.Value) []cue.Value {
 	if op != cue.AndOp {
 		return []cue.Value{v}
 	}
-	var out []cue.Value
-	for _, a := range args {
-		out = append(out, Conjuncts(a)...)
-	}
-	return out
+	return slices.Concat(Each(args, Conjuncts)...)
 }

@@ -178,11 +178,7 @@ func (l List) Error() string {
 
 // Unwrap returns the faults, for [errors.Is] and [errors.As].
 func (l List) Unwrap() []error {
-	errs := make([]error, len(l))
-	for i, d := range l {
-		errs[i] = d
-	}
-	return errs
+	return Each(l, func(d *Diag) error { return d })
 }
 
 // All returns the faults inside err. An error without faults becomes a fault

@@ -3,6 +3,8 @@ package fleet
 import (
 	"cmp"
 	"slices"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // An ApplyStep is the part of a stage that is applied together: its releases
@@ -18,11 +20,7 @@ func (r *Release) ApplyStep() ApplyStep { return ApplyStep{r.Stage, r.Level} }
 // ApplySteps returns the steps of the cluster in order. Every stage has level
 // 0, even without releases.
 func (c *Cluster) ApplySteps() []ApplyStep {
-	var out []ApplyStep
-	for _, stage := range c.Stages {
-		out = append(out, c.StepsOf(stage)...)
-	}
-	return out
+	return slices.Concat(diag.Each(c.Stages, c.StepsOf)...)
 }
 
 // StepsOf returns the steps of one stage in order.

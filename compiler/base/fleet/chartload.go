@@ -15,11 +15,7 @@ const SchemaHint = "correct the values.schema.json of the chart, or use another 
 
 // LoadChart parses the files of a chart with Helm's loader.
 func LoadChart(files []File) (*chart.Chart, error) {
-	buffered := make([]*loader.BufferedFile, len(files))
-	for i, f := range files {
-		buffered[i] = &loader.BufferedFile{Name: f.Name, Data: f.Data}
-	}
-	return loader.LoadFiles(buffered)
+	return loader.LoadFiles(diag.Each(files, func(f File) *loader.BufferedFile { return &loader.BufferedFile{Name: f.Name, Data: f.Data} }))
 }
 
 // UnloadableChart returns the code, the message and the hint of a fault for an error of

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A FieldError is the cause of a fault of an object's field. Callers use it to
@@ -57,11 +59,7 @@ func MapLeaves(v any, replace func(any) any) any {
 		if v == nil {
 			return v
 		}
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = MapLeaves(e, replace)
-		}
-		return out
+		return diag.Each(v, func(e any) any { return MapLeaves(e, replace) })
 	}
 	return replace(v)
 }

@@ -98,11 +98,7 @@ func mapTexts(v any, replace func(string) string) any {
 		}
 		return out
 	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = mapTexts(e, replace)
-		}
-		return out
+		return diag.Each(v, func(e any) any { return mapTexts(e, replace) })
 	}
 	return v
 }

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // IsEncrypted reports whether an object is a Secret that SOPS has encrypted.
@@ -57,11 +59,7 @@ func Plaintext(u *unstructured.Unstructured) []string {
 
 // below returns paths with a prefix.
 func below(prefix string, paths []string) []string {
-	out := make([]string, len(paths))
-	for i, path := range paths {
-		out[i] = prefix + path
-	}
-	return out
+	return diag.Each(paths, func(path string) string { return prefix + path })
 }
 
 // secretFields returns the fields of a Secret whose values match. A value that

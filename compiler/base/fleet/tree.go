@@ -107,11 +107,7 @@ func (t *Tree) decoded(number func(json.Number) any) any {
 		}
 		return m
 	case t.List != nil:
-		l := make([]any, len(t.List))
-		for i, e := range t.List {
-			l[i] = e.decoded(number)
-		}
-		return l
+		return diag.Each(t.List, func(e *Tree) any { return e.decoded(number) })
 	}
 	if n, ok := t.Scalar.(json.Number); ok {
 		return number(n)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -255,11 +256,7 @@ func (s *search) redactValue(v any) any {
 	case string:
 		return s.hide(v)
 	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = s.redactValue(v[i])
-		}
-		return out
+		return diag.Each(v, s.redactValue)
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k := range v {

@@ -34,11 +34,7 @@ func (s *Source) Fetch() *Fetch {
 
 // Close removes temporary downloads that are not in the store.
 func (f *Fetch) Close() error {
-	var errs []error
-	for _, end := range f.close {
-		errs = append(errs, end())
-	}
-	return errors.Join(errs...)
+	return errors.Join(diag.Each(f.close, func(end func() error) error { return end() })...)
 }
 
 // Get downloads the files of an address.

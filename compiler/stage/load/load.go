@@ -352,11 +352,7 @@ func fields(decls []ast.Decl, name string) []*ast.Field {
 
 // fieldsOf returns the fields in the struct literals of an expression.
 func fieldsOf(e ast.Expr, name string) []*ast.Field {
-	var out []*ast.Field
-	for _, s := range structs(e) {
-		out = append(out, fields(s.Elts, name)...)
-	}
-	return out
+	return slices.Concat(diag.Each(structs(e), func(s *ast.StructLit) []*ast.Field { return fields(s.Elts, name) })...)
 }
 
 // distinctNames reports a layer with the name of a layer above it, since

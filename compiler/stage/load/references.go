@@ -36,10 +36,7 @@ func ReleaseReferences(root string, layers []LayerFiles) ([]ReleaseReference, er
 		return nil, err
 	}
 	defer tree.Close()
-	var files []string
-	for _, l := range layers {
-		files = append(files, l.Files...)
-	}
+	files := slices.Concat(diag.Each(layers, func(l LayerFiles) []string { return l.Files })...)
 	others, err := packageFiles(tree)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 )
@@ -168,9 +169,5 @@ func reorder(list, before, added, order []any, s *kube.Schema) ([]any, *problem)
 		}
 		last = at
 	}
-	entries := make([]entry, len(list))
-	for i, v := range list {
-		entries[i] = entry{v, index(before, v), index(order, v)}
-	}
-	return weave(entries), nil
+	return weave(diag.Each(list, func(v any) entry { return entry{v, index(before, v), index(order, v)} })), nil
 }

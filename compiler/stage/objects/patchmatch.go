@@ -160,11 +160,7 @@ func kindFor(wanted []string) func(gk schema.GroupKind) string {
 }
 
 func labelTexts(labels map[string]string) []string {
-	var out []string
-	for _, k := range slices.Sorted(maps.Keys(labels)) {
-		out = append(out, k+"="+labels[k])
-	}
-	return out
+	return diag.Each(slices.Sorted(maps.Keys(labels)), func(k string) string { return k + "=" + labels[k] })
 }
 
 // near returns a suggestion for a wanted name among the existing ones.

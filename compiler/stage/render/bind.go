@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"text/template"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // This file binds the template functions to one rendering. Each function
@@ -242,11 +244,7 @@ func (e *engine) mapFuncs() template.FuncMap {
 		},
 		"values": func(d dict) []any {
 			e.allocate(16 * len(d))
-			all := []any{}
-			for _, k := range slices.Sorted(maps.Keys(d)) {
-				all = append(all, d[k])
-			}
-			return all
+			return diag.Each(slices.Sorted(maps.Keys(d)), func(k string) any { return d[k] })
 		},
 	}
 	for _, name := range []string{"merge", "mergeOverwrite"} {

@@ -166,10 +166,7 @@ func (j *job) readPage(ctx context.Context, p page) []document {
 	if p.docs != nil {
 		return p.docs
 	}
-	var docs []document
-	for _, text := range split(p.text) {
-		docs = append(docs, j.read(ctx, text))
-	}
+	docs := diag.Each(split(p.text), func(text string) document { return j.read(ctx, text) })
 	p.shareDocuments(docs)
 	return docs
 }

@@ -3,6 +3,7 @@ package render
 import (
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -61,10 +62,7 @@ func (t *trace) places(p *execution, at int) []TemplateLine {
 		if at < c.start || at >= c.end {
 			continue
 		}
-		var out []TemplateLine
-		for _, n := range append(c.calls, c.site) {
-			out = append(out, TemplateLine{t.sites[n].file, t.sites[n].line(0)})
-		}
+		out := diag.Each(append(c.calls, c.site), func(n int) TemplateLine { return TemplateLine{t.sites[n].file, t.sites[n].line(0)} })
 		if t.sites[c.site].verbatim {
 			out[len(out)-1].Line = t.sites[c.site].line(strings.Count(text[c.start:at], "\n"))
 			return out

@@ -167,11 +167,7 @@ func objectsOf(v any, text string) ([]map[string]any, error) {
 
 // contents wraps decoded objects.
 func contents(objs []map[string]any) []*unstructured.Unstructured {
-	out := make([]*unstructured.Unstructured, len(objs))
-	for i, o := range objs {
-		out[i] = &unstructured.Unstructured{Object: o}
-	}
-	return out
+	return diag.Each(objs, func(o map[string]any) *unstructured.Unstructured { return &unstructured.Unstructured{Object: o} })
 }
 
 // decodeObjects returns the objects of a YAML document.

@@ -280,10 +280,7 @@ func isEmpty(n *yaml.Node) bool {
 
 // Keys returns the paths of all values, sorted. Paths are as in [fleet.FieldText].
 func (f *SOPSFile) Keys() []string {
-	out := make([]string, len(f.leaves))
-	for i, l := range f.leaves {
-		out[i] = l.field
-	}
+	out := diag.Each(f.leaves, func(l leaf) string { return l.field })
 	slices.Sort(out)
 	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -38,10 +39,7 @@ var ageRecipient = regexp.MustCompile(`(?m)^(?:sops_)?age__list_[0-9]+__map_reci
 
 // OtherRecipients returns the age recipients of a file in [OtherFormat], sorted.
 func OtherRecipients(data []byte) []string {
-	var out []string
-	for _, m := range ageRecipient.FindAllSubmatch(data, -1) {
-		out = append(out, string(m[1]))
-	}
+	out := diag.Each(ageRecipient.FindAllSubmatch(data, -1), func(m [][]byte) string { return string(m[1]) })
 	slices.Sort(out)
 	return out
 }

@@ -145,11 +145,8 @@ func (w *weigher) search(f *ast.File, found *suspect) {
 		case *ast.Interpolation:
 			found.update(n, "the text", w.weigh(n), diag.Each(n.Elts, w.weigh))
 		case *ast.StructLit:
-			var parts []float64
-			for _, field := range fieldsNamed(n.Elts, "") {
-				parts = append(parts, w.weigh(field.Value))
-			}
-			found.update(n, "the struct", w.weigh(n), parts)
+			parts := func(field *ast.Field) float64 { return w.weigh(field.Value) }
+			found.update(n, "the struct", w.weigh(n), diag.Each(fieldsNamed(n.Elts, ""), parts))
 		}
 		return true
 	}, nil)

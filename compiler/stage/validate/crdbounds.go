@@ -7,6 +7,8 @@ import (
 	"math"
 	"regexp/syntax"
 	"slices"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // The limits protect against objects and CRDs from untrusted sources. Real ones
@@ -62,11 +64,7 @@ func (m *meter) normalize(v any, depth int) any {
 	case map[string]any:
 		return m.normalizeMap(v, depth)
 	case []any:
-		c := make([]any, len(v))
-		for i, e := range v {
-			c[i] = m.normalize(e, depth+1)
-		}
-		return c
+		return diag.Each(v, func(e any) any { return m.normalize(e, depth+1) })
 	case nil:
 		m.nulls++
 		return nil

@@ -248,11 +248,7 @@ func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	case *kind.AnyOf, *kind.OneOf:
 		return alternatives(e)
 	}
-	var out []*jsonschema.ValidationError
-	for _, c := range e.Causes {
-		out = append(out, leaves(c)...)
-	}
-	return out
+	return slices.Concat(diag.Each(e.Causes, leaves)...)
 }
 
 func alternatives(e *jsonschema.ValidationError) []*jsonschema.ValidationError {

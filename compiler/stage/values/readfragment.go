@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"text/template/parse"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // This file finds the sinks of actions in fragments: named templates that print
@@ -86,11 +88,7 @@ func (r *interpreter) positionsOf(in inclusion, depth int) []position {
 	if kinds := in.source.layout.kinds(open); len(kinds) > 0 {
 		return []position{{kinds, at.path}}
 	}
-	var out []position
-	for _, p := range r.positions(in.caller, depth+1) {
-		out = append(out, position{p.kinds, slices.Concat(p.path, at.path)})
-	}
-	return out
+	return diag.Each(r.positions(in.caller, depth+1), func(p position) position { return position{p.kinds, slices.Concat(p.path, at.path)} })
 }
 
 // findInclusions finds the inclusions of all templates.

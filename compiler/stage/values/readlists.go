@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // listFunctions are the functions that create and split lists. A list is the set
@@ -67,10 +69,7 @@ func joinOf(a arguments) *value {
 
 // listOfAll returns a list whose elements are all known.
 func listOfAll(a arguments) *value {
-	content := make([]string, len(a.list))
-	for i, v := range a.list {
-		content[i] = v.key()
-	}
+	content := diag.Each(a.list, (*value).key)
 	o, _ := a.object(a.site, "list "+strings.Join(content, ","))
 	for i, v := range a.list {
 		a.put(o, number+strconv.Itoa(i), v)

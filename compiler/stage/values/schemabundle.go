@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A bundler bundles a schema of several documents into one: it copies the
@@ -207,11 +209,7 @@ func (b *bundler) clone(x any, depth int) any {
 		}
 		return out
 	case []any:
-		out := make([]any, len(x))
-		for i, e := range x {
-			out[i] = b.clone(e, depth+1)
-		}
-		return out
+		return diag.Each(x, func(e any) any { return b.clone(e, depth+1) })
 	}
 	return x
 }

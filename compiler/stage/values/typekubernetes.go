@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
@@ -320,11 +321,7 @@ func (k *shapes) servedFor(kind apiKind) []servedKind {
 	if !kind.replaceable {
 		return slices.DeleteFunc(slices.Clone(k.served(kind.kind)), func(s servedKind) bool { return !s.is(kind.apiVersion) })
 	}
-	var out []servedKind
-	for _, name := range k.alternatives(kind.kind) {
-		out = append(out, k.served(name)...)
-	}
-	return out
+	return slices.Concat(diag.Each(k.alternatives(kind.kind), k.served)...)
 }
 
 // is reports whether the kind is in the API version; empty for any.
