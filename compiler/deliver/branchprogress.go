@@ -85,10 +85,7 @@ func (r *BranchRollout) contextFault(c *fleet.Cluster, err error) error {
 
 // readReports reads the reports of clusters.
 func (r *BranchRollout) readReports(ctx context.Context, clusters []*fleet.Cluster) error {
-	var branches []string
-	for _, c := range clusters {
-		branches = append(branches, export.GitOpsReportBranch(r.options.Reports.Branch, c.ID))
-	}
+	branches := diag.Each(clusters, func(c *fleet.Cluster) string { return export.GitOpsReportBranch(r.options.Reports.Branch, c.ID) })
 	files, err := r.options.Reports.Remote.Files(ctx, branches, export.GitOpsReportFile, export.MaxGitOpsReport)
 	if err != nil {
 		return err

@@ -139,10 +139,7 @@ func (d *Decisions) checkExported(ctx context.Context, commit string, isFirst bo
 // otherBranch returns another branch that has the bundle of a cluster of the fleet; empty for
 // none.
 func (d *Decisions) otherBranch(ctx context.Context) (string, error) {
-	var files []string
-	for _, c := range d.Clusters {
-		files = append(files, path.Join(d.options.Path, export.IndexPath(c.ID)))
-	}
+	files := diag.Each(d.Clusters, func(c *fleet.Cluster) string { return path.Join(d.options.Path, export.IndexPath(c.ID)) })
 	found, err := d.options.Remote.Find(ctx, files, func(name string) bool {
 		return name != d.options.Branch && !export.IsReportBranch(name)
 	})

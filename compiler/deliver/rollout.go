@@ -188,10 +188,7 @@ func (r *Rollout) Read(ctx context.Context) error {
 
 // read reads the state of the first n waves, and the records of all waves.
 func (r *Rollout) read(ctx context.Context, n int) error {
-	var clusters []*WaveCluster
-	for _, w := range r.Waves[:n] {
-		clusters = append(clusters, w.Clusters...)
-	}
+	clusters := slices.Concat(diag.Each(r.Waves[:n], func(w *Wave) []*WaveCluster { return w.Clusters })...)
 	statuses := make([]*Status, len(clusters))
 	if err := par.ForEach(ctx, readAtATime, len(clusters), func(ctx context.Context, i int) error {
 		statuses[i] = r.status(ctx, clusters[i].Cluster)

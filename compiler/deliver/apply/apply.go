@@ -294,10 +294,7 @@ func (t Target) CheckScope() error {
 			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: "the cluster has no stage " + quote(s), Hint: diag.OneOf(s, t.Bundle.Cluster.Stages)})
 		}
 	}
-	var names []string
-	for _, r := range t.Bundle.Cluster.Releases {
-		names = append(names, r.Name)
-	}
+	names := diag.Each(t.Bundle.Cluster.Releases, func(r *fleet.Release) string { return r.Name })
 	for _, r := range t.Options.Releases {
 		if !slices.Contains(names, r) {
 			faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: "the cluster has no release " + quote(r), Hint: fleet.ReleaseHint(r, names)})

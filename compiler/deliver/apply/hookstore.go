@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
@@ -53,10 +54,7 @@ func (p *planner) nextHooks(objects []Entry) map[string]string {
 		if r.Delivery == fleet.ByHelm {
 			continue // Helm stores them
 		}
-		var hooks []map[string]any
-		for _, o := range now[r.Name] {
-			hooks = append(hooks, o.Object)
-		}
+		hooks := diag.Each(now[r.Name], func(o fleet.Object) map[string]any { return o.Object })
 		if packed, err := pack(hooks); err == nil && len(hooks) > 0 {
 			out[r.Name] = strings.Join(chunkNamesOf(p.Fleet, bundlePrefix, packed), " ")
 			p.hooks[r.Name] = packed
@@ -95,10 +93,7 @@ func (p *planner) readHooks(ctx context.Context, release string) ([]*unstructure
 	if err == nil {
 		err = utiljson.Unmarshal(text, &hooks)
 	}
-	var out []*unstructured.Unstructured
-	for _, h := range hooks {
-		out = append(out, &unstructured.Unstructured{Object: h})
-	}
+	out := diag.Each(hooks, func(h map[string]any) *unstructured.Unstructured { return &unstructured.Unstructured{Object: h} })
 	if err != nil || slices.ContainsFunc(out, isIncomplete) {
 		return nil, corruptFault("the hooks of release "+release+" are not in the format that fleetc writes", headName(p.Fleet))
 	}

@@ -96,10 +96,7 @@ func (it *Item) state() string {
 // helmState returns a digest of a release that Helm delivers: its live and desired
 // state, and the plan for its objects.
 func (it *Item) helmState() string {
-	parts := make([][]any, len(it.Parts))
-	for i, part := range it.Parts {
-		parts[i] = []any{part.ID, part.Action, part.uid, part.state()}
-	}
+	parts := diag.Each(it.Parts, func(part Item) []any { return []any{part.ID, part.Action, part.uid, part.state()} })
 	return stateOf(it.uid, it.digest, parts)
 }
 

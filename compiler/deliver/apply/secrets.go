@@ -127,10 +127,7 @@ func (p *planner) allSecretFields() map[string][][]string {
 // [Entry]. An object that changes has those of the earlier apply, too, until it is known
 // to have the new content.
 func (p *planner) nextSecretFields(it Item) string {
-	var lines []string
-	for _, field := range p.secretFields[it.ID] {
-		lines = append(lines, fleet.FieldText(field)+"\n")
-	}
+	lines := diag.Each(p.secretFields[it.ID], func(field []string) string { return fleet.FieldText(field) + "\n" })
 	if it.Action != Unchanged {
 		lines = slices.AppendSeq(lines, strings.Lines(p.recorded[it.ID].SecretFields))
 	}

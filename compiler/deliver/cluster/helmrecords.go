@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/release"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -52,11 +53,7 @@ func recordOf(o *unstructured.Unstructured) HelmRecord {
 // sorted.
 func (in HelmStorage) Releases(ctx context.Context, c *Cluster, namespace string) ([]string, error) {
 	all, err := c.Metadata(ctx, schema.GroupVersionResource{Version: "v1", Resource: in.Resource()}, namespace, "owner=helm,name")
-	var names []string
-	for _, o := range all {
-		names = append(names, o.Labels["name"])
-	}
-	return diag.Distinct(names), err
+	return diag.Distinct(diag.Each(all, func(o metav1.PartialObjectMetadata) string { return o.Labels["name"] })), err
 }
 
 // A revision is a record with the values of its labels.

@@ -28,10 +28,7 @@ func (s Summary) Changes() int { return s.Added + s.Changed + s.Removed }
 
 // Join combines the summaries of exports of different clusters.
 func Join(parts ...Summary) Summary {
-	var all []Result
-	for _, p := range parts {
-		all = append(all, p.Clusters...)
-	}
+	all := slices.Concat(diag.Each(parts, func(p Summary) []Result { return p.Clusters })...)
 	slices.SortFunc(all, func(a, b Result) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	sum := Summary{Clusters: []Result{}}
 	for _, r := range all {

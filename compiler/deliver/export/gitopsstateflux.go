@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // Reasons of Flux for a Kustomization that is not ready, which say nothing about its
@@ -55,11 +57,7 @@ var fluxFields = []string{
 // changed Kustomization itself yet.
 func fluxSourceDigest(o map[string]any) string {
 	s := spec(o)
-	var values []any
-	for _, name := range fluxFields {
-		values = append(values, s[name])
-	}
-	return digestOfFields(values...)
+	return digestOfFields(diag.Each(fluxFields, func(name string) any { return s[name] })...)
 }
 
 // readySince returns since when a Kustomization is ready with its content: since the content

@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -67,10 +68,7 @@ func namesOf(b *fleet.Bundle) []string {
 	}
 	out := make([]string, len(b.Objects))
 	for dir, which := range in {
-		objs := make([]fleet.Object, len(which))
-		for n, i := range which {
-			objs[n] = b.Objects[i]
-		}
+		objs := diag.Each(which, func(i int) fleet.Object { return b.Objects[i] })
 		for n, name := range FileNames(objs) {
 			out[which[n]] = path.Join(dir, name)
 		}
