@@ -35,10 +35,7 @@ func ReadChartValues(ctx context.Context, c *compiler.Compiler, name, version st
 	if version != "" {
 		i := slices.IndexFunc(pkg.Pins, func(p load.Pin) bool { return p.Version == version })
 		if i < 0 {
-			var versions []string
-			for _, p := range pkg.Pins {
-				versions = append(versions, p.Version)
-			}
+			versions := diag.Each(pkg.Pins, func(p load.Pin) string { return p.Version })
 			hint := diag.OneOf(version, versions)
 			if pin.Ref.Path != "" {
 				hint = "leave --version out: a chart by path has one version"

@@ -54,11 +54,7 @@ func layerOf(root, name string) (*fleet.Layer, error) {
 
 // releases returns the names of the releases that use an image, sorted.
 func (u *imageUpdater) releases(v ImageVersion) []string {
-	var out []string
-	for _, use := range u.usesOf(v) {
-		out = append(out, use.Release)
-	}
-	return diag.Distinct(out)
+	return diag.Distinct(diag.Each(u.usesOf(v), func(use query.ImageUse) string { return use.Release }))
 }
 
 // usesOf returns the uses of an image in its clusters.

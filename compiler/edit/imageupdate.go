@@ -55,11 +55,7 @@ func UpdateImages(ctx context.Context, c *compiler.Compiler, client *chart.Regis
 		return nil, err
 	}
 	faults.Add(err)
-	targets := make([]imageTarget, len(versions))
-	for i, v := range versions {
-		targets[i] = imageTarget{v, req.In}
-	}
-	out, err := u.edit(ctx, targets)
+	out, err := u.edit(ctx, diag.Each(versions, func(v ImageVersion) imageTarget { return imageTarget{v, req.In} }))
 	if faults.Add(err); out == nil {
 		return nil, err
 	}
@@ -146,10 +142,7 @@ func (u *imageUpdater) findUses(ctx context.Context, versions []ImageVersion) er
 	if len(versions) == 0 {
 		return nil
 	}
-	var names []string
-	for _, v := range versions {
-		names = append(names, v.Repository)
-	}
+	names := diag.Each(versions, func(v ImageVersion) string { return v.Repository })
 	found, err := query.Images(ctx, u.f, diag.Distinct(names), func() {})
 	for _, i := range found {
 		u.uses[i.Image] = i.Uses

@@ -73,10 +73,7 @@ func (in *inserter) descend(trail []*branch, within *place) {
 	if len(rest) == 0 {
 		return
 	}
-	var extra []string
-	for _, above := range trail[:len(within.path)] {
-		extra = append(extra, above.takeComments()...)
-	}
+	extra := slices.Concat(diag.Each(trail[:len(within.path)], (*branch).takeComments)...)
 	if len(within.path) == len(at) {
 		for _, c := range rest {
 			within.fields = append(within.fields, insertedField{c.keys(), c.text(extra)})

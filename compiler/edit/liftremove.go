@@ -7,6 +7,8 @@ import (
 
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/token"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // comments are the comments of removed fields by the key of their path in settings.
@@ -170,11 +172,7 @@ func (r *remover) keepComments(f *ast.Field, path []string) {
 }
 
 func commentText(g *ast.CommentGroup) string {
-	var lines []string
-	for _, c := range g.List {
-		lines = append(lines, c.Text)
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(diag.Each(g.List, func(c *ast.Comment) string { return c.Text }), "\n")
 }
 
 // removeField removes a field with its comments, and the line if nothing else is in it.

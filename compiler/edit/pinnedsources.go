@@ -117,9 +117,5 @@ func writeSources(root string, pins []fleet.RemoteSource) error {
 
 // sortedSources returns pins sorted by address.
 func sortedSources(pins map[string]fleet.RemoteSource) []fleet.RemoteSource {
-	var out []fleet.RemoteSource
-	for _, address := range slices.Sorted(maps.Keys(pins)) {
-		out = append(out, pins[address])
-	}
-	return out
+	return diag.Each(slices.Sorted(maps.Keys(pins)), func(address string) fleet.RemoteSource { return pins[address] })
 }

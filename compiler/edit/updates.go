@@ -55,11 +55,7 @@ func (g *UpdateGroup) Ready() bool { return g.Failed == nil && len(g.Files) > 0 
 
 // Clusters returns the IDs of the clusters with an update, sorted.
 func (g *UpdateGroup) Clusters() []string {
-	var out []string
-	for _, u := range g.Updates {
-		out = append(out, u.Clusters...)
-	}
-	return diag.Distinct(out)
+	return diag.Distinct(slices.Concat(diag.Each(g.Updates, func(u Update) []string { return u.Clusters })...))
 }
 
 // FindUpdates finds newer versions, makes the groups and compiles the fleet with each selected group.

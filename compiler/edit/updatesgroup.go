@@ -56,11 +56,7 @@ func (f *updateFinder) group(updates []Update) ([]*UpdateGroup, error) {
 		}
 		byName[name].Updates = append(byName[name].Updates, u)
 	}
-	var out []*UpdateGroup
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		out = append(out, byName[name])
-	}
-	return out, faults.Err()
+	return diag.Each(slices.Sorted(maps.Keys(byName)), func(name string) *UpdateGroup { return byName[name] }), faults.Err()
 }
 
 // groupOf returns the name of the group of an update.

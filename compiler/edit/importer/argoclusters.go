@@ -137,18 +137,12 @@ func (s *argoSet) clusterParams(spec map[string]any, field []string) ([]map[stri
 		s.skip(field, "the clusters of Argo CD are unknown", "give their Secrets with --cluster-secrets FILE: kubectl get secret -n argocd -l argocd.argoproj.io/secret-type=cluster -o yaml")
 		return nil, nil
 	}
-	var out []map[string]any
-	for _, d := range selected {
-		out = append(out, d.params())
-	}
+	out := diag.Each(selected, (*destination).params)
 	if err := s.addValues(out, spec); err != nil {
 		return nil, err
 	}
 	if isTrueAt(spec, "flatList") {
-		list := []any{}
-		for _, params := range out {
-			list = append(list, params)
-		}
+		list := diag.Each(out, func(params map[string]any) any { return params })
 		return []map[string]any{{"clusters": list}}, nil
 	}
 	return out, nil
@@ -198,10 +192,7 @@ func (r *argoReader) cluster(a *app) (*Cluster, error) {
 	}
 	if id == "" {
 		id = clusterID(d.name)
-		var others []ClusterSource
-		for _, server := range sortedKeys(r.clusters) {
-			others = append(others, ClusterSource{ID: r.clusters[server].ID})
-		}
+		others := diag.Each(sortedKeys(r.clusters), func(server string) ClusterSource { return ClusterSource{ID: r.clusters[server].ID} })
 		if err := checkNewID(id, others); err != nil {
 			return nil, r.fault(diag.CodeImportCluster, a, []string{"spec", "destination"}, diag.All(err)[0].Msg, "give each destination an ID: --cluster ID=NAME")
 		}

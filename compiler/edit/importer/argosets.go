@@ -285,10 +285,7 @@ func (s *argoSet) merge(spec map[string]any, field []string) ([]map[string]any, 
 		}
 		keys := map[string]int{}
 		for j, p := range params {
-			var parts []string
-			for _, k := range listAt(spec, "mergeKeys") {
-				parts = append(parts, flat(p)[fmt.Sprint(k)])
-			}
+			parts := diag.Each(listAt(spec, "mergeKeys"), func(k any) string { return flat(p)[fmt.Sprint(k)] })
 			key := strings.Join(parts, "\x00")
 			if _, ok := keys[key]; ok {
 				return nil, s.fault(diag.CodeImportInvalid, below, "two results of the generator have the same values of mergeKeys", "name parameters in mergeKeys that differ")

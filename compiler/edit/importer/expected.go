@@ -70,10 +70,7 @@ func (w *work) expect(ctx context.Context, charts *render.Charts, kinds *validat
 	if c.Render != nil {
 		renderWithProgram(ctx, c, seen)
 	}
-	var objs []fleet.Object
-	for _, r := range c.Releases {
-		objs = append(objs, r.expected.objects...)
-	}
+	objs := slices.Concat(diag.Each(c.Releases, func(r *Release) []fleet.Object { return r.expected.objects })...)
 	kinds.Namespaces(fc, objs)
 	for _, r := range c.Releases {
 		n := len(r.expected.objects)

@@ -225,9 +225,5 @@ func (e *environmentRun) setOne(d *helmfileRelease, values map[string]any, conte
 
 // textsOf returns the elements of a list as texts.
 func textsOf(list []any) []string {
-	out := make([]string, len(list))
-	for i, v := range list {
-		out[i] = fmt.Sprint(v)
-	}
-	return out
+	return diag.Each(list, func(v any) string { return fmt.Sprint(v) })
 }

@@ -189,11 +189,7 @@ func (n *Node) decoded(native bool) any {
 		}
 		return m
 	case n.IsList:
-		l := make([]any, len(n.List))
-		for i, e := range n.List {
-			l[i] = e.decoded(native)
-		}
-		return l
+		return diag.Each(n.List, func(e *Node) any { return e.decoded(native) })
 	}
 	num, ok := n.Scalar.(json.Number)
 	if !ok {

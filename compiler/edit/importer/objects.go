@@ -25,11 +25,7 @@ func (r *Release) SetRendered(objs []fleet.Object) {
 
 // renderedNodes returns the nodes of objects that another program renders.
 func renderedNodes(objs []fleet.Object) []*Node {
-	nodes := make([]*Node, len(objs))
-	for i, o := range objs {
-		nodes[i] = nodeOf(o.Object, nil)
-	}
-	return nodes
+	return diag.Each(objs, func(o fleet.Object) *Node { return nodeOf(o.Object, nil) })
 }
 
 // yamlReason says why a YAML document is not valid.

@@ -22,10 +22,7 @@ import (
 // objects. again reports whether waivers or other lines were added, so that the layers
 // must be written again.
 func (w *work) prove(ctx context.Context) (report *Report, again bool, err error) {
-	var ids []string
-	for _, c := range w.model.Clusters {
-		ids = append(ids, c.ID)
-	}
+	ids := diag.Each(w.model.Clusters, func(c *Cluster) string { return c.ID })
 	comp := w.compiler(w.stage)
 	f, err := comp.Load(ctx, ids...)
 	if ctx.Err() != nil {

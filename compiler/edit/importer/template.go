@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"text/template"
 
 	"github.com/Masterminds/sprig/v3"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
@@ -45,18 +47,10 @@ func templateFunctions() template.FuncMap {
 		}
 	}
 	out["keys"] = func(maps ...map[string]any) []string {
-		var keys []string
-		for _, m := range maps {
-			keys = append(keys, sortedKeys(m)...)
-		}
-		return keys
+		return slices.Concat(diag.Each(maps, sortedKeys)...)
 	}
 	out["values"] = func(m map[string]any) []any {
-		values := []any{}
-		for _, key := range sortedKeys(m) {
-			values = append(values, m[key])
-		}
-		return values
+		return diag.Each(sortedKeys(m), func(key string) any { return m[key] })
 	}
 	return out
 }

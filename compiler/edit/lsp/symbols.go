@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"cuelang.org/go/cue/ast"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // documentSymbol is a field of a document with the fields below it.
@@ -75,11 +77,7 @@ func topFields(decls []ast.Decl) []*ast.Field {
 
 // symbols returns the symbols of declarations.
 func (c *cursor) symbols(decls []ast.Decl, depth int) []documentSymbol {
-	var out []documentSymbol
-	for _, f := range topFields(decls) {
-		out = append(out, c.symbol(f, depth))
-	}
-	return out
+	return diag.Each(topFields(decls), func(f *ast.Field) documentSymbol { return c.symbol(f, depth) })
 }
 
 // symbol returns the symbol of a field.
