@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/objects"
 	"github.com/fleetc/fleetc/compiler/stage/render"
@@ -93,10 +94,7 @@ func (p *Origin) ofChart() *Subject {
 	return &Subject{
 		Object: object, Values: p.Probe.Values(),
 		Render: func(changes ...Change) (map[string]any, error) {
-			others := make([]render.Override, len(changes))
-			for i, c := range changes {
-				others[i] = render.Override(c)
-			}
+			others := diag.Each(changes, func(c Change) render.Override { return render.Override(c) })
 			o, err := p.Probe.Render(others...)
 			if err != nil {
 				return nil, err

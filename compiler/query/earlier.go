@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/git"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
@@ -118,11 +119,7 @@ func (f *committedState) affected(ctx context.Context, now *compiler.Compiler, s
 		return nil, now.Evaluate(ctx, load.PatternsOf(selected, f.clusters)).Faults
 	}
 	report, err := incremental.Affected(ctx, now, &f.compiler, selected...)
-	var ids []string
-	for _, a := range report.Affected {
-		ids = append(ids, a.ID)
-	}
-	return ids, err
+	return diag.Each(report.Affected, func(a incremental.AffectedCluster) string { return a.ID }), err
 }
 
 func (f *committedState) load(ctx context.Context, ids []string, now *compiler.Fleet) error {

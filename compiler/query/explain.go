@@ -237,9 +237,5 @@ func (x *Explainer) Next(ctx context.Context, text string) []string {
 		keys, _ := keysOf(t)(field[valuesDepth:])
 		names = append(names, keys...)
 	}
-	var out []string
-	for _, name := range diag.Distinct(names) {
-		out = append(out, begin+fleet.FieldText([]string{name}))
-	}
-	return out
+	return diag.Each(diag.Distinct(names), func(name string) string { return begin + fleet.FieldText([]string{name}) })
 }

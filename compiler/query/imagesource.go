@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/origin"
 )
@@ -210,11 +211,7 @@ func partsIn(values map[string]any, image string) [][]string {
 		}
 	})
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(a.at, b.at) })
-	out := make([][]string, len(parts))
-	for i, p := range parts {
-		out[i] = p.path
-	}
-	return out
+	return diag.Each(parts, func(p part) []string { return p.path })
 }
 
 // partOf returns the part of an image that a text is.

@@ -22,11 +22,7 @@ type fieldPath []step
 
 // keys returns the path as keys and indexes.
 func (p fieldPath) keys() []string {
-	var out []string
-	for _, s := range p {
-		out = append(out, s.at)
-	}
-	return out
+	return diag.Each(p, func(s step) string { return s.at })
 }
 
 // lookup returns the field in an object, nil if it does not exist.

@@ -106,11 +106,7 @@ func listed(texts []string) string { return diag.JoinFirst(texts, maxListed) }
 
 // idsOf returns the sorted IDs of objects.
 func idsOf(objs []fleet.Object) []string {
-	var out []string
-	for _, o := range objs {
-		out = append(out, o.ID())
-	}
-	return diag.Distinct(out)
+	return diag.Distinct(diag.Each(objs, fleet.Object.ID))
 }
 
 // kindOf returns the group and kind of an object.

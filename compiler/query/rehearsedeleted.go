@@ -215,11 +215,8 @@ func matchesOf(objs []fleet.Object, matches func(fleet.Object) bool) []int {
 
 // component returns the labels that name an object's part of its application.
 func component(o fleet.Object) string {
-	var parts []string
-	for _, key := range []string{"app.kubernetes.io/name", "app.kubernetes.io/component", "app", "component"} {
-		parts = append(parts, o.GetLabels()[key])
-	}
-	return strings.Trim(strings.Join(parts, " "), " ")
+	keys := []string{"app.kubernetes.io/name", "app.kubernetes.io/component", "app", "component"}
+	return strings.Trim(strings.Join(diag.Each(keys, func(key string) string { return o.GetLabels()[key] }), " "), " ")
 }
 
 func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

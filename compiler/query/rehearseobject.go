@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/query/diff"
@@ -80,11 +81,7 @@ func servedKinds(s RehearsalSide) map[schema.GroupVersionKind]bool {
 
 // servedBy returns the kinds that the CRDs among objects serve.
 func servedBy(objs []fleet.Object) []schema.GroupVersionKind {
-	var out []schema.GroupVersionKind
-	for _, o := range objs {
-		out = append(out, fleet.ServedKinds(o.Unstructured)...)
-	}
-	return out
+	return slices.Concat(diag.Each(objs, func(o fleet.Object) []schema.GroupVersionKind { return fleet.ServedKinds(o.Unstructured) })...)
 }
 
 // immutable finds immutable fields that change.

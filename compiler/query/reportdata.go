@@ -241,11 +241,7 @@ func (d *pageData) set(ids []string) int {
 
 // environments returns the names of the environments, sorted.
 func (r *Report) environments() []string {
-	out := []string{}
-	for _, c := range r.Clusters {
-		out = append(out, c.Environment)
-	}
-	return diag.Distinct(out)
+	return diag.Distinct(diag.Each(r.Clusters, func(c ReportCluster) string { return c.Environment }))
 }
 
 // layerTitle returns the name of a layer in a directory.

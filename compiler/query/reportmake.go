@@ -98,10 +98,7 @@ func newMaker(f *compiler.Fleet, links linker) *maker {
 		byName[name].clusters = append(byName[name].clusters, i)
 	}
 	for _, e := range m.environments {
-		var clusters []*fleet.Cluster
-		for _, i := range e.clusters {
-			clusters = append(clusters, f.Clusters[i])
-		}
+		clusters := diag.Each(e.clusters, func(i int) *fleet.Cluster { return f.Clusters[i] })
 		e.comparer = newComparer(f, clusters, nil)
 	}
 	return m

@@ -3,6 +3,8 @@ package diff
 import (
 	"maps"
 	"slices"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // maxWork limits the work to align the lists of one object, in steps of a few
@@ -127,9 +129,5 @@ func (d *differ) keyed(at *step, before, after []any, olds, news []string) {
 
 // List returns texts as a list in decoded JSON.
 func List(texts []string) []any {
-	out := make([]any, len(texts))
-	for i, s := range texts {
-		out[i] = s
-	}
-	return out
+	return diag.Each(texts, func(s string) any { return s })
 }

@@ -5,7 +5,10 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // WriteGitHub writes the result for the log of a GitHub Actions step: the
@@ -25,20 +28,14 @@ func WriteGitHub(w io.Writer, r Result, s Style) error {
 		fmt.Fprintln(out, "::notice title=fleetc diff::"+escapeCommand(r.String()))
 	}
 	if r.Rehearsed {
-		var lines []string
-		for _, l := range findingLines(r.Findings) {
-			lines = append(lines, paint(l.mark, l.text))
-		}
+		lines := diag.Each(findingLines(r.Findings), func(l line) string { return paint(l.mark, l.text) })
 		fmt.Fprintln(out, "::notice title="+beforeYouMerge+"::"+escapeCommand(countFindings(r.Findings)))
 		section(out, beforeYouMerge, lines)
 	}
 	section(out, "whole clusters", s.painted(r.clusterLines()))
 	groups, rest := s.visibleGroups(r)
 	for _, g := range groups {
-		var lines []string
-		for _, c := range g.Changes {
-			lines = append(lines, s.text(c, paint)...)
-		}
+		lines := slices.Concat(diag.Each(g.Changes, func(c Change) []string { return s.text(c, paint) })...)
 		section(out, g.title(r.Summary.Of, clusterName), append(lines, s.painted(g.folded.lines())...))
 	}
 	section(out, "version labels and checksums", s.painted(rest.lines()))

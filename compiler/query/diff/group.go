@@ -200,11 +200,7 @@ func (g *Grouper) Result() Result {
 	}
 	sets := map[string]*clusterSet{}
 	for _, u := range g.units {
-		in := make([]int, len(u.clusters))
-		for i, place := range u.clusters {
-			in[i] = ranks[place]
-		}
-		in = diag.Distinct(in)
+		in := diag.Distinct(diag.Each(u.clusters, func(place int) int { return ranks[place] }))
 		key := make([]byte, 0, 4*len(in))
 		for _, rank := range in {
 			key = binary.BigEndian.AppendUint32(key, uint32(rank))

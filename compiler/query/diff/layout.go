@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A Style selects how much is written and how. The zero value is ready for
@@ -169,11 +171,7 @@ func reorderedLines(path string, f FieldChange, apart bool) []line {
 
 func joinTexts(v any) string {
 	l, _ := v.([]any)
-	texts := make([]string, len(l))
-	for i, e := range l {
-		texts[i] = fmt.Sprint(e)
-	}
-	return strings.Join(texts, ", ")
+	return strings.Join(diag.Each(l, func(e any) string { return fmt.Sprint(e) }), ", ")
 }
 
 // whole returns the lines of a value that exists on one side.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -81,11 +82,7 @@ func (m masker) field(v any, field []string) any {
 		out[field[0]] = m.field(e, field[1:])
 		return out
 	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = m.field(e, field[1:])
-		}
-		return out
+		return diag.Each(v, func(e any) any { return m.field(e, field[1:]) })
 	}
 	return m.secret(v, false)
 }
@@ -131,11 +128,7 @@ func (m masker) value(v any, isSecret bool) any {
 		if v == nil {
 			return nil
 		}
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = m.value(e, isSecret)
-		}
-		return out
+		return diag.Each(v, func(e any) any { return m.value(e, isSecret) })
 	}
 	return v
 }

@@ -131,11 +131,7 @@ func Colours() []string { return append(slices.Sorted(maps.Values(colours)), noC
 // painted returns lines with their marks in front, in their colours.
 func (s Style) painted(lines []line) []string {
 	paint := s.painter()
-	var out []string
-	for _, l := range lines {
-		out = append(out, paint(l.mark, l.gutter()))
-	}
-	return out
+	return diag.Each(lines, func(l line) string { return paint(l.mark, l.gutter()) })
 }
 
 // painter returns a function that colours a text by its mark.
