@@ -115,10 +115,7 @@ func (f *Fleet) EvaluateJsonnet(ctx context.Context, c *fleet.Cluster, r *fleet.
 func (f *Fleet) helmTemplate(ctx context.Context, c *fleet.Cluster, r *fleet.Release, call source.HelmCall, apis []string) ([]fleet.Object, error) {
 	i := slices.IndexFunc(f.packages, func(p load.Package) bool { return p.Name == call.Chart })
 	if i < 0 {
-		var names []string
-		for _, p := range f.packages {
-			names = append(names, p.Name)
-		}
+		names := diag.Each(f.packages, func(p load.Package) string { return p.Name })
 		hint := "run fleetc chart add, which pins it"
 		if len(names) > 0 {
 			hint = diag.OneOf(call.Chart, names)

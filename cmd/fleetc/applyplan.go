@@ -36,11 +36,7 @@ type planFile struct {
 
 // clusters returns the IDs of the clusters in the plan.
 func (p *planFile) clusters() []string {
-	var ids []string
-	for _, f := range p.Clusters {
-		ids = append(ids, f.Cluster)
-	}
-	return ids
+	return diag.Each(p.Clusters, func(f apply.SavedPlan) string { return f.Cluster })
 }
 
 // of returns the plan of a cluster.

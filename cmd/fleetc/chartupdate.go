@@ -119,10 +119,7 @@ func packageArgs(o *options) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		packages, _ := edit.Packages(o.compiler())
-		var names []string
-		for _, p := range packages {
-			names = append(names, p.Name+"\t"+p.Pins[0].Ref.String())
-		}
+		names := diag.Each(packages, func(p load.Package) string { return p.Name + "\t" + p.Pins[0].Ref.String() })
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }

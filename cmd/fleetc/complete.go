@@ -59,22 +59,14 @@ func fleetValues(o *options, of func(*fleet.Fleet) []string) cobra.CompletionFun
 // clusterValues completes values of the fleet's clusters.
 func clusterValues(o *options, of func(listedCluster) []string) cobra.CompletionFunc {
 	return fleetValues(o, func(f *fleet.Fleet) []string {
-		var out []string
-		for _, c := range listClusters(f) {
-			out = append(out, of(c)...)
-		}
-		return slices.DeleteFunc(diag.Distinct(out), unfit)
+		return slices.DeleteFunc(diag.Distinct(slices.Concat(diag.Each(listClusters(f), of)...)), unfit)
 	})
 }
 
 // releaseArgs completes names of releases.
 func releaseArgs(o *options) cobra.CompletionFunc {
 	return clusterValues(o, func(c listedCluster) []string {
-		var names []string
-		for _, r := range c.Releases {
-			names = append(names, r.Name)
-		}
-		return names
+		return diag.Each(c.Releases, func(r listedRelease) string { return r.Name })
 	})
 }
 

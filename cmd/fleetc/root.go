@@ -173,10 +173,7 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var names []string
-	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
-	}
+	names := diag.Each(cmd.Commands(), (*cobra.Command).Name)
 	hint := cmp.Or(diag.DidYouMean(args[0], names), "run "+cmd.CommandPath()+" --help")
 	if code, ok := diag.ParseCode(args[0]); ok {
 		hint = "run fleetc help " + string(code)
@@ -242,10 +239,7 @@ func clusterArgs(o *options) cobra.CompletionFunc {
 			}
 		}
 		all, _ := o.compiler().ClusterIDs()
-		out := make([]string, len(all))
-		for i, id := range all {
-			out[i] = id + names[id]
-		}
+		out := diag.Each(all, func(id string) string { return id + names[id] })
 		return slices.DeleteFunc(out, unfit), cobra.ShellCompDirectiveNoFileComp
 	}
 }

@@ -111,10 +111,7 @@ func secretArgs(o *options) cobra.CompletionFunc {
 			return clusterArgs(o)(cmd, args, text)
 		}
 		all, _ := query.Secrets(cmd.Context(), o.compiler(), false)
-		var names []string
-		for _, s := range all {
-			names = append(names, s.Name)
-		}
+		names := diag.Each(all, func(s query.SecretUse) string { return s.Name })
 		return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 	}
 }

@@ -134,10 +134,7 @@ func orphanNotes(c *deliver.Status) []string {
 	if c.Orphans == nil {
 		return nil
 	}
-	var lines []string
-	for _, id := range c.Orphans {
-		lines = append(lines, "orphan "+id)
-	}
+	lines := diag.Each(c.Orphans, func(id string) string { return "orphan " + id })
 	switch n := len(c.Orphans); {
 	case n == 0 && len(c.Unread) > 0:
 		lines = append(lines, "has no orphans of the kinds that can be listed")
