@@ -51,19 +51,6 @@ type UpToDate struct {
 	clusters     []*fleet.Cluster  // the clusters that are up to date, with the stored fields only
 }
 
-// storedCluster is a cluster with the sources of its releases, and the fields for checks of
-// clusters against each other. Its releases are stored in a short form, because an unchanged
-// export reads those of all clusters.
-type storedCluster struct {
-	*fleet.Cluster
-	Releases []storedRelease
-}
-
-type storedRelease struct {
-	Name, Jsonnet, Kustomize, Manifests string
-	Chart                               fleet.ChartRef
-}
-
 // storedOutcome is the stored outcome of a task for a cluster.
 type storedOutcome struct {
 	Text   string           `json:"text"`
@@ -143,11 +130,9 @@ func (s *UpToDate) find(ctx context.Context) {
 // outcome returns the stored outcome for the current inputs of a cluster, and the cluster
 // with the fields that are stored.
 func (s *UpToDate) outcome(ctx context.Context, id string) (c *fleet.Cluster, outcome storedOutcome, ok bool) {
-	var record storedCluster
-	if !s.results.Cache.GetJSON(s.layerKeys[id], &record) || record.Cluster == nil {
+	if !s.results.Cache.GetJSON(s.layerKeys[id], &c) || c == nil {
 		return nil, outcome, false
 	}
-	c = record.cluster()
 	all, err := s.allInputs(ctx, c)
 	if err != nil || !s.results.Cache.GetJSON(s.keyOf("outcome", id, all), &outcome) || !outcome.holdsOn(s.compiler.Date) {
 		return nil, outcome, false
@@ -217,12 +202,13 @@ func (s *UpToDate) keyOf(kind, id string, inputs Inputs) string {
 	return s.results.KeyOf(kind, hex.EncodeToString(w.Sum(nil)))
 }
 
-// stored returns a cluster with the fields that are stored.
-func stored(c *fleet.Cluster) storedCluster {
-	out := storedCluster{Cluster: &fleet.Cluster{
+// stored returns a cluster with the fields that are stored: the sources of its releases, and
+// the fields for checks of clusters against each other.
+func stored(c *fleet.Cluster) *fleet.Cluster {
+	out := &fleet.Cluster{
 		ID: c.ID, CRDs: c.CRDs, Environment: c.Environment, Labels: c.Labels, Selectors: c.Selectors, Defaults: c.Defaults, Checks: c.Checks, Rollout: c.Rollout,
 		KubeContext: c.KubeContext, UID: c.UID, Pos: c.Pos, ContextPos: c.ContextPos,
-	}}
+	}
 	files := map[string]bool{}
 	for _, s := range c.Secrets {
 		if s.SOPS != "" && !files[s.SOPS] {
@@ -231,17 +217,9 @@ func stored(c *fleet.Cluster) storedCluster {
 		}
 	}
 	for _, r := range c.Releases {
-		out.Releases = append(out.Releases, storedRelease{r.Name, r.Jsonnet, r.Kustomize, r.Manifests, r.Chart})
+		out.Releases = append(out.Releases, &fleet.Release{Name: r.Name, Chart: r.Chart, Jsonnet: r.Jsonnet, Kustomize: r.Kustomize, Manifests: r.Manifests})
 	}
 	return out
-}
-
-// cluster returns the cluster with the stored fields only.
-func (s storedCluster) cluster() *fleet.Cluster {
-	for _, r := range s.Releases {
-		s.Cluster.Releases = append(s.Cluster.Releases, &fleet.Release{Name: r.Name, Chart: r.Chart, Jsonnet: r.Jsonnet, Kustomize: r.Kustomize, Manifests: r.Manifests})
-	}
-	return s.Cluster
 }
 
 // firstEnd returns the first day, from the given date on, on which a waiver of the

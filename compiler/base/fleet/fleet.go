@@ -110,38 +110,39 @@ type API struct {
 	Namespaced bool
 }
 
-// A Release is an installation of a chart or other source in a cluster.
+// A Release is an installation of a chart or other source in a cluster. Caches store it
+// without the fields that are zero.
 type Release struct {
-	Name          string
-	Namespace     string        // default namespace of its objects
-	Stage         string        // one of the cluster's stages
-	Depends       []string      // names of releases that are applied before it, sorted; each is in its stage or an earlier one
-	DependsPos    []diag.Pos    // positions of Depends
-	Level         int           // one more than the highest level of its dependencies in its stage; 0 without any
-	Delivery      Delivery      // how the release is delivered
-	Chart         ChartRef      // zero for another source
-	Jsonnet       string        // file, relative to the root, slash-separated; empty for another source
-	Kustomize     string        // directory of a kustomization, likewise
-	Manifests     string        // file or directory of manifests, likewise
-	Objects       []*Tree       // objects written in CUE, sorted by key or in list order
-	Keys          []string      // keys of Objects; nil for a list
-	Values        *Tree         // merged and unified values, a map; never nil
-	Open          []Waiver      // values whose chart types are wrong, sorted by path
-	Typed         bool          // whether every value must have a type
-	Patches       []Patch       // sorted by name
-	Ownership     []Ownership   // owners of its objects' fields, sorted by name
-	Ignore        []IgnoreRule  // fields of its objects that comparisons ignore, sorted by name
-	DriftIgnore   []IgnoreRule  // fields and objects that do not count as drift, sorted by name
-	Replace       []Replace     // kinds whose objects may be recreated, in list order
-	DuplicateKeys Waiver        // lets maps of its objects have keys twice
-	Random        []RandomField // nondeterministic fields of the chart, sorted by object and field
-	Actions       []Action      // before and after its apply, sorted by name
-	Health        []HealthRule  // readiness rules that precede those of the cluster; sorted by name
-	SecretsIn     []Waiver      // objects beside Secrets that may hold secret values, as Kind/name; sorted
-	Plaintext     []Waiver      // Secrets that may be exported in plain text, as Secret/name; sorted
-	Tests         bool          // whether Helm's test hooks are rendered
-	Pos           diag.Pos      // position of the release
-	SourcePos     diag.Pos      // position of its source: the chart's pin, the file or the directory
+	Name          string        `json:",omitzero"`
+	Namespace     string        `json:",omitzero"` // default namespace of its objects
+	Stage         string        `json:",omitzero"` // one of the cluster's stages
+	Depends       []string      `json:",omitzero"` // names of releases that are applied before it, sorted; each is in its stage or an earlier one
+	DependsPos    []diag.Pos    `json:",omitzero"` // positions of Depends
+	Level         int           `json:",omitzero"` // one more than the highest level of its dependencies in its stage; 0 without any
+	Delivery      Delivery      `json:",omitzero"` // how the release is delivered
+	Chart         ChartRef      `json:",omitzero"` // zero for another source
+	Jsonnet       string        `json:",omitzero"` // file, relative to the root, slash-separated; empty for another source
+	Kustomize     string        `json:",omitzero"` // directory of a kustomization, likewise
+	Manifests     string        `json:",omitzero"` // file or directory of manifests, likewise
+	Objects       []*Tree       `json:",omitzero"` // objects written in CUE, sorted by key or in list order
+	Keys          []string      `json:",omitzero"` // keys of Objects; nil for a list
+	Values        *Tree         `json:",omitzero"` // merged and unified values, a map; never nil
+	Open          []Waiver      `json:",omitzero"` // values whose chart types are wrong, sorted by path
+	Typed         bool          `json:",omitzero"` // whether every value must have a type
+	Patches       []Patch       `json:",omitzero"` // sorted by name
+	Ownership     []Ownership   `json:",omitzero"` // owners of its objects' fields, sorted by name
+	Ignore        []IgnoreRule  `json:",omitzero"` // fields of its objects that comparisons ignore, sorted by name
+	DriftIgnore   []IgnoreRule  `json:",omitzero"` // fields and objects that do not count as drift, sorted by name
+	Replace       []Replace     `json:",omitzero"` // kinds whose objects may be recreated, in list order
+	DuplicateKeys Waiver        `json:",omitzero"` // lets maps of its objects have keys twice
+	Random        []RandomField `json:",omitzero"` // nondeterministic fields of the chart, sorted by object and field
+	Actions       []Action      `json:",omitzero"` // before and after its apply, sorted by name
+	Health        []HealthRule  `json:",omitzero"` // readiness rules that precede those of the cluster; sorted by name
+	SecretsIn     []Waiver      `json:",omitzero"` // objects beside Secrets that may hold secret values, as Kind/name; sorted
+	Plaintext     []Waiver      `json:",omitzero"` // Secrets that may be exported in plain text, as Secret/name; sorted
+	Tests         bool          `json:",omitzero"` // whether Helm's test hooks are rendered
+	Pos           diag.Pos      `json:",omitzero"` // position of the release
+	SourcePos     diag.Pos      `json:",omitzero"` // position of its source: the chart's pin, the file or the directory
 }
 
 // A Delivery is the way in which a release is applied.
