@@ -165,3 +165,41 @@ webhooks:
 	p.fleetc("drift").exits(p, 1).says(p, "NetworkPolicy.networking.k8s.io app/app", "Deployment.apps app/zeros", "automountServiceAccountToken: true in the cluster, false in the fleet", "^2 objects drifted")
 	p.fleetc("diff", "--live").exits(p, 1).says(p, "automountServiceAccountToken: true -> false")
 }
+
+// A value that only templates in the cluster read changes the bundle, and so waits for the
+// approval of its wave.
+func TestHelmWaits(t *testing.T) {
+	p := newHelm(t)
+	p.write("charts/app/values.yaml", readFile(p, "charts/app/values.yaml")+"mode: slow\n")
+	p.write("charts/app/templates/live.yaml", `apiVersion: v1
+kind: ConfigMap
+metadata: {name: live}
+data: {mode: {{ if lookup "v1" "Namespace" "" "kube-system" }}{{ .Values.mode }}{{ else }}none{{ end }}}
+`)
+	p.write("environments/rollout.cue", `package fleet
+
+import "github.com/fleetc/fleetc/schema"
+
+rollout: schema.#Rollout & {waves: [{name: "all", others: true, approve: "ask ann"}]}
+`)
+	p.fleetc("apply", "--yes", "--no-rollout").ok(p)
+	p.fleetc("rollout", "status").ok(p)
+	p.edit("environments/app.cue", `colour: "blue"`, `{colour: "blue", mode: "fast"}`)
+	p.fleetc("status").exits(p, 1).says(p, `^dev/one +behind`)
+	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^wave all waits \(dev/one\): it needs an approval: ask ann`)
+	mode := func() string {
+		return p.kubectl("one", "-n", "app", "get", "configmap", "live", "-o", "jsonpath={.data.mode}")
+	}
+	if got := mode(); got != "slow" {
+		t.Errorf("without the approval, the mode is %s", got)
+	}
+	p.fleetc("rollout", "approve", "all", "--bundle", p.waveStatus("all").Bundle).ok(p)
+	p.fleetc("apply", "--yes").ok(p)
+	if got := mode(); got != "fast" {
+		t.Errorf("after the approval, the mode is %s", got)
+	}
+	p.fleetc("rollback", "dev/one", "--yes").ok(p)
+	if got := mode(); got != "slow" {
+		t.Errorf("after the rollback, the mode is %s", got)
+	}
+}

@@ -368,7 +368,7 @@ type Bundle struct {
 	Objects []Object
 	YAML    []Text // the canonical text of each object, in the same order
 	Sums    []Sum  // digests of the texts; may be nil, see [Bundle.Sum]
-	Digest  string // sha256:hex of stages, levels, releases and texts: the version of the cluster
+	Digest  string // sha256:hex of stages, levels, releases, texts and inputs of Helm's releases: the version of the cluster
 	Charts  []Pin  // charts of releases, sorted by release
 
 	// Hooks run when a release is deleted, rolled back or tested. They are not

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -84,8 +85,38 @@ func (a *Assembler) Assemble(c *fleet.Cluster, objs []fleet.Object, pins []fleet
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
+	if err := addHelmInputs(sum, b); err != nil {
+		return nil, err
+	}
 	b.Digest = fleet.Sum(sum.Sum(nil)).String()
 	return b, nil
+}
+
+// helmInputs are the chart and the values of a release that Helm delivers. Helm renders
+// them again, in the cluster, where templates may print what they do not print here.
+type helmInputs struct {
+	Release, Namespace, Stage string
+	Level                     int
+	Chart                     string // digest
+	Values                    any
+}
+
+// addHelmInputs hashes the inputs of the releases that Helm delivers. Each is one line of
+// JSON, a map, while the header of an object is a list.
+func addHelmInputs(sum io.Writer, b *fleet.Bundle) error {
+	charts := map[string]string{}
+	for _, p := range b.Charts {
+		charts[p.Release] = p.Chart.Digest
+	}
+	for _, r := range b.Cluster.Releases {
+		if r.Delivery != fleet.ByHelm {
+			continue
+		}
+		if err := json.NewEncoder(sum).Encode(helmInputs{r.Name, r.Namespace, r.Stage, r.Level, charts[r.Name], r.Values.Value()}); err != nil {
+			return fmt.Errorf("encode the values of release %s: %w", r.Name, err)
+		}
+	}
+	return nil
 }
 
 // markColumn is the column for the lines of a cluster ID in a block scalar.

@@ -180,6 +180,31 @@ func TestDigest(t *testing.T) {
 	digest("one object", cluster, objs)
 	objs[0].Release = &fleet.Release{Name: "zz-crds", Stage: "crds", Level: 1}
 	digest("one object of another level", cluster, objs)
+	byHelm := func(name, colour string) *fleet.Cluster {
+		values := fleet.Map(map[string]*fleet.Tree{"colour": {Scalar: colour}})
+		return &fleet.Cluster{Stages: cluster.Stages, Releases: []*fleet.Release{{Name: name, Stage: "apps", Delivery: fleet.ByHelm, Values: values}}}
+	}
+	digest("a release that Helm delivers", byHelm("app", "red"), ordered())
+	digest("another value of it", byHelm("app", "blue"), ordered())
+	digest("another name of it", byHelm("api", "blue"), ordered())
+}
+
+// The digest covers the chart of a release that Helm delivers, and not that of others.
+func TestDigestChart(t *testing.T) {
+	digest := func(by fleet.Delivery, chart string) string {
+		c := &fleet.Cluster{Stages: cluster.Stages, Releases: []*fleet.Release{{Name: "web", Stage: "apps", Delivery: by, Values: fleet.Map(nil)}}}
+		b, err := assemble(c, ordered(), []fleet.Pin{{Release: "web", Chart: fleet.ChartRef{Digest: chart}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.Digest
+	}
+	if digest(fleet.ByHelm, "sha256:1") == digest(fleet.ByHelm, "sha256:2") {
+		t.Error("two charts that Helm delivers give one digest")
+	}
+	if digest(fleet.ByManifests, "sha256:1") != digest(fleet.ByManifests, "sha256:2") {
+		t.Error("two charts with the same objects give two digests")
+	}
 }
 
 // The levels of a stage follow each other, independent of kinds.
