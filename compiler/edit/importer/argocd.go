@@ -98,7 +98,7 @@ func (r *argoReader) walk() error {
 		before := len(r.docs)
 		docs, invalid := readDocuments(r.Dir, file, data)
 		for _, d := range docs {
-			if (d.Kind == application || d.Kind == applicationSet) && strings.HasPrefix(scalar(childNode(d.Node, "apiVersion")), group+"/") {
+			if isArgo(scalar(childNode(d.Node, "apiVersion")), d.Kind) {
 				r.docs = append(r.docs, d)
 			}
 			if r.opts.Secrets == nil {
@@ -114,6 +114,11 @@ func (r *argoReader) walk() error {
 		}
 		return nil
 	})
+}
+
+// isArgo reports whether an object is an Application or ApplicationSet.
+func isArgo(apiVersion, kind string) bool {
+	return strings.HasPrefix(apiVersion, group+"/") && (kind == application || kind == applicationSet)
 }
 
 func isYAML(file string) bool {

@@ -96,12 +96,12 @@ func (r *argoReader) nested(a *app) error {
 			return err
 		}
 		for _, o := range made.Objects {
-			switch {
-			case o.GroupVersionKind().Group != group:
+			switch kind := o.GetKind(); {
+			case !isArgo(o.GetAPIVersion(), kind):
 				r.note(a, s.at("path"), "the chart also creates "+o.ID()+": write it as a release")
-			case o.GetKind() == application:
+			case kind == application:
 				r.apps = append(r.apps, &app{content: plainNumbers(o.Object), doc: a.doc, depth: a.depth + 1, prefix: a.prefix})
-			case o.GetKind() == applicationSet:
+			default:
 				before := len(r.apps)
 				if err := r.expand(a.doc, plainNumbers(o.Object)); err != nil {
 					r.leaveOut(a.doc, applicationSet, o.GetName(), err)

@@ -89,10 +89,10 @@ func imageOf(text string) map[string]any {
 	return out
 }
 
-// setObjects sets the objects of a release. Objects of Argo CD do not exist in the fleet:
-// their documents are imported themselves.
+// setObjects sets the objects of a release. Applications and ApplicationSets do not exist in
+// the fleet: their documents are imported themselves.
 func (r *argoReader) setObjects(out *Release, nodes []*Node) {
-	out.SetObjects(slices.DeleteFunc(nodes, func(o *Node) bool { return strings.HasPrefix(o.Text("apiVersion"), group+"/") }))
+	out.SetObjects(slices.DeleteFunc(nodes, func(o *Node) bool { return isArgo(o.Text("apiVersion"), o.Text("kind")) }))
 }
 
 // manifests adds the objects of files of manifests.
