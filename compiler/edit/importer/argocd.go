@@ -3,6 +3,7 @@ package importer
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"maps"
@@ -138,7 +139,11 @@ func (r *argoReader) applications() error {
 	for _, d := range r.docs {
 		r.model.Documents++
 		var content map[string]any
-		if err := d.Node.Decode(&content); err != nil {
+		data, err := jsonOf(d.Node)
+		if err == nil {
+			err = json.Unmarshal(data, &content)
+		}
+		if err != nil {
 			r.leaveOut(d, d.Kind, d.Name, &diag.Diag{
 				Code: diag.CodeImportInvalid, At: []diag.Pos{d.At()},
 				Msg:  "not a valid " + d.Kind + ": " + yamlReason(err),
@@ -146,7 +151,6 @@ func (r *argoReader) applications() error {
 			})
 			continue
 		}
-		content = plainNumbers(content)
 		if d.Kind == application {
 			r.apps = append(r.apps, &app{content: content, doc: d})
 		} else if err := r.expand(d, content); err != nil {

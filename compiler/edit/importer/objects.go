@@ -11,7 +11,6 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -36,21 +35,26 @@ func yamlReason(err error) string {
 	return diag.Visible(fleet.YAMLMessage(err), diag.MaxText)
 }
 
+// jsonOf returns the JSON that Kubernetes reads in YAML: no is false, and a date is a text.
+func jsonOf(n *yaml.Node) ([]byte, error) {
+	var v any
+	if err := n.Decode(&v); err != nil {
+		return nil, err // its lines are those of the file
+	}
+	text, err := yaml.Marshal(n)
+	if err != nil {
+		return nil, err
+	}
+	return fleet.YAMLToJSON(text)
+}
+
 // objectOf returns the object of a YAML document; nil for an empty one.
 func objectOf(document *yaml.Node) (*unstructured.Unstructured, error) {
-	var v any
 	if len(document.Content) == 0 {
 		return nil, nil
 	}
-	if err := document.Decode(&v); err != nil || v == nil {
-		return nil, err
-	}
-	text, err := yaml.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	data, err := kyaml.YAMLToJSON(text)
-	if err != nil {
+	data, err := jsonOf(document)
+	if err != nil || string(data) == "null" {
 		return nil, err
 	}
 	o := &unstructured.Unstructured{}
