@@ -127,7 +127,7 @@ func (w *work) writeManifests() error {
 		for _, v := range all {
 			dir := path.Join("manifests", release)
 			if len(all) > 1 {
-				dir = path.Join(dir, strings.ReplaceAll(v.cluster, "/", "-"))
+				dir = path.Join(dir, v.cluster) // no ID is inside of another
 			}
 			for _, r := range v.releases {
 				r.manifests = dir
