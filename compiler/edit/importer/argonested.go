@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
-	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -52,12 +50,16 @@ func (r *argoReader) makesApplications(dir string) bool {
 	if makes, ok := r.makes[dir]; ok {
 		return makes
 	}
+	r.makes[dir] = false
 	templates := path.Join(dir, "templates")
-	files, _ := os.ReadDir(filepath.Join(r.Work, filepath.FromSlash(templates)))
-	r.makes[dir] = slices.ContainsFunc(files, func(file fs.DirEntry) bool {
-		data, err := r.read(path.Join(templates, file.Name()))
-		return err == nil && bytes.Contains(data, []byte(group+"/")) && bytes.Contains(data, []byte("kind: "+application))
-	})
+	_ = walkBelow(filepath.Join(r.Work, filepath.FromSlash(templates)), func(name string, _ fs.DirEntry) error {
+		data, err := r.read(path.Join(templates, name))
+		if bytes.Contains(data, []byte(group+"/")) && bytes.Contains(data, []byte("kind: "+application)) {
+			r.makes[dir] = true
+			return fs.SkipAll
+		}
+		return err
+	}) // a directory that is missing makes nothing
 	return r.makes[dir]
 }
 
