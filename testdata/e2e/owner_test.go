@@ -128,3 +128,31 @@ func TestOwnedHelmParts(t *testing.T) {
 		t.Errorf("after the release is gone, there is:\n%s", got)
 	}
 }
+
+// The deletion hooks of a release do not run if nothing of it is deleted: all of its objects
+// move to another release, or to another fleet.
+func TestDeleteHooksOfMoved(t *testing.T) {
+	p := newWeb(t)
+	p.write("environments/hook.cue", deleteHook)
+	p.fleetc("apply", "--yes").ok(p)
+	for _, name := range []string{"web", "hook"} {
+		p.edit("environments/"+name+".cue", "releases: web:", "releases: renamed:")
+	}
+	p.fleetc("apply", "--yes").ok(p).says(p, "3 changed").lacks(p, "web/bye")
+	// The renamed release loses an object that stays, and one that is deleted.
+	p.edit("environments/web.cue", "releases: renamed:", "releases: again:")
+	p.edit("environments/hook.cue", "releases: renamed:", "releases: again:")
+	p.edit("environments/web.cue", `kind: "Secret", metadata: name: "web"`, `kind: "Secret", metadata: name: "new"`)
+	p.fleetc("apply", "--yes").ok(p).says(p, "runs hook Job.batch web/bye")
+
+	other := p.otherFleet("example.com/other")
+	other.edit(fleetFile, `stages: schema.#Stages & [{name: "default"}]`, `stages: schema.#Stages`)
+	for _, name := range []string{"web", "hook"} {
+		other.write("environments/"+name+".cue", readFile(p, "environments/"+name+".cue"))
+	}
+	other.fleetc("apply", "--yes", "--adopt").ok(p)
+	for _, name := range []string{"web", "hook"} {
+		p.write("environments/"+name+".cue", "package fleet\n\nstages: [{name: \"default\"}, {name: \"apps\"}]\n")
+	}
+	p.fleetc("apply", "--yes").ok(p).lacks(p, "runs hook")
+}

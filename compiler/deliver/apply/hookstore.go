@@ -103,17 +103,24 @@ func (p *planner) readHooks(ctx context.Context, release string) ([]*unstructure
 // deleteHooks returns the deletion hooks of releases that are removed as a whole.
 // They stay stored until the deletion is complete, and run again after an
 // interruption. They do not run when another tool now manages an object of the
-// release, which they might destroy.
+// release, which they might destroy, or when its objects moved to other releases and
+// none is deleted.
 func (p *planner) deleteHooks(ctx context.Context, removed []Item) ([]Item, error) {
 	stages := map[string]string{} // of removed releases
+	stays, moved, deleted := p.bundleIDs(), map[string]bool{}, map[string]bool{}
 	for _, e := range p.inventory.Objects {
 		if p.inScope(e.Stage, e.Release) {
+			id := e.id()
+			kept := slices.ContainsFunc(removed, func(it Item) bool { return it.ID == id && it.Action == Keep })
 			stages[e.Release] = e.Stage
+			moved[e.Release] = moved[e.Release] || stays[id]
+			deleted[e.Release] = deleted[e.Release] || !stays[id] && !kept
 		}
 	}
 	for _, r := range p.Bundle.Cluster.Releases {
 		delete(stages, r.Name)
 	}
+	maps.DeleteFunc(stages, func(release, _ string) bool { return moved[release] && !deleted[release] })
 	var out []Item
 	for _, release := range slices.Sorted(maps.Keys(stages)) {
 		hooks, err := p.readHooks(ctx, release)
