@@ -84,6 +84,36 @@ func TestPruneProtected(t *testing.T) {
 	}
 }
 
+// A prune keeps an object that got the annotation while the apply waited for health.
+func TestPruneKeptMeanwhile(t *testing.T) {
+	p := newWeb(t)
+	p.write("environments/kept.cue", `package fleet
+
+releases: kept: {
+	namespace: "kept"
+	stage:     "default"
+	objects: {
+		ns: {apiVersion: "v1", kind: "Namespace", metadata: name: "kept"}
+		one: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "one"}
+		two: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "two"}
+	}
+}
+`)
+	p.fleetc("apply", "--yes").ok(p)
+	p.write("environments/kept.cue", "package fleet\n")
+	p.edit("environments/web.cue", runs, stuck)
+	r := p.begin("apply", "--yes", "--timeout", "60s")
+	r.readUntil("waits for Deployment.apps web/web", 1)
+	p.kubectl("one", "-n", "kept", "annotate", "configmap", "one", "fleetc.dev/prune=never")
+	p.kubectl("one", "-n", "web", "patch", "deployment", "web", "-p", `{"spec":{"template":{"metadata":{"annotations":{"fleetc.test/stuck":null}}}}}`)
+	r.end().ok(p).says(p, `kept ConfigMap kept/one \(fleetc.dev/prune: never\)`, "1 pruned")
+	p.edit("environments/web.cue", stuck, runs)
+	p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "keeps ConfigMap kept/one: fleetc.dev/prune: never", "keeps Namespace kept: it contains ConfigMap kept/one")
+	if got := p.kubectl("one", "-n", "kept", "get", "configmaps", "-o", "name"); strings.Contains(got, "two") || !strings.Contains(got, "one") {
+		t.Errorf("there are %s", got)
+	}
+}
+
 const volumes = `package fleet
 
 releases: data: {

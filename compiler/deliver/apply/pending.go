@@ -81,7 +81,7 @@ func (r *runner) finishPrune(ctx context.Context, items []*Item) (all bool, err 
 	defer cancel()
 	removed := map[string]bool{}
 	defer func() { r.record.remove(removed) }()
-	items = slices.DeleteFunc(slices.Clone(items), func(it *Item) bool { return it.IsHelm() || it.Owner != "" })
+	items = slices.DeleteFunc(slices.Clone(items), func(it *Item) bool { return it.IsHelm() || it.Action == Keep })
 	var held []*Item
 	remains := map[*Item]*unstructured.Unstructured{}
 	err = doAll(ctx, items, func(ctx context.Context, it *Item) (*unstructured.Unstructured, error) {
@@ -160,12 +160,17 @@ func (e Entry) asPending() Entry {
 	return e
 }
 
-// addPending adds pending objects to an inventory that does not have them.
-func (r *runner) addPending(v *Inventory) {
+// addRemaining adds objects that the plan prunes, but that are pending or kept, to an
+// inventory that does not have them.
+func (r *runner) addRemaining(v *Inventory) {
 	recorded, known := v.entries(), r.record.entries()
 	for _, it := range r.plan.Items {
-		if _, ok := recorded[it.ID]; it.Action == Pending && !ok {
-			v.Objects = append(v.Objects, known[it.ID].asPending())
+		if _, ok := recorded[it.ID]; ok || it.Action != Pending && (it.Action != Keep || it.Owner != "") {
+			continue
+		}
+		if e, ok := known[it.ID]; ok {
+			e.Pending, e.Kept = it.Action == Pending, it.Action == Keep
+			v.Objects = append(v.Objects, e)
 		}
 	}
 }

@@ -267,37 +267,43 @@ func pruneBatch(items []*Item) int {
 	return n
 }
 
-// pruneOne deletes an object. If another tool has taken it since the plan, it keeps
-// the object and returns that tool.
-func (r *runner) pruneOne(ctx context.Context, it *Item) (owner string, err error) {
+// pruneOne deletes an object and returns whether it stays: another tool has taken it
+// since the plan, or an annotation keeps it now.
+func (r *runner) pruneOne(ctx context.Context, it *Item) (stays bool, err error) {
 	// This run may have changed the served versions of the CRD.
 	if it.ref, _, err = servedRef(ctx, r.Live, it.ref); err != nil {
-		return "", err
+		return false, err
 	}
 	current, err := r.Live.Object(ctx, it.ref)
 	if err != nil {
-		return "", err
+		return false, err
 	}
 	if current != nil && string(current.GetUID()) == it.uid {
+		it.Action, it.Reason = r.pruneOrKeep(it.kind(), current)
 		if owner := it.delivery.newOwner(current); owner != "" {
-			return owner, nil
+			it.leaveTo(owner)
+		}
+		if it.Action == Keep {
+			return true, nil
 		}
 	}
 	if err := r.checkCascade(ctx, it); err != nil {
-		return "", err
+		return false, err
 	}
 	if err := r.Live.Delete(ctx, it.ref, it.uid); err != nil && cluster.ReasonOf(err) != cluster.Moved {
-		return "", err
+		return false, err
 	}
-	return "", nil
+	return false, nil
 }
 
-// recordPruned records that an object was deleted, or is left to another tool.
-func (r *runner) recordPruned(it *Item, owner string) {
-	if owner != "" {
-		it.leaveTo(owner)
+// recordPruned records that an object was deleted, or stays. An object of another tool
+// leaves the inventory.
+func (r *runner) recordPruned(it *Item, stays bool) {
+	if stays {
 		r.report(Event{Stage: it.Stage, ID: it.ID, What: "keep", Text: it.Reason})
-		r.record.remove(map[string]bool{it.ID: true})
+		if it.Owner != "" {
+			r.record.remove(map[string]bool{it.ID: true})
+		}
 		return
 	}
 	r.report(Event{Stage: it.Stage, ID: it.ID, What: "prune"})

@@ -232,7 +232,7 @@ func (r *runner) recordEnd(ctx context.Context, failed error) error {
 				next.Objects[i].UID, next.Objects[i].Applied, next.Objects[i].Completed = e.UID, e.Applied, e.Completed
 			}
 		}
-		r.addPending(next)
+		r.addRemaining(next)
 		next.version, next.chunks = r.record.version, r.record.chunks
 		r.record = next
 		return r.recordSuccess(ctx)
