@@ -191,3 +191,28 @@ releases: gadget: {
 		t.Errorf("after the release is gone, helm has %q", got)
 	}
 }
+
+// A hook that neither runs nor ends, such as a ConfigMap, belongs to fleetc after the delivery
+// has changed, although Helm created it.
+func TestHelmSwitchHook(t *testing.T) {
+	p := newHelm(t)
+	p.write("charts/app/templates/script.yaml", `apiVersion: v1
+kind: ConfigMap
+metadata: {name: script, annotations: {helm.sh/hook: "pre-install,pre-upgrade"}}
+data: {colour: {{ .Values.colour | quote }}}
+`)
+	p.fleetc("apply", "--yes").ok(p)
+	p.edit("environments/app.cue", `delivery:  "helm"`, `delivery:  "manifests"`)
+	p.fleetc("apply", "--yes").ok(p)
+	for _, colours := range []string{"blue green", "green red"} {
+		from, to, _ := strings.Cut(colours, " ")
+		p.edit("environments/app.cue", `colour: "`+from+`"`, `colour: "`+to+`"`)
+		p.fleetc("apply", "--yes").ok(p).says(p, "runs hook ConfigMap app/script")
+		if got := p.kubectl("one", "-n", "app", "get", "configmap", "script", "-o", "jsonpath={.data.colour}"); got != to {
+			t.Errorf("the hook has the colour %s, not %s", got, to)
+		}
+	}
+	p.kubectl("one", "-n", "app", "patch", "configmap", "script", "--field-manager=ann", "-p", `{"data": {"colour": "pink"}}`)
+	p.edit("environments/app.cue", `colour: "red"`, `colour: "grey"`)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `ConfigMap app/script: other managers own fields of it now: data.colour \(ann\)`)
+}

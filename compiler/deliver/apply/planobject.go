@@ -167,6 +167,9 @@ func (p *planner) planHook(it *Item, before *unstructured.Unstructured) {
 		it.refuse("an object with this name exists and is not a hook", "rename one of them")
 	case fleet.HookRuns(before) && !slices.Contains(it.hook.deletions, "before-hook-creation"):
 		it.refuse("it exists from an earlier run, and its hook has no deletion policy before-hook-creation", "delete it, or add the policy to the chart")
+	case p.installed[it.Release] && !fleet.HookRuns(before): // Helm may have made it
+		it.takeover.named = []string{cluster.HelmManager}
+		it.Adopts = len(it.formerManagers(before)) > 0
 	}
 }
 
