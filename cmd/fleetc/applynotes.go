@@ -38,7 +38,7 @@ func (c *applyCluster) notes() []string {
 			lines = append(lines, "still deletes "+it.ID+": "+it.Reason)
 			continue
 		}
-		if it.IsHelm() {
+		if it.IsHelm() && it.Action != apply.Keep {
 			lines = append(lines, helmNotes(it)...)
 			continue
 		}

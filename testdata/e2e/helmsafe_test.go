@@ -216,3 +216,22 @@ data: {colour: {{ .Values.colour | quote }}}
 	p.edit("environments/app.cue", `colour: "red"`, `colour: "grey"`)
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, `ConfigMap app/script: other managers own fields of it now: data.colour \(ann\)`)
 }
+
+// A release that leaves the fleet after its record of Helm was deleted stays in the inventory
+// until its objects are deleted.
+func TestHelmRecordGone(t *testing.T) {
+	p := newHelm(t)
+	p.fleetc("apply", "--yes").ok(p)
+	p.kubectl("one", "-n", "app", "delete", "secret", "-l", "owner=helm")
+	p.edit("environments/app.cue", "releases: app: {", "_unused: {")
+	const says = "keeps HelmRelease.helm.sh app/app: Helm has no record of it any more, so delete its objects yourself: .*ConfigMap app/kept"
+	for range 2 {
+		p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, says)
+	}
+	p.fleetc("status", "--health").ok(p)
+	p.kubectl("one", "-n", "app", "get", "configmap", "app")
+	p.fleetc("destroy", "dev/one", "--yes=dev/one", "--prune-protected").ok(p).says(p, says, "keeps Namespace app: it contains HelmRelease.helm.sh app/app, which is kept")
+	p.kubectl("one", "-n", "app", "delete", "configmap/app", "configmap/kept", "secret/app", "deployment/app")
+	p.fleetc("apply", "--yes", "--prune-protected").ok(p)
+	p.fleetc("destroy", "dev/one", "--yes=dev/one", "--prune-protected").ok(p).says(p, "pruned Namespace app")
+}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
@@ -172,8 +173,13 @@ func (p *planner) helmDigest(r *fleet.Release) string {
 // tool, gets no UID.
 func (p *planner) planHelmPrune(ctx context.Context, it *Item) error {
 	state, err := p.helmState(ctx, it)
-	if state == nil || !isOurRelease(p.recorded[it.ID], state) {
+	switch {
+	case state == nil:
 		return err
+	case state.Revision == 0:
+		return p.planWithoutRecord(ctx, it)
+	case !isOurRelease(p.recorded[it.ID], state):
+		return nil
 	}
 	it.helm, it.uid, it.Action, it.Before = state, state.UID, Prune, placeholder(it.ref, state.UID)
 	switch {
@@ -186,6 +192,37 @@ func (p *planner) planHelmPrune(ctx context.Context, it *Item) error {
 	}
 	it.Parts, err = p.removedParts(ctx, it, append(state.Objects, state.Extra...))
 	return err
+}
+
+// planWithoutRecord keeps a Helm release without a record in the inventory while objects of it
+// exist. Helm cannot uninstall it; the newest readable revision that has it names its objects.
+func (p *planner) planWithoutRecord(ctx context.Context, it *Item) error {
+	for _, r := range slices.Backward(p.inventory.History) {
+		b, err := p.ReadBundle(ctx, r, p.Bundle.Cluster)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			continue
+		}
+		var objects []*unstructured.Unstructured
+		for _, o := range b.Objects {
+			if byHelm(o) && helmRefOf(o.Release) == it.ref {
+				objects = append(objects, o.Unstructured)
+			}
+		}
+		if len(objects) == 0 {
+			continue
+		}
+		parts, err := p.removedParts(ctx, it, objects)
+		parts = slices.DeleteFunc(parts, func(part Item) bool { return part.Owner != "" })
+		if len(parts) > 0 {
+			it.Action, it.Before = Keep, placeholder(it.ref, "")
+			it.Reason = "Helm has no record of it any more, so delete its objects yourself: " + firstOf(diag.Each(parts, func(part Item) string { return part.ID }), len(parts))
+		}
+		return err
+	}
+	return nil
 }
 
 // isOurRelease reports whether the stored release is the one of the inventory's
