@@ -57,6 +57,8 @@ releases: pay: {
 	other.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap web/web.*fleet example.com/infra of fleetc")
 	other.fleetc("apply", "--yes", "--adopt").ok(p)
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap web/web.*fleet example.com/payments of fleetc")
+	p.fleetc("rollback", "dev/one", "--yes").exits(p, 2).says(p, "ConfigMap web/web.*fleet example.com/payments of fleetc",
+		"hint: restore the fleet's files of the revision, and run fleetc apply --adopt: a rollback takes over no objects$")
 	p.fleetc("apply", "--yes", "--adopt").ok(p)
 	settings(5)
 	other.fleetc("apply", "--yes").ok(p).says(p, "keeps ConfigMap web/web: fleet example.com/infra of fleetc owns it now")

@@ -81,11 +81,22 @@ func (p *planner) ownerOf(o *unstructured.Unstructured) string {
 // takeoverHint says what to do about an object of another tool. Flux, for example,
 // would revert the changes of fleetc.
 func (p *planner) takeoverHint(o *unstructured.Unstructured) string {
+	if p.Origin.Rollback > 0 {
+		return p.adoptHint()
+	}
 	if _, hint := (delivery{fleet: p.Fleet}).otherOwner(o); hint != "" {
 		return hint
 	}
 	if len(p.AdoptFrom) > 0 {
 		return "pass --adopt, or name one of its managers with --adopt=from:NAME"
+	}
+	return p.adoptHint()
+}
+
+// adoptHint says how to adopt an object. Rollbacks do not adopt.
+func (p *planner) adoptHint() string {
+	if p.Origin.Rollback > 0 {
+		return "restore the fleet's files of the revision, and run fleetc apply --adopt: a rollback takes over no objects"
 	}
 	return "pass --adopt to take it over"
 }

@@ -55,10 +55,10 @@ func (f Force) takesAll(it *Item, fields []cluster.Field) bool {
 	return !slices.ContainsFunc(fields, func(field cluster.Field) bool { return !f.takes(it, field.Manager) })
 }
 
-// conflictHint says how to solve a conflict.
-func (it *Item) conflictHint() string {
+// conflictHint says how to solve a conflict. Rollbacks have no --strict.
+func (p *planner) conflictHint(it *Item) string {
 	undo := ""
-	if !it.takeover.byHand && slices.ContainsFunc(it.Fields, isChangeByHand) {
+	if p.Origin.Rollback == 0 && !it.takeover.byHand && slices.ContainsFunc(it.Fields, isChangeByHand) {
 		undo = "--strict to undo changes by hand, or "
 	}
 	return "pass " + undo + "--force-conflicts=release:" + it.Release + " to take these fields, or manager:NAME or object:ID; or set ownership of the release"

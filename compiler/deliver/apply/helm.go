@@ -108,7 +108,7 @@ func (p *planner) planHelm(ctx context.Context, it *Item) error {
 	it.foreign = state.Revision > 0 && !state.FromFleetc && p.recorded[it.ID].UID != state.UID
 	switch {
 	case it.foreign && !p.mayAdoptHelm():
-		it.refuse("a Helm release with this name exists, and fleetc did not create it", "pass --adopt to take it over")
+		it.refuse("a Helm release with this name exists, and fleetc did not create it", p.adoptHint())
 		return nil
 	case state.IsPending() && state.Digest == "":
 		it.refuse(fmt.Sprintf("another Helm operation is running on it or was interrupted: revision %d is %s", state.Revision, state.Status),

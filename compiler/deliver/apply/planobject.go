@@ -203,7 +203,7 @@ func (p *planner) dryRun(ctx context.Context, it *Item, before *unstructured.Uns
 	o := it.objectToApply(before)
 	after, err := p.Live.Apply(ctx, o, cluster.Application{DryRun: true})
 	if cluster.ReasonOf(err) == cluster.Conflict {
-		it.recordConflict(err, before, p.Force)
+		p.recordConflict(it, err, before)
 		after, err = p.Live.Apply(ctx, o, cluster.Application{DryRun: true, Force: true})
 		if it.Action == Conflict {
 			// Errors of the forced apply do not matter yet.
@@ -238,7 +238,7 @@ func (p *planner) dryRun(ctx context.Context, it *Item, before *unstructured.Uns
 
 // recordConflict sets the fields of other managers, except managers whose fields
 // are adopted. Fields that the release or force takes are not a conflict.
-func (it *Item) recordConflict(err error, before *unstructured.Unstructured, force Force) {
+func (p *planner) recordConflict(it *Item, err error, before *unstructured.Unstructured) {
 	former := it.formerManagers(before)
 	var taken []cluster.Field
 	fields := fieldsOf(err)
@@ -246,7 +246,7 @@ func (it *Item) recordConflict(err error, before *unstructured.Unstructured, for
 	for i, f := range fields {
 		switch {
 		case slices.Contains(former, f.Manager):
-		case force.takes(it, f.Manager) || it.takes([]cluster.Field{f}):
+		case p.Force.takes(it, f.Manager) || it.takes([]cluster.Field{f}):
 			taken = append(taken, shown[i])
 		default:
 			it.Fields = append(it.Fields, shown[i])
@@ -255,7 +255,7 @@ func (it *Item) recordConflict(err error, before *unstructured.Unstructured, for
 	switch {
 	case len(it.Fields) > 0:
 		it.Action = Conflict
-		it.Hint = it.conflictHint()
+		it.Hint = p.conflictHint(it)
 	case len(taken) > 0:
 		it.Fields, it.Forced, it.Reason = taken, true, "takes fields of other managers: "+listFields(taken)
 	}

@@ -82,7 +82,7 @@ func (p *planner) untriedChange(ctx context.Context, it *Item, now *unstructured
 	it.Before, it.After = s.before, s.after
 	if len(s.conflicts) > 0 && !it.Forced {
 		it.Action, it.Fields = Conflict, s.conflicts
-		it.Hint = it.conflictHint()
+		it.Hint = p.conflictHint(it)
 	}
 	return nil
 }

@@ -126,8 +126,12 @@ func TestConflictHint(t *testing.T) {
 		"a tool":      {Item{Fields: []cluster.Field{other}}, false},
 		"with strict": {Item{Fields: []cluster.Field{edited}, takeover: takeover{byHand: true}}, false},
 	} {
-		if got := test.item.conflictHint(); strings.Contains(got, "--strict") != test.want || !strings.Contains(got, "--force-conflicts") {
+		if got := new(planner).conflictHint(&test.item); strings.Contains(got, "--strict") != test.want || !strings.Contains(got, "--force-conflicts") {
 			t.Errorf("%s: %s", name, got)
 		}
+	}
+	back := &planner{Target: Target{Origin: Origin{Rollback: 1}}}
+	if got := back.conflictHint(&Item{Fields: []cluster.Field{edited}}); strings.Contains(got, "--strict") {
+		t.Errorf("a rollback names a flag that it does not have: %s", got)
 	}
 }
