@@ -9,7 +9,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver"
-	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/spf13/cobra"
 )
 
@@ -138,7 +137,7 @@ func (c *applyCluster) destroys() bool { return c.Plan != nil && c.Plan.Destroys
 // apply.
 func (c *applyCluster) destroyNotes(released bool) []string {
 	lines := []string{}
-	if n := c.Plan.Count(apply.Keep); n > 0 {
+	if n := c.Plan.Kept(); n > 0 {
 		lines = append(lines, diag.Count(n, "object is kept and stays", "objects are kept and stay")+" in the inventory, see above")
 	}
 	if released {

@@ -72,6 +72,9 @@ func TestDestroy(t *testing.T) {
 	}
 	p.fleetc("status", "--no-compile").exits(p, 1).says(p, "dev/one +never applied")
 	p.fleetc("apply", "--yes").ok(p).says(p, "is new to fleetc", "this is revision 1")
+
+	// The object that Helm keeps counts, too.
+	p.fleetc("destroy", "dev/one", "--yes=dev/one").ok(p).says(p, "^dev/one: 4 objects are kept and stay in the inventory, see above$")
 }
 
 // The next destroy finishes one that was killed at any moment.
