@@ -14,7 +14,8 @@ import (
 
 const destroyLong = `destroy deletes all objects that fleetc has applied to one cluster, or to some
 of its releases (--release). It compiles nothing: it reads the inventory in the
-cluster. The fleet may still have the releases, and may have faults.
+cluster. The fleet may still have the releases, and may have faults other than
+errors of syntax.
 
 destroy plans, shows the plan, asks for confirmation and prunes as apply does.
 It works in reverse order, runs the deletion hooks of charts and helm uninstall

@@ -26,6 +26,9 @@ func (d *driftOptions) fixFlags(cmd *cobra.Command, o *options) {
 	f.StringSliceVar(&a.Actions.Approved, "approve", nil, "with --fix, approve the manual action with this `name`; may be repeated")
 	_ = cmd.RegisterFlagCompletionFunc("approve", manualActions(o))
 	parallelFlag(cmd, &a.parallel)
+	for _, name := range []string{"force-conflicts", "lock-timeout", "parallel"} {
+		f.Lookup(name).Usage = "with --fix, " + f.Lookup(name).Usage
+	}
 }
 
 // checkFix validates the flags of --fix.

@@ -20,7 +20,7 @@ applied by whom, and compares the bundle with the current bundle of the fleet:
   destroyed       fleetc destroy removed the bundle and kept some objects
   unfinished      the last apply failed, or applied only a part of the bundle
   never applied   fleetc has not applied anything
-  unreachable     the cluster does not answer
+  unreachable     the cluster does not answer, or not to this user
   unknown         its files do not evaluate, it has no context, or its records
                   could not be read
   refused         it is not the cluster that fleetc knows, or its records cannot
