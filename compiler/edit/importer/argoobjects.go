@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"io/fs"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/gobwas/glob"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -131,7 +134,7 @@ func (r *argoReader) manifests(files []string, out *Release) error {
 // manifestFiles returns the manifests of a directory, sorted, that directory.include and
 // exclude select.
 func (r *argoReader) manifestFiles(s *appSource, dir string) ([]string, error) {
-	include, exclude := globs(textAt(s.spec, "directory", "include")), globs(textAt(s.spec, "directory", "exclude"))
+	include, exclude := textAt(s.spec, "directory", "include"), textAt(s.spec, "directory", "exclude")
 	var out []string
 	err := walkBelow(filepath.Join(r.Work, filepath.FromSlash(dir)), func(name string, e fs.DirEntry) error {
 		if e.IsDir() {
@@ -141,8 +144,11 @@ func (r *argoReader) manifestFiles(s *appSource, dir string) ([]string, error) {
 			return nil
 		}
 		isManifest := isYAML(name) || path.Ext(name) == ".json" || path.Ext(name) == ".jsonnet"
-		if !isManifest || matchesAny(exclude, name) || len(include) > 0 && !matchesAny(include, name) {
+		if !isManifest || exclude != "" && matchesGlob(exclude, name) || include != "" && !matchesGlob(include, name) {
 			return nil
+		}
+		if data, err := r.read(path.Join(dir, name)); err != nil || bytes.Contains(data, []byte("+argocd:skip-file-rendering")) {
+			return err
 		}
 		out = append(out, path.Join(dir, name))
 		return nil
@@ -151,22 +157,8 @@ func (r *argoReader) manifestFiles(s *appSource, dir string) ([]string, error) {
 	return out, err
 }
 
-// globs returns the patterns of a text such as *.yaml or {a/*,b.yaml}.
-func globs(text string) []string {
-	if text == "" {
-		return nil
-	}
-	if strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") {
-		return strings.Split(text[1:len(text)-1], ",")
-	}
-	return []string{text}
-}
-
-// matchesAny reports whether a path matches a pattern: * also matches slashes, as in
-// Argo CD's globs.
-func matchesAny(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool {
-		ok, err := path.Match(strings.ReplaceAll(strings.TrimSpace(p), "/", "\x01"), strings.ReplaceAll(name, "/", "\x01"))
-		return err == nil && ok
-	})
+// matchesGlob reports whether a path matches a pattern of Argo CD, whose * also matches slashes.
+func matchesGlob(pattern, name string) bool {
+	g, err := glob.Compile(pattern)
+	return err == nil && g.Match(name)
 }
