@@ -76,9 +76,12 @@ func withPath(params, path, spec map[string]any) map[string]any {
 }
 
 // matching returns the directories or files that the paths of entries match, sorted,
-// without those that an entry excludes.
+// without those that an entry excludes. In the path of a directory, ** is the same as *.
 func (s *argoSet) matching(entries []any, dirs bool) ([]string, error) {
-	found := map[string]bool{}
+	found, matches := map[string]bool{}, matchesPath
+	if dirs {
+		matches = path.Match
+	}
 	err := fs.WalkDir(os.DirFS(s.Work), ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || name == "." {
 			return err
@@ -90,7 +93,7 @@ func (s *argoSet) matching(entries []any, dirs bool) ([]string, error) {
 			return nil
 		}
 		for _, entry := range entries {
-			if ok, err := matchesPath(textAt(entry, "path"), name); err != nil || !ok {
+			if ok, err := matches(textAt(entry, "path"), name); err != nil || !ok {
 				if err != nil {
 					return err
 				}
