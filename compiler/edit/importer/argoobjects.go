@@ -5,63 +5,52 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gobwas/glob"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/edit"
 )
 
-// overlayDir is the directory in the copy for the fields of an Application's kustomize
-// source.
-const overlayDir = "fleetc-import-overlay"
-
-// kustomize adds the objects that kustomize builds. The fields of the source are an
-// overlay over the directory. mayMiss says that patches may match nothing.
+// kustomize adds the objects that kustomize builds with the fields of the source, which replace
+// those of the kustomization, as in Argo CD. The file is restored, since others may build on it.
+// mayMiss says that patches may match nothing.
 func (r *argoReader) kustomize(s *appSource, dir string, out *Release, mayMiss bool) error {
-	content := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": []any{"../" + dir}}
-	spec := mapAt(s.spec, "kustomize")
-	for _, key := range []string{"namePrefix", "nameSuffix", "namespace", "replicas", "patches", "commonAnnotations"} {
-		if v := spec[key]; v != nil {
-			content[key] = v
-		}
-	}
-	if labels := mapAt(spec, "commonLabels"); labels != nil {
-		isSelected := !isTrueAt(spec, "labelWithoutSelector")
-		content["labels"] = []any{map[string]any{"pairs": labels, "includeSelectors": isSelected, "includeTemplates": isSelected || isTrueAt(spec, "labelIncludeTemplates")}}
-	}
-	for _, c := range listAt(spec, "components") {
-		name, _ := c.(string)
-		to := path.Join(dir, name)
-		if !filepath.IsLocal(filepath.FromSlash(to)) {
-			return r.fault(diag.CodeImportFile, s.app, s.at("kustomize", "components"), "the component "+name+" is outside of the repository", "write a path relative to "+dir)
-		}
-		content["components"] = append(listAt(content, "components"), "../"+to)
-	}
-	for _, v := range listAt(spec, "images") {
-		image, _ := v.(string)
-		content["images"] = append(listAt(content, "images"), imageOf(image))
-	}
-	overlay := filepath.Join(r.Work, overlayDir)
-	if err := os.MkdirAll(overlay, 0o755); err != nil {
+	name := r.Kustomization(dir)
+	file := filepath.Join(r.Work, filepath.FromSlash(name))
+	before, err := r.read(name)
+	if err != nil {
 		return err
 	}
-	if err := writeYAML(filepath.Join(overlay, kustomizationFiles[0]), content); err != nil {
+	build := func(text []byte) (Build, error) {
+		if err := edit.ReplaceCopied(file, text); err != nil {
+			return Build{}, err
+		}
+		built, err := r.opts.ProveWith.Build(r.ctx, r.Work, dir, r.fetch.Get)
+		if mayMiss {
+			built.Unmatched = nil
+		}
+		return built, errors.Join(err, built.Unmatched.Err(), edit.ReplaceCopied(file, before))
+	}
+	edited, err := r.editKustomization(s, dir, before)
+	if err != nil {
 		return err
 	}
-	built, err := r.opts.ProveWith.Build(r.ctx, r.Work, overlayDir, r.fetch.Get)
-	if mayMiss {
-		built.Unmatched = nil
-	}
-	if err = errors.Join(err, built.Unmatched.Err(), os.RemoveAll(overlay)); err != nil {
+	built, err := build(edited)
+	if err != nil {
+		if _, own := build(before); own != nil {
+			return diag.Moved(own, r.Position)
+		}
 		return diag.Moved(err, func(p diag.Pos) diag.Pos {
-			if strings.HasPrefix(p.File, overlayDir+"/") {
-				return r.at(s.app, s.field) // the overlay has the fields of the source
+			if p.File == name {
+				return r.at(s.app, s.field) // only the fields of the source are invalid
 			}
 			return r.Position(p)
 		})
@@ -71,23 +60,89 @@ func (r *argoReader) kustomize(s *appSource, dir string, out *Release, mayMiss b
 	return nil
 }
 
+// editKustomization returns a kustomization with the fields of a source, as kustomize edit
+// changes it.
+func (r *argoReader) editKustomization(s *appSource, dir string, text []byte) ([]byte, error) {
+	var content map[string]any
+	spec := mapAt(s.spec, "kustomize")
+	if err := yaml.Unmarshal(text, &content); err != nil || content["buildMetadata"] == nil && (content == nil || len(spec) == 0) {
+		return text, nil //nolint:nilerr // the build reports invalid YAML
+	}
+	delete(content, "buildMetadata") // the report says what to do
+	for _, key := range []string{"namePrefix", "nameSuffix", "namespace"} {
+		if v := textAt(spec, key); v != "" {
+			content[key] = v
+		}
+	}
+	labels := mapAt(spec, "commonLabels")
+	if labels != nil && isTrueAt(spec, "labelWithoutSelector") {
+		content["labels"] = append(listAt(content, "labels"), map[string]any{"pairs": labels, "includeTemplates": isTrueAt(spec, "labelIncludeTemplates")})
+		labels = nil
+	}
+	for key, more := range map[string]map[string]any{"commonLabels": labels, "commonAnnotations": mapAt(spec, "commonAnnotations")} {
+		if len(more) > 0 {
+			content[key] = fleet.MergeValues(mapAt(content, key), more)
+		}
+	}
+	content["patches"] = slices.Concat(listAt(content, "patches"), listAt(spec, "patches"))
+	for _, c := range listAt(spec, "components") {
+		name, _ := c.(string)
+		if !filepath.IsLocal(filepath.FromSlash(path.Join(dir, name))) {
+			return nil, r.fault(diag.CodeImportFile, s.app, s.at("kustomize", "components"), "the component "+name+" is outside of the repository", "write a path relative to "+dir)
+		}
+		content["components"] = append(listAt(content, "components"), name)
+	}
+	var images, replicas []any
+	for _, v := range listAt(spec, "images") {
+		image, _ := v.(string)
+		images = append(images, imageOf(image))
+	}
+	for _, v := range listAt(spec, "replicas") {
+		if n, err := strconv.Atoi(textAt(v, "count")); err == nil {
+			v = map[string]any{"name": textAt(v, "name"), "count": n}
+		}
+		replicas = append(replicas, v)
+	}
+	setByName(content, "images", images)
+	setByName(content, "replicas", replicas)
+	return yaml.Marshal(content)
+}
+
+// setByName adds entries to a list of a kustomization. They replace those with the same name; a
+// field that is * keeps its value.
+func setByName(content map[string]any, key string, entries []any) {
+	all, list := map[string]any{}, []any{}
+	for _, v := range slices.Concat(listAt(content, key), entries) {
+		name := textAt(v, "name")
+		for field, value := range mapAt(v) {
+			if value == "*" {
+				mapAt(v)[field] = textAt(all[name], field)
+			}
+		}
+		all[name] = v
+	}
+	for _, name := range sortedKeys(all) {
+		list = append(list, all[name])
+	}
+	if len(entries) > 0 {
+		content[key] = list
+	}
+}
+
 // imageOf returns an entry of images for NAME=NEW:TAG, NAME:TAG or NAME@DIGEST.
 func imageOf(text string) map[string]any {
-	name, replacement, ok := strings.Cut(text, "=")
-	if !ok {
-		replacement = text
+	name, base, isRenamed := strings.Cut(text, "=")
+	if !isRenamed {
+		base = name
 	}
 	out := map[string]any{}
-	base := replacement
 	if before, digest, ok := strings.Cut(base, "@"); ok {
 		base, out["digest"] = before, digest
 	} else if i := strings.LastIndex(base, ":"); i > strings.LastIndex(base, "/") {
 		base, out["newTag"] = base[:i], base[i+1:]
 	}
-	out["newName"] = base
-	out["name"] = name
-	if !ok {
-		out["name"] = base
+	if out["name"] = base; isRenamed {
+		out["name"], out["newName"] = name, base
 	}
 	return out
 }

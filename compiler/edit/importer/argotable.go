@@ -49,8 +49,8 @@ var applicationSource = map[string]string{
 	"kustomize.patches": "", "kustomize.components": "", "kustomize.commonLabels": "", "kustomize.commonAnnotations": "",
 	"kustomize.labelWithoutSelector":      "", // argorelease.go reads it
 	"kustomize.labelIncludeTemplates":     "", // argorelease.go reads it
-	"kustomize.forceCommonLabels":         "nothing to do: labels of the overlay replace others",
-	"kustomize.forceCommonAnnotations":    "nothing to do: annotations of the overlay replace others",
+	"kustomize.forceCommonLabels":         "nothing to do: the labels replace others",
+	"kustomize.forceCommonAnnotations":    "nothing to do: the annotations replace others",
 	"kustomize.commonAnnotationsEnvsubst": "write the annotations with a patch",
 	"kustomize.ignoreMissingComponents":   "remove components that do not exist",
 	"kustomize.version":                   "nothing to do: fleetc builds with its own kustomize",
