@@ -111,8 +111,12 @@ func (w *work) namePackages() {
 // writePackages plans the packages of charts.
 func (w *work) writePackages(ctx context.Context, finder *chart.Source) error {
 	layers := []string{"root"}
+	ids := slices.Clone(w.existing)
 	for _, c := range w.model.Clusters {
-		for dir := path.Dir(c.ID); dir != "."; dir = path.Dir(dir) {
+		ids = append(ids, c.ID)
+	}
+	for _, id := range ids {
+		for dir := path.Dir(id); dir != "."; dir = path.Dir(dir) {
 			if !slices.Contains(layers, path.Base(dir)) {
 				layers = append(layers, path.Base(dir))
 			}

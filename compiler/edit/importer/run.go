@@ -49,6 +49,7 @@ type work struct {
 	loaded   map[fleet.ChartRef]*fleet.Chart
 	files    map[string][]byte // planned files
 	before   map[string]string // digests of the last import by file
+	existing []string          // IDs of clusters that the import does not write
 }
 
 // Run writes the fleet of a model, proves it, and returns a report. It writes nothing
@@ -80,10 +81,7 @@ func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) 
 	if w.place, err = placeIn(dir); err != nil {
 		return nil, err
 	}
-	if w.before, err = w.recorded(); err != nil {
-		return nil, err
-	}
-	if err := w.removeImported(); err != nil {
+	if err := w.replaceImport(); err != nil {
 		return nil, err
 	}
 	if err := w.pinCharts(ctx); err != nil {
@@ -98,6 +96,9 @@ func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) 
 	}
 	plan, report, err := w.converge(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := w.checkExisting(ctx); err != nil {
 		return nil, err
 	}
 	report.describe(model, plan, w.place)
@@ -153,7 +154,7 @@ type FilePlan struct {
 
 // plan compares the planned files with the fleet.
 func (w *work) plan() (*FilePlan, error) {
-	p := &FilePlan{Written: []string{}, Removed: []string{}, Edited: []string{}}
+	p := &FilePlan{Written: []string{}, Removed: []string{}, Edited: []string{}, sum: []byte(toolLine + w.model.Tool + "\n")}
 	for _, name := range diag.Distinct(slices.Concat(sortedKeys(w.files), sortedKeys(w.before))) {
 		existing, err := os.ReadFile(filepath.Join(w.root, filepath.FromSlash(name)))
 		isMissing := errors.Is(err, fs.ErrNotExist)
@@ -180,21 +181,30 @@ func (w *work) plan() (*FilePlan, error) {
 	return p, nil
 }
 
-// recorded returns the digests in import.sum by file.
-func (w *work) recorded() (map[string]string, error) {
+// toolLine begins the line of import.sum with the tool.
+const toolLine = "# fleetc import "
+
+// recorded reads the digests in import.sum, and returns the tool of the last import; empty
+// when it is not known.
+func (w *work) recorded() (tool string, err error) {
 	text, err := os.ReadFile(filepath.Join(w.root, sumFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return "", nil
 	}
-	out := map[string]string{}
+	w.before = map[string]string{}
 	for line := range strings.Lines(string(text)) {
-		sum, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
-		if !ok || !filepath.IsLocal(filepath.FromSlash(name)) {
-			return nil, &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{{File: sumFile}}, Msg: "not a list of digests and files", Hint: "restore the file from version control"}
+		line = strings.TrimSpace(line)
+		if after, ok := strings.CutPrefix(line, toolLine); ok {
+			tool = after
+			continue
 		}
-		out[name] = sum
+		sum, name, ok := strings.Cut(line, "  ")
+		if !ok || !filepath.IsLocal(filepath.FromSlash(name)) {
+			return "", &diag.Diag{Code: diag.CodeImportInvalid, At: []diag.Pos{{File: sumFile}}, Msg: "not a list of digests and files", Hint: "restore the file from version control"}
+		}
+		w.before[name] = sum
 	}
-	return out, err
+	return tool, err
 }
 
 // removeImported removes the files of the last import from the copy, but for those that

@@ -38,6 +38,7 @@ func (w *work) writeLayers() error {
 		}
 	}
 	used := map[string]bool{}
+	ids = append(ids, w.existing...)
 	layers := divide(ids, bodies, known)
 	for _, dir := range sortedKeys(layers) {
 		parts := map[string][]Field{} // by file
@@ -215,9 +216,11 @@ func (p *cuePrinter) release(dir string, part Field) {
 // writeClusters plans the file of each cluster, and those of their environments.
 func (w *work) writeClusters(known facts, used map[string]bool) error {
 	for _, c := range w.model.Clusters {
-		if environment, _, ok := strings.Cut(c.ID, "/"); ok {
+		environment, _, ok := strings.Cut(c.ID, "/")
+		file := path.Join("environments", environment, "env.cue")
+		if ok && (w.before[file] != "" || !w.hasExisting(environment)) {
 			text := "package fleet\n\nenvironment: " + quote(environment) + "\n"
-			if err := w.addCUE(path.Join("environments", environment, "env.cue"), []byte(text)); err != nil {
+			if err := w.addCUE(file, []byte(text)); err != nil {
 				return err
 			}
 		}
