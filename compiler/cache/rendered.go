@@ -25,6 +25,7 @@ type storedObject struct {
 	Template string `json:"template"`
 	CRD      bool   `json:"crd,omitempty"`
 	Aside    bool   `json:"aside,omitempty"`
+	Random   bool   `json:"random,omitempty"` // a nondeterministic hook
 }
 
 // contents memoizes the contents of objects that this run reads or stores.
@@ -51,7 +52,7 @@ func (r *Store) Rendered(key string) (render.Result, bool) {
 		if content == nil {
 			return render.Result{}, false
 		}
-		o := fleet.Object{Unstructured: content, Shared: shared, CRD: k.CRD, Unapplied: k.Aside, Template: k.Template}
+		o := fleet.Object{Unstructured: content, Shared: shared, CRD: k.CRD, Unapplied: k.Aside, Template: k.Template, Nondeterministic: k.Random}
 		if k.Aside {
 			out.Hooks = append(out.Hooks, o)
 		} else {
@@ -107,7 +108,7 @@ func (r *Store) StoreRendered(key string, release *fleet.Release, result render.
 		if !ok {
 			return false
 		}
-		objs = append(objs, storedObject{Content: sum[:], Template: o.Template, CRD: o.CRD, Aside: o.Unapplied})
+		objs = append(objs, storedObject{Content: sum[:], Template: o.Template, CRD: o.CRD, Aside: o.Unapplied, Random: o.Nondeterministic})
 	}
 	record, err := direct.Marshal(objs)
 	if err != nil {

@@ -169,3 +169,35 @@ func TestRollbackContinues(t *testing.T) {
 	}
 	p.fleetc("rollback", "dev/one", "--dry-run").exits(p, 1).says(p, "goes back to revision 2")
 }
+
+// A changed or removed deletion hook is stored also when nothing else changes. A
+// nondeterministic one is only stored with another change of its release.
+func TestDeleteHooksChanged(t *testing.T) {
+	p := newHelm(t)
+	p.edit("environments/app.cue", `delivery:  "helm"`, `delivery:  "manifests"`)
+	stored := func() any {
+		hooks, _ := p.inventory()["hooks"].(map[string]any)
+		return hooks["app"]
+	}
+	p.write("charts/app/templates/more.yaml", hookOf("pre-delete", "wrong", ""))
+	p.fleetc("apply", "--yes").ok(p)
+	before := stored()
+	p.write("charts/app/templates/more.yaml", hookOf("pre-delete", "right", ""))
+	p.fleetc("apply", "--dry-run").exits(p, 1)
+	p.fleetc("apply", "--yes").ok(p).says(p, "0 created, 0 changed, 0 pruned")
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+	if stored() == before {
+		t.Error("the corrected hook is not stored")
+	}
+	p.fleetc("destroy", "dev/one", "--release", "app", "--dry-run").exits(p, 1).says(p, "runs hook Job.batch app/right")
+
+	p.write("charts/app/templates/more.yaml", hookOf("pre-delete", "right-{{ randAlphaNum 5 | lower }}", ""))
+	p.fleetc("apply", "--yes", "--no-cache").ok(p)
+	p.fleetc("apply", "--yes", "--no-cache").ok(p).says(p, "nothing was written")
+
+	p.write("charts/app/templates/more.yaml", "")
+	p.fleetc("apply", "--yes").ok(p)
+	if got := stored(); got != nil {
+		t.Errorf("the removed hook is stored in %s", got)
+	}
+}

@@ -288,6 +288,10 @@ type Object struct {
 	Template  string   // the chart's template; empty for an object written in CUE
 	Pos       diag.Pos // position in CUE; that of the release for a chart's object
 
+	// Nondeterministic is whether an unapplied hook of the release differs between
+	// renderings.
+	Nondeterministic bool
+
 	// SecretFields are fields beside the data of Secrets that have values of secrets,
 	// which comparisons do not show.
 	SecretFields [][]string

@@ -36,7 +36,7 @@ func hooksOn(b *fleet.Bundle, events ...string) map[string][]fleet.Object {
 
 // nextHooks returns the names of the chunks with the deletion hooks of each release
 // after the apply, and sets p.hooks to those that must be written. An unchanged
-// release keeps its stored hooks: some charts render nondeterministic ones.
+// release keeps its stored hooks if its own are nondeterministic.
 func (p *planner) nextHooks(objects []Entry) map[string]string {
 	out := map[string]string{}
 	p.hooks = map[string][]byte{}
@@ -47,7 +47,7 @@ func (p *planner) nextHooks(objects []Entry) map[string]string {
 	}
 	now := hooksOn(p.Bundle, "pre-delete", "post-delete")
 	for _, r := range p.Bundle.Cluster.Releases {
-		if !p.inScope(r.Stage, r.Name) || out[r.Name] != "" && p.inventory.Releases[r.Name] == p.digests.releases[r.Name] {
+		if !p.inScope(r.Stage, r.Name) || out[r.Name] != "" && p.inventory.Releases[r.Name] == p.digests.releases[r.Name] && slices.ContainsFunc(now[r.Name], isNondeterministic) {
 			continue
 		}
 		delete(out, r.Name)
@@ -57,11 +57,15 @@ func (p *planner) nextHooks(objects []Entry) map[string]string {
 		hooks := diag.Each(now[r.Name], func(o fleet.Object) map[string]any { return o.Object })
 		if packed, err := pack(hooks); err == nil && len(hooks) > 0 {
 			out[r.Name] = strings.Join(chunkNamesOf(p.Fleet, bundlePrefix, packed), " ")
-			p.hooks[r.Name] = packed
+			if out[r.Name] != p.inventory.Hooks[r.Name] {
+				p.hooks[r.Name] = packed
+			}
 		}
 	}
 	return out
 }
+
+func isNondeterministic(o fleet.Object) bool { return o.Nondeterministic }
 
 // writeHooks stores the hooks that the next inventory names.
 func (r *runner) writeHooks(ctx context.Context) error {

@@ -66,14 +66,15 @@ func (cs *Charts) Release(ctx context.Context, c *fleet.Cluster, r *fleet.Releas
 	}
 	res.Hooks, res.UsesClock = j.hooks(docs), first.usesClock
 	if res.Objects, err = j.objects(docs); err == nil && chance {
-		res.Nondeterministic, err = j.nondeterministic(ctx, docs, known, res.Objects, first.second())
+		res.Nondeterministic, err = j.nondeterministic(ctx, docs, known, res, first.second())
 	}
 	return res, err
 }
 
 // nondeterministic renders the chart a second time and returns the
-// differences. known holds output that need not be rendered again.
-func (j *job) nondeterministic(ctx context.Context, first []document, known map[string]page, objs []fleet.Object, l *entropy) ([]NondeterministicPart, error) {
+// differences. It marks the hooks of res if they differ. known holds output that need
+// not be rendered again.
+func (j *job) nondeterministic(ctx context.Context, first []document, known map[string]page, res Result, l *entropy) ([]NondeterministicPart, error) {
 	in, err := j.input() // the templates may have modified the first input
 	if err != nil {
 		return nil, err
@@ -101,8 +102,12 @@ func (j *job) nondeterministic(ctx context.Context, first []document, known map[
 		}
 		return nil, err
 	}
+	differ := len(Differences(res.Hooks, j.hooks(docs))) > 0
+	for i := range res.Hooks {
+		res.Hooks[i].Nondeterministic = differ
+	}
 	others, err := j.objects(docs)
-	return Differences(objs, others), err
+	return Differences(res.Objects, others), err
 }
 
 // objects returns the applied objects of the documents, and their faults.
