@@ -111,14 +111,16 @@ func (p *planner) readHooks(ctx context.Context, release string) ([]*unstructure
 // none is deleted.
 func (p *planner) deleteHooks(ctx context.Context, removed []Item) ([]Item, error) {
 	stages := map[string]string{} // of removed releases
-	stays, moved, deleted := p.bundleIDs(), map[string]bool{}, map[string]bool{}
+	stays, kept, moved, deleted := p.bundleIDs(), map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, it := range removed {
+		kept[it.ID] = kept[it.ID] || it.Action == Keep
+	}
 	for _, e := range p.inventory.Objects {
 		if p.inScope(e.Stage, e.Release) {
 			id := e.id()
-			kept := slices.ContainsFunc(removed, func(it Item) bool { return it.ID == id && it.Action == Keep })
 			stages[e.Release] = e.Stage
 			moved[e.Release] = moved[e.Release] || stays[id]
-			deleted[e.Release] = deleted[e.Release] || !stays[id] && !kept
+			deleted[e.Release] = deleted[e.Release] || !stays[id] && !kept[id]
 		}
 	}
 	for _, r := range p.Bundle.Cluster.Releases {
