@@ -46,6 +46,9 @@ func readWaveRecord(ctx context.Context, c *cluster.Cluster, module, wave string
 	if o == nil || err != nil {
 		return nil, r, err
 	}
+	if err := apply.CheckFleet(o, module); err != nil {
+		return nil, r, err
+	}
 	text, ok, err := unstructured.NestedString(o.Object, "data", wave)
 	if err == nil && ok {
 		err = json.Unmarshal([]byte(text), &r)

@@ -99,3 +99,18 @@ releases: space: {`)
 		t.Errorf("the namespaces are %s", got)
 	}
 }
+
+// Two fleets whose modules give their inventories the same name are a fault that names both.
+// The second fleet changes nothing, and its hint does not delete the inventory of the first.
+func TestFleetsOfOneName(t *testing.T) {
+	p := newWeb(t)
+	p.fleetc("apply", "--yes").ok(p)
+	other := p.otherFleet("example.com.infra")
+	_, mark := p.writes("one", 0)
+	for _, command := range []string{"apply --yes", "apply --yes --adopt", "rollback dev/one --yes", "destroy dev/one --yes=dev/one", "status"} {
+		other.fleetc(strings.Fields(command)...).exits(p, 2).says(p, `Secret fleetc-system/inventory.example.com.infra belongs to the fleet "example.com/infra", and the fleet "example.com.infra" would use the same one`, "rename the module of this fleet").lacks(p, "delete Secret")
+	}
+	if w, _ := p.writes("one", mark); len(w) > 0 {
+		t.Errorf("the other fleet writes %q", w)
+	}
+}

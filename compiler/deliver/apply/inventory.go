@@ -200,6 +200,8 @@ func ReadInventory(ctx context.Context, c *cluster.Cluster, fleet, id string) (*
 // check returns a fault when the inventory belongs to another cluster or fleet.
 func (v *Inventory) check(c *cluster.Cluster, fleet, id string) error {
 	switch {
+	case v.Fleet != fleet:
+		return sharedNameFault(headText(fleet), v.Fleet, fleet)
 	case v.UID != c.UID:
 		return &diag.Diag{
 			Code: diag.CodeOtherCluster,
@@ -207,7 +209,7 @@ func (v *Inventory) check(c *cluster.Cluster, fleet, id string) error {
 				c.Server, quote(v.Cluster), diag.Visible(c.UID, diag.MaxText), diag.Visible(v.UID, diag.MaxText)),
 			Hint: "see cluster.context; if the cluster was restored from a backup, delete " + headText(fleet) + " in it and apply",
 		}
-	case v.Fleet != fleet || v.Cluster != id:
+	case v.Cluster != id:
 		return &diag.Diag{
 			Code: diag.CodeOtherCluster,
 			Msg:  fmt.Sprintf("%s is cluster %s of fleet %s, and not %s of %s", c.Server, quote(v.Cluster), quote(v.Fleet), quote(id), quote(fleet)),

@@ -136,7 +136,7 @@ func TestInventoryOfAnother(t *testing.T) {
 	}{
 		"its own":         {Inventory{Fleet: fleet, Cluster: id, UID: uid}, ""},
 		"another UID":     {Inventory{Fleet: fleet, Cluster: id, UID: "u2"}, "is not the cluster that fleetc knows as"},
-		"another fleet":   {Inventory{Fleet: "example.com/other", Cluster: id, UID: uid}, "is cluster"},
+		"another fleet":   {Inventory{Fleet: "example.com/other", Cluster: id, UID: "u2"}, `belongs to the fleet "example.com/other", and the fleet "example.com/infra"`},
 		"another cluster": {Inventory{Fleet: fleet, Cluster: "prod/us", UID: uid}, "is cluster"},
 	} {
 		err := test.inventory.check(&cluster.Cluster{Server: "https://api", UID: uid}, fleet, id)

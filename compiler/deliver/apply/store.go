@@ -76,6 +76,24 @@ func headText(fleet string) string { return "Secret " + Namespace + "/" + headNa
 
 func headRef(fleet string) cluster.Ref { return secretRef(headName(fleet)) }
 
+// CheckFleet returns a fault if an object in fleetc's namespace that the fleet would use
+// belongs to another fleet, whose module gives it the same name.
+func CheckFleet(o *unstructured.Unstructured, module string) error {
+	if other := otherFleet(o, module); other != "" {
+		return sharedNameFault(o.GetKind()+" "+Namespace+"/"+o.GetName(), other, module)
+	}
+	return nil
+}
+
+// sharedNameFault returns the fault of an object that two fleets would use.
+func sharedNameFault(object, other, module string) error {
+	return &diag.Diag{
+		Code: diag.CodeOtherCluster,
+		Msg:  fmt.Sprintf("%s belongs to the fleet %s, and the fleet %s would use the same one", object, quote(other), quote(module)),
+		Hint: "rename the module of this fleet in cue.mod/module.cue: it must differ from the other one in more than /, . and upper case",
+	}
+}
+
 // RolloutRef returns the ConfigMap with the approvals and pauses of a fleet's waves.
 func RolloutRef(fleet string) cluster.Ref {
 	return cluster.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: Namespace, Name: nameOf("rollout", fleet)}
@@ -98,6 +116,9 @@ func (s store) read(ctx context.Context) (*Inventory, error) {
 		}
 		if head == nil {
 			return s.readOld(ctx)
+		}
+		if err := CheckFleet(head, s.fleet); err != nil {
+			return nil, err
 		}
 		v, err := s.readParts(ctx, head)
 		if err == nil {
