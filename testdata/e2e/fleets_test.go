@@ -114,3 +114,20 @@ func TestFleetsOfOneName(t *testing.T) {
 		t.Errorf("the other fleet writes %q", w)
 	}
 }
+
+// An apply that waits for a destroy of another fleet, which deletes fleetc's namespace, creates
+// the namespace again.
+func TestApplyAfterDestroy(t *testing.T) {
+	p := newWeb(t)
+	p.fleetc("apply", "--yes").ok(p)
+	p.kubectl("one", "-n", "web", "patch", "configmap", "web", "-p", `{"metadata":{"finalizers":["example.com/hold"]}}`)
+	destroy := p.begin("destroy", "dev/one", "--yes=dev/one", "--prune-protected", "--timeout", "60s")
+	destroy.readUntil("waits for the deletion of ConfigMap web/web", 1)
+	other := p.otherFleet("example.com/payments")
+	other.write("environments/pay.cue", "package fleet\n\nreleases: pay: {namespace: \"default\", objects: one: {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: \"pay\"}}\n")
+	next := other.begin("apply", "--yes", "--lock-timeout", "60s")
+	next.readUntil("waits for the lease", 1)
+	p.kubectl("one", "-n", "web", "patch", "configmap", "web", "-p", `{"metadata":{"finalizers":null}}`)
+	destroy.end().ok(p)
+	next.end().ok(p).says(p, "1 created", "this is revision 1")
+}

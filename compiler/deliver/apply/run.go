@@ -55,7 +55,7 @@ func (t Target) Run(ctx context.Context, planned *Plan, report func(Event)) (res
 	if removed, err := r.waitNamespaceDeleted(ctx); removed || err != nil {
 		return Result{}, err
 	}
-	r.lease, err = r.acquireLease(ctx)
+	r.lease, err = r.lock(ctx, planned)
 	if err != nil {
 		return Result{}, err
 	}
@@ -123,6 +123,30 @@ func (t Target) newRunner(planned *Plan, report func(Event)) (*runner, error) {
 	}
 	r.rules.AddCRDs(t.Bundle.Objects...)
 	return r, nil
+}
+
+// lock takes the lease of the cluster. A destroy of another fleet may delete fleetc's
+// namespace meanwhile. The first apply of a fleet then creates it again.
+func (r *runner) lock(ctx context.Context, planned *Plan) (*cluster.Lease, error) {
+	const tries = 3
+	for try := 1; ; try++ {
+		lease, err := r.acquireLease(ctx)
+		if cluster.ReasonOf(err) == "" || !planned.FirstApply || r.Destroy || try == tries {
+			return lease, err
+		}
+		ns, nsErr := r.Live.Object(ctx, systemNamespace)
+		if nsErr != nil || ns != nil && !isBeingDeleted(ns) {
+			return nil, err
+		}
+		if ns != nil {
+			if err := r.waitDeleted(ctx, &Item{ID: idOf(systemNamespace), ref: systemNamespace, uid: string(ns.GetUID())}); err != nil {
+				return nil, err
+			}
+		}
+		if err := EnsureNamespace(ctx, r.Live); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // acquireLease takes the lease of the cluster.
