@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -13,8 +14,8 @@ import (
 )
 
 // CheckExposedSecrets returns a fault for each Secret with values that the export would expose
-// without the release's permission, and for unused permissions. The faults do not
-// contain the values. Where Helm gets the values of a release in plain text, the
+// without the release's permission, and for unused permissions. The bundle is not encrypted
+// yet: values that the export encrypts are not exposed. The faults do not contain the values. Where Helm gets the values of a release in plain text, the
 // Secrets that its chart renders are exposed too.
 func CheckExposedSecrets(b *fleet.Bundle, layout fleet.Layout) error {
 	var faults diag.List
@@ -23,6 +24,9 @@ func CheckExposedSecrets(b *fleet.Bundle, layout fleet.Layout) error {
 	faults.Add(references(b, layout))
 	for _, o := range b.Objects {
 		fields := fleet.Plaintext(o.Unstructured)
+		if o.Encryption(b.Cluster, layout) != fleet.NoEncryption {
+			fields = slices.DeleteFunc(fields, func(field string) bool { return strings.HasPrefix(field, "data.") || strings.HasPrefix(field, "stringData.") })
+		}
 		if len(fields) == 0 {
 			continue
 		}
