@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,6 +50,7 @@ type argoReader struct {
 	apps         []*app
 	clusters     map[string]*Cluster // by destination
 	makes        map[string]bool     // whether the chart of a directory makes Applications
+	changed      map[string]string   // why the document of an Application is not the whole truth, by its title
 	destinations []*destination      // in cluster Secrets
 }
 
@@ -70,7 +72,7 @@ func ReadArgoCD(ctx context.Context, opts ArgoCDOptions) (model *Model, err erro
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, files.Close()) }()
-	r := &argoReader{Repository: files, opts: opts, clusters: map[string]*Cluster{}, makes: map[string]bool{}}
+	r := &argoReader{Repository: files, opts: opts, clusters: map[string]*Cluster{}, makes: map[string]bool{}, changed: map[string]string{}}
 	if err := errors.Join(r.readSecrets(), r.walk()); err != nil {
 		return nil, err
 	}
@@ -143,9 +145,14 @@ func (r *argoReader) applications() error {
 		if err == nil {
 			err = json.Unmarshal(data, &content)
 		}
+		at := d.At()
+		if err == nil && textAt(content, "metadata", "name") == "" {
+			at = d.At("metadata", "name")
+			err = errors.New("metadata.name must be a text, in quotes if it is a word such as off")
+		}
 		if err != nil {
 			r.leaveOut(d, d.Kind, d.Name, &diag.Diag{
-				Code: diag.CodeImportInvalid, At: []diag.Pos{d.At()},
+				Code: diag.CodeImportInvalid, At: []diag.Pos{at},
 				Msg:  "not a valid " + d.Kind + ": " + yamlReason(err),
 				Hint: "correct the document",
 			})
@@ -193,6 +200,11 @@ func (r *argoReader) releases() error {
 		return err
 	}
 	r.model.Clusters = slices.Collect(maps.Values(r.clusters))
+	for _, c := range r.model.Clusters {
+		for _, one := range c.Releases {
+			one.Unproven = cmp.Or(one.Unproven, r.changed[one.Origin])
+		}
+	}
 	if err := r.model.Faults(); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package importer
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"path"
@@ -56,7 +57,7 @@ func (r *argoReader) kustomize(s *appSource, dir string, out *Release, mayMiss b
 		})
 	}
 	out.Unproven = cmp.Or(out.Unproven, built.Differs)
-	r.setObjects(out, renderedNodes(built.Objects))
+	r.setObjects(s, out, renderedNodes(built.Objects))
 	return nil
 }
 
@@ -148,13 +149,49 @@ func imageOf(text string) map[string]any {
 }
 
 // setObjects sets the objects of a release. Applications and ApplicationSets do not exist in
-// the fleet: their documents are imported themselves.
-func (r *argoReader) setObjects(out *Release, nodes []*Node) {
-	out.SetObjects(slices.DeleteFunc(nodes, func(o *Node) bool { return isArgo(o.Text("apiVersion"), o.Text("kind")) }))
+// the fleet: their documents are imported themselves. Nor do hooks that no sync runs.
+func (r *argoReader) setObjects(s *appSource, out *Release, nodes []*Node) {
+	out.SetObjects(slices.DeleteFunc(nodes, func(o *Node) bool {
+		hook, title := o.Text("metadata", "annotations", labelPrefix+"hook"), o.Text("kind")+" "+o.Text("metadata", "name")
+		if isArgo(o.Text("apiVersion"), o.Text("kind")) {
+			r.checkMade(s, title, o)
+			return true
+		}
+		runs := func(of string) bool { return !slices.Contains(withoutSync, strings.TrimSpace(of)) }
+		if slices.ContainsFunc(strings.Split(hook, ","), runs) {
+			return false
+		}
+		r.note(s.app, s.at("path"), "a sync does not apply "+title+", for its hook "+hook+": write it as an action if the fleet needs it, see docs/actions.md")
+		return true
+	}))
+}
+
+// withoutSync are the hooks that Argo CD does not apply with a successful sync.
+var withoutSync = []string{"Skip", "SyncFail", "PreDelete", "PostDelete"}
+
+// checkMade marks an Application whose spec differs from that of the documents with its name.
+func (r *argoReader) checkMade(s *appSource, title string, made *Node) {
+	spec, _ := made.Value().(map[string]any)
+	want, _ := json.Marshal(spec["spec"])
+	for _, d := range r.docs {
+		var content map[string]any
+		if d.Kind+" "+d.Name != title {
+			continue
+		}
+		data, err := jsonOf(d.Node)
+		if err == nil {
+			err = json.Unmarshal(data, &content)
+		}
+		if got, _ := json.Marshal(content["spec"]); err == nil && bytes.Equal(got, want) {
+			return
+		}
+	}
+	r.changed[title] = s.app.title() + " makes it otherwise than its document"
+	r.note(s.app, s.at("path"), "it makes "+title+" otherwise than its document, which is imported: write the result into the document")
 }
 
 // manifests adds the objects of files of manifests.
-func (r *argoReader) manifests(files []string, out *Release) error {
+func (r *argoReader) manifests(s *appSource, files []string, out *Release) error {
 	var nodes []*Node
 	for _, file := range files {
 		data, err := r.read(file)
@@ -182,7 +219,7 @@ func (r *argoReader) manifests(files []string, out *Release) error {
 			}
 		}
 	}
-	r.setObjects(out, nodes)
+	r.setObjects(s, out, nodes)
 	return nil
 }
 
@@ -199,11 +236,18 @@ func (r *argoReader) manifestFiles(s *appSource, dir string) ([]string, error) {
 			return nil
 		}
 		isManifest := isYAML(name) || path.Ext(name) == ".json" || path.Ext(name) == ".jsonnet"
-		if !isManifest || exclude != "" && matchesGlob(exclude, name) || include != "" && !matchesGlob(include, name) {
+		if !isManifest {
 			return nil
 		}
-		if data, err := r.read(path.Join(dir, name)); err != nil || bytes.Contains(data, []byte("+argocd:skip-file-rendering")) {
+		data, err := r.read(path.Join(dir, name))
+		if err != nil {
 			return err
+		}
+		if bytes.Contains(data, []byte("+argocd:skip-file-rendering")) || exclude != "" && matchesGlob(exclude, name) || include != "" && !matchesGlob(include, name) {
+			if slices.ContainsFunc(r.docs, func(d *Document) bool { return d.File == path.Join(dir, name) }) {
+				r.note(s.app, s.at("directory"), "it leaves out the Applications of "+path.Join(dir, name)+", which are imported: remove the file if nothing else creates them")
+			}
+			return nil
 		}
 		out = append(out, path.Join(dir, name))
 		return nil

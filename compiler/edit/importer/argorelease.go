@@ -132,7 +132,7 @@ func (r *argoReader) directoryReleases(s *appSource, dir string, out *Release) (
 	isCode := func(file string) bool { return path.Ext(file) == ".jsonnet" }
 	code := slices.DeleteFunc(slices.Clone(files), func(file string) bool { return !isCode(file) })
 	files = slices.DeleteFunc(files, isCode)
-	if err := r.manifests(files, out); err != nil {
+	if err := r.manifests(s, files, out); err != nil {
 		return nil, err
 	}
 	made, err := r.jsonnetReleases(s, code, len(out.Objects) == 0)
