@@ -3,6 +3,7 @@ package importer
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"strings"
 
@@ -21,7 +22,21 @@ type environment struct {
 
 // merged returns the values over the defaults.
 func (v environment) merged() map[string]any {
-	return plainMap(fleet.MergeValues(fleet.MergeValues(v.defaults, v.values), v.set))
+	return plainMap(fleet.MergeValues(mergeSet(v.defaults, v.values), v.set))
+}
+
+// mergeSet is [fleet.MergeValues], but for keys without a value in b: helmfile keeps those of a.
+func mergeSet(a, b map[string]any) map[string]any {
+	set := maps.Clone(b)
+	for key, v := range b {
+		existing, ok := a[key]
+		if below := mapAt(v); below != nil && mapAt(existing) != nil {
+			set[key] = mergeSet(mapAt(existing), below)
+		} else if ok && v == nil {
+			delete(set, key)
+		}
+	}
+	return fleet.MergeValues(a, set)
 }
 
 // templateEnvironment is .Environment in templates.
@@ -59,14 +74,14 @@ func (e *environmentRun) loadEnvironment(s *state, before environment) (environm
 		handler := textAt(spec.value, "missingFileHandler")
 		values, err := e.loadValues(s.dir, spec.below("values"), handler, before)
 		faults.Add(err)
-		out.values = fleet.MergeValues(out.values, values)
+		out.values = mergeSet(out.values, values)
 		secrets, err := e.loadSecrets(s, spec)
 		faults.Add(err)
 		out.values = fleet.MergeValues(out.values, secrets)
 	}
 	defaults, err := e.loadValues(s.dir, s.lists["values"], "", before)
 	faults.Add(err)
-	out.defaults = fleet.MergeValues(out.defaults, defaults)
+	out.defaults = mergeSet(out.defaults, defaults)
 	return out, faults.Err()
 }
 

@@ -59,12 +59,17 @@ func (e *environmentRun) leaveOut(d *helmfileRelease, v *VaryingError, err error
 	e.cluster.Dropped = append(e.cluster.Dropped, &Release{Name: d.name, Namespace: d.namespace, Origin: d.title(), Pos: d.at("name"), Unproven: v.Error()})
 }
 
-// chooseContext sets the context of the cluster: the one that most releases have.
+// chooseContext sets the context of the cluster: that of the environment if a release is for
+// it, or the one that most releases have.
 func (e *environmentRun) chooseContext() {
 	uses := map[string]int{}
 	for _, d := range e.found {
 		if d.installed && d.context != "" {
 			uses[d.context]++
+			if d.context == d.state.env.context {
+				e.cluster.Context = d.context
+				return
+			}
 		}
 	}
 	most := 0

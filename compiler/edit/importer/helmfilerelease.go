@@ -98,6 +98,9 @@ func (e *environmentRun) evaluateRelease(s *state, i item) (*helmfileRelease, er
 	d.namespace = cmp.Or(s.text("namespace"), d.text("namespace"))
 	d.context = cmp.Or(s.text("kubeContext"), d.context)
 	d.data.Release.Namespace, d.data.Namespace = d.namespace, s.text("namespace")
+	chart := d.text("chart")
+	d.labels["name"], d.labels["namespace"], d.labels["chart"] = d.name, d.namespace, chart[strings.LastIndex(chart, "/")+1:]
+	d.data.Release.Labels = d.labels // files of values see these labels
 	if v, ok := content["installed"].(bool); ok {
 		d.installed = v
 	}
@@ -287,9 +290,6 @@ func (e *environmentRun) renderAll(d *helmfileRelease, v any, field ...string) (
 
 // matches reports whether a release has the labels of one of the selectors.
 func (d *helmfileRelease) matches(selectors []string) (bool, error) {
-	labels := maps.Clone(d.labels)
-	chart := d.text("chart")
-	labels["name"], labels["namespace"], labels["chart"] = d.name, d.namespace, chart[strings.LastIndex(chart, "/")+1:]
 	for _, selector := range selectors {
 		all := true
 		for part := range strings.SplitSeq(selector, ",") {
@@ -298,7 +298,7 @@ func (d *helmfileRelease) matches(selectors []string) (bool, error) {
 			if !ok || name == "" || value == "" {
 				return false, d.item.fault(diag.CodeImportInvalid, "helmfiles.selectors", fmt.Sprintf("the selector %q is not valid", diag.Visible(selector, diag.MaxText)), "write NAME=VALUE or NAME!=VALUE")
 			}
-			all = all && (labels[name] == value) != negative
+			all = all && (d.labels[name] == value) != negative
 		}
 		if all {
 			return true, nil

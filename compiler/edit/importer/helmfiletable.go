@@ -9,6 +9,7 @@ import (
 const (
 	applyWaits    = "nothing to do: fleetc apply waits until objects are ready, see docs/health.md"
 	helmOnly      = "nothing to do: it is an option of Helm's own upgrade"
+	optionsOfHelm = "write values of --set and other options that change objects into the release; other options need nothing"
 	credentials   = "nothing to do: use helm repo add or docker login; credentials are not part of the fleet"
 	selectsOnly   = "nothing to do: labels select releases for helmfile; fleetc selects them by name and cluster"
 	noValidation  = "nothing to do: fleetc checks objects before it applies them"
@@ -21,7 +22,7 @@ const (
 // helmFields are fields that both a release and helmDefaults have.
 var helmFields = map[string]string{
 	"timeout": "", "kubeContext": "",
-	"args": helmOnly, "diffArgs": helmOnly, "syncArgs": helmOnly,
+	"args": optionsOfHelm, "diffArgs": helmOnly, "syncArgs": optionsOfHelm,
 	"verify": helmOnly, "keyring": helmOnly, "devel": "nothing to do: the pinned version is in the fleet",
 	"wait": applyWaits, "waitRetries": applyWaits, "waitForJobs": applyWaits,
 	"atomic": "nothing to do: fleetc rollback returns to a revision", "cleanupOnFail": helmOnly, "force": "list the kinds under replace, see docs/apply.md",

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -51,9 +52,23 @@ func (e *environmentRun) unproven(d *helmfileRelease, out *Release) {
 			out.Unproven = field + " is not imported"
 		}
 	}
+	for _, field := range []string{"args", "syncArgs"} {
+		for _, v := range slices.Concat(listAt(d.value, field), listAt(d.state.maps["helmDefaults"][field].value)) {
+			name, _, _ := strings.Cut(fmt.Sprint(v), "=")
+			if slices.Contains(objectOptions, name) {
+				out.Unproven = "the option " + name + " in " + field + " changes its objects and is not imported"
+			}
+		}
+	}
 	if program := textOf(d.state.maps["helmDefaults"]["postRenderer"]); program != "" {
 		out.Unproven = "postRenderer is not imported"
 	}
+}
+
+// objectOptions are the options of Helm that change the objects of a release.
+var objectOptions = []string{
+	"--set", "--set-string", "--set-file", "--set-json", "--set-literal", "--values", "-f", "--version", "--devel", "--repo",
+	"--post-renderer", "--skip-crds", "--no-hooks", "--api-versions", "-a", "--kube-version", "--reuse-values",
 }
 
 // values returns the values of a release, merged as helmfile and Helm do: values in order,
@@ -179,7 +194,7 @@ func (e *environmentRun) set(d *helmfileRelease, values map[string]any) error {
 		settings = append(settings, setting{field: []string{"env", fmt.Sprint(i)}, content: map[string]any{"name": textAt(v, "name"), "value": value}})
 	}
 	for _, s := range slices.Concat(settings, files) {
-		if err := e.setOne(d, values, s.content, s.literal); err != nil {
+		if err := e.setOne(d, values, s.field, s.content, s.literal); err != nil {
 			return d.fault(diag.CodeImportUnsupported, s.field, diag.Brief(err), "write the value into values")
 		}
 	}
@@ -194,8 +209,8 @@ func (d *helmfileRelease) isPatched() bool {
 	})
 }
 
-// setOne sets one value: a text, the content of a file, or a list of texts.
-func (e *environmentRun) setOne(d *helmfileRelease, values map[string]any, content any, literal bool) error {
+// setOne sets the value of a field: a text, the content of a file, or a list of texts.
+func (e *environmentRun) setOne(d *helmfileRelease, values map[string]any, field []string, content any, literal bool) error {
 	name := textAt(content, "name")
 	if file := textAt(content, "file"); file != "" && valueAt(content, "value") == nil {
 		place, err := e.place(d.state.dir, file)
@@ -210,17 +225,36 @@ func (e *environmentRun) setOne(d *helmfileRelease, values map[string]any, conte
 		return setValue(values, name, string(data), true)
 	}
 	if list := listAt(content, "values"); len(list) > 0 {
-		return setList(values, name, textsOf(list), literal)
+		texts := textsOf(list)
+		for i, v := range list {
+			texts[i] = d.writtenText(v, append(field, "values", fmt.Sprint(i))...)
+		}
+		return setList(values, name, texts, literal)
 	}
 	v := valueAt(content, "value")
 	if v == nil || v == "" {
 		return nil // helmfile leaves it out
 	}
-	text := fmt.Sprint(v)
+	text := d.writtenText(v, append(field, "value")...)
 	if strings.Contains(text, `\`) {
 		return errors.New("the value has a backslash, which helm --set removes")
 	}
 	return setValue(values, name, text, literal || strings.ContainsAny(text, ",{}[]"))
+}
+
+// writtenText returns a value of a field as it is written: helmfile takes 1.10 as a text. A
+// value that a template computes is printed.
+func (d *helmfileRelease) writtenText(v any, field ...string) string {
+	of, at := d.origin(field)
+	n := childNode(of.doc.Node, slices.Concat(of.path, at)...)
+	for n != nil && n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	var decoded any
+	if scalar(n) != "" && n.Decode(&decoded) == nil && fmt.Sprint(decoded) == fmt.Sprint(v) {
+		return n.Value
+	}
+	return fmt.Sprint(v)
 }
 
 // textsOf returns the elements of a list as texts.
