@@ -32,6 +32,7 @@ type kustomization struct {
 	dir         string        // relative to the repository
 	isLocated   bool          // whether its directory was found
 	waited      bool          // whether variables are missing that no other Kustomization brings
+	revision    string        // why the checkout is not what Flux reads; empty when it is
 	unproven    string        // why its objects are unknown; empty when they are known
 	differs     string        // how the program of the proof builds it differently; empty if it does not
 	plain       []*fluxObject // objects that it applies, without those of Flux
@@ -185,6 +186,9 @@ func (s *fluxState) locate(k *kustomization) (bool, error) {
 		return false, k.fault(diag.CodeImportFile, s, "path", "the path "+dir+" is outside of the repository", "write a path below the root of the repository")
 	}
 	k.dir = dir
+	if k.revision = s.otherRevision(s.sourceOf(k.fluxObject, mapAt(k.spec, "sourceRef"))); k.revision != "" {
+		s.model.Note(s.note(k.fluxObject, "spec.sourceRef", k.revision+": check that revision out, and import the Kustomization from there"))
+	}
 	for p := k.stage; p != nil; p = p.stage {
 		if p.dir == k.dir && p.stage == nil {
 			// The Kustomization that syncs the cluster itself.

@@ -152,7 +152,7 @@ func (k *kustomization) isBelow(other *kustomization) bool {
 
 // plainRelease returns the release with the objects of a Kustomization.
 func (s *fluxState) plainRelease(k *kustomization, name string, depends []string) *Release {
-	r := &Release{Name: name, Namespace: textAt(k.spec, "targetNamespace"), Origin: k.title(), Pos: s.at(k.fluxObject), Depends: depends, Unproven: cmp.Or(k.unproven, k.differs)}
+	r := &Release{Name: name, Namespace: textAt(k.spec, "targetNamespace"), Origin: k.title(), Pos: s.at(k.fluxObject), Depends: depends, Unproven: cmp.Or(k.unproven, k.revision, k.differs)}
 	if k.stage == nil {
 		r.Origin = "directory " + k.dir
 	}
@@ -201,7 +201,7 @@ func (s *fluxState) helmRelease(o *fluxObject) (*Release, error) {
 		return nil, err
 	}
 	r.Values = nodeOf(values, o.source("spec", "values"))
-	r.Unproven = cmp.Or(r.Unproven, unproven, o.stage.differs)
+	r.Unproven = cmp.Or(r.Unproven, unproven, o.stage.revision, o.stage.differs)
 	for i, d := range listAt(spec, "dependsOn") {
 		namespace := cmp.Or(textAt(d, "namespace"), o.namespace())
 		name, ok := s.byRelease[path.Join(namespace, textAt(d, "name"))]

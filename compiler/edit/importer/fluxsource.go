@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -28,6 +29,21 @@ func (s *fluxState) isOwn(source *fluxObject) bool {
 	return slices.ContainsFunc(s.objects, func(o *fluxObject) bool {
 		return o.group() == sourceGroup && o.name() == bootstrapName && textAt(o.content, "spec", "url") == textAt(source.content, "spec", "url")
 	})
+}
+
+// otherRevision says that a source reads another revision of the repository than the
+// bootstrap; empty if it does not.
+func (s *fluxState) otherRevision(source *fluxObject) string {
+	if source == nil || source.name() == bootstrapName || source.kind() != "GitRepository" {
+		return ""
+	}
+	ref := valueAt(source.content, "spec", "ref")
+	for _, o := range s.objects {
+		if o.kind() == source.kind() && o.name() == bootstrapName && !reflect.DeepEqual(valueAt(o.content, "spec", "ref"), ref) {
+			return "its source " + source.name() + " has another revision of the repository"
+		}
+	}
+	return ""
 }
 
 // sourcePath returns the directory of the repository that a Kustomization builds. why and
@@ -162,7 +178,7 @@ func (s *fluxState) templated(o *fluxObject, spec map[string]any, field string) 
 		version = ""
 	}
 	pos := s.at(o, strings.Split(field, ".")...)
-	if textAt(ref, "kind") == "GitRepository" && s.isOwn(source) {
+	if textAt(ref, "kind") == "GitRepository" && s.isOwn(source) && s.otherRevision(source) == "" {
 		dir := path.Clean("./" + name)
 		if strings.HasPrefix(dir, "..") {
 			return nil, field, "the chart " + name + " is outside of the repository: copy it into the fleet"
