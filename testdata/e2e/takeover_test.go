@@ -85,3 +85,30 @@ func TestTakeOverNamed(t *testing.T) {
 		t.Errorf("the annotation is still %s", got)
 	}
 }
+
+// A rollback to a revision before an adoption keeps the adopted objects, which ran before
+// fleetc, and so does the next apply without them.
+func TestRollbackAdopted(t *testing.T) {
+	p := newWeb(t)
+	p.write("environments/web.cue", strings.Split(web, "releases: web:")[0])
+	p.fleetc("apply", "--yes").ok(p)
+	p.foreignWeb("argocd-controller", `"app":"web"`)
+	p.write("environments/web.cue", web)
+	p.fleetc("apply", "--yes", "--adopt").ok(p)
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	p.fleetc("apply", "--yes").ok(p)
+	kept := []string{"keeps Deployment.apps web/web: it existed before fleetc took it over", "keeps ConfigMap web/web: it existed", "- Secret web/web"}
+	p.fleetc("rollback", "dev/one", "--dry-run", "--to", "1").exits(p, 1).says(p, kept...)
+	p.fleetc("rollback", "dev/one", "--yes", "--to", "1").ok(p).says(p, "0 created, 0 changed, 1 pruned")
+	p.write("environments/web.cue", strings.Split(web, "releases: web:")[0])
+	p.fleetc("apply", "--yes").ok(p)
+	if got := p.kubectl("one", "-n", "web", "get", "deployment/web", "configmap/web", "secret/web", "--ignore-not-found", "-o", "name"); strings.Count(got, "/web") != 2 {
+		t.Errorf("after the rollback there are %q", got)
+	}
+
+	// After another apply with them, they are fleetc's own.
+	p.write("environments/web.cue", web)
+	p.fleetc("apply", "--yes").ok(p)
+	p.write("environments/web.cue", strings.Split(web, "releases: web:")[0])
+	p.fleetc("apply", "--yes").ok(p).says(p, "3 pruned")
+}

@@ -88,7 +88,7 @@ func (p *planner) leavesAsIs(it *Item) bool {
 		return false
 	}
 	known := p.recorded[it.ID]
-	it.Action, it.uid, it.Preexisting, it.appliedState, it.completedDigest = Unchanged, known.UID, known.Preexisting, known.Applied, known.Completed
+	it.Action, it.uid, it.Preexisting, it.adopted, it.appliedState, it.completedDigest = Unchanged, known.UID, known.Preexisting, known.Adopted, known.Applied, known.Completed
 	return true
 }
 

@@ -62,6 +62,7 @@ type Entry struct {
 	Stage       string `json:"stage"`
 	UID         string `json:"uid,omitempty"`     // empty until the object is known to exist
 	Preexisting bool   `json:"found,omitempty"`   // existed before fleetc applied it, and must not be deleted
+	Adopted     bool   `json:"adopted,omitempty"` // taken over from another tool, so that a rollback must not delete it
 	Kept        bool   `json:"kept,omitempty"`    // not in the bundle any more, and must not be deleted
 	Pending     bool   `json:"pending,omitempty"` // not in the bundle any more, and deleted as soon as possible
 
@@ -81,7 +82,7 @@ type Entry struct {
 func entryOf(it Item, uid string) Entry {
 	return Entry{
 		Group: it.ref.Group, Version: it.ref.Version, Kind: it.ref.Kind, Namespace: it.ref.Namespace, Name: it.ref.Name,
-		Release: it.Release, Stage: it.Stage, UID: uid, Preexisting: it.Preexisting, Applied: it.appliedState, Completed: it.completedDigest,
+		Release: it.Release, Stage: it.Stage, UID: uid, Preexisting: it.Preexisting, Adopted: it.adopted, Applied: it.appliedState, Completed: it.completedDigest,
 	}
 }
 

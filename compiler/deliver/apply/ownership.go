@@ -81,7 +81,7 @@ func (p *planner) planImmutable(ctx context.Context, it *Item, before *unstructu
 		it.Hint = "change it back, or stop " + owner + " from managing it: fleetc does not recreate objects of others"
 		return nil
 	}
-	it.Action, it.Hint, it.After, it.Preexisting = Replace, "", it.object, false
+	it.Action, it.Hint, it.After, it.Preexisting, it.adopted = Replace, "", it.object, false, false
 	return nil
 }
 

@@ -98,11 +98,12 @@ func (p *planner) checkLive(it *Item, before *unstructured.Unstructured) bool {
 			it.refuse("it already exists, and "+p.ownerOf(before)+" created it", p.takeoverHint(before))
 			return false
 		}
-		it.Adopts = true
+		it.Adopts, it.adopted = true, true
 	}
 	it.takeover = p.takeover(it, it.Adopts)
 	it.Adopts = it.Adopts || p.handedOver[it.ID] || len(it.formerManagers(before)) > 0
 	it.Preexisting = p.isPreexisting(it, before)
+	it.adopted = it.adopted || p.recorded[it.ID].Adopted && p.isRecorded(it.ID, before)
 	return true
 }
 

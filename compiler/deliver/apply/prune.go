@@ -88,8 +88,12 @@ func partUIDs(items []Item) map[string]bool {
 // pruneRecorded returns whether an object of the inventory is pruned or kept, and why it
 // is kept.
 func (p *planner) pruneRecorded(it *Item, current *unstructured.Unstructured) (Action, string) {
-	if p.recorded[it.ID].Preexisting {
+	known := p.recorded[it.ID]
+	if known.Preexisting {
 		return Keep, "it existed before fleetc applied it"
+	}
+	if known.Adopted && (known.Kept || p.Origin.Rollback > 0) { // kept by this rollback, or by an earlier one
+		return Keep, "it existed before fleetc took it over"
 	}
 	if p.Drifted != nil {
 		return Keep, "--fix does not prune"
