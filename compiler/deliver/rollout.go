@@ -43,7 +43,8 @@ type Rollout struct {
 	Fleet    *compiler.Fleet
 	Statuses map[string]*Status // by cluster ID
 
-	selected map[string]bool // by cluster ID
+	records  map[string]map[string]WaveRecord // by cluster ID and wave
+	selected map[string]bool                  // by cluster ID
 	options  ApplyOptions
 	servers  Servers
 	same     map[string]error  // faults of contexts that lead to the same cluster, by cluster ID
@@ -75,7 +76,7 @@ func LoadRollout(ctx context.Context, c *compiler.Compiler, o ApplyOptions, patt
 			Hint: "leave them out, or pass --no-rollout",
 		}
 	}
-	r := &Rollout{RolloutState: &RolloutState{Fleet: e.Module, order: order}, options: o, selected: map[string]bool{}, failed: map[string]bool{}}
+	r := &Rollout{RolloutState: &RolloutState{Fleet: e.Module, order: order}, options: o, records: map[string]map[string]WaveRecord{}, selected: map[string]bool{}, failed: map[string]bool{}}
 	last, err := r.selectClusters(e.Clusters)
 	if err != nil {
 		return nil, nil, err
@@ -186,7 +187,7 @@ func (r *Rollout) Read(ctx context.Context) error {
 	return r.read(ctx, len(r.Waves))
 }
 
-// read reads the state of the first n waves, and the records of all waves.
+// read reads the state and the records of the first n waves.
 func (r *Rollout) read(ctx context.Context, n int) error {
 	clusters := slices.Concat(diag.Each(r.Waves[:n], func(w *Wave) []*WaveCluster { return w.Clusters })...)
 	statuses := make([]*Status, len(clusters))
@@ -200,17 +201,7 @@ func (r *Rollout) read(ctx context.Context, n int) error {
 		r.Statuses[s.Cluster.ID] = s
 		r.setState(clusters[i], s)
 	}
-	return par.ForEach(ctx, readAtATime, len(r.Waves), func(ctx context.Context, i int) error {
-		w := r.Waves[i]
-		if len(w.Clusters) == 0 {
-			return nil
-		}
-		s := r.servers.Of(w.Clusters[0].ID)
-		if w.RecordErr = s.Err; s.Err == nil {
-			_, w.Record, w.RecordErr = readWaveRecord(ctx, s.Live, r.RolloutState.Fleet, w.Name)
-		}
-		return ctx.Err()
-	})
+	return r.readRecords(ctx, r.Waves[:n], clusters)
 }
 
 // status reads what a cluster runs and, if it runs its target, the health of its objects.

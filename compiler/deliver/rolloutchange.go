@@ -155,15 +155,8 @@ func (r *Rollout) Decide(ctx context.Context, d Decision, names []string) (Decis
 	for _, w := range waves {
 		isChanged := true
 		if len(w.Clusters) > 0 {
-			s := r.servers.Of(w.Clusters[0].ID)
-			err := s.Err
-			if err == nil {
-				isChanged, err = changeWaveRecord(ctx, s.Live, r.RolloutState.Fleet, w.Name, func(record *WaveRecord) {
-					d.change(record, r.options.RolloutOptions, r.options.By, w.Digest())
-					w.Record = *record
-				})
-			}
-			if err != nil {
+			var err error
+			if isChanged, err = r.decide(ctx, d, w); err != nil {
 				faults.Add(d.fault(w, err))
 				continue
 			}

@@ -4,18 +4,22 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
 // WaveRecord is what people decided for a wave. It is stored in a ConfigMap in the first cluster
-// of the wave, beside the inventory.
+// of the wave, beside the inventory. Pauses and aborts are also read from other clusters, which may
+// have been the first one.
 type WaveRecord struct {
 	Approval *WaveMark `json:"approval,omitempty"`
 	Pause    *WaveMark `json:"pause,omitempty"`
@@ -39,15 +43,142 @@ func (m *WaveMark) Text(what string) string {
 	return s
 }
 
-// readWaveRecord reads the record of a wave from its first cluster, and the object that has it.
-// Without one, the record is empty.
-func readWaveRecord(ctx context.Context, c *cluster.Cluster, module, wave string) (o *unstructured.Unstructured, r WaveRecord, err error) {
-	o, err = c.Object(ctx, apply.RolloutRef(module))
+// readRecords reads the records of waves with the clusters.
+func (r *Rollout) readRecords(ctx context.Context, waves []*Wave, clusters []*WaveCluster) error {
+	read := make([]func(), len(clusters))
+	if err := par.ForEach(ctx, readAtATime, len(clusters), func(ctx context.Context, i int) error {
+		read[i] = r.readRecordsIn(ctx, clusters[i].ID)
+		return ctx.Err()
+	}); err != nil {
+		return err
+	}
+	for _, keep := range read {
+		keep()
+	}
+	for _, w := range waves {
+		w.Record = r.recordOf(w)
+	}
+	return nil
+}
+
+// readRecordsIn reads all records in a cluster, and returns a function that stores them. Only
+// those in the first cluster of a wave must be readable.
+func (r *Rollout) readRecordsIn(ctx context.Context, id string) (keep func()) {
+	var o *unstructured.Unstructured
+	s := r.servers.Of(id)
+	err := s.Err
+	if err == nil {
+		o, err = waveRecords(ctx, s.Live, r.RolloutState.Fleet)
+	}
+	return func() {
+		if err == nil {
+			r.records[id] = map[string]WaveRecord{}
+		}
+		for _, w := range r.Waves {
+			if len(w.Clusters) == 0 || w.Clusters[0].ID != id {
+				continue
+			}
+			if w.RecordErr = err; err == nil {
+				_, w.RecordErr = decodeWaveRecord(o, w.Name)
+			}
+		}
+		if o == nil {
+			return
+		}
+		data, _, _ := unstructured.NestedMap(o.Object, "data")
+		for wave := range data {
+			if one, err := decodeWaveRecord(o, wave); err == nil {
+				r.records[id][wave] = one
+			}
+		}
+	}
+}
+
+// A recordPlace is where a record of a wave is stored: in its first cluster or, from before the
+// wave changed, in another cluster or with another name.
+type recordPlace struct{ cluster, wave string }
+
+// recordPlaces returns the places with records of a wave, that for new decisions first.
+func (r *Rollout) recordPlaces(w *Wave) []recordPlace {
+	out := []recordPlace{{w.Clusters[0].ID, w.Name}}
+	for _, other := range r.Waves {
+		for _, c := range other.Clusters {
+			for _, name := range slices.Sorted(maps.Keys(r.records[c.ID])) {
+				// A record with a name that no wave has is from before the wave was renamed.
+				isOwn := name == w.Name || other == w && !slices.Contains(r.order.WaveNames(), name)
+				if p := (recordPlace{c.ID, name}); isOwn && p != out[0] {
+					out = append(out, p)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// recordOf returns the decisions for a wave. Of several pauses or aborts, it takes the one that
+// holds for the present bundles, or else the last one.
+func (r *Rollout) recordOf(w *Wave) (out WaveRecord) {
+	if len(w.Clusters) == 0 {
+		return out
+	}
+	digest := w.Digest()
+	add := func(to **WaveMark, m *WaveMark) {
+		switch {
+		case m == nil || *to != nil && (*to).Bundle == digest && m.Bundle != digest:
+		case *to == nil || m.Bundle == digest && (*to).Bundle != digest || m.Time.After((*to).Time):
+			*to = m
+		}
+	}
+	for i, p := range r.recordPlaces(w) {
+		one := r.records[p.cluster][p.wave]
+		if i == 0 { // users of other clusters must not approve
+			out.Approval = one.Approval
+		}
+		add(&out.Pause, one.Pause)
+		add(&out.Abort, one.Abort)
+	}
+	return out
+}
+
+// decide records a decision for a wave in its first cluster, and reports whether it changes the
+// record. A resume changes all records of the wave.
+func (r *Rollout) decide(ctx context.Context, d Decision, w *Wave) (isChanged bool, err error) {
+	for i, p := range r.recordPlaces(w) {
+		if old := r.records[p.cluster][p.wave]; i > 0 && (d.Command != "resume" || old.Pause == nil && old.Abort == nil) {
+			continue
+		}
+		s := r.servers.Of(p.cluster)
+		if s.Err != nil {
+			return false, s.Err
+		}
+		differs, err := changeWaveRecord(ctx, s.Live, r.RolloutState.Fleet, p.wave, func(record *WaveRecord) {
+			d.change(record, r.options.RolloutOptions, r.options.By, w.Digest())
+		})
+		if err != nil {
+			return false, err
+		}
+		isChanged = isChanged || differs
+	}
+	return isChanged, nil
+}
+
+// waveRecords returns the object with the records of a fleet's waves; nil without one.
+func waveRecords(ctx context.Context, c *cluster.Cluster, module string) (*unstructured.Unstructured, error) {
+	o, err := c.Object(ctx, apply.RolloutRef(module))
 	if o == nil || err != nil {
-		return nil, r, err
+		return nil, err
 	}
 	if err := apply.CheckFleet(o, module); err != nil {
-		return nil, r, err
+		return nil, err
+	}
+	return o, nil
+}
+
+// decodeWaveRecord returns the record of a wave in the object, which may be nil. Without one, the
+// record is empty.
+func decodeWaveRecord(o *unstructured.Unstructured, wave string) (r WaveRecord, err error) {
+	if o == nil {
+		return r, nil
 	}
 	text, ok, err := unstructured.NestedString(o.Object, "data", wave)
 	if err == nil && ok {
@@ -55,21 +186,25 @@ func readWaveRecord(ctx context.Context, c *cluster.Cluster, module, wave string
 	}
 	if err != nil {
 		name := "ConfigMap " + o.GetNamespace() + "/" + o.GetName()
-		return nil, r, &diag.Diag{
+		return r, &diag.Diag{
 			Code: diag.CodeDamagedRecord,
 			Msg:  fmt.Sprintf("the record of wave %s in %s is not in the format that fleetc writes", wave, name),
 			Hint: "delete the key from " + name + ", then approve or pause again",
 		}
 	}
-	return o, r, nil
+	return r, nil
 }
 
-// changeWaveRecord changes the record of a wave in its first cluster, and reports whether it
+// changeWaveRecord changes the record of a wave in a cluster, and reports whether it
 // differs. Without a difference, nothing is written.
 func changeWaveRecord(ctx context.Context, c *cluster.Cluster, module, wave string, change func(*WaveRecord)) (bool, error) {
 	const tries = 5 // other processes may change other waves
 	for try := 1; ; try++ {
-		o, r, err := readWaveRecord(ctx, c, module, wave)
+		o, err := waveRecords(ctx, c, module)
+		if err != nil {
+			return false, err
+		}
+		r, err := decodeWaveRecord(o, wave)
 		if err != nil {
 			return false, err
 		}

@@ -180,11 +180,11 @@ func (g *waveGuard) mayStart(ctx context.Context, c *fleet.Cluster) error {
 	if g.left < 0 {
 		return &WaitError{Waits: []Wait{{Reason: ForCluster, Text: "wave " + g.wave.Name + " has failed", IsFailure: true}}}
 	}
-	now := *g.wave
-	if s := g.rollout.servers.Of(now.Clusters[0].ID); s.Err == nil {
-		_, now.Record, now.RecordErr = readWaveRecord(ctx, s.Live, g.rollout.RolloutState.Fleet, now.Name)
+	if first := g.wave.Clusters[0].ID; g.rollout.servers.Of(first).Err == nil {
+		g.rollout.readRecordsIn(ctx, first)()
+		g.wave.Record = g.rollout.recordOf(g.wave)
 	}
-	waits := slices.DeleteFunc(now.OwnWaits(), func(w Wait) bool { return w.Reason == ForCluster })
+	waits := slices.DeleteFunc(g.wave.OwnWaits(), func(w Wait) bool { return w.Reason == ForCluster })
 	if len(waits) > 0 {
 		return &WaitError{Waits: waits}
 	}

@@ -1,0 +1,39 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/fleetc/fleetc/testdata/clusters"
+)
+
+// newTwoWaves is a place with a release in two clusters, each in its own wave.
+func newTwoWaves(t *testing.T) *place {
+	t.Helper()
+	p := newPlace(t, clusters.Spec{Name: "one"}, clusters.Spec{Name: "two"})
+	p.edit(fleetFile, `stages: schema.#Stages & [{name: "default"}]`, `stages: schema.#Stages`)
+	p.write("environments/web.cue", web)
+	p.write("environments/rollout.cue", `package fleet
+
+import "github.com/fleetc/fleetc/schema"
+
+rollout: schema.#Rollout & {waves: [{name: "left", clusters: ids: ["dev/one"]}, {name: "right", others: true}]}
+`)
+	p.fleetc("apply", "--yes").ok(p)
+	return p
+}
+
+// A pause holds when its wave gets another first cluster or another name, until a resume.
+func TestRolloutPauseStays(t *testing.T) {
+	p := newTwoWaves(t)
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	p.fleetc("rollout", "pause", "right", "--reason", "incident 42").ok(p)
+	p.edit("environments/rollout.cue", `{name: "left", clusters: ids: ["dev/one"]}, `, "")
+	for _, name := range []string{"right", "all"} {
+		p.edit("environments/rollout.cue", `name: "right"`, `name: "`+name+`"`)
+		p.fleetc("rollout", "status").exits(p, 1).says(p, `^wave `+name+` is waiting: it is paused by .*: incident 42$`)
+		p.fleetc("apply", "--yes").exits(p, 1).says(p, `^wave `+name+` waits \(dev/one, dev/two\): it is paused by .*: incident 42$`)
+	}
+	p.fleetc("rollout", "resume").ok(p).says(p, `^resumed all waves$`)
+	p.fleetc("rollout", "resume").ok(p).says(p, `^wave all is not paused or aborted$`)
+	p.fleetc("apply", "--yes").ok(p)
+}
