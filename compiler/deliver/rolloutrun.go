@@ -36,9 +36,9 @@ func (r *Rollout) turns() map[string][]Wait {
 	return turns
 }
 
-// retriesFirst returns clusters with those first whose last apply is unfinished.
+// retriesFirst returns clusters with those first that are tried again.
 func retriesFirst(clusters []*WaveCluster) []*WaveCluster {
-	isOther := func(c *WaveCluster) bool { return c.State != TargetUnfinished }
+	isOther := func(c *WaveCluster) bool { return !c.isRetry() }
 	retries := slices.DeleteFunc(slices.Clone(clusters), isOther)
 	return append(retries, slices.DeleteFunc(slices.Clone(clusters), func(c *WaveCluster) bool { return !isOther(c) })...)
 }
@@ -54,7 +54,7 @@ func (r *Rollout) Plans(ctx context.Context, preview bool, key []byte) iter.Seq2
 			if !r.selected[c.ID] {
 				continue
 			}
-			p := &ClusterPlan{Cluster: c.Cluster, Reached: true, Wave: w.Name, Runs: !c.HasWork()}
+			p := &ClusterPlan{Cluster: c.Cluster, Reached: true, Wave: w.Name, Runs: !c.HasWork() && !c.isRetry()}
 			if !p.Runs {
 				p.Waits = turns[c.ID]
 			}
@@ -98,9 +98,9 @@ func (r *Rollout) Run(ctx context.Context, plans []*ClusterPlan, failed []string
 			for n < len(plans) && plans[n].Wave == w.Name {
 				n++
 			}
-			// Clusters whose last apply is unfinished come first: the others follow only if
-			// these do not fail again.
-			for retries < n && r.isUnfinished(i, plans[retries].Cluster.ID) {
+			// Clusters that are tried again come first: the others follow only if these do
+			// not fail again.
+			for retries < n && r.isRetry(i, plans[retries].Cluster.ID) {
 				retries++
 			}
 			if !r.runPart(ctx, i, plans[:retries], true, parallel, exact, report, yield) || !r.runPart(ctx, i, plans[retries:n], false, parallel, exact, report, yield) {
@@ -111,13 +111,13 @@ func (r *Rollout) Run(ctx context.Context, plans []*ClusterPlan, failed []string
 	}
 }
 
-// isUnfinished reports whether the last apply of a cluster in a wave is unfinished.
-func (r *Rollout) isUnfinished(i int, id string) bool {
-	return slices.ContainsFunc(r.Waves[i].Clusters, func(c *WaveCluster) bool { return c.ID == id && c.State == TargetUnfinished })
+// isRetry is [WaveCluster.isRetry] of a cluster in a wave.
+func (r *Rollout) isRetry(i int, id string) bool {
+	return slices.ContainsFunc(r.Waves[i].Clusters, func(c *WaveCluster) bool { return c.ID == id && c.isRetry() })
 }
 
 // runPart applies plans of a wave, unless they wait, and yields the results. It returns false
-// if yield did. retry says that the plans are for clusters whose last apply is unfinished.
+// if yield did. retry says that the plans are for clusters that are tried again.
 func (r *Rollout) runPart(ctx context.Context, i int, plans []*ClusterPlan, retry bool, parallel int, exact bool, report func(apply.Event), yield func(apply.Result, error) bool) bool {
 	if len(plans) == 0 {
 		return true

@@ -53,6 +53,12 @@ func (c *WaveCluster) HasWork() bool {
 	return c.State != TargetDone && c.State != TargetUnhealthy && c.State != TargetSyncing
 }
 
+// isRetry reports whether an apply may repair the cluster: its last apply is unfinished, or it runs
+// its target without an object, for example.
+func (c *WaveCluster) isRetry() bool {
+	return c.State == TargetUnfinished || c.State == TargetUnhealthy
+}
+
 // Wave is a wave with the state of its clusters.
 type Wave struct {
 	*fleet.Wave

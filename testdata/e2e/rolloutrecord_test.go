@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/fleetc/fleetc/testdata/clusters"
@@ -36,4 +37,23 @@ func TestRolloutPauseStays(t *testing.T) {
 	p.fleetc("rollout", "resume").ok(p).says(p, `^resumed all waves$`)
 	p.fleetc("rollout", "resume").ok(p).says(p, `^wave all is not paused or aborted$`)
 	p.fleetc("apply", "--yes").ok(p)
+}
+
+// apply restores an object that is missing in a cluster with its bundle, but not while the
+// cluster is frozen.
+func TestRolloutRestores(t *testing.T) {
+	p := newTwoWaves(t)
+	remove := func() { p.kubectl("one", "-n", "web", "delete", "configmap", "web") }
+	remove()
+	p.fleetc("apply", "--yes").ok(p).says(p, `^dev/one: applied: 1 created`, `^dev/two: runs its bundle`)
+	p.fleetc("rollout", "status").ok(p)
+
+	p.edit("environments/rollout.cue", "{waves: ", `{freezes: [{from: "2030-12-01", to: "2030-12-31", reason: "holidays"}], waves: `)
+	p.fleetc("apply", "--yes", "--date", "2030-12-24").ok(p).says(p, `^dev/one: runs its bundle`)
+	remove()
+	d := p.fleetc("apply", "--yes", "--date", "2030-12-24").exits(p, 1).says(p, `^wave left waits \(dev/one\): it is frozen until the end of 2030-12-31: holidays$`)
+	if strings.Contains(d.stdout, "dev/one: runs its bundle") {
+		t.Errorf("a cluster without an object runs its bundle:\n%s", d.stdout)
+	}
+	p.fleetc("drift", "--fix", "--yes", "--date", "2030-12-24").ok(p).says(p, `^dev/one: applied: 1 created`)
 }
