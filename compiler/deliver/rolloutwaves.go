@@ -204,19 +204,18 @@ func (w *Wave) OwnWaits() []Wait {
 	if !w.HasWork() {
 		return nil
 	}
-	stopped := w.Stopped(true)
-	if stopped == nil && w.RecordErr != nil {
+	var out []Wait
+	if stopped := w.Stopped(true); stopped != nil {
+		out = append(out, *stopped)
+	}
+	if w.RecordErr != nil {
 		text := "its approvals and pauses cannot be read in " + w.Clusters[0].ID
 		if w.Clusters[0].State == TargetUnreachable {
 			text += ", which is unreachable"
 		} else {
 			text += ": " + diag.All(w.RecordErr)[0].Msg
 		}
-		return []Wait{{Reason: ForRecord, Text: text}}
-	}
-	var out []Wait
-	if stopped != nil {
-		out = append(out, *stopped)
+		return append(out, Wait{Reason: ForRecord, Text: text})
 	}
 	digest := w.Digest()
 	out = append(out, w.stops(digest)...)

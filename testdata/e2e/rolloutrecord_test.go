@@ -57,3 +57,18 @@ func TestRolloutRestores(t *testing.T) {
 	}
 	p.fleetc("drift", "--fix", "--yes", "--date", "2030-12-24").ok(p).says(p, `^dev/one: applied: 1 created`)
 }
+
+// An unreachable cluster is a fault, also when its wave needs an approval, which is stored there.
+func TestRolloutUnreachable(t *testing.T) {
+	p := newTwoWaves(t)
+	p.edit("environments/rollout.cue", `others: true`, `others: true, approve: "ask"`)
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	if err := p.clusters["two"].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	d := p.fleetc("apply", "--yes").exits(p, 2).says(p, `^dev/one: applied`, `dev/two|refuses connections`)
+	if strings.Contains(d.stdout+d.stderr, "needs an approval") {
+		t.Errorf("an approval that cannot be read is missing:\n%s%s", d.stdout, d.stderr)
+	}
+	p.fleetc("rollout", "status").exits(p, 2).lacks(p, "needs an approval")
+}
