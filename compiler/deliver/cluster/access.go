@@ -93,7 +93,7 @@ func (a Address) kubeconfig() (*rest.Config, error) {
 		return nil, &diag.Diag{Code: diag.CodeKubeconfig, Msg: "the kubeconfig cannot be read: " + visible(err.Error()), Hint: "correct the file, or name another one with --kubeconfig", Cause: err}
 	}
 	if raw.Contexts[a.Context] == nil {
-		names := slices.Collect(maps.Keys(raw.Contexts))
+		names := slices.Sorted(maps.Keys(raw.Contexts))
 		d := &diag.Diag{Code: diag.CodeKubeconfig, Msg: "the kubeconfig has no context " + quote(a.Context), Hint: diag.OneOf(a.Context, names), Cause: ErrNoContext}
 		if len(names) == 0 {
 			d.Msg, d.Hint = "there is no kubeconfig with a context "+quote(a.Context), "set KUBECONFIG, or name the file with --kubeconfig"
