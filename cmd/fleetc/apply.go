@@ -221,7 +221,7 @@ func (a *applyOptions) report(cmd *cobra.Command, o *options) *applyReport {
 // --plan it only reports the plans.
 func (a *applyOptions) finish(cmd *cobra.Command, report *applyReport, exact bool) error {
 	if a.preview() {
-		return report.planned(a.plan == "")
+		return report.planned(a.dryRun)
 	}
 	report.checkActions()
 	if ready := report.ready(); len(ready) > 0 {

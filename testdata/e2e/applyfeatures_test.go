@@ -61,6 +61,7 @@ func TestSavedPlan(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p)
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
 	p.edit("environments/web.cue", "hunter2", "hunter3")
+	p.fleetc("apply", "--plan", "plan.json", "--dry-run").exits(p, 1)
 	p.fleetc("apply", "--plan", "plan.json").ok(p).says(p, "~ data.colour")
 	text, err := os.ReadFile(filepath.Join(p.dir, "plan.json"))
 	if err != nil || strings.Contains(string(text), "hunter") || strings.Contains(string(text), "red") {
