@@ -178,6 +178,10 @@ func (r *argoReader) leaveOut(d *Document, kind, name string, err error) {
 func (r *argoReader) releases() error {
 	for i := 0; i < len(r.apps); i++ { // charts may add more
 		a := r.apps[i]
+		if err := r.override(a); err != nil {
+			r.drop(a, nil, err)
+			continue
+		}
 		if r.made(a) {
 			if err := r.nested(a); err != nil {
 				r.drop(a, nil, err)

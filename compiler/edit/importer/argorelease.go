@@ -3,6 +3,7 @@ package importer
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/fleetc/fleetc/compiler/stage/objects"
 )
 
 // An appSource is a source of an Application.
@@ -58,6 +60,32 @@ func (r *argoReader) sources(a *app) []*appSource {
 		}
 	}
 	return all
+}
+
+// override merges the files .argocd-source.yaml and .argocd-source-NAME.yaml of the directory of a
+// source into its fields, as Argo CD does.
+func (r *argoReader) override(a *app) error {
+	for _, s := range r.sources(a) {
+		for _, base := range []string{".argocd-source.yaml", ".argocd-source-" + a.name() + ".yaml"} {
+			file := path.Join(strings.TrimPrefix(s.path, "/"), base)
+			if s.path == "" || !filepath.IsLocal(filepath.FromSlash(file)) {
+				continue
+			}
+			var changes map[string]any
+			data, err := r.read(file)
+			if err == nil {
+				err = yaml.Unmarshal(data, &changes)
+			}
+			if err != nil {
+				return r.fault(diag.CodeImportInvalid, a, s.at("path"), file+" is not valid YAML: "+yamlReason(err), "correct the file")
+			}
+			maps.DeleteFunc(changes, func(key string, _ any) bool {
+				return !slices.Contains([]string{"helm", "kustomize", "directory", "plugin"}, key)
+			})
+			objects.MergeJSON(s.spec, changes)
+		}
+	}
+	return nil
 }
 
 // fill returns the releases of a source: one with its chart or objects, and one for each

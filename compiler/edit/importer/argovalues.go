@@ -28,6 +28,11 @@ func (r *argoReader) helm(s *appSource, out *Release) error {
 	values := map[string]any{}
 	for i, v := range listAt(helm, "valueFiles") {
 		name, _ := v.(string)
+		ref := ""
+		if strings.HasPrefix(name, "$") && !strings.HasPrefix(name, "$"+variablePrefix) {
+			ref, _, _ = strings.Cut(name, "/")
+		}
+		name = ref + r.expandVariables(s, out, name[len(ref):], s.at("helm", "valueFiles", fmt.Sprint(i)))
 		more, unknown, err := r.valueFile(s, name, s.at("helm", "valueFiles", fmt.Sprint(i)))
 		if err != nil {
 			return err
@@ -47,7 +52,7 @@ func (r *argoReader) helm(s *appSource, out *Release) error {
 	for i, p := range listAt(helm, "parameters") {
 		value := ""
 		if v := valueAt(p, "value"); v != nil {
-			value = fmt.Sprint(v)
+			value = r.expandVariables(s, out, fmt.Sprint(v), s.at("helm", "parameters", fmt.Sprint(i)))
 		}
 		if err := setValue(values, textAt(p, "name"), value, isTrueAt(p, "forceString")); err != nil {
 			return r.fault(diag.CodeImportInvalid, s.app, s.at("helm", "parameters", fmt.Sprint(i)), diag.Brief(err), "write the value into valuesObject")
@@ -55,6 +60,39 @@ func (r *argoReader) helm(s *appSource, out *Release) error {
 	}
 	out.Values = nodeOf(values, childNode(s.app.doc.Node, append(append([]string{}, s.app.prefix...), s.at("helm", "valuesObject")...)...))
 	return nil
+}
+
+// variablePrefix is the prefix of the variables of an Application.
+const variablePrefix = "ARGOCD_APP_"
+
+// expandVariables replaces the variables of an Application in a text, as Argo CD does: others are
+// empty, and $$ is a dollar.
+func (r *argoReader) expandVariables(s *appSource, out *Release, text string, field []string) string {
+	return os.Expand(text, func(name string) string {
+		if name == "$" {
+			return name
+		}
+		key, _ := strings.CutPrefix("$"+name, "$"+variablePrefix)
+		switch key {
+		case "NAME":
+			return s.app.name()
+		case "NAMESPACE":
+			return textAt(s.app.content, "spec", "destination", "namespace")
+		case "PROJECT_NAME":
+			return textAt(s.app.content, "spec", "project")
+		case "SOURCE_PATH":
+			return textAt(s.spec, "path")
+		case "SOURCE_REPO_URL":
+			return textAt(s.spec, "repoURL")
+		case "SOURCE_TARGET_REVISION":
+			return textAt(s.spec, "targetRevision")
+		case "REVISION", "REVISION_SHORT", "REVISION_SHORT_8":
+			out.Unproven = name + " is known only to Argo CD"
+			r.note(s.app, field, "the commit that Argo CD syncs is not known to the fleet: write a value in place of "+name)
+			return "$" + name
+		}
+		return ""
+	})
 }
 
 // releaseOf returns the name that Argo CD gives to the Helm release of a source.
