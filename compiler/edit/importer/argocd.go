@@ -230,7 +230,11 @@ func (r *argoReader) releases() error {
 // add adds the releases of an Application to a cluster.
 func (r *argoReader) add(a *app, c *Cluster) error {
 	var out []*Release
-	for _, s := range r.sources(a) {
+	sources := r.sources(a)
+	if len(sources) == 0 {
+		return r.fault(diag.CodeImportUnsupported, a, []string{"spec"}, "the Application has no source", "write source or sources: fleetc import does not read sourceHydrator")
+	}
+	for _, s := range sources {
 		made, err := r.fill(s)
 		if err != nil {
 			return err
